@@ -21,8 +21,21 @@ export default defineConfig({
     testTimeout: 180_000,
     hookTimeout: 180_000,
     projects: [
-      { extends: true, test: { name: "unit", include: ["**/*.test.ts"], exclude: [...exclude, system], maxWorkers: "100%", isolate: false, sequence: { groupOrder: 0 } } },
-      { extends: true, test: { name: "system", include: [system], exclude: [...exclude, ...busy], maxWorkers: 2, sequence: { groupOrder: 1 } } },
+      {
+        extends: true,
+        test: {
+          name: "unit",
+          include: ["**/*.test.ts"],
+          exclude: [...exclude, system],
+          maxWorkers: "100%",
+          isolate: false,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: { name: "system", include: [system], exclude: [...exclude, ...busy], maxWorkers: 2, sequence: { groupOrder: 1 } },
+      },
       { extends: true, test: { name: "busy", include: busy, exclude, maxWorkers: 1, maxConcurrency: 2, sequence: { groupOrder: 2 } } },
     ],
   },

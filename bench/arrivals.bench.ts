@@ -30,7 +30,14 @@ const SETTLE_MS = 3_000;
 const HISTORY = { BACKLOG_BYTES_MAX: "16384", LOG_READ_BYTES_MAX: "16384", SNAPSHOT_LAG_BYTES_MAX: "8192", RECENT_BYTES_MAX: "4096" };
 /** In small no document is long enough for a snapshot before it is due: it is due sooner. */
 const SMALL = { SNAPSHOT_AGE_MS_MAX: "1000", SNAPSHOT_INTERVAL_MS_MIN: "500", ...PATIENT };
-const LIFTED = { HELLO_MS_MAX: "120000", EDITS_PER_SECOND: "1000000", CONNECTS_PER_SECOND_MAX: "1000000", DOCUMENT_WRITE_BURST: "1000000", SNAPSHOT_BURST: "1000000", GATEWAY_SNAPSHOT_BURST: "1000000" };
+const LIFTED = {
+  HELLO_MS_MAX: "120000",
+  EDITS_PER_SECOND: "1000000",
+  CONNECTS_PER_SECOND_MAX: "1000000",
+  DOCUMENT_WRITE_BURST: "1000000",
+  SNAPSHOT_BURST: "1000000",
+  GATEWAY_SNAPSHOT_BURST: "1000000",
+};
 
 type Leg = { readonly name: string; readonly megabytes: number; readonly share: number; readonly withinMs: number; readonly gzip: boolean };
 /** `share`: of the clients. */
@@ -44,11 +51,17 @@ const LEGS: readonly Leg[] = [
 ];
 
 /** `documents`: where the document service answers. `written`: by room, how many letters. */
-type Stage = { readonly cluster: Cluster; readonly load: Worker<ArrivalsLoad>; readonly documents: string; readonly written: Map<string, number> };
+type Stage = {
+  readonly cluster: Cluster;
+  readonly load: Worker<ArrivalsLoad>;
+  readonly documents: string;
+  readonly written: Map<string, number>;
+};
 
 export const arrivals: Experiment = {
   name: "arrivals",
-  meaning: "a crowd arrives at one long document that somebody types in, through one gateway: 1,000 within 2 s at 4 MB, 150 at once at 4 and 20 MB, plain and compressed",
+  meaning:
+    "a crowd arrives at one long document that somebody types in, through one gateway: 1,000 within 2 s at 4 MB, 150 at once at 4 and 20 MB, plain and compressed",
   clients: 1_000,
   smallClients: 20,
   run: async (options) => ({ figures: { coroom: await measure(options) } }) satisfies Outcome,
@@ -56,7 +69,11 @@ export const arrivals: Experiment = {
 
 async function measure(options: ExperimentOptions): Promise<Figures> {
   const port = await claimPort(0, "127.0.0.1", "documentsPort");
-  const cluster = await Cluster.start({ gateways: 1, roomServers: 1, settings: { LOG_LEVEL: "warn", ...LIFTED, ...HISTORY, ...(options.small ? SMALL : {}), DOCUMENTS_PORT: String(port) } });
+  const cluster = await Cluster.start({
+    gateways: 1,
+    roomServers: 1,
+    settings: { LOG_LEVEL: "warn", ...LIFTED, ...HISTORY, ...(options.small ? SMALL : {}), DOCUMENTS_PORT: String(port) },
+  });
   const load = new Worker<ArrivalsLoad>("arrivals-load");
   try {
     const figures: Record<string, number> = {};
@@ -71,14 +88,28 @@ async function measure(options: ExperimentOptions): Promise<Figures> {
   }
 }
 
-async function measureLeg({ name, megabytes, share, withinMs, gzip }: Leg, { cluster, load, documents, written }: Stage, { clients, small, seed, say }: ExperimentOptions): Promise<Figures> {
+async function measureLeg(
+  { name, megabytes, share, withinMs, gzip }: Leg,
+  { cluster, load, documents, written }: Stage,
+  { clients, small, seed, say }: ExperimentOptions,
+): Promise<Figures> {
   const room = `long-${megabytes}`;
-  const seatOf = async (who: string): Promise<Seat> => ({ gateway: cluster.gateways[0]!.url, room, token: await cluster.token("*", who), clientKey: who });
+  const seatOf = async (who: string): Promise<Seat> => ({
+    gateway: cluster.gateways[0]!.url,
+    room,
+    token: await cluster.token("*", who),
+    clientKey: who,
+  });
   const letters = await lettersWritten(written, load, await seatOf("the-writer"), megabytes * MB * (small ? SMALL_SHARE : 1), seed);
-  const seats = await Promise.all(Array.from({ length: Math.max(1, Math.round(clients * share)) }, (_, index) => seatOf(`arrival-${index}`)));
+  const seats = await Promise.all(
+    Array.from({ length: Math.max(1, Math.round(clients * share)) }, (_, index) => seatOf(`arrival-${index}`)),
+  );
   await sleep(small ? 0 : SETTLE_MS);
 
-  const processes: ServerProcess[] = [{ role: "nats-server", pid: cluster.nats.pid }, ...[cluster.gateways[0]!.process, cluster.roomServers[0]!, cluster.documentService].map(({ role, pid }) => ({ role, pid }))];
+  const processes: ServerProcess[] = [
+    { role: "nats-server", pid: cluster.nats.pid },
+    ...[cluster.gateways[0]!.process, cluster.roomServers[0]!, cluster.documentService].map(({ role, pid }) => ({ role, pid })),
+  ];
   const before = await countsOf(documents, cluster.internalSecret);
   const cpuBefore = cpuByRole(processes);
   const peak = new Peak(processes);
@@ -89,7 +120,9 @@ async function measureLeg({ name, megabytes, share, withinMs, gzip }: Leg, { clu
   const after = await countsOf(documents, cluster.internalSecret);
 
   if (arrived.lettersMin < letters) throw new Error(`a document has ${arrived.lettersMin} letters of ${letters}`);
-  say(`${name}: ${seats.length} arrived, ${Object.keys(arrived.sent).length} states sent, each the same to all, byte for byte, and decoded; ${arrived.editsMeanwhile} edits meanwhile; ${arrived.askedAgain} lines were cut off and opened again; the last had all after ${(arrived.msToLast / 1000).toFixed(1)} s, the document service held ${(memory["document-service"]! / MB).toFixed(0)} MB at the most`);
+  say(
+    `${name}: ${seats.length} arrived, ${Object.keys(arrived.sent).length} states sent, each the same to all, byte for byte, and decoded; ${arrived.editsMeanwhile} edits meanwhile; ${arrived.askedAgain} lines were cut off and opened again; the last had all after ${(arrived.msToLast / 1000).toFixed(1)} s, the document service held ${(memory["document-service"]! / MB).toFixed(0)} MB at the most`,
+  );
   const times = Latencies.fromPairs(arrived.times);
   return {
     "until the last has all bytes, ms": arrived.msToLast,
@@ -106,7 +139,13 @@ async function measureLeg({ name, megabytes, share, withinMs, gzip }: Leg, { clu
 }
 
 /** Each document is written once. */
-async function lettersWritten(written: Map<string, number>, load: Worker<ArrivalsLoad>, seat: Seat, bytes: number, seed: number): Promise<number> {
+async function lettersWritten(
+  written: Map<string, number>,
+  load: Worker<ArrivalsLoad>,
+  seat: Seat,
+  bytes: number,
+  seed: number,
+): Promise<number> {
   const known = written.get(seat.room);
   if (known !== undefined) return known;
   const letters = await load.call("write", { seat, bytes, seed });

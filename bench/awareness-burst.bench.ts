@@ -47,7 +47,9 @@ async function measure(system: MeasuredSystem, options: ExperimentOptions, sizes
       const steady = await load.call("steady", { seconds: options.small ? 1 : STEADY_SECONDS });
       const used = Object.values(cpuBetween(before, cpuByRole(system.processes))).reduce((total, seconds) => total + seconds, 0);
       await load.call("close", undefined as never);
-      Object.assign(figures, figuresOf(`N=${size}, after the burst`, burst), figuresOf(`N=${size}, at 1 Hz`, steady), { [`N=${size}, CPU of all servers, cores`]: used / ((performance.now() - started) / 1000) });
+      Object.assign(figures, figuresOf(`N=${size}, after the burst`, burst), figuresOf(`N=${size}, at 1 Hz`, steady), {
+        [`N=${size}, CPU of all servers, cores`]: used / ((performance.now() - started) / 1000),
+      });
       options.say(`${system.name}: N=${size}: ${burst.missed + steady.missed} missed`);
     }
     return figures;

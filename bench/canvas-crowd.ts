@@ -23,7 +23,10 @@ export class CanvasCrowd {
   constructor(scene: CanvasScene) {
     this.#scene = scene;
     this.#random = new Prng(scene.seed);
-    this.#points = Array.from({ length: scene.participants }, () => ({ x: this.below(scene.canvas.width), y: this.below(scene.canvas.height) }));
+    this.#points = Array.from({ length: scene.participants }, () => ({
+      x: this.below(scene.canvas.width),
+      y: this.below(scene.canvas.height),
+    }));
   }
 
   below(limit: number): number {

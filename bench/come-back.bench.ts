@@ -32,7 +32,13 @@ const PARAGRAPH_LETTERS = 5_000;
 const MISSED_EDITS = 5;
 const COLD_MS_MAX = 60_000;
 /** Memory and log answer no further back than this: the document is beyond it, the edits missed are not. */
-const HISTORY = { BACKLOG_BYTES_MAX: "4096", LOG_READ_BYTES_MAX: "4096", SNAPSHOT_AGE_MS_MAX: "1000", SNAPSHOT_INTERVAL_MS_MIN: "1000", RECENT_BYTES_MAX: "4096" };
+const HISTORY = {
+  BACKLOG_BYTES_MAX: "4096",
+  LOG_READ_BYTES_MAX: "4096",
+  SNAPSHOT_AGE_MS_MAX: "1000",
+  SNAPSHOT_INTERVAL_MS_MIN: "1000",
+  RECENT_BYTES_MAX: "4096",
+};
 
 /** Gateways let a room go that nobody is in, and share a snapshot for a second only: the crowd that is counted finds neither. */
 const APART_MS = 8_000;
@@ -45,17 +51,28 @@ export const comeBack: Experiment = {
   clients: 2_000,
   smallClients: 40,
   run: async (options) => {
-    const coroom = await measure(await startCoroom({ gateways: 1, small: options.small, settings: { ...HISTORY, ...PATIENCE } }), options, { snapshots: true });
+    const coroom = await measure(await startCoroom({ gateways: 1, small: options.small, settings: { ...HISTORY, ...PATIENCE } }), options, {
+      snapshots: true,
+    });
     const cached = await measure(await startBare("cached"), options, { snapshots: false });
     return { figures: { coroom, cached } } satisfies Outcome;
   },
 };
 
-async function measure(system: MeasuredSystem, { clients, small, say }: ExperimentOptions, { snapshots }: { snapshots: boolean }): Promise<Figures> {
+async function measure(
+  system: MeasuredSystem,
+  { clients, small, say }: ExperimentOptions,
+  { snapshots }: { snapshots: boolean },
+): Promise<Figures> {
   const load = new Worker<ComeBackLoad>("come-back-load");
   try {
     const rooms = Math.ceil(clients / ROOM_OF);
-    const seatOf = async (index: number, who: string): Promise<Seat> => ({ gateway: system.gateways[0]!, room: `back-${index % rooms}`, token: await system.token(`${who}-${index}`), clientKey: `${who}-${index}` });
+    const seatOf = async (index: number, who: string): Promise<Seat> => ({
+      gateway: system.gateways[0]!,
+      room: `back-${index % rooms}`,
+      token: await system.token(`${who}-${index}`),
+      clientKey: `${who}-${index}`,
+    });
     const seats = await Promise.all(Array.from({ length: clients }, (_, index) => seatOf(index, "returner")));
     const writers = await Promise.all(Array.from({ length: rooms }, (_, index) => seatOf(index, "writer")));
     const typists = await Promise.all(Array.from({ length: rooms }, (_, index) => seatOf(index, "typist")));
@@ -68,7 +85,11 @@ async function measure(system: MeasuredSystem, { clients, small, say }: Experime
     const coldFigures = figuresOf("cold", cold, clients, coldCpu());
     check(cold, rooms, { snapshots: snapshots ? clients : 0 });
 
-    await load.call("write", { seats: typists, positions: written, edits: Array.from({ length: MISSED_EDITS }, (_, index) => keystroke(7, index + 1)) });
+    await load.call("write", {
+      seats: typists,
+      positions: written,
+      edits: Array.from({ length: MISSED_EDITS }, (_, index) => keystroke(7, index + 1)),
+    });
     const warmCpu = cpuOf(system, load);
     const warm = await load.call("comeBack", { seats, positions: written, missed: MISSED_EDITS });
     const warmFigures = figuresOf("warm", warm, clients, warmCpu());
@@ -97,7 +118,8 @@ async function untilCold(load: Worker<ComeBackLoad>, seats: readonly Seat[]): Pr
 function check({ snapshots, textLengths }: CameBack, rooms: number, expected: { snapshots: number }): void {
   if (snapshots !== expected.snapshots) throw new Error(`${snapshots} snapshots were fetched instead of ${expected.snapshots}`);
   const lengths = Object.values(textLengths);
-  if (lengths.length !== rooms || lengths.some((length) => length !== PARAGRAPHS * PARAGRAPH_LETTERS)) throw new Error("a document is not whole");
+  if (lengths.length !== rooms || lengths.some((length) => length !== PARAGRAPHS * PARAGRAPH_LETTERS))
+    throw new Error("a document is not whole");
 }
 
 /** What the servers, and the load beside them, use from now until it is asked. */
@@ -123,6 +145,7 @@ function documentEdits(): Uint8Array[] {
   const doc = new Y.Doc();
   const edits: Uint8Array[] = [];
   doc.on("update", (update: Uint8Array) => void edits.push(update));
-  for (let index = 0; index < PARAGRAPHS; index++) doc.getText(TEXT).insert(doc.getText(TEXT).length, String.fromCharCode(97 + index).repeat(PARAGRAPH_LETTERS));
+  for (let index = 0; index < PARAGRAPHS; index++)
+    doc.getText(TEXT).insert(doc.getText(TEXT).length, String.fromCharCode(97 + index).repeat(PARAGRAPH_LETTERS));
   return edits;
 }

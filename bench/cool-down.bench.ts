@@ -12,10 +12,22 @@ import { Measured } from "./load/measured.ts";
 import type { RoomLoad } from "./load/room-load.ts";
 import { TypingCluster } from "./typing-cluster.ts";
 
-export type HotRoomOptions = { readonly rooms: number; readonly editsPerSecond: number; readonly hotEditsPerSecond: number; readonly controlLoopMs: number; readonly seconds: number };
+export type HotRoomOptions = {
+  readonly rooms: number;
+  readonly editsPerSecond: number;
+  readonly hotEditsPerSecond: number;
+  readonly controlLoopMs: number;
+  readonly seconds: number;
+};
 
 /** `movedAfterMs`: from the first of its many edits. Neighbours: those on the server where the room was. */
-export type HotRoom = { readonly movedAfterMs: number; readonly neighbours: number; readonly before: Latencies; readonly beside: Latencies; readonly after: Latencies };
+export type HotRoom = {
+  readonly movedAfterMs: number;
+  readonly neighbours: number;
+  readonly before: Latencies;
+  readonly beside: Latencies;
+  readonly after: Latencies;
+};
 
 /** What a room server is meant for, so that the hot room takes half of it. */
 const BUDGET_TIMES = 2;
@@ -39,7 +51,9 @@ export async function measureHotRoom(options: HotRoomOptions): Promise<HotRoom> 
 
     const begun = performance.now();
     cool = heat(hot!, options.hotEditsPerSecond);
-    const beside = await during(() => eventually("the hot room is moved", async () => (await typing.ownerOf(hot!)) !== server, MOVED_MS_MAX));
+    const beside = await during(() =>
+      eventually("the hot room is moved", async () => (await typing.ownerOf(hot!)) !== server, MOVED_MS_MAX),
+    );
     const movedAfterMs = performance.now() - begun;
     const after = await during(() => sleep(options.seconds * 1_000));
     cool();
@@ -69,7 +83,11 @@ async function ackedOf(rooms: readonly RoomLoad[], what: () => Promise<unknown>)
   });
   await what();
   for (const measured of all) measured.end(performance.now());
-  await eventually("the neighbours are settled", () => rooms.every(({ writers }) => writers.every(({ sent, acked }) => sent - acked <= 1)), SETTLED_MS_MAX);
+  await eventually(
+    "the neighbours are settled",
+    () => rooms.every(({ writers }) => writers.every(({ sent, acked }) => sent - acked <= 1)),
+    SETTLED_MS_MAX,
+  );
   const together = new Latencies();
   for (const { acked } of all) together.add(acked);
   return together;

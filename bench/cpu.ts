@@ -23,7 +23,12 @@ export function cpuBetween(before: CpuByRole, after: CpuByRole): CpuByRole {
 /** What all processes of the machine have used: more than the bench's own, and its figures are not to be trusted. */
 export function cpuOfMachine(): number {
   if (process.platform !== "linux") return Number.NaN;
-  const [user, nice, system, , , irq, softIrq, steal] = readFileSync("/proc/stat", "latin1").split("\n")[0]!.trim().split(/\s+/).slice(1).map(Number);
+  const [user, nice, system, , , irq, softIrq, steal] = readFileSync("/proc/stat", "latin1")
+    .split("\n")[0]!
+    .trim()
+    .split(/\s+/)
+    .slice(1)
+    .map(Number);
   return (user! + nice! + system! + irq! + softIrq! + steal!) / TICKS_PER_SECOND;
 }
 

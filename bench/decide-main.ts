@@ -8,7 +8,11 @@ import { machineFacts } from "./machine.ts";
 const settings = {
   rooms: { parse: positiveInteger, fallback: 100_000, meaning: "rooms" },
   servers: { parse: positiveInteger, fallback: 32, meaning: "room servers, in four zones" },
-  weeks: { parse: positiveInteger, fallback: 52, meaning: "weeks, each with a server lost and back, and a twentieth of the rooms released and opened" },
+  weeks: {
+    parse: positiveInteger,
+    fallback: 52,
+    meaning: "weeks, each with a server lost and back, and a twentieth of the rooms released and opened",
+  },
   seed: { parse: positiveInteger, fallback: 1, meaning: "which rooms those are" },
 } as const satisfies Settings;
 
@@ -16,7 +20,11 @@ const settings = {
 const cpuMs = (): number => (process.cpuUsage().user + process.cpuUsage().system) / 1_000;
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 const options = readSettings(settings, { flags: parseCommandLine(process.argv.slice(2)).flags, env: {} });
-say(Object.entries(await machineFacts()).map(([name, fact]) => `${name} ${fact}`).join(" · "));
+say(
+  Object.entries(await machineFacts())
+    .map(([name, fact]) => `${name} ${fact}`)
+    .join(" · "),
+);
 const { imbalance, moved, unavoidable, decisionsMs, spread, copiesTooNear, restless } = liveThroughYear({ ...options, now: cpuMs });
 const sorted = [...decisionsMs].sort((a, b) => a - b);
 const [p50, p99, max] = [0.5, 0.99, 1].map((part) => sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))]!.toFixed(1));

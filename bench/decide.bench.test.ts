@@ -20,11 +20,21 @@ test("[DEC11] the rooms of a server that is lost spread evenly over all others t
 
 test("[DEC15] so it is with any fleet, whichever rooms and servers come and go", () => {
   fc.assert(
-    fc.property(fc.integer({ min: 8, max: 24 }), fc.integer({ min: 100, max: 300 }), fc.integer({ min: 1, max: 1_000_000 }), (servers, roomsEach, seed) => {
-      const year = liveThroughYear({ servers, rooms: servers * roomsEach, weeks: 6, seed, now });
-      const chance = Math.max(0.1, 3 / Math.sqrt(roomsEach)); // Three standard deviations of what hashing does by chance.
-      return year.imbalance <= chance + 2 / roomsEach && year.moved <= 1.2 * year.unavoidable + servers && year.copiesTooNear === 0 && year.restless === 0;
-    }),
+    fc.property(
+      fc.integer({ min: 8, max: 24 }),
+      fc.integer({ min: 100, max: 300 }),
+      fc.integer({ min: 1, max: 1_000_000 }),
+      (servers, roomsEach, seed) => {
+        const year = liveThroughYear({ servers, rooms: servers * roomsEach, weeks: 6, seed, now });
+        const chance = Math.max(0.1, 3 / Math.sqrt(roomsEach)); // Three standard deviations of what hashing does by chance.
+        return (
+          year.imbalance <= chance + 2 / roomsEach &&
+          year.moved <= 1.2 * year.unavoidable + servers &&
+          year.copiesTooNear === 0 &&
+          year.restless === 0
+        );
+      },
+    ),
     { numRuns: 25, seed: 20_261_121 },
   );
 });

@@ -11,7 +11,13 @@ import type { RoomState, ServerState } from "../placement/world.ts";
 import type { RoomKey, ServerId } from "../shared/ids.ts";
 import { Prng } from "../shared/prng.ts";
 
-export type FleetOptions = { readonly servers: number; readonly rooms: number; readonly weeks: number; readonly seed: number; readonly now: () => number };
+export type FleetOptions = {
+  readonly servers: number;
+  readonly rooms: number;
+  readonly weeks: number;
+  readonly seed: number;
+  readonly now: () => number;
+};
 
 export type FleetYear = {
   /** How far a server was from the mean at the most, as a share of it, after any decision. */
@@ -27,7 +33,15 @@ export type FleetYear = {
   readonly restless: number;
 };
 
-const OPTIONS: DecideOptions = { hotShare: 0.3, imbalance: 0.1, movesMax: Number.POSITIVE_INFINITY, followsMax: Number.POSITIVE_INFINITY, fullShare: 0.9, reliefMax: 8, keepsReplicas: true };
+const OPTIONS: DecideOptions = {
+  hotShare: 0.3,
+  imbalance: 0.1,
+  movesMax: Number.POSITIVE_INFINITY,
+  followsMax: Number.POSITIVE_INFINITY,
+  fullShare: 0.9,
+  reliefMax: 8,
+  keepsReplicas: true,
+};
 /** A server that has so much less than the mean is to be filled up. */
 const WANTED = 0.9;
 const ZONES = 4;
@@ -46,7 +60,10 @@ export class Fleet {
 
   constructor(servers: number, rooms: number, seed: number) {
     this.#prng = new Prng(seed);
-    for (let index = 0; index < servers; index++) this.servers.push(this.#newServer({ host: `h${Math.floor(index / ZONES / SERVERS_PER_HOST)}-${index % ZONES}`, zone: `z${index % ZONES}` }));
+    for (let index = 0; index < servers; index++)
+      this.servers.push(
+        this.#newServer({ host: `h${Math.floor(index / ZONES / SERVERS_PER_HOST)}-${index % ZONES}`, zone: `z${index % ZONES}` }),
+      );
     for (let count = 0; count < rooms; count++) this.#open(this.servers[count % servers]!.server);
   }
 
@@ -75,7 +92,11 @@ export class Fleet {
   decide(now: () => number): { plan: Plan; ms: number } {
     const previous: Placements = { generation: this.#generation, rooms: this.#replicas };
     const begun = now();
-    const plan = decide({ servers: this.servers, rooms: this.rooms, pins: new Map(), shares: new Map(), cooled: new Set() }, previous, OPTIONS);
+    const plan = decide(
+      { servers: this.servers, rooms: this.rooms, pins: new Map(), shares: new Map(), cooled: new Set() },
+      previous,
+      OPTIONS,
+    );
     const ms = now() - begun;
     this.#generation = plan.generation;
     for (const { room, action, reason } of plan.steps) {

@@ -22,7 +22,10 @@ export type Disturbance = (typeof DISTURBANCES)[number];
 export type Victims = OwningServer & { readonly cluster: Cluster; readonly nats: NatsConnection; readonly logLeader: Engine };
 
 /** Returns what undoes it. */
-export async function strike(disturbance: Disturbance, { cluster, nats, server, process: owner, line, logLeader }: Victims): Promise<() => Promise<void>> {
+export async function strike(
+  disturbance: Disturbance,
+  { cluster, nats, server, process: owner, line, logLeader }: Victims,
+): Promise<() => Promise<void>> {
   switch (disturbance) {
     case "left alone":
       return async () => {};
@@ -53,7 +56,10 @@ export async function strike(disturbance: Disturbance, { cluster, nats, server, 
       return async () => logLeader.kill("SIGCONT");
     case "log leader restarted": {
       const name = `nats-${cluster.natsServers.indexOf(logLeader) + 1}`;
-      await stepDown(readSettings(opsStepDownSettings, { flags: { natsUrl: cluster.natsUrl, environment: cluster.environment, server: name }, env: {} }), () => {});
+      await stepDown(
+        readSettings(opsStepDownSettings, { flags: { natsUrl: cluster.natsUrl, environment: cluster.environment, server: name }, env: {} }),
+        () => {},
+      );
       await logLeader.restart();
       return async () => {};
     }

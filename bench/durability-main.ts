@@ -15,9 +15,15 @@ const say = (text: string): void => void process.stdout.write(`${text}\n`);
 const shown = (acks: Latencies): string => [50, 99].map((percent) => `p${percent} ${acks.percentile(percent).toFixed(1)} ms`).join(", ");
 
 const options = readSettings(settings, { flags: parseCommandLine(process.argv.slice(2)).flags, env: {} });
-say(Object.entries(await machineFacts()).map(([name, fact]) => `${name} ${fact}`).join(" · "));
+say(
+  Object.entries(await machineFacts())
+    .map(([name, fact]) => `${name} ${fact}`)
+    .join(" · "),
+);
 for (const configuration of CONFIGURATIONS) {
   const { paced, flatOut, editsPerSecond } = await measureDurability(configuration, options);
-  say(`${configuration.name.padEnd(40)} acks at ${2 * options.rooms} edits/s: ${shown(paced)}; as fast as acks come: ${editsPerSecond.toFixed(0)} edits/s, ${shown(flatOut)}`);
+  say(
+    `${configuration.name.padEnd(40)} acks at ${2 * options.rooms} edits/s: ${shown(paced)}; as fast as acks come: ${editsPerSecond.toFixed(0)} edits/s, ${shown(flatOut)}`,
+  );
 }
 process.exit(0);

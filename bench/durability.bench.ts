@@ -21,8 +21,18 @@ export type Cost = { readonly paced: Latencies; readonly flatOut: Latencies; rea
 const WARM_MS = 3_000;
 const UNLIMITED = { TENANT_EDITS_PER_SECOND_MAX: "1000000000" };
 
-export async function measureDurability({ natsServers, syncAlways }: (typeof CONFIGURATIONS)[number], { rooms, seconds }: { rooms: number; seconds: number }): Promise<Cost> {
-  const typing = await TypingCluster.start({ rooms, roomServers: 1, editsPerSecond: 2, natsServers, syncAlways, settings: { WARM_COPIES: "false", ...UNLIMITED } });
+export async function measureDurability(
+  { natsServers, syncAlways }: (typeof CONFIGURATIONS)[number],
+  { rooms, seconds }: { rooms: number; seconds: number },
+): Promise<Cost> {
+  const typing = await TypingCluster.start({
+    rooms,
+    roomServers: 1,
+    editsPerSecond: 2,
+    natsServers,
+    syncAlways,
+    settings: { WARM_COPIES: "false", ...UNLIMITED },
+  });
   try {
     await sleep(WARM_MS);
     const paced = await measure(typing, seconds);

@@ -22,26 +22,65 @@ export type Scenario = {
   readonly writers: number;
   readonly readers: number;
   /** Typing: one phase. Search: one phase for each pace of each ladder, until it gets no better. */
-  readonly load: { readonly kind: "typing"; readonly editsPerSecond: number } | { readonly kind: "search"; readonly ladders: readonly (readonly SearchPace[])[] };
+  readonly load:
+    | { readonly kind: "typing"; readonly editsPerSecond: number }
+    | { readonly kind: "search"; readonly ladders: readonly (readonly SearchPace[])[] };
 };
 
 /** Edits a second of each writer, or un-acked edits of each writer. */
 type SearchPace = { readonly editsPerSecond: number } | { readonly inFlight: number; readonly editsEach?: number };
 
-export type LegOptions = { readonly round: number; readonly seed: number; readonly warmMs: number; readonly measureMs: number; readonly loadProcesses: number };
+export type LegOptions = {
+  readonly round: number;
+  readonly seed: number;
+  readonly warmMs: number;
+  readonly measureMs: number;
+  readonly loadProcesses: number;
+};
 
 /** One system under one scenario, once. */
-export type Leg = { readonly system: string; readonly phases: readonly MeasuredPhase[]; readonly rooms: readonly RoomCounts[]; readonly hash: string };
-export type MeasuredPhase = PhaseResult & { readonly pace: Pace; readonly seconds: number; readonly serverCpu: CpuByRole; readonly machineCpuSeconds: number };
+export type Leg = {
+  readonly system: string;
+  readonly phases: readonly MeasuredPhase[];
+  readonly rooms: readonly RoomCounts[];
+  readonly hash: string;
+};
+export type MeasuredPhase = PhaseResult & {
+  readonly pace: Pace;
+  readonly seconds: number;
+  readonly serverCpu: CpuByRole;
+  readonly machineCpuSeconds: number;
+};
 
 export const P99_MS_MAX = 100;
 /** More is refused somewhere: a writer that is behind waits, as an SDK does. */
 const IN_FLIGHT_MAX = 100;
 
 export const SCENARIOS: readonly Scenario[] = [
-  { name: "typing", meaning: "50 rooms of 4 writers, 1.5 edits/s each", rooms: 50, writers: 4, readers: 0, load: { kind: "typing", editsPerSecond: 1.5 } },
-  { name: "one-room", meaning: "one room, 2 writers and 5 readers, as fast as p99 < 100 ms lets", rooms: 1, writers: 2, readers: 5, load: { kind: "search", ladders: [windows(8, 16, 32, 64, 128, 192, 256, 320, 384, 448)] } },
-  { name: "hundred-rooms", meaning: "100 rooms of 2 writers and 5 readers, as fast as p99 < 100 ms lets", rooms: 100, writers: 2, readers: 5, load: { kind: "search", ladders: [rates(10, 20, 30, 40, 60), windows(1, 2, 3, 4, 6, 8, 16, 32)] } },
+  {
+    name: "typing",
+    meaning: "50 rooms of 4 writers, 1.5 edits/s each",
+    rooms: 50,
+    writers: 4,
+    readers: 0,
+    load: { kind: "typing", editsPerSecond: 1.5 },
+  },
+  {
+    name: "one-room",
+    meaning: "one room, 2 writers and 5 readers, as fast as p99 < 100 ms lets",
+    rooms: 1,
+    writers: 2,
+    readers: 5,
+    load: { kind: "search", ladders: [windows(8, 16, 32, 64, 128, 192, 256, 320, 384, 448)] },
+  },
+  {
+    name: "hundred-rooms",
+    meaning: "100 rooms of 2 writers and 5 readers, as fast as p99 < 100 ms lets",
+    rooms: 100,
+    writers: 2,
+    readers: 5,
+    load: { kind: "search", ladders: [rates(10, 20, 30, 40, 60), windows(1, 2, 3, 4, 6, 8, 16, 32)] },
+  },
 ];
 
 /**
@@ -50,12 +89,30 @@ export const SCENARIOS: readonly Scenario[] = [
  * for what has never closed a room is optimised anew once it does.
  */
 export const WARM_UPS = 2;
-export const WARM_UP: Scenario = { name: "warm-up", meaning: "typing, five times as fast", rooms: 50, writers: 4, readers: 0, load: { kind: "typing", editsPerSecond: 7.5 } };
+export const WARM_UP: Scenario = {
+  name: "warm-up",
+  meaning: "typing, five times as fast",
+  rooms: 50,
+  writers: 4,
+  readers: 0,
+  load: { kind: "typing", editsPerSecond: 7.5 },
+};
 
 /** The same, so small that only the counts mean something. */
 export function small(scenario: Scenario): Scenario {
   const rooms = Math.min(scenario.rooms, 3);
-  const load: Scenario["load"] = scenario.load.kind === "typing" ? { kind: "typing", editsPerSecond: 5 } : { kind: "search", ladders: [[{ inFlight: 4, editsEach: 200 }, { inFlight: 16, editsEach: 200 }]] };
+  const load: Scenario["load"] =
+    scenario.load.kind === "typing"
+      ? { kind: "typing", editsPerSecond: 5 }
+      : {
+          kind: "search",
+          ladders: [
+            [
+              { inFlight: 4, editsEach: 200 },
+              { inFlight: 16, editsEach: 200 },
+            ],
+          ],
+        };
   return { ...scenario, rooms, load };
 }
 
@@ -88,12 +145,20 @@ export function slowestP99({ acked, seen }: PhaseResult): number {
 
 async function runPhases(system: MeasuredSystem, loads: LoadProcesses, { load }: Scenario, options: LegOptions): Promise<MeasuredPhase[]> {
   const seed = options.seed + options.round;
-  if (load.kind === "typing") return [await runPhase(system, loads, { kind: "typing", editsPerSecond: load.editsPerSecond, seed }, options)];
+  if (load.kind === "typing")
+    return [await runPhase(system, loads, { kind: "typing", editsPerSecond: load.editsPerSecond, seed }, options)];
   const phases: MeasuredPhase[] = [];
   for (const ladder of load.ladders) {
     const climbed: MeasuredPhase[] = [];
     for (const pace of ladder) {
-      climbed.push(await runPhase(system, loads, "inFlight" in pace ? { kind: "window", ...pace } : { kind: "typing", ...pace, seed, inFlightMax: IN_FLIGHT_MAX }, options));
+      climbed.push(
+        await runPhase(
+          system,
+          loads,
+          "inFlight" in pace ? { kind: "window", ...pace } : { kind: "typing", ...pace, seed, inFlightMax: IN_FLIGHT_MAX },
+          options,
+        ),
+      );
       if (isPastItsBest(climbed)) break;
     }
     phases.push(...climbed);
@@ -101,11 +166,19 @@ async function runPhases(system: MeasuredSystem, loads: LoadProcesses, { load }:
   return phases;
 }
 
-async function runPhase(system: MeasuredSystem, loads: LoadProcesses, pace: Pace, { warmMs, measureMs }: LegOptions): Promise<MeasuredPhase> {
+async function runPhase(
+  system: MeasuredSystem,
+  loads: LoadProcesses,
+  pace: Pace,
+  { warmMs, measureMs }: LegOptions,
+): Promise<MeasuredPhase> {
   const readCpu = () => ({ servers: cpuByRole(system.processes), machine: cpuOfMachine() });
   let before = readCpu();
   let after = before;
-  const result = await loads.run({ pace, warmMs, measureMs }, { measuring: () => void (before = readCpu()), measured: () => void (after = readCpu()) });
+  const result = await loads.run(
+    { pace, warmMs, measureMs },
+    { measuring: () => void (before = readCpu()), measured: () => void (after = readCpu()) },
+  );
   const cpu = { serverCpu: cpuBetween(before.servers, after.servers), machineCpuSeconds: after.machine - before.machine };
   return { ...result, ...cpu, pace, seconds: measureMs / 1000 };
 }
@@ -148,7 +221,8 @@ async function planRooms(system: MeasuredSystem, scenario: Scenario, round: numb
 
 function checkCounts({ room, head, distinctEdits, sentByWriter, members }: RoomCounts, scenario: Scenario): void {
   const sent = sentByWriter.reduce((sum, edits) => sum + edits, 0);
-  if (head !== sent || distinctEdits !== sent) throw new Error(`${room}: ${sent} edits sent, ${head} seqs, ${distinctEdits} distinct edits`);
+  if (head !== sent || distinctEdits !== sent)
+    throw new Error(`${room}: ${sent} edits sent, ${head} seqs, ${distinctEdits} distinct edits`);
   if (members !== scenario.writers + scenario.readers) throw new Error(`${room}: ${members} members`);
 }
 

@@ -5,12 +5,16 @@ import { expect, test } from "vitest";
 import { EXPERIMENTS } from "./experiments.ts";
 
 for (const { name, smallClients, run } of EXPERIMENTS) {
-  test.concurrent(`${name}: in small, every check holds and there are figures of Coroom and of what it is compared with`, { timeout: 300_000 }, async () => {
-    const { figures } = await run({ clients: smallClients, small: true, seed: 1, loadProcesses: 1, say: () => {} });
+  test.concurrent(
+    `${name}: in small, every check holds and there are figures of Coroom and of what it is compared with`,
+    { timeout: 300_000 },
+    async () => {
+      const { figures } = await run({ clients: smallClients, small: true, seed: 1, loadProcesses: 1, say: () => {} });
 
-    expect(Object.keys(figures)[0]).toBe("coroom");
-    for (const [system, ofSystem] of Object.entries(figures)) {
-      for (const [figure, value] of Object.entries(ofSystem)) expect(value, `${figure} of ${system}`).not.toBeNaN();
-    }
-  });
+      expect(Object.keys(figures)[0]).toBe("coroom");
+      for (const [system, ofSystem] of Object.entries(figures)) {
+        for (const [figure, value] of Object.entries(ofSystem)) expect(value, `${figure} of ${system}`).not.toBeNaN();
+      }
+    },
+  );
 }

@@ -36,4 +36,15 @@ export type ExperimentOptions = {
 /** Figures by system, Coroom first. `more`: for the results' file. */
 export type Outcome = { readonly figures: Readonly<Record<string, Figures>>; readonly more?: object };
 
-export const EXPERIMENTS: readonly Experiment[] = [idle, comeBack, stalledReader, herd, rolling, presenceCrowd, growingRoom, hotRoom, awarenessBurst, arrivals];
+export const EXPERIMENTS: readonly Experiment[] = [
+  idle,
+  comeBack,
+  stalledReader,
+  herd,
+  rolling,
+  presenceCrowd,
+  growingRoom,
+  hotRoom,
+  awarenessBurst,
+  arrivals,
+];

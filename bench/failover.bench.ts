@@ -53,7 +53,12 @@ export class FailoverBench {
     await sleep(CALM_MS);
     const [server, owned] = [...(await typing.roomsByOwner())].sort(([, a], [, b]) => b.length - a.length)[0]!;
     const rooms = isOfTheLog(disturbance) ? typing.rooms : owned;
-    const victims = { ...typing.running(server), cluster: typing.cluster, nats: typing.nats, logLeader: typing.cluster.natsServers[await leaderOfLog(typing.cluster)]! };
+    const victims = {
+      ...typing.running(server),
+      cluster: typing.cluster,
+      nats: typing.nats,
+      logLeader: typing.cluster.natsServers[await leaderOfLog(typing.cluster)]!,
+    };
 
     const struckAt = performance.now();
     const measured = rooms.map((room) => (room.measured = new AroundABlow(struckAt)));
@@ -63,7 +68,11 @@ export class FailoverBench {
     await sleep(this.#seconds * 1_000);
     for (const one of measured) one.end(performance.now());
     const written = rooms.map(({ writers }) => writers.reduce((sum, { sent }) => sum + sent, 0));
-    await eventually("everybody has what was written until now", () => rooms.every((room, index) => room.everywhere() >= written[index]!), SETTLED_MS_MAX);
+    await eventually(
+      "everybody has what was written until now",
+      () => rooms.every((room, index) => room.everywhere() >= written[index]!),
+      SETTLED_MS_MAX,
+    );
     await undo();
     return { rooms: rooms.length, waits: measured.map((one) => one.waits()) };
   }
@@ -95,7 +104,12 @@ class AroundABlow extends Measured {
   }
 
   waits(): BlowWaits {
-    return { acked: this.acked.percentile(100), seen: this.seen.percentile(100), shown: this.shown.percentile(100), back: this.#backMs ?? Number.NaN };
+    return {
+      acked: this.acked.percentile(100),
+      seen: this.seen.percentile(100),
+      shown: this.shown.percentile(100),
+      back: this.#backMs ?? Number.NaN,
+    };
   }
 }
 

@@ -16,10 +16,21 @@ const say = (text: string): void => void process.stdout.write(`${text}\n`);
 const shareOfCore = (micros: number): string => `${((micros * TICKS_PER_SECOND) / 1e4).toFixed(2)}%`;
 const kilobytes = (bytes: number): string => `${((bytes * TICKS_PER_SECOND) / 1000).toFixed(0)} KB/s`;
 
-say(Object.entries(await machineFacts()).map(([name, fact]) => `${name} ${fact}`).join(" · "));
+say(
+  Object.entries(await machineFacts())
+    .map(([name, fact]) => `${name} ${fact}`)
+    .join(" · "),
+);
 for (const participants of numbers("participants", [1_000, 5_000])) {
   for (const [place, canvas] of Object.entries(CANVASES)) {
-    const scene: FanOutScene = { participants, moving: Math.floor(participants * MOVING_SHARE), canvas, view: { width: 1_920, height: 1_080 }, ticks, seed: 1 };
+    const scene: FanOutScene = {
+      participants,
+      moving: Math.floor(participants * MOVING_SHARE),
+      canvas,
+      view: { width: 1_920, height: 1_080 },
+      ticks,
+      seed: 1,
+    };
     say(`\n${participants} participants on ${place}, ${scene.moving} of them moving at ${TICKS_PER_SECOND} Hz`);
     const shard = benchFanOut(scene, workers);
     for (const gateways of numbers("gateways", [1, 3, 10])) compare(gateways, benchFanOut(scene, gateways), shard);
@@ -28,6 +39,10 @@ for (const participants of numbers("participants", [1_000, 5_000])) {
 
 function compare(gateways: number, each: FanOutFigures, shard: FanOutFigures): void {
   const [without, withWorkers] = [gateways * each.sortMicros, workers * shard.sortMicros + gateways * each.takeMicros];
-  say(`  ${gateways} gateways, sorting themselves: ${shareOfCore(each.sortMicros)} of a core and ${kilobytes(each.newsBytes)} each, ${shareOfCore(without)} together`);
-  say(`  ${gateways} gateways behind ${workers} workers: ${shareOfCore(each.takeMicros)} and ${kilobytes(each.frameBytes)} each, ${shareOfCore(shard.sortMicros)} a worker, ${shareOfCore(withWorkers)} together`);
+  say(
+    `  ${gateways} gateways, sorting themselves: ${shareOfCore(each.sortMicros)} of a core and ${kilobytes(each.newsBytes)} each, ${shareOfCore(without)} together`,
+  );
+  say(
+    `  ${gateways} gateways behind ${workers} workers: ${shareOfCore(each.takeMicros)} and ${kilobytes(each.frameBytes)} each, ${shareOfCore(shard.sortMicros)} a worker, ${shareOfCore(withWorkers)} together`,
+  );
 }

@@ -20,7 +20,12 @@ import { CanvasCrowd, type CanvasScene } from "./canvas-crowd.ts";
 export type FanOutScene = CanvasScene & { readonly ticks: number };
 
 /** Of each part of the recipients, at a tick. `take`: what a gateway would still do with frames that come ready made. */
-export type FanOutFigures = { readonly sortMicros: number; readonly takeMicros: number; readonly newsBytes: number; readonly frameBytes: number };
+export type FanOutFigures = {
+  readonly sortMicros: number;
+  readonly takeMicros: number;
+  readonly newsBytes: number;
+  readonly frameBytes: number;
+};
 
 type Part = { readonly view: PresenceView; readonly reach: Reach };
 
@@ -40,7 +45,9 @@ export function benchFanOut(scene: FanOutScene, parts: number): FanOutFigures {
     if (tick === WARM_TICKS + 1) Object.assign(spent, { sort: 0, take: 0, news: 0, frames: 0 });
     for (const { view, reach } of all) {
       const began = cpuMicros();
-      const effects = view.receiveNews({ number: tick, news }).flatMap((tidings) => reach.tell(tidings, undefined, (tick * TICK_MS) as Millis));
+      const effects = view
+        .receiveNews({ number: tick, news })
+        .flatMap((tidings) => reach.tell(tidings, undefined, (tick * TICK_MS) as Millis));
       framesOf(effects);
       const sorted = cpuMicros();
       const handed = handOver(effects);
@@ -53,7 +60,12 @@ export function benchFanOut(scene: FanOutScene, parts: number): FanOutFigures {
     }
   }
   const perTick = (sum: number): number => sum / scene.ticks / parts;
-  return { sortMicros: perTick(spent.sort), takeMicros: perTick(spent.take), newsBytes: perTick(spent.news), frameBytes: perTick(spent.frames) };
+  return {
+    sortMicros: perTick(spent.sort),
+    takeMicros: perTick(spent.take),
+    newsBytes: perTick(spent.news),
+    frameBytes: perTick(spent.frames),
+  };
 }
 
 /** Of this process: what else the machine does counts for nothing. */
@@ -63,18 +75,31 @@ function cpuMicros(): number {
 }
 
 function wholeOf({ participants }: FanOutScene, crowd: CanvasCrowd): PresenceNews {
-  const present = Array.from({ length: participants }, (_, index): Participant => ({ number: index + 1, client: `client${String(index).padStart(10, "0")}` as ClientId, user: `user-${index}` as UserId, name: `User ${index}`, canWrite: true, spectator: false }));
+  const present = Array.from({ length: participants }, (_, index): Participant => ({
+    number: index + 1,
+    client: `client${String(index).padStart(10, "0")}` as ClientId,
+    user: `user-${index}` as UserId,
+    name: `User ${index}`,
+    canWrite: true,
+    spectator: false,
+  }));
   const states = present.map(({ number }) => ({ number, fields: [{ name: CURSOR, value: encodePoint(crowd.pointOf(number - 1)) }] }));
   return { whole: true, present, gone: [], states };
 }
 
-function partOf({ participants }: FanOutScene, crowd: CanvasCrowd, whole: Uint8Array, { index, parts }: { index: number; parts: number }): Part {
+function partOf(
+  { participants }: FanOutScene,
+  crowd: CanvasCrowd,
+  whole: Uint8Array,
+  { index, parts }: { index: number; parts: number },
+): Part {
   const view = new PresenceView();
   view.receiveEpoch(EPOCH);
   view.receiveWhole({ number: 0, news: whole });
   const reach = new Reach(view);
   reach.changeRule({ mode: "hierarchical", shed: 0 }, 0 as Millis);
-  for (let member = index; member < participants; member += parts) reach.enter(member as ConnectionId, "editors", crowd.viewAround(crowd.pointOf(member)));
+  for (let member = index; member < participants; member += parts)
+    reach.enter(member as ConnectionId, "editors", crowd.viewAround(crowd.pointOf(member)));
   return { view, reach };
 }
 

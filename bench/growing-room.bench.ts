@@ -42,11 +42,19 @@ export const growingRoom: Experiment = {
       }
       await load.call("untilModes", 3);
       const { modes, atSwitches, edits } = await load.call("finish", undefined as never);
-      for (const told of modes) if (told.join() !== "flat,hierarchical,flat") throw new Error(`somebody who was there all along was told of these modes: ${told.join()}`);
+      for (const told of modes)
+        if (told.join() !== "flat,hierarchical,flat")
+          throw new Error(`somebody who was there all along was told of these modes: ${told.join()}`);
       const transitions = await operationsEvents(system.natsUrl, system.environment, "mode_transition", 2);
-      if (transitions.map(({ to }) => to).join() !== "hierarchical,flat") throw new Error(`operations were told of these transitions: ${JSON.stringify(transitions)}`);
-      say(`${edits} edits came to everybody, in order; one change of mode each way, at ${transitions.map(({ participants }) => participants).join(" and ")} participants`);
-      return { figures: { coroom: { ...figures, ...percentilesOf("edits within a second of a change of mode", atSwitches) } }, more: { transitions } } satisfies Outcome;
+      if (transitions.map(({ to }) => to).join() !== "hierarchical,flat")
+        throw new Error(`operations were told of these transitions: ${JSON.stringify(transitions)}`);
+      say(
+        `${edits} edits came to everybody, in order; one change of mode each way, at ${transitions.map(({ participants }) => participants).join(" and ")} participants`,
+      );
+      return {
+        figures: { coroom: { ...figures, ...percentilesOf("edits within a second of a change of mode", atSwitches) } },
+        more: { transitions },
+      } satisfies Outcome;
     } finally {
       await load.end();
       await system.stop();
@@ -55,11 +63,19 @@ export const growingRoom: Experiment = {
 };
 
 function figuresOf(size: number, { settledMs, meanwhile, resting }: Stage): Figures {
-  return { [`to ${size}: every list right after the last came or left, ms`]: settledMs, ...percentilesOf(`edits on the way to ${size}`, meanwhile), ...percentilesOf(`edits at ${size}`, resting) };
+  return {
+    [`to ${size}: every list right after the last came or left, ms`]: settledMs,
+    ...percentilesOf(`edits on the way to ${size}`, meanwhile),
+    ...percentilesOf(`edits at ${size}`, resting),
+  };
 }
 
 function percentilesOf(of: string, pairs: LatencyPairs): Figures {
   const latencies = Latencies.fromPairs(pairs);
   if (latencies.total === 0) return {}; // So short was it.
-  return { [`${of}: p50, ms`]: latencies.percentile(50), [`${of}: p99, ms`]: latencies.percentile(99), [`${of}: slowest, ms`]: latencies.percentile(100) };
+  return {
+    [`${of}: p50, ms`]: latencies.percentile(50),
+    [`${of}: p99, ms`]: latencies.percentile(99),
+    [`${of}: slowest, ms`]: latencies.percentile(100),
+  };
 }

@@ -37,7 +37,11 @@ export const herd: Experiment = {
 
 async function measure({ clients, small, say }: ExperimentOptions): Promise<Record<string, number>> {
   const cap = small ? 40 : CONNECTS_PER_SECOND_MAX;
-  const cluster = await Cluster.start({ gateways: 3, roomServers: 1, settings: { LOG_LEVEL: "warn", ...(small ? PATIENT : {}), CONNECTS_PER_SECOND_MAX: String(cap) } });
+  const cluster = await Cluster.start({
+    gateways: 3,
+    roomServers: 1,
+    settings: { LOG_LEVEL: "warn", ...(small ? PATIENT : {}), CONNECTS_PER_SECOND_MAX: String(cap) },
+  });
   const load = new Worker<CrowdLoad>("crowd-load");
   try {
     const [killed, ...others] = cluster.gateways;
@@ -47,16 +51,23 @@ async function measure({ clients, small, say }: ExperimentOptions): Promise<Reco
     await sleep(small ? SMALL_TYPED_MS : TYPED_BEFORE_MS);
 
     const arrivals = new Arrivals(others.map(({ httpUrl }) => httpUrl));
-    await load.call("aim", others.map(({ url }) => url));
+    await load.call(
+      "aim",
+      others.map(({ url }) => url),
+    );
     const back = load.call("backAfterLoss", undefined as never);
     await killed!.process.kill();
     const { times, msToLast } = await back;
     const mostAdmitted = await arrivals.stop();
-    const memory = { "memory of the two gateways, MB": megabytesOf(others.map(({ process }) => process.pid)), "memory of the load, MB": megabytesOf([load.pid]) };
+    const memory = {
+      "memory of the two gateways, MB": megabytesOf(others.map(({ process }) => process.pid)),
+      "memory of the load, MB": megabytesOf([load.pid]),
+    };
     await sleep(small ? SMALL_TYPED_MS : TYPED_AFTER_MS);
     const { faults, shown, edits, snapshots } = await load.call("finish", undefined as never);
     if (faults.length + shown.length > 0) throw new Error([...faults, ...shown].join("\n"));
-    if (mostAdmitted > cap * (1 + CAP_TOLERANCE)) throw new Error(`a gateway let ${Math.round(mostAdmitted)} in within a second, over the cap of ${cap}`);
+    if (mostAdmitted > cap * (1 + CAP_TOLERANCE))
+      throw new Error(`a gateway let ${Math.round(mostAdmitted)} in within a second, over the cap of ${cap}`);
     say(`${clients} came back; ${edits} edits typed meanwhile, none lost, none twice, nobody shown an error`);
     const level = Latencies.fromPairs(times);
     return {
@@ -106,7 +117,8 @@ class Arrivals {
     let most = 0;
     for (const [index, { told, connects }] of this.#samples.entries()) {
       const since = this.#samples.slice(0, index).findLast(({ asked }) => told - asked >= 1000);
-      if (since !== undefined) connects.forEach((count, gateway) => (most = Math.max(most, ((count - since.connects[gateway]!) * 1000) / (told - since.asked))));
+      if (since !== undefined)
+        connects.forEach((count, gateway) => (most = Math.max(most, ((count - since.connects[gateway]!) * 1000) / (told - since.asked))));
     }
     return most;
   }
@@ -125,5 +137,11 @@ async function connectsOf(httpUrl: string): Promise<number | undefined> {
 
 /** Clients in rooms of 8, one after the other. */
 export function planCrowd(cluster: Cluster, clients: number, types: (index: number) => boolean): Promise<Place[]> {
-  return Promise.all(Array.from({ length: clients }, async (_, index) => ({ room: `crowd-${Math.floor(index / ROOM_OF)}`, token: await cluster.token("*", `user-${index}`), types: types(index) })));
+  return Promise.all(
+    Array.from({ length: clients }, async (_, index) => ({
+      room: `crowd-${Math.floor(index / ROOM_OF)}`,
+      token: await cluster.token("*", `user-${index}`),
+      types: types(index),
+    })),
+  );
 }

@@ -49,10 +49,18 @@ export const hotRoom: Experiment = {
       say(`${rooms} rooms of ${ORDINARY_MEMBERS}: every edit came to all`);
       await hot.call("open", await seatsOf(system, clients, "hot"));
       await hot.call("move", heat);
-      const [[beside, itself], besideCpu] = await measured(() => Promise.all([ordinary.call("move", { ...ORDINARY, ms }), hot.call("move", heat)]));
+      const [[beside, itself], besideCpu] = await measured(() =>
+        Promise.all([ordinary.call("move", { ...ORDINARY, ms }), hot.call("move", heat)]),
+      );
       say(`and a room of ${clients}: every edit came to all of either`);
-      const coroom = { ...figuresOf(beside, besideCpu, ms), ...latenciesOf("the hot room's", itself), "loads' own CPU, cores": ((beside.cpuSeconds + itself.cpuSeconds) * 1000) / ms };
-      return { figures: { coroom, alone: { ...figuresOf(alone, aloneCpu, ms), "loads' own CPU, cores": (alone.cpuSeconds * 1000) / ms } } } satisfies Outcome;
+      const coroom = {
+        ...figuresOf(beside, besideCpu, ms),
+        ...latenciesOf("the hot room's", itself),
+        "loads' own CPU, cores": ((beside.cpuSeconds + itself.cpuSeconds) * 1000) / ms,
+      };
+      return {
+        figures: { coroom, alone: { ...figuresOf(alone, aloneCpu, ms), "loads' own CPU, cores": (alone.cpuSeconds * 1000) / ms } },
+      } satisfies Outcome;
     } finally {
       await Promise.all([ordinary.end(), hot.end()]);
       await system.stop();
@@ -74,5 +82,9 @@ function figuresOf(ordinary: Moved, cpu: CpuByRole, ms: number): Figures {
 function latenciesOf(whose: string, { edits, presence }: Moved): Figures {
   const kinds = { edits: Latencies.fromPairs(edits), presence: Latencies.fromPairs(presence) };
   const measured = Object.entries(kinds).filter(([, { total }]) => total > 0); // A room held back far enough is told no presence.
-  return Object.fromEntries(measured.flatMap(([kind, latencies]) => [50, 99].map((percent) => [`${whose} ${kind} p${percent}, ms`, latencies.percentile(percent)] as const)));
+  return Object.fromEntries(
+    measured.flatMap(([kind, latencies]) =>
+      [50, 99].map((percent) => [`${whose} ${kind} p${percent}, ms`, latencies.percentile(percent)] as const),
+    ),
+  );
 }

@@ -32,7 +32,11 @@ export const idle: Experiment = {
   smallClients: 80,
   run: async (options) => {
     const figures: Record<string, Figures> = {};
-    for (const start of [() => startCoroom({ gateways: 1, small: options.small, settings: { SILENCE_MS_MAX: String(NOBODY_PINGS_MS) } }), () => startBare(), () => startRelay(1)]) {
+    for (const start of [
+      () => startCoroom({ gateways: 1, small: options.small, settings: { SILENCE_MS_MAX: String(NOBODY_PINGS_MS) } }),
+      () => startBare(),
+      () => startRelay(1),
+    ]) {
       const system = await start();
       try {
         figures[system.name] = await measure(system, options);

@@ -5,7 +5,12 @@ import { benchInterest, type InterestScene } from "./interest.bench.ts";
 import { machineFacts } from "./machine.ts";
 
 const { flags } = parseCommandLine(process.argv.slice(2));
-const [participants, moving, rounds, ticks] = [Number(flags["participants"] ?? 1_000), Number(flags["moving"] ?? 100), Number(flags["rounds"] ?? 3), Number(flags["ticks"] ?? 400)];
+const [participants, moving, rounds, ticks] = [
+  Number(flags["participants"] ?? 1_000),
+  Number(flags["moving"] ?? 100),
+  Number(flags["rounds"] ?? 3),
+  Number(flags["ticks"] ?? 400),
+];
 const SECONDS_PER_TICK = 0.05;
 const base = { participants, moving, ticks, view: { width: 1_920, height: 1_080 }, seed: 1 };
 
@@ -17,12 +22,18 @@ const SCENES: Readonly<Record<string, InterestScene>> = {
 };
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
-say(Object.entries(await machineFacts()).map(([name, fact]) => `${name} ${fact}`).join(" · "));
+say(
+  Object.entries(await machineFacts())
+    .map(([name, fact]) => `${name} ${fact}`)
+    .join(" · "),
+);
 for (const [name, scene] of Object.entries(SCENES)) {
   say(`\n${name}: ${participants} participants, ${moving} moving at 20 Hz, ${ticks} ticks`);
   for (let round = 1; round <= rounds; round++) {
     const { toldAll, toldNear, frames, microsPerTick, hash } = benchInterest(scene);
     const perSecond = (count: number): string => (count / participants / ticks / SECONDS_PER_TICK).toFixed(1);
-    say(`  ${round}  bytes/s a recipient: ${perSecond(toldAll)} told everything, ${perSecond(toldNear)} by view (${Math.round(100 * (1 - toldNear / toldAll))}% saved); ${perSecond(frames)} frames/s each; ${microsPerTick} µs of CPU a tick; ${hash}`);
+    say(
+      `  ${round}  bytes/s a recipient: ${perSecond(toldAll)} told everything, ${perSecond(toldNear)} by view (${Math.round(100 * (1 - toldNear / toldAll))}% saved); ${perSecond(frames)} frames/s each; ${microsPerTick} µs of CPU a tick; ${hash}`,
+    );
   }
 }

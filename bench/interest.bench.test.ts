@@ -4,7 +4,15 @@ import { expect, test } from "vitest";
 
 import { benchInterest, type InterestScene } from "./interest.bench.ts";
 
-const scene: InterestScene = { participants: 60, moving: 20, spectators: 20, canvas: { width: 20_000, height: 20_000 }, view: { width: 1_600, height: 900 }, ticks: 20, seed: 1 };
+const scene: InterestScene = {
+  participants: 60,
+  moving: 20,
+  spectators: 20,
+  canvas: { width: 20_000, height: 20_000 },
+  view: { width: 1_600, height: 900 },
+  ticks: 20,
+  seed: 1,
+};
 
 test("people spread over a canvas are sent far less than everything, the same in each run", () => {
   const [figures, again] = [benchInterest(scene), benchInterest(scene)];

@@ -21,7 +21,13 @@ export type InterestScene = CanvasScene & {
 };
 
 /** Bytes of all frames together, as they would leave for the clients; `hash`: of the frames and their recipients. */
-export type InterestFigures = { readonly toldAll: number; readonly toldNear: number; readonly frames: number; readonly microsPerTick: number; readonly hash: string };
+export type InterestFigures = {
+  readonly toldAll: number;
+  readonly toldNear: number;
+  readonly frames: number;
+  readonly microsPerTick: number;
+  readonly hash: string;
+};
 
 const TICK_MS = 50;
 /** Of the views, so many in a hundred move on at a tick: people pan now and then. */
@@ -51,7 +57,8 @@ export function benchInterest(scene: InterestScene): InterestFigures {
     }
   };
 
-  for (let index = 0; index < scene.participants; index++) carryOut(lanes.enter(index as ConnectionId, laneOf(index, scene), crowd.viewAround(crowd.pointOf(index))));
+  for (let index = 0; index < scene.participants; index++)
+    carryOut(lanes.enter(index as ConnectionId, laneOf(index, scene), crowd.viewAround(crowd.pointOf(index))));
   let [toldAll, seconds] = [0, 0];
   for (let tick = 1; tick <= scene.ticks; tick++) {
     const news = crowd.move();
@@ -59,10 +66,25 @@ export function benchInterest(scene: InterestScene): InterestFigures {
     toldAll += encodePresenceNewsFrame(1, encodeNews(news)).byteLength * scene.participants;
     const before = performance.now();
     carryOut(lanes.receiveNews(news, (tick * TICK_MS) as Millis));
-    for (const index of panning) carryOut(lanes.look(index as ConnectionId, crowd.viewAround({ x: crowd.pointOf(index).x + crowd.below(scene.view.width), y: crowd.pointOf(index).y + crowd.below(scene.view.height) })));
+    for (const index of panning)
+      carryOut(
+        lanes.look(
+          index as ConnectionId,
+          crowd.viewAround({
+            x: crowd.pointOf(index).x + crowd.below(scene.view.width),
+            y: crowd.pointOf(index).y + crowd.below(scene.view.height),
+          }),
+        ),
+      );
     seconds += (performance.now() - before) / 1000;
   }
-  return { toldAll, toldNear: sent.bytes, frames: sent.frames, microsPerTick: Math.round((seconds / scene.ticks) * 1e6), hash: hash.digest("hex").slice(0, 12) };
+  return {
+    toldAll,
+    toldNear: sent.bytes,
+    frames: sent.frames,
+    microsPerTick: Math.round((seconds / scene.ticks) * 1e6),
+    hash: hash.digest("hex").slice(0, 12),
+  };
 }
 
 /** The last of them are spectators: those who move take part. */

@@ -46,7 +46,14 @@ export type Engines = { readonly natsUrl: string; readonly redisUrl: string };
 export type UpdateLoad = { readonly rooms: number; readonly users: number; readonly edits: number; readonly seed: number };
 /** `nodeCpu`, `redisCpu`: seconds of CPU that this process and redis-server took meanwhile. */
 export type Leg = { readonly seconds: number; readonly nodeCpu: number; readonly redisCpu: number };
-export type UpdateFigures = { readonly edits: number; readonly batches: number; readonly projector: Leg; readonly bare: Leg; readonly projectorHash: string; readonly bareHash: string };
+export type UpdateFigures = {
+  readonly edits: number;
+  readonly batches: number;
+  readonly projector: Leg;
+  readonly bare: Leg;
+  readonly projectorHash: string;
+  readonly bareHash: string;
+};
 
 const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const HOT_MEMBERS = 200;
@@ -70,7 +77,10 @@ export async function benchUpdates(engines: Engines, load: UpdateLoad, environme
   const rooms = Array.from({ length: load.rooms }, (_, index) => `bench.room-${index}` as RoomKey);
   await writeLog(nats, subjects, rooms, load);
 
-  const config = readSettings({ ...sharedSettings, ...leaderboardSettings }, { env: {}, flags: { environment, boardPointsPerMinuteMax: "1000000", boardsLeaseMs: "600000" } }); // Nobody else is there to take over: counted twice would be counted wrong.
+  const config = readSettings(
+    { ...sharedSettings, ...leaderboardSettings },
+    { env: {}, flags: { environment, boardPointsPerMinuteMax: "1000000", boardsLeaseMs: "600000" } },
+  ); // Nobody else is there to take over: counted twice would be counted wrong.
   const keys = keysOf(environment);
   const boards = redisBoard(line.redis, keys, { hotMembers: HOT_MEMBERS, tail: "counted", roles: ["everyone"] });
   const batches: { room: RoomKey; batch: Batch }[] = [];
@@ -84,7 +94,8 @@ export async function benchUpdates(engines: Engines, load: UpdateLoad, environme
       const write = await boards.apply(room, batch);
       batches.push({ room, batch });
       counted += batch.applied.seq - batch.after.seq;
-      if (warm === undefined && counted >= load.edits * WARM_SHARE) warm = { begin: markNow(line), batches: batches.length, edits: counted };
+      if (warm === undefined && counted >= load.edits * WARM_SHARE)
+        warm = { begin: markNow(line), batches: batches.length, edits: counted };
       if (counted === load.edits) done();
       return write;
     },
@@ -98,17 +109,30 @@ export async function benchUpdates(engines: Engines, load: UpdateLoad, environme
     closings: redisClosings(line, keys),
     progress: redisProgress(line, keys),
     log: await jetstreamLog(nats, subjects, paces()),
-    activities: await jetstreamActivities(nats, subjects, paces(), { partitions: 1, replicas: 1, bytesMax: config.boardActivityBytesMax, dedupeMs: config.boardActivityDedupeMs }),
+    activities: await jetstreamActivities(nats, subjects, paces(), {
+      partitions: 1,
+      replicas: 1,
+      bytesMax: config.boardActivityBytesMax,
+      dedupeMs: config.boardActivityDedupeMs,
+    }),
     activityRemoval: await activityRemoval(nats, subjects, 1),
     leases: await kvLeases(jetstream(nats), subjects.boardsBucket, 1),
-    checkpoints: await kvCheckpoints(nats, subjects.boardCheckpointsBucket, { replicas: 1, partitions: 1, newName: () => `bench-${++names}` }),
+    checkpoints: await kvCheckpoints(nats, subjects.boardCheckpointsBucket, {
+      replicas: 1,
+      partitions: 1,
+      newName: () => `bench-${++names}`,
+    }),
     ...(await kvArchive(nats, subjects, { replicas: 1, daysMax: 1 })),
     tenants,
     closedTenants: tenants,
     names: redisNames(line.redis, keys, { namesMax: 1 }),
     shown: { publish: () => {} },
   };
-  const host = new LeaderboardHost(ports, { ...config, service: "bench", boardsDrainMsMax: 1 }, { clock: systemClock, log: SILENT, metrics: leaderboardMetrics(new Registry()) });
+  const host = new LeaderboardHost(
+    ports,
+    { ...config, service: "bench", boardsDrainMsMax: 1 },
+    { clock: systemClock, log: SILENT, metrics: leaderboardMetrics(new Registry()) },
+  );
   await allCounted;
   const { begin, batches: warmBatches, edits: warmEdits } = warm ?? { begin: markNow(line), batches: 0, edits: 0 };
   const projector = legOf(await begin, await markNow(line));
@@ -125,7 +149,12 @@ export async function benchUpdates(engines: Engines, load: UpdateLoad, environme
   return { edits: load.edits - warmEdits, batches: batches.length - warmBatches, projector, bare: bareLeg, projectorHash, bareHash };
 }
 
-async function writeLog(nats: Awaited<ReturnType<typeof connectNats>>, subjects: ReturnType<typeof subjectsOf>, rooms: readonly RoomKey[], load: UpdateLoad): Promise<void> {
+async function writeLog(
+  nats: Awaited<ReturnType<typeof connectNats>>,
+  subjects: ReturnType<typeof subjectsOf>,
+  rooms: readonly RoomKey[],
+  load: UpdateLoad,
+): Promise<void> {
   const prng = new Prng(load.seed);
   const heads = new Map<RoomKey, number>();
   const log = jetstream(nats);
@@ -173,12 +202,22 @@ async function hashOf(boards: RedisBoard, rooms: readonly RoomKey[]): Promise<st
   return hash.digest("hex").slice(0, 12);
 }
 
-export type LargeBoard = { readonly line: RedisLine; readonly boards: RedisBoard; readonly room: RoomKey; readonly allOrdered: string; readonly members: number };
+export type LargeBoard = {
+  readonly line: RedisLine;
+  readonly boards: RedisBoard;
+  readonly room: RoomKey;
+  readonly allOrdered: string;
+  readonly members: number;
+};
 
 /** Scores as people's are: few high ones, many low ones; the same for every seed. */
 export function scoresOf(members: number, seed: number): { user: string; score: number; reachedAt: number }[] {
   const prng = new Prng(seed);
-  return Array.from({ length: members }, (_, index) => ({ user: `user-${String(index).padStart(8, "0")}`, score: 1 + Math.floor(50 * (1 / (1 - prng.unit() * 0.99999) - 1)), reachedAt: index + 1 }));
+  return Array.from({ length: members }, (_, index) => ({
+    user: `user-${String(index).padStart(8, "0")}`,
+    score: 1 + Math.floor(50 * (1 / (1 - prng.unit() * 0.99999) - 1)),
+    reachedAt: index + 1,
+  }));
 }
 
 const MEMBERS_AT_A_TIME = 500;
@@ -201,15 +240,24 @@ export async function fillLargeBoard(redisUrl: string, members: number, environm
       windows: [ALL_TIME],
       awards: new Map([["everyone" as const, awards]]),
     });
-    await Promise.all([written, line.redis.zadd(allOrdered, ...some.flatMap(({ user, score, reachedAt }) => [score, stampOf(reachedAt) + user]))]);
+    await Promise.all([
+      written,
+      line.redis.zadd(allOrdered, ...some.flatMap(({ user, score, reachedAt }) => [score, stampOf(reachedAt) + user])),
+    ]);
   }
   return { line, boards, room, allOrdered, members };
 }
 
-export type ReadFigures = Readonly<Record<"first 100" | "own rank, as a range" | "own rank, exact, with 5 around" | "own rank, one sorted set", readonly number[]>>;
+export type ReadFigures = Readonly<
+  Record<"first 100" | "own rank, as a range" | "own rank, exact, with 5 around" | "own rank, one sorted set", readonly number[]>
+>;
 
 /** Milliseconds of each read, one after the other; `users` are drawn from all of them. */
-export async function benchReads({ line, boards, room, allOrdered, members }: LargeBoard, reads: number, seed: number): Promise<ReadFigures> {
+export async function benchReads(
+  { line, boards, room, allOrdered, members }: LargeBoard,
+  reads: number,
+  seed: number,
+): Promise<ReadFigures> {
   const prng = new Prng(seed);
   const scores = scoresOf(members, seed);
   const { bands } = await boards.read(room, "everyone", ALL_TIME);
@@ -228,7 +276,9 @@ export async function benchReads({ line, boards, room, allOrdered, members }: La
       const [own] = await boards.members(room, "everyone", ALL_TIME, [scores[prng.below(members)]!.user]);
       return ranksWithin(bands, own!.score);
     }),
-    "own rank, exact, with 5 around": await timed(() => boards.places(room, "everyone", ALL_TIME, { kind: "around", member: scores[prng.below(members)]!.user, around: 5 })),
+    "own rank, exact, with 5 around": await timed(() =>
+      boards.places(room, "everyone", ALL_TIME, { kind: "around", member: scores[prng.below(members)]!.user, around: 5 }),
+    ),
     "own rank, one sorted set": await timed(() => {
       const { user, reachedAt } = scores[prng.below(members)]!;
       return line.redis.zrevrank(allOrdered, stampOf(reachedAt) + user);
@@ -236,7 +286,13 @@ export async function benchReads({ line, boards, room, allOrdered, members }: La
   };
 }
 
-export type MemoryFigures = { readonly hot: number; readonly full: number; readonly counts: number; readonly bands: number; readonly allOrdered: number };
+export type MemoryFigures = {
+  readonly hot: number;
+  readonly full: number;
+  readonly counts: number;
+  readonly bands: number;
+  readonly allOrdered: number;
+};
 
 /** Bytes as Redis counts them, every entry looked at. */
 export async function benchMemory({ line, room, allOrdered }: LargeBoard, environment: string): Promise<MemoryFigures> {

@@ -19,7 +19,10 @@ let nats: Engine;
 
 beforeAll(async () => {
   dataDir = mkdtempSync(join(tmpdir(), "coroom-bench-boards-"));
-  [redis, nats] = await Promise.all([startRedisServer({ dataDir: join(dataDir, "redis") }), startNatsServer({ dataDir: join(dataDir, "nats") })]);
+  [redis, nats] = await Promise.all([
+    startRedisServer({ dataDir: join(dataDir, "redis") }),
+    startNatsServer({ dataDir: join(dataDir, "nats") }),
+  ]);
 });
 afterAll(async () => {
   await Promise.all([redis?.stop(), nats?.stop()]);
@@ -47,7 +50,10 @@ test("everybody who watches a hot room's board is sent its list, and what was se
       const answer = await fetch(`${system.url}/demo/token?${new URLSearchParams({ room: "hot", user })}`);
       return ((await answer.json()) as { token: string }).token;
     };
-    const figures = await benchLiveBoard({ url: system.url, token }, { watchers: 8, writers: 4, editsPerSecond: 40, seconds: 2, warmUpSeconds: 2, shown: 3 });
+    const figures = await benchLiveBoard(
+      { url: system.url, token },
+      { watchers: 8, writers: 4, editsPerSecond: 40, seconds: 2, warmUpSeconds: 2, shown: 3 },
+    );
     expect(figures.listsPerSecond).toBeGreaterThan(0);
     expect(figures.listsPerSecond).toBeCloseTo(figures.listsPerSecondMost, 0);
     expect(figures.listBytesPerSecond).toBeGreaterThan(figures.listsPerSecond * 20);

@@ -10,7 +10,14 @@ import { type ClientKey, type RoomId, START } from "../shared/ids.ts";
 import { until } from "./load/paced.ts";
 import { type LoadSocket, openSocket } from "./load/web-socket.ts";
 
-export type LiveBoardPlan = { readonly watchers: number; readonly writers: number; readonly editsPerSecond: number; readonly seconds: number; readonly warmUpSeconds: number; readonly shown: number };
+export type LiveBoardPlan = {
+  readonly watchers: number;
+  readonly writers: number;
+  readonly editsPerSecond: number;
+  readonly seconds: number;
+  readonly warmUpSeconds: number;
+  readonly shown: number;
+};
 export type LiveBoardTarget = { readonly url: string; readonly token: (user: string) => Promise<string> };
 
 export type LiveBoardFigures = {
@@ -74,7 +81,9 @@ class Watcher {
 
   edit(): void {
     this.#sent += 1;
-    this.#socket?.send(encodeFrame({ type: "edit", channel: this.#channel, counter: this.#sent, ackedThrough: 0, parentSeq: 0 as never, payload: PAYLOAD }));
+    this.#socket?.send(
+      encodeFrame({ type: "edit", channel: this.#channel, counter: this.#sent, ackedThrough: 0, parentSeq: 0 as never, payload: PAYLOAD }),
+    );
   }
 
   /** Of the list that it was sent last. */
@@ -127,15 +136,22 @@ export async function benchLiveBoard(target: LiveBoardTarget, plan: LiveBoardPla
   const writers = watchers.slice(0, plan.writers);
   try {
     for (let from = 0; from < watchers.length; from += JOINS_AT_A_TIME) {
-      await Promise.all(watchers.slice(from, from + JOINS_AT_A_TIME).map((watcher, index) => watcher.join(target, `user-${from + index}`, plan.shown)));
+      await Promise.all(
+        watchers.slice(from, from + JOINS_AT_A_TIME).map((watcher, index) => watcher.join(target, `user-${from + index}`, plan.shown)),
+      );
     }
     await write(writers, plan.editsPerSecond, plan.warmUpSeconds);
     for (const watcher of watchers) watcher.isMeasuring = true;
     const begin = performance.now();
     const edits = await write(writers, plan.editsPerSecond, plan.seconds);
-    await until("everybody has been sent the same list", () => watchers.every(({ lists, shownSeq }) => lists > 0 && shownSeq === watchers[0]!.shownSeq), SHOWN_MS_MAX);
+    await until(
+      "everybody has been sent the same list",
+      () => watchers.every(({ lists, shownSeq }) => lists > 0 && shownSeq === watchers[0]!.shownSeq),
+      SHOWN_MS_MAX,
+    );
     const seconds = (performance.now() - begin) / 1_000;
-    const sum = (of: (watcher: Watcher) => number): number => watchers.reduce((total, watcher) => total + of(watcher), 0) / watchers.length / seconds;
+    const sum = (of: (watcher: Watcher) => number): number =>
+      watchers.reduce((total, watcher) => total + of(watcher), 0) / watchers.length / seconds;
     return {
       editsPerSecond: edits / seconds,
       listsPerSecond: sum(({ lists }) => lists),
@@ -158,7 +174,7 @@ const SHOWN_MS_MAX = 30_000;
 async function write(writers: readonly Watcher[], perSecond: number, seconds: number): Promise<number> {
   const begin = performance.now();
   const edits = perSecond * seconds;
-  for (let written = 0; written < edits; ) {
+  for (let written = 0; written < edits;) {
     const due = Math.min(edits, ((performance.now() - begin) / 1_000) * perSecond);
     for (; written < due; written++) writers[written % writers.length]!.edit();
     await new Promise((resolve) => setTimeout(resolve, STEP_MS));

@@ -6,7 +6,14 @@ import { BINARIES } from "../engines/binaries.ts";
 import { findBinary } from "../engines/find.ts";
 import { showVersion } from "../engines/version.ts";
 
-export type Machine = { readonly cores: number; readonly cpu: string; readonly kernel: string; readonly node: string; readonly natsServer: string; readonly loadAverage: string };
+export type Machine = {
+  readonly cores: number;
+  readonly cpu: string;
+  readonly kernel: string;
+  readonly node: string;
+  readonly natsServer: string;
+  readonly loadAverage: string;
+};
 
 export async function machineFacts(): Promise<Machine> {
   const nats = await findBinary(BINARIES.natsServer);

@@ -19,10 +19,15 @@ const START = { coroom: () => startCoroom(), relay: () => startRelay() };
 
 async function run(options: BenchOptions): Promise<void> {
   const machine = await machineFacts();
-  say(Object.entries(machine).map(([name, fact]) => `${name} ${fact}`).join(" · "));
+  say(
+    Object.entries(machine)
+      .map(([name, fact]) => `${name} ${fact}`)
+      .join(" · "),
+  );
   const scenarios = SCENARIOS.filter(({ name }) => options.scenario.includes(name));
   const results: object[] = scenarios.length > 0 ? await runEditPath(scenarios, options) : [];
-  for (const experiment of EXPERIMENTS.filter(({ name }) => options.scenario.includes(name))) results.push(await runExperiment(experiment, options));
+  for (const experiment of EXPERIMENTS.filter(({ name }) => options.scenario.includes(name)))
+    results.push(await runExperiment(experiment, options));
   if (options.json !== "") writeFileSync(options.json, JSON.stringify({ machine, options, results }, null, 2));
 }
 
@@ -45,7 +50,13 @@ async function runExperiment({ name, meaning, clients, smallClients, run }: Expe
   const rounds = options.rounds || EXPERIMENT_ROUNDS;
   const outcomes: Outcome[] = [];
   for (let round = 1; round <= rounds; round++) {
-    const outcome = await run({ clients: size, small: options.small, seed: options.seed, loadProcesses: options.loadProcesses, say: (line) => say(`  ${line}`) });
+    const outcome = await run({
+      clients: size,
+      small: options.small,
+      seed: options.seed,
+      loadProcesses: options.loadProcesses,
+      say: (line) => say(`  ${line}`),
+    });
     say(table(outcome.figures));
     outcomes.push(outcome);
   }
@@ -55,7 +66,9 @@ async function runExperiment({ name, meaning, clients, smallClients, run }: Expe
 }
 
 async function warmUp(systems: readonly MeasuredSystem[], options: BenchOptions): Promise<void> {
-  for (const system of systems) for (let round = 1; round <= WARM_UPS; round++) await runLeg(system, WARM_UP, { ...options, round, warmMs: 0, measureMs: options.warmUpSeconds * 1000 });
+  for (const system of systems)
+    for (let round = 1; round <= WARM_UPS; round++)
+      await runLeg(system, WARM_UP, { ...options, round, warmMs: 0, measureMs: options.warmUpSeconds * 1000 });
 }
 
 async function takeTurns(systems: readonly MeasuredSystem[], scenario: Scenario, options: BenchOptions) {
@@ -63,7 +76,12 @@ async function takeTurns(systems: readonly MeasuredSystem[], scenario: Scenario,
   const legs: Leg[] = [];
   for (let round = 1; round <= (options.rounds || EDIT_PATH_ROUNDS); round++) {
     for (const system of systems) {
-      const leg = await runLeg(system, scenario, { ...options, round, warmMs: options.small ? 1 : options.warmSeconds * 1000, measureMs: options.small ? 1000 : options.seconds * 1000 });
+      const leg = await runLeg(system, scenario, {
+        ...options,
+        round,
+        warmMs: options.small ? 1 : options.warmSeconds * 1000,
+        measureMs: options.small ? 1000 : options.seconds * 1000,
+      });
       legs.push(leg);
       for (const phase of leg.phases) say(`  ${round} ${system.name.padEnd(7)} ${phaseLine(phase)}`);
       say(`  ${round} ${system.name.padEnd(7)} nothing missing, nothing doubled; counts ${leg.hash}`);
@@ -71,9 +89,21 @@ async function takeTurns(systems: readonly MeasuredSystem[], scenario: Scenario,
     const hashes = new Set(legs.slice(-systems.length).map(({ hash }) => hash));
     if (hashes.size > 1 && (scenario.load.kind === "typing" || options.small)) throw new Error("the systems did not carry the same edits");
   }
-  const figures = Object.fromEntries(systems.map(({ name }) => [name, figuresOf(scenario, legs.filter(({ system }) => system === name))]));
+  const figures = Object.fromEntries(
+    systems.map(({ name }) => [
+      name,
+      figuresOf(
+        scenario,
+        legs.filter(({ system }) => system === name),
+      ),
+    ]),
+  );
   say(table(figures));
-  return { scenario: scenario.name, figures, legs: legs.map(({ system, hash, phases }) => ({ system, hash, phases: phases.map(phaseFacts) })) };
+  return {
+    scenario: scenario.name,
+    figures,
+    legs: legs.map(({ system, hash, phases }) => ({ system, hash, phases: phases.map(phaseFacts) })),
+  };
 }
 
 function say(text: string): void {
@@ -81,7 +111,9 @@ function say(text: string): void {
 }
 
 function help(): string {
-  const lines = Object.entries(benchSettings).map(([name, { fallback, meaning }]) => `  ${flagName(name).padEnd(18)} ${meaning} (default ${String(fallback) || "empty"})`);
+  const lines = Object.entries(benchSettings).map(
+    ([name, { fallback, meaning }]) => `  ${flagName(name).padEnd(18)} ${meaning} (default ${String(fallback) || "empty"})`,
+  );
   return ["npm run bench -- [flags]", "", ...lines].join("\n");
 }
 
@@ -93,7 +125,9 @@ else {
     if (unknown.length > 0) throw new SettingError(`no such flag: ${unknown.map(flagName).join(", ")}; see npm run bench -- --help`);
     await run(readSettings(benchSettings, { flags, env: {} }));
   } catch (error) {
-    process.stderr.write(`bench: ${error instanceof SettingError ? error.message : error instanceof Error ? error.stack : String(error)}\n`);
+    process.stderr.write(
+      `bench: ${error instanceof SettingError ? error.message : error instanceof Error ? error.stack : String(error)}\n`,
+    );
     process.exitCode = 1;
   }
 }

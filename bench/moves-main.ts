@@ -21,11 +21,28 @@ const line = (name: string, waits: readonly number[]): string => {
 };
 
 const options = readSettings(settings, { flags: parseCommandLine(process.argv.slice(2)).flags, env: {} });
-say(Object.entries(await machineFacts()).map(([name, fact]) => `${name} ${fact}`).join(" · "));
+say(
+  Object.entries(await machineFacts())
+    .map(([name, fact]) => `${name} ${fact}`)
+    .join(" · "),
+);
 const { waits, alone } = await measureMoves(options);
-for (const [title, some] of [[`${waits.length} rooms moved`, waits], ["as many left alone", alone]] as const) {
+for (const [title, some] of [
+  [`${waits.length} rooms moved`, waits],
+  ["as many left alone", alone],
+] as const) {
   say(title);
-  say(line("the writer waits for an ack at most", some.map(({ acked }) => acked)));
-  say(line("the reader waits to see it at most", some.map(({ seen }) => seen)));
+  say(
+    line(
+      "the writer waits for an ack at most",
+      some.map(({ acked }) => acked),
+    ),
+  );
+  say(
+    line(
+      "the reader waits to see it at most",
+      some.map(({ seen }) => seen),
+    ),
+  );
 }
 say("nothing missing, nothing doubled, in one order everywhere");

@@ -46,7 +46,13 @@ export async function measureMoves(options: TypingOptions & { readonly moves: nu
 }
 
 async function order(typing: TypingCluster, room: RoomLoad, from: ServerId, to: ServerId): Promise<void> {
-  const reply = await askNats(typing.nats, typing.subjects.order(from), { kind: "hand-over", room: typing.keyOf(room), to, generation: 0 }, OrderReply, MOVE_MS_MAX);
+  const reply = await askNats(
+    typing.nats,
+    typing.subjects.order(from),
+    { kind: "hand-over", room: typing.keyOf(room), to, generation: 0 },
+    OrderReply,
+    MOVE_MS_MAX,
+  );
   if (reply?.kind !== "done") throw new Error(`${room.room} was not moved from ${from} to ${to}: ${reply?.reason ?? "no answer"}`);
 }
 

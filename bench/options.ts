@@ -12,7 +12,12 @@ export const benchSettings = {
   seconds: { parse: positiveInteger, fallback: 8, meaning: "how long each phase is measured" },
   warmUpSeconds: { parse: positiveInteger, fallback: 10, meaning: "how long each system is driven hard before anything is measured" },
   warmSeconds: { parse: positiveInteger, fallback: 2, meaning: "how long each phase runs before it is measured" },
-  rounds: { parse: wholeNumber, fallback: 0, meaning: "how often the systems take turns; of scenarios that are not of the edit path the medians are shown. 0: twice on the edit path, else once" },
+  rounds: {
+    parse: wholeNumber,
+    fallback: 0,
+    meaning:
+      "how often the systems take turns; of scenarios that are not of the edit path the medians are shown. 0: twice on the edit path, else once",
+  },
   scenario: { parse: scenarios, fallback: EDIT_PATH, meaning: `which of ${ALL.join(", ")}` },
   system: { parse: systems, fallback: SYSTEM_NAMES, meaning: "coroom, relay or both: coroom,relay" },
   small: { parse: flag, fallback: false, meaning: "a few rooms for a second: counts only, the times mean nothing" },

@@ -37,9 +37,18 @@ export const presenceCrowd: Experiment = {
 };
 
 /** `warmUp`: what is young is slow, and in motion a quarter of a young gateway's CPU is spent compiling. */
-async function measure(system: MeasuredSystem, { clients, small, say }: ExperimentOptions, warmUp: "in motion" | "calm" = "in motion"): Promise<Figures> {
+async function measure(
+  system: MeasuredSystem,
+  { clients, small, say }: ExperimentOptions,
+  warmUp: "in motion" | "calm" = "in motion",
+): Promise<Figures> {
   const load = new Worker<PresenceLoad>("presence-load");
-  const motion = { ms: small ? SMALL_MS : MEASURE_MS, movesPerSecond: MOVES_PER_SECOND, editors: EDITORS, editsPerSecond: EDITS_PER_SECOND };
+  const motion = {
+    ms: small ? SMALL_MS : MEASURE_MS,
+    movesPerSecond: MOVES_PER_SECOND,
+    editors: EDITORS,
+    editsPerSecond: EDITS_PER_SECOND,
+  };
   try {
     const { rosterMs } = await load.call("open", await seatsOf(system, clients));
     const movers = Math.ceil(clients * MOVERS_SHARE);
@@ -59,7 +68,11 @@ async function measure(system: MeasuredSystem, { clients, small, say }: Experime
 }
 
 function figuresOf(moved: Moved, calm: Moved, rosterMs: number, cpu: { calm: CpuByRole; moved: CpuByRole }, seconds: number): Figures {
-  const [presence, edits, before] = [moved.presence, moved.edits, calm.edits].map((pairs) => Latencies.fromPairs(pairs)) as [Latencies, Latencies, Latencies];
+  const [presence, edits, before] = [moved.presence, moved.edits, calm.edits].map((pairs) => Latencies.fromPairs(pairs)) as [
+    Latencies,
+    Latencies,
+    Latencies,
+  ];
   return {
     "all have come and know of all, ms": rosterMs,
     "presence p50, ms": presence.percentile(50),
@@ -84,5 +97,12 @@ function sumOf(cpu: CpuByRole): number {
 
 /** All in one room, over the system's gateways in turn. */
 export function seatsOf({ gateways, token }: MeasuredSystem, clients: number, room = "crowd"): Promise<Seat[]> {
-  return Promise.all(Array.from({ length: clients }, async (_, index) => ({ gateway: gateways[index % gateways.length]!, room, token: await token(`${room}-${index}`), clientKey: `member-${String(index).padStart(4, "0")}` })));
+  return Promise.all(
+    Array.from({ length: clients }, async (_, index) => ({
+      gateway: gateways[index % gateways.length]!,
+      room,
+      token: await token(`${room}-${index}`),
+      clientKey: `member-${String(index).padStart(4, "0")}`,
+    })),
+  );
 }

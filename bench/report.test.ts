@@ -3,6 +3,10 @@ import { expect, test } from "vitest";
 import { medianFigures } from "./report.ts";
 
 test("[BREP1] rounds come to the median of each figure, of the rounds that have it", () => {
-  const rounds = [{ coroom: { ms: 9, bytes: 1 }, bare: { ms: 4 } }, { coroom: { ms: 100 }, bare: { ms: 2 } }, { coroom: { ms: 7, bytes: 2 } }];
+  const rounds = [
+    { coroom: { ms: 9, bytes: 1 }, bare: { ms: 4 } },
+    { coroom: { ms: 100 }, bare: { ms: 2 } },
+    { coroom: { ms: 7, bytes: 2 } },
+  ];
   expect(medianFigures(rounds)).toEqual({ coroom: { ms: 9, bytes: 1.5 }, bare: { ms: 3 } });
 });

@@ -41,7 +41,8 @@ function searchFigures(legs: readonly Leg[]): Figures {
 
 function cpuFigures(phases: readonly MeasuredPhase[]): Figures {
   const delivered = sum(phases.map((phase) => phase.delivered));
-  const micros = (wanted: (role: string) => boolean): number => (1e6 * sum(phases.map(({ serverCpu }) => secondsOf(serverCpu, wanted)))) / delivered;
+  const micros = (wanted: (role: string) => boolean): number =>
+    (1e6 * sum(phases.map(({ serverCpu }) => secondsOf(serverCpu, wanted)))) / delivered;
   const roles = [...new Set(phases.flatMap(({ serverCpu }) => Object.keys(serverCpu)))];
   return {
     "CPU a delivered edit, µs": micros((role) => !BESIDE_THE_PATH.has(role)),
@@ -76,12 +77,17 @@ export function table(figures: Readonly<Record<string, Figures>>): string {
   const [first, ...others] = Object.keys(figures);
   const names = [...new Set(Object.values(figures).flatMap((ofSystem) => Object.keys(ofSystem)))];
   const width = Math.max(...names.map((name) => name.length));
-  const line = (name: string, cells: readonly string[]): string => `  ${name.padEnd(width)} ${cells.map((cell) => cell.padStart(12)).join("")}`;
+  const line = (name: string, cells: readonly string[]): string =>
+    `  ${name.padEnd(width)} ${cells.map((cell) => cell.padStart(12)).join("")}`;
   return [
     line("", [...Object.keys(figures), ...others.map((other) => `/ ${other}`)]),
     ...names.map((name) => {
       const own = figures[first!]?.[name];
-      return line(name, [shown(own), ...others.map((other) => shown(figures[other]?.[name])), ...others.map((other) => ratio(own, figures[other]?.[name]))]);
+      return line(name, [
+        shown(own),
+        ...others.map((other) => shown(figures[other]?.[name])),
+        ...others.map((other) => ratio(own, figures[other]?.[name])),
+      ]);
     }),
   ].join("\n");
 }

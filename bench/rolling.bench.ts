@@ -31,7 +31,11 @@ export const rolling: Experiment = {
 
 async function measure({ clients, small, say }: ExperimentOptions): Promise<Record<string, number>> {
   const drainMs = small ? SMALL_DRAIN_MS : DRAIN_MS;
-  const cluster = await Cluster.start({ gateways: 3, roomServers: 2, settings: { LOG_LEVEL: "warn", ...(small ? PATIENT : {}), DRAIN_MS_MAX: String(drainMs) } });
+  const cluster = await Cluster.start({
+    gateways: 3,
+    roomServers: 2,
+    settings: { LOG_LEVEL: "warn", ...(small ? PATIENT : {}), DRAIN_MS_MAX: String(drainMs) },
+  });
   const load = new Worker<CrowdLoad>("crowd-load");
   const calm = () => sleep(small ? SMALL_CALM_MS : CALM_MS);
   try {
@@ -41,7 +45,10 @@ async function measure({ clients, small, say }: ExperimentOptions): Promise<Reco
     await load.call("startTyping", { editsPerSecond: EDITS_PER_SECOND });
     await calm();
     for (const { process, url } of cluster.gateways) {
-      await load.call("aim", urls.filter((other) => other !== url));
+      await load.call(
+        "aim",
+        urls.filter((other) => other !== url),
+      );
       await process.restart();
       await load.call("aim", urls);
       await calm();

@@ -6,7 +6,11 @@ import { benchRooms } from "./rooms.bench.ts";
 
 const { flags } = parseCommandLine(process.argv.slice(2));
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
-say(Object.entries(await machineFacts()).map(([name, fact]) => `${name} ${fact}`).join(" · "));
+say(
+  Object.entries(await machineFacts())
+    .map(([name, fact]) => `${name} ${fact}`)
+    .join(" · "),
+);
 const outcome = await benchRooms({
   rooms: Number(flags["rooms"] ?? 10_000),
   editsPerRoom: Number(flags["edits"] ?? 10),

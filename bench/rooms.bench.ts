@@ -23,9 +23,24 @@ import { Prng } from "../shared/prng.ts";
 import { RoomWriter } from "./load/room-writer.ts";
 import { DocumentServices, type Weight } from "./systems/document-services.ts";
 
-export type RoomsOptions = { readonly rooms: number; readonly editsPerRoom: number; readonly activeRooms: number; readonly services: number; readonly idleSeconds: number; readonly seed: number; readonly say: (line: string) => void };
+export type RoomsOptions = {
+  readonly rooms: number;
+  readonly editsPerRoom: number;
+  readonly activeRooms: number;
+  readonly services: number;
+  readonly idleSeconds: number;
+  readonly seed: number;
+  readonly say: (line: string) => void;
+};
 /** `many`: the service that knows of all rooms; `few`: one that knows of as many as are active. */
-export type RoomsOutcome = Disturbed & { readonly rooms: number; readonly edits: number; readonly readSeconds: number; readonly hash: string; readonly many: Weight; readonly few: Weight };
+export type RoomsOutcome = Disturbed & {
+  readonly rooms: number;
+  readonly edits: number;
+  readonly readSeconds: number;
+  readonly hash: string;
+  readonly many: Weight;
+  readonly few: Weight;
+};
 
 type Disturbed = { readonly kills: number; readonly stops: number; readonly starts: number; readonly writeSeconds: number };
 /** Rooms of one environment, and who keeps them. */
@@ -40,7 +55,16 @@ const READ_MS_MAX = 600_000;
 const TIDY_SECONDS_MAX = 900;
 /** Nothing but the active rooms for so long, or as long as is asked for at all: what a read of an object leaves behind in the client of NATS lives for five seconds. */
 const CALM_SECONDS = 10;
-const SETTINGS = { snapshotEditsMax: "20", snapshotIntervalMsMin: "200", snapshotAgeMsMax: "2000", replayWindowMs: "2000", documentIdleMsMax: "2000", documentsLeaseMs: "600", historySegmentMsMin: "1000", logPartitions: String(PARTITIONS) };
+const SETTINGS = {
+  snapshotEditsMax: "20",
+  snapshotIntervalMsMin: "200",
+  snapshotAgeMsMax: "2000",
+  replayWindowMs: "2000",
+  documentIdleMsMax: "2000",
+  documentsLeaseMs: "600",
+  historySegmentMsMin: "1000",
+  logPartitions: String(PARTITIONS),
+};
 /** Where nothing dies: what is done for the active rooms all the time leaves room for what crashes left undone. */
 const STEADY = { snapshotAgeMsMax: "10000", historySegmentMsMin: "10000" };
 
@@ -49,11 +73,14 @@ export async function benchRooms(options: RoomsOptions): Promise<RoomsOutcome> {
   const dataDir = mkdtempSync(join(tmpdir(), "coroom-bench-rooms-"));
   const engine = await startNatsServer({ dataDir: join(dataDir, "nats") });
   const nats = await connectNats({ servers: engine.url, name: "bench" });
-  const houseOf = (environment: string, count: number): Promise<House> => build(nats, new DocumentServices({ natsUrl: engine.url, environment, dataDir, settings: SETTINGS }), environment, count);
+  const houseOf = (environment: string, count: number): Promise<House> =>
+    build(nats, new DocumentServices({ natsUrl: engine.url, environment, dataDir, settings: SETTINGS }), environment, count);
   const [many, few] = [await houseOf("many", rooms), await houseOf("few", options.activeRooms)];
   try {
     const disturbed = await writeDisturbed(many, options);
-    say(`${rooms * editsPerRoom} edits in ${rooms} rooms within ${disturbed.writeSeconds.toFixed(1)} s; ${disturbed.kills} services killed, ${disturbed.stops} stopped, ${disturbed.starts} started`);
+    say(
+      `${rooms * editsPerRoom} edits in ${rooms} rooms within ${disturbed.writeSeconds.toFixed(1)} s; ${disturbed.kills} services killed, ${disturbed.stops} stopped, ${disturbed.starts} started`,
+    );
     const readStart = performance.now();
     await readAll(many);
     const readSeconds = (performance.now() - readStart) / 1000;
@@ -61,7 +88,10 @@ export async function benchRooms(options: RoomsOptions): Promise<RoomsOutcome> {
     await many.services.stopAll();
     await write(few.writers, editsPerRoom);
     const weights = await weigh(many, few, options);
-    const hash = createHash("sha256").update(many.writers.map(({ room, text }) => `${room} ${text}`).join("\n")).digest("hex").slice(0, 12);
+    const hash = createHash("sha256")
+      .update(many.writers.map(({ room, text }) => `${room} ${text}`).join("\n"))
+      .digest("hex")
+      .slice(0, 12);
     return { ...disturbed, ...weights, rooms, edits: rooms * editsPerRoom, readSeconds, hash };
   } finally {
     await Promise.all([many, few].map(({ services }) => services.stopAll()));
@@ -91,16 +121,18 @@ async function writeDisturbed({ writers, services }: House, options: RoomsOption
 async function write(writers: readonly RoomWriter[], editsPerRoom: number, prng: Prng = new Prng(1)): Promise<void> {
   const left = writers.map(() => editsPerRoom);
   const open = writers.map((_, index) => index);
-  await Promise.all(Array.from({ length: WRITERS }, async () => {
-    while (open.length > 0) {
-      const at = prng.below(open.length);
-      const room = open[at]!;
-      open[at] = open.at(-1)!;
-      open.pop(); // Nobody else writes in it meanwhile.
-      await writers[room]!.type();
-      if (--left[room]! > 0) open.push(room);
-    }
-  }));
+  await Promise.all(
+    Array.from({ length: WRITERS }, async () => {
+      while (open.length > 0) {
+        const at = prng.below(open.length);
+        const room = open[at]!;
+        open[at] = open.at(-1)!;
+        open.pop(); // Nobody else writes in it meanwhile.
+        await writers[room]!.type();
+        if (--left[room]! > 0) open.push(room);
+      }
+    }),
+  );
 }
 
 /** Services come, go and die until `stop`. */
@@ -134,7 +166,8 @@ function disturb(services: DocumentServices, meant: number, prng: Prng): { stop(
 async function weigh(many: House, few: House, { activeRooms, idleSeconds, say }: RoomsOptions): Promise<{ many: Weight; few: Weight }> {
   const [ofMany, ofFew] = [await many.services.start(STEADY), await few.services.start(STEADY)];
   await Promise.all([readAll(many), readAll(few)]);
-  const told = ({ rooms, live, resident }: Weight): string => `${rooms} rooms in memory, ${megabytes(live)} live, ${megabytes(resident)} resident`;
+  const told = ({ rooms, live, resident }: Weight): string =>
+    `${rooms} rooms in memory, ${megabytes(live)} live, ${megabytes(resident)} resident`;
   say(`one service that has just read all ${many.writers.length} rooms: ${told(await ofMany.weigh())}`);
   const active = [...many.writers.slice(0, activeRooms), ...few.writers];
   const calmSecondsMin = Math.min(CALM_SECONDS, idleSeconds);
@@ -145,8 +178,12 @@ async function weigh(many: House, few: House, { activeRooms, idleSeconds, say }:
     calmSeconds = (await ofMany.rooms()) > activeRooms ? 0 : calmSeconds + 1;
   }
   const weights = { many: await ofMany.weigh(), few: await ofFew.weigh() };
-  say(`after ${second} s with ${activeRooms} of them edited every second: ${told(weights.many)}; one that has only those ${activeRooms}: ${told(weights.few)}`);
-  say(`times as much: ${(weights.many.live / weights.few.live).toFixed(2)} live, ${(weights.many.resident / weights.few.resident).toFixed(2)} resident`);
+  say(
+    `after ${second} s with ${activeRooms} of them edited every second: ${told(weights.many)}; one that has only those ${activeRooms}: ${told(weights.few)}`,
+  );
+  say(
+    `times as much: ${(weights.many.live / weights.few.live).toFixed(2)} live, ${(weights.many.resident / weights.few.resident).toFixed(2)} resident`,
+  );
   await Promise.all([many, few].map(({ writers, services }) => readAll({ writers: writers.slice(0, activeRooms * 2), services })));
   return weights;
 }
@@ -159,14 +196,16 @@ function megabytes(bytes: number): string {
 async function readAll({ writers, services }: House): Promise<void> {
   const deadline = performance.now() + READ_MS_MAX;
   const waiting = [...writers];
-  await Promise.all(Array.from({ length: READERS }, async () => {
-    for (let writer = waiting.pop(); writer !== undefined; writer = waiting.pop()) {
-      while (!(await isServed(writer, services))) {
-        if (performance.now() > deadline) throw new Error(`${writer.room} is not served at ${writer.seq}`);
-        await sleep(50);
+  await Promise.all(
+    Array.from({ length: READERS }, async () => {
+      for (let writer = waiting.pop(); writer !== undefined; writer = waiting.pop()) {
+        while (!(await isServed(writer, services))) {
+          if (performance.now() > deadline) throw new Error(`${writer.room} is not served at ${writer.seq}`);
+          await sleep(50);
+        }
       }
-    }
-  }));
+    }),
+  );
 }
 
 async function isServed({ room, seq, text }: RoomWriter, services: DocumentServices): Promise<boolean> {

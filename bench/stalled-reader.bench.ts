@@ -42,19 +42,37 @@ export const stalledReader: Experiment = {
   },
 };
 
-async function measure(system: MeasuredSystem, { clients, small, say }: ExperimentOptions, { mayMiss }: { mayMiss: boolean }): Promise<Figures> {
+async function measure(
+  system: MeasuredSystem,
+  { clients, small, say }: ExperimentOptions,
+  { mayMiss }: { mayMiss: boolean },
+): Promise<Figures> {
   const load = new Worker<StalledReaderLoad>("stalled-reader-load");
   const gateway = system.processes.find(({ role }) => role === "gateway")!.pid;
   try {
-    const seats = await Promise.all(Array.from({ length: clients }, async (_, index): Promise<Seat> => ({ gateway: system.gateways[0]!, room: "busy", token: await system.token(`member-${index}`), clientKey: `member-${index}` })));
-    await load.call("open", { writers: seats.slice(0, WRITERS), readers: seats.slice(WRITERS), editsPerSecond: EDITS_PER_SECOND, editLetters: EDIT_LETTERS });
+    const seats = await Promise.all(
+      Array.from({ length: clients }, async (_, index): Promise<Seat> => ({
+        gateway: system.gateways[0]!,
+        room: "busy",
+        token: await system.token(`member-${index}`),
+        clientKey: `member-${index}`,
+      })),
+    );
+    await load.call("open", {
+      writers: seats.slice(0, WRITERS),
+      readers: seats.slice(WRITERS),
+      editsPerSecond: EDITS_PER_SECOND,
+      editLetters: EDIT_LETTERS,
+    });
 
     const before = await growthOf(gateway, load.call("run", { ms: small ? SMALL_MS : BEFORE_MS, stalled: false }));
     const stalled = await growthOf(gateway, load.call("run", { ms: small ? SMALL_MS : STALLED_MS, stalled: true }));
     await load.call("run", { ms: small ? SMALL_MS : AFTER_MS, stalled: false });
     const { closedWith, replayed, missed, comeBackMs } = await load.call("settle", { mayMiss });
     await load.call("close", undefined as never);
-    say(`${system.name}: the reader was ${closedWith ?? "not closed"}, got ${replayed} edits on coming back and never ${missed}; the others have every seq in turn`);
+    say(
+      `${system.name}: the reader was ${closedWith ?? "not closed"}, got ${replayed} edits on coming back and never ${missed}; the others have every seq in turn`,
+    );
     return {
       ...figuresOf("before", before.value),
       ...figuresOf("while it stalls", stalled.value),

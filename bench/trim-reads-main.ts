@@ -11,10 +11,15 @@ const settings = {
 } as const satisfies Settings;
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
-const shown = ({ records, natsServer, reader }: ReadCost): string => `${records} records, nats-server ${natsServer.toFixed(2)} s of CPU, who reads ${reader.toFixed(2)} s`;
+const shown = ({ records, natsServer, reader }: ReadCost): string =>
+  `${records} records, nats-server ${natsServer.toFixed(2)} s of CPU, who reads ${reader.toFixed(2)} s`;
 
 const options = readSettings(settings, { flags: parseCommandLine(process.argv.slice(2)).flags, env: {} });
-say(Object.entries(await machineFacts()).map(([name, fact]) => `${name} ${fact}`).join(" · "));
+say(
+  Object.entries(await machineFacts())
+    .map(([name, fact]) => `${name} ${fact}`)
+    .join(" · "),
+);
 const { byRoom, onePass } = await measureTrimReads(options);
 say(`each room by itself  ${shown(byRoom)}`);
 say(`all in one pass      ${shown(onePass)}`);

@@ -32,13 +32,22 @@ export async function measureTrimReads(options: TrimReadsOptions): Promise<{ rea
   const dataDir = mkdtempSync(join(tmpdir(), "coroom-bench-"));
   const engine = await startNatsServer({ dataDir });
   const nats = await connectNats({ servers: engine.url, name: "bench" });
-  const processes = [{ role: "nats-server", pid: engine.pid }, { role: "reader", pid: process.pid }];
+  const processes = [
+    { role: "nats-server", pid: engine.pid },
+    { role: "reader", pid: process.pid },
+  ];
   try {
     await ensureLogStreams(nats, subjects, { partitions: PARTITION + 1, replicas: 1 });
     await append(nats, options);
     const through = options.rooms * options.editsPerRoom;
     const onePass = await costOf(processes, () => readAll(nats, [undefined], through));
-    const byRoom = await costOf(processes, () => readAll(nats, Array.from({ length: options.rooms }, (_, room) => subjectOf(room)), through));
+    const byRoom = await costOf(processes, () =>
+      readAll(
+        nats,
+        Array.from({ length: options.rooms }, (_, room) => subjectOf(room)),
+        through,
+      ),
+    );
     return { byRoom, onePass };
   } finally {
     await closeNats(nats);
@@ -51,7 +60,8 @@ async function append(nats: NatsConnection, { rooms, editsPerRoom }: TrimReadsOp
   const record = new Uint8Array(RECORD_BYTES);
   const client = jetstream(nats);
   const every = Array.from({ length: rooms * editsPerRoom }, (_, index) => subjectOf(index % rooms));
-  for (let from = 0; from < every.length; from += APPENDS_AT_ONCE) await Promise.all(every.slice(from, from + APPENDS_AT_ONCE).map((subject) => client.publish(subject, record)));
+  for (let from = 0; from < every.length; from += APPENDS_AT_ONCE)
+    await Promise.all(every.slice(from, from + APPENDS_AT_ONCE).map((subject) => client.publish(subject, record)));
 }
 
 async function readAll(nats: NatsConnection, wanted: readonly (string | undefined)[], through: number): Promise<number> {

@@ -49,7 +49,10 @@ export class TypingCluster {
   readonly #plans: KV;
   readonly #typing: NodeJS.Timeout[];
 
-  private constructor(parts: Pick<TypingCluster, "cluster" | "nats" | "subjects" | "rooms"> & { lines: readonly CuttableLine[]; entries: KV; plans: KV }, editsPerSecond: number) {
+  private constructor(
+    parts: Pick<TypingCluster, "cluster" | "nats" | "subjects" | "rooms"> & { lines: readonly CuttableLine[]; entries: KV; plans: KV },
+    editsPerSecond: number,
+  ) {
     this.cluster = parts.cluster;
     this.nats = parts.nats;
     this.subjects = parts.subjects;
@@ -58,7 +61,9 @@ export class TypingCluster {
     this.#entries = parts.entries;
     this.#plans = parts.plans;
     const everyMs = 1000 / editsPerSecond;
-    this.#typing = this.rooms.map((room, index) => setInterval(() => room.writers.forEach((writer) => room.send(writer)), everyMs + (everyMs * index) / (10 * this.rooms.length)));
+    this.#typing = this.rooms.map((room, index) =>
+      setInterval(() => room.writers.forEach((writer) => room.send(writer)), everyMs + (everyMs * index) / (10 * this.rooms.length)),
+    );
   }
 
   static async start(options: TypingOptions): Promise<TypingCluster> {
@@ -68,9 +73,19 @@ export class TypingCluster {
       roomServers: options.roomServers,
       natsServers: options.natsServers ?? 1,
       syncAlways: options.syncAlways ?? false,
-      settings: { EDIT_BURST: NO_RATE_LIMIT, EDITS_PER_SECOND: NO_RATE_LIMIT, CONNECTS_PER_SECOND_MAX: NO_RATE_LIMIT, ABUSE_POINTS_MAX: NO_RATE_LIMIT, TENANT_ABUSE_POINTS_MAX: NO_RATE_LIMIT, SILENCE_MS_MAX: "3600000", CONTROL_LOOP_MS: "1000", ...options.settings },
+      settings: {
+        EDIT_BURST: NO_RATE_LIMIT,
+        EDITS_PER_SECOND: NO_RATE_LIMIT,
+        CONNECTS_PER_SECOND_MAX: NO_RATE_LIMIT,
+        ABUSE_POINTS_MAX: NO_RATE_LIMIT,
+        TENANT_ABUSE_POINTS_MAX: NO_RATE_LIMIT,
+        SILENCE_MS_MAX: "3600000",
+        CONTROL_LOOP_MS: "1000",
+        ...options.settings,
+      },
       ...(options.roomServerSettings === undefined ? {} : { roomServerSettings: options.roomServerSettings }),
-      natsUrlOf: async ({ role, index }, servers) => (role === "room-server" && servers.length === 1 ? (lines[index] = await CuttableLine.start(servers[0]!)).url : servers.join(",")),
+      natsUrlOf: async ({ role, index }, servers) =>
+        role === "room-server" && servers.length === 1 ? (lines[index] = await CuttableLine.start(servers[0]!)).url : servers.join(","),
     });
     const nats = await connectNats({ servers: cluster.natsUrl, name: "bench" });
     const subjects = subjectsOf(cluster.environment);
@@ -152,6 +167,9 @@ async function openRoom(cluster: Cluster, index: number): Promise<RoomLoad> {
   const [writing, reading] = [cluster.gateways[0]!.url, cluster.gateways[1]!.url];
   const [writer, reader] = await Promise.all([cluster.token("*", "writer"), cluster.token("*", "reader")]);
   const key = (name: string): ClientKey => `${name}${index}`.padEnd(16, "-") as ClientKey;
-  const members = [{ gateway: writing, token: writer, clientKey: key("w"), writes: true }, { gateway: reading, token: reader, clientKey: key("r"), writes: false }];
+  const members = [
+    { gateway: writing, token: writer, clientKey: key("w"), writes: true },
+    { gateway: reading, token: reader, clientKey: key("r"), writes: false },
+  ];
   return RoomLoad.open({ room: `room-${index}` as RoomId, members });
 }

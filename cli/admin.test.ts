@@ -18,7 +18,11 @@ beforeAll(async () => {
   server = createServer(async (question, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of question) chunks.push(chunk as Buffer);
-    asked.push({ line: `${question.method} ${question.url}`, bearer: question.headers.authorization, body: chunks.length === 0 ? undefined : JSON.parse(Buffer.concat(chunks).toString()) });
+    asked.push({
+      line: `${question.method} ${question.url}`,
+      bearer: question.headers.authorization,
+      body: chunks.length === 0 ? undefined : JSON.parse(Buffer.concat(chunks).toString()),
+    });
     const { status, body } = answers.shift() ?? { status: 200, body: { gateways: 1, until: UNTIL } };
     response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
   }).listen(0, "127.0.0.1");
@@ -55,7 +59,10 @@ test("[ADC2] a token given goes before the operator's secret, and a refusal is t
 });
 
 test("[ADC3] a drain asks until nobody is left, or its time is up", async () => {
-  answers = [{ status: 202, body: { connections: 2 } }, { status: 202, body: { connections: 0 } }];
+  answers = [
+    { status: 202, body: { connections: 2 } },
+    { status: 202, body: { connections: 0 } },
+  ];
   expect(await run("drain", {})).toContain("drained");
   expect(asked).toHaveLength(2);
   answers = Array.from({ length: 3 }, () => ({ status: 202, body: { connections: 2 } }));

@@ -18,10 +18,14 @@ const Imposed = z.object({ until: z.string() });
 export async function runAdmin(command: AdminCommand, given: Values<Settings>): Promise<string> {
   const { url, token, internalSecret, dataDir, for: seconds, ...named } = given as Gateway & Record<string, unknown>;
   const bearer = token !== "" ? token : internalSecret !== "" ? internalSecret : localSecrets(dataDir).internalSecret;
-  const ask = (path: string, body?: object) => askGateway(new URL(`/v1/admin${path}`, url), bearer, body === undefined ? {} : { method: "POST", body: JSON.stringify(body) });
+  const ask = (path: string, body?: object) =>
+    askGateway(new URL(`/v1/admin${path}`, url), bearer, body === undefined ? {} : { method: "POST", body: JSON.stringify(body) });
   const place = () => `/rooms/${encodeURIComponent(String(named["room"]))}`;
   const ofTenant = () => `?tenant=${encodeURIComponent(String(named["tenant"]))}`;
-  const body = { ...Object.fromEntries(Object.entries(named).filter(([, value]) => value !== "")), ...(seconds === undefined ? {} : { seconds }) };
+  const body = {
+    ...Object.fromEntries(Object.entries(named).filter(([, value]) => value !== "")),
+    ...(seconds === undefined ? {} : { seconds }),
+  };
   switch (command) {
     case "kick":
       return print(ofGateways(await ask("/kick", body)));
@@ -46,14 +50,20 @@ async function drain(ask: () => Promise<unknown>, msMax: number): Promise<string
   for (let waitedMs = 0; ; waitedMs += DRAIN_STEP_MS) {
     const { connections } = Drained.parse(await ask());
     if (connections === 0) return "drained: nobody is connected, and nobody new is let in";
-    if (waitedMs >= msMax) throw new SettingError(`${connections} connections have not moved in ${msMax} ms: is there another gateway to move to? Ending this one closes them`);
+    if (waitedMs >= msMax)
+      throw new SettingError(
+        `${connections} connections have not moved in ${msMax} ms: is there another gateway to move to? Ending this one closes them`,
+      );
     await sleep(DRAIN_STEP_MS);
   }
 }
 
 /** Of what all gateways were asked for. One that asks hears itself as well, so none at all is no answer. */
 function ofGateways(answer: Answer): Answer {
-  if (Gathered.parse(answer).gateways === 0) throw new SettingError("no gateway took part, not even the one that was asked: NATS carries nothing between them. See to NATS, and ask again");
+  if (Gathered.parse(answer).gateways === 0)
+    throw new SettingError(
+      "no gateway took part, not even the one that was asked: NATS carries nothing between them. See to NATS, and ask again",
+    );
   return answer;
 }
 

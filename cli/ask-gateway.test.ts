@@ -19,7 +19,11 @@ test.each(["gateway-3:8080", "127.0.0.1:8080", "ftp://gateway-3", ""])("[ASG1] %
   expect(gatewayAddress("https://gateway-3")).toBe("https://gateway-3");
 });
 
-test.each([[200, "<!doctype html>"], [502, ""], [200, "null"]])("[ASG2] an answer of %i that is no JSON object (%o) is told as what it is", async (status, body) => {
+test.each([
+  [200, "<!doctype html>"],
+  [502, ""],
+  [200, "null"],
+])("[ASG2] an answer of %i that is no JSON object (%o) is told as what it is", async (status, body) => {
   const server = createServer((_, response) => response.writeHead(status).end(body)).listen(0, "127.0.0.1");
   await once(server, "listening");
   const asked = askGateway(new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/admin/bans`), "operator", {});
@@ -33,7 +37,11 @@ test("[ASG3] a certificate that is not trusted is not told as nobody being there
   const server = createTlsServer({ cert: readFileSync(certFile), key: readFileSync(keyFile) }).listen(0, "127.0.0.1");
   await once(server, "listening");
   const url = new URL(`https://127.0.0.1:${(server.address() as AddressInfo).port}/v1/admin/bans`);
-  await expect(askGateway(url, "operator", {})).rejects.toThrow(/could not be asked \(self-signed certificate, DEPTH_ZERO_SELF_SIGNED_CERT\).*NODE_EXTRA_CA_CERTS/);
-  await expect(askGateway(new URL("/", "https://127.0.0.1:2"), "operator", {})).rejects.toThrow(/no gateway answers at https:\/\/127\.0\.0\.1:2 \(.*ECONNREFUSED.*\): start one/);
+  await expect(askGateway(url, "operator", {})).rejects.toThrow(
+    /could not be asked \(self-signed certificate, DEPTH_ZERO_SELF_SIGNED_CERT\).*NODE_EXTRA_CA_CERTS/,
+  );
+  await expect(askGateway(new URL("/", "https://127.0.0.1:2"), "operator", {})).rejects.toThrow(
+    /no gateway answers at https:\/\/127\.0\.0\.1:2 \(.*ECONNREFUSED.*\): start one/,
+  );
   server.close();
 });

@@ -8,18 +8,31 @@ const Answer = z.looseObject({ message: z.string().optional() });
 export type Answer = z.infer<typeof Answer>;
 
 /** Nobody is there, as Node and undici name it. Anything else went wrong with somebody who is. */
-const NOBODY_THERE: readonly unknown[] = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "ETIMEDOUT", "UND_ERR_CONNECT_TIMEOUT"];
+const NOBODY_THERE: readonly unknown[] = [
+  "ECONNREFUSED",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ETIMEDOUT",
+  "UND_ERR_CONNECT_TIMEOUT",
+];
 
 /** Throws SettingError with what the gateway says to a refusal, and where it could not be asked. */
 export async function askGateway(url: URL, bearer: string, asked: { readonly method?: string; readonly body?: string }): Promise<Answer> {
   const { ok, status, text } = await exchange(url, bearer, asked);
   const said = readAnswer(text);
-  if (said === undefined) throw new SettingError(`what answers at ${url.origin} is no gateway (HTTP ${status}, and no JSON): give the address of one with --url`);
+  if (said === undefined)
+    throw new SettingError(`what answers at ${url.origin} is no gateway (HTTP ${status}, and no JSON): give the address of one with --url`);
   if (!ok) throw new SettingError(said.message ?? `the gateway answered ${status}`);
   return said;
 }
 
-async function exchange(url: URL, bearer: string, asked: { readonly method?: string; readonly body?: string }): Promise<{ readonly ok: boolean; readonly status: number; readonly text: string }> {
+async function exchange(
+  url: URL,
+  bearer: string,
+  asked: { readonly method?: string; readonly body?: string },
+): Promise<{ readonly ok: boolean; readonly status: number; readonly text: string }> {
   try {
     const answer = await fetch(url, { headers: { authorization: `Bearer ${bearer}` }, ...asked });
     return { ok: answer.ok, status: answer.status, text: await answer.text() };
@@ -27,9 +40,16 @@ async function exchange(url: URL, bearer: string, asked: { readonly method?: str
     if (!(error instanceof TypeError)) throw error; // What fetch throws, whatever went wrong.
     const behind = error.cause instanceof Error ? error.cause : error;
     const code = "code" in behind ? behind.code : undefined;
-    const why = typeof code !== "string" || behind.message.includes(code) ? behind.message : [behind.message, code].filter((part) => part !== "").join(", ");
-    if (NOBODY_THERE.includes(code)) throw new SettingError(`no gateway answers at ${url.origin} (${why}): start one, or give --url`, { cause: error });
-    throw new SettingError(`what answers at ${url.origin} could not be asked (${why}): look whether --url has the scheme and the name that the gateway's certificate has; NODE_EXTRA_CA_CERTS=file.pem has its issuer trusted`, { cause: error });
+    const why =
+      typeof code !== "string" || behind.message.includes(code)
+        ? behind.message
+        : [behind.message, code].filter((part) => part !== "").join(", ");
+    if (NOBODY_THERE.includes(code))
+      throw new SettingError(`no gateway answers at ${url.origin} (${why}): start one, or give --url`, { cause: error });
+    throw new SettingError(
+      `what answers at ${url.origin} could not be asked (${why}): look whether --url has the scheme and the name that the gateway's certificate has; NODE_EXTRA_CA_CERTS=file.pem has its issuer trusted`,
+      { cause: error },
+    );
   }
 }
 

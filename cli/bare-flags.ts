@@ -6,5 +6,6 @@ import type { Command } from "./command.ts";
 /** Throws SettingError for those that stood alone and are neither true nor false. */
 export function refuseBareFlags(bare: readonly string[], { name, settings }: Pick<Command, "name" | "settings">): void {
   const valueless = bare.filter((known) => settings[known]?.parse !== flag);
-  if (valueless.length > 0) throw new SettingError(`no value is given with ${valueless.map(flagName).join(", ")}; see coroom ${name} --help`);
+  if (valueless.length > 0)
+    throw new SettingError(`no value is given with ${valueless.map(flagName).join(", ")}; see coroom ${name} --help`);
 }

@@ -17,6 +17,9 @@ export type Command = {
   readonly run: (given: Given, say: Say) => Promise<void>;
 };
 
-export function command<S extends Settings>({ run, ...described }: Omit<Command, "run" | "settings"> & { readonly settings: S; readonly run: (config: Values<S>, say: Say) => Promise<void> }): Command {
+export function command<S extends Settings>({
+  run,
+  ...described
+}: Omit<Command, "run" | "settings"> & { readonly settings: S; readonly run: (config: Values<S>, say: Say) => Promise<void> }): Command {
   return { ...described, run: (given, say) => run(readSettings(described.settings, given), say) };
 }

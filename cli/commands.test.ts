@@ -13,16 +13,19 @@ import { refuseUnknownFlags } from "./unknown-flags.ts";
 
 const parse = (words: readonly string[]) => parseCommandLine(words, ["ops"]);
 
-test.each(commands.map((command) => [command.name, command] as const))("[CMD1] coroom %s has examples that it could run", (name, command) => {
-  expect(command.examples.length).toBeGreaterThan(0);
-  for (const example of command.examples) {
-    const { command: named, flags, bare } = parse(example.split(" ").slice(1));
-    expect(named).toBe(name);
-    refuseUnknownFlags(flags, command);
-    refuseBareFlags(bare, command);
-    readSettings(command.settings, { flags, env: {} });
-  }
-});
+test.each(commands.map((command) => [command.name, command] as const))(
+  "[CMD1] coroom %s has examples that it could run",
+  (name, command) => {
+    expect(command.examples.length).toBeGreaterThan(0);
+    for (const example of command.examples) {
+      const { command: named, flags, bare } = parse(example.split(" ").slice(1));
+      expect(named).toBe(name);
+      refuseUnknownFlags(flags, command);
+      refuseBareFlags(bare, command);
+      readSettings(command.settings, { flags, env: {} });
+    }
+  },
+);
 
 const operations = ["docs/OPERATIONS.md", ...readdirSync("docs/operations").map((page) => `docs/operations/${page}`)];
 
@@ -30,13 +33,23 @@ test.each([
   ["README.md", ["README.md"]],
   ["docs/OPERATIONS.md with its pages", operations],
 ] as const)("[CMD2] %s shows commands and flags that there are", (document, files) => {
-  const shown = [...files.map((file) => readFileSync(file, "utf8")).join("\n").matchAll(/(?:`|^(?:COROOM_\S+ )*)coroom (?!ready )((?:ops )?[a-z][a-z-]*)([^`\n#]*)/gm)];
+  const shown = [
+    ...files
+      .map((file) => readFileSync(file, "utf8"))
+      .join("\n")
+      .matchAll(/(?:`|^(?:COROOM_\S+ )*)coroom (?!ready )((?:ops )?[a-z][a-z-]*)([^`\n#]*)/gm),
+  ];
   expect(shown.length).toBeGreaterThan(4);
   for (const [, name, rest] of shown) {
     if (name === "ops") continue; // The group.
     const command = commands.find((known) => known.name === name);
     expect(command, `coroom ${name} in ${document}`).toBeDefined();
-    const flags = Object.fromEntries([...rest!.matchAll(/--([a-z][a-z-]*)/g)].map(([, flag]) => [flag!.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase()), ""]));
+    const flags = Object.fromEntries(
+      [...rest!.matchAll(/--([a-z][a-z-]*)/g)].map(([, flag]) => [
+        flag!.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase()),
+        "",
+      ]),
+    );
     if (!("help" in flags)) refuseUnknownFlags(flags, command!);
   }
 });
@@ -51,5 +64,11 @@ test("[CMD3] what a command does is loaded when it runs", () => {
   };
   load("cli/main.ts");
   expect(loaded).toContain("gateway/config.ts");
-  expect([...loaded].filter((file) => /\/io\/|-host\.ts$|^(?!cli\/).*\/main\.ts$|^cli\/(?:start|ops|ops-placement|ops-left-out|ops-step-down|restore|admin|ask-gateway|token|demo|secrets)\.ts$/.test(file))).toEqual([]);
+  expect(
+    [...loaded].filter((file) =>
+      /\/io\/|-host\.ts$|^(?!cli\/).*\/main\.ts$|^cli\/(?:start|ops|ops-placement|ops-left-out|ops-step-down|restore|admin|ask-gateway|token|demo|secrets)\.ts$/.test(
+        file,
+      ),
+    ),
+  ).toEqual([]);
 });

@@ -25,7 +25,8 @@ import { tokenSettings } from "./token-settings.ts";
 
 const ops = () => import("./ops.ts");
 const placement = () => import("./ops-placement.ts");
-const askAs = (name: AdminCommand) => async (config: Values<Settings>, say: Say) => say(await (await import("./admin.ts")).runAdmin(name, config));
+const askAs = (name: AdminCommand) => async (config: Values<Settings>, say: Say) =>
+  say(await (await import("./admin.ts")).runAdmin(name, config));
 
 export const commands: readonly Command[] = [
   command({

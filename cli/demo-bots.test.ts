@@ -47,6 +47,14 @@ test.each([
   ["?room=notes&count=10", "cross-site", 403],
 ])("[BOT4] %s from '%s' is answered with %i", async (search, site, status) => {
   const route = demoRoutes({ jwtSecret: "x".repeat(32), internalSecret: "", bots: bots().bots }).find(({ path }) => path === "/demo/bots")!;
-  const question: HttpQuestion = { path: "/demo/bots", parameters: [], query: new URLSearchParams(search), header: (name) => (name === "sec-fetch-site" ? site : ""), address: undefined, body: new Uint8Array(), signal: new AbortController().signal };
+  const question: HttpQuestion = {
+    path: "/demo/bots",
+    parameters: [],
+    query: new URLSearchParams(search),
+    header: (name) => (name === "sec-fetch-site" ? site : ""),
+    address: undefined,
+    body: new Uint8Array(),
+    signal: new AbortController().signal,
+  };
   expect([route.method, (await route.answer(question)).status]).toEqual(["post", status]);
 });

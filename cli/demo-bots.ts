@@ -11,14 +11,45 @@ import { makeToken } from "./token.ts";
 export const BOTS_MAX = 300;
 const STAY_MS = 600_000;
 const TTL_SECONDS = 1_200;
-const NAMES = ["Ada", "Alan", "Anita", "Barbara", "Claude", "Dennis", "Edsger", "Emmy", "Frances", "Grace", "Hedy", "Joan", "Karen", "Ken", "Leslie", "Lynn", "Margaret", "Niklaus", "Radia", "Robin", "Shafi", "Sophie", "Tim", "Vint"] as const;
+const NAMES = [
+  "Ada",
+  "Alan",
+  "Anita",
+  "Barbara",
+  "Claude",
+  "Dennis",
+  "Edsger",
+  "Emmy",
+  "Frances",
+  "Grace",
+  "Hedy",
+  "Joan",
+  "Karen",
+  "Ken",
+  "Leslie",
+  "Lynn",
+  "Margaret",
+  "Niklaus",
+  "Radia",
+  "Robin",
+  "Shafi",
+  "Sophie",
+  "Tim",
+  "Vint",
+] as const;
 
 export type DemoBots = Running & {
   /** So many from now on; 0 sends them home. Undefined: other rooms have too many already. */
   set(room: RoomId, count: number): Promise<number | undefined>;
 };
 
-export type DemoBotsDeps = { readonly jwtSecret: string; readonly url: () => string; readonly send: (order: CrowdOrder) => void; readonly after: (delayMs: number, run: () => void) => () => void; readonly stop: () => Promise<void> };
+export type DemoBotsDeps = {
+  readonly jwtSecret: string;
+  readonly url: () => string;
+  readonly send: (order: CrowdOrder) => void;
+  readonly after: (delayMs: number, run: () => void) => () => void;
+  readonly stop: () => Promise<void>;
+};
 
 export function demoBots({ jwtSecret, url, send, after, stop }: DemoBotsDeps): DemoBots {
   const rooms = new Map<RoomId, { readonly count: number; readonly callOff: () => void }>();
@@ -31,7 +62,13 @@ export function demoBots({ jwtSecret, url, send, after, stop }: DemoBotsDeps): D
     if (count > 0) rooms.set(room, { count, callOff: after(STAY_MS, () => void set(room, 0)) });
     const bots = Array.from({ length: count }, async (_, index) => {
       const name = nameOf(index);
-      return { name, token: await makeToken({ room: [room], user: `bot-${index + 1}`, name, rights: ["read", "write"], tenant: "default", ttl: TTL_SECONDS }, jwtSecret) };
+      return {
+        name,
+        token: await makeToken(
+          { room: [room], user: `bot-${index + 1}`, name, rights: ["read", "write"], tenant: "default", ttl: TTL_SECONDS },
+          jwtSecret,
+        ),
+      };
     });
     send({ url: url(), room, bots: await Promise.all(bots) });
     return count;

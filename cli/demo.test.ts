@@ -10,7 +10,14 @@ const local = { demo: true, production: false, jwtSecret: "", jwksUrl: "", jwksF
 
 test("[DEM1] tokens are handed out by local systems only: never for a secret that was given", () => {
   expect(servesDemo(local)).toBe(true);
-  for (const given of [{ demo: false }, { production: true }, { jwtSecret: "x".repeat(32) }, { jwksUrl: "https://a/jwks" }, { jwksFile: "jwks.json" }, { tlsCertFile: "cert.pem" }]) {
+  for (const given of [
+    { demo: false },
+    { production: true },
+    { jwtSecret: "x".repeat(32) },
+    { jwksUrl: "https://a/jwks" },
+    { jwksFile: "jwks.json" },
+    { tlsCertFile: "cert.pem" },
+  ]) {
     expect(servesDemo({ ...local, ...given }), JSON.stringify(given)).toBe(false);
   }
 });
@@ -21,19 +28,49 @@ test.each([
   ["cross-site", 403],
   ["same-site", 403],
 ])("[DEM2] a request from '%s' is answered with %i", async (site, status) => {
-  const route = demoRoutes({ jwtSecret: "x".repeat(32), internalSecret: "y".repeat(32), bots: { set: async () => 0 } }).find(({ path }) => path === "/demo/token");
-  const question: HttpQuestion = { path: "/demo/token", parameters: [], query: new URLSearchParams({ room: "notes", user: "ada" }), header: (name) => (name === "sec-fetch-site" ? site : ""), address: undefined, body: new Uint8Array(), signal: new AbortController().signal };
+  const route = demoRoutes({ jwtSecret: "x".repeat(32), internalSecret: "y".repeat(32), bots: { set: async () => 0 } }).find(
+    ({ path }) => path === "/demo/token",
+  );
+  const question: HttpQuestion = {
+    path: "/demo/token",
+    parameters: [],
+    query: new URLSearchParams({ room: "notes", user: "ada" }),
+    header: (name) => (name === "sec-fetch-site" ? site : ""),
+    address: undefined,
+    body: new Uint8Array(),
+    signal: new AbortController().signal,
+  };
   expect((await route!.answer(question)).status).toBe(status);
 });
 
 test("[DEM3] an operator's pass is handed out to the page on the machine itself, and of no secret that was given", async () => {
   const secret = "y".repeat(32);
-  const passFor = async (host: string, { address, site = "same-origin", internalSecret = secret }: { address?: ClientAddress; site?: string; internalSecret?: string } = {}) => {
-    const route = demoRoutes({ jwtSecret: "x".repeat(32), internalSecret, bots: { set: async () => 0 } }).find(({ path }) => path === "/demo/operator")!;
+  const passFor = async (
+    host: string,
+    { address, site = "same-origin", internalSecret = secret }: { address?: ClientAddress; site?: string; internalSecret?: string } = {},
+  ) => {
+    const route = demoRoutes({ jwtSecret: "x".repeat(32), internalSecret, bots: { set: async () => 0 } }).find(
+      ({ path }) => path === "/demo/operator",
+    )!;
     const headers: Record<string, string> = { host, "sec-fetch-site": site };
-    return route.answer({ path: "/demo/operator", parameters: [], query: new URLSearchParams(), header: (name) => headers[name] ?? "", address, body: new Uint8Array(), signal: new AbortController().signal });
+    return route.answer({
+      path: "/demo/operator",
+      parameters: [],
+      query: new URLSearchParams(),
+      header: (name) => headers[name] ?? "",
+      address,
+      body: new Uint8Array(),
+      signal: new AbortController().signal,
+    });
   };
   const given = await passFor("127.0.0.1:8080");
   expect(isOperatorPass((JSON.parse(String(given.body)) as { pass: string }).pass, secret, Date.now() as UnixMillis)).toBe(true);
-  for (const refused of [passFor("coroom.example"), passFor("127.0.0.1.example"), passFor("localhost", { address: "192.0.2.7" as ClientAddress }), passFor("localhost", { site: "cross-site" }), passFor("localhost", { internalSecret: "" })]) expect((await refused).status).toBe(403);
+  for (const refused of [
+    passFor("coroom.example"),
+    passFor("127.0.0.1.example"),
+    passFor("localhost", { address: "192.0.2.7" as ClientAddress }),
+    passFor("localhost", { site: "cross-site" }),
+    passFor("localhost", { internalSecret: "" }),
+  ])
+    expect((await refused).status).toBe(403);
 });

@@ -14,11 +14,28 @@ const TTL_SECONDS = 3600;
 const PASS_MS = 8 * 3_600_000;
 
 /** `given`: the settings as they were given, before what is missing was made up. */
-export function servesDemo(given: { readonly demo: boolean; readonly production: boolean; readonly jwtSecret: string; readonly jwksUrl: string; readonly jwksFile: string; readonly tlsCertFile: string }): boolean {
-  return given.demo && !given.production && given.jwtSecret === "" && given.jwksUrl === "" && given.jwksFile === "" && given.tlsCertFile === ""; // Its bots would not believe a certificate for 127.0.0.1.
+export function servesDemo(given: {
+  readonly demo: boolean;
+  readonly production: boolean;
+  readonly jwtSecret: string;
+  readonly jwksUrl: string;
+  readonly jwksFile: string;
+  readonly tlsCertFile: string;
+}): boolean {
+  return (
+    given.demo && !given.production && given.jwtSecret === "" && given.jwksUrl === "" && given.jwksFile === "" && given.tlsCertFile === ""
+  ); // Its bots would not believe a certificate for 127.0.0.1.
 }
 
-export function demoRoutes({ jwtSecret, internalSecret, bots }: { jwtSecret: string; internalSecret: string; bots: Pick<DemoBots, "set"> }): HttpRoute[] {
+export function demoRoutes({
+  jwtSecret,
+  internalSecret,
+  bots,
+}: {
+  jwtSecret: string;
+  internalSecret: string;
+  bots: Pick<DemoBots, "set">;
+}): HttpRoute[] {
   return [
     { method: "post", path: "/demo/operator", answer: forThePage(async (question) => answerPass(question, internalSecret)) },
     { method: "get", path: "/demo/token", answer: forThePage((question) => answerToken(question, jwtSecret)) },
@@ -29,22 +46,32 @@ export function demoRoutes({ jwtSecret, internalSecret, bots }: { jwtSecret: str
 function forThePage(answer: (question: HttpQuestion) => Promise<HttpAnswer>): HttpRoute["answer"] {
   return (question) => {
     const site = question.header("sec-fetch-site");
-    return site === "" || site === "same-origin" || site === "none" ? answer(question) : errorAnswer(403, "not-allowed", "only the demo page itself is answered here");
+    return site === "" || site === "same-origin" || site === "none"
+      ? answer(question)
+      : errorAnswer(403, "not-allowed", "only the demo page itself is answered here");
   };
 }
 
 async function answerToken({ query }: HttpQuestion, jwtSecret: string): Promise<HttpAnswer> {
   const room = parseRoomId(query.get("room") ?? "");
   const user = parseUserId(query.get("user") ?? "");
-  if (room === undefined || user === undefined) return errorAnswer(400, "bad-request", "give ?room= and ?user=, each of 1 to 128 characters without control characters");
+  if (room === undefined || user === undefined)
+    return errorAnswer(400, "bad-request", "give ?room= and ?user=, each of 1 to 128 characters without control characters");
   const rights = query.get("rights") === "read" ? ["read"] : ["read", "write"];
-  return jsonAnswer(200, { token: await makeToken({ room: [room], user, name: query.get("name") ?? "", rights, tenant: "default", ttl: TTL_SECONDS }, jwtSecret) });
+  return jsonAnswer(200, {
+    token: await makeToken({ room: [room], user, name: query.get("name") ?? "", rights, tenant: "default", ttl: TTL_SECONDS }, jwtSecret),
+  });
 }
 
 /** Not for a secret that was given, and only to this machine, under a name of its own: a page of elsewhere may have its name lead here. */
 function answerPass({ address, header }: HttpQuestion, internalSecret: string): HttpAnswer {
   const isHere = address === undefined && /^(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?$/.test(header("host"));
-  if (!isHere || internalSecret === "") return errorAnswer(403, "not-allowed", "a local system hands a pass out to its own machine only: elsewhere take one from coroom ops pass");
+  if (!isHere || internalSecret === "")
+    return errorAnswer(
+      403,
+      "not-allowed",
+      "a local system hands a pass out to its own machine only: elsewhere take one from coroom ops pass",
+    );
   return jsonAnswer(200, { pass: makeOperatorPass(internalSecret, (Date.now() + PASS_MS) as UnixMillis) });
 }
 
@@ -53,5 +80,7 @@ async function answerBots({ query }: HttpQuestion, bots: Pick<DemoBots, "set">):
   const count = /^\d{1,3}$/.test(query.get("count") ?? "") ? Number(query.get("count")) : BOTS_MAX + 1;
   if (room === undefined || count > BOTS_MAX) return errorAnswer(400, "bad-request", `give ?room= and ?count=, of at most ${BOTS_MAX}`);
   const there = await bots.set(room, count);
-  return there === undefined ? errorAnswer(429, "too-many-bots", "Other rooms have too many bots already: send some of them home first.") : jsonAnswer(200, { bots: there });
+  return there === undefined
+    ? errorAnswer(429, "too-many-bots", "Other rooms have too many bots already: send some of them home first.")
+    : jsonAnswer(200, { bots: there });
 }

@@ -20,36 +20,46 @@ export async function refuseUnfit(config: StartConfig): Promise<void> {
   const refuseFiles = config.roles.includes("gateway") ? (await import("../gateway/io/named-files.ts")).refuseUnreadable : () => {};
   const refuseTokenFile = config.roles.includes("probe") ? (await import("../probe/io/tokens.ts")).refuseUnreadable : () => {};
   const checks: Readonly<Record<Role, () => void>> = {
-    engines: () => {},
-    placement: () => {},
+    "engines": () => {},
+    "placement": () => {},
     "room-server": () => refuseRoomServer(config),
     "document-service": () => refuseDocumentService(config),
-    leaderboard: () => refuseLeaderboard(config),
-    gateway: () => {
+    "leaderboard": () => refuseLeaderboard(config),
+    "gateway": () => {
       refuseGateway(config);
       refuseFiles(config);
     },
     "y-websocket": () => refuseYWebsocket({ ...config, yGatewayUrl: gatewayFor(config) }),
-    probe: () => {
+    "probe": () => {
       refuseProbe({ ...config, probeGatewayUrls: gatewaysFor(config) });
       refuseTokenFile(config);
     },
   };
-  const problems = [() => refuseForgetful(config), () => void natsAddress({ ...config, natsUrl: config.natsUrl || DEFAULT_NATS_URL }), ...config.roles.map((role) => checks[role])].flatMap(problemOf);
+  const problems = [
+    () => refuseForgetful(config),
+    () => void natsAddress({ ...config, natsUrl: config.natsUrl || DEFAULT_NATS_URL }),
+    ...config.roles.map((role) => checks[role]),
+  ].flatMap(problemOf);
   if (problems.length > 0) throw new SettingError(problems.join("\n"));
 }
 
 /** Where clients of y-websocket are taken to. Of this process's own gateway it may not be known yet at which port. */
 function gatewayFor({ roles, yGatewayUrl, tlsCertFile }: StartConfig): string {
   if (yGatewayUrl !== "" || !roles.includes("gateway")) return yGatewayUrl;
-  if (tlsCertFile !== "") throw new SettingError("COROOM_Y_GATEWAY_URL is not set: over TLS a gateway has to be reached by the name in its certificate (wss://…)");
+  if (tlsCertFile !== "")
+    throw new SettingError(
+      "COROOM_Y_GATEWAY_URL is not set: over TLS a gateway has to be reached by the name in its certificate (wss://…)",
+    );
   return OWN_GATEWAY;
 }
 
 /** Where a probe enters rooms, in the same way. */
 function gatewaysFor({ roles, probeGatewayUrls, tlsCertFile }: StartConfig): readonly string[] {
   if (probeGatewayUrls.length > 0 || !roles.includes("gateway")) return probeGatewayUrls;
-  if (tlsCertFile !== "") throw new SettingError("COROOM_PROBE_GATEWAY_URLS is not set: over TLS a gateway has to be reached by the name in its certificate (wss://…)");
+  if (tlsCertFile !== "")
+    throw new SettingError(
+      "COROOM_PROBE_GATEWAY_URLS is not set: over TLS a gateway has to be reached by the name in its certificate (wss://…)",
+    );
   return [OWN_GATEWAY];
 }
 

@@ -17,7 +17,11 @@ test("[HEA1] a process is alive from its start, and ready between its start and 
   };
   expect([(await ask("/healthz")).status, (await ask("/readyz")).status]).toEqual([200, 503]);
   health.ready();
-  expect([(await ask("/readyz")).status, (await ask("/metrics")).body.includes("coroom_tests_total 1"), (await ask("/else")).status]).toEqual([200, true, 404]);
+  expect([
+    (await ask("/readyz")).status,
+    (await ask("/metrics")).body.includes("coroom_tests_total 1"),
+    (await ask("/else")).status,
+  ]).toEqual([200, true, 404]);
   health.stopping();
   expect([(await ask("/healthz")).status, (await ask("/readyz")).status]).toEqual([200, 503]);
   await health.stop();

@@ -12,7 +12,11 @@ import type { Running } from "../shared/lifecycle.ts";
 import { StartError } from "../shared/start-error.ts";
 
 export const healthSettings = {
-  healthHost: { parse: text, fallback: "127.0.0.1", meaning: "address that the health port listens on; whoever reaches it reads the metrics" },
+  healthHost: {
+    parse: text,
+    fallback: "127.0.0.1",
+    meaning: "address that the health port listens on; whoever reaches it reads the metrics",
+  },
   healthPort: { parse: port, fallback: 0, meaning: "port for /healthz, /readyz and /metrics of this process, whatever its roles; 0: none" },
 } as const satisfies Settings;
 
@@ -37,7 +41,14 @@ export async function serveHealth({ healthHost, healthPort }: Values<typeof heal
     void answer().then(({ status, body }) => response.writeHead(status, { "content-type": registry.contentType }).end(body));
   });
   await new Promise<void>((resolve, reject) => {
-    server.once("error", (cause) => reject(new StartError(`the health port cannot listen on ${healthHost}:${healthPort}: set COROOM_HEALTH_PORT to a free one, or to 0 for none`, { cause })));
+    server.once("error", (cause) =>
+      reject(
+        new StartError(
+          `the health port cannot listen on ${healthHost}:${healthPort}: set COROOM_HEALTH_PORT to a free one, or to 0 for none`,
+          { cause },
+        ),
+      ),
+    );
     server.listen(healthPort, healthHost, resolve);
   });
   return {

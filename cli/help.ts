@@ -22,13 +22,21 @@ export function helpOf({ name, summary, settings, groups, examples }: Command): 
     "",
     "For example",
     ...examples.map((example) => `  ${example}`),
-    ...(ofCall.length === 0 ? [] : ["", "Flags", ...ofCall.map(([flag, setting]) => `  ${flagName(flag).padEnd(20)} ${describe(setting)}`)]),
-    ...(rest.length === 0 ? [] : ["", "Settings, each a flag or a variable; the flag wins", ...(groups === undefined ? table(rest) : grouped(settings, groups))]),
+    ...(ofCall.length === 0
+      ? []
+      : ["", "Flags", ...ofCall.map(([flag, setting]) => `  ${flagName(flag).padEnd(20)} ${describe(setting)}`)]),
+    ...(rest.length === 0
+      ? []
+      : ["", "Settings, each a flag or a variable; the flag wins", ...(groups === undefined ? table(rest) : grouped(settings, groups))]),
   ].join("\n");
 }
 
 function grouped(settings: Settings, groups: Readonly<Record<string, Settings>>): string[] {
-  return Object.entries(groups).flatMap(([title, group]) => ["", `  ${title}`, ...table(Object.keys(group).map((name) => [name, settings[name]!]))]);
+  return Object.entries(groups).flatMap(([title, group]) => [
+    "",
+    `  ${title}`,
+    ...table(Object.keys(group).map((name) => [name, settings[name]!])),
+  ]);
 }
 
 function table(settings: readonly [string, Setting<unknown>][]): string[] {

@@ -15,7 +15,11 @@ import { type Settings, type Values, wholeNumber } from "../shared/config.ts";
 import type { Running } from "../shared/lifecycle.ts";
 
 export const idleMemorySettings = {
-  idleMemoryMs: { parse: wholeNumber, fallback: 15_000, meaning: "a process that had next to nothing to do for so many milliseconds gives back memory that it no longer needs; 0: never" },
+  idleMemoryMs: {
+    parse: wholeNumber,
+    fallback: 15_000,
+    meaning: "a process that had next to nothing to do for so many milliseconds gives back memory that it no longer needs; 0: never",
+  },
 } as const satisfies Settings;
 
 /** What is asked of V8. */
@@ -44,9 +48,18 @@ const YOUNG = new Set(["new_space", "new_large_object_space"]);
 /** V8's own. */
 const YOUNG_GROWTH_FACTOR = 2;
 
-export function giveBackIdleMemory({ idleMemoryMs }: Values<typeof idleMemorySettings>, heap: Heap, { clock, registry }: { clock: Clock; registry: Registry }): Running {
+export function giveBackIdleMemory(
+  { idleMemoryMs }: Values<typeof idleMemorySettings>,
+  heap: Heap,
+  { clock, registry }: { clock: Clock; registry: Registry },
+): Running {
   if (idleMemoryMs === 0) return { stop: async () => {} };
-  const seconds = new Histogram({ name: "coroom_idle_collection_seconds", help: "How long the process stood still to give back memory while it had next to nothing to do", buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5], registers: [registry] });
+  const seconds = new Histogram({
+    name: "coroom_idle_collection_seconds",
+    help: "How long the process stood still to give back memory while it had next to nothing to do",
+    buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5],
+    registers: [registry],
+  });
   const lookMs = Math.min(idleMemoryMs, LOOK_MS);
   let heldAtLeast = 0;
   let isOneToFollow = false;
@@ -103,13 +116,18 @@ export function v8Heap(): Heap {
     },
     bytes: () => {
       const { used_heap_size: used } = getHeapStatistics();
-      const held = getHeapSpaceStatistics().reduce((sum, { space_name, space_size }) => (YOUNG.has(space_name) ? sum : sum + space_size), 0);
+      const held = getHeapSpaceStatistics().reduce(
+        (sum, { space_name, space_size }) => (YOUNG.has(space_name) ? sum : sum + space_size),
+        0,
+      );
       return { held, used };
     },
     collect: async () => {
       const session = new Session();
       session.connect();
-      await new Promise<void>((resolve, reject) => session.post("HeapProfiler.collectGarbage", (error) => (error === null ? resolve() : reject(error))));
+      await new Promise<void>((resolve, reject) =>
+        session.post("HeapProfiler.collectGarbage", (error) => (error === null ? resolve() : reject(error))),
+      );
       session.disconnect();
     },
     // Read when V8 makes it larger. At the start V8 takes no less than the factor that it has by itself.

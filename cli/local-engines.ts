@@ -12,7 +12,10 @@ import type { StartConfig } from "./settings.ts";
 export type LocalEngines = Running & { readonly natsUrl: string; readonly redisUrl: string };
 
 /** `say` is told, in words for a person, when something slow begins. */
-export async function startLocalEngines(config: StartConfig, { log, say }: { log: Log; say: (line: string) => void }): Promise<LocalEngines> {
+export async function startLocalEngines(
+  config: StartConfig,
+  { log, say }: { log: Log; say: (line: string) => void },
+): Promise<LocalEngines> {
   const where = { cacheDir: config.cacheDir, say };
   const [nats, redis] = await allOrNone([
     config.natsUrl === "" ? startNatsServer({ ...where, dataDir: join(config.dataDir, "nats"), port: config.natsPort }) : undefined,
@@ -51,6 +54,8 @@ function keepRunning(engine: Engine, log: Log): { end(): void } {
       await engine.restart();
     }
   };
-  watch().catch((cause: unknown) => log.error({ engine: engine.url, cause }, "an engine could not be started again; stop Coroom and look at its log in the data folder"));
+  watch().catch((cause: unknown) =>
+    log.error({ engine: engine.url, cause }, "an engine could not be started again; stop Coroom and look at its log in the data folder"),
+  );
   return { end: () => (ended = true) };
 }

@@ -5,7 +5,11 @@ import { commands } from "./commands.ts";
 import { runCommandLine } from "./run.ts";
 import { toldPlainly } from "./told-plainly.ts";
 
-runCommandLine(process.argv.slice(2), commands, { env: process.env, say: (text) => process.stdout.write(`${text}\n`), warn: (text) => process.stderr.write(`coroom: warning: ${text}\n`) }).catch((error: unknown) => {
+runCommandLine(process.argv.slice(2), commands, {
+  env: process.env,
+  say: (text) => process.stdout.write(`${text}\n`),
+  warn: (text) => process.stderr.write(`coroom: warning: ${text}\n`),
+}).catch((error: unknown) => {
   process.stderr.write(`coroom: ${toldPlainly(error)}\n`);
   process.exit(1); // Whatever had started before the refusal must not keep the process alive.
 });

@@ -13,14 +13,17 @@ const ofStart: Settings = startSettings;
 /** Where a gateway is and as whom it is asked: of many calls. */
 const OF_MANY_CALLS = ["url", "token"];
 
-test.each(commands.map(({ name, settings }) => [name, settings] as const))("[ONE1] coroom %s gives no other meaning to a name of start's, and reads nothing else from variables", (_, settings) => {
-  const strayed = Object.entries(settings).filter(([name, { parse, fallback, flagOnly }]) => {
-    const meant = ofStart[name];
-    if (meant === undefined) return flagOnly !== true && !OF_MANY_CALLS.includes(name);
-    return flagOnly === true || parse !== meant.parse || fallback !== meant.fallback;
-  });
-  expect(strayed.map(([name]) => name)).toEqual([]);
-});
+test.each(commands.map(({ name, settings }) => [name, settings] as const))(
+  "[ONE1] coroom %s gives no other meaning to a name of start's, and reads nothing else from variables",
+  (_, settings) => {
+    const strayed = Object.entries(settings).filter(([name, { parse, fallback, flagOnly }]) => {
+      const meant = ofStart[name];
+      if (meant === undefined) return flagOnly !== true && !OF_MANY_CALLS.includes(name);
+      return flagOnly === true || parse !== meant.parse || fallback !== meant.fallback;
+    });
+    expect(strayed.map(([name]) => name)).toEqual([]);
+  },
+);
 
 test("[ONE2] inside the image a room is pinned to what the flags say, and to nothing without", () => {
   const image = readFileSync("deploy/Dockerfile", "utf8").matchAll(/\b(COROOM_\w+)=(\S+)/g);

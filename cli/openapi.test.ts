@@ -10,12 +10,24 @@ const TIERS = ["gateway", "document-service", "leaderboard", "room-server", "pla
 function ask(route = openapiRoute(), headers: Readonly<Record<string, string>> = {}): HttpAnswer {
   const header = (name: string): string => headers[name] ?? "";
   const { signal } = new AbortController();
-  const question: HttpQuestion = { path: route.path, parameters: [], query: new URLSearchParams(), header, address: undefined, body: new Uint8Array(0), signal };
+  const question: HttpQuestion = {
+    path: route.path,
+    parameters: [],
+    query: new URLSearchParams(),
+    header,
+    address: undefined,
+    body: new Uint8Array(0),
+    signal,
+  };
   return route.answer(question) as HttpAnswer;
 }
 
 test("[OAP1] the document that gateways serve has every path of every tier's, and each reference in it leads somewhere", () => {
-  const files = TIERS.flatMap((tier) => readdirSync(tier).filter((file) => file.endsWith("openapi.json")).map((file) => `${tier}/${file}`));
+  const files = TIERS.flatMap((tier) =>
+    readdirSync(tier)
+      .filter((file) => file.endsWith("openapi.json"))
+      .map((file) => `${tier}/${file}`),
+  );
   expect(files.toSorted(), "name it in PARTS, and have `npm run build:server` copy it").toEqual(Object.keys(PARTS).toSorted());
 
   const served = JSON.parse(String(ask().body)) as OpenApi;
@@ -24,15 +36,23 @@ test("[OAP1] the document that gateways serve has every path of every tier's, an
   const references = [...JSON.stringify(served).matchAll(/"\$ref":"#\/components\/([^/"]+)\/([^"]+)"/g)];
   expect(references.length).toBeGreaterThan(50);
   expect(references.filter(([, kind, name]) => served.components[kind!]?.[name!] === undefined)).toEqual([]);
-  const operations = Object.values(served.paths).flatMap((path) => Object.values(path)) as { readonly operationId?: string; readonly tags?: readonly string[] }[];
+  const operations = Object.values(served.paths).flatMap((path) => Object.values(path)) as {
+    readonly operationId?: string;
+    readonly tags?: readonly string[];
+  }[];
   const ids = operations.flatMap(({ operationId }) => operationId ?? []);
   expect(new Set(ids).size, "no two operations have one id").toBe(ids.length);
 });
 
 test("[OAP2] components of one name in two tiers' documents stay two", () => {
   const { schemas = {} } = allParts().components;
-  const [ofDocuments, ofBoards] = ["document-service/openapi.json", "leaderboard/openapi.json"].map((file) => readPart(file).components["schemas"]!["Error"]);
-  expect([Object.keys(schemas["DocumentsError"]!), Object.keys(schemas["BoardsError"]!)]).toEqual([Object.keys(ofDocuments!), Object.keys(ofBoards!)]);
+  const [ofDocuments, ofBoards] = ["document-service/openapi.json", "leaderboard/openapi.json"].map(
+    (file) => readPart(file).components["schemas"]!["Error"],
+  );
+  expect([Object.keys(schemas["DocumentsError"]!), Object.keys(schemas["BoardsError"]!)]).toEqual([
+    Object.keys(ofDocuments!),
+    Object.keys(ofBoards!),
+  ]);
 });
 
 test("[OAP3] it is made once, and not sent again to whoever has it", () => {
@@ -47,6 +67,8 @@ test("[OAP4] tools send a token with all that asks for one", () => {
   const { security, components, paths } = allParts();
   expect(security).toEqual([{ bearer: [] }]);
   expect(components["securitySchemes"]?.["bearer"]).toMatchObject({ type: "http", scheme: "bearer" });
-  const operations = Object.values(paths).flatMap((path) => Object.entries(path).filter(([key]) => ["get", "put", "post", "delete"].includes(key)));
+  const operations = Object.values(paths).flatMap((path) =>
+    Object.entries(path).filter(([key]) => ["get", "put", "post", "delete"].includes(key)),
+  );
   for (const [, operation] of operations) expect(Object.keys((operation as { responses: object }).responses)).toContain("401");
 });

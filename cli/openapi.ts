@@ -29,7 +29,11 @@ export type OpenApi = {
 };
 
 /** All that is described answers 401 without it. */
-const BEARER = { type: "http", scheme: "bearer", description: "The token (JWT) that a client connects with; of operators, their pass or COROOM_INTERNAL_SECRET." };
+const BEARER = {
+  type: "http",
+  scheme: "bearer",
+  description: "The token (JWT) that a client connects with; of operators, their pass or COROOM_INTERNAL_SECRET.",
+};
 const REFERENCE = "#/components/";
 const METHODS = new Set(["get", "put", "post", "delete", "patch"]);
 const CACHE_CONTROL = "public, max-age=300";
@@ -74,7 +78,9 @@ function named(part: OpenApi, prefix: string): OpenApi {
     Object.fromEntries(Object.entries(each).map(([name, component]) => [prefix + name, component])),
   ]);
   const renamed = { ...part, components: Object.fromEntries(components) as Components };
-  return JSON.parse(JSON.stringify(renamed), (key, value: unknown) => (key === "$ref" ? referenceTo(String(value), prefix) : value)) as OpenApi;
+  return JSON.parse(JSON.stringify(renamed), (key, value: unknown) =>
+    key === "$ref" ? referenceTo(String(value), prefix) : value,
+  ) as OpenApi;
 }
 
 function referenceTo(reference: string, prefix: string): string {
@@ -91,5 +97,7 @@ function tagged(paths: OpenApi["paths"], tag: string): OpenApi["paths"] {
 
 function joined(all: readonly Components[]): Components {
   const kinds = [...new Set(all.flatMap((components) => Object.keys(components)))];
-  return Object.fromEntries(kinds.map((kind) => [kind, Object.assign({}, ...all.map((components) => components[kind] ?? {})) as Components[string]]));
+  return Object.fromEntries(
+    kinds.map((kind) => [kind, Object.assign({}, ...all.map((components) => components[kind] ?? {})) as Components[string]]),
+  );
 }

@@ -32,9 +32,19 @@ async function listed(environment: string): Promise<string[]> {
 test("[LFT1] rooms whose snapshot lacks edits are listed, others and deleted ones are not", async () => {
   expect(await listed("left")).toEqual(["0 of 0 rooms with a snapshot have edits that are left out of it"]);
   const checkpoints = await kvCheckpoints(jetstream(nats), subjectsOf("left").checkpointsBucket, 1);
-  const whole = { epoch: 1 as Epoch, seq: 7 as Seq, streamSeq: 9, time: 0 as UnixMillis, clients: [], snapshot: { object: "acme.a/1-7-x", bytes: 10, sha256: "" } };
+  const whole = {
+    epoch: 1 as Epoch,
+    seq: 7 as Seq,
+    streamSeq: 9,
+    time: 0 as UnixMillis,
+    clients: [],
+    snapshot: { object: "acme.a/1-7-x", bytes: 10, sha256: "" },
+  };
   await checkpoints.write("acme.whole" as RoomKey, whole, 0);
   await checkpoints.write("acme.poisoned" as RoomKey, { ...whole, leftOut: 2 }, 0);
   await checkpoints.write("acme.gone" as RoomKey, { deleted: true, time: 0 as UnixMillis }, 0);
-  expect(await listed("left")).toEqual(["tenant=acme room=poisoned leftOut=2 seq=7 at=1970-01-01T00:00:00.000Z", "1 of 2 rooms with a snapshot have edits that are left out of it"]);
+  expect(await listed("left")).toEqual([
+    "tenant=acme room=poisoned leftOut=2 seq=7 at=1970-01-01T00:00:00.000Z",
+    "1 of 2 rooms with a snapshot have edits that are left out of it",
+  ]);
 });

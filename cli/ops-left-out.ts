@@ -25,7 +25,9 @@ export async function listLeftOut(config: Values<typeof opsLeftOutSettings>, say
       rooms += 1;
       if (checkpoint.leftOut === undefined || checkpoint.leftOut === 0) continue;
       found += 1;
-      say(`tenant=${tenantOf(room)} room=${roomOf(room)} leftOut=${checkpoint.leftOut} seq=${checkpoint.seq} at=${new Date(checkpoint.time).toISOString()}`);
+      say(
+        `tenant=${tenantOf(room)} room=${roomOf(room)} leftOut=${checkpoint.leftOut} seq=${checkpoint.seq} at=${new Date(checkpoint.time).toISOString()}`,
+      );
     }
     say(`${found} of ${rooms} rooms with a snapshot have edits that are left out of it`);
   } finally {

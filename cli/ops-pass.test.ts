@@ -17,7 +17,10 @@ test("[OPP1] a pass is made of the local system's secret or the one given, for h
   const made = (flags: Record<string, string>) => operatorPass(readSettings(opsPassSettings, { flags: { dataDir, ...flags }, env: {} }));
   const inHours = (hours: number) => (Date.now() + hours * 3_600_000) as UnixMillis;
   const { internalSecret } = localSecrets(dataDir);
-  expect([isOperatorPass(made({}), internalSecret, inHours(7)), isOperatorPass(made({}), internalSecret, inHours(9))]).toEqual([true, false]);
+  expect([isOperatorPass(made({}), internalSecret, inHours(7)), isOperatorPass(made({}), internalSecret, inHours(9))]).toEqual([
+    true,
+    false,
+  ]);
   expect(isOperatorPass(made({ internalSecret: "of a deployment", ttl: "1h" }), "of a deployment", inHours(0))).toBe(true);
   expect(() => made({ ttl: "8d" })).toThrow(/at most 7d/);
 });

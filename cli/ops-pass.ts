@@ -12,5 +12,8 @@ const SECONDS_MAX = 7 * 86_400;
 /** Of the secret that was given, or the local system's. */
 export function operatorPass({ dataDir, internalSecret, ttl }: Values<typeof opsPassSettings>): string {
   if (ttl > SECONDS_MAX) throw new SettingError("a pass is good for at most 7d: whoever sees it is an operator for as long");
-  return makeOperatorPass(internalSecret === "" ? localSecrets(dataDir).internalSecret : internalSecret, (Date.now() + ttl * 1_000) as UnixMillis);
+  return makeOperatorPass(
+    internalSecret === "" ? localSecrets(dataDir).internalSecret : internalSecret,
+    (Date.now() + ttl * 1_000) as UnixMillis,
+  );
 }

@@ -18,14 +18,29 @@ import { opsDrainSettings, opsExplainSettings, opsMoveSettings, opsPinSettings, 
 
 let cluster: Cluster;
 beforeAll(async () => {
-  cluster = await Cluster.start({ gateways: 1, roomServers: 3, settings: { CONTROL_LOOP_MS: "500" }, roomServerSettings: [{ SERVER_HOST: "north", SERVER_ZONE: "z1" }, { SERVER_HOST: "south", SERVER_ZONE: "z2" }, { SERVER_HOST: "west", SERVER_ZONE: "z3", SERVER_POOL: "gold" }] });
+  cluster = await Cluster.start({
+    gateways: 1,
+    roomServers: 3,
+    settings: { CONTROL_LOOP_MS: "500" },
+    roomServerSettings: [
+      { SERVER_HOST: "north", SERVER_ZONE: "z1" },
+      { SERVER_HOST: "south", SERVER_ZONE: "z2" },
+      { SERVER_HOST: "west", SERVER_ZONE: "z3", SERVER_POOL: "gold" },
+    ],
+  });
 });
 afterAll(() => cluster.stop());
 
 /** What the command prints. */
-async function asked<Of extends Settings>(run: (config: Values<Of>, say: (line: string) => void) => Promise<void>, settings: Of, flags: Record<string, string> = {}): Promise<string[]> {
+async function asked<Of extends Settings>(
+  run: (config: Values<Of>, say: (line: string) => void) => Promise<void>,
+  settings: Of,
+  flags: Record<string, string> = {},
+): Promise<string[]> {
   const lines: string[] = [];
-  await run(readSettings(settings, { flags: { natsUrl: cluster.nats.url, environment: cluster.environment, ...flags }, env: {} }), (line) => lines.push(line));
+  await run(readSettings(settings, { flags: { natsUrl: cluster.nats.url, environment: cluster.environment, ...flags }, env: {} }), (line) =>
+    lines.push(line),
+  );
   return lines;
 }
 const servers = () => asked(showServers, opsServersSettings);
@@ -33,7 +48,10 @@ const explained = async (room: string) => (await asked(explainRoom, opsExplainSe
 /** Its line, once it is heard. */
 async function serverLine(host: string): Promise<string> {
   let line: string | undefined;
-  await eventually(`the server on ${host} is heard`, async () => (line = (await servers()).find((said) => said.includes(`host=${host}`))) !== undefined);
+  await eventually(
+    `the server on ${host} is heard`,
+    async () => (line = (await servers()).find((said) => said.includes(`host=${host}`))) !== undefined,
+  );
   return line!;
 }
 const serverOn = async (host: string): Promise<string> => (await serverLine(host)).split(" ")[0]!;
@@ -44,17 +62,21 @@ async function writeIn(room: string): Promise<Person> {
   await person.untilSaved();
   return person;
 }
-const hostOf = async (room: string): Promise<number> => cluster.roomServers.indexOf(await ownerOf(cluster, roomKey("default" as TenantId, room as RoomId)));
+const hostOf = async (room: string): Promise<number> =>
+  cluster.roomServers.indexOf(await ownerOf(cluster, roomKey("default" as TenantId, room as RoomId)));
 
 test("[OPL1] the servers are listed with what they are for and how much of their budget is in use", async () => {
   let lines: string[] = [];
   await eventually("all three are heard", async () => (lines = await servers()).length === 3);
-  for (const labels of ["host=north zone=z1", "host=south zone=z2", "host=west zone=z3 pool=gold"]) expect(lines.some((line) => /^rs-\w+ rooms=\d+ used=\d+%/.test(line) && line.includes(labels))).toBe(true);
+  for (const labels of ["host=north zone=z1", "host=south zone=z2", "host=west zone=z3 pool=gold"])
+    expect(lines.some((line) => /^rs-\w+ rooms=\d+ used=\d+%/.test(line) && line.includes(labels))).toBe(true);
 });
 
 test("[OPL2] a pinned room moves to the pool it is pinned to and back, its people writing on, and says why", async () => {
   const person = await writeIn("pinned");
-  expect(await asked(pinRoom, opsPinSettings, { room: "pinned", pool: "gold" })).toEqual([expect.stringContaining('default.pinned is pinned: {"pool":"gold"}')]);
+  expect(await asked(pinRoom, opsPinSettings, { room: "pinned", pool: "gold" })).toEqual([
+    expect.stringContaining('default.pinned is pinned: {"pool":"gold"}'),
+  ]);
   await eventually("the room is in the pool", async () => (await hostOf("pinned")) === 2);
   await eventually("the reason can be read", async () => (await explained("pinned")).includes("it is pinned to the pool gold"));
   person.type(insertion("two."));
@@ -84,7 +106,9 @@ test("[OPL4] what cannot be done says what to do instead", async () => {
   await expect(asked(moveRoom, opsMoveSettings, { room: "nowhere", to: "rs-none" })).rejects.toThrow(/open nowhere/);
   const person = await writeIn("stays");
   await eventually("it is on record who owns the room", async () => (await explained("stays")).includes("is owned by"));
-  await expect(asked(moveRoom, opsMoveSettings, { room: "stays", to: "rs-none" })).rejects.toThrow(/rs-none does not get ready for the room/);
+  await expect(asked(moveRoom, opsMoveSettings, { room: "stays", to: "rs-none" })).rejects.toThrow(
+    /rs-none does not get ready for the room/,
+  );
   await expect(asked(drainServer, opsDrainSettings, { server: "rs-none" })).rejects.toThrow(/coroom ops servers names those that live/);
   expect(await explained("nowhere")).toContain("is open nowhere");
   person.leave();
@@ -98,7 +122,10 @@ test("[OPL5] a server that is not heard for a while is not said to have no rooms
   const config = readSettings(opsDrainSettings, { flags: { natsUrl: cluster.natsUrl, environment: "late", server }, env: {} });
   const drained = drainServer(config, (line) => lines.push(line));
   await sleep(2_000); // It is listened for, and not heard.
-  const beating = setInterval(() => nats.publish(subjects.servers, encodeJson({ server, rooms: lines.length === 0 ? 1 : 0, draining: true, time: Date.now() })), 100);
+  const beating = setInterval(
+    () => nats.publish(subjects.servers, encodeJson({ server, rooms: lines.length === 0 ? 1 : 0, draining: true, time: Date.now() })),
+    100,
+  );
   await drained.finally(() => clearInterval(beating));
   expect(lines).toEqual(["rs-late has 1 rooms", "rs-late has no rooms any more: it can be stopped"]);
   await closeNats(nats);
@@ -107,7 +134,8 @@ test("[OPL5] a server that is not heard for a while is not said to have no rooms
 test("[OPL6] servers that say that they are heard seldom are listened to for longer", async () => {
   const nats = await connectNats({ servers: cluster.natsUrl, name: "seldom heard" });
   const subjects = subjectsOf("seldom");
-  const beat = (server: string) => nats.publish(subjects.servers, encodeJson({ server, rooms: 0, draining: false, everyMs: 3_000, time: Date.now() }));
+  const beat = (server: string) =>
+    nats.publish(subjects.servers, encodeJson({ server, rooms: 0, draining: false, everyMs: 3_000, time: Date.now() }));
   const beating = [setInterval(beat, 100, "rs-one"), setInterval(beat, 3_000, "rs-two")];
   const lines = await asked(showServers, opsServersSettings, { environment: "seldom" });
   for (const one of beating) clearInterval(one);
@@ -118,13 +146,18 @@ test("[OPL6] servers that say that they are heard seldom are listened to for lon
 test("[OPL7] a room that is where it is to go has not moved, and what is planned for it stays", async () => {
   const person = await writeIn("at-home");
   let owner: string | undefined;
-  await eventually("it is on record who owns the room", async () => (owner = /is owned by (\S+) /.exec(await explained("at-home"))?.[1]) !== undefined);
+  await eventually(
+    "it is on record who owns the room",
+    async () => (owner = /is owned by (\S+) /.exec(await explained("at-home"))?.[1]) !== undefined,
+  );
   expect(await asked(moveRoom, opsMoveSettings, { room: "at-home", to: owner! })).toEqual([`default.at-home is on ${owner} already`]);
   expect(await explained("at-home")).not.toContain("an operator moved it");
   person.leave();
 });
 
 test("[OPL8] a room is pinned to a host by --on-host", async () => {
-  expect(await asked(pinRoom, opsPinSettings, { room: "unopened", onHost: "north" })).toEqual([expect.stringContaining('default.unopened is pinned: {"host":"north"}')]);
+  expect(await asked(pinRoom, opsPinSettings, { room: "unopened", onHost: "north" })).toEqual([
+    expect.stringContaining('default.unopened is pinned: {"host":"north"}'),
+  ]);
   expect(await asked(pinRoom, opsPinSettings, { room: "unopened" })).toEqual(["default.unopened is not pinned any more"]);
 });

@@ -28,11 +28,19 @@ export function showServers(config: Where, say: Say): Promise<void> {
   return connected(config, async (nats) => {
     const heartbeats = await listen(nats, config);
     for (const { server, rooms, draining, labels, load } of heartbeats) {
-      const facts = [`rooms=${rooms}`, `used=${percent(load?.used ?? 0)}`, `host=${labels?.host ?? ""}`, ...(labels?.zone ? [`zone=${labels.zone}`] : []), ...(labels?.pool ? [`pool=${labels.pool}`] : []), ...(draining ? ["draining"] : [])];
+      const facts = [
+        `rooms=${rooms}`,
+        `used=${percent(load?.used ?? 0)}`,
+        `host=${labels?.host ?? ""}`,
+        ...(labels?.zone ? [`zone=${labels.zone}`] : []),
+        ...(labels?.pool ? [`pool=${labels.pool}`] : []),
+        ...(draining ? ["draining"] : []),
+      ];
       say([server, ...facts].join(" "));
       for (const { room, share } of load?.hot ?? []) say(`  ${room} takes ${percent(share)}`);
     }
-    if (heartbeats.length === 0) say("no room server is heard: start one, or look whether COROOM_ENVIRONMENT and COROOM_NATS_URL are theirs");
+    if (heartbeats.length === 0)
+      say("no room server is heard: start one, or look whether COROOM_ENVIRONMENT and COROOM_NATS_URL are theirs");
   });
 }
 
@@ -47,8 +55,17 @@ export function explainRoom(config: OfRoom, say: Say): Promise<void> {
     ]);
     const live = (await listen(nats, config)).map(({ server }) => server);
     const state = (server: ServerId): string => (live.includes(server) ? server : `${server}, which is not heard`);
-    say(entry === undefined ? `${room} is open nowhere: whoever joins it next has it opened` : `${room} is owned by ${state(entry.owner)} (epoch ${entry.epoch})`);
-    if (planned === undefined) say(entry === undefined ? "nothing is planned for it" : "it is where gateways found a server by the hash; nothing is planned for it yet");
+    say(
+      entry === undefined
+        ? `${room} is open nowhere: whoever joins it next has it opened`
+        : `${room} is owned by ${state(entry.owner)} (epoch ${entry.epoch})`,
+    );
+    if (planned === undefined)
+      say(
+        entry === undefined
+          ? "nothing is planned for it"
+          : "it is where gateways found a server by the hash; nothing is planned for it yet",
+      );
     else {
       say(`${new Date(planned.at).toISOString()} plan ${planned.generation}: ${planned.reason}`);
       const ownerReason = entry === undefined ? undefined : ownerReasonIn(planned, entry.owner);
@@ -91,7 +108,10 @@ export function drainServer(config: Values<typeof opsDrainSettings>, say: Say): 
       if (heartbeat?.rooms === 0) return say(`${config.server} has no rooms any more: it can be stopped`);
       if (heartbeat !== undefined && heartbeat.rooms !== left) say(`${config.server} has ${heartbeat.rooms} rooms`);
     }
-    if (heartbeat === undefined) throw new SettingError(`${config.server} is not heard any more: if it has ended, its rooms are taken over by the servers with their warm copies`);
+    if (heartbeat === undefined)
+      throw new SettingError(
+        `${config.server} is not heard any more: if it has ended, its rooms are taken over by the servers with their warm copies`,
+      );
     throw new SettingError(`${config.server} still has rooms: is there another server that takes them?`);
   });
 }
@@ -143,13 +163,20 @@ function placed(nats: NatsConnection, { environment, logReplicas }: OfRoom): Pla
   return { nats, subjects: subjectsOf(environment), replicas: logReplicas };
 }
 
-async function read<Entry>(nats: NatsConnection, config: OfRoom, name: string, room: RoomKey, schema: z.ZodType<Entry>): Promise<Entry | undefined> {
+async function read<Entry>(
+  nats: NatsConnection,
+  config: OfRoom,
+  name: string,
+  room: RoomKey,
+  schema: z.ZodType<Entry>,
+): Promise<Entry | undefined> {
   return readEntry(await bucketOf(placed(nats, config), name), room, schema);
 }
 
 function keyOf({ tenant, room }: { tenant: string; room: string }): RoomKey {
   const [tenantId, roomId] = [parseTenantId(tenant), parseRoomId(room)];
-  if (tenantId === undefined || roomId === undefined) throw new SettingError(`--tenant ${tenant} --room ${room} name no room: shared/wire/WIRE.md says what ids may hold (WIRE6)`);
+  if (tenantId === undefined || roomId === undefined)
+    throw new SettingError(`--tenant ${tenant} --room ${room} name no room: shared/wire/WIRE.md says what ids may hold (WIRE6)`);
   return roomKey(tenantId, roomId);
 }
 

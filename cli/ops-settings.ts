@@ -26,7 +26,10 @@ const whichRoom = ofOneCall({
 const serverId = { parse: text, meaning: "the room server, as coroom ops servers names it" } as const;
 const placedRoom = { ...whichRoom, ...whereSettings, logReplicas } as const satisfies Settings;
 
-export const opsWatchSettings = { ...ofOneCall({ last: { parse: wholeNumber, fallback: 20, meaning: "how many of the events that were kept are shown first" } }), ...whereSettings } as const satisfies Settings;
+export const opsWatchSettings = {
+  ...ofOneCall({ last: { parse: wholeNumber, fallback: 20, meaning: "how many of the events that were kept are shown first" } }),
+  ...whereSettings,
+} as const satisfies Settings;
 export const opsRoomSettings = { ...whichRoom, ...whereSettings } as const satisfies Settings;
 export const opsServersSettings = whereSettings;
 export const opsExplainSettings = placedRoom;
@@ -53,7 +56,18 @@ export const opsStepDownSettings = {
   ...whereSettings,
 } as const satisfies Settings;
 
-const { snapshotsStore, snapshotsFolder, s3Url, s3Region, s3Bucket, s3AccessKeyId, s3SecretAccessKey, mergeMsMax, mergeThreads, readsWaitingMax } = documentServiceSettings;
+const {
+  snapshotsStore,
+  snapshotsFolder,
+  s3Url,
+  s3Region,
+  s3Bucket,
+  s3AccessKeyId,
+  s3SecretAccessKey,
+  mergeMsMax,
+  mergeThreads,
+  readsWaitingMax,
+} = documentServiceSettings;
 
 export const restoreSettings = {
   ...whereSettings,

@@ -49,7 +49,9 @@ test("[OPS1] a watcher sees the newest of the events kept, then each new one, on
   claim("d");
   await until(() => lines.length === 3, "a new one");
   await watch.stop();
-  expect(lines.map((line) => line.slice(line.indexOf(" ") + 1))).toEqual(["b", "c", "d"].map((room) => `room_claimed room=acme.${room} epoch=1 by=rs-1`));
+  expect(lines.map((line) => line.slice(line.indexOf(" ") + 1))).toEqual(
+    ["b", "c", "d"].map((room) => `room_claimed room=acme.${room} epoch=1 by=rs-1`),
+  );
   expect(counted).toEqual(Array.from({ length: 4 }, () => "room_claimed"));
 });
 
@@ -72,7 +74,8 @@ test("[OPS3] a watcher without any event kept sees the first that comes", async 
 });
 
 test("[OPS4] a room that nobody owns is named in the answer, and so is one that cannot be", async () => {
-  const about = (room: string) => describeRoom(readSettings(opsRoomSettings, { flags: { environment: "ops4", natsUrl: server.url, room }, env: {} }), () => {});
+  const about = (room: string) =>
+    describeRoom(readSettings(opsRoomSettings, { flags: { environment: "ops4", natsUrl: server.url, room }, env: {} }), () => {});
   await expect(about("notes")).rejects.toThrow(/no room server says that it owns "notes"/);
   await expect(about("..")).rejects.toThrow(/there can be no room/);
 });

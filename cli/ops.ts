@@ -24,14 +24,18 @@ const RATES_OVER_MS = 1_000;
 /** Says how a room is; its rates are those of the second that this takes. */
 export async function describeRoom(config: Values<typeof opsRoomSettings>, say: (line: string) => void): Promise<void> {
   const [tenant, room] = [parseTenantId(config.tenant), parseRoomId(config.room)];
-  if (tenant === undefined || room === undefined) throw new SettingError(`there can be no room "${config.room}" of a tenant "${config.tenant}"`);
+  if (tenant === undefined || room === undefined)
+    throw new SettingError(`there can be no room "${config.room}" of a tenant "${config.tenant}"`);
   const nats = await connectOperator(config);
   try {
     const ask = () => askOwner(nats, subjectsOf(config.environment), roomKey(tenant, room));
     const before = await ask();
     await sleep(RATES_OVER_MS);
     const after = await ask();
-    if (before === undefined || after === undefined) throw new SettingError(`no room server says that it owns "${config.room}" of "${config.tenant}": nobody has it open, or its name, tenant or COROOM_ENVIRONMENT is another`);
+    if (before === undefined || after === undefined)
+      throw new SettingError(
+        `no room server says that it owns "${config.room}" of "${config.tenant}": nobody has it open, or its name, tenant or COROOM_ENVIRONMENT is another`,
+      );
     for (const line of roomLines(before, after)) say(line);
   } finally {
     await closeNats(nats);
@@ -40,7 +44,10 @@ export async function describeRoom(config: Values<typeof opsRoomSettings>, say: 
 
 async function askOwner(nats: NatsConnection, subjects: Subjects, room: RoomKey): Promise<RoomAccount | undefined> {
   try {
-    return decodeJson(RoomAccount, (await nats.request(subjects.askRooms, encodeJson({ room } satisfies RoomQuestion), { timeout: ANSWER_MS_MAX })).data);
+    return decodeJson(
+      RoomAccount,
+      (await nats.request(subjects.askRooms, encodeJson({ room } satisfies RoomQuestion), { timeout: ANSWER_MS_MAX })).data,
+    );
   } catch (error) {
     if (error instanceof TimeoutError || error instanceof RequestError) return undefined; // No room server at all, or none of them owns it.
     throw error;
@@ -64,7 +71,9 @@ export async function watchEvents(config: Values<typeof opsWatchSettings>, say: 
   const nats = await connectOperator(config);
   if (!(await hasOperationsStream(nats, subjects))) {
     await closeNats(nats);
-    throw new SettingError(`nothing in the environment "${config.environment}" has told of an event yet: start the system, or set COROOM_ENVIRONMENT to that of the one to watch`);
+    throw new SettingError(
+      `nothing in the environment "${config.environment}" has told of an event yet: start the system, or set COROOM_ENVIRONMENT to that of the one to watch`,
+    );
   }
   const stopped = new AbortController();
   const watching = (async () => {
@@ -80,18 +89,27 @@ export async function watchEvents(config: Values<typeof opsWatchSettings>, say: 
 }
 
 /** It fails where nobody answers, for the address is wrong or the system is not running, and where NATS does not let it in. */
-export async function connectOperator({ natsUrl: given, dataDir, ...settings }: Omit<Values<typeof whereSettings>, "environment">): Promise<NatsConnection> {
+export async function connectOperator({
+  natsUrl: given,
+  dataDir,
+  ...settings
+}: Omit<Values<typeof whereSettings>, "environment">): Promise<NatsConnection> {
   const natsUrl = given === "" ? localNatsUrl(dataDir) : given;
   try {
     return await connectAs("coroom ops", { ...settings, natsUrl });
   } catch (cause) {
     if (cause instanceof SettingError) throw cause;
-    throw new SettingError(`no NATS server answers at ${withoutSecrets(natsUrl)}: start the system, or set COROOM_NATS_URL or COROOM_DATA_DIR to where it is`, { cause });
+    throw new SettingError(
+      `no NATS server answers at ${withoutSecrets(natsUrl)}: start the system, or set COROOM_NATS_URL or COROOM_DATA_DIR to where it is`,
+      { cause },
+    );
   }
 }
 
 /** One line for a person to read. */
 export function describeEvent({ at, by, kind, ...facts }: OperationsEvent): string {
-  const told = Object.entries(facts).map(([name, value]) => `${name}=${typeof value === "string" && /[\s="]/.test(value) ? JSON.stringify(value) : String(value)}`);
+  const told = Object.entries(facts).map(
+    ([name, value]) => `${name}=${typeof value === "string" && /[\s="]/.test(value) ? JSON.stringify(value) : String(value)}`,
+  );
   return [new Date(at).toISOString(), kind, ...told, `by=${by}`].join(" ");
 }

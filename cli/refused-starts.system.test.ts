@@ -32,26 +32,82 @@ afterAll(async () => {
 
 /** Resolves to what it said on stderr before it ended with 1. */
 function refused(settings: Readonly<Record<string, string>>): Promise<string> {
-  const given = { NATS_URL: nats.url, DATA_DIR: folder, LOG_LEVEL: "silent", PORT: "0", JWT_SECRET: SECRET, ROOM_SECRET: SECRET, INTERNAL_SECRET: SECRET, ...settings };
-  const env = { ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("COROOM_"))), ...Object.fromEntries(Object.entries(given).map(([name, value]) => [`COROOM_${name}`, value])) };
+  const given = {
+    NATS_URL: nats.url,
+    DATA_DIR: folder,
+    LOG_LEVEL: "silent",
+    PORT: "0",
+    JWT_SECRET: SECRET,
+    ROOM_SECRET: SECRET,
+    INTERNAL_SECRET: SECRET,
+    ...settings,
+  };
+  const env = {
+    ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("COROOM_"))),
+    ...Object.fromEntries(Object.entries(given).map(([name, value]) => [`COROOM_${name}`, value])),
+  };
   return new Promise((done, fail) => {
-    execFile(process.execPath, [...NODE_FLAGS, resolve("dist/cli/main.js"), "start"], { env, cwd: folder, timeout: ENDS_MS_MAX }, (error, _, stderr) => {
-      if (error?.code === 1) done(stderr);
-      else fail(error ?? new Error("it was not refused"));
-    });
+    execFile(
+      process.execPath,
+      [...NODE_FLAGS, resolve("dist/cli/main.js"), "start"],
+      { env, cwd: folder, timeout: ENDS_MS_MAX },
+      (error, _, stderr) => {
+        if (error?.code === 1) done(stderr);
+        else fail(error ?? new Error("it was not refused"));
+      },
+    );
   });
 }
 
 test.each<[string, () => Record<string, string>, RegExp]>([
-  ["a port that is taken", () => ({ ROLES: "gateway", PORT: String((taken.address() as AddressInfo).port) }), /^coroom: port \d+ of 127\.0\.0\.1 cannot be listened on: .*set COROOM_PORT/],
-  ["a document service's port that is taken", () => ({ ROLES: "document-service", DOCUMENTS_PORT: String((taken.address() as AddressInfo).port) }), /^coroom: the document service cannot listen on .*COROOM_DOCUMENTS_PORT/],
-  ["a NATS that does not answer", () => ({ ROLES: "placement", NATS_URL: NOBODY }), /^coroom: no NATS server answers at .*set COROOM_NATS_URL/],
+  [
+    "a port that is taken",
+    () => ({ ROLES: "gateway", PORT: String((taken.address() as AddressInfo).port) }),
+    /^coroom: port \d+ of 127\.0\.0\.1 cannot be listened on: .*set COROOM_PORT/,
+  ],
+  [
+    "a document service's port that is taken",
+    () => ({ ROLES: "document-service", DOCUMENTS_PORT: String((taken.address() as AddressInfo).port) }),
+    /^coroom: the document service cannot listen on .*COROOM_DOCUMENTS_PORT/,
+  ],
+  [
+    "a NATS that does not answer",
+    () => ({ ROLES: "placement", NATS_URL: NOBODY }),
+    /^coroom: no NATS server answers at .*set COROOM_NATS_URL/,
+  ],
   ["two copies of the log", () => ({ ROLES: "placement", LOG_REPLICAS: "2" }), /COROOM_LOG_REPLICAS=2 must be one of 1, 3, 5/],
-  ["three copies where there is one server, for placement", () => ({ ROLES: "placement", LOG_REPLICAS: "3" }), /^coroom: COROOM_LOG_REPLICAS asks for more copies/],
-  ["three copies where there is one server, for a document service", () => ({ ROLES: "document-service", LOG_REPLICAS: "3" }), /^coroom: COROOM_LOG_REPLICAS asks for more copies/],
-  ["a store of snapshots that does not answer", () => ({ ROLES: "document-service", SNAPSHOTS_STORE: "s3", S3_URL: "http://127.0.0.1:9", S3_BUCKET: "documents", S3_ACCESS_KEY_ID: "key", S3_SECRET_ACCESS_KEY: "secret" }), /^coroom: the S3 store at http:\/\/127\.0\.0\.1:9 does not answer: .*set COROOM_S3_URL/],
-  ["a misspelt variable", () => ({ ROLES: "gateway", PRODUCTON: "true" }), /^coroom: there is no setting COROOM_PRODUCTON: COROOM_PRODUCTION is meant/],
-  ["a file of keys that is not there", () => ({ ROLES: "gateway", JWT_SECRET: "", JWKS_FILE: "/nope" }), /^coroom: COROOM_JWKS_FILE=\/nope cannot be read/],
+  [
+    "three copies where there is one server, for placement",
+    () => ({ ROLES: "placement", LOG_REPLICAS: "3" }),
+    /^coroom: COROOM_LOG_REPLICAS asks for more copies/,
+  ],
+  [
+    "three copies where there is one server, for a document service",
+    () => ({ ROLES: "document-service", LOG_REPLICAS: "3" }),
+    /^coroom: COROOM_LOG_REPLICAS asks for more copies/,
+  ],
+  [
+    "a store of snapshots that does not answer",
+    () => ({
+      ROLES: "document-service",
+      SNAPSHOTS_STORE: "s3",
+      S3_URL: "http://127.0.0.1:9",
+      S3_BUCKET: "documents",
+      S3_ACCESS_KEY_ID: "key",
+      S3_SECRET_ACCESS_KEY: "secret",
+    }),
+    /^coroom: the S3 store at http:\/\/127\.0\.0\.1:9 does not answer: .*set COROOM_S3_URL/,
+  ],
+  [
+    "a misspelt variable",
+    () => ({ ROLES: "gateway", PRODUCTON: "true" }),
+    /^coroom: there is no setting COROOM_PRODUCTON: COROOM_PRODUCTION is meant/,
+  ],
+  [
+    "a file of keys that is not there",
+    () => ({ ROLES: "gateway", JWT_SECRET: "", JWKS_FILE: "/nope" }),
+    /^coroom: COROOM_JWKS_FILE=\/nope cannot be read/,
+  ],
   ["no address of keys", () => ({ ROLES: "gateway", JWT_SECRET: "", JWKS_URL: "nope" }), /COROOM_JWKS_URL must be an address/],
 ])("[START2] %s is told in one sentence, without a stack", async (_, settings, message) => {
   const said = await refused(settings());

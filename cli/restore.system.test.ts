@@ -31,7 +31,15 @@ const SECRET = "a secret of the tests, 32 characters";
 const ROOM = "acme.notes" as RoomKey;
 const SUBJECTS = subjectsOf(ENVIRONMENT);
 const ANN = { client: "annannannannann1" as ClientId, user: "ann" as UserId };
-const EAGER = { snapshotEditsMax: "1", snapshotAgeMsMax: "100", snapshotIntervalMsMin: "1", replayWindowMs: "100", historySegmentMsMin: "1", documentsLeaseMs: "300", documentsReadMs: "50" };
+const EAGER = {
+  snapshotEditsMax: "1",
+  snapshotAgeMsMax: "100",
+  snapshotIntervalMsMin: "1",
+  replayWindowMs: "100",
+  historySegmentMsMin: "1",
+  documentsLeaseMs: "300",
+  documentsReadMs: "50",
+};
 
 let root: string;
 let engine: Engine;
@@ -48,10 +56,19 @@ afterEach(async () => {
   rmSync(root, { recursive: true, force: true });
 });
 
-const flags = () => ({ environment: ENVIRONMENT, natsUrl: engine.url, logPartitions: "1", snapshotsStore: "folder", snapshotsFolder: join(root, "objects") });
+const flags = () => ({
+  environment: ENVIRONMENT,
+  natsUrl: engine.url,
+  logPartitions: "1",
+  snapshotsStore: "folder",
+  snapshotsFolder: join(root, "objects"),
+});
 
 function start() {
-  const config = readSettings({ ...sharedSettings, ...documentServiceSettings }, { flags: { ...flags(), internalSecret: SECRET, ...EAGER }, env: {} });
+  const config = readSettings(
+    { ...sharedSettings, ...documentServiceSettings },
+    { flags: { ...flags(), internalSecret: SECRET, ...EAGER }, env: {} },
+  );
   return startDocumentService(config, { log: pinoLog({}, "silent"), registry: new Registry() });
 }
 
@@ -74,7 +91,14 @@ async function write(doc: Y.Doc, epoch: number, head: number, letters: string): 
 
 async function appendEdit(epoch: number, seq: number, payload: Uint8Array): Promise<void> {
   const edits = [{ client: ANN.client, counter: seq, parentSeq: (seq - 1) as Seq, payload }];
-  await append(encodeEditsRecord({ id: `owner.${epoch}.${seq}`, time: Date.now() as UnixMillis, users: new Map([[ANN.client, ANN.user]]), edits: { epoch: epoch as Epoch, firstSeq: seq as Seq, edits } }));
+  await append(
+    encodeEditsRecord({
+      id: `owner.${epoch}.${seq}`,
+      time: Date.now() as UnixMillis,
+      users: new Map([[ANN.client, ANN.user]]),
+      edits: { epoch: epoch as Epoch, firstSeq: seq as Seq, edits },
+    }),
+  );
 }
 
 function append(record: Uint8Array): Promise<unknown> {
@@ -114,7 +138,14 @@ async function settled(doc: Y.Doc, seq: number): Promise<void> {
   const text = doc.getText("text").toString();
   await eventually(`the room is at ${seq} ${text}`, async () => (await served(service.url)) === `${seq} ${text}`, 30_000);
   const manager = await jetstreamManager(nats);
-  await eventually("the log is trimmed", async () => Object.values((await manager.streams.info(SUBJECTS.logStream(0), { subjects_filter: ">" })).state.subjects ?? {}).every((count) => count === 1), 30_000);
+  await eventually(
+    "the log is trimmed",
+    async () =>
+      Object.values((await manager.streams.info(SUBJECTS.logStream(0), { subjects_filter: ">" })).state.subjects ?? {}).every(
+        (count) => count === 1,
+      ),
+    30_000,
+  );
   await service.stop();
 }
 
@@ -160,7 +191,9 @@ test("[RST4] with all of NATS lost the documents come back from the folder, hist
   await write(doc, 1, 0, "abcdef");
   await settled(doc, 6);
   await stopped(() => rmSync(join(root, "nats"), { recursive: true }));
-  expect(await restored()).toEqual(expect.arrayContaining([`${ROOM}: made anew up to seq 6`, "1 rooms looked at, 1 made anew, 0 edits missing"]));
+  expect(await restored()).toEqual(
+    expect.arrayContaining([`${ROOM}: made anew up to seq 6`, "1 rooms looked at, 1 made anew, 0 edits missing"]),
+  );
   await write(doc, 2, 6, "gh");
   await settled(doc, 8);
 });
@@ -189,10 +222,12 @@ test("[RST6] a room that was deleted stays so: the log is lost, and its objects 
   await settled(doc, 3);
   const [objects, backup] = [join(root, "objects"), join(root, "backup")];
   cpSync(objects, backup, { recursive: true });
-  const filesOf = (folder: string) => readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).length;
+  const filesOf = (folder: string) =>
+    readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).length;
   expect(filesOf(backup)).toBeGreaterThan(1);
   const service = await start();
-  const remove = () => fetch(`${service.url}/v1/rooms/notes`, { method: "DELETE", headers: { "x-coroom-internal": SECRET, "x-coroom-tenant": "acme" } });
+  const remove = () =>
+    fetch(`${service.url}/v1/rooms/notes`, { method: "DELETE", headers: { "x-coroom-internal": SECRET, "x-coroom-tenant": "acme" } });
   await eventually("it is deleted", async () => (await remove()).status === 200);
   await service.stop();
   expect(filesOf(objects)).toBe(0);
@@ -282,6 +317,11 @@ test("[RST10] no filler is empty, as what ends a read is", async () => {
 
 test("[RST11] what is spoken of only by a history that has come to be empty counts as well", async () => {
   await (await start()).stop();
-  await (await new Kvm(jetstream(nats)).open(SUBJECTS.historyBucket)).put("acme.old", JSON.stringify({ versions: [], segments: [], through: 500 }));
-  expect(await restored()).toEqual(["part 0 of the log ends at 0 and is spoken of up to 500: it goes on behind that", "1 rooms looked at, 0 made anew, 0 edits missing"]);
+  await (
+    await new Kvm(jetstream(nats)).open(SUBJECTS.historyBucket)
+  ).put("acme.old", JSON.stringify({ versions: [], segments: [], through: 500 }));
+  expect(await restored()).toEqual([
+    "part 0 of the log ends at 0 and is spoken of up to 500: it goes on behind that",
+    "1 rooms looked at, 0 made anew, 0 edits missing",
+  ]);
 });

@@ -59,7 +59,10 @@ export async function restore(config: Values<typeof restoreSettings>, say: (line
     const unrestored: RoomKey[] = [];
     for (const [room, of] of objects) {
       try {
-        const restored = await restoreRoom(room, of, ports, { newName: () => `${run}-${++named}`, wallNow: () => Date.now() as UnixMillis });
+        const restored = await restoreRoom(room, of, ports, {
+          newName: () => `${run}-${++named}`,
+          wallNow: () => Date.now() as UnixMillis,
+        });
         if (restored.kind === "superseded") {
           unrestored.push(room);
           say(`${room}: somebody wrote its checkpoint meanwhile; stop the document services and run this again`);
@@ -67,7 +70,9 @@ export async function restore(config: Values<typeof restoreSettings>, say: (line
         if (restored.kind === "rebuilt") {
           rebuilt += 1;
           missing += restored.missing;
-          say(`${room}: made anew up to seq ${restored.seq}${restored.missing > 0 ? `; ${restored.missing} edits are nowhere to be had` : ""}`);
+          say(
+            `${room}: made anew up to seq ${restored.seq}${restored.missing > 0 ? `; ${restored.missing} edits are nowhere to be had` : ""}`,
+          );
         }
       } catch (cause) {
         unlessMistake(cause);
@@ -77,11 +82,17 @@ export async function restore(config: Values<typeof restoreSettings>, say: (line
       spokenOf.set(room, await spokenOfRoom(room, ports));
     }
     for (const numbering of await numberingOf(nats, subjects, config.logPartitions, spokenOf)) {
-      if (numbering.last < numbering.needed) say(`part ${numbering.partition} of the log ends at ${numbering.last} and is spoken of up to ${numbering.needed}: it goes on behind that`);
+      if (numbering.last < numbering.needed)
+        say(
+          `part ${numbering.partition} of the log ends at ${numbering.last} and is spoken of up to ${numbering.needed}: it goes on behind that`,
+        );
       await moveNumberingOn(nats, subjects, numbering);
     }
     say(`${objects.size} rooms looked at, ${rebuilt} made anew, ${missing} edits missing`);
-    if (unrestored.length > 0) throw new SettingError(`${unrestored.length} rooms were not restored: ${unrestored.join(", ")}. What is said of each above tells why: see to that, and run this again before anything is started`);
+    if (unrestored.length > 0)
+      throw new SettingError(
+        `${unrestored.length} rooms were not restored: ${unrestored.join(", ")}. What is said of each above tells why: see to that, and run this again before anything is started`,
+      );
   } finally {
     await threads.stop();
     await closeNats(nats);
@@ -89,9 +100,13 @@ export async function restore(config: Values<typeof restoreSettings>, say: (line
 }
 
 /** The highest stream sequence that the room's entries speak of. One that cannot be read speaks of none: its room is among those that were not restored. */
-async function spokenOfRoom(room: RoomKey, { checkpoints, histories }: { readonly checkpoints: Checkpoints; readonly histories: Histories }): Promise<number> {
+async function spokenOfRoom(
+  room: RoomKey,
+  { checkpoints, histories }: { readonly checkpoints: Checkpoints; readonly histories: Histories },
+): Promise<number> {
   const [checkpoint, history] = await Promise.allSettled([checkpoints.read(room), histories.read(room)]);
-  const covered = checkpoint.status === "fulfilled" && !isDeleted(checkpoint.value.checkpoint) ? checkpoint.value.checkpoint?.streamSeq : undefined;
+  const covered =
+    checkpoint.status === "fulfilled" && !isDeleted(checkpoint.value.checkpoint) ? checkpoint.value.checkpoint?.streamSeq : undefined;
   return Math.max(covered ?? 0, history.status === "fulfilled" ? history.value.history.through : 0);
 }
 

@@ -13,11 +13,21 @@ import { startGroups, startSettings } from "./settings.ts";
 /** What it prints. */
 async function printed(line: string, table: readonly Command[] = commands, env: Record<string, string> = {}): Promise<string> {
   const said: string[] = [];
-  await runCommandLine(line.split(" ").filter((word) => word !== ""), table, { env, say: (line) => said.push(line), warn: (line) => said.push(`warning: ${line}`) });
+  await runCommandLine(
+    line.split(" ").filter((word) => word !== ""),
+    table,
+    { env, say: (line) => said.push(line), warn: (line) => said.push(`warning: ${line}`) },
+  );
   return said.join("\n");
 }
 
-const echo = command({ name: "say again", summary: "prints", settings: { word: { parse: text, meaning: "what" } }, examples: [], run: async ({ word }, say) => say(word) });
+const echo = command({
+  name: "say again",
+  summary: "prints",
+  settings: { word: { parse: text, meaning: "what" } },
+  examples: [],
+  run: async ({ word }, say) => say(word),
+});
 
 test("[RUN1] a command is run with what its flags and variables say", async () => {
   expect(await printed("say again --word one", [echo], { COROOM_WORD: "two" })).toBe("one");
@@ -29,7 +39,8 @@ test("[RUN1] a command is run with what its flags and variables say", async () =
 
 test.each(["", "--help", "-h"])("[RUN2] coroom %s lists every command with what it does, and no setting", async (line) => {
   const lines = (await printed(line)).split("\n");
-  for (const { name, summary } of commands) expect(lines.some((said) => said.trim().startsWith(`coroom ${name} `) && said.endsWith(summary))).toBe(true);
+  for (const { name, summary } of commands)
+    expect(lines.some((said) => said.trim().startsWith(`coroom ${name} `) && said.endsWith(summary))).toBe(true);
   expect(lines.length).toBeLessThan(commands.length + 6);
 });
 
@@ -46,9 +57,15 @@ test("[RUN3] help of one command tells of it alone, wherever it is asked for", a
 test("[RUN4] start's help has every setting, as flag and variable, under each role that reads it", async () => {
   const help = await printed("start --help");
   for (const name of Object.keys(startSettings)) expect(help).toMatch(new RegExp(`^  ${flagName(name)} +${envName(name)} `, "m"));
-  const [, ...parts] = help.split(/^  (this process|every role|placement|room-server|document-service|leaderboard|gateway|y-websocket|probe)$/m);
-  const named = Object.fromEntries(parts.flatMap((part, index) => (index % 2 === 0 ? [[part, parts[index + 1]!.match(/(?<=^  )--[a-z0-9-]+/gm)!]] : [])));
-  expect(named).toEqual(Object.fromEntries(Object.entries(startGroups).map(([title, settings]) => [title, Object.keys(settings).map(flagName)])));
+  const [, ...parts] = help.split(
+    /^  (this process|every role|placement|room-server|document-service|leaderboard|gateway|y-websocket|probe)$/m,
+  );
+  const named = Object.fromEntries(
+    parts.flatMap((part, index) => (index % 2 === 0 ? [[part, parts[index + 1]!.match(/(?<=^  )--[a-z0-9-]+/gm)!]] : [])),
+  );
+  expect(named).toEqual(
+    Object.fromEntries(Object.entries(startGroups).map(([title, settings]) => [title, Object.keys(settings).map(flagName)])),
+  );
 });
 
 test.each(commands.map(({ name }) => name))("[RUN8] the help of %s shows each default as one would write it", async (name) => {
@@ -70,6 +87,10 @@ test("[RUN6] the version is that of package.json", async () => {
 });
 
 test("[RUN7] a misspelt variable is refused before a command does anything, and one of nobody's is warned of", async () => {
-  await expect(printed("say again --word one", [echo], { COROOM_WROD: "two" })).rejects.toThrow("there is no setting COROOM_WROD: COROOM_WORD is meant");
-  expect(await printed("say again --word one", [echo], { COROOM_LATER_SETTING: "two" })).toMatch(/^warning: COROOM_LATER_SETTING is no setting of this version[^\n]*\none$/);
+  await expect(printed("say again --word one", [echo], { COROOM_WROD: "two" })).rejects.toThrow(
+    "there is no setting COROOM_WROD: COROOM_WORD is meant",
+  );
+  expect(await printed("say again --word one", [echo], { COROOM_LATER_SETTING: "two" })).toMatch(
+    /^warning: COROOM_LATER_SETTING is no setting of this version[^\n]*\none$/,
+  );
 });

@@ -9,7 +9,11 @@ import { refuseUnknownFlags } from "./unknown-flags.ts";
 import { refuseMisspelt } from "./unknown-variables.ts";
 
 /** Throws SettingError for what no command reads. Without a command, and for a group alone, it lists what there is. */
-export async function runCommandLine(words: readonly string[], commands: readonly Command[], { env, say, warn }: { readonly env: Given["env"]; readonly say: Say; readonly warn: Say }): Promise<void> {
+export async function runCommandLine(
+  words: readonly string[],
+  commands: readonly Command[],
+  { env, say, warn }: { readonly env: Given["env"]; readonly say: Say; readonly warn: Say },
+): Promise<void> {
   const { command: named, flags, bare } = parseCommandLine(words, groupsOf(commands));
   if (flags["version"] !== undefined) return say((await import("./version.ts")).version());
   if (named === undefined) return say(helpText(commands));

@@ -19,7 +19,10 @@ export type Secrets = z.infer<typeof Secrets>;
 export function localSecrets(dataDir: string): Secrets {
   const file = join(dataDir, "secrets.json");
   const secrets = Secrets.safeParse(parseJson(storedIn(dataDir, file)));
-  if (!secrets.success) throw new StartError(`${file} is damaged: put it back, or take it away to have new secrets made; tokens made with the old ones are refused then`);
+  if (!secrets.success)
+    throw new StartError(
+      `${file} is damaged: put it back, or take it away to have new secrets made; tokens made with the old ones are refused then`,
+    );
   return secrets.data;
 }
 
@@ -30,7 +33,10 @@ function storedIn(dataDir: string, file: string): string {
     return readFileSync(file, "utf8");
   } catch (cause) {
     if (!(cause instanceof Error && "code" in cause)) throw cause;
-    throw new StartError(`the data folder ${dataDir} cannot be used (${String(cause.code)}): set COROOM_DATA_DIR to one that can be written`, { cause });
+    throw new StartError(
+      `the data folder ${dataDir} cannot be used (${String(cause.code)}): set COROOM_DATA_DIR to one that can be written`,
+      { cause },
+    );
   }
 }
 

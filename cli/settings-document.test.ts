@@ -9,6 +9,8 @@ test("[CMD4] docs/SETTINGS.md has every setting as it is declared: npm run setti
 });
 
 test("[CMD5] a setting's row says what it takes, in the words in which it refuses all else", () => {
-  const [, , , , , , , , row] = settingsDocument({ gateway: { drainMsMax: { parse: positiveInteger, fallback: 30_000, meaning: "how long" } } }).split("\n");
+  const [, , , , , , , , row] = settingsDocument({
+    gateway: { drainMsMax: { parse: positiveInteger, fallback: 30_000, meaning: "how long" } },
+  }).split("\n");
   expect(row).toBe("| `COROOM_DRAIN_MS_MAX` | a positive whole number | 30000 | how long |");
 });

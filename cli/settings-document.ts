@@ -11,7 +11,14 @@ export function settingsDocument(groups: Readonly<Record<string, Settings>>): st
     "# Settings",
     "",
     "What `coroom start` reads, by who reads it. Each is a variable, or a flag: `COROOM_LOG_LEVEL=debug` is `--log-level debug`, and the flag wins. Units end the names: `…_MS` are milliseconds, `…_BYTES` bytes. [OPERATIONS.md](OPERATIONS.md) says what to set when. This page is made of the settings themselves, by `npm run settings-doc`.",
-    ...Object.entries(groups).flatMap(([title, settings]) => ["", `## ${titleOf(title)}`, "", "| variable | takes | default | meaning |", "|---|---|---|---|", ...Object.entries(settings).map(([name, setting]) => rowOf(name, setting))]),
+    ...Object.entries(groups).flatMap(([title, settings]) => [
+      "",
+      `## ${titleOf(title)}`,
+      "",
+      "| variable | takes | default | meaning |",
+      "|---|---|---|---|",
+      ...Object.entries(settings).map(([name, setting]) => rowOf(name, setting)),
+    ]),
     "",
   ].join("\n");
 }

@@ -9,7 +9,11 @@ const WHSEC_TOO_SHORT = "whsec_HUSH";
 
 test("[CFG6] no message about what was given shows a secret", () => {
   const settings = { roomSecret: "HUSH", webhookSecrets: WHSEC_TOO_SHORT, webhookUrls: "ftp://ada:HUSH@hooks.example" };
-  const read = () => readSettings(startSettings, { flags: {}, env: Object.fromEntries(Object.entries(settings).map(([name, value]) => [envName(name), value])) });
+  const read = () =>
+    readSettings(startSettings, {
+      flags: {},
+      env: Object.fromEntries(Object.entries(settings).map(([name, value]) => [envName(name), value])),
+    });
   expect(read).toThrow(SettingError);
   expect(read).not.toThrow(/HUSH/);
   for (const name of Object.keys(settings)) expect(read).toThrow(new RegExp(`${envName(name)} must`));
@@ -17,7 +21,11 @@ test("[CFG6] no message about what was given shows a secret", () => {
 
 test("[CFG7] every setting that is or may hold a secret says so", () => {
   const all: Settings = { ...startSettings, ...restoreSettings, ...adminSettings.kick };
-  const marked = Object.entries(all).filter(([, { secret }]) => secret === true).map(([name]) => name);
-  const named = Object.keys(all).filter((name) => /secret|token$|password|^(?:nats|redis|jwks)Url$|^webhookUrls$/i.test(name) && name !== "knownTokensMax");
+  const marked = Object.entries(all)
+    .filter(([, { secret }]) => secret === true)
+    .map(([name]) => name);
+  const named = Object.keys(all).filter(
+    (name) => /secret|token$|password|^(?:nats|redis|jwks)Url$|^webhookUrls$/i.test(name) && name !== "knownTokensMax",
+  );
   expect(marked.toSorted()).toEqual(named.toSorted());
 });

@@ -19,13 +19,25 @@ export type Role = (typeof ROLES)[number];
 const USUAL_ROLES: readonly Role[] = ROLES.filter((role) => role !== "y-websocket" && role !== "probe");
 
 const processSettings = {
-  roles: { parse: roles, fallback: USUAL_ROLES, meaning: `what this process runs, comma-separated: ${ROLES.join(", ")}; engines are a local nats-server and redis-server, each only where its URL is not set` },
+  roles: {
+    parse: roles,
+    fallback: USUAL_ROLES,
+    meaning: `what this process runs, comma-separated: ${ROLES.join(", ")}; engines are a local nats-server and redis-server, each only where its URL is not set`,
+  },
   dataDir: { parse: text, fallback: ".coroom/data", meaning: "folder for the engines' data and the local secrets" },
   cacheDir: { parse: text, fallback: ".coroom/cache", meaning: "folder for engines that had to be fetched" },
   natsPort: { parse: port, fallback: 0, meaning: "port of the local nats-server; 0: any free one" },
   redisPort: { parse: port, fallback: 0, meaning: "port of the local redis-server; 0: any free one" },
-  demo: { parse: flag, fallback: true, meaning: "serve the demo page and hand out tokens for it; never in production, nor where a key to check tokens with is set" },
-  operationsPage: { parse: flag, fallback: true, meaning: "serve the operations console at /operations/; it shows nothing without an operator's pass or an administrator's token" },
+  demo: {
+    parse: flag,
+    fallback: true,
+    meaning: "serve the demo page and hand out tokens for it; never in production, nor where a key to check tokens with is set",
+  },
+  operationsPage: {
+    parse: flag,
+    fallback: true,
+    meaning: "serve the operations console at /operations/; it shows nothing without an operator's pass or an administrator's token",
+  },
   ...healthSettings,
   ...idleMemorySettings,
 } as const satisfies Settings;
@@ -38,7 +50,12 @@ export const startSettings = {
   ...roomServerSettings,
   ...documentServiceSettings,
   ...leaderboardSettings,
-  redisUrl: { ...leaderboardSettings.redisUrl, fallback: "", meaning: "the Redis that boards are kept in, as redis://user:password@host:port/number, rediss:// over TLS, or several nodes of a Redis Cluster, comma-separated; empty: a local one is started" },
+  redisUrl: {
+    ...leaderboardSettings.redisUrl,
+    fallback: "",
+    meaning:
+      "the Redis that boards are kept in, as redis://user:password@host:port/number, rediss:// over TLS, or several nodes of a Redis Cluster, comma-separated; empty: a local one is started",
+  },
   ...gatewaySettings,
   ...yWebsocketSettings,
   ...probeSettings,
@@ -48,13 +65,13 @@ export const startSettings = {
 export const startGroups: Readonly<Record<string, Settings>> = {
   "this process": processSettings,
   "every role": sharedSettings,
-  placement: placementSettings,
+  "placement": placementSettings,
   "room-server": roomServerSettings,
   "document-service": documentServiceSettings,
-  leaderboard: leaderboardSettings,
-  gateway: gatewaySettings,
+  "leaderboard": leaderboardSettings,
+  "gateway": gatewaySettings,
   "y-websocket": yWebsocketSettings,
-  probe: probeSettings,
+  "probe": probeSettings,
 };
 
 export type StartConfig = Values<typeof startSettings>;

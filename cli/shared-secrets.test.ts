@@ -4,7 +4,16 @@ import { missingSecrets, type SecretsGiven } from "./shared-secrets.ts";
 import { ROLES } from "./settings.ts";
 
 const made = { jwtSecret: "j".repeat(32), roomSecret: "r".repeat(32), internalSecret: "i".repeat(32) };
-const nothing: SecretsGiven = { roles: ROLES, production: false, dataDir: "", jwtSecret: "", jwksUrl: "", jwksFile: "", roomSecret: "", internalSecret: "" };
+const nothing: SecretsGiven = {
+  roles: ROLES,
+  production: false,
+  dataDir: "",
+  jwtSecret: "",
+  jwksUrl: "",
+  jwksFile: "",
+  roomSecret: "",
+  internalSecret: "",
+};
 const missing = (given: Partial<SecretsGiven>) => missingSecrets({ ...nothing, ...given }, () => made);
 
 test("[SEC1] a system of its own makes the secrets that it was not given", () => {

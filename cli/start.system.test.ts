@@ -19,9 +19,26 @@ test("[START1] all roles in production, with engines of one's own, start where t
   const redis = await startTestRedis({ dataDir: join(folder, "redis") });
   const logFile = join(folder, "log");
   const dataDir = join(folder, "data");
-  const settings = { PRODUCTION: "true", DATA_DIR: dataDir, NATS_URL: nats.url, REDIS_URL: redis.url, PORT: "0", JWT_SECRET: SECRET, ROOM_SECRET: SECRET, INTERNAL_SECRET: SECRET, ALLOWED_ORIGINS: "https://app.example", DRAIN_MS_MAX: "0" };
+  const settings = {
+    PRODUCTION: "true",
+    DATA_DIR: dataDir,
+    NATS_URL: nats.url,
+    REDIS_URL: redis.url,
+    PORT: "0",
+    JWT_SECRET: SECRET,
+    ROOM_SECRET: SECRET,
+    INTERNAL_SECRET: SECRET,
+    ALLOWED_ORIGINS: "https://app.example",
+    DRAIN_MS_MAX: "0",
+  };
   const env = Object.fromEntries(Object.entries(settings).map(([name, value]) => [`COROOM_${name}`, value]));
-  const child = await spawnChild({ path: process.execPath, args: [...NODE_FLAGS, resolve("dist/cli/main.js"), "start"], env, cwd: folder, logFile });
+  const child = await spawnChild({
+    path: process.execPath,
+    args: [...NODE_FLAGS, resolve("dist/cli/main.js"), "start"],
+    env,
+    cwd: folder,
+    logFile,
+  });
   let ended = false;
   void child.exited.then(() => (ended = true));
   const printed = (): string => (existsSync(logFile) ? readFileSync(logFile, "utf8") : "");

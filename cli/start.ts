@@ -46,7 +46,8 @@ export async function start(given: StartConfig): Promise<Running> {
   const stop = async (): Promise<void> => {
     health.stopping();
     const failures: unknown[] = [];
-    for (let part = started.pop(); part !== undefined; part = started.pop()) await part.stop().catch((error: unknown) => failures.push(error)); // The others stop all the same.
+    for (let part = started.pop(); part !== undefined; part = started.pop())
+      await part.stop().catch((error: unknown) => failures.push(error)); // The others stop all the same.
     if (failures.length > 0) throw failures[0];
   };
   try {
@@ -80,24 +81,47 @@ async function startRoles(given: StartConfig, told: StartConfig, registry: Regis
   if (runs("leaderboard")) add(await (await load.leaderboard()).startLeaderboard(config, deps("leaderboard")));
   const url = runs("gateway") ? await startEdge(given, config, deps("gateway"), add) : undefined;
   const ownGateway = url?.replace("http", "ws") ?? "";
-  if (runs("y-websocket")) add(await (await load.yWebsocket()).startYWebsocket({ ...config, yGatewayUrl: config.yGatewayUrl || ownGateway }, deps("y-websocket")));
-  if (runs("probe")) add(await (await load.probe()).startProbe({ ...config, probeGatewayUrls: config.probeGatewayUrls.length > 0 ? config.probeGatewayUrls : [ownGateway] }, deps("probe")));
+  if (runs("y-websocket"))
+    add(await (await load.yWebsocket()).startYWebsocket({ ...config, yGatewayUrl: config.yGatewayUrl || ownGateway }, deps("y-websocket")));
+  if (runs("probe"))
+    add(
+      await (
+        await load.probe()
+      ).startProbe(
+        { ...config, probeGatewayUrls: config.probeGatewayUrls.length > 0 ? config.probeGatewayUrls : [ownGateway] },
+        deps("probe"),
+      ),
+    );
   say(url === undefined ? "coroom ready" : `coroom ready ${url}`);
 }
 
 /** Resolves to where it is on this machine. */
-async function startEdge(given: StartConfig, config: StartConfig, deps: { readonly log: Log; readonly registry: Registry }, add: (part: Running) => void): Promise<string> {
+async function startEdge(
+  given: StartConfig,
+  config: StartConfig,
+  deps: { readonly log: Log; readonly registry: Registry },
+  add: (part: Running) => void,
+): Promise<string> {
   const hasEngines = given.roles.includes("engines");
   // Where the engines end with this process there is no other gateway to move to.
   const drainMsMax = hasEngines && given.natsUrl === "" ? 0 : config.drainMsMax;
   const hasRedis = hasEngines || given.redisUrl !== ""; // A gateway does without.
   const { jwtSecret } = config;
   const internalSecret = given.internalSecret === "" ? config.internalSecret : ""; // Of one that was given nothing is handed out.
-  const bots = servesDemo(given) ? demoBots({ jwtSecret, url: () => `ws://127.0.0.1:${gateway.port}`, ...botsThread(deps.log) }) : undefined;
+  const bots = servesDemo(given)
+    ? demoBots({ jwtSecret, url: () => `ws://127.0.0.1:${gateway.port}`, ...botsThread(deps.log) })
+    : undefined;
   const { startGateway } = await load.gateway();
   const gateway = await startGateway(
     { ...config, redisUrl: hasRedis ? config.redisUrl : "", drainMsMax, staticDir: bots === undefined ? config.staticDir : CONSOLE },
-    { ...deps, routes: [openapiRoute(), ...(bots === undefined ? [] : demoRoutes({ jwtSecret, internalSecret, bots })), ...(config.operationsPage ? await operationsPage() : [])] },
+    {
+      ...deps,
+      routes: [
+        openapiRoute(),
+        ...(bots === undefined ? [] : demoRoutes({ jwtSecret, internalSecret, bots })),
+        ...(config.operationsPage ? await operationsPage() : []),
+      ],
+    },
   );
   add(gateway);
   if (bots !== undefined) add(bots);

@@ -8,7 +8,11 @@ const claims = ofOneCall({
   room: { parse: list, meaning: "rooms the token opens, comma-separated; a trailing * stands for the rest of a name" },
   user: { parse: text, meaning: "id of the user" },
   name: { parse: text, fallback: "", meaning: "name shown to others; the user's id by default" },
-  rights: { parse: rights, fallback: ["read", "write"], meaning: "read, write, admin, award, comma-separated; award: to tell of activities that are worth points, for backends" },
+  rights: {
+    parse: rights,
+    fallback: ["read", "write"],
+    meaning: "read, write, admin, award, comma-separated; award: to tell of activities that are worth points, for backends",
+  },
   tenant: { parse: text, fallback: "default", meaning: "the tenant whose rooms they are" },
   ttl: { parse: duration, fallback: 3600, meaning: "how long it is valid: 90s, 15m, 1h, 7d" },
 });

@@ -20,7 +20,9 @@ test("[TOK1] a token holds what the flags say and the name falls back to the use
 });
 
 test("[TOK2] bad flags are refused together, each with what it wants", () => {
-  expect(() => given({ rights: "fly", ttl: "soon" })).toThrow(/--room is not set[\s\S]*--user is not set[\s\S]*must be out of read, write, admin, award[\s\S]*90s, 15m/);
+  expect(() => given({ rights: "fly", ttl: "soon" })).toThrow(
+    /--room is not set[\s\S]*--user is not set[\s\S]*must be out of read, write, admin, award[\s\S]*90s, 15m/,
+  );
 });
 
 test("[TOK3] local secrets are made once and readable by their owner only", () => {

@@ -12,7 +12,12 @@ export function localToken({ dataDir, jwtSecret, ...claims }: Values<typeof toke
 }
 
 export async function makeToken(claims: TokenClaims, jwtSecret: string): Promise<string> {
-  return new SignJWT({ tenant: claims.tenant, name: claims.name === "" ? claims.user : claims.name, rooms: claims.room, rights: claims.rights })
+  return new SignJWT({
+    tenant: claims.tenant,
+    name: claims.name === "" ? claims.user : claims.name,
+    rooms: claims.room,
+    rights: claims.rights,
+  })
     .setProtectedHeader({ alg: "HS256" })
     .setSubject(claims.user)
     .setIssuedAt()

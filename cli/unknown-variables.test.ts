@@ -36,17 +36,26 @@ test("[VAR2] what may be of another version is warned of, with what may be meant
 
 test("[VAR3] no two settings are so near each other that one could be the other misspelt", () => {
   const known = knownVariables(commands);
-  const near = known.flatMap((one, index) => known.slice(index + 1).filter((other) => distanceBetween(one, other) <= 1).map((other) => `${one} ${other}`));
+  const near = known.flatMap((one, index) =>
+    known
+      .slice(index + 1)
+      .filter((other) => distanceBetween(one, other) <= 1)
+      .map((other) => `${one} ${other}`),
+  );
   expect(near).toEqual(["COROOM_BOARD_WATCH_MS COROOM_BOARD_BATCH_MS"]); // Both are known to every version.
 });
 
 test("[VAR4] nothing is said of what the image and the compose file set, nor of what an orchestrator tells of services", () => {
-  const names = ["deploy/Dockerfile", "deploy/compose.yaml"].flatMap((file) => [...readFileSync(file, "utf8").matchAll(/\b(COROOM_[A-Z0-9_]+)(?:=|: )/g)].map(([, name]) => name!));
+  const names = ["deploy/Dockerfile", "deploy/compose.yaml"].flatMap((file) =>
+    [...readFileSync(file, "utf8").matchAll(/\b(COROOM_[A-Z0-9_]+)(?:=|: )/g)].map(([, name]) => name!),
+  );
   expect(names).toContain("COROOM_DOCUMENTS_URL");
   const ofServices = ["COROOM_SERVICE_HOST", "COROOM_GATEWAY_SERVICE_PORT_WS", "COROOM_PORT_8080_TCP", "COROOM_PORT_8080_TCP_ADDR"];
   expect(warnings(Object.fromEntries([...names, ...ofServices].map((name) => [name, "given"])))).toEqual([]);
 });
 
 test("[VAR5] letters put in, taken out, replaced and exchanged are counted", () => {
-  expect(["room", "rooms", "rom", "roam", "romo", "", "door"].map((other) => distanceBetween("room", other))).toEqual([0, 1, 1, 1, 1, 4, 2]);
+  expect(["room", "rooms", "rom", "roam", "romo", "", "door"].map((other) => distanceBetween("room", other))).toEqual([
+    0, 1, 1, 1, 1, 4, 2,
+  ]);
 });

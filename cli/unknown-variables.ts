@@ -14,19 +14,26 @@ const SUGGESTED_DISTANCE_MAX = 4;
 /** No variable that is empty counts. */
 export function refuseMisspelt(env: Given["env"], commands: readonly Pick<Command, "settings">[], warn: Say): void {
   const known = knownVariables(commands);
-  const unknown = Object.keys(env).filter((name) => /^coroom_/i.test(name) && !known.includes(name) && env[name]?.trim() !== "" && !isOfOrchestrator(name));
+  const unknown = Object.keys(env).filter(
+    (name) => /^coroom_/i.test(name) && !known.includes(name) && env[name]?.trim() !== "" && !isOfOrchestrator(name),
+  );
   const nearest = unknown.map((name) => ({ name, ...nearestOf(name, known) }));
   const misspelt = nearest.filter(({ distance }) => distance <= 1);
-  if (misspelt.length > 0) throw new SettingError(misspelt.map(({ name, meant }) => `there is no setting ${name}: ${meant} is meant, or take it away`).join("\n"));
+  if (misspelt.length > 0)
+    throw new SettingError(misspelt.map(({ name, meant }) => `there is no setting ${name}: ${meant} is meant, or take it away`).join("\n"));
   for (const { name, meant, distance } of nearest) {
     const suggested = known.find((whole) => whole.startsWith(name)) ?? (distance <= SUGGESTED_DISTANCE_MAX ? meant : undefined);
-    warn(`${name} is no setting of this version and does nothing${suggested === undefined ? ", see coroom start --help" : `: is ${suggested} meant?`}`);
+    warn(
+      `${name} is no setting of this version and does nothing${suggested === undefined ? ", see coroom start --help" : `: is ${suggested} meant?`}`,
+    );
   }
 }
 
 /** Of all commands: an environment is for more than one of them. */
 export function knownVariables(commands: readonly Pick<Command, "settings">[]): readonly string[] {
-  const names = commands.flatMap(({ settings }) => Object.entries(settings).flatMap(([name, { flagOnly }]) => (flagOnly === true ? [] : [name])));
+  const names = commands.flatMap(({ settings }) =>
+    Object.entries(settings).flatMap(([name, { flagOnly }]) => (flagOnly === true ? [] : [name])),
+  );
   return [...new Set(names)].map(envName);
 }
 
@@ -36,7 +43,9 @@ function isOfOrchestrator(name: string): boolean {
 }
 
 function nearestOf(name: string, known: readonly string[]): { meant: string; distance: number } {
-  return known.map((meant) => ({ meant, distance: distanceBetween(name.toUpperCase(), meant) })).reduce((best, next) => (next.distance < best.distance ? next : best), { meant: "", distance: Number.POSITIVE_INFINITY });
+  return known
+    .map((meant) => ({ meant, distance: distanceBetween(name.toUpperCase(), meant) }))
+    .reduce((best, next) => (next.distance < best.distance ? next : best), { meant: "", distance: Number.POSITIVE_INFINITY });
 }
 
 /** Letters to put in, take out, replace, or exchange with the next one. */

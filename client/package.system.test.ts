@@ -29,7 +29,16 @@ beforeAll(() => {
 afterAll(() => rmSync(app, { recursive: true, force: true }));
 
 test("[PKG1] it holds what was built and what it says about itself, no tests and no sources", () => {
-  expect(packed).toEqual(expect.arrayContaining(["package.json", "README.md", "LICENSE", "dist/client/index.js", "dist/client/index.d.ts", "dist/shared/wire/codec.js"]));
+  expect(packed).toEqual(
+    expect.arrayContaining([
+      "package.json",
+      "README.md",
+      "LICENSE",
+      "dist/client/index.js",
+      "dist/client/index.d.ts",
+      "dist/shared/wire/codec.js",
+    ]),
+  );
   expect(readFileSync(join(client, "LICENSE"), "utf8")).toBe(readFileSync(join(client, "../LICENSE"), "utf8"));
   expect(packed.filter((path) => /\.test\.|testing|(?<!\.d)\.ts$/.test(path))).toEqual([]);
 });
@@ -86,17 +95,29 @@ test("[PKG3] its types are whole", () => {
      // @ts-expect-error a room is reached by url and token, or over a connection
      new RoomConnection({ room: "notes" });`,
   );
-  for (const resolution of [["--module", "nodenext"], ["--module", "esnext", "--moduleResolution", "bundler"]]) {
-    execFileSync(join(modules, ".bin/tsc"), ["--noEmit", "--strict", "--target", "es2022", "--lib", "es2022,dom", "--types", "", ...resolution, "types.ts"], { cwd: app });
+  for (const resolution of [
+    ["--module", "nodenext"],
+    ["--module", "esnext", "--moduleResolution", "bundler"],
+  ]) {
+    execFileSync(
+      join(modules, ".bin/tsc"),
+      ["--noEmit", "--strict", "--target", "es2022", "--lib", "es2022,dom", "--types", "", ...resolution, "types.ts"],
+      { cwd: app },
+    );
   }
 });
 
 test("[PKG4] bundled for browsers it takes their WebSocket, and nothing of Node's", () => {
   writeFileSync(join(app, "index.html"), `<script type="module" src="./page.js"></script>`);
-  writeFileSync(join(app, "page.js"), `import { RoomConnection } from "@coroom/client"; globalThis.connect = (options) => new RoomConnection(options);`);
+  writeFileSync(
+    join(app, "page.js"),
+    `import { RoomConnection } from "@coroom/client"; globalThis.connect = (options) => new RoomConnection(options);`,
+  );
   execFileSync(join(modules, ".bin/vite"), ["build", app, "--logLevel", "error"]);
   const assets = join(app, "dist/assets");
-  const bundle = readdirSync(assets).map((name) => readFileSync(join(assets, name), "utf8")).join("");
+  const bundle = readdirSync(assets)
+    .map((name) => readFileSync(join(assets, name), "utf8"))
+    .join("");
   expect(bundle).toContain("new WebSocket(");
   expect(bundle).not.toMatch(/permessage-deflate|maxPayload|node:|indexedDB/);
   expect(bundle.length).toBeLessThan(150_000);

@@ -26,7 +26,9 @@ export function parseName(text: string): string | undefined {
  * same user, so that what they sent is known as theirs.
  */
 export function userIn(state: unknown): string | undefined {
-  return typeof state === "object" && state !== null && "user" in state && typeof state.user === "string" ? parseName(state.user) : undefined;
+  return typeof state === "object" && state !== null && "user" in state && typeof state.user === "string"
+    ? parseName(state.user)
+    : undefined;
 }
 
 /** Without a name the link is for sending on: whoever opens it gets a name of their own. */
@@ -40,6 +42,11 @@ export function searchOf(address: { readonly [Part in keyof Address]?: Address[P
 }
 
 function tidied(text: string, charsMax: number): string | undefined {
-  const plain = text.replace(/[\p{Cc}\s]+/gu, " ").trim().slice(0, charsMax).toWellFormed().trim();
+  const plain = text
+    .replace(/[\p{Cc}\s]+/gu, " ")
+    .trim()
+    .slice(0, charsMax)
+    .toWellFormed()
+    .trim();
   return plain === "" ? undefined : plain;
 }

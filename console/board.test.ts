@@ -3,7 +3,8 @@ import { expect, test } from "vitest";
 
 import { boardRemark, rowsOf, type Shown } from "./board.ts";
 
-const ranked = (...scores: number[]): RankedUser[] => scores.map((score, index) => ({ rank: index + 1, user: `u${index}` as RankedUser["user"], name: `User ${index}`, score }));
+const ranked = (...scores: number[]): RankedUser[] =>
+  scores.map((score, index) => ({ rank: index + 1, user: `u${index}` as RankedUser["user"], name: `User ${index}`, score }));
 const shown = (change: Partial<Shown>): Shown => ({ state: "live", ranking: ranked(9, 3), own: undefined, members: 2, ...change });
 
 test("[PAGE20] each row says who, how much, and how much of the leader's it is", () => {

@@ -5,7 +5,11 @@ import { cameraAtFirst, cameraOn, cameraOver, cameraShowing, panned, toCanvas, v
 
 const SIZE = { width: 600, height: 400 };
 const point = fc.record({ x: fc.integer({ min: -2000, max: 2000 }), y: fc.integer({ min: -2000, max: 2000 }) });
-const camera = fc.record({ x: fc.integer({ min: -5000, max: 5000 }), y: fc.integer({ min: -5000, max: 5000 }), zoom: fc.double({ min: 0.1, max: 4, noNaN: true }) });
+const camera = fc.record({
+  x: fc.integer({ min: -5000, max: 5000 }),
+  y: fc.integer({ min: -5000, max: 5000 }),
+  zoom: fc.double({ min: 0.1, max: 4, noNaN: true }),
+});
 
 test("[CAN1] what lies under the pointer stays there while zooming, however far", () => {
   fc.assert(
@@ -30,14 +34,25 @@ test("[CAN1] what is dragged goes along with the pointer", () => {
 
 test("[CAN2] the viewport is what the corners show", () => {
   const { x, y, width, height } = viewportOf({ x: 10, y: 20, zoom: 2 }, SIZE);
-  expect([{ x, y }, { x: x + width, y: y + height }]).toEqual([toCanvas({ x: 10, y: 20, zoom: 2 }, { x: 0, y: 0 }), toCanvas({ x: 10, y: 20, zoom: 2 }, { x: 600, y: 400 })]);
+  expect([
+    { x, y },
+    { x: x + width, y: y + height },
+  ]).toEqual([toCanvas({ x: 10, y: 20, zoom: 2 }, { x: 0, y: 0 }), toCanvas({ x: 10, y: 20, zoom: 2 }, { x: 600, y: 400 })]);
 });
 
 test("[CAN2] to see everything is to have it all in view; an empty canvas shows its middle", () => {
-  const things = [{ x: -1000, y: 0, width: 100, height: 100 }, { x: 900, y: 700, width: 200, height: 50 }];
+  const things = [
+    { x: -1000, y: 0, width: 100, height: 100 },
+    { x: 900, y: 700, width: 200, height: 50 },
+  ];
   const view = viewportOf(cameraOn(things, SIZE), SIZE);
   for (const { x, y, width, height } of things) {
-    expect([x >= view.x, y >= view.y, x + width <= view.x + view.width, y + height <= view.y + view.height]).toEqual([true, true, true, true]);
+    expect([x >= view.x, y >= view.y, x + width <= view.x + view.width, y + height <= view.y + view.height]).toEqual([
+      true,
+      true,
+      true,
+      true,
+    ]);
   }
   expect(cameraOn([], SIZE)).toEqual(cameraOver(SIZE));
   expect(cameraOn([{ x: 0, y: 0, width: 10, height: 10 }], SIZE).zoom).toBe(1);
@@ -50,12 +65,23 @@ test("[CAN2] a canvas opens on everything, and on its middle where one thing lie
 });
 
 test("[CAN6] to show a thing is to have it in view, and one that is in view already moves nothing", () => {
-  const thing = fc.record({ x: fc.integer({ min: -5000, max: 5000 }), y: fc.integer({ min: -5000, max: 5000 }), width: fc.constant(70), height: fc.constant(50) });
+  const thing = fc.record({
+    x: fc.integer({ min: -5000, max: 5000 }),
+    y: fc.integer({ min: -5000, max: 5000 }),
+    width: fc.constant(70),
+    height: fc.constant(50),
+  });
   fc.assert(
     fc.property(camera, thing, (before, shown) => {
       const after = cameraShowing(before, shown, SIZE);
       const { x, y } = { x: (shown.x - after.x) * after.zoom, y: (shown.y - after.y) * after.zoom };
-      expect([x >= 47.9, y >= 47.9, x + 70 * after.zoom <= 552.1, y + 50 * after.zoom <= 352.1, after.zoom]).toEqual([true, true, true, true, before.zoom]);
+      expect([x >= 47.9, y >= 47.9, x + 70 * after.zoom <= 552.1, y + 50 * after.zoom <= 352.1, after.zoom]).toEqual([
+        true,
+        true,
+        true,
+        true,
+        before.zoom,
+      ]);
       const again = cameraShowing(after, shown, SIZE);
       expect(Math.hypot(again.x - after.x, again.y - after.y)).toBeLessThan(1e-6);
     }),

@@ -40,7 +40,10 @@ export function cameraOn(things: readonly Rectangle[], size: Size): Camera {
   if (things.length === 0) return cameraOver(size);
   const left = Math.min(...things.map(({ x }) => x));
   const top = Math.min(...things.map(({ y }) => y));
-  const [width, height] = [Math.max(...things.map((thing) => thing.x + thing.width)) - left, Math.max(...things.map((thing) => thing.y + thing.height)) - top];
+  const [width, height] = [
+    Math.max(...things.map((thing) => thing.x + thing.width)) - left,
+    Math.max(...things.map((thing) => thing.y + thing.height)) - top,
+  ];
   const zoom = Math.max(ZOOM_MIN, Math.min(1, (size.width - 2 * MARGIN) / width, (size.height - 2 * MARGIN) / height));
   return { x: left + width / 2 - size.width / 2 / zoom, y: top + height / 2 - size.height / 2 / zoom, zoom };
 }
@@ -54,7 +57,10 @@ export function cameraAtFirst(things: readonly Rectangle[], size: Size): Camera 
 /** Panned no further than it takes to have the thing in view; of one that is larger, its upper left corner. */
 export function cameraShowing(camera: Camera, { x, y, width, height }: Rectangle, size: Size): Camera {
   const { zoom } = camera;
-  return panned(camera, { x: pixelsInto((x - camera.x) * zoom, width * zoom, size.width), y: pixelsInto((y - camera.y) * zoom, height * zoom, size.height) });
+  return panned(camera, {
+    x: pixelsInto((x - camera.x) * zoom, width * zoom, size.width),
+    y: pixelsInto((y - camera.y) * zoom, height * zoom, size.height),
+  });
 }
 
 function pixelsInto(start: number, length: number, room: number): number {

@@ -14,7 +14,14 @@ function docWithText(): Y.Doc {
 }
 
 function shown(states: Record<number, object>): [number, { cursor?: unknown; user?: unknown }][] {
-  const awareness: Carets = { doc: docWithText(), getStates: () => new Map(Object.entries(states).map(([id, state]) => [Number(id), state])), getLocalState: () => ({}), setLocalStateField: () => {}, on: () => {}, off: () => {} };
+  const awareness: Carets = {
+    doc: docWithText(),
+    getStates: () => new Map(Object.entries(states).map(([id, state]) => [Number(id), state])),
+    getLocalState: () => ({}),
+    setLocalStateField: () => {},
+    on: () => {},
+    off: () => {},
+  };
   return [...caretsOf(awareness).getStates()];
 }
 
@@ -25,17 +32,43 @@ test("[PAGE26] a caret's colour is that of its name, whatever its client says", 
 });
 
 test("[PAGE26] one whose name is none is somebody, and who has no caret is not shown", () => {
-  expect(shown({ 1: { cursor: CURSOR, user: { name: 7 } }, 2: { cursor: CURSOR }, 3: { user: { name: "Ada" } }, 4: { cursor: null }, 5: { cursor: "there" } })).toEqual([[1, { cursor: CURSOR, user: caretOf("Somebody") }], [2, { cursor: CURSOR, user: caretOf("Somebody") }]]);
+  expect(
+    shown({
+      1: { cursor: CURSOR, user: { name: 7 } },
+      2: { cursor: CURSOR },
+      3: { user: { name: "Ada" } },
+      4: { cursor: null },
+      5: { cursor: "there" },
+    }),
+  ).toEqual([
+    [1, { cursor: CURSOR, user: caretOf("Somebody") }],
+    [2, { cursor: CURSOR, user: caretOf("Somebody") }],
+  ]);
 });
 
 test("[PAGE30] a caret that Yjs cannot place is not shown; those that a text gives are", () => {
   const doc = docWithText();
-  const places = ["there", 7, null, {}, { item: "a" }, { item: { client: 1, clock: -1 } }, { tname: 7 }, { tname: "another" }, { type: { client: 1, clock: 0 } }];
+  const places = [
+    "there",
+    7,
+    null,
+    {},
+    { item: "a" },
+    { item: { client: 1, clock: -1 } },
+    { tname: 7 },
+    { tname: "another" },
+    { type: { client: 1, clock: 0 } },
+  ];
   for (const place of places) {
     expect(shown({ 1: { cursor: { anchor: place, head: place } } }), JSON.stringify(place)).toEqual([]);
     expect(shown({ 1: { cursor: { ...CURSOR, head: place } } }), JSON.stringify(place)).toEqual([]);
   }
-  for (const [index, assoc] of [[0, 0], [2, -1], [5, 0], [5, -1]] as const) {
+  for (const [index, assoc] of [
+    [0, 0],
+    [2, -1],
+    [5, 0],
+    [5, -1],
+  ] as const) {
     const place: unknown = JSON.parse(JSON.stringify(Y.createRelativePositionFromTypeIndex(doc.getText("text"), index, assoc)));
     expect(shown({ 1: { cursor: { anchor: place, head: place } } })).toHaveLength(1);
   }

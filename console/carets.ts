@@ -31,7 +31,14 @@ export function caretsOf(awareness: Carets): Carets {
 }
 
 function isCaret(cursor: unknown, doc: Y.Doc): boolean {
-  return typeof cursor === "object" && cursor !== null && "anchor" in cursor && "head" in cursor && isPlace(cursor.anchor, doc) && isPlace(cursor.head, doc);
+  return (
+    typeof cursor === "object" &&
+    cursor !== null &&
+    "anchor" in cursor &&
+    "head" in cursor &&
+    isPlace(cursor.anchor, doc) &&
+    isPlace(cursor.head, doc)
+  );
 }
 
 /** Behind a character, or in a text of the document's own, as Yjs says both. It throws on much else. */
@@ -43,5 +50,11 @@ function isPlace(place: unknown, { share }: Y.Doc): boolean {
 }
 
 function isCharacter(item: unknown): boolean {
-  return typeof item === "object" && item !== null && "client" in item && "clock" in item && [item.client, item.clock].every((part) => Number.isSafeInteger(part) && (part as number) >= 0);
+  return (
+    typeof item === "object" &&
+    item !== null &&
+    "client" in item &&
+    "clock" in item &&
+    [item.client, item.clock].every((part) => Number.isSafeInteger(part) && (part as number) >= 0)
+  );
 }

@@ -3,26 +3,56 @@ import { expect, test } from "vitest";
 
 import { countRemark, inOrder, modeRemark, personOf } from "./people.ts";
 
-const participant = (more: Partial<Participant>): Participant => ({ client: "ann" as Participant["client"], user: "u" as Participant["user"], name: "Ann", role: "editor", canWrite: true, self: false, cursor: undefined, selection: undefined, viewport: undefined, fields: {}, ...more });
+const participant = (more: Partial<Participant>): Participant => ({
+  client: "ann" as Participant["client"],
+  user: "u" as Participant["user"],
+  name: "Ann",
+  role: "editor",
+  canWrite: true,
+  self: false,
+  cursor: undefined,
+  selection: undefined,
+  viewport: undefined,
+  fields: {},
+  ...more,
+});
 
 test("[PAGE6] a person goes by the name that they chose on the page, else by their token's", () => {
   expect(personOf(participant({ fields: { user: { name: " Anna \n" } } })).name).toBe("Anna");
-  for (const user of [undefined, null, "Anna", { name: 7 }, { name: " " }]) expect(personOf(participant({ fields: { user } })).name).toBe("Ann");
+  for (const user of [undefined, null, "Anna", { name: 7 }, { name: " " }])
+    expect(personOf(participant({ fields: { user } })).name).toBe("Ann");
   expect(personOf(participant({ name: "" })).name).toBe("Somebody");
   expect(personOf(participant({ name: "x".repeat(200) })).name).toHaveLength(40);
 });
 
 test("[PAGE6] the reader comes first, then editors by name, bots behind them, spectators last", () => {
-  const people = [["d", "Dan", "spectator"], ["b", "Bob", "editor"], ["s", "Zoe", "editor"], ["a", "Ann", "editor"]].map(([client, name, role]) =>
-    personOf(participant({ client: client as Participant["client"], name: name!, role: role as Participant["role"], self: client === "s" })),
+  const people = [
+    ["d", "Dan", "spectator"],
+    ["b", "Bob", "editor"],
+    ["s", "Zoe", "editor"],
+    ["a", "Ann", "editor"],
+  ].map(([client, name, role]) =>
+    personOf(
+      participant({ client: client as Participant["client"], name: name!, role: role as Participant["role"], self: client === "s" }),
+    ),
   );
   const bot = personOf(participant({ client: "bot" as Participant["client"], user: "bot-1" as Participant["user"], name: "Aaron" }));
   expect(inOrder([bot, ...people]).map(({ name }) => name)).toEqual(["Zoe", "Ann", "Bob", "Aaron", "Dan"]);
 });
 
 test("[PAGE6] what somebody drags is shown where it is, if that is a place", () => {
-  expect(personOf(participant({ fields: { holding: { shape: "a", place: { x: 1, y: 2 } } } })).holding).toEqual({ shape: "a", place: { x: 1, y: 2 } });
-  for (const holding of [null, 1, { shape: "a" }, { shape: 1, place: { x: 1, y: 2 } }, { shape: "a", place: { x: Infinity, y: 0 } }, { shape: "a", place: "here" }]) {
+  expect(personOf(participant({ fields: { holding: { shape: "a", place: { x: 1, y: 2 } } } })).holding).toEqual({
+    shape: "a",
+    place: { x: 1, y: 2 },
+  });
+  for (const holding of [
+    null,
+    1,
+    { shape: "a" },
+    { shape: 1, place: { x: 1, y: 2 } },
+    { shape: "a", place: { x: Infinity, y: 0 } },
+    { shape: "a", place: "here" },
+  ]) {
     expect(personOf(participant({ fields: { holding } })).holding).toBeUndefined();
   }
 });
@@ -30,5 +60,9 @@ test("[PAGE6] what somebody drags is shown where it is, if that is a place", () 
 test("[PAGE7] the room's size and mode in words", () => {
   expect([0, 1, 2, 1200].map(countRemark)).toEqual(["–", "Only you", "2 people", "1,200 people"]);
   const mode = { mode: "flat", participants: 2, presencePerSecond: 30, shed: 0 } as const;
-  expect([undefined, mode, { ...mode, mode: "hierarchical", shed: 2 } as const].map(modeRemark)).toEqual(["–", "Flat", "Hierarchical, reduced"]);
+  expect([undefined, mode, { ...mode, mode: "hierarchical", shed: 2 } as const].map(modeRemark)).toEqual([
+    "–",
+    "Flat",
+    "Hierarchical, reduced",
+  ]);
 });

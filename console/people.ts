@@ -28,7 +28,17 @@ const BOT_USER = "bot-";
 
 export function personOf({ client, user, name, role, canWrite, self, cursor, fields }: Participant): Person {
   const shown = nameIn(fields["user"]) ?? parseName(name) ?? NAMELESS;
-  return { id: client, name: shown, colour: colourOf(shown), self, role, canWrite, bot: user.startsWith(BOT_USER), pointer: cursor, holding: holdingIn(fields["holding"]) };
+  return {
+    id: client,
+    name: shown,
+    colour: colourOf(shown),
+    self,
+    role,
+    canWrite,
+    bot: user.startsWith(BOT_USER),
+    pointer: cursor,
+    holding: holdingIn(fields["holding"]),
+  };
 }
 
 /** This person first, then people who do something, by name; bots behind them, spectators last. */

@@ -70,9 +70,15 @@ test("[CAN7] what was done here last is taken back, and done again; what others 
   ann.remove("a");
   ann.undo();
   meet();
-  expect(bob.all().map(({ id, text }) => [id, text])).toEqual([["a", "Call the printers"], ["b", ""]]);
+  expect(bob.all().map(({ id, text }) => [id, text])).toEqual([
+    ["a", "Call the printers"],
+    ["b", ""],
+  ]);
   ann.undo();
-  expect(ann.all().map(({ id, text }) => [id, text])).toEqual([["a", ""], ["b", ""]]);
+  expect(ann.all().map(({ id, text }) => [id, text])).toEqual([
+    ["a", ""],
+    ["b", ""],
+  ]);
   ann.redo();
   expect(ann.all().map(({ text }) => text)).toEqual(["Call the printers", ""]);
   for (let more = 0; more < 5; more++) ann.undo();

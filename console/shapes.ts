@@ -8,7 +8,13 @@ import * as Y from "yjs";
 
 export const SHAPE_KINDS = ["note", "rectangle", "ellipse"] as const;
 export type ShapeKind = (typeof SHAPE_KINDS)[number];
-export type Shape = Rectangle & { readonly id: string; readonly kind: ShapeKind; readonly colour: number; readonly text: string; readonly level: number };
+export type Shape = Rectangle & {
+  readonly id: string;
+  readonly kind: ShapeKind;
+  readonly colour: number;
+  readonly text: string;
+  readonly level: number;
+};
 
 const SIZES: Readonly<Record<ShapeKind, { readonly width: number; readonly height: number }>> = {
   note: { width: 180, height: 132 },
@@ -43,7 +49,9 @@ export class Shapes {
   /** With its middle there, above everything else. */
   add(id: string, kind: ShapeKind, middle: Point, colour: number): void {
     const { width, height } = SIZES[kind];
-    const shape = new Y.Map<unknown>(Object.entries({ kind, colour, level: this.#levelAbove(), place: placeOf({ x: middle.x - width / 2, y: middle.y - height / 2 }) }));
+    const shape = new Y.Map<unknown>(
+      Object.entries({ kind, colour, level: this.#levelAbove(), place: placeOf({ x: middle.x - width / 2, y: middle.y - height / 2 }) }),
+    );
     this.#begin(undefined);
     this.#shapes.set(id, shape);
   }
@@ -104,7 +112,15 @@ function parseShape(id: string, values: unknown): Shape | undefined {
   const [kind, place, text, colour, level] = ["kind", "place", "text", "colour", "level"].map((part) => values.get(part) as unknown);
   if (!isKind(kind) || !isPlace(place)) return undefined;
   const size = SIZES[kind];
-  return { id, kind, ...place, ...size, text: typeof text === "string" ? text : "", colour: Number.isInteger(colour) ? Math.abs(colour as number) % COLOURS : 0, level: Number.isFinite(level) ? (level as number) : 0 };
+  return {
+    id,
+    kind,
+    ...place,
+    ...size,
+    text: typeof text === "string" ? text : "",
+    colour: Number.isInteger(colour) ? Math.abs(colour as number) % COLOURS : 0,
+    level: Number.isFinite(level) ? (level as number) : 0,
+  };
 }
 
 function isKind(kind: unknown): kind is ShapeKind {
@@ -112,7 +128,13 @@ function isKind(kind: unknown): kind is ShapeKind {
 }
 
 export function isPlace(place: unknown): place is Point {
-  return typeof place === "object" && place !== null && "x" in place && "y" in place && [place.x, place.y].every((part) => typeof part === "number" && Math.abs(part) <= PLACE_MAX);
+  return (
+    typeof place === "object" &&
+    place !== null &&
+    "x" in place &&
+    "y" in place &&
+    [place.x, place.y].every((part) => typeof part === "number" && Math.abs(part) <= PLACE_MAX)
+  );
 }
 
 function placeOf({ x, y }: Point): Point {

@@ -4,24 +4,45 @@ import type { Status } from "@coroom/client";
 
 import { type Facts, noticeFor, saveRemark } from "./status.ts";
 
-const WELL: Facts = { status: "connected", loaded: true, saving: "saved", mayWrite: true, saved: true, unsavedEdits: 0, keptHere: true, tooLarge: false, seq: 7, lastSaveMs: 12 };
+const WELL: Facts = {
+  status: "connected",
+  loaded: true,
+  saving: "saved",
+  mayWrite: true,
+  saved: true,
+  unsavedEdits: 0,
+  keptHere: true,
+  tooLarge: false,
+  seq: 7,
+  lastSaveMs: 12,
+};
 
 /** What else is well. */
 function having(facts: Partial<Facts>): Facts {
   return { ...WELL, saved: (facts.unsavedEdits ?? 0) === 0, ...facts };
 }
 
-const EVERY: readonly Facts[] = (["disconnected", "connecting", "connected", "degraded", "waiting", "stopped"] as Status[]).flatMap((status) =>
-  [true, false].flatMap((loaded) =>
-    (["saved", "saving", "refusing"] as const).flatMap((saving) =>
-      [true, false].flatMap((mayWrite) => [[true, 0], [false, 0], [false, 3]].flatMap(([saved, unsavedEdits]) => [true, false].map((tooLarge) => ({ ...WELL, status, loaded, saving, mayWrite, saved, unsavedEdits, tooLarge }) as Facts))),
+const EVERY: readonly Facts[] = (["disconnected", "connecting", "connected", "degraded", "waiting", "stopped"] as Status[]).flatMap(
+  (status) =>
+    [true, false].flatMap((loaded) =>
+      (["saved", "saving", "refusing"] as const).flatMap((saving) =>
+        [true, false].flatMap((mayWrite) =>
+          [
+            [true, 0],
+            [false, 0],
+            [false, 3],
+          ].flatMap(([saved, unsavedEdits]) =>
+            [true, false].map((tooLarge) => ({ ...WELL, status, loaded, saving, mayWrite, saved, unsavedEdits, tooLarge }) as Facts),
+          ),
+        ),
+      ),
     ),
-  ),
 );
 
 test("[PAGE8] it says Saved only of a loaded, connected document with nothing that may be unsaved", () => {
   for (const facts of EVERY) {
-    if (saveRemark(facts).text === "Saved") expect(facts).toMatchObject({ status: "connected", loaded: true, saved: true, unsavedEdits: 0 });
+    if (saveRemark(facts).text === "Saved")
+      expect(facts).toMatchObject({ status: "connected", loaded: true, saved: true, unsavedEdits: 0 });
   }
 });
 

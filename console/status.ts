@@ -25,7 +25,12 @@ export type Facts = {
 
 export type Tone = "calm" | "good" | "busy" | "warning" | "trouble";
 export type Remark = { readonly tone: Tone; readonly text: string };
-export type Notice = { readonly tone: "calm" | "warning" | "trouble"; readonly title: string; readonly advice: string; readonly action: Action | undefined };
+export type Notice = {
+  readonly tone: "calm" | "warning" | "trouble";
+  readonly title: string;
+  readonly advice: string;
+  readonly action: Action | undefined;
+};
 export type Action = "copy-text" | "reload";
 
 /** The few words in the bar. */
@@ -82,7 +87,10 @@ const OFFLINE: Notice = {
   action: undefined,
 };
 
-const OFFLINE_IN_TAB: Notice = { ...OFFLINE, advice: "Keep writing, and leave this tab open: what you write is kept in it, and sent when the connection is back." };
+const OFFLINE_IN_TAB: Notice = {
+  ...OFFLINE,
+  advice: "Keep writing, and leave this tab open: what you write is kept in it, and sent when the connection is back.",
+};
 
 const DEGRADED: Notice = {
   tone: "warning",

@@ -32,11 +32,17 @@ const growingBut = (step: number, meanwhile: number): string => {
 
 const up = (role: string, instance: number): string => `up{job="coroom",role="${role}",instance="${role}-${instance}"}`;
 const of = (name: string, role: string, labels: Readonly<Record<string, string>> = {}, instance = 1): string =>
-  `${name}{${Object.entries({ job: "coroom", role, instance: `${role}-${instance}`, ...labels }).map(([label, value]) => `${label}="${value}"`).join(",")}}`;
+  `${name}{${Object.entries({ job: "coroom", role, instance: `${role}-${instance}`, ...labels })
+    .map(([label, value]) => `${label}="${value}"`)
+    .join(",")}}`;
 
 /** Two of each role, all of them well. */
 const WELL: Series = {
-  ...Object.fromEntries(["gateway", "room-server", "placement", "document-service", "leaderboard", "probe"].flatMap((role) => [1, 2].map((instance) => [up(role, instance), always(1)]))),
+  ...Object.fromEntries(
+    ["gateway", "room-server", "placement", "document-service", "leaderboard", "probe"].flatMap((role) =>
+      [1, 2].map((instance) => [up(role, instance), always(1)]),
+    ),
+  ),
   [of("coroom_log_append_seconds_bucket", "room-server", { le: "0.01" })]: growing(100),
   [of("coroom_log_append_seconds_bucket", "room-server", { le: "1" })]: growing(100),
   [of("coroom_log_append_seconds_bucket", "room-server", { le: "+Inf" })]: growing(100),
@@ -84,59 +90,168 @@ const WELL: Series = {
 /** In small rooms, of so many in half a minute that took no more than 10 ms, of 100. */
 function histogramOf(name: string, quick = 100): Series {
   const bucket = (le: string): string => of(`${name}_bucket`, "probe", { room: "small", le });
-  return { [bucket("0.01")]: growing(quick), [bucket("1")]: growing(100), [bucket("+Inf")]: growing(100), [of(`${name}_count`, "probe", { room: "small" })]: growing(100) };
+  return {
+    [bucket("0.01")]: growing(quick),
+    [bucket("1")]: growing(100),
+    [bucket("+Inf")]: growing(100),
+    [of(`${name}_count`, "probe", { room: "small" })]: growing(100),
+  };
 }
 
 const CASES: Readonly<Record<string, Case>> = {
   "all is well": { fires: [] },
-  "the log takes a second": { fires: ["CoroomLogSlow", "CoroomHopSlow"], series: { [of("coroom_log_append_seconds_bucket", "room-server", { le: "0.01" })]: growing(50) } },
-  "rooms refuse edits": { fires: ["CoroomRoomsRefuse"], series: { [of("coroom_room_saving_changes_total", "room-server", { state: "refusing" })]: growing(1) } },
-  "edits wait, and none is committed": { fires: ["CoroomEditsUnacked"], series: { [of("coroom_edits_committed_total", "room-server")]: always(900) } },
+  "the log takes a second": {
+    fires: ["CoroomLogSlow", "CoroomHopSlow"],
+    series: { [of("coroom_log_append_seconds_bucket", "room-server", { le: "0.01" })]: growing(50) },
+  },
+  "rooms refuse edits": {
+    fires: ["CoroomRoomsRefuse"],
+    series: { [of("coroom_room_saving_changes_total", "room-server", { state: "refusing" })]: growing(1) },
+  },
+  "edits wait, and none is committed": {
+    fires: ["CoroomEditsUnacked"],
+    series: { [of("coroom_edits_committed_total", "room-server")]: always(900) },
+  },
   "a gateway is cut off": { fires: ["CoroomGatewayCutOff"], series: { [of("coroom_gateway_backbone_connected", "gateway")]: always(0) } },
-  "owners are searched for": { fires: ["CoroomOwnersMissing"], series: { [of("coroom_gateway_owner_searches_total", "gateway", { cause: "silent" })]: growing(600) } },
-  "owners are lost, and searched for": { fires: [], series: { [of("coroom_gateway_owner_searches_total", "gateway", { cause: "lost" })]: growing(600) } },
+  "owners are searched for": {
+    fires: ["CoroomOwnersMissing"],
+    series: { [of("coroom_gateway_owner_searches_total", "gateway", { cause: "silent" })]: growing(600) },
+  },
+  "owners are lost, and searched for": {
+    fires: [],
+    series: { [of("coroom_gateway_owner_searches_total", "gateway", { cause: "lost" })]: growing(600) },
+  },
   "frames are missed": { fires: ["CoroomGapsOften"], series: { [of("coroom_gateway_gaps_total", "gateway")]: growing(20) } },
-  "a document service finds a gap": { fires: ["CoroomLogLacksEdits"], series: { [of("coroom_documents_log_gaps_total", "document-service")]: growing(1) } },
-  "a room server finds a hole": { fires: ["CoroomLogLacksEdits"], series: { [of("coroom_room_server_log_holes_total", "room-server")]: growing(1) } },
+  "a document service finds a gap": {
+    fires: ["CoroomLogLacksEdits"],
+    series: { [of("coroom_documents_log_gaps_total", "document-service")]: growing(1) },
+  },
+  "a room server finds a hole": {
+    fires: ["CoroomLogLacksEdits"],
+    series: { [of("coroom_room_server_log_holes_total", "room-server")]: growing(1) },
+  },
   "one of two gateways is gone": { fires: ["CoroomProcessDown"], series: { [up("gateway", 2)]: always(0) } },
-  "room servers are taken over from": { fires: ["CoroomRoomServerLost"], series: { [of("coroom_room_server_take_over_seconds_count", "room-server")]: growing(1) } },
-  "nobody leads placement": { fires: ["CoroomNobodyLeadsPlacement"], series: { [of("coroom_placement_leads", "placement", {}, 1)]: always(0) } },
-  "two lead placement": { fires: ["CoroomNobodyLeadsPlacement"], series: { [of("coroom_placement_leads", "placement", {}, 2)]: always(1) } },
+  "room servers are taken over from": {
+    fires: ["CoroomRoomServerLost"],
+    series: { [of("coroom_room_server_take_over_seconds_count", "room-server")]: growing(1) },
+  },
+  "nobody leads placement": {
+    fires: ["CoroomNobodyLeadsPlacement"],
+    series: { [of("coroom_placement_leads", "placement", {}, 1)]: always(0) },
+  },
+  "two lead placement": {
+    fires: ["CoroomNobodyLeadsPlacement"],
+    series: { [of("coroom_placement_leads", "placement", {}, 2)]: always(1) },
+  },
   "a gateway leaves out presence": { fires: ["CoroomShedding"], series: { [of("coroom_gateway_shed_level", "gateway")]: always(2) } },
-  "a room server is late": { fires: ["CoroomRoomServerLate", "CoroomHopSlow"], series: { [of("coroom_room_server_loop_delay_seconds", "room-server")]: always(0.2) } },
-  "connections are turned away": { fires: ["CoroomGatewayFull"], series: { [of("coroom_gateway_turned_away_total", "gateway", { reason: "full" })]: growing(60) } },
-  "a tenant is at its limit": { fires: ["CoroomTenantAtLimit"], series: { [of("coroom_gateway_limits_reached_total", "gateway", { limit: "tenant-rooms" })]: growing(60) } },
-  "presence does not fit": { fires: ["CoroomPresenceUnsent"], series: { [of("coroom_gateway_presence_unsent_total", "gateway")]: growing(1) } },
-  "nobody reads a part of the log": { fires: ["CoroomDocumentsUnread"], series: { [of("coroom_documents_reading", "document-service", { partition: "0" }, 1)]: always(0) } },
-  "rooms do not merge in time": { fires: ["CoroomDocumentsStalled"], series: { [of("coroom_documents_stalled_rooms", "document-service", { partition: "0" })]: always(1) } },
-  "deleted rooms stay": { fires: ["CoroomRoomsUnwiped"], series: { [of("coroom_documents_unwiped_rooms", "document-service", { partition: "0" })]: always(1) } },
-  "events wait": { fires: ["CoroomWebhooksWaiting"], series: { [of("coroom_documents_webhooks_waiting", "document-service", { endpoint: "acme" })]: always(200) } },
-  "nobody counts a part of the log": { fires: ["CoroomBoardsUncounted"], series: { [of("coroom_boards_counting", "leaderboard", { partition: "0" }, 1)]: always(0) } },
+  "a room server is late": {
+    fires: ["CoroomRoomServerLate", "CoroomHopSlow"],
+    series: { [of("coroom_room_server_loop_delay_seconds", "room-server")]: always(0.2) },
+  },
+  "connections are turned away": {
+    fires: ["CoroomGatewayFull"],
+    series: { [of("coroom_gateway_turned_away_total", "gateway", { reason: "full" })]: growing(60) },
+  },
+  "a tenant is at its limit": {
+    fires: ["CoroomTenantAtLimit"],
+    series: { [of("coroom_gateway_limits_reached_total", "gateway", { limit: "tenant-rooms" })]: growing(60) },
+  },
+  "presence does not fit": {
+    fires: ["CoroomPresenceUnsent"],
+    series: { [of("coroom_gateway_presence_unsent_total", "gateway")]: growing(1) },
+  },
+  "nobody reads a part of the log": {
+    fires: ["CoroomDocumentsUnread"],
+    series: { [of("coroom_documents_reading", "document-service", { partition: "0" }, 1)]: always(0) },
+  },
+  "rooms do not merge in time": {
+    fires: ["CoroomDocumentsStalled"],
+    series: { [of("coroom_documents_stalled_rooms", "document-service", { partition: "0" })]: always(1) },
+  },
+  "deleted rooms stay": {
+    fires: ["CoroomRoomsUnwiped"],
+    series: { [of("coroom_documents_unwiped_rooms", "document-service", { partition: "0" })]: always(1) },
+  },
+  "events wait": {
+    fires: ["CoroomWebhooksWaiting"],
+    series: { [of("coroom_documents_webhooks_waiting", "document-service", { endpoint: "acme" })]: always(200) },
+  },
+  "nobody counts a part of the log": {
+    fires: ["CoroomBoardsUncounted"],
+    series: { [of("coroom_boards_counting", "leaderboard", { partition: "0" }, 1)]: always(0) },
+  },
   "boards are behind": { fires: ["CoroomBoardsBehind"], series: { [of("coroom_boards_behind_seconds", "leaderboard")]: always(20) } },
-  "rooms are not counted": { fires: ["CoroomBoardsAside"], series: { [of("coroom_boards_rooms_aside", "leaderboard", { partition: "0" })]: always(1) } },
+  "rooms are not counted": {
+    fires: ["CoroomBoardsAside"],
+    series: { [of("coroom_boards_rooms_aside", "leaderboard", { partition: "0" })]: always(1) },
+  },
   "edits take too long to others": { fires: ["CoroomPropagationSlow"], series: histogramOf("coroom_probe_propagation_seconds", 50) },
   "acknowledgements take too long": { fires: ["CoroomAcksSlow"], series: histogramOf("coroom_probe_ack_seconds", 50) },
   "pointers are seen too late": { fires: ["CoroomPresenceSlow"], series: histogramOf("coroom_probe_presence_seconds", 50) },
-  "an edit waits": { fires: ["CoroomEditsStuck"], series: { [of("coroom_probe_oldest_edit_seconds", "probe", { room: "small" })]: always(30) } },
-  "an edit is lost": { fires: ["CoroomEditsLost"], series: { [of("coroom_probe_edits_lost_total", "probe", { room: "small" })]: growing(1) } },
-  "edits are taken back": { fires: ["CoroomEditsLost"], series: { [of("coroom_probe_rolled_back_total", "probe", { room: "small" })]: growing(1) } },
-  "edits are late": { fires: ["CoroomEditsLate"], series: { [of("coroom_probe_edits_late_total", "probe", { room: "small" })]: growing(1) } },
-  "connections fail": { fires: ["CoroomReconnectsFail"], series: { [of("coroom_probe_connect_failures_total", "probe", { room: "small", cause: "overloaded" })]: growing(10) } },
-  "connections failed for two minutes": { fires: [], series: { [of("coroom_probe_connect_failures_total", "probe", { room: "small", cause: "overloaded" })]: growingBut(1, 50) } },
-  "edits took too long to others for two minutes": { fires: [], series: { [of("coroom_probe_propagation_seconds_bucket", "probe", { room: "small", le: "0.01" })]: growingBut(100, 0) } },
-  "no connection comes about": { fires: ["CoroomReconnectsFail"], series: { [of("coroom_probe_reconnect_seconds_count", "probe", { room: "small" })]: "_" } },
+  "an edit waits": {
+    fires: ["CoroomEditsStuck"],
+    series: { [of("coroom_probe_oldest_edit_seconds", "probe", { room: "small" })]: always(30) },
+  },
+  "an edit is lost": {
+    fires: ["CoroomEditsLost"],
+    series: { [of("coroom_probe_edits_lost_total", "probe", { room: "small" })]: growing(1) },
+  },
+  "edits are taken back": {
+    fires: ["CoroomEditsLost"],
+    series: { [of("coroom_probe_rolled_back_total", "probe", { room: "small" })]: growing(1) },
+  },
+  "edits are late": {
+    fires: ["CoroomEditsLate"],
+    series: { [of("coroom_probe_edits_late_total", "probe", { room: "small" })]: growing(1) },
+  },
+  "connections fail": {
+    fires: ["CoroomReconnectsFail"],
+    series: { [of("coroom_probe_connect_failures_total", "probe", { room: "small", cause: "overloaded" })]: growing(10) },
+  },
+  "connections failed for two minutes": {
+    fires: [],
+    series: { [of("coroom_probe_connect_failures_total", "probe", { room: "small", cause: "overloaded" })]: growingBut(1, 50) },
+  },
+  "edits took too long to others for two minutes": {
+    fires: [],
+    series: { [of("coroom_probe_propagation_seconds_bucket", "probe", { room: "small", le: "0.01" })]: growingBut(100, 0) },
+  },
+  "no connection comes about": {
+    fires: ["CoroomReconnectsFail"],
+    series: { [of("coroom_probe_reconnect_seconds_count", "probe", { room: "small" })]: "_" },
+  },
   "lines are slow": { fires: ["CoroomHopSlow"], series: histogramOf("coroom_probe_line_round_trip_seconds", 50) },
   "NATS is slow": { fires: ["CoroomHopSlow"], series: { [of("coroom_gateway_nats_lag_seconds", "gateway")]: always(0.05) } },
-  "a gateway reaches its clients late": { fires: ["CoroomHopSlow"], series: { [of("coroom_gateway_outbound_p99_seconds", "gateway")]: always(0.1) } },
-  "no edit arrives": { fires: ["CoroomProbesSilent"], series: { [of("coroom_probe_propagation_seconds_count", "probe", { room: "small" })]: always(900) } },
+  "a gateway reaches its clients late": {
+    fires: ["CoroomHopSlow"],
+    series: { [of("coroom_gateway_outbound_p99_seconds", "gateway")]: always(0.1) },
+  },
+  "no edit arrives": {
+    fires: ["CoroomProbesSilent"],
+    series: { [of("coroom_probe_propagation_seconds_count", "probe", { room: "small" })]: always(900) },
+  },
   "all probes are gone": { gone: ["probe"], fires: ["CoroomProcessDown", "CoroomProbesSilent"] },
-  "there was never a probe": { fires: [], series: Object.fromEntries(Object.keys(WELL).filter((series) => series.includes('role="probe"')).map((series) => [series, "_"])) },
+  "there was never a probe": {
+    fires: [],
+    series: Object.fromEntries(
+      Object.keys(WELL)
+        .filter((series) => series.includes('role="probe"'))
+        .map((series) => [series, "_"]),
+    ),
+  },
   "all gateways are gone": { gone: ["gateway"], fires: ["CoroomRoleDown", "CoroomProcessDown"] },
   "all room servers are gone": { gone: ["room-server"], fires: ["CoroomRoleDown", "CoroomProcessDown", "CoroomEditsUnacked"] },
   "all of placement is gone": { gone: ["placement"], fires: ["CoroomProcessDown", "CoroomNobodyLeadsPlacement"] },
   "all document services are gone": { gone: ["document-service"], fires: ["CoroomRoleDown", "CoroomProcessDown", "CoroomDocumentsUnread"] },
   "all leaderboards are gone": { gone: ["leaderboard"], fires: ["CoroomProcessDown", "CoroomBoardsUncounted"] },
-  "there was never a leaderboard": { fires: [], series: Object.fromEntries(Object.keys(WELL).filter((series) => series.includes("leaderboard")).map((series) => [series, "_"])) },
+  "there was never a leaderboard": {
+    fires: [],
+    series: Object.fromEntries(
+      Object.keys(WELL)
+        .filter((series) => series.includes("leaderboard"))
+        .map((series) => [series, "_"]),
+    ),
+  },
 };
 
 let promtool: Binary;
@@ -148,12 +263,17 @@ beforeAll(async () => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test("[ALT1] Prometheus takes the alerts", async () => {
-  expect(await runProgram(promtool.path, ["check", "rules", RULES], { msMax: JUDGE_MS_MAX, env: promtool.env })).toContain(`${NAMES.length} rules found`);
+  expect(await runProgram(promtool.path, ["check", "rules", RULES], { msMax: JUDGE_MS_MAX, env: promtool.env })).toContain(
+    `${NAMES.length} rules found`,
+  );
 });
 
 test.each(Object.entries(CASES))("[ALT2] %s", async (name, { fires, series, gone = [] }) => {
   const isGone = (one: string): boolean => gone.some((role) => one.includes(`role="${role}"`));
-  const values = Object.entries({ ...WELL, ...series }).map(([one, value]) => ({ series: one, values: isGone(one) ? (one.startsWith("up{") ? always(0) : "_") : value }));
+  const values = Object.entries({ ...WELL, ...series }).map(([one, value]) => ({
+    series: one,
+    values: isGone(one) ? (one.startsWith("up{") ? always(0) : "_") : value,
+  }));
   const file = {
     rule_files: [RULES],
     evaluation_interval: "30s",
@@ -162,7 +282,13 @@ test.each(Object.entries(CASES))("[ALT2] %s", async (name, { fires, series, gone
         name,
         interval: "30s",
         input_series: values,
-        promql_expr_test: [{ expr: 'group by (alertname) (ALERTS{alertstate="firing"})', eval_time: LOOKED_AT, exp_samples: fires.map((alertname) => ({ labels: `{alertname="${alertname}"}`, value: 1 })) }],
+        promql_expr_test: [
+          {
+            expr: 'group by (alertname) (ALERTS{alertstate="firing"})',
+            eval_time: LOOKED_AT,
+            exp_samples: fires.map((alertname) => ({ labels: `{alertname="${alertname}"}`, value: 1 })),
+          },
+        ],
       },
     ],
   };

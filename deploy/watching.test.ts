@@ -21,8 +21,13 @@ const EVERYWHERE = ["le", "instance", "role", "job"];
 type Panel = { readonly title: string; readonly targets?: readonly { readonly expr: string }[] };
 type Asked = { readonly where: string; readonly expr: string };
 
-const alerts: Asked[] = [...ALERTS.matchAll(/alert: (?<where>\w+)\n\s+expr: (?<expr>.+)/g)].map(({ groups }) => ({ where: groups!["where"]!, expr: groups!["expr"]! }));
-const panels: Asked[] = (JSON.parse(DASHBOARD) as { panels: Panel[] }).panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => ({ where: title, expr })));
+const alerts: Asked[] = [...ALERTS.matchAll(/alert: (?<where>\w+)\n\s+expr: (?<expr>.+)/g)].map(({ groups }) => ({
+  where: groups!["where"]!,
+  expr: groups!["expr"]!,
+}));
+const panels: Asked[] = (JSON.parse(DASHBOARD) as { panels: Panel[] }).panels.flatMap(({ title, targets = [] }) =>
+  targets.map(({ expr }) => ({ where: title, expr })),
+);
 
 test.each([...alerts, ...panels])("[WAT1] $where asks for what is measured: $expr", async ({ expr }) => {
   const labels = await labelsByMetric();
@@ -35,7 +40,8 @@ test.each([...alerts, ...panels])("[WAT1] $where asks for what is measured: $exp
 test("[WAT2] each alert says what has happened and what to do", () => {
   expect(alerts.length).toBeGreaterThan(0);
   expect(ALERTS.match(/- alert: /g)).toHaveLength(alerts.length);
-  for (const kind of ["severity: (page|ticket)", "summary: \\S", "description: \\S"]) expect(ALERTS.match(new RegExp(kind, "g"))).toHaveLength(alerts.length);
+  for (const kind of ["severity: (page|ticket)", "summary: \\S", "description: \\S"])
+    expect(ALERTS.match(new RegExp(kind, "g"))).toHaveLength(alerts.length);
 });
 
 function labelsIn(expr: string): string[] {
@@ -47,9 +53,21 @@ function labelsIn(expr: string): string[] {
 /** By name, as Prometheus scrapes them. */
 async function labelsByMetric(): Promise<ReadonlyMap<string, readonly string[]>> {
   const labels = new Map<string, readonly string[]>();
-  for (const metricsOf of [gatewayMetrics, roomServerMetrics, placementMetrics, documentServiceMetrics, leaderboardMetrics, yWebsocketMetrics, probeMetrics]) {
+  for (const metricsOf of [
+    gatewayMetrics,
+    roomServerMetrics,
+    placementMetrics,
+    documentServiceMetrics,
+    leaderboardMetrics,
+    yWebsocketMetrics,
+    probeMetrics,
+  ]) {
     const registry = new Registry();
-    const labelNames = new Map(Object.values(metricsOf(registry)).map((metric) => metric as unknown as { name: string; labelNames: string[] }).map((metric) => [metric.name, metric.labelNames]));
+    const labelNames = new Map(
+      Object.values(metricsOf(registry))
+        .map((metric) => metric as unknown as { name: string; labelNames: string[] })
+        .map((metric) => [metric.name, metric.labelNames]),
+    );
     for (const { name, type } of await registry.getMetricsAsJSON()) {
       const suffixes = String(type) === "histogram" ? ["_bucket", "_sum", "_count"] : [""];
       for (const suffix of suffixes) labels.set(name + suffix, labelNames.get(name) ?? []);

@@ -35,7 +35,14 @@ test("[CON1] shared types are read as what is in them says they are, each with i
 });
 
 test("[CON2] a shared type that is asked for by its kind is read as that, also where nothing is in it", () => {
-  expect(json(contentJson(MIXED, [{ name: "gone", kind: "text" }, { name: "none", kind: "array" }]))).toEqual({ types: { gone: { kind: "text", value: "" }, none: { kind: "array", value: [] } } });
+  expect(
+    json(
+      contentJson(MIXED, [
+        { name: "gone", kind: "text" },
+        { name: "none", kind: "array" },
+      ]),
+    ),
+  ).toEqual({ types: { gone: { kind: "text", value: "" }, none: { kind: "array", value: [] } } });
 });
 
 test("[CON3] the only text needs no name; of several one is named, and a wrong name is told the right ones", () => {
@@ -65,11 +72,18 @@ test("[CON5] an edit is what Yjs takes and what has something in it", () => {
   doc.getText("body").insert(0, "a");
   doc.getText("body").insert(1, "b");
   expect(checkedEdit(edits[1]!).kind, "it builds on another").toBe("edit");
-  for (const bad of [EMPTY_STATE, new Uint8Array(), Uint8Array.of(1, 2, 3), new TextEncoder().encode("hello")]) expect(checkedEdit(bad).kind).toBe("bad-content");
+  for (const bad of [EMPTY_STATE, new Uint8Array(), Uint8Array.of(1, 2, 3), new TextEncoder().encode("hello")])
+    expect(checkedEdit(bad).kind).toBe("bad-content");
 });
 
 test("[CON6] content becomes one edit that reads back as it was, and the same content the same bytes", () => {
-  const content: Content = { types: { body: { kind: "text", value: "Hello" }, list: { kind: "array", value: [1, { a: [true, null] }] }, meta: { kind: "map", value: { title: "T", tags: ["x"] } } } };
+  const content: Content = {
+    types: {
+      body: { kind: "text", value: "Hello" },
+      list: { kind: "array", value: [1, { a: [true, null] }] },
+      meta: { kind: "map", value: { title: "T", tags: ["x"] } },
+    },
+  };
   const made = editOf(content);
   expect(made).toEqual(editOf(content));
   expect(made.kind === "edit" && json(contentJson(made.edit, []))).toEqual(content);

@@ -10,7 +10,17 @@ test("[DHS1] whoever asks for the past of a room whose checkpoint cannot be read
   const { ports, options, deps, clock } = partition;
   const host = new DocumentHost(ports, options, deps);
   await partition.until(() => host.isServing);
-  const question: RoomQuestion = { method: "GET", segments: [], query: new URLSearchParams("seq=1"), tenant: "acme", header: () => "", body: () => Promise.resolve(new TextEncoder().encode('{"name":"one"}')), room: BROKEN, parameters: ["one"], signal: new AbortController().signal };
+  const question: RoomQuestion = {
+    method: "GET",
+    segments: [],
+    query: new URLSearchParams("seq=1"),
+    tenant: "acme",
+    header: () => "",
+    body: () => Promise.resolve(new TextEncoder().encode('{"name":"one"}')),
+    room: BROKEN,
+    parameters: ["one"],
+    signal: new AbortController().signal,
+  };
   const statuses: number[] = [];
   const routes = historyRoutes(host, deps.log);
   for (const { answer } of routes) void answer(question).then(({ status }) => statuses.push(status));

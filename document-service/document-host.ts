@@ -80,7 +80,12 @@ export class DocumentHost {
     try {
       const deletion = await within(clock, this.#options.documentsAnswerMsMax, partition.delete(room), { kind: "unknown" as const });
       if (deletion.kind !== "deleted") return deletion.kind;
-      return await within(clock, WIPED_MS_MAX, deletion.wiped.then(() => "wiped" as const), "wiping" as const);
+      return await within(
+        clock,
+        WIPED_MS_MAX,
+        deletion.wiped.then(() => "wiped" as const),
+        "wiping" as const,
+      );
     } catch (cause) {
       unlessMistake(cause);
       log.warn({ room, cause }, "it is not known whether a room is deleted; who asked asks again");

@@ -89,7 +89,19 @@ class SimulatedClock implements Clock {
   }
 }
 
-type RoomInLog = { readonly key: RoomKey; readonly docs: Y.Doc[]; readonly edits: Uint8Array[]; readonly names: (readonly [ClientId, number])[]; readonly isPoisoned: boolean; counters: number[]; epoch: number; oldestKept: number; lastStreamSeq: number; firstPoison: number; isDeleted: boolean };
+type RoomInLog = {
+  readonly key: RoomKey;
+  readonly docs: Y.Doc[];
+  readonly edits: Uint8Array[];
+  readonly names: (readonly [ClientId, number])[];
+  readonly isPoisoned: boolean;
+  counters: number[];
+  epoch: number;
+  oldestKept: number;
+  lastStreamSeq: number;
+  firstPoison: number;
+  isDeleted: boolean;
+};
 
 class World {
   readonly clock = new SimulatedClock();
@@ -147,7 +159,12 @@ class World {
     const edits = Array.from({ length: 1 + this.prng.below(5) }, (_, index) => {
       const author = this.prng.below(room.docs.length);
       room.counters[author]! += 1;
-      return { client: clientOf(author), counter: room.counters[author]!, parentSeq: (firstSeq - 1) as Seq, payload: this.#edit(room, author) ?? Uint8Array.of(255, index) };
+      return {
+        client: clientOf(author),
+        counter: room.counters[author]!,
+        parentSeq: (firstSeq - 1) as Seq,
+        payload: this.#edit(room, author) ?? Uint8Array.of(255, index),
+      };
     });
     room.edits.push(...edits.map(({ payload }) => payload));
     room.names.push(...edits.map(({ client, counter }) => [client, counter] as const));
@@ -195,7 +212,11 @@ class World {
   /** Every record that a room's history names. */
   archivedOf(key: RoomKey): Set<number> {
     const { segments = [] } = this.histories.get(key)?.history ?? {};
-    return new Set(segments.flatMap(({ object }) => decodeSegment(this.history.get(object) ?? new Uint8Array())?.map(({ streamSeq }) => streamSeq) ?? []));
+    return new Set(
+      segments.flatMap(
+        ({ object }) => decodeSegment(this.history.get(object) ?? new Uint8Array())?.map(({ streamSeq }) => streamSeq) ?? [],
+      ),
+    );
   }
 
   /** Nothing is gone from the log that no snapshot covers (ARCHITECTURE.md, invariant 8), at every moment. */
@@ -223,7 +244,10 @@ class World {
         check(isWiped || streamSeq < this.roomOf(room).lastStreamSeq, `the floor ${floor} passes the end of ${room}, which is not wiped`);
         continue;
       }
-      check(streamSeq <= (isDeleted(entry) ? 0 : (entry?.streamSeq ?? 0)), `the floor ${floor} passes ${room}'s record ${streamSeq}, which no checkpoint covers`);
+      check(
+        streamSeq <= (isDeleted(entry) ? 0 : (entry?.streamSeq ?? 0)),
+        `the floor ${floor} passes ${room}'s record ${streamSeq}, which no checkpoint covers`,
+      );
     }
     this.#checkedFloor = floor; // Checkpoints never go back: checkCheckpoint.
   }
@@ -237,12 +261,21 @@ class World {
 
   #checkCheckpoint(room: RoomInLog, { seq, streamSeq, snapshot, clients }: Checkpoint, before: Checkpoint | undefined): void {
     const { key } = room;
-    check(before === undefined || (before.seq <= seq && before.streamSeq <= streamSeq), `the checkpoint of ${key} goes back from ${before?.seq} to ${seq}`);
+    check(
+      before === undefined || (before.seq <= seq && before.streamSeq <= streamSeq),
+      `the checkpoint of ${key} goes back from ${before?.seq} to ${seq}`,
+    );
     const state = this.snapshots.get(snapshot.object);
-    check(state !== undefined && textOf(state) === textOf(mergeEdits(EMPTY_STATE, room.edits.slice(0, seq)).state), `the snapshot of ${key} is not what its log says at ${seq}`);
+    check(
+      state !== undefined && textOf(state) === textOf(mergeEdits(EMPTY_STATE, room.edits.slice(0, seq)).state),
+      `the snapshot of ${key} is not what its log says at ${seq}`,
+    );
     // A new owner knows of what is trimmed by this alone what not to order again.
     const last = new Map(room.names.slice(0, seq).map(([client, counter]) => [client, counter]));
-    check(clients.length === last.size && clients.every(({ client, counter }) => last.get(client) === counter), `the checkpoint of ${key} at ${seq} does not say how far each of its writers has come`);
+    check(
+      clients.length === last.size && clients.every(({ client, counter }) => last.get(client) === counter),
+      `the checkpoint of ${key} at ${seq} does not say how far each of its writers has come`,
+    );
   }
 
   trim(key: RoomKey, before: number): void {
@@ -257,7 +290,10 @@ class World {
     for (const { room: of, streamSeq, time } of this.records) {
       if (of !== key || streamSeq >= last || streamSeq < room.oldestKept) continue;
       // Whoever finds a checkpoint has only its date to go by, and one set ahead makes it look older.
-      check(this.datesAreSet || this.clock.wallNow() - time > REPLAY_WINDOW_MS, `${key}'s record ${streamSeq} is trimmed ${this.clock.wallNow() - time} ms old`);
+      check(
+        this.datesAreSet || this.clock.wallNow() - time > REPLAY_WINDOW_MS,
+        `${key}'s record ${streamSeq} is trimmed ${this.clock.wallNow() - time} ms old`,
+      );
       check(archived.has(streamSeq), `${key}'s record ${streamSeq} is trimmed and in no history`);
       check(streamSeq <= (this.boardsFloor ?? streamSeq), `${key}'s record ${streamSeq} is trimmed before the boards have counted it`);
     }
@@ -277,12 +313,20 @@ class Service {
   constructor(world: World, name: string) {
     this.#world = world;
     const silent = () => {};
-    this.host = new DocumentHost(this.#ports(), { ...SETTINGS, documentsBytesMax: world.documentsBytesMax, service: name, logPartitions: 1 }, {
-      clock: { now: () => world.clock.now(), wallNow: () => (world.clock.wallNow() + this.#dateAheadMs) as UnixMillis, after: (ms, run) => world.clock.after(ms, () => void this.#whenAwake(run)) },
-      log: { debug: silent, info: silent, warn: silent, error: silent },
-      metrics: documentServiceMetrics(new Registry()),
-      news: NO_NEWS,
-    });
+    this.host = new DocumentHost(
+      this.#ports(),
+      { ...SETTINGS, documentsBytesMax: world.documentsBytesMax, service: name, logPartitions: 1 },
+      {
+        clock: {
+          now: () => world.clock.now(),
+          wallNow: () => (world.clock.wallNow() + this.#dateAheadMs) as UnixMillis,
+          after: (ms, run) => world.clock.after(ms, () => void this.#whenAwake(run)),
+        },
+        log: { debug: silent, info: silent, warn: silent, error: silent },
+        metrics: documentServiceMetrics(new Registry()),
+        news: NO_NEWS,
+      },
+    );
   }
 
   die(): void {
@@ -331,7 +375,12 @@ class Service {
           const { isDeleted: is, lastStreamSeq, edits } = world.roomOf(room);
           return is ? { kind: "deleted", streamSeq: lastStreamSeq } : { kind: "at", seq: edits.length as Seq };
         }),
-      untrimmed: () => call(() => world.rooms.filter(({ key }) => world.records.filter((stored) => stored.room === key && world.isKept(stored)).length > 1).map(({ key }) => key)),
+      untrimmed: () =>
+        call(() =>
+          world.rooms
+            .filter(({ key }) => world.records.filter((stored) => stored.room === key && world.isKept(stored)).length > 1)
+            .map(({ key }) => key),
+        ),
       read: (room, after, through) => this.#read(after, through, room),
       readAll: (_, after, through) => this.#read(after, through),
       trim: (room, before) => call(() => world.trim(room, before)),
@@ -344,7 +393,9 @@ class Service {
           call(() => {
             const stored = world.checkpoints.get(room);
             if ((stored?.revision ?? 0) !== revision) {
-              return stored !== undefined && JSON.stringify(stored.checkpoint) === JSON.stringify(checkpoint) ? { kind: "written", revision: stored.revision } : { kind: "superseded" };
+              return stored !== undefined && JSON.stringify(stored.checkpoint) === JSON.stringify(checkpoint)
+                ? { kind: "written", revision: stored.revision }
+                : { kind: "superseded" };
             }
             world.checkCheckpoint(room, checkpoint);
             world.checkpoints.set(room, { checkpoint, revision: ++world.revisions });
@@ -357,7 +408,9 @@ class Service {
           call(() => {
             const stored = world.histories.get(room);
             if ((stored?.revision ?? 0) !== revision) {
-              return stored !== undefined && JSON.stringify(stored.history) === JSON.stringify(history) ? { kind: "written", revision: stored.revision } : { kind: "superseded" };
+              return stored !== undefined && JSON.stringify(stored.history) === JSON.stringify(history)
+                ? { kind: "written", revision: stored.revision }
+                : { kind: "superseded" };
             }
             world.histories.set(room, { history, revision: ++world.revisions });
             return { kind: "written", revision: world.revisions };
@@ -365,23 +418,38 @@ class Service {
       },
       deletions: {
         append: () => Promise.reject(new Error("the world deletes its rooms itself")),
-        tellOwner: () => call(() => (world.faults && world.prng.chance(0.5) ? ("somebody" as const) : ("nobody" as const))).catch(() => "somebody" as const),
+        tellOwner: () =>
+          call(() => (world.faults && world.prng.chance(0.5) ? ("somebody" as const) : ("nobody" as const))).catch(
+            () => "somebody" as const,
+          ),
       },
       snapshots: this.#objects(world.snapshots),
       history: this.#objects(world.history),
-      reverting: { mergePast: (state, edits) => call(() => mergeEdits(state, edits)).catch(() => "busy" as const), revert: () => Promise.reject(new Error("nobody reverts here")) },
+      reverting: {
+        mergePast: (state, edits) => call(() => mergeEdits(state, edits)).catch(() => "busy" as const),
+        revert: () => Promise.reject(new Error("nobody reverts here")),
+      },
       leases: {
         read: () => call(() => world.lease ?? { lease: undefined, revision: 0 }),
         write: (_, lease, revision) =>
           call(() => {
             if ((world.lease?.revision ?? 0) !== revision) {
-              return world.lease?.lease.holder === lease.holder ? { kind: "written", revision: world.lease.revision } : { kind: "superseded" };
+              return world.lease?.lease.holder === lease.holder
+                ? { kind: "written", revision: world.lease.revision }
+                : { kind: "superseded" };
             }
             world.lease = { lease, revision: ++world.revisions };
             return { kind: "written", revision: world.revisions };
           }),
       },
-      boards: { read: () => call(() => (world.boardsFloor === undefined ? { lease: undefined, revision: 0 } : { lease: { holder: "leaderboard", floor: world.boardsFloor }, revision: 1 })) },
+      boards: {
+        read: () =>
+          call(() =>
+            world.boardsFloor === undefined
+              ? { lease: undefined, revision: 0 }
+              : { lease: { holder: "leaderboard", floor: world.boardsFloor }, revision: 1 },
+          ),
+      },
       merging: { merge: (state, edits) => call(() => mergeEdits(state, edits)).catch(() => "busy" as const) },
       digest: (bytes) => createHash("sha256").update(bytes).digest("hex"),
     };
@@ -400,7 +468,12 @@ class Service {
 
   async *#read(after: number, through: number, room?: RoomKey): AsyncIterable<StoredRecord> {
     const world = this.#world;
-    const records = await this.#call(() => world.records.filter((stored) => (room === undefined || stored.room === room) && stored.streamSeq > after && stored.streamSeq <= through && world.isKept(stored)));
+    const records = await this.#call(() =>
+      world.records.filter(
+        (stored) =>
+          (room === undefined || stored.room === room) && stored.streamSeq > after && stored.streamSeq <= through && world.isKept(stored),
+      ),
+    );
     // A replica that lags shows less than there is.
     yield* world.faults && world.prng.chance(0.1) ? records.slice(0, -1) : records;
   }
@@ -442,15 +515,30 @@ async function simulate(seed: number, planted?: { trimTooFar: boolean }): Promis
   for (const service of services) service.die();
   const last = start();
   const served = new Map<RoomKey, string>();
-  const expected = new Map(world.rooms.map((room) => [room.key, room.isDeleted ? "deleted" : `${room.edits.length} ${textOf(mergeEdits(EMPTY_STATE, room.edits).state)}`]));
+  const expected = new Map(
+    world.rooms.map((room) => [
+      room.key,
+      room.isDeleted ? "deleted" : `${room.edits.length} ${textOf(mergeEdits(EMPTY_STATE, room.edits).state)}`,
+    ]),
+  );
   const isServed = (room: RoomInLog) => served.get(room.key) === expected.get(room.key);
   for (let at = FAULTY_MS; at < FAULTY_MS + 60_000 && !world.rooms.every(isServed); at += 1_000) {
-    for (const room of world.rooms) void last.host.serve(room.key, "newest").then((answer) => served.set(room.key, answer.kind === "snapshot" ? `${answer.position.seq} ${textOf(answer.state)}` : answer.kind));
+    for (const room of world.rooms)
+      void last.host
+        .serve(room.key, "newest")
+        .then((answer) =>
+          served.set(room.key, answer.kind === "snapshot" ? `${answer.position.seq} ${textOf(answer.state)}` : answer.kind),
+        );
     await world.clock.runUntil(begin + at + 1_000);
   }
   await world.clock.runUntil(world.clock.now() + 15_000);
-  const named = [...world.histories.values()].flatMap(({ history }) => [...history.versions, ...history.segments].map(({ object }) => object));
-  check(named.every((object) => world.history.has(object)), "a room's history names an object that is gone");
+  const named = [...world.histories.values()].flatMap(({ history }) =>
+    [...history.versions, ...history.segments].map(({ object }) => object),
+  );
+  check(
+    named.every((object) => world.history.has(object)),
+    "a room's history names an object that is gone",
+  );
   check(world.history.size === named.length, `${world.history.size} objects of histories are kept, and ${named.length} named`);
   await readPasts(world, last, begin);
   const living = [...world.checkpoints.values()].filter(({ checkpoint }) => !isDeleted(checkpoint)).length;
@@ -459,14 +547,18 @@ async function simulate(seed: number, planted?: { trimTooFar: boolean }): Promis
     const { checkpoint } = world.checkpoints.get(key) ?? {};
     if (is) {
       const left = [...world.snapshots.keys(), ...world.history.keys()].filter((name) => name.startsWith(`${key}/`));
-      check(oldestKept === lastStreamSeq && left.length === 0, `${key} is deleted, and ${left.join(", ")} is left, and its log from ${oldestKept} to ${lastStreamSeq}`);
+      check(
+        oldestKept === lastStreamSeq && left.length === 0,
+        `${key} is deleted, and ${left.join(", ")} is left, and its log from ${oldestKept} to ${lastStreamSeq}`,
+      );
       check(isDeleted(checkpoint) && checkpoint.wiping !== true, `${key} is deleted, and its wiping has not ended`);
     }
     if (is || isDeleted(checkpoint)) continue;
     const covered = checkpoint?.streamSeq ?? 0;
     check(oldestKept === covered || firstPoison < Infinity, `${key} is trimmed to ${oldestKept}, and could be to ${covered}`);
   }
-  for (const room of world.rooms) check(isServed(room), `${room.key} is served as ${served.get(room.key)}, not with its ${room.edits.length} edits`);
+  for (const room of world.rooms)
+    check(isServed(room), `${room.key} is served as ${served.get(room.key)}, not with its ${room.edits.length} edits`);
   return world;
 }
 
@@ -476,9 +568,14 @@ async function readPasts(world: World, service: Service, begin: number): Promise
     for (let count = 0; count < 6; count++) {
       const seq = world.prng.below(room.edits.length + 1) as Seq;
       let past: Past | undefined;
-      void service.host.past(room.key).then(async (host) => (past = host === undefined || host === "deleted" ? undefined : await host.readAt({ seq })));
+      void service.host
+        .past(room.key)
+        .then(async (host) => (past = host === undefined || host === "deleted" ? undefined : await host.readAt({ seq })));
       for (let at = 0; past === undefined && at < 100; at++) await world.clock.runUntil(world.clock.now() + 100);
-      check(past?.kind === "state" && textOf(past.state) === textOf(mergeEdits(EMPTY_STATE, room.edits.slice(0, seq)).state), `${room.key} at ${seq} of ${room.edits.length} is read back as ${past?.kind}, ${world.clock.now() - begin} ms on`);
+      check(
+        past?.kind === "state" && textOf(past.state) === textOf(mergeEdits(EMPTY_STATE, room.edits.slice(0, seq)).state),
+        `${room.key} at ${seq} of ${room.edits.length} is read back as ${past?.kind}, ${world.clock.now() - begin} ms on`,
+      );
     }
   }
 }
@@ -508,9 +605,12 @@ function check(holds: boolean, otherwise: string): asserts holds {
 const REGRESSION_SEEDS: readonly number[] = [];
 const SEEDS = [...REGRESSION_SEEDS, ...Array.from({ length: Number(process.env["SIM_SEEDS"] ?? 12) }, (_, index) => index + 1)];
 
-test.each(SEEDS)("[DOC2] whatever fails, dies or pauses between any two steps, no document is incomplete and no record is trimmed too soon, and in the end nothing is left over (seed %i)", async (seed) => {
-  await simulate(seed);
-});
+test.each(SEEDS)(
+  "[DOC2] whatever fails, dies or pauses between any two steps, no document is incomplete and no record is trimmed too soon, and in the end nothing is left over (seed %i)",
+  async (seed) => {
+    await simulate(seed);
+  },
+);
 
 test("[DOC3] the checker sees a log that is trimmed too far", async () => {
   await expect(simulate(2, { trimTooFar: true })).rejects.toThrow(/broken/);

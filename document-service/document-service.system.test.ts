@@ -75,7 +75,9 @@ class Writer {
   /** Begins an epoch, as an owner does; without it edits are appended in epoch 1. */
   async claim(): Promise<void> {
     if (this.#streamSeq > 0) this.#epoch += 1;
-    await this.#append(encodeEpochRecord({ id: this.#id(), time: Date.now() as UnixMillis, epoch: this.#epoch as Epoch, head: this.#seq as Seq }));
+    await this.#append(
+      encodeEpochRecord({ id: this.#id(), time: Date.now() as UnixMillis, epoch: this.#epoch as Epoch, head: this.#seq as Seq }),
+    );
   }
 
   /** One record with an edit for each text, typed at the end. */
@@ -85,9 +87,21 @@ class Writer {
 
   async append(payloads: readonly Uint8Array[]): Promise<void> {
     const firstSeq = (this.#seq + 1) as Seq;
-    const edits = payloads.map((payload, index) => ({ client: ANN.client, counter: firstSeq + index, parentSeq: this.#seq as Seq, payload }));
+    const edits = payloads.map((payload, index) => ({
+      client: ANN.client,
+      counter: firstSeq + index,
+      parentSeq: this.#seq as Seq,
+      payload,
+    }));
     this.#seq += payloads.length;
-    await this.#append(encodeEditsRecord({ id: this.#id(), time: Date.now() as UnixMillis, users: new Map([[ANN.client, ANN.user]]), edits: { epoch: this.#epoch as Epoch, firstSeq, edits } }));
+    await this.#append(
+      encodeEditsRecord({
+        id: this.#id(),
+        time: Date.now() as UnixMillis,
+        users: new Map([[ANN.client, ANN.user]]),
+        edits: { epoch: this.#epoch as Epoch, firstSeq, edits },
+      }),
+    );
   }
 
   #id(): string {
@@ -109,7 +123,12 @@ class Writer {
     const expectation = headers();
     expectation.set("Nats-Expected-Last-Subject-Sequence", String(this.#streamSeq));
     for (;;) {
-      const seq = await jetstream(nats).publish(subject, record, { headers: expectation, timeout: 1_000 }).then(({ seq }) => seq, (error: unknown) => this.#storedAt(subject, record, error));
+      const seq = await jetstream(nats)
+        .publish(subject, record, { headers: expectation, timeout: 1_000 })
+        .then(
+          ({ seq }) => seq,
+          (error: unknown) => this.#storedAt(subject, record, error),
+        );
       if (seq === undefined) continue;
       this.#streamSeq = seq;
       return;
@@ -153,11 +172,19 @@ function startProcess(environment: string, settings: Settings): Promise<Child> {
     import { sharedSettings } from "./dist/shared/settings.js";
     const config = readSettings({ ...sharedSettings, ...documentServiceSettings }, { flags: ${JSON.stringify(settingsOf(environment, settings))}, env: {} });
     await startDocumentService(config, { log: pinoLog({}, "warn"), registry: new Registry() });`;
-  return spawnChild({ path: process.execPath, args: ["--input-type=module", "-e", script], env: {}, cwd: resolve("."), logFile: join(dataDir, `${environment}.log`) });
+  return spawnChild({
+    path: process.execPath,
+    args: ["--input-type=module", "-e", script],
+    env: {},
+    cwd: resolve("."),
+    logFile: join(dataDir, `${environment}.log`),
+  });
 }
 
 async function checkpointOf(environment: string, room: string): Promise<Checkpoint | undefined> {
-  const { checkpoint } = await (await kvCheckpoints(jetstream(nats, { timeout: ANSWER_MS_MAX }), subjectsOf(environment).checkpointsBucket, 1)).read(room as RoomKey);
+  const { checkpoint } = await (
+    await kvCheckpoints(jetstream(nats, { timeout: ANSWER_MS_MAX }), subjectsOf(environment).checkpointsBucket, 1)
+  ).read(room as RoomKey);
   return isDeleted(checkpoint) ? undefined : checkpoint;
 }
 
@@ -182,7 +209,9 @@ async function get(url: string, room: string, headers: Record<string, string> = 
 }
 
 function ask(url: string, room: string, headers: Record<string, string> = {}): Promise<Response> {
-  return fetch(`${url}/v1/rooms/${encodeURIComponent(room)}/snapshot`, { headers: { "x-coroom-internal": SECRET, "x-coroom-tenant": "acme", ...headers } });
+  return fetch(`${url}/v1/rooms/${encodeURIComponent(room)}/snapshot`, {
+    headers: { "x-coroom-internal": SECRET, "x-coroom-tenant": "acme", ...headers },
+  });
 }
 
 async function text(url: string, room: string): Promise<{ status: number; seq: number; text: string }> {
@@ -306,7 +335,15 @@ test("[DOC7] killed at random with the service and NATS, every document is compl
   );
   for (let kill = 0; kill < 12; kill++) {
     const [room, before] = [`acme.room${kill % 5}`, writers[kill % 5]!.seq];
-    await eventually("the service saves again", () => checkpointOf(environment, room).then((checkpoint) => (checkpoint?.seq ?? 0) > before, () => false), 60_000);
+    await eventually(
+      "the service saves again",
+      () =>
+        checkpointOf(environment, room).then(
+          (checkpoint) => (checkpoint?.seq ?? 0) > before,
+          () => false,
+        ),
+      60_000,
+    );
     await sleep(prng.below(300)); // Anywhere between two steps.
     if (kill % 3 === 2) {
       engine.kill("SIGKILL");
@@ -382,7 +419,10 @@ test("[DOC10] a room whose edits are no Yjs updates stands alone: others are ser
     await good!.type(`${round} `);
   }
   await eventually("the good room is trimmed", async () => (await keptOf(environment, "acme.good")).records === 1);
-  await eventually("the others are saved", async () => (await checkpointOf(environment, "acme.raw"))?.seq === 10 && (await checkpointOf(environment, "acme.poisoned"))?.seq === 11);
+  await eventually(
+    "the others are saved",
+    async () => (await checkpointOf(environment, "acme.raw"))?.seq === 10 && (await checkpointOf(environment, "acme.poisoned"))?.seq === 11,
+  );
   expect(await text(service.url, "good")).toMatchObject({ seq: 10, text: good!.doc.getText("text").toString() });
   expect(await text(service.url, "poisoned")).toMatchObject({ seq: 11, text: poisoned!.doc.getText("text").toString() });
   const refused = await get(service.url, "raw");

@@ -32,7 +32,9 @@ test("the codename is read with and without quotes", () => {
 });
 
 test("a newer suite is trusted only under Debian's own keyring", () => {
-  expect(sourcesList("http://mirror.example.org/debian", "sid")).toMatch(/^deb \[signed-by=\S*debian-archive-keyring.gpg\] http:\/\/mirror.example.org\/debian sid main\n$/);
+  expect(sourcesList("http://mirror.example.org/debian", "sid")).toMatch(
+    /^deb \[signed-by=\S*debian-archive-keyring.gpg\] http:\/\/mirror.example.org\/debian sid main\n$/,
+  );
 });
 
 test("an error is given as the reason before a warning, and silence as none", () => {

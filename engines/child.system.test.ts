@@ -24,7 +24,11 @@ let parent: ChildProcess;
 
 beforeEach(() => {
   dataDir = mkdtempSync(join(tmpdir(), "coroom-child-"));
-  parent = spawn(process.execPath, ["--input-type=module", "-e", PARENT, dataDir], { cwd: root, detached: true, stdio: ["ignore", "pipe", "inherit"] });
+  parent = spawn(process.execPath, ["--input-type=module", "-e", PARENT, dataDir], {
+    cwd: root,
+    detached: true,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
 });
 afterEach(async () => {
   parent.kill("SIGKILL");

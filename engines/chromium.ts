@@ -11,7 +11,9 @@ import { isErrno } from "../shared/io/errno.ts";
 
 export async function findChromium(options: FindOptions = {}): Promise<Binary> {
   const binary = await findBinary(BINARIES.chromium, options);
-  return binary.unpackedIn === undefined ? binary : { ...binary, env: { ...binary.env, FONTCONFIG_FILE: fontsConfigIn(binary.unpackedIn) } };
+  return binary.unpackedIn === undefined
+    ? binary
+    : { ...binary, env: { ...binary.env, FONTCONFIG_FILE: fontsConfigIn(binary.unpackedIn) } };
 }
 
 /** Fontconfig reads /etc/fonts, which a machine without a browser need not have; a page without fonts shows no text. */

@@ -7,9 +7,7 @@ import { join, resolve } from "node:path";
 import { INDEX_TARGET_FORMAT, parseCodename, parseMirror, parseSimulatedInstall, sourcesList } from "./apt-text.ts";
 import { runProgram } from "./run-program.ts";
 
-export type PackageSource =
-  | { readonly kind: "own-suite" }
-  | { readonly kind: "newer-suite"; readonly suite: string };
+export type PackageSource = { readonly kind: "own-suite" } | { readonly kind: "newer-suite"; readonly suite: string };
 
 const UPDATE_MS_MAX = 180_000;
 const DOWNLOAD_MS_MAX = 600_000;
@@ -23,7 +21,10 @@ export async function unpackPackages(packages: readonly string[], source: Packag
   try {
     const apt = await aptIn(work, source);
     // A third-party source that does not answer fails the update, not the packages we need.
-    const update = await apt(["update"], UPDATE_MS_MAX).then(() => undefined, (error: unknown) => error);
+    const update = await apt(["update"], UPDATE_MS_MAX).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
     try {
       const wanted = source.kind === "own-suite" ? await closure(apt, packages) : packages;
       await apt(["download", ...wanted], DOWNLOAD_MS_MAX);

@@ -2,12 +2,7 @@
  * Why an engine could not be had or started, for the person at the terminal: the message alone says
  * what is wrong and what to do about it. Callers tell cases apart by `kind`, never by the message.
  */
-export type EngineProblem =
-  | "binary-missing"
-  | "port-in-use"
-  | "data-dir-unwritable"
-  | "data-dir-in-use"
-  | "start-failed";
+export type EngineProblem = "binary-missing" | "port-in-use" | "data-dir-unwritable" | "data-dir-in-use" | "start-failed";
 
 export class EngineError extends Error {
   override readonly name = "EngineError";

@@ -72,7 +72,9 @@ async function startOrExplain(program: EngineProgram): Promise<Child> {
   const { command, name } = program;
   const logStart = sizeOf(command.logFile);
   const child = await spawnChild(command).catch((error: unknown) => {
-    throw new EngineError("start-failed", `${name} could not be started: ${command.path} does not run (${String(error)})`, { cause: error });
+    throw new EngineError("start-failed", `${name} could not be started: ${command.path} does not run (${String(error)})`, {
+      cause: error,
+    });
   });
   program.lock.shareWith(child.pid);
   const outcome = await readyOrNot(program, child);

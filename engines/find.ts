@@ -37,7 +37,11 @@ export async function findBinary(spec: BinarySpec, options: FindOptions = {}): P
   const own = options.ignorePath === true ? undefined : await findOnPath(spec, tried);
   if (own !== undefined) return own;
   const cache = resolve(options.cacheDir ?? join(".coroom", "cache"), "engines");
-  const root = await unpackedRoot(spec, cache, { tried, say: options.say ?? (() => {}), runs: async (folder) => (await inspect(spec, folder)) !== undefined });
+  const root = await unpackedRoot(spec, cache, {
+    tried,
+    say: options.say ?? (() => {}),
+    runs: async (folder) => (await inspect(spec, folder)) !== undefined,
+  });
   const unpacked = root === undefined ? undefined : await inspect(spec, root);
   if (unpacked !== undefined) return unpacked;
   throw new EngineError("binary-missing", `no usable ${spec.name}: ${spec.remedy}\n  tried: ${tried.join("\n  tried: ")}`);
@@ -66,7 +70,10 @@ async function inspect(spec: BinarySpec, root: string): Promise<Binary | undefin
 }
 
 function isExecutable(path: string): Promise<boolean> {
-  return access(path, constants.X_OK).then(() => true, () => false);
+  return access(path, constants.X_OK).then(
+    () => true,
+    () => false,
+  );
 }
 
 /** Undefined for a program that does not run here, whatever the reason. */

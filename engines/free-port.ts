@@ -13,7 +13,10 @@ const ATTEMPTS_MAX = 500;
 export async function claimPort(wanted: number | undefined, host: string, setting: string): Promise<number> {
   if (wanted !== undefined && wanted !== 0) {
     if (await canListen(wanted, host)) return wanted;
-    throw new EngineError("port-in-use", `port ${wanted} on ${host} is already in use or not allowed: stop what listens there, or set ${setting} to another port (0 picks a free one)`);
+    throw new EngineError(
+      "port-in-use",
+      `port ${wanted} on ${host} is already in use or not allowed: stop what listens there, or set ${setting} to another port (0 picks a free one)`,
+    );
   }
   const [port] = await claimFreePorts(1, host);
   assert(port !== undefined, "one port was asked for");
@@ -24,7 +27,8 @@ export async function claimPort(wanted: number | undefined, host: string, settin
 export async function claimFreePorts(count: number, host: string): Promise<readonly number[]> {
   const found = new Set<number>();
   for (let attempt = 0; found.size < count; attempt += 1) {
-    if (attempt === ATTEMPTS_MAX) throw new EngineError("port-in-use", `no free ports were found on ${host} between ${PORTS.from} and ${PORTS.below}`);
+    if (attempt === ATTEMPTS_MAX)
+      throw new EngineError("port-in-use", `no free ports were found on ${host} between ${PORTS.from} and ${PORTS.below}`);
     const port = randomInt(PORTS.from, PORTS.below);
     if (await canListen(port, host)) found.add(port);
   }

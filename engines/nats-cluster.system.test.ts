@@ -23,10 +23,13 @@ test("a replicated stream goes on through the SIGKILL of a member, which catches
   await vi.waitFor(() => jetstream(nats).publish("kept.two", "still", { timeout: 1_000 }), { timeout: 30_000, interval: 100 });
 
   await lost!.restart();
-  await vi.waitFor(async () => {
-    const { cluster } = await manager.streams.info("kept");
-    expect(cluster?.replicas?.map((replica) => replica.current)).toEqual([true, true]);
-  }, { timeout: 30_000, interval: 100 });
+  await vi.waitFor(
+    async () => {
+      const { cluster } = await manager.streams.info("kept");
+      expect(cluster?.replicas?.map((replica) => replica.current)).toEqual([true, true]);
+    },
+    { timeout: 30_000, interval: 100 },
+  );
   expect((await manager.streams.getMessage("kept", { last_by_subj: "kept.one" }))?.string()).toBe("hello");
   await nats.close();
   await Promise.all(engines.map((engine) => engine.stop()));

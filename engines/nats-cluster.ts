@@ -26,7 +26,9 @@ export async function startNatsCluster(options: NatsClusterOptions): Promise<rea
   const ports = await claimFreePorts(members * 2, HOST);
   const addresses = ports.slice(members).map((port) => `${HOST}:${port}`);
   const routesOf = (from: number): Promise<string[]> =>
-    Promise.all(addresses.map(async (address, to) => `nats-route://${route === undefined || to === from ? address : await route(from, to, address)}`));
+    Promise.all(
+      addresses.map(async (address, to) => `nats-route://${route === undefined || to === from ? address : await route(from, to, address)}`),
+    );
   const starts = ports.slice(members).map(async (clusterPort, index) =>
     startNatsServer({
       ...rest,
@@ -53,7 +55,8 @@ async function quorum(engines: readonly Engine[]): Promise<void> {
   const deadline = performance.now() + QUORUM_MS_MAX;
   for (const engine of engines) {
     while (!(await jetStreamAnswers(engine.port, HOST))) {
-      if (performance.now() > deadline) throw new EngineError("start-failed", `the nats-server cluster found no leader within ${QUORUM_MS_MAX / 1000} s`);
+      if (performance.now() > deadline)
+        throw new EngineError("start-failed", `the nats-server cluster found no leader within ${QUORUM_MS_MAX / 1000} s`);
       await sleep(POLL_MS);
     }
   }

@@ -42,20 +42,23 @@ export async function startNatsServer(options: NatsServerOptions): Promise<Engin
     if (options.cluster !== undefined) await claimPort(options.cluster.port, host, "the cluster port");
     if (options.monitorPort !== undefined) await claimPort(options.monitorPort, host, "the monitoring port");
     const config = join(dataDir, "nats-server.conf");
-    writeFileSync(config, natsConfigText({
-      serverName: options.serverName ?? "coroom-local",
-      host,
-      port,
-      storeDir: dataDir,
-      monitorPort: options.monitorPort,
-      syncAlways: options.syncAlways ?? false,
-      memoryBytesMax: options.memoryBytesMax ?? MEMORY_BYTES_MAX,
-      fileBytesMax: options.fileBytesMax ?? FILE_BYTES_MAX,
-      tags: options.tags ?? [],
-      cluster: options.cluster,
-      users: options.users,
-      tls: options.tls,
-    }));
+    writeFileSync(
+      config,
+      natsConfigText({
+        serverName: options.serverName ?? "coroom-local",
+        host,
+        port,
+        storeDir: dataDir,
+        monitorPort: options.monitorPort,
+        syncAlways: options.syncAlways ?? false,
+        memoryBytesMax: options.memoryBytesMax ?? MEMORY_BYTES_MAX,
+        fileBytesMax: options.fileBytesMax ?? FILE_BYTES_MAX,
+        tags: options.tags ?? [],
+        cluster: options.cluster,
+        users: options.users,
+        tls: options.tls,
+      }),
+    );
     return await runEngine({
       name: BINARIES.natsServer.name,
       url: `nats://${host}:${port}`,

@@ -37,9 +37,16 @@ export async function startS3Server(options: FindOptions & { readonly dataDir: s
       name: BINARIES.swift.name,
       url: `http://${host}:${port}`,
       port,
-      command: { path: python, args: [SCRIPT, dataDir, String(port), CREDENTIALS.accessKeyId, CREDENTIALS.secretAccessKey], env, cwd: dataDir, logFile: join(dataDir, "swift.log") },
+      command: {
+        path: python,
+        args: [SCRIPT, dataDir, String(port), CREDENTIALS.accessKeyId, CREDENTIALS.secretAccessKey],
+        env,
+        cwd: dataDir,
+        logFile: join(dataDir, "swift.log"),
+      },
       lock,
-      isReady: () => ask({ host, port, say: `GET /healthcheck HTTP/1.0\r\n\r\n`, msMax: ASK_MS_MAX }, (heard) => heard.startsWith("HTTP/1")),
+      isReady: () =>
+        ask({ host, port, say: `GET /healthcheck HTTP/1.0\r\n\r\n`, msMax: ASK_MS_MAX }, (heard) => heard.startsWith("HTTP/1")),
     });
     return Object.assign(engine, CREDENTIALS);
   } catch (error) {
@@ -55,10 +62,17 @@ async function findSwift(options: FindOptions): Promise<Swift> {
   const cache = resolve(options.cacheDir ?? join(".coroom", "cache"), "engines");
   const runs = (folder: string) => {
     const { python, env } = swiftIn(folder);
-    return runProgram(python, ["-c", "import swift.common.wsgi, eventlet, pyeclib, xattr, lxml"], { msMax: IMPORT_MS_MAX, env }).then(() => true, () => false);
+    return runProgram(python, ["-c", "import swift.common.wsgi, eventlet, pyeclib, xattr, lxml"], { msMax: IMPORT_MS_MAX, env }).then(
+      () => true,
+      () => false,
+    );
   };
   const root = await unpackedRoot(BINARIES.swift, cache, { tried, say: options.say ?? (() => {}), runs });
-  if (root === undefined) throw new EngineError("binary-missing", `no usable ${BINARIES.swift.name}: ${BINARIES.swift.remedy}\n  tried: ${tried.join("\n  tried: ")}`);
+  if (root === undefined)
+    throw new EngineError(
+      "binary-missing",
+      `no usable ${BINARIES.swift.name}: ${BINARIES.swift.remedy}\n  tried: ${tried.join("\n  tried: ")}`,
+    );
   return swiftIn(root);
 }
 

@@ -40,7 +40,9 @@ class Program {
   }
 
   exited(): Promise<number | null> {
-    return this.#child.exitCode === null ? new Promise((ended) => this.#child.once("exit", (code) => ended(code))) : Promise.resolve(this.#child.exitCode);
+    return this.#child.exitCode === null
+      ? new Promise((ended) => this.#child.once("exit", (code) => ended(code)))
+      : Promise.resolve(this.#child.exitCode);
   }
 
   stop(): void {
@@ -104,12 +106,22 @@ test("[EXA3] the page shows what is written on the command line, and the other w
   const cleo = new Program("notes.js", ["cleo"], env);
   try {
     const { TOKEN_URL } = env;
-    page = await createServer({ root: resolve("examples/page"), configFile: false, logLevel: "error", cacheDir: resolve(system.folder, "vite"), server: { port: 0, host: "127.0.0.1", proxy: { "/token": new URL(TOKEN_URL!).origin } } });
+    page = await createServer({
+      root: resolve("examples/page"),
+      configFile: false,
+      logLevel: "error",
+      cacheDir: resolve(system.folder, "vite"),
+      server: { port: 0, host: "127.0.0.1", proxy: { "/token": new URL(TOKEN_URL!).origin } },
+    });
     await page.listen();
     browser = await openBrowser();
     const tab = await browser.newPage();
     await tab.goto(`${page.resolvedUrls!.local[0]!}?user=dan&coroom=${env["SERVER_URL"]}`);
-    await eventually("both are there", async () => /cleo/.test(await tab.innerText("#here")) && /dan/.test(await tab.innerText("#here")), READY_MS_MAX);
+    await eventually(
+      "both are there",
+      async () => /cleo/.test(await tab.innerText("#here")) && /dan/.test(await tab.innerText("#here")),
+      READY_MS_MAX,
+    );
     cleo.type("from the command line");
     await eventually("it is on the page", async () => (await tab.innerText(".cm-content")).includes("from the command line"), READY_MS_MAX);
     await tab.locator(".cm-content").pressSequentially("from the page ");
@@ -117,7 +129,11 @@ test("[EXA3] the page shows what is written on the command line, and the other w
     const other = await browser.newPage();
     await other.goto(`${page.resolvedUrls!.local[0]!}?user=eve&coroom=${env["SERVER_URL"]}`);
     await tab.locator(".cm-content").focus();
-    await eventually("the other page shows whose caret it is", async () => (await other.locator(".cm-ySelectionInfo").allTextContents()).includes("dan"), READY_MS_MAX);
+    await eventually(
+      "the other page shows whose caret it is",
+      async () => (await other.locator(".cm-ySelectionInfo").allTextContents()).includes("dan"),
+      READY_MS_MAX,
+    );
     await eventually("it is saved", async () => (await tab.innerText("#status")) === "saved", READY_MS_MAX);
   } finally {
     await browser?.close();

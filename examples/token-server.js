@@ -28,4 +28,6 @@ const server = createServer(async (request, response) => {
   response.writeHead(200, { "content-type": "text/plain", "cache-control": "no-store" }).end(token);
 });
 
-server.listen(Number(process.env.PORT ?? 3000), "127.0.0.1", () => console.log(`tokens at http://127.0.0.1:${server.address().port}/token`));
+server.listen(Number(process.env.PORT ?? 3000), "127.0.0.1", () =>
+  console.log(`tokens at http://127.0.0.1:${server.address().port}/token`),
+);

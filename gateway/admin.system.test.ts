@@ -33,7 +33,11 @@ type Answer = { readonly status: number; readonly body: Record<string, unknown> 
 async function ask(address: string, path: string, token: string, body?: object | string): Promise<Answer> {
   const method = body === undefined ? "GET" : "POST";
   const headers = token === "" ? {} : { authorization: `Bearer ${token}` };
-  const response = await fetch(`http://${address}/v1/admin${path}`, { method, headers, ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }) });
+  const response = await fetch(`http://${address}/v1/admin${path}`, {
+    method,
+    headers,
+    ...(body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+  });
   const answer = { status: response.status, body: (await response.json()) as Record<string, unknown> };
   declared.expect({ method, path: `/v1/admin${path}`, ...answer });
   return answer;
@@ -46,7 +50,10 @@ test("[ADN1] a room's members are listed from all gateways, with what they may d
   await enter(two, "bob");
   const { body } = await ask(one, `/rooms/${ROOM}/members`, await admin());
   expect(body["gateways"]).toBe(2);
-  expect((body["members"] as { user: string }[]).toSorted((a, b) => a.user.localeCompare(b.user))).toMatchObject([{ user: "ann", write: true }, { user: "bob", write: true }]);
+  expect((body["members"] as { user: string }[]).toSorted((a, b) => a.user.localeCompare(b.user))).toMatchObject([
+    { user: "ann", write: true },
+    { user: "bob", write: true },
+  ]);
 });
 
 test("[ADN2] a kick reaches its user on another gateway: out of one room, or off the line for good", async () => {
@@ -79,9 +86,14 @@ test("[ADN4] who is banned goes, is told for how long, and does not come back be
   expect((await bob.next("retry-later")).retryAfterMs).toBeGreaterThan(3_000_000);
   expect([(await bob.next("error")).message, (await bob.end()).code]).toEqual(["banned for a time: spam", 4009]);
   expect((await (await rig.greet(one, "bob")).end()).code).toBe(4009);
-  expect((await ask(two, "/bans", await admin())).body["sanctions"]).toMatchObject([{ kind: "user", tenant: "acme", user: "bob", level: "banned", reason: "spam" }]);
+  expect((await ask(two, "/bans", await admin())).body["sanctions"]).toMatchObject([
+    { kind: "user", tenant: "acme", user: "bob", level: "banned", reason: "spam" },
+  ]);
   await ask(two, "/lift", await admin(), { user: "bob" });
-  await until(async () => (((await ask(one, "/bans", await admin())).body["sanctions"]) as object[]).length === 0, "the lift at the other gateway");
+  await until(
+    async () => ((await ask(one, "/bans", await admin())).body["sanctions"] as object[]).length === 0,
+    "the lift at the other gateway",
+  );
   await (await rig.greet(one, "bob")).next("welcome");
 });
 
@@ -99,8 +111,15 @@ test("[ADN5] operators ban addresses: whoever is there goes, and the next are to
 
 test("[ADN10] what cannot be done to an address is refused, and not done more widely or not at all", async () => {
   const message = expect.stringContaining("an address is banned from everywhere: name a user");
-  for (const [path, more] of [["/ban", { room: ROOM }], ["/downgrade", {}], ["/downgrade", { room: ROOM }]] as const) {
-    expect(await ask(one, path, OPERATOR, { tenant: "acme", address: "203.0.113.7", seconds: 600, ...more })).toMatchObject({ status: 400, body: { error: "bad-request", message } });
+  for (const [path, more] of [
+    ["/ban", { room: ROOM }],
+    ["/downgrade", {}],
+    ["/downgrade", { room: ROOM }],
+  ] as const) {
+    expect(await ask(one, path, OPERATOR, { tenant: "acme", address: "203.0.113.7", seconds: 600, ...more })).toMatchObject({
+      status: 400,
+      body: { error: "bad-request", message },
+    });
   }
   expect((await ask(one, "/bans", OPERATOR)).body["sanctions"]).toEqual([]);
 });
@@ -108,7 +127,10 @@ test("[ADN10] what cannot be done to an address is refused, and not done more wi
 test("[ADN6] a gateway that starts later knows of the bans there are", async () => {
   await ask(one, "/ban", await admin(), { user: "bob", seconds: 600 });
   const three = await rig.start();
-  await until(async () => (((await ask(three, "/bans", await admin())).body["sanctions"]) as object[]).length === 1, "the ban at the new gateway");
+  await until(
+    async () => ((await ask(three, "/bans", await admin())).body["sanctions"] as object[]).length === 1,
+    "the ban at the new gateway",
+  );
   expect((await (await rig.greet(three, "bob")).end()).code).toBe(4009);
 });
 
@@ -129,7 +151,8 @@ test("[ADN7] an admin is one in its tenant and the rooms that its token opens, a
     ["/rooms/other/members", inNotes, undefined, 403],
     ["/drain", await admin(), {}, 401],
   ];
-  for (const [path, token, body, status] of cases) expect([path, body, (await ask(one, path, token, body)).status]).toEqual([path, body, status]);
+  for (const [path, token, body, status] of cases)
+    expect([path, body, (await ask(one, path, token, body)).status]).toEqual([path, body, status]);
   expect((await ask(one, "/kick", OPERATOR, "{")).status).toBe(400);
   expect((await ask(one, "/kick", OPERATOR, "x".repeat(100_000))).status).toBe(413);
 });
@@ -159,7 +182,11 @@ test("[ADN9] every error that openapi.json declares is met, and says what to do"
   expect((await ask(one, "/bans", await tokenOf("boss", { rights: ["admin"] }, "1m ago"))).body).toMatchObject({ error: "token-expired" });
   const keyless = await rig.start({ jwtSecret: "", jwksUrl: "http://127.0.0.1:9/keys" });
   const { privateKey } = await generateKeyPair("ES256");
-  const signed = await new SignJWT({ rooms: ["*"], rights: ["admin"] }).setProtectedHeader({ alg: "ES256" }).setSubject("boss").setExpirationTime("1h").sign(privateKey);
+  const signed = await new SignJWT({ rooms: ["*"], rights: ["admin"] })
+    .setProtectedHeader({ alg: "ES256" })
+    .setSubject("boss")
+    .setExpirationTime("1h")
+    .sign(privateKey);
   expect(await ask(keyless, "/bans", signed)).toMatchObject({ status: 503, body: { error: "unavailable" } });
   expect(declared.unmet).toEqual([]); // With what the tests before have met.
 });

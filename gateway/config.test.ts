@@ -9,7 +9,9 @@ const jwtSecret = "0123456789abcdef0123456789abcdef";
 
 test("[GCF1] edits larger than NATS takes are refused at the start, for one of them would end the gateway", () => {
   expect(() => refuseUnsendable(read(), NATS_DEFAULT_MAX_PAYLOAD)).not.toThrow();
-  expect(() => refuseUnsendable(read({ editBytesMax: String(NATS_DEFAULT_MAX_PAYLOAD) }), NATS_DEFAULT_MAX_PAYLOAD)).toThrow(/max_payload.*COROOM_EDIT_BYTES_MAX/);
+  expect(() => refuseUnsendable(read({ editBytesMax: String(NATS_DEFAULT_MAX_PAYLOAD) }), NATS_DEFAULT_MAX_PAYLOAD)).toThrow(
+    /max_payload.*COROOM_EDIT_BYTES_MAX/,
+  );
 });
 
 test("[GCF7] so is a NATS that does not take what small edits make together, however small each may be", () => {
@@ -19,8 +21,12 @@ test("[GCF7] so is a NATS that does not take what small edits make together, how
 });
 
 test("[GCF5] so is more than NATS takes of what one participant shows, with the names of its fields", () => {
-  expect(() => refuseUnsendable(read({ presenceMemberBytesMax: String(NATS_DEFAULT_MAX_PAYLOAD) }), NATS_DEFAULT_MAX_PAYLOAD)).toThrow(/max_payload.*COROOM_PRESENCE_MEMBER_BYTES_MAX/);
-  expect(() => refuseUnsendable(read({ presenceFieldsMax: "4000" }), NATS_DEFAULT_MAX_PAYLOAD)).toThrow(/max_payload.*COROOM_PRESENCE_FIELDS_MAX/);
+  expect(() => refuseUnsendable(read({ presenceMemberBytesMax: String(NATS_DEFAULT_MAX_PAYLOAD) }), NATS_DEFAULT_MAX_PAYLOAD)).toThrow(
+    /max_payload.*COROOM_PRESENCE_MEMBER_BYTES_MAX/,
+  );
+  expect(() => refuseUnsendable(read({ presenceFieldsMax: "4000" }), NATS_DEFAULT_MAX_PAYLOAD)).toThrow(
+    /max_payload.*COROOM_PRESENCE_FIELDS_MAX/,
+  );
   expect(() => refuseUnsendable(read({ presenceMemberBytesMax: "900000" }), NATS_DEFAULT_MAX_PAYLOAD)).not.toThrow();
   expect(() => refuseUnsendable(read({ presenceMemberBytesMax: "9000000" }), undefined)).not.toThrow();
 });
@@ -28,7 +34,9 @@ test("[GCF5] so is more than NATS takes of what one participant shows, with the 
 test("[GCF2] production is refused while anything is open, with all that is missing at once", () => {
   expect(() => refuseUnsafe(read({ jwtSecret }))).not.toThrow();
   expect(() => refuseUnsafe(read({ jwtSecret, production: "true" }))).toThrow(/COROOM_ALLOWED_ORIGINS[^]*COROOM_INTERNAL_SECRET/);
-  expect(() => refuseUnsafe(read({ jwtSecret, production: "true", allowedOrigins: "https://a", internalSecret: "short" }))).toThrow("at least 32");
+  expect(() => refuseUnsafe(read({ jwtSecret, production: "true", allowedOrigins: "https://a", internalSecret: "short" }))).toThrow(
+    "at least 32",
+  );
   expect(() => refuseUnsafe(read({ jwtSecret, production: "true", allowedOrigins: "https://a", internalSecret: jwtSecret }))).not.toThrow();
 });
 
@@ -36,22 +44,31 @@ test("[GCF6] the balancer's header may be written as people write it: requests n
   expect(read({ clientAddressHeader: "X-Forwarded-For" }).clientAddressHeader).toBe("x-forwarded-for");
 });
 
-test.each(["nope", "ftp://id.example/keys", "https://ada:HUSH@id.example/keys"])("[GCF8] %s is nowhere to fetch keys from, and no password in it is shown", (jwksUrl) => {
-  expect(() => read({ jwksUrl })).toThrow(SettingError);
-  expect(() => read({ jwksUrl })).toThrow(/--jwks-url must be an address such as https:/);
-  expect(() => read({ jwksUrl })).not.toThrow(/HUSH/);
-  expect(read({ jwksUrl: "https://id.example/keys" }).jwksUrl).toBe("https://id.example/keys");
-});
+test.each(["nope", "ftp://id.example/keys", "https://ada:HUSH@id.example/keys"])(
+  "[GCF8] %s is nowhere to fetch keys from, and no password in it is shown",
+  (jwksUrl) => {
+    expect(() => read({ jwksUrl })).toThrow(SettingError);
+    expect(() => read({ jwksUrl })).toThrow(/--jwks-url must be an address such as https:/);
+    expect(() => read({ jwksUrl })).not.toThrow(/HUSH/);
+    expect(read({ jwksUrl: "https://id.example/keys" }).jwksUrl).toBe("https://id.example/keys");
+  },
+);
 
 test("[GCF9] limits that honest clients would meet for ever are refused, each with what to change", () => {
-  expect(() => refuseUnsafe(read({ jwtSecret, bytesBurst: "786431" }))).toThrow(/COROOM_BYTES_BURST must be at least COROOM_FRAME_BYTES_MAX/);
+  expect(() => refuseUnsafe(read({ jwtSecret, bytesBurst: "786431" }))).toThrow(
+    /COROOM_BYTES_BURST must be at least COROOM_FRAME_BYTES_MAX/,
+  );
   expect(() => refuseUnsafe(read({ jwtSecret, bytesBurst: "786432" }))).not.toThrow();
-  expect(() => refuseUnsafe(read({ jwtSecret, pingIntervalMs: "4000", silenceMsMax: "7999" }))).toThrow(/COROOM_SILENCE_MS_MAX must be at least twice COROOM_PING_INTERVAL_MS/);
+  expect(() => refuseUnsafe(read({ jwtSecret, pingIntervalMs: "4000", silenceMsMax: "7999" }))).toThrow(
+    /COROOM_SILENCE_MS_MAX must be at least twice COROOM_PING_INTERVAL_MS/,
+  );
   expect(() => refuseUnsafe(read({ jwtSecret, pingIntervalMs: "4000", silenceMsMax: "8000" }))).not.toThrow();
 });
 
 test("[GCF10] origins are taken as browsers name them, and what is none is refused", () => {
-  const { allowedOrigins } = read({ allowedOrigins: "https://app.example/, HTTPS://Other.example:443, http://localhost:3000,capacitor://localhost" });
+  const { allowedOrigins } = read({
+    allowedOrigins: "https://app.example/, HTTPS://Other.example:443, http://localhost:3000,capacitor://localhost",
+  });
   expect(allowedOrigins).toEqual(["https://app.example", "https://other.example", "http://localhost:3000", "capacitor://localhost"]);
   for (const none of ["app.example", "*", "https://*.app.example", "https://app.example/editor", "https://ada@app.example"]) {
     expect(() => read({ allowedOrigins: none })).toThrow(/--allowed-origins=\S+ must be origins/);

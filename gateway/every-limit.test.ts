@@ -27,7 +27,11 @@ const LIMITS: readonly Limit[] = [
   { settings: ["roomsPerConnectionMax"], metric: "coroom_gateway_joins_total", tests: ["LIM8"] },
   { settings: ["frameBytesMax"], metric: "coroom_gateway_closes_total", tests: ["LIM8"] },
   { settings: ["editBytesMax"], metric: "coroom_gateway_nacks_total", tests: ["LIM8"] },
-  { settings: ["editBurst", "editsPerSecond", "bytesBurst", "bytesPerSecond", "controlBurst", "controlsPerSecond"], metric: "coroom_gateway_limits_reached_total", tests: ["LIM6"] },
+  {
+    settings: ["editBurst", "editsPerSecond", "bytesBurst", "bytesPerSecond", "controlBurst", "controlsPerSecond"],
+    metric: "coroom_gateway_limits_reached_total",
+    tests: ["LIM6"],
+  },
   { settings: ["resendBurst", "resendsPerSecond"], metric: "coroom_gateway_limits_reached_total", tests: ["LIM8", "RATE4"] },
   { settings: ["catchUpBytesBurst", "catchUpBytesPerSecond"], metric: "coroom_gateway_limits_reached_total", tests: ["LIM9"] },
   { settings: ["ownerSearchesMax"], metric: "coroom_gateway_owner_searches_waiting", tests: ["OWS1"] },
@@ -36,10 +40,18 @@ const LIMITS: readonly Limit[] = [
   { settings: ["sanctionsMax"], metric: "coroom_gateway_sanctions", tests: ["SAN4", "SAN6"] },
   { settings: ["waitingTokensMax"], metric: "coroom_gateway_tokens_waiting", tests: ["JWT8"] },
   { settings: ["knownTokensMax"], metric: "coroom_gateway_token_checks_total", tests: ["TOK3"] },
-  { settings: ["snapshotBurst", "snapshotsPerSecond", "gatewaySnapshotBurst", "gatewaySnapshotsPerSecond"], metric: "coroom_gateway_limits_reached_total", tests: ["LIM7"] },
+  {
+    settings: ["snapshotBurst", "snapshotsPerSecond", "gatewaySnapshotBurst", "gatewaySnapshotsPerSecond"],
+    metric: "coroom_gateway_limits_reached_total",
+    tests: ["LIM7"],
+  },
   { settings: ["snapshotSharedBytesMax"], metric: "coroom_gateway_limits_reached_total", tests: ["SNAP4", "SNAP7"] },
   { settings: ["streamedAnswersMax", "streamedAnswersPerUserMax"], metric: "coroom_gateway_limits_reached_total", tests: ["STM1", "STM2"] },
-  { settings: ["documentWriteBurst", "documentWritesPerSecond", "writesMax", "writeMsMax"], metric: "coroom_gateway_limits_reached_total", tests: ["WRI3", "WRI4"] },
+  {
+    settings: ["documentWriteBurst", "documentWritesPerSecond", "writesMax", "writeMsMax"],
+    metric: "coroom_gateway_limits_reached_total",
+    tests: ["WRI3", "WRI4"],
+  },
   { settings: ["answerStallMsMax"], metric: "coroom_gateway_limits_reached_total", tests: ["SLOW2"] },
   { settings: ["boardReadBurst", "boardReadsPerSecond"], metric: "coroom_gateway_board_reads_total", tests: ["HTTP22"] },
   { settings: ["adminReadBurst", "adminReadsPerSecond"], metric: "coroom_gateway_limits_reached_total", tests: ["OPR6"] },
@@ -52,8 +64,16 @@ const LIMITS: readonly Limit[] = [
   { settings: ["behindBytesMax"], metric: "coroom_gateway_presence_behind_total", tests: ["LIM12"] },
   { settings: ["slowBytesMax", "slowMsMax"], metric: "coroom_gateway_closes_total", tests: ["GW14", "OUT1", "OUT4"] },
   { settings: ["outboundP99MsMax"], metric: "coroom_gateway_outbound_p99_seconds", tests: ["OUH1", "GW31"] },
-  { settings: ["presenceBurst", "presencePerSecondMax", "presenceMemberBytesMax", "presenceFieldsMax"], metric: "coroom_gateway_presence_refused_total", tests: ["LIM8"] },
-  { settings: ["forwardedEditsPerRoomMax", "forwardedBytesPerRoomMax", "forwardedBytesMax"], metric: "coroom_gateway_unacked_bytes", tests: ["UNA5", "ROOM8"] },
+  {
+    settings: ["presenceBurst", "presencePerSecondMax", "presenceMemberBytesMax", "presenceFieldsMax"],
+    metric: "coroom_gateway_presence_refused_total",
+    tests: ["LIM8"],
+  },
+  {
+    settings: ["forwardedEditsPerRoomMax", "forwardedBytesPerRoomMax", "forwardedBytesMax"],
+    metric: "coroom_gateway_unacked_bytes",
+    tests: ["UNA5", "ROOM8"],
+  },
   { settings: ["gapBytesMax"], metric: "coroom_gateway_gaps_total", tests: ["ORD4"] },
   { settings: ["shedDelayMsMin", "shedOutboundBytesMin", "shedNatsLagMsMin"], metric: "coroom_gateway_shed_level", tests: ["SHED1"] },
   { settings: ["drainMsMax"], metric: "coroom_gateway_closes_total", tests: ["GW20"] },
@@ -62,16 +82,52 @@ const LIMITS: readonly Limit[] = [
 
 /** Where it listens, whom it believes, how often it does things, how long it keeps what is bounded by something else. */
 const NO_LIMITS: readonly Setting[] = [
-  "host", "port", "tlsCertFile", "tlsKeyFile", "production", "allowedOrigins", "staticDir", "jwtSecret", "jwksUrl", "jwksFile", "jwtIssuer", "jwtAudience", "jwtClockToleranceSeconds", "internalSecret", "clientAddressHeader",
-  "knownTokenMsMax", "retryAfterMs", "abuseBanMs", "abuseBanMsMax", "snapshotSharedMs", "pingIntervalMs", "presenceFlushMs", "presenceRepeatMs", "presenceKeepaliveMs",
-  "presenceOwnerSilenceMsMax", "spectatorAfterMs", "gatewayHeartbeatMs", "ownerSilenceMsMax", "forwardedKeptMs", "recentBytesMax", "recentMsMax", "roomLingerMs", "shedCalmMs",
-  "boardKinds", "boardSessionMs", "boardSessionPoints", "boardWatchMs",
+  "host",
+  "port",
+  "tlsCertFile",
+  "tlsKeyFile",
+  "production",
+  "allowedOrigins",
+  "staticDir",
+  "jwtSecret",
+  "jwksUrl",
+  "jwksFile",
+  "jwtIssuer",
+  "jwtAudience",
+  "jwtClockToleranceSeconds",
+  "internalSecret",
+  "clientAddressHeader",
+  "knownTokenMsMax",
+  "retryAfterMs",
+  "abuseBanMs",
+  "abuseBanMsMax",
+  "snapshotSharedMs",
+  "pingIntervalMs",
+  "presenceFlushMs",
+  "presenceRepeatMs",
+  "presenceKeepaliveMs",
+  "presenceOwnerSilenceMsMax",
+  "spectatorAfterMs",
+  "gatewayHeartbeatMs",
+  "ownerSilenceMsMax",
+  "forwardedKeptMs",
+  "recentBytesMax",
+  "recentMsMax",
+  "roomLingerMs",
+  "shedCalmMs",
+  "boardKinds",
+  "boardSessionMs",
+  "boardSessionPoints",
+  "boardWatchMs",
 ];
 
 test("[GCF3] every setting is a limit with a metric and a test, or is none", () => {
   const named = [...LIMITS.flatMap(({ settings }) => settings), ...NO_LIMITS];
   const settings = Object.keys(gatewaySettings);
-  expect(settings.filter((setting) => !named.includes(setting as Setting)), "name it in LIMITS, or in NO_LIMITS").toEqual([]);
+  expect(
+    settings.filter((setting) => !named.includes(setting as Setting)),
+    "name it in LIMITS, or in NO_LIMITS",
+  ).toEqual([]);
   expect(named.toSorted()).toEqual(settings.toSorted()); // Each once.
 });
 
@@ -79,8 +135,12 @@ test("[GCF4] the metrics and tests of all limits are there", () => {
   const registry = new Registry();
   gatewayMetrics(registry);
   const metrics = new Set(registry.getMetricsAsArray().map(({ name }) => name));
-  const files = readdirSync(new URL(".", import.meta.url), { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".test.ts"));
-  const tests = new Set(files.flatMap((file) => [...readFileSync(new URL(file, import.meta.url), "utf8").matchAll(/\[([A-Z]+\d+)\]/g)].map(([, id]) => id)));
+  const files = readdirSync(new URL(".", import.meta.url), { recursive: true, encoding: "utf8" }).filter((file) =>
+    file.endsWith(".test.ts"),
+  );
+  const tests = new Set(
+    files.flatMap((file) => [...readFileSync(new URL(file, import.meta.url), "utf8").matchAll(/\[([A-Z]+\d+)\]/g)].map(([, id]) => id)),
+  );
   expect(LIMITS.filter(({ metric }) => !metrics.has(metric))).toEqual([]);
   expect(LIMITS.flatMap((limit) => limit.tests).filter((id) => !tests.has(id))).toEqual([]);
 });

@@ -45,9 +45,23 @@ beforeAll(async () => {
   nats = await startRealNats();
   line = await connect({ servers: nats.url });
   documents = createServer(serveDocument).listen(0, "127.0.0.1");
-  const flags = { environment: "http", natsUrl: nats.url, port: "0", jwtSecret: SECRET, internalSecret: "between us", allowedOrigins: "https://app.example", staticDir: join(folder, "site"), snapshotBurst: "1000", snapshotSharedMs: "0" };
+  const flags = {
+    environment: "http",
+    natsUrl: nats.url,
+    port: "0",
+    jwtSecret: SECRET,
+    internalSecret: "between us",
+    allowedOrigins: "https://app.example",
+    staticDir: join(folder, "site"),
+    snapshotBurst: "1000",
+    snapshotSharedMs: "0",
+  };
   const config = { ...readSettings({ ...sharedSettings, ...gatewaySettings }, { flags, env: {} }), serverSilenceMsMax: 300 };
-  gateway = await startGateway(config, { log: silent, registry: new Registry(), routes: [{ method: "get", path: "/demo/hello", answer: ({ query }) => ({ status: 200, body: `hello ${query.get("name")}` }) }] });
+  gateway = await startGateway(config, {
+    log: silent,
+    registry: new Registry(),
+    routes: [{ method: "get", path: "/demo/hello", answer: ({ query }) => ({ status: 200, body: `hello ${query.get("name")}` }) }],
+  });
   address = `http://127.0.0.1:${gateway.port}`;
 });
 afterAll(async () => {
@@ -60,15 +74,30 @@ afterAll(async () => {
 });
 
 function serveDocument(question: IncomingMessage, response: ServerResponse): void {
-  asked.push({ url: question.url!, internal: String(question.headers["x-coroom-internal"]), tenant: String(question.headers["x-coroom-tenant"]) });
-  const headers = { etag: '"2-40"', "x-coroom-seq": "40", "x-coroom-epoch": "2", "x-coroom-last-edit": "annannannannann1.7", "content-type": "application/octet-stream" };
-  if (question.url?.includes("empty")) return void response.writeHead(404, { "content-type": "application/json" }).end('{"error":"no-document"}');
+  asked.push({
+    url: question.url!,
+    internal: String(question.headers["x-coroom-internal"]),
+    tenant: String(question.headers["x-coroom-tenant"]),
+  });
+  const headers = {
+    "etag": '"2-40"',
+    "x-coroom-seq": "40",
+    "x-coroom-epoch": "2",
+    "x-coroom-last-edit": "annannannannann1.7",
+    "content-type": "application/octet-stream",
+  };
+  if (question.url?.includes("empty"))
+    return void response.writeHead(404, { "content-type": "application/json" }).end('{"error":"no-document"}');
   if (question.headers["if-none-match"] === '"2-40"') return void response.writeHead(304, headers).end();
   response.writeHead(200, headers).end(snapshot);
 }
 
 function bearer(claims: object = {}): Promise<string> {
-  return new SignJWT({ tenant: "acme", rooms: ["notes/*", "empty"], rights: ["read"], ...claims }).setProtectedHeader({ alg: "HS256" }).setSubject("ann").setExpirationTime("1h").sign(new TextEncoder().encode(SECRET));
+  return new SignJWT({ tenant: "acme", rooms: ["notes/*", "empty"], rights: ["read"], ...claims })
+    .setProtectedHeader({ alg: "HS256" })
+    .setSubject("ann")
+    .setExpirationTime("1h")
+    .sign(new TextEncoder().encode(SECRET));
 }
 
 async function get(path: string, headers: Record<string, string> = {}): Promise<Response> {
@@ -81,12 +110,28 @@ test("[HTTP1] without a document service a snapshot is unavailable for now; with
   expect((await get(path, { authorization })).status).toBe(503);
 
   const { port } = documents.address() as AddressInfo;
-  heart = setInterval(() => line.publish(subjectsOf("http").documents, encodeJson({ service: "d1", url: `http://127.0.0.1:${port}`, time: Date.now() })), 50);
+  heart = setInterval(
+    () => line.publish(subjectsOf("http").documents, encodeJson({ service: "d1", url: `http://127.0.0.1:${port}`, time: Date.now() })),
+    50,
+  );
   const answer = await until(async () => {
     const response = await get(path, { authorization, origin: "https://app.example" });
     return response.status === 200 && response;
   }, "a snapshot");
-  expect(Object.fromEntries(["x-coroom-seq", "x-coroom-epoch", "x-coroom-last-edit", "etag", "access-control-allow-origin"].map((name) => [name, answer.headers.get(name)]))).toEqual({ "x-coroom-seq": "40", "x-coroom-epoch": "2", "x-coroom-last-edit": "annannannannann1.7", etag: '"2-40"', "access-control-allow-origin": "https://app.example" });
+  expect(
+    Object.fromEntries(
+      ["x-coroom-seq", "x-coroom-epoch", "x-coroom-last-edit", "etag", "access-control-allow-origin"].map((name) => [
+        name,
+        answer.headers.get(name),
+      ]),
+    ),
+  ).toEqual({
+    "x-coroom-seq": "40",
+    "x-coroom-epoch": "2",
+    "x-coroom-last-edit": "annannannannann1.7",
+    "etag": '"2-40"',
+    "access-control-allow-origin": "https://app.example",
+  });
   for (const name of ["x-coroom-seq", "x-coroom-last-edit"]) expect(answer.headers.get("access-control-expose-headers")).toContain(name);
   expect(Buffer.from(await answer.arrayBuffer()).equals(Buffer.from(snapshot))).toBe(true);
   expect(asked.at(-1)).toEqual({ url: path, internal: "between us", tenant: "acme" });
@@ -145,7 +190,10 @@ test("[HTTP6] files are served with their types, and nothing outside their folde
   const page = await get("/");
   expect([page.status, page.headers.get("content-type"), await page.text()]).toEqual([200, "text/html; charset=utf-8", "<h1>demo</h1>"]);
   const script = await get("/assets/app-1a2b.js");
-  expect([script.headers.get("content-type"), script.headers.get("cache-control")]).toEqual(["text/javascript; charset=utf-8", "public, max-age=31536000, immutable"]);
+  expect([script.headers.get("content-type"), script.headers.get("cache-control")]).toEqual([
+    "text/javascript; charset=utf-8",
+    "public, max-age=31536000, immutable",
+  ]);
   for (const path of ["/nothing", "/assets", "/link.txt", "/..%2fsecret.txt", "/assets/..%2f..%2fsecret.txt", "/%00", "/%zz"]) {
     expect([path, (await get(path)).status]).toEqual([path, 404]);
   }
@@ -153,7 +201,11 @@ test("[HTTP6] files are served with their types, and nothing outside their folde
 });
 
 test("[HTTP7] a page of another origin may ask with a token if its origin is allowed", async () => {
-  const preflight = (origin: string) => fetch(`${address}/v1/rooms/empty/snapshot`, { method: "OPTIONS", headers: { origin, "access-control-request-method": "GET", "access-control-request-headers": "authorization" } });
+  const preflight = (origin: string) =>
+    fetch(`${address}/v1/rooms/empty/snapshot`, {
+      method: "OPTIONS",
+      headers: { origin, "access-control-request-method": "GET", "access-control-request-headers": "authorization" },
+    });
   expect((await preflight("https://app.example")).headers.get("access-control-allow-headers")).toContain("authorization");
   expect((await preflight("https://evil.example")).headers.get("access-control-allow-origin")).toBeNull();
 });
@@ -174,8 +226,14 @@ test("[HTTP11] HEAD is answered as GET is, but for the body", async () => {
   for (const path of ["/healthz", "/readyz", "/", "/v1/rooms/notes/text", "/v1/openapi.json"]) {
     const [head, get] = [await fetch(`${address}${path}`, { method: "HEAD" }), await fetch(`${address}${path}`)];
     const body = await get.arrayBuffer();
-    expect([path, head.status, head.headers.get("content-type"), await head.text()]).toEqual([path, get.status, get.headers.get("content-type"), ""]);
-    if (head.headers.get("content-encoding") === null) expect([path, head.headers.get("content-length")]).toEqual([path, String(body.byteLength)]);
+    expect([path, head.status, head.headers.get("content-type"), await head.text()]).toEqual([
+      path,
+      get.status,
+      get.headers.get("content-type"),
+      "",
+    ]);
+    if (head.headers.get("content-encoding") === null)
+      expect([path, head.headers.get("content-length")]).toEqual([path, String(body.byteLength)]);
   }
 });
 
@@ -185,18 +243,38 @@ test("[HTTP10] nothing stands behind the answer to a HEAD, where the next one on
   let heard = "";
   line.on("data", (data) => (heard += data.toString()));
   const answers = (): string[] => heard.split("\r\n\r\n");
-  for (const [place, [method, path]] of [["HEAD", "/v1/nothing"], ["HEAD", "/healthz"], ["GET", "/healthz"]].entries()) {
+  for (const [place, [method, path]] of [
+    ["HEAD", "/v1/nothing"],
+    ["HEAD", "/healthz"],
+    ["GET", "/healthz"],
+  ].entries()) {
     line.write(`${method} ${path} HTTP/1.1\r\nHost: h\r\n\r\n`);
     await until(() => answers().length > place + 1, "the answer");
   }
-  expect(answers().slice(0, 3)).toEqual([expect.stringMatching(/^HTTP\/1.1 404 /), expect.stringMatching(/^HTTP\/1.1 200 /), expect.stringMatching(/^HTTP\/1.1 200 /)]);
+  expect(answers().slice(0, 3)).toEqual([
+    expect.stringMatching(/^HTTP\/1.1 404 /),
+    expect.stringMatching(/^HTTP\/1.1 200 /),
+    expect.stringMatching(/^HTTP\/1.1 200 /),
+  ]);
   line.destroy();
 });
 
 test("[HTTP8] in production metrics are for operators", async () => {
   const internalSecret = "between us, and at least 32 bytes long";
-  const flags = { environment: "http", natsUrl: nats.url, port: "0", jwtSecret: SECRET, internalSecret, allowedOrigins: "https://app.example", production: "true", drainMsMax: "0" };
-  const guarded = await startGateway({ ...readSettings({ ...sharedSettings, ...gatewaySettings }, { flags, env: {} }), serverSilenceMsMax: 300 }, { log: silent, registry: new Registry() });
+  const flags = {
+    environment: "http",
+    natsUrl: nats.url,
+    port: "0",
+    jwtSecret: SECRET,
+    internalSecret,
+    allowedOrigins: "https://app.example",
+    production: "true",
+    drainMsMax: "0",
+  };
+  const guarded = await startGateway(
+    { ...readSettings({ ...sharedSettings, ...gatewaySettings }, { flags, env: {} }), serverSilenceMsMax: 300 },
+    { log: silent, registry: new Registry() },
+  );
   try {
     const metrics = (headers: Record<string, string>) => fetch(`http://127.0.0.1:${guarded.port}/metrics`, { headers });
     expect((await metrics({})).status).toBe(401);
@@ -213,6 +291,8 @@ function raw(path: string): Promise<number | undefined> {
     request({ host: "127.0.0.1", port: gateway.port, path }, (response) => {
       response.resume();
       resolve(response.statusCode);
-    }).on("error", reject).end();
+    })
+      .on("error", reject)
+      .end();
   });
 }

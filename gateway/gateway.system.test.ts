@@ -102,7 +102,13 @@ async function bystander(address: string): Promise<{ client: WireClient; unharme
       counter += 1;
       client.edit(channel, counter, `still here ${counter}`, counter - 1);
       const mine = `still here ${counter}`; // It may be in one record with a stranger's: then it comes back itself.
-      await client.until(() => client.received.some((frame) => (frame.type === "ack" && frame.counter === counter) || [...client.committed().values()].includes(mine)), `the ack of edit ${counter}`);
+      await client.until(
+        () =>
+          client.received.some(
+            (frame) => (frame.type === "ack" && frame.counter === counter) || [...client.committed().values()].includes(mine),
+          ),
+        `the ack of edit ${counter}`,
+      );
     },
   };
 }
@@ -115,30 +121,59 @@ test("[GW2] each thing a stranger may do wrong has its close code, and nobody el
   const url = `ws://${address}/v1/connect`;
   const { unharmed } = await bystander(address);
 
-  const signed = (claims: object, key: string) => new SignJWT({ rooms: ["*"], rights: ["read"], ...claims }).setProtectedHeader({ alg: "HS256" }).setSubject("eve").setExpirationTime("1h").sign(new TextEncoder().encode(key));
-  const unsecured = `${btoa(JSON.stringify({ alg: "none" }))}.${btoa(JSON.stringify({ sub: "eve", exp: 4e9, rooms: ["*"], rights: ["read"] }))}.`.replaceAll("=", "");
+  const signed = (claims: object, key: string) =>
+    new SignJWT({ rooms: ["*"], rights: ["read"], ...claims })
+      .setProtectedHeader({ alg: "HS256" })
+      .setSubject("eve")
+      .setExpirationTime("1h")
+      .sign(new TextEncoder().encode(key));
+  const unsecured =
+    `${btoa(JSON.stringify({ alg: "none" }))}.${btoa(JSON.stringify({ sub: "eve", exp: 4e9, rooms: ["*"], rights: ["read"] }))}.`.replaceAll(
+      "=",
+      "",
+    );
 
   const faults: [string, number, (client: WireClient) => void | Promise<void>][] = [
     ["bytes that are no frame", 4103, (client) => client.sendBytes(Uint8Array.of(0x03, 0xff))],
     ["an empty frame", 4103, (client) => client.sendBytes(new Uint8Array(0))],
     ["a text", 4103, (client) => client.sendText("hello")],
-    ["a frame that only gateways send", 4103, async (client) => (client.send(hello(await token("eve"))), client.sendBytes(Uint8Array.of(0x87, 1)))],
+    [
+      "a frame that only gateways send",
+      4103,
+      async (client) => (client.send(hello(await token("eve"))), client.sendBytes(Uint8Array.of(0x87, 1))),
+    ],
     ["a join before hello", 4103, (client) => void client.join(ROOM, "eveeveeve").catch(() => {})],
-    ["an edit to a channel not joined", 4103, async (client) => (client.send(hello(await token("eve"))), await client.next("welcome"), client.edit(7, 1, "x"))],
-    ["a second hello", 4103, async (client) => (client.send(hello(await token("eve"))), await client.next("welcome"), client.send(hello("again")))],
+    [
+      "an edit to a channel not joined",
+      4103,
+      async (client) => (client.send(hello(await token("eve"))), await client.next("welcome"), client.edit(7, 1, "x")),
+    ],
+    [
+      "a second hello",
+      4103,
+      async (client) => (client.send(hello(await token("eve"))), await client.next("welcome"), client.send(hello("again"))),
+    ],
     ["a frame over the limit", 4104, (client) => client.sendBytes(new Uint8Array(4001))],
     ["another protocol version", 4105, (client) => client.send({ type: "hello", version: 99, token: "", agent: "" })],
     ["no token", 4101, (client) => client.send(hello(""))],
-    ["a token signed with another key", 4101, async (client) => client.send(hello(await signed({}, "another secret, just as long as ours is")))],
+    [
+      "a token signed with another key",
+      4101,
+      async (client) => client.send(hello(await signed({}, "another secret, just as long as ours is"))),
+    ],
     ["a token of algorithm none", 4101, (client) => client.send(hello(unsecured))],
     ["a token that names no rooms", 4101, async (client) => client.send(hello(await signed({ rooms: undefined }, SECRET)))],
     ["a token of a tenant with a dot", 4101, async (client) => client.send(hello(await signed({ tenant: "a.b" }, SECRET)))],
     ["an expired token", 4102, async (client) => client.send(hello(await token("eve", {}, "-1m")))],
-    ["edits beyond the rate", 4006, async (client) => {
-      client.send(hello(await token("eve")));
-      const { channel } = await client.join(ROOM, "eveeveeve");
-      for (let counter = 1; counter <= 60; counter++) client.edit(channel, counter, "x");
-    }],
+    [
+      "edits beyond the rate",
+      4006,
+      async (client) => {
+        client.send(hello(await token("eve")));
+        const { channel } = await client.join(ROOM, "eveeveeve");
+        for (let counter = 1; counter <= 60; counter++) client.edit(channel, counter, "x");
+      },
+    ],
   ];
   for (const [what, code, misbehave] of faults) {
     const client = await WireClient.open(url);
@@ -192,7 +227,10 @@ test("[GW6] a killed owner's room is claimed elsewhere, and what it had not comm
 
   first.mode = "ignore-edits";
   for (const counter of [2, 3, 4]) ann.edit(channel, counter, `edit ${counter}`, 1);
-  await until(() => first.received.some((message) => message.kind === "edits" && message.edits.some(({ counter }) => counter === 4)), "the edits at the first owner");
+  await until(
+    () => first.received.some((message) => message.kind === "edits" && message.edits.some(({ counter }) => counter === 4)),
+    "the edits at the first owner",
+  );
   first.stop();
   startOwner("rs-2");
   ann.edit(channel, 5, "edit 5", 1);
@@ -233,7 +271,12 @@ test("[GW8] records lost on the way are asked for when a beacon or a later recor
   owner.mode = "serve";
   ann.edit(channel, 4, "four");
   await bob.until(() => bob.committed().size === 4, "the edits after the gap");
-  expect([...bob.committed()]).toEqual([[1, "one"], [2, "two"], [3, "three"], [4, "four"]]);
+  expect([...bob.committed()]).toEqual([
+    [1, "one"],
+    [2, "two"],
+    [3, "three"],
+    [4, "four"],
+  ]);
 });
 
 test("[GW9] after a crash of NATS rooms catch up and edits sent meanwhile arrive once", async () => {
@@ -270,7 +313,9 @@ test("[GW11] a late joiner gets what was before it, once and in order, while edi
   await late.join(ROOM, "latelatelate");
   for (let counter = 51; counter <= 100; counter++) ann.edit(channel, counter, `${counter}`);
   await late.until(() => late.committed().size === 100, "all hundred edits");
-  const firsts = late.received.filter((frame) => frame.type === "committed").map(({ edits }) => [edits.firstSeq, edits.firstSeq + edits.edits.length - 1] as const);
+  const firsts = late.received
+    .filter((frame) => frame.type === "committed")
+    .map(({ edits }) => [edits.firstSeq, edits.firstSeq + edits.edits.length - 1] as const);
   let head = 0;
   for (const [first, last] of firsts) {
     expect(first).toBeLessThanOrEqual(head + 1); // Never a hole.
@@ -309,7 +354,8 @@ test("[GW14] a client that takes nothing is closed with a code that lets it resu
   await stuck.join(ROOM, "stuckstuck");
   stuck.pause();
   await flood(ann, 120);
-  const gauge = async () => (await (await fetch(`http://${address}/metrics`)).text()).includes('coroom_gateway_closes_total{close="tooSlow"} 1');
+  const gauge = async () =>
+    (await (await fetch(`http://${address}/metrics`)).text()).includes('coroom_gateway_closes_total{close="tooSlow"} 1');
   await until(gauge, "the slow client's close");
   stuck.resume();
   expect((await stuck.end()).code).toBe(4002);
@@ -438,7 +484,13 @@ test("[GW32] whoever is sent to a snapshot is in the room for the others once it
   });
   const address = await start();
   const newcomer = await enter(address, "newcomer");
-  newcomer.send({ type: "join", request: 1, room: ROOM as RoomId, clientKey: "newcomer" as ClientKey, position: { epoch: 1 as Epoch, seq: 5 as Seq } }); // Nothing is there yet.
+  newcomer.send({
+    type: "join",
+    request: 1,
+    room: ROOM as RoomId,
+    clientKey: "newcomer" as ClientKey,
+    position: { epoch: 1 as Epoch, seq: 5 as Seq },
+  }); // Nothing is there yet.
   await newcomer.next("resync-required");
   const member = await enter(address, "member");
   await member.join(ROOM, "membermem");
@@ -502,7 +554,8 @@ test("[GW23] a crowd that connects at once is let in at the rate allowed, and th
   const address = await start({ connectsPerSecondMax: "2", connectQueueMax: "0", retryAfterMs: "7000", helloMsMax: "600000" });
   const crowd = await Promise.all(Array.from({ length: 40 }, () => WireClient.open(`ws://${address}/v1/connect`)));
   clients.push(...crowd);
-  const away = async () => Number(/turned_away_total\{reason="herd"\} (\d+)/.exec(await (await fetch(`http://${address}/metrics`)).text())?.[1]);
+  const away = async () =>
+    Number(/turned_away_total\{reason="herd"\} (\d+)/.exec(await (await fetch(`http://${address}/metrics`)).text())?.[1]);
   await until(async () => (await away()) >= 10, "most of them turned away");
   await until(async () => (await away()) === crowd.filter((client) => client.closed !== undefined).length, "their closes");
   for (const client of crowd.filter(({ closed }) => closed !== undefined)) {
@@ -516,13 +569,17 @@ test("[GW23] a crowd that connects at once is let in at the rate allowed, and th
 
 test("[GW24] whoever comes while it is busy waits for a turn in a short queue; who does not wait leaves it, and beyond it is turned away", async () => {
   const address = await start({ connectsPerSecondMax: "1", connectQueueMax: "30", helloMsMax: "600000" });
-  const metric = async (sample: string) => Number(new RegExp(`${sample} (\\d+)`).exec(await (await fetch(`http://${address}/metrics`)).text())?.[1]);
+  const metric = async (sample: string) =>
+    Number(new RegExp(`${sample} (\\d+)`).exec(await (await fetch(`http://${address}/metrics`)).text())?.[1]);
   const greeting = hello(await token("ann"));
   const crowd = await Promise.all(Array.from({ length: 50 }, () => WireClient.open(`ws://${address}/v1/connect`)));
   clients.push(...crowd);
   for (const client of crowd) client.send(greeting);
   const isClosed = ({ closed }: WireClient): boolean => closed !== undefined;
-  await until(async () => (await metric('coroom_gateway_turned_away_total{reason="herd"}')) === crowd.filter(isClosed).length, "all for whom there is no place to be turned away");
+  await until(
+    async () => (await metric('coroom_gateway_turned_away_total{reason="herd"}')) === crowd.filter(isClosed).length,
+    "all for whom there is no place to be turned away",
+  );
   expect(new Set(crowd.filter(isClosed).map(({ closed }) => closed?.code))).toEqual(new Set([4005]));
 
   const waiting = crowd.filter((client) => !isClosed(client) && client.received.length === 0);

@@ -7,7 +7,20 @@ import { BoardHost } from "./boards/board-host.ts";
 import { BoardSessionsHost } from "./boards/board-sessions-host.ts";
 import { Boards } from "./boards/boards.ts";
 import { DisciplineHost } from "./limits/discipline-host.ts";
-import type { Activities, BoardBus, CountsLine, Orders, Placement, PresenceRooms, Rooms, SanctionsLine, SanctionStore, Sockets, Tokens, Topics } from "./ports.ts";
+import type {
+  Activities,
+  BoardBus,
+  CountsLine,
+  Orders,
+  Placement,
+  PresenceRooms,
+  Rooms,
+  SanctionsLine,
+  SanctionStore,
+  Sockets,
+  Tokens,
+  Topics,
+} from "./ports.ts";
 import { LobbyHost } from "./sessions/lobby-host.ts";
 import { PresenceHost } from "./presence/presence-host.ts";
 import { shareCounts } from "./limits/quotas-host.ts";
@@ -60,9 +73,30 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
   const sessions: Sessions = new Map();
   const unacked = new UnackedBudget({ bytesMax: config.forwardedBytesMax });
   const directory = new RoomDirectory({ ...roomOptions(config), gateway }, unacked);
-  const presence = new PresenceHost({ sockets, topics, rooms: ports.presence }, { ...presenceOptions(config), gateway }, { ...deps, onOwnerMissing: (room) => rooms.receiveNoResponders(room) });
+  const presence = new PresenceHost(
+    { sockets, topics, rooms: ports.presence },
+    { ...presenceOptions(config), gateway },
+    { ...deps, onOwnerMissing: (room) => rooms.receiveNoResponders(room) },
+  );
   const writes = new WritesHost(config, (room, edit) => rooms.receiveWrite(room, edit), deps);
-  const rooms: RoomHost = new RoomHost({ sockets, rooms: ports.rooms, placement, sessions, presence, writes, boards: { receiveLeft: (...where) => boards.receiveLeft(...where) }, expel: (...whom) => clients.expel(...whom), onWriter: (...who) => boards.receiveWriter(...who) }, directory, unacked, quotas, { searchesMax: config.ownerSearchesMax }, deps);
+  const rooms: RoomHost = new RoomHost(
+    {
+      sockets,
+      rooms: ports.rooms,
+      placement,
+      sessions,
+      presence,
+      writes,
+      boards: { receiveLeft: (...where) => boards.receiveLeft(...where) },
+      expel: (...whom) => clients.expel(...whom),
+      onWriter: (...who) => boards.receiveWriter(...who),
+    },
+    directory,
+    unacked,
+    quotas,
+    { searchesMax: config.ownerSearchesMax },
+    deps,
+  );
   const boards: BoardHost = new BoardHost(new Boards(config), ports, deps);
   const boardSessions = new BoardSessionsHost(sessions, ports, { ...config, gateway }, deps);
   const isLineUp = (): boolean => rooms.backboneLostAt === undefined;
@@ -70,8 +104,24 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
   const sanctions = new SanctionsHost(known, ports.sanctionsLine, ports.store, { ...deps, isLineUp });
   const restrictionOn: SessionOptions["restrictionOn"] = (...where) => known.restriction(...where);
   const abuse = new Abuse(config, (kind, key) => quotas.faultsElsewhere(`${kind}-faults`, key));
-  const discipline = new DisciplineHost(known, { gateway, sessions, quotas, abuse, metrics: deps.metrics, impose: (sanction) => sanctions.impose(sanction), carryOut: (...what) => clients.carryOut(...what) }, deps.clock);
-  const options = { name: gateway, session: sessionOptions(config, { clientIdOf: ports.clientIdOf, restrictionOn }), backboneLossMsMax: config.backboneLossMsMax };
+  const discipline = new DisciplineHost(
+    known,
+    {
+      gateway,
+      sessions,
+      quotas,
+      abuse,
+      metrics: deps.metrics,
+      impose: (sanction) => sanctions.impose(sanction),
+      carryOut: (...what) => clients.carryOut(...what),
+    },
+    deps.clock,
+  );
+  const options = {
+    name: gateway,
+    session: sessionOptions(config, { clientIdOf: ports.clientIdOf, restrictionOn }),
+    backboneLossMsMax: config.backboneLossMsMax,
+  };
   const clients = new SessionHost({ sockets, tokens, rooms, presence, boards, quotas, discipline }, sessions, options, deps);
   let stopSharing = (): void => {};
   const start = (): void => {
@@ -94,5 +144,17 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
       stopSharing();
     });
   };
-  return { rooms, presence, lobby: new LobbyHost(clients, config, deps), clients, boards, quotas, sanctions, discipline, writes, start, stop };
+  return {
+    rooms,
+    presence,
+    lobby: new LobbyHost(clients, config, deps),
+    clients,
+    boards,
+    quotas,
+    sanctions,
+    discipline,
+    writes,
+    start,
+    stop,
+  };
 }

@@ -41,7 +41,11 @@ test("[HALF1] a request that is never whole is cut, however it drips, and many o
       sockets.push(socket);
     }
   }
-  await until(() => [...ends.values()].every((count) => count === EACH), `all to be cut; so far ${JSON.stringify([...ends])}`, REQUEST_MS_MAX);
+  await until(
+    () => [...ends.values()].every((count) => count === EACH),
+    `all to be cut; so far ${JSON.stringify([...ends])}`,
+    REQUEST_MS_MAX,
+  );
   for (const drip of drips) clearInterval(drip);
   expect(process.memoryUsage().rss - before).toBeLessThan(GROWTH_BYTES_MAX);
   expect(await metric(address, "coroom_gateway_connects_total")).toBe(0);
@@ -61,7 +65,11 @@ test("[HALF3] a token whose keys never come is not waited for: its bearer is tol
   await new Promise<void>((resolve) => void keys.listen(0, "127.0.0.1", resolve));
   const address = await rig.start({ jwtSecret: "", jwksUrl: `http://127.0.0.1:${(keys.address() as AddressInfo).port}/keys` });
   const { privateKey } = await generateKeyPair("ES256");
-  const token = await new SignJWT({ rooms: ["*"], rights: ["read"] }).setProtectedHeader({ alg: "ES256" }).setSubject("ann").setExpirationTime("1h").sign(privateKey);
+  const token = await new SignJWT({ rooms: ["*"], rights: ["read"] })
+    .setProtectedHeader({ alg: "ES256" })
+    .setSubject("ann")
+    .setExpirationTime("1h")
+    .sign(privateKey);
   const client = await rig.connect(address);
   client.send({ type: "hello", version: 1, token, agent: "test" });
   expect((await client.end()).code).toBe(4005);

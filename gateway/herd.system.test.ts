@@ -34,7 +34,9 @@ function come(port: number, hello: Uint8Array, header = "Upgrade"): Comer {
   });
   socket.on("end", () => (comer.ended = true));
   socket.on("error", () => (comer.ended = true));
-  socket.write(`GET /v1/connect HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: ${header}\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`);
+  socket.write(
+    `GET /v1/connect HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: ${header}\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`,
+  );
   return comer;
 }
 
@@ -56,7 +58,11 @@ test("[DOOR1] of 2,000 that come in bursts half are gone before their turn; all 
   }
   for (const { socket } of leaving) socket.destroy();
   await until(() => staying.every(({ answered }) => answered), "everybody who stayed to be welcomed", WAIT_MS_MAX);
-  await until(async () => (await metric(address, "coroom_gateway_connections")) === staying.length, "those who left to be forgotten", WAIT_MS_MAX);
+  await until(
+    async () => (await metric(address, "coroom_gateway_connections")) === staying.length,
+    "those who left to be forgotten",
+    WAIT_MS_MAX,
+  );
   expect(staying.filter(({ ended }) => ended)).toHaveLength(0);
   expect(await metric(address, "coroom_gateway_connects_waiting")).toBe(0);
   for (const { socket } of staying) socket.destroy();

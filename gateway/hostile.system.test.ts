@@ -46,7 +46,16 @@ beforeAll(async () => {
   nats = await startRealNats();
   line = await connect({ servers: nats.url });
   owner = new FakeOwner(line, subjectsOf("hostile"), new FakeLog(), roomKey("default" as TenantId, ROOM as RoomId), "rs-1");
-  const flags = { environment: "hostile", natsUrl: nats.url, port: "0", jwtSecret: SECRET, drainMsMax: "0", helloMsMax: "5000", clientAddressHeader: "x-forwarded-for", connectionsPerIpMax: "20" };
+  const flags = {
+    environment: "hostile",
+    natsUrl: nats.url,
+    port: "0",
+    jwtSecret: SECRET,
+    drainMsMax: "0",
+    helloMsMax: "5000",
+    clientAddressHeader: "x-forwarded-for",
+    connectionsPerIpMax: "20",
+  };
   const config = { ...readSettings({ ...sharedSettings, ...gatewaySettings }, { flags, env: {} }), serverSilenceMsMax: 300 };
   gateway = await startGateway(config, { log: silent, registry: new Registry() });
 });
@@ -60,12 +69,21 @@ afterAll(async () => {
 const url = (): string => `ws://127.0.0.1:${gateway.port}/v1/connect`;
 
 function tokenOf(user: string): Promise<string> {
-  return new SignJWT({ rooms: ["*"], rights: ["read", "write"] }).setProtectedHeader({ alg: "HS256" }).setSubject(user).setExpirationTime("1h").sign(new TextEncoder().encode(SECRET));
+  return new SignJWT({ rooms: ["*"], rights: ["read", "write"] })
+    .setProtectedHeader({ alg: "HS256" })
+    .setSubject(user)
+    .setExpirationTime("1h")
+    .sign(new TextEncoder().encode(SECRET));
 }
 
 async function metric(sample: string): Promise<number> {
   const text = await (await fetch(`http://127.0.0.1:${gateway.port}/metrics`)).text();
-  return Number(text.split("\n").find((each) => each.startsWith(`${sample} `))?.split(" ")[1] ?? 0);
+  return Number(
+    text
+      .split("\n")
+      .find((each) => each.startsWith(`${sample} `))
+      ?.split(" ")[1] ?? 0,
+  );
 }
 
 /** Types until all is acknowledged. */
@@ -76,7 +94,16 @@ async function typist(name: string, isOver: () => boolean): Promise<{ client: Wi
   while (counter < EDITS_EACH || !isOver()) {
     counter += 1;
     client.edit(channel, counter, `${name} ${counter}`, counter - 1);
-    await client.until(() => client.received.some((frame) => (frame.type === "ack" && frame.counter === counter) || (frame.type === "committed" && frame.edits.edits.some((edit) => new TextDecoder().decode(edit.payload) === `${name} ${counter}`))), `the ack of ${name}'s edit ${counter}`);
+    await client.until(
+      () =>
+        client.received.some(
+          (frame) =>
+            (frame.type === "ack" && frame.counter === counter) ||
+            (frame.type === "committed" &&
+              frame.edits.edits.some((edit) => new TextDecoder().decode(edit.payload) === `${name} ${counter}`)),
+        ),
+      `the ack of ${name}'s edit ${counter}`,
+    );
     await new Promise((resolve) => setTimeout(resolve, 120)); // Within the rate of a connection.
   }
   return { client, edits: counter };
@@ -91,16 +118,33 @@ const STRANGERS_WAYS: Readonly<Record<string, Stranger>> = {
   "almost right in a room": async (_, seed, from) => {
     const client = await greeted(from, `stranger-${seed}`);
     void client?.join(ROOM, `stranger-${seed}`).catch(() => {});
-    throwAt(client, [...almostRight(seed, frames.filter((bytes) => bytes[0]! < 0x80 && bytes[0] !== 0x03), 60)]);
+    throwAt(client, [
+      ...almostRight(
+        seed,
+        frames.filter((bytes) => bytes[0]! < 0x80 && bytes[0] !== 0x03),
+        60,
+      ),
+    ]);
   },
   "a flood": async (prng, seed, from) => {
     const client = await greeted(from, `flooder-${seed % 3}`);
     const ping = Uint8Array.of(0x07, 0x01);
-    throwAt(client, Array.from({ length: 1_000 }, () => (prng.chance(0.5) ? ping : new Uint8Array(1 + prng.below(4_000)).fill(0x7f))));
+    throwAt(
+      client,
+      Array.from({ length: 1_000 }, () => (prng.chance(0.5) ? ping : new Uint8Array(1 + prng.below(4_000)).fill(0x7f))),
+    );
   },
   "frames far too large": async (prng, _, from) => throwAt(await opened(from), [new Uint8Array(1_000_000 + prng.below(3_000_000))]),
-  "half a frame": (prng) => raw(`GET /v1/connect HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`, Uint8Array.of(0x82, 0xfe, 0xff, 0xff, 1, 2, 3, 4, prng.below(256))),
-  "no HTTP at all": (prng) => raw("", Uint8Array.from({ length: 1 + prng.below(2_000) }, () => prng.below(256))),
+  "half a frame": (prng) =>
+    raw(
+      `GET /v1/connect HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`,
+      Uint8Array.of(0x82, 0xfe, 0xff, 0xff, 1, 2, 3, 4, prng.below(256)),
+    ),
+  "no HTTP at all": (prng) =>
+    raw(
+      "",
+      Uint8Array.from({ length: 1 + prng.below(2_000) }, () => prng.below(256)),
+    ),
 };
 
 async function opened(from: string): Promise<WireClient | undefined> {
@@ -148,7 +192,9 @@ test("[HOS1] whatever strangers send, honest people notice nothing, and nothing 
   const lorises = Array.from({ length: 50 }, slowLoris);
   const ways = Object.values(STRANGERS_WAYS);
   for (let number = 0; number < STRANGERS; number += AT_ONCE) {
-    const some = Array.from({ length: AT_ONCE }, (_, index) => ways[prng.below(ways.length)]!(prng, SEED + number + index, `203.0.113.${prng.below(20)}`));
+    const some = Array.from({ length: AT_ONCE }, (_, index) =>
+      ways[prng.below(ways.length)]!(prng, SEED + number + index, `203.0.113.${prng.below(20)}`),
+    );
     await Promise.all(some);
     for (const loris of lorises) if (!loris.destroyed) loris.write("x");
   }

@@ -37,19 +37,31 @@ const SETTLE_MS_MAX = 4_000;
 export type StartGatewayConfig = SharedConfig & GatewayConfig & { readonly serverSilenceMsMax: number; readonly redisUrl?: string };
 
 /** `routes`: further HTTP, such as a demo's. */
-export async function startGateway(config: StartGatewayConfig, { log, registry, routes = [] }: { log: Log; registry: Registry; routes?: readonly HttpRoute[] }): Promise<Running & { readonly port: number }> {
+export async function startGateway(
+  config: StartGatewayConfig,
+  { log, registry, routes = [] }: { log: Log; registry: Registry; routes?: readonly HttpRoute[] },
+): Promise<Running & { readonly port: number }> {
   refuseUnsafe(config);
   const gateway = randomBytes(9).toString("base64url") as GatewayId;
   const { endOfTurn, lastOfTurn } = turnEnd();
   const deps = { clock, endOfTurn, log, metrics: gatewayMetrics(registry) };
-  const tokens = rememberedTokens(jwtTokens(config, clock, (waiting) => deps.metrics.tokensWaiting.set(waiting)), config, deps);
+  const tokens = rememberedTokens(
+    jwtTokens(config, clock, (waiting) => deps.metrics.tokensWaiting.set(waiting)),
+    config,
+    deps,
+  );
   const uws = loadUws();
   const app = uwsApp(uws, config);
   const bus = await connectBus(gateway, config, deps);
   const kept = redisSanctions(config.redisUrl ?? "", config.environment, deps);
 
-  const unready = (): Unready | undefined => (clients.isDraining ? "draining" : bus.isMisconfigured() ? "misconfigured" : rooms.backboneLostAt === undefined ? undefined : "degraded");
-  const door: Door = { unready, mayConnect: (address): boolean => parts.quotas.mayConnect(address), onTurnedAway: (reason) => deps.metrics.turnedAway.inc({ reason }) };
+  const unready = (): Unready | undefined =>
+    clients.isDraining ? "draining" : bus.isMisconfigured() ? "misconfigured" : rooms.backboneLostAt === undefined ? undefined : "degraded";
+  const door: Door = {
+    unready,
+    mayConnect: (address): boolean => parts.quotas.mayConnect(address),
+    onTurnedAway: (reason) => deps.metrics.turnedAway.inc({ reason }),
+  };
   const web = uwsSockets(app, config, door, lastOfTurn, (behind) => countBehind(deps.metrics, behind));
   const parts = assembleGateway(gateway, config, { ...web, ...bus.ports, store: kept.store, tokens, clientIdOf }, deps);
   const { rooms, clients } = parts;
@@ -60,11 +72,33 @@ export async function startGateway(config: StartGatewayConfig, { log, registry, 
   const outbound = new OutboundHealth(config);
   const pressures = measuredPressures(bus.nats, web, () => rooms.backboneLostAt === undefined);
   const shed = new Shed(config);
-  const stopWatching = watchPressure({ shed, outbound }, pressures, (level) => parts.presence.receiveShed(level), { ...deps, operations: bus.operations });
+  const stopWatching = watchPressure({ shed, outbound }, pressures, (level) => parts.presence.receiveShed(level), {
+    ...deps,
+    operations: bus.operations,
+  });
   const notReady = (): NotReady | undefined => unready() ?? (outbound.isDegraded ? "slow" : undefined);
   const drain = (): number => (void clients.drain(config.drainMsMax), clients.size);
-  bus.onGatewayAsked(() => ({ gateway, connections: clients.size, rooms: rooms.followed, shedLevel: shed.level, state: notReady() ?? "ready" }), drain);
-  serveHttp(app, config, { ...bus.services, ...bus.operators, ...parts, orders: bus.ports.orders, activities: bus.ports.activities, tokens, clientIdOf, notReady, drain }, routes, { ...deps, registry });
+  bus.onGatewayAsked(
+    () => ({ gateway, connections: clients.size, rooms: rooms.followed, shedLevel: shed.level, state: notReady() ?? "ready" }),
+    drain,
+  );
+  serveHttp(
+    app,
+    config,
+    {
+      ...bus.services,
+      ...bus.operators,
+      ...parts,
+      orders: bus.ports.orders,
+      activities: bus.ports.activities,
+      tokens,
+      clientIdOf,
+      notReady,
+      drain,
+    },
+    routes,
+    { ...deps, registry },
+  );
 
   const end = async (): Promise<void> => {
     await parts.stop(config.drainMsMax === 0 ? 0 : SETTLE_MS_MAX); // Nobody is waited for: NATS may be about to end as well.

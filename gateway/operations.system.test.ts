@@ -36,7 +36,11 @@ type Answer = { readonly status: number; readonly body: Record<string, unknown> 
 async function ask(path: string, token: string, body?: object, address = one): Promise<Answer> {
   const method = body === undefined ? "GET" : "POST";
   const headers = token === "" ? {} : { authorization: `Bearer ${token}` };
-  const response = await fetch(`http://${address}/v1/admin${path}`, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+  const response = await fetch(`http://${address}/v1/admin${path}`, {
+    method,
+    headers,
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
   const answer = { status: response.status, body: (await response.json()) as Record<string, unknown> };
   declared.expect({ method, path: `/v1/admin${path.split("?")[0]}`, ...answer });
   return answer;
@@ -44,29 +48,63 @@ async function ask(path: string, token: string, body?: object, address = one): P
 
 const admin = (claims: object = {}) => tokenOf("boss", { rights: ["read", "admin"], ...claims });
 
-const listed = (room: string, participants: number, more: Partial<ListedRoom> = {}): ListedRoom => ({ room: roomKey(TENANT as TenantId, room as RoomId), server: "rs-1", epoch: 3, mode: "flat", participants, gateways: 1, editsPerSecond: 0.5, heldBack: 0, ...more });
+const listed = (room: string, participants: number, more: Partial<ListedRoom> = {}): ListedRoom => ({
+  room: roomKey(TENANT as TenantId, room as RoomId),
+  server: "rs-1",
+  epoch: 3,
+  mode: "flat",
+  participants,
+  gateways: 1,
+  editsPerSecond: 0.5,
+  heldBack: 0,
+  ...more,
+});
 
 /** A room server that has these rooms, as far as a gateway can tell. `obey`: undefined: it does not answer orders. */
-async function playServer(server: string, rooms: readonly ListedRoom[], obey: ((order: ServerOrder) => object) | undefined = () => ({ kind: "done" })): Promise<{ orders: ServerOrder[]; asked: RoomListQuestion[] }> {
+async function playServer(
+  server: string,
+  rooms: readonly ListedRoom[],
+  obey: ((order: ServerOrder) => object) | undefined = () => ({ kind: "done" }),
+): Promise<{ orders: ServerOrder[]; asked: RoomListQuestion[] }> {
   const played = { orders: [] as ServerOrder[], asked: [] as RoomListQuestion[] };
   const { line, subjects } = rig;
   const answering = (receive: (msg: Msg) => void) => ({ callback: (_: Error | null, msg: Msg) => receive(msg) });
-  line.subscribe(subjects.listRooms, answering((msg) => {
-    const question = decodeJson(RoomListQuestion, msg.data)!;
-    played.asked.push(question);
-    msg.respond(encodeJson({ rooms: rooms.slice(0, question.limit), matching: rooms.length }));
-  }));
-  line.subscribe(subjects.order(server as ServerId), answering((msg) => {
-    const order = decodeJson(ServerOrder, msg.data)!;
-    if (order.kind !== "show-presence") played.orders.push(order);
-    const reply = obey?.(order);
-    if (reply !== undefined) msg.respond(encodeJson(reply));
-  }));
-  const beat = () => line.publish(subjects.servers, encodeJson({ server, rooms: rooms.length, draining: false, time: Date.now(), labels: { host: "north", zone: "", pool: "" }, load: { used: 0.42, hot: rooms.slice(0, 1).map(({ room }) => ({ room, share: 0.3 })) } }));
+  line.subscribe(
+    subjects.listRooms,
+    answering((msg) => {
+      const question = decodeJson(RoomListQuestion, msg.data)!;
+      played.asked.push(question);
+      msg.respond(encodeJson({ rooms: rooms.slice(0, question.limit), matching: rooms.length }));
+    }),
+  );
+  line.subscribe(
+    subjects.order(server as ServerId),
+    answering((msg) => {
+      const order = decodeJson(ServerOrder, msg.data)!;
+      if (order.kind !== "show-presence") played.orders.push(order);
+      const reply = obey?.(order);
+      if (reply !== undefined) msg.respond(encodeJson(reply));
+    }),
+  );
+  const beat = () =>
+    line.publish(
+      subjects.servers,
+      encodeJson({
+        server,
+        rooms: rooms.length,
+        draining: false,
+        time: Date.now(),
+        labels: { host: "north", zone: "", pool: "" },
+        load: { used: 0.42, hot: rooms.slice(0, 1).map(({ room }) => ({ room, share: 0.3 })) },
+      }),
+    );
   beat();
   const beating = setInterval(beat, 100);
   onTestFinished(() => clearInterval(beating));
-  await until(async () => ((await ask("/fleet", OPERATOR)).body["servers"] as { server: string }[]).some((each) => each.server === server), `${server} to be heard`);
+  await until(
+    async () => ((await ask("/fleet", OPERATOR)).body["servers"] as { server: string }[]).some((each) => each.server === server),
+    `${server} to be heard`,
+  );
   return played;
 }
 
@@ -81,18 +119,42 @@ test("[OPR1] servers, gateways and who leads placement are shown to operators, w
   await (await rig.greet(two, "ann")).next("welcome");
   const leases = await kvLeases(jetstream(rig.line), rig.subjects.placementBucket, 1);
   await leases.write(0, { holder: "placement-1", floor: 1 }, 0);
-  await until(async () => (((await ask("/fleet", makeOperatorPass(OPERATOR, (Date.now() + 60_000) as UnixMillis))).body["gateways"]) as object[]).length === 2, "both gateways");
-  await until(async () => ((await ask("/fleet", OPERATOR)).body["placement"] as { leader?: string }).leader === "placement-1", "the leader");
+  await until(
+    async () =>
+      ((await ask("/fleet", makeOperatorPass(OPERATOR, (Date.now() + 60_000) as UnixMillis))).body["gateways"] as object[]).length === 2,
+    "both gateways",
+  );
+  await until(
+    async () => ((await ask("/fleet", OPERATOR)).body["placement"] as { leader?: string }).leader === "placement-1",
+    "the leader",
+  );
   const { body } = await ask("/fleet", OPERATOR);
-  expect(body).toMatchObject({ environment: rig.environment, servers: [{ server: "rs-1", rooms: 1, draining: false, host: "north", used: 0.42, hot: [{ tenant: TENANT, room: ROOM, share: 0.3 }] }] });
-  expect((body["gateways"] as { connections: number; state: string }[]).map(({ connections, state }) => [connections, state]).sort()).toEqual([[0, "ready"], [1, "ready"]]);
+  expect(body).toMatchObject({
+    environment: rig.environment,
+    servers: [{ server: "rs-1", rooms: 1, draining: false, host: "north", used: 0.42, hot: [{ tenant: TENANT, room: ROOM, share: 0.3 }] }],
+  });
+  expect(
+    (body["gateways"] as { connections: number; state: string }[]).map(({ connections, state }) => [connections, state]).sort(),
+  ).toEqual([
+    [0, "ready"],
+    [1, "ready"],
+  ]);
 });
 
 test("[OPR2] rooms are listed a page at a time, of all servers, and of a tenant's administrator only its tenant's are asked for", async () => {
   const first = await playServer("rs-1", [listed("big", 90), listed("small", 1)]);
   await playServer("rs-2", [listed("middle", 40, { server: "rs-2", heldBack: 1 })]);
   const page = await ask("/rooms?limit=2&search=IDD", OPERATOR);
-  expect(page.body).toMatchObject({ matching: 3, servers: 2, serversKnown: 2, next: `40:${listed("middle", 0).room}`, rooms: [{ tenant: TENANT, room: "big", participants: 90, server: "rs-1" }, { room: "middle", heldBack: 1, server: "rs-2" }] });
+  expect(page.body).toMatchObject({
+    matching: 3,
+    servers: 2,
+    serversKnown: 2,
+    next: `40:${listed("middle", 0).room}`,
+    rooms: [
+      { tenant: TENANT, room: "big", participants: 90, server: "rs-1" },
+      { room: "middle", heldBack: 1, server: "rs-2" },
+    ],
+  });
   expect(first.asked.at(-1)).toEqual({ search: "IDD", limit: 3 });
   await ask(`/rooms?limit=2&after=${encodeURIComponent(String(page.body["next"]))}`, await admin());
   expect(first.asked.at(-1)).toEqual({ tenant: TENANT, search: "", after: { participants: 40, room: listed("middle", 0).room }, limit: 3 });
@@ -100,22 +162,60 @@ test("[OPR2] rooms are listed a page at a time, of all servers, and of a tenant'
 });
 
 test("[OPR3] one room is described as its owner and placement know it; one that nobody has open is none", async () => {
-  const account: RoomAccount = { server: "rs-1", epoch: 3, mode: "hierarchical", shed: 1, participants: 61, presencePerSecond: 30, presenceBytes: 10, gateways: { "gw-1": 61 }, statesReceived: 0, newsTold: 0, newsBytesTold: 0 };
-  rig.line.subscribe(rig.subjects.askRooms, { callback: (_, msg) => void (msg.json<{ room: string }>().room === NOTES && msg.respond(encodeJson(account))) });
+  const account: RoomAccount = {
+    server: "rs-1",
+    epoch: 3,
+    mode: "hierarchical",
+    shed: 1,
+    participants: 61,
+    presencePerSecond: 30,
+    presenceBytes: 10,
+    gateways: { "gw-1": 61 },
+    statesReceived: 0,
+    newsTold: 0,
+    newsBytesTold: 0,
+  };
+  rig.line.subscribe(rig.subjects.askRooms, {
+    callback: (_, msg) => void (msg.json<{ room: string }>().room === NOTES && msg.respond(encodeJson(account))),
+  });
   const plans = await kvBucket(jetstream(rig.line), rig.subjects.planBucket, { replicas: 1 });
-  await plans.put(NOTES, encodeJson({ owner: "rs-1" as ServerId, replica: "rs-2" as ServerId, reason: "it was found there", generation: 1, at: 1_000 as UnixMillis } satisfies PlannedRoom));
-  expect((await ask(`/rooms/${ROOM}?tenant=${TENANT}`, OPERATOR)).body).toMatchObject({ tenant: TENANT, room: ROOM, server: "rs-1", mode: "hierarchical", heldBack: 1, gateways: [{ gateway: "gw-1", members: 61 }], placed: { reason: "it was found there", replica: "rs-2", at: "1970-01-01T00:00:01.000Z" } });
+  await plans.put(
+    NOTES,
+    encodeJson({
+      owner: "rs-1" as ServerId,
+      replica: "rs-2" as ServerId,
+      reason: "it was found there",
+      generation: 1,
+      at: 1_000 as UnixMillis,
+    } satisfies PlannedRoom),
+  );
+  expect((await ask(`/rooms/${ROOM}?tenant=${TENANT}`, OPERATOR)).body).toMatchObject({
+    tenant: TENANT,
+    room: ROOM,
+    server: "rs-1",
+    mode: "hierarchical",
+    heldBack: 1,
+    gateways: [{ gateway: "gw-1", members: 61 }],
+    placed: { reason: "it was found there", replica: "rs-2", at: "1970-01-01T00:00:01.000Z" },
+  });
   expect((await ask(`/rooms/${ROOM}`, await admin({ rooms: [ROOM] }))).status).toBe(200);
   expect(await ask("/rooms/elsewhere", OPERATOR)).toMatchObject({ status: 404, body: { error: "not-open" } });
 });
 
 test("[OPR4] what happened is told from the beginning, then what came since; to a tenant's administrator of its rooms only", async () => {
-  const { report } = natsOperations(rig.line, rig.subjects, "rs-1", { clock: systemClock, log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }, count: () => {} });
+  const { report } = natsOperations(rig.line, rig.subjects, "rs-1", {
+    clock: systemClock,
+    log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
+    count: () => {},
+  });
   expect((await ask("/events", OPERATOR)).body).toEqual({ events: [], last: 0 });
   report({ kind: "mode_transition", room: NOTES, from: "flat", to: "hierarchical", participants: 51, cause: "grew", epoch: 3 });
   report({ kind: "placement_leads", generation: 4 });
   await until(async () => (await ask("/events", OPERATOR)).body["last"] === 2, "both events");
-  expect((await ask("/events", OPERATOR)).body["events"]).toMatchObject([{ seq: 1, kind: "mode_transition", tenant: TENANT, room: ROOM, cause: "grew", by: "rs-1" }, { seq: 2, kind: "placement_leads" }]);
+  expect((await ask("/events", OPERATOR)).body["events"]).toMatchObject([
+    { seq: 1, kind: "mode_transition", tenant: TENANT, room: ROOM, cause: "grew", by: "rs-1" },
+    { seq: 2, kind: "placement_leads" },
+  ]);
   expect((await ask("/events?after=1", OPERATOR)).body["events"]).toMatchObject([{ seq: 2 }]);
   expect((await ask("/events", await admin())).body).toMatchObject({ last: 2, events: [{ seq: 1 }] });
   expect((await ask("/events", await admin({ tenant: "other" }))).body).toEqual({ events: [], last: 2 });
@@ -163,7 +263,14 @@ test("[OPR7] a server is drained, and so is a gateway over another", async () =>
   await until(async () => (both = (await ask("/fleet", OPERATOR)).body["gateways"] as Gateways).length === 2, "both gateways");
   const { gateway } = both[1]!;
   expect(await ask("/drain-gateway", OPERATOR, { server: gateway })).toEqual({ status: 202, body: { server: gateway, connections: 0 } });
-  await until(async () => ((await ask("/fleet", OPERATOR)).body["gateways"] as Gateways).map(({ state }) => state).sort().join() === "draining,ready", "it to be draining, and not the other");
+  await until(
+    async () =>
+      ((await ask("/fleet", OPERATOR)).body["gateways"] as Gateways)
+        .map(({ state }) => state)
+        .sort()
+        .join() === "draining,ready",
+    "it to be draining, and not the other",
+  );
   expect((await ask("/drain-gateway", OPERATOR, { server: "none" })).status).toBe(404);
 });
 
@@ -187,10 +294,15 @@ test("[OPR8] servers, moves and drains are operators' alone, rooms are administr
     ["/rooms", "nonsense", undefined, 401, "token-refused"],
     ["/rooms", await tokenOf("boss", { rights: ["admin"] }, "1m ago"), undefined, 401, "token-expired"],
   ];
-  for (const [path, token, body, status, error] of cases) expect([path, await ask(path, token, body)]).toMatchObject([path, { status, body: { error } }]);
+  for (const [path, token, body, status, error] of cases)
+    expect([path, await ask(path, token, body)]).toMatchObject([path, { status, body: { error } }]);
   const keyless = await rig.start({ jwtSecret: "", jwksUrl: "http://127.0.0.1:9/keys" });
   const { privateKey } = await generateKeyPair("ES256");
-  const signed = await new SignJWT({ rooms: ["*"], rights: ["admin"] }).setProtectedHeader({ alg: "ES256" }).setSubject("boss").setExpirationTime("1h").sign(privateKey);
+  const signed = await new SignJWT({ rooms: ["*"], rights: ["admin"] })
+    .setProtectedHeader({ alg: "ES256" })
+    .setSubject("boss")
+    .setExpirationTime("1h")
+    .sign(privateKey);
   expect(await ask("/rooms", signed, undefined, keyless)).toMatchObject({ status: 503, body: { error: "unavailable" } });
   expect(declared.unmet).toEqual([]); // With what the tests before have met.
 });

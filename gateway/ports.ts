@@ -5,7 +5,16 @@ import type { BoardName, BoardWatch } from "../shared/bus/board-messages.ts";
 import type { Order, OrderAnswer, RoomMember, Sanction } from "../shared/bus/admin-messages.ts";
 import type { CountsReport } from "../shared/bus/counts-report.ts";
 import type { GatewayAccount, RoomListAnswer, RoomListQuestion } from "../shared/bus/fleet-messages.ts";
-import type { ClaimReply, ClaimRequest, LocateReply, LocateRequest, OrderReply, PlannedRoom, RoomPin, ServerHeartbeat } from "../shared/bus/placement-messages.ts";
+import type {
+  ClaimReply,
+  ClaimRequest,
+  LocateReply,
+  LocateRequest,
+  OrderReply,
+  PlannedRoom,
+  RoomPin,
+  ServerHeartbeat,
+} from "../shared/bus/placement-messages.ts";
 import type { RoomAccount } from "../shared/bus/room-account.ts";
 import type { RoomKey, ServerId } from "../shared/ids.ts";
 import type { MoveOutcome } from "../shared/move-outcome.ts";
@@ -152,7 +161,11 @@ export interface OpenRooms {
 }
 
 /** `account`: undefined where nobody owns the room. */
-export type RoomDescription = { readonly account: RoomAccount | undefined; readonly planned: PlannedRoom | undefined; readonly pin: RoomPin | undefined };
+export type RoomDescription = {
+  readonly account: RoomAccount | undefined;
+  readonly planned: PlannedRoom | undefined;
+  readonly pin: RoomPin | undefined;
+};
 
 /** What operations were told of lately. */
 export interface RecentEvents {

@@ -24,7 +24,13 @@ test.concurrent.each<[string, () => HttpAnswer]>([
 ])("[SLOW1] a long answer %s reaches whoever stops reading for a while", { timeout: 60_000 }, async (_, answer) => {
   const uws = loadUws();
   const app = uws.App();
-  serveRoutes(app, [{ method: "get", path: "/long", answer }], { allowedOrigins: [], clientAddressHeader: "", answerStallMsMax: 60_000, onStalled: () => {}, log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} } });
+  serveRoutes(app, [{ method: "get", path: "/long", answer }], {
+    allowedOrigins: [],
+    clientAddressHeader: "",
+    answerStallMsMax: 60_000,
+    onStalled: () => {},
+    log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
+  });
   const { port } = await listen(uws, app, { host: "127.0.0.1", port: 0 });
   try {
     const bytes = await new Promise<number>((resolve, reject) => {
@@ -47,7 +53,13 @@ test.concurrent("[SLOW2] of one that takes nothing at all the answer is given up
   const uws = loadUws();
   const app = uws.App();
   let stalled = 0;
-  serveRoutes(app, [{ method: "get", path: "/long", answer: () => ({ status: 200, body: LONG }) }], { allowedOrigins: [], clientAddressHeader: "", answerStallMsMax: 12_000, onStalled: () => void (stalled += 1), log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} } });
+  serveRoutes(app, [{ method: "get", path: "/long", answer: () => ({ status: 200, body: LONG }) }], {
+    allowedOrigins: [],
+    clientAddressHeader: "",
+    answerStallMsMax: 12_000,
+    onStalled: () => void (stalled += 1),
+    log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
+  });
   const { port } = await listen(uws, app, { host: "127.0.0.1", port: 0 });
   try {
     const why = await new Promise<Error>((resolve) => {
@@ -79,7 +91,13 @@ test.concurrent("[SLOW3] of one that has gone before its answer began the answer
     await until(() => signal.aborted, "the asker to go");
     return { status: 200, body: held(), bodyBytes: LONG.byteLength };
   };
-  serveRoutes(app, [{ method: "get", path: "/long", answer }], { allowedOrigins: [], clientAddressHeader: "", answerStallMsMax: 60_000, onStalled: () => {}, log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} } });
+  serveRoutes(app, [{ method: "get", path: "/long", answer }], {
+    allowedOrigins: [],
+    clientAddressHeader: "",
+    answerStallMsMax: 60_000,
+    onStalled: () => {},
+    log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
+  });
   const { port } = await listen(uws, app, { host: "127.0.0.1", port: 0 });
   try {
     const asking = get({ host: "127.0.0.1", port, path: "/long", agent: false }).on("error", () => {});

@@ -25,7 +25,10 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 test("[GW28] with a certificate HTTP and WebSocket are over TLS, on one port, and nothing is served without", async () => {
   rig.startOwner();
   const address = await rig.start(tls);
-  const status = await new Promise<number | undefined>((resolve, reject) => void get(`https://${address}/readyz`, { ca: CERTIFICATE }, (answer) => resolve(answer.resume().statusCode)).on("error", reject));
+  const status = await new Promise<number | undefined>(
+    (resolve, reject) =>
+      void get(`https://${address}/readyz`, { ca: CERTIFICATE }, (answer) => resolve(answer.resume().statusCode)).on("error", reject),
+  );
   expect(status).toBe(200);
   const client = await WireClient.open(`wss://${address}/v1/connect`, {}, CERTIFICATE);
   client.send({ type: "hello", version: 1, token: await tokenOf("ann"), agent: "test" });

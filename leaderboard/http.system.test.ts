@@ -49,10 +49,25 @@ let leaderboard: Running & { url: string };
 beforeAll(async () => {
   await eventually("the hour does not turn under the tests", () => Date.now() % HOUR_MS < HOUR_MS - TESTS_MS_MAX, TESTS_MS_MAX + 10_000);
   dataDir = mkdtempSync(join(tmpdir(), "coroom-http-"));
-  [redis, server] = await Promise.all([startTestRedis({ dataDir: join(dataDir, "redis") }), startTestNats({ dataDir: join(dataDir, "nats") })]);
+  [redis, server] = await Promise.all([
+    startTestRedis({ dataDir: join(dataDir, "redis") }),
+    startTestNats({ dataDir: join(dataDir, "nats") }),
+  ]);
   nats = await connectNats({ servers: server.url, name: "test" });
-  const flags = { environment: "http", natsUrl: server.url, redisUrl: redis.url, internalSecret: SECRET, boardShownMax: String(HOT / 2), boardReadMembersMax: "10", boardPushMs: "50", boardBehindMsMax: "60000" };
-  leaderboard = await startLeaderboard(readSettings({ ...sharedSettings, ...leaderboardSettings }, { flags, env: {} }), { log: pinoLog({}, process.env["TEST_LOG"] ?? "silent"), registry: new Registry() });
+  const flags = {
+    environment: "http",
+    natsUrl: server.url,
+    redisUrl: redis.url,
+    internalSecret: SECRET,
+    boardShownMax: String(HOT / 2),
+    boardReadMembersMax: "10",
+    boardPushMs: "50",
+    boardBehindMsMax: "60000",
+  };
+  leaderboard = await startLeaderboard(readSettings({ ...sharedSettings, ...leaderboardSettings }, { flags, env: {} }), {
+    log: pinoLog({}, process.env["TEST_LOG"] ?? "silent"),
+    registry: new Registry(),
+  });
 }, 240_000);
 afterAll(async () => {
   await leaderboard?.stop();
@@ -63,12 +78,30 @@ afterAll(async () => {
 
 async function log(room: RoomKey, firstSeq: number, users: readonly string[]): Promise<void> {
   const time = Date.now() as UnixMillis;
-  await jetstream(nats).publish(subjects.log(0, room), recordOf(firstSeq, users.map((user) => ({ user: user as UserId, bytes: 1, time }))));
+  await jetstream(nats).publish(
+    subjects.log(0, room),
+    recordOf(
+      firstSeq,
+      users.map((user) => ({ user: user as UserId, bytes: 1, time })),
+    ),
+  );
 }
 
-type Body = { error?: string; ranking?: { rank: number; user: string; score: number }[]; cursor?: string; own?: { user: string; rank?: number; rankFirst?: number; rankLast?: number; score: number; percentile: number }; neighbours?: { user: string }[]; members?: number; asOf?: { seq: number }; isBehind?: boolean };
+type Body = {
+  error?: string;
+  ranking?: { rank: number; user: string; score: number }[];
+  cursor?: string;
+  own?: { user: string; rank?: number; rankFirst?: number; rankLast?: number; score: number; percentile: number };
+  neighbours?: { user: string }[];
+  members?: number;
+  asOf?: { seq: number };
+  isBehind?: boolean;
+};
 
-async function get(path: string, init: { headers?: Record<string, string>; method?: string } = {}): Promise<{ status: number; body: Body }> {
+async function get(
+  path: string,
+  init: { headers?: Record<string, string>; method?: string } = {},
+): Promise<{ status: number; body: Body }> {
   const address = new URL(`/v1/rooms/${path}`, leaderboard.url);
   const { method = "GET", headers } = init;
   const response = await fetch(address, { method, headers: { "x-coroom-internal": SECRET, "x-coroom-tenant": "acme", ...headers } });
@@ -84,11 +117,28 @@ const descending = (count: number) => users(count).flatMap((user, index) => Arra
 test("[BREST1] top, pages, one member, neighbours, a set of members, in every ranking", async () => {
   await log("acme.notes" as RoomKey, 1, ["ann", "bob", "bob", "cy", "cy", "dee"]);
   await eventually("all is counted", async () => (await get("notes/leaderboard")).body.asOf?.seq === 6);
-  const ranks = async (ranking: string) => (await get(`notes/leaderboard?ranking=${ranking}`)).body.ranking!.map(({ rank, user, score }) => [rank, user, score]);
-  expect(await ranks("competition")).toEqual([[1, "bob", 2], [1, "cy", 2], [3, "ann", 1], [3, "dee", 1]]);
-  expect(await ranks("dense")).toEqual([[1, "bob", 2], [1, "cy", 2], [2, "ann", 1], [2, "dee", 1]]);
-  expect(await ranks("unique")).toEqual([[1, "bob", 2], [2, "cy", 2], [3, "ann", 1], [4, "dee", 1]]);
-  for (const window of ["hour", "day", "week", "month", "year", "all"]) expect((await get(`notes/leaderboard?window=${window}`)).body.members).toBe(4);
+  const ranks = async (ranking: string) =>
+    (await get(`notes/leaderboard?ranking=${ranking}`)).body.ranking!.map(({ rank, user, score }) => [rank, user, score]);
+  expect(await ranks("competition")).toEqual([
+    [1, "bob", 2],
+    [1, "cy", 2],
+    [3, "ann", 1],
+    [3, "dee", 1],
+  ]);
+  expect(await ranks("dense")).toEqual([
+    [1, "bob", 2],
+    [1, "cy", 2],
+    [2, "ann", 1],
+    [2, "dee", 1],
+  ]);
+  expect(await ranks("unique")).toEqual([
+    [1, "bob", 2],
+    [2, "cy", 2],
+    [3, "ann", 1],
+    [4, "dee", 1],
+  ]);
+  for (const window of ["hour", "day", "week", "month", "year", "all"])
+    expect((await get(`notes/leaderboard?window=${window}`)).body.members).toBe(4);
 
   const first = (await get("notes/leaderboard?window=hour&limit=3&ranking=unique")).body;
   expect(first.ranking).toHaveLength(3);
@@ -99,14 +149,23 @@ test("[BREST1] top, pages, one member, neighbours, a set of members, in every ra
   const own = (await get("notes/leaderboard/members/ann?around=1")).body;
   expect(own.own).toEqual({ user: "ann", score: 1, rank: 3, percentile: 33.3 });
   expect(own.neighbours!.map(({ user }) => user)).toEqual(["cy", "ann", "dee"]);
-  expect((await get("notes/leaderboard/members?user=dee&user=bob&user=nobody&ranking=unique")).body.ranking).toEqual([{ rank: 1, user: "bob", score: 2, name: "" }, { rank: 2, user: "dee", score: 1, name: "" }]);
+  expect((await get("notes/leaderboard/members?user=dee&user=bob&user=nobody&ranking=unique")).body.ranking).toEqual([
+    { rank: 1, user: "bob", score: 2, name: "" },
+    { rank: 2, user: "dee", score: 1, name: "" },
+  ]);
 });
 
 test("[BREST2] beyond the ordered part a board is read whole while it is short, and a rank is a range once it is long", async () => {
   await log("acme.short" as RoomKey, 1, descending(10));
   await log("acme.long" as RoomKey, 1, descending(20));
-  await eventually("all is counted", async () => (await get("short/leaderboard")).body.members === 10 && (await get("long/leaderboard")).body.members === 20);
-  expect((await get("short/leaderboard/members/user-09?around=1")).body).toMatchObject({ own: { rank: 10, percentile: 0 }, neighbours: [{ user: "user-08" }, { user: "user-09" }] });
+  await eventually(
+    "all is counted",
+    async () => (await get("short/leaderboard")).body.members === 10 && (await get("long/leaderboard")).body.members === 20,
+  );
+  expect((await get("short/leaderboard/members/user-09?around=1")).body).toMatchObject({
+    own: { rank: 10, percentile: 0 },
+    neighbours: [{ user: "user-08" }, { user: "user-09" }],
+  });
   const { own } = (await get("long/leaderboard/members/user-15")).body; // 5 points, in truth 16th
   expect(own!.rank).toBeUndefined();
   expect(own!.rankFirst).toBeLessThanOrEqual(16);
@@ -172,13 +231,31 @@ test("[BREST3] what does not exist or is not well put gets an error of its own",
 });
 
 test("[BREST7] a tenant's rooms are ranked by the points of all in them, rooms with equal points sharing a rank", async () => {
-  for (const [room, edits] of [["busy", 6], ["calm", 2], ["even", 2], ["last", 1]] as const) await log(`tenant9.${room}` as RoomKey, 1, Array.from({ length: edits }, (_, edit) => `user-${edit}`));
+  for (const [room, edits] of [
+    ["busy", 6],
+    ["calm", 2],
+    ["even", 2],
+    ["last", 1],
+  ] as const)
+    await log(
+      `tenant9.${room}` as RoomKey,
+      1,
+      Array.from({ length: edits }, (_, edit) => `user-${edit}`),
+    );
   const ask = (path: string) => get(`../leaderboard/rooms${path}`, { headers: { "x-coroom-tenant": "tenant9" } });
   type Rooms = { rooms: number; ranking: { rank: number; room: string; points: number }[]; cursor?: string };
-  await eventually("all is told", async () => ((await ask("")).body as unknown as Rooms).ranking.reduce((sum, { points }) => sum + points, 0) === 11);
+  await eventually(
+    "all is told",
+    async () => ((await ask("")).body as unknown as Rooms).ranking.reduce((sum, { points }) => sum + points, 0) === 11,
+  );
   const first = (await ask("?window=day&limit=2")).body as unknown as Rooms;
   const second = (await ask(`?limit=2&cursor=${first.cursor}`)).body as unknown as Rooms;
-  expect([...first.ranking, ...second.ranking].map(({ rank, room, points }) => `${rank} ${room} ${points}`)).toEqual(["1 busy 6", "2 even 2", "2 calm 2", "4 last 1"]);
+  expect([...first.ranking, ...second.ranking].map(({ rank, room, points }) => `${rank} ${room} ${points}`)).toEqual([
+    "1 busy 6",
+    "2 even 2",
+    "2 calm 2",
+    "4 last 1",
+  ]);
   expect([first.rooms, second.cursor]).toEqual([4, undefined]);
   expect((await ask("/calm?window=hour")).body).toMatchObject({ rooms: 4, isBehind: false, own: { rank: 2, room: "calm", points: 2 } });
   expect((await get("../leaderboard/rooms/busy")).body.error).toBe("not-ranked"); // Of another tenant.
@@ -188,7 +265,9 @@ test("[BREST4] gateways hear where it answers, and of a watched board when it ch
   let heartbeat: ServiceHeartbeat | undefined;
   const shown: BoardNews[] = [];
   nats.subscribe(subjects.leaderboards, { callback: (_, message) => void (heartbeat = decodeJson(ServiceHeartbeat, message.data)) });
-  nats.subscribe(subjects.boards("acme.watched" as RoomKey), { callback: (_, message) => void shown.push(decodeJson(BoardNews, message.data)!) });
+  nats.subscribe(subjects.boards("acme.watched" as RoomKey), {
+    callback: (_, message) => void shown.push(decodeJson(BoardNews, message.data)!),
+  });
   const lastShown = () => shown.findLast((news) => news.kind === "shown");
   await nats.flush();
   nats.publish(subjects.boardNames, encodeJson({ room: "acme.watched", user: "bob", name: "Bob B." }));
@@ -199,8 +278,19 @@ test("[BREST4] gateways hear where it answers, and of a watched board when it ch
   await eventually("ann is shown", () => lastShown()?.seq === 1);
   await log("acme.watched" as RoomKey, 2, ["bob", "bob"]);
   await eventually("bob is ahead", () => lastShown()?.ranking[0]?.[0] === "bob");
-  expect(lastShown()).toMatchObject({ seq: 3, members: 2, shown: HOT / 2, ranking: [["bob", 2, "Bob B."], ["ann", 1, ""]] });
-  expect((await get("watched/leaderboard")).body.ranking).toMatchObject([{ user: "bob", name: "Bob B." }, { user: "ann", name: "" }]);
+  expect(lastShown()).toMatchObject({
+    seq: 3,
+    members: 2,
+    shown: HOT / 2,
+    ranking: [
+      ["bob", 2, "Bob B."],
+      ["ann", 1, ""],
+    ],
+  });
+  expect((await get("watched/leaderboard")).body.ranking).toMatchObject([
+    { user: "bob", name: "Bob B." },
+    { user: "ann", name: "" },
+  ]);
 
   const before = shown.length;
   nats.publish(subjects.watchBoard, encodeJson({ room: "acme.watched", role: "everyone", window: "hour", isNew: true }));
@@ -212,7 +302,14 @@ test("[BREST4] gateways hear where it answers, and of a watched board when it ch
 
 test("[BREST5] without Redis boards are unavailable; flushed, they come back whole", async () => {
   redis.kill("SIGKILL");
-  for (const path of ["notes/leaderboard", "notes/leaderboard/members?user=ann", "notes/leaderboard/members/ann", "../leaderboard/rooms", "../leaderboard/rooms/notes"]) await eventually(`${path} says so`, async () => (await get(path)).body.error === "unavailable");
+  for (const path of [
+    "notes/leaderboard",
+    "notes/leaderboard/members?user=ann",
+    "notes/leaderboard/members/ann",
+    "../leaderboard/rooms",
+    "../leaderboard/rooms/notes",
+  ])
+    await eventually(`${path} says so`, async () => (await get(path)).body.error === "unavailable");
   await redis.restart();
   await eventually("boards are back", async () => (await get("notes/leaderboard")).body.asOf?.seq === 6);
   expect((await get("notes/leaderboard?ranking=unique")).body.ranking!.map(({ user }) => user)).toEqual(["bob", "cy", "ann", "dee"]);
@@ -223,6 +320,12 @@ const OF_GATEWAYS = ["no-token", "token-refused", "token-expired", "not-allowed"
 
 test("[BREST6] every error that the document declares was met", () => {
   // Boards that are being counted anew are seen for too short a moment to wait for; [LB2] has them. What the archive does not name is in [TEN1], [TEN2] and [BPAGE3].
-  const isElsewhere = (error: string) => OF_GATEWAYS.some((name) => error.endsWith(` ${name}`)) || error.includes("/leaderboard/me ") || error.startsWith("post ") || error.endsWith("rebuilding") || error.endsWith("beyond-archive") || error.endsWith("/rooms 400 too-deep");
+  const isElsewhere = (error: string) =>
+    OF_GATEWAYS.some((name) => error.endsWith(` ${name}`)) ||
+    error.includes("/leaderboard/me ") ||
+    error.startsWith("post ") ||
+    error.endsWith("rebuilding") ||
+    error.endsWith("beyond-archive") ||
+    error.endsWith("/rooms 400 too-deep");
   expect(DECLARED.unmet.filter((error) => !isElsewhere(error))).toEqual([]);
 });

@@ -44,7 +44,13 @@ test("[LB2] Redis killed, flushed, and emptied while edits go on: all boards are
     type(log, prng, clock.wallNow(), 40);
     await eventually("all is counted", () => counted(log, started));
     const seen = (await started.registry.getSingleMetric("coroom_boards_checkpoint_seconds")!.get()).values.length;
-    if (round % 2 === 0) await eventually("there are checkpoints", async () => (await started.registry.getSingleMetric("coroom_boards_checkpoint_seconds")!.get()).values.length >= seen && (await started.ports.checkpoints.rooms(0)).length === ROOMS.length);
+    if (round % 2 === 0)
+      await eventually(
+        "there are checkpoints",
+        async () =>
+          (await started.registry.getSingleMetric("coroom_boards_checkpoint_seconds")!.get()).values.length >= seen &&
+          (await started.ports.checkpoints.rooms(0)).length === ROOMS.length,
+      );
     type(log, prng, clock.wallNow(), 20);
     if (round % 3 === 0) await started.line.redis.flushall();
     else {
@@ -121,13 +127,19 @@ test("[LB21] how far the boards are behind is known as soon as somebody counts o
   const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(21)];
   const first = await rig.start("lb21", log, clock);
   type(log, prng, clock.wallNow(), 30);
-  await eventually("all is counted", async () => (await counted(log, first)) && (await first.ports.progress.read(0))?.isRebuilding === false);
+  await eventually(
+    "all is counted",
+    async () => (await counted(log, first)) && (await first.ports.progress.read(0))?.isRebuilding === false,
+  );
   expect(await behindOf(first)).toBeLessThan(60);
   await first.host.stop();
   expect(await behindOf(first)).toBeUndefined();
   type(log, prng, clock.wallNow(), 30);
   clock.advance(60 * MINUTE_MS);
-  const second = await rig.start("lb21", log, clock, {}, (ports) => ({ ...ports, log: { end: (partition) => ports.log.end(partition), readNow: (partition) => ports.log.readNow(partition), follow: neverRead } }));
+  const second = await rig.start("lb21", log, clock, {}, (ports) => ({
+    ...ports,
+    log: { end: (partition) => ports.log.end(partition), readNow: (partition) => ports.log.readNow(partition), follow: neverRead },
+  }));
   await eventually("it counts", async () => (await behindOf(second)) !== undefined);
   const seconds = await behindOf(second);
   expect([seconds! >= 3_600, seconds! < 7_200], `${seconds}`).toEqual([true, true]);
@@ -136,7 +148,10 @@ test("[LB21] how far the boards are behind is known as soon as somebody counts o
 test("[LB9] totals of a window that ended before they were told are told by whoever counts next", async () => {
   const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(9)];
   const never = String(3 * 60 * MINUTE_MS);
-  const dying = (ports: LeaderboardPorts): LeaderboardPorts => ({ ...ports, tenants: { ...ports.tenants, tell: () => Promise.reject(new Error("it died")) } });
+  const dying = (ports: LeaderboardPorts): LeaderboardPorts => ({
+    ...ports,
+    tenants: { ...ports.tenants, tell: () => Promise.reject(new Error("it died")) },
+  });
   const first = await rig.start("lb9", log, clock, { boardTotalsMs: never, boardCheckpointMsMax: never }, dying);
   type(log, prng, clock.wallNow(), 60);
   await eventually("the last hour of the year is counted", () => counted(log, first));

@@ -6,7 +6,16 @@ import type { RoomKey } from "../shared/ids.ts";
 import { Prng } from "../shared/prng.ts";
 import { eventually } from "../test/system/eventually.ts";
 import { ALL_TIME, parseWindow } from "./boards/windows.ts";
-import { counted, expectReference, expectTenantReference, MINUTE_MS, NEW_YEARS_EVE, ROOMS, SCORING, type } from "./testing/expected-boards.ts";
+import {
+  counted,
+  expectReference,
+  expectTenantReference,
+  MINUTE_MS,
+  NEW_YEARS_EVE,
+  ROOMS,
+  SCORING,
+  type,
+} from "./testing/expected-boards.ts";
 import { LeaderboardRig, SetClock, type Started } from "./testing/leaderboard-rig.ts";
 import { MadeUpLog } from "./testing/made-up-log.ts";
 import { referenceBoards } from "./testing/reference-boards.ts";
@@ -81,7 +90,8 @@ test("[LB14] a connection that broke, and a leaderboard that takes over, have no
   }));
   type(log, prng, clock.wallNow(), 60);
   await eventually("all is in checkpoints", async () => (await counted(log, first)) && isCheckpointed(log, first));
-  const passes = async (): Promise<number> => (await first.registry.getSingleMetric("coroom_boards_passes_total")!.get()).values.reduce((sum, { value }) => sum + value, 0);
+  const passes = async (): Promise<number> =>
+    (await first.registry.getSingleMetric("coroom_boards_passes_total")!.get()).values.reduce((sum, { value }) => sum + value, 0);
   const before = await passes();
   first.line.redis.disconnect(true);
   await eventually("it begins anew", async () => (await passes()) > before);

@@ -23,36 +23,56 @@ async function asideOf({ registry }: Started): Promise<number> {
 
 test.each([
   ["entry", () => new TextEncoder().encode("{}")],
-  ["object", (entry: Uint8Array) => new TextEncoder().encode(new TextDecoder().decode(entry).replace(/"object":"[^"]*"/, '"object":"gone"').replace(/"seq":\d+/, '"seq":9000000'))],
-])("[LB17] where a room's %s cannot be understood the others are counted and archived, and once it can be so is the room, with all that came meanwhile", async (what, damage) => {
-  const environment = `lb17${what.length}`;
-  const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(17)];
-  const first = await rig.start(environment, log, clock);
-  const [bad, others] = [ROOMS[0]!, ROOMS.slice(1)];
-  type(log, prng, clock.wallNow(), 60);
-  await eventually("all is counted", () => counted(log, first));
-  for (const room of ROOMS) await eventually("it has a checkpoint", async () => (await first.ports.checkpoints.mark(room)).seq === log.editsOf(room).length);
-  await first.host.stop();
-  const before = log.editsOf(bad).length;
+  [
+    "object",
+    (entry: Uint8Array) =>
+      new TextEncoder().encode(
+        new TextDecoder()
+          .decode(entry)
+          .replace(/"object":"[^"]*"/, '"object":"gone"')
+          .replace(/"seq":\d+/, '"seq":9000000'),
+      ),
+  ],
+])(
+  "[LB17] where a room's %s cannot be understood the others are counted and archived, and once it can be so is the room, with all that came meanwhile",
+  async (what, damage) => {
+    const environment = `lb17${what.length}`;
+    const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(17)];
+    const first = await rig.start(environment, log, clock);
+    const [bad, others] = [ROOMS[0]!, ROOMS.slice(1)];
+    type(log, prng, clock.wallNow(), 60);
+    await eventually("all is counted", () => counted(log, first));
+    for (const room of ROOMS)
+      await eventually("it has a checkpoint", async () => (await first.ports.checkpoints.mark(room)).seq === log.editsOf(room).length);
+    await first.host.stop();
+    const before = log.editsOf(bad).length;
 
-  const nats = await connectNats({ servers: rig.natsUrl, name: "test" });
-  const [kv, key] = [await new Kvm(jetstream(nats)).open(subjectsOf(environment).boardCheckpointsBucket), `${partitionOf(bad, 1)}.${bad}`];
-  const good = (await kv.get(key))!.value;
-  await kv.put(key, damage(good));
-  const second = await rig.start(environment, log, clock);
-  type(log, prng, clock.wallNow(), 60);
-  const appliedTo = async (room: RoomKey): Promise<number> => appliedOf(await second.ports.boards.load(room)).seq;
-  for (const room of others) await eventually(`${room} is counted`, async () => (await appliedTo(room)) === log.editsOf(room).length);
-  expect([await asideOf(second), await appliedTo(bad)]).toEqual([1, before]);
-  clock.advance(30 * MINUTE_MS);
-  for (const room of others) await eventually(`the hour of ${room} is in the archive`, async () => (await second.ports.archive.read(room, parseWindow("2028-12-31T23")!)) !== undefined);
+    const nats = await connectNats({ servers: rig.natsUrl, name: "test" });
+    const [kv, key] = [
+      await new Kvm(jetstream(nats)).open(subjectsOf(environment).boardCheckpointsBucket),
+      `${partitionOf(bad, 1)}.${bad}`,
+    ];
+    const good = (await kv.get(key))!.value;
+    await kv.put(key, damage(good));
+    const second = await rig.start(environment, log, clock);
+    type(log, prng, clock.wallNow(), 60);
+    const appliedTo = async (room: RoomKey): Promise<number> => appliedOf(await second.ports.boards.load(room)).seq;
+    for (const room of others) await eventually(`${room} is counted`, async () => (await appliedTo(room)) === log.editsOf(room).length);
+    expect([await asideOf(second), await appliedTo(bad)]).toEqual([1, before]);
+    clock.advance(30 * MINUTE_MS);
+    for (const room of others)
+      await eventually(
+        `the hour of ${room} is in the archive`,
+        async () => (await second.ports.archive.read(room, parseWindow("2028-12-31T23")!)) !== undefined,
+      );
 
-  await kv.put(key, good);
-  await eventually("all is counted", () => counted(log, second));
-  expect(await asideOf(second)).toBe(0);
-  await expectReference(log, second);
-  await nats.close();
-});
+    await kv.put(key, good);
+    await eventually("all is counted", () => counted(log, second));
+    expect(await asideOf(second)).toBe(0);
+    await expectReference(log, second);
+    await nats.close();
+  },
+);
 
 test("[LB20] a room that is deleted while its checkpoint cannot be understood is removed like any other, and holds back nothing", async () => {
   const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(20)];
@@ -70,8 +90,16 @@ test("[LB20] a room that is deleted while its checkpoint cannot be understood is
   type(log, prng, clock.wallNow(), 60);
   await eventually("it stands aside", async () => (await asideOf(second)) === 1);
   log.delete(bad, clock.wallNow());
-  await eventually("its checkpoint says that it is deleted", () => second.ports.checkpoints.mark(bad).then(({ isDeleted }) => isDeleted, () => false));
-  await eventually("only that is left of its boards", async () => (await second.line.redis.keys(`lb20:board:{${bad}}*`)).join() === `lb20:board:{${bad}}:applied`);
+  await eventually("its checkpoint says that it is deleted", () =>
+    second.ports.checkpoints.mark(bad).then(
+      ({ isDeleted }) => isDeleted,
+      () => false,
+    ),
+  );
+  await eventually(
+    "only that is left of its boards",
+    async () => (await second.line.redis.keys(`lb20:board:{${bad}}*`)).join() === `lb20:board:{${bad}}:applied`,
+  );
   await eventually("all is in checkpoints", async () => (await second.ports.leases.read(0)).lease?.floor === (await log.end(0)));
   await eventually("it stands aside no more", async () => (await asideOf(second)) === 0);
   await nats.close();

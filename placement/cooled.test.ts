@@ -6,7 +6,10 @@ import { Cooled } from "./cooled.ts";
 const ROOM = "acme.hot" as RoomKey;
 const at = (ms: number) => ms as Millis;
 const look = (share: number, owner = "d") => ({
-  servers: [{ server: "a", pool: "" }, { server: "d", pool: "dedicated" }].map(({ server, pool }) => ({ server: server as ServerId, host: server, zone: "", pool, draining: false, used: 0 })),
+  servers: [
+    { server: "a", pool: "" },
+    { server: "d", pool: "dedicated" },
+  ].map(({ server, pool }) => ({ server: server as ServerId, host: server, zone: "", pool, draining: false, used: 0 })),
   rooms: new Map([[ROOM, { owner: owner as ServerId }]]),
   pins: new Map(),
   shares: new Map([[ROOM, share]]),

@@ -5,7 +5,15 @@ import { decide, type DecideOptions } from "./decide.ts";
 import { extend, NOTHING_PLANNED, type Placements, type Plan } from "./plan.ts";
 import type { Pin, ServerState, World } from "./world.ts";
 
-const OPTIONS: DecideOptions = { hotShare: 0.3, imbalance: 0.1, movesMax: 1_000_000, followsMax: 1_000_000, fullShare: 0.9, reliefMax: 8, keepsReplicas: true };
+const OPTIONS: DecideOptions = {
+  hotShare: 0.3,
+  imbalance: 0.1,
+  movesMax: 1_000_000,
+  followsMax: 1_000_000,
+  fullShare: 0.9,
+  reliefMax: 8,
+  keepsReplicas: true,
+};
 const id = (name: string) => name as ServerId;
 const key = (name: string) => `acme.${name}` as RoomKey;
 
@@ -13,12 +21,26 @@ function server(name: string, more: Partial<ServerState> = {}): ServerState {
   return { server: id(name), host: name, zone: "", pool: "", draining: false, used: 0, ...more };
 }
 
-function world(servers: readonly ServerState[], owners: Record<string, string>, more: { pins?: Record<string, Pin>; shares?: Record<string, number>; cooled?: string[] } = {}): World {
-  const entries = <Value>(record: Record<string, Value>): [RoomKey, Value][] => Object.entries(record).map(([room, value]) => [key(room), value]);
-  return { servers, rooms: new Map(entries(owners).map(([room, owner]) => [room, { owner: id(owner) }])), pins: new Map(entries(more.pins ?? {})), shares: new Map(entries(more.shares ?? {})), cooled: new Set((more.cooled ?? []).map(key)) };
+function world(
+  servers: readonly ServerState[],
+  owners: Record<string, string>,
+  more: { pins?: Record<string, Pin>; shares?: Record<string, number>; cooled?: string[] } = {},
+): World {
+  const entries = <Value>(record: Record<string, Value>): [RoomKey, Value][] =>
+    Object.entries(record).map(([room, value]) => [key(room), value]);
+  return {
+    servers,
+    rooms: new Map(entries(owners).map(([room, owner]) => [room, { owner: id(owner) }])),
+    pins: new Map(entries(more.pins ?? {})),
+    shares: new Map(entries(more.shares ?? {})),
+    cooled: new Set((more.cooled ?? []).map(key)),
+  };
 }
 
-const previously = (replicas: Record<string, string>): Placements => ({ generation: 7, rooms: new Map(Object.entries(replicas).map(([room, replica]) => [key(room), { replica: id(replica), reason: "", generation: 7 }])) });
+const previously = (replicas: Record<string, string>): Placements => ({
+  generation: 7,
+  rooms: new Map(Object.entries(replicas).map(([room, replica]) => [key(room), { replica: id(replica), reason: "", generation: 7 }])),
+});
 const said = (plan: Plan): string[] =>
   plan.steps.map(({ room, action }) => {
     const name = room.slice("acme.".length);
@@ -40,8 +62,23 @@ test("[DEC2] a lost owner's rooms go to whoever has a warm copy, else to whoever
 });
 
 test("[DEC3] warm copies stand as far from the owner as can be: another zone, else another host, else another server", () => {
-  const near = { a: server("a", { host: "h1", zone: "z1" }), twin: server("twin", { host: "h1", zone: "z1" }), near: server("near", { host: "h2", zone: "z1" }), far: server("far", { host: "h3", zone: "z2" }) };
-  const copies = (...names: (keyof typeof near)[]): string[] => said(decide(world(names.map((name) => near[name]), { x: "a" }), NOTHING_PLANNED, OPTIONS));
+  const near = {
+    a: server("a", { host: "h1", zone: "z1" }),
+    twin: server("twin", { host: "h1", zone: "z1" }),
+    near: server("near", { host: "h2", zone: "z1" }),
+    far: server("far", { host: "h3", zone: "z2" }),
+  };
+  const copies = (...names: (keyof typeof near)[]): string[] =>
+    said(
+      decide(
+        world(
+          names.map((name) => near[name]),
+          { x: "a" },
+        ),
+        NOTHING_PLANNED,
+        OPTIONS,
+      ),
+    );
   expect(copies("a", "twin", "near", "far")).toEqual(["x: follow by far"]);
   expect(copies("a", "twin", "near")).toEqual(["x: follow by near"]);
   expect(copies("a", "twin")).toEqual(["x: follow by twin"]);
@@ -57,27 +94,55 @@ test("[DEC5] a room over its share of the budget goes to the dedicated pool, or 
   const servers = [server("a", { used: 0.9 }), server("b", { used: 0.2 }), server("d", { used: 0, pool: "dedicated" })];
   const hot = world(servers, { hot: "a", x: "a", y: "b" }, { shares: { hot: 0.5 } });
   expect(said(decide(hot, NOTHING_PLANNED, quiet))).toEqual(["hot: move a to d"]);
-  expect(said(decide(world(servers.slice(0, 2), { hot: "a", x: "a", y: "b" }, { shares: { hot: 0.5 } }), NOTHING_PLANNED, quiet))).toEqual(["hot: move a to b"]);
-  const moved = world([server("a", { used: 0.4 }), server("b", { used: 0.7 }), server("d", { used: 0.5, pool: "dedicated" })], { hot: "d", x: "a" }, { shares: { hot: 0.5 } });
+  expect(said(decide(world(servers.slice(0, 2), { hot: "a", x: "a", y: "b" }, { shares: { hot: 0.5 } }), NOTHING_PLANNED, quiet))).toEqual([
+    "hot: move a to b",
+  ]);
+  const moved = world(
+    [server("a", { used: 0.4 }), server("b", { used: 0.7 }), server("d", { used: 0.5, pool: "dedicated" })],
+    { hot: "d", x: "a" },
+    { shares: { hot: 0.5 } },
+  );
   expect(said(decide(moved, NOTHING_PLANNED, quiet))).toEqual([]);
 });
 
 test("[DEC6] a hot room stays where nowhere is better", () => {
-  expect(said(decide(world([server("a", { used: 0.6 }), server("b", { used: 0.5 })], { hot: "a", x: "a" }, { shares: { hot: 0.5 } }), NOTHING_PLANNED, quiet))).toEqual([]);
-  expect(said(decide(world([server("a", { used: 0.9 }), server("b")], { hot: "a" }, { shares: { hot: 0.9 } }), NOTHING_PLANNED, quiet))).toEqual([]);
+  expect(
+    said(
+      decide(
+        world([server("a", { used: 0.6 }), server("b", { used: 0.5 })], { hot: "a", x: "a" }, { shares: { hot: 0.5 } }),
+        NOTHING_PLANNED,
+        quiet,
+      ),
+    ),
+  ).toEqual([]);
+  expect(
+    said(decide(world([server("a", { used: 0.9 }), server("b")], { hot: "a" }, { shares: { hot: 0.9 } }), NOTHING_PLANNED, quiet)),
+  ).toEqual([]);
 });
 
 test("[DEC7] a pin is kept while it can be", () => {
   const servers = [server("a"), server("b", { pool: "gold" }), server("c", { host: "h9" })];
   const pins = { x: { pool: "gold" }, y: { host: "h9" }, z: { pool: "nowhere" } };
-  expect(said(decide(world(servers, { x: "a", y: "a", z: "a", w: "b" }, { pins }), NOTHING_PLANNED, quiet))).toEqual(["x: move a to b", "y: move a to c", "w: move b to a"]);
+  expect(said(decide(world(servers, { x: "a", y: "a", z: "a", w: "b" }, { pins }), NOTHING_PLANNED, quiet))).toEqual([
+    "x: move a to b",
+    "y: move a to c",
+    "w: move b to a",
+  ]);
 });
 
 test("[DEC8] a plan that is not newer than the last is refused", () => {
-  const placed = extend(NOTHING_PLANNED, { generation: 3, steps: [{ room: key("x"), action: { kind: "follow", by: id("b"), instead: undefined }, reason: "because" }] })!;
+  const placed = extend(NOTHING_PLANNED, {
+    generation: 3,
+    steps: [{ room: key("x"), action: { kind: "follow", by: id("b"), instead: undefined }, reason: "because" }],
+  })!;
   expect(placed.rooms.get(key("x"))).toEqual({ replica: "b", reason: "because", generation: 3 });
   expect(extend(placed, { generation: 3, steps: [] })).toBeUndefined();
-  expect(extend(placed, { generation: 4, steps: [{ room: key("x"), action: { kind: "promote", from: id("a"), to: id("b") }, reason: "" }] })!.rooms.get(key("x"))!.replica).toBeUndefined();
+  expect(
+    extend(placed, {
+      generation: 4,
+      steps: [{ room: key("x"), action: { kind: "promote", from: id("a"), to: id("b") }, reason: "" }],
+    })!.rooms.get(key("x"))!.replica,
+  ).toBeUndefined();
 });
 
 test("[DEC9] the same world leads to the same plan, whatever order it is told in", () => {
@@ -90,19 +155,28 @@ test("[DEC12] a hot room goes to the dedicated server even where that is no bett
   const servers = [server("a", { used: 0.52 }), server("d", { used: 0.05, pool: "dedicated" })];
   const hot = world(servers, { hot: "a", x: "a" }, { shares: { hot: 0.5 } });
   expect(said(decide(hot, NOTHING_PLANNED, quiet))).toEqual(["hot: move a to d"]);
-  const taken = world([server("a", { used: 0.52 }), server("b", { used: 0.5 }), server("d", { used: 0.6, pool: "dedicated" })], { hot: "a", x: "a", y: "b", z: "d" }, { shares: { hot: 0.5 } });
+  const taken = world(
+    [server("a", { used: 0.52 }), server("b", { used: 0.5 }), server("d", { used: 0.6, pool: "dedicated" })],
+    { hot: "a", x: "a", y: "b", z: "d" },
+    { shares: { hot: 0.5 } },
+  );
   expect(said(decide(taken, NOTHING_PLANNED, quiet))).toEqual([]);
 });
 
 test("[DEC13] a server that uses nearly all of its budget, by edits, bytes or memory, gives rooms away to those with most to spare, a few at a time", () => {
   const rooms = Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`r${index}`, ["a", "b", "c"][index % 3]!]));
-  const busy = world([server("a", { used: 0.98 }), server("b", { used: 0.4 }), server("c", { used: 0.3 })], rooms, { shares: { r0: 0.06, r3: 0.05 } });
+  const busy = world([server("a", { used: 0.98 }), server("b", { used: 0.4 }), server("c", { used: 0.3 })], rooms, {
+    shares: { r0: 0.06, r3: 0.05 },
+  });
   const plan = decide(busy, NOTHING_PLANNED, quiet);
   expect(said(plan)).toEqual(["r0: move a to c", "r3: move a to c"]);
   expect(plan.steps[0]!.reason).toBe("a uses 98% of its budget, c 30%");
   const full = world([server("a", { used: 1.2 }), server("b", { used: 0.88 }), server("c", { used: 1 })], rooms);
   expect(said(decide(full, NOTHING_PLANNED, quiet)).every((step) => step.endsWith("to b"))).toBe(true);
-  const ordinary = world([server("a", { used: 2 }), server("b"), server("c")], Object.fromEntries(Array.from({ length: 99 }, (_, index) => [`r${index}`, ["a", "b", "c"][index % 3]!])));
+  const ordinary = world(
+    [server("a", { used: 2 }), server("b"), server("c")],
+    Object.fromEntries(Array.from({ length: 99 }, (_, index) => [`r${index}`, ["a", "b", "c"][index % 3]!])),
+  );
   expect(decide(ordinary, NOTHING_PLANNED, quiet).steps.length).toBe(8);
   expect(decide(ordinary, NOTHING_PLANNED, { ...quiet, reliefMax: 3 }).steps.length).toBe(3);
   expect(said(decide(busy, NOTHING_PLANNED, { ...quiet, fullShare: 0.99 }))).toEqual([]);
@@ -111,7 +185,9 @@ test("[DEC13] a server that uses nearly all of its budget, by edits, bytes or me
 test("[DEC14] a server that uses nearly all of its budget takes no room while another can", () => {
   const full = world([server("a", { used: 0.95 }), server("b", { used: 0.5 })], { x: "gone", y: "b", z: "b" });
   expect(said(decide(full, NOTHING_PLANNED, quiet))).toEqual(["x: promote gone to b"]);
-  expect(said(decide(world([server("a", { used: 0.95 }), server("b", { used: 1 })], { x: "gone", y: "b" }), NOTHING_PLANNED, quiet))).toEqual(["x: promote gone to a"]);
+  expect(
+    said(decide(world([server("a", { used: 0.95 }), server("b", { used: 1 })], { x: "gone", y: "b" }), NOTHING_PLANNED, quiet)),
+  ).toEqual(["x: promote gone to a"]);
 });
 
 test("[DEC16] a warm copy stays where it is unless a server that may take its room stands farther from the owner", () => {
@@ -129,13 +205,33 @@ test("[DEC17] where no general server is up, rooms stay in the pool that they fl
 });
 
 test("[DEC18] a room that has cooled leaves the dedicated pool for the general server with the fewest rooms that has as much to spare", () => {
-  const servers = [server("a", { used: 0.85 }), server("b", { used: 0.4 }), server("d", { used: 0.2, pool: "dedicated" }), server("g", { pool: "gold" })];
+  const servers = [
+    server("a", { used: 0.85 }),
+    server("b", { used: 0.4 }),
+    server("d", { used: 0.2, pool: "dedicated" }),
+    server("g", { pool: "gold" }),
+  ];
   const owners = { hot: "d", y: "b", z: "d" };
-  const cooled = (change: Partial<Parameters<typeof world>[2]> = {}, on = servers) => said(decide(world(on, owners, { cooled: ["hot"], shares: { hot: 0.1 }, ...change }), NOTHING_PLANNED, quiet)).filter((step) => step.startsWith("hot"));
+  const cooled = (change: Partial<Parameters<typeof world>[2]> = {}, on = servers) =>
+    said(decide(world(on, owners, { cooled: ["hot"], shares: { hot: 0.1 }, ...change }), NOTHING_PLANNED, quiet)).filter((step) =>
+      step.startsWith("hot"),
+    );
   expect(cooled()).toEqual(["hot: move d to b"]);
   expect(cooled({ shares: {} })).toEqual(["hot: move d to a"]);
   expect(cooled({ pins: { hot: { pool: "dedicated" } } })).toEqual([]);
-  expect(cooled({}, servers.filter(({ pool }) => pool !== ""))).toEqual([]);
-  expect(cooled({}, servers.map((each) => ({ ...each, used: 0.85 })))).toEqual([]);
-  expect(said(decide(world(servers, { ...owners, hot: "b" }, { shares: { hot: 0.1 } }), NOTHING_PLANNED, quiet)), "there it stays").toEqual([]);
+  expect(
+    cooled(
+      {},
+      servers.filter(({ pool }) => pool !== ""),
+    ),
+  ).toEqual([]);
+  expect(
+    cooled(
+      {},
+      servers.map((each) => ({ ...each, used: 0.85 })),
+    ),
+  ).toEqual([]);
+  expect(said(decide(world(servers, { ...owners, hot: "b" }, { shares: { hot: 0.1 } }), NOTHING_PLANNED, quiet)), "there it stays").toEqual(
+    [],
+  );
 });

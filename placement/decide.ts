@@ -190,9 +190,15 @@ class Decision {
 
   /** One that is kept for such rooms; else one of its pool that would be better off with it than its server is. */
   #coolerFor(share: number, from: Tally): Tally | undefined {
-    const dedicated = least(this.#tallies.takers.filter(({ state }) => state.pool === DEDICATED), byUse);
+    const dedicated = least(
+      this.#tallies.takers.filter(({ state }) => state.pool === DEDICATED),
+      byUse,
+    );
     if (dedicated !== undefined && (hasRoomFor(dedicated, share) || dedicated.rooms === 0)) return dedicated;
-    const to = least(this.#tallies.takers.filter(({ state }) => state.pool === from.state.pool), byUse);
+    const to = least(
+      this.#tallies.takers.filter(({ state }) => state.pool === from.state.pool),
+      byUse,
+    );
     return to !== undefined && to.used + share <= from.used - MARGIN ? to : undefined;
   }
 

@@ -14,15 +14,41 @@ const [a, b] = ["a", "b"] as ServerId[] as [ServerId, ServerId];
 const [room, other] = ["acme.notes", "acme.other"] as RoomKey[] as [RoomKey, RoomKey];
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const HEARTBEAT_MS = 50;
-const OPTIONS: LeaderOptions = { holder: "one", leaseMs: 1_000, controlLoopMs: 10_000, hotShare: 0.3, hotRoomCalmMs: 30_000, imbalance: 0.1, movesMax: 64, followsMax: 500, fullShare: 0.9, reliefMax: 8, keepsReplicas: true };
-const beat = (server: ServerId, more: Partial<ServerHeartbeat> = {}): ServerHeartbeat => ({ server, rooms: 1, draining: false, time: 0 as UnixMillis, ...more });
+const OPTIONS: LeaderOptions = {
+  holder: "one",
+  leaseMs: 1_000,
+  controlLoopMs: 10_000,
+  hotShare: 0.3,
+  hotRoomCalmMs: 30_000,
+  imbalance: 0.1,
+  movesMax: 64,
+  followsMax: 500,
+  fullShare: 0.9,
+  reliefMax: 8,
+  keepsReplicas: true,
+};
+const beat = (server: ServerId, more: Partial<ServerHeartbeat> = {}): ServerHeartbeat => ({
+  server,
+  rooms: 1,
+  draining: false,
+  time: 0 as UnixMillis,
+  ...more,
+});
 
 function leaderOf(options: Partial<LeaderOptions> = {}, silenceMsMax = 750) {
   const clock = new FakeClock();
   const kept: { lease: Lease | undefined; revision: number } = { lease: undefined, revision: 0 };
   const said: string[] = [];
   const planned = new Map<RoomKey, PlannedRoom | undefined>();
-  const state = { bucketAnswers: true, planIsKept: true, alive: [a, b], says: new Map<ServerId, Partial<ServerHeartbeat>>(), refuses: false, claims: Promise.resolve(), orders: Promise.resolve() };
+  const state = {
+    bucketAnswers: true,
+    planIsKept: true,
+    alive: [a, b],
+    says: new Map<ServerId, Partial<ServerHeartbeat>>(),
+    refuses: false,
+    claims: Promise.resolve(),
+    orders: Promise.resolve(),
+  };
   const ports = {
     leases: {
       read: async () => {
@@ -59,7 +85,13 @@ function leaderOf(options: Partial<LeaderOptions> = {}, silenceMsMax = 750) {
   };
   const membership = new Membership({ silenceMsMax });
   const view = new View();
-  const leader = new Leader(view, membership, ports, { ...OPTIONS, ...options }, { clock, log: silent, metrics: placementMetrics(new Registry()) });
+  const leader = new Leader(
+    view,
+    membership,
+    ports,
+    { ...OPTIONS, ...options },
+    { clock, log: silent, metrics: placementMetrics(new Registry()) },
+  );
   leader.start();
   const pass = async (ms: number): Promise<void> => {
     for (let left = ms; left > 0; left -= HEARTBEAT_MS) {
@@ -78,7 +110,12 @@ test("[LDR1] before it decides anything it listens, and a plan's generation stan
   await pass(1_000);
   expect(kept.lease).toEqual({ holder: "one", floor: 1 });
   expect(said).toEqual(["b: follow of plan 1"]);
-  expect(planned.get(room)).toMatchObject({ owner: a, replica: b, generation: 1, reason: "b keeps its warm copy: another server than its owner a" });
+  expect(planned.get(room)).toMatchObject({
+    owner: a,
+    replica: b,
+    generation: 1,
+    reason: "b keeps its warm copy: another server than its owner a",
+  });
 });
 
 test("[LDR2] when a server falls silent its rooms are claimed at once, but for those that are taken unasked: by who has the warm copy", async () => {
@@ -179,7 +216,8 @@ test("[LDR9] whoever took the room that it kept a copy of keeps none when the ne
 
 test("[LDR10] of a lost server's rooms those that wait to be claimed are left alone once it is heard again, or another leads", async () => {
   const returns = ({ state }: ReturnType<typeof leaderOf>): void => void (state.alive = [a, b]);
-  const succeeded = ({ kept }: ReturnType<typeof leaderOf>): void => void ([kept.lease, kept.revision] = [{ holder: "two", floor: 5 }, kept.revision + 1]);
+  const succeeded = ({ kept }: ReturnType<typeof leaderOf>): void =>
+    void ([kept.lease, kept.revision] = [{ holder: "two", floor: 5 }, kept.revision + 1]);
   for (const change of [returns, succeeded]) {
     const leading = leaderOf({ keepsReplicas: false, leaseMs: 5_000 }); // The other has it until the end.
     const { view, pass, said, state } = leading;
@@ -201,7 +239,8 @@ test("[LDR10] of a lost server's rooms those that wait to be claimed are left al
 
 test("[LDR11] a step of a new plan that waited for one of the plan before is of the new one", async () => {
   const { view, pass, said, planned, state } = leaderOf({ controlLoopMs: 1_000 });
-  for (let index = 0; index < 20; index++) view.receiveEntry(`acme.room${index}` as RoomKey, { owner: index % 2 === 0 ? a : b, epoch: 1 as Epoch });
+  for (let index = 0; index < 20; index++)
+    view.receiveEntry(`acme.room${index}` as RoomKey, { owner: index % 2 === 0 ? a : b, epoch: 1 as Epoch });
   let goOn = (): void => {};
   state.orders = new Promise((resolve) => (goOn = resolve));
   await pass(3_000);

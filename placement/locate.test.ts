@@ -11,11 +11,15 @@ const owned = (owner: string) => ({ owner: owner as ServerId, epoch: 3 as Epoch 
 
 test("[LOC1] a live owner keeps its room, whatever the hash says", () => {
   const all = ids("a", "b", "c");
-  for (const owner of all) expect(decideOwner({ room, suspects: [] }, owned(owner), undefined, servers(all))).toEqual({ kind: "server", server: owner });
+  for (const owner of all)
+    expect(decideOwner({ room, suspects: [] }, owned(owner), undefined, servers(all))).toEqual({ kind: "server", server: owner });
 });
 
 test("[LOC2] a draining owner still answers for the rooms it has", () => {
-  expect(decideOwner({ room, suspects: [] }, owned("a"), undefined, servers(ids("a", "b"), ids("b")))).toEqual({ kind: "server", server: "a" });
+  expect(decideOwner({ room, suspects: [] }, owned("a"), undefined, servers(ids("a", "b"), ids("b")))).toEqual({
+    kind: "server",
+    server: "a",
+  });
 });
 
 test("[LOC3] without an entry, or with a dead owner, the hash over the live servers decides", () => {
@@ -34,8 +38,15 @@ test("[LOC4] a suspect is passed over, as the owner and as a candidate", () => {
 
 test("[LOC5] of a dead owner's room whoever has a warm copy is asked first, if it takes rooms", () => {
   const live = ids("a", "b", "c");
-  for (const replica of live) expect(decideOwner({ room, suspects: [] }, owned("dead"), replica, servers(live))).toEqual({ kind: "server", server: replica });
+  for (const replica of live)
+    expect(decideOwner({ room, suspects: [] }, owned("dead"), replica, servers(live))).toEqual({ kind: "server", server: replica });
   const best = rendezvous(room, ids("a", "b"))[0]!;
-  expect(decideOwner({ room, suspects: ids("c") }, owned("dead"), "c" as ServerId, servers(live))).toEqual({ kind: "server", server: best });
-  expect(decideOwner({ room, suspects: [] }, owned("dead"), "c" as ServerId, servers(live, ids("a", "b")))).toEqual({ kind: "server", server: best });
+  expect(decideOwner({ room, suspects: ids("c") }, owned("dead"), "c" as ServerId, servers(live))).toEqual({
+    kind: "server",
+    server: best,
+  });
+  expect(decideOwner({ room, suspects: [] }, owned("dead"), "c" as ServerId, servers(live, ids("a", "b")))).toEqual({
+    kind: "server",
+    server: best,
+  });
 });

@@ -25,11 +25,9 @@ export function decideOwner(
 ): LocateReply {
   if (entry !== undefined && servers.isLive(entry.owner) && !request.suspects.includes(entry.owner)) {
     return { kind: "server", server: entry.owner };
-
   }
   if (replica !== undefined && servers.available.includes(replica) && !request.suspects.includes(replica)) {
     return { kind: "server", server: replica };
-
   }
   const [best] = rendezvous(
     request.room,

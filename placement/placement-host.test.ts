@@ -12,7 +12,20 @@ const [a, b] = ["a", "b"] as ServerId[] as [ServerId, ServerId];
 const room = "acme.notes" as RoomKey;
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const HEARTBEAT_MS = 50;
-const OPTIONS: PlacementOptions = { holder: "one", serverSilenceMsMax: 750, placementLeaseMs: 1_000, controlLoopMs: 10_000, hotShare: 0.3, hotRoomCalmMs: 30_000, imbalance: 0.1, movesMax: 64, followsMax: 500, fullShare: 0.9, reliefMax: 8, keepsReplicas: true };
+const OPTIONS: PlacementOptions = {
+  holder: "one",
+  serverSilenceMsMax: 750,
+  placementLeaseMs: 1_000,
+  controlLoopMs: 10_000,
+  hotShare: 0.3,
+  hotRoomCalmMs: 30_000,
+  imbalance: 0.1,
+  movesMax: 64,
+  followsMax: 500,
+  fullShare: 0.9,
+  reliefMax: 8,
+  keepsReplicas: true,
+};
 const PLANNED: PlannedRoom = { owner: a, replica: b, reason: "another server than its owner", generation: 1, at: 0 as UnixMillis };
 
 /** The plan is told at once, the room's entry when the test says so. */
@@ -23,12 +36,21 @@ function placementWith() {
   let hear: (heartbeat: ServerHeartbeat) => void = () => {};
   let tellEntry: (entry: RoomEntry) => void = () => {};
   const ports: PlacementPorts = {
-    rooms: { entry: async () => undefined, onEntry: (receive) => new Promise((told) => (tellEntry = (entry) => (receive(room, entry), told()))) },
+    rooms: {
+      entry: async () => undefined,
+      onEntry: (receive) => new Promise((told) => (tellEntry = (entry) => (receive(room, entry), told()))),
+    },
     plans: { onEntry: async (receive) => receive(room, PLANNED), write: async (_, entry) => void planned.push(entry) },
     pins: { onEntry: async () => {} },
-    leases: { read: async () => ({ lease, revision: 0 }), write: async (_, written) => ((lease = written), { kind: "written", revision: 0 }) },
+    leases: {
+      read: async () => ({ lease, revision: 0 }),
+      write: async (_, written) => ((lease = written), { kind: "written", revision: 0 }),
+    },
     questions: { onLocate: () => {}, onHeartbeat: (receive) => void (hear = receive) },
-    servers: { claim: async () => undefined, order: async (server: ServerId, { kind }: ServerOrder) => (said.push(`${server}: ${kind}`), { kind: "done" }) },
+    servers: {
+      claim: async () => undefined,
+      order: async (server: ServerId, { kind }: ServerOrder) => (said.push(`${server}: ${kind}`), { kind: "done" }),
+    },
     operations: { report: () => {} },
   };
   const { stop } = hostPlacement(ports, OPTIONS, { clock, log: silent, metrics: placementMetrics(new Registry()) });
@@ -38,7 +60,15 @@ function placementWith() {
       await clock.advance(HEARTBEAT_MS);
     }
   };
-  return { said, planned, pass, stop, lease: () => lease, tellEntry: () => tellEntry({ owner: a, epoch: 1 as Epoch }), timers: () => clock.pending };
+  return {
+    said,
+    planned,
+    pass,
+    stop,
+    lease: () => lease,
+    tellEntry: () => tellEntry({ owner: a, epoch: 1 as Epoch }),
+    timers: () => clock.pending,
+  };
 }
 
 test("[PLH1] it leads only once it knows every room: one whose entry comes late is not taken for released", async () => {

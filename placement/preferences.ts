@@ -48,6 +48,11 @@ export class Preferences {
   leastFor(room: RoomKey): Tally | undefined {
     const allowed = this.isPinned(room) ? this.#takers.filter(({ state }) => this.mayTake(room, state)) : this.#general;
     const candidates = allowed.length > 0 ? allowed : this.#takers;
-    return least(candidates.filter((tally) => !isFull(tally)), byRooms) ?? least(candidates, byRooms);
+    return (
+      least(
+        candidates.filter((tally) => !isFull(tally)),
+        byRooms,
+      ) ?? least(candidates, byRooms)
+    );
   }
 }

@@ -6,13 +6,22 @@ import { Beats } from "./beats.ts";
 const at = (ms: number): Millis => ms as Millis;
 
 test("[PBE1] each comes again and again at its own pace, the first within one of its own intervals", () => {
-  const beats = new Beats([{ what: "often", everyMs: 100 }, { what: "seldom", everyMs: 1_000 }], () => 0.5, at(0));
+  const beats = new Beats(
+    [
+      { what: "often", everyMs: 100 },
+      { what: "seldom", everyMs: 1_000 },
+    ],
+    () => 0.5,
+    at(0),
+  );
   const taken: string[] = [];
   while (beats.dueAt <= 1_000) {
     const now = beats.dueAt;
     for (const what of beats.take(now)) taken.push(`${what} ${now}`);
   }
-  expect(taken.filter((one) => one.startsWith("often"))).toEqual([50, 150, 250, 350, 450, 550, 650, 750, 850, 950].map((ms) => `often ${ms}`));
+  expect(taken.filter((one) => one.startsWith("often"))).toEqual(
+    [50, 150, 250, 350, 450, 550, 650, 750, 850, 950].map((ms) => `often ${ms}`),
+  );
   expect(taken.filter((one) => one.startsWith("seldom"))).toEqual(["seldom 500"]);
 });
 

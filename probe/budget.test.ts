@@ -10,15 +10,20 @@ test("[PBU1] the hops' shares are the whole budget, and what is measured is judg
 });
 
 test("[PBU2] operators are told the same shares", () => {
-  const rows = [...readFileSync("docs/operations/probes.md", "utf8").matchAll(/^\| (?<hop>[a-z -]+) \| (?<ms>\d+) \|/gm)].map(({ groups }) => [groups!["hop"], Number(groups!["ms"])]);
+  const rows = [...readFileSync("docs/operations/probes.md", "utf8").matchAll(/^\| (?<hop>[a-z -]+) \| (?<ms>\d+) \|/gm)].map(
+    ({ groups }) => [groups!["hop"], Number(groups!["ms"])],
+  );
   expect(Object.fromEntries(rows)).toMatchObject(HOPS_MS);
 });
 
 test("[PBU3] staff are told by the same shares", () => {
   const alerts = readFileSync("deploy/prometheus/alerts.yaml", "utf8");
   const seconds = (...ms: readonly number[]): string[] => ms.map((one) => String(one / 1_000));
-  const limitsOf = (alert: string): string[] => [...(new RegExp(`alert: ${alert}\\n\\s+expr: (.*)`).exec(alerts)?.[1] ?? "").matchAll(/> (\d+(?:\.\d+)?)/g)].map(([, limit]) => limit!);
+  const limitsOf = (alert: string): string[] =>
+    [...(new RegExp(`alert: ${alert}\\n\\s+expr: (.*)`).exec(alerts)?.[1] ?? "").matchAll(/> (\d+(?:\.\d+)?)/g)].map(([, limit]) => limit!);
   expect(limitsOf("CoroomPropagationSlow")).toEqual(seconds(BUDGET_MS));
-  expect(limitsOf("CoroomHopSlow")).toEqual(seconds(ROUND_TRIP_MS, HOPS_MS["gateway to room server"], HOPS_MS["room server"], HOPS_MS.commit, HOPS_MS["gateway to client"]));
+  expect(limitsOf("CoroomHopSlow")).toEqual(
+    seconds(ROUND_TRIP_MS, HOPS_MS["gateway to room server"], HOPS_MS["room server"], HOPS_MS.commit, HOPS_MS["gateway to client"]),
+  );
   expect(HOPS_MS["fan-out"], "told by the same metric").toBe(HOPS_MS["gateway to room server"]);
 });

@@ -7,7 +7,14 @@
 export const BUDGET_MS = 100;
 
 /** Their sum is the budget. The room server is where an edit waits for the append before its own. */
-export const HOPS_MS = { "client to gateway": 10, "gateway to room server": 10, "room server": 10, commit: 40, "fan-out": 10, "gateway to client": 20 } as const;
+export const HOPS_MS = {
+  "client to gateway": 10,
+  "gateway to room server": 10,
+  "room server": 10,
+  "commit": 40,
+  "fan-out": 10,
+  "gateway to client": 20,
+} as const;
 
 /** A PING's way is the first hop there and the last one back, with nothing to do in between. */
 export const ROUND_TRIP_MS = 2 * HOPS_MS["client to gateway"];

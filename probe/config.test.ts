@@ -28,10 +28,23 @@ test("[PCF4] as it is set by itself it keeps to what gateways let one address, o
 
 test("[PCF5] its large room is one whose presence travels hierarchically, and no other is", () => {
   const { fallback } = roomServerSettings.flatParticipantsMax;
-  expect(planRooms(read()).filter(({ participants }) => participants > fallback).map(({ kind }) => kind)).toEqual(["large"]);
+  expect(
+    planRooms(read())
+      .filter(({ participants }) => participants > fallback)
+      .map(({ kind }) => kind),
+  ).toEqual(["large"]);
 });
 
 test("[PCF6] rooms have names of their own, the same at each start", () => {
   const rooms = planRooms(read({ probeRoomsPerKind: "2" })).map(({ room }) => room);
-  expect(rooms).toEqual(["probe-small-1", "probe-small-2", "probe-large-1", "probe-large-2", "probe-edit-heavy-1", "probe-edit-heavy-2", "probe-presence-heavy-1", "probe-presence-heavy-2"]);
+  expect(rooms).toEqual([
+    "probe-small-1",
+    "probe-small-2",
+    "probe-large-1",
+    "probe-large-2",
+    "probe-edit-heavy-1",
+    "probe-edit-heavy-2",
+    "probe-presence-heavy-1",
+    "probe-presence-heavy-2",
+  ]);
 });

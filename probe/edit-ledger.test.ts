@@ -21,7 +21,8 @@ function begin(onlookers = 1, editsMax = 10) {
     found((findings) => (number = ledger.write(0, at(now), findings)));
     return number;
   };
-  const delivered = (participant: number, position: number, number: number | undefined, now: number): Finding[] => found((findings) => ledger.receiveDelivered(participant, seq(position), number, at(now), findings));
+  const delivered = (participant: number, position: number, number: number | undefined, now: number): Finding[] =>
+    found((findings) => ledger.receiveDelivered(participant, seq(position), number, at(now), findings));
   const ticked = (now: number): Finding[] => found((findings) => ledger.tick(at(now), findings));
   return { ledger, found, write, delivered, ticked };
 }
@@ -41,7 +42,10 @@ test("[PED1] whoever has what comes behind an edit, and not the edit, has lost i
   const { ledger, write, delivered } = begin(2);
   const [first, second] = [write(0), write(1)];
   expect(delivered(2, 2, second, 5)).toEqual([{ kind: "edit-arrived", ms: 4 }]);
-  expect(delivered(1, 1, first, 6), "only now is it known where the first stands").toEqual([{ kind: "edit-arrived", ms: 6 }, { kind: "edit-lost" }]);
+  expect(delivered(1, 1, first, 6), "only now is it known where the first stands").toEqual([
+    { kind: "edit-arrived", ms: 6 },
+    { kind: "edit-lost" },
+  ]);
   delivered(0, 1, first, 7);
   delivered(0, 2, second, 7);
   expect(delivered(1, 3, undefined, 8), "somebody else's edit passes the second as well").toEqual([{ kind: "edit-lost" }]);
@@ -64,7 +68,11 @@ test("[PED2] what reaches somebody who was away does not count as an edit's way,
   const meanwhile = write(5);
   ledger.receiveCame(1, at(900));
   const after = write(901);
-  expect([before, meanwhile, after].map((edit, index) => delivered(1, index + 1, edit, 903))).toEqual([[], [], [{ kind: "edit-arrived", ms: 2 }]]);
+  expect([before, meanwhile, after].map((edit, index) => delivered(1, index + 1, edit, 903))).toEqual([
+    [],
+    [],
+    [{ kind: "edit-arrived", ms: 2 }],
+  ]);
 });
 
 test("[PED2] nor does what its writer made while its own line was gone", () => {

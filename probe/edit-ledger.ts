@@ -71,7 +71,15 @@ export class EditLedger {
     const others = [...this.#observers.keys()].filter((participant) => participant !== writer);
     const strayed = this.#isHere(writer) ? others.filter((participant) => !this.#isHere(participant)) : others;
     const number = (this.#lastNumber += 1);
-    this.#edits.set(number, { writer, writtenAt: now, seq: undefined, ackedAt: undefined, missing: new Set(others), strayed: new Set(strayed), isLate: false });
+    this.#edits.set(number, {
+      writer,
+      writtenAt: now,
+      seq: undefined,
+      ackedAt: undefined,
+      missing: new Set(others),
+      strayed: new Set(strayed),
+      isLate: false,
+    });
     if (this.#edits.size > this.#options.editsMax) this.#forgetOldest(findings);
     return number;
   }
@@ -82,7 +90,8 @@ export class EditLedger {
     if (edit !== undefined) {
       edit.seq ??= seq;
       if (participant === edit.writer) this.#acknowledge(edit, now, findings);
-      else if (edit.missing.delete(participant) && !edit.strayed.has(participant)) findings.push({ kind: "edit-arrived", ms: now - edit.writtenAt });
+      else if (edit.missing.delete(participant) && !edit.strayed.has(participant))
+        findings.push({ kind: "edit-arrived", ms: now - edit.writtenAt });
     }
     this.#passTo(participant, seq);
     this.#settle(findings);

@@ -7,7 +7,22 @@ import type { Frame } from "../shared/wire/frames.ts";
 import { LineWatch } from "./line-watch.ts";
 
 const at = (ms: number): Millis => ms as Millis;
-const LIMITS = { pingIntervalMs: 1, silenceMsMax: 1, frameBytesMax: 1, editBytesMax: 1, editBurst: 1, editsPerSecond: 1, bytesBurst: 1, bytesPerSecond: 1, presenceBurst: 1, presencePerSecond: 1, presenceBytesMax: 1, presenceFieldsMax: 1, controlBurst: 1, controlsPerSecond: 1 };
+const LIMITS = {
+  pingIntervalMs: 1,
+  silenceMsMax: 1,
+  frameBytesMax: 1,
+  editBytesMax: 1,
+  editBurst: 1,
+  editsPerSecond: 1,
+  bytesBurst: 1,
+  bytesPerSecond: 1,
+  presenceBurst: 1,
+  presencePerSecond: 1,
+  presenceBytesMax: 1,
+  presenceFieldsMax: 1,
+  controlBurst: 1,
+  controlsPerSecond: 1,
+};
 const WELCOME: Frame = { type: "welcome", version: 1, connection: "c", limits: LIMITS, tokenExpiresInMs: 1 };
 
 function welcomed(): LineWatch {
@@ -33,7 +48,9 @@ test("[PLW2] a PONG tells of the PING whose number it has", () => {
 });
 
 test("[PLW3] whoever asks for edits again had a gap", () => {
-  expect(welcomed().receiveSent(encodeFrame({ type: "replay-request", channel: 1, after: 3 as Seq, through: 5 as Seq }), at(9))).toEqual([{ kind: "gap" }]);
+  expect(welcomed().receiveSent(encodeFrame({ type: "replay-request", channel: 1, after: 3 as Seq, through: 5 as Seq }), at(9))).toEqual([
+    { kind: "gap" },
+  ]);
 });
 
 test.each<[string, boolean, number, string]>([
@@ -53,5 +70,7 @@ test("[PLW5] a line that was there and ends is no failed attempt", () => {
 
 test("[PLW6] bytes that are no frame are nothing", () => {
   const watch = welcomed();
-  expect([new Uint8Array(), new Uint8Array([0x87]), new Uint8Array([0x83, 255])].map((bytes) => watch.receiveReceived(bytes, at(9)))).toEqual([[], [], []]);
+  expect(
+    [new Uint8Array(), new Uint8Array([0x87]), new Uint8Array([0x83, 255])].map((bytes) => watch.receiveReceived(bytes, at(9))),
+  ).toEqual([[], [], []]);
 });

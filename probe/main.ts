@@ -41,14 +41,21 @@ export async function startProbe(config: ProbeConfig & TokenConfig, { log, regis
       run,
       record,
       enter: (room, { index, seesPresence }, listener) =>
-        new ParticipantHost({ room, gateways: config.probeGatewayUrls, first: place + index, token: () => tokenOf(`probe-${index + 1}`), seesPresence }, listener, { clock, world, log, record }),
+        new ParticipantHost(
+          { room, gateways: config.probeGatewayUrls, first: place + index, token: () => tokenOf(`probe-${index + 1}`), seesPresence },
+          listener,
+          { clock, world, log, record },
+        ),
     });
   });
   const delay = loopDelay();
   const tell = (): void => tellState(rooms, delay.measure(), clock.now(), metrics);
   tell();
   const telling = setInterval(tell, STATE_EVERY_MS);
-  log.info({ rooms: rooms.length, connections: rooms.reduce((sum, { size }) => sum + size, 0), gateways: config.probeGatewayUrls }, "the probe enters its rooms");
+  log.info(
+    { rooms: rooms.length, connections: rooms.reduce((sum, { size }) => sum + size, 0), gateways: config.probeGatewayUrls },
+    "the probe enters its rooms",
+  );
   const stop = async (): Promise<void> => {
     clearInterval(telling);
     delay.stop();

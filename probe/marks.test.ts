@@ -5,13 +5,24 @@ import { MarkWriter, markOf } from "./marks.ts";
 
 test("[PMK1] an edit says which it is, and of which probe", () => {
   const writer = new MarkWriter("0", "run-1_A", 5);
-  expect([writer.write(1), writer.write(27)].map(markOf)).toEqual([{ run: "run-1_A", number: 1 }, { run: "run-1_A", number: 27 }]);
+  expect([writer.write(1), writer.write(27)].map(markOf)).toEqual([
+    { run: "run-1_A", number: 1 },
+    { run: "run-1_A", number: 27 },
+  ]);
 });
 
 test("[PMK2] what somebody else wrote says nothing", () => {
   const doc = new Y.Doc();
   doc.getText("t").insert(0, "run:seven");
-  expect([Y.encodeStateAsUpdate(doc), Y.encodeStateAsUpdate(new Y.Doc()), new Uint8Array(), new Uint8Array([255, 255, 255]), new Uint8Array([0, 0, 1])].map(markOf)).toEqual(Array(5).fill(undefined));
+  expect(
+    [
+      Y.encodeStateAsUpdate(doc),
+      Y.encodeStateAsUpdate(new Y.Doc()),
+      new Uint8Array(),
+      new Uint8Array([255, 255, 255]),
+      new Uint8Array([0, 0, 1]),
+    ].map(markOf),
+  ).toEqual(Array(5).fill(undefined));
 });
 
 test("[PMK3] a room's document does not grow with its edits, and little with each start of a probe", () => {

@@ -7,7 +7,22 @@ import type { Frame } from "../shared/wire/frames.ts";
 import type { Finding } from "./findings.ts";
 import { ParticipantHost } from "./participant-host.ts";
 
-const LIMITS = { pingIntervalMs: 60_000, silenceMsMax: 120_000, frameBytesMax: 1e6, editBytesMax: 1e6, editBurst: 9, editsPerSecond: 9, bytesBurst: 1e6, bytesPerSecond: 1e6, presenceBurst: 9, presencePerSecond: 9, presenceBytesMax: 1e4, presenceFieldsMax: 9, controlBurst: 9, controlsPerSecond: 9 };
+const LIMITS = {
+  pingIntervalMs: 60_000,
+  silenceMsMax: 120_000,
+  frameBytesMax: 1e6,
+  editBytesMax: 1e6,
+  editBurst: 9,
+  editsPerSecond: 9,
+  bytesBurst: 1e6,
+  bytesPerSecond: 1e6,
+  presenceBurst: 9,
+  presencePerSecond: 9,
+  presenceBytesMax: 1e4,
+  presenceFieldsMax: 9,
+  controlBurst: 9,
+  controlsPerSecond: 9,
+};
 const WELCOME: Frame = { type: "welcome", version: 1, connection: "c", limits: LIMITS, tokenExpiresInMs: 3_600_000 };
 
 /** Of two gateways, which say what the test has them say. */
@@ -17,7 +32,11 @@ function participant() {
   const findings: Finding[] = [];
   const silent = () => {};
   const world = {
-    clock: { now: () => clock.now(), after: (ms: number, run: () => void) => clock.after(ms, run), soon: (run: () => void) => void clock.after(0, run) },
+    clock: {
+      now: () => clock.now(),
+      after: (ms: number, run: () => void) => clock.after(ms, run),
+      soon: (run: () => void) => void clock.after(0, run),
+    },
     chance: { unit: () => 0.5, clientKey: () => "k".repeat(22) as never },
     openSocket: (url: string, listener: SocketListener) => {
       lines.push({ url, listener });
@@ -27,7 +46,13 @@ function participant() {
   };
   const listener = { came: silent, went: silent, delivered: silent, snapshot: silent, rolledBack: silent, pointed: silent };
   const log = { debug: silent, info: silent, warn: silent, error: silent };
-  const options = { room: "probe-small-1", gateways: ["ws://one", "ws://two"], first: 0, token: () => Promise.resolve("token"), seesPresence: true };
+  const options = {
+    room: "probe-small-1",
+    gateways: ["ws://one", "ws://two"],
+    first: 0,
+    token: () => Promise.resolve("token"),
+    seesPresence: true,
+  };
   const host = new ParticipantHost(options, listener, { clock, world, log, record: (finding) => findings.push(finding) });
   const hosts = () => lines.map(({ url }) => new URL(url).hostname);
   return { clock, lines, findings, host, hosts };

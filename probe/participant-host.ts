@@ -27,7 +27,12 @@ export type ParticipantOptions = {
   readonly token: () => Promise<string>;
   readonly seesPresence: boolean;
 };
-export type ParticipantDeps = { readonly clock: Clock; readonly world: Omit<World, "reportError">; readonly log: Log; readonly record: (finding: Finding) => void };
+export type ParticipantDeps = {
+  readonly clock: Clock;
+  readonly world: Omit<World, "reportError">;
+  readonly log: Log;
+  readonly record: (finding: Finding) => void;
+};
 
 /** As the network would say it. */
 const BROKEN = 1006;

@@ -7,14 +7,28 @@ export const KINDS = ["small", "large", "edit_heavy", "presence_heavy"] as const
 export type Kind = (typeof KINDS)[number];
 
 /** `participants`: the pair that writes and points, and whoever else looks on. */
-export type RoomPlan = { readonly kind: Kind; readonly room: string; readonly participants: number; readonly editsPerSecond: number; readonly presencePerSecond: number };
+export type RoomPlan = {
+  readonly kind: Kind;
+  readonly room: string;
+  readonly participants: number;
+  readonly editsPerSecond: number;
+  readonly presencePerSecond: number;
+};
 
 /** The first of each room's participants: they write and point, and look for what the other does. */
 export const PAIR = 2;
 /** What every token must open. */
 export const ROOMS = "probe-*";
 
-export type PlanConfig = Pick<ProbeConfig, "probeRoomsPerKind" | "probeLargeParticipants" | "probeEditsPerSecond" | "probeHeavyEditsPerSecond" | "probePresencePerSecond" | "probeHeavyPresencePerSecond">;
+export type PlanConfig = Pick<
+  ProbeConfig,
+  | "probeRoomsPerKind"
+  | "probeLargeParticipants"
+  | "probeEditsPerSecond"
+  | "probeHeavyEditsPerSecond"
+  | "probePresencePerSecond"
+  | "probeHeavyPresencePerSecond"
+>;
 
 export function planRooms(config: PlanConfig): RoomPlan[] {
   return KINDS.flatMap((kind) => Array.from({ length: config.probeRoomsPerKind }, (_, index) => planRoom(kind, index, config)));

@@ -31,4 +31,8 @@ export interface ParticipantListener {
 }
 
 /** `seesPresence`: else it takes none in. */
-export type EnterRoom = (room: string, participant: { readonly index: number; readonly seesPresence: boolean }, listener: ParticipantListener) => Participant;
+export type EnterRoom = (
+  room: string,
+  participant: { readonly index: number; readonly seesPresence: boolean },
+  listener: ParticipantListener,
+) => Participant;

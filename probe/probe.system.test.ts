@@ -29,7 +29,10 @@ beforeAll(async () => {
 beforeEach(async () => {
   registry = new Registry();
   const flags = { probeGatewayUrls: cluster.gateways.map(({ url }) => url).join(","), probeReconnectMs: "2000" };
-  probe = await startProbe({ ...readSettings(probeSettings, { flags, env: {} }), jwtSecret: cluster.internalSecret, jwtIssuer: "", jwtAudience: "" }, { log: silent, registry });
+  probe = await startProbe(
+    { ...readSettings(probeSettings, { flags, env: {} }), jwtSecret: cluster.internalSecret, jwtIssuer: "", jwtAudience: "" },
+    { log: silent, registry },
+  );
   await eventually("everybody is in their room", isComplete);
 });
 afterEach(async () => {
@@ -65,12 +68,24 @@ async function isComplete(): Promise<boolean> {
 }
 
 async function nothingIsLost(): Promise<void> {
-  expect([await total("coroom_probe_edits_lost_total"), await total("coroom_probe_rolled_back_total"), await total("coroom_probe_refused_total")]).toEqual([0, 0, 0]);
+  expect([
+    await total("coroom_probe_edits_lost_total"),
+    await total("coroom_probe_rolled_back_total"),
+    await total("coroom_probe_refused_total"),
+  ]).toEqual([0, 0, 0]);
 }
 
 test("[PSY1] it sees edits and presence arrive in rooms of every kind, and how quick lines are", async () => {
-  const measured = ["coroom_probe_propagation_seconds", "coroom_probe_ack_seconds", "coroom_probe_presence_seconds", "coroom_probe_line_round_trip_seconds", "coroom_probe_first_message_seconds", "coroom_probe_reconnect_seconds"];
-  for (const name of measured) for (const room of KINDS) await eventually(`${name} of ${room} rooms`, async () => (await count(name, room)) >= 3);
+  const measured = [
+    "coroom_probe_propagation_seconds",
+    "coroom_probe_ack_seconds",
+    "coroom_probe_presence_seconds",
+    "coroom_probe_line_round_trip_seconds",
+    "coroom_probe_first_message_seconds",
+    "coroom_probe_reconnect_seconds",
+  ];
+  for (const name of measured)
+    for (const room of KINDS) await eventually(`${name} of ${room} rooms`, async () => (await count(name, room)) >= 3);
   expect(await count("coroom_probe_propagation_seconds", "large")).toBeGreaterThan(50);
   await nothingIsLost();
 });
@@ -78,7 +93,12 @@ test("[PSY1] it sees edits and presence arrive in rooms of every kind, and how q
 test("[PSY2] what it writes is a document like any other, and stays small", async () => {
   await eventually("many edits were made", async () => (await count("coroom_probe_ack_seconds", "edit_heavy")) >= 40);
   const doc = new Y.Doc();
-  const reader = new CoroomProvider({ url: cluster.gateways[0]!.url, room: "probe-edit-heavy-1", doc, token: await cluster.token("probe-edit-heavy-1", "reader", { tenant: TENANT, rights: ["read"] }) });
+  const reader = new CoroomProvider({
+    url: cluster.gateways[0]!.url,
+    room: "probe-edit-heavy-1",
+    doc,
+    token: await cluster.token("probe-edit-heavy-1", "reader", { tenant: TENANT, rights: ["read"] }),
+  });
   await eventually("it is read", () => reader.synced);
   expect([...doc.getMap("probe").keys()].toSorted()).toEqual(["0", "1"]);
   expect(Y.encodeStateAsUpdate(doc).byteLength).toBeLessThan(1_000);
@@ -86,11 +106,18 @@ test("[PSY2] what it writes is a document like any other, and stays small", asyn
 });
 
 test("[PSY3] where a gateway is killed it says who came back, and who found none there, and loses nothing", async () => {
-  const [before, failedBefore] = [await count("coroom_probe_reconnect_seconds", "large"), await total("coroom_probe_connect_failures_total")];
+  const [before, failedBefore] = [
+    await count("coroom_probe_reconnect_seconds", "large"),
+    await total("coroom_probe_connect_failures_total"),
+  ];
   await cluster.gateways[1]!.process.kill();
   await eventually("half of the large room came back", async () => (await count("coroom_probe_reconnect_seconds", "large")) > before + 20);
   expect(await total("coroom_probe_connect_failures_total")).toBeGreaterThan(failedBefore);
-  expect((await values("coroom_probe_connect_failures_total")).every(({ labels }) => labels["cause"] === "unreachable" || labels["cause"] === "broken")).toBe(true);
+  expect(
+    (await values("coroom_probe_connect_failures_total")).every(
+      ({ labels }) => labels["cause"] === "unreachable" || labels["cause"] === "broken",
+    ),
+  ).toBe(true);
   await eventually("everybody is back", isComplete);
   const arrived = await count("coroom_probe_propagation_seconds", "small");
   await eventually("edits arrive", async () => (await count("coroom_probe_propagation_seconds", "small")) > arrived + 3);
@@ -103,7 +130,8 @@ test("[PSY4] a paused owner shows in how long edits took, and loses nothing", as
   const before = await Promise.all(measured.map((name) => countAbove(name, "edit_heavy", 0.25)));
   const owner = await ownerOf(cluster, roomKey(TENANT as TenantId, "probe-edit-heavy-1" as RoomId));
   owner.signal("SIGSTOP");
-  for (const [index, name] of measured.entries()) await eventually(`${name} says so`, async () => (await countAbove(name, "edit_heavy", 0.25)) > before[index]!);
+  for (const [index, name] of measured.entries())
+    await eventually(`${name} says so`, async () => (await countAbove(name, "edit_heavy", 0.25)) > before[index]!);
   owner.signal("SIGCONT");
   const arrived = await count("coroom_probe_propagation_seconds", "small");
   await eventually("edits arrive", async () => (await count("coroom_probe_propagation_seconds", "small")) > arrived + 5);
@@ -112,7 +140,9 @@ test("[PSY4] a paused owner shows in how long edits took, and loses nothing", as
 
 test("[PSY5] while nobody has a room, its oldest edit says for how long", async () => {
   for (const server of cluster.roomServers) server.signal("SIGSTOP");
-  await eventually("an edit waits", async () => (await values("coroom_probe_oldest_edit_seconds")).some(({ labels, value }) => labels["room"] === "small" && value > 2));
+  await eventually("an edit waits", async () =>
+    (await values("coroom_probe_oldest_edit_seconds")).some(({ labels, value }) => labels["room"] === "small" && value > 2),
+  );
   for (const server of cluster.roomServers) server.signal("SIGCONT");
   await eventually("it came through", async () => (await values("coroom_probe_oldest_edit_seconds")).every(({ value }) => value < 1));
   await nothingIsLost();

@@ -13,7 +13,14 @@ import type { RoomPlan } from "./plan.ts";
 class FakeRoom {
   readonly clock = new FakeClock(0);
   readonly findings: Finding[] = [];
-  readonly members: { readonly listener: ParticipantListener; readonly seesPresence: boolean; unsavedEdits: number; cuts: number; returns: number; isGone: boolean }[] = [];
+  readonly members: {
+    readonly listener: ParticipantListener;
+    readonly seesPresence: boolean;
+    unsavedEdits: number;
+    cuts: number;
+    returns: number;
+    isGone: boolean;
+  }[] = [];
   /** From 0 to 1: to whom nothing is delivered. */
   readonly deaf = new Set<number>();
   acksAfterMs = 5;
@@ -23,7 +30,11 @@ class FakeRoom {
   readonly probed: ProbedRoom;
 
   constructor(plan: Partial<RoomPlan> = {}) {
-    this.probed = new ProbedRoom({ kind: "small", room: "probe-small-1", participants: 2, editsPerSecond: 1, presencePerSecond: 1, ...plan }, { lateMs: 10_000, reconnectMs: 60_000, unsavedEditsMax: 3 }, { clock: this.clock, unit: () => 0.5, run: "run", enter: this.#enter, record: (finding) => this.findings.push(finding) });
+    this.probed = new ProbedRoom(
+      { kind: "small", room: "probe-small-1", participants: 2, editsPerSecond: 1, presencePerSecond: 1, ...plan },
+      { lateMs: 10_000, reconnectMs: 60_000, unsavedEditsMax: 3 },
+      { clock: this.clock, unit: () => 0.5, run: "run", enter: this.#enter, record: (finding) => this.findings.push(finding) },
+    );
   }
 
   kinds(): Record<string, number> {
@@ -57,7 +68,8 @@ class FakeRoom {
         }
       },
       pointAt: (point: Point) => {
-        for (const [other, { listener: told, seesPresence: sees }] of this.members.entries()) if (other !== index && sees) this.clock.after(this.seenAfterMs, () => told.pointed(`client-${index}` as ClientId, point));
+        for (const [other, { listener: told, seesPresence: sees }] of this.members.entries())
+          if (other !== index && sees) this.clock.after(this.seenAfterMs, () => told.pointed(`client-${index}` as ClientId, point));
       },
       cut: () => (member.cuts += 1),
       comeBack: () => (member.returns += 1),
@@ -87,7 +99,10 @@ test("[PRH3] the visitor, and nobody else, loses its line again and again", () =
   const room = new FakeRoom({ participants: 4 });
   room.clock.turn(300_000);
   expect(room.members.map(({ cuts }) => cuts)).toEqual([0, 0, 0, 0, 5]);
-  expect(room.members.map(({ returns }) => returns), "whoever was refused").toEqual([5, 5, 5, 5, 5]);
+  expect(
+    room.members.map(({ returns }) => returns),
+    "whoever was refused",
+  ).toEqual([5, 5, 5, 5, 5]);
 });
 
 test("[PRH4] whoever waits for too many acknowledgements makes no more edits, and goes on when they come", () => {
@@ -131,7 +146,8 @@ test("[PRH7] another probe in the same room is none of this one's business", () 
   const room = new FakeRoom();
   room.clock.turn(501);
   const { listener } = room.members[1]!;
-  for (const payload of [new MarkWriter("0", "another", 9).write(1), new Uint8Array([0, 0])]) listener.delivered([{ seq: 1 as Seq, payload }]);
+  for (const payload of [new MarkWriter("0", "another", 9).write(1), new Uint8Array([0, 0])])
+    listener.delivered([{ seq: 1 as Seq, payload }]);
   expect(room.findings).toEqual([]);
 });
 

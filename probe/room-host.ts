@@ -133,7 +133,14 @@ export class ProbedRoom {
 
   #visitorListener(index: ParticipantIndex): ParticipantListener {
     const passOver = (): void => {};
-    return { came: () => this.#here.add(index), went: () => this.#here.delete(index), delivered: passOver, snapshot: passOver, rolledBack: passOver, pointed: passOver };
+    return {
+      came: () => this.#here.add(index),
+      went: () => this.#here.delete(index),
+      delivered: passOver,
+      snapshot: passOver,
+      rolledBack: passOver,
+      pointed: passOver,
+    };
   }
 
   #measuredListener(index: ParticipantIndex): ParticipantListener {
@@ -177,7 +184,10 @@ export class ProbedRoom {
   }
 }
 
-function actsOf({ editsPerSecond, presencePerSecond }: RoomPlan, { reconnectMs }: RoomOptions): { readonly what: Act; readonly everyMs: number }[] {
+function actsOf(
+  { editsPerSecond, presencePerSecond }: RoomPlan,
+  { reconnectMs }: RoomOptions,
+): { readonly what: Act; readonly everyMs: number }[] {
   const pair = Array.from({ length: PAIR }, (_, participant) => participant);
   return [
     ...pair.map((participant) => ({ what: { kind: "write" as const, participant }, everyMs: 1_000 / editsPerSecond })),

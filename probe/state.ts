@@ -6,11 +6,19 @@ import { KINDS } from "./plan.ts";
 import type { ProbedRoom } from "./room-host.ts";
 
 /** `delayMs`: how late the probe itself is. */
-export function tellState(rooms: readonly Pick<ProbedRoom, "plan" | "away" | "oldestMs">[], delayMs: number, now: Millis, metrics: ProbeMetrics): void {
+export function tellState(
+  rooms: readonly Pick<ProbedRoom, "plan" | "away" | "oldestMs">[],
+  delayMs: number,
+  now: Millis,
+  metrics: ProbeMetrics,
+): void {
   for (const kind of KINDS) {
     const alike = rooms.filter(({ plan }) => plan.kind === kind);
     metrics.oldestEditSeconds.set({ room: kind }, Math.max(0, ...alike.map((room) => room.oldestMs(now))) / 1_000);
-    metrics.away.set({ room: kind }, alike.reduce((sum, { away }) => sum + away, 0));
+    metrics.away.set(
+      { room: kind },
+      alike.reduce((sum, { away }) => sum + away, 0),
+    );
   }
   metrics.loopDelaySeconds.set(delayMs / 1_000);
 }

@@ -11,11 +11,15 @@ test("[CFG1] the defaults fit a NATS server with its default limits", () => {
 });
 
 test("[CFG2] records larger than NATS takes are refused at the start, with the settings that help", () => {
-  expect(() => roomHostOptions(read({ recordBytesMax: "1000000" }), NATS_DEFAULT_MAX_PAYLOAD)).toThrow(/max_payload.*COROOM_RECORD_BYTES_MAX/);
+  expect(() => roomHostOptions(read({ recordBytesMax: "1000000" }), NATS_DEFAULT_MAX_PAYLOAD)).toThrow(
+    /max_payload.*COROOM_RECORD_BYTES_MAX/,
+  );
 });
 
 test("[CFG2] answers larger than NATS takes are refused alike", () => {
-  expect(() => roomHostOptions(read({ answerBytesMax: "1000000" }), NATS_DEFAULT_MAX_PAYLOAD)).toThrow(/max_payload.*COROOM_ANSWER_BYTES_MAX/);
+  expect(() => roomHostOptions(read({ answerBytesMax: "1000000" }), NATS_DEFAULT_MAX_PAYLOAD)).toThrow(
+    /max_payload.*COROOM_ANSWER_BYTES_MAX/,
+  );
 });
 
 test("[CFG3] a short secret is refused", () => {

@@ -37,7 +37,10 @@ import { assembleRoomServer } from "./room-server.ts";
 export type RoomServer = Running & { readonly server: ServerId };
 
 /** `epochs`: of tests, which count them. */
-export async function startRoomServer(config: SharedConfig & RoomServerConfig, deps: { log: Log; registry: Registry; epochs?: Epochs }): Promise<RoomServer> {
+export async function startRoomServer(
+  config: SharedConfig & RoomServerConfig,
+  deps: { log: Log; registry: Registry; epochs?: Epochs },
+): Promise<RoomServer> {
   refuseUnfit(config);
   const server = `rs-${randomBytes(8).toString("hex")}` as ServerId;
   const subjects = subjectsOf(config.environment);
@@ -45,12 +48,28 @@ export async function startRoomServer(config: SharedConfig & RoomServerConfig, d
   const { log } = deps;
 
   const nats = await connectAs(server, config);
-  const options = roomHostOptions({ ...config, serverHost: config.serverHost === "" ? hostname() : config.serverHost }, nats.info?.max_payload);
+  const options = roomHostOptions(
+    { ...config, serverHost: config.serverHost === "" ? hostname() : config.serverHost },
+    nats.info?.max_payload,
+  );
   const loads = new LoadMeter(options);
-  const bus = await natsPorts(nats, subjects, server, config, { clock, log, metrics, presenceSent: (room, bytes) => loads.count(room, 0, bytes) });
+  const bus = await natsPorts(nats, subjects, server, config, {
+    clock,
+    log,
+    metrics,
+    presenceSent: (room, bytes) => loads.count(room, 0, bytes),
+  });
   const ports = { ...bus, seal: hmacSeal(config.roomSecret), epochs: deps.epochs ?? datedEpochs(clock, Math.random) };
   const membership = new Membership({ silenceMsMax: BEATS_MISSED_MAX * config.heartbeatMs });
-  const { rooms, replicas, presence, handOvers, takeOvers, costly, describe } = assembleRoomServer(server, ports, options, { clock, endOfTurn: endOfTurn(), log, metrics, membership, loads, memoryBytes: () => process.memoryUsage.rss() });
+  const { rooms, replicas, presence, handOvers, takeOvers, costly, describe } = assembleRoomServer(server, ports, options, {
+    clock,
+    endOfTurn: endOfTurn(),
+    log,
+    metrics,
+    membership,
+    loads,
+    memoryBytes: () => process.memoryUsage.rss(),
+  });
 
   const peers = natsHeartbeat(nats, subjects);
   const stopListening = listenToPeers(server, membership, peers, { clock, log, receiveLost: (lost) => void takeOvers.receiveLost(lost) });
@@ -62,7 +81,12 @@ export async function startRoomServer(config: SharedConfig & RoomServerConfig, d
   await nats.flush();
   const stopHeart = beatHeart(describe, peers, clock, config.heartbeatMs);
   const share = new FairShare(config);
-  const stopTelling = tellCounts(server, { tenantRooms: () => rooms.tenantRooms(), fullRooms: () => share.full }, natsCounts(nats, subjects), clock);
+  const stopTelling = tellCounts(
+    server,
+    { tenantRooms: () => rooms.tenantRooms(), fullRooms: () => share.full },
+    natsCounts(nats, subjects),
+    clock,
+  );
   const delay = loopDelay();
   const stopSharing = watchBudgets(share, costly, delay.measure, { clock, metrics, operations: ports.operations });
   log.info({ server }, "room server is ready");

@@ -7,7 +7,15 @@ import { Registry } from "prom-client";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 
 import type { Checkpoint } from "../shared/bus/checkpoint.ts";
-import { type Answer, decodeAnswer, decodeFromOwner, encodeToOwner, type FromOwner, type SubmittedEdit, type ToOwner } from "../shared/bus/envelope.ts";
+import {
+  type Answer,
+  decodeAnswer,
+  decodeFromOwner,
+  encodeToOwner,
+  type FromOwner,
+  type SubmittedEdit,
+  type ToOwner,
+} from "../shared/bus/envelope.ts";
 import { decodeJson, encodeJson } from "../shared/bus/json-messages.ts";
 import { ClaimReply, type ClaimRequest, RoomEntry } from "../shared/bus/placement-messages.ts";
 import { headOf } from "../shared/bus/record.ts";
@@ -105,7 +113,15 @@ async function claim(server: ServerId, suspect?: ServerId): Promise<ClaimReply> 
 }
 
 const committed = (heard: readonly FromOwner[]) =>
-  heard.flatMap((message) => (message.kind === "edits" ? message.edits.edits.map(({ client, counter }, index) => ({ seq: message.edits.firstSeq + index, epoch: message.edits.epoch, edit: `${client.slice(0, 3)} ${counter}` })) : []));
+  heard.flatMap((message) =>
+    message.kind === "edits"
+      ? message.edits.edits.map(({ client, counter }, index) => ({
+          seq: message.edits.firstSeq + index,
+          epoch: message.edits.epoch,
+          edit: `${client.slice(0, 3)} ${counter}`,
+        }))
+      : [],
+  );
 
 /** As the room was last said to be. */
 const savingOf = (heard: readonly FromOwner[]) => heard.flatMap((message) => (message.kind === "saving" ? [message.state] : [])).at(-1);
@@ -180,7 +196,14 @@ async function checkpointAndTrim(clients: Checkpoint["clients"], { head, keep = 
   const subjects = subjectsOf(environment);
   const manager = await jetstreamManager(line);
   const last = await manager.streams.getMessage(subjects.logStream(0), { last_by_subj: subjects.log(0, room) });
-  const checkpoint: Checkpoint = { epoch: 1 as Epoch, seq: head as Seq, streamSeq: last!.seq - keep, time: Date.now() as Checkpoint["time"], clients, snapshot: { object: "o", bytes: 1, sha256: "s" } };
+  const checkpoint: Checkpoint = {
+    epoch: 1 as Epoch,
+    seq: head as Seq,
+    streamSeq: last!.seq - keep,
+    time: Date.now() as Checkpoint["time"],
+    clients,
+    snapshot: { object: "o", bytes: 1, sha256: "s" },
+  };
   await (await new Kvm(line).open(subjects.checkpointsBucket)).put(room, encodeJson(checkpoint));
   await manager.streams.purge(subjects.logStream(0), { filter: subjects.log(0, room), seq: keep === 0 ? last!.seq : last!.seq - keep + 1 });
 }
@@ -243,7 +266,10 @@ test("[RS7] nats-server is killed under traffic: what was committed stays, seqs 
   await claim(server.server);
   // As a gateway knows: from records, and from answers to repeats of those whose record it missed.
   const acked = (): Set<number> =>
-    new Set([...heard.fromOwner.flatMap((message) => (message.kind === "edits" ? message.edits.edits.map(({ counter }) => counter) : [])), ...heard.answers.flatMap((answer) => (answer.kind === "acked" ? [answer.counter] : []))]);
+    new Set([
+      ...heard.fromOwner.flatMap((message) => (message.kind === "edits" ? message.edits.edits.map(({ counter }) => counter) : [])),
+      ...heard.answers.flatMap((answer) => (answer.kind === "acked" ? [answer.counter] : [])),
+    ]);
   const ackedAtLeast = (count: number) => (): boolean => {
     const known = acked();
     const unacked = Array.from({ length: count }, (_, index) => index + 1).filter((counter) => !known.has(counter));
@@ -267,11 +293,18 @@ test("[RS8] while the log does not answer, edits go out as tentative; when it is
   await commitOneByOne(heard, [1]);
   proxy.hold();
   sendEdits(edit(ann, 2));
-  const tentative = await until(() => heard.fromOwner.find((message) => message.kind === "tentative" && message.edit.counter === 2), "the tentative edit"); // The first may have been slow as well.
+  const tentative = await until(
+    () => heard.fromOwner.find((message) => message.kind === "tentative" && message.edit.counter === 2),
+    "the tentative edit",
+  ); // The first may have been slow as well.
   expect(tentative).toMatchObject({ edit: { user: "ann", counter: 2, epoch: 1 } });
   await until(() => savingOf(heard.fromOwner) === "refusing", "the refusing state");
   sendEdits(edit(ann, 3));
-  expect(await until(() => heard.answers.find((answer) => answer.kind === "refused"), "the refusal")).toMatchObject({ counter: 3, reason: "log-stalled", retryAfterMs: 70 });
+  expect(await until(() => heard.answers.find((answer) => answer.kind === "refused"), "the refusal")).toMatchObject({
+    counter: 3,
+    reason: "log-stalled",
+    retryAfterMs: 70,
+  });
   expect(committed(heard.fromOwner)).toHaveLength(1);
   proxy.release();
   await until(() => committed(heard.fromOwner).length === 2, "the edit in the log");
@@ -314,7 +347,10 @@ test("[RS11] a room that a live server owns is elsewhere, unless that server is 
   await until(async () => (await claim(second.server)).kind === "elsewhere", "the second server to hear of the first");
   expect(await claim(second.server)).toEqual({ kind: "elsewhere", server: first.server, epoch: 1 });
   expect(await claim(second.server, first.server)).toEqual({ kind: "owned", server: second.server, epoch: 2 });
-  expect(await until(async () => ((await entry())?.epoch === 2 ? entry() : undefined), "the new entry")).toEqual({ owner: second.server, epoch: 2 });
+  expect(await until(async () => ((await entry())?.epoch === 2 ? entry() : undefined), "the new entry")).toEqual({
+    owner: second.server,
+    epoch: 2,
+  });
 });
 
 test("[RS12] asked for a room that it has lost unawares, a server finds out and claims it anew only if nobody live has it", async () => {
@@ -334,11 +370,26 @@ test("[RS13] whoever is at the newest snapshot is served, from the log where the
   await checkpointAndTrim([], { head: 3 });
   await commitOneByOne(heard, [4, 5, 6, 7]);
   send({ kind: "catch-up-request", gateway: gatewayId, request: 1, after: { epoch: 1 as Epoch, seq: 3 as Seq }, through: 0 as Seq });
-  const parts = await until(() => (heard.answers.some((answer) => answer.kind === "catch-up" && answer.answer.kind === "edits" && answer.answer.last) ? heard.answers : undefined), "the last answer");
+  const parts = await until(
+    () =>
+      heard.answers.some((answer) => answer.kind === "catch-up" && answer.answer.kind === "edits" && answer.answer.last)
+        ? heard.answers
+        : undefined,
+    "the last answer",
+  );
   expect(parts.length).toBeGreaterThan(1);
-  expect(parts.flatMap((answer) => (answer.kind === "catch-up" && answer.answer.kind === "edits" ? answer.answer.parts : []))).toHaveLength(4);
+  expect(parts.flatMap((answer) => (answer.kind === "catch-up" && answer.answer.kind === "edits" ? answer.answer.parts : []))).toHaveLength(
+    4,
+  );
   send({ kind: "catch-up-request", gateway: gatewayId, request: 2, after: START, through: 0 as Seq });
-  await until(() => heard.answers.some((answer) => answer.kind === "catch-up" && answer.request === 2 && answer.answer.kind === "resync" && answer.answer.reason === "too-old"), "the resync");
+  await until(
+    () =>
+      heard.answers.some(
+        (answer) =>
+          answer.kind === "catch-up" && answer.request === 2 && answer.answer.kind === "resync" && answer.answer.reason === "too-old",
+      ),
+    "the resync",
+  );
 });
 
 test("[RS14] a new owner knows from the checkpoint what the trimmed log no longer tells", async () => {
@@ -346,7 +397,9 @@ test("[RS14] a new owner knows from the checkpoint what the trimmed log no longe
   const heard = listen();
   await claim(first.server);
   await commitOneByOne(heard, [1, 2, 3]);
-  await checkpointAndTrim([{ client: ann.client, user: ann.user, counter: 3, seq: 3 as Seq, lastSeen: Date.now() as Checkpoint["time"] }], { head: 3 });
+  await checkpointAndTrim([{ client: ann.client, user: ann.user, counter: 3, seq: 3 as Seq, lastSeen: Date.now() as Checkpoint["time"] }], {
+    head: 3,
+  });
   await commitOneByOne(heard, [4]);
   await claim(second.server, first.server);
   sendEdits(...[1, 2, 3, 4, 5].map((counter) => edit(ann, counter)));

@@ -60,10 +60,13 @@ test("[ALM3] one that is put off or called off while its turn ends does not ring
 test("[ALM4] putting it off takes no timer of its own, and it may be set again while it rings", () => {
   const clock = new FakeClock(0);
   const rung: number[] = [];
-  const alarm: Alarm = new Alarm(() => {
-    rung.push(clock.now());
-    if (rung.length < 3) alarm.setFor((clock.now() + 5) as Millis);
-  }, new Alarms({ clock, endOfTurn: (run) => run() }));
+  const alarm: Alarm = new Alarm(
+    () => {
+      rung.push(clock.now());
+      if (rung.length < 3) alarm.setFor((clock.now() + 5) as Millis);
+    },
+    new Alarms({ clock, endOfTurn: (run) => run() }),
+  );
   for (let at = 1; at <= 10; at++) alarm.setFor(at as Millis);
   expect(clock.pending).toBe(1);
   clock.turn(100);

@@ -10,8 +10,18 @@ export type BoardKind = { readonly name: string; readonly points: number; readon
 const COMMENT: BoardKind = { name: "comment", points: 5, role: "commenters" };
 
 export const boardSettings = {
-  boardKinds: { parse: kinds, fallback: [COMMENT], shownAs: `${COMMENT.name}:${COMMENT.points}:${COMMENT.role}`, meaning: "kinds of activity that a backend may tell of, each as name:points or name:points:role, comma-separated; the role's board counts it beside everyone's" },
-  boardSessionMs: { parse: positiveInteger, fallback: 300_000, meaning: "whoever may write in a room and is there gets points once in so long" },
+  boardKinds: {
+    parse: kinds,
+    fallback: [COMMENT],
+    shownAs: `${COMMENT.name}:${COMMENT.points}:${COMMENT.role}`,
+    meaning:
+      "kinds of activity that a backend may tell of, each as name:points or name:points:role, comma-separated; the role's board counts it beside everyone's",
+  },
+  boardSessionMs: {
+    parse: positiveInteger,
+    fallback: 300_000,
+    meaning: "whoever may write in a room and is there gets points once in so long",
+  },
   boardSessionPoints: { parse: wholeNumber, fallback: 1, meaning: "points for being there so long; 0: none" },
   boardWatchMs: { parse: positiveInteger, fallback: 30_000, meaning: "a gateway that looks at a board says so again within so long" },
 } as const satisfies Settings;

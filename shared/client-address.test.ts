@@ -22,5 +22,11 @@ test.each<[string, string, string | undefined]>([
 });
 
 test("[ADR2] whatever a header says, it leads to an address or to none", () => {
-  fc.assert(fc.property(fc.string(), fc.string(), (peer, forwarded) => void expect(clientAddressOf(peer, forwarded) ?? "1.2.3.4").toMatch(/^[0-9a-f.:]{1,39}$/)));
+  fc.assert(
+    fc.property(
+      fc.string(),
+      fc.string(),
+      (peer, forwarded) => void expect(clientAddressOf(peer, forwarded) ?? "1.2.3.4").toMatch(/^[0-9a-f.:]{1,39}$/),
+    ),
+  );
 });

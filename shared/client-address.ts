@@ -25,7 +25,12 @@ function placeOf(text: string): ClientAddress | undefined {
   const v4 = /^(\d{1,3}(?:\.\d{1,3}){3})(?::\d+)?$/.exec(mapped)?.[1] ?? mappedInHex(mapped, bare);
   if (v4 !== undefined) return v4 as ClientAddress;
   const groups = groupsOf(bare);
-  return groups === undefined ? undefined : (groups.slice(0, 4).map((group) => group.toString(16)).join(":") as ClientAddress);
+  return groups === undefined
+    ? undefined
+    : (groups
+        .slice(0, 4)
+        .map((group) => group.toString(16))
+        .join(":") as ClientAddress);
 }
 
 /** `::ffff:0a00:0001` is 10.0.0.1, as a socket's own text may have it. */

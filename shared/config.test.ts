@@ -7,8 +7,14 @@ const settings = {
 } as const;
 
 test("[CFG1] a setting is read from its flag, else its variable, else its default", () => {
-  expect(readSettings(settings, { flags: { natsUrl: "nats://flag" }, env: { COROOM_NATS_URL: "nats://env" } })).toEqual({ natsUrl: "nats://flag", limit: 7 });
-  expect(readSettings(settings, { flags: {}, env: { COROOM_NATS_URL: "nats://env", COROOM_LIMIT: "9" } })).toEqual({ natsUrl: "nats://env", limit: 9 });
+  expect(readSettings(settings, { flags: { natsUrl: "nats://flag" }, env: { COROOM_NATS_URL: "nats://env" } })).toEqual({
+    natsUrl: "nats://flag",
+    limit: 7,
+  });
+  expect(readSettings(settings, { flags: {}, env: { COROOM_NATS_URL: "nats://env", COROOM_LIMIT: "9" } })).toEqual({
+    natsUrl: "nats://env",
+    limit: 9,
+  });
 });
 
 test("[CFG2] all problems are reported together, each naming its variable", () => {
@@ -23,7 +29,13 @@ test("[CFG3] a name gives its variable and its flag", () => {
 });
 
 test("[CFG5] what is given empty is not given: an empty flag is the default, an empty variable nothing", () => {
-  const each = { isOpen: { parse: flag, fallback: false, meaning: "" }, at: { parse: port, fallback: 8080, meaning: "" }, limit: { parse: positiveInteger, fallback: 7, meaning: "" }, pause: { parse: wholeNumber, fallback: 5, meaning: "" }, name: { parse: text, fallback: "nobody", meaning: "" } } as const;
+  const each = {
+    isOpen: { parse: flag, fallback: false, meaning: "" },
+    at: { parse: port, fallback: 8080, meaning: "" },
+    limit: { parse: positiveInteger, fallback: 7, meaning: "" },
+    pause: { parse: wholeNumber, fallback: 5, meaning: "" },
+    name: { parse: text, fallback: "nobody", meaning: "" },
+  } as const;
   const defaults = { isOpen: false, at: 8080, limit: 7, pause: 5, name: "nobody" };
   const names = Object.keys(each);
   expect(readSettings(each, { flags: {}, env: Object.fromEntries(names.map((name) => [envName(name), ""])) })).toEqual(defaults);
@@ -33,11 +45,16 @@ test("[CFG5] what is given empty is not given: an empty flag is the default, an 
 });
 
 test("[CFG8] a problem names what was typed: the flag where it came from one", () => {
-  expect(() => readSettings(settings, { flags: { natsUrl: "nats://flag", limit: "bogus" }, env: { COROOM_LIMIT: "9" } })).toThrow(/--limit=bogus must be a positive whole number/);
+  expect(() => readSettings(settings, { flags: { natsUrl: "nats://flag", limit: "bogus" }, env: { COROOM_LIMIT: "9" } })).toThrow(
+    /--limit=bogus must be a positive whole number/,
+  );
 });
 
 test("[CFG9] what is of one call alone is read from its flag, whatever variable has its name", () => {
-  const ofOneCall = { host: { parse: text, fallback: "", meaning: "which host", flagOnly: true }, room: { parse: text, meaning: "which room", flagOnly: true } } as const;
+  const ofOneCall = {
+    host: { parse: text, fallback: "", meaning: "which host", flagOnly: true },
+    room: { parse: text, meaning: "which room", flagOnly: true },
+  } as const;
   const env = { COROOM_HOST: "0.0.0.0", COROOM_ROOM: "drafts" };
   expect(readSettings(ofOneCall, { flags: { room: "notes" }, env })).toEqual({ host: "", room: "notes" });
   expect(() => readSettings(ofOneCall, { flags: {}, env })).toThrow(/--room is not set: which room/);

@@ -50,7 +50,10 @@ export function flag(raw: string): boolean {
 }
 
 export function list(raw: string): readonly string[] {
-  return raw.split(",").map((part) => part.trim()).filter((part) => part !== "");
+  return raw
+    .split(",")
+    .map((part) => part.trim())
+    .filter((part) => part !== "");
 }
 
 export function oneOf<const Choices extends readonly string[]>(...choices: Choices): (raw: string) => Choices[number] {

@@ -5,7 +5,10 @@ import { Few } from "./few.ts";
 
 type Entry = { readonly key: number; readonly value: number };
 const keyOf = ({ key }: Entry): number => key;
-const steps = fc.array(fc.record({ what: fc.constantFrom("set", "set", "delete"), key: fc.integer({ min: 0, max: 24 }), value: fc.nat() }), { maxLength: 120 });
+const steps = fc.array(
+  fc.record({ what: fc.constantFrom("set", "set", "delete"), key: fc.integer({ min: 0, max: 24 }), value: fc.nat() }),
+  { maxLength: 120 },
+);
 
 test("[FEW1] few or many, it holds what a Map would, in the same order", () => {
   fc.assert(

@@ -33,7 +33,8 @@ export class Few<Key, Entry> {
     if (!Array.isArray(entries)) return void entries.set(key, entry);
     const place = this.#placeOf(key, entries);
     if (place >= 0) entries[place] = entry;
-    else if (entries.length < FEW) this.#entries = entries.concat([entry]); // push() would make room for sixteen more.
+    else if (entries.length < FEW)
+      this.#entries = entries.concat([entry]); // push() would make room for sixteen more.
     else this.#entries = new Map([...entries, entry].map((each) => [this.#keyOf(each), each]));
   }
 

@@ -1,6 +1,17 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { parseClientId, parseClientKey, parseRoomId, parseRoomKey, parseTenantId, roomKey, roomOf, tenantOf, type RoomId, type TenantId } from "./ids.ts";
+import {
+  parseClientId,
+  parseClientKey,
+  parseRoomId,
+  parseRoomKey,
+  parseTenantId,
+  roomKey,
+  roomOf,
+  tenantOf,
+  type RoomId,
+  type TenantId,
+} from "./ids.ts";
 
 const acme = "acme" as TenantId;
 
@@ -40,7 +51,12 @@ test("[IDS3] every room id stands in a URL's path as it is", () => {
 });
 
 test("[IDS3] tenants and clients hold only URL-safe characters", () => {
-  expect([parseTenantId("a.b"), parseTenantId(""), parseClientKey("short"), parseClientKey("has space here")]).toEqual([undefined, undefined, undefined, undefined]);
+  expect([parseTenantId("a.b"), parseTenantId(""), parseClientKey("short"), parseClientKey("has space here")]).toEqual([
+    undefined,
+    undefined,
+    undefined,
+    undefined,
+  ]);
   expect(parseClientKey("Zk3_-abcdefg")).toBe("Zk3_-abcdefg");
   expect(parseClientId("Zk3_-abcdefgHIJK")).toBe("Zk3_-abcdefgHIJK");
 });

@@ -13,7 +13,8 @@ export function isAllowedOrigin(origin: string, allowed: readonly string[]): boo
 export function origins(raw: string): readonly string[] {
   return list(raw).map((entry) => {
     const url = URL.canParse(entry) ? new URL(entry) : undefined;
-    if (url === undefined || entry.includes("*")) throw new SettingError("must be origins such as https://app.example, one each: no patterns, no host without its scheme");
+    if (url === undefined || entry.includes("*"))
+      throw new SettingError("must be origins such as https://app.example, one each: no patterns, no host without its scheme");
     if (!/^https?:$/.test(url.protocol)) return entry; // Of an app's own scheme, which is not known here.
     if (url.href !== `${url.origin}/`) throw new SettingError(`must be origins, with no path or user: write ${url.origin}`);
     return url.origin;
@@ -29,6 +30,6 @@ export function corsHeaders(origin: string, allowed: readonly string[]): Record<
     "access-control-allow-methods": "GET, POST, PUT, DELETE",
     "access-control-expose-headers": "etag, retry-after, x-coroom-seq, x-coroom-epoch, x-coroom-last-edit",
     "access-control-max-age": "600",
-    vary: "origin, accept-encoding",
+    "vary": "origin, accept-encoding",
   };
 }

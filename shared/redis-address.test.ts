@@ -6,8 +6,17 @@ import { redisAddress } from "./redis-address.ts";
 
 test("[RAD1] who Coroom is to Redis is taken out of the addresses, decoded", () => {
   expect(redisAddress("redis://redis")).toEqual({ nodes: [{ host: "redis", port: 6379 }], options: {} });
-  expect(redisAddress("rediss://ada:p%40ss%2C1@[::1]:6380/2")).toEqual({ nodes: [{ host: "::1", port: 6380 }], options: { username: "ada", password: "p@ss,1", db: 2, tls: {} } });
-  expect(redisAddress("redis://:word@redis-1:7000, redis://:word@redis-2:7001")).toEqual({ nodes: [{ host: "redis-1", port: 7000 }, { host: "redis-2", port: 7001 }], options: { password: "word" } });
+  expect(redisAddress("rediss://ada:p%40ss%2C1@[::1]:6380/2")).toEqual({
+    nodes: [{ host: "::1", port: 6380 }],
+    options: { username: "ada", password: "p@ss,1", db: 2, tls: {} },
+  });
+  expect(redisAddress("redis://:word@redis-1:7000, redis://:word@redis-2:7001")).toEqual({
+    nodes: [
+      { host: "redis-1", port: 7000 },
+      { host: "redis-2", port: 7001 },
+    ],
+    options: { password: "word" },
+  });
   expect(redisAddress("redis-1:7000")).toEqual({ nodes: [{ host: "redis-1", port: 7000 }], options: {} });
 });
 

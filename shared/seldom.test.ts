@@ -5,7 +5,9 @@ import { SeldomMap, SeldomSet } from "./seldom.ts";
 
 type Step = { readonly kind: "put" | "delete" | "clear"; readonly key: number };
 
-const steps = fc.array(fc.record({ kind: fc.constantFrom("put", "put", "delete", "clear"), key: fc.nat(3) }) as fc.Arbitrary<Step>, { maxLength: 40 });
+const steps = fc.array(fc.record({ kind: fc.constantFrom("put", "put", "delete", "clear"), key: fc.nat(3) }) as fc.Arbitrary<Step>, {
+  maxLength: 40,
+});
 
 test("a seldom map holds what a map holds, through being empty and not", () => {
   fc.assert(

@@ -23,7 +23,8 @@ test("[SVC3] a service is where it says, else where it listens", () => {
 });
 
 test("[SVC4] what is no address to be reached by is refused", () => {
-  const read = (documentsUrl: string) => () => readSettings(documentServiceSettings, { flags: {}, env: { COROOM_DOCUMENTS_URL: documentsUrl } });
+  const read = (documentsUrl: string) => () =>
+    readSettings(documentServiceSettings, { flags: {}, env: { COROOM_DOCUMENTS_URL: documentsUrl } });
   expect(read("documents-1:8081")).toThrow(/COROOM_DOCUMENTS_URL=documents-1:8081 must be an address such as http:/);
   for (const more of ["/docs", "?a=b", "#a"]) expect(read(`http://documents-1:8081${more}`)).toThrow(/without a path/);
   expect(read("http://ann:secret@documents-1:8081")).toThrow(/without a path/);

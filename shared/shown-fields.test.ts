@@ -5,7 +5,11 @@ import { NO_FIELDS, valueOf, withField } from "./shown-fields.ts";
 const at = (...bytes: number[]): Uint8Array => Uint8Array.from(bytes);
 
 test("[PRE24] a field has its newest value, whatever is shown beside it", () => {
-  const fields = [["a", at(1)], ["b", at(2)], ["a", at(3)]].reduce((shown, [name, value]) => withField(shown, name as string, value as Uint8Array), NO_FIELDS);
+  const fields = [
+    ["a", at(1)],
+    ["b", at(2)],
+    ["a", at(3)],
+  ].reduce((shown, [name, value]) => withField(shown, name as string, value as Uint8Array), NO_FIELDS);
   expect(valueOf(fields, "a")).toEqual(at(3));
   expect(valueOf(fields, "b")).toEqual(at(2));
   expect(fields).toHaveLength(2);

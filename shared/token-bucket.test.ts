@@ -23,5 +23,10 @@ test("[RATE2] what was spent beyond the burst is made up for before anything is 
   bucket.spend(at(0), 2);
   expect(bucket.take(at(0), 0)).toBe(true);
   bucket.spend(at(0), 5);
-  expect([bucket.take(at(4_500), 0), bucket.take(at(5_000), 0), bucket.take(at(5_000)), bucket.take(at(6_000))]).toEqual([false, true, false, true]);
+  expect([bucket.take(at(4_500), 0), bucket.take(at(5_000), 0), bucket.take(at(5_000)), bucket.take(at(6_000))]).toEqual([
+    false,
+    true,
+    false,
+    true,
+  ]);
 });

@@ -41,8 +41,12 @@ export function wantsEventsOf(tenant: TenantId, endpoints: readonly WebhookEndpo
 }
 
 function entriesOf(raw: string): { tenant: TenantId | undefined; value: string }[] {
-  return raw.split(",").map((part) => part.trim()).filter((part) => part !== "").map((part) => {
-    const [, tenantText, value = part] = /^([A-Za-z0-9_-]{1,64})=((?:https?:|whsec_).*)$/.exec(part) ?? [];
-    return { tenant: tenantText === undefined ? undefined : parseTenantId(tenantText), value };
-  });
+  return raw
+    .split(",")
+    .map((part) => part.trim())
+    .filter((part) => part !== "")
+    .map((part) => {
+      const [, tenantText, value = part] = /^([A-Za-z0-9_-]{1,64})=((?:https?:|whsec_).*)$/.exec(part) ?? [];
+      return { tenant: tenantText === undefined ? undefined : parseTenantId(tenantText), value };
+    });
 }

@@ -11,31 +11,39 @@ const TIERS = ["gateway", "room-server", "placement", "document-service", "leade
 /** What each folder may import of this repository, by prefix. Folders not listed put the others together. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(TIERS.map((tier) => [tier, [`${tier}/`, "shared/"]])),
-  shared: ["shared/"],
-  engines: ["engines/", "shared/"],
-  client: ["client/", "shared/wire/", "shared/ids.ts", "shared/assert.ts", "shared/prng.ts"],
-  console: ["console/"],
+  "shared": ["shared/"],
+  "engines": ["engines/", "shared/"],
+  "client": ["client/", "shared/wire/", "shared/ids.ts", "shared/assert.ts", "shared/prng.ts"],
+  "console": ["console/"],
   "y-websocket": ["y-websocket/", "client/", "shared/"],
-  probe: ["probe/", "client/", "shared/"],
+  "probe": ["probe/", "client/", "shared/"],
 };
 
 const NOT_OURS = new Set(["node_modules", "dist", ".git", ".coroom"]);
 const files = filesUnder(".");
 const sources = files.filter((file) => file.endsWith(".ts") && !file.endsWith(".d.ts"));
 const code = sources.filter((file) => !file.endsWith(".test.ts"));
-const documents = files.filter((file) => /^(?:README|ARCHITECTURE|CHANGELOG)\.md$|^docs\/.*\.md$|^[^/]+\/(?:.*\/)?(?:README|WIRE)\.md$/.test(file));
+const documents = files.filter((file) =>
+  /^(?:README|ARCHITECTURE|CHANGELOG)\.md$|^docs\/.*\.md$|^[^/]+\/(?:.*\/)?(?:README|WIRE)\.md$/.test(file),
+);
 
 test("a tier imports nothing of another, and the client nothing of the servers", () => {
-  const strayed = code.filter((file) => !file.includes("/testing/")).flatMap((file) => {
-    const allowed = MAY_IMPORT[folderOf(file)];
-    if (allowed === undefined) return [];
-    return importsOf(file).filter((target) => !allowed.some((prefix) => target.startsWith(prefix))).map((target) => `${file} imports ${target}`);
-  });
+  const strayed = code
+    .filter((file) => !file.includes("/testing/"))
+    .flatMap((file) => {
+      const allowed = MAY_IMPORT[folderOf(file)];
+      if (allowed === undefined) return [];
+      return importsOf(file)
+        .filter((target) => !allowed.some((prefix) => target.startsWith(prefix)))
+        .map((target) => `${file} imports ${target}`);
+    });
   expect(strayed).toEqual([]);
 });
 
 test("a tier's file never waits: what does is a host, main.ts or in io/", () => {
-  const domain = code.filter((file) => [...TIERS, "client", "probe"].includes(folderOf(file)) && !/\/(?:io|testing)\/|-host\.ts$|\/main\.ts$/.test(file));
+  const domain = code.filter(
+    (file) => [...TIERS, "client", "probe"].includes(folderOf(file)) && !/\/(?:io|testing)\/|-host\.ts$|\/main\.ts$/.test(file),
+  );
   expect(domain.filter((file) => /\b(?:async|await)\b/.test(withoutComments(file)))).toEqual([]);
 });
 
@@ -75,7 +83,10 @@ test("every file that a document names exists", () => {
 test("every setting that a document names is declared", async () => {
   const declared = (await declaredSettings()).map(envName);
   const unknown = documents.flatMap((document) =>
-    [...textOf(document).matchAll(/\bCOROOM_[A-Z0-9_]*[A-Z0-9]/g)].map(([name]) => name).filter((name) => !declared.includes(name)).map((name) => `${document} names ${name}`),
+    [...textOf(document).matchAll(/\bCOROOM_[A-Z0-9_]*[A-Z0-9]/g)]
+      .map(([name]) => name)
+      .filter((name) => !declared.includes(name))
+      .map((name) => `${document} names ${name}`),
   );
   expect(unknown).toEqual([]);
 });
@@ -104,12 +115,16 @@ function linesOf(file: string): string[] {
 }
 
 function withoutComments(file: string): string {
-  return textOf(file).replace(/\/\*[\s\S]*?\*\//g, "").replace(/\/\/.*$/gm, "");
+  return textOf(file)
+    .replace(/\/\*[\s\S]*?\*\//g, "")
+    .replace(/\/\/.*$/gm, "");
 }
 
 /** Relative imports, as paths from the root. */
 function importsOf(file: string): string[] {
-  return [...withoutComments(file).matchAll(/(?:\bfrom|\bimport)\s*\(?\s*"(\.[^"]+)"/g)].map(([, target]) => normalize(join(dirname(file), target!)));
+  return [...withoutComments(file).matchAll(/(?:\bfrom|\bimport)\s*\(?\s*"(\.[^"]+)"/g)].map(([, target]) =>
+    normalize(join(dirname(file), target!)),
+  );
 }
 
 /** Paths with a folder in backticks, and what relative links point to. Built files and addresses are none. */
@@ -122,14 +137,22 @@ function pathsIn(markdown: string): string[] {
 async function declaredSettings(): Promise<string[]> {
   const declarers = code.filter((file) => /^export const \w*[sS]ettings = \{/m.test(textOf(file)));
   const modules = await Promise.all(declarers.map(async (file) => (await import(join(process.cwd(), file))) as Record<string, Settings>));
-  return modules.flatMap((module) => Object.entries(module).flatMap(([name, settings]) => (/[sS]ettings$/.test(name) && typeof settings === "object" ? Object.keys(settings) : [])));
+  return modules.flatMap((module) =>
+    Object.entries(module).flatMap(([name, settings]) =>
+      /[sS]ettings$/.test(name) && typeof settings === "object" ? Object.keys(settings) : [],
+    ),
+  );
 }
 
 test("the lock file holds every optional package, those of other platforms too", () => {
   // npm leaves out the ones it could not look up when it wrote the file, and `npm ci` then refuses it.
-  const { packages } = JSON.parse(readFileSync("package-lock.json", "utf8")) as { packages: Record<string, { version?: string; optionalDependencies?: Record<string, string> }> };
+  const { packages } = JSON.parse(readFileSync("package-lock.json", "utf8")) as {
+    packages: Record<string, { version?: string; optionalDependencies?: Record<string, string> }>;
+  };
   const missing = Object.entries(packages).flatMap(([path, { optionalDependencies = {} }]) =>
-    Object.keys(optionalDependencies).filter((name) => packages[`${path}/node_modules/${name}`] === undefined && packages[`node_modules/${name}`] === undefined),
+    Object.keys(optionalDependencies).filter(
+      (name) => packages[`${path}/node_modules/${name}`] === undefined && packages[`node_modules/${name}`] === undefined,
+    ),
   );
   expect(missing).toEqual([]);
 });

@@ -35,8 +35,12 @@ test("[YCF2] the metrics and tests of all limits are there", () => {
   const registry = new Registry();
   yWebsocketMetrics(registry);
   const metrics = new Set(registry.getMetricsAsArray().map(({ name }) => name));
-  const files = readdirSync(new URL(".", import.meta.url), { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".test.ts"));
-  const tests = new Set(files.flatMap((file) => [...readFileSync(new URL(file, import.meta.url), "utf8").matchAll(/\[([A-Z]+\d+)\]/g)].map(([, id]) => id)));
+  const files = readdirSync(new URL(".", import.meta.url), { recursive: true, encoding: "utf8" }).filter((file) =>
+    file.endsWith(".test.ts"),
+  );
+  const tests = new Set(
+    files.flatMap((file) => [...readFileSync(new URL(file, import.meta.url), "utf8").matchAll(/\[([A-Z]+\d+)\]/g)].map(([, id]) => id)),
+  );
   expect(LIMITS.filter(({ metric }) => !metrics.has(metric))).toEqual([]);
   expect(LIMITS.flatMap((limit) => limit.tests).filter((id) => !tests.has(id))).toEqual([]);
 });

@@ -26,13 +26,19 @@ function said(kind: number, write: (output: encoding.Encoder) => void): Uint8Arr
 test("[YPR1] what y-protocols writes is understood", () => {
   const doc = docOf("abc");
   const update = Y.encodeStateAsUpdate(doc);
-  expect(decodeYMessage(said(SYNC, (output) => writeSyncStep1(output, doc)))).toEqual({ kind: "sync-request", stateVector: Y.encodeStateVector(doc) });
+  expect(decodeYMessage(said(SYNC, (output) => writeSyncStep1(output, doc)))).toEqual({
+    kind: "sync-request",
+    stateVector: Y.encodeStateVector(doc),
+  });
   expect(decodeYMessage(said(SYNC, (output) => writeSyncStep2(output, doc)))).toEqual({ kind: "update", update });
   expect(decodeYMessage(said(SYNC, (output) => writeUpdate(output, update)))).toEqual({ kind: "update", update });
   const awareness = new Awareness(doc);
   awareness.setLocalState({ user: { name: "Ann" } });
   const told = said(AWARENESS, (output) => encoding.writeVarUint8Array(output, encodeAwarenessUpdate(awareness, [doc.clientID])));
-  expect(decodeYMessage(told)).toEqual({ kind: "awareness", states: [{ client: doc.clientID, clock: 1, json: `{"user":{"name":"Ann"}}` }] });
+  expect(decodeYMessage(told)).toEqual({
+    kind: "awareness",
+    states: [{ client: doc.clientID, clock: 1, json: `{"user":{"name":"Ann"}}` }],
+  });
   expect(decodeYMessage(new Uint8Array([3]))).toEqual({ kind: "awareness-request" });
   awareness.destroy();
 });
@@ -54,13 +60,20 @@ test("[YPR2] what is written here y-protocols understands", () => {
     expect(third.getText("t").toJSON()).toBe("abc");
   }
   const awareness = new Awareness(other);
-  applyAwarenessUpdate(awareness, decoding.readVarUint8Array(bodyOf(encodeAwareness([{ client: 7, clock: 3, json: `{"mood":"calm"}` }]))), null);
+  applyAwarenessUpdate(
+    awareness,
+    decoding.readVarUint8Array(bodyOf(encodeAwareness([{ client: 7, clock: 3, json: `{"mood":"calm"}` }]))),
+    null,
+  );
   expect(awareness.getStates().get(7)).toEqual({ mood: "calm" });
   awareness.destroy();
 });
 
 test("[YPR3] no bytes make it throw", () => {
-  fc.assert(fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => void decodeYMessage(bytes)), { numRuns: 2_000 });
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => void decodeYMessage(bytes)),
+    { numRuns: 2_000 },
+  );
   const torn = said(AWARENESS, (output) => encoding.writeVarUint8Array(output, new Uint8Array([0xff, 0xff, 0xff, 0x7f])));
   for (const bytes of [new Uint8Array(), torn]) expect(decodeYMessage(bytes)).toBeUndefined();
 });

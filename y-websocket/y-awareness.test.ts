@@ -28,7 +28,7 @@ test("[YAW1] what the client shows of itself is shown with its clock, and taken 
   say(OWN, { name: "Ann", mood: 1 }, 2);
   say(OWN, { name: "Ann", mood: 0 }, 1);
   say(OWN, null, 3);
-  expect(shown).toEqual([{ name: "Ann", mood: 1, "y-websocket": 1 }, { name: "Ann", mood: 1, "y-websocket": 2 }, null]);
+  expect(shown).toEqual([{ "name": "Ann", "mood": 1, "y-websocket": 1 }, { "name": "Ann", "mood": 1, "y-websocket": 2 }, null]);
 });
 
 test("[YAW2] what it repeats of others is not taken for its own, be they told of or in a tab beside it", () => {
@@ -45,7 +45,7 @@ test("[YAW3] who it is may be said late: by what it was not told", () => {
   say(BOB, { name: "Bob" });
   say(CID, { name: "Ann" });
   say(BOB, { name: "Bob" });
-  expect(shown).toEqual([{ name: "Ann", "y-websocket": 1 }]);
+  expect(shown).toEqual([{ "name": "Ann", "y-websocket": 1 }]);
 });
 
 test("[YAW4] of the SDK's clients each telling outdoes all before it, those of a bridge that went before too; that one is gone is told under the last", () => {
@@ -64,7 +64,7 @@ test("[YAW4] of the SDK's clients each telling outdoes all before it, those of a
 test("[YAW5] of y-websocket's clients it tells their own clock, which a tab that is told of itself knows already", () => {
   const { awareness, states, date } = rig();
   date.is = 1_000;
-  states.set(BOB, { name: "Bob", "y-websocket": 7 });
+  states.set(BOB, { "name": "Bob", "y-websocket": 7 });
   expect(awareness.tellAll()).toEqual([{ client: BOB, clock: 7, json: `{"name":"Bob"}` }]);
   states.delete(BOB);
   expect(awareness.tell([BOB])).toEqual([{ client: BOB, clock: 7, json: "null" }]);
@@ -78,10 +78,10 @@ test.each([["a text"], [7], [[1]]])("[YAW6] a state that is no object shows noth
 
 test("[YAW6] fields that the SDK does not take, or keeps to itself, are left out, and a state that is too long, or no JSON, is not shown", () => {
   const { awareness, shown, say } = rig();
-  say(OWN, { yjs: 99, "y-websocket": 5, "@me": 1, "": 1, ["x".repeat(65)]: 1, ["\ud800"]: 1, name: "Ann" });
+  say(OWN, { "yjs": 99, "y-websocket": 5, "@me": 1, "": 1, ["x".repeat(65)]: 1, ["\ud800"]: 1, "name": "Ann" });
   say(OWN, { name: "x".repeat(10_000) }, 2);
   awareness.receive([{ client: OWN, clock: 3, json: "{" }]);
-  expect(shown).toEqual([{ name: "Ann", "y-websocket": 1 }, null, null]);
+  expect(shown).toEqual([{ "name": "Ann", "y-websocket": 1 }, null, null]);
 });
 
 /** y-protocols' own, of the client that the bridge tells. */
@@ -105,15 +105,15 @@ test("[YAW7] who comes back as they were, the bridge having lost the room for a 
     states.set(BOB, state);
     hear(awareness.tell([BOB]));
   };
-  show({ name: "Bob", "y-websocket": 7 });
+  show({ "name": "Bob", "y-websocket": 7 });
   for (let loss = 0; loss < 2; loss++) {
     states.delete(BOB);
     hear(awareness.tell([BOB]));
     expect(seen()).toBe(undefined);
-    show({ name: "Bob", "y-websocket": 7 });
+    show({ "name": "Bob", "y-websocket": 7 });
     expect(seen()).toEqual({ name: "Bob" });
   }
-  show({ name: "Bob", caret: 1, "y-websocket": 8 });
+  show({ "name": "Bob", "caret": 1, "y-websocket": 8 });
   expect(seen()).toEqual({ name: "Bob", caret: 1 });
   hear(awareness.tellAll());
   states.delete(BOB);
@@ -125,7 +125,7 @@ test("[YAW8] whose clock is behind what was told is told of with one more as oft
   const { awareness, states, time } = rig();
   const clockAt = (ms: number, own: number): number => {
     time.is = ms;
-    states.set(BOB, { name: "Bob", "y-websocket": own });
+    states.set(BOB, { "name": "Bob", "y-websocket": own });
     return awareness.tell([BOB])[0]!.clock;
   };
   expect(clockAt(0, 7)).toBe(7);

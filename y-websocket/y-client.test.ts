@@ -24,7 +24,12 @@ class FakeRoom {
   rights = { read: true, write: true };
   readonly status = "connected";
   readonly unsavedEdits = 1;
-  readonly awareness = { clientID: OWN, states: new Map<number, Record<string, unknown>>(), setLocalState: (state: unknown) => void (this.shown = state), on: () => {} };
+  readonly awareness = {
+    clientID: OWN,
+    states: new Map<number, Record<string, unknown>>(),
+    setLocalState: (state: unknown) => void (this.shown = state),
+    on: () => {},
+  };
   shown: unknown;
   saved = true;
   synced = false;
@@ -55,12 +60,28 @@ function rig({ budget = new HeldBudget(1_000_000) }: { readonly budget?: HeldBud
   const docs: { readonly doc: Y.Doc; readonly number: number }[] = [];
   const sent: string[] = [];
   const closed: number[] = [];
-  const socket = { send: (bytes: Uint8Array) => void sent.push(decodeYMessage(bytes)?.kind ?? "none"), close: (code: number) => void closed.push(code), waitingBytes: 0 };
+  const socket = {
+    send: (bytes: Uint8Array) => void sent.push(decodeYMessage(bytes)?.kind ?? "none"),
+    close: (code: number) => void closed.push(code),
+    waitingBytes: 0,
+  };
   const openRoom = (doc: Y.Doc): YRoom => {
     docs.push({ doc, number: doc.clientID });
     return room as unknown as YRoom;
   };
-  const client = new YClient(socket, { yHelloMsMax: 10_000, yWaitingBytesMax: 1_000, yAnswerBytesBurst: 100_000, yAnswerBytesPerSecond: 10_000, yUpdateBytesBurst: 200_000, yUpdateBytesPerSecond: 20_000, ySaveMsMax: 5_000 }, { openRoom, budget, clock, log: silent, metrics: yWebsocketMetrics(new Registry()) });
+  const client = new YClient(
+    socket,
+    {
+      yHelloMsMax: 10_000,
+      yWaitingBytesMax: 1_000,
+      yAnswerBytesBurst: 100_000,
+      yAnswerBytesPerSecond: 10_000,
+      yUpdateBytesBurst: 200_000,
+      yUpdateBytesPerSecond: 20_000,
+      ySaveMsMax: 5_000,
+    },
+    { openRoom, budget, clock, log: silent, metrics: yWebsocketMetrics(new Registry()) },
+  );
   return { client, clock, room, docs, sent, closed, socket };
 }
 
@@ -116,7 +137,10 @@ test("[YCL5] one that does not take what it is sent is closed, to come again; bu
 });
 
 test("[YCL6] once it is gone its document stays until what it wrote is saved, for so long and no longer", async () => {
-  for (const [savedAtMs, waitedMs] of [[2_000, 2_000], [60_000, 5_000]] as const) {
+  for (const [savedAtMs, waitedMs] of [
+    [2_000, 2_000],
+    [60_000, 5_000],
+  ] as const) {
     const { client, clock, room } = rig();
     client.receive(hello);
     room.comeInStep();
@@ -175,7 +199,10 @@ test("[YCL8] who may not write for a time gives all that it wrote once it may ag
   room.rights = { read: true, write: false };
   client.receive(encodeUpdate(updates[0]!));
   client.receive(encodeUpdate(updates[0]!));
-  expect(sent.filter((kind) => kind === "unknown"), "told once").toHaveLength(1);
+  expect(
+    sent.filter((kind) => kind === "unknown"),
+    "told once",
+  ).toHaveLength(1);
   room.rights = { read: true, write: true };
   sent.length = 0;
   clock.turn(15_000);
@@ -201,7 +228,11 @@ test("[YCL9] a client that lacks itself what it builds upon is asked for it once
 });
 
 test("[YCL10] a token that held and has expired lets the client come again, any other refusal does not", () => {
-  for (const [wasInStep, kind, code] of [[true, "token-expired", 4501], [false, "token-expired", 4401], [true, "room-refused", 4401]] as const) {
+  for (const [wasInStep, kind, code] of [
+    [true, "token-expired", 4501],
+    [false, "token-expired", 4401],
+    [true, "room-refused", 4401],
+  ] as const) {
     const { client, room, closed } = rig();
     client.receive(hello);
     if (wasInStep) room.comeInStep();

@@ -30,7 +30,10 @@ let ends: (() => void)[] = [];
 async function startBridge(settings: Readonly<Record<string, string>> = {}, port = 0, edge: Partial<EdgeConfig> = {}): Promise<void> {
   registry = new Registry();
   const flags = { yPort: String(port), yGatewayUrl: cluster.gateways[0]!.url, ...settings };
-  bridge = await startYWebsocket({ ...readSettings(yWebsocketSettings, { flags, env: {} }), production: false, allowedOrigins: [], clientAddressHeader: "", ...edge }, { log: silent, registry });
+  bridge = await startYWebsocket(
+    { ...readSettings(yWebsocketSettings, { flags, env: {} }), production: false, allowedOrigins: [], clientAddressHeader: "", ...edge },
+    { log: silent, registry },
+  );
 }
 
 beforeAll(async () => {
@@ -51,7 +54,12 @@ async function visit(room: string, user: string, rights?: readonly string[]): Pr
 
 function enter(room: string, token: string, { disableBc } = { disableBc: true }): Visitor {
   const doc = new Y.Doc();
-  const provider = new WebsocketProvider(`ws://127.0.0.1:${bridge.port}`, room, doc, { params: { token }, WebSocketPolyfill: WebSocket as unknown as typeof globalThis.WebSocket, disableBc, maxBackoffTime: 200 });
+  const provider = new WebsocketProvider(`ws://127.0.0.1:${bridge.port}`, room, doc, {
+    params: { token },
+    WebSocketPolyfill: WebSocket as unknown as typeof globalThis.WebSocket,
+    disableBc,
+    maxBackoffTime: 200,
+  });
   ends.push(() => {
     provider.destroy();
     doc.destroy();
@@ -67,8 +75,14 @@ async function join(room: string, user: string): Promise<CoroomProvider> {
 
 const textOf = ({ doc }: { readonly doc: Y.Doc }): string => doc.getText("t").toJSON();
 const write = ({ doc }: { readonly doc: Y.Doc }, text: string): void => doc.getText("t").insert(doc.getText("t").length, text);
-const namesSeenBy = ({ provider: { awareness } }: Visitor): string => [...awareness.getStates()].filter(([client]) => client !== awareness.clientID).map(([, state]) => String(state["name"])).sort().join();
-const counted = async (name: string): Promise<number> => (await registry.getSingleMetric(name)!.get()).values.reduce((sum, { value }) => sum + value, 0);
+const namesSeenBy = ({ provider: { awareness } }: Visitor): string =>
+  [...awareness.getStates()]
+    .filter(([client]) => client !== awareness.clientID)
+    .map(([, state]) => String(state["name"]))
+    .sort()
+    .join();
+const counted = async (name: string): Promise<number> =>
+  (await registry.getSingleMetric(name)!.get()).values.reduce((sum, { value }) => sum + value, 0);
 
 test("[YWS1] it writes with others, be they of y-websocket or of the SDK, and is in step only with the whole room", async () => {
   await startBridge();
@@ -89,11 +103,22 @@ test("[YWS1] it writes with others, be they of y-websocket or of the SDK, and is
 test("[YWS2] each sees what the others show, once, and who goes", async () => {
   await startBridge();
   const [ann, bob, sdk] = [await visit("seen", "ann"), await visit("seen", "bob"), await join("seen", "sdk")];
-  for (const [{ provider }, name] of [[ann, "Ann"], [bob, "Bob"]] as const) provider.awareness.setLocalState({ name });
+  for (const [{ provider }, name] of [
+    [ann, "Ann"],
+    [bob, "Bob"],
+  ] as const)
+    provider.awareness.setLocalState({ name });
   sdk.awareness.setLocalState({ name: "SDK" });
   await eventually("each sees the others", () => namesSeenBy(ann) === "Bob,SDK" && namesSeenBy(bob) === "Ann,SDK");
-  await eventually("so does the SDK, each under its own number", () => [...sdk.awareness.getStates().keys()].sort().join() === [ann.doc.clientID, bob.doc.clientID, sdk.awareness.clientID].sort().join());
-  expect(sdk.awareness.getStates().get(ann.doc.clientID), "with its clock").toEqual({ name: "Ann", "y-websocket": ann.provider.awareness.meta.get(ann.doc.clientID)!.clock });
+  await eventually(
+    "so does the SDK, each under its own number",
+    () =>
+      [...sdk.awareness.getStates().keys()].sort().join() === [ann.doc.clientID, bob.doc.clientID, sdk.awareness.clientID].sort().join(),
+  );
+  expect(sdk.awareness.getStates().get(ann.doc.clientID), "with its clock").toEqual({
+    "name": "Ann",
+    "y-websocket": ann.provider.awareness.meta.get(ann.doc.clientID)!.clock,
+  });
   bob.provider.awareness.setLocalStateField("name", "Robert");
   await eventually("what changes is seen", () => namesSeenBy(ann) === "Robert,SDK");
   bob.provider.destroy();
@@ -117,7 +142,9 @@ test("[YWS4] a token that is none ends it for good", async () => {
   await startBridge();
   const warned = vi.spyOn(console, "warn").mockReturnValue();
   const { provider } = enter("closed", "no token");
-  const closed = await new Promise<{ code: number }>((resolve) => provider.on("closed" as never, ((event: { code: number }) => resolve(event)) as never));
+  const closed = await new Promise<{ code: number }>((resolve) =>
+    provider.on("closed" as never, ((event: { code: number }) => resolve(event)) as never),
+  );
   expect(closed.code).toBe(4401);
   expect(provider.shouldConnect).toBe(false);
   warned.mockRestore();
@@ -196,10 +223,17 @@ test("[YWS9] more than may be held before rooms are there closes who says it, to
 
 test("[YWS10] without a room or a token, and to HTTP, it is said what to do", async () => {
   await startBridge();
-  const upgrade = { connection: "Upgrade", upgrade: "websocket", "sec-websocket-version": "13", "sec-websocket-key": Buffer.alloc(16).toString("base64") };
+  const upgrade = {
+    "connection": "Upgrade",
+    "upgrade": "websocket",
+    "sec-websocket-version": "13",
+    "sec-websocket-key": Buffer.alloc(16).toString("base64"),
+  };
   const ask = (path: string, headers: Readonly<Record<string, string>> = {}) =>
     new Promise<{ status: number | undefined; body: string }>((resolve, reject) => {
-      get({ port: bridge.port, path, headers }, async (response) => resolve({ status: response.statusCode, body: (await response.toArray()).join("") })).on("error", reject);
+      get({ port: bridge.port, path, headers }, async (response) =>
+        resolve({ status: response.statusCode, body: (await response.toArray()).join("") }),
+      ).on("error", reject);
     });
   expect(await ask("/room", upgrade)).toMatchObject({ status: 400, body: expect.stringContaining("?token=") });
   expect(await ask("/%?token=t", upgrade)).toMatchObject({ status: 400 });
@@ -211,11 +245,19 @@ test("[YWS11] the gateway is told the client's address as the balancer names it,
   const told = new Promise<unknown>((resolve) => gateway.on("connection", (_, request) => resolve(request.headers["x-forwarded-for"])));
   await once(gateway, "listening");
   const { port } = gateway.address() as { port: number };
-  await startBridge({ yGatewayUrl: `ws://127.0.0.1:${port}` }, 0, { clientAddressHeader: "x-forwarded-for", allowedOrigins: ["https://app.example"] });
-  const knock = (headers: Readonly<Record<string, string>>): WebSocket => new WebSocket(`ws://127.0.0.1:${bridge.port}/told?token=t`, { headers });
-  const stranger = await new Promise<number | undefined>((resolve) => knock({ origin: "https://elsewhere.example" }).on("unexpected-response", (_, response) => resolve(response.statusCode)).on("error", () => {}));
+  await startBridge({ yGatewayUrl: `ws://127.0.0.1:${port}` }, 0, {
+    clientAddressHeader: "x-forwarded-for",
+    allowedOrigins: ["https://app.example"],
+  });
+  const knock = (headers: Readonly<Record<string, string>>): WebSocket =>
+    new WebSocket(`ws://127.0.0.1:${bridge.port}/told?token=t`, { headers });
+  const stranger = await new Promise<number | undefined>((resolve) =>
+    knock({ origin: "https://elsewhere.example" })
+      .on("unexpected-response", (_, response) => resolve(response.statusCode))
+      .on("error", () => {}),
+  );
   expect(stranger).toBe(403);
-  const client = knock({ origin: "https://app.example", "x-forwarded-for": "203.0.113.9" });
+  const client = knock({ "origin": "https://app.example", "x-forwarded-for": "203.0.113.9" });
   client.on("open", () => client.send(new Uint8Array([0, 0, 1, 0]))); // It is let in with its first words.
   expect(await told).toBe("203.0.113.9");
   client.terminate();
@@ -246,7 +288,9 @@ test("[YWS13] tabs of one browser, which tell each other of themselves, keep wha
   const seen = (): unknown[] => [one, other].map(({ doc }) => sdk.awareness.getStates().get(doc.clientID)?.["caret"]);
   await eventually("others see both, where they are now", () => seen().every((caret) => caret === 50));
   for (const { provider } of [one, other]) expect(provider.awareness.getLocalState()!["caret"]).toBe(50);
-  expect([...one.provider.awareness.getStates().keys()].toSorted()).toEqual([one.doc.clientID, other.doc.clientID, sdk.awareness.clientID].toSorted());
+  expect([...one.provider.awareness.getStates().keys()].toSorted()).toEqual(
+    [one.doc.clientID, other.doc.clientID, sdk.awareness.clientID].toSorted(),
+  );
 });
 
 test("[YWS14] a page whose token has expired comes back with the one that it has by then", async () => {
@@ -271,7 +315,9 @@ test("[YWS15] it stops though somebody has connected and says nothing, was turne
   const silent = connect({ port, host: "127.0.0.1" });
   const refused = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
   for (const line of [silent, refused]) line.on("error", () => {}); // It is cut.
-  refused.write("GET / HTTP/1.1\r\nhost: h\r\nconnection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n");
+  refused.write(
+    "GET / HTTP/1.1\r\nhost: h\r\nconnection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n",
+  );
   await once(refused, "data");
   const deaf = new WebSocket(`ws://127.0.0.1:${port}/deaf?token=${await cluster.token("deaf", "ann")}`);
   deaf.on("error", () => {});
@@ -291,7 +337,14 @@ test("[YWS15] it stops though somebody has connected and says nothing, was turne
 });
 
 test("[YWS16] over TLS the bridge of the same process is told which gateway to reach", async () => {
-  const { stderr } = await promisify(execFile)(process.execPath, ["dist/cli/main.js", "start", "--roles", "gateway,y-websocket"], { env: { COROOM_TLS_CERT_FILE: "cert.pem", COROOM_TLS_KEY_FILE: "key.pem", COROOM_JWT_SECRET: "x".repeat(32), COROOM_INTERNAL_SECRET: "x".repeat(32) } }).then(
+  const { stderr } = await promisify(execFile)(process.execPath, ["dist/cli/main.js", "start", "--roles", "gateway,y-websocket"], {
+    env: {
+      COROOM_TLS_CERT_FILE: "cert.pem",
+      COROOM_TLS_KEY_FILE: "key.pem",
+      COROOM_JWT_SECRET: "x".repeat(32),
+      COROOM_INTERNAL_SECRET: "x".repeat(32),
+    },
+  }).then(
     () => ({ stderr: "it started" }),
     (error: { stderr: string }) => error,
   );

@@ -105,7 +105,16 @@ const functions = {
     const { user, system } = process.cpuUsage(cpuBefore);
     const editsMeanwhile = await typing.stop();
     const letters = [...copies.values()].map(({ bytes }) => lettersOf(gzip ? gunzipSync(bytes) : bytes));
-    return { msToLast, cpuMs: (user + system) / 1000, times: times.toPairs(), bytes: arrived.reduce((sum, { bytes }) => sum + bytes, 0), sent: sentOf(arrived), askedAgain: arrived.reduce((sum, { askedAgain }) => sum + askedAgain, 0), lettersMin: Math.min(...letters), editsMeanwhile };
+    return {
+      msToLast,
+      cpuMs: (user + system) / 1000,
+      times: times.toPairs(),
+      bytes: arrived.reduce((sum, { bytes }) => sum + bytes, 0),
+      sent: sentOf(arrived),
+      askedAgain: arrived.reduce((sum, { askedAgain }) => sum + askedAgain, 0),
+      lettersMin: Math.min(...letters),
+      editsMeanwhile,
+    };
   },
 };
 
@@ -156,7 +165,11 @@ class Arrival {
     this.#seq = position.seq;
     this.#head = Number.POSITIVE_INFINITY;
     if (this.#socket !== undefined) join(this.#socket, this.#seat, position);
-    else this.#socket = await enter(this.#seat, position, { receive: (frame) => this.#receive(frame), end: (reason) => this.#fail(unexpected(this.#seat, reason)) });
+    else
+      this.#socket = await enter(this.#seat, position, {
+        receive: (frame) => this.#receive(frame),
+        end: (reason) => this.#fail(unexpected(this.#seat, reason)),
+      });
     return answered;
   }
 
@@ -186,7 +199,7 @@ async function arrive(seat: Seat, gzip: boolean, copies: Copies): Promise<Fetche
 /** As browsers do: where the machine is full a line may be given up before its question was read. And as the SDK does: where the document service is late it is asked again. */
 async function fetchUntilThere(seat: Seat, gzip: boolean, copies: Copies): Promise<Fetched> {
   const deadline = performance.now() + MS_MAX;
-  for (let askedAgain = 0; ; ) {
+  for (let askedAgain = 0; ;) {
     try {
       return { ...(await fetchSnapshot(seat, gzip, copies)), askedAgain };
     } catch (error) {
@@ -201,20 +214,25 @@ async function fetchSnapshot({ gateway, room, token }: Seat, gzip: boolean, copi
   const url = new URL(`/v1/rooms/${encodeURIComponent(room)}/snapshot`, gateway.replace("ws:", "http:"));
   let [etag, bytes, position]: [string, number, Position] = ["", 0, START];
   let copy = new FirstCopy();
-  await leanGet(url, { authorization: `Bearer ${token}`, ...(gzip ? { "accept-encoding": "gzip" } : {}) }, {
-    receiveHead: ({ status, headers }) => {
-      if (status === 503) throw new NotReady(`the snapshot of ${room}: HTTP ${status}`);
-      if (status !== 200 || (headers["content-encoding"] === "gzip") !== gzip) throw new Error(`the snapshot of ${room}: HTTP ${status} ${headers["content-encoding"] ?? "plain"}`);
-      etag = headers["etag"]!;
-      position = { epoch: Number(headers["x-coroom-epoch"]) as Epoch, seq: Number(headers["x-coroom-seq"]) as Seq };
-      copy = copies.get(etag) ?? copy;
-      copies.set(etag, copy);
+  await leanGet(
+    url,
+    { authorization: `Bearer ${token}`, ...(gzip ? { "accept-encoding": "gzip" } : {}) },
+    {
+      receiveHead: ({ status, headers }) => {
+        if (status === 503) throw new NotReady(`the snapshot of ${room}: HTTP ${status}`);
+        if (status !== 200 || (headers["content-encoding"] === "gzip") !== gzip)
+          throw new Error(`the snapshot of ${room}: HTTP ${status} ${headers["content-encoding"] ?? "plain"}`);
+        etag = headers["etag"]!;
+        position = { epoch: Number(headers["x-coroom-epoch"]) as Epoch, seq: Number(headers["x-coroom-seq"]) as Seq };
+        copy = copies.get(etag) ?? copy;
+        copies.set(etag, copy);
+      },
+      receiveBytes: (piece) => {
+        if (!copy.matches(piece, bytes)) throw new Error(`other bytes under the same ETag ${etag}`);
+        bytes += piece.byteLength;
+      },
     },
-    receiveBytes: (piece) => {
-      if (!copy.matches(piece, bytes)) throw new Error(`other bytes under the same ETag ${etag}`);
-      bytes += piece.byteLength;
-    },
-  });
+  );
   if (bytes !== copy.bytes.byteLength) throw new Error(`fewer bytes under the same ETag ${etag}`);
   return { position, etag, bytes };
 }
@@ -247,12 +265,19 @@ async function post(seat: Seat, edit: Uint8Array): Promise<void> {
 }
 
 async function postOnce({ gateway, room, token }: Seat, edit: Uint8Array, key: string): Promise<void> {
-  const headers = { authorization: `Bearer ${token}`, "content-type": "application/octet-stream", "idempotency-key": key };
-  const answer = await fetch(`${gateway.replace("ws:", "http:")}/v1/rooms/${encodeURIComponent(room)}/edits`, { method: "POST", headers, body: Buffer.from(edit) });
+  const headers = { "authorization": `Bearer ${token}`, "content-type": "application/octet-stream", "idempotency-key": key };
+  const answer = await fetch(`${gateway.replace("ws:", "http:")}/v1/rooms/${encodeURIComponent(room)}/edits`, {
+    method: "POST",
+    headers,
+    body: Buffer.from(edit),
+  });
   if (answer.status === 503 || answer.status === 504) throw new NotReady(`an edit: HTTP ${answer.status} ${await answer.text()}`);
   if (!answer.ok) throw new Error(`an edit was refused: HTTP ${answer.status} ${await answer.text()}`);
 }
 
-const WORDS = "the of and to in is you that it he was for on are as with his they at be this have from or one had by word but not what all were we when your can said there use an each which she do how their if will up other about out many then them these so some her would make like him into time has look two more write go see number no way could people".split(" ");
+const WORDS =
+  "the of and to in is you that it he was for on are as with his they at be this have from or one had by word but not what all were we when your can said there use an each which she do how their if will up other about out many then them these so some her would make like him into time has look two more write go see number no way could people".split(
+    " ",
+  );
 
 serveCalls(functions);

@@ -36,7 +36,15 @@ export type ComeBackLoad = typeof functions;
 
 const functions = {
   /** From where each room is, to where it is then. */
-  write: async ({ seats, positions, edits }: { seats: readonly Seat[]; positions: Positions; edits: readonly Uint8Array[] }): Promise<Positions> => {
+  write: async ({
+    seats,
+    positions,
+    edits,
+  }: {
+    seats: readonly Seat[];
+    positions: Positions;
+    edits: readonly Uint8Array[];
+  }): Promise<Positions> => {
     const after: Record<string, Position> = {};
     await inParallel(seats, async (seat) => void (after[seat.room] = await writeAll(seat, positions[seat.room] ?? START, edits)));
     return after;
@@ -66,7 +74,9 @@ const functions = {
       times: times.toPairs(),
       bytes: returners.reduce((sum, { bytes }) => sum + bytes, 0),
       snapshots: returners.reduce((sum, { snapshots }) => sum + snapshots, 0),
-      textLengths: Object.fromEntries(returners.filter(({ seat }) => readers.has(seat)).map((returner) => [returner.seat.room, returner.textLength()])),
+      textLengths: Object.fromEntries(
+        returners.filter(({ seat }) => readers.has(seat)).map((returner) => [returner.seat.room, returner.textLength()]),
+      ),
     };
   },
 };
@@ -110,7 +120,8 @@ class Returner {
             this.#head = frame.head;
             return this.#check();
           case "committed":
-            if (frame.edits.firstSeq !== this.#position.seq + 1) return this.#fail(`seq ${frame.edits.firstSeq} after ${this.#position.seq}`);
+            if (frame.edits.firstSeq !== this.#position.seq + 1)
+              return this.#fail(`seq ${frame.edits.firstSeq} after ${this.#position.seq}`);
             this.#position = { epoch: frame.edits.epoch, seq: (frame.edits.firstSeq + frame.edits.edits.length - 1) as Seq };
             this.#edits += frame.edits.edits.length;
             if (this.#keeps) for (const { payload } of frame.edits.edits) this.#payloads.push(new Uint8Array(payload)); // A Buffer's slice() would be a view.
@@ -170,10 +181,14 @@ async function fetchSnapshot({ gateway, room, token }: Seat, receive: (bytes: Ui
   const url = new URL(`/v1/rooms/${encodeURIComponent(room)}/snapshot`, gateway.replace("ws:", "http:"));
   let head: LeanHead | undefined;
   let refusal = "";
-  await leanGet(url, { authorization: `Bearer ${token}` }, {
-    receiveHead: (told) => (head = told),
-    receiveBytes: (bytes) => (head?.status === 200 ? receive(bytes) : void (refusal += Buffer.from(bytes).toString())),
-  });
+  await leanGet(
+    url,
+    { authorization: `Bearer ${token}` },
+    {
+      receiveHead: (told) => (head = told),
+      receiveBytes: (bytes) => (head?.status === 200 ? receive(bytes) : void (refusal += Buffer.from(bytes).toString())),
+    },
+  );
   const { status, headers } = head!;
   if (status === 503) return "unavailable"; // On a busy machine the document service is not heard of in time.
   if (status !== 200) throw new Error(`the snapshot of ${room}: HTTP ${status} ${refusal}`);
@@ -186,9 +201,17 @@ async function writeAll(seat: Seat, position: Position, edits: readonly Uint8Arr
     const opened = enter(seat, position, {
       receive: (frame) => {
         if (frame.type === "joined") {
-          edits.forEach((payload, index) => void opened.then((socket) => say(socket, { type: "edit", channel: frame.channel, counter: index + 1, ackedThrough: 0, parentSeq: 0 as Seq, payload })));
+          edits.forEach(
+            (payload, index) =>
+              void opened.then((socket) =>
+                say(socket, { type: "edit", channel: frame.channel, counter: index + 1, ackedThrough: 0, parentSeq: 0 as Seq, payload }),
+              ),
+          );
         } else if (frame.type === "ack" || (frame.type === "committed" && acked < edits.length)) {
-          const [epoch, last] = frame.type === "ack" ? [frame.epoch, frame.seq + frame.count - 1] : [frame.edits.epoch, frame.edits.firstSeq + frame.edits.edits.length - 1];
+          const [epoch, last] =
+            frame.type === "ack"
+              ? [frame.epoch, frame.seq + frame.count - 1]
+              : [frame.edits.epoch, frame.edits.firstSeq + frame.edits.edits.length - 1];
           acked += frame.type === "ack" ? frame.count : frame.edits.edits.length;
           if (acked < edits.length) return;
           void opened.then((socket) => socket.close());

@@ -49,7 +49,8 @@ const world: World = {
   chance: systemChance,
   // The path is the SDK's; the host is whoever the balancer chooses.
   openSocket: (url, listener) => openSocket(new URL(new URL(url).pathname, gateways[turn++ % gateways.length]).href, listener),
-  fetchSnapshot: (url, token, signal) => fetchSnapshot(new URL(new URL(url).pathname, gateways[turn++ % gateways.length]!.replace("ws:", "http:")).href, token, signal),
+  fetchSnapshot: (url, token, signal) =>
+    fetchSnapshot(new URL(new URL(url).pathname, gateways[turn++ % gateways.length]!.replace("ws:", "http:")).href, token, signal),
   reportError,
 };
 
@@ -215,7 +216,10 @@ async function until(what: string, isTrue: () => boolean): Promise<void> {
   const msMax = SETTLED_MS_MAX + crowd.length * SETTLED_MS_EACH;
   const deadline = performance.now() + msMax;
   while (!isTrue()) {
-    if (performance.now() > deadline) throw new Error(`did not come true within ${msMax} ms: ${what}; ${crowd.filter(({ synced }) => synced).length} of ${crowd.length} are in their rooms`);
+    if (performance.now() > deadline)
+      throw new Error(
+        `did not come true within ${msMax} ms: ${what}; ${crowd.filter(({ synced }) => synced).length} of ${crowd.length} are in their rooms`,
+      );
     await sleep(10);
   }
 }

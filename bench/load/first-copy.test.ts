@@ -5,7 +5,12 @@ import { FirstCopy } from "./first-copy.ts";
 test("[FCP1] whoever gets other bytes than the first is found out, wherever the pieces begin and end", () => {
   const copy = new FirstCopy();
   const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
-  expect([copy.matches(bytes("abc"), 0), copy.matches(bytes("ab"), 0), copy.matches(bytes("cdef"), 2), copy.matches(bytes("def"), 3)]).toEqual([true, true, true, true]);
+  expect([
+    copy.matches(bytes("abc"), 0),
+    copy.matches(bytes("ab"), 0),
+    copy.matches(bytes("cdef"), 2),
+    copy.matches(bytes("def"), 3),
+  ]).toEqual([true, true, true, true]);
   expect([copy.matches(bytes("abx"), 0), copy.matches(bytes("x"), 5), copy.matches(bytes("xg"), 5)]).toEqual([false, false, false]);
   expect(new TextDecoder().decode(copy.bytes)).toBe("abcdef");
 });

@@ -71,7 +71,8 @@ const functions = {
     await until("everybody has every edit", () => room.isSettled, SETTLED_MS_MAX);
     const atSwitches = new Latencies();
     const switches = first()[0]!.modes.slice(1);
-    for (const [sentAt, latencies] of bySending) if (switches.some(({ at }) => Math.abs(sentAt - at) < NEAR_SWITCH_MS)) atSwitches.add(latencies);
+    for (const [sentAt, latencies] of bySending)
+      if (switches.some(({ at }) => Math.abs(sentAt - at) < NEAR_SWITCH_MS)) atSwitches.add(latencies);
     const grown = { modes: first().map(({ modes }) => modes.map(({ mode }) => mode)), atSwitches: atSwitches.toPairs(), edits: room.sent };
     for (const participant of room.participants) participant.close();
     return grown;

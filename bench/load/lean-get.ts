@@ -50,11 +50,21 @@ export function leanGet(url: URL, headers: Readonly<Record<string, string>>, lis
       return true;
     };
 
-    const socket = connect({ host: url.hostname, port: Number(url.port), onread: { buffer: sharedBuffer, callback: (count) => take(sharedBuffer.subarray(0, count)) } });
-    const lines = [`GET ${url.pathname}${url.search} HTTP/1.1`, `host: ${url.host}`, ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)];
+    const socket = connect({
+      host: url.hostname,
+      port: Number(url.port),
+      onread: { buffer: sharedBuffer, callback: (count) => take(sharedBuffer.subarray(0, count)) },
+    });
+    const lines = [
+      `GET ${url.pathname}${url.search} HTTP/1.1`,
+      `host: ${url.host}`,
+      ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+    ];
     socket.once("connect", () => socket.write(`${lines.join("\r\n")}${HEAD_END}`));
     socket.once("error", (cause) => reject("code" in cause ? new CutOff(`${url.href}: the line broke`, { cause }) : cause));
-    socket.once("close", () => reject(new CutOff(`${url.href}: cut off ${head === undefined ? `with ${missing} bytes missing` : "before any answer"}`)));
+    socket.once("close", () =>
+      reject(new CutOff(`${url.href}: cut off ${head === undefined ? `with ${missing} bytes missing` : "before any answer"}`)),
+    );
   });
 }
 

@@ -8,7 +8,13 @@ import { Latencies } from "./latencies.ts";
 import type { PhaseEvents } from "./load.ts";
 import type { Command, Phase, Report, RoomCounts, RoomPlan } from "./plan.ts";
 
-export type PhaseResult = { readonly everywhere: number; readonly delivered: number; readonly acked: Latencies; readonly seen: Latencies; readonly cpuSeconds: number };
+export type PhaseResult = {
+  readonly everywhere: number;
+  readonly delivered: number;
+  readonly acked: Latencies;
+  readonly seen: Latencies;
+  readonly cpuSeconds: number;
+};
 
 export class LoadProcesses {
   readonly #children: readonly ChildProcess[];
@@ -18,8 +24,14 @@ export class LoadProcesses {
   }
 
   static async open(rooms: readonly RoomPlan[], count: number): Promise<LoadProcesses> {
-    const loads = new LoadProcesses(Array.from({ length: count }, () => fork(resolve("dist/bench/load/main.js"), { stdio: ["ignore", "inherit", "inherit", "ipc"] })));
-    await Promise.all(loads.#children.map((child, index) => ask(child, { kind: "open", rooms: rooms.filter((_, place) => place % count === index) }, "opened")));
+    const loads = new LoadProcesses(
+      Array.from({ length: count }, () => fork(resolve("dist/bench/load/main.js"), { stdio: ["ignore", "inherit", "inherit", "ipc"] })),
+    );
+    await Promise.all(
+      loads.#children.map((child, index) =>
+        ask(child, { kind: "open", rooms: rooms.filter((_, place) => place % count === index) }, "opened"),
+      ),
+    );
     return loads;
   }
 
@@ -61,7 +73,12 @@ export class LoadProcesses {
   }
 }
 
-function ask<Kind extends Report["kind"]>(child: ChildProcess, command: Command, awaited: Kind, hear: (said: Report) => void = () => {}): Promise<Report & { kind: Kind }> {
+function ask<Kind extends Report["kind"]>(
+  child: ChildProcess,
+  command: Command,
+  awaited: Kind,
+  hear: (said: Report) => void = () => {},
+): Promise<Report & { kind: Kind }> {
   return new Promise((resolve, reject) => {
     const receive = (said: Report): void => {
       hear(said);

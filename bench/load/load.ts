@@ -48,7 +48,13 @@ export class Load {
 
     await sending;
     await this.#settled();
-    return { everywhere, delivered: measured.delivered, acked: measured.acked.toPairs(), seen: measured.seen.toPairs(), cpuSeconds: (cpu.user + cpu.system) / 1e6 };
+    return {
+      everywhere,
+      delivered: measured.delivered,
+      acked: measured.acked.toPairs(),
+      seen: measured.seen.toPairs(),
+      cpuSeconds: (cpu.user + cpu.system) / 1e6,
+    };
   }
 
   close(): RoomCounts[] {
@@ -93,7 +99,10 @@ export class Load {
   async #settled(): Promise<void> {
     const deadline = performance.now() + SETTLED_MS_MAX;
     while (!this.#rooms.every((room) => room.isSettled())) {
-      if (performance.now() > deadline) throw new Error(`edits are missing ${SETTLED_MS_MAX / 1000} s after the last was sent, in ${this.#rooms.filter((room) => !room.isSettled()).length} rooms`);
+      if (performance.now() > deadline)
+        throw new Error(
+          `edits are missing ${SETTLED_MS_MAX / 1000} s after the last was sent, in ${this.#rooms.filter((room) => !room.isSettled()).length} rooms`,
+        );
       await sleep(POLL_MS);
     }
   }

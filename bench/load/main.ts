@@ -28,5 +28,7 @@ function report(said: Report): void {
 }
 
 function fail(error: unknown): void {
-  process.send?.({ kind: "failed", reason: error instanceof Error ? (error.stack ?? error.message) : String(error) } satisfies Report, () => process.exit(1));
+  process.send?.({ kind: "failed", reason: error instanceof Error ? (error.stack ?? error.message) : String(error) } satisfies Report, () =>
+    process.exit(1),
+  );
 }

@@ -43,4 +43,10 @@ export type PhaseCounts = {
 };
 
 /** What a room held in the end, the same whatever carried it. */
-export type RoomCounts = { readonly room: RoomId; readonly head: number; readonly distinctEdits: number; readonly sentByWriter: readonly number[]; readonly members: number };
+export type RoomCounts = {
+  readonly room: RoomId;
+  readonly head: number;
+  readonly distinctEdits: number;
+  readonly sentByWriter: readonly number[];
+  readonly members: number;
+};

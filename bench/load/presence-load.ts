@@ -10,7 +10,13 @@ import { serveCalls } from "./worker.ts";
 
 export type PresenceLoad = typeof functions;
 /** Of every room: movers and editors are its first participants. */
-export type Motion = { readonly ms: number; readonly movers: number; readonly movesPerSecond: number; readonly editors: number; readonly editsPerSecond: number };
+export type Motion = {
+  readonly ms: number;
+  readonly movers: number;
+  readonly movesPerSecond: number;
+  readonly editors: number;
+  readonly editsPerSecond: number;
+};
 export type Moved = {
   readonly presence: LatencyPairs;
   readonly edits: LatencyPairs;

@@ -20,7 +20,14 @@ import { type LoadSocket, openSocket } from "./web-socket.ts";
 export type Observers = "one in twenty" | "everybody";
 
 /** Told of every receipt of an edit by somebody. `own`: by its author. */
-export type Receipt = { readonly by: Participant; readonly author: ClientId; readonly counter: number; readonly sentAt: number; readonly at: number; readonly own: boolean };
+export type Receipt = {
+  readonly by: Participant;
+  readonly author: ClientId;
+  readonly counter: number;
+  readonly sentAt: number;
+  readonly at: number;
+  readonly own: boolean;
+};
 
 /** How often a load pings: whoever is silent for longer than a gateway waits is closed. */
 export const PING_MS = 20_000;
@@ -149,7 +156,14 @@ export class Participant {
   edit(): number {
     const times = this.#room.sentAt.get(this.#client!)!;
     const counter = times.push(performance.now());
-    this.#say({ type: "edit", channel: this.#channel, counter, ackedThrough: 0, parentSeq: this.seq as Seq, payload: keystroke(this.#index + 1, counter) });
+    this.#say({
+      type: "edit",
+      channel: this.#channel,
+      counter,
+      ackedThrough: 0,
+      parentSeq: this.seq as Seq,
+      payload: keystroke(this.#index + 1, counter),
+    });
     return counter;
   }
 
@@ -185,7 +199,10 @@ export class Participant {
       case "committed":
         return this.#receiveEdits(frame.edits.firstSeq, frame.edits.edits);
       case "ack":
-        return this.#receiveEdits(frame.seq, Array.from({ length: frame.count }, (_, index) => ({ client: this.#client!, counter: frame.counter + index })));
+        return this.#receiveEdits(
+          frame.seq,
+          Array.from({ length: frame.count }, (_, index) => ({ client: this.#client!, counter: frame.counter + index })),
+        );
       case "join-refused":
       case "nack":
       case "error":
@@ -206,7 +223,8 @@ export class Participant {
     if (!this.#rosterDone) this.#receiveRoster(news);
     if (!this.#room.measuring || news.whole || !this.#isObserver) return;
     const now = performance.now() * TICKS_PER_MS;
-    for (const { fields } of news.states) for (const { name, value } of fields) if (name === CURSOR) this.#room.presence.record((now - decodePoint(value)!.x) / TICKS_PER_MS);
+    for (const { fields } of news.states)
+      for (const { name, value } of fields) if (name === CURSOR) this.#room.presence.record((now - decodePoint(value)!.x) / TICKS_PER_MS);
   }
 
   #receiveRoster({ whole, present, gone }: PresenceNews): void {
@@ -228,7 +246,14 @@ export class Participant {
     this.seq += fresh.length;
     const at = performance.now();
     for (const { client, counter } of fresh) {
-      this.#room.onReceipt({ by: this, author: client, counter, sentAt: this.#room.sentAt.get(client)![counter - 1]!, at, own: client === this.#client });
+      this.#room.onReceipt({
+        by: this,
+        author: client,
+        counter,
+        sentAt: this.#room.sentAt.get(client)![counter - 1]!,
+        at,
+        own: client === this.#client,
+      });
     }
   }
 }

@@ -57,6 +57,11 @@ function edits(firstSeq: number, ...authors: [ClientId, number][]): CommittedEdi
   return {
     epoch: 1 as Epoch,
     firstSeq: firstSeq as Seq,
-    edits: authors.map(([client, counter], index) => ({ client, counter, parentSeq: (firstSeq + index - 1) as Seq, payload: new Uint8Array(1) })),
+    edits: authors.map(([client, counter], index) => ({
+      client,
+      counter,
+      parentSeq: (firstSeq + index - 1) as Seq,
+      payload: new Uint8Array(1),
+    })),
   };
 }

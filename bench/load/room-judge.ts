@@ -59,17 +59,21 @@ export class RoomJudge {
   }
 
   receive(member: number, stretch: Stretch): void {
-    if (stretch.firstSeq !== this.#positions[member]! + 1) fail(`member ${member} got seq ${stretch.firstSeq} after ${this.#positions[member]}`);
-    for (let index = 0; index < stretch.writers.length; index++) this.#place(stretch.firstSeq + index, stretch.writers[index]!, stretch.counters[index]!);
+    if (stretch.firstSeq !== this.#positions[member]! + 1)
+      fail(`member ${member} got seq ${stretch.firstSeq} after ${this.#positions[member]}`);
+    for (let index = 0; index < stretch.writers.length; index++)
+      this.#place(stretch.firstSeq + index, stretch.writers[index]!, stretch.counters[index]!);
     this.#positions[member] = stretch.firstSeq + stretch.writers.length - 1;
   }
 
   #place(seq: number, writer: number, counter: number): void {
     if (seq <= this.#writers.length) {
-      if (this.#writers[seq - 1] !== writer || this.#counters[seq - 1] !== counter) fail(`seq ${seq} is two edits: ${this.#writers[seq - 1]}/${this.#counters[seq - 1]} and ${writer}/${counter}`);
+      if (this.#writers[seq - 1] !== writer || this.#counters[seq - 1] !== counter)
+        fail(`seq ${seq} is two edits: ${this.#writers[seq - 1]}/${this.#counters[seq - 1]} and ${writer}/${counter}`);
       return;
     }
-    if (counter !== this.#ordered[writer]! + 1) fail(`seq ${seq} is edit ${counter} of writer ${writer}, whose last was ${this.#ordered[writer]}`);
+    if (counter !== this.#ordered[writer]! + 1)
+      fail(`seq ${seq} is edit ${counter} of writer ${writer}, whose last was ${this.#ordered[writer]}`);
     this.#ordered[writer] = counter;
     this.#writers.push(writer);
     this.#counters.push(counter);

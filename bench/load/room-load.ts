@@ -17,8 +17,22 @@ import type { MemberPlan, RoomCounts, RoomPlan } from "./plan.ts";
 import { RoomJudge, type Stretch } from "./room-judge.ts";
 import { type LoadSocket, openSocket } from "./web-socket.ts";
 
-type Member = { readonly index: number; readonly plan: MemberPlan; socket: LoadSocket; channel: number; writer: Writer | undefined; /** By writer: up to which of its edits were shown, committed or not. */ readonly shown: number[] };
-type Writer = { readonly index: number; readonly member: Member; readonly yjsClient: number; sent: number; acked: number; sentAt: number[] };
+type Member = {
+  readonly index: number;
+  readonly plan: MemberPlan;
+  socket: LoadSocket;
+  channel: number;
+  writer: Writer | undefined;
+  /** By writer: up to which of its edits were shown, committed or not. */ readonly shown: number[];
+};
+type Writer = {
+  readonly index: number;
+  readonly member: Member;
+  readonly yjsClient: number;
+  sent: number;
+  acked: number;
+  sentAt: number[];
+};
 
 /** Frames that others of the room may be about to get as well. */
 const DECODED_MAX = 256;
@@ -49,7 +63,14 @@ export class RoomLoad {
     const { member } = writer;
     writer.sent += 1;
     const payload = keystroke(writer.yjsClient, writer.sent);
-    const frame = encodeFrame({ type: "edit", channel: member.channel, counter: writer.sent, ackedThrough: writer.acked, parentSeq: this.#judge.positionOf(member.index) as Seq, payload });
+    const frame = encodeFrame({
+      type: "edit",
+      channel: member.channel,
+      counter: writer.sent,
+      ackedThrough: writer.acked,
+      parentSeq: this.#judge.positionOf(member.index) as Seq,
+      payload,
+    });
     writer.sentAt.push(performance.now());
     member.socket.send(frame);
   }
@@ -73,7 +94,13 @@ export class RoomLoad {
   }
 
   counts(): RoomCounts {
-    return { room: this.room, head: this.#judge.head, distinctEdits: this.#judge.distinctEdits(), sentByWriter: this.writers.map(({ sent }) => sent), members: this.#members.length };
+    return {
+      room: this.room,
+      head: this.#judge.head,
+      distinctEdits: this.#judge.distinctEdits(),
+      sentByWriter: this.writers.map(({ sent }) => sent),
+      members: this.#members.length,
+    };
   }
 
   #join(plan: MemberPlan): Promise<void> {
@@ -131,7 +158,11 @@ export class RoomLoad {
   #receiveAck(member: Member, { seq, counter, count }: Frame & { type: "ack" }): void {
     if (counter + count - 1 <= member.writer!.acked) return; // The answer to a repeat that its gateway sent to a new owner.
     const writer = member.writer!.index;
-    this.#receiveStretch(member, { firstSeq: seq, writers: Array<number>(count).fill(writer), counters: Array.from({ length: count }, (_, index) => counter + index) });
+    this.#receiveStretch(member, {
+      firstSeq: seq,
+      writers: Array<number>(count).fill(writer),
+      counters: Array.from({ length: count }, (_, index) => counter + index),
+    });
   }
 
   #receiveCommitted(member: Member, bytes: Uint8Array): void {

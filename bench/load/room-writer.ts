@@ -39,12 +39,21 @@ export class RoomWriter {
     const before = Y.encodeStateVector(this.#doc);
     const text = this.#doc.getText("text");
     text.insert(text.length, `${this.#seq + 1} `);
-    const edits = [{ client: ANN.client, counter: this.#seq + 1, parentSeq: this.#seq as Seq, payload: Y.encodeStateAsUpdate(this.#doc, before) }];
+    const edits = [
+      { client: ANN.client, counter: this.#seq + 1, parentSeq: this.#seq as Seq, payload: Y.encodeStateAsUpdate(this.#doc, before) },
+    ];
     const time = Date.now() as UnixMillis;
-    const record = encodeEditsRecord({ id: `bench.${this.room}.${this.#seq}`, time, users: new Map([[ANN.client, ANN.user]]), edits: { epoch: 1 as Epoch, firstSeq: (this.#seq + 1) as Seq, edits } });
+    const record = encodeEditsRecord({
+      id: `bench.${this.room}.${this.#seq}`,
+      time,
+      users: new Map([[ANN.client, ANN.user]]),
+      edits: { epoch: 1 as Epoch, firstSeq: (this.#seq + 1) as Seq, edits },
+    });
     const fence = headers();
     fence.set("Nats-Expected-Last-Subject-Sequence", String(this.#streamSeq));
-    this.#streamSeq = (await streams.publish(subjects.log(partitionOf(this.room, partitions), this.room), record, { headers: fence, timeout: APPEND_MS_MAX })).seq;
+    this.#streamSeq = (
+      await streams.publish(subjects.log(partitionOf(this.room, partitions), this.room), record, { headers: fence, timeout: APPEND_MS_MAX })
+    ).seq;
     this.#seq += 1;
   }
 }

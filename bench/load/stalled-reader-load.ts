@@ -13,7 +13,12 @@ import { until } from "./paced.ts";
 import type { LoadSocket } from "./web-socket.ts";
 import { serveCalls } from "./worker.ts";
 
-export type BusyRoom = { readonly writers: readonly Seat[]; readonly readers: readonly Seat[]; readonly editsPerSecond: number; readonly editLetters: number };
+export type BusyRoom = {
+  readonly writers: readonly Seat[];
+  readonly readers: readonly Seat[];
+  readonly editsPerSecond: number;
+  readonly editLetters: number;
+};
 export type Stretch = { readonly others: LatencyPairs; readonly edits: number };
 export type StalledReaderLoad = typeof functions;
 
@@ -45,7 +50,11 @@ const functions = {
     return { others: latencies.toPairs(), edits };
   },
   /** Once everybody who can has everything: what became of the reader. */
-  settle: async ({ mayMiss }: { mayMiss: boolean }): Promise<{ closedWith: string | undefined; replayed: number; missed: number; comeBackMs: number }> => {
+  settle: async ({
+    mayMiss,
+  }: {
+    mayMiss: boolean;
+  }): Promise<{ closedWith: string | undefined; replayed: number; missed: number; comeBackMs: number }> => {
     const reader = members.at(-1)!;
     const sent = await settled(mayMiss ? members.slice(0, -1) : members);
     const { closedWith, replayed, comeBackMs } = reader;
@@ -92,7 +101,11 @@ class Member {
             case "committed":
               return this.#receive(frame.edits.epoch, frame.edits.firstSeq, frame.edits.edits);
             case "ack":
-              return this.#receive(frame.epoch, frame.seq, Array.from({ length: frame.count }, (_, index) => ({ client: this.#client!, counter: frame.counter + index })));
+              return this.#receive(
+                frame.epoch,
+                frame.seq,
+                Array.from({ length: frame.count }, (_, index) => ({ client: this.#client!, counter: frame.counter + index })),
+              );
             case "join-refused":
             case "resync-required":
             case "nack":
@@ -135,7 +148,8 @@ class Member {
     this.position = { epoch, seq: (firstSeq + edits.length - 1) as Seq };
     this.got += edits.length;
     if (this.#back !== undefined) this.#receiveWhileBack(this.#back, edits.length, now);
-    if (!isReader) for (const { client, counter } of edits) if (client !== this.#client) latencies.record(now - sentAt.get(client)![counter - 1]!);
+    if (!isReader)
+      for (const { client, counter } of edits) if (client !== this.#client) latencies.record(now - sentAt.get(client)![counter - 1]!);
   }
 
   #receiveWhileBack(back: { readonly at: number; readonly head: number }, edits: number, now: number): void {

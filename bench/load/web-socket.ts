@@ -37,7 +37,8 @@ export function openSocket(url: URL, listener: SocketListener): Promise<LoadSock
       answer = Buffer.concat([answer, bytes]);
       const end = answer.indexOf(HEAD_END);
       if (end === -1) return;
-      if (!answer.toString("latin1", 0, end).startsWith("HTTP/1.1 101 ")) return void socket.destroy(new Error(`${url.href} refused the upgrade: ${answer.toString("latin1", 0, end)}`));
+      if (!answer.toString("latin1", 0, end).startsWith("HTTP/1.1 101 "))
+        return void socket.destroy(new Error(`${url.href} refused the upgrade: ${answer.toString("latin1", 0, end)}`));
       const rest = answer.subarray(end + HEAD_END.length);
       answer = undefined;
       resolve(loadSocket);
@@ -78,7 +79,16 @@ export function openSocket(url: URL, listener: SocketListener): Promise<LoadSock
 const HEAD_END = "\r\n\r\n";
 
 function upgradeRequest(url: URL): string {
-  return ["GET / HTTP/1.1", `Host: ${url.host}`, "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13", `Sec-WebSocket-Key: ${Buffer.alloc(16).toString("base64")}`, "", ""].join("\r\n");
+  return [
+    "GET / HTTP/1.1",
+    `Host: ${url.host}`,
+    "Upgrade: websocket",
+    "Connection: Upgrade",
+    "Sec-WebSocket-Version: 13",
+    `Sec-WebSocket-Key: ${Buffer.alloc(16).toString("base64")}`,
+    "",
+    "",
+  ].join("\r\n");
 }
 
 /** Cuts what arrives into frames. A server does not mask and, for frames like ours, does not fragment. */

@@ -11,7 +11,8 @@ export type Functions = Readonly<Record<string, (argument: never) => unknown>>;
 
 /** To be called once in the process. What is thrown outside of a call ends the run too. */
 export function serveCalls(functions: Functions): void {
-  const fail = (id: number | undefined, error: unknown): void => answer({ id, failure: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+  const fail = (id: number | undefined, error: unknown): void =>
+    answer({ id, failure: error instanceof Error ? (error.stack ?? error.message) : String(error) });
   const answer = (outcome: Outcome): void => void process.send!(outcome);
   process.on("message", ({ id, name, argument }: Call) => {
     Promise.resolve(functions[name]!(argument as never)).then(
@@ -33,7 +34,10 @@ export class Worker<Served extends Functions> {
 
   /** `module`: compiled, as in `come-back-load`. */
   constructor(module: string) {
-    this.#child = fork(resolve(`dist/bench/load/${module}.js`), { stdio: ["ignore", "inherit", "inherit", "ipc"], serialization: "advanced" });
+    this.#child = fork(resolve(`dist/bench/load/${module}.js`), {
+      stdio: ["ignore", "inherit", "inherit", "ipc"],
+      serialization: "advanced",
+    });
     this.#child.on("message", (outcome: Outcome) => this.#receive(outcome));
     this.#child.on("exit", () => this.#fail(new Error(`the load process ${module} ended before its time`)));
   }

@@ -23,7 +23,15 @@ export async function startBareServer(port: number): Promise<void> {
           return send(ws, { type: "welcome", version: PROTOCOL_VERSION, connection: CLIENT, limits: LIMITS, tokenExpiresInMs: 3_600_000 });
         case "join":
           ws.subscribe(frame.room);
-          return send(ws, { type: "joined", request: frame.request, channel: 1, client: CLIENT, epoch: 1 as Epoch, head: 0 as Seq, rights: { read: true, write: true } });
+          return send(ws, {
+            type: "joined",
+            request: frame.request,
+            channel: 1,
+            client: CLIENT,
+            epoch: 1 as Epoch,
+            head: 0 as Seq,
+            rights: { read: true, write: true },
+          });
         case "ping":
           return send(ws, { type: "pong", nonce: frame.nonce });
         default:

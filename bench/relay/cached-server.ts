@@ -13,7 +13,11 @@ import { writeCommittedEdits } from "../../shared/wire/committed-edits.ts";
 import { type CommittedEdit, type Frame, PROTOCOL_VERSION, type ServerFrame } from "../../shared/wire/frames.ts";
 import { LIMITS, listen } from "./gateway.ts";
 
-type Room = { readonly channel: number; readonly edits: CommittedEdit[]; /** By the seq they begin behind. */ readonly encoded: Map<number, Uint8Array> };
+type Room = {
+  readonly channel: number;
+  readonly edits: CommittedEdit[];
+  /** By the seq they begin behind. */ readonly encoded: Map<number, Uint8Array>;
+};
 type Connection = { client: ClientId; room: Room | undefined };
 
 const EPOCH = 1 as Epoch;
@@ -31,7 +35,13 @@ export async function startCachedServer(port: number): Promise<void> {
       const frame = decodeFrame(new Uint8Array(message));
       switch (frame?.type) {
         case "hello":
-          return send(ws, { type: "welcome", version: PROTOCOL_VERSION, connection: ws.getUserData().client, limits: LIMITS, tokenExpiresInMs: 3_600_000 });
+          return send(ws, {
+            type: "welcome",
+            version: PROTOCOL_VERSION,
+            connection: ws.getUserData().client,
+            limits: LIMITS,
+            tokenExpiresInMs: 3_600_000,
+          });
         case "join":
           return join(ws, frame);
         case "edit":
@@ -49,7 +59,15 @@ export async function startCachedServer(port: number): Promise<void> {
     rooms.set(id, room);
     data.room = room;
     ws.cork(() => {
-      send(ws, { type: "joined", request, channel: room.channel, client: data.client, epoch: EPOCH, head: room.edits.length as Seq, rights: { read: true, write: true } });
+      send(ws, {
+        type: "joined",
+        request,
+        channel: room.channel,
+        client: data.client,
+        epoch: EPOCH,
+        head: room.edits.length as Seq,
+        rights: { read: true, write: true },
+      });
       if (position.seq < room.edits.length) ws.send(missed(room, position.seq), true);
       ws.subscribe(String(room.channel));
     });
@@ -66,7 +84,9 @@ export async function startCachedServer(port: number): Promise<void> {
 function missed({ channel, edits, encoded }: Room, after: number): Uint8Array {
   const known = encoded.get(after);
   if (known !== undefined) return known;
-  const bytes = encoding.encode((out) => writeCommittedEdits(out, { epoch: EPOCH, firstSeq: (after + 1) as Seq, edits: edits.slice(after) }));
+  const bytes = encoding.encode((out) =>
+    writeCommittedEdits(out, { epoch: EPOCH, firstSeq: (after + 1) as Seq, edits: edits.slice(after) }),
+  );
   const frame = encodeCommittedFrame(channel, bytes);
   encoded.set(after, frame);
   return frame;

@@ -16,9 +16,29 @@ import { type Frame, PROTOCOL_VERSION, type ServerFrame } from "../../shared/wir
 type Connection = { client: ClientId; room: RoomKey | undefined };
 
 const TENANT = "default" as TenantId;
-export const LIMITS = { pingIntervalMs: 30_000, silenceMsMax: 75_000, frameBytesMax: 1e6, editBytesMax: 1e6, editBurst: 1e6, editsPerSecond: 1e6, bytesBurst: 1e9, bytesPerSecond: 1e9, presenceBurst: 1e6, presencePerSecond: 1e6, presenceBytesMax: 8_192, presenceFieldsMax: 64, controlBurst: 1e6, controlsPerSecond: 1e6 };
+export const LIMITS = {
+  pingIntervalMs: 30_000,
+  silenceMsMax: 75_000,
+  frameBytesMax: 1e6,
+  editBytesMax: 1e6,
+  editBurst: 1e6,
+  editsPerSecond: 1e6,
+  bytesBurst: 1e9,
+  bytesPerSecond: 1e9,
+  presenceBurst: 1e6,
+  presencePerSecond: 1e6,
+  presenceBytesMax: 8_192,
+  presenceFieldsMax: 64,
+  controlBurst: 1e6,
+  controlsPerSecond: 1e6,
+};
 
-export async function startRelayGateway(options: { natsUrl: string; environment: string; gateway: GatewayId; port: number }): Promise<void> {
+export async function startRelayGateway(options: {
+  natsUrl: string;
+  environment: string;
+  gateway: GatewayId;
+  port: number;
+}): Promise<void> {
   const nats = await connectNats({ servers: options.natsUrl, name: options.gateway });
   const subjects = subjectsOf(options.environment);
   const app = loadUws().App();
@@ -41,7 +61,13 @@ export async function startRelayGateway(options: { natsUrl: string; environment:
       case "edit":
         return receiveEdit(ws, frame);
       case "hello":
-        return send(ws, { type: "welcome", version: PROTOCOL_VERSION, connection: ws.getUserData().client, limits: LIMITS, tokenExpiresInMs: 3_600_000 });
+        return send(ws, {
+          type: "welcome",
+          version: PROTOCOL_VERSION,
+          connection: ws.getUserData().client,
+          limits: LIMITS,
+          tokenExpiresInMs: 3_600_000,
+        });
       case "join":
         return join(ws, frame);
       case "ping":
@@ -80,7 +106,17 @@ export async function startRelayGateway(options: { natsUrl: string; environment:
     data.room = room;
     ws.subscribe(room);
     // Whoever joins learns of the room only what comes from now on: the load joins before it writes.
-    void nats.flush().then(() => send(ws, { type: "joined", request: frame.request, channel, client: data.client, epoch: 1 as Epoch, head: 0 as Seq, rights: { read: true, write: true } }));
+    void nats.flush().then(() =>
+      send(ws, {
+        type: "joined",
+        request: frame.request,
+        channel,
+        client: data.client,
+        epoch: 1 as Epoch,
+        head: 0 as Seq,
+        rights: { read: true, write: true },
+      }),
+    );
   }
 }
 

@@ -43,7 +43,10 @@ export async function startPresenceServer(kind: "naive" | "tick", port: number):
         case "join":
           return join(ws, frame);
         case "presence":
-          return receivePresence(ws.getUserData().number, frame.fields.map(({ name, value }) => ({ name, value: value.slice() })));
+          return receivePresence(
+            ws.getUserData().number,
+            frame.fields.map(({ name, value }) => ({ name, value: value.slice() })),
+          );
         case "edit":
           return receiveEdit(ws.getUserData().number, frame);
         case "ping":
@@ -59,11 +62,26 @@ export async function startPresenceServer(kind: "naive" | "tick", port: number):
   function join(ws: WebSocket<Connection>, { request }: Frame & { type: "join" }): void {
     const number = everybody.size + 1;
     ws.getUserData().number = number;
-    const participant: Participant = { number, client: clientOf(number), user: `user-${number}` as UserId, name: `user ${number}`, canWrite: true, spectator: false };
+    const participant: Participant = {
+      number,
+      client: clientOf(number),
+      user: `user-${number}` as UserId,
+      name: `user ${number}`,
+      canWrite: true,
+      spectator: false,
+    };
     everybody.set(number, participant);
     joined.push(participant);
     ws.cork(() => {
-      send(ws, { type: "joined", request, channel: CHANNEL, client: participant.client, epoch: EPOCH, head: head as Seq, rights: { read: true, write: true } });
+      send(ws, {
+        type: "joined",
+        request,
+        channel: CHANNEL,
+        client: participant.client,
+        epoch: EPOCH,
+        head: head as Seq,
+        rights: { read: true, write: true },
+      });
       send(ws, { type: "presence-news", channel: CHANNEL, news: { ...NO_NEWS, whole: true, present: [...everybody.values()] } });
     });
     ws.subscribe(TOPIC);
@@ -77,7 +95,12 @@ export async function startPresenceServer(kind: "naive" | "tick", port: number):
   function receiveEdit(number: number, { counter, parentSeq, payload }: Frame & { type: "edit" }): void {
     head += 1;
     const edits: CommittedEdit[] = [{ client: clientOf(number), counter, parentSeq, payload: payload.slice() }];
-    publishSoon(encodeCommittedFrame(CHANNEL, encoding.encode((out) => writeCommittedEdits(out, { epoch: EPOCH, firstSeq: head as Seq, edits }))));
+    publishSoon(
+      encodeCommittedFrame(
+        CHANNEL,
+        encoding.encode((out) => writeCommittedEdits(out, { epoch: EPOCH, firstSeq: head as Seq, edits })),
+      ),
+    );
   }
 
   function endTick(): void {

@@ -4,7 +4,15 @@ import { Cluster } from "../../test/system/cluster.ts";
 import { GATEWAYS, type MeasuredSystem } from "./system.ts";
 
 const NO_LIMIT = String(1e9);
-const LIFTED = ["EDIT_BURST", "EDITS_PER_SECOND", "BYTES_BURST", "BYTES_PER_SECOND", "TENANT_EDITS_PER_SECOND_MAX", "CONNECTS_PER_SECOND_MAX", "GATEWAY_SNAPSHOT_BURST"];
+const LIFTED = [
+  "EDIT_BURST",
+  "EDITS_PER_SECOND",
+  "BYTES_BURST",
+  "BYTES_PER_SECOND",
+  "TENANT_EDITS_PER_SECOND_MAX",
+  "CONNECTS_PER_SECOND_MAX",
+  "GATEWAY_SNAPSHOT_BURST",
+];
 
 /**
  * For a run in small, on a machine that may be busy with anything: that a process or the load is late is to show as time,
@@ -26,8 +34,17 @@ export const PATIENT = {
 /** `natsUrl` and `environment`: for whoever asks what operations were told of. */
 export type Coroom = MeasuredSystem & { readonly natsUrl: string; readonly environment: string };
 
-export async function startCoroom({ gateways = GATEWAYS, small = false, settings: more = {} }: { gateways?: number; small?: boolean; settings?: Readonly<Record<string, string>> } = {}): Promise<Coroom> {
-  const settings = { LOG_LEVEL: "warn", ...Object.fromEntries(LIFTED.map((limit) => [limit, NO_LIMIT])), ...(small ? PATIENT : {}), ...more };
+export async function startCoroom({
+  gateways = GATEWAYS,
+  small = false,
+  settings: more = {},
+}: { gateways?: number; small?: boolean; settings?: Readonly<Record<string, string>> } = {}): Promise<Coroom> {
+  const settings = {
+    LOG_LEVEL: "warn",
+    ...Object.fromEntries(LIFTED.map((limit) => [limit, NO_LIMIT])),
+    ...(small ? PATIENT : {}),
+    ...more,
+  };
   const cluster = await Cluster.start({ gateways, roomServers: 1, settings });
   const roles = [...cluster.gateways.map(({ process }) => process), ...cluster.roomServers, cluster.placement, cluster.documentService];
   return {

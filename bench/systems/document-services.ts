@@ -11,7 +11,12 @@ import { residentBytesOf } from "../memory.ts";
 
 /** `rooms`: that it keeps in memory. `live`: bytes that are left of the heap and of its buffers after a collection. */
 export type Weight = { readonly rooms: number; readonly live: number; readonly resident: number };
-export type DocumentServicesOptions = { readonly natsUrl: string; readonly environment: string; readonly dataDir: string; readonly settings: Readonly<Record<string, string>> };
+export type DocumentServicesOptions = {
+  readonly natsUrl: string;
+  readonly environment: string;
+  readonly dataDir: string;
+  readonly settings: Readonly<Record<string, string>>;
+};
 export type DocumentService = { rooms(): Promise<number>; weigh(): Promise<Weight> };
 
 const SECRET = "a secret of the bench, 32 characters";
@@ -40,11 +45,20 @@ export class DocumentServices {
     const [port = 0] = await claimFreePorts(1, "127.0.0.1");
     const logFile = join(dataDir, `${environment}-${++this.#started}.log`);
     const script = scriptOf({ ...settings, ...more, environment, natsUrl, internalSecret: SECRET, documentsPort: String(port) });
-    const child = await spawnChild({ path: process.execPath, args: ["--expose-gc", "--input-type=module", "-e", script], env: {}, cwd: resolve("."), logFile });
+    const child = await spawnChild({
+      path: process.execPath,
+      args: ["--expose-gc", "--input-type=module", "-e", script],
+      env: {},
+      cwd: resolve("."),
+      logFile,
+    });
     const url = `http://127.0.0.1:${port}`;
     this.#running.set(url, child);
     const rooms = () => roomsKnown(url);
-    return { rooms, weigh: async () => ({ rooms: await rooms(), live: await liveBytes(child, logFile), resident: residentBytesOf(child.pid) }) };
+    return {
+      rooms,
+      weigh: async () => ({ rooms: await rooms(), live: await liveBytes(child, logFile), resident: residentBytesOf(child.pid) }),
+    };
   }
 
   /** One of them, however it ends. */
@@ -64,7 +78,9 @@ export class DocumentServices {
     const [tenant = "", room = ""] = key.split(".");
     for (const url of this.#running.keys()) {
       try {
-        const response = await fetch(`${url}/v1/rooms/${room}/snapshot`, { headers: { "x-coroom-internal": SECRET, "x-coroom-tenant": tenant } });
+        const response = await fetch(`${url}/v1/rooms/${room}/snapshot`, {
+          headers: { "x-coroom-internal": SECRET, "x-coroom-tenant": tenant },
+        });
         const state = new Uint8Array(await response.arrayBuffer());
         if (response.status === 200) return { seq: Number(response.headers.get("x-coroom-seq")), state };
       } catch (error) {

@@ -11,7 +11,13 @@ export const PEER_STOP_PATIENCE_MS = 5_000;
 /** `folder` takes its log, under `name`. */
 export async function startPeer(role: string, folder: string, env: Readonly<Record<string, string>>, name = role): Promise<Child> {
   const logFile = join(folder, `${name}.log`);
-  const child = await spawnChild({ path: process.execPath, args: [resolve("dist/bench/relay/main.js"), role], env, cwd: resolve("."), logFile });
+  const child = await spawnChild({
+    path: process.execPath,
+    args: [resolve("dist/bench/relay/main.js"), role],
+    env,
+    cwd: resolve("."),
+    logFile,
+  });
   await eventually(`the peer ${name} is ready`, () => readFileSync(logFile, "utf8").includes("relay ready"));
   return child;
 }

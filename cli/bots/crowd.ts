@@ -18,7 +18,11 @@ import { Typist } from "./typist.ts";
 import { Wander } from "./wander.ts";
 
 /** All the bots that are to be in the room, by what each is told. Those who are there already stay. */
-export type CrowdOrder = { readonly url: string; readonly room: string; readonly bots: readonly { readonly name: string; readonly token: string }[] };
+export type CrowdOrder = {
+  readonly url: string;
+  readonly room: string;
+  readonly bots: readonly { readonly name: string; readonly token: string }[];
+};
 
 type Bot = { step(now: number): void; leave(): void };
 

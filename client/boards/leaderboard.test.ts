@@ -10,17 +10,32 @@ import { FakeClock } from "../testing/fake-clock.ts";
 import { ModelServer } from "../testing/model-server.ts";
 
 const serverOn = (): ModelServer => new ModelServer(new FakeClock(), { faults: { delayMsMax: 5 } });
-const appOn = (server: ModelServer, seed = 1): RoomHost => new RoomHost({ url: "ws://h", token: "t", room: "notes" as RoomId }, server.world(seed));
+const appOn = (server: ModelServer, seed = 1): RoomHost =>
+  new RoomHost({ url: "ws://h", token: "t", room: "notes" as RoomId }, server.world(seed));
 const boardOf = (ranking: [string, number][], change: Partial<BoardFrame> = {}): BoardFrame => ({
-  type: "board", channel: 1, role: "everyone", window: "hour", state: "live", windowId: "2026-07-01T12", epoch: 1, seq: 5 as Seq, members: ranking.length,
-  ranking: ranking.map(([user, score]) => ({ user: user as UserId, name: user === "ann" ? "Ann" : "", score })), ...change,
+  type: "board",
+  channel: 1,
+  role: "everyone",
+  window: "hour",
+  state: "live",
+  windowId: "2026-07-01T12",
+  epoch: 1,
+  seq: 5 as Seq,
+  members: ranking.length,
+  ranking: ranking.map(([user, score]) => ({ user: user as UserId, name: user === "ann" ? "Ann" : "", score })),
+  ...change,
 });
-const asked = (server: ModelServer): string[] => server.heard.flatMap((frame) => (frame.type === "watch-board" ? [`${frame.role} ${frame.window} ${frame.shown}`] : []));
+const asked = (server: ModelServer): string[] =>
+  server.heard.flatMap((frame) => (frame.type === "watch-board" ? [`${frame.role} ${frame.window} ${frame.shown}`] : []));
 
 /** What each change showed. */
 function record(board: Board): string[] {
   const told: string[] = [];
-  board.on("change", ({ state, ranking, own }) => told.push(`${state}: ${ranking.map(({ rank, name, score }) => `${rank} ${name} ${score}`).join(", ")}${own === undefined ? "" : `; own ${own.rank}`}`));
+  board.on("change", ({ state, ranking, own }) =>
+    told.push(
+      `${state}: ${ranking.map(({ rank, name, score }) => `${rank} ${name} ${score}`).join(", ")}${own === undefined ? "" : `; own ${own.rank}`}`,
+    ),
+  );
   return told;
 }
 
@@ -30,7 +45,13 @@ test("[LBO1] a board is asked for once joined, and goes along", async () => {
   const told = record(board);
   await server.clock.advance(1_000);
   expect([asked(server), board.state]).toEqual([["everyone hour 2"], "waiting"]);
-  server.send(boardOf([["ann", 9], ["bob", 4], ["cy", 1]]));
+  server.send(
+    boardOf([
+      ["ann", 9],
+      ["bob", 4],
+      ["cy", 1],
+    ]),
+  );
   server.send({ type: "own-rank", channel: 1, role: "everyone", window: "hour", rank: 3, score: 1 });
   await server.clock.advance(100);
   expect(told).toEqual(["live: 1 Ann 9, 2 bob 4", "live: 1 Ann 9, 2 bob 4; own 3"]);
@@ -41,7 +62,13 @@ test("[LBO2] nothing is told where nothing of what is shown changed", async () =
   const server = serverOn();
   const told = record(appOn(server).leaderboard.subscribe({ window: "hour", shown: 1 }));
   await server.clock.advance(1_000);
-  for (const score of [4, 5, 6]) server.send(boardOf([["ann", 9], ["bob", score]]));
+  for (const score of [4, 5, 6])
+    server.send(
+      boardOf([
+        ["ann", 9],
+        ["bob", score],
+      ]),
+    );
   await server.clock.advance(100);
   expect(told).toEqual(["live: 1 Ann 9"]);
 });
@@ -70,7 +97,12 @@ test("[LBO4] several views of one board share it, at the length that the longest
   await server.clock.advance(1_000);
   const short = leaderboard.subscribe({ window: "hour", shown: 1 });
   await server.clock.advance(100);
-  server.send(boardOf([["ann", 9], ["bob", 4]]));
+  server.send(
+    boardOf([
+      ["ann", 9],
+      ["bob", 4],
+    ]),
+  );
   await server.clock.advance(100);
   const long = leaderboard.subscribe({ window: "hour", shown: 5 });
   expect(long.ranking.map(({ name }) => name)).toEqual(["Ann", "bob"]); // Known already.

@@ -57,7 +57,12 @@ test("[COH11] a room that is left before it is joined is left on the server too,
   notes.host.send(bytes(1));
   tasks.host.connect();
   await server.clock.advance(1_000);
-  expect([notes.host.saved, notes.statuses, tasks.host.status, heard(server, "leave").length]).toEqual([true, ["connecting", "connected"], "connected", 1]);
+  expect([notes.host.saved, notes.statuses, tasks.host.status, heard(server, "leave").length]).toEqual([
+    true,
+    ["connecting", "connected"],
+    "connected",
+    1,
+  ]);
 });
 
 test.each(["the same", "another"])("[COH11] a room that is wanted again before it is joined stays joined, by %s", async (whose) => {
@@ -125,33 +130,41 @@ test("[COH10] a room destroyed long after it was left takes nothing from whoever
   expect([since.host.status, since.edits]).toEqual(["connected", ["1:1 own"]]);
 });
 
-test.each(["destroyed", "left", "left, wanted again and left"])("[COH12] whoever takes the place of a room %s in its own listener joins behind its LEAVE", async (how) => {
-  const server = serverOn();
-  const connection = new ConnectionHost({ url: "ws://h", token: "t" }, server.world(1));
-  const shared = { connection, url: undefined, token: undefined } as unknown as Partial<RoomHostOptions>;
-  const before = new App(server, 1, shared);
-  const other = new App(server, 5);
-  await server.clock.advance(1_000);
-  let after: App | undefined;
-  before.host.on("saved", (saved) => {
-    if (!saved || after !== undefined) return;
-    if (how === "destroyed") before.host.destroy();
-    else before.host.disconnect();
-    if (how === "left, wanted again and left") {
-      before.host.connect();
-      before.host.disconnect();
-    }
-    after = new App(server, 2, shared);
-  });
-  before.host.send(bytes(1));
-  await server.clock.advance(1_000);
-  other.host.send(bytes(2));
-  await server.clock.advance(1_000);
-  after!.host.send(bytes(3));
-  await server.clock.advance(1_000);
-  expect([after!.host.status, after!.host.saved, after!.edits]).toEqual(["connected", true, ["1:1", "2:2", "3:3 own"]]);
-  expect(server.heard.filter(({ type }) => type === "join" || type === "leave").map(({ type }) => type)).toEqual(["join", "join", "leave", "join"]);
-});
+test.each(["destroyed", "left", "left, wanted again and left"])(
+  "[COH12] whoever takes the place of a room %s in its own listener joins behind its LEAVE",
+  async (how) => {
+    const server = serverOn();
+    const connection = new ConnectionHost({ url: "ws://h", token: "t" }, server.world(1));
+    const shared = { connection, url: undefined, token: undefined } as unknown as Partial<RoomHostOptions>;
+    const before = new App(server, 1, shared);
+    const other = new App(server, 5);
+    await server.clock.advance(1_000);
+    let after: App | undefined;
+    before.host.on("saved", (saved) => {
+      if (!saved || after !== undefined) return;
+      if (how === "destroyed") before.host.destroy();
+      else before.host.disconnect();
+      if (how === "left, wanted again and left") {
+        before.host.connect();
+        before.host.disconnect();
+      }
+      after = new App(server, 2, shared);
+    });
+    before.host.send(bytes(1));
+    await server.clock.advance(1_000);
+    other.host.send(bytes(2));
+    await server.clock.advance(1_000);
+    after!.host.send(bytes(3));
+    await server.clock.advance(1_000);
+    expect([after!.host.status, after!.host.saved, after!.edits]).toEqual(["connected", true, ["1:1", "2:2", "3:3 own"]]);
+    expect(server.heard.filter(({ type }) => type === "join" || type === "leave").map(({ type }) => type)).toEqual([
+      "join",
+      "join",
+      "leave",
+      "join",
+    ]);
+  },
+);
 
 test("[COH12] a room that is left and wanted again in its own listener, while it is asked for anew, joins behind its LEAVE too", async () => {
   const { server, tasks } = await askForTasks();
@@ -174,7 +187,15 @@ test("[COH3] frames that only a client may send, and acks of a client unknown, d
   const ann = new App(server, 1);
   await server.clock.advance(1_000);
   server.send({ type: "ack", channel: 9, epoch: 1 as never, counter: 1, seq: 1 as never, count: 1 });
-  server.send({ type: "committed", channel: 1, edits: { epoch: 1 as never, firstSeq: 1 as never, edits: [{ client: "someone_else____" as ClientId, counter: 5, parentSeq: 0 as never, payload: bytes(8) }] } });
+  server.send({
+    type: "committed",
+    channel: 1,
+    edits: {
+      epoch: 1 as never,
+      firstSeq: 1 as never,
+      edits: [{ client: "someone_else____" as ClientId, counter: 5, parentSeq: 0 as never, payload: bytes(8) }],
+    },
+  });
   await server.clock.advance(100);
   expect([ann.edits, ann.host.status]).toEqual([["1:8"], "connected"]);
 });
@@ -259,13 +280,20 @@ test("[COH8] a token function that gives no text is told as failed, and asked ag
   const answers: unknown[] = [undefined, { token: "t" }, "", "t"];
   const ann = new App(server, 1, { token: () => answers.shift() as string } as Partial<RoomHostOptions>);
   await server.clock.advance(MINUTE);
-  expect(ann.problems.map(({ kind, message }) => [kind, message.includes("token")])).toEqual(Array.from({ length: 3 }, () => ["token-failed", true]));
+  expect(ann.problems.map(({ kind, message }) => [kind, message.includes("token")])).toEqual(
+    Array.from({ length: 3 }, () => ["token-failed", true]),
+  );
   expect([ann.host.status, answers]).toEqual(["connected", []]);
 });
 
 test("[COH9] where the platform allows no socket to the URL, it is refused with what to do, once", async () => {
   const server = serverOn();
-  const forbidding = { ...server.world(1), openSocket: () => { throw new Error("SecurityError"); } };
+  const forbidding = {
+    ...server.world(1),
+    openSocket: () => {
+      throw new Error("SecurityError");
+    },
+  };
   const host = new RoomHost({ url: "ws://h", token: "t", room: NOTES } as RoomHostOptions, forbidding);
   const refusals: string[] = [];
   host.on("refused", ({ message }) => refusals.push(message));

@@ -6,7 +6,22 @@ import type { Limits, ServerFrame } from "../../shared/wire/frames.ts";
 import { Connection, type ConnectionOptions } from "./connection.ts";
 import type { ConnectionInput } from "./connection-messages.ts";
 
-const LIMITS: Limits = { pingIntervalMs: 30_000, silenceMsMax: 75_000, frameBytesMax: 1_000, editBytesMax: 900, editBurst: 30, editsPerSecond: 10, bytesBurst: 100_000, bytesPerSecond: 10_000, presenceBurst: 60, presencePerSecond: 30, presenceBytesMax: 8_192, presenceFieldsMax: 64, controlBurst: 300, controlsPerSecond: 20 };
+const LIMITS: Limits = {
+  pingIntervalMs: 30_000,
+  silenceMsMax: 75_000,
+  frameBytesMax: 1_000,
+  editBytesMax: 900,
+  editBurst: 30,
+  editsPerSecond: 10,
+  bytesBurst: 100_000,
+  bytesPerSecond: 10_000,
+  presenceBurst: 60,
+  presencePerSecond: 30,
+  presenceBytesMax: 8_192,
+  presenceFieldsMax: 64,
+  controlBurst: 300,
+  controlsPerSecond: 20,
+};
 const WELCOME: ServerFrame = { type: "welcome", version: 1, connection: "c", limits: LIMITS, tokenExpiresInMs: 3_600_000 };
 const OPTIONS: ConnectionOptions = {
   agent: "test",
@@ -72,7 +87,9 @@ test("[CON1] a line opens with a token, a socket, HELLO and WELCOME", () => {
   expect(driver.connection.status).toBe("disconnected");
   expect(driver.receive({ kind: "connect" })).toEqual(["ask-token"]);
   expect(driver.receive({ kind: "token", token: "t" })).toEqual(["open-socket"]);
-  expect(driver.connection.receive({ kind: "socket-opened" }, driver.now)).toEqual([{ kind: "send", frame: { type: "hello", version: 1, token: "t", agent: "test" } }]);
+  expect(driver.connection.receive({ kind: "socket-opened" }, driver.now)).toEqual([
+    { kind: "send", frame: { type: "hello", version: 1, token: "t", agent: "test" } },
+  ]);
   expect(driver.connection.status).toBe("connecting");
   expect(driver.connection.receive({ kind: "frame", frame: WELCOME }, driver.now)).toEqual([{ kind: "line-open", limits: LIMITS }]);
   expect(driver.connection.status).toBe("connected");
@@ -104,21 +121,29 @@ test("[CON19] while it waits it says why, in words for a developer", () => {
     fail();
     return driver.connection.waiting?.why;
   };
-  expect(failing(() => driver.receive({ kind: "socket-closed", code: 1006, why: "connect ECONNREFUSED 127.0.0.1:1" }))).toBe("the server cannot be reached: connect ECONNREFUSED 127.0.0.1:1. Is the address right, and does a gateway answer there?");
+  expect(failing(() => driver.receive({ kind: "socket-closed", code: 1006, why: "connect ECONNREFUSED 127.0.0.1:1" }))).toBe(
+    "the server cannot be reached: connect ECONNREFUSED 127.0.0.1:1. Is the address right, and does a gateway answer there?",
+  );
   expect(failing(() => driver.receive({ kind: "socket-closed", code: 1006 }))).toContain("the browser's console says why");
-  expect(failing(() => {
-    driver.receive({ kind: "socket-opened" });
-    driver.receive({ kind: "socket-closed", code: CLOSE.tenantFull.code });
-  })).toBe("the tenant has as many connections as it may (close code 4008)");
-  expect(failing(() => {
-    driver.receive({ kind: "socket-opened" });
-    driver.receive({ kind: "frame", frame: { type: "error", code: CLOSE.banned.code, message: "the user is banned" } });
-    driver.receive({ kind: "socket-closed", code: CLOSE.banned.code });
-  })).toBe("the user is banned (close code 4009)");
-  expect(failing(() => {
-    driver.untilDue();
-    driver.tick();
-  })).toBe(`the server did not answer within ${OPTIONS.openMsMax} ms`);
+  expect(
+    failing(() => {
+      driver.receive({ kind: "socket-opened" });
+      driver.receive({ kind: "socket-closed", code: CLOSE.tenantFull.code });
+    }),
+  ).toBe("the tenant has as many connections as it may (close code 4008)");
+  expect(
+    failing(() => {
+      driver.receive({ kind: "socket-opened" });
+      driver.receive({ kind: "frame", frame: { type: "error", code: CLOSE.banned.code, message: "the user is banned" } });
+      driver.receive({ kind: "socket-closed", code: CLOSE.banned.code });
+    }),
+  ).toBe("the user is banned (close code 4009)");
+  expect(
+    failing(() => {
+      driver.untilDue();
+      driver.tick();
+    }),
+  ).toBe(`the server did not answer within ${OPTIONS.openMsMax} ms`);
   driver.untilDue();
   driver.tick();
   driver.receive({ kind: "token-failed", cause: "no" });
@@ -232,7 +257,9 @@ test("[CON10] a refusal says what the server said", () => {
   const driver = new Driver();
   driver.open();
   driver.receive({ kind: "frame", frame: { type: "error", code: 4101, message: "the token was refused: wrong signature" } });
-  expect(driver.receive({ kind: "socket-closed", code: 4101 }).at(-1)).toBe("refused: the token was refused: wrong signature (close code 4101)");
+  expect(driver.receive({ kind: "socket-closed", code: 4101 }).at(-1)).toBe(
+    "refused: the token was refused: wrong signature (close code 4101)",
+  );
 });
 
 test("[CON20] an ERROR that no close followed is no reason for one that comes later", () => {
@@ -252,7 +279,11 @@ test("[CON21] that more was to be shown than the server takes is told to the app
   expect(driver.receive({ kind: "frame", frame: { type: "pong", nonce: 1 } })).toEqual(["problem: presence-too-large"]);
   expect(driver.receive({ kind: "frame", frame: { type: "pong", nonce: 2 } })).toEqual([]);
   driver.receive(error);
-  expect(driver.receive({ kind: "socket-closed", code: CLOSE.frameTooLarge.code })).toEqual(["close-socket", "line-lost", "refused: too large (close code 4104)"]);
+  expect(driver.receive({ kind: "socket-closed", code: CLOSE.frameTooLarge.code })).toEqual([
+    "close-socket",
+    "line-lost",
+    "refused: too large (close code 4104)",
+  ]);
 });
 
 test("[CON11] told that the gateway goes away, it asks for another line when its time has come, and holds this one", () => {
@@ -274,7 +305,8 @@ test("[CON15] who is banned comes back when the ban is over, however long it is,
 test("[CON14] a gateway that lost its backbone is shown and left when the time has come; one that finds it again is stayed with", () => {
   const driver = new Driver();
   driver.open();
-  const told = (backbone: "lost" | "found", reconnectAfterMs = 0): string[] => driver.receive({ kind: "frame", frame: { type: "degraded", backbone, reconnectAfterMs } });
+  const told = (backbone: "lost" | "found", reconnectAfterMs = 0): string[] =>
+    driver.receive({ kind: "frame", frame: { type: "degraded", backbone, reconnectAfterMs } });
   expect([told("lost", 9_000), driver.connection.status, driver.connection.isOpen]).toEqual([[], "degraded", true]);
   expect([driver.untilDue(), driver.tick()]).toEqual([9_000, ["move"]]);
   expect([told("found"), driver.connection.status]).toEqual([["stay"], "connected"]);
@@ -290,19 +322,25 @@ test("[CON14] a gateway that lost its backbone is shown and left when the time h
 test.each([
   ["before", ["going-away", "lost", "found"]],
   ["while", ["lost", "going-away", "found"]],
-] as const)("[CON14] a gateway that said it goes away %s its backbone was lost is left all the same once that is found again", (_, said) => {
-  const driver = new Driver();
-  driver.open();
-  for (const what of said) {
-    const frame: ServerFrame = what === "going-away" ? { type: "going-away", reconnectAfterMs: 12_000 } : { type: "degraded", backbone: what, reconnectAfterMs: 15_000 };
-    expect(driver.receive({ kind: "frame", frame })).toEqual([]);
-  }
-  expect(driver.connection.status).toBe("connected");
-  expect([driver.untilDue(), driver.tick()]).toEqual([12_000, ["move"]]);
-  const found: ServerFrame = { type: "degraded", backbone: "found", reconnectAfterMs: 0 };
-  driver.receive({ kind: "frame", frame: { ...found, backbone: "lost" } });
-  expect(driver.receive({ kind: "frame", frame: found })).toEqual([]); // It does not call off the move either.
-});
+] as const)(
+  "[CON14] a gateway that said it goes away %s its backbone was lost is left all the same once that is found again",
+  (_, said) => {
+    const driver = new Driver();
+    driver.open();
+    for (const what of said) {
+      const frame: ServerFrame =
+        what === "going-away"
+          ? { type: "going-away", reconnectAfterMs: 12_000 }
+          : { type: "degraded", backbone: what, reconnectAfterMs: 15_000 };
+      expect(driver.receive({ kind: "frame", frame })).toEqual([]);
+    }
+    expect(driver.connection.status).toBe("connected");
+    expect([driver.untilDue(), driver.tick()]).toEqual([12_000, ["move"]]);
+    const found: ServerFrame = { type: "degraded", backbone: "found", reconnectAfterMs: 0 };
+    driver.receive({ kind: "frame", frame: { ...found, backbone: "lost" } });
+    expect(driver.receive({ kind: "frame", frame: found })).toEqual([]); // It does not call off the move either.
+  },
+);
 
 test("[CON12] a token function is asked again after 80 % of the token's life, and the line stays", () => {
   const driver = new Driver();

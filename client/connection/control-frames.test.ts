@@ -13,13 +13,22 @@ const join = (room: string, request: number): ControlFrame => ({
   position: { epoch: 0 as Epoch, seq: 0 as Seq },
 });
 const leave = (channel: number): ControlFrame => ({ type: "leave", channel });
-const replay = (channel: number, after: number): ControlFrame => ({ type: "replay-request", channel, after: after as Seq, through: 9 as Seq });
+const replay = (channel: number, after: number): ControlFrame => ({
+  type: "replay-request",
+  channel,
+  after: after as Seq,
+  through: 9 as Seq,
+});
 
 /** One frame may go out at once, and one a second from then on. */
 function frames(): { controls: ControlFrames; sent: string[]; until: (ms: number) => string[] } {
   const sent: string[] = [];
   const controls = new ControlFrames((frame) => {
-    sent.push("request" in frame ? `join ${frame.request}` : `${frame.type} ${"after" in frame ? frame.after : "channel" in frame ? frame.channel : ""}`.trim());
+    sent.push(
+      "request" in frame
+        ? `join ${frame.request}`
+        : `${frame.type} ${"after" in frame ? frame.after : "channel" in frame ? frame.channel : ""}`.trim(),
+    );
   });
   controls.open(new FramePace({ burst: 1, perSecond: 1 / 0.9 }, at(0)));
   const until = (ms: number): string[] => {
@@ -58,7 +67,8 @@ test("[CTL3] on a channel that is left nothing more is asked, and what is withdr
 test("[CTL4] what holds the line up goes before all that waits, what others typed behind it", () => {
   const { controls, until } = frames();
   const edit = { client: "c", counter: 1 } as unknown as (ControlFrame & { type: "resubmit" })["edit"];
-  for (const frame of [leave(1), { type: "resubmit", channel: 3, edit } as const, leave(2), { type: "ping", nonce: 1 } as const]) controls.send(frame, at(0));
+  for (const frame of [leave(1), { type: "resubmit", channel: 3, edit } as const, leave(2), { type: "ping", nonce: 1 } as const])
+    controls.send(frame, at(0));
   expect(until(10_000)).toEqual(["leave 1", "ping", "leave 2", "resubmit 3"]);
 });
 

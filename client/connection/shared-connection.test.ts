@@ -56,7 +56,19 @@ class Page {
   constructor(server: ModelServer, prng: Prng) {
     const connection = new ConnectionHost({ url: "ws://h", token: "t" }, server.world(1));
     this.#prng = prng;
-    this.places = ROOMS.map((room) => new Place(() => this.#listening(new App(server, 10 + this.#taken++, { connection, url: undefined, token: undefined, room } as unknown as Partial<RoomHostOptions>))));
+    this.places = ROOMS.map(
+      (room) =>
+        new Place(() =>
+          this.#listening(
+            new App(server, 10 + this.#taken++, {
+              connection,
+              url: undefined,
+              token: undefined,
+              room,
+            } as unknown as Partial<RoomHostOptions>),
+          ),
+        ),
+    );
   }
 
   act(): void {
@@ -120,8 +132,13 @@ async function run(seed: number): Promise<void> {
   await server.clock.advance(MINUTE);
   for (const other of others) other.host.send(bytes(LAST));
   await server.clock.advance(1_000);
-  expect(page.places.map(({ app: { host, edits } }) => ({ status: host.status, told: edits.some((edit) => edit.endsWith(`:${LAST}`)) }))).toEqual(page.places.map(({ isWanted }) => ({ status: isWanted ? "connected" : "disconnected", told: isWanted })));
-  expect(page.places.filter(({ app, isWanted }) => isWanted && !app.host.saved), "all is sent").toEqual([]);
+  expect(
+    page.places.map(({ app: { host, edits } }) => ({ status: host.status, told: edits.some((edit) => edit.endsWith(`:${LAST}`)) })),
+  ).toEqual(page.places.map(({ isWanted }) => ({ status: isWanted ? "connected" : "disconnected", told: isWanted })));
+  expect(
+    page.places.filter(({ app, isWanted }) => isWanted && !app.host.saved),
+    "all is sent",
+  ).toEqual([]);
 }
 
 test.each(SEEDS)("[COH13] whoever is wanted is in its room, whatever befell it (seed %i)", run);

@@ -11,13 +11,26 @@ import type { DocumentChange, EditStore, KeptChange, KeptEdit, RoomStore, Stored
 import { MemoryStore } from "../testing/memory-store.ts";
 import { forgetIndexedDbStore, indexedDbStore } from "./indexed-db-store.ts";
 
-const ROOM: StoredRoom = { server: "http://h", room: "notes" as RoomId, condense: (payloads) => Uint8Array.from(payloads.flatMap((payload) => [...payload])) };
+const ROOM: StoredRoom = {
+  server: "http://h",
+  room: "notes" as RoomId,
+  condense: (payloads) => Uint8Array.from(payloads.flatMap((payload) => [...payload])),
+};
 const bytes = (...values: number[]): Uint8Array => new Uint8Array(values);
 const at = (seq: number, epoch = 1): Position => ({ epoch: epoch as Epoch, seq: seq as Seq });
 const unsent = (place: number, ...values: number[]): KeptEdit => ({ place, payload: bytes(...values), made: 1, sent: undefined });
-const sent = (place: number, counter: number, ...values: number[]): KeptEdit => ({ ...unsent(place, ...values), sent: { clientKey: "key-of-a-page" as ClientKey, counter, parentSeq: 3 as Seq } });
+const sent = (place: number, counter: number, ...values: number[]): KeptEdit => ({
+  ...unsent(place, ...values),
+  sent: { clientKey: "key-of-a-page" as ClientKey, counter, parentSeq: 3 as Seq },
+});
 const last = (counter: number) => ({ client: "somebody________" as ClientId, counter });
-const continued = (after: number, position: Position, ...payloads: Uint8Array[]): DocumentChange => ({ kind: "continued", after: after as Seq, position, last: last(position.seq), payloads });
+const continued = (after: number, position: Position, ...payloads: Uint8Array[]): DocumentChange => ({
+  kind: "continued",
+  after: after as Seq,
+  position,
+  last: last(position.seq),
+  payloads,
+});
 const change = (more: Partial<KeptChange>): KeptChange => ({ put: [], drop: [], document: [], ...more });
 
 /** What a browser's Web Locks do, as far as it is needed: held by one at a time until the promise is kept. */
@@ -31,7 +44,8 @@ class Locks {
 
   async request(name: string, run: () => Promise<void>): Promise<void> {
     await Promise.resolve(); // Never within the call.
-    while (this.#held.has(name)) await new Promise<void>((resolve) => this.#waiting.set(name, [...(this.#waiting.get(name) ?? []), resolve]));
+    while (this.#held.has(name))
+      await new Promise<void>((resolve) => this.#waiting.set(name, [...(this.#waiting.get(name) ?? []), resolve]));
     this.#held.add(name);
     await run();
     this.#held.delete(name);
@@ -160,7 +174,11 @@ describe.each([
     const page = await open(store);
     await page.keep(change({ put: [unsent(1, 1)], document: [continued(0, at(1), bytes(1))] }));
     page.close();
-    for (const other of [{ ...ROOM, room: "note" as RoomId }, { ...ROOM, server: "http://other" }]) expect((await open(store, other)).kept).toEqual({ document: undefined, edits: [] });
+    for (const other of [
+      { ...ROOM, room: "note" as RoomId },
+      { ...ROOM, server: "http://other" },
+    ])
+      expect((await open(store, other)).kept).toEqual({ document: undefined, edits: [] });
     expect((await open(store, { ...ROOM, condense: undefined })).kept).toEqual({ document: undefined, edits: [unsent(1, 1)] });
   });
 });
@@ -241,7 +259,10 @@ test("[STO12] of a full device everything is read, and taken over once there is 
     throw new DOMException("full", "QuotaExceededError");
   });
   const late = await open(store);
-  expect(late.kept).toEqual({ document: { position: at(2), last: last(2), payload: bytes(1, 2) }, edits: [unsent(1, 1), sent(2, 1, 2), unsent(3, 3)] });
+  expect(late.kept).toEqual({
+    document: { position: at(2), last: last(2), payload: bytes(1, 2) },
+    edits: [unsent(1, 1), sent(2, 1, 2), unsent(3, 3)],
+  });
   expect((await open(store)).kept.edits).toEqual([]); // They are the other page's.
   await expect(late.keep(change({ drop: [1], put: [unsent(4, 4)] }))).rejects.toThrow("no more storage");
   full.mockRestore();
@@ -269,19 +290,22 @@ test("[STO9] owners are apart, and what one leaves behind is removed when asked"
 test.each([
   ["and cleared", true],
   ["and left as it is", false],
-])("[STO14] a database that the browser has closed %s is opened again, and the room is told that what was kept may be gone", async (_, isCleared) => {
-  const asked = vi.spyOn(indexedDB, "open");
-  const lost = vi.fn();
-  const store = indexedDbStore({ owner: `acme/cut-off-${isCleared}` });
-  const page = await open(store, { ...ROOM, lost });
-  await page.keep(change({ put: [unsent(1, 1)] }));
-  forceCloseDatabase(asked.mock.results.at(-1)!.value.result);
-  if (isCleared) await new Promise((done) => (indexedDB.deleteDatabase(`coroom/acme/cut-off-${isCleared}`).onsuccess = done));
-  await vi.waitFor(() => expect(lost).toHaveBeenCalledOnce());
-  await page.keep(change({ put: [unsent(2, 2)] }));
-  page.close();
-  expect((await open(store)).kept.edits).toEqual(isCleared ? [unsent(1, 2)] : [unsent(1, 1), unsent(2, 2)]);
-});
+])(
+  "[STO14] a database that the browser has closed %s is opened again, and the room is told that what was kept may be gone",
+  async (_, isCleared) => {
+    const asked = vi.spyOn(indexedDB, "open");
+    const lost = vi.fn();
+    const store = indexedDbStore({ owner: `acme/cut-off-${isCleared}` });
+    const page = await open(store, { ...ROOM, lost });
+    await page.keep(change({ put: [unsent(1, 1)] }));
+    forceCloseDatabase(asked.mock.results.at(-1)!.value.result);
+    if (isCleared) await new Promise((done) => (indexedDB.deleteDatabase(`coroom/acme/cut-off-${isCleared}`).onsuccess = done));
+    await vi.waitFor(() => expect(lost).toHaveBeenCalledOnce());
+    await page.keep(change({ put: [unsent(2, 2)] }));
+    page.close();
+    expect((await open(store)).kept.edits).toEqual(isCleared ? [unsent(1, 2)] : [unsent(1, 1), unsent(2, 2)]);
+  },
+);
 
 test("[STO14] a database that the browser has closed and is still clearing away is opened once that is done", async () => {
   const asked = vi.spyOn(indexedDB, "open");

@@ -134,7 +134,8 @@ async function readKept(database: KeptDatabase, part: Part, live: ReadonlySet<Pa
       };
     });
   } catch {
-    return await whole(db.transaction(ALL, "readonly"), async (transaction) => { // A full device takes nothing, and has all that it had.
+    return await whole(db.transaction(ALL, "readonly"), async (transaction) => {
+      // A full device takes nothing, and has all that it had.
       part.left.push(...(await leftBehind(transaction, key, live)));
       return {
         document: condense && (await readDocument(transaction, key, condense, async () => {})),

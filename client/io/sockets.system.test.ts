@@ -44,7 +44,11 @@ function open(openSocket: OpenSocket, to: string): { socket: Socket; next: () =>
     heard.push(what);
     tell?.();
   };
-  const socket = openSocket(to, { opened: () => hear("opened"), received: (bytes) => hear(`received ${bytes}`), closed: (code) => hear(`closed ${code}`) });
+  const socket = openSocket(to, {
+    opened: () => hear("opened"),
+    received: (bytes) => hear(`received ${bytes}`),
+    closed: (code) => hear(`closed ${code}`),
+  });
   const next = async (): Promise<string> => {
     if (heard.length === 0) await new Promise<void>((told) => (tell = told));
     return heard.shift()!;
@@ -111,7 +115,8 @@ describe.each([
 });
 
 test("[SOC6] in Node a socket that does not open says why", async () => {
-  const why = (to: string): Promise<string | undefined> => new Promise((resolve) => nodeSocket(to, { opened: () => {}, received: () => {}, closed: (_, text) => resolve(text) }));
+  const why = (to: string): Promise<string | undefined> =>
+    new Promise((resolve) => nodeSocket(to, { opened: () => {}, received: () => {}, closed: (_, text) => resolve(text) }));
   expect(await why("ws://127.0.0.1:9/")).toBe("connect ECONNREFUSED 127.0.0.1:9");
   answerWith = (_, response) => response.writeHead(404).end();
   sockets.close();
@@ -123,9 +128,16 @@ test("[SNA1] a snapshot comes with its position, for the token that asks", async
   let authorization: string | undefined;
   answerWith = (request, response) => {
     authorization = request.headers.authorization;
-    response.writeHead(200, { "x-coroom-seq": "70", "x-coroom-epoch": "3", "x-coroom-last-edit": "annannannannann1.12" }).end(new Uint8Array([1, 2]));
+    response
+      .writeHead(200, { "x-coroom-seq": "70", "x-coroom-epoch": "3", "x-coroom-last-edit": "annannannannann1.12" })
+      .end(new Uint8Array([1, 2]));
   };
-  expect(await fetchSnapshot(`http://${url}/v1/rooms/notes/snapshot`, "t.o.k", NEVER)).toEqual({ kind: "snapshot", position: { epoch: 3, seq: 70 }, last: { client: "annannannannann1", counter: 12 }, payload: new Uint8Array([1, 2]) });
+  expect(await fetchSnapshot(`http://${url}/v1/rooms/notes/snapshot`, "t.o.k", NEVER)).toEqual({
+    kind: "snapshot",
+    position: { epoch: 3, seq: 70 },
+    last: { client: "annannannannann1", counter: 12 },
+    payload: new Uint8Array([1, 2]),
+  });
   expect(authorization).toBe("Bearer t.o.k");
 });
 
@@ -140,7 +152,10 @@ test.each([
 
 test("[SNA3] a snapshot without a position is of no use, and says why that may be", async () => {
   answerWith = (_, response) => response.writeHead(200, { "x-coroom-seq": "-1" }).end("x");
-  expect(await fetchSnapshot(`http://${url}/`, "t", NEVER)).toMatchObject({ kind: "unavailable", why: expect.stringContaining("x-coroom-epoch") });
+  expect(await fetchSnapshot(`http://${url}/`, "t", NEVER)).toMatchObject({
+    kind: "unavailable",
+    why: expect.stringContaining("x-coroom-epoch"),
+  });
 });
 
 test("[SNA4] a server that cannot be reached rejects", async () => {
@@ -155,7 +170,10 @@ test("[SNA5] a long snapshot is taken however long it takes, while something of 
       response.end();
     })();
   };
-  expect(await fetchSnapshot(`http://${url}/`, "t", NEVER, 2_000)).toMatchObject({ kind: "snapshot", payload: new Uint8Array([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]) });
+  expect(await fetchSnapshot(`http://${url}/`, "t", NEVER, 2_000)).toMatchObject({
+    kind: "snapshot",
+    payload: new Uint8Array([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]),
+  });
 });
 
 test.each<[string, (response: ServerResponse) => void]>([

@@ -54,7 +54,10 @@ test("[JOU3] after any writes, taken or lost, exactly what waits is kept, in its
 test("[INH1] what was sent is told apart by its key, in the order of its counters; what was not, comes in its own", () => {
   const other = "key-of-another" as ClientKey;
   const { numberings, unsent } = inherit([kept(5, 9), kept(1, 2, as(8)), kept(2, 1, as(7)), kept(3, 4, as(3, other)), kept(4, 8)]);
-  expect(numberings.map(({ clientKey, sent }) => [clientKey, ...sent.map(({ counter, payload }) => `${counter}:${payload}`)])).toEqual([[KEY, "7:1", "8:2"], [other, "3:4"]]);
+  expect(numberings.map(({ clientKey, sent }) => [clientKey, ...sent.map(({ counter, payload }) => `${counter}:${payload}`)])).toEqual([
+    [KEY, "7:1", "8:2"],
+    [other, "3:4"],
+  ]);
   expect(unsent.map(({ payload }) => `${payload}`)).toEqual(["8", "9"]);
 });
 
@@ -68,5 +71,8 @@ test("[INH2] an edit that is there twice is taken once, and the other is dropped
 });
 
 test("[INH3] a hole in the counters parts them: what is before it was never sent with what is behind it", () => {
-  expect(inherit([kept(1, 1, as(1)), kept(2, 3, as(3))]).numberings.map(({ sent }) => sent.map(({ counter }) => counter))).toEqual([[1], [3]]);
+  expect(inherit([kept(1, 1, as(1)), kept(2, 3, as(3))]).numberings.map(({ sent }) => sent.map(({ counter }) => counter))).toEqual([
+    [1],
+    [3],
+  ]);
 });

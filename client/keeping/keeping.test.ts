@@ -46,7 +46,13 @@ test("[KEE1] a page that is loaded again without a connection shows the document
 
   const after = new Page(server, device, 2);
   await server.clock.advance(1_000);
-  expect([after.text, after.provider.saved, after.provider.stored, after.provider.unsavedEdits, after.told]).toEqual(["saved typed on a train ", false, true, 1, ["restored"]]);
+  expect([after.text, after.provider.saved, after.provider.stored, after.provider.unsavedEdits, after.told]).toEqual([
+    "saved typed on a train ",
+    false,
+    true,
+    1,
+    ["restored"],
+  ]);
   after.type("and in a tunnel");
   await server.clock.advance(1_000);
   server.reachable = true;
@@ -76,7 +82,11 @@ test("[KEE2] what had been sent goes out again under the same client key and cou
   const after = new Page(server, device, 2);
   await server.clock.advance(1_000);
   expect(heard(server, "join").map(({ clientKey }) => clientKey.slice(0, 5))).toEqual(["key-1", "key-1", "key-2"]);
-  expect(heard(server, "edit").slice(sentBefore).map(({ counter, ackedThrough }) => [counter, ackedThrough])).toEqual([[2, 1]]);
+  expect(
+    heard(server, "edit")
+      .slice(sentBefore)
+      .map(({ counter, ackedThrough }) => [counter, ackedThrough]),
+  ).toEqual([[2, 1]]);
   expect([after.text, after.provider.saved, lengthsInLog(server)]).toEqual(["one two ", true, 2]);
   after.type("three");
   await server.clock.advance(1_000);
@@ -162,7 +172,9 @@ test("[KEE5] two pages of one device each send what was typed in them; the one t
   await server.clock.advance(MINUTE);
   for (const typed of ["both ", "left ", "right ", "offline "]) expect(after.text.split(typed)).toHaveLength(2);
   expect([after.provider.saved, lengthsInLog(server)]).toEqual([true, 4]);
-  const keys = heard(server, "join").slice(-3).map(({ clientKey }) => clientKey.slice(0, 5));
+  const keys = heard(server, "join")
+    .slice(-3)
+    .map(({ clientKey }) => clientKey.slice(0, 5));
   expect([keys.slice(0, 2).sort(), keys[2]]).toEqual([["key-1", "key-2"], "key-3"]);
 });
 
@@ -196,7 +208,10 @@ test("[KEE6] what others write is kept too, and only what came since is asked fo
   await server.clock.advance(1_000);
   const again = new Page(server, device, 3);
   await server.clock.advance(1_000);
-  expect([again.text, heard(server, "join").at(-1)?.position.seq], "the last known once more, to see that it is the same").toEqual(["a b c d ", 2]);
+  expect([again.text, heard(server, "join").at(-1)?.position.seq], "the last known once more, to see that it is the same").toEqual([
+    "a b c d ",
+    2,
+  ]);
   expect([server.room(NOTES).head, again.provider.saved]).toEqual([4, true]);
 });
 
@@ -224,7 +239,8 @@ test.each([
   const again = new Page(server, device, 3);
   await server.clock.advance(MINUTE);
   expect(again.text).toBe(bob.text);
-  for (const word of ["old ", "text ", ...Array.from({ length: edits }, (_, edit) => `new${edit} `)]) expect(again.text.split(word)).toHaveLength(2);
+  for (const word of ["old ", "text ", ...Array.from({ length: edits }, (_, edit) => `new${edit} `)])
+    expect(again.text.split(word)).toHaveLength(2);
   expect([again.provider.saved, again.provider.synced, again.provider.seq]).toEqual([true, true, server.room(NOTES).head]);
   again.close();
   const third = new Page(server, device, 4);
@@ -235,7 +251,10 @@ test.each([
 
 test("[KPO3] nobody is told to be up to date before what is kept is known to be of the log", async () => {
   const [lost, server, device] = [serverOn(), serverOn(), new MemoryStore()];
-  const format = { merge: (payloads: readonly Uint8Array[]) => new Uint8Array(payloads.flatMap((payload) => [...payload])), split: () => undefined };
+  const format = {
+    merge: (payloads: readonly Uint8Array[]) => new Uint8Array(payloads.flatMap((payload) => [...payload])),
+    split: () => undefined,
+  };
   const facts: string[] = [];
   const open = (on: ModelServer, seed: number) => {
     const page = device.forPage();
@@ -301,7 +320,11 @@ test("[KPO5] a document that ended in a snapshot goes on from there, where the l
   const again = new Page(server, device, 3);
   await server.clock.advance(1_000);
   expect([again.text, again.provider.synced, again.provider.seq, again.told]).toEqual(["a b ", true, 2, ["restored"]]);
-  expect(heard(server, "join").slice(joins).map(({ position }) => position.seq)).toEqual([1]);
+  expect(
+    heard(server, "join")
+      .slice(joins)
+      .map(({ position }) => position.seq),
+  ).toEqual([1]);
 });
 
 test("[KPO2] what was typed offline upon a document that ended in a snapshot is sent and counted once", async () => {
@@ -323,7 +346,8 @@ test("[KPO2] what was typed offline upon a document that ended in a snapshot is 
   server.reachable = true;
   const again = new Page(server, device, 3);
   let unsavedMost = 0;
-  for (const name of ["synced", "saved", "restored"] as const) again.provider.on(name, () => (unsavedMost = Math.max(unsavedMost, again.provider.unsavedEdits)));
+  for (const name of ["synced", "saved", "restored"] as const)
+    again.provider.on(name, () => (unsavedMost = Math.max(unsavedMost, again.provider.unsavedEdits)));
   await server.clock.advance(MINUTE);
   expect([again.text, again.provider.saved, server.room(NOTES).head, unsavedMost]).toEqual(["a b offline ", true, 3, 1]);
 });
@@ -353,7 +377,13 @@ test("[KEE7] away for hours: the server has forgotten the page, and the document
   const back = new Page(server, device, 4);
   await server.clock.advance(MINUTE);
   expect(back.text).toBe(bob.text);
-  for (const typed of ["before ", "sent ", ...Array.from({ length: 5 }, (_, hour) => `hour${hour} `), ...Array.from({ length: 5 }, (_, hour) => `office${hour} `)]) expect(back.text.split(typed)).toHaveLength(2);
+  for (const typed of [
+    "before ",
+    "sent ",
+    ...Array.from({ length: 5 }, (_, hour) => `hour${hour} `),
+    ...Array.from({ length: 5 }, (_, hour) => `office${hour} `),
+  ])
+    expect(back.text.split(typed)).toHaveLength(2);
   expect(back.provider.saved).toBe(true);
 });
 
@@ -456,7 +486,11 @@ test("[KEE2] a room of any payloads keeps what waits, and hands it to the page t
   const second = open(2);
   server.reachable = true;
   await server.clock.advance(MINUTE);
-  expect([second.restored, second.host.saved, server.room(NOTES).log.map(({ payload }) => `${payload}`)]).toEqual([["1", "2", "3"], true, ["1", "2", "3"]]);
+  expect([second.restored, second.host.saved, server.room(NOTES).log.map(({ payload }) => `${payload}`)]).toEqual([
+    ["1", "2", "3"],
+    true,
+    ["1", "2", "3"],
+  ]);
   second.host.destroy();
   await server.clock.advance(1_000);
   const third = open(3);
@@ -522,34 +556,40 @@ test("[KEE9] of what several pages had sent and one is given back, all comes to 
 
 test.each([
   ["it is in", async (server: ModelServer) => server.send({ type: "left", channel: 1, reason: "deleted" })],
-  ["it comes back to", async (server: ModelServer) => {
-    server.refuseJoins = { reason: "deleted", retryAfterMs: 0 };
-    server.cut();
-  }],
-] as const)("[KEE8] of a room that is deleted while %s nothing stays on the device, what was not sent included, and nobody joins it again", async (_, remove) => {
-  const [server, device] = [serverOn(), new MemoryStore()];
-  const page = new Page(server, device, 1);
-  const refusals: unknown[] = [];
-  page.provider.on("refused", (refusal) => refusals.push(refusal));
-  await server.clock.advance(1_000);
-  page.type("ordered ");
-  await server.clock.advance(1_000);
-  server.commits = false;
-  page.type("not ordered");
-  await server.clock.advance(1_000);
-  await remove(server);
-  await server.clock.advance(MINUTE);
-  expect(refusals).toMatchObject([{ kind: "room-refused", reason: "deleted" }]);
-  expect([page.provider.status, page.provider.stored]).toEqual(["stopped", false]);
-  const joins = heard(server, "join").length;
-  page.type("on and on");
-  await server.clock.advance(HOUR);
-  expect(heard(server, "join")).toHaveLength(joins);
-  page.close();
+  [
+    "it comes back to",
+    async (server: ModelServer) => {
+      server.refuseJoins = { reason: "deleted", retryAfterMs: 0 };
+      server.cut();
+    },
+  ],
+] as const)(
+  "[KEE8] of a room that is deleted while %s nothing stays on the device, what was not sent included, and nobody joins it again",
+  async (_, remove) => {
+    const [server, device] = [serverOn(), new MemoryStore()];
+    const page = new Page(server, device, 1);
+    const refusals: unknown[] = [];
+    page.provider.on("refused", (refusal) => refusals.push(refusal));
+    await server.clock.advance(1_000);
+    page.type("ordered ");
+    await server.clock.advance(1_000);
+    server.commits = false;
+    page.type("not ordered");
+    await server.clock.advance(1_000);
+    await remove(server);
+    await server.clock.advance(MINUTE);
+    expect(refusals).toMatchObject([{ kind: "room-refused", reason: "deleted" }]);
+    expect([page.provider.status, page.provider.stored]).toEqual(["stopped", false]);
+    const joins = heard(server, "join").length;
+    page.type("on and on");
+    await server.clock.advance(HOUR);
+    expect(heard(server, "join")).toHaveLength(joins);
+    page.close();
 
-  server.refuseJoins = undefined;
-  server.reachable = false;
-  const after = new Page(server, device, 2);
-  await server.clock.advance(1_000);
-  expect([after.text, after.provider.unsavedEdits]).toEqual(["", 0]);
-});
+    server.refuseJoins = undefined;
+    server.reachable = false;
+    const after = new Page(server, device, 2);
+    await server.clock.advance(1_000);
+    expect([after.text, after.provider.unsavedEdits]).toEqual(["", 0]);
+  },
+);

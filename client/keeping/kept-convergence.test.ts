@@ -29,7 +29,10 @@ async function run(seed: number): Promise<void> {
   const prng = new Prng(seed);
   const clock = new FakeClock();
   const part = (max: number): number => prng.unit() * max;
-  const server = new ModelServer(clock, { seed, faults: { committedFrameLost: part(0.1), editLost: part(0.1), editTwice: part(0.2), editRefused: part(0.1), delayMsMax: part(80) } });
+  const server = new ModelServer(clock, {
+    seed,
+    faults: { committedFrameLost: part(0.1), editLost: part(0.1), editTwice: part(0.2), editRefused: part(0.1), delayMsMax: part(80) },
+  });
   server.snapshotOf = (edits) => Y.mergeUpdates(edits.map(({ payload }) => payload));
   const room = server.room(ROOM);
   const devices = [new Device(), new Device()];
@@ -76,9 +79,16 @@ async function run(seed: number): Promise<void> {
   await clock.advance(60_000);
   for (const device of devices) open(device);
   const last = devices.flatMap((device) => device.pages);
-  for (let second = 0; second < 300 && !last.every(({ provider }) => provider.saved && provider.synced && provider.seq === room.head); second++) await clock.advance(1_000);
+  for (
+    let second = 0;
+    second < 300 && !last.every(({ provider }) => provider.saved && provider.synced && provider.seq === room.head);
+    second++
+  )
+    await clock.advance(1_000);
 
-  expect(last.map(({ provider }) => ({ unsaved: provider.unsavedEdits, synced: provider.synced, seq: provider.seq }))).toEqual(last.map(() => ({ unsaved: 0, synced: true, seq: room.head })));
+  expect(last.map(({ provider }) => ({ unsaved: provider.unsavedEdits, synced: provider.synced, seq: provider.seq }))).toEqual(
+    last.map(() => ({ unsaved: 0, synced: true, seq: room.head })),
+  );
   const [text, ...others] = last.map((page) => page.text);
   expect(others).toEqual([text]);
   for (const { promised } of devices) {

@@ -24,7 +24,10 @@ export class KeptPosition {
   /** From where the room is to be joined. */
   joinFrom(position: Position): Position {
     if (this.#unproven === undefined) return position;
-    const { position: { epoch, seq }, last } = this.#unproven;
+    const {
+      position: { epoch, seq },
+      last,
+    } = this.#unproven;
     return seq === 1 || last === undefined ? START : { epoch, seq: (seq - 1) as Seq };
   }
 

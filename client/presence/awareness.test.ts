@@ -15,7 +15,17 @@ import { FakeClock } from "../testing/fake-clock.ts";
 import { ModelServer } from "../testing/model-server.ts";
 
 const clock = new FakeClock();
-const alone = (doc: Y.Doc): RoomAwareness => new RoomAwareness(doc, { participants: new Map(), show: () => {} }, { clock, reportError: (error) => { throw error; } });
+const alone = (doc: Y.Doc): RoomAwareness =>
+  new RoomAwareness(
+    doc,
+    { participants: new Map(), show: () => {} },
+    {
+      clock,
+      reportError: (error) => {
+        throw error;
+      },
+    },
+  );
 
 type Change = { readonly added: number[]; readonly updated: number[]; readonly removed: number[] };
 
@@ -26,7 +36,9 @@ describe.each([
   function heard(awareness: Awareness): string[] {
     const events: string[] = [];
     for (const name of ["change", "update"] as const) {
-      awareness.on(name, ({ added, updated, removed }: Change, origin: unknown) => events.push(`${name} ${added.length}/${updated.length}/${removed.length} ${String(origin)}`));
+      awareness.on(name, ({ added, updated, removed }: Change, origin: unknown) =>
+        events.push(`${name} ${added.length}/${updated.length}/${removed.length} ${String(origin)}`),
+      );
     }
     awareness.on("destroy", () => events.push("destroy"));
     return events;
@@ -35,7 +47,13 @@ describe.each([
   test("[AWA1] begins with an empty state of the document's client", () => {
     const doc = new Y.Doc();
     const awareness = make(doc);
-    expect([awareness.clientID, awareness.doc === doc, awareness.getLocalState(), awareness.getStates().size, awareness.states === awareness.getStates()]).toEqual([doc.clientID, true, {}, 1, true]);
+    expect([
+      awareness.clientID,
+      awareness.doc === doc,
+      awareness.getLocalState(),
+      awareness.getStates().size,
+      awareness.states === awareness.getStates(),
+    ]).toEqual([doc.clientID, true, {}, 1, true]);
     expect(awareness.meta.get(doc.clientID)?.clock).toBe(0);
     awareness.destroy();
   });
@@ -51,7 +69,17 @@ describe.each([
     awareness.setLocalStateField("user", { name: "nobody" });
     expect([awareness.getLocalState(), awareness.states.size]).toEqual([null, 0]);
     awareness.setLocalState({});
-    expect(events).toEqual(["change 0/1/0 local", "update 0/1/0 local", "update 0/1/0 local", "change 0/1/0 local", "update 0/1/0 local", "change 0/0/1 local", "update 0/0/1 local", "change 1/0/0 local", "update 1/0/0 local"]);
+    expect(events).toEqual([
+      "change 0/1/0 local",
+      "update 0/1/0 local",
+      "update 0/1/0 local",
+      "change 0/1/0 local",
+      "update 0/1/0 local",
+      "change 0/0/1 local",
+      "update 0/0/1 local",
+      "change 1/0/0 local",
+      "update 1/0/0 local",
+    ]);
     expect(awareness.meta.get(awareness.clientID)?.clock).toBe(5);
     awareness.destroy();
   });
@@ -79,7 +107,10 @@ class Editor {
 
   constructor(server: ModelServer, seed: number) {
     this.provider = new YjsProvider({ url: "ws://h", token: "t", room: "notes", doc: this.doc } as ProviderOptions, server.world(seed));
-    this.provider.awareness.on("change", (change: Change, origin: unknown) => origin !== "local" && this.changes.push({ ...change, origin }));
+    this.provider.awareness.on(
+      "change",
+      (change: Change, origin: unknown) => origin !== "local" && this.changes.push({ ...change, origin }),
+    );
   }
 
   get states(): unknown[] {
@@ -102,7 +133,13 @@ test("[AWA2] each sees what the others show, by the client of their document, an
   ann.provider.destroy();
   await server.clock.advance(1_000);
   expect(bob.states).toEqual([]);
-  expect(bob.changes).toEqual([{ added: [annId], updated: [], removed: [] }, { added: [], updated: [annId], removed: [] }, { added: [], updated: [], removed: [annId] }].map((change) => ({ ...change, origin: bob.provider })));
+  expect(bob.changes).toEqual(
+    [
+      { added: [annId], updated: [], removed: [] },
+      { added: [], updated: [annId], removed: [] },
+      { added: [], updated: [], removed: [annId] },
+    ].map((change) => ({ ...change, origin: bob.provider })),
+  );
   expect([...bob.provider.awareness.meta.keys()], "nothing is kept of those who went").toEqual([bob.doc.clientID]);
 });
 
@@ -140,7 +177,13 @@ test("[AWA5] nobody can speak for this client; of several who say that they are 
     const client = name.padEnd(16, "_") as ClientId;
     const json = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
     server.tellPresence(ann.provider.room as never, server.presence().enter(client));
-    server.tellPresence(ann.provider.room as never, server.presence().show(client, [{ name: "yjs", value: json(id) }, { name: "mood", value: json(mood) }]));
+    server.tellPresence(
+      ann.provider.room as never,
+      server.presence().show(client, [
+        { name: "yjs", value: json(id) },
+        { name: "mood", value: json(mood) },
+      ]),
+    );
   };
   show("mallory", ann.doc.clientID, "evil");
   show("bob", 7, "first");
@@ -192,7 +235,12 @@ test("[AWA11] a field that is too large keeps back no other, and is shown once t
 test("[AWA10] a field of the application's cannot take the place of the Yjs client's id", () => {
   const server = new ModelServer(new FakeClock());
   const { awareness, presence } = new Editor(server, 1).provider;
-  for (const set of [() => awareness.setLocalState({ yjs: 7 }), () => awareness.setLocalStateField("yjs", 7), () => presence.set({ yjs: 7 })]) expect(set).toThrow('cannot be named "yjs"');
+  for (const set of [
+    () => awareness.setLocalState({ yjs: 7 }),
+    () => awareness.setLocalStateField("yjs", 7),
+    () => presence.set({ yjs: 7 }),
+  ])
+    expect(set).toThrow('cannot be named "yjs"');
   expect(awareness.getLocalState()).toEqual({});
 });
 
@@ -212,18 +260,29 @@ class View {
   /** With the focus, and the selection there. */
   select(anchor: number, head: number): void {
     const { state } = this.state.update({ selection: { anchor, head } });
-    this.plugin.update({ state, view: { state, hasFocus: true, dom: { ownerDocument: { hasFocus: () => true } } } } as unknown as ViewUpdate);
+    this.plugin.update({
+      state,
+      view: { state, hasFocus: true, dom: { ownerDocument: { hasFocus: () => true } } },
+    } as unknown as ViewUpdate);
   }
 
   get carets(): { at: number; name: string }[] {
     const found: { at: number; name: string }[] = [];
-    this.plugin.decorations.between(0, Text.of([this.state.doc.toString()]).length, (from, _, { spec }) => void (spec.widget && found.push({ at: from, name: spec.widget.name })));
+    this.plugin.decorations.between(
+      0,
+      Text.of([this.state.doc.toString()]).length,
+      (from, _, { spec }) => void (spec.widget && found.push({ at: from, name: spec.widget.name })),
+    );
     return found;
   }
 
   get selections(): string[] {
     const found: string[] = [];
-    this.plugin.decorations.between(0, this.state.doc.length, (from, to, { spec }) => void (spec.widget ?? found.push(this.state.doc.sliceString(from, to))));
+    this.plugin.decorations.between(
+      0,
+      this.state.doc.length,
+      (from, to, { spec }) => void (spec.widget ?? found.push(this.state.doc.sliceString(from, to))),
+    );
     return found;
   }
 }

@@ -57,7 +57,12 @@ test("[OPR4] after a rejoin all is said again, at once; what the room still show
   own.set([field("b")]);
   own.takeDue(at(100)); // Lost with the line.
   own.sayAgain();
-  own.reconcile(new Map([["a", Uint8Array.of(9)], ["b", Uint8Array.of(2)]]));
+  own.reconcile(
+    new Map([
+      ["a", Uint8Array.of(9)],
+      ["b", Uint8Array.of(2)],
+    ]),
+  );
   expect(said(own.takeDue(at(101)))).toEqual(["a=1", "b="]);
 });
 

@@ -163,7 +163,7 @@ export class OwnPresence {
 
 /** When so many a second allow the next. */
 function after(last: Millis | undefined, perSecond: number, now: Millis): Millis {
-  return last === undefined ? now : (last + Math.ceil(1000 / perSecond)) as Millis;
+  return last === undefined ? now : ((last + Math.ceil(1000 / perSecond)) as Millis);
 }
 
 function sizeOf(values: ReadonlyMap<string, Uint8Array>): number {

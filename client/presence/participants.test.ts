@@ -12,7 +12,9 @@ import { ModelPresence } from "../testing/model-presence.ts";
 const [ANN, BOB, CID] = ["ann", "bob", "cid"].map((name) => name.padEnd(16, "_") as ClientId) as [ClientId, ClientId, ClientId];
 
 function seenBy(participants: Participants): Record<string, unknown> {
-  return Object.fromEntries([...participants.all].map(([client, { name, role, cursor, fields }]) => [client, { name, role, cursor, fields }]));
+  return Object.fromEntries(
+    [...participants.all].map(([client, { name, role, cursor, fields }]) => [client, { name, role, cursor, fields }]),
+  );
 }
 
 test("[PAR1] participants come with who they are and what they show, and go", () => {
@@ -22,8 +24,16 @@ test("[PAR1] participants come with who they are and what they show, and go", ()
   room.show(ANN, fieldsOf({ cursor: { x: 1.4, y: -2 }, colour: "red", list: [1, { a: null }] }));
   expect(participants.receive(room.whole)).toEqual({ entered: [ANN], changed: [], left: [], roster: true });
   expect(participants.all.get(ANN)).toEqual({
-    client: ANN, user: "u1", name: "Ann", role: "editor", canWrite: true, self: false,
-    cursor: { x: 1, y: -2 }, selection: undefined, viewport: undefined, fields: { colour: "red", list: [1, { a: null }] },
+    client: ANN,
+    user: "u1",
+    name: "Ann",
+    role: "editor",
+    canWrite: true,
+    self: false,
+    cursor: { x: 1, y: -2 },
+    selection: undefined,
+    viewport: undefined,
+    fields: { colour: "red", list: [1, { a: null }] },
   });
   expect(participants.receive(room.leave(ANN))).toEqual({ entered: [], changed: [], left: [ANN], roster: true });
   expect(participants.all.size).toBe(0);
@@ -36,7 +46,12 @@ test("[PAR2] each field stands for itself: one is changed, one taken back, the o
   room.show(ANN, fieldsOf({ cursor: { x: 1, y: 1 }, user: { name: "Ann" }, mood: "calm" }));
   participants.receive(room.whole);
   const before = participants.all.get(ANN)!;
-  expect(participants.receive(room.show(ANN, fieldsOf({ cursor: { x: 2, y: 1 }, mood: null })))).toEqual({ entered: [], changed: [ANN], left: [], roster: false });
+  expect(participants.receive(room.show(ANN, fieldsOf({ cursor: { x: 2, y: 1 }, mood: null })))).toEqual({
+    entered: [],
+    changed: [ANN],
+    left: [],
+    roster: false,
+  });
   const after = participants.all.get(ANN)!;
   expect([after.cursor, after.fields]).toEqual([{ x: 2, y: 1 }, { user: { name: "Ann" } }]);
   expect(after.fields["user"], "what did not change is not made anew").toBe(before.fields["user"]);
@@ -63,7 +78,15 @@ test("[PAR4] a number that is given to another, or is not known, brings nobody's
   const participants = new Participants();
   const one = (client: ClientId) => ({ number: 1, client, user: "u" as UserId, name: "n", canWrite: true, spectator: false });
   const news = (more: Partial<PresenceNews>): PresenceNews => ({ whole: false, present: [], gone: [], states: [], ...more });
-  participants.receive(news({ present: [one(ANN)], states: [{ number: 1, fields: fieldsOf({ mood: "calm" }) }, { number: 7, fields: fieldsOf({ mood: "lost" }) }] }));
+  participants.receive(
+    news({
+      present: [one(ANN)],
+      states: [
+        { number: 1, fields: fieldsOf({ mood: "calm" }) },
+        { number: 7, fields: fieldsOf({ mood: "lost" }) },
+      ],
+    }),
+  );
   participants.receive(news({ gone: [9], present: [one(BOB)] }));
   expect(seenBy(participants)).toEqual({ [BOB]: { name: "n", role: "editor", cursor: undefined, fields: {} } });
 });
@@ -104,7 +127,17 @@ test("[PAR6] fields named like an object's own parts are fields", () => {
 const step = fc.oneof(
   fc.record({ kind: fc.constant("toggle" as const), client: fc.constantFrom(ANN, BOB, CID) }),
   fc.record({ kind: fc.constant("role" as const), client: fc.constantFrom(ANN, BOB, CID), spectator: fc.boolean() }),
-  fc.record({ kind: fc.constant("show" as const), client: fc.constantFrom(ANN, BOB, CID), presence: fc.record({ cursor: fc.option(fc.record({ x: fc.integer({ min: -9, max: 9 }), y: fc.constant(0) })), mood: fc.option(fc.integer({ min: 0, max: 3 })) }, { requiredKeys: [] }) }),
+  fc.record({
+    kind: fc.constant("show" as const),
+    client: fc.constantFrom(ANN, BOB, CID),
+    presence: fc.record(
+      {
+        cursor: fc.option(fc.record({ x: fc.integer({ min: -9, max: 9 }), y: fc.constant(0) })),
+        mood: fc.option(fc.integer({ min: 0, max: 3 })),
+      },
+      { requiredKeys: [] },
+    ),
+  }),
   fc.record({ kind: fc.constant("whole" as const) }),
   fc.record({ kind: fc.constant("new owner" as const) }),
 );

@@ -5,7 +5,9 @@ import * as Y from "yjs";
 import { decodeValue, encodeValue } from "./presence-values.ts";
 
 test("[VAL1] every JSON value comes out as it went in", () => {
-  fc.assert(fc.property(fc.jsonValue(), (value) => void expect(decodeValue(encodeValue(value))).toEqual(JSON.parse(JSON.stringify(value)))));
+  fc.assert(
+    fc.property(fc.jsonValue(), (value) => void expect(decodeValue(encodeValue(value))).toEqual(JSON.parse(JSON.stringify(value)))),
+  );
 });
 
 test.each([[undefined], [() => 1], [Symbol("s")]])("[VAL1] what JSON leaves out takes the field back: %s", (value) => {
@@ -16,13 +18,25 @@ test("[VAL2] a caret is a tenth of its JSON, and points to the same place, as a 
   const doc = new Y.Doc();
   const text = doc.getText("text");
   text.insert(0, "hello world");
-  for (const [anchor, head, bytesMax] of [[3, 3, 14], [2, 7, 24], [11, 11, 14], [7, 2, 24]] as const) {
+  for (const [anchor, head, bytesMax] of [
+    [3, 3, 14],
+    [2, 7, 24],
+    [11, 11, 14],
+    [7, 2, 24],
+  ] as const) {
     const places = { anchor: Y.createRelativePositionFromTypeIndex(text, anchor), head: Y.createRelativePositionFromTypeIndex(text, head) };
     const bytes = encodeValue(places);
     expect(bytes.byteLength).toBeLessThanOrEqual(bytesMax);
     const seen = decodeValue(bytes) as typeof places;
-    expect([seen.anchor, seen.head].map((place) => Y.createAbsolutePositionFromRelativePosition(place, doc)?.index)).toEqual([anchor, head]);
-    expect([seen.anchor, seen.head].map((place) => Y.createAbsolutePositionFromRelativePosition(Y.createRelativePositionFromJSON(place), doc)?.index)).toEqual([anchor, head]);
+    expect([seen.anchor, seen.head].map((place) => Y.createAbsolutePositionFromRelativePosition(place, doc)?.index)).toEqual([
+      anchor,
+      head,
+    ]);
+    expect(
+      [seen.anchor, seen.head].map(
+        (place) => Y.createAbsolutePositionFromRelativePosition(Y.createRelativePositionFromJSON(place), doc)?.index,
+      ),
+    ).toEqual([anchor, head]);
   }
 });
 

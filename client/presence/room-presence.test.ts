@@ -10,7 +10,14 @@ import { FakeClock } from "../testing/fake-clock.ts";
 import { ModelServer } from "../testing/model-server.ts";
 
 const NOTES = "notes" as RoomId;
-const MODE: ServerFrame & { type: "mode" } = { type: "mode", channel: 1, mode: "hierarchical", participants: 60, presencePerSecond: 10, shed: 0 };
+const MODE: ServerFrame & { type: "mode" } = {
+  type: "mode",
+  channel: 1,
+  mode: "hierarchical",
+  participants: 60,
+  presencePerSecond: 10,
+  shed: 0,
+};
 
 const serverOn = (): ModelServer => new ModelServer(new FakeClock(), { faults: { delayMsMax: 5 } });
 
@@ -35,7 +42,8 @@ class App {
   }
 }
 
-const framesHeard = (server: ModelServer): string[][] => server.heard.flatMap((frame) => (frame.type === "presence" ? [frame.fields.map(({ name }) => name)] : []));
+const framesHeard = (server: ModelServer): string[][] =>
+  server.heard.flatMap((frame) => (frame.type === "presence" ? [frame.fields.map(({ name }) => name)] : []));
 
 test("[RPR1] everybody sees who is there and what they show; those who come later too", async () => {
   const server = serverOn();
@@ -70,7 +78,10 @@ test("[RPR2] what is set at once goes out as one frame, only what changed, as of
   expect(moves.length).toBeLessThanOrEqual(11);
   expect(moves.every((names) => names.join() === "@cursor")).toBe(true);
   expect(ann.told).toContain("hierarchical");
-  expect([ann.host.mode, ann.host.mode?.presencePerSecond]).toEqual([{ mode: "hierarchical", participants: 60, presencePerSecond: 10, shed: 0 }, 10]);
+  expect([ann.host.mode, ann.host.mode?.presencePerSecond]).toEqual([
+    { mode: "hierarchical", participants: 60, presencePerSecond: 10, shed: 0 },
+    10,
+  ]);
   const bob = new App(server, 2);
   await server.clock.advance(1_000);
   expect(bob.others, "the last is never lost").toMatchObject([{ cursor: { x: 100, y: 0 } }]);

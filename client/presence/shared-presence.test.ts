@@ -26,7 +26,8 @@ function connectionTo(server: ModelServer): { connection: ConnectionHost; status
 const roomOn = (server: ModelServer, connection: ConnectionHost, room: string, seed: number): RoomHost =>
   new RoomHost({ connection, room: room as RoomId } as RoomHostOptions, server.world(seed));
 
-const shownIn = (server: ModelServer, room: string): unknown[] => server.presence(room).whole.states.map(({ fields }) => fields.map(({ value }) => `${value}`));
+const shownIn = (server: ModelServer, room: string): unknown[] =>
+  server.presence(room).whole.states.map(({ fields }) => fields.map(({ value }) => `${value}`));
 
 test.each([
   ["as gateways allow by default", {}, 100],
@@ -66,12 +67,16 @@ test("[RPR10] what a server takes no more of is told to the application, when it
   const { connection } = connectionTo(server);
   const [early, late] = ["early", "late"].map((room, index) => roomOn(server, connection, room, index)) as [RoomHost, RoomHost];
   const told: unknown[] = [];
-  for (const room of [early, late]) room.on("error", (problem) => told.push([room.room, problem.kind, "bytesMax" in problem && problem.bytesMax]));
+  for (const room of [early, late])
+    room.on("error", (problem) => told.push([room.room, problem.kind, "bytesMax" in problem && problem.bytesMax]));
   early.presence.set({ essay: "x".repeat(200) });
   await server.clock.advance(1_000);
   late.presence.set({ essay: "x".repeat(200) });
   await server.clock.advance(1_000);
-  expect(told).toEqual([["early", "presence-too-large", 100], ["late", "presence-too-large", 100]]);
+  expect(told).toEqual([
+    ["early", "presence-too-large", 100],
+    ["late", "presence-too-large", 100],
+  ]);
   expect(server.heard.filter(({ type }) => type === "presence")).toEqual([]);
 });
 
@@ -107,10 +112,17 @@ test("[COH14] an application that changes its rooms all the time is never too fa
 test("[COH15] a room that is left before its JOIN went out is not asked for", async () => {
   const server = strictServer({ controlBurst: 1, controlsPerSecond: 1 });
   const { connection } = connectionTo(server);
-  const [first, second, third] = ["first", "second", "third"].map((room, index) => roomOn(server, connection, room, index)) as [RoomHost, RoomHost, RoomHost];
+  const [first, second, third] = ["first", "second", "third"].map((room, index) => roomOn(server, connection, room, index)) as [
+    RoomHost,
+    RoomHost,
+    RoomHost,
+  ];
   await server.clock.advance(1_500);
   second.destroy();
   await server.clock.advance(10_000);
-  expect(server.heard.flatMap((frame) => (frame.type === "join" ? [frame.room] : frame.type === "leave" ? ["left"] : []))).toEqual(["first", "third"]);
+  expect(server.heard.flatMap((frame) => (frame.type === "join" ? [frame.room] : frame.type === "leave" ? ["left"] : []))).toEqual([
+    "first",
+    "third",
+  ]);
   expect([first.status, third.status]).toEqual(["connected", "connected"]);
 });

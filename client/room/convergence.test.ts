@@ -22,11 +22,16 @@ const EDITS_PER_CLIENT = 50;
 const KEYSTROKE_BYTES = 4;
 const format: EditFormat = {
   merge: (payloads) => Uint8Array.from(payloads.flatMap((payload) => [...payload])),
-  split: (payload, bytesMax) => Array.from({ length: Math.ceil(payload.length / bytesMax) }, (_, index) => payload.slice(index * bytesMax, (index + 1) * bytesMax)),
+  split: (payload, bytesMax) =>
+    Array.from({ length: Math.ceil(payload.length / bytesMax) }, (_, index) => payload.slice(index * bytesMax, (index + 1) * bytesMax)),
 };
 const keystroke = (client: number, index: number): Uint8Array => Uint8Array.of(client, index >> 8, index & 255, 0);
 const keystrokesIn = (edits: readonly { payload: Uint8Array }[]): string[] =>
-  edits.flatMap(({ payload }) => Array.from({ length: payload.length / KEYSTROKE_BYTES }, (_, index) => payload.slice(index * KEYSTROKE_BYTES, (index + 1) * KEYSTROKE_BYTES).join(".")));
+  edits.flatMap(({ payload }) =>
+    Array.from({ length: payload.length / KEYSTROKE_BYTES }, (_, index) =>
+      payload.slice(index * KEYSTROKE_BYTES, (index + 1) * KEYSTROKE_BYTES).join("."),
+    ),
+  );
 
 class Person {
   readonly host: RoomHost;
@@ -62,12 +67,22 @@ async function run(seed: number): Promise<void> {
   const prng = new Prng(seed);
   const clock = new FakeClock();
   const part = (max: number): number => prng.unit() * max;
-  const faults = { committedFrameLost: part(0.2), committedFrameTwice: part(0.2), editLost: part(0.2), editTwice: part(0.3), editRefused: part(0.2), delayMsMax: part(80) };
+  const faults = {
+    committedFrameLost: part(0.2),
+    committedFrameTwice: part(0.2),
+    editLost: part(0.2),
+    editTwice: part(0.3),
+    editRefused: part(0.2),
+    delayMsMax: part(80),
+  };
   const server = new ModelServer(clock, { seed, faults });
   server.limits = { ...LIMITS, editBytesMax: prng.chance(0.3) ? 8 : 5_000 };
   server.snapshotOf = (edits: readonly CommittedEdit[]) => format.merge(edits.map(({ payload }) => payload));
   const room = server.room(ROOM);
-  const people = Array.from({ length: 2 + prng.below(3) }, (_, index) => new Person(index + 1, server, seed * 10 + index, prng.chance(0.6)));
+  const people = Array.from(
+    { length: 2 + prng.below(3) },
+    (_, index) => new Person(index + 1, server, seed * 10 + index, prng.chance(0.6)),
+  );
   const inLog = (): Set<string> => new Set(keystrokesIn(room.log));
 
   const misfortunes = [
@@ -97,14 +112,21 @@ async function run(seed: number): Promise<void> {
   server.reachable = server.snapshotsAvailable = true;
   server.setSaving(ROOM, "saved");
   for (const { host } of people) host.connect();
-  for (let second = 0; second < 300 && !people.every(({ host }) => host.saved && host.synced && host.seq === room.head); second++) await clock.advance(1_000);
+  for (let second = 0; second < 300 && !people.every(({ host }) => host.saved && host.synced && host.seq === room.head); second++)
+    await clock.advance(1_000);
 
   const log = keystrokesIn(room.log);
-  expect(people.map(({ host }) => ({ saved: host.saved, unsaved: host.unsavedEdits, synced: host.synced, seq: host.seq }))).toEqual(people.map(() => ({ saved: true, unsaved: 0, synced: true, seq: room.head })));
-  expect([...log].sort(), "every edit is in the log once").toEqual(people.flatMap(({ number, typed }) => Array.from({ length: typed }, (_, index) => keystroke(number, index).join("."))).sort());
+  expect(people.map(({ host }) => ({ saved: host.saved, unsaved: host.unsavedEdits, synced: host.synced, seq: host.seq }))).toEqual(
+    people.map(() => ({ saved: true, unsaved: 0, synced: true, seq: room.head })),
+  );
+  expect([...log].sort(), "every edit is in the log once").toEqual(
+    people.flatMap(({ number, typed }) => Array.from({ length: typed }, (_, index) => keystroke(number, index).join("."))).sort(),
+  );
   for (const { number, held, host } of people) {
     const own = log.filter((entry) => entry.startsWith(`${number}.`));
-    expect(own, "each author's edits are in order").toEqual(Array.from({ length: EDITS_PER_CLIENT }, (_, index) => keystroke(number, index).join(".")));
+    expect(own, "each author's edits are in order").toEqual(
+      Array.from({ length: EDITS_PER_CLIENT }, (_, index) => keystroke(number, index).join(".")),
+    );
     expect(held, "everybody has the log's order").toEqual(log);
     host.destroy();
   }

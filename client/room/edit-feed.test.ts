@@ -53,14 +53,26 @@ test("[FEE3] tentative edits whose author and owner are gone are sent in by whoe
   server.setSaving(NOTES, "saved");
   await server.clock.advance(30_000);
   expect(server.room(NOTES).log.map(({ payload }) => `${payload}`)).toEqual(["1", "2"]);
-  expect([bob.edits, cid.edits]).toEqual([["1:1", "2:2"], ["1:1", "2:2"]]);
+  expect([bob.edits, cid.edits]).toEqual([
+    ["1:1", "2:2"],
+    ["1:1", "2:2"],
+  ]);
 });
 
 test("[FEE7] a tentative edit that comes with a snapshot, by the author of its last edit, is not sent in again", () => {
   const feed = new EditFeed(ROOM.feed, new Outbox({ ...OUTBOX, format: undefined, mergeUnsent: true }), () => 0);
   const bob = "bobbobbobbobbob1" as ClientId;
   const effects: RoomEffect[] = [];
-  const tentative = (counter: number) => ({ epoch: 1 as Epoch, user: "bob" as UserId, client: bob, counter, ackedThrough: 0, parentSeq: 0 as Seq, mac: bytes(0), payload: bytes(counter) });
+  const tentative = (counter: number) => ({
+    epoch: 1 as Epoch,
+    user: "bob" as UserId,
+    client: bob,
+    counter,
+    ackedThrough: 0,
+    parentSeq: 0 as Seq,
+    mac: bytes(0),
+    payload: bytes(counter),
+  });
   for (const counter of [1, 2, 3]) feed.receiveTentative(tentative(counter), 0 as Millis, effects);
   feed.receiveLast({ client: bob, counter: 2 }, effects);
   expect(feed.takeResubmits(MINUTE as Millis).resubmit.map(({ counter }) => counter)).toEqual([3]);
@@ -113,5 +125,11 @@ test("[FEE6] of a page before this one only what was given back is own, also whe
   const effects: RoomEffect[] = [];
   feed.receiveCommitted({ type: "committed", channel: 1, edits: { epoch: 1 as Epoch, firstSeq: 1 as Seq, edits } }, true, now, effects);
   const delivered = effects.flatMap((effect) => (effect.kind === "deliver" ? effect.edits : []));
-  expect(delivered.map(({ counter, own }) => [counter, own])).toEqual([[1, false], [2, false], [3, true], [4, true], [5, false]]);
+  expect(delivered.map(({ counter, own }) => [counter, own])).toEqual([
+    [1, false],
+    [2, false],
+    [3, true],
+    [4, true],
+    [5, false],
+  ]);
 });

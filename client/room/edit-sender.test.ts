@@ -106,7 +106,8 @@ test("[SEN5] one that the server finds too large is told once, and those behind 
 test("[SEN5] one that the server finds too large, though it said otherwise, goes out in pieces, and nothing of it is lost", async () => {
   const server = serverOn();
   const merge = (payloads: readonly Uint8Array[]): Uint8Array => Uint8Array.from(payloads.flatMap((payload) => [...payload]));
-  const split = (payload: Uint8Array, bytesMax: number): Uint8Array[] => Array.from({ length: Math.ceil(payload.byteLength / bytesMax) }, (_, index) => payload.slice(index * bytesMax, (index + 1) * bytesMax));
+  const split = (payload: Uint8Array, bytesMax: number): Uint8Array[] =>
+    Array.from({ length: Math.ceil(payload.byteLength / bytesMax) }, (_, index) => payload.slice(index * bytesMax, (index + 1) * bytesMax));
   const ann = new App(server, 1, { format: { merge, split } });
   await server.clock.advance(1_000);
   server.room(NOTES).bytesMax = 7;
@@ -125,7 +126,8 @@ const LOWER = { ...LIMITS, frameBytesMax: 1_000, editBytesMax: 900 };
 test("[SEN6] an edit on its way that meets a server which takes only smaller frames goes out in pieces", async () => {
   const server = serverOn();
   const merge = (payloads: readonly Uint8Array[]): Uint8Array => Uint8Array.from(payloads.flatMap((payload) => [...payload]));
-  const split = (payload: Uint8Array, bytesMax: number): Uint8Array[] => Array.from({ length: Math.ceil(payload.byteLength / bytesMax) }, (_, index) => payload.slice(index * bytesMax, (index + 1) * bytesMax));
+  const split = (payload: Uint8Array, bytesMax: number): Uint8Array[] =>
+    Array.from({ length: Math.ceil(payload.byteLength / bytesMax) }, (_, index) => payload.slice(index * bytesMax, (index + 1) * bytesMax));
   const ann = new App(server, 1, { format: { merge, split } });
   await server.clock.advance(1_000);
   server.faults = { ...server.faults, editLost: 1 }; // As if under way.

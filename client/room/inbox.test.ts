@@ -7,10 +7,17 @@ const OPTIONS: InboxOptions = { heldBytesMax: 10_000, replayMsMax: 2_000, replay
 const at = (ms: number): Millis => (1_000_000 + ms) as Millis;
 
 function batch(first: number, last: number, epoch = 1, payloadBytes = 1): Batch {
-  const edits = Array.from({ length: last - first + 1 }, (_, index) => ({ seq: (first + index) as Seq, client: "0123456789abcdef" as ClientId, counter: first + index, payload: new Uint8Array(payloadBytes), own: false }));
+  const edits = Array.from({ length: last - first + 1 }, (_, index) => ({
+    seq: (first + index) as Seq,
+    client: "0123456789abcdef" as ClientId,
+    counter: first + index,
+    payload: new Uint8Array(payloadBytes),
+    own: false,
+  }));
   return { epoch: epoch as Epoch, edits };
 }
-const receive = (inbox: Inbox, received: Batch, patienceMs = 0, now = at(0)): number[] => inbox.receive(received, patienceMs, now).flatMap(({ edits }) => edits.map(({ seq }) => seq as number));
+const receive = (inbox: Inbox, received: Batch, patienceMs = 0, now = at(0)): number[] =>
+  inbox.receive(received, patienceMs, now).flatMap(({ edits }) => edits.map(({ seq }) => seq as number));
 
 test("[INB1] edits are delivered in seq order, each once", () => {
   const inbox = new Inbox(OPTIONS);

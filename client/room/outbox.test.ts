@@ -4,7 +4,14 @@ import type { ClientId, Millis, Seq } from "../../shared/ids.ts";
 import type { NackReason } from "../../shared/wire/frames.ts";
 import { Outbox, type OutboxOptions } from "./outbox.ts";
 
-const OPTIONS: OutboxOptions = { format: undefined, mergeUnsent: true, unsentBytesMax: 1_000_000, inFlightEditsMax: 5, inFlightBytesMax: 100, silenceMsMax: 10_000 };
+const OPTIONS: OutboxOptions = {
+  format: undefined,
+  mergeUnsent: true,
+  unsentBytesMax: 1_000_000,
+  inFlightEditsMax: 5,
+  inFlightBytesMax: 100,
+  silenceMsMax: 10_000,
+};
 const BYTES_MAX = 50;
 const CLIENT = "client__________" as ClientId;
 const at = (ms: number): Millis => (1_000_000 + ms) as Millis;
@@ -27,7 +34,8 @@ function send(outbox: Outbox, now = at(0), parentSeq = 0, windowMax = Infinity, 
   return sent;
 }
 
-const nack = (outbox: Outbox, counter: number, reason: NackReason, { expected = counter, retryAfterMs = 0, now = at(0) } = {}) => outbox.receiveNack(counter, reason, expected, retryAfterMs, now);
+const nack = (outbox: Outbox, counter: number, reason: NackReason, { expected = counter, retryAfterMs = 0, now = at(0) } = {}) =>
+  outbox.receiveNack(counter, reason, expected, retryAfterMs, now);
 
 test("[OUT1] edits are numbered from 1 without a hole, and kept until they are acknowledged", () => {
   const outbox = outboxWith(3);
@@ -48,7 +56,11 @@ test("[OUT2] after a reconnect everything in flight goes out again: same counter
   outbox.add(bytes(4));
   outbox.joined(CLIENT, at(100));
   expect(outbox.hasNext(Infinity, at(100))).toBe(true);
-  expect(outbox.takeNext(99 as Seq, { bytesMax: BYTES_MAX, resentBytesMax: BYTES_MAX }, at(100))).toEqual({ kind: "edit", edit: { client: CLIENT, counter: 2, parentSeq: 7, payload: bytes(2), made: 1 }, ackedThrough: 1 });
+  expect(outbox.takeNext(99 as Seq, { bytesMax: BYTES_MAX, resentBytesMax: BYTES_MAX }, at(100))).toEqual({
+    kind: "edit",
+    edit: { client: CLIENT, counter: 2, parentSeq: 7, payload: bytes(2), made: 1 },
+    ackedThrough: 1,
+  });
   expect(send(outbox, at(100))).toEqual(["3:3/1", "4:4/1"]);
 });
 
@@ -97,15 +109,18 @@ test("[OUT5] a server that expects what was acknowledged, or what was never sent
   expect(send(outbox)).toEqual([]);
 });
 
-test.each(["write-backpressure", "log-stalled", "tenant-rate"] as const)("[OUT6] %s: waits as told, then goes on in order from the refused edit", (reason) => {
-  const outbox = outboxWith(3);
-  send(outbox);
-  nack(outbox, 2, reason, { retryAfterMs: 500 });
-  outbox.add(bytes(4));
-  expect(send(outbox, at(499))).toEqual([]);
-  expect(outbox.dueAt(true, at(499))).toBe(at(500));
-  expect(send(outbox, at(500))).toEqual(["2:2/0", "3:3/0", "4:4/0"]);
-});
+test.each(["write-backpressure", "log-stalled", "tenant-rate"] as const)(
+  "[OUT6] %s: waits as told, then goes on in order from the refused edit",
+  (reason) => {
+    const outbox = outboxWith(3);
+    send(outbox);
+    nack(outbox, 2, reason, { retryAfterMs: 500 });
+    outbox.add(bytes(4));
+    expect(send(outbox, at(499))).toEqual([]);
+    expect(outbox.dueAt(true, at(499))).toBe(at(500));
+    expect(send(outbox, at(500))).toEqual(["2:2/0", "3:3/0", "4:4/0"]);
+  },
+);
 
 test("[OUT6] a refusal of what is settled means nothing", () => {
   const outbox = outboxWith(2);

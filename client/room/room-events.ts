@@ -39,41 +39,41 @@ export type StatusChange = { readonly status: Status } & Partial<Outage>;
 
 export type RoomEvents = {
   /** `why` and `retryInMs`: while it waits for the server. */
-  status: [StatusChange];
+  "status": [StatusChange];
   /** Whether everything up to the head that the server told has been delivered. */
-  synced: [boolean];
+  "synced": [boolean];
   /** Whether every edit made here is acknowledged. */
-  saved: [boolean];
+  "saved": [boolean];
   /** Whether every edit made here is acknowledged or kept on this device. */
-  stored: [boolean];
+  "stored": [boolean];
   /**
    * What was kept on this device is here again: after `snapshot`, if the room's content was kept. Edits made here and
    * not acknowledged yet: show them. They go out by themselves.
    */
-  restored: [readonly RestoredEdit[]];
+  "restored": [readonly RestoredEdit[]];
   /** How the room's log keeps up. */
-  saving: [SavingState];
+  "saving": [SavingState];
   /** The newest seq delivered. */
-  seq: [Seq];
+  "seq": [Seq];
   /** Committed edits, in seq order without a hole; those of one frame together. */
-  edits: [readonly RoomEdit[]];
-  edit: [RoomEdit];
+  "edits": [readonly RoomEdit[]];
+  "edit": [RoomEdit];
   /** Edits of others that the log does not hold yet. Each comes again as a committed edit. */
-  tentative: [readonly TentativeEdit[]];
+  "tentative": [readonly TentativeEdit[]];
   /**
    * Tentative edits that were shown here and never committed, however often they were sent in again: nobody else may
    * have them. Send their payloads, or take them back.
    */
-  unconfirmed: [readonly TentativeEdit[]];
+  "unconfirmed": [readonly TentativeEdit[]];
   /** The room's whole state at this position: what was delivered before is part of it. */
-  snapshot: [{ readonly position: Position; readonly payload: Uint8Array }];
+  "snapshot": [{ readonly position: Position; readonly payload: Uint8Array }];
   /** The server has lost edits that were delivered here. A snapshot or all its edits follow. */
   "rolled-back": [];
   /** Somebody came, went, or is another now: their name, role or rights. */
-  participants: [ReadonlyMap<ClientId, Participant>];
+  "participants": [ReadonlyMap<ClientId, Participant>];
   /** Whose presence changed, this client's own too; those who came and went among them. */
-  presence: [PresenceChange];
-  mode: [ModeFacts];
-  refused: [Refusal];
-  error: [Problem];
+  "presence": [PresenceChange];
+  "mode": [ModeFacts];
+  "refused": [Refusal];
+  "error": [Problem];
 };

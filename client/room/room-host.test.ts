@@ -49,7 +49,10 @@ test("[ROO3] after a reconnect it joins with its position and its client key, an
   await server.clock.advance(1_000);
   expect(ann.edits).toEqual(["1:1", "2:2"]);
   const joins = heard(server, "join").filter(({ clientKey }) => clientKey.startsWith("key-1"));
-  expect(joins.map(({ position }) => position)).toEqual([{ epoch: 0, seq: 0 }, { epoch: 1, seq: 1 }]);
+  expect(joins.map(({ position }) => position)).toEqual([
+    { epoch: 0, seq: 0 },
+    { epoch: 1, seq: 1 },
+  ]);
   expect(new Set(joins.map(({ clientKey }) => clientKey)).size).toBe(1);
 });
 
@@ -204,7 +207,11 @@ test("[ROO8] told so, it begins anew also where the line is lost before it has t
   server.cut();
   server.snapshotsAvailable = true;
   await server.clock.advance(30_000);
-  expect(heard(server, "join").map(({ position }) => position.seq).slice(0, 3)).toEqual([0, 3, 0]);
+  expect(
+    heard(server, "join")
+      .map(({ position }) => position.seq)
+      .slice(0, 3),
+  ).toEqual([0, 3, 0]);
   expect(told).toEqual(["rolled back", "snapshot at 1"]);
   expect([ann.host.seq, ann.host.synced]).toEqual([1, true]);
 });
@@ -333,7 +340,12 @@ test("[ROO20] a room that is left by who hears what was kept of it stays left, a
   await server.clock.advance(1_000);
   since[0]!.host.send(bytes(1));
   await server.clock.advance(1_000);
-  expect([left.host.status, since[0]!.host.status, since[0]!.edits, heard(server, "join").length]).toEqual(["disconnected", "connected", ["1:1 own"], 1]);
+  expect([left.host.status, since[0]!.host.status, since[0]!.edits, heard(server, "join").length]).toEqual([
+    "disconnected",
+    "connected",
+    ["1:1 own"],
+    1,
+  ]);
 });
 
 test("[ROO21] what a listener has just sent counts as not saved and not stored, whatever else the turn has to tell", async () => {
@@ -347,8 +359,14 @@ test("[ROO21] what a listener has just sent counts as not saved and not stored, 
   await server.clock.advance(1_000);
   ann.host.send(bytes(1));
   await server.clock.advance(1_000);
-  expect(seen).toEqual([[false, false, 1], [true, true, 0]]);
-  expect([ann.facts, ann.edits]).toEqual([["synced", "unsaved", "saved"], ["1:1 own", "2:2 own"]]);
+  expect(seen).toEqual([
+    [false, false, 1],
+    [true, true, 0],
+  ]);
+  expect([ann.facts, ann.edits]).toEqual([
+    ["synced", "unsaved", "saved"],
+    ["1:1 own", "2:2 own"],
+  ]);
 });
 
 test("[ROO25] while it waits for the server an application is told why, and when it is tried again", async () => {
@@ -380,7 +398,15 @@ test("[ROO22] each listener hears the statuses in their order, though one before
 
 test.each([
   ["a connection of its own", () => ({})],
-  ["a shared connection", (server: ReturnType<typeof serverOn>) => ({ connection: new ConnectionHost({ url: "ws://h", token: "t" }, server.world(9)), url: undefined, token: undefined }) as unknown as Partial<RoomHostOptions>],
+  [
+    "a shared connection",
+    (server: ReturnType<typeof serverOn>) =>
+      ({
+        connection: new ConnectionHost({ url: "ws://h", token: "t" }, server.world(9)),
+        url: undefined,
+        token: undefined,
+      }) as unknown as Partial<RoomHostOptions>,
+  ],
 ])("[ROO23] on %s, who connects again when told of being disconnected is in the room again", async (_, optionsOn) => {
   const server = serverOn();
   const ann = new App(server, 1, optionsOn(server));
@@ -409,7 +435,10 @@ test.each([
 ] as const)("[ROO24] what is sent right before the room is left %s goes out before that", async (_, leave) => {
   const server = serverOn();
   const connection = new ConnectionHost({ url: "ws://h", token: "t" }, server.world(3)); // Whose line stays: the model's loses what is under way when it is closed.
-  const [ann, bob] = [new App(server, 1, { connection, url: undefined, token: undefined } as unknown as Partial<RoomHostOptions>), new App(server, 2)];
+  const [ann, bob] = [
+    new App(server, 1, { connection, url: undefined, token: undefined } as unknown as Partial<RoomHostOptions>),
+    new App(server, 2),
+  ];
   await server.clock.advance(1_000);
   ann.host.send(bytes(1));
   ann.host[leave]();

@@ -4,14 +4,32 @@ import type { ClientId, Epoch, Millis, Seq, UserId } from "../../shared/ids.ts";
 import type { TentativeEdit } from "../../shared/wire/frames.ts";
 import { TentativeEdits, type TentativeOptions } from "./tentative-edits.ts";
 
-const OPTIONS: TentativeOptions = { editsMax: 5, bytesMax: 100, authorsMax: 6, resubmitAfterMs: 5_000, resubmitJitterMs: 1_000, resubmitsMax: 2, resubmitsAtOnceMax: 3 };
+const OPTIONS: TentativeOptions = {
+  editsMax: 5,
+  bytesMax: 100,
+  authorsMax: 6,
+  resubmitAfterMs: 5_000,
+  resubmitJitterMs: 1_000,
+  resubmitsMax: 2,
+  resubmitsAtOnceMax: 3,
+};
 const ann = "ann_____________" as ClientId;
 const bob = "bob_____________" as ClientId;
 const at = (ms: number): Millis => (1_000_000 + ms) as Millis;
-const tentativeEdits = (options: Partial<TentativeOptions> = {}): TentativeEdits => new TentativeEdits({ ...OPTIONS, ...options }, () => 0.5);
+const tentativeEdits = (options: Partial<TentativeOptions> = {}): TentativeEdits =>
+  new TentativeEdits({ ...OPTIONS, ...options }, () => 0.5);
 
 function edit(client: ClientId, counter: number, ackedThrough = 0, payloadBytes = 1): TentativeEdit {
-  return { epoch: 1 as Epoch, user: "u" as UserId, client, counter, ackedThrough, parentSeq: 0 as Seq, mac: new Uint8Array(), payload: new Uint8Array(payloadBytes) };
+  return {
+    epoch: 1 as Epoch,
+    user: "u" as UserId,
+    client,
+    counter,
+    ackedThrough,
+    parentSeq: 0 as Seq,
+    mac: new Uint8Array(),
+    payload: new Uint8Array(payloadBytes),
+  };
 }
 const names = (edits: readonly TentativeEdit[]): string[] => edits.map(({ client, counter }) => `${client.slice(0, 3)} ${counter}`);
 

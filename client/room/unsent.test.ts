@@ -4,10 +4,14 @@ import { type EditFormat, Unsent } from "./unsent.ts";
 
 const format: EditFormat = {
   merge: (payloads) => Uint8Array.from(payloads.flatMap((payload) => [...payload])),
-  split: (payload, bytesMax) => (payload[0] === 99 ? undefined : Array.from({ length: Math.ceil(payload.length / bytesMax) }, (_, index) => payload.slice(index * bytesMax, (index + 1) * bytesMax))),
+  split: (payload, bytesMax) =>
+    payload[0] === 99
+      ? undefined
+      : Array.from({ length: Math.ceil(payload.length / bytesMax) }, (_, index) => payload.slice(index * bytesMax, (index + 1) * bytesMax)),
 };
 const bytes = (...values: number[]): Uint8Array => new Uint8Array(values);
-const unsent = (options: Partial<ConstructorParameters<typeof Unsent>[0]> = {}): Unsent => new Unsent({ format, mergeUnsent: true, unsentBytesMax: 1_000_000, ...options });
+const unsent = (options: Partial<ConstructorParameters<typeof Unsent>[0]> = {}): Unsent =>
+  new Unsent({ format, mergeUnsent: true, unsentBytesMax: 1_000_000, ...options });
 
 function takeAll(from: Unsent, bytesMax = 1_000): string[] {
   const taken: string[] = [];

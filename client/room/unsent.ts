@@ -108,7 +108,7 @@ export class Unsent {
 
   #compact(merge: EditFormat["merge"]): void {
     const compacted: UnsentEdit[] = [];
-    for (let at = this.#start; at < this.#edits.length; ) {
+    for (let at = this.#start; at < this.#edits.length;) {
       const fitting = this.#countFitting(at, PIECE_BYTES_MAX);
       compacted.push(fitting === 1 ? this.#edits[at]! : mergeAll(this.#edits.slice(at, at + fitting), merge));
       at += fitting;

@@ -44,7 +44,6 @@ export type Faults = {
 };
 const NO_FAULTS: Faults = { committedFrameLost: 0, committedFrameTwice: 0, editLost: 0, editTwice: 0, editRefused: 0, delayMsMax: 0 };
 
-
 export class ModelServer {
   readonly clock: FakeClock;
   limits = LIMITS;
@@ -307,7 +306,7 @@ export class ModelServer {
   /** Runs of one epoch, in order. */
   #replay(line: Line, id: RoomId, after: number, through: number): void {
     const edits = this.room(id).log.slice(after, through);
-    for (let start = 0; start < edits.length; ) {
+    for (let start = 0; start < edits.length;) {
       const { epoch } = edits[start]!;
       let end = start;
       while (end < edits.length && edits[end]!.epoch === epoch && end - start < 10) end += 1;

@@ -62,23 +62,31 @@ test("[YED2] what the room has and the document has not is not lacking", () => {
 
 test("[YED3] a large edit is cut into pieces that fit and do the same, in any order", () => {
   fc.assert(
-    fc.property(fc.array(fc.tuple(fc.constantFrom("insert", "delete", "map"), fc.nat(), fc.string({ minLength: 1, maxLength: 20 })), { minLength: 1, maxLength: 60 }), fc.integer({ min: 200, max: 600 }), fc.boolean(), (changes, bytesMax, reversed) => {
-      const docs = [new Y.Doc(), new Y.Doc()];
-      changes.forEach(([kind, at, value], index) => {
-        const doc = docs[index % 2]!;
-        const text = doc.getText("t");
-        if (kind === "insert") text.insert(at % (text.length + 1), value);
-        else if (kind === "map") doc.getMap("m").set(value, at);
-        else if (text.length > 0) text.delete(at % text.length, 1);
-        Y.applyUpdate(docs[(index + 1) % 2]!, Y.encodeStateAsUpdate(doc));
-      });
-      const whole = Y.encodeStateAsUpdate(docs[0]!);
-      const pieces = splitEdit(whole, bytesMax)!;
-      for (const piece of pieces) expect(piece.byteLength).toBeLessThanOrEqual(bytesMax);
-      const rebuilt = new Y.Doc();
-      for (const piece of reversed ? [...pieces].reverse() : pieces) Y.applyUpdate(rebuilt, piece);
-      expect(Y.encodeStateAsUpdate(rebuilt)).toEqual(Y.encodeStateAsUpdate(replayed(whole)));
-    }),
+    fc.property(
+      fc.array(fc.tuple(fc.constantFrom("insert", "delete", "map"), fc.nat(), fc.string({ minLength: 1, maxLength: 20 })), {
+        minLength: 1,
+        maxLength: 60,
+      }),
+      fc.integer({ min: 200, max: 600 }),
+      fc.boolean(),
+      (changes, bytesMax, reversed) => {
+        const docs = [new Y.Doc(), new Y.Doc()];
+        changes.forEach(([kind, at, value], index) => {
+          const doc = docs[index % 2]!;
+          const text = doc.getText("t");
+          if (kind === "insert") text.insert(at % (text.length + 1), value);
+          else if (kind === "map") doc.getMap("m").set(value, at);
+          else if (text.length > 0) text.delete(at % text.length, 1);
+          Y.applyUpdate(docs[(index + 1) % 2]!, Y.encodeStateAsUpdate(doc));
+        });
+        const whole = Y.encodeStateAsUpdate(docs[0]!);
+        const pieces = splitEdit(whole, bytesMax)!;
+        for (const piece of pieces) expect(piece.byteLength).toBeLessThanOrEqual(bytesMax);
+        const rebuilt = new Y.Doc();
+        for (const piece of reversed ? [...pieces].reverse() : pieces) Y.applyUpdate(rebuilt, piece);
+        expect(Y.encodeStateAsUpdate(rebuilt)).toEqual(Y.encodeStateAsUpdate(replayed(whole)));
+      },
+    ),
     { numRuns: 200 },
   );
 });

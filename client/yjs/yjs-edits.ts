@@ -127,7 +127,14 @@ const UNIT_BYTES_MAX = 3;
 /** As Yjs cuts it when somebody types into its middle: what follows hangs on the last of what is before it. */
 function cutStruct(struct: Struct, bytesMax: number): Struct[] {
   if (!(struct instanceof Y.Item) || encode((encoder) => struct.write(encoder, 0)).byteLength <= bytesMax) return [struct];
-  const { id: { client, clock }, origin, rightOrigin, parent, parentSub, content } = struct;
+  const {
+    id: { client, clock },
+    origin,
+    rightOrigin,
+    parent,
+    parentSub,
+    content,
+  } = struct;
   const parts: Struct[] = [];
   let start = 0;
   for (const part of cutContent(content, bytesMax - STRUCT_BYTES)) {
@@ -154,7 +161,7 @@ function cutContent(content: Y.Item["content"], bytesMax: number): Y.Item["conte
 /** Never between the two halves of a character. */
 function cutText(text: string, unitsMax: number): string[] {
   const parts: string[] = [];
-  for (let start = 0; start < text.length; ) {
+  for (let start = 0; start < text.length;) {
     const end = Math.min(text.length, start + Math.max(2, unitsMax));
     const isInside = end < text.length && (text.charCodeAt(end - 1) & 0xfc00) === 0xd800;
     parts.push(text.slice(start, isInside ? end - 1 : end));

@@ -151,10 +151,14 @@ test("[YJS5] what comes from the room is no local change, what is typed here is"
   const [ann, bob] = [new Writer(server, 1), new Writer(server, 2)];
   await server.clock.advance(1_000);
   const local: [string, boolean][] = [];
-  for (const [name, { doc }] of Object.entries({ ann, bob })) doc.on("afterTransaction", (transaction) => local.push([name, transaction.local]));
+  for (const [name, { doc }] of Object.entries({ ann, bob }))
+    doc.on("afterTransaction", (transaction) => local.push([name, transaction.local]));
   ann.type("a");
   await server.clock.advance(1_000);
-  expect(local).toEqual([["ann", true], ["bob", false]]);
+  expect(local).toEqual([
+    ["ann", true],
+    ["bob", false],
+  ]);
 });
 
 test("[YJS6] bytes that are no Yjs update are left out, and told; the room goes on", async () => {
@@ -163,8 +167,17 @@ test("[YJS6] bytes that are no Yjs update are left out, and told; the room goes 
   await server.clock.advance(1_000);
   const other = new Y.Doc();
   other.getText("t").insert(0, "fine");
-  const edit = (counter: number, payload: Uint8Array) => ({ client: "hostile_________" as ClientId, counter, parentSeq: 0 as Seq, payload });
-  server.send({ type: "committed", channel: 1, edits: { epoch: 1 as Epoch, firstSeq: 1 as Seq, edits: [edit(1, new Uint8Array([1, 9, 9, 9])), edit(2, Y.encodeStateAsUpdate(other))] } });
+  const edit = (counter: number, payload: Uint8Array) => ({
+    client: "hostile_________" as ClientId,
+    counter,
+    parentSeq: 0 as Seq,
+    payload,
+  });
+  server.send({
+    type: "committed",
+    channel: 1,
+    edits: { epoch: 1 as Epoch, firstSeq: 1 as Seq, edits: [edit(1, new Uint8Array([1, 9, 9, 9])), edit(2, Y.encodeStateAsUpdate(other))] },
+  });
   await server.clock.advance(100);
   expect([ann.text, ann.provider.seq, ann.told]).toEqual(["fine", 2, ["synced", "edit-unreadable"]]);
 });
@@ -269,7 +282,10 @@ test("[YJS11] saved and stored are not told before what the document had is in t
   for (const name of ["saved", "stored"] as const) ann.provider.on(name, (is) => heads.push([name, is, server.room().head]));
   ann.provider.on("saved", (saved) => saved && ann.provider.destroy());
   await server.clock.advance(1_000);
-  expect(heads).toEqual([["stored", true, 1], ["saved", true, 1]]);
+  expect(heads).toEqual([
+    ["stored", true, 1],
+    ["saved", true, 1],
+  ]);
 });
 
 test("[YJS12] who may only read has nothing unsaved where Yjs cleans up formatting by itself", async () => {
@@ -306,9 +322,17 @@ test("[YJS13] an observer of the document that throws is told of, and takes noth
   doc.getText("t").observe(() => {
     throw new Error("the application's");
   });
-  const provider = new YjsProvider({ url: "ws://h", token: "t", room: "notes", doc }, { ...server.world(2), reportError: (error) => errors.push(error) });
+  const provider = new YjsProvider(
+    { url: "ws://h", token: "t", room: "notes", doc },
+    { ...server.world(2), reportError: (error) => errors.push(error) },
+  );
   await server.clock.advance(1_000);
-  expect([errors, doc.getText("t").toString(), provider.saved, provider.synced]).toEqual([[new Error("the application's")], "known", true, true]);
+  expect([errors, doc.getText("t").toString(), provider.saved, provider.synced]).toEqual([
+    [new Error("the application's")],
+    "known",
+    true,
+    true,
+  ]);
   const sent = server.room().log.at(-1)!.payload;
   expect([server.room().head, Y.decodeUpdate(sent).structs.length], "only what the room lacked").toEqual([2, 1]);
   provider.destroy();

@@ -14,7 +14,11 @@ const MOVE_MS = 420;
 const EASE = "cubic-bezier(0.2, 0.8, 0.2, 1)";
 
 export function boardView(provider: CoroomProvider, user: string): void {
-  const [list, remark, choice] = [element("board", HTMLElement), element("board-remark", HTMLElement), element("board-windows", HTMLElement)];
+  const [list, remark, choice] = [
+    element("board", HTMLElement),
+    element("board-remark", HTMLElement),
+    element("board-windows", HTMLElement),
+  ];
   const rows = new Map<string, HTMLElement>();
   let board: Board | undefined;
 
@@ -75,7 +79,13 @@ function emptyRow(): HTMLElement {
 }
 
 function fill(row: HTMLElement, { rank, name, colour, score, share, self }: Row): void {
-  const [rankPart, face, namePart, note, scorePart] = [...row.children] as [HTMLElement, HTMLElement, HTMLElement, HTMLElement, HTMLElement];
+  const [rankPart, face, namePart, note, scorePart] = [...row.children] as [
+    HTMLElement,
+    HTMLElement,
+    HTMLElement,
+    HTMLElement,
+    HTMLElement,
+  ];
   const rose = scorePart.textContent !== "" && scorePart.textContent !== score;
   row.className = `person-${colour}${self ? " self" : ""}`;
   row.style.setProperty("--share", String(share));
@@ -85,5 +95,6 @@ function fill(row: HTMLElement, { rank, name, colour, score, share, self }: Row)
   namePart.textContent = name;
   note.textContent = self ? "you" : "";
   scorePart.textContent = score;
-  if (rose && !matchMedia("(prefers-reduced-motion: reduce)").matches) scorePart.animate([{ color: "var(--accent)", transform: "scale(1.18)" }, {}], { duration: MOVE_MS, easing: EASE });
+  if (rose && !matchMedia("(prefers-reduced-motion: reduce)").matches)
+    scorePart.animate([{ color: "var(--accent)", transform: "scale(1.18)" }, {}], { duration: MOVE_MS, easing: EASE });
 }

@@ -5,7 +5,18 @@
 
 import type { CoroomProvider, Point } from "@coroom/client";
 
-import { type Camera, cameraAtFirst, cameraOn, cameraOver, cameraShowing, panned, type Size, toCanvas, viewportOf, zoomed } from "../camera.ts";
+import {
+  type Camera,
+  cameraAtFirst,
+  cameraOn,
+  cameraOver,
+  cameraShowing,
+  panned,
+  type Size,
+  toCanvas,
+  viewportOf,
+  zoomed,
+} from "../camera.ts";
 import { type Shape, type ShapeKind, Shapes } from "../shapes.ts";
 import { watchTools } from "./canvas-tools.ts";
 import type { Crowd } from "./crowd.ts";
@@ -45,7 +56,12 @@ export class Canvas {
     this.#crowd = crowd;
     this.#colour = colour;
     this.#shapes = new Shapes(provider.doc);
-    this.#tools = watchTools({ add: (kind) => this.#add(kind), remove: () => this.#chosen !== undefined && this.#remove(this.#chosen), zoom: (factor) => this.#zoomBy(factor, this.#middle), seeAll: () => this.#look(cameraOn(this.#shapes.all(), this.#size)) });
+    this.#tools = watchTools({
+      add: (kind) => this.#add(kind),
+      remove: () => this.#chosen !== undefined && this.#remove(this.#chosen),
+      zoom: (factor) => this.#zoomBy(factor, this.#middle),
+      seeAll: () => this.#look(cameraOn(this.#shapes.all(), this.#size)),
+    });
     watchShapeKeys(element("canvas", HTMLElement), this.#stage, {
       moveBy: (id, by) => this.#moveBy(id, by),
       remove: (id) => this.#remove(id),
@@ -206,5 +222,7 @@ export class Canvas {
 }
 
 function heldByOthers({ people }: Crowd): [string, Hold][] {
-  return [...people.values()].flatMap((person) => (person.self || person.holding === undefined ? [] : [[person.holding.shape, { place: person.holding.place, person }] as const]));
+  return [...people.values()].flatMap((person) =>
+    person.self || person.holding === undefined ? [] : [[person.holding.shape, { place: person.holding.place, person }] as const],
+  );
 }

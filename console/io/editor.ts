@@ -29,7 +29,12 @@ export function openEditor(parent: HTMLElement, text: Y.Text, awareness: RoomAwa
         markdown({ base: markdownLanguage }),
         syntaxHighlighting(markdownStyle),
         EditorView.lineWrapping,
-        EditorView.contentAttributes.of({ "aria-label": "Document", spellcheck: "true", autocorrect: "on", autocapitalize: "sentences" }),
+        EditorView.contentAttributes.of({
+          "aria-label": "Document",
+          "spellcheck": "true",
+          "autocorrect": "on",
+          "autocapitalize": "sentences",
+        }),
         more,
         yCollab(text, caretsOf(awareness), { undoManager: new Y.UndoManager(text) }),
       ],

@@ -29,7 +29,12 @@ export function watchHands(stage: HTMLElement, hands: Hands): void {
   };
 
   stage.addEventListener("pointerdown", (event) => {
-    if (!(event.target instanceof Element) || event.button > 1 || event.target.closest("button, [contenteditable='plaintext-only']") !== null) return;
+    if (
+      !(event.target instanceof Element) ||
+      event.button > 1 ||
+      event.target.closest("button, [contenteditable='plaintext-only']") !== null
+    )
+      return;
     const shape = event.target.closest<HTMLElement>(".shape")?.dataset["id"];
     const at = placeOf(event);
     touches.set(event.pointerId, { at, from: at, shape: event.button === 0 ? shape : undefined, moved: false });
@@ -59,13 +64,18 @@ export function watchHands(stage: HTMLElement, hands: Hands): void {
   window.addEventListener("pointerup", lift);
   window.addEventListener("pointercancel", lift);
   stage.addEventListener("pointerleave", () => hands.pointed(undefined));
-  stage.addEventListener("wheel", (event) => {
-    event.preventDefault();
-    const pixels = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? LINE_PIXELS : 1;
-    // A trackpad's pinch comes as a wheel with ctrl; its two-finger scroll has a sideways part.
-    if (event.ctrlKey || event.metaKey || (event.deltaX === 0 && !event.shiftKey)) hands.zoomedBy(Math.exp(-event.deltaY * pixels * WHEEL_ZOOM * (event.ctrlKey ? 4 : 1)), placeOf(event));
-    else hands.pannedBy({ x: -(event.shiftKey ? event.deltaY : event.deltaX) * pixels, y: event.shiftKey ? 0 : -event.deltaY * pixels });
-  }, { passive: false });
+  stage.addEventListener(
+    "wheel",
+    (event) => {
+      event.preventDefault();
+      const pixels = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? LINE_PIXELS : 1;
+      // A trackpad's pinch comes as a wheel with ctrl; its two-finger scroll has a sideways part.
+      if (event.ctrlKey || event.metaKey || (event.deltaX === 0 && !event.shiftKey))
+        hands.zoomedBy(Math.exp(-event.deltaY * pixels * WHEEL_ZOOM * (event.ctrlKey ? 4 : 1)), placeOf(event));
+      else hands.pannedBy({ x: -(event.shiftKey ? event.deltaY : event.deltaX) * pixels, y: event.shiftKey ? 0 : -event.deltaY * pixels });
+    },
+    { passive: false },
+  );
 }
 
 function pinch(touch: Touch, other: Touch, at: Point, hands: Hands): void {

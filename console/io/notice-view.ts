@@ -6,7 +6,7 @@ import { element } from "./element.ts";
 /** What heals sooner is not worth a sentence. */
 const SHOWN_AFTER_MS = 1000;
 
-const LABELS: Record<Action, string> = { "copy-text": "Copy my text", reload: "Load again" };
+const LABELS: Record<Action, string> = { "copy-text": "Copy my text", "reload": "Load again" };
 
 export function noticeView(act: (action: Action) => void): (notice: Notice | undefined) => void {
   const box = element("notice", HTMLElement);

@@ -19,7 +19,10 @@ export function peopleView(): (here: PeopleHere) => void {
     const shown = inOrder(people);
     const more = (max: number): Node[] => (shown.length > max ? [tagged("span", "face more", `+${shown.length - max}`)] : []);
     faces.replaceChildren(...shown.slice(0, FACES_MAX).map(face), ...more(FACES_MAX));
-    list.replaceChildren(...shown.slice(0, NAMES_MAX).map((person) => row(person, person.name === latest)), ...more(NAMES_MAX).map((node) => tagged("li", "", node)));
+    list.replaceChildren(
+      ...shown.slice(0, NAMES_MAX).map((person) => row(person, person.name === latest)),
+      ...more(NAMES_MAX).map((node) => tagged("li", "", node)),
+    );
     count.textContent = countRemark(shown.length);
   };
 }

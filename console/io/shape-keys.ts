@@ -15,10 +15,19 @@ export type ShapeKeys = {
 };
 
 const STEP = 10;
-const ARROWS: Readonly<Record<string, Point>> = { ArrowLeft: { x: -STEP, y: 0 }, ArrowRight: { x: STEP, y: 0 }, ArrowUp: { x: 0, y: -STEP }, ArrowDown: { x: 0, y: STEP } };
+const ARROWS: Readonly<Record<string, Point>> = {
+  ArrowLeft: { x: -STEP, y: 0 },
+  ArrowRight: { x: STEP, y: 0 },
+  ArrowUp: { x: 0, y: -STEP },
+  ArrowDown: { x: 0, y: STEP },
+};
 
 /** `canvas`: the stage and the tools around it. */
-export function watchShapeKeys(canvas: HTMLElement, stage: HTMLElement, { moveBy, remove, write, undo, redo, chosen, reached }: ShapeKeys): void {
+export function watchShapeKeys(
+  canvas: HTMLElement,
+  stage: HTMLElement,
+  { moveBy, remove, write, undo, redo, chosen, reached }: ShapeKeys,
+): void {
   const act = (key: string, id: string): boolean => {
     const step = ARROWS[key];
     if (step !== undefined) moveBy(id, step);

@@ -55,11 +55,15 @@ export class ShapesView {
     words.ariaMultiLine = "true";
     words.focus();
     getSelection()?.selectAllChildren(words);
-    words.addEventListener("blur", () => {
-      words.contentEditable = "false";
-      words.role = words.ariaLabel = words.ariaMultiLine = null;
-      done(words.innerText === before ? undefined : words.innerText.trimEnd());
-    }, { once: true });
+    words.addEventListener(
+      "blur",
+      () => {
+        words.contentEditable = "false";
+        words.role = words.ariaLabel = words.ariaMultiLine = null;
+        done(words.innerText === before ? undefined : words.innerText.trimEnd());
+      },
+      { once: true },
+    );
   }
 
   focus(id: string): void {

@@ -7,7 +7,12 @@ import type * as Y from "yjs";
 import type { Facts } from "../status.ts";
 
 /** `asksToWrite`: who only reads keeps nothing, and leaves what a writer's tab left behind to one that may send it. */
-export type SharedDocument = { readonly room: string; readonly doc: Y.Doc; readonly token: () => Promise<string>; readonly asksToWrite: boolean };
+export type SharedDocument = {
+  readonly room: string;
+  readonly doc: Y.Doc;
+  readonly token: () => Promise<string>;
+  readonly asksToWrite: boolean;
+};
 
 /** There are no accounts here: what is kept belongs to whoever uses this browser, under whatever name. An application names who is signed in. */
 const OWNER = "demo";
@@ -15,7 +20,13 @@ const OWNER = "demo";
 const STANDSTILL_MS = 3000;
 
 export function openSharedDocument({ room, doc, token, asksToWrite }: SharedDocument): CoroomProvider {
-  const provider = new CoroomProvider({ url: location.origin.replace(/^http/, "ws"), room, doc, token, ...(asksToWrite ? { store: indexedDbStore({ owner: OWNER }) } : {}) });
+  const provider = new CoroomProvider({
+    url: location.origin.replace(/^http/, "ws"),
+    room,
+    doc,
+    token,
+    ...(asksToWrite ? { store: indexedDbStore({ owner: OWNER }) } : {}),
+  });
   provider.on("refused", ({ message }) => console.error(message));
   provider.on("error", ({ message }) => console.warn(message));
   window.addEventListener("beforeunload", (event) => {
@@ -37,7 +48,18 @@ export function watchFacts(provider: CoroomProvider, asksToWrite: boolean, recei
   const tell = (): void => {
     const { status, saving, rights, client, saved, unsavedEdits, seq } = provider;
     const mayWrite = client === undefined ? asksToWrite : rights.write;
-    receiveFacts({ status, loaded, saving: standsStill && saving === "saved" ? "saving" : saving, mayWrite, keptHere, saved, unsavedEdits, tooLarge, seq, lastSaveMs });
+    receiveFacts({
+      status,
+      loaded,
+      saving: standsStill && saving === "saved" ? "saving" : saving,
+      mayWrite,
+      keptHere,
+      saved,
+      unsavedEdits,
+      tooLarge,
+      seq,
+      lastSaveMs,
+    });
   };
   const moves = (): void => {
     clearTimeout(standstill);

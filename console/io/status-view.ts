@@ -13,7 +13,11 @@ export function statusView(): (facts: Facts) => void {
     sayRemark(remark);
   };
   const showStatus = remarkView("status");
-  const figures = { seq: element("seq", HTMLElement), unsaved: element("unsaved", HTMLElement), lastSave: element("last-save", HTMLElement) };
+  const figures = {
+    seq: element("seq", HTMLElement),
+    unsaved: element("unsaved", HTMLElement),
+    lastSave: element("last-save", HTMLElement),
+  };
   let saying: ReturnType<typeof setTimeout> | undefined;
   return (facts) => {
     const save = saveRemark(facts);

@@ -1,13 +1,46 @@
 /** What a gateway answers the console, as `gateway/operations-openapi.json` and `gateway/openapi.json` describe it. */
 
-export type Server = { readonly server: string; readonly rooms: number; readonly draining: boolean; readonly host: string; readonly zone: string; readonly pool: string; readonly used: number; readonly hot: readonly { readonly tenant: string; readonly room: string; readonly share: number }[] };
+export type Server = {
+  readonly server: string;
+  readonly rooms: number;
+  readonly draining: boolean;
+  readonly host: string;
+  readonly zone: string;
+  readonly pool: string;
+  readonly used: number;
+  readonly hot: readonly { readonly tenant: string; readonly room: string; readonly share: number }[];
+};
 export type GatewayState = "ready" | "draining" | "degraded" | "misconfigured" | "slow";
-export type Gateway = { readonly gateway: string; readonly connections: number; readonly rooms: number; readonly shedLevel: number; readonly state: GatewayState };
-export type Fleet = { readonly environment: string; readonly servers: readonly Server[]; readonly gateways: readonly Gateway[]; readonly placement: { readonly leader?: string } };
+export type Gateway = {
+  readonly gateway: string;
+  readonly connections: number;
+  readonly rooms: number;
+  readonly shedLevel: number;
+  readonly state: GatewayState;
+};
+export type Fleet = {
+  readonly environment: string;
+  readonly servers: readonly Server[];
+  readonly gateways: readonly Gateway[];
+  readonly placement: { readonly leader?: string };
+};
 
 export type RoomName = { readonly tenant: string; readonly room: string };
-export type ListedRoom = RoomName & { readonly server: string; readonly mode: "flat" | "hierarchical"; readonly participants: number; readonly gateways: number; readonly editsPerSecond: number; readonly heldBack: number };
-export type RoomPage = { readonly rooms: readonly ListedRoom[]; readonly matching: number; readonly servers: number; readonly serversKnown: number; readonly next?: string };
+export type ListedRoom = RoomName & {
+  readonly server: string;
+  readonly mode: "flat" | "hierarchical";
+  readonly participants: number;
+  readonly gateways: number;
+  readonly editsPerSecond: number;
+  readonly heldBack: number;
+};
+export type RoomPage = {
+  readonly rooms: readonly ListedRoom[];
+  readonly matching: number;
+  readonly servers: number;
+  readonly serversKnown: number;
+  readonly next?: string;
+};
 export type Room = RoomName & {
   readonly server: string;
   readonly epoch: number;
@@ -20,9 +53,25 @@ export type Room = RoomName & {
 export type Member = { readonly user: string; readonly name: string; readonly connection: string; readonly write: boolean };
 
 /** `facts` beside those named depend on the kind; see `shared/bus/operations-events.ts`. */
-export type OperationsEvent = { readonly seq: number; readonly at: string; readonly kind: string; readonly by: string; readonly tenant?: string; readonly room?: string } & Readonly<Record<string, unknown>>;
+export type OperationsEvent = {
+  readonly seq: number;
+  readonly at: string;
+  readonly kind: string;
+  readonly by: string;
+  readonly tenant?: string;
+  readonly room?: string;
+} & Readonly<Record<string, unknown>>;
 export type EventsSince = { readonly events: readonly OperationsEvent[]; readonly last: number };
 
-export type Ban = { readonly kind: "user" | "address"; readonly tenant?: string; readonly user?: string; readonly address?: string; readonly room?: string; readonly level: "banned" | "read-only"; readonly until: string; readonly reason: string };
+export type Ban = {
+  readonly kind: "user" | "address";
+  readonly tenant?: string;
+  readonly user?: string;
+  readonly address?: string;
+  readonly room?: string;
+  readonly level: "banned" | "read-only";
+  readonly until: string;
+  readonly reason: string;
+};
 
 export type Tone = "calm" | "good" | "warning" | "trouble";

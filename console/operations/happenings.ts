@@ -5,7 +5,15 @@ import { counted, shortName } from "./format.ts";
 
 /** routine: what happens all day long, such as rooms that open and close. */
 export type Topic = "mode" | "move" | "load" | "routine";
-export type Happening = { readonly seq: number; readonly at: string; readonly topic: Topic; readonly tone: Tone; readonly what: string; readonly why: string; readonly by: string };
+export type Happening = {
+  readonly seq: number;
+  readonly at: string;
+  readonly topic: Topic;
+  readonly tone: Tone;
+  readonly what: string;
+  readonly why: string;
+  readonly by: string;
+};
 export type Happenings = { readonly rows: readonly Happening[]; readonly last: number };
 
 export const NOTHING_YET: Happenings = { rows: [], last: 0 };
@@ -15,7 +23,10 @@ const ROWS_MAX = 300;
 export function fold(known: Happenings, { events, last }: EventsSince): Happenings {
   const before = last < known.last ? [] : known.rows;
   const newest = before[0]?.seq ?? 0;
-  const news = events.filter(({ seq }) => seq > newest).map(happeningOf).reverse();
+  const news = events
+    .filter(({ seq }) => seq > newest)
+    .map(happeningOf)
+    .reverse();
   return { rows: [...news, ...before].slice(0, ROWS_MAX), last };
 }
 
@@ -27,7 +38,15 @@ export const SHOWN = {
 } as const;
 export type Shown = keyof typeof SHOWN;
 
-const CAUSES: Readonly<Record<string, string>> = { grew: "it grew", shrank: "it shrank", "new-owner": "a new owner found it so", delay: "its event loop is late", outbound: "clients are behind", "nats-lag": "NATS is slow", calm: "it is calm again" };
+const CAUSES: Readonly<Record<string, string>> = {
+  "grew": "it grew",
+  "shrank": "it shrank",
+  "new-owner": "a new owner found it so",
+  "delay": "its event loop is late",
+  "outbound": "clients are behind",
+  "nats-lag": "NATS is slow",
+  "calm": "it is calm again",
+};
 const PLACED: Readonly<Record<string, { readonly topic: Topic; readonly words: string }>> = {
   move: { topic: "move", words: "moved to" },
   promote: { topic: "move", words: "taken over by" },
@@ -36,10 +55,10 @@ const PLACED: Readonly<Record<string, { readonly topic: Topic; readonly words: s
 };
 const ENDED: Readonly<Record<string, { readonly topic: Topic; readonly tone: Tone; readonly words: string }>> = {
   "handed-over": { topic: "move", tone: "calm", words: "handed over" },
-  released: { topic: "routine", tone: "calm", words: "closed: nobody is in it" },
-  fenced: { topic: "move", tone: "warning", words: "lost to another owner" },
-  failed: { topic: "move", tone: "warning", words: "given up" },
-  deleted: { topic: "routine", tone: "calm", words: "deleted" },
+  "released": { topic: "routine", tone: "calm", words: "closed: nobody is in it" },
+  "fenced": { topic: "move", tone: "warning", words: "lost to another owner" },
+  "failed": { topic: "move", tone: "warning", words: "given up" },
+  "deleted": { topic: "routine", tone: "calm", words: "deleted" },
 };
 
 function happeningOf(event: OperationsEvent): Happening {
@@ -53,21 +72,44 @@ function told(event: OperationsEvent): Pick<Happening, "topic" | "tone" | "what"
   const { room = "", by } = event;
   switch (event.kind) {
     case "mode_transition":
-      return { topic: "mode", tone: "calm", what: `${room}: ${text("from")} → ${text("to")}`, why: `${counted(number("participants"), "participant")}; ${CAUSES[text("cause")] ?? text("cause")}` };
+      return {
+        topic: "mode",
+        tone: "calm",
+        what: `${room}: ${text("from")} → ${text("to")}`,
+        why: `${counted(number("participants"), "participant")}; ${CAUSES[text("cause")] ?? text("cause")}`,
+      };
     case "room_claimed":
       return { topic: "routine", tone: "calm", what: `${room} owned by ${shortName(by)}`, why: `epoch ${number("epoch")}` };
     case "room_ended": {
       const { topic, tone, words } = ENDED[text("why")] ?? { topic: "routine", tone: "calm", words: text("why") };
-      return { topic, tone, what: `${room} ${words}`, why: [text("reason"), `by ${shortName(by)}`].filter((part) => part !== "").join("; ") };
+      return {
+        topic,
+        tone,
+        what: `${room} ${words}`,
+        why: [text("reason"), `by ${shortName(by)}`].filter((part) => part !== "").join("; "),
+      };
     }
     case "room_placed": {
       const { topic, words } = PLACED[text("action")] ?? { topic: "routine", words: text("action") };
       return { topic, tone: "calm", what: `${room} ${words} ${shortName(text("server"))}`, why: text("reason") };
     }
     case "room_budget":
-      return { topic: "load", tone: number("to") > number("from") ? "warning" : "calm", what: number("to") === 0 ? `${room} is held back no more` : `${room} is held back: level ${number("to")}`, why: `${shortName(by)} was ${Math.round(number("delayMs"))} ms late` };
+      return {
+        topic: "load",
+        tone: number("to") > number("from") ? "warning" : "calm",
+        what: number("to") === 0 ? `${room} is held back no more` : `${room} is held back: level ${number("to")}`,
+        why: `${shortName(by)} was ${Math.round(number("delayMs"))} ms late`,
+      };
     case "shed_level":
-      return { topic: "load", tone: number("to") > number("from") ? "warning" : "calm", what: number("to") === 0 ? `Gateway ${shortName(by)} leaves out nothing any more` : `Gateway ${shortName(by)} leaves out presence: level ${number("to")}`, why: CAUSES[text("cause")] ?? text("cause") };
+      return {
+        topic: "load",
+        tone: number("to") > number("from") ? "warning" : "calm",
+        what:
+          number("to") === 0
+            ? `Gateway ${shortName(by)} leaves out nothing any more`
+            : `Gateway ${shortName(by)} leaves out presence: level ${number("to")}`,
+        why: CAUSES[text("cause")] ?? text("cause"),
+      };
     case "placement_leads":
       return { topic: "load", tone: "calm", what: `${shortName(by)} leads placement`, why: `plan ${number("generation")}` };
     case "webhook_given_up":

@@ -4,7 +4,12 @@ import type { Fleet, Gateway, GatewayState, RoomPage, Tone } from "./answers.ts"
 import { count, counted, percent, shortName } from "./format.ts";
 
 export type Problem = { readonly tone: "warning" | "trouble"; readonly text: string };
-export type Verdict = { readonly tone: Tone; readonly title: string; readonly facts: readonly string[]; readonly problems: readonly Problem[] };
+export type Verdict = {
+  readonly tone: Tone;
+  readonly title: string;
+  readonly facts: readonly string[];
+  readonly problems: readonly Problem[];
+};
 
 /** More is worth a look: a server that is lost leaves its rooms to the others. */
 const USED_MUCH = 0.8;
@@ -17,13 +22,23 @@ const STATES: Readonly<Record<Exclude<GatewayState, "ready">, Problem>> = {
 };
 
 export function verdictOf(fleet: Fleet, page: RoomPage | undefined): Verdict {
-  const problems = [...problemsOfFleet(fleet), ...fleet.gateways.flatMap(problemsOfGateway), ...problemsOfServers(fleet), ...problemsOfRooms(page)];
+  const problems = [
+    ...problemsOfFleet(fleet),
+    ...fleet.gateways.flatMap(problemsOfGateway),
+    ...problemsOfServers(fleet),
+    ...problemsOfRooms(page),
+  ];
   problems.sort((a, b) => Number(b.tone === "trouble") - Number(a.tone === "trouble"));
   const tone: Tone = problems[0]?.tone ?? "good";
   return { tone, title: TITLES[tone], facts: factsOf(fleet, page), problems };
 }
 
-const TITLES: Readonly<Record<Tone, string>> = { good: "All is well", calm: "All is well", warning: "Worth a look", trouble: "Something is wrong" };
+const TITLES: Readonly<Record<Tone, string>> = {
+  good: "All is well",
+  calm: "All is well",
+  warning: "Worth a look",
+  trouble: "Something is wrong",
+};
 
 function factsOf({ servers, gateways, placement }: Fleet, page: RoomPage | undefined): string[] {
   const connections = gateways.reduce((sum, gateway) => sum + gateway.connections, 0);
@@ -33,16 +48,27 @@ function factsOf({ servers, gateways, placement }: Fleet, page: RoomPage | undef
     counted(servers.length, "room server"),
     placement.leader === undefined ? "no placement" : "placement leads",
     counted(connections, "connection"),
-    ...(page === undefined ? [] : [counted(servers.reduce((sum, { rooms }) => sum + rooms, 0), "open room")]),
+    ...(page === undefined
+      ? []
+      : [
+          counted(
+            servers.reduce((sum, { rooms }) => sum + rooms, 0),
+            "open room",
+          ),
+        ]),
   ];
 }
 
 function problemsOfFleet({ servers, gateways, placement }: Fleet): Problem[] {
   const problems: Problem[] = [];
-  if (servers.length === 0) problems.push({ tone: "trouble", text: "No room server is heard: nothing can be edited. Start one, or look whether it reaches NATS." });
-  else if (servers.every(({ draining }) => draining)) problems.push({ tone: "trouble", text: "Every room server is draining: no room finds an owner. Start another." });
-  if (!gateways.some(({ state }) => state === "ready")) problems.push({ tone: "trouble", text: "No gateway is ready: nobody new can connect." });
-  if (placement.leader === undefined) problems.push({ tone: "warning", text: "No placement leads: rooms run on, but none is moved and none gets a warm copy." });
+  if (servers.length === 0)
+    problems.push({ tone: "trouble", text: "No room server is heard: nothing can be edited. Start one, or look whether it reaches NATS." });
+  else if (servers.every(({ draining }) => draining))
+    problems.push({ tone: "trouble", text: "Every room server is draining: no room finds an owner. Start another." });
+  if (!gateways.some(({ state }) => state === "ready"))
+    problems.push({ tone: "trouble", text: "No gateway is ready: nobody new can connect." });
+  if (placement.leader === undefined)
+    problems.push({ tone: "warning", text: "No placement leads: rooms run on, but none is moved and none gets a warm copy." });
   return problems;
 }
 
@@ -57,7 +83,17 @@ function problemsOfGateway({ gateway, state, shedLevel }: Gateway): Problem[] {
 function problemsOfServers({ servers }: Fleet): Problem[] {
   return servers.flatMap(({ server, used, draining, rooms }) => [
     ...(used > USED_MUCH ? [{ tone: "warning" as const, text: `${shortName(server)} uses ${percent(used)} of its budget.` }] : []),
-    ...(draining ? [{ tone: "warning" as const, text: rooms > 0 ? `${shortName(server)} is draining: ${counted(rooms, "room")} left.` : `${shortName(server)} is drained: it can be stopped.` }] : []),
+    ...(draining
+      ? [
+          {
+            tone: "warning" as const,
+            text:
+              rooms > 0
+                ? `${shortName(server)} is draining: ${counted(rooms, "room")} left.`
+                : `${shortName(server)} is drained: it can be stopped.`,
+          },
+        ]
+      : []),
   ]);
 }
 
@@ -65,7 +101,16 @@ function problemsOfRooms(page: RoomPage | undefined): Problem[] {
   if (page === undefined) return [];
   const heldBack = page.rooms.filter((room) => room.heldBack > 0).length;
   return [
-    ...(page.servers < page.serversKnown ? [{ tone: "trouble" as const, text: `${count(page.serversKnown - page.servers)} of ${counted(page.serversKnown, "room server")} did not answer: their rooms are missing below.` }] : []),
-    ...(heldBack > 0 ? [{ tone: "warning" as const, text: `${counted(heldBack, "room")} of those below held back: more than their share of a server.` }] : []),
+    ...(page.servers < page.serversKnown
+      ? [
+          {
+            tone: "trouble" as const,
+            text: `${count(page.serversKnown - page.servers)} of ${counted(page.serversKnown, "room server")} did not answer: their rooms are missing below.`,
+          },
+        ]
+      : []),
+    ...(heldBack > 0
+      ? [{ tone: "warning" as const, text: `${counted(heldBack, "room")} of those below held back: more than their share of a server.` }]
+      : []),
   ];
 }

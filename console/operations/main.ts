@@ -29,14 +29,25 @@ let next: ReturnType<typeof setTimeout> | undefined;
 let turn = 0;
 
 const confirm = confirmDialog();
-const perform = (plan: deeds.Plan): void => confirm({ ...plan, act: () => ask<Readonly<Record<string, unknown>>>(plan.path, plan.body).finally(askNow) });
+const perform = (plan: deeds.Plan): void =>
+  confirm({ ...plan, act: () => ask<Readonly<Record<string, unknown>>>(plan.path, plan.body).finally(askNow) });
 const takers = (): number => (fleet?.servers ?? []).filter(({ draining }) => !draining).length;
 const showEvents = eventsView();
 const showBans = bansView((ban) => perform(deeds.lift(ban)));
-const room = roomView({ move: (...given) => perform(deeds.move(...given)), kick: (...given) => perform(deeds.kick(...given)), holdBack: (...given) => perform(deeds.holdBack(...given)) });
+const room = roomView({
+  move: (...given) => perform(deeds.move(...given)),
+  kick: (...given) => perform(deeds.kick(...given)),
+  holdBack: (...given) => perform(deeds.holdBack(...given)),
+});
 const showFleet = fleetView({
   drainServer: (server) => perform(deeds.drainServer(server, takers() - 1)),
-  drainGateway: (gateway) => perform(deeds.drainGateway(gateway, (fleet?.gateways ?? []).filter(({ gateway: other, state }) => other !== gateway.gateway && state === "ready").length)),
+  drainGateway: (gateway) =>
+    perform(
+      deeds.drainGateway(
+        gateway,
+        (fleet?.gateways ?? []).filter(({ gateway: other, state }) => other !== gateway.gateway && state === "ready").length,
+      ),
+    ),
 });
 const openRoom = (name: RoomName): void => {
   room.begin(name);
@@ -75,7 +86,11 @@ function askNow(): void {
 /** Nothing is asked while nobody looks. */
 async function round(of: number): Promise<void> {
   if (document.hidden || element("operations", HTMLElement).hidden) return;
-  const [askedRooms, askedFleet, askedEvents] = await Promise.all([ask<RoomPage>(`/rooms?${rooms.query()}`), ask<Fleet>("/fleet"), ask<EventsSince>(`/events?after=${happenings.last}`)]);
+  const [askedRooms, askedFleet, askedEvents] = await Promise.all([
+    ask<RoomPage>(`/rooms?${rooms.query()}`),
+    ask<Fleet>("/fleet"),
+    ask<EventsSince>(`/events?after=${happenings.last}`),
+  ]);
   const askedBans = rounds % ROUNDS_PER_BANS === 0 ? await ask<{ sanctions: readonly Ban[] }>("/bans") : undefined;
   if (of !== turn) return;
   if (askedRooms.kind === "refused" && [401, 403].includes(askedRooms.status)) return end(askedRooms.message);
@@ -101,7 +116,10 @@ async function showOpenRoom(of: number): Promise<void> {
   const open = room.open();
   if (open === undefined) return;
   const [place, tenant] = [`/rooms/${encodeURIComponent(open.room)}`, `?${new URLSearchParams({ tenant: open.tenant })}`];
-  const [asked, members] = await Promise.all([ask<Room>(`${place}${tenant}`), ask<{ members: readonly Member[] }>(`${place}/members${tenant}`)]);
+  const [asked, members] = await Promise.all([
+    ask<Room>(`${place}${tenant}`),
+    ask<{ members: readonly Member[] }>(`${place}/members${tenant}`),
+  ]);
   if (of !== turn || room.open() !== open) return;
   if (asked.kind === "answered") room.show(asked.body, members.kind === "answered" ? members.body.members : undefined, fleet);
   else if (asked.kind === "refused" && asked.error === "not-open") room.show("gone", undefined, fleet);

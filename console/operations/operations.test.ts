@@ -13,13 +13,32 @@ const page: RoomPage = { rooms: [], matching: 0, servers: 1, serversKnown: 1 };
 const texts = (fleet: Fleet, rooms = page) => verdictOf(fleet, rooms).problems.map(({ text }) => text);
 
 test("[OPC1] figures are written as people read them", () => {
-  expect([count(12_345), counted(1, "room"), counted(0, "room"), percent(0.426), rate(0), rate(0.31), rate(1_234.5)]).toEqual(["12,345", "1 room", "0 rooms", "43%", "–", "0.3", "1,235"]);
-  expect([ago(-5), ago(59_999), ago(60_000), ago(7_200_000), ago(200_000_000)]).toEqual(["0 s ago", "59 s ago", "1 min ago", "2 h ago", "2 d ago"]);
+  expect([count(12_345), counted(1, "room"), counted(0, "room"), percent(0.426), rate(0), rate(0.31), rate(1_234.5)]).toEqual([
+    "12,345",
+    "1 room",
+    "0 rooms",
+    "43%",
+    "–",
+    "0.3",
+    "1,235",
+  ]);
+  expect([ago(-5), ago(59_999), ago(60_000), ago(7_200_000), ago(200_000_000)]).toEqual([
+    "0 s ago",
+    "59 s ago",
+    "1 min ago",
+    "2 h ago",
+    "2 d ago",
+  ]);
   expect([shortName("rs-1"), shortName("rs-0123456789abcdef")]).toEqual(["rs-1", "rs-012345…cdef"]);
 });
 
 test("[OPC2] all is well only where every role is there, ready, and leaves nothing out", () => {
-  expect(verdictOf(WELL, page)).toEqual({ tone: "good", title: "All is well", problems: [], facts: ["1 of 1 gateway ready", "1 room server", "placement leads", "1 connection", "3 open rooms"] });
+  expect(verdictOf(WELL, page)).toEqual({
+    tone: "good",
+    title: "All is well",
+    problems: [],
+    facts: ["1 of 1 gateway ready", "1 room server", "placement leads", "1 connection", "3 open rooms"],
+  });
   const wrong: [Partial<Fleet>, RegExp][] = [
     [{ servers: [] }, /No room server is heard/],
     [{ servers: [{ ...server, draining: true }] }, /Every room server is draining/],
@@ -35,19 +54,49 @@ test("[OPC2] all is well only where every role is there, ready, and leaves nothi
 
 test("[OPC3] the worst comes first, and rooms that are missing from the list are said to be", () => {
   const verdict = verdictOf({ ...WELL, placement: {} }, { ...page, servers: 1, serversKnown: 2 });
-  expect([verdict.tone, verdict.title, verdict.problems.map(({ tone }) => tone)]).toEqual(["trouble", "Something is wrong", ["trouble", "warning"]]);
+  expect([verdict.tone, verdict.title, verdict.problems.map(({ tone }) => tone)]).toEqual([
+    "trouble",
+    "Something is wrong",
+    ["trouble", "warning"],
+  ]);
   expect(verdict.problems[0]?.text).toBe("1 of 2 room servers did not answer: their rooms are missing below.");
 });
 
-const event = (seq: number, facts: Partial<OperationsEvent> = {}): OperationsEvent => ({ seq, at: "2026-11-23T01:00:00.000Z", by: "rs-1", kind: "room_claimed", tenant: "default", room: "notes", epoch: 3, ...facts });
+const event = (seq: number, facts: Partial<OperationsEvent> = {}): OperationsEvent => ({
+  seq,
+  at: "2026-11-23T01:00:00.000Z",
+  by: "rs-1",
+  kind: "room_claimed",
+  tenant: "default",
+  room: "notes",
+  epoch: 3,
+  ...facts,
+});
 const what = ({ rows }: Happenings) => rows.map((row) => row.what);
 
 test("[OPC4] each event is a sentence with its cause", () => {
   const said = (facts: Partial<OperationsEvent>) => fold(NOTHING_YET, { events: [event(1, facts)], last: 1 }).rows[0]!;
-  expect(said({ kind: "mode_transition", from: "flat", to: "hierarchical", participants: 51, cause: "grew" })).toMatchObject({ topic: "mode", what: "notes: flat → hierarchical", why: "51 participants; it grew" });
-  expect(said({ kind: "room_ended", why: "handed-over", reason: "" })).toMatchObject({ topic: "move", what: "notes handed over", why: "by rs-1" });
-  expect(said({ kind: "room_placed", action: "promote", server: "rs-2", reason: "rs-1 was gone" })).toMatchObject({ topic: "move", what: "notes taken over by rs-2", why: "rs-1 was gone" });
-  expect(said({ kind: "shed_level", by: "gw-1", from: 0, to: 1, cause: "nats-lag" })).toMatchObject({ topic: "load", tone: "warning", what: "Gateway gw-1 leaves out presence: level 1", why: "NATS is slow" });
+  expect(said({ kind: "mode_transition", from: "flat", to: "hierarchical", participants: 51, cause: "grew" })).toMatchObject({
+    topic: "mode",
+    what: "notes: flat → hierarchical",
+    why: "51 participants; it grew",
+  });
+  expect(said({ kind: "room_ended", why: "handed-over", reason: "" })).toMatchObject({
+    topic: "move",
+    what: "notes handed over",
+    why: "by rs-1",
+  });
+  expect(said({ kind: "room_placed", action: "promote", server: "rs-2", reason: "rs-1 was gone" })).toMatchObject({
+    topic: "move",
+    what: "notes taken over by rs-2",
+    why: "rs-1 was gone",
+  });
+  expect(said({ kind: "shed_level", by: "gw-1", from: 0, to: 1, cause: "nats-lag" })).toMatchObject({
+    topic: "load",
+    tone: "warning",
+    what: "Gateway gw-1 leaves out presence: level 1",
+    why: "NATS is slow",
+  });
   expect(said({ kind: "room_budget", from: 2, to: 0, delayMs: 3.2 })).toMatchObject({ tone: "calm", what: "notes is held back no more" });
   expect(said({ kind: "of_next_year" })).toMatchObject({ what: "of_next_year notes" });
   expect(SHOWN.notable.shows(said({}))).toBe(false);
@@ -67,6 +116,13 @@ test("[OPC6] a gateway that is not reached is said to be so since when, and is a
   const lost = after(after({ state: "live" }, { kind: "unreachable" }, at(1)), { kind: "unreachable" }, at(5));
   expect([reachRemark(lost).text, nextAskMs(lost, { kind: "unreachable" })]).toEqual(["Not reached since 14:03:01", 4_000]);
   expect(nextAskMs({ state: "lost", since: at(1), failures: 50 }, { kind: "unreachable" })).toBe(10_000);
-  expect([after(lost, { kind: "answered" }, at(9)), after({ state: "live" }, { kind: "too-fast", waitMs: 5_000 }, at(9))]).toEqual([{ state: "live" }, { state: "live" }]);
-  expect([nextAskMs({ state: "live" }, { kind: "too-fast", waitMs: 5_000 }), nextAskMs({ state: "live" }, { kind: "answered" }), reachRemark(ASKING).text]).toEqual([5_000, 2_000, "Asking…"]);
+  expect([after(lost, { kind: "answered" }, at(9)), after({ state: "live" }, { kind: "too-fast", waitMs: 5_000 }, at(9))]).toEqual([
+    { state: "live" },
+    { state: "live" },
+  ]);
+  expect([
+    nextAskMs({ state: "live" }, { kind: "too-fast", waitMs: 5_000 }),
+    nextAskMs({ state: "live" }, { kind: "answered" }),
+    reachRemark(ASKING).text,
+  ]).toEqual([5_000, 2_000, "Asking…"]);
 });

@@ -6,8 +6,10 @@
 import { clockTime } from "./format.ts";
 import type { Tone } from "./answers.ts";
 
-export type Outcome = { readonly kind: "answered" } | { readonly kind: "unreachable" } | { readonly kind: "too-fast"; readonly waitMs: number };
-export type Reach = { readonly state: "asking" } | { readonly state: "live" } | { readonly state: "lost"; readonly since: Date; readonly failures: number };
+export type Outcome =
+  { readonly kind: "answered" } | { readonly kind: "unreachable" } | { readonly kind: "too-fast"; readonly waitMs: number };
+export type Reach =
+  { readonly state: "asking" } | { readonly state: "live" } | { readonly state: "lost"; readonly since: Date; readonly failures: number };
 
 const EVERY_MS = 2_000;
 const EVERY_MS_MAX = 10_000;

@@ -19,10 +19,20 @@ type JetStreamConfig = { readonly sync_interval?: number; readonly sync_always?:
 async function jetStreamWith(syncInterval: string): Promise<JetStreamConfig> {
   const dataDir = mkdtempSync(join(tmpdir(), "coroom-nats-conf-"));
   const [port, monitorPort] = await claimFreePorts(2, "127.0.0.1");
-  const alone = conf.slice(0, conf.indexOf("cluster {")).replace("0.0.0.0:4222", `127.0.0.1:${port}`).replace("0.0.0.0:8222", `127.0.0.1:${monitorPort}`).replace("/data", dataDir);
+  const alone = conf
+    .slice(0, conf.indexOf("cluster {"))
+    .replace("0.0.0.0:4222", `127.0.0.1:${port}`)
+    .replace("0.0.0.0:8222", `127.0.0.1:${monitorPort}`)
+    .replace("/data", dataDir);
   writeFileSync(join(dataDir, "nats.conf"), alone);
   const { path, env } = await findBinary(BINARIES.natsServer);
-  const server = await spawnChild({ path, args: ["-c", join(dataDir, "nats.conf")], env: { ...env, NATS_NAME: "nats-1", NATS_ZONE: "az:1", NATS_SYNC_INTERVAL: syncInterval }, cwd: dataDir, logFile: join(dataDir, "log") });
+  const server = await spawnChild({
+    path,
+    args: ["-c", join(dataDir, "nats.conf")],
+    env: { ...env, NATS_NAME: "nats-1", NATS_ZONE: "az:1", NATS_SYNC_INTERVAL: syncInterval },
+    cwd: dataDir,
+    logFile: join(dataDir, "log"),
+  });
   try {
     let said: Response | undefined;
     await eventually("nats-server answers", async () => {

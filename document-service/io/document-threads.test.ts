@@ -39,7 +39,10 @@ const logged: string[] = [];
 const note = (level: string) => () => void logged.push(level);
 const log = { debug: note("debug"), info: note("info"), warn: note("warn"), error: note("error") };
 function start(options: { mergeThreads?: number; readsWaitingMax?: number; worker?: URL } = {}): ReturnType<typeof documentThreads> {
-  const threads = documentThreads({ mergeMsMax: MERGE_MS_MAX, mergeThreads: 1, readsWaitingMax: 10, worker: pathToFileURL(join(folder, "worker.mjs")), ...options }, { clock, log });
+  const threads = documentThreads(
+    { mergeMsMax: MERGE_MS_MAX, mergeThreads: 1, readsWaitingMax: 10, worker: pathToFileURL(join(folder, "worker.mjs")), ...options },
+    { clock, log },
+  );
   started.push(threads);
   return threads;
 }
@@ -71,12 +74,25 @@ test("[MTH2] a merge that does not end in time is given up with its thread, and 
   const [first, stuck, second, stuckToo, third] = [merge(1), stick(threads), merge(2), stick(threads), merge(3)] as const;
   await stuck.giveUp();
   await stuckToo.giveUp();
-  expect(await Promise.all([first, stuck.answer, second, stuckToo.answer, third])).toEqual([merged(1), "overran", merged(2), "overran", merged(3)]);
+  expect(await Promise.all([first, stuck.answer, second, stuckToo.answer, third])).toEqual([
+    merged(1),
+    "overran",
+    merged(2),
+    "overran",
+    merged(3),
+  ]);
 });
 
-test.each([[254, "busy"], [253, "unreadable"]])("[MTH3] a thread that dies, or a state that it cannot read, takes only the merge that it was at: %i", async (bad, why) => {
+test.each([
+  [254, "busy"],
+  [253, "unreadable"],
+])("[MTH3] a thread that dies, or a state that it cannot read, takes only the merge that it was at: %i", async (bad, why) => {
   const threads = start();
-  expect(await Promise.all([1, bad, 2].map((byte) => threads.merge(state(byte), [Uint8Array.of(byte)])))).toEqual([merged(1), why, merged(2)]);
+  expect(await Promise.all([1, bad, 2].map((byte) => threads.merge(state(byte), [Uint8Array.of(byte)])))).toEqual([
+    merged(1),
+    why,
+    merged(2),
+  ]);
 });
 
 test("[MTH4] one thread that is kept busy does not keep the other from merging", async () => {
@@ -149,7 +165,7 @@ test("[MTH9] threads that do not begin are in the log, and nobody is told that a
 
 test("[MTH6] the thread of a long document ends with its answer, and any other's is there for the next", async () => {
   const threads = start();
-  const threadOf = async (document: Uint8Array) => (await threads.merge(document, [Uint8Array.of(252)]) as { refused: number }).refused;
+  const threadOf = async (document: Uint8Array) => ((await threads.merge(document, [Uint8Array.of(252)])) as { refused: number }).refused;
   const [short, long] = [state(1), new Uint8Array(4 * 1024 ** 2)];
   expect(await threadOf(short)).toBe(await threadOf(short));
   const first = await threadOf(long);

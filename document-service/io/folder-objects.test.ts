@@ -11,7 +11,10 @@ test("[FOB1] a folder in which two rooms may have the same files is refused with
   try {
     await expect(folderObjects(folder)).resolves.toBeDefined();
     symlinkSync(join(folder, ".unfinished"), join(folder, ".UNFINISHED")); // As a file system shows it that ignores case.
-    await expect(folderObjects(folder)).rejects.toMatchObject({ name: "StartError", message: expect.stringContaining("set COROOM_SNAPSHOTS_FOLDER") });
+    await expect(folderObjects(folder)).rejects.toMatchObject({
+      name: "StartError",
+      message: expect.stringContaining("set COROOM_SNAPSHOTS_FOLDER"),
+    });
   } finally {
     rmSync(folder, { recursive: true });
   }
@@ -23,7 +26,9 @@ test("[FOB3] while rooms are removed all others are listed, whatever their names
     const store = await folderObjects(folder);
     const kept = ["acme.kept/1-1-a", `acme.${"=e4".repeat(100)}kept/1-1-b`];
     for (const name of kept) await store.write(name, Uint8Array.of(1));
-    const passing = Array.from({ length: 200 }, (_, index) => (index % 2 === 0 ? `acme.room${index}/1-1-a` : `acme.${"=e4".repeat(100)}${index}/1-1-a`));
+    const passing = Array.from({ length: 200 }, (_, index) =>
+      index % 2 === 0 ? `acme.room${index}/1-1-a` : `acme.${"=e4".repeat(100)}${index}/1-1-a`,
+    );
     for (let round = 0; round < 3; round++) {
       await Promise.all(passing.map((name) => store.write(name, Uint8Array.of(1))));
       let isRemoving = true;

@@ -51,7 +51,10 @@ export async function folderObjects(folder: string): Promise<ObjectStore> {
     read: (name) => readFile(fileOf(name)).catch((error: unknown) => orUndefined(error)),
     list: async () => {
       const entries = await readdir(root, { withFileTypes: true });
-      const files = await filesOf(root, entries.filter(({ name }) => isOfRoom(name)));
+      const files = await filesOf(
+        root,
+        entries.filter(({ name }) => isOfRoom(name)),
+      );
       return files.map((file) => nameAt(relative(root, file).split(sep).join("/")));
     },
     remove: async (name) => {

@@ -12,7 +12,18 @@ test("[HRR1] of the past so much is read at once, the others wait, and nothing i
   const held: (() => void)[] = [];
   const past = { readAt: () => new Promise<Past>((resolve) => held.push(() => resolve(FOUND))) } as unknown as PastHost;
   const route = historyRoutes({ past: () => Promise.resolve(past) }, SILENT).find(({ place }) => place === "past")!;
-  const ask = (signal: AbortSignal): Promise<InternalAnswer> => route.answer({ method: "GET", segments: [], query: new URLSearchParams("seq=5"), tenant: "acme", header: () => "", body: () => Promise.resolve(undefined), room: "acme.notes" as RoomKey, parameters: [], signal });
+  const ask = (signal: AbortSignal): Promise<InternalAnswer> =>
+    route.answer({
+      method: "GET",
+      segments: [],
+      query: new URLSearchParams("seq=5"),
+      tenant: "acme",
+      header: () => "",
+      body: () => Promise.resolve(undefined),
+      room: "acme.notes" as RoomKey,
+      parameters: [],
+      signal,
+    });
   const [stays, leaves] = [new AbortController(), new AbortController()];
   const answers = [...Array.from({ length: 9 }, () => stays), leaves, stays].map(({ signal }) => ask(signal));
   await new Promise(setImmediate);

@@ -66,7 +66,7 @@ export async function moveNumberingOn(nats: NatsConnection, subjects: Subjects, 
   }
   // Records are there, and stay: the numbers between are used up by fillers, which go again.
   const log = jetstream(nats, { timeout: FILLED_MS_MAX });
-  for (let last = state.last_seq; last < needed; ) {
+  for (let last = state.last_seq; last < needed;) {
     for (let ahead = Math.min(needed - last, UNANSWERED_MAX) - 1; ahead > 0; ahead--) nats.publish(filler, FILLER.content);
     last = (await log.publish(filler, FILLER.content)).seq;
   }

@@ -8,7 +8,10 @@ import { type Documents, readRoutes } from "./read-routes.ts";
 
 const ROOM = "acme.notes" as RoomKey;
 const STATE = Uint8Array.of(1);
-const SERVED: Documents = { holds: () => true, serve: () => Promise.resolve({ kind: "snapshot", state: STATE, position: { epoch: 1 as Epoch, seq: 5 as Seq } }) };
+const SERVED: Documents = {
+  holds: () => true,
+  serve: () => Promise.resolve({ kind: "snapshot", state: STATE, position: { epoch: 1 as Epoch, seq: 5 as Seq } }),
+};
 const NEVER: Reading = { diff: never, json: never, text: never, check: never, make: never };
 function never(): never {
   throw new Error("nobody reads");
@@ -18,17 +21,36 @@ function reader(reading: Partial<Reading>, documents: Documents = SERVED): (plac
   const routes = readRoutes(documents, { ...NEVER, ...reading }, { documentsAnswerMsMax: 1_000 }, new FakeClock());
   return (place, query = "") => {
     const route = routes.find((one) => one.place === place)!;
-    return route.answer({ method: "GET", segments: [], query: new URLSearchParams(query), tenant: "acme", header: () => "", body: () => Promise.resolve(STATE), room: ROOM, parameters: [], signal: new AbortController().signal });
+    return route.answer({
+      method: "GET",
+      segments: [],
+      query: new URLSearchParams(query),
+      tenant: "acme",
+      header: () => "",
+      body: () => Promise.resolve(STATE),
+      room: ROOM,
+      parameters: [],
+      signal: new AbortController().signal,
+    });
   };
 }
 
 test("[RRT1] a document that cannot be read so is answered with what to do instead", async () => {
-  const ask = reader({ json: () => Promise.resolve("unreadable"), text: () => Promise.resolve("unreadable"), diff: () => Promise.resolve("unreadable") });
-  for (const place of ["document", "text", "diff"]) expect(await ask(place)).toMatchObject({ status: 422, name: "unreadable", body: expect.stringContaining("fetch the snapshot") });
+  const ask = reader({
+    json: () => Promise.resolve("unreadable"),
+    text: () => Promise.resolve("unreadable"),
+    diff: () => Promise.resolve("unreadable"),
+  });
+  for (const place of ["document", "text", "diff"])
+    expect(await ask(place)).toMatchObject({ status: 422, name: "unreadable", body: expect.stringContaining("fetch the snapshot") });
 });
 
 test("[RRT2] a shared type that is asked for as two kinds is refused, and nothing is read", async () => {
-  expect(await reader({})("document", "type=a:text&type=a:array")).toMatchObject({ status: 400, name: "bad-type", body: expect.stringContaining("each once") });
+  expect(await reader({})("document", "type=a:text&type=a:array")).toMatchObject({
+    status: 400,
+    name: "bad-type",
+    body: expect.stringContaining("each once"),
+  });
 });
 
 test("[RRT3] the text without a name and the one whose name is empty are two, however soon after each other they are asked for", async () => {

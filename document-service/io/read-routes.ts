@@ -70,7 +70,7 @@ export function readRoutes(
       ? answer
       : {
           ...answer,
-          headers: { ...headers, etag: String(headers["etag"]).replace(/"$/, '-gzip"'), "x-coroom-encoding": "gzip" },
+          headers: { ...headers, "etag": String(headers["etag"]).replace(/"$/, '-gzip"'), "x-coroom-encoding": "gzip" },
           body: bytes,
         };
   };
@@ -135,12 +135,18 @@ export function readRoutes(
 }
 
 function headersOf({ epoch, seq }: Position): Readonly<Record<string, string>> {
-  return { "x-coroom-seq": String(seq), "x-coroom-epoch": String(epoch), etag: `"${epoch}-${seq}"`, vary: "accept-encoding" };
+  return { "x-coroom-seq": String(seq), "x-coroom-epoch": String(epoch), "etag": `"${epoch}-${seq}"`, "vary": "accept-encoding" };
 }
 
 /** Whatever way it was encoded. */
 function knows(ifNoneMatch: string, { epoch, seq }: Position): boolean {
-  return ifNoneMatch.split(",").some((tag) => tag.trim().replace(/^W\//, "").replace(/-gzip"$/, '"') === `"${epoch}-${seq}"`);
+  return ifNoneMatch.split(",").some(
+    (tag) =>
+      tag
+        .trim()
+        .replace(/^W\//, "")
+        .replace(/-gzip"$/, '"') === `"${epoch}-${seq}"`,
+  );
 }
 
 /** Undefined: not well put. */

@@ -6,12 +6,22 @@ import { expect, test } from "vitest";
 
 import { s3Objects } from "./s3-objects.ts";
 
-const optionsAt = (s3Url: string) => ({ s3Url, s3Region: "us-east-1", s3Bucket: "documents", s3AccessKeyId: "key", s3SecretAccessKey: "secret" });
+const optionsAt = (s3Url: string) => ({
+  s3Url,
+  s3Region: "us-east-1",
+  s3Bucket: "documents",
+  s3AccessKeyId: "key",
+  s3SecretAccessKey: "secret",
+});
 
 test.each<[string, Readonly<Record<string, { status: number; body?: string }>>, string]>([
   ["whose keys are refused", { HEAD: { status: 403 } }, "COROOM_S3_SECRET_ACCESS_KEY"],
   ["of another region", { HEAD: { status: 301 } }, "COROOM_S3_REGION"],
-  ["without the bucket, that makes none", { HEAD: { status: 404 }, PUT: { status: 403, body: "<Error><Code>AccessDenied</Code></Error>" } }, "set COROOM_S3_BUCKET"],
+  [
+    "without the bucket, that makes none",
+    { HEAD: { status: 404 }, PUT: { status: 403, body: "<Error><Code>AccessDenied</Code></Error>" } },
+    "set COROOM_S3_BUCKET",
+  ],
   ["that is not well", { HEAD: { status: 503 } }, "see to it"],
 ])("[S3O1] a store %s refuses the start, with what to do", async (_, answers, advice) => {
   const server = createServer(({ method }, response) => {
@@ -29,5 +39,8 @@ test.each<[string, Readonly<Record<string, { status: number; body?: string }>>, 
 });
 
 test.each(["http://127.0.0.1:9", "s3.example"])("[S3O2] so does an address at which there is none: %s", async (url) => {
-  await expect(s3Objects(optionsAt(url), "snapshots/")).rejects.toMatchObject({ name: "StartError", message: expect.stringContaining("set COROOM_S3_URL") });
+  await expect(s3Objects(optionsAt(url), "snapshots/")).rejects.toMatchObject({
+    name: "StartError",
+    message: expect.stringContaining("set COROOM_S3_URL"),
+  });
 });

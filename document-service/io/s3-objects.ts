@@ -74,7 +74,7 @@ export async function s3Objects(options: S3Options, prefix: string): Promise<Obj
     },
     list: async () => {
       const names: string[] = [];
-      for (let token: string | undefined = ""; token !== undefined; ) {
+      for (let token: string | undefined = ""; token !== undefined;) {
         const query = new URLSearchParams({ "list-type": "2", prefix, ...(token === "" ? {} : { "continuation-token": token }) });
         const response = await ask("listing the snapshots", "GET", `${bucket}?${query.toString().replaceAll("+", "%20")}`);
         if (!response.ok) throw await refusal("listing the snapshots", response);

@@ -51,7 +51,9 @@ function bodyOf({ type, at, ...data }: WebhookEvent): string {
 }
 
 function signatureOf(secret: string, signed: string): string {
-  return `v1,${createHmac("sha256", Buffer.from(secret.replace(/^whsec_/, ""), "base64")).update(signed).digest("base64")}`;
+  return `v1,${createHmac("sha256", Buffer.from(secret.replace(/^whsec_/, ""), "base64"))
+    .update(signed)
+    .digest("base64")}`;
 }
 
 function outcomeOf({ ok, status, headers }: Response): DeliveryOutcome {

@@ -12,7 +12,17 @@ const [EDIT] = writeRoutes(READING);
 function make(json: string): Promise<InternalAnswer> {
   const header = (name: string) => (name === "content-type" ? "application/json" : "");
   const body = () => Promise.resolve(new TextEncoder().encode(json));
-  return EDIT!.answer({ method: "POST", segments: [], query: new URLSearchParams(), tenant: "acme", header, body, room: "acme.notes" as RoomKey, parameters: [], signal: new AbortController().signal });
+  return EDIT!.answer({
+    method: "POST",
+    segments: [],
+    query: new URLSearchParams(),
+    tenant: "acme",
+    header,
+    body,
+    room: "acme.notes" as RoomKey,
+    parameters: [],
+    signal: new AbortController().signal,
+  });
 }
 
 /** So many arrays and objects in each other: those around the value are four of them. */
@@ -22,10 +32,25 @@ function nested(levels: number): string {
 
 test("[WRT1] content nested as deep as it may be becomes an edit; a million, or one level more, is refused with the limit", async () => {
   expect((await make(nested(100))).status).toBe(200);
-  for (const levels of [1_000_000, 101]) expect(await make(nested(levels))).toMatchObject({ status: 400, name: "bad-content", body: expect.stringContaining("more than 100 deep") });
+  for (const levels of [1_000_000, 101])
+    expect(await make(nested(levels))).toMatchObject({
+      status: 400,
+      name: "bad-content",
+      body: expect.stringContaining("more than 100 deep"),
+    });
 });
 
 test("[WRT2] a body that is longer than it may be is told so", async () => {
-  const question = { method: "POST", segments: [], query: new URLSearchParams(), tenant: "acme", header: () => "", body: () => Promise.resolve(undefined), room: "acme.notes" as RoomKey, parameters: [], signal: new AbortController().signal };
+  const question = {
+    method: "POST",
+    segments: [],
+    query: new URLSearchParams(),
+    tenant: "acme",
+    header: () => "",
+    body: () => Promise.resolve(undefined),
+    room: "acme.notes" as RoomKey,
+    parameters: [],
+    signal: new AbortController().signal,
+  };
   expect(await EDIT!.answer(question)).toMatchObject({ status: 413, name: "too-large" });
 });

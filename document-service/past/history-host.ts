@@ -79,7 +79,7 @@ export class HistoryHost {
   }
 
   async #archive(before: number): Promise<void> {
-    for (let tries = 0; tries < TRIES_MAX; ) {
+    for (let tries = 0; tries < TRIES_MAX;) {
       const history = await this.current();
       if (history.deleted) return;
       const fresh = await this.#recordsBefore(before, history.through);

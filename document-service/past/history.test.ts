@@ -2,18 +2,62 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import type { Epoch, Seq, UnixMillis } from "../../shared/ids.ts";
-import { type History, type HistoryPolicy, isVersionDue, readableFrom, retained, type Segment, segmentsToTakeUp, type Version, waysTo } from "./history.ts";
+import {
+  type History,
+  type HistoryPolicy,
+  isVersionDue,
+  readableFrom,
+  retained,
+  type Segment,
+  segmentsToTakeUp,
+  type Version,
+  waysTo,
+} from "./history.ts";
 
-const POLICY: HistoryPolicy = { historyMsMax: 10_000, historyBytesMax: 1_000, historyVersionMsMin: 600, historyVersionEditsMax: 50, historyVersionsMax: 4, historyNamedMax: 5, historySegmentBytesMax: 10_000, historySegmentMsMin: 1 };
+const POLICY: HistoryPolicy = {
+  historyMsMax: 10_000,
+  historyBytesMax: 1_000,
+  historyVersionMsMin: 600,
+  historyVersionEditsMax: 50,
+  historyVersionsMax: 4,
+  historyNamedMax: 5,
+  historySegmentBytesMax: 10_000,
+  historySegmentMsMin: 1,
+};
 
-const segment = (firstSeq: number, lastSeq: number, bytes = 10): Segment => ({ object: `edits ${firstSeq}-${lastSeq}`, bytes, sha256: "", firstSeq: firstSeq as Seq, lastSeq: lastSeq as Seq, firstTime: firstSeq as UnixMillis, lastTime: lastSeq as UnixMillis });
-const version = (seq: number, name?: string): Version => ({ id: `v${seq}`, object: `version ${seq}`, bytes: 10, sha256: "", epoch: 1 as Epoch, seq: seq as Seq, time: seq as UnixMillis, ...(name === undefined ? {} : { name }) });
-const history = (versions: readonly Version[], segments: readonly Segment[]): History => ({ versions: [...versions], segments: [...segments], through: 9 });
+const segment = (firstSeq: number, lastSeq: number, bytes = 10): Segment => ({
+  object: `edits ${firstSeq}-${lastSeq}`,
+  bytes,
+  sha256: "",
+  firstSeq: firstSeq as Seq,
+  lastSeq: lastSeq as Seq,
+  firstTime: firstSeq as UnixMillis,
+  lastTime: lastSeq as UnixMillis,
+});
+const version = (seq: number, name?: string): Version => ({
+  id: `v${seq}`,
+  object: `version ${seq}`,
+  bytes: 10,
+  sha256: "",
+  epoch: 1 as Epoch,
+  seq: seq as Seq,
+  time: seq as UnixMillis,
+  ...(name === undefined ? {} : { name }),
+});
+const history = (versions: readonly Version[], segments: readonly Segment[]): History => ({
+  versions: [...versions],
+  segments: [...segments],
+  through: 9,
+});
 
 test("[HIS1] however many small segments come, there are few, and a record is rewritten a few times only", () => {
   let [segments, rewritten]: [Segment[], number] = [[], 0];
   for (let seq = 1; seq <= 5_000; seq++) {
-    const takenUp = segmentsToTakeUp(history([], segments), { bytes: 10, time: seq as UnixMillis }, { ...POLICY, historySegmentBytesMax: 1_000_000, historyMsMax: 1_000_000 });
+    const takenUp = segmentsToTakeUp(
+      history([], segments),
+      { bytes: 10, time: seq as UnixMillis },
+      { ...POLICY, historySegmentBytesMax: 1_000_000, historyMsMax: 1_000_000 },
+    );
     const bytes = takenUp.reduce((sum, one) => sum + one.bytes, 0);
     rewritten += bytes;
     segments = [...segments.slice(0, segments.length - takenUp.length), segment(takenUp[0]?.firstSeq ?? seq, seq, bytes + 10)];
@@ -26,12 +70,24 @@ test("[HIS1] however many small segments come, there are few, and a record is re
 
 test("[HIS2] a state is made of the newest version before it, else of an older one or of nothing, and never across a hole", () => {
   const segments = [segment(1, 100), segment(101, 200), segment(301, 400)];
-  const ways = (target: number) => waysTo(history([version(50), version(150), version(350)], segments), target as Seq).map(({ base, segments: needed }) => [base?.seq ?? 0, needed.map(({ firstSeq }) => firstSeq)]);
-  expect(ways(160)).toEqual([[150, [101]], [50, [1, 101]], [0, [1, 101]]]);
+  const ways = (target: number) =>
+    waysTo(history([version(50), version(150), version(350)], segments), target as Seq).map(({ base, segments: needed }) => [
+      base?.seq ?? 0,
+      needed.map(({ firstSeq }) => firstSeq),
+    ]);
+  expect(ways(160)).toEqual([
+    [150, [101]],
+    [50, [1, 101]],
+    [0, [1, 101]],
+  ]);
   expect(ways(390)).toEqual([[350, [301]]]);
   expect(ways(350)[0]).toEqual([350, []]);
   expect(ways(250).length).toBe(3); // What follows may be in the log.
-  expect([readableFrom(history([version(50), version(350)], segments)), readableFrom(history([], segments.slice(0, 2))), readableFrom(history([], []))]).toEqual([350, 0, undefined]);
+  expect([
+    readableFrom(history([version(50), version(350)], segments)),
+    readableFrom(history([], segments.slice(0, 2))),
+    readableFrom(history([], [])),
+  ]).toEqual([350, 0, undefined]);
 });
 
 test("[HIS3] a version is made after so many edits or so long, and never of a document that is as it was", () => {
@@ -45,23 +101,39 @@ test("[HIS4] what is too old or too much goes, the oldest first, and what has a 
   const old = history([version(1_000, "kept"), version(2_000), version(15_000)], [segment(1, 4_000), segment(4_001, 16_000)]);
   expect(retained(old, 20_000 as UnixMillis, POLICY).dropped.toSorted()).toEqual(["edits 1-4000", "version 2000"]);
   const large = history([version(10, "kept"), version(500)], [segment(1, 400, 600), segment(401, 800, 600)]);
-  expect(retained(large, 900 as UnixMillis, POLICY)).toEqual({ history: history([version(10, "kept"), version(500)], [segment(401, 800, 600)]), dropped: ["edits 1-400"] });
+  expect(retained(large, 900 as UnixMillis, POLICY)).toEqual({
+    history: history([version(10, "kept"), version(500)], [segment(401, 800, 600)]),
+    dropped: ["edits 1-400"],
+  });
   const alone = history([{ ...version(10, "kept"), bytes: 900 }, ...[20, 30, 40].map((seq) => ({ ...version(seq), bytes: 50 }))], []);
   expect(retained(alone, 900 as UnixMillis, POLICY).dropped).toEqual(["version 20"]);
   expect(retained(history([version(10), { ...version(20), bytes: 2_000 }], []), 900 as UnixMillis, POLICY).dropped).toEqual(["version 10"]);
-  const many = history([1, 2, 3, 4, 5, 6].map((seq) => version(seq)), []);
+  const many = history(
+    [1, 2, 3, 4, 5, 6].map((seq) => version(seq)),
+    [],
+  );
   expect(retained(many, 10 as UnixMillis, POLICY).history.versions.map(({ seq }) => seq)).toEqual([1, 3, 4, 5, 6]);
 });
 
 test("[HIS5] whatever is retained, nothing is both dropped and named, and nothing is neither", () => {
   fc.assert(
-    fc.property(fc.array(fc.tuple(fc.nat(20_000), fc.boolean()), { maxLength: 20 }), fc.array(fc.integer({ min: 1, max: 400 }), { maxLength: 20 }), fc.nat(30_000), (versions, sizes, now) => {
-      let seq = 0;
-      const before = history(versions.map(([at, isNamed], index) => ({ ...version(at, isNamed ? "name" : undefined), object: `v${index}` })).sort((a, b) => a.seq - b.seq), sizes.map((size) => segment(seq + 1, (seq += size), size)));
-      const { history: after, dropped } = retained(before, now as UnixMillis, POLICY);
-      const objects = ({ versions: all, segments }: History) => [...all, ...segments].map(({ object }) => object);
-      expect([...objects(after), ...dropped].toSorted()).toEqual(objects(before).toSorted());
-      expect(after.versions.filter(({ name }) => name !== undefined)).toEqual(before.versions.filter(({ name }) => name !== undefined));
-    }),
+    fc.property(
+      fc.array(fc.tuple(fc.nat(20_000), fc.boolean()), { maxLength: 20 }),
+      fc.array(fc.integer({ min: 1, max: 400 }), { maxLength: 20 }),
+      fc.nat(30_000),
+      (versions, sizes, now) => {
+        let seq = 0;
+        const before = history(
+          versions
+            .map(([at, isNamed], index) => ({ ...version(at, isNamed ? "name" : undefined), object: `v${index}` }))
+            .sort((a, b) => a.seq - b.seq),
+          sizes.map((size) => segment(seq + 1, (seq += size), size)),
+        );
+        const { history: after, dropped } = retained(before, now as UnixMillis, POLICY);
+        const objects = ({ versions: all, segments }: History) => [...all, ...segments].map(({ object }) => object);
+        expect([...objects(after), ...dropped].toSorted()).toEqual(objects(before).toSorted());
+        expect(after.versions.filter(({ name }) => name !== undefined)).toEqual(before.versions.filter(({ name }) => name !== undefined));
+      },
+    ),
   );
 });

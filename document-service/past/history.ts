@@ -11,7 +11,10 @@ import { z } from "zod";
 
 import type { Epoch, Seq, UnixMillis } from "../../shared/ids.ts";
 
-const seq = z.int().nonnegative().transform((number) => number as Seq);
+const seq = z
+  .int()
+  .nonnegative()
+  .transform((number) => number as Seq);
 const time = z.number().transform((number) => number as UnixMillis);
 const object = z.object({ object: z.string(), bytes: z.int().nonnegative(), sha256: z.string() });
 

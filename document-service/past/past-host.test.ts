@@ -18,7 +18,10 @@ function textOf(past: Past, name = "text"): string {
 
 test("[PST1] any seq of a recorded session, read back, is the text that the session had there", async () => {
   // A prime, so that what is looked at falls on every place in records, segments and versions; PAST_EVERY=1: all.
-  const { counts, wrong } = await readBackSession(new Stores(), { everySeqs: Number(process.env["PAST_EVERY"] ?? 499), savedEverySeqs: 3_000 });
+  const { counts, wrong } = await readBackSession(new Stores(), {
+    everySeqs: Number(process.env["PAST_EVERY"] ?? 499),
+    savedEverySeqs: 3_000,
+  });
   expect(Math.min(...Object.values(counts))).toBeGreaterThan(3);
   expect(wrong).toEqual([]);
 });
@@ -45,9 +48,19 @@ test("[PST2] a time is the last seq that the log had then", async () => {
 test("[PST3] who wrote when is told from segments and the log alike", async () => {
   const { run } = await written("abcdef");
   const told: unknown[] = [];
-  for (let next = 1; next <= 6; ) {
+  for (let next = 1; next <= 6;) {
     const { sessions, through } = await run.room.past.sessions(next as Seq);
-    expect(sessions).toMatchObject([{ user: "ann", client: ann, firstSeq: next, lastSeq: through, edits: through - next + 1, firstTime: (next - 1) * 1_000, lastTime: (through - 1) * 1_000 }]);
+    expect(sessions).toMatchObject([
+      {
+        user: "ann",
+        client: ann,
+        firstSeq: next,
+        lastSeq: through,
+        edits: through - next + 1,
+        firstTime: (next - 1) * 1_000,
+        lastTime: (through - 1) * 1_000,
+      },
+    ]);
     told.push(through);
     next = through + 1;
   }
@@ -61,8 +74,17 @@ test("[PST4] an old state comes back as an edit like any other, and what was don
   expect(reverted.kind).toBe("edit");
   const payload = reverted.kind === "edit" ? reverted.edit : new Uint8Array();
   const edits = { epoch: 1 as Epoch, firstSeq: 5 as Seq, edits: [{ client: ann, counter: 5, parentSeq: 4 as Seq, payload }] };
-  await run.take({ room: ROOM, streamSeq: 50, time: 5_000 as UnixMillis, bytes: encodeEditsRecord({ id: "revert", time: 5_000 as UnixMillis, users: new Map([[ann, "ann" as UserId]]), edits }) });
-  expect([await run.served(), textOf(await run.room.past.readAt({ seq: 4 as Seq })), textOf(await run.room.past.readAt({ seq: 5 as Seq }))]).toEqual(["5 ab", "abcd", "ab"]);
+  await run.take({
+    room: ROOM,
+    streamSeq: 50,
+    time: 5_000 as UnixMillis,
+    bytes: encodeEditsRecord({ id: "revert", time: 5_000 as UnixMillis, users: new Map([[ann, "ann" as UserId]]), edits }),
+  });
+  expect([
+    await run.served(),
+    textOf(await run.room.past.readAt({ seq: 4 as Seq })),
+    textOf(await run.room.past.readAt({ seq: 5 as Seq })),
+  ]).toEqual(["5 ab", "abcd", "ab"]);
   expect(await run.room.past.revert({ seq: 5 as Seq })).toEqual({ kind: "unchanged" });
 });
 
@@ -76,10 +98,15 @@ test("[PST5] a version with a name stays when all around it has gone, until it i
   for (const record of recordsOf("abcdef").slice(2)) await later.take({ ...record, time: 90_000 as UnixMillis });
   await later.saveAndTrim(100_000);
   await later.saveAndTrim(110_000);
-  expect([textOf(await later.room.past.readAt({ seq: 1 as Seq })), textOf(await later.room.past.readAt({ seq: 3 as Seq }))]).toEqual(["not-kept", "abc"]);
+  expect([textOf(await later.room.past.readAt({ seq: 1 as Seq })), textOf(await later.room.past.readAt({ seq: 3 as Seq }))]).toEqual([
+    "not-kept",
+    "abc",
+  ]);
   const id = named.kind === "named" ? named.version.id : "";
   expect([await later.room.past.removeVersion(id), await later.room.past.removeVersion(id)]).toEqual([true, false]);
-  expect([...stores.objects.keys()].toSorted()).toEqual([...stores.history.versions, ...stores.history.segments].map(({ object }) => object).toSorted());
+  expect([...stores.objects.keys()].toSorted()).toEqual(
+    [...stores.history.versions, ...stores.history.segments].map(({ object }) => object).toSorted(),
+  );
 });
 
 test("[PST6] where a version is lost or damaged the state is made another way; where a segment is, it is not made up", async () => {
@@ -113,19 +140,22 @@ test("[PST7] a version whose object was swept up before it was named is written 
   expect([stores.history.versions.length, astray(stores)]).toEqual([2, []]);
 });
 
-test.each(["before", "after"] as const)("[PST11] what is written into a history or taken from it while its entry is not known to be (%s), leaves nothing behind that it does not name", async (when) => {
-  const stores = new Stores();
-  const run = new Run(stores);
-  await run.take(...recordsOf("abc"));
-  const named = await run.room.past.name("one");
-  const id = named.kind === "named" ? named.version.id : "";
-  stores.failing = { step: "history", when };
-  await expect(run.room.past.removeVersion(id)).rejects.toThrow();
-  for (let tries = 0; tries < 3; tries++) await expect(run.room.past.name("two")).rejects.toThrow();
-  stores.failing = undefined;
-  expect(await run.room.past.name("three")).toMatchObject({ kind: "named" });
-  expect(astray(stores)).toEqual([]);
-});
+test.each(["before", "after"] as const)(
+  "[PST11] what is written into a history or taken from it while its entry is not known to be (%s), leaves nothing behind that it does not name",
+  async (when) => {
+    const stores = new Stores();
+    const run = new Run(stores);
+    await run.take(...recordsOf("abc"));
+    const named = await run.room.past.name("one");
+    const id = named.kind === "named" ? named.version.id : "";
+    stores.failing = { step: "history", when };
+    await expect(run.room.past.removeVersion(id)).rejects.toThrow();
+    for (let tries = 0; tries < 3; tries++) await expect(run.room.past.name("two")).rejects.toThrow();
+    stores.failing = undefined;
+    expect(await run.room.past.name("three")).toMatchObject({ kind: "named" });
+    expect(astray(stores)).toEqual([]);
+  },
+);
 
 test("[PST8] a save that looks whether a version is due changes nothing of what another one is named by", async () => {
   const stores = new Stores();
@@ -171,7 +201,11 @@ test("[PST8] a save that looks whether a version is due changes nothing of what 
   expect([stores.history.versions.length, astray(stores)]).toEqual([2, []]);
 });
 
-test.each([["busy", "loading"], ["overran", "too-much"], ["unreadable", "unreadable"]] as const)("[PST9] a past that is not merged because it is %s is told as %s, as is an edit back to it", async (why, kind) => {
+test.each([
+  ["busy", "loading"],
+  ["overran", "too-much"],
+  ["unreadable", "unreadable"],
+] as const)("[PST9] a past that is not merged because it is %s is told as %s, as is an edit back to it", async (why, kind) => {
   const { stores } = await written("abc");
   const ports = { ...stores.ports, reverting: { ...stores.ports.reverting, mergePast: () => Promise.resolve(why) } };
   const run = new Run(Object.assign(new Stores(), { ports, history: stores.history, log: stores.log, checkpoint: stores.checkpoint }));
@@ -187,7 +221,13 @@ test("[PST10] however much of the log is in no segment, what a moment does not n
   await run.take(...records.slice(30));
   const text = letters.join("");
   const at = async (seq: number) => textOf(await run.room.past.readAt({ seq: seq as Seq }));
-  expect(await Promise.all([2, 29, 30, 32, 41].map(at))).toEqual([text.slice(0, 2), "too-much", text.slice(0, 30), text.slice(0, 32), "not-yet"]);
+  expect(await Promise.all([2, 29, 30, 32, 41].map(at))).toEqual([
+    text.slice(0, 2),
+    "too-much",
+    text.slice(0, 30),
+    text.slice(0, 32),
+    "not-yet",
+  ]);
   expect(textOf(await run.room.past.readAt({ time: 31 as UnixMillis }))).toBe(text.slice(0, 32));
   const { sessions, through } = await run.room.past.sessions(1 as Seq);
   expect(sessions).toMatchObject([{ firstSeq: 1, lastSeq: through, edits: through }]);
@@ -209,7 +249,10 @@ test.each([
       yield record;
     }
   }
-  const run = new Run(Object.assign(new Stores(), { ports: { ...stores.ports, log: { ...stores.ports.log, read: readAll } }, log: stores.log }), KEEP_ALL);
+  const run = new Run(
+    Object.assign(new Stores(), { ports: { ...stores.ports, log: { ...stores.ports.log, read: readAll } }, log: stores.log }),
+    KEEP_ALL,
+  );
   await run.take(...records);
   await ask(run, asker.signal);
   expect(read).toBe(5);

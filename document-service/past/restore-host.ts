@@ -63,12 +63,22 @@ export async function restoreRoom(room: RoomKey, objects: RoomObjects, ports: Re
   const base = await newestState([...objects.snapshots, ...objects.history], ports);
   const logged = await recordsOf(ports.log, room, checkpoint?.streamSeq);
   const taken = [...archived.map(({ records }) => records), logged].flatMap((records) => takenFrom(records));
-  const top = Math.max(checkpoint?.seq ?? 0, base.seq, told, highest(taken, ({ record }) => headOf(record))) as Seq;
+  const top = Math.max(
+    checkpoint?.seq ?? 0,
+    base.seq,
+    told,
+    highest(taken, ({ record }) => headOf(record)),
+  ) as Seq;
   const { payloads, missing } = after(base.seq, top, taken);
   const merged = await ports.merging.merge(base.state, payloads);
   if (typeof merged === "string") throw new Error(`the document of room ${room} could not be merged${REASONS[merged]}`);
 
-  const epoch = Math.max(1, checkpoint?.epoch ?? 0, base.epoch, highest(taken, ({ record }) => epochOf(record))) as Epoch;
+  const epoch = Math.max(
+    1,
+    checkpoint?.epoch ?? 0,
+    base.epoch,
+    highest(taken, ({ record }) => epochOf(record)),
+  ) as Epoch;
   const snapshot = await writeVerified(ports.snapshots, ports.digest, `${room}/${epoch}-${top}-${deps.newName()}`, merged.state);
   if (snapshot === undefined) throw new Error(`a snapshot of room ${room} reads back other than it was written: look into the store`);
   const leftOut = (checkpoint?.leftOut ?? 0) + missing + merged.refused;

@@ -8,7 +8,12 @@ const AUTHOR = 4_000_000_000;
 
 /** One thing that somebody does to a document of several kinds of shared types. */
 type Deed = { readonly who: number; readonly what: number; readonly place: number; readonly text: string };
-const deed: fc.Arbitrary<Deed> = fc.record({ who: fc.nat(2), what: fc.nat(8), place: fc.nat(1_000), text: fc.string({ minLength: 1, maxLength: 5 }) });
+const deed: fc.Arbitrary<Deed> = fc.record({
+  who: fc.nat(2),
+  what: fc.nat(8),
+  place: fc.nat(1_000),
+  text: fc.string({ minLength: 1, maxLength: 5 }),
+});
 
 function act(doc: Y.Doc, { what, place, text }: Deed): void {
   const [prose, list, map, page] = [doc.getText("prose"), doc.getArray<unknown>("list"), doc.getMap("map"), doc.getXmlFragment("page")];
@@ -82,5 +87,8 @@ test("[RVT3] a document that is as it was needs no edit", () => {
   const empty = Y.encodeStateAsUpdate(doc);
   doc.getText("text").insert(0, "same");
   const state = Y.encodeStateAsUpdate(doc);
-  expect([revertingEdit(state, state, AUTHOR), revertingEdit(empty, empty, AUTHOR)]).toEqual([{ kind: "unchanged" }, { kind: "unchanged" }]);
+  expect([revertingEdit(state, state, AUTHOR), revertingEdit(empty, empty, AUTHOR)]).toEqual([
+    { kind: "unchanged" },
+    { kind: "unchanged" },
+  ]);
 });

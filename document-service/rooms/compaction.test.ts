@@ -11,7 +11,8 @@ const NO_BOARDS = Number.POSITIVE_INFINITY;
 const few = { edits: 1, bytes: 10, since: at(0), fromStreamSeq: 1 };
 
 /** One that was read as soon as the log took it. */
-const receive = (plan: TrimPlan, mark: { streamSeq: number; since: Millis }) => plan.receiveRecord(mark, mark.since as number as UnixMillis);
+const receive = (plan: TrimPlan, mark: { streamSeq: number; since: Millis }) =>
+  plan.receiveRecord(mark, mark.since as number as UnixMillis);
 
 test("[CMP1] a snapshot is due by edits, by bytes or by age", () => {
   expect(isSnapshotDue(few, undefined, policy, at(29_999))).toBe(false);
@@ -86,7 +87,8 @@ test("[CMP7] however long the boards hold the log, what is remembered of it stay
 
 test("[CMP8] records that were read all at once go one by one, and none is taken for older than it was read", () => {
   const plan = new TrimPlan(TRIM);
-  for (let second = 0; second < 10; second++) plan.receiveRecord({ streamSeq: 10 + second, since: at(50_000) }, (second * 1_000) as UnixMillis);
+  for (let second = 0; second < 10; second++)
+    plan.receiveRecord({ streamSeq: 10 + second, since: at(50_000) }, (second * 1_000) as UnixMillis);
   const checkpoint = { streamSeq: 19, since: at(50_000) };
   expect(plan.before(checkpoint, 13, at(51_000))).toBeUndefined();
   expect(plan.before(checkpoint, 13, at(51_001))).toBe(14);

@@ -18,12 +18,23 @@ function stored(streamSeq: number, bytes: Uint8Array): StoredRecord {
 }
 
 function epoch(streamSeq: number, number: number, head: number): StoredRecord {
-  return stored(streamSeq, encodeEpochRecord({ id: `server.${streamSeq}`, time: streamSeq as UnixMillis, epoch: number as Epoch, head: head as Seq }));
+  return stored(
+    streamSeq,
+    encodeEpochRecord({ id: `server.${streamSeq}`, time: streamSeq as UnixMillis, epoch: number as Epoch, head: head as Seq }),
+  );
 }
 
 function edits(streamSeq: number, epochNumber: number, firstSeq: number, payloads: readonly Uint8Array[]): StoredRecord {
   const all = payloads.map((payload, index) => ({ client: ann, counter: firstSeq + index, parentSeq: 0 as Seq, payload }));
-  return stored(streamSeq, encodeEditsRecord({ id: `server.${streamSeq}`, time: streamSeq as UnixMillis, users, edits: { epoch: epochNumber as Epoch, firstSeq: firstSeq as Seq, edits: all } }));
+  return stored(
+    streamSeq,
+    encodeEditsRecord({
+      id: `server.${streamSeq}`,
+      time: streamSeq as UnixMillis,
+      users,
+      edits: { epoch: epochNumber as Epoch, firstSeq: firstSeq as Seq, edits: all },
+    }),
+  );
 }
 
 /** The edits of typing `text` a letter at a time. */
@@ -49,7 +60,13 @@ function merge(document: Document): void {
 /** The checkpoint that a save of the merged state would write. */
 function checkpointOf(document: Document, time: number): Checkpoint {
   const { state, applied, clients, leftOut } = document.merged!;
-  return { ...applied, time: time as UnixMillis, clients: [...clients], leftOut, snapshot: { object: `at ${applied.seq}`, bytes: state.byteLength, sha256: "" } };
+  return {
+    ...applied,
+    time: time as UnixMillis,
+    clients: [...clients],
+    leftOut,
+    snapshot: { object: `at ${applied.seq}`, bytes: state.byteLength, sha256: "" },
+  };
 }
 
 test("[DCM1] records in the order of the log become the document, and an epoch takes no seq", () => {
@@ -172,61 +189,68 @@ test("[DCM9] a state is let go only when a snapshot has it", () => {
 test("[DCM10] whatever the order of merging, saving, restarting and reading again, the document and its checkpoints are those of the log", () => {
   const text = "the quick brown fox jumps over the lazy dog";
   const payloads = letters(text);
-  const step = fc.oneof({ weight: 6, arbitrary: fc.constant("read" as const) }, fc.constantFrom("merge" as const, "save" as const, "restart" as const, "read-again" as const, "release" as const));
+  const step = fc.oneof(
+    { weight: 6, arbitrary: fc.constant("read" as const) },
+    fc.constantFrom("merge" as const, "save" as const, "restart" as const, "read-again" as const, "release" as const),
+  );
   fc.assert(
-    fc.property(fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 12, maxLength: 12 }), fc.array(step, { maxLength: 80 }), (sizes, steps) => {
-      const records: StoredRecord[] = [];
-      for (let seq = 1, index = 0; seq <= payloads.length; index++) {
-        const size = sizes[index % sizes.length]!;
-        if (index % 5 === 0) records.push(epoch(records.length + 1, 1 + index / 5, seq - 1));
-        records.push(edits(records.length + 1, 1 + Math.floor(index / 5), seq, payloads.slice(seq - 1, seq - 1 + size)));
-        seq += size;
-      }
-      const snapshots = new Map<string, Uint8Array>();
-      let saved: Checkpoint | undefined;
-      let document = new Document(undefined, options);
-      let next = 0;
-      const load = (): void => {
-        if (document.merged === undefined) document.receiveState(snapshots.get(document.checkpoint!.snapshot.object)!);
-      };
-      const save = (): void => {
-        load();
-        merge(document);
-        const checkpoint = checkpointOf(document, 0);
-        expect(textOf(document)).toBe(text.slice(0, checkpoint.seq));
-        expect(checkpoint.streamSeq).toBeGreaterThanOrEqual(saved?.streamSeq ?? 0);
-        if (checkpoint.streamSeq === 0) return;
-        snapshots.set(checkpoint.snapshot.object, document.merged!.state);
-        saved = checkpoint;
-        document.receiveCheckpoint(checkpoint);
-      };
-      for (const one of [...steps, ...records.map(() => "read" as const), "save" as const]) {
-        switch (one) {
-          case "read":
-            if (next < records.length) expect(document.receiveRecord(records[next++]!).kind).not.toBe("gap");
-            break;
-          case "read-again":
-            next = Math.max(0, next - 3);
-            break;
-          case "merge":
-            load();
-            merge(document);
-            break;
-          case "save":
-            save();
-            break;
-          case "release":
-            document.releaseState();
-            break;
-          case "restart":
-            document = new Document(saved, options);
-            next = Math.min(next, saved?.streamSeq ?? 0); // At the floor: what no checkpoint covers is read again.
-            break;
+    fc.property(
+      fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 12, maxLength: 12 }),
+      fc.array(step, { maxLength: 80 }),
+      (sizes, steps) => {
+        const records: StoredRecord[] = [];
+        for (let seq = 1, index = 0; seq <= payloads.length; index++) {
+          const size = sizes[index % sizes.length]!;
+          if (index % 5 === 0) records.push(epoch(records.length + 1, 1 + index / 5, seq - 1));
+          records.push(edits(records.length + 1, 1 + Math.floor(index / 5), seq, payloads.slice(seq - 1, seq - 1 + size)));
+          seq += size;
         }
-      }
-      expect(document.applied.seq).toBe(text.length);
-      expect(textOf(document)).toBe(text);
-      expect(document.leftOut).toBe(0);
-    }),
+        const snapshots = new Map<string, Uint8Array>();
+        let saved: Checkpoint | undefined;
+        let document = new Document(undefined, options);
+        let next = 0;
+        const load = (): void => {
+          if (document.merged === undefined) document.receiveState(snapshots.get(document.checkpoint!.snapshot.object)!);
+        };
+        const save = (): void => {
+          load();
+          merge(document);
+          const checkpoint = checkpointOf(document, 0);
+          expect(textOf(document)).toBe(text.slice(0, checkpoint.seq));
+          expect(checkpoint.streamSeq).toBeGreaterThanOrEqual(saved?.streamSeq ?? 0);
+          if (checkpoint.streamSeq === 0) return;
+          snapshots.set(checkpoint.snapshot.object, document.merged!.state);
+          saved = checkpoint;
+          document.receiveCheckpoint(checkpoint);
+        };
+        for (const one of [...steps, ...records.map(() => "read" as const), "save" as const]) {
+          switch (one) {
+            case "read":
+              if (next < records.length) expect(document.receiveRecord(records[next++]!).kind).not.toBe("gap");
+              break;
+            case "read-again":
+              next = Math.max(0, next - 3);
+              break;
+            case "merge":
+              load();
+              merge(document);
+              break;
+            case "save":
+              save();
+              break;
+            case "release":
+              document.releaseState();
+              break;
+            case "restart":
+              document = new Document(saved, options);
+              next = Math.min(next, saved?.streamSeq ?? 0); // At the floor: what no checkpoint covers is read again.
+              break;
+          }
+        }
+        expect(document.applied.seq).toBe(text.length);
+        expect(textOf(document)).toBe(text);
+        expect(document.leftOut).toBe(0);
+      },
+    ),
   );
 });

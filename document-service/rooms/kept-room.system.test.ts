@@ -14,9 +14,12 @@ describe.each(OBJECT_STORES)("a room kept in %s", (_, start) => {
   }, START_MS_MAX);
   afterAll(() => running?.stop());
 
-  test.each(CRASHES)("[KRM1] a service that dies $when the step '$step' leaves a whole document to the next, and all of its past", async (crash) => {
-    expect(await afterCrash(new Stores(await running.open()), crash)).toEqual(NOTHING_LOST);
-  });
+  test.each(CRASHES)(
+    "[KRM1] a service that dies $when the step '$step' leaves a whole document to the next, and all of its past",
+    async (crash) => {
+      expect(await afterCrash(new Stores(await running.open()), crash)).toEqual(NOTHING_LOST);
+    },
+  );
 
   test("[KRM2] any seq of a recorded session, read back, is the text that the session had there", async () => {
     const { counts, wrong } = await readBackSession(new Stores(await running.open()), { everySeqs: 1_999, savedEverySeqs: 3_000 });

@@ -91,7 +91,12 @@ test("[PTH5] the stores are asked, again and again, to remove what writers that 
   const rig = new OnePartition();
   const swept: string[] = [];
   const sweeping = (store: "snapshots" | "history") => ({ ...rig.ports[store], sweep: () => Promise.resolve(swept.push(store)) });
-  const host = new PartitionHost(0, { ...rig.ports, snapshots: sweeping("snapshots"), history: sweeping("history") }, { ...rig.options, documentsSweepMs: 1_000 }, rig.deps);
+  const host = new PartitionHost(
+    0,
+    { ...rig.ports, snapshots: sweeping("snapshots"), history: sweeping("history") },
+    { ...rig.options, documentsSweepMs: 1_000 },
+    rig.deps,
+  );
   void host.run();
   await rig.until(() => swept.length === 4);
   expect(swept).toEqual(["snapshots", "history", "snapshots", "history"]);
@@ -166,7 +171,11 @@ test("[PTH11] a room whose snapshot is put back has all that was left in the log
   const look = async (): Promise<void> => {
     const { records, heldBytes, stalledRooms } = rig.deps.metrics;
     const [read, held, stalled] = await Promise.all([records.get(), heldBytes.get(), stalledRooms.get()]);
-    Object.assign(told, { records: read.values[0]?.value ?? 0, heldBytes: held.values[0]?.value ?? 0, stalled: stalled.values[0]?.value ?? 0 });
+    Object.assign(told, {
+      records: read.values[0]?.value ?? 0,
+      heldBytes: held.values[0]?.value ?? 0,
+      stalled: stalled.values[0]?.value ?? 0,
+    });
   };
   await rig.until(() => (void look(), told.records === rest.length));
   expect(await host.serve(first!.room, "newest")).toEqual({ kind: "loading" });

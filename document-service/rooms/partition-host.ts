@@ -22,16 +22,19 @@ import { TrimsHost, type TrimsOptions } from "./trims-host.ts";
 
 /** `boards`: the leaderboards' leases on the same partitions. */
 export type PartitionPorts = RoomPorts & { readonly leases: Leases; readonly boards: Pick<Leases, "read"> };
-export type PartitionOptions = RoomOptions & LeftoversOptions & ReadAheadOptions & TrimsOptions & {
-  /** This run of the service; no other ever has its name. */
-  readonly service: string;
-  readonly documentsLeaseMs: number;
-  readonly documentsDrainMsMax: number;
-  readonly documentsBytesMax: number;
-  readonly documentsMax: number;
-  readonly documentOpeningsMax: number;
-  readonly documentSavesMax: number;
-};
+export type PartitionOptions = RoomOptions &
+  LeftoversOptions &
+  ReadAheadOptions &
+  TrimsOptions & {
+    /** This run of the service; no other ever has its name. */
+    readonly service: string;
+    readonly documentsLeaseMs: number;
+    readonly documentsDrainMsMax: number;
+    readonly documentsBytesMax: number;
+    readonly documentsMax: number;
+    readonly documentOpeningsMax: number;
+    readonly documentSavesMax: number;
+  };
 
 export type Deletion =
   /** Another service answers for the room. */

@@ -34,10 +34,19 @@ class Rig {
     };
     const log = {
       ...ports.log,
-      read: async function* (room: RoomKey, after: number, through: number) { yield* read(room, after, through); },
-      readAll: async function* (_: number, after: number, through: number) { yield* read("all", after, through); },
+      read: async function* (room: RoomKey, after: number, through: number) {
+        yield* read(room, after, through);
+      },
+      readAll: async function* (_: number, after: number, through: number) {
+        yield* read("all", after, through);
+      },
     };
-    this.host = new ReadAheadHost(0, log, { trimReadOverlapMin: 5, trimReadBytesMax: 1_000_000, ...options }, { log: deps.log, metrics: this.metrics });
+    this.host = new ReadAheadHost(
+      0,
+      log,
+      { trimReadOverlapMin: 5, trimReadBytesMax: 1_000_000, ...options },
+      { log: deps.log, metrics: this.metrics },
+    );
   }
 
   read(...ranges: RoomRange[]): ReturnType<ReadAheadHost["read"]> {
@@ -59,8 +68,19 @@ class Rig {
 }
 
 const roomAt = (index: number): RoomKey => `acme.${index}` as RoomKey;
-const recordOf = (streamSeq: number): StoredRecord => ({ room: roomAt(streamSeq % ROOMS), streamSeq, time: 0 as UnixMillis, bytes: new Uint8Array(BYTES).fill(streamSeq) });
-const rangeOf = (index: number, after = 0, through = 100 + index): RoomRange => ({ room: roomAt(index), after, from: after, through, records: 10 });
+const recordOf = (streamSeq: number): StoredRecord => ({
+  room: roomAt(streamSeq % ROOMS),
+  streamSeq,
+  time: 0 as UnixMillis,
+  bytes: new Uint8Array(BYTES).fill(streamSeq),
+});
+const rangeOf = (index: number, after = 0, through = 100 + index): RoomRange => ({
+  room: roomAt(index),
+  after,
+  from: after,
+  through,
+  records: 10,
+});
 const allRooms = Array.from({ length: ROOMS }, (_, index) => rangeOf(index));
 
 test("[AHD1] rooms that would have the same stretch looked through are read in one pass, whole and each its own", async () => {

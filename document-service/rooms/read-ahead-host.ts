@@ -108,7 +108,10 @@ export class ReadAheadHost {
   #read(log: EditLog, room: RoomKey, after: number, through: number): AsyncIterable<StoredRecord> {
     const range = this.#held.get(room);
     if (range === undefined || after < range.after || through !== range.held.at(-1)?.streamSeq) return log.read(room, after, through);
-    return inOrder(after < range.from ? log.read(room, after, range.from) : [], range.held.filter(({ streamSeq }) => streamSeq > after));
+    return inOrder(
+      after < range.from ? log.read(room, after, range.from) : [],
+      range.held.filter(({ streamSeq }) => streamSeq > after),
+    );
   }
 }
 

@@ -12,9 +12,12 @@ import type { RoomPorts } from "./room-host.ts";
 import { afterCrash, CRASHES, NOTHING_LOST } from "../testing/crash.ts";
 import { ann, deletedRecord, recordsOf, ROOM, Run, Stores } from "../testing/one-room.ts";
 
-test.each(CRASHES)("[RMH1] a service that dies $when the step '$step' leaves a whole document to the next, and all of its past", async (crash) => {
-  expect(await afterCrash(new Stores(), crash)).toEqual(NOTHING_LOST);
-});
+test.each(CRASHES)(
+  "[RMH1] a service that dies $when the step '$step' leaves a whole document to the next, and all of its past",
+  async (crash) => {
+    expect(await afterCrash(new Stores(), crash)).toEqual(NOTHING_LOST);
+  },
+);
 
 test.each(CRASHES)("[RMH2] a service that lives on when '$step' fails $when its effect does it again", async (failing) => {
   const stores = new Stores();
@@ -48,7 +51,10 @@ test("[RMH11] a date that is set back delays neither the next snapshot nor the t
 
 test("[RMH3] a snapshot that reads back other than it was written is never named", async () => {
   const stores = new Stores();
-  const damaged: RoomPorts["snapshots"] = { ...stores.ports.snapshots, write: (name, bytes) => stores.ports.snapshots.write(name, bytes.slice(1)) };
+  const damaged: RoomPorts["snapshots"] = {
+    ...stores.ports.snapshots,
+    write: (name, bytes) => stores.ports.snapshots.write(name, bytes.slice(1)),
+  };
   const run = new Run(Object.assign(new Stores(), { ports: { ...stores.ports, snapshots: damaged } }));
   await run.take(...recordsOf("abcd"));
   await run.room.save();
@@ -140,7 +146,12 @@ test("[RMH9] a room of other payloads than Yjs updates has no snapshot, and its 
   const run = new Run(stores);
   const payload = new TextEncoder().encode("{}");
   const edits = { epoch: 1 as Epoch, firstSeq: 1 as Seq, edits: [{ client: ann, counter: 1, parentSeq: 0 as Seq, payload }] };
-  await run.take({ room: ROOM, streamSeq: 10, time: 0 as UnixMillis, bytes: encodeEditsRecord({ id: "server.1", time: 0 as UnixMillis, users: new Map([[ann, "ann" as UserId]]), edits }) });
+  await run.take({
+    room: ROOM,
+    streamSeq: 10,
+    time: 0 as UnixMillis,
+    bytes: encodeEditsRecord({ id: "server.1", time: 0 as UnixMillis, users: new Map([[ann, "ann" as UserId]]), edits }),
+  });
   await run.room.save();
   expect([await run.served(), hasDocument(stores.checkpoint!)]).toEqual(["not-a-document", false]);
 });
@@ -149,7 +160,10 @@ test("[RMH10] a thousand who ask at once cost one merge, and a second one only w
   const stores = new Stores();
   let merges = 0;
   let finish: () => void = () => {};
-  const counting: Stores["ports"] = { ...stores.ports, merging: { merge: (state, edits) => (merges++, new Promise((resolve) => (finish = () => resolve(mergeEdits(state, edits))))) } };
+  const counting: Stores["ports"] = {
+    ...stores.ports,
+    merging: { merge: (state, edits) => (merges++, new Promise((resolve) => (finish = () => resolve(mergeEdits(state, edits))))) },
+  };
   const run = new Run({ ports: counting } as Stores);
   const [one, two, three] = recordsOf("abc") as [StoredRecord, StoredRecord, StoredRecord];
   await run.take(one, two);
@@ -179,31 +193,38 @@ function stallingStores(why: Unread = "overran"): { stores: Stores; state: { isS
   return { stores: Object.assign(new Stores(), { ports: { ...stores.ports, merging: { merge } } }), state };
 }
 
-test.each([["takes too long", "overran"], ["ends its thread", "busy"], ["is of what cannot be read", "unreadable"]] as const)("[RMH12] a room whose merge %s is served as it was, keeps its log, and is tried again after pauses that double", async (_, why) => {
-  const { stores, state } = stallingStores(why);
-  const run = new Run(stores);
-  const records = recordsOf("abcd");
-  await run.take(...records.slice(0, 2));
-  await run.room.save();
-  await run.take(...records.slice(2));
-  state.isStalling = true;
-  state.tries = 0;
-  expect([await run.served(), run.room.isStalled]).toEqual(["2 ab", true]);
-  await run.room.save();
-  expect(run.room.uncoveredFrom).toBe(30);
-  const triedAt = [];
-  for (let second = 0; second < 20; second++) {
-    run.now = (second * 1_000) as Millis;
-    const before = state.tries;
-    if (run.room.isSaveDue(run.now, { pressed: true })) await run.room.save();
-    if (state.tries > before) triedAt.push(second);
-  }
-  expect(triedAt).toEqual([2, 6, 14]);
-  state.isStalling = false;
-  run.now = 60_000 as Millis;
-  await run.room.save();
-  expect([await run.served(), run.room.isStalled, run.room.uncoveredFrom]).toEqual(["4 abcd", false, undefined]);
-});
+test.each([
+  ["takes too long", "overran"],
+  ["ends its thread", "busy"],
+  ["is of what cannot be read", "unreadable"],
+] as const)(
+  "[RMH12] a room whose merge %s is served as it was, keeps its log, and is tried again after pauses that double",
+  async (_, why) => {
+    const { stores, state } = stallingStores(why);
+    const run = new Run(stores);
+    const records = recordsOf("abcd");
+    await run.take(...records.slice(0, 2));
+    await run.room.save();
+    await run.take(...records.slice(2));
+    state.isStalling = true;
+    state.tries = 0;
+    expect([await run.served(), run.room.isStalled]).toEqual(["2 ab", true]);
+    await run.room.save();
+    expect(run.room.uncoveredFrom).toBe(30);
+    const triedAt = [];
+    for (let second = 0; second < 20; second++) {
+      run.now = (second * 1_000) as Millis;
+      const before = state.tries;
+      if (run.room.isSaveDue(run.now, { pressed: true })) await run.room.save();
+      if (state.tries > before) triedAt.push(second);
+    }
+    expect(triedAt).toEqual([2, 6, 14]);
+    state.isStalling = false;
+    run.now = 60_000 as Millis;
+    await run.room.save();
+    expect([await run.served(), run.room.isStalled, run.room.uncoveredFrom]).toEqual(["4 abcd", false, undefined]);
+  },
+);
 
 test("[RMH13] what comes of a stalled room past its bound is left in the log, which the next run reads from the same place", async () => {
   const { stores, state } = stallingStores();
@@ -218,7 +239,11 @@ test("[RMH13] what comes of a stalled room past its bound is left in the log, wh
   run.room.mergeIfDue();
   expect(run.room.heldBytes).toBeLessThan(400);
   await run.take(...records.slice(10));
-  expect([run.room.uncoveredFrom, await run.served(), run.room.isSaveDue(99_999 as Millis, { pressed: true })]).toEqual([30, "2 ab", false]);
+  expect([run.room.uncoveredFrom, await run.served(), run.room.isSaveDue(99_999 as Millis, { pressed: true })]).toEqual([
+    30,
+    "2 ab",
+    false,
+  ]);
 
   state.isStalling = false;
   const next = new Run(stores);
@@ -251,7 +276,10 @@ test("[RMH40] so is what comes of a room whose snapshot is missing; once it is p
 test("[RMH14] a long document that lacks few edits is as good as merged to whoever joins, until it lacks many or somebody wants the newest", async () => {
   const stores = new Stores();
   let merges = 0;
-  const counting: Stores["ports"] = { ...stores.ports, merging: { merge: (state, edits) => (merges++, Promise.resolve(mergeEdits(state, edits))) } };
+  const counting: Stores["ports"] = {
+    ...stores.ports,
+    merging: { merge: (state, edits) => (merges++, Promise.resolve(mergeEdits(state, edits))) },
+  };
   const [long, ...few] = recordsOf(["long ".repeat(250_000), ..."abcdef"]);
   const run = new Run(Object.assign(new Stores(), { ports: counting }), { snapshotLagBytesMax: 2 * few[0]!.bytes.byteLength });
   const seqFor = async (freshness: "newest" | "joinable") => Number((await run.served(freshness)).split(" ")[0]);
@@ -278,7 +306,10 @@ test("[RMH15] of a long document a state behind the newest checkpoint is not ser
   expect((await slow.served("joinable")).slice(0, 2)).toBe("3 ");
 });
 
-const WIPE_STEPS = ["tell owner", "checkpoint", "remove", "history", "remove archive", "trim"].flatMap((step) => [{ step, when: "before" as const }, { step, when: "after" as const }]);
+const WIPE_STEPS = ["tell owner", "checkpoint", "remove", "history", "remove archive", "trim"].flatMap((step) => [
+  { step, when: "before" as const },
+  { step, when: "after" as const },
+]);
 
 /** A room with a snapshot, a segment of its history and a named version, and then its end. */
 async function deletedRoom(): Promise<{ stores: Stores; run: Run }> {
@@ -300,20 +331,23 @@ function expectNothingLeft(stores: Stores): void {
   expect(stores.deleted?.wiping).toBeUndefined();
 }
 
-test.each(WIPE_STEPS)("[RMH16] of a deleted room nothing is left, though the service dies $when the step '$step': the next one goes on", async (failing) => {
-  const { stores, run } = await deletedRoom();
-  stores.failing = failing;
-  await run.wipe(10_000);
-  expect(await run.served()).toBe("deleted");
+test.each(WIPE_STEPS)(
+  "[RMH16] of a deleted room nothing is left, though the service dies $when the step '$step': the next one goes on",
+  async (failing) => {
+    const { stores, run } = await deletedRoom();
+    stores.failing = failing;
+    await run.wipe(10_000);
+    expect(await run.served()).toBe("deleted");
 
-  stores.failing = undefined;
-  const next = new Run(stores);
-  await next.take(deletedRecord(50));
-  expect(await next.served()).toBe("deleted");
-  await next.wipe(10_000);
-  expectNothingLeft(stores);
-  expect([next.room.isUnwiped, next.room.uncoveredFrom]).toEqual([false, undefined]);
-});
+    stores.failing = undefined;
+    const next = new Run(stores);
+    await next.take(deletedRecord(50));
+    expect(await next.served()).toBe("deleted");
+    await next.wipe(10_000);
+    expectNothingLeft(stores);
+    expect([next.room.isUnwiped, next.room.uncoveredFrom]).toEqual([false, undefined]);
+  },
+);
 
 test("[RMH34] what a crash left of a deleted room goes after all else of it", async () => {
   const { stores, run } = await deletedRoom();
@@ -324,19 +358,22 @@ test("[RMH34] what a crash left of a deleted room goes after all else of it", as
   expectNothingLeft(stores);
 });
 
-test.each(["checkpoint", "history"])("[RMH38] what was written of a room and not known to be named, for its %s did not answer, goes with the room", async (step) => {
-  const stores = new Stores();
-  const run = new Run(stores);
-  await run.take(...recordsOf("abcd"));
-  stores.failing = { step, when: "before" };
-  await run.room.save();
-  await run.room.past.name("first draft").catch(() => {});
-  expect(stores.snapshots.size + stores.objects.size).toBeGreaterThan(0);
-  stores.failing = undefined;
-  await run.take(deletedRecord(50));
-  await run.wipe(10_000);
-  expectNothingLeft(stores);
-});
+test.each(["checkpoint", "history"])(
+  "[RMH38] what was written of a room and not known to be named, for its %s did not answer, goes with the room",
+  async (step) => {
+    const stores = new Stores();
+    const run = new Run(stores);
+    await run.take(...recordsOf("abcd"));
+    stores.failing = { step, when: "before" };
+    await run.room.save();
+    await run.room.past.name("first draft").catch(() => {});
+    expect(stores.snapshots.size + stores.objects.size).toBeGreaterThan(0);
+    stores.failing = undefined;
+    await run.take(deletedRecord(50));
+    await run.wipe(10_000);
+    expectNothingLeft(stores);
+  },
+);
 
 test("[RMH17] a deleted room is wiped once no room server holds it; until then its record is read again by the next service", async () => {
   const { stores, run } = await deletedRoom();
@@ -379,26 +416,32 @@ test("[RMH36] a snapshot names the edit that it ends in, merged or as it was sav
   expect(await new Run(stores).room.serve("newest")).toMatchObject({ position: { seq: 3 }, last: { client: ann, counter: 3 } });
 });
 
-test.each(["before", "after"] as const)("[RMH37] however often a checkpoint is not known to be written (%s), one snapshot of a state is, and in the end only the one that is named is left", async (when) => {
-  const stores = new Stores();
-  const run = new Run(stores);
-  const records = recordsOf("abcd");
-  await run.take(...records.slice(0, 2));
-  stores.failing = { step: "checkpoint", when };
-  for (let tries = 0; tries < 5; tries++) await run.room.save();
-  expect(stores.snapshots.size).toBe(1);
-  await run.take(records[2]!);
-  await run.room.save();
-  stores.failing = undefined;
-  await run.take(records[3]!);
-  for (let tries = 0; tries < 2; tries++) await run.room.save();
-  expect([[...stores.snapshots.keys()], stores.checkpoint?.seq]).toEqual([[stores.checkpoint?.snapshot.object], 4]);
-});
+test.each(["before", "after"] as const)(
+  "[RMH37] however often a checkpoint is not known to be written (%s), one snapshot of a state is, and in the end only the one that is named is left",
+  async (when) => {
+    const stores = new Stores();
+    const run = new Run(stores);
+    const records = recordsOf("abcd");
+    await run.take(...records.slice(0, 2));
+    stores.failing = { step: "checkpoint", when };
+    for (let tries = 0; tries < 5; tries++) await run.room.save();
+    expect(stores.snapshots.size).toBe(1);
+    await run.take(records[2]!);
+    await run.room.save();
+    stores.failing = undefined;
+    await run.take(records[3]!);
+    for (let tries = 0; tries < 2; tries++) await run.room.save();
+    expect([[...stores.snapshots.keys()], stores.checkpoint?.seq]).toEqual([[stores.checkpoint?.snapshot.object], 4]);
+  },
+);
 
 test("[RMH37] a snapshot that reads back other than it was written goes with the next that does not", async () => {
   const stores = new Stores();
   let isDamaging = true;
-  const damaged: RoomPorts["snapshots"] = { ...stores.ports.snapshots, write: (name, bytes) => stores.ports.snapshots.write(name, isDamaging ? bytes.slice(1) : bytes) };
+  const damaged: RoomPorts["snapshots"] = {
+    ...stores.ports.snapshots,
+    write: (name, bytes) => stores.ports.snapshots.write(name, isDamaging ? bytes.slice(1) : bytes),
+  };
   const run = new Run(Object.assign(new Stores(), { ports: { ...stores.ports, snapshots: damaged } }));
   await run.take(...recordsOf("ab"));
   await run.room.save();
@@ -410,7 +453,10 @@ test("[RMH37] a snapshot that reads back other than it was written goes with the
 
 test("[RMH39] a room whose history does not decode is tried again seldom: there may be many", async () => {
   const stores = new Stores();
-  const histories: Stores["ports"]["histories"] = { ...stores.ports.histories, read: () => Promise.reject(new Undecodable("it does not decode")) };
+  const histories: Stores["ports"]["histories"] = {
+    ...stores.ports.histories,
+    read: () => Promise.reject(new Undecodable("it does not decode")),
+  };
   const run = new Run(Object.assign(new Stores(), { ports: { ...stores.ports, histories } }));
   await run.take(...recordsOf("abcd"));
   await run.room.save();
@@ -427,7 +473,10 @@ test("[RMH39] a room whose history does not decode is tried again seldom: there 
 test("[RMH35] nothing is merged for whoever waits for a seq that has not come", async () => {
   const stores = new Stores();
   let merges = 0;
-  const counting: Stores["ports"] = { ...stores.ports, merging: { merge: (state, edits) => (merges++, Promise.resolve(mergeEdits(state, edits))) } };
+  const counting: Stores["ports"] = {
+    ...stores.ports,
+    merging: { merge: (state, edits) => (merges++, Promise.resolve(mergeEdits(state, edits))) },
+  };
   const run = new Run(Object.assign(new Stores(), { ports: counting }));
   await run.take(...recordsOf("abc"));
   expect([await run.room.serve("newest", 9e15), merges]).toEqual([{ kind: "loading" }, 0]);
@@ -436,7 +485,10 @@ test("[RMH35] nothing is merged for whoever waits for a seq that has not come", 
 
 test("[RMH40] a room in which nothing was ever written is forgotten soon, any other once it was left alone for as long as the setting says", async () => {
   const options = { documentIdleMsMax: 60_000 };
-  const epochRecord: StoredRecord = { ...recordsOf("a")[0]!, bytes: encodeEpochRecord({ id: "epoch", time: 0 as UnixMillis, epoch: 1 as Epoch, head: 0 as Seq }) };
+  const epochRecord: StoredRecord = {
+    ...recordsOf("a")[0]!,
+    bytes: encodeEpochRecord({ id: "epoch", time: 0 as UnixMillis, epoch: 1 as Epoch, head: 0 as Seq }),
+  };
   const blank = new Run(new Stores(), options);
   await blank.take(epochRecord);
   const written = new Run(new Stores(), options);
@@ -444,5 +496,9 @@ test("[RMH40] a room in which nothing was ever written is forgotten soon, any ot
   await written.saveAndTrim(10_000);
   await written.saveAndTrim(20_000);
   const retiring = (now: number): boolean[] => [blank, written].map(({ room }) => room.canRetire(now as Millis, { pressed: false }));
-  expect([retiring(10_000), retiring(10_001), retiring(80_001)]).toEqual([[false, false], [true, false], [true, true]]);
+  expect([retiring(10_000), retiring(10_001), retiring(80_001)]).toEqual([
+    [false, false],
+    [true, false],
+    [true, true],
+  ]);
 });

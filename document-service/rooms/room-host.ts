@@ -38,14 +38,18 @@ export type RoomPorts = PastPorts & {
   readonly merging: Merging;
   readonly deletions: Deletions;
 };
-export type RoomOptions = SnapshotPolicy & TrimOptions & IntakeOptions & HistoryPolicy & PastOptions & {
-  readonly mergeEditsMax: number;
-  readonly mergeBytesMax: number;
-  readonly mergeMsMax: number;
-  readonly snapshotLagBytesMax: number;
-  readonly stalledBytesMax: number;
-  readonly documentIdleMsMax: number;
-};
+export type RoomOptions = SnapshotPolicy &
+  TrimOptions &
+  IntakeOptions &
+  HistoryPolicy &
+  PastOptions & {
+    readonly mergeEditsMax: number;
+    readonly mergeBytesMax: number;
+    readonly mergeMsMax: number;
+    readonly snapshotLagBytesMax: number;
+    readonly stalledBytesMax: number;
+    readonly documentIdleMsMax: number;
+  };
 /** `newName`: unique among all snapshots ever written. `boardsFloor`: the boards need no record up to it. */
 export type RoomDeps = {
   readonly clock: Clock;

@@ -138,7 +138,13 @@ test("[TRM13] each room that is due has its turn in every round, though one take
 
 test("[TRM14] a room that a pass was not come to waits for the next round, and is not read by itself", async () => {
   const rig = new Rig("a", "b");
-  rig.ahead = { ends: new Map<RoomKey, number | "next-round">([["a" as RoomKey, 7], ["b" as RoomKey, "next-round"]]), isCut: true };
+  rig.ahead = {
+    ends: new Map<RoomKey, number | "next-round">([
+      ["a" as RoomKey, 7],
+      ["b" as RoomKey, "next-round"],
+    ]),
+    isCut: true,
+  };
   await rig.after(0);
   rig.ahead = { ends: new Map(), isCut: false };
   await rig.after(0);

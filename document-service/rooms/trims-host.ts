@@ -38,7 +38,10 @@ export class TrimsHost {
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const begun = this.#clock.now();
-      const goesOn = await this.#round([...this.#rooms.values()].filter((room) => room.isTrimDue(begun)), signal);
+      const goesOn = await this.#round(
+        [...this.#rooms.values()].filter((room) => room.isTrimDue(begun)),
+        signal,
+      );
       if (!goesOn) await this.#pauseUntil(begun + this.#roundMs, signal);
     }
   }
@@ -46,7 +49,10 @@ export class TrimsHost {
   /** Whether there is more to trim at once, and it can be trimmed. */
   async #round(due: readonly Trimmed[], signal: AbortSignal): Promise<boolean> {
     const ranges = await Promise.all(due.map((room) => room.trimRange()));
-    const { ends, isCut } = await this.#ahead.read(ranges.filter((range) => range !== undefined), signal);
+    const { ends, isCut } = await this.#ahead.read(
+      ranges.filter((range) => range !== undefined),
+      signal,
+    );
     const apartMs = isCut ? 0 : this.#roundMs / due.length;
     let isAnyTrimmed = false;
     for (const room of due) {

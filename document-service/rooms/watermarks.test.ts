@@ -6,12 +6,22 @@ import { Watermarks } from "./watermarks.ts";
 
 const ann = "annannannannann1" as ClientId;
 const bob = "bobbobbobbobbob1" as ClientId;
-const users = new Map([[ann, "ann" as UserId], [bob, "bob" as UserId]]);
+const users = new Map([
+  [ann, "ann" as UserId],
+  [bob, "bob" as UserId],
+]);
 const options = { silenceMsMax: 1_000, clientsMax: 10, bytesMax: 100_000 };
 
 function record(time: number, firstSeq: number, ...edits: readonly [ClientId, number][]): EditsRecord {
   const all = edits.map(([client, counter]) => ({ client, counter, parentSeq: 0 as Seq, payload: new Uint8Array() }));
-  return { kind: "edits", id: "server.1", time: time as UnixMillis, users, edits: { epoch: 1 as Epoch, firstSeq: firstSeq as Seq, edits: all }, editsBytes: new Uint8Array() };
+  return {
+    kind: "edits",
+    id: "server.1",
+    time: time as UnixMillis,
+    users,
+    edits: { epoch: 1 as Epoch, firstSeq: firstSeq as Seq, edits: all },
+    editsBytes: new Uint8Array(),
+  };
 }
 
 test("[WMK1] each client's last counter stands with the seq it got", () => {
@@ -52,7 +62,10 @@ test("[WMK4] thousands of writers with the longest names fit a checkpoint's byte
   const clients = Array.from({ length: 5_000 }, (_, index) => `client${String(index).padStart(10, "0")}` as ClientId);
   for (const client of clients) users.set(client, user);
   let forgotten = 0;
-  clients.forEach((client, index) => (forgotten += watermarks.receiveEdits(record(1_700_000_000_000 + index, index + 1, [client, Number.MAX_SAFE_INTEGER]))));
+  clients.forEach(
+    (client, index) =>
+      (forgotten += watermarks.receiveEdits(record(1_700_000_000_000 + index, index + 1, [client, Number.MAX_SAFE_INTEGER]))),
+  );
   const kept = watermarks.all();
   const bytes = new TextEncoder().encode(JSON.stringify(kept)).byteLength;
   expect(bytes).toBeLessThanOrEqual(bytesMax + 2);

@@ -251,7 +251,6 @@ export function recordsOf(text: Iterable<string>): StoredRecord[] {
   return records;
 }
 
-
 export function deletedRecord(streamSeq: number): StoredRecord {
   return { room: ROOM, streamSeq, time: 0 as UnixMillis, bytes: encodeDeletedRecord({ id: "deletion.1", time: 0 as UnixMillis }) };
 }

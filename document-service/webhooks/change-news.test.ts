@@ -9,7 +9,12 @@ const start = () => new ChangeNews({ webhookQuietMs: 100, webhookChangeMsMax: 1_
 
 test("[CHN1] what was written in one go is told once, after it has been quiet for a while", () => {
   const news = start();
-  for (const [ms, seq] of [[0, 1], [50, 3], [140, 4]] as const) news.receiveEdits(position(seq), seq === 3 ? 2 : 1, at(ms));
+  for (const [ms, seq] of [
+    [0, 1],
+    [50, 3],
+    [140, 4],
+  ] as const)
+    news.receiveEdits(position(seq), seq === 3 ? 2 : 1, at(ms));
   expect([news.isDue(at(239)), news.isDue(at(240))]).toEqual([false, true]);
   expect(news.take()).toEqual({ epoch: 2, seq: 4, edits: 4 });
   expect([news.isPending, news.isDue(at(10_000)), news.take()]).toEqual([false, false, undefined]);

@@ -24,7 +24,11 @@ class Rig {
         this.#adding.push({ succeed, fail: () => reject(new Error("NATS is away")) });
       });
     const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-    this.news = new NewsHost({ add }, { webhookUrls: webhookEndpoints("https://a.example/"), webhookQuietMs: QUIET_MS, webhookChangeMsMax: 60_000 }, { clock: this.clock, log });
+    this.news = new NewsHost(
+      { add },
+      { webhookUrls: webhookEndpoints("https://a.example/"), webhookQuietMs: QUIET_MS, webhookChangeMsMax: 60_000 },
+      { clock: this.clock, log },
+    );
   }
 
   edit(seq: number): void {
@@ -64,7 +68,10 @@ test("[NWH1] a change that fails to be queued behind another one is told when th
   const again = rig.settle();
   await rig.answer("succeed");
   expect(again.outcome).toBe("settled");
-  expect(rig.queued).toMatchObject([{ seq: 1, edits: 1 }, { seq: 2, edits: 1 }]);
+  expect(rig.queued).toMatchObject([
+    { seq: 1, edits: 1 },
+    { seq: 2, edits: 1 },
+  ]);
 });
 
 test("[NWH2] a save waits for a change that is on its way into the queue, and takes it along when that fails", async () => {

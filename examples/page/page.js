@@ -13,7 +13,10 @@ const url = search.get("coroom") ?? "ws://127.0.0.1:8080";
 const doc = new Y.Doc();
 const text = doc.getText("text");
 const provider = new CoroomProvider({ url, room: "notes", doc, token });
-provider.awareness.setLocalStateField("user", { name: user, color: `hsl(${[...user].reduce((sum, letter) => sum + letter.codePointAt(0) * 47, 0) % 360} 70% 45%)` }); // What others see at the caret.
+provider.awareness.setLocalStateField("user", {
+  name: user,
+  color: `hsl(${[...user].reduce((sum, letter) => sum + letter.codePointAt(0) * 47, 0) % 360} 70% 45%)`,
+}); // What others see at the caret.
 
 /** Asked again when it throws: what is no token would be refused for good. */
 async function token() {
@@ -30,7 +33,8 @@ new EditorView({
 
 const show = () => {
   document.querySelector("#here").textContent = [...provider.participants.values()].map(({ name }) => name).join(", ");
-  document.querySelector("#status").textContent = provider.status !== "connected" ? `${provider.status} ${provider.outage?.why ?? ""}` : provider.saved ? "saved" : "saving…";
+  document.querySelector("#status").textContent =
+    provider.status !== "connected" ? `${provider.status} ${provider.outage?.why ?? ""}` : provider.saved ? "saved" : "saving…";
 };
 provider.on("participants", show);
 provider.on("status", show);

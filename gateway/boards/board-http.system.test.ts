@@ -37,12 +37,26 @@ beforeAll(async () => {
   line = await connect({ servers: nats.url });
   leaderboard = createServer(({ url = "", headers }, response) => {
     asked.push({ url, internal: String(headers["x-coroom-internal"]), tenant: String(headers["x-coroom-tenant"]) });
-    if (url.includes("rebuilt")) return void response.writeHead(503, { "content-type": "application/json", "retry-after": "1" }).end('{"error":"rebuilding","message":"ask again in a second"}');
+    if (url.includes("rebuilt"))
+      return void response
+        .writeHead(503, { "content-type": "application/json", "retry-after": "1" })
+        .end('{"error":"rebuilding","message":"ask again in a second"}');
     response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ ranking: [] }));
   }).listen(0, "127.0.0.1");
-  const flags = { environment: "boards", natsUrl: nats.url, port: "0", jwtSecret: SECRET, internalSecret: "between us", boardReadBurst: String(BURST), boardReadsPerSecond: "1" };
+  const flags = {
+    environment: "boards",
+    natsUrl: nats.url,
+    port: "0",
+    jwtSecret: SECRET,
+    internalSecret: "between us",
+    boardReadBurst: String(BURST),
+    boardReadsPerSecond: "1",
+  };
   metrics = new Registry();
-  gateway = await startGateway({ ...readSettings({ ...sharedSettings, ...gatewaySettings }, { flags, env: {} }), serverSilenceMsMax: 300 }, { log: silent, registry: metrics });
+  gateway = await startGateway(
+    { ...readSettings({ ...sharedSettings, ...gatewaySettings }, { flags, env: {} }), serverSilenceMsMax: 300 },
+    { log: silent, registry: metrics },
+  );
 });
 afterAll(async () => {
   clearInterval(heart);
@@ -53,11 +67,17 @@ afterAll(async () => {
 });
 
 function bearer(user: string, claims: object = {}, expires: number | string = "1h"): Promise<string> {
-  return new SignJWT({ tenant: "acme", rooms: ["notes/*", "rebuilt"], rights: ["read"], ...claims }).setProtectedHeader({ alg: "HS256" }).setSubject(user).setExpirationTime(expires).sign(new TextEncoder().encode(SECRET));
+  return new SignJWT({ tenant: "acme", rooms: ["notes/*", "rebuilt"], rights: ["read"], ...claims })
+    .setProtectedHeader({ alg: "HS256" })
+    .setSubject(user)
+    .setExpirationTime(expires)
+    .sign(new TextEncoder().encode(SECRET));
 }
 
 async function get(path: string, token?: string): Promise<{ status: number; error: string | undefined; retryAfter: string | null }> {
-  const response = await fetch(`http://127.0.0.1:${gateway.port}${path}`, { headers: token === undefined ? {} : { authorization: `Bearer ${token}` } });
+  const response = await fetch(`http://127.0.0.1:${gateway.port}${path}`, {
+    headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
+  });
   const body = (await response.json()) as { error?: string };
   const { error } = body;
   if (error !== undefined) declared.expect({ method: "GET", path: path.split("?")[0]!, status: response.status, body }); // The rest is the leaderboard's, which is none here.
@@ -69,9 +89,15 @@ test("[HTTP20] without a leaderboard boards are behind, and the answer says so; 
   expect(await get("/v1/rooms/notes%2F7/leaderboard", token)).toEqual({ status: 503, error: "no-leaderboard", retryAfter: "5" });
 
   const { port } = leaderboard.address() as AddressInfo;
-  heart = setInterval(() => line.publish(subjectsOf("boards").leaderboards, encodeJson({ service: "l1", url: `http://127.0.0.1:${port}`, time: Date.now() })), 50);
+  heart = setInterval(
+    () => line.publish(subjectsOf("boards").leaderboards, encodeJson({ service: "l1", url: `http://127.0.0.1:${port}`, time: Date.now() })),
+    50,
+  );
   let looks = 0; // Each by another user: nobody asks too often.
-  await until(async () => (await get("/v1/rooms/notes%2F7/leaderboard", await bearer(`looks on ${(looks += 1)}`))).status === 200, "a leaderboard");
+  await until(
+    async () => (await get("/v1/rooms/notes%2F7/leaderboard", await bearer(`looks on ${(looks += 1)}`))).status === 200,
+    "a leaderboard",
+  );
   asked.length = 0;
   await get(`/v1/rooms/notes%2F7/leaderboard?window=hour&limit=3&token=${token}`);
   await get("/v1/rooms/notes%2F7/leaderboard/me?around=2", await bearer("ann/ö"));
@@ -111,7 +137,9 @@ test("[HTTP23] which rooms of the tenant are busiest is for administrators", asy
 /** A path as it is written here: fetch would make another of it. */
 function statusOf(path: string, token: string): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
-    request({ port: gateway.port, path, headers: { authorization: `Bearer ${token}` } }, (answer) => resolve(answer.resume().statusCode)).on("error", reject).end();
+    request({ port: gateway.port, path, headers: { authorization: `Bearer ${token}` } }, (answer) => resolve(answer.resume().statusCode))
+      .on("error", reject)
+      .end();
   });
 }
 
@@ -119,7 +147,8 @@ test("[HTTP24] no name in a path leads to a board that the token does not open",
   const [token, admin] = [await bearer("eve"), await bearer("dee", { rights: ["admin"] })];
   asked.length = 0;
   const members = "/v1/rooms/notes%2F7/leaderboard/members";
-  for (const user of ["..\\..\\..\\other\\leaderboard", "..\\..\\..\\..\\leaderboard\\rooms"]) expect(await statusOf(`${members}/${user}`, token)).toBe(200);
+  for (const user of ["..\\..\\..\\other\\leaderboard", "..\\..\\..\\..\\leaderboard\\rooms"])
+    expect(await statusOf(`${members}/${user}`, token)).toBe(200);
   expect(await statusOf("/v1/leaderboard/rooms/..\\..\\rooms\\other\\leaderboard", admin)).toBe(200);
   expect(asked.map(({ url }) => url)).toEqual([
     `${members}/..%5C..%5C..%5Cother%5Cleaderboard`,
@@ -127,7 +156,8 @@ test("[HTTP24] no name in a path leads to a board that the token does not open",
     "/v1/leaderboard/rooms/..%5C..%5Crooms%5Cother%5Cleaderboard",
   ]);
   asked.length = 0;
-  for (const path of [`${members}/..`, `${members}/.`, `${members}/%2e%2e`]) expect([path, await statusOf(path, token)]).toEqual([path, 404]);
+  for (const path of [`${members}/..`, `${members}/.`, `${members}/%2e%2e`])
+    expect([path, await statusOf(path, token)]).toEqual([path, 404]);
   expect(await statusOf(`${members.replace("/members", "/me")}`, await bearer(".."))).toBe(404);
   expect(asked).toEqual([]);
 });

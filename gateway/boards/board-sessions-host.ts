@@ -7,7 +7,10 @@ import type { GatewayMetrics } from "../metrics.ts";
 import type { Activities, BoardBus, ConnectionId } from "../ports.ts";
 
 /** Who is connected, and where they may write. */
-export type Connected = ReadonlyMap<ConnectionId, { readonly bearer: { readonly user: UserId } | undefined; readonly writing: readonly Omit<Writer, "user">[] }>;
+export type Connected = ReadonlyMap<
+  ConnectionId,
+  { readonly bearer: { readonly user: UserId } | undefined; readonly writing: readonly Omit<Writer, "user">[] }
+>;
 
 export type BoardSessionsPorts = { readonly activities: Activities; readonly boardBus: Pick<BoardBus, "leaderboards"> };
 export type BoardSessionsOptions = { readonly gateway: GatewayId; readonly boardSessionMs: number; readonly boardSessionPoints: number };
@@ -25,7 +28,12 @@ export class BoardSessionsHost {
   #untold: Presence[] = [];
   #stopTicking: () => void = () => {};
 
-  constructor(sessions: Connected, ports: BoardSessionsPorts, options: BoardSessionsOptions, deps: { clock: Clock; metrics: GatewayMetrics }) {
+  constructor(
+    sessions: Connected,
+    ports: BoardSessionsPorts,
+    options: BoardSessionsOptions,
+    deps: { clock: Clock; metrics: GatewayMetrics },
+  ) {
     this.#sessions = sessions;
     this.#ports = ports;
     this.#options = options;
@@ -50,7 +58,10 @@ export class BoardSessionsHost {
     if (look !== this.#look) {
       this.#look = look;
       // Without a leaderboard nobody counts, and nobody takes away what was told.
-      this.#untold = this.#ports.boardBus.leaderboards() === 0 ? [] : presencesAt(this.#writers(), this.#deps.clock.now(), { stretchMs: this.#options.boardSessionMs });
+      this.#untold =
+        this.#ports.boardBus.leaderboards() === 0
+          ? []
+          : presencesAt(this.#writers(), this.#deps.clock.now(), { stretchMs: this.#options.boardSessionMs });
     }
     for (const presence of this.#untold.splice(0, TOLD_PER_TICK)) void this.#tell(presence);
   }

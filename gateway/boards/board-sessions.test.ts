@@ -6,10 +6,19 @@ import { lookAt, presencesAt, type Writer } from "./board-sessions.ts";
 
 const OPTIONS = { stretchMs: 60_000 };
 const NOW = 1_000_000 as Millis;
-const writer = (room: string, user: string, forMs: number): Writer => ({ room: room as RoomKey, user: user as UserId, since: (NOW - forMs) as Millis });
+const writer = (room: string, user: string, forMs: number): Writer => ({
+  room: room as RoomKey,
+  user: user as UserId,
+  since: (NOW - forMs) as Millis,
+});
 
 test("[BSES1] who is in a room for half a stretch is told of, each once however many connections it has", () => {
-  const writers = [writer("acme.a", "ann", 60_000), writer("acme.a", "ann", 40_000), writer("acme.a", "bob", 29_999), writer("acme.b", "ann", 30_000)];
+  const writers = [
+    writer("acme.a", "ann", 60_000),
+    writer("acme.a", "ann", 40_000),
+    writer("acme.a", "bob", 29_999),
+    writer("acme.b", "ann", 30_000),
+  ];
   expect(presencesAt(writers, NOW, OPTIONS)).toEqual([
     { room: "acme.a", activity: { kind: "present", users: ["ann"] } },
     { room: "acme.b", activity: { kind: "present", users: ["ann"] } },
@@ -18,7 +27,10 @@ test("[BSES1] who is in a room for half a stretch is told of, each once however 
 
 test("[BSES2] more of them than one message may name go into several", () => {
   const writers = Array.from({ length: ACTIVITY_USERS_MAX + 1 }, (_, index) => writer("acme.a", `user-${index}`, 60_000));
-  expect(presencesAt(writers, NOW, OPTIONS).map(({ activity }) => (activity.kind === "present" ? activity.users.length : 0))).toEqual([ACTIVITY_USERS_MAX, 1]);
+  expect(presencesAt(writers, NOW, OPTIONS).map(({ activity }) => (activity.kind === "present" ? activity.users.length : 0))).toEqual([
+    ACTIVITY_USERS_MAX,
+    1,
+  ]);
 });
 
 test("[BSES3] a gateway looks once a stretch, in the middle half of it, not all at the same moment", () => {

@@ -9,11 +9,31 @@ const ROOM = "acme.notes" as RoomKey;
 const at = (ms: number) => ms as Millis;
 const of = (connection: number, change: Partial<BoardRequest> = {}): BoardRequest => {
   const user = `user-${connection}`;
-  return { connection: connection as ConnectionId, user: user as UserId, name: user, room: ROOM, channel: 7, role: "everyone", window: "hour", shown: 10, ...change };
+  return {
+    connection: connection as ConnectionId,
+    user: user as UserId,
+    name: user,
+    room: ROOM,
+    channel: 7,
+    role: "everyone",
+    window: "hour",
+    shown: 10,
+    ...change,
+  };
 };
 const shown = (ranking: [string, number, string?][], change: object = {}): BoardNews => ({
-  kind: "shown", room: ROOM, role: "everyone", window: "hour", windowId: "2026-07-01T12", epoch: 1 as Epoch, seq: 5 as Seq, members: ranking.length, shown: 100, checksum: 1,
-  ranking: ranking.map(([user, score, name]) => [user, score, name ?? ""]), ...change,
+  kind: "shown",
+  room: ROOM,
+  role: "everyone",
+  window: "hour",
+  windowId: "2026-07-01T12",
+  epoch: 1 as Epoch,
+  seq: 5 as Seq,
+  members: ranking.length,
+  shown: 100,
+  checksum: 1,
+  ranking: ranking.map(([user, score, name]) => [user, score, name ?? ""]),
+  ...change,
 });
 const behind: BoardNews = { kind: "behind", room: ROOM, role: "everyone", window: "hour" };
 const boards = () => new Boards({ boardsPerConnectionMax: 2, boardWatchMs: 30_000 });
@@ -35,7 +55,12 @@ function told(effects: readonly BoardEffect[]): string[] {
       case "publish":
       case "send": {
         const { frame } = effect;
-        const what = frame.type === "board" ? `${frame.state} ${frame.ranking.map(({ user, score }) => `${user}=${score}`).join(" ")}` : frame.type === "own-rank" ? `rank ${frame.rank} score ${frame.score}` : frame.type;
+        const what =
+          frame.type === "board"
+            ? `${frame.state} ${frame.ranking.map(({ user, score }) => `${user}=${score}`).join(" ")}`
+            : frame.type === "own-rank"
+              ? `rank ${frame.rank} score ${frame.score}`
+              : frame.type;
         return `${effect.kind} ${effect.kind === "send" ? effect.to : effect.topic}: ${what.trim()}`;
       }
     }
@@ -48,7 +73,16 @@ test("[GBO1] the first who looks makes the gateway ask; the answer is published 
   const watched = boards();
   expect(told(watched.receiveRequest(of(1), at(0)))).toEqual([`listen 1 ${TOPIC}`, "follow", "watch new"]);
   expect(told(watched.receiveRequest(of(2), at(1)))).toEqual([`listen 2 ${TOPIC}`]);
-  expect(told(watched.receiveNews(shown([["user-2", 9], ["ann", 4]])))).toEqual([`publish ${TOPIC}: live user-2=9 ann=4`, "send 1: rank 0 score 0", "send 2: rank 1 score 9"]);
+  expect(
+    told(
+      watched.receiveNews(
+        shown([
+          ["user-2", 9],
+          ["ann", 4],
+        ]),
+      ),
+    ),
+  ).toEqual([`publish ${TOPIC}: live user-2=9 ann=4`, "send 1: rank 0 score 0", "send 2: rank 1 score 9"]);
 });
 
 test("[GBO2] who comes later gets what is known at once, without anybody being asked", () => {
@@ -62,9 +96,16 @@ test("[GBO2] who comes later gets what is known at once, without anybody being a
 test("[GBO3] a list is published when it changed and only then; own ranks go to those whose rank or score changed", () => {
   const watched = boards();
   for (const connection of [1, 2, 3]) watched.receiveRequest(of(connection), at(0));
-  const first: [string, number][] = [...Array.from({ length: 10 }, (_, index): [string, number] => [`top-${index}`, 100 - index]), ["user-1", 5], ["user-2", 4]];
+  const first: [string, number][] = [
+    ...Array.from({ length: 10 }, (_, index): [string, number] => [`top-${index}`, 100 - index]),
+    ["user-1", 5],
+    ["user-2", 4],
+  ];
   watched.receiveNews(shown(first));
-  expect(told(watched.receiveNews(shown([...first.slice(0, 10), ["user-2", 6], ["user-1", 5]], { seq: 6 })))).toEqual(["send 1: rank 12 score 5", "send 2: rank 11 score 6"]);
+  expect(told(watched.receiveNews(shown([...first.slice(0, 10), ["user-2", 6], ["user-1", 5]], { seq: 6 })))).toEqual([
+    "send 1: rank 12 score 5",
+    "send 2: rank 11 score 6",
+  ]);
   expect(told(watched.receiveNews(shown([["top-0", 101], ...first.slice(1, 10), ["user-2", 6], ["user-1", 5]])))[0]).toContain("publish");
 });
 
@@ -75,14 +116,20 @@ test("[GBO4] lists of another length, role or window are told apart, and one of 
   expect(told(watched.receiveRequest(of(3, { window: "all" }), at(0)))).toEqual(["listen 3 board 7 everyone all 10", "watch new"]);
   const many = Array.from({ length: 60 }, (_, index): [string, number] => [`top-${index}`, 100 - index]);
   const published = watched.receiveNews(shown(many, { shown: 50 })).filter((effect) => effect.kind === "publish");
-  expect(published.map(({ topic, frame }) => [topic, frame.type === "board" && frame.ranking.length])).toEqual([[TOPIC, 10], ["board 7 everyone hour 100", 50]]);
+  expect(published.map(({ topic, frame }) => [topic, frame.type === "board" && frame.ranking.length])).toEqual([
+    [TOPIC, 10],
+    ["board 7 everyone hour 100", 50],
+  ]);
 });
 
 test("[GBO5] asked again with another length it replaces the first; asked for none it ends, and the last one out closes the board", () => {
   const watched = boards();
   watched.receiveRequest(of(1), at(0));
   watched.receiveNews(shown([["ann", 1]]));
-  expect(told(watched.receiveRequest(of(1, { shown: 100 }), at(1))).slice(0, 2)).toEqual([`unlisten 1 ${TOPIC}`, "listen 1 board 7 everyone hour 100"]);
+  expect(told(watched.receiveRequest(of(1, { shown: 100 }), at(1))).slice(0, 2)).toEqual([
+    `unlisten 1 ${TOPIC}`,
+    "listen 1 board 7 everyone hour 100",
+  ]);
   expect(told(watched.receiveRequest(of(1, { shown: 0 }), at(2)))).toEqual(["unlisten 1 board 7 everyone hour 100", "unfollow"]);
   expect(watched.size).toEqual({ boards: 0, watchers: 0 });
 });
@@ -129,8 +176,26 @@ test("[GBO9] a board that is watched is asked for again in time, and anew when t
 test("[GBO10] who is shown by no name, or an old one, is told of once", () => {
   const watched = boards();
   watched.receiveRequest(of(1, { name: "Ann" }), at(0));
-  expect(told(watched.receiveNews(shown([["user-1", 1], ["bob", 1]])))).toContain("name user-1 Ann");
-  expect(told(watched.receiveNews(shown([["user-1", 2], ["bob", 1]]))).some((line) => line.startsWith("name"))).toBe(false);
+  expect(
+    told(
+      watched.receiveNews(
+        shown([
+          ["user-1", 1],
+          ["bob", 1],
+        ]),
+      ),
+    ),
+  ).toContain("name user-1 Ann");
+  expect(
+    told(
+      watched.receiveNews(
+        shown([
+          ["user-1", 2],
+          ["bob", 1],
+        ]),
+      ),
+    ).some((line) => line.startsWith("name")),
+  ).toBe(false);
 });
 
 test("[GBO11] a score that a frame cannot hold is told as the highest that it can", () => {

@@ -88,13 +88,23 @@ export class Boards {
     }
     const opened = known === undefined ? this.#open(request, now) : { board: known, effects: [] };
     const { board } = opened;
-    const watcher: Watcher = { user, name, length: LENGTHS.find((length) => length >= shown) ?? LENGTH_MAX, own: undefined, hasToldName: false };
+    const watcher: Watcher = {
+      user,
+      name,
+      length: LENGTHS.find((length) => length >= shown) ?? LENGTH_MAX,
+      own: undefined,
+      hasToldName: false,
+    };
     board.watchers.set(connection, watcher);
     this.#byConnection.set(connection, (this.#byConnection.get(connection) ?? new Set()).add(board));
     const effects: BoardEffect[] = [...left, { kind: "listen", connection, topic: topicOf(board, watcher.length) }, ...opened.effects];
     if (board.state === undefined) return effects;
     if (!board.told.has(watcher.length)) board.told.set(watcher.length, listOf(board, watcher.length));
-    return [...effects, { kind: "send", to: connection, frame: frameOf(board, watcher.length) }, ...ownRanks(board, [[connection, watcher]])];
+    return [
+      ...effects,
+      { kind: "send", to: connection, frame: frameOf(board, watcher.length) },
+      ...ownRanks(board, [[connection, watcher]]),
+    ];
   }
 
   /** The connection is not in the room any more. */
@@ -118,7 +128,11 @@ export class Boards {
       case "behind":
         return this.#publish(board, "behind");
       case "unavailable":
-        return [...this.#publish(board, "unavailable"), ...[...board.watchers.keys()].flatMap((connection) => this.#leave(connection, board)), ...this.#closeIfUnwatched(board)];
+        return [
+          ...this.#publish(board, "unavailable"),
+          ...[...board.watchers.keys()].flatMap((connection) => this.#leave(connection, board)),
+          ...this.#closeIfUnwatched(board),
+        ];
     }
   }
 
@@ -142,7 +156,17 @@ export class Boards {
   }
 
   #open({ room, role, window, channel }: BoardRequest, now: Millis): { board: Board; effects: BoardEffect[] } {
-    const board: Board = { room, role, window, channel, watchers: new Map(), told: new Map(), state: undefined, latest: undefined, askedAt: now };
+    const board: Board = {
+      room,
+      role,
+      window,
+      channel,
+      watchers: new Map(),
+      told: new Map(),
+      state: undefined,
+      latest: undefined,
+      askedAt: now,
+    };
     const ofRoom = this.#byRoom.get(room);
     if (ofRoom !== undefined) ofRoom.set(keyOf(board), board);
     else this.#byRoom.set(room, new Map([[keyOf(board), board]]));
@@ -201,18 +225,32 @@ function topicOf({ channel, role, window }: Pick<Board, "channel" | "role" | "wi
   return `board ${channel} ${role} ${window} ${length}`;
 }
 
-function frameOf({ channel, role, window, state, latest }: Pick<Board, "channel" | "role" | "window" | "state" | "latest">, length: number): BoardFrame {
+function frameOf(
+  { channel, role, window, state, latest }: Pick<Board, "channel" | "role" | "window" | "state" | "latest">,
+  length: number,
+): BoardFrame {
   const about = { type: "board" as const, channel, role, window, state: state ?? "behind" };
   if (latest === undefined) return { ...about, windowId: "", epoch: 0, seq: 0 as Seq, members: 0, ranking: [] };
   const { windowId, epoch, seq, members, shown, ranking } = latest;
-  return { ...about, windowId, epoch, seq, members, ranking: ranking.slice(0, Math.min(length, shown)).map(([user, score, name]) => ({ user: user as UserId, name, score: scoreOf(score) })) };
+  return {
+    ...about,
+    windowId,
+    epoch,
+    seq,
+    members,
+    ranking: ranking
+      .slice(0, Math.min(length, shown))
+      .map(([user, score, name]) => ({ user: user as UserId, name, score: scoreOf(score) })),
+  };
 }
 
 /** To each whose own rank or score is not what it was told last. */
 function ownRanks(board: Board, watchers: Iterable<[ConnectionId, Watcher]>): BoardEffect[] {
   const { channel, role, window, latest } = board;
   if (latest === undefined) return [];
-  const ranks = new Map(latest.ranking.map(([user, score], index): [string, OwnRank] => [user, { rank: index + 1, score: scoreOf(score) }]));
+  const ranks = new Map(
+    latest.ranking.map(([user, score], index): [string, OwnRank] => [user, { rank: index + 1, score: scoreOf(score) }]),
+  );
   const effects: BoardEffect[] = [];
   for (const [to, watcher] of watchers) {
     const own = ranks.get(watcher.user) ?? NO_RANK;

@@ -51,6 +51,24 @@ test("[GBO13] whoever is turned away from a room that it was in is out of its pr
   expect(again.channel).not.toBe(channel);
   watch(ann, again.channel);
   await until(async () => (await metric(address, "coroom_gateway_board_watchers")) === 1, "the board to be watched again");
-  rig.line.publish(rig.subjects.boards(room), encodeJson({ kind: "shown", room, role: "everyone", window: "day", windowId: "2026-11-22", epoch: 1, seq: 1, members: 1, shown: 10, checksum: 1, ranking: [["ann", 3, "Ann"]] }));
-  await ann.until(() => ann.received.some((frame) => frame.type === "board" && frame.channel === again.channel && frame.ranking.length > 0), "the board");
+  rig.line.publish(
+    rig.subjects.boards(room),
+    encodeJson({
+      kind: "shown",
+      room,
+      role: "everyone",
+      window: "day",
+      windowId: "2026-11-22",
+      epoch: 1,
+      seq: 1,
+      members: 1,
+      shown: 10,
+      checksum: 1,
+      ranking: [["ann", 3, "Ann"]],
+    }),
+  );
+  await ann.until(
+    () => ann.received.some((frame) => frame.type === "board" && frame.channel === again.channel && frame.ranking.length > 0),
+    "the board",
+  );
 });

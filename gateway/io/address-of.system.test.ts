@@ -20,7 +20,12 @@ afterAll(() => void app.close());
 
 function addressBy(...lines: readonly string[]): Promise<string> {
   return new Promise((resolve, reject) => {
-    request({ port, headers: { "X-Forwarded-For": [...lines] } }, (answer) => void answer.toArray().then((parts) => resolve(Buffer.concat(parts as Buffer[]).toString()), reject)).on("error", reject).end();
+    request(
+      { port, headers: { "X-Forwarded-For": [...lines] } },
+      (answer) => void answer.toArray().then((parts) => resolve(Buffer.concat(parts as Buffer[]).toString()), reject),
+    )
+      .on("error", reject)
+      .end();
   });
 }
 

@@ -7,21 +7,48 @@ import { adminRoutes } from "./admin-routes.ts";
 import type { HttpQuestion } from "./http-routes.ts";
 
 const SECRET = "an operator's secret";
-const ban = (until: number, by: Pick<Sanction, "by"> = {}): Sanction => ({ target: { kind: "user", tenant: "acme" as TenantId, user: "eve" as UserId }, level: "banned", ...by, madeAt: 0 as UnixMillis, until: until as UnixMillis, lifted: false, reason: "" });
+const ban = (until: number, by: Pick<Sanction, "by"> = {}): Sanction => ({
+  target: { kind: "user", tenant: "acme" as TenantId, user: "eve" as UserId },
+  level: "banned",
+  ...by,
+  madeAt: 0 as UnixMillis,
+  until: until as UnixMillis,
+  lifted: false,
+  reason: "",
+});
 const question = (body: object): HttpQuestion => ({
-  path: "/v1/admin/lift", parameters: [], query: new URLSearchParams(), header: (name) => (name === "authorization" ? `Bearer ${SECRET}` : ""), address: undefined,
-  body: new TextEncoder().encode(JSON.stringify(body)), signal: new AbortController().signal,
+  path: "/v1/admin/lift",
+  parameters: [],
+  query: new URLSearchParams(),
+  header: (name) => (name === "authorization" ? `Bearer ${SECRET}` : ""),
+  address: undefined,
+  body: new TextEncoder().encode(JSON.stringify(body)),
+  signal: new AbortController().signal,
 });
 
 function routesWith(all: readonly Sanction[], imposed: Sanction[] = []): ReturnType<typeof adminRoutes> {
   const orders = { issue: () => Promise.reject(new Error("no order is given")), onOrder: () => {} };
-  return adminRoutes({ tokens: { verify: async () => ({ kind: "unchecked" }) }, orders, sanctions: { all, impose: (sanction) => void imposed.push(sanction) }, drain: () => 0 }, { internalSecret: SECRET }, { clock: new FakeClock(1_000) });
+  return adminRoutes(
+    {
+      tokens: { verify: async () => ({ kind: "unchecked" }) },
+      orders,
+      sanctions: { all, impose: (sanction) => void imposed.push(sanction) },
+      drain: () => 0,
+    },
+    { internalSecret: SECRET },
+    { clock: new FakeClock(1_000) },
+  );
 }
 
 test("[ADN11] where both people and a gateway have banned somebody, a lift lasts for as long as either would have", async () => {
-  for (const all of [[ban(90_000, { by: "gateway" }), ban(95_000)], [ban(95_000), ban(90_000, { by: "gateway" })]]) {
+  for (const all of [
+    [ban(90_000, { by: "gateway" }), ban(95_000)],
+    [ban(95_000), ban(90_000, { by: "gateway" })],
+  ]) {
     const imposed: Sanction[] = [];
-    const answer = await routesWith(all, imposed).find(({ path }) => path === "/v1/admin/lift")!.answer(question({ tenant: "acme", user: "eve" }));
+    const answer = await routesWith(all, imposed)
+      .find(({ path }) => path === "/v1/admin/lift")!
+      .answer(question({ tenant: "acme", user: "eve" }));
     expect([answer.status, imposed]).toMatchObject([200, [{ lifted: true, until: 95_000 }]]);
   }
 });
@@ -33,5 +60,10 @@ test("[ADN12] until when something holds is a date of ISO 8601, whatever was ask
     const { body } = await routes.find((route) => route.path === path)!.answer(question({ tenant: "acme", user: "eve", seconds: 60 }));
     said.push(/"until":("?[^",}]*"?)/.exec(typeof body === "string" ? body : new TextDecoder().decode(body as Uint8Array))![1]!);
   }
-  expect(said).toEqual(['"1970-01-01T00:01:01.000Z"', '"1970-01-01T00:01:01.000Z"', '"1970-01-01T00:01:35.000Z"', '"1970-01-01T00:01:35.000Z"']);
+  expect(said).toEqual([
+    '"1970-01-01T00:01:01.000Z"',
+    '"1970-01-01T00:01:01.000Z"',
+    '"1970-01-01T00:01:35.000Z"',
+    '"1970-01-01T00:01:35.000Z"',
+  ]);
 });

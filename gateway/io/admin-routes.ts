@@ -28,7 +28,11 @@ export type AdminPorts = {
 };
 
 const SECONDS_MAX = 366 * 86_400;
-const OF_ADDRESSES = errorAnswer(400, "bad-request", "an address is banned from everywhere: name a user to ban it from one room, or to let it only read");
+const OF_ADDRESSES = errorAnswer(
+  400,
+  "bad-request",
+  "an address is banned from everywhere: name a user to ban it from one room, or to let it only read",
+);
 
 const Who = z.object({
   tenant: z.string().optional(),
@@ -42,16 +46,22 @@ const Who = z.object({
 });
 type Who = z.infer<typeof Who>;
 
-export function adminRoutes({ tokens, orders, sanctions, drain }: AdminPorts, options: { internalSecret: string }, { clock }: { clock: Clock }): HttpRoute[] {
+export function adminRoutes(
+  { tokens, orders, sanctions, drain }: AdminPorts,
+  options: { internalSecret: string },
+  { clock }: { clock: Clock },
+): HttpRoute[] {
   /** With what was asked for read and allowed. */
-  const forAdmins = (answer: (who: Who, place: Place, authority: Authority) => HttpAnswer | Promise<HttpAnswer>) => async (question: HttpQuestion): Promise<HttpAnswer> => {
-    const authority = await authorityOf(question, tokens, options);
-    if ("status" in authority) return authority;
-    const who = readBody(question, Who);
-    if ("status" in who) return who;
-    const place = placeOf(who, authority.of);
-    return "status" in place ? place : answer(who, place, authority.of);
-  };
+  const forAdmins =
+    (answer: (who: Who, place: Place, authority: Authority) => HttpAnswer | Promise<HttpAnswer>) =>
+    async (question: HttpQuestion): Promise<HttpAnswer> => {
+      const authority = await authorityOf(question, tokens, options);
+      if ("status" in authority) return authority;
+      const who = readBody(question, Who);
+      if ("status" in who) return who;
+      const place = placeOf(who, authority.of);
+      return "status" in place ? place : answer(who, place, authority.of);
+    };
 
   const impose = (who: Who, { tenant, room }: Place, authority: Authority, change: Pick<Sanction, "level" | "lifted">): HttpAnswer => {
     const target = targetOf(who, tenant, authority);
@@ -59,7 +69,9 @@ export function adminRoutes({ tokens, orders, sanctions, drain }: AdminPorts, op
     if (!change.lifted && target.kind === "address" && (room !== undefined || change.level !== "banned")) return OF_ADDRESSES;
     if (!change.lifted && who.seconds === undefined) return errorAnswer(400, "bad-request", "say for how long: seconds");
     const madeAt = clock.wallNow();
-    const until = change.lifted ? untilOf(sanctions.all, target, room, change.level, madeAt) : ((madeAt + who.seconds! * 1_000) as UnixMillis);
+    const until = change.lifted
+      ? untilOf(sanctions.all, target, room, change.level, madeAt)
+      : ((madeAt + who.seconds! * 1_000) as UnixMillis);
     if (until === undefined) return errorAnswer(404, "no-such-sanction", "nothing like that is in force");
     sanctions.impose({ target, ...(room === undefined ? {} : { room }), ...change, until, madeAt, reason: who.reason });
     return jsonAnswer(200, { until: dateOf(until) });
@@ -68,14 +80,23 @@ export function adminRoutes({ tokens, orders, sanctions, drain }: AdminPorts, op
   const kick = forAdmins(async ({ user, connection }, { tenant, room }) => {
     const named = user === undefined ? undefined : parseUserId(user);
     if (named === undefined && connection === undefined) return errorAnswer(400, "bad-request", "say whom: user or connection");
-    const { kicked, gateways } = await orders.issue({ kind: "kick", tenant, ...(named === undefined ? {} : { user: named }), ...(connection === undefined ? {} : { connection }), ...(room === undefined ? {} : { room }) });
+    const { kicked, gateways } = await orders.issue({
+      kind: "kick",
+      tenant,
+      ...(named === undefined ? {} : { user: named }),
+      ...(connection === undefined ? {} : { connection }),
+      ...(room === undefined ? {} : { room }),
+    });
     return jsonAnswer(200, { kicked, gateways });
   });
 
   const listMembers = async (question: HttpQuestion): Promise<HttpAnswer> => {
     const authority = await authorityOf(question, tokens, options);
     if ("status" in authority) return authority;
-    const place = placeOf({ tenant: question.query.get("tenant") ?? undefined, room: decodeParameter(question.parameters[0] ?? "") }, authority.of);
+    const place = placeOf(
+      { tenant: question.query.get("tenant") ?? undefined, room: decodeParameter(question.parameters[0] ?? "") },
+      authority.of,
+    );
     if ("status" in place) return place;
     const { members, gateways } = await orders.issue({ kind: "list-members", room: place.room! });
     return jsonAnswer(200, { members, gateways });
@@ -89,12 +110,31 @@ export function adminRoutes({ tokens, orders, sanctions, drain }: AdminPorts, op
 
   return [
     { method: "post", path: "/v1/admin/kick", answer: kick },
-    { method: "post", path: "/v1/admin/downgrade", answer: forAdmins((who, place, authority) => impose(who, place, authority, { level: "read-only", lifted: false })) },
-    { method: "post", path: "/v1/admin/ban", answer: forAdmins((who, place, authority) => impose(who, place, authority, { level: "banned", lifted: false })) },
-    { method: "post", path: "/v1/admin/lift", answer: forAdmins((who, place, authority) => impose(who, place, authority, { level: who.level, lifted: true })) },
+    {
+      method: "post",
+      path: "/v1/admin/downgrade",
+      answer: forAdmins((who, place, authority) => impose(who, place, authority, { level: "read-only", lifted: false })),
+    },
+    {
+      method: "post",
+      path: "/v1/admin/ban",
+      answer: forAdmins((who, place, authority) => impose(who, place, authority, { level: "banned", lifted: false })),
+    },
+    {
+      method: "post",
+      path: "/v1/admin/lift",
+      answer: forAdmins((who, place, authority) => impose(who, place, authority, { level: who.level, lifted: true })),
+    },
     { method: "get", path: "/v1/admin/bans", answer: listBans },
     { method: "get", path: "/v1/admin/rooms/:room/members", answer: listMembers },
-    { method: "post", path: "/v1/admin/drain", answer: (question) => (isOperator(question, options) ? jsonAnswer(202, { connections: drain() }) : errorAnswer(401, "not-an-operator", "only operators drain a gateway: give COROOM_INTERNAL_SECRET as Authorization: Bearer")) },
+    {
+      method: "post",
+      path: "/v1/admin/drain",
+      answer: (question) =>
+        isOperator(question, options)
+          ? jsonAnswer(202, { connections: drain() })
+          : errorAnswer(401, "not-an-operator", "only operators drain a gateway: give COROOM_INTERNAL_SECRET as Authorization: Bearer"),
+    },
   ];
 }
 
@@ -109,8 +149,16 @@ function targetOf({ user, address }: Who, tenant: TenantId, authority: Authority
 }
 
 /** A lift lasts for as long as what it lifts would have: what people imposed, what gateways did, or both. */
-function untilOf(all: readonly Sanction[], target: Target, room: RoomKey | undefined, level: Sanction["level"], now: UnixMillis): UnixMillis | undefined {
-  const lifted = all.filter((sanction) => JSON.stringify([sanction.target, sanction.room, sanction.level]) === JSON.stringify([target, room, level]));
+function untilOf(
+  all: readonly Sanction[],
+  target: Target,
+  room: RoomKey | undefined,
+  level: Sanction["level"],
+  now: UnixMillis,
+): UnixMillis | undefined {
+  const lifted = all.filter(
+    (sanction) => JSON.stringify([sanction.target, sanction.room, sanction.level]) === JSON.stringify([target, room, level]),
+  );
   const until = Math.max(now, ...lifted.map((sanction) => sanction.until)) as UnixMillis;
   return until === now ? undefined : until;
 }

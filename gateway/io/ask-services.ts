@@ -36,13 +36,24 @@ export async function identify({ header, query, address }: HttpQuestion, tokens:
   }
 }
 
-export type Asked = { readonly path: string; readonly tenant: TenantId; readonly headers?: Readonly<Record<string, string>>; readonly method?: "POST" | "PUT" | "DELETE"; readonly body?: Uint8Array };
+export type Asked = {
+  readonly path: string;
+  readonly tenant: TenantId;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly method?: "POST" | "PUT" | "DELETE";
+  readonly body?: Uint8Array;
+};
 
 /**
  * Of several services the first that can answer; one that died a moment ago is still among them. Undefined: none can.
  * Whether the asker may was settled for `path`, its names encoded: where an address would read another path, nobody is asked.
  */
-export async function askServices(services: Services, { path, tenant, headers = {}, method, body }: Asked, { signal }: Partial<Pick<HttpQuestion, "signal">>, { internalSecret }: { internalSecret: string }): Promise<HttpAnswer | undefined> {
+export async function askServices(
+  services: Services,
+  { path, tenant, headers = {}, method, body }: Asked,
+  { signal }: Partial<Pick<HttpQuestion, "signal">>,
+  { internalSecret }: { internalSecret: string },
+): Promise<HttpAnswer | undefined> {
   const shown = { ...headers, "x-coroom-internal": internalSecret, "x-coroom-tenant": tenant };
   let unready: HttpAnswer | undefined;
   await services.heard;

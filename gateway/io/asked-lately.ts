@@ -11,7 +11,10 @@ export function askedLately<Answer>(ask: () => Promise<Answer>, keptMs: number, 
     if (kept !== undefined) return kept;
     const asked = ask();
     kept = asked;
-    asked.then(() => clock.after(keptMs, () => forget(asked)), () => forget(asked));
+    asked.then(
+      () => clock.after(keptMs, () => forget(asked)),
+      () => forget(asked),
+    );
     return asked;
   };
 }

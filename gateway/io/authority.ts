@@ -14,7 +14,11 @@ export type Authority = Identity | undefined;
 export type Place = { readonly tenant: TenantId; readonly room: RoomKey | undefined };
 export type NamedPlace = { readonly tenant?: string | undefined; readonly room?: string | undefined };
 
-export async function authorityOf(question: HttpQuestion, tokens: HttpTokens, options: { internalSecret: string }): Promise<{ readonly of: Authority } | HttpAnswer> {
+export async function authorityOf(
+  question: HttpQuestion,
+  tokens: HttpTokens,
+  options: { internalSecret: string },
+): Promise<{ readonly of: Authority } | HttpAnswer> {
   if (isOperator(question, options)) return { of: undefined };
   const identity = await identify(question, tokens);
   if ("status" in identity) return identity;
@@ -28,7 +32,9 @@ export function placeOf(named: NamedPlace, authority: Authority): Place | HttpAn
   if (authority !== undefined && tenant !== authority.tenant) return errorAnswer(403, "not-allowed", "the token is of another tenant");
   if (named.room === undefined) {
     const isForAll = authority === undefined || authority.rooms.includes("*");
-    return isForAll ? { tenant, room: undefined } : errorAnswer(403, "not-allowed", "for all of the tenant the token must open the rooms `*`: name a room that it opens");
+    return isForAll
+      ? { tenant, room: undefined }
+      : errorAnswer(403, "not-allowed", "for all of the tenant the token must open the rooms `*`: name a room that it opens");
   }
   const room = parseRoomId(named.room);
   if (room === undefined) return errorAnswer(400, "bad-request", "room: 1 to 128 characters without control characters");

@@ -7,7 +7,12 @@ const OPTIONS = { slowBytesMax: 1e9, slowMsMax: 1e9, behindBytesMax: 1e9 };
 
 /** So many connections, of which some take nothing; ten seconds later. */
 function p99Of(connections: number, stuck: number): number {
-  const open = new Map(Array.from({ length: connections }, (_, index) => [index as ConnectionId, { getBufferedAmount: () => (index < stuck ? 1_000 : 0), getTopics: () => [] }]));
+  const open = new Map(
+    Array.from({ length: connections }, (_, index) => [
+      index as ConnectionId,
+      { getBufferedAmount: () => (index < stuck ? 1_000 : 0), getTopics: () => [] },
+    ]),
+  );
   const clients = new BehindClients(open, OPTIONS);
   for (let ms = 0; ms < 10_000; ms += LOOK_MS) clients.look();
   return clients.p99AgeMs;

@@ -15,21 +15,40 @@ import type { Services } from "./nats-services.ts";
 
 export type BoardRouteOptions = { readonly internalSecret: string; readonly boardReads: Rate; readonly readersMax: number };
 
-const NO_LEADERBOARD = jsonAnswer(503, { error: "no-leaderboard", message: "no leaderboard answers right now: the boards are behind, ask again in a moment" }, { "retry-after": "5" });
-const TOO_FAST = jsonAnswer(429, { error: "rate-limited", message: "too many questions about boards: ask less often, or subscribe to the board" }, { "retry-after": "1" });
+const NO_LEADERBOARD = jsonAnswer(
+  503,
+  { error: "no-leaderboard", message: "no leaderboard answers right now: the boards are behind, ask again in a moment" },
+  { "retry-after": "5" },
+);
+const TOO_FAST = jsonAnswer(
+  429,
+  { error: "rate-limited", message: "too many questions about boards: ask less often, or subscribe to the board" },
+  { "retry-after": "1" },
+);
 
-const NOT_ADMIN = errorAnswer(403, "not-allowed", "which rooms are busiest is for administrators: ask for a token whose claim `rights` has `admin`");
+const NOT_ADMIN = errorAnswer(
+  403,
+  "not-allowed",
+  "which rooms are busiest is for administrators: ask for a token whose claim `rights` has `admin`",
+);
 
 type Place = (parameters: readonly string[], user: UserId) => string;
 
-export function boardRoutes(tokens: HttpTokens, leaderboards: Services, options: BoardRouteOptions, { clock, metrics }: { clock: Clock; metrics: GatewayMetrics }): HttpRoute[] {
+export function boardRoutes(
+  tokens: HttpTokens,
+  leaderboards: Services,
+  options: BoardRouteOptions,
+  { clock, metrics }: { clock: Clock; metrics: GatewayMetrics },
+): HttpRoute[] {
   const rates = new ReaderRates(options.boardReads, options.readersMax);
 
-  const counted = (answerTo: (question: HttpQuestion) => Promise<HttpAnswer>) => async (question: HttpQuestion): Promise<HttpAnswer> => {
-    const answer = await answerTo(question);
-    metrics.boardReads.inc({ status: String(answer.status) });
-    return answer;
-  };
+  const counted =
+    (answerTo: (question: HttpQuestion) => Promise<HttpAnswer>) =>
+    async (question: HttpQuestion): Promise<HttpAnswer> => {
+      const answer = await answerTo(question);
+      metrics.boardReads.inc({ status: String(answer.status) });
+      return answer;
+    };
 
   /** Whoever may ask just now, or what they get instead. */
   const asker = async (question: HttpQuestion): Promise<Identity | HttpAnswer> => {
@@ -63,8 +82,16 @@ export function boardRoutes(tokens: HttpTokens, leaderboards: Services, options:
     "/members": () => "/members",
     "/members/:user": ([user = ""]) => `/members/${encodedAnew(user)}`,
   };
-  const ofRooms = Object.entries(routes).map(([rest, place]): HttpRoute => ({ method: "get", path: `/v1/rooms/:room/leaderboard${rest}`, answer: counted((question) => ask(question, place)) }));
-  const ofTenant = ["", "/:room"].map((rest): HttpRoute => ({ method: "get", path: `/v1/leaderboard/rooms${rest}`, answer: counted(askOfTenant) }));
+  const ofRooms = Object.entries(routes).map(([rest, place]): HttpRoute => ({
+    method: "get",
+    path: `/v1/rooms/:room/leaderboard${rest}`,
+    answer: counted((question) => ask(question, place)),
+  }));
+  const ofTenant = ["", "/:room"].map((rest): HttpRoute => ({
+    method: "get",
+    path: `/v1/leaderboard/rooms${rest}`,
+    answer: counted(askOfTenant),
+  }));
   return [...ofRooms, ...ofTenant];
 }
 

@@ -11,7 +11,13 @@ test("[CID1] a client id is always the same for the same tenant, user and key, a
 });
 
 test("[CID2] another tenant, user or key makes another id, wherever the borders lie", () => {
-  const ids = [id("acme", "ann", "12345678"), id("acme", "ann1", "2345678x"), id("acmea", "nn", "12345678"), id("acme", "bob", "12345678"), id("acme", "ann", "12345679")];
+  const ids = [
+    id("acme", "ann", "12345678"),
+    id("acme", "ann1", "2345678x"),
+    id("acmea", "nn", "12345678"),
+    id("acme", "bob", "12345678"),
+    id("acme", "ann", "12345679"),
+  ];
   expect(new Set(ids).size).toBe(ids.length);
 });
 

@@ -19,13 +19,21 @@ export type DocumentDeletePorts = { readonly tokens: HttpTokens; readonly docume
 export type DocumentDeleteOptions = { readonly internalSecret: string; readonly eachUser: Rate; readonly writersMax: number };
 
 const TOO_FAST = jsonAnswer(429, { error: "rate-limited", message: "too many rooms deleted at once: go on later" }, { "retry-after": "1" });
-const NO_SUCH_ROOM = errorAnswer(404, "no-such-room", "a room id has 1 to 128 characters and no control characters; a tenant letters, digits, _ and -");
+const NO_SUCH_ROOM = errorAnswer(
+  404,
+  "no-such-room",
+  "a room id has 1 to 128 characters and no control characters; a tenant letters, digits, _ and -",
+);
 /** In the place of a user, for the rate. */
 const OPERATOR = "";
 
 type Place = { readonly tenant: TenantId; readonly room: RoomId; readonly user: string };
 
-export function documentDeleteRoutes({ tokens, documents }: DocumentDeletePorts, options: DocumentDeleteOptions, { clock, metrics }: { clock: Clock; metrics: GatewayMetrics }): HttpRoute[] {
+export function documentDeleteRoutes(
+  { tokens, documents }: DocumentDeletePorts,
+  options: DocumentDeleteOptions,
+  { clock, metrics }: { clock: Clock; metrics: GatewayMetrics },
+): HttpRoute[] {
   const rates = new ReaderRates(options.eachUser, options.writersMax);
 
   const placeOf = async (question: HttpQuestion): Promise<Place | HttpAnswer> => {
@@ -40,7 +48,8 @@ export function documentDeleteRoutes({ tokens, documents }: DocumentDeletePorts,
     if (!opens(identity, room)) return errorAnswer(403, "not-allowed", "the token does not open this room");
     if (!identity.rights.admin) return errorAnswer(403, "not-allowed", "a room is deleted with a token whose claim `rights` has `admin`");
     const restriction = identity.restrictionIn?.(roomKey(identity.tenant, room));
-    if (restriction !== undefined) return errorAnswer(403, "not-allowed", `the user may not do so in this room for a time: ${restriction.reason}`);
+    if (restriction !== undefined)
+      return errorAnswer(403, "not-allowed", `the user may not do so in this room for a time: ${restriction.reason}`);
     return { tenant: identity.tenant, room, user: identity.user };
   };
 
@@ -52,7 +61,10 @@ export function documentDeleteRoutes({ tokens, documents }: DocumentDeletePorts,
       metrics.limitsReached.inc({ limit: "document-writes" });
       return TOO_FAST;
     }
-    return (await askServices(documents, { path: `/v1/rooms/${encodeURIComponent(room)}`, tenant, method: "DELETE" }, question, options)) ?? NO_DOCUMENT_SERVICE;
+    return (
+      (await askServices(documents, { path: `/v1/rooms/${encodeURIComponent(room)}`, tenant, method: "DELETE" }, question, options)) ??
+      NO_DOCUMENT_SERVICE
+    );
   };
 
   return [{ method: "del", path: "/v1/rooms/:room", answer }];

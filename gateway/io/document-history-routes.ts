@@ -21,36 +21,61 @@ export type DocumentHistoryOptions = { readonly internalSecret: string; readonly
 
 type Needs = "read" | "write";
 
-const TOO_FAST = jsonAnswer(429, { error: "rate-limited", message: "too many questions about the past at once: ask again later" }, { "retry-after": "2" });
+const TOO_FAST = jsonAnswer(
+  429,
+  { error: "rate-limited", message: "too many questions about the past at once: ask again later" },
+  { "retry-after": "2" },
+);
 /** What of the query is passed on. */
 const PARAMETERS = ["seq", "time", "from"];
 const NAME_BYTES_MAX = 1_024;
 
-export function documentHistoryRoutes({ tokens, documents, streamed }: DocumentHistoryPorts, options: DocumentHistoryOptions, { clock, metrics }: { clock: Clock; metrics: GatewayMetrics }): HttpRoute[] {
+export function documentHistoryRoutes(
+  { tokens, documents, streamed }: DocumentHistoryPorts,
+  options: DocumentHistoryOptions,
+  { clock, metrics }: { clock: Clock; metrics: GatewayMetrics },
+): HttpRoute[] {
   const rates = new ReaderRates(options.eachUser, options.readersMax);
 
-  const ask = (place: (question: HttpQuestion) => string, needs: Needs, asked: Pick<Asked, "method"> = {}) => async (question: HttpQuestion): Promise<HttpAnswer> => {
-    const identity = await identify(question, tokens);
-    if ("status" in identity) return identity;
-    const room = admittedRoom(question, identity);
-    if (typeof room !== "string") return room;
-    const { tenant, user } = identity;
-    if (needs === "write" && (!identity.rights.write || identity.restrictionIn?.(roomKey(tenant, room)) !== undefined)) return errorAnswer(403, "not-allowed", "versions are kept and removed by who may write in the room");
-    if (!rates.take(`${tenant} ${user}`, clock.now())) {
-      metrics.limitsReached.inc({ limit: "snapshots" });
-      return TOO_FAST;
-    }
-    const query = new URLSearchParams([...question.query].filter(([name]) => PARAMETERS.includes(name))).toString();
-    const path = `/v1/rooms/${encodeURIComponent(room)}/${place(question)}${query === "" ? "" : `?${query}`}`;
-    const body = asked.method === "POST" ? { body: question.body } : {};
-    return streamed.pass(`${tenant} ${user}`, (await askServices(documents, { path, tenant, ...asked, ...body }, question, options)) ?? NO_DOCUMENT_SERVICE);
-  };
+  const ask =
+    (place: (question: HttpQuestion) => string, needs: Needs, asked: Pick<Asked, "method"> = {}) =>
+    async (question: HttpQuestion): Promise<HttpAnswer> => {
+      const identity = await identify(question, tokens);
+      if ("status" in identity) return identity;
+      const room = admittedRoom(question, identity);
+      if (typeof room !== "string") return room;
+      const { tenant, user } = identity;
+      if (needs === "write" && (!identity.rights.write || identity.restrictionIn?.(roomKey(tenant, room)) !== undefined))
+        return errorAnswer(403, "not-allowed", "versions are kept and removed by who may write in the room");
+      if (!rates.take(`${tenant} ${user}`, clock.now())) {
+        metrics.limitsReached.inc({ limit: "snapshots" });
+        return TOO_FAST;
+      }
+      const query = new URLSearchParams([...question.query].filter(([name]) => PARAMETERS.includes(name))).toString();
+      const path = `/v1/rooms/${encodeURIComponent(room)}/${place(question)}${query === "" ? "" : `?${query}`}`;
+      const body = asked.method === "POST" ? { body: question.body } : {};
+      return streamed.pass(
+        `${tenant} ${user}`,
+        (await askServices(documents, { path, tenant, ...asked, ...body }, question, options)) ?? NO_DOCUMENT_SERVICE,
+      );
+    };
 
   return [
     { method: "get", path: "/v1/rooms/:room/versions", answer: ask(() => "versions", "read") },
     { method: "get", path: "/v1/rooms/:room/past", answer: ask(() => "past", "read") },
     { method: "get", path: "/v1/rooms/:room/sessions", answer: ask(() => "sessions", "read") },
-    { method: "post", path: "/v1/rooms/:room/versions", answer: ask(() => "versions", "write", { method: "POST" }), bodyBytesMax: NAME_BYTES_MAX },
-    { method: "del", path: "/v1/rooms/:room/versions/:version", answer: ask(({ parameters: [, version = ""] }) => `versions/${encodeURIComponent(decodeParameter(version))}`, "write", { method: "DELETE" }) },
+    {
+      method: "post",
+      path: "/v1/rooms/:room/versions",
+      answer: ask(() => "versions", "write", { method: "POST" }),
+      bodyBytesMax: NAME_BYTES_MAX,
+    },
+    {
+      method: "del",
+      path: "/v1/rooms/:room/versions/:version",
+      answer: ask(({ parameters: [, version = ""] }) => `versions/${encodeURIComponent(decodeParameter(version))}`, "write", {
+        method: "DELETE",
+      }),
+    },
   ];
 }

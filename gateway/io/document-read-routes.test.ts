@@ -15,7 +15,13 @@ import { serviceHttp } from "./service-http.ts";
 import { StreamedAnswers } from "./streamed-answers.ts";
 
 const PLENTY = { burst: 1_000, perSecond: 1_000 };
-const OPTIONS = { internalSecret: "", eachUser: PLENTY, everybody: PLENTY, readersMax: 1_000, shared: { sharedMs: 1_000, bytesMax: 1_000 } };
+const OPTIONS = {
+  internalSecret: "",
+  eachUser: PLENTY,
+  everybody: PLENTY,
+  readersMax: 1_000,
+  shared: { sharedMs: 1_000, bytesMax: 1_000 },
+};
 
 test("[SNAP9] a crowd shares one snapshot for as long as nothing comes in the room beyond it", async () => {
   let asked = 0;
@@ -26,14 +32,36 @@ test("[SNAP9] a crowd shares one snapshot for as long as nothing comes in the ro
   }).listen(0, "127.0.0.1");
   await once(service, "listening");
   const [clock, metrics] = [new FakeClock(), gatewayMetrics(new Registry())];
-  const tokens: HttpTokens = { verify: async () => ({ kind: "valid", identity: { tenant: "acme", user: "ann", rooms: ["*"], rights: { read: true, write: false } } as unknown as Identity }) };
-  const documents = { urls: () => [`http://127.0.0.1:${(service.address() as AddressInfo).port}`], heard: Promise.resolve(), ask: serviceHttp() };
+  const tokens: HttpTokens = {
+    verify: async () => ({
+      kind: "valid",
+      identity: { tenant: "acme", user: "ann", rooms: ["*"], rights: { read: true, write: false } } as unknown as Identity,
+    }),
+  };
+  const documents = {
+    urls: () => [`http://127.0.0.1:${(service.address() as AddressInfo).port}`],
+    heard: Promise.resolve(),
+    ask: serviceHttp(),
+  };
   const at = (epoch: number, seq: number): Position => ({ epoch: epoch as Epoch, seq: seq as Seq });
   let position: Position | undefined = at(1, 3);
-  const route = documentReadRoutes({ tokens, documents, streamed: new StreamedAnswers({ eachMax: 8, allMax: 60 }, metrics), rooms: { positionOf: () => position } }, OPTIONS, { clock, metrics }).find(({ path }) => path.endsWith("/snapshot"))!;
+  const route = documentReadRoutes(
+    { tokens, documents, streamed: new StreamedAnswers({ eachMax: 8, allMax: 60 }, metrics), rooms: { positionOf: () => position } },
+    OPTIONS,
+    { clock, metrics },
+  ).find(({ path }) => path.endsWith("/snapshot"))!;
   /** One asks, and another within the second; then it is over. How often the service was asked by now. */
   const second = async (): Promise<number> => {
-    for (let reader = 0; reader < 2; reader++) await route.answer({ parameters: ["notes"], query: new URLSearchParams(), header: (name) => (name === "authorization" ? "Bearer t" : ""), body: new Uint8Array(0), signal: new AbortController().signal, path: "", address: undefined });
+    for (let reader = 0; reader < 2; reader++)
+      await route.answer({
+        parameters: ["notes"],
+        query: new URLSearchParams(),
+        header: (name) => (name === "authorization" ? "Bearer t" : ""),
+        body: new Uint8Array(0),
+        signal: new AbortController().signal,
+        path: "",
+        address: undefined,
+      });
     clock.turn(1_000);
     return asked;
   };

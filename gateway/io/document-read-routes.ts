@@ -28,10 +28,25 @@ const PARAMETERS = ["type", "minSeq"];
 const VECTOR_BYTES_MAX = 65_536;
 
 /** `rooms`: how far each is, where this gateway hears it. */
-export type DocumentReadPorts = { readonly tokens: HttpTokens; readonly documents: Services; readonly streamed: StreamedAnswers; readonly rooms: Pick<RoomHost, "positionOf"> };
-export type DocumentReadOptions = { readonly internalSecret: string; readonly eachUser: Rate; readonly everybody: Rate; readonly readersMax: number; readonly shared: SharedAnswersOptions };
+export type DocumentReadPorts = {
+  readonly tokens: HttpTokens;
+  readonly documents: Services;
+  readonly streamed: StreamedAnswers;
+  readonly rooms: Pick<RoomHost, "positionOf">;
+};
+export type DocumentReadOptions = {
+  readonly internalSecret: string;
+  readonly eachUser: Rate;
+  readonly everybody: Rate;
+  readonly readersMax: number;
+  readonly shared: SharedAnswersOptions;
+};
 
-export function documentReadRoutes({ tokens, documents, streamed, rooms }: DocumentReadPorts, options: DocumentReadOptions, { clock, metrics }: { clock: Clock; metrics: GatewayMetrics }): HttpRoute[] {
+export function documentReadRoutes(
+  { tokens, documents, streamed, rooms }: DocumentReadPorts,
+  options: DocumentReadOptions,
+  { clock, metrics }: { clock: Clock; metrics: GatewayMetrics },
+): HttpRoute[] {
   const rates = new ReaderRates(options.eachUser, options.readersMax);
   const answers = new SharedAnswers(options.shared, clock);
   const everybody = new TokenBucket(options.everybody, clock.now());
@@ -46,7 +61,10 @@ export function documentReadRoutes({ tokens, documents, streamed, rooms }: Docum
     return everybody.take(clock.now()) ? undefined : tooFast("gateway-snapshots");
   };
 
-  const asked = async (question: HttpQuestion, place: string): Promise<(Asked & { readonly reader: string; readonly room: RoomId }) | HttpAnswer> => {
+  const asked = async (
+    question: HttpQuestion,
+    place: string,
+  ): Promise<(Asked & { readonly reader: string; readonly room: RoomId }) | HttpAnswer> => {
     const identity = await identify(question, tokens);
     if ("status" in identity) return identity;
     const room = admittedRoom(question, identity);
@@ -54,7 +72,13 @@ export function documentReadRoutes({ tokens, documents, streamed, rooms }: Docum
     const refused = refuseTooFast(identity);
     if (refused !== undefined) return refused;
     const query = new URLSearchParams([...question.query].filter(([name]) => PARAMETERS.includes(name))).toString();
-    return { path: `/v1/rooms/${encodeURIComponent(room)}/${place}${query === "" ? "" : `?${query}`}`, tenant: identity.tenant, headers: headersFor(question), reader: readerOf(identity), room };
+    return {
+      path: `/v1/rooms/${encodeURIComponent(room)}/${place}${query === "" ? "" : `?${query}`}`,
+      tenant: identity.tenant,
+      headers: headersFor(question),
+      reader: readerOf(identity),
+      room,
+    };
   };
 
   /** Whether an answer has all that there is in the room, and nothing has come there since it was asked for. */
@@ -66,21 +90,37 @@ export function documentReadRoutes({ tokens, documents, streamed, rooms }: Docum
     };
   };
 
-  const shared = (place: string) => async (question: HttpQuestion): Promise<HttpAnswer> => {
-    const given = await asked(question, place);
-    if ("status" in given) return given;
-    const { path, tenant, headers, reader, room } = given;
-    return streamed.pass(reader, (await answers.get(`${tenant} ${JSON.stringify(headers)} ${path}`, () => askServices(documents, given, FOR_ALL, options), currency(roomKey(tenant, room)))) ?? NO_DOCUMENT_SERVICE);
-  };
+  const shared =
+    (place: string) =>
+    async (question: HttpQuestion): Promise<HttpAnswer> => {
+      const given = await asked(question, place);
+      if ("status" in given) return given;
+      const { path, tenant, headers, reader, room } = given;
+      return streamed.pass(
+        reader,
+        (await answers.get(
+          `${tenant} ${JSON.stringify(headers)} ${path}`,
+          () => askServices(documents, given, FOR_ALL, options),
+          currency(roomKey(tenant, room)),
+        )) ?? NO_DOCUMENT_SERVICE,
+      );
+    };
 
   const diff = async (question: HttpQuestion): Promise<HttpAnswer> => {
     const given = await asked(question, "diff");
     if ("status" in given) return given;
-    return streamed.pass(given.reader, (await askServices(documents, { ...given, method: "POST", body: question.body }, question, options)) ?? NO_DOCUMENT_SERVICE);
+    return streamed.pass(
+      given.reader,
+      (await askServices(documents, { ...given, method: "POST", body: question.body }, question, options)) ?? NO_DOCUMENT_SERVICE,
+    );
   };
 
   return [
-    ...["snapshot", "document", "text"].map((place): HttpRoute => ({ method: "get", path: `/v1/rooms/:room/${place}`, answer: shared(place) })),
+    ...["snapshot", "document", "text"].map((place): HttpRoute => ({
+      method: "get",
+      path: `/v1/rooms/:room/${place}`,
+      answer: shared(place),
+    })),
     { method: "post", path: "/v1/rooms/:room/diff", answer: diff, bodyBytesMax: VECTOR_BYTES_MAX },
   ];
 }
@@ -91,7 +131,10 @@ function readerOf({ tenant, user }: Identity): string {
 
 function headersFor({ header }: HttpQuestion): Record<string, string> {
   const ifNoneMatch = header("if-none-match");
-  return { ...(ifNoneMatch === "" ? {} : { "if-none-match": ifNoneMatch }), ...(takesGzip(header("accept-encoding")) ? { "x-coroom-accept": "gzip" } : {}) };
+  return {
+    ...(ifNoneMatch === "" ? {} : { "if-none-match": ifNoneMatch }),
+    ...(takesGzip(header("accept-encoding")) ? { "x-coroom-accept": "gzip" } : {}),
+  };
 }
 
 function takesGzip(acceptEncoding: string): boolean {

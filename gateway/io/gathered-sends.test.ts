@@ -25,7 +25,8 @@ function rig() {
     },
   });
   const gathered = new GatheredSends(open as never, (run) => void ends.push(run));
-  const send = (to: number, ...frames: number[]): void => frames.forEach((frame) => gathered.send(to as ConnectionId, Uint8Array.of(frame)));
+  const send = (to: number, ...frames: number[]): void =>
+    frames.forEach((frame) => gathered.send(to as ConnectionId, Uint8Array.of(frame)));
   const enter = (id: number, onSend?: () => void): void => void open.set(id as ConnectionId, socket(id as ConnectionId, onSend));
   return { sent, open, gathered, send, enter, endTurn: () => ends.splice(0).forEach((run) => run()) };
 }

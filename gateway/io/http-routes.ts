@@ -9,7 +9,12 @@ import { corsHeaders } from "../../shared/origins.ts";
 import { type SendOptions, sendParts, sendUnsized, sendWhole } from "./send-body.ts";
 
 /** `bodyBytesMax`: of what is posted or put; BODY_BYTES_MAX where it does not say. */
-export type HttpRoute = { readonly method: "get" | "post" | "put" | "del"; readonly path: string; readonly answer: (question: HttpQuestion) => HttpAnswer | Promise<HttpAnswer>; readonly bodyBytesMax?: number };
+export type HttpRoute = {
+  readonly method: "get" | "post" | "put" | "del";
+  readonly path: string;
+  readonly answer: (question: HttpQuestion) => HttpAnswer | Promise<HttpAnswer>;
+  readonly bodyBytesMax?: number;
+};
 
 export type HttpQuestion = {
   readonly path: string;
@@ -46,7 +51,11 @@ export function errorAnswer(status: number, error: string, message: string, head
 const BODY_BYTES_MAX = 65_536;
 const NO_BODY = new Uint8Array(0);
 
-export type ServeOptions = SendOptions & { readonly allowedOrigins: readonly string[]; readonly clientAddressHeader: string; readonly log: Log };
+export type ServeOptions = SendOptions & {
+  readonly allowedOrigins: readonly string[];
+  readonly clientAddressHeader: string;
+  readonly log: Log;
+};
 
 /** `headOnly`: for HEAD, which is answered as GET is but for the body (RFC 9110, 9.3.2). */
 type RespondOptions = ServeOptions & { readonly headOnly?: boolean };
@@ -96,7 +105,13 @@ function methodsByPath(routes: readonly HttpRoute[]): ReadonlyMap<string, string
   return methods;
 }
 
-async function respond(res: HttpResponse, question: HttpQuestion, answer: HttpRoute["answer"], cors: Record<string, string>, options: RespondOptions): Promise<void> {
+async function respond(
+  res: HttpResponse,
+  question: HttpQuestion,
+  answer: HttpRoute["answer"],
+  cors: Record<string, string>,
+  options: RespondOptions,
+): Promise<void> {
   try {
     const given = await answer(question);
     try {
@@ -111,7 +126,13 @@ async function respond(res: HttpResponse, question: HttpQuestion, answer: HttpRo
   }
 }
 
-async function send(res: HttpResponse, { status, headers = {}, body = "", bodyBytes }: HttpAnswer, signal: AbortSignal, cors: Record<string, string>, options: RespondOptions): Promise<void> {
+async function send(
+  res: HttpResponse,
+  { status, headers = {}, body = "", bodyBytes }: HttpAnswer,
+  signal: AbortSignal,
+  cors: Record<string, string>,
+  options: RespondOptions,
+): Promise<void> {
   if (signal.aborted) return letGo(body);
   if (options.headOnly === true) {
     const length = typeof body === "string" ? Buffer.byteLength(body) : body instanceof Uint8Array ? body.byteLength : bodyBytes;
@@ -120,8 +141,10 @@ async function send(res: HttpResponse, { status, headers = {}, body = "", bodyBy
     return letGo(body);
   }
   if (typeof body === "string") return void res.cork(() => writeHead(res, status, { ...headers, ...cors }).end(body));
-  if (body instanceof Uint8Array && body.byteLength === 0) return void res.cork(() => writeHead(res, status, { ...headers, ...cors }).end());
-  if (body instanceof Uint8Array) return void (await sendWhole(res, body, () => writeHead(res, status, { ...headers, ...cors }), signal, options));
+  if (body instanceof Uint8Array && body.byteLength === 0)
+    return void res.cork(() => writeHead(res, status, { ...headers, ...cors }).end());
+  if (body instanceof Uint8Array)
+    return void (await sendWhole(res, body, () => writeHead(res, status, { ...headers, ...cors }), signal, options));
   res.cork(() => writeHead(res, status, { ...headers, ...cors }));
   if (bodyBytes === undefined) return sendUnsized(res, body, signal);
   return sendParts(res, body, bodyBytes, signal, options);
@@ -141,7 +164,15 @@ function readQuestion(res: HttpResponse, req: HttpRequest, path: string, clientA
   req.forEach((name, value) => headers.set(name, value));
   const count = path.split("/").filter((part) => part.startsWith(":")).length;
   const parameters = Array.from({ length: count }, (_, index) => req.getParameter(index) ?? "");
-  return { path: req.getUrl(), parameters, query: new URLSearchParams(req.getQuery()), header: (name) => headers.get(name) ?? "", address: addressOf(res, req, clientAddressHeader), body: NO_BODY, signal: gone.signal };
+  return {
+    path: req.getUrl(),
+    parameters,
+    query: new URLSearchParams(req.getQuery()),
+    header: (name) => headers.get(name) ?? "",
+    address: addressOf(res, req, clientAddressHeader),
+    body: NO_BODY,
+    signal: gone.signal,
+  };
 }
 
 /** Undefined: too large. Called once the whole has come, or is known to be too large. */

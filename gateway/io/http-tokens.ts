@@ -10,7 +10,11 @@ import type { TokenVerdict } from "../sessions/identity.ts";
 /** `from`: where it is shown. Never rejects. */
 export type HttpTokens = { readonly verify: (token: string, from: ClientAddress | undefined) => Promise<TokenVerdict> };
 
-export type HttpTokenPorts = { readonly tokens: Tokens; readonly sanctions: Pick<SanctionsHost, "banOf" | "banOfAddress" | "restriction">; readonly discipline: Pick<DisciplineHost, "receiveForgery"> };
+export type HttpTokenPorts = {
+  readonly tokens: Tokens;
+  readonly sanctions: Pick<SanctionsHost, "banOf" | "banOfAddress" | "restriction">;
+  readonly discipline: Pick<DisciplineHost, "receiveForgery">;
+};
 
 export function httpTokens({ tokens, sanctions, discipline }: HttpTokenPorts, { log }: { log: Log }): HttpTokens {
   /** It rejects for one reason only: the keys cannot be had. */

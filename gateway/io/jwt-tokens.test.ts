@@ -16,7 +16,15 @@ import type { Tokens } from "../ports.ts";
 import { jwtTokens as tokensBy, type TokenOptions } from "./jwt-tokens.ts";
 
 const SECRET = "a secret of at least 32 bytes, for tests only";
-const options: TokenOptions = { jwtSecret: SECRET, jwksUrl: "", jwksFile: "", jwtIssuer: "", jwtAudience: "", jwtClockToleranceSeconds: 5, waitingTokensMax: 2 };
+const options: TokenOptions = {
+  jwtSecret: SECRET,
+  jwksUrl: "",
+  jwksFile: "",
+  jwtIssuer: "",
+  jwtAudience: "",
+  jwtClockToleranceSeconds: 5,
+  waitingTokensMax: 2,
+};
 const date = Math.floor(Date.now() / 1000) * 1000;
 /** Seven seconds old. */
 const clock: Clock = { now: () => 7_000 as Millis, wallNow: () => date as UnixMillis, after: () => () => {} };
@@ -36,7 +44,10 @@ beforeAll(async () => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 function token(claims: object = {}, expiry: string | number = "1h", header: JWTHeaderParameters = { alg: "HS256" }): SignJWT {
-  return new SignJWT({ rooms: ["notes"], rights: ["read", "write"], ...claims }).setProtectedHeader(header).setSubject("ann").setExpirationTime(expiry);
+  return new SignJWT({ rooms: ["notes"], rights: ["read", "write"], ...claims })
+    .setProtectedHeader(header)
+    .setSubject("ann")
+    .setExpirationTime(expiry);
 }
 
 test("[JWT1] a token says who its bearer is, what it opens and, on the clock that deadlines go by, until when", async () => {
@@ -44,7 +55,14 @@ test("[JWT1] a token says who its bearer is, what it opens and, on the clock tha
   const signed = await token({ tenant: "acme", name: "Ann" }, exp).sign(key(SECRET));
   expect(await jwtTokens(options).verify(signed)).toEqual({
     kind: "valid",
-    identity: { tenant: "acme", user: "ann", name: "Ann", rooms: ["notes"], rights: { read: true, write: true, admin: false, award: false }, expiresAt: 72_000 },
+    identity: {
+      tenant: "acme",
+      user: "ann",
+      name: "Ann",
+      rooms: ["notes"],
+      rights: { read: true, write: true, admin: false, award: false },
+      expiresAt: 72_000,
+    },
   });
   expect(await jwtTokens(options).verify(await token().sign(key(SECRET)))).toMatchObject({ identity: { tenant: "default", name: "ann" } });
 });
@@ -61,8 +79,15 @@ test.each<[string, () => Promise<string> | string]>([
   ["signed with another secret", () => token().sign(key("another secret, just as long as ours is"))],
   ["signed with HS512", () => token({}, "1h", { alg: "HS512" }).sign(key(SECRET.padEnd(64)))],
   ["not signed", () => new UnsecuredJWT({ rooms: ["*"], rights: ["read"] }).setSubject("ann").setExpirationTime("1h").encode()],
-  ["without expiry", () => new SignJWT({ rooms: ["notes"], rights: ["read"] }).setProtectedHeader({ alg: "HS256" }).setSubject("ann").sign(key(SECRET))],
-  ["without subject", () => new SignJWT({ rooms: ["notes"], rights: ["read"] }).setProtectedHeader({ alg: "HS256" }).setExpirationTime("1h").sign(key(SECRET))],
+  [
+    "without expiry",
+    () => new SignJWT({ rooms: ["notes"], rights: ["read"] }).setProtectedHeader({ alg: "HS256" }).setSubject("ann").sign(key(SECRET)),
+  ],
+  [
+    "without subject",
+    () =>
+      new SignJWT({ rooms: ["notes"], rights: ["read"] }).setProtectedHeader({ alg: "HS256" }).setExpirationTime("1h").sign(key(SECRET)),
+  ],
   ["not valid yet", () => token().setNotBefore("1h").sign(key(SECRET))],
   ["with rooms that are no list", () => token({ rooms: "notes" }).sign(key(SECRET))],
   ["without rights", () => token({ rights: undefined }).sign(key(SECRET))],
@@ -93,7 +118,9 @@ test("[JWT5] keys of a JWKS take their own algorithms, and a public key is never
 
 test("[JWT6] keys that cannot be fetched are the world failing, and no verdict on the token", async () => {
   const tokens = jwtTokens({ ...options, jwtSecret: "", jwksUrl: "http://127.0.0.1:1/jwks.json" });
-  await expect(tokens.verify(await token({}, "1h", { alg: "ES256", kid: "one" }).sign(pair.privateKey))).rejects.toThrow("could not be had");
+  await expect(tokens.verify(await token({}, "1h", { alg: "ES256", kid: "one" }).sign(pair.privateKey))).rejects.toThrow(
+    "could not be had",
+  );
 });
 
 test.each([
@@ -103,7 +130,10 @@ test.each([
   ["keys that are none", JSON.stringify({ keys: ["one"] })],
   ["no JSON", "<html>"],
 ])("[JWT9] a JWKS address that answers 200 with %s has given no keys, which says nothing of the token", async (_, body) => {
-  const issuer = createServer((_request, response) => void response.setHeader("content-type", "application/json").end(body)).listen(0, "127.0.0.1");
+  const issuer = createServer((_request, response) => void response.setHeader("content-type", "application/json").end(body)).listen(
+    0,
+    "127.0.0.1",
+  );
   await once(issuer, "listening");
   const tokens = jwtTokens({ ...options, jwtSecret: "", jwksUrl: `http://127.0.0.1:${(issuer.address() as AddressInfo).port}/jwks.json` });
   await expect(tokens.verify(await of("one", pair.privateKey))).rejects.toThrow("could not be had");
@@ -113,13 +143,21 @@ test.each([
 
 test("[JWT10] whoever makes a token ask for what is not known here is refused: that is no fault of the keys", async () => {
   const tokens = jwtTokens({ ...options, jwtSecret: "", jwksFile });
-  const header = Buffer.from(JSON.stringify({ alg: "ES256", kid: "one", crit: ["made-up"], "made-up": 1 })).toString("base64url");
+  const header = Buffer.from(JSON.stringify({ "alg": "ES256", "kid": "one", "crit": ["made-up"], "made-up": 1 })).toString("base64url");
   const [, payload, signature] = (await of("one", pair.privateKey)).split(".");
   expect(await tokens.verify(`${header}.${payload}.${signature}`)).toMatchObject({ kind: "refused" });
 });
 
 /** A JWKS at an address, where keys may be added, and a clock that it grows old by. */
-async function issuing(run: (issuer: { tokens: Tokens; add(kid: string): Promise<CryptoKey>; turn(ms: number): void; fetches(): number; waiting(): number }) => Promise<void>): Promise<void> {
+async function issuing(
+  run: (issuer: {
+    tokens: Tokens;
+    add(kid: string): Promise<CryptoKey>;
+    turn(ms: number): void;
+    fetches(): number;
+    waiting(): number;
+  }) => Promise<void>,
+): Promise<void> {
   const keys: object[] = [];
   let [fetches, waiting] = [0, 0];
   const issuer = createServer((_, response) => {

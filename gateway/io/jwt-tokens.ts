@@ -6,7 +6,16 @@
  * fetched for it, however many name such keys, and is judged by those. So whoever makes them up is always found out.
  */
 
-import { createLocalJWKSet, createRemoteJWKSet, errors, type JSONWebKeySet, type JWTPayload, type JWTVerifyGetKey, type JWTVerifyOptions, jwtVerify } from "jose";
+import {
+  createLocalJWKSet,
+  createRemoteJWKSet,
+  errors,
+  type JSONWebKeySet,
+  type JWTPayload,
+  type JWTVerifyGetKey,
+  type JWTVerifyOptions,
+  jwtVerify,
+} from "jose";
 import { z } from "zod";
 
 import type { Clock } from "../../shared/clock.ts";
@@ -35,7 +44,10 @@ const KEY_PAIR_ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512
 
 const Claims = z.object({
   sub: z.string().refine((text) => parseUserId(text) !== undefined, "must be 1 to 128 characters"),
-  tenant: z.string().refine((text) => parseTenantId(text) !== undefined, "must be letters, digits, _ and -").default("default"),
+  tenant: z
+    .string()
+    .refine((text) => parseTenantId(text) !== undefined, "must be letters, digits, _ and -")
+    .default("default"),
   name: z.string().max(128).optional(),
   rooms: z.array(z.string()).max(1_000),
   rights: z.array(z.string()).max(16),
@@ -89,10 +101,15 @@ export function jwtTokens(options: TokenOptions, clock: Clock, onWaiting: (token
 function verifier(options: TokenOptions, clock: Clock): Verifier {
   const fixed = { mayBeBehind: () => false, refetched: () => Promise.resolve() };
   if (options.jwtSecret !== "") {
-    const secret = crypto.subtle.importKey("raw", new TextEncoder().encode(options.jwtSecret), { name: "HMAC", hash: "SHA-256" }, false, ["verify"]); // As bytes it would be made a key for each token anew.
+    const secret = crypto.subtle.importKey("raw", new TextEncoder().encode(options.jwtSecret), { name: "HMAC", hash: "SHA-256" }, false, [
+      "verify",
+    ]); // As bytes it would be made a key for each token anew.
     return { verify: async (token, checks) => jwtVerify(token, await secret, { ...checks, algorithms: SECRET_ALGORITHMS }), ...fixed };
   }
-  const by = (keys: JWTVerifyGetKey): Verify => (token, checks) => jwtVerify(token, keys, { ...checks, algorithms: KEY_PAIR_ALGORITHMS });
+  const by =
+    (keys: JWTVerifyGetKey): Verify =>
+    (token, checks) =>
+      jwtVerify(token, keys, { ...checks, algorithms: KEY_PAIR_ALGORITHMS });
   if (options.jwksUrl === "") return { verify: by(keysIn(options.jwksFile)), ...fixed };
   const keys = createRemoteJWKSet(new URL(options.jwksUrl), { cooldownDuration: REFETCH_MS });
   /** A fetch that is under way began before the token came, and would be joined. */
@@ -124,7 +141,8 @@ function keysIn(file: string): JWTVerifyGetKey {
 
 function verdictOf(payload: JWTPayload, toleranceSeconds: number, clock: Clock): TokenVerdict {
   const claims = Claims.safeParse(payload);
-  if (!claims.success) return { kind: "refused", why: claims.error.issues.map(({ path, message }) => `claim ${path.join(".")}: ${message}`).join("; ") };
+  if (!claims.success)
+    return { kind: "refused", why: claims.error.issues.map(({ path, message }) => `claim ${path.join(".")}: ${message}`).join("; ") };
   const { sub, tenant, name, rooms, rights, exp } = claims.data;
   const [user, tenantId] = [parseUserId(sub), parseTenantId(tenant)];
   if (user === undefined || tenantId === undefined) return { kind: "refused", why: "claim sub or tenant is not usable" };
@@ -142,8 +160,15 @@ function verdictOf(payload: JWTPayload, toleranceSeconds: number, clock: Clock):
 }
 
 /** By what they are made of, a bit each: whoever has the same rights shares them. */
-const ALL_RIGHTS: readonly Identity["rights"][] = Array.from({ length: 16 }, (_, bits) => ({ read: (bits & 1) > 0, write: (bits & 2) > 0, admin: (bits & 4) > 0, award: (bits & 8) > 0 }));
+const ALL_RIGHTS: readonly Identity["rights"][] = Array.from({ length: 16 }, (_, bits) => ({
+  read: (bits & 1) > 0,
+  write: (bits & 2) > 0,
+  admin: (bits & 4) > 0,
+  award: (bits & 8) > 0,
+}));
 
 function rightsOf(claimed: readonly string[]): Identity["rights"] {
-  return ALL_RIGHTS[["read", "write", "admin", "award"].reduce((bits, right, index) => bits | (Number(claimed.includes(right)) << index), 0)]!;
+  return ALL_RIGHTS[
+    ["read", "write", "admin", "award"].reduce((bits, right, index) => bits | (Number(claimed.includes(right)) << index), 0)
+  ]!;
 }

@@ -23,7 +23,10 @@ export function loadUws(load: (name: string) => unknown = require, version = pro
       reasons.push(error); // It has no binary for this Node, or its binary wants a newer libc: both come as a plain Error.
     }
   }
-  throw new AggregateError(reasons, `uWebSockets.js does not run under Node ${version} on ${process.platform} ${process.arch} with ${libc()}: use Node 20 or 22, or on Linux with glibc 2.38 or newer (Debian 13), on macOS or on Windows also 24 or 26`);
+  throw new AggregateError(
+    reasons,
+    `uWebSockets.js does not run under Node ${version} on ${process.platform} ${process.arch} with ${libc()}: use Node 20 or 22, or on Linux with glibc 2.38 or newer (Debian 13), on macOS or on Windows also 24 or 26`,
+  );
 }
 
 function libc(): string {

@@ -16,7 +16,12 @@ export type LogParts = { readonly areOthers: () => boolean; readonly stop: () =>
 const ASK_AGAIN_MS = 1_000;
 
 /** Throws a SettingError where the log is there, and has another number. */
-export async function logParts(nats: NatsConnection, subjects: Subjects, partitions: number, { clock, log }: { clock: Clock; log: Log }): Promise<LogParts> {
+export async function logParts(
+  nats: NatsConnection,
+  subjects: Subjects,
+  partitions: number,
+  { clock, log }: { clock: Clock; log: Log },
+): Promise<LogParts> {
   let areOthers = false;
   let isStopped = false;
   let callOff = (): void => {};
@@ -29,7 +34,11 @@ export async function logParts(nats: NatsConnection, subjects: Subjects, partiti
       (cause: unknown) => {
         unlessMistake(cause);
         areOthers = cause instanceof SettingError;
-        if (areOthers) log.error({ cause }, "this gateway takes no connections: it was started with another COROOM_LOG_PARTITIONS than the deployment's");
+        if (areOthers)
+          log.error(
+            { cause },
+            "this gateway takes no connections: it was started with another COROOM_LOG_PARTITIONS than the deployment's",
+          );
         else askLater(); // NATS does not answer now.
       },
     );

@@ -29,7 +29,14 @@ afterAll(async () => {
 });
 
 test("[NAD1] of more sanctions than NATS carries in one message as many are told as it carries, the first of them", async () => {
-  const sanctions = Array.from({ length: 10_000 }, (_, user): Sanction => ({ target: { kind: "user", tenant: "acme" as TenantId, user: `${"\u{1f600}".repeat(60)}${user}` as UserId }, level: "banned", until: 2_000 as UnixMillis, madeAt: 1_000 as UnixMillis, lifted: false, reason: "\u{1f600}".repeat(100) }));
+  const sanctions = Array.from({ length: 10_000 }, (_, user): Sanction => ({
+    target: { kind: "user", tenant: "acme" as TenantId, user: `${"\u{1f600}".repeat(60)}${user}` as UserId },
+    level: "banned",
+    until: 2_000 as UnixMillis,
+    madeAt: 1_000 as UnixMillis,
+    lifted: false,
+    reason: "\u{1f600}".repeat(100),
+  }));
   natsSanctions(line, subjects, one).onAsked(() => sanctions);
   await line.flush();
   const told = await natsSanctions(line, subjects, two).ask();
@@ -40,7 +47,12 @@ test("[NAD1] of more sanctions than NATS carries in one message as many are told
 });
 
 test("[NAD2] more members than NATS carries in one message come in several, and their gateway counts as one", async () => {
-  const members = Array.from({ length: 20_000 }, (_, user): RoomMember => ({ user: `u${user}`, name: "\u{1f600}".repeat(30), connection: `gw-1-${user}`, write: user % 2 === 0 }));
+  const members = Array.from({ length: 20_000 }, (_, user): RoomMember => ({
+    user: `u${user}`,
+    name: "\u{1f600}".repeat(30),
+    connection: `gw-1-${user}`,
+    write: user % 2 === 0,
+  }));
   const orders = natsOrders(line, subjects);
   orders.onOrder(() => ({ kicked: 3, members }));
   await line.flush();
@@ -51,8 +63,20 @@ test("[NAD2] more members than NATS carries in one message come in several, and 
 
 test("[NAD3] whoever asks for sanctions is told what any gateway knows, though another that knows none answers as well", async () => {
   const gathered = subjectsOf("nats-admin-gathered");
-  const banOf = (user: string): Sanction => ({ target: { kind: "user", tenant: "acme" as TenantId, user: user as UserId }, level: "banned", until: 2_000 as UnixMillis, madeAt: 1_000 as UnixMillis, lifted: false, reason: "" });
-  for (const [gateway, sanctions] of [["gw-3", []], ["gw-4", [banOf("ann")]], ["gw-5", [banOf("bob")]]] as const) natsSanctions(line, gathered, gateway as GatewayId).onAsked(() => sanctions);
+  const banOf = (user: string): Sanction => ({
+    target: { kind: "user", tenant: "acme" as TenantId, user: user as UserId },
+    level: "banned",
+    until: 2_000 as UnixMillis,
+    madeAt: 1_000 as UnixMillis,
+    lifted: false,
+    reason: "",
+  });
+  for (const [gateway, sanctions] of [
+    ["gw-3", []],
+    ["gw-4", [banOf("ann")]],
+    ["gw-5", [banOf("bob")]],
+  ] as const)
+    natsSanctions(line, gathered, gateway as GatewayId).onAsked(() => sanctions);
   await line.flush();
   const told = await natsSanctions(line, gathered, one).ask();
   expect(told.map(({ target }) => (target.kind === "user" ? target.user : target.address)).sort()).toEqual(["ann", "bob"]);

@@ -32,7 +32,8 @@ export function natsSanctions(nats: NatsConnection, subjects: Subjects, gateway:
     ask: async () => {
       const known: Sanction[] = []; // Of all together: the first to answer may just have started, and know none.
       try {
-        for await (const msg of await nats.requestMany(subjects.allSanctions, gateway, GATHERED)) known.push(...(decodeJson(Sanctions, msg.data) ?? []));
+        for await (const msg of await nats.requestMany(subjects.allSanctions, gateway, GATHERED))
+          known.push(...(decodeJson(Sanctions, msg.data) ?? []));
       } catch (error) {
         if (!isNoAnswer(error)) throw error;
       }
@@ -70,7 +71,10 @@ export function natsOrders(nats: NatsConnection, subjects: Subjects): Orders {
           const answers = inAnswers(members);
           answers.forEach((part, index) => {
             const isLast = index === answers.length - 1;
-            respond(msg, encodeJson({ kicked: isLast ? kicked : 0, members: part, ...(isLast ? {} : { isPart: true }) } satisfies OrderAnswer));
+            respond(
+              msg,
+              encodeJson({ kicked: isLast ? kicked : 0, members: part, ...(isLast ? {} : { isPart: true }) } satisfies OrderAnswer),
+            );
           });
         }),
       });

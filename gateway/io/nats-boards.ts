@@ -12,7 +12,11 @@ import type { Services } from "./nats-services.ts";
 
 export type BoardListener = { receiveNews(news: BoardNews): void; receiveLineFound(): void };
 
-export function natsBoards(nats: NatsConnection, subjects: Subjects, leaderboards: Services): { boardBus: BoardBus; start(listener: BoardListener): void } {
+export function natsBoards(
+  nats: NatsConnection,
+  subjects: Subjects,
+  leaderboards: Services,
+): { boardBus: BoardBus; start(listener: BoardListener): void } {
   const subscriptions = new Map<RoomKey, Subscription>();
   let listener: BoardListener | undefined;
   let connected = true;

@@ -24,7 +24,11 @@ import { natsServices } from "./nats-services.ts";
 
 export type Listeners = { readonly rooms: Backbone; readonly presence: Backbone; readonly boards: BoardListener };
 
-export async function connectBus(gateway: GatewayId, config: SharedConfig & GatewayConfig & { serverSilenceMsMax: number }, deps: HostDeps) {
+export async function connectBus(
+  gateway: GatewayId,
+  config: SharedConfig & GatewayConfig & { serverSilenceMsMax: number },
+  deps: HostDeps,
+) {
   const nats = await connectAs(`gateway ${gateway}`, config);
   refuseUnsendable(config, nats.info?.max_payload);
   const subjects = subjectsOf(config.environment);
@@ -32,7 +36,10 @@ export async function connectBus(gateway: GatewayId, config: SharedConfig & Gate
   await ensureOperationsStream(nats, subjects, config);
   const { clock, metrics } = deps;
   const [rooms, presence] = [natsRooms(nats, subjects, gateway, deps), natsPresence(nats, subjects, gateway, deps)];
-  const [documents, leaderboards] = [natsServices(nats, subjects.documents, clock, config.streamedAnswersMax), natsServices(nats, subjects.leaderboards, clock)];
+  const [documents, leaderboards] = [
+    natsServices(nats, subjects.documents, clock, config.streamedAnswersMax),
+    natsServices(nats, subjects.leaderboards, clock),
+  ];
   const placement = natsPlacement(nats, subjects, config, clock);
   const boards = natsBoards(nats, subjects, leaderboards);
   return {

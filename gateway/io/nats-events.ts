@@ -46,7 +46,8 @@ export function natsEvents(nats: NatsConnection, subjects: Subjects, { clock, lo
       cancelWait();
       receiveReady();
       if (following === started) following = undefined; // Whoever asks next has it begun anew.
-      if (cause !== undefined && !nats.isClosed() && !nats.isDraining()) log.warn({ cause }, "operations' events are not followed any more; they are again when somebody asks");
+      if (cause !== undefined && !nats.isClosed() && !nats.isDraining())
+        log.warn({ cause }, "operations' events are not followed any more; they are again when somebody asks");
     };
     read().then(() => finish(), finish); // However it ends.
     return started;

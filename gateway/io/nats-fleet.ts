@@ -25,8 +25,15 @@ const LEADER_SILENCE_MS_MAX = 10_000;
 
 export type FleetOptions = { readonly logReplicas: number };
 
-export function natsFleet(nats: NatsConnection, subjects: Subjects, servers: () => readonly ServerHeartbeat[], { logReplicas }: FleetOptions, clock: Clock): Fleet {
-  const ask = (question: GatewayQuestion): Promise<GatewayAccount[]> => gather(nats, subjects.askGateways, encodeJson(question), GatewayAccount);
+export function natsFleet(
+  nats: NatsConnection,
+  subjects: Subjects,
+  servers: () => readonly ServerHeartbeat[],
+  { logReplicas }: FleetOptions,
+  clock: Clock,
+): Fleet {
+  const ask = (question: GatewayQuestion): Promise<GatewayAccount[]> =>
+    gather(nats, subjects.askGateways, encodeJson(question), GatewayAccount);
   let leases: Promise<Leases> | undefined;
   let seen: { readonly revision: number; readonly at: Millis } | undefined;
 

@@ -14,7 +14,12 @@ import type { OpenRooms } from "../ports.ts";
 const OWNER_MS_MAX = 1_000;
 
 /** `servers`: how many room servers live, by what is heard of them. */
-export function natsOpenRooms(nats: NatsConnection, subjects: Subjects, servers: () => number, { logReplicas }: { logReplicas: number }): OpenRooms {
+export function natsOpenRooms(
+  nats: NatsConnection,
+  subjects: Subjects,
+  servers: () => number,
+  { logReplicas }: { logReplicas: number },
+): OpenRooms {
   const placed = { nats, subjects, replicas: logReplicas };
   return {
     list: (question) => gatherFrom(nats, subjects.listRooms, encodeJson(question), RoomListAnswer, servers()),

@@ -16,7 +16,12 @@ const CLAIM_MS_MAX = 2_000;
 /** Hundreds of rooms ask for the same server at once. */
 const GONE_KNOWN_MS = 100;
 
-export function natsPlacement(nats: NatsConnection, subjects: Subjects, options: { serverSilenceMsMax: number }, clock: Clock): Placement & { servers(): ServerHeartbeat[] } {
+export function natsPlacement(
+  nats: NatsConnection,
+  subjects: Subjects,
+  options: { serverSilenceMsMax: number },
+  clock: Clock,
+): Placement & { servers(): ServerHeartbeat[] } {
   const membership = new Membership({ silenceMsMax: options.serverSilenceMsMax });
   nats.subscribe(subjects.servers, {
     callback: crashing((error, msg) => {

@@ -11,9 +11,17 @@ const room = "acme.notes" as RoomKey;
 
 test("[NAT5] presence that NATS would not carry is passed over and counted, and ends nothing", async () => {
   const said: number[] = [];
-  const line = { info: { max_payload: 1_000 }, publish: (_: string, data: Uint8Array) => void said.push(data.byteLength), subscribe: () => ({ unsubscribe: () => {} }), flush: () => Promise.resolve() };
+  const line = {
+    info: { max_payload: 1_000 },
+    publish: (_: string, data: Uint8Array) => void said.push(data.byteLength),
+    subscribe: () => ({ unsubscribe: () => {} }),
+    flush: () => Promise.resolve(),
+  };
   const metrics = gatewayMetrics(new Registry());
-  const { rooms } = natsPresence(line as unknown as NatsConnection, subjectsOf("test"), "gw" as GatewayId, { endOfTurn: setImmediate, metrics });
+  const { rooms } = natsPresence(line as unknown as NatsConnection, subjectsOf("test"), "gw" as GatewayId, {
+    endOfTurn: setImmediate,
+    metrics,
+  });
   await rooms.follow(room);
   for (const bytes of [1_000, 1_001, 5]) rooms.tell(room, new Uint8Array(bytes));
   expect(said).toEqual([1_000, 5]);

@@ -10,8 +10,22 @@ import type { GatewayMetrics } from "../metrics.ts";
 import type { Backbone, PresenceRooms } from "../ports.ts";
 import { roomLines } from "./room-lines.ts";
 
-export function natsPresence(nats: NatsConnection, subjects: Subjects, gateway: GatewayId, { endOfTurn, metrics }: Pick<HostDeps, "endOfTurn"> & { readonly metrics: Pick<GatewayMetrics, "presenceUnsent"> }): { rooms: PresenceRooms; start(backbone: Backbone): Promise<void> } {
-  const lines = roomLines(nats, { heard: subjects.presenceOut, told: subjects.presenceIn, reply: (room) => subjects.presenceToGateway(gateway, room), replies: subjects.allPresenceToGateway(gateway) }, { endOfTurn });
+export function natsPresence(
+  nats: NatsConnection,
+  subjects: Subjects,
+  gateway: GatewayId,
+  { endOfTurn, metrics }: Pick<HostDeps, "endOfTurn"> & { readonly metrics: Pick<GatewayMetrics, "presenceUnsent"> },
+): { rooms: PresenceRooms; start(backbone: Backbone): Promise<void> } {
+  const lines = roomLines(
+    nats,
+    {
+      heard: subjects.presenceOut,
+      told: subjects.presenceIn,
+      reply: (room) => subjects.presenceToGateway(gateway, room),
+      replies: subjects.allPresenceToGateway(gateway),
+    },
+    { endOfTurn },
+  );
   const heartbeat = encodeJson({ gateway } satisfies GatewayHeartbeat);
   const rooms: PresenceRooms = {
     ...lines.rooms,

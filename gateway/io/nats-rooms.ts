@@ -7,5 +7,14 @@ import type { HostDeps } from "../host-deps.ts";
 import { roomLines, type RoomLines } from "./room-lines.ts";
 
 export function natsRooms(nats: NatsConnection, subjects: Subjects, gateway: GatewayId, deps: Pick<HostDeps, "endOfTurn">): RoomLines {
-  return roomLines(nats, { heard: subjects.editsOut, told: subjects.editsIn, reply: (room) => subjects.toGateway(gateway, room), replies: subjects.allToGateway(gateway) }, deps);
+  return roomLines(
+    nats,
+    {
+      heard: subjects.editsOut,
+      told: subjects.editsIn,
+      reply: (room) => subjects.toGateway(gateway, room),
+      replies: subjects.allToGateway(gateway),
+    },
+    deps,
+  );
 }

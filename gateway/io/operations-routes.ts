@@ -23,7 +23,12 @@ import type { HttpTokens } from "./http-tokens.ts";
 import { isOperator, NOT_AN_OPERATOR } from "./operators.ts";
 
 export type OperationsPorts = { readonly fleet: Fleet; readonly openRooms: OpenRooms; readonly events: RecentEvents };
-export type OperationsRouteOptions = { readonly internalSecret: string; readonly environment: string; readonly reads: Rate; readonly readersMax: number };
+export type OperationsRouteOptions = {
+  readonly internalSecret: string;
+  readonly environment: string;
+  readonly reads: Rate;
+  readonly readersMax: number;
+};
 
 const ROOMS_DEFAULT = 50;
 const EVENTS_MAX = 200;
@@ -32,33 +37,53 @@ const TOO_FAST = errorAnswer(429, "rate-limited", "too many questions about room
 const NOT_OPEN = errorAnswer(404, "not-open", "nobody has this room open, so no server has it: look whether its name and tenant are right");
 const BAD_CURSOR = errorAnswer(400, "bad-request", "after: as `next` of the page before says it");
 
-const Move = z.object({ tenant: z.string().optional(), room: z.string(), to: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, "a room server, as GET /v1/admin/fleet names it") });
+const Move = z.object({
+  tenant: z.string().optional(),
+  room: z.string(),
+  to: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, "a room server, as GET /v1/admin/fleet names it"),
+});
 const Drain = z.object({ server: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, "a room server or gateway, as GET /v1/admin/fleet names it") });
 
 type Answer = (question: HttpQuestion, authority: Authority) => Promise<HttpAnswer>;
 
-export function operationsRoutes(tokens: HttpTokens, { fleet, openRooms, events }: OperationsPorts, options: OperationsRouteOptions, { clock, metrics }: { clock: Clock; metrics: GatewayMetrics }): HttpRoute[] {
+export function operationsRoutes(
+  tokens: HttpTokens,
+  { fleet, openRooms, events }: OperationsPorts,
+  options: OperationsRouteOptions,
+  { clock, metrics }: { clock: Clock; metrics: GatewayMetrics },
+): HttpRoute[] {
   const rates = new ReaderRates(options.reads, options.readersMax);
 
   const paced = async (question: HttpQuestion, authority: Authority, answer: Answer): Promise<HttpAnswer> => {
-    if (rates.take(authority === undefined ? OPERATORS : `${authority.tenant} ${authority.user}`, clock.now())) return answer(question, authority);
+    if (rates.take(authority === undefined ? OPERATORS : `${authority.tenant} ${authority.user}`, clock.now()))
+      return answer(question, authority);
     metrics.limitsReached.inc({ limit: "admin-reads" });
     return TOO_FAST;
   };
-  const forAdmins = (answer: Answer) => async (question: HttpQuestion): Promise<HttpAnswer> => {
-    const authority = await authorityOf(question, tokens, options);
-    return "status" in authority ? authority : paced(question, authority.of, answer);
-  };
+  const forAdmins =
+    (answer: Answer) =>
+    async (question: HttpQuestion): Promise<HttpAnswer> => {
+      const authority = await authorityOf(question, tokens, options);
+      return "status" in authority ? authority : paced(question, authority.of, answer);
+    };
   /** A token that is good for rooms is told so; one that is good for nothing, what is wrong with it. */
-  const forOperators = (answer: Answer) => async (question: HttpQuestion): Promise<HttpAnswer> => {
-    if (isOperator(question, options)) return paced(question, undefined, answer);
-    const authority = await authorityOf(question, tokens, options);
-    return "status" in authority ? authority : NOT_AN_OPERATOR;
-  };
+  const forOperators =
+    (answer: Answer) =>
+    async (question: HttpQuestion): Promise<HttpAnswer> => {
+      if (isOperator(question, options)) return paced(question, undefined, answer);
+      const authority = await authorityOf(question, tokens, options);
+      return "status" in authority ? authority : NOT_AN_OPERATOR;
+    };
 
   const showFleet: Answer = async () => {
     const [gateways, leader] = await Promise.all([fleet.gateways(), fleet.leader()]);
-    return jsonAnswer(200, { environment: options.environment, at: dateOf(clock.wallNow()), servers: fleet.servers().map(shownServer), gateways, placement: leader === undefined ? {} : { leader } });
+    return jsonAnswer(200, {
+      environment: options.environment,
+      at: dateOf(clock.wallNow()),
+      servers: fleet.servers().map(shownServer),
+      gateways,
+      placement: leader === undefined ? {} : { leader },
+    });
   };
 
   const listRooms: Answer = async ({ query }, authority) => {
@@ -67,12 +92,23 @@ export function operationsRoutes(tokens: HttpTokens, { fleet, openRooms, events 
     const [after, limit] = [query.get("after"), Number(query.get("limit") ?? ROOMS_DEFAULT)];
     const cursor = after === null ? undefined : parseCursor(after);
     if (after !== null && cursor === undefined) return BAD_CURSOR;
-    if (!Number.isInteger(limit) || limit < 1 || limit > LISTED_ROOMS_MAX) return errorAnswer(400, "bad-request", `limit: 1 to ${LISTED_ROOMS_MAX}`);
+    if (!Number.isInteger(limit) || limit < 1 || limit > LISTED_ROOMS_MAX)
+      return errorAnswer(400, "bad-request", `limit: 1 to ${LISTED_ROOMS_MAX}`);
     const ofAll = authority === undefined && !query.has("tenant"); // An operator's list is of all tenants.
     const search = (query.get("search") ?? "").slice(0, 128);
-    const answers = await openRooms.list({ ...(ofAll ? {} : { tenant: place.tenant }), search, ...(cursor === undefined ? {} : { after: cursor }), limit: limit + 1 });
+    const answers = await openRooms.list({
+      ...(ofAll ? {} : { tenant: place.tenant }),
+      search,
+      ...(cursor === undefined ? {} : { after: cursor }),
+      limit: limit + 1,
+    });
     const { rooms, next, ...page } = pageOf(answers, limit);
-    return jsonAnswer(200, { rooms: rooms.map(shownListed), ...page, serversKnown: fleet.servers().length, ...(next === undefined ? {} : { next: cursorText(next) }) });
+    return jsonAnswer(200, {
+      rooms: rooms.map(shownListed),
+      ...page,
+      serversKnown: fleet.servers().length,
+      ...(next === undefined ? {} : { next: cursorText(next) }),
+    });
   };
 
   const describeRoom: Answer = async ({ query, parameters }, authority) => {
@@ -86,7 +122,8 @@ export function operationsRoutes(tokens: HttpTokens, { fleet, openRooms, events 
     if ("status" in place) return place;
     const after = Number(query.get("after") ?? 0);
     if (!Number.isSafeInteger(after) || after < 0) return errorAnswer(400, "bad-request", "after: the number of an event");
-    const mayShow = (event: OperationsEvent): boolean => authority === undefined || ("room" in event && tenantOf(event.room) === authority.tenant);
+    const mayShow = (event: OperationsEvent): boolean =>
+      authority === undefined || ("room" in event && tenantOf(event.room) === authority.tenant);
     const { events: since, last } = (await events.read()).since(after, EVENTS_MAX, mayShow);
     return jsonAnswer(200, { events: since.map(({ seq, event }) => shownEvent(seq, event)), last });
   };
@@ -107,7 +144,11 @@ export function operationsRoutes(tokens: HttpTokens, { fleet, openRooms, events 
       case "refused":
         return errorAnswer(409, "refused", outcome.reason);
       case "silent":
-        return errorAnswer(503, "unavailable", `${outcome.server}, which has the room, does not answer: look whether it lives, and ask again`);
+        return errorAnswer(
+          503,
+          "unavailable",
+          `${outcome.server}, which has the room, does not answer: look whether it lives, and ask again`,
+        );
       default:
         return assertNever(outcome);
     }
@@ -119,8 +160,11 @@ export function operationsRoutes(tokens: HttpTokens, { fleet, openRooms, events 
     const heard = fleet.servers().find(({ server }) => server === asked.server);
     if (heard === undefined) return noServer(asked.server);
     const reply = await fleet.drainServer(heard.server);
-    if (reply === undefined) return errorAnswer(503, "unavailable", `${asked.server} does not answer: look whether it lives, and ask again`);
-    return reply.kind === "done" ? jsonAnswer(202, { server: asked.server, rooms: heard.rooms }) : errorAnswer(409, "refused", reply.reason);
+    if (reply === undefined)
+      return errorAnswer(503, "unavailable", `${asked.server} does not answer: look whether it lives, and ask again`);
+    return reply.kind === "done"
+      ? jsonAnswer(202, { server: asked.server, rooms: heard.rooms })
+      : errorAnswer(409, "refused", reply.reason);
   };
 
   const drainGateway: Answer = async (question) => {
@@ -147,7 +191,16 @@ function noServer(server: string): HttpAnswer {
 
 function shownServer({ server, rooms, draining, labels, load }: ServerHeartbeat): object {
   const { host = "", zone = "", pool = "" } = labels ?? {};
-  return { server, rooms, draining, host, zone, pool, used: load?.used ?? 0, hot: (load?.hot ?? []).map(({ room, share }) => ({ ...namesOf(room), share })) };
+  return {
+    server,
+    rooms,
+    draining,
+    host,
+    zone,
+    pool,
+    used: load?.used ?? 0,
+    hot: (load?.hot ?? []).map(({ room, share }) => ({ ...namesOf(room), share })),
+  };
 }
 
 function shownListed({ room, ...facts }: ListedRoom): object {
@@ -158,9 +211,26 @@ function shownListed({ room, ...facts }: ListedRoom): object {
 function shownRoom(room: RoomKey, { account, planned, pin }: RoomDescription): HttpAnswer | undefined {
   if (account === undefined) return undefined;
   const { server, epoch, mode, shed, participants, presencePerSecond, gateways } = account;
-  const placed = planned === undefined ? {} : { placed: { reason: planned.reason, at: dateOf(planned.at), ...(planned.replica === undefined ? {} : { replica: planned.replica }) } };
+  const placed =
+    planned === undefined
+      ? {}
+      : {
+          placed: {
+            reason: planned.reason,
+            at: dateOf(planned.at),
+            ...(planned.replica === undefined ? {} : { replica: planned.replica }),
+          },
+        };
   return jsonAnswer(200, {
-    ...namesOf(room), server, epoch, mode, participants, heldBack: shed, presencePerSecond, ...placed, ...(pin === undefined ? {} : { pin }),
+    ...namesOf(room),
+    server,
+    epoch,
+    mode,
+    participants,
+    heldBack: shed,
+    presencePerSecond,
+    ...placed,
+    ...(pin === undefined ? {} : { pin }),
     gateways: Object.entries(gateways).map(([gateway, members]) => ({ gateway, members })),
   });
 }

@@ -6,7 +6,11 @@ import { isOperatorPass } from "../../shared/io/operator-pass.ts";
 import { systemClock } from "../../shared/io/system-clock.ts";
 import { errorAnswer, type HttpAnswer, type HttpQuestion } from "./http-routes.ts";
 
-export const NOT_AN_OPERATOR = errorAnswer(401, "not-an-operator", "this is for operators: give COROOM_INTERNAL_SECRET, or a pass made of it (coroom ops pass), as Authorization: Bearer");
+export const NOT_AN_OPERATOR = errorAnswer(
+  401,
+  "not-an-operator",
+  "this is for operators: give COROOM_INTERNAL_SECRET, or a pass made of it (coroom ops pass), as Authorization: Bearer",
+);
 
 /** Never true while no secret is set. */
 export function isOperator({ header }: HttpQuestion, { internalSecret }: { internalSecret: string }): boolean {
@@ -15,7 +19,10 @@ export function isOperator({ header }: HttpQuestion, { internalSecret }: { inter
   return timingSafeEqual(digest(shown), digest(internalSecret)) || isOperatorPass(shown, internalSecret, systemClock.wallNow()); // Digests: of one length, whatever was shown.
 }
 
-export function forOperators(answer: (question: HttpQuestion) => HttpAnswer | Promise<HttpAnswer>, options: { internalSecret: string }): (question: HttpQuestion) => HttpAnswer | Promise<HttpAnswer> {
+export function forOperators(
+  answer: (question: HttpQuestion) => HttpAnswer | Promise<HttpAnswer>,
+  options: { internalSecret: string },
+): (question: HttpQuestion) => HttpAnswer | Promise<HttpAnswer> {
   return (question) => (isOperator(question, options) ? answer(question) : NOT_AN_OPERATOR);
 }
 

@@ -5,7 +5,11 @@ import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { Pressures } from "../ports.ts";
 
 /** `isLineUp`: without a line nothing is on its way, and NATS is not slow but away. */
-export function measuredPressures(nats: NatsConnection, { outboundBytes, outboundP99Ms }: { outboundBytes(): number; outboundP99Ms(): number }, isLineUp: () => boolean): Pressures & { stop(): void } {
+export function measuredPressures(
+  nats: NatsConnection,
+  { outboundBytes, outboundP99Ms }: { outboundBytes(): number; outboundP99Ms(): number },
+  isLineUp: () => boolean,
+): Pressures & { stop(): void } {
   const delay = loopDelay();
   let asked: number | undefined;
   let lagMs = 0;

@@ -11,7 +11,11 @@ import type { SanctionStore } from "../ports.ts";
 import { keyOf } from "../limits/sanctions.ts";
 
 /** `url`: empty where there is no Redis; then nothing is kept. */
-export function redisSanctions(url: string, environment: string, { clock, log }: { clock: Clock; log: Log }): { readonly store: SanctionStore | undefined; stop(): void } {
+export function redisSanctions(
+  url: string,
+  environment: string,
+  { clock, log }: { clock: Clock; log: Log },
+): { readonly store: SanctionStore | undefined; stop(): void } {
   if (url === "") return { store: undefined, stop: () => {} };
   const line = redisLine(url, log);
   return { store: storeOn(line, environment, clock), stop: line.stop };
@@ -21,8 +25,12 @@ function storeOn({ redis }: RedisLine, environment: string, clock: Clock): Sanct
   const hash = `${environment}:sanctions`;
   return {
     load: async () => {
-      const kept = Object.entries(await redis.hgetall(hash)).map(([key, json]) => ({ key, sanction: Sanction.safeParse(parseJson(json)).data }));
-      const isOver = ({ sanction }: { sanction: Sanction | undefined }): boolean => sanction === undefined || sanction.until <= clock.wallNow();
+      const kept = Object.entries(await redis.hgetall(hash)).map(([key, json]) => ({
+        key,
+        sanction: Sanction.safeParse(parseJson(json)).data,
+      }));
+      const isOver = ({ sanction }: { sanction: Sanction | undefined }): boolean =>
+        sanction === undefined || sanction.until <= clock.wallNow();
       const over = kept.filter(isOver).map(({ key }) => key);
       if (over.length > 0) await redis.hdel(hash, ...over);
       return kept.flatMap((entry) => (isOver(entry) ? [] : [entry.sanction!]));

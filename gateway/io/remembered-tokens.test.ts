@@ -7,12 +7,26 @@ import type { Identity, TokenVerdict } from "../sessions/identity.ts";
 import { gatewayMetrics } from "../metrics.ts";
 import { rememberedTokens } from "./remembered-tokens.ts";
 
-const identity: Identity = { tenant: "acme" as TenantId, user: "ann" as UserId, name: "Ann", rooms: [], rights: { read: true, write: true, admin: false, award: false }, expiresAt: 1e15 as Millis };
+const identity: Identity = {
+  tenant: "acme" as TenantId,
+  user: "ann" as UserId,
+  name: "Ann",
+  rooms: [],
+  rights: { read: true, write: true, admin: false, award: false },
+  expiresAt: 1e15 as Millis,
+};
 
 function remembering(verdicts: Readonly<Record<string, TokenVerdict>>, clock = new FakeClock()) {
   const checked: string[] = [];
   const verify = (token: string): Promise<TokenVerdict> => (checked.push(token), Promise.resolve(verdicts[token]!));
-  return { checked, tokens: rememberedTokens({ verify }, { knownTokensMax: 10, knownTokenMsMax: 60_000 }, { clock, metrics: gatewayMetrics(new Registry()) }) };
+  return {
+    checked,
+    tokens: rememberedTokens(
+      { verify },
+      { knownTokensMax: 10, knownTokenMsMax: 60_000 },
+      { clock, metrics: gatewayMetrics(new Registry()) },
+    ),
+  };
 }
 
 test("[TOK5] a valid token shown again is not checked again", async () => {

@@ -10,7 +10,11 @@ import type { Tokens } from "../ports.ts";
 /** They go when their time is up, and not with some later look: what is let go of after a quiet gateway has collected its garbage stays. */
 const SWEEP_MS_MIN = 1_000;
 
-export function rememberedTokens(tokens: Tokens, options: KnownTokensOptions, { clock, metrics }: { clock: Clock; metrics: Pick<GatewayMetrics, "tokenChecks"> }): Tokens {
+export function rememberedTokens(
+  tokens: Tokens,
+  options: KnownTokensOptions,
+  { clock, metrics }: { clock: Clock; metrics: Pick<GatewayMetrics, "tokenChecks"> },
+): Tokens {
   const known = new KnownTokens(options);
   let isSweeping = false;
   const sweep = (): void => {

@@ -5,7 +5,12 @@ import { endOfTurn } from "../../shared/io/end-of-turn.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import { roomLines } from "./room-lines.ts";
 
-const SUBJECTS = { heard: (room: RoomKey) => `out.${room}`, told: (room: RoomKey) => `in.${room}`, reply: (room: RoomKey) => `to.${room}`, replies: "to.*" };
+const SUBJECTS = {
+  heard: (room: RoomKey) => `out.${room}`,
+  told: (room: RoomKey) => `in.${room}`,
+  reply: (room: RoomKey) => `to.${room}`,
+  replies: "to.*",
+};
 const room = (name: string) => `acme.${name}` as RoomKey;
 
 test("[NAT19] rooms that are followed in one turn are subscribed to in one write at its end, and those left by then not at all", async () => {
@@ -14,7 +19,10 @@ test("[NAT19] rooms that are followed in one turn are subscribed to in one write
   const say = (command: string): void => {
     if (written.push(command) === 1) queueMicrotask(() => writes.push(written.splice(0))); // As nats.js does.
   };
-  const line = { subscribe: (subject: string) => (say(`sub ${subject}`), { unsubscribe: () => say(`unsub ${subject}`) }), flush: async () => say("ping") };
+  const line = {
+    subscribe: (subject: string) => (say(`sub ${subject}`), { unsubscribe: () => say(`unsub ${subject}`) }),
+    flush: async () => say("ping"),
+  };
   const { rooms } = roomLines(line as unknown as NatsConnection, SUBJECTS, { endOfTurn: endOfTurn() });
   const followed: Promise<void>[] = [];
   for (const name of ["one", "two", "left", "back"]) {

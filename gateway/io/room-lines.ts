@@ -13,7 +13,12 @@ import type { HostDeps } from "../host-deps.ts";
 import type { Backbone, Rooms } from "../ports.ts";
 
 /** The subjects of one line of talk: edits, or presence. */
-export type LineSubjects = { readonly heard: (room: RoomKey) => string; readonly told: (room: RoomKey) => string; readonly reply: (room: RoomKey) => string; readonly replies: string };
+export type LineSubjects = {
+  readonly heard: (room: RoomKey) => string;
+  readonly told: (room: RoomKey) => string;
+  readonly reply: (room: RoomKey) => string;
+  readonly replies: string;
+};
 export type RoomLines = { readonly rooms: Rooms; start(backbone: Backbone): Promise<void> };
 
 const NO_RESPONDERS = 503;
@@ -64,7 +69,10 @@ export function roomLines(nats: NatsConnection, subjects: LineSubjects, { endOfT
       } else if (status.type === "reconnect") {
         connected = true;
         // Rejects if the line is lost once more: another "reconnect" follows.
-        nats.flush().then(() => backbone?.receiveBackboneFound(), () => {});
+        nats.flush().then(
+          () => backbone?.receiveBackboneFound(),
+          () => {},
+        );
       }
     }
   };

@@ -5,7 +5,15 @@ import type { TemplatedApp } from "uws-node20";
 
 import type { Clock } from "../../shared/clock.ts";
 import type { Log } from "../../shared/log.ts";
-import { activityRouteOptions, boardRouteOptions, documentReadOptions, documentWriteOptions, type GatewayConfig, operationsRouteOptions, streamedAnswersOptions } from "../config.ts";
+import {
+  activityRouteOptions,
+  boardRouteOptions,
+  documentReadOptions,
+  documentWriteOptions,
+  type GatewayConfig,
+  operationsRouteOptions,
+  streamedAnswersOptions,
+} from "../config.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { Activities } from "../ports.ts";
 import { activityRoutes } from "./activity-routes.ts";
@@ -24,13 +32,32 @@ import { staticRoutes } from "./static-files.ts";
 import { SOCKET_PATH } from "./uws-server.ts";
 import { StreamedAnswers } from "./streamed-answers.ts";
 
-export type RoutePorts = Omit<AdminPorts & DocumentWritePorts, "tokens"> & HttpTokenPorts & OperationsPorts & { readonly documents: Services; readonly leaderboards: Services; readonly rooms: DocumentReadPorts["rooms"]; readonly activities: Activities; readonly notReady: () => NotReady | undefined };
+export type RoutePorts = Omit<AdminPorts & DocumentWritePorts, "tokens"> &
+  HttpTokenPorts &
+  OperationsPorts & {
+    readonly documents: Services;
+    readonly leaderboards: Services;
+    readonly rooms: DocumentReadPorts["rooms"];
+    readonly activities: Activities;
+    readonly notReady: () => NotReady | undefined;
+  };
 export type RouteDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: GatewayMetrics; readonly registry: Registry };
 
-const WANTS_UPGRADE = errorAnswer(426, "upgrade-required", "this takes a WebSocket: a proxy on the way has to pass the headers Upgrade and Connection on", { upgrade: "websocket" });
+const WANTS_UPGRADE = errorAnswer(
+  426,
+  "upgrade-required",
+  "this takes a WebSocket: a proxy on the way has to pass the headers Upgrade and Connection on",
+  { upgrade: "websocket" },
+);
 
 /** `more`: of whoever starts the gateway. Files come last: their path is every path. */
-export function serveHttp(app: TemplatedApp, config: GatewayConfig & { readonly environment: string }, ports: RoutePorts, more: readonly HttpRoute[], deps: RouteDeps): void {
+export function serveHttp(
+  app: TemplatedApp,
+  config: GatewayConfig & { readonly environment: string },
+  ports: RoutePorts,
+  more: readonly HttpRoute[],
+  deps: RouteDeps,
+): void {
   const { leaderboards, notReady } = ports;
   const tokens = httpTokens(ports, deps);
   const streamed = new StreamedAnswers(streamedAnswersOptions(config), deps.metrics);

@@ -11,7 +11,13 @@ export type SendOptions = { readonly answerStallMsMax: number; readonly onStalle
 const NUDGE_MS = 4_000;
 
 /** `part`: of a body of `total` bytes, from `start` on. Resolves once all of it is taken; false: the client has gone, or was given up. */
-export function sendPart(res: HttpResponse, part: Uint8Array, { start, total }: { start: number; total: number }, signal: AbortSignal, options: SendOptions): Promise<boolean> {
+export function sendPart(
+  res: HttpResponse,
+  part: Uint8Array,
+  { start, total }: { start: number; total: number },
+  signal: AbortSignal,
+  options: SendOptions,
+): Promise<boolean> {
   return new Promise((resolve) => {
     let stalledMs = 0;
     let nudging: NodeJS.Timeout | undefined;
@@ -44,7 +50,13 @@ export function sendPart(res: HttpResponse, part: Uint8Array, { start, total }: 
 }
 
 /** All of it at once, its head in the same write. */
-export function sendWhole(res: HttpResponse, body: Uint8Array, writeHead: () => void, signal: AbortSignal, options: SendOptions): Promise<boolean> {
+export function sendWhole(
+  res: HttpResponse,
+  body: Uint8Array,
+  writeHead: () => void,
+  signal: AbortSignal,
+  options: SendOptions,
+): Promise<boolean> {
   return new Promise((resolve) => {
     res.cork(() => {
       writeHead();
@@ -54,7 +66,13 @@ export function sendWhole(res: HttpResponse, body: Uint8Array, writeHead: () => 
 }
 
 /** A body that comes in parts. */
-export async function sendParts(res: HttpResponse, parts: AsyncIterable<Uint8Array>, total: number, signal: AbortSignal, options: SendOptions): Promise<void> {
+export async function sendParts(
+  res: HttpResponse,
+  parts: AsyncIterable<Uint8Array>,
+  total: number,
+  signal: AbortSignal,
+  options: SendOptions,
+): Promise<void> {
   let start = 0;
   for await (const part of parts) {
     if (!(await sendPart(res, part, { start, total }, signal, options))) return;

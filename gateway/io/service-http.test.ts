@@ -19,7 +19,9 @@ async function serving(server: Server): Promise<URL> {
 
 test("[ASK1] a crowd's questions share a few connections, and each gets its answer", async () => {
   let connections = 0;
-  const url = await serving(createServer((_, response) => void setImmediate(() => response.end("here"))).on("connection", () => (connections += 1)));
+  const url = await serving(
+    createServer((_, response) => void setImmediate(() => response.end("here"))).on("connection", () => (connections += 1)),
+  );
   const ask = serviceHttp();
   const answers = await Promise.all(
     Array.from({ length: 300 }, async () => {
@@ -47,7 +49,8 @@ test("[ASK3] a long answer arrives whole however long that takes: the service go
   const url = await serving(
     createServer(async ({ url: path }, response) => {
       response.writeHead(200, { "content-length": LONG.byteLength });
-      if (path === "/slow") for (let start = 0; start < 1_500_000; start += 100_000) await sleep(100, response.write(LONG.subarray(start, start + 100_000)));
+      if (path === "/slow")
+        for (let start = 0; start < 1_500_000; start += 100_000) await sleep(100, response.write(LONG.subarray(start, start + 100_000)));
       response.end(LONG.subarray(path === "/slow" ? 1_500_000 : 0));
     }),
   );
@@ -59,12 +62,17 @@ test("[ASK3] a long answer arrives whole however long that takes: the service go
     }
     return bytes;
   };
-  expect(await Promise.all([bytesOf("/slow", async () => {}), bytesOf("/fast", () => sleep(1_500))])).toEqual([LONG.byteLength, LONG.byteLength]);
+  expect(await Promise.all([bytesOf("/slow", async () => {}), bytesOf("/fast", () => sleep(1_500))])).toEqual([
+    LONG.byteLength,
+    LONG.byteLength,
+  ]);
 });
 
 test("[ASK5] a question that waits for a connection is given up as well", async () => {
   const ask = serviceHttp({ silenceMsMax: 500 });
-  const url = await serving(createServer(({ url: path }, response) => void (path === "/long" ? response.write("so far") : response.end("here"))));
+  const url = await serving(
+    createServer(({ url: path }, response) => void (path === "/long" ? response.write("so far") : response.end("here"))),
+  );
   const held = await Promise.all(Array.from({ length: 64 }, () => ask(new URL("/long", url), QUESTION, undefined)));
   expect(await ask(url, QUESTION, undefined)).toBeUndefined();
   for (const answer of held) answer!.destroy();

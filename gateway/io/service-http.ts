@@ -20,7 +20,10 @@ const SILENCE_MS_MAX = 15_000;
 const LOOKS = 5;
 
 /** `streamsMax`: answers that may be on their way to slow readers, beside those that are taken at once. */
-export function serviceHttp({ silenceMsMax = SILENCE_MS_MAX, streamsMax = 0 }: { silenceMsMax?: number; streamsMax?: number } = {}): AskService {
+export function serviceHttp({
+  silenceMsMax = SILENCE_MS_MAX,
+  streamsMax = 0,
+}: { silenceMsMax?: number; streamsMax?: number } = {}): AskService {
   const agent = new Agent({ keepAlive: true, maxSockets: SOCKETS_MAX + streamsMax, timeout: IDLE_MS_MAX });
   return (url, { method, headers, body }, signal) =>
     new Promise((resolve) => {

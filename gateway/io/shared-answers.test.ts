@@ -26,7 +26,12 @@ function service() {
   };
 }
 
-const snapshot = (bytes = DOCUMENT): HttpAnswer => ({ status: 200, headers: { etag: '"1-2"' }, body: inParts(bytes), bodyBytes: bytes.byteLength });
+const snapshot = (bytes = DOCUMENT): HttpAnswer => ({
+  status: 200,
+  headers: { etag: '"1-2"' },
+  body: inParts(bytes),
+  bodyBytes: bytes.byteLength,
+});
 
 test("[SNAP1] a thousand who ask at once cost one question, and get the same bytes", async () => {
   const clock = new FakeClock();
@@ -35,7 +40,8 @@ test("[SNAP1] a thousand who ask at once cost one question, and get the same byt
   const asked = Array.from({ length: 1_000 }, () => answers.get("room", () => documents.fetch()));
   documents.say(snapshot());
 
-  for (const answer of await Promise.all(asked)) expect(answer).toMatchObject({ status: 200, headers: { etag: '"1-2"' }, body: DOCUMENT, bodyBytes: 10 });
+  for (const answer of await Promise.all(asked))
+    expect(answer).toMatchObject({ status: 200, headers: { etag: '"1-2"' }, body: DOCUMENT, bodyBytes: 10 });
   expect(documents.asked).toBe(1);
 });
 
@@ -61,7 +67,12 @@ test("[SNAP8] beyond that an answer is given for as long as it is current and as
   const answers = new SharedAnswers({ sharedMs: 1_000, bytesMax: 100 }, clock);
   const documents = service();
   let isCurrent = true;
-  const ask = (): Promise<HttpAnswer | undefined> => answers.get("room", () => documents.fetch(), () => isCurrent);
+  const ask = (): Promise<HttpAnswer | undefined> =>
+    answers.get(
+      "room",
+      () => documents.fetch(),
+      () => isCurrent,
+    );
   const anew = async (): Promise<void> => {
     const asked = ask();
     documents.say(snapshot());

@@ -19,7 +19,9 @@ type Fetch = () => Promise<HttpAnswer | undefined>;
 /** Whether asking again would bring the same. */
 type IsCurrent = (answer: HttpAnswer) => boolean;
 /** `give`: to one more reader. `forget`: to nobody any more. `tooLarge`: each has to ask for itself. */
-type Shared = { readonly kind: "answer"; readonly isKept: boolean; readonly give: () => HttpAnswer | undefined; readonly forget: () => void } | { readonly kind: "tooLarge" };
+type Shared =
+  | { readonly kind: "answer"; readonly isKept: boolean; readonly give: () => HttpAnswer | undefined; readonly forget: () => void }
+  | { readonly kind: "tooLarge" };
 
 export class SharedAnswers {
   readonly #options: SharedAnswersOptions;
@@ -80,7 +82,8 @@ export class SharedAnswers {
   async #hold(answer: HttpAnswer | undefined): Promise<Shared> {
     const isKept = answer !== undefined && answer.status < 400; // Who asks after an error may fare better.
     const body = answer?.body;
-    if (answer === undefined || body === undefined || typeof body === "string" || body instanceof Uint8Array) return { kind: "answer", isKept, give: () => answer, forget: () => {} };
+    if (answer === undefined || body === undefined || typeof body === "string" || body instanceof Uint8Array)
+      return { kind: "answer", isKept, give: () => answer, forget: () => {} };
     const bytes = answer.bodyBytes ?? Number.POSITIVE_INFINITY;
     if (this.#bytes + bytes > this.#options.bytesMax) return { kind: "tooLarge" };
     const held = new Held((holds) => void (this.#bytes += holds ? bytes : -bytes));

@@ -52,9 +52,18 @@ async function serveFile(folder: string, path: string): Promise<HttpAnswer> {
     if (!file.startsWith(root + sep)) return NOT_FOUND;
     // Built files under assets/ carry a hash of their content in their name.
     const cacheControl = name.startsWith("/assets/") ? "public, max-age=31536000, immutable" : "no-cache";
-    return { status: 200, headers: { "content-type": CONTENT_TYPES[extname(file)] ?? "application/octet-stream", "cache-control": cacheControl, "x-content-type-options": "nosniff" }, body: await readFile(file) };
+    return {
+      status: 200,
+      headers: {
+        "content-type": CONTENT_TYPES[extname(file)] ?? "application/octet-stream",
+        "cache-control": cacheControl,
+        "x-content-type-options": "nosniff",
+      },
+      body: await readFile(file),
+    };
   } catch (error) {
-    if (error instanceof Error && "code" in error && ["ENOENT", "ENOTDIR", "EISDIR", "ENAMETOOLONG"].includes(String(error.code))) return NOT_FOUND;
+    if (error instanceof Error && "code" in error && ["ENOENT", "ENOTDIR", "EISDIR", "ENAMETOOLONG"].includes(String(error.code)))
+      return NOT_FOUND;
     throw error;
   }
 }

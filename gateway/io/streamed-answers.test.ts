@@ -17,20 +17,53 @@ import { StreamedAnswers } from "./streamed-answers.ts";
 
 const PLENTY = { burst: 1_000, perSecond: 1_000 };
 const LONG = Buffer.alloc(20_000_000, 7);
-const OPTIONS = { internalSecret: "", eachUser: PLENTY, everybody: PLENTY, readersMax: 1_000, shared: { sharedMs: 1_000, bytesMax: 1_000 } };
+const OPTIONS = {
+  internalSecret: "",
+  eachUser: PLENTY,
+  everybody: PLENTY,
+  readersMax: 1_000,
+  shared: { sharedMs: 1_000, bytesMax: 1_000 },
+};
 
-const countsOf = async (registry: Registry): Promise<string[]> => (await registry.metrics()).split("\n").filter((line) => line.startsWith("coroom_gateway_limits_reached_total{"));
+const countsOf = async (registry: Registry): Promise<string[]> =>
+  (await registry.metrics()).split("\n").filter((line) => line.startsWith("coroom_gateway_limits_reached_total{"));
 
 test("[STM1] however many take long answers slowly, what is held for all is answered", async () => {
-  const service = createServer(({ url }, response) => void response.end(url?.endsWith("/diff") === true ? LONG : "small")).listen(0, "127.0.0.1");
+  const service = createServer(({ url }, response) => void response.end(url?.endsWith("/diff") === true ? LONG : "small")).listen(
+    0,
+    "127.0.0.1",
+  );
   await once(service, "listening");
   const [clock, registry] = [new FakeClock(), new Registry()];
   const metrics = gatewayMetrics(registry);
-  const tokens: HttpTokens = { verify: async (user) => ({ kind: "valid", identity: { tenant: "acme", user, rooms: ["*"], rights: { read: true, write: false } } as unknown as Identity }) };
-  const documents = { urls: () => [`http://127.0.0.1:${(service.address() as AddressInfo).port}`], heard: Promise.resolve(), ask: serviceHttp({ silenceMsMax: 1_000, streamsMax: 60 }) };
-  const routes = documentReadRoutes({ tokens, documents, streamed: new StreamedAnswers({ eachMax: 8, allMax: 60 }, metrics), rooms: { positionOf: () => undefined } }, OPTIONS, { clock, metrics });
+  const tokens: HttpTokens = {
+    verify: async (user) => ({
+      kind: "valid",
+      identity: { tenant: "acme", user, rooms: ["*"], rights: { read: true, write: false } } as unknown as Identity,
+    }),
+  };
+  const documents = {
+    urls: () => [`http://127.0.0.1:${(service.address() as AddressInfo).port}`],
+    heard: Promise.resolve(),
+    ask: serviceHttp({ silenceMsMax: 1_000, streamsMax: 60 }),
+  };
+  const routes = documentReadRoutes(
+    { tokens, documents, streamed: new StreamedAnswers({ eachMax: 8, allMax: 60 }, metrics), rooms: { positionOf: () => undefined } },
+    OPTIONS,
+    { clock, metrics },
+  );
   const ask = async (place: string, user: string): Promise<HttpAnswer> =>
-    routes.find(({ path }) => path.endsWith(place))!.answer({ parameters: ["notes"], query: new URLSearchParams(), header: (name) => (name === "authorization" ? `Bearer ${user}` : ""), body: new Uint8Array(1), signal: new AbortController().signal, path: "", address: undefined } satisfies HttpQuestion);
+    routes
+      .find(({ path }) => path.endsWith(place))!
+      .answer({
+        parameters: ["notes"],
+        query: new URLSearchParams(),
+        header: (name) => (name === "authorization" ? `Bearer ${user}` : ""),
+        body: new Uint8Array(1),
+        signal: new AbortController().signal,
+        path: "",
+        address: undefined,
+      } satisfies HttpQuestion);
   try {
     const reading: AsyncIterator<Uint8Array>[] = [];
     const statuses: number[] = [];
@@ -75,7 +108,7 @@ test("[STM2] one user has so many on their way, each until it is taken or nobody
   await until(() => open === 2, "the one too many to be let go");
   expect(streamed.pass("ann", { status: 200, body: new Uint8Array(9) }).status).toBe(200);
 
-  for (let part = await taken.next(); part.done !== true; ) part = await taken.next();
+  for (let part = await taken.next(); part.done !== true;) part = await taken.next();
   await left.return?.();
   expect([passed("ann").status, passed("ann").status, passed("ann").status]).toEqual([200, 200, 429]);
   expect(await countsOf(registry)).toEqual(['coroom_gateway_limits_reached_total{limit="streams"} 2']);

@@ -10,7 +10,11 @@ import { type HttpAnswer, jsonAnswer, letGo } from "./http-routes.ts";
 /** At once: of one user, and of all at this gateway. */
 export type StreamedAnswersOptions = { readonly eachMax: number; readonly allMax: number };
 
-const TOO_MANY = jsonAnswer(429, { error: "rate-limited", message: "too many long answers are on their way at once: take those that were asked for, and ask again later" }, { "retry-after": "5" });
+const TOO_MANY = jsonAnswer(
+  429,
+  { error: "rate-limited", message: "too many long answers are on their way at once: take those that were asked for, and ask again later" },
+  { "retry-after": "5" },
+);
 
 export class StreamedAnswers {
   readonly #options: StreamedAnswersOptions;

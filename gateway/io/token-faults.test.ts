@@ -25,7 +25,11 @@ const verdictOf = (error: unknown): string => verdictOfError(error)?.kind ?? "un
 
 test("[TKF1] what jose says of a token refuses it, and what it says of the keys, or of itself, does not", () => {
   const { JOSEError, JWTExpired, JWTClaimValidationFailed, ...others } = errors;
-  const made = { ...Object.fromEntries(Object.entries(others).map(([name, Kind]) => [name, new Kind("text")])), JWTExpired: new JWTExpired("text", {}), JWTClaimValidationFailed: new JWTClaimValidationFailed("text", {}) };
+  const made = {
+    ...Object.fromEntries(Object.entries(others).map(([name, Kind]) => [name, new Kind("text")])),
+    JWTExpired: new JWTExpired("text", {}),
+    JWTClaimValidationFailed: new JWTClaimValidationFailed("text", {}),
+  };
   expect(Object.fromEntries(Object.entries(made).map(([name, error]) => [name, verdictOf(error)]))).toEqual(VERDICTS);
   expect([new JOSEError("text"), new TypeError("text"), "text"].map(verdictOf)).toEqual(["unchecked", "unchecked", "unchecked"]);
 });

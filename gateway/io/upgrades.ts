@@ -10,7 +10,11 @@ import type { ClientAddress } from "../../shared/client-address.ts";
 import { addressOf } from "./address-of.ts";
 import { isAllowedOrigin } from "../../shared/origins.ts";
 
-export type UpgradeOptions = { readonly allowedOrigins: readonly string[]; readonly clientAddressHeader: string; readonly connectionsMax: number };
+export type UpgradeOptions = {
+  readonly allowedOrigins: readonly string[];
+  readonly clientAddressHeader: string;
+  readonly connectionsMax: number;
+};
 
 /** What is known of a socket. */
 export type Connection = { readonly id: ConnectionId; readonly address: ClientAddress | undefined };
@@ -47,7 +51,13 @@ export function upgrades(options: UpgradeOptions, { unready, mayConnect, onTurne
     }
     lastId += 1;
     const connection: Connection = { id: lastId as ConnectionId, address };
-    res.upgrade(connection, req.getHeader("sec-websocket-key"), req.getHeader("sec-websocket-protocol"), req.getHeader("sec-websocket-extensions"), context);
+    res.upgrade(
+      connection,
+      req.getHeader("sec-websocket-key"),
+      req.getHeader("sec-websocket-protocol"),
+      req.getHeader("sec-websocket-extensions"),
+      context,
+    );
   };
 }
 
@@ -55,7 +65,13 @@ const REFUSALS: Readonly<Record<TurnedAway, { status: string; message: string }>
   full: { status: "503 Service Unavailable", message: "this gateway takes no more connections: try again, or another" },
   degraded: { status: "503 Service Unavailable", message: "this gateway cannot reach its backbone: try again, or another" },
   draining: { status: "503 Service Unavailable", message: "this gateway is going away: connect to another" },
-  misconfigured: { status: "503 Service Unavailable", message: "this gateway was started with another COROOM_LOG_PARTITIONS than the deployment's: connect to another" },
-  ip: { status: "429 Too Many Requests", message: "too many connections from this address: close others, or try again later; behind a balancer set COROOM_CLIENT_ADDRESS_HEADER" },
+  misconfigured: {
+    status: "503 Service Unavailable",
+    message: "this gateway was started with another COROOM_LOG_PARTITIONS than the deployment's: connect to another",
+  },
+  ip: {
+    status: "429 Too Many Requests",
+    message: "too many connections from this address: close others, or try again later; behind a balancer set COROOM_CLIENT_ADDRESS_HEADER",
+  },
   origin: { status: "403 Forbidden", message: "pages of this origin may not connect: add it to COROOM_ALLOWED_ORIGINS" },
 };

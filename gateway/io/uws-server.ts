@@ -38,7 +38,20 @@ const NO_FRAME = new Uint8Array(0);
 const OVERSIZE_FACTOR = 4;
 
 /** `outboundBytes`: what clients have not taken yet. `outboundP99Ms`: for how long the oldest of it waits, p99 of all. */
-export function uwsSockets(app: TemplatedApp, options: SocketOptions, door: Door, lastOfTurn: (run: () => void) => void, onLooked: (behind: BehindClients) => void): { sockets: Sockets; topics: Topics; outboundBytes(): number; outboundP99Ms(): number; start(clients: Clients): void; stop(): Promise<void> } {
+export function uwsSockets(
+  app: TemplatedApp,
+  options: SocketOptions,
+  door: Door,
+  lastOfTurn: (run: () => void) => void,
+  onLooked: (behind: BehindClients) => void,
+): {
+  sockets: Sockets;
+  topics: Topics;
+  outboundBytes(): number;
+  outboundP99Ms(): number;
+  start(clients: Clients): void;
+  stop(): Promise<void>;
+} {
   const open = new Map<ConnectionId, Socket>();
   const behind = new BehindClients(open, options);
   const gathered = new GatheredSends(open, lastOfTurn);
@@ -126,12 +139,21 @@ type ExclusiveListen = { readonly LIBUS_LISTEN_EXCLUSIVE_PORT: number };
 type ListenOnHost = { listen(host: string, port: number, options: number, done: (socket: us_listen_socket | false) => void): void };
 
 /** Throws a StartError when the port cannot be had. `close` takes no more connections; those open stay. */
-export function listen(uws: Uws, app: TemplatedApp, { host, port }: { host: string; port: number }): Promise<{ port: number; close(): void }> {
+export function listen(
+  uws: Uws,
+  app: TemplatedApp,
+  { host, port }: { host: string; port: number },
+): Promise<{ port: number; close(): void }> {
   // Without it two gateways would share a port unnoticed.
   const { LIBUS_LISTEN_EXCLUSIVE_PORT: exclusive } = uws as unknown as ExclusiveListen;
   return new Promise((resolve, reject) => {
     (app as unknown as ListenOnHost).listen(host, port, exclusive, (socket) => {
-      if (socket === false) return reject(new StartError(`port ${port} of ${host} cannot be listened on: another process has it, or the address is not this machine's; set COROOM_PORT or COROOM_HOST`));
+      if (socket === false)
+        return reject(
+          new StartError(
+            `port ${port} of ${host} cannot be listened on: another process has it, or the address is not this machine's; set COROOM_PORT or COROOM_HOST`,
+          ),
+        );
       resolve({ port: uws.us_socket_local_port(socket), close: () => uws.us_listen_socket_close(socket) });
     });
   });

@@ -27,7 +27,12 @@ afterAll(async () => {
 });
 
 /** Comes back and misbehaves until it is not let in any more. */
-async function misbehave(address: string, user: string, from: string, fault: (client: WireClient) => void): Promise<(number | "welcome")[]> {
+async function misbehave(
+  address: string,
+  user: string,
+  from: string,
+  fault: (client: WireClient) => void,
+): Promise<(number | "welcome")[]> {
   const seen: (number | "welcome")[] = [];
   for (let time = 0; time < 10 && seen.at(-1) !== 4009 && seen.at(-1) !== 4006; time++) {
     const client = await rig.greet(address, user, { from });
@@ -127,15 +132,28 @@ test("[ABS5] points are counted over all gateways: whoever errs at one is held o
 });
 
 test("[ABS6] each pattern of abuse is counted by its name, and leads to being held off or banned", async () => {
-  const address = await rig.start({ abusePointsMax: "4", helloMsMax: "300", frameBytesMax: "2000", editBytesMax: "1000", controlBurst: "50" });
-  const greeted = async (user: string, err: (client: WireClient) => void): Promise<WireClient> => erring(await rig.greet(address, user), err);
+  const address = await rig.start({
+    abusePointsMax: "4",
+    helloMsMax: "300",
+    frameBytesMax: "2000",
+    editBytesMax: "1000",
+    controlBurst: "50",
+  });
+  const greeted = async (user: string, err: (client: WireClient) => void): Promise<WireClient> =>
+    erring(await rig.greet(address, user), err);
   const patterns: readonly [fault: string, err: () => Promise<WireClient>][] = [
     ["bad-frame", () => greeted("bad-frame", garbage)],
     ["too-large", () => greeted("too-large", (client) => client.sendBytes(new Uint8Array(3_000)))],
     ["too-fast", () => greeted("too-fast", (client) => times(60, (nonce) => client.send({ type: "ping", nonce })))],
     ["connect", () => greeted("connect", () => {})],
     ["join", () => greeted("join", (client) => times(48, (room) => void client.join(`room-${room}`, "joinjoinj").catch(() => {})))],
-    ["bad-token", async () => erring(await rig.connect(address, "203.0.113.20"), (client) => client.send({ type: "hello", version: 1, token: "none", agent: "" }))],
+    [
+      "bad-token",
+      async () =>
+        erring(await rig.connect(address, "203.0.113.20"), (client) =>
+          client.send({ type: "hello", version: 1, token: "none", agent: "" }),
+        ),
+    ],
     ["no-hello", () => rig.connect(address, "203.0.113.21")],
   ];
   for (const [fault, err] of patterns) {
@@ -161,17 +179,25 @@ test("[ABS7] a tenant whose users err one after the other is held off, and no ot
 
 test("[ABS8] a ban holds over HTTP as it does on the socket: from everywhere, and from one room", async () => {
   const address = await rig.start();
-  const ban = (body: object) => fetch(`http://${address}/v1/admin/ban`, { method: "POST", headers: { authorization: `Bearer ${OPERATOR}` }, body: JSON.stringify({ tenant: "acme", seconds: 600, reason: "spam", ...body }) });
-  const read = async (user: string, room: string): Promise<number> => (await fetch(`http://${address}/v1/rooms/${room}/snapshot`, { headers: { authorization: `Bearer ${await tokenOf(user)}` } })).status;
+  const ban = (body: object) =>
+    fetch(`http://${address}/v1/admin/ban`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${OPERATOR}` },
+      body: JSON.stringify({ tenant: "acme", seconds: 600, reason: "spam", ...body }),
+    });
+  const read = async (user: string, room: string): Promise<number> =>
+    (await fetch(`http://${address}/v1/rooms/${room}/snapshot`, { headers: { authorization: `Bearer ${await tokenOf(user)}` } })).status;
   expect([await read("eve", ROOM), await read("bob", ROOM)]).toEqual([503, 503]); // Let through: no document service is there.
   await ban({ user: "eve" });
   await ban({ user: "bob", room: ROOM });
-  expect([await read("eve", ROOM), await read("bob", ROOM), await read("bob", "other"), await read("ann", ROOM)]).toEqual([401, 403, 503, 503]);
+  expect([await read("eve", ROOM), await read("bob", ROOM), await read("bob", "other"), await read("ann", ROOM)]).toEqual([
+    401, 403, 503, 503,
+  ]);
 });
 
 test("[ABS14] an address that shows what is no token over HTTP again and again is banned, and an operator's secret that is none counts as one", async () => {
   const address = await rig.start();
-  const headers = { "x-forwarded-for": "203.0.113.30", authorization: "Bearer none" };
+  const headers = { "x-forwarded-for": "203.0.113.30", "authorization": "Bearer none" };
   const show = async (path: string): Promise<string> => (await (await fetch(`http://${address}${path}`, { headers })).json()).message;
   const told = [];
   for (const path of ["snapshot", "document", "snapshot", "document", "snapshot"]) told.push(await show(`/v1/rooms/${ROOM}/${path}`));
@@ -188,9 +214,16 @@ test("[ABS9] whoever comes from a banned address is refused over HTTP too, whate
   const address = await rig.start();
   const from = "203.0.113.9";
   const headers = { "x-forwarded-for": from };
-  const operate = (path: string, body: object): Promise<Response> => fetch(`http://${address}/v1/admin/${path}`, { method: "POST", headers: { ...headers, authorization: `Bearer ${OPERATOR}` }, body: JSON.stringify(body) });
+  const operate = (path: string, body: object): Promise<Response> =>
+    fetch(`http://${address}/v1/admin/${path}`, {
+      method: "POST",
+      headers: { ...headers, authorization: `Bearer ${OPERATOR}` },
+      body: JSON.stringify(body),
+    });
   const read = async (more: Record<string, string>): Promise<[number, string]> => {
-    const answer = await fetch(`http://${address}/v1/rooms/${ROOM}/snapshot`, { headers: { authorization: `Bearer ${await tokenOf("eve")}`, ...more } });
+    const answer = await fetch(`http://${address}/v1/rooms/${ROOM}/snapshot`, {
+      headers: { authorization: `Bearer ${await tokenOf("eve")}`, ...more },
+    });
     return [answer.status, await answer.text()];
   };
   expect((await read(headers))[0], "let through: no document service is there").toBe(503);
@@ -252,7 +285,11 @@ test("[ABS12] whoever is told to wait and comes back too soon brings nothing upo
 test("[ABS13] whoever comes from a banned address is told so at once, and keeps nobody else waiting", async () => {
   const address = await rig.start({ connectsPerSecondMax: "1", connectQueueMax: "2" });
   const from = "203.0.113.31";
-  await fetch(`http://${address}/v1/admin/ban`, { method: "POST", headers: { authorization: `Bearer ${OPERATOR}` }, body: JSON.stringify({ address: from, seconds: 600 }) });
+  await fetch(`http://${address}/v1/admin/ban`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${OPERATOR}` },
+    body: JSON.stringify({ address: from, seconds: 600 }),
+  });
   const banned = await Promise.all(Array.from({ length: 10 }, () => rig.connect(address, from)));
   for (const client of banned) expect((await client.end()).code).toBe(4009);
   expect(await outcomeOf(await rig.greet(address, "ann"))).toBe("welcome");

@@ -7,7 +7,14 @@ import type { ClientAddress } from "../../shared/client-address.ts";
 const at = (ms: number): Millis => ms as Millis;
 const eve: Suspect = { kind: "user", tenant: "acme" as TenantId, user: "eve" as UserId };
 const office: Suspect = { kind: "address", address: "203.0.113.7" as ClientAddress };
-const options = { abusePointsMax: 100, tenantAbusePointsMax: 1_000, abuseBanMs: 60_000, abuseBanMsMax: 200_000, connectionsPerIpMax: 100, suspectsMax: 100 };
+const options = {
+  abusePointsMax: 100,
+  tenantAbusePointsMax: 1_000,
+  abuseBanMs: 60_000,
+  abuseBanMsMax: 200_000,
+  connectionsPerIpMax: 100,
+  suspectsMax: 100,
+};
 const watch = (suspectsMax = 100): Abuse => new Abuse({ ...options, suspectsMax });
 
 const ban = (madeAt: number, forMs = 60_000): BanTime => ({ madeAt: madeAt as UnixMillis, until: (madeAt + forMs) as UnixMillis });
@@ -71,7 +78,8 @@ test("[ABU5] so many are watched; whoever was heard of longest ago is forgotten"
 function twoGateways() {
   const told = [new Map<string, number>(), new Map<string, number>()] as const;
   const [one, two] = [new Abuse(options, (_, key) => told[1].get(key) ?? 0), new Abuse(options, (_, key) => told[0].get(key) ?? 0)];
-  const endSecond = (now: number): void => [one, two].forEach((abuse, index) => abuse.endSecond(at(now)).forEach(({ key, points }) => told[index]!.set(key, points)));
+  const endSecond = (now: number): void =>
+    [one, two].forEach((abuse, index) => abuse.endSecond(at(now)).forEach(({ key, points }) => told[index]!.set(key, points)));
   return { one, two, endSecond };
 }
 
@@ -131,12 +139,18 @@ test("[ABU10] whoever has no points left is watched no longer, banned ones for a
 });
 
 test("[ABU11] bans whose times overlap are one offence, in whatever order they are heard; the next is twice as long, not four times", () => {
-  const orders = [[ban(0), ban(40)], [ban(40), ban(0)]] as const;
+  const orders = [
+    [ban(0), ban(40)],
+    [ban(40), ban(0)],
+  ] as const;
   const next = orders.map((bans) => {
     const abuse = watch();
     for (const one of bans) abuse.receiveBan(eve, one, at(50));
     measures(abuse, eve, "bad-frame", 6, 60_100);
     return abuse.receiveFault(eve, "bad-frame", at(60_100));
   });
-  expect(next).toEqual([{ kind: "ban", banMs: 120_000 }, { kind: "ban", banMs: 120_000 }]);
+  expect(next).toEqual([
+    { kind: "ban", banMs: 120_000 },
+    { kind: "ban", banMs: 120_000 },
+  ]);
 });

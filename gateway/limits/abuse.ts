@@ -11,13 +11,24 @@ import type { Millis, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
 import type { ClientAddress } from "../../shared/client-address.ts";
 
 /** A tenant: for all its users together, who may be as many as whoever holds its secret likes. */
-export type Suspect = { readonly kind: "user"; readonly tenant: TenantId; readonly user: UserId } | { readonly kind: "address"; readonly address: ClientAddress } | { readonly kind: "tenant"; readonly tenant: TenantId };
+export type Suspect =
+  | { readonly kind: "user"; readonly tenant: TenantId; readonly user: UserId }
+  | { readonly kind: "address"; readonly address: ClientAddress }
+  | { readonly kind: "tenant"; readonly tenant: TenantId };
 
 /** connect: many make a storm. join: of very many rooms. The others end a connection. */
 export type Fault = "connect" | "join" | "bad-token" | "no-hello" | "too-fast" | "too-large" | "bad-frame";
 
 /** In points. An SDK does none of the last four, whatever its user does; a user with many tabs on a bad line connects often. */
-const WEIGHTS: Readonly<Record<Fault, number>> = { connect: 0.25, join: 0.05, "bad-token": 5, "no-hello": 2, "too-fast": 10, "too-large": 15, "bad-frame": 15 };
+const WEIGHTS: Readonly<Record<Fault, number>> = {
+  "connect": 0.25,
+  "join": 0.05,
+  "bad-token": 5,
+  "no-hello": 2,
+  "too-fast": 10,
+  "too-large": 15,
+  "bad-frame": 15,
+};
 /** Everybody behind an address may come at once, and more than once, before that is a storm. */
 const ADDRESS_FILLS_MAX = 4;
 const ADDRESS_CONNECTS_MIN = 100;
@@ -34,7 +45,10 @@ export type AbuseOptions = {
   readonly suspectsMax: number;
 };
 
-export type Measure = { readonly kind: "none" } | { readonly kind: "hold-off"; readonly retryAfterMs: number } | { readonly kind: "ban"; readonly banMs: number };
+export type Measure =
+  | { readonly kind: "none" }
+  | { readonly kind: "hold-off"; readonly retryAfterMs: number }
+  | { readonly kind: "ban"; readonly banMs: number };
 
 /** What the other gateways are to know: whole points. 0: nothing any more. */
 export type Standing = { readonly kind: Suspect["kind"]; readonly key: string; readonly points: number };
@@ -43,7 +57,14 @@ export type Standing = { readonly kind: Suspect["kind"]; readonly key: string; r
 export type BanTime = { readonly madeAt: UnixMillis; readonly until: UnixMillis };
 
 /** `points`: as they stood at `at`. `bannedUntil`: 0, never. */
-type Watched = { readonly kind: Suspect["kind"]; points: number; at: Millis; readonly erredAt: Millis; readonly bans: number; bannedUntil: UnixMillis };
+type Watched = {
+  readonly kind: Suspect["kind"];
+  points: number;
+  at: Millis;
+  readonly erredAt: Millis;
+  readonly bans: number;
+  bannedUntil: UnixMillis;
+};
 
 /** More would make a tenant wait long after it behaves. */
 const FILLS_MAX = 2;
@@ -96,7 +117,14 @@ export class Abuse {
     const before = this.#watched.get(key);
     const bannedUntil = before?.bannedUntil ?? NEVER;
     const offences = madeAt < bannedUntil ? 0 : 1;
-    this.#keep(key, { kind, points: 0, at: now, erredAt: now, bans: bansOf(before, now) + offences, bannedUntil: Math.max(bannedUntil, until) as UnixMillis });
+    this.#keep(key, {
+      kind,
+      points: 0,
+      at: now,
+      erredAt: now,
+      bans: bansOf(before, now) + offences,
+      bannedUntil: Math.max(bannedUntil, until) as UnixMillis,
+    });
   }
 
   /** It runs no more: a ban from now on is for another offence, even before that one's time would have been up. */
@@ -144,7 +172,9 @@ export class Abuse {
 
   #weightOf(suspect: Suspect, fault: Fault): number {
     const { abusePointsMax, connectionsPerIpMax } = this.#options;
-    return suspect.kind === "address" && fault === "connect" ? abusePointsMax / Math.max(ADDRESS_CONNECTS_MIN, ADDRESS_FILLS_MAX * connectionsPerIpMax) : WEIGHTS[fault];
+    return suspect.kind === "address" && fault === "connect"
+      ? abusePointsMax / Math.max(ADDRESS_CONNECTS_MIN, ADDRESS_FILLS_MAX * connectionsPerIpMax)
+      : WEIGHTS[fault];
   }
 
   #holdOff(kind: Suspect["kind"], points: number): Measure {

@@ -8,7 +8,15 @@ const at = (ms: number): Millis => ms as Millis;
 
 test("[ADM1] so many come in at once, so many wait, the rest are turned away", () => {
   const door = new Admission<number>({ connectsPerSecondMax: 40, connectQueueMax: 3 }, at(0));
-  expect([1, 2, 3, 4, 5, 6, 7].map((guest) => door.knock(guest, at(0)))).toEqual(["come-in", "come-in", "wait", "wait", "wait", "turn-away", "turn-away"]);
+  expect([1, 2, 3, 4, 5, 6, 7].map((guest) => door.knock(guest, at(0)))).toEqual([
+    "come-in",
+    "come-in",
+    "wait",
+    "wait",
+    "wait",
+    "turn-away",
+    "turn-away",
+  ]);
 });
 
 test("[ADM2] those who wait come in at the rate, in the order they came; nobody passes them", () => {

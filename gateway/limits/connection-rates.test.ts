@@ -12,7 +12,11 @@ const options = {
   catchUpRate: { burst: 50, perSecond: 20 },
 };
 
-const asked = fc.record({ what: fc.constantFrom("bytes", "control", "edit", "presence", "catch-up"), amount: fc.integer({ min: 0, max: 60 }), afterMs: fc.integer({ min: 0, max: 3_000 }) });
+const asked = fc.record({
+  what: fc.constantFrom("bytes", "control", "edit", "presence", "catch-up"),
+  amount: fc.integer({ min: 0, max: 60 }),
+  afterMs: fc.integer({ min: 0, max: 3_000 }),
+});
 
 test("[RATE12] rates that are given back when they are full, and taken again, give what buckets give that are kept", () => {
   fc.assert(
@@ -20,7 +24,10 @@ test("[RATE12] rates that are given back when they are full, and taken again, gi
       const kept = new ConnectionRates(options);
       const spare = new SpareRates(options);
       let looked = spare.take();
-      const [seenByKept, seenByLooked] = [{ joinedAt: 0 as Millis, first: 1, through: 0 }, { joinedAt: 0 as Millis, first: 1, through: 0 }];
+      const [seenByKept, seenByLooked] = [
+        { joinedAt: 0 as Millis, first: 1, through: 0 },
+        { joinedAt: 0 as Millis, first: 1, through: 0 },
+      ];
       let now = 0 as Millis;
       const take = (rates: ConnectionRates, seen: typeof seenByKept, { what, amount }: (typeof questions)[number]): unknown => {
         switch (what) {

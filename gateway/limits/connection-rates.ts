@@ -92,7 +92,12 @@ export class ConnectionRates {
     if (this.#edits?.isFull(now) === true) this.#edits = undefined;
     if (this.#presence?.isFull(now) === true) this.#presence = undefined;
     if (this.#catchUps?.isFull(now) === true) this.#catchUps = undefined;
-    const isTaken = this.#edits !== undefined || this.#presence !== undefined || this.#catchUps !== undefined || this.#controls?.isFull(now) === false || this.#bytes?.isFull(now) === false;
+    const isTaken =
+      this.#edits !== undefined ||
+      this.#presence !== undefined ||
+      this.#catchUps !== undefined ||
+      this.#controls?.isFull(now) === false ||
+      this.#bytes?.isFull(now) === false;
     return isTaken ? "taken" : "untouched";
   }
 }

@@ -14,9 +14,23 @@ import { Quotas } from "./quotas.ts";
 import { Sanctions } from "./sanctions.ts";
 
 const FORGER = "203.0.113.21" as ClientAddress;
-const eve: Identity = { tenant: "acme" as TenantId, user: "eve" as UserId, name: "Eve", rooms: [], rights: { read: true, write: true, admin: false, award: false }, expiresAt: 1e9 as Millis };
+const eve: Identity = {
+  tenant: "acme" as TenantId,
+  user: "eve" as UserId,
+  name: "Eve",
+  rooms: [],
+  rights: { read: true, write: true, admin: false, award: false },
+  expiresAt: 1e9 as Millis,
+};
 /** Points to a ban: 100. A bad token has 5, a frame that is none 15. */
-const abuseOptions = { abusePointsMax: 100, tenantAbusePointsMax: 1e6, abuseBanMs: 60_000, abuseBanMsMax: 3_600_000, connectionsPerIpMax: 100, suspectsMax: 100 };
+const abuseOptions = {
+  abusePointsMax: 100,
+  tenantAbusePointsMax: 1e6,
+  abuseBanMs: 60_000,
+  abuseBanMsMax: 3_600_000,
+  connectionsPerIpMax: 100,
+  suspectsMax: 100,
+};
 
 let clock: FakeClock;
 let sanctions: Sanctions;
@@ -27,12 +41,38 @@ beforeEach(() => {
   clock = new FakeClock(1_000_000);
   sanctions = new Sanctions({ sanctionsMax: 10 });
   imposed = [];
-  const quotas = new Quotas({ limits: { ip: 100, tenant: 100, "tenant-rooms": 100, room: 100, "tenant-edits": 100, "user-faults": 100, "address-faults": 100, "tenant-faults": 100, "full-room": 100 }, toldShare: 0, reportSilenceMsMax: 3_000 });
+  const quotas = new Quotas({
+    limits: {
+      "ip": 100,
+      "tenant": 100,
+      "tenant-rooms": 100,
+      "room": 100,
+      "tenant-edits": 100,
+      "user-faults": 100,
+      "address-faults": 100,
+      "tenant-faults": 100,
+      "full-room": 100,
+    },
+    toldShare: 0,
+    reportSilenceMsMax: 3_000,
+  });
   const impose = (made: Sanction): void => {
     imposed.push(made);
     take(sanctions.madeLast(made));
   };
-  discipline = new DisciplineHost(sanctions, { gateway: "gw", sessions: new Map(), quotas, abuse: new Abuse(abuseOptions), metrics: gatewayMetrics(new Registry()), impose, carryOut: () => {} }, clock);
+  discipline = new DisciplineHost(
+    sanctions,
+    {
+      gateway: "gw",
+      sessions: new Map(),
+      quotas,
+      abuse: new Abuse(abuseOptions),
+      metrics: gatewayMetrics(new Registry()),
+      impose,
+      carryOut: () => {},
+    },
+    clock,
+  );
 });
 
 function take(sanction: Sanction): void {
@@ -68,7 +108,11 @@ test("[DIS3] nor do the faults of a user who is banned on all of its connections
 
 test("[DIS4] a burst that two gateways ban for before they hear of each other is one offence to both", () => {
   forge(20);
-  const elsewhere: Sanction = { ...imposed[0]!, madeAt: (imposed[0]!.madeAt + 30) as UnixMillis, until: (imposed[0]!.until + 30) as UnixMillis };
+  const elsewhere: Sanction = {
+    ...imposed[0]!,
+    madeAt: (imposed[0]!.madeAt + 30) as UnixMillis,
+    until: (imposed[0]!.until + 30) as UnixMillis,
+  };
   take(elsewhere);
   clock.turn(60_031);
   sanctions.expire(clock.wallNow());
@@ -77,7 +121,14 @@ test("[DIS4] a burst that two gateways ban for before they hear of each other is
 });
 
 test("[DIS5] after a ban that people lifted each further burst is a further offence", () => {
-  const ban: Sanction = { target: { kind: "address", address: FORGER }, level: "banned", madeAt: clock.wallNow(), until: (clock.wallNow() + 86_400_000) as UnixMillis, lifted: false, reason: "spam" };
+  const ban: Sanction = {
+    target: { kind: "address", address: FORGER },
+    level: "banned",
+    madeAt: clock.wallNow(),
+    until: (clock.wallNow() + 86_400_000) as UnixMillis,
+    lifted: false,
+    reason: "spam",
+  };
   take(ban);
   clock.turn(1_000);
   take({ ...ban, madeAt: clock.wallNow(), lifted: true });

@@ -36,11 +36,17 @@ export type Ban = { readonly close: "banned" | "rateLimited"; readonly message: 
 type Culprit = Exclude<Suspect, { kind: "tenant" }>;
 
 /** What each close that the client brought upon itself is to be held against. */
-const FAULTS: Partial<Record<CloseName, Fault>> = { badFrame: "bad-frame", frameTooLarge: "too-large", rateLimited: "too-fast", unauthorized: "bad-token", helloTimeout: "no-hello" };
+const FAULTS: Partial<Record<CloseName, Fault>> = {
+  badFrame: "bad-frame",
+  frameTooLarge: "too-large",
+  rateLimited: "too-fast",
+  unauthorized: "bad-token",
+  helloTimeout: "no-hello",
+};
 
 const REASONS: Readonly<Record<Fault, string>> = {
-  connect: "too many connections, one after the other",
-  join: "too many rooms, one after the other",
+  "connect": "too many connections, one after the other",
+  "join": "too many rooms, one after the other",
   "bad-token": "too many bad tokens",
   "no-hello": "too many connections that say nothing",
   "too-fast": "faster than the limits again and again",
@@ -71,7 +77,11 @@ export class DisciplineHost {
 
   /** Undefined: whoever says who it is, is welcome. */
   receiveIdentity({ tenant, user }: Identity): Ban | undefined {
-    return this.#banOf(tenant, user) ?? this.#tellToWait("tenant", this.#ports.abuse.standing({ kind: "tenant", tenant }, this.#clock.now())) ?? this.#receiveArrival({ kind: "user", tenant, user });
+    return (
+      this.#banOf(tenant, user) ??
+      this.#tellToWait("tenant", this.#ports.abuse.standing({ kind: "tenant", tenant }, this.#clock.now())) ??
+      this.#receiveArrival({ kind: "user", tenant, user })
+    );
   }
 
   /** A connection that is open shows a new token: that is no arrival, and only a ban ends it. */
@@ -108,9 +118,17 @@ export class DisciplineHost {
     }
     for (const [connection, session] of this.#ports.sessions) {
       const { identity } = session;
-      const isMeant = target.kind === "address" ? this.#ports.quotas.addressOf(connection) === target.address : identity?.user === target.user && identity.tenant === target.tenant;
+      const isMeant =
+        target.kind === "address"
+          ? this.#ports.quotas.addressOf(connection) === target.address
+          : identity?.user === target.user && identity.tenant === target.tenant;
       if (!isMeant) continue;
-      const ban = level !== "banned" || room !== undefined ? undefined : target.kind === "address" ? this.#banOfAddress(target.address as ClientAddress) : this.#banOf(target.tenant, target.user);
+      const ban =
+        level !== "banned" || room !== undefined
+          ? undefined
+          : target.kind === "address"
+            ? this.#banOfAddress(target.address as ClientAddress)
+            : this.#banOf(target.tenant, target.user);
       const effects = ban === undefined ? session.receiveRestriction() : session.receiveRefusal(ban.close, ban.message, ban.retryAfterMs);
       this.#ports.carryOut(connection, session, effects);
     }
@@ -131,8 +149,14 @@ export class DisciplineHost {
     let kicked = 0;
     for (const [connection, session] of this.#ports.sessions) {
       const { identity } = session;
-      if (identity?.tenant !== tenant || (user !== undefined && identity.user !== user) || (name !== undefined && this.#nameOf(connection) !== name)) continue;
-      const effects = room === undefined ? session.receiveRefusal("kicked", "whoever runs the room ended the connection") : session.receiveKick(room);
+      if (
+        identity?.tenant !== tenant ||
+        (user !== undefined && identity.user !== user) ||
+        (name !== undefined && this.#nameOf(connection) !== name)
+      )
+        continue;
+      const effects =
+        room === undefined ? session.receiveRefusal("kicked", "whoever runs the room ended the connection") : session.receiveKick(room);
       if (effects.length > 0) kicked += 1;
       this.#ports.carryOut(connection, session, effects);
     }
@@ -142,7 +166,9 @@ export class DisciplineHost {
   #membersOf(room: RoomKey): RoomMember[] {
     return [...this.#ports.sessions].flatMap(([connection, session]) => {
       const [rights, identity] = [session.rightsIn(room), session.identity];
-      return rights === undefined || identity === undefined ? [] : [{ user: identity.user, name: identity.name, connection: this.#nameOf(connection), write: rights.write }];
+      return rights === undefined || identity === undefined
+        ? []
+        : [{ user: identity.user, name: identity.name, connection: this.#nameOf(connection), write: rights.write }];
     });
   }
 
@@ -174,7 +200,11 @@ export class DisciplineHost {
   #tellToWait(suspect: Suspect["kind"], measure: Measure): Ban | undefined {
     if (measure.kind !== "hold-off") return undefined;
     this.#ports.metrics.abuse.inc({ measure: "hold-off", suspect });
-    return { close: "rateLimited", message: `too much went wrong from this ${suspect} lately: connect again later`, retryAfterMs: measure.retryAfterMs };
+    return {
+      close: "rateLimited",
+      message: `too much went wrong from this ${suspect} lately: connect again later`,
+      retryAfterMs: measure.retryAfterMs,
+    };
   }
 
   #receiveFault(suspect: Culprit, fault: Fault): Measure {
@@ -185,13 +215,25 @@ export class DisciplineHost {
     if (measure.kind !== "ban") return measure;
     metrics.abuse.inc({ measure: "ban", suspect: suspect.kind });
     const madeAt = this.#clock.wallNow();
-    impose({ target: suspect, level: "banned", by: "gateway", madeAt, until: Math.ceil(madeAt + measure.banMs) as UnixMillis, lifted: false, reason: REASONS[fault] });
+    impose({
+      target: suspect,
+      level: "banned",
+      by: "gateway",
+      madeAt,
+      until: Math.ceil(madeAt + measure.banMs) as UnixMillis,
+      lifted: false,
+      reason: REASONS[fault],
+    });
     return measure;
   }
 
   #tell(sanction: Sanction | undefined): Ban | undefined {
     if (sanction === undefined) return undefined;
-    return { close: "banned", message: `banned for a time: ${sanction.reason}`, retryAfterMs: Math.max(1_000, sanction.until - this.#clock.wallNow()) };
+    return {
+      close: "banned",
+      message: `banned for a time: ${sanction.reason}`,
+      retryAfterMs: Math.max(1_000, sanction.until - this.#clock.wallNow()),
+    };
   }
 }
 

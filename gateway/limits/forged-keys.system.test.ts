@@ -19,7 +19,10 @@ const keys: object[] = [];
 let issuer: Server;
 
 beforeAll(async () => {
-  issuer = createServer((_, response) => void response.setHeader("content-type", "application/json").end(JSON.stringify({ keys }))).listen(0, "127.0.0.1");
+  issuer = createServer((_, response) => void response.setHeader("content-type", "application/json").end(JSON.stringify({ keys }))).listen(
+    0,
+    "127.0.0.1",
+  );
   await once(issuer, "listening");
 });
 afterAll(() => {
@@ -38,7 +41,11 @@ test("[ABS14] made-up keys are held against the address that names them, also wh
   const address = await rig.start({ jwtSecret: "", jwksUrl: `http://127.0.0.1:${(issuer.address() as AddressInfo).port}/jwks.json` });
   const greet = async (from: string, kid: string, signer: CryptoKey): Promise<WireClient> => {
     const client = await rig.connect(address, from);
-    const token = await new SignJWT({ tenant: "acme", rooms: ["*"], rights: ["read"] }).setProtectedHeader({ alg: "ES256", kid }).setSubject("ann").setExpirationTime("1h").sign(signer);
+    const token = await new SignJWT({ tenant: "acme", rooms: ["*"], rights: ["read"] })
+      .setProtectedHeader({ alg: "ES256", kid })
+      .setSubject("ann")
+      .setExpirationTime("1h")
+      .sign(signer);
     client.send({ type: "hello", version: 1, token, agent: "test" });
     return client;
   };
@@ -46,7 +53,10 @@ test("[ABS14] made-up keys are held against the address that names them, also wh
   const second = await add("two");
   const honest = await Promise.all(Array.from({ length: COUNT }, () => greet(HONEST, "two", second)));
   const forged = await Promise.all(Array.from({ length: COUNT }, (_, index) => greet(FORGER, `made up ${index}`, second)));
-  await until(async () => (await metric(address, "coroom_gateway_tokens_waiting")) === honest.length + forged.length, "all of them to wait");
+  await until(
+    async () => (await metric(address, "coroom_gateway_tokens_waiting")) === honest.length + forged.length,
+    "all of them to wait",
+  );
   for (const client of forged.slice(0, COUNT / 2)) client.close();
   expect(await Promise.all(honest.map(outcomeOf))).toEqual(honest.map(() => "welcome"));
   await until(async () => (await metric(address, 'coroom_gateway_abuse_total{measure="ban",suspect="address"}')) === 1, "the ban");

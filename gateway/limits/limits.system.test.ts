@@ -26,7 +26,10 @@ test("[LIM1] an address has so many connections on all gateways together, and th
   expect(await metric(one, 'coroom_gateway_turned_away_total{reason="ip"}')).toBe(1);
   const isRefused = async (): Promise<boolean> => {
     await new Promise((resolve) => setTimeout(resolve, 200)); // Knocking at full speed is a storm, and answered as one.
-    return rig.connect(two, here).then((client) => (client.close(), false), (error: Error) => error.message === "HTTP 429");
+    return rig.connect(two, here).then(
+      (client) => (client.close(), false),
+      (error: Error) => error.message === "HTTP 429",
+    );
   };
   await until(isRefused, "the other gateway to know");
   await rig.connect(two, "203.0.113.8");
@@ -79,7 +82,11 @@ test("[LIM4] a tenant has so many open rooms; a join that would open another is 
   const address = await rig.start({ roomsPerTenantMax: "2" });
   const ann = await rig.greet(address, "ann");
   await ann.join(ROOM, "annannann");
-  const tell = (): void => rig.line.publish(rig.subjects.counts, encodeCountsReport({ source: owner.server, counts: [{ kind: "tenant-rooms", key: TENANT, count: 2 }] }, 1_000));
+  const tell = (): void =>
+    rig.line.publish(
+      rig.subjects.counts,
+      encodeCountsReport({ source: owner.server, counts: [{ kind: "tenant-rooms", key: TENANT, count: 2 }] }, 1_000),
+    );
   const telling = setInterval(tell, 100); // What was told lapses.
   onTestFinished(() => clearInterval(telling));
   await acquainted(address);
@@ -110,7 +117,17 @@ test("[LIM5] a tenant sends so many edits in a second; the rest are refused for 
 
 test("[LIM6] a connection sends so many bytes, edits and frames; over it is closed with a time to come back", async () => {
   rig.startOwner();
-  const address = await rig.start({ frameBytesMax: "50000", editBytesMax: "40000", bytesBurst: "50000", bytesPerSecond: "1", editsPerSecond: "1", controlBurst: "20", controlsPerSecond: "1", resendBurst: "3", resendsPerSecond: "1" });
+  const address = await rig.start({
+    frameBytesMax: "50000",
+    editBytesMax: "40000",
+    bytesBurst: "50000",
+    bytesPerSecond: "1",
+    editsPerSecond: "1",
+    controlBurst: "20",
+    controlsPerSecond: "1",
+    resendBurst: "3",
+    resendsPerSecond: "1",
+  });
   const faults: [string, (client: WireClient, channel: number) => void][] = [
     ["bytes", (client, channel) => [1, 2, 3].forEach((counter) => client.edit(channel, counter, "x".repeat(20_000)))],
     ["edits", (client, channel) => Array.from({ length: 60 }, (_, index) => client.edit(channel, index + 1, "x"))],
@@ -119,16 +136,29 @@ test("[LIM6] a connection sends so many bytes, edits and frames; over it is clos
   for (const [limit, flood] of faults) {
     const client = await rig.greet(address, limit);
     flood(client, (await client.join(ROOM, "annannann")).channel);
-    expect([limit, await client.next("retry-later"), (await client.end()).code]).toEqual([limit, { type: "retry-later", retryAfterMs: 7_000 }, 4006]);
+    expect([limit, await client.next("retry-later"), (await client.end()).code]).toEqual([
+      limit,
+      { type: "retry-later", retryAfterMs: 7_000 },
+      4006,
+    ]);
     expect(await metric(address, `coroom_gateway_limits_reached_total{limit="${limit}"}`)).toBe(1);
   }
 });
 
 test("[LIM7] a user fetches so many snapshots, and all together so many; the next are told when to ask again", async () => {
-  const address = await rig.start({ snapshotBurst: "2", snapshotsPerSecond: "1", gatewaySnapshotBurst: "3", gatewaySnapshotsPerSecond: "1" });
-  const fetchAs = async (user: string): Promise<Response> => fetch(`http://${address}/v1/rooms/${ROOM}/snapshot`, { headers: { authorization: `Bearer ${await tokenOf(user)}` } });
+  const address = await rig.start({
+    snapshotBurst: "2",
+    snapshotsPerSecond: "1",
+    gatewaySnapshotBurst: "3",
+    gatewaySnapshotsPerSecond: "1",
+  });
+  const fetchAs = async (user: string): Promise<Response> =>
+    fetch(`http://${address}/v1/rooms/${ROOM}/snapshot`, { headers: { authorization: `Bearer ${await tokenOf(user)}` } });
   const crowd = Array.from({ length: 20 }, (_, index) => `user${index}`); // Seconds may pass, and let one more in each.
-  for (const [users, limit] of [[crowd.map(() => "ann"), "snapshots"], [crowd, "gateway-snapshots"]] as const) {
+  for (const [users, limit] of [
+    [crowd.map(() => "ann"), "snapshots"],
+    [crowd, "gateway-snapshots"],
+  ] as const) {
     const answers = await Promise.all(users.map(fetchAs));
     expect([limit, [...new Set(answers.map(({ status }) => status))].sort()]).toEqual([limit, [429, 503]]); // 503: no document service is there.
     for (const { status, headers } of answers) if (status === 429) expect(headers.get("retry-after")).toBe("2");
@@ -138,17 +168,77 @@ test("[LIM7] a user fetches so many snapshots, and all together so many; the nex
 
 test("[LIM8] every other limit of one connection has its answer and its count", async () => {
   rig.startOwner();
-  const address = await rig.start({ roomsPerConnectionMax: "1", frameBytesMax: "4000", editBytesMax: "1000", presenceBurst: "10", presencePerSecondMax: "1", presenceMemberBytesMax: "200", catchUpBytesBurst: "10", catchUpBytesPerSecond: "1", editsPerSecond: "1", resendBurst: "5", resendsPerSecond: "1" });
+  const address = await rig.start({
+    roomsPerConnectionMax: "1",
+    frameBytesMax: "4000",
+    editBytesMax: "1000",
+    presenceBurst: "10",
+    presencePerSecondMax: "1",
+    presenceMemberBytesMax: "200",
+    catchUpBytesBurst: "10",
+    catchUpBytesPerSecond: "1",
+    editsPerSecond: "1",
+    resendBurst: "5",
+    resendsPerSecond: "1",
+  });
   const bytes = (count: number): Uint8Array => new Uint8Array(count).fill(1);
   const repeat = (count: number, run: (index: number) => void): void => Array.from({ length: count }, (_, index) => index).forEach(run);
-  const cases: readonly [what: string, meet: (client: WireClient, channel: number) => void, answer: (client: WireClient) => Promise<unknown>, expected: unknown, sample: string][] = [
-    ["one room too many", (client) => void client.join("another", "annannann").catch(() => {}), async (client) => (await client.next("join-refused")).reason, "too-many-rooms", 'coroom_gateway_joins_total{outcome="too-many-rooms"}'],
-    ["an edit too large", (client, channel) => client.edit(channel, 1, "x".repeat(2_000)), async (client) => (await client.next("nack")).reason, "too-large", 'coroom_gateway_nacks_total{reason="too-large"}'],
-    ["a frame too large", (client) => client.sendBytes(bytes(5_000)), async (client) => (await client.end()).code, 4104, 'coroom_gateway_closes_total{close="frameTooLarge"}'],
-    ["presence a little too fast", (client, channel) => repeat(20, (x) => client.send({ type: "presence", channel, fields: [{ name: "x", value: bytes(1 + x) }] })), async (client) => client.closed, undefined, 'coroom_gateway_presence_refused_total{limit="rate"}'],
-    ["presence far too fast", (client, channel) => repeat(60, () => client.send({ type: "presence", channel, fields: [] })), async (client) => (await client.end()).code, 4006, 'coroom_gateway_limits_reached_total{limit="presence"}'],
-    ["presence too large", (client, channel) => client.send({ type: "presence", channel, fields: [{ name: "x", value: bytes(500) }] }), async (client) => (await client.next("error")).type, "error", 'coroom_gateway_presence_refused_total{limit="bytes"}'],
-    ["the same edit again and again", (client, channel) => repeat(30, () => client.edit(channel, 1, "x")), async (client) => (await client.end()).code, 4006, 'coroom_gateway_limits_reached_total{limit="edits"}'],
+  const cases: readonly [
+    what: string,
+    meet: (client: WireClient, channel: number) => void,
+    answer: (client: WireClient) => Promise<unknown>,
+    expected: unknown,
+    sample: string,
+  ][] = [
+    [
+      "one room too many",
+      (client) => void client.join("another", "annannann").catch(() => {}),
+      async (client) => (await client.next("join-refused")).reason,
+      "too-many-rooms",
+      'coroom_gateway_joins_total{outcome="too-many-rooms"}',
+    ],
+    [
+      "an edit too large",
+      (client, channel) => client.edit(channel, 1, "x".repeat(2_000)),
+      async (client) => (await client.next("nack")).reason,
+      "too-large",
+      'coroom_gateway_nacks_total{reason="too-large"}',
+    ],
+    [
+      "a frame too large",
+      (client) => client.sendBytes(bytes(5_000)),
+      async (client) => (await client.end()).code,
+      4104,
+      'coroom_gateway_closes_total{close="frameTooLarge"}',
+    ],
+    [
+      "presence a little too fast",
+      (client, channel) => repeat(20, (x) => client.send({ type: "presence", channel, fields: [{ name: "x", value: bytes(1 + x) }] })),
+      async (client) => client.closed,
+      undefined,
+      'coroom_gateway_presence_refused_total{limit="rate"}',
+    ],
+    [
+      "presence far too fast",
+      (client, channel) => repeat(60, () => client.send({ type: "presence", channel, fields: [] })),
+      async (client) => (await client.end()).code,
+      4006,
+      'coroom_gateway_limits_reached_total{limit="presence"}',
+    ],
+    [
+      "presence too large",
+      (client, channel) => client.send({ type: "presence", channel, fields: [{ name: "x", value: bytes(500) }] }),
+      async (client) => (await client.next("error")).type,
+      "error",
+      'coroom_gateway_presence_refused_total{limit="bytes"}',
+    ],
+    [
+      "the same edit again and again",
+      (client, channel) => repeat(30, () => client.edit(channel, 1, "x")),
+      async (client) => (await client.end()).code,
+      4006,
+      'coroom_gateway_limits_reached_total{limit="edits"}',
+    ],
   ];
   for (const [what, meet, answer, expected, sample] of cases) {
     const before = await metric(address, sample);
@@ -191,15 +281,31 @@ test("[LIM10] a gateway has so many connections; the next are told so with HTTP 
 test("[LIM11] a backend tells of activities so often; then it is told to put more into one request", async () => {
   const address = await rig.start({ activityBurst: "2", activitiesPerSecond: "1" });
   const token = await tokenOf("backend", { rights: ["award"] });
-  const tell = async (): Promise<number> => (await fetch(`http://${address}/v1/rooms/${ROOM}/activities`, { method: "POST", headers: { authorization: `Bearer ${token}` }, body: "{}" })).status;
+  const tell = async (): Promise<number> =>
+    (
+      await fetch(`http://${address}/v1/rooms/${ROOM}/activities`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${token}` },
+        body: "{}",
+      })
+    ).status;
   const answers = await Promise.all(Array.from({ length: 20 }, tell)); // Seconds may pass, and let one more in each.
   expect([...new Set(answers)].sort()).toEqual([400, 429]); // 400: there is nothing in it.
-  expect(await metric(address, 'coroom_gateway_limits_reached_total{limit="activities"}')).toBe(answers.filter((status) => status === 429).length);
+  expect(await metric(address, 'coroom_gateway_limits_reached_total{limit="activities"}')).toBe(
+    answers.filter((status) => status === 429).length,
+  );
 });
 
 test("[LIM12] a client that takes nothing is told of no presence once so much waits for it, and has every edit when it reads on", async () => {
   rig.startOwner();
-  const address = await rig.start({ behindBytesMax: "10000", slowMsMax: "60000", slowBytesMax: "1000000000", outboundBytesMax: "1000000000", editBurst: "1000", bytesBurst: "1000000000" });
+  const address = await rig.start({
+    behindBytesMax: "10000",
+    slowMsMax: "60000",
+    slowBytesMax: "1000000000",
+    outboundBytesMax: "1000000000",
+    editBurst: "1000",
+    bytesBurst: "1000000000",
+  });
   const [ann, bob] = [await rig.greet(address, "ann"), await rig.greet(address, "bob")];
   const { channel } = await ann.join(ROOM, "annannann");
   await bob.join(ROOM, "bobbobbob");
@@ -214,7 +320,12 @@ test("[LIM12] a client that takes nothing is told of no presence once so much wa
 });
 
 test("[LIM13] whoever waits for its turn counts for its address, until it is gone", async () => {
-  const address = await rig.start({ connectionsPerIpMax: "3", clientAddressHeader: "x-forwarded-for", connectsPerSecondMax: "1", connectQueueMax: "1000" });
+  const address = await rig.start({
+    connectionsPerIpMax: "3",
+    clientAddressHeader: "x-forwarded-for",
+    connectsPerSecondMax: "1",
+    connectQueueMax: "1000",
+  });
   for (let other = 1; other <= 30; other++) await rig.connect(address, `198.51.100.${other}`); // Half a minute of turns.
   const here = "203.0.113.7";
   const waiting = [await rig.connect(address, here), await rig.connect(address, here), await rig.connect(address, here)];
@@ -241,14 +352,22 @@ test("[LIM14] whoever comes back to a full room from another gateway has its sea
     return type;
   };
   await until(async () => (await answerTo("new", START)) === "join-refused", "the other gateway to know");
-  expect([await answerTo("ann", position), await answerTo("bob", position), await answerTo("cid", position)]).toEqual(["joined", "joined", "join-refused"]);
+  expect([await answerTo("ann", position), await answerTo("bob", position), await answerTo("cid", position)]).toEqual([
+    "joined",
+    "joined",
+    "join-refused",
+  ]);
 });
 
 test("[LIM15] a gateway that stops leaves no counts behind", async () => {
   const settings = { connectionsPerIpMax: "1", clientAddressHeader: "x-forwarded-for" };
   const [one, two] = [await rig.start(settings), await rig.start(settings)];
   const here = "203.0.113.7";
-  const mayConnect = (): Promise<boolean> => rig.connect(two, here).then((client) => (client.close(), true), () => false);
+  const mayConnect = (): Promise<boolean> =>
+    rig.connect(two, here).then(
+      (client) => (client.close(), true),
+      () => false,
+    );
   await rig.connect(one, here);
   await until(async () => (await metric(two, "coroom_gateway_count_sources")) > 0 && !(await mayConnect()), "the other gateway to know");
   await rig.stop(one);
@@ -264,7 +383,16 @@ test("[LIM16] whoever is in a full room comes again over three lines at most", a
       const message = decodePresenceToOwner(msg.data);
       if (message?.kind === "members") present = message.entered.map((member) => ({ ...member, number: 1 }));
       const standing = { mode: "flat", participants: 1, presencePerSecond: 30, shed: 0 } as const;
-      if (message?.kind === "sync") msg.respond(encodePresenceAnswer({ kind: "whole", epoch: 1 as Epoch, number: 1, standing, news: encodeNews({ whole: true, present, gone: [], states: [] }) }));
+      if (message?.kind === "sync")
+        msg.respond(
+          encodePresenceAnswer({
+            kind: "whole",
+            epoch: 1 as Epoch,
+            number: 1,
+            standing,
+            news: encodeNews({ whole: true, present, gone: [], states: [] }),
+          }),
+        );
     },
   });
   const answer = async (): Promise<string> => {

@@ -25,7 +25,10 @@ test("[OUT2] a reader whose queue is never empty, but who takes within a second 
 });
 
 test("[OUT3] a reader on its way through a large catch-up is not slow while less waits than a second ago", () => {
-  const seen = look(new Outbound(options), ...Array.from({ length: 30 }, (_, index) => ({ sent: index === 0 ? 3_000_000 : 0, waiting: 3_000_000 - index * 100_000 })));
+  const seen = look(
+    new Outbound(options),
+    ...Array.from({ length: 30 }, (_, index) => ({ sent: index === 0 ? 3_000_000 : 0, waiting: 3_000_000 - index * 100_000 })),
+  );
   expect(seen.every(({ slow }) => !slow)).toBe(true);
 });
 

@@ -14,11 +14,28 @@ const silent = (): void => {};
 const silentLog = { debug: silent, info: silent, warn: silent, error: silent };
 
 function quotasOf(): Quotas {
-  return new Quotas({ limits: { ip: 1, tenant: 1, "tenant-rooms": 1, room: 1, "tenant-edits": 1, "user-faults": 1, "address-faults": 1, "tenant-faults": 1, "full-room": 1 }, toldShare: 0, reportSilenceMsMax: 3_000 });
+  return new Quotas({
+    limits: {
+      "ip": 1,
+      "tenant": 1,
+      "tenant-rooms": 1,
+      "room": 1,
+      "tenant-edits": 1,
+      "user-faults": 1,
+      "address-faults": 1,
+      "tenant-faults": 1,
+      "full-room": 1,
+    },
+    toldShare: 0,
+    reportSilenceMsMax: 3_000,
+  });
 }
 
 function abuseOf(): Abuse {
-  return new Abuse({ abusePointsMax: 1, tenantAbusePointsMax: 1, suspectsMax: 1, abuseBanMs: 1, abuseBanMsMax: 1, connectionsPerIpMax: 1 }, () => 0);
+  return new Abuse(
+    { abusePointsMax: 1, tenantAbusePointsMax: 1, suspectsMax: 1, abuseBanMs: 1, abuseBanMsMax: 1, connectionsPerIpMax: 1 },
+    () => 0,
+  );
 }
 
 test("[QUOH1] the log names a tenant at its limit once a minute, and the setting to raise", async () => {
@@ -26,7 +43,12 @@ test("[QUOH1] the log names a tenant at its limit once a minute, and the setting
   const quotas = quotasOf();
   const lines: unknown[] = [];
   const log = { ...silentLog, warn: (about: object, text: string) => void lines.push([about, text]) };
-  shareCounts({ quotas, abuse: abuseOf() }, { onReport: silent, tell: silent }, "gateway" as GatewayId, { clock, log, metrics: gatewayMetrics(new Registry()), isLineUp: () => true });
+  shareCounts({ quotas, abuse: abuseOf() }, { onReport: silent, tell: silent }, "gateway" as GatewayId, {
+    clock,
+    log,
+    metrics: gatewayMetrics(new Registry()),
+    isLineUp: () => true,
+  });
   for (const number of [1, 2, 3]) {
     quotas.receiveConnection(number as ConnectionId, undefined);
     quotas.admitTo("acme" as TenantId, number as ConnectionId);
@@ -34,7 +56,12 @@ test("[QUOH1] the log names a tenant at its limit once a minute, and the setting
   await clock.advance(58_000);
   expect(lines).toEqual([]);
   await clock.advance(1_000);
-  expect(lines).toEqual([[{ tenant: "acme", limit: "tenant", times: 2 }, "a tenant is at its limit: raise COROOM_CONNECTIONS_PER_TENANT_MAX, or talk to the tenant"]]);
+  expect(lines).toEqual([
+    [
+      { tenant: "acme", limit: "tenant", times: 2 },
+      "a tenant is at its limit: raise COROOM_CONNECTIONS_PER_TENANT_MAX, or talk to the tenant",
+    ],
+  ]);
   await clock.advance(60_000);
   expect(lines).toHaveLength(1);
 });
@@ -45,7 +72,12 @@ test("[QUOH2] a gateway that stops says that it has nothing any more, unless nob
   const share = (isLineUp: boolean): (() => void) => {
     const quotas = quotasOf();
     quotas.receiveConnection(1 as ConnectionId, "203.0.113.7" as ClientAddress);
-    return shareCounts({ quotas, abuse: abuseOf() }, { onReport: silent, tell: ({ counts }) => void told.push(counts.length) }, "gateway" as GatewayId, { clock, log: silentLog, metrics: gatewayMetrics(new Registry()), isLineUp: () => isLineUp });
+    return shareCounts(
+      { quotas, abuse: abuseOf() },
+      { onReport: silent, tell: ({ counts }) => void told.push(counts.length) },
+      "gateway" as GatewayId,
+      { clock, log: silentLog, metrics: gatewayMetrics(new Registry()), isLineUp: () => isLineUp },
+    );
   };
   share(true)();
   expect(told).toEqual([1, 0]);

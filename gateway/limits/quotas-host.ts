@@ -10,16 +10,26 @@ import type { Quotas, TenantLimit } from "./quotas.ts";
 
 const SECOND_MS = 1_000;
 const SECONDS_PER_NAMING = 60;
-const SETTINGS: Readonly<Record<TenantLimit, string>> = { tenant: "COROOM_CONNECTIONS_PER_TENANT_MAX", "tenant-rooms": "COROOM_ROOMS_PER_TENANT_MAX", "tenant-edits": "COROOM_TENANT_EDITS_PER_SECOND_MAX" };
+const SETTINGS: Readonly<Record<TenantLimit, string>> = {
+  "tenant": "COROOM_CONNECTIONS_PER_TENANT_MAX",
+  "tenant-rooms": "COROOM_ROOMS_PER_TENANT_MAX",
+  "tenant-edits": "COROOM_TENANT_EDITS_PER_SECOND_MAX",
+};
 
 /** `isLineUp`: what is told while it is not would be kept by the NATS client, and be old news later. Returns what ends it. */
-export function shareCounts({ quotas, abuse }: { quotas: Quotas; abuse: Abuse }, line: CountsLine, gateway: GatewayId, { clock, log, metrics, isLineUp }: { clock: Clock; log: Log; metrics: GatewayMetrics; isLineUp: () => boolean }): () => void {
+export function shareCounts(
+  { quotas, abuse }: { quotas: Quotas; abuse: Abuse },
+  line: CountsLine,
+  gateway: GatewayId,
+  { clock, log, metrics, isLineUp }: { clock: Clock; log: Log; metrics: GatewayMetrics; isLineUp: () => boolean },
+): () => void {
   line.onReport((report) => {
     if (report.source !== gateway) quotas.receiveReport(report, clock.now());
   });
   let [cancel, seconds] = [(): void => {}, 0];
   const nameTenants = (): void => {
-    for (const { tenant, limit, times } of quotas.takeAtLimit()) log.warn({ tenant, limit, times }, `a tenant is at its limit: raise ${SETTINGS[limit]}, or talk to the tenant`);
+    for (const { tenant, limit, times } of quotas.takeAtLimit())
+      log.warn({ tenant, limit, times }, `a tenant is at its limit: raise ${SETTINGS[limit]}, or talk to the tenant`);
   };
   const beat = (): void => {
     for (const { kind, key, points } of abuse.endSecond(clock.now())) quotas.receiveFaults(`${kind}-faults`, key, points);

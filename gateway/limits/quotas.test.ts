@@ -10,7 +10,22 @@ const place = "203.0.113.7" as ClientAddress;
 const acme = "acme" as TenantId;
 const notes = "acme.notes" as RoomKey;
 const connection = (number: number): ConnectionId => number as ConnectionId;
-const quotas = (): Quotas => new Quotas({ limits: { ip: 2, tenant: 2, "tenant-rooms": 2, room: 2, "tenant-edits": 2, "user-faults": 2, "address-faults": 2, "tenant-faults": 2, "full-room": 1 }, toldShare: 0, reportSilenceMsMax: 3_000 });
+const quotas = (): Quotas =>
+  new Quotas({
+    limits: {
+      "ip": 2,
+      "tenant": 2,
+      "tenant-rooms": 2,
+      "room": 2,
+      "tenant-edits": 2,
+      "user-faults": 2,
+      "address-faults": 2,
+      "tenant-faults": 2,
+      "full-room": 1,
+    },
+    toldShare: 0,
+    reportSilenceMsMax: 3_000,
+  });
 
 test("[QUO1] an address has so many connections, and one that ends makes room", () => {
   const mine = quotas();

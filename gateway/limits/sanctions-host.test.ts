@@ -12,7 +12,15 @@ import { SanctionsHost } from "./sanctions-host.ts";
 const acme = "acme" as TenantId;
 const eve = "eve" as UserId;
 const at = (ms: number): UnixMillis => ms as UnixMillis;
-const ban = (given: Partial<Sanction> = {}): Sanction => ({ target: { kind: "user", tenant: acme, user: eve }, level: "banned", until: at(60_000), madeAt: at(0), lifted: false, reason: "", ...given });
+const ban = (given: Partial<Sanction> = {}): Sanction => ({
+  target: { kind: "user", tenant: acme, user: eve },
+  level: "banned",
+  until: at(60_000),
+  madeAt: at(0),
+  lifted: false,
+  reason: "",
+  ...given,
+});
 
 let clock: FakeClock;
 let kept: Map<string, Sanction>;
@@ -29,7 +37,12 @@ beforeEach(() => {
 });
 
 function start(known: readonly Sanction[] = []): SanctionsHost {
-  const line: SanctionsLine = { tell: (sanction) => void told.push(sanction), onTold: (receive) => void (hear = receive), ask: async () => [], onAsked: () => {} };
+  const line: SanctionsLine = {
+    tell: (sanction) => void told.push(sanction),
+    onTold: (receive) => void (hear = receive),
+    ask: async () => [],
+    onAsked: () => {},
+  };
   let onSaved = (): void => {};
   saved = new Promise((resolve) => (onSaved = resolve));
   const save = async (sanction: Sanction): Promise<void> => {

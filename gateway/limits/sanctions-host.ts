@@ -12,7 +12,12 @@ import type { SanctionsLine, SanctionStore } from "../ports.ts";
 import type { ClientAddress } from "../../shared/client-address.ts";
 import type { Sanctions } from "./sanctions.ts";
 
-export type SanctionsHostDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: GatewayMetrics; readonly isLineUp: () => boolean };
+export type SanctionsHostDeps = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: GatewayMetrics;
+  readonly isLineUp: () => boolean;
+};
 
 const TICK_MS = 1_000;
 
@@ -103,7 +108,8 @@ export class SanctionsHost {
 
   /** Tried every second until it succeeds: what it has kept comes here, what it missed goes there. */
   #catchUpWith(store: SanctionStore): void {
-    const later = (cause: unknown): void => this.#deps.log.debug({ cause }, "Redis does not keep sanctions now: those that gateways know hold");
+    const later = (cause: unknown): void =>
+      this.#deps.log.debug({ cause }, "Redis does not keep sanctions now: those that gateways know hold");
     store
       .load()
       .then(async (kept) => {

@@ -12,14 +12,24 @@ const eve = "eve the first" as UserId;
 const notes = "acme.notes" as RoomKey;
 const place = "203.0.113.7" as ClientAddress;
 const none = (): Sanctions => new Sanctions({ sanctionsMax: 3 });
-const ban = (given: Partial<Sanction> = {}): Sanction => ({ target: { kind: "user", tenant: acme, user: eve }, level: "banned", until: at(1_000), madeAt: at(0), lifted: false, reason: "", ...given });
+const ban = (given: Partial<Sanction> = {}): Sanction => ({
+  target: { kind: "user", tenant: acme, user: eve },
+  level: "banned",
+  until: at(1_000),
+  madeAt: at(0),
+  lifted: false,
+  reason: "",
+  ...given,
+});
 
 test("[SAN1] a ban holds for whom it is about, until its end", () => {
   const sanctions = none();
   expect(sanctions.receive(ban(), at(0))).toBe(true);
   sanctions.receive(ban({ target: { kind: "address", address: place } }), at(0));
   expect(sanctions.banOf(acme, eve)?.until).toBe(1_000);
-  expect([sanctions.banOf("other" as TenantId, eve), sanctions.banOf(acme, "eve" as UserId), sanctions.banOfAddress(place)?.level]).toEqual([undefined, undefined, "banned"]);
+  expect([sanctions.banOf("other" as TenantId, eve), sanctions.banOf(acme, "eve" as UserId), sanctions.banOfAddress(place)?.level]).toEqual(
+    [undefined, undefined, "banned"],
+  );
   expect(sanctions.expire(at(999))).toEqual([]);
   expect(sanctions.expire(at(1_000))).toHaveLength(2);
   expect([sanctions.banOf(acme, eve), sanctions.all]).toEqual([undefined, []]);
@@ -46,7 +56,13 @@ test("[SAN3] a lifted ban stays lifted, though the ban itself is heard again lat
 
 test("[SAN4] where there are too many, the one that ends first makes room", () => {
   const sanctions = none();
-  for (const [user, until] of [["a", 500], ["b", 900], ["c", 700], ["d", 800]] as const) sanctions.receive(ban({ target: { kind: "user", tenant: acme, user: user as UserId }, until: at(until) }), at(0));
+  for (const [user, until] of [
+    ["a", 500],
+    ["b", 900],
+    ["c", 700],
+    ["d", 800],
+  ] as const)
+    sanctions.receive(ban({ target: { kind: "user", tenant: acme, user: user as UserId }, until: at(until) }), at(0));
   expect(sanctions.all.map(({ until }) => until)).toEqual([900, 700, 800]);
 });
 
@@ -54,7 +70,9 @@ test("[SAN6] a tenant that imposes more than there is room for pushes out its ow
   const sanctions = none();
   const other = ban({ target: { kind: "user", tenant: "other" as TenantId, user: eve }, until: at(10) });
   const address = ban({ target: { kind: "address", address: place }, until: at(20) });
-  const flood = ["a", "b", "c", "d"].map((user, index) => ban({ target: { kind: "user", tenant: acme, user: user as UserId }, until: at(500 + index) }));
+  const flood = ["a", "b", "c", "d"].map((user, index) =>
+    ban({ target: { kind: "user", tenant: acme, user: user as UserId }, until: at(500 + index) }),
+  );
   for (const sanction of flood) sanctions.receive(sanction, at(0));
   for (const sanction of [other, address, ...flood.slice(0, 2)]) sanctions.receive(sanction, at(0));
   expect(new Set(sanctions.all)).toEqual(new Set([other, address, flood[1]]));
@@ -67,7 +85,10 @@ test("[SAN6] a tenant that imposes more than there is room for pushes out its ow
 const byGateway = ban({ by: "gateway", madeAt: at(10), until: at(100) });
 
 test("[SAN9] what a gateway imposes for abuse does not shorten what people imposed, in whatever order the two are heard; of both the one that ends later holds", () => {
-  for (const order of [[ban(), byGateway], [byGateway, ban()]]) {
+  for (const order of [
+    [ban(), byGateway],
+    [byGateway, ban()],
+  ]) {
     const sanctions = none();
     for (const sanction of order) sanctions.receive(sanction, at(0));
     expect(sanctions.banOf(acme, eve)?.until).toBe(1_000);
@@ -82,7 +103,14 @@ test("[SAN11] a gateway of an earlier version, which does not know by whom, keep
   const mine = none();
   mine.receive(byGateway, at(0));
   const byPeople = ban({ madeAt: at(20), until: at(1_000) });
-  const words = [mine.liftedBy(byPeople)!, byPeople].map(({ target, level, madeAt, until, lifted, reason }): Sanction => ({ target, level, madeAt, until, lifted, reason }));
+  const words = [mine.liftedBy(byPeople)!, byPeople].map(({ target, level, madeAt, until, lifted, reason }): Sanction => ({
+    target,
+    level,
+    madeAt,
+    until,
+    lifted,
+    reason,
+  }));
   for (const order of [words, words.toReversed()]) {
     const earlier = none();
     for (const word of order) earlier.receive(word, at(0));
@@ -90,18 +118,33 @@ test("[SAN11] a gateway of an earlier version, which does not know by whom, keep
   }
 });
 
-const heard = fc.array(fc.record({ target: fc.constantFrom(ban().target, { kind: "address", address: place } as const), level: fc.constantFrom("banned", "read-only"), by: fc.constantFrom("gateway", undefined), until: fc.integer({ min: 1, max: 50 }).map(at), madeAt: fc.nat(5).map(at), lifted: fc.boolean(), reason: fc.constant("") }), { maxLength: 12 });
+const heard = fc.array(
+  fc.record({
+    target: fc.constantFrom(ban().target, { kind: "address", address: place } as const),
+    level: fc.constantFrom("banned", "read-only"),
+    by: fc.constantFrom("gateway", undefined),
+    until: fc.integer({ min: 1, max: 50 }).map(at),
+    madeAt: fc.nat(5).map(at),
+    lifted: fc.boolean(),
+    reason: fc.constant(""),
+  }),
+  { maxLength: 12 },
+);
 
 test("[SAN5] whatever the order they are heard in, all gateways forbid the same", () => {
   fc.assert(
     fc.property(heard, fc.infiniteStream(fc.nat()), (sanctions, shuffle) => {
       // What one gateway makes is made once: no two of one moment about the same differ but in being lifted.
       const given = sanctions.map((sanction) => ({ ...sanction, until: at(100 + sanction.madeAt) }) as Sanction);
-      const shuffled = given.map((sanction) => ({ sanction, place: shuffle.next().value })).sort((a, b) => a.place - b.place).map(({ sanction }) => sanction);
+      const shuffled = given
+        .map((sanction) => ({ sanction, place: shuffle.next().value }))
+        .sort((a, b) => a.place - b.place)
+        .map(({ sanction }) => sanction);
       const [one, two] = [new Sanctions({ sanctionsMax: 100 }), new Sanctions({ sanctionsMax: 100 })];
       for (const sanction of given) one.receive(sanction, at(0));
       for (const sanction of [...shuffled, ...shuffled]) two.receive(sanction, at(0));
-      const inForce = (all: Sanctions) => all.all.map(({ target, level, by, madeAt }) => JSON.stringify([target, level, by, madeAt])).sort();
+      const inForce = (all: Sanctions) =>
+        all.all.map(({ target, level, by, madeAt }) => JSON.stringify([target, level, by, madeAt])).sort();
       expect(inForce(two)).toEqual(inForce(one));
     }),
   );

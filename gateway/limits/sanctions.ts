@@ -41,7 +41,9 @@ export class Sanctions {
   /** What is lifted with it: what people say of somebody takes the place of what gateways did. A moment before, for gateways that know both as one: there it is what people say that holds. */
   liftedBy(sanction: Sanction): Sanction | undefined {
     const imposed = sanction.by === "gateway" ? undefined : this.#inForce({ ...sanction, by: "gateway" });
-    return imposed === undefined ? undefined : { ...imposed, madeAt: Math.max(imposed.madeAt, sanction.madeAt - 1) as UnixMillis, lifted: true };
+    return imposed === undefined
+      ? undefined
+      : { ...imposed, madeAt: Math.max(imposed.madeAt, sanction.madeAt - 1) as UnixMillis, lifted: true };
   }
 
   /** True: it changes something. */
@@ -73,7 +75,11 @@ export class Sanctions {
   restriction(tenant: TenantId, user: UserId, room: RoomKey): Sanction | undefined {
     if (this.#sanctions.size === 0) return undefined;
     const target = { kind: "user", tenant, user } as const;
-    return this.#inForce({ target, room, level: "banned" }) ?? this.#inForce({ target, room, level: "read-only" }) ?? this.#inForce({ target, level: "read-only" });
+    return (
+      this.#inForce({ target, room, level: "banned" }) ??
+      this.#inForce({ target, room, level: "read-only" }) ??
+      this.#inForce({ target, level: "read-only" })
+    );
   }
 
   /** From everywhere, whoever imposed it: of two the one that ends later. */
@@ -101,7 +107,8 @@ export class Sanctions {
 
   #forgetSoonestOf(owner: string): void {
     let [soonest, end] = ["", Number.POSITIVE_INFINITY];
-    for (const [key, sanction] of this.#sanctions) if (sanction.until < end && ownerOf(sanction) === owner) [soonest, end] = [key, sanction.until];
+    for (const [key, sanction] of this.#sanctions)
+      if (sanction.until < end && ownerOf(sanction) === owner) [soonest, end] = [key, sanction.until];
     this.#sanctions.delete(soonest);
   }
 }

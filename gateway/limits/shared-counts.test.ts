@@ -6,7 +6,17 @@ import type { Millis } from "../../shared/ids.ts";
 import { SharedCounts } from "./shared-counts.ts";
 
 const at = (ms: number): Millis => ms as Millis;
-const limits = { ip: 10, tenant: 1_000, "tenant-rooms": 100, room: 100, "tenant-edits": 500, "user-faults": 100, "address-faults": 100, "tenant-faults": 1_000, "full-room": 1 };
+const limits = {
+  "ip": 10,
+  "tenant": 1_000,
+  "tenant-rooms": 100,
+  "room": 100,
+  "tenant-edits": 500,
+  "user-faults": 100,
+  "address-faults": 100,
+  "tenant-faults": 1_000,
+  "full-room": 1,
+};
 const gateway = (toldShare = 0): SharedCounts => new SharedCounts({ limits, toldShare, reportSilenceMsMax: 3_000 });
 const ip = (count: number, key = "10.0.0.1"): Count => ({ kind: "ip", key, count });
 
@@ -46,7 +56,15 @@ test("[SHC4] small counts are kept to oneself, those nearest to their limits are
 });
 
 type Step = { readonly kind: "add" | "tell" | "die"; readonly gateway: number; readonly key: string; readonly by: number };
-const steps = fc.array(fc.record<Step>({ kind: fc.constantFrom("add", "add", "add", "tell", "die"), gateway: fc.nat(3), key: fc.constantFrom("a", "b", "c"), by: fc.integer({ min: -3, max: 5 }) }), { maxLength: 120 });
+const steps = fc.array(
+  fc.record<Step>({
+    kind: fc.constantFrom("add", "add", "add", "tell", "die"),
+    gateway: fc.nat(3),
+    key: fc.constantFrom("a", "b", "c"),
+    by: fc.integer({ min: -3, max: 5 }),
+  }),
+  { maxLength: 120 },
+);
 
 test("[SHC5] whatever happens, once everybody alive has told, all see the same sum, and no more is untold than the share says", () => {
   fc.assert(

@@ -27,7 +27,17 @@ export class SharedCounts {
   readonly #elsewhere = noCounts();
   readonly #reports = new Map<string, { readonly at: Millis; readonly counts: readonly Count[] }>();
   /** Those large enough to be told. */
-  readonly #told: Record<CountKind, Set<string>> = { ip: new Set(), tenant: new Set(), "tenant-rooms": new Set(), room: new Set(), "tenant-edits": new Set(), "user-faults": new Set(), "address-faults": new Set(), "tenant-faults": new Set(), "full-room": new Set() };
+  readonly #told: Record<CountKind, Set<string>> = {
+    "ip": new Set(),
+    "tenant": new Set(),
+    "tenant-rooms": new Set(),
+    "room": new Set(),
+    "tenant-edits": new Set(),
+    "user-faults": new Set(),
+    "address-faults": new Set(),
+    "tenant-faults": new Set(),
+    "full-room": new Set(),
+  };
 
   constructor(options: SharedCountsOptions) {
     this.#options = options;
@@ -69,7 +79,9 @@ export class SharedCounts {
 
   /** What the others are to know, those nearest to their limits first. */
   report(): Count[] {
-    const counts = (Object.keys(this.#told) as CountKind[]).flatMap((kind) => [...this.#told[kind]].map((key) => ({ kind, key, count: this.here(kind, key) })));
+    const counts = (Object.keys(this.#told) as CountKind[]).flatMap((kind) =>
+      [...this.#told[kind]].map((key) => ({ kind, key, count: this.here(kind, key) })),
+    );
     const { limits } = this.#options;
     return counts.sort((a, b) => b.count / limits[b.kind] - a.count / limits[a.kind]);
   }
@@ -86,13 +98,24 @@ export class SharedCounts {
   }
 
   #forget(source: string): void {
-    for (const { kind, key, count } of this.#reports.get(source)?.counts ?? []) put(this.#elsewhere[kind], key, this.elsewhere(kind, key) - count);
+    for (const { kind, key, count } of this.#reports.get(source)?.counts ?? [])
+      put(this.#elsewhere[kind], key, this.elsewhere(kind, key) - count);
     this.#reports.delete(source);
   }
 }
 
 function noCounts(): Counts {
-  return { ip: new Map(), tenant: new Map(), "tenant-rooms": new Map(), room: new Map(), "tenant-edits": new Map(), "user-faults": new Map(), "address-faults": new Map(), "tenant-faults": new Map(), "full-room": new Map() };
+  return {
+    "ip": new Map(),
+    "tenant": new Map(),
+    "tenant-rooms": new Map(),
+    "room": new Map(),
+    "tenant-edits": new Map(),
+    "user-faults": new Map(),
+    "address-faults": new Map(),
+    "tenant-faults": new Map(),
+    "full-room": new Map(),
+  };
 }
 
 function put(counts: Map<string, number>, key: string, count: number): void {

@@ -16,10 +16,24 @@ test("[SHED6] a change of level is told to operations and to the rooms, and show
   const [reports, levels]: [OperationsReport[], number[]] = [[], []];
   const registry = new Registry();
   let now = 0;
-  const clock = { now: () => now as Millis, wallNow: () => now as UnixMillis, after: (_: number, run: () => void) => (timers.push(run), () => timers.splice(0)) };
+  const clock = {
+    now: () => now as Millis,
+    wallNow: () => now as UnixMillis,
+    after: (_: number, run: () => void) => (timers.push(run), () => timers.splice(0)),
+  };
   const outbound = new OutboundHealth({ outboundP99MsMax: 500 });
   const shed = new Shed({ shedDelayMsMin: 100, shedOutboundBytesMin: 1_000, shedNatsLagMsMin: 200, shedCalmMs: 500 });
-  const stop = watchPressure({ shed, outbound }, { measure: () => pressures.shift() ?? CALM, outboundP99Ms: () => 400 }, (level) => levels.push(level), { clock, log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }, metrics: gatewayMetrics(registry), operations: { report: (report) => void reports.push(report) } });
+  const stop = watchPressure(
+    { shed, outbound },
+    { measure: () => pressures.shift() ?? CALM, outboundP99Ms: () => 400 },
+    (level) => levels.push(level),
+    {
+      clock,
+      log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
+      metrics: gatewayMetrics(registry),
+      operations: { report: (report) => void reports.push(report) },
+    },
+  );
   const look = (): void => {
     now += 500;
     timers.shift()!();

@@ -11,7 +11,12 @@ import type { Shed } from "./shed.ts";
 const LOOK_MS = 500;
 
 /** Returns what ends it. */
-export function watchPressure({ shed, outbound }: { shed: Shed; outbound: OutboundHealth }, pressures: Pressures, onLevel: (level: number) => void, { clock, log, metrics, operations }: { clock: Clock; log: Log; metrics: GatewayMetrics; operations: Operations }): () => void {
+export function watchPressure(
+  { shed, outbound }: { shed: Shed; outbound: OutboundHealth },
+  pressures: Pressures,
+  onLevel: (level: number) => void,
+  { clock, log, metrics, operations }: { clock: Clock; log: Log; metrics: GatewayMetrics; operations: Operations },
+): () => void {
   let cancel = (): void => {};
   const look = (): void => {
     const pressure = pressures.measure();
@@ -19,7 +24,11 @@ export function watchPressure({ shed, outbound }: { shed: Shed; outbound: Outbou
     metrics.natsLagSeconds.set(pressure.natsLagMs / 1000);
     const p99Ms = pressure.delayMs + pressures.outboundP99Ms();
     metrics.outboundP99Seconds.set(p99Ms / 1000);
-    if (outbound.receiveP99(p99Ms, clock.now())) log.warn({ p99Ms, isDegraded: outbound.isDegraded }, "what is sent reaches clients too late, or in time again: new ones go elsewhere while it is too late");
+    if (outbound.receiveP99(p99Ms, clock.now()))
+      log.warn(
+        { p99Ms, isDegraded: outbound.isDegraded },
+        "what is sent reaches clients too late, or in time again: new ones go elsewhere while it is too late",
+      );
     const change = shed.receivePressure(pressure, clock.now());
     if (change !== undefined) {
       metrics.shedLevel.set(change.to);

@@ -17,7 +17,12 @@ export type Pressure = {
 };
 
 /** Each is what counts as pressure from there on; calm is below half of all of them. */
-export type ShedOptions = { readonly shedDelayMsMin: number; readonly shedOutboundBytesMin: number; readonly shedNatsLagMsMin: number; readonly shedCalmMs: number };
+export type ShedOptions = {
+  readonly shedDelayMsMin: number;
+  readonly shedOutboundBytesMin: number;
+  readonly shedNatsLagMsMin: number;
+  readonly shedCalmMs: number;
+};
 
 export type ShedCause = "delay" | "outbound" | "nats-lag" | "calm";
 export type ShedChange = { readonly from: number; readonly to: number; readonly cause: ShedCause };

@@ -29,7 +29,9 @@ test("[TED3] whatever is asked for where, once told the gateways together give n
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 1, max: 400 }), { minLength: 1, maxLength: 6 }), (asked) => {
       const limit = 300;
-      const all = asked.map((_, own) => new TenantEdits(limit, () => asked.reduce((sum, count, index) => sum + (index === own ? 0 : count), 0)));
+      const all = asked.map(
+        (_, own) => new TenantEdits(limit, () => asked.reduce((sum, count, index) => sum + (index === own ? 0 : count), 0)),
+      );
       all.forEach((edits, index) => takeAll(edits, asked[index]!));
       for (const edits of all) edits.endSecond();
       const taken = all.reduce((sum, edits, index) => sum + takeAll(edits, asked[index]!), 0);

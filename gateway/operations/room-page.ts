@@ -4,7 +4,12 @@ import { compareListed, type ListedRoom, type RoomCursor, type RoomListAnswer } 
 import { parseRoomKey, type RoomKey } from "../../shared/ids.ts";
 
 /** `next`: where the next page begins; absent on the last. `servers`: how many have answered. */
-export type RoomPage = { readonly rooms: readonly ListedRoom[]; readonly matching: number; readonly servers: number; readonly next?: RoomCursor };
+export type RoomPage = {
+  readonly rooms: readonly ListedRoom[];
+  readonly matching: number;
+  readonly servers: number;
+  readonly next?: RoomCursor;
+};
 
 /** `answers`: of one room more than `limit` each, where they have as many. */
 export function pageOf(answers: readonly RoomListAnswer[], limit: number): RoomPage {
@@ -17,7 +22,12 @@ export function pageOf(answers: readonly RoomListAnswer[], limit: number): RoomP
   const rooms = all.slice(0, limit);
   const last = rooms.at(-1);
   const next = all.length > limit && last !== undefined ? { participants: last.participants, room: last.room } : undefined;
-  return { rooms, matching: answers.reduce((sum, { matching }) => sum + matching, 0), servers: answers.length, ...(next === undefined ? {} : { next }) };
+  return {
+    rooms,
+    matching: answers.reduce((sum, { matching }) => sum + matching, 0),
+    servers: answers.length,
+    ...(next === undefined ? {} : { next }),
+  };
 }
 
 /** As a query has it: participants, a colon, the room's key. */

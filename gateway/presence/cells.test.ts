@@ -4,8 +4,14 @@ import { expect, test } from "vitest";
 import { cellAt, cellsOf, levelOf } from "./cells.ts";
 
 const COORDINATE_MAX = 2 ** 48;
-const coordinate = fc.oneof(fc.integer({ min: -5_000, max: 5_000 }), fc.maxSafeInteger().map((number) => Math.trunc(number / 2 ** 5)));
-const length = fc.oneof(fc.nat({ max: 4_000 }), fc.double({ min: 0, max: 1, noNaN: true }).map((share) => Math.floor(share * COORDINATE_MAX)));
+const coordinate = fc.oneof(
+  fc.integer({ min: -5_000, max: 5_000 }),
+  fc.maxSafeInteger().map((number) => Math.trunc(number / 2 ** 5)),
+);
+const length = fc.oneof(
+  fc.nat({ max: 4_000 }),
+  fc.double({ min: 0, max: 1, noNaN: true }).map((share) => Math.floor(share * COORDINATE_MAX)),
+);
 const view = fc.record({ x: coordinate, y: coordinate, width: length, height: length });
 const share = fc.double({ min: 0, max: 1, noNaN: true });
 

@@ -4,7 +4,15 @@
  */
 
 import { SeldomMap, SeldomSet } from "../../shared/seldom.ts";
-import { CURSOR, type Participant, type ParticipantNumber, type PresenceField, type PresenceNews, type PresenceState, VIEWPORT } from "../../shared/wire/presence.ts";
+import {
+  CURSOR,
+  type Participant,
+  type ParticipantNumber,
+  type PresenceField,
+  type PresenceNews,
+  type PresenceState,
+  VIEWPORT,
+} from "../../shared/wire/presence.ts";
 import { decodePoint, type Point } from "../../shared/wire/positions.ts";
 import { type Cell, cellAt, type Level } from "./cells.ts";
 
@@ -39,7 +47,11 @@ function count<Key>(counts: SeldomMap<Key, number>, key: Key, by: number): void 
 }
 
 /** `everybody`: for the whole lane; the moves: `everywhere` for those without a view, `near` for those who look there. */
-export type LaneNews = { readonly everybody: PresenceNews | undefined; readonly everywhere: readonly PresenceState[]; readonly near: ReadonlyMap<Cell, readonly PresenceState[]> };
+export type LaneNews = {
+  readonly everybody: PresenceNews | undefined;
+  readonly everywhere: readonly PresenceState[];
+  readonly near: ReadonlyMap<Cell, readonly PresenceState[]>;
+};
 
 /** How much the lane is told. */
 export type LaneDepth = "all" | "without-viewports" | "members-only";
@@ -68,12 +80,15 @@ export class Lane {
       this.#gone.add(number);
     }
     if (depth === "members-only") return;
-    for (const { number, fields } of news.states) for (const field of fields) if (field.name !== VIEWPORT || depth === "all") this.#receiveField(number, field, at(number));
+    for (const { number, fields } of news.states)
+      for (const field of fields) if (field.name !== VIEWPORT || depth === "all") this.#receiveField(number, field, at(number));
   }
 
   take(): LaneNews {
     const [present, gone] = [[...this.#present.values()], [...this.#gone]];
-    const states = [...this.#fields].filter(([, fields]) => fields.size > 0).map(([number, fields]) => ({ number, fields: [...fields].map(([name, value]) => ({ name, value })) }));
+    const states = [...this.#fields]
+      .filter(([, fields]) => fields.size > 0)
+      .map(([number, fields]) => ({ number, fields: [...fields].map(([name, value]) => ({ name, value })) }));
     const everybody = present.length + gone.length + states.length === 0 ? undefined : { whole: false, present, gone, states };
     const everywhere: PresenceState[] = [];
     for (const [number, { value }] of this.#moves) if (value !== undefined) everywhere.push({ number, fields: [{ name: CURSOR, value }] });

@@ -15,7 +15,14 @@ const connection = (number: number) => number as ConnectionId;
 const own = (text: string) => new TextEncoder().encode(text);
 
 function participant(number: number): Participant {
-  return { number, client: `client${String(number).padStart(10, "0")}` as ClientId, user: "ann" as UserId, name: "Ann", canWrite: true, spectator: false };
+  return {
+    number,
+    client: `client${String(number).padStart(10, "0")}` as ClientId,
+    user: "ann" as UserId,
+    name: "Ann",
+    canWrite: true,
+    spectator: false,
+  };
 }
 
 /** What one knows by what it was told, as a client would keep it. */
@@ -42,7 +49,10 @@ class Knowledge {
   }
 
   whole(): PresenceNews {
-    const states: PresenceState[] = [...this.fields].map(([key, value]) => ({ number: Number(key.split(" ")[0]), fields: [{ name: key.split(" ")[1]!, value }] }));
+    const states: PresenceState[] = [...this.fields].map(([key, value]) => ({
+      number: Number(key.split(" ")[0]),
+      fields: [{ name: key.split(" ")[1]!, value }],
+    }));
     return { whole: true, present: [...this.present].map(participant), gone: [], states };
   }
 
@@ -124,7 +134,8 @@ class Room {
     for (const effect of effects) {
       if (effect.kind === "listen") this.clients.get(effect.connection)?.topics.add(effect.topic);
       else if (effect.kind === "unlisten") this.clients.get(effect.connection)?.topics.delete(effect.topic);
-      else if (effect.kind === "publish") for (const { topics, knows } of this.clients.values()) if (topics.has(effect.topic)) this.#deliver(knows, effect.news);
+      else if (effect.kind === "publish")
+        for (const { topics, knows } of this.clients.values()) if (topics.has(effect.topic)) this.#deliver(knows, effect.news);
       if (effect.kind === "send") this.#deliver(this.clients.get(effect.to)!.knows, effect.news);
       if (effect.kind === "tell-whole") this.#tellWhole(effect.to);
     }
@@ -157,24 +168,83 @@ class Room {
 
 function isSeen(view: Rectangle | undefined, point: Point | undefined): boolean {
   if (point === undefined) return false;
-  return view === undefined || (point.x >= view.x && point.x <= view.x + view.width && point.y >= view.y && point.y <= view.y + view.height);
+  return (
+    view === undefined || (point.x >= view.x && point.x <= view.x + view.width && point.y >= view.y && point.y <= view.y + view.height)
+  );
 }
 
 const point = fc.record({ x: fc.integer({ min: -600, max: 600 }), y: fc.integer({ min: -600, max: 600 }) });
-const view = fc.option(fc.record({ x: fc.integer({ min: -600, max: 500 }), y: fc.integer({ min: -600, max: 500 }), width: fc.nat({ max: 500 }), height: fc.nat({ max: 500 }) }), { nil: undefined });
+const view = fc.option(
+  fc.record({
+    x: fc.integer({ min: -600, max: 500 }),
+    y: fc.integer({ min: -600, max: 500 }),
+    width: fc.nat({ max: 500 }),
+    height: fc.nat({ max: 500 }),
+  }),
+  { nil: undefined },
+);
 const who = fc.integer({ min: 1, max: 6 });
 const lane = fc.constantFrom<LaneName>("editors", "spectators");
 
 type Step = (room: Room) => void;
 const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 6, arbitrary: fc.tuple(who, fc.option(point, { nil: undefined, freq: 3 })).map(([number, point]): Step => (room) => room.someone(number) !== undefined && room.point(room.someone(number)!, point)) },
-  { weight: 2, arbitrary: fc.tuple(who, point).map(([number, point]): Step => (room) => takeBackAndShow(room, number, point)) },
-  { weight: 2, arbitrary: fc.tuple(who, fc.string()).map(([number, color]): Step => (room) => room.someone(number) !== undefined && room.show(room.someone(number)!, "color", own(color))) },
+  {
+    weight: 6,
+    arbitrary: fc.tuple(who, fc.option(point, { nil: undefined, freq: 3 })).map(
+      ([number, point]): Step =>
+        (room) =>
+          room.someone(number) !== undefined && room.point(room.someone(number)!, point),
+    ),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.tuple(who, point).map(
+      ([number, point]): Step =>
+        (room) =>
+          takeBackAndShow(room, number, point),
+    ),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.tuple(who, fc.string()).map(
+      ([number, color]): Step =>
+        (room) =>
+          room.someone(number) !== undefined && room.show(room.someone(number)!, "color", own(color)),
+    ),
+  },
   { weight: 2, arbitrary: fc.constant<Step>((room) => room.join()) },
-  { weight: 1, arbitrary: who.map((number): Step => (room) => room.someone(number) !== undefined && room.leave(room.someone(number)!)) },
-  { weight: 2, arbitrary: fc.tuple(who, lane, view).map(([id, lane, view]): Step => (room) => !room.clients.has(connection(id)) && room.enter(id, lane, view)) },
-  { weight: 4, arbitrary: fc.tuple(who, view).map(([id, view]): Step => (room) => room.look(id, view)) },
-  { weight: 1, arbitrary: fc.tuple(who, lane).map(([id, lane]): Step => (room) => changeLane(room, id, lane)) },
+  {
+    weight: 1,
+    arbitrary: who.map(
+      (number): Step =>
+        (room) =>
+          room.someone(number) !== undefined && room.leave(room.someone(number)!),
+    ),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.tuple(who, lane, view).map(
+      ([id, lane, view]): Step =>
+        (room) =>
+          !room.clients.has(connection(id)) && room.enter(id, lane, view),
+    ),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.tuple(who, view).map(
+      ([id, view]): Step =>
+        (room) =>
+          room.look(id, view),
+    ),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.tuple(who, lane).map(
+      ([id, lane]): Step =>
+        (room) =>
+          changeLane(room, id, lane),
+    ),
+  },
   { weight: 8, arbitrary: fc.constant<Step>((room) => room.tick()) },
 );
 
@@ -231,7 +301,8 @@ for (const lane of ["editors", "spectators"] as const) {
     for (let ticks = 0; ticks < 5; ticks++) room.tick();
     room.judge(lane);
     expect(room.clients.get(connection(1))!.knows.cursor(1)).not.toEqual({ x: 50, y: 50 });
-    for (const { knows } of room.clients.values()) expect(knows.takenBack, "what is overtaken is not told").toBe(lane === "editors" ? 1 : 0);
+    for (const { knows } of room.clients.values())
+      expect(knows.takenBack, "what is overtaken is not told").toBe(lane === "editors" ? 1 : 0);
   });
 }
 

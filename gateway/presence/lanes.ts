@@ -60,7 +60,9 @@ export class Lanes {
 
   /** When there is something to tell. Undefined: not before more news. */
   get dueAt(): Millis | undefined {
-    const dues = NAMES.filter((name) => !this.#lanes[name].isEmpty || (name === "spectators" && this.#changing.size > 0)).map((name) => this.#dueAt(name));
+    const dues = NAMES.filter((name) => !this.#lanes[name].isEmpty || (name === "spectators" && this.#changing.size > 0)).map((name) =>
+      this.#dueAt(name),
+    );
     return dues.length === 0 ? undefined : (Math.min(...dues) as Millis);
   }
 
@@ -116,14 +118,17 @@ export class Lanes {
   }
 
   receiveNews(news: PresenceNews, now: Millis): LanesEffect[] {
-    for (const name of NAMES) if (this.#sizes[name] > 0) this.#lanes[name].receiveNews(news, (number) => this.#cursors.at(number), this.#paces[name].depth);
+    for (const name of NAMES)
+      if (this.#sizes[name] > 0) this.#lanes[name].receiveNews(news, (number) => this.#cursors.at(number), this.#paces[name].depth);
     this.#cursors.receiveNews(news);
     return this.receiveTick(now);
   }
 
   receiveTick(now: Millis): LanesEffect[] {
     const change = this.#changing.size > 0 && now >= this.#dueAt("spectators");
-    const effects = NAMES.filter((name) => change || (!this.#lanes[name].isEmpty && now >= this.#dueAt(name))).flatMap((name) => this.#tell(name, now));
+    const effects = NAMES.filter((name) => change || (!this.#lanes[name].isEmpty && now >= this.#dueAt(name))).flatMap((name) =>
+      this.#tell(name, now),
+    );
     if (change) effects.push(...this.#changeLanes());
     return effects;
   }
@@ -147,7 +152,8 @@ export class Lanes {
     for (const [connection, lane] of this.#changing) {
       const recipient = this.#recipients.get(connection)!;
       effects.push(...this.#detach(recipient));
-      if (DEPTHS.indexOf(this.#paces[lane].depth) > DEPTHS.indexOf(this.#paces[recipient.lane].depth)) effects.push({ kind: "tell-whole", to: connection });
+      if (DEPTHS.indexOf(this.#paces[lane].depth) > DEPTHS.indexOf(this.#paces[recipient.lane].depth))
+        effects.push({ kind: "tell-whole", to: connection });
       recipient.lane = lane;
       effects.push(...this.#attach(recipient));
     }
@@ -198,5 +204,8 @@ function ofStates(states: readonly PresenceState[]): PresenceNews {
 }
 
 function isSame(a: View | undefined, b: View | undefined): boolean {
-  return a === b || (a !== undefined && b !== undefined && a.cells.length === b.cells.length && a.cells.every((cell, index) => cell === b.cells[index]));
+  return (
+    a === b ||
+    (a !== undefined && b !== undefined && a.cells.length === b.cells.length && a.cells.every((cell, index) => cell === b.cells[index]))
+  );
 }

@@ -102,7 +102,8 @@ export class PresenceDownward {
 
   /** Members of here who are new, or another than before. */
   changeLanes(members: readonly Member[]): void {
-    for (const member of members) for (const connection of this.#members.connectionsOf(member.client)) this.#reach.changeLane(connection, laneOf(member));
+    for (const member of members)
+      for (const connection of this.#members.connectionsOf(member.client)) this.#reach.changeLane(connection, laneOf(member));
   }
 
   /** What members of here have just shown, among it where they look. */
@@ -139,7 +140,8 @@ export class PresenceDownward {
     this.#standing = standing;
     this.#shedLevel = shedLevel;
     const told = this.#told;
-    const effects: DownwardEffect[] = this.#reach.reachesNobody || isSameStanding(before, told) ? [] : [{ kind: "publish-mode", standing: told }];
+    const effects: DownwardEffect[] =
+      this.#reach.reachesNobody || isSameStanding(before, told) ? [] : [{ kind: "publish-mode", standing: told }];
     effects.push(...this.#reach.changeRule(told, now));
     return effects;
   }

@@ -9,7 +9,17 @@ import { gatewayMetrics } from "../metrics.ts";
 import type { ConnectionId } from "../ports.ts";
 import { PresenceHost } from "./presence-host.ts";
 
-const options = { gateway: "gw" as GatewayId, repeatMs: 500, keepaliveMs: 5_000, spectatorAfterMs: 60_000, memberBytesMax: 1_000, memberFieldsMax: 10, flushMs: 15, ownerSilenceMsMax: 2_000, heartbeatMs: 500 };
+const options = {
+  gateway: "gw" as GatewayId,
+  repeatMs: 500,
+  keepaliveMs: 5_000,
+  spectatorAfterMs: 60_000,
+  memberBytesMax: 1_000,
+  memberFieldsMax: 10,
+  flushMs: 15,
+  ownerSilenceMsMax: 2_000,
+  heartbeatMs: 500,
+};
 const room = "acme.notes" as RoomKey;
 const [connection, epoch] = [1 as ConnectionId, 1 as Epoch];
 const ann = { client: "client0000000001" as ClientId, user: "ann" as UserId, name: "Ann", canWrite: true, spectator: false };
@@ -24,11 +34,28 @@ test("[PRG47] whatever is still said to a gateway's presence once it is stopped 
   const topics = { publishTo: say, listenTo: say, unlistenTo: say };
   const rooms = { follow: () => Promise.resolve(), unfollow: silent, tell: say, sayAlive: say };
   const log = { debug: silent, info: silent, warn: silent, error: silent };
-  const host = new PresenceHost({ sockets, topics, rooms }, options, { clock, endOfTurn: (run) => void clock.after(0, run), log, metrics: gatewayMetrics(new Registry()), onOwnerMissing: say });
+  const host = new PresenceHost({ sockets, topics, rooms }, options, {
+    clock,
+    endOfTurn: (run) => void clock.after(0, run),
+    log,
+    metrics: gatewayMetrics(new Registry()),
+    onOwnerMissing: say,
+  });
   const hearOwner = (number: number): void => {
     const standing = { mode: "flat", participants: 1, presencePerSecond: 30, shed: 0 } as const;
-    host.receiveAnswer(room, encodePresenceAnswer({ kind: "whole", epoch, number, standing, news: encodeNews({ whole: true, present, gone: [], states: [] }) }));
-    host.receiveFromOwner(room, encodePresenceFromOwner({ kind: "news", epoch, number: number + 1, news: encodeNews({ whole: false, present, gone: [], states: [] }) }));
+    host.receiveAnswer(
+      room,
+      encodePresenceAnswer({ kind: "whole", epoch, number, standing, news: encodeNews({ whole: true, present, gone: [], states: [] }) }),
+    );
+    host.receiveFromOwner(
+      room,
+      encodePresenceFromOwner({
+        kind: "news",
+        epoch,
+        number: number + 1,
+        news: encodeNews({ whole: false, present, gone: [], states: [] }),
+      }),
+    );
     host.receiveFromOwner(room, encodePresenceFromOwner({ kind: "head", epoch, number: number + 9, standing }));
   };
   host.start();
@@ -61,11 +88,20 @@ test("[PRG48] who is let in while it does not take what it is sent is told nothi
   const topics = { publishTo: silent, listenTo: (to: ConnectionId) => void sent.push(to), unlistenTo: silent };
   const rooms = { follow: () => Promise.resolve(), unfollow: silent, tell: silent, sayAlive: silent };
   const log = { debug: silent, info: silent, warn: silent, error: silent };
-  const host = new PresenceHost({ sockets, topics, rooms }, options, { clock, endOfTurn: (run) => void clock.after(0, run), log, metrics: gatewayMetrics(new Registry()), onOwnerMissing: silent });
+  const host = new PresenceHost({ sockets, topics, rooms }, options, {
+    clock,
+    endOfTurn: (run) => void clock.after(0, run),
+    log,
+    metrics: gatewayMetrics(new Registry()),
+    onOwnerMissing: silent,
+  });
   const standing = { mode: "flat", participants: 1, presencePerSecond: 30, shed: 0 } as const;
   host.receivePace(connection, "behind", [room]);
   host.receiveEntry(room, 1, connection, ann);
-  host.receiveAnswer(room, encodePresenceAnswer({ kind: "whole", epoch, number: 1, standing, news: encodeNews({ whole: true, present, gone: [], states: [] }) }));
+  host.receiveAnswer(
+    room,
+    encodePresenceAnswer({ kind: "whole", epoch, number: 1, standing, news: encodeNews({ whole: true, present, gone: [], states: [] }) }),
+  );
   await clock.advance(1_000);
   expect(sent).toEqual([]);
   host.receivePace(connection, "keeping-up", [room]);

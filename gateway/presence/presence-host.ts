@@ -5,7 +5,13 @@
 
 import { Alarm, Alarms } from "../../shared/alarm.ts";
 import { assertNever } from "../../shared/assert.ts";
-import { decodePresenceAnswer, decodePresenceFromOwner, encodePresenceToOwner, type Member, type Standing } from "../../shared/bus/presence-messages.ts";
+import {
+  decodePresenceAnswer,
+  decodePresenceFromOwner,
+  encodePresenceToOwner,
+  type Member,
+  type Standing,
+} from "../../shared/bus/presence-messages.ts";
 import type { ClientId, RoomKey } from "../../shared/ids.ts";
 import { CLOSE } from "../../shared/wire/close-codes.ts";
 import { encodeFrame, encodePresenceNewsFrame } from "../../shared/wire/codec.ts";

@@ -8,7 +8,13 @@ const options = { gateway: "gw-here" as GatewayId, repeatMs: 500, keepaliveMs: 5
 const epoch = 2 as Epoch;
 const at = (ms: number) => ms as Millis;
 const connection = (id: number) => id as ConnectionId;
-const member = (name: string) => ({ client: name.padEnd(16, "1") as ClientId, user: name as UserId, name, canWrite: true, spectator: false });
+const member = (name: string) => ({
+  client: name.padEnd(16, "1") as ClientId,
+  user: name as UserId,
+  name,
+  canWrite: true,
+  spectator: false,
+});
 
 /** With ann, whom the owner has heard of. */
 function heard(): PresenceMembers {
@@ -25,7 +31,12 @@ test("[PRG20] the first is said whole, a change as such, and nothing else while 
   members.receiveHeard(7);
   members.enter(connection(2), member("bob"), at(10));
   members.leave(connection(1));
-  expect(members.takeDue(epoch, at(100))).toMatchObject({ version: 8, whole: false, entered: [{ name: "bob" }], exited: [member("ann").client] });
+  expect(members.takeDue(epoch, at(100))).toMatchObject({
+    version: 8,
+    whole: false,
+    entered: [{ name: "bob" }],
+    exited: [member("ann").client],
+  });
   members.receiveHeard(8);
   expect(members.takeDue(epoch, at(4_000))).toBeUndefined();
 });
@@ -105,5 +116,10 @@ test("[PRG52] the first change is said as it comes, those that follow it at once
   members.leave(connection(1));
   expect(members.dueAt).toBe(1_100);
   expect(members.takeDue(epoch, at(1_099))).toBeUndefined();
-  expect(members.takeDue(epoch, at(1_100))).toMatchObject({ version: 3, whole: false, entered: [{ name: "cat" }, { name: "dan" }], exited: [member("ann").client] });
+  expect(members.takeDue(epoch, at(1_100))).toMatchObject({
+    version: 3,
+    whole: false,
+    entered: [{ name: "cat" }, { name: "dan" }],
+    exited: [member("ann").client],
+  });
 });

@@ -23,7 +23,11 @@ export type PresenceMembersOptions = {
 };
 
 /** One object, there are very many. `connections`: nearly always one, without a list. `number`: under which the room has been told of it. */
-type Here = { -readonly [Field in keyof Member]: Member[Field] } & { connections: ConnectionId | readonly ConnectionId[]; inputAt: Millis; number: ParticipantNumber | undefined };
+type Here = { -readonly [Field in keyof Member]: Member[Field] } & {
+  connections: ConnectionId | readonly ConnectionId[];
+  inputAt: Millis;
+  number: ParticipantNumber | undefined;
+};
 
 /** A crowd comes one by one, and each change on its own costs the owner, all gateways and everybody in the room a message. */
 const CHANGES_MS_MIN = 100;

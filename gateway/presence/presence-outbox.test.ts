@@ -9,7 +9,8 @@ const options = { memberBytesMax: 100, memberFieldsMax: 3, flushMs: 15, repeatMs
 const at = (ms: number) => ms as Millis;
 const field = (name: string, text: string) => ({ name, value: new TextEncoder().encode(text) });
 const nothing = () => undefined;
-const texts = (states: readonly { fields: readonly { name: string; value: Uint8Array }[] }[]) => states.flatMap(({ fields }) => fields.map(({ name, value }) => `${name}=${new TextDecoder().decode(value)}`));
+const texts = (states: readonly { fields: readonly { name: string; value: Uint8Array }[] }[]) =>
+  states.flatMap(({ fields }) => fields.map(({ name, value }) => `${name}=${new TextDecoder().decode(value)}`));
 
 test("[PRG10] the first is told at once, then the newest of what comes within a sender's interval", () => {
   const outbox = new PresenceOutbox(options);
@@ -130,7 +131,12 @@ test("[PRG28] while the room may still show more that is taken back than is reme
 
 test("[PRG29] who takes back very many fields that nobody was told of makes nothing due", () => {
   const outbox = new PresenceOutbox(options);
-  expect(outbox.set(ann, [..."abcdefghij"].map((name) => field(name, "")))).toBe(true);
+  expect(
+    outbox.set(
+      ann,
+      [..."abcdefghij"].map((name) => field(name, "")),
+    ),
+  ).toBe(true);
   expect(outbox.takeDue(30, at(0))).toEqual({ fresh: [], again: [] });
   expect(outbox.dueAt).toBe(Number.POSITIVE_INFINITY);
 });
@@ -140,7 +146,12 @@ test("[PRG37] a field named several times in one frame counts once, as it was na
   outbox.set(ann, [field("x", "1".repeat(90))]);
   expect(outbox.set(ann, [field("x", ""), field("x", ""), field("x", "")])).toBe(true);
   expect(outbox.set(ann, [field("y", "1".repeat(110))])).toBe(false);
-  expect(outbox.set(ann, [..."abcd"].map((name) => field(name, "1")))).toBe(false);
+  expect(
+    outbox.set(
+      ann,
+      [..."abcd"].map((name) => field(name, "1")),
+    ),
+  ).toBe(false);
   expect(outbox.set(ann, [field("y", "1".repeat(90)), field("y", "2".repeat(90))])).toBe(true);
   expect(texts(outbox.takeDue(30, at(0)).fresh)).toEqual(["x=", `y=${"2".repeat(90)}`]);
 });

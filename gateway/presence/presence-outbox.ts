@@ -90,7 +90,8 @@ export class PresenceOutbox {
     for (const client of clients) {
       const sender = this.#senders.get(client);
       if (sender === undefined || sender.fields.size === 0) continue;
-      for (const field of sender.fields.values()) if (field.stage !== "waiting") Object.assign(field, { stage: "waiting", fresh: false, repeatMs: this.#options.repeatMs });
+      for (const field of sender.fields.values())
+        if (field.stage !== "waiting") Object.assign(field, { stage: "waiting", fresh: false, repeatMs: this.#options.repeatMs });
       sender.nextAt = LONG_AGO;
       sender.nextViewportAt = LONG_AGO;
       this.#waiting.add(client);
@@ -135,7 +136,10 @@ export class PresenceOutbox {
     for (const client of this.#unshown) {
       const { fields } = this.#senders.get(client)!;
       // News tell only what changed: what the room showed already is not told by them.
-      this.receiveShown(client, [...fields.keys()].map((name) => ({ name, value: shown(client, name) ?? NOTHING })));
+      this.receiveShown(
+        client,
+        [...fields.keys()].map((name) => ({ name, value: shown(client, name) ?? NOTHING })),
+      );
       let hasTold = false;
       for (const field of fields.values()) {
         if (field.stage !== "told") continue;
@@ -171,17 +175,23 @@ function takeWaiting(sender: Sender, now: Millis): { fresh: PresenceField[]; aga
 }
 
 /** Undefined: there would be more to remember than is remembered of one member. */
-function withFields(before: Fields, latest: ReadonlyMap<string, Uint8Array>, { memberFieldsMax, repeatMs }: PresenceOutboxOptions): Fields | undefined {
+function withFields(
+  before: Fields,
+  latest: ReadonlyMap<string, Uint8Array>,
+  { memberFieldsMax, repeatMs }: PresenceOutboxOptions,
+): Fields | undefined {
   const rememberedMax = memberFieldsMax * FIELDS_REMEMBERED;
   const next: Fields = before.size + latest.size > rememberedMax ? new Map(before) : before;
-  for (const [name, value] of latest) next.set(name, { value, fresh: true, stage: "waiting", toldAt: before.get(name)?.toldAt ?? LONG_AGO, repeatMs });
+  for (const [name, value] of latest)
+    next.set(name, { value, fresh: true, stage: "waiting", toldAt: before.get(name)?.toldAt ?? LONG_AGO, repeatMs });
   if (next.size > rememberedMax) forgetTakenBack(next);
   return next.size > rememberedMax ? undefined : next;
 }
 
 /** Those that the room does not show any more, and those that nobody was ever told of. */
 function forgetTakenBack(fields: Fields): void {
-  for (const [name, { value, stage, toldAt }] of fields) if (value.byteLength === 0 && (stage === "shown" || toldAt === LONG_AGO)) fields.delete(name);
+  for (const [name, { value, stage, toldAt }] of fields)
+    if (value.byteLength === 0 && (stage === "shown" || toldAt === LONG_AGO)) fields.delete(name);
 }
 
 function hasOtherWaiting(fields: ReadonlyMap<string, Field>): boolean {

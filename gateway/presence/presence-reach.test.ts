@@ -10,7 +10,14 @@ const at = (ms: number) => ms as Millis;
 const [ann, bob] = [1 as ConnectionId, 2 as ConnectionId];
 const HERE = { x: 0, y: 0, width: 100, height: 100 };
 const cursor = (x: number) => ({ number: 1, fields: [{ name: CURSOR, value: encodePoint({ x, y: 0 }) }] });
-const person: Participant = { number: 1, client: "client0000000001" as ClientId, user: "ann" as UserId, name: "Ann", canWrite: true, spectator: false };
+const person: Participant = {
+  number: 1,
+  client: "client0000000001" as ClientId,
+  user: "ann" as UserId,
+  name: "Ann",
+  canWrite: true,
+  spectator: false,
+};
 const news = (change: Partial<PresenceNews>): PresenceNews => ({ whole: false, present: [], gone: [], states: [], ...change });
 
 function nameOf(bytes: Uint8Array): string {
@@ -23,9 +30,19 @@ function nameOf(bytes: Uint8Array): string {
 function room() {
   let x = 0;
   let now = 0;
-  const reach = new Reach({ get everything() { return news({ whole: true, present: [person], states: [cursor(x)] }); } });
-  const topics = new Map<ConnectionId, Set<string>>([[ann, new Set()], [bob, new Set()]]);
-  const told = new Map<ConnectionId, string[]>([[ann, []], [bob, []]]);
+  const reach = new Reach({
+    get everything() {
+      return news({ whole: true, present: [person], states: [cursor(x)] });
+    },
+  });
+  const topics = new Map<ConnectionId, Set<string>>([
+    [ann, new Set()],
+    [bob, new Set()],
+  ]);
+  const told = new Map<ConnectionId, string[]>([
+    [ann, []],
+    [bob, []],
+  ]);
   const carryOut = (effects: readonly ReachEffect[]): void => {
     for (const effect of effects) {
       switch (effect.kind) {
@@ -39,7 +56,8 @@ function room() {
           told.get(effect.to)!.push(nameOf(effect.news));
           break;
         default:
-          for (const [connection, listens] of topics) if (listens.has(effect.topic) && effect.except !== connection) told.get(connection)!.push(nameOf(effect.news));
+          for (const [connection, listens] of topics)
+            if (listens.has(effect.topic) && effect.except !== connection) told.get(connection)!.push(nameOf(effect.news));
       }
     }
   };

@@ -31,7 +31,10 @@ export type ReachRule = { readonly mode: RoomMode; readonly shed: number };
 type Recipient = { readonly lane: LaneName; readonly view: Rectangle | undefined };
 
 /** Shared by all who look nowhere in particular. */
-const LOOKING_NOWHERE: Readonly<Record<LaneName, Recipient>> = { editors: { lane: "editors", view: undefined }, spectators: { lane: "spectators", view: undefined } };
+const LOOKING_NOWHERE: Readonly<Record<LaneName, Recipient>> = {
+  editors: { lane: "editors", view: undefined },
+  spectators: { lane: "spectators", view: undefined },
+};
 const FLAT: ReachRule = { mode: "flat", shed: 0 };
 
 export class Reach {
@@ -96,7 +99,8 @@ export class Reach {
     const before = this.#rule;
     if (rule.mode === before.mode && rule.shed === before.shed) return [];
     this.#rule = rule;
-    if (this.#lanes !== undefined && rule.mode === before.mode && hasLanes(rule)) return this.#encoded(this.#lanes.changePaces(pacesOf(rule.shed)));
+    if (this.#lanes !== undefined && rule.mode === before.mode && hasLanes(rule))
+      return this.#encoded(this.#lanes.changePaces(pacesOf(rule.shed)));
     const effects = this.#leaveLanes();
     if (hasLanes(rule)) effects.push(...this.#enterLanes(rule, now));
     return effects;
@@ -111,7 +115,8 @@ export class Reach {
   /** Nobody knows of everybody any more: all are told the whole. */
   #leaveLanes(): ReachEffect[] {
     const effects = this.#encoded(this.#lanes?.exitAll());
-    if (this.#lanes !== undefined) effects.push({ kind: "publish", topic: "everybody", news: encodeNews(this.#view.everything), except: undefined });
+    if (this.#lanes !== undefined)
+      effects.push({ kind: "publish", topic: "everybody", news: encodeNews(this.#view.everything), except: undefined });
     this.#lanes = undefined;
     return effects;
   }

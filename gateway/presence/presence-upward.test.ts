@@ -7,7 +7,16 @@ import type { ConnectionId } from "../ports.ts";
 import { PresenceUpward } from "./presence-upward.ts";
 import { PresenceView } from "./presence-view.ts";
 
-const options = { gateway: "gw-here" as GatewayId, repeatMs: 500, keepaliveMs: 5_000, spectatorAfterMs: 60_000, memberBytesMax: 1_000, memberFieldsMax: 10, flushMs: 15, ownerSilenceMsMax: 2_000 };
+const options = {
+  gateway: "gw-here" as GatewayId,
+  repeatMs: 500,
+  keepaliveMs: 5_000,
+  spectatorAfterMs: 60_000,
+  memberBytesMax: 1_000,
+  memberFieldsMax: 10,
+  flushMs: 15,
+  ownerSilenceMsMax: 2_000,
+};
 const MANY = 5_000;
 const NATS_BYTES_MAX = 1024 ** 2;
 const LONG_NAME = "\u2654".repeat(256);
@@ -15,7 +24,12 @@ const client = (index: number) => `client${String(index).padStart(10, "0")}` as 
 
 function withMany(): PresenceUpward {
   const up = new PresenceUpward(options, new PresenceView(), 0, 0 as Millis);
-  for (let index = 0; index < MANY; index++) up.enter(index as ConnectionId, { client: client(index), user: `user-${index}` as UserId, name: LONG_NAME, canWrite: true, spectator: false }, 0 as Millis);
+  for (let index = 0; index < MANY; index++)
+    up.enter(
+      index as ConnectionId,
+      { client: client(index), user: `user-${index}` as UserId, name: LONG_NAME, canWrite: true, spectator: false },
+      0 as Millis,
+    );
   return up;
 }
 
@@ -59,7 +73,9 @@ test("[PRG51] a clock that a client of y-websocket renews by itself is told, and
   for (let now = 15_000; now <= 60_000; now += 15_000) up.receiveFields(connection, [clockAt(now / 15_000)], now as Millis);
   expect(isSpectator(60_000)).toBe(true);
   const { messages } = up.takeDue(30, 60_000 as Millis);
-  expect(messages.flatMap((message) => (message.kind === "states" ? message.states : []))).toEqual([{ client: client(1), fields: [clockAt(4)] }]);
+  expect(messages.flatMap((message) => (message.kind === "states" ? message.states : []))).toEqual([
+    { client: client(1), fields: [clockAt(4)] },
+  ]);
   up.receiveFields(connection, [{ name: "caret", value: Uint8Array.of(1) }, clockAt(5)], 61_000 as Millis);
   expect(isSpectator(120_999)).toBe(false);
 });
@@ -74,14 +90,18 @@ test("[PRG43] what comes late over a client's line before does not undo what it 
   up.receiveFields(now, cursorAt(2), 0 as Millis);
   up.receiveFields(before, cursorAt(1), 0 as Millis);
   const { messages } = up.takeDue(30, 0 as Millis);
-  expect(messages.flatMap((message) => (message.kind === "states" ? message.states : []))).toEqual([{ client: ann.client, fields: cursorAt(2) }]);
+  expect(messages.flatMap((message) => (message.kind === "states" ? message.states : []))).toEqual([
+    { client: ann.client, fields: cursorAt(2) },
+  ]);
 });
 
 test("[PRG40] very many members with long names are said in parts that NATS carries, all of one version", () => {
   const { messages } = withMany().takeDue(30, 0 as Millis);
   const said = members(messages);
   for (const message of said) expect(encodePresenceToOwner(message).byteLength).toBeLessThan(NATS_BYTES_MAX / 2);
-  expect(said.flatMap(({ entered }) => entered.map((member) => member.client))).toEqual(Array.from({ length: MANY }, (_, index) => client(index)));
+  expect(said.flatMap(({ entered }) => entered.map((member) => member.client))).toEqual(
+    Array.from({ length: MANY }, (_, index) => client(index)),
+  );
   expect(said.map(({ partOf }) => partOf)).toEqual(said.map((_, index) => ({ part: index + 1, parts: said.length })));
   expect(new Set(said.map(({ version, whole }) => `${version} ${whole}`)).size).toBe(1);
 });
@@ -108,7 +128,8 @@ test("[PRG41] very many who leave at once are said so in parts too, a few in one
 
 test("[PRG44] what is told is looked after soon, unless the owner has answered, and members that come and go put nothing off", () => {
   const up = new PresenceUpward(options, new PresenceView(), 0, 0 as Millis);
-  const enter = (index: number, now: Millis) => up.enter(index as ConnectionId, { client: client(index), user: "ann" as UserId, name: "ann", canWrite: true, spectator: false }, now);
+  const enter = (index: number, now: Millis) =>
+    up.enter(index as ConnectionId, { client: client(index), user: "ann" as UserId, name: "ann", canWrite: true, spectator: false }, now);
   expect(up.watchAt).toBe(5_000);
   for (let index = 1; index <= 48; index++) {
     const now = (index * 100) as Millis;
@@ -127,7 +148,7 @@ test("[PRG45] while the owner does not answer it is looked after at a steady pac
   up.enter(1 as ConnectionId, { client: client(1), user: "ann" as UserId, name: "ann", canWrite: true, spectator: false }, 0 as Millis);
   up.takeDue(30, 0 as Millis);
   const looks: number[] = [];
-  for (let isSilent = false; !isSilent; ) {
+  for (let isSilent = false; !isSilent;) {
     const at = up.watchAt;
     looks.push(at);
     isSilent = up.watch(at);
@@ -138,7 +159,12 @@ test("[PRG45] while the owner does not answer it is looked after at a steady pac
 
 test("[PRG53] what somebody shows who is new does not come before who that is, nor wait for it", () => {
   const up = new PresenceUpward(options, new PresenceView(), 0, 0 as Millis);
-  const enter = (index: number) => up.enter(index as ConnectionId, { client: client(index), user: "ann" as UserId, name: "ann", canWrite: true, spectator: false }, 0 as Millis);
+  const enter = (index: number) =>
+    up.enter(
+      index as ConnectionId,
+      { client: client(index), user: "ann" as UserId, name: "ann", canWrite: true, spectator: false },
+      0 as Millis,
+    );
   enter(1);
   up.takeDue(30, 0 as Millis);
   up.members.receiveHeard(up.members.version);

@@ -16,7 +16,11 @@ import type { PresenceView } from "./presence-view.ts";
 export type PresenceUpwardOptions = PresenceMembersOptions & PresenceOutboxOptions & { readonly ownerSilenceMsMax: number };
 
 /** `entered` are new or another than before; `shown`: what of theirs goes on now for the first time. */
-export type Told = { readonly messages: readonly PresenceToOwner[]; readonly entered: readonly Member[]; readonly shown: readonly MemberState[] };
+export type Told = {
+  readonly messages: readonly PresenceToOwner[];
+  readonly entered: readonly Member[];
+  readonly shown: readonly MemberState[];
+};
 
 type Members = PresenceToOwner & { kind: "members" };
 
@@ -64,7 +68,9 @@ export class PresenceUpward {
   /** When it is to be looked after again, told or not. */
   get watchAt(): Millis {
     const watchAt = inStep(this.#watchedAt + WATCH_MS);
-    return this.#isWaiting ? (Math.min(watchAt, Math.max(this.#waitingSince, this.#watchedAt) + this.#options.repeatMs) as Millis) : watchAt;
+    return this.#isWaiting
+      ? (Math.min(watchAt, Math.max(this.#waitingSince, this.#watchedAt) + this.#options.repeatMs) as Millis)
+      : watchAt;
   }
 
   /** The member that is gone because the connection, its last, is another's from now on. */
@@ -124,7 +130,11 @@ export class PresenceUpward {
     const wasWaiting = this.#isWaiting;
     const { fresh, again } = this.#outbox.takeDue(presencePerSecond, now);
     const members = this.members.takeDue(this.#view.epoch, now, fresh);
-    const messages = [...(members === undefined ? [] : membersInParts(members)), ...this.#statesOf(fresh, true), ...this.#statesOf(again, false)];
+    const messages = [
+      ...(members === undefined ? [] : membersInParts(members)),
+      ...this.#statesOf(fresh, true),
+      ...this.#statesOf(again, false),
+    ];
     if (messages.length > 0 && !wasWaiting) this.#waitingSince = now;
     return { messages, entered: members?.entered ?? [], shown: fresh };
   }
@@ -164,13 +174,23 @@ export class PresenceUpward {
   }
 
   #statesOf(states: readonly MemberState[], fresh: boolean): PresenceToOwner[] {
-    return inParts(states, bytesOf, MESSAGE_BYTES_MAX).map((part) => ({ kind: "states", gateway: this.#options.gateway, number: (this.#statesNumber += 1), fresh, states: part }));
+    return inParts(states, bytesOf, MESSAGE_BYTES_MAX).map((part) => ({
+      kind: "states",
+      gateway: this.#options.gateway,
+      number: (this.#statesNumber += 1),
+      fresh,
+      states: part,
+    }));
   }
 }
 
 /** As one message, as nearly always, or as several that count once all of them have come. */
 function membersInParts(message: Members): Members[] {
-  const exits = inParts(message.exited, (client) => client.length + 1, MESSAGE_BYTES_MAX).map((exited) => ({ ...message, entered: [], exited }));
+  const exits = inParts(message.exited, (client) => client.length + 1, MESSAGE_BYTES_MAX).map((exited) => ({
+    ...message,
+    entered: [],
+    exited,
+  }));
   const entries = inParts(message.entered, bytesOfMember, MESSAGE_BYTES_MAX).map((entered) => ({ ...message, entered, exited: [] }));
   if (exits.length + entries.length <= 1 || (exits.length === 1 && entries.length === 1)) return [message];
   const parts = [...exits, ...entries];
@@ -182,5 +202,8 @@ function bytesOfMember({ client, user, name }: Member): number {
 }
 
 function bytesOf({ client, fields }: MemberState): number {
-  return fields.reduce((sum, { name, value }) => sum + FIELD_BYTES + name.length * BYTES_PER_CODE_UNIT + value.byteLength, STATE_BYTES + client.length);
+  return fields.reduce(
+    (sum, { name, value }) => sum + FIELD_BYTES + name.length * BYTES_PER_CODE_UNIT + value.byteLength,
+    STATE_BYTES + client.length,
+  );
 }

@@ -5,7 +5,14 @@ import { decodeNews, encodeNews, type Participant, type PresenceNews } from "../
 import { PresenceView } from "./presence-view.ts";
 
 const first = 1 as Epoch;
-const person = (number: number, name: string): Participant => ({ number, client: name.padEnd(16, "1") as ClientId, user: name as UserId, name, canWrite: true, spectator: false });
+const person = (number: number, name: string): Participant => ({
+  number,
+  client: name.padEnd(16, "1") as ClientId,
+  user: name as UserId,
+  name,
+  canWrite: true,
+  spectator: false,
+});
 const field = (name: string, text: string) => ({ name, value: new TextEncoder().encode(text) });
 const news = (parts: Partial<PresenceNews>): Uint8Array => encodeNews({ whole: false, present: [], gone: [], states: [], ...parts });
 const [ann, bob] = [person(1, "ann"), person(2, "bob")];
@@ -32,7 +39,10 @@ test("[PRG31] news after a gap wait for the whole, and are told after it", () =>
   expect(view.receiveNews({ number: 6, news: news({ states: [{ number: 2, fields: [field("tool", "brush")] }] }) })).toEqual([]);
   expect(view.isBehind).toBe(true);
   const told = view.receiveWhole({ number: 5, news: news({ whole: true, present: [ann, bob] }) });
-  expect(told.map((tidings) => tidings.news)).toMatchObject([{ whole: false, present: [bob], states: [{ number: 1, fields: [{ name: "tool", value: new Uint8Array(0) }] }] }, { states: [{ number: 2 }] }]);
+  expect(told.map((tidings) => tidings.news)).toMatchObject([
+    { whole: false, present: [bob], states: [{ number: 1, fields: [{ name: "tool", value: new Uint8Array(0) }] }] },
+    { states: [{ number: 2 }] },
+  ]);
   expect([view.shown(bob.client, "tool"), view.isBehind]).toEqual([field("tool", "brush").value, false]);
 });
 
@@ -56,7 +66,16 @@ test("[PRG34] of a new owner's epoch nothing is told before its whole, and what 
   expect(view.receiveEpoch(2 as Epoch)).toBe("new-epoch");
   expect(view.receiveNews({ number: 1, news: news({ present: [bob] }) })).toEqual([]);
   expect(namesIn(view)).toEqual(["ann"]);
-  const [told] = view.receiveWhole({ number: 1, news: news({ whole: true, present: [{ ...ann, number: 2 }, { ...bob, number: 1 }] }) });
+  const [told] = view.receiveWhole({
+    number: 1,
+    news: news({
+      whole: true,
+      present: [
+        { ...ann, number: 2 },
+        { ...bob, number: 1 },
+      ],
+    }),
+  });
   expect(told?.news.whole).toBe(true);
   expect(view.receiveEpoch(first)).toBe("past");
 });

@@ -7,7 +7,14 @@ import type { Member, Standing } from "../../shared/bus/presence-messages.ts";
 import type { ClientId, Epoch } from "../../shared/ids.ts";
 import { Few } from "../../shared/few.ts";
 import { SeldomMap } from "../../shared/seldom.ts";
-import { decodeNews, encodeNews, type Participant, type ParticipantNumber, type PresenceNews, type PresenceState } from "../../shared/wire/presence.ts";
+import {
+  decodeNews,
+  encodeNews,
+  type Participant,
+  type ParticipantNumber,
+  type PresenceNews,
+  type PresenceState,
+} from "../../shared/wire/presence.ts";
 import { NO_FIELDS, type ShownFields, valueOf, withField } from "../../shared/shown-fields.ts";
 
 /** What the members are to be told: the owner's own bytes wherever possible. */
@@ -230,7 +237,9 @@ function changeBetween(before: Few<ParticipantNumber, Seen>, after: Few<Particip
     if (was === undefined || !isSameParticipant(was, seen)) present.push(seen);
     const shownBefore = was?.fields ?? NO_FIELDS;
     const names = new Set([...fields, ...shownBefore].map(({ name }) => name));
-    const changed = [...names].filter((name) => !isSame(valueOf(shownBefore, name), valueOf(fields, name))).map((name) => ({ name, value: valueOf(fields, name) ?? NOTHING }));
+    const changed = [...names]
+      .filter((name) => !isSame(valueOf(shownBefore, name), valueOf(fields, name)))
+      .map((name) => ({ name, value: valueOf(fields, name) ?? NOTHING }));
     if (changed.length > 0) states.push({ number, fields: changed });
   }
   return { whole: false, present, gone, states };

@@ -6,23 +6,59 @@ import { CURSOR, encodeNews, VIEWPORT } from "../../shared/wire/presence.ts";
 import type { ConnectionId } from "../ports.ts";
 import { type PresenceEffect, type PresenceInput, RoomPresence } from "./presence.ts";
 
-const options = { gateway: "gw" as GatewayId, repeatMs: 500, keepaliveMs: 5_000, spectatorAfterMs: 60_000, memberBytesMax: 1_000, memberFieldsMax: 10, flushMs: 15, ownerSilenceMsMax: 2_000 };
+const options = {
+  gateway: "gw" as GatewayId,
+  repeatMs: 500,
+  keepaliveMs: 5_000,
+  spectatorAfterMs: 60_000,
+  memberBytesMax: 1_000,
+  memberFieldsMax: 10,
+  flushMs: 15,
+  ownerSilenceMsMax: 2_000,
+};
 const epoch = 1 as Epoch;
 const [first, second] = [1, 2] as ConnectionId[] as [ConnectionId, ConnectionId];
-const member = (name: string) => ({ client: name.padEnd(16, "1") as ClientId, user: name as UserId, name, canWrite: true, spectator: false });
+const member = (name: string) => ({
+  client: name.padEnd(16, "1") as ClientId,
+  user: name as UserId,
+  name,
+  canWrite: true,
+  spectator: false,
+});
 const enter = (connection: ConnectionId, name: string): PresenceInput => ({ kind: "enter", connection, member: member(name) });
-const look = (connection: ConnectionId): PresenceInput => ({ kind: "fields", connection, fields: [{ name: VIEWPORT, value: encodeRectangle({ x: 0, y: 0, width: 100, height: 100 }) }] });
+const look = (connection: ConnectionId): PresenceInput => ({
+  kind: "fields",
+  connection,
+  fields: [{ name: VIEWPORT, value: encodeRectangle({ x: 0, y: 0, width: 100, height: 100 }) }],
+});
 
 /** A large room, with people elsewhere: dan, the first, points at something. */
 class LargeRoom {
   readonly presence = new RoomPresence(options, 0, 0 as Millis);
-  readonly topics = new Map<ConnectionId, Set<string>>([[first, new Set()], [second, new Set()]]);
+  readonly topics = new Map<ConnectionId, Set<string>>([
+    [first, new Set()],
+    [second, new Set()],
+  ]);
   now = 0;
 
   constructor() {
-    const news = encodeNews({ whole: true, present: ["dan", "ann", "bob"].map((name, index) => ({ ...member(name), number: index + 1 })), gone: [], states: [] });
+    const news = encodeNews({
+      whole: true,
+      present: ["dan", "ann", "bob"].map((name, index) => ({ ...member(name), number: index + 1 })),
+      gone: [],
+      states: [],
+    });
     this.feed({ kind: "attached" });
-    this.feed({ kind: "answer", answer: { kind: "whole", epoch, number: 1, standing: { mode: "hierarchical", participants: 3, presencePerSecond: 30, shed: 0 }, news } });
+    this.feed({
+      kind: "answer",
+      answer: {
+        kind: "whole",
+        epoch,
+        number: 1,
+        standing: { mode: "hierarchical", participants: 3, presencePerSecond: 30, shed: 0 },
+        news,
+      },
+    });
   }
 
   feed(...inputs: PresenceInput[]): PresenceEffect[] {
@@ -37,14 +73,22 @@ class LargeRoom {
   /** With all that falls due meanwhile. */
   pass(ms: number): PresenceEffect[] {
     const effects: PresenceEffect[] = [];
-    for (const end = this.now + ms; this.now < end; this.now += 5) if (this.presence.dueAt <= this.now) effects.push(...this.feed({ kind: "tick" }));
+    for (const end = this.now + ms; this.now < end; this.now += 5)
+      if (this.presence.dueAt <= this.now) effects.push(...this.feed({ kind: "tick" }));
     return effects;
   }
 
   /** Which topics are told of it. */
   pointNearby(): string[] {
-    const news = encodeNews({ whole: false, present: [], gone: [], states: [{ number: 1, fields: [{ name: CURSOR, value: encodePoint({ x: 10, y: 10 }) }] }] });
-    return this.feed({ kind: "from-owner", message: { kind: "news", epoch, number: 2, news } }).flatMap((effect) => (effect.kind === "publish" ? [effect.topic] : []));
+    const news = encodeNews({
+      whole: false,
+      present: [],
+      gone: [],
+      states: [{ number: 1, fields: [{ name: CURSOR, value: encodePoint({ x: 10, y: 10 }) }] }],
+    });
+    return this.feed({ kind: "from-owner", message: { kind: "news", epoch, number: 2, news } }).flatMap((effect) =>
+      effect.kind === "publish" ? [effect.topic] : [],
+    );
   }
 }
 
@@ -95,9 +139,16 @@ test("[PRG51] whoever is first in a room is told the whole, and before that nobo
     { kind: "shed", level: 2 },
     enter(first, "ann"),
     { kind: "attached" },
-    { kind: "answer", answer: { kind: "whole", epoch, number: 1, standing: { mode: "flat", participants: 1, presencePerSecond: 30, shed: 0 }, news } },
+    {
+      kind: "answer",
+      answer: { kind: "whole", epoch, number: 1, standing: { mode: "flat", participants: 1, presencePerSecond: 30, shed: 0 }, news },
+    },
     { kind: "tick" },
   ];
-  const told = inputs.flatMap((input) => presence.receive(input, 0 as Millis)).filter(({ kind }) => kind === "publish" || kind === "publish-mode" || kind === "welcome");
-  expect(told).toEqual([{ kind: "welcome", connections: [first], whole: news, standing: { mode: "flat", participants: 1, presencePerSecond: 30, shed: 2 } }]);
+  const told = inputs
+    .flatMap((input) => presence.receive(input, 0 as Millis))
+    .filter(({ kind }) => kind === "publish" || kind === "publish-mode" || kind === "welcome");
+  expect(told).toEqual([
+    { kind: "welcome", connections: [first], whole: news, standing: { mode: "flat", participants: 1, presencePerSecond: 30, shed: 2 } },
+  ]);
 });

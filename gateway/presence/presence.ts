@@ -160,7 +160,11 @@ export class RoomPresence {
         this.#up.members.sayAllAgain();
         return [];
       case "whole":
-        return [{ kind: "synced" }, ...this.#tell(this.#view.receiveWhole(answer), now), ...this.#down.receiveStanding(answer.standing, now)];
+        return [
+          { kind: "synced" },
+          ...this.#tell(this.#view.receiveWhole(answer), now),
+          ...this.#down.receiveStanding(answer.standing, now),
+        ];
       default:
         return assertNever(answer);
     }

@@ -13,7 +13,12 @@ const position = (seq: number): Position => ({ epoch: 1 as Epoch, seq: seq as Se
 const toHead = 0 as Seq;
 
 function part(first: number, last: number): Uint8Array {
-  const edits = Array.from({ length: last - first + 1 }, (_, index) => ({ client: "annannannannann1" as ClientId, counter: first + index, parentSeq: 0 as Seq, payload: new Uint8Array(1) }));
+  const edits = Array.from({ length: last - first + 1 }, (_, index) => ({
+    client: "annannannannann1" as ClientId,
+    counter: first + index,
+    parentSeq: 0 as Seq,
+    payload: new Uint8Array(1),
+  }));
   return encoding.encode((out) => writeCommittedEdits(out, { epoch: 1 as Epoch, firstSeq: first as Seq, edits }));
 }
 
@@ -21,14 +26,19 @@ function answer(request: number, head: number, parts: Uint8Array[], last = true)
   return { kind: "catch-up", request, epoch: 1 as Epoch, head: head as Seq, answer: { kind: "edits", parts, last } };
 }
 
-const asked = (messages: readonly ToOwner[]): unknown[] => messages.map((message) => message.kind === "catch-up-request" && [message.request, message.after.seq, message.through]);
+const asked = (messages: readonly ToOwner[]): unknown[] =>
+  messages.map((message) => message.kind === "catch-up-request" && [message.request, message.after.seq, message.through]);
 
 test("[CUP1] members that ask from the same position share a question", () => {
   const catchUps = new CatchUps("gw" as GatewayId);
   expect(asked(catchUps.askForMember(one, position(3), at(0)))).toEqual([[1, 3, 0]]);
   expect(catchUps.askForMember(two, position(3), at(0))).toEqual([]);
   expect(asked(catchUps.askForMember(three, position(4), at(0)))).toEqual([[2, 4, 0]]);
-  expect(catchUps.receive(answer(1, 5, [part(4, 5)]), at(1))).toMatchObject({ asker: { kind: "members", members: new Set([one, two]) }, done: true, position: { seq: 5 } });
+  expect(catchUps.receive(answer(1, 5, [part(4, 5)]), at(1))).toMatchObject({
+    asker: { kind: "members", members: new Set([one, two]) },
+    done: true,
+    position: { seq: 5 },
+  });
 });
 
 test("[CUP2] a question whose answer has begun is not shared any more", () => {
@@ -61,7 +71,10 @@ test("[CUP5] everything open is asked again from where its answer broke off", ()
   catchUps.askForMember(one, position(0), at(0));
   catchUps.askForOrder(position(7), toHead, at(0));
   catchUps.receive(answer(1, 9, [part(1, 4)], false), at(1));
-  expect(asked(catchUps.askAllAgain(at(2)))).toEqual([[3, 4, 0], [4, 7, 0]]);
+  expect(asked(catchUps.askAllAgain(at(2)))).toEqual([
+    [3, 4, 0],
+    [4, 7, 0],
+  ]);
 });
 
 test("[CUP6] one question at a time is asked for the order's sake", () => {
@@ -142,7 +155,10 @@ test("[CUP13] what is overdue is asked again under its number, so that an answer
   catchUps.askForMember(one, position(0), at(0));
   catchUps.askForReplay(two, position(3), 9 as Seq, at(0));
   catchUps.receive(answer(2, 9, [part(4, 5)], false), at(0));
-  expect(asked(catchUps.askOverdueAgain(1_000, at(1_000)))).toEqual([[1, 0, 0], [3, 5, 9]]);
+  expect(asked(catchUps.askOverdueAgain(1_000, at(1_000)))).toEqual([
+    [1, 0, 0],
+    [3, 5, 9],
+  ]);
   expect(catchUps.askOverdueAgain(1_000, at(2_999))).toEqual([]);
   expect(catchUps.receive(answer(1, 2, [part(1, 2)]), at(2_999))).toMatchObject({ batches: [{ firstSeq: 1 }], done: true });
   expect(catchUps.receive(answer(1, 2, [part(1, 2)]), at(3_000)), "what it was asked for again").toBeUndefined();
@@ -166,7 +182,10 @@ test("[CUP15] who asks on from where questions in a row brought it no further do
   expect(catchUps.askForMember(two, position(3), at(1), 1)).toEqual([]);
   expect(catchUps.receiveTick(1_000, at(100))).toEqual([]);
   expect(asked(catchUps.receiveTick(1_000, at(101)))).toEqual([[3, 3, 0]]);
-  expect(catchUps.receive(answer(3, 3, []), at(102)), "in vain again").toMatchObject({ asker: { members: new Set([one, two]) }, inVain: 2 });
+  expect(catchUps.receive(answer(3, 3, []), at(102)), "in vain again").toMatchObject({
+    asker: { members: new Set([one, two]) },
+    inVain: 2,
+  });
   catchUps.askForMember(one, position(3), at(103));
   expect(catchUps.receive(answer(4, 4, [part(4, 4)]), at(104))).toMatchObject({ inVain: 0 });
 });

@@ -100,16 +100,35 @@ export class CatchUps {
     const question = this.#questions.get(request);
     if (question === undefined) return undefined;
     const { asker, begun, through, from, attempt } = question;
-    if (answer.kind === "resync") return { asker, begun, batches: [], position: question.after, done: true, inVain: 0, ask: this.#close(request, asker, now) };
+    if (answer.kind === "resync")
+      return { asker, begun, batches: [], position: question.after, done: true, inVain: 0, ask: this.#close(request, asker, now) };
     question.begun = true;
     question.askedAt = now;
-    if (asker.kind === "nobody") return { asker, begun, batches: [], position: question.after, done: answer.last, inVain: 0, ask: answer.last ? this.#close(request, asker, now) : [] };
+    if (asker.kind === "nobody")
+      return {
+        asker,
+        begun,
+        batches: [],
+        position: question.after,
+        done: answer.last,
+        inVain: 0,
+        ask: answer.last ? this.#close(request, asker, now) : [],
+      };
     const batches = this.#inSequence(question, answer.parts);
     const { after } = question;
     const complete = after.seq >= (through === TO_HEAD ? head : Math.min(through, head));
     const lost = batches.length < answer.parts.length || (answer.last && !complete);
     const inVain = after.seq > from ? 0 : attempt + 1;
-    if (!lost) return { asker, begun, batches, position: after, done: answer.last, inVain, ask: answer.last ? this.#close(request, asker, now) : [] };
+    if (!lost)
+      return {
+        asker,
+        begun,
+        batches,
+        position: after,
+        done: answer.last,
+        inVain,
+        ask: answer.last ? this.#close(request, asker, now) : [],
+      };
     this.#questions.delete(request);
     return { asker, begun, batches, position: after, done: false, inVain, ask: this.#askOn(asker, after, through, now, inVain) };
   }
@@ -164,7 +183,9 @@ export class CatchUps {
   askAllAgain(now: Millis): ToOwner[] {
     const questions = [...this.#questions];
     this.#questions.clear();
-    return questions.flatMap(([request, { asker, after, through }]) => (asker.kind === "nobody" ? this.#close(request, asker, now) : this.#ask(asker, after, through, now)));
+    return questions.flatMap(([request, { asker, after, through }]) =>
+      asker.kind === "nobody" ? this.#close(request, asker, now) : this.#ask(asker, after, through, now),
+    );
   }
 
   /** The member wants nothing any more. What it alone had asked stays open until it is answered. */
@@ -185,7 +206,9 @@ export class CatchUps {
       this.#nextOf.set(member, next);
       return [];
     }
-    return next.asker.kind === "members" && this.#share(member, next.after) ? [] : this.#askOn(next.asker, next.after, next.through, now, inVain);
+    return next.asker.kind === "members" && this.#share(member, next.after)
+      ? []
+      : this.#askOn(next.asker, next.after, next.through, now, inVain);
   }
 
   #share(member: ConnectionId, after: Position): boolean {
@@ -227,7 +250,10 @@ export class CatchUps {
   }
 
   #overdue(msMax: number, now: Millis): [number, Question][] {
-    return [...this.#questions].filter(([, { asker, askedAt, attempt, pausedUntil }]) => asker.kind !== "nobody" && pausedUntil === undefined && now - askedAt >= msMax * 2 ** Math.min(attempt, DOUBLINGS_MAX));
+    return [...this.#questions].filter(
+      ([, { asker, askedAt, attempt, pausedUntil }]) =>
+        asker.kind !== "nobody" && pausedUntil === undefined && now - askedAt >= msMax * 2 ** Math.min(attempt, DOUBLINGS_MAX),
+    );
   }
 
   #open(asker: Asker, question: Omit<Question, "asker" | "from" | "begun">): number {

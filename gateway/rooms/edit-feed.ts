@@ -94,12 +94,17 @@ export class EditFeed {
   /** The room's head, as the owner says: further than what came, something was lost or is just behind. */
   receiveHead(head: Position, now: Millis, effects: RoomEffect[]): void {
     this.#beginAnewIfBeyond(head, now, effects);
-    if (this.position !== undefined && head.seq > this.position.seq && head.seq > (this.#told?.head ?? 0)) this.#told = { head: head.seq, since: this.#told?.since ?? now };
+    if (this.position !== undefined && head.seq > this.position.seq && head.seq > (this.#told?.head ?? 0))
+      this.#told = { head: head.seq, since: this.#told?.since ?? now };
   }
 
   receiveTentative(edit: TentativeEdit, effects: RoomEffect[]): void {
     if (this.#members.count("live") === 0) return;
-    effects.push({ kind: "publish", frame: { type: "tentative", channel: this.#channel, edit }, except: this.#members.soleLive(edit.client) });
+    effects.push({
+      kind: "publish",
+      frame: { type: "tentative", channel: this.#channel, edit },
+      except: this.#members.soleLive(edit.client),
+    });
   }
 
   receiveNewEpoch(epoch: Epoch, effects: RoomEffect[]): void {
@@ -117,18 +122,28 @@ export class EditFeed {
     if (caughtUp === undefined) return;
     if (this.position === undefined) this.#startAt(head, now, effects);
     this.#ask(caughtUp.ask, effects);
-    if (answer.answer.kind === "resync" && answer.answer.reason === "too-old" && !caughtUp.begun) this.#tooOld.receive(caughtUp.position, now);
+    if (answer.answer.kind === "resync" && answer.answer.reason === "too-old" && !caughtUp.begun)
+      this.#tooOld.receive(caughtUp.position, now);
     if (answer.answer.kind === "resync") return this.#receiveResync(caughtUp.asker, answer.answer.reason, head, now, effects);
     switch (caughtUp.asker.kind) {
       case "order":
         for (const batch of caughtUp.batches) this.#deliver(this.#order.receive(batch), now, effects);
         break;
       case "replay":
-        if (this.#entrance.isServed(caughtUp.asker.member)) this.#sendEdits([caughtUp.asker.member], caughtUp.batches.map(({ bytes }) => bytes), effects);
+        if (this.#entrance.isServed(caughtUp.asker.member))
+          this.#sendEdits(
+            [caughtUp.asker.member],
+            caughtUp.batches.map(({ bytes }) => bytes),
+            effects,
+          );
         break;
       case "members": {
         const members = this.#membersOf(caughtUp.asker.members).map((member) => this.#entrance.letIn(member, head.seq, now, effects));
-        this.#sendEdits([...caughtUp.asker.members], caughtUp.batches.map(({ bytes }) => bytes), effects);
+        this.#sendEdits(
+          [...caughtUp.asker.members],
+          caughtUp.batches.map(({ bytes }) => bytes),
+          effects,
+        );
         if (caughtUp.done) for (const member of members) this.#meet(member, caughtUp.position, now, effects, caughtUp.inVain);
         break;
       }
@@ -175,7 +190,11 @@ export class EditFeed {
         case "others": {
           const { counter, seq, count } = delivery.acked;
           effects.push({ kind: "publish-edits", batch, except: delivery.author });
-          effects.push({ kind: "send", to: [delivery.author], frame: { type: "ack", channel: this.#channel, epoch: batch.epoch, counter, seq, count } });
+          effects.push({
+            kind: "send",
+            to: [delivery.author],
+            frame: { type: "ack", channel: this.#channel, epoch: batch.epoch, counter, seq, count },
+          });
           break;
         }
         default:
@@ -224,7 +243,13 @@ export class EditFeed {
       case "order":
         // What the members were given is not of this log, or what they miss is gone: they begin anew.
         this.#told = undefined;
-        this.#entrance.sendToSnapshot(this.#members.all().filter(({ state }) => state.kind === "live"), reason, head, now, effects);
+        this.#entrance.sendToSnapshot(
+          this.#members.all().filter(({ state }) => state.kind === "live"),
+          reason,
+          head,
+          now,
+          effects,
+        );
         return this.#startAt(head, now, effects);
       case "members":
         return this.#entrance.sendToSnapshot(this.#membersOf(asker.members), reason, head, now, effects);

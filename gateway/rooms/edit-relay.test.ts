@@ -13,13 +13,27 @@ const now = 0 as Millis;
 
 /** The sizes of the messages that so many edits make, sent again together. */
 function messagesOf(edits: number, payloadBytes: number, user: string): number[] {
-  const unacked = new Unacked({ forwardedEditsPerRoomMax: edits, forwardedBytesPerRoomMax: 1e9, forwardedKeptMs: 1 }, new UnackedBudget({ bytesMax: 1e9 }));
+  const unacked = new Unacked(
+    { forwardedEditsPerRoomMax: edits, forwardedBytesPerRoomMax: 1e9, forwardedKeptMs: 1 },
+    new UnackedBudget({ bytesMax: 1e9 }),
+  );
   const relay = new EditRelay("gw" as GatewayId, 1, new Members(), unacked);
   const effects: RoomEffect[] = [];
   const author = { user: user as UserId, client: "annannannannann1" as ClientId };
   const counter = (index: number): number => Number.MAX_SAFE_INTEGER - edits + index;
   for (let index = 0; index < edits; index++) {
-    relay.receiveEdit(1 as ConnectionId, { author, counter: counter(index), ackedThrough: counter(index) - 1, parentSeq: counter(index) as Seq, payload: new Uint8Array(payloadBytes) }, now, effects);
+    relay.receiveEdit(
+      1 as ConnectionId,
+      {
+        author,
+        counter: counter(index),
+        ackedThrough: counter(index) - 1,
+        parentSeq: counter(index) as Seq,
+        payload: new Uint8Array(payloadBytes),
+      },
+      now,
+      effects,
+    );
   }
   relay.sendAllAgain(now, effects);
   return effects.flatMap((effect) => (effect.kind === "tell" ? [encodeToOwner(effect.message).byteLength] : []));

@@ -82,7 +82,11 @@ export class EditRelay {
     this.#send(edits, effects);
   }
 
-  receiveRefused({ client, counter, reason, expected, retryAfterMs }: Answer & { kind: "refused" }, now: Millis, effects: RoomEffect[]): void {
+  receiveRefused(
+    { client, counter, reason, expected, retryAfterMs }: Answer & { kind: "refused" },
+    now: Millis,
+    effects: RoomEffect[],
+  ): void {
     // Not from here, or settled since. A forged resubmission names somebody who never sent it.
     if (reason === "forged" || !this.#unacked.has(client, counter)) return;
     if (reason === "gap") {
@@ -101,7 +105,12 @@ export class EditRelay {
   }
 
   /** A repeat, answered. Its edits may still be on their way to the members: then delivering them acknowledges them. */
-  receiveAcked({ client, counter, seq, epoch, exact }: Answer & { kind: "acked" }, position: Position | undefined, now: Millis, effects: RoomEffect[]): void {
+  receiveAcked(
+    { client, counter, seq, epoch, exact }: Answer & { kind: "acked" },
+    position: Position | undefined,
+    now: Millis,
+    effects: RoomEffect[],
+  ): void {
     this.#unacked.settle(client, counter, now);
     effects.push({ kind: "write-answered", client, outcome: { kind: "committed", epoch, seq } });
     const channel = this.#channel;
@@ -116,7 +125,10 @@ export class EditRelay {
   }
 
   #joinedOf(client: SubmittedEdit["author"]["client"]): ConnectionId[] {
-    return this.#members.of(client).filter(({ state }) => state.kind !== "waiting").map(({ connection }) => connection);
+    return this.#members
+      .of(client)
+      .filter(({ state }) => state.kind !== "waiting")
+      .map(({ connection }) => connection);
   }
 
   #nack(to: readonly ConnectionId[], counter: number, reason: NackReason, expected: number, retryAfterMs: number): RoomEffect {
@@ -124,8 +136,12 @@ export class EditRelay {
   }
 
   #send(edits: readonly SubmittedEdit[], effects: RoomEffect[]): void {
-    for (const edit of edits) if (edit.mustBeFirst) effects.push({ kind: "tell", message: { kind: "first-edit", gateway: this.#gateway, edit } });
-    this.#sendTogether(edits.filter(({ mustBeFirst }) => !mustBeFirst), effects);
+    for (const edit of edits)
+      if (edit.mustBeFirst) effects.push({ kind: "tell", message: { kind: "first-edit", gateway: this.#gateway, edit } });
+    this.#sendTogether(
+      edits.filter(({ mustBeFirst }) => !mustBeFirst),
+      effects,
+    );
   }
 
   #sendTogether(edits: readonly SubmittedEdit[], effects: RoomEffect[]): void {

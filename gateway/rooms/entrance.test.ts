@@ -18,7 +18,10 @@ let effects: RoomEffect[];
 
 beforeEach(() => {
   members = new Members();
-  const unacked = new Unacked({ forwardedEditsPerRoomMax: 3, forwardedBytesPerRoomMax: 1e6, forwardedKeptMs: 300_000 }, new UnackedBudget({ bytesMax: 1e6 }));
+  const unacked = new Unacked(
+    { forwardedEditsPerRoomMax: 3, forwardedBytesPerRoomMax: 1e6, forwardedKeptMs: 300_000 },
+    new UnackedBudget({ bytesMax: 1e6 }),
+  );
   entrance = new Entrance({ joinMsMax: 10_000 }, 7, members, unacked, new CatchUps("gw" as GatewayId));
   entrance.receiveNewEpoch(HEAD.epoch, []);
   effects = [];
@@ -46,7 +49,10 @@ test("[ETR2] who is let in while the room saves slowly is told so, and told when
   expect(effects.slice(2)).toEqual([{ kind: "send", to: [connection], frame: { type: "saving", channel: 7, state: "saved" } }]);
   entrance.goLive(member, effects);
   entrance.receiveSaving("saving", effects);
-  expect(effects.slice(3)).toEqual([{ kind: "listen", connection }, { kind: "publish", frame: { type: "saving", channel: 7, state: "saving" }, except: undefined }]);
+  expect(effects.slice(3)).toEqual([
+    { kind: "listen", connection },
+    { kind: "publish", frame: { type: "saving", channel: 7, state: "saving" }, except: undefined },
+  ]);
 });
 
 test("[ETR3] who waits longer than that is turned away, who was let in is not", () => {

@@ -73,8 +73,18 @@ export class Entrance {
     const { connection, client, state } = member;
     const joined: Member = { ...member, state: CATCHING_UP };
     this.#members.set(joined);
-    effects.push({ kind: "let-in", connection, client, request: state.request, epoch: this.#epoch, head, waitedMs: now - state.since, toSnapshot });
-    if (this.#saving !== "saved") effects.push({ kind: "send", to: [connection], frame: { type: "saving", channel: this.#channel, state: this.#saving } });
+    effects.push({
+      kind: "let-in",
+      connection,
+      client,
+      request: state.request,
+      epoch: this.#epoch,
+      head,
+      waitedMs: now - state.since,
+      toSnapshot,
+    });
+    if (this.#saving !== "saved")
+      effects.push({ kind: "send", to: [connection], frame: { type: "saving", channel: this.#channel, state: this.#saving } });
     return joined;
   }
 
@@ -115,7 +125,11 @@ export class Entrance {
     if (this.#members.count("live") > 0) effects.push({ kind: "publish", frame, except: undefined });
     if (this.#members.count("catching-up") === 0) return;
     // They were told how it went when they came, and do not hear the room yet.
-    effects.push({ kind: "send", to: this.#members.all().flatMap((member) => (member.state.kind === "catching-up" ? [member.connection] : [])), frame });
+    effects.push({
+      kind: "send",
+      to: this.#members.all().flatMap((member) => (member.state.kind === "catching-up" ? [member.connection] : [])),
+      frame,
+    });
   }
 
   receiveTick(now: Millis, effects: RoomEffect[]): void {

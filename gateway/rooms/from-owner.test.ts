@@ -7,10 +7,19 @@ import type { ClientId, Epoch, Seq, UnixMillis, UserId } from "../../shared/ids.
 import { readFromOwner } from "./from-owner.ts";
 
 const clients = ["annannannannann1", "bobbobbobbobbob1", "carolcarolcarol1"] as ClientId[];
-const edit = fc.record({ client: fc.constantFrom(...clients), counter: fc.integer({ min: 1, max: 5 }), payload: fc.uint8Array({ maxLength: 40 }) });
+const edit = fc.record({
+  client: fc.constantFrom(...clients),
+  counter: fc.integer({ min: 1, max: 5 }),
+  payload: fc.uint8Array({ maxLength: 40 }),
+});
 
 function record(firstSeq: number, edits: { client: ClientId; counter: number; payload: Uint8Array }[]): Uint8Array {
-  return encodeEditsRecord({ id: "rs-1.7", time: 1 as UnixMillis, users: new Map(clients.map((client) => [client, "u" as UserId])), edits: { epoch: 3 as Epoch, firstSeq: firstSeq as Seq, edits: edits.map((each) => ({ ...each, parentSeq: 0 as Seq })) } });
+  return encodeEditsRecord({
+    id: "rs-1.7",
+    time: 1 as UnixMillis,
+    users: new Map(clients.map((client) => [client, "u" as UserId])),
+    edits: { epoch: 3 as Epoch, firstSeq: firstSeq as Seq, edits: edits.map((each) => ({ ...each, parentSeq: 0 as Seq })) },
+  });
 }
 
 test("[HRD1] of a record it reads the same as reading it whole: who wrote which, and the bytes for the members", () => {
@@ -20,7 +29,9 @@ test("[HRD1] of a record it reads the same as reading it whole: who wrote which,
       const heard = readFromOwner(bytes);
       if (heard?.kind !== "committed") throw new Error("not read");
       const { runs, lastSeq } = heard.batch;
-      const written = runs.flatMap(({ client, counter, seq, count }) => Array.from({ length: count }, (_, index) => [client, counter + index, seq + index]));
+      const written = runs.flatMap(({ client, counter, seq, count }) =>
+        Array.from({ length: count }, (_, index) => [client, counter + index, seq + index]),
+      );
       expect(written).toEqual(edits.map(({ client, counter }, index) => [client, counter, firstSeq + index]));
       expect([heard.batch.firstSeq, lastSeq]).toEqual([firstSeq, firstSeq + edits.length - 1]);
       expect(heard.batch.bytes).toEqual(editsBytesOf(bytes));

@@ -90,8 +90,20 @@ test("[ORD10] what is held keeps none of the buffer that it came in", () => {
 
 test("[ORD6] edits are told apart by author, each stretch once, and payloads are not looked at", () => {
   const payload = new Uint8Array(5);
-  const edits = [[ann, 4], [ann, 5], [bob, 1], [ann, 6], [ann, 9]] as const;
-  const bytes = encoding.encode((out) => writeCommittedEdits(out, { epoch: 3 as Epoch, firstSeq: 10 as Seq, edits: edits.map(([client, counter]) => ({ client, counter, parentSeq: 9 as Seq, payload })) }));
+  const edits = [
+    [ann, 4],
+    [ann, 5],
+    [bob, 1],
+    [ann, 6],
+    [ann, 9],
+  ] as const;
+  const bytes = encoding.encode((out) =>
+    writeCommittedEdits(out, {
+      epoch: 3 as Epoch,
+      firstSeq: 10 as Seq,
+      edits: edits.map(([client, counter]) => ({ client, counter, parentSeq: 9 as Seq, payload })),
+    }),
+  );
   expect(batchFrom(bytes)).toEqual({
     epoch: 3,
     firstSeq: 10,

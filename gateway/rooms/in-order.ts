@@ -9,7 +9,13 @@ import { readRuns, type Run } from "../../shared/wire/committed-edits.ts";
 import { readWhole } from "../../shared/wire/fields.ts";
 
 /** Committed edits as one frame's worth: their bytes as the log has them, and who wrote which. */
-export type CommittedBatch = { readonly epoch: Epoch; readonly firstSeq: Seq; readonly lastSeq: Seq; readonly runs: readonly Run[]; readonly bytes: Uint8Array };
+export type CommittedBatch = {
+  readonly epoch: Epoch;
+  readonly firstSeq: Seq;
+  readonly lastSeq: Seq;
+  readonly runs: readonly Run[];
+  readonly bytes: Uint8Array;
+};
 
 export type Gap = { readonly after: Position; readonly through: Seq };
 

@@ -32,7 +32,7 @@ export class Members {
   readonly #byConnection = new Few<ConnectionId, Member>(connectionOf);
   /** Most clients have one connection, and stand here as its member: a set of its own for each would weigh more. */
   readonly #byClient = new Few<ClientId, Member | Several>(clientOf);
-  readonly #counts: Record<MemberState["kind"], number> = { waiting: 0, "catching-up": 0, live: 0, resyncing: 0 };
+  readonly #counts: Record<MemberState["kind"], number> = { "waiting": 0, "catching-up": 0, "live": 0, "resyncing": 0 };
 
   get size(): number {
     return this.#byConnection.size;
@@ -86,7 +86,9 @@ export class Members {
   remove(connection: ConnectionId): Member | undefined {
     const member = this.#byConnection.get(connection);
     if (member === undefined) return undefined;
-    const others = this.of(member.client).map((other) => other.connection).filter((other) => other !== connection);
+    const others = this.of(member.client)
+      .map((other) => other.connection)
+      .filter((other) => other !== connection);
     this.#byConnection.delete(connection);
     this.#setOf(member.client, others);
     this.#counts[member.state.kind] -= 1;

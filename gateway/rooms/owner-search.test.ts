@@ -105,7 +105,11 @@ test("[OWN10] a word from the old owner does not end it: it may have been said b
   expect(search.active).toBe(true);
 });
 
-const elsewhere = (server: ServerId, owner: ServerId): SearchOutcome => ({ kind: "claimed", server, reply: { kind: "elsewhere", server: owner, epoch } });
+const elsewhere = (server: ServerId, owner: ServerId): SearchOutcome => ({
+  kind: "claimed",
+  server,
+  reply: { kind: "elsewhere", server: owner, epoch },
+});
 
 test("[OWN11] one that is said to have the room and does not answer is taken over from by whoever said so", () => {
   const search = new OwnerSearch();

@@ -33,7 +33,13 @@ type State =
   | { readonly kind: "checking"; readonly server: ServerId }
   | { readonly kind: "locating"; readonly suspects: readonly ServerId[] }
   /** `suspect`: as it was named to the server. `sentBy`: who said that this server has the room. */
-  | { readonly kind: "claiming"; readonly server: ServerId; readonly suspects: readonly ServerId[]; readonly suspect: ServerId | undefined; readonly sentBy: ServerId | undefined }
+  | {
+      readonly kind: "claiming";
+      readonly server: ServerId;
+      readonly suspects: readonly ServerId[];
+      readonly suspect: ServerId | undefined;
+      readonly sentBy: ServerId | undefined;
+    }
   | { readonly kind: "pausing"; readonly until: Millis; readonly suspects: readonly ServerId[] };
 
 /** So long whoever has a warm copy may take to announce itself. */
@@ -97,7 +103,9 @@ export class OwnerSearch {
         if (this.#state.kind !== "checking" || this.#state.server !== outcome.server) return IGNORED;
         return { found: false, steps: outcome.isGone ? this.#awaitTakeover(outcome.server, now) : this.#locate([]) };
       case "located":
-        return this.#state.kind === "locating" ? { found: false, steps: this.#receiveLocated(outcome, this.#state.suspects, now) } : IGNORED;
+        return this.#state.kind === "locating"
+          ? { found: false, steps: this.#receiveLocated(outcome, this.#state.suspects, now) }
+          : IGNORED;
       case "claimed":
         if (this.#state.kind !== "claiming" || this.#state.server !== outcome.server) return IGNORED;
         if (outcome.reply?.kind === "owned") return this.#found(outcome.reply.server);
@@ -121,13 +129,18 @@ export class OwnerSearch {
     return this.#claim(server, suspects, suspect);
   }
 
-  #receiveNotOwned({ server, reply }: SearchOutcome & { kind: "claimed" }, { suspects, suspect, sentBy }: State & { kind: "claiming" }): SearchStep[] {
+  #receiveNotOwned(
+    { server, reply }: SearchOutcome & { kind: "claimed" },
+    { suspects, suspect, sentBy }: State & { kind: "claiming" },
+  ): SearchStep[] {
     const passedOver = [...suspects, server];
     // Whoever said that this server has the room may take it, now that it turns out not to have it.
     if (sentBy !== undefined) return this.#claim(sentBy, passedOver, server);
     if (reply?.kind !== "elsewhere" || reply.server === suspect) return this.#locate(passedOver);
     // Passed over before: the server is told so. Else it has the room, or lost it a moment ago: it is asked.
-    return suspects.includes(reply.server) ? this.#claim(server, suspects, reply.server) : this.#claim(reply.server, suspects, undefined, server);
+    return suspects.includes(reply.server)
+      ? this.#claim(server, suspects, reply.server)
+      : this.#claim(reply.server, suspects, undefined, server);
   }
 
   #found(owner: ServerId): { found: boolean; steps: SearchStep[] } {

@@ -11,7 +11,10 @@ import type { SearchOutcome, SearchStep } from "./owner-search.ts";
 import type { Placement } from "../ports.ts";
 
 /** A room waits for one step at a time; a step of a room that is not followed any more is passed over. `epochOf`: of its last owner heard, 0 for none; undefined: it is not followed. */
-export type SearchingRooms = { readonly epochOf: (room: RoomKey) => Epoch | undefined; readonly receive: (room: RoomKey, outcome: SearchOutcome) => void };
+export type SearchingRooms = {
+  readonly epochOf: (room: RoomKey) => Epoch | undefined;
+  readonly receive: (room: RoomKey, outcome: SearchOutcome) => void;
+};
 
 export class OwnerSearches {
   readonly #placement: Placement;
@@ -63,7 +66,11 @@ export class OwnerSearches {
       case "claim": {
         const { server, suspect } = step;
         const above = this.#rooms.epochOf(room) ?? (0 as Epoch);
-        const reply = await this.#placement.claim(server, { room, ...(suspect === undefined ? {} : { suspect }), ...(above > 0 ? { above } : {}) });
+        const reply = await this.#placement.claim(server, {
+          room,
+          ...(suspect === undefined ? {} : { suspect }),
+          ...(above > 0 ? { above } : {}),
+        });
         this.#deps.metrics.claims.inc({ answer: reply?.kind ?? "none" });
         this.#deps.log.info({ room, server, suspect, answer: reply }, "asked a room server to take a room");
         if (reply === undefined) void this.#placement.isGone(server); // Then its other rooms are without an owner too.

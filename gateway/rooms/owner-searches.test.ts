@@ -13,9 +13,20 @@ const settled = () => new Promise((resolve) => setImmediate(resolve));
 test("[OWS1] however many rooms look for an owner, so many questions are under way and no more, and each has its turn", async () => {
   const answers: ((reply: LocateReply) => void)[] = [];
   const [answered, registry] = [[] as RoomKey[], new Registry()];
-  const placement = { locate: () => new Promise<LocateReply>((resolve) => answers.push(resolve)), claim: () => Promise.resolve(undefined), candidates: () => [], isGone: () => Promise.resolve(false), onServerLost: () => {} };
+  const placement = {
+    locate: () => new Promise<LocateReply>((resolve) => answers.push(resolve)),
+    claim: () => Promise.resolve(undefined),
+    candidates: () => [],
+    isGone: () => Promise.resolve(false),
+    onServerLost: () => {},
+  };
   const silent = () => {};
-  const searches = new OwnerSearches(placement, { epochOf: (key) => (key === room(7) ? undefined : (0 as Epoch)), receive: (key) => void answered.push(key) }, { searchesMax: 3 }, { log: { debug: silent, info: silent, warn: silent, error: silent }, metrics: gatewayMetrics(registry) });
+  const searches = new OwnerSearches(
+    placement,
+    { epochOf: (key) => (key === room(7) ? undefined : (0 as Epoch)), receive: (key) => void answered.push(key) },
+    { searchesMax: 3 },
+    { log: { debug: silent, info: silent, warn: silent, error: silent }, metrics: gatewayMetrics(registry) },
+  );
   for (let index = 0; index < 10; index++) searches.carryOut(room(index), { kind: "locate", suspects: [] });
   expect(answers).toHaveLength(3);
   expect(await registry.getSingleMetricAsString("coroom_gateway_owner_searches_waiting")).toContain(" 7");
@@ -33,9 +44,20 @@ test("[OWS1] however many rooms look for an owner, so many questions are under w
 
 test("[OWS2] whoever is asked to take a room is told which epochs have been heard of in it", async () => {
   const requests: ClaimRequest[] = [];
-  const placement = { locate: () => Promise.resolve(undefined), claim: (_: ServerId, request: ClaimRequest) => (requests.push(request), Promise.resolve(undefined)), candidates: () => [], isGone: () => Promise.resolve(false), onServerLost: () => {} };
+  const placement = {
+    locate: () => Promise.resolve(undefined),
+    claim: (_: ServerId, request: ClaimRequest) => (requests.push(request), Promise.resolve(undefined)),
+    candidates: () => [],
+    isGone: () => Promise.resolve(false),
+    onServerLost: () => {},
+  };
   const silent = () => {};
-  const searches = new OwnerSearches(placement, { epochOf: (key) => (key === room(1) ? 7 : 0) as Epoch, receive: silent }, { searchesMax: 3 }, { log: { debug: silent, info: silent, warn: silent, error: silent }, metrics: gatewayMetrics(new Registry()) });
+  const searches = new OwnerSearches(
+    placement,
+    { epochOf: (key) => (key === room(1) ? 7 : 0) as Epoch, receive: silent },
+    { searchesMax: 3 },
+    { log: { debug: silent, info: silent, warn: silent, error: silent }, metrics: gatewayMetrics(new Registry()) },
+  );
   for (const index of [1, 2]) searches.carryOut(room(index), { kind: "claim", server, suspect: undefined });
   await settled();
   expect(requests).toEqual([{ room: room(1), above: 7 }, { room: room(2) }]);

@@ -21,8 +21,16 @@ function filled(options = { recentBytesMax: 10_000, recentMsMax: 1_000 }): Recen
 const after = (recent: Recent, seq: number): number[][] | undefined => recent.after(seq as Seq)?.map((bytes) => [...bytes]);
 
 test("[RCT1] gives whole batches from the one that follows a seq", () => {
-  expect(after(filled(), 4)).toEqual([[5, 6], [7, 7], [8, 9]]);
-  expect(after(filled(), 5)).toEqual([[5, 6], [7, 7], [8, 9]]);
+  expect(after(filled(), 4)).toEqual([
+    [5, 6],
+    [7, 7],
+    [8, 9],
+  ]);
+  expect(after(filled(), 5)).toEqual([
+    [5, 6],
+    [7, 7],
+    [8, 9],
+  ]);
   expect(after(filled(), 7)).toEqual([[8, 9]]);
 });
 
@@ -35,8 +43,14 @@ test("[RCT3] forgets by age and by bytes, the oldest first", () => {
   const recent = filled();
   recent.expire(at(1_001));
   expect(after(recent, 4)).toBeUndefined();
-  expect(after(recent, 6)).toEqual([[7, 7], [8, 9]]);
-  expect(after(filled({ recentBytesMax: 250, recentMsMax: 1_000 }), 6)).toEqual([[7, 7], [8, 9]]);
+  expect(after(recent, 6)).toEqual([
+    [7, 7],
+    [8, 9],
+  ]);
+  expect(after(filled({ recentBytesMax: 250, recentMsMax: 1_000 }), 6)).toEqual([
+    [7, 7],
+    [8, 9],
+  ]);
 });
 
 test("[RCT4] vouches for a position only in an epoch that may have seen its edit", () => {
@@ -58,7 +72,11 @@ test("[RCT6] vouches for where it begins too: what was forgotten last, or where 
   const followed = new Recent({ recentBytesMax: 10_000, recentMsMax: 1_000 });
   followed.beginAfter(position(2, 4));
   followed.append(batch(5, 6, 2), at(0));
-  expect([followed.vouchesFor(position(2, 4)), followed.vouchesFor(position(1, 4)), followed.vouchesFor(position(2, 3))]).toEqual([true, false, false]);
+  expect([followed.vouchesFor(position(2, 4)), followed.vouchesFor(position(1, 4)), followed.vouchesFor(position(2, 3))]).toEqual([
+    true,
+    false,
+    false,
+  ]);
   expect(after(followed, 4)).toEqual([[5, 6]]);
 
   const fresh = new Recent({ recentBytesMax: 10_000, recentMsMax: 1_000 });

@@ -41,7 +41,7 @@ const NO_OWNER = { retryAfterMs: 1_000, message: "no room server takes the room 
 const TURNED_AWAY = {
   "room-full": { retryAfterMs: 10_000, message: "the room has as many participants as it may: try again later" },
   "tenant-rooms": { retryAfterMs: 10_000, message: "the tenant has as many open rooms as it may: close others, or try again later" },
-  deleted: { retryAfterMs: 0, message: ROOM_DELETED },
+  "deleted": { retryAfterMs: 0, message: ROOM_DELETED },
 } as const;
 const TENANT_RATE_RETRY_MS = 1_000;
 
@@ -80,7 +80,13 @@ export class RoomEffectsHost {
         sockets.send(connection, encodeFrame({ type: "joined", request, channel, client, epoch, head, rights }));
         const person = session?.identity;
         if (person === undefined || effect.toSnapshot) return; // A newcomer without the document is in the room once it has joined from its snapshot.
-        presence.receiveEntry(key, channel, connection, { client, user: person.user, name: person.name, canWrite: rights.write, spectator: false });
+        presence.receiveEntry(key, channel, connection, {
+          client,
+          user: person.user,
+          name: person.name,
+          canWrite: rights.write,
+          spectator: false,
+        });
         if (rights.write) this.#ports.onWriter(key, person.user, person.name); // By the rights it has here: some may have been given since JOIN.
         return;
       }
@@ -143,7 +149,10 @@ export class RoomEffectsHost {
   refuseEdit({ channel }: FollowedRoom, { connection, edit: { counter } }: RoomInput & { kind: "edit" }): void {
     this.#deps.metrics.limitsReached.inc({ limit: "tenant-edits" });
     this.#deps.metrics.nacks.inc({ reason: "tenant-rate" });
-    this.#ports.sockets.send(connection, encodeFrame({ type: "nack", channel, counter, reason: "tenant-rate", expected: counter, retryAfterMs: TENANT_RATE_RETRY_MS }));
+    this.#ports.sockets.send(
+      connection,
+      encodeFrame({ type: "nack", channel, counter, reason: "tenant-rate", expected: counter, retryAfterMs: TENANT_RATE_RETRY_MS }),
+    );
   }
 
   #charge(connection: ConnectionId, bytes: number): void {

@@ -19,7 +19,17 @@ import type { Session } from "../sessions/session.ts";
 import type { UnackedBudget } from "./unacked.ts";
 import type { WritesHost } from "./writes-host.ts";
 
-export type RoomHostPorts = { readonly sockets: Sockets; readonly rooms: Rooms; readonly placement: Placement; readonly sessions: ReadonlyMap<ConnectionId, Session>; readonly presence: PresenceHost; readonly writes: WritesHost; readonly boards: { receiveLeft(connection: ConnectionId, room: RoomKey): void }; readonly expel: (room: RoomKey, connection: ConnectionId) => void; readonly onWriter: (room: RoomKey, user: UserId, name: string) => void };
+export type RoomHostPorts = {
+  readonly sockets: Sockets;
+  readonly rooms: Rooms;
+  readonly placement: Placement;
+  readonly sessions: ReadonlyMap<ConnectionId, Session>;
+  readonly presence: PresenceHost;
+  readonly writes: WritesHost;
+  readonly boards: { receiveLeft(connection: ConnectionId, room: RoomKey): void };
+  readonly expel: (room: RoomKey, connection: ConnectionId) => void;
+  readonly onWriter: (room: RoomKey, user: UserId, name: string) => void;
+};
 
 const TICK_MS = 100;
 /** Rooms that only have something to forget are ticked every so many times. */
@@ -45,15 +55,35 @@ export class RoomHost implements Backbone {
   /** Undefined: no room wants a tick. */
   #stopTicking: (() => void) | undefined;
 
-  constructor(ports: RoomHostPorts, directory: RoomDirectory, unacked: UnackedBudget, quotas: Quotas, { searchesMax }: { searchesMax: number }, deps: HostDeps) {
+  constructor(
+    ports: RoomHostPorts,
+    directory: RoomDirectory,
+    unacked: UnackedBudget,
+    quotas: Quotas,
+    { searchesMax }: { searchesMax: number },
+    deps: HostDeps,
+  ) {
     this.#ports = ports;
     this.#directory = directory;
     this.#unacked = unacked;
     this.#quotas = quotas;
     this.#deps = deps;
     const receive = (room: RoomKey, outcome: SearchOutcome): void => this.receive(room, { kind: "search", outcome });
-    const searches = new OwnerSearches(ports.placement, { epochOf: (room) => directory.get(room)?.room.epoch, receive }, { searchesMax }, deps);
-    this.#effects = new RoomEffectsHost({ ...ports, search: (room, step) => searches.carryOut(room, step), onOut: (room, connection) => this.#receiveOut(room, connection), onTold: () => this.#endTurnLater() }, deps);
+    const searches = new OwnerSearches(
+      ports.placement,
+      { epochOf: (room) => directory.get(room)?.room.epoch, receive },
+      { searchesMax },
+      deps,
+    );
+    this.#effects = new RoomEffectsHost(
+      {
+        ...ports,
+        search: (room, step) => searches.carryOut(room, step),
+        onOut: (room, connection) => this.#receiveOut(room, connection),
+        onTold: () => this.#endTurnLater(),
+      },
+      deps,
+    );
     deps.metrics.backboneConnected.set(1);
     ports.placement.onServerLost((server) => this.#receiveServerLost(server));
   }

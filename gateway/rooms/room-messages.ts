@@ -42,7 +42,16 @@ export type RoomEffect =
   | { kind: "tell"; message: ToOwner }
   | { kind: "search"; step: SearchStep }
   /** `toSnapshot`: only to be sent to one, and to join again from there. */
-  | { kind: "let-in"; connection: ConnectionId; client: ClientId; request: number; epoch: Epoch; head: Seq; waitedMs: number; toSnapshot: boolean }
+  | {
+      kind: "let-in";
+      connection: ConnectionId;
+      client: ClientId;
+      request: number;
+      epoch: Epoch;
+      head: Seq;
+      waitedMs: number;
+      toSnapshot: boolean;
+    }
   | { kind: "turn-away"; connection: ConnectionId; request: number; reason: JoinRefusal }
   | { kind: "send"; to: readonly ConnectionId[]; frame: ServerFrame }
   | { kind: "publish"; frame: ServerFrame; except: ConnectionId | undefined }

@@ -24,7 +24,14 @@ const REGRESSION_SEEDS: readonly number[] = [
   52, // A refusal for a gap came after the gap had been filled, and was passed on to the client.
 ];
 
-type Client = { readonly id: ClientId; position: Position; state: "out" | "asked" | "in" | "resyncing"; live: boolean; sent: number; acked: number };
+type Client = {
+  readonly id: ClientId;
+  position: Position;
+  state: "out" | "asked" | "in" | "resyncing";
+  live: boolean;
+  sent: number;
+  acked: number;
+};
 type Message = { readonly to: "owner"; readonly message: ToOwner } | { readonly to: "room"; readonly input: RoomInput };
 
 class World {
@@ -47,19 +54,40 @@ class World {
   constructor(seed: number) {
     this.#prng = new Prng(seed);
     this.#room = new Room(
-      { gateway: "gw" as GatewayId, joinMsMax: 1e9, ownerSilenceMsMax: 1_000, gapBytesMax: 3_000, recentBytesMax: 400, recentMsMax: 5_000, forwardedEditsPerRoomMax: 1_000, forwardedBytesPerRoomMax: 1e6, forwardedKeptMs: 1e9 },
+      {
+        gateway: "gw" as GatewayId,
+        joinMsMax: 1e9,
+        ownerSilenceMsMax: 1_000,
+        gapBytesMax: 3_000,
+        recentBytesMax: 400,
+        recentMsMax: 5_000,
+        forwardedEditsPerRoomMax: 1_000,
+        forwardedBytesPerRoomMax: 1e6,
+        forwardedKeptMs: 1e9,
+      },
       1,
       new UnackedBudget({ bytesMax: 1e9 }),
       this.#time,
     );
-    for (let index = 1; index <= 5; index++) this.clients.set(index as ConnectionId, { id: `client${index}`.padEnd(16, "_") as ClientId, position: { epoch: 0 as Epoch, seq: 0 as Seq }, state: "out", live: false, sent: 0, acked: 0 });
+    for (let index = 1; index <= 5; index++)
+      this.clients.set(index as ConnectionId, {
+        id: `client${index}`.padEnd(16, "_") as ClientId,
+        position: { epoch: 0 as Epoch, seq: 0 as Seq },
+        state: "out",
+        live: false,
+        sent: 0,
+        acked: 0,
+      });
     this.#feed({ kind: "attached" });
     this.#attached = true;
   }
 
   get settled(): boolean {
     const head = this.#parts.at(-1)?.lastSeq ?? 0;
-    const served = [...this.clients.values()].every(({ state, live, position, sent, id }) => state === "out" || (state === "in" && live && position.seq === head && (this.#watermarks.get(id) ?? 0) === sent));
+    const served = [...this.clients.values()].every(
+      ({ state, live, position, sent, id }) =>
+        state === "out" || (state === "in" && live && position.seq === head && (this.#watermarks.get(id) ?? 0) === sent),
+    );
     return served && !this.#bus.some(({ message }) => message.to === "owner");
   }
 
@@ -85,7 +113,8 @@ class World {
     const deadline = this.#now + HEALING_MS;
     while (this.#now < deadline) {
       this.#now += 50;
-      for (const [connection, client] of this.clients) if (client.state === "out" || client.state === "resyncing") this.#join(connection, client);
+      for (const [connection, client] of this.clients)
+        if (client.state === "out" || client.state === "resyncing") this.#join(connection, client);
       if (this.#now % 1_000 < 50) this.#beacon();
       this.#run();
       if (this.settled && this.#now > deadline - HEALING_MS / 2) return;
@@ -106,7 +135,17 @@ class World {
   #edit(connection: ConnectionId, client: Client): void {
     if (client.state !== "in") return;
     client.sent += 1;
-    this.#feed({ kind: "edit", connection, edit: { author: { user: "u" as UserId, client: client.id }, counter: client.sent, ackedThrough: 0, parentSeq: 0 as Seq, payload: new Uint8Array(10) } });
+    this.#feed({
+      kind: "edit",
+      connection,
+      edit: {
+        author: { user: "u" as UserId, client: client.id },
+        counter: client.sent,
+        ackedThrough: 0,
+        parentSeq: 0 as Seq,
+        payload: new Uint8Array(10),
+      },
+    });
   }
 
   #join(connection: ConnectionId, client: Client): void {
@@ -135,14 +174,16 @@ class World {
   }
 
   #beacon(): void {
-    if (this.#owner !== undefined && !this.#paused) this.#say({ kind: "from-owner", message: { kind: "beacon", epoch: this.#epoch as Epoch, head: this.order.length as Seq } });
+    if (this.#owner !== undefined && !this.#paused)
+      this.#say({ kind: "from-owner", message: { kind: "beacon", epoch: this.#epoch as Epoch, head: this.order.length as Seq } });
   }
 
   /** Towards the room: lost, repeated or late, as the seed has it. */
   #say(input: RoomInput): void {
     if (this.faulty && this.#prng.chance(0.15)) return;
     const copies = this.faulty && this.#prng.chance(0.1) ? 2 : 1;
-    for (let copy = 0; copy < copies; copy++) this.#bus.push({ at: this.#now + (this.faulty ? this.#prng.below(60) : 0), message: { to: "room", input } });
+    for (let copy = 0; copy < copies; copy++)
+      this.#bus.push({ at: this.#now + (this.faulty ? this.#prng.below(60) : 0), message: { to: "room", input } });
   }
 
   #receive(message: ToOwner): void {
@@ -152,12 +193,24 @@ class World {
     if (message.kind !== "catch-up-request") return;
     const head = this.order.length as Seq;
     const through = message.through === 0 ? head : message.through;
-    const parts = this.#parts.filter(({ firstSeq, lastSeq }) => lastSeq > message.after.seq && firstSeq <= through).map(({ bytes }) => bytes);
+    const parts = this.#parts
+      .filter(({ firstSeq, lastSeq }) => lastSeq > message.after.seq && firstSeq <= through)
+      .map(({ bytes }) => bytes);
     const epoch = this.#epoch as Epoch;
     const tooOld = message.after.seq > 0 && message.after.seq < head - 150;
-    if (tooOld) return this.#say({ kind: "answer", answer: { kind: "catch-up", request: message.request, epoch, head, answer: { kind: "resync", reason: "too-old" } } });
+    if (tooOld)
+      return this.#say({
+        kind: "answer",
+        answer: { kind: "catch-up", request: message.request, epoch, head, answer: { kind: "resync", reason: "too-old" } },
+      });
     for (let start = 0; start === 0 || start < parts.length; start += 4) {
-      const answer: Answer = { kind: "catch-up", request: message.request, epoch, head, answer: { kind: "edits", parts: parts.slice(start, start + 4), last: start + 4 >= parts.length } };
+      const answer: Answer = {
+        kind: "catch-up",
+        request: message.request,
+        epoch,
+        head,
+        answer: { kind: "edits", parts: parts.slice(start, start + 4), last: start + 4 >= parts.length },
+      };
       this.#say({ kind: "answer", answer });
     }
   }
@@ -171,8 +224,16 @@ class World {
       if (edit.counter === watermark + 1) {
         this.#watermarks.set(client, edit.counter);
         accepted.push(edit);
-      } else if (edit.counter <= watermark) this.#say({ kind: "answer", answer: { kind: "acked", epoch, client, counter: edit.counter, seq: this.order.length as Seq, exact: false } });
-      else this.#say({ kind: "answer", answer: { kind: "refused", epoch, client, counter: edit.counter, reason: "gap", expected: watermark + 1, retryAfterMs: 0 } });
+      } else if (edit.counter <= watermark)
+        this.#say({
+          kind: "answer",
+          answer: { kind: "acked", epoch, client, counter: edit.counter, seq: this.order.length as Seq, exact: false },
+        });
+      else
+        this.#say({
+          kind: "answer",
+          answer: { kind: "refused", epoch, client, counter: edit.counter, reason: "gap", expected: watermark + 1, retryAfterMs: 0 },
+        });
     }
     if (accepted.length === 0) return;
     const firstSeq = (this.order.length + 1) as Seq;
@@ -181,7 +242,11 @@ class World {
       id: this.#recordId(),
       time: this.#now as UnixMillis,
       users: new Map(accepted.map(({ author }) => [author.client, author.user])),
-      edits: { epoch, firstSeq, edits: accepted.map(({ author, counter, payload }) => ({ client: author.client, counter, parentSeq: 0 as Seq, payload })) },
+      edits: {
+        epoch,
+        firstSeq,
+        edits: accepted.map(({ author, counter, payload }) => ({ client: author.client, counter, parentSeq: 0 as Seq, payload })),
+      },
     });
     this.#parts.push({ firstSeq, lastSeq: this.order.length, bytes: editsBytesOf(bytes) });
     this.#say({ kind: "from-owner", message: readFromOwner(bytes)! });
@@ -199,7 +264,8 @@ class World {
   #carryOut(effect: RoomEffect): void {
     switch (effect.kind) {
       case "tell":
-        if (this.#attached && !(this.faulty && this.#prng.chance(0.1))) this.#bus.push({ at: this.#now + this.#prng.below(5), message: { to: "owner", message: effect.message } });
+        if (this.#attached && !(this.faulty && this.#prng.chance(0.1)))
+          this.#bus.push({ at: this.#now + this.#prng.below(5), message: { to: "owner", message: effect.message } });
         return;
       case "search":
         return this.#search(effect);
@@ -222,7 +288,8 @@ class World {
           const client = this.clients.get(to)!;
           if (effect.frame.type === "resync-required") client.state = "resyncing";
           if (effect.frame.type === "nack") throw new Error(`refused: ${JSON.stringify(effect.frame)}`);
-          if (effect.frame.type === "ack") this.#advance(client, effect.frame.epoch, effect.frame.seq, effect.frame.seq + effect.frame.count - 1);
+          if (effect.frame.type === "ack")
+            this.#advance(client, effect.frame.epoch, effect.frame.seq, effect.frame.seq + effect.frame.count - 1);
         }
     }
   }
@@ -231,12 +298,20 @@ class World {
     const answerAt = this.#now + this.#prng.below(20);
     if (step.kind === "check") {
       const isGone = this.#owner !== step.server;
-      this.#bus.push({ at: answerAt, message: { to: "room", input: { kind: "search", outcome: { kind: "checked", server: step.server, isGone } } } });
+      this.#bus.push({
+        at: answerAt,
+        message: { to: "room", input: { kind: "search", outcome: { kind: "checked", server: step.server, isGone } } },
+      });
       return;
     }
     if (step.kind === "locate") {
-      const server = (this.#owner !== undefined && !step.suspects.includes(this.#owner) ? this.#owner : `rs-${this.#epoch + 1}`) as ServerId;
-      this.#bus.push({ at: answerAt, message: { to: "room", input: { kind: "search", outcome: { kind: "located", reply: { kind: "server", server }, candidates: [] } } } });
+      const server = (
+        this.#owner !== undefined && !step.suspects.includes(this.#owner) ? this.#owner : `rs-${this.#epoch + 1}`
+      ) as ServerId;
+      this.#bus.push({
+        at: answerAt,
+        message: { to: "room", input: { kind: "search", outcome: { kind: "located", reply: { kind: "server", server }, candidates: [] } } },
+      });
       return;
     }
     const answers = !(this.#paused && step.server === this.#owner);
@@ -244,10 +319,22 @@ class World {
       this.#owner = step.server;
       this.#paused = false;
       this.#epoch += 1;
-      this.#say({ kind: "from-owner", message: { kind: "epoch", id: this.#recordId(), time: this.#now as UnixMillis, epoch: this.#epoch as Epoch, head: this.order.length as Seq } });
+      this.#say({
+        kind: "from-owner",
+        message: {
+          kind: "epoch",
+          id: this.#recordId(),
+          time: this.#now as UnixMillis,
+          epoch: this.#epoch as Epoch,
+          head: this.order.length as Seq,
+        },
+      });
     }
     const reply = answers ? ({ kind: "owned", server: step.server, epoch: this.#epoch as Epoch } as const) : undefined;
-    this.#bus.push({ at: answerAt + (answers ? 0 : 2_000), message: { to: "room", input: { kind: "search", outcome: { kind: "claimed", server: step.server, reply } } } });
+    this.#bus.push({
+      at: answerAt + (answers ? 0 : 2_000),
+      message: { to: "room", input: { kind: "search", outcome: { kind: "claimed", server: step.server, reply } } },
+    });
   }
 
   #take(connection: ConnectionId, { epoch, firstSeq, lastSeq }: CommittedBatch): void {

@@ -2,7 +2,18 @@ import * as encoding from "lib0/encoding";
 import { beforeEach, expect, test } from "vitest";
 
 import type { Answer } from "../../shared/bus/envelope.ts";
-import { type ClientId, type Epoch, type GatewayId, type Millis, type Position, type Seq, type ServerId, START, type UnixMillis, type UserId } from "../../shared/ids.ts";
+import {
+  type ClientId,
+  type Epoch,
+  type GatewayId,
+  type Millis,
+  type Position,
+  type Seq,
+  type ServerId,
+  START,
+  type UnixMillis,
+  type UserId,
+} from "../../shared/ids.ts";
 import { writeCommittedEdits } from "../../shared/wire/committed-edits.ts";
 import { batchFrom } from "./in-order.ts";
 import type { ConnectionId } from "../ports.ts";
@@ -20,7 +31,17 @@ let now: Millis;
 beforeEach(() => {
   now = 0 as Millis;
   room = new Room(
-    { gateway: "gw" as GatewayId, joinMsMax: 10_000, ownerSilenceMsMax: 1_000, gapBytesMax: 1e6, recentBytesMax: 1e6, recentMsMax: 10_000, forwardedEditsPerRoomMax: 3, forwardedBytesPerRoomMax: 1e6, forwardedKeptMs: 300_000 },
+    {
+      gateway: "gw" as GatewayId,
+      joinMsMax: 10_000,
+      ownerSilenceMsMax: 1_000,
+      gapBytesMax: 1e6,
+      recentBytesMax: 1e6,
+      recentMsMax: 10_000,
+      forwardedEditsPerRoomMax: 3,
+      forwardedBytesPerRoomMax: 1e6,
+      forwardedKeptMs: 300_000,
+    },
     7,
     new UnackedBudget({ bytesMax: 1e6 }),
     now,
@@ -37,7 +58,12 @@ function join({ connection, client }: typeof ann, position: Position = START): R
 }
 
 function part(first: number, authors: (typeof ann)[], epoch = 1, firstCounter = first): Uint8Array {
-  const edits = authors.map(({ client }, index) => ({ client, counter: firstCounter + index, parentSeq: 0 as Seq, payload: new Uint8Array(1) }));
+  const edits = authors.map(({ client }, index) => ({
+    client,
+    counter: firstCounter + index,
+    parentSeq: 0 as Seq,
+    payload: new Uint8Array(1),
+  }));
   return encoding.encode((out) => writeCommittedEdits(out, { epoch: epoch as Epoch, firstSeq: first as Seq, edits }));
 }
 
@@ -46,11 +72,17 @@ function committed(first: number, authors: (typeof ann)[], epoch = 1, firstCount
 }
 
 function catchUp(request: number, head: number, parts: Uint8Array[] = [], epoch = 1, last = true): RoomInput {
-  return { kind: "answer", answer: { kind: "catch-up", request, epoch: epoch as Epoch, head: head as Seq, answer: { kind: "edits", parts, last } } };
+  return {
+    kind: "answer",
+    answer: { kind: "catch-up", request, epoch: epoch as Epoch, head: head as Seq, answer: { kind: "edits", parts, last } },
+  };
 }
 
 function resync(request: number, head: number, epoch = 1): RoomInput {
-  return { kind: "answer", answer: { kind: "catch-up", request, epoch: epoch as Epoch, head: head as Seq, answer: { kind: "resync", reason: "too-old" } } };
+  return {
+    kind: "answer",
+    answer: { kind: "catch-up", request, epoch: epoch as Epoch, head: head as Seq, answer: { kind: "resync", reason: "too-old" } },
+  };
 }
 
 function refused(client: ClientId, counter: number, reason: "gap" | "forged" | "log-stalled", expected = counter): RoomInput {
@@ -59,16 +91,34 @@ function refused(client: ClientId, counter: number, reason: "gap" | "forged" | "
 }
 
 function epochBegins(epoch: number, head: number): RoomInput {
-  return { kind: "from-owner", message: { kind: "epoch", id: `${server}.1`, time: 0 as UnixMillis, epoch: epoch as Epoch, head: head as Seq } };
+  return {
+    kind: "from-owner",
+    message: { kind: "epoch", id: `${server}.1`, time: 0 as UnixMillis, epoch: epoch as Epoch, head: head as Seq },
+  };
 }
 
 /** Sent on at the end of the turn. */
 function send({ connection, client }: typeof ann, ...counters: number[]): RoomEffect[] {
-  const effects = counters.flatMap((counter) => feed({ kind: "edit", connection, edit: { author: { user: "u" as UserId, client }, counter, ackedThrough: 0, parentSeq: 0 as Seq, payload: new Uint8Array(1) } }));
+  const effects = counters.flatMap((counter) =>
+    feed({
+      kind: "edit",
+      connection,
+      edit: { author: { user: "u" as UserId, client }, counter, ackedThrough: 0, parentSeq: 0 as Seq, payload: new Uint8Array(1) },
+    }),
+  );
   return [...effects, ...feed({ kind: "turn-ended" })];
 }
 
-const WRITE: RoomInput = { kind: "write", edit: { author: { user: "u" as UserId, client: bob.client }, counter: 1, ackedThrough: 0, parentSeq: 0 as Seq, payload: new Uint8Array(1) } };
+const WRITE: RoomInput = {
+  kind: "write",
+  edit: {
+    author: { user: "u" as UserId, client: bob.client },
+    counter: 1,
+    ackedThrough: 0,
+    parentSeq: 0 as Seq,
+    payload: new Uint8Array(1),
+  },
+};
 
 /** What the owner was told, and what members were given, in words. */
 function said(effects: readonly RoomEffect[]): string[] {
@@ -76,7 +126,9 @@ function said(effects: readonly RoomEffect[]): string[] {
     switch (effect.kind) {
       case "tell":
         if (effect.message.kind === "edits") return [`edits ${effect.message.edits.map(({ counter }) => counter).join(",")}`];
-        return effect.message.kind === "catch-up-request" ? [`ask #${effect.message.request} after ${effect.message.after.seq}`] : [effect.message.kind];
+        return effect.message.kind === "catch-up-request"
+          ? [`ask #${effect.message.request} after ${effect.message.after.seq}`]
+          : [effect.message.kind];
       case "search":
         return [effect.step.kind === "locate" ? "locate" : `claim ${effect.step.server}`];
       case "let-in":
@@ -114,7 +166,20 @@ function said(effects: readonly RoomEffect[]): string[] {
 function bothLive(head = 0): void {
   feed({ kind: "attached" });
   join(ann);
-  feed(catchUp(1, head, head === 0 ? [] : [part(1, Array.from({ length: head }, () => bob))]));
+  feed(
+    catchUp(
+      1,
+      head,
+      head === 0
+        ? []
+        : [
+            part(
+              1,
+              Array.from({ length: head }, () => bob),
+            ),
+          ],
+    ),
+  );
   join(bob, { epoch: 1 as Epoch, seq: head as Seq });
 }
 
@@ -130,7 +195,12 @@ test("[ROOM2] who joins at the room's head is live at once, who was gone a momen
   feed(committed(2, [bob], 1, 1));
   const carol = { connection: 3 as ConnectionId, client: "carolcarolcarol1" as ClientId };
   expect(said(join(carol, { epoch: 1 as Epoch, seq: 2 as Seq }))).toEqual(["let 3 in at 1/2", "listen 3"]);
-  expect(said(join(carol, { epoch: 1 as Epoch, seq: 1 as Seq }))).toEqual(["unlisten 3", "let 3 in at 1/2", "edits from 2 to 3", "listen 3"]);
+  expect(said(join(carol, { epoch: 1 as Epoch, seq: 1 as Seq }))).toEqual([
+    "unlisten 3",
+    "let 3 in at 1/2",
+    "edits from 2 to 3",
+    "listen 3",
+  ]);
 });
 
 test("[ROOM3] a position of an epoch not heard of is for the owner to judge", () => {
@@ -190,8 +260,12 @@ test("[ROOM10] without an owner one is looked for, and what was open is asked an
   expect(said(feed({ kind: "no-responders" }))).toEqual(["locate"]);
   expect(said(feed({ kind: "no-responders" }))).toEqual([]);
   expect(said(send(ann, 2))).toEqual([]); // Nobody would hear it.
-  expect(said(feed({ kind: "search", outcome: { kind: "located", reply: { kind: "server", server }, candidates: [] } }))).toEqual(["claim rs-1"]);
-  expect(said(feed({ kind: "search", outcome: { kind: "claimed", server, reply: { kind: "owned", server, epoch: 2 as Epoch } } }))).toEqual(["edits 1,2"]);
+  expect(said(feed({ kind: "search", outcome: { kind: "located", reply: { kind: "server", server }, candidates: [] } }))).toEqual([
+    "claim rs-1",
+  ]);
+  expect(said(feed({ kind: "search", outcome: { kind: "claimed", server, reply: { kind: "owned", server, epoch: 2 as Epoch } } }))).toEqual(
+    ["edits 1,2"],
+  );
 });
 
 test("[ROOM11] what comes from a lower epoch is ignored", () => {
@@ -235,7 +309,12 @@ test("[ROOM13] a gap is asked for at once; a head told only after a moment, for 
   bothLive();
   feed(committed(1, [ann]));
   expect(said(feed(committed(4, [ann])))).toEqual(["ask #2 after 1"]);
-  expect(said(feed(catchUp(2, 4, [part(2, [bob, bob], 1, 1)])))).toEqual(["edits from 2 to all but 2", "ack to 2", "edits from 4 to all but 1", "ack to 1"]);
+  expect(said(feed(catchUp(2, 4, [part(2, [bob, bob], 1, 1)])))).toEqual([
+    "edits from 2 to all but 2",
+    "ack to 2",
+    "edits from 4 to all but 1",
+    "ack to 1",
+  ]);
   feed({ kind: "from-owner", message: { kind: "beacon", epoch: 1 as Epoch, head: 6 as Seq } });
   expect(said(feed({ kind: "tick" }, 10))).toEqual([]);
   expect(said(feed({ kind: "tick" }, 100))).toEqual(["ask #3 after 4"]);
@@ -305,7 +384,10 @@ test("[ROOM18] a refusal of what was not sent from here concerns nobody, least o
 test("[ROOM19] a repeat is acknowledged exactly if its edit was delivered, and by delivery if that is to come", () => {
   bothLive();
   feed(committed(1, [ann]));
-  const acked = (seq: number, exact: boolean): RoomInput => ({ kind: "answer", answer: { kind: "acked", epoch: 1 as Epoch, client: ann.client, counter: seq, seq: seq as Seq, exact } });
+  const acked = (seq: number, exact: boolean): RoomInput => ({
+    kind: "answer",
+    answer: { kind: "acked", epoch: 1 as Epoch, client: ann.client, counter: seq, seq: seq as Seq, exact },
+  });
   expect(said(feed(acked(1, true)))).toEqual(["ack to 1"]);
   expect(said(feed(acked(2, true)))).toEqual([]);
   expect(said(feed(acked(1, false)))).toEqual(["acked-through to 1"]);
@@ -322,10 +404,23 @@ test("[ROOM20] a join that no owner answers is turned away after its time", () =
 
 test("[ROOM21] tentative edits go to all but their author, and the saving state is told to who joins", () => {
   bothLive();
-  const edit = { epoch: 1 as Epoch, user: "u" as UserId, client: ann.client, counter: 1, ackedThrough: 0, parentSeq: 0 as Seq, mac: new Uint8Array(16), payload: new Uint8Array(1) };
+  const edit = {
+    epoch: 1 as Epoch,
+    user: "u" as UserId,
+    client: ann.client,
+    counter: 1,
+    ackedThrough: 0,
+    parentSeq: 0 as Seq,
+    mac: new Uint8Array(16),
+    payload: new Uint8Array(1),
+  };
   expect(said(feed({ kind: "from-owner", message: { kind: "saving", epoch: 1 as Epoch, state: "saving" } }))).toEqual(["saving to all"]);
   expect(said(feed({ kind: "from-owner", message: { kind: "tentative", edit } }))).toEqual(["tentative to all but 1"]);
-  expect(said(join({ connection: 3 as ConnectionId, client: "carolcarolcarol1" as ClientId }))).toEqual(["let 3 in at 1/0", "saving to 3", "listen 3"]);
+  expect(said(join({ connection: 3 as ConnectionId, client: "carolcarolcarol1" as ClientId }))).toEqual([
+    "let 3 in at 1/0",
+    "saving to 3",
+    "listen 3",
+  ]);
   expect(said(feed(epochBegins(2, 0)))).toEqual(["saving to all"]); // The new owner is not known to be slow.
 });
 
@@ -388,7 +483,11 @@ test("[GRM40] a member that joins again and again costs the owner one answer at 
   expect(said(join(ann))).toEqual(["ask #1 after 0"]);
   for (let again = 0; again < 20; again++) expect(said(join(ann, { epoch: 1 as Epoch, seq: (again % 2) as Seq }))).toEqual([]);
   expect(said(feed(catchUp(1, 2, [part(1, [bob, bob])])))).toEqual(["ask #2 after 1", `edits in vain for ${ann.connection}`]);
-  expect(said(feed(catchUp(2, 2, [part(2, [bob])])))).toEqual([`let ${ann.connection} in at 1/2`, `edits from 2 to ${ann.connection}`, `listen ${ann.connection}`]);
+  expect(said(feed(catchUp(2, 2, [part(2, [bob])])))).toEqual([
+    `let ${ann.connection} in at 1/2`,
+    `edits from 2 to ${ann.connection}`,
+    `listen ${ann.connection}`,
+  ]);
 });
 
 const DELETED: RoomInput = { kind: "from-owner", message: { kind: "deleted", id: "deletion.1", time: 0 as UnixMillis } };
@@ -412,7 +511,10 @@ test("[ROOM26] that a room is deleted is also learned from the server that was a
   join(ann);
   feed({ kind: "no-responders" });
   feed({ kind: "search", outcome: { kind: "located", reply: { kind: "server", server }, candidates: [] } });
-  expect(said(feed({ kind: "search", outcome: { kind: "claimed", server, reply: { kind: "deleted" } } }))).toEqual(["expel 1", "refuse writes: deleted"]);
+  expect(said(feed({ kind: "search", outcome: { kind: "claimed", server, reply: { kind: "deleted" } } }))).toEqual([
+    "expel 1",
+    "refuse writes: deleted",
+  ]);
 });
 
 test("[ROOM28] an owner that speaks and leaves a catch-up open is asked again, and not looked for: what is written meanwhile reaches it", () => {
@@ -429,21 +531,27 @@ test("[ROOM28] an owner that speaks and leaves a catch-up open is asked again, a
   expect(Array.from({ length: 4 }, halfASecond).flat(), "it never answers").toEqual(["locate"]);
 });
 
-test.each(["when its turn has ended", "in the same turn"])("[ROOM29] what was written to a room that may not be opened is not sent later, nor opens it: refused %s", (when) => {
-  feed({ kind: "attached" });
-  feed(WRITE);
-  if (when === "when its turn has ended") expect(said(feed({ kind: "turn-ended" }))).toEqual(["edits 1"]);
-  feed({ kind: "not-opened" });
-  const minute = Array.from({ length: 60 }, () => said(feed({ kind: "tick" }, 1_000)));
-  expect([said(feed({ kind: "turn-ended" })), minute.flat(), said(feed(epochBegins(1, 0)))]).toEqual([[], [], []]);
-  expect(room.idleSince).toBeDefined();
-  feed(WRITE);
-  expect(said(feed({ kind: "turn-ended" })), "written again").toEqual(["edits 1"]);
-});
+test.each(["when its turn has ended", "in the same turn"])(
+  "[ROOM29] what was written to a room that may not be opened is not sent later, nor opens it: refused %s",
+  (when) => {
+    feed({ kind: "attached" });
+    feed(WRITE);
+    if (when === "when its turn has ended") expect(said(feed({ kind: "turn-ended" }))).toEqual(["edits 1"]);
+    feed({ kind: "not-opened" });
+    const minute = Array.from({ length: 60 }, () => said(feed({ kind: "tick" }, 1_000)));
+    expect([said(feed({ kind: "turn-ended" })), minute.flat(), said(feed(epochBegins(1, 0)))]).toEqual([[], [], []]);
+    expect(room.idleSince).toBeDefined();
+    feed(WRITE);
+    expect(said(feed({ kind: "turn-ended" })), "written again").toEqual(["edits 1"]);
+  },
+);
 
 test("[ROOM30] whoever waits for an edit is told where it stands also when what the owner said of it was lost and is repaired", () => {
   bothLive();
-  const settled = (effects: readonly RoomEffect[]): string[] => effects.flatMap((effect) => (effect.kind === "settled" ? effect.batch.runs.map(({ client, seq }) => `${client.slice(0, 3)} ${seq}`) : []));
+  const settled = (effects: readonly RoomEffect[]): string[] =>
+    effects.flatMap((effect) =>
+      effect.kind === "settled" ? effect.batch.runs.map(({ client, seq }) => `${client.slice(0, 3)} ${seq}`) : [],
+    );
   expect(settled(feed(committed(2, [ann], 1, 1))), "1 is missing").toEqual([]);
   expect(settled(feed(catchUp(2, 2, [part(1, [bob, ann])])))).toEqual(["bob 1", "ann 2"]);
   expect(settled(feed(committed(3, [bob], 1, 2)))).toEqual(["bob 3"]);
@@ -468,7 +576,8 @@ test("[ROOM31] a member whose question brought it no further asks again after a 
   expect(said(feed(catchUp(9, 2, [part(2, [ann])])))).toEqual(["edits from 2 to 3", "listen 3"]);
 });
 
-const counted = (effects: readonly RoomEffect[]): string[] => effects.flatMap((effect) => (effect.kind === "settled" ? [`settled ${effect.batch.firstSeq}`] : []));
+const counted = (effects: readonly RoomEffect[]): string[] =>
+  effects.flatMap((effect) => (effect.kind === "settled" ? [`settled ${effect.batch.firstSeq}`] : []));
 
 test.each<[string, RoomInput]>([
   ["its epoch record", epochBegins(2, 3)],
@@ -514,7 +623,8 @@ test("[ROOM32] an owner that begins where the room stands has lost nothing", () 
   expect(said(feed(committed(5, [ann], 2))), "of its own epoch it is a repeat").toEqual([]);
 });
 
-const delivered = (effects: readonly RoomEffect[]): string[] => effects.flatMap((effect) => (effect.kind === "publish-edits" ? [`${effect.batch.epoch}/${effect.batch.firstSeq}`] : []));
+const delivered = (effects: readonly RoomEffect[]): string[] =>
+  effects.flatMap((effect) => (effect.kind === "publish-edits" ? [`${effect.batch.epoch}/${effect.batch.firstSeq}`] : []));
 
 test("[ROOM33] an edit held behind a gap is not delivered once another owner began before it: the log has lost it", () => {
   bothLive(2);
@@ -559,16 +669,26 @@ test("[ROOM34] whoever waits for a write hears of it only what the room believes
   feed(epochBegins(3, 0));
   feed(WRITE);
   feed({ kind: "turn-ended" });
-  const answered = (answer: Answer): unknown[] => feed({ kind: "answer", answer }).flatMap((effect) => (effect.kind === "write-answered" ? [effect.client, effect.outcome] : []));
+  const answered = (answer: Answer): unknown[] =>
+    feed({ kind: "answer", answer }).flatMap((effect) => (effect.kind === "write-answered" ? [effect.client, effect.outcome] : []));
   const edit = { client: bob.client, counter: 1 };
   const refusal = { ...edit, kind: "refused", expected: 1, retryAfterMs: 700 } as const;
   expect(answered({ ...refusal, epoch: 2 as Epoch, reason: "log-stalled" })).toEqual([]);
   expect(answered({ ...edit, kind: "acked", epoch: 2 as Epoch, seq: 7 as Seq, exact: true })).toEqual([]);
   expect(answered({ ...refusal, epoch: 3 as Epoch, reason: "forged" })).toEqual([]);
-  expect(answered({ ...refusal, epoch: 3 as Epoch, reason: "log-stalled" })).toEqual([bob.client, { kind: "refused", reason: "log-stalled", retryAfterMs: 700 }]);
+  expect(answered({ ...refusal, epoch: 3 as Epoch, reason: "log-stalled" })).toEqual([
+    bob.client,
+    { kind: "refused", reason: "log-stalled", retryAfterMs: 700 },
+  ]);
   feed(WRITE);
-  expect(answered({ ...edit, kind: "acked", epoch: 3 as Epoch, seq: 1 as Seq, exact: true })).toEqual([bob.client, { kind: "committed", epoch: 3, seq: 1 }]);
-  expect(answered({ ...edit, kind: "not-first", epoch: 3 as Epoch })).toEqual([bob.client, { kind: "refused", reason: "not-first", retryAfterMs: 0 }]);
+  expect(answered({ ...edit, kind: "acked", epoch: 3 as Epoch, seq: 1 as Seq, exact: true })).toEqual([
+    bob.client,
+    { kind: "committed", epoch: 3, seq: 1 },
+  ]);
+  expect(answered({ ...edit, kind: "not-first", epoch: 3 as Epoch })).toEqual([
+    bob.client,
+    { kind: "refused", reason: "not-first", retryAfterMs: 0 },
+  ]);
 });
 
 test("[ROOM35] what is committed while nobody has asked for the room is not held, and is asked for where its owner's answer is older", () => {
@@ -588,7 +708,10 @@ test("[ROOM38] only owners in an epoch that is over are heard: the log may have 
   bothLive(5);
   feed(epochBegins(9, 5));
   const words = [committed(6, [ann], 2), catchUp(9, 5, [], 2)];
-  expect(words.map((word) => said(feed(word))), "a deposed owner's").toEqual([[], []]);
+  expect(
+    words.map((word) => said(feed(word))),
+    "a deposed owner's",
+  ).toEqual([[], []]);
   expect(said(feed(committed(6, [ann], 2), 1_000))).toEqual(["locate"]);
   expect(room.epoch).toBe(9);
 });

@@ -23,10 +23,12 @@ import type { RoomEffect, RoomInput } from "./room-messages.ts";
 import { Unacked, type UnackedBudget, type UnackedOptions } from "./unacked.ts";
 
 /** One for all rooms. */
-export type RoomOptions = EntranceOptions & FeedOptions & UnackedOptions & {
-  readonly gateway: GatewayId;
-  readonly ownerSilenceMsMax: number;
-};
+export type RoomOptions = EntranceOptions &
+  FeedOptions &
+  UnackedOptions & {
+    readonly gateway: GatewayId;
+    readonly ownerSilenceMsMax: number;
+  };
 
 /** An owner whose log is slow says so every second: so many silences of a second tell that it no longer does. */
 const SLOW_OWNER_SILENCES = 2.5;
@@ -89,7 +91,8 @@ export class Room {
   /** When it wants its next tick: soon, while it waits for somebody; at leisure, where it only has something to forget. */
   get pace(): "soon" | "at-leisure" | "never" {
     if (this.#isDeleted) return "never";
-    if (this.#unacked.size > 0 || this.#catchUps.open > 0 || this.#search.active || this.#entrance.anybodyWaits || this.#feed.restless) return "soon";
+    if (this.#unacked.size > 0 || this.#catchUps.open > 0 || this.#search.active || this.#entrance.anybodyWaits || this.#feed.restless)
+      return "soon";
     return this.#feed.lingers ? "at-leisure" : "never";
   }
 
@@ -177,7 +180,11 @@ export class Room {
     this.#usedAt = now;
     this.#search.abandon();
     this.#unacked.clear();
-    return [...effects, ...connections.map((connection): RoomEffect => ({ kind: "expel", connection })), { kind: "refuse-writes", reason: "deleted" }];
+    return [
+      ...effects,
+      ...connections.map((connection): RoomEffect => ({ kind: "expel", connection })),
+      { kind: "refuse-writes", reason: "deleted" },
+    ];
   }
 
   get #ownerIsThere(): boolean {

@@ -13,14 +13,25 @@ function edit(client: ClientId, counter: number, bytes = 10): SubmittedEdit {
 }
 
 function held(options: { editsMax?: number; bytesMax?: number; budget?: UnackedBudget } = {}): Unacked {
-  return new Unacked({ forwardedEditsPerRoomMax: options.editsMax ?? 100, forwardedBytesPerRoomMax: options.bytesMax ?? 1e6, forwardedKeptMs: 300_000 }, options.budget ?? new UnackedBudget({ bytesMax: 1e6 }));
+  return new Unacked(
+    { forwardedEditsPerRoomMax: options.editsMax ?? 100, forwardedBytesPerRoomMax: options.bytesMax ?? 1e6, forwardedKeptMs: 300_000 },
+    options.budget ?? new UnackedBudget({ bytesMax: 1e6 }),
+  );
 }
 
-const counters = (edits: readonly SubmittedEdit[]): string => edits.map(({ author, counter }) => `${author.client.slice(0, 3)}${counter}`).join(" ");
+const counters = (edits: readonly SubmittedEdit[]): string =>
+  edits.map(({ author, counter }) => `${author.client.slice(0, 3)}${counter}`).join(" ");
 
 test("[UNA1] every writer's edits are sent again in its own order", () => {
   const unacked = held();
-  for (const [client, counter] of [[ann, 1], [bob, 1], [ann, 2], [ann, 4], [ann, 3]] as const) unacked.add(edit(client, counter), at(0));
+  for (const [client, counter] of [
+    [ann, 1],
+    [bob, 1],
+    [ann, 2],
+    [ann, 4],
+    [ann, 3],
+  ] as const)
+    unacked.add(edit(client, counter), at(0));
   expect(counters(unacked.sendAllAgain(at(1)))).toBe("ann1 ann2 ann3 ann4 bob1");
 });
 

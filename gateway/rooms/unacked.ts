@@ -30,7 +30,11 @@ export class UnackedBudget {
 }
 
 /** Of one room. */
-export type UnackedOptions = { readonly forwardedEditsPerRoomMax: number; readonly forwardedBytesPerRoomMax: number; readonly forwardedKeptMs: number };
+export type UnackedOptions = {
+  readonly forwardedEditsPerRoomMax: number;
+  readonly forwardedBytesPerRoomMax: number;
+  readonly forwardedKeptMs: number;
+};
 
 type Writer = {
   /** By counter, ascending. */
@@ -72,7 +76,12 @@ export class Unacked {
     if (writer?.edits[at]?.counter === edit.counter) return "held";
 
     const cost = costOf(edit);
-    if (this.#edits >= this.#options.forwardedEditsPerRoomMax || this.#bytes + cost > this.#options.forwardedBytesPerRoomMax || !this.#budget.hasRoomFor(cost)) return "full";
+    if (
+      this.#edits >= this.#options.forwardedEditsPerRoomMax ||
+      this.#bytes + cost > this.#options.forwardedBytesPerRoomMax ||
+      !this.#budget.hasRoomFor(cost)
+    )
+      return "full";
     this.#count(1, cost);
     if (writer === undefined) this.#writers.set(client, { edits: [edit], since: now, resends: 0, settledThrough: 0, goneSince: undefined });
     else if (at === writer.edits.length) writer.edits.push(edit);
@@ -156,7 +165,8 @@ export class Unacked {
   /** Forgets the edits of clients that left too long ago: they may hold them themselves. */
   expire(now: Millis): void {
     for (const [client, writer] of this.#writers) {
-      if (writer.goneSince !== undefined && now - writer.goneSince > this.#options.forwardedKeptMs) this.#remove(client, writer, 0, writer.edits.length);
+      if (writer.goneSince !== undefined && now - writer.goneSince > this.#options.forwardedKeptMs)
+        this.#remove(client, writer, 0, writer.edits.length);
     }
   }
 

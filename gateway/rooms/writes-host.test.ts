@@ -8,17 +8,37 @@ import { gatewayMetrics } from "../metrics.ts";
 import { WritesHost } from "./writes-host.ts";
 
 const ROOM = "acme.notes" as RoomKey;
-const editOf = (client: string): SubmittedEdit => ({ author: { user: "backend" as UserId, client: client as ClientId }, counter: 1, ackedThrough: 0, parentSeq: 0 as Seq, payload: new Uint8Array(1) });
+const editOf = (client: string): SubmittedEdit => ({
+  author: { user: "backend" as UserId, client: client as ClientId },
+  counter: 1,
+  ackedThrough: 0,
+  parentSeq: 0 as Seq,
+  payload: new Uint8Array(1),
+});
 
 function start(options: { writesMax?: number } = {}) {
   const timers = new Set<() => void>();
-  const clock: Clock = { now: () => 0 as Millis, wallNow: () => 0 as UnixMillis, after: (_, run) => (timers.add(run), () => void timers.delete(run)) };
+  const clock: Clock = {
+    now: () => 0 as Millis,
+    wallNow: () => 0 as UnixMillis,
+    after: (_, run) => (timers.add(run), () => void timers.delete(run)),
+  };
   const sent: string[] = [];
-  const writes = new WritesHost({ writesMax: 10, writeMsMax: 1_000, ...options }, (room, edit) => void sent.push(`${room} ${edit.author.client}`), { clock, metrics: gatewayMetrics(new Registry()) });
+  const writes = new WritesHost(
+    { writesMax: 10, writeMsMax: 1_000, ...options },
+    (room, edit) => void sent.push(`${room} ${edit.author.client}`),
+    { clock, metrics: gatewayMetrics(new Registry()) },
+  );
   return { writes, sent, timers };
 }
 
-const committed = (client: string, seq: number) => ({ epoch: 2 as Epoch, firstSeq: seq as Seq, lastSeq: seq as Seq, runs: [{ client: client as ClientId, counter: 1, seq: seq as Seq, count: 1 }], bytes: new Uint8Array() });
+const committed = (client: string, seq: number) => ({
+  epoch: 2 as Epoch,
+  firstSeq: seq as Seq,
+  lastSeq: seq as Seq,
+  runs: [{ client: client as ClientId, counter: 1, seq: seq as Seq, count: 1 }],
+  bytes: new Uint8Array(),
+});
 
 test("[WRI1] whoever writes waits for the seq, and two who send the same edit get the same answer", async () => {
   const { writes, sent, timers } = start();
@@ -35,7 +55,10 @@ test("[WRI2] what the room takes for its owner's answer settles it: that the log
   const [a, b] = [writes.write(ROOM, editOf("a")), writes.write(ROOM, editOf("b"))];
   writes.settle(ROOM, "a" as ClientId, { kind: "committed", epoch: 3 as Epoch, seq: 1 as Seq });
   writes.settle(ROOM, "b" as ClientId, { kind: "refused", reason: "log-stalled", retryAfterMs: 700 });
-  expect(await Promise.all([a, b])).toEqual([{ kind: "committed", epoch: 3, seq: 1 }, { kind: "refused", reason: "log-stalled", retryAfterMs: 700 }]);
+  expect(await Promise.all([a, b])).toEqual([
+    { kind: "committed", epoch: 3, seq: 1 },
+    { kind: "refused", reason: "log-stalled", retryAfterMs: 700 },
+  ]);
 });
 
 test("[WRI3] one that is not answered in time is told so, and what comes later concerns nobody", async () => {

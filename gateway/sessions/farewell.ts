@@ -13,4 +13,3 @@ export function farewell(close: CloseName, message: string, retryAfterMs: number
   const frames: ServerFrame[] = [...hint, { type: "error", code: CLOSE[close].code, message }];
   return [...frames.map((frame) => ({ kind: "send" as const, frame })), { kind: "close", close }];
 }
-

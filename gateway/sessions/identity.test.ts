@@ -4,7 +4,14 @@ import { type Millis, parseRoomId, type TenantId, type UserId } from "../../shar
 import { admit, type Identity } from "./identity.ts";
 
 function holder(rooms: string[], rights: Partial<Identity["rights"]> = {}): Identity {
-  return { tenant: "acme" as TenantId, user: "ann" as UserId, name: "Ann", rooms, rights: { read: true, write: true, admin: false, award: false, ...rights }, expiresAt: 0 as Millis };
+  return {
+    tenant: "acme" as TenantId,
+    user: "ann" as UserId,
+    name: "Ann",
+    rooms,
+    rights: { read: true, write: true, admin: false, award: false, ...rights },
+    expiresAt: 0 as Millis,
+  };
 }
 
 const room = (text: string) => parseRoomId(text)!;

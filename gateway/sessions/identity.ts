@@ -28,7 +28,8 @@ export type TokenVerdict =
   /** The keys to check it with could not be had, or not yet. */
   | { readonly kind: "unchecked" };
 
-export type Admission = { readonly kind: "admitted"; readonly room: RoomKey; readonly rights: Rights } | { readonly kind: "refused"; readonly why: string };
+export type Admission =
+  { readonly kind: "admitted"; readonly room: RoomKey; readonly rights: Rights } | { readonly kind: "refused"; readonly why: string };
 
 /** Shared by all who have them. */
 export const READ_ONLY: Rights = { read: true, write: false };
@@ -39,7 +40,8 @@ export function admit(identity: Identity, room: RoomId, restrictionIn = identity
   if (!opens(identity, room)) {
     return { kind: "refused", why: "the token does not open this room: ask for one whose claim `rooms` names it" };
   }
-  if (!identity.rights.read) return { kind: "refused", why: "the token does not give the right to read: ask for one whose claim `rights` has `read`" };
+  if (!identity.rights.read)
+    return { kind: "refused", why: "the token does not give the right to read: ask for one whose claim `rights` has `read`" };
   const key = roomKey(identity.tenant, room);
   const restriction = restrictionIn?.(key);
   if (restriction?.level === "banned") return { kind: "refused", why: `banned from the room for a time: ${restriction.reason}` };

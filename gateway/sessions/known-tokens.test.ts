@@ -5,7 +5,14 @@ import type { Identity } from "./identity.ts";
 import { KnownTokens } from "./known-tokens.ts";
 
 const at = (ms: number): Millis => ms as Millis;
-const identityUntil = (expiresAt: number): Identity => ({ tenant: "acme" as TenantId, user: "ann" as UserId, name: "Ann", rooms: ["*"], rights: { read: true, write: true, admin: false, award: false }, expiresAt: at(expiresAt) });
+const identityUntil = (expiresAt: number): Identity => ({
+  tenant: "acme" as TenantId,
+  user: "ann" as UserId,
+  name: "Ann",
+  rooms: ["*"],
+  rights: { read: true, write: true, admin: false, award: false },
+  expiresAt: at(expiresAt),
+});
 const options = { knownTokensMax: 2, knownTokenMsMax: 1_000 };
 
 test("[TOK1] a token that was found valid is known for so long, and then checked again", () => {

@@ -19,14 +19,19 @@ function lobby() {
   let due: (() => void)[] = [];
   const clock: Clock = { now: () => now as Millis, wallNow: () => now as UnixMillis, after: (_, run) => (due.push(run), () => {}) };
   const inside = {
-    receiveKnock: (connection: ConnectionId, address: ClientAddress | undefined) => address !== BANNED || (seen.push(`${connection} banned`), false),
+    receiveKnock: (connection: ConnectionId, address: ClientAddress | undefined) =>
+      address !== BANNED || (seen.push(`${connection} banned`), false),
     receiveConnection: (connection: ConnectionId) => void seen.push(`${connection} in`),
     receiveTurnedAway: (connection: ConnectionId) => void seen.push(`${connection} away`),
     receiveFrame: (connection: ConnectionId, bytes: Uint8Array) => void seen.push(`${connection} says ${bytes.join()}`),
     receivePace: () => {},
     receiveDisconnection: (connection: ConnectionId) => void seen.push(`${connection} gone`),
   };
-  const host = new LobbyHost(inside, { connectsPerSecondMax: 1, connectQueueMax: 2, connectQueueBytesMax: 410 }, { clock, metrics: gatewayMetrics(new Registry()) });
+  const host = new LobbyHost(
+    inside,
+    { connectsPerSecondMax: 1, connectQueueMax: 2, connectQueueBytesMax: 410 },
+    { clock, metrics: gatewayMetrics(new Registry()) },
+  );
   const pass = (ms: number): void => {
     now += ms;
     const running = due;

@@ -3,7 +3,16 @@
  * Rights come from the token and from what is said of its user meanwhile; both may change while the connection is open.
  */
 
-import { type ClientId, type ClientKey, type Millis, type RoomId, type RoomKey, roomOf, type TenantId, type UserId } from "../../shared/ids.ts";
+import {
+  type ClientId,
+  type ClientKey,
+  type Millis,
+  type RoomId,
+  type RoomKey,
+  roomOf,
+  type TenantId,
+  type UserId,
+} from "../../shared/ids.ts";
 import type { Channel, Frame, LeftReason, Limits, Rights } from "../../shared/wire/frames.ts";
 import type { ConnectionRates } from "../limits/connection-rates.ts";
 import { type Admission, admit, type Identity, READ_ONLY, type Restriction } from "./identity.ts";
@@ -55,7 +64,9 @@ export class OpenSession {
   }
 
   get writing(): Writing[] {
-    return this.#rooms.all().flatMap((room) => (room.channel !== undefined && room.rights.write ? [{ room: room.room, since: room.joinedAt }] : []));
+    return this.#rooms
+      .all()
+      .flatMap((room) => (room.channel !== undefined && room.rights.write ? [{ room: room.room, since: room.joinedAt }] : []));
   }
 
   rightsIn(room: RoomKey): Rights | undefined {
@@ -78,7 +89,10 @@ export class OpenSession {
       case "leave":
         return this.#inRoom(frame, (joined) => {
           this.#rooms.leave(joined.room);
-          return [{ kind: "leave", room: joined.room }, { kind: "send", frame: { type: "left", channel: frame.channel, reason: "asked" } }];
+          return [
+            { kind: "leave", room: joined.room },
+            { kind: "send", frame: { type: "left", channel: frame.channel, reason: "asked" } },
+          ];
         });
       case "resubmit":
         return this.#inRoom(frame, ({ room, rights }) => {
@@ -88,7 +102,9 @@ export class OpenSession {
           return [{ kind: "resubmit", room, edit: { ...edit, mac: edit.mac.slice(), payload: edit.payload.slice() } }];
         });
       case "replay-request":
-        return this.#inRoom(frame, ({ room }) => (rates.mayCatchUp(now) ? [{ kind: "replay", room, after: frame.after, through: frame.through }] : tooFast("catch-ups")));
+        return this.#inRoom(frame, ({ room }) =>
+          rates.mayCatchUp(now) ? [{ kind: "replay", room, after: frame.after, through: frame.through }] : tooFast("catch-ups"),
+        );
       case "watch-board":
         return this.#inRoom(frame, ({ room }) => {
           const { user, name } = this.#identity;
@@ -106,9 +122,19 @@ export class OpenSession {
     const admission = this.#admit(frame.room);
     if (admission.kind === "refused") return [joinRefused(frame.request, "not-allowed", admission.why)];
     const { room, rights } = admission;
-    if (!this.#rooms.ask(room, frame.request, this.#options.roomsMax)) return [joinRefused(frame.request, "too-many-rooms", `a connection joins ${this.#options.roomsMax} rooms at most: leave one first`)];
+    if (!this.#rooms.ask(room, frame.request, this.#options.roomsMax))
+      return [joinRefused(frame.request, "too-many-rooms", `a connection joins ${this.#options.roomsMax} rooms at most: leave one first`)];
     const { tenant, user } = this.#identity;
-    return [{ kind: "join", room, request: frame.request, client: this.#options.clientIdOf(tenant, user, frame.clientKey), position: frame.position, rights }];
+    return [
+      {
+        kind: "join",
+        room,
+        request: frame.request,
+        client: this.#options.clientIdOf(tenant, user, frame.clientKey),
+        position: frame.position,
+        rights,
+      },
+    ];
   }
 
   /** The room has let the connection in. With which rights: some may have been lost or given while it was asked for. */
@@ -126,7 +152,8 @@ export class OpenSession {
   /** The answer to a renewal. `identity`: the new one; undefined where the keys to check it with could not be had. */
   receiveRenewal(identity: Identity | undefined, now: Millis): Reply {
     this.#renewing = false;
-    if (identity !== undefined && (identity.tenant !== this.#identity.tenant || identity.user !== this.#identity.user)) return { kind: "refused", close: "unauthorized", message: "the new token is of another user or tenant: connect again with it" };
+    if (identity !== undefined && (identity.tenant !== this.#identity.tenant || identity.user !== this.#identity.user))
+      return { kind: "refused", close: "unauthorized", message: "the new token is of another user or tenant: connect again with it" };
     this.#identity = identity ?? this.#identity;
     const renewed: SessionEffect = { kind: "send", frame: { type: "renewed", tokenExpiresInMs: this.tokenLeftMs(now) } };
     return identity === undefined ? [renewed] : [renewed, ...this.receiveRestriction()];
@@ -161,7 +188,13 @@ export class OpenSession {
       if (!rates.takeEdit(counter, joined, now)) return tooFast("edits");
       if (!rights.write) return [nack(channel, counter, "read-only")];
       if (payload.byteLength > this.#options.limits.editBytesMax) return [nack(channel, counter, "too-large")];
-      return [{ kind: "edit", room, edit: { author: { user: this.#identity.user, client }, counter, ackedThrough, parentSeq, payload: payload.slice() } }];
+      return [
+        {
+          kind: "edit",
+          room,
+          edit: { author: { user: this.#identity.user, client }, counter, ackedThrough, parentSeq, payload: payload.slice() },
+        },
+      ];
     });
   }
 
@@ -191,7 +224,10 @@ export class OpenSession {
     if (taken === undefined) return [];
     const { room, request, channel } = taken;
     this.#rooms.takeAway(room, this.#options.roomsMax);
-    const refused = (): SessionEffect => (reason === "deleted" ? joinRefused(request, "deleted", ROOM_DELETED) : joinRefused(request, "not-allowed", "the right to this room was taken away"));
+    const refused = (): SessionEffect =>
+      reason === "deleted"
+        ? joinRefused(request, "deleted", ROOM_DELETED)
+        : joinRefused(request, "not-allowed", "the right to this room was taken away");
     const answer: SessionEffect = channel === undefined ? refused() : { kind: "send", frame: { type: "left", channel, reason } };
     return [{ kind: "leave", room }, answer];
   }

@@ -37,10 +37,10 @@ export function outOfTurn({ type }: { type: string }, advice: string): Refusal {
 
 /** For whoever runs both ends: which settings a client came up against. */
 const SETTINGS_OF: Readonly<Record<ConnectionLimit, string>> = {
-  edits: "COROOM_EDIT_BURST and COROOM_EDITS_PER_SECOND, of those sent again COROOM_RESEND_BURST and COROOM_RESENDS_PER_SECOND",
-  presence: "COROOM_PRESENCE_BURST and COROOM_PRESENCE_PER_SECOND_MAX",
-  frames: "COROOM_CONTROL_BURST and COROOM_CONTROLS_PER_SECOND",
-  bytes: "COROOM_BYTES_BURST and COROOM_BYTES_PER_SECOND",
+  "edits": "COROOM_EDIT_BURST and COROOM_EDITS_PER_SECOND, of those sent again COROOM_RESEND_BURST and COROOM_RESENDS_PER_SECOND",
+  "presence": "COROOM_PRESENCE_BURST and COROOM_PRESENCE_PER_SECOND_MAX",
+  "frames": "COROOM_CONTROL_BURST and COROOM_CONTROLS_PER_SECOND",
+  "bytes": "COROOM_BYTES_BURST and COROOM_BYTES_PER_SECOND",
   "catch-ups": "COROOM_CATCH_UP_BYTES_BURST and COROOM_CATCH_UP_BYTES_PER_SECOND",
 };
 

@@ -95,7 +95,9 @@ export class SessionHost implements Inside {
         stopWaiting();
         resolve();
       };
-      everybody.forEach(([connection, session], index) => this.carryOut(connection, session, session.receiveGoingAway(Math.floor(index * stepMs))));
+      everybody.forEach(([connection, session], index) =>
+        this.carryOut(connection, session, session.receiveGoingAway(Math.floor(index * stepMs))),
+      );
     });
   }
 
@@ -114,7 +116,8 @@ export class SessionHost implements Inside {
   }
 
   receiveConnection(connection: ConnectionId, address: ClientAddress | undefined): void {
-    if (this.isDraining) return this.#turnAway(connection, "goingAway", { message: "this gateway stops: connect to another", retryAfterMs: 0 }); // It waited too long.
+    if (this.isDraining)
+      return this.#turnAway(connection, "goingAway", { message: "this gateway stops: connect to another", retryAfterMs: 0 }); // It waited too long.
     const ban = this.#ports.discipline.receiveAddress(address);
     if (ban !== undefined) return this.#turnAway(connection, ban.close, ban);
     this.#sessions.set(connection, new Session(this.#options.session, `${this.#options.name}-${connection}`, this.#now()));
@@ -125,7 +128,10 @@ export class SessionHost implements Inside {
   /** It has no session and costs nothing here. */
   receiveTurnedAway(connection: ConnectionId): void {
     this.#deps.metrics.turnedAway.inc({ reason: "herd" });
-    this.#turnAway(connection, "overloaded", { message: "too many connections come at once: try again later", retryAfterMs: this.#options.session.retryAfterMs });
+    this.#turnAway(connection, "overloaded", {
+      message: "too many connections come at once: try again later",
+      retryAfterMs: this.#options.session.retryAfterMs,
+    });
   }
 
   #turnAway(connection: ConnectionId, close: CloseName, { message, retryAfterMs }: Omit<Ban, "close">): void {

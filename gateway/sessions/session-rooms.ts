@@ -13,7 +13,13 @@ import type { EditsSeen } from "../limits/rate-limit.ts";
 /** It is asked for. `request`: the newest join's. */
 type AskedRoom = { readonly room: RoomKey; request: number; readonly channel: undefined };
 /** What the join gave holds until the next one is answered. */
-export type JoinedRoom = { readonly room: RoomKey; request: number; readonly channel: Channel; readonly client: ClientId; readonly rights: Rights } & EditsSeen;
+export type JoinedRoom = {
+  readonly room: RoomKey;
+  request: number;
+  readonly channel: Channel;
+  readonly client: ClientId;
+  readonly rights: Rights;
+} & EditsSeen;
 export type SessionRoom = AskedRoom | JoinedRoom;
 
 export class SessionRooms {

@@ -16,13 +16,53 @@ const at = (ms: number): Millis => ms as Millis;
 const now = at(1_000);
 const notes = "acme.notes" as RoomKey;
 const ann = "annannannannann1" as ClientId;
-const limits = { pingIntervalMs: 30_000, silenceMsMax: 75_000, frameBytesMax: 1_000, editBytesMax: 100, editBurst: 3, editsPerSecond: 1, bytesBurst: 10_000, bytesPerSecond: 1_000, presenceBurst: 3, presencePerSecond: 1, presenceBytesMax: 100, presenceFieldsMax: 3, controlBurst: 10, controlsPerSecond: 1 };
+const limits = {
+  pingIntervalMs: 30_000,
+  silenceMsMax: 75_000,
+  frameBytesMax: 1_000,
+  editBytesMax: 100,
+  editBurst: 3,
+  editsPerSecond: 1,
+  bytesBurst: 10_000,
+  bytesPerSecond: 1_000,
+  presenceBurst: 3,
+  presencePerSecond: 1,
+  presenceBytesMax: 100,
+  presenceFieldsMax: 3,
+  controlBurst: 10,
+  controlsPerSecond: 1,
+};
 const hello: ClientFrame = { type: "hello", version: 1, token: "jwt", agent: "" };
-const identity: Identity = { tenant: "acme" as TenantId, user: "ann" as UserId, name: "Ann", rooms: ["notes", "other"], rights: { read: true, write: true, admin: false, award: false }, expiresAt: at(1e9) };
+const identity: Identity = {
+  tenant: "acme" as TenantId,
+  user: "ann" as UserId,
+  name: "Ann",
+  rooms: ["notes", "other"],
+  rights: { read: true, write: true, admin: false, award: false },
+  expiresAt: at(1e9),
+};
 
 function connect(): Session {
   const clientIdOf = (_tenant: TenantId, user: UserId, key: ClientKey) => `${user}${key}`.slice(0, 16).padEnd(16, "1") as ClientId;
-  return new Session({ limits, helloMsMax: 10_000, roomsMax: 2, rates: new SpareRates({ editRates: { fresh: { burst: 3, perSecond: 1 }, repeats: { burst: 2, perSecond: 1 } }, controlRate: { burst: 20, perSecond: 1 }, presenceRate: { burst: 4, perSecond: 2 }, byteRate: { burst: 10_000, perSecond: 1_000 }, catchUpRate: { burst: 5_000, perSecond: 1_000 } }), retryAfterMs: 5_000, restrictionOn: () => undefined, clientIdOf }, "gw-1", now);
+  return new Session(
+    {
+      limits,
+      helloMsMax: 10_000,
+      roomsMax: 2,
+      rates: new SpareRates({
+        editRates: { fresh: { burst: 3, perSecond: 1 }, repeats: { burst: 2, perSecond: 1 } },
+        controlRate: { burst: 20, perSecond: 1 },
+        presenceRate: { burst: 4, perSecond: 2 },
+        byteRate: { burst: 10_000, perSecond: 1_000 },
+        catchUpRate: { burst: 5_000, perSecond: 1_000 },
+      }),
+      retryAfterMs: 5_000,
+      restrictionOn: () => undefined,
+      clientIdOf,
+    },
+    "gw-1",
+    now,
+  );
 }
 
 function welcomed(rights: Partial<Identity["rights"]> = {}): Session {
@@ -53,7 +93,10 @@ function edit(counter: number, bytes = 3, channel = 7): ClientFrame {
 }
 
 function closed(name: CloseName): object {
-  const hint = name === "overloaded" || name === "rateLimited" || name === "tenantFull" ? [{ kind: "send", frame: { type: "retry-later", retryAfterMs: 5_000 } }] : []; // WIRE41
+  const hint =
+    name === "overloaded" || name === "rateLimited" || name === "tenantFull"
+      ? [{ kind: "send", frame: { type: "retry-later", retryAfterMs: 5_000 } }]
+      : []; // WIRE41
   const noted = name === "rateLimited" ? [{ kind: "limit-reached" }] : [];
   return [...noted, ...hint, { kind: "send", frame: { type: "error", code: CLOSE[name].code } }, { kind: "close", close: name }];
 }
@@ -67,12 +110,19 @@ test("[SES1] HELLO comes first, and only once", () => {
 test("[SES2] a valid token is answered by WELCOME with the limits", () => {
   const session = connect();
   expect(say(session, hello)).toEqual([{ kind: "verify", token: "jwt" }]);
-  expect(session.receiveVerdict({ kind: "valid", identity }, now)).toEqual([{ kind: "send", frame: { type: "welcome", version: 1, connection: "gw-1", limits, tokenExpiresInMs: 999_999_000 } }]);
+  expect(session.receiveVerdict({ kind: "valid", identity }, now)).toEqual([
+    { kind: "send", frame: { type: "welcome", version: 1, connection: "gw-1", limits, tokenExpiresInMs: 999_999_000 } },
+  ]);
 });
 
 test("[SES3] a version not served, a refused token, an expired one and one that cannot be checked each have their code", () => {
   expect(say(connect(), { ...hello, version: 2 } as ClientFrame)).toMatchObject(closed("versionUnsupported"));
-  for (const [verdict, close] of [[{ kind: "refused", why: "" }, "unauthorized"], [{ kind: "expired" }, "tokenExpired"], [{ kind: "unchecked" }, "overloaded"], [{ kind: "valid", identity: { ...identity, expiresAt: now } }, "tokenExpired"]] as const) {
+  for (const [verdict, close] of [
+    [{ kind: "refused", why: "" }, "unauthorized"],
+    [{ kind: "expired" }, "tokenExpired"],
+    [{ kind: "unchecked" }, "overloaded"],
+    [{ kind: "valid", identity: { ...identity, expiresAt: now } }, "tokenExpired"],
+  ] as const) {
     const session = connect();
     say(session, hello);
     expect(session.receiveVerdict(verdict, now)).toMatchObject(closed(close));
@@ -97,7 +147,9 @@ test("[SES5] nothing is heard after a close, and the rooms joined are left", () 
 });
 
 test("[SES6] a room that the token does not open is refused, and so is one too many", () => {
-  expect(say(welcomed(), join("secrets"))).toMatchObject([{ kind: "send", frame: { type: "join-refused", reason: "not-allowed", retryAfterMs: 0 } }]);
+  expect(say(welcomed(), join("secrets"))).toMatchObject([
+    { kind: "send", frame: { type: "join-refused", reason: "not-allowed", retryAfterMs: 0 } },
+  ]);
   expect(say(welcomed({ read: false }), join("notes"))).toMatchObject([{ frame: { type: "join-refused", reason: "not-allowed" } }]);
   const session = connect();
   say(session, hello);
@@ -118,13 +170,19 @@ test("[SES7] an edit goes on with the author that the gateway knows, in bytes of
 
 test("[SES8] an edit without the right to write, or too large, is refused and the connection stays", () => {
   const reader = joined({ write: false });
-  expect(say(reader, edit(1))).toEqual([{ kind: "send", frame: { type: "nack", channel: 7, counter: 1, reason: "read-only", expected: 1, retryAfterMs: 0 } }]);
+  expect(say(reader, edit(1))).toEqual([
+    { kind: "send", frame: { type: "nack", channel: 7, counter: 1, reason: "read-only", expected: 1, retryAfterMs: 0 } },
+  ]);
   expect(say(joined(), edit(1, 101))).toMatchObject([{ frame: { type: "nack", reason: "too-large", expected: 1 } }]);
   expect(say(reader, { type: "ping", nonce: 5 })).toEqual([{ kind: "send", frame: { type: "pong", nonce: 5 } }]);
 });
 
 test("[SES9] a frame naming a channel that is not joined ends the connection", () => {
-  for (const frame of [edit(1, 3, 8), { type: "leave", channel: 8 }, { type: "replay-request", channel: 8, after: 0, through: 1 }] as ClientFrame[]) {
+  for (const frame of [
+    edit(1, 3, 8),
+    { type: "leave", channel: 8 },
+    { type: "replay-request", channel: 8, after: 0, through: 1 },
+  ] as ClientFrame[]) {
     expect(say(joined(), frame)).toMatchObject(closed("badFrame"));
   }
 });
@@ -138,7 +196,10 @@ test("[SES10] a room whose second join was refused keeps its channel for edits o
 
 test("[SES11] LEAVE is answered, and its channel is no more", () => {
   const session = joined();
-  expect(say(session, { type: "leave", channel: 7 })).toEqual([{ kind: "leave", room: notes }, { kind: "send", frame: { type: "left", channel: 7, reason: "asked" } }]);
+  expect(say(session, { type: "leave", channel: 7 })).toEqual([
+    { kind: "leave", room: notes },
+    { kind: "send", frame: { type: "left", channel: 7, reason: "asked" } },
+  ]);
   expect(say(session, edit(1))).toMatchObject(closed("badFrame"));
 });
 
@@ -183,14 +244,36 @@ test("[SES94] whoever waits for its token to be looked at is not told that it sa
 });
 
 test("[SES16] a resubmission goes on as it came, from anyone who may write, and is never answered", () => {
-  const tentative = { epoch: 1 as Epoch, user: "bob" as UserId, client: "bobbobbobbobbob1" as ClientId, counter: 1, ackedThrough: 0, parentSeq: 0 as Seq, mac: new Uint8Array(16), payload: new Uint8Array(2) };
+  const tentative = {
+    epoch: 1 as Epoch,
+    user: "bob" as UserId,
+    client: "bobbobbobbobbob1" as ClientId,
+    counter: 1,
+    ackedThrough: 0,
+    parentSeq: 0 as Seq,
+    mac: new Uint8Array(16),
+    payload: new Uint8Array(2),
+  };
   const frame: ClientFrame = { type: "resubmit", channel: 7, edit: tentative };
   expect(say(joined(), frame)).toEqual([{ kind: "resubmit", room: notes, edit: tentative }]);
   expect(say(joined({ write: false }), frame)).toEqual([]);
 });
 
 test("[SES23] a resubmission larger than an edit may be goes nowhere, for NATS might not take it", () => {
-  const resubmit = (payload: number, mac = 16): ClientFrame => ({ type: "resubmit", channel: 7, edit: { epoch: 1 as Epoch, user: "bob" as UserId, client: "bobbobbobbobbob1" as ClientId, counter: 1, ackedThrough: 0, parentSeq: 0 as Seq, mac: new Uint8Array(mac), payload: new Uint8Array(payload) } });
+  const resubmit = (payload: number, mac = 16): ClientFrame => ({
+    type: "resubmit",
+    channel: 7,
+    edit: {
+      epoch: 1 as Epoch,
+      user: "bob" as UserId,
+      client: "bobbobbobbobbob1" as ClientId,
+      counter: 1,
+      ackedThrough: 0,
+      parentSeq: 0 as Seq,
+      mac: new Uint8Array(mac),
+      payload: new Uint8Array(payload),
+    },
+  });
   expect(say(joined(), resubmit(limits.editBytesMax))).toMatchObject([{ kind: "resubmit" }]);
   expect(say(joined(), resubmit(limits.editBytesMax + 1))).toEqual([]);
   expect(say(joined(), resubmit(1, 500))).toEqual([]);
@@ -228,13 +311,19 @@ test("[SES19] a token of somebody else, a bad and an expired one end the connect
     say(session, renew);
     return session;
   };
-  expect(renewing().receiveVerdict({ kind: "valid", identity: { ...later, user: "eve" as UserId } }, now)).toMatchObject(closed("unauthorized"));
-  expect(renewing().receiveVerdict({ kind: "valid", identity: { ...later, tenant: "evil" as TenantId } }, now)).toMatchObject(closed("unauthorized"));
+  expect(renewing().receiveVerdict({ kind: "valid", identity: { ...later, user: "eve" as UserId } }, now)).toMatchObject(
+    closed("unauthorized"),
+  );
+  expect(renewing().receiveVerdict({ kind: "valid", identity: { ...later, tenant: "evil" as TenantId } }, now)).toMatchObject(
+    closed("unauthorized"),
+  );
   expect(renewing().receiveVerdict({ kind: "refused", why: "" }, now)).toMatchObject(closed("unauthorized"));
   expect(renewing().receiveVerdict({ kind: "expired" }, now)).toMatchObject(closed("tokenExpired"));
   const session = renewing();
   expect(say(session, renew), "one at a time").toEqual([]);
-  expect(session.receiveVerdict({ kind: "unchecked" }, now)).toEqual([{ kind: "send", frame: { type: "renewed", tokenExpiresInMs: 1e9 - now } }]);
+  expect(session.receiveVerdict({ kind: "unchecked" }, now)).toEqual([
+    { kind: "send", frame: { type: "renewed", tokenExpiresInMs: 1e9 - now } },
+  ]);
   expect(say(session, renew), "and again").toMatchObject([{ kind: "verify" }]);
   expect(say(connect(), renew)).toMatchObject(closed("badFrame"));
 });
@@ -249,7 +338,12 @@ test("[SES20] a room that the new token does not open is left, and what was on i
     { kind: "leave", room: "acme.other" },
     { kind: "send", frame: expect.objectContaining({ type: "join-refused", request: 2, reason: "not-allowed", retryAfterMs: 0 }) },
   ]);
-  for (const frame of [edit(1), { type: "leave", channel: 7 }, { type: "replay-request", channel: 7, after: 0, through: 1 }] as ClientFrame[]) expect(say(session, frame)).toEqual([]);
+  for (const frame of [
+    edit(1),
+    { type: "leave", channel: 7 },
+    { type: "replay-request", channel: 7, after: 0, through: 1 },
+  ] as ClientFrame[])
+    expect(say(session, frame)).toEqual([]);
   expect(say(session, edit(1, 3, 8)), "never joined").toMatchObject(closed("badFrame"));
 });
 
@@ -264,7 +358,10 @@ test("[SES21] where the right to write is another, the room is left to be joined
   expect(say(session, edit(1))).toMatchObject([{ frame: { type: "nack", reason: "read-only" } }]);
 });
 
-test.each([["lost", false], ["given", true]])("[SES22] a right %s while the room is asked for is %s in the room, and whoever is let in is told so", (_, write) => {
+test.each([
+  ["lost", false],
+  ["given", true],
+])("[SES22] a right %s while the room is asked for is %s in the room, and whoever is let in is told so", (_, write) => {
   const session = welcomed({ write: !write });
   say(session, join("notes"));
   expect(renewed(session, { rights: { read: true, write, admin: false, award: false } })).toHaveLength(1);
@@ -296,11 +393,14 @@ test("[SES92] whoever has more of rooms' past sent to it than it may is closed a
   expect(say(patient, replay, at(now + 3_000))).toMatchObject([{ kind: "replay" }]);
 });
 
-test.each(["edits", "presence", "frames", "bytes", "catch-ups"] as const)("[SES95] who sends too many %s is told which settings of the gateway say so", (limit) => {
-  const named = [...tooFast(limit).message.matchAll(/COROOM_[A-Z_]+/g)].map(([name]) => name);
-  expect(named.length).toBeGreaterThanOrEqual(2);
-  expect(Object.keys(gatewaySettings).map(envName)).toEqual(expect.arrayContaining(named));
-});
+test.each(["edits", "presence", "frames", "bytes", "catch-ups"] as const)(
+  "[SES95] who sends too many %s is told which settings of the gateway say so",
+  (limit) => {
+    const named = [...tooFast(limit).message.matchAll(/COROOM_[A-Z_]+/g)].map(([name]) => name);
+    expect(named.length).toBeGreaterThanOrEqual(2);
+    expect(Object.keys(gatewaySettings).map(envName)).toEqual(expect.arrayContaining(named));
+  },
+);
 
 test("[SES91] a connection that the gateway will not have is told why, and to wait", () => {
   const session = connect();
@@ -320,7 +420,11 @@ test("[SES40] presence goes on with its fields; too fast it is passed over and a
   const presence: ClientFrame = { type: "presence", channel: 7, fields: [{ name: "tool", value: Uint8Array.of(1) }] };
   expect(say(session, presence)).toEqual([{ kind: "presence", room: notes, fields: presence.fields }]);
   for (let frame = 0; frame < 3; frame++) say(session, presence);
-  for (let frame = 0; frame < 12; frame++) expect(say(session, presence)).toEqual([{ kind: "presence-passed-over" }, { kind: "send", frame: { type: "presence-again", channel: 7 } }]);
+  for (let frame = 0; frame < 12; frame++)
+    expect(say(session, presence)).toEqual([
+      { kind: "presence-passed-over" },
+      { kind: "send", frame: { type: "presence-again", channel: 7 } },
+    ]);
   expect(say(session, presence)).toMatchObject(closed("rateLimited"));
 });
 
@@ -331,9 +435,15 @@ test("[SES41] who may only read shows presence all the same", () => {
 
 test("[SES93] who is in a room that is deleted leaves it and is told so; who waits for it is refused for good", () => {
   const session = joined();
-  expect(session.receiveDeleted(notes)).toEqual([{ kind: "leave", room: notes }, { kind: "send", frame: { type: "left", channel: 7, reason: "deleted" } }]);
+  expect(session.receiveDeleted(notes)).toEqual([
+    { kind: "leave", room: notes },
+    { kind: "send", frame: { type: "left", channel: 7, reason: "deleted" } },
+  ]);
   expect(say(session, edit(1))).toEqual([]);
   expect(session.receiveDeleted(notes)).toEqual([]);
   say(session, join("notes"));
-  expect(session.receiveDeleted(notes)).toMatchObject([{ kind: "leave" }, { frame: { type: "join-refused", reason: "deleted", retryAfterMs: 0 } }]);
+  expect(session.receiveDeleted(notes)).toMatchObject([
+    { kind: "leave" },
+    { frame: { type: "join-refused", reason: "deleted", retryAfterMs: 0 } },
+  ]);
 });

@@ -84,7 +84,8 @@ export class Session {
   #read(bytes: Uint8Array, now: Millis): Reply {
     const { frameBytesMax } = this.#options.limits;
     this.#heardAt = now;
-    if (bytes.byteLength > frameBytesMax) return { kind: "refused", close: "frameTooLarge", message: `a frame may have ${frameBytesMax} bytes: split the edit` };
+    if (bytes.byteLength > frameBytesMax)
+      return { kind: "refused", close: "frameTooLarge", message: `a frame may have ${frameBytesMax} bytes: split the edit` };
     const rates = this.#takenRates;
     if (!rates.takeBytes(bytes.byteLength, now)) return tooFast("bytes");
     const frame = decodeFrame(bytes);
@@ -100,7 +101,8 @@ export class Session {
       case "awaiting-hello":
         return frame.type === "hello" ? this.#receiveHello(state, frame, now) : outOfTurn(frame, "say HELLO first");
       case "checking-token":
-        if (frame.type !== "join" || state.early.length >= this.#options.roomsMax) return outOfTurn(frame, "only JOIN may come before WELCOME");
+        if (frame.type !== "join" || state.early.length >= this.#options.roomsMax)
+          return outOfTurn(frame, "only JOIN may come before WELCOME");
         state.early.push(frame);
         return [];
       case "open":
@@ -113,7 +115,12 @@ export class Session {
   }
 
   #receiveHello({ name }: State & { kind: "awaiting-hello" }, frame: Frame & { type: "hello" }, now: Millis): Reply {
-    if (frame.version !== PROTOCOL_VERSION) return { kind: "refused", close: "versionUnsupported", message: `protocol version ${frame.version} is not served here, ${PROTOCOL_VERSION} is: update the client` };
+    if (frame.version !== PROTOCOL_VERSION)
+      return {
+        kind: "refused",
+        close: "versionUnsupported",
+        message: `protocol version ${frame.version} is not served here, ${PROTOCOL_VERSION} is: update the client`,
+      };
     this.#state = { kind: "checking-token", name, since: now, early: [] };
     return [{ kind: "verify", token: frame.token }];
   }
@@ -142,7 +149,13 @@ export class Session {
   #welcome({ name, early }: State & { kind: "checking-token" }, identity: Identity, now: Millis): SessionEffect[] {
     const open = new OpenSession(this.#options, identity);
     this.#state = open;
-    const welcome: ServerFrame = { type: "welcome", version: PROTOCOL_VERSION, connection: name, limits: this.#options.limits, tokenExpiresInMs: open.tokenLeftMs(now) };
+    const welcome: ServerFrame = {
+      type: "welcome",
+      version: PROTOCOL_VERSION,
+      connection: name,
+      limits: this.#options.limits,
+      tokenExpiresInMs: open.tokenLeftMs(now),
+    };
     return [{ kind: "send", frame: welcome }, ...early.flatMap((frame) => open.receiveJoin(frame))];
   }
 
@@ -170,7 +183,9 @@ export class Session {
       case "open":
         this.#giveBackRates(now);
         if (now >= this.#state.identity.expiresAt) return this.#answer(TOKEN_EXPIRED);
-        return now - this.#heardAt < limits.silenceMsMax ? NOTHING : this.#refuse("silent", `nothing was heard for ${limits.silenceMsMax} ms: send PING every ${limits.pingIntervalMs} ms`);
+        return now - this.#heardAt < limits.silenceMsMax
+          ? NOTHING
+          : this.#refuse("silent", `nothing was heard for ${limits.silenceMsMax} ms: send PING every ${limits.pingIntervalMs} ms`);
       case "closed":
         return NOTHING;
       default:
@@ -200,7 +215,9 @@ export class Session {
   /** The gateway will not have the connection, whatever it says. */
   receiveRefusal(close: CloseName, message: string, retryAfterMs?: number): SessionEffect[] {
     if (this.#state.kind === "closed") return [];
-    return this.#refuse(close, message, retryAfterMs).map((effect) => (effect.kind === "close" ? { ...effect, isGatewaysWill: true } : effect));
+    return this.#refuse(close, message, retryAfterMs).map((effect) =>
+      effect.kind === "close" ? { ...effect, isGatewaysWill: true } : effect,
+    );
   }
 
   /** What its user may do in some room is another thing now. */

@@ -5,7 +5,15 @@
 
 import type { Msg, NatsConnection, Subscription } from "nats";
 
-import { decodeToOwner, encodeAnswer, encodeFromOwner, type Answer, type SaidByOwner, type SubmittedEdit, type ToOwner } from "../../shared/bus/envelope.ts";
+import {
+  decodeToOwner,
+  encodeAnswer,
+  encodeFromOwner,
+  type Answer,
+  type SaidByOwner,
+  type SubmittedEdit,
+  type ToOwner,
+} from "../../shared/bus/envelope.ts";
 import { decodeJson, encodeJson } from "../../shared/bus/json-messages.ts";
 import { ClaimRequest } from "../../shared/bus/placement-messages.ts";
 import { editsBytesOf, encodeEditsRecord, encodeEpochRecord } from "../../shared/bus/record.ts";
@@ -88,9 +96,22 @@ export class FakeOwner {
     if (message.kind === "edits" && this.mode !== "ignore-edits") this.#order(message.gateway, message.edits);
     if (message.kind === "catch-up-request") {
       const parts = this.#log.parts.filter(({ lastSeq }) => lastSeq > message.after.seq).map(({ bytes }) => bytes);
-      const answer: Answer = message.after.seq > this.#head
-        ? { kind: "catch-up", request: message.request, epoch: this.#epoch as Epoch, head: this.#head, answer: { kind: "resync", reason: "ahead" } }
-        : { kind: "catch-up", request: message.request, epoch: this.#epoch as Epoch, head: this.#head, answer: { kind: "edits", parts, last: true } };
+      const answer: Answer =
+        message.after.seq > this.#head
+          ? {
+              kind: "catch-up",
+              request: message.request,
+              epoch: this.#epoch as Epoch,
+              head: this.#head,
+              answer: { kind: "resync", reason: "ahead" },
+            }
+          : {
+              kind: "catch-up",
+              request: message.request,
+              epoch: this.#epoch as Epoch,
+              head: this.#head,
+              answer: { kind: "edits", parts, last: true },
+            };
       this.#answer(message.gateway, answer);
     }
   }
@@ -106,7 +127,15 @@ export class FakeOwner {
       } else if (edit.counter <= watermark) {
         this.#answer(gateway, { kind: "acked", epoch: this.#epoch as Epoch, client, counter: edit.counter, seq: this.#head, exact: false });
       } else {
-        this.#answer(gateway, { kind: "refused", epoch: this.#epoch as Epoch, client, counter: edit.counter, reason: "gap", expected: watermark + 1, retryAfterMs: 0 });
+        this.#answer(gateway, {
+          kind: "refused",
+          epoch: this.#epoch as Epoch,
+          client,
+          counter: edit.counter,
+          reason: "gap",
+          expected: watermark + 1,
+          retryAfterMs: 0,
+        });
       }
     }
     if (accepted.length === 0) return;
@@ -116,7 +145,11 @@ export class FakeOwner {
       id: this.#nextId(),
       time: Date.now() as UnixMillis,
       users: new Map(accepted.map(({ author }) => [author.client, author.user])),
-      edits: { epoch: this.#epoch as Epoch, firstSeq, edits: accepted.map(({ author, counter, payload }) => ({ client: author.client, counter, parentSeq: 0 as Seq, payload })) },
+      edits: {
+        epoch: this.#epoch as Epoch,
+        firstSeq,
+        edits: accepted.map(({ author, counter, payload }) => ({ client: author.client, counter, parentSeq: 0 as Seq, payload })),
+      },
     });
     this.#log.parts.push({ firstSeq, lastSeq: this.#head, bytes: editsBytesOf(bytes) });
     if (this.mode === "serve") this.#publish(bytes);

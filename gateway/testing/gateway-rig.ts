@@ -88,7 +88,17 @@ export class GatewayRig {
 
   /** Where it listens. */
   async start(settings: Flags = {}, redisUrl = ""): Promise<string> {
-    const flags = { environment: this.environment, natsUrl: this.#nats!.url, port: "0", jwtSecret: SECRET, internalSecret: OPERATOR, drainMsMax: "0", clientAddressHeader: "x-forwarded-for", ...this.#settings, ...settings };
+    const flags = {
+      environment: this.environment,
+      natsUrl: this.#nats!.url,
+      port: "0",
+      jwtSecret: SECRET,
+      internalSecret: OPERATOR,
+      drainMsMax: "0",
+      clientAddressHeader: "x-forwarded-for",
+      ...this.#settings,
+      ...settings,
+    };
     const config = { ...readSettings({ ...sharedSettings, ...gatewaySettings }, { flags, env: {} }), serverSilenceMsMax: 300, redisUrl };
     const gateway = await startGateway(config, { log: silent, registry: new Registry() });
     const address = `127.0.0.1:${gateway.port}`;
@@ -116,7 +126,11 @@ export class GatewayRig {
     return client;
   }
 
-  async greet(address: string, user: string, { from = "", ...claims }: { from?: string; tenant?: string; rights?: string[]; rooms?: string[] } = {}): Promise<WireClient> {
+  async greet(
+    address: string,
+    user: string,
+    { from = "", ...claims }: { from?: string; tenant?: string; rights?: string[]; rooms?: string[] } = {},
+  ): Promise<WireClient> {
     const client = await this.connect(address, from);
     client.send({ type: "hello", version: 1, token: await tokenOf(user, claims), agent: "test" });
     return client;
@@ -124,12 +138,21 @@ export class GatewayRig {
 }
 
 export function tokenOf(user: string, claims: object = {}, expires = "1h"): Promise<string> {
-  return new SignJWT({ tenant: TENANT, rooms: ["*"], rights: ["read", "write"], ...claims }).setProtectedHeader({ alg: "HS256" }).setSubject(user).setExpirationTime(expires).sign(new TextEncoder().encode(SECRET));
+  return new SignJWT({ tenant: TENANT, rooms: ["*"], rights: ["read", "write"], ...claims })
+    .setProtectedHeader({ alg: "HS256" })
+    .setSubject(user)
+    .setExpirationTime(expires)
+    .sign(new TextEncoder().encode(SECRET));
 }
 
 export async function metric(address: string, sample: string): Promise<number> {
   const text = await (await fetch(`http://${address}/metrics`)).text();
-  return Number(text.split("\n").find((each) => each.startsWith(`${sample} `))?.split(" ")[1] ?? 0);
+  return Number(
+    text
+      .split("\n")
+      .find((each) => each.startsWith(`${sample} `))
+      ?.split(" ")[1] ?? 0,
+  );
 }
 
 /** Welcomed, or how it was closed. */

@@ -88,7 +88,7 @@ export class WireClient {
 
   /** So many edits, the first of this client, some at a time; resolves once all are acknowledged. */
   async flood(channel: number, edits: number, payload: string): Promise<void> {
-    for (let sent = 0; sent < edits; ) {
+    for (let sent = 0; sent < edits;) {
       const before = sent;
       for (; sent < Math.min(before + FLOOD_AT_ONCE, edits); sent++) this.edit(channel, sent + 1, payload, before);
       await this.until(() => this.#acked() === sent, `the ack of edit ${sent}`);
@@ -121,7 +121,12 @@ export class WireClient {
       };
       const timer = setTimeout(() => {
         this.#watchers.delete(check);
-        reject(new Error(`${what} did not come; there came: ${this.received.map((frame) => frame.type).join(", ")}${this.closed === undefined ? "" : `, closed ${this.closed.code}`}`, { cause: this.#error }));
+        reject(
+          new Error(
+            `${what} did not come; there came: ${this.received.map((frame) => frame.type).join(", ")}${this.closed === undefined ? "" : `, closed ${this.closed.code}`}`,
+            { cause: this.#error },
+          ),
+        );
       }, WAIT_MS_MAX);
       this.#watchers.add(check);
     });

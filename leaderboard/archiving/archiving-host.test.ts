@@ -23,34 +23,66 @@ function world(outcome: "written" | "there"): { ports: ArchivingPorts & TenantAr
   const finish = (until: number): Promise<void> => Promise.resolve(void kept.push(until));
   const ports = {
     boards: { load: () => Promise.resolve({ applied, uses: NO_USES }) },
-    reads: { read: () => Promise.resolve({ members: 1, points: 1 }), all: async function* () { yield [standing]; } },
+    reads: {
+      read: () => Promise.resolve({ members: 1, points: 1 }),
+      all: async function* () {
+        yield [standing];
+      },
+    },
     checkpoints: { mark: () => Promise.resolve({ seq: 0, activity: 0, windows: [], revision: 0, isDeleted: false }) },
     closings: { finish: (_: number, __: object, until: number) => finish(until) },
     archive: { write: () => Promise.resolve(outcome) },
     tenants: { page: () => Promise.resolve({ rooms: 1, people: 1, ranking: [] }) },
-    closedTenants: { due: () => Promise.resolve([{ tenant: TENANT, window: WINDOW }]), finish: (_: object, until: number) => finish(until) },
+    closedTenants: {
+      due: () => Promise.resolve([{ tenant: TENANT, window: WINDOW }]),
+      finish: (_: object, until: number) => finish(until),
+    },
     tenantArchive: { write: () => Promise.resolve(outcome) },
     progress: { read: () => Promise.resolve({ service: "a", through: NOW.wallNow, told: NOW.wallNow, isRebuilding: false }) },
   };
   return { ports: ports as unknown as ArchivingPorts & TenantArchivingPorts, kept };
 }
 
-test.each([["written", LONG], ["there", BEFORE_LONG]] as const)("[ARC1] a window whose archive is %s is kept in Redis long or for a minute, a room's and a tenant's", async (outcome, until) => {
-  const { ports, kept } = world(outcome);
-  expect(await archiveWindow({ room: ROOM, window: WINDOW }, 0, ports, OPTIONS, NOW)).toBe(outcome);
-  expect(await archiveTenants(ports, OPTIONS, NOW)).toEqual([outcome]);
-  expect(kept).toEqual([until, until]);
-});
+test.each([
+  ["written", LONG],
+  ["there", BEFORE_LONG],
+] as const)(
+  "[ARC1] a window whose archive is %s is kept in Redis long or for a minute, a room's and a tenant's",
+  async (outcome, until) => {
+    const { ports, kept } = world(outcome);
+    expect(await archiveWindow({ room: ROOM, window: WINDOW }, 0, ports, OPTIONS, NOW)).toBe(outcome);
+    expect(await archiveTenants(ports, OPTIONS, NOW)).toEqual([outcome]);
+    expect(kept).toEqual([until, until]);
+  },
+);
 
 test("[ARC2] however many windows of rooms aside wait to be archived, those of the others are", async () => {
   const { ports, kept } = world("written");
   const aside = new Set<RoomKey>();
-  const waiting = [...Array.from({ length: 1_000 }, (_, index) => `acme.aside${index}` as RoomKey), ROOM].map((room) => ({ room, window: WINDOW }));
+  const waiting = [...Array.from({ length: 1_000 }, (_, index) => `acme.aside${index}` as RoomKey), ROOM].map((room) => ({
+    room,
+    window: WINDOW,
+  }));
   const mark = (room: RoomKey) => (room === ROOM ? ports.checkpoints.mark(room) : Promise.reject(new Undecodable("it does not decode")));
   const closings = { ...ports.closings, due: (_: number, __: UnixMillis, countMax: number) => Promise.resolve(waiting.slice(0, countMax)) };
   const [clock, over] = [new FakeClock(NOW.wallNow), new AbortController()];
-  const deps = { clock, metrics: { archived: { inc: () => {} } } as never, through: () => NOW.wallNow, confirm: NOW.confirm, restore: () => Promise.resolve(), onArchived: () => over.abort(), isAside: (room: RoomKey) => aside.has(room), setAside: (room: RoomKey) => void aside.add(room) };
-  const archiving = archiveClosed(1, { ...ports, checkpoints: { mark }, closings }, { ...OPTIONS, boardCheckpointWritesMax: 4 }, deps, over.signal);
+  const deps = {
+    clock,
+    metrics: { archived: { inc: () => {} } } as never,
+    through: () => NOW.wallNow,
+    confirm: NOW.confirm,
+    restore: () => Promise.resolve(),
+    onArchived: () => over.abort(),
+    isAside: (room: RoomKey) => aside.has(room),
+    setAside: (room: RoomKey) => void aside.add(room),
+  };
+  const archiving = archiveClosed(
+    1,
+    { ...ports, checkpoints: { mark }, closings },
+    { ...OPTIONS, boardCheckpointWritesMax: 4 },
+    deps,
+    over.signal,
+  );
   for (let looks = 0; looks < 20 && !over.signal.aborted; looks++) await clock.advance(1_000);
   expect([kept.length, aside.size]).toEqual([1, 1_000]);
   over.abort();

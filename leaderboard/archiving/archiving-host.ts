@@ -15,7 +15,6 @@ export type ArchivingPorts = {
 };
 export type ArchivingOptions = { readonly boardRoles: readonly Role[]; readonly boardArchivedMax: number };
 
-
 /**
  * `confirm` throws unless Redis still has all it had and is still ours to read: a window that was cut short by
  * a loss, or is half put back by a successor, must not become its archive. `behind`: the room's checkpoint has more

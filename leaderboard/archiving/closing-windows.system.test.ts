@@ -6,7 +6,17 @@ import { Prng } from "../../shared/prng.ts";
 import { eventually } from "../../test/system/eventually.ts";
 import { keysOf } from "../boards/keys.ts";
 import type { LeaderboardPorts } from "../leaderboard-host.ts";
-import { counted, expectReference, expectTenantReference, MINUTE_MS, NEW_YEARS_EVE, ROOMS, TENANT, type, USERS } from "../testing/expected-boards.ts";
+import {
+  counted,
+  expectReference,
+  expectTenantReference,
+  MINUTE_MS,
+  NEW_YEARS_EVE,
+  ROOMS,
+  TENANT,
+  type,
+  USERS,
+} from "../testing/expected-boards.ts";
 import { LeaderboardRig, SetClock } from "../testing/leaderboard-rig.ts";
 import { MadeUpLog } from "../testing/made-up-log.ts";
 import { parseWindow } from "../boards/windows.ts";
@@ -22,8 +32,16 @@ test("[LB5] a window that ended is archived once, and read from there when Redis
   const ended = ["2028-12-31T23", "2028-12-31", "2028-W52", "2028-12", "2028"];
   expect(await started.ports.archive.read(ROOMS[0]!, parseWindow(ended[0]!)!)).toBeUndefined();
   clock.advance(30 * MINUTE_MS);
-  for (const id of ended) for (const room of ROOMS) await eventually(`${id} of ${room} is archived`, async () => (await started.ports.archive.read(room, parseWindow(id)!)) !== undefined);
-  await eventually("nothing is left to archive but what still runs", async () => (await started.ports.closings.due(0, clock.wallNow(), 100)).length === 0);
+  for (const id of ended)
+    for (const room of ROOMS)
+      await eventually(
+        `${id} of ${room} is archived`,
+        async () => (await started.ports.archive.read(room, parseWindow(id)!)) !== undefined,
+      );
+  await eventually(
+    "nothing is left to archive but what still runs",
+    async () => (await started.ports.closings.due(0, clock.wallNow(), 100)).length === 0,
+  );
   const hour = started.line.redis;
   expect(await hour.pttl(keysOf("lb5").board(ROOMS[0]!, "everyone", { id: ended[0]! }).full)).toBeGreaterThan(0);
   expect(await hour.pttl(keysOf("lb5").board(ROOMS[0]!, "everyone", { id: "all" }).full)).toBe(-1);
@@ -31,13 +49,21 @@ test("[LB5] a window that ended is archived once, and read from there when Redis
   const before = await started.ports.archive.read(ROOMS[0]!, parseWindow("2028")!);
   expect(await other.ports.archive.write(ROOMS[0]!, parseWindow("2028")!, { applied: before!.applied, boards: [] })).toBe("there");
   for (const room of ROOMS) for (const id of ended) await hour.del(Object.values(keysOf("lb5").board(room, "everyone", { id })));
-  for (const id of ended) await eventually(`${id} of the tenant is archived`, async () => (await started.ports.tenantArchive.read(TENANT, parseWindow(id)!)) !== undefined);
+  for (const id of ended)
+    await eventually(
+      `${id} of the tenant is archived`,
+      async () => (await started.ports.tenantArchive.read(TENANT, parseWindow(id)!)) !== undefined,
+    );
   for (const id of ended) await hour.del(keysOf("lb5").tenant(TENANT, { id }), keysOf("lb5").people(TENANT, { id }));
   clock.advance(1_000); // So that no snapshot is shared any more.
   await expectReference(log, other);
   await expectTenantReference(log, other);
   const rooms = await other.host.tenants.page(TENANT, "2028", { offset: 0, limit: 10 });
-  expect(rooms.kind === "rooms" && [rooms.about.isArchived, rooms.about.rooms, rooms.about.people]).toEqual([true, ROOMS.length, USERS.length]);
+  expect(rooms.kind === "rooms" && [rooms.about.isArchived, rooms.about.rooms, rooms.about.people]).toEqual([
+    true,
+    ROOMS.length,
+    USERS.length,
+  ]);
 });
 
 test("[LB8] whoever dies between writing a closed window and letting it go: another finishes it, and each is written once", async () => {
@@ -77,7 +103,13 @@ test("[LB8] whoever dies between writing a closed window and letting it go: anot
   const ended = ["2028-12-31T23", "2028-12-31", "2028-W52", "2028-12", "2028"];
   const wanted = [...ROOMS, TENANT].flatMap((owner) => ended.map((id) => `${owner} ${id}`)).sort();
   await eventually("all is written", () => written.length >= wanted.length);
-  await eventually("nothing is left", async () => (await second.ports.closings.due(0, clock.wallNow(), 100)).length + (await second.ports.closedTenants.due(clock.wallNow(), 100)).length === 0);
+  await eventually(
+    "nothing is left",
+    async () =>
+      (await second.ports.closings.due(0, clock.wallNow(), 100)).length +
+        (await second.ports.closedTenants.due(clock.wallNow(), 100)).length ===
+      0,
+  );
   expect([...written].sort()).toEqual(wanted);
   await expectReference(log, second);
 });

@@ -23,21 +23,34 @@ test("[LB10] of a room that is deleted no board is left, in Redis, checkpoints o
   const first = await rig.start("lb10", log, clock);
   const [doomed, other] = ROOMS as [RoomKey, RoomKey];
   const keysOfRoom = async (room: RoomKey) => (await first.line.redis.keys(`lb10:board:{${room}}*`)).sort();
-  const pageOf = async (host: LeaderboardHost, room: RoomKey, window = "all") => (await host.reader.page({ room, role: "everyone", window, ranking: "unique" }, { offset: 0, limit: 3 })).kind;
+  const pageOf = async (host: LeaderboardHost, room: RoomKey, window = "all") =>
+    (await host.reader.page({ room, role: "everyone", window, ranking: "unique" }, { offset: 0, limit: 3 })).kind;
   type(log, prng, clock.wallNow(), 100);
   await eventually("all is counted", () => counted(log, first));
   await eventually("it has a checkpoint", async () => (await first.ports.checkpoints.mark(doomed)).revision > 0);
   const [late, mark] = [(await first.ports.boards.dump(doomed, [parseWindow("all")!]))!, await first.ports.checkpoints.mark(doomed)];
   clock.advance(60 * MINUTE_MS);
   type(log, prng, clock.wallNow(), 20);
-  await eventually("an hour is in the archive", async () => (await first.ports.archive.read(doomed, parseWindow("2028-12-31T23")!)) !== undefined);
+  await eventually(
+    "an hour is in the archive",
+    async () => (await first.ports.archive.read(doomed, parseWindow("2028-12-31T23")!)) !== undefined,
+  );
   await first.ports.names.write(doomed, "ann", "Ann");
 
   log.delete(doomed, clock.wallNow());
-  await eventually("only that it is deleted is left", async () => JSON.stringify(await keysOfRoom(doomed)) === JSON.stringify([`lb10:board:{${doomed}}:applied`]));
+  await eventually(
+    "only that it is deleted is left",
+    async () => JSON.stringify(await keysOfRoom(doomed)) === JSON.stringify([`lb10:board:{${doomed}}:applied`]),
+  );
   await eventually("it is in no checkpoint", async () => (await first.ports.checkpoints.mark(doomed)).isDeleted);
-  await eventually("it is in no archive", async () => (await first.ports.archive.read(doomed, parseWindow("2028-12-31T23")!)) === undefined);
-  await eventually("it has left its tenant's rooms", async () => (await first.ports.tenants.rankOf(doomed, parseWindow("all")!)) === undefined);
+  await eventually(
+    "it is in no archive",
+    async () => (await first.ports.archive.read(doomed, parseWindow("2028-12-31T23")!)) === undefined,
+  );
+  await eventually(
+    "it has left its tenant's rooms",
+    async () => (await first.ports.tenants.rankOf(doomed, parseWindow("all")!)) === undefined,
+  );
   expect([await pageOf(first.host, doomed), await pageOf(first.host, other)]).toEqual(["unknown-room", "page"]);
 
   expect(await first.ports.boards.restore(doomed, late)).toMatchObject({ kind: "stale" });
@@ -45,7 +58,10 @@ test("[LB10] of a room that is deleted no board is left, in Redis, checkpoints o
   await first.ports.names.write(doomed, "ann", "Ann");
   log.tell(doomed, { kind: "present", users: USERS }, clock.wallNow());
   log.append(other, [{ user: USERS[0]!, bytes: 10, time: clock.wallNow() }]);
-  await eventually("what came since is counted", async () => appliedOf(await first.ports.boards.load(other)).seq === log.editsOf(other).length);
+  await eventually(
+    "what came since is counted",
+    async () => appliedOf(await first.ports.boards.load(other)).seq === log.editsOf(other).length,
+  );
   await first.line.redis.flushall();
   await eventually("the others are put back", async () => (await pageOf(first.host, other)) === "page");
   await eventually("Redis knows again that it is deleted", async () => (await first.ports.boards.load(doomed)) === "deleted");
@@ -59,15 +75,24 @@ function killedBeforeNaming(nats: NatsConnection): void {
 }
 
 test("[LB15] a checkpoint that nothing names, or half of one, because its writer was killed, goes with its room, and with the next look for such", async () => {
-  const [nats, dying] = await Promise.all([connectNats({ servers: rig.natsUrl, name: "test" }), connectNats({ servers: rig.natsUrl, name: "dying" })]);
+  const [nats, dying] = await Promise.all([
+    connectNats({ servers: rig.natsUrl, name: "test" }),
+    connectNats({ servers: rig.natsUrl, name: "dying" }),
+  ]);
   let names = 0;
   const [bucket, options] = ["lb15_boards", { replicas: 1, partitions: 1, newName: () => `run-${++names}` }];
   const checkpoints = await kvCheckpoints(nats, bucket, options);
   const killed = await kvCheckpoints(dying, bucket, options);
   killedBeforeNaming(dying);
-  const objects = async (): Promise<string[]> => (await (await new Objm(jetstream(nats)).open(bucket)).list()).map(({ name }) => name).sort();
+  const objects = async (): Promise<string[]> =>
+    (await (await new Objm(jetstream(nats)).open(bucket)).list()).map(({ name }) => name).sort();
   const [deleted, kept] = ["acme.deleted", "acme.deleted-not"] as [RoomKey, RoomKey];
-  const dump = { applied: { ...NOTHING_APPLIED, seq: 1 as Seq }, uses: NO_USES, names: new Map([["ann", "Ann"]]), boards: [{ role: "everyone" as const, window: ALL_TIME, standings: [{ member: "ann", score: 1, reachedAt: 1 }] }] };
+  const dump = {
+    applied: { ...NOTHING_APPLIED, seq: 1 as Seq },
+    uses: NO_USES,
+    names: new Map([["ann", "Ann"]]),
+    boards: [{ role: "everyone" as const, window: ALL_TIME, standings: [{ member: "ann", score: 1, reachedAt: 1 }] }],
+  };
   for (const room of [deleted, kept]) {
     expect((await checkpoints.write(room, dump, 0)).kind).toBe("written");
     const { revision } = await checkpoints.mark(room);

@@ -3,7 +3,12 @@ import { expect, test } from "vitest";
 
 import { bandFloor, bandOf, ranksWithin } from "./bands.ts";
 
-const score = fc.oneof(fc.integer({ min: 1, max: 10_000 }), fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), fc.integer({ min: 0, max: 53 }).map((power) => 2 ** power), fc.integer({ min: 1, max: 53 }).map((power) => 2 ** power - 1));
+const score = fc.oneof(
+  fc.integer({ min: 1, max: 10_000 }),
+  fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
+  fc.integer({ min: 0, max: 53 }).map((power) => 2 ** power),
+  fc.integer({ min: 1, max: 53 }).map((power) => 2 ** power - 1),
+);
 
 test("[BAND1] a score lies between the floor of its band and that of the next, whatever its size", () => {
   fc.assert(

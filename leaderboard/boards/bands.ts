@@ -19,7 +19,8 @@ export function bandFloor(band: number): number {
 export function bandOf(score: number): number {
   assert(score >= 1, "a member of a board has points");
   let doubling = Math.floor(Math.log2(score));
-  if (2 ** doubling > score) doubling -= 1; // The logarithm of a large score may be rounded up to the next whole number.
+  if (2 ** doubling > score)
+    doubling -= 1; // The logarithm of a large score may be rounded up to the next whole number.
   else if (2 ** (doubling + 1) <= score) doubling += 1;
   return doubling * STEPS + Math.floor((score / 2 ** doubling - 1) * STEPS);
 }

@@ -6,11 +6,31 @@ import { readBoards, writeBoards, type WrittenBoards } from "./checkpoint.ts";
 import { ALL_TIME, parseWindow } from "./windows.ts";
 
 const DUMP: BoardsDump = {
-  applied: { epoch: 2 as Epoch, seq: 9 as Seq, streamSeq: 40, time: 1_800_000_000_000 as UnixMillis, missing: 1, instant: 80, activity: 6, activityInstant: 71 },
-  uses: { ...NO_USES, edits: { period: 30_000_000, points: new Map([["ann", 3]] as [UserId, number][]) }, present: { period: 7, points: new Map([["bob", 1]] as [UserId, number][]) } },
+  applied: {
+    epoch: 2 as Epoch,
+    seq: 9 as Seq,
+    streamSeq: 40,
+    time: 1_800_000_000_000 as UnixMillis,
+    missing: 1,
+    instant: 80,
+    activity: 6,
+    activityInstant: 71,
+  },
+  uses: {
+    ...NO_USES,
+    edits: { period: 30_000_000, points: new Map([["ann", 3]] as [UserId, number][]) },
+    present: { period: 7, points: new Map([["bob", 1]] as [UserId, number][]) },
+  },
   names: new Map([["ann", "Ann"]]),
   boards: [
-    { role: "everyone", window: ALL_TIME, standings: [{ member: "__proto__", score: SCORE_MAX, reachedAt: 9 }, { member: "ann", score: 3, reachedAt: 7 }] },
+    {
+      role: "everyone",
+      window: ALL_TIME,
+      standings: [
+        { member: "__proto__", score: SCORE_MAX, reachedAt: 9 },
+        { member: "ann", score: 3, reachedAt: 7 },
+      ],
+    },
     { role: "editors", window: parseWindow("2026-W53")!, standings: [{ member: "ann", score: 3, reachedAt: 7 }] },
   ],
 };

@@ -4,7 +4,8 @@ import { expect, test } from "vitest";
 import { byRank, type Standing } from "./board.ts";
 import { checksumOf, neighboursOf, percentileOf, rankAll } from "./ranking.ts";
 
-const standings = (...scores: number[]): Standing[] => scores.map((score, index) => ({ member: `user-${index}`, score, reachedAt: index + 1 }));
+const standings = (...scores: number[]): Standing[] =>
+  scores.map((score, index) => ({ member: `user-${index}`, score, reachedAt: index + 1 }));
 
 test("[RANK1] ties share a rank and leave a gap, share it and leave none, or do not share it, at the caller's choice", () => {
   const tied = standings(9, 9, 7, 7, 7, 1);
@@ -42,7 +43,10 @@ test.each([
 });
 
 test("[RANK5] the checksum tells a list in which two have changed places, or whose names run together otherwise", () => {
-  const [a, b] = [{ user: "a", score: 1 }, { user: "b", score: 1 }];
+  const [a, b] = [
+    { user: "a", score: 1 },
+    { user: "b", score: 1 },
+  ];
   expect(checksumOf([a, b])).toBe(checksumOf([{ ...a }, { ...b }]));
   expect(checksumOf([a, b])).not.toBe(checksumOf([b, a]));
   expect(checksumOf([{ user: "a1", score: 1 }])).not.toBe(checksumOf([{ user: "a", score: 11 }]));

@@ -11,7 +11,14 @@ test("[WIN1] hour, day, month and year are those of the calendar in UTC", () => 
   fc.assert(
     fc.property(time, (now) => {
       const iso = new Date(now).toISOString();
-      expect(windowsAt(now).map(({ id }) => id)).toEqual([iso.slice(0, 13), iso.slice(0, 10), windowAt("week", now).id, iso.slice(0, 7), iso.slice(0, 4), "all"]);
+      expect(windowsAt(now).map(({ id }) => id)).toEqual([
+        iso.slice(0, 13),
+        iso.slice(0, 10),
+        windowAt("week", now).id,
+        iso.slice(0, 7),
+        iso.slice(0, 4),
+        "all",
+      ]);
       for (const { kind, start, end } of windowsAt(now)) {
         expect(start <= now && now < end, kind).toBe(true);
         if (kind === "month" || kind === "year") expect(new Date(end).toISOString()).toMatch(/-01T00:00:00.000Z$/);
@@ -52,6 +59,22 @@ test("[WIN4] every boundary is an hour's: what happened within one hour lies in 
   );
 });
 
-test.each(["", "2026-13", "2026-00", "2026-02-30", "2026-W00", "2025-W53", "2026-W54", "2026-1", "2026-01-01T24", "2026-01-01T1", "ALL", "all ", "20260101", "2026-01-01T01:00", "-2026"])("[WIN5] %j names no window", (id) => {
+test.each([
+  "",
+  "2026-13",
+  "2026-00",
+  "2026-02-30",
+  "2026-W00",
+  "2025-W53",
+  "2026-W54",
+  "2026-1",
+  "2026-01-01T24",
+  "2026-01-01T1",
+  "ALL",
+  "all ",
+  "20260101",
+  "2026-01-01T01:00",
+  "-2026",
+])("[WIN5] %j names no window", (id) => {
   expect(parseWindow(id)).toBeUndefined();
 });

@@ -36,13 +36,26 @@ const registry = new Registry();
 let told = 0;
 
 function start(into: Registry): Promise<Running & { url: string }> {
-  const flags = { environment: "lost", natsUrl: server.url, redisUrl: redis.url, internalSecret: SECRET, boardKinds: "comment:1", boardPushMs: "20" };
-  return startLeaderboard(readSettings({ ...sharedSettings, ...leaderboardSettings }, { flags, env: {} }), { log: pinoLog({}, process.env["TEST_LOG"] ?? "silent"), registry: into });
+  const flags = {
+    environment: "lost",
+    natsUrl: server.url,
+    redisUrl: redis.url,
+    internalSecret: SECRET,
+    boardKinds: "comment:1",
+    boardPushMs: "20",
+  };
+  return startLeaderboard(readSettings({ ...sharedSettings, ...leaderboardSettings }, { flags, env: {} }), {
+    log: pinoLog({}, process.env["TEST_LOG"] ?? "silent"),
+    registry: into,
+  });
 }
 
 beforeAll(async () => {
   dataDir = mkdtempSync(join(tmpdir(), "coroom-lost-activities-"));
-  [redis, server] = await Promise.all([startTestRedis({ dataDir: join(dataDir, "redis") }), startTestNats({ dataDir: join(dataDir, "nats") })]);
+  [redis, server] = await Promise.all([
+    startTestRedis({ dataDir: join(dataDir, "redis") }),
+    startTestNats({ dataDir: join(dataDir, "nats") }),
+  ]);
   nats = await connectNats({ servers: server.url, name: "test" });
   leaderboard = await start(registry);
 });
@@ -55,11 +68,17 @@ afterAll(async () => {
 
 /** The same id again is the same deed, whose answer was lost. */
 function tell(id = `comment-${++told}`, room = ROOM): Promise<string> {
-  return natsActivities(nats, subjects, { logPartitions: 1 }).tell(room, { kind: "deeds", deeds: [{ user: "ann" as UserId, kind: "comment", times: 1 }] }, id);
+  return natsActivities(nats, subjects, { logPartitions: 1 }).tell(
+    room,
+    { kind: "deeds", deeds: [{ user: "ann" as UserId, kind: "comment", times: 1 }] },
+    id,
+  );
 }
 
 async function board(room: string): Promise<{ points?: number; isBehind?: boolean }> {
-  const answer = await fetch(`${leaderboard.url}/v1/rooms/${room}/leaderboard`, { headers: { "x-coroom-internal": SECRET, "x-coroom-tenant": "acme" } });
+  const answer = await fetch(`${leaderboard.url}/v1/rooms/${room}/leaderboard`, {
+    headers: { "x-coroom-internal": SECRET, "x-coroom-tenant": "acme" },
+  });
   return (await answer.json()) as { points?: number; isBehind?: boolean };
 }
 

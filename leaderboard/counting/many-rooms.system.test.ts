@@ -17,12 +17,17 @@ async function hasCaughtUp({ ports }: Started): Promise<boolean> {
 test("[LB19] a leaderboard that begins below what checkpoints cover gets past twice as many rooms as it may know", async () => {
   const [log, clock] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE)];
   const typeInAll = (): void => {
-    for (const room of ROOMS) log.append(room, USERS.map((user) => ({ user, bytes: 10, time: clock.wallNow() })));
+    for (const room of ROOMS)
+      log.append(
+        room,
+        USERS.map((user) => ({ user, bytes: 10, time: clock.wallNow() })),
+      );
   };
   const first = await rig.start("lb19", log, clock);
   typeInAll();
   await eventually("all is counted", () => counted(log, first));
-  for (const room of ROOMS) await eventually(`${room} has a checkpoint`, async () => (await first.ports.checkpoints.mark(room)).seq === log.editsOf(room).length);
+  for (const room of ROOMS)
+    await eventually(`${room} has a checkpoint`, async () => (await first.ports.checkpoints.mark(room)).seq === log.editsOf(room).length);
   await first.host.stop();
   const { lease, revision } = await first.ports.leases.read(0);
   expect(lease?.said).toBeDefined();

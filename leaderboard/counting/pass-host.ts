@@ -226,7 +226,7 @@ export class PassHost {
   async #count(): Promise<void> {
     const { clock } = this.#deps;
     const batchMs = this.#options.boardBatchMs;
-    for (let allDue = clock.now() + batchMs; ; ) {
+    for (let allDue = clock.now() + batchMs; ;) {
       const turnMs = this.#watched().length > 0 ? batchMs / WATCHED_TURNS : batchMs;
       await pause(clock, Math.max(0, Math.min(turnMs, allDue - clock.now())), this.#over.signal);
       if (this.#isOver) return;
@@ -234,7 +234,11 @@ export class PassHost {
       const isForAll = begin >= allDue;
       const received = this.#rooms.areOpen ? this.#headway.received : undefined;
       const rooms = isForAll ? this.#rooms.all : this.#watched();
-      await eachOf(rooms.filter(({ pending }) => pending > 0), this.#options.boardWritesMax, (room) => room.apply());
+      await eachOf(
+        rooms.filter(({ pending }) => pending > 0),
+        this.#options.boardWritesMax,
+        (room) => room.apply(),
+      );
       if (this.#isOver) return;
       if (!isForAll) continue;
       allDue = begin + batchMs;

@@ -29,7 +29,15 @@ function begin() {
   const world = { countedPartitions: 1 };
   const rooms = new PassRooms(OPTIONS, { newRoom: roomOf, onFailure: () => {}, countedPartitions: () => world.countedPartitions });
   const receive = (room: string, edits: number): void => {
-    const decoded = decodeReceived("edits", { room: `acme.${room}` as RoomKey, streamSeq: 1, time: NOON, bytes: recordOf(1, Array.from({ length: edits }, () => ({ user: "ann" as UserId, bytes: 1, time: NOON }))) });
+    const decoded = decodeReceived("edits", {
+      room: `acme.${room}` as RoomKey,
+      streamSeq: 1,
+      time: NOON,
+      bytes: recordOf(
+        1,
+        Array.from({ length: edits }, () => ({ user: "ann" as UserId, bytes: 1, time: NOON })),
+      ),
+    });
     if (decoded.kind === "received") rooms.receive(`acme.${room}` as RoomKey, decoded.received);
   };
   return { world, rooms, receive };
@@ -38,15 +46,18 @@ function begin() {
 test.each([
   { counted: 1, pressed: 5, full: 8 },
   { counted: 2, pressed: 3, full: 4 },
-])("[PROOM1] where a process counts $counted of the partitions one may know $full rooms, and forgets quiet ones from $pressed on", ({ counted, pressed, full }) => {
-  const { world, rooms, receive } = begin();
-  world.countedPartitions = counted;
-  const seen = Array.from({ length: full }, (_, index) => {
-    receive(`room-${index}`, 1);
-    return [rooms.isPressed, rooms.isFull];
-  });
-  expect(seen).toEqual(seen.map((_, index) => [index + 1 >= pressed, index + 1 >= full]));
-});
+])(
+  "[PROOM1] where a process counts $counted of the partitions one may know $full rooms, and forgets quiet ones from $pressed on",
+  ({ counted, pressed, full }) => {
+    const { world, rooms, receive } = begin();
+    world.countedPartitions = counted;
+    const seen = Array.from({ length: full }, (_, index) => {
+      receive(`room-${index}`, 1);
+      return [rooms.isPressed, rooms.isFull];
+    });
+    expect(seen).toEqual(seen.map((_, index) => [index + 1 >= pressed, index + 1 >= full]));
+  },
+);
 
 test("[PROOM2] a partition that the process takes beside another halves the edits that each may have pending", () => {
   const { world, rooms, receive } = begin();

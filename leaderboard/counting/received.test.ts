@@ -13,24 +13,36 @@ const USER = "ada" as UserId;
 const stored = (bytes: Uint8Array): StoredRecord => ({ room: "tenant/room" as RoomKey, streamSeq: 7, time: TIME, bytes });
 
 test("[RCV1] a record of edits is as many entries as it has edits", () => {
-  const bytes = recordOf(4, [1, 2, 3].map((size) => ({ user: USER, bytes: size, time: TIME })));
+  const bytes = recordOf(
+    4,
+    [1, 2, 3].map((size) => ({ user: USER, bytes: size, time: TIME })),
+  );
   const decoded = decodeReceived("edits", stored(bytes));
-  expect(decoded).toMatchObject({ kind: "received", received: { source: "edits", entries: 3, streamSeq: 7, time: TIME, record: { kind: "edits", edits: { firstSeq: 4 } } } });
+  expect(decoded).toMatchObject({
+    kind: "received",
+    received: { source: "edits", entries: 3, streamSeq: 7, time: TIME, record: { kind: "edits", edits: { firstSeq: 4 } } },
+  });
 });
 
 test("[RCV2] an activity is one entry, however many users it names", () => {
   const activity = { kind: "present", users: [USER, "ben" as UserId] } as const;
-  expect(decodeReceived("activities", stored(encodeJson(activity)))).toEqual({ kind: "received", received: { source: "activities", activity, entries: 1, streamSeq: 7, time: TIME } });
+  expect(decodeReceived("activities", stored(encodeJson(activity)))).toEqual({
+    kind: "received",
+    received: { source: "activities", activity, entries: 1, streamSeq: 7, time: TIME },
+  });
 });
 
 test("[RCV3] a record of the log that has no edits is nothing to count, and is readable", () => {
   const stamp = { id: "server.1", time: TIME };
-  for (const bytes of [encodeEpochRecord({ ...stamp, epoch: 2 as Epoch, head: 9 as Seq }), encodeDeletedRecord(stamp)]) expect(decodeReceived("edits", stored(bytes))).toEqual({ kind: "nothing" });
+  for (const bytes of [encodeEpochRecord({ ...stamp, epoch: 2 as Epoch, head: 9 as Seq }), encodeDeletedRecord(stamp)])
+    expect(decodeReceived("edits", stored(bytes))).toEqual({ kind: "nothing" });
 });
 
 test("[RCV4] what does not decode as its stream's is unreadable", () => {
   const edits = recordOf(1, [{ user: USER, bytes: 1, time: TIME }]);
   const activity = encodeJson({ kind: "present", users: [USER] });
-  for (const bytes of [new Uint8Array(), edits.subarray(0, -1), activity]) expect(decodeReceived("edits", stored(bytes))).toEqual({ kind: "unreadable" });
-  for (const bytes of [new Uint8Array(), edits, encodeJson({ kind: "newer" })]) expect(decodeReceived("activities", stored(bytes))).toEqual({ kind: "unreadable" });
+  for (const bytes of [new Uint8Array(), edits.subarray(0, -1), activity])
+    expect(decodeReceived("edits", stored(bytes))).toEqual({ kind: "unreadable" });
+  for (const bytes of [new Uint8Array(), edits, encodeJson({ kind: "newer" })])
+    expect(decodeReceived("activities", stored(bytes))).toEqual({ kind: "unreadable" });
 });

@@ -16,7 +16,13 @@ const HOUR_MS = 3_600_000;
 /** The instant of the n-th edit of a room whose edits were all at noon. */
 const editAt = (nth: number): number => (nth === 0 ? 0 : instantAfter(editAt(nth - 1), NOON, "edits"));
 const fresh = () => new RoomProjection(NOTHING_APPLIED, NO_USES, SCORING);
-const records = (firstSeq: number, users: readonly string[], time: UnixMillis = NOON) => ownersRecordOf(recordOf(firstSeq, users.map((user) => ({ user: user as UserId, bytes: 1, time }))));
+const records = (firstSeq: number, users: readonly string[], time: UnixMillis = NOON) =>
+  ownersRecordOf(
+    recordOf(
+      firstSeq,
+      users.map((user) => ({ user: user as UserId, bytes: 1, time })),
+    ),
+  );
 
 test("[PROJ1] a record's edits become points of their users, each reached at its last edit", () => {
   const projection = fresh();
@@ -24,7 +30,10 @@ test("[PROJ1] a record's edits become points of their users, each reached at its
   const batch = projection.takeBatch()!;
   expect(batch.after).toEqual({ seq: 0, activity: 0 });
   expect(batch.applied).toEqual({ ...NOTHING_APPLIED, epoch: 1, seq: 3, streamSeq: 9, time: NOON, missing: 0, instant: editAt(3) });
-  expect(batch.awards.get("everyone")).toEqual([{ member: "ann", points: 2, reachedAt: editAt(3) }, { member: "bob", points: 1, reachedAt: editAt(2) }]);
+  expect(batch.awards.get("everyone")).toEqual([
+    { member: "ann", points: 2, reachedAt: editAt(3) },
+    { member: "bob", points: 1, reachedAt: editAt(2) },
+  ]);
   expect(batch.awards.get("commenters")).toBeUndefined();
   expect(projection.takeBatch()).toBeUndefined();
   expect(projection.entries).toBe(0);
@@ -48,7 +57,12 @@ test("[PROJ4] a batch ends with the hour, so that all of it lies in the same win
   const projection = fresh();
   projection.receiveRecord(records(1, ["ann"], (NOON - 1) as UnixMillis), 1, (NOON - 1) as UnixMillis);
   projection.receiveRecord(records(2, ["ann"]), 2, NOON);
-  expect([projection.takeBatch(), projection.takeBatch()].map((batch) => [batch?.windows[0]?.id, batch?.after.seq, batch?.applied.seq])).toEqual([["2026-07-01T11", 0, 1], ["2026-07-01T12", 1, 2]]);
+  expect(
+    [projection.takeBatch(), projection.takeBatch()].map((batch) => [batch?.windows[0]?.id, batch?.after.seq, batch?.applied.seq]),
+  ).toEqual([
+    ["2026-07-01T11", 0, 1],
+    ["2026-07-01T12", 1, 2],
+  ]);
 });
 
 test("[PROJ5] a log whose clock goes back counts into no window that is past", () => {
@@ -61,8 +75,18 @@ test("[PROJ5] a log whose clock goes back counts into no window that is past", (
 
 test("[PROJ6] more users than one script call may carry go into several batches", () => {
   const projection = fresh();
-  projection.receiveRecord(records(1, Array.from({ length: BATCH_USERS_MAX + 1 }, (_, index) => `user-${index}`)), 1, NOON);
-  expect([projection.takeBatch(), projection.takeBatch()].map((batch) => batch?.awards.get("everyone")?.length)).toEqual([BATCH_USERS_MAX, 1]);
+  projection.receiveRecord(
+    records(
+      1,
+      Array.from({ length: BATCH_USERS_MAX + 1 }, (_, index) => `user-${index}`),
+    ),
+    1,
+    NOON,
+  );
+  expect([projection.takeBatch(), projection.takeBatch()].map((batch) => batch?.awards.get("everyone")?.length)).toEqual([
+    BATCH_USERS_MAX,
+    1,
+  ]);
 });
 
 test("[PROJ7] an epoch that begins counts for nobody", () => {
@@ -74,7 +98,14 @@ test("[PROJ7] an epoch that begins counts for nobody", () => {
 
 test("[PROJ8] edits over the cap move the room on, and nobody's moment", () => {
   const projection = fresh();
-  projection.receiveRecord(records(1, Array.from({ length: 9 }, () => "ann")), 1, NOON);
+  projection.receiveRecord(
+    records(
+      1,
+      Array.from({ length: 9 }, () => "ann"),
+    ),
+    1,
+    NOON,
+  );
   const batch = projection.takeBatch()!;
   expect(batch.applied.seq).toBe(9);
   expect(batch.awards.get("everyone")).toEqual([{ member: "ann", points: 7, reachedAt: editAt(7) }]);
@@ -85,13 +116,37 @@ test("[PROJ9] what a backend tells of and who is there become points beside the 
   const projection = fresh();
   projection.receiveRecord(records(1, ["ann"]), 1, NOON);
   const [ann, bob] = ["ann", "bob"] as [UserId, UserId];
-  expect(projection.receiveActivity({ kind: "deeds", deeds: [{ user: ann, kind: "comment", times: 2 }, { user: bob, kind: "comment", times: 5 }] }, 4, NOON)).toEqual({ kind: "counted", missing: 0 });
+  expect(
+    projection.receiveActivity(
+      {
+        kind: "deeds",
+        deeds: [
+          { user: ann, kind: "comment", times: 2 },
+          { user: bob, kind: "comment", times: 5 },
+        ],
+      },
+      4,
+      NOON,
+    ),
+  ).toEqual({ kind: "counted", missing: 0 });
   expect(projection.receiveActivity({ kind: "present", users: [ann, bob] }, 6, NOON).kind).toBe("counted");
   expect(projection.receiveActivity({ kind: "present", users: [ann] }, 6, NOON).kind).toBe("known");
   expect(projection.receiveActivity({ kind: "present", users: [ann] }, 7, NOON).kind).toBe("counted"); // Told twice it counts once.
   const batch = projection.takeBatch()!;
   expect(batch.applied).toMatchObject({ seq: 1, activity: 7 });
-  expect(Object.fromEntries([...batch.awards].map(([role, awards]) => [role, awards.map(({ member, points }) => [member, points])]))).toEqual({ everyone: [["ann", 9], ["bob", 11]], editors: [["ann", 1]], commenters: [["ann", 6], ["bob", 9]] });
+  expect(
+    Object.fromEntries([...batch.awards].map(([role, awards]) => [role, awards.map(({ member, points }) => [member, points])])),
+  ).toEqual({
+    everyone: [
+      ["ann", 9],
+      ["bob", 11],
+    ],
+    editors: [["ann", 1]],
+    commenters: [
+      ["ann", 6],
+      ["bob", 9],
+    ],
+  });
   expect(projection.takeBatch()).toBeUndefined();
 });
 
@@ -100,5 +155,9 @@ test("[PROJ10] the two streams may be in different hours, each in its own window
   projection.receiveRecord(records(1, ["ann"]), 1, NOON);
   projection.receiveActivity({ kind: "present", users: ["bob" as UserId] }, 1, (NOON - 1) as UnixMillis);
   projection.receiveRecord(records(2, ["ann"]), 2, NOON);
-  expect([1, 2, 3].map(() => projection.takeBatch()).map((batch) => [batch?.windows[0]?.id, batch?.after, batch?.applied.seq])).toEqual([["2026-07-01T12", { seq: 0, activity: 0 }, 1], ["2026-07-01T11", { seq: 1, activity: 0 }, 1], ["2026-07-01T12", { seq: 1, activity: 1 }, 2]]);
+  expect([1, 2, 3].map(() => projection.takeBatch()).map((batch) => [batch?.windows[0]?.id, batch?.after, batch?.applied.seq])).toEqual([
+    ["2026-07-01T12", { seq: 0, activity: 0 }, 1],
+    ["2026-07-01T11", { seq: 1, activity: 0 }, 1],
+    ["2026-07-01T12", { seq: 1, activity: 1 }, 2],
+  ]);
 });

@@ -4,7 +4,15 @@ import type { UnixMillis, UserId } from "../../shared/ids.ts";
 import { capOf, worthOfDeed, worthOfEdit } from "./scoring.ts";
 import { SCORING } from "../testing/scoring.ts";
 
-const OPTIONS = { ...SCORING, boardEditPointsSmall: 1, boardEditPointsMedium: 3, boardEditPointsLarge: 5, boardEditMediumBytesMin: 100, boardEditLargeBytesMin: 1_000, boardPointsPerMinuteMax: 10 };
+const OPTIONS = {
+  ...SCORING,
+  boardEditPointsSmall: 1,
+  boardEditPointsMedium: 3,
+  boardEditPointsLarge: 5,
+  boardEditMediumBytesMin: 100,
+  boardEditLargeBytesMin: 1_000,
+  boardPointsPerMinuteMax: 10,
+};
 const [ann, bob] = ["ann", "bob"] as UserId[] as [UserId, UserId];
 const UNUSED = { period: 0, points: new Map<UserId, number>() };
 

@@ -9,7 +9,10 @@ const HOUR = windowAt("hour", Date.UTC(2026, 6, 1, 12) as UnixMillis);
 /** Each telling is under way until the test ends it. */
 function begin() {
   const tellings: { readonly windows: readonly Window[]; readonly end: (failure?: Error) => void }[] = [];
-  const tell = (_room: RoomKey, windows: readonly Window[]) => new Promise<void>((resolve, reject) => tellings.push({ windows, end: (failure) => (failure === undefined ? resolve() : reject(failure)) }));
+  const tell = (_room: RoomKey, windows: readonly Window[]) =>
+    new Promise<void>((resolve, reject) =>
+      tellings.push({ windows, end: (failure) => (failure === undefined ? resolve() : reject(failure)) }),
+    );
   return { totals: new Totals("acme.notes" as RoomKey, { tell }), tellings };
 }
 const turn = () => new Promise((resolve) => setImmediate(resolve));

@@ -4,12 +4,16 @@ import { eachOf } from "./turns.ts";
 
 test("[TURN1] each entry has its turn, so many at a time", async () => {
   let [underWay, most, done] = [0, 0, 0];
-  await eachOf(Array.from({ length: 20 }, (_, index) => index), 3, async () => {
-    most = Math.max(most, ++underWay);
-    await new Promise(setImmediate);
-    underWay -= 1;
-    done += 1;
-  });
+  await eachOf(
+    Array.from({ length: 20 }, (_, index) => index),
+    3,
+    async () => {
+      most = Math.max(most, ++underWay);
+      await new Promise(setImmediate);
+      underWay -= 1;
+      done += 1;
+    },
+  );
   expect([most, done]).toEqual([3, 20]);
   await eachOf([], 3, () => Promise.reject(new Error("never asked")));
 });

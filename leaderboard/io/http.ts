@@ -40,7 +40,7 @@ const REFUSALS: Readonly<Record<Refusal["kind"], { status: number; message: stri
     message:
       "the window is archived, and the archive names only its first (COROOM_BOARD_ARCHIVED_MAX when it was closed): this one is not among them, and may have points all the same",
   },
-  rebuilding: { status: 503, message: "the boards are being counted anew: ask again" },
+  "rebuilding": { status: 503, message: "the boards are being counted anew: ask again" },
 };
 
 export function serveHttp(
@@ -118,7 +118,10 @@ async function named(
   names: NamesHost,
 ): Promise<InternalAnswer> {
   const shown = answer.kind === "member" ? answer.neighbours : answer.kind === "page" || answer.kind === "members" ? answer.ranking : [];
-  const known = await names.of(room, shown.map(({ user }) => user));
+  const known = await names.of(
+    room,
+    shown.map(({ user }) => user),
+  );
   return bodyOf(answer, (ranked) => ranked.map((place) => ({ ...place, name: known.get(place.user) ?? "" })));
 }
 

@@ -14,7 +14,12 @@ import { ALL_TIME } from "../boards/windows.ts";
 import { kvCheckpoints } from "./kv-checkpoints.ts";
 
 const [ROOM, OTHER] = ["acme.notes", "acme.notes-2"] as [RoomKey, RoomKey];
-const DUMP = { applied: { ...NOTHING_APPLIED, seq: 1 as Seq }, uses: NO_USES, names: new Map(), boards: [{ role: "everyone" as const, window: ALL_TIME, standings: [{ member: "ann", score: 1, reachedAt: 1 }] }] };
+const DUMP = {
+  applied: { ...NOTHING_APPLIED, seq: 1 as Seq },
+  uses: NO_USES,
+  names: new Map(),
+  boards: [{ role: "everyone" as const, window: ALL_TIME, standings: [{ member: "ann", score: 1, reachedAt: 1 }] }],
+};
 
 test("[LB18] a checkpoint a part of which is lost is undecodable; one that does not decode keeps its objects, keeps no other's from being swept, and goes with its room", async () => {
   const server = await startRealNats();

@@ -50,40 +50,50 @@ async function expectPrefix(log: MadeUpLog, { ports }: Started, prng: Prng): Pro
   const id = ["all", "2028", "2028-12-31", "2028-12-31T23", "2029-01-01T00", "2029-W01"][prng.below(6)]!;
   const { applied, hot, members, points } = await ports.reads.read(room, "everyone", parseWindow(id)!);
   const standings = referenceBoards({ edits: log.editsOf(room).slice(0, applied?.seq ?? 0) }, SCORING).get(id) ?? [];
-  expect(hot.map(({ member, score }) => ({ member, score })), `${room} ${id} at ${applied?.seq}`).toEqual(standings.slice(0, 6));
+  expect(
+    hot.map(({ member, score }) => ({ member, score })),
+    `${room} ${id} at ${applied?.seq}`,
+  ).toEqual(standings.slice(0, 6));
   expect([members, points]).toEqual([standings.length, standings.reduce((sum, { score }) => sum + score, 0)]);
   return applied?.seq ?? 0;
 }
 
-test.each([1, 2, 3])("[LB11] read at any moment, a board is the reference's of exactly the edits that it says it counts (seed %i)", async (seed) => {
-  const environment = `lb11-${seed}`;
-  const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(seed)];
-  // Late windows are not archived here: Redis is read, and nothing else.
-  const flags = { boardArchiveGraceMs: String(24 * 60 * MINUTE_MS) };
-  let started = await rig.start(environment, log, clock, flags, harassed(prng));
-  let [isOver, reads] = [false, 0];
-  const moments = new Set<number>();
-  const reader = async (own: Prng): Promise<void> => {
-    for (; !isOver; reads++) moments.add(await expectPrefix(log, started, own));
-  };
-  const reading = Promise.all([reader(new Prng(seed + 100)), reader(new Prng(seed + 200))]);
-  const isSeenEnough = () => reads > 100 && moments.size > 10;
-  for (let round = 0; round < 30 || (round < ROUNDS_MAX && !isSeenEnough()); round++) {
-    for (let left = 8; left > 0; left--) {
-      const edits = Array.from({ length: 1 + prng.below(3) }, () => ({ user: USERS[prng.below(USERS.length)]!, bytes: [10, 200, 5_000][prng.below(3)]!, time: clock.wallNow() }));
-      log.append(ROOMS[prng.below(ROOMS.length)]!, edits);
+test.each([1, 2, 3])(
+  "[LB11] read at any moment, a board is the reference's of exactly the edits that it says it counts (seed %i)",
+  async (seed) => {
+    const environment = `lb11-${seed}`;
+    const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(seed)];
+    // Late windows are not archived here: Redis is read, and nothing else.
+    const flags = { boardArchiveGraceMs: String(24 * 60 * MINUTE_MS) };
+    let started = await rig.start(environment, log, clock, flags, harassed(prng));
+    let [isOver, reads] = [false, 0];
+    const moments = new Set<number>();
+    const reader = async (own: Prng): Promise<void> => {
+      for (; !isOver; reads++) moments.add(await expectPrefix(log, started, own));
+    };
+    const reading = Promise.all([reader(new Prng(seed + 100)), reader(new Prng(seed + 200))]);
+    const isSeenEnough = () => reads > 100 && moments.size > 10;
+    for (let round = 0; round < 30 || (round < ROUNDS_MAX && !isSeenEnough()); round++) {
+      for (let left = 8; left > 0; left--) {
+        const edits = Array.from({ length: 1 + prng.below(3) }, () => ({
+          user: USERS[prng.below(USERS.length)]!,
+          bytes: [10, 200, 5_000][prng.below(3)]!,
+          time: clock.wallNow(),
+        }));
+        log.append(ROOMS[prng.below(ROOMS.length)]!, edits);
+      }
+      clock.advance(MINUTE_MS);
+      if (round % 10 === 9) {
+        const next = await rig.start(environment, log, clock, flags, harassed(prng));
+        await started.host.stop();
+        started = next;
+      }
+      await eventually("some of it is counted", async () => (await started.ports.boards.load(ROOMS[round % ROOMS.length]!)) !== undefined);
     }
-    clock.advance(MINUTE_MS);
-    if (round % 10 === 9) {
-      const next = await rig.start(environment, log, clock, flags, harassed(prng));
-      await started.host.stop();
-      started = next;
-    }
-    await eventually("some of it is counted", async () => (await started.ports.boards.load(ROOMS[round % ROOMS.length]!)) !== undefined);
-  }
-  await eventually("all is counted", () => counted(log, started));
-  isOver = true;
-  await reading;
-  expect(isSeenEnough(), `${reads} reads saw ${moments.size} boards on the way`).toBe(true);
-  await expectReference(log, started);
-});
+    await eventually("all is counted", () => counted(log, started));
+    isOver = true;
+    await reading;
+    expect(isSeenEnough(), `${reads} reads saw ${moments.size} boards on the way`).toBe(true);
+    await expectReference(log, started);
+  },
+);

@@ -19,7 +19,14 @@ function begin() {
   const readNow = (): Promise<BoardState> => {
     world.reads += 1;
     if (world.isAway) return Promise.reject(new Error("Redis is away"));
-    return Promise.resolve({ applied: undefined, hot: [{ member: "ann", score: world.score, reachedAt: 1 }], members: 1, points: world.score, bands: new Map(), isOrdered: false });
+    return Promise.resolve({
+      applied: undefined,
+      hot: [{ member: "ann", score: world.score, reachedAt: 1 }],
+      members: 1,
+      points: world.score,
+      bands: new Map(),
+      isOrdered: false,
+    });
   };
   let recent: Promise<BoardState> | undefined;
   const reader = { readNow: () => (recent = readNow()), readRecent: () => recent ?? readNow() };
@@ -28,9 +35,22 @@ function begin() {
     return Promise.resolve();
   };
   const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-  const options = { boardRoles: ["everyone" as const], boardShownMax: 10, boardPushMs: PUSH_MS, boardWatchMs: 5_000, boardWatchesMax: 2, boardWritesMax: 4 };
+  const options = {
+    boardRoles: ["everyone" as const],
+    boardShownMax: 10,
+    boardPushMs: PUSH_MS,
+    boardWatchMs: 5_000,
+    boardWatchesMax: 2,
+    boardWritesMax: 4,
+  };
   const ports = { reader, names: { of: () => Promise.resolve(new Map()) }, shown: { publish: (one: BoardNews) => void news.push(one) } };
-  const live = new LiveHost(ports, options, { clock, log, metrics: leaderboardMetrics(new Registry()), counted: () => world.counted, countNow });
+  const live = new LiveHost(ports, options, {
+    clock,
+    log,
+    metrics: leaderboardMetrics(new Registry()),
+    counted: () => world.counted,
+    countNow,
+  });
   const said = () => news.splice(0).map((one) => (one.kind === "shown" ? one.ranking[0]![1] : one.kind));
   return { clock, world, live, news, said };
 }

@@ -26,7 +26,13 @@ test("[LB6] a watched board is published when it changed, at most once in the pu
     log.append(room, [{ user: USERS[edit % 2]!, bytes: 1, time: clock.wallNow() }]);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
-  await eventually("the last state is published", () => all().at(-1)?.ranking.every(([, score]) => score === 20) === true);
+  await eventually(
+    "the last state is published",
+    () =>
+      all()
+        .at(-1)
+        ?.ranking.every(([, score]) => score === 20) === true,
+  );
   expect(all().length).toBeLessThanOrEqual(3 + (performance.now() - begin) / 200);
   const count = all().length;
   // Over the cap nothing moves: the room is counted on, and nothing is published.

@@ -11,12 +11,20 @@ import { BoardReader } from "./reads-host.ts";
 
 const NOON = Date.UTC(2026, 6, 2, 12) as UnixMillis;
 /** As they are by default. */
-const OPTIONS = { logPartitions: 1, boardRoles: ["everyone" as const], boardShownMax: 100, boardReadMembersMax: 2_000, boardBehindMsMax: 5_000, boardPushMs: 500 };
+const OPTIONS = {
+  logPartitions: 1,
+  boardRoles: ["everyone" as const],
+  boardShownMax: 100,
+  boardReadMembersMax: 2_000,
+  boardBehindMsMax: 5_000,
+  boardPushMs: 500,
+};
 const HOT_MEMBERS = 200;
 const STATE: BoardState = { applied: NOTHING_APPLIED, hot: [], members: 0, points: 0, bands: new Map(), isOrdered: false };
 
 /** Two with each score. */
-const board = (members: number): Standing[] => Array.from({ length: members }, (_, place) => ({ member: `user-${place}`, score: 10_000 - Math.floor(place / 2), reachedAt: place }));
+const board = (members: number): Standing[] =>
+  Array.from({ length: members }, (_, place) => ({ member: `user-${place}`, score: 10_000 - Math.floor(place / 2), reachedAt: place }));
 
 function readerOf(state: BoardState, standings: readonly Standing[], archived?: ArchivedWindow): BoardReader {
   const clock: Clock = { now: () => 0 as Millis, wallNow: () => NOON, after: () => () => {} };
@@ -30,7 +38,11 @@ function readerOf(state: BoardState, standings: readonly Standing[], archived?: 
         places: (_room, _role, _window, places) => {
           if (!state.isOrdered || places.kind !== "from") return Promise.resolve(undefined);
           const score = standings[places.offset]?.score;
-          return Promise.resolve({ first: places.offset, ahead: standings.findIndex((standing) => standing.score === score), standings: standings.slice(places.offset, places.offset + places.limit) });
+          return Promise.resolve({
+            first: places.offset,
+            ahead: standings.findIndex((standing) => standing.score === score),
+            standings: standings.slice(places.offset, places.offset + places.limit),
+          });
         },
         all: async function* () {
           yield standings;
@@ -47,7 +59,7 @@ function readerOf(state: BoardState, standings: readonly Standing[], archived?: 
 /** Of all pages, in turn: who is there, and their ranks. */
 async function follow(reader: BoardReader, window: string, ranking: Ranking, limit: number) {
   const found = [];
-  for (let offset: number | undefined = 0; offset !== undefined; ) {
+  for (let offset: number | undefined = 0; offset !== undefined;) {
     const page = await reader.page({ room: "acme.notes" as RoomKey, role: "everyone", window, ranking }, { offset, limit });
     if (page.kind !== "page") throw new Error(`${page.kind} at ${offset}`);
     expect(page.ranking).not.toEqual([]);
@@ -66,22 +78,35 @@ test.each([
   { members: 2_001, tail: "ordered", ranking: "competition", limit: 100, reached: 2_001 },
   { members: 2_001, tail: "ordered", ranking: "unique", limit: 70, reached: 2_001 },
   { members: 2_001, tail: "ordered", ranking: "dense", limit: 70, reached: HOT_MEMBERS },
-] as const)("[BPAGE1] of $members members, the tail $tail, $ranking pages of $limit show $reached", async ({ members, tail, ranking, limit, reached }) => {
-  const standings = board(members);
-  const state = { ...STATE, hot: standings.slice(0, HOT_MEMBERS), members, isOrdered: tail === "ordered" };
-  const found = await follow(readerOf(state, standings), "all", ranking, limit);
-  const rankAt = (place: number): number => ({ unique: place + 1, competition: 2 * Math.floor(place / 2) + 1, dense: Math.floor(place / 2) + 1 })[ranking];
-  expect(found).toEqual(standings.slice(0, reached).map(({ member, score }, place) => ({ rank: rankAt(place), user: member, score })));
-});
+] as const)(
+  "[BPAGE1] of $members members, the tail $tail, $ranking pages of $limit show $reached",
+  async ({ members, tail, ranking, limit, reached }) => {
+    const standings = board(members);
+    const state = { ...STATE, hot: standings.slice(0, HOT_MEMBERS), members, isOrdered: tail === "ordered" };
+    const found = await follow(readerOf(state, standings), "all", ranking, limit);
+    const rankAt = (place: number): number =>
+      ({ unique: place + 1, competition: 2 * Math.floor(place / 2) + 1, dense: Math.floor(place / 2) + 1 })[ranking];
+    expect(found).toEqual(standings.slice(0, reached).map(({ member, score }, place) => ({ rank: rankAt(place), user: member, score })));
+  },
+);
 
-test.each([[100, 100], [1_500, 1_000]])("[BPAGE2] of a closed window with %i members pages show the %i that the archive names", async (members, named) => {
+test.each([
+  [100, 100],
+  [1_500, 1_000],
+])("[BPAGE2] of a closed window with %i members pages show the %i that the archive names", async (members, named) => {
   const archived = { applied: NOTHING_APPLIED, boards: [{ role: "everyone" as const, members, points: 1, standings: board(named) }] };
   const found = await follow(readerOf(STATE, [], archived), "2026-07-01", "unique", 70);
   expect(found.map(({ user }) => user)).toEqual(board(named).map(({ member }) => member));
 });
 
-test.each([[100, "not-ranked"], [1_500, "beyond-archive"]] as const)("[BPAGE3] of a closed window with %i members whoever the archive does not name is %s", async (members, kind) => {
-  const archived = { applied: NOTHING_APPLIED, boards: [{ role: "everyone" as const, members, points: 1, standings: board(Math.min(members, 1_000)) }] };
+test.each([
+  [100, "not-ranked"],
+  [1_500, "beyond-archive"],
+] as const)("[BPAGE3] of a closed window with %i members whoever the archive does not name is %s", async (members, kind) => {
+  const archived = {
+    applied: NOTHING_APPLIED,
+    boards: [{ role: "everyone" as const, members, points: 1, standings: board(Math.min(members, 1_000)) }],
+  };
   const question = { room: "acme.notes" as RoomKey, role: "everyone" as const, window: "2026-07-01", ranking: "unique" as const };
   expect(await readerOf(STATE, [], archived).member(question, "nobody", 0)).toEqual({ kind });
   expect(await readerOf(STATE, [], archived).member(question, "user-99", 0)).toMatchObject({ kind: "member", own: { rank: 100 } });

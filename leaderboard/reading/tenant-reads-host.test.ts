@@ -15,30 +15,60 @@ const ARCHIVED: TenantPage = { rooms: 3, people: 40, ranking: [room("busy", 1), 
 function begin({ redis = EMPTY, archived }: { redis?: TenantPage; archived?: TenantPage }) {
   const clock: Clock = { now: () => 0 as Millis, wallNow: () => NOON, after: () => () => {} };
   const none = () => Promise.reject(new Error("only read"));
-  const tenants = { meet: none, tell: none, remove: none, page: () => Promise.resolve(redis), rankOf: (key: string) => Promise.resolve(redis.ranking.find((ranked) => roomKey(ACME, ranked.room) === key)) };
+  const tenants = {
+    meet: none,
+    tell: none,
+    remove: none,
+    page: () => Promise.resolve(redis),
+    rankOf: (key: string) => Promise.resolve(redis.ranking.find((ranked) => roomKey(ACME, ranked.room) === key)),
+  };
   const word = { service: "s", through: NOON, told: NOON, isRebuilding: false };
-  return new TenantReader({ tenants, tenantArchive: { write: none, read: () => Promise.resolve(archived) }, progress: { read: () => Promise.resolve(word) } }, { logPartitions: 1, boardBehindMsMax: 1_000 }, clock);
+  return new TenantReader(
+    { tenants, tenantArchive: { write: none, read: () => Promise.resolve(archived) }, progress: { read: () => Promise.resolve(word) } },
+    { logPartitions: 1, boardBehindMsMax: 1_000 },
+    clock,
+  );
 }
 
 test("[TEN1] a closed window that Redis has no more is read from the archive, and says so", async () => {
   const reader = begin({ archived: ARCHIVED });
   const page = await reader.page(ACME, "2026-07-01", { offset: 0, limit: 2 });
-  expect(page).toMatchObject({ kind: "rooms", about: { isArchived: true, isBehind: false, rooms: 3, people: 40 }, ranking: ARCHIVED.ranking, nextOffset: undefined });
-  expect(await reader.room(roomKey(ACME, "calm" as RoomId), "2026-07-01")).toMatchObject({ kind: "room", about: { isArchived: true }, own: { rank: 2 } });
+  expect(page).toMatchObject({
+    kind: "rooms",
+    about: { isArchived: true, isBehind: false, rooms: 3, people: 40 },
+    ranking: ARCHIVED.ranking,
+    nextOffset: undefined,
+  });
+  expect(await reader.room(roomKey(ACME, "calm" as RoomId), "2026-07-01")).toMatchObject({
+    kind: "room",
+    about: { isArchived: true },
+    own: { rank: 2 },
+  });
   expect(await reader.room(roomKey(ACME, "last" as RoomId), "2026-07-01"), "it may have points").toEqual({ kind: "beyond-archive" });
   const whole = begin({ archived: { ...ARCHIVED, rooms: 2 } });
   expect(await whole.room(roomKey(ACME, "last" as RoomId), "2026-07-01"), "it has none").toEqual({ kind: "not-ranked" });
 });
 
 test("[TEN2] rooms behind those that the archive names are not made up, and no cursor leads to them", async () => {
-  const [first, second] = [await begin({ archived: ARCHIVED }).page(ACME, "2026-07-01", { offset: 0, limit: 1 }), await begin({ archived: ARCHIVED }).page(ACME, "2026-07-01", { offset: 1, limit: 2 })];
-  expect([first, second]).toMatchObject([{ ranking: [room("busy", 1)], nextOffset: 1 }, { ranking: [room("calm", 2)], nextOffset: undefined }]);
+  const [first, second] = [
+    await begin({ archived: ARCHIVED }).page(ACME, "2026-07-01", { offset: 0, limit: 1 }),
+    await begin({ archived: ARCHIVED }).page(ACME, "2026-07-01", { offset: 1, limit: 2 }),
+  ];
+  expect([first, second]).toMatchObject([
+    { ranking: [room("busy", 1)], nextOffset: 1 },
+    { ranking: [room("calm", 2)], nextOffset: undefined },
+  ]);
   expect(await begin({ archived: ARCHIVED }).page(ACME, "2026-07-01", { offset: 2, limit: 2 })).toEqual({ kind: "too-deep" });
 });
 
 test("[TEN3] what Redis still has is read there; a running window is never looked for in the archive", async () => {
   const redis = { rooms: 1, people: 2, ranking: [room("busy", 1)] };
-  expect(await begin({ redis, archived: ARCHIVED }).page(ACME, "2026-07-01", { offset: 0, limit: 2 })).toMatchObject({ about: { isArchived: false, rooms: 1 } });
-  expect(await begin({ archived: ARCHIVED }).page(ACME, "day", { offset: 0, limit: 2 })).toMatchObject({ about: { isArchived: false, rooms: 0 }, ranking: [] });
+  expect(await begin({ redis, archived: ARCHIVED }).page(ACME, "2026-07-01", { offset: 0, limit: 2 })).toMatchObject({
+    about: { isArchived: false, rooms: 1 },
+  });
+  expect(await begin({ archived: ARCHIVED }).page(ACME, "day", { offset: 0, limit: 2 })).toMatchObject({
+    about: { isArchived: false, rooms: 0 },
+    ranking: [],
+  });
   expect(await begin({}).page(ACME, "2026-07-01", { offset: 0, limit: 2 })).toEqual({ kind: "unknown-window" });
 });

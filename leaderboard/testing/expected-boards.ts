@@ -53,7 +53,13 @@ export async function expectTenantReference(log: MadeUpLog, { host }: Started): 
   const windows = new Map<string, Map<string, number>>();
   for (const key of ROOMS) {
     for (const [window, standings] of referenceBoards(log.doneIn(key), SCORING)) {
-      windows.set(window, (windows.get(window) ?? new Map()).set(roomOf(key), standings.reduce((sum, { score }) => sum + score, 0)));
+      windows.set(
+        window,
+        (windows.get(window) ?? new Map()).set(
+          roomOf(key),
+          standings.reduce((sum, { score }) => sum + score, 0),
+        ),
+      );
     }
   }
   for (const [window, rooms] of windows) {
@@ -81,7 +87,10 @@ export function type(log: MadeUpLog, prng: Prng, time: UnixMillis, edits: number
   for (let left = edits; left > 0; left--) {
     const room = ROOMS[prng.below(ROOMS.length)]!;
     const count = 1 + prng.below(3);
-    log.append(room, Array.from({ length: count }, () => ({ user: anyone(), bytes: [10, 200, 5_000][prng.below(3)]!, time })));
+    log.append(
+      room,
+      Array.from({ length: count }, () => ({ user: anyone(), bytes: [10, 200, 5_000][prng.below(3)]!, time })),
+    );
     if (left % 4 === 0) log.tell(room, { kind: "deeds", deeds: [{ user: anyone(), kind: "comment", times: count }] }, time);
     if (left % 10 === 0) log.tell(room, { kind: "present", users: [...new Set([anyone(), anyone()])] }, time);
   }
@@ -93,10 +102,12 @@ export function appliedOf(stored: Awaited<ReturnType<LeaderboardPorts["boards"][
 
 export async function counted(log: MadeUpLog, { ports }: Started): Promise<boolean> {
   try {
-    const applied = await Promise.all(ROOMS.map(async (room) => {
-      const { seq, activity } = appliedOf(await ports.boards.load(room));
-      return seq === log.editsOf(room).length && activity === log.lastTold(room);
-    }));
+    const applied = await Promise.all(
+      ROOMS.map(async (room) => {
+        const { seq, activity } = appliedOf(await ports.boards.load(room));
+        return seq === log.editsOf(room).length && activity === log.lastTold(room);
+      }),
+    );
     return applied.every(Boolean);
   } catch {
     return false; // Redis is away.

@@ -22,7 +22,7 @@ class MadeUpStream {
   }
 
   async *follow(after: number, signal: AbortSignal): AsyncIterable<StoredRecord> {
-    for (let next = Math.max(after, this.forgotten); !signal.aborted; ) {
+    for (let next = Math.max(after, this.forgotten); !signal.aborted;) {
       if (next < this.stored.length) yield this.stored[next++]!;
       else await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     }

@@ -12,10 +12,20 @@ import { ROOMS } from "../plan.ts";
 const LIFE_SECONDS = 3_600;
 
 /** `user`: whose it is, where it is made here. */
-export function tokensFor({ probeTenant, probeTokenFile, jwtSecret, jwtIssuer, jwtAudience }: Pick<ProbeConfig, "probeTenant" | "probeTokenFile"> & TokenConfig): (user: string) => Promise<string> {
+export function tokensFor({
+  probeTenant,
+  probeTokenFile,
+  jwtSecret,
+  jwtIssuer,
+  jwtAudience,
+}: Pick<ProbeConfig, "probeTenant" | "probeTokenFile"> & TokenConfig): (user: string) => Promise<string> {
   if (probeTokenFile !== "") return async () => (await readFile(probeTokenFile, "utf8")).trim();
   return (user) => {
-    const token = new SignJWT({ tenant: probeTenant, name: user, rooms: [ROOMS], rights: ["read", "write"] }).setProtectedHeader({ alg: "HS256" }).setSubject(user).setIssuedAt().setExpirationTime(`${LIFE_SECONDS}s`);
+    const token = new SignJWT({ tenant: probeTenant, name: user, rooms: [ROOMS], rights: ["read", "write"] })
+      .setProtectedHeader({ alg: "HS256" })
+      .setSubject(user)
+      .setIssuedAt()
+      .setExpirationTime(`${LIFE_SECONDS}s`);
     if (jwtIssuer !== "") token.setIssuer(jwtIssuer);
     if (jwtAudience !== "") token.setAudience(jwtAudience);
     return token.sign(new TextEncoder().encode(jwtSecret));

@@ -6,7 +6,14 @@ import { hmacSeal } from "./hmac.ts";
 
 const room = "acme.notes" as RoomKey;
 const seal = hmacSeal("a secret that all room servers share");
-const content = { user: "ann" as UserId, client: "annannannannann1" as ClientId, counter: 3, ackedThrough: 2, parentSeq: 7 as Seq, payload: new Uint8Array([1, 2, 3]) };
+const content = {
+  user: "ann" as UserId,
+  client: "annannannannann1" as ClientId,
+  counter: 3,
+  ackedThrough: 2,
+  parentSeq: 7 as Seq,
+  payload: new Uint8Array([1, 2, 3]),
+};
 const genuine: TentativeEdit = { ...content, epoch: 4 as Epoch, mac: seal.sealOf(room, content) };
 
 test("[SEAL1] what one room server sealed, another with the same secret takes, in a later epoch too", () => {

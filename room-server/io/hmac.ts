@@ -12,7 +12,8 @@ const PURPOSE = "coroom tentative edit 1";
 const MAC_BYTES = 16;
 
 export function hmacSeal(secret: string): Seal {
-  const sealOf: Seal["sealOf"] = (room, edit) => new Uint8Array(createHmac("sha256", secret).update(contentOf(room, edit)).digest().subarray(0, MAC_BYTES));
+  const sealOf: Seal["sealOf"] = (room, edit) =>
+    new Uint8Array(createHmac("sha256", secret).update(contentOf(room, edit)).digest().subarray(0, MAC_BYTES));
   return {
     sealOf,
     isGenuine: (room, edit) => edit.mac.byteLength === MAC_BYTES && timingSafeEqual(edit.mac, sealOf(room, edit)),

@@ -19,7 +19,12 @@ import type { RoomServerMetrics } from "../metrics.ts";
 import type { AppendOutcome, OutgoingRecord, RoomLog } from "../ports.ts";
 
 export type AppendOptions = { readonly server: ServerId; readonly partitions: number; readonly appendAnswerMsMax: number };
-export type AppendDeps = { readonly readLast: RoomLog["readLast"]; readonly clock: Clock; readonly log: Log; readonly metrics: RoomServerMetrics };
+export type AppendDeps = {
+  readonly readLast: RoomLog["readLast"];
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: RoomServerMetrics;
+};
 
 type Append = {
   readonly room: RoomKey;
@@ -88,7 +93,11 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
     const ack = readPubAck(msg);
     if (ack.seq !== undefined && ack.error === undefined) {
       const outcome = outcomeOfAck(append.record, ack.seq);
-      if (outcome.kind === "fenced") log.error({ room: append.room, expected: append.record.expectedStreamSeq, seq: ack.seq }, "the log stored a record before its predecessor: it was lost or rolled back; the room has to be claimed anew");
+      if (outcome.kind === "fenced")
+        log.error(
+          { room: append.room, expected: append.record.expectedStreamSeq, seq: ack.seq },
+          "the log stored a record before its predecessor: it was lost or rolled back; the room has to be claimed anew",
+        );
       return settle(token, append, outcome);
     }
     if (ack.error?.err_code !== undefined && WRONG_LAST_SEQUENCE.has(ack.error.err_code)) return void lookAtLast(token, append);
@@ -122,7 +131,17 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
     head.set("Nats-Msg-Id", record.id);
     head.set("Nats-Expected-Last-Subject-Sequence", String(record.expectedStreamSeq));
     const subject = subjects.log(partitionOf(room, options.partitions), room);
-    const append: Append = { room, record, subject, reply: subjects.appended(options.server, token), headers: head, settled, begun: performance.now(), resendAt: 0, looking: false };
+    const append: Append = {
+      room,
+      record,
+      subject,
+      reply: subjects.appended(options.server, token),
+      headers: head,
+      settled,
+      begun: performance.now(),
+      resendAt: 0,
+      looking: false,
+    };
     appends.set(token, append);
     send(append);
     checkLater();

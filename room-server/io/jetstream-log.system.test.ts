@@ -53,15 +53,33 @@ afterEach(async () => {
 });
 
 function logOf(connection: NatsConnection, server: string): Promise<RoomLog> {
-  return jetstreamLog(connection, subjectsOf(environment), { server: server as ServerId, partitions: 1, appendAnswerMsMax: 100 }, { clock: systemClock, log: silent, metrics: roomServerMetrics(new Registry()) });
+  return jetstreamLog(
+    connection,
+    subjectsOf(environment),
+    { server: server as ServerId, partitions: 1, appendAnswerMsMax: 100 },
+    { clock: systemClock, log: silent, metrics: roomServerMetrics(new Registry()) },
+  );
 }
 
-const claim = (id: string, epoch: number, expectedStreamSeq: number): OutgoingRecord => ({ id, expectedStreamSeq, bytes: encodeEpochRecord({ id, time: 0 as UnixMillis, epoch: epoch as Epoch, head: 0 as Seq }) });
+const claim = (id: string, epoch: number, expectedStreamSeq: number): OutgoingRecord => ({
+  id,
+  expectedStreamSeq,
+  bytes: encodeEpochRecord({ id, time: 0 as UnixMillis, epoch: epoch as Epoch, head: 0 as Seq }),
+});
 
 function edits(seq: number, expectedStreamSeq: number): OutgoingRecord {
   const id = `edits.${seq}`;
   const list = [{ client: ann, counter: seq, parentSeq: 0 as Seq, payload: new Uint8Array(20) }];
-  return { id, expectedStreamSeq, bytes: encodeEditsRecord({ id, time: 0 as UnixMillis, users: new Map([[ann, "ann" as UserId]]), edits: { epoch: 1 as Epoch, firstSeq: seq as Seq, edits: list } }) };
+  return {
+    id,
+    expectedStreamSeq,
+    bytes: encodeEditsRecord({
+      id,
+      time: 0 as UnixMillis,
+      users: new Map([[ann, "ann" as UserId]]),
+      edits: { epoch: 1 as Epoch, firstSeq: seq as Seq, edits: list },
+    }),
+  };
 }
 
 function append(to: RoomLog, record: OutgoingRecord): Promise<AppendOutcome> {
@@ -170,7 +188,9 @@ test("[LOG9] a range is read in order, without other rooms' records, and what wa
   const whole = await all(log.read(room, 0, streamSeq));
   expect(whole.map(({ record }) => headOf(record))).toEqual(Array.from({ length: 600 }, (_, index) => index + 1));
   expect(await heads(whole[99]!.streamSeq, whole[102]!.streamSeq)).toEqual([101, 102, 103]);
-  await (await jetstreamManager(direct)).streams.purge(subjects.logStream(0), { filter: subjects.log(0, room), seq: whole[590]!.streamSeq });
+  await (
+    await jetstreamManager(direct)
+  ).streams.purge(subjects.logStream(0), { filter: subjects.log(0, room), seq: whole[590]!.streamSeq });
   expect(await heads(0, streamSeq)).toEqual([591, 592, 593, 594, 595, 596, 597, 598, 599, 600]);
   expect(await heads(streamSeq, streamSeq)).toEqual([]);
   expect(await heads(0, whole[580]!.streamSeq)).toEqual([]);

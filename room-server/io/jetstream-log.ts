@@ -19,7 +19,12 @@ const NO_MESSAGE_FOUND = 10_037;
 /** Looks behind a room's end at a time: after a crowd came back every room wants one, and JetStream drops what does not fit its queue. */
 const LOOKS_AT_ONCE = 64;
 
-export async function jetstreamLog(nats: NatsConnection, subjects: Subjects, options: AppendOptions, deps: Omit<AppendDeps, "readLast">): Promise<RoomLog> {
+export async function jetstreamLog(
+  nats: NatsConnection,
+  subjects: Subjects,
+  options: AppendOptions,
+  deps: Omit<AppendDeps, "readLast">,
+): Promise<RoomLog> {
   const manager = await jetstreamManager(nats);
   const placeOf = (room: RoomKey) => {
     const partition = partitionOf(room, options.partitions);
@@ -47,7 +52,12 @@ export async function jetstreamLog(nats: NatsConnection, subjects: Subjects, opt
     }),
     read: async function* (room, after, through) {
       const place = placeOf(room);
-      for await (const { streamSeq, bytes } of wholeRange((read) => readLog(nats, place, read, Number.MAX_SAFE_INTEGER), after, through, deps.clock)) {
+      for await (const { streamSeq, bytes } of wholeRange(
+        (read) => readLog(nats, place, read, Number.MAX_SAFE_INTEGER),
+        after,
+        through,
+        deps.clock,
+      )) {
         const record = decode(room, streamSeq, bytes);
         if (record.kind !== "deleted") yield { record, streamSeq };
       }
@@ -58,6 +68,7 @@ export async function jetstreamLog(nats: NatsConnection, subjects: Subjects, opt
 /** Copied: the network's buffer is not for keeping. */
 function decode(room: RoomKey, streamSeq: number, data: Uint8Array): LogRecord {
   const record = decodeRecord(new Uint8Array(data));
-  if (record === undefined) throw new Error(`the log of room ${room} holds at ${streamSeq} something that is no record: was it written by a newer version?`);
+  if (record === undefined)
+    throw new Error(`the log of room ${room} holds at ${streamSeq} something that is no record: was it written by a newer version?`);
   return record;
 }

@@ -39,7 +39,11 @@ export async function kvRooms(nats: NatsConnection, bucket: string, replicas: nu
   };
 }
 
-async function writeUnlessOvertaken(kv: KV, room: RoomKey, decide: (current: RoomEntry | undefined) => Uint8Array | undefined): Promise<void> {
+async function writeUnlessOvertaken(
+  kv: KV,
+  room: RoomKey,
+  decide: (current: RoomEntry | undefined) => Uint8Array | undefined,
+): Promise<void> {
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
     const found = await kv.get(room);
     const value = decide(entryIn(found));

@@ -14,7 +14,8 @@ export function natsClaims(nats: NatsConnection, subjects: Subjects, server: Ser
       nats.subscribe(subjects.claim(server), {
         callback: crashing((error, msg) => {
           const request = error === null ? decodeJson(ClaimRequest, msg.data) : undefined;
-          if (request === undefined) return log.warn({ error }, "a claim request did not decode: do gateways and room servers run the same version?");
+          if (request === undefined)
+            return log.warn({ error }, "a claim request did not decode: do gateways and room servers run the same version?");
           void answer(request).then((reply) => respond(msg, encodeJson(reply)));
         }),
       });

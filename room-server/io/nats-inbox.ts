@@ -12,7 +12,8 @@ export function natsInbox(nats: NatsConnection, subjects: Subjects, { log, metri
   return {
     subscribe: async (room, receive) => {
       const subscription = subscribeLightly(nats, subjects.editsIn(room), (error, msg) => {
-        if (error !== null) return log.error({ room, error }, "NATS does not let this server receive a room's edits: check its permissions");
+        if (error !== null)
+          return log.error({ room, error }, "NATS does not let this server receive a room's edits: check its permissions");
         const message = decodeToOwner(msg.data);
         if (message === undefined) return metrics.messagesUnread.inc();
         receive(message, msg.data.byteLength);

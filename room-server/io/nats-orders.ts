@@ -14,7 +14,8 @@ export function natsOrders(nats: NatsConnection, subjects: Subjects, server: Ser
       nats.subscribe(subjects.order(server), {
         callback: crashing((error, msg) => {
           const order = error === null ? decodeJson(ServerOrder, msg.data) : undefined;
-          if (order === undefined) return log.warn({ error }, "an order did not decode: do placement and room servers run the same version?");
+          if (order === undefined)
+            return log.warn({ error }, "an order did not decode: do placement and room servers run the same version?");
           void answer(order).then((reply) => respond(msg, encodeJson(reply)));
         }),
       });

@@ -15,8 +15,10 @@ const LOCATE_MS_MAX = 500;
 
 export function natsOtherServers(nats: NatsConnection, subjects: Subjects): OtherServers {
   return {
-    follow: async (server, room) => (await askNats(nats, subjects.order(server), { kind: "follow", room, generation: 0 }, OrderReply, FOLLOW_MS_MAX))?.kind === "done",
-    expect: async (server, room) => (await askNats(nats, subjects.order(server), { kind: "expect", room, generation: 0 }, OrderReply, EXPECT_MS_MAX))?.kind === "done",
+    follow: async (server, room) =>
+      (await askNats(nats, subjects.order(server), { kind: "follow", room, generation: 0 }, OrderReply, FOLLOW_MS_MAX))?.kind === "done",
+    expect: async (server, room) =>
+      (await askNats(nats, subjects.order(server), { kind: "expect", room, generation: 0 }, OrderReply, EXPECT_MS_MAX))?.kind === "done",
     claim: (server, request) => askNats(nats, subjects.claim(server), request, ClaimReply, CLAIM_MS_MAX),
     locate: async (room, suspects) => {
       const reply = await askNats(nats, subjects.locate, { room, suspects }, LocateReply, LOCATE_MS_MAX);

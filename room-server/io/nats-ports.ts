@@ -20,10 +20,21 @@ import { natsInbox } from "./nats-inbox.ts";
 import { natsOtherServers } from "./nats-other-servers.ts";
 import { natsPresence } from "./nats-presence.ts";
 
-export type NatsPortsDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: RoomServerMetrics; readonly presenceSent: (room: RoomKey, bytes: number) => void };
+export type NatsPortsDeps = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: RoomServerMetrics;
+  readonly presenceSent: (room: RoomKey, bytes: number) => void;
+};
 
 /** Makes the streams and buckets that are missing. */
-export async function natsPorts(nats: NatsConnection, subjects: Subjects, server: ServerId, config: SharedConfig & RoomServerConfig, deps: NatsPortsDeps) {
+export async function natsPorts(
+  nats: NatsConnection,
+  subjects: Subjects,
+  server: ServerId,
+  config: SharedConfig & RoomServerConfig,
+  deps: NatsPortsDeps,
+) {
   const { clock, log, metrics } = deps;
   const { logPartitions: partitions, logReplicas: replicas, appendAnswerMsMax } = config;
   await ensureLogStreams(nats, subjects, { partitions, replicas });

@@ -10,7 +10,11 @@ import type { Log } from "../../shared/log.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import type { PresenceBus } from "../ports.ts";
 
-export function natsPresence(nats: NatsConnection, subjects: Subjects, { log, metrics, sent }: { log: Log; metrics: RoomServerMetrics; sent: (room: RoomKey, bytes: number) => void }): PresenceBus {
+export function natsPresence(
+  nats: NatsConnection,
+  subjects: Subjects,
+  { log, metrics, sent }: { log: Log; metrics: RoomServerMetrics; sent: (room: RoomKey, bytes: number) => void },
+): PresenceBus {
   const flush = flushTogether(nats);
   let connected = true;
   let losses = 0;
@@ -18,18 +22,24 @@ export function natsPresence(nats: NatsConnection, subjects: Subjects, { log, me
     for await (const { type } of nats.status()) {
       if (type === "disconnect") [connected, losses] = [false, losses + 1];
       // Rejects if the line is lost once more: another "reconnect" follows.
-      else if (type === "reconnect") nats.flush().then(() => (connected = true), () => {});
+      else if (type === "reconnect")
+        nats.flush().then(
+          () => (connected = true),
+          () => {},
+        );
     }
   };
   void watchConnection();
 
   /** Nobody may end a room's owner, whatever they show: gateways that miss news ask for the whole. */
-  const sayIfCarried = (subject: string, data: Uint8Array): void => (carries(nats, data) ? say(nats, subject, data) : metrics.presenceUnsent.inc());
+  const sayIfCarried = (subject: string, data: Uint8Array): void =>
+    carries(nats, data) ? say(nats, subject, data) : metrics.presenceUnsent.inc();
 
   return {
     subscribe: (room, receive) => {
       const subscription = subscribeLightly(nats, subjects.presenceIn(room), (error, msg) => {
-        if (error !== null) return log.error({ room, error }, "NATS does not let this server receive a room's presence: check its permissions");
+        if (error !== null)
+          return log.error({ room, error }, "NATS does not let this server receive a room's presence: check its permissions");
         const message = decodePresenceToOwner(msg.data);
         if (message === undefined) return metrics.messagesUnread.inc();
         receive(message);

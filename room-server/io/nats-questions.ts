@@ -7,7 +7,12 @@ import type { Subjects } from "../../shared/bus/subjects.ts";
 import { parseRoomKey, type RoomKey, type ServerId } from "../../shared/ids.ts";
 import { crashing, type NatsConnection, respond } from "../../shared/io/nats.ts";
 
-export function answerQuestions(nats: NatsConnection, subjects: Subjects, server: ServerId, accountOf: (room: RoomKey) => Omit<RoomAccount, "server"> | undefined): void {
+export function answerQuestions(
+  nats: NatsConnection,
+  subjects: Subjects,
+  server: ServerId,
+  accountOf: (room: RoomKey) => Omit<RoomAccount, "server"> | undefined,
+): void {
   nats.subscribe(subjects.askRooms, {
     callback: crashing((error, msg) => {
       const question = error === null ? decodeJson(RoomQuestion, msg.data) : undefined;

@@ -21,12 +21,19 @@ function brokenLine() {
     kept.push(subject);
     return { unsubscribe: () => void kept.splice(kept.indexOf(subject), 1) };
   };
-  const nats = { subscribe, flush: () => Promise.reject(new Error("connection disconnected")), status: async function* () {} } as unknown as NatsConnection;
+  const nats = {
+    subscribe,
+    flush: () => Promise.reject(new Error("connection disconnected")),
+    status: async function* () {},
+  } as unknown as NatsConnection;
   return { nats, kept };
 }
 
 test.each([
-  ["gateways say to its owner", (nats: NatsConnection) => natsInbox(nats, subjects, { log: silent, metrics: roomServerMetrics(new Registry()) })],
+  [
+    "gateways say to its owner",
+    (nats: NatsConnection) => natsInbox(nats, subjects, { log: silent, metrics: roomServerMetrics(new Registry()) }),
+  ],
   ["is said in it", (nats: NatsConnection) => natsFanOut(nats, subjects)],
 ])("[SUBS1] where NATS does not answer, nothing stays subscribed to what %s of a room", async (_, portOn) => {
   const { nats, kept } = brokenLine();

@@ -34,7 +34,10 @@ test("[WHR2] nothing is asked where there is nothing between", async () => {
 test("[WHR3] what a replica that is behind does not show is read once it does, and nothing twice", async () => {
   const { whole, asked, advance } = rangeOf([1, 2, 3, 4], [2, 2, 4], 0, 4);
   await advance();
-  expect([await whole, asked]).toEqual([[1, 2, 3, 4], [0, 2, 2]]);
+  expect([await whole, asked]).toEqual([
+    [1, 2, 3, 4],
+    [0, 2, 2],
+  ]);
 });
 
 test("[WHR4] one that stays behind is not taken for the log's end", async () => {

@@ -15,7 +15,12 @@ const PAUSES_MAX = 8;
  * What stands in `after < streamSeq <= through`. `readOn`: all that a replica shows behind a record. `through`: the log
  * has that record, or one behind it. Throws when neither shows.
  */
-export async function* wholeRange<Stored extends { readonly streamSeq: number }>(readOn: (after: number) => AsyncIterable<Stored>, after: number, through: number, clock: Clock): AsyncIterable<Stored> {
+export async function* wholeRange<Stored extends { readonly streamSeq: number }>(
+  readOn: (after: number) => AsyncIterable<Stored>,
+  after: number,
+  through: number,
+  clock: Clock,
+): AsyncIterable<Stored> {
   let read = after;
   for (let pauses = 0; read < through; pauses++) {
     for await (const stored of readOn(read)) {
@@ -23,7 +28,10 @@ export async function* wholeRange<Stored extends { readonly streamSeq: number }>
       if (read <= through) yield stored;
       if (read >= through) return;
     }
-    if (pauses === PAUSES_MAX) throw new Error(`the log shows nothing behind ${read}, and had something at ${through} or behind it: is a replica of its stream far behind?`);
+    if (pauses === PAUSES_MAX)
+      throw new Error(
+        `the log shows nothing behind ${read}, and had something at ${through} or behind it: is a replica of its stream far behind?`,
+      );
     await pause(clock, PAUSE_MS_MIN * 2 ** pauses);
   }
 }

@@ -17,14 +17,29 @@ test("[TRM1] every second the gateways are told which rooms are full, and how ma
       return () => (next = undefined);
     },
   };
-  const rooms = new Map([["small", 1], ["large", 7]]);
+  const rooms = new Map([
+    ["small", 1],
+    ["large", 7],
+  ]);
   const full = ["acme.hot" as RoomKey];
-  const stop = tellCounts("rs-1" as ServerId, { tenantRooms: () => rooms, fullRooms: () => full }, { tell: (report) => void told.push(report) }, clock);
+  const stop = tellCounts(
+    "rs-1" as ServerId,
+    { tenantRooms: () => rooms, fullRooms: () => full },
+    { tell: (report) => void told.push(report) },
+    clock,
+  );
   rooms.clear();
   full.pop();
   next!();
   expect(told).toEqual([
-    { source: "rs-1", counts: [{ kind: "full-room", key: "acme.hot", count: 1 }, { kind: "tenant-rooms", key: "large", count: 7 }, { kind: "tenant-rooms", key: "small", count: 1 }] },
+    {
+      source: "rs-1",
+      counts: [
+        { kind: "full-room", key: "acme.hot", count: 1 },
+        { kind: "tenant-rooms", key: "large", count: 7 },
+        { kind: "tenant-rooms", key: "small", count: 1 },
+      ],
+    },
     { source: "rs-1", counts: [] },
   ]);
   stop();

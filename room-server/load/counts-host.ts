@@ -16,7 +16,9 @@ export function tellCounts(server: ServerId, state: CountedState, counts: Counts
   let cancel = (): void => {};
   const beat = (): void => {
     const full = state.fullRooms().map((key): Count => ({ kind: "full-room", key, count: 1 }));
-    const largestFirst = [...state.tenantRooms()].sort(([, a], [, b]) => b - a).map(([key, count]): Count => ({ kind: "tenant-rooms", key, count }));
+    const largestFirst = [...state.tenantRooms()]
+      .sort(([, a], [, b]) => b - a)
+      .map(([key, count]): Count => ({ kind: "tenant-rooms", key, count }));
     counts.tell({ source: server, counts: [...full, ...largestFirst] });
     cancel = clock.after(SECOND_MS, beat);
   };

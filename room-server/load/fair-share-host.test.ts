@@ -10,15 +10,27 @@ import { roomServerMetrics } from "../metrics.ts";
 const [hot, cool] = ["acme.hot" as RoomKey, "acme.cool" as RoomKey];
 
 function world() {
-  const totals = new Map<RoomKey, number>([[hot, 0], [cool, 90_000]]);
+  const totals = new Map<RoomKey, number>([
+    [hot, 0],
+    [cool, 90_000],
+  ]);
   const reports: OperationsReport[] = [];
   const held: [RoomKey, number][] = [];
   const state = { now: 0, delayMs: 0 };
   let look = (): void => {};
-  const clock = { now: () => state.now as Millis, wallNow: () => state.now as UnixMillis, after: (_: number, run: () => void) => ((look = run), () => void (look = () => {})) };
+  const clock = {
+    now: () => state.now as Millis,
+    wallNow: () => state.now as UnixMillis,
+    after: (_: number, run: () => void) => ((look = run), () => void (look = () => {})),
+  };
   const registry = new Registry();
   const share = new FairShare({ shareDelayMsMin: 100, shareCalmMs: 2_000 });
-  const stop = watchBudgets(share, { eachCost: (tell) => totals.forEach((cost, room) => tell(room, cost)), holdBack: (room, level) => void held.push([room, level]) }, () => state.delayMs, { clock, metrics: roomServerMetrics(registry), operations: { report: (report) => void reports.push(report) } });
+  const stop = watchBudgets(
+    share,
+    { eachCost: (tell) => totals.forEach((cost, room) => tell(room, cost)), holdBack: (room, level) => void held.push([room, level]) },
+    () => state.delayMs,
+    { clock, metrics: roomServerMetrics(registry), operations: { report: (report) => void reports.push(report) } },
+  );
   const pass = (cost?: number): void => {
     state.now += 1_000;
     if (cost !== undefined) totals.set(hot, (totals.get(hot) ?? 0) + cost);
@@ -50,10 +62,20 @@ test("[FAIR8] a room is told again and again that it is held back: one that ende
   state.delayMs = 60; // Neither late nor on time: the levels stay.
   totals.set(hot, 0);
   pass(20);
-  expect(held).toEqual([[hot, 1], [hot, 1]]);
+  expect(held).toEqual([
+    [hot, 1],
+    [hot, 1],
+  ]);
   state.delayMs = 0;
   for (let second = 0; second < 5; second++) pass(20);
-  expect(held.slice(2)).toEqual([[hot, 1], [hot, 1], [hot, 0]]);
-  expect(reports.map((report) => report.kind === "room_budget" && [report.from, report.to])).toEqual([[0, 1], [1, 0]]);
+  expect(held.slice(2)).toEqual([
+    [hot, 1],
+    [hot, 1],
+    [hot, 0],
+  ]);
+  expect(reports.map((report) => report.kind === "room_budget" && [report.from, report.to])).toEqual([
+    [0, 1],
+    [1, 0],
+  ]);
   stop();
 });

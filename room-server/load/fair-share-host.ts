@@ -16,7 +16,12 @@ export type CostlyRooms = {
 const LOOK_MS = 1_000;
 
 /** `measureDelayMs`: since it was last asked. Returns what ends it. */
-export function watchBudgets(share: FairShare, rooms: CostlyRooms, measureDelayMs: () => number, { clock, metrics, operations }: { clock: Clock; metrics: RoomServerMetrics; operations: Operations }): () => void {
+export function watchBudgets(
+  share: FairShare,
+  rooms: CostlyRooms,
+  measureDelayMs: () => number,
+  { clock, metrics, operations }: { clock: Clock; metrics: RoomServerMetrics; operations: Operations },
+): () => void {
   /** What each had cost at the last look. Kept, for a map of all rooms each second would be most of what a quiet server has to collect. */
   const before = new Map<RoomKey, number>();
   const forgetGone = (): void => {

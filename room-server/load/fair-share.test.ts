@@ -5,7 +5,10 @@ import { BUDGET_LEVEL_MAX, budgetOf, FairShare } from "./fair-share.ts";
 
 const options = { shareDelayMsMin: 100, shareCalmMs: 2_000 };
 const hot = "acme.hot" as RoomKey;
-const costs = new Map<RoomKey, number>([[hot, 5_000], ...Array.from({ length: 200 }, (_, index): [RoomKey, number] => [`acme.room${index}` as RoomKey, 20])]);
+const costs = new Map<RoomKey, number>([
+  [hot, 5_000],
+  ...Array.from({ length: 200 }, (_, index): [RoomKey, number] => [`acme.room${index}` as RoomKey, 20]),
+]);
 const seconds = (count: number) => (count * 1_000) as Millis;
 
 test("[FAIR1] the room that costs half of it all is held back, the ordinary ones are not", () => {
@@ -45,5 +48,8 @@ test("[FAIR5] each step tells no more than the one before, and acks are delayed 
     expect(after.shed).toBeGreaterThan(before.shed);
     expect(after.gathersEdits).toBe(after.shed >= 7);
   }
-  expect([4, 5].map((level) => budgetOf(level))).toMatchObject([{ gathersEdits: true, shed: 7 }, { gathersEdits: true, shed: 8 }]);
+  expect([4, 5].map((level) => budgetOf(level))).toMatchObject([
+    { gathersEdits: true, shed: 7 },
+    { gathersEdits: true, shed: 8 },
+  ]);
 });

@@ -6,7 +6,11 @@
 import type { ServerLoad } from "../../shared/bus/placement-messages.ts";
 import type { Millis, RoomKey } from "../../shared/ids.ts";
 
-export type LoadMeterOptions = { readonly budgetEditsPerSecond: number; readonly budgetEgressBytesPerSecond: number; readonly budgetMemoryBytes: number };
+export type LoadMeterOptions = {
+  readonly budgetEditsPerSecond: number;
+  readonly budgetEgressBytesPerSecond: number;
+  readonly budgetMemoryBytes: number;
+};
 
 type Rates = { edits: number; bytes: number; editsPerSecond: number; bytesPerSecond: number };
 
@@ -56,7 +60,10 @@ export class LoadMeter {
       if (share >= HOT_SHARE_MIN) hot.push({ room, share });
     }
     hot.sort((a, b) => b.share - a.share);
-    this.#load = { used: Math.max(edits / budgetEditsPerSecond, bytes / budgetEgressBytesPerSecond, memoryBytes / budgetMemoryBytes), hot: hot.slice(0, HOT_ROOMS_MAX) };
+    this.#load = {
+      used: Math.max(edits / budgetEditsPerSecond, bytes / budgetEgressBytesPerSecond, memoryBytes / budgetMemoryBytes),
+      hot: hot.slice(0, HOT_ROOMS_MAX),
+    };
     return this.#load;
   }
 

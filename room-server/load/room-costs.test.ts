@@ -6,7 +6,10 @@ import { RoomCosts } from "./room-costs.ts";
 const [hot, cool] = ["acme.hot" as RoomKey, "acme.cool" as RoomKey];
 
 function costsBeside(presence: Map<RoomKey, number>) {
-  const costs = new RoomCosts({ isHere: (room) => presence.has(room), eachCost: (tell) => presence.forEach((cost, room) => tell(room, cost)) });
+  const costs = new RoomCosts({
+    isHere: (room) => presence.has(room),
+    eachCost: (tell) => presence.forEach((cost, room) => tell(room, cost)),
+  });
   const all = (): [RoomKey, number][] => {
     const told: [RoomKey, number][] = [];
     costs.each((room, cost) => void told.push([room, cost]));
@@ -16,11 +19,17 @@ function costsBeside(presence: Map<RoomKey, number>) {
 }
 
 test("[COST1] a room costs what its presence costs, and its records and edits", () => {
-  const presence = new Map([[hot, 10], [cool, 3]]);
+  const presence = new Map([
+    [hot, 10],
+    [cool, 3],
+  ]);
   const { costs, all } = costsBeside(presence);
   costs.receiveRecord(hot, 20);
   costs.receiveRecord(hot, 1);
-  expect(all()).toEqual([[hot, 33], [cool, 3]]);
+  expect(all()).toEqual([
+    [hot, 33],
+    [cool, 3],
+  ]);
 });
 
 test("[COST2] a room that is not here any more costs nothing, and begins anew when it is back", () => {

@@ -5,21 +5,47 @@ import { type RoomId, type RoomKey, roomKey, type ServerId, type TenantId } from
 import { type ListedRooms, listRooms } from "./room-list.ts";
 
 const key = (tenant: string, room: string): RoomKey => roomKey(tenant as TenantId, room as RoomId);
-const SIZES = new Map([[key("acme", "Notes"), 3], [key("acme", "big"), 400], [key("beta", "notes 2"), 3], [key("acme", "quiet"), 0]]);
+const SIZES = new Map([
+  [key("acme", "Notes"), 3],
+  [key("acme", "big"), 400],
+  [key("beta", "notes 2"), 3],
+  [key("acme", "quiet"), 0],
+]);
 let described = 0;
 const rooms: ListedRooms = {
   eachSize: (tell) => SIZES.forEach((participants, room) => tell(room, participants)),
   accountOf: (room) => {
     described += 1;
-    return { epoch: 7, mode: "flat", shed: 2, participants: SIZES.get(room)!, presencePerSecond: 30, presenceBytes: 0, gateways: { "gw-1": 2, "gw-2": 1 }, statesReceived: 0, newsTold: 0, newsBytesTold: 0 };
+    return {
+      epoch: 7,
+      mode: "flat",
+      shed: 2,
+      participants: SIZES.get(room)!,
+      presencePerSecond: 30,
+      presenceBytes: 0,
+      gateways: { "gw-1": 2, "gw-2": 1 },
+      statesReceived: 0,
+      newsTold: 0,
+      newsBytesTold: 0,
+    };
   },
 };
-const list = (question: Partial<RoomListQuestion>) => listRooms("rs-1" as ServerId, rooms, (room) => (room === key("acme", "big") ? 12.5 : 0), { search: "", limit: 10, ...question });
+const list = (question: Partial<RoomListQuestion>) =>
+  listRooms("rs-1" as ServerId, rooms, (room) => (room === key("acme", "big") ? 12.5 : 0), { search: "", limit: 10, ...question });
 const names = (question: Partial<RoomListQuestion>) => list(question).rooms.map(({ room }) => room);
 
 test("[RLI1] most participants come first, then names; each is described as its owner knows it", () => {
   expect(names({})).toEqual([key("acme", "big"), key("acme", "Notes"), key("beta", "notes 2"), key("acme", "quiet")]);
-  expect(list({}).rooms[0]).toEqual({ room: "acme.big", server: "rs-1", epoch: 7, mode: "flat", participants: 400, gateways: 2, editsPerSecond: 12.5, heldBack: 2 });
+  expect(list({}).rooms[0]).toEqual({
+    room: "acme.big",
+    server: "rs-1",
+    epoch: 7,
+    mode: "flat",
+    participants: 400,
+    gateways: 2,
+    editsPerSecond: 12.5,
+    heldBack: 2,
+  });
 });
 
 test("[RLI2] pages follow each other without a room missing or twice, and only those on the page are described", () => {

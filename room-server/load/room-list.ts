@@ -3,7 +3,13 @@
  * are described: a server may have thousands, and somebody may be looking every other second.
  */
 
-import { compareListed, type ListedRoom, type RoomCursor, type RoomListAnswer, type RoomListQuestion } from "../../shared/bus/fleet-messages.ts";
+import {
+  compareListed,
+  type ListedRoom,
+  type RoomCursor,
+  type RoomListAnswer,
+  type RoomListQuestion,
+} from "../../shared/bus/fleet-messages.ts";
 import type { RoomAccount } from "../../shared/bus/room-account.ts";
 import { type RoomKey, roomOf, type ServerId, tenantOf } from "../../shared/ids.ts";
 
@@ -12,7 +18,12 @@ export type ListedRooms = {
   accountOf(room: RoomKey): Omit<RoomAccount, "server"> | undefined;
 };
 
-export function listRooms(server: ServerId, rooms: ListedRooms, editsPerSecondOf: (room: RoomKey) => number, { tenant, search, after, limit }: RoomListQuestion): RoomListAnswer {
+export function listRooms(
+  server: ServerId,
+  rooms: ListedRooms,
+  editsPerSecondOf: (room: RoomKey) => number,
+  { tenant, search, after, limit }: RoomListQuestion,
+): RoomListAnswer {
   const wanted = search.toLowerCase();
   const found: RoomCursor[] = [];
   let matching = 0;
@@ -23,11 +34,20 @@ export function listRooms(server: ServerId, rooms: ListedRooms, editsPerSecondOf
     if (after === undefined || compareListed({ room, participants }, after) > 0) found.push({ room, participants });
   });
   const page = found.sort(compareListed).slice(0, limit);
-  return { matching, rooms: page.flatMap(({ room, participants }) => describe(server, room, participants, rooms.accountOf(room), editsPerSecondOf(room))) };
+  return {
+    matching,
+    rooms: page.flatMap(({ room, participants }) => describe(server, room, participants, rooms.accountOf(room), editsPerSecondOf(room))),
+  };
 }
 
 /** Empty for a room that is not here any more. `participants`: as it was ordered by. */
-function describe(server: ServerId, room: RoomKey, participants: number, account: Omit<RoomAccount, "server"> | undefined, editsPerSecond: number): ListedRoom[] {
+function describe(
+  server: ServerId,
+  room: RoomKey,
+  participants: number,
+  account: Omit<RoomAccount, "server"> | undefined,
+  editsPerSecond: number,
+): ListedRoom[] {
   if (account === undefined) return [];
   const { epoch, mode, shed, gateways } = account;
   return [{ room, server, epoch, mode, participants, gateways: Object.keys(gateways).length, editsPerSecond, heldBack: shed }];

@@ -64,7 +64,12 @@ export type ClaimBeginning =
 
 export type ClaimOptions = LoadingOptions & { readonly claimMsMax: number };
 /** `nextStamp`: what the next record is marked with. `warmCopy`: is taken, and no longer kept anywhere else. */
-export type ClaimDeps = { readonly budget: BacklogBudget; readonly epochs: Epochs; readonly nextStamp: () => RecordStamp; readonly warmCopy: (room: RoomKey) => WarmCopy | undefined };
+export type ClaimDeps = {
+  readonly budget: BacklogBudget;
+  readonly epochs: Epochs;
+  readonly nextStamp: () => RecordStamp;
+  readonly warmCopy: (room: RoomKey) => WarmCopy | undefined;
+};
 
 /** Times that checkpoint and log are read again when they do not fit together. */
 const RELOADS_MAX = 3;
@@ -81,8 +86,26 @@ type State =
   | { kind: "expecting" }
   | { kind: "reading" }
   /** `endBy`: who told the log's end; the copy may be behind. */
-  | { kind: "fencing"; epoch: Epoch; head: Seq; recordId: string; checkpoint: Checkpoint | undefined; end: LogEnd | undefined; endBy: EndBy; claimedAt: UnixMillis }
-  | { kind: "loading"; epoch: Epoch; head: Seq; recordId: string; streamSeq: number; loading: Loading; reloads: number; claimedAt: UnixMillis };
+  | {
+      kind: "fencing";
+      epoch: Epoch;
+      head: Seq;
+      recordId: string;
+      checkpoint: Checkpoint | undefined;
+      end: LogEnd | undefined;
+      endBy: EndBy;
+      claimedAt: UnixMillis;
+    }
+  | {
+      kind: "loading";
+      epoch: Epoch;
+      head: Seq;
+      recordId: string;
+      streamSeq: number;
+      loading: Loading;
+      reloads: number;
+      claimedAt: UnixMillis;
+    };
 
 export class Claim {
   readonly #key: RoomKey;

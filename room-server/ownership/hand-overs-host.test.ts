@@ -12,11 +12,26 @@ const room = "acme.notes" as RoomKey;
 const END: LogEnd = { id: "one.7", streamSeq: 40, epoch: 3 as Epoch, head: 12 as Seq };
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
-type World = { owned: RoomKey[]; end: LogEnd | undefined; follows: boolean; expects: boolean; reply: (server: ServerId, request: ClaimRequest) => ClaimReply | undefined; located: ServerId | undefined };
+type World = {
+  owned: RoomKey[];
+  end: LogEnd | undefined;
+  follows: boolean;
+  expects: boolean;
+  reply: (server: ServerId, request: ClaimRequest) => ClaimReply | undefined;
+  located: ServerId | undefined;
+};
 
 /** Everything that is said, in order. */
 function serverWith(more: Partial<World> = {}) {
-  const world: World = { owned: [room], end: END, follows: true, expects: true, reply: (server) => ({ kind: "owned", server, epoch: 4 as Epoch }), located: undefined, ...more };
+  const world: World = {
+    owned: [room],
+    end: END,
+    follows: true,
+    expects: true,
+    reply: (server) => ({ kind: "owned", server, epoch: 4 as Epoch }),
+    located: undefined,
+    ...more,
+  };
   const said: string[] = [];
   const claims: ClaimRequest[] = [];
   let stopping = false;
@@ -41,7 +56,12 @@ function serverWith(more: Partial<World> = {}) {
   };
   const clock = { now: () => 0 as Millis, wallNow: () => 0 as UnixMillis, after: () => () => {} };
   const metrics = roomServerMetrics(new Registry());
-  const handOvers = new HandOvers(own, { rooms, replicas, others }, { handOverMsMax: 1_000 }, { clock, log: silent, metrics, available: () => [own, peer, third] });
+  const handOvers = new HandOvers(
+    own,
+    { rooms, replicas, others },
+    { handOverMsMax: 1_000 },
+    { clock, log: silent, metrics, available: () => [own, peer, third] },
+  );
   return { handOvers, said, claims, metrics, world };
 }
 
@@ -56,8 +76,16 @@ test.each<[string, Partial<World>, string[]]>([
   ["has no copy", { follows: false }, ["two follows"]],
   ["does not hear the edits", { expects: false }, ["two follows", "two expects"]],
   ["does not answer", { reply: () => undefined }, ["two follows", "two expects", `stop ${room}`, "two claims", `keep ${room}`]],
-  ["refuses", { reply: () => ({ kind: "refused", reason: "full" }) }, ["two follows", "two expects", `stop ${room}`, "two claims", `keep ${room}`]],
-  ["finds another to have it", { reply: () => ({ kind: "elsewhere", server: third, epoch: 9 as Epoch }) }, ["two follows", "two expects", `stop ${room}`, "two claims", `keep ${room}`]],
+  [
+    "refuses",
+    { reply: () => ({ kind: "refused", reason: "full" }) },
+    ["two follows", "two expects", `stop ${room}`, "two claims", `keep ${room}`],
+  ],
+  [
+    "finds another to have it",
+    { reply: () => ({ kind: "elsewhere", server: third, epoch: 9 as Epoch }) },
+    ["two follows", "two expects", `stop ${room}`, "two claims", `keep ${room}`],
+  ],
 ])("[HND2] a room stays where the other %s", async (_, more, expected) => {
   const { handOvers, said } = serverWith(more);
   expect((await handOvers.handOver(room, peer)).kind).toBe("refused");
@@ -74,14 +102,20 @@ test("[HND3] a room that is not this server's, or whose log does not settle, is 
 test("[HND4] an order of a plan older than one heard of is refused; an operator's is not", async () => {
   const { handOvers, said } = serverWith({ owned: [] });
   expect((await handOvers.answer({ kind: "follow", room, generation: 7 })).kind).toBe("done");
-  expect(await handOvers.answer({ kind: "unfollow", room, generation: 6 })).toEqual({ kind: "refused", reason: "the plan of generation 6 is stale: 7 was heard of" });
+  expect(await handOvers.answer({ kind: "unfollow", room, generation: 6 })).toEqual({
+    kind: "refused",
+    reason: "the plan of generation 6 is stale: 7 was heard of",
+  });
   expect((await handOvers.answer({ kind: "unfollow", room, generation: 0 })).kind).toBe("done");
   expect((await handOvers.answer({ kind: "expect", room, generation: 0 })).kind).toBe("done");
   expect(said).toEqual(["follow", "unfollow", "expect"]);
 });
 
 test("[HND5] a server that empties itself takes nothing more, and tries others where one does not take a room", async () => {
-  const { handOvers, said } = serverWith({ located: peer, reply: (server) => (server === peer ? undefined : { kind: "owned", server, epoch: 4 as Epoch }) });
+  const { handOvers, said } = serverWith({
+    located: peer,
+    reply: (server) => (server === peer ? undefined : { kind: "owned", server, epoch: 4 as Epoch }),
+  });
   await handOvers.drain();
   expect(said.filter((word) => word.includes("claims"))).toEqual(["two claims"]); // Placement names nobody else.
   expect((await handOvers.answer({ kind: "follow", room: "acme.other" as RoomKey, generation: 0 })).kind).toBe("refused");
@@ -93,7 +127,9 @@ test("[HND5] a server that empties itself takes nothing more, and tries others w
 
 test("[HND6] rooms whose claim ends meanwhile are handed over too, and what is left when it ends at the next order", async () => {
   const late = "acme.late" as RoomKey;
-  const { handOvers, said, world } = serverWith({ reply: (server) => (world.owned.push(late), { kind: "owned", server, epoch: 4 as Epoch }) });
+  const { handOvers, said, world } = serverWith({
+    reply: (server) => (world.owned.push(late), { kind: "owned", server, epoch: 4 as Epoch }),
+  });
   await handOvers.drain();
   const handedOver = () => said.filter((word) => word.startsWith("handed-over"));
   expect(handedOver()).toEqual([`handed-over ${room}`, `handed-over ${late}`]);

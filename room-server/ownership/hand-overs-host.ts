@@ -22,7 +22,12 @@ export type HandOversParts = {
   readonly replicas: Pick<Replicas, "follow">;
   readonly others: OtherServers;
 };
-export type HandOversDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: RoomServerMetrics; readonly available: () => readonly ServerId[] };
+export type HandOversDeps = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: RoomServerMetrics;
+  readonly available: () => readonly ServerId[];
+};
 
 const DONE: OrderReply = { kind: "done" };
 /** The append in flight has so long to settle; then the room goes on here. */
@@ -54,19 +59,27 @@ export class HandOvers {
 
   async answer(order: ServerOrder): Promise<OrderReply> {
     if ("generation" in order && order.generation > 0) {
-      if (order.generation < this.#generation) return { kind: "refused", reason: `the plan of generation ${order.generation} is stale: ${this.#generation} was heard of` };
+      if (order.generation < this.#generation)
+        return { kind: "refused", reason: `the plan of generation ${order.generation} is stale: ${this.#generation} was heard of` };
       this.#generation = order.generation;
     }
     switch (order.kind) {
       case "follow":
         if (this.#rooms.stopping) return { kind: "refused", reason: "the server is stopping" };
         if (this.#rooms.has(order.room)) return { kind: "refused", reason: "the server has the room itself" };
-        return (await this.#replicas.follow(order.room)) ? DONE : { kind: "refused", reason: "the copy did not become warm: the server has as many as it takes, or the room was claimed meanwhile" };
+        return (await this.#replicas.follow(order.room))
+          ? DONE
+          : {
+              kind: "refused",
+              reason: "the copy did not become warm: the server has as many as it takes, or the room was claimed meanwhile",
+            };
       case "unfollow":
         this.#rooms.unfollow(order.room);
         return DONE;
       case "expect":
-        return (await this.#rooms.expect(order.room)) ? DONE : { kind: "refused", reason: "the server has the room itself, or takes no more" };
+        return (await this.#rooms.expect(order.room))
+          ? DONE
+          : { kind: "refused", reason: "the server has the room itself, or takes no more" };
       case "hand-over":
         return this.handOver(order.room, order.to);
       case "drain":
@@ -98,7 +111,11 @@ export class HandOvers {
     const reply = await this.#others.claim(to, { room, suspect: this.#server, end });
     const taken = reply?.kind === "owned" && reply.server === to;
     this.#rooms.endHandOver(room, taken ? "handed-over" : "keep");
-    if (!taken) return failed("not-claimed", `${to} did not take the room: ${reply?.kind === "refused" ? reply.reason : (reply?.kind ?? "no answer")}`);
+    if (!taken)
+      return failed(
+        "not-claimed",
+        `${to} did not take the room: ${reply?.kind === "refused" ? reply.reason : (reply?.kind ?? "no answer")}`,
+      );
     metrics.handOvers.inc({ outcome: "done" });
     metrics.handOverSeconds.observe((clock.now() - begun) / 1_000);
     log.info({ room, to, epoch: reply.epoch }, "handed a room over");
@@ -120,7 +137,8 @@ export class HandOvers {
       for (const room of rooms) tried.add(room);
       this.#deps.log.info({ rooms: rooms.length }, "handing all rooms over");
       const next = async (): Promise<void> => {
-        for (let room = rooms.pop(); room !== undefined && this.#deps.clock.now() < until; room = rooms.pop()) await this.#handOverToAny(room);
+        for (let room = rooms.pop(); room !== undefined && this.#deps.clock.now() < until; room = rooms.pop())
+          await this.#handOverToAny(room);
       };
       await Promise.all(Array.from({ length: AT_ONCE }, next));
     }
@@ -130,7 +148,12 @@ export class HandOvers {
     const tried = [this.#server];
     while (tried.length <= TARGETS_MAX) {
       const named = await this.#others.locate(room, tried);
-      const to = named ?? rendezvous(room, this.#deps.available().filter((server) => !tried.includes(server)))[0];
+      const to =
+        named ??
+        rendezvous(
+          room,
+          this.#deps.available().filter((server) => !tried.includes(server)),
+        )[0];
       if (to === undefined || tried.includes(to)) return;
       if ((await this.handOver(room, to)).kind === "done") return;
       tried.push(to);

@@ -15,8 +15,20 @@ function line() {
   let hear: (heartbeat: ServerHeartbeat) => void = () => {};
   let receiveUnreached: (server: ServerId) => void = () => {};
   const gone = new Set<string>();
-  const peers: Peers = { sayAlive: (heartbeat) => void said.push(heartbeat), onHeartbeat: (receive) => (hear = receive), onUnreached: (receive) => (receiveUnreached = receive), isGone: async (server) => gone.has(server) };
-  return { clock, peers, said, gone, hear: (server: string, everyMs?: number) => hear({ ...beat(server), ...(everyMs === undefined ? {} : { everyMs }) }), suspect: (server: string) => receiveUnreached(server as ServerId) };
+  const peers: Peers = {
+    sayAlive: (heartbeat) => void said.push(heartbeat),
+    onHeartbeat: (receive) => (hear = receive),
+    onUnreached: (receive) => (receiveUnreached = receive),
+    isGone: async (server) => gone.has(server),
+  };
+  return {
+    clock,
+    peers,
+    said,
+    gone,
+    hear: (server: string, everyMs?: number) => hear({ ...beat(server), ...(everyMs === undefined ? {} : { everyMs }) }),
+    suspect: (server: string) => receiveUnreached(server as ServerId),
+  };
 }
 const own = "own" as ServerId;
 const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
@@ -45,7 +57,13 @@ test("[HRT2] it says at a steady pace how it is, and which pace that is, until s
   let rooms = 0;
   const stop = beatHeart(() => ({ server: "one" as ServerId, rooms: rooms++, draining: false }), peers, clock, 250);
   clock.turn(1_000);
-  expect(said.map((heartbeat) => [heartbeat.time, heartbeat.rooms])).toEqual([[1, 0], [251, 1], [501, 2], [751, 3], [1_001, 4]]);
+  expect(said.map((heartbeat) => [heartbeat.time, heartbeat.rooms])).toEqual([
+    [1, 0],
+    [251, 1],
+    [501, 2],
+    [751, 3],
+    [1_001, 4],
+  ]);
   expect(said.every(({ everyMs }) => everyMs === 250)).toBe(true);
   stop();
   clock.turn(1_000);
@@ -55,7 +73,11 @@ test("[HRT2] it says at a steady pace how it is, and which pace that is, until s
 function listening() {
   const heard = line();
   const lost: ServerId[] = [];
-  listenToPeers(own, new Membership({ silenceMsMax: 750 }), heard.peers, { clock: heard.clock, log, receiveLost: (server) => void lost.push(server) });
+  listenToPeers(own, new Membership({ silenceMsMax: 750 }), heard.peers, {
+    clock: heard.clock,
+    log,
+    receiveLost: (server) => void lost.push(server),
+  });
   const pass = async (ms: number, ...alive: string[]): Promise<void> => {
     for (let left = ms; left > 0; left -= 250) {
       for (const server of alive) heard.hear(server);

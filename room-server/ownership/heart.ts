@@ -45,7 +45,12 @@ export function listenToPeers(own: ServerId, membership: Membership, peers: Peer
   return () => cancel();
 }
 
-export function beatHeart(describe: () => Omit<ServerHeartbeat, "time" | "everyMs">, peers: Peers, clock: Clock, heartbeatMs: number): () => void {
+export function beatHeart(
+  describe: () => Omit<ServerHeartbeat, "time" | "everyMs">,
+  peers: Peers,
+  clock: Clock,
+  heartbeatMs: number,
+): () => void {
   let cancel = (): void => {};
   const beat = (): void => {
     peers.sayAlive({ ...describe(), everyMs: heartbeatMs, time: clock.wallNow() });

@@ -22,7 +22,15 @@ import type { Pace } from "../rooms/room.ts";
 /** What begins and ends with a room's ownership, and goes its own way in between. */
 export type OwnedPresence = Pick<PresenceHost, "begin" | "end" | "isInhabited">;
 
-export type HostedRoomPorts = { readonly log: RoomLog; readonly inbox: Inbox; readonly gateways: Gateways; readonly checkpoints: Checkpoints; readonly entries: RoomEntries; readonly operations: Operations; readonly presence: OwnedPresence };
+export type HostedRoomPorts = {
+  readonly log: RoomLog;
+  readonly inbox: Inbox;
+  readonly gateways: Gateways;
+  readonly checkpoints: Checkpoints;
+  readonly entries: RoomEntries;
+  readonly operations: Operations;
+  readonly presence: OwnedPresence;
+};
 
 /** `receivePace`: when it wants its next tick. `receiveEnd`: it is to be forgotten. `claimLost`: another has the room, or may have it, and this server never had. `receiveRemoval`: its entry goes. */
 export type HostedRoomDeps = {
@@ -174,7 +182,10 @@ export class HostedRoom {
         return this.#tellClaimers({ kind: "lost", wasOwner: false, reason: effect.reason });
       case "log-hole":
         metrics.holes.inc();
-        return log.error({ room: this.key, ...effect.hole }, "the log lacks edits that no checkpoint covers: restore it from a backup if there is one");
+        return log.error(
+          { room: this.key, ...effect.hole },
+          "the log lacks edits that no checkpoint covers: restore it from a backup if there is one",
+        );
       case "ready-to-hand-over":
         return this.#tellReady(effect.end);
       case "expecting":
@@ -241,13 +252,24 @@ export class HostedRoom {
   }
 
   #announce(epoch: Epoch): void {
-    this.#ports.entries.announce(this.key, epoch).catch((cause: unknown) => this.#deps.log.warn({ room: this.key, cause }, "the rooms bucket did not take the owner's entry; gateways find the owner by asking"));
+    this.#ports.entries
+      .announce(this.key, epoch)
+      .catch((cause: unknown) =>
+        this.#deps.log.warn(
+          { room: this.key, cause },
+          "the rooms bucket did not take the owner's entry; gateways find the owner by asking",
+        ),
+      );
   }
 
   #removeEntry(why: "released" | "deleted"): void {
     const { entries } = this.#ports;
     const removed = why === "released" ? entries.withdraw(this.key) : entries.forget(this.key);
-    this.#deps.receiveRemoval(removed.catch((cause: unknown) => this.#deps.log.warn({ room: this.key, cause }, "the rooms bucket kept the entry of a room that nobody owns; a claim corrects it")));
+    this.#deps.receiveRemoval(
+      removed.catch((cause: unknown) =>
+        this.#deps.log.warn({ room: this.key, cause }, "the rooms bucket kept the entry of a room that nobody owns; a claim corrects it"),
+      ),
+    );
   }
 
   #tellClaimers(outcome: ClaimOutcome): void {
@@ -261,7 +283,9 @@ export class HostedRoom {
     this.#ports.presence.end(this.key);
     metrics.ends.inc({ why });
     this.#ports.operations.report({ kind: "room_ended", room: this.key, why, reason });
-    this.#subscription?.close().catch((cause: unknown) => log.debug({ room: this.key, cause }, "the line was lost while a room's subscription was closed"));
+    this.#subscription
+      ?.close()
+      .catch((cause: unknown) => log.debug({ room: this.key, cause }, "the line was lost while a room's subscription was closed"));
     if (why === "released" || why === "deleted") this.#removeEntry(why);
     this.#tellReady(undefined);
     this.#tellExpecting(false);

@@ -82,7 +82,10 @@ class Simulation {
     this.planted = planted;
     this.log = new SimLog(this);
     this.servers = Array.from({ length: 3 }, (_, index) => new SimServer(this, `s${index}`));
-    this.clients = Array.from({ length: 2 + this.prng.below(3) }, (_, index) => new SimClient(this, `client${String(index).padStart(10, "0")}` as ClientId));
+    this.clients = Array.from(
+      { length: 2 + this.prng.below(3) },
+      (_, index) => new SimClient(this, `client${String(index).padStart(10, "0")}` as ClientId),
+    );
   }
 
   after(msMax: number, run: () => void): void {
@@ -122,7 +125,10 @@ class Simulation {
     this.calm = true;
     this.#runUntil(() => this.servers.every((server) => !server.holds));
     expect(this.log.edits().length, "nothing is ordered after the room's end").toBe(before);
-    for (const client of this.clients) expect(client.acked, "nothing is acknowledged that the log does not have").toBeLessThanOrEqual(this.log.edits().filter((edit) => edit.client === client.id).length);
+    for (const client of this.clients)
+      expect(client.acked, "nothing is acknowledged that the log does not have").toBeLessThanOrEqual(
+        this.log.edits().filter((edit) => edit.client === client.id).length,
+      );
   }
 
   #runUntil(isDone: () => boolean): void {
@@ -170,7 +176,10 @@ class SimLog {
   }
 
   delete(): void {
-    this.#end = { record: { kind: "deleted", id: "deletion.1", time: this.#sim.now as UnixMillis }, streamSeq: (this.last?.streamSeq ?? 0) + 1 };
+    this.#end = {
+      record: { kind: "deleted", id: "deletion.1", time: this.#sim.now as UnixMillis },
+      streamSeq: (this.last?.streamSeq ?? 0) + 1,
+    };
   }
 
   read(after: number, through: number): StoredRecord[] {
@@ -194,7 +203,9 @@ class SimLog {
     const clients = new Map<ClientId, Checkpoint["clients"][number]>();
     for (const { record } of covered) {
       if (record.kind === "epoch") continue;
-      record.edits.edits.forEach(({ client, counter }, index) => clients.set(client, { client, user: "u" as UserId, counter, seq: (record.edits.firstSeq + index) as Seq, lastSeen: record.time }));
+      record.edits.edits.forEach(({ client, counter }, index) =>
+        clients.set(client, { client, user: "u" as UserId, counter, seq: (record.edits.firstSeq + index) as Seq, lastSeen: record.time }),
+      );
     }
     this.checkpoint = {
       epoch: epochOf(last.record),
@@ -208,7 +219,11 @@ class SimLog {
   }
 
   edits(): { client: ClientId; counter: number; seq: number }[] {
-    return this.all.flatMap(({ record }) => (record.kind === "epoch" ? [] : record.edits.edits.map(({ client, counter }, index) => ({ client, counter, seq: record.edits.firstSeq + index }))));
+    return this.all.flatMap(({ record }) =>
+      record.kind === "epoch"
+        ? []
+        : record.edits.edits.map(({ client, counter }, index) => ({ client, counter, seq: record.edits.firstSeq + index })),
+    );
   }
 
   check(): void {
@@ -219,7 +234,10 @@ class SimLog {
       epoch = epochOf(record);
     }
     const edits = this.edits();
-    expect(edits.map(({ seq }) => seq), "seqs have no hole and none is used twice").toEqual(edits.map((_, index) => index + 1));
+    expect(
+      edits.map(({ seq }) => seq),
+      "seqs have no hole and none is used twice",
+    ).toEqual(edits.map((_, index) => index + 1));
     for (const client of this.#sim.clients) {
       const counters = edits.filter((edit) => edit.client === client.id).map(({ counter }) => counter);
       expect(counters, "each edit once, in its writer's order").toEqual(Array.from({ length: EDITS_PER_CLIENT }, (_, index) => index + 1));
@@ -256,7 +274,19 @@ class SimServer {
   claim(): void {
     if (this.#ownership !== undefined) return this.receive({ kind: "doubted" });
     const seal = { sealOf: () => new Uint8Array(16), isGenuine: () => true };
-    const ownership = new Ownership(room, OPTIONS, { seal, epochs: { after: (known) => (known + 1) as Epoch }, budget: this.#budget, warmCopy: () => undefined, nextStamp: () => ({ id: `${this.#name}.${++this.#records}`, time: this.#sim.now as UnixMillis }) }, this.#sim.now as Millis, { kind: "claim" });
+    const ownership = new Ownership(
+      room,
+      OPTIONS,
+      {
+        seal,
+        epochs: { after: (known) => (known + 1) as Epoch },
+        budget: this.#budget,
+        warmCopy: () => undefined,
+        nextStamp: () => ({ id: `${this.#name}.${++this.#records}`, time: this.#sim.now as UnixMillis }),
+      },
+      this.#sim.now as Millis,
+      { kind: "claim" },
+    );
     this.#ownership = ownership;
     this.#later(ownership, { kind: "subscribed" });
   }
@@ -296,9 +326,19 @@ class SimServer {
         return this.#load(ownership, effect);
       case "read-log": {
         const { request, epoch, head, streamSeq } = effect;
-        const replay = new LogReplay({ after: request.after, through: request.through, readBytesMax: Number.POSITIVE_INFINITY, answerBytesMax: 100 });
+        const replay = new LogReplay({
+          after: request.after,
+          through: request.through,
+          readBytesMax: Number.POSITIVE_INFINITY,
+          answerBytesMax: 100,
+        });
         const answers = [...log.read(0, streamSeq).flatMap(({ record }) => replay.receiveRecord(record)), ...replay.receiveEnd()];
-        for (const answer of answers) this.#carryOut(ownership, { kind: "answer", gateway, answer: { kind: "catch-up", request: request.request, epoch, head, answer } });
+        for (const answer of answers)
+          this.#carryOut(ownership, {
+            kind: "answer",
+            gateway,
+            answer: { kind: "catch-up", request: request.request, epoch, head, answer },
+          });
         return;
       }
       case "unsubscribe":
@@ -381,13 +421,20 @@ class SimClient {
     this.#written = Math.min(this.#written, EDITS_PER_CLIENT);
     const edits = Array.from({ length: this.#written - this.#ackedThrough }, (_, index) => this.#edit(this.#ackedThrough + 1 + index));
     const cut = this.#sim.prng.below(edits.length + 1);
-    for (const batch of [edits.slice(0, cut), edits.slice(cut)]) if (batch.length > 0) this.#toOwners({ kind: "edits", gateway, edits: batch });
+    for (const batch of [edits.slice(0, cut), edits.slice(cut)])
+      if (batch.length > 0) this.#toOwners({ kind: "edits", gateway, edits: batch });
     if (this.#sim.prng.chance(0.2)) this.#catchUp();
     this.#sim.after(400, () => this.step());
   }
 
   #edit(counter: number): SubmittedEdit {
-    return { author: { user: "u" as UserId, client: this.id }, counter, ackedThrough: this.#ackedThrough, parentSeq: 0 as Seq, payload: new Uint8Array(1 + (counter % 20)) };
+    return {
+      author: { user: "u" as UserId, client: this.id },
+      counter,
+      ackedThrough: this.#ackedThrough,
+      parentSeq: 0 as Seq,
+      payload: new Uint8Array(1 + (counter % 20)),
+    };
   }
 
   #catchUp(): void {
@@ -400,7 +447,13 @@ class SimClient {
   }
 
   /** Every server that is subscribed receives it, a paused owner too. */
-  #toOwners(message: Parameters<Ownership["receive"]>[0] extends infer Input ? (Input extends { kind: "message"; message: infer Message } ? Message : never) : never): void {
+  #toOwners(
+    message: Parameters<Ownership["receive"]>[0] extends infer Input
+      ? Input extends { kind: "message"; message: infer Message }
+        ? Message
+        : never
+      : never,
+  ): void {
     this.#sim.send(() => {
       for (const server of this.#sim.servers) server.receive({ kind: "message", message, bytes: 50 });
     });
@@ -434,7 +487,9 @@ class SimClient {
       const { firstSeq, edits } = readCommittedEdits(decoding.createDecoder(part));
       expect(firstSeq, "a catch-up leaves nothing out between what it tells").toBe(asked.got + 1);
       asked.got += edits.length;
-      edits.forEach(({ client, counter }, index) => expect(truth[firstSeq + index - 1], "a catch-up tells what the log holds").toEqual({ client, counter, seq: firstSeq + index }));
+      edits.forEach(({ client, counter }, index) =>
+        expect(truth[firstSeq + index - 1], "a catch-up tells what the log holds").toEqual({ client, counter, seq: firstSeq + index }),
+      );
     }
     if (!answer.last) return;
     expect(asked.got, "a catch-up reaches the head that it names").toBe(head);
@@ -462,9 +517,12 @@ test.each([...REGRESSION_SEEDS, ...FRESH_SEEDS])("seed %i", (seed) => {
   new Simulation(seed).run();
 });
 
-test.each(FRESH_SEEDS.slice(0, 30))("[OWN43] of a room that is deleted nobody orders or acknowledges anything more, and in the end nobody holds it (seed %i)", (seed) => {
-  new Simulation(seed).runToItsEnd();
-});
+test.each(FRESH_SEEDS.slice(0, 30))(
+  "[OWN43] of a room that is deleted nobody orders or acknowledges anything more, and in the end nobody holds it (seed %i)",
+  (seed) => {
+    new Simulation(seed).runToItsEnd();
+  },
+);
 
 test("[OWN43] the checker sees a log without the fence", () => {
   const found = FRESH_SEEDS.slice(0, 30).filter((seed) => {
@@ -478,14 +536,17 @@ test("[OWN43] the checker sees a log without the fence", () => {
   expect(found.length).toBeGreaterThan(0);
 });
 
-test.each(["log-without-fence", "checkpoint-without-writers", "catch-up-without-an-edit"] as const)("a planted fault is found: %s", (planted) => {
-  const found = FRESH_SEEDS.slice(0, 60).filter((seed) => {
-    try {
-      new Simulation(seed, planted).run();
-      return false;
-    } catch {
-      return true;
-    }
-  });
-  expect(found.length).toBeGreaterThan(0);
-});
+test.each(["log-without-fence", "checkpoint-without-writers", "catch-up-without-an-edit"] as const)(
+  "a planted fault is found: %s",
+  (planted) => {
+    const found = FRESH_SEEDS.slice(0, 60).filter((seed) => {
+      try {
+        new Simulation(seed, planted).run();
+        return false;
+      } catch {
+        return true;
+      }
+    });
+    expect(found.length).toBeGreaterThan(0);
+  },
+);

@@ -42,28 +42,70 @@ const OPTIONS: OwnershipOptions = {
 
 /** Of a room without edits. */
 function warmCopy(streamSeq: number, id: string): WarmCopy {
-  return { loading: new Loading(undefined, OPTIONS, new BacklogBudget({ bytesMax: 1_000 }), at(0)), last: { id, streamSeq, epoch: 6 as Epoch, head: 0 as Seq } };
+  return {
+    loading: new Loading(undefined, OPTIONS, new BacklogBudget({ bytesMax: 1_000 }), at(0)),
+    last: { id, streamSeq, epoch: 6 as Epoch, head: 0 as Seq },
+  };
 }
 
-function claimOf(more: Partial<OwnershipOptions> = {}, { warm, begin = { kind: "claim" } }: { warm?: WarmCopy; begin?: ClaimBeginning } = {}) {
+function claimOf(
+  more: Partial<OwnershipOptions> = {},
+  { warm, begin = { kind: "claim" } }: { warm?: WarmCopy; begin?: ClaimBeginning } = {},
+) {
   const seal = { sealOf: () => new Uint8Array(16), isGenuine: () => true };
   let records = 0;
   const budget = new BacklogBudget({ bytesMax: 1_000_000 });
-  const ownership = new Ownership("acme.notes" as RoomKey, { ...OPTIONS, ...more }, { seal, epochs: { after: (known) => (known + 1) as Epoch }, budget, warmCopy: () => warm, nextStamp: () => ({ id: `s.${++records}`, time: DATE }) }, at(0), begin);
+  const ownership = new Ownership(
+    "acme.notes" as RoomKey,
+    { ...OPTIONS, ...more },
+    {
+      seal,
+      epochs: { after: (known) => (known + 1) as Epoch },
+      budget,
+      warmCopy: () => warm,
+      nextStamp: () => ({ id: `s.${++records}`, time: DATE }),
+    },
+    at(0),
+    begin,
+  );
   const receive = (input: OwnershipInput, now = 0): readonly OwnershipEffect[] => ownership.receive(input, at(now));
   return { ownership, receive, budget };
 }
 
-const last = (epoch: number, head: number, streamSeq: number): StoredRecord => ({ streamSeq, record: { kind: "epoch", id: "other.1", time: DATE, epoch: epoch as Epoch, head: head as Seq } });
-const own = (streamSeq: number): StoredRecord => ({ streamSeq, record: { kind: "epoch", id: "s.1", time: DATE, epoch: 1 as Epoch, head: 0 as Seq } });
-const edits = (...counters: number[]): ToOwner => ({ kind: "edits", gateway, edits: counters.map((counter) => ({ author: ann, counter, ackedThrough: 0, parentSeq: 0 as Seq, payload: new Uint8Array(1) })) });
-const ask = (epoch: number): ToOwner => ({ kind: "catch-up-request", gateway, request: 1, after: { epoch: epoch as Epoch, seq: 0 as Seq }, through: 0 as Seq });
+const last = (epoch: number, head: number, streamSeq: number): StoredRecord => ({
+  streamSeq,
+  record: { kind: "epoch", id: "other.1", time: DATE, epoch: epoch as Epoch, head: head as Seq },
+});
+const own = (streamSeq: number): StoredRecord => ({
+  streamSeq,
+  record: { kind: "epoch", id: "s.1", time: DATE, epoch: 1 as Epoch, head: 0 as Seq },
+});
+const edits = (...counters: number[]): ToOwner => ({
+  kind: "edits",
+  gateway,
+  edits: counters.map((counter) => ({ author: ann, counter, ackedThrough: 0, parentSeq: 0 as Seq, payload: new Uint8Array(1) })),
+});
+const ask = (epoch: number): ToOwner => ({
+  kind: "catch-up-request",
+  gateway,
+  request: 1,
+  after: { epoch: epoch as Epoch, seq: 0 as Seq },
+  through: 0 as Seq,
+});
 const message = (of: ToOwner): OwnershipInput => ({ kind: "message", message: of, bytes: 10 });
 const appended = (streamSeq: number): OwnershipInput => ({ kind: "append-settled", outcome: { kind: "appended", streamSeq } });
 const FENCED: OwnershipInput = { kind: "append-settled", outcome: { kind: "fenced" } };
-const checkpoint = (epoch: number, seq: number, streamSeq: number): Checkpoint => ({ epoch: epoch as Epoch, seq: seq as Seq, streamSeq, time: DATE, clients: [], snapshot: { object: "o", bytes: 1, sha256: "s" } });
+const checkpoint = (epoch: number, seq: number, streamSeq: number): Checkpoint => ({
+  epoch: epoch as Epoch,
+  seq: seq as Seq,
+  streamSeq,
+  time: DATE,
+  clients: [],
+  snapshot: { object: "o", bytes: 1, sha256: "s" },
+});
 const kinds = (effects: readonly OwnershipEffect[]) => effects.map(({ kind }) => kind);
-const records = (effects: readonly OwnershipEffect[]): OwnersRecord[] => effects.flatMap((effect) => (effect.kind === "append" ? [ownersRecordOf(effect.record.bytes)] : []));
+const records = (effects: readonly OwnershipEffect[]): OwnersRecord[] =>
+  effects.flatMap((effect) => (effect.kind === "append" ? [ownersRecordOf(effect.record.bytes)] : []));
 
 /** A new room, claimed with epoch 1 at stream sequence 5. */
 function owning(more: Partial<OwnershipOptions> = {}) {
@@ -87,7 +129,10 @@ test("[OWN2] once it has fenced, it says so and loads what lies behind the check
   receive({ kind: "subscribed" });
   receive({ kind: "log-end-read", last: last(6, 0, 400), checkpoint: undefined });
   expect(receive(message(edits(1)))).toEqual([]);
-  expect(receive(appended(401))).toEqual([{ kind: "fenced-others", epoch: 7 }, { kind: "load", after: 0, through: 401 }]);
+  expect(receive(appended(401))).toEqual([
+    { kind: "fenced-others", epoch: 7 },
+    { kind: "load", after: 0, through: 401 },
+  ]);
   expect(receive(message(edits(2)))).toEqual([]);
   const served = receive({ kind: "log-read-whole" });
   expect(records(served)).toMatchObject([{ kind: "edits", edits: { epoch: 7, firstSeq: 1, edits: [{ counter: 1 }] } }]);
@@ -133,7 +178,10 @@ test("[OWN7] asked again, an owner looks at the log before it says that it is on
   expect(receive({ kind: "looked-behind", isEnd: true })).toEqual([{ kind: "confirmed", epoch: 1 }]);
   receive({ kind: "doubted" });
   expect(kinds(receive({ kind: "looked-behind", isEnd: false }))).toEqual(["read-log-end"]);
-  expect(receive({ kind: "log-end-read", last: last(2, 0, 9), checkpoint: undefined })).toMatchObject([{ kind: "broadcast" }, { kind: "ended", why: "fenced", wasOwner: true }]);
+  expect(receive({ kind: "log-end-read", last: last(2, 0, 9), checkpoint: undefined })).toMatchObject([
+    { kind: "broadcast" },
+    { kind: "ended", why: "fenced", wasOwner: true },
+  ]);
 });
 
 test("[OWN19] an owner that caught somebody up looks at the log a second later, and deposed, it tells where the room stands", () => {
@@ -224,7 +272,9 @@ test("[OWN14] a checkpoint of edits beyond its own claim shows that it has a suc
 test("[OWN15] over a log that was lost, neither epochs nor seqs of the snapshot are given out again", () => {
   const { receive } = claimOf();
   receive({ kind: "subscribed" });
-  expect(records(receive({ kind: "log-end-read", last: undefined, checkpoint: checkpoint(6, 90, 400) }))).toMatchObject([{ kind: "epoch", epoch: 7, head: 90 }]);
+  expect(records(receive({ kind: "log-end-read", last: undefined, checkpoint: checkpoint(6, 90, 400) }))).toMatchObject([
+    { kind: "epoch", epoch: 7, head: 90 },
+  ]);
   receive(appended(1));
   expect(records(receive(message(edits(1))))).toMatchObject([{ edits: { epoch: 7, firstSeq: 91 } }]);
 });
@@ -235,7 +285,9 @@ test("[OWN16] an owner whose subscription was lost ends, so that the room can be
 
 test("[OWN17] a failure before the claim stands ends it", () => {
   const { receive } = claimOf();
-  expect(receive({ kind: "failed", reason: "NATS is away" })).toEqual([{ kind: "ended", why: "failed", reason: "NATS is away", wasOwner: false, wasClaim: true }]);
+  expect(receive({ kind: "failed", reason: "NATS is away" })).toEqual([
+    { kind: "ended", why: "failed", reason: "NATS is away", wasOwner: false, wasClaim: true },
+  ]);
 });
 
 test("[OWN18] a release whose unsubscribing fails still ends, once nothing waits for the log", () => {
@@ -335,7 +387,16 @@ test("[OWN40] however much a message held during the claim leads to, it is carri
   receive(appended(401));
   const repeat = { author: ann, counter: 1, ackedThrough: 0, parentSeq: 0 as Seq, payload: new Uint8Array(1) };
   receive(message({ kind: "edits", gateway, edits: Array.from({ length: 200_000 }, () => repeat) }));
-  const committed = encodeEditsRecord({ id: "other.2", time: DATE, users: new Map([[ann.client, ann.user]]), edits: { epoch: 6 as Epoch, firstSeq: 1 as Seq, edits: [{ client: ann.client, counter: 1, parentSeq: 0 as Seq, payload: new Uint8Array(1) }] } });
+  const committed = encodeEditsRecord({
+    id: "other.2",
+    time: DATE,
+    users: new Map([[ann.client, ann.user]]),
+    edits: {
+      epoch: 6 as Epoch,
+      firstSeq: 1 as Seq,
+      edits: [{ client: ann.client, counter: 1, parentSeq: 0 as Seq, payload: new Uint8Array(1) }],
+    },
+  });
   receive({ kind: "log-read", record: ownersRecordOf(committed) });
   expect(receive({ kind: "log-read-whole" })).toHaveLength(200_000);
 });
@@ -343,7 +404,11 @@ test("[OWN40] however much a message held during the claim leads to, it is carri
 const deleted: LastRecord = { streamSeq: 9, record: { kind: "deleted", id: "deletion.1", time: DATE } };
 
 test("[OWN41] a room that its log or its checkpoint says is deleted is claimed by nobody", () => {
-  for (const end of [{ last: deleted, checkpoint: undefined }, { last: last(6, 90, 400), checkpoint: "deleted" }, { last: undefined, checkpoint: "deleted" }] as const) {
+  for (const end of [
+    { last: deleted, checkpoint: undefined },
+    { last: last(6, 90, 400), checkpoint: "deleted" },
+    { last: undefined, checkpoint: "deleted" },
+  ] as const) {
     const { receive } = claimOf();
     receive({ kind: "subscribed" });
     expect(receive({ kind: "log-end-read", ...end })).toMatchObject([{ kind: "ended", why: "deleted", wasOwner: false }]);
@@ -387,7 +452,10 @@ test("[OWN44] one whose copy missed the end reads it, and loads what is missing"
   expect(kinds(receive(FENCED))).toEqual(["read-log-end"]);
   const [effect] = receive({ kind: "log-end-read", last: last(6, 0, 402), checkpoint: undefined });
   expect(effect).toMatchObject({ kind: "append", record: { expectedStreamSeq: 402 } });
-  expect(receive(appended(403))).toEqual([{ kind: "fenced-others", epoch: 7 }, { kind: "load", after: 399, through: 403 }]);
+  expect(receive(appended(403))).toEqual([
+    { kind: "fenced-others", epoch: 7 },
+    { kind: "load", after: 399, through: 403 },
+  ]);
 });
 
 test("[OWN45] whoever was faster keeps the room, known by the copy or by the log", () => {
@@ -397,7 +465,9 @@ test("[OWN45] whoever was faster keeps the room, known by the copy or by the log
   const refused = claimOf({}, { warm: warmCopy(400, "other.1"), begin: TAKEOVER });
   refused.receive({ kind: "subscribed" });
   refused.receive(FENCED);
-  expect(refused.receive({ kind: "log-end-read", last: last(7, 0, 402), checkpoint: undefined })).toMatchObject([{ kind: "ended", why: "fenced" }]);
+  expect(refused.receive({ kind: "log-end-read", last: last(7, 0, 402), checkpoint: undefined })).toMatchObject([
+    { kind: "ended", why: "fenced" },
+  ]);
 });
 
 test("[OWN46] a takeover whose copy is gone is a claim like any other", () => {
@@ -412,12 +482,23 @@ test("[OWN47] a writer whose edit a warm copy lacked, however old the copy, is k
   receive(FENCED, claimedAt);
   receive({ kind: "log-end-read", last: last(6, 1, 402), checkpoint: undefined }, claimedAt);
   receive(appended(403), claimedAt);
-  const missed = encodeEditsRecord({ id: "other.2", time: DATE, users: new Map([[ann.client, ann.user]]), edits: { epoch: 6 as Epoch, firstSeq: 1 as Seq, edits: [{ client: ann.client, counter: 1, parentSeq: 0 as Seq, payload: new Uint8Array(1) }] } });
+  const missed = encodeEditsRecord({
+    id: "other.2",
+    time: DATE,
+    users: new Map([[ann.client, ann.user]]),
+    edits: {
+      epoch: 6 as Epoch,
+      firstSeq: 1 as Seq,
+      edits: [{ client: ann.client, counter: 1, parentSeq: 0 as Seq, payload: new Uint8Array(1) }],
+    },
+  });
   receive({ kind: "log-read", record: last(6, 0, 400).record }, claimedAt);
   receive({ kind: "log-read", record: ownersRecordOf(missed) }, claimedAt);
   receive({ kind: "log-read-whole" }, claimedAt);
   receive({ kind: "tick" }, claimedAt + 10_000);
-  expect(receive(message(edits(1)), claimedAt + 10_000)).toMatchObject([{ kind: "answer", answer: { kind: "acked", client: ann.client, counter: 1, seq: 1 } }]);
+  expect(receive(message(edits(1)), claimedAt + 10_000)).toMatchObject([
+    { kind: "answer", answer: { kind: "acked", client: ann.client, counter: 1, seq: 1 } },
+  ]);
 });
 
 const askedFor = (above: number): OwnershipInput => ({ kind: "doubted", above: above as Epoch });
@@ -436,7 +517,9 @@ test("[OWN49] a claim is of an epoch above all that anybody has heard of, whoeve
     const { receive } = claimOf({}, warm === undefined ? {} : { warm });
     receive(askedFor(above));
     receive({ kind: "subscribed" });
-    return records(receive({ kind: "log-end-read", last: last(3, 0, 300), checkpoint: undefined })).map((record) => record.kind === "epoch" && record.epoch);
+    return records(receive({ kind: "log-end-read", last: last(3, 0, 300), checkpoint: undefined })).map(
+      (record) => record.kind === "epoch" && record.epoch,
+    );
   };
   expect([epochOf(undefined, 0), epochOf(undefined, 8), epochOf(warmCopy(400, "lost.1"), 0)]).toEqual([[4], [9], [7]]);
 });
@@ -448,12 +531,25 @@ test("[OWN50] once the line was lost, an owner looks for its own last record, an
     expect(receive({ kind: "doubted" })).toEqual([{ kind: "read-log-end" }]);
     return kinds(receive({ kind: "log-end-read", last: found, checkpoint: undefined }));
   };
-  expect([lookedFor(own(5)), lookedFor({ ...own(5), streamSeq: 4 }), lookedFor(last(1, 0, 5))]).toEqual([["confirmed"], ["ended"], ["ended"]]);
+  expect([lookedFor(own(5)), lookedFor({ ...own(5), streamSeq: 4 }), lookedFor(last(1, 0, 5))]).toEqual([
+    ["confirmed"],
+    ["ended"],
+    ["ended"],
+  ]);
 });
 
 test.each([
-  ["after its line was back", (receive: ReturnType<typeof owning>["receive"]) => [...receive({ kind: "line-back" }), ...receive({ kind: "doubted" })]],
-  ["as something stands behind its last record", (receive: ReturnType<typeof owning>["receive"]) => [...receive({ kind: "doubted" }), ...receive({ kind: "looked-behind", isEnd: false })]],
+  [
+    "after its line was back",
+    (receive: ReturnType<typeof owning>["receive"]) => [...receive({ kind: "line-back" }), ...receive({ kind: "doubted" })],
+  ],
+  [
+    "as something stands behind its last record",
+    (receive: ReturnType<typeof owning>["receive"]) => [
+      ...receive({ kind: "doubted" }),
+      ...receive({ kind: "looked-behind", isEnd: false }),
+    ],
+  ],
 ])("[OWN52] an owner that looked at the log's end %s is not deposed by what it has appended since", (_, look) => {
   const { receive, ownership } = owning();
   expect(kinds(look(receive)).at(-1)).toBe("read-log-end");

@@ -151,7 +151,9 @@ export class Ownership {
   #receiveSettled(state: Extract<State, { room: Room }>, outcome: AppendOutcome, now: Millis): readonly OwnershipEffect[] {
     if (outcome.kind === "fenced") return this.#end("fenced", "another server has claimed the room");
     const effects = this.#carry(state.room.receive({ kind: "appended", streamSeq: outcome.streamSeq }, now));
-    return state.kind === "handing-over" ? [...effects, { kind: "ready-to-hand-over", end: state.room.logEnd }] : [...effects, ...this.#endIfReleased()];
+    return state.kind === "handing-over"
+      ? [...effects, { kind: "ready-to-hand-over", end: state.room.logEnd }]
+      : [...effects, ...this.#endIfReleased()];
   }
 
   #receiveMessage(message: ToOwner, bytes: number, now: Millis): readonly OwnershipEffect[] {

@@ -10,14 +10,24 @@ const OPTIONS = { dedupeMsMin: 300_000, writersMax: 100, runsPerWriterMax: 8, ba
 const MOMENT = { now: 0 as Millis, wallNow: 0 as UnixMillis };
 const client = "annannannannann1" as ClientId;
 
-const epoch = (number: number, head: number): OwnersRecord => ownersRecordOf(encodeEpochRecord({ id: `s.e${number}`, time: 0 as UnixMillis, epoch: number as Epoch, head: head as Seq }));
+const epoch = (number: number, head: number): OwnersRecord =>
+  ownersRecordOf(encodeEpochRecord({ id: `s.e${number}`, time: 0 as UnixMillis, epoch: number as Epoch, head: head as Seq }));
 const edits = (first: number, count = 1): OwnersRecord =>
   ownersRecordOf(
     encodeEditsRecord({
       id: `s.${first}`,
       time: 0 as UnixMillis,
       users: new Map([[client, "ann" as UserId]]),
-      edits: { epoch: 1 as Epoch, firstSeq: first as Seq, edits: Array.from({ length: count }, (_, index) => ({ client, counter: first + index, parentSeq: 0 as Seq, payload: new Uint8Array(1) })) },
+      edits: {
+        epoch: 1 as Epoch,
+        firstSeq: first as Seq,
+        edits: Array.from({ length: count }, (_, index) => ({
+          client,
+          counter: first + index,
+          parentSeq: 0 as Seq,
+          payload: new Uint8Array(1),
+        })),
+      },
     }),
   );
 const stored = (record: OwnersRecord, streamSeq: number) => ({ record, streamSeq });
@@ -33,21 +43,39 @@ function replica() {
 function following() {
   const made = replica();
   made.receive({ kind: "attached" }, { kind: "log-end-read", last: stored(edits(1), 7), checkpoint: undefined });
-  made.receive({ kind: "log-read", stored: stored(epoch(1, 0), 5) }, { kind: "log-read", stored: stored(edits(1), 7) }, { kind: "log-read-whole" });
+  made.receive(
+    { kind: "log-read", stored: stored(epoch(1, 0), 5) },
+    { kind: "log-read", stored: stored(edits(1), 7) },
+    { kind: "log-read-whole" },
+  );
   return made;
 }
 
 test("[REP1] a copy is warm once it has all that the log had when it asked", () => {
   const { receive, copy } = replica();
   expect(receive({ kind: "attached" })).toEqual([{ kind: "read-log-end" }]);
-  expect(receive({ kind: "log-end-read", last: stored(edits(1), 7), checkpoint: undefined })).toEqual([{ kind: "load", after: 0, through: 7 }]);
-  expect(receive({ kind: "log-read", stored: stored(epoch(1, 0), 5) }, { kind: "log-read", stored: stored(edits(1), 7) }, { kind: "log-read-whole" })).toEqual([{ kind: "warm" }]);
+  expect(receive({ kind: "log-end-read", last: stored(edits(1), 7), checkpoint: undefined })).toEqual([
+    { kind: "load", after: 0, through: 7 },
+  ]);
+  expect(
+    receive(
+      { kind: "log-read", stored: stored(epoch(1, 0), 5) },
+      { kind: "log-read", stored: stored(edits(1), 7) },
+      { kind: "log-read-whole" },
+    ),
+  ).toEqual([{ kind: "warm" }]);
   expect(copy.take()?.last).toMatchObject({ id: "s.1", streamSeq: 7 });
 });
 
 test("[REP2] what is heard follows on; a repeat changes nothing", () => {
   const { receive, copy } = following();
-  expect(receive({ kind: "heard", stored: stored(edits(2, 3), 9) }, { kind: "heard", stored: stored(edits(2, 3), 9) }, { kind: "heard", stored: stored(epoch(2, 4), 10) })).toEqual([]);
+  expect(
+    receive(
+      { kind: "heard", stored: stored(edits(2, 3), 9) },
+      { kind: "heard", stored: stored(edits(2, 3), 9) },
+      { kind: "heard", stored: stored(epoch(2, 4), 10) },
+    ),
+  ).toEqual([]);
   const taken = copy.take();
   expect(taken?.last.streamSeq).toBe(10);
   expect(taken?.loading.head).toBe(4);
@@ -74,7 +102,9 @@ test("[REP4] the owner's beacon tells of a lost tail, and a line that was lost o
 test("[REP5] a copy of what the log has lost begins anew", () => {
   const { receive, copy } = following();
   receive({ kind: "attached" });
-  expect(receive({ kind: "log-end-read", last: stored(epoch(1, 0), 5), checkpoint: undefined })).toEqual([{ kind: "load", after: 0, through: 5 }]);
+  expect(receive({ kind: "log-end-read", last: stored(epoch(1, 0), 5), checkpoint: undefined })).toEqual([
+    { kind: "load", after: 0, through: 5 },
+  ]);
   receive({ kind: "log-read", stored: stored(epoch(1, 0), 5) }, { kind: "log-read-whole" });
   expect(copy.take()).toMatchObject({ last: { streamSeq: 5 } });
 });

@@ -132,7 +132,8 @@ export class Replica {
   #begin(checkpoint: Checkpoint | undefined, moment: Moment): void {
     this.#loading?.clear();
     this.#loading = new Loading(checkpoint, this.#options, this.#budget, moment.now);
-    this.#last = checkpoint === undefined ? NOTHING : { id: "", streamSeq: checkpoint.streamSeq, epoch: checkpoint.epoch, head: checkpoint.seq };
+    this.#last =
+      checkpoint === undefined ? NOTHING : { id: "", streamSeq: checkpoint.streamSeq, epoch: checkpoint.epoch, head: checkpoint.seq };
   }
 
   #isOff(last: StoredRecord | undefined): boolean {
@@ -181,4 +182,3 @@ export class Replica {
 }
 
 const NOTHING: LogEnd = { id: "", streamSeq: 0, epoch: 0 as Epoch, head: 0 as Seq };
-

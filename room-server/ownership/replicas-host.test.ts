@@ -13,7 +13,10 @@ import { Replicas } from "./replicas-host.ts";
 
 const room = "acme.notes" as RoomKey;
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-const epochRecord = (epoch: number, streamSeq: number): StoredRecord => ({ streamSeq, record: { kind: "epoch", id: `one.${epoch}`, time: 0 as UnixMillis, epoch: epoch as Epoch, head: 0 as Seq } });
+const epochRecord = (epoch: number, streamSeq: number): StoredRecord => ({
+  streamSeq,
+  record: { kind: "epoch", id: `one.${epoch}`, time: 0 as UnixMillis, epoch: epoch as Epoch, head: 0 as Seq },
+});
 
 function replicasWith(settings: Record<string, string> = {}) {
   const clock = new FakeClock();
@@ -36,7 +39,9 @@ function replicasWith(settings: Record<string, string> = {}) {
         return answering(() => (state.reads++, stored.at(-1)));
       },
       read: async function* (_: RoomKey, after: number, through: number) {
-        yield* stored.filter((one): one is StoredRecord => one.record.kind !== "deleted" && one.streamSeq > after && one.streamSeq <= through);
+        yield* stored.filter(
+          (one): one is StoredRecord => one.record.kind !== "deleted" && one.streamSeq > after && one.streamSeq <= through,
+        );
       },
     },
     checkpoints: { newest: async () => undefined },
@@ -57,7 +62,14 @@ function replicasWith(settings: Record<string, string> = {}) {
   const metrics = roomServerMetrics(new Registry());
   const replicas = new Replicas(ports, options, { clock, log: silent, metrics, budget: new BacklogBudget({ bytesMax: 1_000_000 }) });
   const settle = (ms = 0): Promise<void> => clock.advance(ms);
-  return { replicas, state, stored, settle, hear: (heard: StoredRecord | Beacon | DeletedRecord) => hear(heard), loseLine: () => loseLine() };
+  return {
+    replicas,
+    state,
+    stored,
+    settle,
+    hear: (heard: StoredRecord | Beacon | DeletedRecord) => hear(heard),
+    loseLine: () => loseLine(),
+  };
 }
 
 test("[RPH1] following resolves once the copy has all that the log had, and a second time at once", async () => {

@@ -17,7 +17,12 @@ import { Replica, type ReplicaEffect, type ReplicaInput } from "./replica.ts";
 
 export type ReplicasPorts = { readonly log: RoomLog; readonly checkpoints: Checkpoints; readonly fanOut: FanOut };
 export type ReplicasOptions = LoadingOptions & { readonly replicasMax: number; readonly idleMsMax: number };
-export type ReplicasDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: RoomServerMetrics; readonly budget: BacklogBudget };
+export type ReplicasDeps = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: RoomServerMetrics;
+  readonly budget: BacklogBudget;
+};
 
 type Followed = {
   readonly key: RoomKey;
@@ -107,7 +112,14 @@ export class Replicas {
   }
 
   #begin(key: RoomKey): Followed {
-    const followed: Followed = { key, replica: new Replica(this.#options, this.#deps.budget), subscription: undefined, subscribing: false, usedAt: this.#deps.clock.now(), waiting: [] };
+    const followed: Followed = {
+      key,
+      replica: new Replica(this.#options, this.#deps.budget),
+      subscription: undefined,
+      subscribing: false,
+      usedAt: this.#deps.clock.now(),
+      waiting: [],
+    };
     this.#followed.set(key, followed);
     this.#deps.metrics.replicas.set(this.#followed.size);
     this.#await(followed, this.#subscribe(followed));
@@ -182,7 +194,9 @@ export class Replicas {
   }
 
   #close({ key, subscription }: Followed): void {
-    subscription?.close().catch((cause: unknown) => this.#deps.log.debug({ room: key, cause }, "the line was lost while a copy's subscription was closed"));
+    subscription
+      ?.close()
+      .catch((cause: unknown) => this.#deps.log.debug({ room: key, cause }, "the line was lost while a copy's subscription was closed"));
   }
 
   #receiveGap(): void {

@@ -24,7 +24,18 @@ const ann = { user: "ann" as UserId, client: "annannannannann1" as ClientId };
 function world(options: { settings?: Record<string, string>; entry?: RoomEntry; registry?: Registry } = {}) {
   const clock = new FakeClock();
   const stored: LastRecord[] = [];
-  const state = { logAnswers: true, natsAnswers: true, inhabited: false, entry: options.entry, subscribed: false, givenUp: 0, withdrawMs: 0, entryFound: Promise.resolve(), copy: "none" as "none" | "cold" | "warm", shown: Number.POSITIVE_INFINITY };
+  const state = {
+    logAnswers: true,
+    natsAnswers: true,
+    inhabited: false,
+    entry: options.entry,
+    subscribed: false,
+    givenUp: 0,
+    withdrawMs: 0,
+    entryFound: Promise.resolve(),
+    copy: "none" as "none" | "cold" | "warm",
+    shown: Number.POSITIVE_INFINITY,
+  };
   let deliver: ((message: ToOwner, bytes: number) => void) | undefined;
   const logs = new Map([[room, stored]]);
   const logOf = (key: RoomKey): LastRecord[] => logs.get(key) ?? logs.set(key, []).get(key)!;
@@ -38,7 +49,9 @@ function world(options: { settings?: Record<string, string>; entry?: RoomEntry; 
     return value();
   };
   const shownBehind = async function* (key: RoomKey, read: number) {
-    yield* logOf(key).filter((one): one is StoredRecord => one.record.kind !== "deleted" && one.streamSeq > read && one.streamSeq <= state.shown);
+    yield* logOf(key).filter(
+      (one): one is StoredRecord => one.record.kind !== "deleted" && one.streamSeq > read && one.streamSeq <= state.shown,
+    );
   };
   const ports: RoomHostPorts = {
     log: {
@@ -84,7 +97,10 @@ function world(options: { settings?: Record<string, string>; entry?: RoomEntry; 
       const { copy } = state;
       state.copy = "none";
       if (copy !== "warm") return undefined;
-      return { loading: new Loading(undefined, hostOptions, budget, clock.now()), last: { id: "two.1", streamSeq: 1, epoch: 1 as Epoch, head: 0 as Seq } };
+      return {
+        loading: new Loading(undefined, hostOptions, budget, clock.now()),
+        last: { id: "two.1", streamSeq: 1, epoch: 1 as Epoch, head: 0 as Seq },
+      };
     },
     follow: async () => {
       state.copy = "cold";
@@ -92,13 +108,35 @@ function world(options: { settings?: Record<string, string>; entry?: RoomEntry; 
     },
     unfollow: () => void (state.copy = "none"),
   };
-  const host = new RoomHost(own, ports, hostOptions, { clock, log: silent, metrics: roomServerMetrics(options.registry ?? new Registry()), budget, copies, loads: { count: () => {} }, isLive: (server) => server === peer });
-  const send = (counter: number) => deliver?.({ kind: "edits", gateway: "gw" as GatewayId, edits: [{ author: ann, counter, ackedThrough: 0, parentSeq: 0 as Seq, payload: new Uint8Array(1) }] }, 20);
+  const host = new RoomHost(own, ports, hostOptions, {
+    clock,
+    log: silent,
+    metrics: roomServerMetrics(options.registry ?? new Registry()),
+    budget,
+    copies,
+    loads: { count: () => {} },
+    isLive: (server) => server === peer,
+  });
+  const send = (counter: number) =>
+    deliver?.(
+      {
+        kind: "edits",
+        gateway: "gw" as GatewayId,
+        edits: [{ author: ann, counter, ackedThrough: 0, parentSeq: 0 as Seq, payload: new Uint8Array(1) }],
+      },
+      20,
+    );
   return { host, clock, stored, state, send };
 }
 
 const claimed = (epoch: number) => ({ kind: "owned", server: own, epoch });
-const otherClaim = (epoch: number): StoredRecord["record"] => ({ kind: "epoch", id: `two.${epoch}`, time: 0 as UnixMillis, epoch: epoch as Epoch, head: 0 as Seq });
+const otherClaim = (epoch: number): StoredRecord["record"] => ({
+  kind: "epoch",
+  id: `two.${epoch}`,
+  time: 0 as UnixMillis,
+  epoch: epoch as Epoch,
+  head: 0 as Seq,
+});
 
 test("[HOST1] a room is claimed, announced, and its edits appended", async () => {
   const { host, clock, stored, state, send } = world();
@@ -120,7 +158,11 @@ test("[HOST1] one whose entry the bucket did not take is announced again when so
 
 test("[HOST2] several who ask for a room at once get the one claim's answer", async () => {
   const { host, stored } = world();
-  expect(await Promise.all([host.claim({ room }), host.claim({ room }), host.claim({ room })])).toEqual([claimed(1), claimed(1), claimed(1)]);
+  expect(await Promise.all([host.claim({ room }), host.claim({ room }), host.claim({ room })])).toEqual([
+    claimed(1),
+    claimed(1),
+    claimed(1),
+  ]);
   expect(stored).toHaveLength(1);
 });
 
@@ -164,14 +206,18 @@ test("[HOST6] a claim that the log does not answer is refused after a while, and
 test("[HOST7] a server takes only so many rooms", async () => {
   const { host } = world({ settings: { roomsMax: "1" } });
   await host.claim({ room });
-  expect(await host.claim({ room: "acme.other" as RoomKey })).toMatchObject({ kind: "refused", reason: expect.stringContaining("COROOM_ROOMS_MAX") });
+  expect(await host.claim({ room: "acme.other" as RoomKey })).toMatchObject({
+    kind: "refused",
+    reason: expect.stringContaining("COROOM_ROOMS_MAX"),
+  });
   expect(await host.claim({ room })).toMatchObject({ kind: "owned" });
 });
 
 test("[HOST20] asked for many rooms at once, it takes as many as it may and counts the others; room for one is there again when one has gone", async () => {
   const registry = new Registry();
   const { host, clock } = world({ settings: { roomsMax: "3", roomIdleMsMax: "1000" }, registry });
-  const ask = (count: number) => Promise.all(Array.from({ length: count }, (_, index) => host.claim({ room: `acme.r${index}` as RoomKey })));
+  const ask = (count: number) =>
+    Promise.all(Array.from({ length: count }, (_, index) => host.claim({ room: `acme.r${index}` as RoomKey })));
   const first = ask(10);
   await clock.advance(100);
   expect((await first).map(({ kind }) => kind).sort()).toEqual([...Array<string>(3).fill("owned"), ...Array<string>(7).fill("refused")]);
@@ -263,7 +309,10 @@ test("[HOST23] a copy that a claim took is kept again where the claim comes to n
 
   const deleted = world();
   deleted.state.copy = "warm";
-  deleted.stored.push({ record: otherClaim(1), streamSeq: 1 }, { record: { kind: "deleted", id: "deletion.1", time: 0 as UnixMillis }, streamSeq: 2 });
+  deleted.stored.push(
+    { record: otherClaim(1), streamSeq: 1 },
+    { record: { kind: "deleted", id: "deletion.1", time: 0 as UnixMillis }, streamSeq: 2 },
+  );
   expect(await deleted.host.takeOver(room, peer)).toBe(false);
   expect(deleted.state.copy).toBe("none");
 });

@@ -22,8 +22,17 @@ import type { Epochs, Seal } from "../ports.ts";
 export type RoomHostPorts = HostedRoomPorts & { readonly seal: Seal; readonly epochs: Epochs };
 /** Those kept here of other servers' rooms. */
 export type WarmCopies = Pick<Replicas, "has" | "ownerOf" | "take" | "follow" | "unfollow">;
-export type RoomHostDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: RoomServerMetrics; readonly isLive: (server: ServerId) => boolean; readonly budget: BacklogBudget; readonly loads: Pick<LoadMeter, "count">; readonly copies: WarmCopies };
-export type RoomHostOptions = OwnershipOptions & LogCatchUpsOptions & { readonly roomsMax: number; readonly releaseMsMax: number; readonly heldBackCommitMs: number };
+export type RoomHostDeps = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: RoomServerMetrics;
+  readonly isLive: (server: ServerId) => boolean;
+  readonly budget: BacklogBudget;
+  readonly loads: Pick<LoadMeter, "count">;
+  readonly copies: WarmCopies;
+};
+export type RoomHostOptions = OwnershipOptions &
+  LogCatchUpsOptions & { readonly roomsMax: number; readonly releaseMsMax: number; readonly heldBackCommitMs: number };
 
 const TICK_MS = 50;
 /** Every so many ticks those are ticked too that only have their head to tell again. */
@@ -59,9 +68,21 @@ export class RoomHost {
     this.#ports = ports;
     this.#options = options;
     this.#deps = deps;
-    this.#hosted = { ...deps, logCatchUps: new LogCatchUps(ports, options, deps), receivePace: (room, pace) => void (pace === "soon" ? this.#restless : this.#lingering).add(room), receiveEnd: (room, claimLost) => this.#forget(room, claimLost), receiveRemoval: (removed) => this.#countRemoval(removed) };
+    this.#hosted = {
+      ...deps,
+      logCatchUps: new LogCatchUps(ports, options, deps),
+      receivePace: (room, pace) => void (pace === "soon" ? this.#restless : this.#lingering).add(room),
+      receiveEnd: (room, claimLost) => this.#forget(room, claimLost),
+      receiveRemoval: (removed) => this.#countRemoval(removed),
+    };
     const nextStamp = () => ({ id: `${server}.${++this.#recordsMade}`, time: deps.clock.wallNow() });
-    this.#ownership = { seal: ports.seal, epochs: ports.epochs, budget: deps.budget, nextStamp, warmCopy: (room) => this.#takeWarmCopy(room) };
+    this.#ownership = {
+      seal: ports.seal,
+      epochs: ports.epochs,
+      budget: deps.budget,
+      nextStamp,
+      warmCopy: (room) => this.#takeWarmCopy(room),
+    };
     this.#cancelTick = deps.clock.after(TICK_MS, () => this.#tick());
   }
 
@@ -156,9 +177,11 @@ export class RoomHost {
     this.#stopping = true;
     const deadline = clock.now() + this.#options.releaseMsMax;
     for (const hosted of this.#rooms.values()) hosted.receive({ kind: "release" });
-    while (this.#rooms.size + this.#removals > 0 && clock.now() < deadline) await new Promise<void>((resolve) => clock.after(TICK_MS, resolve));
+    while (this.#rooms.size + this.#removals > 0 && clock.now() < deadline)
+      await new Promise<void>((resolve) => clock.after(TICK_MS, resolve));
     this.#cancelTick();
-    if (this.#rooms.size > 0) log.warn({ rooms: this.#rooms.size }, "rooms were let go before the log had answered; gateways send their edits again");
+    if (this.#rooms.size > 0)
+      log.warn({ rooms: this.#rooms.size }, "rooms were let go before the log had answered; gateways send their edits again");
     for (const hosted of this.#rooms.values()) hosted.giveUpAppend();
   }
 
@@ -178,9 +201,11 @@ export class RoomHost {
     // Its owner itself hands it over, or its copy tells that nobody else has taken it over: the bucket need not be asked.
     const isKnown = request.end !== undefined || this.#isCopied(request);
     const entry = isKnown ? undefined : await this.#entryOf(request.room);
-    if (entry !== undefined && entry.owner !== request.suspect && this.#isLivePeer(entry.owner)) return { kind: "elsewhere", server: entry.owner, epoch: entry.epoch };
+    if (entry !== undefined && entry.owner !== request.suspect && this.#isLivePeer(entry.owner))
+      return { kind: "elsewhere", server: entry.owner, epoch: entry.epoch };
     if (this.#stopping) return { kind: "refused", reason: "the server is stopping" };
-    if (!this.#hasRoomFor(request.room)) return { kind: "refused", reason: "the server has as many rooms as it takes: start another one, or raise COROOM_ROOMS_MAX" };
+    if (!this.#hasRoomFor(request.room))
+      return { kind: "refused", reason: "the server has as many rooms as it takes: start another one, or raise COROOM_ROOMS_MAX" };
     const claimed = await this.#take(request);
     switch (claimed.kind) {
       case "owned":
@@ -201,7 +226,9 @@ export class RoomHost {
   /** Another claimed at the same time: claiming on would only take turns with it. */
   async #lost(room: RoomKey, reason: string): Promise<ClaimReply> {
     const entry = await this.#entryOf(room);
-    return entry !== undefined && this.#isLivePeer(entry.owner) ? { kind: "elsewhere", server: entry.owner, epoch: entry.epoch } : { kind: "refused", reason };
+    return entry !== undefined && this.#isLivePeer(entry.owner)
+      ? { kind: "elsewhere", server: entry.owner, epoch: entry.epoch }
+      : { kind: "refused", reason };
   }
 
   #isLivePeer(server: ServerId): boolean {
@@ -216,7 +243,10 @@ export class RoomHost {
 
   #take(request: ClaimRequest): Promise<ClaimOutcome> {
     const here = this.#rooms.get(request.room);
-    if (here === undefined) return this.#host(request.room, this.#isCopied(request) ? { kind: "takeover", from: request.suspect! } : { kind: "claim" }).claim(request.above);
+    if (here === undefined)
+      return this.#host(request.room, this.#isCopied(request) ? { kind: "takeover", from: request.suspect! } : { kind: "claim" }).claim(
+        request.above,
+      );
     return here.isExpecting ? here.claimExpected(request.end) : here.confirm(request.above); // The bucket may have answered only once another claim was through.
   }
 
@@ -227,7 +257,12 @@ export class RoomHost {
 
   #host(key: RoomKey, beginning: ClaimBeginning): HostedRoom {
     const { clock, metrics } = this.#deps;
-    const hosted = new HostedRoom(key, new Ownership(key, this.#options, this.#ownership, clock.now(), beginning), this.#ports, this.#hosted);
+    const hosted = new HostedRoom(
+      key,
+      new Ownership(key, this.#options, this.#ownership, clock.now(), beginning),
+      this.#ports,
+      this.#hosted,
+    );
     this.#rooms.set(key, hosted);
     metrics.rooms.set(this.#rooms.size);
     return hosted;

@@ -18,7 +18,10 @@ function takeOversOf(rooms: number, taken: (room: RoomKey) => boolean) {
     asked.push(room);
     return new Promise((resolve) => settle.push(() => resolve(taken(room))));
   };
-  const takeOvers = new TakeOvers({ rooms: { takeOver }, replicas: { copiesOf: (server) => (server === lost ? copies : []) } }, { clock: new FakeClock(), log: silent, metrics: roomServerMetrics(new Registry()) });
+  const takeOvers = new TakeOvers(
+    { rooms: { takeOver }, replicas: { copiesOf: (server) => (server === lost ? copies : []) } },
+    { clock: new FakeClock(), log: silent, metrics: roomServerMetrics(new Registry()) },
+  );
   return { takeOvers, asked, settle };
 }
 

@@ -5,7 +5,19 @@ import type { ClientId, Epoch, GatewayId, Millis, UserId } from "../../shared/id
 import { Presence, type PresenceEffect } from "./presence.ts";
 
 const TICK_MS = 50;
-const options = { participantsMax: 100, presenceBytesMax: 100_000, presenceTickMs: TICK_MS, presenceGatherMs: 0, gatewaySilenceMsMax: 2_000, presenceSilenceMsMax: 12_000, beaconMs: 1_000, beaconsWhenQuiet: 3, flatParticipantsMax: 50, flatAgainParticipants: 40, modeMsMin: 5_000 };
+const options = {
+  participantsMax: 100,
+  presenceBytesMax: 100_000,
+  presenceTickMs: TICK_MS,
+  presenceGatherMs: 0,
+  gatewaySilenceMsMax: 2_000,
+  presenceSilenceMsMax: 12_000,
+  beaconMs: 1_000,
+  beaconsWhenQuiet: 3,
+  flatParticipantsMax: 50,
+  flatAgainParticipants: 40,
+  modeMsMin: 5_000,
+};
 const gateway = "gw" as GatewayId;
 const client = "client0000000001" as ClientId;
 const at = (ms: number) => ms as Millis;
@@ -13,12 +25,33 @@ const at = (ms: number) => ms as Millis;
 /** A room of one, who shows something at every turn of ten milliseconds for a second; how often the room is told. */
 function newsInASecond(level: number): { news: number; standing: Standing | undefined } {
   const presence = new Presence(1 as Epoch, options, at(0));
-  presence.receive({ kind: "members", gateway, epoch: 0 as Epoch, version: 1, whole: true, entered: [{ client, user: "ann" as UserId, name: "Ann", canWrite: true, spectator: false }], exited: [] }, at(0));
+  presence.receive(
+    {
+      kind: "members",
+      gateway,
+      epoch: 0 as Epoch,
+      version: 1,
+      whole: true,
+      entered: [{ client, user: "ann" as UserId, name: "Ann", canWrite: true, spectator: false }],
+      exited: [],
+    },
+    at(0),
+  );
   presence.receive({ kind: "tick" }, at(0));
   presence.receive({ kind: "hold-back", level }, at(0));
   const effects: PresenceEffect[] = [];
   for (let ms = 1; ms <= 1_000; ms++) {
-    if (ms % 10 === 0) presence.receive({ kind: "states", gateway, number: ms, fresh: true, states: [{ client, fields: [{ name: "tool", value: Uint8Array.of(ms % 251) }] }] }, at(ms));
+    if (ms % 10 === 0)
+      presence.receive(
+        {
+          kind: "states",
+          gateway,
+          number: ms,
+          fresh: true,
+          states: [{ client, fields: [{ name: "tool", value: Uint8Array.of(ms % 251) }] }],
+        },
+        at(ms),
+      );
     if ((presence.dueAt ?? Number.POSITIVE_INFINITY) <= ms) effects.push(...presence.receive({ kind: "tick" }, at(ms)));
   }
   const said = effects.flatMap((effect) => (effect.kind === "broadcast" ? [effect.message] : []));
@@ -29,26 +62,56 @@ function newsInASecond(level: number): { news: number; standing: Standing | unde
 test("[FAIR7] a room that is held back is told less often, and how often each may tell of itself", () => {
   expect([0, 1, 2].map((level) => newsInASecond(level).news)).toEqual([20, 10, 5]);
   expect(newsInASecond(1).standing).toMatchObject({ shed: 4, presencePerSecond: 10 });
-  expect([4, 5].map((level) => newsInASecond(level).standing)).toMatchObject([{ shed: 7, presencePerSecond: 1 }, { shed: 8, presencePerSecond: 1 }]);
+  expect([4, 5].map((level) => newsInASecond(level).standing)).toMatchObject([
+    { shed: 7, presencePerSecond: 1 },
+    { shed: 8, presencePerSecond: 1 },
+  ]);
 });
 
 /** A room of one, who shows something at every turn of ten milliseconds; its standings, as they are told until then. */
 function standingsUntil(endMs: number, holdBacks: ReadonlyMap<number, number>): { ms: number; shed: number }[] {
   const presence = new Presence(1 as Epoch, options, at(0));
-  presence.receive({ kind: "members", gateway, epoch: 0 as Epoch, version: 1, whole: true, entered: [{ client, user: "ann" as UserId, name: "Ann", canWrite: true, spectator: false }], exited: [] }, at(0));
+  presence.receive(
+    {
+      kind: "members",
+      gateway,
+      epoch: 0 as Epoch,
+      version: 1,
+      whole: true,
+      entered: [{ client, user: "ann" as UserId, name: "Ann", canWrite: true, spectator: false }],
+      exited: [],
+    },
+    at(0),
+  );
   const told: { ms: number; shed: number }[] = [];
   for (let ms = 0; ms <= endMs; ms += 10) {
-    presence.receive({ kind: "states", gateway, number: ms + 1, fresh: true, states: [{ client, fields: [{ name: "tool", value: Uint8Array.of((ms / 10) % 251) }] }] }, at(ms));
+    presence.receive(
+      {
+        kind: "states",
+        gateway,
+        number: ms + 1,
+        fresh: true,
+        states: [{ client, fields: [{ name: "tool", value: Uint8Array.of((ms / 10) % 251) }] }],
+      },
+      at(ms),
+    );
     const level = holdBacks.get(ms);
     if (level !== undefined) presence.receive({ kind: "hold-back", level }, at(ms));
     if ((presence.dueAt ?? Number.POSITIVE_INFINITY) > ms) continue;
-    for (const effect of presence.receive({ kind: "tick" }, at(ms))) if (effect.kind === "broadcast" && effect.message.kind === "head") told.push({ ms, shed: effect.message.standing.shed });
+    for (const effect of presence.receive({ kind: "tick" }, at(ms)))
+      if (effect.kind === "broadcast" && effect.message.kind === "head") told.push({ ms, shed: effect.message.standing.shed });
   }
   return told;
 }
 
 test("[FAIR9] what changes of its standing is told at once, though news are due at that very moment and never pause", () => {
-  const told = standingsUntil(9_000, new Map([[5_000, 5], [7_000, 0]])); // News are due every 50 ms, at a level of 5 every 200.
+  const told = standingsUntil(
+    9_000,
+    new Map([
+      [5_000, 5],
+      [7_000, 0],
+    ]),
+  ); // News are due every 50 ms, at a level of 5 every 200.
   expect(told).toContainEqual({ ms: 5_000, shed: 8 });
   expect(told).toContainEqual({ ms: 7_000, shed: 0 });
 });

@@ -8,9 +8,25 @@ import { MemberParts } from "./member-parts.ts";
 type Members = PresenceToOwner & { kind: "members" };
 
 const [here, there] = ["gw-here", "gw-there"] as GatewayId[] as [GatewayId, GatewayId];
-const member = (index: number) => ({ client: `client${index}`.padEnd(16, "1") as ClientId, user: "ann" as UserId, name: `Ann ${index}`, canWrite: true, spectator: false });
-const part = (gateway: GatewayId, version: number, number: number, parts: number): Members => ({ kind: "members", gateway, epoch: 1 as Epoch, version, whole: true, entered: [member(number)], exited: [], partOf: { part: number, parts } });
-const names = (outcome: Members | "incomplete" | "broken") => (typeof outcome === "string" ? outcome : outcome.entered.map(({ name }) => name));
+const member = (index: number) => ({
+  client: `client${index}`.padEnd(16, "1") as ClientId,
+  user: "ann" as UserId,
+  name: `Ann ${index}`,
+  canWrite: true,
+  spectator: false,
+});
+const part = (gateway: GatewayId, version: number, number: number, parts: number): Members => ({
+  kind: "members",
+  gateway,
+  epoch: 1 as Epoch,
+  version,
+  whole: true,
+  entered: [member(number)],
+  exited: [],
+  partOf: { part: number, parts },
+});
+const names = (outcome: Members | "incomplete" | "broken") =>
+  typeof outcome === "string" ? outcome : outcome.entered.map(({ name }) => name);
 
 test("[MPT1] parts count once the last has come, whatever other gateways say in between", () => {
   const parts = new MemberParts();

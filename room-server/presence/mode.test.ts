@@ -18,7 +18,15 @@ test("[MOD1] a room is flat up to its fiftieth participant and hierarchical from
 });
 
 test("[MOD2] between the thresholds a room stays what it is", () => {
-  expect(modesOf([51, 41, 50, 41, 40, 45, 50], 10)).toEqual(["hierarchical", "hierarchical", "hierarchical", "hierarchical", "flat", "flat", "flat"]);
+  expect(modesOf([51, 41, 50, 41, 40, 45, 50], 10)).toEqual([
+    "hierarchical",
+    "hierarchical",
+    "hierarchical",
+    "hierarchical",
+    "flat",
+    "flat",
+    "flat",
+  ]);
 });
 
 test("[MOD3] a room that grows and shrinks within moments switches no more than once in the shortest stay", () => {
@@ -32,7 +40,8 @@ test("[MOD3] a room that grows and shrinks within moments switches no more than 
         if (next !== current) switches.push(index * everyMs);
         current = next;
       });
-      for (let index = 1; index < switches.length; index++) expect(switches[index]! - switches[index - 1]!).toBeGreaterThanOrEqual(options.modeMsMin);
+      for (let index = 1; index < switches.length; index++)
+        expect(switches[index]! - switches[index - 1]!).toBeGreaterThanOrEqual(options.modeMsMin);
     }),
   );
 });

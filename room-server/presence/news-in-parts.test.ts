@@ -7,15 +7,37 @@ import { decodeNews, type PresenceNews } from "../../shared/wire/presence.ts";
 import { encodeInParts } from "../../shared/news-in-parts.ts";
 import { Presence, type PresenceEffect } from "./presence.ts";
 
-const options = { participantsMax: 100, presenceBytesMax: 768 * 1024, presenceTickMs: 50, presenceGatherMs: 0, gatewaySilenceMsMax: 2_000, presenceSilenceMsMax: 12_000, beaconMs: 1_000, beaconsWhenQuiet: 3, flatParticipantsMax: 50, flatAgainParticipants: 40, modeMsMin: 5_000 };
+const options = {
+  participantsMax: 100,
+  presenceBytesMax: 768 * 1024,
+  presenceTickMs: 50,
+  presenceGatherMs: 0,
+  gatewaySilenceMsMax: 2_000,
+  presenceSilenceMsMax: 12_000,
+  beaconMs: 1_000,
+  beaconsWhenQuiet: 3,
+  flatParticipantsMax: 50,
+  flatAgainParticipants: 40,
+  modeMsMin: 5_000,
+};
 const NEWS_BYTES_MAX = 256 * 1024;
 const [gateway, epoch] = ["gw" as GatewayId, 1 as Epoch];
-const SIXTY_ONE = Array.from({ length: 61 }, (_, index) => ({ client: `client${String(index).padStart(10, "0")}` as ClientId, user: "ann" as UserId, name: "Ann", canWrite: true, spectator: false }));
+const SIXTY_ONE = Array.from({ length: 61 }, (_, index) => ({
+  client: `client${String(index).padStart(10, "0")}` as ClientId,
+  user: "ann" as UserId,
+  name: "Ann",
+  canWrite: true,
+  spectator: false,
+}));
 /** Sixty-four fields with names as long as they may be. */
-const named = (set: string, text: string) => Array.from({ length: 64 }, (_, index) => ({ name: `${set}${index}`.padEnd(63, "\u2654"), value: new TextEncoder().encode(text) }));
+const named = (set: string, text: string) =>
+  Array.from({ length: 64 }, (_, index) => ({ name: `${set}${index}`.padEnd(63, "\u2654"), value: new TextEncoder().encode(text) }));
 
 /** What each shows, whatever the order. */
-const shownIn = ({ present, states }: PresenceNews) => [present.map(({ client }) => client).sort(), Object.fromEntries(states.map(({ number, fields }) => [number, fields.map(({ name }) => name).sort()]))];
+const shownIn = ({ present, states }: PresenceNews) => [
+  present.map(({ client }) => client).sort(),
+  Object.fromEntries(states.map(({ number, fields }) => [number, fields.map(({ name }) => name).sort()])),
+];
 
 test("[PRS22] names taken back faster than the room is told make several news, none longer than NATS carries, and nothing is missing", () => {
   const room = new Presence(epoch, options, 0 as Millis);
@@ -23,9 +45,16 @@ test("[PRS22] names taken back faster than the room is told make several news, n
   view.receiveEpoch(epoch);
   let turn = 0;
   let now = 0;
-  const show = (...fields: ReturnType<typeof named>): void => void room.receive({ kind: "states", gateway, number: (turn += 1), fresh: true, states: SIXTY_ONE.map(({ client }) => ({ client, fields })) }, now as Millis);
+  const show = (...fields: ReturnType<typeof named>): void =>
+    void room.receive(
+      { kind: "states", gateway, number: (turn += 1), fresh: true, states: SIXTY_ONE.map(({ client }) => ({ client, fields })) },
+      now as Millis,
+    );
   const tick = (): PresenceEffect[] => room.receive({ kind: "tick" }, (now += 50) as Millis);
-  const newsIn = (effects: PresenceEffect[]) => effects.flatMap((effect): (PresenceFromOwner & { kind: "news" })[] => (effect.kind === "broadcast" && effect.message.kind === "news" ? [effect.message] : []));
+  const newsIn = (effects: PresenceEffect[]) =>
+    effects.flatMap((effect): (PresenceFromOwner & { kind: "news" })[] =>
+      effect.kind === "broadcast" && effect.message.kind === "news" ? [effect.message] : [],
+    );
   const wholeOf = () => tick().flatMap((effect) => (effect.kind === "answer" && effect.answer.kind === "whole" ? [effect.answer] : []))[0]!;
 
   room.receive({ kind: "members", gateway, epoch, version: 1, whole: true, entered: SIXTY_ONE, exited: [] }, 0 as Millis);
@@ -52,6 +81,11 @@ test("[PRS23] very many who come and go at once are told of in several news, and
   const news: PresenceNews = { whole: false, present: many.map(participant), gone: many, states: [{ number: 1, fields: named("a", "1") }] };
   const parts = encodeInParts(news).map((bytes) => decodeNews(bytes)!);
   expect(parts.length).toBeGreaterThan(2);
-  expect({ whole: false, present: parts.flatMap(({ present }) => present), gone: parts.flatMap(({ gone }) => gone), states: parts.flatMap(({ states }) => states) }).toEqual(news);
+  expect({
+    whole: false,
+    present: parts.flatMap(({ present }) => present),
+    gone: parts.flatMap(({ gone }) => gone),
+    states: parts.flatMap(({ states }) => states),
+  }).toEqual(news);
   expect(encodeInParts({ ...news, present: [participant(1)] })).toHaveLength(1);
 });

@@ -7,7 +7,19 @@ import { roomServerMetrics } from "../metrics.ts";
 import type { PresenceBus } from "../ports.ts";
 import { PresenceHost } from "./presence-host.ts";
 
-const options = { participantsMax: 100, presenceBytesMax: 10_000, presenceTickMs: 50, presenceGatherMs: 80, gatewaySilenceMsMax: 2_000, presenceSilenceMsMax: 12_000, beaconMs: 1_000, beaconsWhenQuiet: 3, flatParticipantsMax: 50, flatAgainParticipants: 40, modeMsMin: 5_000 };
+const options = {
+  participantsMax: 100,
+  presenceBytesMax: 10_000,
+  presenceTickMs: 50,
+  presenceGatherMs: 80,
+  gatewaySilenceMsMax: 2_000,
+  presenceSilenceMsMax: 12_000,
+  beaconMs: 1_000,
+  beaconsWhenQuiet: 3,
+  flatParticipantsMax: 50,
+  flatAgainParticipants: 40,
+  modeMsMin: 5_000,
+};
 const room = "acme.notes" as RoomKey;
 const silent = (): void => {};
 const log = { debug: silent, info: silent, warn: silent, error: silent };
@@ -23,7 +35,15 @@ test("[PRS26] an ownership that ends before it was heard of says nothing, not ev
     onHeartbeat: silent,
     line: () => ({ isUp: true, losses: 0 }),
   };
-  const host = new PresenceHost(bus, options, { clock, endOfTurn: (run) => void clock.after(0, run), log, metrics: roomServerMetrics(new Registry()), operations: { report: silent }, onDeposed: silent, activity: { tell: silent } });
+  const host = new PresenceHost(bus, options, {
+    clock,
+    endOfTurn: (run) => void clock.after(0, run),
+    log,
+    metrics: roomServerMetrics(new Registry()),
+    operations: { report: silent },
+    onDeposed: silent,
+    activity: { tell: silent },
+  });
   host.begin(room, 1 as Epoch);
   host.end(room);
   host.begin(room, 2 as Epoch);

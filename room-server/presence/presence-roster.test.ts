@@ -6,15 +6,27 @@ import { Roster } from "./presence-roster.ts";
 
 const [here, there] = ["gw-here", "gw-there"] as GatewayId[] as [GatewayId, GatewayId];
 const [ann, bob] = ["annannannannann1", "bobbobbobbobbob1"] as ClientId[] as [ClientId, ClientId];
-const member = (client: ClientId, changes: Partial<Member> = {}): Member => ({ client, user: client.slice(0, 3) as UserId, name: client.slice(0, 3), canWrite: true, spectator: false, ...changes });
+const member = (client: ClientId, changes: Partial<Member> = {}): Member => ({
+  client,
+  user: client.slice(0, 3) as UserId,
+  name: client.slice(0, 3),
+  canWrite: true,
+  spectator: false,
+  ...changes,
+});
 const field = (name: string, text: string) => ({ name, value: new TextEncoder().encode(text) });
-const roster = (options: Partial<{ participantsMax: number; presenceBytesMax: number }> = {}) => new Roster({ participantsMax: 100, presenceBytesMax: 10_000, ...options });
+const roster = (options: Partial<{ participantsMax: number; presenceBytesMax: number }> = {}) =>
+  new Roster({ participantsMax: 100, presenceBytesMax: 10_000, ...options });
 
 function shown(of: Roster, client: ClientId): Record<string, string> | undefined {
   const { present, states } = of.whole();
   const participant = present.find((one) => one.client === client);
   if (participant === undefined) return undefined;
-  return Object.fromEntries(states.filter(({ number }) => number === participant.number).flatMap(({ fields }) => fields.map(({ name, value }) => [name, new TextDecoder().decode(value)])));
+  return Object.fromEntries(
+    states
+      .filter(({ number }) => number === participant.number)
+      .flatMap(({ fields }) => fields.map(({ name, value }) => [name, new TextDecoder().decode(value)])),
+  );
 }
 
 test("[PRS1] a participant held by two gateways keeps its place, and is gone when the last lets it go", () => {
@@ -34,7 +46,10 @@ test("[PRS2] a number is never another participant's, nor the same one's again",
   room.exit(here, ann);
   room.enter(here, member(bob));
   room.enter(here, member(ann));
-  expect(room.whole().present.map(({ client, number }) => [client, number])).toEqual([[bob, 2], [ann, 3]]);
+  expect(room.whole().present.map(({ client, number }) => [client, number])).toEqual([
+    [bob, 2],
+    [ann, 3],
+  ]);
 });
 
 test("[PRS3] what changed twice is told once, and what is as before is not told", () => {
@@ -105,7 +120,10 @@ test("[PRS8] whoever the room had no bytes for is shown once there are: a value 
   expect(room.enter(here, member(bob))).toBe("presence-bytes");
   room.takeNews();
   room.setFields(here, ann, [field("avatar", "x".repeat(500))], true);
-  expect(room.takeNews().present.map(({ client }) => client), "a value shrank").toEqual([bob]);
+  expect(
+    room.takeNews().present.map(({ client }) => client),
+    "a value shrank",
+  ).toEqual([bob]);
 
   room.exit(here, bob);
   room.setFields(here, ann, [field("avatar", "")], true);

@@ -135,7 +135,9 @@ export class Roster {
   /** All there is, told or not: telling it again changes nothing. */
   whole(): PresenceNews {
     const numbered = [...this.#entries.values()].filter(({ participant }) => participant !== undefined);
-    const states = numbered.filter(({ fields }) => fields.length > 0).map(({ participant, fields }) => ({ number: participant!.number, fields }));
+    const states = numbered
+      .filter(({ fields }) => fields.length > 0)
+      .map(({ participant, fields }) => ({ number: participant!.number, fields }));
     return { whole: true, present: numbered.map(({ participant }) => participant!), gone: [], states };
   }
 
@@ -166,7 +168,8 @@ export class Roster {
 
   /** What it showed where it was before is void: its new gateway tells all that holds. */
   #moveHome(entry: Entry, home: GatewayId | undefined): void {
-    if (entry.home !== undefined && entry.home !== home) for (const { name } of entry.fields) this.#setField(entry, { name, value: NOTHING });
+    if (entry.home !== undefined && entry.home !== home)
+      for (const { name } of entry.fields) this.#setField(entry, { name, value: NOTHING });
     entry.home = home;
   }
 

@@ -7,10 +7,35 @@ import { Presence, type PresenceEffect, type PresenceInput } from "./presence.ts
 
 const [here, there] = ["gw-here", "gw-there"] as GatewayId[] as [GatewayId, GatewayId];
 const epoch = 3 as Epoch;
-const options = { participantsMax: 100, presenceBytesMax: 10_000, presenceTickMs: 50, presenceGatherMs: 80, gatewaySilenceMsMax: 2_000, presenceSilenceMsMax: 12_000, beaconMs: 1_000, beaconsWhenQuiet: 3, flatParticipantsMax: 2, flatAgainParticipants: 1, modeMsMin: 5_000 };
+const options = {
+  participantsMax: 100,
+  presenceBytesMax: 10_000,
+  presenceTickMs: 50,
+  presenceGatherMs: 80,
+  gatewaySilenceMsMax: 2_000,
+  presenceSilenceMsMax: 12_000,
+  beaconMs: 1_000,
+  beaconsWhenQuiet: 3,
+  flatParticipantsMax: 2,
+  flatAgainParticipants: 1,
+  modeMsMin: 5_000,
+};
 const client = (name: string) => name.padEnd(16, "1") as ClientId;
 const member = (name: string): Member => ({ client: client(name), user: name as UserId, name, canWrite: true, spectator: false });
-const members = (gateway: GatewayId, version: number, entered: string[], more: { whole?: boolean; exited?: string[]; epoch?: Epoch } = {}): PresenceInput => ({ kind: "members", gateway, epoch: more.epoch ?? epoch, version, whole: more.whole ?? version === 1, entered: entered.map(member), exited: (more.exited ?? []).map(client) });
+const members = (
+  gateway: GatewayId,
+  version: number,
+  entered: string[],
+  more: { whole?: boolean; exited?: string[]; epoch?: Epoch } = {},
+): PresenceInput => ({
+  kind: "members",
+  gateway,
+  epoch: more.epoch ?? epoch,
+  version,
+  whole: more.whole ?? version === 1,
+  entered: entered.map(member),
+  exited: (more.exited ?? []).map(client),
+});
 
 /** A room that has been owned for long, at 1000 ms. */
 class Owned {
@@ -25,15 +50,20 @@ class Owned {
   /** All that comes in the next while. */
   pass(ms: number): PresenceEffect[] {
     const effects: PresenceEffect[] = [];
-    for (const end = this.now + ms; this.now < end; this.now += 5) if ((this.presence.dueAt ?? Number.POSITIVE_INFINITY) <= this.now) effects.push(...this.say({ kind: "tick" }));
+    for (const end = this.now + ms; this.now < end; this.now += 5)
+      if ((this.presence.dueAt ?? Number.POSITIVE_INFINITY) <= this.now) effects.push(...this.say({ kind: "tick" }));
     return effects;
   }
 }
 
-const broadcasts = (effects: PresenceEffect[], kind: string) => effects.filter((effect) => effect.kind === "broadcast" && effect.message.kind === kind);
-const answers = (effects: PresenceEffect[], kind: string) => effects.filter((effect) => effect.kind === "answer" && effect.answer.kind === kind);
+const broadcasts = (effects: PresenceEffect[], kind: string) =>
+  effects.filter((effect) => effect.kind === "broadcast" && effect.message.kind === kind);
+const answers = (effects: PresenceEffect[], kind: string) =>
+  effects.filter((effect) => effect.kind === "answer" && effect.answer.kind === kind);
 const namesIn = (effects: PresenceEffect[]) =>
-  effects.flatMap((effect) => (effect.kind === "broadcast" && effect.message.kind === "news" ? [decodeNews(effect.message.news)!.present.map(({ name }) => name)] : []));
+  effects.flatMap((effect) =>
+    effect.kind === "broadcast" && effect.message.kind === "news" ? [decodeNews(effect.message.news)!.present.map(({ name }) => name)] : [],
+  );
 
 test("[PRS10] who comes in is told at once, and who comes within the next 50 ms together", () => {
   const room = new Owned();
@@ -55,7 +85,10 @@ test("[PRS11] a new owner asks who is there, and listens for a while before it s
   expect(room.pass(60)).toEqual([]);
   const told = room.pass(40);
   expect(namesIn(told)).toEqual([["ann", "bob"]]);
-  expect(answers(told, "whole")).toMatchObject([{ gateway: here, answer: { number: 1 } }, { gateway: there, answer: { number: 1 } }]);
+  expect(answers(told, "whole")).toMatchObject([
+    { gateway: here, answer: { number: 1 } },
+    { gateway: there, answer: { number: 1 } },
+  ]);
 });
 
 test("[PRS12] what a gateway says of its members is heard once, in order, and asked for again after a gap", () => {
@@ -119,17 +152,29 @@ test("[PRS21] a gateway that says nothing of its members for long is asked, once
 
 test("[PRS15] states that come late or twice do not undo newer ones", () => {
   const room = new Owned();
-  const states = (number: number, tool: string): PresenceInput => ({ kind: "states", gateway: here, number, fresh: true, states: [{ client: client("ann"), fields: [{ name: "tool", value: new TextEncoder().encode(tool) }] }] });
+  const states = (number: number, tool: string): PresenceInput => ({
+    kind: "states",
+    gateway: here,
+    number,
+    fresh: true,
+    states: [{ client: client("ann"), fields: [{ name: "tool", value: new TextEncoder().encode(tool) }] }],
+  });
   room.say(members(here, 1, ["ann"]), states(1, "pen"), states(3, "brush"), states(2, "eraser"), states(1, "pen"));
   const [news] = broadcasts(room.pass(5), "news");
-  expect(news?.kind === "broadcast" && news.message.kind === "news" ? decodeNews(news.message.news)!.states[0]!.fields[0]!.value : undefined).toEqual(new TextEncoder().encode("brush"));
+  expect(
+    news?.kind === "broadcast" && news.message.kind === "news" ? decodeNews(news.message.news)!.states[0]!.fields[0]!.value : undefined,
+  ).toEqual(new TextEncoder().encode("brush"));
 });
 
 test("[PRS16] after its last news the room tells three times how far it has come, then nothing", () => {
   const room = new Owned(10_000);
   expect(room.presence.dueAt).toBeUndefined();
   room.say(members(here, 1, ["ann"]));
-  expect(broadcasts(room.pass(10_000), "head")).toMatchObject([{ message: { number: 1 } }, { message: { number: 1 } }, { message: { number: 1 } }]);
+  expect(broadcasts(room.pass(10_000), "head")).toMatchObject([
+    { message: { number: 1 } },
+    { message: { number: 1 } },
+    { message: { number: 1 } },
+  ]);
   expect(room.presence.dueAt).toBeUndefined();
 });
 
@@ -164,7 +209,16 @@ test("[PRS19] a thousand who come in within a second make twenty-odd news, and o
 
 test("[PRS25] of a gateway that is lost before it has said who is with it, nothing is kept, and it is answered nothing", () => {
   const room = new Owned();
-  const inPart = (part: number): PresenceInput => ({ kind: "members", gateway: here, epoch, version: 1, whole: true, entered: [member(`ann${part}`)], exited: [], partOf: { part, parts: 2 } });
+  const inPart = (part: number): PresenceInput => ({
+    kind: "members",
+    gateway: here,
+    epoch,
+    version: 1,
+    whole: true,
+    entered: [member(`ann${part}`)],
+    exited: [],
+    partOf: { part, parts: 2 },
+  });
   room.say(members(there, 1, ["bob"]));
   room.pass(5);
   room.say(inPart(1), { kind: "sync", gateway: here }, { kind: "gateway-lost", gateway: here });

@@ -111,7 +111,15 @@ export class Presence {
   /** For whoever asks how the room is. */
   get account(): PresenceAccount {
     const gateways = Object.fromEntries([...this.#gateways.values()].map(({ gateway }) => [gateway, this.#roster.heldBy(gateway).length]));
-    return { ...this.#standing, ...this.#counts, newsTold: this.#number, epoch: this.#epoch, participants: this.#roster.size, presenceBytes: this.#roster.bytes, gateways };
+    return {
+      ...this.#standing,
+      ...this.#counts,
+      newsTold: this.#number,
+      epoch: this.#epoch,
+      participants: this.#roster.size,
+      presenceBytes: this.#roster.bytes,
+      gateways,
+    };
   }
 
   /** When the next tick has something to do. Undefined: not before something comes in. */
@@ -254,10 +262,16 @@ export class Presence {
     const from = this.#standing;
     this.#mode = decideMode(this.#mode, participants, now, this.#options);
     const { perSecondMax, shed } = this.#budget;
-    this.#standing = { mode: this.#mode.mode, participants, presencePerSecond: Math.min(perSecondMax, presencePerSecondOf(participants)), shed };
+    this.#standing = {
+      mode: this.#mode.mode,
+      participants,
+      presencePerSecond: Math.min(perSecondMax, presencePerSecondOf(participants)),
+      shed,
+    };
     if (isSameRule(from, this.#standing)) return;
     const to = this.#mode.mode;
-    if (to !== from.mode) effects.push({ kind: "mode-changed", from: from.mode, to, participants, cause: this.#causeOf(to), epoch: this.#epoch });
+    if (to !== from.mode)
+      effects.push({ kind: "mode-changed", from: from.mode, to, participants, cause: this.#causeOf(to), epoch: this.#epoch });
     this.#headAt = now;
     this.#headsLeft += 1;
   }
@@ -276,7 +290,13 @@ export class Presence {
   /** Written once for all who ask in one turn, and not kept: who is in a quiet room is not to weigh twice. */
   #answerSyncs(effects: PresenceEffect[]): void {
     if (this.#asking.size === 0) return;
-    const answer: PresenceAnswer = { kind: "whole", epoch: this.#epoch, number: this.#number, standing: this.#standing, news: encodeNews(this.#roster.whole()) };
+    const answer: PresenceAnswer = {
+      kind: "whole",
+      epoch: this.#epoch,
+      number: this.#number,
+      standing: this.#standing,
+      news: encodeNews(this.#roster.whole()),
+    };
     for (const gateway of this.#asking) effects.push({ kind: "answer", gateway, answer });
     this.#asking.clear();
   }

@@ -5,7 +5,10 @@ import { outcomeAfterMismatch, outcomeOfAck } from "./append-outcome.ts";
 import type { StoredRecord } from "../ports.ts";
 
 const record = { id: "s.7", bytes: new Uint8Array(), expectedStreamSeq: 40 };
-const last = (id: string, streamSeq: number): StoredRecord => ({ streamSeq, record: { kind: "epoch", id, time: 0 as UnixMillis, epoch: 1 as Epoch, head: 0 as Seq } });
+const last = (id: string, streamSeq: number): StoredRecord => ({
+  streamSeq,
+  record: { kind: "epoch", id, time: 0 as UnixMillis, epoch: 1 as Epoch, head: 0 as Seq },
+});
 
 test("[APO1] a mismatch caused by the record itself, sent before, means that it is in the log", () => {
   expect(outcomeAfterMismatch(record, last("s.7", 44))).toEqual({ kind: "appended", streamSeq: 44 });

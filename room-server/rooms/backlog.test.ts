@@ -15,7 +15,12 @@ const through = (seq: number) => seq as Seq;
 
 function record(firstSeq: number, count: number, more: { epoch?: number; time?: number; payloadBytes?: number } = {}): BacklogRecord {
   const epoch = (more.epoch ?? 1) as Epoch;
-  const edits = Array.from({ length: count }, (_, index) => ({ client: ann, counter: firstSeq + index, parentSeq: 0 as Seq, payload: new Uint8Array(more.payloadBytes ?? 3) }));
+  const edits = Array.from({ length: count }, (_, index) => ({
+    client: ann,
+    counter: firstSeq + index,
+    parentSeq: 0 as Seq,
+    payload: new Uint8Array(more.payloadBytes ?? 3),
+  }));
   const bytes = encoding.encode((out) => writeCommittedEdits(out, { epoch, firstSeq: firstSeq as Seq, edits }));
   return { epoch, firstSeq: firstSeq as Seq, lastSeq: (firstSeq + count - 1) as Seq, since: at(more.time ?? 0), bytes };
 }

@@ -9,7 +9,13 @@ import { type Epoch, type Millis, type Position, type Seq, START } from "../../s
 import { cutEdits } from "./edits-range.ts";
 
 /** `since`: when the log took it, by the clock of this process. */
-export type BacklogRecord = { readonly epoch: Epoch; readonly firstSeq: Seq; readonly lastSeq: Seq; readonly since: Millis; readonly bytes: Uint8Array };
+export type BacklogRecord = {
+  readonly epoch: Epoch;
+  readonly firstSeq: Seq;
+  readonly lastSeq: Seq;
+  readonly since: Millis;
+  readonly bytes: Uint8Array;
+};
 
 export type BacklogAnswer =
   | { kind: "edits"; parts: readonly Uint8Array[] }

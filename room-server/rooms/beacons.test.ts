@@ -8,7 +8,15 @@ const at = (ms: number) => ms as Millis;
 
 test("[BCN1] after the last commit the head is told a few times more, an interval apart, and then not for long", () => {
   const beacons = new Beacons(OPTIONS, at(0));
-  expect([500, 1_000, 1_050, 1_999, 2_000, 3_000, 60_000].map((ms) => beacons.due(at(ms)))).toEqual([false, true, false, false, true, false, false]);
+  expect([500, 1_000, 1_050, 1_999, 2_000, 3_000, 60_000].map((ms) => beacons.due(at(ms)))).toEqual([
+    false,
+    true,
+    false,
+    false,
+    true,
+    false,
+    false,
+  ]);
   expect(beacons.pending).toBe(false);
   beacons.committed(at(70_000));
   expect(beacons.pending).toBe(true);

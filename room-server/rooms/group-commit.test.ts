@@ -5,7 +5,13 @@ import { GroupCommit } from "./group-commit.ts";
 
 const options = { unackedEditsMax: 5, unackedBytesMax: 100, recordBytesMax: 40 };
 const now = 0 as Millis;
-const edit = (counter: number, bytes = 10) => ({ author: { user: "ann" as UserId, client: "annannannannann1" as ClientId }, counter, ackedThrough: 0, parentSeq: 0 as Seq, payload: new Uint8Array(bytes) });
+const edit = (counter: number, bytes = 10) => ({
+  author: { user: "ann" as UserId, client: "annannannannann1" as ClientId },
+  counter,
+  ackedThrough: 0,
+  parentSeq: 0 as Seq,
+  payload: new Uint8Array(bytes),
+});
 const counters = (edits: Iterable<{ counter: number }>) => [...edits].map(({ counter }) => counter);
 
 test("[GRP1] one append is in flight at a time; what waits meanwhile shares the next", () => {
@@ -21,7 +27,13 @@ test("[GRP1] one append is in flight at a time; what waits meanwhile shares the 
 
 test("[GRP2] a record takes no more bytes than it may, in order", () => {
   const group = new GroupCommit(options);
-  for (const [counter, bytes] of [[1, 30], [2, 10], [3, 1], [4, 40]] as const) group.add(edit(counter, bytes), now);
+  for (const [counter, bytes] of [
+    [1, 30],
+    [2, 10],
+    [3, 1],
+    [4, 40],
+  ] as const)
+    group.add(edit(counter, bytes), now);
   for (const expected of [[1, 2], [3], [4]]) {
     expect(counters(group.takeNext(now))).toEqual(expected);
     group.settle();
@@ -67,7 +79,10 @@ test("[GRP6] a room that is held back begins a record so long after the one befo
   group.add(edit(1), 0 as Millis);
   expect(counters(group.takeNext(0 as Millis)), "the first waits for nothing").toEqual([1]);
   group.settle();
-  for (const [counter, ms] of [[2, 10], [3, 60]] as const) {
+  for (const [counter, ms] of [
+    [2, 10],
+    [3, 60],
+  ] as const) {
     group.add(edit(counter), ms as Millis);
     expect(counters(group.takeNext(ms as Millis))).toEqual([]);
   }

@@ -49,7 +49,10 @@ export class GroupCommit {
   /** How long the append in flight takes by now, and how long the oldest edit has waited. */
   waits(now: Millis): Waits {
     const oldest = this.#inFlight[0] ?? this.#waiting[0];
-    return { appendMs: this.#inFlight.length === 0 ? 0 : now - this.#inFlightSince, oldestMs: oldest === undefined ? 0 : now - oldest.acceptedAt };
+    return {
+      appendMs: this.#inFlight.length === 0 ? 0 : now - this.#inFlightSince,
+      oldestMs: oldest === undefined ? 0 : now - oldest.acceptedAt,
+    };
   }
 
   hasRoomFor(payload: Uint8Array): boolean {
@@ -65,7 +68,15 @@ export class GroupCommit {
   add(edit: SubmittedEdit, now: Millis): UnackedEdit {
     const { author, counter, ackedThrough, parentSeq, payload } = edit;
     assert(payload.byteLength <= this.#options.recordBytesMax, "an edit too large for a record was refused before");
-    const unacked: UnackedEdit = { author, counter, ackedThrough, parentSeq, payload: new Uint8Array(payload), acceptedAt: now, shown: "no" };
+    const unacked: UnackedEdit = {
+      author,
+      counter,
+      ackedThrough,
+      parentSeq,
+      payload: new Uint8Array(payload),
+      acceptedAt: now,
+      shown: "no",
+    };
     this.#waiting.push(unacked);
     this.#bytes += payload.byteLength;
     return unacked;

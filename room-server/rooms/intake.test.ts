@@ -7,15 +7,34 @@ import { Intake, type Taken } from "./intake.ts";
 import { Sequencer } from "./sequencer.ts";
 
 const ann = { user: "ann" as UserId, client: "annannannannann1" as ClientId };
-const OPTIONS = { unackedEditsMax: 2, unackedBytesMax: 1_000, recordBytesMax: 100, refusedRetryMs: 1_000, gapQuietMs: 200, dedupeMsMin: 300_000, writersMax: 10, runsPerWriterMax: 8 };
+const OPTIONS = {
+  unackedEditsMax: 2,
+  unackedBytesMax: 1_000,
+  recordBytesMax: 100,
+  refusedRetryMs: 1_000,
+  gapQuietMs: 200,
+  dedupeMsMin: 300_000,
+  writersMax: 10,
+  runsPerWriterMax: 8,
+};
 const SAVED = { epoch: 3 as Epoch, saving: "saved" as const };
-const edit = (counter: number, bytes = 1): SubmittedEdit => ({ author: ann, counter, ackedThrough: 0, parentSeq: 0 as Seq, payload: new Uint8Array(bytes) });
+const edit = (counter: number, bytes = 1): SubmittedEdit => ({
+  author: ann,
+  counter,
+  ackedThrough: 0,
+  parentSeq: 0 as Seq,
+  payload: new Uint8Array(bytes),
+});
 const at = (ms: number) => ms as Millis;
 
 function intake(isGenuine = true) {
   const sequencer = new Sequencer(OPTIONS, 0 as Seq);
   const unacked = new GroupCommit(OPTIONS);
-  const of = new Intake("acme.notes" as RoomKey, { sequencer, unacked, seal: { sealOf: () => new Uint8Array(16), isGenuine: () => isGenuine } }, OPTIONS);
+  const of = new Intake(
+    "acme.notes" as RoomKey,
+    { sequencer, unacked, seal: { sealOf: () => new Uint8Array(16), isGenuine: () => isGenuine } },
+    OPTIONS,
+  );
   return { intake: of, sequencer, unacked };
 }
 const answerOf = (taken: Taken) => ("answer" in taken ? taken.answer : undefined);
@@ -31,14 +50,20 @@ test("[INT1] edits are taken in their writer's order; one that waits already is 
 
 test("[INT2] an edit that the log has is answered with its seq", () => {
   const { intake: of, sequencer } = intake();
-  sequencer.commit({ epoch: 3 as Epoch, firstSeq: 1 as Seq, edits: [{ client: ann.client, counter: 1, parentSeq: 0 as Seq, payload: new Uint8Array(1) }] }, at(0));
+  sequencer.commit(
+    { epoch: 3 as Epoch, firstSeq: 1 as Seq, edits: [{ client: ann.client, counter: 1, parentSeq: 0 as Seq, payload: new Uint8Array(1) }] },
+    at(0),
+  );
   expect(answerOf(of.receiveEdit(edit(1), SAVED, at(0)))).toMatchObject({ kind: "acked", seq: 1, exact: true });
 });
 
 test("[INT3] where there is no room, where the log is stalled, and where it could never fit, an edit is refused with the reason", () => {
   const { intake: of } = intake();
   expect(answerOf(of.receiveEdit(edit(1, 101), SAVED, at(0)))).toMatchObject({ reason: "too-large", retryAfterMs: 0 });
-  expect(answerOf(of.receiveEdit(edit(1), { ...SAVED, saving: "refusing" }, at(0)))).toMatchObject({ reason: "log-stalled", retryAfterMs: 1_000 });
+  expect(answerOf(of.receiveEdit(edit(1), { ...SAVED, saving: "refusing" }, at(0)))).toMatchObject({
+    reason: "log-stalled",
+    retryAfterMs: 1_000,
+  });
   for (const counter of [1, 2]) expect(of.receiveEdit(edit(counter), SAVED, at(0)).kind).toBe("accepted");
   const full = of.receiveEdit(edit(3), SAVED, at(0));
   expect(full.kind).toBe("full");
@@ -46,7 +71,15 @@ test("[INT3] where there is no room, where the log is stalled, and where it coul
 });
 
 test("[INT4] what others send in again for a writer is taken only with a room server's seal", () => {
-  const tentative = { ...ann, counter: 1, ackedThrough: 0, parentSeq: 0 as Seq, payload: new Uint8Array(1), epoch: 2 as Epoch, mac: new Uint8Array(16) };
+  const tentative = {
+    ...ann,
+    counter: 1,
+    ackedThrough: 0,
+    parentSeq: 0 as Seq,
+    payload: new Uint8Array(1),
+    epoch: 2 as Epoch,
+    mac: new Uint8Array(16),
+  };
   expect(intake().intake.receiveResubmit(tentative, SAVED, at(0)).kind).toBe("accepted");
   expect(answerOf(intake(false).intake.receiveResubmit(tentative, SAVED, at(0)))).toMatchObject({ kind: "refused", reason: "forged" });
 });
@@ -59,7 +92,10 @@ test("[INT5] a first edit is taken once, where there is no edit and none waits; 
   expect(of.receiveFirstEdit(bob, SAVED, at(0)).kind, "until it is known what became of the other").toBe("passed-over");
   unacked.takeNext(at(0));
   unacked.settle();
-  sequencer.commit({ epoch: 3 as Epoch, firstSeq: 1 as Seq, edits: [{ client: ann.client, counter: 1, parentSeq: 0 as Seq, payload: new Uint8Array(1) }] }, at(0));
+  sequencer.commit(
+    { epoch: 3 as Epoch, firstSeq: 1 as Seq, edits: [{ client: ann.client, counter: 1, parentSeq: 0 as Seq, payload: new Uint8Array(1) }] },
+    at(0),
+  );
   expect(answerOf(of.receiveFirstEdit(edit(1), SAVED, at(0)))).toMatchObject({ kind: "acked", seq: 1, exact: true });
   expect(answerOf(of.receiveFirstEdit(bob, SAVED, at(0)))).toEqual({ kind: "not-first", epoch: 3, client: bob.author.client, counter: 1 });
 });

@@ -78,7 +78,8 @@ export class Intake {
   receiveFirstEdit(edit: SubmittedEdit, state: IntakeState, now: Millis): Taken {
     const { author, counter, ackedThrough } = edit;
     if (this.#sequencer.placeOf(author.client, counter, ackedThrough, now).kind !== "next") return this.receiveEdit(edit, state, now);
-    if (this.#sequencer.head > 0) return { kind: "answered", answer: { kind: "not-first", epoch: state.epoch, client: author.client, counter } };
+    if (this.#sequencer.head > 0)
+      return { kind: "answered", answer: { kind: "not-first", epoch: state.epoch, client: author.client, counter } };
     if (this.#unacked.unacked > 0) return PASSED_OVER;
     const taken = this.receiveEdit(edit, state, now);
     if (taken.kind === "accepted") taken.edit.shown = "never";
@@ -103,7 +104,10 @@ export class Intake {
     if (reason !== undefined) {
       const retryAfterMs = reason === "too-large" ? 0 : this.#options.refusedRetryMs;
       this.#refusals.refused(client, Math.max(retryAfterMs, this.#options.gapQuietMs), now);
-      return { kind: reason === "write-backpressure" ? "full" : "answered", answer: refusal(state, edit, reason, edit.counter, retryAfterMs) };
+      return {
+        kind: reason === "write-backpressure" ? "full" : "answered",
+        answer: refusal(state, edit, reason, edit.counter, retryAfterMs),
+      };
     }
     this.#refusals.accepted(client);
     this.#sequencer.accept(client, edit.counter);
@@ -117,6 +121,12 @@ export class Intake {
   }
 }
 
-function refusal({ epoch }: IntakeState, { author, counter }: SubmittedEdit, reason: NackReason, expected: number, retryAfterMs: number): Answer {
+function refusal(
+  { epoch }: IntakeState,
+  { author, counter }: SubmittedEdit,
+  reason: NackReason,
+  expected: number,
+  retryAfterMs: number,
+): Answer {
   return { kind: "refused", epoch, client: author.client, counter, reason, expected, retryAfterMs };
 }

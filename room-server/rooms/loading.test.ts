@@ -16,7 +16,14 @@ const options = { dedupeMsMin: 1_000, writersMax: 100, runsPerWriterMax: 8, back
 function edits(firstSeq: number, authors: readonly (readonly [ClientId, number])[], time = 1_000): OwnersRecord {
   const users = new Map(authors.map(([client]) => [client, "someone" as UserId]));
   const list = authors.map(([client, counter]) => ({ client, counter, parentSeq: 0 as Seq, payload: new Uint8Array(3) }));
-  return ownersRecordOf(encodeEditsRecord({ id: `s.${firstSeq}`, time: time as UnixMillis, users, edits: { epoch: 1 as Epoch, firstSeq: firstSeq as Seq, edits: list } }));
+  return ownersRecordOf(
+    encodeEditsRecord({
+      id: `s.${firstSeq}`,
+      time: time as UnixMillis,
+      users,
+      edits: { epoch: 1 as Epoch, firstSeq: firstSeq as Seq, edits: list },
+    }),
+  );
 }
 
 function checkpoint(seq: number, clients: readonly (readonly [ClientId, number, number])[]): Checkpoint {
@@ -25,19 +32,42 @@ function checkpoint(seq: number, clients: readonly (readonly [ClientId, number, 
     seq: seq as Seq,
     streamSeq: seq,
     time: 0 as UnixMillis,
-    clients: clients.map(([client, counter, at]) => ({ client, user: "someone" as UserId, counter, seq: at as Seq, lastSeen: 0 as UnixMillis })),
+    clients: clients.map(([client, counter, at]) => ({
+      client,
+      user: "someone" as UserId,
+      counter,
+      seq: at as Seq,
+      lastSeen: 0 as UnixMillis,
+    })),
     snapshot: { object: "o", bytes: 1, sha256: "s" },
   };
 }
 
-function load(from: Checkpoint | undefined, log: readonly OwnersRecord[], head: number, budget = new BacklogBudget({ bytesMax: 1_000_000 })) {
+function load(
+  from: Checkpoint | undefined,
+  log: readonly OwnersRecord[],
+  head: number,
+  budget = new BacklogBudget({ bytesMax: 1_000_000 }),
+) {
   const loading = new Loading(from, options, budget, now);
   for (const record of log) loading.receiveRecord(record, claimedAt);
   return loading.receiveEnd(head as Seq, now);
 }
 
 test("[LOD1] every writer's place is known again, from the checkpoint and from the log behind it", () => {
-  const { sequencer, hole } = load(checkpoint(2, [[ann, 1, 1], [bob, 1, 2]]), [edits(3, [[ann, 2], [ann, 3]])], 4);
+  const { sequencer, hole } = load(
+    checkpoint(2, [
+      [ann, 1, 1],
+      [bob, 1, 2],
+    ]),
+    [
+      edits(3, [
+        [ann, 2],
+        [ann, 3],
+      ]),
+    ],
+    4,
+  );
   expect(hole).toBeUndefined();
   expect(sequencer.head).toBe(4);
   expect(sequencer.placeOf(ann, 3, 0, now)).toEqual({ kind: "committed", seq: 4, exact: true });
@@ -75,7 +105,38 @@ test("[LOD5] what is given up gives its memory back", () => {
 });
 
 test("[LOD6] an owner that begins before what is here is a hole: what follows is of a log that has lost its end", () => {
-  const begins = (head: number): OwnersRecord => ({ kind: "epoch", id: "s.9", time: 1_000 as UnixMillis, epoch: 2 as Epoch, head: head as Seq });
-  expect(load(undefined, [edits(1, [[ann, 1], [ann, 2]]), begins(2)], 2).hole).toBeUndefined();
-  expect(load(undefined, [edits(1, [[ann, 1], [ann, 2]]), begins(1), edits(2, [[bob, 1]])], 2).hole).toEqual({ after: 1, before: 2 });
+  const begins = (head: number): OwnersRecord => ({
+    kind: "epoch",
+    id: "s.9",
+    time: 1_000 as UnixMillis,
+    epoch: 2 as Epoch,
+    head: head as Seq,
+  });
+  expect(
+    load(
+      undefined,
+      [
+        edits(1, [
+          [ann, 1],
+          [ann, 2],
+        ]),
+        begins(2),
+      ],
+      2,
+    ).hole,
+  ).toBeUndefined();
+  expect(
+    load(
+      undefined,
+      [
+        edits(1, [
+          [ann, 1],
+          [ann, 2],
+        ]),
+        begins(1),
+        edits(2, [[bob, 1]]),
+      ],
+      2,
+    ).hole,
+  ).toEqual({ after: 1, before: 2 });
 });

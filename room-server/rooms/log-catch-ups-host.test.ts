@@ -5,7 +5,16 @@ import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
 import type { Answer, CatchUp } from "../../shared/bus/envelope.ts";
 import { encodeEditsRecord, headOf } from "../../shared/bus/record.ts";
 import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
-import { type ClientId, type Epoch, type GatewayId, type RoomKey, type Seq, START, type UnixMillis, type UserId } from "../../shared/ids.ts";
+import {
+  type ClientId,
+  type Epoch,
+  type GatewayId,
+  type RoomKey,
+  type Seq,
+  START,
+  type UnixMillis,
+  type UserId,
+} from "../../shared/ids.ts";
 import { LogCatchUps } from "./log-catch-ups-host.ts";
 import { roomServerMetrics } from "../metrics.ts";
 import type { StoredRecord } from "../ports.ts";
@@ -18,7 +27,10 @@ const epoch = 1 as Epoch;
 /** One edit of 100 bytes a record; the room's seqs are the stream's. */
 const stored: StoredRecord[] = [1, 2, 3, 4].map((seq) => {
   const edits = { epoch, firstSeq: seq as Seq, edits: [{ client: ann, counter: seq, parentSeq: 0 as Seq, payload: new Uint8Array(100) }] };
-  return { record: ownersRecordOf(encodeEditsRecord({ id: `s.${seq}`, time: 0 as UnixMillis, users: new Map([[ann, "ann" as UserId]]), edits })), streamSeq: seq };
+  return {
+    record: ownersRecordOf(encodeEditsRecord({ id: `s.${seq}`, time: 0 as UnixMillis, users: new Map([[ann, "ann" as UserId]]), edits })),
+    streamSeq: seq,
+  };
 });
 
 const checkpointAt = (seq: number, what: { leftOut?: number; bytes: number }): Checkpoint => ({
@@ -48,14 +60,29 @@ async function catchUp(after: number, checkpoint: Checkpoint | undefined, heldFr
         },
       },
       checkpoints: { newest: async () => checkpoint },
-      gateways: { answer: (_: GatewayId, __: RoomKey, given: Answer) => void (given.kind === "catch-up" && resolve(given.answer)), broadcast: () => {} },
+      gateways: {
+        answer: (_: GatewayId, __: RoomKey, given: Answer) => void (given.kind === "catch-up" && resolve(given.answer)),
+        broadcast: () => {},
+      },
     };
     const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-    const catchUps = new LogCatchUps(ports, { logReadsMax: 1, logReadsWaitingMax: 1, logReadBytesMax: 250, answerBytesMax: 1e6, roomsMax: 10 }, { log, metrics: roomServerMetrics(new Registry()) });
-    const request = { kind: "catch-up-request", gateway, request: 1, after: { epoch: heldFrom, seq: after as Seq }, through: 4 as Seq } as const;
+    const catchUps = new LogCatchUps(
+      ports,
+      { logReadsMax: 1, logReadsWaitingMax: 1, logReadBytesMax: 250, answerBytesMax: 1e6, roomsMax: 10 },
+      { log, metrics: roomServerMetrics(new Registry()) },
+    );
+    const request = {
+      kind: "catch-up-request",
+      gateway,
+      request: 1,
+      after: { epoch: heldFrom, seq: after as Seq },
+      through: 4 as Seq,
+    } as const;
     catchUps.answer(room, { kind: "read-log", request, epoch, head: 4 as Seq, streamSeq: 4 });
   });
-  return answer.kind === "resync" ? `${answer.reason}${read.length === 0 ? ", unread" : ""}` : `${answer.parts.length} records of ${read.join()}`;
+  return answer.kind === "resync"
+    ? `${answer.reason}${read.length === 0 ? ", unread" : ""}`
+    : `${answer.parts.length} records of ${read.join()}`;
 }
 
 test("[LCU1] what a newer snapshot would lead to faster is not read from the log", async () => {
@@ -85,11 +112,25 @@ test("[LCU5] a crowd of newcomers asks for a room's checkpoint once", async () =
   const ports = {
     log: { append: () => () => {}, readLast: async () => undefined, endsAt: async () => true, read: async function* () {} },
     checkpoints: { newest: async (of: RoomKey) => (asked.push(of), checkpointAt(4, { bytes: 400 })) },
-    gateways: { answer: (_: GatewayId, __: RoomKey, given: Answer) => void (given.kind === "catch-up" && answers.push(given.answer)), broadcast: () => {} },
+    gateways: {
+      answer: (_: GatewayId, __: RoomKey, given: Answer) => void (given.kind === "catch-up" && answers.push(given.answer)),
+      broadcast: () => {},
+    },
   };
   const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-  const catchUps = new LogCatchUps(ports, { logReadsMax: 1, logReadsWaitingMax: 10, logReadBytesMax: 250, answerBytesMax: 1e6, roomsMax: 10 }, { log, metrics: roomServerMetrics(new Registry()) });
-  const newcomer = (request: number): void => catchUps.answer(room, { kind: "read-log", request: { kind: "catch-up-request", gateway, request, after: START, through: 4 as Seq }, epoch, head: 4 as Seq, streamSeq: 4 });
+  const catchUps = new LogCatchUps(
+    ports,
+    { logReadsMax: 1, logReadsWaitingMax: 10, logReadBytesMax: 250, answerBytesMax: 1e6, roomsMax: 10 },
+    { log, metrics: roomServerMetrics(new Registry()) },
+  );
+  const newcomer = (request: number): void =>
+    catchUps.answer(room, {
+      kind: "read-log",
+      request: { kind: "catch-up-request", gateway, request, after: START, through: 4 as Seq },
+      epoch,
+      head: 4 as Seq,
+      streamSeq: 4,
+    });
   newcomer(1);
   await vi.waitFor(() => expect(answers).toHaveLength(1));
   newcomer(2);
@@ -111,11 +152,25 @@ test("[LCU6] a question that is asked again while it waits, or while the log is 
       },
     },
     checkpoints: { newest: async () => undefined },
-    gateways: { answer: (_: GatewayId, __: RoomKey, given: Answer) => void (given.kind === "catch-up" && answered.push(given.request)), broadcast: () => {} },
+    gateways: {
+      answer: (_: GatewayId, __: RoomKey, given: Answer) => void (given.kind === "catch-up" && answered.push(given.request)),
+      broadcast: () => {},
+    },
   };
   const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-  const catchUps = new LogCatchUps(ports, { logReadsMax: 1, logReadsWaitingMax: 2, logReadBytesMax: 250, answerBytesMax: 1e6, roomsMax: 10 }, { log, metrics: roomServerMetrics(new Registry()) });
-  const ask = (request: number): void => catchUps.answer(room, { kind: "read-log", request: { kind: "catch-up-request", gateway, request, after: START, through: 4 as Seq }, epoch, head: 4 as Seq, streamSeq: 4 });
+  const catchUps = new LogCatchUps(
+    ports,
+    { logReadsMax: 1, logReadsWaitingMax: 2, logReadBytesMax: 250, answerBytesMax: 1e6, roomsMax: 10 },
+    { log, metrics: roomServerMetrics(new Registry()) },
+  );
+  const ask = (request: number): void =>
+    catchUps.answer(room, {
+      kind: "read-log",
+      request: { kind: "catch-up-request", gateway, request, after: START, through: 4 as Seq },
+      epoch,
+      head: 4 as Seq,
+      streamSeq: 4,
+    });
   const readNext = async (count: number): Promise<void> => {
     await vi.waitFor(() => expect(reads).toHaveLength(count));
     reads.at(-1)!();

@@ -13,7 +13,13 @@ import type { RoomServerMetrics } from "../metrics.ts";
 import type { Checkpoints, Gateways, RoomLog } from "../ports.ts";
 import type { RoomEffect } from "./room-messages.ts";
 
-export type LogCatchUpsOptions = { readonly logReadsMax: number; readonly logReadsWaitingMax: number; readonly logReadBytesMax: number; readonly answerBytesMax: number; readonly roomsMax: number };
+export type LogCatchUpsOptions = {
+  readonly logReadsMax: number;
+  readonly logReadsWaitingMax: number;
+  readonly logReadBytesMax: number;
+  readonly answerBytesMax: number;
+  readonly roomsMax: number;
+};
 type Ports = { readonly log: RoomLog; readonly checkpoints: Checkpoints; readonly gateways: Gateways };
 type Question = { readonly room: RoomKey; readonly effect: RoomEffect & { kind: "read-log" } };
 type Read = Question & { readonly id: string };

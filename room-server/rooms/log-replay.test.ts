@@ -12,13 +12,30 @@ const ann = "annannannannann1" as ClientId;
 const time = 0 as UnixMillis;
 
 function edits(firstSeq: number, count: number, epoch = 1, payloadBytes = 4): OwnersRecord {
-  const list = Array.from({ length: count }, (_, index) => ({ client: ann, counter: firstSeq + index, parentSeq: 0 as Seq, payload: new Uint8Array(payloadBytes) }));
-  return ownersRecordOf(encodeEditsRecord({ id: `s.${firstSeq}`, time, users: new Map([[ann, "ann" as UserId]]), edits: { epoch: epoch as Epoch, firstSeq: firstSeq as Seq, edits: list } }));
+  const list = Array.from({ length: count }, (_, index) => ({
+    client: ann,
+    counter: firstSeq + index,
+    parentSeq: 0 as Seq,
+    payload: new Uint8Array(payloadBytes),
+  }));
+  return ownersRecordOf(
+    encodeEditsRecord({
+      id: `s.${firstSeq}`,
+      time,
+      users: new Map([[ann, "ann" as UserId]]),
+      edits: { epoch: epoch as Epoch, firstSeq: firstSeq as Seq, edits: list },
+    }),
+  );
 }
 
-const claim = (epoch: number, head: number): OwnersRecord => ownersRecordOf(encodeEpochRecord({ id: `c.${epoch}`, time, epoch: epoch as Epoch, head: head as Seq }));
+const claim = (epoch: number, head: number): OwnersRecord =>
+  ownersRecordOf(encodeEpochRecord({ id: `c.${epoch}`, time, epoch: epoch as Epoch, head: head as Seq }));
 
-function replay(log: readonly OwnersRecord[], range: { after: number; epoch?: number; through: number }, limits: { readBytesMax?: number; answerBytesMax?: number } = {}): CatchUp[] {
+function replay(
+  log: readonly OwnersRecord[],
+  range: { after: number; epoch?: number; through: number },
+  limits: { readBytesMax?: number; answerBytesMax?: number } = {},
+): CatchUp[] {
   const reader = new LogReplay({
     after: { epoch: (range.epoch ?? 1) as Epoch, seq: range.after as Seq },
     through: range.through as Seq,
@@ -60,5 +77,9 @@ test("[RPL4] where a newer snapshot would help, it reads only so much", () => {
 
 test("[RPL5] many edits come in several answers of a bounded size, the last of which says so", () => {
   const log = Array.from({ length: 5 }, (_, index) => edits(index + 1, 1, 1, 100));
-  expect(shown(replay(log, { after: 0, through: 5 }, { answerBytesMax: 300 }))).toEqual([[1, 2], [3, 4], [5, "last"]]);
+  expect(shown(replay(log, { after: 0, through: 5 }, { answerBytesMax: 300 }))).toEqual([
+    [1, 2],
+    [3, 4],
+    [5, "last"],
+  ]);
 });

@@ -7,7 +7,12 @@ import type { BacklogRecord } from "./backlog.ts";
 import type { UnackedEdit } from "./group-commit.ts";
 
 /** `forBacklog`: as the backlog takes it, once the log has it. */
-export type NextRecord = { readonly id: string; readonly bytes: Uint8Array; readonly committed: CommittedEdits; readonly forBacklog: BacklogRecord };
+export type NextRecord = {
+  readonly id: string;
+  readonly bytes: Uint8Array;
+  readonly committed: CommittedEdits;
+  readonly forBacklog: BacklogRecord;
+};
 
 export function nextRecord(taken: readonly UnackedEdit[], at: { epoch: Epoch; head: Seq; stamp: RecordStamp; now: Millis }): NextRecord {
   const { epoch, head, stamp, now } = at;

@@ -36,22 +36,38 @@ function roomAt(head = 0, more: Partial<RoomOptions> = {}): Room {
   const backlog = new Backlog({ backlogMsMax: 300_000, backlogBytesMax: 100_000 }, new BacklogBudget({ bytesMax: 1_000_000 }), head as Seq);
   const seal = { sealOf: () => MAC, isGenuine: (_: RoomKey, edit: TentativeEdit) => edit.mac[0] === MAC[0] };
   let records = 0;
-  return new Room({ key: "acme.notes" as RoomKey, epoch, last: { id: "s.0", streamSeq: 10 }, sequencer, backlog }, { ...OPTIONS, ...more }, { seal, nextStamp: () => ({ id: `s.${++records}`, time: 0 as UnixMillis }) }, at(0));
+  return new Room(
+    { key: "acme.notes" as RoomKey, epoch, last: { id: "s.0", streamSeq: 10 }, sequencer, backlog },
+    { ...OPTIONS, ...more },
+    { seal, nextStamp: () => ({ id: `s.${++records}`, time: 0 as UnixMillis }) },
+    at(0),
+  );
 }
 
-const edit = (author: typeof ann, counter: number, more: Partial<SubmittedEdit> = {}): SubmittedEdit => ({ author, counter, ackedThrough: 0, parentSeq: 0 as Seq, payload: new Uint8Array([counter]), ...more });
+const edit = (author: typeof ann, counter: number, more: Partial<SubmittedEdit> = {}): SubmittedEdit => ({
+  author,
+  counter,
+  ackedThrough: 0,
+  parentSeq: 0 as Seq,
+  payload: new Uint8Array([counter]),
+  ...more,
+});
 const send = (room: Room, now: number, ...edits: SubmittedEdit[]) => room.receive({ kind: "edits", gateway, edits }, at(now));
 const appended = (room: Room, now: number, streamSeq = 11) => room.receive({ kind: "appended", streamSeq }, at(now));
 const tick = (room: Room, now: number) => room.receive({ kind: "tick" }, at(now));
-const catchUp = (room: Room, position: Position, through = 0) => room.receive({ kind: "catch-up-request", gateway, request: 1, after: position, through: through as Seq }, at(0));
+const catchUp = (room: Room, position: Position, through = 0) =>
+  room.receive({ kind: "catch-up-request", gateway, request: 1, after: position, through: through as Seq }, at(0));
 const position = (seq: number, of: number = epoch): Position => ({ epoch: of as Epoch, seq: seq as Seq });
 
 const kinds = (effects: readonly RoomEffect[]) => effects.map(({ kind }) => kind);
-const answers = (effects: readonly RoomEffect[]): Answer[] => effects.flatMap((effect) => (effect.kind === "answer" ? [effect.answer] : []));
+const answers = (effects: readonly RoomEffect[]): Answer[] =>
+  effects.flatMap((effect) => (effect.kind === "answer" ? [effect.answer] : []));
 const broadcasts = (effects: readonly RoomEffect[]) => effects.flatMap((effect) => (effect.kind === "broadcast" ? [effect.message] : []));
 
 function appends(effects: readonly RoomEffect[]): (EditsRecord & { expected: number })[] {
-  return effects.flatMap((effect) => (effect.kind === "append" ? [{ ...(decodeRecord(effect.record.bytes) as EditsRecord), expected: effect.record.expectedStreamSeq }] : []));
+  return effects.flatMap((effect) =>
+    effect.kind === "append" ? [{ ...(decodeRecord(effect.record.bytes) as EditsRecord), expected: effect.record.expectedStreamSeq }] : [],
+  );
 }
 
 test("[ROOM1] edits are appended behind the room's last record, with their authors, and with nothing said before the log has them", () => {
@@ -59,8 +75,22 @@ test("[ROOM1] edits are appended behind the room's last record, with their autho
   const effects = send(room, 0, edit(ann, 1), edit(bob, 1));
   expect(kinds(effects)).toEqual(["append"]);
   const [record] = appends(effects);
-  expect(record).toMatchObject({ id: "s.1", expected: 10, edits: { epoch: 4, firstSeq: 41, edits: [{ client: ann.client, counter: 1 }, { client: bob.client, counter: 1 }] } });
-  expect([...record!.users]).toEqual([[ann.client, "ann"], [bob.client, "bob"]]);
+  expect(record).toMatchObject({
+    id: "s.1",
+    expected: 10,
+    edits: {
+      epoch: 4,
+      firstSeq: 41,
+      edits: [
+        { client: ann.client, counter: 1 },
+        { client: bob.client, counter: 1 },
+      ],
+    },
+  });
+  expect([...record!.users]).toEqual([
+    [ann.client, "ann"],
+    [bob.client, "bob"],
+  ]);
   expect(room.head).toBe(40);
   expect(appended(room, 1)).toEqual([]);
   expect(room.head).toBe(42);
@@ -85,7 +115,9 @@ test("[ROOM3] a repeat gets no answer while its first copy waits, and the seq on
 
 test("[ROOM4] a gap names the missing edit, once, however many edits follow it", () => {
   const room = roomAt();
-  expect(answers(send(room, 0, edit(ann, 3), edit(ann, 4), edit(ann, 5)))).toEqual([{ kind: "refused", epoch: 4, client: ann.client, counter: 3, reason: "gap", expected: 1, retryAfterMs: 0 }]);
+  expect(answers(send(room, 0, edit(ann, 3), edit(ann, 4), edit(ann, 5)))).toEqual([
+    { kind: "refused", epoch: 4, client: ann.client, counter: 3, reason: "gap", expected: 1, retryAfterMs: 0 },
+  ]);
   expect(send(room, 199, edit(ann, 6))).toEqual([]);
   expect(answers(send(room, 200, edit(ann, 6)))).toMatchObject([{ reason: "gap", expected: 1 }]);
 });
@@ -131,7 +163,9 @@ test("[ROOM9] after ten seconds new edits are refused; those accepted stay and a
   send(room, 0, edit(ann, 1));
   send(room, 9_000, edit(ann, 2));
   expect(broadcasts(tick(room, 10_001))).toMatchObject([{ state: "refusing" }, { kind: "tentative" }, { kind: "tentative" }]);
-  expect(answers(send(room, 10_002, edit(ann, 3)))).toMatchObject([{ counter: 3, reason: "log-stalled", expected: 3, retryAfterMs: 1_000 }]);
+  expect(answers(send(room, 10_002, edit(ann, 3)))).toMatchObject([
+    { counter: 3, reason: "log-stalled", expected: 3, retryAfterMs: 1_000 },
+  ]);
   const back = appended(room, 12_000);
   expect(appends(back)).toMatchObject([{ edits: { firstSeq: 2, edits: [{ counter: 2 }] } }]);
   expect(broadcasts(back)).toMatchObject([{ state: "saving" }]);
@@ -141,9 +175,19 @@ test("[ROOM9] after ten seconds new edits are refused; those accepted stay and a
 
 test("[ROOM10] a tentative edit is submitted again by anyone who can show its seal, and by nobody else", () => {
   const room = roomAt();
-  const tentative: TentativeEdit = { epoch: 3 as Epoch, ...ann, counter: 1, ackedThrough: 0, parentSeq: 0 as Seq, mac: MAC, payload: new Uint8Array([1]) };
+  const tentative: TentativeEdit = {
+    epoch: 3 as Epoch,
+    ...ann,
+    counter: 1,
+    ackedThrough: 0,
+    parentSeq: 0 as Seq,
+    mac: MAC,
+    payload: new Uint8Array([1]),
+  };
   const resubmit = (edit: TentativeEdit) => room.receive({ kind: "resubmit", gateway, edit }, at(0));
-  expect(answers(resubmit({ ...tentative, mac: new Uint8Array(16) }))).toMatchObject([{ kind: "refused", reason: "forged", client: ann.client, counter: 1 }]);
+  expect(answers(resubmit({ ...tentative, mac: new Uint8Array(16) }))).toMatchObject([
+    { kind: "refused", reason: "forged", client: ann.client, counter: 1 },
+  ]);
   expect(appends(resubmit(tentative))).toMatchObject([{ edits: { edits: [{ client: ann.client, counter: 1 }] } }]);
   appended(room, 1);
   expect(answers(resubmit(tentative))).toMatchObject([{ kind: "acked", counter: 1, seq: 1 }]);
@@ -153,7 +197,8 @@ test("[ROOM27] while the log stays slow the oldest tentative edits go out again:
   const room = roomAt(0, { recordBytesMax: 10 });
   const large = { payload: new Uint8Array(8) };
   send(room, 0, edit(ann, 1, large), edit(ann, 2, large));
-  const shown = (ms: number) => broadcasts(tick(room, ms)).flatMap((message) => (message.kind === "tentative" ? [message.edit.counter] : []));
+  const shown = (ms: number) =>
+    broadcasts(tick(room, ms)).flatMap((message) => (message.kind === "tentative" ? [message.edit.counter] : []));
   expect([101, 200, 1_101, 1_200, 2_101].map(shown)).toEqual([[1, 2], [], [1], [], [1]]);
 });
 
@@ -169,7 +214,9 @@ test("[ROOM11] a catch-up tells what follows the position, and the head", () => 
   const room = roomAt();
   send(room, 0, edit(ann, 1), edit(ann, 2), edit(ann, 3));
   appended(room, 0);
-  expect(answers(catchUp(room, position(1)))).toMatchObject([{ kind: "catch-up", request: 1, epoch: 4, head: 3, answer: { kind: "edits", parts: [expect.any(Uint8Array)], last: true } }]);
+  expect(answers(catchUp(room, position(1)))).toMatchObject([
+    { kind: "catch-up", request: 1, epoch: 4, head: 3, answer: { kind: "edits", parts: [expect.any(Uint8Array)], last: true } },
+  ]);
   expect(answers(catchUp(room, position(3)))).toMatchObject([{ answer: { kind: "edits", parts: [], last: true } }]);
   expect(answers(catchUp(room, position(4)))).toMatchObject([{ answer: { kind: "resync", reason: "ahead" } }]);
   expect(answers(catchUp(room, position(2, 3)))).toMatchObject([{ answer: { kind: "resync", reason: "other-epoch" } }]);
@@ -177,7 +224,9 @@ test("[ROOM11] a catch-up tells what follows the position, and the head", () => 
 
 test("[ROOM12] a new room's start is its head; what lies before the backlog is read from the log", () => {
   expect(answers(catchUp(roomAt(), position(0, 0)))).toMatchObject([{ head: 0, answer: { kind: "edits", parts: [], last: true } }]);
-  expect(catchUp(roomAt(40), position(12))).toMatchObject([{ kind: "read-log", request: { after: { seq: 12 }, through: 40 }, epoch: 4, head: 40, streamSeq: 10 }]);
+  expect(catchUp(roomAt(40), position(12))).toMatchObject([
+    { kind: "read-log", request: { after: { seq: 12 }, through: 40 }, epoch: 4, head: 40, streamSeq: 10 },
+  ]);
 });
 
 test("[ROOM13] a position that the append in flight reaches waits for it: gateways may see a record before its owner does", () => {
@@ -186,7 +235,10 @@ test("[ROOM13] a position that the append in flight reaches waits for it: gatewa
   expect(catchUp(room, position(2))).toEqual([]);
   expect(catchUp(room, position(1))).toEqual([]);
   expect(kinds(catchUp(room, position(1)))).toEqual(["limit-reached"]);
-  expect(answers(appended(room, 1))).toMatchObject([{ answer: { parts: [], last: true } }, { answer: { parts: [expect.any(Uint8Array)], last: true } }]);
+  expect(answers(appended(room, 1))).toMatchObject([
+    { answer: { parts: [], last: true } },
+    { answer: { parts: [expect.any(Uint8Array)], last: true } },
+  ]);
 });
 
 test("[ROOM14] a position of a later epoch makes the owner doubt itself", () => {
@@ -197,7 +249,12 @@ test("[ROOM15] a quiet room tells its head a few times and then rests", () => {
   const room = roomAt();
   send(room, 0, edit(ann, 1));
   appended(room, 5);
-  expect([500, 1_005, 2_005, 3_005].map((ms) => broadcasts(tick(room, ms)))).toEqual([[], [{ kind: "beacon", epoch: 4, head: 1 }], [{ kind: "beacon", epoch: 4, head: 1 }], []]);
+  expect([500, 1_005, 2_005, 3_005].map((ms) => broadcasts(tick(room, ms)))).toEqual([
+    [],
+    [{ kind: "beacon", epoch: 4, head: 1 }],
+    [{ kind: "beacon", epoch: 4, head: 1 }],
+    [],
+  ]);
   expect(room.pace).toBe("never");
 });
 
@@ -216,8 +273,15 @@ test("[ROOM17] a catch-up of many edits comes in answers of a bounded size", () 
     send(room, 0, edit(ann, counter, { payload: new Uint8Array(60) }));
     appended(room, 0, 10 + counter);
   }
-  const parts = answers(catchUp(room, position(0))).map((answer) => (answer.kind === "catch-up" && answer.answer.kind === "edits" ? [answer.answer.parts.length, answer.answer.last] : answer));
-  expect(parts).toEqual([[1, false], [1, false], [1, false], [1, true]]);
+  const parts = answers(catchUp(room, position(0))).map((answer) =>
+    answer.kind === "catch-up" && answer.answer.kind === "edits" ? [answer.answer.parts.length, answer.answer.last] : answer,
+  );
+  expect(parts).toEqual([
+    [1, false],
+    [1, false],
+    [1, false],
+    [1, true],
+  ]);
 });
 
 test("[ROOM17] a room that is held back appends what has gathered at a tick, refuses nothing, and is not taken to be saving", () => {

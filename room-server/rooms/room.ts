@@ -111,7 +111,8 @@ export class Room {
     switch (input.kind) {
       case "edits":
         this.#lastUsed = now;
-        for (const edit of input.edits) this.#receiveTaken(input.gateway, this.#intake.receiveEdit(edit, this.#intakeState(), now), effects);
+        for (const edit of input.edits)
+          this.#receiveTaken(input.gateway, this.#intake.receiveEdit(edit, this.#intakeState(), now), effects);
         this.#appendNext(now, effects);
         break;
       case "first-edit":
@@ -198,7 +199,11 @@ export class Room {
     if (taken.length === 0) return;
     const stamp = this.#deps.nextStamp();
     this.#appending = nextRecord(taken, { epoch: this.epoch, head: this.head, stamp, now });
-    effects.push({ kind: "append", record: { id: stamp.id, bytes: this.#appending.bytes, expectedStreamSeq: this.#last.streamSeq }, edits: taken.length });
+    effects.push({
+      kind: "append",
+      record: { id: stamp.id, bytes: this.#appending.bytes, expectedStreamSeq: this.#last.streamSeq },
+      edits: taken.length,
+    });
   }
 
   /** The stream has republished the record to every gateway: they acknowledge its edits to those who wrote them. */

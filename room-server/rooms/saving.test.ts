@@ -33,13 +33,27 @@ const at = (ms: number) => ms as Millis;
 test("[SAV5] what changes is told at once, and again while the log is slow", () => {
   const news = new SavingNews({ beaconMs: 1_000, beaconsWhenQuiet: 2 });
   expect([0, 100].map((ms) => news.due("saved", at(ms)))).toEqual([undefined, undefined]);
-  expect([200, 1_199, 1_200, 2_200, 3_200, 4_200].map((ms) => news.due("saving", at(ms)))).toEqual(["changed", undefined, "again", "again", "again", "again"]);
+  expect([200, 1_199, 1_200, 2_200, 3_200, 4_200].map((ms) => news.due("saving", at(ms)))).toEqual([
+    "changed",
+    undefined,
+    "again",
+    "again",
+    "again",
+    "again",
+  ]);
   expect(news.due("refusing", at(4_300))).toBe("changed");
 });
 
 test("[SAV6] that it is over is told a few times more, and then no longer", () => {
   const news = new SavingNews({ beaconMs: 1_000, beaconsWhenQuiet: 2 });
   news.due("saving", at(0));
-  expect([500, 1_000, 1_500, 2_500, 3_500, 60_000].map((ms) => news.due("saved", at(ms)))).toEqual(["changed", undefined, "again", "again", undefined, undefined]);
+  expect([500, 1_000, 1_500, 2_500, 3_500, 60_000].map((ms) => news.due("saved", at(ms)))).toEqual([
+    "changed",
+    undefined,
+    "again",
+    "again",
+    undefined,
+    undefined,
+  ]);
   expect(news.pending).toBe(false);
 });

@@ -19,7 +19,14 @@ function take(sequencer: Sequencer, client: ClientId, counter: number, now = at(
 
 function commit(sequencer: Sequencer, edits: readonly (readonly [ClientId, number])[], now = at(0)): void {
   const firstSeq = (sequencer.head + 1) as Seq;
-  sequencer.commit({ epoch: 1 as Epoch, firstSeq, edits: edits.map(([client, counter]) => ({ client, counter, parentSeq: 0 as Seq, payload: new Uint8Array() })) }, now);
+  sequencer.commit(
+    {
+      epoch: 1 as Epoch,
+      firstSeq,
+      edits: edits.map(([client, counter]) => ({ client, counter, parentSeq: 0 as Seq, payload: new Uint8Array() })),
+    },
+    now,
+  );
 }
 
 test("[SEQ1] only the next edit of a writer is taken; a later one names the one that is missing", () => {
@@ -34,13 +41,20 @@ test("[SEQ2] a repeat is not taken: it waits while its first copy does, and is c
   const seq = sequencer();
   take(seq, ann, 1);
   expect(seq.placeOf(ann, 1, 0, at(0))).toEqual({ kind: "waiting" });
-  commit(seq, [[bob, 1], [ann, 1]]);
+  commit(seq, [
+    [bob, 1],
+    [ann, 1],
+  ]);
   expect(seq.placeOf(ann, 1, 0, at(0))).toEqual({ kind: "committed", seq: 2, exact: true });
 });
 
 test("[SEQ3] all writers' edits share one order without a hole", () => {
   const seq = sequencer();
-  commit(seq, [[ann, 1], [bob, 1], [ann, 2]]);
+  commit(seq, [
+    [ann, 1],
+    [bob, 1],
+    [ann, 2],
+  ]);
   expect(seq.head).toBe(3);
   expect(seq.placeOf(ann, 2, 0, at(0))).toMatchObject({ seq: 3 });
   expect(seq.placeOf(bob, 1, 0, at(0))).toMatchObject({ seq: 2 });
@@ -68,7 +82,10 @@ test("[SEQ6] a writer that knows of commits the log has lost is not refused for 
 
 test("[SEQ6] what only the writer knows committed is not vouched for: an owner deposed unawares has not seen it", () => {
   const seq = sequencer();
-  commit(seq, [[ann, 1], [ann, 2]]);
+  commit(seq, [
+    [ann, 1],
+    [ann, 2],
+  ]);
   expect(seq.placeOf(ann, 6, 5, at(0))).toEqual({ kind: "next" });
   expect(seq.placeOf(ann, 4, 0, at(0))).toEqual({ kind: "waiting" });
   expect(seq.placeOf(ann, 2, 0, at(0))).toEqual({ kind: "committed", seq: 2, exact: true });
@@ -76,7 +93,11 @@ test("[SEQ6] what only the writer knows committed is not vouched for: an owner d
 
 test("[SEQ7] only so many stretches are known exactly; before them an edit is committed at or before the head", () => {
   const seq = sequencer();
-  for (let counter = 1; counter <= 6; counter++) commit(seq, [[ann, counter], [bob, counter]]);
+  for (let counter = 1; counter <= 6; counter++)
+    commit(seq, [
+      [ann, counter],
+      [bob, counter],
+    ]);
   expect(seq.placeOf(ann, 6, 0, at(0))).toEqual({ kind: "committed", seq: 11, exact: true });
   expect(seq.placeOf(ann, 3, 0, at(0))).toEqual({ kind: "committed", seq: 5, exact: true });
   expect(seq.placeOf(ann, 2, 0, at(0))).toEqual({ kind: "committed", seq: 12, exact: false });

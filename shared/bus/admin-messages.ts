@@ -16,7 +16,10 @@ const checked = <Name extends string>(parse: (text: string) => Name | undefined,
 const tenant = checked<TenantId>(parseTenantId, "tenant");
 const user = checked<UserId>(parseUserId, "user");
 const room = checked<RoomKey>(parseRoomKey, "room key");
-const date = z.int().nonnegative().transform((number) => number as UnixMillis);
+const date = z
+  .int()
+  .nonnegative()
+  .transform((number) => number as UnixMillis);
 
 /** `address`: as `shared/client-address.ts` writes it. */
 export const Target = z.discriminatedUnion("kind", [

@@ -21,11 +21,15 @@ export const BoardWatch = z.object({ ...board, isNew: z.boolean() });
 export type BoardWatch = z.infer<typeof BoardWatch>;
 
 /** gateway -> leaderboard: how a user who may write in the room is called, by its token; said when it is let in. */
-export const BoardName = z.object({ room, user: z.string().transform((text, context) => {
-  const user = parseUserId(text);
-  if (user === undefined) context.addIssue("not a user id");
-  return user as UserId;
-}), name: z.string().min(1).max(256) });
+export const BoardName = z.object({
+  room,
+  user: z.string().transform((text, context) => {
+    const user = parseUserId(text);
+    if (user === undefined) context.addIssue("not a user id");
+    return user as UserId;
+  }),
+  name: z.string().min(1).max(256),
+});
 export type BoardName = z.infer<typeof BoardName>;
 
 /**
@@ -37,9 +41,15 @@ export const BoardShown = z.object({
   ...board,
   /** The window that it is now. */
   windowId: z.string(),
-  epoch: z.int().nonnegative().transform((number) => number as Epoch),
+  epoch: z
+    .int()
+    .nonnegative()
+    .transform((number) => number as Epoch),
   /** Up to which of the room's edits it counts. */
-  seq: z.int().nonnegative().transform((number) => number as Seq),
+  seq: z
+    .int()
+    .nonnegative()
+    .transform((number) => number as Seq),
   members: z.int().nonnegative(),
   shown: z.int().positive(),
   checksum: z.int().nonnegative(),

@@ -8,13 +8,25 @@ import { z } from "zod";
 
 import { type ClientId, type Epoch, parseClientId, parseUserId, type Seq, type UnixMillis, type UserId } from "../ids.ts";
 
-const clientId = z.string().refine((text) => parseClientId(text) !== undefined).transform((text) => text as ClientId);
-const userId = z.string().refine((text) => parseUserId(text) !== undefined).transform((text) => text as UserId);
+const clientId = z
+  .string()
+  .refine((text) => parseClientId(text) !== undefined)
+  .transform((text) => text as ClientId);
+const userId = z
+  .string()
+  .refine((text) => parseUserId(text) !== undefined)
+  .transform((text) => text as UserId);
 
 export const Checkpoint = z.object({
-  epoch: z.int().positive().transform((number) => number as Epoch),
+  epoch: z
+    .int()
+    .positive()
+    .transform((number) => number as Epoch),
   /** Every edit up to it is in the snapshot. */
-  seq: z.int().nonnegative().transform((number) => number as Seq),
+  seq: z
+    .int()
+    .nonnegative()
+    .transform((number) => number as Seq),
   /** The stream sequence of the last record covered. */
   streamSeq: z.int().positive(),
   time: z.number().transform((number) => number as UnixMillis),
@@ -24,7 +36,10 @@ export const Checkpoint = z.object({
       client: clientId,
       user: userId,
       counter: z.int().positive(),
-      seq: z.int().positive().transform((number) => number as Seq),
+      seq: z
+        .int()
+        .positive()
+        .transform((number) => number as Seq),
       lastSeen: z.number().transform((number) => number as UnixMillis),
     }),
   ),

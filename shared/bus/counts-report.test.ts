@@ -4,10 +4,21 @@ import { expect, test } from "vitest";
 import { type Count, COUNT_KINDS, type CountKind, decodeCountsReport, encodeCountsReport } from "./counts-report.ts";
 
 const kinds = Object.keys(COUNT_KINDS) as CountKind[];
-const counts = fc.array(fc.record({ kind: fc.constantFrom(...kinds), key: fc.stringMatching(/^[a-z0-9.:]{1,40}$/), count: fc.nat() }), { maxLength: 50 });
+const counts = fc.array(fc.record({ kind: fc.constantFrom(...kinds), key: fc.stringMatching(/^[a-z0-9.:]{1,40}$/), count: fc.nat() }), {
+  maxLength: 50,
+});
 
 test("[CNT1] a report comes out as it went in", () => {
-  fc.assert(fc.property(counts, (given) => void expect(decodeCountsReport(encodeCountsReport({ source: "gw-1", counts: given }, 1e6))).toEqual({ source: "gw-1", counts: given })));
+  fc.assert(
+    fc.property(
+      counts,
+      (given) =>
+        void expect(decodeCountsReport(encodeCountsReport({ source: "gw-1", counts: given }, 1e6))).toEqual({
+          source: "gw-1",
+          counts: given,
+        }),
+    ),
+  );
 });
 
 test("[CNT2] bytes that are no report are refused, however they came about", () => {

@@ -19,10 +19,10 @@ import { Tag } from "./tags.ts";
  * full-room     1 for a room that is so far over its budget that it takes nobody new; told by its room server
  */
 export const COUNT_KINDS = {
-  ip: 1,
-  tenant: 2,
+  "ip": 1,
+  "tenant": 2,
   "tenant-rooms": 3,
-  room: 4,
+  "room": 4,
   "tenant-edits": 5,
   "user-faults": 6,
   "address-faults": 7,

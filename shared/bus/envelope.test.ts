@@ -2,10 +2,34 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import { almostRight } from "../../test/wire/mutate.ts";
-import { clientId, counter, date, epoch, gatewayId, number, numbering, payload, position, seqOrStart, tentativeEdit, userId } from "../../test/wire/arbitraries.ts";
+import {
+  clientId,
+  counter,
+  date,
+  epoch,
+  gatewayId,
+  number,
+  numbering,
+  payload,
+  position,
+  seqOrStart,
+  tentativeEdit,
+  userId,
+} from "../../test/wire/arbitraries.ts";
 import { bytesOf, hexOf } from "../../test/wire/vectors.ts";
 import { NACK_REASONS, type NackReason, RESYNC_REASONS, type ResyncReason, SAVING_STATES, type SavingState } from "../wire/frames.ts";
-import { type Answer, decodeAnswer, decodeFromOwner, decodeToOwner, encodeAnswer, encodeFromOwner, encodeToOwner, type SaidByOwner, type SubmittedEdit, type ToOwner } from "./envelope.ts";
+import {
+  type Answer,
+  decodeAnswer,
+  decodeFromOwner,
+  decodeToOwner,
+  encodeAnswer,
+  encodeFromOwner,
+  encodeToOwner,
+  type SaidByOwner,
+  type SubmittedEdit,
+  type ToOwner,
+} from "./envelope.ts";
 
 const namesOf = <Name extends string>(names: Readonly<Record<Name, number>>) => fc.constantFrom(...(Object.keys(names) as Name[]));
 
@@ -36,14 +60,37 @@ const catchUp = fc.oneof(
 const answer: fc.Arbitrary<Answer> = fc.oneof(
   fc.record({ kind: fc.constant("catch-up" as const), request: number, epoch, head: seqOrStart, answer: catchUp }),
   fc.record({ kind: fc.constant("acked" as const), epoch, client: clientId, counter, seq: seqOrStart, exact: fc.boolean() }),
-  fc.record({ kind: fc.constant("refused" as const), epoch, client: clientId, counter, reason: namesOf<NackReason>(NACK_REASONS), expected: counter, retryAfterMs: number }),
+  fc.record({
+    kind: fc.constant("refused" as const),
+    epoch,
+    client: clientId,
+    counter,
+    reason: namesOf<NackReason>(NACK_REASONS),
+    expected: counter,
+    retryAfterMs: number,
+  }),
   fc.record({ kind: fc.constant("not-first" as const), epoch, client: clientId, counter }),
 );
 
 const languages = [
-  { name: "to the owner", messages: toOwner as fc.Arbitrary<unknown>, encode: encodeToOwner as (message: unknown) => Uint8Array, decode: decodeToOwner },
-  { name: "from the owner", messages: fromOwner as fc.Arbitrary<unknown>, encode: encodeFromOwner as (message: unknown) => Uint8Array, decode: decodeFromOwner },
-  { name: "to one gateway", messages: answer as fc.Arbitrary<unknown>, encode: encodeAnswer as (message: unknown) => Uint8Array, decode: decodeAnswer },
+  {
+    name: "to the owner",
+    messages: toOwner as fc.Arbitrary<unknown>,
+    encode: encodeToOwner as (message: unknown) => Uint8Array,
+    decode: decodeToOwner,
+  },
+  {
+    name: "from the owner",
+    messages: fromOwner as fc.Arbitrary<unknown>,
+    encode: encodeFromOwner as (message: unknown) => Uint8Array,
+    decode: decodeFromOwner,
+  },
+  {
+    name: "to one gateway",
+    messages: answer as fc.Arbitrary<unknown>,
+    encode: encodeAnswer as (message: unknown) => Uint8Array,
+    decode: decodeAnswer,
+  },
 ];
 
 test.each(languages)("[BUS1] what is said $name is read as it was written", ({ messages, encode, decode }) => {

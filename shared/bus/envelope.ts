@@ -129,11 +129,11 @@ const catchUp: Format<CatchUp> = {
 };
 
 const TO_OWNER = kinds<ToOwner>({
-  edits: [Tag.edits, fields({ gateway: gatewayId, edits: list(SUBMITTED_EDIT_BYTES_MIN, submittedEdit) })],
+  "edits": [Tag.edits, fields({ gateway: gatewayId, edits: list(SUBMITTED_EDIT_BYTES_MIN, submittedEdit) })],
   "catch-up-request": [Tag.catchUpRequest, fields({ gateway: gatewayId, request: number, after: position, through: seqOrStart })],
-  resubmit: [Tag.resubmit, fields({ gateway: gatewayId, edit: tentativeEdit })],
+  "resubmit": [Tag.resubmit, fields({ gateway: gatewayId, edit: tentativeEdit })],
   "first-edit": [Tag.firstEdit, fields({ gateway: gatewayId, edit: submittedEdit })],
-  doubt: [Tag.doubt, fields({})],
+  "doubt": [Tag.doubt, fields({})],
 });
 
 const RECORDS: ReadonlySet<number | undefined> = new Set([Tag.epochRecord, Tag.editsRecord, Tag.deletedRecord]);
@@ -145,8 +145,8 @@ const FROM_OWNER = kinds<Exclude<SaidByOwner, LogRecord>>({
 
 const ANSWER = kinds<Answer>({
   "catch-up": [Tag.catchUp, fields({ request: number, epoch, head: seqOrStart, answer: catchUp })],
-  acked: [Tag.acked, fields({ epoch, client: clientId, counter, seq: seqOrStart, exact: flag })],
-  refused: [
+  "acked": [Tag.acked, fields({ epoch, client: clientId, counter, seq: seqOrStart, exact: flag })],
+  "refused": [
     Tag.refused,
     fields({ epoch, client: clientId, counter, reason: oneOf(NACK_REASONS), expected: counter, retryAfterMs: number }),
   ],

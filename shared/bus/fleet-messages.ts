@@ -19,7 +19,15 @@ export const RoomCursor = z.object({ participants: z.int().nonnegative(), room }
 export type RoomCursor = z.output<typeof RoomCursor>;
 
 /** `tenant`, `search`: of these only; `search` is part of the room's name, whatever its case. */
-export const RoomListQuestion = z.object({ tenant: z.string().optional(), search: z.string().max(128), after: RoomCursor.optional(), limit: z.int().positive().max(LISTED_ROOMS_MAX + 1) });
+export const RoomListQuestion = z.object({
+  tenant: z.string().optional(),
+  search: z.string().max(128),
+  after: RoomCursor.optional(),
+  limit: z
+    .int()
+    .positive()
+    .max(LISTED_ROOMS_MAX + 1),
+});
 export type RoomListQuestion = z.output<typeof RoomListQuestion>;
 
 /** `heldBack`: how far the room's owner holds it back, 0 for not at all. */

@@ -1,7 +1,16 @@
 import { expect, test } from "vitest";
 
 import { decodeJson, encodeJson } from "./json-messages.ts";
-import { ClaimReply, ClaimRequest, ServiceHeartbeat, LocateReply, LocateRequest, RoomEntry, ServerHeartbeat, ServerOrder } from "./placement-messages.ts";
+import {
+  ClaimReply,
+  ClaimRequest,
+  ServiceHeartbeat,
+  LocateReply,
+  LocateRequest,
+  RoomEntry,
+  ServerHeartbeat,
+  ServerOrder,
+} from "./placement-messages.ts";
 
 const time = 1_795_000_000_000;
 

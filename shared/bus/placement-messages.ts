@@ -4,15 +4,27 @@ import { z } from "zod";
 
 import { type Epoch, type GatewayId, type UnixMillis, parseRoomKey, type RoomKey, type Seq, type ServerId } from "../ids.ts";
 
-const serverId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/).transform((text) => text as ServerId);
-const gatewayId = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/).transform((text) => text as GatewayId);
+const serverId = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]{1,64}$/)
+  .transform((text) => text as ServerId);
+const gatewayId = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]{1,64}$/)
+  .transform((text) => text as GatewayId);
 const room = z.string().transform((text, context) => {
   const key = parseRoomKey(text);
   if (key === undefined) context.addIssue("not a room key");
   return key as RoomKey;
 });
-const epoch = z.int().nonnegative().transform((number) => number as Epoch);
-const seq = z.int().nonnegative().transform((number) => number as Seq);
+const epoch = z
+  .int()
+  .nonnegative()
+  .transform((number) => number as Epoch);
+const seq = z
+  .int()
+  .nonnegative()
+  .transform((number) => number as Seq);
 const date = z.number().transform((number) => number as UnixMillis);
 
 const label = z.string().max(64);

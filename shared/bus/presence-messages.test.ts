@@ -4,17 +4,61 @@ import { expect, test } from "vitest";
 import { clientId, epoch, gatewayId, number, payload, userId } from "../../test/wire/arbitraries.ts";
 import { almostRight } from "../../test/wire/mutate.ts";
 import type { Epoch } from "../ids.ts";
-import { decodePresenceAnswer, decodePresenceFromOwner, decodePresenceToOwner, encodePresenceAnswer, encodePresenceFromOwner, encodePresenceToOwner, type PresenceAnswer, type PresenceFromOwner, type PresenceToOwner } from "./presence-messages.ts";
+import {
+  decodePresenceAnswer,
+  decodePresenceFromOwner,
+  decodePresenceToOwner,
+  encodePresenceAnswer,
+  encodePresenceFromOwner,
+  encodePresenceToOwner,
+  type PresenceAnswer,
+  type PresenceFromOwner,
+  type PresenceToOwner,
+} from "./presence-messages.ts";
 
-const member = fc.record({ client: clientId, user: userId, name: fc.string({ maxLength: 20 }), canWrite: fc.boolean(), spectator: fc.boolean() });
+const member = fc.record({
+  client: clientId,
+  user: userId,
+  name: fc.string({ maxLength: 20 }),
+  canWrite: fc.boolean(),
+  spectator: fc.boolean(),
+});
 const field = fc.record({ name: fc.constantFrom("name", "color", "tool"), value: payload });
-const standing = fc.record({ mode: fc.constantFrom("flat" as const, "hierarchical" as const), participants: number, presencePerSecond: number, shed: number });
+const standing = fc.record({
+  mode: fc.constantFrom("flat" as const, "hierarchical" as const),
+  participants: number,
+  presencePerSecond: number,
+  shed: number,
+});
 const heardEpoch = number as fc.Arbitrary<number> as fc.Arbitrary<Epoch>;
 
 const toOwner: fc.Arbitrary<PresenceToOwner> = fc.oneof(
-  fc.record({ kind: fc.constant("members" as const), gateway: gatewayId, epoch: heardEpoch, version: number, whole: fc.boolean(), entered: fc.array(member, { maxLength: 4 }), exited: fc.array(clientId, { maxLength: 4 }) }),
-  fc.record({ kind: fc.constant("members" as const), gateway: gatewayId, epoch: heardEpoch, version: number, whole: fc.boolean(), entered: fc.array(member, { maxLength: 4 }), exited: fc.array(clientId, { maxLength: 4 }), partOf: fc.record({ part: number, parts: number }) }),
-  fc.record({ kind: fc.constant("states" as const), gateway: gatewayId, number, fresh: fc.boolean(), states: fc.array(fc.record({ client: clientId, fields: fc.array(field, { maxLength: 3 }) }), { maxLength: 4 }) }),
+  fc.record({
+    kind: fc.constant("members" as const),
+    gateway: gatewayId,
+    epoch: heardEpoch,
+    version: number,
+    whole: fc.boolean(),
+    entered: fc.array(member, { maxLength: 4 }),
+    exited: fc.array(clientId, { maxLength: 4 }),
+  }),
+  fc.record({
+    kind: fc.constant("members" as const),
+    gateway: gatewayId,
+    epoch: heardEpoch,
+    version: number,
+    whole: fc.boolean(),
+    entered: fc.array(member, { maxLength: 4 }),
+    exited: fc.array(clientId, { maxLength: 4 }),
+    partOf: fc.record({ part: number, parts: number }),
+  }),
+  fc.record({
+    kind: fc.constant("states" as const),
+    gateway: gatewayId,
+    number,
+    fresh: fc.boolean(),
+    states: fc.array(fc.record({ client: clientId, fields: fc.array(field, { maxLength: 3 }) }), { maxLength: 4 }),
+  }),
   fc.record({ kind: fc.constant("sync" as const), gateway: gatewayId }),
 );
 const fromOwner: fc.Arbitrary<PresenceFromOwner> = fc.oneof(
@@ -28,9 +72,24 @@ const answer: fc.Arbitrary<PresenceAnswer> = fc.oneof(
 );
 
 const languages = [
-  { name: "to the owner", message: toOwner as fc.Arbitrary<unknown>, encode: (message: unknown) => encodePresenceToOwner(message as PresenceToOwner), decode: decodePresenceToOwner },
-  { name: "from the owner", message: fromOwner as fc.Arbitrary<unknown>, encode: (message: unknown) => encodePresenceFromOwner(message as PresenceFromOwner), decode: decodePresenceFromOwner },
-  { name: "to one gateway", message: answer as fc.Arbitrary<unknown>, encode: (message: unknown) => encodePresenceAnswer(message as PresenceAnswer), decode: decodePresenceAnswer },
+  {
+    name: "to the owner",
+    message: toOwner as fc.Arbitrary<unknown>,
+    encode: (message: unknown) => encodePresenceToOwner(message as PresenceToOwner),
+    decode: decodePresenceToOwner,
+  },
+  {
+    name: "from the owner",
+    message: fromOwner as fc.Arbitrary<unknown>,
+    encode: (message: unknown) => encodePresenceFromOwner(message as PresenceFromOwner),
+    decode: decodePresenceFromOwner,
+  },
+  {
+    name: "to one gateway",
+    message: answer as fc.Arbitrary<unknown>,
+    encode: (message: unknown) => encodePresenceAnswer(message as PresenceAnswer),
+    decode: decodePresenceAnswer,
+  },
 ] as const;
 
 for (const { name, message, encode, decode } of languages) {

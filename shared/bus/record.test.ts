@@ -9,14 +9,24 @@ import { decodeFrame, encodeCommittedFrame } from "../wire/codec.ts";
 import { readCommittedEdits } from "../wire/committed-edits.ts";
 import { decodeFromOwner } from "./envelope.ts";
 import { ownersRecordOf } from "../testing/owners-record.ts";
-import { decodeRecord, editsBytesOf, encodeDeletedRecord, encodeEditsRecord, encodeEpochRecord, epochOf, headOf, type LogRecord } from "./record.ts";
+import {
+  decodeRecord,
+  editsBytesOf,
+  encodeDeletedRecord,
+  encodeEditsRecord,
+  encodeEpochRecord,
+  epochOf,
+  headOf,
+  type LogRecord,
+} from "./record.ts";
 
 const id = fc.string({ maxLength: 40, unit: "grapheme" });
 const epochRecord = fc.record({ id, time: date, epoch, head: seqOrStart });
 const deletedRecord = fc.record({ id, time: date });
-const editsRecord = fc
-  .record({ id, time: date, edits: committedEdits, user: userId })
-  .map(({ user, ...record }) => ({ ...record, users: new Map(record.edits.edits.map(({ client }, index) => [client, index === 0 ? user : (`user ${client}` as typeof user)])) }));
+const editsRecord = fc.record({ id, time: date, edits: committedEdits, user: userId }).map(({ user, ...record }) => ({
+  ...record,
+  users: new Map(record.edits.edits.map(({ client }, index) => [client, index === 0 ? user : (`user ${client}` as typeof user)])),
+}));
 
 function encodeRecord(record: LogRecord): Uint8Array {
   switch (record.kind) {
@@ -72,15 +82,22 @@ test("[REC2] the edits' bytes in a record are those of a committed frame", () =>
 
 test("[REC3] a record that is cut short or goes on is refused", () => {
   fc.assert(
-    fc.property(fc.oneof(epochRecord.map(encodeEpochRecord), editsRecord.map(encodeEditsRecord), deletedRecord.map(encodeDeletedRecord)), fc.nat(), (bytes, cut) => {
-      expect(decodeRecord(bytes.subarray(0, cut % bytes.length))).toBeUndefined();
-      expect(decodeRecord(Uint8Array.of(...bytes, 0))).toBeUndefined();
-    }),
+    fc.property(
+      fc.oneof(epochRecord.map(encodeEpochRecord), editsRecord.map(encodeEditsRecord), deletedRecord.map(encodeDeletedRecord)),
+      fc.nat(),
+      (bytes, cut) => {
+        expect(decodeRecord(bytes.subarray(0, cut % bytes.length))).toBeUndefined();
+        expect(decodeRecord(Uint8Array.of(...bytes, 0))).toBeUndefined();
+      },
+    ),
   );
 });
 
 test("[REC3] whatever the log or another sender holds, it is refused or can be written again", () => {
-  const right = fc.sample(fc.oneof(epochRecord.map(encodeEpochRecord), editsRecord.map(encodeEditsRecord), deletedRecord.map(encodeDeletedRecord)), { seed: 20261121, numRuns: 60 });
+  const right = fc.sample(
+    fc.oneof(epochRecord.map(encodeEpochRecord), editsRecord.map(encodeEditsRecord), deletedRecord.map(encodeDeletedRecord)),
+    { seed: 20261121, numRuns: 60 },
+  );
   let accepted = 0;
   for (const bytes of almostRight(20261121, right, 30_000)) {
     const record = decodeRecord(bytes);
@@ -95,9 +112,12 @@ test("[REC3] whatever the log or another sender holds, it is refused or can be w
 
 test("[REC4] gateways read a republished record as the log does", () => {
   fc.assert(
-    fc.property(fc.oneof(epochRecord.map(encodeEpochRecord), editsRecord.map(encodeEditsRecord), deletedRecord.map(encodeDeletedRecord)), (bytes) => {
-      expect(decodeFromOwner(bytes)).toEqual(decodeRecord(bytes));
-    }),
+    fc.property(
+      fc.oneof(epochRecord.map(encodeEpochRecord), editsRecord.map(encodeEditsRecord), deletedRecord.map(encodeDeletedRecord)),
+      (bytes) => {
+        expect(decodeFromOwner(bytes)).toEqual(decodeRecord(bytes));
+      },
+    ),
   );
 });
 

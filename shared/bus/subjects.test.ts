@@ -14,7 +14,13 @@ const room = fc
 test("[SUB1] every subject of a room gives the room back", () => {
   fc.assert(
     fc.property(room, (key) => {
-      for (const subject of [subjects.editsIn(key), subjects.editsOut(key), subjects.toGateway(gateway, key), subjects.log(3, key), subjects.boards(key)]) {
+      for (const subject of [
+        subjects.editsIn(key),
+        subjects.editsOut(key),
+        subjects.toGateway(gateway, key),
+        subjects.log(3, key),
+        subjects.boards(key),
+      ]) {
         expect(roomOfSubject(subject)).toBe(key);
       }
     }),
@@ -45,13 +51,18 @@ test("[SUB4] a stored record is republished to where the room's gateways listen"
   expect(subjects.logRepublished.replace("{{wildcard(1)}}", tenant!).replace("{{wildcard(2)}}", name!)).toBe(subjects.editsOut(key));
 });
 
-test.each(["", "edits", "staging.edits.in.acme", "staging.edits.in.ac me.notes", "staging.edits.in.acme.*", "staging.edits.in.acme.>", "staging.edits.in.acme."])(
-  "[SUB5] %j ends in no room, or in one that is none of ours",
-  (subject) => {
-    const found = roomOfSubject(subject);
-    expect(found === undefined || !subjects.editsIn(found).startsWith(subject)).toBe(true);
-  },
-);
+test.each([
+  "",
+  "edits",
+  "staging.edits.in.acme",
+  "staging.edits.in.ac me.notes",
+  "staging.edits.in.acme.*",
+  "staging.edits.in.acme.>",
+  "staging.edits.in.acme.",
+])("[SUB5] %j ends in no room, or in one that is none of ours", (subject) => {
+  const found = roomOfSubject(subject);
+  expect(found === undefined || !subjects.editsIn(found).startsWith(subject)).toBe(true);
+});
 
 test("[SUB6] rooms spread evenly over the partitions, whatever their names have in common", () => {
   const families: readonly ((index: number) => string)[] = [

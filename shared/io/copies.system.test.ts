@@ -49,20 +49,35 @@ test("[COP1] what was made with one copy is given three, and what has three keep
 
 test("[COP4] the queue of webhooks is given more copies, and its consumers the time of the newest setting for a try", async () => {
   const subjects = subjectsOf("webhooks");
-  const limits = { webhookUrls: [{ name: "all", url: "http://127.0.0.1:1/", tenant: undefined }], webhookEventsMax: 100, webhookBytesMax: 100_000, webhookKeptMsMax: 60_000 };
+  const limits = {
+    webhookUrls: [{ name: "all", url: "http://127.0.0.1:1/", tenant: undefined }],
+    webhookEventsMax: 100,
+    webhookBytesMax: 100_000,
+    webhookKeptMsMax: 60_000,
+  };
   const facts: unknown[] = [];
-  for (const [logReplicas, webhookTimeoutMs] of [[1, 1_000], [3, 2_000], [1, 3_000]] as const) {
+  for (const [logReplicas, webhookTimeoutMs] of [
+    [1, 1_000],
+    [3, 2_000],
+    [1, 3_000],
+  ] as const) {
     await jetstreamWebhooks(nats, jetstream(nats), subjects, { ...limits, logReplicas, webhookTimeoutMs });
     const { config } = await manager.consumers.info(subjects.webhooksStream, "all");
     facts.push([await copiesOf(subjects.webhooksStream), config.ack_wait! / 1_000_000 - 2 * webhookTimeoutMs]);
   }
-  expect(facts).toEqual([[1, 15_000], [3, 15_000], [3, 15_000]]);
+  expect(facts).toEqual([
+    [1, 15_000],
+    [3, 15_000],
+    [3, 15_000],
+  ]);
 });
 
 test("[COP2] of many writes at once to one entry that go by the same revision exactly one is made, and the others are told so", async () => {
   const kv = await kvBucket(jetstream(nats), "contended", { replicas: 3 });
   for (let round = 0, revision = 0; round < 20; round++) {
-    const outcomes = await Promise.all(Array.from({ length: 10 }, (_, writer) => replace(kv, "entry", Buffer.from(String(writer)), revision)));
+    const outcomes = await Promise.all(
+      Array.from({ length: 10 }, (_, writer) => replace(kv, "entry", Buffer.from(String(writer)), revision)),
+    );
     const written = outcomes.filter((outcome) => outcome !== undefined);
     expect(written.length).toBe(1);
     revision = written[0]!;
@@ -71,7 +86,9 @@ test("[COP2] of many writes at once to one entry that go by the same revision ex
 
 test("[COP3] of many processes that start at once on an empty cluster none fails for another's making the same", async () => {
   const subjects = subjectsOf("crowded");
-  const lines = await Promise.all(Array.from({ length: 8 }, (_, index) => connectNats({ servers: engines[index % engines.length]!.url, name: "test" })));
+  const lines = await Promise.all(
+    Array.from({ length: 8 }, (_, index) => connectNats({ servers: engines[index % engines.length]!.url, name: "test" })),
+  );
   await Promise.all(
     lines.map(async (line) => {
       await ensureLogStreams(line, subjects, { partitions: 2, replicas: 3 });
@@ -80,6 +97,10 @@ test("[COP3] of many processes that start at once on an empty cluster none fails
       await jetstreamActivities(line, subjects, [], { partitions: 1, replicas: 3, bytesMax: 1_000_000, dedupeMs: 60_000 });
     }),
   );
-  expect(await Promise.all([subjects.logStream(1), `KV_${subjects.roomsBucket}`, `OBJ_${subjects.snapshotsBucket}`, subjects.activityStream(0)].map(copiesOf))).toEqual([3, 3, 3, 3]);
+  expect(
+    await Promise.all(
+      [subjects.logStream(1), `KV_${subjects.roomsBucket}`, `OBJ_${subjects.snapshotsBucket}`, subjects.activityStream(0)].map(copiesOf),
+    ),
+  ).toEqual([3, 3, 3, 3]);
   await Promise.all(lines.map(closeNats));
 });

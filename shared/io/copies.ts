@@ -32,7 +32,7 @@ export async function ensureCopies(manager: JetStreamManager, stream: string, co
  * is started at once would else lose processes to that.
  */
 export async function onceSettled<Made>(make: () => Promise<Made>): Promise<Made> {
-  for (const until = performance.now() + SETTLED_MS_MAX; ; ) {
+  for (const until = performance.now() + SETTLED_MS_MAX; ;) {
     try {
       return await make();
     } catch (error) {

@@ -12,7 +12,10 @@ import { closeNats, connectNats, type NatsConnection } from "./nats.ts";
 
 const RECORDS = 700;
 const subjects = subjectsOf("follow");
-const placeOf = (room: string) => ({ stream: subjects.logStream(0), subject: subjects.log(0, roomKey("acme" as TenantId, room as RoomId)) });
+const placeOf = (room: string) => ({
+  stream: subjects.logStream(0),
+  subject: subjects.log(0, roomKey("acme" as TenantId, room as RoomId)),
+});
 
 let server: RealNats;
 let nats: NatsConnection;
@@ -20,7 +23,8 @@ beforeAll(async () => {
   server = await startRealNats();
   nats = await connectNats({ servers: server.url, name: "test" });
   await ensureLogStreams(nats, subjects, { partitions: 1, replicas: 1 });
-  for (let record = 1; record <= RECORDS; record++) for (const room of ["a", "b"]) await jetstream(nats).publish(placeOf(room).subject, String(record));
+  for (let record = 1; record <= RECORDS; record++)
+    for (const room of ["a", "b"]) await jetstream(nats).publish(placeOf(room).subject, String(record));
 });
 afterAll(async () => {
   await closeNats(nats);
@@ -34,9 +38,19 @@ async function read(after: number, through: number): Promise<number[]> {
 }
 
 /** Of the room `a`, which has every other one. */
-const between = (after: number, through: number): number[] => Array.from({ length: RECORDS }, (_, index) => 2 * index + 1).filter((seq) => seq > after && seq <= through);
+const between = (after: number, through: number): number[] =>
+  Array.from({ length: RECORDS }, (_, index) => 2 * index + 1).filter((seq) => seq > after && seq <= through);
 
-test.each([[0, Number.MAX_SAFE_INTEGER], [0, 1], [0, 127], [0, 128], [0, 129], [1, 385], [500, 1_399], [2 * RECORDS, Number.MAX_SAFE_INTEGER]])("[FLW1] a room's records after %i and up to %i come whole, in order, and nobody else's", async (after, through) => {
+test.each([
+  [0, Number.MAX_SAFE_INTEGER],
+  [0, 1],
+  [0, 127],
+  [0, 128],
+  [0, 129],
+  [1, 385],
+  [500, 1_399],
+  [2 * RECORDS, Number.MAX_SAFE_INTEGER],
+])("[FLW1] a room's records after %i and up to %i come whole, in order, and nobody else's", async (after, through) => {
   expect(await read(after, through)).toEqual(between(after, through));
 });
 

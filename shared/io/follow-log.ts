@@ -46,7 +46,7 @@ export async function followStream(
         `the log ${stream} ends at ${state.last_seq}, before ${after} which had been read: it was lost or rolled back; restore it, or remove the checkpoints with it`,
       );
     }
-    for (let read = after; !signal.aborted; ) {
+    for (let read = after; !signal.aborted;) {
       const { messages, more } = await readOn(nats, stream, read, { records: READ_RECORDS_MAX });
       let stretchEnd = performance.now() + STRETCH_MS_MAX;
       for (const message of messages) {

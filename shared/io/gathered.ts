@@ -17,11 +17,23 @@ export function gather<Answer>(nats: NatsConnection, subject: string, question: 
 }
 
 /** The same of `count`, as soon as they have answered; those that have within a second. */
-export async function gatherFrom<Answer>(nats: NatsConnection, subject: string, question: Uint8Array, schema: z.ZodType<Answer>, count: number): Promise<Answer[]> {
+export async function gatherFrom<Answer>(
+  nats: NatsConnection,
+  subject: string,
+  question: Uint8Array,
+  schema: z.ZodType<Answer>,
+  count: number,
+): Promise<Answer[]> {
   return count === 0 ? [] : collect(nats, subject, question, schema, { strategy: "count", maxMessages: count, maxWait: COUNTED_MS_MAX });
 }
 
-async function collect<Answer>(nats: NatsConnection, subject: string, question: Uint8Array, schema: z.ZodType<Answer>, how: Partial<RequestManyOptions>): Promise<Answer[]> {
+async function collect<Answer>(
+  nats: NatsConnection,
+  subject: string,
+  question: Uint8Array,
+  schema: z.ZodType<Answer>,
+  how: Partial<RequestManyOptions>,
+): Promise<Answer[]> {
   const answers: Answer[] = [];
   try {
     for await (const msg of await nats.requestMany(subject, question, how)) {
@@ -36,5 +48,12 @@ async function collect<Answer>(nats: NatsConnection, subject: string, question: 
 
 /** Nobody there, too slow, or the line is down or closing. */
 export function isNoAnswer(error: unknown): boolean {
-  return [errors.RequestError, errors.NoRespondersError, errors.TimeoutError, errors.ConnectionError, errors.ClosedConnectionError, errors.DrainingConnectionError].some((expected) => error instanceof expected);
+  return [
+    errors.RequestError,
+    errors.NoRespondersError,
+    errors.TimeoutError,
+    errors.ConnectionError,
+    errors.ClosedConnectionError,
+    errors.DrainingConnectionError,
+  ].some((expected) => error instanceof expected);
 }

@@ -8,7 +8,16 @@ import { eventually } from "../../test/system/eventually.ts";
 import { type InternalHttpOptions, serveInternal } from "./internal-http.ts";
 
 const SILENT: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-const OPTIONS: InternalHttpOptions = { host: "127.0.0.1", port: 0, secret: "a secret of the tests, 32 characters", bodyBytesMax: 10_000, tier: "test", portSetting: "COROOM_TEST_PORT", registry: new Registry(), log: SILENT };
+const OPTIONS: InternalHttpOptions = {
+  host: "127.0.0.1",
+  port: 0,
+  secret: "a secret of the tests, 32 characters",
+  bodyBytesMax: 10_000,
+  tier: "test",
+  portSetting: "COROOM_TEST_PORT",
+  registry: new Registry(),
+  log: SILENT,
+};
 
 test("[IHT1] a body that breaks off costs its request alone: nothing is answered, and the next one is", async () => {
   const unhandled: unknown[] = [];
@@ -40,7 +49,11 @@ test("[IHT1] a body that breaks off costs its request alone: nothing is answered
     await reading;
     line.destroy();
     await over;
-    const next = await fetch(`http://${OPTIONS.host}:${server.port}/v1/rooms`, { method: "POST", headers: { "x-coroom-internal": OPTIONS.secret }, body: "whole" });
+    const next = await fetch(`http://${OPTIONS.host}:${server.port}/v1/rooms`, {
+      method: "POST",
+      headers: { "x-coroom-internal": OPTIONS.secret },
+      body: "whole",
+    });
     expect([next.status, await next.text()]).toEqual([200, "5"]);
     expect(errors).toHaveLength(1);
     expect([unhandled, counted]).toEqual([[], ["read"]]);
@@ -61,10 +74,15 @@ test("[IHT2] what a route throws costs its request alone: it is logged, counted 
   };
   const server = await serveInternal({ ...OPTIONS, log }, answer, (name) => void counted.push(name));
   try {
-    const ask = (method: string) => fetch(`http://${OPTIONS.host}:${server.port}/v1/rooms`, { method, headers: { "x-coroom-internal": OPTIONS.secret } });
+    const ask = (method: string) =>
+      fetch(`http://${OPTIONS.host}:${server.port}/v1/rooms`, { method, headers: { "x-coroom-internal": OPTIONS.secret } });
     const failed = await ask("PUT");
     expect([failed.status, await failed.json()]).toEqual([500, { error: "failed", message: expect.stringContaining("log") }]);
-    expect([(await ask("GET")).status, logged, counted]).toEqual([200, [{ method: "PUT", url: "/v1/rooms", cause: mistake }], ["failed", "read"]]);
+    expect([(await ask("GET")).status, logged, counted]).toEqual([
+      200,
+      [{ method: "PUT", url: "/v1/rooms", cause: mistake }],
+      ["failed", "read"],
+    ]);
   } finally {
     await server.stop();
   }
@@ -84,7 +102,10 @@ test("[IHT3] a route is told when nobody waits for its answer any more", async (
   );
   try {
     const asker = new AbortController();
-    const answer = fetch(`http://${OPTIONS.host}:${server.port}/v1/rooms`, { headers: { "x-coroom-internal": OPTIONS.secret }, signal: asker.signal });
+    const answer = fetch(`http://${OPTIONS.host}:${server.port}/v1/rooms`, {
+      headers: { "x-coroom-internal": OPTIONS.secret },
+      signal: asker.signal,
+    });
     expect((await signal).aborted).toBe(false);
     asker.abort();
     await expect(answer).rejects.toThrow("aborted");

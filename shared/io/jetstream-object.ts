@@ -18,7 +18,7 @@ export async function readObject({ name: bucket, store, manager }: ObjectBucket,
   const info = await store.info(name);
   if (info === null || info.deleted) return undefined;
   const chunks: Uint8Array[] = [];
-  for (let [after, before] = [0, -1]; chunks.length < info.chunks && chunks.length > before; ) {
+  for (let [after, before] = [0, -1]; chunks.length < info.chunks && chunks.length > before;) {
     before = chunks.length;
     const asked = { seq: after + 1, batch: info.chunks - chunks.length, next_by_subj: `$O.${bucket}.C.${info.nuid}` };
     try {

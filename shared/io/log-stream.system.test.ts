@@ -23,7 +23,8 @@ afterAll(async () => {
 });
 
 const ensure = (environment: string, partitions: number) => ensureLogStreams(nats, subjectsOf(environment), { partitions, replicas: 1 });
-const streamsOf = async (environment: string) => (await manager.streams.names(subjectsOf(environment).logOfPartition(0).replace(".0.*.*", ".>")).next()).sort();
+const streamsOf = async (environment: string) =>
+  (await manager.streams.names(subjectsOf(environment).logOfPartition(0).replace(".0.*.*", ".>")).next()).sort();
 
 test("[LGS1] whoever would spread rooms over more or fewer streams than there are is refused, and makes none", async () => {
   await ensure("lgs1", 2);
@@ -62,7 +63,9 @@ test("[LGS4] whoever found no stream is refused where another made the first mea
     return answer;
   };
   const late = Object.assign(Object.create(nats) as NatsConnection, { request });
-  await expect(ensureLogStreams(late, subjectsOf("lgs4"), { partitions: 3, replicas: 1 })).rejects.toThrow(/set COROOM_LOG_PARTITIONS=1 for every role/);
+  await expect(ensureLogStreams(late, subjectsOf("lgs4"), { partitions: 3, replicas: 1 })).rejects.toThrow(
+    /set COROOM_LOG_PARTITIONS=1 for every role/,
+  );
   expect(await streamsOf("lgs4")).toEqual(["lgs4_log_0"]);
 });
 
@@ -89,5 +92,6 @@ test("[LGS6] whoever only asks for the number is refused another, and makes noth
 /** As an earlier version made them. */
 async function addStreams(environment: string, partitions: readonly number[]): Promise<void> {
   const subjects = subjectsOf(environment);
-  for (const partition of partitions) await manager.streams.add({ name: subjects.logStream(partition), subjects: [subjects.logOfPartition(partition)] });
+  for (const partition of partitions)
+    await manager.streams.add({ name: subjects.logStream(partition), subjects: [subjects.logOfPartition(partition)] });
 }

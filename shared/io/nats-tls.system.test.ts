@@ -20,7 +20,11 @@ let plain: RealNats;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "coroom-nats-tls-"));
   own = writeCertificate(folder);
-  [guarded, strict, plain] = await Promise.all([startRealNats({ tls: own }), startRealNats({ tls: { ...own, clientsCaFile: own.certFile } }), startRealNats()]);
+  [guarded, strict, plain] = await Promise.all([
+    startRealNats({ tls: own }),
+    startRealNats({ tls: { ...own, clientsCaFile: own.certFile } }),
+    startRealNats(),
+  ]);
 });
 afterAll(async () => {
   await Promise.all([guarded.stop(), strict.stop(), plain.stop()]);

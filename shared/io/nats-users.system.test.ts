@@ -39,13 +39,19 @@ test("[NAT11] a user and password in the address let Coroom in", async () => {
 test("[NAT12] so does a credentials file", async () => {
   const natsCredentials = join(folder, "coroom.creds");
   const seed = new TextDecoder().decode(signer.getSeed());
-  writeFileSync(natsCredentials, `-----BEGIN NATS USER JWT-----\njwt\n------END NATS USER JWT------\n\n-----BEGIN USER NKEY SEED-----\n${seed}\n------END USER NKEY SEED------\n`);
+  writeFileSync(
+    natsCredentials,
+    `-----BEGIN NATS USER JWT-----\njwt\n------END NATS USER JWT------\n\n-----BEGIN USER NKEY SEED-----\n${seed}\n------END USER NKEY SEED------\n`,
+  );
   await isLetIn(await connectNats({ servers: server.url, name: "test", natsCredentials }));
 });
 
 test("[NAT13] whoever is not let in is told at once what to give, and no secret is told", async () => {
   for (const natsUrl of [urlWith("WRONG"), server.url]) {
-    for (const connect of [() => connectNats({ servers: natsUrl, name: "test" }), () => connectOperator({ natsUrl, natsCredentials: "", ...NO_TLS, dataDir: folder })]) {
+    for (const connect of [
+      () => connectNats({ servers: natsUrl, name: "test" }),
+      () => connectOperator({ natsUrl, natsCredentials: "", ...NO_TLS, dataDir: folder }),
+    ]) {
       const error = await connect().catch((thrown: unknown) => thrown);
       expect(error).toBeInstanceOf(SettingError);
       expect(String(error)).toMatch(/does not let Coroom in: give a user and password .*COROOM_NATS_URL.*COROOM_NATS_CREDENTIALS/);

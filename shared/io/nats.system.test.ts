@@ -33,7 +33,10 @@ test("[NAT2] with NATS away the connection ends all the same, so that a process 
 });
 
 test("[NAT3] what timers and late answers say while the connection ends throws nothing", async () => {
-  const [nats, asker] = [await connectNats({ servers: server.url, name: "test" }), await connectNats({ servers: server.url, name: "asker" })];
+  const [nats, asker] = [
+    await connectNats({ servers: server.url, name: "test" }),
+    await connectNats({ servers: server.url, name: "asker" }),
+  ];
   const asked = new Promise<Msg>((resolve) => nats.subscribe("questions", { callback: (_, msg) => resolve(msg) }));
   await nats.flush();
   asker.publish("questions", "?", { reply: "answers" });
@@ -71,7 +74,9 @@ test("[NAT4] messages are carried up to the length at which the client throws", 
 test("[NAT18] one of very many subscriptions hears, ends either way, comes back with the line and ends with it", async () => {
   const nats = await connectNats({ servers: server.url, name: "test" });
   const heard: string[] = [];
-  const lines = ["kept", "left", "drained"].map((subject) => subscribeLightly(nats, subject, (error, msg) => void heard.push(error?.message ?? msg.subject)));
+  const lines = ["kept", "left", "drained"].map((subject) =>
+    subscribeLightly(nats, subject, (error, msg) => void heard.push(error?.message ?? msg.subject)),
+  );
   const sayAll = async (): Promise<void> => {
     for (const subject of ["left", "drained", "kept"]) say(nats, subject);
     await nats.flush();

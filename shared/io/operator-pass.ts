@@ -19,7 +19,12 @@ export function makeOperatorPass(internalSecret: string, expiresAt: UnixMillis):
 /** Never true for an empty secret: anybody could make a pass of it. */
 export function isOperatorPass(text: string, internalSecret: string, now: UnixMillis): boolean {
   const [, head = "", expires = "0", shown = ""] = SHAPE.exec(text) ?? [];
-  return internalSecret !== "" && head !== "" && Number(expires) * 1_000 > now && timingSafeEqual(seal(head, internalSecret), Buffer.from(shown, "base64url"));
+  return (
+    internalSecret !== "" &&
+    head !== "" &&
+    Number(expires) * 1_000 > now &&
+    timingSafeEqual(seal(head, internalSecret), Buffer.from(shown, "base64url"))
+  );
 }
 
 /** Named, so that nothing else that is ever made of the secret can be taken for a pass. */

@@ -30,13 +30,24 @@ export async function moveRoomTo(placed: Placed, room: RoomKey, to: ServerId): P
   const before = await readEntry(plans, room, PlannedRoom);
   const kept = before?.replica === to ? undefined : before?.replica;
   const reason = `an operator moved it from ${outcome.from}`;
-  const planned: PlannedRoom = { owner: to, ...(kept === undefined ? {} : { replica: kept }), reason, ownerReason: reason, generation: before?.generation ?? 1, at: Date.now() as UnixMillis };
+  const planned: PlannedRoom = {
+    owner: to,
+    ...(kept === undefined ? {} : { replica: kept }),
+    reason,
+    ownerReason: reason,
+    generation: before?.generation ?? 1,
+    at: Date.now() as UnixMillis,
+  };
   await plans.put(room, encodeJson(planned));
   return outcome;
 }
 
 /** Undefined: it does not answer. */
-export function orderServer({ nats, subjects }: Pick<Placed, "nats" | "subjects">, server: ServerId, order: ServerOrder): Promise<OrderReply | undefined> {
+export function orderServer(
+  { nats, subjects }: Pick<Placed, "nats" | "subjects">,
+  server: ServerId,
+  order: ServerOrder,
+): Promise<OrderReply | undefined> {
   return askNats(nats, subjects.order(server), order, OrderReply, ORDER_MS_MAX);
 }
 
@@ -52,14 +63,15 @@ export async function readEntry<Entry>(bucket: KV, room: RoomKey, schema: z.ZodT
 /** A room that has just come to somebody is written down a moment later: a refusal is asked about once more. */
 async function orderOwner(placed: Placed, order: ServerOrder & { kind: "hand-over" }): Promise<MoveOutcome> {
   const rooms = await bucketOf(placed, placed.subjects.roomsBucket);
-  for (let asked: ServerId | undefined; ; ) {
+  for (let asked: ServerId | undefined; ;) {
     const entry = await readEntry(rooms, order.room, RoomEntry);
     if (entry === undefined) return { kind: "open-nowhere" };
     // It was done, and only the answer was late.
     if (asked !== undefined && entry.owner === order.to) return { kind: "moved", from: asked };
     const reply = await orderServer(placed, entry.owner, order);
     if (reply?.kind === "done") return { kind: "moved", from: entry.owner };
-    if (asked !== undefined) return reply === undefined ? { kind: "silent", server: entry.owner } : { kind: "refused", reason: reply.reason };
+    if (asked !== undefined)
+      return reply === undefined ? { kind: "silent", server: entry.owner } : { kind: "refused", reason: reply.reason };
     asked = entry.owner;
     await sleep(WRITTEN_DOWN_MS);
   }

@@ -5,7 +5,13 @@ import { expect, test } from "vitest";
 
 import { storedIn } from "./stored-messages.ts";
 
-const LINES = ["Nats-Stream: acme_log_0", "Nats-Subject: acme.log.0.acme.notes", "Nats-Sequence: 7", "Nats-Time-Stamp: 2026-07-01T12:00:00.123456789Z", "Nats-Num-Pending: 3"];
+const LINES = [
+  "Nats-Stream: acme_log_0",
+  "Nats-Subject: acme.log.0.acme.notes",
+  "Nats-Sequence: 7",
+  "Nats-Time-Stamp: 2026-07-01T12:00:00.123456789Z",
+  "Nats-Num-Pending: 3",
+];
 const STORED = { subject: "acme.log.0.acme.notes", streamSeq: 7, time: Date.UTC(2026, 6, 1, 12, 0, 0, 123), pending: 3 };
 
 /** As the client hands it out: a view of what arrived, with something else before it. */
@@ -29,5 +35,6 @@ test("[LOGREAD1] where a message stood is read from the bytes before its data, w
 
 test("[LOGREAD2] headers that do not lie there, or are longer than those of a log, are asked of the client", () => {
   const long = ["NATS/1.0", `Other: ${"x".repeat(600)}`, ...LINES, "", ""].join("\r\n");
-  for (const before of ["", "something else\r\n\r\n", "NATS/1.0\r\nNats-Sequence: 6\r\n\r\n and more", long]) expect(storedIn(answered(dataBehind(before)))).toMatchObject(STORED);
+  for (const before of ["", "something else\r\n\r\n", "NATS/1.0\r\nNats-Sequence: 6\r\n\r\n and more", long])
+    expect(storedIn(answered(dataBehind(before)))).toMatchObject(STORED);
 });

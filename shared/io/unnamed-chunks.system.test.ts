@@ -14,10 +14,14 @@ const CHUNK = 128 * 1024;
 
 test("[UNC1] chunks whose writer was killed before it named them go once they are old, and what has a name stays", async () => {
   const server = await startRealNats();
-  const [nats, dying] = await Promise.all([connectNats({ servers: server.url, name: "test" }), connectNats({ servers: server.url, name: "dying" })]);
+  const [nats, dying] = await Promise.all([
+    connectNats({ servers: server.url, name: "test" }),
+    connectNats({ servers: server.url, name: "dying" }),
+  ]);
   const store = await objectBucket(jetstream(nats), "unnamed", 1);
   const bucket = { name: "unnamed", store, manager: await jetstreamManager(nats) };
-  const chunks = async () => Object.values((await bucket.manager.streams.info("OBJ_unnamed", { subjects_filter: "$O.unnamed.C.>" })).state.subjects ?? {}).sort();
+  const chunks = async () =>
+    Object.values((await bucket.manager.streams.info("OBJ_unnamed", { subjects_filter: "$O.unnamed.C.>" })).state.subjects ?? {}).sort();
 
   const names = ["acme.a/1", "acme.a/2", "acme.b/1"];
   for (const name of names) await store.putBlob({ name }, new Uint8Array(2 * CHUNK).fill(name.length));

@@ -36,5 +36,8 @@ const place: Format<BoardPlace> = checked(fields({ user: userId, name: text, sco
 
 /** From the first on: nobody has more points than whoever is before. */
 export const ranking: Format<readonly BoardPlace[]> = checked(list(PLACE_BYTES_MIN, place), (places) =>
-  refuseUnless(places.every(({ score }, index) => index === 0 || score <= places[index - 1]!.score), "a ranking out of order"),
+  refuseUnless(
+    places.every(({ score }, index) => index === 0 || score <= places[index - 1]!.score),
+    "a ranking out of order",
+  ),
 );

@@ -24,7 +24,11 @@ test("[WIRE38] a tentative edit comes back in a resubmit with every byte of it",
     fc.property(tentativeEdit, (edit) => {
       const received = decodeFrame(encodeFrame({ type: "tentative", channel: 1, edit }));
       if (received?.type !== "tentative") throw new Error("not read as tentative");
-      expect(decodeFrame(encodeFrame({ type: "resubmit", channel: 9, edit: received.edit }))).toEqual({ type: "resubmit", channel: 9, edit });
+      expect(decodeFrame(encodeFrame({ type: "resubmit", channel: 9, edit: received.edit }))).toEqual({
+        type: "resubmit",
+        channel: 9,
+        edit,
+      });
     }),
   );
 });

@@ -2,7 +2,17 @@ import { expect, test } from "vitest";
 
 import { encodeCommittedFrame, decodeFrame, encodeFrame } from "./codec.ts";
 import { BOARD_ROLES, BOARD_STATES, BOARD_WINDOWS } from "./boards.ts";
-import { BACKBONE_STATES, type Frame, FrameType, JOIN_REFUSALS, LEFT_REASONS, NACK_REASONS, RESYNC_REASONS, ROOM_MODES, SAVING_STATES } from "./frames.ts";
+import {
+  BACKBONE_STATES,
+  type Frame,
+  FrameType,
+  JOIN_REFUSALS,
+  LEFT_REASONS,
+  NACK_REASONS,
+  RESYNC_REASONS,
+  ROOM_MODES,
+  SAVING_STATES,
+} from "./frames.ts";
 import { bytesOf, frameOf, hexOf } from "../../test/wire/vectors.ts";
 import vectors from "./vectors.json" with { type: "json" };
 
@@ -24,7 +34,8 @@ test.each(bad)("[$rule] $hex is refused: $why", ({ hex }) => {
 
 test("[WIRE2] [WIRE7] the vectors hold every frame type and every numbered name, and more bad frames than good", () => {
   expect(new Set(known.map(({ frame }) => frame.type))).toEqual(new Set(Object.keys(FrameType)));
-  const named = (type: Frame["type"], field: string) => new Set(known.flatMap(({ frame }) => (frame.type === type ? [(frame as unknown as Record<string, unknown>)[field]] : [])));
+  const named = (type: Frame["type"], field: string) =>
+    new Set(known.flatMap(({ frame }) => (frame.type === type ? [(frame as unknown as Record<string, unknown>)[field]] : [])));
   expect(named("join-refused", "reason")).toEqual(new Set(Object.keys(JOIN_REFUSALS)));
   expect(named("left", "reason")).toEqual(new Set(Object.keys(LEFT_REASONS)));
   expect(named("nack", "reason")).toEqual(new Set(Object.keys(NACK_REASONS)));
@@ -41,7 +52,8 @@ test("[WIRE2] [WIRE7] the vectors hold every frame type and every numbered name,
 test("[WIRE3] a frame cut short anywhere is refused", () => {
   for (const { hex } of known) {
     const bytes = bytesOf(hex);
-    for (let length = 0; length < bytes.length; length++) expect(decodeFrame(bytes.subarray(0, length)), hexOf(bytes.subarray(0, length))).toBeUndefined();
+    for (let length = 0; length < bytes.length; length++)
+      expect(decodeFrame(bytes.subarray(0, length)), hexOf(bytes.subarray(0, length))).toBeUndefined();
   }
 });
 
@@ -63,11 +75,15 @@ test("[WIRE5] the bytes beside a frame in its buffer are never read", () => {
 });
 
 test("[WIRE5] a Buffer, which is a slice of a pool, is read like any bytes", () => {
-  for (const { hex, frame } of good) expect(decodeFrame(Buffer.from(hex.replaceAll(" ", ""), "hex")), hex).toMatchObject({ type: frame.type });
+  for (const { hex, frame } of good)
+    expect(decodeFrame(Buffer.from(hex.replaceAll(" ", ""), "hex")), hex).toMatchObject({ type: frame.type });
 });
 
 test("[WIRE22] bits of the rights that this version does not know are ignored", () => {
-  expect(decodeFrame(bytesOf("84 01 07 105a6b335f2d6162636465666748494a4b 03 9c03 fd"))).toMatchObject({ type: "joined", rights: { read: true, write: false } });
+  expect(decodeFrame(bytesOf("84 01 07 105a6b335f2d6162636465666748494a4b 03 9c03 fd"))).toMatchObject({
+    type: "joined",
+    rights: { read: true, write: false },
+  });
 });
 
 test("[WIRE11] committed edits that are bytes already make the same frame", () => {
@@ -79,6 +95,11 @@ test("[WIRE11] committed edits that are bytes already make the same frame", () =
 });
 
 test("[WIRE11] a parent that does not come before its edit is written as the seq before it", () => {
-  const frame = (parentSeq: number) => frameOf({ type: "committed", channel: 1, edits: { epoch: 2, firstSeq: 10, edits: [{ client: "0123456789abcdef", counter: 1, parentSeq, payload: "" }] } }) as Frame;
+  const frame = (parentSeq: number) =>
+    frameOf({
+      type: "committed",
+      channel: 1,
+      edits: { epoch: 2, firstSeq: 10, edits: [{ client: "0123456789abcdef", counter: 1, parentSeq, payload: "" }] },
+    }) as Frame;
   for (const parentSeq of [10, 11, Number.MAX_SAFE_INTEGER]) expect(decodeFrame(encodeFrame(frame(parentSeq)))).toEqual(frame(9));
 });

@@ -94,41 +94,41 @@ function frameAround(type: number, channel: number, body: Uint8Array): Uint8Arra
 type Body<Type extends Frame["type"]> = Omit<Extract<Frame, { type: Type }>, "type">;
 
 const FRAMES: { readonly [Type in Frame["type"]]: Format<Body<Type>> } = {
-  hello: fields({ version: number, token: text, agent: text }),
-  join: fields({ request: number, room: textOf(parseRoomId, "room id"), clientKey: textOf(parseClientKey, "client key"), position }),
-  leave: fields({ channel }),
-  edit: numbered(fields({ channel, counter, ackedThrough: number, parentSeq: seqOrStart, payload: bytes })),
-  resubmit: fields({ channel, edit: tentativeEdit }),
+  "hello": fields({ version: number, token: text, agent: text }),
+  "join": fields({ request: number, room: textOf(parseRoomId, "room id"), clientKey: textOf(parseClientKey, "client key"), position }),
+  "leave": fields({ channel }),
+  "edit": numbered(fields({ channel, counter, ackedThrough: number, parentSeq: seqOrStart, payload: bytes })),
+  "resubmit": fields({ channel, edit: tentativeEdit }),
   "replay-request": checked(fields({ channel, after: seqOrStart, through: seq }), ({ after, through }) =>
     refuseUnless(after < through, "an empty range"),
   ),
-  ping: fields({ nonce: number }),
-  renew: fields({ token: text }),
-  presence: fields({ channel, fields: presenceFields }),
+  "ping": fields({ nonce: number }),
+  "renew": fields({ token: text }),
+  "presence": fields({ channel, fields: presenceFields }),
   "watch-board": fields({ channel, role: oneOf(BOARD_ROLES), window: oneOf(BOARD_WINDOWS), shown: number }),
 
-  welcome: { write: writeWelcome, read: readWelcome },
-  joined: fields({ request: number, channel, client: clientId, epoch, head: seqOrStart, rights: bits("read", "write") }),
+  "welcome": { write: writeWelcome, read: readWelcome },
+  "joined": fields({ request: number, channel, client: clientId, epoch, head: seqOrStart, rights: bits("read", "write") }),
   "join-refused": fields({ request: number, reason: oneOf(JOIN_REFUSALS), retryAfterMs: number, message: text }),
-  left: fields({ channel, reason: oneOf(LEFT_REASONS) }),
-  committed: fields({ channel, edits: { write: writeCommittedEdits, read: readCommittedEdits } }),
-  ack: checked(fields({ channel, epoch, counter, seq, count: number }), ({ counter, seq, count }) => {
+  "left": fields({ channel, reason: oneOf(LEFT_REASONS) }),
+  "committed": fields({ channel, edits: { write: writeCommittedEdits, read: readCommittedEdits } }),
+  "ack": checked(fields({ channel, epoch, counter, seq, count: number }), ({ counter, seq, count }) => {
     refuseUnless(count >= 1, "an ack of nothing");
     inRange(Math.max(counter, seq) + (count - 1));
   }),
   "acked-through": fields({ channel, epoch, counter, seq: seqOrStart }),
-  nack: fields({ channel, counter, reason: oneOf(NACK_REASONS), expected: counter, retryAfterMs: number }),
+  "nack": fields({ channel, counter, reason: oneOf(NACK_REASONS), expected: counter, retryAfterMs: number }),
   "resync-required": fields({ channel, reason: oneOf(RESYNC_REASONS), head: fields({ epoch, seq: seqOrStart }) }),
-  tentative: fields({ channel, edit: tentativeEdit }),
-  saving: fields({ channel, state: oneOf(SAVING_STATES) }),
-  pong: fields({ nonce: number }),
+  "tentative": fields({ channel, edit: tentativeEdit }),
+  "saving": fields({ channel, state: oneOf(SAVING_STATES) }),
+  "pong": fields({ nonce: number }),
   "going-away": fields({ reconnectAfterMs: number }),
-  degraded: fields({ backbone: oneOf(BACKBONE_STATES), reconnectAfterMs: number }),
-  renewed: fields({ tokenExpiresInMs: number }),
+  "degraded": fields({ backbone: oneOf(BACKBONE_STATES), reconnectAfterMs: number }),
+  "renewed": fields({ tokenExpiresInMs: number }),
   "retry-later": fields({ retryAfterMs: number }),
   "presence-news": fields({ channel, news: presenceNews }),
-  mode: fields({ channel, mode: oneOf(ROOM_MODES), participants: number, presencePerSecond: number, shed: number }),
-  board: fields({
+  "mode": fields({ channel, mode: oneOf(ROOM_MODES), participants: number, presencePerSecond: number, shed: number }),
+  "board": fields({
     channel,
     role: oneOf(BOARD_ROLES),
     window: oneOf(BOARD_WINDOWS),
@@ -141,7 +141,7 @@ const FRAMES: { readonly [Type in Frame["type"]]: Format<Body<Type>> } = {
   }),
   "presence-again": fields({ channel }),
   "own-rank": fields({ channel, role: oneOf(BOARD_ROLES), window: oneOf(BOARD_WINDOWS), rank: number, score: number }),
-  error: fields({ code: number, message: text }),
+  "error": fields({ code: number, message: text }),
 };
 
 const TYPES = new Map(Object.entries(FrameType).map(([type, number]) => [number as number, type as Frame["type"]]));

@@ -10,11 +10,18 @@ const inputOf = (hex: string) => decoding.createDecoder(bytesOf(hex));
 
 test("[WIRE4] numbers are those that lib0 writes", () => {
   fc.assert(
-    fc.property(fc.oneof(fc.maxSafeNat(), fc.nat(300), fc.integer({ min: 0, max: 53 }).map((bits) => Math.min(2 ** bits, Number.MAX_SAFE_INTEGER))), (number) => {
-      const input = decoding.createDecoder(encoding.encode((out) => encoding.writeVarUint(out, number)));
-      expect(readNumber(input)).toBe(number);
-      expect(decoding.hasContent(input)).toBe(false);
-    }),
+    fc.property(
+      fc.oneof(
+        fc.maxSafeNat(),
+        fc.nat(300),
+        fc.integer({ min: 0, max: 53 }).map((bits) => Math.min(2 ** bits, Number.MAX_SAFE_INTEGER)),
+      ),
+      (number) => {
+        const input = decoding.createDecoder(encoding.encode((out) => encoding.writeVarUint(out, number)));
+        expect(readNumber(input)).toBe(number);
+        expect(decoding.hasContent(input)).toBe(false);
+      },
+    ),
   );
 });
 
@@ -42,11 +49,14 @@ test("[WIRE5] a length that reaches past the view is refused even where the buff
   expect(readBytes(decoding.createDecoder(buffer.subarray(0, 5)))).toEqual(bytesOf("01 02 03 04"));
 });
 
-test.each(["01", "04 000000", "ffffffffffffff0f 00"])("[WIRE13] a count of entries that the bytes left cannot hold is refused before any is read: %s", (hex) => {
-  let read = 0;
-  expect(() => readList(inputOf(hex), 1, () => (read += 1))).toThrow(RangeError);
-  expect(read).toBe(0);
-});
+test.each(["01", "04 000000", "ffffffffffffff0f 00"])(
+  "[WIRE13] a count of entries that the bytes left cannot hold is refused before any is read: %s",
+  (hex) => {
+    let read = 0;
+    expect(() => readList(inputOf(hex), 1, () => (read += 1))).toThrow(RangeError);
+    expect(read).toBe(0);
+  },
+);
 
 test("[WIRE13] a count goes by the smallest size of an entry", () => {
   expect(readCount(inputOf("02 00000000"), 2)).toBe(2);

@@ -56,7 +56,11 @@ export const flag: Format<boolean> = {
 /** Yes or no for each name, the first in the lowest bit. Bits beyond are not looked at: a later version may use them. */
 export function bits<Name extends string>(...names: readonly Name[]): Format<Readonly<Record<Name, boolean>>> {
   return {
-    write: (out, value) => encoding.writeUint8(out, names.reduce((byte, name, bit) => byte | (value[name] ? 1 << bit : 0), 0)),
+    write: (out, value) =>
+      encoding.writeUint8(
+        out,
+        names.reduce((byte, name, bit) => byte | (value[name] ? 1 << bit : 0), 0),
+      ),
     read(input) {
       const byte = readByte(input);
       const value = {} as Record<Name, boolean>;

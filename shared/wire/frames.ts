@@ -14,35 +14,35 @@ export const PROTOCOL_VERSION = 1;
  * A number is never reused; a number not listed is skipped by the receiver.
  */
 export const FrameType = {
-  presence: 0x01,
-  edit: 0x02,
-  hello: 0x03,
-  join: 0x04,
-  leave: 0x05,
+  "presence": 0x01,
+  "edit": 0x02,
+  "hello": 0x03,
+  "join": 0x04,
+  "leave": 0x05,
   "replay-request": 0x06,
-  ping: 0x07,
-  resubmit: 0x08,
-  renew: 0x09,
+  "ping": 0x07,
+  "resubmit": 0x08,
+  "renew": 0x09,
   "watch-board": 0x0b,
   "presence-news": 0x81,
-  committed: 0x82,
-  welcome: 0x83,
-  joined: 0x84,
+  "committed": 0x82,
+  "welcome": 0x83,
+  "joined": 0x84,
   "join-refused": 0x85,
-  left: 0x86,
-  pong: 0x87,
-  ack: 0x88,
+  "left": 0x86,
+  "pong": 0x87,
+  "ack": 0x88,
   "acked-through": 0x89,
-  nack: 0x8a,
+  "nack": 0x8a,
   "resync-required": 0x8b,
-  tentative: 0x8c,
-  saving: 0x8d,
-  error: 0x8e,
+  "tentative": 0x8c,
+  "saving": 0x8d,
+  "error": 0x8e,
   "going-away": 0x8f,
-  mode: 0x90,
-  board: 0x92,
-  degraded: 0x93,
-  renewed: 0x94,
+  "mode": 0x90,
+  "board": 0x92,
+  "degraded": 0x93,
+  "renewed": 0x94,
   "retry-later": 0x95,
   "own-rank": 0x96,
   "presence-again": 0x97,
@@ -165,14 +165,14 @@ export const JOIN_REFUSALS = {
   "not-allowed": 1,
   "room-full": 2,
   "too-many-rooms": 3,
-  unavailable: 4,
+  "unavailable": 4,
   "tenant-rooms": 5,
-  deleted: 6,
+  "deleted": 6,
 } as const;
 export type JoinRefusal = keyof typeof JOIN_REFUSALS;
 
 /** rights-changed: the room may be joined again at once, with the rights that its JOINED tells. deleted: never again. */
-export const LEFT_REASONS = { asked: 1, "rights-revoked": 2, "rights-changed": 3, deleted: 4 } as const;
+export const LEFT_REASONS = { "asked": 1, "rights-revoked": 2, "rights-changed": 3, "deleted": 4 } as const;
 export type LeftReason = keyof typeof LEFT_REASONS;
 
 /**
@@ -185,18 +185,18 @@ export type LeftReason = keyof typeof LEFT_REASONS;
  * read-only, too-large, forged   sending it again would be refused again
  */
 export const NACK_REASONS = {
-  gap: 1,
+  "gap": 1,
   "read-only": 2,
   "write-backpressure": 3,
   "log-stalled": 4,
   "too-large": 5,
-  forged: 6,
+  "forged": 6,
   "tenant-rate": 7,
 } as const;
 export type NackReason = keyof typeof NACK_REASONS;
 
 /** too-old: the edits after the position are gone; ahead, other-epoch: the position is not of this log. */
-export const RESYNC_REASONS = { "too-old": 1, ahead: 2, "other-epoch": 3 } as const;
+export const RESYNC_REASONS = { "too-old": 1, "ahead": 2, "other-epoch": 3 } as const;
 export type ResyncReason = keyof typeof RESYNC_REASONS;
 
 /**

@@ -5,7 +5,17 @@ import { expect, test } from "vitest";
 
 import { BOARD_ROLES, BOARD_STATES, BOARD_WINDOWS } from "./boards.ts";
 import { CLOSE } from "./close-codes.ts";
-import { BACKBONE_STATES, FrameType, JOIN_REFUSALS, LEFT_REASONS, NACK_REASONS, PROTOCOL_VERSION, RESYNC_REASONS, ROOM_MODES, SAVING_STATES } from "./frames.ts";
+import {
+  BACKBONE_STATES,
+  FrameType,
+  JOIN_REFUSALS,
+  LEFT_REASONS,
+  NACK_REASONS,
+  PROTOCOL_VERSION,
+  RESYNC_REASONS,
+  ROOM_MODES,
+  SAVING_STATES,
+} from "./frames.ts";
 import vectors from "./vectors.json" with { type: "json" };
 
 /** One line a version, the newest last. A version that was released keeps its line for ever. */
@@ -26,14 +36,34 @@ test("the wire changes with its version only", () => {
 
 function hashOfTheWire(): string {
   const closes = Object.fromEntries(Object.entries(CLOSE).map(([name, { code, reconnect }]) => [name, `${code} ${reconnect}`]));
-  const names = [FrameType, JOIN_REFUSALS, LEFT_REASONS, NACK_REASONS, RESYNC_REASONS, ROOM_MODES, SAVING_STATES, BOARD_ROLES, BOARD_WINDOWS, BOARD_STATES, BACKBONE_STATES, closes];
+  const names = [
+    FrameType,
+    JOIN_REFUSALS,
+    LEFT_REASONS,
+    NACK_REASONS,
+    RESYNC_REASONS,
+    ROOM_MODES,
+    SAVING_STATES,
+    BOARD_ROLES,
+    BOARD_WINDOWS,
+    BOARD_STATES,
+    BACKBONE_STATES,
+    closes,
+  ];
   const frames = vectors.map(({ hex, frame }) => `${hex.replaceAll(" ", "")} ${JSON.stringify(sorted(frame))}`);
-  return createHash("sha256").update(JSON.stringify([names.map(sorted), frames.sort()])).digest("hex").slice(0, 32);
+  return createHash("sha256")
+    .update(JSON.stringify([names.map(sorted), frames.sort()]))
+    .digest("hex")
+    .slice(0, 32);
 }
 
 /** The order in which things are written down is no part of the wire. */
 function sorted(value: unknown): unknown {
   if (value === null || typeof value !== "object") return value;
   if (Array.isArray(value)) return value.map(sorted);
-  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, entry]) => [name, sorted(entry)]));
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, entry]) => [name, sorted(entry)]),
+  );
 }

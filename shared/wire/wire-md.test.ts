@@ -7,18 +7,36 @@ import { bytesOf } from "../../test/wire/vectors.ts";
 import { BOARD_ROLES, BOARD_STATES, BOARD_WINDOWS } from "./boards.ts";
 import { CLOSE, reconnectAfterClose } from "./close-codes.ts";
 import { decodeFrame } from "./codec.ts";
-import { BACKBONE_STATES, FrameType, JOIN_REFUSALS, LEFT_REASONS, NACK_REASONS, PROTOCOL_VERSION, RESYNC_REASONS, ROOM_MODES, SAVING_STATES } from "./frames.ts";
+import {
+  BACKBONE_STATES,
+  FrameType,
+  JOIN_REFUSALS,
+  LEFT_REASONS,
+  NACK_REASONS,
+  PROTOCOL_VERSION,
+  RESYNC_REASONS,
+  ROOM_MODES,
+  SAVING_STATES,
+} from "./frames.ts";
 import vectors from "./vectors.json" with { type: "json" };
 
 const WIRE = readFileSync(new URL("WIRE.md", import.meta.url), "utf8");
 
 test("WIRE.md lists exactly the close codes of close-codes.ts", () => {
-  const documented = [...WIRE.matchAll(/^\| (\d{4}) \| (\S+) \| (\S+) \| (.+) \|$/gm)].map(([, code, name, reconnect, meaning]) => ({ code: Number(code), name, reconnect, meaning }));
+  const documented = [...WIRE.matchAll(/^\| (\d{4}) \| (\S+) \| (\S+) \| (.+) \|$/gm)].map(([, code, name, reconnect, meaning]) => ({
+    code: Number(code),
+    name,
+    reconnect,
+    meaning,
+  }));
   expect(documented).toEqual(Object.entries(CLOSE).map(([name, close]) => ({ ...close, name })));
 });
 
 test("WIRE.md lists exactly the frame types of frames.ts", () => {
-  const documented = [...WIRE.matchAll(/^\| 0x([0-9a-f]{2}) \| (\S+) \|/gm)].map(([, number, name]) => [name, Number.parseInt(number!, 16)]);
+  const documented = [...WIRE.matchAll(/^\| 0x([0-9a-f]{2}) \| (\S+) \|/gm)].map(([, number, name]) => [
+    name,
+    Number.parseInt(number!, 16),
+  ]);
   expect(Object.fromEntries(documented)).toEqual(FrameType);
 });
 
@@ -40,14 +58,30 @@ test("WIRE.md lists every field in the order of the bytes", () => {
     if (name === "committed" || name === "board" || name === "presence" || name === "presence-news") continue; // Their layouts are told apart.
     const example = vectors.find(({ frame }) => frame?.type === name)!.frame as object;
     const leaves = leavesOf(example).filter((leaf) => leaf !== "type");
-    expect(fields!.split(", ").map((field) => field.replace(kinds, "")), name).toEqual(name === "welcome" ? inOrder(leaves) : leaves);
+    expect(
+      fields!.split(", ").map((field) => field.replace(kinds, "")),
+      name,
+    ).toEqual(name === "welcome" ? inOrder(leaves) : leaves);
   }
 });
 
 test("WIRE.md lists every name with its number", () => {
-  const lists = { "join-refused reason": JOIN_REFUSALS, "left reason": LEFT_REASONS, "nack reason": NACK_REASONS, "resync-required reason": RESYNC_REASONS, mode: ROOM_MODES, "board role": BOARD_ROLES, "board window": BOARD_WINDOWS, "board state": BOARD_STATES, "degraded backbone": BACKBONE_STATES, "saving state": SAVING_STATES };
+  const lists = {
+    "join-refused reason": JOIN_REFUSALS,
+    "left reason": LEFT_REASONS,
+    "nack reason": NACK_REASONS,
+    "resync-required reason": RESYNC_REASONS,
+    "mode": ROOM_MODES,
+    "board role": BOARD_ROLES,
+    "board window": BOARD_WINDOWS,
+    "board state": BOARD_STATES,
+    "degraded backbone": BACKBONE_STATES,
+    "saving state": SAVING_STATES,
+  };
   for (const [field, names] of Object.entries(lists)) {
-    const said = Object.entries(names).map(([name, number]) => `${number} ${name}`).join(", ");
+    const said = Object.entries(names)
+      .map(([name, number]) => `${number} ${name}`)
+      .join(", ");
     expect(WIRE).toContain(`| ${field} | ${said} |`);
   }
 });
@@ -72,7 +106,14 @@ test("the session in WIRE.md is made of the frames that it names", () => {
 test("[WIRE28] each close code says what comes next, and an unknown one counts as a broken line", () => {
   for (const { code, reconnect } of Object.values(CLOSE)) expect(reconnectAfterClose(code)).toBe(reconnect);
   expect([1000, 1001, 1005, 1006, 1008, 1009, 1012, 4999].map(reconnectAfterClose)).toEqual([
-    "after-backoff", "after-backoff", "after-backoff", "after-backoff", "never", "never", "after-backoff", "after-backoff",
+    "after-backoff",
+    "after-backoff",
+    "after-backoff",
+    "after-backoff",
+    "never",
+    "never",
+    "after-backoff",
+    "after-backoff",
   ]);
 });
 
@@ -82,5 +123,7 @@ function inOrder(leaves: readonly string[]): string[] {
 }
 
 function leavesOf(object: object): string[] {
-  return Object.entries(object).flatMap(([name, value]: [string, unknown]) => (typeof value === "object" && value !== null && name !== "rights" ? leavesOf(value) : [name]));
+  return Object.entries(object).flatMap(([name, value]: [string, unknown]) =>
+    typeof value === "object" && value !== null && name !== "rights" ? leavesOf(value) : [name],
+  );
 }

@@ -61,7 +61,10 @@ export class BoardsWatch {
     const token = await this.#target.token(room, "judge", { rights: ["read"] });
     const door = new URL(this.#target.doors[0]!.replace(/^ws/, "http")).origin;
     try {
-      const answer = await fetch(`${door}/v1/rooms/${room}/leaderboard?window=all`, { headers: { authorization: `Bearer ${token}` }, signal: AbortSignal.timeout(ANSWER_MS_MAX) });
+      const answer = await fetch(`${door}/v1/rooms/${room}/leaderboard?window=all`, {
+        headers: { authorization: `Bearer ${token}` },
+        signal: AbortSignal.timeout(ANSWER_MS_MAX),
+      });
       return answer.status === 200 ? ((await answer.json()) as Page) : answer.status;
     } catch {
       return 0;

@@ -29,8 +29,28 @@ export class ChaosSystem {
 
   static async start(): Promise<ChaosSystem> {
     const zones = new Zones(NATS_SERVERS);
-    const settings = { LOG_LEVEL: "info", EDIT_BURST: NO_LIMIT, EDITS_PER_SECOND: NO_LIMIT, RESEND_BURST: NO_LIMIT, RESENDS_PER_SECOND: NO_LIMIT, BOARD_POINTS_PER_MINUTE_MAX: SCORING.boardPointsPerMinuteMax, BOARD_KIND_POINTS_PER_MINUTE_MAX: SCORING.boardKindPointsPerMinuteMax, BOARD_SESSION_POINTS: SCORING.boardSessionPoints, BOARD_CHECKPOINT_MS_MAX: "20000" };
-    const cluster = await Cluster.start({ gateways: 2, roomServers: 3, placements: 2, documentServices: 2, leaderboards: 2, natsServers: NATS_SERVERS, natsRoute: zones.route, natsUrlOf: zones.natsUrlOf, settings });
+    const settings = {
+      LOG_LEVEL: "info",
+      EDIT_BURST: NO_LIMIT,
+      EDITS_PER_SECOND: NO_LIMIT,
+      RESEND_BURST: NO_LIMIT,
+      RESENDS_PER_SECOND: NO_LIMIT,
+      BOARD_POINTS_PER_MINUTE_MAX: SCORING.boardPointsPerMinuteMax,
+      BOARD_KIND_POINTS_PER_MINUTE_MAX: SCORING.boardKindPointsPerMinuteMax,
+      BOARD_SESSION_POINTS: SCORING.boardSessionPoints,
+      BOARD_CHECKPOINT_MS_MAX: "20000",
+    };
+    const cluster = await Cluster.start({
+      gateways: 2,
+      roomServers: 3,
+      placements: 2,
+      documentServices: 2,
+      leaderboards: 2,
+      natsServers: NATS_SERVERS,
+      natsRoute: zones.route,
+      natsUrlOf: zones.natsUrlOf,
+      settings,
+    });
     return new ChaosSystem(cluster, zones, await Balancer.before(cluster.gateways));
   }
 

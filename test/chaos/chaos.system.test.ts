@@ -20,7 +20,13 @@ beforeAll(async () => {
 afterAll(() => system.stop(), 120_000);
 
 const stepDownFrom = (server: string, say: (line: string) => void, waitMsMax = "30000") =>
-  stepDown(readSettings(opsStepDownSettings, { flags: { natsUrl: system.cluster.natsUrl, environment: system.cluster.environment, server, waitMsMax }, env: {} }), say);
+  stepDown(
+    readSettings(opsStepDownSettings, {
+      flags: { natsUrl: system.cluster.natsUrl, environment: system.cluster.environment, server, waitMsMax },
+      env: {},
+    }),
+    say,
+  );
 
 test("[CHA2] every stream, bucket and object store that the roles make has the copies that are asked for", async () => {
   const nats = await connectNats({ servers: system.cluster.natsUrl, name: "test" });
@@ -43,12 +49,22 @@ test("[CHA3] a nats-server that is asked to step down leads nothing, and is refu
   away.kill("SIGKILL");
   await away.exited;
   const other = `nats-${((leader + 1) % 3) + 1}`;
-  await expect.poll(() => stepDownFrom(other, () => {}, "0").then(() => "done", String), { timeout: 120_000, interval: 500 }).toMatch(/no majority of copies elsewhere \(nats-\d behind or away\)/);
+  await expect
+    .poll(() => stepDownFrom(other, () => {}, "0").then(() => "done", String), { timeout: 120_000, interval: 500 })
+    .toMatch(/no majority of copies elsewhere \(nats-\d behind or away\)/);
   await away.restart();
 });
 
-test(`[CHA4] faults of NATS, of processes and of lines lose no acknowledged edit, reuse no seq and leave nobody apart (seed ${SEED})`, { timeout: 400_000 }, async () => {
-  const report = await runChaos(system.target, { seed: SEED, rounds: 6, secondsMax: 40, rooms: 2, roomsNamed: "chaos", everyMs: 150, only: "" }, (line) => process.stdout.write(`${line}\n`));
-  expect(report.sums.acked).toBe(report.sums.typed);
-  expect(report.sums.typed).toBeGreaterThan(100);
-});
+test(
+  `[CHA4] faults of NATS, of processes and of lines lose no acknowledged edit, reuse no seq and leave nobody apart (seed ${SEED})`,
+  { timeout: 400_000 },
+  async () => {
+    const report = await runChaos(
+      system.target,
+      { seed: SEED, rounds: 6, secondsMax: 40, rooms: 2, roomsNamed: "chaos", everyMs: 150, only: "" },
+      (line) => process.stdout.write(`${line}\n`),
+    );
+    expect(report.sums.acked).toBe(report.sums.typed);
+    expect(report.sums.typed).toBeGreaterThan(100);
+  },
+);

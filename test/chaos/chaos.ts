@@ -25,7 +25,12 @@ export type ChaosOptions = {
   readonly only: string;
 };
 
-export type ChaosReport = { rounds: number; readonly faults: Map<string, number>; readonly levelMs: number[]; readonly sums: { rooms: number; typed: number; acked: number; deeds: number; tentative: number; epochs: number } };
+export type ChaosReport = {
+  rounds: number;
+  readonly faults: Map<string, number>;
+  readonly levelMs: number[];
+  readonly sums: { rooms: number; typed: number; acked: number; deeds: number; tentative: number; epochs: number };
+};
 
 /** Rooms stay as long as their logs are whole, before what snapshots cover is trimmed. */
 const ROUNDS_PER_ROOM = 8;
@@ -37,13 +42,21 @@ const SECOND_CHANCE = 0.5;
 
 /** Throws, with the round in its message, as soon as a promise is broken. */
 export async function runChaos(target: ChaosTarget, options: ChaosOptions, say: (line: string) => void): Promise<ChaosReport> {
-  const report: ChaosReport = { rounds: 0, faults: new Map(), levelMs: [], sums: { rooms: 0, typed: 0, acked: 0, deeds: 0, tentative: 0, epochs: 0 } };
+  const report: ChaosReport = {
+    rounds: 0,
+    faults: new Map(),
+    levelMs: [],
+    sums: { rooms: 0, typed: 0, acked: 0, deeds: 0, tentative: 0, epochs: 0 },
+  };
   const until = performance.now() + options.secondsMax * 1_000;
   const boards = new BoardsWatch(target);
   while (report.rounds < options.rounds && performance.now() < until) {
-    const rooms = await Promise.all(Array.from({ length: options.rooms }, (_, index) => RoomWatch.open(target, `${options.roomsNamed}-${report.rounds}-${index}`)));
+    const rooms = await Promise.all(
+      Array.from({ length: options.rooms }, (_, index) => RoomWatch.open(target, `${options.roomsNamed}-${report.rounds}-${index}`)),
+    );
     try {
-      for (let turn = 0; turn < ROUNDS_PER_ROOM && report.rounds < options.rounds && performance.now() < until; turn++) await playRound(target, rooms, options, report, say);
+      for (let turn = 0; turn < ROUNDS_PER_ROOM && report.rounds < options.rounds && performance.now() < until; turn++)
+        await playRound(target, rooms, options, report, say);
       for (const room of rooms) add(report, await room.judge(boards));
       await boards.judge();
     } catch (error) {
@@ -55,7 +68,13 @@ export async function runChaos(target: ChaosTarget, options: ChaosOptions, say: 
   return report;
 }
 
-async function playRound(target: ChaosTarget, rooms: readonly RoomWatch[], options: ChaosOptions, report: ChaosReport, say: (line: string) => void): Promise<void> {
+async function playRound(
+  target: ChaosTarget,
+  rooms: readonly RoomWatch[],
+  options: ChaosOptions,
+  report: ChaosReport,
+  say: (line: string) => void,
+): Promise<void> {
   report.rounds += 1;
   const prng = new Prng(options.seed * 1_000_003 + report.rounds); // A round can be played again by itself.
   const plan = await draw(target.faults, prng, options.only);

@@ -9,7 +9,12 @@ import { readSettings } from "../../shared/config.ts";
 import { type ChaosTarget, type Fault, LONG_MS, SHORT_MS, type Struck } from "./target.ts";
 
 /** `project`: as compose was told; `doors`: where its gateways are reached from here. */
-export type ContainersOptions = { readonly project: string; readonly environment: string; readonly doors: readonly string[]; readonly jwtSecret: string };
+export type ContainersOptions = {
+  readonly project: string;
+  readonly environment: string;
+  readonly doors: readonly string[];
+  readonly jwtSecret: string;
+};
 
 const DOCKER_MS_MAX = 90_000;
 const HEALTHY_MS_MAX = 300_000;
@@ -23,13 +28,22 @@ export function containersTarget({ project, environment, doors, jwtSecret }: Con
   return {
     doors,
     environment,
-    natsUrl: async () => (await Promise.all(["nats-1", "nats-2", "nats-3"].map((service) => containers.address(service)))).map((address) => `nats://${address}:${NATS_PORT}`).join(","),
-    token: (room, user, { rights = ["read", "write"] } = {}) => makeToken({ room: [room], user, name: user, rights, tenant: "default", ttl: 3_600 }, jwtSecret),
+    natsUrl: async () =>
+      (await Promise.all(["nats-1", "nats-2", "nats-3"].map((service) => containers.address(service))))
+        .map((address) => `nats://${address}:${NATS_PORT}`)
+        .join(","),
+    token: (room, user, { rights = ["read", "write"] } = {}) =>
+      makeToken({ room: [room], user, name: user, rights, tenant: "default", ttl: 3_600 }, jwtSecret),
     scoring: readSettings(leaderboardSettings, { flags: { boardSessionPoints: "0" }, env: {} }),
     faults: [
       ...ROLES.flatMap((role) => faultsOf(containers, role, 2, false)),
       ...faultsOf(containers, "nats", 3, true),
-      { kind: "all nats killed at once", lastsMsMax: SHORT_MS, shakesNats: true, aim: async () => ({ victim: "nats-1, nats-2, nats-3", strike: () => containers.kill("nats-1", "nats-2", "nats-3") }) },
+      {
+        kind: "all nats killed at once",
+        lastsMsMax: SHORT_MS,
+        shakesNats: true,
+        aim: async () => ({ victim: "nats-1, nats-2, nats-3", strike: () => containers.kill("nats-1", "nats-2", "nats-3") }),
+      },
     ],
   };
 }

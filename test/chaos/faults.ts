@@ -15,9 +15,12 @@ const ROLES: readonly Role[] = ["room-server", "gateway", "placement", "document
 export function processFaults(system: ChaosSystem): Fault[] {
   const { cluster, zones } = system;
   const servers = cluster.natsServers;
-  const onEach = (done: string, lastsMsMax: number, strike: OnProcess): Fault[] => ROLES.map((role) => onProcess(system, role, done, lastsMsMax, strike));
-  const onLeader = (done: string, lastsMsMax: number, strike: OnServer): Fault => onNats(system, `leader of the log ${done}`, lastsMsMax, () => leaderOfLog(cluster), strike);
-  const onAny = (done: string, lastsMsMax: number, strike: OnServer): Fault => onNats(system, `nats-server ${done}`, lastsMsMax, async (prng) => prng.below(servers.length), strike);
+  const onEach = (done: string, lastsMsMax: number, strike: OnProcess): Fault[] =>
+    ROLES.map((role) => onProcess(system, role, done, lastsMsMax, strike));
+  const onLeader = (done: string, lastsMsMax: number, strike: OnServer): Fault =>
+    onNats(system, `leader of the log ${done}`, lastsMsMax, () => leaderOfLog(cluster), strike);
+  const onAny = (done: string, lastsMsMax: number, strike: OnServer): Fault =>
+    onNats(system, `nats-server ${done}`, lastsMsMax, async (prng) => prng.below(servers.length), strike);
   return [
     ...onEach("killed", SHORT_MS, kill),
     ...onEach("paused", LONG_MS, pause),
@@ -25,13 +28,23 @@ export function processFaults(system: ChaosSystem): Fault[] {
     ...onEach("cut off", LONG_MS, cutOff("both")),
     ...onEach("not heard, though it hears", LONG_MS, cutOff("to")),
     ...onEach("hears nothing, though it is heard", LONG_MS, cutOff("from")),
-    { kind: "redis-server killed", lastsMsMax: SHORT_MS, shakesNats: false, aim: async () => ({ victim: "redis", strike: () => killServers([cluster.redis!]) }) },
+    {
+      kind: "redis-server killed",
+      lastsMsMax: SHORT_MS,
+      shakesNats: false,
+      aim: async () => ({ victim: "redis", strike: () => killServers([cluster.redis!]) }),
+    },
     onLeader("killed", LONG_MS, killServer),
     onLeader("paused", LONG_MS, pauseServer),
     onLeader("emptied and restarted", 0, emptyAndRestart),
     onAny("killed", LONG_MS, killServer),
     onAny("paused", LONG_MS, pauseServer),
-    { kind: "all nats-servers killed at once", lastsMsMax: SHORT_MS, shakesNats: true, aim: async () => ({ victim: "nats-1, nats-2, nats-3", strike: () => killServers(servers) }) },
+    {
+      kind: "all nats-servers killed at once",
+      lastsMsMax: SHORT_MS,
+      shakesNats: true,
+      aim: async () => ({ victim: "nats-1, nats-2, nats-3", strike: () => killServers(servers) }),
+    },
     {
       kind: "zone cut off",
       lastsMsMax: LONG_MS,

@@ -16,7 +16,13 @@ const LEVEL_MS_MAX = 90_000;
 /** More wait while somebody has so many unsaved. */
 const UNSAVED_MAX = 300;
 
-export type RoomAccount = { readonly typed: number; readonly acked: number; readonly deeds: number; readonly tentative: number; readonly epochs: number };
+export type RoomAccount = {
+  readonly typed: number;
+  readonly acked: number;
+  readonly deeds: number;
+  readonly tentative: number;
+  readonly epochs: number;
+};
 
 export class RoomWatch {
   readonly room: string;
@@ -35,12 +41,18 @@ export class RoomWatch {
     this.room = room;
     this.#key = roomKey("default" as TenantId, room as RoomId);
     this.#people = people;
-    this.#teller = new Teller(target, room, people.map(({ name }) => name));
+    this.#teller = new Teller(
+      target,
+      room,
+      people.map(({ name }) => name),
+    );
     for (const person of people) this.#listen(person);
   }
 
   static async open(target: ChaosTarget, room: string): Promise<RoomWatch> {
-    const people = await Promise.all(target.doors.map((url, index) => Person.enter(target, { url }, room, `person-${index}`, { merging: false })));
+    const people = await Promise.all(
+      target.doors.map((url, index) => Person.enter(target, { url }, room, `person-${index}`, { merging: false })),
+    );
     return new RoomWatch(target, room, people);
   }
 
@@ -61,8 +73,12 @@ export class RoomWatch {
   /** Resolves when nobody types, nobody waits for anything, all hold the same, and all are seen by all. */
   async level(): Promise<void> {
     const people = this.#people;
-    const state = (): string => people.map(({ name, room }) => `${name} ${room.status} at ${room.seq} with ${room.unsavedEdits} unsaved, sees ${room.participants.size}`).join("; ");
-    const isLevel = (): boolean => people.every(({ room }) => room.saved && room.synced && room.seq === this.#typed && room.participants.size === people.length);
+    const state = (): string =>
+      people
+        .map(({ name, room }) => `${name} ${room.status} at ${room.seq} with ${room.unsavedEdits} unsaved, sees ${room.participants.size}`)
+        .join("; ");
+    const isLevel = (): boolean =>
+      people.every(({ room }) => room.saved && room.synced && room.seq === this.#typed && room.participants.size === people.length);
     await eventually(`room ${this.room} is level`, isLevel, LEVEL_MS_MAX).catch((cause: unknown) => {
       throw new Error(`${this.#typed} edits were typed in room ${this.room}: ${state()}`, { cause });
     });
@@ -75,7 +91,10 @@ export class RoomWatch {
   async judge(boards: BoardsWatch): Promise<RoomAccount> {
     const records = await readTimedLog(await this.#target.natsUrl(), this.#target.environment, this.#key);
     const ordered = checkLog(records.map(({ record }) => record));
-    const faults = [...this.#faults, ...this.#people.flatMap(({ disorders, errors }) => [...disorders, ...errors.map((error) => JSON.stringify(error))])];
+    const faults = [
+      ...this.#faults,
+      ...this.#people.flatMap(({ disorders, errors }) => [...disorders, ...errors.map((error) => JSON.stringify(error))]),
+    ];
     if (ordered.length !== this.#typed) faults.push(`${this.#typed} edits were typed, the log has ${ordered.length}`);
     this.#told.forEach((told, index) => {
       for (const [seq, edit] of told) {
@@ -87,7 +106,13 @@ export class RoomWatch {
     if (faults.length > 0) throw new Error(`room ${this.room}:\n${faults.slice(0, 20).join("\n")}`);
     boards.add({ room: this.room, edits: editsIn(records), told: this.#teller.told });
     const epochs = records.filter(({ record }) => record.kind === "epoch").length;
-    return { typed: this.#typed, acked: this.#acked, deeds: [...this.#teller.told.values()].reduce((sum, times) => sum + times, 0), tentative: this.#people.reduce((sum, { tentativeSeen }) => sum + tentativeSeen, 0), epochs };
+    return {
+      typed: this.#typed,
+      acked: this.#acked,
+      deeds: [...this.#teller.told.values()].reduce((sum, times) => sum + times, 0),
+      tentative: this.#people.reduce((sum, { tentativeSeen }) => sum + tentativeSeen, 0),
+      epochs,
+    };
   }
 
   leave(): void {
@@ -118,7 +143,8 @@ function editsIn(records: readonly LoggedRecord[]): LoggedEdit[] {
   for (const { record, time } of records) {
     latest = Math.max(latest, time) as UnixMillis;
     if (record.kind !== "edits") continue;
-    for (const { client, payload } of record.edits.edits) edits.push({ user: record.users.get(client)!, bytes: payload.byteLength, time: latest });
+    for (const { client, payload } of record.edits.edits)
+      edits.push({ user: record.users.get(client)!, bytes: payload.byteLength, time: latest });
   }
   return edits;
 }

@@ -60,7 +60,12 @@ export class Teller {
     const { doors } = this.#target;
     const door = new URL(doors[this.#asked++ % doors.length]!.replace(/^ws/, "http")).origin;
     this.#token ??= this.#target.token(this.#room, "backend", { rights: ["award"] });
-    const request = { method: "POST", body, headers: { authorization: `Bearer ${await this.#token}` }, signal: AbortSignal.timeout(ANSWER_MS_MAX) };
+    const request = {
+      method: "POST",
+      body,
+      headers: { authorization: `Bearer ${await this.#token}` },
+      signal: AbortSignal.timeout(ANSWER_MS_MAX),
+    };
     try {
       const { status } = await fetch(`${door}/v1/rooms/${this.#room}/activities`, request);
       return status === 202;

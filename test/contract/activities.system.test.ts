@@ -30,7 +30,13 @@ afterAll(async () => {
 
 const begin = async (environment: string, options: Partial<typeof OPTIONS> = {}) => {
   const subjects = subjectsOf(environment);
-  return { stream: await jetstreamActivities(nats, subjects, [new ReadingPace(systemClock, { restMs: () => 5, ...HURRY })], { ...OPTIONS, ...options }), activities: natsActivities(nats, subjects, { logPartitions: 1 }) };
+  return {
+    stream: await jetstreamActivities(nats, subjects, [new ReadingPace(systemClock, { restMs: () => 5, ...HURRY })], {
+      ...OPTIONS,
+      ...options,
+    }),
+    activities: natsActivities(nats, subjects, { logPartitions: 1 }),
+  };
 };
 
 test("[ACT1] what is told is stored once under its id, and comes in order to who counts", async () => {
@@ -45,7 +51,10 @@ test("[ACT1] what is told is stored once under its id, and comes in order to who
     found.push([room, streamSeq, JSON.parse(new TextDecoder().decode(bytes))]);
     if (found.length === 2) over.abort();
   }
-  expect(found).toEqual([[ROOM, first, ANN], ["acme.other", first + 1, ANN]]);
+  expect(found).toEqual([
+    [ROOM, first, ANN],
+    ["acme.other", first + 1, ANN],
+  ]);
   expect(await stream.end(0)).toBe(first + 1);
 });
 

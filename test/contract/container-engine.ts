@@ -35,7 +35,8 @@ export async function runContainer(program: ContainerProgram): Promise<Engine> {
   const { container: containers } = await getContainerRuntimeClient();
   const container = containers.getById(started.getId());
   const untilReady = (): Promise<void> => eventually(`${program.image} answers on port ${port}`, () => program.isReady(port), READY_MS_MAX);
-  const ended = (): Promise<Exit> => container.wait().then(({ StatusCode }: { StatusCode: number }) => ({ code: StatusCode, signal: null }));
+  const ended = (): Promise<Exit> =>
+    container.wait().then(({ StatusCode }: { StatusCode: number }) => ({ code: StatusCode, signal: null }));
   const pidOf = async (): Promise<number> => (await container.inspect()).State.Pid;
 
   await untilReady();

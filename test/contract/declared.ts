@@ -6,11 +6,24 @@ import { expect } from "vitest";
 import { z } from "zod";
 
 type Problem = { readonly allOf: readonly [unknown, { readonly properties: { readonly error: { readonly enum: readonly string[] } } }] };
-type Response = { readonly $ref?: string; readonly headers?: object; readonly content?: Readonly<Record<string, { readonly schema: object }>> };
-type Document = { readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly responses: Readonly<Record<string, Response>> }>>>>; readonly components: Readonly<Record<string, Readonly<Record<string, object>>>> };
+type Response = {
+  readonly $ref?: string;
+  readonly headers?: object;
+  readonly content?: Readonly<Record<string, { readonly schema: object }>>;
+};
+type Document = {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly responses: Readonly<Record<string, Response>> }>>>>;
+  readonly components: Readonly<Record<string, Readonly<Record<string, object>>>>;
+};
 
 /** `body`: nothing but where it is JSON. With `headers` it is looked at whether those are there that are declared, and what is not JSON too. */
-export type Answered = { readonly method: string; readonly path: string; readonly status: number; readonly body: object; readonly headers?: Headers };
+export type Answered = {
+  readonly method: string;
+  readonly path: string;
+  readonly status: number;
+  readonly body: object;
+  readonly headers?: Headers;
+};
 
 const JSON_TYPE = "application/json";
 
@@ -29,7 +42,11 @@ export class Declared {
     const what = `${method} ${path} ${status}: ${JSON.stringify(body)}`;
     expect(declared, `${what} is declared`).toBeDefined();
     const response = this.#resolved(declared) as Response;
-    if (headers !== undefined) expect(Object.keys(response.headers ?? {}).filter((name) => !headers.has(name)), `headers that are declared and not there: ${what}`).toEqual([]);
+    if (headers !== undefined)
+      expect(
+        Object.keys(response.headers ?? {}).filter((name) => !headers.has(name)),
+        `headers that are declared and not there: ${what}`,
+      ).toEqual([]);
     if (response.content === undefined) return;
 
     const type = headers?.get("content-type") ?? JSON_TYPE;
@@ -43,8 +60,14 @@ export class Declared {
 
   /** Errors that are declared and were not met. */
   get unmet(): string[] {
-    const operations = Object.entries(this.#document.paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, { responses }]) => ({ path, method, responses })));
-    const declared = operations.flatMap(({ path, method, responses }) => Object.entries(responses).flatMap(([status, response]) => this.#errorsOf(response).map((error) => `${response.$ref ?? `${method} ${path} ${status}`} ${error}`)));
+    const operations = Object.entries(this.#document.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, { responses }]) => ({ path, method, responses })),
+    );
+    const declared = operations.flatMap(({ path, method, responses }) =>
+      Object.entries(responses).flatMap(([status, response]) =>
+        this.#errorsOf(response).map((error) => `${response.$ref ?? `${method} ${path} ${status}`} ${error}`),
+      ),
+    );
     return [...new Set(declared)].filter((error) => !this.#met.has(error));
   }
 
@@ -59,7 +82,13 @@ export class Declared {
     if (Array.isArray(part)) return part.map((each) => this.#resolved(each));
     if (typeof part !== "object" || part === null) return part;
     const { $ref, ...rest } = part as Record<string, unknown>;
-    if (typeof $ref === "string") return this.#resolved($ref.split("/").slice(1).reduce<unknown>((at, name) => (at as Record<string, unknown>)[name], this.#document));
+    if (typeof $ref === "string")
+      return this.#resolved(
+        $ref
+          .split("/")
+          .slice(1)
+          .reduce<unknown>((at, name) => (at as Record<string, unknown>)[name], this.#document),
+      );
     return Object.fromEntries(Object.entries(rest).map(([key, value]) => [key, this.#resolved(value)]));
   }
 }

@@ -142,7 +142,14 @@ test("[JS11] what was answered is there after SIGKILL, and so are the expected s
   await append("one", { id: "s.1", expected: 0 });
   for (let expected = 1; expected < 200; expected++) await append(`${expected}`, { id: `s.${expected + 1}`, expected });
   await nats.crash();
-  await until(() => line.flush().then(() => true, () => false), "the connection");
+  await until(
+    () =>
+      line.flush().then(
+        () => true,
+        () => false,
+      ),
+    "the connection",
+  );
   const found = await until(() => last().catch(() => undefined), "the stream");
   expect(found).toEqual({ seq: 200, text: "199" });
   expect((await append("late", { expected: 199 })).error?.err_code).toBe(10_071);

@@ -70,7 +70,10 @@ export class Line {
     this.#pairs.add(pair);
     client.on("data", (bytes) => void server.write(bytes));
     server.on("data", (bytes) => void (this.#answersLost || client.write(bytes)));
-    for (const [from, to] of [[client, server], [server, client]] as const) {
+    for (const [from, to] of [
+      [client, server],
+      [server, client],
+    ] as const) {
       from.on("error", () => to.destroy());
       from.on("close", () => {
         to.destroy();

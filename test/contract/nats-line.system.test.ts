@@ -13,7 +13,13 @@ import { Line } from "./line.ts";
 import { startRealNats } from "./real-nats.ts";
 
 /** `settle`: lets time pass until the promise is settled. `hold`: nothing arrives any more, neither here nor there. */
-type LineCase = { readonly connection: NatsConnection; settle<Value>(promise: Promise<Value>): Promise<Value>; hold(): void; cut(): void; stop(): Promise<void> };
+type LineCase = {
+  readonly connection: NatsConnection;
+  settle<Value>(promise: Promise<Value>): Promise<Value>;
+  hold(): void;
+  cut(): void;
+  stop(): Promise<void>;
+};
 
 async function realCase(): Promise<LineCase> {
   const server = await startRealNats();
@@ -50,7 +56,10 @@ function simulatedCase(): Promise<LineCase> {
   });
 }
 
-describe.each([["the real server", realCase], ["the simulator", simulatedCase]] as const)("over a line to %s", (_, start) => {
+describe.each([
+  ["the real server", realCase],
+  ["the simulator", simulatedCase],
+] as const)("over a line to %s", (_, start) => {
   let line: LineCase;
   let heard: string[];
   let subscription: Subscription;

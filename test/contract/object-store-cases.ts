@@ -26,7 +26,11 @@ async function jetstreamCase(): Promise<ObjectStoreCase> {
     open: () => jetstreamObjects(jetstream(nats), "contract", 1),
     damage: async (name) => {
       const manager = await jetstreamManager(nats);
-      const { nuid } = JSON.parse((await manager.streams.getMessage("OBJ_contract", { last_by_subj: `$O.contract.M.${Buffer.from(name).toString("base64").replaceAll("+", "-").replaceAll("/", "_")}` }))!.string()) as { nuid: string };
+      const { nuid } = JSON.parse(
+        (await manager.streams.getMessage("OBJ_contract", {
+          last_by_subj: `$O.contract.M.${Buffer.from(name).toString("base64").replaceAll("+", "-").replaceAll("/", "_")}`,
+        }))!.string(),
+      ) as { nuid: string };
       const chunk = await manager.streams.getMessage("OBJ_contract", { last_by_subj: `$O.contract.C.${nuid}` });
       await manager.streams.deleteMessage("OBJ_contract", chunk!.seq);
     },
@@ -49,12 +53,23 @@ function folderCase(): Promise<ObjectStoreCase> {
 export async function s3Case(): Promise<ObjectStoreCase & { readonly options: S3Options }> {
   const dataDir = mkdtempSync(join(tmpdir(), "coroom-s3-"));
   const server: S3Server = await startS3Server({ dataDir });
-  const options = { s3Url: server.url, s3Region: "us-east-1", s3Bucket: "contract", s3AccessKeyId: server.accessKeyId, s3SecretAccessKey: server.secretAccessKey };
+  const options = {
+    s3Url: server.url,
+    s3Region: "us-east-1",
+    s3Bucket: "contract",
+    s3AccessKeyId: server.accessKeyId,
+    s3SecretAccessKey: server.secretAccessKey,
+  };
   return {
     options,
     open: () => s3Objects(options, "snapshots/"),
     damage: async (name) => {
-      const client = new AwsClient({ accessKeyId: server.accessKeyId, secretAccessKey: server.secretAccessKey, service: "s3", region: "us-east-1" });
+      const client = new AwsClient({
+        accessKeyId: server.accessKeyId,
+        secretAccessKey: server.secretAccessKey,
+        service: "s3",
+        region: "us-east-1",
+      });
       await client.fetch(`${server.url}/contract/snapshots/${name}`, { method: "PUT", body: "dam" });
     },
     stop: async () => {

@@ -27,14 +27,17 @@ describe.each(OBJECT_STORES)("objects in %s", (_, start) => {
   }, START_MS_MAX);
   afterAll(() => running?.stop());
 
-  test.each([0, 1, 3_000_000, 20_000_000])("[OBJ1] what is written is read back, byte for byte, by others too: %i bytes", async (length) => {
-    const [name, bytes] = [nameIn(), bytesOf(length)];
-    await store.write(name, bytes);
-    for (const reader of [store, await running.open()]) {
-      const read = await reader.read(name);
-      expect([read?.byteLength, digest(read!)]).toEqual([length, digest(bytes)]);
-    }
-  });
+  test.each([0, 1, 3_000_000, 20_000_000])(
+    "[OBJ1] what is written is read back, byte for byte, by others too: %i bytes",
+    async (length) => {
+      const [name, bytes] = [nameIn(), bytesOf(length)];
+      await store.write(name, bytes);
+      for (const reader of [store, await running.open()]) {
+        const read = await reader.read(name);
+        expect([read?.byteLength, digest(read!)]).toEqual([length, digest(bytes)]);
+      }
+    },
+  );
 
   test("[OBJ2] what is not there is said to be not there, and may be removed again", async () => {
     const name = nameIn();
@@ -70,7 +73,8 @@ describe.each(OBJECT_STORES)("objects in %s", (_, start) => {
 
   test("[OBJ6] a hundred objects, many written at once, are all there", async () => {
     const names = Array.from({ length: 100 }, () => nameIn("acme.many"));
-    for (let start = 0; start < names.length; start += AT_ONCE) await Promise.all(names.slice(start, start + AT_ONCE).map((name, index) => store.write(name, bytesOf(2_000, start + index))));
+    for (let start = 0; start < names.length; start += AT_ONCE)
+      await Promise.all(names.slice(start, start + AT_ONCE).map((name, index) => store.write(name, bytesOf(2_000, start + index))));
     const read: (Uint8Array | undefined)[] = [];
     for (const name of names) read.push(await store.read(name));
     expect(read.map((bytes) => digest(bytes!))).toEqual(names.map((__, index) => digest(bytesOf(2_000, index))));
@@ -79,18 +83,25 @@ describe.each(OBJECT_STORES)("objects in %s", (_, start) => {
 });
 
 describe("what only one store can do", () => {
-  test("[OBJ7] a listing of more than S3 tells at once is told whole, and a wrong secret is refused", { timeout: START_MS_MAX }, async () => {
-    const running = await s3Case();
-    try {
-      const store = await running.open();
-      const names = Array.from({ length: 100 }, (_, index) => `acme.listed/${index}`); // Told 40 at a time.
-      for (let start = 0; start < names.length; start += AT_ONCE) await Promise.all(names.slice(start, start + AT_ONCE).map((name) => store.write(name, bytesOf(1))));
-      expect((await store.list()).toSorted()).toEqual(names.toSorted());
-      await expect(s3Objects({ ...running.options, s3SecretAccessKey: "wrong" }, "snapshots/")).rejects.toThrow("COROOM_S3_SECRET_ACCESS_KEY");
-    } finally {
-      await running.stop();
-    }
-  });
+  test(
+    "[OBJ7] a listing of more than S3 tells at once is told whole, and a wrong secret is refused",
+    { timeout: START_MS_MAX },
+    async () => {
+      const running = await s3Case();
+      try {
+        const store = await running.open();
+        const names = Array.from({ length: 100 }, (_, index) => `acme.listed/${index}`); // Told 40 at a time.
+        for (let start = 0; start < names.length; start += AT_ONCE)
+          await Promise.all(names.slice(start, start + AT_ONCE).map((name) => store.write(name, bytesOf(1))));
+        expect((await store.list()).toSorted()).toEqual(names.toSorted());
+        await expect(s3Objects({ ...running.options, s3SecretAccessKey: "wrong" }, "snapshots/")).rejects.toThrow(
+          "COROOM_S3_SECRET_ACCESS_KEY",
+        );
+      } finally {
+        await running.stop();
+      }
+    },
+  );
 
   test("[OBJ8] a file that was being written when its writer died is nobody's object, and goes when it is old", async () => {
     const root = mkdtempSync(join(tmpdir(), "coroom-objects-"));

@@ -5,7 +5,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startTestNats, type TestNatsOptions } from "./test-engines.ts";
 
-
 export type RealNats = Awaited<ReturnType<typeof startRealNats>>;
 
 export async function startRealNats(options: Pick<TestNatsOptions, "users" | "tls"> = {}) {
@@ -30,7 +29,11 @@ export async function startRealNats(options: Pick<TestNatsOptions, "users" | "tl
 }
 
 /** Polls until there is something; throws when the deadline has passed. */
-export async function until<Value>(look: () => Value | undefined | false | Promise<Value | undefined | false>, what: string, msMax = 30_000): Promise<Value> {
+export async function until<Value>(
+  look: () => Value | undefined | false | Promise<Value | undefined | false>,
+  what: string,
+  msMax = 30_000,
+): Promise<Value> {
   const deadline = performance.now() + msMax;
   for (;;) {
     const seen = await look();

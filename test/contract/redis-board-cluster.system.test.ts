@@ -41,13 +41,29 @@ beforeAll(async () => {
   for (let index = 0; index < 2; index++) {
     const port = await claimPort(undefined, "127.0.0.1", "COROOM_REDIS_PORT");
     const bus = await claimPort(undefined, "127.0.0.1", "COROOM_REDIS_PORT");
-    const args = ["--port", `${port}`, "--cluster-port", `${bus}`, "--cluster-enabled", "yes", "--cluster-config-file", `nodes-${index}.conf`, "--save", "", "--dir", dataDir];
+    const args = [
+      "--port",
+      `${port}`,
+      "--cluster-port",
+      `${bus}`,
+      "--cluster-enabled",
+      "yes",
+      "--cluster-config-file",
+      `nodes-${index}.conf`,
+      "--save",
+      "",
+      "--dir",
+      dataDir,
+    ];
     const child = await spawnChild({ path, args, env, cwd: dataDir, logFile: join(dataDir, `${index}.log`) });
     servers.push({ child, port, redis: new Redis(port, "127.0.0.1", { protocol: 2 }).on("error", () => {}) }); // It connects before the server listens, and again.
     await servers[index]!.redis.cluster("ADDSLOTSRANGE", (SLOTS / 2) * index, (SLOTS / 2) * (index + 1) - 1);
     if (index > 0) await servers[0]!.redis.call("CLUSTER", "MEET", "127.0.0.1", port, bus);
   }
-  await until(async () => (await Promise.all(servers.map(({ redis }) => redis.cluster("INFO")))).every((info) => info.includes("cluster_state:ok")), "the cluster");
+  await until(
+    async () => (await Promise.all(servers.map(({ redis }) => redis.cluster("INFO")))).every((info) => info.includes("cluster_state:ok")),
+    "the cluster",
+  );
   line = redisLine(servers.map(({ port }) => `redis://127.0.0.1:${port}`).join(","), SILENT);
   await until(() => line.redis.status === "ready", "the line to the cluster");
 });
@@ -64,34 +80,56 @@ test("[BOARD10] rooms on every server of a cluster count, read, dump and restore
   const boards = redisBoard(line.redis, KEYS, { hotMembers: 1, tail: "ordered", roles: ["everyone", "editors"] });
   const rooms = Array.from({ length: 20 }, (_, index) => `acme.room-${index}` as RoomKey);
   expect(await ownersOf(rooms.map(KEYS.applied))).toEqual(new Set([0, 1]));
-  await Promise.all(rooms.map(async (room, index) => {
-    const projection = new RoomProjection(NOTHING_APPLIED, NO_USES, SCORING);
-    const edits = (["ann", "bob", "bob"] as UserId[]).map((user) => ({ user, bytes: 1, time: NOON }));
-    projection.receiveRecord(ownersRecordOf(recordOf(1, edits)), 1, NOON);
-    const batch = projection.takeBatch()!;
-    expect(await boards.apply(room, batch)).toEqual({ kind: "written" });
-    expect(await boards.apply(room, batch)).toEqual({ kind: "stale", counted: { seq: 3, activity: 0 } });
-    const dump = (await boards.dump(room, windowsAt(NOON)))!;
-    expect(dump.boards).toHaveLength(12);
-    for (const { role, window } of dump.boards) {
-      expect((await boards.read(room, role, window)).hot.map(({ member, score }) => [member, score])).toEqual([["bob", 2]]);
-      expect((await boards.places(room, role, window, { kind: "from", offset: 0, limit: 5 }))?.standings.map(({ member, score }) => [member, score])).toEqual([["bob", 2], ["ann", 1]]);
-    }
-    const copy = `acme.copy-${index}` as RoomKey;
-    expect(await boards.restore(copy, dump)).toEqual({ kind: "written" });
-    expect(await boards.read(copy, "everyone", ALL_TIME)).toEqual(await boards.read(room, "everyone", ALL_TIME));
-  }));
+  await Promise.all(
+    rooms.map(async (room, index) => {
+      const projection = new RoomProjection(NOTHING_APPLIED, NO_USES, SCORING);
+      const edits = (["ann", "bob", "bob"] as UserId[]).map((user) => ({ user, bytes: 1, time: NOON }));
+      projection.receiveRecord(ownersRecordOf(recordOf(1, edits)), 1, NOON);
+      const batch = projection.takeBatch()!;
+      expect(await boards.apply(room, batch)).toEqual({ kind: "written" });
+      expect(await boards.apply(room, batch)).toEqual({ kind: "stale", counted: { seq: 3, activity: 0 } });
+      const dump = (await boards.dump(room, windowsAt(NOON)))!;
+      expect(dump.boards).toHaveLength(12);
+      for (const { role, window } of dump.boards) {
+        expect((await boards.read(room, role, window)).hot.map(({ member, score }) => [member, score])).toEqual([["bob", 2]]);
+        expect(
+          (await boards.places(room, role, window, { kind: "from", offset: 0, limit: 5 }))?.standings.map(({ member, score }) => [
+            member,
+            score,
+          ]),
+        ).toEqual([
+          ["bob", 2],
+          ["ann", 1],
+        ]);
+      }
+      const copy = `acme.copy-${index}` as RoomKey;
+      expect(await boards.restore(copy, dump)).toEqual({ kind: "written" });
+      expect(await boards.read(copy, "everyone", ALL_TIME)).toEqual(await boards.read(room, "everyone", ALL_TIME));
+    }),
+  );
   const tenants = redisTenants(line.redis, KEYS, { roles: ["everyone"] });
   const names = redisNames(line.redis, KEYS, { namesMax: 2 });
-  await Promise.all(rooms.map(async (room) => {
-    for (let time = 0; time < 2; time++) await tenants.tell(room, windowsAt(NOON)); // Told again it counts once.
-    for (const user of ["ann", "bob", "cy"]) await names.write(room, user, user.toUpperCase());
-    expect(await names.read(room, ["bob", "cy", "nobody"])).toEqual(new Map([["bob", "BOB"]])); // No more than two.
-  }));
-  await Promise.all([tenants.meet("acme.room-1" as RoomKey, [ALL_TIME], ["ann", "bob"]), tenants.meet("acme.room-2" as RoomKey, [ALL_TIME], ["bob", "cy"])]);
+  await Promise.all(
+    rooms.map(async (room) => {
+      for (let time = 0; time < 2; time++) await tenants.tell(room, windowsAt(NOON)); // Told again it counts once.
+      for (const user of ["ann", "bob", "cy"]) await names.write(room, user, user.toUpperCase());
+      expect(await names.read(room, ["bob", "cy", "nobody"])).toEqual(new Map([["bob", "BOB"]])); // No more than two.
+    }),
+  );
+  await Promise.all([
+    tenants.meet("acme.room-1" as RoomKey, [ALL_TIME], ["ann", "bob"]),
+    tenants.meet("acme.room-2" as RoomKey, [ALL_TIME], ["bob", "cy"]),
+  ]);
   const { rooms: ranked, people, ranking } = await tenants.page("acme" as TenantId, ALL_TIME, { offset: 5, limit: 3 });
   expect(people).toBe(3);
-  expect([ranked, ranking.map(({ rank, points }) => [rank, points])]).toEqual([20, [[1, 3], [1, 3], [1, 3]]]);
+  expect([ranked, ranking.map(({ rank, points }) => [rank, points])]).toEqual([
+    20,
+    [
+      [1, 3],
+      [1, 3],
+      [1, 3],
+    ],
+  ]);
   expect(await tenants.rankOf("acme.room-7" as RoomKey, ALL_TIME)).toEqual({ rank: 1, room: "room-7", points: 3 });
 });
 
@@ -102,40 +140,45 @@ test("[BOARD10] tenants on every server of a cluster are met and told of all at 
   expect(await ownersOf(ids.map((tenant) => KEYS.tenant(tenant, ALL_TIME)))).toEqual(new Set([0, 1]));
   const roomIn = (tenant: TenantId): RoomKey => `${tenant}.room` as RoomKey;
   await Promise.all(ids.map((tenant) => boards.apply(roomIn(tenant), batchAfter(0))));
-  await Promise.all(ids.flatMap((tenant) => [tenants.tell(roomIn(tenant), [ALL_TIME]), tenants.meet(roomIn(tenant), [ALL_TIME], ["ann", "bob"])]));
+  await Promise.all(
+    ids.flatMap((tenant) => [tenants.tell(roomIn(tenant), [ALL_TIME]), tenants.meet(roomIn(tenant), [ALL_TIME], ["ann", "bob"])]),
+  );
   const pages = await Promise.all(ids.map((tenant) => tenants.page(tenant, ALL_TIME, { offset: 0, limit: 2 })));
   for (const page of pages) expect(page).toEqual({ rooms: 1, people: 2, ranking: [{ rank: 1, room: "room", points: 1 }] });
 });
 
 /** Of a room that moves, what has arrived on the other server already. */
 const ARRIVED = {
-  nothing: () => [],
+  "nothing": () => [],
   "its boards": (room: RoomKey) => Object.values(KEYS.board(room, "everyone", ALL_TIME)),
   "its marks": (room: RoomKey) => [KEYS.applied(room), ...CAPS.map((cap) => KEYS.use(room, cap))],
 };
 
-test.each(Object.entries(ARRIVED))("[BOARD18] of a room that moves to another server a batch and a checkpoint write all or nothing: %s there", async (arrived, arrivedOf) => {
-  const boards = redisBoard(line.redis, KEYS, { hotMembers: 1, tail: "counted", roles: ["everyone"] });
-  const room = `acme.moves-${arrived.replace(" ", "-")}` as RoomKey;
-  await boards.apply(room, batchAfter(0));
-  const behind = (await boards.dump(room, [ALL_TIME]))!;
-  const ahead = { ...behind, applied: { ...behind.applied, seq: 9 as Seq } };
-  const scoreOf = async (): Promise<unknown> => (await boards.members(room, "everyone", ALL_TIME, ["ann"])).map(({ score }) => score);
+test.each(Object.entries(ARRIVED))(
+  "[BOARD18] of a room that moves to another server a batch and a checkpoint write all or nothing: %s there",
+  async (arrived, arrivedOf) => {
+    const boards = redisBoard(line.redis, KEYS, { hotMembers: 1, tail: "counted", roles: ["everyone"] });
+    const room = `acme.moves-${arrived.replace(" ", "-")}` as RoomKey;
+    await boards.apply(room, batchAfter(0));
+    const behind = (await boards.dump(room, [ALL_TIME]))!;
+    const ahead = { ...behind, applied: { ...behind.applied, seq: 9 as Seq } };
+    const scoreOf = async (): Promise<unknown> => (await boards.members(room, "everyone", ALL_TIME, ["ann"])).map(({ score }) => score);
 
-  const move = await beginMove(room);
-  await move.bring(arrivedOf(room));
-  await expect(boards.apply(room, batchAfter(1))).rejects.toThrow(/redirections/);
-  await expect(boards.apply(room, batchAfter(1, HOUR))).rejects.toThrow(/redirections/);
-  await expect(boards.restore(room, ahead)).rejects.toThrow(/redirections/);
-  await move.end();
+    const move = await beginMove(room);
+    await move.bring(arrivedOf(room));
+    await expect(boards.apply(room, batchAfter(1))).rejects.toThrow(/redirections/);
+    await expect(boards.apply(room, batchAfter(1, HOUR))).rejects.toThrow(/redirections/);
+    await expect(boards.restore(room, ahead)).rejects.toThrow(/redirections/);
+    await move.end();
 
-  expect(await boards.load(room)).toMatchObject({ applied: { seq: 1 } });
-  expect(await scoreOf()).toEqual([1]);
-  expect(await boards.apply(room, batchAfter(1))).toEqual({ kind: "written" });
-  expect(await scoreOf()).toEqual([2]);
-  expect(await boards.restore(room, ahead)).toEqual({ kind: "written" });
-  expect(await scoreOf()).toEqual([1]);
-});
+    expect(await boards.load(room)).toMatchObject({ applied: { seq: 1 } });
+    expect(await scoreOf()).toEqual([1]);
+    expect(await boards.apply(room, batchAfter(1))).toEqual({ kind: "written" });
+    expect(await scoreOf()).toEqual([2]);
+    expect(await boards.restore(room, ahead)).toEqual({ kind: "written" });
+    expect(await scoreOf()).toEqual([1]);
+  },
+);
 
 /** One point for ann, who has used some of every cap, in a board that there is and in another that is new. */
 function batchAfter(seq: number, ...windows: Window[]): Batch {

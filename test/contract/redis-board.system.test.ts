@@ -67,7 +67,9 @@ function batchOf(after: number, seq: number, awards: readonly (readonly [string,
     applied: { ...NOTHING_APPLIED, epoch: 1 as Epoch, seq: seq as Seq },
     uses: UNCHANGED,
     windows: [ALL_TIME],
-    awards: new Map([["everyone" as const, awards.map(([member, points, reachedAt]) => ({ member: member as UserId, points, reachedAt }))]]),
+    awards: new Map([
+      ["everyone" as const, awards.map(([member, points, reachedAt]) => ({ member: member as UserId, points, reachedAt }))],
+    ]),
   };
 }
 
@@ -81,11 +83,19 @@ async function allOf(room: RoomKey, window = ALL_TIME, role: Role = "everyone"):
 async function expectInOrder(room: RoomKey, role: Role, window: Window, all: readonly Standing[]): Promise<void> {
   const aheadOf = (first: number): number => all.filter(({ score }) => score > all[first]!.score).length;
   for (const offset of [0, Math.floor(all.length / 2), all.length - 1]) {
-    expect(await boards.places(room, role, window, { kind: "from", offset, limit: 4 })).toEqual({ first: offset, ahead: aheadOf(offset), standings: all.slice(offset, offset + 4) });
+    expect(await boards.places(room, role, window, { kind: "from", offset, limit: 4 })).toEqual({
+      first: offset,
+      ahead: aheadOf(offset),
+      standings: all.slice(offset, offset + 4),
+    });
   }
   for (const [place, { member }] of all.entries()) {
     const first = Math.max(0, place - 2);
-    expect(await boards.places(room, role, window, { kind: "around", member, around: 2 })).toEqual({ first, ahead: aheadOf(first), standings: all.slice(first, place + 3) });
+    expect(await boards.places(room, role, window, { kind: "around", member, around: 2 })).toEqual({
+      first,
+      ahead: aheadOf(first),
+      standings: all.slice(first, place + 3),
+    });
   }
 }
 
@@ -109,10 +119,16 @@ async function expectBoard(room: RoomKey, windowId: string, expected: readonly P
 
 test("[BOARD1] a batch counts once: sent again it is told how far the room is, and changes nothing", async () => {
   const room = newRoom();
-  const batch = batchOf(0, 3, [["ann", 5, 3], ["bob", 2, 2]]);
+  const batch = batchOf(0, 3, [
+    ["ann", 5, 3],
+    ["bob", 2, 2],
+  ]);
   expect(await boards.apply(room, batch)).toEqual({ kind: "written" });
   expect(await boards.apply(room, batch)).toEqual(stale(3));
-  await expectBoard(room, "all", [{ member: "ann", score: 5 }, { member: "bob", score: 2 }]);
+  await expectBoard(room, "all", [
+    { member: "ann", score: 5 },
+    { member: "bob", score: 2 },
+  ]);
 });
 
 test("[BOARD2] of several writers with the same batch one succeeds", async () => {
@@ -131,10 +147,20 @@ test("[BOARD3] a batch that leaves a hole is refused", async () => {
 test("[BOARD4] of equal scores the one reached first is ahead, to the last digit a double has", async () => {
   const room = newRoom();
   const near = SCORE_MAX - 1;
-  await boards.apply(room, batchOf(0, 4, [["late", near, 4], ["first", near, 2], ["second", near, 3], ["top", SCORE_MAX, 1]]));
+  await boards.apply(
+    room,
+    batchOf(0, 4, [
+      ["late", near, 4],
+      ["first", near, 2],
+      ["second", near, 3],
+      ["top", SCORE_MAX, 1],
+    ]),
+  );
   const order = ["top", "first", "second", "late"];
   expect((await allOf(room)).map(({ member }) => member)).toEqual(order);
-  expect((await boards.read(room, "everyone", ALL_TIME)).hot.map(({ member, score }) => [member, score])).toEqual(order.map((member) => [member, member === "top" ? SCORE_MAX : near]));
+  expect((await boards.read(room, "everyone", ALL_TIME)).hot.map(({ member, score }) => [member, score])).toEqual(
+    order.map((member) => [member, member === "top" ? SCORE_MAX : near]),
+  );
   await boards.apply(room, batchOf(4, 5, [["late", 1, 5]]));
   expect((await allOf(room)).map(({ member }) => member)).toEqual(["top", "late", "first", "second"]);
 });
@@ -154,15 +180,28 @@ test("[BOARD6] somebody from the long tail enters the hot set with the full scor
   await boards.apply(room, batchOf(20, 21, [["user-19", 14, 21]]));
   expect((await boards.read(room, "everyone", ALL_TIME)).hot.at(-1)?.member).toBe("user-5"); // A tie at 95, reached later.
   await boards.apply(room, batchOf(21, 22, [["user-19", 1, 22]]));
-  expect((await boards.read(room, "everyone", ALL_TIME)).hot.slice(-2).map(({ member, score }) => [member, score])).toEqual([["user-4", 96], ["user-19", 96]]);
+  expect((await boards.read(room, "everyone", ALL_TIME)).hot.slice(-2).map(({ member, score }) => [member, score])).toEqual([
+    ["user-4", 96],
+    ["user-19", 96],
+  ]);
 });
 
 test("[BOARD7] names are only names, whatever they are", async () => {
   const room = newRoom();
   const names = ["__proto__", "constructor", "seq", "points", "0", "ünïcode ✓", " ", "{x}", "a:b"];
-  await boards.apply(room, batchOf(0, names.length, names.map((name, index) => [name, 1, index + 1] as const)));
+  await boards.apply(
+    room,
+    batchOf(
+      0,
+      names.length,
+      names.map((name, index) => [name, 1, index + 1] as const),
+    ),
+  );
   expect((await allOf(room)).map(({ member }) => member)).toEqual(names);
-  expect((await boards.members(room, "everyone", ALL_TIME, ["__proto__", "nobody", "0"])).map(({ member }) => member)).toEqual(["__proto__", "0"]);
+  expect((await boards.members(room, "everyone", ALL_TIME, ["__proto__", "nobody", "0"])).map(({ member }) => member)).toEqual([
+    "__proto__",
+    "0",
+  ]);
   const dump = await boards.dump(room, [ALL_TIME]);
   expect(dump?.boards[0]?.standings.map(({ member }) => member)).toEqual(names);
 });
@@ -171,14 +210,25 @@ test("[BOARD8] whoever reads meanwhile sees whole batches only", async () => {
   const room = newRoom();
   let isWriting = true;
   const writing = (async () => {
-    for (let after = 0; after < 300; after += 2) await boards.apply(room, batchOf(after, after + 2, [["ann", 1, after + 1], ["bob", 1, after + 2]]));
+    for (let after = 0; after < 300; after += 2)
+      await boards.apply(
+        room,
+        batchOf(after, after + 2, [
+          ["ann", 1, after + 1],
+          ["bob", 1, after + 2],
+        ]),
+      );
     isWriting = false;
   })();
   let reads = 0;
   for (; isWriting; reads++) {
     const { applied, hot, points, members } = await boards.read(room, "everyone", ALL_TIME);
     if (applied === undefined) continue;
-    expect({ scores: hot.map(({ score }) => score), points, members }).toEqual({ scores: [applied.seq / 2, applied.seq / 2], points: applied.seq, members: 2 });
+    expect({ scores: hot.map(({ score }) => score), points, members }).toEqual({
+      scores: [applied.seq / 2, applied.seq / 2],
+      points: applied.seq,
+      members: 2,
+    });
   }
   await writing;
   expect(reads).toBeGreaterThan(0);
@@ -188,13 +238,24 @@ test("[BOARD11] a minute that begins clears what everyone had in the one before,
   const room = newRoom();
   const useOf = (period: number, user: string) => ({ period, hasBegun: true, points: new Map([[user as UserId, 7]]) });
   await boards.apply(room, { ...batchOf(0, 1, [["ann", 7, 1]]), uses: { ...UNCHANGED, edits: useOf(1, "ann"), deeds: useOf(1, "cy") } });
-  await boards.apply(room, { ...batchOf(1, 2, [["bob", 7, 2]]), uses: { ...UNCHANGED, edits: useOf(2, "bob"), deeds: { ...unchanged, period: 1 } } });
-  expect((await loaded(room))?.uses).toEqual({ edits: { period: 2, points: new Map([["bob", 7]]) }, deeds: { period: 1, points: new Map([["cy", 7]]) }, present: { period: 0, points: new Map() } });
+  await boards.apply(room, {
+    ...batchOf(1, 2, [["bob", 7, 2]]),
+    uses: { ...UNCHANGED, edits: useOf(2, "bob"), deeds: { ...unchanged, period: 1 } },
+  });
+  expect((await loaded(room))?.uses).toEqual({
+    edits: { period: 2, points: new Map([["bob", 7]]) },
+    deeds: { period: 1, points: new Map([["cy", 7]]) },
+    present: { period: 0, points: new Map() },
+  });
 });
 
 test("[BOARD12] a batch whose activities were counted already is refused, though its edits were not", async () => {
   const room = newRoom();
-  const batch = (after: number, activity: number): Batch => ({ ...batchOf(0, 0, [["ann", 1, 1]]), after: { seq: 0 as Seq, activity: after }, applied: { ...NOTHING_APPLIED, activity } });
+  const batch = (after: number, activity: number): Batch => ({
+    ...batchOf(0, 0, [["ann", 1, 1]]),
+    after: { seq: 0 as Seq, activity: after },
+    applied: { ...NOTHING_APPLIED, activity },
+  });
   expect(await boards.apply(room, batch(0, 4))).toEqual({ kind: "written" });
   expect(await boards.apply(room, batch(0, 4))).toEqual(stale(0, 4));
   expect(await boards.apply(room, batchOf(0, 1, [["ann", 1, 1]]))).toEqual(stale(0, 4));
@@ -203,20 +264,40 @@ test("[BOARD12] a batch whose activities were counted already is refused, though
 
 test("[BOARD13] what happened earlier and is counted later takes nobody's moment back", async () => {
   const room = newRoom();
-  await boards.apply(room, batchOf(0, 1, [["ann", 2, 40], ["bob", 3, 30]]));
+  await boards.apply(
+    room,
+    batchOf(0, 1, [
+      ["ann", 2, 40],
+      ["bob", 3, 30],
+    ]),
+  );
   await boards.apply(room, batchOf(1, 2, [["ann", 1, 20]]));
-  expect(await allOf(room)).toEqual([{ member: "bob", score: 3, reachedAt: 30 }, { member: "ann", score: 3, reachedAt: 40 }]);
-  expect(placesOf((await boards.read(room, "everyone", ALL_TIME)).hot)).toEqual([{ member: "bob", score: 3 }, { member: "ann", score: 3 }]);
+  expect(await allOf(room)).toEqual([
+    { member: "bob", score: 3, reachedAt: 30 },
+    { member: "ann", score: 3, reachedAt: 40 },
+  ]);
+  expect(placesOf((await boards.read(room, "everyone", ALL_TIME)).hot)).toEqual([
+    { member: "bob", score: 3 },
+    { member: "ann", score: 3 },
+  ]);
 });
 
 test("[BOARD14] whoever reads a long board while its members go from band to band sees each of them once, in order", async () => {
   const room = newRoom();
   const members = Array.from({ length: 60 }, (_, index) => `user-${index}`);
   const prng = new Prng(14);
-  await boards.apply(room, batchOf(0, 60, members.map((member, index) => [member, 1, index + 1] as const)));
+  await boards.apply(
+    room,
+    batchOf(
+      0,
+      60,
+      members.map((member, index) => [member, 1, index + 1] as const),
+    ),
+  );
   let isWriting = true;
   const writing = (async () => {
-    for (let seq = 60; seq < 400; seq++) await boards.apply(room, batchOf(seq, seq + 1, [[members[prng.below(60)]!, 1 + prng.below(40), seq + 1]]));
+    for (let seq = 60; seq < 400; seq++)
+      await boards.apply(room, batchOf(seq, seq + 1, [[members[prng.below(60)]!, 1 + prng.below(40), seq + 1]]));
     isWriting = false;
   })();
   let reads = 0;
@@ -249,19 +330,37 @@ test("[BOARD15] a board that was only counted is put in order when that is wante
   const dump = (await counted.dump(room, [ALL_TIME]))!;
   const copy = newRoom();
   await boards.restore(copy, dump);
-  expect((await boards.places(copy, "everyone", ALL_TIME, { kind: "from", offset: 0, limit: 20 }))?.standings).toEqual(dump.boards[0]!.standings);
+  expect((await boards.places(copy, "everyone", ALL_TIME, { kind: "from", offset: 0, limit: 20 }))?.standings).toEqual(
+    dump.boards[0]!.standings,
+  );
 });
 
-test.each([[20, 12], [6_000, HOT_MEMBERS]])("[BOARD20] of a board of %i, where more members are to stand in order than did, none stands before one who has more: %i do then", async (members, standing) => {
-  const room = newRoom();
-  const applied = { ...NOTHING_APPLIED, seq: members as Seq };
-  const standings = Array.from({ length: members }, (_, index) => ({ member: `user-${index}`, score: members - index, reachedAt: index + 1 }));
-  await boards.restore(room, { applied, uses: NO_USES, names: new Map(), boards: [{ role: "everyone", window: ALL_TIME, standings }] });
-  const more = redisBoard(line.redis, keysOf("contract"), { hotMembers: 12, tail: "counted", roles: ROLES });
-  await more.apply(room, batchOf(members, members + 1, [[`user-${members - 1}`, 1, members + 1], ["user-0", 1, members + 1]]));
-  const { hot } = await more.read(room, "everyone", ALL_TIME);
-  expect(hot.map(({ member }) => member)).toEqual(standings.slice(0, standing).map(({ member }) => member));
-});
+test.each([
+  [20, 12],
+  [6_000, HOT_MEMBERS],
+])(
+  "[BOARD20] of a board of %i, where more members are to stand in order than did, none stands before one who has more: %i do then",
+  async (members, standing) => {
+    const room = newRoom();
+    const applied = { ...NOTHING_APPLIED, seq: members as Seq };
+    const standings = Array.from({ length: members }, (_, index) => ({
+      member: `user-${index}`,
+      score: members - index,
+      reachedAt: index + 1,
+    }));
+    await boards.restore(room, { applied, uses: NO_USES, names: new Map(), boards: [{ role: "everyone", window: ALL_TIME, standings }] });
+    const more = redisBoard(line.redis, keysOf("contract"), { hotMembers: 12, tail: "counted", roles: ROLES });
+    await more.apply(
+      room,
+      batchOf(members, members + 1, [
+        [`user-${members - 1}`, 1, members + 1],
+        ["user-0", 1, members + 1],
+      ]),
+    );
+    const { hot } = await more.read(room, "everyone", ALL_TIME);
+    expect(hot.map(({ member }) => member)).toEqual(standings.slice(0, standing).map(({ member }) => member));
+  },
+);
 
 const USERS = ["ann", "bob", "cy", "dee", "__proto__", "eve", "fay", "gus", "hal", "ida"] as UserId[];
 /** Minutes and hours long pauses, from shortly before the boundaries of every window. */
@@ -269,10 +368,25 @@ const pause = fc.oneof(fc.constant(0), fc.nat(1_000), fc.nat(90_000), fc.nat(7_2
 const user = fc.constantFrom(...USERS);
 const edited = fc.record({ user, bytes: fc.constantFrom(0, 5, 10, 29, 30), pause });
 const deed = fc.record({ user, kind: fc.constantFrom("comment", "review", "unheard-of"), times: fc.integer({ min: 1, max: 3 }) });
-const told = fc.record({ pause, activity: fc.oneof(fc.record({ kind: fc.constant("deeds" as const), deeds: fc.array(deed, { minLength: 1, maxLength: 3 }) }), fc.record({ kind: fc.constant("present" as const), users: fc.uniqueArray(user, { minLength: 1, maxLength: 4 }) })) });
+const told = fc.record({
+  pause,
+  activity: fc.oneof(
+    fc.record({ kind: fc.constant("deeds" as const), deeds: fc.array(deed, { minLength: 1, maxLength: 3 }) }),
+    fc.record({ kind: fc.constant("present" as const), users: fc.uniqueArray(user, { minLength: 1, maxLength: 4 }) }),
+  ),
+});
 const steps = fc.array(fc.oneof({ arbitrary: edited, weight: 3 }, { arbitrary: told, weight: 1 }), { minLength: 1, maxLength: 80 });
-const start = fc.constantFrom("2026-12-31T23:58:00Z", "2027-01-03T23:59:30Z", "2028-02-29T23:59:59Z", "2026-07-15T10:20:00Z").map((text) => Date.parse(text));
-const cuts = fc.array(fc.record({ edits: fc.integer({ min: 0, max: 7 }), activities: fc.integer({ min: 0, max: 3 }), next: fc.constantFrom("on", "on", "again", "crash", "crash after", "stale", "lost") }), { minLength: 1, maxLength: 40 });
+const start = fc
+  .constantFrom("2026-12-31T23:58:00Z", "2027-01-03T23:59:30Z", "2028-02-29T23:59:59Z", "2026-07-15T10:20:00Z")
+  .map((text) => Date.parse(text));
+const cuts = fc.array(
+  fc.record({
+    edits: fc.integer({ min: 0, max: 7 }),
+    activities: fc.integer({ min: 0, max: 3 }),
+    next: fc.constantFrom("on", "on", "again", "crash", "crash after", "stale", "lost"),
+  }),
+  { minLength: 1, maxLength: 40 },
+);
 
 test("[BOARD16] a tenant hears of all who come back with a large board at once, and its window goes in the end", async () => {
   const tenants = redisTenants(line.redis, keysOf("contract"), { roles: ROLES });
@@ -281,7 +395,9 @@ test("[BOARD16] a tenant hears of all who come back with a large board at once, 
   const [hour] = windowsAt(Date.UTC(2126, 6, 1, 12) as UnixMillis);
   await tenants.meet(room, [hour!, ALL_TIME], users);
   await tenants.meet(room, [hour!], ["user-1"]);
-  const people = await Promise.all([hour!, ALL_TIME].map(async (window) => (await tenants.page("crowd" as TenantId, window, { offset: 0, limit: 1 })).people));
+  const people = await Promise.all(
+    [hour!, ALL_TIME].map(async (window) => (await tenants.page("crowd" as TenantId, window, { offset: 0, limit: 1 })).people),
+  );
   for (const counted of people) expect(Math.abs(counted / users.length - 1)).toBeLessThan(0.03);
   expect(await line.redis.pexpiretime(keysOf("contract").people("crowd" as TenantId, hour!))).toBeGreaterThan(hour!.end);
   expect(await line.redis.pexpiretime(keysOf("contract").people("crowd" as TenantId, ALL_TIME))).toBe(-1);
@@ -293,7 +409,12 @@ test("[BOARD17] a large board comes back whole, with all its windows and names",
   const users = Array.from({ length: 8_000 }, (_, index) => `user-${index}` as UserId);
   const standings = users.map((member, index) => ({ member, score: users.length - index, reachedAt: index + 1 }));
   const applied = { ...NOTHING_APPLIED, seq: users.length as Seq };
-  const dump = { applied, uses: { ...NO_USES, edits: { period: 1, points: new Map(users.map((user) => [user, 3])) } }, names: new Map(users.map((user) => [user, user.toUpperCase()])), boards: windows.map((window) => ({ role: "everyone" as const, window, standings })) };
+  const dump = {
+    applied,
+    uses: { ...NO_USES, edits: { period: 1, points: new Map(users.map((user) => [user, 3])) } },
+    names: new Map(users.map((user) => [user, user.toUpperCase()])),
+    boards: windows.map((window) => ({ role: "everyone" as const, window, standings })),
+  };
   expect(await boards.restore(room, dump)).toEqual({ kind: "written" });
   expect(await boards.dump(room, windows)).toEqual(dump);
   expect(await boards.restore(room, dump)).toEqual(stale(users.length));
@@ -314,14 +435,18 @@ test("[BOARD9] random edits and activities, one stream ahead of the other, repea
         if ("bytes" in step) edits.push({ user: step.user, bytes: step.bytes, time: time as UnixMillis });
         else activities.push({ activity: step.activity, time: time as UnixMillis });
       }
-      const windows = [...new Map([...edits, ...activities].flatMap((one) => windowsAt(one.time)).map((window) => [window.id, window])).values()];
+      const windows = [
+        ...new Map([...edits, ...activities].flatMap((one) => windowsAt(one.time)).map((window) => [window.id, window])).values(),
+      ];
       const load = async (): Promise<RoomProjection> => {
         const stored = await loaded(room);
         return new RoomProjection(stored?.applied ?? NOTHING_APPLIED, stored?.uses ?? NO_USES, SCORING);
       };
       const feed = (projection: RoomProjection, from: Fed, to: Fed): void => {
-        for (let first = from.edits + 1; first <= to.edits; first++) projection.receiveRecord(ownersRecordOf(recordOf(first, edits.slice(first - 1, first))), first, edits[first - 1]!.time);
-        for (const [index, { activity, time: at }] of activities.slice(from.activities, to.activities).entries()) projection.receiveActivity(activity, from.activities + index + 1, at);
+        for (let first = from.edits + 1; first <= to.edits; first++)
+          projection.receiveRecord(ownersRecordOf(recordOf(first, edits.slice(first - 1, first))), first, edits[first - 1]!.time);
+        for (const [index, { activity, time: at }] of activities.slice(from.activities, to.activities).entries())
+          projection.receiveActivity(activity, from.activities + index + 1, at);
       };
       const NOTHING: Fed = { edits: 0, activities: 0 };
       let projection = await load();
@@ -331,7 +456,10 @@ test("[BOARD9] random edits and activities, one stream ahead of the other, repea
       for (let round = 0; !isFed() || projection.entries > 0; round++) {
         const cut = plan[round % plan.length]!;
         const further = round % 4 === 3 ? 1 : 0; // A plan may leave out one of the streams.
-        const to: Fed = { edits: Math.min(edits.length, fed.edits + cut.edits + further), activities: Math.min(activities.length, fed.activities + cut.activities + further) };
+        const to: Fed = {
+          edits: Math.min(edits.length, fed.edits + cut.edits + further),
+          activities: Math.min(activities.length, fed.activities + cut.activities + further),
+        };
         feed(projection, fed, to);
         fed = to;
         if (cut.next === "crash") {
@@ -345,7 +473,8 @@ test("[BOARD9] random edits and activities, one stream ahead of the other, repea
         }
         if (late !== undefined) {
           feed(late, NOTHING, fed);
-          for (let batch = late.takeBatch(); batch !== undefined; batch = late.takeBatch()) expect((await boards.apply(room, batch)).kind).toBe("stale");
+          for (let batch = late.takeBatch(); batch !== undefined; batch = late.takeBatch())
+            expect((await boards.apply(room, batch)).kind).toBe("stale");
         }
         if (cut.next === "crash after") projection = await load();
         if (cut.next === "lost" && !isFed()) {
@@ -357,8 +486,10 @@ test("[BOARD9] random edits and activities, one stream ahead of the other, repea
         }
         if (round % 3 === 0 && cut.next !== "lost") checkpoint = await boards.dump(room, windows);
       }
-      for (const role of ROLES) for (const [id, places] of referenceBoards({ edits, activities }, SCORING, role)) await expectBoard(room, id, places, role);
-      expect((await loaded(room))?.applied).toMatchObject({ seq: edits.length, activity: activities.length, missing: 0 } satisfies Partial<Applied> | object);
+      for (const role of ROLES)
+        for (const [id, places] of referenceBoards({ edits, activities }, SCORING, role)) await expectBoard(room, id, places, role);
+      expect((await loaded(room))?.applied).toMatchObject({ seq: edits.length, activity: activities.length, missing: 0 } satisfies
+        Partial<Applied> | object);
       // A restore of what is older than what is counted is turned away.
       if (checkpoint !== undefined) expect((await boards.restore(room, checkpoint)).kind).toBe("stale");
     }),
@@ -375,7 +506,11 @@ test("[BOARD11] of a room that is deleted no board is left, and nobody who is la
   await boards.remove(room, [ALL_TIME]); // As often as one likes.
   const left = await line.redis.keys(`contract:board:{${room}}*`);
   expect(left).toEqual([`contract:board:{${room}}:applied`]);
-  expect([await boards.load(room), await boards.dump(room, [ALL_TIME]), (await boards.read(room, "everyone", ALL_TIME)).applied]).toEqual(["deleted", undefined, undefined]);
+  expect([await boards.load(room), await boards.dump(room, [ALL_TIME]), (await boards.read(room, "everyone", ALL_TIME)).applied]).toEqual([
+    "deleted",
+    undefined,
+    undefined,
+  ]);
   for (const after of [0, 10]) expect(await boards.apply(room, batchOf(after, 11, many))).toMatchObject({ kind: "stale" });
   expect(await boards.restore(room, dump)).toMatchObject({ kind: "stale" });
   expect(await line.redis.keys(`contract:board:{${room}}*`)).toEqual(left);
@@ -387,8 +522,19 @@ test("[BOARD19] no name of a room that is deleted comes back, by whoever tells i
   const stored = redisNames(line.redis, keysOf("contract"), { namesMax: 2 });
   for (const room of [doomed, other]) {
     await boards.apply(room, batchOf(0, 10, [["ann", 1, 1]]));
-    for (const [user, name] of [["ann", "Ann"], ["bob", "Bob"], ["cy", "Cy"], ["ann", "Anna"]] as const) await stored.write(room, user, name);
-    expect(await stored.read(room, ["ann", "bob", "cy"])).toEqual(new Map([["ann", "Anna"], ["bob", "Bob"]]));
+    for (const [user, name] of [
+      ["ann", "Ann"],
+      ["bob", "Bob"],
+      ["cy", "Cy"],
+      ["ann", "Anna"],
+    ] as const)
+      await stored.write(room, user, name);
+    expect(await stored.read(room, ["ann", "bob", "cy"])).toEqual(
+      new Map([
+        ["ann", "Anna"],
+        ["bob", "Bob"],
+      ]),
+    );
   }
   const [dump, ofOther] = [(await boards.dump(doomed, [ALL_TIME]))!, (await boards.dump(other, [ALL_TIME]))!];
   await Promise.all([stored.write(doomed, "ann", "Annie"), boards.remove(doomed, [ALL_TIME])]); // Asked before the removal, answered after it.
@@ -398,5 +544,10 @@ test("[BOARD19] no name of a room that is deleted comes back, by whoever tells i
   expect(await line.redis.keys(`contract:board:{${doomed}}*`)).toEqual(left);
   await line.redis.del(await line.redis.keys(`contract:board:{${other}}*`));
   expect(await boards.restore(other, ofOther)).toEqual({ kind: "written" });
-  expect(await stored.read(other, ["ann", "bob"])).toEqual(new Map([["ann", "Anna"], ["bob", "Bob"]]));
+  expect(await stored.read(other, ["ann", "bob"])).toEqual(
+    new Map([
+      ["ann", "Anna"],
+      ["bob", "Bob"],
+    ]),
+  );
 });

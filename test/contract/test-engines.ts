@@ -22,7 +22,10 @@ const FILE_BYTES_MAX = 8 * 1024 ** 3;
 const ASK_MS_MAX = 500;
 
 export function startTestNats(options: TestNatsOptions): Promise<Engine> {
-  return ownOrContainer(() => startNatsServer(options), () => natsContainer(options));
+  return ownOrContainer(
+    () => startNatsServer(options),
+    () => natsContainer(options),
+  );
 }
 
 export function startTestRedis(options: TestEngineOptions): Promise<Engine> {
@@ -43,13 +46,33 @@ async function ownOrContainer(own: () => Promise<Engine>, container: () => Promi
 
 async function natsContainer({ syncAlways = false, users, tls }: TestNatsOptions): Promise<Engine> {
   const { runContainer } = await import("./container-engine.ts");
-  const config = natsConfigText({ serverName: "coroom-container", host: "0.0.0.0", port: 4222, storeDir: "/data", syncAlways, memoryBytesMax: MEMORY_BYTES_MAX, fileBytesMax: FILE_BYTES_MAX, tags: [], users, tls: tls && { certFile: "/cert.pem", keyFile: "/key.pem", clientsCaFile: tls.clientsCaFile && "/clients-ca.pem" } });
+  const config = natsConfigText({
+    serverName: "coroom-container",
+    host: "0.0.0.0",
+    port: 4222,
+    storeDir: "/data",
+    syncAlways,
+    memoryBytesMax: MEMORY_BYTES_MAX,
+    fileBytesMax: FILE_BYTES_MAX,
+    tags: [],
+    users,
+    tls: tls && { certFile: "/cert.pem", keyFile: "/key.pem", clientsCaFile: tls.clientsCaFile && "/clients-ca.pem" },
+  });
   return runContainer({
     image: process.env["COROOM_TEST_NATS_IMAGE"] ?? "nats:2.12",
     command: ["-c", "/coroom.conf"],
     port: 4222,
     scheme: "nats",
-    files: { "/coroom.conf": config, ...(tls === undefined ? {} : { "/cert.pem": readFileSync(tls.certFile, "utf8"), "/key.pem": readFileSync(tls.keyFile, "utf8"), ...(tls.clientsCaFile === undefined ? {} : { "/clients-ca.pem": readFileSync(tls.clientsCaFile, "utf8") }) }) },
+    files: {
+      "/coroom.conf": config,
+      ...(tls === undefined
+        ? {}
+        : {
+            "/cert.pem": readFileSync(tls.certFile, "utf8"),
+            "/key.pem": readFileSync(tls.keyFile, "utf8"),
+            ...(tls.clientsCaFile === undefined ? {} : { "/clients-ca.pem": readFileSync(tls.clientsCaFile, "utf8") }),
+          }),
+    },
     isReady: (port) => jetStreamAnswers(port, "127.0.0.1", users),
   });
 }
@@ -61,7 +84,9 @@ async function redisContainer(): Promise<Engine> {
     command: ["redis-server", "/coroom.conf"],
     port: 6379,
     scheme: "redis",
-    files: { "/coroom.conf": redisConfigText({ host: "0.0.0.0", port: 6379, dataDir: "/data" }).replace("protected-mode yes", "protected-mode no") },
+    files: {
+      "/coroom.conf": redisConfigText({ host: "0.0.0.0", port: 6379, dataDir: "/data" }).replace("protected-mode yes", "protected-mode no"),
+    },
     isReady: (port) => ask({ host: "127.0.0.1", port, say: "PING\r\n", msMax: ASK_MS_MAX }, (heard) => heard.includes("+PONG")),
   });
 }

@@ -34,7 +34,12 @@ afterEach(() => {
 
 async function serve(closeOnBackpressureLimit: boolean): Promise<void> {
   app = uws.App();
-  app.ws("/*", { maxBackpressure: BACKPRESSURE_BYTES_MAX, closeOnBackpressureLimit, open: (socket) => void socket.subscribe(TOPIC), close: () => void (closedByServer += 1) });
+  app.ws("/*", {
+    maxBackpressure: BACKPRESSURE_BYTES_MAX,
+    closeOnBackpressureLimit,
+    open: (socket) => void socket.subscribe(TOPIC),
+    close: () => void (closedByServer += 1),
+  });
   port = await new Promise((resolve) => app.listen("127.0.0.1", 0, (socket) => resolve(uws.us_socket_local_port(socket as never))));
 }
 

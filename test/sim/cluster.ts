@@ -53,7 +53,8 @@ export class Cluster {
     for (let count = draw(size.placements, prng); count > 0; count--) this.#placements.push(this.#startPlacement());
     for (let count = draw(size.roomServers, prng); count > 0; count--) this.#roomServers.push(this.#startRoomServer());
     for (let count = draw(size.gateways, prng); count > 0; count--) this.#gateways.push(this.#startGateway());
-    for (let count = this.#rooms.length * size.tabsPerRoom + prng.below(size.tabsMore + 1); count > 0; count--) this.tabs.push(this.#openTab());
+    for (let count = this.#rooms.length * size.tabsPerRoom + prng.below(size.tabsMore + 1); count > 0; count--)
+      this.tabs.push(this.#openTab());
   }
 
   get roomServers(): readonly RoomServerProcess[] {
@@ -66,7 +67,8 @@ export class Cluster {
   }
 
   roomServer({ whom, aimed }: Whom): RoomServerProcess {
-    const owners = aimed === true ? this.#roomServers.filter(({ process, host }) => process.state !== "dead" && host.owned().length > 0) : [];
+    const owners =
+      aimed === true ? this.#roomServers.filter(({ process, host }) => process.state !== "dead" && host.owned().length > 0) : [];
     return pick(owners, whom) ?? pick(this.#roomServers, whom)!;
   }
 

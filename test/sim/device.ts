@@ -22,7 +22,8 @@ export class Device {
   /** As one tab has it: what is under way when its process dies is not kept. */
   storeOf({ clock }: SimProcess): EditStore & { die(): void } {
     const page = this.#store.forPage();
-    const later = <Value>(run: () => Promise<Value>): Promise<Value> => new Promise((resolve, reject) => void clock.after(this.#prng.unit() * WRITE_MS_MAX, () => run().then(resolve, reject)));
+    const later = <Value>(run: () => Promise<Value>): Promise<Value> =>
+      new Promise((resolve, reject) => void clock.after(this.#prng.unit() * WRITE_MS_MAX, () => run().then(resolve, reject)));
     return {
       open: async (room) => {
         const store = await page.open(room);

@@ -35,7 +35,8 @@ export const restartNats: Strike = (cluster, { forMs }) => {
  */
 export const loseEndOfLog: Strike = (cluster, fault) => {
   const { judge, log, scheduler, trace } = cluster.world;
-  const owners = (room: RoomKey): number => cluster.roomServers.filter(({ process, host }) => process.state !== "dead" && host.has(room)).length;
+  const owners = (room: RoomKey): number =>
+    cluster.roomServers.filter(({ process, host }) => process.state !== "dead" && host.has(room)).length;
   if ([...judge.rooms].some(([key, { isDeleted }]) => isDeleted || owners(key) > 1)) return never;
   restartNats(cluster, fault);
   const last = log.loseSince(scheduler.now - fault.how ** 2 * UNSYNCED_MS_MAX);
@@ -134,7 +135,10 @@ export const takeSnapshotsAway: Strike = (cluster, fault) => {
  */
 export const deleteRoom: Strike = (cluster, { whom }) => {
   const { judge, log, nats, scheduler, subjects, trace } = cluster.world;
-  const key = pick([...judge.rooms.keys()].filter((room) => !judge.room(room).isDeleted), whom);
+  const key = pick(
+    [...judge.rooms.keys()].filter((room) => !judge.room(room).isDeleted),
+    whom,
+  );
   if (key === undefined) return never;
   const tellOwner = (): void => {
     if (!cluster.roomServers.some(({ process, host }) => process.state !== "dead" && host.has(key))) return;
@@ -167,9 +171,18 @@ export const checkpointAndTrim: Strike = (cluster, { whom, how }) => {
   const clients = new Map<ClientId, Checkpoint["clients"][number]>();
   for (const { record } of covered) {
     if (record.kind === "epoch") continue;
-    record.edits.edits.forEach(({ client, counter }, index) => clients.set(client, { client, user: "u" as UserId, counter, seq: (record.edits.firstSeq + index) as Seq, lastSeen: record.time }));
+    record.edits.edits.forEach(({ client, counter }, index) =>
+      clients.set(client, { client, user: "u" as UserId, counter, seq: (record.edits.firstSeq + index) as Seq, lastSeen: record.time }),
+    );
   }
-  const checkpoint: Checkpoint = { epoch: epochOf(last.record), seq: headOf(last.record), streamSeq: last.streamSeq, time: scheduler.now as UnixMillis, clients: [...clients.values()], snapshot: { object: "o", bytes: 1, sha256: "s" } };
+  const checkpoint: Checkpoint = {
+    epoch: epochOf(last.record),
+    seq: headOf(last.record),
+    streamSeq: last.streamSeq,
+    time: scheduler.now as UnixMillis,
+    clients: [...clients.values()],
+    snapshot: { object: "o", bytes: 1, sha256: "s" },
+  };
   log.checkpointAndTrim(key, checkpoint);
   trace.note(`the log is trimmed behind seq ${checkpoint.seq}`, key);
   return always;

@@ -99,8 +99,16 @@ const CHOSEN_APART: ReadonlySet<string> = new Set(["room deleted", "document mad
 export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims }: Size): Fault[] {
   const kinds = (Object.keys(FAULTS) as FaultKind[]).filter((kind) => !CHOSEN_APART.has(kind));
   const storms = Array.from({ length: prng.below(STORMS_MAX) }, () => prng.below(faultyMs));
-  const drawTime = (): number => (storms.length === 0 ? prng.below(faultyMs) : Math.min(faultyMs - 1, storms[prng.below(storms.length)]! + prng.below(STORM_MS)));
-  const drawOne = (kind: FaultKind): Fault => ({ kind, atMs: drawTime(), forMs: MS_MIN + prng.below(faultMsMax[prng.below(faultMsMax.length)]!), whom: prng.unit(), how: prng.unit(), aimed: prng.chance(AIMED_CHANCE) });
+  const drawTime = (): number =>
+    storms.length === 0 ? prng.below(faultyMs) : Math.min(faultyMs - 1, storms[prng.below(storms.length)]! + prng.below(STORM_MS));
+  const drawOne = (kind: FaultKind): Fault => ({
+    kind,
+    atMs: drawTime(),
+    forMs: MS_MIN + prng.below(faultMsMax[prng.below(faultMsMax.length)]!),
+    whom: prng.unit(),
+    how: prng.unit(),
+    aimed: prng.chance(AIMED_CHANCE),
+  });
   const drawn = Array.from({ length: draw(faults, prng) }, () => drawOne(kinds[prng.below(kinds.length)]!));
   // Trimming is no fault but every day's work; what follows from it shows only where it is frequent.
   const trimmed = prng.chance(0.5) ? Array.from({ length: prng.below(trims) }, () => drawOne("log trimmed")) : [];

@@ -49,14 +49,30 @@ export class GatewayProcess {
     const { clock } = this.process;
     const { gateway: config, placement: placementConfig } = world.settings;
     const gateway = name as GatewayId;
-    const deps = { clock, endOfTurn: (run: () => void) => void clock.after(0, run), log: world.logOf(name), metrics: world.telemetry.gateway };
+    const deps = {
+      clock,
+      endOfTurn: (run: () => void) => void clock.after(0, run),
+      log: world.logOf(name),
+      metrics: world.telemetry.gateway,
+    };
     const bus = natsRooms(this.line.connection, world.subjects, gateway, deps);
     const presenceBus = natsPresence(this.line.connection, world.subjects, gateway, deps);
     const placement = natsPlacement(this.line.connection, world.subjects, placementConfig, clock);
     const { sockets, topics } = this.listener;
 
     const rooms = world.planted?.gatewayRooms?.(bus.rooms) ?? bus.rooms;
-    const ports = { sockets, topics, boardBus: NO_BOARDS, activities: NO_ACTIVITIES, tokens: this.#tokens(), rooms, presence: presenceBus.rooms, placement, ...ALONE, clientIdOf };
+    const ports = {
+      sockets,
+      topics,
+      boardBus: NO_BOARDS,
+      activities: NO_ACTIVITIES,
+      tokens: this.#tokens(),
+      rooms,
+      presence: presenceBus.rooms,
+      placement,
+      ...ALONE,
+      clientIdOf,
+    };
     const parts = assembleGateway(gateway, config, ports, deps);
     [this.#rooms, this.#presence, this.#clients, this.#writes] = [parts.rooms, parts.presence, parts.clients, parts.writes];
     this.listener.isReady = () => !this.#stopping && this.#rooms.backboneLostAt === undefined;
@@ -110,7 +126,12 @@ export class GatewayProcess {
       verify: (token) =>
         new Promise((resolve) => {
           const expiresAt = (this.process.clock.now() + 1e9) as Millis;
-          this.process.clock.after(TOKEN_CHECK_MS, () => resolve({ kind: "valid", identity: { tenant: "acme" as TenantId, user: token as UserId, name: token, rooms: ["*"], rights, expiresAt } }));
+          this.process.clock.after(TOKEN_CHECK_MS, () =>
+            resolve({
+              kind: "valid",
+              identity: { tenant: "acme" as TenantId, user: token as UserId, name: token, rooms: ["*"], rights, expiresAt },
+            }),
+          );
         }),
     };
   }

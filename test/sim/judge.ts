@@ -61,7 +61,14 @@ export class RoomTruth {
 }
 
 /** A tab, as far as it can be judged from outside. */
-export type Judged = { readonly author: number; readonly room: RoomKey; readonly typed: number; readonly unsaved: number; readonly name: string; /** What it was given, one edit's after the other's. */ readonly content: Uint8Array };
+export type Judged = {
+  readonly author: number;
+  readonly room: RoomKey;
+  readonly typed: number;
+  readonly unsaved: number;
+  readonly name: string;
+  /** What it was given, one edit's after the other's. */ readonly content: Uint8Array;
+};
 
 export class Judge {
   readonly #rooms = new Map<RoomKey, RoomTruth>();
@@ -102,14 +109,17 @@ export class Judge {
     }
     const beginning = room.beginnings.get(epoch);
     const owner = beginning && serverOf(beginning);
-    if (epochOf(record) !== epoch || owner !== writer) this.fail(`${writer} writes in epoch ${epochOf(record)}, but ${owner} owns epoch ${epoch}`, key);
+    if (epochOf(record) !== epoch || owner !== writer)
+      this.fail(`${writer} writes in epoch ${epochOf(record)}, but ${owner} owns epoch ${epoch}`, key);
     if (record.edits.firstSeq !== room.head + 1) this.fail(`seq ${record.edits.firstSeq} follows seq ${room.head}`, key);
     for (const { client, counter, payload } of record.edits.edits) {
       const before = room.counters.get(client) ?? 0;
-      if (counter <= before || counter > room.lost.counted(client, before) + 1) this.fail(`edit ${counter} of ${client} follows its edit ${before} in the log (head ${headOf(record)})`, key);
+      if (counter <= before || counter > room.lost.counted(client, before) + 1)
+        this.fail(`edit ${counter} of ${client} follows its edit ${before} in the log (head ${headOf(record)})`, key);
       const first = room.firstEdits.get(client);
       const wasTold = first === "not-first" && !room.lost.hasAny; // It was so, and what was first is lost.
-      if (first !== undefined && (room.head > 0 || wasTold)) this.fail(`what ${client} wrote to be the room's first edit, and was told "${first}" of, is seq ${room.head + 1}`, key);
+      if (first !== undefined && (room.head > 0 || wasTold))
+        this.fail(`what ${client} wrote to be the room's first edit, and was told "${first}" of, is seq ${room.head + 1}`, key);
       room.counters.set(client, counter);
       room.order.push({ client, counter, payload });
       this.#receiveKeystrokes(key, room, payload);
@@ -125,8 +135,10 @@ export class Judge {
     const { order, firstEdits, lost } = this.room(key);
     firstEdits.set(client, answer);
     const isFirst = order[0]?.client === client;
-    if (answer === "committed" && !isFirst && !lost.began(client)) this.fail(`${client} is told that it wrote the room's first edit, which it did not`, key);
-    if (answer === "not-first" && isFirst) this.fail(`${client} is told that another wrote the room's first edit, which it did itself`, key);
+    if (answer === "committed" && !isFirst && !lost.began(client))
+      this.fail(`${client} is told that it wrote the room's first edit, which it did not`, key);
+    if (answer === "not-first" && isFirst)
+      this.fail(`${client} is told that another wrote the room's first edit, which it did itself`, key);
   }
 
   get isEveryFirstEditAnswered(): boolean {
@@ -152,7 +164,8 @@ export class Judge {
   #receiveKeystrokes(key: RoomKey, room: RoomTruth, payload: Uint8Array): void {
     for (const { author, index } of keystrokesIn(payload)) {
       const logged = room.logged.get(author) ?? 0;
-      if (index < logged || index > room.accountedFor(author)) this.fail(`the log has keystroke ${index} of tab ${author} where ${logged} comes next`, key);
+      if (index < logged || index > room.accountedFor(author))
+        this.fail(`the log has keystroke ${index} of tab ${author} where ${logged} comes next`, key);
       room.logged.set(author, index + 1);
     }
   }
@@ -165,7 +178,8 @@ export class Judge {
       const truth = order[seq - 1];
       if (seq !== after + 1 + index) this.fail(`${tab.name} is given seq ${seq} after ${after + index}`, tab.room);
       if (truth === undefined) return this.fail(`${tab.name} is given seq ${seq}, which the log does not have`, tab.room);
-      if (truth.client !== client || truth.counter !== counter || !isSame(truth.payload, payload)) this.fail(`${tab.name} is given other bytes under seq ${seq} than the log has`, tab.room);
+      if (truth.client !== client || truth.counter !== counter || !isSame(truth.payload, payload))
+        this.fail(`${tab.name} is given other bytes under seq ${seq} than the log has`, tab.room);
     });
   }
 
@@ -176,7 +190,11 @@ export class Judge {
     });
     const content = Uint8Array.from([...tab.content, ...edits.flatMap(({ payload }) => [...payload])]);
     const { order, lost } = this.room(tab.room);
-    if (!beginsWith(order, content) && !lost.had(content)) this.fail(`${tab.name} is given seq ${after + 1} to ${after + edits.length} behind others than the log ever had before them`, tab.room);
+    if (!beginsWith(order, content) && !lost.had(content))
+      this.fail(
+        `${tab.name} is given seq ${after + 1} to ${after + edits.length} behind others than the log ever had before them`,
+        tab.room,
+      );
   }
 
   /** Only where an end of the log was lost. */
@@ -191,7 +209,11 @@ export class Judge {
   /** What a tab shows as saved is in the log. */
   checkSaved({ author, room, typed, unsaved, name }: Judged): void {
     const accountedFor = this.room(room).accountedFor(author);
-    if (typed - unsaved > accountedFor) this.fail(`${name} takes ${typed - unsaved} of its keystrokes for saved, the log has ${accountedFor}, and has lost none behind them`, room);
+    if (typed - unsaved > accountedFor)
+      this.fail(
+        `${name} takes ${typed - unsaved} of its keystrokes for saved, the log has ${accountedFor}, and has lost none behind them`,
+        room,
+      );
   }
 }
 

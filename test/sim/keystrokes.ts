@@ -11,13 +11,18 @@ export function keystroke({ author, index }: Keystroke): Uint8Array {
 }
 
 export function keystrokesIn(payload: Uint8Array): Keystroke[] {
-  return Array.from({ length: payload.length / BYTES }, (_, at) => ({ author: payload[at * BYTES]!, index: payload[at * BYTES + 1]! * 256 + payload[at * BYTES + 2]! }));
+  return Array.from({ length: payload.length / BYTES }, (_, at) => ({
+    author: payload[at * BYTES]!,
+    index: payload[at * BYTES + 1]! * 256 + payload[at * BYTES + 2]!,
+  }));
 }
 
 export const keystrokeEdits: EditFormat = {
   merge: (payloads) => Uint8Array.from(payloads.flatMap((payload) => [...payload])),
   split: (payload, bytesMax) => {
     const pieceBytes = Math.floor(bytesMax / BYTES) * BYTES;
-    return Array.from({ length: Math.ceil(payload.length / pieceBytes) }, (_, index) => payload.slice(index * pieceBytes, (index + 1) * pieceBytes));
+    return Array.from({ length: Math.ceil(payload.length / pieceBytes) }, (_, index) =>
+      payload.slice(index * pieceBytes, (index + 1) * pieceBytes),
+    );
   },
 };

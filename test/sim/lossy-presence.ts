@@ -8,7 +8,14 @@
 import { type PresenceEffect as GatewayEffect, type PresenceInput as GatewayInput, RoomPresence } from "../../gateway/presence/presence.ts";
 import type { ConnectionId } from "../../gateway/ports.ts";
 import { Presence, type PresenceEffect as OwnerEffect, type PresenceInput as OwnerInput } from "../../room-server/presence/presence.ts";
-import { decodePresenceAnswer, decodePresenceFromOwner, decodePresenceToOwner, encodePresenceAnswer, encodePresenceFromOwner, encodePresenceToOwner } from "../../shared/bus/presence-messages.ts";
+import {
+  decodePresenceAnswer,
+  decodePresenceFromOwner,
+  decodePresenceToOwner,
+  encodePresenceAnswer,
+  encodePresenceFromOwner,
+  encodePresenceToOwner,
+} from "../../shared/bus/presence-messages.ts";
 import type { ClientId, Epoch, GatewayId, Millis, UserId } from "../../shared/ids.ts";
 import { Prng } from "../../shared/prng.ts";
 import { encodePoint, encodeRectangle } from "../../shared/wire/positions.ts";
@@ -16,7 +23,12 @@ import { CURSOR, VIEWPORT } from "../../shared/wire/presence.ts";
 import { bytesOf, Onlooker, textOf } from "./onlooker.ts";
 
 type Gateway = { readonly id: GatewayId; readonly presence: RoomPresence; readonly onlookers: Map<ConnectionId, Onlooker>; alive: boolean };
-type Person = { readonly client: ClientId; readonly names: Set<string>; readonly shows: Map<string, string>; at: { gateway: Gateway; connection: ConnectionId } | undefined };
+type Person = {
+  readonly client: ClientId;
+  readonly names: Set<string>;
+  readonly shows: Map<string, string>;
+  at: { gateway: Gateway; connection: ConnectionId } | undefined;
+};
 
 export type LossyRun = { readonly people: number; readonly gateways: number; readonly wrong: readonly string[] };
 
@@ -49,7 +61,12 @@ export class LossyPresence {
     this.#steps = seed % 2 === 0 ? SMALL_STEPS : USUAL_STEPS;
     this.#owner = this.#newOwner();
     for (let count = 2 + this.#prng.below(2); count > 0; count--) this.#gateways.push(this.#newGateway());
-    this.#people = Array.from({ length: 3 + this.#prng.below(4) }, (_, index) => ({ client: `client-${index}-aaaaaaa`.slice(0, 16) as ClientId, names: new Set(), shows: new Map(), at: undefined }));
+    this.#people = Array.from({ length: 3 + this.#prng.below(4) }, (_, index) => ({
+      client: `client-${index}-aaaaaaa`.slice(0, 16) as ClientId,
+      names: new Set(),
+      shows: new Map(),
+      at: undefined,
+    }));
   }
 
   run(): LossyRun {
@@ -65,7 +82,15 @@ export class LossyPresence {
     }
     this.#runUntil((this.#now + HEALING_MS) as Millis);
     const here = this.#people.filter(({ at }) => at !== undefined);
-    return { people: here.length, gateways: this.#gateways.length, wrong: this.#gateways.flatMap(({ id, onlookers }) => [...onlookers.values()].flatMap((onlooker) => onlooker.wrongAbout(here, this.#personOf(onlooker.client).shows).map((wrong) => `on ${id} ${wrong}`))) };
+    return {
+      people: here.length,
+      gateways: this.#gateways.length,
+      wrong: this.#gateways.flatMap(({ id, onlookers }) =>
+        [...onlookers.values()].flatMap((onlooker) =>
+          onlooker.wrongAbout(here, this.#personOf(onlooker.client).shows).map((wrong) => `on ${id} ${wrong}`),
+        ),
+      ),
+    };
   }
 
   #act(): void {
@@ -88,7 +113,11 @@ export class LossyPresence {
     const connection = ++this.#connections as ConnectionId;
     person.at = { gateway, connection };
     gateway.onlookers.set(connection, new Onlooker(person.client));
-    this.#feedGateway(gateway, { kind: "enter", connection, member: { client: person.client, user: "u" as UserId, name: person.client, canWrite: true, spectator: false } });
+    this.#feedGateway(gateway, {
+      kind: "enter",
+      connection,
+      member: { client: person.client, user: "u" as UserId, name: person.client, canWrite: true, spectator: false },
+    });
     const fields = [...person.names].map((name) => ({ name, value: bytesOf(person.shows.get(name) ?? "") }));
     if (fields.length > 0) this.#feedGateway(gateway, { kind: "fields", connection, fields });
   }
@@ -97,7 +126,8 @@ export class LossyPresence {
     if (person.at === undefined) return;
     const { gateway, connection } = person.at;
     person.at = undefined;
-    for (const other of this.#gateways) for (const [stale, { client }] of other.onlookers) if (client === person.client && stale !== connection) this.#leave(other, stale);
+    for (const other of this.#gateways)
+      for (const [stale, { client }] of other.onlookers) if (client === person.client && stale !== connection) this.#leave(other, stale);
     this.#leave(gateway, connection);
   }
 
@@ -144,7 +174,17 @@ export class LossyPresence {
   }
 
   #newOwner(): Presence {
-    const options = { participantsMax: 100, presenceBytesMax: 100_000, presenceTickMs: 50, presenceGatherMs: 80, gatewaySilenceMsMax: 2_000, presenceSilenceMsMax: 12_000, beaconMs: 1_000, beaconsWhenQuiet: 3, ...this.#steps };
+    const options = {
+      participantsMax: 100,
+      presenceBytesMax: 100_000,
+      presenceTickMs: 50,
+      presenceGatherMs: 80,
+      gatewaySilenceMsMax: 2_000,
+      presenceSilenceMsMax: 12_000,
+      beaconMs: 1_000,
+      beaconsWhenQuiet: 3,
+      ...this.#steps,
+    };
     const owner = new Presence(this.#epoch, options, this.#now);
     this.#after(0, () => this.#tickOwner(owner));
     return owner;
@@ -152,7 +192,16 @@ export class LossyPresence {
 
   #newGateway(): Gateway {
     const id = `gateway-${++this.#named}` as GatewayId;
-    const options = { gateway: id, repeatMs: 500, keepaliveMs: 5_000, spectatorAfterMs: 1_000, memberBytesMax: 1_000, memberFieldsMax: 10, flushMs: 15, ownerSilenceMsMax: 2_000 };
+    const options = {
+      gateway: id,
+      repeatMs: 500,
+      keepaliveMs: 5_000,
+      spectatorAfterMs: 1_000,
+      memberBytesMax: 1_000,
+      memberFieldsMax: 10,
+      flushMs: 15,
+      ownerSilenceMsMax: 2_000,
+    };
     const gateway: Gateway = { id, presence: new RoomPresence(options, 0, this.#now), onlookers: new Map(), alive: true };
     this.#after(10, () => this.#feedGateway(gateway, { kind: "attached" }));
     return gateway;
@@ -175,7 +224,8 @@ export class LossyPresence {
   #carryOutOwner(effect: OwnerEffect): void {
     if (effect.kind === "broadcast") {
       const sent = encodePresenceFromOwner(effect.message);
-      for (const gateway of this.#gateways) this.#send(() => this.#feedGateway(gateway, { kind: "from-owner", message: decodePresenceFromOwner(sent)! }));
+      for (const gateway of this.#gateways)
+        this.#send(() => this.#feedGateway(gateway, { kind: "from-owner", message: decodePresenceFromOwner(sent)! }));
     } else if (effect.kind === "answer") {
       const sent = encodePresenceAnswer(effect.answer);
       const gateway = this.#gateways.find(({ id }) => id === effect.gateway);
@@ -201,7 +251,8 @@ export class LossyPresence {
         return;
       }
       case "publish":
-        for (const [connection, onlooker] of gateway.onlookers) if (onlooker.topics.has(effect.topic) && connection !== effect.except) onlooker.tell(effect.news);
+        for (const [connection, onlooker] of gateway.onlookers)
+          if (onlooker.topics.has(effect.topic) && connection !== effect.except) onlooker.tell(effect.news);
         return;
       case "send":
         return gateway.onlookers.get(effect.to)!.tell(effect.news);
@@ -222,7 +273,8 @@ export class LossyPresence {
   #send(deliver: () => void): void {
     if (this.#isLossy && this.#prng.chance(this.#loss)) return;
     const copies = this.#isLossy && this.#prng.chance(0.2) ? 2 : 1;
-    for (let copy = 0; copy < copies; copy++) this.#after(1 + (this.#isLossy ? this.#prng.below(this.#prng.chance(0.1) ? 1_500 : 60) : 0), deliver);
+    for (let copy = 0; copy < copies; copy++)
+      this.#after(1 + (this.#isLossy ? this.#prng.below(this.#prng.chance(0.1) ? 1_500 : 60) : 0), deliver);
   }
 
   #after(delayMs: number, run: () => void): void {
@@ -231,7 +283,10 @@ export class LossyPresence {
 
   #runUntil(end: Millis): void {
     for (;;) {
-      const next = this.#queue.reduce<{ at: number; run: () => void } | undefined>((first, entry) => (first === undefined || entry.at < first.at ? entry : first), undefined);
+      const next = this.#queue.reduce<{ at: number; run: () => void } | undefined>(
+        (first, entry) => (first === undefined || entry.at < first.at ? entry : first),
+        undefined,
+      );
       if (next === undefined || next.at > end) break;
       this.#queue.splice(this.#queue.indexOf(next), 1);
       this.#now = Math.max(this.#now, next.at) as Millis;

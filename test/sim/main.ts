@@ -54,7 +54,9 @@ async function tell(outcome: Outcome, thread: RunThread): Promise<void> {
   console.log(`\nseed ${outcome.seed} (${outcome.size}) fails: ${outcome.failure.reason}`);
   const answer = await thread.ask({ kind: "minimize", failed: outcome });
   const minimal = answer.kind === "told" ? answer.outcome : outcome;
-  console.log(`\nwith ${minimal.faults.length} of its ${outcome.faults.length} faults it still fails: ${minimal.failure?.reason}\n\n${minimal.faults.map(describeFault).join("\n")}`);
+  console.log(
+    `\nwith ${minimal.faults.length} of its ${outcome.faults.length} faults it still fails: ${minimal.failure?.reason}\n\n${minimal.faults.map(describeFault).join("\n")}`,
+  );
   console.log(`\nas REGRESSION_SEEDS has it: ${JSON.stringify(minimal.faults)}`);
   tellLines(minimal);
   tellAgain(outcome.seed, outcome.size);
@@ -76,7 +78,9 @@ function tellLines({ lines }: Outcome): void {
 }
 
 function tellAgain(seed: number, size: SizeName): void {
-  console.log(`again: npm run sim -- --seed ${seed} --size ${size}${planted === undefined ? "" : ` --planted ${JSON.stringify(planted)}`} --verbose\n`);
+  console.log(
+    `again: npm run sim -- --seed ${seed} --size ${size}${planted === undefined ? "" : ` --planted ${JSON.stringify(planted)}`} --verbose\n`,
+  );
 }
 
 function summary(kind: "progress" | "total"): string {

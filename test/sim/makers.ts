@@ -29,13 +29,21 @@ function make(cluster: Cluster, room: RoomKey, author: number, how: number): Met
   const { judge, scheduler, trace } = cluster.world;
   const user = `maker-${author}` as UserId;
   const client = clientIdOf(tenantOf(room), user, "content" as ClientKey);
-  const edit: SubmittedEdit = { author: { user, client }, counter: 1, ackedThrough: 0, parentSeq: 0 as Seq, payload: keystroke({ author, index: 0 }), mustBeFirst: true };
+  const edit: SubmittedEdit = {
+    author: { user, client },
+    counter: 1,
+    ackedThrough: 0,
+    parentSeq: 0 as Seq,
+    payload: keystroke({ author, index: 0 }),
+    mustBeFirst: true,
+  };
   let attempts = 0;
   const isAnswered: Met = () => judge.room(room).firstEdits.get(client) !== "asked";
   const receive = (outcome: WriteOutcome): void => {
     trace.note(`${user} is answered: ${outcome.kind}${outcome.kind === "refused" ? `, ${outcome.reason}` : ""}`, room);
     if (outcome.kind === "committed") judge.receiveFirstEditAnswered(room, client, "committed");
-    else if (outcome.kind === "refused" && (outcome.reason === "not-first" || outcome.reason === "deleted")) judge.receiveFirstEditAnswered(room, client, outcome.reason);
+    else if (outcome.kind === "refused" && (outcome.reason === "not-first" || outcome.reason === "deleted"))
+      judge.receiveFirstEditAnswered(room, client, outcome.reason);
   };
   const ask = (): void => {
     if (isAnswered()) return;

@@ -10,7 +10,7 @@ export async function minimize(failed: Outcome, options: Omit<SimulationOptions,
   let faults = failed.faults;
   let runs = 0;
   for (let part = Math.ceil(faults.length / 2); part >= 1 && runs < RUNS_MAX; part = part === 1 ? 0 : Math.ceil(part / 2)) {
-    for (let start = 0; start < faults.length && runs < RUNS_MAX; ) {
+    for (let start = 0; start < faults.length && runs < RUNS_MAX;) {
       const fewer: readonly Fault[] = [...faults.slice(0, start), ...faults.slice(start + part)];
       runs += 1;
       const outcome = await simulate(failed.seed, { ...options, size: failed.size, faults: fewer });

@@ -38,7 +38,10 @@ test("one edit goes from its author over the log to everybody, and is acknowledg
   expect(toAppend.map(({ kind }) => kind)).toEqual(["append"]);
   const { record } = the("append", toAppend);
   expect(record.expectedStreamSeq).toBe(1);
-  expect(decodeRecord(record.bytes)).toMatchObject({ kind: "edits", edits: { epoch: 1, firstSeq: 1, edits: [{ client: ann.client, counter: 1, payload: HELLO }] } });
+  expect(decodeRecord(record.bytes)).toMatchObject({
+    kind: "edits",
+    edits: { epoch: 1, firstSeq: 1, edits: [{ client: ann.client, counter: 1, payload: HELLO }] },
+  });
   expect(ann.room.unsavedEdits).toBe(1);
 
   // The log stores the record, and republishes it as stored. The owner learns it too, and need not say it again.
@@ -59,5 +62,8 @@ test("one edit goes from its author over the log to everybody, and is acknowledg
   expect(the("deliver", toBen).edits).toEqual([{ seq: 1, client: ann.client, counter: 1, payload: HELLO, own: false }]);
   expect(the("deliver", toAnn).edits).toEqual([{ seq: 1, client: ann.client, counter: 1, payload: HELLO, own: true }]);
   expect(ann.room.unsavedEdits).toBe(0);
-  expect([ann.room.position, ben.room.position]).toEqual([{ epoch: 1, seq: 1 }, { epoch: 1, seq: 1 }]);
+  expect([ann.room.position, ben.room.position]).toEqual([
+    { epoch: 1, seq: 1 },
+    { epoch: 1, seq: 1 },
+  ]);
 });

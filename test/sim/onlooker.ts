@@ -25,7 +25,8 @@ export class Onlooker {
     const { whole, present, gone, states } = decodeNews(news)!;
     if (whole) this.#told = new Map();
     for (const number of gone) this.#told.delete(number);
-    for (const participant of present) this.#told.set(participant.number, { participant, fields: this.#told.get(participant.number)?.fields ?? new Map() });
+    for (const participant of present)
+      this.#told.set(participant.number, { participant, fields: this.#told.get(participant.number)?.fields ?? new Map() });
     for (const { number, fields } of states) {
       for (const { name, value } of fields) {
         if (value.byteLength === 0) this.#told.get(number)?.fields.delete(name);
@@ -38,11 +39,14 @@ export class Onlooker {
   wrongAbout(here: readonly { readonly client: ClientId; readonly shows: Fields }[], own: Fields): string[] {
     if (!this.#isWelcome) return [`${this.client} was never told who is there`];
     const shown = new Map([...this.#told.values()].map(({ participant, fields }) => [participant.client, fields]));
-    const wrong = [...shown.keys()].filter((other) => !here.some(({ client }) => client === other)).map((ghost) => `${this.client} sees ${ghost}, who is gone`);
+    const wrong = [...shown.keys()]
+      .filter((other) => !here.some(({ client }) => client === other))
+      .map((ghost) => `${this.client} sees ${ghost}, who is gone`);
     for (const { client, shows } of here) {
       const fields = shown.get(client);
       if (fields === undefined) wrong.push(`${this.client} does not see ${client}`);
-      else if (client !== this.client && !isToldOf(own, fields, shows)) wrong.push(`${this.client}, looking at ${own.get(VIEWPORT)}, sees ${client} with ${describe(fields)}, not ${describe(shows)}`);
+      else if (client !== this.client && !isToldOf(own, fields, shows))
+        wrong.push(`${this.client}, looking at ${own.get(VIEWPORT)}, sees ${client} with ${describe(fields)}, not ${describe(shows)}`);
     }
     return wrong;
   }
@@ -59,7 +63,10 @@ export function bytesOf(text: string): Uint8Array {
 /** All but the cursor must be so; and that, where either place of it is in view. */
 function isToldOf(viewer: Fields, seen: Fields, real: Fields): boolean {
   const [seenCursor, realCursor] = [seen.get(CURSOR), real.get(CURSOR)];
-  return describe(new Map([...seen, [CURSOR, ""]])) === describe(new Map([...real, [CURSOR, ""]])) && (seenCursor === realCursor || !(isInView(viewer, seenCursor) || isInView(viewer, realCursor)));
+  return (
+    describe(new Map([...seen, [CURSOR, ""]])) === describe(new Map([...real, [CURSOR, ""]])) &&
+    (seenCursor === realCursor || !(isInView(viewer, seenCursor) || isInView(viewer, realCursor)))
+  );
 }
 
 function isInView(viewer: Fields, cursor: string | undefined): boolean {

@@ -27,14 +27,14 @@ export type SimOptions = {
 };
 
 const FLAGS = {
-  seconds: { type: "string" },
-  runs: { type: "string" },
-  seed: { type: "string" },
-  size: { type: "string", default: "mixed" },
-  jobs: { type: "string", default: "1" },
+  "seconds": { type: "string" },
+  "runs": { type: "string" },
+  "seed": { type: "string" },
+  "size": { type: "string", default: "mixed" },
+  "jobs": { type: "string", default: "1" },
   "run-seconds": { type: "string", default: "300" },
-  planted: { type: "string" },
-  verbose: { type: "boolean", default: false },
+  "planted": { type: "string" },
+  "verbose": { type: "boolean", default: false },
 } as const;
 const SIZE_NAMES = ["small", "large", "mixed"] as const;
 /** Of as many seeds one is large. */
@@ -52,7 +52,16 @@ export function parseOptions(args: readonly string[], fresh: number): SimOptions
     const size = SIZE_NAMES.find((name) => name === values.size);
     if (size === undefined) throw new RangeError("not a size");
     const [jobs, runSecondsMax] = [numberIn(values.jobs) ?? 1, numberIn(values["run-seconds"]) ?? 300];
-    return { seed: seed ?? fresh, runsMax: alone ? 1 : (runs ?? Number.POSITIVE_INFINITY), secondsMax, size, jobs: Math.max(1, jobs), runSecondsMax, planted: values.planted, verbose: values.verbose };
+    return {
+      seed: seed ?? fresh,
+      runsMax: alone ? 1 : (runs ?? Number.POSITIVE_INFINITY),
+      secondsMax,
+      size,
+      jobs: Math.max(1, jobs),
+      runSecondsMax,
+      planted: values.planted,
+      verbose: values.verbose,
+    };
   } catch (error) {
     if (error instanceof TypeError || error instanceof RangeError) return undefined; // What parseArgs throws, and what is no number or size.
     throw error;

@@ -28,10 +28,23 @@ export class PlacementProcess {
     const { entries, plans } = world.log;
     const log = world.logOf(name);
     const ports: PlacementPorts = {
-      rooms: { entry: async (room) => (await this.line.ask(() => entries.read(room), () => entries.answers())).entry, onEntry: (receive) => this.#follow(entries, receive) },
+      rooms: {
+        entry: async (room) =>
+          (
+            await this.line.ask(
+              () => entries.read(room),
+              () => entries.answers(),
+            )
+          ).entry,
+        onEntry: (receive) => this.#follow(entries, receive),
+      },
       plans: {
         onEntry: (receive) => this.#follow(plans, receive),
-        write: async (room, planned) => void (await this.line.ask(() => plans.write(room, planned, plans.read(room).revision), () => entries.answers())),
+        write: async (room, planned) =>
+          void (await this.line.ask(
+            () => plans.write(room, planned, plans.read(room).revision),
+            () => entries.answers(),
+          )),
       },
       pins: { onEntry: async () => {} },
       leases: this.#leases(),
@@ -40,18 +53,28 @@ export class PlacementProcess {
       operations: { report: () => {} },
     };
     const settings = world.settings.placement;
-    hostPlacement(world.planted?.placement?.(ports) ?? ports, { ...settings, ...decideOptions(settings), holder: name }, { clock, log, metrics: world.telemetry.placement });
+    hostPlacement(
+      world.planted?.placement?.(ports) ?? ports,
+      { ...settings, ...decideOptions(settings), holder: name },
+      { clock, log, metrics: world.telemetry.placement },
+    );
   }
 
   #leases(): Leases {
     const { leases, entries } = this.#world.log;
     return {
       read: async () => {
-        const { entry, revision } = await this.line.ask(() => leases.read(LEASE), () => entries.answers());
+        const { entry, revision } = await this.line.ask(
+          () => leases.read(LEASE),
+          () => entries.answers(),
+        );
         return { lease: entry, revision };
       },
       write: async (_, lease, revision) => {
-        const written = await this.line.ask(() => (leases.write(LEASE, lease, revision) ? leases.read(LEASE).revision : undefined), () => entries.answers());
+        const written = await this.line.ask(
+          () => (leases.write(LEASE, lease, revision) ? leases.read(LEASE).revision : undefined),
+          () => entries.answers(),
+        );
         return written === undefined ? { kind: "superseded" } : { kind: "written", revision: written };
       },
     };
@@ -68,7 +91,15 @@ export class PlacementProcess {
     };
     return new Promise((told) => {
       const look = (): void => {
-        this.line.ask(() => bucket.all(), () => entries.answers()).then((now) => (compare(now), told()), () => void this.process.clock.after(LOOK_AGAIN_MS, look));
+        this.line
+          .ask(
+            () => bucket.all(),
+            () => entries.answers(),
+          )
+          .then(
+            (now) => (compare(now), told()),
+            () => void this.process.clock.after(LOOK_AGAIN_MS, look),
+          );
       };
       bucket.onChange(() => this.line.push(() => compare(bucket.all())));
       this.line.onReturn(look);

@@ -11,7 +11,9 @@ import { telemetry } from "./world.ts";
 const SEEDS_MAX = 200;
 const counted = telemetry();
 
-const EACH_AT_EACH_SIZE = PLANTED_BUGS.flatMap((planted) => (["small", "large"] as const).map((size) => ({ planted, name: planted.name, size })));
+const EACH_AT_EACH_SIZE = PLANTED_BUGS.flatMap((planted) =>
+  (["small", "large"] as const).map((size) => ({ planted, name: planted.name, size })),
+);
 
 test.each(EACH_AT_EACH_SIZE)("[SIM5] found: $name, in $size runs", async ({ planted, size }) => {
   const found = await firstFailing(planted, size);

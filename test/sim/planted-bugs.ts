@@ -52,7 +52,8 @@ const earlyAck: PlantedBug = {
   roomServer: (ports) =>
     afterEach(ports, (message, room, epoch) => {
       if (message.kind !== "edits") return;
-      for (const { author, counter } of message.edits) ports.gateways.answer(message.gateway, room, { kind: "acked", epoch, client: author.client, counter, seq: 0 as Seq, exact: false });
+      for (const { author, counter } of message.edits)
+        ports.gateways.answer(message.gateway, room, { kind: "acked", epoch, client: author.client, counter, seq: 0 as Seq, exact: false });
     }),
 };
 
@@ -76,7 +77,9 @@ const watermarkTooLow: PlantedBug = {
     checkpoints: {
       newest: async (room) => {
         const checkpoint = await ports.checkpoints.newest(room);
-        return checkpoint === undefined || checkpoint === "deleted" ? checkpoint : { ...checkpoint, clients: checkpoint.clients.map((client) => ({ ...client, counter: client.counter - 1 })) };
+        return checkpoint === undefined || checkpoint === "deleted"
+          ? checkpoint
+          : { ...checkpoint, clients: checkpoint.clients.map((client) => ({ ...client, counter: client.counter - 1 })) };
       },
     },
   }),
@@ -97,7 +100,9 @@ const watermarkTooHigh: PlantedBug = {
     checkpoints: {
       newest: async (room) => {
         const checkpoint = await ports.checkpoints.newest(room);
-        return checkpoint === undefined || checkpoint === "deleted" ? checkpoint : { ...checkpoint, clients: checkpoint.clients.map((client) => ({ ...client, counter: client.counter + 1 })) };
+        return checkpoint === undefined || checkpoint === "deleted"
+          ? checkpoint
+          : { ...checkpoint, clients: checkpoint.clients.map((client) => ({ ...client, counter: client.counter + 1 })) };
       },
     },
   }),
@@ -144,7 +149,13 @@ const deadlinesByDate: PlantedBug = {
   clock: (clock) => ({ ...clock, now: () => clock.wallNow() as number as Millis }),
   faults: ({ faultyMs }) => [
     { kind: "room server's machine lost", atMs: faultyMs - 300, forMs: 3_000, whom: 0.2, how: 0.5 },
-    ...Array.from({ length: 40 }, (_, index): Fault => ({ kind: "date set back or ahead", atMs: faultyMs - 50, forMs: 0, whom: index / 40, how: 0.001 })),
+    ...Array.from({ length: 40 }, (_, index): Fault => ({
+      kind: "date set back or ahead",
+      atMs: faultyMs - 50,
+      forMs: 0,
+      whom: index / 40,
+      how: 0.001,
+    })),
   ],
 };
 
@@ -167,10 +178,16 @@ function copiesHear(name: string, hear: (edits: CommittedEdits) => CommittedEdit
 }
 
 /** A room is moved, or its copy takes over, without what is known of its writers. */
-const movedWithoutWriters = copiesHear("moved without its writers", (edits) => ({ ...edits, edits: edits.edits.map((edit) => ({ ...edit, client: "nobodynobodynobo" as ClientId })) }));
+const movedWithoutWriters = copiesHear("moved without its writers", (edits) => ({
+  ...edits,
+  edits: edits.edits.map((edit) => ({ ...edit, client: "nobodynobodynobo" as ClientId })),
+}));
 
 /** A warm copy takes each writer for one edit further than the log has it. */
-const copyAhead = copiesHear("warm copy one edit ahead", (edits) => ({ ...edits, edits: edits.edits.map((edit) => ({ ...edit, counter: edit.counter + 1 })) }));
+const copyAhead = copiesHear("warm copy one edit ahead", (edits) => ({
+  ...edits,
+  edits: edits.edits.map((edit) => ({ ...edit, counter: edit.counter + 1 })),
+}));
 
 /** A claim takes the record of a room's deletion for an owner's: the room begins again under its name. */
 const deletedClaimed: PlantedBug = {
@@ -181,7 +198,9 @@ const deletedClaimed: PlantedBug = {
       ...ports.log,
       readLast: async (room) => {
         const last = await ports.log.readLast(room);
-        return last?.record.kind === "deleted" ? { streamSeq: last.streamSeq, record: { ...last.record, kind: "epoch", epoch: 1 as Epoch, head: 0 as Seq } } : last;
+        return last?.record.kind === "deleted"
+          ? { streamSeq: last.streamSeq, record: { ...last.record, kind: "epoch", epoch: 1 as Epoch, head: 0 as Seq } }
+          : last;
       },
     },
     checkpoints: {
@@ -193,7 +212,13 @@ const deletedClaimed: PlantedBug = {
   }),
   faults: ({ faultyMs }) => [
     { kind: "room deleted", atMs: faultyMs / 2, forMs: 0, whom: 0, how: 0 },
-    ...Array.from({ length: 4 }, (_, index): Fault => ({ kind: "room claimed at random", atMs: faultyMs / 2 + 400 + 100 * index, forMs: 0, whom: index / 4, how: 0 })),
+    ...Array.from({ length: 4 }, (_, index): Fault => ({
+      kind: "room claimed at random",
+      atMs: faultyMs / 2 + 400 + 100 * index,
+      forMs: 0,
+      whom: index / 4,
+      how: 0,
+    })),
   ],
 };
 
@@ -222,9 +247,27 @@ const epochGivenAgain: PlantedBug = {
 
 const outboxDropped: PlantedBug = { name: "client drops its outbox on reconnect", tabForgets: (status) => status === "waiting" };
 
-export const PLANTED_BUGS: readonly PlantedBug[] = [earlyAck, noFencing, watermarkTooLow, watermarkTooHigh, notCaughtUp, unackedForgotten, deadlinesByDate, movedWithoutWriters, copyAhead, deletedClaimed, firstEditShown, epochGivenAgain, outboxDropped];
+export const PLANTED_BUGS: readonly PlantedBug[] = [
+  earlyAck,
+  noFencing,
+  watermarkTooLow,
+  watermarkTooHigh,
+  notCaughtUp,
+  unackedForgotten,
+  deadlinesByDate,
+  movedWithoutWriters,
+  copyAhead,
+  deletedClaimed,
+  firstEditShown,
+  epochGivenAgain,
+  outboxDropped,
+];
 
 /** For spreading: a connection's methods, bound. */
 function methodsOf(connection: NatsConnection): NatsConnection {
-  return { subscribe: connection.subscribe.bind(connection), status: connection.status.bind(connection), closed: connection.closed.bind(connection) } as NatsConnection;
+  return {
+    subscribe: connection.subscribe.bind(connection),
+    status: connection.status.bind(connection),
+    closed: connection.closed.bind(connection),
+  } as NatsConnection;
 }

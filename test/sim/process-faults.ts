@@ -99,8 +99,14 @@ export const moveAtRandom: Strike = (cluster, { whom, how }) => {
   const room = pick([...cluster.world.judge.rooms.keys()], whom);
   if (room === undefined) return never;
   const owner = cluster.roomServers.find(({ host }) => host.owned().includes(room));
-  const other = pick(cluster.roomServers.filter((server) => server !== owner), how)!;
-  const order: ServerOrder = owner === undefined || how < 0.3 ? { kind: "follow", room, generation: 0 } : { kind: "hand-over", room, to: other.server, generation: 0 };
+  const other = pick(
+    cluster.roomServers.filter((server) => server !== owner),
+    how,
+  )!;
+  const order: ServerOrder =
+    owner === undefined || how < 0.3
+      ? { kind: "follow", room, generation: 0 }
+      : { kind: "hand-over", room, to: other.server, generation: 0 };
   const told = order.kind === "follow" ? other : owner!;
   told.process.run(() => void told.handOvers.answer(order));
   return told.process.state === "running" ? always : never;

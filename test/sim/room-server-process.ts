@@ -55,11 +55,23 @@ export class RoomServerProcess {
     const peers = natsHeartbeat(this.line.connection, world.subjects);
     const options = roomHostOptions(world.settings.roomServer, undefined);
     const loads = new LoadMeter(options);
-    const deps = { clock, log: this.#log, metrics: world.telemetry.roomServer, membership, loads, memoryBytes: () => 0, endOfTurn: (run: () => void) => void clock.after(0, run) };
+    const deps = {
+      clock,
+      log: this.#log,
+      metrics: world.telemetry.roomServer,
+      membership,
+      loads,
+      memoryBytes: () => 0,
+      endOfTurn: (run: () => void) => void clock.after(0, run),
+    };
     const ports = this.#ports();
     this.#parts = assembleRoomServer(this.server, world.planted?.roomServer?.(ports) ?? ports, options, deps);
     [this.host, this.handOvers] = [this.#parts.rooms, this.#parts.handOvers];
-    listenToPeers(this.server, membership, peers, { clock, log: this.#log, receiveLost: (lost) => void this.#parts.takeOvers.receiveLost(lost) });
+    listenToPeers(this.server, membership, peers, {
+      clock,
+      log: this.#log,
+      receiveLost: (lost) => void this.#parts.takeOvers.receiveLost(lost),
+    });
     clock.after(LISTEN_BEATS * heartbeatMs, () => {
       natsClaims(this.line.connection, world.subjects, this.server, this.#log).onClaim((request) => this.host.claim(request));
       natsOrders(this.line.connection, world.subjects, this.server, this.#log).onOrder((order) => this.handOvers.answer(order));
@@ -84,20 +96,39 @@ export class RoomServerProcess {
     const { subjects, telemetry, log: jetstream } = this.#world;
     const { connection } = this.line;
     const deps = { log: this.#log, metrics: telemetry.roomServer };
-    const readLast: RoomLog["readLast"] = (room) => this.line.ask(() => jetstream.last(room), () => jetstream.isReadable);
+    const readLast: RoomLog["readLast"] = (room) =>
+      this.line.ask(
+        () => jetstream.last(room),
+        () => jetstream.isReadable,
+      );
     const { appendAnswerMsMax } = this.#world.settings.roomServer;
     return {
       presenceBus: natsPresence(connection, subjects, { ...deps, sent: () => {} }),
       activity: { tell: () => {} },
       log: {
-        append: jetstreamAppend(this.#world.planted?.appendsLine?.(connection) ?? connection, subjects, { server: this.server, partitions: 1, appendAnswerMsMax }, { ...deps, readLast, clock: this.process.clock }),
+        append: jetstreamAppend(
+          this.#world.planted?.appendsLine?.(connection) ?? connection,
+          subjects,
+          { server: this.server, partitions: 1, appendAnswerMsMax },
+          { ...deps, readLast, clock: this.process.clock },
+        ),
         readLast,
-        endsAt: (room, streamSeq) => this.line.ask(() => (jetstream.last(room)?.streamSeq ?? 0) <= streamSeq, () => jetstream.isReadable),
+        endsAt: (room, streamSeq) =>
+          this.line.ask(
+            () => (jetstream.last(room)?.streamSeq ?? 0) <= streamSeq,
+            () => jetstream.isReadable,
+          ),
         read: (room, after, through) => this.#read(room, after, through),
       },
       inbox: natsInbox(connection, subjects, deps),
       gateways: natsGateways(connection, subjects),
-      checkpoints: { newest: (room) => this.line.ask(() => jetstream.checkpoint(room), () => jetstream.isReadable) },
+      checkpoints: {
+        newest: (room) =>
+          this.line.ask(
+            () => jetstream.checkpoint(room),
+            () => jetstream.isReadable,
+          ),
+      },
       entries: this.#entries(),
       fanOut: natsFanOut(connection, subjects),
       others: natsOtherServers(connection, subjects),
@@ -110,8 +141,11 @@ export class RoomServerProcess {
   /** In several fetches: between two of them the log may be trimmed. */
   async *#read(room: RoomKey, after: number, through: number): AsyncIterable<StoredRecord> {
     const { log } = this.#world;
-    for (let last = after; ; ) {
-      const fetched = await this.line.ask(() => log.read(room, last, through, RECORDS_PER_FETCH), () => log.isReadable);
+    for (let last = after; ;) {
+      const fetched = await this.line.ask(
+        () => log.read(room, last, through, RECORDS_PER_FETCH),
+        () => log.isReadable,
+      );
       yield* fetched;
       if (fetched.length < RECORDS_PER_FETCH) return;
       last = fetched.at(-1)!.streamSeq;
@@ -121,8 +155,16 @@ export class RoomServerProcess {
   /** As `room-server/io/kv-rooms.ts`: each write is conditional on what was read. */
   #entries(): RoomEntries {
     const { entries } = this.#world.log;
-    const read = (room: RoomKey) => this.line.ask(() => entries.read(room), () => entries.answers());
-    const write = (room: RoomKey, entry: RoomEntry | undefined, revision: number) => this.line.ask(() => entries.write(room, entry, revision), () => entries.answers());
+    const read = (room: RoomKey) =>
+      this.line.ask(
+        () => entries.read(room),
+        () => entries.answers(),
+      );
+    const write = (room: RoomKey, entry: RoomEntry | undefined, revision: number) =>
+      this.line.ask(
+        () => entries.write(room, entry, revision),
+        () => entries.answers(),
+      );
     return {
       find: async (room) => (await read(room)).entry,
       announce: async (room, epoch) => {

@@ -35,7 +35,8 @@ export class RunThread {
         take();
       };
       const receiveAnswer = (answer: RunAnswer): void => settle(() => resolve(answer));
-      const receiveEnd = (cause: unknown): void => settle(() => reject(new Error(`a thread ended while it was to ${order.kind}`, { cause })));
+      const receiveEnd = (cause: unknown): void =>
+        settle(() => reject(new Error(`a thread ended while it was to ${order.kind}`, { cause })));
       const watch = this.#watch(pulse, (why) => {
         this.#running = undefined;
         settle(() => void worker.terminate().then(() => resolve({ kind: "stuck", steps: pulse[0]!, why })));
@@ -62,7 +63,8 @@ export class RunThread {
       const now = performance.now();
       if (pulse[0] !== last.steps) last = { steps: pulse[0], at: now, cpu: process.cpuUsage() };
       const { user, system } = process.cpuUsage(last.cpu);
-      if (now - last.at > STEP_MS_MAX && (user + system) / 1_000 > STEP_CPU_MS_MAX) receiveStuck(`step ${pulse[0]} does not come to its end`);
+      if (now - last.at > STEP_MS_MAX && (user + system) / 1_000 > STEP_CPU_MS_MAX)
+        receiveStuck(`step ${pulse[0]} does not come to its end`);
       else if (now - begun > this.#runSecondsMax * 1_000) receiveStuck(`longer than ${this.#runSecondsMax} s, at step ${pulse[0]}`);
     }, LOOK_MS);
   }

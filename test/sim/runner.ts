@@ -42,5 +42,9 @@ function sumOf({ seed, size, failure, hash, steps, edits, acked, struck, healedI
 /** Which of the parts' own paths the runs came through. */
 async function countersOf({ registry }: Telemetry): Promise<(readonly [string, number])[]> {
   const metrics = await registry.getMetricsAsJSON();
-  return metrics.filter(({ type }) => String(type) === "counter").flatMap(({ name: metric, values }) => values.map(({ value, labels }) => [`${metric} ${Object.values(labels).join(" ")}`, value] as const));
+  return metrics
+    .filter(({ type }) => String(type) === "counter")
+    .flatMap(({ name: metric, values }) =>
+      values.map(({ value, labels }) => [`${metric} ${Object.values(labels).join(" ")}`, value] as const),
+    );
 }

@@ -9,10 +9,20 @@
 import type { Trace } from "./trace.ts";
 
 /** `made`: where, told only when somebody wants to know. */
-type Event = { readonly at: number; readonly order: number; readonly run: () => void; readonly made: string | undefined; calledOff: boolean };
+type Event = {
+  readonly at: number;
+  readonly order: number;
+  readonly run: () => void;
+  readonly made: string | undefined;
+  calledOff: boolean;
+};
 
 /** `explains`: events remember where they were made, which is slow. `pulse`: somebody else's view of how many steps were begun. */
-export type SchedulerOptions = { readonly explains: boolean; readonly pulse?: Int32Array | undefined; readonly stepsMax?: number | undefined };
+export type SchedulerOptions = {
+  readonly explains: boolean;
+  readonly pulse?: Int32Array | undefined;
+  readonly stepsMax?: number | undefined;
+};
 
 /** When every run begins, in milliseconds since the Unix epoch. */
 export const START_MS = 1_700_000_000_000;
@@ -114,7 +124,8 @@ export class Scheduler {
   #mindWhatRuns({ at, made }: Event): void {
     this.#stepsAtOnce = at > this.#now ? 0 : this.#stepsAtOnce + 1;
     const place = `step ${this.#steps + 1}, ${((at - START_MS) / 1_000).toFixed(4)} s`;
-    if (this.#stepsAtOnce > STEPS_AT_ONCE_MAX) throw new Error(`time stands still at ${place}; what runs again and again was set off by\n${made}`);
+    if (this.#stepsAtOnce > STEPS_AT_ONCE_MAX)
+      throw new Error(`time stands still at ${place}; what runs again and again was set off by\n${made}`);
     if (this.#steps >= STEPS_MAX) throw new Error(`no end after ${place}`);
     if (this.#steps === this.#stepsMax) throw new Error(`as far as it was to be run: next would be ${place}, set off by\n${made}`);
   }

@@ -27,7 +27,11 @@ const NO_LEADER = 10_008;
 
 type Kept = LastRecord & { readonly at: number };
 /** `trimmed`, and checkpoints that others took the place of: what the disk has still, until it is synced. */
-type RoomLogs = { kept: Kept[]; trimmed: { readonly records: readonly Kept[]; readonly at: number }[]; checkpoints: { readonly checkpoint: Checkpoint | "deleted"; readonly at: number }[] };
+type RoomLogs = {
+  kept: Kept[];
+  trimmed: { readonly records: readonly Kept[]; readonly at: number }[];
+  checkpoints: { readonly checkpoint: Checkpoint | "deleted"; readonly at: number }[];
+};
 
 export class SimJetStream implements Inside {
   readonly prefix: string;
@@ -44,12 +48,24 @@ export class SimJetStream implements Inside {
   readonly #appendedAt: { readonly streamSeq: number; readonly at: number }[] = [];
   #lastSeq = 0;
   /** How many appends met each mood but the good one, and how many the slowness. */
-  readonly met: Record<Exclude<LogMood, "well"> | "slow", number> = { silent: 0, refusing: 0, mute: 0, "changing-leader": 0, slow: 0 };
+  readonly met: Record<Exclude<LogMood, "well"> | "slow", number> = {
+    "silent": 0,
+    "refusing": 0,
+    "mute": 0,
+    "changing-leader": 0,
+    "slow": 0,
+  };
   mood: LogMood = "well";
   /** What an append takes beside the usual. */
   slowMs = 0;
 
-  constructor(subjects: Subjects, nats: SimNats, scheduler: Scheduler, latencyMs: () => number, judge: (room: RoomKey, stored: StoredRecord) => void) {
+  constructor(
+    subjects: Subjects,
+    nats: SimNats,
+    scheduler: Scheduler,
+    latencyMs: () => number,
+    judge: (room: RoomKey, stored: StoredRecord) => void,
+  ) {
     this.prefix = subjects.log(0, "" as RoomKey);
     this.#subjects = subjects;
     this.#nats = nats;
@@ -70,7 +86,8 @@ export class SimJetStream implements Inside {
     if (this.mood !== "well") this.met[this.mood] += 1;
     if (this.slowMs > 0) this.met.slow += 1;
     if (this.mood === "silent") return;
-    if (this.mood === "refusing") return this.#answer(message, { error: { err_code: NO_LEADER, description: "JetStream system temporarily unavailable" } });
+    if (this.mood === "refusing")
+      return this.#answer(message, { error: { err_code: NO_LEADER, description: "JetStream system temporarily unavailable" } });
     this.#appends.send(() => this.#append(message));
   }
 

@@ -12,7 +12,13 @@ import type { Delivered, Interest, Published, SimNats } from "./sim-nats.ts";
 import type { SimProcess } from "./sim-process.ts";
 
 type Receive = (error: Error | null, message: SimMsg) => void;
-type Sub = { readonly subject: string; readonly queue: string | undefined; readonly receive: Receive; interest: Interest | undefined; closed: boolean };
+type Sub = {
+  readonly subject: string;
+  readonly queue: string | undefined;
+  readonly receive: Receive;
+  interest: Interest | undefined;
+  closed: boolean;
+};
 type Status = { readonly type: "disconnect" | "reconnect" };
 
 /** What a client keeps while it connects anew is sent then; what it was given before is gone. */
@@ -53,9 +59,12 @@ export class SimLine {
 
   moveTo(side: number): void {
     this.#side = side;
-    if (side === 0) this.#scheduler.after(WATCH_SILENCE_MS, () => this.#process.run(() => {
-      for (const run of this.#returns) run();
-    }));
+    if (side === 0)
+      this.#scheduler.after(WATCH_SILENCE_MS, () =>
+        this.#process.run(() => {
+          for (const run of this.#returns) run();
+        }),
+      );
   }
 
   /** As the adapters take it. */
@@ -102,7 +111,12 @@ export class SimLine {
   }
 
   publish(subject: string, data: Uint8Array, { reply, headers }: { reply?: string; headers?: MsgHdrs } = {}): void {
-    const message: Published = { subject, data: data.slice(), reply, headers: headers === undefined ? undefined : new Map(headers.keys().map((key) => [key, headers.get(key)])) };
+    const message: Published = {
+      subject,
+      data: data.slice(),
+      reply,
+      headers: headers === undefined ? undefined : new Map(headers.keys().map((key) => [key, headers.get(key)])),
+    };
     if (this.#connected) this.up.send(() => this.#nats.publish(message, this.side));
     else {
       this.#missed += 1;
@@ -120,7 +134,8 @@ export class SimLine {
       const subscription = this.subscribe(inbox, {
         callback: (_, message) => {
           finish();
-          if (message.headers?.code === 503) reject(new errors.RequestError("no responders", { cause: new errors.NoRespondersError(subject) }));
+          if (message.headers?.code === 503)
+            reject(new errors.RequestError("no responders", { cause: new errors.NoRespondersError(subject) }));
           else resolve(message);
         },
       }) as { unsubscribe(): void };
@@ -213,7 +228,12 @@ export class SimLine {
   #announce(sub: Sub): void {
     this.up.send(() => {
       if (sub.closed || sub.interest !== undefined) return;
-      sub.interest = { subject: sub.subject, queue: sub.queue, side: () => this.side, deliver: (message) => this.down.send(() => this.#receive(sub, message)) };
+      sub.interest = {
+        subject: sub.subject,
+        queue: sub.queue,
+        side: () => this.side,
+        deliver: (message) => this.down.send(() => this.#receive(sub, message)),
+      };
       this.#nats.subscribe(sub.interest);
     });
   }
@@ -268,7 +288,8 @@ export class SimMsg {
   constructor({ subject, data, reply, code, headers }: Delivered, line: SimLine) {
     this.subject = subject;
     this.data = data;
-    if (code !== undefined || headers !== undefined) this.headers = { code: code ?? 0, description: code === undefined ? "" : "no responders", get: (name) => headers?.get(name) ?? "" };
+    if (code !== undefined || headers !== undefined)
+      this.headers = { code: code ?? 0, description: code === undefined ? "" : "no responders", get: (name) => headers?.get(name) ?? "" };
     this.#reply = reply;
     this.#line = line;
   }

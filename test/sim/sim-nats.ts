@@ -12,11 +12,27 @@ import { decodeNews } from "../../shared/wire/presence.ts";
 import type { Trace } from "./trace.ts";
 
 /** JSON in a message from JetStream, a status from NATS itself: the adapters tell by `code`. */
-export type Delivered = { readonly subject: string; readonly data: Uint8Array; readonly reply: string | undefined; readonly code: number | undefined; readonly headers?: ReadonlyMap<string, string> | undefined };
-export type Published = { readonly subject: string; readonly data: Uint8Array; readonly reply?: string | undefined; readonly headers?: ReadonlyMap<string, string> | undefined };
+export type Delivered = {
+  readonly subject: string;
+  readonly data: Uint8Array;
+  readonly reply: string | undefined;
+  readonly code: number | undefined;
+  readonly headers?: ReadonlyMap<string, string> | undefined;
+};
+export type Published = {
+  readonly subject: string;
+  readonly data: Uint8Array;
+  readonly reply?: string | undefined;
+  readonly headers?: ReadonlyMap<string, string> | undefined;
+};
 
 /** What the server knows of a subscription: whose it is, and how a message gets there. */
-export type Interest = { readonly subject: string; readonly queue: string | undefined; readonly side: () => number; readonly deliver: (message: Delivered) => void };
+export type Interest = {
+  readonly subject: string;
+  readonly queue: string | undefined;
+  readonly side: () => number;
+  readonly deliver: (message: Delivered) => void;
+};
 
 /** A service that hears a subject in the server itself, as JetStream does. */
 export type Inside = { readonly prefix: string; receive(message: Published): void };
@@ -100,7 +116,12 @@ export class SimNats {
 
 /** For people: what goes over the bus, without payloads. */
 function describe({ subject, data }: Published): string {
-  const message = subject.includes(".presence.") ? presenceIn(subject, data) : (decodeToOwner(data) ?? decodeFromOwner(data) ?? decodeAnswer(data) ?? (data[0] === JSON_OBJECT ? new TextDecoder().decode(data) : undefined));
+  const message = subject.includes(".presence.")
+    ? presenceIn(subject, data)
+    : (decodeToOwner(data) ??
+      decodeFromOwner(data) ??
+      decodeAnswer(data) ??
+      (data[0] === JSON_OBJECT ? new TextDecoder().decode(data) : undefined));
   return `  ${subject} ${JSON.stringify(message, (key, value: unknown) => (value instanceof Uint8Array || key === "payload" ? undefined : value))}`;
 }
 

@@ -36,7 +36,8 @@ export class SimProcess {
 
   /** Something that came from outside. */
   run(task: () => void): void {
-    if (this.#state === "running" && this.#catchingUp > 0) this.#scheduler.after(0, () => this.run(task)); // Behind what waits.
+    if (this.#state === "running" && this.#catchingUp > 0)
+      this.#scheduler.after(0, () => this.run(task)); // Behind what waits.
     else this.#take(task);
   }
 

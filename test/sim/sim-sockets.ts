@@ -95,7 +95,12 @@ export class SimListener {
   }
 }
 
-type GatewayEnd = { readonly process: SimProcess; receiveFrame(bytes: Uint8Array): void; receiveSlowness(): void; receiveDisconnection(): void };
+type GatewayEnd = {
+  readonly process: SimProcess;
+  receiveFrame(bytes: Uint8Array): void;
+  receiveSlowness(): void;
+  receiveDisconnection(): void;
+};
 
 /** One WebSocket. Each end closes when it learns of it. */
 export class SimConnection implements Socket {

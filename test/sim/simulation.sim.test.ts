@@ -14,7 +14,12 @@ import { Trace } from "./trace.ts";
 import { telemetry } from "./world.ts";
 
 /** With the faults it takes, so that a seed goes on meaning the same when others are drawn. */
-const REGRESSION_SEEDS: readonly { readonly seed: number; readonly size: SizeName; readonly reason: string; readonly faults: readonly Fault[] }[] = [
+const REGRESSION_SEEDS: readonly {
+  readonly seed: number;
+  readonly size: SizeName;
+  readonly reason: string;
+  readonly faults: readonly Fault[];
+}[] = [
   {
     seed: 176,
     size: "large",
@@ -25,7 +30,11 @@ const REGRESSION_SEEDS: readonly { readonly seed: number; readonly size: SizeNam
     seed: 5_000_985,
     size: "large",
     reason: "a catch-up broke off beyond the newest snapshot, and the tab was sent back to it",
-    faults: [fault("tab too slow", 2_793, 607, 0.813, 0.178), fault("log trimmed", 3_075, 1_860, 0.355, 0.049), fault("tab too slow", 3_121, 1_057, 0.55, 0.194)],
+    faults: [
+      fault("tab too slow", 2_793, 607, 0.813, 0.178),
+      fault("log trimmed", 3_075, 1_860, 0.355, 0.049),
+      fault("tab too slow", 3_121, 1_057, 0.55, 0.194),
+    ],
   },
   {
     seed: 795_278_204,
@@ -44,7 +53,8 @@ const REGRESSION_SEEDS: readonly { readonly seed: number; readonly size: SizeNam
   {
     seed: 7,
     size: "large",
-    reason: "the last member on a gateway left while the owner's line was lost: nobody told the owner when it was back, and a ghost stayed in the room (found by 50_001_163)",
+    reason:
+      "the last member on a gateway left while the owner's line was lost: nobody told the owner when it was back, and a ghost stayed in the room (found by 50_001_163)",
     faults: [
       fault("room server cut off", 9_187, 1_655, 0.04, 0.2),
       fault("room server cut off", 9_187, 1_655, 0.9, 0.2),
@@ -78,18 +88,23 @@ const REGRESSION_SEEDS: readonly { readonly seed: number; readonly size: SizeNam
     seed: 900_011_003,
     size: "small",
     reason: "a tab whose date was set ahead took its device's store for one that does not answer",
-    faults: [fault("date set back or ahead", 1_995, 325, 0.8080098512582481, 0.9964056643657386), { ...fault("tab loaded again", 2_499, 264, 0.6882632302585989, 0.2185389834921807), aimed: true }],
+    faults: [
+      fault("date set back or ahead", 1_995, 325, 0.8080098512582481, 0.9964056643657386),
+      { ...fault("tab loaded again", 2_499, 264, 0.6882632302585989, 0.2185389834921807), aimed: true },
+    ],
   },
   {
     seed: 800_000_529,
     size: "small",
-    reason: "a gateway exited as peace came, because its line broke before it was up, and nobody started it again: a tab met it at every attempt",
+    reason:
+      "a gateway exited as peace came, because its line broke before it was up, and nobody started it again: a tab met it at every attempt",
     faults: [fault("gateway's line stalled", 11, 2_811, 0.8429607665166259, 0.3494606476742774)],
   },
   {
     seed: 1_300_006_666,
     size: "small",
-    reason: "the last member on a gateway left while NATS was cut in two with the owner on the other side: its gateway took the room for nobody's, and a ghost stayed",
+    reason:
+      "the last member on a gateway left while NATS was cut in two with the owner on the other side: its gateway took the room for nobody's, and a ghost stayed",
     faults: [
       { ...fault("log silent", 1_671, 470, 0.7861884518060833, 0.4205217787530273), aimed: true },
       fault("log slow", 1_942, 2_337, 0.05346909258514643, 0.07829646463505924),
@@ -101,7 +116,8 @@ const REGRESSION_SEEDS: readonly { readonly seed: number; readonly size: SizeNam
   {
     seed: 1_500_008_577,
     size: "small",
-    reason: "a tab was told that what it had kept is of no use, lost its line before it had the snapshot, and went on from there all the same",
+    reason:
+      "a tab was told that what it had kept is of no use, lost its line before it had the snapshot, and went on from there all the same",
     faults: [
       fault("gateway's machine lost", 1_090, 308, 0.3238227136898786, 0.9274528136011213),
       { ...fault("gateway's machine lost", 1_181, 251, 0.9905064038466662, 0.04190718196332455), aimed: true },
@@ -114,13 +130,15 @@ const REGRESSION_SEEDS: readonly { readonly seed: number; readonly size: SizeNam
   {
     seed: 18,
     size: "small",
-    reason: "the log lost all of a room, its owner began it again in the same epoch, and a gateway took the edits that followed for those behind the lost ones",
+    reason:
+      "the log lost all of a room, its owner began it again in the same epoch, and a gateway took the edits that followed for those behind the lost ones",
     faults: [{ ...fault("log loses its end", 1_029, 1_228, 0.7855081856250763, 0.7316745303105563), aimed: true }],
   },
   {
     seed: 2_763,
     size: "small",
-    reason: "an owner whose date was behind began again below the epoch of its own that the log had lost, and what tabs held from that passed for what the log has",
+    reason:
+      "an owner whose date was behind began again below the epoch of its own that the log had lost, and what tabs held from that passed for what the log has",
     faults: [
       { ...fault("log loses its end", 352, 214, 0.766382833942771, 0.6154687739908695), aimed: true },
       fault("rooms bucket lagging", 840, 135, 0.7213845897931606, 0.5328395343385637),
@@ -136,7 +154,11 @@ const REGRESSION_SEEDS: readonly { readonly seed: number; readonly size: SizeNam
     seed: 144,
     size: "large",
     reason: "an edit that must be the first was shown as tentative as the log stayed slow, and a tab sent it in after another was first",
-    faults: [fault("document made of content", 0, 0, 0, 0), fault("log silent", 528, 2_500, 0, 0.5), { ...fault("room server killed", 2_728, 2_000, 0, 0.5), aimed: true }],
+    faults: [
+      fault("document made of content", 0, 0, 0, 0),
+      fault("log silent", 528, 2_500, 0, 0.5),
+      { ...fault("room server killed", 2_728, 2_000, 0, 0.5), aimed: true },
+    ],
   },
 ];
 const FRESH_SEEDS: readonly { readonly seed: number; readonly size: SizeName }[] = [
@@ -164,12 +186,18 @@ test.each(["small", "large"] as const)("[SIM2] a seed replays exactly, and being
   expect(other.hash).not.toBe(first.hash);
 });
 
-test.each(["small", "large"] as const)("[SIM3] nearly every run is of some size: steps, edits, faults that something met: %s", async (size) => {
-  const outcomes: Outcome[] = [];
-  for (let seed = 1; seed <= 20; seed++) outcomes.push(await simulate(seed, { size, telemetry: counted }));
-  const full = outcomes.filter(({ steps, edits, struck }) => steps >= MINIMUM.steps && edits >= MINIMUM.edits && struck.filter(({ met }) => met).length >= MINIMUM.faults);
-  expect(full.length).toBeGreaterThanOrEqual(15);
-});
+test.each(["small", "large"] as const)(
+  "[SIM3] nearly every run is of some size: steps, edits, faults that something met: %s",
+  async (size) => {
+    const outcomes: Outcome[] = [];
+    for (let seed = 1; seed <= 20; seed++) outcomes.push(await simulate(seed, { size, telemetry: counted }));
+    const full = outcomes.filter(
+      ({ steps, edits, struck }) =>
+        steps >= MINIMUM.steps && edits >= MINIMUM.edits && struck.filter(({ met }) => met).length >= MINIMUM.faults,
+    );
+    expect(full.length).toBeGreaterThanOrEqual(15);
+  },
+);
 
 test.each(["small", "large"] as const)("[SIM4] the seeds draw every kind of fault: %s", (size) => {
   const drawn = new Set(Array.from({ length: 100 }, (_, seed) => drawFaults(new Prng(seed), SIZES[size]).map(({ kind }) => kind)).flat());

@@ -98,7 +98,8 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
         await settle();
       }
       const wrong = cluster.tabs.map((tab) => tab.wrongAbout(cluster.tabs)).filter((what) => what !== undefined);
-      if (!cluster.tabs.every((tab) => tab.isSettled)) judge.fail(`not everybody has everything and knows it saved:\n${cluster.tabs.map(({ state }) => `  ${state}`).join("\n")}`);
+      if (!cluster.tabs.every((tab) => tab.isSettled))
+        judge.fail(`not everybody has everything and knows it saved:\n${cluster.tabs.map(({ state }) => `  ${state}`).join("\n")}`);
       else if (!judge.isEveryFirstEditAnswered) judge.fail("not everybody who made the document of content is answered");
       else if (wrong.length > 0) judge.fail(`not everybody is told who is there and what they show:\n  ${wrong.join("\n  ")}`);
     }
@@ -108,9 +109,23 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
     process.off("uncaughtException", receiveError);
     process.off("unhandledRejection", receiveError);
   }
-  const acked = cluster.everyTab.filter(({ isToldDeleted }) => !isToldDeleted).reduce((sum, { typed, unsaved }) => sum + Math.max(0, typed - unsaved), 0);
+  const acked = cluster.everyTab
+    .filter(({ isToldDeleted }) => !isToldDeleted)
+    .reduce((sum, { typed, unsaved }) => sum + Math.max(0, typed - unsaved), 0);
   const edits = [...judge.rooms.values()].reduce((sum, { head }) => sum + head, 0);
-  return { seed, size: size.name, failure: judge.failure, hash: trace.hash, steps: scheduler.steps, edits, acked, faults, struck: strikes.map(({ kind, met }) => ({ kind, met: met() })), healedInMs, lines: trace.lines(judge.failure?.room) };
+  return {
+    seed,
+    size: size.name,
+    failure: judge.failure,
+    hash: trace.hash,
+    steps: scheduler.steps,
+    edits,
+    acked,
+    faults,
+    struck: strikes.map(({ kind, met }) => ({ kind, met: met() })),
+    healedInMs,
+    lines: trace.lines(judge.failure?.room),
+  };
 }
 
 /** Each place at the table types so much, whoever sits there: evenly, or in bursts. */

@@ -73,7 +73,14 @@ export class Tab implements Judged {
     const room = this.#world.judge.room(this.room);
     if (room.isDeleted) return this.#isToldDeleted;
     for (const [author, typed] of this.device?.promised ?? []) if (room.accountedFor(author) < typed) return false;
-    return this.#host.status === "connected" && this.#host.synced && this.#host.saved && this.#deliveredSeq === room.head && beginsWith(room.order, this.content) && room.accountedFor(this.author) === this.typed;
+    return (
+      this.#host.status === "connected" &&
+      this.#host.synced &&
+      this.#host.saved &&
+      this.#deliveredSeq === room.head &&
+      beginsWith(room.order, this.content) &&
+      room.accountedFor(this.author) === this.typed
+    );
   }
 
   get state(): string {
@@ -85,8 +92,13 @@ export class Tab implements Judged {
   /** What it is told of who is in its room and what they show, where that is not so. Undefined: it is. */
   wrongAbout(tabs: readonly Tab[]): string | undefined {
     if (this.#world.judge.room(this.room).isDeleted) return undefined;
-    const described = (of: readonly (readonly [string, unknown])[]): string => JSON.stringify(of.map(([name, fields]) => `${name} ${JSON.stringify(fields)}`).sort());
-    const told = described([...this.#host.participants.values()].map(({ name, fields }) => [name, { typed: fields["typed"], tool: fields["tool"] ?? null }] as const));
+    const described = (of: readonly (readonly [string, unknown])[]): string =>
+      JSON.stringify(of.map(([name, fields]) => `${name} ${JSON.stringify(fields)}`).sort());
+    const told = described(
+      [...this.#host.participants.values()].map(
+        ({ name, fields }) => [name, { typed: fields["typed"], tool: fields["tool"] ?? null }] as const,
+      ),
+    );
     const truth = described(tabs.filter(({ room }) => room === this.room).map(({ user, shows }) => [user, shows] as const));
     return told === truth ? undefined : `${this.name} is told of ${told}, and there are ${truth}`;
   }
@@ -126,7 +138,17 @@ export class Tab implements Judged {
   }
 
   #open(): RoomHost {
-    const host = new RoomHost({ url: "ws://sim", token: this.user, room: this.#roomId, format: keystrokeEdits, mergeUnsent: this.#mergeUnsent, ...(this.#store === undefined ? {} : { store: this.#store }) }, this.#clientWorld());
+    const host = new RoomHost(
+      {
+        url: "ws://sim",
+        token: this.user,
+        room: this.#roomId,
+        format: keystrokeEdits,
+        mergeUnsent: this.#mergeUnsent,
+        ...(this.#store === undefined ? {} : { store: this.#store }),
+      },
+      this.#clientWorld(),
+    );
     const { judge, trace } = this.#world;
     host.presence.set(this.#shows);
     host.on("edits", (edits) => {
@@ -152,7 +174,8 @@ export class Tab implements Judged {
       trace.note(`${this.name} is told that the log was rolled back`, this.room);
     });
     host.on("refused", (refusal) => {
-      if (refusal.kind !== "room-refused" || refusal.reason !== "deleted") return judge.fail(`${this.name} is refused for good: ${refusal.kind}: ${refusal.message}`, this.room);
+      if (refusal.kind !== "room-refused" || refusal.reason !== "deleted")
+        return judge.fail(`${this.name} is refused for good: ${refusal.kind}: ${refusal.message}`, this.room);
       judge.receiveToldDeleted(this);
       this.#isToldDeleted = true;
       trace.note(`${this.name} is told that the room is deleted`, this.room);
@@ -182,7 +205,10 @@ export class Tab implements Judged {
     const time = new SteadyTime();
     return {
       clock: { now: () => time.at(clock.wallNow()), after: clock.after, soon: (run) => void clock.after(0, run) },
-      chance: { unit: () => this.#prng.unit() ** this.#world.size.patience, clientKey: () => `${this.name}-key-${++this.#keys}` as ClientKey },
+      chance: {
+        unit: () => this.#prng.unit() ** this.#world.size.patience,
+        clientKey: () => `${this.name}-key-${++this.#keys}` as ClientKey,
+      },
       openSocket: (_, listener) => this.#openSocket(listener),
       fetchSnapshot: () => this.#fetchSnapshot(),
       reportError: (error) => this.#world.judge.fail(`${this.name} throws: ${String(error)}`, this.room),

@@ -51,15 +51,30 @@ export class Tally {
 
   /** `fullSize`: runs of at least `MINIMUM`, faults that nothing met not counted. */
   summary(seconds: number): object {
-    const faults = Object.fromEntries(Object.keys(FAULTS).map((kind) => [kind, this.#faults.get(kind as FaultKind) ?? { struck: 0, met: 0 }]));
-    return { runs: this.#runs.small + this.#runs.large, ...this.#runs, fullSize: this.#fullSize, failed: this.#failedSeeds, steps: this.#steps, edits: this.#edits, acked: this.#acked, healedMs: this.#healed(), seconds: Math.round(seconds), faults };
+    const faults = Object.fromEntries(
+      Object.keys(FAULTS).map((kind) => [kind, this.#faults.get(kind as FaultKind) ?? { struck: 0, met: 0 }]),
+    );
+    return {
+      runs: this.#runs.small + this.#runs.large,
+      ...this.#runs,
+      fullSize: this.#fullSize,
+      failed: this.#failedSeeds,
+      steps: this.#steps,
+      edits: this.#edits,
+      acked: this.#acked,
+      healedMs: this.#healed(),
+      seconds: Math.round(seconds),
+      faults,
+    };
   }
 
   *report(seconds: number): Iterable<string> {
     const { small, large } = this.#runs;
     yield `${small + large} runs (${small} small, ${large} large), ${this.failures} failed, ${this.#steps} steps, ${this.#edits} edits in the logs, ${this.#acked} taken for saved, ${seconds.toFixed(1)} s`;
     yield `${this.#fullSize} of them had at least ${MINIMUM.steps} steps, ${MINIMUM.edits} edits, and ${MINIMUM.faults} faults that something met`;
-    yield `after the last fault all was well within (p50, p99, max): ${this.#healed().map((ms) => `${(ms / 1_000).toFixed(1)} s`).join(", ")}`;
+    yield `after the last fault all was well within (p50, p99, max): ${this.#healed()
+      .map((ms) => `${(ms / 1_000).toFixed(1)} s`)
+      .join(", ")}`;
     yield "faults, and how many of them were met by anything:";
     for (const kind of Object.keys(FAULTS)) {
       const { struck, met } = this.#faults.get(kind as FaultKind) ?? { struck: 0, met: 0 };

@@ -23,7 +23,12 @@ import type { Size } from "./sizes.ts";
 import { Trace } from "./trace.ts";
 
 /** What the parts count of themselves, over all runs: which of their paths were walked at all. */
-export type Telemetry = { readonly registry: Registry; readonly gateway: GatewayMetrics; readonly roomServer: RoomServerMetrics; readonly placement: PlacementMetrics };
+export type Telemetry = {
+  readonly registry: Registry;
+  readonly gateway: GatewayMetrics;
+  readonly roomServer: RoomServerMetrics;
+  readonly placement: PlacementMetrics;
+};
 
 export function telemetry(): Telemetry {
   const registry = new Registry();
@@ -38,7 +43,12 @@ const SKEW_MS_MAX = 2_000;
 const SLOW_CHANCE = 0.01;
 const SLOW_MS_MAX = 80;
 
-export type WorldOptions = Omit<SchedulerOptions, "explains"> & { readonly size: Size; readonly telemetry: Telemetry; readonly planted: PlantedBug | undefined; readonly verbose: boolean };
+export type WorldOptions = Omit<SchedulerOptions, "explains"> & {
+  readonly size: Size;
+  readonly telemetry: Telemetry;
+  readonly planted: PlantedBug | undefined;
+  readonly verbose: boolean;
+};
 
 export class World {
   readonly seed: number;
@@ -67,7 +77,9 @@ export class World {
     this.#latency = this.chance("latency");
     this.#clocks = this.chance("clocks");
     this.#latencyMsMax = this.#latency.chance(0.5) ? 2 : 12;
-    this.log = new SimJetStream(this.subjects, this.nats, this.scheduler, this.latencyMs, (room, stored) => this.judge.receiveStored(room, stored));
+    this.log = new SimJetStream(this.subjects, this.nats, this.scheduler, this.latencyMs, (room, stored) =>
+      this.judge.receiveStored(room, stored),
+    );
     this.settings = drawSettings(this.chance("settings"));
   }
 
@@ -91,7 +103,10 @@ export class World {
   logOf(name: string): Log {
     const note = (facts: object, sentence: string): void => {
       const { room, ...others } = facts as { room?: RoomKey };
-      this.trace.note(`${name}: ${sentence} ${JSON.stringify(others, (_, value: unknown) => (value instanceof Error ? value.message : value))}`, room);
+      this.trace.note(
+        `${name}: ${sentence} ${JSON.stringify(others, (_, value: unknown) => (value instanceof Error ? value.message : value))}`,
+        room,
+      );
     };
     return { debug: () => {}, info: note, warn: note, error: note };
   }
@@ -102,12 +117,27 @@ function drawSettings(prng: Prng): SimSettings {
   const tight = prng.chance(0.5);
   const editBytesMax = tight && prng.chance(0.3) ? 12 : 400;
   const sometimes = (settings: Record<string, number>): Record<string, string> =>
-    Object.fromEntries(Object.entries(settings).filter(() => tight && prng.chance(0.5)).map(([name, value]) => [name, String(value)]));
+    Object.fromEntries(
+      Object.entries(settings)
+        .filter(() => tight && prng.chance(0.5))
+        .map(([name, value]) => [name, String(value)]),
+    );
   const gateway = {
     pingIntervalMs: "2000",
     silenceMsMax: "6000",
     editBytesMax: String(editBytesMax),
-    ...sometimes({ joinMsMax: 3_000, gapBytesMax: 1_000, recentBytesMax: 400, recentMsMax: 2_000, forwardedEditsPerRoomMax: 6, roomLingerMs: 300, editBurst: 8, resendBurst: 40, backboneLossMsMax: 4_000, ownerSearchesMax: 1 }),
+    ...sometimes({
+      joinMsMax: 3_000,
+      gapBytesMax: 1_000,
+      recentBytesMax: 400,
+      recentMsMax: 2_000,
+      forwardedEditsPerRoomMax: 6,
+      roomLingerMs: 300,
+      editBurst: 8,
+      resendBurst: 40,
+      backboneLossMsMax: 4_000,
+      ownerSearchesMax: 1,
+    }),
   };
   const roomServer = sometimes({
     roomIdleMsMax: 3_000,

@@ -15,20 +15,39 @@ let system: DemoSystem;
 let jwtSecret: string;
 
 beforeAll(async () => {
-  system = await DemoSystem.start({ BOARD_ROLES: "everyone,editors,commenters", BOARD_KINDS: "comment:5:commenters,review:2", BOARD_SESSION_MS: "2000", BOARD_SESSION_POINTS: "3", BOARD_READ_BURST: "10000", ACTIVITY_BURST: String(BURST), ACTIVITIES_PER_SECOND: "1" });
+  system = await DemoSystem.start({
+    BOARD_ROLES: "everyone,editors,commenters",
+    BOARD_KINDS: "comment:5:commenters,review:2",
+    BOARD_SESSION_MS: "2000",
+    BOARD_SESSION_POINTS: "3",
+    BOARD_READ_BURST: "10000",
+    ACTIVITY_BURST: String(BURST),
+    ACTIVITIES_PER_SECOND: "1",
+  });
   ({ jwtSecret } = JSON.parse(readFileSync(join(system.folder, "data", "secrets.json"), "utf8")) as { jwtSecret: string });
 }, FIRST_START_MS_MAX);
 afterAll(() => system?.stop());
 
-const tokenOf = (user: string, rights: readonly string[], room = "*"): Promise<string> => makeToken({ room: [room], user, name: user, rights, tenant: "default", ttl: 600 }, jwtSecret);
+const tokenOf = (user: string, rights: readonly string[], room = "*"): Promise<string> =>
+  makeToken({ room: [room], user, name: user, rights, tenant: "default", ttl: 600 }, jwtSecret);
 
-async function tell(room: string, body: unknown, { user = "backend", rights = ["award"], opens = "*" }: { user?: string; rights?: string[]; opens?: string } = {}): Promise<{ status: number; outcome?: string; error?: string }> {
-  const response = await fetch(`${system.url}/v1/rooms/${room}/activities`, { method: "POST", headers: { authorization: `Bearer ${await tokenOf(user, rights, opens)}` }, body: JSON.stringify(body) });
+async function tell(
+  room: string,
+  body: unknown,
+  { user = "backend", rights = ["award"], opens = "*" }: { user?: string; rights?: string[]; opens?: string } = {},
+): Promise<{ status: number; outcome?: string; error?: string }> {
+  const response = await fetch(`${system.url}/v1/rooms/${room}/activities`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${await tokenOf(user, rights, opens)}` },
+    body: JSON.stringify(body),
+  });
   return { status: response.status, ...((await response.json()) as { outcome?: string; error?: string }) };
 }
 
 async function scoresOf(room: string, role: string): Promise<string[]> {
-  const response = await fetch(`${system.url}/v1/rooms/${room}/leaderboard?role=${role}`, { headers: { authorization: `Bearer ${await tokenOf("reader", ["read"])}` } });
+  const response = await fetch(`${system.url}/v1/rooms/${room}/leaderboard?role=${role}`, {
+    headers: { authorization: `Bearer ${await tokenOf("reader", ["read"])}` },
+  });
   const { ranking = [] } = (await response.json()) as { ranking?: { user: string; score: number }[] };
   return ranking.map(({ user, score }) => `${user} ${score}`);
 }
@@ -47,25 +66,44 @@ test("[ACT10] what a backend tells counts once for everyone's board and the role
 
 test("[ACT11] nobody tells without the right to, or what is not well put", async () => {
   const body = { id: "x-1", activities: [comment("eve", 1_000)] };
-  for (const rights of [["read", "write"], ["read", "write", "admin"]]) expect(await tell("closed", body, { user: "eve", rights })).toMatchObject({ status: 403, error: "not-allowed" });
+  for (const rights of [
+    ["read", "write"],
+    ["read", "write", "admin"],
+  ])
+    expect(await tell("closed", body, { user: "eve", rights })).toMatchObject({ status: 403, error: "not-allowed" });
   expect(await tell("closed", body, { opens: "other" })).toMatchObject({ status: 403, error: "not-allowed" });
   expect((await fetch(`${system.url}/v1/rooms/closed/activities`, { method: "POST", body: JSON.stringify(body) })).status).toBe(401);
   const user = "careless";
-  for (const bad of [{}, { ...body, id: "" }, { ...body, activities: [] }, { ...body, activities: [comment("eve", 0)] }, { ...body, activities: [{ user: "", kind: "comment" }] }, { ...body, activities: [{ user: "eve", kind: "comment", score: 5, times: "many" }] }]) {
+  for (const bad of [
+    {},
+    { ...body, id: "" },
+    { ...body, activities: [] },
+    { ...body, activities: [comment("eve", 0)] },
+    { ...body, activities: [{ user: "", kind: "comment" }] },
+    { ...body, activities: [{ user: "eve", kind: "comment", score: 5, times: "many" }] },
+  ]) {
     expect(await tell("closed", bad, { user }), JSON.stringify(bad)).toMatchObject({ status: 400, error: "bad-body" });
   }
-  expect(await tell("closed", { id: "x-2", activities: [{ user: "eve", kind: "applause" }] }, { user })).toMatchObject({ status: 400, error: "unknown-kind" });
+  expect(await tell("closed", { id: "x-2", activities: [{ user: "eve", kind: "applause" }] }, { user })).toMatchObject({
+    status: 400,
+    error: "unknown-kind",
+  });
   expect(await tell("%01", body, { user })).toMatchObject({ status: 400, error: "bad-room" });
-  const often = await Promise.all(Array.from({ length: 2 * BURST }, (_, index) => tell("often", { id: `o-${index}`, activities: [comment("ann")] }, { user: "greedy" })));
+  const often = await Promise.all(
+    Array.from({ length: 2 * BURST }, (_, index) => tell("often", { id: `o-${index}`, activities: [comment("ann")] }, { user: "greedy" })),
+  );
   expect(often.filter(({ error }) => error === "rate-limited").length).toBeGreaterThan(0); // All but one less for each second that has passed.
   expect(await scoresOf("closed", "everyone")).toEqual([]);
 });
 
 test("[ACT12] being in a room is worth points to those who may write in it, whatever connections they have", async () => {
-  const enter = (user: string, rights: readonly string[]) => new RoomConnection({ url: system.url, room: "present", token: () => tokenOf(user, rights) });
+  const enter = (user: string, rights: readonly string[]) =>
+    new RoomConnection({ url: system.url, room: "present", token: () => tokenOf(user, rights) });
   const here = [enter("ann", ["read", "write"]), enter("ann", ["read", "write"]), enter("onlooker", ["read"])];
   try {
-    await eventually("ann has been there for a while", async () => (await scoresOf("present", "everyone")).some((score) => Number(score.split(" ")[1]) >= 6));
+    await eventually("ann has been there for a while", async () =>
+      (await scoresOf("present", "everyone")).some((score) => Number(score.split(" ")[1]) >= 6),
+    );
     expect((await scoresOf("present", "everyone")).map((score) => score.split(" ")[0])).toEqual(["ann"]);
     expect(Number((await scoresOf("present", "everyone"))[0]?.split(" ")[1]) % 3).toBe(0);
     expect(await scoresOf("present", "editors")).toEqual([]);

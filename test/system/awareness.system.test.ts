@@ -11,7 +11,13 @@ import { eventually } from "./eventually.ts";
 import { ownerOf } from "./owner.ts";
 
 /** However late this machine is: no presence is left out, and nobody who lives is taken for gone. */
-const UNDISTURBED = { SHED_DELAY_MS_MIN: "60000", SHED_NATS_LAG_MS_MIN: "60000", SHARE_DELAY_MS_MIN: "60000", PRESENCE_GATHER_MS: "1500", GATEWAY_SILENCE_MS_MAX: "4000" };
+const UNDISTURBED = {
+  SHED_DELAY_MS_MIN: "60000",
+  SHED_NATS_LAG_MS_MIN: "60000",
+  SHARE_DELAY_MS_MIN: "60000",
+  PRESENCE_GATHER_MS: "1500",
+  GATEWAY_SILENCE_MS_MAX: "4000",
+};
 
 let cluster: Cluster;
 let balancer: Balancer;
@@ -40,7 +46,10 @@ async function enter(room: string, name: string, { url }: Pick<Gateway, "url">):
 /** What others show, by name. */
 function moodsSeenBy({ awareness }: CoroomProvider): string {
   const others = [...awareness.getStates()].filter(([client]) => client !== awareness.clientID);
-  return others.map(([, { user, mood }]) => `${user?.name} ${mood ?? "?"}`).sort().join();
+  return others
+    .map(([, { user, mood }]) => `${user?.name} ${mood ?? "?"}`)
+    .sort()
+    .join();
 }
 
 test("[AWA7] people on two gateways see what each shows, its last value, and who goes", async () => {
@@ -51,7 +60,11 @@ test("[AWA7] people on two gateways see what each shows, its last value, and who
   await eventually("each sees the other", () => moodsSeenBy(bob) === "Ann 50" && moodsSeenBy(ann) === "Bob calm");
   const late = await enter("across", "Cid", one);
   await eventually("who comes later sees both", () => moodsSeenBy(late) === "Ann 50,Bob calm");
-  const roster = (): string => [...late.participants.values()].map(({ name, self, role }) => `${name} ${self ? "self" : role}`).sort().join();
+  const roster = (): string =>
+    [...late.participants.values()]
+      .map(({ name, self, role }) => `${name} ${self ? "self" : role}`)
+      .sort()
+      .join();
   await eventually("and is there as well", () => roster() === "Ann editor,Bob editor,Cid self");
   ann.awareness.setLocalState(null);
   bob.destroy();
@@ -83,6 +96,9 @@ test("[AWA9] a gateway dies: whoever was on it comes back elsewhere as themselve
   await eventually("they see each other", () => moodsSeenBy(bob) === "Ann here");
   await one.process.kill();
   ann.awareness.setLocalStateField("mood", "still here");
-  await eventually("she is there again, and only once", () => moodsSeenBy(bob) === "Ann still here" && bob.participants.size === 2 && moodsSeenBy(ann) === "Bob ?");
+  await eventually(
+    "she is there again, and only once",
+    () => moodsSeenBy(bob) === "Ann still here" && bob.participants.size === 2 && moodsSeenBy(ann) === "Bob ?",
+  );
   await one.process.restart();
 });

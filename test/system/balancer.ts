@@ -38,7 +38,10 @@ export class Balancer {
   }
 
   #join(near: Socket, far: Socket): void {
-    for (const [from, to] of [[near, far], [far, near]] as const) {
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
       this.#sockets.add(from);
       from.pipe(to);
       from.on("error", () => to.destroy()); // A reset on one side is the end of the other.
@@ -52,5 +55,8 @@ export class Balancer {
 
 /** A gateway that is gone refuses the connection: not ready either. */
 function isReady(httpUrl: string): Promise<boolean> {
-  return fetch(`${httpUrl}/readyz`).then(({ ok }) => ok, () => false);
+  return fetch(`${httpUrl}/readyz`).then(
+    ({ ok }) => ok,
+    () => false,
+  );
 }

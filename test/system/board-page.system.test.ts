@@ -26,12 +26,16 @@ function untilTheHourDoesNotEnd(): Promise<void> {
 }
 
 const orderSeenBy = async (person: Visitor): Promise<string> => (await boardSeenBy(person)).map(({ name }) => name).join();
-const scoreOf = async (person: Visitor, name: string): Promise<number> => (await boardSeenBy(person)).find((row) => row.name === name)?.score ?? 0;
+const scoreOf = async (person: Visitor, name: string): Promise<number> =>
+  (await boardSeenBy(person)).find((row) => row.name === name)?.score ?? 0;
 
 test("[PAGE20] who types rises on the other's board, and whoever passes another is seen to", { timeout: 400_000 }, async () => {
   await untilTheHourDoesNotEnd();
   const [ada, grace] = [await demo.open("active", "Ada"), await demo.open("active", "Grace")];
-  await eventually("nobody has done anything", async () => (await ada.page.locator("#board-remark").innerText()) === "Nobody has written anything this hour yet.");
+  await eventually(
+    "nobody has done anything",
+    async () => (await ada.page.locator("#board-remark").innerText()) === "Nobody has written anything this hour yet.",
+  );
   await ada.types("a word or two, ", 60);
   await eventually("Grace sees Ada on the board", async () => (await scoreOf(grace, "Ada")) > 0);
   const adas = await scoreOf(grace, "Ada");
@@ -39,10 +43,15 @@ test("[PAGE20] who types rises on the other's board, and whoever passes another 
   for (let round = 0; round < 30 && (await orderSeenBy(ada)) !== "Grace,Ada"; round++) await grace.types("and more of it ", 60);
   await eventually("Ada sees that Grace has passed her", async () => (await orderSeenBy(ada)) === "Grace,Ada");
   expect(await scoreOf(ada, "Grace")).toBeGreaterThanOrEqual(adas);
-  expect(await row!.evaluate((element) => [element.isConnected, (element as HTMLElement).dataset["moved"]]), "it moved, and is the same element").toEqual([true, "down"]);
+  expect(
+    await row!.evaluate((element) => [element.isConnected, (element as HTMLElement).dataset["moved"]]),
+    "it moved, and is the same element",
+  ).toEqual([true, "down"]);
   expect(await ada.page.locator("#board li.self .note").innerText()).toBe("you");
   const picture = process.env["TEST_PICTURE"];
-  await eventually("both are saved", async () => (await Promise.all([ada, grace].map((person) => person.saveRemark()))).every((remark) => remark === "Saved"));
+  await eventually("both are saved", async () =>
+    (await Promise.all([ada, grace].map((person) => person.saveRemark()))).every((remark) => remark === "Saved"),
+  );
   if (picture !== undefined) await keepSideBySide([ada, grace], picture);
 });
 
@@ -50,7 +59,9 @@ async function keepSideBySide(people: readonly Visitor[], path: string): Promise
   const pictures = await Promise.all(people.map(async ({ page }) => (await page.screenshot()).toString("base64")));
   const page = await people[0]!.page.context().newPage();
   await page.setViewportSize({ width: 40 + people.length * (WINDOW.width + 20), height: WINDOW.height + 60 });
-  await page.setContent(`<body style="margin:30px;display:flex;gap:20px;background:#d7d9e0">${pictures.map((picture) => `<img style="border-radius:10px;box-shadow:0 6px 24px #0003" src="data:image/png;base64,${picture}">`).join("")}</body>`);
+  await page.setContent(
+    `<body style="margin:30px;display:flex;gap:20px;background:#d7d9e0">${pictures.map((picture) => `<img style="border-radius:10px;box-shadow:0 6px 24px #0003" src="data:image/png;base64,${picture}">`).join("")}</body>`,
+  );
   await page.screenshot({ path });
 }
 

@@ -35,7 +35,10 @@ export class Cable {
   }
 
   #join(near: Socket, far: Socket): void {
-    for (const [from, to] of [[near, far], [far, near]] as const) {
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
       this.#sockets.add(from);
       from.pipe(to);
       from.on("error", () => to.destroy()); // A reset on one side is the end of the other.

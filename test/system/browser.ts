@@ -20,7 +20,16 @@ export const FIRST_START_MS_MAX = 600_000;
 /** For one step of a browser, however busy the machine. */
 const PATIENCE_MS = 120_000;
 const STOP_PATIENCE_MS = 15_000;
-const CHROMIUM_FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+const CHROMIUM_FLAGS = [
+  "--headless",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
 
 export async function openBrowser(): Promise<Browser> {
   const { path, env } = await findChromium();

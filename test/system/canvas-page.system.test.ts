@@ -86,7 +86,8 @@ test("[PAGE31] keys alone write a note, move it, remove it and take that back, a
   const ada = await demo.open("keys", "Ada");
   const { page } = ada;
   const shapes = page.locator(".shape");
-  const hasFocus = (what: string): Promise<boolean> => page.evaluate((selector) => document.activeElement?.matches(selector) === true, what);
+  const hasFocus = (what: string): Promise<boolean> =>
+    page.evaluate((selector) => document.activeElement?.matches(selector) === true, what);
   await page.locator("#add-note").focus();
   await page.keyboard.press("Enter");
   await page.keyboard.type("Call the printers");

@@ -48,31 +48,41 @@ const kill = {
   },
 } as const;
 
-test(`[CHA1] no kill of any process loses an acknowledged edit, reuses a seq or leaves documents apart (seed ${SEED})`, { timeout: 600_000 }, async () => {
-  const trace = readTrace("friendsforever");
-  const people = await Promise.all(cluster.gateways.map((gateway, index) => Person.enter(cluster, gateway, ROOM, `author-${index}`, { merging: false })));
+test(
+  `[CHA1] no kill of any process loses an acknowledged edit, reuses a seq or leaves documents apart (seed ${SEED})`,
+  { timeout: 600_000 },
+  async () => {
+    const trace = readTrace("friendsforever");
+    const people = await Promise.all(
+      cluster.gateways.map((gateway, index) => Person.enter(cluster, gateway, ROOM, `author-${index}`, { merging: false })),
+    );
 
-  const prng = new Prng(SEED);
-  const order = Object.keys(kill).flatMap((victim) => Array.from({ length: KILLS_OF_EACH }, () => ({ victim: victim as keyof typeof kill, dice: prng.unit() })));
-  order.sort((a, b) => a.dice - b.dice);
-  let killing = true;
-  let typing = true;
-  const typed = replay(trace, people, () => ({ editsPerTurn: killing ? 1 : 100, pauseMs: killing ? 20 : 10, unsavedMax: 300 })).then(() => (typing = false));
-  for (const { victim } of order) {
-    await sleep(200 + prng.below(800));
-    expect(typing, "somebody still types when a process is killed").toBe(true);
-    await kill[victim]();
-  }
-  killing = false;
-  await typed;
+    const prng = new Prng(SEED);
+    const order = Object.keys(kill).flatMap((victim) =>
+      Array.from({ length: KILLS_OF_EACH }, () => ({ victim: victim as keyof typeof kill, dice: prng.unit() })),
+    );
+    order.sort((a, b) => a.dice - b.dice);
+    let killing = true;
+    let typing = true;
+    const typed = replay(trace, people, () => ({ editsPerTurn: killing ? 1 : 100, pauseMs: killing ? 20 : 10, unsavedMax: 300 })).then(
+      () => (typing = false),
+    );
+    for (const { victim } of order) {
+      await sleep(200 + prng.below(800));
+      expect(typing, "somebody still types when a process is killed").toBe(true);
+      await kill[victim]();
+    }
+    killing = false;
+    await typed;
 
-  for (const person of people) await person.untilSaved(60_000);
-  for (const person of people) await person.untilText(trace.endText, 60_000);
-  const late = await Person.enter(cluster, cluster.gateways[1]!, ROOM, "late", { merging: true });
-  await late.untilText(trace.endText, 60_000);
+    for (const person of people) await person.untilSaved(60_000);
+    for (const person of people) await person.untilText(trace.endText, 60_000);
+    const late = await Person.enter(cluster, cluster.gateways[1]!, ROOM, "late", { merging: true });
+    await late.untilText(trace.endText, 60_000);
 
-  const edits = checkLog(await readLog(cluster.nats.url, cluster.environment, KEY));
-  expect(edits.length).toBe(trace.editsByAuthor.flat().length);
-  expect(people.flatMap(({ disorders, errors }) => [...disorders, ...errors])).toEqual([]);
-  for (const person of [...people, late]) person.leave();
-});
+    const edits = checkLog(await readLog(cluster.nats.url, cluster.environment, KEY));
+    expect(edits.length).toBe(trace.editsByAuthor.flat().length);
+    expect(people.flatMap(({ disorders, errors }) => [...disorders, ...errors])).toEqual([]);
+    for (const person of [...people, late]) person.leave();
+  },
+);

@@ -112,7 +112,10 @@ export class Process {
 
 export type Gateway = { readonly process: Process; readonly url: string; readonly httpUrl: string };
 
-type Parts = Pick<Cluster, "environment" | "natsServers" | "placements" | "documentServices" | "roomServers" | "leaderboards" | "redis" | "gateways" | "folder">;
+type Parts = Pick<
+  Cluster,
+  "environment" | "natsServers" | "placements" | "documentServices" | "roomServers" | "leaderboards" | "redis" | "gateways" | "folder"
+>;
 
 export class Cluster {
   readonly environment: string;
@@ -142,7 +145,16 @@ export class Cluster {
     const environment = "test";
     const natsServers = await startNats(shape, join(folder, "nats"));
     const urls = natsServers.map(({ url }) => url);
-    const settings = { DRAIN_MS_MAX: "0", LOG_REPLICAS: String(urls.length), ...shape.settings, ENVIRONMENT: environment, JWT_SECRET, ROOM_SECRET: JWT_SECRET, INTERNAL_SECRET: JWT_SECRET, DATA_DIR: folder };
+    const settings = {
+      DRAIN_MS_MAX: "0",
+      LOG_REPLICAS: String(urls.length),
+      ...shape.settings,
+      ENVIRONMENT: environment,
+      JWT_SECRET,
+      ROOM_SECRET: JWT_SECRET,
+      INTERNAL_SECRET: JWT_SECRET,
+      DATA_DIR: folder,
+    };
     const start = async (role: Role, index: number, more: Readonly<Record<string, string>> = {}): Promise<Process> => {
       const natsUrl = await (shape.natsUrlOf?.({ role, index }, urls) ?? urls.join(","));
       return Process.start(role, join(folder, `${role}-${index + 1}.log`), { ...settings, NATS_URL: natsUrl, ...more });
@@ -165,7 +177,11 @@ export class Cluster {
       several(shape.leaderboards ?? 0, (index) => start("leaderboard", index, { REDIS_URL: redis!.url })),
       several(shape.gateways, async (index) => {
         const port = await claimPort(0, "127.0.0.1", "port"); // Chosen here, so that a restarted gateway is where its clients look for it.
-        return { process: await start("gateway", index, { PORT: String(port) }), url: `ws://127.0.0.1:${port}`, httpUrl: `http://127.0.0.1:${port}` };
+        return {
+          process: await start("gateway", index, { PORT: String(port) }),
+          url: `ws://127.0.0.1:${port}`,
+          httpUrl: `http://127.0.0.1:${port}`,
+        };
       }),
     ]);
     return new Cluster({ environment, natsServers, placements, documentServices, roomServers, leaderboards, redis, gateways, folder });
@@ -195,11 +211,20 @@ export class Cluster {
   }
 
   token(room: string, user: string, more: { rights?: readonly string[]; ttl?: number; tenant?: string } = {}): Promise<string> {
-    return makeToken({ room: [room], user, name: user, rights: more.rights ?? ["read", "write"], tenant: more.tenant ?? "default", ttl: more.ttl ?? 3600 }, JWT_SECRET);
+    return makeToken(
+      { room: [room], user, name: user, rights: more.rights ?? ["read", "write"], tenant: more.tenant ?? "default", ttl: more.ttl ?? 3600 },
+      JWT_SECRET,
+    );
   }
 
   async stop(): Promise<void> {
-    const processes = [...this.gateways.map(({ process }) => process), ...this.roomServers, ...this.leaderboards, ...this.documentServices, ...this.placements];
+    const processes = [
+      ...this.gateways.map(({ process }) => process),
+      ...this.roomServers,
+      ...this.leaderboards,
+      ...this.documentServices,
+      ...this.placements,
+    ];
     await Promise.all(processes.map((process) => process.stop()));
     await Promise.all([...this.natsServers, ...(this.redis === undefined ? [] : [this.redis])].map((server) => server.stop()));
     rmSync(this.folder, { recursive: true });
@@ -214,7 +239,13 @@ async function startNats({ natsServers = 1, natsRoute, syncAlways = false }: Clu
 async function startRole(role: string, logFile: string, settings: Readonly<Record<string, string>>): Promise<Child> {
   const env = Object.fromEntries(Object.entries(settings).map(([name, value]) => [`COROOM_${name}`, value]));
   const ready = new GrowingLog(logFile, (line) => line.includes("coroom ready"), sizeOf(logFile));
-  const child = await spawnChild({ path: process.execPath, args: [...NODE_FLAGS, resolve("dist/cli/main.js"), "start", "--roles", role], env, cwd: resolve("."), logFile });
+  const child = await spawnChild({
+    path: process.execPath,
+    args: [...NODE_FLAGS, resolve("dist/cli/main.js"), "start", "--roles", role],
+    env,
+    cwd: resolve("."),
+    logFile,
+  });
 
   let ended = false;
   void child.exited.then(() => (ended = true));

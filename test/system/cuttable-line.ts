@@ -45,7 +45,10 @@ export class CuttableLine {
   }
 
   #join(client: Socket, server: Socket): void {
-    for (const [from, to, way] of [[client, server, "to"], [server, client, "from"]] as const) {
+    for (const [from, to, way] of [
+      [client, server, "to"],
+      [server, client, "from"],
+    ] as const) {
       from.setNoDelay(true);
       this.#sockets.set(from, way);
       from.on("data", (bytes) => to.write(bytes));

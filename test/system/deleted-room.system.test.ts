@@ -27,21 +27,45 @@ let cluster: Cluster;
 let nats: NatsConnection;
 
 beforeAll(async () => {
-  const settings = { DOCUMENTS_READ_MS: "50", SNAPSHOT_AGE_MS_MAX: "200", SNAPSHOT_INTERVAL_MS_MIN: "1", REPLAY_WINDOW_MS: "200", HISTORY_SEGMENT_MS_MIN: "1", DOCUMENT_WRITE_BURST: "1000", SNAPSHOT_BURST: "1000", DOCUMENTS_LEASE_MS: "500", ...UNHURRIED };
+  const settings = {
+    DOCUMENTS_READ_MS: "50",
+    SNAPSHOT_AGE_MS_MAX: "200",
+    SNAPSHOT_INTERVAL_MS_MIN: "1",
+    REPLAY_WINDOW_MS: "200",
+    HISTORY_SEGMENT_MS_MIN: "1",
+    DOCUMENT_WRITE_BURST: "1000",
+    SNAPSHOT_BURST: "1000",
+    DOCUMENTS_LEASE_MS: "500",
+    ...UNHURRIED,
+  };
   cluster = await Cluster.start({ gateways: 2, roomServers: 2, settings });
   nats = await connectNats({ servers: cluster.natsUrl, name: "deleted-room" });
   const token = await cluster.token("*", "probe");
-  await eventually("a document service is heard of", async () => (await Promise.all([0, 1].map((at) => ask("GET", "none/text", token, at)))).every(({ status }) => status === 404));
+  await eventually("a document service is heard of", async () =>
+    (await Promise.all([0, 1].map((at) => ask("GET", "none/text", token, at)))).every(({ status }) => status === 404),
+  );
 });
 afterAll(async () => {
   await nats?.close();
   await cluster?.stop();
 });
 
-async function ask(method: string, place: string, token: string, at = 0): Promise<{ status: number; json: { error?: string; wiped?: boolean; through?: number } }> {
-  const response = await fetch(`${cluster.gateways[at]!.httpUrl}/v1/rooms/${place}`, { method, headers: { authorization: `Bearer ${token}` }, ...(method === "POST" ? { body: JSON.stringify({ name: MARK }) } : {}) });
+async function ask(
+  method: string,
+  place: string,
+  token: string,
+  at = 0,
+): Promise<{ status: number; json: { error?: string; wiped?: boolean; through?: number } }> {
+  const response = await fetch(`${cluster.gateways[at]!.httpUrl}/v1/rooms/${place}`, {
+    method,
+    headers: { authorization: `Bearer ${token}` },
+    ...(method === "POST" ? { body: JSON.stringify({ name: MARK }) } : {}),
+  });
   const text = await response.text();
-  return { status: response.status, json: response.headers.get("content-type") === "application/json" ? (JSON.parse(text) as { error?: string }) : {} };
+  return {
+    status: response.status,
+    json: response.headers.get("content-type") === "application/json" ? (JSON.parse(text) as { error?: string }) : {},
+  };
 }
 
 /** Subjects of all messages in all streams that speak of the room, or hold what was written in it. */
@@ -67,7 +91,11 @@ async function expectOnlyItsEnd(room: string): Promise<void> {
   const [subjects, key] = [subjectsOf(cluster.environment), keyOf(room)];
   const log = subjects.log(partitionOf(key, 1), key);
   const ends = [log, `$KV.${subjects.checkpointsBucket}.${key}`, `$KV.${subjects.historyBucket}.${key}`];
-  expect((await tracesOf(room)).filter((subject) => !subject.startsWith(`$KV.${subjects.roomsBucket}.`) && !subject.startsWith(`$KV.${subjects.planBucket}.`)).sort()).toEqual(ends.sort());
+  expect(
+    (await tracesOf(room))
+      .filter((subject) => !subject.startsWith(`$KV.${subjects.roomsBucket}.`) && !subject.startsWith(`$KV.${subjects.planBucket}.`))
+      .sort(),
+  ).toEqual(ends.sort());
   const manager = await jetstreamManager(nats);
   const last = await manager.streams.getMessage(subjects.logStream(0), { last_by_subj: log });
   expect(decodeRecord(last!.data)).toMatchObject({ kind: "deleted" });
@@ -91,7 +119,12 @@ async function writtenRoom(room: string): Promise<Person> {
   }
   const token = await cluster.token(room, "ann");
   await eventually("it has a version", async () => (await ask("POST", `${room}/versions`, token)).status === 201);
-  await eventually("it is in segments", async () => ((await ask("GET", `${room}/sessions`, token)).json.through ?? 2) < 2 || (await tracesOf(room)).some((subject) => subject.startsWith("$O.")));
+  await eventually(
+    "it is in segments",
+    async () =>
+      ((await ask("GET", `${room}/sessions`, token)).json.through ?? 2) < 2 ||
+      (await tracesOf(room)).some((subject) => subject.startsWith("$O.")),
+  );
   return ann;
 }
 
@@ -107,7 +140,8 @@ test("[DEL1] everybody in a room that is deleted is told, nothing of it is left,
 
   expect((await ask("DELETE", "doomed", await admin("doomed"), 1)).status).toBeOneOf([200, 202]);
   await untilWiped("doomed", await admin("doomed"));
-  for (const person of [ann, bob]) await eventually(`${person.name} is told`, () => person.errors.length > 0 && person.room.status === "stopped");
+  for (const person of [ann, bob])
+    await eventually(`${person.name} is told`, () => person.errors.length > 0 && person.room.status === "stopped");
   await expectOnlyItsEnd("doomed");
 
   carol.room.connect();

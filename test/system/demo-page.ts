@@ -9,7 +9,12 @@ import { DemoSystem, FIRST_START_MS_MAX, openBrowser, Visitor } from "./browser.
 export type Visit = { readonly url?: string; readonly rights?: string };
 
 /** Beside several pages one process for everything is late on a machine with much to do: it would tell less, which is not what these tests are about. */
-const UNDISTURBED = { SHED_DELAY_MS_MIN: "60000", SHED_NATS_LAG_MS_MIN: "60000", SHARE_DELAY_MS_MIN: "60000", GATEWAY_SILENCE_MS_MAX: "30000" };
+const UNDISTURBED = {
+  SHED_DELAY_MS_MIN: "60000",
+  SHED_NATS_LAG_MS_MIN: "60000",
+  SHARE_DELAY_MS_MIN: "60000",
+  GATEWAY_SILENCE_MS_MAX: "30000",
+};
 
 export class DemoPage {
   readonly #context: BrowserContextOptions;
@@ -51,7 +56,9 @@ export class DemoPage {
   }
 
   async #endVisits(test: string, isLookedAt: boolean): Promise<void> {
-    if (isLookedAt) for (const [index, visitor] of this.#here.entries()) console.error(`what person ${index + 1} saw: ${await visitor.screenshot(`${test} ${index + 1}`)}`);
+    if (isLookedAt)
+      for (const [index, visitor] of this.#here.entries())
+        console.error(`what person ${index + 1} saw: ${await visitor.screenshot(`${test} ${index + 1}`)}`);
     await Promise.all(this.#here.map((visitor) => visitor.close()));
     this.#here = [];
   }

@@ -26,19 +26,40 @@ const JSON_TYPE = { "content-type": "application/json" };
 let cluster: Cluster;
 
 beforeAll(async () => {
-  const settings = { SNAPSHOT_BURST: "60", SNAPSHOTS_PER_SECOND: "1", DOCUMENT_WRITE_BURST: "60", DOCUMENT_WRITES_PER_SECOND: "1", WRITE_MS_MAX: "60000", EDIT_BYTES_MAX: "100000", SNAPSHOT_SHARED_MS: "0", DOCUMENTS_READ_MS: "50" };
+  const settings = {
+    SNAPSHOT_BURST: "60",
+    SNAPSHOTS_PER_SECOND: "1",
+    DOCUMENT_WRITE_BURST: "60",
+    DOCUMENT_WRITES_PER_SECOND: "1",
+    WRITE_MS_MAX: "60000",
+    EDIT_BYTES_MAX: "100000",
+    SNAPSHOT_SHARED_MS: "0",
+    DOCUMENTS_READ_MS: "50",
+  };
   cluster = await Cluster.start({ gateways: 2, roomServers: 2, settings });
   const token = await cluster.token("*", "probe");
-  await eventually("a document service is heard of", async () => (await Promise.all([0, 1].map((at) => ask("GET", "none/snapshot", { token, at })))).every(({ status }) => status === 404));
+  await eventually("a document service is heard of", async () =>
+    (await Promise.all([0, 1].map((at) => ask("GET", "none/snapshot", { token, at })))).every(({ status }) => status === 404),
+  );
 });
 afterAll(() => cluster?.stop());
 
 type Asking = { token?: string; headers?: Record<string, string>; body?: string | Uint8Array; at?: number };
-type Answer = { status: number; headers: Headers; bytes: Uint8Array; text: string; json: { error?: string; wiped?: boolean; seq?: number; epoch?: number; types?: Record<string, { kind: string; value: unknown }> } };
+type Answer = {
+  status: number;
+  headers: Headers;
+  bytes: Uint8Array;
+  text: string;
+  json: { error?: string; wiped?: boolean; seq?: number; epoch?: number; types?: Record<string, { kind: string; value: unknown }> };
+};
 
 async function ask(method: string, path: string, { token, headers = {}, body, at = 0 }: Asking): Promise<Answer> {
   const url = `${cluster.gateways[at]!.httpUrl}/v1/rooms/${path}`;
-  const response = await fetch(url, { method, headers: { ...(token === undefined ? {} : { authorization: `Bearer ${token}` }), ...headers }, ...(body === undefined ? {} : { body: Buffer.from(body) }) });
+  const response = await fetch(url, {
+    method,
+    headers: { ...(token === undefined ? {} : { authorization: `Bearer ${token}` }), ...headers },
+    ...(body === undefined ? {} : { body: Buffer.from(body) }),
+  });
   const bytes = new Uint8Array(await response.arrayBuffer());
   const text = new TextDecoder().decode(bytes);
   const json = (response.headers.get("content-type") === "application/json" ? JSON.parse(text) : {}) as Answer["json"];
@@ -61,19 +82,27 @@ test("[DHTTP1] what is written over HTTP is ordered and seen by those in the roo
     await eventually("ann is in", () => ann.room.synced);
     ann.type(typing("typed "));
     await ann.untilSaved();
-    const written = await ask("POST", "plan/edits", { token, headers: BINARY, body: update((doc) => doc.getMap("meta").set("title", "Plan")) });
+    const written = await ask("POST", "plan/edits", {
+      token,
+      headers: BINARY,
+      body: update((doc) => doc.getMap("meta").set("title", "Plan")),
+    });
     expect([written.status, written.json.seq, written.headers.get("x-coroom-seq")]).toEqual([200, 2, "2"]);
     await eventually("ann sees it", () => ann.doc.getMap("meta").get("title") === "Plan");
 
     const read = (place: string, headers = {}) => ask("GET", `plan/${place}${place.includes("?") ? "&" : "?"}minSeq=2`, { token, headers });
-    expect((await read("document")).json.types).toEqual({ meta: { kind: "map", value: { title: "Plan" } }, [TRACE_TEXT]: { kind: "text", value: "typed " } });
+    expect((await read("document")).json.types).toEqual({
+      meta: { kind: "map", value: { title: "Plan" } },
+      [TRACE_TEXT]: { kind: "text", value: "typed " },
+    });
     expect((await read(`document?type=${TRACE_TEXT}:text`)).json.types).toEqual({ [TRACE_TEXT]: { kind: "text", value: "typed " } });
     expect((await read("text")).text).toBe("typed ");
     const snapshot = await read("snapshot");
     const doc = new Y.Doc();
     Y.applyUpdate(doc, snapshot.bytes);
     expect(doc.getMap("meta").get("title")).toBe("Plan");
-    for (const place of ["document", "text", "snapshot"]) expect((await read(place, { "if-none-match": snapshot.headers.get("etag")! })).status).toBe(304);
+    for (const place of ["document", "text", "snapshot"])
+      expect((await read(place, { "if-none-match": snapshot.headers.get("etag")! })).status).toBe(304);
 
     const before = new Y.Doc();
     Y.applyUpdate(before, typing("typed "));
@@ -87,7 +116,9 @@ test("[DHTTP1] what is written over HTTP is ordered and seen by those in the roo
 
 test("[DHTTP2] a long document comes compressed to whoever takes that, the same bytes once it is undone", async () => {
   const token = await cluster.token("long", "backend");
-  expect((await ask("POST", "long/edits", { token, headers: BINARY, body: typing("all work and no play ".repeat(4_000)) })).json).toMatchObject({ seq: 1 });
+  expect(
+    (await ask("POST", "long/edits", { token, headers: BINARY, body: typing("all work and no play ".repeat(4_000)) })).json,
+  ).toMatchObject({ seq: 1 });
   const get = (encoding: string) => ask("GET", "long/snapshot?minSeq=1", { token, headers: { "accept-encoding": encoding } });
   const [plain, zipped, refused] = [await get("identity"), await get("br, gzip;q=0.5"), await get("gzip;q=0")];
   expect(plain.bytes.byteLength).toBeGreaterThan(84_000);
@@ -102,7 +133,14 @@ test("[DHTTP3] of all who make a document of content at once, through whichever 
     const room = `seeded-${round}`;
     const ann = await Person.enter(cluster, cluster.gateways[round % 2]!, room, "ann", { merging: false });
     const answers = await Promise.all(
-      Array.from({ length: 8 }, async (_, index) => ask("PUT", `${room}/document`, { token: await cluster.token(room, `backend-${index}`), headers: TEXT, body: `template of ${index} `, at: index % 2 })),
+      Array.from({ length: 8 }, async (_, index) =>
+        ask("PUT", `${room}/document`, {
+          token: await cluster.token(room, `backend-${index}`),
+          headers: TEXT,
+          body: `template of ${index} `,
+          at: index % 2,
+        }),
+      ),
     );
     expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array.from({ length: 7 }, () => 409)]);
     const winner = answers.findIndex(({ status }) => status === 201);
@@ -115,8 +153,15 @@ test("[DHTTP3] of all who make a document of content at once, through whichever 
 
 test("[DHTTP4] a request that is sent again is answered as the first, also past the death of the room's owner", async () => {
   const token = await cluster.token("again", "backend");
-  const put = (at: number) => ask("PUT", "again/document", { token, headers: JSON_TYPE, body: JSON.stringify({ types: { body: { kind: "text", value: "once" }, items: { kind: "array", value: [1, [2]] } } }), at });
-  const post = (at: number) => ask("POST", "again/edits", { token, headers: { ...BINARY, "idempotency-key": "rename 7" }, body: typing("named "), at });
+  const put = (at: number) =>
+    ask("PUT", "again/document", {
+      token,
+      headers: JSON_TYPE,
+      body: JSON.stringify({ types: { body: { kind: "text", value: "once" }, items: { kind: "array", value: [1, [2]] } } }),
+      at,
+    });
+  const post = (at: number) =>
+    ask("POST", "again/edits", { token, headers: { ...BINARY, "idempotency-key": "rename 7" }, body: typing("named "), at });
   expect([(await put(0)).json.seq, (await post(0)).json.seq]).toEqual([1, 2]);
   expect([(await put(1)).json.seq, (await post(1)).json.seq]).toEqual([1, 2]);
   const victim = cluster.roomServers[0]!;
@@ -126,31 +171,47 @@ test("[DHTTP4] a request that is sent again is answered as the first, also past 
   await cluster.roomServers[1]!.kill();
   expect([(await post(0)).json.seq, (await put(1)).status]).toEqual([2, 201]);
   await cluster.roomServers[1]!.startAgain();
-  expect((await ask("GET", "again/document?minSeq=2", { token })).json.types).toEqual({ body: { kind: "text", value: "once" }, items: { kind: "array", value: [1, [2]] }, [TRACE_TEXT]: { kind: "text", value: "named " } });
+  expect((await ask("GET", "again/document?minSeq=2", { token })).json.types).toEqual({
+    body: { kind: "text", value: "once" },
+    items: { kind: "array", value: [1, [2]] },
+    [TRACE_TEXT]: { kind: "text", value: "named " },
+  });
 });
 
 test("[DHTTP5] each refusal that the document declares is met, and says what to do", async () => {
   const room = "refusals";
   const all = await cluster.token("*", "tester");
-  await ask("PUT", `${room}/document`, { token: all, headers: JSON_TYPE, body: JSON.stringify({ types: { a: { kind: "text", value: "a" }, b: { kind: "text", value: "b" } } }) });
+  await ask("PUT", `${room}/document`, {
+    token: all,
+    headers: JSON_TYPE,
+    body: JSON.stringify({ types: { a: { kind: "text", value: "a" }, b: { kind: "text", value: "b" } } }),
+  });
   await ask("POST", "no-yjs/edits", { token: all, headers: BINARY, body: "not an update" });
 
   const operations: [string, string, Asking][] = [
-    ["GET", "snapshot", {}], ["GET", "text?type=a", {}], ["GET", "document", {}],
+    ["GET", "snapshot", {}],
+    ["GET", "text?type=a", {}],
+    ["GET", "document", {}],
     ["POST", "diff", { headers: BINARY, body: Y.encodeStateVector(new Y.Doc()) }],
-    ["POST", "edits", { headers: BINARY, body: typing("x") }], ["PUT", "document", { headers: TEXT, body: "x" }],
+    ["POST", "edits", { headers: BINARY, body: typing("x") }],
+    ["PUT", "document", { headers: TEXT, body: "x" }],
   ];
   const readOnly = await cluster.token("*", "reader", { rights: ["read"] });
   const elsewhere = await cluster.token("elsewhere", "tester");
-  const expected: [string, string, Asking, number, string][] = operations.flatMap(([method, place, asking]): [string, string, Asking, number, string][] => [
-    [method, `${room}/${place}`, asking, 401, "no-token"],
-    [method, `${room}/${place}`, { ...asking, token: "nonsense" }, 401, "token-refused"],
-    [method, `${room}/${place}`, { ...asking, token: elsewhere }, 403, "not-allowed"],
-    [method, `%00/${place}`, { ...asking, token: all }, 404, "no-such-room"],
-  ]);
+  const expected: [string, string, Asking, number, string][] = operations.flatMap(
+    ([method, place, asking]): [string, string, Asking, number, string][] => [
+      [method, `${room}/${place}`, asking, 401, "no-token"],
+      [method, `${room}/${place}`, { ...asking, token: "nonsense" }, 401, "token-refused"],
+      [method, `${room}/${place}`, { ...asking, token: elsewhere }, 403, "not-allowed"],
+      [method, `%00/${place}`, { ...asking, token: all }, 404, "no-such-room"],
+    ],
+  );
   const admin = await cluster.token("*", "admin", { rights: ["admin"] });
   const big = new Uint8Array(100_001);
-  expect((await ask("PUT", "holes/document", { token: all, headers: JSON_TYPE, body: `{"types":{"list":{"kind":"array","value":[null]}}}` })).status).toBe(201);
+  expect(
+    (await ask("PUT", "holes/document", { token: all, headers: JSON_TYPE, body: `{"types":{"list":{"kind":"array","value":[null]}}}` }))
+      .status,
+  ).toBe(201);
   expected.push(
     ["DELETE", room, {}, 401, "no-token"],
     ["DELETE", room, { token: "nonsense" }, 401, "token-refused"],
@@ -174,7 +235,13 @@ test("[DHTTP5] each refusal that the document declares is met, and says what to 
     ["POST", `${room}/diff`, { token: all, headers: BINARY, body: Uint8Array.of(255, 255, 255) }, 400, "bad-vector"],
     ["POST", `${room}/diff`, { token: all, headers: BINARY, body: big }, 413, "too-large"],
     ["POST", `${room}/edits`, { token: all, headers: BINARY, body: "not an update" }, 400, "bad-content"],
-    ["POST", `${room}/edits`, { token: all, headers: { ...BINARY, "idempotency-key": "k".repeat(256) }, body: typing("x") }, 400, "bad-key"],
+    [
+      "POST",
+      `${room}/edits`,
+      { token: all, headers: { ...BINARY, "idempotency-key": "k".repeat(256) }, body: typing("x") },
+      400,
+      "bad-key",
+    ],
     ["POST", `${room}/edits`, { token: all, headers: TEXT, body: "x" }, 415, "bad-content-type"],
     ["POST", `${room}/edits`, { token: all, headers: BINARY, body: big }, 413, "too-large"],
     ["PUT", `${room}/document`, { token: all, headers: TEXT, body: "x" }, 409, "document-exists"],
@@ -204,12 +271,22 @@ test("[DHTTP8] whatever is asked of a room that is deleted is answered with 410,
   const [token, admin] = [await cluster.token("doomed", "ann"), await cluster.token("doomed", "boss", { rights: ["admin"] })];
   await ask("POST", "doomed/edits", { token, headers: BINARY, body: typing("content") });
   expect((await ask("GET", "doomed/text?minSeq=1", { token })).text).toBe("content");
-  for (const at of [1, 0]) await eventually("it is wiped", async () => (await ask("DELETE", "doomed", { token: admin, at })).json.wiped === true);
+  for (const at of [1, 0])
+    await eventually("it is wiped", async () => (await ask("DELETE", "doomed", { token: admin, at })).json.wiped === true);
   for (const at of [0, 1]) {
-    for (const place of ["snapshot", "text", "document"]) expect(await ask("GET", `doomed/${place}`, { token, at })).toMatchObject({ status: 410, json: { error: "deleted" } });
-    expect(await ask("POST", "doomed/diff", { token, headers: BINARY, body: Y.encodeStateVector(new Y.Doc()), at })).toMatchObject({ status: 410 });
-    expect(await ask("POST", "doomed/edits", { token, headers: BINARY, body: typing("back"), at })).toMatchObject({ status: 410, json: { error: "deleted" } });
-    expect(await ask("PUT", "doomed/document", { token, headers: TEXT, body: "again", at })).toMatchObject({ status: 410, json: { error: "deleted" } });
+    for (const place of ["snapshot", "text", "document"])
+      expect(await ask("GET", `doomed/${place}`, { token, at })).toMatchObject({ status: 410, json: { error: "deleted" } });
+    expect(await ask("POST", "doomed/diff", { token, headers: BINARY, body: Y.encodeStateVector(new Y.Doc()), at })).toMatchObject({
+      status: 410,
+    });
+    expect(await ask("POST", "doomed/edits", { token, headers: BINARY, body: typing("back"), at })).toMatchObject({
+      status: 410,
+      json: { error: "deleted" },
+    });
+    expect(await ask("PUT", "doomed/document", { token, headers: TEXT, body: "again", at })).toMatchObject({
+      status: 410,
+      json: { error: "deleted" },
+    });
   }
 });
 
@@ -221,9 +298,14 @@ test("[DHTTP6] every error that the document declares was met, but those of a sy
   await eventually("it is saved", () => room.saved && room.seq > 0);
   room.destroy();
   for (const place of ["snapshot", "text", "document"]) {
-    await eventually("it is known to be no document", async () => (await ask("GET", `json/${place}`, { token })).json.error === "not-a-document");
+    await eventually(
+      "it is known to be no document",
+      async () => (await ask("GET", `json/${place}`, { token })).json.error === "not-a-document",
+    );
   }
-  expect((await ask("POST", "json/diff", { token, headers: BINARY, body: Y.encodeStateVector(new Y.Doc()) })).json.error).toBe("not-a-document");
+  expect((await ask("POST", "json/diff", { token, headers: BINARY, body: Y.encodeStateVector(new Y.Doc()) })).json.error).toBe(
+    "not-a-document",
+  );
 
   expect(declared.unmet.filter((error) => !UNMET.test(error))).toEqual([]);
 });

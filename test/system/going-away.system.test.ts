@@ -38,7 +38,9 @@ async function connectionsTo(httpUrl: string): Promise<number> {
 test("[AWAY1] people who type while their gateway is stopped move to another: nothing is lost, repeated or told as an error", async () => {
   const [leaving, staying] = cluster.gateways as [(typeof cluster.gateways)[0], (typeof cluster.gateways)[0]];
   const people = await Promise.all(
-    Array.from({ length: PEOPLE }, (_, index) => Person.enter(cluster, { ...leaving, url: balancer.url }, ROOM, `author-${index}`, { merging: false })),
+    Array.from({ length: PEOPLE }, (_, index) =>
+      Person.enter(cluster, { ...leaving, url: balancer.url }, ROOM, `author-${index}`, { merging: false }),
+    ),
   );
   await Promise.all(people.map((person) => person.untilText("")));
   expect([await connectionsTo(leaving.httpUrl), await connectionsTo(staying.httpUrl)]).toEqual([PEOPLE, 0]);
@@ -70,8 +72,13 @@ test("[AWAY1] people who type while their gateway is stopped move to another: no
   for (const person of people) await person.untilSaved();
   const { text } = people[0]!;
   for (const person of people) await person.untilText(text);
-  expect(typed.filter((words) => text.split(words).length !== 2), "each word is there once").toEqual([]);
-  expect(checkLog(await readLog(cluster.nats.url, cluster.environment, roomKey("default" as TenantId, ROOM as RoomId)))).toHaveLength(typed.length);
+  expect(
+    typed.filter((words) => text.split(words).length !== 2),
+    "each word is there once",
+  ).toEqual([]);
+  expect(checkLog(await readLog(cluster.nats.url, cluster.environment, roomKey("default" as TenantId, ROOM as RoomId)))).toHaveLength(
+    typed.length,
+  );
   expect(people.flatMap(({ disorders, errors }) => [...disorders, ...errors])).toEqual([]);
   for (const seen of statuses) expect([...seen].toSorted(), "nobody had to wait between two attempts").toEqual(["connected", "connecting"]);
   for (const person of people) person.leave();

@@ -33,7 +33,7 @@ export class GrowingLog {
     const file = openSync(this.#file, "r");
     try {
       const chunk = Buffer.alloc(CHUNK_BYTES);
-      for (let bytes = -1; bytes !== 0; ) {
+      for (let bytes = -1; bytes !== 0;) {
         bytes = readSync(file, chunk, 0, CHUNK_BYTES, this.#read);
         this.#read += bytes;
         this.#take(chunk.subarray(0, bytes));
@@ -47,7 +47,13 @@ export class GrowingLog {
     const text = Buffer.concat([this.#begun, bytes]);
     const whole = text.lastIndexOf(NEWLINE) + 1;
     this.#begun = text.subarray(whole);
-    this.#lines.push(...text.subarray(0, whole).toString("utf8").split("\n").filter((line) => line !== "" && this.#matters(line)));
+    this.#lines.push(
+      ...text
+        .subarray(0, whole)
+        .toString("utf8")
+        .split("\n")
+        .filter((line) => line !== "" && this.#matters(line)),
+    );
   }
 }
 

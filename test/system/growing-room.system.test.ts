@@ -29,7 +29,13 @@ const ROOM = "canvas";
 const environment = "growing";
 const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 /** Whatever else the machine does meanwhile: nothing is left out, and nobody is taken for gone who only looks on. */
-const UNDISTURBED = { shedDelayMsMin: "60000", shedNatsLagMsMin: "60000", shareDelayMsMin: "60000", gatewaySilenceMsMax: "30000", silenceMsMax: "600000" };
+const UNDISTURBED = {
+  shedDelayMsMin: "60000",
+  shedNatsLagMsMin: "60000",
+  shareDelayMsMin: "60000",
+  gatewaySilenceMsMax: "30000",
+  silenceMsMax: "600000",
+};
 const MOVERS = 25;
 /** Of somebody near, to tell them from nothing. */
 const MOVES_SEEN = 10;
@@ -43,8 +49,20 @@ const gateways: string[] = [];
 
 beforeAll(async () => {
   nats = await startRealNats();
-  const flags = { environment, natsUrl: nats.url, port: "0", jwtSecret: SECRET, roomSecret: SECRET, drainMsMax: "0", modeMsMin: "200", ...UNDISTURBED };
-  const config = { ...readSettings({ ...sharedSettings, ...gatewaySettings, ...roomServerSettings }, { flags, env: {} }), serverSilenceMsMax: 10_000 };
+  const flags = {
+    environment,
+    natsUrl: nats.url,
+    port: "0",
+    jwtSecret: SECRET,
+    roomSecret: SECRET,
+    drainMsMax: "0",
+    modeMsMin: "200",
+    ...UNDISTURBED,
+  };
+  const config = {
+    ...readSettings({ ...sharedSettings, ...gatewaySettings, ...roomServerSettings }, { flags, env: {} }),
+    serverSilenceMsMax: 10_000,
+  };
   running.push(await startRoomServer(config, { log: silent, registry: new Registry() }));
   for (let count = 0; count < 2; count++) {
     const gateway = await startGateway(config, { log: silent, registry: new Registry() });
@@ -76,7 +94,11 @@ class Dweller {
   static async enter(index: number): Promise<Dweller> {
     const name = `p${String(index).padStart(3, "0")}`;
     const token = await makeToken({ room: [ROOM], user: name, name, rights: ["read", "write"], tenant: "default", ttl: 3600 }, SECRET);
-    return new Dweller(await Onlooker.enter({ urls: [gateways[index % gateways.length]!], token, room: ROOM, clientKey: `${name}-client-key` }), name, index);
+    return new Dweller(
+      await Onlooker.enter({ urls: [gateways[index % gateways.length]!], token, room: ROOM, clientKey: `${name}-client-key` }),
+      name,
+      index,
+    );
   }
 
   move(): void {
@@ -96,13 +118,21 @@ class Dweller {
 
   /** What is wrong with what it knows of the others, if anything. */
   mistake(present: ReadonlyMap<string, Dweller>): string | undefined {
-    if (this.onlooker.names().join() !== [...present.values()].map(({ name }) => name).sort().join()) return `${this.name} lists ${this.onlooker.names().length} of ${present.size}`;
+    if (
+      this.onlooker.names().join() !==
+      [...present.values()]
+        .map(({ name }) => name)
+        .sort()
+        .join()
+    )
+      return `${this.name} lists ${this.onlooker.names().length} of ${present.size}`;
     const shown = this.onlooker.shown(CURSOR);
     for (const [client, { name, at }] of present) {
       const value = shown.get(client as never);
       const seen = value === undefined ? undefined : decodePoint(value);
       const isInView = this.sees(at) || (seen !== undefined && this.sees(seen));
-      if (client !== this.onlooker.client && isInView && (seen?.x !== at.x || seen.y !== at.y)) return `${this.name} sees ${name} at ${seen?.x},${seen?.y} and not at ${at.x},${at.y}`;
+      if (client !== this.onlooker.client && isInView && (seen?.x !== at.x || seen.y !== at.y))
+        return `${this.name} sees ${name} at ${seen?.x},${seen?.y} and not at ${at.x},${at.y}`;
     }
     return undefined;
   }
@@ -122,7 +152,9 @@ test("[GROW1] a room of 2, 60, 200 and 30 people switches once each way, loses n
   const grow = async (size: number): Promise<void> => {
     while (present.size < size) {
       const first = present.size;
-      const entered = await Promise.all(Array.from({ length: Math.min(TOGETHER, size - first) }, (_, index) => Dweller.enter(first + index)));
+      const entered = await Promise.all(
+        Array.from({ length: Math.min(TOGETHER, size - first) }, (_, index) => Dweller.enter(first + index)),
+      );
       for (const dweller of entered) present.set(dweller.onlooker.client, dweller);
     }
   };
@@ -166,12 +198,20 @@ test("[GROW1] a room of 2, 60, 200 and 30 people switches once each way, loses n
   const seqs = [...reader.committed().keys()].sort((a, b) => a - b);
   expect(seqs.at(-1)).toBe(seqs.length + seqs[0]! - 1);
   for (const { name, edits } of [ann!, bob!]) {
-    const told = [...reader.committed()].sort(([a], [b]) => a - b).map(([, payload]) => payload).filter((payload) => payload.startsWith(name));
+    const told = [...reader.committed()]
+      .sort(([a], [b]) => a - b)
+      .map(([, payload]) => payload)
+      .filter((payload) => payload.startsWith(name));
     expect(told).toEqual(Array.from({ length: edits }, (_, index) => `${name} ${index + 1}`));
   }
-  expect((await operationsEvents(nats.url, environment, "mode_transition", 2)).map(({ from, to, cause }) => [from, to, cause])).toEqual([["flat", "hierarchical", "grew"], ["hierarchical", "flat", "shrank"]]);
+  expect((await operationsEvents(nats.url, environment, "mode_transition", 2)).map(({ from, to, cause }) => [from, to, cause])).toEqual([
+    ["flat", "hierarchical", "grew"],
+    ["hierarchical", "flat", "shrank"],
+  ]);
   const lines: string[] = [];
-  await describeRoom(readSettings(opsRoomSettings, { flags: { environment, natsUrl: nats.url, room: ROOM }, env: {} }), (line) => lines.push(line));
+  await describeRoom(readSettings(opsRoomSettings, { flags: { environment, natsUrl: nats.url, room: ROOM }, env: {} }), (line) =>
+    lines.push(line),
+  );
   expect(lines).toEqual(expect.arrayContaining(["mode flat", "participants 30", expect.stringMatching(/^epoch [1-9]\d*$/)]));
   expect(lines.filter((line) => line.startsWith("gateway ")).map((line) => line.split(" ")[3])).toEqual(["15", "15"]);
   for (const { onlooker } of all()) onlooker.leave();
@@ -182,6 +222,9 @@ async function expectToldByView(dwellers: readonly Dweller[]): Promise<void> {
   const [mover, near, far] = [dwellers[0]!, dwellers[1]!, dwellers.at(-1)!];
   const knows = ({ onlooker }: Dweller): Uint8Array | undefined => onlooker.shown(CURSOR).get(mover.onlooker.client);
   const [nearKnew, farKnew] = [new Set<string>(), new Set<string>()];
-  await until(() => (nearKnew.add(String(knows(near))), farKnew.add(String(knows(far))), nearKnew.size > MOVES_SEEN), "somebody near to see some moves");
+  await until(
+    () => (nearKnew.add(String(knows(near))), farKnew.add(String(knows(far))), nearKnew.size > MOVES_SEEN),
+    "somebody near to see some moves",
+  );
   expect(farKnew.size, "but for being told the whole again, now and then").toBeLessThan(MOVES_SEEN / 2);
 }

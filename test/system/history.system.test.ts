@@ -14,23 +14,57 @@ const declared = new Declared(new URL("../../document-service/history-openapi.js
 let cluster: Cluster;
 
 beforeAll(async () => {
-  const settings = { SNAPSHOT_BURST: "500", DOCUMENT_WRITE_BURST: "100", WRITE_MS_MAX: "60000", DOCUMENTS_READ_MS: "50", HISTORY_NAMED_MAX: "1", REPLAY_WINDOW_MS: "200", SNAPSHOT_AGE_MS_MAX: "200", SNAPSHOT_INTERVAL_MS_MIN: "1", HISTORY_SEGMENT_MS_MIN: "1" };
+  const settings = {
+    SNAPSHOT_BURST: "500",
+    DOCUMENT_WRITE_BURST: "100",
+    WRITE_MS_MAX: "60000",
+    DOCUMENTS_READ_MS: "50",
+    HISTORY_NAMED_MAX: "1",
+    REPLAY_WINDOW_MS: "200",
+    SNAPSHOT_AGE_MS_MAX: "200",
+    SNAPSHOT_INTERVAL_MS_MIN: "1",
+    HISTORY_SEGMENT_MS_MIN: "1",
+  };
   cluster = await Cluster.start({ gateways: 2, roomServers: 1, settings });
   const token = await cluster.token("*", "probe");
-  await eventually("a document service is heard of", async () => (await Promise.all([0, 1].map((at) => ask("GET", "none/text", { token, at })))).every(({ status }) => status === 404));
+  await eventually("a document service is heard of", async () =>
+    (await Promise.all([0, 1].map((at) => ask("GET", "none/text", { token, at })))).every(({ status }) => status === 404),
+  );
 });
 afterAll(() => cluster?.stop());
 
-type Json = { error?: string; seq?: number; id?: string; versions?: { id: string; name: string | null; seq: number }[]; sessions?: object[]; through?: number };
+type Json = {
+  error?: string;
+  seq?: number;
+  id?: string;
+  versions?: { id: string; name: string | null; seq: number }[];
+  sessions?: object[];
+  through?: number;
+};
 
-async function ask(method: string, place: string, { token, json, body, headers = {}, at = 0 }: { token?: string; json?: object; body?: Uint8Array; headers?: Record<string, string>; at?: number } = {}): Promise<{ status: number; bytes: Uint8Array; json: Json }> {
+async function ask(
+  method: string,
+  place: string,
+  {
+    token,
+    json,
+    body,
+    headers = {},
+    at = 0,
+  }: { token?: string; json?: object; body?: Uint8Array; headers?: Record<string, string>; at?: number } = {},
+): Promise<{ status: number; bytes: Uint8Array; json: Json }> {
   const url = `${cluster.gateways[at]!.httpUrl}/v1/rooms/${place}`;
   const sent = json === undefined ? body : new TextEncoder().encode(JSON.stringify(json));
-  const response = await fetch(url, { method, headers: { ...(token === undefined ? {} : { authorization: `Bearer ${token}` }), ...headers }, ...(sent === undefined ? {} : { body: Buffer.from(sent) }) });
+  const response = await fetch(url, {
+    method,
+    headers: { ...(token === undefined ? {} : { authorization: `Bearer ${token}` }), ...headers },
+    ...(sent === undefined ? {} : { body: Buffer.from(sent) }),
+  });
   const bytes = new Uint8Array(await response.arrayBuffer());
   const isJson = response.headers.get("content-type") === "application/json";
   const answer = isJson ? (JSON.parse(new TextDecoder().decode(bytes)) as Json) : {};
-  if (isJson && !place.includes("/edits") && !place.includes("/text")) declared.expect({ method, path: new URL(url).pathname, status: response.status, body: answer });
+  if (isJson && !place.includes("/edits") && !place.includes("/text"))
+    declared.expect({ method, path: new URL(url).pathname, status: response.status, body: answer });
   return { status: response.status, bytes, json: answer };
 }
 
@@ -64,7 +98,10 @@ test("[HHTTP1] any seq can be read while the log is trimmed behind it, and an ol
   expect(restored).toMatchObject({ status: 200, json: { seq: 7 } });
   expect((await ask("POST", "notes/restore?seq=2", { token, headers: key })).json.seq).toBe(7); // The same edit: ordered once.
   expect(new TextDecoder().decode((await ask("GET", "notes/text?minSeq=7", { token })).bytes)).toBe("abc");
-  expect([textOf(await ask("GET", "notes/past?seq=6", { token })), textOf(await ask("GET", "notes/past?seq=7", { token }))]).toEqual(["abcdef", "abc"]);
+  expect([textOf(await ask("GET", "notes/past?seq=6", { token })), textOf(await ask("GET", "notes/past?seq=7", { token }))]).toEqual([
+    "abcdef",
+    "abc",
+  ]);
   expect((await ask("POST", "notes/restore?seq=7", { token })).json.error).toBe("unchanged");
 });
 
@@ -86,10 +123,21 @@ test("[HHTTP4] a deleted room has no past: whatever is asked of it is answered w
   const [token, admin] = [await cluster.token("doomed", "ann"), await cluster.token("doomed", "boss", { rights: ["admin"] })];
   await typed("doomed", token, "ab");
   await eventually("it is kept", async () => (await ask("POST", "doomed/versions", { token, json: { name: "first" } })).status === 201);
-  const erase = (): Promise<Response> => fetch(`${cluster.gateways[0]!.httpUrl}/v1/rooms/doomed`, { method: "DELETE", headers: { authorization: `Bearer ${admin}` } });
+  const erase = (): Promise<Response> =>
+    fetch(`${cluster.gateways[0]!.httpUrl}/v1/rooms/doomed`, { method: "DELETE", headers: { authorization: `Bearer ${admin}` } });
   await eventually("it is wiped", async () => ((await (await erase()).json()) as { wiped?: boolean }).wiped === true);
-  for (const [method, place] of [["GET", "versions"], ["POST", "versions"], ["DELETE", "versions/none"], ["GET", "past?seq=1"], ["GET", "sessions"], ["POST", "restore?seq=1"]] as const) {
-    expect(await ask(method, `doomed/${place}`, { token, ...(place === "versions" && method === "POST" ? { json: { name: "late" } } : {}) }), `${method} ${place}`).toMatchObject({ status: 410, json: { error: "deleted" } });
+  for (const [method, place] of [
+    ["GET", "versions"],
+    ["POST", "versions"],
+    ["DELETE", "versions/none"],
+    ["GET", "past?seq=1"],
+    ["GET", "sessions"],
+    ["POST", "restore?seq=1"],
+  ] as const) {
+    expect(
+      await ask(method, `doomed/${place}`, { token, ...(place === "versions" && method === "POST" ? { json: { name: "late" } } : {}) }),
+      `${method} ${place}`,
+    ).toMatchObject({ status: 410, json: { error: "deleted" } });
   }
 });
 
@@ -97,13 +145,21 @@ test("[HHTTP3] whatever is asked wrongly is told why, and every error that is de
   const token = await cluster.token("*", "ann");
   const other = await cluster.token("other", "ann");
   const long = encodeURIComponent("x".repeat(129));
-  for (const [method, place] of [["GET", "versions"], ["POST", "versions"], ["DELETE", "versions/none"], ["GET", "past?seq=1"], ["GET", "sessions"], ["POST", "restore?seq=1"]] as const) {
+  for (const [method, place] of [
+    ["GET", "versions"],
+    ["POST", "versions"],
+    ["DELETE", "versions/none"],
+    ["GET", "past?seq=1"],
+    ["GET", "sessions"],
+    ["POST", "restore?seq=1"],
+  ] as const) {
     expect((await ask(method, `notes/${place}`)).json.error).toBe("no-token");
     expect((await ask(method, `notes/${place}`, { token: "forged" })).json.error).toBe("token-refused");
     expect((await ask(method, `notes/${place}`, { token: other })).json.error).toBe("not-allowed");
     expect((await ask(method, `${long}/${place}`, { token })).json.error).toBe("no-such-room");
   }
-  for (const query of ["", "?seq=-1", "?seq=1&time=1"]) expect((await ask("GET", `notes/past${query}`, { token })).json.error).toBe("bad-moment");
+  for (const query of ["", "?seq=-1", "?seq=1&time=1"])
+    expect((await ask("GET", `notes/past${query}`, { token })).json.error).toBe("bad-moment");
   expect((await ask("POST", "notes/restore", { token })).json.error).toBe("bad-moment");
   expect((await ask("POST", "notes/restore?seq=1", { token, headers: { "idempotency-key": "x".repeat(256) } })).json.error).toBe("bad-key");
   expect((await ask("GET", "notes/past?seq=99", { token })).json.error).toBe("not-yet");

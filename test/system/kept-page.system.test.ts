@@ -34,7 +34,9 @@ test("[PAGE20] what was typed offline is there after the page is loaded again of
 
   await network.off();
   await ada.types("on a train; ");
-  await eventually("the page says that it is offline, and where it keeps what is typed", async () => (await ada.notice()).includes("kept on this device"));
+  await eventually("the page says that it is offline, and where it keeps what is typed", async () =>
+    (await ada.notice()).includes("kept on this device"),
+  );
   await ada.page.reload(); // Nobody asks whether to leave: nothing would be lost.
   await eventually("the text is there, without a connection", async () => (await ada.text()) === "before; on a train; ");
   await ada.page.keyboard.press("Control+End");
@@ -97,7 +99,11 @@ test("[PAGE22] what was typed offline under one name is there under another, and
   await ada.page.close();
 
   const plain = await openIn(device, "renamed", undefined);
-  await sees("it is there for who opens the link without a name", plain, async () => (await plain.text()) === "before; under another name; ");
+  await sees(
+    "it is there for who opens the link without a name",
+    plain,
+    async () => (await plain.text()) === "before; under another name; ",
+  );
   network.on();
   await isSaved(plain);
   const grace = await openIn(await newDevice(), "renamed", "Grace");
@@ -153,7 +159,9 @@ async function isSaved(visitor: Visitor): Promise<void> {
 
 /** Else the page would ask. */
 async function mayLeave(visitor: Visitor): Promise<void> {
-  await eventually("nothing is lost by leaving", () => visitor.page.evaluate(() => dispatchEvent(new Event("beforeunload", { cancelable: true }))));
+  await eventually("nothing is lost by leaving", () =>
+    visitor.page.evaluate(() => dispatchEvent(new Event("beforeunload", { cancelable: true }))),
+  );
 }
 
 /** How far the device's document goes: what the server has is written there a moment later. */

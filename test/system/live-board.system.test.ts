@@ -52,7 +52,8 @@ async function edits(room: RoomConnection, count: number): Promise<void> {
 }
 
 const placesOf = (board: Board): string[] => board.ranking.map(({ rank, name, score }) => `${rank} ${name} ${score}`);
-const shows = (board: Board, ...places: string[]): Promise<void> => eventually(`the board shows ${places.join(", ")}`, () => board.state === "live" && placesOf(board).join() === places.join());
+const shows = (board: Board, ...places: string[]): Promise<void> =>
+  eventually(`the board shows ${places.join(", ")}`, () => board.state === "live" && placesOf(board).join() === places.join());
 
 test("[LIVE10] what is typed in one place moves the board in another, with names and own ranks; one who comes later sees it at once", async () => {
   const [ada, grace] = [enter("moving", "u-ada", "Ada"), enter("moving", "u-grace", "Grace")];
@@ -67,8 +68,16 @@ test("[LIVE10] what is typed in one place moves the board in another, with names
   const late = enter("moving", "u-late", "Late").leaderboard.subscribe({ window: "all" });
   await shows(late, "1 Grace 5", "2 Ada 3");
   expect([late.own, late.members]).toEqual([{ rank: 0, score: 0 }, 2]);
-  const mine = await fetch(`${system.url}/v1/rooms/moving/leaderboard/me?window=year`, { headers: { authorization: `Bearer ${await tokenOf("moving", "u-ada", "Ada")}` } });
-  expect(await mine.json()).toMatchObject({ own: { user: "u-ada", rank: 2, score: 3 }, neighbours: [{ user: "u-grace", name: "Grace" }, { user: "u-ada", name: "Ada" }] });
+  const mine = await fetch(`${system.url}/v1/rooms/moving/leaderboard/me?window=year`, {
+    headers: { authorization: `Bearer ${await tokenOf("moving", "u-ada", "Ada")}` },
+  });
+  expect(await mine.json()).toMatchObject({
+    own: { user: "u-ada", rank: 2, score: 3 },
+    neighbours: [
+      { user: "u-grace", name: "Grace" },
+      { user: "u-ada", name: "Ada" },
+    ],
+  });
 });
 
 test("[LIVE11] without Redis the board says that it is behind and edits go on; Redis comes back empty, and the board is as it should be", async () => {

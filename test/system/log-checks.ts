@@ -54,7 +54,8 @@ async function readOnce(natsUrl: string, environment: string, room: RoomKey): Pr
     const consumer = await jetstream(nats).consumers.get(subjects.logStream(partition), { filter_subjects: [subject] });
     for await (const message of await consumer.consume()) {
       const record = decodeRecord(message.data);
-      if (record === undefined || record.kind === "deleted") throw new UnexpectedRecord(`no owner's record at stream sequence ${message.seq}`);
+      if (record === undefined || record.kind === "deleted")
+        throw new UnexpectedRecord(`no owner's record at stream sequence ${message.seq}`);
       records.push({ record, time: message.time.getTime() as UnixMillis });
       if (records.length === expected) break;
     }

@@ -16,7 +16,11 @@ export async function leaderOfLog({ natsUrl, natsServers, environment }: Cluster
   const nats = await connectNats({ servers: natsUrl, name: "log-leader" });
   try {
     let leader: string | undefined;
-    await eventually("the log has a leader", async () => (leader = await ask(nats, subjectsOf(environment).logStream(0))) !== undefined, LEADER_MS_MAX);
+    await eventually(
+      "the log has a leader",
+      async () => (leader = await ask(nats, subjectsOf(environment).logStream(0))) !== undefined,
+      LEADER_MS_MAX,
+    );
     return Number(leader!.slice("nats-".length)) - 1;
   } finally {
     await closeNats(nats);

@@ -26,7 +26,9 @@ const keyOf = (room: string) => roomKey("default" as TenantId, room as RoomId);
 const flagsOf = (room: string) => ({ room, natsUrl: cluster.nats.url, environment: cluster.environment });
 
 async function enter(room: string): Promise<Person[]> {
-  return Promise.all(cluster.gateways.map((gateway, index) => Person.enter(cluster, gateway, room, ["ada", "bob"][index]!, { merging: false })));
+  return Promise.all(
+    cluster.gateways.map((gateway, index) => Person.enter(cluster, gateway, room, ["ada", "bob"][index]!, { merging: false })),
+  );
 }
 
 /** The name of the room server that a process runs now. */
@@ -92,7 +94,12 @@ test("[MOV2] a rolling restart of all room servers hands every room over", async
     await process.restart();
   }
   await agree("rolling", people, words);
-  const released = cluster.roomServers.flatMap((process) => process.printed().split("\n").filter((line) => line.includes("rolling") && line.includes('"why":"released"')));
+  const released = cluster.roomServers.flatMap((process) =>
+    process
+      .printed()
+      .split("\n")
+      .filter((line) => line.includes("rolling") && line.includes('"why":"released"')),
+  );
   expect(released).toEqual([]);
   for (const person of people) person.leave();
 });
@@ -102,7 +109,10 @@ test("[MOV3] a lost owner's room goes to whoever has the warm copy, and an opera
   people[0]!.type(insertion("before."));
   await people[0]!.untilSaved();
   let copy: string | undefined;
-  await eventually("a warm copy is kept", async () => (copy = /a warm copy is kept by ([^\s,]+)/.exec(await explained("lost"))?.[1]) !== undefined);
+  await eventually(
+    "a warm copy is kept",
+    async () => (copy = /a warm copy is kept by ([^\s,]+)/.exec(await explained("lost"))?.[1]) !== undefined,
+  );
   const owner = await ownerOf(cluster, keyOf("lost"));
   await owner.kill();
   people[0]!.type(insertion("after."));

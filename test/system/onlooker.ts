@@ -130,7 +130,8 @@ export class Onlooker {
       const { whole, present, gone, states } = frame.news;
       if (whole) this.#seen = new Map();
       for (const number of gone) this.#seen.delete(number);
-      for (const participant of present) this.#seen.set(participant.number, { participant, fields: this.#seen.get(participant.number)?.fields ?? new Map() });
+      for (const participant of present)
+        this.#seen.set(participant.number, { participant, fields: this.#seen.get(participant.number)?.fields ?? new Map() });
       for (const { number, fields } of states) {
         for (const { name, value } of fields) {
           if (value.byteLength === 0) this.#seen.get(number)?.fields.delete(name);

@@ -11,13 +11,19 @@ const EVENTS_MAX = 1_000;
 type Of<Kind extends OperationsEvent["kind"]> = OperationsEvent & { kind: Kind };
 
 /** All of one kind that are kept, once there are so many. */
-export async function operationsEvents<Kind extends OperationsEvent["kind"]>(natsUrl: string, environment: string, kind: Kind, atLeast: number): Promise<Of<Kind>[]> {
+export async function operationsEvents<Kind extends OperationsEvent["kind"]>(
+  natsUrl: string,
+  environment: string,
+  kind: Kind,
+  atLeast: number,
+): Promise<Of<Kind>[]> {
   const nats = await connectNats({ servers: natsUrl, name: "operations-events" });
   const enough = new AbortController();
   const seen: Of<Kind>[] = [];
   const isOfKind = (event: OperationsEvent): event is Of<Kind> => event.kind === kind;
   const reading = (async () => {
-    for await (const event of watchOperations(nats, subjectsOf(environment), EVENTS_MAX, enough.signal)) if (isOfKind(event)) seen.push(event);
+    for await (const event of watchOperations(nats, subjectsOf(environment), EVENTS_MAX, enough.signal))
+      if (isOfKind(event)) seen.push(event);
   })();
   await eventually(`operations are told of ${atLeast} events of the kind ${kind}`, () => seen.length >= atLeast);
   enough.abort();

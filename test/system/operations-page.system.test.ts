@@ -18,13 +18,26 @@ import { insertion, Person } from "./person.ts";
 const WINDOW = { width: 1180, height: 740 };
 const PHONE: BrowserContextOptions = { viewport: { width: 370, height: WINDOW.height }, colorScheme: "dark" };
 /** A page of its own beside others and several processes on one machine: no server is taken for dead for being late, and nothing is left out. */
-const UNHURRIED = { HEARTBEAT_MS: "500", SERVER_SILENCE_MS_MAX: "5000", SHED_DELAY_MS_MIN: "60000", SHED_NATS_LAG_MS_MIN: "60000", SHARE_DELAY_MS_MIN: "60000", GATEWAY_SILENCE_MS_MAX: "30000", FLAT_PARTICIPANTS_MAX: "4", FLAT_AGAIN_PARTICIPANTS: "3", MODE_MS_MIN: "100" };
+const UNHURRIED = {
+  HEARTBEAT_MS: "500",
+  SERVER_SILENCE_MS_MAX: "5000",
+  SHED_DELAY_MS_MIN: "60000",
+  SHED_NATS_LAG_MS_MIN: "60000",
+  SHARE_DELAY_MS_MIN: "60000",
+  GATEWAY_SILENCE_MS_MAX: "30000",
+  FLAT_PARTICIPANTS_MAX: "4",
+  FLAT_AGAIN_PARTICIPANTS: "3",
+  MODE_MS_MIN: "100",
+};
 const NAMES = ["Ada", "Shafi", "Grace", "Hedy", "Radia"];
 
 let cluster: Cluster;
 let browser: Browser;
 beforeAll(async () => {
-  [cluster, browser] = await Promise.all([Cluster.start({ gateways: 2, roomServers: 2, settings: { ...UNHURRIED, CONTROL_LOOP_MS: "3600000" } }), openBrowser()]);
+  [cluster, browser] = await Promise.all([
+    Cluster.start({ gateways: 2, roomServers: 2, settings: { ...UNHURRIED, CONTROL_LOOP_MS: "3600000" } }),
+    openBrowser(),
+  ]);
 });
 afterAll(async () => {
   await browser.close();
@@ -32,7 +45,8 @@ afterAll(async () => {
 });
 
 const operatorsPass = () => makeOperatorPass(cluster.internalSecret, (Date.now() + 3_600_000) as UnixMillis);
-const tokenWith = (rights: readonly string[]) => makeToken({ room: ["*"], user: "boss", name: "", rights, tenant: "default", ttl: 3_600 }, cluster.internalSecret);
+const tokenWith = (rights: readonly string[]) =>
+  makeToken({ room: ["*"], user: "boss", name: "", rights, tenant: "default", ttl: 3_600 }, cluster.internalSecret);
 
 async function open(pass: string, options: BrowserContextOptions = { viewport: WINDOW }): Promise<Page> {
   const context = await browser.newContext(options);
@@ -46,7 +60,9 @@ async function open(pass: string, options: BrowserContextOptions = { viewport: W
 
 /** People in a room, of whom the first has written. */
 async function occupy(room: string, names: readonly string[]): Promise<Person[]> {
-  const people = await Promise.all(names.map((name, index) => Person.enter(cluster, cluster.gateways[index % 2]!, room, name, { merging: false })));
+  const people = await Promise.all(
+    names.map((name, index) => Person.enter(cluster, cluster.gateways[index % 2]!, room, name, { merging: false })),
+  );
   people[0]!.type(insertion("one."));
   await people[0]!.untilSaved();
   onTestFinished(() => people.forEach((person) => person.leave()));
@@ -54,19 +70,29 @@ async function occupy(room: string, names: readonly string[]): Promise<Person[]>
 }
 
 const rowOf = (page: Page, room: string) => page.locator("#rooms tr", { has: page.getByRole("button", { name: room, exact: true }) });
-const serverShown = async (page: Page, room: string): Promise<string> => (await rowOf(page, room).locator("td").last().getAttribute("title")) ?? "";
+const serverShown = async (page: Page, room: string): Promise<string> =>
+  (await rowOf(page, room).locator("td").last().getAttribute("title")) ?? "";
 const verdict = (page: Page) => page.locator("#verdict").innerText();
 const confirm = (page: Page) => page.locator("#confirm");
 
 test("[OPG1] an operator sees that all is well, the servers, gateways and rooms, and who is in one", async () => {
   await occupy("launch plan", ["Ada", "Grace"]);
   const page = await open(operatorsPass());
-  await eventually("all is well", async () => (await verdict(page)).startsWith("All is well\n2 of 2 gateways ready\n2 room servers\nplacement leads\n2 connections"));
+  await eventually("all is well", async () =>
+    (await verdict(page)).startsWith("All is well\n2 of 2 gateways ready\n2 room servers\nplacement leads\n2 connections"),
+  );
   await eventually("the room is listed", async () => (await rowOf(page, "launch plan").innerText()).includes("flat"));
   expect(await page.locator("#servers li").count()).toBe(2);
   expect(await page.locator("#reach").innerText()).toBe("Live");
   await page.getByRole("button", { name: "launch plan", exact: true }).click();
-  await eventually("both are there", async () => (await page.locator("#members .who").allInnerTexts()).map((text) => text.slice(0, 3)).sort().join() === "Ada,Gra");
+  await eventually(
+    "both are there",
+    async () =>
+      (await page.locator("#members .who").allInnerTexts())
+        .map((text) => text.slice(0, 3))
+        .sort()
+        .join() === "Ada,Gra",
+  );
   expect(await page.locator("#room-facts").innerText()).toContain("epoch");
   expect(page.url()).not.toContain("operator.");
 });
@@ -80,7 +106,9 @@ test("[OPG2] an operator moves a room, and sees it move, and is told so in what 
   await page.getByRole("button", { name: "Move…" }).click();
   expect(await confirm(page).innerText()).toContain("nobody is disconnected and nothing is lost");
   await page.getByRole("button", { name: "Move it" }).click();
-  await eventually("it says that it is done", async () => (await page.locator("#confirm-outcome").innerText()).startsWith("It has moved from"));
+  await eventually("it says that it is done", async () =>
+    (await page.locator("#confirm-outcome").innerText()).startsWith("It has moved from"),
+  );
   await page.getByRole("button", { name: "Close" }).last().click();
   await eventually("the list shows it there", async () => ![from, ""].includes(await serverShown(page, "moved")));
   await eventually("it is told", async () => (await page.locator("#events").textContent())?.includes("moved handed over") === true);
@@ -92,8 +120,13 @@ test("[OPG3] the transition of a room that grew is told with its cause, beside t
   await occupy("all hands", NAMES.slice(0, 1));
   await occupy("all hands", NAMES.slice(1));
   const page = await open(operatorsPass());
-  await eventually("the transition is told", async () => (await page.locator("#events").textContent())?.includes("all hands: flat → hierarchical") === true);
-  expect(await page.locator("#events li", { hasText: "all hands: flat" }).innerText()).toMatch(/\d participants; (?:it grew|a new owner found it so)/); // The latter where they came before their owner had asked who is there.
+  await eventually(
+    "the transition is told",
+    async () => (await page.locator("#events").textContent())?.includes("all hands: flat → hierarchical") === true,
+  );
+  expect(await page.locator("#events li", { hasText: "all hands: flat" }).innerText()).toMatch(
+    /\d participants; (?:it grew|a new owner found it so)/,
+  ); // The latter where they came before their owner had asked who is there.
   await page.getByRole("button", { name: "all hands", exact: true }).click();
   await page.getByRole("button", { name: "Read only… Shafi" }).click();
   await page.getByRole("button", { name: "Only read", exact: true }).click();
@@ -117,18 +150,25 @@ test("[OPG4] a search narrows the list down, and pages follow each other", async
   await page.getByRole("button", { name: "Next" }).click();
   await eventually("the rest is on the next", async () => (await page.locator("#rooms tr").count()) === 2);
   await page.getByLabel("Part of a room’s name").fill("none is called so");
-  await eventually("it says that there is none", async () => (await page.locator("#rooms-empty").innerText()) === "No open room is called so.");
+  await eventually(
+    "it says that there is none",
+    async () => (await page.locator("#rooms-empty").innerText()) === "No open room is called so.",
+  );
 });
 
 test("[OPG5] a token without the right to it is refused in words, and an administrator's shows rooms and no servers", async () => {
   await occupy("for administrators", ["Ada"]);
   const page = await open(await tokenWith(["read", "write"]));
-  await eventually("it says what it takes", async () => (await page.locator("#sign-in-problem").innerText()).includes("whose claim `rights` has `admin`"));
+  await eventually("it says what it takes", async () =>
+    (await page.locator("#sign-in-problem").innerText()).includes("whose claim `rights` has `admin`"),
+  );
   expect(await page.locator("#operations").isVisible()).toBe(false);
   await page.getByLabel("Pass or token").fill(await tokenWith(["read", "admin"]));
   await page.getByRole("button", { name: "Show" }).click();
   await eventually("the rooms are listed", async () => (await rowOf(page, "for administrators").count()) === 1);
-  await eventually("servers are not", async () => (await page.locator("#servers-empty").innerText()).startsWith("Servers are for operators"));
+  await eventually("servers are not", async () =>
+    (await page.locator("#servers-empty").innerText()).startsWith("Servers are for operators"),
+  );
   expect(await page.getByRole("button", { name: "Drain" }).count()).toBe(0);
   await page.reload();
   await eventually("it is still signed in", async () => (await rowOf(page, "for administrators").count()) === 1);
@@ -165,9 +205,20 @@ test("[OPG7] a server that is drained hands its rooms over, and the page says wh
 
 /** Rooms to be seen, in which people write; ends it. */
 async function furnish(): Promise<() => void> {
-  const rooms: [string, number][] = [["Launch plan", 4], ["Design review", 3], ["Sprint board", 3], ["Onboarding", 2], ["Release notes", 2], ["Budget 2027", 1], ["Reading list", 1]];
+  const rooms: [string, number][] = [
+    ["Launch plan", 4],
+    ["Design review", 3],
+    ["Sprint board", 3],
+    ["Onboarding", 2],
+    ["Release notes", 2],
+    ["Budget 2027", 1],
+    ["Reading list", 1],
+  ];
   const people = (await Promise.all(rooms.map(([room, size]) => occupy(room, NAMES.slice(0, size))))).flat();
-  const typing = setInterval(() => people.forEach((person, index) => Math.random() < 1 / (1 + (index % 5)) && person.type(insertion("a few words "))), 400);
+  const typing = setInterval(
+    () => people.forEach((person, index) => Math.random() < 1 / (1 + (index % 5)) && person.type(insertion("a few words "))),
+    400,
+  );
   return () => clearInterval(typing);
 }
 
@@ -180,6 +231,8 @@ async function keepPicture(page: Page, path: string, end: () => void): Promise<v
   const pictures = await Promise.all([page, phone].map(async (each) => (await each.screenshot()).toString("base64")));
   const frame = await page.context().newPage();
   await frame.setViewportSize({ width: WINDOW.width + 370 + 84, height: WINDOW.height + 60 });
-  await frame.setContent(`<body style="margin:30px;display:flex;gap:24px;background:#d7d9e0">${pictures.map((picture) => `<img style="border-radius:10px" src="data:image/png;base64,${picture}">`).join("")}</body>`);
+  await frame.setContent(
+    `<body style="margin:30px;display:flex;gap:24px;background:#d7d9e0">${pictures.map((picture) => `<img style="border-radius:10px" src="data:image/png;base64,${picture}">`).join("")}</body>`,
+  );
   await frame.screenshot({ path });
 }

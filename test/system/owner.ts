@@ -20,5 +20,5 @@ export function processOf(cluster: Cluster, server: ServerId): Process | undefin
 /** The name of the room server that a process runs, or ran last. */
 export function serverOf(process: Process): ServerId | undefined {
   const ready = process.serversReady().at(-1);
-  return ready === undefined ? undefined : ((JSON.parse(ready) as { server: ServerId }).server);
+  return ready === undefined ? undefined : (JSON.parse(ready) as { server: ServerId }).server;
 }

@@ -15,12 +15,18 @@ const KEY = roomKey("default" as TenantId, ROOM as RoomId);
 
 let cluster: Cluster;
 beforeAll(async () => {
-  cluster = await Cluster.start({ gateways: 2, roomServers: 2, settings: { HEARTBEAT_MS: "500", SERVER_SILENCE_MS_MAX: "3000", OWNER_SILENCE_MS_MAX: "3000" } }); // Only who is paused is taken for dead.
+  cluster = await Cluster.start({
+    gateways: 2,
+    roomServers: 2,
+    settings: { HEARTBEAT_MS: "500", SERVER_SILENCE_MS_MAX: "3000", OWNER_SILENCE_MS_MAX: "3000" },
+  }); // Only who is paused is taken for dead.
 });
 afterAll(() => cluster.stop());
 
 test("[PAU1] a paused owner is taken over from, and cannot append when it goes on", async () => {
-  const [ada, bob] = await Promise.all(cluster.gateways.map((gateway, index) => Person.enter(cluster, gateway, ROOM, ["ada", "bob"][index]!, { merging: true })));
+  const [ada, bob] = await Promise.all(
+    cluster.gateways.map((gateway, index) => Person.enter(cluster, gateway, ROOM, ["ada", "bob"][index]!, { merging: true })),
+  );
   ada!.type(insertion("before "));
   await ada!.untilSaved();
   await bob!.untilText("before ");
@@ -36,7 +42,9 @@ test("[PAU1] a paused owner is taken over from, and cannot append when it goes o
 
   const printedBefore = paused.printed().length;
   paused.signal("SIGCONT");
-  await eventually("the owner of before has found out that it was fenced", () => paused.printed().slice(printedBefore).includes('"why":"fenced"'));
+  await eventually("the owner of before has found out that it was fenced", () =>
+    paused.printed().slice(printedBefore).includes('"why":"fenced"'),
+  );
   bob!.type(insertion("after "));
   await bob!.untilSaved();
   expect(await ownerOf(cluster, KEY)).toBe(successor);

@@ -46,7 +46,13 @@ export class Person {
   }
 
   /** `merging`: waiting edits may go out as one, as the provider does it. */
-  static async enter(cluster: Pick<Cluster, "token">, gateway: Pick<Gateway, "url">, room: string, name: string, options: { merging: boolean }): Promise<Person> {
+  static async enter(
+    cluster: Pick<Cluster, "token">,
+    gateway: Pick<Gateway, "url">,
+    room: string,
+    name: string,
+    options: { merging: boolean },
+  ): Promise<Person> {
     const token = await cluster.token(room, name);
     return new Person(name, new RoomConnection({ url: gateway.url, room, token, format: yjsEdits, mergeUnsent: options.merging }));
   }
@@ -66,11 +72,19 @@ export class Person {
   }
 
   untilSaved(msMax?: number): Promise<void> {
-    return eventually(`${this.name} has everything saved (${this.room.unsavedEdits} unsaved, ${this.room.status})`, () => this.room.saved, msMax);
+    return eventually(
+      `${this.name} has everything saved (${this.room.unsavedEdits} unsaved, ${this.room.status})`,
+      () => this.room.saved,
+      msMax,
+    );
   }
 
   untilText(text: string, msMax?: number): Promise<void> {
-    return eventually(`${this.name}'s text is the expected one (at seq ${this.room.seq})`, () => this.room.synced && this.text === text, msMax);
+    return eventually(
+      `${this.name}'s text is the expected one (at seq ${this.room.seq})`,
+      () => this.room.synced && this.text === text,
+      msMax,
+    );
   }
 
   leave(): void {

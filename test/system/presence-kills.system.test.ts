@@ -16,7 +16,13 @@ const SEED = Number(process.env["COROOM_TEST_SEED"] ?? 20261121);
 const PEOPLE = 6;
 const KILLING_MS = 60_000;
 /** However late this machine is: no presence is left out, and nobody who lives is taken for gone. */
-const UNDISTURBED = { SHED_DELAY_MS_MIN: "60000", SHED_NATS_LAG_MS_MIN: "60000", SHARE_DELAY_MS_MIN: "60000", PRESENCE_GATHER_MS: "1500", GATEWAY_SILENCE_MS_MAX: "4000" };
+const UNDISTURBED = {
+  SHED_DELAY_MS_MIN: "60000",
+  SHED_NATS_LAG_MS_MIN: "60000",
+  SHARE_DELAY_MS_MIN: "60000",
+  PRESENCE_GATHER_MS: "1500",
+  GATEWAY_SILENCE_MS_MAX: "4000",
+};
 
 let cluster: Cluster;
 let people: Onlooker[] = [];
@@ -37,7 +43,8 @@ async function enter(room: string, name: string, gateway: number): Promise<Onloo
 }
 
 const at = (x: number) => ({ name: CURSOR, value: encodePoint({ x, y: 0 }) });
-const shows = (viewer: Onlooker, shown: Onlooker, x: number): boolean => Buffer.from(viewer.field(shown.client, CURSOR) ?? []).equals(encodePoint({ x, y: 0 }));
+const shows = (viewer: Onlooker, shown: Onlooker, x: number): boolean =>
+  Buffer.from(viewer.field(shown.client, CURSOR) ?? []).equals(encodePoint({ x, y: 0 }));
 
 test("[PRE2] whoever was on a killed gateway is gone for the others, and back under the same client id once it is back", async () => {
   const [stays, goes] = [await enter("killed-gateway", "stays", 0), await enter("killed-gateway", "goes", 1)];
@@ -72,24 +79,30 @@ test("[PRE3] when the room's owner is killed nobody seems to leave, and what peo
   await owner.restart();
 });
 
-test(`[PRE4] after gateways and room servers were killed at random for a minute, everybody's list is the same and true (seed ${SEED})`, { timeout: 300_000 }, async () => {
-  const ROOM = "killed-at-random";
-  for (let index = 0; index < PEOPLE; index++) void (await enter(ROOM, `person-${index}`, index % 2)).stay();
-  const prng = new Prng(SEED);
-  const deadline = performance.now() + KILLING_MS;
-  for (let x = 0; performance.now() < deadline; x++) {
-    const victim = prng.chance(0.5) ? cluster.gateways[prng.below(2)]!.process : cluster.roomServers[prng.below(2)]!;
-    await victim.kill();
-    for (const person of people) person.show(at(x));
-    await sleep(prng.below(800));
-    await victim.restart();
-    await sleep(prng.below(1_500));
-  }
+test(
+  `[PRE4] after gateways and room servers were killed at random for a minute, everybody's list is the same and true (seed ${SEED})`,
+  { timeout: 300_000 },
+  async () => {
+    const ROOM = "killed-at-random";
+    for (let index = 0; index < PEOPLE; index++) void (await enter(ROOM, `person-${index}`, index % 2)).stay();
+    const prng = new Prng(SEED);
+    const deadline = performance.now() + KILLING_MS;
+    for (let x = 0; performance.now() < deadline; x++) {
+      const victim = prng.chance(0.5) ? cluster.gateways[prng.below(2)]!.process : cluster.roomServers[prng.below(2)]!;
+      await victim.kill();
+      for (const person of people) person.show(at(x));
+      await sleep(prng.below(800));
+      await victim.restart();
+      await sleep(prng.below(1_500));
+    }
 
-  people.pop()!.leave();
-  const names = Array.from({ length: PEOPLE - 1 }, (_, index) => `person-${index}`);
-  people.forEach((person, index) => person.show(at(1_000 + index)));
-  await eventually("all lists are true", () => people.every((person) => person.isConnected && person.names().join() === names.join()));
-  people.forEach((person, index) => person.show(at(2_000 + index)));
-  await eventually("all see what all show", () => people.every((viewer) => people.every((shown, index) => viewer === shown || shows(viewer, shown, 2_000 + index))));
-});
+    people.pop()!.leave();
+    const names = Array.from({ length: PEOPLE - 1 }, (_, index) => `person-${index}`);
+    people.forEach((person, index) => person.show(at(1_000 + index)));
+    await eventually("all lists are true", () => people.every((person) => person.isConnected && person.names().join() === names.join()));
+    people.forEach((person, index) => person.show(at(2_000 + index)));
+    await eventually("all see what all show", () =>
+      people.every((viewer) => people.every((shown, index) => viewer === shown || shows(viewer, shown, 2_000 + index))),
+    );
+  },
+);

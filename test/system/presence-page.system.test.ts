@@ -18,7 +18,10 @@ test("[PAGE15] each sees the other's caret and selection in the text, under the 
   await ada.types("The quick brown fox.");
   await eventually("Grace sees Ada's caret", async () => (await caretsSeenBy(grace)).join() === "Ada");
   for (let key = 0; key < 4; key++) await ada.page.keyboard.press("Shift+ArrowLeft");
-  await eventually("and what she has selected", async () => (await grace.page.locator(".cm-ySelection").allTextContents()).join("") === "fox.");
+  await eventually(
+    "and what she has selected",
+    async () => (await grace.page.locator(".cm-ySelection").allTextContents()).join("") === "fox.",
+  );
   await grace.types("Hello. ");
   await eventually("Ada sees Grace's", async () => (await caretsSeenBy(ada)).join() === "Grace");
 });
@@ -31,7 +34,15 @@ test("[PAGE27] the page runs no script but its own, and shows carets and shapes 
   });
   await grace.types("Hello.");
   await grace.page.locator("#add-note").click();
-  await eventually("Ada sees Grace's caret, in her colour", async () => (await ada.page.locator(".cm-ySelectionCaret").evaluateAll((carets) => carets.map((caret) => (caret as HTMLElement).style.backgroundColor))).join() === `rgb(${rgbOf(caretOf("Grace").color)})`);
+  await eventually(
+    "Ada sees Grace's caret, in her colour",
+    async () =>
+      (
+        await ada.page
+          .locator(".cm-ySelectionCaret")
+          .evaluateAll((carets) => carets.map((caret) => (caret as HTMLElement).style.backgroundColor))
+      ).join() === `rgb(${rgbOf(caretOf("Grace").color)})`,
+  );
   await eventually("and the note", async () => (await ada.page.locator(".shape").count()) === 1);
   expect(refused).toEqual([]);
   await ada.page.evaluate(() => {
@@ -50,19 +61,35 @@ function rgbOf(colour: string): string {
 test("[PAGE15] a page that is closed disappears from the text, the canvas and the list; one that is cut off too", async () => {
   const { cable, url } = await Cable.to(demo.system.url);
   onTestFinished(() => cable.stop());
-  const [ada, grace, hedy] = [await demo.open("closed", "Ada"), await demo.open("closed", "Grace"), await demo.open("closed", "Hedy", { url })];
+  const [ada, grace, hedy] = [
+    await demo.open("closed", "Ada"),
+    await demo.open("closed", "Grace"),
+    await demo.open("closed", "Hedy", { url }),
+  ];
   for (const person of [grace, hedy]) {
     await person.types("here. ");
     await pointAt(person, 100, 100);
   }
-  await eventually("all three are here", async () => (await namesSeenBy(ada)).join() === "Ada,Grace,Hedy" && (await pointersSeenBy(ada)).sort().join() === "Grace,Hedy");
+  await eventually(
+    "all three are here",
+    async () => (await namesSeenBy(ada)).join() === "Ada,Grace,Hedy" && (await pointersSeenBy(ada)).sort().join() === "Grace,Hedy",
+  );
   await demo.close(grace);
-  await eventually("Grace has gone", async () => (await namesSeenBy(ada)).join() === "Ada,Hedy" && (await pointersSeenBy(ada)).join() === "Hedy" && !(await caretsSeenBy(ada)).includes("Grace"));
+  await eventually(
+    "Grace has gone",
+    async () =>
+      (await namesSeenBy(ada)).join() === "Ada,Hedy" &&
+      (await pointersSeenBy(ada)).join() === "Hedy" &&
+      !(await caretsSeenBy(ada)).includes("Grace"),
+  );
   cable.pull();
   await eventually("Hedy has gone", async () => (await namesSeenBy(ada)).join() === "Ada");
   await eventually("who is cut off knows of nobody", async () => (await namesSeenBy(hedy)).join() === "");
   cable.plug();
-  await eventually("and is back", async () => (await namesSeenBy(hedy)).join() === "Ada,Hedy" && (await namesSeenBy(ada)).join() === "Ada,Hedy");
+  await eventually(
+    "and is back",
+    async () => (await namesSeenBy(hedy)).join() === "Ada,Hedy" && (await namesSeenBy(ada)).join() === "Ada,Hedy",
+  );
 });
 
 test("[PAGE16] pointers are where they point, whatever part of the canvas the other looks at", async () => {
@@ -93,11 +120,22 @@ test("[PAGE17] a shape is seen on its way while it is dragged, and stays where i
   await ada.page.mouse.move(x + width / 2, y + height - 20);
   await ada.page.mouse.down();
   await ada.page.mouse.move(x + width / 2 + 60, y + height + 20, { steps: 8 });
-  await eventually("Grace sees it move in Ada's hand", async () => (await graces.getAttribute("data-holder")) === "Ada" && (await graces.boundingBox())!.x > before!.x + 50);
+  await eventually(
+    "Grace sees it move in Ada's hand",
+    async () => (await graces.getAttribute("data-holder")) === "Ada" && (await graces.boundingBox())!.x > before!.x + 50,
+  );
   expect(await grace.text(), "nothing else changed").toBe(await ada.text());
   await ada.page.mouse.up();
-  await eventually("it is let go, and stays", async () => (await graces.getAttribute("data-holder")) === null && isNear((await graces.boundingBox())!, { x: before!.x + 60, y: before!.y + 40 }));
-  await eventually("what was written on it is there", async () => (await graces.innerText()) === "Call the printers" && (await ada.saveRemark()) === "Saved");
+  await eventually(
+    "it is let go, and stays",
+    async () =>
+      (await graces.getAttribute("data-holder")) === null &&
+      isNear((await graces.boundingBox())!, { x: before!.x + 60, y: before!.y + 40 }),
+  );
+  await eventually(
+    "what was written on it is there",
+    async () => (await graces.innerText()) === "Call the printers" && (await ada.saveRemark()) === "Saved",
+  );
   const late = await demo.open("shapes", "Hedy");
   await eventually("somebody later has it too", async () => (await late.page.locator(".shape").innerText()) === "Call the printers");
 });
@@ -121,7 +159,10 @@ test("[PAGE18] a new name is everybody's at once, on the list and at the caret",
   await ada.page.getByLabel("Your name").fill("Augusta");
   await ada.page.keyboard.press("Enter");
   await ada.types("y");
-  await eventually("Grace sees it", async () => (await namesSeenBy(grace)).join() === "Augusta,Grace" && (await caretsSeenBy(grace)).join() === "Augusta");
+  await eventually(
+    "Grace sees it",
+    async () => (await namesSeenBy(grace)).join() === "Augusta,Grace" && (await caretsSeenBy(grace)).join() === "Augusta",
+  );
 });
 
 test("[PAGE19] bots come, move and type, and go home", async () => {
@@ -132,7 +173,10 @@ test("[PAGE19] bots come, move and type, and go home", async () => {
   await eventually("one of them types", async () => (await ada.text()).length > 5);
   expect((await caretsSeenBy(ada)).every((name) => name.endsWith("(bot)"))).toBe(true);
   await ada.page.getByRole("button", { name: "Send home" }).click();
-  await eventually("Ada is alone, with an empty page", async () => (await countSeenBy(ada)) === "Only you" && (await pointersSeenBy(ada)).length === 0);
+  await eventually(
+    "Ada is alone, with an empty page",
+    async () => (await countSeenBy(ada)) === "Only you" && (await pointersSeenBy(ada)).length === 0,
+  );
   await eventually("what they wrote has gone with them", async () => (await ada.text()) === "");
 });
 

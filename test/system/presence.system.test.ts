@@ -43,7 +43,16 @@ afterEach(async () => {
 });
 
 async function gateway(settings: Record<string, string> = {}): Promise<string> {
-  const flags = { environment, natsUrl: nats.url, port: "0", jwtSecret: SECRET, drainMsMax: "0", shedDelayMsMin: UNDISTURBED_MS, shedNatsLagMsMin: UNDISTURBED_MS, ...settings };
+  const flags = {
+    environment,
+    natsUrl: nats.url,
+    port: "0",
+    jwtSecret: SECRET,
+    drainMsMax: "0",
+    shedDelayMsMin: UNDISTURBED_MS,
+    shedNatsLagMsMin: UNDISTURBED_MS,
+    ...settings,
+  };
   const config = { ...readSettings({ ...sharedSettings, ...gatewaySettings }, { flags, env: {} }), serverSilenceMsMax: 300 };
   const started = await startGateway(config, { log: silent, registry: new Registry() });
   running.push(started);
@@ -98,11 +107,17 @@ test("[PRE6] a client that does not read is told of no presence until it does, t
   bob.line.pause();
   const avatar = (turn: number) => ({ name: "avatar", value: new Uint8Array(8_000).fill(turn) });
   let turn = 0;
-  await until(() => {
-    turn += 1;
-    for (const person of crowd) person.show(avatar(turn % 250));
-    return new Promise<boolean>((resolve) => setTimeout(() => void scrape(url, "coroom_gateway_presence_behind_total").then((behind) => resolve(behind > 0)), 50));
-  }, "bob to be found behind", 30_000);
+  await until(
+    () => {
+      turn += 1;
+      for (const person of crowd) person.show(avatar(turn % 250));
+      return new Promise<boolean>((resolve) =>
+        setTimeout(() => void scrape(url, "coroom_gateway_presence_behind_total").then((behind) => resolve(behind > 0)), 50),
+      );
+    },
+    "bob to be found behind",
+    30_000,
+  );
   ann.line.edit(ann.channel, 1, "an edit");
   for (const person of crowd) person.show(avatar(251));
   await until(() => crowd.every((person) => ann.field(person.client, "avatar")?.[0] === 251), "ann to see the newest");

@@ -12,58 +12,80 @@ import { readTrace } from "./traces.ts";
 const UNLIMITED = { EDIT_BURST: "1000000", EDITS_PER_SECOND: "1000000" };
 const TEST_MS_MAX = 180_000;
 
-const logOf = async (cluster: Cluster, room: string) => checkLog(await readLog(cluster.nats.url, cluster.environment, roomKey("default" as TenantId, room as RoomId)));
+const logOf = async (cluster: Cluster, room: string) =>
+  checkLog(await readLog(cluster.nats.url, cluster.environment, roomKey("default" as TenantId, room as RoomId)));
 
 let keystrokes: Cluster;
 let merging: Cluster;
 beforeAll(async () => {
-  [keystrokes, merging] = await Promise.all([Cluster.start({ gateways: 2, roomServers: 2, settings: UNLIMITED }), Cluster.start({ gateways: 2, roomServers: 2 })]);
+  [keystrokes, merging] = await Promise.all([
+    Cluster.start({ gateways: 2, roomServers: 2, settings: UNLIMITED }),
+    Cluster.start({ gateways: 2, roomServers: 2 }),
+  ]);
 });
 afterAll(async () => {
   await Promise.all([keystrokes.stop(), merging.stop()]);
 });
 
-test("[E2E1] two people's session, keystroke by keystroke: one order, every edit acknowledged, one text for all", { timeout: TEST_MS_MAX }, async () => {
-  const trace = readTrace("friendsforever");
-  const people = await Promise.all(keystrokes.gateways.map((gateway, index) => Person.enter(keystrokes, gateway, "friends", `author-${index}`, { merging: false })));
-  await replay(trace, people, () => ({ editsPerTurn: 100, pauseMs: 5, unsavedMax: 1_000 }));
-  for (const person of people) await person.untilSaved(60_000);
-  for (const person of people) await person.untilText(trace.endText);
+test(
+  "[E2E1] two people's session, keystroke by keystroke: one order, every edit acknowledged, one text for all",
+  { timeout: TEST_MS_MAX },
+  async () => {
+    const trace = readTrace("friendsforever");
+    const people = await Promise.all(
+      keystrokes.gateways.map((gateway, index) => Person.enter(keystrokes, gateway, "friends", `author-${index}`, { merging: false })),
+    );
+    await replay(trace, people, () => ({ editsPerTurn: 100, pauseMs: 5, unsavedMax: 1_000 }));
+    for (const person of people) await person.untilSaved(60_000);
+    for (const person of people) await person.untilText(trace.endText);
 
-  const late = await Person.enter(keystrokes, keystrokes.gateways[0]!, "friends", "late", { merging: true });
-  await late.untilText(trace.endText);
-  const edits = await logOf(keystrokes, "friends");
-  expect(edits.length).toBe(trace.editsByAuthor.flat().length);
-  expect(people.map(({ room }) => room.seq)).toEqual([edits.length, edits.length]);
-  expect([...people, late].flatMap(({ disorders, errors }) => [...disorders, ...errors])).toEqual([]);
-  for (const person of [...people, late]) person.leave();
-});
+    const late = await Person.enter(keystrokes, keystrokes.gateways[0]!, "friends", "late", { merging: true });
+    await late.untilText(trace.endText);
+    const edits = await logOf(keystrokes, "friends");
+    expect(edits.length).toBe(trace.editsByAuthor.flat().length);
+    expect(people.map(({ room }) => room.seq)).toEqual([edits.length, edits.length]);
+    expect([...people, late].flatMap(({ disorders, errors }) => [...disorders, ...errors])).toEqual([]);
+    for (const person of [...people, late]) person.leave();
+  },
+);
 
-test("[E2E2] the same session within the default limits: the SDK merges what waits, and nothing is refused", { timeout: TEST_MS_MAX }, async () => {
-  const trace = readTrace("friendsforever");
-  const people = await Promise.all(merging.gateways.map((gateway, index) => Person.enter(merging, gateway, "friends", `author-${index}`, { merging: true })));
-  await replay(trace, people, () => ({ editsPerTurn: 20, pauseMs: 10, unsavedMax: 100_000 }));
-  for (const person of people) await person.untilSaved(60_000);
-  for (const person of people) await person.untilText(trace.endText);
+test(
+  "[E2E2] the same session within the default limits: the SDK merges what waits, and nothing is refused",
+  { timeout: TEST_MS_MAX },
+  async () => {
+    const trace = readTrace("friendsforever");
+    const people = await Promise.all(
+      merging.gateways.map((gateway, index) => Person.enter(merging, gateway, "friends", `author-${index}`, { merging: true })),
+    );
+    await replay(trace, people, () => ({ editsPerTurn: 20, pauseMs: 10, unsavedMax: 100_000 }));
+    for (const person of people) await person.untilSaved(60_000);
+    for (const person of people) await person.untilText(trace.endText);
 
-  const late = await Person.enter(merging, merging.gateways[1]!, "friends", "late", { merging: true });
-  await late.untilText(trace.endText);
-  const edits = await logOf(merging, "friends");
-  expect(edits.length).toBeLessThan(trace.editsByAuthor.flat().length);
-  expect([...people, late].flatMap(({ disorders, errors }) => [...disorders, ...errors])).toEqual([]);
-  for (const person of [...people, late]) person.leave();
-});
+    const late = await Person.enter(merging, merging.gateways[1]!, "friends", "late", { merging: true });
+    await late.untilText(trace.endText);
+    const edits = await logOf(merging, "friends");
+    expect(edits.length).toBeLessThan(trace.editsByAuthor.flat().length);
+    expect([...people, late].flatMap(({ disorders, errors }) => [...disorders, ...errors])).toEqual([]);
+    for (const person of [...people, late]) person.leave();
+  },
+);
 
-test("[E2E3] the writing of a long paper: one writer, two readers, and a late one who gets it whole", { timeout: TEST_MS_MAX }, async () => {
-  const trace = readTrace("automerge-paper");
-  const [near, far] = keystrokes.gateways;
-  const writer = await Person.enter(keystrokes, near!, "paper", "writer", { merging: true });
-  const readers = await Promise.all([near!, far!].map((gateway, index) => Person.enter(keystrokes, gateway, "paper", `reader-${index}`, { merging: true })));
-  await replay(trace, [writer], () => ({ editsPerTurn: 1_000, pauseMs: 5, unsavedMax: 20_000 }));
-  await writer.untilSaved(60_000);
-  const late = await Person.enter(keystrokes, far!, "paper", "late", { merging: true });
-  for (const person of [writer, ...readers, late]) await person.untilText(trace.endText, 60_000);
-  await logOf(keystrokes, "paper");
-  expect([writer, ...readers, late].flatMap(({ disorders, errors }) => [...disorders, ...errors])).toEqual([]);
-  for (const person of [writer, ...readers, late]) person.leave();
-});
+test(
+  "[E2E3] the writing of a long paper: one writer, two readers, and a late one who gets it whole",
+  { timeout: TEST_MS_MAX },
+  async () => {
+    const trace = readTrace("automerge-paper");
+    const [near, far] = keystrokes.gateways;
+    const writer = await Person.enter(keystrokes, near!, "paper", "writer", { merging: true });
+    const readers = await Promise.all(
+      [near!, far!].map((gateway, index) => Person.enter(keystrokes, gateway, "paper", `reader-${index}`, { merging: true })),
+    );
+    await replay(trace, [writer], () => ({ editsPerTurn: 1_000, pauseMs: 5, unsavedMax: 20_000 }));
+    await writer.untilSaved(60_000);
+    const late = await Person.enter(keystrokes, far!, "paper", "late", { merging: true });
+    for (const person of [writer, ...readers, late]) await person.untilText(trace.endText, 60_000);
+    await logOf(keystrokes, "paper");
+    expect([writer, ...readers, late].flatMap(({ disorders, errors }) => [...disorders, ...errors])).toEqual([]);
+    for (const person of [writer, ...readers, late]) person.leave();
+  },
+);

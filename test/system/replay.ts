@@ -12,7 +12,7 @@ export async function replay(trace: Trace, people: readonly Person[], pace: () =
   await Promise.all(
     trace.editsByAuthor.map(async (edits, author) => {
       const person = people[author]!;
-      for (let next = 0; next < edits.length; ) {
+      for (let next = 0; next < edits.length;) {
         const { editsPerTurn, pauseMs, unsavedMax } = pace();
         await sleep(pauseMs);
         if (person.room.unsavedEdits > unsavedMax) continue;

@@ -41,8 +41,23 @@ const gatewayRegistries: Registry[] = [];
 
 beforeAll(async () => {
   nats = await startRealNats();
-  const flags = { environment, natsUrl: nats.url, port: "0", jwtSecret: SECRET, roomSecret: SECRET, drainMsMax: "0", shareDelayMsMin: String(LATE_MS), shareCalmMs: "1000", shedDelayMsMin: "60000", shedNatsLagMsMin: "60000", gatewaySilenceMsMax: "30000" };
-  const config = { ...readSettings({ ...sharedSettings, ...gatewaySettings, ...roomServerSettings }, { flags, env: {} }), serverSilenceMsMax: 10_000 };
+  const flags = {
+    environment,
+    natsUrl: nats.url,
+    port: "0",
+    jwtSecret: SECRET,
+    roomSecret: SECRET,
+    drainMsMax: "0",
+    shareDelayMsMin: String(LATE_MS),
+    shareCalmMs: "1000",
+    shedDelayMsMin: "60000",
+    shedNatsLagMsMin: "60000",
+    gatewaySilenceMsMax: "30000",
+  };
+  const config = {
+    ...readSettings({ ...sharedSettings, ...gatewaySettings, ...roomServerSettings }, { flags, env: {} }),
+    serverSilenceMsMax: 10_000,
+  };
   running.push(await startRoomServer(config, { log: silent, registry }));
   for (let count = 0; count < 2; count++) {
     const gatewayRegistry = new Registry();
@@ -72,43 +87,71 @@ async function mayEnter(gateway: string, name: string, position = START): Promis
   return answer.type === "joined";
 }
 
-test("[BUD1] a room over its budget loses presence, then acks come later, then nobody new comes in on any gateway; no edit is refused, and all of it is given back", { timeout: 600_000 }, async () => {
-  const ann = await Onlooker.enter({ urls: [gateways[0]!], token: await tokenOf("ann"), room: ROOM, clientKey: "ann-client-key" });
-  const shed = (): number[] => ann.line.received.flatMap((frame) => (frame.type === "mode" ? [frame.shed] : []));
-  let [edits, x] = [0, 0];
-  const acting = setInterval(() => {
-    ann.show({ name: CURSOR, value: encodePoint({ x: (x += 1), y: 0 }) });
-    if (x % 4 === 0) ann.edit((edits += 1), `edit ${edits}`);
-  }, 50);
-  const heat = setInterval(() => {
-    for (const until = performance.now() + HEAT_MS; performance.now() < until; );
-  }, HEAT_EVERY_MS);
+test(
+  "[BUD1] a room over its budget loses presence, then acks come later, then nobody new comes in on any gateway; no edit is refused, and all of it is given back",
+  { timeout: 600_000 },
+  async () => {
+    const ann = await Onlooker.enter({ urls: [gateways[0]!], token: await tokenOf("ann"), room: ROOM, clientKey: "ann-client-key" });
+    const shed = (): number[] => ann.line.received.flatMap((frame) => (frame.type === "mode" ? [frame.shed] : []));
+    let [edits, x] = [0, 0];
+    const acting = setInterval(() => {
+      ann.show({ name: CURSOR, value: encodePoint({ x: (x += 1), y: 0 }) });
+      if (x % 4 === 0) ann.edit((edits += 1), `edit ${edits}`);
+    }, 50);
+    const heat = setInterval(() => {
+      for (const until = performance.now() + HEAT_MS; performance.now() < until;);
+    }, HEAT_EVERY_MS);
 
-  try {
-    await until(() => shed().at(-1) === 8, "the last step", STEPS_MS_MAX);
-    expect(await registry.metrics()).toMatch(/^coroom_room_server_rooms_held_back\{level="5"\} 1$/m);
-    let strangers = 0;
-    await until(async () => !(await mayEnter(gateways[1]!, `stranger-${(strangers += 1)}`)), "a gateway without members to turn strangers away", STEPS_MS_MAX);
-    expect(await mayEnter(gateways[1]!, "somebody-back", { epoch: 1 as Epoch, seq: 1 as Seq })).toBe(true);
-    expect(await mayEnter(gateways[0]!, "another")).toBe(false);
-    const again = await Onlooker.enter({ urls: [gateways[0]!], token: await tokenOf("ann"), room: ROOM, clientKey: "ann-client-key" });
-    again.leave(); // Who is there may come again.
-    expect(await gatewayRegistries[1]!.metrics()).toMatch(/^coroom_gateway_limits_reached_total\{limit="room-budget"\} [1-9]/m);
-  } finally {
-    clearInterval(heat);
-  }
-  await until(() => {
-    if (!ann.isConnected) throw new Error(`ann's line was closed: ${JSON.stringify(ann.line.closed)}`);
-    return shed().at(-1) === 0;
-  }, "everything to be given back", STEPS_MS_MAX);
-  clearInterval(acting);
-  await until(() => mayEnter(gateways[1]!, "latecomer"), "somebody new to come in", STEPS_MS_MAX);
+    try {
+      await until(() => shed().at(-1) === 8, "the last step", STEPS_MS_MAX);
+      expect(await registry.metrics()).toMatch(/^coroom_room_server_rooms_held_back\{level="5"\} 1$/m);
+      let strangers = 0;
+      await until(
+        async () => !(await mayEnter(gateways[1]!, `stranger-${(strangers += 1)}`)),
+        "a gateway without members to turn strangers away",
+        STEPS_MS_MAX,
+      );
+      expect(await mayEnter(gateways[1]!, "somebody-back", { epoch: 1 as Epoch, seq: 1 as Seq })).toBe(true);
+      expect(await mayEnter(gateways[0]!, "another")).toBe(false);
+      const again = await Onlooker.enter({ urls: [gateways[0]!], token: await tokenOf("ann"), room: ROOM, clientKey: "ann-client-key" });
+      again.leave(); // Who is there may come again.
+      expect(await gatewayRegistries[1]!.metrics()).toMatch(/^coroom_gateway_limits_reached_total\{limit="room-budget"\} [1-9]/m);
+    } finally {
+      clearInterval(heat);
+    }
+    await until(
+      () => {
+        if (!ann.isConnected) throw new Error(`ann's line was closed: ${JSON.stringify(ann.line.closed)}`);
+        return shed().at(-1) === 0;
+      },
+      "everything to be given back",
+      STEPS_MS_MAX,
+    );
+    clearInterval(acting);
+    await until(() => mayEnter(gateways[1]!, "latecomer"), "somebody new to come in", STEPS_MS_MAX);
 
-  const down = shed().slice(0, shed().indexOf(8) + 1);
-  expect(down, "two steps may be told as one").toEqual([...down].sort((a, b) => a - b));
-  await until(() => ann.line.received.flatMap((frame) => (frame.type === "ack" ? [frame.counter + frame.count - 1] : [])).at(-1) === edits, "every edit to be acknowledged");
-  expect(ann.line.received.filter(({ type }) => type === "nack")).toEqual([]);
-  const events = await operationsEvents(nats.url, environment, "room_budget", 10);
-  expect(events.map(({ from, to }) => [from, to])).toEqual(expect.arrayContaining([[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [5, 4], [4, 3], [3, 2], [2, 1], [1, 0]]));
-  ann.leave();
-});
+    const down = shed().slice(0, shed().indexOf(8) + 1);
+    expect(down, "two steps may be told as one").toEqual([...down].sort((a, b) => a - b));
+    await until(
+      () => ann.line.received.flatMap((frame) => (frame.type === "ack" ? [frame.counter + frame.count - 1] : [])).at(-1) === edits,
+      "every edit to be acknowledged",
+    );
+    expect(ann.line.received.filter(({ type }) => type === "nack")).toEqual([]);
+    const events = await operationsEvents(nats.url, environment, "room_budget", 10);
+    expect(events.map(({ from, to }) => [from, to])).toEqual(
+      expect.arrayContaining([
+        [0, 1],
+        [1, 2],
+        [2, 3],
+        [3, 4],
+        [4, 5],
+        [5, 4],
+        [4, 3],
+        [3, 2],
+        [2, 1],
+        [1, 0],
+      ]),
+    );
+    ann.leave();
+  },
+);

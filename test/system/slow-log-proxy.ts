@@ -42,7 +42,10 @@ export class SlowLogProxy {
   }
 
   #join(client: Socket, server: Socket): void {
-    for (const [from, to] of [[client, server], [server, client]] as const) {
+    for (const [from, to] of [
+      [client, server],
+      [server, client],
+    ] as const) {
       this.#sockets.add(from);
       from.on("close", () => to.destroy());
       from.on("error", () => to.destroy());

@@ -32,7 +32,9 @@ afterAll(async () => {
 });
 
 test("[SLO1] while appends hang, edits reach others as tentative, acks wait, new edits are refused after 10 s, and all heals", async () => {
-  const [ada, bob] = await Promise.all(cluster.gateways.map((gateway, index) => Person.enter(cluster, gateway, ROOM, ["ada", "bob"][index]!, { merging: true })));
+  const [ada, bob] = await Promise.all(
+    cluster.gateways.map((gateway, index) => Person.enter(cluster, gateway, ROOM, ["ada", "bob"][index]!, { merging: true })),
+  );
   ada!.type(insertion("before "));
   await ada!.untilSaved();
   await bob!.untilText("before ");

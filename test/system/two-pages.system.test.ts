@@ -44,7 +44,13 @@ test("[PAGE11] a page that loses the network says so, takes what is typed, and h
   const [ada, grace] = await Promise.all([demo.open("offline", "Ada", { url }), demo.open("offline", "Grace")]);
   await ada.types("before; ");
   await agreeAndAreSaved(ada, grace);
-  expect(await ada.page.getByRole("status").filter({ has: ada.page.locator("#notice") }).count(), "where notices will be read out").toBe(1);
+  expect(
+    await ada.page
+      .getByRole("status")
+      .filter({ has: ada.page.locator("#notice") })
+      .count(),
+    "where notices will be read out",
+  ).toBe(1);
 
   cable.pull();
   await ada.types("typed on a train; ");
@@ -57,7 +63,14 @@ test("[PAGE11] a page that loses the network says so, takes what is typed, and h
   await agreeAndAreSaved(ada, grace);
   for (const typed of ["before; ", "typed on a train; ", "typed at a desk; "]) expect(await grace.text()).toContain(typed.trim());
   await eventually("nothing is left to say", async () => (await ada.notice()) === "");
-  await eventually("but that it is saved, to who cannot see it", async () => (await ada.page.getByRole("status").filter({ hasText: /^Saved$/ }).count()) === 1);
+  await eventually(
+    "but that it is saved, to who cannot see it",
+    async () =>
+      (await ada.page
+        .getByRole("status")
+        .filter({ hasText: /^Saved$/ })
+        .count()) === 1,
+  );
 });
 
 test("[PAGE11] a page whose server is killed takes what is typed, and heals when it is back", async () => {
@@ -77,7 +90,10 @@ test("[PAGE11] a page whose server is killed takes what is typed, and heals when
 test("[PAGE12] the link for a second person opens the same document under another name", async () => {
   const ada = await demo.open("second person", "Ada");
   await ada.types("come in; ");
-  const [tab] = await Promise.all([ada.page.context().waitForEvent("page"), ada.page.getByRole("link", { name: "Open as a second person" }).click()]);
+  const [tab] = await Promise.all([
+    ada.page.context().waitForEvent("page"),
+    ada.page.getByRole("link", { name: "Open as a second person" }).click(),
+  ]);
   const second = new Visitor(tab);
   await agreeAndAreSaved(ada, second);
   const name = await second.page.getByLabel("Your name").inputValue();
@@ -109,7 +125,9 @@ test("[PAGE14] while the log is held back the page says so, then that nothing ca
   await eventually("others see what is not saved yet", async () => (await grace.text()).includes("meanwhile;"));
   expect(await ada.saveRemark()).toBe("Saving…");
   await eventually("the page says that it takes longer", async () => (await ada.notice()).startsWith("Saving takes longer than usual."));
-  await eventually("the page says that nothing can be saved", async () => (await ada.notice()).startsWith("Nothing can be saved right now."));
+  await eventually("the page says that nothing can be saved", async () =>
+    (await ada.notice()).startsWith("Nothing can be saved right now."),
+  );
   await ada.types("refused; ");
   await eventually("and not that it is saving", async () => (await ada.saveRemark()) === "Not saved");
 
@@ -144,5 +162,8 @@ async function agreeAndAreSaved(first: Visitor, ...others: Visitor[]): Promise<v
 }
 
 function seesNames(person: Visitor, names: readonly string[]): Promise<void> {
-  return eventually(`${names.join(" and ")} are seen`, async () => (await person.page.locator("#people .name").allTextContents()).sort().join() === names.join());
+  return eventually(
+    `${names.join(" and ")} are seen`,
+    async () => (await person.page.locator("#people .name").allTextContents()).sort().join() === names.join(),
+  );
 }

@@ -14,7 +14,11 @@ import { insertion, Person } from "./person.ts";
 
 const SECRET = `whsec_${Buffer.from("a secret of the tests, 32 bytes!").toString("base64")}`;
 
-type Received = { readonly path: string; readonly id: string; readonly event: { type: string; timestamp: string; data: { tenant: string; room: string; seq?: number; edits?: number } } };
+type Received = {
+  readonly path: string;
+  readonly id: string;
+  readonly event: { type: string; timestamp: string; data: { tenant: string; room: string; seq?: number; edits?: number } };
+};
 
 let cluster: Cluster;
 let customer: Server;
@@ -41,7 +45,17 @@ beforeAll(async () => {
   }).listen(0, "127.0.0.1");
   await once(customer, "listening");
   const url = `http://127.0.0.1:${(customer.address() as AddressInfo).port}`;
-  const settings = { WEBHOOK_URLS: `${url}/all, acme=${url}/acme`, WEBHOOK_SECRETS: `${SECRET}, acme=${SECRET}`, WEBHOOK_QUIET_MS: "300", WEBHOOK_CHANGE_MS_MAX: "2000", DOCUMENTS_LEASE_MS: "1000", SNAPSHOT_AGE_MS_MAX: "3000", SNAPSHOT_INTERVAL_MS_MIN: "500", DOCUMENTS_READ_MS: "50", EDIT_BURST: "1000" };
+  const settings = {
+    WEBHOOK_URLS: `${url}/all, acme=${url}/acme`,
+    WEBHOOK_SECRETS: `${SECRET}, acme=${SECRET}`,
+    WEBHOOK_QUIET_MS: "300",
+    WEBHOOK_CHANGE_MS_MAX: "2000",
+    DOCUMENTS_LEASE_MS: "1000",
+    SNAPSHOT_AGE_MS_MAX: "3000",
+    SNAPSHOT_INTERVAL_MS_MIN: "500",
+    DOCUMENTS_READ_MS: "50",
+    EDIT_BURST: "1000",
+  };
   cluster = await Cluster.start({ gateways: 1, roomServers: 1, settings });
 });
 afterAll(async () => {
@@ -49,12 +63,20 @@ afterAll(async () => {
   customer?.close();
 });
 
-const of = (room: string, type: string) => received.filter(({ path, event }) => path === "/all" && event.type === type && event.data.room === room);
+const of = (room: string, type: string) =>
+  received.filter(({ path, event }) => path === "/all" && event.type === type && event.data.room === room);
 /** One edit, however often it has to be asked for: the document service may not be heard of just now. */
 async function post(room: string, tenant = "default"): Promise<void> {
   const [body, key] = [Buffer.from(insertion("x")), randomUUID()];
-  const headers = { authorization: `Bearer ${await cluster.token(room, "backend", { tenant })}`, "content-type": "application/octet-stream", "idempotency-key": key };
-  await eventually(`an edit of ${room} is taken`, async () => (await fetch(`${cluster.gateways[0]!.httpUrl}/v1/rooms/${room}/edits`, { method: "POST", headers, body })).status === 200);
+  const headers = {
+    "authorization": `Bearer ${await cluster.token(room, "backend", { tenant })}`,
+    "content-type": "application/octet-stream",
+    "idempotency-key": key,
+  };
+  await eventually(
+    `an edit of ${room} is taken`,
+    async () => (await fetch(`${cluster.gateways[0]!.httpUrl}/v1/rooms/${room}/edits`, { method: "POST", headers, body })).status === 200,
+  );
 }
 
 test("[WEBH1] that a room is in use, that its document changed, that it is saved and that all have left is told, signed, each once", async () => {
@@ -75,7 +97,10 @@ test("[WEBH1] that a room is in use, that its document changed, that it is saved
 test("[WEBH2] a tenant's endpoint hears of its rooms alone", async () => {
   await post("theirs");
   await post("ours", "acme");
-  await eventually("both are told to the endpoint of all", () => of("theirs", "document.changed").length > 0 && of("ours", "document.changed").length > 0);
+  await eventually(
+    "both are told to the endpoint of all",
+    () => of("theirs", "document.changed").length > 0 && of("ours", "document.changed").length > 0,
+  );
   await eventually("and theirs to acme's", () => received.some(({ path, event }) => path === "/acme" && event.data.room === "ours"));
   expect(new Set(received.filter(({ path }) => path === "/acme").map(({ event }) => event.data.tenant))).toEqual(new Set(["acme"]));
 });
@@ -83,7 +108,7 @@ test("[WEBH2] a tenant's endpoint hears of its rooms alone", async () => {
 test("[WEBH3] an endpoint that fails, or sends elsewhere, is tried again after a pause, and gets the event then", async () => {
   const answers = [{ status: 500 }, { status: 302, headers: { location: "http://127.0.0.1:1/inside" } }];
   let tries = 0;
-  answerWith = () => (tries += 1, answers.shift() ?? { status: 204 });
+  answerWith = () => ((tries += 1), answers.shift() ?? { status: 204 });
   await post("flaky");
   await eventually("it is told in the end", () => of("flaky", "document.changed").length === 1);
   expect(tries).toBeGreaterThan(2);
@@ -102,7 +127,10 @@ test("[WEBH5] that a room is deleted is told once nothing of it is left", async 
   await post("gone");
   await eventually("its change is told", () => of("gone", "document.changed").length > 0);
   const token = await cluster.token("gone", "boss", { rights: ["admin"] });
-  const remove = async () => (await fetch(`${cluster.gateways[0]!.httpUrl}/v1/rooms/gone`, { method: "DELETE", headers: { authorization: `Bearer ${token}` } })).json() as Promise<{ wiped?: boolean }>;
+  const remove = async () =>
+    (
+      await fetch(`${cluster.gateways[0]!.httpUrl}/v1/rooms/gone`, { method: "DELETE", headers: { authorization: `Bearer ${token}` } })
+    ).json() as Promise<{ wiped?: boolean }>;
   await eventually("nothing is left of it", async () => (await remove()).wiped === true);
   await eventually("it is told", () => of("gone", "room.deleted").length === 1);
 });

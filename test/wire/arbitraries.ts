@@ -15,7 +15,9 @@ const positive = number.map((value) => Math.max(1, value));
 const urlSafe = (lengths: fc.StringConstraints) => fc.string({ ...lengths, unit: fc.constantFrom(...URL_SAFE) });
 export const clientId = urlSafe({ minLength: 16, maxLength: 16 }) as fc.Arbitrary<string> as fc.Arbitrary<ClientId>;
 export const gatewayId = urlSafe({ minLength: 1, maxLength: 64 }) as fc.Arbitrary<string> as fc.Arbitrary<GatewayId>;
-export const userId = fc.string({ minLength: 1, maxLength: 128, unit: "binary" }).filter((text) => parseUserId(text) !== undefined) as fc.Arbitrary<string> as fc.Arbitrary<UserId>;
+export const userId = fc
+  .string({ minLength: 1, maxLength: 128, unit: "binary" })
+  .filter((text) => parseUserId(text) !== undefined) as fc.Arbitrary<string> as fc.Arbitrary<UserId>;
 
 export const seq = positive as fc.Arbitrary<number> as fc.Arbitrary<Seq>;
 export const seqOrStart = number as fc.Arbitrary<number> as fc.Arbitrary<Seq>;
@@ -29,7 +31,15 @@ export const payload = fc.uint8Array({ maxLength: 200 });
 export const numbering = fc.tuple(counter, number).map(([top, below]) => ({ counter: top, ackedThrough: below % top }));
 
 export const tentativeEdit: fc.Arbitrary<TentativeEdit> = fc
-  .record({ epoch, user: userId, client: clientId, numbering, parentSeq: seqOrStart, mac: fc.uint8Array({ minLength: 16, maxLength: 16 }), payload })
+  .record({
+    epoch,
+    user: userId,
+    client: clientId,
+    numbering,
+    parentSeq: seqOrStart,
+    mac: fc.uint8Array({ minLength: 16, maxLength: 16 }),
+    payload,
+  })
   .map(({ numbering: numbers, ...edit }) => ({ ...edit, ...numbers }));
 
 export const committedEdits: fc.Arbitrary<CommittedEdits> = fc
@@ -44,6 +54,10 @@ export const committedEdits: fc.Arbitrary<CommittedEdits> = fc
     return {
       epoch: term,
       firstSeq: first as Seq,
-      edits: edits.map(({ client, behind, ...edit }, index) => ({ ...edit, client: clients[client % clients.length]!, parentSeq: Math.max(0, first + index - 1 - behind) as Seq })),
+      edits: edits.map(({ client, behind, ...edit }, index) => ({
+        ...edit,
+        client: clients[client % clients.length]!,
+        parentSeq: Math.max(0, first + index - 1 - behind) as Seq,
+      })),
     };
   });

@@ -5,7 +5,21 @@ import { Prng } from "../../shared/prng.ts";
 type Mutation = (prng: Prng, bytes: Uint8Array, other: Uint8Array) => Uint8Array;
 
 /** Numbers that a decoder may stumble over: around sign bits, 2^32 and 2^53, beyond 2^64, and without an end. */
-const LIES = ["00", "7f", "8000", "8001", "ff7f", "ffffffff07", "8080808010", "8280808010", "ffffffffffffff0f", "8080808080808010", "ffffffffffffffffff01", "80".repeat(160) + "00", "80"];
+const LIES = [
+  "00",
+  "7f",
+  "8000",
+  "8001",
+  "ff7f",
+  "ffffffff07",
+  "8080808010",
+  "8280808010",
+  "ffffffffffffff0f",
+  "8080808080808010",
+  "ffffffffffffffffff01",
+  "80".repeat(160) + "00",
+  "80",
+];
 
 const MUTATIONS: readonly Mutation[] = [
   function flipBits(prng, bytes) {
@@ -45,7 +59,8 @@ export function* almostRight(seed: number, right: readonly Uint8Array[], runs: n
       yield Uint8Array.from({ length: 1 + prng.below(40) }, (_, index) => (index === 0 ? bytes[0]! : prng.below(256)));
       continue;
     }
-    for (let left = 1 + prng.below(3); left > 0 && bytes.length > 0; left--) bytes = MUTATIONS[prng.below(MUTATIONS.length)]!(prng, bytes, any());
+    for (let left = 1 + prng.below(3); left > 0 && bytes.length > 0; left--)
+      bytes = MUTATIONS[prng.below(MUTATIONS.length)]!(prng, bytes, any());
     yield bytes;
   }
 }

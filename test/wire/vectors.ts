@@ -13,5 +13,6 @@ export function hexOf(bytes: Uint8Array): string {
 }
 
 export function frameOf(json: object): Frame | UnknownFrame {
-  return JSON.parse(JSON.stringify(json), (name, value: unknown) => (BYTES.has(name) ? bytesOf(value as string) : value)) as Frame | UnknownFrame;
+  return JSON.parse(JSON.stringify(json), (name, value: unknown) => (BYTES.has(name) ? bytesOf(value as string) : value)) as
+    Frame | UnknownFrame;
 }

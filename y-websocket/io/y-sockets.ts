@@ -141,7 +141,9 @@ const REASON_BYTES_MAX = 123;
 /** A close frame takes no more. */
 function cut(reason: string): string {
   if (Buffer.byteLength(reason) <= REASON_BYTES_MAX) return reason;
-  const start = Buffer.from(reason).subarray(0, REASON_BYTES_MAX - 3).toString("utf8");
+  const start = Buffer.from(reason)
+    .subarray(0, REASON_BYTES_MAX - 3)
+    .toString("utf8");
   return start.replace(/\uFFFD+$/, ""); // Half a character, where it was cut.
 }
 

@@ -10,10 +10,22 @@ const SHOWN_MAX = 30;
 
 export function bansView(lift: (ban: Ban) => void): (bans: readonly Ban[]) => void {
   const empty = element("bans-empty", HTMLElement);
-  const rows = keyedRows<Ban>(element("bans", HTMLElement), (ban) => JSON.stringify(ban), (ban) => rowOf(ban, lift), () => {});
+  const rows = keyedRows<Ban>(
+    element("bans", HTMLElement),
+    (ban) => JSON.stringify(ban),
+    (ban) => rowOf(ban, lift),
+    () => {},
+  );
   return (bans) => {
     rows(bans.slice(0, SHOWN_MAX));
-    say(empty, bans.length === 0 ? "Nobody is." : bans.length > SHOWN_MAX ? `And ${count(bans.length - SHOWN_MAX)} more: coroom bans lists them.` : "");
+    say(
+      empty,
+      bans.length === 0
+        ? "Nobody is."
+        : bans.length > SHOWN_MAX
+          ? `And ${count(bans.length - SHOWN_MAX)} more: coroom bans lists them.`
+          : "",
+    );
   };
 }
 

@@ -4,11 +4,21 @@ import { element } from "../../io/element.ts";
 import type { Asked } from "./ask.ts";
 
 /** `done`: in words, of the answer. */
-export type Deed<Body> = { readonly title: string; readonly text: string; readonly yes: string; readonly act: () => Promise<Asked<Body>>; readonly done: (body: Body) => string };
+export type Deed<Body> = {
+  readonly title: string;
+  readonly text: string;
+  readonly yes: string;
+  readonly act: () => Promise<Asked<Body>>;
+  readonly done: (body: Body) => string;
+};
 
 export function confirmDialog(): <Body>(deed: Deed<Body>) => void {
   const dialog = element("confirm", HTMLDialogElement);
-  const [title, text, outcome] = [element("confirm-title", HTMLElement), element("confirm-text", HTMLElement), element("confirm-outcome", HTMLElement)];
+  const [title, text, outcome] = [
+    element("confirm-title", HTMLElement),
+    element("confirm-text", HTMLElement),
+    element("confirm-outcome", HTMLElement),
+  ];
   const [no, yes] = [element("confirm-no", HTMLButtonElement), element("confirm-yes", HTMLButtonElement)];
   let act = (): void => {};
   no.addEventListener("click", () => dialog.close());
@@ -35,7 +45,14 @@ export function confirmDialog(): <Body>(deed: Deed<Body>) => void {
         no.focus();
         return;
       }
-      tell("trouble", asked.kind === "refused" ? `Not done: ${asked.message}` : asked.kind === "too-fast" ? "Not done: too much was asked at once. Try again in a moment." : "No answer: it may have been done or not. Look before you try again.");
+      tell(
+        "trouble",
+        asked.kind === "refused"
+          ? `Not done: ${asked.message}`
+          : asked.kind === "too-fast"
+            ? "Not done: too much was asked at once. Try again in a moment."
+            : "No answer: it may have been done or not. Look before you try again.",
+      );
       [yes.disabled, yes.textContent] = [false, "Try again"];
     };
     dialog.showModal();

@@ -11,7 +11,12 @@ const ROWS_MAX = 100;
 
 export function eventsView(): (happenings: Happenings) => void {
   const [choice, empty] = [element("events-shown", HTMLElement), element("events-empty", HTMLElement)];
-  const rows = keyedRows<Happening>(element("events", HTMLElement), ({ seq, at }) => `${seq} ${at}`, rowOf, () => {});
+  const rows = keyedRows<Happening>(
+    element("events", HTMLElement),
+    ({ seq, at }) => `${seq} ${at}`,
+    rowOf,
+    () => {},
+  );
   let shown: Shown = "notable";
   let known = NOTHING_YET;
 
@@ -19,7 +24,14 @@ export function eventsView(): (happenings: Happenings) => void {
     known = happenings;
     const chosen = happenings.rows.filter(SHOWN[shown].shows).slice(0, ROWS_MAX);
     rows(chosen);
-    say(empty, chosen.length > 0 ? "" : shown === "notable" ? "Nothing to speak of. Rooms that open and close are under All." : "Nothing of the kind.");
+    say(
+      empty,
+      chosen.length > 0
+        ? ""
+        : shown === "notable"
+          ? "Nothing to speak of. Rooms that open and close are under All."
+          : "Nothing of the kind.",
+    );
   };
   const buttons = (Object.keys(SHOWN) as Shown[]).map((name) => {
     const button = tagged("button", "", SHOWN[name].label) as HTMLButtonElement;

@@ -9,22 +9,43 @@ import { keyedRows, say } from "./keyed-rows.ts";
 
 export type FleetDeeds = { readonly drainServer: (server: Server) => void; readonly drainGateway: (gateway: Gateway) => void };
 
-const STATES: Readonly<Record<Gateway["state"], Tone>> = { ready: "good", draining: "warning", slow: "warning", degraded: "trouble", misconfigured: "trouble" };
+const STATES: Readonly<Record<Gateway["state"], Tone>> = {
+  ready: "good",
+  draining: "warning",
+  slow: "warning",
+  degraded: "trouble",
+  misconfigured: "trouble",
+};
 const USED_MUCH = 0.8;
 
 export function fleetView(deeds: FleetDeeds): (fleet: Fleet | "not-for-you", page: RoomPage | undefined) => void {
-  const [verdict, title, facts, problems] = [element("verdict", HTMLElement), element("verdict-title", HTMLElement), element("verdict-facts", HTMLElement), element("verdict-problems", HTMLElement)];
+  const [verdict, title, facts, problems] = [
+    element("verdict", HTMLElement),
+    element("verdict-title", HTMLElement),
+    element("verdict-facts", HTMLElement),
+    element("verdict-problems", HTMLElement),
+  ];
   const [environment, remark] = [element("environment", HTMLElement), element("servers-empty", HTMLElement)];
   const placement = element("placement", HTMLElement);
   const known = new Map<string, Server | Gateway>();
-  const servers = keyedRows<Server>(element("servers", HTMLElement), ({ server }) => server, ({ server }) => processRow(server, () => deeds.drainServer(known.get(server) as Server)), (row, server) => {
-    known.set(server.server, server);
-    fillServer(row, server);
-  });
-  const gateways = keyedRows<Gateway>(element("gateways", HTMLElement), ({ gateway }) => gateway, ({ gateway }) => processRow(gateway, () => deeds.drainGateway(known.get(gateway) as Gateway)), (row, gateway) => {
-    known.set(gateway.gateway, gateway);
-    fillGateway(row, gateway);
-  });
+  const servers = keyedRows<Server>(
+    element("servers", HTMLElement),
+    ({ server }) => server,
+    ({ server }) => processRow(server, () => deeds.drainServer(known.get(server) as Server)),
+    (row, server) => {
+      known.set(server.server, server);
+      fillServer(row, server);
+    },
+  );
+  const gateways = keyedRows<Gateway>(
+    element("gateways", HTMLElement),
+    ({ gateway }) => gateway,
+    ({ gateway }) => processRow(gateway, () => deeds.drainGateway(known.get(gateway) as Gateway)),
+    (row, gateway) => {
+      known.set(gateway.gateway, gateway);
+      fillGateway(row, gateway);
+    },
+  );
 
   return (fleet, page) => {
     const isForAll = fleet !== "not-for-you";
@@ -32,7 +53,10 @@ export function fleetView(deeds: FleetDeeds): (fleet: Fleet | "not-for-you", pag
     environment.hidden = !isForAll;
     if (!isForAll) {
       servers([]);
-      return say(remark, "Servers are for operators: with a token you see the rooms of its tenant. A pass (coroom ops pass) shows the rest.");
+      return say(
+        remark,
+        "Servers are for operators: with a token you see the rooms of its tenant. A pass (coroom ops pass) shows the rest.",
+      );
     }
     [environment.textContent, environment.dataset["environment"]] = [fleet.environment, fleet.environment];
     const judged = verdictOf(fleet, page);
@@ -45,7 +69,10 @@ export function fleetView(deeds: FleetDeeds): (fleet: Fleet | "not-for-you", pag
     gateways(fleet.gateways);
     say(remark, fleet.servers.length === 0 ? "None is heard." : "");
     placement.dataset["tone"] = fleet.placement.leader === undefined ? "warning" : "good";
-    say(placement.querySelector("span")!, fleet.placement.leader === undefined ? "None leads" : `${shortName(fleet.placement.leader)} leads`);
+    say(
+      placement.querySelector("span")!,
+      fleet.placement.leader === undefined ? "None leads" : `${shortName(fleet.placement.leader)} leads`,
+    );
   };
 }
 
@@ -62,14 +89,22 @@ function processRow(name: string, drain: () => void): HTMLElement {
   button.addEventListener("click", drain);
   const label = tagged("span", "process-name", shortName(name));
   label.title = name;
-  return tagged("li", "", tagged("div", "line", tagged("span", "", label, " ", tagged("span", "tag")), button), tagged("div", "process-facts"));
+  return tagged(
+    "li",
+    "",
+    tagged("div", "line", tagged("span", "", label, " ", tagged("span", "tag")), button),
+    tagged("div", "process-facts"),
+  );
 }
 
 function fillServer(row: HTMLElement, { server, rooms, draining, host, zone, pool, used, hot }: Server): void {
   const tone: Tone = draining ? "warning" : used > USED_MUCH ? "warning" : "good";
   fillState(row, draining ? "draining" : "ready", draining ? "warning" : "good", draining);
   const where = [host, zone, pool === "" ? "" : `pool ${pool}`].filter((part) => part !== "").join(" · ");
-  say(row.querySelector<HTMLElement>(".process-facts")!, [counted(rooms, "room"), `${percent(used)} used`, where].filter((part) => part !== "").join(" · "));
+  say(
+    row.querySelector<HTMLElement>(".process-facts")!,
+    [counted(rooms, "room"), `${percent(used)} used`, where].filter((part) => part !== "").join(" · "),
+  );
   const bar = row.querySelector<HTMLElement>(".used") ?? row.appendChild(tagged("div", "used"));
   bar.role = "meter";
   [bar.ariaLabel, bar.ariaValueNow] = [`Budget of ${server} in use, in percent`, String(Math.round(used * 100))];
@@ -85,7 +120,12 @@ function fillServer(row: HTMLElement, { server, rooms, draining, host, zone, poo
 
 function fillGateway(row: HTMLElement, { connections, rooms, shedLevel, state }: Gateway): void {
   fillState(row, state, STATES[state], state === "draining");
-  say(row.querySelector<HTMLElement>(".process-facts")!, [counted(connections, "connection"), counted(rooms, "room"), ...(shedLevel === 0 ? [] : [`leaves out: level ${shedLevel}`])].join(" · "));
+  say(
+    row.querySelector<HTMLElement>(".process-facts")!,
+    [counted(connections, "connection"), counted(rooms, "room"), ...(shedLevel === 0 ? [] : [`leaves out: level ${shedLevel}`])].join(
+      " · ",
+    ),
+  );
 }
 
 function fillState(row: HTMLElement, state: string, tone: Tone, draining: boolean): void {

@@ -3,7 +3,12 @@
 export type Rows<Item> = (items: readonly Item[]) => void;
 
 /** `make`: an empty row for the item of that key; `fill`: what it says now. */
-export function keyedRows<Item>(list: HTMLElement, keyOf: (item: Item) => string, make: (item: Item) => HTMLElement, fill: (row: HTMLElement, item: Item) => void): Rows<Item> {
+export function keyedRows<Item>(
+  list: HTMLElement,
+  keyOf: (item: Item) => string,
+  make: (item: Item) => HTMLElement,
+  fill: (row: HTMLElement, item: Item) => void,
+): Rows<Item> {
   const rows = new Map<string, HTMLElement>();
   return (items) => {
     const focused = document.activeElement;

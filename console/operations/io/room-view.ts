@@ -6,7 +6,11 @@ import type { Fleet, Member, Room, RoomName, Server } from "../answers.ts";
 import { clockTime, count, counted, percent, shortName } from "../format.ts";
 import { keyedRows, say } from "./keyed-rows.ts";
 
-export type RoomDeeds = { readonly move: (room: RoomName, to: Server) => void; readonly kick: (room: RoomName, member: Member) => void; readonly holdBack: (room: RoomName, member: Member) => void };
+export type RoomDeeds = {
+  readonly move: (room: RoomName, to: Server) => void;
+  readonly kick: (room: RoomName, member: Member) => void;
+  readonly holdBack: (room: RoomName, member: Member) => void;
+};
 export type RoomView = {
   /** Undefined while none is open. */
   readonly open: () => RoomName | undefined;
@@ -17,11 +21,22 @@ export type RoomView = {
 const MEMBERS_MAX = 100;
 
 export function roomView(deeds: RoomDeeds): RoomView {
-  const [dialog, title, remark, facts, total] = [element("room", HTMLDialogElement), element("room-title", HTMLElement), element("room-remark", HTMLElement), element("room-facts", HTMLElement), element("members-count", HTMLElement)];
+  const [dialog, title, remark, facts, total] = [
+    element("room", HTMLDialogElement),
+    element("room-title", HTMLElement),
+    element("room-remark", HTMLElement),
+    element("room-facts", HTMLElement),
+    element("members-count", HTMLElement),
+  ];
   const [form, choice] = [element("move", HTMLFormElement), element("move-to", HTMLSelectElement)];
   let here: RoomName | undefined;
   let servers: readonly Server[] = [];
-  const members = keyedRows<Member>(element("members", HTMLElement), ({ connection }) => connection, (member) => memberRow(member, (deed) => here !== undefined && deed(here, member), deeds), () => {});
+  const members = keyedRows<Member>(
+    element("members", HTMLElement),
+    ({ connection }) => connection,
+    (member) => memberRow(member, (deed) => here !== undefined && deed(here, member), deeds),
+    () => {},
+  );
 
   element("room-close", HTMLButtonElement).addEventListener("click", () => dialog.close());
   dialog.addEventListener("close", () => (here = undefined));
@@ -77,16 +92,24 @@ function factsOf({ tenant, server, epoch, mode, participants, heldBack, gateways
 function showChoice(choice: HTMLSelectElement, servers: readonly Server[]): void {
   const wanted = servers.map(({ server }) => server);
   if ([...choice.options].map(({ value }) => value).join() === wanted.join()) return;
-  choice.replaceChildren(...servers.map(({ server, rooms, used }) => {
-    const option = document.createElement("option");
-    [option.value, option.textContent] = [server, `${shortName(server)}: ${counted(rooms, "room")}, ${percent(used)} used`];
-    return option;
-  }));
+  choice.replaceChildren(
+    ...servers.map(({ server, rooms, used }) => {
+      const option = document.createElement("option");
+      [option.value, option.textContent] = [server, `${shortName(server)}: ${counted(rooms, "room")}, ${percent(used)} used`];
+      return option;
+    }),
+  );
 }
 
 function memberRow(member: Member, on: (deed: (room: RoomName, member: Member) => void) => void, deeds: RoomDeeds): HTMLElement {
   const { user, name, write } = member;
-  const who = tagged("span", "who", name === "" ? user : name, ...(name === "" || name === user ? [] : [tagged("span", "of-tenant", user)]), ...(write ? [] : [tagged("span", "of-tenant", "reading")]));
+  const who = tagged(
+    "span",
+    "who",
+    name === "" ? user : name,
+    ...(name === "" || name === user ? [] : [tagged("span", "of-tenant", user)]),
+    ...(write ? [] : [tagged("span", "of-tenant", "reading")]),
+  );
   const button = (label: string, act: () => void): HTMLElement => {
     const made = tagged("button", "quiet", label) as HTMLButtonElement;
     made.type = "button";
@@ -94,5 +117,11 @@ function memberRow(member: Member, on: (deed: (room: RoomName, member: Member) =
     made.addEventListener("click", act);
     return made;
   };
-  return tagged("li", "", who, ...(write ? [button("Read only…", () => on(deeds.holdBack))] : []), button("Kick…", () => on(deeds.kick)));
+  return tagged(
+    "li",
+    "",
+    who,
+    ...(write ? [button("Read only…", () => on(deeds.holdBack))] : []),
+    button("Kick…", () => on(deeds.kick)),
+  );
 }

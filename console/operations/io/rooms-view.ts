@@ -15,10 +15,24 @@ export type RoomsView = { readonly query: () => string; readonly show: (page: Ro
 
 /** `changed`: another page or other rooms are to be asked for. */
 export function roomsView(open: (room: RoomName) => void, changed: () => void): RoomsView {
-  const [tenant, name, form] = [element("search-tenant", HTMLInputElement), element("search-room", HTMLInputElement), element("search", HTMLFormElement)];
-  const [empty, total, pager, number] = [element("rooms-empty", HTMLElement), element("rooms-count", HTMLElement), element("pager", HTMLElement), element("page-number", HTMLElement)];
+  const [tenant, name, form] = [
+    element("search-tenant", HTMLInputElement),
+    element("search-room", HTMLInputElement),
+    element("search", HTMLFormElement),
+  ];
+  const [empty, total, pager, number] = [
+    element("rooms-empty", HTMLElement),
+    element("rooms-count", HTMLElement),
+    element("pager", HTMLElement),
+    element("page-number", HTMLElement),
+  ];
   const [back, on] = [element("page-back", HTMLButtonElement), element("page-on", HTMLButtonElement)];
-  const rows = keyedRows<ListedRoom>(element("rooms", HTMLElement), ({ tenant: of, room }) => `${of}.${room}`, (room) => emptyRow(room, open), fill);
+  const rows = keyedRows<ListedRoom>(
+    element("rooms", HTMLElement),
+    ({ tenant: of, room }) => `${of}.${room}`,
+    (room) => emptyRow(room, open),
+    fill,
+  );
   /** Where each page before this one ends. */
   let cursors: string[] = [];
   let next: string | undefined;
@@ -45,7 +59,14 @@ export function roomsView(open: (room: RoomName) => void, changed: () => void): 
   return {
     query: () => {
       const after = cursors.at(-1);
-      return String(new URLSearchParams({ limit: String(PAGE_ROOMS), ...(tenant.value.trim() === "" ? {} : { tenant: tenant.value.trim() }), ...(name.value.trim() === "" ? {} : { search: name.value.trim() }), ...(after === undefined ? {} : { after }) }));
+      return String(
+        new URLSearchParams({
+          limit: String(PAGE_ROOMS),
+          ...(tenant.value.trim() === "" ? {} : { tenant: tenant.value.trim() }),
+          ...(name.value.trim() === "" ? {} : { search: name.value.trim() }),
+          ...(after === undefined ? {} : { after }),
+        }),
+      );
     },
     show: (page, tenantIsMine) => {
       tenant.hidden = tenantIsMine;
@@ -53,7 +74,16 @@ export function roomsView(open: (room: RoomName) => void, changed: () => void): 
       rows(page.rooms);
       say(total, count(page.matching));
       const isSearch = tenant.value.trim() !== "" || name.value.trim() !== "";
-      say(empty, page.rooms.length > 0 ? "" : cursors.length > 0 ? "No more rooms: go back." : isSearch ? "No open room is called so." : "No room is open. One opens when somebody joins it.");
+      say(
+        empty,
+        page.rooms.length > 0
+          ? ""
+          : cursors.length > 0
+            ? "No more rooms: go back."
+            : isSearch
+              ? "No open room is called so."
+              : "No room is open. One opens when somebody joins it.",
+      );
       pager.hidden = cursors.length === 0 && next === undefined;
       [back.disabled, on.disabled] = [cursors.length === 0, next === undefined];
       say(number, `Page ${cursors.length + 1} of ${Math.max(cursors.length + 1, Math.ceil(page.matching / PAGE_ROOMS))}`);
@@ -72,8 +102,18 @@ function emptyRow({ tenant, room }: ListedRoom, open: (room: RoomName) => void):
 }
 
 function fill(row: HTMLElement, { mode, participants, gateways, editsPerSecond, server, heldBack }: ListedRoom): void {
-  const [, people, edits, modeCell, over, on] = [...row.children] as [HTMLElement, HTMLElement, HTMLElement, HTMLElement, HTMLElement, HTMLElement];
-  modeCell.replaceChildren(tagged("span", "tag", mode), ...(heldBack === 0 ? [] : [toned(tagged("span", "tag", `held back ${heldBack}`), "warning")]));
+  const [, people, edits, modeCell, over, on] = [...row.children] as [
+    HTMLElement,
+    HTMLElement,
+    HTMLElement,
+    HTMLElement,
+    HTMLElement,
+    HTMLElement,
+  ];
+  modeCell.replaceChildren(
+    tagged("span", "tag", mode),
+    ...(heldBack === 0 ? [] : [toned(tagged("span", "tag", `held back ${heldBack}`), "warning")]),
+  );
   say(people, count(participants));
   say(over, count(gateways));
   say(edits, rate(editsPerSecond));

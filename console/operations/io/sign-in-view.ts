@@ -15,7 +15,13 @@ export function forgetPass(): void {
 
 /** Returns what shows the form, with why it is asked for again. */
 export function signInView(begin: (pass: string) => void): (problem: string) => void {
-  const [place, form, field, problemPlace, local] = [element("sign-in", HTMLElement), element("sign-in-form", HTMLFormElement), element("pass", HTMLInputElement), element("sign-in-problem", HTMLElement), element("local-pass", HTMLButtonElement)];
+  const [place, form, field, problemPlace, local] = [
+    element("sign-in", HTMLElement),
+    element("sign-in-form", HTMLFormElement),
+    element("pass", HTMLInputElement),
+    element("sign-in-problem", HTMLElement),
+    element("local-pass", HTMLButtonElement),
+  ];
   const take = (pass: string): void => {
     sessionStorage.setItem(KEPT_AS, pass);
     field.value = "";
