@@ -57,7 +57,7 @@ test("[PAGE6] what somebody drags is shown where it is, if that is a place", () 
   }
 });
 
-test("[PAGE7] the room's size and mode in words", () => {
+test("[PAGE38] the room's size and mode in words", () => {
   expect([0, 1, 2, 1200].map(countRemark)).toEqual(["–", "Only you", "2 people", "1,200 people"]);
   const mode = { mode: "flat", participants: 2, presencePerSecond: 30, shed: 0 } as const;
   expect([undefined, mode, { ...mode, mode: "hierarchical", shed: 2 } as const].map(modeRemark)).toEqual([

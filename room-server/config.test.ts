@@ -6,27 +6,27 @@ import { roomHostOptions, roomServerSettings } from "./config.ts";
 const read = (flags: Record<string, string>) => readSettings(roomServerSettings, { flags, env: {} });
 const NATS_DEFAULT_MAX_PAYLOAD = 1024 * 1024;
 
-test("[CFG1] the defaults fit a NATS server with its default limits", () => {
+test("[RCF1] the defaults fit a NATS server with its default limits", () => {
   expect(() => roomHostOptions(read({}), NATS_DEFAULT_MAX_PAYLOAD)).not.toThrow();
 });
 
-test("[CFG2] records larger than NATS takes are refused at the start, with the settings that help", () => {
+test("[RCF2] records larger than NATS takes are refused at the start, with the settings that help", () => {
   expect(() => roomHostOptions(read({ recordBytesMax: "1000000" }), NATS_DEFAULT_MAX_PAYLOAD)).toThrow(
     /max_payload.*COROOM_RECORD_BYTES_MAX/,
   );
 });
 
-test("[CFG2] answers larger than NATS takes are refused alike", () => {
+test("[RCF2] answers larger than NATS takes are refused alike", () => {
   expect(() => roomHostOptions(read({ answerBytesMax: "1000000" }), NATS_DEFAULT_MAX_PAYLOAD)).toThrow(
     /max_payload.*COROOM_ANSWER_BYTES_MAX/,
   );
 });
 
-test("[CFG3] a short secret is refused", () => {
+test("[RCF3] a short secret is refused", () => {
   expect(() => read({ roomSecret: "short" })).toThrow(/--room-secret.*32/);
 });
 
-test("[CFG4] a server that would be heard so seldom that it is taken for dead by who has just started is refused", () => {
+test("[RCF4] a server that would be heard so seldom that it is taken for dead by who has just started is refused", () => {
   expect(read({ heartbeatMs: "1000" }).heartbeatMs).toBe(1_000);
   expect(() => read({ heartbeatMs: "1001" })).toThrow(/--heartbeat-ms=1001 must be at most 1000.*COROOM_SERVER_SILENCE_MS_MAX/);
 });

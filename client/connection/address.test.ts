@@ -7,14 +7,14 @@ test.each([
   ["http://127.0.0.1:8080/", "ws://127.0.0.1:8080/", "http://127.0.0.1:8080"],
   ["wss://app.example", "wss://app.example/", "https://app.example"],
   ["https://app.example/coroom/?x=1#y", "wss://app.example/coroom/", "https://app.example/coroom"],
-])("[ADR1] %s is one server, reached over WebSocket and HTTP", (url, socket, http) => {
+])("[CAD1] %s is one server, reached over WebSocket and HTTP", (url, socket, http) => {
   expect(addressOf(url)).toEqual({ socket, http });
 });
 
-test.each(["", "app.example", "ftp://app.example", "localhost:8080"])("[ADR2] %j is refused with an example", (url) => {
+test.each(["", "app.example", "ftp://app.example", "localhost:8080"])("[CAD2] %j is refused with an example", (url) => {
   expect(() => addressOf(url)).toThrow("ws://host:port");
 });
 
-test("[ADR3] a room's id cannot reach beyond its place in the path", () => {
+test("[CAD3] a room's id cannot reach beyond its place in the path", () => {
   expect(snapshotUrl(addressOf("ws://h"), "a/../b ?#ü")).toBe("http://h/v1/rooms/a%2F..%2Fb%20%3F%23%C3%BC/snapshot");
 });

@@ -103,4 +103,4 @@ async function run(seed: number): Promise<void> {
   expect(clock.pending, "nothing runs on").toBe(0);
 }
 
-test.each(SEEDS)("[KEE1] [KEE5] nothing that was stored is lost or doubled (seed %i)", run);
+test.each(SEEDS)("[KCV1] nothing that was stored is lost or doubled (seed %i)", run);

@@ -11,7 +11,7 @@ const field = (name: string, ...value: number[]): PresenceField => ({ name, valu
 const at = (ms: number): Millis => ms as Millis;
 const said = (fields: readonly PresenceField[]): string[] => fields.map(({ name, value }) => `${name}=${value}`);
 
-test("[OPR1] the first change is said at once; what changes again before the next is said as it is then", () => {
+test("[OPN1] the first change is said at once; what changes again before the next is said as it is then", () => {
   const own = new OwnPresence(OPTIONS);
   own.set([field("a", 1)]);
   expect(said(own.takeDue(at(0)))).toEqual(["a=1"]);
@@ -22,7 +22,7 @@ test("[OPR1] the first change is said at once; what changes again before the nex
   expect([own.takeDue(at(1_000)), own.dueAt(at(1_000))]).toEqual([[], undefined]);
 });
 
-test("[OPR1] what is the same as before is not said", () => {
+test("[OPN1] what is the same as before is not said", () => {
   const own = new OwnPresence(OPTIONS);
   own.set([field("a", 1)]);
   own.takeDue(at(0));
@@ -30,7 +30,7 @@ test("[OPR1] what is the same as before is not said", () => {
   expect(own.dueAt(at(100))).toBeUndefined();
 });
 
-test("[OPR2] a field that is taken back is said to be empty, once", () => {
+test("[OPN2] a field that is taken back is said to be empty, once", () => {
   const own = new OwnPresence(OPTIONS);
   own.set([field("a", 1)]);
   own.takeDue(at(0));
@@ -40,7 +40,7 @@ test("[OPR2] a field that is taken back is said to be empty, once", () => {
   expect(own.takeDue(at(200))).toEqual([]);
 });
 
-test("[OPR3] a viewport is said more seldom, and does not hold up the rest", () => {
+test("[OPN3] a viewport is said more seldom, and does not hold up the rest", () => {
   const own = new OwnPresence(OPTIONS);
   own.set([field(VIEWPORT, 1), field("a", 1)]);
   expect(said(own.takeDue(at(0)))).toEqual([`${VIEWPORT}=1`, "a=1"]);
@@ -50,7 +50,7 @@ test("[OPR3] a viewport is said more seldom, and does not hold up the rest", () 
   expect(said(own.takeDue(at(200)))).toEqual([`${VIEWPORT}=2`]);
 });
 
-test("[OPR4] after a rejoin all is said again, at once; what the room still shows of an earlier time is taken back", () => {
+test("[OPN4] after a rejoin all is said again, at once; what the room still shows of an earlier time is taken back", () => {
   const own = new OwnPresence(OPTIONS);
   own.set([field("a", 1), field("b", 2)]);
   own.takeDue(at(0));
@@ -66,7 +66,7 @@ test("[OPR4] after a rejoin all is said again, at once; what the room still show
   expect(said(own.takeDue(at(101)))).toEqual(["a=1", "b="]);
 });
 
-test("[OPR5] too much is refused as a whole, and what was there stays", () => {
+test("[OPN5] too much is refused as a whole, and what was there stays", () => {
   const own = new OwnPresence(OPTIONS);
   own.set([field("a", 1)]);
   expect(own.set([field("b", 1), { name: "c", value: new Uint8Array(200) }])).toBe(false);
@@ -75,7 +75,7 @@ test("[OPR5] too much is refused as a whole, and what was there stays", () => {
   expect(own.set(["d", "e", "f"].map((name) => field(name, 1)))).toBe(false);
 });
 
-test("[OPR7] a name that is taken back before it was said is not said, however many there were", () => {
+test("[OPN7] a name that is taken back before it was said is not said, however many there were", () => {
   const own = new OwnPresence(OPTIONS);
   own.set([field("a", 1)]);
   own.takeDue(at(0));
@@ -88,7 +88,7 @@ test("[OPR7] a name that is taken back before it was said is not said, however m
   expect(said(own.takeDue(at(100)))).toEqual(["a="]);
 });
 
-test("[OPR7] a name that the room shows of an earlier time is taken back there, even if it was set again in between", () => {
+test("[OPN7] a name that the room shows of an earlier time is taken back there, even if it was set again in between", () => {
   const own = new OwnPresence(OPTIONS);
   own.reconcile(new Map([["a", Uint8Array.of(9)]]));
   own.set([field("a", 1)]);
@@ -98,7 +98,7 @@ test("[OPR7] a name that the room shows of an earlier time is taken back there, 
 
 const lineOf = (pace: FramePace, bytesMax = 8_192): PresenceLine => ({ pace, bytesMax, fieldsMax: 64 });
 
-test("[OPR8] rooms that share a pace say what is newest when their turn comes, each in its turn", () => {
+test("[OPN8] rooms that share a pace say what is newest when their turn comes, each in its turn", () => {
   const pace = new FramePace({ burst: 1, perSecond: 1 / 0.9 }, at(0));
   const rooms = ["a", "b", "c"].map((name) => ({ name, own: new OwnPresence(OPTIONS) }));
   const told: string[] = [];
@@ -112,7 +112,7 @@ test("[OPR8] rooms that share a pace say what is newest when their turn comes, e
   expect(told).toEqual(["a=0", "b=20", "c=40", "a=60", "b=80", "c=100", "a=120"]);
 });
 
-test("[OPR8] a room that has nothing to say any more, or is left, gives its turn back", () => {
+test("[OPN8] a room that has nothing to say any more, or is left, gives its turn back", () => {
   const pace = new FramePace({ burst: 1, perSecond: 1 / 0.9 }, at(0));
   const [ann, ben] = [new OwnPresence(OPTIONS), new OwnPresence(OPTIONS)];
   for (const own of [ann, ben]) own.receiveLine(lineOf(pace));
@@ -131,7 +131,7 @@ test("[OPR8] a room that has nothing to say any more, or is left, gives its turn
   expect([ben.takeDue(at(100)), ben.dueAt(at(100))]).toEqual([[], 1_000]);
 });
 
-test("[OPR9] more than a server takes is not said to it until it is less", () => {
+test("[OPN9] more than a server takes is not said to it until it is less", () => {
   const own = new OwnPresence(OPTIONS);
   for (const name of ["a", "b", "c"]) own.set([{ name, value: new Uint8Array(40).fill(1) }]);
   own.receiveLine(lineOf(new FramePace({ burst: 60, perSecond: 30 }, at(0)), 50));
@@ -141,7 +141,7 @@ test("[OPR9] more than a server takes is not said to it until it is less", () =>
   expect(own.takeDue(at(0)).map(({ name }) => name)).toEqual(["c"]);
 });
 
-test("[OPR10] what was passed over is said again as it is now, and what was taken back is taken back again", () => {
+test("[OPN10] what was passed over is said again as it is now, and what was taken back is taken back again", () => {
   const own = new OwnPresence(OPTIONS);
   own.set([field("a", 1), field("b", 1), field("c", 1)]);
   own.takeDue(at(0));
@@ -165,7 +165,7 @@ const moment = fc.record({
   ),
 });
 
-test("[OPR6] however it changes and whenever the line is lost, in the end the room shows what is set, and was never told faster than it allows", () => {
+test("[OPN6] however it changes and whenever the line is lost, in the end the room shows what is set, and was never told faster than it allows", () => {
   fc.assert(
     fc.property(fc.array(moment, { maxLength: 60 }), (moments) => {
       const own = new OwnPresence(OPTIONS);

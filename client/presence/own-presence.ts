@@ -1,7 +1,7 @@
 /**
  * What this client shows of itself in a room, and how fast it says so. Each field stands for itself: what changes
  * again before it could be said is said once, as it is then, and the last value always. All rooms on a connection share its pace: what has to wait for its
- * turn stays unsaid until then. Rules OPR1 to OPR10.
+ * turn stays unsaid until then. Rules OPN1 to OPN10.
  */
 
 import type { Millis } from "../../shared/ids.ts";

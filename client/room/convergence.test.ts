@@ -134,4 +134,4 @@ async function run(seed: number): Promise<void> {
   expect(clock.pending, "nothing runs on").toBe(0);
 }
 
-test.each([...REGRESSION_SEEDS, ...FRESH_SEEDS])("[OUT1] [INB1] nothing is lost, doubled or out of order (seed %i)", run);
+test.each([...REGRESSION_SEEDS, ...FRESH_SEEDS])("[CVG1] nothing is lost, doubled or out of order (seed %i)", run);

@@ -37,7 +37,7 @@ function send(outbox: Outbox, now = at(0), parentSeq = 0, windowMax = Infinity, 
 const nack = (outbox: Outbox, counter: number, reason: NackReason, { expected = counter, retryAfterMs = 0, now = at(0) } = {}) =>
   outbox.receiveNack(counter, reason, expected, retryAfterMs, now);
 
-test("[OUT1] edits are numbered from 1 without a hole, and kept until they are acknowledged", () => {
+test("[OBX1] edits are numbered from 1 without a hole, and kept until they are acknowledged", () => {
   const outbox = outboxWith(3);
   expect(send(outbox)).toEqual(["1:1/0", "2:2/0", "3:3/0"]);
   expect(outbox.unsavedEdits).toBe(3);
@@ -49,7 +49,7 @@ test("[OUT1] edits are numbered from 1 without a hole, and kept until they are a
   expect(outbox.isEmpty).toBe(true);
 });
 
-test("[OUT2] after a reconnect everything in flight goes out again: same counters, same bytes, same parents", () => {
+test("[OBX2] after a reconnect everything in flight goes out again: same counters, same bytes, same parents", () => {
   const outbox = outboxWith(3);
   send(outbox, at(0), 7);
   outbox.receiveAck(1, at(0));
@@ -64,7 +64,7 @@ test("[OUT2] after a reconnect everything in flight goes out again: same counter
   expect(send(outbox, at(100))).toEqual(["3:3/1", "4:4/1"]);
 });
 
-test("[OUT3] an acknowledgement of what was never sent is not believed", () => {
+test("[OBX3] an acknowledgement of what was never sent is not believed", () => {
   const outbox = outboxWith(2);
   send(outbox, at(0), 0, 1);
   expect(outbox.receiveAck(2, at(0))).toEqual([]);
@@ -72,7 +72,7 @@ test("[OUT3] an acknowledgement of what was never sent is not believed", () => {
   expect(outbox.unsavedEdits).toBe(2);
 });
 
-test("[OUT4] no more than the window is on its way, sent again or not, nor too many bytes", () => {
+test("[OBX4] no more than the window is on its way, sent again or not, nor too many bytes", () => {
   expect(send(outboxWith(9))).toHaveLength(5);
   const outbox = outboxWith(9);
   expect(send(outbox, at(0), 0, 3)).toHaveLength(3);
@@ -85,7 +85,7 @@ test("[OUT4] no more than the window is on its way, sent again or not, nor too m
   expect(send(large)).toHaveLength(2);
 });
 
-test("[OUT5] after a gap the edits go out again from the one that is expected, once", () => {
+test("[OBX5] after a gap the edits go out again from the one that is expected, once", () => {
   const outbox = outboxWith(4);
   send(outbox);
   nack(outbox, 3, "gap", { expected: 2 });
@@ -99,7 +99,7 @@ test("[OUT5] after a gap the edits go out again from the one that is expected, o
   expect(send(outbox, at(1_700)), "another gap").toEqual(["3:3/2", "4:4/2"]);
 });
 
-test("[OUT5] a server that expects what was acknowledged, or what was never sent, gets what there is", () => {
+test("[OBX5] a server that expects what was acknowledged, or what was never sent, gets what there is", () => {
   const outbox = outboxWith(3);
   send(outbox);
   outbox.receiveAck(1, at(0));
@@ -110,7 +110,7 @@ test("[OUT5] a server that expects what was acknowledged, or what was never sent
 });
 
 test.each(["write-backpressure", "log-stalled", "tenant-rate"] as const)(
-  "[OUT6] %s: waits as told, then goes on in order from the refused edit",
+  "[OBX6] %s: waits as told, then goes on in order from the refused edit",
   (reason) => {
     const outbox = outboxWith(3);
     send(outbox);
@@ -122,7 +122,7 @@ test.each(["write-backpressure", "log-stalled", "tenant-rate"] as const)(
   },
 );
 
-test("[OUT6] a refusal of what is settled means nothing", () => {
+test("[OBX6] a refusal of what is settled means nothing", () => {
   const outbox = outboxWith(2);
   send(outbox);
   outbox.receiveAck(2, at(0));
@@ -131,7 +131,7 @@ test("[OUT6] a refusal of what is settled means nothing", () => {
   expect(send(outbox)).toEqual(["3:3/2"]);
 });
 
-test("[OUT7] an edit over the limit is never sent and takes no number", () => {
+test("[OBX7] an edit over the limit is never sent and takes no number", () => {
   const outbox = outboxWith(1);
   outbox.add(new Uint8Array(BYTES_MAX + 1).fill(9));
   outbox.add(bytes(3));
@@ -139,7 +139,7 @@ test("[OUT7] an edit over the limit is never sent and takes no number", () => {
   expect(outbox.unsavedEdits).toBe(2);
 });
 
-test("[OUT8] one that the server finds too large waits to be cut, still counted as unsaved; it and those behind it take new numbers under a new key", () => {
+test("[OBX8] one that the server finds too large waits to be cut, still counted as unsaved; it and those behind it take new numbers under a new key", () => {
   const outbox = outboxWith(3);
   send(outbox);
   expect(nack(outbox, 2, "too-large")).toBe(1);
@@ -152,7 +152,7 @@ test("[OUT8] one that the server finds too large waits to be cut, still counted 
   expect(send(outbox)).toEqual(["1:2/0", "2:3/0"]);
 });
 
-test("[OUT9] after a long silence what was sent goes out again under the old key, the rest under a new one", () => {
+test("[OBX9] after a long silence what was sent goes out again under the old key, the rest under a new one", () => {
   const outbox = outboxWith(2);
   send(outbox);
   outbox.add(bytes(3));
@@ -166,7 +166,7 @@ test("[OUT9] after a long silence what was sent goes out again under the old key
   expect(send(outbox, at(400_000))).toEqual(["1:3/0"]);
 });
 
-test("[OUT10] edits that nobody answers go out again, each time after twice as long", () => {
+test("[OBX10] edits that nobody answers go out again, each time after twice as long", () => {
   const outbox = outboxWith(2);
   send(outbox);
   expect(outbox.dueAt(true, at(0))).toBe(at(10_000));
@@ -180,7 +180,7 @@ test("[OUT10] edits that nobody answers go out again, each time after twice as l
   expect(outbox.dueAt(true, at(11_000))).toBe(at(21_000));
 });
 
-test.each(["read-only", "forged"] as const)("[OUT11] %s takes nothing from it", (reason) => {
+test.each(["read-only", "forged"] as const)("[OBX11] %s takes nothing from it", (reason) => {
   const outbox = outboxWith(2);
   send(outbox);
   expect(nack(outbox, 1, reason)).toBeUndefined();
@@ -189,7 +189,7 @@ test.each(["read-only", "forged"] as const)("[OUT11] %s takes nothing from it", 
   expect(send(outbox)).toHaveLength(2);
 });
 
-test("[OUT10] that goes for edits of which only some may be on their way, too", () => {
+test("[OBX10] that goes for edits of which only some may be on their way, too", () => {
   const outbox = outboxWith(4);
   send(outbox);
   outbox.joined(CLIENT, at(1_000));
@@ -199,7 +199,7 @@ test("[OUT10] that goes for edits of which only some may be on their way, too", 
   expect(send(outbox, at(11_000), 0, 2)).toEqual(["1:1/0", "2:2/0"]);
 });
 
-test("[OUT16] what was sent and is too large for the line that is there now waits with all behind it for another key", () => {
+test("[OBX16] what was sent and is too large for the line that is there now waits with all behind it for another key", () => {
   const outbox = outboxWith(0);
   for (const payload of [bytes(1), bytes(2, 2, 2, 2), bytes(3)]) outbox.add(payload);
   expect(send(outbox)).toEqual(["1:1/0", "2:2,2,2,2/0", "3:3/0"]);

@@ -1,7 +1,7 @@
 /**
  * Keeps this client's edits of one room until they are acknowledged. What was never sent may still merge; what
  * was sent keeps its counter and its bytes, and is sent again in order for as long as it takes. What pages before this
- * one sent comes first, under their keys. Rules OUT1 to OUT16.
+ * one sent comes first, under their keys. Rules OBX1 to OBX16.
  */
 
 import type { ClientId, ClientKey, Millis, Seq } from "../../shared/ids.ts";

@@ -33,7 +33,7 @@ function edit(client: ClientId, counter: number, ackedThrough = 0, payloadBytes 
 }
 const names = (edits: readonly TentativeEdit[]): string[] => edits.map(({ client, counter }) => `${client.slice(0, 3)} ${counter}`);
 
-test("[TEN1] each author's edits are shown in order, each once", () => {
+test("[TNT1] each author's edits are shown in order, each once", () => {
   const held = tentativeEdits();
   expect(names(held.receive(edit(ann, 1)))).toEqual(["ann 1"]);
   expect(names(held.receive(edit(ann, 3)))).toEqual([]);
@@ -42,7 +42,7 @@ test("[TEN1] each author's edits are shown in order, each once", () => {
   expect(names(held.receive(edit(ann, 2)))).toEqual([]);
 });
 
-test("[TEN2] one at or below what its author has committed is dropped, however late it comes", () => {
+test("[TNT2] one at or below what its author has committed is dropped, however late it comes", () => {
   const held = tentativeEdits();
   held.receiveCommitted(ann, 4);
   expect(names(held.receive(edit(ann, 3)))).toEqual([]);
@@ -51,14 +51,14 @@ test("[TEN2] one at or below what its author has committed is dropped, however l
   expect(names(held.receive(edit(ann, 5)))).toEqual(["ann 5"]);
 });
 
-test("[TEN3] what its author knows to be committed need not have been seen here", () => {
+test("[TNT3] what its author knows to be committed need not have been seen here", () => {
   const held = tentativeEdits();
   expect(names(held.receive(edit(ann, 8, 7)))).toEqual(["ann 8"]);
   expect(names(held.receive(edit(bob, 8, 6)))).toEqual([]);
   expect(names(held.receiveCommitted(bob, 7)), "its turn has come").toEqual(["bob 8"]);
 });
 
-test("[TEN4] it is kept until its committed form comes", () => {
+test("[TNT4] it is kept until its committed form comes", () => {
   const held = tentativeEdits();
   for (const counter of [1, 2, 3]) held.receive(edit(ann, counter));
   held.receiveCommitted(ann, 2);
@@ -68,7 +68,7 @@ test("[TEN4] it is kept until its committed form comes", () => {
   expect([held.size, held.dueAt]).toEqual([0, undefined]);
 });
 
-test("[TEN5] what stays unconfirmed after the log is back is sent in again, in order, and not for ever", () => {
+test("[TNT5] what stays unconfirmed after the log is back is sent in again, in order, and not for ever", () => {
   const held = tentativeEdits();
   for (const counter of [2, 1]) held.receive(edit(ann, counter));
   expect(held.dueAt, "the log is slow still").toBeUndefined();
@@ -84,7 +84,7 @@ test("[TEN5] what stays unconfirmed after the log is back is sent in again, in o
   expect([held.size, held.dueAt]).toEqual([0, undefined]);
 });
 
-test("[TEN5] not everything is sent in at once", () => {
+test("[TNT5] not everything is sent in at once", () => {
   const held = tentativeEdits();
   for (const counter of [1, 2, 3, 4]) held.receive(edit(ann, counter));
   held.receive(edit(bob, 1));
@@ -92,7 +92,7 @@ test("[TEN5] not everything is sent in at once", () => {
   expect(names(held.takeDue(at(6_000)).resubmit)).toEqual(["ann 1", "ann 2", "ann 3"]);
 });
 
-test("[TEN6] what is held is bounded by number and bytes; past it edits are neither shown nor kept", () => {
+test("[TNT6] what is held is bounded by number and bytes; past it edits are neither shown nor kept", () => {
   const many = tentativeEdits();
   for (let counter = 1; counter <= 9; counter++) many.receive(edit(ann, counter));
   expect(many.size).toBe(5);
@@ -102,7 +102,7 @@ test("[TEN6] what is held is bounded by number and bytes; past it edits are neit
   expect(large.size).toBe(1);
 });
 
-test("[TEN7] authors long known are forgotten, but for those whose edits are held", () => {
+test("[TNT7] authors long known are forgotten, but for those whose edits are held", () => {
   const held = tentativeEdits();
   held.receive(edit(ann, 1));
   for (let other = 0; other < 50; other++) held.receiveCommitted(`c${String(other).padEnd(15, "_")}` as ClientId, 1);
@@ -110,7 +110,7 @@ test("[TEN7] authors long known are forgotten, but for those whose edits are hel
   expect(held.size).toBe(0);
 });
 
-test("[TEN8] what was shown and sent in as often as may be is handed back, once; what was never shown is not", () => {
+test("[TNT8] what was shown and sent in as often as may be is handed back, once; what was never shown is not", () => {
   const held = tentativeEdits();
   for (const counter of [1, 3]) held.receive(edit(ann, counter));
   const givenUp: string[][] = [];
@@ -122,7 +122,7 @@ test("[TEN8] what was shown and sent in as often as may be is handed back, once;
   expect(held.size).toBe(0);
 });
 
-test("[TEN9] bytes that somebody else made an edit of its own are not held any longer", () => {
+test("[TNT9] bytes that somebody else made an edit of its own are not held any longer", () => {
   const held = tentativeEdits();
   held.receive(edit(ann, 1, 0, 3));
   held.receiveSame(new Uint8Array(3)); // It was not even sent in again yet: somebody may have typed the same.

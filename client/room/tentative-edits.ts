@@ -1,7 +1,7 @@
 /**
  * Edits of others that reached the room before the log had them. Each is shown in its author's order, kept until
  * its committed form comes, and sent in again if it stays unconfirmed: its author may be gone. One that stays so even
- * then is handed back: it was shown here, and nobody else may have it. Rules TEN1 to TEN9.
+ * then is handed back: it was shown here, and nobody else may have it. Rules TNT1 to TNT9.
  */
 
 import type { ClientId, Millis } from "../../shared/ids.ts";

@@ -36,7 +36,7 @@ async function add(kid: string): Promise<CryptoKey> {
   return privateKey;
 }
 
-test("[ABS14] made-up keys are held against the address that names them, also where it hangs up; a key just added against nobody", async () => {
+test("[ABS15] made-up keys are held against the address that names them, also where it hangs up; a key just added against nobody", async () => {
   const first = await add("one");
   const address = await rig.start({ jwtSecret: "", jwksUrl: `http://127.0.0.1:${(issuer.address() as AddressInfo).port}/jwks.json` });
   const greet = async (from: string, kid: string, signer: CryptoKey): Promise<WireClient> => {

@@ -61,7 +61,7 @@ test("[PRG42] what a new owner was told in vain is told again, though the view s
   expect(states(up.takeDue(30, 2_000 as Millis).messages)).toEqual([{ client: ann.client, fields: [cursor] }]);
 });
 
-test("[PRG51] a clock that a client of y-websocket renews by itself is told, and is no input", () => {
+test("[PRG55] a clock that a client of y-websocket renews by itself is told, and is no input", () => {
   const up = new PresenceUpward(options, new PresenceView(), 0, 0 as Millis);
   const connection = 1 as ConnectionId;
   const clockAt = (value: number) => ({ name: "y-websocket", value: Uint8Array.of(value) });

@@ -47,7 +47,7 @@ test("[COP1] what was made with one copy is given three, and what has three keep
   expect(await copiesOf(subjects.logStream(0))).toBe(3);
 });
 
-test("[COP4] the queue of webhooks is given more copies, and its consumers the time of the newest setting for a try", async () => {
+test("[COP6] the queue of webhooks is given more copies, and its consumers the time of the newest setting for a try", async () => {
   const subjects = subjectsOf("webhooks");
   const limits = {
     webhookUrls: [{ name: "all", url: "http://127.0.0.1:1/", tenant: undefined }],

@@ -29,7 +29,7 @@ const orderSeenBy = async (person: Visitor): Promise<string> => (await boardSeen
 const scoreOf = async (person: Visitor, name: string): Promise<number> =>
   (await boardSeenBy(person)).find((row) => row.name === name)?.score ?? 0;
 
-test("[PAGE20] who types rises on the other's board, and whoever passes another is seen to", { timeout: 400_000 }, async () => {
+test("[PAGE36] who types rises on the other's board, and whoever passes another is seen to", { timeout: 400_000 }, async () => {
   await untilTheHourDoesNotEnd();
   const [ada, grace] = [await demo.open("active", "Ada"), await demo.open("active", "Grace")];
   await eventually(
@@ -65,7 +65,7 @@ async function keepSideBySide(people: readonly Visitor[], path: string): Promise
   await page.screenshot({ path });
 }
 
-test("[PAGE21] the board of another time is another board, and one who comes later sees it at once", { timeout: 400_000 }, async () => {
+test("[PAGE37] the board of another time is another board, and one who comes later sees it at once", { timeout: 400_000 }, async () => {
   await untilTheHourDoesNotEnd();
   const ada = await demo.open("windows", "Ada");
   await ada.types("a few words, ", 60);

@@ -25,7 +25,7 @@ afterAll(async () => {
   await system?.stop();
 });
 
-test("[PAGE20] what was typed offline is there after the page is loaded again offline, and reaches the others once", async () => {
+test("[PAGE33] what was typed offline is there after the page is loaded again offline, and reaches the others once", async () => {
   const device = await newDevice();
   const network = await NetworkSwitch.of(device);
   const ada = await openIn(device, "kept", "Ada");
@@ -53,7 +53,7 @@ test("[PAGE20] what was typed offline is there after the page is loaded again of
   expect(await ada.text()).toBe(await grace.text());
 });
 
-test("[PAGE20] two tabs of one browser keep each what was typed in it, and the tab that comes after both has all of it", async () => {
+test("[PAGE33] two tabs of one browser keep each what was typed in it, and the tab that comes after both has all of it", async () => {
   const device = await newDevice();
   const network = await NetworkSwitch.of(device);
   const [left, right] = [await openIn(device, "tabs", "Ada"), await openIn(device, "tabs", "Ada")];
@@ -82,7 +82,7 @@ test("[PAGE20] two tabs of one browser keep each what was typed in it, and the t
   await eventually("Grace has the same", async () => (await grace.text()) === (await after.text()));
 });
 
-test("[PAGE22] what was typed offline under one name is there under another, and for who opens the plain link", async () => {
+test("[PAGE35] what was typed offline under one name is there under another, and for who opens the plain link", async () => {
   const device = await newDevice();
   const network = await NetworkSwitch.of(device);
   const ada = await openIn(device, "renamed", "Ada");
@@ -110,7 +110,7 @@ test("[PAGE22] what was typed offline under one name is there under another, and
   await eventually("Grace has it, once", async () => (await grace.text()) === "before; under another name; ");
 });
 
-test("[PAGE21] a document kept from a log that is gone is told from the one that is there, and nothing is doubled", async () => {
+test("[PAGE34] a document kept from a log that is gone is told from the one that is there, and nothing is doubled", async () => {
   const device = await newDevice();
   const ada = await openIn(device, "wiped", "Ada");
   await ada.types("old ");

@@ -55,7 +55,7 @@ const placesOf = (board: Board): string[] => board.ranking.map(({ rank, name, sc
 const shows = (board: Board, ...places: string[]): Promise<void> =>
   eventually(`the board shows ${places.join(", ")}`, () => board.state === "live" && placesOf(board).join() === places.join());
 
-test("[LIVE10] what is typed in one place moves the board in another, with names and own ranks; one who comes later sees it at once", async () => {
+test("[LIVE13] what is typed in one place moves the board in another, with names and own ranks; one who comes later sees it at once", async () => {
   const [ada, grace] = [enter("moving", "u-ada", "Ada"), enter("moving", "u-grace", "Grace")];
   const boards = [ada, grace].map((room) => room.leaderboard.subscribe({ window: "year", shown: 5 }));
   await shows(boards[0]!);

@@ -123,7 +123,7 @@ test("[WEBH4] a document service that is killed before it has told a change tell
   await eventually("every change is told", () => rooms.every((room) => of(room, "document.changed").length > 0));
 });
 
-test("[WEBH5] that a room is deleted is told once nothing of it is left", async () => {
+test("[WEBH7] that a room is deleted is told once nothing of it is left", async () => {
   await post("gone");
   await eventually("its change is told", () => of("gone", "document.changed").length > 0);
   const token = await cluster.token("gone", "boss", { rights: ["admin"] });
