@@ -1,7 +1,7 @@
 /** A gateway put together from its parts, on whatever ports it is given: real ones in `main.ts`, simulated ones in tests. */
 
 import type { GatewayId } from "../shared/ids.ts";
-import { type GatewayConfig, presenceOptions, quotaOptions, roomOptions, sessionOptions } from "./config.ts";
+import type { GatewayConfig } from "./config.ts";
 import { Abuse } from "./limits/abuse.ts";
 import { BoardHost } from "./boards/board-host.ts";
 import { BoardSessionsHost } from "./boards/board-sessions-host.ts";
@@ -34,6 +34,10 @@ import type { SessionOptions } from "./sessions/session.ts";
 import { SessionHost, type Sessions } from "./sessions/session-host.ts";
 import { UnackedBudget } from "./rooms/unacked.ts";
 import { WritesHost } from "./rooms/writes-host.ts";
+import { presenceOptions } from "./settings/presence.ts";
+import { quotaOptions } from "./settings/quotas.ts";
+import { roomOptions } from "./settings/rooms.ts";
+import { sessionOptions } from "./settings/sessions.ts";
 
 export type GatewayPorts = {
   readonly sockets: Sockets;

@@ -5,17 +5,12 @@ import type { TemplatedApp } from "uws-node20";
 
 import type { Clock } from "../../shared/clock.ts";
 import type { Log } from "../../shared/log.ts";
-import {
-  activityRouteOptions,
-  boardRouteOptions,
-  documentReadOptions,
-  documentWriteOptions,
-  type GatewayConfig,
-  operationsRouteOptions,
-  streamedAnswersOptions,
-} from "../config.ts";
+import type { GatewayConfig } from "../config.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { Activities } from "../ports.ts";
+import { activityRouteOptions, boardRouteOptions } from "../settings/boards.ts";
+import { documentReadOptions, documentWriteOptions, streamedAnswersOptions } from "../settings/documents.ts";
+import { operationsRouteOptions } from "../settings/operations.ts";
 import { activityRoutes } from "./activity-routes.ts";
 import { type AdminPorts, adminRoutes } from "./admin-routes.ts";
 import { boardRoutes } from "./board-routes.ts";
