@@ -1,5 +1,5 @@
 /**
- * The clients' WebSockets on uWebSockets.js. A frame for many is handed over once and copied to each in C++; a
+ * The clients' WebSockets on uWebSockets.js. A frame for many is handed over once and copied to each in C++ (listeners.ts); a
  * connection that cannot take what is sent is cut, never skipped, so that an edit is not lost unseen.
  */
 
@@ -12,6 +12,7 @@ import { CLOSE } from "../../shared/wire/close-codes.ts";
 import type { Clients, ConnectionId, Sockets, Topics } from "../ports.ts";
 import { BehindClients, LOOK_MS } from "./behind-clients.ts";
 import { GatheredSends } from "./gathered-sends.ts";
+import { Listeners } from "./listeners.ts";
 import type { Uws } from "./load-uws.ts";
 import { type Connection, type Door, type UpgradeOptions, upgrades } from "./upgrades.ts";
 
@@ -85,29 +86,25 @@ export function uwsSockets(
 
   const look = (clients: Clients): void => {
     for (const [connection, pace] of behind.look()) clients.receivePace(connection, pace);
+    listeners.step();
     onLooked(behind);
   };
 
-  const publish = (topic: string, frame: Uint8Array, except: ConnectionId | undefined): void => {
+  const send = (to: ConnectionId, frame: Uint8Array): void => {
+    behind.sent(to, frame.byteLength);
+    gathered.send(to, frame);
+  };
+  const beforePublish = (topic: string, frame: Uint8Array): void => {
     gathered.flush();
     behind.published(topic, frame.byteLength);
-    const excepted = except === undefined ? undefined : open.get(except);
-    if (excepted === undefined) app.publish(topic, frame, true);
-    else excepted.publish(topic, frame, true); // To everyone but itself.
   };
+  const listeners = new Listeners({ app, open, send, beforePublish }, { stepMs: LOOK_MS });
 
   const sockets: Sockets = {
-    send: (to, frame) => {
-      behind.sent(to, frame.byteLength);
-      gathered.send(to, frame);
-    },
-    publish: (channel, frame, except) => publish(String(channel), frame, except),
-    listen: (connection, channel) => {
-      open.get(connection)?.subscribe(String(channel));
-    },
-    unlisten: (connection, channel) => {
-      open.get(connection)?.unsubscribe(String(channel));
-    },
+    send,
+    publish: (channel, frame, except) => listeners.publish(String(channel), frame, except),
+    listen: (connection, channel) => listeners.listen(connection, String(channel)),
+    unlisten: (connection, channel) => listeners.unlisten(connection, String(channel)),
     close: (connection, close) => {
       gathered.flush();
       open.get(connection)?.end(CLOSE[close].code, CLOSE[close].meaning);
@@ -122,13 +119,9 @@ export function uwsSockets(
   };
 
   const topics: Topics = {
-    publishTo: publish,
-    listenTo: (connection, topic) => {
-      open.get(connection)?.subscribe(topic);
-    },
-    unlistenTo: (connection, topic) => {
-      open.get(connection)?.unsubscribe(topic);
-    },
+    publishTo: (topic, frame, except) => listeners.publish(topic, frame, except),
+    listenTo: (connection, topic) => listeners.listen(connection, topic),
+    unlistenTo: (connection, topic) => listeners.unlisten(connection, topic),
   };
 
   return { sockets, topics, outboundBytes: () => behind.bytes, outboundP99Ms: () => behind.p99AgeMs, start, stop };
