@@ -1,8 +1,10 @@
+import type { Msg, MsgCallback } from "nats";
 import { expect, test } from "vitest";
 
 import type { RoomKey } from "../../shared/ids.ts";
 import { endOfTurn } from "../../shared/io/end-of-turn.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
+import type { Backbone } from "../ports.ts";
 import { roomLines } from "./room-lines.ts";
 
 const SUBJECTS = {
@@ -19,8 +21,13 @@ test("[NAT19] rooms that are followed in one turn are subscribed to in one write
   const say = (command: string): void => {
     if (written.push(command) === 1) queueMicrotask(() => writes.push(written.splice(0))); // As nats.js does.
   };
+  let lastId = 0;
   const line = {
-    subscribe: (subject: string) => (say(`sub ${subject}`), { unsubscribe: () => say(`unsub ${subject}`) }),
+    subscribe: (subject: string) => {
+      say(`sub ${subject}`);
+      const id = ++lastId;
+      return { getID: () => id, unsubscribe: () => say(`unsub ${subject}`) };
+    },
     flush: async () => say("ping"),
   };
   const { rooms } = roomLines(line as unknown as NatsConnection, SUBJECTS, { endOfTurn: endOfTurn() });
@@ -38,4 +45,32 @@ test("[NAT19] rooms that are followed in one turn are subscribed to in one write
   rooms.unfollow(room("one"));
   await Promise.resolve();
   expect(writes.at(-1)).toEqual(["unsub out.acme.one"]);
+});
+
+test("[NAT20] what is heard comes with the room that it was said in, until that is followed no more", async () => {
+  const heard: [string, number][] = [];
+  const backbone = { receiveFromOwner: (from: RoomKey, bytes: Uint8Array) => void heard.push([from, bytes[0]!]) } as unknown as Backbone;
+  let lastId = 0;
+  const callbacks = new Map<number, MsgCallback<Msg>>();
+  const line = {
+    subscribe: (_: string, { callback }: { callback: MsgCallback<Msg> }) => {
+      const id = ++lastId;
+      callbacks.set(id, callback);
+      return { getID: () => id, unsubscribe: () => {} };
+    },
+    flush: async () => {},
+    status: async function* () {},
+  };
+  const lines = roomLines(line as unknown as NatsConnection, SUBJECTS, { endOfTurn: endOfTurn() });
+  await lines.start(backbone); // Has the first number, for answers.
+  await Promise.all(["one", "two"].map((name) => lines.rooms.follow(room(name))));
+  const hear = (id: number): void => void callbacks.get(id)!(null, { sid: id, data: Uint8Array.of(id) } as Msg);
+  for (const id of [3, 2]) hear(id);
+  lines.rooms.unfollow(room("one"));
+  for (const id of [2, 3]) hear(id);
+  expect(heard).toEqual([
+    [room("two"), 3],
+    [room("one"), 2],
+    [room("two"), 3],
+  ]);
 });

@@ -1,6 +1,9 @@
 /**
  * What is said about rooms over core NATS: fire and forget both ways. The owner's answers, and NATS's own "no
  * responders", come back on one subscription for all rooms, with the room in the subject.
+ *
+ * Thousands of quiet rooms are followed: of each there is its subscription and its name, and nothing that can be made
+ * once there is something to say.
  */
 
 import type { Msg, Subscription } from "nats";
@@ -8,7 +11,7 @@ import type { Msg, Subscription } from "nats";
 import { roomOfSubject } from "../../shared/bus/subjects.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import { untilTurnEnds } from "../../shared/io/end-of-turn.ts";
-import { crashing, flushTogether, type NatsConnection, say, subscribeLightly } from "../../shared/io/nats.ts";
+import { crashing, flushTogether, lightSubscriber, type NatsConnection, say } from "../../shared/io/nats.ts";
 import type { HostDeps } from "../host-deps.ts";
 import type { Backbone, Rooms } from "../ports.ts";
 
@@ -23,34 +26,42 @@ export type RoomLines = { readonly rooms: Rooms; start(backbone: Backbone): Prom
 
 const NO_RESPONDERS = 503;
 
-type Route = { readonly to: string; readonly reply: string; subscription?: Subscription };
+/** It is subscribed to at the end of the turn. */
+type Coming = { readonly isComing: true };
 
 export function roomLines(nats: NatsConnection, subjects: LineSubjects, { endOfTurn }: Pick<HostDeps, "endOfTurn">): RoomLines {
   const turnEnds = untilTurnEnds(endOfTurn);
   const flush = flushTogether(nats);
-  const routes = new Map<RoomKey, Route>();
+  const followed = new Map<RoomKey, Subscription | Coming>();
+  const roomsById = new Map<number, RoomKey>();
+  const subscribe = lightSubscriber(nats, (error, msg) => {
+    const room = error === null ? roomsById.get(msg.sid) : undefined;
+    if (room !== undefined) backbone?.receiveFromOwner(room, msg.data);
+  });
   let connected = true;
   let backbone: Backbone | undefined;
 
   const rooms: Rooms = {
     follow: async (room) => {
-      const route: Route = { to: subjects.told(room), reply: subjects.reply(room) };
-      routes.set(room, route);
+      const coming: Coming = { isComing: true };
+      followed.set(room, coming);
       await turnEnds(); // A crowd that comes back opens hundreds of rooms in a turn: one by one, each would be two writes.
-      if (routes.get(room) !== route) return;
-      route.subscription = subscribeLightly(nats, subjects.heard(room), (error, msg) => {
-        if (error === null) backbone?.receiveFromOwner(room, msg.data);
-      });
+      if (followed.get(room) !== coming) return;
+      const subscription = subscribe(subjects.heard(room));
+      followed.set(room, subscription);
+      roomsById.set(subscription.getID(), room);
       await flush();
     },
     unfollow: (room) => {
-      routes.get(room)?.subscription?.unsubscribe();
-      routes.delete(room);
+      const subscription = followed.get(room);
+      followed.delete(room);
+      if (subscription === undefined || "isComing" in subscription) return;
+      roomsById.delete(subscription.getID());
+      subscription.unsubscribe();
     },
     tell: (room, message) => {
-      const route = routes.get(room);
       // The client would keep it for later and without bound; the room says it again once the line is back.
-      if (route !== undefined && connected) say(nats, route.to, message, { reply: route.reply });
+      if (followed.has(room) && connected) say(nats, subjects.told(room), message, { reply: subjects.reply(room) });
     },
   };
 
