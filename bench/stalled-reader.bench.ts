@@ -8,6 +8,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 
+import { gatewaySettings } from "../gateway/config.ts";
 import type { Experiment, ExperimentOptions, Outcome } from "./experiments.ts";
 import type { Seat } from "./load/enter.ts";
 import { Latencies } from "./load/latencies.ts";
@@ -23,12 +24,22 @@ const WRITERS = 4;
 const EDITS_PER_SECOND = 200;
 /** So much that the kernel's buffers between two processes are full within seconds. */
 const EDIT_LETTERS = 8_192;
+/** Young processes run slow code. */
+const WARM_UP_MS = 6_000;
 const BEFORE_MS = 15_000;
 const STALLED_MS = 30_000;
 const AFTER_MS = 2_000;
 /** Of each stretch: too short for the reader to be closed. */
 const SMALL_MS = 1_000;
 const SAMPLE_MS = 200;
+/**
+ * The reader is some 50 MB behind, more than the log is read for: a document's snapshot would be sent in its place, and
+ * these edits make none. And most of the readers say nothing for longer than a client may.
+ */
+const FAR_BACK = {
+  LOG_READ_BYTES_MAX: String(256 * 1024 * 1024),
+  SILENCE_MS_MAX: "600000",
+};
 
 export const stalledReader: Experiment = {
   name: "stalled-reader",
@@ -36,7 +47,10 @@ export const stalledReader: Experiment = {
   clients: 24,
   smallClients: 6,
   run: async (options) => {
-    const coroom = await measure(await startCoroom({ gateways: 1, small: options.small }), options, { mayMiss: false });
+    const coroom = await measure(await startCoroom({ gateways: 1, small: options.small, settings: FAR_BACK }), options, {
+      mayMiss: false,
+      waitingBytesMax: gatewaySettings.outboundBytesMax.fallback,
+    });
     const relay = await measure(await startRelay(1), options, { mayMiss: true });
     return { figures: { coroom, relay } } satisfies Outcome;
   },
@@ -45,7 +59,7 @@ export const stalledReader: Experiment = {
 async function measure(
   system: MeasuredSystem,
   { clients, small, say }: ExperimentOptions,
-  { mayMiss }: { mayMiss: boolean },
+  { mayMiss, waitingBytesMax }: { mayMiss: boolean; waitingBytesMax?: number },
 ): Promise<Figures> {
   const load = new Worker<StalledReaderLoad>("stalled-reader-load");
   const gateway = system.processes.find(({ role }) => role === "gateway")!.pid;
@@ -65,6 +79,7 @@ async function measure(
       editLetters: EDIT_LETTERS,
     });
 
+    if (!small) await load.call("run", { ms: WARM_UP_MS, stalled: false });
     const before = await growthOf(gateway, load.call("run", { ms: small ? SMALL_MS : BEFORE_MS, stalled: false }));
     const stalled = await growthOf(gateway, load.call("run", { ms: small ? SMALL_MS : STALLED_MS, stalled: true }));
     await load.call("run", { ms: small ? SMALL_MS : AFTER_MS, stalled: false });
@@ -78,6 +93,7 @@ async function measure(
       ...figuresOf("while it stalls", stalled.value),
       "gateway's most growth before, MB": before.growth / 1e6,
       "gateway's most growth meanwhile, MB": stalled.growth / 1e6,
+      ...(waitingBytesMax === undefined ? {} : { "may wait for the reader at most, MB": waitingBytesMax / 1e6 }),
       "sent to each meanwhile, MB": (stalled.value.edits * EDIT_LETTERS) / 1e6,
       "edits the reader never got": missed,
       "edits replayed to it": replayed,

@@ -109,6 +109,7 @@ class Member {
             case "join-refused":
             case "resync-required":
             case "nack":
+              if (this.#socket !== undefined) throw unexpected(this.seat, JSON.stringify(frame)); // Nobody waits for the promise any more.
               return reject(unexpected(this.seat, JSON.stringify(frame)));
           }
         },
