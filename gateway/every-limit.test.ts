@@ -63,6 +63,7 @@ const LIMITS: readonly Limit[] = [
   { settings: ["outboundBytesMax"], metric: "coroom_gateway_behind_bytes", tests: ["GW15"] },
   { settings: ["behindBytesMax"], metric: "coroom_gateway_presence_behind_total", tests: ["LIM12"] },
   { settings: ["slowBytesMax", "slowMsMax"], metric: "coroom_gateway_closes_total", tests: ["GW14", "OUT1", "OUT4"] },
+  { settings: ["closingMsMax"], metric: "coroom_gateway_closing_bytes", tests: ["SLOW4", "SLOW5"] },
   { settings: ["outboundP99MsMax"], metric: "coroom_gateway_outbound_p99_seconds", tests: ["OUH1", "GW31"] },
   {
     settings: ["presenceBurst", "presencePerSecondMax", "presenceMemberBytesMax", "presenceFieldsMax"],

@@ -62,7 +62,7 @@ export async function startGateway(
     mayConnect: (address): boolean => parts.quotas.mayConnect(address),
     onTurnedAway: (reason) => deps.metrics.turnedAway.inc({ reason }),
   };
-  const web = uwsSockets(app, config, door, lastOfTurn, (behind) => countBehind(deps.metrics, behind));
+  const web = uwsSockets(app, config, door, lastOfTurn, (...looked) => countBehind(deps.metrics, ...looked));
   const parts = assembleGateway(gateway, config, { ...web, ...bus.ports, store: kept.store, tokens, clientIdOf }, deps);
   const { rooms, clients } = parts;
 

@@ -69,6 +69,12 @@ export const gatewayMetrics = (registry: Registry) => {
       registers,
     }),
     behindBytes: new Gauge({ name: "coroom_gateway_behind_bytes", help: "Bytes that wait for them", registers }),
+    closing: new Gauge({
+      name: "coroom_gateway_closing_connections",
+      help: "Connections that are closed and have not taken all that they were sent: each has a moment for that",
+      registers,
+    }),
+    closingBytes: new Gauge({ name: "coroom_gateway_closing_bytes", help: "Bytes that wait for them", registers }),
     closes: new Counter({
       name: "coroom_gateway_closes_total",
       help: "Connections that the gateway closed, by the name of the close code",
@@ -224,10 +230,16 @@ export const gatewayMetrics = (registry: Registry) => {
   };
 };
 
+/** Connections that something waits for, and how much. */
+type Waiting = { readonly count: number; readonly bytes: number };
+
 export function countBehind(
-  { behind, behindBytes }: GatewayMetrics,
-  { count, bytes }: { readonly count: number; readonly bytes: number },
+  metrics: Pick<GatewayMetrics, "behind" | "behindBytes" | "closing" | "closingBytes">,
+  behind: Waiting,
+  closing: Waiting,
 ): void {
-  behind.set(count);
-  behindBytes.set(bytes);
+  metrics.behind.set(behind.count);
+  metrics.behindBytes.set(behind.bytes);
+  metrics.closing.set(closing.count);
+  metrics.closingBytes.set(closing.bytes);
 }

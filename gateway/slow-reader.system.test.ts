@@ -1,14 +1,18 @@
-/** A long answer to somebody who takes it slowly, on real sockets. They wait for the most part, so all at once. */
+/** Who takes slowly what is sent, over HTTP and WebSockets, on real sockets. They wait for the most part, so all at once. */
 
 import { get } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { expect, test } from "vitest";
+import { WebSocket } from "ws";
 
+import { turnEnd } from "../shared/io/end-of-turn.ts";
 import { until } from "../test/contract/real-nats.ts";
+import type { ClosingSockets } from "./io/closing-sockets.ts";
 import { type HttpAnswer, type HttpQuestion, serveRoutes } from "./io/http-routes.ts";
 import { loadUws } from "./io/load-uws.ts";
-import { listen } from "./io/uws-server.ts";
+import { listen, SOCKET_PATH, uwsSockets } from "./io/uws-server.ts";
+import type { ConnectionId } from "./ports.ts";
 
 const LONG = new Uint8Array(30_000_000).fill(7);
 /** Longer than uWebSockets.js lets an answer lie. */
@@ -108,3 +112,69 @@ test.concurrent("[SLOW3] of one that has gone before its answer began the answer
     app.close();
   }
 });
+
+type Stalled = { readonly reader: WebSocket; readonly closed: Promise<number> };
+
+/** Serves so many readers, who read nothing while each is sent what `closing` gets to see, and then closed as too slow. */
+async function withStalled(
+  readers: number,
+  closingMsMax: number,
+  check: (stalled: readonly Stalled[], closing: () => Pick<ClosingSockets, "count" | "bytes">) => Promise<void>,
+): Promise<void> {
+  const uws = loadUws();
+  const app = uws.App();
+  const { lastOfTurn } = turnEnd();
+  const [none, noLimit]: [readonly string[], number] = [[], 1e9];
+  const upgrade = { allowedOrigins: none, clientAddressHeader: "", connectionsMax: 100 };
+  const outbound = { outboundBytesMax: noLimit, slowBytesMax: noLimit, slowMsMax: noLimit, behindBytesMax: noLimit };
+  const options = { ...upgrade, ...outbound, frameBytesMax: 1_000, silenceMsMax: 75_000, closingMsMax };
+  const door = { unready: () => undefined, mayConnect: () => true, onTurnedAway: () => {} };
+  let closing = { count: 0, bytes: 0 };
+  const web = uwsSockets(app, options, door, lastOfTurn, (_, { count, bytes }) => (closing = { count, bytes }));
+  const [inside, gone] = [new Set<ConnectionId>(), new Set<ConnectionId>()];
+  web.start({
+    receiveConnection: (connection) => void inside.add(connection),
+    receiveFrame: () => {},
+    receivePace: () => {},
+    receiveDisconnection: (connection) => void gone.add(connection),
+  });
+  const { port } = await listen(uws, app, { host: "127.0.0.1", port: 0 });
+  try {
+    const stalled = Array.from({ length: readers }, (): Stalled => {
+      const reader = new WebSocket(`ws://127.0.0.1:${port}${SOCKET_PATH}`, { perMessageDeflate: false });
+      reader.on("error", () => {});
+      reader.on("open", () => reader.pause());
+      return { reader, closed: new Promise((resolve) => reader.on("close", resolve)) };
+    });
+    await until(() => inside.size === readers && stalled.every(({ reader }) => reader.isPaused), "the readers");
+    for (const connection of inside) {
+      web.sockets.send(connection, LONG);
+      web.sockets.close(connection, "tooSlow");
+    }
+    expect(gone).toEqual(inside); // They are nobody's any more, while they have something to take.
+    await until(() => closing.count === readers, "all of them to be closing");
+    await check(stalled, () => closing);
+  } finally {
+    await web.stop();
+  }
+}
+
+test.concurrent("[SLOW4] what readers have not taken who are closed and read nothing is counted, and let go within their time", () =>
+  withStalled(10, 1_000, async (stalled, closing) => {
+    expect(closing().bytes).toBeGreaterThan(stalled.length * 10_000_000);
+    await until(() => closing().count === 0, "them to be let go");
+    for (const { reader } of stalled) reader.resume();
+    expect(new Set(await Promise.all(stalled.map(({ closed }) => closed)))).toEqual(new Set([1006])); // What waited, the close frame among it, is gone.
+    expect(closing().bytes).toBe(0);
+  }),
+);
+
+test.concurrent("[SLOW5] one that reads again in time takes all of it, and hears why it is closed", () =>
+  withStalled(1, 60_000, async ([stalled], closing) => {
+    let bytes = 0;
+    stalled!.reader.on("message", (frame: Buffer) => (bytes += frame.byteLength));
+    stalled!.reader.resume();
+    expect([await stalled!.closed, bytes]).toEqual([4002, LONG.byteLength]);
+    await until(() => closing().count === 0, "it to be let go");
+  }),
+);

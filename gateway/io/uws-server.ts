@@ -11,19 +11,21 @@ import { StartError } from "../../shared/start-error.ts";
 import { CLOSE } from "../../shared/wire/close-codes.ts";
 import type { Clients, ConnectionId, Sockets, Topics } from "../ports.ts";
 import { BehindClients, LOOK_MS } from "./behind-clients.ts";
+import { type ClosingOptions, ClosingSockets } from "./closing-sockets.ts";
 import { GatheredSends } from "./gathered-sends.ts";
 import { Listeners } from "./listeners.ts";
 import type { Uws } from "./load-uws.ts";
 import { type Connection, type Door, type UpgradeOptions, upgrades } from "./upgrades.ts";
 
-export type SocketOptions = UpgradeOptions & {
-  readonly frameBytesMax: number;
-  readonly outboundBytesMax: number;
-  readonly slowBytesMax: number;
-  readonly slowMsMax: number;
-  readonly behindBytesMax: number;
-  readonly silenceMsMax: number;
-};
+export type SocketOptions = UpgradeOptions &
+  ClosingOptions & {
+    readonly frameBytesMax: number;
+    readonly outboundBytesMax: number;
+    readonly slowBytesMax: number;
+    readonly slowMsMax: number;
+    readonly behindBytesMax: number;
+    readonly silenceMsMax: number;
+  };
 
 type Socket = WebSocket<Connection>;
 
@@ -38,13 +40,13 @@ const NO_FRAME = new Uint8Array(0);
 /** Frames up to so many times the limit are read, to be refused with a code; larger ones break the line. */
 const OVERSIZE_FACTOR = 4;
 
-/** `outboundBytes`: what clients have not taken yet. `outboundP99Ms`: for how long the oldest of it waits, p99 of all. */
+/** `outboundBytes`: what clients have not taken yet, those among them that are being closed. `outboundP99Ms`: for how long the oldest of it waits, p99 of all. */
 export function uwsSockets(
   app: TemplatedApp,
   options: SocketOptions,
   door: Door,
   lastOfTurn: (run: () => void) => void,
-  onLooked: (behind: BehindClients) => void,
+  onLooked: (behind: BehindClients, closing: ClosingSockets) => void,
 ): {
   sockets: Sockets;
   topics: Topics;
@@ -55,10 +57,20 @@ export function uwsSockets(
 } {
   const open = new Map<ConnectionId, Socket>();
   const behind = new BehindClients(open, options);
+  const closing = new ClosingSockets(options, LOOK_MS);
   const gathered = new GatheredSends(open, lastOfTurn);
-  const upgrade = upgrades(options, door, () => open.size);
+  const upgrade = upgrades(options, door, () => open.size + closing.count);
 
-  const start = (clients: Clients): void => {
+  let clients: Clients | undefined;
+  let looking: NodeJS.Timeout | undefined;
+
+  const forget = (id: ConnectionId): void => {
+    open.delete(id);
+    clients?.receiveDisconnection(id);
+  };
+
+  const start = (toClients: Clients): void => {
+    clients = toClients;
     for (const path of PATHS) {
       app.ws<Connection>(path, {
         upgrade,
@@ -70,24 +82,24 @@ export function uwsSockets(
         open: (socket) => {
           const { id, address } = socket.getUserData();
           open.set(id, socket);
-          clients.receiveConnection(id, address);
+          toClients.receiveConnection(id, address);
         },
-        message: (socket, bytes, isBinary) => clients.receiveFrame(socket.getUserData().id, isBinary ? new Uint8Array(bytes) : NO_FRAME),
+        message: (socket, bytes, isBinary) => toClients.receiveFrame(socket.getUserData().id, isBinary ? new Uint8Array(bytes) : NO_FRAME),
+        drain: (socket) => closing.receiveDrained(socket.getUserData().id),
         close: (socket) => {
           const { id } = socket.getUserData();
-          open.delete(id);
-          clients.receiveDisconnection(id);
+          if (!closing.receiveClosed(id)) forget(id);
         },
       });
     }
-    looking = setInterval(() => look(clients), LOOK_MS);
+    looking = setInterval(() => look(toClients), LOOK_MS);
   };
-  let looking: NodeJS.Timeout | undefined;
 
-  const look = (clients: Clients): void => {
-    for (const [connection, pace] of behind.look()) clients.receivePace(connection, pace);
+  const look = (toClients: Clients): void => {
+    for (const [connection, pace] of behind.look()) toClients.receivePace(connection, pace);
+    closing.look();
     listeners.step();
-    onLooked(behind);
+    onLooked(behind, closing);
   };
 
   const send = (to: ConnectionId, frame: Uint8Array): void => {
@@ -107,7 +119,11 @@ export function uwsSockets(
     unlisten: (connection, channel) => listeners.unlisten(connection, String(channel)),
     close: (connection, close) => {
       gathered.flush();
-      open.get(connection)?.end(CLOSE[close].code, CLOSE[close].meaning);
+      const socket = open.get(connection);
+      if (socket === undefined) return;
+      if (socket.getBufferedAmount() === 0) return void socket.end(CLOSE[close].code, CLOSE[close].meaning);
+      closing.add(connection, socket, close);
+      forget(connection);
     },
   };
 
@@ -124,7 +140,7 @@ export function uwsSockets(
     unlistenTo: (connection, topic) => listeners.unlisten(connection, topic),
   };
 
-  return { sockets, topics, outboundBytes: () => behind.bytes, outboundP99Ms: () => behind.p99AgeMs, start, stop };
+  return { sockets, topics, outboundBytes: () => behind.bytes + closing.bytes, outboundP99Ms: () => behind.p99AgeMs, start, stop };
 }
 
 /** What index.d.ts leaves out: the constant, and a host together with options. */

@@ -19,6 +19,12 @@ export const deliverySettings = {
     meaning: "a client so many bytes behind and not catching up within a second is closed, to resume from its last seq",
   },
   slowMsMax: { parse: positiveInteger, fallback: 1_000, meaning: "so is one that has not taken what it was sent so long ago" },
+  closingMsMax: {
+    parse: positiveInteger,
+    fallback: 2_000,
+    meaning:
+      "a client that is closed and has not taken all that it was sent has so long for that and then hears why it is closed; else its line is cut, and what waits for it is let go",
+  },
   outboundP99MsMax: {
     parse: wholeNumber,
     fallback: 500,
