@@ -3,7 +3,7 @@
  * entries: a list that is looked through weighs half as much as a Map. Beyond a few there is a Map.
  */
 
-const FEW = 16;
+export const FEW = 16;
 
 export class Few<Key, Entry> {
   readonly #keyOf: (entry: Entry) => Key;
@@ -36,6 +36,11 @@ export class Few<Key, Entry> {
     else if (entries.length < FEW)
       this.#entries = entries.concat([entry]); // push() would make room for sixteen more.
     else this.#entries = new Map([...entries, entry].map((each) => [this.#keyOf(each), each]));
+  }
+
+  /** The newest of those. Goes through all: for something else than the key, while there are few. */
+  findLast(matches: (entry: Entry) => boolean): Entry | undefined {
+    return (Array.isArray(this.#entries) ? this.#entries : [...this.#entries.values()]).findLast(matches);
   }
 
   /** Whether it was there. */

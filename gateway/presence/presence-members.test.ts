@@ -123,3 +123,16 @@ test("[PRG52] the first change is said as it comes, those that follow it at once
     exited: [member("ann").client],
   });
 });
+
+test("[PRG57] few or many, a connection is a member's until it leaves or is another's", () => {
+  for (const others of [3, 40]) {
+    const members = heard();
+    for (let index = 0; index < others; index++) members.enter(connection(10 + index), member(`other-${index}-`), at(0));
+    members.enter(connection(2), member("ann"), at(0));
+    expect(members.leave(connection(1))).toBeUndefined();
+    expect(members.enter(connection(2), member("bob"), at(0))).toBe(member("ann").client);
+    expect(members.leave(connection(10))).toBe(member("other-0-").client);
+    expect([1, 2, 10, 11].map((id) => members.of(connection(id))?.name)).toEqual([undefined, "bob", undefined, "other-1-"]);
+    expect(members.receiveInput(connection(10), at(0))).toBe(false);
+  }
+});

@@ -6,7 +6,7 @@
 
 import type { Member, MemberState, PresenceToOwner } from "../../shared/bus/presence-messages.ts";
 import type { ClientId, Epoch, GatewayId, Millis } from "../../shared/ids.ts";
-import { Few } from "../../shared/few.ts";
+import { FEW, Few } from "../../shared/few.ts";
 import { SeldomSet } from "../../shared/seldom.ts";
 import type { ParticipantNumber } from "../../shared/wire/presence.ts";
 import { inStep } from "./in-step.ts";
@@ -38,7 +38,8 @@ const LONG_AGO = Number.NEGATIVE_INFINITY as Millis;
 export class PresenceMembers {
   readonly #options: PresenceMembersOptions;
   readonly #here = new Few<ClientId, Here>(clientOf);
-  readonly #byConnection = new Map<ConnectionId, Here>();
+  /** Undefined: there are few, which are looked through. */
+  #byConnection: Map<ConnectionId, Here> | undefined;
   readonly #entered = new SeldomSet<ClientId>();
   readonly #exited = new SeldomSet<ClientId>();
   #version: number;
@@ -83,7 +84,7 @@ export class PresenceMembers {
   }
 
   of(connection: ConnectionId): Member | undefined {
-    return this.#byConnection.get(connection);
+    return this.#hereOver(connection);
   }
 
   /** The room is told of the client under that number. Returns what it was before; undefined: none, or the room took it for gone. */
@@ -119,19 +120,19 @@ export class PresenceMembers {
 
   /** The member that is gone because the connection, its last, is another's from now on. */
   enter(connection: ConnectionId, member: Member, now: Millis): ClientId | undefined {
-    const before = this.#byConnection.get(connection);
+    const before = this.#hereOver(connection);
     const gone = before === undefined || before.client === member.client ? undefined : this.leave(connection);
     const here = this.#here.get(member.client);
     if (here === undefined) {
       const entered = hereOf(member, connection, now);
       this.#here.set(entered);
-      this.#byConnection.set(connection, entered);
+      this.#index(connection, entered);
       this.#say(member.client);
       return gone;
     }
     const others = listOf(here).filter((other) => other !== connection);
     here.connections = others.length === 0 ? connection : [...others, connection];
-    this.#byConnection.set(connection, here);
+    this.#index(connection, here);
     here.inputAt = now;
     this.#become(here, member);
     return gone;
@@ -139,10 +140,10 @@ export class PresenceMembers {
 
   /** The member that is gone with it, if it was its last connection. */
   leave(connection: ConnectionId): ClientId | undefined {
-    const here = this.#byConnection.get(connection);
+    const here = this.#hereOver(connection);
     if (here === undefined) return undefined;
     const { client } = here;
-    this.#byConnection.delete(connection);
+    this.#byConnection?.delete(connection);
     const [left, ...others] = listOf(here).filter((other) => other !== connection);
     if (left !== undefined) {
       here.connections = others.length === 0 ? left : [left, ...others];
@@ -156,7 +157,7 @@ export class PresenceMembers {
 
   /** Any input makes an editor of a spectator again: whether it has. */
   receiveInput(connection: ConnectionId, now: Millis): boolean {
-    const here = this.#byConnection.get(connection);
+    const here = this.#hereOver(connection);
     if (here === undefined) return false;
     here.inputAt = now;
     return this.#receiveSpectator(here, false);
@@ -214,6 +215,17 @@ export class PresenceMembers {
     return { kind: "members", gateway, epoch, version: this.#version, whole: isWhole, entered, exited };
   }
 
+  #hereOver(connection: ConnectionId): Here | undefined {
+    return this.#byConnection === undefined ? this.#here.findLast((here) => isOver(here, connection)) : this.#byConnection.get(connection);
+  }
+
+  /** Once that is so. */
+  #index(connection: ConnectionId, here: Here): void {
+    if (this.#byConnection !== undefined) this.#byConnection.set(connection, here);
+    else if (this.#here.size > FEW)
+      this.#byConnection = new Map([...this.#here.values()].flatMap((each) => listOf(each).map((over) => [over, each])));
+  }
+
   #all(): Member[] {
     return [...this.#here.values()].map(copyOf);
   }
@@ -249,6 +261,10 @@ function hereOf({ client, user, name, canWrite, spectator }: Member, connection:
 /** To be said: what is here goes on to change. */
 function copyOf({ client, user, name, canWrite, spectator }: Member): Member {
   return { client, user, name, canWrite, spectator };
+}
+
+function isOver({ connections }: Here, connection: ConnectionId): boolean {
+  return typeof connections === "number" ? connections === connection : connections.includes(connection);
 }
 
 function listOf({ connections }: Here): readonly ConnectionId[] {

@@ -92,3 +92,17 @@ test("[PRG36] news that do not decode are a gap", () => {
   expect(view.receiveNews({ number: 5, news: Uint8Array.of(9) })).toEqual([]);
   expect(view.isBehind).toBe(true);
 });
+
+test("[PRG56] few or many, a client is found under its newest number until that is gone", () => {
+  for (const others of [3, 40]) {
+    const view = new PresenceView();
+    view.receiveEpoch(first);
+    const present = Array.from({ length: others }, (_, index) => person(10 + index, `other-${index}-`));
+    view.receiveWhole({ number: 4, news: news({ whole: true, present: [ann, ...present] }) });
+    view.receiveNews({ number: 5, news: news({ present: [{ ...ann, number: 99 }, bob] }) });
+    view.receiveNews({ number: 6, news: news({ gone: [1, 10] }) });
+    expect([ann, bob, present[0]!, present[1]!].map(({ client }) => view.numberOf(client))).toEqual([99, 2, undefined, 11]);
+    view.receiveNews({ number: 7, news: news({ gone: [99] }) });
+    expect([view.has(ann.client), view.participants]).toEqual([false, others]);
+  }
+});

@@ -5,7 +5,7 @@
 
 import type { Member, Standing } from "../../shared/bus/presence-messages.ts";
 import type { ClientId, Epoch } from "../../shared/ids.ts";
-import { Few } from "../../shared/few.ts";
+import { FEW, Few } from "../../shared/few.ts";
 import { SeldomMap } from "../../shared/seldom.ts";
 import {
   decodeNews,
@@ -32,8 +32,8 @@ export class PresenceView {
   /** The last of the news that is in here. Undefined: nothing of this epoch is known yet. */
   #number: number | undefined;
   #seen = new Few<ParticipantNumber, Seen>(numberOf);
-  /** Of a client that has come under another number, the newest. */
-  #byClient = new Few<ClientId, Seen>(clientOf);
+  /** Of a client that has come under another number, the newest. Undefined: there are few, which are looked through. */
+  #byClient: Map<ClientId, Seen> | undefined;
   readonly #early = new SeldomMap<number, Uint8Array>();
   #whole: Uint8Array | undefined;
   #isBehind = true;
@@ -59,11 +59,11 @@ export class PresenceView {
   }
 
   has(client: ClientId): boolean {
-    return this.#byClient.has(client);
+    return this.#seenOf(client) !== undefined;
   }
 
   numberOf(client: ClientId): ParticipantNumber | undefined {
-    return this.#byClient.get(client)?.number;
+    return this.#seenOf(client)?.number;
   }
 
   clientOf(number: ParticipantNumber): ClientId | undefined {
@@ -71,7 +71,7 @@ export class PresenceView {
   }
 
   shown(client: ClientId, name: string): Uint8Array | undefined {
-    const seen = this.#byClient.get(client);
+    const seen = this.#seenOf(client);
     return seen === undefined ? undefined : valueOf(seen.fields, name);
   }
 
@@ -97,7 +97,7 @@ export class PresenceView {
 
   /** The texts are taken from a member of here, who has them already, where they are the same. */
   share({ client, user, name }: Member): void {
-    const seen = this.#byClient.get(client);
+    const seen = this.#seenOf(client);
     if (seen?.user !== user || seen.name !== name) return;
     Object.assign(seen, { client, user, name });
   }
@@ -143,7 +143,7 @@ export class PresenceView {
     this.#isEmpty = false;
     this.#whole = undefined;
     this.#seen = new Few(numberOf);
-    this.#byClient = new Few(clientOf);
+    this.#byClient = undefined;
     for (const participant of news.present) this.#see(seenOf(participant, NO_FIELDS));
     for (const state of news.states) this.#applyState(state);
     for (const early of this.#early.keys()) if (early <= number) this.#early.delete(early);
@@ -172,9 +172,7 @@ export class PresenceView {
   #apply({ present, gone, states }: PresenceNews): void {
     this.#whole = undefined;
     for (const number of gone) {
-      const client = this.clientOf(number);
-      this.#seen.delete(number);
-      if (client !== undefined && this.numberOf(client) === number) this.#byClient.delete(client);
+      this.#forget(number);
     }
     for (const participant of present) this.#receivePresent(participant);
     for (const state of states) this.#applyState(state);
@@ -190,7 +188,18 @@ export class PresenceView {
 
   #see(seen: Seen): void {
     this.#seen.set(seen);
-    this.#byClient.set(seen);
+    if (this.#byClient !== undefined) this.#byClient.set(seen.client, seen);
+    else if (this.#seen.size > FEW) this.#byClient = new Map([...this.#seen.values()].map((each) => [each.client, each]));
+  }
+
+  #forget(number: ParticipantNumber): void {
+    const client = this.clientOf(number);
+    if (client !== undefined && this.numberOf(client) === number) this.#byClient?.delete(client);
+    this.#seen.delete(number);
+  }
+
+  #seenOf(client: ClientId): Seen | undefined {
+    return this.#byClient === undefined ? this.#seen.findLast((seen) => seen.client === client) : this.#byClient.get(client);
   }
 
   #applyState({ number, fields }: PresenceState): void {
@@ -202,10 +211,6 @@ export class PresenceView {
 
 function numberOf({ number }: Seen): ParticipantNumber {
   return number;
-}
-
-function clientOf({ client }: Seen): ClientId {
-  return client;
 }
 
 /** Written out: decoded objects and copies made by spreading weigh half as much again. */

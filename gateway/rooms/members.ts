@@ -1,7 +1,7 @@
 /** Who is in a room over this gateway, and how far each has come into it. */
 
 import type { ClientId, Millis, Position } from "../../shared/ids.ts";
-import { Few } from "../../shared/few.ts";
+import { FEW, Few } from "../../shared/few.ts";
 import type { ConnectionId } from "../ports.ts";
 
 export type Member = {
@@ -25,13 +25,10 @@ export const CATCHING_UP: MemberState = { kind: "catching-up" };
 export const LIVE: MemberState = { kind: "live" };
 export const RESYNCING: MemberState = { kind: "resyncing" };
 
-/** A client that is here over several connections. */
-type Several = { readonly client: ClientId; readonly connections: ReadonlySet<ConnectionId> };
-
 export class Members {
   readonly #byConnection = new Few<ConnectionId, Member>(connectionOf);
-  /** Most clients have one connection, and stand here as its member: a set of its own for each would weigh more. */
-  readonly #byClient = new Few<ClientId, Member | Several>(clientOf);
+  /** Most clients have one connection, without a list. Undefined: there are few, which are looked through. */
+  #byClient: Map<ClientId, ConnectionId | readonly ConnectionId[]> | undefined;
   readonly #counts: Record<MemberState["kind"], number> = { "waiting": 0, "catching-up": 0, "live": 0, "resyncing": 0 };
 
   get size(): number {
@@ -51,20 +48,20 @@ export class Members {
   }
 
   has(client: ClientId): boolean {
-    return this.#byClient.has(client);
+    return this.#byClient === undefined ? this.#findLast(client) !== undefined : this.#byClient.has(client);
   }
 
   /** One client's connections: one, but for a moment after it reconnected. */
   of(client: ClientId): Member[] {
-    const of = this.#byClient.get(client);
-    if (of === undefined) return [];
-    return "connection" in of ? [of] : [...of.connections].map((connection) => this.#byConnection.get(connection)!);
+    if (this.#byClient === undefined) return this.all().filter((member) => member.client === client);
+    const of = this.#byClient.get(client) ?? NONE;
+    return (typeof of === "number" ? [of] : of).map((connection) => this.#byConnection.get(connection)!);
   }
 
   /** The only connection of the client, if it is live. */
   soleLive(client: ClientId): ConnectionId | undefined {
-    const of = this.#byClient.get(client);
-    return of !== undefined && "connection" in of && of.state.kind === "live" ? of.connection : undefined;
+    const [member, ...others] = this.of(client);
+    return member?.state.kind === "live" && others.length === 0 ? member.connection : undefined;
   }
 
   set(member: Member): void {
@@ -72,7 +69,6 @@ export class Members {
     if (earlier?.client === member.client) {
       this.#counts[earlier.state.kind] -= 1;
       this.#byConnection.set(member); // In place: a Map keeps room for what was deleted, and members change their state at each join.
-      if (this.#byClient.get(member.client) === earlier) this.#byClient.set(member);
       this.#counts[member.state.kind] += 1;
       return;
     }
@@ -95,17 +91,29 @@ export class Members {
     return member;
   }
 
+  #findLast(client: ClientId): Member | undefined {
+    return this.#byConnection.findLast((member) => member.client === client);
+  }
+
   #setOf(client: ClientId, connections: readonly ConnectionId[]): void {
+    if (this.#byConnection.size > FEW) this.#byClient ??= this.#indexed();
     const [first, ...others] = connections;
-    if (first === undefined) this.#byClient.delete(client);
-    else this.#byClient.set(others.length === 0 ? this.#byConnection.get(first)! : { client, connections: new Set(connections) });
+    if (first === undefined) this.#byClient?.delete(client);
+    else this.#byClient?.set(client, others.length === 0 ? first : connections);
+  }
+
+  #indexed(): Map<ClientId, ConnectionId | readonly ConnectionId[]> {
+    const byClient = new Map<ClientId, ConnectionId | readonly ConnectionId[]>();
+    for (const { client, connection } of this.#byConnection.values()) {
+      const before = byClient.get(client);
+      byClient.set(client, before === undefined ? connection : [before, connection].flat());
+    }
+    return byClient;
   }
 }
 
+const NONE: readonly never[] = [];
+
 function connectionOf({ connection }: Member): ConnectionId {
   return connection;
-}
-
-function clientOf({ client }: Member | Several): ClientId {
-  return client;
 }
