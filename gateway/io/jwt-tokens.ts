@@ -24,6 +24,7 @@ import { type Millis, parseTenantId, parseUserId } from "../../shared/ids.ts";
 import { textIn } from "../../shared/io/certificate-files.ts";
 import type { Identity, TokenVerdict } from "../sessions/identity.ts";
 import type { Tokens } from "../ports.ts";
+import { SharedLists } from "./shared-lists.ts";
 import { verdictOfError } from "./token-faults.ts";
 
 export type TokenOptions = {
@@ -61,6 +62,7 @@ type Verifier = { readonly verify: Verify; readonly mayBeBehind: () => boolean; 
 /** Throws a SettingError for a file that holds no keys; rejects where keys must be fetched and cannot be. `onWaiting`: told how many tokens wait for them. */
 export function jwtTokens(options: TokenOptions, clock: Clock, onWaiting: (tokens: number) => void = () => {}): Tokens {
   const { verify, mayBeBehind, refetched } = verifier(options, clock);
+  const lists = new SharedLists();
   const checks: JWTVerifyOptions = {
     requiredClaims: ["exp", "sub"],
     clockTolerance: options.jwtClockToleranceSeconds,
@@ -88,7 +90,9 @@ export function jwtTokens(options: TokenOptions, clock: Clock, onWaiting: (token
     verify: async (token) => {
       try {
         const checked = await verifiedInTime(token);
-        return checked === undefined ? { kind: "unchecked" } : verdictOf(checked.payload, options.jwtClockToleranceSeconds, clock);
+        return checked === undefined
+          ? { kind: "unchecked" }
+          : verdictOf(checked.payload, options.jwtClockToleranceSeconds, { clock, lists });
       } catch (error) {
         const verdict = verdictOfError(error);
         if (verdict === undefined) throw new Error("the keys to check tokens with could not be had", { cause: error });
@@ -139,7 +143,7 @@ function keysIn(file: string): JWTVerifyGetKey {
   }
 }
 
-function verdictOf(payload: JWTPayload, toleranceSeconds: number, clock: Clock): TokenVerdict {
+function verdictOf(payload: JWTPayload, toleranceSeconds: number, { clock, lists }: { clock: Clock; lists: SharedLists }): TokenVerdict {
   const claims = Claims.safeParse(payload);
   if (!claims.success)
     return { kind: "refused", why: claims.error.issues.map(({ path, message }) => `claim ${path.join(".")}: ${message}`).join("; ") };
@@ -152,9 +156,9 @@ function verdictOf(payload: JWTPayload, toleranceSeconds: number, clock: Clock):
       tenant: tenantId,
       user,
       name: name ?? sub,
-      rooms,
+      rooms: lists.share(rooms),
       rights: rightsOf(rights),
-      expiresAt: (clock.now() + (exp + toleranceSeconds) * 1000 - clock.wallNow()) as Millis,
+      expiresAt: Math.floor(clock.now() + (exp + toleranceSeconds) * 1000 - clock.wallNow()) as Millis, // A fraction, or what V8 takes for one, is an object of its own.
     },
   };
 }
