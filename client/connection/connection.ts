@@ -1,30 +1,24 @@
 /**
- * One line to the server, for as long as it is wanted: token, socket, HELLO, pings, and back again after whatever
+ * One line to the server, for as long as it is wanted: token, socket, HELLO, `open-line.ts`, and back again after whatever
  * ended it. The close code alone decides whether and how to come back. Deterministic. Rules CON1 to CON21.
  */
 
 import { assertNever } from "../../shared/assert.ts";
 import type { Millis } from "../../shared/ids.ts";
 import { CLOSE, meaningOfClose, reconnectAfterClose } from "../../shared/wire/close-codes.ts";
-import { type Limits, PROTOCOL_VERSION, type ServerFrame, type UnknownFrame } from "../../shared/wire/frames.ts";
-import { backoffMs } from "./backoff.ts";
+import { PROTOCOL_VERSION, type ServerFrame, type UnknownFrame } from "../../shared/wire/frames.ts";
 import type { ConnectionEffect, ConnectionInput, LineStatus, Waiting } from "./connection-messages.ts";
+import { OpenLine, type OpenLineOptions } from "./open-line.ts";
 import { connectionRefused, presenceTooLarge, type Refusal, socketForbidden, tokenExpired } from "../room/problems.ts";
 import { Retry, type RetryOptions } from "./retry.ts";
 
-export type ConnectionOptions = RetryOptions & {
-  readonly agent: string;
-  /** Whether asking for a token again may bring another. */
-  readonly tokenIsFixed: boolean;
-  readonly tokenMsMax: number;
-  /** A new token is asked for when the one in use has lived so much of the time it was given. */
-  readonly renewShare: number;
-  /** However short tokens live, they are not asked for more often. */
-  readonly renewMsMin: number;
-  readonly openMsMax: number;
-  /** A line that held for so long was healthy: the first attempt after it comes quickly. */
-  readonly healthyAfterMs: number;
-};
+export type ConnectionOptions = RetryOptions &
+  OpenLineOptions & {
+    readonly agent: string;
+    readonly openMsMax: number;
+    /** A line that held for so long was healthy: the first attempt after it comes quickly. */
+    readonly healthyAfterMs: number;
+  };
 
 /** idle: not wanted. waiting: between two attempts. refused: given up until asked to connect again. */
 type State =
@@ -34,22 +28,7 @@ type State =
   | { readonly kind: "asking-token"; readonly until: Millis }
   | { readonly kind: "opening"; readonly token: string; readonly until: Millis }
   | { readonly kind: "greeting"; readonly until: Millis }
-  | {
-      readonly kind: "open";
-      readonly limits: Limits;
-      readonly since: Millis;
-      heardAt: Millis;
-      pingAt: Millis;
-      moveAt: Millis | undefined;
-      isDegraded: boolean;
-      /** The gateway said so. */
-      isGoingAway: boolean;
-      renewAt: Millis | undefined;
-      /** Of the token function, in a row. */
-      renewFailures: number;
-    };
-
-type OpenState = State & { kind: "open" };
+  | { readonly kind: "open"; readonly line: OpenLine };
 
 const TOKEN_FAILED = "the application's token function failed or took too long";
 
@@ -58,7 +37,6 @@ export class Connection {
   readonly #retry: Retry;
   readonly #unit: () => number;
   #state: State = { kind: "idle" };
-  #pings = 0;
   /** What the last ERROR frame said: the reason behind the close that follows. */
   #said: (ServerFrame & { type: "error" }) | undefined;
 
@@ -82,7 +60,7 @@ export class Connection {
       case "greeting":
         return "connecting";
       case "open":
-        return this.#state.isDegraded ? "degraded" : "connected";
+        return this.#state.line.isDegraded ? "degraded" : "connected";
       default:
         return assertNever(this.#state);
     }
@@ -108,12 +86,7 @@ export class Connection {
       case "greeting":
         return state.until;
       case "open":
-        return Math.min(
-          state.pingAt,
-          state.moveAt ?? Infinity,
-          state.renewAt ?? Infinity,
-          state.heardAt + state.limits.silenceMsMax,
-        ) as Millis;
+        return state.line.dueAt;
       case "idle":
       case "refused":
         return undefined;
@@ -164,7 +137,7 @@ export class Connection {
   }
 
   #receiveTokenFailed(cause: unknown, now: Millis): ConnectionEffect[] {
-    if (this.#state.kind === "open") this.#renewLater(this.#state, now);
+    if (this.#state.kind === "open") this.#state.line.receiveTokenFailed(now);
     else if (this.#state.kind === "asking-token") this.#wait(TOKEN_FAILED, now);
     else return [];
     return [{ kind: "problem", problem: { kind: "token-failed", message: `${TOKEN_FAILED}; it is asked again later`, cause } }];
@@ -175,40 +148,20 @@ export class Connection {
     const before = this.#said;
     this.#said = frame?.type === "error" ? frame : undefined;
     if (frame === undefined || this.#state.kind !== "open" || before?.code !== CLOSE.frameTooLarge.code) return [];
-    return [{ kind: "problem", problem: presenceTooLarge(this.#state.limits.presenceBytesMax) }];
+    return [{ kind: "problem", problem: presenceTooLarge(this.#state.line.limits.presenceBytesMax) }];
   }
 
   #receiveFrame(frame: ServerFrame | UnknownFrame | undefined, now: Millis): ConnectionEffect[] {
     const state = this.#state;
-    if (state.kind === "open") state.heardAt = now;
+    if (state.kind === "open") state.line.heard(now);
     if (frame === undefined) {
       return this.#giveUp(connectionRefused(CLOSE.badFrame.code, "the server sent bytes that are no frame: it may speak another protocol"));
     }
     if (frame.type === "retry-later") this.#retry.asked(frame.retryAfterMs);
-    if (frame.type === "going-away" && state.kind === "open") {
-      state.moveAt = (now + frame.reconnectAfterMs) as Millis;
-      state.isGoingAway = true;
-    }
-    if (frame.type === "degraded" && state.kind === "open") return receiveDegraded(state, frame, now);
-    if (frame.type === "renewed" && state.kind === "open") {
-      state.renewAt = this.#renewAt(frame.tokenExpiresInMs, now);
-      state.renewFailures = 0;
-    }
+    if (state.kind === "open") return state.line.receiveFrame(frame, now);
     if (frame.type !== "welcome" || state.kind !== "greeting") return [];
-    const { limits, tokenExpiresInMs } = frame;
-    this.#state = {
-      kind: "open",
-      limits,
-      since: now,
-      heardAt: now,
-      pingAt: (now + limits.pingIntervalMs) as Millis,
-      moveAt: undefined,
-      isDegraded: false,
-      isGoingAway: false,
-      renewAt: this.#renewAt(tokenExpiresInMs, now),
-      renewFailures: 0,
-    };
-    return [{ kind: "line-open", limits }];
+    this.#state = { kind: "open", line: new OpenLine(frame, this.#options, this.#unit, now) };
+    return [{ kind: "line-open", limits: frame.limits }];
   }
 
   #receiveClosed({ code, why }: ConnectionInput & { kind: "socket-closed" }, now: Millis): ConnectionEffect[] {
@@ -245,12 +198,10 @@ export class Connection {
       case "opening":
       case "greeting":
         return now < state.until ? [] : this.#breakOff(`the server did not answer within ${this.#options.openMsMax} ms`, now);
-      case "open": {
-        if (now - state.heardAt >= state.limits.silenceMsMax) {
-          return this.#breakOff(`nothing was heard of the server for ${state.limits.silenceMsMax} ms`, now);
-        }
-        return [...this.#moveIfDue(state, now), ...this.#renewIfDue(state, now), ...this.#pingIfDue(state, now)];
-      }
+      case "open":
+        return state.line.isSilent(now)
+          ? this.#breakOff(`nothing was heard of the server for ${state.line.limits.silenceMsMax} ms`, now)
+          : state.line.receiveTick(now);
       case "idle":
       case "refused":
         return [];
@@ -259,41 +210,9 @@ export class Connection {
     }
   }
 
-  #moveIfDue(state: OpenState, now: Millis): ConnectionEffect[] {
-    if (state.moveAt === undefined || now < state.moveAt) return [];
-    state.moveAt = undefined;
-    return [{ kind: "move" }];
-  }
-
-  /** Asks again as long as nothing comes of it; once the token has expired the server ends the line. */
-  #renewIfDue(state: OpenState, now: Millis): ConnectionEffect[] {
-    if (state.renewAt === undefined || now < state.renewAt) return [];
-    state.renewAt = (now + this.#options.tokenMsMax) as Millis;
-    return [{ kind: "ask-token" }];
-  }
-
-  /** Whatever gives the tokens may be down, and many ask for one. */
-  #renewLater(state: OpenState, now: Millis): void {
-    const { renewMsMin, backoff } = this.#options;
-    state.renewFailures += 1;
-    state.renewAt = (now + Math.max(renewMsMin, backoffMs(backoff, state.renewFailures, this.#unit()))) as Millis;
-  }
-
-  #renewAt(tokenExpiresInMs: number, now: Millis): Millis | undefined {
-    const { tokenIsFixed, renewShare, renewMsMin } = this.#options;
-    return tokenIsFixed ? undefined : ((now + Math.max(renewMsMin, tokenExpiresInMs * renewShare)) as Millis);
-  }
-
-  #pingIfDue(state: OpenState, now: Millis): ConnectionEffect[] {
-    if (now < state.pingAt) return [];
-    state.pingAt = (now + state.limits.pingIntervalMs) as Millis;
-    this.#pings += 1;
-    return [{ kind: "send", frame: { type: "ping", nonce: this.#pings } }];
-  }
-
   /** The line is no more, and is wanted still. */
   #breakOff(why: string, now: Millis): ConnectionEffect[] {
-    if (this.#state.kind === "open" && now - this.#state.since >= this.#options.healthyAfterMs) this.#retry.healthy();
+    if (this.#state.kind === "open" && now - this.#state.line.since >= this.#options.healthyAfterMs) this.#retry.healthy();
     const lost = this.#end({ kind: "idle" });
     this.#wait(why, now);
     return lost;
@@ -311,7 +230,7 @@ export class Connection {
       case "greeting":
         return [{ kind: "close-socket" }];
       case "open":
-        return [{ kind: "close-socket" }, { kind: "line-lost", heardAt: state.heardAt }];
+        return [{ kind: "close-socket" }, { kind: "line-lost", heardAt: state.line.heardAt }];
       case "idle":
       case "refused":
       case "waiting":
@@ -333,18 +252,4 @@ export class Connection {
 
 function unreachable(why: string | undefined): string {
   return `the server cannot be reached: ${why ?? "the browser's console says why"}. Is the address right, and does a gateway answer there?`;
-}
-
-/** Nobody moves twice: told again, it keeps to the first time. A gateway that goes away is not stayed with. */
-function receiveDegraded(
-  state: OpenState,
-  { backbone, reconnectAfterMs }: ServerFrame & { type: "degraded" },
-  now: Millis,
-): ConnectionEffect[] {
-  const wasDegraded = state.isDegraded;
-  state.isDegraded = backbone === "lost";
-  if (state.isDegraded && !wasDegraded) state.moveAt ??= (now + reconnectAfterMs) as Millis;
-  if (state.isDegraded || !wasDegraded || state.isGoingAway) return [];
-  state.moveAt = undefined;
-  return [{ kind: "stay" }];
 }

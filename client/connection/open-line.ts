@@ -1,0 +1,138 @@
+/**
+ * A line over which frames go both ways: pings, hears whether the server does, renews the token before it expires, and
+ * says when to move to another gateway. Deterministic.
+ */
+
+import type { Millis } from "../../shared/ids.ts";
+import type { Limits, ServerFrame, UnknownFrame } from "../../shared/wire/frames.ts";
+import { type Backoff, backoffMs } from "./backoff.ts";
+import type { ConnectionEffect } from "./connection-messages.ts";
+
+export type OpenLineOptions = {
+  readonly backoff: Backoff;
+  /** Whether asking for a token again may bring another. */
+  readonly tokenIsFixed: boolean;
+  readonly tokenMsMax: number;
+  /** A new token is asked for when the one in use has lived so much of the time it was given. */
+  readonly renewShare: number;
+  /** However short tokens live, they are not asked for more often. */
+  readonly renewMsMin: number;
+};
+
+export class OpenLine {
+  readonly limits: Limits;
+  readonly since: Millis;
+  readonly #options: OpenLineOptions;
+  readonly #unit: () => number;
+  #heardAt: Millis;
+  #pingAt: Millis;
+  #pings = 0;
+  #moveAt: Millis | undefined;
+  /** Undefined: no other token can be had. */
+  #renewAt: Millis | undefined;
+  /** Of the token function, in a row. */
+  #renewFailures = 0;
+  #isDegraded = false;
+  /** The gateway said so. */
+  #isGoingAway = false;
+
+  /** `unit`: a number in [0, 1). */
+  constructor({ limits, tokenExpiresInMs }: ServerFrame & { type: "welcome" }, options: OpenLineOptions, unit: () => number, now: Millis) {
+    this.limits = limits;
+    this.since = now;
+    this.#options = options;
+    this.#unit = unit;
+    this.#heardAt = now;
+    this.#pingAt = (now + limits.pingIntervalMs) as Millis;
+    this.#renewBefore(tokenExpiresInMs, now);
+  }
+
+  /** The gateway cannot reach the servers of its rooms. */
+  get isDegraded(): boolean {
+    return this.#isDegraded;
+  }
+
+  get heardAt(): Millis {
+    return this.#heardAt;
+  }
+
+  /** When a tick is next needed. */
+  get dueAt(): Millis {
+    return Math.min(this.#pingAt, this.#moveAt ?? Infinity, this.#renewAt ?? Infinity, this.#silentAt) as Millis;
+  }
+
+  get #silentAt(): number {
+    return this.#heardAt + this.limits.silenceMsMax;
+  }
+
+  isSilent(now: Millis): boolean {
+    return now >= this.#silentAt;
+  }
+
+  heard(now: Millis): void {
+    this.#heardAt = now;
+  }
+
+  receiveFrame(frame: ServerFrame | UnknownFrame, now: Millis): ConnectionEffect[] {
+    switch (frame.type) {
+      case "going-away":
+        this.#moveAt = (now + frame.reconnectAfterMs) as Millis;
+        this.#isGoingAway = true;
+        return [];
+      case "degraded":
+        return this.#receiveDegraded(frame, now);
+      case "renewed":
+        this.#renewBefore(frame.tokenExpiresInMs, now);
+        this.#renewFailures = 0;
+        return [];
+      default:
+        return []; // A room's, or nothing that changes the line.
+    }
+  }
+
+  /** Whatever gives the tokens may be down, and many ask for one. */
+  receiveTokenFailed(now: Millis): void {
+    const { renewMsMin, backoff } = this.#options;
+    this.#renewFailures += 1;
+    this.#renewAt = (now + Math.max(renewMsMin, backoffMs(backoff, this.#renewFailures, this.#unit()))) as Millis;
+  }
+
+  receiveTick(now: Millis): ConnectionEffect[] {
+    return [...this.#moveIfDue(now), ...this.#renewIfDue(now), ...this.#pingIfDue(now)];
+  }
+
+  #moveIfDue(now: Millis): ConnectionEffect[] {
+    if (this.#moveAt === undefined || now < this.#moveAt) return [];
+    this.#moveAt = undefined;
+    return [{ kind: "move" }];
+  }
+
+  /** Asks again as long as nothing comes of it; once the token has expired the server ends the line. */
+  #renewIfDue(now: Millis): ConnectionEffect[] {
+    if (this.#renewAt === undefined || now < this.#renewAt) return [];
+    this.#renewAt = (now + this.#options.tokenMsMax) as Millis;
+    return [{ kind: "ask-token" }];
+  }
+
+  #pingIfDue(now: Millis): ConnectionEffect[] {
+    if (now < this.#pingAt) return [];
+    this.#pingAt = (now + this.limits.pingIntervalMs) as Millis;
+    this.#pings += 1;
+    return [{ kind: "send", frame: { type: "ping", nonce: this.#pings } }];
+  }
+
+  #renewBefore(tokenExpiresInMs: number, now: Millis): void {
+    const { tokenIsFixed, renewShare, renewMsMin } = this.#options;
+    this.#renewAt = tokenIsFixed ? undefined : ((now + Math.max(renewMsMin, tokenExpiresInMs * renewShare)) as Millis);
+  }
+
+  /** Nobody moves twice: told again, it keeps to the first time. A gateway that goes away is not stayed with. */
+  #receiveDegraded({ backbone, reconnectAfterMs }: ServerFrame & { type: "degraded" }, now: Millis): ConnectionEffect[] {
+    const wasDegraded = this.#isDegraded;
+    this.#isDegraded = backbone === "lost";
+    if (this.#isDegraded && !wasDegraded) this.#moveAt ??= (now + reconnectAfterMs) as Millis;
+    if (this.#isDegraded || !wasDegraded || this.#isGoingAway) return [];
+    this.#moveAt = undefined;
+    return [{ kind: "stay" }];
+  }
+}
