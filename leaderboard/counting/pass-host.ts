@@ -11,6 +11,7 @@ import { pause, unlessMistake } from "../../shared/pause.ts";
 import { ActivitiesEnd } from "./activities-end-host.ts";
 import { AsideRooms } from "./aside-host.ts";
 import { archiveClosed, type ClosedOptions, type ClosedPorts } from "../archiving/closed-host.ts";
+import { Counting, type CountingDeps, type CountingOptions } from "./counting-host.ts";
 import { type Floor, Footing } from "./footing-host.ts";
 import { type Ends, Headway } from "./headway.ts";
 import type { Source } from "./instants.ts";
@@ -26,22 +27,18 @@ export type PassPorts = RoomPorts &
   ClosedPorts & { readonly log: EditLog; readonly activities: ActivityStream; readonly progress: Progress };
 export type PassOptions = RoomOptions &
   ClosedOptions &
-  PassRoomsOptions & {
+  PassRoomsOptions &
+  CountingOptions & {
     /** This run of the leaderboard: no other ever has its name. */
     readonly service: string;
     readonly boardsDrainMsMax: number;
-    readonly boardBatchMs: number;
-    readonly boardWritesMax: number;
-    readonly boardTotalsMs: number;
   };
 export type PassDeps = Omit<RoomDeps, "expectBehind" | "onAside"> & {
-  readonly watchedRooms: () => Iterable<RoomKey>;
+  readonly watchedRooms: CountingDeps["watchedRooms"];
   readonly countedPartitions: PassRoomsDeps["countedPartitions"];
   readonly onFloor: (floor: Floor) => void;
 };
 
-/** Rooms whose boards are watched are counted so many times as often. */
-const WATCHED_TURNS = 4;
 const BEAT_MS = 1_000;
 const FULL_PAUSE_MS = 20;
 const SAVE_MS = 500;
@@ -53,6 +50,7 @@ export class PassHost {
   readonly #deps: PassDeps;
   readonly #over = new AbortController();
   readonly #rooms: PassRooms;
+  readonly #counting: Counting;
   readonly #footing: Footing;
   /** Activities up to this stream sequence are removed from their stream: checkpoints cover them. */
   #forgotten = 0;
@@ -79,6 +77,7 @@ export class PassHost {
       onFailure: (cause) => this.#fail(cause),
       countedPartitions: deps.countedPartitions,
     });
+    this.#counting = new Counting(partition, this.#rooms, this.#headway, options, deps);
   }
 
   get hasCaughtUp(): boolean {
@@ -113,11 +112,11 @@ export class PassHost {
         [
           () => this.#follow("edits"),
           () => this.#follow("activities"),
-          () => this.#count(),
+          () => this.#counting.count(this.#over.signal),
           () => this.#save(),
           () => this.#beat(),
           () => this.#archive(),
-          () => this.#tellTotals(),
+          () => this.#counting.tellTotals(this.#over.signal),
           () => this.#sweep(),
           () => this.#aside.expectUnreadable(this.#over.signal),
         ].map((work) => this.#part(work)),
@@ -222,36 +221,6 @@ export class PassHost {
     });
   }
 
-  /** Applies what came, and knows how far everything is then. Where that takes longer than a batch may, the next begins at once. */
-  async #count(): Promise<void> {
-    const { clock } = this.#deps;
-    const batchMs = this.#options.boardBatchMs;
-    for (let allDue = clock.now() + batchMs; ;) {
-      const turnMs = this.#watched().length > 0 ? batchMs / WATCHED_TURNS : batchMs;
-      await pause(clock, Math.max(0, Math.min(turnMs, allDue - clock.now())), this.#over.signal);
-      if (this.#isOver) return;
-      const begin = clock.now();
-      const isForAll = begin >= allDue;
-      const received = this.#rooms.areOpen ? this.#headway.received : undefined;
-      const rooms = isForAll ? this.#rooms.all : this.#watched();
-      await eachOf(
-        rooms.filter(({ pending }) => pending > 0),
-        this.#options.boardWritesMax,
-        (room) => room.apply(),
-      );
-      if (this.#isOver) return;
-      if (!isForAll) continue;
-      allDue = begin + batchMs;
-      if (received !== undefined && this.#headway.count(received)) {
-        this.#deps.log.info({ partition: this.#partition, through: received }, "the boards are up to date");
-      }
-    }
-  }
-
-  #watched(): BoardRoom[] {
-    return [...this.#deps.watchedRooms()].flatMap((key) => this.#rooms.get(key) ?? []);
-  }
-
   /** Checkpoints what is due, and forgets who is quiet. */
   async #save(): Promise<void> {
     const { clock } = this.#deps;
@@ -326,23 +295,6 @@ export class PassHost {
       },
       this.#over.signal,
     );
-  }
-
-  /**
-   * Those who have to catch up first tell what they came to, not what is on the way: checkpoints tell for themselves. But
-   * where there are many rooms each is to be forgotten, and none is before it has told.
-   */
-  async #tellTotals(): Promise<void> {
-    while (!this.#isOver) {
-      await pause(this.#deps.clock, this.#options.boardTotalsMs, this.#over.signal);
-      const { hasCaughtUp, through } = this.#headway;
-      if (!hasCaughtUp && !this.#rooms.isPressed) continue;
-      const untold = this.#rooms.all.filter(({ isUntold }) => isUntold);
-      await eachOf(untold, this.#options.boardWritesMax, async (room) => {
-        if (!this.#isOver) await room.tellTotals();
-      });
-      if (hasCaughtUp && !this.#isOver) this.#headway.tell(through);
-    }
   }
 
   async #sweep(): Promise<void> {

@@ -6,9 +6,9 @@
 
 import { headOf } from "../../shared/bus/record.ts";
 import type { Clock } from "../../shared/clock.ts";
-import type { Millis, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
+import type { Millis, RoomKey, Seq } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
-import { type Batch, isAhead, type Mark, NO_USES, NOTHING_APPLIED } from "../boards/board.ts";
+import { isAhead, type Mark, NO_USES, NOTHING_APPLIED } from "../boards/board.ts";
 import { Coverage } from "./coverage.ts";
 import type { Source } from "./instants.ts";
 import type { LeaderboardMetrics } from "../metrics.ts";
@@ -16,10 +16,9 @@ import type { Boards, Checkpoints, Closings, TenantBoards } from "../ports.ts";
 import type { Received } from "./received.ts";
 import { removeBoards, type RemovalPorts } from "../archiving/removal-host.ts";
 import { type ProjectionOptions, RoomProjection } from "./room-projection.ts";
-import { Totals } from "./totals-host.ts";
+import { RoomWindows } from "./room-windows-host.ts";
 import { Trouble } from "./trouble.ts";
 import { Undecodable } from "../../shared/undecodable.ts";
-import { type Window, windowsAt } from "../boards/windows.ts";
 
 export type RoomPorts = RemovalPorts & {
   readonly boards: Boards;
@@ -54,14 +53,7 @@ export class BoardRoom {
   /** What the checkpoint covers, and which revision it has. */
   #covered = NOTHING_COVERED;
   readonly #uncovered: Readonly<Record<Source, Coverage>> = { edits: new Coverage(), activities: new Coverage() };
-  /** Windows that may have points and are not in the archive, by id. */
-  readonly #windows = new Map<string, Window>();
-  readonly #totals: Totals;
-  /** For each stream, the end of the hour that was last entered: what is older lies in windows that are known. */
-  readonly #hourEnds: Record<Source, number> = { edits: 0, activities: 0 };
-  readonly #registered = new Set<string>();
-  /** Users whom the tenant's windows were told of in this hour. */
-  #met: { readonly hour: string; readonly users: Set<UserId> } = { hour: "", users: new Set() };
+  readonly #windows: RoomWindows;
   #applying: Promise<void> | undefined;
   #isSaving = false;
   #isOpen = false;
@@ -77,7 +69,7 @@ export class BoardRoom {
     this.#ports = ports;
     this.#options = options;
     this.#deps = deps;
-    this.#totals = new Totals(room, ports.tenants);
+    this.#windows = new RoomWindows(room, partition, ports);
   }
 
   get pending(): number {
@@ -104,7 +96,7 @@ export class BoardRoom {
   }
 
   get isUntold(): boolean {
-    return !this.#isDeleted && !this.#totals.areTold;
+    return !this.#isDeleted && !this.#windows.areTold;
   }
 
   /** Nothing would be lost if it were forgotten. */
@@ -122,7 +114,7 @@ export class BoardRoom {
   }
 
   forgetWindow(id: string): void {
-    this.#windows.delete(id);
+    this.#windows.forget(id);
   }
 
   async open(): Promise<void> {
@@ -149,7 +141,7 @@ export class BoardRoom {
     }
     if (this.#isDeleted) return; // Or so it was heard meanwhile.
     this.#covered = mark;
-    for (const window of mark.windows) this.#know(window);
+    this.#windows.know(mark.windows);
     const current = isAhead(mark, appliedOf(stored)) ? await this.#restore() : stored;
     if (current === "deleted") throw new Trouble("stale", `room ${this.room} was deleted while its boards were looked up`);
     await this.#deps.expectBehind(current?.applied.activity ?? 0);
@@ -164,15 +156,10 @@ export class BoardRoom {
   }
 
   async #restore(): ReturnType<Boards["load"]> {
-    const { boards, checkpoints, closings } = this.#ports;
+    const { boards, checkpoints } = this.#ports;
     const dump = await checkpoints.read(this.room);
     if (dump !== undefined) {
-      const windows = dump.boards.map(({ window }) => window);
-      await closings.open(this.#partition, this.room, windows);
-      for (const { window, standings } of dump.boards) {
-        const users = standings.map(({ member }) => member);
-        await this.#ports.tenants.meet(this.room, [window], users);
-      }
+      await this.#windows.prepareRestore(dump.boards);
       if ((await boards.restore(this.room, dump)).kind === "written") this.#deps.metrics.restores.inc();
     }
     return boards.load(this.room);
@@ -204,7 +191,7 @@ export class BoardRoom {
         ? projection.receiveRecord(received.record, streamSeq, time)
         : projection.receiveActivity(received.activity, streamSeq, time);
     // Also where it was counted before: whoever counted it may have died before its windows were told of.
-    if (time >= this.#hourEnds[source]) this.#enterHour(source, time);
+    this.#windows.enter(source, time);
     if (outcome.kind === "known" || outcome.missing === 0) return;
     this.#deps.metrics.missing.inc(outcome.missing);
     this.#deps.log.warn(
@@ -217,17 +204,6 @@ export class BoardRoom {
     return received.source === "edits" ? headOf(received.record) <= this.#covered.seq : received.streamSeq <= this.#covered.activity;
   }
 
-  #enterHour(source: Source, time: UnixMillis): void {
-    const windows = windowsAt(time);
-    this.#hourEnds[source] = windows[0]!.end;
-    for (const window of windows) this.#know(window);
-  }
-
-  #know(window: Window): void {
-    this.#windows.set(window.id, window);
-    this.#totals.receive(window); // A leaderboard may have died before it was told.
-  }
-
   /** Resolves once all that was received before is in the boards. */
   apply(): Promise<void> {
     return (this.#applying ??= this.#applyAll().finally(() => (this.#applying = undefined)));
@@ -235,8 +211,7 @@ export class BoardRoom {
 
   async #applyAll(): Promise<void> {
     for (let batch = this.#projection?.takeBatch(); batch !== undefined; batch = this.#projection?.takeBatch()) {
-      await this.#register(batch.windows);
-      await this.#meet(batch);
+      await this.#windows.prepare(batch);
       const endTimer = this.#deps.metrics.batches.startTimer();
       const write = await this.#ports.boards.apply(this.room, batch);
       endTimer();
@@ -246,34 +221,15 @@ export class BoardRoom {
           `room ${this.room} is counted up to ${JSON.stringify(write.counted)}, not ${JSON.stringify(batch.after)}`,
         );
       }
-      for (const window of batch.windows) this.#know(window);
+      this.#windows.know(batch.windows);
       this.#deps.metrics.edits.inc(batch.applied.seq - batch.after.seq);
       this.#deps.onCounted(this.room);
     }
   }
 
-  async #register(windows: readonly Window[]): Promise<void> {
-    const fresh = windows.filter(({ id, kind }) => kind !== "all" && !this.#registered.has(id));
-    if (fresh.length === 0) return;
-    await this.#ports.closings.open(this.#partition, this.room, fresh);
-    this.#registered.clear();
-    for (const { id } of windows) this.#registered.add(id);
-  }
-
-  /** Who was met in this hour was met in all windows of it. */
-  async #meet({ windows, awards }: Batch): Promise<void> {
-    const [hour] = windows;
-    if (hour !== undefined && this.#met.hour !== hour.id) this.#met = { hour: hour.id, users: new Set() };
-    const fresh = new Set<UserId>();
-    for (const ofRole of awards.values()) for (const { member } of ofRole) if (!this.#met.users.has(member)) fresh.add(member);
-    if (fresh.size === 0) return;
-    await this.#ports.tenants.meet(this.room, windows, [...fresh]);
-    for (const user of fresh) this.#met.users.add(user);
-  }
-
   /** Brings the tenant's board of rooms up to date. */
   tellTotals(): Promise<void> {
-    return this.#totals.tell();
+    return this.#windows.tellTotals();
   }
 
   /** Writes what is counted where Redis cannot lose it. */
@@ -286,7 +242,7 @@ export class BoardRoom {
       const through = this.#projection.applied;
       await this.apply();
       await this.tellTotals(); // What a checkpoint covers is not read again.
-      const dump = await this.#ports.boards.dump(this.room, [...this.#windows.values()]);
+      const dump = await this.#ports.boards.dump(this.room, this.#windows.all);
       if (dump === undefined || isAhead(through, dump.applied)) {
         throw new Trouble("stale", `the boards of room ${this.room} are counted less far than they were: did Redis lose data?`);
       }
