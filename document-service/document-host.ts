@@ -9,7 +9,7 @@ import type { News } from "./ports.ts";
 import { PartitionHost, type PartitionOptions, type PartitionPorts } from "./rooms/partition-host.ts";
 import type { PastHost } from "./past/past-host.ts";
 import { unlessMistake, within } from "../shared/pause.ts";
-import type { Freshness, Served } from "./rooms/room-host.ts";
+import type { Freshness, Served } from "./rooms/serve-host.ts";
 
 export type DocumentHostOptions = PartitionOptions & { readonly documentsAnswerMsMax: number };
 

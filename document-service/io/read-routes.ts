@@ -10,7 +10,7 @@ import { type InternalAnswer, refusal } from "../../shared/io/internal-http.ts";
 import { pause } from "../../shared/pause.ts";
 import { KINDS, type Wanted } from "../content.ts";
 import type { Reading } from "../ports.ts";
-import type { Freshness, Served } from "../rooms/room-host.ts";
+import type { Freshness, Served } from "../rooms/serve-host.ts";
 import { DELETED } from "./delete-routes.ts";
 import type { RoomQuestion, RoomRoute } from "./http.ts";
 import { Renditions } from "./renditions.ts";

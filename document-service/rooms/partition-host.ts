@@ -11,12 +11,14 @@ import type { Clock } from "../../shared/clock.ts";
 import type { Millis, RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import { BoardsFloor } from "./boards-floor-host.ts";
+import { DueHost, type DueOptions } from "./due-host.ts";
 import { LeftoversHost, type LeftoversOptions } from "./leftovers-host.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
 import type { News } from "../ports.ts";
 import { pause, unlessMistake } from "../../shared/pause.ts";
 import type { PastHost } from "../past/past-host.ts";
-import { type Freshness, type RoomDeps, RoomHost, type RoomOptions, type RoomPorts, type Served } from "./room-host.ts";
+import { type RoomDeps, RoomHost, type RoomOptions, type RoomPorts } from "./room-host.ts";
+import type { Freshness, Served } from "./serve-host.ts";
 import { ReadAheadHost, type ReadAheadOptions } from "./read-ahead-host.ts";
 import { TrimsHost, type TrimsOptions } from "./trims-host.ts";
 
@@ -25,7 +27,8 @@ export type PartitionPorts = RoomPorts & { readonly leases: Leases; readonly boa
 export type PartitionOptions = RoomOptions &
   LeftoversOptions &
   ReadAheadOptions &
-  TrimsOptions & {
+  TrimsOptions &
+  DueOptions & {
     /** This run of the service; no other ever has its name. */
     readonly service: string;
     readonly documentsLeaseMs: number;
@@ -33,7 +36,6 @@ export type PartitionOptions = RoomOptions &
     readonly documentsBytesMax: number;
     readonly documentsMax: number;
     readonly documentOpeningsMax: number;
-    readonly documentSavesMax: number;
   };
 
 export type Deletion =
@@ -70,9 +72,7 @@ export class PartitionHost {
    * no memory; counted against `documentsMax`, many of them would keep all other rooms from being read.
    */
   #undecodable = 0;
-  #saves = 0;
-  /** What the last tick found to be saved or removed, the most urgent first. */
-  #due: { readonly room: RoomHost; readonly pressed: boolean }[] = [];
+  readonly #due: DueHost;
   readonly #trims: TrimsHost;
   #snapshotsNamed = 0;
 
@@ -87,6 +87,7 @@ export class PartitionHost {
     this.#ports = { ...ports, log: ahead.log };
     this.#options = options;
     this.#deps = deps;
+    this.#due = new DueHost(options, deps.clock);
     this.#trims = new TrimsHost(this.#rooms, ahead, options, deps.clock);
     this.#lease = new LeaseHolder(partition, ports.leases, { holder: options.service, leaseMs: options.documentsLeaseMs }, deps);
     this.#boardsFloor = new BoardsFloor(partition, ports.boards, deps);
@@ -164,7 +165,7 @@ export class PartitionHost {
     if (this.#lease.isHeld) await this.#drain();
     await this.#lease.giveBack({ floor: this.#floor() });
     working.abort();
-    this.#due = [];
+    this.#due.clear();
     for (const room of this.#rooms.values()) room.close();
     await Promise.all(parts);
     this.#rooms.clear();
@@ -258,9 +259,7 @@ export class PartitionHost {
       else if (room.isSaveDue(now, { pressed: save })) unsaved.push(room);
       else if (room.canRetire(now, { pressed: release })) this.#rooms.delete(room.room);
     }
-    unsaved.sort((a, b) => (a.uncoveredSince ?? 0) - (b.uncoveredSince ?? 0));
-    this.#due = [...unsaved.map((room) => ({ room, pressed: save })), ...unwiped.map((room) => ({ room, pressed: false }))];
-    this.#startDue();
+    this.#due.replace(unsaved, unwiped, { pressed: save });
     this.#observe();
   }
 
@@ -294,38 +293,15 @@ export class PartitionHost {
     metrics.heldForBoards.set({ partition }, Math.max(0, this.#received - this.#boardsFloor.floor));
   }
 
-  /** Starts as much as may run at a time. Whatever ends starts the next at once, which need not wait for the next tick. */
-  #startDue(): void {
-    while (this.#saves < this.#options.documentSavesMax) {
-      const next = this.#due.shift();
-      if (next === undefined) return;
-      const { room, pressed } = next;
-      const now = this.#deps.clock.now();
-      const work = workDue(room, now, { pressed });
-      if (work === undefined) continue; // Done meanwhile.
-      this.#saves += 1;
-      void work.finally(() => {
-        this.#saves -= 1;
-        this.#startDue();
-      });
-    }
-  }
-
   /** Saves what is left to save and can be, so that whoever comes next begins at the end of the log. */
   async #drain(): Promise<void> {
     const { clock } = this.#deps;
     const deadline = clock.now() + this.#options.documentsDrainMsMax;
     const isLeft = (): boolean =>
       [...this.#rooms.values()].some(({ uncoveredFrom, canBeCovered }) => uncoveredFrom !== undefined && canBeCovered);
-    while ((isLeft() || this.#saves > 0) && clock.now() < deadline) {
-      this.#due = [...this.#rooms.values()].map((room) => ({ room, pressed: true }));
-      this.#startDue();
+    while ((isLeft() || this.#due.isBusy) && clock.now() < deadline) {
+      this.#due.replace([...this.#rooms.values()], [], { pressed: true });
       await pause(clock, TICK_MS / 4);
     }
   }
-}
-
-function workDue(room: RoomHost, now: Millis, pressure: { pressed: boolean }): Promise<void> | undefined {
-  if (room.isWipeDue(now)) return room.wipe();
-  return room.isSaveDue(now, pressure) ? room.save() : undefined;
 }

@@ -11,15 +11,14 @@ import type { DeletedCheckpoint } from "../../shared/bus/checkpoint.ts";
 import { isDeletedRecord } from "../../shared/bus/record.ts";
 import type { StoredRecord } from "../../shared/bus/stored-record.ts";
 import type { Clock } from "../../shared/clock.ts";
-import type { Millis, Position, RoomKey, Seq } from "../../shared/ids.ts";
+import type { Millis, RoomKey, Seq } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import { CheckpointHost } from "./checkpoint-host.ts";
 import type { SnapshotPolicy, TrimOptions } from "./compaction.ts";
 import type { HistoryPolicy } from "../past/history.ts";
 import { HistoryHost } from "../past/history-host.ts";
-import type { Document, MergedState } from "./document.ts";
+import type { Document } from "./document.ts";
 import { IntakeHost, type IntakeOptions } from "./intake-host.ts";
-import { EMPTY_STATE } from "../merge.ts";
 import { MergeHost } from "./merge-host.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
 import { PastHost, type PastOptions, type PastPorts } from "../past/past-host.ts";
@@ -27,8 +26,8 @@ import type { Checkpoints, Deletions, Merging, News, ObjectStore } from "../port
 import { OrphansHost } from "./orphans-host.ts";
 import type { RoomRange } from "./read-ahead-host.ts";
 import { SaveHost } from "./save-host.ts";
+import { type Freshness, type Served, ServeHost, type ServeOptions } from "./serve-host.ts";
 import { TrimHost } from "./trim-host.ts";
-import type { Watermark } from "./watermarks.ts";
 import { WipeHost } from "./wipe-host.ts";
 import { WorkHost } from "./work-host.ts";
 
@@ -42,11 +41,11 @@ export type RoomOptions = SnapshotPolicy &
   TrimOptions &
   IntakeOptions &
   HistoryPolicy &
-  PastOptions & {
+  PastOptions &
+  ServeOptions & {
     readonly mergeEditsMax: number;
     readonly mergeBytesMax: number;
     readonly mergeMsMax: number;
-    readonly snapshotLagBytesMax: number;
     readonly stalledBytesMax: number;
     readonly documentIdleMsMax: number;
   };
@@ -59,24 +58,6 @@ export type RoomDeps = {
   readonly boardsFloor: () => number;
   readonly news: News;
 };
-
-/** "joinable": of a long document the few newest edits may be missing, for whoever joins from there is sent them. */
-export type Freshness = "newest" | "joinable";
-
-/** What tells an edit from every other one. */
-export type EditName = Pick<Watermark, "client" | "counter">;
-
-export type Served =
-  /** `last`: the edit at the position, where it is known. */
-  | { kind: "snapshot"; state: Uint8Array; position: Position; last?: EditName | undefined }
-  /** The room never had an edit, as far as is known here. */
-  | { kind: "no-document" }
-  /** None of its edits is a Yjs update. */
-  | { kind: "not-a-document" }
-  /** For good. */
-  | { kind: "deleted" }
-  /** Not now: ask again. */
-  | { kind: "loading" };
 
 /** A room in which nothing was ever written: whoever comes next costs a look for its checkpoint, and no snapshot is loaded again. */
 const BLANK_IDLE_MS_MAX = 10_000;
@@ -94,7 +75,7 @@ export class RoomHost {
   readonly past: PastHost;
   readonly orphans: OrphansHost;
   readonly #work: WorkHost;
-  #lastUsed: Millis;
+  readonly #serves: ServeHost;
   /** Webhooks have been told of its edits up to here. */
   #toldSeq: Seq | undefined;
 
@@ -102,7 +83,6 @@ export class RoomHost {
     this.room = room;
     this.#options = options;
     this.#deps = deps;
-    this.#lastUsed = deps.clock.now();
     this.#work = new WorkHost(room, () => this.#intake, deps);
     const checkpoints = new CheckpointHost(room, ports, deps.log, (entry) => this.#receiveDeletedEntry(entry));
     this.#merges = new MergeHost(room, ports, checkpoints, options, deps);
@@ -110,19 +90,21 @@ export class RoomHost {
     this.#history = new HistoryHost(room, ports, options, deps);
     this.#trims = new TrimHost(room, { log: ports.log, history: this.#history }, options, deps);
     this.#wipe = new WipeHost(room, ports, { checkpoints, history: this.#history }, deps);
-    this.past = new PastHost(room, ports, options, { history: this.#history, present: () => this.#present() });
+    this.past = new PastHost(room, ports, options, { history: this.#history, present: () => this.#serves.present() });
     this.#intake = new IntakeHost(room, checkpoints, options, {
       ...deps,
       onTaken: (document, stored) => {
-        this.#lastUsed = deps.clock.now();
-        this.#saves.noteUncovered(document, this.#lastUsed);
-        this.#trims.receiveRecord(stored, this.#lastUsed);
+        const now = deps.clock.now();
+        this.#serves.noteUsed(now);
+        this.#saves.noteUncovered(document, now);
+        this.#trims.receiveRecord(stored, now);
         this.#tellNews(document);
         if (document.pending.edits >= options.mergeEditsMax) this.mergeIfDue();
       },
       onCaughtUp: (document) => this.#saves.noteUncovered(document, deps.clock.now()),
       onFailure: (what, cause) => this.#work.receiveFailure(what, cause),
     });
+    this.#serves = new ServeHost({ intake: this.#intake, merges: this.#merges, wipe: this.#wipe }, options, deps.clock);
     this.orphans = new OrphansHost({ intake: this.#intake, work: this.#work, wipe: this.#wipe, checkpoints, history: this.#history }, deps);
   }
 
@@ -213,29 +195,8 @@ export class RoomHost {
     });
   }
 
-  /**
-   * "newest": with all records received by now. However many ask at once, it is merged once, or twice where a merge
-   * was under way already. Nothing is merged for whoever wants a seq that was not received yet.
-   */
-  async serve(freshness: Freshness, minSeq = 0): Promise<Served> {
-    const document = await this.#intake.opened;
-    if (this.isDeleted) return { kind: "deleted" };
-    if (document === undefined) return { kind: "loading" };
-    if (document.applied.seq === 0) return { kind: "no-document" };
-    if (document.applied.seq < minSeq) return { kind: "loading" };
-    const nearly = freshness === "joinable" ? document.nearlyMerged(this.#options.snapshotLagBytesMax) : undefined;
-    if (nearly !== undefined) this.#lastUsed = this.#deps.clock.now();
-    const merged = nearly ?? (await this.#present());
-    if (this.isDeleted) return { kind: "deleted" };
-    if (merged === undefined || merged.applied.seq === 0) return { kind: "loading" };
-    const { state, applied, clients, leftOut } = merged;
-    if (leftOut > 0 && state.byteLength <= EMPTY_STATE.byteLength) return { kind: "not-a-document" };
-    return {
-      kind: "snapshot",
-      state,
-      position: { epoch: applied.epoch, seq: applied.seq },
-      last: clients.findLast(({ seq }) => seq === applied.seq),
-    };
+  serve(freshness: Freshness, minSeq = 0): Promise<Served> {
+    return this.#serves.serve(freshness, minSeq);
   }
 
   #tellNews({ applied, checkpoint }: Document): void {
@@ -275,7 +236,7 @@ export class RoomHost {
   /** Lets go of the memory that a snapshot, or the log, can give back. */
   releaseIfIdle(now: Millis, { pressed }: { pressed: boolean }): void {
     if (pressed) this.#intake.letGo();
-    if (!this.#merges.isRunning && (pressed || now - this.#lastUsed > this.#options.documentIdleMsMax)) {
+    if (!this.#merges.isRunning && (pressed || now - this.#serves.lastUsed > this.#options.documentIdleMsMax)) {
       this.#intake.document?.releaseState();
     }
   }
@@ -287,7 +248,7 @@ export class RoomHost {
     if (this.isDeleted) return !this.#wipe.isDue;
     if (document.uncovered !== undefined) return false;
     const idleMsMax = document.isBlank ? Math.min(BLANK_IDLE_MS_MAX, this.#options.documentIdleMsMax) : this.#options.documentIdleMsMax;
-    return pressed || (this.#trims.isDone(document) && now - this.#lastUsed > idleMsMax);
+    return pressed || (this.#trims.isDone(document) && now - this.#serves.lastUsed > idleMsMax);
   }
 
   /** It let go of records, and can take them by now: whoever takes its place is to have the log from here on. */
@@ -329,17 +290,7 @@ export class RoomHost {
   }
 
   async #addVersionIfDue({ applied }: Document): Promise<void> {
-    const present = (await this.#history.isVersionDue(applied.seq)) ? await this.#present() : undefined;
+    const present = (await this.#history.isVersionDue(applied.seq)) ? await this.#serves.present() : undefined;
     if (present !== undefined) await this.#history.addVersion(present);
-  }
-
-  /** With all records received by now. */
-  async #present(): Promise<MergedState | undefined> {
-    const document = await this.#intake.opened;
-    if (document === undefined) return undefined;
-    this.#lastUsed = this.#deps.clock.now();
-    const asked = document.applied.seq;
-    const merged = await this.#merges.merge(document);
-    return merged !== undefined && merged.applied.seq < asked ? this.#merges.merge(document) : merged;
   }
 }

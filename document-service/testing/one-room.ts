@@ -15,7 +15,8 @@ import { documentServiceMetrics } from "../metrics.ts";
 import { NO_NEWS } from "../webhooks/news-host.ts";
 import type { LogEnd, ObjectStore } from "../ports.ts";
 import { revertingEdit } from "../past/reverting.ts";
-import { type Freshness, RoomHost, type RoomOptions, type RoomPorts } from "../rooms/room-host.ts";
+import { RoomHost, type RoomOptions, type RoomPorts } from "../rooms/room-host.ts";
+import type { Freshness } from "../rooms/serve-host.ts";
 
 export const ROOM = "acme.notes" as RoomKey;
 export const ann = "annannannannann1" as ClientId;
