@@ -1,0 +1,209 @@
+/** What the pods of `deploy/kubernetes` run, are told and serve is what the roles take and serve. */
+
+import { readdirSync, readFileSync } from "node:fs";
+
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+import { parse } from "yaml";
+
+import { serveHealth } from "../../cli/health.ts";
+import { type Role, startSettings } from "../../cli/settings.ts";
+import { claimFreePorts } from "../../engines/free-port.ts";
+import { healthRoutes } from "../../gateway/io/health-routes.ts";
+import { gatewayMetrics } from "../../gateway/metrics.ts";
+import { imageEnvironment } from "../image.ts";
+import { configOf, DEPLOYED_ROLES, drainMsOf, portOf, secretVariables, settingsOf } from "../role-settings.ts";
+import {
+  amountOf,
+  configMaps,
+  type Container,
+  documentsOf,
+  environmentOf,
+  FILES,
+  FOLDER,
+  isSelected,
+  kustomization,
+  manifestsOf,
+  type Selector,
+  workloads,
+} from "./manifests.ts";
+
+const FIELDS = { "spec.nodeName": "machine-1", "status.podIP": "10.1.2.3", "metadata.labels['topology.kubernetes.io/zone']": "" };
+const SECRET = "0123456789abcdef0123456789abcdef";
+/** A process that has drained ends within this, on a machine that is busy too. */
+const ENDING_MS_MAX = 5_000;
+
+const deployments = workloads.filter(({ kind }) => kind === "Deployment");
+const roles = deployments.map(({ metadata: { name }, spec }) => ({ role: name as Role, ...spec.template.spec }));
+
+const told = (container: Container) => ({
+  ...imageEnvironment(),
+  ...environmentOf(container, { fields: FIELDS, secret: () => SECRET }),
+});
+const secretsOf = (container: Container) => (container.env ?? []).filter(({ valueFrom }) => valueFrom?.secretKeyRef !== undefined);
+
+test("[KUB3] each file is applied, and each role has a Deployment that runs it and nothing else", () => {
+  const named = [...kustomization.resources, ...kustomization.configMapGenerator.flatMap(({ envs }) => envs)];
+  expect([...named].sort()).toEqual([...FILES, "../nats"].sort());
+  expect(roles.map(({ role }) => role).sort()).toEqual([...DEPLOYED_ROLES].sort());
+  for (const { role, containers } of roles) {
+    const [command, flag, value] = containers[0].args;
+    expect([containers.length, command, flag]).toEqual([1, "start", "--roles"]);
+    expect(startSettings.roles.parse(value!)).toEqual([role]);
+    expect(kustomization.images.map(({ name }) => name)).toContain(containers[0].image);
+  }
+});
+
+test.each(roles)(
+  "[KUB4] $role is told settings that it reads, in values that it takes, and would start with them",
+  async ({ role, containers }) => {
+    const settings = settingsOf(role);
+    const given = Object.keys(environmentOf(containers[0], { fields: FIELDS, secret: () => SECRET }));
+    expect(given.filter((name) => name.startsWith("COROOM_") && !settings.has(name))).toEqual([]);
+    await expect(configOf(role, told(containers[0]))).resolves.toMatchObject({ environment: "production", production: true });
+  },
+);
+
+test("[KUB5] secrets come from the Secret that the page on Kubernetes has made, and nothing else does", () => {
+  const page = readFileSync("docs/operations/kubernetes.md", "utf8");
+  const made = [...page.matchAll(/--from-literal=(?<key>[\w-]+)=/g)].map(({ groups }) => groups!["key"]!);
+  const read = roles.flatMap(({ containers }) => secretsOf(containers[0]));
+  expect([...new Set(read.map(({ valueFrom }) => valueFrom!.secretKeyRef!.key))].sort()).toEqual([...made].sort());
+  expect(new Set(read.map(({ valueFrom }) => valueFrom!.secretKeyRef!.name))).toEqual(new Set(["coroom"]));
+  expect(page).toContain("create secret generic coroom");
+  expect(read.map(({ name }) => name).filter((name) => !secretVariables().includes(name))).toEqual([]);
+
+  const inTheOpen = [
+    ...Object.values(configMaps).flatMap((variables) => Object.entries(variables)),
+    ...roles.flatMap(({ containers }) => (containers[0].env ?? []).map(({ name, value = "" }) => [name, value] as const)),
+  ];
+  // An address is a secret only with a user in it.
+  const secret = inTheOpen.filter(([name, value]) => secretVariables().includes(name) && value !== "" && !/^\w+:\/\/[^@]+$/.test(value));
+  expect(secret).toEqual([]);
+});
+
+test.each(roles)("[KUB6] $role has its ports where its settings put them", async ({ role, containers }) => {
+  const config = await configOf(role, told(containers[0]));
+  const http = portOf(role, config);
+  const ports = [...(http === undefined ? [] : [["http", http]]), ["health", config.healthPort]];
+  expect(containers[0].ports.map(({ name, containerPort }) => [name, containerPort])).toEqual(ports);
+});
+
+test("[KUB7] probes ask for what is served: the health port's paths, and of a gateway whether it takes people", async () => {
+  const [port] = await claimFreePorts(1, "127.0.0.1");
+  const health = await serveHealth({ healthHost: "127.0.0.1", healthPort: port! }, new Registry());
+  health.ready();
+  try {
+    const gateway = healthRoutes(new Registry(), () => undefined, { production: true, internalSecret: SECRET }).map(({ path }) => path);
+    for (const { role, containers } of roles) {
+      const { startupProbe, readinessProbe, livenessProbe } = containers[0];
+      const asked = [startupProbe, readinessProbe, livenessProbe].map(({ httpGet }) => httpGet!);
+      expect(asked.map(({ path }) => path)).toEqual(["/readyz", "/readyz", "/healthz"]);
+      expect(asked.map(({ port }) => port)).toEqual(["health", role === "gateway" ? "http" : "health", "health"]);
+      for (const { path } of asked.filter(({ port }) => port === "health"))
+        expect((await fetch(`http://127.0.0.1:${port}${path}`)).status).toBe(200);
+    }
+    expect(gateway).toContain("/readyz");
+  } finally {
+    await health.stop();
+  }
+});
+
+test.each(roles)("[KUB8] $role is given the time that it may take to stop", async ({ role, containers, terminationGracePeriodSeconds }) => {
+  const config = await configOf(role, told(containers[0]));
+  const preStopMs = (containers[0].lifecycle?.preStop.sleep.seconds ?? 0) * 1_000;
+  expect(terminationGracePeriodSeconds * 1_000).toBeGreaterThanOrEqual(preStopMs + drainMsOf(role, config) + ENDING_MS_MAX);
+});
+
+test("[KUB9] whoever takes connections from outside is out of its Service before it refuses them", () => {
+  const entered = manifestsOf("Ingress").flatMap(({ spec }) =>
+    spec.rules.flatMap(({ http }) => http.paths.map(({ backend }) => backend.service.name)),
+  );
+  expect(entered).toEqual(["gateway", "y-websocket"]);
+  for (const { role, containers } of roles) expect(containers[0].lifecycle !== undefined).toBe(entered.includes(role));
+});
+
+test.each(workloads.map(({ metadata: { name }, spec }) => ({ name, ...spec.template.spec })))(
+  "[KUB10] $name runs without any rights, writes to its volumes alone, and is told of no Service",
+  ({ securityContext, containers: [container], enableServiceLinks, automountServiceAccountToken }) => {
+    expect(securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } });
+    expect(container.securityContext).toEqual({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ["ALL"] },
+    });
+    expect([enableServiceLinks, automountServiceAccountToken]).toEqual([false, false]);
+  },
+);
+
+test.each(workloads.map(({ metadata: { name }, spec }) => ({ name, ...spec.template.spec.containers[0].resources })))(
+  "[KUB11] $name asks for memory and a share of the CPU, is held to memory and never throttled",
+  ({ requests, limits }) => {
+    expect(Object.keys(requests)).toEqual(["cpu", "memory"]);
+    expect(Object.keys(limits)).toEqual(["memory"]);
+    expect(amountOf(limits["memory"]!)).toBeGreaterThan(amountOf(requests["memory"]!));
+  },
+);
+
+test("[KUB12] a room server's budget of memory is what it asks for, and its backlog fits in", async () => {
+  const { containers } = roles.find(({ role }) => role === "room-server")!;
+  const config = await configOf("room-server", told(containers[0]));
+  expect(config.budgetMemoryBytes).toBe(amountOf(containers[0].resources.requests["memory"]!));
+  expect(config.backlogTotalBytesMax).toBeLessThan(config.budgetMemoryBytes / 2);
+});
+
+test("[KUB13] selectors select what they are for", () => {
+  for (const { metadata, spec } of workloads) {
+    const { labels } = spec.template.metadata;
+    const selectors = (spec.template.spec.topologySpreadConstraints ?? []).map(({ labelSelector }) => labelSelector);
+    for (const selector of [spec.selector as Selector, ...selectors])
+      expect([metadata.name, isSelected(labels, selector)]).toEqual([metadata.name, true]);
+    const others = workloads.filter((other) => other.metadata.name !== metadata.name);
+    expect(others.filter((other) => isSelected(other.spec.template.metadata.labels, spec.selector as Selector))).toEqual([]);
+  }
+  for (const { metadata, spec } of manifestsOf("PodDisruptionBudget", "HorizontalPodAutoscaler")) {
+    const workload = workloads.find(({ metadata: { name } }) => name === metadata.name)!;
+    if (spec.scaleTargetRef === undefined) expect(isSelected(workload.spec.template.metadata.labels, spec.selector as Selector)).toBe(true);
+    else expect(spec.scaleTargetRef).toMatchObject({ kind: workload.kind, name: workload.metadata.name });
+  }
+  const several = workloads.filter(({ spec }) => spec.replicas !== 1).map(({ metadata }) => metadata.name);
+  expect(
+    manifestsOf("PodDisruptionBudget")
+      .map(({ metadata }) => metadata.name)
+      .sort(),
+  ).toEqual(several.sort());
+});
+
+test("[KUB14] the metrics that autoscalers and Prometheus ask for are there, under the names that alerts ask by", () => {
+  const health = roles.map(({ containers }) => containers[0].ports.find(({ name }) => name === "health"));
+  expect(health).not.toContain(undefined);
+
+  const [monitor] = documentsOf(`${FOLDER}/monitoring/pod-monitor.yaml`) as [
+    { spec: { selector: Selector; podMetricsEndpoints: Endpoint[] } },
+  ];
+  for (const { spec } of deployments) expect(isSelected(spec.template.metadata.labels, monitor.spec.selector)).toBe(true);
+  const [{ port, path, relabelings }] = monitor.spec.podMetricsEndpoints as [Endpoint];
+  expect([port, path]).toEqual(["health", "/metrics"]);
+  expect(relabelings.map(({ targetLabel }) => targetLabel)).toEqual(["job", "role", "instance"]);
+
+  const byHand = parse(readFileSync("deploy/prometheus/kubernetes.yaml", "utf8")) as { scrape_configs: [Scrape] };
+  const [{ job_name, relabel_configs }] = byHand.scrape_configs;
+  const labels = relabel_configs.flatMap(({ target_label }) => (target_label === undefined ? [] : [target_label]));
+  expect([job_name, ...labels]).toEqual(["coroom", "role", "instance"]);
+  expect(relabel_configs[0]).toMatchObject({ action: "keep", regex: "health" });
+
+  const autoscaler = readFileSync(`${FOLDER}/monitoring/gateway-by-connections.yaml`, "utf8");
+  const [metric] = /coroom_\w+/.exec(autoscaler)!;
+  expect(Object.values(gatewayMetrics(new Registry())).map((known) => (known as unknown as { name: string }).name)).toContain(metric);
+});
+
+type Endpoint = { readonly port: string; readonly path: string; readonly relabelings: readonly { readonly targetLabel: string }[] };
+type Scrape = { readonly job_name: string; readonly relabel_configs: readonly { readonly target_label?: string }[] };
+
+test("[KUB15] what else stands in the folder is asked for on demand, and parses", () => {
+  const folder = `${FOLDER}/monitoring`;
+  const { resources, patches } = documentsOf(`${folder}/kustomization.yaml`)[0] as { resources: string[]; patches: { path: string }[] };
+  const files = readdirSync(folder).filter((file) => file !== "kustomization.yaml");
+  expect([...resources, ...patches.map(({ path }) => path)].sort()).toEqual(files.sort());
+  expect(files.flatMap((file) => documentsOf(`${folder}/${file}`)).length).toBe(files.length);
+});

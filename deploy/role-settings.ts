@@ -1,0 +1,64 @@
+/** Which settings each role reads, as their `main.ts` have them: its own, everybody's, and some that are declared by another role. */
+
+import { refuseUnfit } from "../cli/fitting-roles.ts";
+import { ROLES, type Role, startGroups, startSettings } from "../cli/settings.ts";
+import { missingSecrets } from "../cli/shared-secrets.ts";
+import { envName, readSettings, type Setting, type Settings, type Values } from "../shared/config.ts";
+
+export type Environment = Readonly<Record<string, string>>;
+
+/** What runs by itself in a container. */
+export const DEPLOYED_ROLES: readonly Role[] = ROLES.filter((role) => role !== "engines");
+
+const EDGE = ["production", "allowedOrigins", "clientAddressHeader"] as const;
+const TOKENS = ["jwtSecret", "jwtIssuer", "jwtAudience"] as const;
+const BOARDS = ["redisUrl", "boardKinds", "boardSessionMs", "boardSessionPoints"] as const;
+const OF_OTHERS: Readonly<Partial<Record<Role, readonly (keyof typeof startSettings)[]>>> = {
+  "gateway": [...BOARDS, "serverSilenceMsMax"],
+  "y-websocket": EDGE,
+  "probe": TOKENS,
+};
+
+/** By the names of their variables. */
+export function settingsOf(role: Role): ReadonlyMap<string, Setting<unknown>> {
+  const others = (OF_OTHERS[role] ?? []).map((name) => [name, startSettings[name]] as const);
+  const own = ["this process", "every role", role].flatMap((group) => Object.entries<Setting<unknown>>(startGroups[group]!));
+  return new Map([...own, ...others].map(([name, setting]) => [envName(name), setting]));
+}
+
+export function secretVariables(): readonly string[] {
+  return Object.entries<Setting<unknown>>(startSettings satisfies Settings)
+    .filter(([, setting]) => setting.secret === true)
+    .map(([name]) => envName(name));
+}
+
+/** Throws a SettingError where the role would refuse to start with it. */
+export async function configOf(role: Role, env: Environment): Promise<Values<typeof startSettings>> {
+  const config = readSettings(startSettings, { flags: { roles: role }, env });
+  await refuseUnfit({ ...config, ...missingSecrets(config) });
+  return config;
+}
+
+/** How long a role that was sent SIGTERM may take by its settings, and to settle what it does not count in. */
+export function drainMsOf(role: Role, config: Values<typeof startSettings>): number {
+  const SETTLE_MS_MAX = 4_000;
+  const drains: Readonly<Partial<Record<Role, number>>> = {
+    "gateway": config.drainMsMax + SETTLE_MS_MAX,
+    "room-server": config.handOverMsMax + config.releaseMsMax,
+    "document-service": config.documentsDrainMsMax,
+    "leaderboard": config.boardsDrainMsMax,
+    "y-websocket": config.ySaveMsMax,
+  };
+  return drains[role] ?? 0;
+}
+
+/** Where it serves HTTP besides its health port. */
+export function portOf(role: Role, config: Values<typeof startSettings>): number | undefined {
+  const ports: Readonly<Partial<Record<Role, number>>> = {
+    "gateway": config.port,
+    "document-service": config.documentsPort,
+    "leaderboard": config.boardsPort,
+    "y-websocket": config.yPort,
+  };
+  return ports[role];
+}
