@@ -43,8 +43,11 @@ export interface SocketListener {
   opened(): void;
   /** The bytes are the listener's own from here on. */
   received(bytes: Uint8Array): void;
-  /** At most once. 1006: the line broke. `why`: what the platform says beside the code; browsers say nothing. */
-  closed(code: number, why?: string): void;
+  /**
+   * At most once. 1006: the line broke, or was refused. `why`: what the platform says beside the code. `retryAfterMs`:
+   * for how long a server that refused it wants to be left alone. Browsers tell neither.
+   */
+  closed(code: number, why?: string, retryAfterMs?: number): void;
 }
 
 /** Rejects if the server cannot be reached, and ends once the signal fires: nobody waits for it any more. */

@@ -125,7 +125,7 @@ async function withStalled(
   const app = uws.App();
   const { lastOfTurn } = turnEnd();
   const [none, noLimit]: [readonly string[], number] = [[], 1e9];
-  const upgrade = { allowedOrigins: none, clientAddressHeader: "", connectionsMax: 100 };
+  const upgrade = { allowedOrigins: none, clientAddressHeader: "", connectionsMax: 100, retryAfterMs: 5_000 };
   const outbound = { outboundBytesMax: noLimit, slowBytesMax: noLimit, slowMsMax: noLimit, behindBytesMax: noLimit };
   const options = { ...upgrade, ...outbound, frameBytesMax: 1_000, silenceMsMax: 75_000, closingMsMax };
   const door = { unready: () => undefined, mayConnect: () => true, onTurnedAway: () => {} };

@@ -268,7 +268,7 @@ export class ConnectionHost {
       line.socket = this.#world.openSocket(this.#address.socket, {
         opened: () => receive({ kind: "socket-opened" }),
         received: (bytes) => receive({ kind: "frame", frame: serverFrameOf(bytes) }),
-        closed: (code, why) => receive({ kind: "socket-closed", code, why }),
+        closed: (code, why, retryAfterMs) => receive({ kind: "socket-closed", code, why, retryAfterMs }),
       });
     } catch {
       receive({ kind: "socket-forbidden" }); // By the platform, as `ports.ts` says.

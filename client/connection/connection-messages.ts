@@ -10,8 +10,8 @@ export type ConnectionInput =
   | { kind: "token"; token: string }
   | { kind: "token-failed"; cause: unknown }
   | { kind: "socket-opened" }
-  /** `why`: what the platform says of it. */
-  | { kind: "socket-closed"; code: number; why?: string | undefined }
+  /** `why`, `retryAfterMs`: what the platform says of it. */
+  | { kind: "socket-closed"; code: number; why?: string | undefined; retryAfterMs?: number | undefined }
   /** The platform opens no socket to this URL from here. */
   | { kind: "socket-forbidden" }
   /** Undefined: bytes that are no frame. Unknown frames count as a sign of life. */

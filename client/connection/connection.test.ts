@@ -398,6 +398,17 @@ test("[CON13] a server that asks to be left alone is, and a random part longer; 
   expect(driver.untilDue(), "the hint counts once").toBeLessThan(20_000);
 });
 
+test("[CON22] a refused upgrade is never tried again quickly, and no sooner than the server asks for where the platform tells that", () => {
+  const driver = new Driver();
+  const refused = (retryAfterMs?: number): number => {
+    driver.receive({ kind: "connect" });
+    driver.receive({ kind: "token", token: "t" });
+    driver.receive({ kind: "socket-closed", code: 1006, retryAfterMs });
+    return driver.untilDue();
+  };
+  expect([refused(), refused(), refused(5_000), refused()]).toEqual([3_000, 3_500, 7_500, 6_500]);
+});
+
 /** While all else goes well. */
 function msUntilTokenIsAsked(driver: Driver): number {
   const from = driver.now;

@@ -1,6 +1,6 @@
 /**
  * One line to the server, for as long as it is wanted: token, socket, HELLO, `open-line.ts`, and back again after whatever
- * ended it. The close code alone decides whether and how to come back. Deterministic. Rules CON1 to CON21.
+ * ended it. The close code alone decides whether and how to come back. Deterministic. Rules CON1 to CON22.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -164,9 +164,10 @@ export class Connection {
     return [{ kind: "line-open", limits: frame.limits }];
   }
 
-  #receiveClosed({ code, why }: ConnectionInput & { kind: "socket-closed" }, now: Millis): ConnectionEffect[] {
+  #receiveClosed({ code, why, retryAfterMs }: ConnectionInput & { kind: "socket-closed" }, now: Millis): ConnectionEffect[] {
     const { kind } = this.#state;
     if (kind !== "opening" && kind !== "greeting" && kind !== "open") return [];
+    if (kind === "opening") this.#retry.refused(retryAfterMs);
     const said =
       kind === "opening"
         ? unreachable(why)

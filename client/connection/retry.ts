@@ -44,6 +44,12 @@ export class Retry {
     this.#askedMs = retryAfterMs;
   }
 
+  /** Nobody was there, or the upgrade was refused. A browser does not tell what the server asked for then: never is it tried again quickly. */
+  refused(retryAfterMs = 0): void {
+    this.#askedMs = retryAfterMs;
+    this.#failures = Math.max(1, this.#failures);
+  }
+
   banned(): void {
     this.#isBanned = true;
   }

@@ -3,6 +3,7 @@
 import { type Epoch, parseClientId, type Position, type Seq } from "../../shared/ids.ts";
 import type { EditName } from "../keeping/edit-store.ts";
 import type { SnapshotAnswer } from "../ports.ts";
+import { retryAfterMsOf } from "./retry-after.ts";
 
 /** Without the answer's head, and then without any more of its body. */
 const SILENCE_MS_MAX = 30_000;
@@ -27,7 +28,7 @@ export async function fetchSnapshot(
     const answer = await fetch(url, { headers: { authorization: `Bearer ${token}` }, signal: line.signal });
     if (answer.status === 404) return { kind: "none" };
     if (!answer.ok) {
-      return { kind: "unavailable", retryAfterMs: secondsOf(answer.headers.get("retry-after")) * 1000, why: `HTTP ${answer.status}` };
+      return { kind: "unavailable", retryAfterMs: retryAfterMsOf(answer.headers.get("retry-after")), why: `HTTP ${answer.status}` };
     }
     const position = positionOf(answer.headers);
     if (position === undefined) {
@@ -75,10 +76,6 @@ function editNamed(text: string | null): EditName | undefined {
   const [client, counter] = text?.split(".") ?? [];
   const [by, counted] = [parseClientId(client ?? ""), numberOf(counter ?? null)];
   return by === undefined || counted === undefined ? undefined : { client: by, counter: counted };
-}
-
-function secondsOf(text: string | null): number {
-  return numberOf(text) ?? 0;
 }
 
 function numberOf(text: string | null): number | undefined {

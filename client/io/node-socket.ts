@@ -3,6 +3,7 @@
 import { WebSocket } from "ws";
 
 import type { OpenSocket } from "../ports.ts";
+import { retryAfterMsOf } from "./retry-after.ts";
 
 const PAYLOAD_BYTES_MAX = 64 * 1024 ** 2;
 /** A peer that does not answer the close is not waited for. */
@@ -18,12 +19,16 @@ export const openSocketWith = (
   const socket = new WebSocket(url, { headers, perMessageDeflate: false, maxPayload: PAYLOAD_BYTES_MAX });
   socket.binaryType = "arraybuffer";
   let heard = true;
-  let why: string | undefined;
+  let [why, retryAfterMs]: [string?, number?] = [];
   socket.on("open", () => heard && listener.opened());
   // A text message is no frame; read as no bytes, it is refused as one.
   socket.on("message", (data, isBinary) => heard && listener.received(isBinary ? new Uint8Array(data as ArrayBuffer) : new Uint8Array()));
-  socket.on("close", (code) => heard && listener.closed(code, why));
-  socket.on("error", (error) => (why = textOf(error))); // "close" follows.
+  socket.on("close", (code) => heard && listener.closed(code, why, retryAfterMs));
+  socket.on("error", (error) => (why ??= textOf(error))); // "close" follows.
+  socket.on("unexpected-response", (_request, { statusCode, statusMessage, headers }) => {
+    [why, retryAfterMs] = [`HTTP ${statusCode} ${statusMessage}`, retryAfterMsOf(headers["retry-after"])];
+    socket.terminate(); // Likewise.
+  });
   return {
     send: (bytes) => {
       if (socket.readyState === WebSocket.OPEN) socket.send(bytes);

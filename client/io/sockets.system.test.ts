@@ -121,7 +121,21 @@ test("[SOC6] in Node a socket that does not open says why", async () => {
   answerWith = (_, response) => response.writeHead(404).end();
   sockets.close();
   http.removeAllListeners("upgrade");
-  expect(await why(`ws://${url}/`)).toBe("Unexpected server response: 404");
+  expect(await why(`ws://${url}/`)).toBe("HTTP 404 Not Found");
+});
+
+test.each([
+  ["7", 7_000],
+  ["Mon, 23 Nov 2026 04:20:00 GMT", 0], // Of a proxy; clocks differ.
+  ["", 0],
+])("[SOC7] in Node a server that refuses a socket and says retry-after %j is heard", async (retryAfter, expected) => {
+  sockets.close();
+  http.removeAllListeners("upgrade");
+  answerWith = (_, response) => response.writeHead(429, { "retry-after": retryAfter }).end("too many");
+  const heard = await new Promise((resolve) =>
+    nodeSocket(`ws://${url}/`, { opened: () => {}, received: () => {}, closed: (...closed) => resolve(closed) }),
+  );
+  expect(heard).toEqual([1006, "HTTP 429 Too Many Requests", expected]);
 });
 
 test("[SNA1] a snapshot comes with its position, for the token that asks", async () => {

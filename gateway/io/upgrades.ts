@@ -14,6 +14,7 @@ export type UpgradeOptions = {
   readonly allowedOrigins: readonly string[];
   readonly clientAddressHeader: string;
   readonly connectionsMax: number;
+  readonly retryAfterMs: number;
 };
 
 /** What is known of a socket. */
@@ -46,7 +47,10 @@ export function upgrades(options: UpgradeOptions, { unready, mayConnect, onTurne
     if (refused !== undefined) {
       onTurnedAway(refused);
       const { status, message } = REFUSALS[refused];
-      res.writeStatus(status).writeHeader("retry-after", "5").end(message);
+      res
+        .writeStatus(status)
+        .writeHeader("retry-after", String(Math.ceil(options.retryAfterMs / 1000)))
+        .end(message);
       return;
     }
     lastId += 1;
