@@ -6,7 +6,6 @@ import { Registry } from "prom-client";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 
 import { claimPort } from "../engines/free-port.ts";
-import { decodePresenceToOwner } from "../shared/bus/presence-messages.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { readSettings } from "../shared/config.ts";
 import { type ClientKey, type Epoch, roomKey, type RoomId, type Seq, type TenantId } from "../shared/ids.ts";
@@ -473,15 +472,10 @@ test("[GW19] a crowd joining one room at once asks its owner a few times, not on
 });
 
 test("[GW32] whoever is sent to a snapshot is in the room for the others once it has joined from there", async () => {
-  startOwner("rs-1");
-  const room = roomKey("default" as TenantId, ROOM as RoomId);
   const told: string[][] = [];
-  line.subscribe(subjectsOf(environment).presenceIn(room), {
-    callback: (_, { data }) => {
-      const message = decodePresenceToOwner(data);
-      if (message?.kind === "members") told.push(message.entered.map(({ user }) => user));
-    },
-  });
+  startOwner("rs-1").onPresence = (message) => {
+    if (message.kind === "members") told.push(message.entered.map(({ user }) => user));
+  };
   const address = await start();
   const newcomer = await enter(address, "newcomer");
   newcomer.send({

@@ -43,9 +43,15 @@ export interface Subscription {
   close(): Promise<void>;
 }
 
+/** Takes what gateways say to a room's owner, in the order in which it comes. */
+export interface Receiver {
+  receiveMessage(message: ToOwner, bytes: number): void;
+  receivePresence(message: PresenceToOwner): void;
+}
+
 export interface Inbox {
   /** Resolves once gateways' messages of the room reach this server. Throws when NATS does not answer. */
-  subscribe(room: RoomKey, receive: (message: ToOwner, bytes: number) => void): Promise<Subscription>;
+  subscribe(room: RoomKey, receiver: Receiver): Promise<Subscription>;
 }
 
 /** Fire and forget: what is lost is asked for again. */
@@ -54,10 +60,8 @@ export interface Gateways {
   broadcast(room: RoomKey, message: SaidByOwner): void;
 }
 
-/** Who is there and what they show, to and from gateways. Fire and forget: nothing is kept for a line that is lost. */
+/** Who is there and what they show, to gateways; what they say comes by the inbox. Fire and forget: nothing is kept for a line that is lost. */
 export interface PresenceBus {
-  /** `heard`: gateways' messages of the room reach this server. Rejects when the line is lost; it comes back subscribed. */
-  subscribe(room: RoomKey, receive: (message: PresenceToOwner) => void): { unsubscribe(): void; heard: Promise<void> };
   broadcast(room: RoomKey, message: PresenceFromOwner): void;
   answer(gateway: GatewayId, room: RoomKey, answer: PresenceAnswer): void;
   onHeartbeat(receive: (gateway: GatewayId) => void): void;

@@ -95,7 +95,7 @@ function listen() {
 
 function send(message: ToOwner): void {
   const subjects = subjectsOf(environment);
-  line.publish(subjects.editsIn(room), encodeToOwner(message), { reply: subjects.toGateway(gatewayId, room) });
+  line.publish(subjects.toOwner(room), encodeToOwner(message), { reply: subjects.toGateway(gatewayId, room) });
 }
 
 function sendEdits(...edits: SubmittedEdit[]): void {

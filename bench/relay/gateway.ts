@@ -91,7 +91,7 @@ export async function startRelayGateway(options: {
   }
 
   function endTurn(): void {
-    for (const [room, message] of turn) nats.publish(subjects.editsIn(room), encoding.toUint8Array(message));
+    for (const [room, message] of turn) nats.publish(subjects.toOwner(room), encoding.toUint8Array(message));
     turn.clear();
   }
 

@@ -26,7 +26,7 @@ export async function startRelaySequencer(options: { natsUrl: string; environmen
   const roomsBySubject = new Map<string, Room>();
   const roomsByToken = new Map<string, Room>();
 
-  nats.subscribe(subjects.editsIn("*.*" as RoomKey), {
+  nats.subscribe(subjects.toOwner("*.*" as RoomKey), {
     callback: (_, message) => {
       const room = roomsBySubject.get(message.subject) ?? addRoom(message.subject);
       readEdits(message.data, room.waiting);

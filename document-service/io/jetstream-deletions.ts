@@ -34,7 +34,7 @@ export function jetstreamDeletions(
     },
     tellOwner: async (room) => {
       try {
-        await nats.request(subjects.editsIn(room), encodeToOwner({ kind: "doubt" }), { timeout: OWNER_MS_MAX });
+        await nats.request(subjects.toOwner(room), encodeToOwner({ kind: "doubt" }), { timeout: OWNER_MS_MAX });
       } catch (error) {
         if (isNobodyThere(error)) return "nobody"; // Whatever else it is, somebody may be there.
       }

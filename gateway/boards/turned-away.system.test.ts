@@ -3,7 +3,6 @@
 import { expect, test } from "vitest";
 
 import { encodeJson } from "../../shared/bus/json-messages.ts";
-import { decodePresenceToOwner } from "../../shared/bus/presence-messages.ts";
 import { type ClientKey, type Epoch, type Position, type RoomId, roomKey, type Seq, START, type TenantId } from "../../shared/ids.ts";
 import type { Channel } from "../../shared/wire/frames.ts";
 import { until } from "../../test/contract/real-nats.ts";
@@ -25,19 +24,16 @@ function watch(client: WireClient, channel: Channel): void {
 
 test("[GBO13] whoever is turned away from a room that it was in is out of its presence and watches none of its boards, and hears both under the channel that it is given next", async () => {
   const exited: number[] = [];
-  rig.line.subscribe(rig.subjects.presenceIn(room), {
-    callback: (_, { data }) => {
-      const message = decodePresenceToOwner(data);
-      if (message?.kind === "members") exited.push(message.exited.length);
-    },
-  });
   const owner = rig.startOwner();
+  owner.onPresence = (message) => {
+    if (message.kind === "members") exited.push(message.exited.length);
+  };
   const address = await rig.start();
   const ann = await rig.greet(address, "ann");
   const { channel } = await ann.join(ROOM, "ann-ann-key");
   watch(ann, channel);
   await until(async () => (await metric(address, "coroom_gateway_board_watchers")) === 1, "the board to be watched");
-  owner.stop();
+  owner.mode = "silent";
   join(ann, 50, AHEAD);
   expect(await ann.next("join-refused")).toMatchObject({ request: 50, reason: "unavailable" });
   watch(ann, channel); // Sent before it knew.

@@ -20,7 +20,7 @@ export function natsPresence(
     nats,
     {
       heard: subjects.presenceOut,
-      told: subjects.presenceIn,
+      told: subjects.toOwner,
       reply: (room) => subjects.presenceToGateway(gateway, room),
       replies: subjects.allPresenceToGateway(gateway),
     },

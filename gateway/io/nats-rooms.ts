@@ -11,7 +11,7 @@ export function natsRooms(nats: NatsConnection, subjects: Subjects, gateway: Gat
     nats,
     {
       heard: subjects.editsOut,
-      told: subjects.editsIn,
+      told: subjects.toOwner,
       reply: (room) => subjects.toGateway(gateway, room),
       replies: subjects.allToGateway(gateway),
     },

@@ -3,8 +3,8 @@
 import { expect, onTestFinished, test } from "vitest";
 
 import { encodeCountsReport } from "../../shared/bus/counts-report.ts";
-import { decodePresenceToOwner, encodePresenceAnswer } from "../../shared/bus/presence-messages.ts";
-import { type Epoch, type Position, type RoomId, roomKey, type Seq, START, type TenantId } from "../../shared/ids.ts";
+import { encodePresenceAnswer } from "../../shared/bus/presence-messages.ts";
+import { type Epoch, type Position, type Seq, START } from "../../shared/ids.ts";
 import { encodeNews, type Participant } from "../../shared/wire/presence.ts";
 import { until } from "../../test/contract/real-nats.ts";
 import { gatewayRig, metric, ROOM, TENANT, tokenOf } from "../testing/gateway-rig.ts";
@@ -375,26 +375,22 @@ test("[LIM15] a gateway that stops leaves no counts behind", async () => {
 });
 
 test("[LIM16] whoever is in a full room comes again over three lines at most", async () => {
-  rig.startOwner();
   const gateway = await rig.start({ participantsPerRoomMax: "1" });
   let present: Participant[] = [];
-  rig.line.subscribe(rig.subjects.presenceIn(roomKey(TENANT as TenantId, ROOM as RoomId)), {
-    callback: (_, msg) => {
-      const message = decodePresenceToOwner(msg.data);
-      if (message?.kind === "members") present = message.entered.map((member) => ({ ...member, number: 1 }));
-      const standing = { mode: "flat", participants: 1, presencePerSecond: 30, shed: 0 } as const;
-      if (message?.kind === "sync")
-        msg.respond(
-          encodePresenceAnswer({
-            kind: "whole",
-            epoch: 1 as Epoch,
-            number: 1,
-            standing,
-            news: encodeNews({ whole: true, present, gone: [], states: [] }),
-          }),
-        );
-    },
-  });
+  rig.startOwner().onPresence = (message, reply) => {
+    if (message.kind === "members") present = message.entered.map((member) => ({ ...member, number: 1 }));
+    const standing = { mode: "flat", participants: 1, presencePerSecond: 30, shed: 0 } as const;
+    if (message.kind === "sync")
+      reply(
+        encodePresenceAnswer({
+          kind: "whole",
+          epoch: 1 as Epoch,
+          number: 1,
+          standing,
+          news: encodeNews({ whole: true, present, gone: [], states: [] }),
+        }),
+      );
+  };
   const answer = async (): Promise<string> => {
     const client = await rig.greet(gateway, "ann");
     void client.join(ROOM, "annannann").catch(() => {});

@@ -16,6 +16,7 @@ import {
 } from "../../shared/bus/envelope.ts";
 import { decodeJson, encodeJson } from "../../shared/bus/json-messages.ts";
 import { ClaimRequest } from "../../shared/bus/placement-messages.ts";
+import { decodePresenceToOwner, isPresenceToOwner, type PresenceToOwner } from "../../shared/bus/presence-messages.ts";
 import { editsBytesOf, encodeEditsRecord, encodeEpochRecord } from "../../shared/bus/record.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { ClientId, Epoch, GatewayId, RoomKey, Seq, ServerId, UnixMillis } from "../../shared/ids.ts";
@@ -42,6 +43,8 @@ export class FakeOwner {
   #epoch = 0;
   /** What it does with edits: `lose-records` takes them into the log and loses the fan-out. */
   mode: "serve" | "ignore-edits" | "lose-records" | "silent" = "serve";
+  /** Hears presence in any mode, and says nothing of it by itself. */
+  onPresence: (message: PresenceToOwner, reply: (bytes: Uint8Array) => void) => void = () => {};
 
   constructor(line: NatsConnection, subjects: Subjects, log: FakeLog, room: RoomKey, server: string) {
     this.#line = line;
@@ -62,7 +65,11 @@ export class FakeOwner {
   /** Takes the room over, as after a claim. */
   own(): void {
     if (this.#epoch > 0) return;
-    this.#subscribe(this.#subjects.editsIn(this.#room), (bytes) => this.#receive(decodeToOwner(bytes.slice())!));
+    this.#subscribe(this.#subjects.toOwner(this.#room), (bytes, reply) => {
+      const message = isPresenceToOwner(bytes) ? decodePresenceToOwner(bytes.slice())! : decodeToOwner(bytes.slice())!;
+      if (message.kind === "members" || message.kind === "states" || message.kind === "sync") this.onPresence(message, reply);
+      else this.#receive(message);
+    });
     this.#epoch = this.#log.epoch += 1;
     this.#publish(encodeEpochRecord({ id: this.#nextId(), time: Date.now() as UnixMillis, epoch: this.#epoch as Epoch, head: this.#head }));
   }

@@ -43,7 +43,7 @@ export async function natsPorts(
     log: await jetstreamLog(nats, subjects, { server, partitions, appendAnswerMsMax }, { clock, log, metrics }),
     inbox: natsInbox(nats, subjects, { log, metrics }),
     gateways: natsGateways(nats, subjects),
-    presenceBus: natsPresence(nats, subjects, { log, metrics, sent: deps.presenceSent }),
+    presenceBus: natsPresence(nats, subjects, { metrics, sent: deps.presenceSent }),
     checkpoints: await kvCheckpoints(nats, subjects.checkpointsBucket, replicas),
     entries: await kvRooms(nats, subjects.roomsBucket, replicas, server),
     activity: natsActivity(nats, subjects, config.webhookUrls, clock),

@@ -4,7 +4,6 @@ import { expect, test } from "vitest";
 import { subjectsOf } from "../../shared/bus/subjects.ts";
 import type { Epoch, GatewayId, RoomKey } from "../../shared/ids.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
-import type { Log } from "../../shared/log.ts";
 import { roomServerMetrics } from "../metrics.ts";
 import { natsPresence } from "./nats-presence.ts";
 
@@ -16,7 +15,7 @@ test("[NAT6] news and a whole that NATS would not carry are passed over and coun
   const line = { info: { max_payload: 1_000 }, publish: (subject: string) => void said.push(subject), status: () => [] };
   const metrics = roomServerMetrics(new Registry());
   const subjects = subjectsOf("test");
-  const bus = natsPresence(line as unknown as NatsConnection, subjects, { log: {} as Log, metrics, sent: () => {} });
+  const bus = natsPresence(line as unknown as NatsConnection, subjects, { metrics, sent: () => {} });
   for (const bytes of [900, 1_000]) {
     const news = new Uint8Array(bytes);
     bus.broadcast(room, { kind: "news", epoch, number: 1, news });

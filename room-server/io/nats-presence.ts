@@ -1,21 +1,19 @@
-/** Presence over core NATS, beside edits and on subjects of its own. */
+/** Presence over core NATS: what owners say, on subjects of its own. What they hear comes with edits (nats-inbox.ts). */
 
 import { decodeJson } from "../../shared/bus/json-messages.ts";
 import { GatewayHeartbeat } from "../../shared/bus/placement-messages.ts";
-import { decodePresenceToOwner, encodePresenceAnswer, encodePresenceFromOwner } from "../../shared/bus/presence-messages.ts";
+import { encodePresenceAnswer, encodePresenceFromOwner } from "../../shared/bus/presence-messages.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
-import { carries, crashing, flushTogether, type NatsConnection, say, subscribeLightly } from "../../shared/io/nats.ts";
-import type { Log } from "../../shared/log.ts";
+import { carries, crashing, type NatsConnection, say } from "../../shared/io/nats.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import type { PresenceBus } from "../ports.ts";
 
 export function natsPresence(
   nats: NatsConnection,
   subjects: Subjects,
-  { log, metrics, sent }: { log: Log; metrics: RoomServerMetrics; sent: (room: RoomKey, bytes: number) => void },
+  { metrics, sent }: { metrics: RoomServerMetrics; sent: (room: RoomKey, bytes: number) => void },
 ): PresenceBus {
-  const flush = flushTogether(nats);
   let connected = true;
   let losses = 0;
   const watchConnection = async (): Promise<void> => {
@@ -36,16 +34,6 @@ export function natsPresence(
     carries(nats, data) ? say(nats, subject, data) : metrics.presenceUnsent.inc();
 
   return {
-    subscribe: (room, receive) => {
-      const subscription = subscribeLightly(nats, subjects.presenceIn(room), (error, msg) => {
-        if (error !== null)
-          return log.error({ room, error }, "NATS does not let this server receive a room's presence: check its permissions");
-        const message = decodePresenceToOwner(msg.data);
-        if (message === undefined) return metrics.messagesUnread.inc();
-        receive(message);
-      });
-      return { unsubscribe: () => subscription.unsubscribe(), heard: flush() };
-    },
     broadcast: (room, message) => {
       if (!connected) return; // The client would keep it for later, when it is no longer true.
       const bytes = encodePresenceFromOwner(message);

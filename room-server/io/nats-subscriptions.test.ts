@@ -12,6 +12,7 @@ import { natsInbox } from "./nats-inbox.ts";
 
 const room = "acme.notes" as RoomKey;
 const subjects = subjectsOf("test");
+const deaf = { receiveMessage: () => {}, receivePresence: () => {} };
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 /** Lost between a subscription and NATS's answer; the client keeps what is subscribed for the next. */
@@ -32,11 +33,11 @@ function brokenLine() {
 test.each([
   [
     "gateways say to its owner",
-    (nats: NatsConnection) => natsInbox(nats, subjects, { log: silent, metrics: roomServerMetrics(new Registry()) }),
+    (nats: NatsConnection) => natsInbox(nats, subjects, { log: silent, metrics: roomServerMetrics(new Registry()) }).subscribe(room, deaf),
   ],
-  ["is said in it", (nats: NatsConnection) => natsFanOut(nats, subjects)],
-])("[SUBS1] where NATS does not answer, nothing stays subscribed to what %s of a room", async (_, portOn) => {
+  ["is said in it", (nats: NatsConnection) => natsFanOut(nats, subjects).subscribe(room, () => {})],
+])("[SUBS1] where NATS does not answer, nothing stays subscribed to what %s of a room", async (_, subscribeOn) => {
   const { nats, kept } = brokenLine();
-  await expect(portOn(nats).subscribe(room, () => {})).rejects.toThrow("disconnected");
+  await expect(subscribeOn(nats)).rejects.toThrow("disconnected");
   expect(kept).toEqual([]);
 });

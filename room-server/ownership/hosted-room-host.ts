@@ -4,8 +4,9 @@
  */
 
 import { assertNever } from "../../shared/assert.ts";
-import type { Answer } from "../../shared/bus/envelope.ts";
+import type { Answer, ToOwner } from "../../shared/bus/envelope.ts";
 import type { LogEnd } from "../../shared/bus/placement-messages.ts";
+import type { PresenceToOwner } from "../../shared/bus/presence-messages.ts";
 import type { Clock } from "../../shared/clock.ts";
 import type { Epoch, RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
@@ -15,12 +16,12 @@ import type { LogCatchUps } from "../rooms/log-catch-ups-host.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import type { OwnershipEffect, OwnershipInput } from "./ownership-messages.ts";
 import type { Ownership } from "./ownership.ts";
-import type { Checkpoints, Gateways, Inbox, RoomEntries, RoomLog, Subscription } from "../ports.ts";
+import type { Checkpoints, Gateways, Inbox, Receiver, RoomEntries, RoomLog, Subscription } from "../ports.ts";
 import type { PresenceHost } from "../presence/presence-host.ts";
 import type { Pace } from "../rooms/room.ts";
 
 /** What begins and ends with a room's ownership, and goes its own way in between. */
-export type OwnedPresence = Pick<PresenceHost, "begin" | "end" | "isInhabited">;
+export type OwnedPresence = Pick<PresenceHost, "begin" | "receive" | "end" | "isInhabited">;
 
 export type HostedRoomPorts = {
   readonly log: RoomLog;
@@ -50,7 +51,7 @@ export type ClaimOutcome = { kind: "owned"; epoch: Epoch } | { kind: "deleted" }
 /** One for all rooms: each of its own would keep what was at hand where it was made, such as the last record. */
 const NOTHING = (): void => {};
 
-export class HostedRoom {
+export class HostedRoom implements Receiver {
   readonly key: RoomKey;
   readonly #ownership: Ownership;
   readonly #ports: HostedRoomPorts;
@@ -130,6 +131,15 @@ export class HostedRoom {
 
   giveUpAppend(): void {
     this.#giveUpAppend();
+  }
+
+  receiveMessage(message: ToOwner, bytes: number): void {
+    this.receive({ kind: "message", message, bytes });
+  }
+
+  /** What comes before the room is owned is said again to whoever owns it then. */
+  receivePresence(message: PresenceToOwner): void {
+    if (this.#ownership.kind !== "ended") this.#ports.presence.receive(this.key, message);
   }
 
   receive(input: OwnershipInput): void {
@@ -222,7 +232,7 @@ export class HostedRoom {
   }
 
   async #subscribe(): Promise<OwnershipInput> {
-    const subscription = await this.#ports.inbox.subscribe(this.key, (message, bytes) => this.receive({ kind: "message", message, bytes }));
+    const subscription = await this.#ports.inbox.subscribe(this.key, this);
     this.#subscription = subscription;
     if (this.#ownership.kind === "ended") await subscription.close();
     return { kind: "subscribed" };

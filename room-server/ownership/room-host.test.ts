@@ -1,7 +1,6 @@
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
-import type { ToOwner } from "../../shared/bus/envelope.ts";
 import type { RoomEntry } from "../../shared/bus/placement-messages.ts";
 import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
 import { readSettings } from "../../shared/config.ts";
@@ -13,7 +12,7 @@ import { Loading } from "../rooms/loading.ts";
 import { roomHostOptions, roomServerSettings } from "../config.ts";
 import { wholeRange } from "../io/whole-range.ts";
 import { roomServerMetrics } from "../metrics.ts";
-import type { LastRecord, OutgoingRecord, StoredRecord } from "../ports.ts";
+import type { LastRecord, OutgoingRecord, Receiver, StoredRecord } from "../ports.ts";
 import { RoomHost, type RoomHostPorts, type WarmCopies } from "./room-host.ts";
 
 const room = "acme.notes" as RoomKey;
@@ -35,8 +34,9 @@ function world(options: { settings?: Record<string, string>; entry?: RoomEntry; 
     entryFound: Promise.resolve(),
     copy: "none" as "none" | "cold" | "warm",
     shown: Number.POSITIVE_INFINITY,
+    presenceHeard: 0,
   };
-  let deliver: ((message: ToOwner, bytes: number) => void) | undefined;
+  let owner: Receiver | undefined;
   const logs = new Map([[room, stored]]);
   const logOf = (key: RoomKey): LastRecord[] => logs.get(key) ?? logs.set(key, []).get(key)!;
   const append = (stored: LastRecord[], record: OutgoingRecord): { kind: "appended"; streamSeq: number } | { kind: "fenced" } => {
@@ -64,15 +64,15 @@ function world(options: { settings?: Record<string, string>; entry?: RoomEntry; 
       read: (key, after, through) => wholeRange((read) => shownBehind(key, read), after, through, clock),
     },
     inbox: {
-      subscribe: (_, receive) =>
+      subscribe: (_, receiver) =>
         answering(() => {
-          deliver = receive;
+          owner = receiver;
           state.subscribed = true;
           return { isOpen: () => state.subscribed, close: async () => void (state.subscribed = false) };
         }),
     },
     gateways: { answer: () => {}, broadcast: () => {} },
-    presence: { begin: () => {}, end: () => {}, isInhabited: () => state.inhabited },
+    presence: { begin: () => {}, receive: () => void (state.presenceHeard += 1), end: () => {}, isInhabited: () => state.inhabited },
     checkpoints: { newest: async () => undefined },
     entries: {
       find: () => state.entryFound.then(() => state.entry),
@@ -118,7 +118,7 @@ function world(options: { settings?: Record<string, string>; entry?: RoomEntry; 
     isLive: (server) => server === peer,
   });
   const send = (counter: number) =>
-    deliver?.(
+    owner?.receiveMessage(
       {
         kind: "edits",
         gateway: "gw" as GatewayId,
@@ -126,7 +126,8 @@ function world(options: { settings?: Record<string, string>; entry?: RoomEntry; 
       },
       20,
     );
-  return { host, clock, stored, state, send };
+  const showPresence = () => owner?.receivePresence({ kind: "sync", gateway: "gw" as GatewayId });
+  return { host, clock, stored, state, send, showPresence };
 }
 
 const claimed = (epoch: number) => ({ kind: "owned", server: own, epoch });
@@ -376,4 +377,16 @@ test("[HOST26] a claim that the bucket keeps waiting until a takeover is through
   answerEntry();
   await clock.advance(100);
   expect(replies).toEqual([claimed(2)]);
+});
+
+test("[HOST27] presence that is said to a room reaches its presence for as long as the room is here", async () => {
+  const { host, clock, state, showPresence } = world();
+  await host.claim({ room });
+  showPresence();
+  expect(state.presenceHeard).toBe(1);
+  const stopped = host.stop();
+  await clock.advance(1_000);
+  await stopped;
+  showPresence();
+  expect(state.presenceHeard).toBe(1);
 });

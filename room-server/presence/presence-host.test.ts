@@ -24,12 +24,10 @@ const room = "acme.notes" as RoomKey;
 const silent = (): void => {};
 const log = { debug: silent, info: silent, warn: silent, error: silent };
 
-test("[PRS26] an ownership that ends before it was heard of says nothing, not even once the room has begun again", async () => {
+test("[PRS26] an ownership that ends before it has said anything says nothing, not even once the room has begun again", async () => {
   const clock = new FakeClock();
   const told: Epoch[] = [];
-  const hear: (() => void)[] = [];
   const bus: PresenceBus = {
-    subscribe: () => ({ unsubscribe: silent, heard: new Promise((resolve) => hear.push(resolve)) }),
     broadcast: (_, { epoch }) => told.push(epoch),
     answer: silent,
     onHeartbeat: silent,
@@ -47,7 +45,6 @@ test("[PRS26] an ownership that ends before it was heard of says nothing, not ev
   host.begin(room, 1 as Epoch);
   host.end(room);
   host.begin(room, 2 as Epoch);
-  for (const resolve of hear) resolve();
   await clock.advance(5_000);
   expect([...new Set(told)]).toEqual([2]);
   host.stop();

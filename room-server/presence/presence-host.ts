@@ -1,6 +1,6 @@
 /**
  * Holds the presence of the rooms that this server owns, feeds each what gateways say and carries out what it decides:
- * on subscriptions and timers of its own, so that edits never wait for it. It begins and ends with a room's ownership.
+ * on timers of its own, so that edits never wait for it. It begins and ends with a room's ownership.
  */
 
 import { Alarm, type AlarmDeps, Alarms } from "../../shared/alarm.ts";
@@ -30,9 +30,6 @@ type Hosted = {
   readonly key: RoomKey;
   readonly presence: Presence;
   readonly alarm: Alarm;
-  readonly unsubscribe: () => void;
-  /** Gateways' messages reach it: from then on it speaks. */
-  listening: boolean;
 };
 
 const WATCH_MS = 250;
@@ -68,22 +65,23 @@ export class PresenceHost {
   begin(key: RoomKey, epoch: Epoch): void {
     const presence = new Presence(epoch, this.#options, this.#deps.clock.now());
     const alarm = new Alarm(() => this.#feed(hosted, TICK), this.#alarms);
-    const { unsubscribe, heard } = this.#bus.subscribe(key, (message) => this.#receiveMessage(hosted, message));
-    const hosted: Hosted = { key, presence, alarm, unsubscribe, listening: false };
+    const hosted: Hosted = { key, presence, alarm };
     this.#rooms.set(key, hosted);
-    const listen = (): void => {
-      hosted.listening = true;
-      this.#setAlarm(hosted);
-    };
-    // A lost line comes back with its subscriptions: the head is told again, and gateways say all again too.
-    heard.then(listen, listen);
+    this.#setAlarm(hosted);
+  }
+
+  /** Passed over where the room is not this server's, or not yet. */
+  receive(key: RoomKey, message: PresenceToOwner): void {
+    const hosted = this.#rooms.get(key);
+    if (hosted === undefined) return;
+    this.#alive.receive(message.gateway, this.#deps.clock.now());
+    this.#feed(hosted, message);
   }
 
   end(key: RoomKey): void {
     const hosted = this.#rooms.get(key);
     if (hosted === undefined) return;
     this.#rooms.delete(key);
-    hosted.unsubscribe();
     hosted.alarm.callOff();
   }
 
@@ -118,12 +116,6 @@ export class PresenceHost {
     for (const key of this.#rooms.keys()) this.end(key);
   }
 
-  #receiveMessage(hosted: Hosted, message: PresenceToOwner): void {
-    if (this.#rooms.get(hosted.key) !== hosted) return;
-    this.#alive.receive(message.gateway, this.#deps.clock.now());
-    this.#feed(hosted, message);
-  }
-
   #feed(hosted: Hosted, input: PresenceInput): void {
     const before = hosted.presence.participants;
     for (const effect of hosted.presence.receive(input, this.#deps.clock.now())) this.#carryOut(hosted, effect);
@@ -135,7 +127,7 @@ export class PresenceHost {
   /** Not of one that has ended, even if the room has begun again. */
   #setAlarm(hosted: Hosted): void {
     const { dueAt } = hosted.presence;
-    if (dueAt !== undefined && hosted.listening && this.#rooms.get(hosted.key) === hosted) hosted.alarm.setFor(dueAt);
+    if (dueAt !== undefined && this.#rooms.get(hosted.key) === hosted) hosted.alarm.setFor(dueAt);
   }
 
   #carryOut({ key }: Hosted, effect: PresenceEffect): void {

@@ -53,7 +53,7 @@ export type SubmittedEdit = {
   readonly mustBeFirst?: true;
 };
 
-/** To the owner, on `edits.in`. */
+/** To the owner. */
 export type ToOwner =
   | FromGateway
   /** Of the document service. Somebody else has written to the room's log: look whether the room is still yours. */

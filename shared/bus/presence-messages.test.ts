@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 
 import { clientId, epoch, gatewayId, number, payload, userId } from "../../test/wire/arbitraries.ts";
 import { almostRight } from "../../test/wire/mutate.ts";
+import { Tag } from "./tags.ts";
 import type { Epoch } from "../ids.ts";
 import {
   decodePresenceAnswer,
@@ -11,6 +12,7 @@ import {
   encodePresenceAnswer,
   encodePresenceFromOwner,
   encodePresenceToOwner,
+  isPresenceToOwner,
   type PresenceAnswer,
   type PresenceFromOwner,
   type PresenceToOwner,
@@ -106,3 +108,14 @@ for (const { name, message, encode, decode } of languages) {
     for (const bytes of almostRight(20261121, right, 5_000)) decode(bytes);
   });
 }
+
+test("[BUS5] presence is told from edits by its first byte", () => {
+  fc.assert(
+    fc.property(toOwner, (written) => {
+      expect(isPresenceToOwner(encodePresenceToOwner(written))).toBe(true);
+    }),
+  );
+  for (const tag of [Tag.edits, Tag.catchUpRequest, Tag.resubmit, Tag.firstEdit, Tag.doubt])
+    expect(isPresenceToOwner(Uint8Array.of(tag))).toBe(false);
+  expect(isPresenceToOwner(new Uint8Array(0))).toBe(false);
+});

@@ -41,7 +41,7 @@ export type MemberState = { readonly client: ClientId; readonly fields: readonly
 
 export type PartOf = { readonly part: number; readonly parts: number };
 
-/** gateway -> owner, on `presence.in`; a gateway's versions and numbers rise for as long as it runs. */
+/** gateway -> owner; a gateway's versions and numbers rise for as long as it runs. */
 export type PresenceToOwner =
   /**
    * `entered` are new or changed, or if `whole` all there are. Answered with `heard`; said whole again until it is. With
@@ -150,6 +150,13 @@ const ANSWER = kinds<PresenceAnswer>({
 
 export function encodePresenceToOwner(message: PresenceToOwner): Uint8Array {
   return encode((out) => TO_OWNER.write(out, message));
+}
+
+const TO_OWNER_TAGS: ReadonlySet<number | undefined> = new Set([Tag.members, Tag.presenceStates, Tag.presenceSync]);
+
+/** What comes to an owner is of presence, or of edits (envelope.ts): its first byte tells, whether or not the rest can be read. */
+export function isPresenceToOwner(bytes: Uint8Array): boolean {
+  return TO_OWNER_TAGS.has(bytes[0]);
 }
 
 /** Undefined for bytes that are no such message. Values are views into `bytes`. */

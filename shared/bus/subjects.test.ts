@@ -15,7 +15,7 @@ test("[SUB1] every subject of a room gives the room back", () => {
   fc.assert(
     fc.property(room, (key) => {
       for (const subject of [
-        subjects.editsIn(key),
+        subjects.toOwner(key),
         subjects.editsOut(key),
         subjects.toGateway(gateway, key),
         subjects.log(3, key),
@@ -30,7 +30,7 @@ test("[SUB1] every subject of a room gives the room back", () => {
 test("[SUB2] no room's name reaches a subject as a wildcard, a dot or a space", () => {
   fc.assert(
     fc.property(room, (key) => {
-      expect(subjects.editsIn(key)).toMatch(/^staging-2\.edits\.in\.[A-Za-z0-9_-]+\.[A-Za-z0-9_=-]+$/);
+      expect(subjects.toOwner(key)).toMatch(/^staging-2\.owner\.[A-Za-z0-9_-]+\.[A-Za-z0-9_=-]+$/);
     }),
   );
 });
@@ -53,15 +53,15 @@ test("[SUB4] a stored record is republished to where the room's gateways listen"
 
 test.each([
   "",
-  "edits",
-  "staging.edits.in.acme",
-  "staging.edits.in.ac me.notes",
-  "staging.edits.in.acme.*",
-  "staging.edits.in.acme.>",
-  "staging.edits.in.acme.",
+  "owner",
+  "staging.owner.acme",
+  "staging.owner.ac me.notes",
+  "staging.owner.acme.*",
+  "staging.owner.acme.>",
+  "staging.owner.acme.",
 ])("[SUB5] %j ends in no room, or in one that is none of ours", (subject) => {
   const found = roomOfSubject(subject);
-  expect(found === undefined || !subjects.editsIn(found).startsWith(subject)).toBe(true);
+  expect(found === undefined || !subjects.toOwner(found).startsWith(subject)).toBe(true);
 });
 
 test("[SUB6] rooms spread evenly over the partitions, whatever their names have in common", () => {

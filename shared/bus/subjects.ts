@@ -3,11 +3,10 @@
  * environment's name (development, staging, production, or a test run's own); `{room}` is two tokens,
  * tenant and room.
  *
- *   {env}.edits.in.{room}            gateway        -> owner            edits, joins, replays asked for; of the document service: "look at the log"
+ *   {env}.owner.{room}               gateway        -> owner            edits, joins, replays asked for; who is there, what they show of themselves; of the document service: "look at the log"
  *   {env}.edits.out.{room}           log, owner     -> gateways         records as stored (JetStream republishes them), beacons, tentative edits
  *   {env}.gateway.{id}.{room}        owner          -> one gateway      answers; also NATS's "no responders"
- *   {env}.presence.in.{room}         gateway        -> owner            who is there, what they show of themselves
- *   {env}.presence.out.{room}        owner          -> gateways         the same for everybody, a few times a second
+ *   {env}.presence.out.{room}        owner          -> gateways         who is there and what they show, for everybody, a few times a second
  *   {env}.presence.gateway.{id}.{room}  owner       -> one gateway      answers about who is there
  *   {env}.gateways                   gateway        -> room servers     heartbeats: one that falls silent has taken its members along
  *   {env}.log.{p}.{room}             owner          -> JetStream        the log: stream {env}_log_{p}; its end, where a room is deleted: of the document service
@@ -52,11 +51,11 @@ export type Subjects = ReturnType<typeof subjectsOf>;
 /** `env`: letters, digits, `_` and `-`. */
 export function subjectsOf(env: string) {
   return {
-    editsIn: (room: RoomKey) => `${env}.edits.in.${room}`,
+    /** One for edits and presence: a subscription of each room costs nats-server and the owner more than what is heard on it. */
+    toOwner: (room: RoomKey) => `${env}.owner.${room}`,
     editsOut: (room: RoomKey) => `${env}.edits.out.${room}`,
     toGateway: (gateway: GatewayId, room: RoomKey) => `${env}.gateway.${gateway}.${room}`,
     allToGateway: (gateway: GatewayId) => `${env}.gateway.${gateway}.*.*`,
-    presenceIn: (room: RoomKey) => `${env}.presence.in.${room}`,
     presenceOut: (room: RoomKey) => `${env}.presence.out.${room}`,
     presenceToGateway: (gateway: GatewayId, room: RoomKey) => `${env}.presence.gateway.${gateway}.${room}`,
     allPresenceToGateway: (gateway: GatewayId) => `${env}.presence.gateway.${gateway}.*.*`,

@@ -7,7 +7,7 @@ export const Tag = {
   tentative: 0x04,
   saving: 0x05,
   deletedRecord: 0x06,
-  // on edits.in, to the owner
+  // to the owner, of edits
   edits: 0x10,
   catchUpRequest: 0x11,
   resubmit: 0x12,
@@ -18,7 +18,7 @@ export const Tag = {
   acked: 0x21,
   refused: 0x22,
   notFirst: 0x23,
-  // on presence.in, to the owner
+  // to the owner, of presence
   members: 0x30,
   presenceStates: 0x31,
   presenceSync: 0x32,

@@ -169,7 +169,7 @@ test("[JS12] the last record is read through the stream's API, which its leader 
 test("[JS13] a publish that nobody hears comes back as 503 on its reply subject", async () => {
   const codes: (number | undefined)[] = [];
   line.subscribe("told", { callback: (_, message) => void codes.push(message.headers?.code) });
-  line.publish(subjects.editsIn(room), "anyone?", { reply: "told" });
+  line.publish(subjects.toOwner(room), "anyone?", { reply: "told" });
   await until(() => codes.length === 1, "the status");
   expect(codes).toEqual([503]);
 });

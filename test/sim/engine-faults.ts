@@ -142,7 +142,7 @@ export const deleteRoom: Strike = (cluster, { whom }) => {
   if (key === undefined) return never;
   const tellOwner = (): void => {
     if (!cluster.roomServers.some(({ process, host }) => process.state !== "dead" && host.has(key))) return;
-    nats.publish({ subject: subjects.editsIn(key), data: encodeToOwner({ kind: "doubt" }) });
+    nats.publish({ subject: subjects.toOwner(key), data: encodeToOwner({ kind: "doubt" }) });
     scheduler.after(TELL_OWNER_MS, tellOwner);
   };
   const remove = (): void => {

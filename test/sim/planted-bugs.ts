@@ -36,11 +36,14 @@ function afterEach(ports: RoomServerPorts, also: (message: ToOwner, room: RoomKe
     ...ports,
     entries: { ...ports.entries, announce: (room, epoch) => (epochs.set(room, epoch), ports.entries.announce(room, epoch)) },
     inbox: {
-      subscribe: (room, receive) =>
-        ports.inbox.subscribe(room, (message, bytes) => {
-          receive(message, bytes);
-          const epoch = epochs.get(room);
-          if (epoch !== undefined) also(message, room, epoch);
+      subscribe: (room, receiver) =>
+        ports.inbox.subscribe(room, {
+          receiveMessage: (message, bytes) => {
+            receiver.receiveMessage(message, bytes);
+            const epoch = epochs.get(room);
+            if (epoch !== undefined) also(message, room, epoch);
+          },
+          receivePresence: (message) => receiver.receivePresence(message),
         }),
     },
   };

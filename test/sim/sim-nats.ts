@@ -119,6 +119,7 @@ function describe({ subject, data }: Published): string {
   const message = subject.includes(".presence.")
     ? presenceIn(subject, data)
     : (decodeToOwner(data) ??
+      decodePresenceToOwner(data) ??
       decodeFromOwner(data) ??
       decodeAnswer(data) ??
       (data[0] === JSON_OBJECT ? new TextDecoder().decode(data) : undefined));
@@ -126,7 +127,6 @@ function describe({ subject, data }: Published): string {
 }
 
 function presenceIn(subject: string, data: Uint8Array): unknown {
-  if (subject.includes(".presence.in.")) return decodePresenceToOwner(data);
   const message = subject.includes(".presence.out.") ? decodePresenceFromOwner(data) : decodePresenceAnswer(data);
   return message !== undefined && "news" in message ? { ...message, news: decodeNews(message.news) } : message;
 }
