@@ -5,8 +5,8 @@
 
 import type { Member } from "../../shared/bus/presence-messages.ts";
 import { Few } from "../../shared/few.ts";
-import type { ClientId, GatewayId } from "../../shared/ids.ts";
-import { SeldomMap, SeldomSet } from "../../shared/seldom.ts";
+import type { ClientId, GatewayId, UserId } from "../../shared/ids.ts";
+import { SeldomSet } from "../../shared/seldom.ts";
 import { NO_FIELDS, type ShownFields, valueOf, withField } from "../../shared/shown-fields.ts";
 import type { Participant, ParticipantNumber, PresenceField, PresenceNews, PresenceState } from "../../shared/wire/presence.ts";
 
@@ -21,20 +21,29 @@ export type RosterLimit = "participants" | "presence-bytes";
 type Holder = { readonly gateway: GatewayId; readonly member: Member };
 
 /**
- * It is its first holder itself, and nearly always there is no other: a list for each would weigh more than the entry.
- * `member` is the very participant that the room is told of, where it says the same.
+ * Who has a participant, and what it shows. Nearly all are held by one gateway and show nothing, so those of one gateway
+ * share one of these: a room of quiet people would weigh half as much again if each had its own.
  */
-type Entry = {
-  gateway: GatewayId;
-  member: Member;
+type Holding = {
+  readonly gateway: GatewayId;
+  /** As that gateway says, where the room is told otherwise. */
+  readonly member: Member | undefined;
   /** Those that came after the first. */
-  others: readonly Holder[];
-  /** Undefined: there are as many as the room takes. */
-  participant: Participant | undefined;
+  readonly others: readonly Holder[];
   /** The one it speaks through. Its old gateway may go on for a while with what it said before it moved. */
-  home: GatewayId | undefined;
-  fields: ShownFields;
+  readonly home: GatewayId | undefined;
+  readonly fields: ShownFields;
 };
+
+/** A participant as the room is told of it, once it has a number. 0: there are as many as the room takes. */
+type Entry = { -readonly [Name in keyof Participant]: Participant[Name] } & { holding: Holding };
+
+/** What has changed since it was last told. */
+type Changes = { readonly present: Set<Entry>; readonly gone: ParticipantNumber[]; readonly fields: Map<Entry, Set<string>> };
+
+const NO_NUMBER: ParticipantNumber = 0;
+/** Gateways of which it is kept what their quiet members share. More have come and gone, or meet in a room where they cost little. */
+const USUAL_MAX = 16;
 
 /** Beside a field's name and value, beside a participant's texts: numbers, lengths, bits. */
 const FIELD_BYTES = 4;
@@ -46,12 +55,11 @@ export class Roster {
   readonly #entries = new Few(clientOf);
   /** Those without a number. */
   readonly #waiting = new SeldomSet<Entry>();
+  #usual: readonly Holding[] = NONE;
   #numbered = 0;
-  #lastNumber: ParticipantNumber = 0;
+  #lastNumber: ParticipantNumber = NO_NUMBER;
   #bytes = 0;
-  readonly #present = new SeldomSet<Entry>();
-  #gone: ParticipantNumber[] = [];
-  readonly #changed = new SeldomMap<Entry, Set<string>>();
+  #changes: Changes | undefined;
 
   constructor(options: RosterOptions) {
     this.#options = options;
@@ -67,19 +75,19 @@ export class Roster {
   }
 
   get hasNews(): boolean {
-    return this.#present.size > 0 || this.#gone.length > 0 || this.#changed.size > 0;
+    const changes = this.#changes;
+    return changes !== undefined && (changes.present.size > 0 || changes.gone.length > 0 || changes.fields.size > 0);
   }
 
   /** `gateway` has this client, or has it as this from now on. */
   enter(gateway: GatewayId, member: Member): RosterLimit | undefined {
-    const { client } = member;
-    const known = this.#entries.get(client);
-    const entry: Entry = known ?? { gateway, member, others: NONE, participant: undefined, home: undefined, fields: NO_FIELDS };
+    const known = this.#entries.get(member.client);
+    const entry = known ?? entryOf(member, this.#usualOf(gateway));
     if (known === undefined) this.#entries.set(entry);
     else hold(entry, [...heldWithout(entry, gateway), { gateway, member }]);
     const before = this.#bytes;
     const limit = this.#show(entry);
-    if (entry.participant === undefined) this.#waiting.add(entry);
+    if (entry.number === NO_NUMBER) this.#waiting.add(entry);
     if (this.#bytes < before) this.#showWaiting();
     return limit;
   }
@@ -92,7 +100,7 @@ export class Roster {
     if (left.length === 0) this.#remove(entry);
     else {
       hold(entry, left);
-      if (entry.home === gateway) this.#moveHome(entry, undefined);
+      if (entry.holding.home === gateway) this.#moveHome(entry, undefined);
       this.#show(entry);
     }
     if (this.#bytes < before) this.#showWaiting();
@@ -114,8 +122,8 @@ export class Roster {
     if (entry === undefined || !isHeldBy(entry, gateway)) return undefined;
     const before = this.#bytes;
     let limit: RosterLimit | undefined;
-    if (fresh || entry.home === undefined) this.#moveHome(entry, gateway);
-    if (entry.home !== gateway || entry.participant === undefined) return undefined;
+    if (fresh || entry.holding.home === undefined) this.#moveHome(entry, gateway);
+    if (entry.holding.home !== gateway || entry.number === NO_NUMBER) return undefined;
     for (const field of fields) if (!this.#setField(entry, field)) limit = "presence-bytes";
     if (this.#bytes < before) this.#showWaiting();
     return limit;
@@ -123,77 +131,96 @@ export class Roster {
 
   /** What has changed since the last call. */
   takeNews(): PresenceNews {
-    const present = [...this.#present].map(({ participant }) => participant!);
-    const states = [...this.#changed].map(([entry, names]) => stateOf(entry, names));
-    const news: PresenceNews = { whole: false, present, gone: this.#gone, states };
-    this.#present.clear();
-    this.#gone = [];
-    this.#changed.clear();
-    return news;
+    const changes = this.#changes;
+    this.#changes = undefined;
+    if (changes === undefined) return { whole: false, present: [], gone: [], states: [] };
+    const present = [...changes.present].map(participantOf);
+    const states = [...changes.fields].map(([entry, names]) => stateOf(entry, names));
+    return { whole: false, present, gone: changes.gone, states };
   }
 
   /** All there is, told or not: telling it again changes nothing. */
   whole(): PresenceNews {
-    const numbered = [...this.#entries.values()].filter(({ participant }) => participant !== undefined);
+    const numbered = [...this.#entries.values()].filter(({ number }) => number !== NO_NUMBER);
     const states = numbered
-      .filter(({ fields }) => fields.length > 0)
-      .map(({ participant, fields }) => ({ number: participant!.number, fields }));
-    return { whole: true, present: numbered.map(({ participant }) => participant!), gone: [], states };
+      .filter(({ holding }) => holding.fields.length > 0)
+      .map(({ number, holding }) => ({ number, fields: holding.fields }));
+    return { whole: true, present: numbered.map(participantOf), gone: [], states };
+  }
+
+  get #news(): Changes {
+    return (this.#changes ??= { present: new Set(), gone: [], fields: new Map() });
+  }
+
+  #usualOf(gateway: GatewayId): Holding {
+    const known = this.#usual.find((holding) => holding.gateway === gateway);
+    if (known !== undefined) return known;
+    const usual: Holding = { gateway, member: undefined, others: NONE, home: undefined, fields: NO_FIELDS };
+    this.#usual = this.#usual.length < USUAL_MAX ? this.#usual.concat([usual]) : [usual];
+    return usual;
+  }
+
+  #keep(entry: Entry, holding: Holding): void {
+    const { gateway, member, others, home, fields } = holding;
+    const isUsual = member === undefined && others.length === 0 && home === undefined && fields.length === 0;
+    entry.holding = isUsual ? this.#usualOf(gateway) : holding;
   }
 
   /** A longer name that there are no bytes for is not shown: the one before stays. */
   #show(entry: Entry): RosterLimit | undefined {
-    const { participant: before } = entry;
-    const members = [entry, ...entry.others].map(({ member }) => member);
-    const shown = members.find((member) => !member.spectator) ?? members[0]!;
-    const { client, canWrite, spectator } = shown;
-    if (before === undefined && this.#numbered >= this.#options.participantsMax) return "participants";
-    const bytes = bytesOfParticipant(shown) - (before === undefined ? 0 : bytesOfParticipant(before));
+    const isNew = entry.number === NO_NUMBER;
+    const first = memberOf(entry);
+    const members = [first, ...entry.holding.others.map(({ member }) => member)];
+    const shown = members.find((member) => !member.spectator) ?? first;
+    if (isNew && this.#numbered >= this.#options.participantsMax) return "participants";
+    const bytes = bytesOfParticipant(shown) - (isNew ? 0 : bytesOfParticipant(entry));
     const fits = bytes <= 0 || this.#bytes + bytes <= this.#options.presenceBytesMax;
-    if (before === undefined) {
+    if (isNew) {
       if (!fits) return "presence-bytes";
       this.#waiting.delete(entry);
       this.#numbered += 1;
+      entry.number = this.#lastNumber += 1;
     }
-    const { user, name } = fits ? shown : before!;
     if (fits) this.#bytes += bytes;
-    if (before?.user !== user || before.name !== name || before.canWrite !== canWrite || before.spectator !== spectator) {
-      entry.participant = { number: before?.number ?? (this.#lastNumber += 1), client, user, name, canWrite, spectator };
-      this.#present.add(entry);
-    }
-    if (!fits) return "presence-bytes";
-    if (entry.member === shown) entry.member = entry.participant!;
-    return undefined;
+    const { user, name } = fits ? shown : entry;
+    const { canWrite, spectator } = shown;
+    const isChanged = entry.user !== user || entry.name !== name || entry.canWrite !== canWrite || entry.spectator !== spectator;
+    if (isChanged) Object.assign(entry, { user, name: oneOf(user, name), canWrite, spectator });
+    if (isNew || isChanged) this.#news.present.add(entry);
+    this.#keep(entry, { ...entry.holding, member: isSameMember(first, entry) ? undefined : first });
+    return fits ? undefined : "presence-bytes";
   }
 
   /** What it showed where it was before is void: its new gateway tells all that holds. */
   #moveHome(entry: Entry, home: GatewayId | undefined): void {
-    if (entry.home !== undefined && entry.home !== home)
-      for (const { name } of entry.fields) this.#setField(entry, { name, value: NOTHING });
-    entry.home = home;
+    const before = entry.holding;
+    if (before.home === home) return;
+    if (before.home !== undefined) for (const { name } of before.fields) this.#setField(entry, { name, value: NOTHING });
+    entry.holding = { ...entry.holding, home };
   }
 
   #setField(entry: Entry, { name, value }: PresenceField): boolean {
-    const before = valueOf(entry.fields, name) ?? NOTHING;
+    const { fields } = entry.holding;
+    const before = valueOf(fields, name) ?? NOTHING;
     if (isSame(before, value)) return true;
     const bytes = bytesOf(name, value) - bytesOf(name, before);
     if (bytes > 0 && this.#bytes + bytes > this.#options.presenceBytesMax) return false;
     this.#bytes += bytes;
-    entry.fields = withField(entry.fields, name, value);
-    const changed = this.#changed.get(entry);
-    if (changed === undefined) this.#changed.set(entry, new Set([name]));
+    entry.holding = { ...entry.holding, fields: withField(fields, name, value) };
+    const changed = this.#news.fields.get(entry);
+    if (changed === undefined) this.#news.fields.set(entry, new Set([name]));
     else changed.add(name);
     return true;
   }
 
   #remove(entry: Entry): void {
-    this.#entries.delete(entry.member.client);
+    this.#entries.delete(entry.client);
     this.#waiting.delete(entry);
-    this.#present.delete(entry);
-    this.#changed.delete(entry);
-    if (entry.participant === undefined) return;
-    this.#bytes -= bytesOfParticipant(entry.participant) + entry.fields.reduce((sum, { name, value }) => sum + bytesOf(name, value), 0);
-    this.#gone.push(entry.participant.number);
+    this.#changes?.present.delete(entry);
+    this.#changes?.fields.delete(entry);
+    if (entry.number === NO_NUMBER) return;
+    this.#bytes -= bytesOfParticipant(entry) + entry.holding.fields.reduce((sum, { name, value }) => sum + bytesOf(name, value), 0);
+    this.#news.gone.push(entry.number);
     this.#numbered -= 1;
   }
 
@@ -206,26 +233,52 @@ export class Roster {
   }
 }
 
-const clientOf = ({ member }: Entry): ClientId => member.client;
+const clientOf = ({ client }: Entry): ClientId => client;
 const NOTHING = new Uint8Array(0);
 const NONE: readonly never[] = [];
 
-function isHeldBy({ gateway: first, others }: Entry, gateway: GatewayId): boolean {
-  return first === gateway || others.some((holder) => holder.gateway === gateway);
+/** `holding`: a gateway's usual one. */
+function entryOf({ client, user, name, canWrite, spectator }: Member, holding: Holding): Entry {
+  return { number: NO_NUMBER, client, user, name: oneOf(user, name), canWrite, spectator, holding };
+}
+
+/** Who is not named otherwise is called as the user is: the same text is kept once. */
+function oneOf(user: UserId, name: string): string {
+  return name === user ? user : name;
+}
+
+function participantOf({ number, client, user, name, canWrite, spectator }: Entry): Participant {
+  return { number, client, user, name, canWrite, spectator };
+}
+
+/** As its first gateway says. */
+function memberOf(entry: Entry): Member {
+  return entry.holding.member ?? entry;
+}
+
+function isSameMember(a: Member, b: Member): boolean {
+  return a.user === b.user && a.name === b.name && a.canWrite === b.canWrite && a.spectator === b.spectator;
+}
+
+function isHeldBy({ holding }: Entry, gateway: GatewayId): boolean {
+  return holding.gateway === gateway || holding.others.some((holder) => holder.gateway === gateway);
 }
 
 function heldWithout(entry: Entry, gateway: GatewayId): readonly Holder[] {
-  return [entry, ...entry.others].filter((holder) => holder.gateway !== gateway);
+  const { holding } = entry;
+  const { client, user, name, canWrite, spectator } = memberOf(entry);
+  const first: Holder = { gateway: holding.gateway, member: { client, user, name, canWrite, spectator } };
+  return [first, ...holding.others].filter((holder) => holder.gateway !== gateway);
 }
 
+/** The entry still is as the room was told: what its first gateway says of it now may be otherwise. */
 function hold(entry: Entry, [first, ...others]: readonly Holder[]): void {
-  entry.gateway = first!.gateway;
-  entry.member = first!.member;
-  entry.others = others.length === 0 ? NONE : others;
+  const { gateway, member } = first!;
+  entry.holding = { ...entry.holding, gateway, member, others: others.length === 0 ? NONE : others };
 }
 
-function stateOf({ participant, fields }: Entry, names: Iterable<string>): PresenceState {
-  return { number: participant!.number, fields: [...names].map((name) => ({ name, value: valueOf(fields, name) ?? NOTHING })) };
+function stateOf({ number, holding }: Entry, names: Iterable<string>): PresenceState {
+  return { number, fields: [...names].map((name) => ({ name, value: valueOf(holding.fields, name) ?? NOTHING })) };
 }
 
 function bytesOfParticipant({ client, user, name }: Member): number {
