@@ -13,6 +13,7 @@ import type { SimProcess } from "./sim-process.ts";
 
 type Receive = (error: Error | null, message: SimMsg) => void;
 type Sub = {
+  readonly id: number;
   readonly subject: string;
   readonly queue: string | undefined;
   readonly receive: Receive;
@@ -40,6 +41,7 @@ export class SimLine {
   #kept: { readonly at: number; readonly message: Published }[] = [];
   #connected = true;
   #requests = 0;
+  #subscriptions = 0;
   #missed = 0;
   #side = 0;
   readonly #returns: (() => void)[] = [];
@@ -82,7 +84,14 @@ export class SimLine {
   }
 
   subscribe(subject: string, options: { callback: Receive; queue?: string }): object {
-    const sub: Sub = { subject, queue: options.queue, receive: options.callback, interest: undefined, closed: false };
+    const sub: Sub = {
+      id: ++this.#subscriptions,
+      subject,
+      queue: options.queue,
+      receive: options.callback,
+      interest: undefined,
+      closed: false,
+    };
     this.#subs.add(sub);
     if (this.#connected) this.#announce(sub);
     const forget = (): void => {
@@ -94,6 +103,7 @@ export class SimLine {
     };
     let drained: Promise<void> | undefined;
     return {
+      getID: () => sub.id,
       isClosed: () => sub.closed,
       isDraining: () => drained !== undefined,
       unsubscribe: () => {
@@ -245,7 +255,7 @@ export class SimLine {
 
   #receive(sub: Sub, message: Delivered): void {
     this.#process.run(() => {
-      if (!sub.closed) sub.receive(null, new SimMsg(message, this));
+      if (!sub.closed) sub.receive(null, new SimMsg(sub.id, message, this));
     });
   }
 
@@ -279,13 +289,16 @@ export class SimLine {
 }
 
 export class SimMsg {
+  /** Of the subscription that it came on. */
+  readonly sid: number;
   readonly subject: string;
   readonly data: Uint8Array;
   readonly headers: { readonly code: number; readonly description: string; get(name: string): string } | undefined;
   readonly #reply: string | undefined;
   readonly #line: SimLine;
 
-  constructor({ subject, data, reply, code, headers }: Delivered, line: SimLine) {
+  constructor(sid: number, { subject, data, reply, code, headers }: Delivered, line: SimLine) {
+    this.sid = sid;
     this.subject = subject;
     this.data = data;
     if (code !== undefined || headers !== undefined)
