@@ -100,7 +100,7 @@ test("[COH11] a room that the server takes nobody into is left there, by whoever
   server.refuseJoins = { reason: "room-full", retryAfterMs: 10_000 };
   server.send({ type: "resync-required", channel: 2, reason: "too-old", head: { epoch: 1 as never, seq: 0 as never } });
   await server.clock.advance(MINUTE);
-  expect([tasks.host.status, heard(server, "leave")]).toEqual(["connecting", []]);
+  expect([tasks.host.status, heard(server, "leave")]).toEqual(["waiting", []]);
   tasks.host.disconnect();
   await server.clock.advance(1_000);
   expect(heard(server, "leave").map(({ channel }) => channel)).toEqual([2]);

@@ -1,7 +1,7 @@
 /** What one line to the server hears, and what it answers with. */
 
 import type { Millis } from "../../shared/ids.ts";
-import type { ClientFrame, Limits, ServerFrame, UnknownFrame } from "../../shared/wire/frames.ts";
+import type { ClientFrame, JoinRefusal, Limits, ServerFrame, UnknownFrame } from "../../shared/wire/frames.ts";
 import type { Problem, Refusal } from "../room/problems.ts";
 
 export type ConnectionInput =
@@ -36,8 +36,11 @@ export type ConnectionEffect =
 /** Between two attempts. `why`: what came of the last, in words for a developer. */
 export type Waiting = { readonly why: string; readonly until: Millis };
 
-/** Why there is no connection, in words for a developer, and when it is tried again. */
-export type Outage = { readonly why: string; readonly retryInMs: number };
+/**
+ * Why there is no connection, in words for a developer, and when it is tried again. `reason`: the server is reached, and
+ * does not let this client into the room for now.
+ */
+export type Outage = { readonly why: string; readonly retryInMs: number; readonly reason?: JoinRefusal };
 
 /** degraded: connected, but the server cannot reach its other parts: what is sent waits there. */
 export type LineStatus = "disconnected" | "stopped" | "waiting" | "connecting" | "connected" | "degraded";

@@ -5,8 +5,11 @@
 
 import { assertNever } from "../../shared/assert.ts";
 import type { Millis, Seq } from "../../shared/ids.ts";
-import type { Channel } from "../../shared/wire/frames.ts";
+import type { Channel, JoinRefusal } from "../../shared/wire/frames.ts";
 import type { Line } from "./room-messages.ts";
+
+/** Why the room is not joined, and when it is asked for again. */
+export type PutOff = { readonly reason: JoinRefusal; readonly message: string; readonly until: Millis };
 
 /** What a join gave. */
 export type Joined = { readonly channel: Channel; readonly head: Seq };
@@ -15,11 +18,19 @@ type State =
   | { readonly kind: "out" }
   | { readonly kind: "refused" }
   | { readonly kind: "offline" }
-  | { readonly kind: "waiting"; readonly line: Line; readonly until: Millis }
-  | { readonly kind: "joining"; readonly line: Line; readonly until: Millis; readonly before: Joined | undefined }
+  | { readonly kind: "waiting"; readonly line: Line; readonly putOff: PutOff }
+  | {
+      readonly kind: "joining";
+      readonly line: Line;
+      readonly until: Millis;
+      readonly before: Joined | undefined;
+      /** By the answer to the request before this one. */
+      readonly putOff: PutOff | undefined;
+    }
   | { readonly kind: "live"; readonly line: Line; readonly joined: Joined };
 
-export type RoomStatus = "disconnected" | "stopped" | "connecting" | "connected";
+/** waiting: turned away for now. */
+export type RoomStatus = "disconnected" | "stopped" | "connecting" | "waiting" | "connected";
 
 export class Membership {
   #state: State = { kind: "out" };
@@ -32,10 +43,12 @@ export class Membership {
       case "refused":
         return "stopped";
       case "offline":
-      case "waiting":
         return "connecting";
+      case "waiting":
+        return "waiting";
       case "joining":
-        return this.#state.before === undefined ? "connecting" : "connected";
+        if (this.#state.before !== undefined) return "connected";
+        return this.#state.putOff === undefined ? "connecting" : "waiting";
       case "live":
         return "connected";
       default:
@@ -75,7 +88,13 @@ export class Membership {
 
   /** When the room is to be asked for again. */
   get askAgainAt(): Millis | undefined {
-    return this.#state.kind === "waiting" || this.#state.kind === "joining" ? this.#state.until : undefined;
+    if (this.#state.kind === "waiting") return this.#state.putOff.until;
+    return this.#state.kind === "joining" ? this.#state.until : undefined;
+  }
+
+  /** Turned away for now: from the first such answer until the room is joined, or the line lost. */
+  get putOff(): PutOff | undefined {
+    return "putOff" in this.#state ? this.#state.putOff : undefined;
   }
 
   /** Also after a refusal. */
@@ -84,7 +103,7 @@ export class Membership {
   }
 
   ask(line: Line, before: Joined | undefined, until: Millis): void {
-    this.#state = { kind: "joining", line, before, until };
+    this.#state = { kind: "joining", line, before, until, putOff: this.putOff };
   }
 
   /** False: nobody had asked. */
@@ -96,8 +115,8 @@ export class Membership {
   }
 
   /** Turned away for now. */
-  wait(line: Line, until: Millis): void {
-    this.#state = { kind: "waiting", line, until };
+  wait(line: Line, putOff: PutOff): void {
+    this.#state = { kind: "waiting", line, putOff };
   }
 
   /** `offline`: to be joined again. */

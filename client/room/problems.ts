@@ -27,6 +27,8 @@ export type Problem =
   /** Nothing is kept on this device, now or at all: it goes on as without a store. */
   | { readonly kind: "storage-failed"; readonly message: string; readonly cause: unknown }
   | { readonly kind: "token-failed"; readonly message: string; readonly cause: unknown }
+  /** The server is reached and does not let this client into the room, for now. It is asked again; told once for each reason. */
+  | { readonly kind: "room-unavailable"; readonly reason: JoinRefusal; readonly retryInMs: number; readonly message: string }
   | { readonly kind: "snapshot-unavailable"; readonly message: string }
   /** A committed edit of somebody could not be applied to the document; it was left out. */
   | { readonly kind: "edit-unreadable"; readonly seq: Seq; readonly message: string; readonly cause: unknown };
@@ -65,6 +67,11 @@ export function roomDeleted(): Refusal {
     reason: "deleted",
     message: "the room was deleted for good, and with it what was kept of it on this device",
   };
+}
+
+/** `said`: by the server. */
+export function roomUnavailable(reason: JoinRefusal, said: string, retryInMs: number): Problem {
+  return { kind: "room-unavailable", reason, retryInMs, message: `the room cannot be joined now, it is tried again: ${said}` };
 }
 
 export function snapshotUnavailable(why: string): Problem {

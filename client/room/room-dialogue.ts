@@ -14,7 +14,7 @@ import type { Keeping } from "../keeping/keeping.ts";
 import type { Joined, Membership } from "./membership.ts";
 import type { Outbox } from "./outbox.ts";
 import type { Chance, SnapshotAnswer } from "../ports.ts";
-import { rightsRevoked, roomDeleted } from "./problems.ts";
+import { rightsRevoked, roomDeleted, roomUnavailable } from "./problems.ts";
 import type { Line, RoomEffect, RoomFrame } from "./room-messages.ts";
 import type { WriterKey } from "../keeping/writer-key.ts";
 
@@ -131,7 +131,10 @@ export class RoomDialogue {
     const { line, isJoining } = this.#membership;
     if (line === undefined || !isJoining) return;
     if (retryAfterMs > 0) {
-      this.#membership.wait(line, (now + retryAfterMs + this.#chance.unit() * this.#options.joinJitterMs) as Millis);
+      const retryInMs = retryAfterMs + this.#chance.unit() * this.#options.joinJitterMs;
+      const isNews = this.#membership.putOff?.reason !== reason;
+      this.#membership.wait(line, { reason, message, until: (now + retryInMs) as Millis });
+      if (isNews) effects.push({ kind: "problem", problem: roomUnavailable(reason, message, retryInMs) });
       return this.#catchingUp.lost();
     }
     if (reason === "deleted") return this.#receiveDeleted(effects);

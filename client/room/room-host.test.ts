@@ -221,7 +221,7 @@ test("[ROO9] a join that is refused for now is tried again, one refused for good
   server.refuseJoins = { reason: "room-full", retryAfterMs: 500 };
   const ann = new App(server, 1);
   await server.clock.advance(1_000);
-  expect([ann.host.status, ann.refusals]).toEqual(["connecting", []]);
+  expect([ann.host.status, ann.refusals]).toEqual(["waiting", []]);
   server.refuseJoins = undefined;
   await server.clock.advance(2_000);
   expect(ann.host.status).toBe("connected");
@@ -381,6 +381,45 @@ test("[ROO25] while it waits for the server an application is told why, and when
   expect(ann.host.outage?.retryInMs).toBeGreaterThan(0);
   await server.clock.advance(30_000);
   expect([told.at(-1), ann.host.outage]).toEqual([{ status: "connected" }, undefined]);
+});
+
+test("[ROO26] while a room takes nobody in an application is told why, once for each reason, until it is joined", async () => {
+  const server = serverOn();
+  server.refuseJoins = { reason: "room-full", retryAfterMs: 10_000 };
+  const ann = new App(server, 1);
+  const told: StatusChange[] = [];
+  ann.host.on("status", (change) => told.push(change));
+  await server.clock.advance(MINUTE);
+  const outage = { why: "not now", retryInMs: expect.any(Number), reason: "room-full" };
+  expect(told).toEqual([{ status: "waiting", ...outage }]);
+  expect(ann.host.outage).toEqual(outage);
+  expect(ann.problems).toEqual([
+    {
+      kind: "room-unavailable",
+      reason: "room-full",
+      retryInMs: expect.any(Number),
+      message: "the room cannot be joined now, it is tried again: not now",
+    },
+  ]);
+  server.refuseJoins = { reason: "unavailable", retryAfterMs: 1_000 };
+  await server.clock.advance(MINUTE);
+  expect(ann.problems.slice(1)).toMatchObject([{ kind: "room-unavailable", reason: "unavailable" }]);
+  expect(ann.host.outage?.reason).toBe("unavailable");
+  server.refuseJoins = undefined;
+  await server.clock.advance(5_000);
+  expect([told.at(-1), ann.host.outage]).toEqual([{ status: "connected" }, undefined]);
+});
+
+test("[ROO26] a line that is lost while a room takes nobody in is told as the line's trouble", async () => {
+  const server = serverOn();
+  server.refuseJoins = { reason: "room-full", retryAfterMs: 10_000 };
+  const ann = new App(server, 1);
+  await server.clock.advance(1_000);
+  server.reachable = false;
+  server.cut();
+  await server.clock.advance(0);
+  expect(ann.host.outage?.why).toBe("the connection was lost (close code 1006)");
+  expect(ann.host.outage?.reason).toBeUndefined();
 });
 
 test("[ROO22] each listener hears the statuses in their order, though one before it ends the connection meanwhile", async () => {

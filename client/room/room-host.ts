@@ -82,13 +82,16 @@ export class RoomHost {
 
   get status(): Status {
     const { status } = this.#session;
-    if (status === "disconnected" || status === "stopped" || this.#connection.status === "connected") return status;
+    if (status === "disconnected" || status === "stopped" || status === "waiting" || this.#connection.status === "connected") return status;
     return this.#connection.status;
   }
 
-  /** Why there is no connection, and when it is tried again; undefined: it does not wait for one. */
+  /** Why there is no connection, or the room is not joined, and when it is tried again; undefined: it does not wait. */
   get outage(): Outage | undefined {
-    return this.status === "waiting" ? this.#connection.outage : undefined;
+    const { putOff } = this.#session;
+    if (putOff === undefined) return this.status === "waiting" ? this.#connection.outage : undefined;
+    const { reason, message: why, until } = putOff;
+    return { why, retryInMs: Math.max(0, until - this.#clock.now()), reason };
   }
 
   get synced(): boolean {

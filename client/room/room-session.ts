@@ -1,6 +1,6 @@
 /**
  * One room over one connection: joins it, comes back to it, sends what the outbox holds, delivers what the feed
- * lets through. Takes what happened, answers with what should happen next. Deterministic. Rules ROO1 to ROO25.
+ * lets through. Takes what happened, answers with what should happen next. Deterministic. Rules ROO1 to ROO26.
  * It brings together its parts, of which each knows one thing: `room-dialogue.ts` what the server is asked and answers,
  * `membership.ts` where the client stands, `edit-feed.ts` what comes in, `edit-sender.ts` what goes out, `catching-up.ts`
  * what is lacking, `keeping.ts` what is kept here.
@@ -19,7 +19,7 @@ import { EditFeed, type FeedOptions } from "./edit-feed.ts";
 import { EditSender } from "./edit-sender.ts";
 import { inherit } from "../keeping/inheritance.ts";
 import { Keeping, type KeepingOptions } from "../keeping/keeping.ts";
-import { Membership, type RoomStatus } from "./membership.ts";
+import { Membership, type PutOff, type RoomStatus } from "./membership.ts";
 import { Outbox, type OutboxOptions } from "./outbox.ts";
 import type { Chance } from "../ports.ts";
 import { Resync } from "./resync.ts";
@@ -68,6 +68,11 @@ export class RoomSession {
 
   get status(): RoomStatus {
     return this.#membership.status;
+  }
+
+  /** Turned away for now. */
+  get putOff(): PutOff | undefined {
+    return this.#membership.putOff;
   }
 
   get position(): Position {
