@@ -23,7 +23,7 @@ import type {
 } from "./ports.ts";
 import { LobbyHost } from "./sessions/lobby-host.ts";
 import { PresenceHost } from "./presence/presence-host.ts";
-import { shareCounts } from "./limits/quotas-host.ts";
+import { shareCounts, type Sharing } from "./limits/quotas-host.ts";
 import { Quotas } from "./limits/quotas.ts";
 import { RoomDirectory } from "./rooms/room-directory.ts";
 import type { HostDeps } from "./host-deps.ts";
@@ -126,8 +126,13 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
     session: sessionOptions(config, { clientIdOf: ports.clientIdOf, restrictionOn }),
     backboneLossMsMax: config.backboneLossMsMax,
   };
-  const clients = new SessionHost({ sockets, tokens, rooms, presence, boards, quotas, discipline }, sessions, options, deps);
-  let stopSharing = (): void => {};
+  const clients = new SessionHost(
+    { sockets, tokens, rooms, presence, boards, quotas, discipline, handOver: () => sharing?.handOver() },
+    sessions,
+    options,
+    deps,
+  );
+  let sharing: Sharing | undefined;
   const start = (): void => {
     presence.start();
     boards.start();
@@ -135,7 +140,7 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
     clients.start();
     sanctions.start((sanction) => discipline.receiveChanged(sanction));
     ports.orders.onOrder((order) => discipline.receiveOrder(order));
-    stopSharing = shareCounts({ quotas, abuse }, ports.counts, gateway, { ...deps, isLineUp });
+    sharing = shareCounts({ quotas, abuse }, ports.counts, gateway, { ...deps, isLineUp });
   };
   const stop = (settleMsMax: number): Promise<void> => {
     clients.stop();
@@ -145,7 +150,7 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
       rooms.stop();
       presence.stop();
       sanctions.stop();
-      stopSharing();
+      sharing?.stop();
     });
   };
   return {

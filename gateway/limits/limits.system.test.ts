@@ -401,3 +401,26 @@ test("[LIM16] whoever is in a full room comes again over three lines at most", a
   await until(async () => (await metric(gateway, "coroom_gateway_presence_syncs_total")) > 0, "the gateway to know who is there");
   expect([await answer(), await answer(), await answer()]).toEqual(["joined", "joined", "join-refused"]);
 });
+
+test("[LIM17] clients of a gateway that goes away have their places at another, while their lines still hold, of an address and a tenant that are full", async () => {
+  const settings = { connectionsPerIpMax: "1", connectionsPerTenantMax: "1", drainMsMax: "60000", clientAddressHeader: "x-forwarded-for" };
+  const [one, two] = [await rig.start(settings), await rig.start(settings)];
+  const from = "203.0.113.7";
+  const ann = await rig.greet(one, "ann", { from });
+  await ann.next("welcome");
+  const comeIn = (): Promise<WireClient | undefined> => rig.greet(two, "ann", { from }).catch(() => undefined);
+  await acquainted(two);
+  await until(async () => {
+    const early = await comeIn();
+    early?.close();
+    return early === undefined;
+  }, "the other gateway to know");
+  const stopped = rig.stop(one);
+  await ann.next("going-away");
+  const moved = await until(comeIn, "its place at the other");
+  await moved.next("welcome");
+  expect(ann.closed).toBeUndefined();
+  ann.close();
+  moved.close();
+  await stopped;
+});

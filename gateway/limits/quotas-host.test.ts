@@ -2,12 +2,12 @@ import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
 import type { ClientAddress } from "../../shared/client-address.ts";
-import type { GatewayId, TenantId } from "../../shared/ids.ts";
+import type { GatewayId, RoomKey, TenantId } from "../../shared/ids.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { gatewayMetrics } from "../metrics.ts";
 import type { ConnectionId } from "../ports.ts";
 import { Abuse } from "./abuse.ts";
-import { shareCounts } from "./quotas-host.ts";
+import { shareCounts, type Sharing } from "./quotas-host.ts";
 import { Quotas } from "./quotas.ts";
 
 const silent = (): void => {};
@@ -69,7 +69,7 @@ test("[QUOH1] the log names a tenant at its limit once a minute, and the setting
 test("[QUOH2] a gateway that stops says that it has nothing any more, unless nobody would hear it", async () => {
   const clock = new FakeClock();
   const told: number[] = [];
-  const share = (isLineUp: boolean): (() => void) => {
+  const share = (isLineUp: boolean): Sharing => {
     const quotas = quotasOf();
     quotas.receiveConnection(1 as ConnectionId, "203.0.113.7" as ClientAddress);
     return shareCounts(
@@ -79,9 +79,27 @@ test("[QUOH2] a gateway that stops says that it has nothing any more, unless nob
       { clock, log: silentLog, metrics: gatewayMetrics(new Registry()), isLineUp: () => isLineUp },
     );
   };
-  share(true)();
+  share(true).stop();
   expect(told).toEqual([1, 0]);
-  share(false)();
+  share(false).stop();
   await clock.advance(5_000);
   expect(told).toEqual([1, 0]);
+});
+
+test("[QUOH3] a gateway that goes away tells the others at once that they may take its connections, and counts them no more", async () => {
+  const clock = new FakeClock();
+  const quotas = quotasOf();
+  quotas.receiveConnection(1 as ConnectionId, "203.0.113.7" as ClientAddress);
+  quotas.receiveMembers("acme.notes" as RoomKey, 1);
+  const told: string[][] = [];
+  const sharing = shareCounts(
+    { quotas, abuse: abuseOf() },
+    { onReport: silent, tell: ({ counts }) => void told.push(counts.map(({ kind }) => kind)) },
+    "gateway" as GatewayId,
+    { clock, log: silentLog, metrics: gatewayMetrics(new Registry()), isLineUp: () => true },
+  );
+  sharing.handOver();
+  await clock.advance(1_000);
+  expect(told).toEqual([["ip", "room"], ["room"], ["room"]]);
+  expect(quotas.mayConnect("203.0.113.7" as ClientAddress), "they are here still").toBe(false);
 });

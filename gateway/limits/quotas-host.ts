@@ -1,5 +1,6 @@
 /** Keeps the gateway's counts and the others' together: tells its own every second, and hears theirs. Names, once a minute, the tenants that are at a limit. */
 
+import type { Count } from "../../shared/bus/counts-report.ts";
 import type { Clock } from "../../shared/clock.ts";
 import type { GatewayId } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
@@ -16,13 +17,19 @@ const SETTINGS: Readonly<Record<TenantLimit, string>> = {
   "tenant-edits": "COROOM_TENANT_EDITS_PER_SECOND_MAX",
 };
 
-/** `isLineUp`: what is told while it is not would be kept by the NATS client, and be old news later. Returns what ends it. */
+export type Sharing = {
+  /** The gateway goes away: the others hear at once that its connections may come to them. */
+  handOver(): void;
+  stop(): void;
+};
+
+/** `isLineUp`: what is told while it is not would be kept by the NATS client, and be old news later. */
 export function shareCounts(
   { quotas, abuse }: { quotas: Quotas; abuse: Abuse },
   line: CountsLine,
   gateway: GatewayId,
   { clock, log, metrics, isLineUp }: { clock: Clock; log: Log; metrics: GatewayMetrics; isLineUp: () => boolean },
-): () => void {
+): Sharing {
   line.onReport((report) => {
     if (report.source !== gateway) quotas.receiveReport(report, clock.now());
   });
@@ -31,18 +38,26 @@ export function shareCounts(
     for (const { tenant, limit, times } of quotas.takeAtLimit())
       log.warn({ tenant, limit, times }, `a tenant is at its limit: raise ${SETTINGS[limit]}, or talk to the tenant`);
   };
+  const tell = (counts: readonly Count[]): void => {
+    if (isLineUp()) line.tell({ source: gateway, counts });
+  };
   const beat = (): void => {
     for (const { kind, key, points } of abuse.endSecond(clock.now())) quotas.receiveFaults(`${kind}-faults`, key, points);
     metrics.suspects.set(abuse.watched);
-    const counts = quotas.endSecond(clock.now());
-    if (isLineUp()) line.tell({ source: gateway, counts });
+    tell(quotas.endSecond(clock.now()));
     metrics.countSources.set(quotas.sources);
     if (++seconds % SECONDS_PER_NAMING === 0) nameTenants();
     cancel = clock.after(SECOND_MS, beat);
   };
   beat();
-  return () => {
-    cancel();
-    if (isLineUp()) line.tell({ source: gateway, counts: [] }); // Whoever was here may be elsewhere at once.
+  return {
+    handOver: () => {
+      quotas.handOver();
+      tell(quotas.report());
+    },
+    stop: () => {
+      cancel();
+      tell([]); // Whoever was here may be elsewhere at once.
+    },
   };
 }

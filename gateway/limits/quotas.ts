@@ -24,6 +24,7 @@ export class Quotas {
   readonly #edits: TenantEdits;
   readonly #holdings = new Map<ConnectionId, Holding>();
   readonly #atLimit = new Map<string, TenantAtLimit>();
+  #isHandedOver = false;
 
   constructor(options: SharedCountsOptions) {
     this.#counts = new SharedCounts(options);
@@ -52,6 +53,11 @@ export class Quotas {
     this.#holdings.set(connection, { ...holding, tenant });
     this.#counts.add("tenant", tenant, 1);
     return true;
+  }
+
+  /** This gateway goes away, and its connections move: each has its place at another, though its line here still holds. */
+  handOver(): void {
+    this.#isHandedOver = true;
   }
 
   addressOf(connection: ConnectionId): ClientAddress | undefined {
@@ -123,6 +129,12 @@ export class Quotas {
   endSecond(now: Millis): Count[] {
     this.#counts.receiveTick(now);
     for (const [tenant, asked] of this.#edits.endSecond()) this.#counts.set("tenant-edits", tenant, asked);
-    return this.#counts.report();
+    return this.report();
+  }
+
+  /** As it stands now. */
+  report(): Count[] {
+    const counts = this.#counts.report();
+    return this.#isHandedOver ? counts.filter(({ kind }) => kind !== "ip" && kind !== "tenant") : counts;
   }
 }

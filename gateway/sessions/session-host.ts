@@ -32,6 +32,8 @@ export type SessionHostPorts = {
   readonly boards: BoardHost;
   readonly quotas: Quotas;
   readonly discipline: DisciplineHost;
+  /** Other gateways are to take this one's connections, whatever is full. */
+  readonly handOver: () => void;
 };
 
 export type SessionHostOptions = {
@@ -85,6 +87,7 @@ export class SessionHost implements Inside {
   }
 
   #drain(drainMsMax: number): Promise<void> {
+    this.#ports.handOver();
     const everybody = [...this.#sessions];
     const stepMs = (drainMsMax * SPREAD_SHARE) / everybody.length;
     return new Promise((resolve) => {
