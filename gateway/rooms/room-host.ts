@@ -4,7 +4,7 @@
  */
 
 import { decodeAnswer, type SubmittedEdit } from "../../shared/bus/envelope.ts";
-import { type Millis, type Position, type RoomKey, type ServerId, START, tenantOf, type UserId } from "../../shared/ids.ts";
+import { type Millis, type Position, type RoomKey, type ServerId, tenantOf, type UserId } from "../../shared/ids.ts";
 import { readFromOwner } from "./from-owner.ts";
 import type { HostDeps } from "../host-deps.ts";
 import type { SearchOutcome } from "./owner-search.ts";
@@ -15,6 +15,7 @@ import type { Quotas } from "../limits/quotas.ts";
 import type { FollowedRoom, RoomDirectory } from "./room-directory.ts";
 import { RoomEffectsHost } from "./room-effects-host.ts";
 import type { RoomInput } from "./room-messages.ts";
+import { Seats } from "./seats.ts";
 import type { Session } from "../sessions/session.ts";
 import type { UnackedBudget } from "./unacked.ts";
 import type { WritesHost } from "./writes-host.ts";
@@ -34,14 +35,13 @@ export type RoomHostPorts = {
 const TICK_MS = 100;
 /** Rooms that only have something to forget are ticked every so many times. */
 const TICKS_AT_LEISURE = 10;
-/** Of a client in a full room: the one that it comes by, and lines that were lost, which last until nothing was heard for long. */
-const SEAT_LINES_MAX = 3;
 
 export class RoomHost implements Backbone {
   readonly #ports: RoomHostPorts;
   readonly #directory: RoomDirectory;
   readonly #unacked: UnackedBudget;
   readonly #quotas: Quotas;
+  readonly #seats: Seats;
   readonly #effects: RoomEffectsHost;
   readonly #deps: HostDeps;
   /** Rooms with something to look after, soon or at leisure. */
@@ -67,6 +67,11 @@ export class RoomHost implements Backbone {
     this.#directory = directory;
     this.#unacked = unacked;
     this.#quotas = quotas;
+    this.#seats = new Seats({
+      quotas,
+      presence: ports.presence,
+      linesOf: (room, client) => directory.get(room)?.room.linesOf(client) ?? 0,
+    });
     this.#deps = deps;
     const receive = (room: RoomKey, outcome: SearchOutcome): void => this.receive(room, { kind: "search", outcome });
     const searches = new OwnerSearches(
@@ -125,30 +130,13 @@ export class RoomHost implements Backbone {
   /** Rooms are followed from the first join on. */
   receiveJoin(room: RoomKey, join: RoomInput & { kind: "join" }): void {
     const followed = this.#directory.get(room);
-    const limit = followed?.room.has(join.connection) === true ? undefined : this.#limitOf(room, join);
+    const limit = followed?.room.has(join.connection) === true ? undefined : this.#seats.limitOf(room, join);
     if (limit !== undefined) {
       this.#deps.metrics.limitsReached.inc({ limit });
       return this.#effects.refuseJoin(room, join, "room-full");
     }
     if (followed === undefined) this.#follow(room);
     this.receive(room, join);
-  }
-
-  /** Whoever is there already may come again: known by the room's presence, or where that is not followed by its position. */
-  #limitOf(room: RoomKey, join: RoomInput & { kind: "join" }): "room" | "room-budget" | undefined {
-    if (this.#quotas.isRoomFull(room) && !this.#hasSeat(room, join)) return "room";
-    const isNew = join.position.epoch === START.epoch;
-    const isFull = this.#ports.presence.isFullFor(room, join.client) ?? (isNew && this.#quotas.isOverBudget(room));
-    return isFull ? "room-budget" : undefined;
-  }
-
-  /**
-   * Its seat may still be counted for the line that it lost, or on the gateway that it left. Anybody can name a position,
-   * so for a position's sake a gateway takes in no more than the room may have. Nor does anybody come as often as it likes.
-   */
-  #hasSeat(room: RoomKey, { client, position }: RoomInput & { kind: "join" }): boolean {
-    if (this.#ports.presence.knows(room, client)) return (this.#directory.get(room)?.room.linesOf(client) ?? 0) < SEAT_LINES_MAX;
-    return position.epoch !== START.epoch && !this.#quotas.isRoomFullHere(room);
   }
 
   receiveEdit(room: RoomKey, edit: RoomInput & { kind: "edit" }): void {
