@@ -120,9 +120,14 @@ async function measureLeg(
   const after = await countsOf(documents, cluster.internalSecret);
 
   if (arrived.lettersMin < letters) throw new Error(`a document has ${arrived.lettersMin} letters of ${letters}`);
-  say(
-    `${name}: ${seats.length} arrived, ${Object.keys(arrived.sent).length} states sent, each the same to all, byte for byte, and decoded; ${arrived.editsMeanwhile} edits meanwhile; ${arrived.askedAgain} lines were cut off and opened again; the last had all after ${(arrived.msToLast / 1000).toFixed(1)} s, the document service held ${(memory["document-service"]! / MB).toFixed(0)} MB at the most`,
-  );
+  const heldMb = (memory["document-service"]! / MB).toFixed(0);
+  const facts = [
+    `${seats.length} arrived, ${Object.keys(arrived.sent).length} states sent, each the same to all, byte for byte, and decoded`,
+    `${arrived.editsMeanwhile} edits meanwhile`,
+    `${arrived.askedAgain} lines were cut off and opened again`,
+    `the last had all after ${(arrived.msToLast / 1000).toFixed(1)} s, the document service held ${heldMb} MB at the most`,
+  ];
+  say(`${name}: ${facts.join("; ")}`);
   const times = Latencies.fromPairs(arrived.times);
   return {
     "until the last has all bytes, ms": arrived.msToLast,

@@ -17,7 +17,7 @@ const Imposed = z.object({ until: z.string() });
 /** Resolves with what to print. Throws SettingError with what the gateway answers to a refusal. */
 export async function runAdmin(command: AdminCommand, given: Values<Settings>): Promise<string> {
   const { url, token, internalSecret, dataDir, for: seconds, ...named } = given as Gateway & Record<string, unknown>;
-  const bearer = token !== "" ? token : internalSecret !== "" ? internalSecret : localSecrets(dataDir).internalSecret;
+  const bearer = token || internalSecret || localSecrets(dataDir).internalSecret;
   const ask = (path: string, body?: object) =>
     askGateway(new URL(`/v1/admin${path}`, url), bearer, body === undefined ? {} : { method: "POST", body: JSON.stringify(body) });
   const place = () => `/rooms/${encodeURIComponent(String(named["room"]))}`;

@@ -121,7 +121,9 @@ export function pinRoom(config: Values<typeof opsPinSettings>, say: Say): Promis
   return connected(config, async (nats) => {
     const room = keyOf(config);
     const pins = await bucketOf(placed(nats, config), subjectsOf(config.environment).pinsBucket);
-    const pin: RoomPin = { ...(config.pool === "" ? {} : { pool: config.pool }), ...(config.onHost === "" ? {} : { host: config.onHost }) };
+    const toPool = config.pool === "" ? {} : { pool: config.pool };
+    const toHost = config.onHost === "" ? {} : { host: config.onHost };
+    const pin: RoomPin = { ...toPool, ...toHost };
     if (Object.keys(pin).length === 0) {
       await pins.delete(room);
       return say(`${room} is not pinned any more`);

@@ -43,7 +43,10 @@ export function personOf({ client, user, name, role, canWrite, self, cursor, fie
 
 /** This person first, then people who do something, by name; bots behind them, spectators last. */
 export function inOrder(people: Iterable<Person>): Person[] {
-  const rank = ({ self, bot, role }: Person): number => (self ? 0 : (bot ? 2 : 1) + (role === "editor" ? 0 : 2));
+  const rank = ({ self, bot, role }: Person): number => {
+    if (self) return 0;
+    return (bot ? 2 : 1) + (role === "editor" ? 0 : 2);
+  };
   return [...people].sort((a, b) => rank(a) - rank(b) || a.name.localeCompare(b.name) || (a.id < b.id ? -1 : 1));
 }
 

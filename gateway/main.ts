@@ -55,8 +55,11 @@ export async function startGateway(
   const bus = await connectBus(gateway, config, deps);
   const kept = redisSanctions(config.redisUrl ?? "", config.environment, deps);
 
-  const unready = (): Unready | undefined =>
-    clients.isDraining ? "draining" : bus.isMisconfigured() ? "misconfigured" : rooms.backboneLostAt === undefined ? undefined : "degraded";
+  const unready = (): Unready | undefined => {
+    if (clients.isDraining) return "draining";
+    if (bus.isMisconfigured()) return "misconfigured";
+    return rooms.backboneLostAt === undefined ? undefined : "degraded";
+  };
   const door: Door = {
     unready,
     mayConnect: (address): boolean => parts.quotas.mayConnect(address),

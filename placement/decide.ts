@@ -79,13 +79,8 @@ class Decision {
       if (from === undefined || from.state.pool === DEDICATED || from.rooms <= 1) continue;
       const to = this.#coolerFor(share, from);
       if (to !== undefined) {
-        this.#move(
-          room,
-          from,
-          to,
-          share,
-          `it takes ${percent(share)} of its server's budget, over ${percent(this.#options.hotShare)}; ${to.state.server} has most to spare`,
-        );
+        const why = `over ${percent(this.#options.hotShare)}; ${to.state.server} has most to spare`;
+        this.#move(room, from, to, share, `it takes ${percent(share)} of its server's budget, ${why}`);
       }
     }
   }
@@ -101,13 +96,8 @@ class Decision {
         byRooms,
       );
       if (from?.state.pool === DEDICATED && to !== undefined) {
-        this.#move(
-          room,
-          from,
-          to,
-          share,
-          `it takes ${percent(share)} of its server's budget, and has not been hot for a while; ${to.state.server} has the fewest rooms of those with as much to spare`,
-        );
+        const why = `and has not been hot for a while; ${to.state.server} has the fewest rooms of those with as much to spare`;
+        this.#move(room, from, to, share, `it takes ${percent(share)} of its server's budget, ${why}`);
       }
     }
   }
@@ -143,8 +133,9 @@ class Decision {
       if (steps.length >= this.#options.followsMax) break;
       const move = this.#moves.get(room)?.action;
       const owner = this.#tallies.of(move !== undefined && "to" in move ? move.to : this.#ownerOf(room));
+      if (owner === undefined) continue;
       const keeper = this.#previous.rooms.get(room)?.replica;
-      const step = owner === undefined ? undefined : this.#copies.place(room, owner, keeper === owner.state.server ? undefined : keeper);
+      const step = this.#copies.place(room, owner, keeper === owner.state.server ? undefined : keeper);
       if (step !== undefined) steps.push(step);
     }
     return steps;

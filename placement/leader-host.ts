@@ -255,7 +255,8 @@ export class Leader {
         // Whoever claims takes a room from the suspect without asking whether it lives.
         if (this.#membership.isLive(action.from, this.#deps.clock.now())) return `its owner ${action.from} is heard again`;
         const reply = await servers.claim(action.to, { room, suspect: action.from });
-        return reply === undefined ? "no answer" : reply.kind === "refused" ? reply.reason : undefined; // A deleted room needs nobody.
+        if (reply === undefined) return "no answer";
+        return reply.kind === "refused" ? reply.reason : undefined; // A deleted room needs nobody.
       }
       case "move":
         return refusal(await servers.order(action.from, { kind: "hand-over", room, to: action.to, generation }));

@@ -91,6 +91,16 @@ function upgradeRequest(url: URL): string {
   ].join("\r\n");
 }
 
+/** `short`: what stands for the length in the second byte. */
+function headerBytes(short: number): number {
+  if (short < 126) return 2;
+  return short === 126 ? 4 : 10;
+}
+
+function lengthBehind(bytes: Buffer, at: number, short: number): number {
+  return short === 126 ? bytes.readUInt16BE(at) : Number(bytes.readBigUInt64BE(at));
+}
+
 /** Cuts what arrives into frames. A server does not mask and, for frames like ours, does not fragment. */
 class FrameReader {
   #kept = EMPTY;
@@ -100,9 +110,9 @@ class FrameReader {
     let at = 0;
     while (bytes.length - at >= 2) {
       const short = bytes[at + 1]!;
-      const header = short < 126 ? 2 : short === 126 ? 4 : 10;
+      const header = headerBytes(short);
       if (bytes.length - at < header) break;
-      const length = short < 126 ? short : short === 126 ? bytes.readUInt16BE(at + 2) : Number(bytes.readBigUInt64BE(at + 2));
+      const length = short < 126 ? short : lengthBehind(bytes, at + 2, short);
       const end = at + header + length;
       if (bytes.length < end) break;
       receive(bytes[at]! & 0x0f, bytes.subarray(at + header, end));

@@ -69,10 +69,11 @@ export function watchHands(stage: HTMLElement, hands: Hands): void {
     (event) => {
       event.preventDefault();
       const pixels = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? LINE_PIXELS : 1;
+      const [across, down] = [event.deltaX * pixels, event.deltaY * pixels];
       // A trackpad's pinch comes as a wheel with ctrl; its two-finger scroll has a sideways part.
       if (event.ctrlKey || event.metaKey || (event.deltaX === 0 && !event.shiftKey))
-        hands.zoomedBy(Math.exp(-event.deltaY * pixels * WHEEL_ZOOM * (event.ctrlKey ? 4 : 1)), placeOf(event));
-      else hands.pannedBy({ x: -(event.shiftKey ? event.deltaY : event.deltaX) * pixels, y: event.shiftKey ? 0 : -event.deltaY * pixels });
+        hands.zoomedBy(Math.exp(-down * WHEEL_ZOOM * (event.ctrlKey ? 4 : 1)), placeOf(event));
+      else hands.pannedBy(event.shiftKey ? { x: -down, y: 0 } : { x: -across, y: -down });
     },
     { passive: false },
   );

@@ -30,9 +30,15 @@ export function peopleView(): (here: PeopleHere) => void {
 function row(person: Person, isLatest: boolean): HTMLElement {
   const parts = [face(person), tagged("span", "name", person.name)];
   if (person.self) parts.push(tagged("span", "note", "you"));
-  const doing = person.role === "spectator" ? "watching" : person.canWrite ? (isLatest ? "wrote last" : undefined) : "reading";
+  const doing = whatIsDone(person, isLatest);
   if (doing !== undefined) parts.push(tagged("span", "note doing", doing));
   return tagged("li", `${person.role} ${isLatest ? "latest " : ""}person-${person.colour}`, ...parts);
+}
+
+function whatIsDone({ role, canWrite }: Person, isLatest: boolean): string | undefined {
+  if (role === "spectator") return "watching";
+  if (!canWrite) return "reading";
+  return isLatest ? "wrote last" : undefined;
 }
 
 function face({ name, colour, role }: Person): HTMLElement {

@@ -30,9 +30,14 @@ export function move({ tenant, room }: RoomName, { server }: Server): Plan {
 }
 
 export function drainServer({ server, rooms }: Server, others: number): Plan {
+  const go = `${counted(rooms, "room")} ${rooms === 1 ? "goes" : "go"}`;
+  const whatHappens =
+    others === 0
+      ? "There is no other server that takes rooms: they stay where they are."
+      : `Its ${go} to the ${counted(others, "other server", "other servers")}, and it takes no more.`;
   return {
     title: `Drain ${shortName(server)}?`,
-    text: `${others === 0 ? "There is no other server that takes rooms: they stay where they are. " : `Its ${counted(rooms, "room")} ${rooms === 1 ? "goes" : "go"} to the ${counted(others, "other server", "other servers")}, and it takes no more. `}It runs on, and only a restart has it take rooms again.`,
+    text: `${whatHappens} It runs on, and only a restart has it take rooms again.`,
     yes: "Drain it",
     path: "/drain-server",
     body: { server },
@@ -41,9 +46,10 @@ export function drainServer({ server, rooms }: Server, others: number): Plan {
 }
 
 export function drainGateway({ gateway, connections }: Gateway, others: number): Plan {
+  const warning = others === 0 ? "There is no other ready gateway to go to: its clients will be closed, and come back to nothing. " : "";
   return {
     title: `Drain ${shortName(gateway)}?`,
-    text: `${others === 0 ? "There is no other ready gateway to go to: its clients will be closed, and come back to nothing. " : ""}It lets nobody new in, and sends its ${counted(connections, "client")} to other gateways within COROOM_DRAIN_MS_MAX. Only a restart undoes it.`,
+    text: `${warning}It lets nobody new in, and sends its ${counted(connections, "client")} to other gateways within COROOM_DRAIN_MS_MAX. Only a restart undoes it.`,
     yes: "Drain it",
     path: "/drain-gateway",
     body: { server: gateway },

@@ -30,11 +30,17 @@ export function fold(known: Happenings, { events, last }: EventsSince): Happenin
   return { rows: [...news, ...before].slice(0, ROWS_MAX), last };
 }
 
+const NONE = "Nothing of the kind.";
+
 export const SHOWN = {
-  notable: { label: "Notable", shows: ({ topic }: Happening) => topic !== "routine" },
-  mode: { label: "Modes", shows: ({ topic }: Happening) => topic === "mode" },
-  move: { label: "Moves", shows: ({ topic }: Happening) => topic === "move" },
-  all: { label: "All", shows: () => true },
+  notable: {
+    label: "Notable",
+    shows: ({ topic }: Happening) => topic !== "routine",
+    whenEmpty: "Nothing to speak of. Rooms that open and close are under All.",
+  },
+  mode: { label: "Modes", shows: ({ topic }: Happening) => topic === "mode", whenEmpty: NONE },
+  move: { label: "Moves", shows: ({ topic }: Happening) => topic === "move", whenEmpty: NONE },
+  all: { label: "All", shows: () => true, whenEmpty: NONE },
 } as const;
 export type Shown = keyof typeof SHOWN;
 

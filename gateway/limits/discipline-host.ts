@@ -123,12 +123,7 @@ export class DisciplineHost {
           ? this.#ports.quotas.addressOf(connection) === target.address
           : identity?.user === target.user && identity.tenant === target.tenant;
       if (!isMeant) continue;
-      const ban =
-        level !== "banned" || room !== undefined
-          ? undefined
-          : target.kind === "address"
-            ? this.#banOfAddress(target.address as ClientAddress)
-            : this.#banOf(target.tenant, target.user);
+      const ban = level === "banned" && room === undefined ? this.#banOfTarget(target) : undefined;
       const effects = ban === undefined ? session.receiveRestriction() : session.receiveRefusal(ban.close, ban.message, ban.retryAfterMs);
       this.#ports.carryOut(connection, session, effects);
     }
@@ -175,6 +170,10 @@ export class DisciplineHost {
   /** As in WELCOME. */
   #nameOf(connection: ConnectionId): string {
     return `${this.#ports.gateway}-${connection}`;
+  }
+
+  #banOfTarget(target: Sanction["target"]): Ban | undefined {
+    return target.kind === "address" ? this.#banOfAddress(target.address as ClientAddress) : this.#banOf(target.tenant, target.user);
   }
 
   #banOfAddress(address: ClientAddress): Ban | undefined {

@@ -112,16 +112,25 @@ function ask(
   }
 }
 
+function shownIn(answer: PageAnswer | MemberAnswer | MembersAnswer | Refusal): readonly Ranked[] {
+  switch (answer.kind) {
+    case "member":
+      return answer.neighbours;
+    case "page":
+    case "members":
+      return answer.ranking;
+    default:
+      return []; // A refusal.
+  }
+}
+
 async function named(
   answer: PageAnswer | MemberAnswer | MembersAnswer | Refusal,
   room: RoomKey,
   names: NamesHost,
 ): Promise<InternalAnswer> {
-  const shown = answer.kind === "member" ? answer.neighbours : answer.kind === "page" || answer.kind === "members" ? answer.ranking : [];
-  const known = await names.of(
-    room,
-    shown.map(({ user }) => user),
-  );
+  const users = shownIn(answer).map(({ user }) => user);
+  const known = await names.of(room, users);
   return bodyOf(answer, (ranked) => ranked.map((place) => ({ ...place, name: known.get(place.user) ?? "" })));
 }
 

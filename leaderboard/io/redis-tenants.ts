@@ -108,8 +108,9 @@ function ranked(entries: readonly string[], offset: number, ahead: number): Rank
   for (let index = 0; index < entries.length; index += 2) {
     const [room, points] = [entries[index] as RoomId, Number(entries[index + 1])];
     const before = ranking.at(-1);
-    const rank = before === undefined ? ahead + 1 : before.points === points ? before.rank : offset + index / 2 + 1;
-    ranking.push({ rank, room, points });
+    const isTied = before !== undefined && before.points === points;
+    const place = before === undefined ? ahead + 1 : offset + index / 2 + 1;
+    ranking.push({ rank: isTied ? before.rank : place, room, points });
   }
   return ranking;
 }

@@ -56,15 +56,9 @@ export function referenceBoards(
 
 function* editsDone(edits: readonly LoggedEdit[], options: ScoringOptions): Iterable<Done> {
   for (const [index, { user, bytes, time }] of edits.entries()) {
-    const points =
-      bytes >= options.boardEditLargeBytesMin
-        ? options.boardEditPointsLarge
-        : bytes >= options.boardEditMediumBytesMin
-          ? options.boardEditPointsMedium
-          : options.boardEditPointsSmall;
     yield {
       user,
-      points,
+      points: pointsOf(bytes, options),
       cap: `edit ${Math.floor(time / 60_000)} ${user}`,
       capMax: options.boardPointsPerMinuteMax,
       roles: ["everyone", "editors"],
@@ -72,6 +66,12 @@ function* editsDone(edits: readonly LoggedEdit[], options: ScoringOptions): Iter
       at: [time, index - edits.findIndex((edit) => edit.time === time), 0],
     };
   }
+}
+
+function pointsOf(bytes: number, options: ScoringOptions): number {
+  if (bytes >= options.boardEditLargeBytesMin) return options.boardEditPointsLarge;
+  if (bytes >= options.boardEditMediumBytesMin) return options.boardEditPointsMedium;
+  return options.boardEditPointsSmall;
 }
 
 function* activitiesDone(activities: readonly ToldActivity[], options: ScoringOptions): Iterable<Done> {

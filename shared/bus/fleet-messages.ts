@@ -49,7 +49,9 @@ export type RoomListAnswer = z.output<typeof RoomListAnswer>;
 
 /** The order of every list: most participants first, then by name. Negative: `a` comes first. */
 export function compareListed(a: RoomCursor, b: RoomCursor): number {
-  return b.participants - a.participants || (a.room < b.room ? -1 : a.room > b.room ? 1 : 0);
+  if (a.participants !== b.participants) return b.participants - a.participants;
+  if (a.room === b.room) return 0;
+  return a.room < b.room ? -1 : 1;
 }
 
 /** "How are you?", to all gateways. `drain`: the one of this name is to drain first. */

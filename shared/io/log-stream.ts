@@ -86,9 +86,10 @@ async function agreeOnPartitions(manager: JetStreamManager, subjects: Subjects, 
   if (refuseOtherThanSaid(first, partitions)) return;
   const last = await lastStream(manager, subjects);
   if (last + 1 !== partitions) {
-    throw new SettingError(
-      `the log has streams up to ${subjects.logStream(last)}, and ${first.name} does not say over how many rooms are spread: not over COROOM_LOG_PARTITIONS=${partitions}. Where streams are lost, or an earlier version is just making them, start again once they are there; else set COROOM_LOG_PARTITIONS=${last + 1} for every role, it is fixed for the life of a deployment`,
-    );
+    const found = `the log has streams up to ${subjects.logStream(last)}, and ${first.name} does not say over how many rooms are spread`;
+    const ifLost = "Where streams are lost, or an earlier version is just making them, start again once they are there";
+    const ifNot = `set COROOM_LOG_PARTITIONS=${last + 1} for every role, it is fixed for the life of a deployment`;
+    throw new SettingError(`${found}: not over COROOM_LOG_PARTITIONS=${partitions}. ${ifLost}; else ${ifNot}`);
   }
   await manager.streams.update(first.name, { metadata: { ...first.metadata, [PARTITIONS]: String(partitions) } });
 }

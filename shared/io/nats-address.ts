@@ -39,13 +39,14 @@ export function natsAddress({ natsUrl, natsCredentials = "", natsCa = "", natsCe
   const servers = urls.map(({ protocol, host }) => `${protocol}//${host}`);
   // The client reads them again for each connection.
   const shown = certificateFiles({ certFile: natsCert, keyFile: natsKey }, ["COROOM_NATS_CERT", "COROOM_NATS_KEY"]);
+  const authority = natsCa === "" ? {} : { ca: textIn("COROOM_NATS_CA", natsCa) };
   const isTls = natsCa !== "" || shown !== undefined || urls.some(({ protocol }) => protocol === "tls:");
   return {
     servers,
     options: {
       ...(user === undefined ? {} : userOf(user)),
       ...(natsCredentials === "" ? {} : { authenticator: credentialsIn(natsCredentials) }),
-      ...(isTls ? { tls: { ...(natsCa === "" ? {} : { ca: textIn("COROOM_NATS_CA", natsCa) }), ...shown } } : {}),
+      ...(isTls ? { tls: { ...authority, ...shown } } : {}),
     },
   };
 }

@@ -49,9 +49,11 @@ function tell({ faults: all }: ChaosTarget, { rounds, faults, levelMs, sums }: C
   const [p50, p99, max] = [0.5, 0.99, 1].map((part) =>
     (sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))]! / 1_000).toFixed(1),
   );
-  say(
-    `\n${rounds} rounds in ${((performance.now() - begun) / 1_000).toFixed(0)} s, seed ${options.seed}: ${sums.typed} edits typed in ${sums.rooms} rooms, ${sums.acked} acknowledged, 0 lost, 0 twice, 0 seqs used again; the boards of all rooms as edits and ${sums.deeds} deeds make them; ${sums.tentative} shown before the log had them, ${sums.epochs} epochs`,
-  );
+  const seconds = ((performance.now() - begun) / 1_000).toFixed(0);
+  const edits = `${sums.typed} edits typed in ${sums.rooms} rooms, ${sums.acked} acknowledged, 0 lost, 0 twice, 0 seqs used again`;
+  const boards = `the boards of all rooms as edits and ${sums.deeds} deeds make them`;
+  const rest = `${sums.tentative} shown before the log had them, ${sums.epochs} epochs`;
+  say(`\n${rounds} rounds in ${seconds} s, seed ${options.seed}: ${edits}; ${boards}; ${rest}`);
   say(`after the last fault of a round all was level within p50 ${p50} s, p99 ${p99} s, max ${max} s`);
   say(`${[...faults.values()].reduce((sum, count) => sum + count, 0)} faults:`);
   for (const { kind } of all) say(`${String(faults.get(kind) ?? 0).padStart(6)}  ${kind}`);

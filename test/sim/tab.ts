@@ -86,7 +86,20 @@ export class Tab implements Judged {
   get state(): string {
     const { head, logged, order, lost, isDeleted } = this.#world.judge.room(this.room);
     const { status, synced, unsavedEdits, saving } = this.#host;
-    return `${this.name} ${status}${isDeleted ? ` in a deleted room${this.#isToldDeleted ? "" : " that it takes for a living one"}` : ""}, ${synced ? "synced" : "not synced"}, ${saving}, at ${this.#deliveredSeq} of ${head}${beginsWith(order, this.content) ? "" : ", with edits that the log does not have"}, typed ${this.typed}, unsaved ${unsavedEdits}, in the log ${logged.get(this.author) ?? 0}${lost.hasAny ? ", which has lost its end" : ""}${[...(this.device?.promised ?? [])].map(([author, typed]) => `, kept of tab-${author} ${typed}, in the log ${logged.get(author) ?? 0}`).join("")}`;
+    const inLog = (author: number): number => logged.get(author) ?? 0;
+    const room = isDeleted ? ` in a deleted room${this.#isToldDeleted ? "" : " that it takes for a living one"}` : "";
+    const strange = beginsWith(order, this.content) ? "" : ", with edits that the log does not have";
+    const kept = [...(this.device?.promised ?? [])].map(([author, typed]) => `kept of tab-${author} ${typed}, in the log ${inLog(author)}`);
+    return [
+      `${this.name} ${status}${room}`,
+      synced ? "synced" : "not synced",
+      saving,
+      `at ${this.#deliveredSeq} of ${head}${strange}`,
+      `typed ${this.typed}`,
+      `unsaved ${unsavedEdits}`,
+      `in the log ${inLog(this.author)}${lost.hasAny ? ", which has lost its end" : ""}`,
+      ...kept,
+    ].join(", ");
   }
 
   /** What it is told of who is in its room and what they show, where that is not so. Undefined: it is. */

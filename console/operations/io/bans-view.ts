@@ -18,15 +18,12 @@ export function bansView(lift: (ban: Ban) => void): (bans: readonly Ban[]) => vo
   );
   return (bans) => {
     rows(bans.slice(0, SHOWN_MAX));
-    say(
-      empty,
-      bans.length === 0
-        ? "Nobody is."
-        : bans.length > SHOWN_MAX
-          ? `And ${count(bans.length - SHOWN_MAX)} more: coroom bans lists them.`
-          : "",
-    );
+    say(empty, bans.length === 0 ? "Nobody is." : notShown(bans.length - SHOWN_MAX));
   };
+}
+
+function notShown(more: number): string {
+  return more > 0 ? `And ${count(more)} more: coroom bans lists them.` : "";
 }
 
 export function whoOf({ user, address }: Ban): string {

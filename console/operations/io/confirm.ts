@@ -45,17 +45,21 @@ export function confirmDialog(): <Body>(deed: Deed<Body>) => void {
         no.focus();
         return;
       }
-      tell(
-        "trouble",
-        asked.kind === "refused"
-          ? `Not done: ${asked.message}`
-          : asked.kind === "too-fast"
-            ? "Not done: too much was asked at once. Try again in a moment."
-            : "No answer: it may have been done or not. Look before you try again.",
-      );
+      tell("trouble", whyNot(asked));
       [yes.disabled, yes.textContent] = [false, "Try again"];
     };
     dialog.showModal();
     no.focus(); // Whoever presses Enter without reading does nothing.
   };
+}
+
+function whyNot(asked: Exclude<Asked<unknown>, { kind: "answered" }>): string {
+  switch (asked.kind) {
+    case "refused":
+      return `Not done: ${asked.message}`;
+    case "too-fast":
+      return "Not done: too much was asked at once. Try again in a moment.";
+    case "unreachable":
+      return "No answer: it may have been done or not. Look before you try again.";
+  }
 }

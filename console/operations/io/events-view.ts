@@ -24,14 +24,7 @@ export function eventsView(): (happenings: Happenings) => void {
     known = happenings;
     const chosen = happenings.rows.filter(SHOWN[shown].shows).slice(0, ROWS_MAX);
     rows(chosen);
-    say(
-      empty,
-      chosen.length > 0
-        ? ""
-        : shown === "notable"
-          ? "Nothing to speak of. Rooms that open and close are under All."
-          : "Nothing of the kind.",
-    );
+    say(empty, chosen.length > 0 ? "" : SHOWN[shown].whenEmpty);
   };
   const buttons = (Object.keys(SHOWN) as Shown[]).map((name) => {
     const button = tagged("button", "", SHOWN[name].label) as HTMLButtonElement;

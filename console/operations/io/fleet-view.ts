@@ -98,7 +98,7 @@ function processRow(name: string, drain: () => void): HTMLElement {
 }
 
 function fillServer(row: HTMLElement, { server, rooms, draining, host, zone, pool, used, hot }: Server): void {
-  const tone: Tone = draining ? "warning" : used > USED_MUCH ? "warning" : "good";
+  const tone: Tone = draining || used > USED_MUCH ? "warning" : "good";
   fillState(row, draining ? "draining" : "ready", draining ? "warning" : "good", draining);
   const where = [host, zone, pool === "" ? "" : `pool ${pool}`].filter((part) => part !== "").join(" · ");
   say(

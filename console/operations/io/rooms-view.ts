@@ -56,34 +56,24 @@ export function roomsView(open: (room: RoomName) => void, changed: () => void): 
     changed();
   });
 
+  const wanted = (): { tenant: string; search: string } => ({ tenant: tenant.value.trim(), search: name.value.trim() });
+  const whyEmpty = (): string => {
+    const { tenant: ofTenant, search: named } = wanted();
+    if (cursors.length > 0) return "No more rooms: go back.";
+    return ofTenant !== "" || named !== "" ? "No open room is called so." : "No room is open. One opens when somebody joins it.";
+  };
+
   return {
     query: () => {
-      const after = cursors.at(-1);
-      return String(
-        new URLSearchParams({
-          limit: String(PAGE_ROOMS),
-          ...(tenant.value.trim() === "" ? {} : { tenant: tenant.value.trim() }),
-          ...(name.value.trim() === "" ? {} : { search: name.value.trim() }),
-          ...(after === undefined ? {} : { after }),
-        }),
-      );
+      const asked = Object.entries({ limit: String(PAGE_ROOMS), ...wanted(), after: cursors.at(-1) ?? "" });
+      return String(new URLSearchParams(asked.filter(([, value]) => value !== "")));
     },
     show: (page, tenantIsMine) => {
       tenant.hidden = tenantIsMine;
       next = page.next;
       rows(page.rooms);
       say(total, count(page.matching));
-      const isSearch = tenant.value.trim() !== "" || name.value.trim() !== "";
-      say(
-        empty,
-        page.rooms.length > 0
-          ? ""
-          : cursors.length > 0
-            ? "No more rooms: go back."
-            : isSearch
-              ? "No open room is called so."
-              : "No room is open. One opens when somebody joins it.",
-      );
+      say(empty, page.rooms.length > 0 ? "" : whyEmpty());
       pager.hidden = cursors.length === 0 && next === undefined;
       [back.disabled, on.disabled] = [cursors.length === 0, next === undefined];
       say(number, `Page ${cursors.length + 1} of ${Math.max(cursors.length + 1, Math.ceil(page.matching / PAGE_ROOMS))}`);
