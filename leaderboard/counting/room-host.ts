@@ -4,6 +4,7 @@
  * and the partition then begins again from its floor.
  */
 
+import { assertNever } from "../../shared/assert.ts";
 import { headOf } from "../../shared/bus/record.ts";
 import type { Clock } from "../../shared/clock.ts";
 import type { Millis, RoomKey, Seq } from "../../shared/ids.ts";
@@ -40,28 +41,31 @@ export type RoomDeps = {
 
 const NOTHING_COVERED: Mark & { readonly revision: number } = { seq: 0 as Seq, activity: 0, revision: 0 };
 
+type State =
+  /** Its boards are being looked up. `waiting`: what has come meanwhile, of so many entries. */
+  | { readonly kind: "opening"; readonly waiting: Received[]; entries: number }
+  | { readonly kind: "counting"; readonly projection: RoomProjection }
+  /** Its checkpoint does not decode: records are not kept, it is only noted that no checkpoint covers them. */
+  | { readonly kind: "aside" }
+  /**
+   * `endsAt`: the stream sequence of the record that says so; undefined once the boards are removed. `isLookedUp`: nothing
+   * of what opened the room is under way, so they may be.
+   */
+  | { readonly kind: "deleted"; endsAt: number | undefined; isLookedUp: boolean };
+
 export class BoardRoom {
   readonly room: RoomKey;
   readonly #partition: number;
   readonly #ports: RoomPorts;
   readonly #options: RoomOptions;
   readonly #deps: RoomDeps;
-  #projection: RoomProjection | undefined;
-  /** What came before the boards were looked up. */
-  #waiting: Received[] = [];
-  #waitingEntries = 0;
+  #state: State = { kind: "opening", waiting: [], entries: 0 };
   /** What the checkpoint covers, and which revision it has. */
   #covered = NOTHING_COVERED;
   readonly #uncovered: Readonly<Record<Source, Coverage>> = { edits: new Coverage(), activities: new Coverage() };
   readonly #windows: RoomWindows;
   #applying: Promise<void> | undefined;
   #isSaving = false;
-  #isOpen = false;
-  #isDeleted = false;
-  /** Its checkpoint does not decode: records are not kept, it is only noted that no checkpoint covers them. */
-  #isAside = false;
-  /** The stream sequence of the record that deletes the room; undefined again once its boards are removed. */
-  #endsAt: number | undefined;
 
   constructor(room: RoomKey, partition: number, ports: RoomPorts, options: RoomOptions, deps: RoomDeps) {
     this.room = room;
@@ -73,13 +77,23 @@ export class BoardRoom {
   }
 
   get pending(): number {
-    return this.#isDeleted ? 0 : this.#waitingEntries + (this.#projection?.entries ?? 0);
+    switch (this.#state.kind) {
+      case "opening":
+        return this.#state.entries;
+      case "counting":
+        return this.#state.projection.entries;
+      case "aside":
+      case "deleted":
+        return 0;
+      default:
+        return assertNever(this.#state);
+    }
   }
 
   /** The first of a stream that no checkpoint covers. */
   uncoveredFrom(source: Source): number | undefined {
-    if (this.#isDeleted) return source === "edits" ? this.#endsAt : undefined;
-    return this.#uncovered[source].from;
+    if (this.#state.kind !== "deleted") return this.#uncovered[source].from;
+    return source === "edits" ? this.#state.endsAt : undefined;
   }
 
   get isCovered(): boolean {
@@ -87,12 +101,21 @@ export class BoardRoom {
   }
 
   get isIdle(): boolean {
-    return (this.#projection !== undefined || this.#isDeleted) && this.pending === 0 && this.#applying === undefined && !this.#isSaving;
+    const mayBe = this.#state.kind === "counting" || this.#state.kind === "deleted";
+    return mayBe && this.pending === 0 && this.#applying === undefined && !this.#isSaving;
+  }
+
+  get #isDeleted(): boolean {
+    return this.#state.kind === "deleted";
+  }
+
+  get #projection(): RoomProjection | undefined {
+    return this.#state.kind === "counting" ? this.#state.projection : undefined;
   }
 
   /** Its checkpoint cannot be understood: it is not counted in this pass. */
   get isAside(): boolean {
-    return this.#isAside;
+    return this.#state.kind === "aside";
   }
 
   get isUntold(): boolean {
@@ -106,8 +129,9 @@ export class BoardRoom {
 
   /** `isPressed`: there is no room for more rooms. */
   isCheckpointDue(now: Millis, { isPressed }: { isPressed: boolean }): boolean {
-    if (this.#isDeleted) return this.#endsAt !== undefined && this.#isOpen && !this.#isSaving;
-    if (this.#projection === undefined || this.#isSaving || this.isCovered) return false;
+    if (this.#isSaving) return false;
+    if (this.#state.kind === "deleted") return this.#state.endsAt !== undefined && this.#state.isLookedUp;
+    if (this.#state.kind !== "counting" || this.isCovered) return false;
     const { edits, activities } = this.#uncovered;
     const since = Math.min(edits.since ?? now, activities.since ?? now);
     return (isPressed && this.isIdle) || now - since >= this.#options.boardCheckpointMsMax;
@@ -122,19 +146,17 @@ export class BoardRoom {
       await this.#open();
     } catch (cause) {
       if (!(cause instanceof Undecodable)) throw cause;
-      this.#isAside = true;
-      this.#waiting = [];
-      this.#waitingEntries = 0;
+      if (!this.#isDeleted) this.#state = { kind: "aside" };
       this.#deps.onAside(this.room, cause);
     }
-    this.#isOpen = true; // Also where it stands aside: deleted, its boards are removed as others are.
+    if (this.#state.kind === "deleted") this.#state.isLookedUp = true;
   }
 
   async #open(): Promise<void> {
     const { boards, checkpoints } = this.#ports;
     const [stored, mark] = await Promise.all([boards.load(this.room), checkpoints.mark(this.room)]);
     if (mark.isDeleted || stored === "deleted") {
-      this.#isDeleted = true;
+      if (!this.#isDeleted) this.#state = { kind: "deleted", endsAt: undefined, isLookedUp: false };
       // Redis has lost that, and is to know it for whoever is late. Where it was put back from before, all is there again.
       if (stored === undefined) await boards.remove(this.room, []);
       else if (stored !== "deleted") await removeBoards(this.room, this.#partition, this.#ports, this.#deps.clock.wallNow());
@@ -145,12 +167,10 @@ export class BoardRoom {
     const current = isAhead(mark, appliedOf(stored)) ? await this.#restore() : stored;
     if (current === "deleted") throw new Trouble("stale", `room ${this.room} was deleted while its boards were looked up`);
     await this.#deps.expectBehind(current?.applied.activity ?? 0);
-    if (this.#isDeleted) return;
+    if (this.#state.kind !== "opening") return;
+    const { waiting } = this.#state;
     const projection = new RoomProjection(current?.applied ?? NOTHING_APPLIED, current?.uses ?? NO_USES, this.#options);
-    this.#projection = projection;
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    this.#waitingEntries = 0;
+    this.#state = { kind: "counting", projection };
     for (const coverage of Object.values(this.#uncovered)) coverage.forget(); // The checkpoint may cover the first of them.
     for (const received of waiting) this.#count(projection, received);
   }
@@ -167,25 +187,31 @@ export class BoardRoom {
 
   /** The log says so: nothing more is counted, and what there is goes with the next checkpoint. */
   receiveDeleted(streamSeq: number): void {
-    this.#isDeleted = true;
-    this.#endsAt = streamSeq;
-    this.#projection = undefined;
-    this.#waiting = [];
+    // Also where it stood aside: its boards are removed as others are.
+    const isLookedUp = this.#state.kind === "deleted" ? this.#state.isLookedUp : this.#state.kind !== "opening";
+    this.#state = { kind: "deleted", endsAt: streamSeq, isLookedUp };
   }
 
   receive(received: Received): void {
-    if (this.#isDeleted) return;
-    if (this.#projection !== undefined) return this.#count(this.#projection, received);
-    if (!this.#isAside) {
-      this.#waiting.push(received);
-      this.#waitingEntries += received.entries;
+    switch (this.#state.kind) {
+      case "counting":
+        return this.#count(this.#state.projection, received);
+      case "opening":
+        this.#state.waiting.push(received);
+        this.#state.entries += received.entries;
+        return this.#noteUncovered(received);
+      case "aside":
+        return this.#noteUncovered(received);
+      case "deleted":
+        return;
+      default:
+        return assertNever(this.#state);
     }
-    this.#uncovered[received.source].receive(received.streamSeq, this.#deps.clock.now());
   }
 
   #count(projection: RoomProjection, received: Received): void {
     const { source, streamSeq, time } = received;
-    if (!this.#isCoveredAlready(received)) this.#uncovered[source].receive(streamSeq, this.#deps.clock.now());
+    if (!this.#isCoveredAlready(received)) this.#noteUncovered(received);
     const outcome =
       source === "edits"
         ? projection.receiveRecord(received.record, streamSeq, time)
@@ -198,6 +224,10 @@ export class BoardRoom {
       { room: this.room, streamSeq, missing: outcome.missing },
       "the log had lost edits before they were counted: the room's boards lack them",
     );
+  }
+
+  #noteUncovered({ source, streamSeq }: Received): void {
+    this.#uncovered[source].receive(streamSeq, this.#deps.clock.now());
   }
 
   #isCoveredAlready(received: Received): boolean {
@@ -235,11 +265,12 @@ export class BoardRoom {
   /** Writes what is counted where Redis cannot lose it. */
   async saveCheckpoint(): Promise<void> {
     if (this.#isDeleted) return this.#remove();
-    if (this.#isSaving || this.#projection === undefined) return;
+    if (this.#isSaving || this.#state.kind !== "counting") return;
+    const { projection } = this.#state;
     this.#isSaving = true;
     try {
       for (const coverage of Object.values(this.#uncovered)) coverage.beginCheckpoint();
-      const through = this.#projection.applied;
+      const through = projection.applied;
       await this.apply();
       await this.tellTotals(); // What a checkpoint covers is not read again.
       const dump = await this.#ports.boards.dump(this.room, this.#windows.all);
@@ -259,13 +290,14 @@ export class BoardRoom {
 
   /** Once nothing of it is on its way. */
   async #remove(): Promise<void> {
-    const endsAt = this.#endsAt;
-    if (this.#isSaving || !this.#isOpen || endsAt === undefined) return;
+    if (this.#state.kind !== "deleted" || this.#isSaving || !this.#state.isLookedUp) return;
+    const { endsAt } = this.#state;
+    if (endsAt === undefined) return;
     this.#isSaving = true;
     try {
       await this.#applying;
       await removeBoards(this.room, this.#partition, this.#ports, this.#deps.clock.wallNow());
-      if (this.#endsAt === endsAt) this.#endsAt = undefined;
+      if (this.#state.endsAt === endsAt) this.#state.endsAt = undefined;
       this.#deps.metrics.removals.inc();
     } finally {
       this.#isSaving = false;
