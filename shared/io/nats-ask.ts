@@ -7,6 +7,7 @@ import { decodeJson, encodeJson } from "../bus/json-messages.ts";
 import type { ServerOrder } from "../bus/placement-messages.ts";
 import type { Subjects } from "../bus/subjects.ts";
 import type { ServerId } from "../ids.ts";
+import { isNoAnswer } from "./gathered.ts";
 import type { NatsConnection } from "./nats.ts";
 
 /** Undefined: nobody is there, the answer takes too long or is not one, or the line is down or closing. */
@@ -36,15 +37,4 @@ export async function isServerGone(nats: NatsConnection, subjects: Subjects, ser
     if (isNoAnswer(error)) return error instanceof errors.RequestError && error.isNoResponders();
     throw error;
   }
-}
-
-function isNoAnswer(error: unknown): boolean {
-  return [
-    errors.RequestError,
-    errors.NoRespondersError,
-    errors.TimeoutError,
-    errors.ConnectionError,
-    errors.ClosedConnectionError,
-    errors.DrainingConnectionError,
-  ].some((expected) => error instanceof expected);
 }
