@@ -71,6 +71,16 @@ test("nothing is left to be done in a comment", () => {
   expect([...sources, ...documents].filter((file) => LEFT.test(textOf(file)))).toEqual([]);
 });
 
+test("an id stands in one file of tests, but for the rules of the wire, which several hold", () => {
+  const rules = new Set([...textOf("shared/wire/WIRE.md").matchAll(/\*\*(WIRE\d+)\*\*/g)].map(([, rule]) => rule!));
+  const filesOf = new Map<string, Set<string>>();
+  for (const file of sources.filter((source) => source.endsWith(".test.ts"))) {
+    for (const [, id] of textOf(file).matchAll(/["`]\[([A-Z]+\d+)\]/g)) filesOf.set(id!, (filesOf.get(id!) ?? new Set()).add(file));
+  }
+  const shared = [...filesOf].filter(([id, holders]) => holders.size > 1 && !rules.has(id));
+  expect(shared.map(([id, holders]) => `${id} stands in ${[...holders].join(" and ")}`)).toEqual([]);
+});
+
 test("every file that a document names exists", () => {
   const missing = documents.flatMap((document) =>
     pathsIn(textOf(document))

@@ -14,7 +14,7 @@ const nobody: SearchOutcome = { kind: "located", reply: { kind: "none", reason: 
 const owned = (server: ServerId): SearchOutcome => ({ kind: "claimed", server, reply: { kind: "owned", server, epoch } });
 const noAnswer = (server: ServerId): SearchOutcome => ({ kind: "claimed", server, reply: undefined });
 
-test("[OWN1] placement is asked, then the server it names is asked to take the room", () => {
+test("[OSE1] placement is asked, then the server it names is asked to take the room", () => {
   const search = new OwnerSearch();
   expect(search.begin(SILENT, at(0))).toEqual([{ kind: "locate", suspects: [] }]);
   expect(search.receive(located(one), at(1))).toEqual({ found: false, steps: [{ kind: "claim", server: one, suspect: undefined }] });
@@ -22,13 +22,13 @@ test("[OWN1] placement is asked, then the server it names is asked to take the r
   expect(search.active).toBe(false);
 });
 
-test("[OWN2] there is one search at a time", () => {
+test("[OSE2] there is one search at a time", () => {
   const search = new OwnerSearch();
   search.begin(SILENT, at(0));
   expect(search.begin(SILENT, at(0))).toEqual([]);
 });
 
-test("[OWN3] a server that does not answer is passed over and named as the suspect", () => {
+test("[OSE3] a server that does not answer is passed over and named as the suspect", () => {
   const search = new OwnerSearch();
   search.begin(SILENT, at(0));
   search.receive(located(one), at(1));
@@ -36,14 +36,14 @@ test("[OWN3] a server that does not answer is passed over and named as the suspe
   expect(search.receive(located(two), at(3)).steps).toEqual([{ kind: "claim", server: two, suspect: one }]);
 });
 
-test("[OWN4] the owner known is the suspect when another is asked", () => {
+test("[OSE4] the owner known is the suspect when another is asked", () => {
   const search = new OwnerSearch();
   search.ownerChanged(one);
   search.begin(SILENT, at(0));
   expect(search.receive(located(two), at(1)).steps).toEqual([{ kind: "claim", server: two, suspect: one }]);
 });
 
-test("[OWN5] without placement the gateway tries the live servers it knows, the best first", () => {
+test("[OSE5] without placement the gateway tries the live servers it knows, the best first", () => {
   const search = new OwnerSearch();
   search.begin(SILENT, at(0));
   expect(search.receive(noPlacement(two, one), at(1)).steps).toEqual([{ kind: "claim", server: two, suspect: undefined }]);
@@ -51,7 +51,7 @@ test("[OWN5] without placement the gateway tries the live servers it knows, the 
   expect(search.receive(noPlacement(two, one), at(3)).steps).toEqual([{ kind: "claim", server: one, suspect: two }]);
 });
 
-test("[OWN6] one that lost the room to another sends the search there", () => {
+test("[OSE6] one that lost the room to another sends the search there", () => {
   const search = new OwnerSearch();
   search.begin(SILENT, at(0));
   search.receive(located(one), at(1));
@@ -59,7 +59,7 @@ test("[OWN6] one that lost the room to another sends the search there", () => {
   expect(search.receive(elsewhere, at(2)).steps).toMatchObject([{ kind: "claim", server: three }]);
 });
 
-test("[OWN7] when nobody takes the room the search pauses, longer each time, and begins anew", () => {
+test("[OSE7] when nobody takes the room the search pauses, longer each time, and begins anew", () => {
   const search = new OwnerSearch();
   search.begin(SILENT, at(0));
   let now = 0;
@@ -73,7 +73,7 @@ test("[OWN7] when nobody takes the room the search pauses, longer each time, and
   expect(pauses).toEqual([100, 200, 400, 800, 1_600, 1_600, 1_600]);
 });
 
-test("[OWN8] an owner that says it has the room and then stays silent is not asked in a tight loop", () => {
+test("[OSE8] an owner that says it has the room and then stays silent is not asked in a tight loop", () => {
   const search = new OwnerSearch();
   search.begin(SILENT, at(0));
   search.receive(located(one), at(1));
@@ -89,7 +89,7 @@ test("[OWN8] an owner that says it has the room and then stays silent is not ask
   expect(heard.begin(SILENT, at(3))).toEqual([{ kind: "locate", suspects: [] }]);
 });
 
-test("[OWN9] a new owner's epoch ends the search; what comes of its steps is ignored", () => {
+test("[OSE9] a new owner's epoch ends the search; what comes of its steps is ignored", () => {
   const search = new OwnerSearch();
   search.begin(SILENT, at(0));
   search.receive(located(one), at(1));
@@ -98,7 +98,7 @@ test("[OWN9] a new owner's epoch ends the search; what comes of its steps is ign
   expect(search.receive(owned(one), at(2))).toEqual({ found: false, steps: [] });
 });
 
-test("[OWN10] a word from the old owner does not end it: it may have been said before its death", () => {
+test("[OSE10] a word from the old owner does not end it: it may have been said before its death", () => {
   const search = new OwnerSearch();
   search.begin(SILENT, at(0));
   search.ownerHeard();
@@ -111,7 +111,7 @@ const elsewhere = (server: ServerId, owner: ServerId): SearchOutcome => ({
   reply: { kind: "elsewhere", server: owner, epoch },
 });
 
-test("[OWN11] one that is said to have the room and does not answer is taken over from by whoever said so", () => {
+test("[OSE11] one that is said to have the room and does not answer is taken over from by whoever said so", () => {
   const search = new OwnerSearch();
   search.ownerChanged(three); // Long gone.
   search.begin(SILENT, at(0));
@@ -121,7 +121,7 @@ test("[OWN11] one that is said to have the room and does not answer is taken ove
   expect(search.receive(owned(one), at(4)).found).toBe(true);
 });
 
-test("[OWN11] whoever still sends the search to one that was passed over is told so, once", () => {
+test("[OSE11] whoever still sends the search to one that was passed over is told so, once", () => {
   const search = new OwnerSearch();
   search.ownerChanged(three);
   search.begin(SILENT, at(0));
@@ -132,7 +132,7 @@ test("[OWN11] whoever still sends the search to one that was passed over is told
   expect(search.receive(elsewhere(one, two), at(5)).steps).toEqual([{ kind: "locate", suspects: [two, one] }]);
 });
 
-test("[OWN12] two that send the search to each other do not keep it", () => {
+test("[OSE12] two that send the search to each other do not keep it", () => {
   const search = new OwnerSearch();
   search.begin(SILENT, at(0));
   let steps = search.receive(located(one), at(1)).steps;
@@ -143,7 +143,7 @@ test("[OWN12] two that send the search to each other do not keep it", () => {
   expect(steps).toMatchObject([{ kind: "locate" }]);
 });
 
-test("[OWN13] the rooms of an owner that is gone are left to whoever has warm copies of them, for a moment", () => {
+test("[OSE13] the rooms of an owner that is gone are left to whoever has warm copies of them, for a moment", () => {
   const lost = new OwnerSearch();
   lost.ownerChanged(one);
   expect(lost.begin({ kind: "lost", server: one }, at(0))).toEqual([]);
@@ -157,7 +157,7 @@ test("[OWN13] the rooms of an owner that is gone are left to whoever has warm co
   expect([taken.active, taken.receiveTick(at(300))]).toEqual([false, []]);
 });
 
-test("[OWN14] where nobody listens the owner is looked at first: a room that it released is asked for at once", () => {
+test("[OSE14] where nobody listens the owner is looked at first: a room that it released is asked for at once", () => {
   const search = new OwnerSearch();
   expect(search.begin({ kind: "unheard" }, at(0))).toEqual([{ kind: "locate", suspects: [] }]);
 

@@ -16,19 +16,19 @@ function holder(rooms: string[], rights: Partial<Identity["rights"]> = {}): Iden
 
 const room = (text: string) => parseRoomId(text)!;
 
-test("[ADM1] a token opens the rooms it names, and those that a trailing * stands for", () => {
+test("[IDN1] a token opens the rooms it names, and those that a trailing * stands for", () => {
   expect(admit(holder(["notes", "draft/*"]), room("notes"))).toMatchObject({ kind: "admitted", room: "acme.notes" });
   expect(admit(holder(["notes", "draft/*"]), room("draft/7")).kind).toBe("admitted");
   expect(admit(holder(["*"]), room("anything")).kind).toBe("admitted");
   for (const other of ["notes2", "note", "Notes", "draft"]) expect(admit(holder(["notes", "draft/*"]), room(other)).kind).toBe("refused");
 });
 
-test("[ADM2] a * that does not stand at the end is a star", () => {
+test("[IDN2] a * that does not stand at the end is a star", () => {
   expect(admit(holder(["a*c"]), room("abc")).kind).toBe("refused");
   expect(admit(holder(["a*c"]), room("a*c")).kind).toBe("admitted");
 });
 
-test("[ADM3] nobody is in a room without the right to read, and the right to write is its own", () => {
+test("[IDN3] nobody is in a room without the right to read, and the right to write is its own", () => {
   expect(admit(holder(["*"], { read: false }), room("notes")).kind).toBe("refused");
   expect(admit(holder(["*"], { write: false }), room("notes"))).toMatchObject({ rights: { read: true, write: false } });
 });

@@ -13,7 +13,7 @@ const room = "acme.notes" as RoomKey;
 const subjects = subjectsOf("test");
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
-test("[NAT20] an owner hears edits and presence on one subscription, each as what it is, and counts what is neither", async () => {
+test("[NAT21] an owner hears edits and presence on one subscription, each as what it is, and counts what is neither", async () => {
   const subscribed: string[] = [];
   let deliver: (error: null, message: { data: Uint8Array }) => void = () => {};
   const nats = {

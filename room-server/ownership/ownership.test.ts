@@ -435,7 +435,7 @@ test("[OWN42] told so while it is the owner still, it goes on", () => {
 
 const TAKEOVER = { kind: "takeover", from: "other" as ServerId } as const;
 
-test("[OWN43] a takeover fences behind its warm copy without reading anything, and owns the room with that one append", () => {
+test("[OWN54] a takeover fences behind its warm copy without reading anything, and owns the room with that one append", () => {
   const { receive, ownership } = claimOf({}, { warm: warmCopy(400, "other.1"), begin: TAKEOVER });
   const [effect] = receive({ kind: "subscribed" });
   expect(effect).toMatchObject({ kind: "append", record: { expectedStreamSeq: 400 }, edits: 0 });

@@ -70,7 +70,7 @@ function appends(effects: readonly RoomEffect[]): (EditsRecord & { expected: num
   );
 }
 
-test("[ROOM1] edits are appended behind the room's last record, with their authors, and with nothing said before the log has them", () => {
+test("[RRM1] edits are appended behind the room's last record, with their authors, and with nothing said before the log has them", () => {
   const room = roomAt(40);
   const effects = send(room, 0, edit(ann, 1), edit(bob, 1));
   expect(kinds(effects)).toEqual(["append"]);
@@ -96,7 +96,7 @@ test("[ROOM1] edits are appended behind the room's last record, with their autho
   expect(room.head).toBe(42);
 });
 
-test("[ROOM2] what arrives while an append is in flight shares the next record, which expects the one before", () => {
+test("[RRM2] what arrives while an append is in flight shares the next record, which expects the one before", () => {
   const room = roomAt();
   send(room, 0, edit(ann, 1));
   expect(send(room, 0, edit(ann, 2))).toEqual([]);
@@ -105,7 +105,7 @@ test("[ROOM2] what arrives while an append is in flight shares the next record, 
   expect(record).toMatchObject({ expected: 17, edits: { firstSeq: 2, edits: [{ counter: 2 }, { counter: 1 }] } });
 });
 
-test("[ROOM3] a repeat gets no answer while its first copy waits, and the seq once that is in the log", () => {
+test("[RRM3] a repeat gets no answer while its first copy waits, and the seq once that is in the log", () => {
   const room = roomAt();
   send(room, 0, edit(ann, 1));
   expect(send(room, 0, edit(ann, 1))).toEqual([]);
@@ -113,7 +113,7 @@ test("[ROOM3] a repeat gets no answer while its first copy waits, and the seq on
   expect(answers(send(room, 2, edit(ann, 1)))).toEqual([{ kind: "acked", epoch: 4, client: ann.client, counter: 1, seq: 1, exact: true }]);
 });
 
-test("[ROOM4] a gap names the missing edit, once, however many edits follow it", () => {
+test("[RRM4] a gap names the missing edit, once, however many edits follow it", () => {
   const room = roomAt();
   expect(answers(send(room, 0, edit(ann, 3), edit(ann, 4), edit(ann, 5)))).toEqual([
     { kind: "refused", epoch: 4, client: ann.client, counter: 3, reason: "gap", expected: 1, retryAfterMs: 0 },
@@ -122,7 +122,7 @@ test("[ROOM4] a gap names the missing edit, once, however many edits follow it",
   expect(answers(send(room, 200, edit(ann, 6)))).toMatchObject([{ reason: "gap", expected: 1 }]);
 });
 
-test("[ROOM5] past the limit an edit is refused with a time to wait, and those behind it are refused by that", () => {
+test("[RRM5] past the limit an edit is refused with a time to wait, and those behind it are refused by that", () => {
   const room = roomAt();
   const effects = send(room, 0, ...[1, 2, 3, 4, 5, 6, 7].map((counter) => edit(ann, counter)));
   expect(answers(effects)).toMatchObject([{ counter: 6, reason: "write-backpressure", expected: 6, retryAfterMs: 1_000 }]);
@@ -132,19 +132,19 @@ test("[ROOM5] past the limit an edit is refused with a time to wait, and those b
   expect(appends(send(room, 1_000, edit(ann, 6), edit(ann, 7)))).toHaveLength(1);
 });
 
-test("[ROOM6] an edit too large for a record is refused for good, and a smaller one takes its number", () => {
+test("[RRM6] an edit too large for a record is refused for good, and a smaller one takes its number", () => {
   const room = roomAt();
   expect(answers(send(room, 0, edit(ann, 1, { payload: new Uint8Array(101) })))).toMatchObject([{ reason: "too-large", retryAfterMs: 0 }]);
   expect(appends(send(room, 0, edit(ann, 1)))).toHaveLength(1);
 });
 
-test("[ROOM7] a parent that does not lie before its edit is taken for the one before it", () => {
+test("[RRM7] a parent that does not lie before its edit is taken for the one before it", () => {
   const room = roomAt(5);
   const [record] = appends(send(room, 0, edit(ann, 1, { parentSeq: 99 as Seq }), edit(ann, 2, { parentSeq: 3 as Seq })));
   expect(record!.edits.edits.map(({ parentSeq }) => parentSeq)).toEqual([5, 3]);
 });
 
-test("[ROOM8] while the log is slow the room is saving: unacked edits are shown once each, and new ones at once", () => {
+test("[RRM8] while the log is slow the room is saving: unacked edits are shown once each, and new ones at once", () => {
   const room = roomAt();
   send(room, 0, edit(ann, 1));
   send(room, 50, edit(ann, 2));
@@ -158,7 +158,7 @@ test("[ROOM8] while the log is slow the room is saving: unacked edits are shown 
   expect(broadcasts(send(room, 160, edit(bob, 1)))).toMatchObject([{ kind: "tentative", edit: { client: bob.client, counter: 1 } }]);
 });
 
-test("[ROOM9] after ten seconds new edits are refused; those accepted stay and are committed when the log is back", () => {
+test("[RRM9] after ten seconds new edits are refused; those accepted stay and are committed when the log is back", () => {
   const room = roomAt(0, { beaconMs: 1_000_000 });
   send(room, 0, edit(ann, 1));
   send(room, 9_000, edit(ann, 2));
@@ -173,7 +173,7 @@ test("[ROOM9] after ten seconds new edits are refused; those accepted stay and a
   expect(appends(send(room, 12_002, edit(ann, 3)))).toHaveLength(1);
 });
 
-test("[ROOM10] a tentative edit is submitted again by anyone who can show its seal, and by nobody else", () => {
+test("[RRM10] a tentative edit is submitted again by anyone who can show its seal, and by nobody else", () => {
   const room = roomAt();
   const tentative: TentativeEdit = {
     epoch: 3 as Epoch,
@@ -193,7 +193,7 @@ test("[ROOM10] a tentative edit is submitted again by anyone who can show its se
   expect(answers(resubmit(tentative))).toMatchObject([{ kind: "acked", counter: 1, seq: 1 }]);
 });
 
-test("[ROOM27] while the log stays slow the oldest tentative edits go out again: who missed one would show nothing of its author", () => {
+test("[RRM27] while the log stays slow the oldest tentative edits go out again: who missed one would show nothing of its author", () => {
   const room = roomAt(0, { recordBytesMax: 10 });
   const large = { payload: new Uint8Array(8) };
   send(room, 0, edit(ann, 1, large), edit(ann, 2, large));
@@ -202,7 +202,7 @@ test("[ROOM27] while the log stays slow the oldest tentative edits go out again:
   expect([101, 200, 1_101, 1_200, 2_101].map(shown)).toEqual([[1, 2], [], [1], [], [1]]);
 });
 
-test("[ROOM31] a first edit is never shown as tentative, however long the log stays slow: whoever held it could send it in after another", () => {
+test("[RRM31] a first edit is never shown as tentative, however long the log stays slow: whoever held it could send it in after another", () => {
   const room = roomAt();
   room.receive({ kind: "first-edit", gateway, edit: edit(ann, 1) }, at(0));
   send(room, 0, edit(bob, 1));
@@ -210,7 +210,7 @@ test("[ROOM31] a first edit is never shown as tentative, however long the log st
   expect([101, 200, 1_101, 2_101].map(shown)).toEqual([["bob"], [], ["bob"], ["bob"]]);
 });
 
-test("[ROOM11] a catch-up tells what follows the position, and the head", () => {
+test("[RRM11] a catch-up tells what follows the position, and the head", () => {
   const room = roomAt();
   send(room, 0, edit(ann, 1), edit(ann, 2), edit(ann, 3));
   appended(room, 0);
@@ -222,14 +222,14 @@ test("[ROOM11] a catch-up tells what follows the position, and the head", () => 
   expect(answers(catchUp(room, position(2, 3)))).toMatchObject([{ answer: { kind: "resync", reason: "other-epoch" } }]);
 });
 
-test("[ROOM12] a new room's start is its head; what lies before the backlog is read from the log", () => {
+test("[RRM12] a new room's start is its head; what lies before the backlog is read from the log", () => {
   expect(answers(catchUp(roomAt(), position(0, 0)))).toMatchObject([{ head: 0, answer: { kind: "edits", parts: [], last: true } }]);
   expect(catchUp(roomAt(40), position(12))).toMatchObject([
     { kind: "read-log", request: { after: { seq: 12 }, through: 40 }, epoch: 4, head: 40, streamSeq: 10 },
   ]);
 });
 
-test("[ROOM13] a position that the append in flight reaches waits for it: gateways may see a record before its owner does", () => {
+test("[RRM13] a position that the append in flight reaches waits for it: gateways may see a record before its owner does", () => {
   const room = roomAt();
   send(room, 0, edit(ann, 1), edit(ann, 2));
   expect(catchUp(room, position(2))).toEqual([]);
@@ -241,11 +241,11 @@ test("[ROOM13] a position that the append in flight reaches waits for it: gatewa
   ]);
 });
 
-test("[ROOM14] a position of a later epoch makes the owner doubt itself", () => {
+test("[RRM14] a position of a later epoch makes the owner doubt itself", () => {
   expect(kinds(catchUp(roomAt(), position(0, 5)))).toEqual(["doubt"]);
 });
 
-test("[ROOM15] a quiet room tells its head a few times and then rests", () => {
+test("[RRM15] a quiet room tells its head a few times and then rests", () => {
   const room = roomAt();
   send(room, 0, edit(ann, 1));
   appended(room, 5);
@@ -258,7 +258,7 @@ test("[ROOM15] a quiet room tells its head a few times and then rests", () => {
   expect(room.pace).toBe("never");
 });
 
-test("[ROOM16] a room is idle while no edit and no catch-up comes, and never while an edit waits for the log", () => {
+test("[RRM16] a room is idle while no edit and no catch-up comes, and never while an edit waits for the log", () => {
   const room = roomAt();
   expect(room.idleMs(at(700))).toBe(700);
   send(room, 1_000, edit(ann, 1));
@@ -267,7 +267,7 @@ test("[ROOM16] a room is idle while no edit and no catch-up comes, and never whi
   expect(room.idleMs(at(9_500))).toBe(8_500);
 });
 
-test("[ROOM17] a catch-up of many edits comes in answers of a bounded size", () => {
+test("[RRM17] a catch-up of many edits comes in answers of a bounded size", () => {
   const room = roomAt(0, { answerBytesMax: 150, unackedEditsMax: 100 });
   for (let counter = 1; counter <= 4; counter++) {
     send(room, 0, edit(ann, counter, { payload: new Uint8Array(60) }));
@@ -284,7 +284,7 @@ test("[ROOM17] a catch-up of many edits comes in answers of a bounded size", () 
   ]);
 });
 
-test("[ROOM17] a room that is held back appends what has gathered at a tick, refuses nothing, and is not taken to be saving", () => {
+test("[RRM17] a room that is held back appends what has gathered at a tick, refuses nothing, and is not taken to be saving", () => {
   const room = roomAt();
   room.receive({ kind: "gather", everyMs: 80 }, at(0));
   send(room, 0, edit(ann, 1));
