@@ -62,7 +62,7 @@ test("[CMD3] what a command does is loaded when it runs", () => {
     const imports = readFileSync(file, "utf8").matchAll(/^(?:import|export) (?!type )[^;]*? from "(\.[^"]+)";/gm);
     for (const [, path] of imports) load(join(dirname(file), path!));
   };
-  load("cli/main.ts");
+  load("cli/command-line.ts");
   expect(loaded).toContain("gateway/config.ts");
   expect(
     [...loaded].filter((file) =>

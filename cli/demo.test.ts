@@ -4,22 +4,27 @@ import type { HttpQuestion } from "../gateway/io/http-routes.ts";
 import type { ClientAddress } from "../shared/client-address.ts";
 import type { UnixMillis } from "../shared/ids.ts";
 import { isOperatorPass } from "../shared/io/operator-pass.ts";
-import { demoRoutes, servesDemo } from "./demo.ts";
+import { demoRoutes, noDemoFor, noPageRoute } from "./demo.ts";
 
 const local = { demo: true, production: false, jwtSecret: "", jwksUrl: "", jwksFile: "", tlsCertFile: "" };
 
 test("[DEM1] tokens are handed out by local systems only: never for a secret that was given", () => {
-  expect(servesDemo(local)).toBe(true);
-  for (const given of [
-    { demo: false },
-    { production: true },
-    { jwtSecret: "x".repeat(32) },
-    { jwksUrl: "https://a/jwks" },
-    { jwksFile: "jwks.json" },
-    { tlsCertFile: "cert.pem" },
-  ]) {
-    expect(servesDemo({ ...local, ...given }), JSON.stringify(given)).toBe(false);
+  expect(noDemoFor(local)).toBeUndefined();
+  for (const [given, reason] of [
+    [{ demo: false }, "COROOM_DEMO is off"],
+    [{ production: true }, "COROOM_PRODUCTION is set"],
+    [{ jwtSecret: "x".repeat(32) }, "COROOM_JWT_SECRET is set"],
+    [{ jwksUrl: "https://a/jwks" }, "COROOM_JWKS_URL is set"],
+    [{ jwksFile: "jwks.json" }, "COROOM_JWKS_FILE is set"],
+    [{ tlsCertFile: "cert.pem" }, "COROOM_TLS_CERT_FILE is set"],
+  ] as const) {
+    expect(noDemoFor({ ...local, ...given })).toBe(reason);
   }
+});
+
+test("[DEM5] whoever opens the address of a system without a demo reads for which setting there is none", async () => {
+  const answer = await noPageRoute("COROOM_JWT_SECRET is set").answer({} as HttpQuestion);
+  expect(answer).toMatchObject({ status: 404, body: expect.stringContaining("COROOM_JWT_SECRET is set") });
 });
 
 test.each([

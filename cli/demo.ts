@@ -13,18 +13,30 @@ import { makeToken } from "./token.ts";
 const TTL_SECONDS = 3600;
 const PASS_MS = 8 * 3_600_000;
 
-/** `given`: the settings as they were given, before what is missing was made up. */
-export function servesDemo(given: {
+type DemoGiven = {
   readonly demo: boolean;
   readonly production: boolean;
   readonly jwtSecret: string;
   readonly jwksUrl: string;
   readonly jwksFile: string;
   readonly tlsCertFile: string;
-}): boolean {
-  return (
-    given.demo && !given.production && given.jwtSecret === "" && given.jwksUrl === "" && given.jwksFile === "" && given.tlsCertFile === ""
-  ); // Its bots would not believe a certificate for 127.0.0.1.
+};
+
+/** The setting for which there is no demo, or undefined. `given`: as they were given, before what is missing was made up. */
+export function noDemoFor(given: DemoGiven): string | undefined {
+  if (!given.demo) return "COROOM_DEMO is off";
+  if (given.production) return "COROOM_PRODUCTION is set";
+  if (given.jwtSecret !== "") return "COROOM_JWT_SECRET is set";
+  if (given.jwksUrl !== "") return "COROOM_JWKS_URL is set";
+  if (given.jwksFile !== "") return "COROOM_JWKS_FILE is set";
+  if (given.tlsCertFile !== "") return "COROOM_TLS_CERT_FILE is set"; // Its bots would not believe a certificate for 127.0.0.1.
+  return undefined;
+}
+
+/** What stands where the demo's page would, for whoever opens that address in a browser. */
+export function noPageRoute(reason: string): HttpRoute {
+  const message = `no page is served here: the demo needs a system that makes up its own secrets, and ${reason}. Editors come over WebSocket`;
+  return { method: "get", path: "/", answer: async () => errorAnswer(404, "not-found", message) };
 }
 
 export function demoRoutes({

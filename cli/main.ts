@@ -1,15 +1,12 @@
 #!/usr/bin/env node
-/** The command `coroom`: runs what the command line says, and turns a refusal into one clear message. */
+/** The command `coroom`. Nothing else is loaded before it is known that this Node can load it. */
 
-import { commands } from "./commands.ts";
-import { runCommandLine } from "./run.ts";
-import { toldPlainly } from "./told-plainly.ts";
+import { oldNode } from "./old-node.ts";
 
-runCommandLine(process.argv.slice(2), commands, {
-  env: process.env,
-  say: (text) => process.stdout.write(`${text}\n`),
-  warn: (text) => process.stderr.write(`coroom: warning: ${text}\n`),
-}).catch((error: unknown) => {
-  process.stderr.write(`coroom: ${toldPlainly(error)}\n`);
-  process.exit(1); // Whatever had started before the refusal must not keep the process alive.
-});
+const problem = oldNode(process.versions.node);
+if (problem !== undefined) {
+  process.stderr.write(`coroom: ${problem}\n`);
+  process.exit(1);
+}
+const { obeyCommandLine } = await import("./command-line.ts");
+await obeyCommandLine();

@@ -82,6 +82,11 @@ test("[RUN5] what is no command is refused, help or not, and a group lists its o
   }
 });
 
+test("[RUN9] help is a word as well as a flag, alone and before a command", async () => {
+  expect(await printed("help")).toBe(await printed("--help"));
+  expect(await printed("help ops watch")).toBe(await printed("ops watch --help"));
+});
+
 test("[RUN6] the version is that of package.json", async () => {
   expect(await printed("--version")).toBe((JSON.parse(readFileSync("package.json", "utf8")) as { version: string }).version);
 });

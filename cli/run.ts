@@ -14,7 +14,7 @@ export async function runCommandLine(
   commands: readonly Command[],
   { env, say, warn }: { readonly env: Given["env"]; readonly say: Say; readonly warn: Say },
 ): Promise<void> {
-  const { command: named, flags, bare } = parseCommandLine(words, groupsOf(commands));
+  const { command: named, flags, bare } = parseCommandLine(askedForHelp(words), groupsOf(commands));
   if (flags["version"] !== undefined) return say((await import("./version.ts")).version());
   if (named === undefined) return say(helpText(commands));
   const command = commands.find(({ name }) => name === named);
@@ -24,6 +24,11 @@ export async function runCommandLine(
   refuseBareFlags(bare, command);
   refuseMisspelt(env, commands, warn);
   return command.run({ flags, env }, say);
+}
+
+/** `help` and `help token` are as good as `--help` and `token --help`. */
+function askedForHelp(words: readonly string[]): readonly string[] {
+  return words[0] === "help" ? [...words.slice(1), "--help"] : words;
 }
 
 /** The first words of commands of two. */

@@ -10,7 +10,7 @@ import type { HttpRoute } from "../gateway/io/http-routes.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
-import { demoRoutes, servesDemo } from "./demo.ts";
+import { demoRoutes, noDemoFor, noPageRoute } from "./demo.ts";
 import { botsThread, demoBots } from "./demo-bots.ts";
 import { refuseUnfit } from "./fitting-roles.ts";
 import { serveHealth } from "./health.ts";
@@ -18,6 +18,7 @@ import { giveBackIdleMemory, v8Heap } from "./idle-memory.ts";
 import { startLocalEngines } from "./local-engines.ts";
 import { DEFAULT_NATS_URL, rememberNatsUrl } from "./local-nats-url.ts";
 import { openapiRoute } from "./openapi.ts";
+import { refuseTakenPort } from "./refuse-taken-port.ts";
 import { missingSecrets } from "./shared-secrets.ts";
 import type { Role, StartConfig } from "./settings.ts";
 
@@ -36,10 +37,11 @@ const load = {
 const CONSOLE = fileURLToPath(new URL("../../console/dist", import.meta.url));
 const DEFAULT_REDIS_URL = "redis://127.0.0.1:6379";
 
-/** Throws SettingError for settings that do not fit each other. */
+/** Throws SettingError for settings that do not fit each other, StartError for a world in which it cannot start. */
 export async function start(given: StartConfig): Promise<Running> {
   const config = { ...given, ...missingSecrets(given) };
   await refuseUnfit(config);
+  await refuseTakenPort(given);
   const registry = new Registry();
   const health = await serveHealth(given, registry);
   const started: Running[] = [health, giveBackIdleMemory(given, v8Heap(), { clock, registry })];
@@ -81,17 +83,17 @@ async function startRoles(given: StartConfig, told: StartConfig, registry: Regis
   if (runs("leaderboard")) add(await (await load.leaderboard()).startLeaderboard(config, deps("leaderboard")));
   const url = runs("gateway") ? await startEdge(given, config, deps("gateway"), add) : undefined;
   const ownGateway = url?.replace("http", "ws") ?? "";
-  if (runs("y-websocket"))
-    add(await (await load.yWebsocket()).startYWebsocket({ ...config, yGatewayUrl: config.yGatewayUrl || ownGateway }, deps("y-websocket")));
-  if (runs("probe"))
-    add(
-      await (
-        await load.probe()
-      ).startProbe(
-        { ...config, probeGatewayUrls: config.probeGatewayUrls.length > 0 ? config.probeGatewayUrls : [ownGateway] },
-        deps("probe"),
-      ),
-    );
+  if (runs("y-websocket")) {
+    const { startYWebsocket } = await load.yWebsocket();
+    add(await startYWebsocket({ ...config, yGatewayUrl: config.yGatewayUrl || ownGateway }, deps("y-websocket")));
+  }
+  if (runs("probe")) {
+    const { startProbe } = await load.probe();
+    const probeGatewayUrls = config.probeGatewayUrls.length > 0 ? config.probeGatewayUrls : [ownGateway];
+    add(await startProbe({ ...config, probeGatewayUrls }, deps("probe")));
+  }
+  const reason = noDemoFor(given);
+  if (runs("engines") && runs("gateway") && given.demo && reason !== undefined) say(`no demo page: ${reason}`);
   say(url === undefined ? "coroom ready" : `coroom ready ${url}`);
 }
 
@@ -108,9 +110,9 @@ async function startEdge(
   const hasRedis = hasEngines || given.redisUrl !== ""; // A gateway does without.
   const { jwtSecret } = config;
   const internalSecret = given.internalSecret === "" ? config.internalSecret : ""; // Of one that was given nothing is handed out.
-  const bots = servesDemo(given)
-    ? demoBots({ jwtSecret, url: () => `ws://127.0.0.1:${gateway.port}`, ...botsThread(deps.log) })
-    : undefined;
+  const noDemo = noDemoFor(given);
+  const bots =
+    noDemo === undefined ? demoBots({ jwtSecret, url: () => `ws://127.0.0.1:${gateway.port}`, ...botsThread(deps.log) }) : undefined;
   const { startGateway } = await load.gateway();
   const gateway = await startGateway(
     { ...config, redisUrl: hasRedis ? config.redisUrl : "", drainMsMax, staticDir: bots === undefined ? config.staticDir : CONSOLE },
@@ -119,6 +121,7 @@ async function startEdge(
       routes: [
         openapiRoute(),
         ...(bots === undefined ? [] : demoRoutes({ jwtSecret, internalSecret, bots })),
+        ...(noDemo === undefined || config.staticDir !== "" ? [] : [noPageRoute(noDemo)]),
         ...(config.operationsPage ? await operationsPage() : []),
       ],
     },

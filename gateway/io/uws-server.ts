@@ -7,8 +7,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import type { TemplatedApp, us_listen_socket, WebSocket } from "uws-node20";
 
-import { StartError } from "../../shared/start-error.ts";
 import { CLOSE } from "../../shared/wire/close-codes.ts";
+import { portTaken } from "../port-taken.ts";
 import type { Clients, ConnectionId, Sockets, Topics } from "../ports.ts";
 import { BehindClients, LOOK_MS } from "./behind-clients.ts";
 import { type ClosingOptions, ClosingSockets } from "./closing-sockets.ts";
@@ -157,12 +157,7 @@ export function listen(
   const { LIBUS_LISTEN_EXCLUSIVE_PORT: exclusive } = uws as unknown as ExclusiveListen;
   return new Promise((resolve, reject) => {
     (app as unknown as ListenOnHost).listen(host, port, exclusive, (socket) => {
-      if (socket === false)
-        return reject(
-          new StartError(
-            `port ${port} of ${host} cannot be listened on: another process has it, or the address is not this machine's; set COROOM_PORT or COROOM_HOST`,
-          ),
-        );
+      if (socket === false) return reject(portTaken({ host, port }));
       resolve({ port: uws.us_socket_local_port(socket), close: () => uws.us_listen_socket_close(socket) });
     });
   });

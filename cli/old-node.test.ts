@@ -1,0 +1,24 @@
+import { readFileSync } from "node:fs";
+
+import { expect, test } from "vitest";
+
+import { oldNode } from "./old-node.ts";
+
+test.each(["18.20.4", "20.18.1", "22.11.0", "16.0.0"])(
+  "[NODE1] Node %s is too old, and that is said before anything is loaded",
+  (version) => {
+    expect(oldNode(version)).toContain(`this is Node ${version}`);
+  },
+);
+
+test.each(["20.19.0", "22.12.0", "22.20.1", "24.0.0", "26.1.0", process.versions.node])("[NODE2] Node %s will do", (version) => {
+  expect(oldNode(version)).toBeUndefined();
+});
+
+test("[NODE3] the versions are those of package.json, and nothing is loaded before they are looked at", () => {
+  expect((JSON.parse(readFileSync("package.json", "utf8")) as { engines: { node: string } }).engines.node).toMatch(
+    /^\^20\.19 \|\| \^22\.12 /,
+  );
+  expect(readFileSync("cli/main.ts", "utf8").match(/from "[^"]+"/g)).toEqual(['from "./old-node.ts"']);
+  expect(readFileSync("cli/old-node.ts", "utf8")).not.toContain("import ");
+});
