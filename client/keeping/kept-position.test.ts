@@ -1,0 +1,146 @@
+/** Documents kept on a device, and the log that they are of: trimmed meanwhile, caught up by a snapshot, or lost. */
+
+import { expect, test } from "vitest";
+
+import { RoomHost } from "../room/room-host.ts";
+import { heard, MINUTE, NOTES, serverOn } from "../testing/kept-rooms.ts";
+import { MemoryStore } from "../testing/memory-store.ts";
+import type { ModelServer } from "../testing/model-server.ts";
+import { Page } from "../testing/page.ts";
+
+test.each([
+  ["is empty", 0],
+  ["has fewer edits", 1],
+  ["has as many edits", 2],
+  ["has more edits", 3],
+])("[KPO1] a document kept from a log that was lost is given to the one that is there, which %s", async (_, edits) => {
+  const [lost, device] = [serverOn(), new MemoryStore()];
+  const ann = new Page(lost, device, 1);
+  await lost.clock.advance(1_000);
+  for (const word of ["old ", "text "]) {
+    ann.type(word);
+    await lost.clock.advance(1_000);
+  }
+  ann.close();
+  const server = serverOn();
+  const bob = new Page(server, undefined, 2);
+  await server.clock.advance(1_000);
+  for (let edit = 0; edit < edits; edit++) {
+    bob.type(`new${edit} `);
+    await server.clock.advance(1_000);
+  }
+  const again = new Page(server, device, 3);
+  await server.clock.advance(MINUTE);
+  expect(again.text).toBe(bob.text);
+  for (const word of ["old ", "text ", ...Array.from({ length: edits }, (_, edit) => `new${edit} `)])
+    expect(again.text.split(word)).toHaveLength(2);
+  expect([again.provider.saved, again.provider.synced, again.provider.seq]).toEqual([true, true, server.room(NOTES).head]);
+  again.close();
+  const third = new Page(server, device, 4);
+  const joins = heard(server, "join").length;
+  await server.clock.advance(1_000);
+  expect([third.text, heard(server, "join").length - joins], "what is kept is of the new log").toEqual([bob.text, 1]);
+});
+
+test("[KPO3] nobody is told to be up to date before what is kept is known to be of the log", async () => {
+  const [lost, server, device] = [serverOn(), serverOn(), new MemoryStore()];
+  const format = {
+    merge: (payloads: readonly Uint8Array[]) => new Uint8Array(payloads.flatMap((payload) => [...payload])),
+    split: () => undefined,
+  };
+  const facts: string[] = [];
+  const open = (on: ModelServer, seed: number) => {
+    const page = device.forPage();
+    const host = new RoomHost({ url: "ws://h", token: "t", room: NOTES, store: page, format }, on.world(seed));
+    host.on("synced", (synced) => facts.push(synced ? "synced" : "not synced"));
+    host.on("rolled-back", () => facts.push("rolled back"));
+    return async (edits: number) => {
+      for (let edit = 0; edit < edits; edit++) {
+        await on.clock.advance(1_000);
+        host.send(new Uint8Array([seed, edit]));
+      }
+      await on.clock.advance(MINUTE);
+      page.die();
+      host.destroy();
+      return facts.splice(0);
+    };
+  };
+  await open(lost, 1)(2);
+  expect(await open(lost, 2)(0), "the same log").toEqual(["synced", "not synced"]);
+  const bob = new RoomHost({ url: "ws://h", token: "t", room: NOTES }, server.world(3));
+  for (const value of [8, 9]) {
+    await server.clock.advance(1_000);
+    bob.send(new Uint8Array([value]));
+  }
+  await server.clock.advance(1_000);
+  expect(await open(server, 4)(0), "another, as long").toEqual(["rolled back", "synced", "not synced"]);
+});
+
+test("[KPO2] a log trimmed beyond what is kept is caught up by a snapshot, and nothing is sent anew", async () => {
+  const [server, device] = [serverOn(), new MemoryStore()];
+  const [ann, bob] = [new Page(server, device, 1), new Page(server, undefined, 2)];
+  await server.clock.advance(1_000);
+  ann.type("a ");
+  await server.clock.advance(1_000);
+  ann.close();
+  for (const word of ["b ", "c ", "d "]) {
+    bob.type(word);
+    await server.clock.advance(1_000);
+  }
+  server.room(NOTES).trimmedThrough = 3;
+  for (const seed of [3, 4]) {
+    const again = new Page(server, device, seed); // Then one of whose document no last edit is known.
+    await server.clock.advance(1_000);
+    expect([again.text, again.provider.saved, server.room(NOTES).head]).toEqual(["a b c d ", true, 4]);
+    again.close();
+  }
+});
+
+test("[KPO5] a document that ended in a snapshot goes on from there, where the log still has its last edit", async () => {
+  const [server, device] = [serverOn(), new MemoryStore()];
+  const bob = new Page(server, undefined, 1);
+  await server.clock.advance(1_000);
+  for (const word of ["a ", "b "]) {
+    bob.type(word);
+    await server.clock.advance(1_000);
+  }
+  Object.assign(server.room(NOTES), { trimmedThrough: 1, snapshotThrough: 2 });
+  const ann = new Page(server, device, 2);
+  await server.clock.advance(1_000);
+  ann.close();
+  server.snapshotsAvailable = false;
+  const joins = heard(server, "join").length;
+  const again = new Page(server, device, 3);
+  await server.clock.advance(1_000);
+  expect([again.text, again.provider.synced, again.provider.seq, again.told]).toEqual(["a b ", true, 2, ["restored"]]);
+  expect(
+    heard(server, "join")
+      .slice(joins)
+      .map(({ position }) => position.seq),
+  ).toEqual([1]);
+});
+
+test("[KPO2] what was typed offline upon a document that ended in a snapshot is sent and counted once", async () => {
+  const [server, device] = [serverOn(), new MemoryStore()];
+  const bob = new Page(server, undefined, 1);
+  await server.clock.advance(1_000);
+  for (const word of ["a ", "b "]) {
+    bob.type(word);
+    await server.clock.advance(1_000);
+  }
+  server.room(NOTES).trimmedThrough = 2;
+  const ann = new Page(server, device, 2);
+  await server.clock.advance(1_000);
+  server.reachable = false;
+  server.cut();
+  ann.type("offline ");
+  await server.clock.advance(1_000);
+  ann.close();
+  server.reachable = true;
+  const again = new Page(server, device, 3);
+  let unsavedMost = 0;
+  for (const name of ["synced", "saved", "restored"] as const)
+    again.provider.on(name, () => (unsavedMost = Math.max(unsavedMost, again.provider.unsavedEdits)));
+  await server.clock.advance(MINUTE);
+  expect([again.text, again.provider.saved, server.room(NOTES).head, unsavedMost]).toEqual(["a b offline ", true, 3, 1]);
+});
