@@ -16,9 +16,14 @@ export const gatewayMetrics = (registry: Registry) => {
       labelNames: ["reason"],
       registers,
     }),
+    onCredit: new Gauge({
+      name: "coroom_gateway_connections_on_credit",
+      help: "Connections taken past the limit of their address or tenant, until lines that were lost are counted no more",
+      registers,
+    }),
     limitsReached: new Counter({
       name: "coroom_gateway_limits_reached_total",
-      help: "Times a limit was met, by limit: tenant, tenant-rooms, room, tenant-edits across the gateways; room-budget where the owner holds the room back; edits, frames, bytes, catch-ups of one connection; snapshots of one user, gateway-snapshots of all; streams, long answers over HTTP on their way to one user, gateway-streams to all; document-writes of one user, writes under way at this gateway; answer-stall, an HTTP answer that nobody took; admin-reads, questions of operations consoles",
+      help: "Times a limit was met, by limit: ip, where what was taken past it had to end; tenant, tenant-rooms, room, tenant-edits across the gateways; room-budget where the owner holds the room back; edits, frames, bytes, catch-ups of one connection; snapshots of one user, gateway-snapshots of all; streams, long answers over HTTP on their way to one user, gateway-streams to all; document-writes of one user, writes under way at this gateway; answer-stall, an HTTP answer that nobody took; admin-reads, questions of operations consoles",
       labelNames: ["limit"],
       registers,
     }),

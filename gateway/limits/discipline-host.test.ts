@@ -55,6 +55,7 @@ beforeEach(() => {
     },
     toldShare: 0,
     reportSilenceMsMax: 3_000,
+    creditMs: 75_000,
   });
   const impose = (made: Sanction): void => {
     imposed.push(made);

@@ -424,3 +424,26 @@ test("[LIM17] clients of a gateway that goes away have their places at another, 
   moved.close();
   await stopped;
 });
+
+test(
+  "[LIM18] a connection past the limit of its address is let in for a line that may be lost, and ends when none was",
+  { timeout: 60_000 },
+  async () => {
+    const settings = { connectionsPerIpMax: "10", clientAddressHeader: "x-forwarded-for", pingIntervalMs: "500", silenceMsMax: "1000" };
+    const address = await rig.start(settings);
+    const from = "203.0.113.7";
+    const clients: WireClient[] = [];
+    const pinging = setInterval(() => clients.forEach((client, nonce) => client.closed ?? client.send({ type: "ping", nonce })), 200);
+    onTestFinished(() => clearInterval(pinging));
+    for (let number = 0; number < 11; number++) {
+      clients.push(await rig.greet(address, "ann", { from }));
+      await clients.at(-1)!.next("welcome");
+    }
+    await expect(rig.connect(address, from)).rejects.toThrow("HTTP 429");
+    expect(await metric(address, "coroom_gateway_connections_on_credit")).toBeLessThanOrEqual(1);
+    const last = clients.at(-1)!;
+    expect([await last.next("retry-later"), (await last.end()).code]).toEqual([{ type: "retry-later", retryAfterMs: 7_000 }, 4005]);
+    expect(clients.filter(({ closed }) => closed !== undefined)).toEqual([last]);
+    expect(await metric(address, 'coroom_gateway_limits_reached_total{limit="ip"}')).toBe(1);
+  },
+);

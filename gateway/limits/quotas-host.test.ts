@@ -28,6 +28,7 @@ function quotasOf(): Quotas {
     },
     toldShare: 0,
     reportSilenceMsMax: 3_000,
+    creditMs: 75_000,
   });
 }
 
@@ -50,8 +51,8 @@ test("[QUOH1] the log names a tenant at its limit once a minute, and the setting
     isLineUp: () => true,
   });
   for (const number of [1, 2, 3]) {
-    quotas.receiveConnection(number as ConnectionId, undefined);
-    quotas.admitTo("acme" as TenantId, number as ConnectionId);
+    quotas.receiveConnection(number as ConnectionId, undefined, clock.now());
+    quotas.admitTo("acme" as TenantId, number as ConnectionId, clock.now());
   }
   await clock.advance(58_000);
   expect(lines).toEqual([]);
@@ -71,7 +72,7 @@ test("[QUOH2] a gateway that stops says that it has nothing any more, unless nob
   const told: number[] = [];
   const share = (isLineUp: boolean): Sharing => {
     const quotas = quotasOf();
-    quotas.receiveConnection(1 as ConnectionId, "203.0.113.7" as ClientAddress);
+    quotas.receiveConnection(1 as ConnectionId, "203.0.113.7" as ClientAddress, clock.now());
     return shareCounts(
       { quotas, abuse: abuseOf() },
       { onReport: silent, tell: ({ counts }) => void told.push(counts.length) },
@@ -89,7 +90,7 @@ test("[QUOH2] a gateway that stops says that it has nothing any more, unless nob
 test("[QUOH3] a gateway that goes away tells the others at once that they may take its connections, and counts them no more", async () => {
   const clock = new FakeClock();
   const quotas = quotasOf();
-  quotas.receiveConnection(1 as ConnectionId, "203.0.113.7" as ClientAddress);
+  quotas.receiveConnection(1 as ConnectionId, "203.0.113.7" as ClientAddress, clock.now());
   quotas.receiveMembers("acme.notes" as RoomKey, 1);
   const told: string[][] = [];
   const sharing = shareCounts(

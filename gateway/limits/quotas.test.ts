@@ -10,26 +10,27 @@ const place = "203.0.113.7" as ClientAddress;
 const acme = "acme" as TenantId;
 const notes = "acme.notes" as RoomKey;
 const connection = (number: number): ConnectionId => number as ConnectionId;
-const quotas = (): Quotas =>
-  new Quotas({
-    limits: {
-      "ip": 2,
-      "tenant": 2,
-      "tenant-rooms": 2,
-      "room": 2,
-      "tenant-edits": 2,
-      "user-faults": 2,
-      "address-faults": 2,
-      "tenant-faults": 2,
-      "full-room": 1,
-    },
-    toldShare: 0,
-    reportSilenceMsMax: 3_000,
-  });
+const OPTIONS = {
+  limits: {
+    "ip": 2,
+    "tenant": 2,
+    "tenant-rooms": 2,
+    "room": 2,
+    "tenant-edits": 2,
+    "user-faults": 2,
+    "address-faults": 2,
+    "tenant-faults": 2,
+    "full-room": 1,
+  },
+  toldShare: 0,
+  reportSilenceMsMax: 3_000,
+  creditMs: 75_000,
+};
+const quotas = (): Quotas => new Quotas(OPTIONS);
 
 test("[QUO1] an address has so many connections, and one that ends makes room", () => {
   const mine = quotas();
-  for (const number of [1, 2]) mine.receiveConnection(connection(number), place);
+  for (const number of [1, 2]) mine.receiveConnection(connection(number), place, at(0));
   expect(mine.mayConnect(place)).toBe(false);
   expect(mine.mayConnect(undefined)).toBe(true); // The machine's own.
   mine.receiveDisconnection(connection(1));
@@ -38,8 +39,8 @@ test("[QUO1] an address has so many connections, and one that ends makes room", 
 
 test("[QUO2] a tenant has so many connections; a renewed token takes no further place, a refused connection none", () => {
   const mine = quotas();
-  for (const number of [1, 2, 3]) mine.receiveConnection(connection(number), undefined);
-  expect([1, 1, 2, 3].map((number) => mine.admitTo(acme, connection(number)))).toEqual([true, true, true, false]);
+  for (const number of [1, 2, 3]) mine.receiveConnection(connection(number), undefined, at(0));
+  expect([1, 1, 2, 3].map((number) => mine.admitTo(acme, connection(number), at(0)))).toEqual([true, true, true, false]);
   mine.receiveDisconnection(connection(3));
   expect(mine.endSecond(at(0))).toEqual([{ kind: "tenant", key: "acme", count: 2 }]);
   mine.receiveDisconnection(connection(1));
@@ -81,8 +82,8 @@ test("[QUO6] a room that its room server holds back takes nobody new, wherever i
 
 test("[QUO7] which tenants were refused, for which limit and how often, is told once", () => {
   const mine = quotas();
-  for (const number of [1, 2, 3, 4]) mine.receiveConnection(connection(number), undefined);
-  for (const number of [1, 2, 3, 4]) mine.admitTo(acme, connection(number));
+  for (const number of [1, 2, 3, 4]) mine.receiveConnection(connection(number), undefined, at(0));
+  for (const number of [1, 2, 3, 4]) mine.admitTo(acme, connection(number), at(0));
   for (let edits = 0; edits < 3; edits++) mine.takeEdit(notes);
   expect(mine.takeAtLimit()).toEqual([
     { tenant: acme, limit: "tenant", times: 2 },
@@ -92,4 +93,37 @@ test("[QUO7] which tenants were refused, for which limit and how often, is told 
   mine.mayOpenRoomOf(acme);
   expect(mine.takeAtLimit()).toEqual([{ tenant: acme, limit: "tenant-rooms", times: 1 }]);
   expect(mine.takeAtLimit()).toEqual([]);
+});
+
+/** Of ten connections each, so that one may be had on credit. */
+const ofTen = (): Quotas => new Quotas({ ...OPTIONS, limits: { ...OPTIONS.limits, ip: 10, tenant: 10 } });
+const tenOf = (mine: Quotas): void => {
+  for (let number = 1; number <= 10; number++) {
+    mine.receiveConnection(connection(number), place, at(0));
+    mine.admitTo(acme, connection(number), at(0));
+  }
+};
+
+test("[QUO8] whoever lost its line comes back to a full address and a full tenant on credit, and stays once the lost line is gone", () => {
+  const mine = ofTen();
+  tenOf(mine);
+  expect(mine.mayConnect(place)).toBe(true);
+  mine.receiveConnection(connection(11), place, at(1_000));
+  expect([mine.admitTo(acme, connection(11), at(1_000)), mine.onCredit]).toEqual([true, 2]);
+  expect(mine.mayConnect(place), "a tenth is all").toBe(false);
+  mine.receiveConnection(connection(12), undefined, at(1_000));
+  expect(mine.admitTo(acme, connection(12), at(1_000))).toBe(false);
+  mine.receiveDisconnection(connection(3));
+  expect([mine.takeUnplaced(at(76_000)), mine.onCredit]).toEqual([undefined, 0]);
+});
+
+test("[QUO9] one that no line was lost for ends with its credit, and for each limit only as many as are too many", () => {
+  const mine = ofTen();
+  tenOf(mine);
+  mine.receiveConnection(connection(11), place, at(1_000));
+  mine.admitTo(acme, connection(11), at(1_000));
+  expect(mine.takeUnplaced(at(75_999))).toBeUndefined();
+  expect(mine.takeUnplaced(at(76_000))).toEqual({ connection: connection(11), limit: "ip" });
+  mine.receiveDisconnection(connection(11));
+  expect([mine.takeUnplaced(at(76_000)), mine.onCredit]).toEqual([undefined, 0]);
 });

@@ -7,6 +7,7 @@ import type { Count, CountKind, CountsReport } from "../../shared/bus/counts-rep
 import { type Millis, type RoomKey, type TenantId, tenantOf } from "../../shared/ids.ts";
 import type { ClientAddress } from "../../shared/client-address.ts";
 import type { ConnectionId } from "../ports.ts";
+import { type CreditKind, Credits } from "./credits.ts";
 import { SharedCounts, type SharedCountsOptions } from "./shared-counts.ts";
 import { TenantEdits } from "./tenant-edits.ts";
 
@@ -17,17 +18,27 @@ export type TenantLimit = Extract<CountKind, "tenant" | "tenant-rooms" | "tenant
 export type TenantAtLimit = { readonly tenant: TenantId; readonly limit: TenantLimit; readonly times: number };
 
 /** What a connection counts under. A tenant: once its token has been checked. */
+export type QuotasOptions = SharedCountsOptions & {
+  /** For how long a connection is taken past a limit: until a line that was lost is counted no more. */
+  readonly creditMs: number;
+};
+
 type Holding = { readonly address: ClientAddress | undefined; readonly tenant: TenantId | undefined };
+
+/** So much of a limit may be taken on credit. Of limits below ten nothing. */
+const CREDIT_SHARE = 0.1;
 
 export class Quotas {
   readonly #counts: SharedCounts;
+  readonly #credits: Credits;
   readonly #edits: TenantEdits;
   readonly #holdings = new Map<ConnectionId, Holding>();
   readonly #atLimit = new Map<string, TenantAtLimit>();
   #isHandedOver = false;
 
-  constructor(options: SharedCountsOptions) {
+  constructor(options: QuotasOptions) {
     this.#counts = new SharedCounts(options);
+    this.#credits = new Credits(options);
     this.#edits = new TenantEdits(options.limits["tenant-edits"], (tenant) => this.#counts.elsewhere("tenant-edits", tenant));
   }
 
@@ -37,22 +48,43 @@ export class Quotas {
   }
 
   mayConnect(address: ClientAddress | undefined): boolean {
-    return address === undefined || !this.#counts.isFull("ip", address);
+    return address === undefined || !this.#counts.isFullWith("ip", address, CREDIT_SHARE);
   }
 
-  receiveConnection(connection: ConnectionId, address: ClientAddress | undefined): void {
+  receiveConnection(connection: ConnectionId, address: ClientAddress | undefined, now: Millis): void {
     this.#holdings.set(connection, { address, tenant: undefined });
-    if (address !== undefined) this.#counts.add("ip", address, 1);
+    if (address !== undefined) this.#add("ip", address, connection, now);
   }
 
   /** False: the tenant has as many connections as it may. */
-  admitTo(tenant: TenantId, connection: ConnectionId): boolean {
+  admitTo(tenant: TenantId, connection: ConnectionId, now: Millis): boolean {
     const holding = this.#holdings.get(connection);
     if (holding === undefined || holding.tenant !== undefined) return true; // Gone, or in already: its token was renewed.
-    if (this.#counts.isFull("tenant", tenant)) return this.#refuse(tenant, "tenant");
+    if (this.#counts.isFullWith("tenant", tenant, CREDIT_SHARE)) return this.#refuse(tenant, "tenant");
     this.#holdings.set(connection, { ...holding, tenant });
-    this.#counts.add("tenant", tenant, 1);
+    this.#add("tenant", tenant, connection, now);
     return true;
+  }
+
+  #add(kind: CreditKind, key: string, connection: ConnectionId, now: Millis): void {
+    if (this.#counts.isFull(kind, key)) this.#credits.give(kind, connection, now);
+    this.#counts.add(kind, key, 1);
+  }
+
+  /** Connections taken past a limit whose time to find a place is not over. */
+  get onCredit(): number {
+    return this.#credits.size;
+  }
+
+  /** A connection that found no place in its time. To be asked again once it is gone, until there is none. */
+  takeUnplaced(now: Millis): { readonly connection: ConnectionId; readonly limit: CreditKind } | undefined {
+    for (const limit of ["ip", "tenant"] as const) {
+      for (let ended = this.#credits.takeEnded(limit, now); ended !== undefined; ended = this.#credits.takeEnded(limit, now)) {
+        const { address, tenant } = this.#holdings.get(ended)!;
+        if (this.#counts.isOver(limit, (limit === "ip" ? address : tenant)!)) return { connection: ended, limit };
+      }
+    }
+    return undefined;
   }
 
   /** This gateway goes away, and its connections move: each has its place at another, though its line here still holds. */
@@ -67,6 +99,7 @@ export class Quotas {
   receiveDisconnection(connection: ConnectionId): void {
     const { address, tenant } = this.#holdings.get(connection) ?? {};
     this.#holdings.delete(connection);
+    this.#credits.drop(connection);
     if (address !== undefined) this.#counts.add("ip", address, -1);
     if (tenant !== undefined) this.#counts.add("tenant", tenant, -1);
   }

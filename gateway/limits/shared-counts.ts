@@ -61,6 +61,17 @@ export class SharedCounts {
     return this.here(kind, key) + this.elsewhere(kind, key) >= this.#options.limits[kind];
   }
 
+  /** Whether more is counted than the limit allows. */
+  isOver(kind: CountKind, key: string): boolean {
+    return this.here(kind, key) + this.elsewhere(kind, key) > this.#options.limits[kind];
+  }
+
+  /** Whether one more would be one too many, were the limit by this part of it higher. */
+  isFullWith(kind: CountKind, key: string, moreShare: number): boolean {
+    const { limits } = this.#options;
+    return this.here(kind, key) + this.elsewhere(kind, key) >= limits[kind] + Math.floor(limits[kind] * moreShare);
+  }
+
   /** Whether it would be, were this gateway the only one. */
   isFullHere(kind: CountKind, key: string): boolean {
     return this.here(kind, key) >= this.#options.limits[kind];

@@ -15,6 +15,7 @@ import type { Ban, DisciplineHost } from "../limits/discipline-host.ts";
 import type { Inside } from "./lobby-host.ts";
 import type { ConnectionId, Pace, Sockets, Tokens } from "../ports.ts";
 import type { PresenceHost } from "../presence/presence-host.ts";
+import type { CreditKind } from "../limits/credits.ts";
 import type { Quotas } from "../limits/quotas.ts";
 import type { RoomHost } from "../rooms/room-host.ts";
 import type { HostDeps } from "../host-deps.ts";
@@ -46,6 +47,10 @@ export type SessionHostOptions = {
 const TICK_MS = 1_000;
 /** Of the time to drain: the rest is for the last who are asked, and for those who try again. */
 const SPREAD_SHARE = 0.75;
+const NO_PLACE: Readonly<Record<CreditKind, [CloseName, string]>> = {
+  ip: ["overloaded", "too many connections from this address: close others, or try again later"],
+  tenant: ["tenantFull", "the tenant has as many connections as it may: try again later"],
+};
 /** NATS is often back in a moment: nobody needs to hear of that. */
 const DEGRADED_AFTER_MS = 1_000;
 
@@ -113,7 +118,7 @@ export class SessionHost implements Inside {
   /** It counts for its address from here on, while it waits too: else one address could take all places in the queue. */
   receiveKnock(connection: ConnectionId, address: ClientAddress | undefined): boolean {
     const ban = this.#ports.discipline.receiveKnock(address);
-    if (ban === undefined) this.#ports.quotas.receiveConnection(connection, address);
+    if (ban === undefined) this.#ports.quotas.receiveConnection(connection, address, this.#now());
     else this.#turnAway(connection, ban.close, ban);
     return ban === undefined;
   }
@@ -253,9 +258,21 @@ export class SessionHost implements Inside {
     const { discipline, quotas } = this.#ports;
     const ban = session.identity === undefined ? discipline.receiveIdentity(identity) : discipline.receiveRenewal(identity);
     if (ban !== undefined) return session.receiveRefusal(ban.close, ban.message, ban.retryAfterMs);
-    if (quotas.admitTo(identity.tenant, connection)) return undefined;
+    if (quotas.admitTo(identity.tenant, connection, this.#now())) return undefined;
     this.#deps.metrics.limitsReached.inc({ limit: "tenant" });
-    return session.receiveRefusal("tenantFull", "the tenant has as many connections as it may: try again later");
+    return session.receiveRefusal(...NO_PLACE.tenant);
+  }
+
+  /** Those that were taken past a limit, and in whose place no lost line has gone. */
+  #endUnplaced(now: Millis): void {
+    const { quotas } = this.#ports;
+    for (let unplaced = quotas.takeUnplaced(now); unplaced !== undefined; unplaced = quotas.takeUnplaced(now)) {
+      const { connection, limit } = unplaced;
+      const session = this.#sessions.get(connection);
+      this.#deps.metrics.limitsReached.inc({ limit });
+      if (session !== undefined) this.carryOut(connection, session, session.receiveRefusal(...NO_PLACE[limit]));
+    }
+    this.#deps.metrics.onCredit.set(quotas.onCredit);
   }
 
   #count(frame: ServerFrame): void {
@@ -276,6 +293,7 @@ export class SessionHost implements Inside {
     const { rooms } = this.#ports;
     const now = this.#now();
     this.#sessions.forEach((session, connection) => this.carryOut(connection, session, session.receiveTick(now))); // Of all and often: `for of` would make an entry of each.
+    this.#endUnplaced(now);
     rooms.closeIdle();
     this.#lookAtBackbone(rooms.backboneLostAt, now);
   }

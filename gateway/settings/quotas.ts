@@ -1,19 +1,20 @@
 /** What addresses, tenants and rooms may have over all gateways together, and what follows on abuse. */
 
 import { positiveInteger, type Settings, type Values } from "../../shared/config.ts";
-import type { SharedCountsOptions } from "../limits/shared-counts.ts";
+import type { QuotasOptions } from "../limits/quotas.ts";
 
 export const quotaSettings = {
   connectionsPerIpMax: {
     parse: positiveInteger,
     fallback: 100,
     meaning:
-      "connections from one address (IPv6: one /64) to all gateways; more are turned away with HTTP 429. The machine's own addresses are not counted",
+      "connections from one address (IPv6: one /64) to all gateways; more are turned away with HTTP 429, but for a tenth that is let in for as long as a lost line is counted. The machine's own addresses are not counted",
   },
   connectionsPerTenantMax: {
     parse: positiveInteger,
     fallback: 50_000,
-    meaning: "connections of one tenant to all gateways; more are closed with a hint to come back later",
+    meaning:
+      "connections of one tenant to all gateways; more are closed with a hint to come back later, but for a tenth that is let in for as long as a lost line is counted",
   },
   roomsPerTenantMax: {
     parse: positiveInteger,
@@ -60,9 +61,11 @@ type QuotaConfig = Values<typeof quotaSettings>;
 const COUNT_TOLD_SHARE = 0.02;
 /** Three reports may be lost before what they said lapses. */
 const COUNT_SILENCE_MS_MAX = 3_500;
+/** What a line that was lost is counted beyond its silence: others are told every second, and its end is looked for as often. */
+const LOST_COUNTED_MS_MAX = 2_500;
 
 /** What connections, rooms and tenants keep to across all gateways. */
-export function quotaOptions(config: QuotaConfig): SharedCountsOptions {
+export function quotaOptions(config: QuotaConfig & { readonly silenceMsMax: number }): QuotasOptions {
   return {
     limits: {
       "ip": config.connectionsPerIpMax,
@@ -77,5 +80,6 @@ export function quotaOptions(config: QuotaConfig): SharedCountsOptions {
     },
     toldShare: COUNT_TOLD_SHARE,
     reportSilenceMsMax: COUNT_SILENCE_MS_MAX,
+    creditMs: config.silenceMsMax + LOST_COUNTED_MS_MAX,
   };
 }
