@@ -1,0 +1,121 @@
+/** `deploy/Dockerfile` is given all that it builds from, and its image has all that the roles open. */
+
+import { spawn } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, normalize } from "node:path";
+
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+
+import { serveHealth } from "../cli/health.ts";
+import { startSettings } from "../cli/settings.ts";
+import { claimFreePorts } from "../engines/free-port.ts";
+import { runProgram } from "../engines/run-program.ts";
+import { envName } from "../shared/config.ts";
+import { buildStage, finalStage, imageEnvironment } from "./image.ts";
+
+const MS_MAX = 30_000;
+const { scripts } = JSON.parse(readFileSync("package.json", "utf8")) as { readonly scripts: Readonly<Record<string, string>> };
+const { include } = JSON.parse(readFileSync("tsconfig.build.json", "utf8")) as { readonly include: readonly string[] };
+
+const patterns = readFileSync(".dockerignore", "utf8").trim().split("\n");
+
+/** Of the two kinds of patterns that are there: a path from the root, and a name anywhere. */
+function isLeftOut(path: string): boolean {
+  return patterns.some((pattern) =>
+    pattern.startsWith("**/") ? path.split("/").includes(pattern.slice(3)) : path === pattern || path.startsWith(`${pattern}/`),
+  );
+}
+
+test("[DEP2] the image is built from all that the build reads, and from nothing that is secret or built elsewhere", () => {
+  const folders = [...include.map((pattern) => pattern.slice(0, pattern.indexOf("/**"))), "console"];
+  const read = [...buildStage.copies.flatMap(({ sources }) => sources).filter((path) => path !== "."), ...folders.flatMap(filesUnder)];
+  expect(read.length).toBeGreaterThan(500);
+  expect(read.filter((path) => !existsSync(path) || isLeftOut(path))).toEqual([]);
+  const kept = [
+    "deploy/.env",
+    ".env",
+    ".git/config",
+    ".coroom/data/secrets.json",
+    "node_modules/ws/index.js",
+    "client/dist/client/index.js",
+  ];
+  expect(kept.filter((path) => !isLeftOut(path))).toEqual([]);
+});
+
+test("[DEP3] the image has every module that a role loads, and every file that one of them names", async () => {
+  const modules = reachedFrom("cli/main.ts");
+  expect(modules.size).toBeGreaterThan(300);
+  const removed = [.../rm -rf (?<paths>[^&]+)/.exec(buildStage.text)!.groups!["paths"]!.matchAll(/dist\/(\S+)/g)].map(
+    ([, folder]) => `${folder}/`,
+  );
+  expect([...modules].filter((file) => removed.some((folder) => file.startsWith(folder)))).toEqual([]);
+  const beside = await copiedByTheBuild();
+  const named = [...modules].flatMap((file) =>
+    [...readFileSync(file, "utf8").matchAll(/"((?:[\w-]+\/)*[\w-]+\.lua|(?:[\w-]+\/)+[\w-]*openapi\.json)"/g)].map(([, path]) =>
+      path!.endsWith(".lua") ? join(dirname(file), path!) : path!,
+    ),
+  );
+  expect(named.length).toBeGreaterThan(8);
+  expect(named.filter((path) => !existsSync(path) || !beside.includes(path))).toEqual([]);
+});
+
+test("[DEP4] the last stage copies what was built, its packages, the console and what says its version", () => {
+  const copied = finalStage.copies.flatMap(({ fromBuild, sources }) => (fromBuild ? sources : []));
+  expect(copied.map((path) => path.replace("/coroom/", "")).sort()).toEqual(["console/dist", "dist", "node_modules", "package.json"]);
+  expect(scripts["build"]).toBe("npm run build:server && npm run build:client && npm run build:console");
+  expect(finalStage.text).toContain("USER node");
+  const known = Object.keys(startSettings).map(envName);
+  expect(Object.keys(imageEnvironment()).filter((name) => !known.includes(name))).toEqual(["NODE_ENV"]);
+});
+
+test("[DEP5] the image's health check is content with a process whose roles run, and with no other", async () => {
+  const check = JSON.parse(/CMD (\["bash".*\])/.exec(finalStage.text)![1]!) as [string, ...string[]];
+  const [port] = await claimFreePorts(1, "127.0.0.1");
+  const exit = (): Promise<number | null> =>
+    new Promise((resolve, reject) => {
+      const [program, ...args] = check;
+      const asked = spawn(program, args, { env: { ...process.env, COROOM_HEALTH_PORT: String(port) }, stdio: "ignore", timeout: MS_MAX });
+      asked.once("error", reject);
+      asked.once("exit", resolve);
+    });
+  expect(await exit()).not.toBe(0);
+  const health = await serveHealth({ healthHost: "127.0.0.1", healthPort: port! }, new Registry());
+  try {
+    expect(await exit()).not.toBe(0);
+    health.ready();
+    expect(await exit()).toBe(0);
+    health.stopping();
+    expect(await exit()).not.toBe(0);
+  } finally {
+    await health.stop();
+  }
+});
+
+/** What is put beside the compiled files: the build's own commands, with a `cp` that only says what it would take. */
+async function copiedByTheBuild(): Promise<readonly string[]> {
+  const [compile, ...rest] = scripts["build:server"]!.split(" && ");
+  expect(compile).toMatch(/^tsc /);
+  const said = await runProgram("bash", ["-c", `cp() { printf '%s\\n' "\${@:1:$#-1}"; }; ${rest.join(" && ")}`], { msMax: MS_MAX });
+  return said.trim().split("\n");
+}
+
+/** By `import` and by what starts a thread. */
+function reachedFrom(entry: string): ReadonlySet<string> {
+  const reached = new Set<string>([entry]);
+  for (const file of reached) {
+    const text = readFileSync(file, "utf8").replace(/\/\*[\s\S]*?\*\//g, "");
+    const imported = [...text.matchAll(/^(?:import|export)\b(?! type)[^;]*?"(\.[^"]+\.ts)";|\bimport\("(\.[^"]+\.ts)"\)/gm)].map(
+      ([, one, other]) => one ?? other!,
+    );
+    const threads = [...text.matchAll(/"(\.\/[\w/-]+)\.js"/g)].map(([, path]) => `${path}.ts`);
+    for (const path of [...imported, ...threads]) reached.add(normalize(join(dirname(file), path)));
+  }
+  return reached;
+}
+
+function filesUnder(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true })
+    .filter(({ name }) => name !== "dist" && name !== "node_modules")
+    .flatMap((entry) => (entry.isDirectory() ? filesUnder(`${folder}/${entry.name}`) : [`${folder}/${entry.name}`]));
+}
