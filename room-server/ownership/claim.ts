@@ -233,7 +233,7 @@ export class Claim {
     const known = Math.max(end?.epoch ?? 0, checkpoint?.epoch ?? 0, this.#warm?.last.epoch ?? 0, this.#above);
     const epoch = this.#deps.epochs.after(known as Epoch);
     this.#state = { kind: "fencing", epoch, head, recordId: stamp.id, checkpoint, end, endBy, claimedAt: stamp.time };
-    const bytes = encodeEpochRecord({ ...stamp, epoch, head });
+    const bytes = encodeEpochRecord({ ...stamp, epoch, head, before: end?.epoch ?? (0 as Epoch) });
     return goingOn({ kind: "append", record: { id: stamp.id, bytes, expectedStreamSeq: end?.streamSeq ?? 0 }, edits: 0 });
   }
 

@@ -10,16 +10,18 @@ const OPTIONS = { dedupeMsMin: 300_000, writersMax: 100, runsPerWriterMax: 8, ba
 const MOMENT = { now: 0 as Millis, wallNow: 0 as UnixMillis };
 const client = "annannannannann1" as ClientId;
 
-const epoch = (number: number, head: number): OwnersRecord =>
-  ownersRecordOf(encodeEpochRecord({ id: `s.e${number}`, time: 0 as UnixMillis, epoch: number as Epoch, head: head as Seq }));
-const edits = (first: number, count = 1): OwnersRecord =>
+const epoch = (number: number, head: number, before = number - 1): OwnersRecord =>
+  ownersRecordOf(
+    encodeEpochRecord({ id: `s.e${number}`, time: 0 as UnixMillis, epoch: number as Epoch, head: head as Seq, before: before as Epoch }),
+  );
+const edits = (first: number, count = 1, of = 1): OwnersRecord =>
   ownersRecordOf(
     encodeEditsRecord({
-      id: `s.${first}`,
+      id: of === 1 ? `s.${first}` : `later.${first}`,
       time: 0 as UnixMillis,
       users: new Map([[client, "ann" as UserId]]),
       edits: {
-        epoch: 1 as Epoch,
+        epoch: of as Epoch,
         firstSeq: first as Seq,
         edits: Array.from({ length: count }, (_, index) => ({
           client,
@@ -83,11 +85,15 @@ test("[REP2] what is heard follows on; a repeat changes nothing", () => {
 
 test("[REP3] a gap in what is heard is read from the log before anything after it is taken", () => {
   const { receive, copy } = following();
-  expect(receive({ kind: "heard", stored: stored(edits(4), 12) })).toEqual([{ kind: "load", after: 7, through: 12 }]);
+  expect(receive({ kind: "heard", stored: stored(edits(4), 12) })).toEqual([{ kind: "load", after: 6, through: 12 }]);
   expect(receive({ kind: "heard", stored: stored(edits(5), 13) })).toEqual([]);
-  const read = [stored(edits(2, 2), 11), stored(edits(4), 12)].map((one): ReplicaInput => ({ kind: "log-read", stored: one }));
-  expect(receive(...read, { kind: "log-read-whole" })).toEqual([{ kind: "load", after: 12, through: 13 }]);
-  expect(receive({ kind: "log-read", stored: stored(edits(5), 13) }, { kind: "log-read-whole" })).toEqual([{ kind: "warm" }]);
+  const read = [stored(edits(1), 7), stored(edits(2, 2), 11), stored(edits(4), 12)].map((one): ReplicaInput => ({
+    kind: "log-read",
+    stored: one,
+  }));
+  expect(receive(...read, { kind: "log-read-whole" })).toEqual([{ kind: "load", after: 11, through: 13 }]);
+  const rest = [stored(edits(4), 12), stored(edits(5), 13)].map((one): ReplicaInput => ({ kind: "log-read", stored: one }));
+  expect(receive(...rest, { kind: "log-read-whole" })).toEqual([{ kind: "warm" }]);
   expect(copy.take()?.loading.head).toBe(5);
 });
 
@@ -119,4 +125,42 @@ test("[REP6] one that could not read tries again, and gives its memory back when
   expect(copy.isWarm).toBe(false);
   expect(copy.take()).toBeUndefined();
   expect(budget.bytes).toBe(0);
+});
+
+test("[REP7] what follows lost edits by its seq, in another epoch, is not taken behind them: the copy's own record is looked for first", () => {
+  const { receive, copy, budget } = following();
+  receive({ kind: "heard", stored: stored(edits(2, 3), 9) });
+  // The log has lost seqs 2 to 4, and epoch 2 has ordered others in their place. Only its last edit is heard.
+  expect(receive({ kind: "heard", stored: stored(edits(5, 1, 2), 14) })).toEqual([{ kind: "load", after: 8, through: 14 }]);
+  const log = [stored(epoch(2, 1), 10), stored(edits(2, 3, 2), 12), stored(edits(5, 1, 2), 14)];
+  const read = log.map((one): ReplicaInput => ({ kind: "log-read", stored: one }));
+  expect(receive(...read, { kind: "log-read-whole" })).toEqual([]);
+  expect([copy.isWarm, copy.hasFailed, budget.bytes]).toEqual([false, true, 0]);
+  expect(receive({ kind: "tick" })).toEqual([{ kind: "read-log-end" }]);
+  expect(receive({ kind: "log-end-read", last: log[2], checkpoint: undefined })).toEqual([{ kind: "load", after: 0, through: 14 }]);
+});
+
+test("[REP8] nor is what takes the place of lost edits passed over as known", () => {
+  const { receive } = following();
+  receive({ kind: "heard", stored: stored(edits(2, 3), 9) });
+  expect(receive({ kind: "heard", stored: stored(edits(2, 1, 2), 14) })).toEqual([{ kind: "load", after: 8, through: 14 }]);
+  const inItsPlace = following();
+  expect(inItsPlace.receive({ kind: "heard", stored: stored(epoch(2, 0), 6) })).toEqual([{ kind: "read-log-end" }]);
+  expect(inItsPlace.budget.bytes).toBe(0);
+});
+
+test.each([
+  ["another epoch before it than the copy's", epoch(3, 1, 2)],
+  [
+    "an earlier build's, which does not name it",
+    ownersRecordOf(encodeEpochRecord({ id: "s.e2", time: 0 as UnixMillis, epoch: 2 as Epoch, head: 1 as Seq })),
+  ],
+])("[REP9] an owner's beginning with %s is read behind the copy's own record", (_, begins) => {
+  const { receive, copy } = following();
+  expect(receive({ kind: "heard", stored: stored(begins, 9) })).toEqual([{ kind: "load", after: 6, through: 9 }]);
+  const log = [stored(edits(1), 7), stored(epoch(2, 1), 8), stored(begins, 9)];
+  expect(receive(...log.map((one): ReplicaInput => ({ kind: "log-read", stored: one })), { kind: "log-read-whole" })).toEqual([
+    { kind: "warm" },
+  ]);
+  expect(copy.take()?.last.streamSeq).toBe(9);
 });

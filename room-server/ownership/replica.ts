@@ -1,15 +1,17 @@
 /**
  * A warm copy of a room that another server owns: who has written how far, and the newest edits, kept by what the log
- * republishes and repaired from the log itself. With it a takeover has nothing left to load. Rules REP1 to REP6.
+ * republishes and repaired from the log itself. With it a takeover has nothing left to load.
  *
- * A copy is a guess that costs nothing when it is wrong: whoever takes over with it fences at the log's end, and loads
- * whatever the copy lacks.
+ * A copy is a guess that costs nothing when it is behind: whoever takes over with it fences at the log's end, and loads
+ * whatever the copy lacks. But it holds one log and never parts of two: what it takes follows its last record by epoch
+ * and seq, or stands behind that very record in the log. Where neither is so the log has lost its end, and the copy
+ * begins anew. Rules REP1 to REP9.
  */
 
 import { assertNever } from "../../shared/assert.ts";
 import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
 import type { LogEnd } from "../../shared/bus/placement-messages.ts";
-import { headOf, type OwnersRecord, serverOf } from "../../shared/bus/record.ts";
+import { epochOf, type OwnersRecord, serverOf } from "../../shared/bus/record.ts";
 import type { Epoch, Seq, ServerId } from "../../shared/ids.ts";
 import type { BacklogBudget } from "../rooms/backlog.ts";
 import { Loading, type LoadingOptions, type Moment } from "../rooms/loading.ts";
@@ -39,7 +41,8 @@ export type ReplicaEffect =
 type State =
   | { kind: "idle" }
   | { kind: "reading" }
-  | { kind: "loading"; through: number }
+  /** `unfound`: the copy's own last record, which the log is to show first. */
+  | { kind: "loading"; through: number; unfound: string | undefined }
   | { kind: "following" }
   /** Tries again at the next tick. */
   | { kind: "failed" };
@@ -91,10 +94,10 @@ export class Replica {
       case "log-end-read":
         return this.#state.kind === "reading" ? this.#receiveEnd(input.last, input.checkpoint, moment) : [];
       case "log-read":
-        if (this.#state.kind === "loading") this.#add(input.stored, moment);
+        if (this.#state.kind === "loading") this.#receiveRead(this.#state, input.stored, moment);
         return [];
       case "log-read-whole":
-        return this.#state.kind === "loading" ? this.#receiveWhole(this.#state.through) : [];
+        return this.#state.kind === "loading" ? this.#receiveWhole(this.#state) : [];
       case "heard":
         return this.#receiveHeard(input.stored, moment);
       case "beacon":
@@ -141,16 +144,29 @@ export class Replica {
     return this.#last.streamSeq > end || (this.#last.streamSeq === end && this.#last.id !== last?.record.id);
   }
 
-  #receiveWhole(through: number): ReplicaEffect[] {
-    if (this.#loading?.isWhole === true && this.#last.streamSeq >= through) return this.#loadOrFollow();
+  #receiveRead(state: State & { kind: "loading" }, stored: StoredRecord, moment: Moment): void {
+    if (state.unfound === undefined) return this.#add(stored, moment);
+    if (state.unfound === stored.record.id) state.unfound = undefined;
+  }
+
+  #receiveWhole({ through, unfound }: State & { kind: "loading" }): ReplicaEffect[] {
+    if (unfound !== undefined) this.#forget();
+    else if (this.#loading?.isWhole === true && this.#last.streamSeq >= through) return this.#loadOrFollow();
     this.#state = { kind: "failed" }; // The log was trimmed meanwhile, or has lost its end.
     return [];
   }
 
+  #forget(): void {
+    this.#loading?.clear();
+    this.#loading = undefined;
+    this.#last = NOTHING;
+  }
+
   #loadOrFollow(): ReplicaEffect[] {
     if (this.#heardOf > this.#last.streamSeq) {
-      this.#state = { kind: "loading", through: this.#heardOf };
-      return [{ kind: "load", after: this.#last.streamSeq, through: this.#heardOf }];
+      const unfound = this.#last.id === "" ? undefined : this.#last.id;
+      this.#state = { kind: "loading", through: this.#heardOf, unfound };
+      return [{ kind: "load", after: unfound === undefined ? this.#last.streamSeq : this.#last.streamSeq - 1, through: this.#heardOf }];
     }
     this.#state = { kind: "following" };
     if (!this.#missed) return [{ kind: "warm" }];
@@ -161,22 +177,27 @@ export class Replica {
   #receiveHeard(stored: StoredRecord, moment: Moment): ReplicaEffect[] {
     this.#heardOf = Math.max(this.#heardOf, stored.streamSeq);
     if (this.#state.kind !== "following" || this.#loading === undefined) return [];
-    if (this.#follows(stored.record)) {
-      this.#add(stored, moment);
-      return [];
+    if (stored.streamSeq <= this.#last.streamSeq) {
+      if (epochOf(stored.record) <= this.#last.epoch) return []; // A repeat.
+      this.#forget();
+      return this.#lookAtEnd();
     }
-    return this.#loadOrFollow();
+    if (!this.#follows(stored.record)) return this.#loadOrFollow();
+    this.#add(stored, moment);
+    return [];
   }
 
-  /** Whether nothing that has a seq lies between what is here and this record. */
+  /** Whether nothing lies between the last record here and this one. */
   #follows(record: OwnersRecord): boolean {
-    const head = this.#loading?.head ?? 0;
-    return record.kind === "epoch" ? record.head <= head : record.edits.firstSeq <= head + 1;
+    const { epoch, head } = this.#last;
+    return record.kind === "epoch"
+      ? record.before === epoch && record.head === head
+      : record.edits.epoch === epoch && record.edits.firstSeq === head + 1;
   }
 
   #add(stored: StoredRecord, moment: Moment): void {
     if (stored.streamSeq <= this.#last.streamSeq) return;
-    if (headOf(stored.record) > (this.#loading?.head ?? 0)) this.#loading?.receiveRecord(stored.record, moment);
+    this.#loading?.receiveRecord(stored.record, moment);
     this.#last = endAt(stored);
   }
 }

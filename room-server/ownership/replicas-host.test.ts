@@ -15,7 +15,7 @@ const room = "acme.notes" as RoomKey;
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const epochRecord = (epoch: number, streamSeq: number): StoredRecord => ({
   streamSeq,
-  record: { kind: "epoch", id: `one.${epoch}`, time: 0 as UnixMillis, epoch: epoch as Epoch, head: 0 as Seq },
+  record: { kind: "epoch", id: `one.${epoch}`, time: 0 as UnixMillis, epoch: epoch as Epoch, head: 0 as Seq, before: (epoch - 1) as Epoch },
 });
 
 function replicasWith(settings: Record<string, string> = {}) {

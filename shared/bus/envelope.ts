@@ -136,7 +136,7 @@ const TO_OWNER = kinds<ToOwner>({
   "doubt": [Tag.doubt, fields({})],
 });
 
-const RECORDS: ReadonlySet<number | undefined> = new Set([Tag.epochRecord, Tag.editsRecord, Tag.deletedRecord]);
+const RECORDS: ReadonlySet<number | undefined> = new Set([Tag.epochRecord, Tag.loneEpochRecord, Tag.editsRecord, Tag.deletedRecord]);
 const FROM_OWNER = kinds<Exclude<SaidByOwner, LogRecord>>({
   beacon: [Tag.beacon, fields({ epoch, head: seqOrStart })],
   tentative: [Tag.tentative, fields({ edit: tentativeEdit })],

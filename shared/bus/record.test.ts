@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { almostRight } from "../../test/wire/mutate.ts";
 import { committedEdits, epoch, date, seqOrStart, userId } from "../../test/wire/arbitraries.ts";
 import { bytesOf, hexOf } from "../../test/wire/vectors.ts";
+import type { Epoch } from "../ids.ts";
 import { decodeFrame, encodeCommittedFrame } from "../wire/codec.ts";
 import { readCommittedEdits } from "../wire/committed-edits.ts";
 import { decodeFromOwner } from "./envelope.ts";
@@ -21,7 +22,11 @@ import {
 } from "./record.ts";
 
 const id = fc.string({ maxLength: 40, unit: "grapheme" });
-const epochRecord = fc.record({ id, time: date, epoch, head: seqOrStart });
+const loneEpochRecord = fc.record({ id, time: date, epoch, head: seqOrStart });
+const epochRecord = fc.oneof(
+  loneEpochRecord,
+  fc.record({ id, time: date, epoch, head: seqOrStart, before: fc.oneof(epoch, fc.constant(0 as Epoch)) }),
+);
 const deletedRecord = fc.record({ id, time: date });
 const editsRecord = fc.record({ id, time: date, edits: committedEdits, user: userId }).map(({ user, ...record }) => ({
   ...record,
@@ -47,6 +52,11 @@ test("[REC1] an epoch's record is read as it was written, and tells the head bef
       expect([epochOf(record), headOf(record)]).toEqual([written.epoch, written.head]);
     }),
   );
+});
+
+test("[REC5] an epoch's record of an earlier build, which does not name the epoch before, is read", () => {
+  expect(decodeRecord(bytesOf("01 02 7331 00 03 05"))).toEqual({ kind: "epoch", id: "s1", time: 0, epoch: 3, head: 5 });
+  expect(decodeRecord(bytesOf("07 02 7331 00 03 05 02"))).toEqual({ kind: "epoch", id: "s1", time: 0, epoch: 3, head: 5, before: 2 });
 });
 
 test("[REC1] the record of a room's end is read as it was written", () => {

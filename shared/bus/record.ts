@@ -33,8 +33,11 @@ export type OwnersRecord = EpochRecord | EditsRecord;
 /** What each record is marked with: a name that no other record has, and the date. */
 export type RecordStamp = { readonly id: string; readonly time: UnixMillis };
 
-/** A new owner begins; takes no seq. `head`: the last seq before it. */
-export type EpochRecord = RecordStamp & { readonly kind: "epoch"; readonly epoch: Epoch; readonly head: Seq };
+/**
+ * A new owner begins; takes no seq. `head`: the last seq before it. `before`: the epoch of the record before it, 0 if it
+ * is the first: whoever follows the room, and is in another, has missed something. Undefined in records of earlier builds.
+ */
+export type EpochRecord = RecordStamp & { readonly kind: "epoch"; readonly epoch: Epoch; readonly head: Seq; readonly before?: Epoch };
 
 export type EditsRecord = RecordStamp & {
   readonly kind: "edits";
@@ -58,11 +61,12 @@ export function encodeDeletedRecord({ id, time }: RecordStamp): Uint8Array {
 
 export function encodeEpochRecord(record: Omit<EpochRecord, "kind">): Uint8Array {
   return encoding.encode((out) => {
-    encoding.writeUint8(out, Tag.epochRecord);
+    encoding.writeUint8(out, record.before === undefined ? Tag.loneEpochRecord : Tag.epochRecord);
     encoding.writeVarString(out, record.id);
     encoding.writeVarUint(out, record.time);
     encoding.writeVarUint(out, record.epoch);
     encoding.writeVarUint(out, record.head);
+    if (record.before !== undefined) encoding.writeVarUint(out, record.before);
   });
 }
 
@@ -107,6 +111,11 @@ export function headOf(record: OwnersRecord): Seq {
   return record.kind === "epoch" ? record.head : ((record.edits.firstSeq + record.edits.edits.length - 1) as Seq);
 }
 
+/** The last seq before it. */
+export function headBefore(record: OwnersRecord): Seq {
+  return record.kind === "epoch" ? record.head : ((record.edits.firstSeq - 1) as Seq);
+}
+
 export function epochOf(record: OwnersRecord): Epoch {
   return record.kind === "epoch" ? record.epoch : record.edits.epoch;
 }
@@ -122,7 +131,9 @@ function readRecord(input: decoding.Decoder): LogRecord {
   const tag = readByte(input);
   const [id, time] = [readText(input), readNumber(input) as UnixMillis];
   if (tag === Tag.deletedRecord) return { kind: "deleted", id, time };
-  if (tag === Tag.epochRecord) return { kind: "epoch", id, time, epoch: readEpoch(input), head: readSeqOrStart(input) };
+  if (tag === Tag.loneEpochRecord) return { kind: "epoch", id, time, epoch: readEpoch(input), head: readSeqOrStart(input) };
+  if (tag === Tag.epochRecord)
+    return { kind: "epoch", id, time, epoch: readEpoch(input), head: readSeqOrStart(input), before: readNumber(input) as Epoch };
   if (tag !== Tag.editsRecord) throw new RangeError("not a record");
 
   const users = new Map(readList(input, USER_BYTES_MIN, () => [readClientId(input), readUserId(input)]));

@@ -1,12 +1,14 @@
 /** The first byte of every binary message on NATS. A number is never reused: old records stay in the log. */
 export const Tag = {
   // on edits.out, to every gateway of the room
-  epochRecord: 0x01,
+  /** Without the epoch before: of earlier builds. */
+  loneEpochRecord: 0x01,
   editsRecord: 0x02,
   beacon: 0x03,
   tentative: 0x04,
   saving: 0x05,
   deletedRecord: 0x06,
+  epochRecord: 0x07,
   // to the owner, of edits
   edits: 0x10,
   catchUpRequest: 0x11,
