@@ -107,8 +107,12 @@ export class EditFeed {
     });
   }
 
-  receiveNewEpoch(epoch: Epoch, effects: RoomEffect[]): void {
+  /** `begin`: where it begins behind the last epoch heard. Undefined: not known. */
+  receiveNewEpoch(epoch: Epoch, begin: Seq | undefined, effects: RoomEffect[]): void {
     this.#order.forgetHeld();
+    if (begin !== undefined) this.#order.receiveNext({ epoch, seq: begin });
+    else this.#order.doubt();
+    if (this.#order.isDoubtful) this.#catchUps.forgetOrder(); // It asks from before.
     this.#told = undefined; // The new owner's log may end before it, and says so itself.
     this.#wentBy = 0 as Seq;
     this.#tooOld.forget();
@@ -127,6 +131,7 @@ export class EditFeed {
     if (answer.answer.kind === "resync") return this.#receiveResync(caughtUp.asker, answer.answer.reason, head, now, effects);
     switch (caughtUp.asker.kind) {
       case "order":
+        this.#deliver(this.#order.confirm(), now, effects);
         for (const batch of caughtUp.batches) this.#deliver(this.#order.receive(batch), now, effects);
         break;
       case "replay":
@@ -169,6 +174,11 @@ export class EditFeed {
     if (position === undefined || this.#told === undefined) return;
     if (this.#told.head <= position.seq) this.#told = undefined;
     else if (now - this.#told.since >= HEAD_PATIENCE_MS) this.#repair(position, TO_HEAD, now, effects);
+  }
+
+  /** Asks the owner whether its log has what was delivered, unless that is known. */
+  settleDoubt(now: Millis, effects: RoomEffect[]): void {
+    if (this.#order.isDoubtful) this.#ask(this.#catchUps.askForOrder(this.position!, TO_HEAD, now), effects);
   }
 
   #startAt(head: Position, now: Millis, effects: RoomEffect[]): void {
@@ -217,15 +227,18 @@ export class EditFeed {
   /** Whether a position is the room's own or among what came lately; any other is for the owner to judge. */
   #isOurs(position: Position): boolean {
     const here = this.position;
-    if (here === undefined || position.epoch > this.#entrance.epoch) return false;
-    const atHead = position.seq === here.seq && (position.seq === 0 || position.epoch >= here.epoch);
-    return atHead || (this.#recent.vouchesFor(position) && this.#recent.after(position.seq) !== undefined);
+    const { epoch } = this.#entrance;
+    if (here === undefined || this.#order.isDoubtful || position.epoch > epoch) return false;
+    const atHead = position.seq === here.seq && (position.seq === 0 || position.epoch === here.epoch || position.epoch === epoch);
+    return (
+      atHead || (this.#recent.vouchesFor(position, epoch) && (position.seq === here.seq || this.#recent.after(position.seq) !== undefined))
+    );
   }
 
   /** A member that has everything up to `position` gets what came since and goes live; if that is no longer here, it asks on. `inVain`: so many of its questions in a row brought it no further. */
   #meet(member: Member, position: Position, now: Millis, effects: RoomEffect[], inVain = 0): void {
     const { connection } = member;
-    const missing = position.seq >= this.position!.seq ? [] : this.#recent.after(position.seq);
+    const missing = this.#order.isDoubtful ? undefined : position.seq >= this.position!.seq ? [] : this.#recent.after(position.seq);
     if (missing === undefined) return this.#ask(this.#catchUps.askForMember(connection, position, now, inVain), effects);
     this.#sendEdits([connection], missing, effects);
     this.#entrance.goLive(member, effects);

@@ -88,6 +88,35 @@ test("[ORD10] what is held keeps none of the buffer that it came in", () => {
   expect(order.receive(batch(1)).map(({ bytes }) => bytes.buffer.byteLength)).toEqual([10, 10]);
 });
 
+test("[ORD11] in doubt whether the log has what was delivered all is held, and goes on once that is so", () => {
+  const order = startedAt(2);
+  order.doubt();
+  expect(seqs(order.receive(batch(3, 3, 2)))).toBe("");
+  expect([order.isDoubtful, order.gap()]).toEqual([true, undefined]);
+  expect(seqs(order.confirm())).toBe("3-3");
+  expect([order.isDoubtful, seqs(order.receive(batch(4, 4, 2)))]).toEqual([false, "4-4"]);
+});
+
+test("[ORD12] beginning anew settles a doubt, and where nothing was delivered there is none", () => {
+  const order = startedAt(2);
+  order.doubt();
+  order.receive(batch(6, 6, 2));
+  expect(seqs(order.startAt({ epoch: 2 as Epoch, seq: 5 as Seq }))).toBe("6-6");
+  const fresh = startedAt(0);
+  fresh.doubt();
+  expect([order.isDoubtful, fresh.isDoubtful, new InOrder({ heldBytesMax: 1 }).isDoubtful]).toEqual([false, false, false]);
+});
+
+test("[ORD13] with the next owner the position is in its epoch, where all was delivered that it begins behind", () => {
+  const begin = (seq: number) => ({ epoch: 2 as Epoch, seq: seq as Seq });
+  const [level, behind, doubtful] = [startedAt(3), startedAt(3), startedAt(3)];
+  level.receiveNext(begin(3));
+  behind.receiveNext(begin(4));
+  doubtful.doubt();
+  doubtful.receiveNext(begin(3));
+  expect([level, behind, doubtful].map(({ position }) => position?.epoch)).toEqual([2, 1, 1]);
+});
+
 test("[ORD6] edits are told apart by author, each stretch once, and payloads are not looked at", () => {
   const payload = new Uint8Array(5);
   const edits = [

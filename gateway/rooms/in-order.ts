@@ -1,6 +1,7 @@
 /**
  * Puts a room's committed edits into seq order for this gateway's members: what comes twice is dropped, what
- * comes early is held behind the gap, and nothing is let through that would leave a hole. Rules ORD1 to ORD10.
+ * comes early is held behind the gap, and nothing is let through that would leave a hole, or stand behind edits that
+ * the log has lost. Rules ORD1 to ORD13.
  */
 
 import type { Epoch, Position, Seq } from "../../shared/ids.ts";
@@ -27,6 +28,7 @@ export class InOrder {
   readonly #held = new SeldomMap<Seq, CommittedBatch>();
   #heldBytes = 0;
   #position: Position | undefined;
+  #isDoubtful = false;
 
   constructor(options: { heldBytesMax: number }) {
     this.#heldBytesMax = options.heldBytesMax;
@@ -35,6 +37,28 @@ export class InOrder {
   /** How far members have been served. Undefined: not known yet, so that everything is held. */
   get position(): Position | undefined {
     return this.#position;
+  }
+
+  /** Whether the owner has still to say that its log has what was delivered. */
+  get isDoubtful(): boolean {
+    return this.#isDoubtful;
+  }
+
+  /** A later owner was heard, and not how it began: its log may have other edits up to here. Until that is known all is held. */
+  doubt(): void {
+    this.#isDoubtful = this.#position !== undefined && this.#position.seq > 0;
+  }
+
+  /** The owner goes on from the position. */
+  confirm(): CommittedBatch[] {
+    if (!this.#isDoubtful) return [];
+    this.#isDoubtful = false;
+    return this.#release();
+  }
+
+  /** The next owner begins behind the last: what was delivered up to there is of its log too. */
+  receiveNext(begin: Position): void {
+    if (this.#position?.seq === begin.seq && !this.#isDoubtful) this.#position = begin;
   }
 
   /** A later owner begins with all that its log has: what was delivered beyond that is of a log that has lost its end. */
@@ -46,7 +70,7 @@ export class InOrder {
   /** What may be delivered now, in order. Often nothing or one. */
   receive(batch: CommittedBatch): CommittedBatch[] {
     const position = this.#position;
-    if (position === undefined || batch.firstSeq > position.seq + 1) {
+    if (position === undefined || this.#isDoubtful || batch.firstSeq > position.seq + 1) {
       this.#hold(batch);
       return [];
     }
@@ -58,6 +82,7 @@ export class InOrder {
   /** Begins, or begins anew, at a position that all members have. */
   startAt(position: Position): CommittedBatch[] {
     this.#position = position;
+    this.#isDoubtful = false;
     return this.#release();
   }
 
@@ -69,7 +94,7 @@ export class InOrder {
 
   /** What is missing before the first held. */
   gap(): Gap | undefined {
-    if (this.#position === undefined || this.#held.size === 0) return undefined;
+    if (this.#position === undefined || this.#isDoubtful || this.#held.size === 0) return undefined;
     const first = Math.min(...this.#held.keys());
     return { after: this.#position, through: (first - 1) as Seq };
   }

@@ -50,12 +50,15 @@ export class Recent {
     return first === undefined ? undefined : this.#entries.slice(first).map((entry) => entry.bytes);
   }
 
-  /** Whether somebody may hold the position: edits never change, but a log that was lost begins anew. */
-  vouchesFor(position: Position): boolean {
-    const index = this.#indexOf(position.seq);
-    if (index !== undefined) return position.epoch >= this.#entries[index]!.epoch;
-    const before = this.#before;
-    return before !== undefined && position.seq === before.seq && (position.seq === 0 || position.epoch >= before.epoch);
+  /**
+   * Whether somebody at the position holds what was delivered here: it is in the epoch that ordered the edit, or in the
+   * owner's own, `current`. One in between the log may have lost: its owner knows.
+   */
+  vouchesFor({ epoch, seq }: Position, current: Epoch): boolean {
+    const index = this.#indexOf(seq);
+    const at = index === undefined ? this.#before : this.#entries[index]!;
+    if (at === undefined || (index === undefined && this.#before?.seq !== seq)) return false;
+    return seq === 0 || epoch === at.epoch || epoch === current;
   }
 
   expire(now: Millis): void {

@@ -1,5 +1,5 @@
 import * as encoding from "lib0/encoding";
-import { beforeEach, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 
 import type { Answer } from "../../shared/bus/envelope.ts";
 import {
@@ -90,10 +90,10 @@ function refused(client: ClientId, counter: number, reason: "gap" | "forged" | "
   return { kind: "answer", answer };
 }
 
-function epochBegins(epoch: number, head: number): RoomInput {
+function epochBegins(epoch: number, head: number, before = epoch - 1): RoomInput {
   return {
     kind: "from-owner",
-    message: { kind: "epoch", id: `${server}.1`, time: 0 as UnixMillis, epoch: epoch as Epoch, head: head as Seq },
+    message: { kind: "epoch", id: `${server}.1`, time: 0 as UnixMillis, epoch: epoch as Epoch, head: head as Seq, before: before as Epoch },
   };
 }
 
@@ -621,6 +621,37 @@ test("[ROOM32] an owner that begins where the room stands has lost nothing", () 
   expect(said(feed({ kind: "from-owner", message: { kind: "beacon", epoch: 2 as Epoch, head: 5 as Seq } }))).toEqual([]);
   expect(said(feed(committed(6, [ann], 2)))).toEqual(["edits from 6 to all but 1", "ack to 1"]);
   expect(said(feed(committed(5, [ann], 2))), "of its own epoch it is a repeat").toEqual([]);
+});
+
+describe.each<[string, RoomInput]>([
+  ["an edit that follows", committed(6, [ann], 2)],
+  ["a beacon", { kind: "from-owner", message: { kind: "beacon", epoch: 2 as Epoch, head: 6 as Seq } }],
+  ["the beginning of another behind it", epochBegins(3, 5, 2)],
+])("an owner whose beginning was missed, heard by %s", (_, word) => {
+  const epoch = word.kind === "from-owner" && word.message.kind === "epoch" ? 3 : 2;
+
+  test("[ROOM42] it is asked whether its log has what was delivered, and nothing is delivered before", () => {
+    bothLive(5);
+    expect(said(feed(word))).toEqual(["ask #2 after 5"]);
+    expect(said(feed(committed(6, [ann], epoch)))).toEqual([]);
+    expect(said(join(bob, { epoch: 1 as Epoch, seq: 5 as Seq }))).toEqual(["unlisten 2", "ask #3 after 5"]);
+    expect(said(feed(catchUp(2, 6, [part(6, [ann], epoch)], epoch)))).toEqual(["edits from 6 to all but 1", "ack to 1"]);
+  });
+
+  test("[ROOM42] members begin anew where it has not", () => {
+    bothLive(5);
+    feed(word);
+    feed(committed(7, [ann], epoch));
+    expect(said(feed(resync(2, 6, epoch)))).toEqual(["unlisten 1", "resync-required to 1", "unlisten 2", "resync-required to 2"]);
+    expect(room.position).toEqual({ epoch, seq: 7 });
+  });
+});
+
+test("[ROOM42] the doubt of an owner that is gone before it answers is put to the next", () => {
+  bothLive(5);
+  feed(committed(6, [ann], 2));
+  expect(said(feed(epochBegins(3, 6)))).toEqual(["ask #3 after 5"]);
+  expect(said(feed(catchUp(3, 6, [part(6, [ann], 2)], 3)))).toEqual(["edits from 6 to all but 1", "ack to 1"]);
 });
 
 const delivered = (effects: readonly RoomEffect[]): string[] =>

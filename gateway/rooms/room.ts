@@ -196,9 +196,15 @@ export class Room {
     if (epoch < this.#entrance.epoch) return this.#receiveFromBefore(now, effects);
     this.#ownerHeard(now);
     if (epoch > this.#entrance.epoch) {
-      this.#feed.receiveNewEpoch(epoch, effects);
+      const isNext = message.kind === "epoch" && message.before === this.#entrance.epoch;
+      this.#feed.receiveNewEpoch(epoch, isNext ? message.head : undefined, effects);
       this.#receiveNewOwner(ownerOf(message), now, effects);
     }
+    this.#receiveSaid(message, epoch, now, effects);
+    this.#feed.settleDoubt(now, effects); // Unless that has settled it.
+  }
+
+  #receiveSaid(message: FromLivingRoom, epoch: Epoch, now: Millis, effects: RoomEffect[]): void {
     switch (message.kind) {
       case "committed":
         return this.#feed.receiveBatch(message.batch, now, effects);
@@ -218,7 +224,7 @@ export class Room {
     if (answer.epoch < this.#entrance.epoch) return this.#receiveFromBefore(now, effects);
     this.#ownerHeard(now);
     const isNew = answer.epoch > this.#entrance.epoch;
-    if (isNew) this.#feed.receiveNewEpoch(answer.epoch, effects);
+    if (isNew) this.#feed.receiveNewEpoch(answer.epoch, undefined, effects);
     switch (answer.kind) {
       case "catch-up":
         this.#feed.receiveCatchUp(answer, now, effects);
@@ -236,6 +242,7 @@ export class Room {
         assertNever(answer);
     }
     if (isNew) this.#receiveNewOwner(undefined, now, effects); // What this answered is not asked again.
+    this.#feed.settleDoubt(now, effects);
   }
 
   /**
