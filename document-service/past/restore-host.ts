@@ -5,6 +5,7 @@
  */
 
 import { type Checkpoint, isDeleted } from "../../shared/bus/checkpoint.ts";
+import { NO_EPOCHS, withEpoch, withRecords } from "../../shared/bus/epoch-history.ts";
 import { epochOf, headOf } from "../../shared/bus/record.ts";
 import type { StoredRecord } from "../../shared/bus/stored-record.ts";
 import type { Epoch, RoomKey, Seq, UnixMillis } from "../../shared/ids.ts";
@@ -82,12 +83,15 @@ export async function restoreRoom(room: RoomKey, objects: RoomObjects, ports: Re
   const snapshot = await writeVerified(ports.snapshots, ports.digest, `${room}/${epoch}-${top}-${deps.newName()}`, merged.state);
   if (snapshot === undefined) throw new Error(`a snapshot of room ${room} reads back other than it was written: look into the store`);
   const leftOut = (checkpoint?.leftOut ?? 0) + missing + merged.refused;
+  const inOrder = taken.map(({ record }) => record).sort((a, b) => a.edits.firstSeq - b.edits.firstSeq);
+  const epochs = withRecords(checkpoint?.epochs ?? NO_EPOCHS, inOrder);
   const streamSeq = checkpoint?.streamSeq ?? Math.max(1, highest(logged, streamSeqOf), throughOf(archived));
   const made: Checkpoint = {
     epoch,
     seq: top,
     streamSeq,
     time: deps.wallNow(),
+    epochs: withEpoch(epochs, epoch, top),
     clients: checkpoint?.clients ?? [],
     ...(leftOut > 0 ? { leftOut } : {}),
     snapshot,

@@ -78,7 +78,7 @@ test("[DCM1] records in the order of the log become the document, and an epoch t
   expect(document.receiveRecord(edits(10, 2, 3, [c!]))).toEqual({ kind: "applied", forgotten: 0 });
   merge(document);
   expect(textOf(document)).toBe("abc");
-  expect(document.merged!.applied).toEqual({ epoch: 2, seq: 3, streamSeq: 10 });
+  expect(document.merged!.applied).toEqual({ epoch: 2, seq: 3, epochs: [1, 0, 2, 2], streamSeq: 10 });
   expect(document.merged!.clients).toMatchObject([{ client: ann, counter: 3, seq: 3 }]);
 });
 
@@ -98,7 +98,7 @@ test("[DCM3] a record behind a hole is not taken, unless the host says so: then 
   expect(document.receiveRecord(behind)).toEqual({ kind: "gap", expected: 2, found: 4 });
   expect(document.applied.seq).toBe(1);
   expect(document.receiveAcrossGap(behind)).toEqual({ kind: "applied", forgotten: 0 });
-  expect(document.applied).toEqual({ epoch: 1, seq: 4, streamSeq: 9 });
+  expect(document.applied).toEqual({ epoch: 1, seq: 4, epochs: [1, 0], streamSeq: 9 });
   expect(document.leftOut).toBe(2);
 });
 
@@ -141,7 +141,7 @@ test("[DCM6] a checkpoint of another service that is ahead replaces all that is 
   const planned = behind.planMerge()!;
   behind.receiveCheckpoint(checkpointOf(ahead, 100));
   behind.receiveMerged(planned, mergeEdits(planned.base, planned.edits)); // Of what was before: it has no place any more.
-  expect(behind.applied).toEqual({ epoch: 1, seq: 3, streamSeq: 5 });
+  expect(behind.applied).toEqual({ epoch: 1, seq: 3, epochs: [1, 0], streamSeq: 5 });
   expect(behind.merged).toBeUndefined();
   behind.receiveState(ahead.merged!.state);
   expect(textOf(behind)).toBe("abc");

@@ -9,15 +9,16 @@
 
 import type { StoredRecord } from "../../shared/bus/stored-record.ts";
 import { assert } from "../../shared/assert.ts";
-import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
-import { decodeRecord, type EditsRecord, epochOf, headOf } from "../../shared/bus/record.ts";
+import { type Checkpoint, epochsOf } from "../../shared/bus/checkpoint.ts";
+import { type EpochHistory, NO_EPOCHS, withEpoch } from "../../shared/bus/epoch-history.ts";
+import { decodeRecord, type EditsRecord, epochOf, headBefore, headOf } from "../../shared/bus/record.ts";
 import { type Position, type Seq, START } from "../../shared/ids.ts";
 import type { Uncovered } from "./compaction.ts";
 import { EMPTY_STATE, type Merged } from "../merge.ts";
 import { type Watermark, Watermarks, type WatermarksOptions } from "./watermarks.ts";
 
 /** How far the room's log has been taken in. */
-export type Applied = Position & { readonly streamSeq: number };
+export type Applied = Position & { readonly streamSeq: number; readonly epochs: EpochHistory };
 
 export type Received =
   /** `forgotten`: writers that the next checkpoint leaves out for want of room. */
@@ -50,7 +51,7 @@ type PendingRecord = { readonly payloads: readonly Uint8Array[]; readonly bytes:
 /** Shorter ones are merged in no time. */
 const LONG_BYTES = 1024 ** 2;
 
-const NOTHING_APPLIED: Applied = { ...START, streamSeq: 0 };
+const NOTHING_APPLIED: Applied = { ...START, streamSeq: 0, epochs: NO_EPOCHS };
 
 export class Document {
   #checkpoint: Checkpoint | undefined;
@@ -131,8 +132,7 @@ export class Document {
     const bytes = stored.bytes.slice(); // The reader's buffer is not for keeping.
     const record = decodeRecord(bytes);
     if (record === undefined || record.kind === "deleted") {
-      const { epoch, seq } = this.#applied;
-      this.#applied = { epoch, seq, streamSeq: stored.streamSeq };
+      this.#applied = { ...this.#applied, streamSeq: stored.streamSeq };
       this.#leftOut += 1;
       this.#uncover({ edits: 1, bytes: 0 }, stored);
       return { kind: "unreadable" };
@@ -142,7 +142,9 @@ export class Document {
     if (found !== expected && !acrossGap) return { kind: "gap", expected, found };
 
     this.#leftOut += Math.abs(found - expected);
-    this.#applied = { epoch: epochOf(record), seq: headOf(record), streamSeq: stored.streamSeq };
+    const epoch = epochOf(record);
+    const epochs = withEpoch(this.#applied.epochs, epoch, headBefore(record));
+    this.#applied = { epoch, seq: headOf(record), streamSeq: stored.streamSeq, epochs };
     return { kind: "applied", forgotten: record.kind === "edits" ? this.#takeEdits(record, stored) : 0 };
   }
 
@@ -238,6 +240,7 @@ export class Document {
   }
 }
 
-function appliedOf({ epoch, seq, streamSeq }: Checkpoint): Applied {
-  return { epoch, seq, streamSeq };
+function appliedOf(checkpoint: Checkpoint): Applied {
+  const { epoch, seq, streamSeq } = checkpoint;
+  return { epoch, seq, streamSeq, epochs: epochsOf(checkpoint) };
 }

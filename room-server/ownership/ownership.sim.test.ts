@@ -13,6 +13,7 @@ import * as decoding from "lib0/decoding";
 import { expect, test } from "vitest";
 
 import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
+import { NO_EPOCHS, withRecords } from "../../shared/bus/epoch-history.ts";
 import type { Answer, SubmittedEdit } from "../../shared/bus/envelope.ts";
 import { epochOf, headOf, type OwnersRecord } from "../../shared/bus/record.ts";
 import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
@@ -212,6 +213,10 @@ class SimLog {
       seq: headOf(last.record),
       streamSeq: last.streamSeq,
       time: this.#sim.now as UnixMillis,
+      epochs: withRecords(
+        NO_EPOCHS,
+        covered.map(({ record }) => record),
+      ),
       clients: this.#sim.planted === "checkpoint-without-writers" ? [] : [...clients.values()],
       snapshot: { object: "o", bytes: 1, sha256: "s" },
     };

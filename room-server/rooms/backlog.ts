@@ -1,16 +1,15 @@
 /**
  * The newest edits of one room, as the bytes that the log holds, so that whoever was away for a while is caught
  * up without reading the log. Bounded by age, by bytes of the room and by bytes of the process: the oldest go
- * first, and what has gone is read from the log. Rules BLG1 to BLG8.
+ * first, and what has gone is read from the log. Rules BLG1 to BLG3, BLG6 and BLG7.
  */
 
 import { assert } from "../../shared/assert.ts";
-import { type Epoch, type Millis, type Position, type Seq, START } from "../../shared/ids.ts";
+import type { Millis, Seq } from "../../shared/ids.ts";
 import { cutEdits } from "./edits-range.ts";
 
 /** `since`: when the log took it, by the clock of this process. */
 export type BacklogRecord = {
-  readonly epoch: Epoch;
   readonly firstSeq: Seq;
   readonly lastSeq: Seq;
   readonly since: Millis;
@@ -20,8 +19,7 @@ export type BacklogRecord = {
 export type BacklogAnswer =
   | { kind: "edits"; parts: readonly Uint8Array[] }
   /** Some of the range is no longer here. */
-  | { kind: "older" }
-  | { kind: "resync"; reason: "ahead" | "other-epoch" };
+  | { kind: "older" };
 
 /** What the backlogs of all rooms of a process hold together. */
 export class BacklogBudget {
@@ -48,8 +46,6 @@ export class Backlog {
   #start = 0;
   #bytes = 0;
   #head: Seq;
-  /** Where the last record that was dropped ended: whoever comes from there is told nothing of it, and has to have had it from this log. */
-  #dropped: Position = START;
 
   /** `head`: the seq before the first record to come. */
   constructor(options: BacklogOptions, budget: BacklogBudget, head: Seq) {
@@ -73,27 +69,23 @@ export class Backlog {
       if (first.since >= oldest && this.#bytes <= this.#options.backlogBytesMax && this.#budget.bytes <= this.#budget.bytesMax) break;
       this.#count(-costOf(first));
       this.#start += 1;
-      this.#dropped = { epoch: first.epoch, seq: first.lastSeq };
     }
     if (this.#start === 0 || (this.#start < DROPPED_MAX && this.#start < this.#records.length)) return;
     this.#records = this.#records.slice(this.#start);
     this.#start = 0;
   }
 
-  /** Edits in `after.seq < seq <= through`. */
-  range(after: Position, through: Seq): BacklogAnswer {
-    if (after.seq > this.#head) return { kind: "resync", reason: "ahead" };
-    // Whoever holds the edit holds it from the epoch that committed it, or has heard of a later one since.
-    if (this.#epochAt(after.seq) > after.epoch) return { kind: "resync", reason: "other-epoch" };
-    if (after.seq >= Math.min(through, this.#head)) return { kind: "edits", parts: [] };
+  /** Edits in `after < seq <= through`. */
+  range(after: Seq, through: Seq): BacklogAnswer {
+    if (after >= Math.min(through, this.#head)) return { kind: "edits", parts: [] };
 
-    const first = this.#indexOf((after.seq + 1) as Seq);
+    const first = this.#indexOf((after + 1) as Seq);
     if (first === undefined) return { kind: "older" };
     const parts: Uint8Array[] = [];
     for (let index = first; index < this.#records.length; index++) {
       const record = this.#records[index]!;
       if (record.firstSeq > through) break;
-      parts.push(cutEdits(record, after.seq, through));
+      parts.push(cutEdits(record, after, through));
     }
     return { kind: "edits", parts };
   }
@@ -103,13 +95,6 @@ export class Backlog {
     this.#count(-this.#bytes);
     this.#records = [];
     this.#start = 0;
-  }
-
-  /** 0: not known here. */
-  #epochAt(seq: Seq): number {
-    const index = this.#indexOf(seq);
-    if (index !== undefined) return this.#records[index]!.epoch;
-    return seq === this.#dropped.seq ? this.#dropped.epoch : 0;
   }
 
   /** Which record holds the edit, by bisection. */

@@ -1,10 +1,11 @@
 /**
- * What a gateway gets that asks for the edits after a position. A gateway may see a record before its owner knows
+ * What a gateway gets that asks for the edits after a position: none, unless the position is of this log. A gateway may see a record before its owner knows
  * that the log has it: a position that the append in flight will reach waits for it. Rules CUP1 to CUP5.
  */
 
 import { assertNever } from "../../shared/assert.ts";
 import type { CatchUp, ToOwner } from "../../shared/bus/envelope.ts";
+import { type EpochHistory, isForgotten, standingOf } from "../../shared/bus/epoch-history.ts";
 import type { Epoch, Seq } from "../../shared/ids.ts";
 import type { Backlog } from "./backlog.ts";
 import { AnswerPacker } from "./edits-range.ts";
@@ -13,6 +14,8 @@ export type CatchUpRequest = ToOwner & { kind: "catch-up-request" };
 
 export type CatchUpDecision =
   | { kind: "answers"; answers: readonly CatchUp[] }
+  /** So old that nobody knows whether it is of this log. */
+  | { kind: "forgotten"; answers: readonly CatchUp[] }
   /** The range is not in memory. */
   | { kind: "read-log"; request: CatchUpRequest }
   /** It waits for the append in flight. */
@@ -22,8 +25,8 @@ export type CatchUpDecision =
   /** Its gateway has heard of a later owner. */
   | { kind: "doubt" };
 
-/** How far the room has come; `inFlight`: edits that the append in flight adds to it. */
-export type Standing = { readonly epoch: Epoch; readonly head: Seq; readonly inFlight: number };
+/** How far the room has come, and by which epochs; `inFlight`: edits that the append in flight adds to it. */
+export type Standing = { readonly epoch: Epoch; readonly epochs: EpochHistory; readonly head: Seq; readonly inFlight: number };
 export type CatchUpsOptions = { readonly answerBytesMax: number; readonly deferredCatchUpsMax: number };
 
 export class CatchUps {
@@ -36,7 +39,7 @@ export class CatchUps {
     this.#options = options;
   }
 
-  decide(request: CatchUpRequest, { epoch, head, inFlight }: Standing): CatchUpDecision {
+  decide(request: CatchUpRequest, { epoch, epochs, head, inFlight }: Standing): CatchUpDecision {
     const { after } = request;
     if (after.epoch > epoch) return { kind: "doubt" };
     if (after.seq > head && after.seq <= head + inFlight) {
@@ -45,12 +48,15 @@ export class CatchUps {
       return { kind: "deferred" };
     }
     const through = request.through === 0 ? head : (Math.min(request.through, head) as Seq);
-    const answer = this.#backlog.range(after, through);
+    const standing = standingOf(after, epochs, head);
+    if (standing !== "of-this-log") {
+      const answers = [{ kind: "resync", reason: standing } as const];
+      return isForgotten(after.epoch, epochs) ? { kind: "forgotten", answers } : { kind: "answers", answers };
+    }
+    const answer = this.#backlog.range(after.seq, through);
     switch (answer.kind) {
       case "older":
         return { kind: "read-log", request: { ...request, through } };
-      case "resync":
-        return { kind: "answers", answers: [answer] };
       case "edits":
         return { kind: "answers", answers: this.#pack(answer.parts) };
       default:

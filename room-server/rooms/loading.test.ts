@@ -79,7 +79,7 @@ test("[LOD2] records that the checkpoint covers are passed over", () => {
   const { sequencer, backlog, hole } = load(checkpoint(2, []), [edits(1, [[ann, 1]]), edits(2, [[ann, 2]]), edits(3, [[ann, 3]])], 3);
   expect(hole).toBeUndefined();
   expect(sequencer.head).toBe(3);
-  expect(backlog.range({ epoch: 1 as Epoch, seq: 2 as Seq }, 3 as Seq)).toMatchObject({ kind: "edits", parts: [expect.any(Uint8Array)] });
+  expect(backlog.range(2 as Seq, 3 as Seq)).toMatchObject({ kind: "edits", parts: [expect.any(Uint8Array)] });
 });
 
 test("[LOD3] edits that neither holds are a hole, at the start, in the middle and at the end", () => {
@@ -91,7 +91,7 @@ test("[LOD3] edits that neither holds are a hole, at the start, in the middle an
 test("[LOD4] behind a hole the seqs go on where the log says, and the backlog begins there", () => {
   const { sequencer, backlog } = load(undefined, [edits(1, [[ann, 1]]), edits(4, [[ann, 4]])], 4);
   expect(sequencer.head).toBe(4);
-  expect(backlog.range({ epoch: 1 as Epoch, seq: 0 as Seq }, 4 as Seq)).toEqual({ kind: "older" });
+  expect(backlog.range(0 as Seq, 4 as Seq)).toEqual({ kind: "older" });
   expect(load(undefined, [], 7).sequencer.head).toBe(7);
 });
 
@@ -139,4 +139,12 @@ test("[LOD6] an owner that begins before what is here is a hole: what follows is
       2,
     ).hole,
   ).toEqual({ after: 1, before: 2 });
+});
+
+test("[LOD7] the log's epochs are known, from the checkpoint on; one of an earlier build knows only of its own", () => {
+  const begins: OwnersRecord = { kind: "epoch", id: "s.9", time: 1_000 as UnixMillis, epoch: 7 as Epoch, head: 3 as Seq };
+  const before = { ...checkpoint(2, []), epoch: 5 as Epoch };
+  expect(load(before, [begins], 3).epochs).toEqual([5, 2, 7, 3]);
+  expect(load({ ...before, epochs: [3, 0, 5, 1] }, [begins], 3).epochs).toEqual([3, 0, 5, 1, 7, 3]);
+  expect(load(undefined, [edits(1, [[ann, 1]]), edits(2, [[ann, 2]]), edits(3, [[ann, 3]]), begins], 3).epochs).toEqual([1, 0, 7, 3]);
 });

@@ -1,10 +1,11 @@
 /**
  * Rebuilds what an owner must know of a room: the checkpoint first, then every record of the log behind it.
  * A checkpoint that was replaced in between leaves a hole, since the log is trimmed behind the newer one:
- * then both are to be read again. Rules LOD1 to LOD4.
+ * then both are to be read again. Rules LOD1 to LOD7.
  */
 
-import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
+import { type Checkpoint, epochsOf } from "../../shared/bus/checkpoint.ts";
+import { type EpochHistory, NO_EPOCHS, withEpoch } from "../../shared/bus/epoch-history.ts";
 import { type EpochRecord, headOf, type OwnersRecord } from "../../shared/bus/record.ts";
 import type { Millis, Seq, UnixMillis } from "../../shared/ids.ts";
 import { Backlog, type BacklogBudget, type BacklogOptions } from "./backlog.ts";
@@ -13,7 +14,12 @@ import { Sequencer, type SequencerOptions } from "./sequencer.ts";
 export type LoadingOptions = SequencerOptions & BacklogOptions;
 
 /** `hole`: seqs that neither the checkpoint nor the log holds. */
-export type Loaded = { readonly sequencer: Sequencer; readonly backlog: Backlog; readonly hole: Hole | undefined };
+export type Loaded = {
+  readonly sequencer: Sequencer;
+  readonly backlog: Backlog;
+  readonly epochs: EpochHistory;
+  readonly hole: Hole | undefined;
+};
 /** The same moment by both clocks. */
 export type Moment = { readonly now: Millis; readonly wallNow: UnixMillis };
 export type Hole = { readonly after: Seq; readonly before: Seq };
@@ -23,6 +29,7 @@ export class Loading {
   readonly #budget: BacklogBudget;
   readonly #sequencer: Sequencer;
   #backlog: Backlog;
+  #epochs: EpochHistory;
   #hole: Hole | undefined;
 
   constructor(checkpoint: Checkpoint | undefined, options: LoadingOptions, budget: BacklogBudget, now: Millis) {
@@ -32,6 +39,7 @@ export class Loading {
     this.#sequencer = new Sequencer(options, seq);
     this.#sequencer.restore(checkpoint?.clients ?? [], now);
     this.#backlog = new Backlog(options, budget, seq);
+    this.#epochs = checkpoint === undefined ? NO_EPOCHS : epochsOf(checkpoint);
   }
 
   /** The seq of the newest edit gathered. */
@@ -51,8 +59,9 @@ export class Loading {
     const lastSeq = headOf(record);
     if (lastSeq <= this.#sequencer.head) return;
     this.#reach(firstSeq);
+    this.#epochs = withEpoch(this.#epochs, epoch, (firstSeq - 1) as Seq);
     this.#sequencer.commit(record.edits, now);
-    this.#backlog.append({ epoch, firstSeq, lastSeq, since: whenTaken(record.time, { now, wallNow }), bytes: record.editsBytes }, now);
+    this.#backlog.append({ firstSeq, lastSeq, since: whenTaken(record.time, { now, wallNow }), bytes: record.editsBytes }, now);
   }
 
   /** Lets go of what has grown too old to be of use. */
@@ -65,7 +74,7 @@ export class Loading {
   receiveEnd(head: Seq, now: Millis): Loaded {
     this.#reach((head + 1) as Seq);
     this.#sequencer.forgetSilent(now);
-    return { sequencer: this.#sequencer, backlog: this.#backlog, hole: this.#hole };
+    return { sequencer: this.#sequencer, backlog: this.#backlog, epochs: this.#epochs, hole: this.#hole };
   }
 
   /** Gives back what was gathered. */
@@ -74,7 +83,8 @@ export class Loading {
   }
 
   /** One that begins before what is here: that was lost with the log's end. */
-  #receiveEpoch({ head }: EpochRecord): void {
+  #receiveEpoch({ epoch, head }: EpochRecord): void {
+    this.#epochs = withEpoch(this.#epochs, epoch, head);
     if (head < this.#sequencer.head) this.#hole ??= { after: head, before: (head + 1) as Seq };
   }
 

@@ -26,5 +26,5 @@ export function nextRecord(taken: readonly UnackedEdit[], at: { epoch: Epoch; he
   const committed: CommittedEdits = { epoch, firstSeq, edits };
   const bytes = encodeEditsRecord({ ...stamp, users, edits: committed });
   const lastSeq = (firstSeq + edits.length - 1) as Seq;
-  return { id: stamp.id, bytes, committed, forBacklog: { epoch, firstSeq, lastSeq, since: now, bytes: editsBytesOf(bytes) } };
+  return { id: stamp.id, bytes, committed, forBacklog: { firstSeq, lastSeq, since: now, bytes: editsBytesOf(bytes) } };
 }

@@ -26,4 +26,4 @@ export type RoomEffect =
   /** Something was full, and what that costs is counted. */
   | { kind: "limit-reached"; limit: Limit };
 
-export type Limit = "unacked-edits" | "held-messages" | "deferred-catch-ups" | "dedupe-writers" | "log-reads";
+export type Limit = "unacked-edits" | "held-messages" | "deferred-catch-ups" | "dedupe-writers" | "log-reads" | "epochs";

@@ -1,12 +1,13 @@
 import { expect, test } from "vitest";
 
 import type { Answer, SubmittedEdit } from "../../shared/bus/envelope.ts";
+import { type EpochHistory, EPOCHS_MAX } from "../../shared/bus/epoch-history.ts";
 import { decodeRecord, type EditsRecord } from "../../shared/bus/record.ts";
 import type { ClientId, Epoch, GatewayId, Millis, Position, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import type { TentativeEdit } from "../../shared/wire/frames.ts";
 import { Backlog, BacklogBudget } from "./backlog.ts";
 import type { RoomEffect } from "./room-messages.ts";
-import { Room, type RoomOptions } from "./room.ts";
+import { Room, type RoomOptions, type RoomStart } from "./room.ts";
 import { Sequencer } from "./sequencer.ts";
 
 const ann = { user: "ann" as UserId, client: "annannannannann1" as ClientId };
@@ -31,17 +32,18 @@ const OPTIONS: RoomOptions = {
   deferredCatchUpsMax: 2,
 };
 
-function roomAt(head = 0, more: Partial<RoomOptions> = {}): Room {
+function startAt(head: number, epochs: EpochHistory = [3, 0, epoch, head]): RoomStart {
   const sequencer = new Sequencer({ dedupeMsMin: 300_000, writersMax: 100, runsPerWriterMax: 8 }, head as Seq);
   const backlog = new Backlog({ backlogMsMax: 300_000, backlogBytesMax: 100_000 }, new BacklogBudget({ bytesMax: 1_000_000 }), head as Seq);
+  const own = epochs.at(-2) as Epoch;
+  return { key: "acme.notes" as RoomKey, epoch: own, last: { id: "s.0", streamSeq: 10 }, sequencer, backlog, epochs };
+}
+
+function roomAt(head = 0, more: Partial<RoomOptions> = {}, epochs?: EpochHistory): Room {
   const seal = { sealOf: () => MAC, isGenuine: (_: RoomKey, edit: TentativeEdit) => edit.mac[0] === MAC[0] };
   let records = 0;
-  return new Room(
-    { key: "acme.notes" as RoomKey, epoch, last: { id: "s.0", streamSeq: 10 }, sequencer, backlog },
-    { ...OPTIONS, ...more },
-    { seal, nextStamp: () => ({ id: `s.${++records}`, time: 0 as UnixMillis }) },
-    at(0),
-  );
+  const deps = { seal, nextStamp: () => ({ id: `s.${++records}`, time: 0 as UnixMillis }) };
+  return new Room(startAt(head, epochs), { ...OPTIONS, ...more }, deps, at(0));
 }
 
 const edit = (author: typeof ann, counter: number, more: Partial<SubmittedEdit> = {}): SubmittedEdit => ({
@@ -220,6 +222,26 @@ test("[RRM11] a catch-up tells what follows the position, and the head", () => {
   expect(answers(catchUp(room, position(3)))).toMatchObject([{ answer: { kind: "edits", parts: [], last: true } }]);
   expect(answers(catchUp(room, position(4)))).toMatchObject([{ answer: { kind: "resync", reason: "ahead" } }]);
   expect(answers(catchUp(room, position(2, 3)))).toMatchObject([{ answer: { kind: "resync", reason: "other-epoch" } }]);
+});
+
+test("[RRM40] a catch-up from a position of an epoch that the log has lost is refused, also where its edits are here or the head is", () => {
+  const ask = (seq: number, of: number) => answers(catchUp(roomAt(40, {}, [3, 0, epoch, 30]), position(seq, of)));
+  for (const [seq, of] of [
+    [20, 2],
+    [40, 2],
+    [31, 3],
+    [40, 3],
+  ] as const)
+    expect(ask(seq, of)).toMatchObject([{ answer: { kind: "resync", reason: "other-epoch" } }]);
+  expect(ask(40, 4)).toMatchObject([{ answer: { kind: "edits", parts: [], last: true } }]);
+});
+
+test("[RRM41] one from before all epochs that are known is refused, and counted: they are bounded", () => {
+  const many = Array.from({ length: EPOCHS_MAX }, (_, index) => [index + 10, index]).flat();
+  expect(catchUp(roomAt(40, {}, many), position(1, 9))).toMatchObject([
+    { kind: "limit-reached", limit: "epochs" },
+    { kind: "answer", answer: { answer: { kind: "resync", reason: "other-epoch" } } },
+  ]);
 });
 
 test("[RRM12] a new room's start is its head; what lies before the backlog is read from the log", () => {

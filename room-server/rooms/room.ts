@@ -8,6 +8,7 @@
 import { assert, assertNever } from "../../shared/assert.ts";
 import type { CatchUp } from "../../shared/bus/envelope.ts";
 import type { LogEnd } from "../../shared/bus/placement-messages.ts";
+import type { EpochHistory } from "../../shared/bus/epoch-history.ts";
 import type { RecordStamp } from "../../shared/bus/record.ts";
 import type { Epoch, GatewayId, Millis, RoomKey, Seq } from "../../shared/ids.ts";
 import type { SavingState } from "../../shared/wire/frames.ts";
@@ -32,6 +33,8 @@ export type RoomStart = {
   readonly last: { readonly id: string; readonly streamSeq: number };
   readonly sequencer: Sequencer;
   readonly backlog: Backlog;
+  /** Those of the log, this one the last. */
+  readonly epochs: EpochHistory;
 };
 
 /** `nextStamp`: what the next record is marked with. */
@@ -224,8 +227,13 @@ export class Room {
 
   #receiveCatchUp(request: CatchUpRequest, effects: RoomEffect[]): void {
     const { epoch, head } = this;
-    const decision = this.#catchUps.decide(request, { epoch, head, inFlight: this.#unacked.inFlight });
+    const { epochs } = this.#start;
+    const decision = this.#catchUps.decide(request, { epoch, epochs, head, inFlight: this.#unacked.inFlight });
     switch (decision.kind) {
+      case "forgotten":
+        effects.push({ kind: "limit-reached", limit: "epochs" });
+        for (const answer of decision.answers) effects.push(this.#catchUpAnswer(request, answer));
+        return;
       case "answers":
         for (const answer of decision.answers) effects.push(this.#catchUpAnswer(request, answer));
         return;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { Checkpoint } from "./checkpoint.ts";
+import { Checkpoint, epochsOf } from "./checkpoint.ts";
 import { decodeJson, encodeJson } from "./json-messages.ts";
 
 const client = { client: "Zk3_-abcdefgHIJK", user: "ada", counter: 5, seq: 412, lastSeen: 1_795_000_000_000 };
@@ -18,7 +18,16 @@ test("[CHK1] a checkpoint is read as it was written", () => {
   expect(decodeJson(Checkpoint, encodeJson({ ...checkpoint, seq: 0, clients: [] }))).toEqual({ ...checkpoint, seq: 0, clients: [] });
 });
 
+test("[CHK3] one of an earlier build, which has no epochs, tells of its own", () => {
+  const { data } = Checkpoint.safeParse({ ...checkpoint, epochs: [1, 0, 3, 400] });
+  expect([epochsOf(data!), epochsOf(Checkpoint.parse(checkpoint))]).toEqual([
+    [1, 0, 3, 400],
+    [3, 412],
+  ]);
+});
+
 test.each([
+  ["an epoch that begins nowhere", { ...checkpoint, epochs: [1, 0, 3] }],
   ["no epoch yet", { ...checkpoint, epoch: 0 }],
   ["no record covered", { ...checkpoint, streamSeq: 0 }],
   ["a seq below 0", { ...checkpoint, seq: -1 }],

@@ -7,6 +7,7 @@
 import { z } from "zod";
 
 import { type ClientId, type Epoch, parseClientId, parseUserId, type Seq, type UnixMillis, type UserId } from "../ids.ts";
+import type { EpochHistory } from "./epoch-history.ts";
 
 const clientId = z
   .string()
@@ -30,6 +31,12 @@ export const Checkpoint = z.object({
   /** The stream sequence of the last record covered. */
   streamSeq: z.int().positive(),
   time: z.number().transform((number) => number as UnixMillis),
+  /** The epochs up to there. Checkpoints of earlier builds have none: of what lies before them only their own epoch is known. */
+  epochs: z
+    .array(z.int().nonnegative())
+    .refine(({ length }) => length % 2 === 0)
+    .readonly()
+    .optional(),
   /** Each client's last committed counter, with the seq it got, for dedupe; silent ones leave after the dedupe window. */
   clients: z.array(
     z.object({
@@ -70,6 +77,10 @@ export type CheckpointEntry = z.infer<typeof CheckpointEntry>;
 
 export function isDeleted(entry: CheckpointEntry | undefined): entry is DeletedCheckpoint {
   return entry !== undefined && "deleted" in entry;
+}
+
+export function epochsOf({ epochs, epoch, seq }: Pick<Checkpoint, "epochs" | "epoch" | "seq">): EpochHistory {
+  return epochs ?? [epoch, seq];
 }
 
 /** Of a Yjs document without content. */

@@ -1,6 +1,7 @@
 /** What happens to NATS, the log, the buckets and the snapshots. */
 
 import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
+import { NO_EPOCHS, withRecords } from "../../shared/bus/epoch-history.ts";
 import { encodeToOwner } from "../../shared/bus/envelope.ts";
 import { epochOf, headOf } from "../../shared/bus/record.ts";
 import type { ClientId, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
@@ -180,6 +181,10 @@ export const checkpointAndTrim: Strike = (cluster, { whom, how }) => {
     seq: headOf(last.record),
     streamSeq: last.streamSeq,
     time: scheduler.now as UnixMillis,
+    epochs: withRecords(
+      NO_EPOCHS,
+      covered.map(({ record }) => record),
+    ),
     clients: [...clients.values()],
     snapshot: { object: "o", bytes: 1, sha256: "s" },
   };

@@ -248,6 +248,34 @@ const epochGivenAgain: PlantedBug = {
   ],
 };
 
+/** An owner takes a position for its log's by the seq alone, as if whoever asks had heard of no epoch but its own. */
+const positionBySeq: PlantedBug = {
+  name: "position taken by its seq",
+  roomServer: (ports) => {
+    const epochs = new Map<RoomKey, Epoch>();
+    return {
+      ...ports,
+      entries: { ...ports.entries, announce: (room, epoch) => (epochs.set(room, epoch), ports.entries.announce(room, epoch)) },
+      inbox: {
+        subscribe: (room, receiver) =>
+          ports.inbox.subscribe(room, {
+            receiveMessage: (message, bytes) => {
+              const epoch = epochs.get(room);
+              const isAsking = message.kind === "catch-up-request" && message.after.seq > 0 && epoch !== undefined;
+              receiver.receiveMessage(isAsking ? { ...message, after: { ...message.after, epoch } } : message, bytes);
+            },
+            receivePresence: (message) => receiver.receivePresence(message),
+          }),
+      },
+    };
+  },
+  faults: ({ faultyMs }) => [
+    { kind: "tab offline", atMs: faultyMs / 2 - 100, forMs: faultyMs / 2, whom: 0.1, how: 0 },
+    { kind: "room server killed", atMs: faultyMs / 2 - 1, forMs: 300, whom: 0, how: 0, aimed: true },
+    { kind: "log loses its end", atMs: faultyMs / 2, forMs: 600, whom: 0, how: 0.5 },
+  ],
+};
+
 const outboxDropped: PlantedBug = { name: "client drops its outbox on reconnect", tabForgets: (status) => status === "waiting" };
 
 export const PLANTED_BUGS: readonly PlantedBug[] = [
@@ -263,6 +291,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   deletedClaimed,
   firstEditShown,
   epochGivenAgain,
+  positionBySeq,
   outboxDropped,
 ];
 

@@ -160,6 +160,36 @@ const REGRESSION_SEEDS: readonly {
       { ...fault("room server killed", 2_728, 2_000, 0, 0.5), aimed: true },
     ],
   },
+  {
+    seed: 45_800,
+    size: "large",
+    reason:
+      "a warm copy of what the log had lost passed over the edits that took its place, went on behind them, and its owner took lost positions for the log's",
+    faults: [
+      fault("log loses its end", 2_177, 2_216, 0.21691123163327575, 0.8048553008120507),
+      { ...fault("tab loaded again", 2_207, 2_666, 0.2652556549292058, 0.46697655972093344), aimed: true },
+      fault("NATS nodes cut from each other", 2_792, 8_354, 0.7949713477864861, 0.6743528288789093),
+      fault("room server paused", 2_891, 3_508, 0.9910755611490458, 0.8066723975352943),
+      fault("room claimed at random", 2_924, 2_806, 0.6471435313578695, 0.04431962710805237),
+    ],
+  },
+  {
+    seed: 48_008,
+    size: "small",
+    reason:
+      "the log lost a whole epoch and the owner before it went on: a position of the lost epoch, which is the higher, passed for one of this log",
+    faults: [
+      { ...fault("document made of content", 13, 128, 0.8389214880298823, 0.33912790450267494), aimed: true },
+      { ...fault("log trimmed", 814, 1_249, 0.2935046099592, 0.37315688864327967), aimed: true },
+      { ...fault("tab offline", 985, 245, 0.3515277151018381, 0.7850714710075408), aimed: true },
+      { ...fault("room server stopped", 1_463, 1_197, 0.621461892966181, 0.4241702938452363), aimed: true },
+      fault("room server's line stalled", 2_055, 1_228, 0.5037144646048546, 0.7344118081964552),
+      fault("clock fast or slow", 2_157, 344, 0.517196775181219, 0.742802165215835),
+      fault("tab left for a while", 2_164, 57, 0.7368996958248317, 0.1309584523551166),
+      { ...fault("room server killed", 2_499, 1_066, 0.83874844876118, 0.7146134802605957), aimed: true },
+      { ...fault("log loses its end", 2_499, 147, 0.12586649926379323, 0.42759551387280226), aimed: true },
+    ],
+  },
 ];
 const FRESH_SEEDS: readonly { readonly seed: number; readonly size: SizeName }[] = [
   ...Array.from({ length: 80 }, (_, index) => ({ seed: 1_000_000 + index, size: "small" as const })),
