@@ -4,6 +4,7 @@
  */
 
 import { SettingError } from "./config.ts";
+import { isDecodable } from "./decodable.ts";
 
 /** Several nodes: of a Redis Cluster. */
 export type RedisAddress = {
@@ -57,14 +58,4 @@ function parsed(url: string): URL {
 
 function databaseOf({ pathname }: URL): number {
   return Number(pathname.slice(1));
-}
-
-function isDecodable(text: string): boolean {
-  try {
-    decodeURIComponent(text);
-    return true;
-  } catch (error) {
-    if (error instanceof URIError) return false;
-    throw error;
-  }
 }
