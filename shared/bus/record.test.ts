@@ -8,6 +8,7 @@ import { bytesOf, hexOf } from "../../test/wire/vectors.ts";
 import type { Epoch } from "../ids.ts";
 import { decodeFrame, encodeCommittedFrame } from "../wire/codec.ts";
 import { readCommittedEdits } from "../wire/committed-edits.ts";
+import type { UnixMillis } from "../ids.ts";
 import { decodeFromOwner } from "./envelope.ts";
 import { ownersRecordOf } from "../testing/owners-record.ts";
 import {
@@ -19,6 +20,7 @@ import {
   epochOf,
   headOf,
   type LogRecord,
+  runsOf,
 } from "./record.ts";
 
 const id = fc.string({ maxLength: 40, unit: "grapheme" });
@@ -129,6 +131,27 @@ test("[REC4] gateways read a republished record as the log does", () => {
       },
     ),
   );
+});
+
+test("[REC5] who wrote which of a record's edits is read without them, and nothing of what is no record of edits", () => {
+  const right = [
+    ...fc.sample(editsRecord, { numRuns: 50, seed: 20261123 }).map(encodeEditsRecord),
+    encodeDeletedRecord({ id: "", time: 0 as UnixMillis }),
+  ];
+  let read = 0;
+  for (const bytes of [...right, ...almostRight(20261123, right, 5_000)]) {
+    const record = decodeRecord(bytes);
+    if (record === undefined) {
+      expect(() => runsOf(bytes)).not.toThrow();
+      continue;
+    }
+    const written = runsOf(bytes)?.runs.flatMap(({ client, counter, count }) =>
+      Array.from({ length: count }, (_, index) => [client, counter + index]),
+    );
+    expect(written).toEqual(record.kind === "edits" ? record.edits.edits.map(({ client, counter }) => [client, counter]) : undefined);
+    read += 1;
+  }
+  expect(read).toBeGreaterThan(200);
 });
 
 const C = "10 5a6b335f2d6162636465666748494a4b";

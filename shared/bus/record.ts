@@ -10,7 +10,7 @@ import * as decoding from "lib0/decoding";
 import * as encoding from "lib0/encoding";
 
 import type { ClientId, Epoch, Seq, ServerId, UnixMillis, UserId } from "../ids.ts";
-import { readCommittedEdits, writeCommittedEdits } from "../wire/committed-edits.ts";
+import { type CommittedRuns, readCommittedEdits, readRuns, writeCommittedEdits } from "../wire/committed-edits.ts";
 import {
   readByte,
   readBytes,
@@ -97,6 +97,20 @@ export function decodeRecord(bytes: Uint8Array): LogRecord | undefined {
 /** The edits' own bytes in an edits record that was just encoded, without reading the edits again. */
 export function editsBytesOf(record: Uint8Array): Uint8Array {
   const input = decoding.createDecoder(record);
+  skipToEdits(input);
+  return record.subarray(input.pos);
+}
+
+/** Who wrote which of a record's edits, without reading them. Undefined for bytes that are no record of edits. */
+export function runsOf(record: Uint8Array): CommittedRuns | undefined {
+  if (record[0] !== Tag.editsRecord) return undefined;
+  return readWhole(record, (input) => {
+    skipToEdits(input);
+    return readRuns(input);
+  });
+}
+
+function skipToEdits(input: decoding.Decoder): void {
   readByte(input); // tag
   readBytes(input); // id
   readNumber(input); // time
@@ -104,7 +118,6 @@ export function editsBytesOf(record: Uint8Array): Uint8Array {
     readBytes(input); // client
     readBytes(input); // user
   }
-  return record.subarray(input.pos);
 }
 
 export function headOf(record: OwnersRecord): Seq {

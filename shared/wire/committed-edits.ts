@@ -62,8 +62,10 @@ export function readRange(input: Decoder): { epoch: Epoch; firstSeq: Seq } {
 /** Edits of one client that follow each other both in its own numbering and in the room's order. */
 export type Run = { readonly client: ClientId; readonly counter: Counter; readonly seq: Seq; readonly count: number };
 
+export type CommittedRuns = { readonly epoch: Epoch; readonly firstSeq: Seq; readonly lastSeq: Seq; readonly runs: Run[] };
+
 /** Reads who wrote which, and passes over the payloads: a gateway needs no more. Throws on bytes that are no committed edits. */
-export function readRuns(input: Decoder): { epoch: Epoch; firstSeq: Seq; lastSeq: Seq; runs: Run[] } {
+export function readRuns(input: Decoder): CommittedRuns {
   const epoch = readEpoch(input);
   const firstSeq = readSeq(input);
   const clients = readList(input, CLIENT_BYTES, readClientId);
