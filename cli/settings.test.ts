@@ -25,7 +25,7 @@ test("[CFG7] every setting that is or may hold a secret says so", () => {
     .filter(([, { secret }]) => secret === true)
     .map(([name]) => name);
   const named = Object.keys(all).filter(
-    (name) => /secret|token$|password|^(?:nats|redis|jwks)Url$|^webhookUrls$/i.test(name) && name !== "knownTokensMax",
+    (name) => /secret|token$|password|^(?:nats|redis|jwks|traces)Url$|^webhookUrls$/i.test(name) && name !== "knownTokensMax",
   );
   expect(marked.toSorted()).toEqual(named.toSorted());
 });

@@ -1,6 +1,7 @@
 /** The settings that every role reads. Each role's own stand beside its tier. */
 
 import { oneOf, positiveInteger, type Settings, SettingError, text, type Values } from "./config.ts";
+import { tracesSettings } from "./traces-settings.ts";
 import { webhookEndpoints } from "./webhook-endpoints.ts";
 
 export const sharedSettings = {
@@ -55,6 +56,7 @@ export const sharedSettings = {
     fallback: "info",
     meaning: "what is logged: debug, info, warn, error or silent",
   },
+  ...tracesSettings,
 } as const satisfies Settings;
 
 export type SharedConfig = Values<typeof sharedSettings>;

@@ -1,0 +1,94 @@
+/**
+ * Which edits are traced, and the names of their traces. Both follow from the edit: its room, its client's id and its number
+ * there, which every hop knows. So nothing travels with it, neither on the bus nor in the log, and whoever goes on with an
+ * edit after a failure goes on with its trace. Names are derived for what another process names as a parent; all others
+ * are drawn.
+ */
+
+import { SpanStatusCode } from "@opentelemetry/api";
+import { createHash, randomBytes } from "node:crypto";
+
+import { hash32 } from "../../hash.ts";
+import type { ClientId, Epoch, GatewayId, RoomKey, Seq } from "../../ids.ts";
+import type { Run } from "../../wire/committed-edits.ts";
+import type { Counter } from "../../wire/frames.ts";
+import type { Span, SpanAttributes, SpanEvent, UnixMicros } from "./span.ts";
+import type { TraceMetrics } from "./trace-metrics.ts";
+
+export type TracedEdit = { readonly room: RoomKey; readonly client: ClientId; readonly counter: Counter; readonly traceId: string };
+
+/** A hop that has begun. What is known at its end only, `end` is told. */
+export type OpenHop = Omit<Span, "traceId" | "end" | "status" | "events"> & { readonly events: SpanEvent[] };
+
+export type EditTracesOptions = { readonly environment: string; readonly share: number };
+export type EditTracesDeps = {
+  readonly send: (span: Span) => void;
+  readonly now: () => UnixMicros;
+  readonly metrics: Pick<TraceMetrics, "unfinished">;
+};
+
+const WHOLE = 2 ** 32;
+
+export class EditTraces {
+  readonly #environment: string;
+  readonly #below: number;
+  readonly #deps: EditTracesDeps;
+
+  constructor({ environment, share }: EditTracesOptions, deps: EditTracesDeps) {
+    this.#environment = environment;
+    this.#below = share * WHOLE;
+    this.#deps = deps;
+  }
+
+  /** Undefined: it is not traced, by no process of its environment that traces no larger share. */
+  of(room: RoomKey, client: ClientId, counter: Counter): TracedEdit | undefined {
+    if (hash32(`${client} ${counter}`) >= this.#below) return undefined;
+    return { room, client, counter, traceId: digest(`${this.#environment} ${room} ${client} ${counter}`, TRACE_ID_LETTERS) };
+  }
+
+  /** Those among edits that were committed together, with their seqs. */
+  *among(room: RoomKey, runs: readonly Run[]): Iterable<readonly [edit: TracedEdit, seq: Seq]> {
+    for (const { client, counter, seq, count } of runs) {
+      for (let index = 0; index < count; index++) {
+        const edit = this.of(room, client, counter + index);
+        if (edit !== undefined) yield [edit, (seq + index) as Seq];
+      }
+    }
+  }
+
+  now(): UnixMicros {
+    return this.#deps.now();
+  }
+
+  record({ room, client, counter, traceId }: TracedEdit, span: Omit<Span, "traceId">): void {
+    const attributes: SpanAttributes = { "coroom.room": room, "coroom.client": client, "coroom.edit.counter": counter, ...span.attributes };
+    this.#deps.send({ ...span, traceId, attributes });
+  }
+
+  /** What became of it is not known here, and nobody waits for that any longer. */
+  recordUnfinished(edit: TracedEdit, hop: OpenHop): void {
+    this.#deps.metrics.unfinished.inc();
+    this.record(edit, { ...hop, end: this.now(), status: { code: SpanStatusCode.ERROR, message: "not followed to its end" } });
+  }
+}
+
+const TRACE_ID_LETTERS = 32;
+const SPAN_ID_LETTERS = 16;
+
+/** An edit at the gateway that took it from its client. */
+export function editSpanId({ traceId }: TracedEdit, gateway: GatewayId): string {
+  return digest(`${traceId} edit ${gateway}`, SPAN_ID_LETTERS);
+}
+
+/** The append that gave an edit its seq: an epoch has one owner, who appends it once. */
+export function appendSpanId({ traceId }: TracedEdit, epoch: Epoch): string {
+  return digest(`${traceId} append ${epoch}`, SPAN_ID_LETTERS);
+}
+
+export function drawnSpanId(): string {
+  return randomBytes(SPAN_ID_LETTERS / 2).toString("hex");
+}
+
+function digest(text: string, letters: number): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, letters);
+}

@@ -1,0 +1,45 @@
+import { expect, test } from "vitest";
+
+import type { ClientId, RoomKey } from "../../ids.ts";
+import { TestTraces } from "../../testing/traces.ts";
+import type { OpenHop, TracedEdit } from "./edit-traces.ts";
+import { OpenHops } from "./open-hops.ts";
+
+const CLIENT = "AAAAAAAAAAAAAAAA" as ClientId;
+
+function opened(options: { openMax: number; openMsMax: number }) {
+  const traces = new TestTraces();
+  const open = new OpenHops(traces.edits, options);
+  const edit = (counter: number): TracedEdit => traces.edits.of("default.plan" as RoomKey, CLIENT, counter)!;
+  const hop = (name: string): OpenHop => {
+    return { name, kind: 0, spanId: name, parentSpanId: undefined, start: traces.now, attributes: { first: 1 }, events: [] };
+  };
+  const unfinished = async (): Promise<string> => traces.registry.getSingleMetricAsString("coroom_trace_unfinished_total");
+  return { traces, open, edit, hop, unfinished };
+}
+
+test("[TRC9] a hop is told of once, at its end, with what happened meanwhile and what is known then", () => {
+  const { traces, open, edit, hop } = opened({ openMax: 10, openMsMax: 1_000 });
+  open.begin(edit(1), hop("one"));
+  traces.now += 5;
+  open.note(edit(1), "noted", { why: "so" });
+  traces.now += 5;
+  open.end(edit(1), { attributes: { last: 2 } });
+  open.end(edit(1), {});
+  open.note(edit(1), "too late");
+  expect(traces.spans).toEqual([
+    expect.objectContaining({ name: "one", start: 1_000, end: 1_010, events: [{ name: "noted", at: 1_005, attributes: { why: "so" } }] }),
+  ]);
+  expect(traces.spans[0]!.attributes).toMatchObject({ first: 1, last: 2 });
+  expect(open.size).toBe(0);
+});
+
+test("[TRC10] past so many, or for so long, whoever waited longest is let go, told of as unfinished, and counted", async () => {
+  const { traces, open, edit, hop, unfinished } = opened({ openMax: 2, openMsMax: 1 });
+  for (const counter of [1, 2, 3]) open.begin(edit(counter), hop(`hop ${counter}`));
+  expect(traces.told).toEqual([{ name: "hop 1", took: [1_000, 1_000], failed: "not followed to its end" }]);
+  traces.now += 1_000;
+  open.begin(edit(4), hop("hop 4"));
+  expect(traces.spans.map(({ name }) => name)).toEqual(["hop 1", "hop 2", "hop 3"]);
+  expect([open.size, (await unfinished()).includes(" 3")]).toEqual([1, true]);
+});

@@ -1,0 +1,56 @@
+/** Hops of traced edits that have begun and wait for their end. Bounded: whoever waited longest is let go, and said to be unfinished. */
+
+import type { EditTraces, OpenHop, TracedEdit } from "./edit-traces.ts";
+import type { Span, SpanAttributes } from "./span.ts";
+
+export type OpenHopsOptions = { readonly openMax: number; readonly openMsMax: number };
+
+/** Some 600 bytes each. */
+const LIMITS: OpenHopsOptions = { openMax: 10_000, openMsMax: 300_000 };
+
+export class OpenHops {
+  readonly #traces: EditTraces;
+  readonly #options: OpenHopsOptions;
+  /** By trace, in the order in which they began. */
+  readonly #open = new Map<string, { readonly edit: TracedEdit; readonly hop: OpenHop }>();
+
+  constructor(traces: EditTraces, options = LIMITS) {
+    this.#traces = traces;
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  begin(edit: TracedEdit, hop: OpenHop): void {
+    this.#letGo(hop.start);
+    this.#open.set(edit.traceId, { edit, hop });
+  }
+
+  get(edit: TracedEdit): OpenHop | undefined {
+    return this.#open.get(edit.traceId)?.hop;
+  }
+
+  /** Adds to what is open; nothing if it is not. */
+  note(edit: TracedEdit, name: string, attributes: SpanAttributes = {}): void {
+    this.get(edit)?.events.push({ name, at: this.#traces.now(), attributes });
+  }
+
+  /** `last`: what is known now, and what is otherwise than it began. */
+  end(edit: TracedEdit, last: Partial<Pick<Span, "name" | "spanId" | "parentSpanId" | "attributes" | "status">>): void {
+    const open = this.#open.get(edit.traceId);
+    if (open === undefined) return;
+    this.#open.delete(edit.traceId);
+    const attributes = { ...open.hop.attributes, ...last.attributes };
+    this.#traces.record(edit, { ...open.hop, ...last, attributes, end: this.#traces.now() });
+  }
+
+  #letGo(now: number): void {
+    for (const [id, { edit, hop }] of this.#open) {
+      if (this.#open.size < this.#options.openMax && now - hop.start < this.#options.openMsMax * 1_000) return;
+      this.#open.delete(id);
+      this.#traces.recordUnfinished(edit, hop);
+    }
+  }
+}

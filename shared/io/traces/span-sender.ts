@@ -1,0 +1,110 @@
+/**
+ * Sends spans to a collector, some at a time, as OTLP over HTTP in JSON. A trace is worth less than what it tells of: past
+ * the limits, or where the collector does not take them, spans are counted and let go. While there are none it does nothing.
+ */
+
+import type { Log } from "../../log.ts";
+import { TRACES_PATH } from "../../traces-settings.ts";
+import { encodeSpans, type Span, type SpanAttributes } from "./span.ts";
+import type { TraceMetrics } from "./trace-metrics.ts";
+
+export type SpanSenderOptions = {
+  /** The setting, as it was taken: not empty. */
+  readonly url: string;
+  readonly resource: SpanAttributes;
+  readonly waitingMax?: number;
+};
+
+/** Spans that wait for their turn. */
+const WAITING_MAX = 4_096;
+const SENT_AT_ONCE_MAX = 512;
+const EVERY_MS = 1_000;
+const ANSWER_MS_MAX = 3_000;
+
+export class SpanSender {
+  readonly #url: string;
+  readonly #headers: Record<string, string>;
+  readonly #resource: SpanAttributes;
+  readonly #waitingMax: number;
+  readonly #log: Log;
+  readonly #metrics: TraceMetrics;
+  #waiting: Span[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #sending: Promise<void> | undefined;
+  #isRefused = false;
+
+  constructor({ url, resource, waitingMax = WAITING_MAX }: SpanSenderOptions, { log, metrics }: { log: Log; metrics: TraceMetrics }) {
+    const { origin, pathname, username, password } = new URL(url);
+    const user = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+    this.#url = `${origin}${pathname.replace(/\/+$/, "")}${TRACES_PATH}`;
+    this.#headers = {
+      "content-type": "application/json",
+      ...(user === ":" ? {} : { authorization: `Basic ${Buffer.from(user).toString("base64")}` }),
+    };
+    this.#resource = resource;
+    this.#waitingMax = waitingMax;
+    this.#log = log;
+    this.#metrics = metrics;
+  }
+
+  send(span: Span): void {
+    if (this.#waiting.length >= this.#waitingMax) return this.#metrics.spans.inc({ outcome: "dropped" });
+    this.#waiting.push(span);
+    this.#sendLater();
+  }
+
+  /** Once what waits was sent, or refused. */
+  async stop(): Promise<void> {
+    clearTimeout(this.#timer);
+    await this.#sending;
+    await this.#sendAll();
+    clearTimeout(this.#timer);
+  }
+
+  #sendLater(): void {
+    this.#timer ??= setTimeout(() => {
+      this.#sending = this.#sendAll().finally(() => {
+        this.#timer = undefined;
+        if (this.#waiting.length > 0) this.#sendLater();
+      });
+    }, EVERY_MS);
+  }
+
+  async #sendAll(): Promise<void> {
+    for (let left = this.#waiting.length; left > 0; left -= SENT_AT_ONCE_MAX) {
+      const spans = this.#waiting.splice(0, SENT_AT_ONCE_MAX);
+      const refused = await this.#post(encodeSpans(this.#resource, spans));
+      this.#metrics.spans.inc({ outcome: refused === undefined ? "sent" : "refused" }, spans.length);
+      this.#tell(refused);
+      if (refused !== undefined) return; // The rest with the next, or none.
+    }
+  }
+
+  /** Why it did not take them. */
+  async #post(body: string): Promise<{ readonly status: number } | { readonly cause: unknown } | undefined> {
+    try {
+      const {
+        ok,
+        status,
+        body: answer,
+      } = await fetch(this.#url, {
+        method: "POST",
+        headers: this.#headers,
+        body,
+        redirect: "error",
+        signal: AbortSignal.timeout(ANSWER_MS_MAX),
+      });
+      await answer?.cancel();
+      return ok ? undefined : { status };
+    } catch (cause) {
+      return { cause }; // Whatever fetch throws, it did not arrive.
+    }
+  }
+
+  #tell(refused: object | undefined): void {
+    if (this.#isRefused === (refused !== undefined)) return;
+    this.#isRefused = refused !== undefined;
+    if (refused === undefined) this.#log.info({}, "the collector takes traces again");
+    else this.#log.warn(refused, "the collector does not take traces, and they are lost: is COROOM_TRACES_URL right, and does it run?");
+  }
+}

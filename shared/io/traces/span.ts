@@ -1,0 +1,65 @@
+/** One hop of an edit, over: in OpenTelemetry's terms, and as OTLP writes it in JSON. */
+
+import type { SpanKind, SpanStatus } from "@opentelemetry/api";
+
+/** Microseconds since the Unix epoch. */
+export type UnixMicros = number;
+
+/** As OpenTelemetry's, of which the hops need no lists. */
+export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
+
+export type SpanEvent = { readonly name: string; readonly at: UnixMicros; readonly attributes?: SpanAttributes };
+
+export type Span = {
+  readonly name: string;
+  readonly kind: SpanKind;
+  readonly traceId: string;
+  readonly spanId: string;
+  /** Undefined: the trace begins with it. */
+  readonly parentSpanId: string | undefined;
+  readonly start: UnixMicros;
+  readonly end: UnixMicros;
+  readonly attributes: SpanAttributes;
+  readonly events?: readonly SpanEvent[];
+  readonly status?: SpanStatus;
+};
+
+/** Spans of one process's role: who that is, says `resource`. */
+export function encodeSpans(resource: SpanAttributes, spans: readonly Span[]): string {
+  const scopeSpans = [{ scope: { name: "coroom" }, spans: spans.map(spanJson) }];
+  return JSON.stringify({ resourceSpans: [{ resource: { attributes: attributesJson(resource) }, scopeSpans }] });
+}
+
+function spanJson({ name, kind, traceId, spanId, parentSpanId, start, end, attributes, events = [], status }: Span): object {
+  return {
+    traceId,
+    spanId,
+    ...(parentSpanId === undefined ? {} : { parentSpanId }),
+    name,
+    kind: kind + 1, // OTLP begins with "unspecified", the API does not know it.
+    startTimeUnixNano: nanos(start),
+    endTimeUnixNano: nanos(Math.max(start, end)), // The date may have been set back meanwhile.
+    attributes: attributesJson(attributes),
+    events: events.map((event) => ({
+      timeUnixNano: nanos(event.at),
+      name: event.name,
+      attributes: attributesJson(event.attributes ?? {}),
+    })),
+    ...(status === undefined ? {} : { status }),
+  };
+}
+
+/** As text: more than a double holds exactly. */
+function nanos(micros: UnixMicros): string {
+  return `${Math.round(micros)}000`;
+}
+
+function attributesJson(attributes: SpanAttributes): object[] {
+  return Object.entries(attributes).map(([key, value]) => ({ key, value: valueJson(value) }));
+}
+
+function valueJson(value: SpanAttributes[string]): object {
+  if (typeof value === "boolean") return { boolValue: value };
+  if (typeof value === "string") return { stringValue: value };
+  return Number.isInteger(value) ? { intValue: String(value) } : { doubleValue: value };
+}

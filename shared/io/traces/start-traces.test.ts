@@ -1,0 +1,20 @@
+import { Registry } from "prom-client";
+import { expect, test, vi } from "vitest";
+
+import { readSettings } from "../../config.ts";
+import { sharedSettings } from "../../settings.ts";
+import { startTraces } from "./start-traces.ts";
+
+const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+test("[TRC16] off, as it is by default, nothing is loaded and nothing is counted", async () => {
+  const loaded = vi.fn();
+  vi.doMock("./edit-traces.ts", () => (loaded(), {}));
+  const registry = new Registry();
+  for (const env of [{}, { COROOM_TRACES_URL: "http://collector:4318", COROOM_TRACES_SHARE: "0" }, { COROOM_TRACES_SHARE: "1" }]) {
+    const config = readSettings(sharedSettings, { flags: {}, env });
+    expect(await startTraces(config, { role: "gateway", instance: "g" }, { log: SILENT, registry })).toBeUndefined();
+  }
+  expect([loaded.mock.calls.length, registry.getMetricsAsArray()]).toEqual([0, []]);
+  vi.doUnmock("./edit-traces.ts");
+});

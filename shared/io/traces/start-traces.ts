@@ -1,0 +1,36 @@
+/** Traces of edits, where an operator wants them. Where not, nothing of it is loaded. */
+
+import type { Registry } from "prom-client";
+
+import type { Log } from "../../log.ts";
+import type { Running } from "../../lifecycle.ts";
+import type { SharedConfig } from "../../settings.ts";
+import type { EditTraces } from "./edit-traces.ts";
+
+export type Traces = Running & { readonly edits: EditTraces };
+
+/** `instance`: this run of the role. Undefined: nothing is traced. */
+export async function startTraces(
+  { tracesUrl, tracesShare, environment }: Pick<SharedConfig, "tracesUrl" | "tracesShare" | "environment">,
+  { role, instance }: { role: string; instance: string },
+  { log, registry }: { log: Log; registry: Registry },
+): Promise<Traces | undefined> {
+  if (tracesUrl === "" || tracesShare === 0) return undefined;
+  const [{ EditTraces }, { SpanSender }, { steadyDate }, { traceMetrics }] = await Promise.all([
+    import("./edit-traces.ts"),
+    import("./span-sender.ts"),
+    import("./steady-date.ts"),
+    import("./trace-metrics.ts"),
+  ]);
+  const resource = {
+    "service.namespace": "coroom",
+    "service.name": `coroom-${role}`,
+    "service.instance.id": instance,
+    "deployment.environment.name": environment,
+  };
+  const metrics = traceMetrics(registry);
+  const sender = new SpanSender({ url: tracesUrl, resource }, { log, metrics });
+  const edits = new EditTraces({ environment, share: tracesShare }, { send: (span) => sender.send(span), now: steadyDate(), metrics });
+  log.info({ share: tracesShare }, "edits are traced");
+  return { edits, stop: () => sender.stop() };
+}

@@ -1,0 +1,15 @@
+/** What tracing itself counts: one of each for all roles of a process. */
+
+import { Counter, type Registry } from "prom-client";
+
+export type TraceMetrics = ReturnType<typeof traceMetrics>;
+
+export const traceMetrics = (registry: Registry) => ({
+  spans: counter(registry, "coroom_trace_spans_total", "Spans of traces, by outcome: sent, refused, dropped", ["outcome"]),
+  unfinished: counter(registry, "coroom_trace_unfinished_total", "Hops of traced edits that were not followed to their end", []),
+});
+
+function counter(registry: Registry, name: string, help: string, labelNames: readonly "outcome"[]): Counter<"outcome"> {
+  const known = registry.getSingleMetric(name);
+  return known instanceof Counter ? known : new Counter({ name, help, labelNames: [...labelNames], registers: [registry] });
+}

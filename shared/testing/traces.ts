@@ -1,0 +1,28 @@
+/** Traces of every edit for tests: the spans as they would be sent, and a clock that is turned by hand. */
+
+import { Registry } from "prom-client";
+
+import { EditTraces } from "../io/traces/edit-traces.ts";
+import type { Span } from "../io/traces/span.ts";
+import { traceMetrics } from "../io/traces/trace-metrics.ts";
+
+export class TestTraces {
+  readonly spans: Span[] = [];
+  readonly registry = new Registry();
+  /** Microseconds. */
+  now = 1_000;
+  readonly edits = new EditTraces(
+    { environment: "test", share: 1 },
+    { send: (span) => void this.spans.push(span), now: () => this.now, metrics: traceMetrics(this.registry) },
+  );
+
+  /** What tells a trace's story, in the order in which the hops ended. */
+  get told(): object[] {
+    return this.spans.map(({ name, start, end, status, events = [] }) => ({
+      name,
+      took: [start, end],
+      ...(status?.message === undefined ? {} : { failed: status.message }),
+      ...(events.length === 0 ? {} : { events: events.map((event) => event.name) }),
+    }));
+  }
+}
