@@ -10,6 +10,8 @@ import { sendHeartbeats } from "../shared/io/heartbeats.ts";
 import { ensureLogStreams } from "../shared/io/log-stream.ts";
 import { closeNats, connectAs } from "../shared/io/nats.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
+import { startTraces } from "../shared/io/traces/start-traces.ts";
+import { tracedLog } from "../shared/io/traces/traced-log.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
 import { serviceAddress } from "../shared/service-address.ts";
@@ -48,12 +50,14 @@ export async function startDocumentService(
   await ensureLogStreams(nats, subjects, { partitions: config.logPartitions, replicas: config.logReplicas });
   const streams = jetstream(nats, { timeout: ANSWER_MS_MAX });
   const threads = documentThreads(config, { clock: systemClock, log });
+  const traces = await startTraces(config, { role: "document-service", instance: service }, { log, registry });
+  const editLog = await jetstreamLog(nats, subjects, {
+    partitions: config.logPartitions,
+    readMs: config.documentsReadMs,
+    answerMsMax: ANSWER_MS_MAX,
+  });
   const ports = {
-    log: await jetstreamLog(nats, subjects, {
-      partitions: config.logPartitions,
-      readMs: config.documentsReadMs,
-      answerMsMax: ANSWER_MS_MAX,
-    }),
+    log: tracedLog(editLog, traces?.edits, "document-service"),
     checkpoints: await kvCheckpoints(streams, subjects.checkpointsBucket, config.logReplicas),
     leases: await kvLeases(streams, subjects.documentsBucket, config.logReplicas),
     boards: await kvLeases(streams, subjects.boardsBucket, config.logReplicas),
@@ -87,6 +91,7 @@ export async function startDocumentService(
     await webhooks.stop();
     await threads.stop();
     await closeNats(nats);
+    await traces?.stop();
   };
   let stopped: Promise<void> | undefined;
   return { url, stop: () => (stopped ??= stop()) };

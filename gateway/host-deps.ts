@@ -3,6 +3,7 @@
 import type { Clock } from "../shared/clock.ts";
 import type { Log } from "../shared/log.ts";
 import type { GatewayMetrics } from "./metrics.ts";
+import type { EditHops } from "./ports.ts";
 
 export type HostDeps = {
   readonly clock: Clock;
@@ -10,4 +11,6 @@ export type HostDeps = {
   readonly endOfTurn: (run: () => void) => void;
   readonly log: Log;
   readonly metrics: GatewayMetrics;
+  /** Undefined: nobody wants to see single edits. */
+  readonly hops?: EditHops | undefined;
 };

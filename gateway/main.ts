@@ -7,6 +7,7 @@ import type { Registry } from "prom-client";
 import type { GatewayId } from "../shared/ids.ts";
 import { turnEnd } from "../shared/io/end-of-turn.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
+import { startTraces } from "../shared/io/traces/start-traces.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
 import type { SharedConfig } from "../shared/settings.ts";
@@ -22,6 +23,7 @@ import { redisSanctions } from "./io/redis-sanctions.ts";
 import { measuredPressures } from "./io/pressures.ts";
 import { rememberedTokens } from "./io/remembered-tokens.ts";
 import { serveHttp } from "./io/routes.ts";
+import { tracedEdits } from "./io/traced-edits.ts";
 import type { Door, Unready } from "./io/upgrades.ts";
 import { uwsApp } from "./io/uws-app.ts";
 import { listen, uwsSockets } from "./io/uws-server.ts";
@@ -44,7 +46,9 @@ export async function startGateway(
   refuseUnsafe(config);
   const gateway = randomBytes(9).toString("base64url") as GatewayId;
   const { endOfTurn, lastOfTurn } = turnEnd();
-  const deps = { clock, endOfTurn, log, metrics: gatewayMetrics(registry) };
+  const traces = await startTraces(config, { role: "gateway", instance: gateway }, { log, registry });
+  const hops = traces && tracedEdits(gateway, traces.edits);
+  const deps = { clock, endOfTurn, log, metrics: gatewayMetrics(registry), hops };
   const tokens = rememberedTokens(
     jwtTokens(config, clock, (waiting) => deps.metrics.tokensWaiting.set(waiting)),
     config,
@@ -110,6 +114,7 @@ export async function startGateway(
     kept.stop();
     await web.stop();
     await bus.stop();
+    await traces?.stop();
   };
   const { port, close } = await listen(uws, app, config).catch(async (error: unknown) => {
     await end();

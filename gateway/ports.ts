@@ -4,6 +4,7 @@ import type { Activity } from "../shared/bus/activity.ts";
 import type { BoardName, BoardWatch } from "../shared/bus/board-messages.ts";
 import type { Order, OrderAnswer, RoomMember, Sanction } from "../shared/bus/admin-messages.ts";
 import type { CountsReport } from "../shared/bus/counts-report.ts";
+import type { Answer, SubmittedEdit, ToOwner } from "../shared/bus/envelope.ts";
 import type { GatewayAccount, RoomListAnswer, RoomListQuestion } from "../shared/bus/fleet-messages.ts";
 import type {
   ClaimReply,
@@ -23,6 +24,7 @@ import type { Channel } from "../shared/wire/frames.ts";
 import type { ClientAddress } from "../shared/client-address.ts";
 import type { TokenVerdict } from "./sessions/identity.ts";
 import type { Pressure } from "./limits/shed.ts";
+import type { CommittedBatch } from "./rooms/in-order.ts";
 import type { EventsKept } from "./operations/events-kept.ts";
 
 declare const connection: unique symbol;
@@ -185,6 +187,18 @@ export interface Clients {
   /** Told when it changes. */
   receivePace(connection: ConnectionId, pace: Pace): void;
   receiveDisconnection(connection: ConnectionId): void;
+}
+
+/** Follows edits through this gateway, for whoever looks at single ones. */
+export interface EditHops {
+  /** From a client, or over HTTP. */
+  taken(room: RoomKey, edit: SubmittedEdit): void;
+  told(room: RoomKey, message: ToOwner): void;
+  answered(room: RoomKey, answer: Answer): void;
+  /** It is known that the log has them. */
+  committed(room: RoomKey, batch: CommittedBatch): void;
+  /** `deliver`, which it calls, gives them to the members. */
+  delivering(room: RoomKey, batch: CommittedBatch, deliver: () => void): void;
 }
 
 /** What weighs on this process. */

@@ -12,6 +12,8 @@ import { ensureLogStreams } from "../shared/io/log-stream.ts";
 import { closeNats, connectAs } from "../shared/io/nats.ts";
 import { redisLine } from "../shared/io/redis.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
+import { startTraces } from "../shared/io/traces/start-traces.ts";
+import { tracedLog } from "../shared/io/traces/traced-log.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
 import { serviceAddress } from "../shared/service-address.ts";
@@ -52,13 +54,14 @@ export async function startLeaderboard(
       { length: partitions },
       () => new ReadingPace(systemClock, { restMs: () => (host.isWatched ? config.boardWatchedReadMs : config.boardReadMs), ...HURRY }),
     );
+  const traces = await startTraces(config, { role: "leaderboard", instance: service }, { log, registry });
   let named = 0;
   const ports: LeaderboardPorts = {
     boards,
     reads: boards,
     closings: redisClosings(redis, keys),
     progress: redisProgress(redis, keys),
-    log: await jetstreamLog(nats, subjects, paces()),
+    log: tracedLog(await jetstreamLog(nats, subjects, paces()), traces?.edits, "leaderboard"),
     activities: await jetstreamActivities(nats, subjects, paces(), {
       partitions,
       replicas,
@@ -95,6 +98,7 @@ export async function startLeaderboard(
     await host.stop();
     redis.stop();
     await closeNats(nats);
+    await traces?.stop();
   };
   let stopped: Promise<void> | undefined;
   return { url, stop: () => (stopped ??= stop()) };

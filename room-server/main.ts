@@ -12,6 +12,7 @@ import { closeNats, connectAs } from "../shared/io/nats.ts";
 import { natsCounts } from "../shared/io/nats-counts.ts";
 import { endOfTurn } from "../shared/io/end-of-turn.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
+import { startTraces } from "../shared/io/traces/start-traces.ts";
 import type { Running } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
 import { BEATS_MISSED_MAX, Membership } from "../shared/membership.ts";
@@ -27,6 +28,7 @@ import { natsClaims } from "./io/nats-claims.ts";
 import { natsHeartbeat } from "./io/nats-heartbeat.ts";
 import { natsOrders } from "./io/nats-orders.ts";
 import { natsPorts } from "./io/nats-ports.ts";
+import { tracedPorts } from "./io/traced-ports.ts";
 import { answerQuestions, answerRoomLists } from "./io/nats-questions.ts";
 import { LoadMeter } from "./load/load-meter.ts";
 import { listRooms } from "./load/room-list.ts";
@@ -53,13 +55,18 @@ export async function startRoomServer(
     nats.info?.max_payload,
   );
   const loads = new LoadMeter(options);
+  const traces = await startTraces(config, { role: "room-server", instance: server }, deps);
   const bus = await natsPorts(nats, subjects, server, config, {
     clock,
     log,
     metrics,
     presenceSent: (room, bytes) => loads.count(room, 0, bytes),
   });
-  const ports = { ...bus, seal: hmacSeal(config.roomSecret), epochs: deps.epochs ?? datedEpochs(clock, Math.random) };
+  const ports = {
+    ...(traces === undefined ? bus : tracedPorts(bus, traces.edits)),
+    seal: hmacSeal(config.roomSecret),
+    epochs: deps.epochs ?? datedEpochs(clock, Math.random),
+  };
   const membership = new Membership({ silenceMsMax: BEATS_MISSED_MAX * config.heartbeatMs });
   const { rooms, replicas, presence, handOvers, takeOvers, costly, describe } = assembleRoomServer(server, ports, options, {
     clock,
@@ -103,6 +110,7 @@ export async function startRoomServer(
     stopSharing();
     delay.stop();
     await closeNats(nats);
+    await traces?.stop();
     log.info({ server }, "room server has stopped");
   };
   return { server, stop: () => (stopped ??= stop()) };

@@ -7,7 +7,7 @@ import { assertNever } from "../../shared/assert.ts";
 import { encodeToOwner, type ToOwner } from "../../shared/bus/envelope.ts";
 import type { RoomKey, UserId } from "../../shared/ids.ts";
 import { encodeCommittedFrame, encodeFrame } from "../../shared/wire/codec.ts";
-import type { JoinRefusal } from "../../shared/wire/frames.ts";
+import type { Channel, JoinRefusal } from "../../shared/wire/frames.ts";
 import type { HostDeps } from "../host-deps.ts";
 import type { SearchStep } from "./owner-search.ts";
 import type { ConnectionId, Rooms, Sockets } from "../ports.ts";
@@ -59,12 +59,15 @@ export class RoomEffectsHost {
   tellAll(): void {
     const untold = this.#untold;
     this.#untold = [];
-    for (const { room, message } of untold) this.#ports.rooms.tell(room, encodeToOwner(message));
+    for (const { room, message } of untold) {
+      this.#deps.hops?.told(room, message);
+      this.#ports.rooms.tell(room, encodeToOwner(message));
+    }
   }
 
   carryOut({ key, channel }: FollowedRoom, effect: RoomEffect): void {
     const { sockets, sessions, presence, search } = this.#ports;
-    const { metrics } = this.#deps;
+    const { metrics, hops } = this.#deps;
     switch (effect.kind) {
       case "tell":
         this.#untold.push({ room: key, message: effect.message });
@@ -117,14 +120,14 @@ export class RoomEffectsHost {
       case "asked-in-vain":
         return this.#charge(effect.connection, effect.bytes);
       case "publish-edits":
-        metrics.committedFrames.inc();
-        metrics.committedEdits.inc(effect.batch.lastSeq - effect.batch.firstSeq + 1);
-        return sockets.publish(channel, encodeCommittedFrame(channel, effect.batch.bytes), effect.except);
+        if (hops === undefined) return this.#publish(channel, effect);
+        return hops.delivering(key, effect.batch, () => this.#publish(channel, effect));
       case "listen":
         return sockets.listen(effect.connection, channel);
       case "unlisten":
         return sockets.unlisten(effect.connection, channel);
       case "settled":
+        hops?.committed(key, effect.batch);
         return this.#ports.writes.receiveCommitted(key, effect.batch);
       case "write-answered":
         return this.#ports.writes.settle(key, effect.client, effect.outcome);
@@ -153,6 +156,13 @@ export class RoomEffectsHost {
       connection,
       encodeFrame({ type: "nack", channel, counter, reason: "tenant-rate", expected: counter, retryAfterMs: TENANT_RATE_RETRY_MS }),
     );
+  }
+
+  #publish(channel: Channel, { batch, except }: RoomEffect & { kind: "publish-edits" }): void {
+    const { metrics } = this.#deps;
+    metrics.committedFrames.inc();
+    metrics.committedEdits.inc(batch.lastSeq - batch.firstSeq + 1);
+    this.#ports.sockets.publish(channel, encodeCommittedFrame(channel, batch.bytes), except);
   }
 
   #charge(connection: ConnectionId, bytes: number): void {

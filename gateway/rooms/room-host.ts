@@ -156,7 +156,8 @@ export class RoomHost implements Backbone {
     this.#takeEdit(this.#directory.get(room) ?? this.#follow(room), { kind: "write", edit });
   }
 
-  #takeEdit(followed: FollowedRoom, input: RoomInput): void {
+  #takeEdit(followed: FollowedRoom, input: RoomInput & { readonly edit: SubmittedEdit }): void {
+    this.#deps.hops?.taken(followed.key, input.edit);
     this.#deps.metrics.edits.inc();
     this.#busy.add(followed);
     this.#endTurnLater();
@@ -183,6 +184,7 @@ export class RoomHost implements Backbone {
   receiveAnswer(room: RoomKey, bytes: Uint8Array): void {
     const answer = decodeAnswer(bytes);
     if (answer === undefined) return this.#noteUnreadable(room, bytes);
+    this.#deps.hops?.answered(room, answer);
     this.receive(room, { kind: "answer", answer });
   }
 

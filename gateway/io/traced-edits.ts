@@ -1,0 +1,83 @@
+/**
+ * Traced edits on this gateway, as spans: `edit`, from when it was taken from its client until it is known to be in the
+ * log, and `process edits.out`, on every gateway that gives it to members.
+ */
+
+import { SpanKind, SpanStatusCode } from "@opentelemetry/api";
+
+import type { SubmittedEdit } from "../../shared/bus/envelope.ts";
+import type { GatewayId, RoomKey } from "../../shared/ids.ts";
+import { appendSpanId, drawnSpanId, type EditTraces, editSpanId, type TracedEdit } from "../../shared/io/traces/edit-traces.ts";
+import { OpenHops } from "../../shared/io/traces/open-hops.ts";
+import type { EditHops } from "../ports.ts";
+
+export function tracedEdits(gateway: GatewayId, traces: EditTraces): EditHops {
+  const open = new OpenHops(traces);
+  const tracedOf = (room: RoomKey, { author, counter }: SubmittedEdit): TracedEdit | undefined => traces.of(room, author.client, counter);
+  /** A repeat of an edit that the log has: the trace begins where it was taken first. */
+  const asRepeat = (edit: TracedEdit) => ({ name: "edit repeated", spanId: drawnSpanId(), parentSpanId: editSpanId(edit, gateway) });
+
+  return {
+    taken: (room, submitted) => {
+      const edit = tracedOf(room, submitted);
+      if (edit === undefined) return;
+      if (open.get(edit) !== undefined) return open.note(edit, "taken again");
+      const attributes = { "coroom.edit.bytes": submitted.payload.byteLength };
+      open.begin(edit, {
+        name: "edit",
+        kind: SpanKind.SERVER,
+        spanId: editSpanId(edit, gateway),
+        parentSpanId: undefined,
+        start: traces.now(),
+        attributes,
+        events: [],
+      });
+    },
+    told: (room, message) => {
+      if (message.kind !== "edits" && message.kind !== "first-edit") return;
+      for (const submitted of message.kind === "edits" ? message.edits : [message.edit]) {
+        const edit = tracedOf(room, submitted);
+        if (edit !== undefined) open.note(edit, "sent to the owner");
+      }
+    },
+    answered: (room, answer) => {
+      if (answer.kind === "catch-up") return;
+      const edit = traces.of(room, answer.client, answer.counter);
+      if (edit === undefined) return;
+      switch (answer.kind) {
+        case "acked":
+          return open.end(edit, { ...asRepeat(edit), attributes: { "coroom.edit.seq": answer.seq } });
+        case "refused":
+          return open.note(edit, "refused", { "coroom.reason": answer.reason }); // Sent again, here or by its client; or let go.
+        case "not-first":
+          return open.end(edit, { status: { code: SpanStatusCode.ERROR, message: "the room had edits already" } });
+      }
+    },
+    committed: (room, batch) => {
+      if (open.size === 0) return;
+      for (const [edit, seq] of traces.among(room, batch.runs)) open.end(edit, { attributes: { "coroom.edit.seq": seq } });
+    },
+    delivering: (room, batch, deliver) => {
+      const start = traces.now();
+      deliver();
+      for (const [edit, seq] of traces.among(room, batch.runs)) {
+        traces.record(edit, {
+          name: "process edits.out",
+          kind: SpanKind.CONSUMER,
+          spanId: drawnSpanId(),
+          parentSpanId: appendSpanId(edit, batch.epoch),
+          start,
+          end: traces.now(),
+          attributes: {
+            "messaging.system": "nats",
+            "messaging.operation.type": "process",
+            "messaging.operation.name": "process",
+            "messaging.destination.template": "{env}.edits.out.{room}",
+            "messaging.batch.message_count": batch.lastSeq - batch.firstSeq + 1,
+            "coroom.edit.seq": seq,
+          },
+        });
+      }
+    },
+  };
+}

@@ -1,0 +1,52 @@
+/** A reader of the log, with `process log` as a span for each traced edit that it reads: until it has taken the record. */
+
+import { SpanKind } from "@opentelemetry/api";
+
+import { runsOf } from "../../bus/record.ts";
+import type { StoredRecord } from "../../bus/stored-record.ts";
+import type { Follow } from "../follow-log.ts";
+import { appendSpanId, drawnSpanId, type EditTraces } from "./edit-traces.ts";
+import type { UnixMicros } from "./span.ts";
+
+/** Who begins reads again what was read before, and has been traced. */
+const OLD_MS_MIN = 60_000;
+
+/** `traces`: undefined, and the log is as it was. `readers`: by what name those who read it for this are known. */
+export function tracedLog<Log extends { readonly follow: Follow }>(log: Log, traces: EditTraces | undefined, readers: string): Log {
+  if (traces === undefined) return log;
+  return {
+    ...log,
+    follow: async function* (partition, after, signal) {
+      for await (const stored of log.follow(partition, after, signal)) {
+        const start = traces.now();
+        yield stored;
+        if (start / 1_000 - stored.time < OLD_MS_MIN) record(traces, stored, start, readers);
+      }
+    },
+  };
+}
+
+function record(traces: EditTraces, { room, streamSeq, bytes }: StoredRecord, start: UnixMicros, readers: string): void {
+  const committed = runsOf(bytes);
+  if (committed === undefined) return;
+  for (const [edit, seq] of traces.among(room, committed.runs)) {
+    traces.record(edit, {
+      name: "process log",
+      kind: SpanKind.CONSUMER,
+      spanId: drawnSpanId(),
+      parentSpanId: appendSpanId(edit, committed.epoch),
+      start,
+      end: traces.now(),
+      attributes: {
+        "messaging.system": "nats",
+        "messaging.operation.type": "process",
+        "messaging.operation.name": "process",
+        "messaging.destination.template": "{env}.log.{partition}.{room}",
+        "messaging.consumer.group.name": readers,
+        "messaging.batch.message_count": committed.lastSeq - committed.firstSeq + 1,
+        "coroom.edit.seq": seq,
+        "coroom.stream_seq": streamSeq,
+      },
+    });
+  }
+}

@@ -1,0 +1,129 @@
+/** Edits through real processes of each role, as a tracing backend is shown them. */
+
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { roomKey, type RoomId, type TenantId } from "../../shared/ids.ts";
+import { Cluster } from "./cluster.ts";
+import { eventually } from "./eventually.ts";
+import { ownerOf } from "./owner.ts";
+import { insertion, Person } from "./person.ts";
+import { type CollectedSpan, TraceCollector } from "./trace-collector.ts";
+
+const ROOM = "traced";
+/** How far two processes' dates may be off. */
+const OFF_NANOS_MAX = 10_000_000n;
+/** As OTLP numbers them. */
+const [SERVER, PRODUCER, CONSUMER] = [2, 4, 5];
+
+let collector: TraceCollector;
+beforeAll(async () => {
+  collector = await TraceCollector.start();
+});
+afterAll(() => collector.stop());
+
+function start(share: string): Promise<Cluster> {
+  return Cluster.start({
+    gateways: 2,
+    roomServers: 1,
+    leaderboards: 1,
+    settings: { TRACES_URL: collector.url, TRACES_SHARE: share },
+  });
+}
+
+/** Ada on one gateway writes, Grace on another reads. */
+async function write(cluster: Cluster, texts: readonly string[]): Promise<void> {
+  const ada = await Person.enter(cluster, cluster.gateways[0]!, ROOM, "ada", { merging: false });
+  const grace = await Person.enter(cluster, cluster.gateways[1]!, ROOM, "grace", { merging: false });
+  await eventually("both are in the room", () => ada.room.synced && grace.room.synced);
+  for (const text of texts) {
+    ada.type(insertion(text));
+    await ada.untilSaved();
+  }
+  await eventually("Grace has it", () => grace.text.length === texts.join("").length);
+  ada.leave();
+  grace.leave();
+}
+
+test("[TRC1] each edit is one trace: every hop is in it once, under the hop that it came from, and none began before that", async () => {
+  const cluster = await start("1");
+  const secret = "what nobody is shown";
+  await write(cluster, [secret, "and more"]);
+  const spansOf = (counter: string): CollectedSpan[] =>
+    collector.spans.filter(({ attributes }) => attributes["coroom.edit.counter"] === counter);
+  await eventually("all hops of both were sent", () => spansOf("1").length === 7 && spansOf("2").length === 7);
+  await cluster.stop();
+  expect(collector.spans.length).toBe(14); // Nor comes anything at the end.
+
+  for (const counter of ["1", "2"]) {
+    const spans = spansOf(counter);
+    const nameOf = ({ service, name }: CollectedSpan): string => `${service} ${name}`;
+    const parentOf = (span: CollectedSpan): CollectedSpan | undefined => spans.find(({ spanId }) => spanId === span.parentSpanId);
+    expect(spans.map((span) => [nameOf(span), span.kind, parentOf(span)?.name, span.failure]).sort()).toEqual([
+      ["coroom-document-service process log", CONSUMER, "send log", undefined],
+      ["coroom-gateway edit", SERVER, undefined, undefined],
+      ["coroom-gateway process edits.out", CONSUMER, "send log", undefined],
+      ["coroom-gateway process edits.out", CONSUMER, "send log", undefined],
+      ["coroom-leaderboard process log", CONSUMER, "send log", undefined],
+      ["coroom-room-server process owner", CONSUMER, "edit", undefined],
+      ["coroom-room-server send log", PRODUCER, "process owner", undefined],
+    ]);
+    expect(new Set(spans.map(({ traceId }) => traceId)).size).toBe(1);
+    expect(new Set(spans.map(({ spanId }) => spanId)).size).toBe(7);
+    expect(new Set(spans.map(({ attributes }) => attributes["coroom.room"]))).toEqual(new Set([`default.${ROOM}`]));
+    expect(new Set(spans.map(({ attributes }) => attributes["coroom.edit.seq"]))).toEqual(new Set([counter]));
+    const early = spans.filter((span) => span.startNanos + OFF_NANOS_MAX < (parentOf(span)?.startNanos ?? 0n));
+    expect(early.map(nameOf)).toEqual([]);
+    const [edit, append] = ["edit", "send log"].map((name) => spans.find((span) => span.name === name)!);
+    expect(edit!.endNanos + OFF_NANOS_MAX >= append!.startNanos).toBe(true);
+    expect(edit!.events).toEqual(["sent to the owner"]);
+  }
+  expect(new Set(collector.spans.map(({ traceId }) => traceId)).size).toBe(2);
+  expect(JSON.stringify(collector.spans, (_, value: unknown) => (typeof value === "bigint" ? String(value) : value))).not.toContain(secret);
+});
+
+test("[TRC26] an edit whose owner stops goes on under the next one in the same trace, which also tells that the first was fenced", async () => {
+  collector.spans.length = 0;
+  const cluster = await Cluster.start({
+    gateways: 1,
+    roomServers: 2,
+    // Only who is paused is taken for dead.
+    settings: {
+      TRACES_URL: collector.url,
+      TRACES_SHARE: "1",
+      HEARTBEAT_MS: "500",
+      SERVER_SILENCE_MS_MAX: "3000",
+      OWNER_SILENCE_MS_MAX: "3000",
+    },
+  });
+  const ada = await Person.enter(cluster, cluster.gateways[0]!, ROOM, "ada", { merging: false });
+  ada.type(insertion("before"));
+  await ada.untilSaved();
+
+  const paused = await ownerOf(cluster, roomKey("default" as TenantId, ROOM as RoomId));
+  paused.signal("SIGSTOP");
+  ada.type(insertion("while"));
+  await ada.untilSaved();
+  paused.signal("SIGCONT");
+  const spans = (): CollectedSpan[] => collector.spans.filter(({ attributes }) => attributes["coroom.edit.counter"] === "2");
+  const appends = (): (string | undefined)[] => spans().flatMap(({ name, failure }) => (name === "send log" ? [failure] : []));
+  await eventually("the owner of before has told of its append, too", () => appends().length === 2);
+  ada.leave();
+  await cluster.stop();
+
+  expect(appends().sort()).toEqual(["fenced", undefined]);
+  expect(new Set(spans().map(({ traceId }) => traceId)).size).toBe(1);
+  const [edit, ...others] = spans().filter(({ parentSpanId }) => parentSpanId === undefined);
+  expect([edit!.name, edit!.failure, others]).toEqual(["edit", undefined, []]);
+  expect(edit!.events.filter((event) => event === "sent to the owner").length).toBeGreaterThan(1);
+  const known = spans().map(({ spanId }) => spanId);
+  expect(spans().filter(({ parentSpanId }) => parentSpanId !== undefined && !known.includes(parentSpanId))).toEqual([]);
+  expect(new Set(known).size).toBe(known.length);
+});
+
+test("[TRC2] of a share of 0 nothing is sent, and nothing by default", async () => {
+  collector.spans.length = 0;
+  const cluster = await start("0");
+  await write(cluster, ["nobody", "looks"]);
+  await cluster.stop(); // Whatever waited would be sent now.
+  expect(collector.spans).toEqual([]);
+});
