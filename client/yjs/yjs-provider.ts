@@ -3,7 +3,7 @@
  * (`yjs-changes.ts`) into the room. `main.ts` makes it `CoroomProvider`. Rules YJS1 to YJS14.
  */
 
-import * as Y from "yjs";
+import type * as Y from "yjs";
 
 import type { ClientId, Seq } from "../../shared/ids.ts";
 import type { Rights, SavingState } from "../../shared/wire/frames.ts";
@@ -21,7 +21,8 @@ import { RoomHost } from "../room/room-host.ts";
 import type { ModeFacts } from "../presence/room-presence.ts";
 import type { RestoredEdit } from "../room/room-messages.ts";
 import { YjsChanges } from "./yjs-changes.ts";
-import { deletesOnlyMarks, isUpdate, yjsEdits } from "./yjs-edits.ts";
+import { type Content, YjsContent } from "./yjs-content.ts";
+import { isUpdate, yjsEdits } from "./yjs-edits.ts";
 
 /** `doc`: with a store, give it empty: its content is loaded from there. */
 export type ProviderOptions = RoomOptions & { readonly doc: Y.Doc };
@@ -64,17 +65,14 @@ export class YjsProvider {
   readonly #room: RoomHost;
   readonly #events: Events<ProviderEvents>;
   readonly #changes: YjsChanges;
-  readonly #reportError: World["reportError"];
-  #isApplying = false;
-  /** Yjs's own, in the document that holds what came from the room. */
-  #cleanup: Y.Transaction | undefined;
+  readonly #content: YjsContent;
   #synced = false;
   #saved: boolean;
   #stored: boolean;
 
   constructor({ doc, ...options }: ProviderOptions, world: World) {
     this.doc = doc;
-    this.#reportError = world.reportError;
+    this.#content = new YjsContent(doc, this, world.reportError);
     this.#events = new Events(world.reportError);
     this.#room = new RoomHost({ ...options, format: yjsEdits, connect: false }, world);
     this.#changes = new YjsChanges(doc, this.#room);
@@ -82,7 +80,6 @@ export class YjsProvider {
     this.#stored = this.stored;
     this.awareness = new RoomAwareness(doc, this.#room, world);
 
-    doc.on("afterTransaction", this.#receiveTransaction);
     doc.on("update", this.#receiveChange);
     doc.on("destroy", this.#receiveDocDestroyed);
     this.#room.on("edits", (edits) => this.#receiveEdits(edits));
@@ -189,7 +186,7 @@ export class YjsProvider {
   }
 
   destroy(): void {
-    this.doc.off("afterTransaction", this.#receiveTransaction);
+    this.#content.end();
     this.doc.off("update", this.#receiveChange);
     this.doc.off("destroy", this.#receiveDocDestroyed);
     this.awareness.destroy();
@@ -197,14 +194,9 @@ export class YjsProvider {
     this.#events.clear();
   }
 
-  /** Before Yjs takes the content of what was deleted away. */
-  readonly #receiveTransaction = (transaction: Y.Transaction): void => {
-    if (this.#isApplying && transaction.origin === null && deletesOnlyMarks(transaction)) this.#cleanup = transaction;
-  };
-
   /** Who may only read leaves it to the others to clean up formatting: to be sent it would be an edit. */
   readonly #receiveChange = (update: Uint8Array, origin: unknown, _: Y.Doc, transaction: Y.Transaction): void => {
-    if (origin === this || (transaction === this.#cleanup && !this.rights.write)) return;
+    if (origin === this || (this.#content.isCleanup(transaction) && !this.rights.write)) return;
     this.#changes.receiveChange(update);
     this.#tellSaved();
   };
@@ -231,7 +223,7 @@ export class YjsProvider {
     if (unknown.length > 0) this.#receiveContent(unknown);
   }
 
-  #receiveContent(edits: readonly { readonly seq?: Seq; readonly payload: Uint8Array }[]): void {
+  #receiveContent(edits: readonly Content[]): void {
     this.#changes.receiveContent(this.#apply(edits));
   }
 
@@ -242,37 +234,12 @@ export class YjsProvider {
     this.#tellSaved();
   }
 
-  /**
-   * In one transaction, so that an editor draws once, and one that is not `local`: bindings and undo go by that.
-   * Those that could be read.
-   */
-  #apply(edits: readonly { readonly seq?: Seq; readonly payload: Uint8Array }[]): Uint8Array[] {
-    const read: Uint8Array[] = [];
-    const applyAll = (): void => {
-      for (const { seq, payload } of edits) {
-        try {
-          Y.applyUpdate(this.doc, payload, this);
-          read.push(payload);
-        } catch (cause) {
-          // Bytes that are no Yjs update, from whoever wrote them: the room goes on without.
-          this.#events.emit("error", {
-            kind: "edit-unreadable",
-            seq: seq ?? this.seq,
-            message: "an edit of the room is no Yjs update and was left out",
-            cause,
-          });
-        }
-      }
-    };
-    this.#isApplying = true;
-    try {
-      Y.transact(this.doc, applyAll, this, false);
-    } catch (error) {
-      this.#reportError(error); // An observer of the document threw: it is the application's own, and the document has it all.
-    }
-    this.#isApplying = false;
-    this.#cleanup = undefined;
-    return read;
+  /** Those that could be read. */
+  #apply(edits: readonly Content[]): Uint8Array[] {
+    return this.#content.apply(edits, (cause, seq = this.seq) => {
+      const message = "an edit of the room is no Yjs update and was left out";
+      this.#events.emit("error", { kind: "edit-unreadable", seq, message, cause });
+    });
   }
 
   /** The document has them and the room has not: they become edits of this client. Applied twice they are applied once. */
