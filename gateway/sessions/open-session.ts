@@ -17,7 +17,20 @@ import type { Channel, Frame, LeftReason, Limits, Rights } from "../../shared/wi
 import type { ConnectionRates } from "../limits/connection-rates.ts";
 import { type Admission, admit, type Identity, READ_ONLY, type Restriction } from "./identity.ts";
 import { badFrame, joinRefused, nack, outOfTurn, type Refusal, ROOM_DELETED, type SessionEffect, tooFast } from "./session-effects.ts";
-import { type JoinedRoom, type SessionRoom, SessionRooms } from "./session-rooms.ts";
+import {
+  allOf,
+  askFor,
+  findRoom,
+  type JoinedRoom,
+  NO_ROOMS,
+  roomOn,
+  type SessionRoom,
+  type SessionRooms,
+  withJoined,
+  without,
+  withRefused,
+  withTakenAway,
+} from "./session-rooms.ts";
 
 export type OpenSessionOptions = {
   readonly limits: Limits;
@@ -40,7 +53,7 @@ const MAC_BYTES_MAX = 64;
 
 export class OpenSession {
   readonly #options: OpenSessionOptions;
-  readonly #rooms = new SessionRooms();
+  #rooms: SessionRooms = NO_ROOMS;
   #identity: Identity;
   #renewing = false;
 
@@ -60,17 +73,17 @@ export class OpenSession {
 
   /** Those asked for among them. */
   get rooms(): RoomKey[] {
-    return this.#rooms.all().map(({ room }) => room);
+    return allOf(this.#rooms).map(({ room }) => room);
   }
 
   get writing(): Writing[] {
-    return this.#rooms
-      .all()
-      .flatMap((room) => (room.channel !== undefined && room.rights.write ? [{ room: room.room, since: room.joinedAt }] : []));
+    return allOf(this.#rooms).flatMap((room) =>
+      room.channel !== undefined && room.rights.write ? [{ room: room.room, since: room.joinedAt }] : [],
+    );
   }
 
   rightsIn(room: RoomKey): Rights | undefined {
-    const joined = this.#rooms.get(room);
+    const joined = findRoom(this.#rooms, room);
     return joined?.channel === undefined ? undefined : joined.rights;
   }
 
@@ -88,7 +101,7 @@ export class OpenSession {
         return [{ kind: "verify", token: frame.token }];
       case "leave":
         return this.#inRoom(frame, (joined) => {
-          this.#rooms.leave(joined.room);
+          this.#rooms = without(this.#rooms, joined.room);
           return [
             { kind: "leave", room: joined.room },
             { kind: "send", frame: { type: "left", channel: frame.channel, reason: "asked" } },
@@ -122,8 +135,10 @@ export class OpenSession {
     const admission = this.#admit(frame.room);
     if (admission.kind === "refused") return [joinRefused(frame.request, "not-allowed", admission.why)];
     const { room, rights } = admission;
-    if (!this.#rooms.ask(room, frame.request, this.#options.roomsMax))
+    const asked = askFor(this.#rooms, room, frame.request, this.#options.roomsMax);
+    if (asked === undefined)
       return [joinRefused(frame.request, "too-many-rooms", `a connection joins ${this.#options.roomsMax} rooms at most: leave one first`)];
+    this.#rooms = asked;
     const { tenant, user } = this.#identity;
     return [
       {
@@ -141,12 +156,12 @@ export class OpenSession {
   receiveJoined(joined: Joined, now: Millis): Rights {
     const admission = this.#admit(roomOf(joined.room));
     const rights = admission.kind === "admitted" ? admission.rights : READ_ONLY;
-    this.#rooms.joined({ ...joined, rights }, now);
+    this.#rooms = withJoined(this.#rooms, { ...joined, rights }, now);
     return rights;
   }
 
   receiveJoinRefused(room: RoomKey): void {
-    this.#rooms.joinRefused(room);
+    this.#rooms = withRefused(this.#rooms, room);
   }
 
   /** The answer to a renewal. `identity`: the new one; undefined where the keys to check it with could not be had. */
@@ -165,7 +180,7 @@ export class OpenSession {
 
   /** What the token, or what is said of its user, does not give any more, or gives again. */
   receiveRestriction(): SessionEffect[] {
-    return this.#rooms.all().flatMap((room) => {
+    return allOf(this.#rooms).flatMap((room) => {
       const admission = this.#admit(roomOf(room.room));
       if (admission.kind === "refused") return this.#takeAway(room, "rights-revoked");
       const isAsBefore = room.channel === undefined || room.rights.write === admission.rights.write;
@@ -174,11 +189,11 @@ export class OpenSession {
   }
 
   receiveKick(room: RoomKey): SessionEffect[] {
-    return this.#takeAway(this.#rooms.get(room), "rights-revoked");
+    return this.#takeAway(findRoom(this.#rooms, room), "rights-revoked");
   }
 
   receiveDeleted(room: RoomKey): SessionEffect[] {
-    return this.#takeAway(this.#rooms.get(room), "deleted");
+    return this.#takeAway(findRoom(this.#rooms, room), "deleted");
   }
 
   #receiveEdit(frame: Frame & { type: "edit" }, rates: ConnectionRates, now: Millis): Reply {
@@ -214,7 +229,7 @@ export class OpenSession {
 
   /** What a frame means in the room on its channel. Of a room that was taken away, the client may not know it yet. */
   #inRoom({ channel }: { channel: Channel }, receive: (joined: JoinedRoom) => Reply): Reply {
-    const joined = this.#rooms.on(channel);
+    const joined = roomOn(this.#rooms, channel);
     if (joined === "taken-away") return [];
     return joined === undefined ? badFrame("a frame names a channel that is not joined: JOIN the room first") : receive(joined);
   }
@@ -223,7 +238,7 @@ export class OpenSession {
   #takeAway(taken: SessionRoom | undefined, reason: LeftReason): SessionEffect[] {
     if (taken === undefined) return [];
     const { room, request, channel } = taken;
-    this.#rooms.takeAway(room, this.#options.roomsMax);
+    this.#rooms = withTakenAway(this.#rooms, room, this.#options.roomsMax);
     const refused = (): SessionEffect =>
       reason === "deleted"
         ? joinRefused(request, "deleted", ROOM_DELETED)
