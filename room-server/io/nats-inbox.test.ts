@@ -15,12 +15,12 @@ const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {
 
 test("[NAT21] an owner hears edits and presence on one subscription, each as what it is, and counts what is neither", async () => {
   const subscribed: string[] = [];
-  let deliver: (error: null, message: { data: Uint8Array }) => void = () => {};
+  let deliver: (error: null, message: { sid: number; data: Uint8Array }) => void = () => {};
   const nats = {
     subscribe: (subject: string, { callback }: { callback: typeof deliver }) => {
       subscribed.push(subject);
       deliver = callback;
-      return {};
+      return { getID: () => 7 };
     },
     flush: () => Promise.resolve(),
   };
@@ -33,11 +33,11 @@ test("[NAT21] an owner hears edits and presence on one subscription, each as wha
 
   const gateway = "gw" as GatewayId;
   const said = [{ kind: "sync", gateway }, { kind: "doubt" }, { kind: "edits", gateway, edits: [] }] as const;
-  deliver(null, { data: encodePresenceToOwner(said[0]) });
-  deliver(null, { data: encodeToOwner(said[1]) });
-  deliver(null, { data: encodeToOwner(said[2]) });
+  deliver(null, { sid: 7, data: encodePresenceToOwner(said[0]) });
+  deliver(null, { sid: 7, data: encodeToOwner(said[1]) });
+  deliver(null, { sid: 7, data: encodeToOwner(said[2]) });
   for (const bytes of [[], [0xff], [encodePresenceToOwner(said[0])[0]!], [encodeToOwner(said[2])[0]!]])
-    deliver(null, { data: Uint8Array.from(bytes) });
+    deliver(null, { sid: 7, data: Uint8Array.from(bytes) });
   expect(subscribed).toEqual([subjects.toOwner(room)]);
   expect(heard).toEqual(said);
   expect((await metrics.messagesUnread.get()).values).toMatchObject([{ value: 4 }]);

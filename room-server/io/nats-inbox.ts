@@ -6,24 +6,37 @@
 import { decodeToOwner } from "../../shared/bus/envelope.ts";
 import { decodePresenceToOwner, isPresenceToOwner } from "../../shared/bus/presence-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
-import type { RoomKey } from "../../shared/ids.ts";
-import { flushTogether, type NatsConnection, onceHeard, subscribeLightly } from "../../shared/io/nats.ts";
+import { flushTogether, type NatsConnection, lightSubscriber, onceHeard } from "../../shared/io/nats.ts";
 import type { Log } from "../../shared/log.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import type { Inbox, Receiver, Subscription } from "../ports.ts";
+
+/** By the number of the subscription that a message came on. */
+type Receivers = Map<number, Receiver>;
+type NatsSubscription = ReturnType<ReturnType<typeof lightSubscriber>>;
 
 type InboxDeps = { readonly log: Log; readonly metrics: RoomServerMetrics };
 
 export function natsInbox(nats: NatsConnection, subjects: Subjects, deps: InboxDeps): Inbox {
   const flush = flushTogether(nats);
+  const receivers: Receivers = new Map();
+  const subscribe = lightSubscriber(nats, (error, msg) => {
+    if (error !== null)
+      return deps.log.error({ error }, "NATS does not let this server receive what is said to a room's owner: check its permissions");
+    const receiver = receivers.get(msg.sid);
+    if (receiver !== undefined) receive(msg.data, receiver, deps);
+  });
   return {
     subscribe: async (room, receiver) => {
-      const subscription = subscribeLightly(nats, subjects.toOwner(room), (error, msg) => {
-        if (error === null) receive(msg.data, receiver, deps);
-        else refused(room, error, deps);
-      });
-      await onceHeard(subscription, flush);
-      return new HeardRoom(subscription);
+      const heard = new HeardRoom(subscribe(subjects.toOwner(room)), receivers);
+      receivers.set(heard.id, receiver);
+      try {
+        await onceHeard(heard, flush);
+      } catch (error) {
+        receivers.delete(heard.id);
+        throw error;
+      }
+      return heard;
     },
   };
 }
@@ -40,23 +53,30 @@ function receive(bytes: Uint8Array, receiver: Receiver, { metrics }: InboxDeps):
   }
 }
 
-function refused(room: RoomKey, error: Error, { log }: InboxDeps): void {
-  log.error({ room, error }, "NATS does not let this server receive what is said to a room's owner: check its permissions");
-}
-
 /** There are very many: an object with functions of its own would weigh as much as all else that is kept of it here. */
 class HeardRoom implements Subscription {
-  readonly #subscription: ReturnType<typeof subscribeLightly>;
+  readonly #subscription: NatsSubscription;
+  readonly #receivers: Receivers;
 
-  constructor(subscription: ReturnType<typeof subscribeLightly>) {
+  constructor(subscription: NatsSubscription, receivers: Receivers) {
     this.#subscription = subscription;
+    this.#receivers = receivers;
+  }
+
+  get id(): number {
+    return this.#subscription.getID();
   }
 
   isOpen(): boolean {
     return !this.#subscription.isClosed();
   }
 
+  unsubscribe(): void {
+    this.#subscription.unsubscribe();
+  }
+
   async close(): Promise<void> {
     if (!this.#subscription.isClosed() && !this.#subscription.isDraining()) await this.#subscription.drain();
+    this.#receivers.delete(this.id);
   }
 }

@@ -20,7 +20,7 @@ function brokenLine() {
   const kept: string[] = [];
   const subscribe = (subject: string) => {
     kept.push(subject);
-    return { unsubscribe: () => void kept.splice(kept.indexOf(subject), 1) };
+    return { getID: () => 1, unsubscribe: () => void kept.splice(kept.indexOf(subject), 1) };
   };
   const nats = {
     subscribe,

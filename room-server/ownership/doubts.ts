@@ -8,6 +8,7 @@
 
 import type { LogEnd } from "../../shared/bus/placement-messages.ts";
 import type { Millis } from "../../shared/ids.ts";
+import { NO_ITEMS } from "../../shared/seldom.ts";
 import type { CatchUpRequest } from "../rooms/catch-ups.ts";
 
 /** One look answers for all who were caught up in so long. */
@@ -17,7 +18,7 @@ export class Doubts {
   readonly #waitingMax: number;
   /** Those that the look under way is for. */
   #asking: readonly CatchUpRequest[] | undefined;
-  #waiting: CatchUpRequest[] = [];
+  #waiting: readonly CatchUpRequest[] = NO_ITEMS;
   /** Since when somebody believes what no look has confirmed. */
   #answeredAt: Millis | undefined;
   #isEndUnknown = false;
@@ -31,7 +32,7 @@ export class Doubts {
   /** A request from a gateway that has heard of a later owner. False when too many wait. */
   add(request: CatchUpRequest): boolean {
     if (this.#waiting.length >= this.#waitingMax) return false;
-    this.#waiting.push(request);
+    this.#waiting = [...this.#waiting, request];
     return true;
   }
 
@@ -72,7 +73,7 @@ export class Doubts {
   begin(): boolean {
     if (this.#asking !== undefined) return false;
     this.#asking = this.#waiting;
-    this.#waiting = [];
+    this.#waiting = NO_ITEMS;
     this.#answeredAt = undefined;
     return true;
   }
@@ -93,6 +94,6 @@ export class Doubts {
     this.#isEndUnknown ||= this.#asked?.wasUnknown === true;
     this.#asked = undefined;
     this.#asking = undefined;
-    this.#waiting = [];
+    this.#waiting = NO_ITEMS;
   }
 }

@@ -11,6 +11,7 @@ import type { Clock } from "../../shared/clock.ts";
 import type { Epoch, RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Operations } from "../../shared/operations.ts";
+import { NO_ITEMS } from "../../shared/seldom.ts";
 import type { LoadMeter } from "../load/load-meter.ts";
 import type { LogCatchUps } from "../rooms/log-catch-ups-host.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
@@ -60,7 +61,7 @@ export class HostedRoom implements Receiver {
   /** Takes the append in flight back. */
   #giveUpAppend = NOTHING;
   /** Those who asked for the room and wait for the outcome. */
-  #claimers: ((outcome: ClaimOutcome) => void)[] = [];
+  #claimers: readonly ((outcome: ClaimOutcome) => void)[] = NO_ITEMS;
   /** The owner that is about to hand the room over waits for it to be heard here. */
   #tellExpecting: (isExpecting: boolean) => void = NOTHING;
   #expected: Promise<boolean> | undefined;
@@ -150,7 +151,7 @@ export class HostedRoom implements Receiver {
 
   /** What the claim under way comes to, or the doubt about the ownership. */
   #untilClaimed(): Promise<ClaimOutcome> {
-    return new Promise((resolve) => this.#claimers.push(resolve));
+    return new Promise((resolve) => void (this.#claimers = [...this.#claimers, resolve]));
   }
 
   #carryOut(effect: OwnershipEffect): void {
@@ -283,7 +284,9 @@ export class HostedRoom implements Receiver {
   }
 
   #tellClaimers(outcome: ClaimOutcome): void {
-    for (const tell of this.#claimers.splice(0)) tell(outcome);
+    const claimers = this.#claimers;
+    this.#claimers = NO_ITEMS;
+    for (const tell of claimers) tell(outcome);
   }
 
   #end({ why, reason, wasOwner, wasClaim }: OwnershipEffect & { kind: "ended" }): void {

@@ -39,7 +39,8 @@ const TICK = { kind: "tick" } as const;
 export class Ownership {
   readonly #options: OwnershipOptions;
   readonly #deps: OwnershipDeps;
-  readonly #held: HeldMessages;
+  /** Undefined: none. */
+  #held: HeldMessages | undefined;
   #state: State;
   /** Somebody has heard of an owner in that epoch. */
   #above = 0 as Epoch;
@@ -48,7 +49,6 @@ export class Ownership {
   constructor(key: RoomKey, options: OwnershipOptions, deps: OwnershipDeps, now: Millis, beginning: ClaimBeginning) {
     this.#options = options;
     this.#deps = deps;
-    this.#held = new HeldMessages(options);
     this.#state = { kind: "claiming", claim: new Claim(key, options, deps, now, beginning) };
   }
 
@@ -160,11 +160,14 @@ export class Ownership {
     if (message.kind === "doubt") return this.#receiveDoubt(undefined);
     if (this.#state.kind === "owning" && message.kind === "catch-up-request") this.#state.doubts.answered(now);
     if (this.#state.kind === "owning" || this.#state.kind === "releasing") return this.#carry(this.#state.room.receive(message, now));
+    this.#held ??= new HeldMessages(this.#options);
     return this.#held.hold(message, bytes) ? [] : [{ kind: "limit-reached", limit: "held-messages" }];
   }
 
   #receiveHeld(room: Room, now: Millis): readonly OwnershipEffect[] {
-    return this.#held.takeAll().flatMap((message) => this.#carry(room.receive(message, now)));
+    const held = this.#held?.takeAll() ?? [];
+    this.#held = undefined;
+    return held.flatMap((message) => this.#carry(room.receive(message, now)));
   }
 
   /** The room's effects, but that a doubt about the ownership is settled here. */

@@ -13,6 +13,10 @@ type Begun = { readonly version: number; next: number; readonly entered: Member[
 export class MemberParts {
   readonly #begun = new SeldomMap<GatewayId, Begun>();
 
+  get isEmpty(): boolean {
+    return this.#begun.size === 0;
+  }
+
   /** All of it, once it is here. */
   receive(message: Members): Members | "incomplete" | "broken" {
     const { gateway, version, partOf } = message;

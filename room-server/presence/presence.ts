@@ -71,7 +71,8 @@ export class Presence {
   readonly #options: PresenceOptions;
   readonly #roster: Roster;
   readonly #gateways = new Few(gatewayOf);
-  readonly #parts = new MemberParts();
+  /** Undefined: of no gateway some but not all has come. */
+  #parts: MemberParts | undefined;
   readonly #asking = new SeldomSet<GatewayId>();
   /** Gateways that are to say again who is with them, and until when. */
   readonly #unconfirmed = new SeldomMap<GatewayId, Millis>();
@@ -174,7 +175,7 @@ export class Presence {
   #receiveMembers(message: PresenceToOwner & { kind: "members" }, now: Millis, effects: PresenceEffect[]): void {
     const { epoch, version, whole } = message;
     if (epoch > this.#epoch) effects.push({ kind: "deposed" });
-    const all = this.#parts.receive(message);
+    const all = this.#whole(message);
     if (all === "incomplete") return;
     const heard = this.#gateways.get(message.gateway);
     const known = heard ?? { gateway: message.gateway, version: 0, statesNumber: 0, heardAt: now };
@@ -193,6 +194,14 @@ export class Presence {
       for (const member of all.entered) this.#noteLimit(this.#roster.enter(gateway, member), effects);
     }
     effects.push({ kind: "answer", gateway, answer: { kind: "heard", epoch: this.#epoch, version: known.version, number: this.#number } });
+  }
+
+  #whole(message: PresenceToOwner & { kind: "members" }): ReturnType<MemberParts["receive"]> {
+    if (message.partOf === undefined && this.#parts === undefined) return message;
+    this.#parts ??= new MemberParts();
+    const all = this.#parts.receive(message);
+    if (this.#parts.isEmpty) this.#parts = undefined;
+    return all;
   }
 
   /** Those that it had here, and names no more. */
@@ -222,7 +231,7 @@ export class Presence {
 
   #receiveGatewayLost(gateway: GatewayId): void {
     this.#unconfirmed.delete(gateway);
-    this.#parts.forget(gateway);
+    this.#parts?.forget(gateway);
     this.#asking.delete(gateway);
     if (!this.#gateways.delete(gateway)) return;
     for (const client of this.#roster.heldBy(gateway)) this.#roster.exit(gateway, client);

@@ -35,13 +35,15 @@ export type BacklogOptions = { readonly backlogMsMax: number; readonly backlogBy
 
 /** What a record costs beside its bytes: small records would otherwise take many times what is counted. */
 const RECORD_OVERHEAD_BYTES = 200;
+/** Of all rooms without any: an empty list of each would be 32 bytes. Nothing is added to it. */
+const NO_RECORDS: BacklogRecord[] = [];
 /** Dropped records are cut off the array in one go once there are so many. */
 const DROPPED_MAX = 1024;
 
 export class Backlog {
   readonly #options: BacklogOptions;
   readonly #budget: BacklogBudget;
-  #records: BacklogRecord[] = [];
+  #records: BacklogRecord[] = NO_RECORDS;
   /** Records before it were dropped. */
   #start = 0;
   #bytes = 0;
@@ -56,7 +58,8 @@ export class Backlog {
 
   append(record: BacklogRecord, now: Millis): void {
     assert(record.firstSeq === this.#head + 1, "the backlog takes records in the log's order");
-    this.#records.push(record);
+    if (this.#records === NO_RECORDS) this.#records = [record];
+    else this.#records.push(record);
     this.#head = record.lastSeq;
     this.#count(costOf(record));
     this.expire(now);
@@ -71,7 +74,7 @@ export class Backlog {
       this.#start += 1;
     }
     if (this.#start === 0 || (this.#start < DROPPED_MAX && this.#start < this.#records.length)) return;
-    this.#records = this.#records.slice(this.#start);
+    this.#records = this.#start === this.#records.length ? NO_RECORDS : this.#records.slice(this.#start);
     this.#start = 0;
   }
 
@@ -93,7 +96,7 @@ export class Backlog {
   /** Gives its share of the process's bytes back. */
   clear(): void {
     this.#count(-this.#bytes);
-    this.#records = [];
+    this.#records = NO_RECORDS;
     this.#start = 0;
   }
 

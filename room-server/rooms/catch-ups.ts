@@ -7,6 +7,7 @@ import { assertNever } from "../../shared/assert.ts";
 import type { CatchUp, ToOwner } from "../../shared/bus/envelope.ts";
 import { type EpochHistory, isForgotten, standingOf } from "../../shared/bus/epoch-history.ts";
 import type { Epoch, Seq } from "../../shared/ids.ts";
+import { NO_ITEMS } from "../../shared/seldom.ts";
 import type { Backlog } from "./backlog.ts";
 import { AnswerPacker } from "./edits-range.ts";
 
@@ -32,7 +33,7 @@ export type CatchUpsOptions = { readonly answerBytesMax: number; readonly deferr
 export class CatchUps {
   readonly #backlog: Backlog;
   readonly #options: CatchUpsOptions;
-  #deferred: CatchUpRequest[] = [];
+  #deferred: readonly CatchUpRequest[] = NO_ITEMS;
 
   constructor(backlog: Backlog, options: CatchUpsOptions) {
     this.#backlog = backlog;
@@ -44,7 +45,7 @@ export class CatchUps {
     if (after.epoch > epoch) return { kind: "doubt" };
     if (after.seq > head && after.seq <= head + inFlight) {
       if (this.#deferred.length >= this.#options.deferredCatchUpsMax) return { kind: "full" };
-      this.#deferred.push(request);
+      this.#deferred = [...this.#deferred, request];
       return { kind: "deferred" };
     }
     const through = request.through === 0 ? head : (Math.min(request.through, head) as Seq);
@@ -67,7 +68,7 @@ export class CatchUps {
   /** Those that waited for the append which has settled now. */
   takeDeferred(): readonly CatchUpRequest[] {
     const deferred = this.#deferred;
-    this.#deferred = [];
+    this.#deferred = NO_ITEMS;
     return deferred;
   }
 

@@ -41,6 +41,11 @@ export class GroupCommit {
     return this.#inFlight.length + this.#waiting.length;
   }
 
+  /** It holds nothing, and begins records whenever there is something. */
+  get isIdle(): boolean {
+    return this.unacked === 0 && this.#everyMs === 0;
+  }
+
   /** How many edits the append in flight carries. */
   get inFlight(): number {
     return this.#inFlight.length;

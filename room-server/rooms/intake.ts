@@ -94,6 +94,11 @@ export class Intake {
     return { kind: "answered", answer: refusal(state, submitted, "forged", counter, 0) };
   }
 
+  /** It remembers of nobody that it refused an edit. */
+  get isIdle(): boolean {
+    return this.#refusals.size === 0;
+  }
+
   forgetPast(now: Millis): void {
     this.#refusals.forgetPast(now);
   }

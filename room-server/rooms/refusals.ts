@@ -9,6 +9,10 @@ import { SeldomMap } from "../../shared/seldom.ts";
 export class Refusals {
   readonly #quietUntil = new SeldomMap<ClientId, Millis>();
 
+  get size(): number {
+    return this.#quietUntil.size;
+  }
+
   /** Whether a gap in this writer's numbering is worth an answer. */
   maySay(client: ClientId, now: Millis): boolean {
     return now >= (this.#quietUntil.get(client) ?? 0);

@@ -320,3 +320,18 @@ test("[RRM17] a room that is held back appends what has gathered at a tick, refu
   send(room, 110, edit(ann, 3));
   expect(kinds(room.receive({ kind: "gather", everyMs: 0 }, at(111))), "let go, it appends at once").toEqual(["append"]);
 });
+
+test("[ROOM39] a room in which nobody writes for a while goes on where it was: it numbers on, knows repeats, and gathers where it is held back", () => {
+  const room = roomAt(40);
+  send(room, 0, edit(ann, 1));
+  appended(room, 1);
+  for (let now = 1_000; now <= 20_000; now += 1_000) tick(room, now);
+  expect(room.pace).toBe("never");
+  expect(answers(send(room, 21_000, edit(ann, 1)))).toMatchObject([{ kind: "acked", seq: 41, exact: true }]);
+  room.receive({ kind: "gather", everyMs: 500 }, at(21_000));
+  for (let now = 22_000; now <= 40_000; now += 1_000) tick(room, now);
+  expect(appends(send(room, 41_000, edit(ann, 2)))).toMatchObject([{ expected: 11, edits: { firstSeq: 42 } }]);
+  appended(room, 41_010, 12);
+  expect(appends(send(room, 41_020, edit(ann, 3)))).toEqual([]);
+  expect(appends(tick(room, 41_600))).toMatchObject([{ expected: 12, edits: { firstSeq: 43 } }]);
+});

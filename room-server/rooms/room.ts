@@ -15,13 +15,14 @@ import type { SavingState } from "../../shared/wire/frames.ts";
 import type { Backlog } from "./backlog.ts";
 import { Beacons, type BeaconsOptions } from "./beacons.ts";
 import { type CatchUpRequest, CatchUps, type CatchUpsOptions } from "./catch-ups.ts";
-import { GroupCommit, type UnackedEdit } from "./group-commit.ts";
-import { Intake, type IntakeOptions, type Taken } from "./intake.ts";
+import type { GroupCommit, UnackedEdit } from "./group-commit.ts";
+import type { IntakeOptions, Taken } from "./intake.ts";
 import { type NextRecord, nextRecord } from "./next-record.ts";
 import type { Seal } from "../ports.ts";
 import type { RoomEffect, RoomInput } from "./room-messages.ts";
-import { decideSaving, SavingNews, type SavingOptions, showsTentative } from "./saving.ts";
+import { decideSaving, type SavingOptions, showsTentative } from "./saving.ts";
 import type { Sequencer } from "./sequencer.ts";
+import { Writing } from "./writing.ts";
 
 export type RoomOptions = IntakeOptions & SavingOptions & BeaconsOptions & CatchUpsOptions;
 
@@ -49,14 +50,13 @@ export class Room {
   readonly #start: RoomStart;
   readonly #options: RoomOptions;
   readonly #deps: RoomDeps;
-  readonly #unacked: GroupCommit;
-  readonly #intake: Intake;
+  /** Undefined: nobody writes. */
+  #writing: Writing | undefined;
   readonly #beacons: Beacons;
   readonly #catchUps: CatchUps;
   #last: RoomStart["last"];
   #paused = false;
   #saving: SavingState = "saved";
-  readonly #savingNews: SavingNews;
   #lastUsed: Millis;
   #lastSweep: Millis;
   /** The record in flight, for the backlog once it is in the log. */
@@ -66,10 +66,7 @@ export class Room {
     this.#start = start;
     this.#options = options;
     this.#deps = deps;
-    this.#unacked = new GroupCommit(options);
-    this.#intake = new Intake(start.key, { sequencer: start.sequencer, unacked: this.#unacked, seal: deps.seal }, options);
     this.#beacons = new Beacons(options, now);
-    this.#savingNews = new SavingNews(options);
     this.#catchUps = new CatchUps(start.backlog, options);
     this.#last = start.last;
     this.#lastUsed = now;
@@ -90,7 +87,7 @@ export class Room {
   }
 
   get unacked(): number {
-    return this.#unacked.unacked;
+    return this.#writing?.unacked.unacked ?? 0;
   }
 
   /** Whether a record is on its way to the log. */
@@ -100,13 +97,13 @@ export class Room {
 
   /** When it wants its next tick: soon, while somebody waits for it; at leisure, where it only has its head to tell again. */
   get pace(): Pace {
-    if (this.#unacked.unacked > 0 || this.#savingNews.pending) return "soon";
+    if (this.unacked > 0 || this.#writing?.savingNews.pending === true) return "soon";
     return this.#beacons.pending ? "at-leisure" : "never";
   }
 
   /** For how long nobody was there, and no edit and no catch-up came. */
   idleMs(now: Millis): number {
-    return this.#unacked.unacked > 0 ? 0 : now - this.#lastUsed;
+    return this.unacked > 0 ? 0 : now - this.#lastUsed;
   }
 
   receive(input: RoomInput, now: Millis): RoomEffect[] {
@@ -115,17 +112,17 @@ export class Room {
       case "edits":
         this.#lastUsed = now;
         for (const edit of input.edits)
-          this.#receiveTaken(input.gateway, this.#intake.receiveEdit(edit, this.#intakeState(), now), effects);
+          this.#receiveTaken(input.gateway, this.#begunWriting.intake.receiveEdit(edit, this.#intakeState(), now), effects);
         this.#appendNext(now, effects);
         break;
       case "first-edit":
         this.#lastUsed = now;
-        this.#receiveTaken(input.gateway, this.#intake.receiveFirstEdit(input.edit, this.#intakeState(), now), effects);
+        this.#receiveTaken(input.gateway, this.#begunWriting.intake.receiveFirstEdit(input.edit, this.#intakeState(), now), effects);
         this.#appendNext(now, effects);
         break;
       case "resubmit":
         this.#lastUsed = now;
-        this.#receiveTaken(input.gateway, this.#intake.receiveResubmit(input.edit, this.#intakeState(), now), effects);
+        this.#receiveTaken(input.gateway, this.#begunWriting.intake.receiveResubmit(input.edit, this.#intakeState(), now), effects);
         this.#appendNext(now, effects);
         break;
       case "catch-up-request":
@@ -139,7 +136,7 @@ export class Room {
         this.#lastUsed = now;
         break;
       case "gather":
-        this.#unacked.gatherFor(input.everyMs);
+        if (input.everyMs > 0 || this.#writing !== undefined) this.#begunWriting.unacked.gatherFor(input.everyMs);
         this.#appendNext(now, effects);
         break;
       case "tick":
@@ -173,6 +170,10 @@ export class Room {
     this.#start.backlog.clear();
   }
 
+  get #begunWriting(): Writing {
+    return (this.#writing ??= new Writing(this.#start.key, { sequencer: this.#start.sequencer, seal: this.#deps.seal }, this.#options));
+  }
+
   #intakeState(): { epoch: Epoch; saving: SavingState } {
     return { epoch: this.epoch, saving: this.#saving };
   }
@@ -197,8 +198,8 @@ export class Room {
 
   /** Everything that waits shares the next record, once none is in flight. */
   #appendNext(now: Millis, effects: RoomEffect[]): void {
-    if (this.#paused) return;
-    const taken = this.#unacked.takeNext(now);
+    if (this.#paused || this.#writing === undefined) return;
+    const taken = this.#writing.unacked.takeNext(now);
     if (taken.length === 0) return;
     const stamp = this.#deps.nextStamp();
     this.#appending = nextRecord(taken, { epoch: this.epoch, head: this.head, stamp, now });
@@ -211,11 +212,11 @@ export class Room {
 
   /** The stream has republished the record to every gateway: they acknowledge its edits to those who wrote them. */
   #receiveAppended(streamSeq: number, now: Millis, effects: RoomEffect[]): void {
-    assert(this.#appending !== undefined, "only an append in flight can settle");
+    assert(this.#appending !== undefined && this.#writing !== undefined, "only an append in flight can settle");
     const { id, committed, forBacklog } = this.#appending;
     this.#appending = undefined;
     this.#last = { id, streamSeq };
-    this.#unacked.settle();
+    this.#writing.unacked.settle();
     this.#start.sequencer.commit(committed, now);
     this.#start.backlog.append(forBacklog, now);
     this.#beacons.committed(now);
@@ -228,7 +229,7 @@ export class Room {
   #receiveCatchUp(request: CatchUpRequest, effects: RoomEffect[]): void {
     const { epoch, head } = this;
     const { epochs } = this.#start;
-    const decision = this.#catchUps.decide(request, { epoch, epochs, head, inFlight: this.#unacked.inFlight });
+    const decision = this.#catchUps.decide(request, { epoch, epochs, head, inFlight: this.#writing?.unacked.inFlight ?? 0 });
     switch (decision.kind) {
       case "forgotten":
         effects.push({ kind: "limit-reached", limit: "epochs" });
@@ -263,26 +264,29 @@ export class Room {
     if (this.#beacons.due(now)) effects.push({ kind: "broadcast", message: { kind: "beacon", epoch: this.epoch, head: this.head } });
     if (now - this.#lastSweep < SWEEP_MS) return;
     this.#lastSweep = now;
-    this.#intake.forgetPast(now);
+    this.#writing?.intake.forgetPast(now);
+    if (this.#writing?.isOver === true) this.#writing = undefined;
     this.#start.backlog.expire(now);
     if (this.#start.sequencer.forgetSilent(now) > 0) effects.push({ kind: "limit-reached", limit: "dedupe-writers" });
   }
 
   #decideSaving(now: Millis, effects: RoomEffect[]): void {
-    const state = decideSaving(this.#saving, this.#unacked.waits(now), this.#options);
+    if (this.#writing === undefined) return; // All is saved.
+    const { unacked, savingNews } = this.#writing;
+    const state = decideSaving(this.#saving, unacked.waits(now), this.#options);
     this.#saving = state;
-    const news = this.#savingNews.due(state, now);
+    const news = savingNews.due(state, now);
     if (news === "changed") effects.push({ kind: "saving-changed", state });
     if (news !== undefined) effects.push({ kind: "broadcast", message: { kind: "saving", epoch: this.epoch, state } });
     if (!showsTentative(state)) return;
-    if (news === "again") this.#forgetShown();
-    for (const edit of this.#unacked.edits()) this.#show(edit, effects);
+    if (news === "again") this.#forgetShown(unacked);
+    for (const edit of unacked.edits()) this.#show(edit, effects);
   }
 
   /** A gateway may have missed them, and clients show an author's edits in order: one that is lost would hold back all behind it. The oldest, as many as share a record. */
-  #forgetShown(): void {
+  #forgetShown(unacked: GroupCommit): void {
     let bytes = 0;
-    for (const edit of this.#unacked.edits()) {
+    for (const edit of unacked.edits()) {
       if (edit.shown !== "yes") continue;
       bytes += edit.payload.byteLength;
       if (bytes > this.#options.recordBytesMax) return;

@@ -47,6 +47,11 @@ export class SavingNews {
     this.#options = options;
   }
 
+  /** All is saved, and has been told for long enough. */
+  get isIdle(): boolean {
+    return this.#told === "saved" && !this.pending;
+  }
+
   get pending(): boolean {
     return this.#left > 0;
   }
