@@ -10,12 +10,14 @@ type Planned = Assignment & { readonly owner: ServerId; readonly ownerReason: st
 
 export class View {
   readonly #rooms = new Map<RoomKey, RoomState>();
+  /** One for all rooms of a server: each of its own, and the server's name as often, was a third of what is kept of a room. */
+  readonly #owned = new Map<ServerId, RoomState>();
   readonly #pins = new Map<RoomKey, RoomPin>();
   readonly #planned = new Map<RoomKey, Planned>();
 
   receiveEntry(room: RoomKey, entry: RoomEntry | undefined): void {
     if (entry === undefined) this.#rooms.delete(room);
-    else this.#rooms.set(room, { owner: entry.owner });
+    else this.#rooms.set(room, this.#ownedBy(entry.owner));
     this.#forgetCopyOfOwner(room);
   }
 
@@ -58,6 +60,7 @@ export class View {
   }
 
   world(heartbeats: readonly ServerHeartbeat[]): Observed {
+    this.#forgetServersBut(new Set(heartbeats.map(({ server }) => server)));
     const shares = new Map<RoomKey, number>();
     for (const { server, load } of heartbeats) {
       for (const { room, share } of load?.hot ?? []) if (this.ownerOf(room) === server) shares.set(room, share);
@@ -67,6 +70,18 @@ export class View {
 
   placements(generation: number): Placements {
     return { generation, rooms: this.#planned };
+  }
+
+  #ownedBy(owner: ServerId): RoomState {
+    const known = this.#owned.get(owner);
+    if (known !== undefined) return known;
+    const state: RoomState = { owner };
+    this.#owned.set(owner, state);
+    return state;
+  }
+
+  #forgetServersBut(live: ReadonlySet<ServerId>): void {
+    for (const server of this.#owned.keys()) if (!live.has(server)) this.#owned.delete(server);
   }
 
   /** Whoever keeps the copy has taken the room: nobody keeps one now, not even should another take the room next. */

@@ -32,7 +32,7 @@ export async function watchedBucket<Entry>(
       if ((await kv.status()).values === 0) told();
       for await (const { key, operation, value, delta, isUpdate } of entries) {
         const room = parseRoomKey(key);
-        if (room !== undefined) receive(room, operation === "PUT" ? decodeJson(schema, value) : undefined);
+        if (room !== undefined) receive(copyOf(room), operation === "PUT" ? decodeJson(schema, value) : undefined);
         if (delta === 0 || isUpdate) told();
       }
     } finally {
@@ -54,6 +54,11 @@ export async function watchedBucket<Entry>(
         begin();
       }),
   };
+}
+
+/** The client cuts a key out of a subject, and what is cut out keeps the whole for as long as the room is there. Room keys are ASCII. */
+function copyOf(room: RoomKey): RoomKey {
+  return Buffer.from(room, "latin1").toString("latin1") as RoomKey;
 }
 
 /** The rooms bucket, which room servers write. */

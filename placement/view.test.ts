@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+
+import type { ServerHeartbeat } from "../shared/bus/placement-messages.ts";
+import type { Epoch, RoomKey, ServerId, UnixMillis } from "../shared/ids.ts";
+import { View } from "./view.ts";
+
+const [notes, plans, lists] = ["acme.notes", "acme.plans", "acme.lists"] as RoomKey[] as [RoomKey, RoomKey, RoomKey];
+const [one, two] = ["one", "two"] as ServerId[] as [ServerId, ServerId];
+const heartbeat = (server: ServerId): ServerHeartbeat => ({ server, rooms: 1, draining: false, time: 0 as UnixMillis });
+
+test("[VIEW1] rooms of one owner are one object, also once its server was not heard for a while", () => {
+  const view = new View();
+  view.receiveEntry(notes, { owner: one, epoch: 1 as Epoch });
+  view.receiveEntry(plans, { owner: one, epoch: 2 as Epoch });
+  view.receiveEntry(lists, { owner: two, epoch: 3 as Epoch });
+  const { rooms } = view.world([heartbeat(two)]);
+  expect([...rooms]).toEqual([
+    [notes, { owner: one }],
+    [plans, { owner: one }],
+    [lists, { owner: two }],
+  ]);
+  expect(rooms.get(notes)).toBe(rooms.get(plans));
+  view.receiveEntry(notes, { owner: one, epoch: 4 as Epoch });
+  view.receiveEntry(plans, { owner: two, epoch: 5 as Epoch });
+  expect(view.ownerOf(notes)).toBe(one);
+  expect(rooms.get(plans)).toBe(rooms.get(lists));
+});
