@@ -14,7 +14,7 @@ test("[NAT5] presence that NATS would not carry is passed over and counted, and 
   const line = {
     info: { max_payload: 1_000 },
     publish: (_: string, data: Uint8Array) => void said.push(data.byteLength),
-    subscribe: () => ({ unsubscribe: () => {} }),
+    subscribe: () => ({ getID: () => 1, unsubscribe: () => {} }),
     flush: () => Promise.resolve(),
   };
   const metrics = gatewayMetrics(new Registry());
