@@ -57,6 +57,12 @@ export type ServeOptions = SendOptions & {
   readonly log: Log;
 };
 
+const FAILED = errorAnswer(
+  500,
+  "failed",
+  "this could not be answered just now: ask again, and see /readyz and the gateway's log if it stays so",
+);
+
 /** `headOnly`: for HEAD, which is answered as GET is but for the body (RFC 9110, 9.3.2). */
 type RespondOptions = ServeOptions & { readonly headOnly?: boolean };
 
@@ -112,17 +118,25 @@ async function respond(
   cors: Record<string, string>,
   options: RespondOptions,
 ): Promise<void> {
+  const given = await answered(question, answer, options.log);
   try {
-    const given = await answer(question);
-    try {
-      await send(res, given, question.signal, cors, options);
-    } finally {
-      given.onEnded?.();
-    }
+    await send(res, given, question.signal, cors, options);
   } catch (cause) {
     if (question.signal.aborted) return; // Whoever asked has gone, and with it whatever was being read for it.
-    options.log.error({ path: question.path, cause }, "an HTTP request failed");
+    options.log.error({ path: question.path, cause }, "an HTTP answer broke off");
     res.close(); // Its head may be out already: a broken line says that the rest is missing.
+  } finally {
+    given.onEnded?.();
+  }
+}
+
+/** What a route fails at is told as such while nothing of its answer is out: NATS may be away, or a service just then. */
+async function answered(question: HttpQuestion, answer: HttpRoute["answer"], log: Log): Promise<HttpAnswer> {
+  try {
+    return await answer(question);
+  } catch (cause) {
+    if (!question.signal.aborted) log.error({ path: question.path, cause }, "an HTTP request failed");
+    return FAILED;
   }
 }
 
