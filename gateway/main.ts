@@ -4,6 +4,7 @@ import { randomBytes } from "node:crypto";
 
 import type { Registry } from "prom-client";
 
+import type { GatewayAccount } from "../shared/bus/fleet-messages.ts";
 import type { GatewayId } from "../shared/ids.ts";
 import { turnEnd } from "../shared/io/end-of-turn.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
@@ -85,10 +86,14 @@ export async function startGateway(
   });
   const notReady = (): NotReady | undefined => unready() ?? (outbound.isDegraded ? "slow" : undefined);
   const drain = (): number => (void clients.drain(config.drainMsMax), clients.size);
-  bus.onGatewayAsked(
-    () => ({ gateway, connections: clients.size, rooms: rooms.followed, shedLevel: shed.level, state: notReady() ?? "ready" }),
-    drain,
-  );
+  const account = (): GatewayAccount => ({
+    gateway,
+    connections: clients.size,
+    rooms: rooms.followed,
+    shedLevel: shed.level,
+    state: notReady() ?? "ready",
+  });
+  bus.onGatewayAsked(account, drain);
   serveHttp(
     app,
     config,
@@ -101,6 +106,7 @@ export async function startGateway(
       tokens,
       clientIdOf,
       notReady,
+      account,
       drain,
     },
     routes,

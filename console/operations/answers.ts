@@ -18,11 +18,14 @@ export type Gateway = {
   readonly shedLevel: number;
   readonly state: GatewayState;
 };
+/** `reachesNats`: false where the gateway that was asked hears of nobody. `services`: how many are heard. */
 export type Fleet = {
   readonly environment: string;
+  readonly reachesNats: boolean;
   readonly servers: readonly Server[];
   readonly gateways: readonly Gateway[];
   readonly placement: { readonly leader?: string };
+  readonly services: { readonly documents: number; readonly leaderboards: number };
 };
 
 export type RoomName = { readonly tenant: string; readonly room: string };

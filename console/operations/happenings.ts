@@ -2,6 +2,7 @@
 
 import type { EventsSince, OperationsEvent, Tone } from "./answers.ts";
 import { counted, shortName } from "./format.ts";
+import { leftOut } from "./left-out.ts";
 
 /** routine: what happens all day long, such as rooms that open and close. */
 export type Topic = "mode" | "move" | "load" | "routine";
@@ -113,7 +114,7 @@ function told(event: OperationsEvent): Pick<Happening, "topic" | "tone" | "what"
         what:
           number("to") === 0
             ? `Gateway ${shortName(by)} leaves out nothing any more`
-            : `Gateway ${shortName(by)} leaves out presence: level ${number("to")}`,
+            : `Gateway ${shortName(by)} leaves out ${leftOut(number("to"))}`,
         why: CAUSES[text("cause")] ?? text("cause"),
       };
     case "placement_leads":

@@ -1,7 +1,9 @@
 /** "Is all well?", for whoever was just woken: what is wrong, the worst first, and what to do about it. */
 
 import type { Fleet, Gateway, GatewayState, RoomPage, Tone } from "./answers.ts";
-import { count, counted, percent, shortName } from "./format.ts";
+import { clockTime, count, counted, percent, shortName } from "./format.ts";
+import { leftOut } from "./left-out.ts";
+import type { Reach } from "./reach.ts";
 
 export type Problem = { readonly tone: "warning" | "trouble"; readonly text: string };
 export type Verdict = {
@@ -21,16 +23,32 @@ const STATES: Readonly<Record<Exclude<GatewayState, "ready">, Problem>> = {
   draining: { tone: "warning", text: "is draining: its clients move to the others" },
 };
 
-export function verdictOf(fleet: Fleet, page: RoomPage | undefined): Verdict {
-  const problems = [
+/** Of what was told last, and of whether that is how things are now. */
+export function verdictOf(fleet: Fleet, page: RoomPage | undefined, reach: Reach): Verdict {
+  const problems = reach.state === "lost" ? [unreached(reach.since)] : fleet.reachesNats ? problemsOfAll(fleet, page) : [NO_NATS];
+  problems.sort((a, b) => Number(b.tone === "trouble") - Number(a.tone === "trouble"));
+  const tone: Tone = problems[0]?.tone ?? "good";
+  return { tone, title: reach.state === "lost" ? "Nobody answers" : TITLES[tone], facts: factsOf(fleet, page), problems };
+}
+
+const NO_NATS: Problem = {
+  tone: "trouble",
+  text: "This gateway does not reach NATS: what it knows of rooms and servers is from before, and edits wait. Look at the NATS servers and the way to them.",
+};
+
+function unreached(since: Date): Problem {
+  const text = `The gateway of this page has not answered since ${clockTime(since)}: what stands below is from before. Open the console of another.`;
+  return { tone: "trouble", text };
+}
+
+function problemsOfAll(fleet: Fleet, page: RoomPage | undefined): Problem[] {
+  return [
     ...problemsOfFleet(fleet),
+    ...problemsOfServices(fleet),
     ...fleet.gateways.flatMap(problemsOfGateway),
     ...problemsOfServers(fleet),
     ...problemsOfRooms(page),
   ];
-  problems.sort((a, b) => Number(b.tone === "trouble") - Number(a.tone === "trouble"));
-  const tone: Tone = problems[0]?.tone ?? "good";
-  return { tone, title: TITLES[tone], facts: factsOf(fleet, page), problems };
 }
 
 const TITLES: Readonly<Record<Tone, string>> = {
@@ -40,13 +58,15 @@ const TITLES: Readonly<Record<Tone, string>> = {
   trouble: "Something is wrong",
 };
 
-function factsOf({ servers, gateways, placement }: Fleet, page: RoomPage | undefined): string[] {
+function factsOf({ servers, gateways, placement, services }: Fleet, page: RoomPage | undefined): string[] {
   const connections = gateways.reduce((sum, gateway) => sum + gateway.connections, 0);
   const ready = gateways.filter(({ state }) => state === "ready").length;
   return [
     `${ready} of ${counted(gateways.length, "gateway")} ready`,
     counted(servers.length, "room server"),
     placement.leader === undefined ? "no placement" : "placement leads",
+    counted(services.documents, "document service"),
+    services.leaderboards === 0 ? "no leaderboard" : counted(services.leaderboards, "leaderboard"),
     counted(connections, "connection"),
     ...(page === undefined
       ? []
@@ -72,11 +92,18 @@ function problemsOfFleet({ servers, gateways, placement }: Fleet): Problem[] {
   return problems;
 }
 
+/** Leaderboards may be left out of a deployment, document services not. */
+function problemsOfServices({ services }: Fleet): Problem[] {
+  if (services.documents > 0) return [];
+  const text = "No document service is heard: whoever opens a document waits for it. Start one, or look whether it reaches NATS.";
+  return [{ tone: "trouble", text }];
+}
+
 function problemsOfGateway({ gateway, state, shedLevel }: Gateway): Problem[] {
   const name = `Gateway ${shortName(gateway)}`;
   return [
     ...(state === "ready" ? [] : [{ tone: STATES[state].tone, text: `${name} ${STATES[state].text}.` }]),
-    ...(shedLevel === 0 ? [] : [{ tone: "warning" as const, text: `${name} leaves out presence: level ${shedLevel}.` }]),
+    ...(shedLevel === 0 ? [] : [{ tone: "warning" as const, text: `${name} is behind and leaves out ${leftOut(shedLevel)}.` }]),
   ];
 }
 

@@ -23,6 +23,8 @@ let reach: Reach = ASKING;
 let happenings = NOTHING_YET;
 let fleet: Fleet | undefined;
 let page: RoomPage | undefined;
+/** Until it is told otherwise. */
+let isOperator = true;
 let rounds = 0;
 /** The next round; and those that another sign-in, or another page, has made old. */
 let next: ReturnType<typeof setTimeout> | undefined;
@@ -63,7 +65,7 @@ if (kept === undefined) showSignIn("");
 else begin(kept);
 
 function begin(pass: string): void {
-  [ask, reach, happenings, fleet, page, rounds] = [askerWith(pass), ASKING, NOTHING_YET, undefined, undefined, 0];
+  [ask, reach, happenings, fleet, page, isOperator, rounds] = [askerWith(pass), ASKING, NOTHING_YET, undefined, undefined, true, 0];
   for (const id of ["operations", "sign-out", "reach"]) element(id, HTMLElement).hidden = false;
   showReach();
   askNow();
@@ -83,33 +85,42 @@ function askNow(): void {
   void round(++turn);
 }
 
-/** Nothing is asked while nobody looks. */
+/** Nothing is asked while nobody looks. What is answered first is shown first. */
 async function round(of: number): Promise<void> {
   if (document.hidden || element("operations", HTMLElement).hidden) return;
   const [askedRooms, askedFleet, askedEvents] = await Promise.all([
-    ask<RoomPage>(`/rooms?${rooms.query()}`),
-    ask<Fleet>("/fleet"),
-    ask<EventsSince>(`/events?after=${happenings.last}`),
+    taken(of, ask<RoomPage>(`/rooms?${rooms.query()}`), (body) => (page = body)),
+    taken(of, ask<Fleet>("/fleet"), (body) => (fleet = body)),
+    taken(of, ask<EventsSince>(`/events?after=${happenings.last}`), (body) => (happenings = fold(happenings, body))),
   ]);
   const askedBans = rounds % ROUNDS_PER_BANS === 0 ? await ask<{ sanctions: readonly Ban[] }>("/bans") : undefined;
   if (of !== turn) return;
   if (askedRooms.kind === "refused" && [401, 403].includes(askedRooms.status)) return end(askedRooms.message);
-  const isOperator = !(askedFleet.kind === "refused" && askedFleet.error === "not-an-operator");
-  if (askedRooms.kind === "answered") page = askedRooms.body;
-  if (askedFleet.kind === "answered") fleet = askedFleet.body;
-  if (askedEvents.kind === "answered") happenings = fold(happenings, askedEvents.body);
-  if (page !== undefined) rooms.show(page, !isOperator);
-  if (!isOperator) showFleet("not-for-you", page);
-  else if (fleet !== undefined) showFleet(fleet, page);
-  showEvents(happenings);
+  isOperator = !(askedFleet.kind === "refused" && askedFleet.error === "not-an-operator");
   if (askedBans?.kind === "answered") showBans(askedBans.body.sanctions);
   await showOpenRoom(of);
   if (of !== turn) return;
   rounds += 1;
   const outcome = outcomeOf([askedRooms, ...(isOperator ? [askedFleet] : []), askedEvents]);
   reach = after(reach, outcome, new Date());
-  showReach();
+  show();
   next = setTimeout(askNow, nextAskMs(reach, outcome));
+}
+
+async function taken<Body>(of: number, asking: Promise<Asked<Body>>, take: (body: Body) => void): Promise<Asked<Body>> {
+  const asked = await asking;
+  if (of !== turn || asked.kind !== "answered") return asked;
+  take(asked.body);
+  show();
+  return asked;
+}
+
+function show(): void {
+  if (page !== undefined) rooms.show(page, !isOperator);
+  if (!isOperator) showFleet("not-for-you", page, reach);
+  else if (fleet !== undefined) showFleet(fleet, page, reach);
+  showEvents(happenings);
+  showReach();
 }
 
 async function showOpenRoom(of: number): Promise<void> {
@@ -125,11 +136,11 @@ async function showOpenRoom(of: number): Promise<void> {
   else if (asked.kind === "refused" && asked.error === "not-open") room.show("gone", undefined, fleet);
 }
 
-/** The worst of them. A search that cannot be is no fault of the gateway's. */
+/** The worst of them. What is refused was answered, as by a gateway without NATS, which hears of no room. */
 function outcomeOf(asked: readonly Asked<unknown>[]): Outcome {
   const tooFast = asked.find((each) => each.kind === "too-fast");
   if (tooFast !== undefined) return tooFast;
-  const isLost = asked.some((each) => each.kind === "unreachable" || (each.kind === "refused" && each.status >= 500));
+  const isLost = asked.some((each) => each.kind === "unreachable");
   return { kind: isLost ? "unreachable" : "answered" };
 }
 
@@ -138,5 +149,5 @@ function showReach(): void {
   const place = element("reach", HTMLElement);
   place.dataset["tone"] = tone;
   say(place.querySelector("span")!, text);
-  element("operations", HTMLElement).toggleAttribute("data-old", reach.state === "lost");
+  element("operations", HTMLElement).toggleAttribute("data-old", reach.state === "lost" || fleet?.reachesNats === false);
 }

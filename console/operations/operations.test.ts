@@ -4,13 +4,21 @@ import type { Fleet, OperationsEvent, RoomPage } from "./answers.ts";
 import { ago, count, counted, percent, rate, shortName } from "./format.ts";
 import { fold, type Happenings, NOTHING_YET, SHOWN } from "./happenings.ts";
 import { verdictOf } from "./health.ts";
-import { after, ASKING, nextAskMs, reachRemark } from "./reach.ts";
+import { after, ASKING, nextAskMs, type Reach, reachRemark } from "./reach.ts";
 
 const server = { server: "rs-1", rooms: 3, draining: false, host: "", zone: "", pool: "", used: 0.1, hot: [] };
 const gateway = { gateway: "gw-1", connections: 1, rooms: 3, shedLevel: 0, state: "ready" } as const;
-const WELL: Fleet = { environment: "production", servers: [server], gateways: [gateway], placement: { leader: "placement-1" } };
+const WELL: Fleet = {
+  environment: "production",
+  reachesNats: true,
+  servers: [server],
+  gateways: [gateway],
+  placement: { leader: "placement-1" },
+  services: { documents: 1, leaderboards: 1 },
+};
+const LIVE: Reach = { state: "live" };
 const page: RoomPage = { rooms: [], matching: 0, servers: 1, serversKnown: 1 };
-const texts = (fleet: Fleet, rooms = page) => verdictOf(fleet, rooms).problems.map(({ text }) => text);
+const texts = (fleet: Fleet, rooms = page) => verdictOf(fleet, rooms, LIVE).problems.map(({ text }) => text);
 
 test("[OPC1] figures are written as people read them", () => {
   expect([count(12_345), counted(1, "room"), counted(0, "room"), percent(0.426), rate(0), rate(0.31), rate(1_234.5)]).toEqual([
@@ -33,11 +41,19 @@ test("[OPC1] figures are written as people read them", () => {
 });
 
 test("[OPC2] all is well only where every role is there, ready, and leaves nothing out", () => {
-  expect(verdictOf(WELL, page)).toEqual({
+  expect(verdictOf(WELL, page, LIVE)).toEqual({
     tone: "good",
     title: "All is well",
     problems: [],
-    facts: ["1 of 1 gateway ready", "1 room server", "placement leads", "1 connection", "3 open rooms"],
+    facts: [
+      "1 of 1 gateway ready",
+      "1 room server",
+      "placement leads",
+      "1 document service",
+      "1 leaderboard",
+      "1 connection",
+      "3 open rooms",
+    ],
   });
   const wrong: [Partial<Fleet>, RegExp][] = [
     [{ servers: [] }, /No room server is heard/],
@@ -46,20 +62,31 @@ test("[OPC2] all is well only where every role is there, ready, and leaves nothi
     [{ servers: [{ ...server, used: 0.93 }] }, /uses 93% of its budget/],
     [{ gateways: [] }, /No gateway is ready/],
     [{ gateways: [gateway, { ...gateway, state: "degraded" }] }, /does not reach NATS/],
-    [{ gateways: [{ ...gateway, shedLevel: 2 }] }, /leaves out presence: level 2/],
+    [{ gateways: [{ ...gateway, shedLevel: 2 }] }, /leaves out spectators' presence/],
     [{ placement: {} }, /No placement leads/],
+    [{ services: { documents: 0, leaderboards: 1 } }, /No document service is heard/],
+    [{ reachesNats: false }, /does not reach NATS/],
   ];
   for (const [more, said] of wrong) expect(texts({ ...WELL, ...more }).join()).toMatch(said);
 });
 
 test("[OPC3] the worst comes first, and rooms that are missing from the list are said to be", () => {
-  const verdict = verdictOf({ ...WELL, placement: {} }, { ...page, servers: 1, serversKnown: 2 });
+  const verdict = verdictOf({ ...WELL, placement: {} }, { ...page, servers: 1, serversKnown: 2 }, LIVE);
   expect([verdict.tone, verdict.title, verdict.problems.map(({ tone }) => tone)]).toEqual([
     "trouble",
     "Something is wrong",
     ["trouble", "warning"],
   ]);
   expect(verdict.problems[0]?.text).toBe("1 of 2 room servers did not answer: their rooms are missing below.");
+});
+
+test("[OPC7] what is old is never called well: neither without NATS nor where nobody answers", () => {
+  const lost: Reach = { state: "lost", since: new Date(2026, 10, 23, 14, 3, 1), failures: 2 };
+  const unreached = verdictOf(WELL, page, lost);
+  expect([unreached.tone, unreached.title, unreached.problems.length]).toEqual(["trouble", "Nobody answers", 1]);
+  expect(unreached.problems[0]!.text).toContain("14:03:01");
+  const cutOff = verdictOf({ ...WELL, reachesNats: false, servers: [], services: { documents: 0, leaderboards: 0 } }, page, LIVE);
+  expect([cutOff.tone, cutOff.problems.map(({ text }) => text.slice(0, 34))]).toEqual(["trouble", ["This gateway does not reach NATS: "]]);
 });
 
 const event = (seq: number, facts: Partial<OperationsEvent> = {}): OperationsEvent => ({
@@ -94,7 +121,7 @@ test("[OPC4] each event is a sentence with its cause", () => {
   expect(said({ kind: "shed_level", by: "gw-1", from: 0, to: 1, cause: "nats-lag" })).toMatchObject({
     topic: "load",
     tone: "warning",
-    what: "Gateway gw-1 leaves out presence: level 1",
+    what: "Gateway gw-1 leaves out spectators' presence above 5 times a second",
     why: "NATS is slow",
   });
   expect(said({ kind: "room_budget", from: 2, to: 0, delayMs: 3.2 })).toMatchObject({ tone: "calm", what: "notes is held back no more" });

@@ -7,7 +7,7 @@ import { decodeJson, encodeJson } from "../../shared/bus/json-messages.ts";
 import type { ServerHeartbeat } from "../../shared/bus/placement-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { Clock } from "../../shared/clock.ts";
-import { gather } from "../../shared/io/gathered.ts";
+import { gather, isNoAnswer } from "../../shared/io/gathered.ts";
 import { kvLeases } from "../../shared/io/kv-leases.ts";
 import { crashing, type NatsConnection, respond } from "../../shared/io/nats.ts";
 import { orderServer } from "../../shared/io/room-moves.ts";
@@ -41,7 +41,9 @@ export function natsFleet(
   const readLeader = async (): Promise<string | undefined> => {
     leases ??= kvLeases(jetstream(nats), subjects.placementBucket, logReplicas);
     leases.catch(() => (leases = undefined)); // Tried anew when it is asked again.
-    const { lease, revision } = await (await leases).read(LEASE);
+    const read = await leases.then((bucket) => bucket.read(LEASE)).catch(undefinedIfSilent);
+    if (read === undefined) return undefined;
+    const { lease, revision } = read;
     if (seen?.revision !== revision) seen = { revision, at: clock.now() };
     if (lease === undefined || lease.holder === NOBODY || clock.now() - seen.at > LEADER_SILENCE_MS_MAX) return undefined;
     return lease.holder;
@@ -54,6 +56,11 @@ export function natsFleet(
     drainGateway: async (gateway) => (await ask({ drain: gateway })).find((account) => account.gateway === gateway),
     drainServer: (server) => orderServer({ nats, subjects }, server, { kind: "drain" }),
   };
+}
+
+/** NATS, or its log, does not answer. */
+function undefinedIfSilent(error: unknown): undefined {
+  if (!isNoAnswer(error)) throw error;
 }
 
 /** This gateway's own answers. */

@@ -7,7 +7,7 @@
 import { z } from "zod";
 
 import { assertNever } from "../../shared/assert.ts";
-import { type ListedRoom, LISTED_ROOMS_MAX } from "../../shared/bus/fleet-messages.ts";
+import { type GatewayAccount, type ListedRoom, LISTED_ROOMS_MAX } from "../../shared/bus/fleet-messages.ts";
 import type { OperationsEvent } from "../../shared/bus/operations-events.ts";
 import type { ServerHeartbeat } from "../../shared/bus/placement-messages.ts";
 import type { Clock } from "../../shared/clock.ts";
@@ -20,9 +20,18 @@ import { decodeParameter } from "./ask-services.ts";
 import { type Authority, authorityOf, placeOf, readBody } from "./authority.ts";
 import { errorAnswer, type HttpAnswer, type HttpQuestion, type HttpRoute, jsonAnswer } from "./http-routes.ts";
 import type { HttpTokens } from "./http-tokens.ts";
+import type { Services } from "./nats-services.ts";
 import { isOperator, NOT_AN_OPERATOR } from "./operators.ts";
 
-export type OperationsPorts = { readonly fleet: Fleet; readonly openRooms: OpenRooms; readonly events: RecentEvents };
+/** `account`: of this gateway, as it knows without asking anybody. `documents`, `leaderboards`: the services heard of lately. */
+export type OperationsPorts = {
+  readonly fleet: Fleet;
+  readonly openRooms: OpenRooms;
+  readonly events: RecentEvents;
+  readonly account: () => GatewayAccount;
+  readonly documents: Pick<Services, "urls">;
+  readonly leaderboards: Pick<Services, "urls">;
+};
 export type OperationsRouteOptions = {
   readonly internalSecret: string;
   readonly environment: string;
@@ -35,6 +44,7 @@ const EVENTS_MAX = 200;
 const OPERATORS = "";
 const TOO_FAST = errorAnswer(429, "rate-limited", "too many questions about rooms and servers: ask less often", { "retry-after": "1" });
 const NOT_OPEN = errorAnswer(404, "not-open", "nobody has this room open, so no server has it: look whether its name and tenant are right");
+const NO_NATS = errorAnswer(503, "unavailable", "this gateway does not reach NATS, so it hears of no room: look at the NATS servers");
 const BAD_CURSOR = errorAnswer(400, "bad-request", "after: as `next` of the page before says it");
 
 const Move = z.object({
@@ -48,7 +58,7 @@ type Answer = (question: HttpQuestion, authority: Authority) => Promise<HttpAnsw
 
 export function operationsRoutes(
   tokens: HttpTokens,
-  { fleet, openRooms, events }: OperationsPorts,
+  { fleet, openRooms, events, account, documents, leaderboards }: OperationsPorts,
   options: OperationsRouteOptions,
   { clock, metrics }: { clock: Clock; metrics: GatewayMetrics },
 ): HttpRoute[] {
@@ -75,14 +85,24 @@ export function operationsRoutes(
       return "status" in authority ? authority : NOT_AN_OPERATOR;
     };
 
+  /** A gateway is among those who answer. Where it does not hear itself, NATS carries nothing, whether that was noticed yet or not. */
+  const hearGateways = async (): Promise<{ readonly gateways: readonly GatewayAccount[]; readonly reachesNats: boolean }> => {
+    const [own, heard] = [account(), await fleet.gateways()];
+    if (heard.some(({ gateway }) => gateway === own.gateway)) return { gateways: heard, reachesNats: true };
+    return { gateways: [{ ...own, state: own.state === "ready" ? "degraded" : own.state }, ...heard], reachesNats: false };
+  };
+
   const showFleet: Answer = async () => {
-    const [gateways, leader] = await Promise.all([fleet.gateways(), fleet.leader()]);
+    const { gateways, reachesNats } = await hearGateways();
+    const leader = reachesNats ? await fleet.leader() : undefined;
     return jsonAnswer(200, {
       environment: options.environment,
       at: dateOf(clock.wallNow()),
+      reachesNats,
       servers: fleet.servers().map(shownServer),
       gateways,
       placement: leader === undefined ? {} : { leader },
+      services: { documents: documents.urls().length, leaderboards: leaderboards.urls().length },
     });
   };
 
@@ -102,6 +122,7 @@ export function operationsRoutes(
       ...(cursor === undefined ? {} : { after: cursor }),
       limit: limit + 1,
     });
+    if (answers.length === 0 && !(await hearGateways()).reachesNats) return NO_NATS;
     const { rooms, next, ...page } = pageOf(answers, limit);
     return jsonAnswer(200, {
       rooms: rooms.map(shownListed),

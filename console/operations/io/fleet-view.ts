@@ -5,6 +5,8 @@ import { tagged } from "../../io/tagged.ts";
 import type { Fleet, Gateway, RoomPage, Server, Tone } from "../answers.ts";
 import { counted, percent, shortName } from "../format.ts";
 import { verdictOf } from "../health.ts";
+import { leftOut } from "../left-out.ts";
+import type { Reach } from "../reach.ts";
 import { keyedRows, say } from "./keyed-rows.ts";
 
 export type FleetDeeds = { readonly drainServer: (server: Server) => void; readonly drainGateway: (gateway: Gateway) => void };
@@ -18,7 +20,7 @@ const STATES: Readonly<Record<Gateway["state"], Tone>> = {
 };
 const USED_MUCH = 0.8;
 
-export function fleetView(deeds: FleetDeeds): (fleet: Fleet | "not-for-you", page: RoomPage | undefined) => void {
+export function fleetView(deeds: FleetDeeds): (fleet: Fleet | "not-for-you", page: RoomPage | undefined, reach: Reach) => void {
   const [verdict, title, facts, problems] = [
     element("verdict", HTMLElement),
     element("verdict-title", HTMLElement),
@@ -47,7 +49,7 @@ export function fleetView(deeds: FleetDeeds): (fleet: Fleet | "not-for-you", pag
     },
   );
 
-  return (fleet, page) => {
+  return (fleet, page, reach) => {
     const isForAll = fleet !== "not-for-you";
     for (const id of ["gateways-card", "placement-card", "verdict"]) element(id, HTMLElement).hidden = !isForAll;
     environment.hidden = !isForAll;
@@ -59,7 +61,7 @@ export function fleetView(deeds: FleetDeeds): (fleet: Fleet | "not-for-you", pag
       );
     }
     [environment.textContent, environment.dataset["environment"]] = [fleet.environment, fleet.environment];
-    const judged = verdictOf(fleet, page);
+    const judged = verdictOf(fleet, page, reach);
     verdict.dataset["tone"] = judged.tone;
     say(title, judged.title);
     facts.replaceChildren(...judged.facts.map((fact) => tagged("li", "", fact)));
@@ -122,7 +124,7 @@ function fillGateway(row: HTMLElement, { connections, rooms, shedLevel, state }:
   fillState(row, state, STATES[state], state === "draining");
   say(
     row.querySelector<HTMLElement>(".process-facts")!,
-    [counted(connections, "connection"), counted(rooms, "room"), ...(shedLevel === 0 ? [] : [`leaves out: level ${shedLevel}`])].join(
+    [counted(connections, "connection"), counted(rooms, "room"), ...(shedLevel === 0 ? [] : [`leaves out ${leftOut(shedLevel)}`])].join(
       " · ",
     ),
   );

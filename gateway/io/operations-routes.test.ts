@@ -1,0 +1,69 @@
+/** What the console is answered by a gateway that NATS does not reach; all else is `gateway/operations.system.test.ts`. */
+
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+
+import type { GatewayAccount } from "../../shared/bus/fleet-messages.ts";
+import { systemClock as clock } from "../../shared/io/system-clock.ts";
+import { gatewayMetrics } from "../metrics.ts";
+import type { Fleet, OpenRooms, RecentEvents } from "../ports.ts";
+import type { HttpQuestion } from "./http-routes.ts";
+import { operationsRoutes } from "./operations-routes.ts";
+
+const OPERATOR = "a secret of operators, 32 characters";
+const own: GatewayAccount = { gateway: "gw-1", connections: 7, rooms: 2, shedLevel: 0, state: "ready" };
+const other: GatewayAccount = { ...own, gateway: "gw-2" };
+
+async function ask(path: string, heard: readonly GatewayAccount[]) {
+  const fleet: Fleet = {
+    servers: () => [],
+    gateways: async () => heard,
+    leader: async () => "placement-1",
+    drainGateway: async () => undefined,
+    drainServer: async () => undefined,
+  };
+  const routes = operationsRoutes(
+    { verify: () => Promise.reject(new Error("operators show no token")) },
+    {
+      fleet,
+      openRooms: { list: async () => [] } as Partial<OpenRooms> as OpenRooms,
+      events: {} as RecentEvents,
+      account: () => own,
+      documents: { urls: () => ["http://127.0.0.1:1"] },
+      leaderboards: { urls: () => [] },
+    },
+    { internalSecret: OPERATOR, environment: "test", reads: { burst: 10, perSecond: 10 }, readersMax: 10 },
+    { clock, metrics: gatewayMetrics(new Registry()) },
+  );
+  const question: HttpQuestion = {
+    path,
+    parameters: [],
+    query: new URLSearchParams(),
+    header: (name) => (name === "authorization" ? `Bearer ${OPERATOR}` : ""),
+    address: undefined,
+    body: new Uint8Array(),
+    signal: new AbortController().signal,
+  };
+  const { status, body } = await routes.find((route) => route.path === path)!.answer(question);
+  return { status, body: JSON.parse(String(body)) as Record<string, unknown> };
+}
+
+test("[OPR9] a gateway that does not hear itself says that it does not reach NATS, and how it is all the same", async () => {
+  const { status, body } = await ask("/v1/admin/fleet", []);
+  expect([status, body]).toMatchObject([200, { reachesNats: false, gateways: [{ ...own, state: "degraded" }], placement: {} }]);
+});
+
+test("[OPR10] one that hears itself among others reaches NATS, and says which services it hears", async () => {
+  const { body } = await ask("/v1/admin/fleet", [own, other]);
+  expect(body).toMatchObject({
+    reachesNats: true,
+    gateways: [own, other],
+    placement: { leader: "placement-1" },
+    services: { documents: 1, leaderboards: 0 },
+  });
+});
+
+test("[OPR11] without NATS a list of no rooms is refused, for nobody knows that there are none", async () => {
+  expect(await ask("/v1/admin/rooms", [])).toMatchObject({ status: 503, body: { error: "unavailable" } });
+  expect(await ask("/v1/admin/rooms", [own])).toMatchObject({ status: 200, body: { rooms: [], serversKnown: 0 } });
+});
