@@ -254,3 +254,24 @@ test("[DCM10] whatever the order of merging, saving, restarting and reading agai
     ),
   );
 });
+
+test("[DCM11] nothing is merged over edits that were dropped, until a checkpoint has them", () => {
+  const [a, b, c] = letters("abc");
+  const document = new Document(undefined, options);
+  document.receiveRecord(epoch(1, 1, 0));
+  document.receiveRecord(edits(2, 1, 1, [a!]));
+  merge(document);
+  document.receiveRecord(edits(3, 1, 2, [b!]));
+  document.receiveRecord(stored(4, Uint8Array.of(255)));
+  document.dropPending();
+  expect(document.planMerge()).toBeUndefined();
+  document.receiveRecord(edits(5, 1, 3, [c!]));
+  expect(document.planMerge(), "what came later either").toBeUndefined();
+  expect([textOf(document), document.merged!.applied.seq]).toEqual(["a", 1]);
+
+  const { state } = document.merged!;
+  document.receiveCheckpoint({ ...checkpointOf(document, 0), streamSeq: 9, seq: 7 as Seq });
+  document.receiveState(state);
+  document.receiveRecord(edits(10, 1, 8, [a!]));
+  expect(document.planMerge()?.edits).toEqual([a]);
+});

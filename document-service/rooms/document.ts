@@ -65,6 +65,8 @@ export class Document {
   #merged: MergedState | undefined;
   /** The edits after the merged state, record by record. */
   #pending: PendingRecord[] = [];
+  /** Some of them were dropped. */
+  #isIncomplete = false;
   #uncovered: Uncovered | undefined;
 
   constructor(checkpoint: Checkpoint | undefined, options: WatermarksOptions) {
@@ -174,8 +176,9 @@ export class Document {
     this.#merged = { state, applied: appliedOf(checkpoint), clients: checkpoint.clients, leftOut: checkpoint.leftOut ?? 0 };
   }
 
-  /** All edits that wait, to be merged into the state; undefined: none do. */
+  /** All edits that wait, to be merged into the state; undefined: none do, or some that belong before what could be merged are gone. */
   planMerge(): Merge | undefined {
+    if (this.#isIncomplete) return undefined;
     if (this.#pending.length === 0 && this.#leftOut === this.#merged?.leftOut) return undefined;
     assert(this.#merged !== undefined, "edits are merged into a state that is here");
     return {
@@ -201,11 +204,13 @@ export class Document {
     this.#clients = new Watermarks([], this.#options);
     this.#checkpoint = undefined;
     this.#uncovered = undefined;
+    this.#isIncomplete = false;
     this.#forgetPending();
   }
 
   /** They are read from the log again when somebody begins anew. */
   dropPending(): void {
+    this.#isIncomplete ||= this.#pending.length > 0;
     this.#forgetPending();
   }
 
@@ -230,6 +235,7 @@ export class Document {
     this.#clients = new Watermarks(checkpoint.clients, this.#options);
     this.#merged = undefined;
     this.#uncovered = undefined;
+    this.#isIncomplete = false;
     this.#forgetPending();
   }
 
