@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import type { RoomKey } from "../../shared/ids.ts";
+import type { RoomKey, Seq } from "../../shared/ids.ts";
 import { NOBODY } from "../../shared/lease.ts";
 import { BROKEN, OnePartition } from "../testing/one-partition.ts";
 import { deletedRecord, recordsOf, ROOM, Run } from "../testing/one-room.ts";
@@ -185,4 +185,25 @@ test("[PTH11] a room whose snapshot is put back has all that was left in the log
   await host.serve(first!.room, "newest");
   await rig.until(() => rig.stores.checkpoint?.seq === rest.length + 1);
   expect(rig.stores.checkpoint?.leftOut).toBeUndefined();
+});
+
+test("[PTH12] a room that is forgotten while it is deleted is wiped by whoever deletes it all the same", async () => {
+  const rig = new OnePartition();
+  rig.stores.snapshots.clear(); // Else the room that it is of is known as well.
+  let [append, isDeleted] = [(_streamSeq: number): void => {}, false];
+  const deletions = { ...rig.ports.deletions, append: () => new Promise<number>((appended) => (append = appended)) };
+  const end = () => Promise.resolve({ kind: "at" as const, seq: 1 as Seq }); // That was not read yet.
+  const host = new PartitionHost(0, { ...rig.ports, log: { ...rig.ports.log, end }, deletions }, rig.options, rig.deps);
+  void host.run();
+  await rig.until(() => host.isHeld);
+  const rooms = async () => (await rig.deps.metrics.rooms.get()).values[0]?.value;
+  const deleting = host.delete(ROOM);
+  let known: number | undefined;
+  await rig.until(() => (void rooms().then((value) => (known = value)), known === 1));
+  await rig.until(() => (void rooms().then((value) => (known = value)), known === 0));
+  append(9);
+  void deleting.then((deletion) => deletion.kind === "deleted" && deletion.wiped.then(() => (isDeleted = true)));
+  await rig.until(() => isDeleted);
+  expect(rig.stores.deleted).toMatchObject({ deleted: true });
+  expect(rig.stores.deleted?.wiping).toBeUndefined();
 });

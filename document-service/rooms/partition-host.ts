@@ -138,14 +138,15 @@ export class PartitionHost {
     if (!(await room.opened)) return { kind: "elsewhere" };
     const end = await this.#ports.log.end(key);
     if (end.kind === "empty" && !room.isDeleted && !room.isKnown) return { kind: "no-room" };
-    if (end.kind !== "deleted" && !room.isDeleted) {
-      room.receiveDeleted(await this.#ports.deletions.append(key));
+    let streamSeq = end.kind === "deleted" ? end.streamSeq : undefined;
+    if (streamSeq === undefined && !room.isDeleted) {
+      streamSeq = await this.#ports.deletions.append(key);
       this.#deps.metrics.deletions.inc();
       this.#deps.log.info({ room: key }, "a room is deleted for good");
-    } else if (end.kind === "deleted") {
-      room.receiveDeleted(end.streamSeq);
     }
-    return { kind: "deleted", wiped: room.untilWiped() };
+    const present = this.isHeld ? this.#room(key) : room; // The other may have been forgotten meanwhile, and would never be wiped.
+    if (streamSeq !== undefined) present.receiveDeleted(streamSeq);
+    return { kind: "deleted", wiped: present.untilWiped() };
   }
 
   async #hold(floor: number): Promise<void> {
