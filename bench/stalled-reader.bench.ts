@@ -32,13 +32,19 @@ const AFTER_MS = 2_000;
 /** Of each stretch: too short for the reader to be closed. */
 const SMALL_MS = 1_000;
 const SAMPLE_MS = 200;
+const NEVER = String(1e10);
 /**
- * The reader is some 50 MB behind, more than the log is read for: a document's snapshot would be sent in its place, and
- * these edits make none. And most of the readers say nothing for longer than a client may.
+ * The reader is some 50 MB behind, more than the log is read for: a snapshot would be sent in its place, which this load
+ * does not fetch. Most readers say nothing for longer than a client may. And a document that grows by 1.6 MB/s takes the
+ * document service a core after a minute, to merge it and to write it anew every 5 s: the others would notice that.
  */
-const FAR_BACK = {
+const SETTINGS = {
   LOG_READ_BYTES_MAX: String(256 * 1024 * 1024),
   SILENCE_MS_MAX: "600000",
+  MERGE_EDITS_MAX: NEVER,
+  MERGE_BYTES_MAX: NEVER,
+  DOCUMENTS_BYTES_MAX: NEVER,
+  SNAPSHOT_INTERVAL_MS_MIN: NEVER,
 };
 
 export const stalledReader: Experiment = {
@@ -47,7 +53,7 @@ export const stalledReader: Experiment = {
   clients: 24,
   smallClients: 6,
   run: async (options) => {
-    const coroom = await measure(await startCoroom({ gateways: 1, small: options.small, settings: FAR_BACK }), options, {
+    const coroom = await measure(await startCoroom({ gateways: 1, small: options.small, settings: SETTINGS }), options, {
       mayMiss: false,
       waitingBytesMax: gatewaySettings.outboundBytesMax.fallback,
     });
