@@ -100,13 +100,15 @@ export function serveRoutes(app: TemplatedApp, routes: readonly HttpRoute[], opt
   });
 }
 
+const METHODS: Readonly<Record<HttpRoute["method"], string>> = { get: "GET, HEAD", post: "POST", put: "PUT", del: "DELETE" };
+
 /** As HTTP writes them. */
 function methodsByPath(routes: readonly HttpRoute[]): ReadonlyMap<string, string> {
   const methods = new Map<string, string>();
   for (const { method, path } of routes) {
     if (path.includes("*")) continue; // Whatever no other path stands for.
-    const name = method === "del" ? "DELETE" : method === "get" ? "GET, HEAD" : method.toUpperCase();
-    methods.set(path, methods.has(path) ? `${methods.get(path)}, ${name}` : name);
+    const before = methods.get(path);
+    methods.set(path, before === undefined ? METHODS[method] : `${before}, ${METHODS[method]}`);
   }
   return methods;
 }
@@ -149,7 +151,7 @@ async function send(
 ): Promise<void> {
   if (signal.aborted) return letGo(body);
   if (options.headOnly === true) {
-    const length = typeof body === "string" ? Buffer.byteLength(body) : body instanceof Uint8Array ? body.byteLength : bodyBytes;
+    const length = typeof body === "string" || body instanceof Uint8Array ? Buffer.byteLength(body) : bodyBytes;
     const sized = length === undefined ? {} : { "content-length": String(length) }; // Told of it, uWebSockets.js would wait for a body.
     res.cork(() => writeHead(res, status, { ...headers, ...cors, ...sized }).endWithoutBody());
     return letGo(body);

@@ -38,7 +38,10 @@ export function upgrades(options: UpgradeOptions, { unready, mayConnect, onTurne
 
   const reasonToRefuse = (origin: string, address: ClientAddress | undefined): TurnedAway | undefined => {
     if (!isAllowedOrigin(origin, options.allowedOrigins)) return "origin";
-    return unready() ?? (connections() >= options.connectionsMax ? "full" : mayConnect(address) ? undefined : "ip");
+    const reason = unready();
+    if (reason !== undefined) return reason;
+    if (connections() >= options.connectionsMax) return "full";
+    return mayConnect(address) ? undefined : "ip";
   };
 
   return (res, req, context) => {
