@@ -29,11 +29,15 @@ const example = readFileSync("deploy/example.env", "utf8");
 
 /** As in a copy of example.env that was filled in. */
 const given = Object.fromEntries([...example.matchAll(/^(\w+)=(.*)$/gm)].map(([, name, value]) => [name!, value === "" ? SECRET : value!]));
-const filledIn = TEXT.replaceAll(
-  /\$\{(\w+)(?::([-?])([^}]*))?\}/g,
-  (_, name: string, kind: string, text: string) => given[name] ?? (kind === "-" ? text : `${name} is not in example.env`),
-);
-const { services, volumes } = parse(filledIn, { merge: true }) as {
+/** As compose does it: in what was parsed, so that nothing that is given empty turns into something else. */
+const filledIn = (text: string): string =>
+  text.replaceAll(
+    /\$\{(\w+)(?::([-?])([^}]*))?\}/g,
+    (_, name: string, kind: string, otherwise: string) => given[name] ?? (kind === "-" ? otherwise : `${name} is not in example.env`),
+  );
+const { services, volumes } = parse(TEXT, (_, value: unknown) => (typeof value === "string" ? filledIn(value) : value), {
+  merge: true,
+}) as {
   readonly services: Readonly<Record<string, Service>>;
   readonly volumes: Readonly<Record<string, unknown>>;
 };
