@@ -2,11 +2,13 @@ import { expect, test } from "vitest";
 
 import type { Status } from "@coroom/client";
 
-import { type Facts, noticeFor, saveRemark } from "./status.ts";
+import { type Facts, noticeFor, saveRemark, statusRemark } from "./status.ts";
 
 const WELL: Facts = {
   status: "connected",
   loaded: true,
+  putOff: undefined,
+  lacksContent: false,
   saving: "saved",
   mayWrite: true,
   saved: true,
@@ -32,7 +34,13 @@ const EVERY: readonly Facts[] = (["disconnected", "connecting", "connected", "de
             [false, 0],
             [false, 3],
           ].flatMap(([saved, unsavedEdits]) =>
-            [true, false].map((tooLarge) => ({ ...WELL, status, loaded, saving, mayWrite, saved, unsavedEdits, tooLarge }) as Facts),
+            [true, false].flatMap((tooLarge) =>
+              [true, false].flatMap((lacksContent) =>
+                (status === "waiting" ? [undefined, "room-full", "unavailable"] : [undefined]).map(
+                  (putOff) => ({ ...WELL, status, loaded, putOff, lacksContent, saving, mayWrite, saved, unsavedEdits, tooLarge }) as Facts,
+                ),
+              ),
+            ),
           ),
         ),
       ),
@@ -78,6 +86,22 @@ test("[PAGE9] whatever is wrong comes with what to do", () => {
 test("[PAGE9] a first connect is no trouble yet; a lost one is", () => {
   expect(noticeFor(having({ status: "connecting", loaded: false }))).toBeUndefined();
   expect(noticeFor(having({ status: "connecting" }))?.title).toBe("You are offline.");
+});
+
+test("[PAGE39] a document that lets nobody in for now, or whose content cannot be had, says so", () => {
+  const closed = { status: "waiting", loaded: false } as const;
+  expect(noticeFor(having({ ...closed, putOff: "room-full" }))?.title).toContain("full");
+  expect(noticeFor(having({ ...closed, putOff: "unavailable" }))?.title).toBe("The document is not available right now.");
+  expect(noticeFor(having({ ...closed, putOff: "tenant-rooms" }))?.title).toBe("The document is not available right now.");
+  expect(noticeFor(having({ loaded: false, lacksContent: true }))?.title).toBe("The document cannot be loaded right now.");
+  expect(noticeFor(having({ lacksContent: true }))?.advice).toContain("Keep writing");
+  expect(statusRemark(having({ ...closed, putOff: "room-full" })).text).toBe("Connected, not let in yet");
+});
+
+test("[PAGE39] who was in it before and is not let in again keeps writing, and sees that it waits", () => {
+  const away = having({ status: "waiting", putOff: "unavailable", unsavedEdits: 2 });
+  expect(saveRemark(away).text).toBe("Waiting, 2 edits kept here");
+  expect(noticeFor(away)?.advice).toContain("leave this tab open");
 });
 
 test("[PAGE9] offline it says where what is written is kept", () => {

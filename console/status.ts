@@ -3,12 +3,16 @@
  * something that is not, and whatever is wrong comes with what the reader can do about it.
  */
 
-import type { SavingState, Status } from "@coroom/client";
+import type { Outage, SavingState, Status } from "@coroom/client";
 
 export type Facts = {
   readonly status: Status;
   /** The document has been here whole, at least once. */
   readonly loaded: boolean;
+  /** The server is reached, and lets nobody into the room for now. */
+  readonly putOff: Outage["reason"];
+  /** The server's snapshot of the document cannot be had, which is needed here. */
+  readonly lacksContent: boolean;
   readonly saving: SavingState;
   readonly mayWrite: boolean;
   /** Nothing made here is without its acknowledgement, also of what the log may have lost: then it can be false with no edit counted. */
@@ -33,19 +37,9 @@ export type Notice = {
 };
 export type Action = "copy-text" | "reload";
 
-/** The few words in the bar. */
-export function saveRemark({ status, loaded, saving, mayWrite, saved, unsavedEdits, tooLarge }: Facts): Remark {
-  if (status === "stopped") return { tone: "trouble", text: saved ? "Disconnected" : "Not saved" };
-  if (!loaded) return { tone: "busy", text: "Opening…" };
-  if (!isOnline(status)) return { tone: "warning", text: unsavedEdits > 0 ? `Offline, ${edits(unsavedEdits)} kept here` : "Offline" };
-  if (!mayWrite) return unsavedEdits > 0 ? { tone: "trouble", text: "Not saved" } : { tone: "calm", text: "Read only" };
-  if (saved) return status === "connected" ? { tone: "good", text: "Saved" } : { tone: "warning", text: "Waiting…" };
-  if (tooLarge || saving === "refusing") return { tone: "trouble", text: "Not saved" };
-  return { tone: "busy", text: "Saving…" };
-}
-
 /** The connection alone. */
-export function statusRemark(status: Status): Remark {
+export function statusRemark({ status, putOff }: Pick<Facts, "status" | "putOff">): Remark {
+  if (putOff !== undefined) return { tone: "warning", text: "Connected, not let in yet" };
   switch (status) {
     case "connecting":
       return { tone: "busy", text: "Connecting…" };
@@ -63,21 +57,78 @@ export function statusRemark(status: Status): Remark {
 }
 
 /** What deserves a sentence of its own; undefined when all is well. */
-export function noticeFor({ status, loaded, saving, mayWrite, saved, unsavedEdits, keptHere, tooLarge }: Facts): Notice | undefined {
-  if (status === "stopped") return saved ? CLOSED : CUT_OFF;
-  if (!loaded) return status === "waiting" ? UNREACHABLE : undefined;
-  if (!isOnline(status)) return keptHere ? OFFLINE : OFFLINE_IN_TAB;
-  if (!mayWrite && unsavedEdits > 0) return RIGHTS_TAKEN;
-  if (status !== "connected") return DEGRADED;
-  if (!mayWrite) return READ_ONLY;
-  if (tooLarge) return TOO_LARGE;
-  if (saving === "refusing") return STALLED;
-  if (saving === "saving") return SLOW;
-  return undefined;
+export function noticeFor(facts: Facts): Notice | undefined {
+  return STATES[stateOf(facts)].notice;
 }
 
-function isOnline(status: string): boolean {
-  return status === "connected" || status === "degraded";
+/** The few words in the bar. */
+export function saveRemark(facts: Facts): Remark {
+  return STATES[stateOf(facts)].remark(facts);
+}
+
+type State =
+  | "closed"
+  | "cut-off"
+  | "opening"
+  | "opening-late"
+  | "opening-full"
+  | "opening-unavailable"
+  | "opening-unreadable"
+  | "full"
+  | "unavailable"
+  | "offline"
+  | "offline-in-tab"
+  | "rights-taken"
+  | "degraded"
+  | "reading"
+  | "lacking"
+  | "too-large"
+  | "stalled"
+  | "slow"
+  | "well";
+
+/** The first that holds: what goes wrong further from the document is told before what goes wrong nearer to it. */
+function stateOf({ status, loaded, putOff, lacksContent, saving, mayWrite, saved, unsavedEdits, keptHere, tooLarge }: Facts): State {
+  if (status === "stopped") return saved ? "closed" : "cut-off";
+  if (putOff !== undefined) return loaded ? roomState(putOff) : `opening-${roomState(putOff)}`;
+  if (!loaded && status === "waiting") return "opening-late";
+  if (!loaded) return lacksContent ? "opening-unreadable" : "opening";
+  if (status !== "connected" && status !== "degraded") return keptHere ? "offline" : "offline-in-tab";
+  if (!mayWrite && unsavedEdits > 0) return "rights-taken";
+  if (status === "degraded") return "degraded";
+  if (lacksContent) return "lacking";
+  if (!mayWrite) return "reading";
+  if (tooLarge) return "too-large";
+  if (saving !== "saved") return saving === "refusing" ? "stalled" : "slow";
+  return "well";
+}
+
+/** That a tenant has too many rooms is the server's affair: to whoever opens one it is not available. */
+function roomState(putOff: NonNullable<Facts["putOff"]>): "full" | "unavailable" {
+  return putOff === "room-full" ? "full" : "unavailable";
+}
+
+const OPENING: Remark = { tone: "busy", text: "Opening…" };
+const NOT_SAVED: Remark = { tone: "trouble", text: "Not saved" };
+const SAVED: Remark = { tone: "good", text: "Saved" };
+const SAVING: Remark = { tone: "busy", text: "Saving…" };
+const READ_ONLY: Remark = { tone: "calm", text: "Read only" };
+
+const offline = ({ unsavedEdits }: Facts): Remark => away("Offline", unsavedEdits);
+const waiting = ({ unsavedEdits }: Facts): Remark => away("Waiting", unsavedEdits);
+const savedOr =
+  (remark: Remark) =>
+  ({ saved }: Facts): Remark =>
+    saved ? SAVED : remark;
+
+function away(word: string, unsavedEdits: number): Remark {
+  return { tone: "warning", text: unsavedEdits > 0 ? `${word}, ${edits(unsavedEdits)} kept here` : word };
+}
+
+function withTroubleBehind({ mayWrite, saved, tooLarge, saving }: Facts): Remark {
+  if (!mayWrite) return READ_ONLY;
+  if (saved) return { tone: "warning", text: "Waiting…" };
+  return tooLarge || saving === "refusing" ? NOT_SAVED : SAVING;
 }
 
 const OFFLINE: Notice = {
@@ -106,7 +157,7 @@ const UNREACHABLE: Notice = {
   action: undefined,
 };
 
-const READ_ONLY: Notice = {
+const READING: Notice = {
   tone: "calm",
   title: "You are reading along.",
   advice: "Changes by others appear as they are made. To write, ask for a link that allows it.",
@@ -153,6 +204,58 @@ const CUT_OFF: Notice = {
   title: "Your last edits could not be saved.",
   advice: "The connection was closed for good. Take a copy of your text before you load the page again.",
   action: "copy-text",
+};
+
+const FULL: Notice = {
+  tone: "warning",
+  title: "The document is full: as many people are in it as may be.",
+  advice: "It opens here by itself once somebody leaves: it is tried again and again.",
+  action: undefined,
+};
+
+const UNAVAILABLE: Notice = {
+  tone: "warning",
+  title: "The document is not available right now.",
+  advice: "It opens here by itself as soon as it is: it is tried again and again.",
+  action: undefined,
+};
+
+const KEEP_OPEN = "Keep writing, and leave this tab open: it is tried again and again, and what you write is sent then.";
+
+const UNREADABLE: Notice = {
+  tone: "warning",
+  title: "The document cannot be loaded right now.",
+  advice: "You are connected, but its content is missing. It is tried again, and opens here by itself.",
+  action: undefined,
+};
+
+const LACKING: Notice = {
+  tone: "warning",
+  title: "What others wrote while you were away cannot be loaded right now.",
+  advice: "Keep writing: it is tried again, and what is missing comes by itself.",
+  action: undefined,
+};
+
+const STATES: Readonly<Record<State, { readonly remark: (facts: Facts) => Remark; readonly notice: Notice | undefined }>> = {
+  "closed": { remark: () => ({ tone: "trouble", text: "Disconnected" }), notice: CLOSED },
+  "cut-off": { remark: () => NOT_SAVED, notice: CUT_OFF },
+  "opening": { remark: () => OPENING, notice: undefined },
+  "opening-late": { remark: () => OPENING, notice: UNREACHABLE },
+  "opening-full": { remark: () => OPENING, notice: FULL },
+  "opening-unavailable": { remark: () => OPENING, notice: UNAVAILABLE },
+  "opening-unreadable": { remark: () => OPENING, notice: UNREADABLE },
+  "full": { remark: waiting, notice: { ...FULL, advice: KEEP_OPEN } },
+  "unavailable": { remark: waiting, notice: { ...UNAVAILABLE, advice: KEEP_OPEN } },
+  "offline": { remark: offline, notice: OFFLINE },
+  "offline-in-tab": { remark: offline, notice: OFFLINE_IN_TAB },
+  "rights-taken": { remark: () => NOT_SAVED, notice: RIGHTS_TAKEN },
+  "degraded": { remark: withTroubleBehind, notice: DEGRADED },
+  "reading": { remark: () => READ_ONLY, notice: READING },
+  "lacking": { remark: ({ mayWrite, saved }) => (!mayWrite ? READ_ONLY : saved ? SAVED : SAVING), notice: LACKING },
+  "too-large": { remark: savedOr(NOT_SAVED), notice: TOO_LARGE },
+  "stalled": { remark: savedOr(NOT_SAVED), notice: STALLED },
+  "slow": { remark: savedOr(SAVING), notice: SLOW },
+  "well": { remark: savedOr(SAVING), notice: undefined },
 };
 
 function edits(count: number): string {

@@ -39,6 +39,7 @@ export function openSharedDocument({ room, doc, token, asksToWrite }: SharedDocu
 export function watchFacts(provider: CoroomProvider, asksToWrite: boolean, receiveFacts: (facts: Facts) => void): void {
   let loaded = false;
   let tooLarge = false;
+  let lacksContent = false;
   let keptHere = true;
   let standsStill = false;
   let standstill: ReturnType<typeof setTimeout> | undefined;
@@ -46,11 +47,13 @@ export function watchFacts(provider: CoroomProvider, asksToWrite: boolean, recei
   let lastSaveMs: number | undefined;
 
   const tell = (): void => {
-    const { status, saving, rights, client, saved, unsavedEdits, seq } = provider;
+    const { status, outage, saving, rights, client, saved, unsavedEdits, seq } = provider;
     const mayWrite = client === undefined ? asksToWrite : rights.write;
     receiveFacts({
       status,
       loaded,
+      putOff: outage?.reason,
+      lacksContent,
       saving: standsStill && saving === "saved" ? "saving" : saving,
       mayWrite,
       keptHere,
@@ -92,9 +95,11 @@ export function watchFacts(provider: CoroomProvider, asksToWrite: boolean, recei
   });
   provider.on("synced", (synced) => {
     loaded ||= synced;
+    if (synced) lacksContent = false;
     tell();
   });
   provider.on("error", ({ kind }) => {
+    lacksContent ||= kind === "snapshot-unavailable";
     tooLarge ||= kind === "edit-too-large";
     keptHere &&= kind !== "storage-failed";
     tell();

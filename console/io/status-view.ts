@@ -27,7 +27,7 @@ export function statusView(): (facts: Facts) => void {
       saying = undefined;
       showSave(save);
     }
-    showStatus(statusRemark(facts.status));
+    showStatus(statusRemark(facts));
     figures.seq.textContent = facts.seq.toLocaleString();
     figures.unsaved.textContent = facts.unsavedEdits.toLocaleString();
     figures.lastSave.textContent = facts.lastSaveMs === undefined ? "–" : duration(facts.lastSaveMs);
