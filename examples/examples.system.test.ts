@@ -84,7 +84,7 @@ test("[EXA4] nothing that is asked of the token server ends it, and what it cann
   await new Promise((closed) => line.once("close", closed));
   expect((await fetch(`${env["TOKEN_URL"]}?user=x`)).status).toBe(200);
   const lost = new Program("notes.js", ["fay"], { ...env, TOKEN_URL: `http://127.0.0.1:${port}/nothing` });
-  await lost.prints("(waiting: the application's token function failed");
+  await lost.prints("(waiting: the application's token function failed: no token: 404)");
   lost.stop();
   await lost.exited();
 });

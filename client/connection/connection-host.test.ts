@@ -280,10 +280,37 @@ test("[COH8] a token function that gives no text is told as failed, and asked ag
   const answers: unknown[] = [undefined, { token: "t" }, "", "t"];
   const ann = new App(server, 1, { token: () => answers.shift() as string } as Partial<RoomHostOptions>);
   await server.clock.advance(MINUTE);
-  expect(ann.problems.map(({ kind, message }) => [kind, message.includes("token")])).toEqual(
-    Array.from({ length: 3 }, () => ["token-failed", true]),
+  expect(ann.problems.map(({ message }) => message)).toEqual(
+    ["undefined", "object", "an empty one"].map(
+      (what) => `the application's token function returned no text, but ${what}: it must give the JWT itself; it is asked again later`,
+    ),
   );
   expect([ann.host.status, answers]).toEqual(["connected", []]);
+});
+
+test("[COH16] what a token function threw is told in words, with what lies behind it", async () => {
+  const server = serverOn();
+  const failures: unknown[] = [
+    new Error("backend 500"),
+    new TypeError("fetch failed", { cause: new AggregateError([new Error("::1 refused"), new Error("127.0.0.1 refused")], "") }),
+    "no",
+    undefined,
+  ];
+  const token = (): string => {
+    if (failures.length === 0) return "t";
+    throw failures.shift();
+  };
+  const ann = new App(server, 1, { token } as Partial<RoomHostOptions>);
+  await server.clock.advance(0);
+  expect(ann.host.outage?.why).toBe("the application's token function failed: backend 500");
+  await server.clock.advance(2 * MINUTE);
+  expect(ann.problems.map(({ kind, message }) => [kind, message])).toEqual(
+    ["backend 500", "fetch failed: Error: ::1 refused; Error: 127.0.0.1 refused", "no", "undefined"].map((what) => [
+      "token-failed",
+      `the application's token function failed: ${what}; it is asked again later`,
+    ]),
+  );
+  expect(ann.host.status).toBe("connected");
 });
 
 test("[COH9] where the platform allows no socket to the URL, it is refused with what to do, once", async () => {

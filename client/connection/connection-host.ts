@@ -1,6 +1,6 @@
 /**
  * One line to the server. Feeds `connection.ts` and carries out what it decides; what comes for rooms goes to
- * `rooms-on-line.ts`. Several providers may share one, if one token opens all their rooms. Rules COH1 to COH15.
+ * `rooms-on-line.ts`. Several providers may share one, if one token opens all their rooms. Rules COH1 to COH17.
  *
  * When the gateway goes away there are two lines for a moment: the next opens while the present one still serves,
  * and what befalls it is nobody's business until it takes over.
@@ -23,10 +23,8 @@ import type { SnapshotAnswer, Socket, World } from "../ports.ts";
 import type { Problem, Refusal } from "../room/problems.ts";
 import { type Member, RoomsOnLine } from "./rooms-on-line.ts";
 import { serverFrameOf } from "./server-frames.ts";
+import { type Token, tokenInput } from "./token-answer.ts";
 import { Turns } from "./turns.ts";
-
-/** A text, or a function that is asked each time a connection is made, and again before its token expires. */
-export type Token = string | (() => string | Promise<string>);
 
 export type ConnectionHostOptions = { readonly url: string; readonly token: Token };
 
@@ -251,12 +249,7 @@ export class ConnectionHost {
   async #askToken(line: Line): Promise<void> {
     line.tokensAsked += 1;
     const asked = line.tokensAsked;
-    let input: ConnectionInput;
-    try {
-      input = { kind: "token", token: textOf(await (typeof this.#token === "string" ? this.#token : this.#token())) };
-    } catch (cause) {
-      input = { kind: "token-failed", cause }; // The application's function may fail as it likes.
-    }
+    const input = await tokenInput(this.#token);
     if (asked !== line.tokensAsked) return;
     if (input.kind === "token") this.#lastToken = input.token;
     this.#turns.receive({ line, input });
@@ -281,10 +274,4 @@ export class ConnectionHost {
     this.#status = status;
     this.#events.emit("status", { status, ...this.outage });
   }
-}
-
-/** What an application's function answers is not checked by anybody before. */
-function textOf(token: unknown): string {
-  if (typeof token === "string" && token !== "") return token;
-  throw new Error(`\`token\` must give a text, or a promise of one, not ${token === "" ? "an empty one" : typeof token}: the JWT itself`);
 }

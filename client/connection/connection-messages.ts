@@ -8,7 +8,8 @@ export type ConnectionInput =
   | { kind: "connect" }
   | { kind: "disconnect" }
   | { kind: "token"; token: string }
-  | { kind: "token-failed"; cause: unknown }
+  /** `how`: what the function did, as a sentence goes on after it. */
+  | { kind: "token-failed"; how: string; cause: unknown }
   | { kind: "socket-opened" }
   /** `why`, `retryAfterMs`: what the platform says of it. */
   | { kind: "socket-closed"; code: number; why?: string | undefined; retryAfterMs?: number | undefined }

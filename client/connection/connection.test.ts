@@ -146,8 +146,8 @@ test("[CON19] while it waits it says why, in words for a developer", () => {
   ).toBe(`the server did not answer within ${OPTIONS.openMsMax} ms`);
   driver.untilDue();
   driver.tick();
-  driver.receive({ kind: "token-failed", cause: "no" });
-  expect(driver.connection.waiting?.why).toBe("the application's token function failed or took too long");
+  driver.receive({ kind: "token-failed", how: "failed: backend 500", cause: "no" });
+  expect(driver.connection.waiting?.why).toBe("the application's token function failed: backend 500");
 });
 
 test("[CON2] a line that breaks soon after WELCOME is no success", () => {
@@ -184,11 +184,14 @@ test("[CON4] every attempt asks for a token again; an expired one that is fixed 
 test("[CON5] a token function that fails or hangs is told about and asked again", () => {
   const driver = new Driver();
   driver.receive({ kind: "connect" });
-  expect(driver.receive({ kind: "token-failed", cause: new Error("no network") })).toEqual(["problem: token-failed"]);
+  expect(driver.receive({ kind: "token-failed", how: "failed: no network", cause: new Error("no network") })).toEqual([
+    "problem: token-failed",
+  ]);
   driver.untilDue();
   driver.tick();
   expect(driver.untilDue()).toBe(30_000);
   expect(driver.tick()).toEqual(["problem: token-failed"]);
+  expect(driver.connection.waiting?.why).toBe("the application's token function took longer than 30 s");
   expect(driver.receive({ kind: "token", token: "late" })).toEqual([]);
 });
 
@@ -350,7 +353,7 @@ test("[CON12] a token function is asked again after 80 % of the token's life, an
   expect(msUntilTokenIsAsked(driver)).toBe(2_880_000);
   expect(driver.connection.receive({ kind: "token", token: "new" }, driver.now)).toEqual([renewFrame]);
   expect(msUntilTokenIsAsked(driver), "no answer").toBe(30_000);
-  expect(driver.receive({ kind: "token-failed", cause: undefined })).toEqual(["problem: token-failed"]);
+  expect(driver.receive({ kind: "token-failed", how: "failed: undefined", cause: undefined })).toEqual(["problem: token-failed"]);
   expect(msUntilTokenIsAsked(driver), "no token").toBe(3_000);
   driver.receive({ kind: "token", token: "new" });
   driver.receive({ kind: "frame", frame: { type: "renewed", tokenExpiresInMs: 1_000 } });
@@ -364,14 +367,14 @@ test("[CON17] a token function that fails on an open line is asked ever more sel
   driver.open();
   msUntilTokenIsAsked(driver);
   const waits = Array.from({ length: 8 }, () => {
-    driver.receive({ kind: "token-failed", cause: undefined });
+    driver.receive({ kind: "token-failed", how: "failed: undefined", cause: undefined });
     return msUntilTokenIsAsked(driver);
   });
   expect(waits).toEqual([3_000, 3_500, 4_500, 6_500, 10_500, 17_500, 17_500, 17_500]);
   driver.receive({ kind: "token", token: "new" });
   driver.receive({ kind: "frame", frame: { type: "renewed", tokenExpiresInMs: 3_600_000 } });
   msUntilTokenIsAsked(driver);
-  driver.receive({ kind: "token-failed", cause: undefined });
+  driver.receive({ kind: "token-failed", how: "failed: undefined", cause: undefined });
   expect(msUntilTokenIsAsked(driver)).toBe(3_000);
 });
 

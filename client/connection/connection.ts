@@ -30,7 +30,7 @@ type State =
   | { readonly kind: "greeting"; readonly until: Millis }
   | { readonly kind: "open"; readonly line: OpenLine };
 
-const TOKEN_FAILED = "the application's token function failed or took too long";
+const TOKEN_FUNCTION = "the application's token function";
 
 export class Connection {
   readonly #options: ConnectionOptions;
@@ -108,7 +108,7 @@ export class Connection {
         this.#state = { kind: "opening", token: input.token, until: this.#openUntil(now) };
         return [{ kind: "open-socket" }];
       case "token-failed":
-        return this.#receiveTokenFailed(input.cause, now);
+        return this.#receiveTokenFailed(input, now);
       case "socket-opened":
         return this.#state.kind === "opening" ? this.#greet(this.#state.token, now) : [];
       case "socket-forbidden":
@@ -136,11 +136,12 @@ export class Connection {
     return [{ kind: "send", frame: { type: "hello", version: PROTOCOL_VERSION, token, agent: this.#options.agent } }];
   }
 
-  #receiveTokenFailed(cause: unknown, now: Millis): ConnectionEffect[] {
+  #receiveTokenFailed({ how, cause }: { readonly how: string; readonly cause?: unknown }, now: Millis): ConnectionEffect[] {
+    const why = `${TOKEN_FUNCTION} ${how}`;
     if (this.#state.kind === "open") this.#state.line.receiveTokenFailed(now);
-    else if (this.#state.kind === "asking-token") this.#wait(TOKEN_FAILED, now);
+    else if (this.#state.kind === "asking-token") this.#wait(why, now);
     else return [];
-    return [{ kind: "problem", problem: { kind: "token-failed", message: `${TOKEN_FAILED}; it is asked again later`, cause } }];
+    return [{ kind: "problem", problem: { kind: "token-failed", message: `${why}; it is asked again later`, cause } }];
   }
 
   /** An ERROR that something comes after was about no close. Of frames too large it is then what a room was to show. */
@@ -195,7 +196,7 @@ export class Connection {
       case "waiting":
         return now < state.until ? [] : this.#attempt(now);
       case "asking-token":
-        return now < state.until ? [] : this.#receiveTokenFailed(undefined, now);
+        return now < state.until ? [] : this.#receiveTokenFailed({ how: `took longer than ${this.#options.tokenMsMax / 1000} s` }, now);
       case "opening":
       case "greeting":
         return now < state.until ? [] : this.#breakOff(`the server did not answer within ${this.#options.openMsMax} ms`, now);

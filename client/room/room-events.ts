@@ -3,7 +3,8 @@
 import type { ClientId, Position, Seq } from "../../shared/ids.ts";
 import type { SavingState, TentativeEdit } from "../../shared/wire/frames.ts";
 import type { LineStatus, Outage } from "../connection/connection-messages.ts";
-import type { ConnectionHost, Token } from "../connection/connection-host.ts";
+import type { ConnectionHost } from "../connection/connection-host.ts";
+import type { Token } from "../connection/token-answer.ts";
 import type { EditStore } from "../keeping/edit-store.ts";
 import type { RoomEdit } from "./inbox.ts";
 import type { Participant, PresenceChange } from "../presence/participants.ts";
