@@ -16,6 +16,7 @@ import { Connection } from "./connection.ts";
 import { ControlFrames } from "./control-frames.ts";
 import { FramePace } from "./frame-pace.ts";
 import type { ConnectionEffect, ConnectionInput, LineStatus, Outage } from "./connection-messages.ts";
+import { assertOptions } from "../options.ts";
 import * as defaults from "../defaults.ts";
 import { Events } from "../events.ts";
 import { Pace } from "../room/pace.ts";
@@ -23,7 +24,7 @@ import type { SnapshotAnswer, Socket, World } from "../ports.ts";
 import type { Problem, Refusal } from "../room/problems.ts";
 import { type Member, RoomsOnLine } from "./rooms-on-line.ts";
 import { serverFrameOf } from "./server-frames.ts";
-import { type Token, tokenInput } from "./token-answer.ts";
+import { assertToken, type Token, tokenInput } from "./token-answer.ts";
 import { Turns } from "./turns.ts";
 
 export type ConnectionHostOptions = { readonly url: string; readonly token: Token };
@@ -63,8 +64,11 @@ export class ConnectionHost {
   #lastToken = "";
   #status: LineStatus = "disconnected";
 
-  constructor({ url, token }: ConnectionHostOptions, world: World) {
+  constructor(options: ConnectionHostOptions, world: World) {
+    assertOptions(options, "url and token");
+    const { url, token } = options;
     this.#address = addressOf(url);
+    assertToken(token);
     this.#token = token;
     this.#world = world;
     this.#line = this.#newLine();

@@ -1,5 +1,6 @@
 /** What an application gives for a token, asked for it: its function may answer, fail and throw as it likes. */
 
+import { assert } from "../../shared/assert.ts";
 import type { ConnectionInput } from "./connection-messages.ts";
 
 /** A text, or a function that is asked each time a connection is made, and again before its token expires. */
@@ -7,6 +8,14 @@ export type Token = string | (() => string | Promise<string>);
 
 /** `fetch` and its like tell what went wrong in the cause of the cause. */
 const CAUSES_TOLD = 3;
+
+/** From JavaScript anything may come. */
+export function assertToken(token: unknown): void {
+  assert(
+    typeof token === "function" || (typeof token === "string" && token !== ""),
+    "`token` must be the JWT itself, or a function that returns it or a promise of it",
+  );
+}
 
 export async function tokenInput(token: Token): Promise<ConnectionInput> {
   try {

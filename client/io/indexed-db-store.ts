@@ -4,6 +4,7 @@
  * a Web Lock for as long as it lives; what pages without one left behind goes to the next page that opens the room.
  */
 
+import { assert } from "../../shared/assert.ts";
 import type { EditStore, KeptChange, KeptRoom, RoomStore, StoredRoom } from "../keeping/edit-store.ts";
 import { ALL, KeptDatabase, whole } from "./kept-database.ts";
 import {
@@ -73,7 +74,9 @@ export async function forgetIndexedDbStore({ owner }: IndexedDbStoreOptions): Pr
   });
 }
 
+/** From JavaScript anything may come: without an owner all who sign in here would be one. */
 function databaseOf(owner: string): string {
+  assert(typeof owner === "string" && owner !== "", "`owner` must say whose it is: a text that is unique among all who may sign in here");
   return `coroom/${owner}`;
 }
 

@@ -11,6 +11,7 @@ import { Alarm, earlier } from "../connection/alarm.ts";
 import { ConnectionHost } from "../connection/connection-host.ts";
 import type { Outage } from "../connection/connection-messages.ts";
 import * as defaults from "../defaults.ts";
+import { assertOptions, assertReach, assertStore } from "../options.ts";
 import { Events } from "../events.ts";
 import { Leaderboard } from "../boards/leaderboard.ts";
 import type { Participant } from "../presence/participants.ts";
@@ -53,8 +54,11 @@ export class RoomHost {
   readonly #news: RoomNews;
 
   constructor(options: RoomHostOptions, world: World) {
-    const room = parseRoomId(options.room);
-    assert(room !== undefined, "a room's id has 1 to 128 characters and no control characters");
+    assertOptions(options, "url, token and room");
+    const room = typeof options.room === "string" ? parseRoomId(options.room) : undefined;
+    assert(room !== undefined, "`room` must be the room's id: a text of 1 to 128 characters, no control characters among them");
+    assertReach(options);
+    assertStore(options.store);
     this.room = room;
     this.#clock = world.clock;
     const outbox = {

@@ -8,6 +8,7 @@ import type * as Y from "yjs";
 import type { ClientId, Seq } from "../../shared/ids.ts";
 import type { Rights, SavingState } from "../../shared/wire/frames.ts";
 import { refuseReserved, RoomAwareness } from "../presence/awareness.ts";
+import { assertDoc, assertOptions } from "../options.ts";
 import { Events } from "../events.ts";
 import type { RoomEdit } from "../room/inbox.ts";
 import type { Leaderboard } from "../boards/leaderboard.ts";
@@ -70,7 +71,10 @@ export class YjsProvider {
   #saved: boolean;
   #stored: boolean;
 
-  constructor({ doc, ...options }: ProviderOptions, world: World) {
+  constructor(given: ProviderOptions, world: World) {
+    assertOptions(given, "url, token, room and doc");
+    assertDoc(given.doc);
+    const { doc, ...options } = given;
     this.doc = doc;
     this.#content = new YjsContent(doc, this, world.reportError);
     this.#events = new Events(world.reportError);

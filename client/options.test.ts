@@ -1,0 +1,39 @@
+/** What somebody gives who has no types to go by. */
+
+import { expect, test } from "vitest";
+import * as Y from "yjs";
+
+import { ConnectionHost, type ConnectionHostOptions } from "./connection/connection-host.ts";
+import { indexedDbStore } from "./io/indexed-db-store.ts";
+import type { World } from "./ports.ts";
+import type { RoomHostOptions } from "./room/room-events.ts";
+import { RoomHost } from "./room/room-host.ts";
+import { serverOn } from "./testing/app.ts";
+import { type ProviderOptions, YjsProvider } from "./yjs/yjs-provider.ts";
+
+const GOOD = { url: "ws://h", token: "t", room: "notes", connect: false };
+const world = (): World => serverOn().world();
+const provider = (options: unknown) => () => new YjsProvider(options as ProviderOptions, world());
+const room = (options: unknown) => () => new RoomHost(options as RoomHostOptions, world());
+const connection = (options: unknown) => () => new ConnectionHost(options as ConnectionHostOptions, world());
+
+test.each([
+  ["a provider of nothing", provider(undefined), "options are missing: give an object with url, token, room and doc"],
+  ["a provider without a document", provider(GOOD), "`doc` must be a Y.Doc"],
+  ["a provider of a type of Yjs", provider({ ...GOOD, doc: new Y.Doc().getText("t") }), "`doc` must be a Y.Doc"],
+  ["a room of nothing", room(undefined), "options are missing: give an object with url, token and room"],
+  ["a room without a name", room({ ...GOOD, room: undefined }), "`room` must be the room's id"],
+  ["a room with an empty name", room({ ...GOOD, room: "" }), "`room` must be the room's id"],
+  ["a room with a number", room({ ...GOOD, room: 7 }), "`room` must be the room's id"],
+  ["a room without a server", room({ ...GOOD, url: undefined }), "give `url` and `token`, or a `connection`"],
+  ["a room on no connection", room({ room: "notes", connection: {} }), "`connection` must be a CoroomConnection"],
+  ["a room with no store", room({ ...GOOD, store: {} }), "`store` must have `open()`"],
+  ["a connection of nothing", connection(undefined), "options are missing: give an object with url and token"],
+  ["a connection without a server", connection({ token: "t" }), "url must look like ws://host:port"],
+  ["a connection without a token", connection({ url: "ws://h" }), "`token` must be the JWT itself, or a function"],
+  ["a connection with an empty token", connection({ url: "ws://h", token: "" }), "`token` must be the JWT itself, or a function"],
+  ["a promise for a token", connection({ url: "ws://h", token: Promise.resolve("t") }), "`token` must be the JWT itself, or a function"],
+  ["a store of nobody", () => indexedDbStore({} as { owner: string }), "`owner` must say whose"],
+])("[OPT1] %s is refused with what to give", (_, make, message) => {
+  expect(make).toThrow(message);
+});
