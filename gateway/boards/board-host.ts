@@ -52,9 +52,9 @@ export class BoardHost {
     this.#carryOut(this.#boards.receiveGone(connection));
   }
 
-  /** Somebody is let in who may come to stand on the room's boards. */
+  /** Somebody is let in who may come to stand on the room's boards. A name that is the user's id is told too: there may have been another before. */
   receiveWriter(room: RoomKey, user: UserId, name: string): void {
-    if (name !== "" && name !== user) this.#ports.boardBus.tellName({ room, user, name });
+    if (name !== "") this.#ports.boardBus.tellName({ room, user, name });
   }
 
   receiveNews(news: BoardNews): void {

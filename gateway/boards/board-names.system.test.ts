@@ -23,4 +23,10 @@ test("[GBO12] the name is told of whoever is let in to write, also where the rig
   expect((await client.next("joined")).rights).toEqual({ read: true, write: true });
   await until(() => told.length > 0, "the name");
   expect(told).toEqual([{ room: `${TENANT}.${ROOM}`, user: "ann", name: "Ann" }]);
+
+  const other = await rig.connect(address);
+  other.send({ type: "hello", version: 1, token: await tokenOf("bob", { rights: ["read", "write"] }), agent: "test" });
+  other.send({ type: "join", request: 1, room: ROOM as RoomId, clientKey: "key-of-bob" as ClientKey, position: START });
+  await until(() => told.length > 1, "a name that is the user's id");
+  expect(told[1]).toEqual({ room: `${TENANT}.${ROOM}`, user: "bob", name: "bob" });
 });

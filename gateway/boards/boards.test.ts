@@ -198,6 +198,13 @@ test("[GBO10] who is shown by no name, or an old one, is told of once", () => {
   ).toBe(false);
 });
 
+test("[GBO14] a name that is the user's id takes the place of an older one, and is not told where none is shown", () => {
+  const watched = boards();
+  watched.receiveRequest(of(1), at(0));
+  expect(told(watched.receiveNews(shown([["user-1", 1]]))).some((line) => line.startsWith("name"))).toBe(false);
+  expect(told(watched.receiveNews(shown([["user-1", 2, "Ann"]])))).toContain("name user-1 user-1");
+});
+
 test("[GBO11] a score that a frame cannot hold is told as the highest that it can", () => {
   const watched = boards();
   watched.receiveRequest(of(1), at(0));

@@ -261,13 +261,13 @@ function ownRanks(board: Board, watchers: Iterable<[ConnectionId, Watcher]>): Bo
   return effects;
 }
 
-/** Somebody here is shown by an old name or none: nobody heard it when it was said. */
+/** Somebody here is shown by an old name, or by their id for want of one: nobody heard it when it was said. */
 function missingNames(board: Board, { ranking }: BoardShown): BoardEffect[] {
   const names = new Map(ranking.map(([user, , name]) => [user, name]));
   const effects: BoardEffect[] = [];
   for (const watcher of board.watchers.values()) {
     const { user, name } = watcher;
-    if (watcher.hasToldName || name === "" || name === user || !names.has(user) || names.get(user) === name) continue;
+    if (watcher.hasToldName || name === "" || !names.has(user) || (names.get(user) || user) === name) continue;
     watcher.hasToldName = true;
     effects.push({ kind: "tell-name", name: { room: board.room, user, name } });
   }
