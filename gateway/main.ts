@@ -30,6 +30,7 @@ import { uwsApp } from "./io/uws-app.ts";
 import { listen, uwsSockets } from "./io/uws-server.ts";
 import { countBehind, gatewayMetrics } from "./metrics.ts";
 import { OutboundHealth } from "./limits/outbound-health.ts";
+import { ForeignOrigins } from "./limits/foreign-origins-host.ts";
 import { Shed } from "./limits/shed.ts";
 import { watchPressure } from "./limits/shed-host.ts";
 
@@ -65,10 +66,14 @@ export async function startGateway(
     if (bus.isMisconfigured()) return "misconfigured";
     return rooms.backboneLostAt === undefined ? undefined : "degraded";
   };
+  const foreignOrigins = new ForeignOrigins(log);
   const door: Door = {
     unready,
     mayConnect: (address): boolean => parts.quotas.mayConnect(address),
-    onTurnedAway: (reason) => deps.metrics.turnedAway.inc({ reason }),
+    onTurnedAway: (reason, origin): void => {
+      deps.metrics.turnedAway.inc({ reason });
+      if (reason === "origin") foreignOrigins.receive(origin, clock.now());
+    },
   };
   const web = uwsSockets(app, config, door, lastOfTurn, (...looked) => countBehind(deps.metrics, ...looked));
   const parts = assembleGateway(gateway, config, { ...web, ...bus.ports, store: kept.store, tokens, clientIdOf }, deps);

@@ -124,7 +124,9 @@ test("[CON19] while it waits it says why, in words for a developer", () => {
   expect(failing(() => driver.receive({ kind: "socket-closed", code: 1006, why: "connect ECONNREFUSED 127.0.0.1:1" }))).toBe(
     "the server cannot be reached: connect ECONNREFUSED 127.0.0.1:1. Is the address right, and does a gateway answer there?",
   );
-  expect(failing(() => driver.receive({ kind: "socket-closed", code: 1006 }))).toContain("the browser's console says why");
+  expect(failing(() => driver.receive({ kind: "socket-closed", code: 1006 }))).toContain(
+    "or does COROOM_ALLOWED_ORIGINS lack this page's origin?",
+  );
   expect(
     failing(() => {
       driver.receive({ kind: "socket-opened" });

@@ -252,6 +252,10 @@ export class Connection {
   }
 }
 
+/** Browsers say nothing, to the page, of what came of it. */
 function unreachable(why: string | undefined): string {
-  return `the server cannot be reached: ${why ?? "the browser's console says why"}. Is the address right, and does a gateway answer there?`;
+  const questions = "Is the address right, and does a gateway answer there";
+  return why === undefined
+    ? `the server cannot be reached, and the browser's console says little more. ${questions}, or does COROOM_ALLOWED_ORIGINS lack this page's origin?`
+    : `the server cannot be reached: ${why}. ${questions}?`;
 }

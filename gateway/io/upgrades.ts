@@ -28,7 +28,8 @@ export type TurnedAway = "full" | "origin" | "ip" | Unready;
 export type Door = {
   readonly unready: () => Unready | undefined;
   readonly mayConnect: (address: ClientAddress | undefined) => boolean;
-  readonly onTurnedAway: (reason: TurnedAway) => void;
+  /** `origin`: as the request names it, a page's or anybody's. */
+  readonly onTurnedAway: (reason: TurnedAway, origin: string) => void;
 };
 
 export type Upgrade = (res: HttpResponse, req: HttpRequest, context: us_socket_context_t) => void;
@@ -46,9 +47,10 @@ export function upgrades(options: UpgradeOptions, { unready, mayConnect, onTurne
 
   return (res, req, context) => {
     const address = addressOf(res, req, options.clientAddressHeader);
-    const refused = reasonToRefuse(req.getHeader("origin"), address);
+    const origin = req.getHeader("origin");
+    const refused = reasonToRefuse(origin, address);
     if (refused !== undefined) {
-      onTurnedAway(refused);
+      onTurnedAway(refused, origin);
       const { status, message } = REFUSALS[refused];
       res
         .writeStatus(status)
