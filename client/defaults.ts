@@ -13,6 +13,7 @@ export const CONNECTION: Omit<ConnectionOptions, "agent" | "tokenIsFixed"> = {
   renewShare: 0.8,
   renewMsMin: 3_000,
   openMsMax: 10_000,
+  checkMsMax: 5_000,
   retryMsMax: 300_000,
   banMsMax: 86_400_000,
   healthyAfterMs: 5_000,

@@ -4,6 +4,7 @@
  */
 
 import { ConnectionHost, type ConnectionHostOptions } from "./connection/connection-host.ts";
+import { watchNetwork } from "./io/network-news.ts";
 import { fetchSnapshot } from "./io/fetch-snapshot.ts";
 import { openSocket } from "./io/node-socket.ts";
 import { reportError, systemChance, systemClock } from "./io/system.ts";
@@ -12,7 +13,7 @@ import type { RoomHostOptions } from "./room/room-events.ts";
 import { RoomHost } from "./room/room-host.ts";
 import { type ProviderOptions, YjsProvider } from "./yjs/yjs-provider.ts";
 
-const world: World = { clock: systemClock, chance: systemChance, openSocket, fetchSnapshot, reportError };
+const world: World = { clock: systemClock, chance: systemChance, openSocket, fetchSnapshot, watchNetwork, reportError };
 
 /** One socket, for several rooms that one token opens. */
 export class CoroomConnection extends ConnectionHost {

@@ -9,9 +9,20 @@ export type World = {
   readonly chance: Chance;
   readonly openSocket: OpenSocket;
   readonly fetchSnapshot: FetchSnapshot;
+  /** Only where the platform tells of its network. */
+  readonly watchNetwork?: WatchNetwork;
   /** What an application's listener threw goes to whoever watches for uncaught errors, and stops nothing here. */
   readonly reportError: (error: unknown) => void;
 };
+
+/**
+ * What the platform says of the way to the server. back: there is a network again. doubtful: there is none, or the page
+ * slept, so that a line may be dead and nobody has heard of it.
+ */
+export type NetworkNews = "back" | "doubtful";
+
+/** Returns what ends it. */
+export type WatchNetwork = (tell: (news: NetworkNews) => void) => () => void;
 
 export interface Clock {
   /** Milliseconds, from some time on. Never goes back; jumps ahead when a laptop wakes up. */

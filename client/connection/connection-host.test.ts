@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import type { ClientId } from "../../shared/ids.ts";
 import type { ClientFrame } from "../../shared/wire/frames.ts";
 import { ConnectionHost } from "./connection-host.ts";
+import type { NetworkNews, WatchNetwork } from "../ports.ts";
 import type { RoomHostOptions } from "../room/room-events.ts";
 import { RoomHost } from "../room/room-host.ts";
 import { App, bytes, heard, MINUTE, NOTES, serverOn } from "../testing/app.ts";
@@ -311,6 +312,32 @@ test("[COH16] what a token function threw is told in words, with what lies behin
     ]),
   );
   expect(ann.host.status).toBe("connected");
+});
+
+test("[COH17] what the platform says of its network is heard for as long as the connection is wanted", async () => {
+  const server = serverOn();
+  const listeners = new Set<(news: NetworkNews) => void>();
+  const watchNetwork: WatchNetwork = (tell) => {
+    listeners.add(tell);
+    return () => listeners.delete(tell);
+  };
+  const host = new ConnectionHost({ url: "ws://h", token: "t" }, { ...server.world(1), watchNetwork });
+  expect(listeners.size, "not wanted yet").toBe(0);
+  host.connect();
+  await server.clock.advance(1_000);
+  expect(listeners.size).toBe(1);
+  server.reachable = false;
+  server.cut("silently");
+  for (const tell of listeners) tell("doubtful");
+  await server.clock.advance(5_000);
+  expect(host.outage).toBeDefined();
+  await server.clock.advance(2 * MINUTE);
+  server.reachable = true;
+  for (const tell of listeners) tell("back");
+  await server.clock.advance(600);
+  expect(host.status).toBe("connected");
+  host.disconnect();
+  expect(listeners.size).toBe(0);
 });
 
 test("[COH9] where the platform allows no socket to the URL, it is refused with what to do, once", async () => {

@@ -49,6 +49,8 @@ export class ConnectionHost {
   readonly #turns = new Turns<{ line: Line; input: ConnectionInput }>(({ line, input }) => this.#take(line, input));
   readonly #alarm: Alarm;
   readonly #events: Events<ConnectionEvents>;
+  /** While it is wanted. */
+  #stopWatching: (() => void) | undefined;
   readonly #controls = new ControlFrames((frame) => this.#sendNow(frame));
   readonly #rooms = new RoomsOnLine({
     send: (frame) => this.send(frame),
@@ -183,7 +185,20 @@ export class ConnectionHost {
     }
     if (this.#next !== undefined && !this.#line.core.isOpen) this.#abandonNext(this.#next); // From here on the line comes back by itself.
     this.#setAlarm();
+    this.#watchNetwork();
     this.#tellStatus();
+  }
+
+  #watchNetwork(): void {
+    const isWanted = this.status !== "disconnected" && this.status !== "stopped";
+    if (isWanted) {
+      this.#stopWatching ??= this.#world.watchNetwork?.((news) => {
+        this.#turns.receive({ line: this.#line, input: { kind: "network", news } });
+      });
+      return;
+    }
+    this.#stopWatching?.();
+    this.#stopWatching = undefined;
   }
 
   #carryOut(line: Line, effect: ConnectionEffect): void {

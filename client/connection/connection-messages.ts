@@ -2,6 +2,7 @@
 
 import type { Millis } from "../../shared/ids.ts";
 import type { ClientFrame, JoinRefusal, Limits, ServerFrame, UnknownFrame } from "../../shared/wire/frames.ts";
+import type { NetworkNews } from "../ports.ts";
 import type { Problem, Refusal } from "../room/problems.ts";
 
 export type ConnectionInput =
@@ -17,6 +18,7 @@ export type ConnectionInput =
   | { kind: "socket-forbidden" }
   /** Undefined: bytes that are no frame. Unknown frames count as a sign of life. */
   | { kind: "frame"; frame: ServerFrame | UnknownFrame | undefined }
+  | { kind: "network"; news: NetworkNews }
   | { kind: "tick" };
 
 export type ConnectionEffect =

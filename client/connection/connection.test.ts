@@ -30,6 +30,7 @@ const OPTIONS: ConnectionOptions = {
   renewShare: 0.8,
   renewMsMin: 3_000,
   openMsMax: 10_000,
+  checkMsMax: 5_000,
   retryMsMax: 300_000,
   banMsMax: 86_400_000,
   healthyAfterMs: 5_000,
@@ -195,6 +196,54 @@ test("[CON5] a token function that fails or hangs is told about and asked again"
   expect(driver.tick()).toEqual(["problem: token-failed"]);
   expect(driver.connection.waiting?.why).toBe("the application's token function took longer than 30 s");
   expect(driver.receive({ kind: "token", token: "late" })).toEqual([]);
+});
+
+test("[CON23] a line that may be dead is asked at once, and given up when nothing comes", () => {
+  const driver = new Driver();
+  driver.open();
+  driver.now = (driver.now + 1_000) as Millis;
+  expect(driver.receive({ kind: "network", news: "doubtful" })).toEqual(["send ping"]);
+  expect(driver.receive({ kind: "network", news: "doubtful" }), "asked once").toEqual([]);
+  expect([driver.untilDue(), driver.tick()]).toEqual([5_000, ["close-socket", "line-lost"]]);
+  expect(driver.connection.waiting?.why).toBe("the server did not answer within 5000 ms");
+
+  driver.untilDue();
+  driver.tick();
+  driver.open();
+  driver.receive({ kind: "network", news: "back" });
+  driver.now = (driver.now + 4_000) as Millis;
+  driver.receive({ kind: "frame", frame: { type: "renewed", tokenExpiresInMs: 3_600_000 } });
+  expect(driver.untilDue(), "something comes, the answer may stand behind it").toBe(5_000);
+  driver.receive({ kind: "frame", frame: { type: "pong", nonce: 1 } });
+  expect([driver.untilDue() > 5_000, driver.connection.status]).toEqual([true, "connected"]);
+});
+
+test("[CON23] a device that slept asks whether its line still holds before it does anything else", () => {
+  const driver = new Driver();
+  driver.open();
+  driver.now = (driver.now + 50_000) as Millis;
+  expect(driver.tick()).toEqual(["send ping"]);
+  expect([driver.untilDue(), driver.tick()]).toEqual([5_000, ["close-socket", "line-lost"]]);
+});
+
+test("[CON24] when the network is back it is tried at once, spread by a moment, unless the server wants to be left alone", () => {
+  const driver = new Driver();
+  driver.close(1006);
+  for (let attempt = 0; attempt < 6; attempt++) {
+    driver.untilDue();
+    driver.tick();
+    driver.receive({ kind: "token", token: "t" });
+    driver.receive({ kind: "socket-closed", code: 1006 });
+  }
+  expect(driver.receive({ kind: "network", news: "doubtful" })).toEqual([]);
+  expect(driver.connection.dueAt! - driver.now).toBe(17_500);
+  driver.receive({ kind: "network", news: "back" });
+  expect([driver.untilDue(), driver.tick()]).toEqual([200, ["ask-token"]]);
+
+  driver.receive({ kind: "token", token: "t" });
+  driver.receive({ kind: "socket-closed", code: 1006, retryAfterMs: 60_000 });
+  driver.receive({ kind: "network", news: "back" });
+  expect(driver.untilDue()).toBeGreaterThanOrEqual(60_000);
 });
 
 test("[CON6] it pings as told, and takes a silent line for broken", () => {

@@ -1,6 +1,6 @@
 /**
  * One line to the server, for as long as it is wanted: token, socket, HELLO, `open-line.ts`, and back again after whatever
- * ended it. The close code alone decides whether and how to come back. Deterministic. Rules CON1 to CON22.
+ * ended it. The close code alone decides whether and how to come back. Deterministic. Rules CON1 to CON24.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -8,6 +8,7 @@ import type { Millis } from "../../shared/ids.ts";
 import { CLOSE, meaningOfClose, reconnectAfterClose } from "../../shared/wire/close-codes.ts";
 import { PROTOCOL_VERSION, type ServerFrame, type UnknownFrame } from "../../shared/wire/frames.ts";
 import type { ConnectionEffect, ConnectionInput, LineStatus, Waiting } from "./connection-messages.ts";
+import type { NetworkNews } from "../ports.ts";
 import { OpenLine, type OpenLineOptions } from "./open-line.ts";
 import { connectionRefused, presenceTooLarge, type Refusal, socketForbidden, tokenExpired } from "../room/problems.ts";
 import { Retry, type RetryOptions } from "./retry.ts";
@@ -117,6 +118,8 @@ export class Connection {
         return this.#receiveClosed(input, now);
       case "frame":
         return [...this.#hearOn(input.frame), ...this.#receiveFrame(input.frame, now)];
+      case "network":
+        return this.#receiveNetwork(input.news, now);
       case "tick":
         return this.#receiveTick(now);
       default:
@@ -190,6 +193,16 @@ export class Connection {
     }
   }
 
+  /** An open line is asked whether it still is one, whatever the news; a wait ends with the trouble that it was for. */
+  #receiveNetwork(news: NetworkNews, now: Millis): ConnectionEffect[] {
+    const state = this.#state;
+    if (state.kind === "open") return state.line.check(now);
+    if (state.kind === "waiting" && news === "back" && !this.#retry.isAsked) {
+      this.#state = { ...state, until: Math.min(state.until, now + this.#retry.networkIsBack()) as Millis };
+    }
+    return [];
+  }
+
   #receiveTick(now: Millis): ConnectionEffect[] {
     const state = this.#state;
     switch (state.kind) {
@@ -200,10 +213,10 @@ export class Connection {
       case "opening":
       case "greeting":
         return now < state.until ? [] : this.#breakOff(`the server did not answer within ${this.#options.openMsMax} ms`, now);
-      case "open":
-        return state.line.isSilent(now)
-          ? this.#breakOff(`nothing was heard of the server for ${state.line.limits.silenceMsMax} ms`, now)
-          : state.line.receiveTick(now);
+      case "open": {
+        const why = state.line.whySilent(now);
+        return why === undefined ? state.line.receiveTick(now) : this.#breakOff(why, now);
+      }
       case "idle":
       case "refused":
         return [];

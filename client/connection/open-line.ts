@@ -15,9 +15,14 @@ export type OpenLineOptions = {
   readonly tokenMsMax: number;
   /** A new token is asked for when the one in use has lived so much of the time it was given. */
   readonly renewShare: number;
+  /** A line that may be dead has so long to answer. */
+  readonly checkMsMax: number;
   /** However short tokens live, they are not asked for more often. */
   readonly renewMsMin: number;
 };
+
+/** A tick so late is that of a device, or of a page, that slept. */
+const SLEPT_MS_MIN = 5_000;
 
 export class OpenLine {
   readonly limits: Limits;
@@ -27,6 +32,8 @@ export class OpenLine {
   #heardAt: Millis;
   #pingAt: Millis;
   #pings = 0;
+  /** Of a line that may be dead: which ping it is to answer, and until when something is to come. */
+  #check: { readonly nonce: number; readonly until: number } | undefined;
   #moveAt: Millis | undefined;
   /** Undefined: no other token can be had. */
   #renewAt: Millis | undefined;
@@ -58,23 +65,43 @@ export class OpenLine {
 
   /** When a tick is next needed. */
   get dueAt(): Millis {
-    return Math.min(this.#pingAt, this.#moveAt ?? Infinity, this.#renewAt ?? Infinity, this.#silentAt) as Millis;
+    return Math.min(
+      this.#pingAt,
+      this.#moveAt ?? Infinity,
+      this.#renewAt ?? Infinity,
+      this.#check?.until ?? Infinity,
+      this.#silentAt,
+    ) as Millis;
   }
 
   get #silentAt(): number {
     return this.#heardAt + this.limits.silenceMsMax;
   }
 
-  isSilent(now: Millis): boolean {
-    return now >= this.#silentAt;
+  /** In words for a developer; undefined: it holds, as far as is known. */
+  whySilent(now: Millis): string | undefined {
+    if (this.#check !== undefined && now >= this.#check.until) return `the server did not answer within ${this.#options.checkMsMax} ms`;
+    return now >= this.#silentAt ? `nothing was heard of the server for ${this.limits.silenceMsMax} ms` : undefined;
   }
 
+  /** While something comes it is let be: the answer to a check may stand behind a lot of it. */
   heard(now: Millis): void {
     this.#heardAt = now;
+    if (this.#check !== undefined) this.#check = { ...this.#check, until: now + this.#options.checkMsMax };
+  }
+
+  /** Whether it still holds is asked at once, and not for the server's patience. */
+  check(now: Millis): ConnectionEffect[] {
+    if (this.#check !== undefined) return [];
+    this.#check = { nonce: this.#pings + 1, until: now + this.#options.checkMsMax };
+    return this.#ping(now);
   }
 
   receiveFrame(frame: ServerFrame | UnknownFrame, now: Millis): ConnectionEffect[] {
     switch (frame.type) {
+      case "pong":
+        if (this.#check !== undefined && frame.nonce >= this.#check.nonce) this.#check = undefined;
+        return [];
       case "going-away":
         this.#moveAt = (now + frame.reconnectAfterMs) as Millis;
         this.#isGoingAway = true;
@@ -98,6 +125,7 @@ export class OpenLine {
   }
 
   receiveTick(now: Millis): ConnectionEffect[] {
+    if (this.#check === undefined && now - this.dueAt >= SLEPT_MS_MIN) return this.check(now); // The rest is due with the tick that follows.
     return [...this.#moveIfDue(now), ...this.#renewIfDue(now), ...this.#pingIfDue(now)];
   }
 
@@ -115,7 +143,10 @@ export class OpenLine {
   }
 
   #pingIfDue(now: Millis): ConnectionEffect[] {
-    if (now < this.#pingAt) return [];
+    return now < this.#pingAt ? [] : this.#ping(now);
+  }
+
+  #ping(now: Millis): ConnectionEffect[] {
     this.#pingAt = (now + this.limits.pingIntervalMs) as Millis;
     this.#pings += 1;
     return [{ kind: "send", frame: { type: "ping", nonce: this.#pings } }];

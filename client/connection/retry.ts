@@ -36,6 +36,17 @@ export class Retry {
     this.#isBanned = false;
   }
 
+  /** The server wants to be left alone for a while. */
+  get isAsked(): boolean {
+    return this.#askedMs > 0;
+  }
+
+  /** The next attempt's wait where the device had no network, and has one now: what failed before was not the server's. */
+  networkIsBack(): number {
+    this.#failures = 0;
+    return this.#unit() * this.#options.quickRetryMs;
+  }
+
   healthy(): void {
     this.#failures = 0;
   }
