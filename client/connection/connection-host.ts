@@ -24,7 +24,7 @@ import type { SnapshotAnswer, Socket, World } from "../ports.ts";
 import type { Problem, Refusal } from "../room/problems.ts";
 import { type Member, RoomsOnLine } from "./rooms-on-line.ts";
 import { serverFrameOf } from "./server-frames.ts";
-import { assertToken, type Token, tokenInput } from "./token-answer.ts";
+import { assertToken, type Token, tokenFailed, tokenInput } from "./token-answer.ts";
 import { Turns } from "./turns.ts";
 
 export type ConnectionHostOptions = { readonly url: string; readonly token: Token };
@@ -268,7 +268,12 @@ export class ConnectionHost {
   async #askToken(line: Line): Promise<void> {
     line.tokensAsked += 1;
     const asked = line.tokensAsked;
-    const input = await tokenInput(this.#token);
+    let input: ConnectionInput;
+    try {
+      input = tokenInput(await (typeof this.#token === "string" ? this.#token : this.#token()));
+    } catch (cause) {
+      input = tokenFailed(cause); // The application's function may fail as it likes.
+    }
     if (asked !== line.tokensAsked) return;
     if (input.kind === "token") this.#lastToken = input.token;
     this.#turns.receive({ line, input });

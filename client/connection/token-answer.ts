@@ -17,15 +17,16 @@ export function assertToken(token: unknown): void {
   );
 }
 
-export async function tokenInput(token: Token): Promise<ConnectionInput> {
-  try {
-    const answer: unknown = await (typeof token === "string" ? token : token());
-    if (typeof answer === "string" && answer !== "") return { kind: "token", token: answer };
-    const how = `returned no text, but ${answer === "" ? "an empty one" : answer === null ? "null" : typeof answer}: it must give the JWT itself`;
-    return { kind: "token-failed", how, cause: undefined };
-  } catch (cause) {
-    return { kind: "token-failed", how: `failed: ${causesOf(cause).join(": ")}`, cause };
-  }
+/** What its function answered. */
+export function tokenInput(answer: unknown): ConnectionInput {
+  if (typeof answer === "string" && answer !== "") return { kind: "token", token: answer };
+  const how = `returned no text, but ${answer === "" ? "an empty one" : answer === null ? "null" : typeof answer}: it must give the JWT itself`;
+  return { kind: "token-failed", how, cause: undefined };
+}
+
+/** What its function threw. */
+export function tokenFailed(cause: unknown): ConnectionInput {
+  return { kind: "token-failed", how: `failed: ${causesOf(cause).join(": ")}`, cause };
 }
 
 function causesOf(thrown: unknown): string[] {
