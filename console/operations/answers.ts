@@ -18,9 +18,10 @@ export type Gateway = {
   readonly shedLevel: number;
   readonly state: GatewayState;
 };
-/** `reachesNats`: false where the gateway that was asked hears of nobody. `services`: how many are heard. */
+/** `at`: when it was said, by the clock of the system. `reachesNats`: false where the gateway that was asked hears of nobody. `services`: how many are heard. */
 export type Fleet = {
   readonly environment: string;
+  readonly at: string;
   readonly reachesNats: boolean;
   readonly servers: readonly Server[];
   readonly gateways: readonly Gateway[];

@@ -14,21 +14,38 @@ export type Happening = {
   readonly what: string;
   readonly why: string;
   readonly by: string;
+  readonly takeover?: Takeover;
 };
+/** `rooms`: names of the first few. */
+export type Takeover = { readonly from: string; readonly count: number; readonly rooms: readonly string[] };
 export type Happenings = { readonly rows: readonly Happening[]; readonly last: number };
 
 export const NOTHING_YET: Happenings = { rows: [], last: 0 };
 const ROWS_MAX = 300;
+/** Rooms of one server that come to another within this of the first are one takeover. */
+const TAKEOVER_MS_MAX = 60_000;
+const NAMES_MAX = 3;
 
 /** An answer that ends before what is known: the events were begun anew, and so are the rows. */
 export function fold(known: Happenings, { events, last }: EventsSince): Happenings {
-  const before = last < known.last ? [] : known.rows;
-  const newest = before[0]?.seq ?? 0;
-  const news = events
-    .filter(({ seq }) => seq > newest)
-    .map(happeningOf)
-    .reverse();
-  return { rows: [...news, ...before].slice(0, ROWS_MAX), last };
+  const { rows: before, last: newest } = last < known.last ? NOTHING_YET : known;
+  const rows = before.toReversed();
+  for (const event of events) if (event.seq > newest) add(rows, happeningOf(event));
+  return { rows: rows.reverse().slice(0, ROWS_MAX), last };
+}
+
+/** A server that is lost had hundreds of rooms: they are one row for each server that takes them. */
+function add(rows: Happening[], next: Happening): void {
+  const place = next.takeover === undefined ? -1 : rows.findLastIndex((row) => isSameTakeover(row, next));
+  const row = rows[place];
+  if (row?.takeover === undefined || next.takeover === undefined) return void rows.push(next);
+  const { from, count, rooms } = row.takeover;
+  const takeover = { from, count: count + next.takeover.count, rooms: [...rooms, ...next.takeover.rooms].slice(0, NAMES_MAX) };
+  rows[place] = { ...row, ...toldTakeover(row.by, takeover) };
+}
+
+function isSameTakeover(row: Happening, next: Happening): boolean {
+  return row.takeover?.from === next.takeover?.from && row.by === next.by && Date.parse(next.at) - Date.parse(row.at) <= TAKEOVER_MS_MAX;
 }
 
 const NONE = "Nothing of the kind.";
@@ -73,7 +90,21 @@ function happeningOf(event: OperationsEvent): Happening {
   return { seq, at, by, ...told(event) };
 }
 
-function told(event: OperationsEvent): Pick<Happening, "topic" | "tone" | "what" | "why"> {
+type Told = Pick<Happening, "topic" | "tone" | "what" | "why" | "takeover">;
+
+function toldTakeover(by: string, takeover: Takeover): Told {
+  const { from, count, rooms } = takeover;
+  const more = count > rooms.length ? ` and ${counted(count - rooms.length, "more", "more")}` : "";
+  return {
+    topic: "move",
+    tone: "warning",
+    what: `${shortName(by)} took over ${counted(count, "room")} from ${shortName(from)}`,
+    why: `${rooms.join(", ")}${more}`,
+    takeover,
+  };
+}
+
+function told(event: OperationsEvent): Told {
   const text = (name: string): string => String(event[name] ?? "");
   const number = (name: string): number => Number(event[name] ?? 0);
   const { room = "", by } = event;
@@ -86,6 +117,7 @@ function told(event: OperationsEvent): Pick<Happening, "topic" | "tone" | "what"
         why: `${counted(number("participants"), "participant")}; ${CAUSES[text("cause")] ?? text("cause")}`,
       };
     case "room_claimed":
+      if (event["from"] !== undefined) return toldTakeover(by, { from: text("from"), count: 1, rooms: [room] });
       return { topic: "routine", tone: "calm", what: `${room} owned by ${shortName(by)}`, why: `epoch ${number("epoch")}` };
     case "room_ended": {
       const { topic, tone, words } = ENDED[text("why")] ?? { topic: "routine", tone: "calm", words: text("why") };

@@ -3,6 +3,7 @@
 import type { Fleet, Gateway, GatewayState, RoomPage, Tone } from "./answers.ts";
 import { clockTime, count, counted, percent, shortName } from "./format.ts";
 import { leftOut } from "./left-out.ts";
+import type { Happening } from "./happenings.ts";
 import type { Reach } from "./reach.ts";
 
 export type Problem = { readonly tone: "warning" | "trouble"; readonly text: string };
@@ -15,6 +16,8 @@ export type Verdict = {
 
 /** More is worth a look: a server that is lost leaves its rooms to the others. */
 const USED_MUCH = 0.8;
+/** So long a server that was lost is spoken of: whoever was woken by it has looked by then. */
+const LOST_MS_MAX = 10 * 60_000;
 
 const STATES: Readonly<Record<Exclude<GatewayState, "ready">, Problem>> = {
   degraded: { tone: "trouble", text: "does not reach NATS: look at the NATS servers and the way to them" },
@@ -24,8 +27,13 @@ const STATES: Readonly<Record<Exclude<GatewayState, "ready">, Problem>> = {
 };
 
 /** Of what was told last, and of whether that is how things are now. */
-export function verdictOf(fleet: Fleet, page: RoomPage | undefined, reach: Reach): Verdict {
-  const problems = reach.state === "lost" ? [unreached(reach.since)] : fleet.reachesNats ? problemsOfAll(fleet, page) : [NO_NATS];
+export function verdictOf(fleet: Fleet, page: RoomPage | undefined, reach: Reach, happened: readonly Happening[]): Verdict {
+  const problems =
+    reach.state === "lost"
+      ? [unreached(reach.since)]
+      : fleet.reachesNats
+        ? [...problemsOfAll(fleet, page), ...problemsOfLost(fleet, happened)]
+        : [NO_NATS];
   problems.sort((a, b) => Number(b.tone === "trouble") - Number(a.tone === "trouble"));
   const tone: Tone = problems[0]?.tone ?? "good";
   return { tone, title: reach.state === "lost" ? "Nobody answers" : TITLES[tone], facts: factsOf(fleet, page), problems };
@@ -122,6 +130,20 @@ function problemsOfServers({ servers }: Fleet): Problem[] {
         ]
       : []),
   ]);
+}
+
+/** Servers that others have lately taken rooms over from: what has ended in between is in no answer any more. */
+function problemsOfLost({ at, servers }: Fleet, happened: readonly Happening[]): Problem[] {
+  const lost = new Map<string, { rooms: number; at: string }>();
+  for (const { takeover, at: begun } of happened) {
+    if (takeover === undefined || Date.parse(at) - Date.parse(begun) > LOST_MS_MAX) continue;
+    lost.set(takeover.from, { rooms: (lost.get(takeover.from)?.rooms ?? 0) + takeover.count, at: begun }); // The newest come first.
+  }
+  return [...lost].map(([server, { rooms, at: begun }]) => {
+    const how = servers.some((other) => other.server === server) ? "was not reached, and is heard" : "fell silent";
+    const what = rooms === 1 ? "a room of it was" : `${count(rooms)} rooms of it were`;
+    return { tone: "warning", text: `Room server ${shortName(server)} ${how}: ${what} taken over at ${clockTime(new Date(begun))}.` };
+  });
 }
 
 function problemsOfRooms(page: RoomPage | undefined): Problem[] {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { Fleet, OperationsEvent, RoomPage } from "./answers.ts";
-import { ago, count, counted, percent, rate, shortName } from "./format.ts";
+import { ago, clockTime, count, counted, percent, rate, shortName } from "./format.ts";
 import { fold, type Happenings, NOTHING_YET, SHOWN } from "./happenings.ts";
 import { verdictOf } from "./health.ts";
 import { after, ASKING, nextAskMs, type Reach, reachRemark } from "./reach.ts";
@@ -10,6 +10,7 @@ const server = { server: "rs-1", rooms: 3, draining: false, host: "", zone: "", 
 const gateway = { gateway: "gw-1", connections: 1, rooms: 3, shedLevel: 0, state: "ready" } as const;
 const WELL: Fleet = {
   environment: "production",
+  at: "2026-11-23T14:10:00.000Z",
   reachesNats: true,
   servers: [server],
   gateways: [gateway],
@@ -18,7 +19,7 @@ const WELL: Fleet = {
 };
 const LIVE: Reach = { state: "live" };
 const page: RoomPage = { rooms: [], matching: 0, servers: 1, serversKnown: 1 };
-const texts = (fleet: Fleet, rooms = page) => verdictOf(fleet, rooms, LIVE).problems.map(({ text }) => text);
+const texts = (fleet: Fleet, rooms = page) => verdictOf(fleet, rooms, LIVE, []).problems.map(({ text }) => text);
 
 test("[OPC1] figures are written as people read them", () => {
   expect([count(12_345), counted(1, "room"), counted(0, "room"), percent(0.426), rate(0), rate(0.31), rate(1_234.5)]).toEqual([
@@ -41,7 +42,7 @@ test("[OPC1] figures are written as people read them", () => {
 });
 
 test("[OPC2] all is well only where every role is there, ready, and leaves nothing out", () => {
-  expect(verdictOf(WELL, page, LIVE)).toEqual({
+  expect(verdictOf(WELL, page, LIVE, [])).toEqual({
     tone: "good",
     title: "All is well",
     problems: [],
@@ -71,7 +72,7 @@ test("[OPC2] all is well only where every role is there, ready, and leaves nothi
 });
 
 test("[OPC3] the worst comes first, and rooms that are missing from the list are said to be", () => {
-  const verdict = verdictOf({ ...WELL, placement: {} }, { ...page, servers: 1, serversKnown: 2 }, LIVE);
+  const verdict = verdictOf({ ...WELL, placement: {} }, { ...page, servers: 1, serversKnown: 2 }, LIVE, []);
   expect([verdict.tone, verdict.title, verdict.problems.map(({ tone }) => tone)]).toEqual([
     "trouble",
     "Something is wrong",
@@ -82,10 +83,10 @@ test("[OPC3] the worst comes first, and rooms that are missing from the list are
 
 test("[OPC7] what is old is never called well: neither without NATS nor where nobody answers", () => {
   const lost: Reach = { state: "lost", since: new Date(2026, 10, 23, 14, 3, 1), failures: 2 };
-  const unreached = verdictOf(WELL, page, lost);
+  const unreached = verdictOf(WELL, page, lost, []);
   expect([unreached.tone, unreached.title, unreached.problems.length]).toEqual(["trouble", "Nobody answers", 1]);
   expect(unreached.problems[0]!.text).toContain("14:03:01");
-  const cutOff = verdictOf({ ...WELL, reachesNats: false, servers: [], services: { documents: 0, leaderboards: 0 } }, page, LIVE);
+  const cutOff = verdictOf({ ...WELL, reachesNats: false, servers: [], services: { documents: 0, leaderboards: 0 } }, page, LIVE, []);
   expect([cutOff.tone, cutOff.problems.map(({ text }) => text.slice(0, 34))]).toEqual(["trouble", ["This gateway does not reach NATS: "]]);
 });
 
@@ -136,6 +137,25 @@ test("[OPC5] what each answer brings goes on top, once, and the rows are bounded
   const many = fold(second, { events: Array.from({ length: 1_000 }, (_, index) => event(index + 5)), last: 1_004 });
   expect(many.rows.length).toBe(300);
   expect(fold(many, { events: [event(1, { room: "anew" })], last: 1 }).rows.map(({ seq }) => seq)).toEqual([1]);
+});
+
+test("[OPC8] the rooms of a server that is lost are one row for each server that takes them, and the verdict speaks of it for ten minutes", () => {
+  const taken = (seq: number, by: string, at = "2026-11-23T14:03:01.000Z") => event(seq, { from: "rs-1", room: `r${seq}`, by, at });
+  const claimed = Array.from({ length: 500 }, (_, index) => taken(index + 1, index < 498 ? "rs-2" : "rs-3"));
+  const first = fold(NOTHING_YET, { events: claimed.slice(0, 2), last: 2 });
+  const all = fold(first, { events: [...claimed.slice(1), event(501)], last: 501 });
+  expect(what(all)).toEqual(["notes owned by rs-1", "rs-3 took over 2 rooms from rs-1", "rs-2 took over 498 rooms from rs-1"]);
+  expect(all.rows[2]).toMatchObject({ topic: "move", tone: "warning", why: "r1, r2, r3 and 495 more" });
+  expect(SHOWN.notable.shows(all.rows[2]!)).toBe(true);
+  const later = fold(all, { events: [taken(502, "rs-2", "2026-11-23T14:05:00.000Z")], last: 502 });
+  expect(what(later)[0]).toBe("rs-2 took over 1 room from rs-1");
+
+  const said = (fleet: Partial<Fleet>) => verdictOf({ ...WELL, ...fleet }, page, LIVE, all.rows).problems.map(({ text }) => text);
+  const others = { servers: [{ ...server, server: "rs-2" }] };
+  const at = clockTime(new Date("2026-11-23T14:03:01.000Z"));
+  expect(said(others)).toEqual([`Room server rs-1 fell silent: 500 rooms of it were taken over at ${at}.`]);
+  expect(said({})).toEqual([`Room server rs-1 was not reached, and is heard: 500 rooms of it were taken over at ${at}.`]);
+  expect(said({ ...others, at: "2026-11-23T14:13:02.000Z" })).toEqual([]);
 });
 
 test("[OPC6] a gateway that is not reached is said to be so since when, and is asked less often until it answers", () => {

@@ -8,7 +8,7 @@ import type { Answer, ToOwner } from "../../shared/bus/envelope.ts";
 import type { LogEnd } from "../../shared/bus/placement-messages.ts";
 import type { PresenceToOwner } from "../../shared/bus/presence-messages.ts";
 import type { Clock } from "../../shared/clock.ts";
-import type { Epoch, RoomKey } from "../../shared/ids.ts";
+import type { Epoch, RoomKey, ServerId } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import type { Operations } from "../../shared/operations.ts";
 import { NO_ITEMS } from "../../shared/seldom.ts";
@@ -58,6 +58,8 @@ export class HostedRoom implements Receiver {
   readonly #ports: HostedRoomPorts;
   readonly #deps: HostedRoomDeps;
   #subscription: Subscription | undefined;
+  /** Whom the room is taken over from. */
+  #from: ServerId | undefined;
   /** Takes the append in flight back. */
   #giveUpAppend = NOTHING;
   /** Those who asked for the room and wait for the outcome. */
@@ -87,8 +89,9 @@ export class HostedRoom implements Receiver {
     return this.#ownership.pace;
   }
 
-  /** Begins the claim, of an epoch above that. */
-  claim(above: Epoch | undefined): Promise<ClaimOutcome> {
+  /** Begins the claim, of an epoch above that. `from`: the earlier owner, which has not let the room go. */
+  claim(above: Epoch | undefined, from: ServerId | undefined): Promise<ClaimOutcome> {
+    this.#from = from;
     const outcome = this.#untilClaimed();
     this.receive({ kind: "doubted", above });
     this.#carryOut({ kind: "subscribe" });
@@ -103,8 +106,9 @@ export class HostedRoom implements Receiver {
     }));
   }
 
-  /** Claims the room that was expected. `end`: as its owner told it. */
-  claimExpected(end: LogEnd | undefined): Promise<ClaimOutcome> {
+  /** Claims the room that was expected. `end`: as its owner told it; `from`: it did not, and has not let the room go. */
+  claimExpected(end: LogEnd | undefined, from: ServerId | undefined): Promise<ClaimOutcome> {
+    this.#from = from;
     const outcome = this.#untilClaimed();
     this.receive(end === undefined ? { kind: "claimed" } : { kind: "end-told", end });
     return outcome;
@@ -182,7 +186,7 @@ export class HostedRoom implements Receiver {
       case "load":
         return this.#await(this.#load(effect));
       case "fenced-others":
-        this.#ports.operations.report({ kind: "room_claimed", room: this.key, epoch: effect.epoch });
+        this.#reportClaim(effect.epoch);
         this.#announce(effect.epoch);
         this.#ports.presence.begin(this.key, effect.epoch);
         return this.#tellClaimers({ kind: "owned", epoch: effect.epoch });
@@ -208,6 +212,11 @@ export class HostedRoom implements Receiver {
       default:
         return assertNever(effect);
     }
+  }
+
+  #reportClaim(epoch: Epoch): void {
+    const from = this.#from === undefined ? {} : { from: this.#from };
+    this.#ports.operations.report({ kind: "room_claimed", room: this.key, epoch, ...from });
   }
 
   #append({ record, edits }: OwnershipEffect & { kind: "append" }): void {

@@ -2,6 +2,7 @@ import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
 import type { RoomEntry } from "../../shared/bus/placement-messages.ts";
+import type { OperationsReport } from "../../shared/bus/operations-events.ts";
 import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
 import { readSettings } from "../../shared/config.ts";
 import type { ClientId, Epoch, GatewayId, RoomKey, Seq, ServerId, UnixMillis, UserId } from "../../shared/ids.ts";
@@ -23,6 +24,7 @@ const ann = { user: "ann" as UserId, client: "annannannannann1" as ClientId };
 function world(options: { settings?: Record<string, string>; entry?: RoomEntry; registry?: Registry } = {}) {
   const clock = new FakeClock();
   const stored: LastRecord[] = [];
+  const reports: OperationsReport[] = [];
   const state = {
     logAnswers: true,
     natsAnswers: true,
@@ -85,7 +87,7 @@ function world(options: { settings?: Record<string, string>; entry?: RoomEntry; 
     },
     seal: { sealOf: () => new Uint8Array(16), isGenuine: () => true },
     epochs: { after: (known: Epoch) => (known + 1) as Epoch },
-    operations: { report: () => {} },
+    operations: { report: (event) => void reports.push(event) },
   };
   const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
   const hostOptions = roomHostOptions(readSettings(roomServerSettings, { flags: options.settings ?? {}, env: {} }), undefined);
@@ -127,7 +129,7 @@ function world(options: { settings?: Record<string, string>; entry?: RoomEntry; 
       20,
     );
   const showPresence = () => owner?.receivePresence({ kind: "sync", gateway: "gw" as GatewayId });
-  return { host, clock, stored, state, send, showPresence };
+  return { host, clock, stored, state, reports, send, showPresence };
 }
 
 const claimed = (epoch: number) => ({ kind: "owned", server: own, epoch });
@@ -389,4 +391,29 @@ test("[HOST27] presence that is said to a room reaches its presence for as long 
   await stopped;
   showPresence();
   expect(state.presenceHeard).toBe(1);
+});
+
+test("[HOST28] a claim says whom the room was taken over from, where that one had not let it go", async () => {
+  const claims = async (of: ReturnType<typeof world>, suspect?: ServerId) => {
+    await (suspect === undefined ? of.host.claim({ room }) : of.host.claim({ room, suspect }));
+    return of.reports;
+  };
+  const report = { kind: "room_claimed", room, epoch: 1 };
+  expect(await claims(world())).toEqual([report]);
+  expect(await claims(world({ entry: { owner: own, epoch: 0 as Epoch } }))).toEqual([report]);
+  expect(await claims(world({ entry: { owner: "dead" as ServerId, epoch: 0 as Epoch } }))).toEqual([{ ...report, from: "dead" }]);
+  expect(await claims(world({ entry: { owner: peer, epoch: 0 as Epoch } }), peer)).toEqual([{ ...report, from: peer }]);
+
+  const unasked = world();
+  unasked.stored.push({ record: otherClaim(1), streamSeq: 1 });
+  unasked.state.copy = "warm";
+  expect(await unasked.host.takeOver(room, peer)).toBe(true);
+  expect(unasked.reports).toEqual([{ ...report, epoch: 2, from: peer }]);
+
+  const handed = world({ entry: { owner: peer, epoch: 1 as Epoch } });
+  handed.stored.push({ record: otherClaim(1), streamSeq: 1 });
+  const expecting = handed.host.expect(room);
+  expect(await expecting).toBe(true);
+  await handed.host.claim({ room, end: { id: "two.1", streamSeq: 1, epoch: 1 as Epoch, head: 0 as Seq } });
+  expect(handed.reports).toEqual([{ ...report, epoch: 2 }]);
 });

@@ -144,7 +144,7 @@ export class RoomHost {
   /** Claims the room of an owner that is gone, with the warm copy of it. False: it is not taken. */
   async takeOver(room: RoomKey, suspect: ServerId): Promise<boolean> {
     if (this.#stopping || this.has(room) || this.#deps.copies.ownerOf(room) !== suspect || !this.#hasRoomFor(room)) return false;
-    return (await this.#take({ room, suspect })).kind === "owned";
+    return (await this.#take({ room, suspect }, suspect)).kind === "owned";
   }
 
   /** Resolves once the room's edits are heard here, for its owner to hand it over; false when it cannot be taken. */
@@ -206,7 +206,7 @@ export class RoomHost {
     if (this.#stopping) return { kind: "refused", reason: "the server is stopping" };
     if (!this.#hasRoomFor(request.room))
       return { kind: "refused", reason: "the server has as many rooms as it takes: start another one, or raise COROOM_ROOMS_MAX" };
-    const claimed = await this.#take(request);
+    const claimed = await this.#take(request, this.#takenFrom(request, entry));
     switch (claimed.kind) {
       case "owned":
         return this.#owned(claimed.epoch);
@@ -241,13 +241,21 @@ export class RoomHost {
     return false;
   }
 
-  #take(request: ClaimRequest): Promise<ClaimOutcome> {
+  /** The earlier owner, unless it hands the room over itself: one that lets a room go takes its entry away. */
+  #takenFrom(request: ClaimRequest, entry: RoomEntry | undefined): ServerId | undefined {
+    const from = this.#isCopied(request) ? request.suspect : entry?.owner;
+    return request.end !== undefined || from === this.#server ? undefined : from;
+  }
+
+  /** `from`: the earlier owner, which has not let the room go. */
+  #take(request: ClaimRequest, from: ServerId | undefined): Promise<ClaimOutcome> {
     const here = this.#rooms.get(request.room);
     if (here === undefined)
       return this.#host(request.room, this.#isCopied(request) ? { kind: "takeover", from: request.suspect! } : { kind: "claim" }).claim(
         request.above,
+        from,
       );
-    return here.isExpecting ? here.claimExpected(request.end) : here.confirm(request.above); // The bucket may have answered only once another claim was through.
+    return here.isExpecting ? here.claimExpected(request.end, from) : here.confirm(request.above); // The bucket may have answered only once another claim was through.
   }
 
   /** Whether the suspect was the room's owner by what is heard in the room until now. */

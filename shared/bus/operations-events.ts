@@ -14,8 +14,8 @@ const room = z.string().transform((text, context) => {
 });
 
 const Reports = z.discriminatedUnion("kind", [
-  /** `by` is the room's owner from here on. */
-  z.object({ kind: z.literal("room_claimed"), room, epoch: z.int() }),
+  /** `by` is the room's owner from here on. `from`: the earlier owner, where that one had not let the room go. */
+  z.object({ kind: z.literal("room_claimed"), room, epoch: z.int(), from: z.string().optional() }),
   /** `why`: released, handed-over, fenced, failed or deleted. */
   z.object({ kind: z.literal("room_ended"), room, why: z.string(), reason: z.string() }),
   /** Placement has had it done. `action`: promote, move, follow or unfollow; `server`: who takes the room, or its warm copy. */

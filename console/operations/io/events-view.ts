@@ -11,12 +11,7 @@ const ROWS_MAX = 100;
 
 export function eventsView(): (happenings: Happenings) => void {
   const [choice, empty] = [element("events-shown", HTMLElement), element("events-empty", HTMLElement)];
-  const rows = keyedRows<Happening>(
-    element("events", HTMLElement),
-    ({ seq, at }) => `${seq} ${at}`,
-    rowOf,
-    () => {},
-  );
+  const rows = keyedRows<Happening>(element("events", HTMLElement), ({ seq, at }) => `${seq} ${at}`, emptyRow, fill);
   let shown: Shown = "notable";
   let known = NOTHING_YET;
 
@@ -41,9 +36,15 @@ export function eventsView(): (happenings: Happenings) => void {
   return show;
 }
 
-function rowOf({ at, what, why, tone, by }: Happening): HTMLElement {
+function emptyRow({ at, tone, by }: Happening): HTMLElement {
   const date = new Date(at);
   const time = tagged("time", "", clockTime(date)) as HTMLTimeElement;
   [time.dateTime, time.title] = [at, `${date.toLocaleString()}, told by ${by}`];
-  return toned(tagged("li", "", time, tagged("div", "", tagged("div", "what", what), tagged("div", "why", why))), tone);
+  return toned(tagged("li", "", time, tagged("div", "", tagged("div", "what"), tagged("div", "why"))), tone);
+}
+
+/** A takeover grows. */
+function fill(row: HTMLElement, { what, why }: Happening): void {
+  say(row.querySelector<HTMLElement>(".what")!, what);
+  say(row.querySelector<HTMLElement>(".why")!, why);
 }

@@ -4,6 +4,7 @@ import { element } from "../../io/element.ts";
 import { tagged } from "../../io/tagged.ts";
 import type { Fleet, Gateway, RoomPage, Server, Tone } from "../answers.ts";
 import { counted, percent, shortName } from "../format.ts";
+import type { Happening } from "../happenings.ts";
 import { verdictOf } from "../health.ts";
 import { leftOut } from "../left-out.ts";
 import type { Reach } from "../reach.ts";
@@ -20,7 +21,9 @@ const STATES: Readonly<Record<Gateway["state"], Tone>> = {
 };
 const USED_MUCH = 0.8;
 
-export function fleetView(deeds: FleetDeeds): (fleet: Fleet | "not-for-you", page: RoomPage | undefined, reach: Reach) => void {
+export type ShowFleet = (fleet: Fleet | "not-for-you", page: RoomPage | undefined, reach: Reach, happened: readonly Happening[]) => void;
+
+export function fleetView(deeds: FleetDeeds): ShowFleet {
   const [verdict, title, facts, problems] = [
     element("verdict", HTMLElement),
     element("verdict-title", HTMLElement),
@@ -49,7 +52,7 @@ export function fleetView(deeds: FleetDeeds): (fleet: Fleet | "not-for-you", pag
     },
   );
 
-  return (fleet, page, reach) => {
+  return (fleet, page, reach, happened) => {
     const isForAll = fleet !== "not-for-you";
     for (const id of ["gateways-card", "placement-card", "verdict"]) element(id, HTMLElement).hidden = !isForAll;
     environment.hidden = !isForAll;
@@ -61,7 +64,7 @@ export function fleetView(deeds: FleetDeeds): (fleet: Fleet | "not-for-you", pag
       );
     }
     [environment.textContent, environment.dataset["environment"]] = [fleet.environment, fleet.environment];
-    const judged = verdictOf(fleet, page, reach);
+    const judged = verdictOf(fleet, page, reach, happened);
     verdict.dataset["tone"] = judged.tone;
     say(title, judged.title);
     facts.replaceChildren(...judged.facts.map((fact) => tagged("li", "", fact)));
