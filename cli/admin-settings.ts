@@ -46,6 +46,16 @@ export const adminSettings = {
   },
 } as const satisfies Record<string, Settings>;
 
+export const opsRoomsSettings = {
+  ...ofOneCall({
+    tenant: { parse: text, fallback: "", meaning: "only of this tenant; empty: of all, or of the token's" },
+    search: { parse: text, fallback: "", meaning: "only those with this in their name" },
+    limit: { parse: positiveInteger, fallback: 100, meaning: "how many are listed, those with most participants first" },
+  }),
+  ...gateway,
+} as const satisfies Settings;
+export const opsGatewaysSettings = gateway;
+
 export type AdminCommand = keyof typeof adminSettings;
 export type Gateway = Values<typeof gateway>;
 

@@ -4,7 +4,7 @@
  */
 
 import type { Settings, Values } from "../shared/config.ts";
-import { type AdminCommand, adminSettings } from "./admin-settings.ts";
+import { type AdminCommand, adminSettings, opsGatewaysSettings, opsRoomsSettings } from "./admin-settings.ts";
 import { command, type Command, type Say } from "./command.ts";
 import {
   opsDrainSettings,
@@ -25,6 +25,7 @@ import { tokenSettings } from "./token-settings.ts";
 
 const ops = () => import("./ops.ts");
 const placement = () => import("./ops-placement.ts");
+const fleet = () => import("./ops-fleet.ts");
 const askAs = (name: AdminCommand) => async (config: Values<Settings>, say: Say) =>
   say(await (await import("./admin.ts")).runAdmin(name, config));
 
@@ -64,6 +65,20 @@ export const commands: readonly Command[] = [
     settings: opsRoomSettings,
     examples: ["coroom ops room --room notes"],
     run: async (config, say) => (await ops()).describeRoom(config, say),
+  }),
+  command({
+    name: "ops rooms",
+    summary: "lists the open rooms: participants, edits, mode, server",
+    settings: opsRoomsSettings,
+    examples: ["coroom ops rooms", "coroom ops rooms --tenant acme --search notes --limit 20"],
+    run: async (config, say) => (await fleet()).listRooms(config, say),
+  }),
+  command({
+    name: "ops gateways",
+    summary: "shows the gateways, their connections and what they leave out",
+    settings: opsGatewaysSettings,
+    examples: ["coroom ops gateways"],
+    run: async (config, say) => (await fleet()).listGateways(config, say),
   }),
   command({
     name: "ops servers",

@@ -13,6 +13,8 @@ import { Cluster } from "../test/system/cluster.ts";
 import { eventually } from "../test/system/eventually.ts";
 import { ownerOf } from "../test/system/owner.ts";
 import { insertion, Person } from "../test/system/person.ts";
+import { opsGatewaysSettings, opsRoomsSettings } from "./admin-settings.ts";
+import { listGateways, listRooms } from "./ops-fleet.ts";
 import { drainServer, explainRoom, moveRoom, pinRoom, showServers } from "./ops-placement.ts";
 import { opsDrainSettings, opsExplainSettings, opsMoveSettings, opsPinSettings, opsServersSettings } from "./ops-settings.ts";
 
@@ -160,4 +162,33 @@ test("[OPL8] a room is pinned to a host by --on-host", async () => {
     expect.stringContaining('default.unopened is pinned: {"host":"north"}'),
   ]);
   expect(await asked(pinRoom, opsPinSettings, { room: "unopened" })).toEqual(["default.unopened is not pinned any more"]);
+});
+
+/** Of the commands that ask a gateway. */
+async function told<Of extends Settings>(
+  run: (config: Values<Of>, say: (line: string) => void) => Promise<void>,
+  settings: Of,
+  flags: Record<string, string> = {},
+): Promise<string[]> {
+  const lines: string[] = [];
+  const { httpUrl: url } = cluster.gateways[0]!;
+  await run(readSettings(settings, { flags: { url, internalSecret: cluster.internalSecret, ...flags }, env: {} }), (line) =>
+    lines.push(line),
+  );
+  return lines;
+}
+
+test("[OPL9] open rooms and gateways are listed with how they are", async () => {
+  const people = [await writeIn("listed-a"), await writeIn("listed-b")];
+  const listed = (flags: Record<string, string>) => told(listRooms, opsRoomsSettings, { search: "LISTED-", ...flags });
+  await eventually("both rooms are listed", async () => (await listed({})).length === 3);
+  const lines = await listed({});
+  for (const line of lines.slice(0, 2))
+    expect(line).toMatch(/^default\.listed-[ab] participants=1 editsPerSecond=[\d.]+ mode=flat gateways=1 server=rs-\w+ epoch=\d+$/);
+  expect(lines[2]).toBe("2 of 2 open rooms");
+  expect((await listed({ limit: "1" })).slice(1)).toEqual(["1 of 2 open rooms"]);
+  expect(await listed({ tenant: "acme" })).toEqual(["no such room is open: one opens when somebody joins it"]);
+  const gateways = await told(listGateways, opsGatewaysSettings);
+  expect(gateways).toEqual([expect.stringMatching(/^\S+ ready connections=\d+ rooms=\d+$/)]);
+  for (const person of people) person.leave();
 });
