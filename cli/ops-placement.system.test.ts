@@ -13,7 +13,8 @@ import { Cluster } from "../test/system/cluster.ts";
 import { eventually } from "../test/system/eventually.ts";
 import { ownerOf } from "../test/system/owner.ts";
 import { insertion, Person } from "../test/system/person.ts";
-import { opsGatewaysSettings, opsRoomsSettings } from "./admin-settings.ts";
+import { runAdmin } from "./admin.ts";
+import { adminSettings, opsGatewaysSettings, opsRoomsSettings } from "./admin-settings.ts";
 import { listGateways, listRooms } from "./ops-fleet.ts";
 import { drainServer, explainRoom, moveRoom, pinRoom, showServers } from "./ops-placement.ts";
 import { opsDrainSettings, opsExplainSettings, opsMoveSettings, opsPinSettings, opsServersSettings } from "./ops-settings.ts";
@@ -191,4 +192,12 @@ test("[OPL9] open rooms and gateways are listed with how they are", async () => 
   const gateways = await told(listGateways, opsGatewaysSettings);
   expect(gateways).toEqual([expect.stringMatching(/^\S+ ready connections=\d+ rooms=\d+$/)]);
   for (const person of people) person.leave();
+});
+
+test("[OPL10] a room that is deleted is said to be so, and not that somebody could open it", async () => {
+  (await writeIn("doomed")).leave();
+  const settings = { url: cluster.gateways[0]!.httpUrl, internalSecret: cluster.internalSecret, room: "doomed" };
+  await runAdmin("delete-room", readSettings(adminSettings["delete-room"], { flags: settings, env: {} }));
+  await eventually("it is said", async () => (await explained("doomed")).startsWith("default.doomed is deleted"));
+  expect(await explained("doomed")).toBe("default.doomed is deleted: whoever joins it is refused, and its name is not given again");
 });

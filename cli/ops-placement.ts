@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { z } from "zod";
 
 import { assertNever } from "../shared/assert.ts";
+import { CheckpointEntry, isDeleted } from "../shared/bus/checkpoint.ts";
 import { decodeJson, encodeJson } from "../shared/bus/json-messages.ts";
 import { ownerReasonIn, PlannedRoom, RoomEntry, RoomPin, ServerHeartbeat } from "../shared/bus/placement-messages.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
@@ -48,11 +49,13 @@ export function explainRoom(config: OfRoom, say: Say): Promise<void> {
   return connected(config, async (nats) => {
     const room = keyOf(config);
     const subjects = subjectsOf(config.environment);
-    const [entry, planned, pin] = await Promise.all([
+    const [checkpoint, entry, planned, pin] = await Promise.all([
+      read(nats, config, subjects.checkpointsBucket, room, CheckpointEntry),
       read(nats, config, subjects.roomsBucket, room, RoomEntry),
       read(nats, config, subjects.planBucket, room, PlannedRoom),
       read(nats, config, subjects.pinsBucket, room, RoomPin),
     ]);
+    if (isDeleted(checkpoint)) return say(`${room} is deleted: whoever joins it is refused, and its name is not given again`);
     const live = (await listen(nats, config)).map(({ server }) => server);
     const state = (server: ServerId): string => (live.includes(server) ? server : `${server}, which is not heard`);
     say(
