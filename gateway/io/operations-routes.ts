@@ -40,7 +40,8 @@ export type OperationsRouteOptions = {
 };
 
 const ROOMS_DEFAULT = 50;
-const EVENTS_MAX = 200;
+/** As many as are kept: a server that is lost tells of hundreds of rooms at once. */
+const EVENTS_MAX = 500;
 const OPERATORS = "";
 const TOO_FAST = errorAnswer(429, "rate-limited", "too many questions about rooms and servers: ask less often", { "retry-after": "1" });
 const NOT_OPEN = errorAnswer(404, "not-open", "nobody has this room open, so no server has it: look whether its name and tenant are right");
