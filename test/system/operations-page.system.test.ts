@@ -7,7 +7,8 @@ import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 
 import { makeToken } from "../../cli/token.ts";
-import type { UnixMillis } from "../../shared/ids.ts";
+import { shortName } from "../../console/operations/format.ts";
+import type { ServerId, UnixMillis } from "../../shared/ids.ts";
 import { makeOperatorPass } from "../../shared/io/operator-pass.ts";
 import { openBrowser } from "./browser.ts";
 import { Cluster } from "./cluster.ts";
@@ -79,7 +80,17 @@ test("[OPG1] an operator sees that all is well, the servers, gateways and rooms,
   await occupy("launch plan", ["Ada", "Grace"]);
   const page = await open(operatorsPass());
   await eventually("all is well", async () =>
-    (await verdict(page)).startsWith("All is well\n2 of 2 gateways ready\n2 room servers\nplacement leads\n2 connections"),
+    (await verdict(page)).startsWith(
+      [
+        "All is well",
+        "2 of 2 gateways ready",
+        "2 room servers",
+        "placement leads",
+        "1 document service",
+        "no leaderboard",
+        "2 connections",
+      ].join("\n"),
+    ),
   );
   await eventually("the room is listed", async () => (await rowOf(page, "launch plan").innerText()).includes("flat"));
   expect(await page.locator("#servers li").count()).toBe(2);
@@ -211,6 +222,20 @@ test("[OPG8] on a phone a room with a long name leaves people, mode and server o
     const box = (await cell.boundingBox())!;
     expect(box.x + box.width).toBeLessThanOrEqual(PHONE.viewport!.width);
   }
+});
+
+test("[OPG9] a room server that was killed is named on top and among what happened, with the rooms that others took over", async () => {
+  const [ada] = await occupy("bereft", ["Ada"]);
+  const page = await open(operatorsPass());
+  await eventually("the room is listed", async () => (await serverShown(page, "bereft")) !== "");
+  const server = await serverShown(page, "bereft");
+  const process = processOf(cluster, server as ServerId)!;
+  await process.kill();
+  ada!.type(insertion("two."));
+  await ada!.untilSaved();
+  await eventually("the verdict names it", async () => (await verdict(page)).includes(`Room server ${shortName(server)} fell silent`));
+  expect(await page.locator("#events").innerText()).toMatch(new RegExp(`took over \\d+ rooms? from ${shortName(server)}`));
+  await process.startAgain();
 });
 
 /** Rooms to be seen, in which people write; ends it. */
