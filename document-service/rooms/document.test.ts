@@ -275,3 +275,18 @@ test("[DCM11] nothing is merged over edits that were dropped, until a checkpoint
   document.receiveRecord(edits(10, 1, 8, [a!]));
   expect(document.planMerge()?.edits).toEqual([a]);
 });
+
+test.each([
+  ["at the seqs of what was lost", 16],
+  ["behind them", 18],
+])("[DCM12] an epoch that was read and then lost with the log's end is in no checkpoint: the one before it goes on, %s", (_, firstSeq) => {
+  const document = new Document(undefined, options);
+  const typed = letters("a text of nineteen letters".slice(0, 19));
+  const taken = [epoch(1, 3, 0), edits(2, 3, 1, typed.slice(0, 15)), epoch(3, 5, 15), edits(4, 5, 16, typed.slice(15, 17))];
+  for (const record of taken) document.receiveRecord(record);
+  const goesOn = edits(9, 3, firstSeq, typed.slice(firstSeq - 1));
+  if (document.receiveRecord(goesOn).kind === "gap") document.receiveAcrossGap(goesOn);
+  merge(document);
+  const { epoch: last, seq, epochs } = checkpointOf(document, 0);
+  expect([last, seq, epochs]).toEqual([3, 19, [3, 0]]);
+});

@@ -10,8 +10,8 @@
 import type { StoredRecord } from "../../shared/bus/stored-record.ts";
 import { assert } from "../../shared/assert.ts";
 import { type Checkpoint, epochsOf } from "../../shared/bus/checkpoint.ts";
-import { type EpochHistory, NO_EPOCHS, withEpoch } from "../../shared/bus/epoch-history.ts";
-import { decodeRecord, type EditsRecord, epochOf, headBefore, headOf } from "../../shared/bus/record.ts";
+import { type EpochHistory, NO_EPOCHS, withNext } from "../../shared/bus/epoch-history.ts";
+import { decodeRecord, type EditsRecord, epochOf, headOf } from "../../shared/bus/record.ts";
 import { type Position, type Seq, START } from "../../shared/ids.ts";
 import type { Uncovered } from "./compaction.ts";
 import { EMPTY_STATE, type Merged } from "../merge.ts";
@@ -145,7 +145,7 @@ export class Document {
 
     this.#leftOut += Math.abs(found - expected);
     const epoch = epochOf(record);
-    const epochs = withEpoch(this.#applied.epochs, epoch, headBefore(record));
+    const epochs = withNext(this.#applied.epochs, record);
     this.#applied = { epoch, seq: headOf(record), streamSeq: stored.streamSeq, epochs };
     return { kind: "applied", forgotten: record.kind === "edits" ? this.#takeEdits(record, stored) : 0 };
   }

@@ -13,7 +13,6 @@
 
 import { assertNever } from "../../shared/assert.ts";
 import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
-import { withEpoch } from "../../shared/bus/epoch-history.ts";
 import type { LogEnd } from "../../shared/bus/placement-messages.ts";
 import { encodeEpochRecord, epochOf, headOf, type OwnersRecord, type RecordStamp, serverOf } from "../../shared/bus/record.ts";
 import type { Epoch, Millis, RoomKey, Seq, ServerId, UnixMillis } from "../../shared/ids.ts";
@@ -279,15 +278,15 @@ export class Claim {
     if (state.kind !== "loading") return NOTHING;
     const isOff = this.#unfound !== undefined;
     this.#unfound = undefined;
-    const { sequencer, backlog, epochs, hole } = state.loading.receiveEnd(state.head, now);
+    const { sequencer, backlog, epochs, hole } = state.loading.receiveEnd(state.epoch, state.head, now);
     if ((hole !== undefined || isOff) && state.reloads < RELOADS_MAX) {
       state.loading.clear();
       return goingOn(...before, { kind: "read-checkpoint" });
     }
-    const { epoch, head, streamSeq, recordId } = state;
+    const { epoch, streamSeq, recordId } = state;
     const effects = hole === undefined ? before : [...before, { kind: "log-hole", hole } as const];
     const last = { id: recordId, streamSeq };
-    const start = { key: this.#key, epoch, last, sequencer, backlog, epochs: withEpoch(epochs, epoch, head) };
+    const start = { key: this.#key, epoch, last, sequencer, backlog, epochs };
     return { kind: "won", effects, start };
   }
 

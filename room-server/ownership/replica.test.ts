@@ -164,3 +164,10 @@ test.each([
   ]);
   expect(copy.take()?.last.streamSeq).toBe(9);
 });
+
+test("[REP10] what stands at the very number of the copy's last record, and is another, is no repeat: the log has lost that one", () => {
+  const { receive } = following();
+  receive({ kind: "heard", stored: stored(epoch(2, 1, 1), 8) }, { kind: "heard", stored: stored(edits(2, 1, 2), 9) });
+  expect(receive({ kind: "heard", stored: stored(edits(2, 1), 8) })).toEqual([]);
+  expect(receive({ kind: "heard", stored: stored(edits(3, 1), 9) })).toEqual([{ kind: "read-log-end" }]);
+});

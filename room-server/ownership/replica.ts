@@ -178,7 +178,8 @@ export class Replica {
     this.#heardOf = Math.max(this.#heardOf, stored.streamSeq);
     if (this.#state.kind !== "following" || this.#loading === undefined) return [];
     if (stored.streamSeq <= this.#last.streamSeq) {
-      if (epochOf(stored.record) <= this.#last.epoch) return []; // A repeat.
+      const isInItsPlace = stored.streamSeq === this.#last.streamSeq && stored.record.id !== this.#last.id;
+      if (!isInItsPlace && epochOf(stored.record) <= this.#last.epoch) return []; // A repeat.
       this.#forget();
       return this.#lookAtEnd();
     }

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
+import { standingOf } from "../../shared/bus/epoch-history.ts";
 import { encodeEditsRecord, type OwnersRecord } from "../../shared/bus/record.ts";
 import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
 import type { ClientId, Epoch, Millis, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
@@ -10,6 +11,8 @@ import { Loading } from "./loading.ts";
 const ann = "annannannannann1" as ClientId;
 const bob = "bobbobbobbobbob1" as ClientId;
 const now = 1_000 as Millis;
+/** The new owner's. */
+const EPOCH = 50 as Epoch;
 const claimedAt = { now, wallNow: 1_000 as UnixMillis };
 const options = { dedupeMsMin: 1_000, writersMax: 100, runsPerWriterMax: 8, backlogMsMax: 1_000, backlogBytesMax: 100_000 };
 
@@ -51,7 +54,7 @@ function load(
 ) {
   const loading = new Loading(from, options, budget, now);
   for (const record of log) loading.receiveRecord(record, claimedAt);
-  return loading.receiveEnd(head as Seq, now);
+  return loading.receiveEnd(EPOCH, head as Seq, now);
 }
 
 test("[LOD1] every writer's place is known again, from the checkpoint and from the log behind it", () => {
@@ -144,7 +147,30 @@ test("[LOD6] an owner that begins before what is here is a hole: what follows is
 test("[LOD7] the log's epochs are known, from the checkpoint on; one of an earlier build knows only of its own", () => {
   const begins: OwnersRecord = { kind: "epoch", id: "s.9", time: 1_000 as UnixMillis, epoch: 7 as Epoch, head: 3 as Seq };
   const before = { ...checkpoint(2, []), epoch: 5 as Epoch };
-  expect(load(before, [begins], 3).epochs).toEqual([5, 2, 7, 3]);
-  expect(load({ ...before, epochs: [3, 0, 5, 1] }, [begins], 3).epochs).toEqual([3, 0, 5, 1, 7, 3]);
-  expect(load(undefined, [edits(1, [[ann, 1]]), edits(2, [[ann, 2]]), edits(3, [[ann, 3]]), begins], 3).epochs).toEqual([1, 0, 7, 3]);
+  expect(load(before, [begins], 3).epochs).toEqual([5, 2, 7, 3, EPOCH, 3]);
+  expect(load({ ...before, epochs: [3, 0, 5, 1] }, [begins], 3).epochs).toEqual([3, 0, 5, 1, 7, 3, EPOCH, 3]);
+  expect(load(undefined, [edits(1, [[ann, 1]]), edits(2, [[ann, 2]]), edits(3, [[ann, 3]]), begins], 3).epochs).toEqual([
+    1,
+    0,
+    7,
+    3,
+    EPOCH,
+    3,
+  ]);
 });
+
+test.each([1, 20, 31, 40])(
+  "[LOD8] whoever loads the checkpoint's snapshot is of this log, after %i openings in which nobody wrote",
+  (openings) => {
+    const from = { ...checkpoint(10, []), epoch: 5 as Epoch };
+    const begins = (epoch: number): OwnersRecord => ({
+      kind: "epoch",
+      id: `s.${epoch}`,
+      time: 0 as UnixMillis,
+      epoch: epoch as Epoch,
+      head: 10 as Seq,
+    });
+    const log = Array.from({ length: openings }, (_, index) => begins(6 + index));
+    expect(standingOf({ epoch: from.epoch, seq: from.seq }, load(from, log, 10).epochs, from.seq)).toBe("of-this-log");
+  },
+);

@@ -5,9 +5,9 @@
  */
 
 import { type Checkpoint, epochsOf } from "../../shared/bus/checkpoint.ts";
-import { type EpochHistory, NO_EPOCHS, withEpoch } from "../../shared/bus/epoch-history.ts";
+import { type EpochHistory, NO_EPOCHS, withEpoch, withNext } from "../../shared/bus/epoch-history.ts";
 import { type EpochRecord, headOf, type OwnersRecord } from "../../shared/bus/record.ts";
-import type { Millis, Seq, UnixMillis } from "../../shared/ids.ts";
+import type { Epoch, Millis, Seq, UnixMillis } from "../../shared/ids.ts";
 import { Backlog, type BacklogBudget, type BacklogOptions } from "./backlog.ts";
 import { Sequencer, type SequencerOptions } from "./sequencer.ts";
 
@@ -30,6 +30,7 @@ export class Loading {
   readonly #sequencer: Sequencer;
   #backlog: Backlog;
   #epochs: EpochHistory;
+  readonly #checkpointEpoch: Epoch | undefined;
   #hole: Hole | undefined;
 
   constructor(checkpoint: Checkpoint | undefined, options: LoadingOptions, budget: BacklogBudget, now: Millis) {
@@ -39,6 +40,7 @@ export class Loading {
     this.#sequencer = new Sequencer(options, seq);
     this.#sequencer.restore(checkpoint?.clients ?? [], now);
     this.#backlog = new Backlog(options, budget, seq);
+    this.#checkpointEpoch = checkpoint?.epoch;
     this.#epochs = checkpoint === undefined ? NO_EPOCHS : epochsOf(checkpoint);
   }
 
@@ -55,11 +57,11 @@ export class Loading {
   /** `moment`: when it is gathered, which goes on for hours in a warm copy. Its writers count as seen then. */
   receiveRecord(record: OwnersRecord, { now, wallNow }: Moment): void {
     if (record.kind === "epoch") return this.#receiveEpoch(record);
-    const { epoch, firstSeq } = record.edits;
+    const { firstSeq } = record.edits;
     const lastSeq = headOf(record);
     if (lastSeq <= this.#sequencer.head) return;
     this.#reach(firstSeq);
-    this.#epochs = withEpoch(this.#epochs, epoch, (firstSeq - 1) as Seq);
+    this.#epochs = withNext(this.#epochs, record, this.#checkpointEpoch);
     this.#sequencer.commit(record.edits, now);
     this.#backlog.append({ firstSeq, lastSeq, since: whenTaken(record.time, { now, wallNow }), bytes: record.editsBytes }, now);
   }
@@ -70,8 +72,9 @@ export class Loading {
     this.#backlog.expire(now);
   }
 
-  /** `head`: where the epoch record says that the room stands. */
-  receiveEnd(head: Seq, now: Millis): Loaded {
+  /** `epoch`: the new owner's. `head`: where its record says that the room stands. */
+  receiveEnd(epoch: Epoch, head: Seq, now: Millis): Loaded {
+    this.#epochs = withEpoch(this.#epochs, epoch, head, this.#checkpointEpoch);
     this.#reach((head + 1) as Seq);
     this.#sequencer.forgetSilent(now);
     return { sequencer: this.#sequencer, backlog: this.#backlog, epochs: this.#epochs, hole: this.#hole };
@@ -83,8 +86,9 @@ export class Loading {
   }
 
   /** One that begins before what is here: that was lost with the log's end. */
-  #receiveEpoch({ epoch, head }: EpochRecord): void {
-    this.#epochs = withEpoch(this.#epochs, epoch, head);
+  #receiveEpoch(record: EpochRecord): void {
+    const { head } = record;
+    this.#epochs = withNext(this.#epochs, record, this.#checkpointEpoch);
     if (head < this.#sequencer.head) this.#hole ??= { after: head, before: (head + 1) as Seq };
   }
 

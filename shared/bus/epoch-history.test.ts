@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 
-import type { Epoch, Position, Seq } from "../ids.ts";
-import { type EpochHistory, EPOCHS_MAX, isForgotten, NO_EPOCHS, standingOf, withEpoch } from "./epoch-history.ts";
+import type { Epoch, Position, Seq, UnixMillis } from "../ids.ts";
+import type { OwnersRecord } from "./record.ts";
+import { type EpochHistory, EPOCHS_MAX, isForgotten, NO_EPOCHS, standingOf, withEpoch, withNext } from "./epoch-history.ts";
 
 const position = (epoch: number, seq: number): Position => ({ epoch: epoch as Epoch, seq: seq as Seq });
 
@@ -37,21 +38,47 @@ test("[EPH4] what is read again changes nothing, and an epoch before those that 
   expect(again).toBe(HISTORY);
 });
 
+const FULL = historyOf(...Array.from({ length: EPOCHS_MAX }, (_, index) => [index + 1, index] as const));
+const opened = (history: EpochHistory, times: number, head: number, kept?: number): EpochHistory =>
+  Array.from({ length: times }, (_, index) => 40 + index).reduce(
+    (known, epoch) => withEpoch(known, epoch as Epoch, head as Seq, kept as Epoch | undefined),
+    history,
+  );
+
 test("[EPH5] of too many epochs the oldest that no edit is of goes first, and then the oldest", () => {
-  const busy = historyOf(...Array.from({ length: EPOCHS_MAX }, (_, index) => [index + 1, index] as const));
-  expect(isForgotten(1 as Epoch, busy)).toBe(false);
-  const quiet = [40, 41, 42].reduce((history, epoch) => withEpoch(history, epoch as Epoch, 50 as Seq), busy);
-  expect([busy.length, quiet.length]).toEqual([2 * EPOCHS_MAX, 2 * EPOCHS_MAX]);
-  const known = (epoch: number) => standingOf(position(epoch, 1), quiet, 60 as Seq);
-  expect([1, 2, 32, 40, 41, 42].map(known)).toEqual([
-    "other-epoch",
-    "of-this-log",
-    "of-this-log",
-    "other-epoch",
-    "other-epoch",
-    "of-this-log",
-  ]);
-  expect([isForgotten(1 as Epoch, quiet), isForgotten(2 as Epoch, quiet)]).toEqual([true, false]);
+  expect(isForgotten(1 as Epoch, FULL)).toBe(false);
+  const known = (history: EpochHistory, epoch: number) => standingOf(position(epoch, 1), history, 60 as Seq) === "of-this-log";
+  const some = opened(FULL, 3, 50);
+  expect([1, 3, 4, 32, 40, 42].map((epoch) => known(some, epoch))).toEqual([false, false, true, true, true, true]);
+  const many = opened(FULL, 12, 50);
+  expect([8, 9, 32, 40, 43, 44, 51].map((epoch) => known(many, epoch))).toEqual([false, true, true, false, false, true, true]);
+  expect([FULL.length, some.length, many.length]).toEqual([2 * EPOCHS_MAX, 2 * EPOCHS_MAX, 2 * EPOCHS_MAX]);
+  expect([isForgotten(8 as Epoch, many), isForgotten(9 as Epoch, many)]).toEqual([true, false]);
+});
+
+test("[EPH7] whoever is in the newest epochs is known there, though nobody wrote in them", () => {
+  const handedOver = opened(FULL, 2, EPOCHS_MAX);
+  expect(standingOf(position(40, EPOCHS_MAX), handedOver, EPOCHS_MAX as Seq)).toBe("of-this-log");
+});
+
+test("[EPH8] the checkpoint's epoch is never forgotten, however often the room is opened and by whomever it was written in", () => {
+  for (const history of [historyOf([5, 10]), FULL]) {
+    const [kept, seq] = [history.at(-2)!, history === FULL ? EPOCHS_MAX : 10];
+    expect(standingOf(position(kept, seq), opened(history, 100, seq, kept), seq as Seq)).toBe("of-this-log");
+  }
+  const busy = Array.from({ length: 2 * EPOCHS_MAX }, (_, index) => index + 40).reduce(
+    (history, epoch) => withEpoch(history, epoch as Epoch, epoch as Seq, 5 as Epoch),
+    historyOf([5, 10]),
+  );
+  expect([busy.length, standingOf(position(5, 40), busy, 200 as Seq)]).toEqual([2 * EPOCHS_MAX, "of-this-log"]);
+});
+
+test("[EPH9] what goes on in an earlier epoch says that the log has lost the later ones", () => {
+  const record: OwnersRecord = { kind: "epoch", id: "s.5", time: 0 as UnixMillis, epoch: 5 as Epoch, head: 18 as Seq };
+  const gone = withNext(HISTORY, record);
+  expect(standingOf(position(5, 24), gone, HEAD)).toBe("of-this-log");
+  expect([7, 9].map((epoch) => standingOf(position(epoch, 20), gone, HEAD))).toEqual(["other-epoch", "other-epoch"]);
+  expect(withNext(HISTORY, { ...record, epoch: 9 as Epoch })).toBe(HISTORY);
 });
 
 test("[EPH6] an epoch that is left out moves no other's end", () => {
