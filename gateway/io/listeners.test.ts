@@ -95,3 +95,10 @@ test("[LSN4] who is gone listens to nothing any more, whenever it is heard", () 
   unlisten(1);
   expect(publish()).toEqual([]);
 });
+
+test("[LSN5] what is of somebody who does not listen reaches all who do", () => {
+  const { publish, listen } = rig(3);
+  for (const id of [0, 1]) listen(id);
+  publish(FRAMES_SENT_MAX + 1);
+  expect(publish(1, 2)).toEqual(["flush", "topic room"]);
+});

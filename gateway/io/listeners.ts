@@ -78,7 +78,8 @@ export class Listeners {
     topic.frames += 1;
     const { app, open, beforePublish } = this.#ports;
     beforePublish(name, frame);
-    const excepted = except === undefined ? undefined : open.get(except);
+    // Of who listens to nothing uWebSockets.js publishes nothing to anybody.
+    const excepted = except !== undefined && topic.listeners.has(except) ? open.get(except) : undefined;
     if (excepted === undefined) app.publish(name, frame, true);
     else excepted.publish(name, frame, true); // To everyone but itself.
   }
