@@ -117,6 +117,25 @@ test("[QUO8] whoever lost its line comes back to a full address and a full tenan
   expect([mine.takeUnplaced(at(76_000)), mine.onCredit]).toEqual([undefined, 0]);
 });
 
+test("[QUO10] a place that becomes free is the oldest credit's, though somebody new comes in at once", () => {
+  const mine = ofTen();
+  tenOf(mine);
+  mine.receiveConnection(connection(11), place, at(1_000));
+  mine.receiveDisconnection(connection(3));
+  expect(mine.onCredit).toBe(0);
+  mine.receiveConnection(connection(12), place, at(70_000));
+  expect([mine.takeUnplaced(at(80_000)), mine.onCredit]).toEqual([undefined, 1]);
+  expect(mine.takeUnplaced(at(150_000))).toEqual({ connection: connection(12), limit: "ip" });
+});
+
+test("[QUO11] a gateway that goes away closes nobody for want of a place", () => {
+  const mine = ofTen();
+  tenOf(mine);
+  mine.receiveConnection(connection(11), place, at(1_000));
+  mine.handOver();
+  expect(mine.takeUnplaced(at(80_000))).toBeUndefined();
+});
+
 test("[QUO9] one that no line was lost for ends with its credit, and for each limit only as many as are too many", () => {
   const mine = ofTen();
   tenOf(mine);

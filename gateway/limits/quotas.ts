@@ -17,12 +17,12 @@ export type TenantLimit = Extract<CountKind, "tenant" | "tenant-rooms" | "tenant
 /** What was refused since it was last asked. */
 export type TenantAtLimit = { readonly tenant: TenantId; readonly limit: TenantLimit; readonly times: number };
 
-/** What a connection counts under. A tenant: once its token has been checked. */
 export type QuotasOptions = SharedCountsOptions & {
   /** For how long a connection is taken past a limit: until a line that was lost is counted no more. */
   readonly creditMs: number;
 };
 
+/** What a connection counts under. A tenant: once its token has been checked. */
 type Holding = { readonly address: ClientAddress | undefined; readonly tenant: TenantId | undefined };
 
 /** So much of a limit may be taken on credit. Of limits below ten nothing. */
@@ -67,7 +67,7 @@ export class Quotas {
   }
 
   #add(kind: CreditKind, key: string, connection: ConnectionId, now: Millis): void {
-    if (this.#counts.isFull(kind, key)) this.#credits.give(kind, connection, now);
+    if (this.#counts.isFull(kind, key)) this.#credits.give(kind, key, connection, now);
     this.#counts.add(kind, key, 1);
   }
 
@@ -78,6 +78,7 @@ export class Quotas {
 
   /** A connection that found no place in its time. To be asked again once it is gone, until there is none. */
   takeUnplaced(now: Millis): { readonly connection: ConnectionId; readonly limit: CreditKind } | undefined {
+    if (this.#isHandedOver) return undefined; // They are asked to move, and newcomers elsewhere are none of their doing.
     for (const limit of ["ip", "tenant"] as const) {
       for (let ended = this.#credits.takeEnded(limit, now); ended !== undefined; ended = this.#credits.takeEnded(limit, now)) {
         const { address, tenant } = this.#holdings.get(ended)!;
@@ -87,7 +88,7 @@ export class Quotas {
     return undefined;
   }
 
-  /** This gateway goes away, and its connections move: each has its place at another, though its line here still holds. */
+  /** This gateway goes away, and its connections move: its lines here are in nobody's way at another. */
   handOver(): void {
     this.#isHandedOver = true;
   }
@@ -99,9 +100,13 @@ export class Quotas {
   receiveDisconnection(connection: ConnectionId): void {
     const { address, tenant } = this.#holdings.get(connection) ?? {};
     this.#holdings.delete(connection);
-    this.#credits.drop(connection);
-    if (address !== undefined) this.#counts.add("ip", address, -1);
-    if (tenant !== undefined) this.#counts.add("tenant", tenant, -1);
+    if (address !== undefined) this.#remove("ip", address, connection);
+    if (tenant !== undefined) this.#remove("tenant", tenant, connection);
+  }
+
+  #remove(kind: CreditKind, key: string, connection: ConnectionId): void {
+    this.#counts.add(kind, key, -1);
+    this.#credits.receiveGone(kind, key, connection, this.#counts.over(kind, key));
   }
 
   isRoomFull(room: RoomKey): boolean {

@@ -66,6 +66,11 @@ export class SharedCounts {
     return this.here(kind, key) + this.elsewhere(kind, key) > this.#options.limits[kind];
   }
 
+  /** How many more are counted than the limit allows. */
+  over(kind: CountKind, key: string): number {
+    return Math.max(0, this.here(kind, key) + this.elsewhere(kind, key) - this.#options.limits[kind]);
+  }
+
   /** Whether one more would be one too many, were the limit by this part of it higher. */
   isFullWith(kind: CountKind, key: string, moreShare: number): boolean {
     const { limits } = this.#options;
