@@ -415,11 +415,14 @@ test("[ROO26] a line that is lost while a room takes nobody in is told as the li
   server.refuseJoins = { reason: "room-full", retryAfterMs: 10_000 };
   const ann = new App(server, 1);
   await server.clock.advance(1_000);
+  const told: StatusChange[] = [];
+  ann.host.on("status", (change) => told.push(change));
   server.reachable = false;
   server.cut();
   await server.clock.advance(0);
   expect(ann.host.outage?.why).toBe("the connection was lost (close code 1006)");
   expect(ann.host.outage?.reason).toBeUndefined();
+  expect(told).toMatchObject([{ status: "waiting", why: "the connection was lost (close code 1006)" }]);
 });
 
 test("[ROO22] each listener hears the statuses in their order, though one before it ends the connection meanwhile", async () => {

@@ -24,6 +24,7 @@ export type RoomCauses = { readonly outage: Outage | undefined };
 export class RoomNews {
   readonly #facts: RoomFacts & RoomCauses;
   readonly #events: Events<RoomEvents>;
+  #toldWhy: string | undefined;
   readonly #told: { -readonly [Name in keyof RoomFacts]: RoomFacts[Name] };
 
   constructor(facts: RoomFacts & RoomCauses, events: Events<RoomEvents>) {
@@ -35,11 +36,20 @@ export class RoomNews {
 
   tell(): void {
     this.#tell("seq", (seq) => this.#events.emit("seq", seq));
-    this.#tell("status", (status) => this.#events.emit("status", { status, ...this.#facts.outage }));
+    this.#tellStatus();
     this.#tell("saving", (saving) => this.#events.emit("saving", saving));
     this.#tell("synced", (synced) => this.#events.emit("synced", synced));
     this.#tell("stored", (stored) => this.#events.emit("stored", stored));
     this.#tell("saved", (saved) => this.#events.emit("saved", saved));
+  }
+
+  /** Also where it waits for another reason than before. */
+  #tellStatus(): void {
+    const { status, outage } = this.#facts;
+    if (status === this.#told.status && outage?.why === this.#toldWhy) return;
+    this.#told.status = status;
+    this.#toldWhy = outage?.why;
+    this.#events.emit("status", { status, ...outage });
   }
 
   #tell<Name extends keyof RoomFacts>(name: Name, emit: (value: RoomFacts[Name]) => void): void {
