@@ -296,6 +296,8 @@ test("[COH16] what a token function threw is told in words, with what lies behin
     new TypeError("fetch failed", { cause: new AggregateError([new Error("::1 refused"), new Error("127.0.0.1 refused")], "") }),
     "no",
     undefined,
+    { message: "no session", status: 401 },
+    Object.create(null),
   ];
   const token = (): string => {
     if (failures.length === 0) return "t";
@@ -304,12 +306,11 @@ test("[COH16] what a token function threw is told in words, with what lies behin
   const ann = new App(server, 1, { token } as Partial<RoomHostOptions>);
   await server.clock.advance(0);
   expect(ann.host.outage?.why).toBe("the application's token function failed: backend 500");
-  await server.clock.advance(2 * MINUTE);
+  await server.clock.advance(10 * MINUTE);
   expect(ann.problems.map(({ kind, message }) => [kind, message])).toEqual(
-    ["backend 500", "fetch failed: Error: ::1 refused; Error: 127.0.0.1 refused", "no", "undefined"].map((what) => [
-      "token-failed",
-      `the application's token function failed: ${what}; it is asked again later`,
-    ]),
+    ["backend 500", "fetch failed: Error: ::1 refused; Error: 127.0.0.1 refused", "no", "undefined", "no session", "[object Object]"].map(
+      (what) => ["token-failed", `the application's token function failed: ${what}; it is asked again later`],
+    ),
   );
   expect(ann.host.status).toBe("connected");
 });

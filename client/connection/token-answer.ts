@@ -32,10 +32,16 @@ export function tokenFailed(cause: unknown): ConnectionInput {
 function causesOf(thrown: unknown): string[] {
   const said: string[] = [];
   for (let cause = thrown; cause !== undefined && cause !== null && said.length < CAUSES_TOLD;) {
-    said.push(cause instanceof Error ? textOf(cause) : String(cause));
+    said.push(cause instanceof Error ? textOf(cause) : textOfThrown(cause));
     cause = cause instanceof Error ? cause.cause : undefined;
   }
-  return said.length > 0 ? said : [String(thrown)];
+  return said.length > 0 ? said : [String(thrown)]; // null or undefined
+}
+
+/** Not all that may be thrown can be made a text of. */
+function textOfThrown(thrown: unknown): string {
+  if (typeof thrown !== "object" || thrown === null) return String(thrown);
+  return "message" in thrown && typeof thrown.message === "string" ? thrown.message : Object.prototype.toString.call(thrown);
 }
 
 /** Where a name leads to several addresses, none of which answers, the error itself says nothing. */
