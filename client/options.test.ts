@@ -37,3 +37,11 @@ test.each([
 ])("[OPT1] %s is refused with what to give", (_, make, message) => {
   expect(make).toThrow(message);
 });
+
+test("[OPT2] a provider whose options are refused leaves nothing on the document", () => {
+  const doc = new Y.Doc();
+  const listeners = () => [...doc._observers.values()].reduce((count, each) => count + each.size, 0);
+  const before = listeners();
+  expect(provider({ ...GOOD, doc, room: "" })).toThrow("`room`");
+  expect(listeners()).toBe(before);
+});

@@ -76,9 +76,9 @@ export class YjsProvider {
     assertDoc(given.doc);
     const { doc, ...options } = given;
     this.doc = doc;
-    this.#content = new YjsContent(doc, this, world.reportError);
     this.#events = new Events(world.reportError);
-    this.#room = new RoomHost({ ...options, format: yjsEdits, connect: false }, world);
+    this.#room = new RoomHost({ ...options, format: yjsEdits, connect: false }, world); // Refuses wrong options: nothing listens to the document yet.
+    this.#content = new YjsContent(doc, this, world.reportError);
     this.#changes = new YjsChanges(doc, this.#room);
     this.#saved = this.saved;
     this.#stored = this.stored;
