@@ -34,6 +34,14 @@ test("[TRC9] a hop is told of once, at its end, with what happened meanwhile and
   expect(open.size).toBe(0);
 });
 
+test("[TRC28] of what happens to one hop only the first is kept", () => {
+  const { traces, open, edit, hop } = opened({ openMax: 10, openMsMax: 1_000 });
+  open.begin(edit(1), hop("one"));
+  for (let repeat = 0; repeat < 1_000; repeat++) open.note(edit(1), "refused");
+  open.end(edit(1), {});
+  expect(traces.spans[0]!.events).toHaveLength(32);
+});
+
 test("[TRC10] past so many, or for so long, whoever waited longest is let go, told of as unfinished, and counted", async () => {
   const { traces, open, edit, hop, unfinished } = opened({ openMax: 2, openMsMax: 1 });
   for (const counter of [1, 2, 3]) open.begin(edit(counter), hop(`hop ${counter}`));

@@ -8,6 +8,9 @@ export type OpenHopsOptions = { readonly openMax: number; readonly openMsMax: nu
 /** Some 600 bytes each. */
 const LIMITS: OpenHopsOptions = { openMax: 10_000, openMsMax: 300_000 };
 
+/** Of one hop: who repeats an edit for ever tells nothing new. */
+const EVENTS_MAX = 32;
+
 export class OpenHops {
   readonly #traces: EditTraces;
   readonly #options: OpenHopsOptions;
@@ -34,7 +37,8 @@ export class OpenHops {
 
   /** Adds to what is open; nothing if it is not. */
   note(edit: TracedEdit, name: string, attributes: SpanAttributes = {}): void {
-    this.get(edit)?.events.push({ name, at: this.#traces.now(), attributes });
+    const events = this.get(edit)?.events;
+    if (events !== undefined && events.length < EVENTS_MAX) events.push({ name, at: this.#traces.now(), attributes });
   }
 
   /** `last`: what is known now, and what is otherwise than it began. */
