@@ -105,13 +105,17 @@ test(
     try {
       await until(() => shed().at(-1) === 8, "the last step", STEPS_MS_MAX);
       expect(await registry.metrics()).toMatch(/^coroom_room_server_rooms_held_back\{level="5"\} 1$/m);
-      let strangers = 0;
+      // Of a stranger that came in before its gateway was told, the room's presence is followed for a moment: until then it decides, and knows nobody by position.
+      let knocks = 0;
       await until(
-        async () => !(await mayEnter(gateways[1]!, `stranger-${(strangers += 1)}`)),
-        "a gateway without members to turn strangers away",
+        async () => {
+          knocks += 1;
+          if (await mayEnter(gateways[1]!, `stranger-${knocks}`)) return false;
+          return mayEnter(gateways[1]!, "somebody-back", { epoch: 1 as Epoch, seq: 1 as Seq });
+        },
+        "a gateway without members to turn strangers away, and to let in who was there",
         STEPS_MS_MAX,
       );
-      expect(await mayEnter(gateways[1]!, "somebody-back", { epoch: 1 as Epoch, seq: 1 as Seq })).toBe(true);
       expect(await mayEnter(gateways[0]!, "another")).toBe(false);
       const again = await Onlooker.enter({ urls: [gateways[0]!], token: await tokenOf("ann"), room: ROOM, clientKey: "ann-client-key" });
       again.leave(); // Who is there may come again.
