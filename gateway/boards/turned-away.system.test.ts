@@ -4,10 +4,13 @@ import { expect, test } from "vitest";
 
 import { encodeJson } from "../../shared/bus/json-messages.ts";
 import { type ClientKey, type Epoch, type Position, type RoomId, roomKey, type Seq, START, type TenantId } from "../../shared/ids.ts";
-import type { Channel } from "../../shared/wire/frames.ts";
+import type { Channel, ServerFrame } from "../../shared/wire/frames.ts";
 import { until } from "../../test/contract/real-nats.ts";
 import { gatewayRig, metric, ROOM, TENANT } from "../testing/gateway-rig.ts";
 import type { WireClient } from "../testing/wire-client.ts";
+
+type Joined = Extract<ServerFrame, { type: "joined" }>;
+type Refused = Extract<ServerFrame, { type: "join-refused" }>;
 
 const rig = gatewayRig("turned", { joinMsMax: "500", roomLingerMs: "1" });
 const room = roomKey(TENANT as TenantId, ROOM as RoomId);
@@ -20,6 +23,21 @@ function join(client: WireClient, request: number, position: Position): void {
 
 function watch(client: WireClient, channel: Channel): void {
   client.send({ type: "watch-board", channel, role: "everyone", window: "day", shown: 10 });
+}
+
+/** Once the new owner answers in time: where much else goes on, a join or two may be refused before. */
+async function joined(ann: WireClient): Promise<Joined> {
+  const answers = () =>
+    ann.received.filter(
+      (frame): frame is Joined | Refused => (frame.type === "joined" || frame.type === "join-refused") && frame.request > 50,
+    );
+  for (let request = 51; ; request++) {
+    join(ann, request, START);
+    await ann.until(() => answers().length > request - 51, "an answer");
+    const answer = answers().at(-1)!;
+    if (answer.type === "joined") return answer;
+    expect(answer.reason).toBe("unavailable");
+  }
 }
 
 test("[GBO13] whoever is turned away from a room that it was in is out of its presence and watches none of its boards, and hears both under the channel that it is given next", async () => {
@@ -42,8 +60,7 @@ test("[GBO13] whoever is turned away from a room that it was in is out of its pr
   await until(async () => (await metric(address, "coroom_gateway_rooms")) === 0, "the room to be let go");
 
   rig.startOwner();
-  join(ann, 51, START);
-  const again = await ann.next("joined");
+  const again = await joined(ann);
   expect(again.channel).not.toBe(channel);
   watch(ann, again.channel);
   await until(async () => (await metric(address, "coroom_gateway_board_watchers")) === 1, "the board to be watched again");
