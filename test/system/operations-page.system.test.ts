@@ -94,7 +94,7 @@ test("[OPG1] an operator sees that all is well, the servers, gateways and rooms,
   );
   await eventually("the room is listed", async () => (await rowOf(page, "launch plan").innerText()).includes("flat"));
   expect(await page.locator("#servers li").count()).toBe(2);
-  expect(await page.locator("#reach").innerText()).toBe("Live");
+  await eventually("what is shown is of now", async () => (await page.locator("#reach").innerText()) === "Live");
   await page.getByRole("button", { name: "launch plan", exact: true }).click();
   await eventually(
     "both are there",
