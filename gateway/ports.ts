@@ -55,7 +55,8 @@ export interface BoardBus {
   follow(room: RoomKey): void;
   unfollow(room: RoomKey): void;
   watch(watch: BoardWatch): void;
-  tellName(name: BoardName): void;
+  /** So many as one message holds, at most. */
+  tellNames(names: readonly BoardName[]): void;
   /** How many are heard of. */
   leaderboards(): number;
 }

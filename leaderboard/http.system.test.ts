@@ -270,7 +270,7 @@ test("[BREST4] gateways hear where it answers, and of a watched board when it ch
   });
   const lastShown = () => shown.findLast((news) => news.kind === "shown");
   await nats.flush();
-  nats.publish(subjects.boardNames, encodeJson({ room: "acme.watched", user: "bob", name: "Bob B." }));
+  nats.publish(subjects.boardNames, encodeJson([{ room: "acme.watched", user: "bob", name: "Bob B." }]));
   nats.publish(subjects.watchBoard, encodeJson({ room: "acme.watched", role: "everyone", window: "hour", isNew: true }));
   await eventually("a room without points is told of at once", () => shown.at(-1)?.kind === "shown");
   expect(shown.at(-1)).toMatchObject({ seq: 0, members: 0, ranking: [] });

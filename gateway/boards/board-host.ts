@@ -8,6 +8,7 @@ import { encodeFrame } from "../../shared/wire/codec.ts";
 import type { BoardEffect, BoardRequest, Boards } from "./boards.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { BoardBus, ConnectionId, Sockets, Topics } from "../ports.ts";
+import { UntoldNames } from "./untold-names.ts";
 
 export type BoardHostPorts = { readonly sockets: Pick<Sockets, "send">; readonly topics: Topics; readonly boardBus: BoardBus };
 
@@ -17,12 +18,14 @@ export class BoardHost {
   readonly #boards: Boards;
   readonly #ports: BoardHostPorts;
   readonly #deps: { readonly clock: Clock; readonly metrics: GatewayMetrics };
+  readonly #names: UntoldNames;
   #stopTicking: () => void = () => {};
 
   constructor(boards: Boards, ports: BoardHostPorts, deps: { clock: Clock; metrics: GatewayMetrics }) {
     this.#boards = boards;
     this.#ports = ports;
     this.#deps = deps;
+    this.#names = new UntoldNames(deps.clock, (names) => ports.boardBus.tellNames(names));
   }
 
   start(): void {
@@ -38,6 +41,7 @@ export class BoardHost {
 
   stop(): void {
     this.#stopTicking();
+    this.#names.tellAll();
   }
 
   receiveRequest(request: BoardRequest): void {
@@ -54,7 +58,7 @@ export class BoardHost {
 
   /** Somebody is let in who may come to stand on the room's boards. A name that is the user's id is told too: there may have been another before. */
   receiveWriter(room: RoomKey, user: UserId, name: string): void {
-    if (name !== "") this.#ports.boardBus.tellName({ room, user, name });
+    if (name !== "") this.#names.add({ room, user, name });
   }
 
   receiveNews(news: BoardNews): void {
@@ -80,7 +84,7 @@ export class BoardHost {
           boardBus.watch(effect.watch);
           break;
         case "tell-name":
-          boardBus.tellName(effect.name);
+          this.#names.add(effect.name);
           break;
         case "listen":
           topics.listenTo(effect.connection, effect.topic);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { BoardName } from "../../shared/bus/board-messages.ts";
+import { type BoardName, BoardNames } from "../../shared/bus/board-messages.ts";
 import { decodeJson } from "../../shared/bus/json-messages.ts";
 import type { ClientKey, RoomId } from "../../shared/ids.ts";
 import { START } from "../../shared/ids.ts";
@@ -10,8 +10,8 @@ import { gatewayRig, ROOM, TENANT, tokenOf } from "../testing/gateway-rig.ts";
 const rig = gatewayRig("names");
 
 test("[GBO12] the name is told of whoever is let in to write, also where the right was given after JOIN", async () => {
-  const told: unknown[] = [];
-  rig.line.subscribe(rig.subjects.boardNames, { callback: (_, msg) => void told.push(decodeJson(BoardName, msg.data)) });
+  const told: BoardName[] = [];
+  rig.line.subscribe(rig.subjects.boardNames, { callback: (_, msg) => void told.push(...(decodeJson(BoardNames, msg.data) ?? [])) });
   const address = await rig.start();
   const client = await rig.connect(address);
   client.send({ type: "hello", version: 1, token: await tokenOf("ann", { name: "Ann", rights: ["read"] }), agent: "test" });

@@ -51,7 +51,7 @@ export function natsBoards(
       subscriptions.delete(room);
     },
     watch: (watch) => tell(subjects.watchBoard, watch),
-    tellName: (name) => tell(subjects.boardNames, name),
+    tellNames: (names) => tell(subjects.boardNames, names),
     leaderboards: () => leaderboards.urls().length,
   };
   return {

@@ -1,6 +1,6 @@
 /** What the leaderboard says on NATS, and hears: boards that changed, who looks at which, and how users are called. */
 
-import { BoardName, type BoardNews, BoardWatch } from "../../shared/bus/board-messages.ts";
+import { type BoardName, BoardNames, type BoardNews, BoardWatch } from "../../shared/bus/board-messages.ts";
 import { decodeJson, encodeJson } from "../../shared/bus/json-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import { crashing, type NatsConnection, say } from "../../shared/io/nats.ts";
@@ -26,8 +26,8 @@ export function hearWatches(nats: NatsConnection, subjects: Subjects, receive: (
 export function hearNames(nats: NatsConnection, subjects: Subjects, receive: (name: BoardName) => void): void {
   nats.subscribe(subjects.boardNames, {
     callback: crashing((error, message) => {
-      const name = error === null ? decodeJson(BoardName, message.data) : undefined;
-      if (name !== undefined) receive(name);
+      const names = error === null ? decodeJson(BoardNames, message.data) : undefined;
+      names?.forEach(receive);
     }),
   });
 }

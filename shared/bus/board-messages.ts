@@ -20,7 +20,7 @@ const board = { room, role: z.string(), window: z.string() };
 export const BoardWatch = z.object({ ...board, isNew: z.boolean() });
 export type BoardWatch = z.infer<typeof BoardWatch>;
 
-/** gateway -> leaderboard: how a user who may write in the room is called, by its token; said when it is let in. */
+/** How a user who may write in the room is called, by its token. */
 export const BoardName = z.object({
   room,
   user: z.string().transform((text, context) => {
@@ -31,6 +31,12 @@ export const BoardName = z.object({
   name: z.string().min(1).max(256),
 });
 export type BoardName = z.infer<typeof BoardName>;
+
+/** The longest come to half of what NATS takes as one message. */
+export const BOARD_NAMES_MAX = 200;
+
+/** gateway -> leaderboard: who was let in lately. */
+export const BoardNames = z.array(BoardName).min(1).max(BOARD_NAMES_MAX);
 
 /**
  * leaderboard -> gateways, on the room's subject: a board's first members, sent when they changed. The first

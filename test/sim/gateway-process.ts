@@ -20,7 +20,7 @@ import type { World } from "./world.ts";
 const TOKEN_CHECK_MS = 1;
 
 /** Nobody watches boards here. */
-const NO_BOARDS: BoardBus = { follow: () => {}, unfollow: () => {}, watch: () => {}, tellName: () => {}, leaderboards: () => 0 };
+const NO_BOARDS: BoardBus = { follow: () => {}, unfollow: () => {}, watch: () => {}, tellNames: () => {}, leaderboards: () => 0 };
 const NO_ACTIVITIES: Activities = { tell: () => Promise.resolve("unavailable") };
 /** Nobody is kicked or banned, and nothing comes near a limit. */
 const ALONE: Pick<GatewayPorts, "counts" | "sanctionsLine" | "store" | "orders"> = {
