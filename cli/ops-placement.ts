@@ -6,12 +6,13 @@ import type { z } from "zod";
 
 import { assertNever } from "../shared/assert.ts";
 import { CheckpointEntry, isDeleted } from "../shared/bus/checkpoint.ts";
-import { decodeJson, encodeJson } from "../shared/bus/json-messages.ts";
+import { encodeJson } from "../shared/bus/json-messages.ts";
 import { ownerReasonIn, PlannedRoom, RoomEntry, RoomPin, ServerHeartbeat } from "../shared/bus/placement-messages.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { SettingError, type Values } from "../shared/config.ts";
 import { parseRoomId, parseTenantId, roomKey, type RoomKey, type ServerId } from "../shared/ids.ts";
 import { closeNats, type NatsConnection } from "../shared/io/nats.ts";
+import { hear } from "../shared/io/nats-hear.ts";
 import { bucketOf, moveRoomTo, orderServer, type Placed, readEntry } from "../shared/io/room-moves.ts";
 import type { Say } from "./command.ts";
 import { connectOperator } from "./ops.ts";
@@ -151,12 +152,8 @@ function notAnswering(server: ServerId): SettingError {
 
 async function listen(nats: NatsConnection, { environment }: Where): Promise<ServerHeartbeat[]> {
   const heard = new Map<ServerId, ServerHeartbeat>();
-  const subscription = nats.subscribe(subjectsOf(environment).servers, {
-    callback: (error, msg) => {
-      const heartbeat = error === null ? decodeJson(ServerHeartbeat, msg.data) : undefined;
-      if (heartbeat !== undefined) heard.set(heartbeat.server, heartbeat);
-    },
-  });
+  const receive = (heartbeat: ServerHeartbeat): void => void heard.set(heartbeat.server, heartbeat);
+  const subscription = hear(nats, subjectsOf(environment).servers, ServerHeartbeat, receive);
   await sleep(LISTEN_MS);
   const everyMsMost = Math.max(0, ...[...heard.values()].map(({ everyMs = 0 }) => everyMs));
   await sleep(Math.max(0, LISTEN_BEATS * everyMsMost - LISTEN_MS));

@@ -10,6 +10,7 @@ import type { GatewayId } from "../../shared/ids.ts";
 import { inParts } from "../../shared/in-parts.ts";
 import { GATHERED, isNoAnswer } from "../../shared/io/gathered.ts";
 import { crashing, respond, say } from "../../shared/io/nats.ts";
+import { hear } from "../../shared/io/nats-hear.ts";
 import type { Orders, SanctionsLine } from "../ports.ts";
 
 const Sanctions = z.array(Sanction);
@@ -21,14 +22,7 @@ const ANSWER_SANCTIONS_MAX = 2_000;
 export function natsSanctions(nats: NatsConnection, subjects: Subjects, gateway: GatewayId): SanctionsLine {
   return {
     tell: (sanction) => say(nats, subjects.sanctions, encodeJson(sanction)),
-    onTold: (receive) => {
-      nats.subscribe(subjects.sanctions, {
-        callback: crashing((error, msg) => {
-          const sanction = error === null ? decodeJson(Sanction, msg.data) : undefined;
-          if (sanction !== undefined) receive(sanction);
-        }),
-      });
-    },
+    onTold: (receive) => void hear(nats, subjects.sanctions, Sanction, receive),
     ask: async () => {
       const known: Sanction[] = []; // Of all together: the first to answer may just have started, and know none.
       try {
@@ -63,20 +57,16 @@ export function natsOrders(nats: NatsConnection, subjects: Subjects): Orders {
       return outcome;
     },
     onOrder: (carryOut) => {
-      nats.subscribe(subjects.orders, {
-        callback: crashing((error, msg) => {
-          const order = error === null ? decodeJson(Order, msg.data) : undefined;
-          if (order === undefined) return;
-          const { kicked, members } = carryOut(order);
-          const answers = inAnswers(members);
-          answers.forEach((part, index) => {
-            const isLast = index === answers.length - 1;
-            respond(
-              msg,
-              encodeJson({ kicked: isLast ? kicked : 0, members: part, ...(isLast ? {} : { isPart: true }) } satisfies OrderAnswer),
-            );
-          });
-        }),
+      hear(nats, subjects.orders, Order, (order, msg) => {
+        const { kicked, members } = carryOut(order);
+        const answers = inAnswers(members);
+        answers.forEach((part, index) => {
+          const isLast = index === answers.length - 1;
+          respond(
+            msg,
+            encodeJson({ kicked: isLast ? kicked : 0, members: part, ...(isLast ? {} : { isPart: true }) } satisfies OrderAnswer),
+          );
+        });
       });
     },
   };

@@ -3,10 +3,11 @@
 import type { Subscription } from "nats";
 
 import { BoardNews } from "../../shared/bus/board-messages.ts";
-import { decodeJson, encodeJson } from "../../shared/bus/json-messages.ts";
+import { encodeJson } from "../../shared/bus/json-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { RoomKey } from "../../shared/ids.ts";
-import { crashing, type NatsConnection, say } from "../../shared/io/nats.ts";
+import { type NatsConnection, say } from "../../shared/io/nats.ts";
+import { hear } from "../../shared/io/nats-hear.ts";
 import type { BoardBus } from "../ports.ts";
 import type { Services } from "./nats-services.ts";
 
@@ -38,13 +39,10 @@ export function natsBoards(
 
   const boardBus: BoardBus = {
     follow: (room) => {
-      const subscription = nats.subscribe(subjects.boards(room), {
-        callback: crashing((error, msg) => {
-          const news = error === null ? decodeJson(BoardNews, msg.data) : undefined;
-          if (news !== undefined) listener?.receiveNews(news);
-        }),
-      });
-      subscriptions.set(room, subscription);
+      subscriptions.set(
+        room,
+        hear(nats, subjects.boards(room), BoardNews, (news) => listener?.receiveNews(news)),
+      );
     },
     unfollow: (room) => {
       subscriptions.get(room)?.unsubscribe();

@@ -3,13 +3,14 @@
 import { jetstream } from "@nats-io/jetstream";
 
 import { GatewayAccount, GatewayQuestion } from "../../shared/bus/fleet-messages.ts";
-import { decodeJson, encodeJson } from "../../shared/bus/json-messages.ts";
+import { encodeJson } from "../../shared/bus/json-messages.ts";
 import type { ServerHeartbeat } from "../../shared/bus/placement-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { gather, isNoAnswer } from "../../shared/io/gathered.ts";
 import { kvLeases } from "../../shared/io/kv-leases.ts";
-import { crashing, type NatsConnection, respond } from "../../shared/io/nats.ts";
+import { type NatsConnection, respond } from "../../shared/io/nats.ts";
+import { hear } from "../../shared/io/nats-hear.ts";
 import { orderServer } from "../../shared/io/room-moves.ts";
 import { type Leases, NOBODY } from "../../shared/lease.ts";
 import type { Millis } from "../../shared/ids.ts";
@@ -65,12 +66,8 @@ function undefinedIfSilent(error: unknown): undefined {
 
 /** This gateway's own answers. */
 export function answerGatewayQuestions(nats: NatsConnection, subjects: Subjects, account: () => GatewayAccount, drain: () => void): void {
-  nats.subscribe(subjects.askGateways, {
-    callback: crashing((error, msg) => {
-      const question = error === null ? decodeJson(GatewayQuestion, msg.data) : undefined;
-      if (question === undefined) return;
-      if (question.drain === account().gateway) drain();
-      respond(msg, encodeJson(account()));
-    }),
+  hear(nats, subjects.askGateways, GatewayQuestion, (question, msg) => {
+    if (question.drain === account().gateway) drain();
+    respond(msg, encodeJson(account()));
   });
 }

@@ -1,12 +1,13 @@
 /** Asks placement and room servers by request and reply, and hears which room servers live, for when placement does not answer. */
 
-import { decodeJson, encodeJson } from "../../shared/bus/json-messages.ts";
+import { encodeJson } from "../../shared/bus/json-messages.ts";
 import { ClaimReply, LocateReply, ServerHeartbeat, type UnreachedServer } from "../../shared/bus/placement-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { Clock } from "../../shared/clock.ts";
 import type { ServerId } from "../../shared/ids.ts";
-import { crashing, type NatsConnection, say } from "../../shared/io/nats.ts";
+import { type NatsConnection, say } from "../../shared/io/nats.ts";
 import { askNats, isServerGone } from "../../shared/io/nats-ask.ts";
+import { hear } from "../../shared/io/nats-hear.ts";
 import { Membership } from "../../shared/membership.ts";
 import { rendezvous } from "../../shared/rendezvous.ts";
 import type { Placement } from "../ports.ts";
@@ -23,12 +24,7 @@ export function natsPlacement(
   clock: Clock,
 ): Placement & { servers(): ServerHeartbeat[] } {
   const membership = new Membership({ silenceMsMax: options.serverSilenceMsMax });
-  nats.subscribe(subjects.servers, {
-    callback: crashing((error, msg) => {
-      const heartbeat = error === null ? decodeJson(ServerHeartbeat, msg.data) : undefined;
-      if (heartbeat !== undefined) membership.receiveHeartbeat(heartbeat, clock.now());
-    }),
-  });
+  hear(nats, subjects.servers, ServerHeartbeat, (heartbeat) => membership.receiveHeartbeat(heartbeat, clock.now()));
 
   let receiveLost: (server: ServerId) => void = () => {};
   const look = (): void => {

@@ -1,10 +1,10 @@
 /** Where services of one kind answer over HTTP, from their heartbeats. */
 
-import { decodeJson } from "../../shared/bus/json-messages.ts";
 import { ServiceHeartbeat } from "../../shared/bus/placement-messages.ts";
 import type { Clock } from "../../shared/clock.ts";
 import type { Millis } from "../../shared/ids.ts";
-import { crashing, type NatsConnection } from "../../shared/io/nats.ts";
+import type { NatsConnection } from "../../shared/io/nats.ts";
+import { hear } from "../../shared/io/nats-hear.ts";
 import { type AskService, serviceHttp } from "./service-http.ts";
 
 const SILENCE_MS_MAX = 5_000;
@@ -21,13 +21,9 @@ export function natsServices(nats: NatsConnection, subject: string, clock: Clock
   let receiveFirst = (): void => {};
   const first = new Promise<void>((resolve) => (receiveFirst = resolve));
   clock.after(FIRST_MS_MAX, receiveFirst);
-  nats.subscribe(subject, {
-    callback: crashing((error, msg) => {
-      const heartbeat = error === null ? decodeJson(ServiceHeartbeat, msg.data) : undefined;
-      if (heartbeat === undefined) return;
-      heard.set(heartbeat.service, { url: heartbeat.url, at: clock.now() });
-      receiveFirst();
-    }),
+  hear(nats, subject, ServiceHeartbeat, ({ service, url }) => {
+    heard.set(service, { url, at: clock.now() });
+    receiveFirst();
   });
   const urls = (): string[] => {
     const now = clock.now();

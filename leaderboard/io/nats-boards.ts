@@ -1,9 +1,10 @@
 /** What the leaderboard says on NATS, and hears: boards that changed, who looks at which, and how users are called. */
 
 import { type BoardName, BoardNames, type BoardNews, BoardWatch } from "../../shared/bus/board-messages.ts";
-import { decodeJson, encodeJson } from "../../shared/bus/json-messages.ts";
+import { encodeJson } from "../../shared/bus/json-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
-import { crashing, type NatsConnection, say } from "../../shared/io/nats.ts";
+import { type NatsConnection, say } from "../../shared/io/nats.ts";
+import { hear } from "../../shared/io/nats-hear.ts";
 import type { Shown } from "../ports.ts";
 
 export function natsShown(nats: NatsConnection, subjects: Subjects): Shown {
@@ -15,19 +16,9 @@ export function natsShown(nats: NatsConnection, subjects: Subjects): Shown {
 }
 
 export function hearWatches(nats: NatsConnection, subjects: Subjects, receive: (watch: BoardWatch) => void): void {
-  nats.subscribe(subjects.watchBoard, {
-    callback: crashing((error, message) => {
-      const watch = error === null ? decodeJson(BoardWatch, message.data) : undefined;
-      if (watch !== undefined) receive(watch);
-    }),
-  });
+  hear(nats, subjects.watchBoard, BoardWatch, receive);
 }
 
 export function hearNames(nats: NatsConnection, subjects: Subjects, receive: (name: BoardName) => void): void {
-  nats.subscribe(subjects.boardNames, {
-    callback: crashing((error, message) => {
-      const names = error === null ? decodeJson(BoardNames, message.data) : undefined;
-      names?.forEach(receive);
-    }),
-  });
+  hear(nats, subjects.boardNames, BoardNames, (names) => names.forEach(receive));
 }

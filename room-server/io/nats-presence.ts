@@ -1,11 +1,11 @@
 /** Presence over core NATS: what owners say, on subjects of its own. What they hear comes with edits (nats-inbox.ts). */
 
-import { decodeJson } from "../../shared/bus/json-messages.ts";
 import { GatewayHeartbeat } from "../../shared/bus/placement-messages.ts";
 import { encodePresenceAnswer, encodePresenceFromOwner } from "../../shared/bus/presence-messages.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
-import { carries, crashing, type NatsConnection, say } from "../../shared/io/nats.ts";
+import { carries, type NatsConnection, say } from "../../shared/io/nats.ts";
+import { hear } from "../../shared/io/nats-hear.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import type { PresenceBus } from "../ports.ts";
 
@@ -43,14 +43,7 @@ export function natsPresence(
     answer: (gateway, room, answer) => {
       if (connected) sayIfCarried(subjects.presenceToGateway(gateway, room), encodePresenceAnswer(answer));
     },
-    onHeartbeat: (receive) => {
-      nats.subscribe(subjects.gateways, {
-        callback: crashing((error, msg) => {
-          const heartbeat = error === null ? decodeJson(GatewayHeartbeat, msg.data) : undefined;
-          if (heartbeat !== undefined) receive(heartbeat.gateway);
-        }),
-      });
-    },
+    onHeartbeat: (receive) => void hear(nats, subjects.gateways, GatewayHeartbeat, ({ gateway }) => receive(gateway)),
     line: () => ({ isUp: connected, losses }),
   };
 }
