@@ -90,3 +90,13 @@ test("[EPH6] an epoch that is left out moves no other's end", () => {
     expect([at(end), at(end + 1)]).toEqual(["of-this-log", "other-epoch"]);
   }
 });
+
+test("[EPH10] nor does one that is left out for the checkpoint's sake: who was behind its end is still of what the log has lost", () => {
+  const busy = Array.from({ length: 2 * EPOCHS_MAX }, (_, index) => index + 40).reduce(
+    (history, epoch) => withEpoch(history, epoch as Epoch, epoch as Seq, 5 as Epoch),
+    historyOf([5, 10]),
+  );
+  const at = (epoch: number, seq: number) => standingOf(position(epoch, seq), busy, 200 as Seq);
+  expect([at(5, 40), at(5, 41), at(5, 60)]).toEqual(["of-this-log", "other-epoch", "other-epoch"]);
+  expect([at(103, 104), at(102, 103), at(102, 104)]).toEqual(["of-this-log", "of-this-log", "other-epoch"]);
+});

@@ -2,7 +2,7 @@
  * Which epochs a room's log has had, and where each began: by that it is known of a position whether it is of this log.
  * An epoch orders its edits one behind the other, and no two owners ever have the same: so whoever is in an epoch of
  * the log, and no further than that epoch came, holds what the log holds up to there. Nothing else proves it. An epoch
- * that the log has lost may be higher than one that goes on behind it. Rules EPH1 to EPH9.
+ * that the log has lost may be higher than one that goes on behind it. Rules EPH1 to EPH10.
  */
 
 import type { Epoch, Position, Seq } from "../ids.ts";
@@ -10,6 +10,8 @@ import { epochOf, headBefore, type OwnersRecord } from "./record.ts";
 
 /** In pairs, the oldest first: an epoch, and the seq that its edits come after. Flat, for each room of a process has one. */
 export type EpochHistory = readonly number[];
+
+const PAIR = 2;
 
 /** `ahead`, `other-epoch`: it is not of this log, or too old for anybody to know. */
 export type Standing = "of-this-log" | "ahead" | "other-epoch";
@@ -27,17 +29,18 @@ const NEWEST_KEPT = 8;
  * the oldest, but never `kept`: that of the checkpoint, where whoever loads its snapshot comes from.
  */
 export function withEpoch(history: EpochHistory, epoch: Epoch, head: Seq, kept?: Epoch): EpochHistory {
-  if (epoch <= (history.at(-2) ?? 0)) return history;
-  const longer = history.concat([epoch, head]);
-  while (longer.length > 2 * EPOCHS_MAX) longer.splice(oldestWithoutEdits(longer, kept) ?? (longer[0] === kept ? 2 : 0), 2);
+  if (epoch <= lastEpoch(history)) return history;
+  let longer: EpochHistory = history.concat([epoch, head]);
+  while (sizeOf(longer) > EPOCHS_MAX) longer = without(longer, oldestWithoutEdits(longer, kept) ?? (epochAt(longer, 0) === kept ? 1 : 0));
   return longer;
 }
 
 /** With that of a record which the log has behind all others: of later epochs than its own the log has lost the end. */
 export function withNext(history: EpochHistory, record: OwnersRecord, kept?: Epoch): EpochHistory {
   const epoch = epochOf(record);
-  const lost = history.findIndex((known, index) => index % 2 === 0 && known > epoch);
-  return withEpoch(lost < 0 ? history : history.slice(0, lost), epoch, headBefore(record), kept);
+  let known = history;
+  while (lastEpoch(known) > epoch) known = known.slice(0, -PAIR);
+  return withEpoch(known, epoch, headBefore(record), kept);
 }
 
 /** With those of the records that follow. */
@@ -49,21 +52,48 @@ export function withRecords(history: EpochHistory, records: readonly OwnersRecor
 export function standingOf({ epoch, seq }: Position, history: EpochHistory, head: Seq): Standing {
   if (seq === 0) return "of-this-log";
   if (seq > head) return "ahead";
-  for (let index = history.length - 2; index >= 0; index -= 2) {
-    if (history[index] !== epoch) continue;
-    return seq <= (history[index + 3] ?? head) ? "of-this-log" : "other-epoch";
-  }
+  for (let index = sizeOf(history) - 1; index >= 0; index--)
+    if (epochAt(history, index) === epoch) return seq <= (endOf(history, index) ?? head) ? "of-this-log" : "other-epoch";
   return "other-epoch";
 }
 
 /** Whether a position of that epoch is older than all that is known, and more was known. */
 export function isForgotten(epoch: Epoch, history: EpochHistory): boolean {
-  return history.length >= 2 * EPOCHS_MAX && epoch < history[0]!;
+  return sizeOf(history) >= EPOCHS_MAX && epoch < epochAt(history, 0);
 }
 
-/** No edit is of it, so hardly anybody has a position in it. Not the last, which goes on. */
+/** Among all but the newest. No edit is of it, so hardly anybody has a position in it. */
 function oldestWithoutEdits(history: EpochHistory, kept: Epoch | undefined): number | undefined {
-  for (let index = 0; index < history.length - 2 * NEWEST_KEPT; index += 2)
-    if (history[index + 1] === history[index + 3] && history[index] !== kept) return index;
+  for (let index = 0; index < sizeOf(history) - NEWEST_KEPT; index++)
+    if (beginOf(history, index) === endOf(history, index) && epochAt(history, index) !== kept) return index;
   return undefined;
+}
+
+/** The epoch before it ends where it did: there the one behind it is now said to begin. */
+function without(history: EpochHistory, index: number): EpochHistory {
+  const shorter = history.toSpliced(index * PAIR, PAIR);
+  if (index > 0) shorter[index * PAIR + 1] = beginOf(history, index)!;
+  return shorter;
+}
+
+function sizeOf(history: EpochHistory): number {
+  return history.length / PAIR;
+}
+
+/** 0, which none is, where there is none. */
+function lastEpoch(history: EpochHistory): number {
+  return history.at(-PAIR) ?? 0;
+}
+
+function epochAt(history: EpochHistory, index: number): number {
+  return history[index * PAIR]!;
+}
+
+function beginOf(history: EpochHistory, index: number): number | undefined {
+  return history[index * PAIR + 1];
+}
+
+/** Undefined: it goes on. */
+function endOf(history: EpochHistory, index: number): number | undefined {
+  return beginOf(history, index + 1);
 }
