@@ -1,6 +1,7 @@
 /**
- * What a gateway gets that asks for the edits after a position: none, unless the position is of this log. A gateway may see a record before its owner knows
- * that the log has it: a position that the append in flight will reach waits for it. Rules CUP1 to CUP5.
+ * What a gateway gets that asks for the edits after a position: none, unless the position is of this log. A gateway may
+ * see a record before its owner knows that the log has it: a position that the append in flight will reach waits for it.
+ * Rules CUP1 to CUP5.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -15,8 +16,8 @@ export type CatchUpRequest = ToOwner & { kind: "catch-up-request" };
 
 export type CatchUpDecision =
   | { kind: "answers"; answers: readonly CatchUp[] }
-  /** So old that nobody knows whether it is of this log. */
-  | { kind: "forgotten"; answers: readonly CatchUp[] }
+  /** The position is not of this log, or `isForgotten`: so old that nobody knows. */
+  | { kind: "resync"; answer: CatchUp; isForgotten: boolean }
   /** The range is not in memory. */
   | { kind: "read-log"; request: CatchUpRequest }
   /** It waits for the append in flight. */
@@ -50,10 +51,8 @@ export class CatchUps {
     }
     const through = request.through === 0 ? head : (Math.min(request.through, head) as Seq);
     const standing = standingOf(after, epochs, head);
-    if (standing !== "of-this-log") {
-      const answers = [{ kind: "resync", reason: standing } as const];
-      return isForgotten(after.epoch, epochs) ? { kind: "forgotten", answers } : { kind: "answers", answers };
-    }
+    if (standing !== "of-this-log")
+      return { kind: "resync", answer: { kind: "resync", reason: standing }, isForgotten: isForgotten(after.epoch, epochs) };
     const answer = this.#backlog.range(after.seq, through);
     switch (answer.kind) {
       case "older":

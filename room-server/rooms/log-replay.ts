@@ -42,6 +42,7 @@ export class LogReplay {
     const { epoch, firstSeq } = record.edits;
     const lastSeq = headOf(record);
 
+    // The owner knew the position of its log when it was asked. The log may have lost its end since, and another have gone on.
     if (after.seq >= firstSeq && after.seq <= lastSeq && epoch > after.epoch) return this.#resync("other-epoch");
     this.#read += record.editsBytes.byteLength;
     if (this.#read > readBytesMax || firstSeq > this.#next) return this.#resync("too-old");

@@ -1,8 +1,8 @@
 /**
  * One room while this server owns it: takes what happened, answers with what should happen next.
  *
- * Deterministic: `ownership/ownership.ts` feeds it, `ownership/hosted-room-host.ts` carries out its effects; what an effect leads to comes back as
- * another input. The invariant: an edit has a seq, and is acknowledged, only once the log holds it.
+ * Deterministic: `ownership/ownership.ts` feeds it, `ownership/hosted-room-host.ts` carries out its effects; what an effect
+ * leads to comes back as another input. The invariant: an edit has a seq, and is acknowledged, only once the log holds it.
  */
 
 import { assert, assertNever } from "../../shared/assert.ts";
@@ -231,9 +231,9 @@ export class Room {
     const { epochs } = this.#start;
     const decision = this.#catchUps.decide(request, { epoch, epochs, head, inFlight: this.#writing?.unacked.inFlight ?? 0 });
     switch (decision.kind) {
-      case "forgotten":
-        effects.push({ kind: "limit-reached", limit: "epochs" });
-        for (const answer of decision.answers) effects.push(this.#catchUpAnswer(request, answer));
+      case "resync":
+        if (decision.isForgotten) effects.push({ kind: "limit-reached", limit: "epochs" });
+        effects.push(this.#catchUpAnswer(request, decision.answer));
         return;
       case "answers":
         for (const answer of decision.answers) effects.push(this.#catchUpAnswer(request, answer));
