@@ -94,13 +94,13 @@ test("[OPL2] a pinned room moves to the pool it is pinned to and back, its peopl
 test("[OPL3] a server that is drained has no rooms any more, takes none, and is told so", async () => {
   const person = await writeIn("drained");
   const from = await hostOf("drained");
-  const host = ["north", "south"][from]!;
+  const host = ["north", "south", "west"][from]!;
   const said = await asked(drainServer, opsDrainSettings, { server: await serverOn(host) });
   expect(said.at(-1)).toMatch(/^rs-\w+ has no rooms any more: it can be stopped$/);
-  expect(await hostOf("drained")).toBe(1 - from);
+  expect(await hostOf("drained")).not.toBe(from);
   expect(await serverLine(host)).toContain("draining");
   const another = await writeIn("opened-meanwhile");
-  expect(await hostOf("opened-meanwhile")).toBe(1 - from);
+  expect(await hostOf("opened-meanwhile")).not.toBe(from);
   await cluster.roomServers[from]!.restart();
   for (const one of [person, another]) one.leave();
 });
@@ -179,15 +179,17 @@ async function told<Of extends Settings>(
   return lines;
 }
 
+/** Servers that do not answer in time are left out of a list, and who is in a room is told to its owner a moment later. */
+const LISTED = { timeout: 60_000 };
+
 test("[OPL9] open rooms and gateways are listed with how they are", async () => {
   const people = [await writeIn("listed-a"), await writeIn("listed-b")];
   const listed = (flags: Record<string, string>) => told(listRooms, opsRoomsSettings, { search: "LISTED-", ...flags });
-  await eventually("both rooms are listed", async () => (await listed({})).length === 3);
-  const lines = await listed({});
-  for (const line of lines.slice(0, 2))
-    expect(line).toMatch(/^default\.listed-[ab] participants=1 editsPerSecond=[\d.]+ mode=flat gateways=1 server=rs-\w+ epoch=\d+$/);
-  expect(lines[2]).toBe("2 of 2 open rooms");
-  expect((await listed({ limit: "1" })).slice(1)).toEqual(["1 of 2 open rooms"]);
+  const room = expect.stringMatching(
+    /^default\.listed-[ab] participants=1 editsPerSecond=[\d.]+ mode=flat gateways=1 server=rs-\w+ epoch=\d+$/,
+  );
+  await expect.poll(() => listed({}), LISTED).toEqual([room, room, "2 of 2 open rooms"]);
+  await expect.poll(() => listed({ limit: "1" }), LISTED).toEqual([room, "1 of 2 open rooms"]);
   expect(await listed({ tenant: "acme" })).toEqual(["no such room is open: one opens when somebody joins it"]);
   const gateways = await told(listGateways, opsGatewaysSettings);
   expect(gateways).toEqual([expect.stringMatching(/^\S+ ready connections=\d+ rooms=\d+(?: shedLevel=\d)?$/)]);

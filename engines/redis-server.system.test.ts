@@ -23,5 +23,5 @@ test("a key written is there after SIGKILL and after an orderly stop", async () 
 });
 
 function answers(engine: Engine, command: string, answer: string): Promise<boolean> {
-  return ask({ host: "127.0.0.1", port: engine.port, say: `${command}\r\n`, msMax: 2_000 }, (heard) => heard.includes(answer));
+  return ask({ host: "127.0.0.1", port: engine.port, say: `${command}\r\n`, msMax: 30_000 }, (heard) => heard.includes(answer));
 }

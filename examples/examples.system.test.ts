@@ -116,6 +116,7 @@ test("[EXA3] the page shows what is written on the command line, and the other w
     await page.listen();
     browser = await openBrowser();
     const tab = await browser.newPage();
+    tab.setDefaultTimeout(READY_MS_MAX);
     await tab.goto(`${page.resolvedUrls!.local[0]!}?user=dan&coroom=${env["SERVER_URL"]}`);
     await eventually(
       "both are there",
@@ -127,6 +128,7 @@ test("[EXA3] the page shows what is written on the command line, and the other w
     await tab.locator(".cm-content").pressSequentially("from the page ");
     await cleo.prints("from the page");
     const other = await browser.newPage();
+    other.setDefaultTimeout(READY_MS_MAX);
     await other.goto(`${page.resolvedUrls!.local[0]!}?user=eve&coroom=${env["SERVER_URL"]}`);
     await tab.locator(".cm-content").focus();
     await eventually(

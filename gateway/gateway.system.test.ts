@@ -352,12 +352,13 @@ test("[GW14] a client that takes nothing is closed with a code that lets it resu
   const [ann, stuck] = [await enter(address, "ann"), await enter(address, "stuck")];
   await stuck.join(ROOM, "stuckstuck");
   stuck.pause();
-  await flood(ann, 120);
+  const flooding = flood(ann, 120);
   const gauge = async () =>
     (await (await fetch(`http://${address}/metrics`)).text()).includes('coroom_gateway_closes_total{close="tooSlow"} 1');
   await until(gauge, "the slow client's close");
-  stuck.resume();
+  stuck.resume(); // Before what it has not taken is let go, its close with it.
   expect((await stuck.end()).code).toBe(4002);
+  await flooding;
   expect(seqsOf(stuck)).toEqual(seqsOf(stuck).map((_, index) => index + 1)); // No edit was skipped before the close.
 });
 
@@ -489,10 +490,9 @@ test("[GW32] whoever is sent to a snapshot is in the room for the others once it
   const member = await enter(address, "member");
   await member.join(ROOM, "membermem");
   await until(() => told.length > 0, "a member is told of");
-  expect(told).toEqual([["member"]]);
+  expect(new Set(told.flat())).toEqual(new Set(["member"])); // Once or, where nobody answers, again.
   await newcomer.join(ROOM, "newcomer");
-  await until(() => told.length > 1, "another is told of");
-  expect(told.at(-1)).toContain("newcomer");
+  await until(() => told.at(-1)?.includes("newcomer"), "the newcomer is told of");
 });
 
 test("[GW20] a gateway that stops is unready at once, serves on while its clients move one after the other, and ends when all have", async () => {
@@ -591,8 +591,8 @@ test("[GW31] a gateway whose clients are reached late is not ready for more, tak
   const ann = await enter(address, "ann");
   const stuck = await Promise.all(Array.from({ length: 10 }, (_, index) => enter(address, `stuck-${index}`)));
   await Promise.all(stuck.map((client, index) => client.join(ROOM, `stuckstuck${index}`)));
+  await until(isReady, "the gateway to be ready, as it is in the end however late all that was");
   for (const client of stuck) client.pause();
-  expect(await isReady()).toBe(true);
   await flood(ann, 120);
   await until(async () => !(await isReady()), "the gateway to notice");
   await enter(address, "bob");

@@ -113,39 +113,34 @@ async function ownedBy(server: string): Promise<void> {
   await rooms.put(NOTES, encodeJson({ owner: server as ServerId, epoch: 3 as Epoch } satisfies RoomEntry));
 }
 
+/** Gateways and room servers tell of themselves now and then, and who does not answer in time is left out of a list. */
+const HEARD = { timeout: 60_000 };
+
 test("[OPR1] servers, gateways and who leads placement are shown to operators, with the secret or a pass made of it", async () => {
   await playServer("rs-1", [listed(ROOM, 3)]);
   const two = await rig.start();
   await (await rig.greet(two, "ann")).next("welcome");
   const leases = await kvLeases(jetstream(rig.line), rig.subjects.placementBucket, 1);
   await leases.write(0, { holder: "placement-1", floor: 1 }, 0);
-  await until(
-    async () =>
-      ((await ask("/fleet", makeOperatorPass(OPERATOR, (Date.now() + 60_000) as UnixMillis))).body["gateways"] as object[]).length === 2,
-    "both gateways",
-  );
-  await until(
-    async () => ((await ask("/fleet", OPERATOR)).body["placement"] as { leader?: string }).leader === "placement-1",
-    "the leader",
-  );
-  const { body } = await ask("/fleet", OPERATOR);
-  expect(body).toMatchObject({
+  const fleet = async (token: string) => {
+    const { gateways, ...rest } = (await ask("/fleet", token)).body as { gateways: { connections: number; state: string }[] };
+    return { ...rest, gateways: gateways.map(({ connections, state }) => `${connections} ${state}`).sort() };
+  };
+  const shown = {
     environment: rig.environment,
     servers: [{ server: "rs-1", rooms: 1, draining: false, host: "north", used: 0.42, hot: [{ tenant: TENANT, room: ROOM, share: 0.3 }] }],
-  });
-  expect(
-    (body["gateways"] as { connections: number; state: string }[]).map(({ connections, state }) => [connections, state]).sort(),
-  ).toEqual([
-    [0, "ready"],
-    [1, "ready"],
-  ]);
+    gateways: ["0 ready", "1 ready"],
+    placement: { leader: "placement-1" },
+  };
+  for (const token of [OPERATOR, makeOperatorPass(OPERATOR, (Date.now() + 600_000) as UnixMillis)])
+    await expect.poll(() => fleet(token), HEARD).toMatchObject(shown);
 });
 
 test("[OPR2] rooms are listed a page at a time, of all servers, and of a tenant's administrator only its tenant's are asked for", async () => {
   const first = await playServer("rs-1", [listed("big", 90), listed("small", 1)]);
   await playServer("rs-2", [listed("middle", 40, { server: "rs-2", heldBack: 1 })]);
-  const page = await ask("/rooms?limit=2&search=IDD", OPERATOR);
-  expect(page.body).toMatchObject({
+  const page = async () => (await ask("/rooms?limit=2&search=IDD", OPERATOR)).body;
+  await expect.poll(page, HEARD).toMatchObject({
     matching: 3,
     servers: 2,
     serversKnown: 2,
@@ -156,7 +151,7 @@ test("[OPR2] rooms are listed a page at a time, of all servers, and of a tenant'
     ],
   });
   expect(first.asked.at(-1)).toEqual({ search: "IDD", limit: 3 });
-  await ask(`/rooms?limit=2&after=${encodeURIComponent(String(page.body["next"]))}`, await admin());
+  await ask(`/rooms?limit=2&after=${encodeURIComponent(`40:${listed("middle", 0).room}`)}`, await admin());
   expect(first.asked.at(-1)).toEqual({ tenant: TENANT, search: "", after: { participants: 40, room: listed("middle", 0).room }, limit: 3 });
   for (const wrong of ["after=x", "limit=0", "limit=101", "tenant=a.b"]) expect((await ask(`/rooms?${wrong}`, OPERATOR)).status).toBe(400);
 });
@@ -244,9 +239,12 @@ test("[OPR5] a room is moved by its owner and it is written down that an operato
 
 test("[OPR6] who asks too often is told so and counted, and nobody else is for it", async () => {
   const slow = await rig.start({ adminReadBurst: "2", adminReadsPerSecond: "1" });
-  for (let count = 0; count < 2; count++) expect((await ask("/rooms", await admin(), undefined, slow)).status).toBe(200);
-  expect(await ask("/rooms", await admin(), undefined, slow)).toMatchObject({ status: 429, body: { error: "rate-limited" } });
-  expect(await metric(slow, 'coroom_gateway_limits_reached_total{limit="admin-reads"}')).toBe(1);
+  const boss = await admin();
+  const answers = await Promise.all(Array.from({ length: 20 }, () => ask("/rooms", boss, undefined, slow))); // Seconds may pass, and let one more in each.
+  const refused = answers.filter(({ status }) => status !== 200);
+  expect([...new Set(refused.map(({ status, body }) => `${status} ${String(body["error"])}`))]).toEqual(["429 rate-limited"]);
+  expect(answers.length - refused.length).toBeGreaterThan(1);
+  expect(await metric(slow, 'coroom_gateway_limits_reached_total{limit="admin-reads"}')).toBe(refused.length);
   expect((await ask("/rooms", OPERATOR, undefined, slow)).status).toBe(200);
   expect((await ask("/rooms", await tokenOf("other boss", { rights: ["admin"] }), undefined, slow)).status).toBe(200);
 });

@@ -160,7 +160,7 @@ async function withStalled(
 }
 
 test.concurrent("[SLOW4] what readers have not taken who are closed and read nothing is counted, and let go within their time", () =>
-  withStalled(10, 1_000, async (stalled, closing) => {
+  withStalled(10, 6_000, async (stalled, closing) => {
     expect(closing().bytes).toBeGreaterThan(stalled.length * 10_000_000);
     await until(() => closing().count === 0, "them to be let go");
     for (const { reader } of stalled) reader.resume();

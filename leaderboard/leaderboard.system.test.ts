@@ -114,9 +114,10 @@ test("[LB7] while Redis is away the log goes on and boards say so; afterwards th
   rig.redis.kill("SIGSTOP");
   type(log, prng, clock.wallNow(), 30);
   clock.advance(10_000);
-  expect(await behindOf(started)).toBeGreaterThan(5);
+  await eventually("it is seen how far they are behind", async () => ((await behindOf(started)) ?? 0) > 5);
+  const asked = started.host.reader.page(question, { offset: 0, limit: 3 }); // Redis answers it before anything that is sent later.
   rig.redis.kill("SIGCONT");
-  const answer = await started.host.reader.page(question, { offset: 0, limit: 3 });
+  const answer = await asked;
   expect(answer.kind === "page" && answer.about.isBehind).toBe(true);
   await eventually("all is counted", () => counted(log, started));
   clock.advance(1_000); // So that no snapshot from before is shared any more.

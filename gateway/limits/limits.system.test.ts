@@ -312,8 +312,8 @@ test("[LIM12] a client that takes nothing is told of no presence once so much wa
   bob.pause();
   const edits = 150; // More than the kernel holds for a line.
   await ann.flood(channel, edits, "x".repeat(100_000));
-  await until(async () => (await metric(address, "coroom_gateway_presence_behind_total")) === 1, "bob to be seen behind");
-  expect(await metric(address, "coroom_gateway_behind_connections")).toBe(1);
+  await until(async () => (await metric(address, "coroom_gateway_behind_connections")) === 1, "bob to be seen behind");
+  expect(await metric(address, "coroom_gateway_presence_behind_total")).toBeGreaterThan(0);
   bob.resume();
   await until(() => bob.committed().size === edits, "every edit");
   expect(bob.closed).toBeUndefined();
@@ -425,25 +425,22 @@ test("[LIM17] clients of a gateway that goes away have their places at another, 
   await stopped;
 });
 
-test(
-  "[LIM18] a connection past the limit of its address is let in for a line that may be lost, and ends when none was",
-  { timeout: 60_000 },
-  async () => {
-    const settings = { connectionsPerIpMax: "10", clientAddressHeader: "x-forwarded-for", pingIntervalMs: "500", silenceMsMax: "1000" };
-    const address = await rig.start(settings);
-    const from = "203.0.113.7";
-    const clients: WireClient[] = [];
-    const pinging = setInterval(() => clients.forEach((client, nonce) => client.closed ?? client.send({ type: "ping", nonce })), 200);
-    onTestFinished(() => clearInterval(pinging));
-    for (let number = 0; number < 11; number++) {
-      clients.push(await rig.greet(address, "ann", { from }));
-      await clients.at(-1)!.next("welcome");
-    }
-    await expect(rig.connect(address, from)).rejects.toThrow("HTTP 429");
-    expect(await metric(address, "coroom_gateway_connections_on_credit")).toBeLessThanOrEqual(1);
-    const last = clients.at(-1)!;
-    expect([await last.next("retry-later"), (await last.end()).code]).toEqual([{ type: "retry-later", retryAfterMs: 7_000 }, 4005]);
-    expect(clients.filter(({ closed }) => closed !== undefined)).toEqual([last]);
-    expect(await metric(address, 'coroom_gateway_limits_reached_total{limit="ip"}')).toBe(1);
-  },
-);
+test("[LIM18] a connection past the limit of its address is let in for a line that may be lost, and ends when none was", async () => {
+  // Nobody is taken for silent because the process, which plays everybody, stood still.
+  const settings = { connectionsPerIpMax: "10", clientAddressHeader: "x-forwarded-for", pingIntervalMs: "1500", silenceMsMax: "4000" };
+  const address = await rig.start(settings);
+  const from = "203.0.113.7";
+  const clients: WireClient[] = [];
+  const pinging = setInterval(() => clients.forEach((client, nonce) => client.closed ?? client.send({ type: "ping", nonce })), 200);
+  onTestFinished(() => clearInterval(pinging));
+  for (let number = 0; number < 11; number++) {
+    clients.push(await rig.greet(address, "ann", { from }));
+    await clients.at(-1)!.next("welcome");
+  }
+  await expect(rig.connect(address, from)).rejects.toThrow("HTTP 429");
+  expect(await metric(address, "coroom_gateway_connections_on_credit")).toBeLessThanOrEqual(1);
+  const last = clients.at(-1)!;
+  expect([await last.next("retry-later"), (await last.end()).code]).toEqual([{ type: "retry-later", retryAfterMs: 7_000 }, 4005]);
+  expect(clients.filter(({ closed }) => closed !== undefined)).toEqual([last]);
+  expect(await metric(address, 'coroom_gateway_limits_reached_total{limit="ip"}')).toBe(1);
+});

@@ -18,6 +18,8 @@ import { FakeLog, FakeOwner } from "./fake-owner.ts";
 import { WireClient } from "./wire-client.ts";
 
 const SECRET = "a secret of at least 32 bytes, for tests only";
+/** More than a process that plays everybody may stand still on a busy machine. */
+const SERVER_SILENCE_MS_MAX = 3_000;
 /** What operators show. */
 export const OPERATOR = "what operators show";
 export const ROOM = "notes";
@@ -99,7 +101,11 @@ export class GatewayRig {
       ...this.#settings,
       ...settings,
     };
-    const config = { ...readSettings({ ...sharedSettings, ...gatewaySettings }, { flags, env: {} }), serverSilenceMsMax: 300, redisUrl };
+    const config = {
+      ...readSettings({ ...sharedSettings, ...gatewaySettings }, { flags, env: {} }),
+      serverSilenceMsMax: SERVER_SILENCE_MS_MAX,
+      redisUrl,
+    };
     const gateway = await startGateway(config, { log: silent, registry: new Registry() });
     const address = `127.0.0.1:${gateway.port}`;
     this.#gateways.set(address, gateway);

@@ -120,7 +120,8 @@ test("[BLOST2] a stream of activities that was put back from an old backup goes 
 test("[BLOST3] boards are up to date where the last that was told was of a room that is deleted, and is gone", async () => {
   await leaderboard.stop();
   const [quiet, doomed] = ["acme.quiet", "acme.doomed"] as [RoomKey, RoomKey];
-  for (const room of [quiet, doomed]) expect(await tell("before the start", room)).toBe("stored");
+  for (const room of [quiet, doomed])
+    await eventually("it is stored", async () => ["stored", "known"].includes(await tell("before the start", room)));
   await (await activityRemoval(nats, subjects, 1)).removeAll(doomed);
   leaderboard = await start(new Registry());
   await eventually("what is there is counted, and nothing waited for", async () => {

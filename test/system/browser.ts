@@ -18,7 +18,7 @@ import { eventually } from "./eventually.ts";
 /** The first start on a machine may fetch the engines. */
 export const FIRST_START_MS_MAX = 600_000;
 /** For one step of a browser, however busy the machine. */
-const PATIENCE_MS = 120_000;
+export const PATIENCE_MS = 120_000;
 const STOP_PATIENCE_MS = 15_000;
 const CHROMIUM_FLAGS = [
   "--headless",
@@ -33,7 +33,7 @@ const CHROMIUM_FLAGS = [
 
 export async function openBrowser(): Promise<Browser> {
   const { path, env } = await findChromium();
-  return chromium.launch({ executablePath: path, env: { ...process.env, ...env }, args: CHROMIUM_FLAGS });
+  return chromium.launch({ executablePath: path, env: { ...process.env, ...env }, args: CHROMIUM_FLAGS, timeout: PATIENCE_MS });
 }
 
 /** `coroom start`, with data of its own. It comes back on its port and data after a kill. */

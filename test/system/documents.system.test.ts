@@ -53,7 +53,17 @@ type Answer = {
   json: { error?: string; wiped?: boolean; seq?: number; epoch?: number; types?: Record<string, { kind: string; value: unknown }> };
 };
 
-async function ask(method: string, path: string, { token, headers = {}, body, at = 0 }: Asking): Promise<Answer> {
+/** Whoever reads, and is told that the service cannot answer just now, asks again. */
+async function ask(method: string, path: string, asking: Asking): Promise<Answer> {
+  let answer: Answer | undefined;
+  await eventually(
+    `${method} ${path} is answered`,
+    async () => (answer = await askOnce(method, path, asking)).status !== 503 || method !== "GET",
+  );
+  return answer!;
+}
+
+async function askOnce(method: string, path: string, { token, headers = {}, body, at = 0 }: Asking): Promise<Answer> {
   const url = `${cluster.gateways[at]!.httpUrl}/v1/rooms/${path}`;
   const response = await fetch(url, {
     method,

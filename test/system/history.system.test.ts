@@ -42,17 +42,20 @@ type Json = {
   through?: number;
 };
 
-async function ask(
-  method: string,
-  place: string,
-  {
-    token,
-    json,
-    body,
-    headers = {},
-    at = 0,
-  }: { token?: string; json?: object; body?: Uint8Array; headers?: Record<string, string>; at?: number } = {},
-): Promise<{ status: number; bytes: Uint8Array; json: Json }> {
+type Asking = { token?: string; json?: object; body?: Uint8Array; headers?: Record<string, string>; at?: number };
+type Answer = { status: number; bytes: Uint8Array; json: Json };
+
+/** Whoever reads, and is told that the service cannot answer just now, asks again. */
+async function ask(method: string, place: string, asking: Asking = {}): Promise<Answer> {
+  let answer: Answer | undefined;
+  await eventually(
+    `${method} ${place} is answered`,
+    async () => (answer = await askOnce(method, place, asking)).status !== 503 || method !== "GET",
+  );
+  return answer!;
+}
+
+async function askOnce(method: string, place: string, { token, json, body, headers = {}, at = 0 }: Asking): Promise<Answer> {
   const url = `${cluster.gateways[at]!.httpUrl}/v1/rooms/${place}`;
   const sent = json === undefined ? body : new TextEncoder().encode(JSON.stringify(json));
   const response = await fetch(url, {

@@ -44,7 +44,7 @@ test("[PAGE33] what was typed offline is there after the page is loaded again of
   await mayLeave(ada);
   await ada.page.reload();
   await eventually("all of it", async () => (await ada.text()) === "before; on a train; in a tunnel; ");
-  expect(await ada.saveRemark()).toMatch(/^Offline, \d+ edits? kept here$/);
+  await sees("it is said that they are kept", ada, async () => /^Offline, \d+ edits? kept here$/.test(await ada.saveRemark()));
 
   network.on();
   await isSaved(ada);
@@ -95,7 +95,7 @@ test("[PAGE35] what was typed offline under one name is there under another, and
   await mayLeave(ada);
   await ada.page.reload();
   await sees("it is there after loading again", ada, async () => (await ada.text()) === "before; under another name; ");
-  expect(await ada.page.getByLabel("Your name").inputValue()).toBe("Bob");
+  await sees("so is the name", ada, async () => (await ada.page.getByLabel("Your name").inputValue()) === "Bob");
   await ada.page.close();
 
   const plain = await openIn(device, "renamed", undefined);
