@@ -10,6 +10,7 @@ import { yCollab, yUndoManagerKeymap } from "y-codemirror.next";
 import * as Y from "yjs";
 
 import { caretsOf } from "../carets.ts";
+import { lineBreaks } from "./line-breaks.ts";
 import { markdownStyle } from "./markdown-style.ts";
 
 /** More names than that beside their carets would cover the text. */
@@ -25,6 +26,7 @@ export function openEditor(parent: HTMLElement, text: Y.Text, awareness: RoomAwa
       doc: text.toString(),
       extensions: [
         access.of(accessOf(false)),
+        lineBreaks,
         keymap.of([...yUndoManagerKeymap, ...defaultKeymap]),
         markdown({ base: markdownLanguage }),
         syntaxHighlighting(markdownStyle),

@@ -103,6 +103,15 @@ export class Visitor {
     await this.page.keyboard.type(text, { delay: keyMs });
   }
 
+  /** Where the caret is, as from the clipboard. */
+  async pastes(text: string): Promise<void> {
+    await this.page.locator(".cm-content").evaluate((editor, pasted) => {
+      const clipboardData = new DataTransfer();
+      clipboardData.setData("text/plain", pasted);
+      editor.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }));
+    }, text);
+  }
+
   /** What was written, without other people's carets in it. */
   text(): Promise<string> {
     return this.page.locator(".cm-line").evaluateAll((lines) => {
