@@ -28,6 +28,8 @@ test.each([
   ["a room without a server", room({ ...GOOD, url: undefined }), "give `url` and `token`, or a `connection`"],
   ["a room on no connection", room({ room: "notes", connection: {} }), "`connection` must be a CoroomConnection"],
   ["a room with no store", room({ ...GOOD, store: {} }), "`store` must have `open()`"],
+  ["a room that nothing may be sent in", room({ ...GOOD, inFlightEditsMax: 0 }), "a whole number from 1"],
+  ["a room in which half an edit may be sent", room({ ...GOOD, inFlightEditsMax: 0.5 }), "a whole number from 1"],
   ["a connection of nothing", connection(undefined), "options are missing: give an object with url and token"],
   ["a connection without a server", connection({ token: "t" }), "url must look like ws://host:port"],
   ["a connection without a token", connection({ url: "ws://h" }), "`token` must be the JWT itself, or a function"],

@@ -24,6 +24,14 @@ export function assertReach({ url, connection }: { readonly url?: unknown; reado
   assert(typeof enter === "function" && typeof join === "function", "`connection` must be a CoroomConnection");
 }
 
+/** With room for none, nothing would ever be sent. */
+export function assertInFlight(editsMax: unknown): void {
+  assert(
+    editsMax === undefined || (Number.isSafeInteger(editsMax) && Number(editsMax) > 0),
+    "`inFlightEditsMax` is how many edits may wait for their acknowledgement, a whole number from 1",
+  );
+}
+
 export function assertStore(store: unknown): void {
   const { open } = (store ?? {}) as Record<string, unknown>;
   assert(

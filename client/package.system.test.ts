@@ -92,6 +92,8 @@ test("[PKG3] its types are whole", () => {
      for (const { name, role, cursor, fields } of provider.participants.values()) [name.length, role === "spectator", cursor?.x, fields["mood"]];
      provider.on("error", (problem: Problem) => { if (problem.kind === "edit-too-large") problem.bytesMax.toFixed(); });
      new RoomConnection({ url: "ws://h", token: "t", room: "notes" }).on("edit", ({ seq, payload, own }) => [seq + 1, payload.byteLength, own === true]);
+     // @ts-expect-error what its own parts say to each other is none of its methods
+     kept.awareness.receive;
      // @ts-expect-error a room is reached by url and token, or over a connection
      new RoomConnection({ room: "notes" });`,
   );

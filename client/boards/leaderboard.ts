@@ -15,7 +15,7 @@ export type BoardOptions = {
   readonly window?: BoardWindow;
   /** Default: `everyone`. */
   readonly role?: BoardRole;
-  /** How many places, from the first on. Default: 10. */
+  /** How many places, a whole number from 1; the server shows 100 at most. Default: 10. */
   readonly shown?: number;
 };
 
@@ -94,7 +94,7 @@ export class Board {
     this.#onUnsubscribe();
   }
 
-  /** For the room. */
+  /** @internal For the room. */
   receive(facts: BoardFacts): void {
     this.know(facts);
     const told = JSON.stringify([facts.state, facts.windowId, facts.own, this.#ranking]);
@@ -103,7 +103,7 @@ export class Board {
     this.#events.emit("change", this);
   }
 
-  /** To be seen already, and told soon. */
+  /** @internal To be seen already, and told soon. */
   know(facts: BoardFacts): void {
     this.#facts = facts;
     this.#ranking = facts.places
@@ -111,7 +111,7 @@ export class Board {
       .map(({ user, name, score }, index) => ({ rank: index + 1, user, name: name === "" ? user : name, score }));
   }
 
-  /** Nobody listens any more. */
+  /** @internal Nobody listens any more. */
   end(): void {
     this.#events.clear();
   }
@@ -148,7 +148,7 @@ export class Leaderboard {
     return board;
   }
 
-  /** For the room. */
+  /** @internal For the room. */
   receive(name: BoardName, facts: BoardFacts): void {
     const shared = this.#boards.get(keyOf(name));
     if (shared === undefined) return;
@@ -156,7 +156,7 @@ export class Leaderboard {
     for (const view of shared.views) view.receive(facts);
   }
 
-  /** The room is left for good: nothing is told any more. */
+  /** @internal The room is left for good: nothing is told any more. */
   end(): void {
     for (const { views } of this.#boards.values()) for (const view of views) view.end();
   }

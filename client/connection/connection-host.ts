@@ -27,7 +27,12 @@ import { serverFrameOf } from "./server-frames.ts";
 import { assertToken, type Token, tokenFailed, tokenInput } from "./token-answer.ts";
 import { Turns } from "./turns.ts";
 
-export type ConnectionHostOptions = { readonly url: string; readonly token: Token };
+export type ConnectionHostOptions = {
+  /** The server, as `wss://host`, `ws://host:port`, `https:` or `http:`. A path is kept. */
+  readonly url: string;
+  /** What the server lets this client in by. A function is asked at each connection, and again before its token expires. */
+  readonly token: Token;
+};
 
 export type ConnectionEvents = {
   /** `why` and `retryInMs`: while it waits. */
@@ -78,7 +83,7 @@ export class ConnectionHost {
     this.#events = new Events(world.reportError);
   }
 
-  /** What tells it from other servers. */
+  /** @internal What tells it from other servers. */
   get server(): string {
     return this.#address.http;
   }
@@ -110,41 +115,44 @@ export class ConnectionHost {
     this.#turns.receive({ line: this.#line, input: { kind: "connect" } });
   }
 
+  /** Closes the line; rooms on it keep what they have not sent for the next `connect()`. */
   disconnect(): void {
     this.#turns.receive({ line: this.#line, input: { kind: "disconnect" } });
   }
 
-  /** For rooms: throws where another takes part for the room. */
+  /** @internal For rooms: throws where another takes part for the room. */
   assertFree(member: Member): void {
     this.#rooms.assertFree(member);
   }
 
-  /** For rooms: takes part in the connection. */
+  /** @internal For rooms: takes part in the connection. */
   enter(member: Member): void {
     this.#rooms.enter(member);
   }
 
-  /** For rooms: its place is free. */
+  /** @internal For rooms: its place is free. */
   leave(member: Member): void {
     this.#rooms.leave(member);
   }
 
-  /** For rooms that left: its LEAVE, and all that came before it, is said. */
+  /** @internal For rooms that left: its LEAVE, and all that came before it, is said. */
   left(member: Member): void {
     this.#rooms.left(member);
   }
 
+  /** @internal For rooms. */
   join(member: Member, clientKey: ClientKey, position: Position): void {
     this.#rooms.join(member, clientKey, position);
   }
 
-  /** Edits and presence go out at once, as they keep to the line's paces themselves; the others once their turn comes. */
+  /** @internal Edits and presence go out at once, as they keep to the line's paces themselves; the others once their turn comes. */
   send(frame: ClientFrame): void {
     if (frame.type === "edit" || frame.type === "presence" || frame.type === "hello") return this.#sendNow(frame);
     this.#controls.send(frame, this.#world.clock.now());
     this.#setAlarm();
   }
 
+  /** @internal For rooms. */
   async fetchSnapshot(room: RoomId, signal: AbortSignal): Promise<SnapshotAnswer> {
     try {
       return await this.#world.fetchSnapshot(snapshotUrl(this.#address, room), this.#lastToken, signal);

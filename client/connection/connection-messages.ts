@@ -40,7 +40,7 @@ export type ConnectionEffect =
 export type Waiting = { readonly why: string; readonly until: Millis };
 
 /**
- * Why there is no connection, in words for a developer, and when it is tried again. `reason`: the server is reached, and
+ * Why there is no connection, in words for a developer, and in how many milliseconds it is tried again. `reason`: the server is reached, and
  * does not let this client into the room for now.
  */
 export type Outage = { readonly why: string; readonly retryInMs: number; readonly reason?: JoinRefusal };

@@ -103,7 +103,7 @@ export class RoomAwareness extends Observable<string> {
     if (state !== null) this.setLocalState({ ...state, [field]: value });
   }
 
-  /** For the provider: what has changed in the room. */
+  /** @internal For the provider: what has changed in the room. */
   receive({ entered, changed, left }: PresenceChange, origin: unknown): void {
     const touched = new Set<number>();
     for (const client of [...left, ...changed, ...entered]) this.#reclaim(client, touched);

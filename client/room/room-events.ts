@@ -22,12 +22,13 @@ export type Reach =
 export type RoomHostOptions = RoomOptions & { readonly format?: EditFormat };
 
 export type RoomOptions = Reach & {
+  /** The room's id: 1 to 128 characters, no control characters among them. */
   readonly room: string;
-  /** False: wait for `connect()`. */
+  /** False: wait for `connect()`. Default: true. */
   readonly connect?: boolean;
-  /** False: each edit is sent by itself, even where several wait. */
+  /** False: each edit is sent by itself, even where several wait. Default: true. */
   readonly mergeUnsent?: boolean;
-  /** Edits sent and not acknowledged yet, at most; WELCOME may ask for fewer. */
+  /** Edits sent and not acknowledged yet, at most: from 1 on, and never more than the server's burst allows. Default: 400. */
   readonly inFlightEditsMax?: number;
   /** Keeps the room on this device, over the page's end: `indexedDbStore()` of `@coroom/client/indexeddb`, or one of your own. */
   readonly store?: EditStore;
@@ -74,7 +75,10 @@ export type RoomEvents = {
   "participants": [ReadonlyMap<ClientId, Participant>];
   /** Whose presence changed, this client's own too; those who came and went among them. */
   "presence": [PresenceChange];
+  /** How the room's presence travels, and how often this client may say something. */
   "mode": [ModeFacts];
+  /** Nothing is tried any more, until `connect()` is called. */
   "refused": [Refusal];
+  /** What the application should know while it goes on. */
   "error": [Problem];
 };

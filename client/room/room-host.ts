@@ -11,7 +11,7 @@ import { Alarm, earlier } from "../connection/alarm.ts";
 import { ConnectionHost } from "../connection/connection-host.ts";
 import type { Outage } from "../connection/connection-messages.ts";
 import * as defaults from "../defaults.ts";
-import { assertOptions, assertReach, assertStore } from "../options.ts";
+import { assertInFlight, assertOptions, assertReach, assertStore } from "../options.ts";
 import { Events } from "../events.ts";
 import { Leaderboard } from "../boards/leaderboard.ts";
 import type { Participant } from "../presence/participants.ts";
@@ -59,6 +59,7 @@ export class RoomHost {
     assert(room !== undefined, "`room` must be the room's id: a text of 1 to 128 characters, no control characters among them");
     assertReach(options);
     assertStore(options.store);
+    assertInFlight(options.inFlightEditsMax);
     this.room = room;
     this.#clock = world.clock;
     const outbox = {
@@ -98,10 +99,12 @@ export class RoomHost {
     return { why, retryInMs: Math.max(0, until - this.#clock.now()), reason };
   }
 
+  /** Everything up to the head that the server told on joining has been delivered. */
   get synced(): boolean {
     return this.#session.synced;
   }
 
+  /** Every edit made here is acknowledged: the server's log has it. */
   get saved(): boolean {
     return this.unsavedEdits === 0;
   }
@@ -111,6 +114,7 @@ export class RoomHost {
     return this.#queuedEdits === 0 && this.#session.stored;
   }
 
+  /** How the room's log keeps up. */
   get saving(): SavingState {
     return this.#session.saving;
   }
@@ -120,11 +124,12 @@ export class RoomHost {
     return this.#session.unsavedEdits + this.#queuedEdits;
   }
 
-  /** The payloads of edits that are not acknowledged yet, but for those whose turn has still to come. */
+  /** @internal The payloads of edits that are not acknowledged yet, but for those whose turn has still to come. */
   get waiting(): readonly Uint8Array[] {
     return this.#session.waiting;
   }
 
+  /** The newest edit delivered; 0: none yet. */
   get seq(): Seq {
     return this.#session.position.seq;
   }
@@ -134,11 +139,12 @@ export class RoomHost {
     return this.#session.client;
   }
 
+  /** As the token has them; none before the first join. */
   get rights(): Rights {
     return this.#session.rights;
   }
 
-  /** The largest payload that the server takes, as far as is known. */
+  /** The largest payload in bytes that the server takes, as far as is known. */
   get editBytesMax(): number | undefined {
     return this.#session.editBytesMax;
   }
@@ -205,14 +211,14 @@ export class RoomHost {
     this.#flushSoon();
   }
 
-  /** For the awareness: fields as they are on the wire. */
+  /** @internal For the awareness: fields as they are on the wire. */
   show(fields: readonly PresenceField[]): void {
     if (this.#isDestroyed) return;
     this.#turns.receive({ kind: "show", fields });
     this.#flushSoon();
   }
 
-  /** For the connection. */
+  /** @internal For the connection. */
   receive(input: RoomInput): void {
     this.#turns.receive(input);
   }

@@ -357,3 +357,15 @@ test("[YJS14] a second provider for a room on one connection is refused, and lea
   await server.clock.advance(1_000);
   expect(waiting.status).toBe("connected");
 });
+
+test("[YJS15] what listens to `sync`, as bindings made for y-websocket do, hears when the document is whole", async () => {
+  const server = serverOn();
+  const { provider } = new Writer(server, 1);
+  const heard: boolean[] = [];
+  provider.on("sync", (synced) => heard.push(synced));
+  await server.clock.advance(1_000);
+  expect(heard).toEqual([true]);
+  server.cut();
+  await server.clock.advance(10_000);
+  expect([heard, provider.synced]).toEqual([[true, false, true], true]);
+});

@@ -1,6 +1,6 @@
 /**
  * Keeps a Yjs document and a room the same: what comes from the room goes into the document, what the room lacks of it
- * (`yjs-changes.ts`) into the room. `main.ts` makes it `CoroomProvider`. Rules YJS1 to YJS14.
+ * (`yjs-changes.ts`) into the room. `main.ts` makes it `CoroomProvider`. Rules YJS1 to YJS15.
  */
 
 import type * as Y from "yjs";
@@ -33,6 +33,8 @@ export type ProviderEvents = {
   status: [StatusChange];
   /** Whether the document holds everything up to the head that the server told. */
   synced: [boolean];
+  /** The same, under the name that bindings made for y-websocket listen to: Lexical's begins an empty document with it. */
+  sync: [boolean];
   /** Whether every change made here is acknowledged. */
   saved: [boolean];
   /** Whether every change made here is acknowledged or kept on this device: then closing the page loses nothing. */
@@ -47,8 +49,11 @@ export type ProviderEvents = {
   participants: [ReadonlyMap<ClientId, Participant>];
   /** Whose presence changed, this client's own too. The awareness tells it in its own way. */
   presence: [PresenceChange];
+  /** How the room's presence travels, and how often this client may say something. */
   mode: [ModeFacts];
+  /** Nothing is tried any more, until `connect()` is called. */
   refused: [Refusal];
+  /** What the application should know while it goes on. */
   error: [Problem];
 };
 
@@ -119,10 +124,12 @@ export class YjsProvider {
     return this.#room.outage;
   }
 
+  /** The document holds everything up to the head that the server told on joining. */
   get synced(): boolean {
     return this.#synced;
   }
 
+  /** Every change made here is acknowledged: the server's log has it. */
   get saved(): boolean {
     return this.unsavedEdits === 0 && !this.#changes.mayLack;
   }
@@ -132,6 +139,7 @@ export class YjsProvider {
     return this.saved || (this.#room.stored && this.#changes.unsent === 0 && !this.#changes.mayLack);
   }
 
+  /** How the room's log keeps up. */
   get saving(): SavingState {
     return this.#room.saving;
   }
@@ -141,14 +149,17 @@ export class YjsProvider {
     return this.#room.unsavedEdits + this.#changes.unsent;
   }
 
+  /** The newest edit in the document, in the room's order; 0: none yet. */
   get seq(): Seq {
     return this.#room.seq;
   }
 
+  /** As others see this client. Undefined before the first join. */
   get client(): ClientId | undefined {
     return this.#room.client;
   }
 
+  /** As the token has them; none before the first join. */
   get rights(): Rights {
     return this.#room.rights;
   }
@@ -180,6 +191,7 @@ export class YjsProvider {
     this.#events.off(name, listener);
   }
 
+  /** Joins the room and stays in it; after a refusal, or while waiting to try again, tries at once. */
   connect(): void {
     this.#room.connect();
   }
@@ -189,6 +201,7 @@ export class YjsProvider {
     this.#room.disconnect();
   }
 
+  /** Leaves for good, lets go of the document, and tells nobody anything any more. To lose nothing, wait for `saved` first. */
   destroy(): void {
     this.#content.end();
     this.doc.off("update", this.#receiveChange);
@@ -261,6 +274,7 @@ export class YjsProvider {
     if (synced) this.#changes.receiveSynced();
     this.#synced = synced;
     this.#events.emit("synced", synced);
+    this.#events.emit("sync", synced);
     this.#tellSaved();
   }
 
