@@ -14,8 +14,16 @@ export type StoredRecord<Record extends LogRecord = OwnersRecord> = { readonly r
 /** A room's last record: an owner's, or that it is deleted. */
 export type LastRecord = StoredRecord<LogRecord>;
 
-/** A record on its way into the log. `expectedStreamSeq`: that of the room's last record, 0 for none. */
-export type OutgoingRecord = { readonly id: string; readonly bytes: Uint8Array; readonly expectedStreamSeq: number };
+/**
+ * A record on its way into the log, behind the room's last, which has this id and this place in the stream; 0 for none.
+ * The place alone is no proof: a log that has lost its end gives the same one to another record.
+ */
+export type OutgoingRecord = {
+  readonly id: string;
+  readonly bytes: Uint8Array;
+  readonly expectedId: string | undefined;
+  readonly expectedStreamSeq: number;
+};
 
 /** `fenced`: another's record stands where this one was to go; it is not, or no longer, the room's last. */
 export type AppendOutcome = { kind: "appended"; streamSeq: number } | { kind: "fenced" };

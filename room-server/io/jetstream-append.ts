@@ -5,6 +5,9 @@
  * No answer in time: the identical bytes are sent again. Should the first copy have been stored, the server says
  * that the expected sequence is wrong (that check comes before the one for repeats: test/contract/jetstream-facts).
  * Then the room's last record, read from the stream's leader, tells by its id whether it is this one.
+ *
+ * After the line was lost the log may have lost its end, and another record may stand under the expected sequence. So
+ * what was on its way is sent again only once the last record, read over the new line, is the expected one by its id.
  */
 
 import { headers, type Msg, type MsgHdrs } from "nats";
@@ -14,7 +17,7 @@ import type { Clock } from "../../shared/clock.ts";
 import type { RoomKey, ServerId } from "../../shared/ids.ts";
 import { crashing, type NatsConnection, say } from "../../shared/io/nats.ts";
 import type { Log } from "../../shared/log.ts";
-import { outcomeAfterMismatch, outcomeOfAck } from "../rooms/append-outcome.ts";
+import { outcomeByLast, outcomeOfAck } from "../rooms/append-outcome.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import type { AppendOutcome, OutgoingRecord, RoomLog } from "../ports.ts";
 
@@ -38,6 +41,10 @@ type Append = {
   resendAt: number;
   /** While the log is asked what its last record is. */
   looking: boolean;
+  /** So many looks were begun: only the last counts. */
+  looks: number;
+  /** The line was lost since the expected record was known to be the last: a look comes before it is sent. */
+  isUnproven: boolean;
 };
 
 type PubAck = { readonly seq?: number; readonly error?: { readonly err_code?: number; readonly description?: string } };
@@ -47,6 +54,8 @@ const WRONG_LAST_SEQUENCE = new Set([10_071, 10_164]);
 /** Deadlines are counted in checks: a clock that jumps would send everything again, or nothing for as long as it jumped. */
 const CHECK_MS = 50;
 const UNAVAILABLE_RETRY_MS = 100;
+/** Looks that begin at one check after the line is back: JetStream drops what does not fit its queue. */
+const LOOKS_AT_ONCE = 200;
 
 export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, options: AppendOptions, deps: AppendDeps): RoomLog["append"] {
   const { clock, log, metrics } = deps;
@@ -74,15 +83,31 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
   };
 
   const lookAtLast = async (token: string, append: Append): Promise<void> => {
-    if (append.looking) return;
+    const look = ++append.looks;
     append.looking = true;
+    append.resendAt = checkIn(options.appendAnswerMsMax);
     const outcome = await deps.readLast(append.room).then(
-      (last) => outcomeAfterMismatch(append.record, last),
+      (last) => outcomeByLast(append.record, last) ?? "as-expected",
       (cause: unknown) => void log.warn({ room: append.room, cause }, "the log did not tell its last record; trying on"),
     );
+    if (look !== append.looks) return; // Another was begun: what a line told that is lost is no proof.
     append.looking = false;
-    if (outcome !== undefined) settle(token, append, outcome);
-    else append.resendAt = checkIn(UNAVAILABLE_RETRY_MS);
+    if (typeof outcome === "object") return settle(token, append, outcome);
+    append.resendAt = checkIn(UNAVAILABLE_RETRY_MS);
+    if (outcome === undefined || !append.isUnproven) return;
+    append.isUnproven = false;
+    resend(append, "disconnect");
+  };
+
+  const receiveReconnect = (): void => {
+    connected = true;
+    let looks = 0;
+    for (const [token, append] of appends) {
+      append.isUnproven = true;
+      append.looks += 1; // One over the lost line may never be answered.
+      append.resendAt = checks + Math.floor(looks / LOOKS_AT_ONCE);
+      if (looks++ < LOOKS_AT_ONCE) void lookAtLast(token, append);
+    }
   };
 
   const receiveAnswer = (error: Error | null, msg: Msg): void => {
@@ -100,7 +125,8 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
         );
       return settle(token, append, outcome);
     }
-    if (ack.error?.err_code !== undefined && WRONG_LAST_SEQUENCE.has(ack.error.err_code)) return void lookAtLast(token, append);
+    if (ack.error?.err_code !== undefined && WRONG_LAST_SEQUENCE.has(ack.error.err_code))
+      return append.looking ? undefined : void lookAtLast(token, append);
     log.warn({ room: append.room, error: ack.error ?? msg.headers?.description }, "the log does not take a record; trying on");
     append.resendAt = Math.min(append.resendAt, checkIn(UNAVAILABLE_RETRY_MS));
   };
@@ -109,7 +135,11 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
   const check = (): void => {
     cancelCheck = undefined;
     checks += 1;
-    for (const append of appends.values()) if (checks >= append.resendAt && !append.looking) resend(append, "silence");
+    for (const [token, append] of appends) {
+      if (checks < append.resendAt) continue;
+      if (append.isUnproven) void lookAtLast(token, append);
+      else if (!append.looking) resend(append, "silence");
+    }
     if (appends.size > 0) checkLater();
   };
   /** Undefined: nothing is on its way. */
@@ -119,9 +149,7 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
   void (async () => {
     for await (const { type } of nats.status()) {
       if (type === "disconnect") connected = false;
-      if (type !== "reconnect") continue;
-      connected = true;
-      for (const append of appends.values()) resend(append, "disconnect");
+      else if (type === "reconnect") receiveReconnect();
     }
   })();
 
@@ -141,6 +169,8 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
       begun: performance.now(),
       resendAt: 0,
       looking: false,
+      looks: 0,
+      isUnproven: false,
     };
     appends.set(token, append);
     send(append);

@@ -32,6 +32,7 @@ let log: RoomLog;
 let other: RoomLog;
 let environment: string;
 let runs = 0;
+let idsByPlace: Map<number, string>;
 
 beforeAll(async () => {
   nats = await startRealNats();
@@ -39,6 +40,7 @@ beforeAll(async () => {
 afterAll(() => nats.stop());
 beforeEach(async () => {
   environment = `log${++runs}`;
+  idsByPlace = new Map();
   line = await Line.to(nats.url);
   through = await connectNats({ servers: line.url, name: "one" });
   direct = await connect({ servers: nats.url, maxReconnectAttempts: -1, reconnectTimeWait: 20 });
@@ -61,13 +63,15 @@ function logOf(connection: NatsConnection, server: string): Promise<RoomLog> {
   );
 }
 
-const claim = (id: string, epoch: number, expectedStreamSeq: number): OutgoingRecord => ({
+type Record = Omit<OutgoingRecord, "expectedId">;
+
+const claim = (id: string, epoch: number, expectedStreamSeq: number): Record => ({
   id,
   expectedStreamSeq,
   bytes: encodeEpochRecord({ id, time: 0 as UnixMillis, epoch: epoch as Epoch, head: 0 as Seq }),
 });
 
-function edits(seq: number, expectedStreamSeq: number): OutgoingRecord {
+function edits(seq: number, expectedStreamSeq: number): Record {
   const id = `edits.${seq}`;
   const list = [{ client: ann, counter: seq, parentSeq: 0 as Seq, payload: new Uint8Array(20) }];
   return {
@@ -82,8 +86,14 @@ function edits(seq: number, expectedStreamSeq: number): OutgoingRecord {
   };
 }
 
-function append(to: RoomLog, record: OutgoingRecord): Promise<AppendOutcome> {
-  return new Promise((resolve) => to.append(room, record, resolve));
+/** Behind what this test appended there. */
+function append(to: RoomLog, record: Record): Promise<AppendOutcome> {
+  return new Promise((resolve) =>
+    to.append(room, { ...record, expectedId: idsByPlace.get(record.expectedStreamSeq) }, (outcome) => {
+      if (outcome.kind === "appended") idsByPlace.set(outcome.streamSeq, record.id);
+      resolve(outcome);
+    }),
+  );
 }
 
 async function all(records: AsyncIterable<StoredRecord>): Promise<StoredRecord[]> {
@@ -140,6 +150,21 @@ test("[LOG5] an append while the line is down arrives once it is back", async ()
   expect(await append(log, edits(1, 1))).toEqual({ kind: "appended", streamSeq: 2 });
 });
 
+test("[LOG14] an append while the line is down is fenced where another record has taken the place of the expected one", async () => {
+  await append(log, claim("one.1", 1, 0));
+  line.hold();
+  const outcome = append(log, edits(1, 1));
+  const manager = await jetstreamManager(direct);
+  const stream = subjectsOf(environment).logStream(0);
+  await manager.streams.delete(stream); // What a log that has lost its end comes to: the number is given out again.
+  await ensureLogStreams(direct, subjectsOf(environment), { partitions: 1, replicas: 1 });
+  await append(other, claim("two.1", 2, 0));
+  line.cut();
+  line.release();
+  expect(await outcome).toEqual({ kind: "fenced" });
+  expect(await other.endsAt(room, 1)).toBe(true);
+});
+
 test("[LOG6] an append held up on the line does not come through once another has claimed", async () => {
   await append(log, claim("one.1", 1, 0));
   line.hold();
@@ -155,7 +180,7 @@ test("[LOG7] an append given up is never settled", async () => {
   await append(log, claim("one.1", 1, 0));
   line.hold();
   let settled = false;
-  const giveUp = log.append(room, edits(1, 1), () => (settled = true));
+  const giveUp = log.append(room, { ...edits(1, 1), expectedId: "one.1" }, () => (settled = true));
   giveUp();
   line.release();
   await until(async () => (await other.readLast(room))?.streamSeq === 2, "the record, which was on its way");

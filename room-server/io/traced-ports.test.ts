@@ -22,7 +22,7 @@ function edit(counter: number): SubmittedEdit {
 function recordOf(...counters: number[]): OutgoingRecord {
   const edits = counters.map((counter) => ({ client: CLIENT, counter, parentSeq: 0 as Seq, payload: new Uint8Array(9) }));
   const bytes = encodeEditsRecord({ ...STAMP, users: new Map([[CLIENT, USER]]), edits: { epoch: EPOCH, firstSeq: 8 as Seq, edits } });
-  return { id: STAMP.id, bytes, expectedStreamSeq: 0 };
+  return { id: STAMP.id, bytes, expectedId: undefined, expectedStreamSeq: 0 };
 }
 
 /** The traced ports over ones that note what reaches them. */

@@ -52,8 +52,11 @@ export type ClaimStep =
   | { kind: "won"; effects: readonly ClaimEffect[]; start: RoomStart }
   | { kind: "lost"; why: "fenced" | "failed" | "deleted"; reason: string };
 
-/** What a server that followed the room knows of it already: every record up to `last`, whose id is empty where only a checkpoint tells of it. */
-export type WarmCopy = { readonly loading: Loading; readonly last: LogEnd };
+/**
+ * What a server that followed the room knows of it already: every record up to `last`, whose id is empty where only a
+ * checkpoint tells of it. `isProven`: it had them all when the log was last asked, and the line was not lost since.
+ */
+export type WarmCopy = { readonly loading: Loading; readonly last: LogEnd; readonly isProven: boolean };
 
 export type ClaimBeginning =
   | { kind: "claim" }
@@ -216,6 +219,7 @@ export class Claim {
   #fenceBehindCopy(owner: ServerId): ClaimStep {
     this.#warm = this.#deps.warmCopy(this.#key);
     if (this.#warm === undefined) return this.#begin({ kind: "read" });
+    if (!this.#warm.isProven) return this.#begin({ kind: "read" });
     return serverOf(this.#warm.last) === owner ? this.#fence(this.#warm.last, undefined, "copy") : FASTER;
   }
 
@@ -234,7 +238,8 @@ export class Claim {
     const epoch = this.#deps.epochs.after(known as Epoch);
     this.#state = { kind: "fencing", epoch, head, recordId: stamp.id, checkpoint, end, endBy, claimedAt: stamp.time };
     const bytes = encodeEpochRecord({ ...stamp, epoch, head, before: end?.epoch ?? (0 as Epoch) });
-    return goingOn({ kind: "append", record: { id: stamp.id, bytes, expectedStreamSeq: end?.streamSeq ?? 0 }, edits: 0 });
+    const record: OutgoingRecord = { id: stamp.id, bytes, expectedId: end?.id, expectedStreamSeq: end?.streamSeq ?? 0 };
+    return goingOn({ kind: "append", record, edits: 0 });
   }
 
   #receiveFenced(streamSeq: number, now: Millis): ClaimStep {

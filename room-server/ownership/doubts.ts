@@ -13,11 +13,14 @@ import type { CatchUpRequest } from "../rooms/catch-ups.ts";
 
 /** One look answers for all who were caught up in so long. */
 const LOOK_AFTER_MS = 1_000;
+/** An owner that may not append before it has looked asks again, should nobody answer. */
+const LOOK_AGAIN_MS = 1_000;
 
 export class Doubts {
   readonly #waitingMax: number;
   /** Those that the look under way is for. */
   #asking: readonly CatchUpRequest[] | undefined;
+  #begunAt = 0 as Millis;
   #waiting: readonly CatchUpRequest[] = NO_ITEMS;
   /** Since when somebody believes what no look has confirmed. */
   #answeredAt: Millis | undefined;
@@ -41,14 +44,22 @@ export class Doubts {
     this.#answeredAt ??= now;
   }
 
-  /** The log may end before this owner's last record: the next look is for that record itself. */
+  /** The log may end before this owner's last record: the next look is for that record itself. One over the lost line may never be answered. */
   lineBack(): void {
     this.#isEndUnknown = true;
+    if (this.#asking !== undefined) this.#waiting = [...this.#asking, ...this.#waiting];
+    this.#asking = undefined;
+    this.#asked = undefined;
   }
 
   /** Whether the look that begins is for the last record itself. */
   get isEndUnknown(): boolean {
     return this.#isEndUnknown;
+  }
+
+  /** Whether it is known since the line was last lost. Of what is asked it is not yet. */
+  get isEndProven(): boolean {
+    return !this.#isEndUnknown && this.#asked?.wasUnknown !== true;
   }
 
   /** The look is for the last record itself; `end`: the one that this owner knows. */
@@ -66,13 +77,16 @@ export class Doubts {
 
   /** Whether to look at the log for the sake of those who were answered. */
   due(now: Millis): boolean {
-    return this.#answeredAt !== undefined && now - this.#answeredAt >= LOOK_AFTER_MS && this.begin();
+    return this.#answeredAt !== undefined && now - this.#answeredAt >= LOOK_AFTER_MS && this.begin(now);
   }
 
   /** Whether to look at the log now: not while a look is under way. */
-  begin(): boolean {
-    if (this.#asking !== undefined) return false;
-    this.#asking = this.#waiting;
+  begin(now: Millis): boolean {
+    const isOverdue = this.#asked?.wasUnknown === true && now - this.#begunAt >= LOOK_AGAIN_MS;
+    if (this.#asking !== undefined && !isOverdue) return false;
+    if (isOverdue) this.#isEndUnknown = true;
+    this.#asking = this.#asking === undefined ? this.#waiting : [...this.#asking, ...this.#waiting];
+    this.#begunAt = now;
     this.#waiting = NO_ITEMS;
     this.#answeredAt = undefined;
     return true;

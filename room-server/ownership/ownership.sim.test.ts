@@ -20,7 +20,7 @@ import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
 import type { ClientId, Epoch, GatewayId, Millis, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { Prng } from "../../shared/prng.ts";
 import { readCommittedEdits } from "../../shared/wire/committed-edits.ts";
-import { outcomeAfterMismatch, outcomeOfAck } from "../rooms/append-outcome.ts";
+import { outcomeByLast, outcomeOfAck } from "../rooms/append-outcome.ts";
 import { BacklogBudget } from "../rooms/backlog.ts";
 import { cutEdits } from "../rooms/edits-range.ts";
 import { LogReplay } from "../rooms/log-replay.ts";
@@ -390,7 +390,7 @@ class SimServer {
     this.#sim.after(slow, () => {
       const stored = log.store(record);
       if (!this.#sim.calm && prng.chance(0.15)) return again();
-      const outcome = stored === "mismatch" ? outcomeAfterMismatch(record, log.last) : outcomeOfAck(record, stored);
+      const outcome = stored === "mismatch" ? outcomeByLast(record, log.last) : outcomeOfAck(record, stored);
       if (outcome === undefined) return again();
       this.#sim.after(10, () => this.#feed(ownership, { kind: "append-settled", outcome }));
     });

@@ -45,6 +45,7 @@ function warmCopy(streamSeq: number, id: string): WarmCopy {
   return {
     loading: new Loading(undefined, OPTIONS, new BacklogBudget({ bytesMax: 1_000 }), at(0)),
     last: { id, streamSeq, epoch: 6 as Epoch, head: 0 as Seq },
+    isProven: true,
   };
 }
 
@@ -552,8 +553,8 @@ test.each([
   ],
 ])("[OWN52] an owner that looked at the log's end %s is not deposed by what it has appended since", (_, look) => {
   const { receive, ownership } = owning();
-  expect(kinds(look(receive)).at(-1)).toBe("read-log-end");
   receive(message(edits(1)));
+  expect(kinds(look(receive)).at(-1)).toBe("read-log-end");
   receive(appended(6));
   expect(kinds(receive({ kind: "log-end-read", last: own(5), checkpoint: undefined }))).toContain("confirmed");
   expect(ownership.kind).toBe("owning");
@@ -567,6 +568,38 @@ test("[OWN53] a look for its own last record that failed is not forgotten", () =
   expect(receive({ kind: "doubted" })).toEqual([{ kind: "read-log-end" }]);
   receive({ kind: "log-end-read", last: own(5), checkpoint: undefined });
   expect(kinds(receive({ kind: "doubted" })), "once it was found").toEqual(["look-behind"]);
+});
+
+test("[OWN55] once the line was lost, an owner appends nothing before it has found its last record in the log", () => {
+  const { receive } = owning();
+  receive({ kind: "line-back" });
+  expect(kinds(receive(message(edits(1))))).toEqual(["read-log-end"]);
+  expect(kinds(receive({ kind: "tick" }, 50)), "while it looks").not.toContain("read-log-end");
+  receive({ kind: "line-back" });
+  expect(kinds(receive({ kind: "tick" }, 100)), "a look over a lost line may never be answered").toContain("read-log-end");
+  expect(kinds(receive({ kind: "tick" }, 1_100)), "nor may another").toContain("read-log-end");
+  expect(kinds(receive({ kind: "log-end-read", last: own(5), checkpoint: undefined }))).toEqual(["confirmed", "append"]);
+});
+
+test("[OWN56] an owner whose last record another has taken the place of, in a log that lost its end, appends nothing", () => {
+  const { receive } = owning();
+  receive({ kind: "line-back" });
+  receive(message(edits(1)));
+  const effects = kinds(receive({ kind: "log-end-read", last: { ...last(1, 0, 5) }, checkpoint: undefined }));
+  expect(effects).toEqual(["ended"]);
+});
+
+test("[OWN57] once the line was lost, a room is handed over only behind what was found in the log since", () => {
+  const { receive } = owning();
+  receive({ kind: "line-back" });
+  expect(kinds(receive({ kind: "hand-over" }))).toEqual(["read-log-end"]);
+  const effects = receive({ kind: "log-end-read", last: own(5), checkpoint: undefined });
+  expect(kinds(effects)).toEqual(["confirmed", "ready-to-hand-over"]);
+});
+
+test("[OWN58] a takeover whose copy was not looked after since the line was lost reads the log's end first", () => {
+  const { receive } = claimOf({}, { warm: { ...warmCopy(400, "other.1"), isProven: false }, begin: TAKEOVER });
+  expect(kinds(receive({ kind: "subscribed" }))).toEqual(["read-log-end"]);
 });
 
 test("[OWN51] a warm copy whose last record the log does not have is not gone by: everything is loaded anew", () => {

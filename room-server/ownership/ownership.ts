@@ -95,30 +95,29 @@ export class Ownership {
         return state.kind === "claiming" ? this.#receiveClaimStep(state.claim.receive(input, now), now) : [];
       case "log-end-read":
         if (state.kind === "claiming") return this.#receiveClaimStep(state.claim.receive(input, now), now);
-        return "doubts" in state ? this.#receiveLogEndInDoubt(state, input.last) : [];
+        return "doubts" in state ? this.#receiveLogEndInDoubt(state, input.last, now) : [];
       case "looked-behind":
         if (!("doubts" in state)) return [];
-        return input.isEnd ? this.#confirm(state.room, state.doubts) : [readLogEnd(state)]; // Of a record that is on its way its epoch tells whose it is.
+        return input.isEnd ? this.#confirm(state, now) : [readLogEnd(state)]; // Of a record that is on its way its epoch tells whose it is.
       case "append-settled":
         if (state.kind === "claiming") return this.#receiveClaimStep(state.claim.receive(input, now), now);
         return this.#receiveSettled(state, input.outcome, now);
       case "message":
         return this.#receiveMessage(input.message, input.bytes, now);
       case "doubted":
-        return this.#receiveDoubted(input.above);
+        return this.#receiveDoubted(input.above, now);
       case "line-back":
-        if ("doubts" in state) state.doubts.lineBack();
-        return [];
+        return this.#receiveLineBack(state);
       case "inhabited":
-        return state.kind === "owning" ? this.#carry(state.room.receive(input, now)) : [];
+        return state.kind === "owning" ? this.#carry(state.room.receive(input, now), now) : [];
       case "gather":
-        return "room" in state ? this.#carry(state.room.receive(input, now)) : [];
+        return "room" in state ? this.#carry(state.room.receive(input, now), now) : [];
       case "failed":
         return this.#receiveFailure(input.reason);
       case "release":
         return this.#release();
       case "hand-over":
-        return this.#handOver();
+        return this.#handOver(now);
       case "handed-over":
         return state.kind === "handing-over" ? this.#end("handed-over", "another server has taken the room over") : [];
       case "keep":
@@ -150,16 +149,16 @@ export class Ownership {
 
   #receiveSettled(state: Extract<State, { room: Room }>, outcome: AppendOutcome, now: Millis): readonly OwnershipEffect[] {
     if (outcome.kind === "fenced") return this.#end("fenced", "another server has claimed the room");
-    const effects = this.#carry(state.room.receive({ kind: "appended", streamSeq: outcome.streamSeq }, now));
+    const effects = this.#carry(state.room.receive({ kind: "appended", streamSeq: outcome.streamSeq }, now), now);
     return state.kind === "handing-over"
       ? [...effects, { kind: "ready-to-hand-over", end: state.room.logEnd }]
       : [...effects, ...this.#endIfReleased()];
   }
 
   #receiveMessage(message: ToOwner, bytes: number, now: Millis): readonly OwnershipEffect[] {
-    if (message.kind === "doubt") return this.#receiveDoubt(undefined);
+    if (message.kind === "doubt") return this.#receiveDoubt(undefined, now);
     if (this.#state.kind === "owning" && message.kind === "catch-up-request") this.#state.doubts.answered(now);
-    if (this.#state.kind === "owning" || this.#state.kind === "releasing") return this.#carry(this.#state.room.receive(message, now));
+    if (this.#state.kind === "owning" || this.#state.kind === "releasing") return this.#carry(this.#state.room.receive(message, now), now);
     this.#held ??= new HeldMessages(this.#options);
     return this.#held.hold(message, bytes) ? [] : [{ kind: "limit-reached", limit: "held-messages" }];
   }
@@ -167,32 +166,42 @@ export class Ownership {
   #receiveHeld(room: Room, now: Millis): readonly OwnershipEffect[] {
     const held = this.#held?.takeAll() ?? [];
     this.#held = undefined;
-    return held.flatMap((message) => this.#carry(room.receive(message, now)));
+    return held.flatMap((message) => this.#carry(room.receive(message, now), now));
   }
 
   /** The room's effects, but that a doubt about the ownership is settled here. */
-  #carry(effects: readonly RoomEffect[]): readonly OwnershipEffect[] {
+  #carry(effects: readonly RoomEffect[], now: Millis): readonly OwnershipEffect[] {
     if (effects.every((effect) => effect.kind !== "doubt")) return effects as readonly Exclude<RoomEffect, { kind: "doubt" }>[];
-    return effects.flatMap((effect) => (effect.kind === "doubt" ? this.#receiveDoubt(effect.request) : [effect]));
+    return effects.flatMap((effect) => (effect.kind === "doubt" ? this.#receiveDoubt(effect.request, now) : [effect]));
   }
 
-  #receiveDoubt(request: CatchUpRequest | undefined): readonly OwnershipEffect[] {
+  #receiveDoubt(request: CatchUpRequest | undefined, now: Millis): readonly OwnershipEffect[] {
     if (this.#state.kind === "claiming") return this.epoch === undefined ? [] : [{ kind: "confirmed", epoch: this.epoch }];
     if (!("doubts" in this.#state)) return [];
     const { doubts } = this.#state;
     if (request !== undefined && !doubts.add(request)) return [{ kind: "limit-reached", limit: "deferred-catch-ups" }];
-    if (!doubts.begin()) return [];
+    if (!doubts.begin(now)) return [];
     return [request === undefined ? lookAt(this.#state) : readLogEnd(this.#state)];
   }
 
   /** An owner in an epoch beyond this one that the log no longer knows of: whoever has heard of it believes no other below it. */
-  #receiveDoubted(above: Epoch | undefined): readonly OwnershipEffect[] {
+  #receiveDoubted(above: Epoch | undefined, now: Millis): readonly OwnershipEffect[] {
     if (above !== undefined && above > this.#above) this.#above = above;
     if (this.#state.kind === "claiming") this.#state.claim.raiseAbove(this.#above);
-    return this.#receiveDoubt(undefined);
+    return this.#receiveDoubt(undefined, now);
   }
 
-  #receiveLogEndInDoubt({ room, doubts }: Extract<State, { doubts: Doubts }>, last: LastRecord | undefined): readonly OwnershipEffect[] {
+  /** Nothing is appended before the log was looked at. What waits in a room that is let go goes to its next owner. */
+  #receiveLineBack(state: State): readonly OwnershipEffect[] {
+    if (!("room" in state)) return [];
+    if (state.kind === "releasing") return state.room.isAppending ? [] : this.#end("released", "the line was lost as the room was let go");
+    state.doubts.lineBack();
+    state.room.receiveLineBack();
+    return [];
+  }
+
+  #receiveLogEndInDoubt(state: InDoubt, last: LastRecord | undefined, now: Millis): readonly OwnershipEffect[] {
+    const { room, doubts } = state;
     const end = doubts.takeAsked();
     if (end === undefined) return []; // A claim's, which ended meanwhile.
     if (last === undefined) return this.#end("fenced", "the room's records are gone from the log");
@@ -202,14 +211,21 @@ export class Ownership {
     const told: OwnershipEffect = { kind: "broadcast", message: { kind: "beacon", epoch: epochOf(record), head: headOf(record) } };
     if (isBefore(last, end)) return this.#end("fenced", "the log has lost records of this owner");
     if (epochOf(record) !== room.epoch) return [told, ...this.#end("fenced", "the room's last record in the log is not of this owner")];
-    return this.#confirm(room, doubts);
+    return this.#confirm(state, now);
   }
 
-  #confirm(room: Room, doubts: Doubts): readonly OwnershipEffect[] {
+  #confirm({ room, doubts }: InDoubt, now: Millis): readonly OwnershipEffect[] {
     if (this.#above > room.epoch) return this.#end("fenced", "the log has lost an owner that gateways have heard of, and believe");
     const answers = doubts.settle().map((request) => room.answerDoubt(request));
-    const again: OwnershipEffect[] = doubts.waiting && doubts.begin() ? [readLogEnd({ room, doubts })] : [];
-    return [{ kind: "confirmed", epoch: room.epoch }, ...this.#carry(answers), ...again];
+    const again: OwnershipEffect[] = doubts.waiting && doubts.begin(now) ? [readLogEnd({ room, doubts })] : [];
+    const confirmed: OwnershipEffect = { kind: "confirmed", epoch: room.epoch };
+    return [confirmed, ...this.#carry(answers, now), ...again, ...(doubts.isEndProven ? this.#receiveEndProven(room, now) : [])];
+  }
+
+  #receiveEndProven(room: Room, now: Millis): readonly OwnershipEffect[] {
+    if (room.isEndProven) return [];
+    const effects = this.#carry(room.receiveEndProven(now), now);
+    return this.#state.kind === "handing-over" ? [...effects, ...readyIfSettled(room)] : effects;
   }
 
   #receiveFailure(reason: string): readonly OwnershipEffect[] {
@@ -227,12 +243,12 @@ export class Ownership {
     return [{ kind: "unsubscribe" }];
   }
 
-  #handOver(): readonly OwnershipEffect[] {
+  #handOver(now: Millis): readonly OwnershipEffect[] {
     const state = this.#state;
     if (state.kind !== "owning") return [];
     this.#state = { ...state, kind: "handing-over" };
     state.room.pauseAppends();
-    return state.room.isAppending ? [] : [{ kind: "ready-to-hand-over", end: state.room.logEnd }];
+    return state.room.isEndProven ? readyIfSettled(state.room) : this.#receiveDoubt(undefined, now);
   }
 
   /** Goes on, and asks the log at once whether it may. */
@@ -240,7 +256,11 @@ export class Ownership {
     const state = this.#state;
     if (state.kind !== "handing-over") return [];
     this.#state = { ...state, kind: "owning" };
-    return [...this.#carry(state.room.resumeAppends(now)), ...this.#receiveHeld(state.room, now), ...this.#receiveDoubt(undefined)];
+    return [
+      ...this.#carry(state.room.resumeAppends(now), now),
+      ...this.#receiveHeld(state.room, now),
+      ...this.#receiveDoubt(undefined, now),
+    ];
   }
 
   #receiveUnsubscribed(): readonly OwnershipEffect[] {
@@ -262,8 +282,9 @@ export class Ownership {
         if (state.room.idleMs(now) >= this.#options.idleMsMax) return this.#release();
         return this.#receiveTickOwning(state, now);
       case "handing-over":
+        return state.room.isEndProven ? this.#carry(state.room.receive(TICK, now), now) : this.#receiveDoubt(undefined, now);
       case "releasing":
-        return this.#carry(state.room.receive(TICK, now));
+        return this.#carry(state.room.receive(TICK, now), now);
       case "claiming":
         return this.#receiveClaimStep(state.claim.receive(TICK, now), now);
       case "ended":
@@ -275,7 +296,7 @@ export class Ownership {
 
   /** A list is made only where there is something in it: it is asked of every room each second. */
   #receiveTickOwning({ room, doubts }: Extract<State, { doubts: Doubts }>, now: Millis): readonly OwnershipEffect[] {
-    const effects = this.#carry(room.receive(TICK, now));
+    const effects = this.#carry(room.receive(TICK, now), now);
     return doubts.due(now) ? [...effects, lookAt({ room, doubts })] : effects;
   }
 
@@ -291,6 +312,10 @@ export class Ownership {
 }
 
 type InDoubt = { readonly room: Room; readonly doubts: Doubts };
+
+function readyIfSettled(room: Room): OwnershipEffect[] {
+  return room.isAppending ? [] : [{ kind: "ready-to-hand-over", end: room.logEnd }];
+}
 
 /** What a later owner begins with stands behind this one's last record, unless that is gone. */
 function lookAt({ room, doubts }: InDoubt): OwnershipEffect {

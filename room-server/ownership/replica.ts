@@ -78,11 +78,11 @@ export class Replica {
 
   /** What there is of it, for a takeover. Of no use to this object any more. */
   take(): WarmCopy | undefined {
-    const loading = this.#loading;
+    const [loading, isProven] = [this.#loading, this.isWarm];
     this.#loading = undefined;
     this.#state = { kind: "idle" };
     if (loading === undefined) return undefined;
-    if (loading.isWhole && this.#last.streamSeq > 0) return { loading, last: this.#last };
+    if (loading.isWhole && this.#last.streamSeq > 0) return { loading, last: this.#last, isProven };
     loading.clear();
     return undefined;
   }

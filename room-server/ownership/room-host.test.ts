@@ -102,6 +102,7 @@ function world(options: { settings?: Record<string, string>; entry?: RoomEntry; 
       return {
         loading: new Loading(undefined, hostOptions, budget, clock.now()),
         last: { id: "two.1", streamSeq: 1, epoch: 1 as Epoch, head: 0 as Seq },
+        isProven: true,
       };
     },
     follow: async () => {

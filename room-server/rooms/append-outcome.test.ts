@@ -1,27 +1,31 @@
 import { expect, test } from "vitest";
 
 import type { Epoch, Seq, UnixMillis } from "../../shared/ids.ts";
-import { outcomeAfterMismatch, outcomeOfAck } from "./append-outcome.ts";
+import { outcomeByLast, outcomeOfAck } from "./append-outcome.ts";
 import type { StoredRecord } from "../ports.ts";
 
-const record = { id: "s.7", bytes: new Uint8Array(), expectedStreamSeq: 40 };
+const record = { id: "s.7", bytes: new Uint8Array(), expectedId: "s.6", expectedStreamSeq: 40 };
 const last = (id: string, streamSeq: number): StoredRecord => ({
   streamSeq,
   record: { kind: "epoch", id, time: 0 as UnixMillis, epoch: 1 as Epoch, head: 0 as Seq },
 });
 
 test("[APO1] a mismatch caused by the record itself, sent before, means that it is in the log", () => {
-  expect(outcomeAfterMismatch(record, last("s.7", 44))).toEqual({ kind: "appended", streamSeq: 44 });
+  expect(outcomeByLast(record, last("s.7", 44))).toEqual({ kind: "appended", streamSeq: 44 });
 });
 
 test("[APO2] another's record in its place means fenced, and so does a log that was cut whole", () => {
-  expect(outcomeAfterMismatch(record, last("t.1", 44))).toEqual({ kind: "fenced" });
-  expect(outcomeAfterMismatch(record, undefined)).toEqual({ kind: "fenced" });
+  expect(outcomeByLast(record, last("t.1", 44))).toEqual({ kind: "fenced" });
+  expect(outcomeByLast(record, undefined)).toEqual({ kind: "fenced" });
+});
+
+test("[APO5] a log that lost its end has another record under the expected place: fenced", () => {
+  expect(outcomeByLast(record, last("t.1", 40))).toEqual({ kind: "fenced" });
 });
 
 test("[APO3] while the expected record is still the last, nothing is decided", () => {
-  expect(outcomeAfterMismatch(record, last("s.6", 40))).toBeUndefined();
-  expect(outcomeAfterMismatch({ ...record, expectedStreamSeq: 0 }, undefined)).toBeUndefined();
+  expect(outcomeByLast(record, last("s.6", 40))).toBeUndefined();
+  expect(outcomeByLast({ ...record, expectedId: undefined, expectedStreamSeq: 0 }, undefined)).toBeUndefined();
 });
 
 test("[APO4] an acknowledged place that does not lie behind the expected one is of another log", () => {

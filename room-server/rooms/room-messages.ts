@@ -21,8 +21,8 @@ export type RoomEffect =
   | { kind: "saving-changed"; state: SavingState }
   /** The range is not in memory: answer the request from the log. */
   | { kind: "read-log"; request: CatchUpRequest; epoch: Epoch; head: Seq; streamSeq: number }
-  /** A gateway has heard of a later owner. */
-  | { kind: "doubt"; request: CatchUpRequest }
+  /** A gateway has heard of a later owner. Without a request: whether the log still ends as this room knows it, before it appends. */
+  | { kind: "doubt"; request: CatchUpRequest | undefined }
   /** Something was full, and what that costs is counted. */
   | { kind: "limit-reached"; limit: Limit };
 

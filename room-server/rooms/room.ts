@@ -56,6 +56,8 @@ export class Room {
   readonly #catchUps: CatchUps;
   #last: RoomStart["last"];
   #paused = false;
+  /** The line was lost since the last record was known to be there: then the log may have lost it, and have another in its place. */
+  #isEndUnproven = false;
   #saving: SavingState = "saved";
   #lastUsed: Millis;
   #lastSweep: Millis;
@@ -99,6 +101,11 @@ export class Room {
   get pace(): Pace {
     if (this.unacked > 0 || this.#writing?.savingNews.pending === true) return "soon";
     return this.#beacons.pending ? "at-leisure" : "never";
+  }
+
+  /** False since the line was lost, until the log was looked at. */
+  get isEndProven(): boolean {
+    return !this.#isEndUnproven;
   }
 
   /** For how long nobody was there, and no edit and no catch-up came. */
@@ -153,6 +160,19 @@ export class Room {
     return this.#catchUpAnswer(request, { kind: "resync", reason: "other-epoch" });
   }
 
+  /** The line is back: nothing is appended before the log was looked at. Of a record on its way `jetstream-append.ts` finds out. */
+  receiveLineBack(): void {
+    this.#isEndUnproven = this.#appending === undefined;
+  }
+
+  /** The log has the last record, and nobody else's behind it. */
+  receiveEndProven(now: Millis): RoomEffect[] {
+    this.#isEndUnproven = false;
+    const effects: RoomEffect[] = [];
+    this.#appendNext(now, effects);
+    return effects;
+  }
+
   /** From now on edits wait, but for those in flight. */
   pauseAppends(): void {
     this.#paused = true;
@@ -199,13 +219,17 @@ export class Room {
   /** Everything that waits shares the next record, once none is in flight. */
   #appendNext(now: Millis, effects: RoomEffect[]): void {
     if (this.#paused || this.#writing === undefined) return;
+    if (this.#isEndUnproven) {
+      if (this.unacked > 0) effects.push({ kind: "doubt", request: undefined });
+      return;
+    }
     const taken = this.#writing.unacked.takeNext(now);
     if (taken.length === 0) return;
     const stamp = this.#deps.nextStamp();
     this.#appending = nextRecord(taken, { epoch: this.epoch, head: this.head, stamp, now });
     effects.push({
       kind: "append",
-      record: { id: stamp.id, bytes: this.#appending.bytes, expectedStreamSeq: this.#last.streamSeq },
+      record: { id: stamp.id, bytes: this.#appending.bytes, expectedId: this.#last.id, expectedStreamSeq: this.#last.streamSeq },
       edits: taken.length,
     });
   }

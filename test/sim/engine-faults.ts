@@ -4,7 +4,7 @@ import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
 import { NO_EPOCHS, withRecords } from "../../shared/bus/epoch-history.ts";
 import { encodeToOwner } from "../../shared/bus/envelope.ts";
 import { epochOf, headOf } from "../../shared/bus/record.ts";
-import type { ClientId, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
+import type { ClientId, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { Prng } from "../../shared/prng.ts";
 import type { Strike } from "./faults.ts";
 import { pick } from "./pick.ts";
@@ -36,9 +36,7 @@ export const restartNats: Strike = (cluster, { forMs }) => {
  */
 export const loseEndOfLog: Strike = (cluster, fault) => {
   const { judge, log, scheduler, trace } = cluster.world;
-  const owners = (room: RoomKey): number =>
-    cluster.roomServers.filter(({ process, host }) => process.state !== "dead" && host.has(room)).length;
-  if ([...judge.rooms].some(([key, { isDeleted }]) => isDeleted || owners(key) > 1)) return never;
+  if ([...judge.rooms.values()].some(({ isDeleted }) => isDeleted)) return never;
   restartNats(cluster, fault);
   const last = log.loseSince(scheduler.now - fault.how ** 2 * UNSYNCED_MS_MAX);
   const edits = judge.receiveEndLost(last);

@@ -132,9 +132,8 @@ export class SimJetStream implements Inside {
   }
 
   /**
-   * Its machine lost power: all that was done since it last synced is undone, in the log and in the buckets. The log's
-   * numbers are not given out again, as they are by the real one: fencing goes by them (docs/DURABILITY.md). Returns the
-   * last that is there still.
+   * Its machine lost power: all that was done since it last synced is undone, in the log and in the buckets, and their
+   * numbers are given out again. Returns the log's last that is there still.
    */
   loseSince(syncedAt: number): number {
     this.loseUnderWay();
@@ -146,6 +145,7 @@ export class SimJetStream implements Inside {
     }
     const last = this.#appendedAt.findLast(({ at }) => at <= syncedAt)?.streamSeq ?? 0;
     while ((this.#appendedAt.at(-1)?.streamSeq ?? 0) > last) this.#appendedAt.pop();
+    this.#lastSeq = last;
     for (const [id, streamSeq] of this.#seqOfMessage) if (streamSeq > last) this.#seqOfMessage.delete(id);
     for (const bucket of [this.entries, this.plans, this.leases]) bucket.loseSince(syncedAt);
     return last;

@@ -190,6 +190,18 @@ const REGRESSION_SEEDS: readonly {
       { ...fault("log loses its end", 2_499, 147, 0.12586649926379323, 0.42759551387280226), aimed: true },
     ],
   },
+  {
+    seed: 13_000_093,
+    size: "small",
+    reason: "the log lost its end and gave its numbers again: an owner appended behind another record than the one that it expected there",
+    faults: [
+      { ...fault("placement cut off", 359, 2_321, 0.22545421356335282, 0.4452322705183178), aimed: true },
+      { ...fault("log loses its end", 586, 186, 0.177010428160429, 0.8512773686088622), aimed: true },
+      { ...fault("gateway paused", 641, 2_789, 0.6339959539473057, 0.6909126772079617), aimed: true },
+      fault("log silent", 808, 2_684, 0.6930909212678671, 0.9287908454425633),
+      fault("room deleted", 1_520, 77, 0.7089852290228009, 0.12084897118620574),
+    ],
+  },
 ];
 const FRESH_SEEDS: readonly { readonly seed: number; readonly size: SizeName }[] = [
   ...Array.from({ length: 80 }, (_, index) => ({ seed: 1_000_000 + index, size: "small" as const })),
