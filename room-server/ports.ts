@@ -28,12 +28,15 @@ export type OutgoingRecord = {
 /** `fenced`: another's record stands where this one was to go; it is not, or no longer, the room's last. */
 export type AppendOutcome = { kind: "appended"; streamSeq: number } | { kind: "fenced" };
 
+/** How the ownership ended that no longer waits for its append: a few words in all, for they are told as a trace's error. */
+export type GivenUp = "released" | "handed-over" | "fenced" | "failed" | "deleted" | "stopped";
+
 export interface RoomLog {
   /**
    * Tries until the outcome is certain, however long it takes; one append at a time per room. `settled` is
-   * called once, never before this returns, and not at all after the returned function gave it up.
+   * called once, never before this returns, and not at all after the returned function gave it up. That is told why.
    */
-  append(room: RoomKey, record: OutgoingRecord, settled: (outcome: AppendOutcome) => void): () => void;
+  append(room: RoomKey, record: OutgoingRecord, settled: (outcome: AppendOutcome) => void): (why: GivenUp) => void;
   /** The room's last record, from the stream's leader. Throws when it does not answer. */
   readLast(room: RoomKey): Promise<LastRecord | undefined>;
   /** Whether the stream's leader has none of the room's records behind that one: what it holds is not read. Throws when it does not answer. */

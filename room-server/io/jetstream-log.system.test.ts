@@ -181,7 +181,7 @@ test("[LOG7] an append given up is never settled", async () => {
   line.hold();
   let settled = false;
   const giveUp = log.append(room, { ...edits(1, 1), expectedId: "one.1" }, () => (settled = true));
-  giveUp();
+  giveUp("stopped");
   line.release();
   await until(async () => (await other.readLast(room))?.streamSeq === 2, "the record, which was on its way");
   expect(await append(log, edits(2, 2))).toEqual({ kind: "appended", streamSeq: 3 });

@@ -5,7 +5,7 @@ import { encodeEditsRecord, encodeEpochRecord } from "../../shared/bus/record.ts
 import type { ClientId, Epoch, GatewayId, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { appendSpanId, editSpanId } from "../../shared/io/traces/edit-traces.ts";
 import { TestTraces } from "../../shared/testing/traces.ts";
-import type { AppendOutcome, Inbox, OutgoingRecord, Receiver, RoomLog } from "../ports.ts";
+import type { AppendOutcome, GivenUp, Inbox, OutgoingRecord, Receiver, RoomLog } from "../ports.ts";
 import { tracedPorts } from "./traced-ports.ts";
 
 const GATEWAY = "g1" as GatewayId;
@@ -50,7 +50,8 @@ async function roomServer() {
   await ports.inbox.subscribe(ROOM, { receiveMessage: reach, receivePresence: reach });
   const give = (message: ToOwner): void => receiver!.receiveMessage(message, 1);
   const edits = (...counters: number[]): ToOwner => ({ kind: "edits", gateway: GATEWAY, edits: counters.map(edit) });
-  const append = (record: OutgoingRecord): (() => void) => ports.log.append(ROOM, record, (outcome) => void reached.push(outcome));
+  const append = (record: OutgoingRecord): ((why: GivenUp) => void) =>
+    ports.log.append(ROOM, record, (outcome) => void reached.push(outcome));
   const traced = (counter: number) => traces.edits.of(ROOM, CLIENT, counter)!;
   return { traces, reached, ports, give, edits, append, traced, settle: (outcome: AppendOutcome) => settle(outcome) };
 }
@@ -92,7 +93,7 @@ test("[TRC21] whatever else becomes of an edit is told as such", async () => {
   answer({ kind: "refused", epoch: EPOCH, client: CLIENT, counter: 2, reason: "gap", expected: 1, retryAfterMs: 0 });
   append(recordOf(3));
   settle({ kind: "fenced" });
-  append(recordOf(4))();
+  append(recordOf(4))("fenced");
   append(recordOf(5));
   settle({ kind: "appended", streamSeq: 9 });
   expect(traces.spans.map(({ name, status, attributes }) => [name, status?.message ?? attributes["coroom.edit.seq"]])).toEqual([
@@ -100,8 +101,8 @@ test("[TRC21] whatever else becomes of an edit is told as such", async () => {
     ["process owner", "gap"],
     ["send log", "fenced"],
     ["process owner", "fenced"],
-    ["send log", "given up"],
-    ["process owner", "given up"],
+    ["send log", "given up: fenced"],
+    ["process owner", "given up: fenced"],
     ["send log", 8],
     ["process owner", 8],
   ]);

@@ -12,10 +12,10 @@ import { appendSpanId, drawnSpanId, type EditTraces, editSpanId } from "../../sh
 import { OpenHops } from "../../shared/io/traces/open-hops.ts";
 import type { SpanAttributes, UnixMicros } from "../../shared/io/traces/span.ts";
 import type { Counter } from "../../shared/wire/frames.ts";
-import type { AppendOutcome, Gateways, Inbox, OutgoingRecord, RoomLog } from "../ports.ts";
+import type { AppendOutcome, Gateways, GivenUp, Inbox, OutgoingRecord, RoomLog } from "../ports.ts";
 
 type Ports = { readonly inbox: Inbox; readonly log: RoomLog; readonly gateways: Gateways };
-type Outcome = AppendOutcome["kind"] | "given up";
+type Outcome = AppendOutcome["kind"] | `given up: ${GivenUp}`;
 
 const ON_NATS = { "messaging.system": "nats" };
 
@@ -118,9 +118,9 @@ export function tracedPorts<P extends Ports>(ports: P, traces: EditTraces): P {
           traced(outcome.kind);
           settled(outcome);
         });
-        return () => {
-          giveUp();
-          traced("given up");
+        return (why) => {
+          giveUp(why);
+          traced(`given up: ${why}`);
         };
       },
     },

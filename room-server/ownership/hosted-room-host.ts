@@ -17,7 +17,7 @@ import type { LogCatchUps } from "../rooms/log-catch-ups-host.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import type { OwnershipEffect, OwnershipInput } from "./ownership-messages.ts";
 import type { Ownership } from "./ownership.ts";
-import type { Checkpoints, Gateways, Inbox, Receiver, RoomEntries, RoomLog, Subscription } from "../ports.ts";
+import type { Checkpoints, Gateways, GivenUp, Inbox, Receiver, RoomEntries, RoomLog, Subscription } from "../ports.ts";
 import type { PresenceHost } from "../presence/presence-host.ts";
 import type { Pace } from "../rooms/room.ts";
 
@@ -61,7 +61,7 @@ export class HostedRoom implements Receiver {
   /** Whom the room is taken over from. */
   #from: ServerId | undefined;
   /** Takes the append in flight back. */
-  #giveUpAppend = NOTHING;
+  #giveUpAppend: (why: GivenUp) => void = NOTHING;
   /** Those who asked for the room and wait for the outcome. */
   #claimers: readonly ((outcome: ClaimOutcome) => void)[] = NO_ITEMS;
   /** The owner that is about to hand the room over waits for it to be heard here. */
@@ -134,8 +134,8 @@ export class HostedRoom implements Receiver {
     this.receive({ kind: outcome });
   }
 
-  giveUpAppend(): void {
-    this.#giveUpAppend();
+  giveUpAppend(why: GivenUp): void {
+    this.#giveUpAppend(why);
   }
 
   receiveMessage(message: ToOwner, bytes: number): void {
@@ -300,7 +300,7 @@ export class HostedRoom implements Receiver {
 
   #end({ why, reason, wasOwner, wasClaim }: OwnershipEffect & { kind: "ended" }): void {
     const { log, metrics } = this.#deps;
-    this.#giveUpAppend();
+    this.#giveUpAppend(why);
     this.#deps.receiveEnd(this, wasClaim && why !== "deleted");
     this.#ports.presence.end(this.key);
     metrics.ends.inc({ why });

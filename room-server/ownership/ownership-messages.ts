@@ -4,6 +4,7 @@ import type { ToOwner } from "../../shared/bus/envelope.ts";
 import type { LogEnd } from "../../shared/bus/placement-messages.ts";
 import type { Epoch } from "../../shared/ids.ts";
 import type { ClaimEffect, ClaimInput } from "./claim.ts";
+import type { GivenUp } from "../ports.ts";
 import type { RoomEffect } from "../rooms/room-messages.ts";
 
 export type OwnershipInput =
@@ -46,4 +47,4 @@ export type OwnershipEffect =
   | { kind: "ended"; why: End; reason: string; wasOwner: boolean; wasClaim: boolean };
 
 /** `fenced`: by a later owner that this one did not wait for. */
-export type End = "released" | "handed-over" | "fenced" | "failed" | "deleted";
+export type End = Exclude<GivenUp, "stopped">;

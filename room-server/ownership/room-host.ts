@@ -182,7 +182,7 @@ export class RoomHost {
     this.#cancelTick();
     if (this.#rooms.size > 0)
       log.warn({ rooms: this.#rooms.size }, "rooms were let go before the log had answered; gateways send their edits again");
-    for (const hosted of this.#rooms.values()) hosted.giveUpAppend();
+    for (const hosted of this.#rooms.values()) hosted.giveUpAppend("stopped");
   }
 
   #countRemoval(removed: Promise<void>): void {
