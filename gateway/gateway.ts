@@ -127,7 +127,7 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
     backboneLossMsMax: config.backboneLossMsMax,
   };
   const clients = new SessionHost(
-    { sockets, tokens, rooms, presence, boards, quotas, discipline, handOver: () => sharing?.handOver() },
+    { sockets, tokens, rooms, presence, boards, quotas, discipline, handOver: (moves) => sharing?.handOver(moves) },
     sessions,
     options,
     deps,

@@ -2,7 +2,7 @@ import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
 import type { ClientAddress } from "../../shared/client-address.ts";
-import type { GatewayId, RoomKey, TenantId } from "../../shared/ids.ts";
+import type { GatewayId, Millis, RoomKey, TenantId } from "../../shared/ids.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { gatewayMetrics } from "../metrics.ts";
 import type { ConnectionId } from "../ports.ts";
@@ -87,7 +87,7 @@ test("[QUOH2] a gateway that stops says that it has nothing any more, unless nob
   expect(told).toEqual([1, 0]);
 });
 
-test("[QUOH3] a gateway that goes away tells the others at once that they may take its connections, and counts them no more", async () => {
+test("[QUOH3] a gateway that goes away tells the others in time that they may take its connections, and counts them no more", async () => {
   const clock = new FakeClock();
   const quotas = quotasOf();
   quotas.receiveConnection(1 as ConnectionId, "203.0.113.7" as ClientAddress, clock.now());
@@ -99,8 +99,8 @@ test("[QUOH3] a gateway that goes away tells the others at once that they may ta
     "gateway" as GatewayId,
     { clock, log: silentLog, metrics: gatewayMetrics(new Registry()), isLineUp: () => true },
   );
-  sharing.handOver();
-  await clock.advance(1_000);
-  expect(told).toEqual([["ip", "room"], ["room"], ["room"]]);
+  sharing.handOver(new Map([[1 as ConnectionId, (clock.now() + 2_000) as Millis]]));
+  await clock.advance(2_000);
+  expect(told).toEqual([["ip", "room"], ["ip", "room"], ["room"], ["room"]]);
   expect(quotas.mayConnect("203.0.113.7" as ClientAddress), "they are here still").toBe(false);
 });

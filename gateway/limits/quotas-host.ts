@@ -7,7 +7,7 @@ import type { Log } from "../../shared/log.ts";
 import type { Abuse } from "./abuse.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { CountsLine } from "../ports.ts";
-import type { Quotas, TenantLimit } from "./quotas.ts";
+import type { Moves, Quotas, TenantLimit } from "./quotas.ts";
 
 const SECOND_MS = 1_000;
 const SECONDS_PER_NAMING = 60;
@@ -18,8 +18,8 @@ const SETTINGS: Readonly<Record<TenantLimit, string>> = {
 };
 
 export type Sharing = {
-  /** The gateway goes away: the others hear at once that its connections may come to them. */
-  handOver(): void;
+  /** The gateway goes away: the others hear of each connection in time that it comes to them. */
+  handOver(moves: Moves): void;
   stop(): void;
 };
 
@@ -51,9 +51,9 @@ export function shareCounts(
   };
   beat();
   return {
-    handOver: () => {
-      quotas.handOver();
-      tell(quotas.report());
+    handOver: (moves) => {
+      quotas.handOver(moves);
+      tell(quotas.report(clock.now()));
     },
     stop: () => {
       cancel();

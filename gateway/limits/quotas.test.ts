@@ -132,8 +132,28 @@ test("[QUO11] a gateway that goes away closes nobody for want of a place", () =>
   const mine = ofTen();
   tenOf(mine);
   mine.receiveConnection(connection(11), place, at(1_000));
-  mine.handOver();
+  mine.handOver(new Map());
   expect(mine.takeUnplaced(at(80_000))).toBeUndefined();
+});
+
+test("[QUO12] of a gateway that goes away each place is free from when its connection is to move, and taken until then", () => {
+  const [mine, other] = [ofTen(), ofTen()];
+  tenOf(mine);
+  mine.handOver(new Map(Array.from({ length: 10 }, (_, index) => [connection(index + 1), at(1_000 * index)])));
+  const toldAt = (ms: number): (number | undefined)[] => {
+    const report = mine.report(at(ms));
+    other.receiveReport({ source: "mine", counts: report }, at(ms));
+    return (["ip", "tenant"] as const).map((kind) => report.find((count) => count.kind === kind)?.count);
+  };
+  expect([toldAt(0), toldAt(1_000)]).toEqual([
+    [8, 8],
+    [7, 7],
+  ]);
+  for (let number = 1; number <= 4; number++) other.receiveConnection(connection(number), place, at(2_000));
+  expect([toldAt(2_000), other.mayConnect(place), other.onCredit]).toEqual([[6, 6], true, 1]);
+  mine.receiveDisconnection(connection(1));
+  expect(toldAt(2_000), "who has gone is not left out twice").toEqual([6, 6]);
+  expect(toldAt(9_000)).toEqual([undefined, undefined]);
 });
 
 test("[QUO9] one that no line was lost for ends with its credit, and for each limit only as many as are too many", () => {

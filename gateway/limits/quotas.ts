@@ -22,9 +22,14 @@ export type QuotasOptions = SharedCountsOptions & {
   readonly creditMs: number;
 };
 
+/** When each connection is to be at another gateway. */
+export type Moves = ReadonlyMap<ConnectionId, Millis>;
+
 /** What a connection counts under. A tenant: once its token has been checked. */
 type Holding = { readonly address: ClientAddress | undefined; readonly tenant: TenantId | undefined };
 
+/** Places are free for those who move so long before: the others hear it with the next report at the latest. */
+const FREE_BEFORE_MS = 1_500;
 /** So much of a limit may be taken on credit. Of limits below ten nothing. */
 const CREDIT_SHARE = 0.1;
 
@@ -34,7 +39,8 @@ export class Quotas {
   readonly #edits: TenantEdits;
   readonly #holdings = new Map<ConnectionId, Holding>();
   readonly #atLimit = new Map<string, TenantAtLimit>();
-  #isHandedOver = false;
+  /** Undefined: this gateway stays. Those who are to be elsewhere by their time. */
+  #moves: Moves | undefined;
 
   constructor(options: QuotasOptions) {
     this.#counts = new SharedCounts(options);
@@ -78,7 +84,7 @@ export class Quotas {
 
   /** A connection that found no place in its time. To be asked again once it is gone, until there is none. */
   takeUnplaced(now: Millis): { readonly connection: ConnectionId; readonly limit: CreditKind } | undefined {
-    if (this.#isHandedOver) return undefined; // They are asked to move, and newcomers elsewhere are none of their doing.
+    if (this.#moves !== undefined) return undefined; // They are asked to move, and newcomers elsewhere are none of their doing.
     for (const limit of ["ip", "tenant"] as const) {
       for (let ended = this.#credits.takeEnded(limit, now); ended !== undefined; ended = this.#credits.takeEnded(limit, now)) {
         const { address, tenant } = this.#holdings.get(ended)!;
@@ -88,9 +94,9 @@ export class Quotas {
     return undefined;
   }
 
-  /** This gateway goes away, and its connections move: its lines here are in nobody's way at another. */
-  handOver(): void {
-    this.#isHandedOver = true;
+  /** This gateway goes away, and its connections move: from its time on the line that each has here is not in its way at another. */
+  handOver(moves: Moves): void {
+    this.#moves = moves;
   }
 
   addressOf(connection: ConnectionId): ClientAddress | undefined {
@@ -167,12 +173,28 @@ export class Quotas {
   endSecond(now: Millis): Count[] {
     this.#counts.receiveTick(now);
     for (const [tenant, asked] of this.#edits.endSecond()) this.#counts.set("tenant-edits", tenant, asked);
-    return this.report();
+    return this.report(now);
   }
 
   /** As it stands now. */
-  report(): Count[] {
+  report(now: Millis): Count[] {
     const counts = this.#counts.report();
-    return this.#isHandedOver ? counts.filter(({ kind }) => kind !== "ip" && kind !== "tenant") : counts;
+    if (this.#moves === undefined) return counts;
+    const moving = this.#countMoving(this.#moves, now);
+    return counts
+      .map(({ kind, key, count }) => ({ kind, key, count: count - (moving.get(`${kind} ${key}`) ?? 0) }))
+      .filter(({ count }) => count > 0);
+  }
+
+  /** How many of each address and tenant are here still, and may come to another gateway before the next report. */
+  #countMoving(moves: Moves, now: Millis): ReadonlyMap<string, number> {
+    const moving = new Map<string, number>();
+    const count = (key: string): void => void moving.set(key, (moving.get(key) ?? 0) + 1);
+    for (const [connection, { address, tenant }] of this.#holdings) {
+      if ((moves.get(connection) ?? Infinity) > now + FREE_BEFORE_MS) continue;
+      if (address !== undefined) count(`ip ${address}`);
+      if (tenant !== undefined) count(`tenant ${tenant}`);
+    }
+    return moving;
   }
 }

@@ -16,7 +16,7 @@ import type { Inside } from "./lobby-host.ts";
 import type { ConnectionId, Pace, Sockets, Tokens } from "../ports.ts";
 import type { PresenceHost } from "../presence/presence-host.ts";
 import type { CreditKind } from "../limits/credits.ts";
-import type { Quotas } from "../limits/quotas.ts";
+import type { Moves, Quotas } from "../limits/quotas.ts";
 import type { RoomHost } from "../rooms/room-host.ts";
 import type { HostDeps } from "../host-deps.ts";
 import { farewell } from "./farewell.ts";
@@ -33,8 +33,8 @@ export type SessionHostPorts = {
   readonly boards: BoardHost;
   readonly quotas: Quotas;
   readonly discipline: DisciplineHost;
-  /** Other gateways are to take this one's connections, whatever is full. */
-  readonly handOver: () => void;
+  /** Other gateways are to take this one's connections, each from its time on, whatever is full. */
+  readonly handOver: (moves: Moves) => void;
 };
 
 export type SessionHostOptions = {
@@ -92,9 +92,10 @@ export class SessionHost implements Inside {
   }
 
   #drain(drainMsMax: number): Promise<void> {
-    this.#ports.handOver();
     const everybody = [...this.#sessions];
     const stepMs = (drainMsMax * SPREAD_SHARE) / everybody.length;
+    const now = this.#now();
+    this.#ports.handOver(new Map(everybody.map(([connection], index) => [connection, (now + Math.floor(index * stepMs)) as Millis])));
     return new Promise((resolve) => {
       if (drainMsMax === 0) this.#closeAll("goingAway");
       if (everybody.length === 0 || drainMsMax === 0) return resolve();
