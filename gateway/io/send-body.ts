@@ -10,6 +10,8 @@ export type SendOptions = { readonly answerStallMsMax: number; readonly onStalle
 
 const NUDGE_MS = 4_000;
 
+// What `onWritable` is called for is settled after that call: a handler that is set within it, for what comes next, is lost.
+
 /** `part`: of a body of `total` bytes, from `start` on. Resolves once all of it is taken; false: the client has gone, or was given up. */
 export function sendPart(
   res: HttpResponse,
@@ -31,21 +33,26 @@ export function sendPart(
       const before = res.getWriteOffset();
       let [isTaken, isDone] = [false, false];
       res.cork(() => ([isTaken, isDone] = res.tryEnd(part.subarray(before - start), total)));
-      if (isTaken || isDone) end(true);
+      if (isTaken || isDone) clearInterval(nudging);
       else if (res.getWriteOffset() > before) stalledMs = 0;
       return isTaken || isDone;
     };
     const nudge = (): void => {
       stalledMs += NUDGE_MS;
-      if (offer() || stalledMs < options.answerStallMsMax) return;
+      if (offer()) return end(true);
+      if (stalledMs < options.answerStallMsMax) return;
       options.onStalled();
       res.close(); // Aborts the signal.
     };
     if (signal.aborted) return gone();
-    if (offer()) return; // Nearly always, and nothing need be set up for it.
+    if (offer()) return end(true); // Nearly always, and nothing need be set up for it.
     nudging = setInterval(nudge, NUDGE_MS);
     signal.addEventListener("abort", gone);
-    res.onWritable(offer);
+    let isTaken = false;
+    res.onWritable(() => {
+      if (!isTaken && (isTaken = offer())) setImmediate(end, true);
+      return isTaken;
+    });
   });
 }
 
@@ -96,7 +103,7 @@ function writable(res: HttpResponse, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     signal.addEventListener("abort", () => resolve(), { once: true });
     res.onWritable(() => {
-      resolve();
+      setImmediate(resolve);
       return true;
     });
   });
