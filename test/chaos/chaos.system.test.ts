@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => system.stop(), 120_000);
 
-const stepDownFrom = (server: string, say: (line: string) => void, waitMsMax = "30000") =>
+const stepDownFrom = (server: string, say: (line: string) => void, waitMsMax = "120000") =>
   stepDown(
     readSettings(opsStepDownSettings, {
       flags: { natsUrl: system.cluster.natsUrl, environment: system.cluster.environment, server, waitMsMax },
