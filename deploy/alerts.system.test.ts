@@ -276,7 +276,7 @@ test.each(Object.entries(CASES))("[ALT2] %s", async (name, { fires, series, gone
   }));
   const file = {
     rule_files: [RULES],
-    evaluation_interval: "30s",
+    evaluation_interval: "1m", // As Prometheus has it by default.
     tests: [
       {
         name,

@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   registry = new Registry();
-  const flags = { probeGatewayUrls: cluster.gateways.map(({ url }) => url).join(","), probeReconnectMs: "2000" };
+  const flags = { probeGatewayUrls: cluster.gateways.map(({ url }) => url).join(","), probeReconnectMs: "1000" };
   probe = await startProbe(
     { ...readSettings(probeSettings, { flags, env: {} }), jwtSecret: cluster.internalSecret, jwtIssuer: "", jwtAudience: "" },
     { log: silent, registry },

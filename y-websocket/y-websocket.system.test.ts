@@ -245,7 +245,7 @@ test("[YWS11] the gateway is told the client's address as the balancer names it,
   const told = new Promise<unknown>((resolve) => gateway.on("connection", (_, request) => resolve(request.headers["x-forwarded-for"])));
   await once(gateway, "listening");
   const { port } = gateway.address() as { port: number };
-  await startBridge({ yGatewayUrl: `ws://127.0.0.1:${port}` }, 0, {
+  await startBridge({ yGatewayUrl: `ws://127.0.0.1:${port}`, ySaveMsMax: "500" }, 0, {
     clientAddressHeader: "x-forwarded-for",
     allowedOrigins: ["https://app.example"],
   });

@@ -14,7 +14,7 @@ const ROOM = "deploy";
 /** As many, and as fast, as one process can play all of on a machine that has much to do. */
 const PEOPLE = 12;
 /** A quarter of it is for the last to move, however busy the machine; it ends when all have. */
-const DRAIN_MS = 24_000;
+const DRAIN_MS = 16_000;
 const PAUSE_MS = 300;
 /** Of what the gateway printed, where it does not end well. */
 const LAST_WORDS = 2_000;

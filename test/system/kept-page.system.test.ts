@@ -46,7 +46,7 @@ test("[PAGE33] what was typed offline is there after the page is loaded again of
   await eventually("all of it", async () => (await ada.text()) === "before; on a train; in a tunnel; ");
   await sees("it is said that they are kept", ada, async () => /^Offline, \d+ edits? kept here$/.test(await ada.saveRemark()));
 
-  network.on();
+  await network.on();
   await isSaved(ada);
   const grace = await openIn(await newDevice(), "kept", "Grace");
   await eventually("Grace has it, once", async () => (await grace.text()) === "before; on a train; in a tunnel; ");
@@ -76,7 +76,7 @@ test("[PAGE33] two tabs of one browser keep each what was typed in it, and the t
     const text = await after.text();
     return ["both. ", "left ", "right "].every((typed) => text.split(typed).length === 2);
   });
-  network.on();
+  await network.on();
   await isSaved(after);
   const grace = await openIn(await newDevice(), "tabs", "Grace");
   await eventually("Grace has the same", async () => (await grace.text()) === (await after.text()));
@@ -104,7 +104,7 @@ test("[PAGE35] what was typed offline under one name is there under another, and
     plain,
     async () => (await plain.text()) === "before; under another name; ",
   );
-  network.on();
+  await network.on();
   await isSaved(plain);
   const grace = await openIn(await newDevice(), "renamed", "Grace");
   await eventually("Grace has it, once", async () => (await grace.text()) === "before; under another name; ");

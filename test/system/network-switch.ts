@@ -3,12 +3,17 @@
 import type { BrowserContext, WebSocketRoute } from "playwright-core";
 
 export class NetworkSwitch {
+  readonly #context: BrowserContext;
   readonly #sockets = new Set<WebSocketRoute>();
   #isOn = true;
 
+  private constructor(context: BrowserContext) {
+    this.#context = context;
+  }
+
   /** Before the context opens its first page. */
   static async of(context: BrowserContext): Promise<NetworkSwitch> {
-    const network = new NetworkSwitch();
+    const network = new NetworkSwitch(context);
     await context.routeWebSocket(/./, (socket) => network.#route(socket));
     await context.route(/\/(?:demo|v1)\//, (route) => (network.#isOn ? route.continue() : route.abort("internetdisconnected")));
     return network;
@@ -20,8 +25,10 @@ export class NetworkSwitch {
     this.#sockets.clear();
   }
 
-  on(): void {
+  /** The browser says so to its pages, as it does of a network that is back. */
+  async on(): Promise<void> {
     this.#isOn = true;
+    await Promise.all(this.#context.pages().map((page) => page.evaluate(() => dispatchEvent(new Event("online")))));
   }
 
   #route(socket: WebSocketRoute): void {

@@ -7,10 +7,10 @@ import { RoomConnection } from "../../client/index.ts";
 import { Cluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
 
-/** With the tolerance 30 s, of which the last fifth is left for whoever is late with the renewal. */
-const TOKEN_SECONDS = 24;
-const TOLERANCE_SECONDS = 6;
-const TYPING_MS = 32_000;
+/** With the tolerance 20 s, of which the last fifth is left for whoever is late with the renewal. */
+const TOKEN_SECONDS = 16;
+const TOLERANCE_SECONDS = 4;
+const TYPING_MS = 22_000;
 
 let cluster: Cluster;
 beforeAll(async () => {

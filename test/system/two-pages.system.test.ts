@@ -171,7 +171,7 @@ async function startWithSlowLog(): Promise<{ proxy: SlowLogProxy; slow: DemoSyst
   const folder = mkdtempSync(join(tmpdir(), "coroom-slow-log-"));
   const nats = await startNatsServer({ dataDir: folder });
   const { proxy, url } = await SlowLogProxy.start(nats.url);
-  const slow = await DemoSystem.start({ NATS_URL: url, REFUSING_AFTER_MS: "25000" });
+  const slow = await DemoSystem.start({ NATS_URL: url, REFUSING_AFTER_MS: "15000" });
   onTestFinished(async () => {
     await slow.stop();
     await proxy.stop();
