@@ -58,7 +58,7 @@ export class OnePartition {
     const { ports } = this.stores;
     const follow: EditLog["follow"] = async function* (_partition, after, signal) {
       yield* records.filter(({ streamSeq }) => streamSeq > after);
-      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve));
     };
     return {
       ...ports,
