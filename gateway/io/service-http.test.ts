@@ -45,7 +45,7 @@ test("[ASK2] nobody there, a line that breaks and an asker who has gone are told
 
 test("[ASK3] a long answer arrives whole however long that takes: the service goes on slowly, or its reader does", async () => {
   const LONG = Buffer.alloc(3_000_000, 7);
-  const ask = serviceHttp({ silenceMsMax: 500 });
+  const ask = serviceHttp({ silenceMsMax: 1_200 });
   const url = await serving(
     createServer(async ({ url: path }, response) => {
       response.writeHead(200, { "content-length": LONG.byteLength });
@@ -69,7 +69,7 @@ test("[ASK3] a long answer arrives whole however long that takes: the service go
 });
 
 test("[ASK5] a question that waits for a connection is given up as well", async () => {
-  const ask = serviceHttp({ silenceMsMax: 500 });
+  const ask = serviceHttp({ silenceMsMax: 2_000 });
   const url = await serving(
     createServer(({ url: path }, response) => void (path === "/long" ? response.write("so far") : response.end("here"))),
   );
@@ -79,7 +79,7 @@ test("[ASK5] a question that waits for a connection is given up as well", async 
 });
 
 test("[ASK4] a service that falls silent is given up: before its answer, and in the middle of it", async () => {
-  const ask = serviceHttp({ silenceMsMax: 100 });
+  const ask = serviceHttp({ silenceMsMax: 1_000 });
   const url = await serving(createServer(({ url: path }, response) => void (path === "/middle" && response.write("so far"))));
   expect(await ask(url, QUESTION, undefined)).toBeUndefined();
   const answer = await ask(new URL("/middle", url), QUESTION, undefined);

@@ -45,7 +45,7 @@ test("[STM1] however many take long answers slowly, what is held for all is answ
   const documents = {
     urls: () => [`http://127.0.0.1:${(service.address() as AddressInfo).port}`],
     heard: Promise.resolve(),
-    ask: serviceHttp({ silenceMsMax: 1_000, streamsMax: 60 }),
+    ask: serviceHttp({ silenceMsMax: 30_000, streamsMax: 60 }),
   };
   const routes = documentReadRoutes(
     { tokens, documents, streamed: new StreamedAnswers({ eachMax: 8, allMax: 60 }, metrics), rooms: { positionOf: () => undefined } },
