@@ -1,19 +1,22 @@
 /**
- * Tests that need nothing share the cores; after them come those on real servers. Each of those starts many processes and
- * then waits for the most part, so two run at a time; at last, one by one, those that need the cores for themselves.
+ * Tests that need nothing share the cores; after them come those on real servers. Most of these start many processes and
+ * then wait for the most part, so three run at a time; then two at a time those that keep a core at work; at last, one by
+ * one, those that need the cores for themselves.
  */
 import { defineConfig } from "vitest/config";
 
 const exclude = ["**/node_modules/**", "**/dist/**", ".coroom/**"];
 const system = "**/*.system.test.ts";
-/** Those that take more than 0.7 s of CPU a second, that kill processes within milliseconds or for a minute, or whose subject is how busy a process is. */
+/** Those that take more than 0.7 s of CPU a second. */
 const busy = [
   "bench/*.system.test.ts",
   "document-service/**/*.system.test.ts",
   "test/chaos/*.system.test.ts",
   "test/contract/object-store.system.test.ts",
-  "test/system/{chaos-replay,deleted-room,growing-room,presence-kills,replay,room-budget}.system.test.ts",
+  "test/system/{chaos-replay,replay}.system.test.ts",
 ];
+/** Those that kill processes within milliseconds, or tell who was seen at every moment, or whose subject is how busy a process is. */
+const alone = ["test/system/{deleted-room,growing-room,presence-kills,room-budget}.system.test.ts"];
 
 export default defineConfig({
   test: {
@@ -34,9 +37,10 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: "system", include: [system], exclude: [...exclude, ...busy], maxWorkers: 2, sequence: { groupOrder: 1 } },
+        test: { name: "system", include: [system], exclude: [...exclude, ...busy, ...alone], maxWorkers: 3, sequence: { groupOrder: 1 } },
       },
-      { extends: true, test: { name: "busy", include: busy, exclude, maxWorkers: 1, maxConcurrency: 2, sequence: { groupOrder: 2 } } },
+      { extends: true, test: { name: "busy", include: busy, exclude, maxWorkers: 2, maxConcurrency: 2, sequence: { groupOrder: 2 } } },
+      { extends: true, test: { name: "alone", include: alone, exclude, maxWorkers: 1, sequence: { groupOrder: 3 } } },
     ],
   },
 });
