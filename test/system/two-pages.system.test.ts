@@ -137,6 +137,26 @@ test("[PAGE40] in a text with other line ends each types where they see it, and 
   });
 });
 
+test("[PAGE40] in a text with other line ends each types where they see it, and a paste brings none", async () => {
+  const token = await demoToken("line ends");
+  const made = await fetch(`${demo.system.url}/v1/rooms/line%20ends/document`, {
+    method: "PUT",
+    headers: { "authorization": `Bearer ${token}`, "content-type": "text/plain" },
+    body: "one\r\ntwo\r\nthree\rfour\n",
+  });
+  expect(made.status).toBe(201);
+  const [ada, grace] = await Promise.all([demo.open("line ends", "Ada"), demo.open("line ends", "Grace")]);
+  await ada.page.locator(".cm-content").press("Control+End");
+  await ada.types("five");
+  await agreeAndAreSaved(ada, grace);
+  await ada.pastes("\r\nsix\rseven");
+  await agreeAndAreSaved(ada, grace);
+  await eventually("the server has it as they see it", async () => {
+    const answer = await fetch(`${demo.system.url}/v1/rooms/line%20ends/text`, { headers: { authorization: `Bearer ${token}` } });
+    return (await answer.text()) === "one\r\ntwo\r\nthree\rfour\nfive\nsix\nseven";
+  });
+});
+
 test("[PAGE14] while the log is held back the page says so, then that nothing can be saved, and heals", async () => {
   const { proxy, slow } = await startWithSlowLog();
   const [ada, grace] = await Promise.all([demo.open("slow", "Ada", { url: slow.url }), demo.open("slow", "Grace", { url: slow.url })]);
