@@ -8,6 +8,7 @@ const WELL: Facts = {
   status: "connected",
   loaded: true,
   putOff: undefined,
+  deleted: false,
   lacksContent: false,
   saving: "saved",
   mayWrite: true,
@@ -102,6 +103,17 @@ test("[PAGE39] who was in it before and is not let in again keeps writing, and s
   const away = having({ status: "waiting", putOff: "unavailable", unsavedEdits: 2 });
   expect(saveRemark(away).text).toBe("Waiting, 2 edits kept here");
   expect(noticeFor(away)?.advice).toContain("leave this tab open");
+});
+
+test("[PAGE41] a document that was deleted says so, and who still sees its text is offered a copy", () => {
+  const seen = having({ status: "stopped", deleted: true });
+  expect([noticeFor(seen)?.title, noticeFor(seen)?.action, saveRemark(seen).text]).toEqual([
+    "This document was deleted.",
+    "copy-text",
+    "Deleted",
+  ]);
+  const opened = having({ status: "stopped", loaded: false, deleted: true });
+  expect([noticeFor(opened)?.title, noticeFor(opened)?.action]).toEqual(["This document was deleted.", undefined]);
 });
 
 test("[PAGE9] offline it says where what is written is kept", () => {

@@ -1,6 +1,6 @@
 /** Shows a notice under the bar. It is read out by screen readers where it stands, so it changes only when there is another thing to say. */
 
-import type { Action, Notice } from "../status.ts";
+import type { Action, Notice } from "../notices.ts";
 import { element } from "./element.ts";
 
 /** What heals sooner is not worth a sentence. */

@@ -38,6 +38,7 @@ export function openSharedDocument({ room, doc, token, asksToWrite }: SharedDocu
 /** Tells them at once, and whenever they change. `asksToWrite`: what is gone by until the server has told the rights. */
 export function watchFacts(provider: CoroomProvider, asksToWrite: boolean, receiveFacts: (facts: Facts) => void): void {
   let loaded = false;
+  let deleted = false;
   let tooLarge = false;
   let lacksContent = false;
   let keptHere = true;
@@ -53,6 +54,7 @@ export function watchFacts(provider: CoroomProvider, asksToWrite: boolean, recei
       status,
       loaded,
       putOff: outage?.reason,
+      deleted,
       lacksContent,
       saving: standsStill && saving === "saved" ? "saving" : saving,
       mayWrite,
@@ -96,6 +98,10 @@ export function watchFacts(provider: CoroomProvider, asksToWrite: boolean, recei
   provider.on("synced", (synced) => {
     loaded ||= synced;
     if (synced) lacksContent = false;
+    tell();
+  });
+  provider.on("refused", (refusal) => {
+    deleted = refusal.kind === "room-refused" && refusal.reason === "deleted";
     tell();
   });
   provider.on("error", ({ kind }) => {

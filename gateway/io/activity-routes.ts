@@ -7,6 +7,7 @@
 
 import { z } from "zod";
 
+import { because } from "../limits/because.ts";
 import { ACTIVITY_USERS_MAX, Deed } from "../../shared/bus/activity.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { decodeJson } from "../../shared/bus/json-messages.ts";
@@ -69,7 +70,7 @@ export function activityRoutes(
     if (!identity.rights.award || !opens(identity, room)) return NOT_AWARDING;
     const restriction = identity.restrictionIn?.(roomKey(identity.tenant, room));
     if (restriction !== undefined)
-      return errorAnswer(403, "not-allowed", `the user may tell no activities of this room for a time: ${restriction.reason}`);
+      return errorAnswer(403, "not-allowed", because("the user may tell no activities of this room for a time", restriction));
     if (!rates.take(`${identity.tenant} ${identity.user}`, clock.now())) {
       metrics.limitsReached.inc({ limit: "activities" });
       return TOO_FAST;

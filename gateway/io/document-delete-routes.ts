@@ -3,6 +3,7 @@
  * service does it; here is settled who may. Described in `document-service/openapi.json`.
  */
 
+import { because } from "../limits/because.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { parseRoomId, parseTenantId, type RoomId, roomKey, type TenantId } from "../../shared/ids.ts";
 import { opens } from "../sessions/identity.ts";
@@ -49,7 +50,7 @@ export function documentDeleteRoutes(
     if (!identity.rights.admin) return errorAnswer(403, "not-allowed", "a room is deleted with a token whose claim `rights` has `admin`");
     const restriction = identity.restrictionIn?.(roomKey(identity.tenant, room));
     if (restriction !== undefined)
-      return errorAnswer(403, "not-allowed", `the user may not do so in this room for a time: ${restriction.reason}`);
+      return errorAnswer(403, "not-allowed", because("the user may not do so in this room for a time", restriction));
     return { tenant: identity.tenant, room, user: identity.user };
   };
 

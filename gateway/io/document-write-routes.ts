@@ -8,6 +8,7 @@
 
 import { createHash, randomUUID } from "node:crypto";
 
+import { because } from "../limits/because.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { type ClientKey, roomKey, type RoomKey, type Seq } from "../../shared/ids.ts";
 import type { Identity } from "../sessions/identity.ts";
@@ -90,7 +91,7 @@ export function documentWriteRoutes(
     const room = roomKey(identity.tenant, roomId);
     const restriction = identity.restrictionIn?.(room);
     if (restriction !== undefined)
-      return errorAnswer(403, "not-allowed", `the user may not write in this room for a time: ${restriction.reason}`);
+      return errorAnswer(403, "not-allowed", because("the user may not write in this room for a time", restriction));
     if (question.header("idempotency-key").length > KEY_CHARACTERS_MAX)
       return errorAnswer(400, "bad-key", `an Idempotency-Key has up to ${KEY_CHARACTERS_MAX} characters`);
     if (rates.take(`${identity.tenant} ${identity.user}`, clock.now()))

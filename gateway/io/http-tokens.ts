@@ -1,5 +1,6 @@
 /** Tokens as HTTP takes them: whoever is banned is refused like somebody whose token does not hold, and is kept out of rooms as on the socket. What is no token at all is held against the address, as there. */
 
+import { because } from "../limits/because.ts";
 import type { Log } from "../../shared/log.ts";
 import type { DisciplineHost } from "../limits/discipline-host.ts";
 import type { SanctionsHost } from "../limits/sanctions-host.ts";
@@ -25,13 +26,13 @@ export function httpTokens({ tokens, sanctions, discipline }: HttpTokenPorts, { 
   return {
     verify: async (token, from) => {
       const banned = from === undefined ? undefined : sanctions.banOfAddress(from);
-      if (banned !== undefined) return { kind: "refused", why: `the address that it is shown from is banned for a time: ${banned.reason}` };
+      if (banned !== undefined) return { kind: "refused", why: because("the address that it is shown from is banned for a time", banned) };
       const verdict = await tokens.verify(token).catch(unchecked);
       if (verdict.kind === "refused") discipline.receiveForgery(from);
       if (verdict.kind !== "valid") return verdict;
       const { tenant, user } = verdict.identity;
       const ban = sanctions.banOf(tenant, user);
-      if (ban !== undefined) return { kind: "refused", why: `its bearer is banned for a time: ${ban.reason}` };
+      if (ban !== undefined) return { kind: "refused", why: because("its bearer is banned for a time", ban) };
       return { kind: "valid", identity: { ...verdict.identity, restrictionIn: (room) => sanctions.restriction(tenant, user, room) } };
     },
   };

@@ -3,6 +3,7 @@
  * only read is told, and both are told again when the time is up.
  */
 
+import { because } from "./because.ts";
 import { assertNever } from "../../shared/assert.ts";
 import type { Order, OrderAnswer, RoomMember, Sanction } from "../../shared/bus/admin-messages.ts";
 import type { Clock } from "../../shared/clock.ts";
@@ -230,7 +231,7 @@ export class DisciplineHost {
     if (sanction === undefined) return undefined;
     return {
       close: "banned",
-      message: `banned for a time: ${sanction.reason}`,
+      message: because("banned for a time", sanction),
       retryAfterMs: Math.max(1_000, sanction.until - this.#clock.wallNow()),
     };
   }

@@ -32,3 +32,9 @@ test("[IDN3] nobody is in a room without the right to read, and the right to wri
   expect(admit(holder(["*"], { read: false }), room("notes")).kind).toBe("refused");
   expect(admit(holder(["*"], { write: false }), room("notes"))).toMatchObject({ rights: { read: true, write: false } });
 });
+
+test("[IDN4] who is banned is told the reason, where one was given", () => {
+  const banned = (reason: string): Identity => ({ ...holder(["*"]), restrictionIn: () => ({ level: "banned", reason }) });
+  expect(admit(banned("spam"), room("notes"))).toEqual({ kind: "refused", why: "banned from the room for a time: spam" });
+  expect(admit(banned(""), room("notes"))).toEqual({ kind: "refused", why: "banned from the room for a time" });
+});
