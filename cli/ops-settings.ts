@@ -1,6 +1,6 @@
 /** What the commands read that go to NATS themselves: where the system is, as `coroom start` reads it, and what each is about. */
 
-import { documentServiceSettings } from "../document-service/config.ts";
+import { storeSettings, threadSettings } from "../document-service/config.ts";
 import { type Settings, text, wholeNumber } from "../shared/config.ts";
 import { ofOneCall } from "./of-one-call.ts";
 import { startSettings } from "./settings.ts";
@@ -56,31 +56,10 @@ export const opsStepDownSettings = {
   ...whereSettings,
 } as const satisfies Settings;
 
-const {
-  snapshotsStore,
-  snapshotsFolder,
-  s3Url,
-  s3Region,
-  s3Bucket,
-  s3AccessKeyId,
-  s3SecretAccessKey,
-  mergeMsMax,
-  mergeThreads,
-  readsWaitingMax,
-} = documentServiceSettings;
-
 export const restoreSettings = {
   ...whereSettings,
   logPartitions,
   logReplicas,
-  snapshotsStore,
-  snapshotsFolder,
-  s3Url,
-  s3Region,
-  s3Bucket,
-  s3AccessKeyId,
-  s3SecretAccessKey,
-  mergeMsMax,
-  mergeThreads,
-  readsWaitingMax,
+  ...storeSettings,
+  ...threadSettings,
 } as const satisfies Settings;

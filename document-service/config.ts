@@ -5,6 +5,45 @@ import { refuseNowhere, type ServiceAddress, serviceUrl } from "../shared/servic
 import type { SharedConfig } from "../shared/settings.ts";
 import { webhookSecrets } from "../shared/webhook-endpoints.ts";
 
+/** Where what lasts of documents is kept. */
+export const storeSettings = {
+  snapshotsStore: {
+    parse: oneOf("jetstream", "folder", "s3"),
+    fallback: "jetstream",
+    meaning: "where snapshots and history are kept: NATS's object store, a folder, or an S3-compatible store",
+  },
+  snapshotsFolder: {
+    parse: text,
+    fallback: "",
+    meaning: "the folder, for COROOM_SNAPSHOTS_STORE=folder; all document services must see the same",
+  },
+  s3Url: { parse: text, fallback: "", meaning: "the S3 endpoint, for COROOM_SNAPSHOTS_STORE=s3; buckets are addressed by path" },
+  s3Region: { parse: text, fallback: "us-east-1", meaning: "the region that S3 requests are signed for" },
+  s3Bucket: { parse: text, fallback: "", meaning: "the S3 bucket; made where it is missing" },
+  s3AccessKeyId: { parse: text, fallback: "", meaning: "who S3 requests are signed by" },
+  s3SecretAccessKey: { parse: text, secret: true, fallback: "", meaning: "what S3 requests are signed with" },
+} as const satisfies Settings;
+
+/** Of the threads that merge and read documents. */
+export const threadSettings = {
+  mergeMsMax: {
+    parse: positiveInteger,
+    fallback: 10_000,
+    meaning: "a merge that takes longer is given up, with the thread it ran in; its room is tried again after a pause that doubles",
+  },
+  mergeThreads: {
+    parse: positiveInteger,
+    fallback: 1,
+    meaning:
+      "documents that are merged or read at a time, each in a thread and with the memory that it takes decoded, some ten times its bytes",
+  },
+  readsWaitingMax: {
+    parse: positiveInteger,
+    fallback: 100,
+    meaning: "questions about documents that wait for a thread; more are told to ask again",
+  },
+} as const satisfies Settings;
+
 export const documentServiceSettings = {
   internalSecret: {
     parse: text,
@@ -47,21 +86,7 @@ export const documentServiceSettings = {
     meaning: "how often what a crash left behind is looked for: snapshots that nobody names, logs not yet trimmed",
   },
 
-  snapshotsStore: {
-    parse: oneOf("jetstream", "folder", "s3"),
-    fallback: "jetstream",
-    meaning: "where snapshots and history are kept: NATS's object store, a folder, or an S3-compatible store",
-  },
-  snapshotsFolder: {
-    parse: text,
-    fallback: "",
-    meaning: "the folder, for COROOM_SNAPSHOTS_STORE=folder; all document services must see the same",
-  },
-  s3Url: { parse: text, fallback: "", meaning: "the S3 endpoint, for COROOM_SNAPSHOTS_STORE=s3; buckets are addressed by path" },
-  s3Region: { parse: text, fallback: "us-east-1", meaning: "the region that S3 requests are signed for" },
-  s3Bucket: { parse: text, fallback: "", meaning: "the S3 bucket; made where it is missing" },
-  s3AccessKeyId: { parse: text, fallback: "", meaning: "who S3 requests are signed by" },
-  s3SecretAccessKey: { parse: text, secret: true, fallback: "", meaning: "what S3 requests are signed with" },
+  ...storeSettings,
 
   snapshotEditsMax: { parse: positiveInteger, fallback: 5_000, meaning: "a room's snapshot is written after so many edits" },
   snapshotBytesMax: { parse: positiveInteger, fallback: 1024 ** 2, meaning: "a room's snapshot is written after so many bytes of edits" },
@@ -187,22 +212,7 @@ export const documentServiceSettings = {
   webhookBytesMax: { parse: positiveInteger, fallback: 64 * 1024 ** 2, meaning: "bytes of those" },
   webhookKeptMsMax: { parse: positiveInteger, fallback: 24 * 3_600_000, meaning: "how long an event is kept that is not delivered" },
 
-  mergeMsMax: {
-    parse: positiveInteger,
-    fallback: 10_000,
-    meaning: "a merge that takes longer is given up, with the thread it ran in; its room is tried again after a pause that doubles",
-  },
-  mergeThreads: {
-    parse: positiveInteger,
-    fallback: 1,
-    meaning:
-      "documents that are merged or read at a time, each in a thread and with the memory that it takes decoded, some ten times its bytes",
-  },
-  readsWaitingMax: {
-    parse: positiveInteger,
-    fallback: 100,
-    meaning: "questions about documents that wait for a thread; more are told to ask again",
-  },
+  ...threadSettings,
   stalledBytesMax: {
     parse: positiveInteger,
     fallback: 16 * 1024 ** 2,
@@ -238,10 +248,7 @@ export function refuseUnfit(config: DocumentServiceConfig & Pick<SharedConfig, "
   refuseUnsigned(config);
 }
 
-export type StoreSettings = Pick<
-  DocumentServiceConfig,
-  "snapshotsStore" | "snapshotsFolder" | "s3Url" | "s3Region" | "s3Bucket" | "s3AccessKeyId" | "s3SecretAccessKey"
->;
+export type StoreSettings = Values<typeof storeSettings>;
 
 export function refuseIncompleteStore({
   snapshotsStore,

@@ -24,6 +24,7 @@ import type { RoomEvents, RoomHostOptions, Status } from "./room-events.ts";
 import type { RoomEffect, RoomInput } from "./room-messages.ts";
 import { RoomNews } from "./room-news.ts";
 import { RoomSession } from "./room-session.ts";
+import { type RoomStanding, standingOf } from "./room-status.ts";
 import { StoreHost } from "../keeping/store-host.ts";
 import { Turns } from "../connection/turns.ts";
 
@@ -86,17 +87,12 @@ export class RoomHost {
   }
 
   get status(): Status {
-    const { status } = this.#session;
-    if (status === "disconnected" || status === "stopped" || status === "waiting" || this.#connection.status === "connected") return status;
-    return this.#connection.status;
+    return this.#standing.status;
   }
 
   /** Why there is no connection, or the room is not joined, and when it is tried again; undefined: it does not wait. */
   get outage(): Outage | undefined {
-    const { putOff } = this.#session;
-    if (putOff === undefined) return this.status === "waiting" ? this.#connection.outage : undefined;
-    const { reason, message: why, until } = putOff;
-    return { why, retryInMs: Math.max(0, until - this.#clock.now()), reason };
+    return this.#standing.outage;
   }
 
   /** Everything up to the head that the server told on joining has been delivered. */
@@ -221,6 +217,10 @@ export class RoomHost {
   /** @internal For the connection. */
   receive(input: RoomInput): void {
     this.#turns.receive(input);
+  }
+
+  get #standing(): RoomStanding {
+    return standingOf(this.#session, this.#connection, this.#clock.now());
   }
 
   /** What is made at once goes out together. */
