@@ -13,6 +13,9 @@ const OPTIONS: OutboxOptions = {
   silenceMsMax: 10_000,
 };
 const BYTES_MAX = 50;
+/** Of payloads that can be joined and cut. */
+const FORMAT = { merge: () => bytes(), split: () => undefined };
+const CUTTING: Partial<OutboxOptions> = { format: FORMAT, mergeUnsent: false };
 const CLIENT = "client__________" as ClientId;
 const at = (ms: number): Millis => (1_000_000 + ms) as Millis;
 const bytes = (...values: number[]): Uint8Array => new Uint8Array(values);
@@ -140,7 +143,7 @@ test("[OBX7] an edit over the limit is never sent and takes no number", () => {
 });
 
 test("[OBX8] one that the server finds too large waits to be cut, still counted as unsaved; it and those behind it take new numbers under a new key", () => {
-  const outbox = outboxWith(3);
+  const outbox = outboxWith(3, CUTTING);
   send(outbox);
   expect(nack(outbox, 2, "too-large")).toBe(1);
   expect(outbox.unsavedEdits).toBe(3);
@@ -200,7 +203,7 @@ test("[OBX10] that goes for edits of which only some may be on their way, too", 
 });
 
 test("[OBX16] what was sent and is too large for the line that is there now waits with all behind it for another key", () => {
-  const outbox = outboxWith(0);
+  const outbox = outboxWith(0, CUTTING);
   for (const payload of [bytes(1), bytes(2, 2, 2, 2), bytes(3)]) outbox.add(payload);
   expect(send(outbox)).toEqual(["1:1/0", "2:2,2,2,2/0", "3:3/0"]);
   outbox.joined(CLIENT, at(1_000));
@@ -208,4 +211,33 @@ test("[OBX16] what was sent and is too large for the line that is there now wait
   expect([outbox.needsNewKey, outbox.unsavedEdits]).toEqual([false, 3]);
   outbox.receiveAck(1, at(2_000));
   expect([outbox.needsNewKey, outbox.newKey(), outbox.unsavedEdits]).toEqual([true, undefined, 2]);
+});
+
+test.each(["refused", "too large for the next line"] as const)(
+  "[OBX17] one that cannot be cut and is %s is left out once those before it are settled; those behind it keep their numbers",
+  (why) => {
+    const outbox = outboxWith(0);
+    for (const payload of [bytes(1), bytes(2, 2, 2, 2), bytes(3), bytes(4)]) outbox.add(payload);
+    send(outbox);
+    if (why === "refused") expect(nack(outbox, 2, "too-large")).toBe(4);
+    outbox.joined(CLIENT, at(1_000));
+    const goesOut = (now: number) => send(outbox, at(now), 0, Infinity, why === "refused" ? BYTES_MAX : 3);
+    expect(goesOut(1_000)).toEqual(why === "refused" ? ["1:1/0"] : ["1:1/0", "taken-back"]);
+    expect([outbox.unsavedEdits, outbox.needsNewKey]).toEqual([4, false]);
+    outbox.receiveAck(1, at(2_000));
+    nack(outbox, 3, "gap", { expected: 2, now: at(2_000) });
+    expect(goesOut(2_000), "the server learns that it need not wait for it").toEqual(["too-large", "3:3/2", "4:4/2"]);
+    nack(outbox, 4, "gap", { expected: 2, now: at(2_000) });
+    expect(outbox.receiveAck(4, at(3_000)).map(({ counter }) => counter)).toEqual([3, 4]);
+    expect([outbox.isEmpty, outbox.unsavedEdits]).toEqual([true, 0]);
+  },
+);
+
+test("[OBX17] one that cannot be cut, and turns out to be committed before its turn comes, is not left out", () => {
+  const outbox = outboxWith(3);
+  send(outbox);
+  nack(outbox, 2, "too-large");
+  expect(outbox.receiveAck(3, at(0)).map(({ counter }) => counter)).toEqual([1, 2, 3]);
+  outbox.add(bytes(4));
+  expect(send(outbox)).toEqual(["4:4/3"]);
 });

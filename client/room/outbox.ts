@@ -1,7 +1,7 @@
 /**
  * Keeps this client's edits of one room until they are acknowledged. What was never sent may still merge; what
  * was sent keeps its counter and its bytes, and is sent again in order for as long as it takes. What pages before this
- * one sent comes first, under their keys. Rules OBX1 to OBX16.
+ * one sent comes first, under their keys. Rules OBX1 to OBX17.
  */
 
 import type { ClientId, ClientKey, Millis, Seq } from "../../shared/ids.ts";
@@ -25,9 +25,9 @@ export type NextEdit =
   | { readonly kind: "edit"; readonly edit: SentEdit; readonly ackedThrough: Counter }
   /** It has its counter, and goes out once it is kept. */
   | { readonly kind: "numbered" }
-  /** It stays out: no smaller pieces can be made of it. */
+  /** It stays out, for good: no smaller pieces can be made of it. */
   | { readonly kind: "too-large"; readonly payload: Uint8Array }
-  /** Sent before, and too large for the line that is there now: it waits to be cut, and all behind it to be sent anew. */
+  /** Sent before, and too large for the line that is there now: it waits to be cut, or to be left out. */
   | { readonly kind: "taken-back" };
 
 /** A gap refused again so soon is the echo of edits that were on their way. */
@@ -49,6 +49,8 @@ export class Outbox {
   /** When something last went on: an edit was sent or acknowledged. */
   #movedAt = 0 as Millis;
   #silences = 0;
+  /** Of an edit that is too large and cannot be cut: it is left out once all before it are acknowledged. */
+  #leftOut: Counter | undefined;
   #gap: { readonly expected: Counter; readonly at: Millis } | undefined;
   #keyIsStale = false;
   /** The key belonged to an earlier page, so the server may know of edits under it that are not known here. */
@@ -169,6 +171,7 @@ export class Outbox {
 
   /** `windowMax`: edits on their way at most, sent again or for the first time. */
   hasNext(windowMax: number, now: Millis): boolean {
+    if (this.#cursor === this.#leftOut) return now >= this.#waitUntil && this.#leftOut === this.#ackedThrough + 1;
     if (now < this.#waitUntil || this.#cursor > this.#ackedThrough + Math.max(1, windowMax)) return false;
     if (this.#cursor <= this.lastSent) return !this.#keepsFirst || this.#cursor <= this.#keptThrough;
     if (this.#keyIsStale || this.#unsent.isEmpty) return false;
@@ -188,6 +191,7 @@ export class Outbox {
    */
   takeNext(parentSeq: Seq, { bytesMax, resentBytesMax }: TakenBytes, now: Millis): NextEdit {
     let edit = this.#sent[this.#cursor - this.#ackedThrough - 1];
+    if (edit !== undefined && edit.counter === this.#leftOut) return this.#leaveOut(edit);
     if (edit === undefined) {
       const taken = this.#unsent.take(bytesMax);
       this.#changes.made += 1;
@@ -197,7 +201,7 @@ export class Outbox {
       this.#count(edit, 1);
       if (this.#keepsFirst) return { kind: "numbered" };
     } else if (edit.payload.byteLength > resentBytesMax) {
-      this.#takeBackFrom(edit.counter);
+      this.#receiveUnsendable(edit.counter);
       return { kind: "taken-back" };
     }
     this.#cursor += 1;
@@ -214,6 +218,7 @@ export class Outbox {
     for (const edit of settled) this.#count(edit, -1);
     this.#ackedThrough = upTo;
     this.#cursor = Math.max(this.#cursor, upTo + 1);
+    if ((this.#leftOut ?? Infinity) <= upTo) this.#leftOut = undefined;
     this.#changes.settled += 1;
     this.#movedAt = now;
     this.#silences = 0;
@@ -221,7 +226,7 @@ export class Outbox {
     return settled;
   }
 
-  /** Says how large the edit is, if it is too large: it waits to be cut, and all behind it to be sent anew. */
+  /** Says how large the edit is, if it is too large: it waits to be cut, or to be left out. */
   receiveNack(counter: Counter, reason: NackReason, expected: Counter, retryAfterMs: number, now: Millis): number | undefined {
     // Settled since, or somebody else's.
     if (!this.#keyIsJoined || counter <= this.#ackedThrough || counter > this.lastSent) return undefined;
@@ -277,14 +282,34 @@ export class Outbox {
   #receiveTooLarge(counter: Counter): number {
     const refusedBytes = this.#sent[counter - this.#ackedThrough - 1]!.payload.byteLength;
     this.#unsent.receiveTooLarge(refusedBytes);
-    this.#takeBackFrom(counter);
+    this.#receiveUnsendable(counter);
     return refusedBytes;
+  }
+
+  #receiveUnsendable(counter: Counter): void {
+    if (this.#options.format !== undefined) return this.#takeBackFrom(counter);
+    this.#leftOut = Math.min(this.#leftOut ?? Infinity, counter);
+    this.#cursor = Math.min(this.#cursor, counter);
+  }
+
+  /**
+   * Those behind it keep their counters: another server may still hold copies of them, and payloads of which nothing is
+   * known must not be ordered twice. What they say of the edits before them covers this one, so no server waits for it.
+   */
+  #leaveOut(edit: SentEdit): NextEdit {
+    this.#sent.shift();
+    this.#count(edit, -1);
+    this.#ackedThrough = edit.counter;
+    this.#cursor = edit.counter + 1;
+    this.#leftOut = undefined;
+    this.#changes.settled += 1;
+    return { kind: "too-large", payload: edit.payload };
   }
 
   /**
    * Another server may still hold copies of what was sent behind the edit that is too large, under the same counters.
-   * So these are not given to other bytes: all of it goes out under a new key, that edit in pieces. What no smaller
-   * pieces can be made of is told as too large when its turn comes.
+   * So these are not given to other bytes: all of it goes out under a new key, that edit in pieces, and should a copy be
+   * ordered after all, its format bears that. What no smaller pieces can be made of is told as too large when its turn comes.
    */
   #takeBackFrom(counter: Counter): void {
     const takenBack = this.#sent.splice(counter - this.#ackedThrough - 1);

@@ -5,7 +5,7 @@
 
 import type { UnsentEdit } from "./waiting-edits.ts";
 
-/** How payloads of one kind are joined and cut. */
+/** How payloads of one kind are joined and cut. They bear being ordered twice, whole and in pieces. */
 export type EditFormat = {
   /** One payload that does what all of them do, in their order. */
   merge(payloads: readonly Uint8Array[]): Uint8Array;
