@@ -17,53 +17,15 @@ import type { LogEnd } from "../../shared/bus/placement-messages.ts";
 import { encodeEpochRecord, epochOf, headOf, type OwnersRecord, type RecordStamp, serverOf } from "../../shared/bus/record.ts";
 import type { Epoch, Millis, RoomKey, Seq, ServerId, UnixMillis } from "../../shared/ids.ts";
 import type { BacklogBudget } from "../rooms/backlog.ts";
-import { type Hole, Loading, type LoadingOptions } from "../rooms/loading.ts";
-import type { AppendOutcome, Epochs, KnownCheckpoint, LastRecord, OutgoingRecord, StoredRecord } from "../ports.ts";
-import type { RoomStart } from "../rooms/room.ts";
-
-export type ClaimInput =
-  | { kind: "subscribed" }
-  | { kind: "log-end-read"; last: LastRecord | undefined; checkpoint: KnownCheckpoint }
-  | { kind: "append-settled"; outcome: AppendOutcome }
-  | { kind: "log-read"; record: OwnersRecord }
-  | { kind: "log-read-whole" }
-  | { kind: "checkpoint-read"; checkpoint: KnownCheckpoint }
-  /** The room that was expected is handed over. */
-  | { kind: "end-told"; end: LogEnd }
-  /** It is to be claimed, handed over or not. */
-  | { kind: "claimed" }
-  | { kind: "tick" };
-
-export type ClaimEffect =
-  /** The room's edits are heard from now on: its owner may stop. */
-  | { kind: "expecting" }
-  | { kind: "read-log-end" }
-  | { kind: "append"; record: OutgoingRecord; edits: 0 }
-  /** The claim stands: nobody before can append any more. */
-  | { kind: "fenced-others"; epoch: Epoch }
-  /** Reads the room's records in `after < streamSeq <= through`. */
-  | { kind: "load"; after: number; through: number }
-  | { kind: "read-checkpoint" }
-  | { kind: "log-hole"; hole: Hole };
-
-/** What a claim has come to. */
-export type ClaimStep =
-  | { kind: "under-way"; effects: readonly ClaimEffect[] }
-  | { kind: "won"; effects: readonly ClaimEffect[]; start: RoomStart }
-  | { kind: "lost"; why: "fenced" | "failed" | "deleted"; reason: string };
+import { Loading, type LoadingOptions } from "../rooms/loading.ts";
+import type { ClaimBeginning, ClaimEffect, ClaimInput, ClaimStep } from "./claim-messages.ts";
+import type { Epochs, KnownCheckpoint, OutgoingRecord, StoredRecord } from "../ports.ts";
 
 /**
  * What a server that followed the room knows of it already: every record up to `last`, whose id is empty where only a
  * checkpoint tells of it. `isProven`: it had them all when the log was last asked, and the line was not lost since.
  */
 export type WarmCopy = { readonly loading: Loading; readonly last: LogEnd; readonly isProven: boolean };
-
-export type ClaimBeginning =
-  | { kind: "claim" }
-  /** Waits to be handed the room. */
-  | { kind: "expectation" }
-  /** Its owner is gone, as the warm copy knew it. */
-  | { kind: "takeover"; from: ServerId };
 
 export type ClaimOptions = LoadingOptions & { readonly claimMsMax: number };
 /** `nextStamp`: what the next record is marked with. `warmCopy`: is taken, and no longer kept anywhere else. */

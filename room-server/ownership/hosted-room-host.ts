@@ -16,6 +16,7 @@ import type { LoadMeter } from "../load/load-meter.ts";
 import type { LogCatchUps } from "../rooms/log-catch-ups-host.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import type { OwnershipEffect, OwnershipInput } from "./ownership-messages.ts";
+import { askStores } from "./ask-stores-host.ts";
 import type { Ownership } from "./ownership.ts";
 import type { Checkpoints, Gateways, GivenUp, Inbox, Receiver, RoomEntries, RoomLog, Subscription } from "../ports.ts";
 import type { PresenceHost } from "../presence/presence-host.ts";
@@ -178,13 +179,10 @@ export class HostedRoom implements Receiver {
       case "subscribe":
         return this.#await(this.#subscribe());
       case "read-log-end":
-        return this.#await(this.#readLogEnd());
       case "look-behind":
-        return this.#await(this.#lookBehind(effect.streamSeq));
       case "read-checkpoint":
-        return this.#await(this.#readCheckpoint());
       case "load":
-        return this.#await(this.#load(effect));
+        return this.#await(askStores(this.key, effect, this.#ports, (read) => this.receive(read)));
       case "fenced-others":
         this.#reportClaim(effect.epoch);
         this.#announce(effect.epoch);
@@ -251,24 +249,6 @@ export class HostedRoom implements Receiver {
   async #unsubscribe(): Promise<OwnershipInput> {
     await this.#subscription?.close();
     return { kind: "unsubscribed" };
-  }
-
-  async #readLogEnd(): Promise<OwnershipInput> {
-    const [last, checkpoint] = await Promise.all([this.#ports.log.readLast(this.key), this.#ports.checkpoints.newest(this.key)]);
-    return { kind: "log-end-read", last, checkpoint };
-  }
-
-  async #lookBehind(streamSeq: number): Promise<OwnershipInput> {
-    return { kind: "looked-behind", isEnd: await this.#ports.log.endsAt(this.key, streamSeq) };
-  }
-
-  async #readCheckpoint(): Promise<OwnershipInput> {
-    return { kind: "checkpoint-read", checkpoint: await this.#ports.checkpoints.newest(this.key) };
-  }
-
-  async #load({ after, through }: OwnershipEffect & { kind: "load" }): Promise<OwnershipInput> {
-    for await (const { record } of this.#ports.log.read(this.key, after, through)) this.receive({ kind: "log-read", record });
-    return { kind: "log-read-whole" };
   }
 
   #announce(epoch: Epoch): void {

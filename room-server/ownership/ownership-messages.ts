@@ -3,7 +3,7 @@
 import type { ToOwner } from "../../shared/bus/envelope.ts";
 import type { LogEnd } from "../../shared/bus/placement-messages.ts";
 import type { Epoch } from "../../shared/ids.ts";
-import type { ClaimEffect, ClaimInput } from "./claim.ts";
+import type { ClaimEffect, ClaimInput } from "./claim-messages.ts";
 import type { GivenUp } from "../ports.ts";
 import type { RoomEffect } from "../rooms/room-messages.ts";
 

@@ -1,6 +1,6 @@
 /**
- * Holds the rooms of this process: decides on claims, ticks the rooms, hands them over and lets them go. What each of
- * them does is `hosted-room-host.ts`.
+ * Holds the rooms of this process: decides on claims, hands rooms over and lets them go. What each of them does is
+ * `hosted-room-host.ts`.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -10,7 +10,8 @@ import { type Epoch, type RoomKey, type ServerId, type TenantId, tenantOf } from
 import type { Log } from "../../shared/log.ts";
 import type { BacklogBudget } from "../rooms/backlog.ts";
 import { type BudgetLevel, budgetOf } from "../load/fair-share.ts";
-import type { ClaimBeginning, WarmCopy } from "./claim.ts";
+import type { WarmCopy } from "./claim.ts";
+import type { ClaimBeginning } from "./claim-messages.ts";
 import { type ClaimOutcome, HostedRoom, type HostedRoomDeps, type HostedRoomPorts } from "./hosted-room-host.ts";
 import type { LoadMeter } from "../load/load-meter.ts";
 import { LogCatchUps, type LogCatchUpsOptions } from "../rooms/log-catch-ups-host.ts";
@@ -18,6 +19,7 @@ import type { RoomServerMetrics } from "../metrics.ts";
 import type { Replicas } from "./replicas-host.ts";
 import { Ownership, type OwnershipDeps, type OwnershipOptions } from "./ownership.ts";
 import type { Epochs, Seal } from "../ports.ts";
+import { RoomTicks } from "./room-ticks-host.ts";
 
 export type RoomHostPorts = HostedRoomPorts & { readonly seal: Seal; readonly epochs: Epochs };
 /** Those kept here of other servers' rooms. */
@@ -34,14 +36,10 @@ export type RoomHostDeps = {
 export type RoomHostOptions = OwnershipOptions &
   LogCatchUpsOptions & { readonly roomsMax: number; readonly releaseMsMax: number; readonly heldBackCommitMs: number };
 
-const TICK_MS = 50;
-/** Every so many ticks those are ticked too that only have their head to tell again. */
-const TICKS_AT_LEISURE = 5;
-/** Rooms with nothing under way are looked at every so many ticks. */
-const TICKS_PER_ROUND = 20;
-
-/** There are thousands of rooms to say it to each second. */
-const [TICK, INHABITED, LINE_BACK] = [{ kind: "tick" }, { kind: "inhabited" }, { kind: "line-back" }] as const;
+/** How often it is looked whether all rooms are let go. */
+const LOOK_MS = 50;
+/** There are thousands of rooms to say it to. */
+const LINE_BACK = { kind: "line-back" } as const;
 
 export class RoomHost {
   readonly #server: ServerId;
@@ -49,9 +47,7 @@ export class RoomHost {
   readonly #options: RoomHostOptions;
   readonly #deps: RoomHostDeps;
   readonly #rooms = new Map<RoomKey, HostedRoom>();
-  /** Rooms that want a tick, soon or at leisure. */
-  readonly #restless = new Set<HostedRoom>();
-  readonly #lingering = new Set<HostedRoom>();
+  readonly #ticks: RoomTicks;
   /** Rooms whose copy was kept here until their claim took it. */
   readonly #copiesUsed = new Set<RoomKey>();
   readonly #hosted: HostedRoomDeps;
@@ -59,9 +55,7 @@ export class RoomHost {
   /** Entries of rooms that the bucket was asked to remove, and has not yet. */
   #removals = 0;
   #recordsMade = 0;
-  #ticks = 0;
   #stopping = false;
-  #cancelTick: () => void;
 
   constructor(server: ServerId, ports: RoomHostPorts, options: RoomHostOptions, deps: RoomHostDeps) {
     this.#server = server;
@@ -71,7 +65,7 @@ export class RoomHost {
     this.#hosted = {
       ...deps,
       logCatchUps: new LogCatchUps(ports, options, deps),
-      receivePace: (room, pace) => void (pace === "soon" ? this.#restless : this.#lingering).add(room),
+      receivePace: (room, pace) => this.#ticks.receivePace(room, pace),
       receiveEnd: (room, claimLost) => this.#forget(room, claimLost),
       receiveRemoval: (removed) => this.#countRemoval(removed),
     };
@@ -83,7 +77,9 @@ export class RoomHost {
       nextStamp,
       warmCopy: (room) => this.#takeWarmCopy(room),
     };
-    this.#cancelTick = deps.clock.after(TICK_MS, () => this.#tick());
+    const isInhabited = (room: RoomKey): boolean => ports.presence.isInhabited(room);
+    const receiveRound = (): void => deps.metrics.backlogBytes.set(deps.budget.bytes);
+    this.#ticks = new RoomTicks(this.#rooms, { clock: deps.clock, isInhabited, receiveRound });
   }
 
   get rooms(): number {
@@ -178,8 +174,8 @@ export class RoomHost {
     const deadline = clock.now() + this.#options.releaseMsMax;
     for (const hosted of this.#rooms.values()) hosted.receive({ kind: "release" });
     while (this.#rooms.size + this.#removals > 0 && clock.now() < deadline)
-      await new Promise<void>((resolve) => clock.after(TICK_MS, resolve));
-    this.#cancelTick();
+      await new Promise<void>((resolve) => clock.after(LOOK_MS, resolve));
+    this.#ticks.stop();
     if (this.#rooms.size > 0)
       log.warn({ rooms: this.#rooms.size }, "rooms were let go before the log had answered; gateways send their edits again");
     for (const hosted of this.#rooms.values()) hosted.giveUpAppend("stopped");
@@ -287,8 +283,7 @@ export class RoomHost {
   /** Whoever keeps a copy was told to, and counts as one who does: it is kept again where its claim came to nothing. */
   #forget(hosted: HostedRoom, claimLost: boolean): void {
     this.#rooms.delete(hosted.key);
-    this.#restless.delete(hosted);
-    this.#lingering.delete(hosted);
+    this.#ticks.forget(hosted);
     this.#deps.metrics.rooms.set(this.#rooms.size);
     if (this.#copiesUsed.delete(hosted.key) && claimLost && !this.#stopping) void this.#deps.copies.follow(hosted.key);
   }
@@ -298,28 +293,5 @@ export class RoomHost {
       this.#deps.log.warn({ room, cause }, "the rooms bucket did not answer; claiming without its hint");
       return undefined;
     });
-  }
-
-  #tick(): void {
-    this.#cancelTick = this.#deps.clock.after(TICK_MS, () => this.#tick());
-    this.#ticks += 1;
-    if (this.#ticks % TICKS_PER_ROUND === 0) return this.#tickAll();
-    for (const hosted of this.#restless) {
-      if (hosted.pace === "soon") hosted.receive(TICK);
-      if (hosted.pace !== "soon") this.#restless.delete(hosted); // What it waited for has come.
-    }
-    if (this.#ticks % TICKS_AT_LEISURE !== 0) return;
-    for (const hosted of this.#lingering) {
-      hosted.receive(TICK);
-      if (hosted.pace === "never") this.#lingering.delete(hosted);
-    }
-  }
-
-  #tickAll(): void {
-    for (const hosted of this.#rooms.values()) {
-      if (this.#ports.presence.isInhabited(hosted.key)) hosted.receive(INHABITED);
-      hosted.receive(TICK);
-    }
-    this.#deps.metrics.backlogBytes.set(this.#deps.budget.bytes);
   }
 }
