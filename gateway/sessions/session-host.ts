@@ -16,16 +16,17 @@ import type { Inside } from "./lobby-host.ts";
 import type { ConnectionId, Pace, Sockets, Tokens } from "../ports.ts";
 import type { PresenceHost } from "../presence/presence-host.ts";
 import type { CreditKind } from "../limits/credits.ts";
-import type { Moves, Quotas } from "../limits/quotas.ts";
+import type { Quotas } from "../limits/quotas.ts";
 import type { RoomHost } from "../rooms/room-host.ts";
 import type { HostDeps } from "../host-deps.ts";
+import { Departures, type DeparturesOptions, type DeparturesPorts } from "./departures-host.ts";
 import { farewell } from "./farewell.ts";
 import { Session, type SessionOptions } from "./session.ts";
 import type { SessionEffect } from "./session-effects.ts";
 
 export type Sessions = Map<ConnectionId, Session>;
 
-export type SessionHostPorts = {
+export type SessionHostPorts = Pick<DeparturesPorts, "handOver"> & {
   readonly sockets: Sockets;
   readonly tokens: Tokens;
   readonly rooms: RoomHost;
@@ -33,26 +34,19 @@ export type SessionHostPorts = {
   readonly boards: BoardHost;
   readonly quotas: Quotas;
   readonly discipline: DisciplineHost;
-  /** Other gateways are to take this one's connections, each from its time on, whatever is full. */
-  readonly handOver: (moves: Moves) => void;
 };
 
-export type SessionHostOptions = {
+export type SessionHostOptions = DeparturesOptions & {
   /** What connections are named after. */
   readonly name: string;
   readonly session: SessionOptions;
-  readonly backboneLossMsMax: number;
 };
 
 const TICK_MS = 1_000;
-/** Of the time to drain: the rest is for the last who are asked, and for those who try again. */
-const SPREAD_SHARE = 0.75;
 const NO_PLACE: Readonly<Record<CreditKind, [CloseName, string]>> = {
   ip: ["overloaded", "too many connections from this address: close others, or try again later"],
   tenant: ["tenantFull", "the tenant has as many connections as it may: try again later"],
 };
-/** NATS is often back in a moment: nobody needs to hear of that. */
-const DEGRADED_AFTER_MS = 1_000;
 
 export class SessionHost implements Inside {
   readonly #ports: SessionHostPorts;
@@ -60,15 +54,20 @@ export class SessionHost implements Inside {
   readonly #deps: HostDeps;
   readonly #sessions: Sessions;
   #stopTicking: () => void = () => {};
-  #draining: Promise<void> | undefined;
-  #drained: () => void = () => {};
-  #toldLost = false;
+  readonly #departures: Departures;
 
   constructor(ports: SessionHostPorts, sessions: Sessions, options: SessionHostOptions, deps: HostDeps) {
     this.#ports = ports;
     this.#sessions = sessions;
     this.#options = options;
     this.#deps = deps;
+    const carryOut: SessionHost["carryOut"] = (...effects) => this.carryOut(...effects);
+    this.#departures = new Departures(
+      sessions,
+      { carryOut, closeAll: (close) => this.#closeAll(close), handOver: ports.handOver },
+      options,
+      deps.clock,
+    );
   }
 
   start(): void {
@@ -83,31 +82,12 @@ export class SessionHost implements Inside {
   }
 
   get isDraining(): boolean {
-    return this.#draining !== undefined;
+    return this.#departures.isDraining;
   }
 
-  /** Asks everybody to move to another gateway, one after the other; with no time for that they are closed, and move as well. Resolves once all are gone, or the time is up. Begins once. */
+  /** Asks everybody to move to another gateway. Resolves once all are gone, or the time is up. Begins once. */
   drain(drainMsMax: number): Promise<void> {
-    return (this.#draining ??= this.#drain(drainMsMax));
-  }
-
-  #drain(drainMsMax: number): Promise<void> {
-    const everybody = [...this.#sessions];
-    const stepMs = (drainMsMax * SPREAD_SHARE) / everybody.length;
-    const now = this.#now();
-    this.#ports.handOver(new Map(everybody.map(([connection], index) => [connection, (now + Math.floor(index * stepMs)) as Millis])));
-    return new Promise((resolve) => {
-      if (drainMsMax === 0) this.#closeAll("goingAway");
-      if (everybody.length === 0 || drainMsMax === 0) return resolve();
-      const stopWaiting = this.#deps.clock.after(drainMsMax, resolve);
-      this.#drained = () => {
-        stopWaiting();
-        resolve();
-      };
-      everybody.forEach(([connection, session], index) =>
-        this.carryOut(connection, session, session.receiveGoingAway(Math.floor(index * stepMs))),
-      );
-    });
+    return this.#departures.drain(drainMsMax);
   }
 
   /** Closes whoever is left. */
@@ -169,7 +149,7 @@ export class SessionHost implements Inside {
     this.#deps.metrics.connections.set(this.#sessions.size);
     this.#ports.boards.receiveGone(connection);
     for (const room of session.receiveClosed()) this.#ports.rooms.receive(room, { kind: "leave", connection });
-    if (this.#sessions.size === 0) this.#drained();
+    if (this.#sessions.size === 0) this.#departures.receiveAllGone();
   }
 
   /** The room is deleted. */
@@ -246,7 +226,7 @@ export class SessionHost implements Inside {
     const isNew = session.identity === undefined;
     const refused = verdict.kind === "valid" ? this.#refuseByIdentity(connection, session, verdict.identity) : undefined;
     this.carryOut(connection, session, refused ?? session.receiveVerdict(verdict, this.#now()));
-    if (isNew) this.#tellNewcomerIfLost(connection, session);
+    if (isNew) this.#departures.receiveNewcomer(connection, session);
   }
 
   /** The connection is gone: whoever hangs up before it is known gains nothing. */
@@ -296,31 +276,7 @@ export class SessionHost implements Inside {
     this.#sessions.forEach((session, connection) => this.carryOut(connection, session, session.receiveTick(now))); // Of all and often: `for of` would make an entry of each.
     this.#endUnplaced(now);
     rooms.closeIdle();
-    this.#lookAtBackbone(rooms.backboneLostAt, now);
-  }
-
-  /** Clients are asked to move one after the other, and closed when the time is up: there may be nowhere to move. */
-  #lookAtBackbone(lostAt: Millis | undefined, now: Millis): void {
-    const { backboneLossMsMax } = this.#options;
-    if (lostAt !== undefined && now - lostAt >= backboneLossMsMax) return this.#closeAll("degraded");
-    const isLost = lostAt !== undefined && now - lostAt >= DEGRADED_AFTER_MS;
-    if (isLost === this.#toldLost) return;
-    this.#toldLost = isLost;
-    [...this.#sessions].forEach(([connection, session], index) => {
-      if (isLost) this.#tellLost(connection, session, index);
-      else this.carryOut(connection, session, session.receiveBackbone("found", 0));
-    });
-  }
-
-  /** The others were told before it came. */
-  #tellNewcomerIfLost(connection: ConnectionId, session: Session): void {
-    if (this.#toldLost) this.#tellLost(connection, session, connection % this.#sessions.size);
-  }
-
-  /** `place`: in the row of all, who are to move one after the other. */
-  #tellLost(connection: ConnectionId, session: Session, place: number): void {
-    const stepMs = (this.#options.backboneLossMsMax * SPREAD_SHARE) / this.#sessions.size;
-    this.carryOut(connection, session, session.receiveBackbone("lost", Math.floor(place * stepMs)));
+    this.#departures.lookAtBackbone(rooms.backboneLostAt, now);
   }
 
   #now(): Millis {
