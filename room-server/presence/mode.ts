@@ -3,8 +3,10 @@
  * that a room whose size swings around one of them does not switch with it.
  */
 
+import type { Standing } from "../../shared/bus/presence-messages.ts";
 import type { Millis } from "../../shared/ids.ts";
 import type { RoomMode } from "../../shared/wire/frames.ts";
+import type { Budget } from "../load/fair-share.ts";
 
 export type ModeOptions = {
   /** One more, and the room is hierarchical. */
@@ -37,4 +39,14 @@ const STATES_PER_SECOND_MAX = 30_000;
 /** How often each of so many may tell of itself: 30 times a second, and all together 30,000 times. */
 export function presencePerSecondOf(participants: number): number {
   return Math.max(1, Math.min(PER_SECOND_MAX, Math.floor(STATES_PER_SECOND_MAX / Math.max(1, participants))));
+}
+
+/** What gateways are told of it. `budget`: while the server is late, less. */
+export function standingOf({ mode }: ModeSince, participants: number, { perSecondMax, shed }: Budget): Standing {
+  return { mode, participants, presencePerSecond: Math.min(perSecondMax, presencePerSecondOf(participants)), shed };
+}
+
+/** How many there are is told with the next change of anything else. */
+export function isSameRule(a: Standing, b: Standing): boolean {
+  return a.mode === b.mode && a.presencePerSecond === b.presencePerSecond && a.shed === b.shed;
 }

@@ -8,7 +8,7 @@
  */
 
 import { assertNever } from "../../shared/assert.ts";
-import type { Member, PresenceAnswer, PresenceFromOwner, PresenceToOwner, Standing } from "../../shared/bus/presence-messages.ts";
+import type { Member, PresenceAnswer, PresenceFromOwner, PresenceToOwner } from "../../shared/bus/presence-messages.ts";
 import type { RoomAccount } from "../../shared/bus/room-account.ts";
 import { Few } from "../../shared/few.ts";
 import type { ClientId, Epoch, GatewayId, Millis } from "../../shared/ids.ts";
@@ -18,7 +18,7 @@ import type { RoomMode } from "../../shared/wire/frames.ts";
 import { encodeNews } from "../../shared/wire/presence.ts";
 import { type Budget, type BudgetLevel, budgetOf } from "../load/fair-share.ts";
 import { MemberParts } from "./member-parts.ts";
-import { decideMode, FLAT_FROM_THE_START, type ModeOptions, type ModeSince, presencePerSecondOf } from "./mode.ts";
+import { decideMode, FLAT_FROM_THE_START, isSameRule, type ModeOptions, type ModeSince, standingOf } from "./mode.ts";
 import { Roster, type RosterLimit, type RosterOptions } from "./presence-roster.ts";
 
 export type PresenceInput =
@@ -80,7 +80,7 @@ export class Presence {
   #tellings = 0; // Each of one news, or of several when very much has changed.
   #budget: Budget = budgetOf(0);
   #mode: ModeSince = FLAT_FROM_THE_START;
-  #standing: Standing = { mode: "flat", participants: 0, presencePerSecond: presencePerSecondOf(0), shed: 0 };
+  #standing = standingOf(FLAT_FROM_THE_START, 0, budgetOf(0));
   #newsFrom: Millis;
   #headAt: Millis;
   #headsLeft: number;
@@ -270,13 +270,7 @@ export class Presence {
     const participants = this.#roster.size;
     const from = this.#standing;
     this.#mode = decideMode(this.#mode, participants, now, this.#options);
-    const { perSecondMax, shed } = this.#budget;
-    this.#standing = {
-      mode: this.#mode.mode,
-      participants,
-      presencePerSecond: Math.min(perSecondMax, presencePerSecondOf(participants)),
-      shed,
-    };
+    this.#standing = standingOf(this.#mode, participants, this.#budget);
     if (isSameRule(from, this.#standing)) return;
     const to = this.#mode.mode;
     if (to !== from.mode)
@@ -313,9 +307,4 @@ export class Presence {
   #noteLimit(limit: RosterLimit | undefined, effects: PresenceEffect[]): void {
     if (limit !== undefined) effects.push({ kind: "limit-reached", limit });
   }
-}
-
-/** How many there are is told with the next change of anything else. */
-function isSameRule(a: Standing, b: Standing): boolean {
-  return a.mode === b.mode && a.presencePerSecond === b.presencePerSecond && a.shed === b.shed;
 }
