@@ -8,6 +8,7 @@ import { errors, type MsgHdrs } from "nats";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import { Pipe } from "./pipe.ts";
 import type { Scheduler } from "./scheduler.ts";
+import { SimMsg } from "./sim-msg.ts";
 import type { Delivered, Interest, Published, SimNats } from "./sim-nats.ts";
 import type { SimProcess } from "./sim-process.ts";
 
@@ -285,34 +286,5 @@ export class SimLine {
         );
       });
     });
-  }
-}
-
-export class SimMsg {
-  /** Of the subscription that it came on. */
-  readonly sid: number;
-  readonly subject: string;
-  readonly data: Uint8Array;
-  readonly headers: { readonly code: number; readonly description: string; get(name: string): string } | undefined;
-  readonly #reply: string | undefined;
-  readonly #line: SimLine;
-
-  constructor(sid: number, { subject, data, reply, code, headers }: Delivered, line: SimLine) {
-    this.sid = sid;
-    this.subject = subject;
-    this.data = data;
-    if (code !== undefined || headers !== undefined)
-      this.headers = { code: code ?? 0, description: code === undefined ? "" : "no responders", get: (name) => headers?.get(name) ?? "" };
-    this.#reply = reply;
-    this.#line = line;
-  }
-
-  json<Value>(): Value {
-    return JSON.parse(new TextDecoder().decode(this.data)) as Value;
-  }
-
-  respond(data: Uint8Array): boolean {
-    if (this.#reply !== undefined) this.#line.publish(this.#reply, data);
-    return this.#reply !== undefined;
   }
 }

@@ -1,0 +1,35 @@
+/** A message as the adapters get it from nats.js: what of it they read, and their answer to it. */
+
+import type { Delivered } from "./sim-nats.ts";
+
+/** The line that it came on. */
+type Answers = { publish(subject: string, data: Uint8Array): void };
+
+export class SimMsg {
+  /** Of the subscription that it came on. */
+  readonly sid: number;
+  readonly subject: string;
+  readonly data: Uint8Array;
+  readonly headers: { readonly code: number; readonly description: string; get(name: string): string } | undefined;
+  readonly #reply: string | undefined;
+  readonly #line: Answers;
+
+  constructor(sid: number, { subject, data, reply, code, headers }: Delivered, line: Answers) {
+    this.sid = sid;
+    this.subject = subject;
+    this.data = data;
+    if (code !== undefined || headers !== undefined)
+      this.headers = { code: code ?? 0, description: code === undefined ? "" : "no responders", get: (name) => headers?.get(name) ?? "" };
+    this.#reply = reply;
+    this.#line = line;
+  }
+
+  json<Value>(): Value {
+    return JSON.parse(new TextDecoder().decode(this.data)) as Value;
+  }
+
+  respond(data: Uint8Array): boolean {
+    if (this.#reply !== undefined) this.#line.publish(this.#reply, data);
+    return this.#reply !== undefined;
+  }
+}
