@@ -301,7 +301,7 @@ export class Room {
     // sent to it during a search.
     const silentMs = now - this.#ownerHeardAt;
     const isWaiting = this.#entrance.isSlow && silentMs < SLOW_OWNER_SILENCES * silenceMsMax;
-    const isLost = !isWaiting && (silentMs >= silenceMsMax || overdue.again);
+    const isLost = !isWaiting && (silentMs >= silenceMsMax || overdue.inVain);
     if (isLost || unanswered === "in-vain") return this.#beginSearch({ kind: "silent" }, now, effects);
     for (const message of this.#catchUps.askOverdueAgain(silenceMsMax, now)) effects.push({ kind: "tell", message });
     this.#relay.sendAgain(overdue.edits, effects);

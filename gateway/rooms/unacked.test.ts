@@ -81,7 +81,7 @@ test("[UNA6] a writer without progress is overdue, one with progress is not, wha
   unacked.settle(bob, 1, at(900));
   expect(unacked.takeOverdue(1_000, at(999)).edits).toEqual([]);
   const overdue = unacked.takeOverdue(1_000, at(1_000));
-  expect([counters(overdue.edits), overdue.again]).toEqual(["ann1", false]);
+  expect([counters(overdue.edits), overdue.inVain]).toEqual(["ann1", false]);
 });
 
 test("[UNA7] each time in vain the wait doubles, up to eightfold; progress resets it", () => {
@@ -92,7 +92,7 @@ test("[UNA7] each time in vain the wait doubles, up to eightfold; progress reset
   for (let ms = 0; ms <= 40_000; ms += 500) if (unacked.takeOverdue(1_000, at(ms)).edits.length > 0) overdueAt.push(ms);
   expect(overdueAt).toEqual([1_000, 3_000, 7_000, 15_000, 23_000, 31_000, 39_000]);
   unacked.settle(ann, 1, at(40_000));
-  expect(unacked.takeOverdue(1_000, at(41_000))).toMatchObject({ again: false, edits: [{ counter: 2 }] });
+  expect(unacked.takeOverdue(1_000, at(41_000))).toMatchObject({ inVain: false, edits: [{ counter: 2 }] });
 });
 
 test("[UNA8] edits outlive their client by some minutes, unless it comes back", () => {

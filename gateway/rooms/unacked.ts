@@ -136,10 +136,10 @@ export class Unacked {
   }
 
   /**
-   * Edits of writers who made no progress for `silenceMsMax`, doubled each time they are taken. `again`: some
-   * of them were taken before, in vain.
+   * Edits of writers who made no progress for `silenceMsMax`, doubled each time they are taken. `inVain`: some
+   * of them were taken before.
    */
-  takeOverdue(silenceMsMax: number, now: Millis): { edits: SubmittedEdit[]; again: boolean } {
+  takeOverdue(silenceMsMax: number, now: Millis): { edits: SubmittedEdit[]; inVain: boolean } {
     const edits: SubmittedEdit[] = [];
     let inVain = false;
     for (const writer of this.#writers.values()) {
@@ -149,7 +149,7 @@ export class Unacked {
       writer.resends += 1;
       edits.push(...again(writer));
     }
-    return { edits, again: inVain };
+    return { edits, inVain };
   }
 
   clientGone(client: ClientId, now: Millis): void {

@@ -37,13 +37,13 @@ export class GroupCommit {
     this.#options = options;
   }
 
-  get unacked(): number {
+  get size(): number {
     return this.#inFlight.length + this.#waiting.length;
   }
 
   /** It holds nothing, and begins records whenever there is something. */
   get isIdle(): boolean {
-    return this.unacked === 0 && this.#everyMs === 0;
+    return this.size === 0 && this.#everyMs === 0;
   }
 
   /** How many edits the append in flight carries. */
@@ -61,7 +61,7 @@ export class GroupCommit {
   }
 
   hasRoomFor(payload: Uint8Array): boolean {
-    return this.unacked < this.#options.unackedEditsMax && this.#bytes + payload.byteLength <= this.#options.unackedBytesMax;
+    return this.size < this.#options.unackedEditsMax && this.#bytes + payload.byteLength <= this.#options.unackedBytesMax;
   }
 
   /** From now on no record begins sooner after the one before. 0: at once. */

@@ -80,7 +80,7 @@ export class Intake {
     if (this.#sequencer.placeOf(author.client, counter, ackedThrough, now).kind !== "next") return this.receiveEdit(edit, state, now);
     if (this.#sequencer.head > 0)
       return { kind: "answered", answer: { kind: "not-first", epoch: state.epoch, client: author.client, counter } };
-    if (this.#unacked.unacked > 0) return PASSED_OVER;
+    if (this.#unacked.size > 0) return PASSED_OVER;
     const taken = this.receiveEdit(edit, state, now);
     if (taken.kind === "accepted") taken.edit.shown = "never";
     return taken;

@@ -89,7 +89,7 @@ export class Room {
   }
 
   get unacked(): number {
-    return this.#writing?.unacked.unacked ?? 0;
+    return this.#writing?.unacked.size ?? 0;
   }
 
   /** Whether a record is on its way to the log. */
