@@ -41,6 +41,7 @@ import { connectNats } from "../shared/io/nats.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
 import { Prng } from "../shared/prng.ts";
 import { sharedSettings } from "../shared/settings.ts";
+import { SILENT } from "../shared/testing/silent-log.ts";
 
 export type Engines = { readonly natsUrl: string; readonly redisUrl: string };
 export type UpdateLoad = { readonly rooms: number; readonly users: number; readonly edits: number; readonly seed: number };
@@ -55,7 +56,6 @@ export type UpdateFigures = {
   readonly bareHash: string;
 };
 
-const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const HOT_MEMBERS = 200;
 const WAYS = 256;
 const PUBLISHED_AT_A_TIME = 500;

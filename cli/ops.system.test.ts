@@ -9,13 +9,11 @@ import type { RoomKey } from "../shared/ids.ts";
 import { closeNats, connectNats, type NatsConnection } from "../shared/io/nats.ts";
 import { ensureOperationsStream, natsOperations } from "../shared/io/nats-operations.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
-import type { Log } from "../shared/log.ts";
 import { sharedSettings } from "../shared/settings.ts";
+import { SILENT } from "../shared/testing/silent-log.ts";
 import { type RealNats, startRealNats, until } from "../test/contract/real-nats.ts";
 import { describeRoom, watchEvents } from "./ops.ts";
 import { opsRoomSettings, opsWatchSettings } from "./ops-settings.ts";
-
-const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 let server: RealNats;
 let nats: NatsConnection;
@@ -33,7 +31,7 @@ async function operationsIn(environment: string, { last = "20", opsEventsMax = "
   const subjects = subjectsOf(environment);
   await ensureOperationsStream(nats, subjects, readSettings(sharedSettings, { flags: { opsEventsMax }, env: {} }));
   const counted: string[] = [];
-  const operations = natsOperations(nats, subjects, "rs-1", { clock: systemClock, log: silent, count: (kind) => void counted.push(kind) });
+  const operations = natsOperations(nats, subjects, "rs-1", { clock: systemClock, log: SILENT, count: (kind) => void counted.push(kind) });
   const claim = (room: string): void => operations.report({ kind: "room_claimed", room: `acme.${room}` as RoomKey, epoch: 1 });
   const kept = async () => (await (await jetstreamManager(nats)).streams.info(subjects.operationsStream)).state.messages;
   return { config, subjects, claim, kept, counted };

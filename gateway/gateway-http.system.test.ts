@@ -15,14 +15,13 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { encodeJson } from "../shared/bus/json-messages.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { readSettings } from "../shared/config.ts";
-import type { Log } from "../shared/log.ts";
 import { sharedSettings } from "../shared/settings.ts";
+import { SILENT } from "../shared/testing/silent-log.ts";
 import { type RealNats, startRealNats, until } from "../test/contract/real-nats.ts";
 import { gatewaySettings } from "./config.ts";
 import { startGateway } from "./main.ts";
 
 const SECRET = "a secret of at least 32 bytes, for tests only";
-const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const snapshot = new Uint8Array(3_000_000).map((_, index) => index % 251);
 
 let nats: RealNats;
@@ -58,7 +57,7 @@ beforeAll(async () => {
   };
   const config = { ...readSettings({ ...sharedSettings, ...gatewaySettings }, { flags, env: {} }), serverSilenceMsMax: 300 };
   gateway = await startGateway(config, {
-    log: silent,
+    log: SILENT,
     registry: new Registry(),
     routes: [{ method: "get", path: "/demo/hello", answer: ({ query }) => ({ status: 200, body: `hello ${query.get("name")}` }) }],
   });
@@ -273,7 +272,7 @@ test("[HTTP8] in production metrics are for operators", async () => {
   };
   const guarded = await startGateway(
     { ...readSettings({ ...sharedSettings, ...gatewaySettings }, { flags, env: {} }), serverSilenceMsMax: 300 },
-    { log: silent, registry: new Registry() },
+    { log: SILENT, registry: new Registry() },
   );
   try {
     const metrics = (headers: Record<string, string>) => fetch(`http://127.0.0.1:${guarded.port}/metrics`, { headers });

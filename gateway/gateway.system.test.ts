@@ -11,8 +11,8 @@ import { readSettings } from "../shared/config.ts";
 import { type ClientKey, type Epoch, roomKey, type RoomId, type Seq, type TenantId } from "../shared/ids.ts";
 import { ensureLogStreams } from "../shared/io/log-stream.ts";
 import type { Running } from "../shared/lifecycle.ts";
-import type { Log } from "../shared/log.ts";
 import { sharedSettings } from "../shared/settings.ts";
+import { SILENT } from "../shared/testing/silent-log.ts";
 import { PROTOCOL_VERSION } from "../shared/wire/frames.ts";
 import { type RealNats, startRealNats, until } from "../test/contract/real-nats.ts";
 import { gatewaySettings } from "./config.ts";
@@ -22,7 +22,6 @@ import { WireClient } from "./testing/wire-client.ts";
 
 const SECRET = "a secret of at least 32 bytes, for tests only";
 const ROOM = "notes";
-const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 let nats: RealNats;
 let line: NatsConnection;
@@ -52,7 +51,7 @@ afterEach(async () => {
 async function start(settings: Record<string, string> = {}): Promise<string> {
   const flags = { environment, natsUrl: nats.url, port: "0", jwtSecret: SECRET, drainMsMax: "0", ...settings };
   const config = { ...readSettings({ ...sharedSettings, ...gatewaySettings }, { flags, env: {} }), serverSilenceMsMax: 300 };
-  const gateway = await startGateway(config, { log: silent, registry: new Registry() });
+  const gateway = await startGateway(config, { log: SILENT, registry: new Registry() });
   gateways.push(gateway);
   return `127.0.0.1:${gateway.port}`;
 }

@@ -14,9 +14,9 @@ import { subjectsOf } from "../shared/bus/subjects.ts";
 import { readSettings } from "../shared/config.ts";
 import { roomKey, type RoomId, type TenantId } from "../shared/ids.ts";
 import type { Running } from "../shared/lifecycle.ts";
-import type { Log } from "../shared/log.ts";
 import { Prng } from "../shared/prng.ts";
 import { sharedSettings } from "../shared/settings.ts";
+import { SILENT } from "../shared/testing/silent-log.ts";
 import { type RealNats, startRealNats, until } from "../test/contract/real-nats.ts";
 import { almostRight } from "../test/wire/mutate.ts";
 import { bytesOf } from "../test/wire/vectors.ts";
@@ -28,7 +28,6 @@ import { WireClient } from "./testing/wire-client.ts";
 
 const SECRET = "a secret of at least 32 bytes, for tests only";
 const ROOM = "notes";
-const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const frames = vectors.filter(({ frame }) => frame !== null).map(({ hex }) => bytesOf(hex));
 const SEED = 20_260_701;
 const STRANGERS = 160;
@@ -57,7 +56,7 @@ beforeAll(async () => {
     connectionsPerIpMax: "20",
   };
   const config = { ...readSettings({ ...sharedSettings, ...gatewaySettings }, { flags, env: {} }), serverSilenceMsMax: 300 };
-  gateway = await startGateway(config, { log: silent, registry: new Registry() });
+  gateway = await startGateway(config, { log: SILENT, registry: new Registry() });
 });
 afterAll(async () => {
   owner.stop();

@@ -18,6 +18,7 @@ import { kvLeases } from "../shared/io/kv-leases.ts";
 import { natsOperations } from "../shared/io/nats-operations.ts";
 import { makeOperatorPass } from "../shared/io/operator-pass.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
+import { SILENT } from "../shared/testing/silent-log.ts";
 import { Declared } from "../test/contract/declared.ts";
 import { until } from "../test/contract/real-nats.ts";
 import { gatewayRig, metric, OPERATOR, ROOM, TENANT, tokenOf } from "./testing/gateway-rig.ts";
@@ -200,7 +201,7 @@ test("[OPR3] one room is described as its owner and placement know it; one that 
 test("[OPR4] what happened is told from the beginning, then what came since; to a tenant's administrator of its rooms only", async () => {
   const { report } = natsOperations(rig.line, rig.subjects, "rs-1", {
     clock: systemClock,
-    log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
+    log: SILENT,
     count: () => {},
   });
   expect((await ask("/events", OPERATOR)).body).toEqual({ events: [], last: 0 });

@@ -7,6 +7,7 @@ import { expect, test } from "vitest";
 import { WebSocket } from "ws";
 
 import { turnEnd } from "../shared/io/end-of-turn.ts";
+import { SILENT } from "../shared/testing/silent-log.ts";
 import { until } from "../test/contract/real-nats.ts";
 import type { ClosingSockets } from "./io/closing-sockets.ts";
 import { type HttpAnswer, type HttpQuestion, serveRoutes } from "./io/http-routes.ts";
@@ -33,7 +34,7 @@ test.concurrent.each<[string, () => HttpAnswer]>([
     clientAddressHeader: "",
     answerStallMsMax: 60_000,
     onStalled: () => {},
-    log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
+    log: SILENT,
   });
   const { port } = await listen(uws, app, { host: "127.0.0.1", port: 0 });
   try {
@@ -62,7 +63,7 @@ test.concurrent("[SLOW2] of one that takes nothing at all the answer is given up
     clientAddressHeader: "",
     answerStallMsMax: 12_000,
     onStalled: () => void (stalled += 1),
-    log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
+    log: SILENT,
   });
   const { port } = await listen(uws, app, { host: "127.0.0.1", port: 0 });
   try {
@@ -100,7 +101,7 @@ test.concurrent("[SLOW3] of one that has gone before its answer began the answer
     clientAddressHeader: "",
     answerStallMsMax: 60_000,
     onStalled: () => {},
-    log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
+    log: SILENT,
   });
   const { port } = await listen(uws, app, { host: "127.0.0.1", port: 0 });
   try {

@@ -6,13 +6,13 @@ import type { Epoch, RoomKey, ServerId, UnixMillis } from "../shared/ids.ts";
 import type { Lease } from "../shared/lease.ts";
 import { Membership } from "../shared/membership.ts";
 import { FakeClock } from "../shared/testing/fake-clock.ts";
+import { SILENT } from "../shared/testing/silent-log.ts";
 import { Leader, type LeaderOptions } from "./leader-host.ts";
 import { placementMetrics } from "./metrics.ts";
 import { View } from "./view.ts";
 
 const [a, b] = ["a", "b"] as ServerId[] as [ServerId, ServerId];
 const [room, other] = ["acme.notes", "acme.other"] as RoomKey[] as [RoomKey, RoomKey];
-const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const HEARTBEAT_MS = 50;
 const OPTIONS: LeaderOptions = {
   holder: "one",
@@ -90,7 +90,7 @@ function leaderOf(options: Partial<LeaderOptions> = {}, silenceMsMax = 750) {
     membership,
     ports,
     { ...OPTIONS, ...options },
-    { clock, log: silent, metrics: placementMetrics(new Registry()) },
+    { clock, log: SILENT, metrics: placementMetrics(new Registry()) },
   );
   leader.start();
   const pass = async (ms: number): Promise<void> => {

@@ -5,12 +5,12 @@ import type { PlannedRoom, RoomEntry, ServerHeartbeat, ServerOrder } from "../sh
 import type { Epoch, RoomKey, ServerId, UnixMillis } from "../shared/ids.ts";
 import type { Lease } from "../shared/lease.ts";
 import { FakeClock } from "../shared/testing/fake-clock.ts";
+import { SILENT } from "../shared/testing/silent-log.ts";
 import { placementMetrics } from "./metrics.ts";
 import { hostPlacement, type PlacementOptions, type PlacementPorts } from "./placement-host.ts";
 
 const [a, b] = ["a", "b"] as ServerId[] as [ServerId, ServerId];
 const room = "acme.notes" as RoomKey;
-const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const HEARTBEAT_MS = 50;
 const OPTIONS: PlacementOptions = {
   holder: "one",
@@ -53,7 +53,7 @@ function placementWith() {
     },
     operations: { report: () => {} },
   };
-  const { stop } = hostPlacement(ports, OPTIONS, { clock, log: silent, metrics: placementMetrics(new Registry()) });
+  const { stop } = hostPlacement(ports, OPTIONS, { clock, log: SILENT, metrics: placementMetrics(new Registry()) });
   const pass = async (ms: number): Promise<void> => {
     for (let left = ms; left > 0; left -= HEARTBEAT_MS) {
       for (const server of [a, b]) hear({ server, rooms: 1, draining: false, time: 0 as UnixMillis });

@@ -8,7 +8,7 @@ import { CoroomProvider } from "../client/index.ts";
 import { roomKey, type RoomId, type TenantId } from "../shared/ids.ts";
 import { readSettings } from "../shared/config.ts";
 import type { Running } from "../shared/lifecycle.ts";
-import type { Log } from "../shared/log.ts";
+import { SILENT } from "../shared/testing/silent-log.ts";
 import { Cluster } from "../test/system/cluster.ts";
 import { eventually } from "../test/system/eventually.ts";
 import { ownerOf } from "../test/system/owner.ts";
@@ -17,7 +17,6 @@ import { startProbe } from "./main.ts";
 import { KINDS, type Kind } from "./plan.ts";
 
 const TENANT = "coroom-probe";
-const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 let cluster: Cluster;
 let registry: Registry;
@@ -31,7 +30,7 @@ beforeEach(async () => {
   const flags = { probeGatewayUrls: cluster.gateways.map(({ url }) => url).join(","), probeReconnectMs: "1000" };
   probe = await startProbe(
     { ...readSettings(probeSettings, { flags, env: {} }), jwtSecret: cluster.internalSecret, jwtIssuer: "", jwtAudience: "" },
-    { log: silent, registry },
+    { log: SILENT, registry },
   );
   await eventually("everybody is in their room", isComplete);
 });

@@ -4,12 +4,12 @@ import { expect, test } from "vitest";
 import * as Y from "yjs";
 
 import { FakeClock } from "../shared/testing/fake-clock.ts";
+import { SILENT } from "../shared/testing/silent-log.ts";
 import { HeldBudget } from "./held-budget.ts";
 import { yWebsocketMetrics } from "./metrics.ts";
 import { decodeYMessage, encodeAwareness, encodeSyncRequest, encodeUpdate } from "./protocol.ts";
 import { YClient, type YRoom } from "./y-client.ts";
 
-const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const OWN = 42;
 const hello = encodeAwareness([{ client: OWN, clock: 1, json: "{}" }]);
 const updateOf = (text: string): Uint8Array => {
@@ -80,7 +80,7 @@ function rig({ budget = new HeldBudget(1_000_000) }: { readonly budget?: HeldBud
       yUpdateBytesPerSecond: 20_000,
       ySaveMsMax: 5_000,
     },
-    { openRoom, budget, clock, log: silent, metrics: yWebsocketMetrics(new Registry()) },
+    { openRoom, budget, clock, log: SILENT, metrics: yWebsocketMetrics(new Registry()) },
   );
   return { client, clock, room, docs, sent, closed, socket };
 }

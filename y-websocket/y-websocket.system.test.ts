@@ -14,13 +14,11 @@ import * as Y from "yjs";
 
 import { CoroomProvider } from "../client/index.ts";
 import { readSettings } from "../shared/config.ts";
-import type { Log } from "../shared/log.ts";
+import { SILENT } from "../shared/testing/silent-log.ts";
 import { Cluster } from "../test/system/cluster.ts";
 import { eventually } from "../test/system/eventually.ts";
 import { type EdgeConfig, yWebsocketSettings } from "./config.ts";
 import { type RunningYWebsocket, startYWebsocket } from "./main.ts";
-
-const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 let cluster: Cluster;
 let bridge: RunningYWebsocket;
@@ -32,7 +30,7 @@ async function startBridge(settings: Readonly<Record<string, string>> = {}, port
   const flags = { yPort: String(port), yGatewayUrl: cluster.gateways[0]!.url, ...settings };
   bridge = await startYWebsocket(
     { ...readSettings(yWebsocketSettings, { flags, env: {} }), production: false, allowedOrigins: [], clientAddressHeader: "", ...edge },
-    { log: silent, registry },
+    { log: SILENT, registry },
   );
 }
 

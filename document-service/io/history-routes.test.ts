@@ -2,11 +2,11 @@ import { expect, test } from "vitest";
 
 import type { Epoch, RoomKey, Seq } from "../../shared/ids.ts";
 import type { InternalAnswer } from "../../shared/io/internal-http.ts";
+import { SILENT } from "../../shared/testing/silent-log.ts";
 import type { Past, PastHost } from "../past/past-host.ts";
 import { historyRoutes } from "./history-routes.ts";
 
 const FOUND: Past = { kind: "state", state: Uint8Array.of(1), position: { epoch: 1 as Epoch, seq: 5 as Seq } };
-const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 test("[HRR1] of the past so much is read at once, the others wait, and nothing is read for whoever left meanwhile", async () => {
   const held: (() => void)[] = [];

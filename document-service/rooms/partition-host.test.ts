@@ -4,7 +4,7 @@ import type { RoomKey, Seq } from "../../shared/ids.ts";
 import { NOBODY } from "../../shared/lease.ts";
 import { BROKEN, OnePartition } from "../testing/one-partition.ts";
 import { deletedRecord, recordsOf, ROOM, Run } from "../testing/one-room.ts";
-import { PartitionHost } from "./partition-host.ts";
+import { PartitionHost, type PartitionPorts } from "./partition-host.ts";
 
 function hostOf({ ports, options, deps }: OnePartition): PartitionHost {
   return new PartitionHost(0, ports, options, deps);
@@ -102,39 +102,38 @@ test("[PTH5] the stores are asked, again and again, to remove what writers that 
   expect(swept).toEqual(["snapshots", "history", "snapshots", "history"]);
 });
 
-test("[PTH8] a room whose checkpoint does not decode holds up no stop: what else is left is saved, and what is not covered is read by whoever is next", async () => {
-  const [record] = recordsOf("a");
-  const rig = new OnePartition({ ...record!, room: `${BROKEN}1` as RoomKey, streamSeq: 1 }, { ...record!, streamSeq: 200 });
-  const host = new PartitionHost(0, rig.ports, { ...rig.options, documentsDrainMsMax: 30_000 }, rig.deps);
+/** Runs until so many records are read. What it returns stops it, and expects that it waits for nothing that cannot be saved. */
+async function onceRead(rig: OnePartition, ports: PartitionPorts, records: number): Promise<() => Promise<void>> {
+  const host = new PartitionHost(0, ports, { ...rig.options, documentsDrainMsMax: 30_000 }, rig.deps);
   let hasEnded = false;
   void host.run().then(() => (hasEnded = true));
   const read = async () => (await rig.deps.metrics.records.get()).values[0]?.value;
   let last: number | undefined;
-  await rig.until(() => (void read().then((records) => (last = records)), last === 2));
+  await rig.until(() => (void read().then((count) => (last = count)), last === records));
+  return async () => {
+    const stoppedAt = rig.clock.now();
+    host.stop();
+    await rig.until(() => hasEnded);
+    expect(rig.clock.now() - stoppedAt).toBeLessThan(1_000);
+    expect(rig.lease).toEqual({ holder: NOBODY, floor: 0 });
+  };
+}
+
+test("[PTH8] a room whose checkpoint does not decode holds up no stop: what else is left is saved, and what is not covered is read by whoever is next", async () => {
+  const [record] = recordsOf("a");
+  const rig = new OnePartition({ ...record!, room: `${BROKEN}1` as RoomKey, streamSeq: 1 }, { ...record!, streamSeq: 200 });
+  const stopsAtOnce = await onceRead(rig, rig.ports, 2);
   expect(rig.stores.checkpoint).toBeUndefined();
-  const stoppedAt = rig.clock.now();
-  host.stop();
-  await rig.until(() => hasEnded);
-  expect(rig.clock.now() - stoppedAt).toBeLessThan(1_000);
+  await stopsAtOnce();
   expect(rig.stores.checkpoint?.streamSeq).toBe(200);
-  expect(rig.lease).toEqual({ holder: NOBODY, floor: 0 });
 });
 
 test("[PTH9] neither does a room that cannot be merged", async () => {
   const [record] = recordsOf("a");
   const rig = new OnePartition(record!);
   const merging = { ...rig.ports.merging, merge: () => Promise.resolve("overran" as const) };
-  const host = new PartitionHost(0, { ...rig.ports, merging }, { ...rig.options, documentsDrainMsMax: 30_000 }, rig.deps);
-  let hasEnded = false;
-  void host.run().then(() => (hasEnded = true));
-  const read = async () => (await rig.deps.metrics.records.get()).values[0]?.value;
-  let last: number | undefined;
-  await rig.until(() => (void read().then((records) => (last = records)), last === 1));
-  const stoppedAt = rig.clock.now();
-  host.stop();
-  await rig.until(() => hasEnded);
-  expect(rig.clock.now() - stoppedAt).toBeLessThan(1_000);
-  expect(rig.lease).toEqual({ holder: NOBODY, floor: 0 });
+  const stopsAtOnce = await onceRead(rig, { ...rig.ports, merging }, 1);
+  await stopsAtOnce();
 });
 
 test("[PTH10] nor a room whose snapshot the store has lost", async () => {
@@ -144,17 +143,8 @@ test("[PTH10] nor a room whose snapshot the store has lost", async () => {
   await before.take(first!);
   await before.room.save();
   rig.stores.snapshots.clear();
-  const host = new PartitionHost(0, rig.ports, { ...rig.options, documentsDrainMsMax: 30_000 }, rig.deps);
-  let hasEnded = false;
-  void host.run().then(() => (hasEnded = true));
-  const read = async () => (await rig.deps.metrics.records.get()).values[0]?.value;
-  let last: number | undefined;
-  await rig.until(() => (void read().then((records) => (last = records)), last === 1));
-  const stoppedAt = rig.clock.now();
-  host.stop();
-  await rig.until(() => hasEnded);
-  expect(rig.clock.now() - stoppedAt).toBeLessThan(1_000);
-  expect(rig.lease).toEqual({ holder: NOBODY, floor: 0 });
+  const stopsAtOnce = await onceRead(rig, rig.ports, 1);
+  await stopsAtOnce();
 });
 
 test("[PTH11] a room whose snapshot is put back has all that was left in the log meanwhile, in the same run, once somebody asks for it", async () => {

@@ -11,15 +11,14 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { encodeJson } from "../../shared/bus/json-messages.ts";
 import { subjectsOf } from "../../shared/bus/subjects.ts";
 import { readSettings } from "../../shared/config.ts";
-import type { Log } from "../../shared/log.ts";
 import { sharedSettings } from "../../shared/settings.ts";
+import { SILENT } from "../../shared/testing/silent-log.ts";
 import { Declared } from "../../test/contract/declared.ts";
 import { type RealNats, startRealNats, until } from "../../test/contract/real-nats.ts";
 import { gatewaySettings } from "../config.ts";
 import { startGateway } from "../main.ts";
 
 const SECRET = "a secret of at least 32 bytes, for tests only";
-const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const BURST = 20;
 const declared = new Declared(new URL("../../leaderboard/openapi.json", import.meta.url));
 
@@ -55,7 +54,7 @@ beforeAll(async () => {
   metrics = new Registry();
   gateway = await startGateway(
     { ...readSettings({ ...sharedSettings, ...gatewaySettings }, { flags, env: {} }), serverSilenceMsMax: 300 },
-    { log: silent, registry: metrics },
+    { log: SILENT, registry: metrics },
   );
 });
 afterAll(async () => {

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 
 import type { OperationsReport } from "../../shared/bus/operations-events.ts";
 import type { Millis, UnixMillis } from "../../shared/ids.ts";
+import { SILENT } from "../../shared/testing/silent-log.ts";
 import { gatewayMetrics } from "../metrics.ts";
 import { OutboundHealth } from "./outbound-health.ts";
 import { type Pressure, Shed } from "./shed.ts";
@@ -29,7 +30,7 @@ test("[SHED6] a change of level is told to operations and to the rooms, and show
     (level) => levels.push(level),
     {
       clock,
-      log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
+      log: SILENT,
       metrics: gatewayMetrics(registry),
       operations: { report: (report) => void reports.push(report) },
     },

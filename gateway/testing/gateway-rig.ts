@@ -9,8 +9,8 @@ import { type Subjects, subjectsOf } from "../../shared/bus/subjects.ts";
 import { readSettings } from "../../shared/config.ts";
 import { type RoomId, roomKey, type TenantId } from "../../shared/ids.ts";
 import type { Running } from "../../shared/lifecycle.ts";
-import type { Log } from "../../shared/log.ts";
 import { sharedSettings } from "../../shared/settings.ts";
+import { SILENT } from "../../shared/testing/silent-log.ts";
 import { type RealNats, startRealNats } from "../../test/contract/real-nats.ts";
 import { gatewaySettings } from "../config.ts";
 import { startGateway } from "../main.ts";
@@ -24,7 +24,6 @@ const SERVER_SILENCE_MS_MAX = 3_000;
 export const OPERATOR = "what operators show";
 export const ROOM = "notes";
 export const TENANT = "acme";
-const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 /** Settings as flags. */
 export type Flags = Readonly<Record<string, string>>;
@@ -106,7 +105,7 @@ export class GatewayRig {
       serverSilenceMsMax: SERVER_SILENCE_MS_MAX,
       redisUrl,
     };
-    const gateway = await startGateway(config, { log: silent, registry: new Registry() });
+    const gateway = await startGateway(config, { log: SILENT, registry: new Registry() });
     const address = `127.0.0.1:${gateway.port}`;
     this.#gateways.set(address, gateway);
     return address;

@@ -11,7 +11,7 @@ import type { ClientId, Epoch, RoomKey, Seq, ServerId, UnixMillis, UserId } from
 import { ensureLogStreams } from "../../shared/io/log-stream.ts";
 import { connectNats } from "../../shared/io/nats.ts";
 import { systemClock } from "../../shared/io/system-clock.ts";
-import type { Log } from "../../shared/log.ts";
+import { SILENT } from "../../shared/testing/silent-log.ts";
 import { Line } from "../../test/contract/line.ts";
 import { type RealNats, startRealNats, until } from "../../test/contract/real-nats.ts";
 import { roomServerMetrics } from "../metrics.ts";
@@ -22,7 +22,6 @@ const room = "acme.notes" as RoomKey;
 const ann = "annannannannann1" as ClientId;
 /** A log that is written to by hand, on a machine that may have much to do. */
 const ANSWER_MS_MAX = 30_000;
-const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 let nats: RealNats;
 let line: Line;
@@ -59,7 +58,7 @@ function logOf(connection: NatsConnection, server: string): Promise<RoomLog> {
     connection,
     subjectsOf(environment),
     { server: server as ServerId, partitions: 1, appendAnswerMsMax: 100 },
-    { clock: systemClock, log: silent, metrics: roomServerMetrics(new Registry()) },
+    { clock: systemClock, log: SILENT, metrics: roomServerMetrics(new Registry()) },
   );
 }
 

@@ -6,12 +6,12 @@ import { encodePresenceToOwner, type PresenceToOwner } from "../../shared/bus/pr
 import { subjectsOf } from "../../shared/bus/subjects.ts";
 import type { GatewayId, RoomKey } from "../../shared/ids.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
+import { SILENT } from "../../shared/testing/silent-log.ts";
 import { roomServerMetrics } from "../metrics.ts";
 import { natsInbox } from "./nats-inbox.ts";
 
 const room = "acme.notes" as RoomKey;
 const subjects = subjectsOf("test");
-const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 test("[NAT21] an owner hears edits and presence on one subscription, each as what it is, and counts what is neither", async () => {
   const subscribed: string[] = [];
@@ -26,7 +26,7 @@ test("[NAT21] an owner hears edits and presence on one subscription, each as wha
   };
   const metrics = roomServerMetrics(new Registry());
   const heard: (ToOwner | PresenceToOwner)[] = [];
-  await natsInbox(nats as unknown as NatsConnection, subjects, { log: silent, metrics }).subscribe(room, {
+  await natsInbox(nats as unknown as NatsConnection, subjects, { log: SILENT, metrics }).subscribe(room, {
     receiveMessage: (message) => void heard.push(message),
     receivePresence: (message) => void heard.push(message),
   });

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 
 import type { ClaimReply, ClaimRequest, LogEnd } from "../../shared/bus/placement-messages.ts";
 import type { Epoch, Millis, RoomKey, Seq, ServerId, UnixMillis } from "../../shared/ids.ts";
+import { SILENT } from "../../shared/testing/silent-log.ts";
 import { HandOvers } from "./hand-overs-host.ts";
 import { roomServerMetrics } from "../metrics.ts";
 import type { OtherServers } from "../ports.ts";
@@ -10,7 +11,6 @@ import type { OtherServers } from "../ports.ts";
 const [own, peer, third] = ["one", "two", "three"] as ServerId[] as [ServerId, ServerId, ServerId];
 const room = "acme.notes" as RoomKey;
 const END: LogEnd = { id: "one.7", streamSeq: 40, epoch: 3 as Epoch, head: 12 as Seq };
-const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 type World = {
   owned: RoomKey[];
@@ -60,7 +60,7 @@ function serverWith(more: Partial<World> = {}) {
     own,
     { rooms, replicas, others },
     { handOverMsMax: 1_000 },
-    { clock, log: silent, metrics, available: () => [own, peer, third] },
+    { clock, log: SILENT, metrics, available: () => [own, peer, third] },
   );
   return { handOvers, said, claims, metrics, world };
 }

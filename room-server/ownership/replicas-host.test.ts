@@ -8,11 +8,11 @@ import { BacklogBudget } from "../rooms/backlog.ts";
 import { roomHostOptions, roomServerSettings } from "../config.ts";
 import { roomServerMetrics } from "../metrics.ts";
 import type { DeletedRecord } from "../../shared/bus/record.ts";
+import { SILENT } from "../../shared/testing/silent-log.ts";
 import type { Beacon, LastRecord, StoredRecord } from "../ports.ts";
 import { Replicas } from "./replicas-host.ts";
 
 const room = "acme.notes" as RoomKey;
-const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const epochRecord = (epoch: number, streamSeq: number): StoredRecord => ({
   streamSeq,
   record: { kind: "epoch", id: `one.${epoch}`, time: 0 as UnixMillis, epoch: epoch as Epoch, head: 0 as Seq, before: (epoch - 1) as Epoch },
@@ -60,7 +60,7 @@ function replicasWith(settings: Record<string, string> = {}) {
   };
   const options = roomHostOptions(readSettings(roomServerSettings, { flags: settings, env: {} }), undefined);
   const metrics = roomServerMetrics(new Registry());
-  const replicas = new Replicas(ports, options, { clock, log: silent, metrics, budget: new BacklogBudget({ bytesMax: 1_000_000 }) });
+  const replicas = new Replicas(ports, options, { clock, log: SILENT, metrics, budget: new BacklogBudget({ bytesMax: 1_000_000 }) });
   const settle = (ms = 0): Promise<void> => clock.advance(ms);
   return {
     replicas,

@@ -3,11 +3,11 @@ import { expect, test } from "vitest";
 
 import type { RoomKey, ServerId } from "../../shared/ids.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
+import { SILENT } from "../../shared/testing/silent-log.ts";
 import { roomServerMetrics } from "../metrics.ts";
 import { TakeOvers } from "./take-overs-host.ts";
 
 const lost = "two" as ServerId;
-const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 /** `taken`: whether the room becomes this server's; it is settled once asked to. */
 function takeOversOf(rooms: number, taken: (room: RoomKey) => boolean) {
@@ -20,7 +20,7 @@ function takeOversOf(rooms: number, taken: (room: RoomKey) => boolean) {
   };
   const takeOvers = new TakeOvers(
     { rooms: { takeOver }, replicas: { copiesOf: (server) => (server === lost ? copies : []) } },
-    { clock: new FakeClock(), log: silent, metrics: roomServerMetrics(new Registry()) },
+    { clock: new FakeClock(), log: SILENT, metrics: roomServerMetrics(new Registry()) },
   );
   return { takeOvers, asked, settle };
 }

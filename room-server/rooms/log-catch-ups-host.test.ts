@@ -5,10 +5,12 @@ import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
 import type { Answer, CatchUp } from "../../shared/bus/envelope.ts";
 import { encodeEditsRecord, headOf } from "../../shared/bus/record.ts";
 import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
+import { SILENT } from "../../shared/testing/silent-log.ts";
 import {
   type ClientId,
   type Epoch,
   type GatewayId,
+  type Position,
   type RoomKey,
   type Seq,
   START,
@@ -43,6 +45,16 @@ const checkpointAt = (seq: number, what: { leftOut?: number; bytes: number }): C
   snapshot: { object: "o", bytes: what.bytes, sha256: "" },
 });
 
+/** Asks for all after a position, in the name of a room whose log is read one question at a time. */
+function askerOf(ports: ConstructorParameters<typeof LogCatchUps>[0], { logReadsWaitingMax = 1 } = {}) {
+  const options = { logReadsMax: 1, logReadsWaitingMax, logReadBytesMax: 250, answerBytesMax: 1e6, roomsMax: 10 };
+  const catchUps = new LogCatchUps(ports, options, { log: SILENT, metrics: roomServerMetrics(new Registry()) });
+  return (request: number, after: Position = START): void => {
+    const asked = { kind: "catch-up-request", gateway, request, after, through: 4 as Seq } as const;
+    catchUps.answer(room, { kind: "read-log", request: asked, epoch, head: 4 as Seq, streamSeq: 4 });
+  };
+}
+
 /** Where a catch-up from `after` to the head leads that may read 250 bytes: to a seq, or to a snapshot. */
 async function catchUp(after: number, checkpoint: Checkpoint | undefined, heldFrom = epoch): Promise<string> {
   const read: number[] = [];
@@ -65,20 +77,7 @@ async function catchUp(after: number, checkpoint: Checkpoint | undefined, heldFr
         broadcast: () => {},
       },
     };
-    const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-    const catchUps = new LogCatchUps(
-      ports,
-      { logReadsMax: 1, logReadsWaitingMax: 1, logReadBytesMax: 250, answerBytesMax: 1e6, roomsMax: 10 },
-      { log, metrics: roomServerMetrics(new Registry()) },
-    );
-    const request = {
-      kind: "catch-up-request",
-      gateway,
-      request: 1,
-      after: { epoch: heldFrom, seq: after as Seq },
-      through: 4 as Seq,
-    } as const;
-    catchUps.answer(room, { kind: "read-log", request, epoch, head: 4 as Seq, streamSeq: 4 });
+    askerOf(ports)(1, { epoch: heldFrom, seq: after as Seq });
   });
   return answer.kind === "resync"
     ? `${answer.reason}${read.length === 0 ? ", unread" : ""}`
@@ -117,24 +116,11 @@ test("[LCU5] a crowd of newcomers asks for a room's checkpoint once", async () =
       broadcast: () => {},
     },
   };
-  const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-  const catchUps = new LogCatchUps(
-    ports,
-    { logReadsMax: 1, logReadsWaitingMax: 10, logReadBytesMax: 250, answerBytesMax: 1e6, roomsMax: 10 },
-    { log, metrics: roomServerMetrics(new Registry()) },
-  );
-  const newcomer = (request: number): void =>
-    catchUps.answer(room, {
-      kind: "read-log",
-      request: { kind: "catch-up-request", gateway, request, after: START, through: 4 as Seq },
-      epoch,
-      head: 4 as Seq,
-      streamSeq: 4,
-    });
-  newcomer(1);
+  const ask = askerOf(ports, { logReadsWaitingMax: 10 });
+  ask(1);
   await vi.waitFor(() => expect(answers).toHaveLength(1));
-  newcomer(2);
-  newcomer(3);
+  ask(2);
+  ask(3);
   expect([answers, asked]).toEqual([Array(3).fill({ kind: "resync", reason: "too-old" }), [room]]);
 });
 
@@ -157,20 +143,7 @@ test("[LCU6] a question that is asked again while it waits, or while the log is 
       broadcast: () => {},
     },
   };
-  const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
-  const catchUps = new LogCatchUps(
-    ports,
-    { logReadsMax: 1, logReadsWaitingMax: 2, logReadBytesMax: 250, answerBytesMax: 1e6, roomsMax: 10 },
-    { log, metrics: roomServerMetrics(new Registry()) },
-  );
-  const ask = (request: number): void =>
-    catchUps.answer(room, {
-      kind: "read-log",
-      request: { kind: "catch-up-request", gateway, request, after: START, through: 4 as Seq },
-      epoch,
-      head: 4 as Seq,
-      streamSeq: 4,
-    });
+  const ask = askerOf(ports, { logReadsWaitingMax: 2 });
   const readNext = async (count: number): Promise<void> => {
     await vi.waitFor(() => expect(reads).toHaveLength(count));
     reads.at(-1)!();

@@ -3,11 +3,10 @@ import { connect } from "node:net";
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
-import type { Log } from "../log.ts";
+import { SILENT } from "../testing/silent-log.ts";
 import { eventually } from "../../test/system/eventually.ts";
 import { type InternalHttpOptions, serveInternal } from "./internal-http.ts";
 
-const SILENT: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const OPTIONS: InternalHttpOptions = {
   host: "127.0.0.1",
   port: 0,

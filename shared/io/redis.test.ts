@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 
+import { SILENT } from "../testing/silent-log.ts";
 import { redisLine } from "./redis.ts";
-
-const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 test("[RAD3] Redis is asked at the address, as the user and for the database that the setting names", () => {
   const { redis, stop } = redisLine("redis://ada:p%40ss@127.0.0.1:9/2", SILENT);

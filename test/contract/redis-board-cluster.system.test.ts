@@ -23,10 +23,10 @@ import { SCORING } from "../../leaderboard/testing/scoring.ts";
 import { ALL_TIME, type Window, windowsAt } from "../../leaderboard/boards/windows.ts";
 import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
 import type { Epoch, RoomKey, Seq, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
+import { SILENT } from "../../shared/testing/silent-log.ts";
 import { until } from "./real-nats.ts";
 
 const SLOTS = 16_384;
-const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const NOON = Date.UTC(2026, 6, 1, 12) as UnixMillis;
 const HOUR = windowsAt(NOON)[0]!;
 const KEYS = keysOf("cluster");

@@ -26,10 +26,10 @@ import { ALL_TIME, parseWindow, type Window, windowsAt } from "../../leaderboard
 import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
 import { Prng } from "../../shared/prng.ts";
 import type { Epoch, RoomKey, Seq, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
+import { SILENT } from "../../shared/testing/silent-log.ts";
 import { startTestRedis } from "./test-engines.ts";
 
 const HOT_MEMBERS = 6;
-const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 let dataDir: string;
 let engine: Engine;

@@ -69,7 +69,7 @@ const REGRESSION_SEEDS: readonly {
     faults: [
       fault("room claimed at random", 2_383, 1_094, 0.9137120370287448, 0.7349492760840803),
       fault("log trimmed", 2_386, 2_414, 0.006700655212625861, 0.08658591657876968),
-      { ...fault("room server cut off", 2_499, 214, 0.601, 0.674), aimed: true },
+      aimed("room server cut off", 2_499, 214, 0.601, 0.674),
     ],
   },
   {
@@ -79,9 +79,9 @@ const REGRESSION_SEEDS: readonly {
     faults: [
       fault("gateway not heard", 1_341, 196, 0.291484811110422, 0.062053987523540854),
       fault("NATS restarted", 1_984, 1_217, 0.8540607984177768, 0.2085953017231077),
-      { ...fault("room server cut off", 1_999, 182, 0.44335831026546657, 0.22112246393226087), aimed: true },
+      aimed("room server cut off", 1_999, 182, 0.44335831026546657, 0.22112246393226087),
       fault("gateway's line stalled", 2_074, 797, 0.004867707611992955, 0.03653250099159777),
-      { ...fault("gateway cut off", 2_128, 298, 0.8420008849352598, 0.30642994144000113), aimed: true },
+      aimed("gateway cut off", 2_128, 298, 0.8420008849352598, 0.30642994144000113),
     ],
   },
   {
@@ -90,7 +90,7 @@ const REGRESSION_SEEDS: readonly {
     reason: "a tab whose date was set ahead took its device's store for one that does not answer",
     faults: [
       fault("date set back or ahead", 1_995, 325, 0.8080098512582481, 0.9964056643657386),
-      { ...fault("tab loaded again", 2_499, 264, 0.6882632302585989, 0.2185389834921807), aimed: true },
+      aimed("tab loaded again", 2_499, 264, 0.6882632302585989, 0.2185389834921807),
     ],
   },
   {
@@ -106,11 +106,11 @@ const REGRESSION_SEEDS: readonly {
     reason:
       "the last member on a gateway left while NATS was cut in two with the owner on the other side: its gateway took the room for nobody's, and a ghost stayed",
     faults: [
-      { ...fault("log silent", 1_671, 470, 0.7861884518060833, 0.4205217787530273), aimed: true },
+      aimed("log silent", 1_671, 470, 0.7861884518060833, 0.4205217787530273),
       fault("log slow", 1_942, 2_337, 0.05346909258514643, 0.07829646463505924),
       fault("placement killed", 1_961, 1_169, 0.683702799025923, 0.6434650211594999),
-      { ...fault("NATS nodes cut from each other", 2_452, 2_766, 0.5746868592686951, 0.563098058803007), aimed: true },
-      { ...fault("tab loaded again", 2_465, 800, 0.4490415332838893, 0.30403527175076306), aimed: true },
+      aimed("NATS nodes cut from each other", 2_452, 2_766, 0.5746868592686951, 0.563098058803007),
+      aimed("tab loaded again", 2_465, 800, 0.4490415332838893, 0.30403527175076306),
     ],
   },
   {
@@ -120,11 +120,11 @@ const REGRESSION_SEEDS: readonly {
       "a tab was told that what it had kept is of no use, lost its line before it had the snapshot, and went on from there all the same",
     faults: [
       fault("gateway's machine lost", 1_090, 308, 0.3238227136898786, 0.9274528136011213),
-      { ...fault("gateway's machine lost", 1_181, 251, 0.9905064038466662, 0.04190718196332455), aimed: true },
-      { ...fault("log trimmed", 1_308, 183, 0.7610826068557799, 0.12707994924858212), aimed: true },
-      { ...fault("tab loaded again", 1_433, 163, 0.644932528026402, 0.8817104997579008), aimed: true },
+      aimed("gateway's machine lost", 1_181, 251, 0.9905064038466662, 0.04190718196332455),
+      aimed("log trimmed", 1_308, 183, 0.7610826068557799, 0.12707994924858212),
+      aimed("tab loaded again", 1_433, 163, 0.644932528026402, 0.8817104997579008),
       fault("snapshots away", 1_532, 284, 0.9166391752660275, 0.7474181980360299),
-      { ...fault("gateway killed", 1_987, 150, 0.6752241593785584, 0.05254989885725081), aimed: true },
+      aimed("gateway killed", 1_987, 150, 0.6752241593785584, 0.05254989885725081),
     ],
   },
   {
@@ -132,7 +132,7 @@ const REGRESSION_SEEDS: readonly {
     size: "small",
     reason:
       "the log lost all of a room, its owner began it again in the same epoch, and a gateway took the edits that followed for those behind the lost ones",
-    faults: [{ ...fault("log loses its end", 1_029, 1_228, 0.7855081856250763, 0.7316745303105563), aimed: true }],
+    faults: [aimed("log loses its end", 1_029, 1_228, 0.7855081856250763, 0.7316745303105563)],
   },
   {
     seed: 2_763,
@@ -140,14 +140,14 @@ const REGRESSION_SEEDS: readonly {
     reason:
       "an owner whose date was behind began again below the epoch of its own that the log had lost, and what tabs held from that passed for what the log has",
     faults: [
-      { ...fault("log loses its end", 352, 214, 0.766382833942771, 0.6154687739908695), aimed: true },
+      aimed("log loses its end", 352, 214, 0.766382833942771, 0.6154687739908695),
       fault("rooms bucket lagging", 840, 135, 0.7213845897931606, 0.5328395343385637),
-      { ...fault("room server killed", 853, 2_439, 0.6393945871386677, 0.6150991362519562), aimed: true },
+      aimed("room server killed", 853, 2_439, 0.6393945871386677, 0.6150991362519562),
       fault("tab offline", 882, 292, 0.7639519420918077, 0.28989116777665913),
       fault("log trimmed", 987, 200, 0.8590236387681216, 0.8544996127020568),
-      { ...fault("gateway cut off", 1_285, 2_447, 0.9945475205313414, 0.6470835867803544), aimed: true },
-      { ...fault("log slow", 2_015, 1_056, 0.42878990317694843, 0.2486421507783234), aimed: true },
-      { ...fault("log loses its end", 2_499, 906, 0.7037377075757831, 0.8972414706367999), aimed: true },
+      aimed("gateway cut off", 1_285, 2_447, 0.9945475205313414, 0.6470835867803544),
+      aimed("log slow", 2_015, 1_056, 0.42878990317694843, 0.2486421507783234),
+      aimed("log loses its end", 2_499, 906, 0.7037377075757831, 0.8972414706367999),
     ],
   },
   {
@@ -157,7 +157,7 @@ const REGRESSION_SEEDS: readonly {
     faults: [
       fault("document made of content", 0, 0, 0, 0),
       fault("log silent", 528, 2_500, 0, 0.5),
-      { ...fault("room server killed", 2_728, 2_000, 0, 0.5), aimed: true },
+      aimed("room server killed", 2_728, 2_000, 0, 0.5),
     ],
   },
   {
@@ -167,7 +167,7 @@ const REGRESSION_SEEDS: readonly {
       "a warm copy of what the log had lost passed over the edits that took its place, went on behind them, and its owner took lost positions for the log's",
     faults: [
       fault("log loses its end", 2_177, 2_216, 0.21691123163327575, 0.8048553008120507),
-      { ...fault("tab loaded again", 2_207, 2_666, 0.2652556549292058, 0.46697655972093344), aimed: true },
+      aimed("tab loaded again", 2_207, 2_666, 0.2652556549292058, 0.46697655972093344),
       fault("NATS nodes cut from each other", 2_792, 8_354, 0.7949713477864861, 0.6743528288789093),
       fault("room server paused", 2_891, 3_508, 0.9910755611490458, 0.8066723975352943),
       fault("room claimed at random", 2_924, 2_806, 0.6471435313578695, 0.04431962710805237),
@@ -179,15 +179,15 @@ const REGRESSION_SEEDS: readonly {
     reason:
       "the log lost a whole epoch and the owner before it went on: a position of the lost epoch, which is the higher, passed for one of this log",
     faults: [
-      { ...fault("document made of content", 13, 128, 0.8389214880298823, 0.33912790450267494), aimed: true },
-      { ...fault("log trimmed", 814, 1_249, 0.2935046099592, 0.37315688864327967), aimed: true },
-      { ...fault("tab offline", 985, 245, 0.3515277151018381, 0.7850714710075408), aimed: true },
-      { ...fault("room server stopped", 1_463, 1_197, 0.621461892966181, 0.4241702938452363), aimed: true },
+      aimed("document made of content", 13, 128, 0.8389214880298823, 0.33912790450267494),
+      aimed("log trimmed", 814, 1_249, 0.2935046099592, 0.37315688864327967),
+      aimed("tab offline", 985, 245, 0.3515277151018381, 0.7850714710075408),
+      aimed("room server stopped", 1_463, 1_197, 0.621461892966181, 0.4241702938452363),
       fault("room server's line stalled", 2_055, 1_228, 0.5037144646048546, 0.7344118081964552),
       fault("clock fast or slow", 2_157, 344, 0.517196775181219, 0.742802165215835),
       fault("tab left for a while", 2_164, 57, 0.7368996958248317, 0.1309584523551166),
-      { ...fault("room server killed", 2_499, 1_066, 0.83874844876118, 0.7146134802605957), aimed: true },
-      { ...fault("log loses its end", 2_499, 147, 0.12586649926379323, 0.42759551387280226), aimed: true },
+      aimed("room server killed", 2_499, 1_066, 0.83874844876118, 0.7146134802605957),
+      aimed("log loses its end", 2_499, 147, 0.12586649926379323, 0.42759551387280226),
     ],
   },
   {
@@ -195,9 +195,9 @@ const REGRESSION_SEEDS: readonly {
     size: "small",
     reason: "the log lost its end and gave its numbers again: an owner appended behind another record than the one that it expected there",
     faults: [
-      { ...fault("placement cut off", 359, 2_321, 0.22545421356335282, 0.4452322705183178), aimed: true },
-      { ...fault("log loses its end", 586, 186, 0.177010428160429, 0.8512773686088622), aimed: true },
-      { ...fault("gateway paused", 641, 2_789, 0.6339959539473057, 0.6909126772079617), aimed: true },
+      aimed("placement cut off", 359, 2_321, 0.22545421356335282, 0.4452322705183178),
+      aimed("log loses its end", 586, 186, 0.177010428160429, 0.8512773686088622),
+      aimed("gateway paused", 641, 2_789, 0.6339959539473057, 0.6909126772079617),
       fault("log silent", 808, 2_684, 0.6930909212678671, 0.9287908454425633),
       fault("room deleted", 1_520, 77, 0.7089852290228009, 0.12084897118620574),
     ],
@@ -255,4 +255,9 @@ test("[SIM7] a run in which time stands still fails, and says what runs again an
 
 function fault(kind: FaultKind, atMs: number, forMs: number, whom: number, how: number): Fault {
   return { kind, atMs, forMs, whom, how };
+}
+
+/** At one who has something to lose, if there is any. */
+function aimed(...of: Parameters<typeof fault>): Fault {
+  return aimed(...of);
 }

@@ -16,8 +16,8 @@ import { roomServerSettings } from "../../room-server/config.ts";
 import { startRoomServer } from "../../room-server/main.ts";
 import { readSettings } from "../../shared/config.ts";
 import type { Running } from "../../shared/lifecycle.ts";
-import type { Log } from "../../shared/log.ts";
 import { sharedSettings } from "../../shared/settings.ts";
+import { SILENT } from "../../shared/testing/silent-log.ts";
 import { decodePoint, encodePoint, encodeRectangle, type Point, type Rectangle } from "../../shared/wire/positions.ts";
 import { CURSOR, VIEWPORT } from "../../shared/wire/presence.ts";
 import { type RealNats, startRealNats, until } from "../contract/real-nats.ts";
@@ -27,7 +27,6 @@ import { operationsEvents } from "./operations-events.ts";
 const SECRET = "a secret of at least 32 bytes, for tests only";
 const ROOM = "canvas";
 const environment = "growing";
-const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 /** Whatever else the machine does meanwhile: nothing is left out, and nobody is taken for gone who only looks on. */
 const UNDISTURBED = {
   shedDelayMsMin: "60000",
@@ -63,9 +62,9 @@ beforeAll(async () => {
     ...readSettings({ ...sharedSettings, ...gatewaySettings, ...roomServerSettings }, { flags, env: {} }),
     serverSilenceMsMax: 10_000,
   };
-  running.push(await startRoomServer(config, { log: silent, registry: new Registry() }));
+  running.push(await startRoomServer(config, { log: SILENT, registry: new Registry() }));
   for (let count = 0; count < 2; count++) {
-    const gateway = await startGateway(config, { log: silent, registry: new Registry() });
+    const gateway = await startGateway(config, { log: SILENT, registry: new Registry() });
     running.push(gateway);
     gateways.push(`ws://127.0.0.1:${gateway.port}`);
   }

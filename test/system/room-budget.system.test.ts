@@ -15,8 +15,8 @@ import { startRoomServer } from "../../room-server/main.ts";
 import { readSettings } from "../../shared/config.ts";
 import { type Epoch, type Seq, START } from "../../shared/ids.ts";
 import type { Running } from "../../shared/lifecycle.ts";
-import type { Log } from "../../shared/log.ts";
 import { sharedSettings } from "../../shared/settings.ts";
+import { SILENT } from "../../shared/testing/silent-log.ts";
 import { encodePoint } from "../../shared/wire/positions.ts";
 import { CURSOR } from "../../shared/wire/presence.ts";
 import { type RealNats, startRealNats, until } from "../contract/real-nats.ts";
@@ -26,7 +26,6 @@ import { operationsEvents } from "./operations-events.ts";
 const SECRET = "a secret of at least 32 bytes, for tests only";
 const ROOM = "hot";
 const environment = "budget";
-const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const STEPS_MS_MAX = 150_000;
 /** Of every so many milliseconds the process stands still for the most: everything in it is late. */
 const [HEAT_EVERY_MS, HEAT_MS] = [500, 430];
@@ -58,10 +57,10 @@ beforeAll(async () => {
     ...readSettings({ ...sharedSettings, ...gatewaySettings, ...roomServerSettings }, { flags, env: {} }),
     serverSilenceMsMax: 10_000,
   };
-  running.push(await startRoomServer(config, { log: silent, registry }));
+  running.push(await startRoomServer(config, { log: SILENT, registry }));
   for (let count = 0; count < 2; count++) {
     const gatewayRegistry = new Registry();
-    const gateway = await startGateway(config, { log: silent, registry: gatewayRegistry });
+    const gateway = await startGateway(config, { log: SILENT, registry: gatewayRegistry });
     running.push(gateway);
     gatewayRegistries.push(gatewayRegistry);
     gateways.push(`ws://127.0.0.1:${gateway.port}`);

@@ -3,9 +3,8 @@ import { expect, test, vi } from "vitest";
 
 import { readSettings } from "../../config.ts";
 import { sharedSettings } from "../../settings.ts";
+import { SILENT } from "../../testing/silent-log.ts";
 import { startTraces } from "./start-traces.ts";
-
-const SILENT = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 test("[TRC16] off, as it is by default, nothing is loaded and nothing is counted", async () => {
   const loaded = vi.fn();
