@@ -1,6 +1,6 @@
 /**
- * A herd at a gateway's door: bursts of thousands, many of which are gone before their turn. Whoever stays is let in, and no line breaks
- * that nobody broke. On bare sockets: a WebSocket client would cost more than the gateway.
+ * A herd at a gateway's door: bursts of thousands, many of which are gone before their turn. Whoever stays is let in,
+ * and no line breaks that nobody broke. On bare sockets: a WebSocket client would cost more than the gateway.
  */
 
 import { connect, type Socket } from "node:net";

@@ -1,6 +1,7 @@
 /**
- * Answers "who should own this room?". Whoever owns it by the rooms bucket keeps it while alive; else
- * whoever has a warm copy of it; else rendezvous hashing over the live servers. Only a hint: the claim's epoch record in the log decides.
+ * Answers "who should own this room?". Whoever owns it by the rooms bucket keeps it while alive; else whoever has a
+ * warm copy of it; else rendezvous hashing over the live servers. Only a hint: the claim's epoch record in the log
+ * decides.
  */
 
 import type { LocateReply, LocateRequest, RoomEntry } from "../shared/bus/placement-messages.ts";

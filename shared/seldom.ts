@@ -1,7 +1,7 @@
 /**
- * A map, a set and a list for what nearly always is empty, where there is one for each of very many: V8 sets about 150 bytes
- * aside for an empty Map and 32 for an empty list, and a quiet room would have a dozen of them. These weigh nothing to speak of until there is
- * something to hold, and again once there is not.
+ * A map, a set and a list for what nearly always is empty, where there is one for each of very many: V8 sets about 150
+ * bytes aside for an empty Map and 32 for an empty list, and a quiet room would have a dozen of them. These weigh
+ * nothing to speak of until there is something to hold, and again once there is not.
  *
  * What is added to one that was emptied within a loop over it is not met by that loop.
  */

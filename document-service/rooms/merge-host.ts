@@ -1,7 +1,8 @@
 /**
  * Keeps one room's state merged: loads it where only its snapshot has it, and merges what waits, once at a time for all
- * who ask. A document whose merge takes too long, or ends its thread, stalls alone: it stays as it is, and is tried again after a pause that
- * doubles, so that it cannot have the merging thread to itself. One whose snapshot is lost stalls too, until it is there again.
+ * who ask. A document whose merge takes too long, or ends its thread, stalls alone: it stays as it is, and is tried
+ * again after a pause that doubles, so that it cannot have the merging thread to itself. One whose snapshot is lost
+ * stalls too, until it is there again.
  */
 
 import type { Clock } from "../../shared/clock.ts";

@@ -1,6 +1,6 @@
 /**
- * A room's boards for clients whose token opens the room, and a tenant's rooms for its administrators: what `leaderboard/openapi.json` describes, passed on as a
- * leaderboard answers it. `me` is the user of the token.
+ * A room's boards for clients whose token opens the room, and a tenant's rooms for its administrators: what
+ * `leaderboard/openapi.json` describes, passed on as a leaderboard answers it. `me` is the user of the token.
  */
 
 import type { Clock } from "../../shared/clock.ts";

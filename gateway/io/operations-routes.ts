@@ -1,7 +1,8 @@
 /**
- * What the operations console asks: how servers and rooms are and what has happened to them, and to move a room or drain
- * a server. Servers are operators' alone; a token with the right `admin` that opens the rooms `*` sees its tenant's rooms.
- * `gateway/operations-openapi.json` describes each; `docs/adr/0026-the-console-asks-again.md` says why they are asked and not streamed.
+ * What the operations console asks: how servers and rooms are and what has happened to them, and to move a room or
+ * drain a server. Servers are operators' alone; a token with the right `admin` that opens the rooms `*` sees its
+ * tenant's rooms. `gateway/operations-openapi.json` describes each; `docs/adr/0026-the-console-asks-again.md` says why
+ * they are asked and not streamed.
  */
 
 import { z } from "zod";

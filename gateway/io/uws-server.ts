@@ -1,6 +1,6 @@
 /**
- * The clients' WebSockets on uWebSockets.js. A frame for many is handed over once and copied to each in C++ (listeners.ts); a
- * connection that cannot take what is sent is cut, never skipped, so that an edit is not lost unseen.
+ * The clients' WebSockets on uWebSockets.js. A frame for many is handed over once and copied to each in C++
+ * (listeners.ts); a connection that cannot take what is sent is cut, never skipped, so that an edit is not lost unseen.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";

@@ -1,6 +1,6 @@
 /**
- * Watches for abuse, and lets sanctions and orders have their way with the connections of this gateway: whoever is banned goes, whoever may
- * only read is told, and both are told again when the time is up.
+ * Watches for abuse, and lets sanctions and orders have their way with the connections of this gateway: whoever is banned
+ * goes, whoever may only read is told, and both are told again when the time is up.
  */
 
 import { because } from "./because.ts";

@@ -1,7 +1,7 @@
 /**
  * One pass over a partition of the log and its activities: from the floor (up to there everything is in checkpoints),
- * with an empty memory, to the first surprise. What Redis has counted already is passed over, so a pass costs time and never a
- * point. What it holds is bounded: past the limits it stops reading, and the log waits.
+ * with an empty memory, to the first surprise. What Redis has counted already is passed over, so a pass costs time and
+ * never a point. What it holds is bounded: past the limits it stops reading, and the log waits.
  */
 
 import { isDeletedRecord } from "../../shared/bus/record.ts";

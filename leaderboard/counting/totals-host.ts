@@ -1,6 +1,7 @@
 /**
- * The windows of a room of which its tenant's board may not have the newest total. Told one time after the other, so that
- * whoever tells has told what was under way too: a tenant's window is archived, and a room forgotten, on the word that all is.
+ * The windows of a room of which its tenant's board may not have the newest total. Told one time after the other, so
+ * that whoever tells has told what was under way too: a tenant's window is archived, and a room forgotten, on the word
+ * that all is.
  */
 
 import type { RoomKey } from "../../shared/ids.ts";

@@ -1,6 +1,6 @@
 /**
- * Checkpoints: the boards in the object store under a name used once, which begins with the room, and in KV which of them is the room's.
- * The KV entry is the commit; a writer that was replaced unknowingly cannot put back an older one.
+ * Checkpoints: the boards in the object store under a name used once, which begins with the room, and in KV which of
+ * them is the room's. The KV entry is the commit; a writer that was replaced unknowingly cannot put back an older one.
  */
 
 import { deflateRaw, inflateRaw } from "node:zlib";

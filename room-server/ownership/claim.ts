@@ -177,7 +177,7 @@ export class Claim {
     return now - this.#begun > this.#options.claimMsMax ? lost("failed", "the claim took too long: look at the log's health") : NOTHING;
   }
 
-  /** Nor is any than that of the log's last record. */
+  /** Nor is any checkpoint of a later epoch than the log's last record. */
   #fenceBehindCopy(owner: ServerId): ClaimStep {
     this.#warm = this.#deps.warmCopy(this.#key);
     if (this.#warm === undefined) return this.#begin({ kind: "read" });

@@ -1,7 +1,8 @@
 /**
- * ARCHITECTURE.md's invariants 1 to 3, held against all that happens: every record as the log stores it, every edit as a
- * tab is given it, every acknowledgement as a tab believes it, that what must be a room's first edit is it or never comes,
- * and that nothing follows a room's deletion. It knows what was typed, and looks at nothing inside the parts. The first broken promise ends the run.
+ * ARCHITECTURE.md's invariants 1 to 3, held against all that happens: every record as the log stores it, every edit as
+ * a tab is given it, every acknowledgement as a tab believes it, that what must be a room's first edit is it or never
+ * comes, and that nothing follows a room's deletion. It knows what was typed, and looks at nothing inside the parts.
+ * The first broken promise ends the run.
  */
 
 import type { RoomEdit } from "../../client/room/inbox.ts";

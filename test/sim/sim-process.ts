@@ -1,6 +1,7 @@
 /**
- * A process that can be paused, go on, and die, with a steady clock that began when it did and runs with everybody's, and a date that is what it likes.
- * Whatever happens to it goes through `run`: a paused one takes it later, a dead one never.
+ * A process that can be paused, go on, and die, with a steady clock that began when it did and runs with everybody's,
+ * and a date that is what it likes. Whatever happens to it goes through `run`: a paused one takes it later, a dead one
+ * never.
  */
 
 import type { Clock } from "../../shared/clock.ts";
