@@ -57,7 +57,9 @@ test("[ADN12] until when something holds is a date of ISO 8601, whatever was ask
   const routes = routesWith([ban(95_000)]);
   const said: string[] = [];
   for (const path of ["/v1/admin/ban", "/v1/admin/downgrade", "/v1/admin/lift", "/v1/admin/bans"]) {
-    const { body } = await routes.find((route) => route.path === path)!.answer(question({ tenant: "acme", user: "eve", seconds: 60 }));
+    const { body } = await routes
+      .find((route) => route.path === path)!
+      .answer(question({ tenant: "acme", user: "eve", ...(path === "/v1/admin/lift" ? {} : { seconds: 60 }) }));
     said.push(/"until":("?[^",}]*"?)/.exec(typeof body === "string" ? body : new TextDecoder().decode(body as Uint8Array))![1]!);
   }
   expect(said).toEqual([
@@ -66,4 +68,23 @@ test("[ADN12] until when something holds is a date of ISO 8601, whatever was ask
     '"1970-01-01T00:01:35.000Z"',
     '"1970-01-01T00:01:35.000Z"',
   ]);
+});
+
+test("[ADN14] a body that holds what is not known is refused, for it may have been to narrow down who is meant; every refusal names what is wrong", async () => {
+  const imposed: Sanction[] = [];
+  const routes = routesWith([ban(95_000)], imposed);
+  const eve = { tenant: "acme", user: "eve" };
+  const said = async (action: string, body: unknown): Promise<string> => {
+    const answer = await routes.find(({ path }) => path === `/v1/admin/${action}`)!.answer(question(body as object));
+    expect(answer.status).toBe(400);
+    return (JSON.parse(String(answer.body)) as { message: string }).message;
+  };
+  expect(await said("kick", { ...eve, rom: "notes" })).toBe("rom: not known here, which takes tenant, user, connection, room");
+  expect(await said("ban", { ...eve, seconds: 60, level: "read-only" })).toMatch(/^level: not known here, which takes /);
+  expect(await said("ban", { ...eve, address: "203.0.113.7", seconds: 60 })).toBe("say whom: user or address, one of the two");
+  expect(await said("lift", { ...eve, seconds: 60 })).toMatch(/^seconds: not known here, which takes /);
+  expect(await said("ban", { ...eve, seconds: "an hour" })).toMatch(/^seconds: /);
+  for (const none of [null, [], "eve", 5])
+    expect(await said("kick", none)).toBe("the body is to be a JSON object of tenant, user, connection, room");
+  expect(imposed).toEqual([]);
 });

@@ -34,7 +34,7 @@ const OF_ADDRESSES = errorAnswer(
   "an address is banned from everywhere: name a user to ban it from one room, or to let it only read",
 );
 
-const Who = z.object({
+const Who = z.strictObject({
   tenant: z.string().optional(),
   user: z.string().optional(),
   connection: z.string().max(128).optional(),
@@ -44,7 +44,10 @@ const Who = z.object({
   seconds: z.int().positive().max(SECONDS_MAX).optional(),
   reason: z.string().max(200).default(""),
 });
-type Who = z.infer<typeof Who>;
+const Kicked = Who.pick({ tenant: true, user: true, connection: true, room: true });
+const Imposed = Who.pick({ tenant: true, user: true, address: true, room: true, seconds: true, reason: true });
+const Lifted = Who.pick({ tenant: true, user: true, address: true, room: true, level: true });
+type Whom = Pick<z.output<typeof Who>, "user" | "address">;
 
 export function adminRoutes(
   { tokens, orders, sanctions, drain }: AdminPorts,
@@ -53,31 +56,43 @@ export function adminRoutes(
 ): HttpRoute[] {
   /** With what was asked for read and allowed. */
   const forAdmins =
-    (answer: (who: Who, place: Place, authority: Authority) => HttpAnswer | Promise<HttpAnswer>) =>
+    <Body extends typeof Kicked | typeof Imposed | typeof Lifted>(
+      schema: Body,
+      answer: (who: z.output<Body>, place: Place, authority: Authority) => HttpAnswer | Promise<HttpAnswer>,
+    ) =>
     async (question: HttpQuestion): Promise<HttpAnswer> => {
       const authority = await authorityOf(question, tokens, options);
       if ("status" in authority) return authority;
-      const who = readBody(question, Who);
+      const who = readBody(question, schema);
       if ("status" in who) return who;
       const place = placeOf(who, authority.of);
       return "status" in place ? place : answer(who, place, authority.of);
     };
 
-  const impose = (who: Who, { tenant, room }: Place, authority: Authority, change: Pick<Sanction, "level" | "lifted">): HttpAnswer => {
+  const impose = (level: Sanction["level"]) =>
+    forAdmins(Imposed, (who, { tenant, room }, authority) => {
+      const target = targetOf(who, tenant, authority);
+      if ("status" in target) return target;
+      if (target.kind === "address" && (room !== undefined || level !== "banned")) return OF_ADDRESSES;
+      if (who.seconds === undefined) return errorAnswer(400, "bad-request", "say for how long: seconds");
+      const madeAt = clock.wallNow();
+      const until = (madeAt + who.seconds * 1_000) as UnixMillis;
+      sanctions.impose({ target, ...(room === undefined ? {} : { room }), level, lifted: false, until, madeAt, reason: who.reason });
+      return jsonAnswer(200, { until: dateOf(until) });
+    });
+
+  const lift = forAdmins(Lifted, (who, { tenant, room }, authority) => {
+    const { level } = who;
     const target = targetOf(who, tenant, authority);
     if ("status" in target) return target;
-    if (!change.lifted && target.kind === "address" && (room !== undefined || change.level !== "banned")) return OF_ADDRESSES;
-    if (!change.lifted && who.seconds === undefined) return errorAnswer(400, "bad-request", "say for how long: seconds");
     const madeAt = clock.wallNow();
-    const until = change.lifted
-      ? untilOf(sanctions.all, target, room, change.level, madeAt)
-      : ((madeAt + who.seconds! * 1_000) as UnixMillis);
+    const until = untilOf(sanctions.all, target, room, level, madeAt);
     if (until === undefined) return errorAnswer(404, "no-such-sanction", "nothing like that is in force");
-    sanctions.impose({ target, ...(room === undefined ? {} : { room }), ...change, until, madeAt, reason: who.reason });
+    sanctions.impose({ target, ...(room === undefined ? {} : { room }), level, lifted: true, until, madeAt, reason: "" });
     return jsonAnswer(200, { until: dateOf(until) });
-  };
+  });
 
-  const kick = forAdmins(async ({ user, connection }, { tenant, room }) => {
+  const kick = forAdmins(Kicked, async ({ user, connection }, { tenant, room }) => {
     const named = user === undefined ? undefined : parseUserId(user);
     if (named === undefined && connection === undefined) return errorAnswer(400, "bad-request", "say whom: user or connection");
     const { kicked, gateways } = await orders.issue({
@@ -110,21 +125,9 @@ export function adminRoutes(
 
   return [
     { method: "post", path: "/v1/admin/kick", answer: kick },
-    {
-      method: "post",
-      path: "/v1/admin/downgrade",
-      answer: forAdmins((who, place, authority) => impose(who, place, authority, { level: "read-only", lifted: false })),
-    },
-    {
-      method: "post",
-      path: "/v1/admin/ban",
-      answer: forAdmins((who, place, authority) => impose(who, place, authority, { level: "banned", lifted: false })),
-    },
-    {
-      method: "post",
-      path: "/v1/admin/lift",
-      answer: forAdmins((who, place, authority) => impose(who, place, authority, { level: who.level, lifted: true })),
-    },
+    { method: "post", path: "/v1/admin/downgrade", answer: impose("read-only") },
+    { method: "post", path: "/v1/admin/ban", answer: impose("banned") },
+    { method: "post", path: "/v1/admin/lift", answer: lift },
     { method: "get", path: "/v1/admin/bans", answer: listBans },
     { method: "get", path: "/v1/admin/rooms/:room/members", answer: listMembers },
     {
@@ -138,7 +141,8 @@ export function adminRoutes(
   ];
 }
 
-function targetOf({ user, address }: Who, tenant: TenantId, authority: Authority): Target | HttpAnswer {
+function targetOf({ user, address }: Whom, tenant: TenantId, authority: Authority): Target | HttpAnswer {
+  if (user !== undefined && address !== undefined) return errorAnswer(400, "bad-request", "say whom: user or address, one of the two");
   if (address !== undefined) {
     const place = clientAddressOf("", address);
     if (authority !== undefined) return errorAnswer(403, "not-allowed", "only operators ban addresses: others may share one");

@@ -42,13 +42,21 @@ export function placeOf(named: NamedPlace, authority: Authority): Place | HttpAn
   return { tenant, room: roomKey(tenant, room) };
 }
 
-/** What was asked for, read by a schema; or what is wrong with it. */
-export function readBody<Body extends object>({ body }: HttpQuestion, schema: z.ZodType<Body>): Body | HttpAnswer {
+/** What was asked for, read by a strict schema: what it does not know might narrow down who is meant. Or what is wrong with it. */
+export function readBody<Body extends z.ZodObject>({ body }: HttpQuestion, schema: Body): z.output<Body> | HttpAnswer {
   try {
-    const { data, error } = schema.safeParse(JSON.parse(new TextDecoder().decode(body)));
-    return data ?? errorAnswer(400, "bad-request", error!.issues.map(({ path, message }) => `${path.join(".")}: ${message}`).join("; "));
+    const { data, error } = schema.safeParse(JSON.parse(new TextDecoder().decode(body)), { reportInput: true });
+    const takes = Object.keys(schema.shape).join(", ");
+    return data ?? errorAnswer(400, "bad-request", error!.issues.map((issue) => wrong(issue, takes)).join("; "));
   } catch (error) {
     if (error instanceof SyntaxError) return errorAnswer(400, "bad-request", "the body is no JSON");
     throw error;
   }
+}
+
+function wrong(issue: z.core.$ZodIssue, takes: string): string {
+  if (issue.code === "unrecognized_keys") return `${issue.keys.join(", ")}: not known here, which takes ${takes}`;
+  const name = issue.path.join(".");
+  if (name === "") return `the body is to be a JSON object of ${takes}`;
+  return `${name}: ${issue.input === undefined ? "missing" : issue.message}`;
 }
