@@ -72,6 +72,8 @@ const WELL: Series = {
   [of("coroom_boards_counting", "leaderboard", { partition: "0" }, 1)]: always(1),
   [of("coroom_boards_counting", "leaderboard", { partition: "0" }, 2)]: always(0),
   [of("coroom_boards_behind_seconds", "leaderboard")]: always(0.5),
+  [of("coroom_gateway_redis_unreached", "gateway")]: always(0),
+  [of("coroom_boards_redis_unreached", "leaderboard")]: always(0),
   [of("coroom_boards_rooms_aside", "leaderboard", { partition: "0" })]: always(0),
   [of("coroom_gateway_nats_lag_seconds", "gateway")]: always(0.002),
   [of("coroom_gateway_outbound_p99_seconds", "gateway")]: always(0.003),
@@ -181,6 +183,14 @@ const CASES: Readonly<Record<string, Case>> = {
     series: { [of("coroom_boards_counting", "leaderboard", { partition: "0" }, 1)]: always(0) },
   },
   "boards are behind": { fires: ["CoroomBoardsBehind"], series: { [of("coroom_boards_behind_seconds", "leaderboard")]: always(20) } },
+  "a gateway does not reach Redis": {
+    fires: ["CoroomRedisUnreached"],
+    series: { [of("coroom_gateway_redis_unreached", "gateway")]: always(1) },
+  },
+  "a leaderboard does not reach Redis": {
+    fires: ["CoroomRedisUnreached"],
+    series: { [of("coroom_boards_redis_unreached", "leaderboard")]: always(1) },
+  },
   "rooms are not counted": {
     fires: ["CoroomBoardsAside"],
     series: { [of("coroom_boards_rooms_aside", "leaderboard", { partition: "0" })]: always(1) },

@@ -97,6 +97,7 @@ export async function startGateway(
     rooms: rooms.followed,
     shedLevel: shed.level,
     state: notReady() ?? "ready",
+    reachesRedis: kept.reachesRedis(),
   });
   bus.onGatewayAsked(account, drain);
   serveHttp(

@@ -43,6 +43,11 @@ export const gatewayMetrics = (registry: Registry) => {
       help: "Other gateways and room servers whose counts are known",
       registers,
     }),
+    redisUnreached: new Gauge({
+      name: "coroom_gateway_redis_unreached",
+      help: "1 while the Redis that bans are kept in does not answer",
+      registers,
+    }),
     sanctions: new Gauge({ name: "coroom_gateway_sanctions", help: "Bans and downgrades in force", registers }),
     abuse: new Counter({
       name: "coroom_gateway_abuse_total",

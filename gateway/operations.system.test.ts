@@ -204,7 +204,7 @@ test("[OPR4] what happened is told from the beginning, then what came since; to 
     log: SILENT,
     count: () => {},
   });
-  expect((await ask("/events", OPERATOR)).body).toEqual({ events: [], last: 0 });
+  expect((await ask("/events", OPERATOR)).body).toEqual({ events: [], takeovers: [], last: 0 });
   report({ kind: "mode_transition", room: NOTES, from: "flat", to: "hierarchical", participants: 51, cause: "grew", epoch: 3 });
   report({ kind: "placement_leads", generation: 4 });
   await until(async () => (await ask("/events", OPERATOR)).body["last"] === 2, "both events");
@@ -214,10 +214,16 @@ test("[OPR4] what happened is told from the beginning, then what came since; to 
   ]);
   expect((await ask("/events?after=1", OPERATOR)).body["events"]).toMatchObject([{ seq: 2 }]);
   expect((await ask("/events", await admin())).body).toMatchObject({ last: 2, events: [{ seq: 1 }] });
-  expect((await ask("/events", await admin({ tenant: "other" }))).body).toEqual({ events: [], last: 2 });
+  expect((await ask("/events", await admin({ tenant: "other" }))).body).toEqual({ events: [], takeovers: [], last: 2 });
   expect((await ask("/events?after=-1", OPERATOR)).status).toBe(400);
   const two = await rig.start(); // It has told nobody yet, and knows what was kept all the same.
   expect((await ask("/events", OPERATOR, undefined, two)).body).toMatchObject({ last: 2 });
+  report({ kind: "room_claimed", room: NOTES, epoch: 4, from: "rs-0" });
+  await until(async () => (await ask("/events", OPERATOR)).body["last"] === 3, "the takeover");
+  expect((await ask("/events?after=2", await admin())).body).toMatchObject({
+    events: [],
+    takeovers: [{ seq: 3, by: "rs-1", from: "rs-0", tenant: TENANT, count: 1, rooms: [ROOM] }],
+  });
 });
 
 test("[OPR5] a room is moved by its owner and it is written down that an operator did; a refusal says why", async () => {

@@ -26,6 +26,7 @@ import type { TokenVerdict } from "./sessions/identity.ts";
 import type { Pressure } from "./limits/shed.ts";
 import type { CommittedBatch } from "./rooms/in-order.ts";
 import type { EventsKept } from "./operations/events-kept.ts";
+import type { LostServer } from "./operations/servers-lost.ts";
 
 declare const connection: unique symbol;
 /** One socket, for as long as it is open. */
@@ -145,6 +146,8 @@ export interface Orders {
 export interface Fleet {
   /** Room servers heard lately, by name. */
   servers(): readonly ServerHeartbeat[];
+  /** Those that fell silent in the last minutes and had not let their rooms go, the newest first. */
+  serversLost(): readonly LostServer[];
   /** This one among them. */
   gateways(): Promise<readonly GatewayAccount[]>;
   /** Which placement process leads. Undefined: none, or it cannot be read. */

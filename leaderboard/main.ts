@@ -11,6 +11,7 @@ import { kvLeases } from "../shared/io/kv-leases.ts";
 import { ensureLogStreams } from "../shared/io/log-stream.ts";
 import { closeNats, connectAs } from "../shared/io/nats.ts";
 import { redisLine } from "../shared/io/redis.ts";
+import { watchRedis } from "../shared/io/redis-reach.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
 import { startTraces } from "../shared/io/traces/start-traces.ts";
 import { tracedLog } from "../shared/io/traces/traced-log.ts";
@@ -47,6 +48,7 @@ export async function startLeaderboard(
   refuseUnarchivable(config, nats.info?.max_payload);
   await ensureLogStreams(nats, subjects, { partitions, replicas });
   const redis = redisLine(config.redisUrl, log);
+  const { reaches: reachesRedis, stop: stopLooking } = watchRedis(redis.redis, systemClock, metrics.redisUnreached);
   const boards = redisBoard(redis.redis, keys, { hotMembers: 2 * config.boardShownMax, tail: config.boardTail, roles: config.boardRoles });
   const tenants = redisTenants(redis.redis, keys, { roles: config.boardRoles });
   const paces = () =>
@@ -89,13 +91,14 @@ export async function startLeaderboard(
   const heartbeats = sendHeartbeats(
     nats,
     subjects.leaderboards,
-    { service, url, everyMs: config.boardsHeartbeatMs, isServing: () => true },
+    { service, url, everyMs: config.boardsHeartbeatMs, isServing: () => true, reachesRedis },
     systemClock,
   );
   const stop = async (): Promise<void> => {
     heartbeats.stop();
     await http.stop();
     await host.stop();
+    stopLooking();
     redis.stop();
     await closeNats(nats);
     await traces?.stop();

@@ -87,6 +87,11 @@ export const leaderboardMetrics = (registry: Registry) => {
       registers,
       collect,
     }),
+    redisUnreached: new Gauge({
+      name: "coroom_boards_redis_unreached",
+      help: "1 while Redis does not answer",
+      registers,
+    }),
     isCounting: new Gauge({
       name: "coroom_boards_counting",
       help: "1 while this process counts the partition, 0 while it stands by",

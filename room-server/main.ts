@@ -105,6 +105,7 @@ export async function startRoomServer(
     replicas.stop();
     presence.stop();
     stopHeart();
+    peers.sayAlive({ ...describe(), everyMs: config.heartbeatMs, time: clock.wallNow() }); // Its last: it has let go of its rooms, and is not lost.
     stopListening();
     stopTelling();
     stopSharing();

@@ -17,16 +17,20 @@ export type Gateway = {
   readonly rooms: number;
   readonly shedLevel: number;
   readonly state: GatewayState;
+  readonly reachesRedis?: boolean;
 };
+export type LostServer = { readonly server: string; readonly rooms: number; readonly at: string };
 /** `at`: when it was said, by the clock of the system. `reachesNats`: false where the gateway that was asked hears of nobody. `services`: how many are heard. */
 export type Fleet = {
   readonly environment: string;
   readonly at: string;
   readonly reachesNats: boolean;
   readonly servers: readonly Server[];
+  /** Absent from a gateway of an earlier version. */
+  readonly serversLost?: readonly LostServer[];
   readonly gateways: readonly Gateway[];
   readonly placement: { readonly leader?: string };
-  readonly services: { readonly documents: number; readonly leaderboards: number };
+  readonly services: { readonly documents: number; readonly leaderboards: number; readonly leaderboardsWithoutRedis: number };
 };
 
 export type RoomName = { readonly tenant: string; readonly room: string };
@@ -65,7 +69,22 @@ export type OperationsEvent = {
   readonly tenant?: string;
   readonly room?: string;
 } & Readonly<Record<string, unknown>>;
-export type EventsSince = { readonly events: readonly OperationsEvent[]; readonly last: number };
+/** Rooms that `by` took over from a server that had not let them go. `seq`: stays as `count` grows. `rooms`: the first few. */
+export type Takeover = {
+  readonly seq: number;
+  readonly at: string;
+  readonly by: string;
+  readonly from: string;
+  readonly tenant: string;
+  readonly count: number;
+  readonly rooms: readonly string[];
+};
+export type EventsSince = {
+  readonly events: readonly OperationsEvent[];
+  /** Absent from a gateway of an earlier version, as may answer while versions are exchanged. */
+  readonly takeovers?: readonly Takeover[];
+  readonly last: number;
+};
 
 export type Ban = {
   readonly kind: "user" | "address";

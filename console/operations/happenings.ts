@@ -1,11 +1,11 @@
 /** What happened to rooms and servers, as rows that a person reads: folded from what each answer brings, newest first. */
 
-import type { EventsSince, OperationsEvent, Tone } from "./answers.ts";
+import type { EventsSince, OperationsEvent, Takeover, Tone } from "./answers.ts";
 import { counted, shortName } from "./format.ts";
 import { leftOut } from "./left-out.ts";
 
 /** routine: what happens all day long, such as rooms that open and close. */
-export type Topic = "mode" | "move" | "load" | "routine";
+export type Topic = "mode" | "move" | "takeover" | "load" | "routine";
 export type Happening = {
   readonly seq: number;
   readonly at: string;
@@ -14,38 +14,41 @@ export type Happening = {
   readonly what: string;
   readonly why: string;
   readonly by: string;
-  readonly takeover?: Takeover;
 };
-/** `rooms`: names of the first few. */
-export type Takeover = { readonly from: string; readonly count: number; readonly rooms: readonly string[] };
-export type Happenings = { readonly rows: readonly Happening[]; readonly last: number };
+/** `takeovers`: each is told by one of the rows, with those of other tenants at the same time. */
+export type Happenings = { readonly rows: readonly Happening[]; readonly takeovers: readonly Takeover[]; readonly last: number };
 
-export const NOTHING_YET: Happenings = { rows: [], last: 0 };
-const ROWS_MAX = 300;
+export const NOTHING_YET: Happenings = { rows: [], takeovers: [], last: 0 };
+const [ROWS_MAX, TAKEOVERS_MAX] = [300, 500];
 /** Rooms of one server that come to another within this of the first are one takeover. */
 const TAKEOVER_MS_MAX = 60_000;
 const NAMES_MAX = 3;
 
 /** An answer that ends before what is known: the events were begun anew, and so are the rows. */
-export function fold(known: Happenings, { events, last }: EventsSince): Happenings {
-  const { rows: before, last: newest } = last < known.last ? NOTHING_YET : known;
-  const rows = before.toReversed();
-  for (const event of events) if (event.seq > newest) add(rows, happeningOf(event));
-  return { rows: rows.reverse().slice(0, ROWS_MAX), last };
+export function fold(known: Happenings, { events, takeovers: grown = [], last }: EventsSince): Happenings {
+  const { rows: before, takeovers: kept, last: newest } = last < known.last ? NOTHING_YET : known;
+  const rows = [...before.filter(({ topic }) => topic !== "takeover"), ...events.filter(({ seq }) => seq > newest).map(happeningOf)];
+  const takeovers = [...new Map([...kept, ...grown].map((takeover) => [takeover.seq, takeover])).values()].slice(-TAKEOVERS_MAX);
+  const all = [...rows, ...together(takeovers).map(toldTakeover)].sort((a, b) => b.seq - a.seq);
+  return { rows: all.slice(0, ROWS_MAX), takeovers, last };
 }
 
-/** A server that is lost had hundreds of rooms: they are one row for each server that takes them. */
-function add(rows: Happening[], next: Happening): void {
-  const place = next.takeover === undefined ? -1 : rows.findLastIndex((row) => isSameTakeover(row, next));
-  const row = rows[place];
-  if (row?.takeover === undefined || next.takeover === undefined) return void rows.push(next);
-  const { from, count, rooms } = row.takeover;
-  const takeover = { from, count: count + next.takeover.count, rooms: [...rooms, ...next.takeover.rooms].slice(0, NAMES_MAX) };
-  rows[place] = { ...row, ...toldTakeover(row.by, takeover) };
+/** A server that is lost had rooms of many tenants: they are one row for each server that takes them. */
+function together(takeovers: readonly Takeover[]): Takeover[] {
+  const begun: Takeover[] = [];
+  for (const next of takeovers.toSorted((a, b) => a.seq - b.seq)) {
+    const place = begun.findLastIndex((one) => one.from === next.from && one.by === next.by);
+    const one = begun[place];
+    if (one === undefined || Date.parse(next.at) - Date.parse(one.at) > TAKEOVER_MS_MAX) begun.push(next);
+    else begun[place] = { ...one, count: one.count + next.count, rooms: [...one.rooms, ...next.rooms].slice(0, NAMES_MAX) };
+  }
+  return begun;
 }
 
-function isSameTakeover(row: Happening, next: Happening): boolean {
-  return row.takeover?.from === next.takeover?.from && row.by === next.by && Date.parse(next.at) - Date.parse(row.at) <= TAKEOVER_MS_MAX;
+function toldTakeover({ seq, at, by, from, count, rooms }: Takeover): Happening {
+  const more = count > rooms.length ? ` and ${counted(count - rooms.length, "more", "more")}` : "";
+  const what = `${shortName(by)} took over ${counted(count, "room")} from ${shortName(from)}`;
+  return { seq, at, by, topic: "takeover", tone: "warning", what, why: `${rooms.join(", ")}${more}` };
 }
 
 const NONE = "Nothing of the kind.";
@@ -57,7 +60,7 @@ export const SHOWN = {
     whenEmpty: "Nothing to speak of. Rooms that open and close are under All.",
   },
   mode: { label: "Modes", shows: ({ topic }: Happening) => topic === "mode", whenEmpty: NONE },
-  move: { label: "Moves", shows: ({ topic }: Happening) => topic === "move", whenEmpty: NONE },
+  move: { label: "Moves", shows: ({ topic }: Happening) => topic === "move" || topic === "takeover", whenEmpty: NONE },
   all: { label: "All", shows: () => true, whenEmpty: NONE },
 } as const;
 export type Shown = keyof typeof SHOWN;
@@ -90,19 +93,7 @@ function happeningOf(event: OperationsEvent): Happening {
   return { seq, at, by, ...told(event) };
 }
 
-type Told = Pick<Happening, "topic" | "tone" | "what" | "why" | "takeover">;
-
-function toldTakeover(by: string, takeover: Takeover): Told {
-  const { from, count, rooms } = takeover;
-  const more = count > rooms.length ? ` and ${counted(count - rooms.length, "more", "more")}` : "";
-  return {
-    topic: "move",
-    tone: "warning",
-    what: `${shortName(by)} took over ${counted(count, "room")} from ${shortName(from)}`,
-    why: `${rooms.join(", ")}${more}`,
-    takeover,
-  };
-}
+type Told = Pick<Happening, "topic" | "tone" | "what" | "why">;
 
 function told(event: OperationsEvent): Told {
   const text = (name: string): string => String(event[name] ?? "");
@@ -117,7 +108,6 @@ function told(event: OperationsEvent): Told {
         why: `${counted(number("participants"), "participant")}; ${CAUSES[text("cause")] ?? text("cause")}`,
       };
     case "room_claimed":
-      if (event["from"] !== undefined) return toldTakeover(by, { from: text("from"), count: 1, rooms: [room] });
       return { topic: "routine", tone: "calm", what: `${room} owned by ${shortName(by)}`, why: `epoch ${number("epoch")}` };
     case "room_ended": {
       const { topic, tone, words } = ENDED[text("why")] ?? { topic: "routine", tone: "calm", words: text("why") };

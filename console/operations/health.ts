@@ -1,9 +1,8 @@
 /** "Is all well?", for whoever was just woken: what is wrong, the worst first, and what to do about it. */
 
-import type { Fleet, Gateway, GatewayState, RoomPage, Tone } from "./answers.ts";
+import type { Fleet, Gateway, GatewayState, RoomPage, Takeover, Tone } from "./answers.ts";
 import { clockTime, count, counted, percent, shortName } from "./format.ts";
 import { leftOut } from "./left-out.ts";
-import type { Happening } from "./happenings.ts";
 import type { Reach } from "./reach.ts";
 
 export type Problem = { readonly tone: "warning" | "trouble"; readonly text: string };
@@ -16,8 +15,10 @@ export type Verdict = {
 
 /** More is worth a look: a server that is lost leaves its rooms to the others. */
 const USED_MUCH = 0.8;
-/** So long a server that was lost is spoken of: whoever was woken by it has looked by then. */
+/** So long a server that was not reached, and is back, is spoken of: as long as gateways name those that are lost. */
 const LOST_MS_MAX = 10 * 60_000;
+/** Rooms are taken as soon as somebody misses their server: some before the gateway of this page does. */
+const MISSED_MS_MAX = 60_000;
 
 const STATES: Readonly<Record<Exclude<GatewayState, "ready">, Problem>> = {
   degraded: { tone: "trouble", text: "does not reach NATS: look at the NATS servers and the way to them" },
@@ -27,12 +28,12 @@ const STATES: Readonly<Record<Exclude<GatewayState, "ready">, Problem>> = {
 };
 
 /** Of what was told last, and of whether that is how things are now. */
-export function verdictOf(fleet: Fleet, page: RoomPage | undefined, reach: Reach, happened: readonly Happening[]): Verdict {
+export function verdictOf(fleet: Fleet, page: RoomPage | undefined, reach: Reach, takeovers: readonly Takeover[]): Verdict {
   const problems =
     reach.state === "lost"
       ? [unreached(reach.since)]
       : fleet.reachesNats
-        ? [...problemsOfAll(fleet, page), ...problemsOfLost(fleet, happened)]
+        ? [...problemsOfAll(fleet, page), ...problemsOfLost(fleet, takeovers)]
         : [NO_NATS];
   problems.sort((a, b) => Number(b.tone === "trouble") - Number(a.tone === "trouble"));
   const tone: Tone = problems[0]?.tone ?? "good";
@@ -53,6 +54,7 @@ function problemsOfAll(fleet: Fleet, page: RoomPage | undefined): Problem[] {
   return [
     ...problemsOfFleet(fleet),
     ...problemsOfServices(fleet),
+    ...problemsOfRedis(fleet),
     ...fleet.gateways.flatMap(problemsOfGateway),
     ...problemsOfServers(fleet),
     ...problemsOfRooms(page),
@@ -107,6 +109,31 @@ function problemsOfServices({ services }: Fleet): Problem[] {
   return [{ tone: "trouble", text }];
 }
 
+const LOOK_AT_REDIS = "Look at Redis, at the way to it and at COROOM_REDIS_URL.";
+
+/** Rooms and edits need no Redis. Each role says for itself whether it reaches it. */
+function problemsOfRedis({ gateways, services }: Fleet): Problem[] {
+  const { leaderboards, leaderboardsWithoutRedis } = services;
+  const cutOff = gateways.filter(({ reachesRedis }) => reachesRedis === false).length;
+  const problems: Problem[] = [];
+  if (leaderboardsWithoutRedis > 0)
+    problems.push({
+      tone: "warning",
+      text: `${ofAll(leaderboardsWithoutRedis, leaderboards, "leaderboard")} not reach Redis: boards stand still, and are made up for once it is back. ${LOOK_AT_REDIS}`,
+    });
+  if (cutOff > 0)
+    problems.push({
+      tone: "warning",
+      text: `${ofAll(cutOff, gateways.length, "gateway")} not reach Redis: bans hold for as long as a gateway runs that knows them, and are kept once it is back. ${LOOK_AT_REDIS}`,
+    });
+  return problems;
+}
+
+/** "The leaderboard does", "1 of 2 gateways does", "2 of 2 gateways do". */
+function ofAll(some: number, all: number, one: string): string {
+  return all === 1 ? `The ${one} does` : `${count(some)} of ${counted(all, one)} ${some === 1 ? "does" : "do"}`;
+}
+
 function problemsOfGateway({ gateway, state, shedLevel }: Gateway): Problem[] {
   const name = `Gateway ${shortName(gateway)}`;
   return [
@@ -132,18 +159,29 @@ function problemsOfServers({ servers }: Fleet): Problem[] {
   ]);
 }
 
-/** Servers that others have lately taken rooms over from: what has ended in between is in no answer any more. */
-function problemsOfLost({ at, servers }: Fleet, happened: readonly Happening[]): Problem[] {
-  const lost = new Map<string, { rooms: number; at: string }>();
-  for (const { takeover, at: begun } of happened) {
-    if (takeover === undefined || Date.parse(at) - Date.parse(begun) > LOST_MS_MAX) continue;
-    lost.set(takeover.from, { rooms: (lost.get(takeover.from)?.rooms ?? 0) + takeover.count, at: begun }); // The newest come first.
-  }
-  return [...lost].map(([server, { rooms, at: begun }]) => {
-    const how = servers.some((other) => other.server === server) ? "was not reached, and is heard" : "fell silent";
-    const what = rooms === 1 ? "a room of it was" : `${count(rooms)} rooms of it were`;
-    return { tone: "warning", text: `Room server ${shortName(server)} ${how}: ${what} taken over at ${clockTime(new Date(begun))}.` };
+/**
+ * Servers that were lost lately, as gateways noticed, and such as are heard again and have lost rooms. A room that is opened
+ * long after its server was lost is taken over from it as well: that is nothing to look at.
+ */
+function problemsOfLost({ at, servers, serversLost = [] }: Fleet, takeovers: readonly Takeover[]): Problem[] {
+  const takenFrom = (server: string, since: number) =>
+    takeovers.filter(({ from, at: begun }) => from === server && Date.parse(begun) >= since);
+  const countOf = (taken: readonly Takeover[]): number => taken.reduce((sum, { count: rooms }) => sum + rooms, 0);
+  const lost = serversLost.map(({ server, rooms, at: missed }): Problem => {
+    const taken = Math.min(rooms, countOf(takenFrom(server, Date.parse(missed) - MISSED_MS_MAX)));
+    const had = rooms === 0 ? "It had no room" : `Others have taken over ${count(taken)} of its ${counted(rooms, "room")}`;
+    const rest = taken < rooms ? ", and take the rest as people need them" : "";
+    const text = `Room server ${shortName(server)} fell silent at ${clockTime(new Date(missed))}. ${had}${rest}. Look at its machine and its log, and start another.`;
+    return { tone: "warning", text };
   });
+  const back = servers.flatMap(({ server }): Problem[] => {
+    const taken = takenFrom(server, Date.parse(at) - LOST_MS_MAX);
+    if (taken.length === 0) return [];
+    const what = countOf(taken) === 1 ? "a room of it was" : `${count(countOf(taken))} rooms of it were`;
+    const text = `Room server ${shortName(server)} was not reached, and is heard: ${what} taken over at ${clockTime(new Date(taken[0]!.at))}. Look whether it is short of CPU, and at the way to NATS.`;
+    return [{ tone: "warning", text }];
+  });
+  return [...lost, ...back];
 }
 
 function problemsOfRooms(page: RoomPage | undefined): Problem[] {

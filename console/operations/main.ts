@@ -118,7 +118,7 @@ async function taken<Body>(of: number, asking: Promise<Asked<Body>>, take: (body
 function show(): void {
   if (page !== undefined) rooms.show(page, !isOperator);
   if (!isOperator) showFleet("not-for-you", page, reach, []);
-  else if (fleet !== undefined) showFleet(fleet, page, reach, happenings.rows);
+  else if (fleet !== undefined) showFleet(fleet, page, reach, happenings.takeovers);
   showEvents(happenings);
   showReach();
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import type { Fleet, OperationsEvent, RoomPage } from "./answers.ts";
+import type { Fleet, OperationsEvent, RoomPage, Takeover } from "./answers.ts";
 import { ago, clockTime, count, counted, percent, rate, shortName } from "./format.ts";
 import { fold, type Happenings, NOTHING_YET, SHOWN } from "./happenings.ts";
 import { verdictOf } from "./health.ts";
@@ -15,7 +15,8 @@ const WELL: Fleet = {
   servers: [server],
   gateways: [gateway],
   placement: { leader: "placement-1" },
-  services: { documents: 1, leaderboards: 1 },
+  serversLost: [],
+  services: { documents: 1, leaderboards: 1, leaderboardsWithoutRedis: 0 },
 };
 const LIVE: Reach = { state: "live" };
 const page: RoomPage = { rooms: [], matching: 0, servers: 1, serversKnown: 1 };
@@ -65,7 +66,7 @@ test("[OPC2] all is well only where every role is there, ready, and leaves nothi
     [{ gateways: [gateway, { ...gateway, state: "degraded" }] }, /does not reach NATS/],
     [{ gateways: [{ ...gateway, shedLevel: 2 }] }, /leaves out spectators' presence/],
     [{ placement: {} }, /No placement leads/],
-    [{ services: { documents: 0, leaderboards: 1 } }, /No document service is heard/],
+    [{ services: { documents: 0, leaderboards: 1, leaderboardsWithoutRedis: 0 } }, /No document service is heard/],
     [{ reachesNats: false }, /does not reach NATS/],
   ];
   for (const [more, said] of wrong) expect(texts({ ...WELL, ...more }).join()).toMatch(said);
@@ -86,7 +87,12 @@ test("[OPC7] what is old is never called well: neither without NATS nor where no
   const unreached = verdictOf(WELL, page, lost, []);
   expect([unreached.tone, unreached.title, unreached.problems.length]).toEqual(["trouble", "Nobody answers", 1]);
   expect(unreached.problems[0]!.text).toContain("14:03:01");
-  const cutOff = verdictOf({ ...WELL, reachesNats: false, servers: [], services: { documents: 0, leaderboards: 0 } }, page, LIVE, []);
+  const cutOff = verdictOf(
+    { ...WELL, reachesNats: false, servers: [], services: { documents: 0, leaderboards: 0, leaderboardsWithoutRedis: 0 } },
+    page,
+    LIVE,
+    [],
+  );
   expect([cutOff.tone, cutOff.problems.map(({ text }) => text.slice(0, 34))]).toEqual(["trouble", ["This gateway does not reach NATS: "]]);
 });
 
@@ -139,23 +145,62 @@ test("[OPC5] what each answer brings goes on top, once, and the rows are bounded
   expect(fold(many, { events: [event(1, { room: "anew" })], last: 1 }).rows.map(({ seq }) => seq)).toEqual([1]);
 });
 
-test("[OPC8] the rooms of a server that is lost are one row for each server that takes them, and the verdict speaks of it for ten minutes", () => {
-  const taken = (seq: number, by: string, at = "2026-11-23T14:03:01.000Z") => event(seq, { from: "rs-1", room: `r${seq}`, by, at });
-  const claimed = Array.from({ length: 500 }, (_, index) => taken(index + 1, index < 498 ? "rs-2" : "rs-3"));
-  const first = fold(NOTHING_YET, { events: claimed.slice(0, 2), last: 2 });
-  const all = fold(first, { events: [...claimed.slice(1), event(501)], last: 501 });
-  expect(what(all)).toEqual(["notes owned by rs-1", "rs-3 took over 2 rooms from rs-1", "rs-2 took over 498 rooms from rs-1"]);
-  expect(all.rows[2]).toMatchObject({ topic: "move", tone: "warning", why: "r1, r2, r3 and 495 more" });
-  expect(SHOWN.notable.shows(all.rows[2]!)).toBe(true);
-  const later = fold(all, { events: [taken(502, "rs-2", "2026-11-23T14:05:00.000Z")], last: 502 });
-  expect(what(later)[0]).toBe("rs-2 took over 1 room from rs-1");
+const taken = (seq: number, by: string, count: number, more: Partial<Takeover> = {}): Takeover => ({
+  seq,
+  at: "2026-11-23T14:03:01.000Z",
+  by,
+  from: "rs-1",
+  tenant: "default",
+  count,
+  rooms: [`r${seq}`],
+  ...more,
+});
 
-  const said = (fleet: Partial<Fleet>) => verdictOf({ ...WELL, ...fleet }, page, LIVE, all.rows).problems.map(({ text }) => text);
+test("[OPC8] the rooms of a server that is lost are one row for each server that takes them, whose count grows", () => {
+  const first = fold(NOTHING_YET, { events: [], takeovers: [taken(1, "rs-2", 2, { rooms: ["a", "b"] })], last: 2 });
+  expect(what(first)).toEqual(["rs-2 took over 2 rooms from rs-1"]);
+  const grown = [taken(1, "rs-2", 4_998, { rooms: ["a", "b", "c"] }), taken(7, "rs-2", 2, { tenant: "acme" }), taken(9, "rs-3", 2)];
+  const all = fold(first, { events: [event(5_003)], takeovers: grown, last: 5_003 });
+  expect(what(all)).toEqual(["notes owned by rs-1", "rs-3 took over 2 rooms from rs-1", "rs-2 took over 5,000 rooms from rs-1"]);
+  expect(all.rows[2]).toMatchObject({ tone: "warning", why: "a, b, c and 4,997 more" });
+  expect([SHOWN.notable, SHOWN.move].map(({ shows }) => shows(all.rows[2]!))).toEqual([true, true]);
+  const later = fold(all, { events: [], takeovers: [taken(5_004, "rs-2", 1, { at: "2026-11-23T14:05:00.000Z" })], last: 5_004 });
+  expect([what(later)[0], later.rows.length]).toEqual(["rs-2 took over 1 room from rs-1", 4]);
+  expect(fold(later, { events: [], last: 5_004 }).rows).toEqual(later.rows); // Of a gateway of an earlier version.
+});
+
+test("[OPC9] a server that was lost lately is named with its rooms; one that was lost long ago is not, though its rooms are opened again", () => {
   const others = { servers: [{ ...server, server: "rs-2" }] };
-  const at = clockTime(new Date("2026-11-23T14:03:01.000Z"));
-  expect(said(others)).toEqual([`Room server rs-1 fell silent: 500 rooms of it were taken over at ${at}.`]);
-  expect(said({})).toEqual([`Room server rs-1 was not reached, and is heard: 500 rooms of it were taken over at ${at}.`]);
-  expect(said({ ...others, at: "2026-11-23T14:13:02.000Z" })).toEqual([]);
+  const lost = (rooms: number) => ({ ...others, serversLost: [{ server: "rs-1", rooms, at: "2026-11-23T14:03:02.000Z" }] });
+  const said = (fleet: Partial<Fleet>, takeovers: readonly Takeover[]) =>
+    verdictOf({ ...WELL, ...fleet }, page, LIVE, takeovers).problems.map(({ text }) => text);
+  const [at, missed] = ["2026-11-23T14:03:01.000Z", "2026-11-23T14:03:02.000Z"].map((date) => clockTime(new Date(date)));
+  const both = [taken(1, "rs-2", 498), taken(2, "rs-3", 2)];
+  expect(said(others, both)).toEqual([]);
+  const told = `Room server rs-1 fell silent at ${missed}. `;
+  const deed = "Look at its machine and its log, and start another.";
+  expect(said(lost(500), both)).toEqual([`${told}Others have taken over 500 of its 500 rooms. ${deed}`]);
+  expect(said(lost(501), both)).toEqual([
+    `${told}Others have taken over 500 of its 501 rooms, and take the rest as people need them. ${deed}`,
+  ]);
+  expect(said(lost(0), [])).toEqual([`${told}It had no room. ${deed}`]);
+  expect(said({}, both)).toEqual([
+    `Room server rs-1 was not reached, and is heard: 500 rooms of it were taken over at ${at}. Look whether it is short of CPU, and at the way to NATS.`,
+  ]);
+  expect(said({ at: "2026-11-23T14:13:02.000Z" }, both)).toEqual([]);
+});
+
+test("[OPC10] who does not reach Redis is told, with what it means: rooms and edits do not need it", () => {
+  const without = { ...gateway, gateway: "gw-2", reachesRedis: false };
+  const boards = (leaderboards: number, leaderboardsWithoutRedis: number) => ({ documents: 1, leaderboards, leaderboardsWithoutRedis });
+  expect(texts({ ...WELL, gateways: [{ ...gateway, reachesRedis: true }, gateway] })).toEqual([]);
+  const verdict = verdictOf({ ...WELL, gateways: [gateway, without], services: boards(1, 1) }, page, LIVE, []);
+  expect(verdict.tone).toBe("warning");
+  expect(verdict.problems.map(({ text }) => text)).toEqual([
+    "The leaderboard does not reach Redis: boards stand still, and are made up for once it is back. Look at Redis, at the way to it and at COROOM_REDIS_URL.",
+    "1 of 2 gateways does not reach Redis: bans hold for as long as a gateway runs that knows them, and are kept once it is back. Look at Redis, at the way to it and at COROOM_REDIS_URL.",
+  ]);
+  expect(texts({ ...WELL, services: boards(2, 2) })[0]).toMatch(/^2 of 2 leaderboards do not reach Redis/);
 });
 
 test("[OPC6] a gateway that is not reached is said to be so since when, and is asked less often until it answers", () => {

@@ -58,9 +58,9 @@ export async function connectBus(
       orders: natsOrders(nats, subjects),
     },
     operators: {
-      fleet: natsFleet(nats, subjects, () => placement.servers(), config, clock),
+      fleet: natsFleet(nats, subjects, placement, config, clock),
       openRooms: natsOpenRooms(nats, subjects, () => placement.servers().length, config),
-      events: natsEvents(nats, subjects, deps),
+      events: natsEvents(nats, subjects, config, deps),
     },
     onGatewayAsked: (account: () => GatewayAccount, drain: () => void): void => answerGatewayQuestions(nats, subjects, account, drain),
     start: async (listeners: Listeners): Promise<void> => {

@@ -11,7 +11,8 @@ import type { Log } from "../../shared/log.ts";
 import { EventsKept } from "../operations/events-kept.ts";
 import type { RecentEvents } from "../ports.ts";
 
-const EVENTS_MAX = 500;
+/** Of takeovers and of all else. */
+const KEPT = { eventsMax: 500, takeoversMax: 500 } as const;
 /** Nobody has asked for so long: the page was closed. */
 const UNASKED_MS_MAX = 60_000;
 /** For those that were kept. */
@@ -19,13 +20,19 @@ const FIRST_MS_MAX = 2_000;
 
 type Following = { readonly kept: EventsKept; readonly ready: Promise<void>; readonly end: () => void };
 
-export function natsEvents(nats: NatsConnection, subjects: Subjects, { clock, log }: { clock: Clock; log: Log }): RecentEvents {
+/** `opsEventsMax`: as many as the stream keeps are read, so that takeovers are counted whole. */
+export function natsEvents(
+  nats: NatsConnection,
+  subjects: Subjects,
+  { opsEventsMax }: { opsEventsMax: number },
+  { clock, log }: { clock: Clock; log: Log },
+): RecentEvents {
   let following: Following | undefined;
   let cancelEnd = (): void => {};
   void nats.closed().then(() => cancelEnd());
 
   const follow = (): Following => {
-    const kept = new EventsKept({ eventsMax: EVENTS_MAX });
+    const kept = new EventsKept(KEPT);
     const ended = new AbortController();
     let receiveReady = (): void => {};
     const ready = new Promise<void>((resolve) => (receiveReady = resolve));
@@ -37,7 +44,7 @@ export function natsEvents(nats: NatsConnection, subjects: Subjects, { clock, lo
         newest = seq;
         if (seq === 0) receiveReady();
       };
-      for await (const { seq, event } of watchNumbered(nats, subjects, EVENTS_MAX, ended.signal, begun)) {
+      for await (const { seq, event } of watchNumbered(nats, subjects, opsEventsMax, ended.signal, begun)) {
         kept.receive(seq, event);
         if (seq >= newest) receiveReady();
       }

@@ -14,6 +14,7 @@ import { hear } from "../../shared/io/nats-hear.ts";
 import { orderServer } from "../../shared/io/room-moves.ts";
 import { type Leases, NOBODY } from "../../shared/lease.ts";
 import type { Millis } from "../../shared/ids.ts";
+import type { LostServer } from "../operations/servers-lost.ts";
 import type { Fleet } from "../ports.ts";
 import { askedLately } from "./asked-lately.ts";
 
@@ -29,7 +30,7 @@ export type FleetOptions = { readonly logReplicas: number };
 export function natsFleet(
   nats: NatsConnection,
   subjects: Subjects,
-  servers: () => readonly ServerHeartbeat[],
+  heard: { readonly servers: () => readonly ServerHeartbeat[]; readonly serversLost: () => readonly LostServer[] },
   { logReplicas }: FleetOptions,
   clock: Clock,
 ): Fleet {
@@ -51,7 +52,7 @@ export function natsFleet(
   };
 
   return {
-    servers,
+    ...heard,
     gateways: askedLately(async () => (await ask({})).sort((a, b) => (a.gateway < b.gateway ? -1 : 1)), KEPT_MS, clock),
     leader: askedLately(readLeader, KEPT_MS, clock),
     drainGateway: async (gateway) => (await ask({ drain: gateway })).find((account) => account.gateway === gateway),

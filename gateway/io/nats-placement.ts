@@ -10,25 +10,35 @@ import { askNats, isServerGone } from "../../shared/io/nats-ask.ts";
 import { hear } from "../../shared/io/nats-hear.ts";
 import { Membership } from "../../shared/membership.ts";
 import { rendezvous } from "../../shared/rendezvous.ts";
+import { type LostServer, ServersLost } from "../operations/servers-lost.ts";
 import type { Placement } from "../ports.ts";
 
 const LOCATE_MS_MAX = 500;
 const CLAIM_MS_MAX = 2_000;
 /** Hundreds of rooms ask for the same server at once. */
 const GONE_KNOWN_MS = 100;
+/** So long a server that was lost is spoken of: whoever was woken by it has looked by then. */
+const LOST = { keptMs: 10 * 60_000, serversMax: 100 } as const;
 
 export function natsPlacement(
   nats: NatsConnection,
   subjects: Subjects,
   options: { serverSilenceMsMax: number },
   clock: Clock,
-): Placement & { servers(): ServerHeartbeat[] } {
+): Placement & { servers(): ServerHeartbeat[]; serversLost(): readonly LostServer[] } {
   const membership = new Membership({ silenceMsMax: options.serverSilenceMsMax });
-  hear(nats, subjects.servers, ServerHeartbeat, (heartbeat) => membership.receiveHeartbeat(heartbeat, clock.now()));
+  const serversLost = new ServersLost(LOST);
+  hear(nats, subjects.servers, ServerHeartbeat, (heartbeat) => {
+    membership.receiveHeartbeat(heartbeat, clock.now());
+    serversLost.receiveHeartbeat(heartbeat);
+  });
 
   let receiveLost: (server: ServerId) => void = () => {};
   const look = (): void => {
-    for (const server of membership.takeLost(clock.now())) receiveLost(server);
+    for (const server of membership.takeLost(clock.now())) {
+      serversLost.receiveSilence(server, clock.now(), clock.wallNow());
+      receiveLost(server);
+    }
     lookLater();
   };
   let cancelLook = (): void => {};
@@ -55,6 +65,7 @@ export function natsPlacement(
   return {
     isGone,
     servers: () => membership.live(clock.now()),
+    serversLost: () => serversLost.lately(clock.now()),
     locate: (request) => askNats(nats, subjects.locate, request, LocateReply, LOCATE_MS_MAX),
     claim: (server, request) => askNats(nats, subjects.claim(server), request, ClaimReply, CLAIM_MS_MAX),
     candidates: (room) => rendezvous(room, membership.available(clock.now())),

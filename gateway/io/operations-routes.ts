@@ -16,12 +16,13 @@ import { type RoomKey, roomOf, type ServerId, tenantOf } from "../../shared/ids.
 import { type Rate, ReaderRates } from "../limits/reader-rates.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import { cursorText, pageOf, parseCursor } from "../operations/room-page.ts";
+import type { Takeover } from "../operations/takeovers.ts";
 import type { Fleet, OpenRooms, RecentEvents, RoomDescription } from "../ports.ts";
 import { decodeParameter } from "./ask-services.ts";
 import { type Authority, authorityOf, placeOf, readBody } from "./authority.ts";
 import { errorAnswer, type HttpAnswer, type HttpQuestion, type HttpRoute, jsonAnswer } from "./http-routes.ts";
 import type { HttpTokens } from "./http-tokens.ts";
-import type { Services } from "./nats-services.ts";
+import type { HeardServices, Services } from "./nats-services.ts";
 import { isOperator, NOT_AN_OPERATOR } from "./operators.ts";
 
 /** `account`: of this gateway, as it knows without asking anybody. `documents`, `leaderboards`: the services heard of lately. */
@@ -31,7 +32,7 @@ export type OperationsPorts = {
   readonly events: RecentEvents;
   readonly account: () => GatewayAccount;
   readonly documents: Pick<Services, "urls">;
-  readonly leaderboards: Pick<Services, "urls">;
+  readonly leaderboards: Pick<HeardServices, "urls" | "withoutRedis">;
 };
 export type OperationsRouteOptions = {
   readonly internalSecret: string;
@@ -41,7 +42,7 @@ export type OperationsRouteOptions = {
 };
 
 const ROOMS_DEFAULT = 50;
-/** As many as are kept: a server that is lost tells of hundreds of rooms at once. */
+/** As many as are kept. */
 const EVENTS_MAX = 500;
 const OPERATORS = "";
 const TOO_FAST = errorAnswer(429, "rate-limited", "too many questions about rooms and servers: ask less often", { "retry-after": "1" });
@@ -49,12 +50,14 @@ const NOT_OPEN = errorAnswer(404, "not-open", "nobody has this room open, so no 
 const NO_NATS = errorAnswer(503, "unavailable", "this gateway does not reach NATS, so it hears of no room: look at the NATS servers");
 const BAD_CURSOR = errorAnswer(400, "bad-request", "after: as `next` of the page before says it");
 
-const Move = z.object({
+const Move = z.strictObject({
   tenant: z.string().optional(),
   room: z.string(),
   to: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, "a room server, as GET /v1/admin/fleet names it"),
 });
-const Drain = z.object({ server: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, "a room server or gateway, as GET /v1/admin/fleet names it") });
+const Drain = z.strictObject({
+  server: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, "a room server or gateway, as GET /v1/admin/fleet names it"),
+});
 
 type Answer = (question: HttpQuestion, authority: Authority) => Promise<HttpAnswer>;
 
@@ -102,9 +105,14 @@ export function operationsRoutes(
       at: dateOf(clock.wallNow()),
       reachesNats,
       servers: fleet.servers().map(shownServer),
+      serversLost: fleet.serversLost().map((lost) => ({ ...lost, at: dateOf(lost.at) })),
       gateways,
       placement: leader === undefined ? {} : { leader },
-      services: { documents: documents.urls().length, leaderboards: leaderboards.urls().length },
+      services: {
+        documents: documents.urls().length,
+        leaderboards: leaderboards.urls().length,
+        leaderboardsWithoutRedis: leaderboards.withoutRedis(),
+      },
     });
   };
 
@@ -147,8 +155,12 @@ export function operationsRoutes(
     if (!Number.isSafeInteger(after) || after < 0) return errorAnswer(400, "bad-request", "after: the number of an event");
     const mayShow = (event: OperationsEvent): boolean =>
       authority === undefined || ("room" in event && tenantOf(event.room) === authority.tenant);
-    const { events: since, last } = (await events.read()).since(after, EVENTS_MAX, mayShow);
-    return jsonAnswer(200, { events: since.map(({ seq, event }) => shownEvent(seq, event)), last });
+    const { events: since, takeovers, last } = (await events.read()).since(after, EVENTS_MAX, mayShow);
+    return jsonAnswer(200, {
+      events: since.map(({ seq, event }) => shownEvent(seq, event)),
+      takeovers: takeovers.map(shownTakeover),
+      last,
+    });
   };
 
   const move: Answer = async (question) => {
@@ -260,6 +272,10 @@ function shownRoom(room: RoomKey, { account, planned, pin }: RoomDescription): H
 
 function shownEvent(seq: number, { at, ...event }: OperationsEvent): object {
   return { seq, at: dateOf(at), ...event, ...("room" in event ? namesOf(event.room) : {}) };
+}
+
+function shownTakeover({ seq, first: { at, by, from, room }, count, rooms }: Takeover): object {
+  return { seq, at: dateOf(at), by, from, tenant: tenantOf(room), count, rooms: rooms.map(roomOf) };
 }
 
 function namesOf(room: RoomKey): { readonly tenant: string; readonly room: string } {

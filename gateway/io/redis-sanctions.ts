@@ -6,7 +6,9 @@
 import { Sanction } from "../../shared/bus/admin-messages.ts";
 import type { Clock } from "../../shared/clock.ts";
 import { type RedisLine, redisLine } from "../../shared/io/redis.ts";
+import { watchRedis } from "../../shared/io/redis-reach.ts";
 import type { Log } from "../../shared/log.ts";
+import type { GatewayMetrics } from "../metrics.ts";
 import type { SanctionStore } from "../ports.ts";
 import { keyOf } from "../limits/sanctions.ts";
 
@@ -14,11 +16,16 @@ import { keyOf } from "../limits/sanctions.ts";
 export function redisSanctions(
   url: string,
   environment: string,
-  { clock, log }: { clock: Clock; log: Log },
-): { readonly store: SanctionStore | undefined; stop(): void } {
-  if (url === "") return { store: undefined, stop: () => {} };
+  { clock, log, metrics }: { clock: Clock; log: Log; metrics: GatewayMetrics },
+): { readonly store: SanctionStore | undefined; readonly reachesRedis: () => boolean | undefined; stop(): void } {
+  if (url === "") return { store: undefined, reachesRedis: () => undefined, stop: () => {} };
   const line = redisLine(url, log);
-  return { store: storeOn(line, environment, clock), stop: line.stop };
+  const reach = watchRedis(line.redis, clock, metrics.redisUnreached);
+  const stop = (): void => {
+    reach.stop();
+    line.stop();
+  };
+  return { store: storeOn(line, environment, clock), reachesRedis: reach.reaches, stop };
 }
 
 function storeOn({ redis }: RedisLine, environment: string, clock: Clock): SanctionStore {

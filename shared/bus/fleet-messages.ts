@@ -58,12 +58,13 @@ export function compareListed(a: RoomCursor, b: RoomCursor): number {
 export const GatewayQuestion = z.object({ drain: z.string().optional() });
 export type GatewayQuestion = z.output<typeof GatewayQuestion>;
 
-/** `state`: as its /readyz says. */
+/** `state`: as its /readyz says. `reachesRedis`: absent where it is given none. */
 export const GatewayAccount = z.object({
   gateway: z.string(),
   connections: z.int(),
   rooms: z.int(),
   shedLevel: z.int(),
   state: z.enum(["ready", "draining", "degraded", "misconfigured", "slow"]),
+  reachesRedis: z.boolean().optional(),
 });
 export type GatewayAccount = z.output<typeof GatewayAccount>;

@@ -63,8 +63,8 @@ export type UnreachedServer = z.infer<typeof UnreachedServer>;
 export const GatewayHeartbeat = z.object({ gateway: gatewayId });
 export type GatewayHeartbeat = z.infer<typeof GatewayHeartbeat>;
 
-/** document service, leaderboard -> gateways, each on a subject of its own: where its HTTP answers. */
-export const ServiceHeartbeat = z.object({ service: z.string(), url: z.url(), time: date });
+/** document service, leaderboard -> gateways, each on a subject of its own: where its HTTP answers. `reachesRedis`: of a leaderboard. */
+export const ServiceHeartbeat = z.object({ service: z.string(), url: z.url(), time: date, reachesRedis: z.boolean().optional() });
 export type ServiceHeartbeat = z.infer<typeof ServiceHeartbeat>;
 
 /** A room's last record in the log, by an owner that has stopped writing. */

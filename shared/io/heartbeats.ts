@@ -8,12 +8,17 @@ import { type NatsConnection, say } from "./nats.ts";
 export function sendHeartbeats(
   nats: NatsConnection,
   subject: string,
-  who: { service: string; url: string; everyMs: number; isServing: () => boolean },
+  who: { service: string; url: string; everyMs: number; isServing: () => boolean; reachesRedis?: () => boolean | undefined },
   clock: Clock,
 ): { stop(): void } {
   let callOff: () => void;
   const beat = (): void => {
-    const heartbeat: ServiceHeartbeat = { service: who.service, url: who.url, time: clock.wallNow() };
+    const heartbeat: ServiceHeartbeat = {
+      service: who.service,
+      url: who.url,
+      time: clock.wallNow(),
+      reachesRedis: who.reachesRedis?.(),
+    };
     if (who.isServing()) say(nats, subject, encodeJson(heartbeat));
     callOff = clock.after(who.everyMs, beat);
   };

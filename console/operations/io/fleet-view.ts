@@ -2,9 +2,8 @@
 
 import { element } from "../../io/element.ts";
 import { tagged } from "../../io/tagged.ts";
-import type { Fleet, Gateway, RoomPage, Server, Tone } from "../answers.ts";
+import type { Fleet, Gateway, RoomPage, Server, Takeover, Tone } from "../answers.ts";
 import { counted, percent, shortName } from "../format.ts";
-import type { Happening } from "../happenings.ts";
 import { verdictOf } from "../health.ts";
 import { leftOut } from "../left-out.ts";
 import type { Reach } from "../reach.ts";
@@ -21,7 +20,7 @@ const STATES: Readonly<Record<Gateway["state"], Tone>> = {
 };
 const USED_MUCH = 0.8;
 
-export type ShowFleet = (fleet: Fleet | "not-for-you", page: RoomPage | undefined, reach: Reach, happened: readonly Happening[]) => void;
+export type ShowFleet = (fleet: Fleet | "not-for-you", page: RoomPage | undefined, reach: Reach, takeovers: readonly Takeover[]) => void;
 
 export function fleetView(deeds: FleetDeeds): ShowFleet {
   const [verdict, title, facts, problems] = [
@@ -52,7 +51,7 @@ export function fleetView(deeds: FleetDeeds): ShowFleet {
     },
   );
 
-  return (fleet, page, reach, happened) => {
+  return (fleet, page, reach, takeovers) => {
     const isForAll = fleet !== "not-for-you";
     for (const id of ["gateways-card", "placement-card", "verdict"]) element(id, HTMLElement).hidden = !isForAll;
     environment.hidden = !isForAll;
@@ -64,7 +63,7 @@ export function fleetView(deeds: FleetDeeds): ShowFleet {
       );
     }
     [environment.textContent, environment.dataset["environment"]] = [fleet.environment, fleet.environment];
-    const judged = verdictOf(fleet, page, reach, happened);
+    const judged = verdictOf(fleet, page, reach, takeovers);
     verdict.dataset["tone"] = judged.tone;
     say(title, judged.title);
     facts.replaceChildren(...judged.facts.map((fact) => tagged("li", "", fact)));
