@@ -1,17 +1,10 @@
 /** What `deploy/prometheus` and `deploy/grafana` ask for exists: each metric, with the labels that it is asked by. */
 
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 
-import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
-import { documentServiceMetrics } from "../document-service/metrics.ts";
-import { gatewayMetrics } from "../gateway/metrics.ts";
-import { leaderboardMetrics } from "../leaderboard/metrics.ts";
-import { placementMetrics } from "../placement/metrics.ts";
-import { probeMetrics } from "../probe/metrics.ts";
-import { roomServerMetrics } from "../room-server/metrics.ts";
-import { yWebsocketMetrics } from "../y-websocket/metrics.ts";
+import { allMetrics } from "./all-metrics.ts";
 
 const ALERTS = readFileSync("deploy/prometheus/alerts.yaml", "utf8");
 const DASHBOARD = readFileSync("deploy/grafana/coroom.json", "utf8");
@@ -44,6 +37,16 @@ test("[WAT2] each alert says what has happened and what to do", () => {
     expect(ALERTS.match(new RegExp(kind, "g"))).toHaveLength(alerts.length);
 });
 
+test("[WAT3] each metric that a page names is measured", async () => {
+  const pages = ["README.md", "ARCHITECTURE.md", ...readdirSync("docs", { recursive: true }).map((name) => `docs/${String(name)}`)];
+  const known = new Set(Object.values(await allMetrics()).flatMap((metrics) => metrics.map(({ name }) => name)));
+  const named = pages
+    .filter((page) => page.endsWith(".md"))
+    .flatMap((page) => [...readFileSync(page, "utf8").matchAll(/\bcoroom_\w*[a-z\d]/g)].map(([name]) => ({ page, name })));
+  expect(named.length).toBeGreaterThan(100);
+  expect(named.filter(({ name }) => !known.has(name.replace(/_(bucket|sum|count)$/, "")) && !known.has(name))).toEqual([]);
+});
+
 function labelsIn(expr: string): string[] {
   const grouped = [...expr.matchAll(/by \((?<names>[^)]*)\)/g)].flatMap(({ groups }) => groups!["names"]!.split(/,\s*/));
   const selected = [...expr.matchAll(/[{,]\s*(?<name>\w+)\s*(=|!=|=~|!~)"/g)].map(({ groups }) => groups!["name"]!);
@@ -53,25 +56,7 @@ function labelsIn(expr: string): string[] {
 /** By name, as Prometheus scrapes them. */
 async function labelsByMetric(): Promise<ReadonlyMap<string, readonly string[]>> {
   const labels = new Map<string, readonly string[]>();
-  for (const metricsOf of [
-    gatewayMetrics,
-    roomServerMetrics,
-    placementMetrics,
-    documentServiceMetrics,
-    leaderboardMetrics,
-    yWebsocketMetrics,
-    probeMetrics,
-  ]) {
-    const registry = new Registry();
-    const labelNames = new Map(
-      Object.values(metricsOf(registry))
-        .map((metric) => metric as unknown as { name: string; labelNames: string[] })
-        .map((metric) => [metric.name, metric.labelNames]),
-    );
-    for (const { name, type } of await registry.getMetricsAsJSON()) {
-      const suffixes = String(type) === "histogram" ? ["_bucket", "_sum", "_count"] : [""];
-      for (const suffix of suffixes) labels.set(name + suffix, labelNames.get(name) ?? []);
-    }
-  }
+  for (const { name, type, labelNames } of Object.values(await allMetrics()).flat())
+    for (const suffix of type === "histogram" ? ["_bucket", "_sum", "_count"] : [""]) labels.set(name + suffix, labelNames);
   return labels;
 }

@@ -1,0 +1,42 @@
+/** Every metric there is, by the role that tells it: for tests that hold pages, alerts and the dashboard against them. */
+
+import { Registry } from "prom-client";
+
+import { giveBackIdleMemory } from "../cli/idle-memory.ts";
+import type { Told } from "../cli/metrics-document.ts";
+import { documentServiceMetrics } from "../document-service/metrics.ts";
+import { gatewayMetrics } from "../gateway/metrics.ts";
+import { leaderboardMetrics } from "../leaderboard/metrics.ts";
+import { placementMetrics } from "../placement/metrics.ts";
+import { probeMetrics } from "../probe/metrics.ts";
+import { roomServerMetrics } from "../room-server/metrics.ts";
+import { traceMetrics } from "../shared/io/traces/trace-metrics.ts";
+import { FakeClock } from "../shared/testing/fake-clock.ts";
+import { yWebsocketMetrics } from "../y-websocket/metrics.ts";
+
+const IDLE_HEAP = { busyShare: () => 0, bytes: () => ({ held: 0, used: 0 }), letYoungGrow: () => {}, collect: async () => {} };
+
+const ROLES: Readonly<Record<string, (registry: Registry) => unknown>> = {
+  "gateway": gatewayMetrics,
+  "room-server": roomServerMetrics,
+  "placement": placementMetrics,
+  "document-service": documentServiceMetrics,
+  "leaderboard": leaderboardMetrics,
+  "y-websocket": yWebsocketMetrics,
+  "probe": probeMetrics,
+  "Every process": (registry) => {
+    void giveBackIdleMemory({ idleMemoryMs: 1_000 }, IDLE_HEAP, { clock: new FakeClock(), registry }).stop();
+    traceMetrics(registry);
+  },
+};
+
+export async function allMetrics(): Promise<Readonly<Record<string, readonly Told[]>>> {
+  const groups = Object.entries(ROLES).map(async ([role, register]) => {
+    const registry = new Registry();
+    register(registry);
+    const labels = new Map((registry.getMetricsAsArray() as unknown as Told[]).map(({ name, labelNames }) => [name, labelNames]));
+    const metrics = await registry.getMetricsAsJSON();
+    return [role, metrics.map(({ name, type, help }) => ({ name, type: String(type), help, labelNames: labels.get(name) ?? [] }))] as const;
+  });
+  return Object.fromEntries(await Promise.all(groups));
+}
