@@ -82,6 +82,19 @@ test("[PAGE28] a note is told as a group with its text, and as a field while it 
   await eventually("it is a field", () => note.getByRole("textbox", { name: "Text" }).isVisible());
 });
 
+test("[PAGE42] where the system gives the colours, a note still has an edge, and a pressed button shows", async () => {
+  const ada = await demo.open("forced", "Ada");
+  await writeNote(ada, "Seen");
+  await ada.page.emulateMedia({ forcedColors: "active" });
+  const styleOf = (selector: string, property: string): Promise<string> =>
+    ada.page.locator(selector).evaluate((part, name) => getComputedStyle(part).getPropertyValue(name), property);
+  await eventually("the note has an edge", async () => (await styleOf(".shape.note", "border-top-style")) === "solid");
+  await eventually(
+    "the pressed button is marked",
+    async () => (await styleOf('.segments [aria-pressed="true"]', "outline-style")) === "solid",
+  );
+});
+
 test("[PAGE31] keys alone write a note, move it, remove it and take that back, and always know where they are", async () => {
   const ada = await demo.open("keys", "Ada");
   const { page } = ada;
