@@ -3,13 +3,17 @@
 import { expect, test } from "vitest";
 
 import { EXPERIMENTS } from "./experiments.ts";
+import { idle } from "./idle.bench.ts";
+import { SYSTEM_NAMES } from "./systems/system.ts";
+
+const OPTIONS = { small: true, seed: 1, loadProcesses: 1, systems: SYSTEM_NAMES, say: () => {} };
 
 for (const { name, smallClients, run } of EXPERIMENTS) {
   test.concurrent(
     `${name}: in small, every check holds and there are figures of Coroom and of what it is compared with`,
     { timeout: 300_000 },
     async () => {
-      const { figures } = await run({ clients: smallClients, small: true, seed: 1, loadProcesses: 1, say: () => {} });
+      const { figures } = await run({ ...OPTIONS, clients: smallClients });
 
       expect(Object.keys(figures)[0]).toBe("coroom");
       for (const [system, ofSystem] of Object.entries(figures)) {
@@ -18,3 +22,9 @@ for (const { name, smallClients, run } of EXPERIMENTS) {
     },
   );
 }
+
+test.concurrent("idle: Coroom can be measured alone", { timeout: 300_000 }, async () => {
+  const { figures } = await idle.run({ ...OPTIONS, clients: idle.smallClients, systems: ["coroom"] });
+
+  expect(Object.keys(figures)).toEqual(["coroom"]);
+});

@@ -14,6 +14,7 @@ import { presenceCrowd } from "./presence-crowd.bench.ts";
 import type { Figures } from "./report.ts";
 import { rolling } from "./rolling.bench.ts";
 import { stalledReader } from "./stalled-reader.bench.ts";
+import type { SystemName } from "./systems/system.ts";
 
 export type Experiment = {
   readonly name: string;
@@ -30,6 +31,8 @@ export type ExperimentOptions = {
   readonly small: boolean;
   readonly seed: number;
   readonly loadProcesses: number;
+  /** Which of them are wanted; of the scenarios that are not of the edit path `idle` alone can do without one. */
+  readonly systems: readonly SystemName[];
   readonly say: (line: string) => void;
 };
 

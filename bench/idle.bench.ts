@@ -20,7 +20,7 @@ import type { Figures } from "./report.ts";
 import { startBare } from "./systems/bare.ts";
 import { startCoroom } from "./systems/coroom.ts";
 import { startRelay } from "./systems/relay.ts";
-import type { MeasuredSystem } from "./systems/system.ts";
+import type { MeasuredSystem, SystemName } from "./systems/system.ts";
 
 const ROOM_OF = 8;
 /** By then a process has collected what those who are gone left behind (COROOM_IDLE_MEMORY_MS). */
@@ -38,12 +38,8 @@ export const idle: Experiment = {
   smallClients: 80,
   run: async (options) => {
     const figures: Record<string, Figures> = {};
-    for (const start of [
-      () => startCoroom({ gateways: 1, small: options.small, settings: { SILENCE_MS_MAX: String(NOBODY_PINGS_MS) } }),
-      () => startBare(),
-      () => startRelay(1),
-    ]) {
-      const system = await start();
+    for (const start of options.systems.flatMap((name) => STARTS[name])) {
+      const system = await start(options);
       try {
         figures[system.name] = await measure(system, options);
       } finally {
@@ -52,6 +48,12 @@ export const idle: Experiment = {
     }
     return { figures } satisfies Outcome;
   },
+};
+
+/** The bare server belongs to the relay: both are the least that Coroom is compared with. */
+const STARTS: Readonly<Record<SystemName, readonly ((options: ExperimentOptions) => Promise<MeasuredSystem>)[]>> = {
+  coroom: [({ small }) => startCoroom({ gateways: 1, small, settings: { SILENCE_MS_MAX: String(NOBODY_PINGS_MS) } })],
+  relay: [() => startBare(), () => startRelay(1)],
 };
 
 async function measure(system: MeasuredSystem, { clients, small, loadProcesses, say }: ExperimentOptions): Promise<Figures> {

@@ -55,6 +55,7 @@ async function runExperiment({ name, meaning, clients, smallClients, run }: Expe
       small: options.small,
       seed: options.seed,
       loadProcesses: options.loadProcesses,
+      systems: options.system,
       say: (line) => say(`  ${line}`),
     });
     say(table(outcome.figures));

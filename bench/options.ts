@@ -19,7 +19,11 @@ export const benchSettings = {
       "how often the systems take turns; of scenarios that are not of the edit path the medians are shown. 0: twice on the edit path, else once",
   },
   scenario: { parse: scenarios, fallback: EDIT_PATH, meaning: `which of ${ALL.join(", ")}` },
-  system: { parse: systems, fallback: SYSTEM_NAMES, meaning: "coroom, relay or both: coroom,relay" },
+  system: {
+    parse: systems,
+    fallback: SYSTEM_NAMES,
+    meaning: "coroom, relay or both: coroom,relay; on the edit path and in idle, the other scenarios need all that they compare",
+  },
   small: { parse: flag, fallback: false, meaning: "a few rooms for a second: counts only, the times mean nothing" },
   loadProcesses: { parse: positiveInteger, fallback: 1, meaning: "processes that the load is spread over" },
   clients: { parse: wholeNumber, fallback: 0, meaning: "clients of a scenario that is not of the edit path; 0: as many as it says" },
