@@ -27,7 +27,7 @@ const ROOM_OF = 8;
 const GONE_MS = 60_000;
 /** By then also what came of everybody having become a spectator. */
 const QUIET_MS = 100_000;
-/** The load's clients say nothing at all, for which a gateway would close them by then. */
+/** The load's clients say nothing until all have joined, for which a gateway would close the first where that takes long. */
 const NOBODY_PINGS_MS = 600_000;
 const SMALL_QUIET_MS = 100;
 

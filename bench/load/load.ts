@@ -8,7 +8,9 @@ import { RoomLoad } from "./room-load.ts";
 import { typingSchedule } from "./schedule.ts";
 
 const ROOMS_OPENED_AT_ONCE = 10;
+/** Each at a moment of its own, as clients do: all in one turn would be a load that nobody asked for. */
 const PING_MS = 20_000;
+const PING_STEP_MS = 100;
 const SETTLED_MS_MAX = 30_000;
 const POLL_MS = 5;
 
@@ -20,7 +22,12 @@ export class Load {
 
   private constructor(rooms: readonly RoomLoad[]) {
     this.#rooms = rooms;
-    this.#pings = setInterval(() => rooms.forEach((room) => room.ping()), PING_MS);
+    const steps = PING_MS / PING_STEP_MS;
+    let step = 0;
+    this.#pings = setInterval(() => {
+      for (let index = step; index < rooms.length; index += steps) rooms[index]!.ping();
+      step = (step + 1) % steps;
+    }, PING_STEP_MS);
   }
 
   static async open(plans: readonly RoomPlan[]): Promise<Load> {
