@@ -6,6 +6,7 @@ import { Abuse } from "./limits/abuse.ts";
 import { BoardHost } from "./boards/board-host.ts";
 import { BoardSessionsHost } from "./boards/board-sessions-host.ts";
 import { Boards } from "./boards/boards.ts";
+import { Connections } from "./connections.ts";
 import { DisciplineHost } from "./limits/discipline-host.ts";
 import type {
   Activities,
@@ -74,7 +75,7 @@ export type GatewayParts = {
 export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports: GatewayPorts, deps: HostDeps): GatewayParts {
   const { sockets, topics, tokens, placement } = ports;
   const quotas = new Quotas(quotaOptions(config));
-  const sessions: Sessions = new Map();
+  const sessions: Sessions = new Connections();
   const unacked = new UnackedBudget({ bytesMax: config.forwardedBytesMax });
   const directory = new RoomDirectory({ ...roomOptions(config), gateway }, unacked);
   const presence = new PresenceHost(

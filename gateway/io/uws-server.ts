@@ -8,6 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { TemplatedApp, us_listen_socket, WebSocket } from "uws-node20";
 
 import { CLOSE } from "../../shared/wire/close-codes.ts";
+import { Connections } from "../connections.ts";
 import { portTaken } from "../port-taken.ts";
 import type { Clients, ConnectionId, Sockets, Topics } from "../ports.ts";
 import { BehindClients, LOOK_MS } from "./behind-clients.ts";
@@ -55,7 +56,7 @@ export function uwsSockets(
   start(clients: Clients): void;
   stop(): Promise<void>;
 } {
-  const open = new Map<ConnectionId, Socket>();
+  const open = new Connections<Socket>();
   const behind = new BehindClients(open, options);
   const closing = new ClosingSockets(options, LOOK_MS);
   const gathered = new GatheredSends(open, lastOfTurn);

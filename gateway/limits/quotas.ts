@@ -6,6 +6,7 @@
 import type { Count, CountKind, CountsReport } from "../../shared/bus/counts-report.ts";
 import { type Millis, type RoomKey, type TenantId, tenantOf } from "../../shared/ids.ts";
 import type { ClientAddress } from "../../shared/client-address.ts";
+import { Connections } from "../connections.ts";
 import type { ConnectionId } from "../ports.ts";
 import { type CreditKind, Credits } from "./credits.ts";
 import { SharedCounts, type SharedCountsOptions } from "./shared-counts.ts";
@@ -37,7 +38,7 @@ export class Quotas {
   readonly #counts: SharedCounts;
   readonly #credits: Credits;
   readonly #edits: TenantEdits;
-  readonly #holdings = new Map<ConnectionId, Holding>();
+  readonly #holdings = new Connections<Holding>();
   readonly #atLimit = new Map<string, TenantAtLimit>();
   /** Undefined: this gateway stays. Those who are to be elsewhere by their time. */
   #moves: Moves | undefined;

@@ -11,6 +11,7 @@ import type { ServerFrame } from "../../shared/wire/frames.ts";
 import type { Identity, TokenVerdict } from "./identity.ts";
 import type { BoardHost } from "../boards/board-host.ts";
 import type { ClientAddress } from "../../shared/client-address.ts";
+import type { Connections } from "../connections.ts";
 import type { Ban, DisciplineHost } from "../limits/discipline-host.ts";
 import type { Inside } from "./lobby-host.ts";
 import type { ConnectionId, Pace, Sockets, Tokens } from "../ports.ts";
@@ -24,7 +25,7 @@ import { farewell } from "./farewell.ts";
 import { Session, type SessionOptions } from "./session.ts";
 import type { SessionEffect } from "./session-effects.ts";
 
-export type Sessions = Map<ConnectionId, Session>;
+export type Sessions = Connections<Session>;
 
 export type SessionHostPorts = Pick<DeparturesPorts, "handOver"> & {
   readonly sockets: Sockets;
