@@ -1,10 +1,12 @@
+import { getHeapSpaceStatistics } from "node:v8";
+
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import { clientId, epoch, gatewayId, number, payload, userId } from "../../test/wire/arbitraries.ts";
 import { almostRight } from "../../test/wire/mutate.ts";
 import { Tag } from "./tags.ts";
-import type { Epoch } from "../ids.ts";
+import type { Epoch, GatewayId } from "../ids.ts";
 import {
   decodePresenceAnswer,
   decodePresenceFromOwner,
@@ -118,4 +120,24 @@ test("[BUS5] presence is told from edits by its first byte", () => {
   for (const tag of [Tag.edits, Tag.catchUpRequest, Tag.resubmit, Tag.firstEdit, Tag.doubt])
     expect(isPresenceToOwner(Uint8Array.of(tag))).toBe(false);
   expect(isPresenceToOwner(new Uint8Array(0))).toBe(false);
+});
+
+test("[BUS6] that a quiet room still has its members is said without a hidden class for each time", () => {
+  const say = (times: number): void => {
+    for (let version = 1; version <= times; version++)
+      encodePresenceToOwner({
+        kind: "members",
+        gateway: "gateway-1" as GatewayId,
+        epoch: 1 as Epoch,
+        version,
+        whole: false,
+        entered: [],
+        exited: [],
+      });
+  };
+  const oldBytes = (): number => getHeapSpaceStatistics().find(({ space_name }) => space_name === "old_space")!.space_used_size;
+  say(2_000); // By then V8 knows the code.
+  const before = oldBytes();
+  say(20_000);
+  expect((oldBytes() - before) / 20_000).toBeLessThan(100); // Hidden classes are made in old pages: 270 bytes a message.
 });

@@ -106,8 +106,9 @@ const WHO = fields({
 /** Which part it is stands only where there are several. */
 const members: Format<Members> = {
   write(out, message) {
-    const { whole, partOf } = message;
-    MEMBERS_HEAD.write(out, { ...message, is: { whole, inParts: partOf !== undefined } });
+    // Spelt out, here as below: rooms say it every few seconds, and V8 makes hidden classes for what is spread together.
+    const { gateway, epoch, version, whole, partOf } = message;
+    MEMBERS_HEAD.write(out, { gateway, epoch, version, is: { whole, inParts: partOf !== undefined } });
     if (partOf !== undefined) PART_OF.write(out, partOf);
     WHO.write(out, message);
   },
@@ -115,7 +116,6 @@ const members: Format<Members> = {
     const { gateway, epoch, version, is } = MEMBERS_HEAD.read(input);
     const partOf = is.inParts ? PART_OF.read(input) : undefined;
     const { entered, exited } = WHO.read(input);
-    // Spelt out: rooms say it every few seconds, and V8 makes hidden classes for what is spread together.
     const message = { gateway, epoch, version, whole: is.whole, entered, exited };
     return partOf === undefined ? message : { ...message, partOf };
   },
