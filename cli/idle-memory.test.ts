@@ -35,7 +35,7 @@ test("[IDL1] a quiet process collects twice, and again only when its heap has gr
   expect(state.collections).toBe(1);
   await clock.advance(3 * LOOK_MS);
   expect(state.collections).toBe(2);
-  state.heldMb += 4.9; // An eighth of 40 is worth it.
+  state.heldMb += 2.4; // A sixteenth of 40 is worth it.
   await clock.advance(LOOK_MS);
   expect(state.collections).toBe(2);
   state.heldMb += 1;
@@ -44,10 +44,10 @@ test("[IDL1] a quiet process collects twice, and again only when its heap has gr
   expect(await registry.metrics()).toContain("coroom_idle_collection_seconds_count 4");
   state.heldMb = 8; // V8 has given back by itself.
   await clock.advance(LOOK_MS);
-  state.heldMb = 9.9;
+  state.heldMb = 8.9;
   await clock.advance(LOOK_MS);
   expect(state.collections).toBe(4);
-  state.heldMb = 10;
+  state.heldMb = 9;
   await clock.advance(LOOK_MS);
   expect(state.collections).toBe(5);
   await running.stop();

@@ -39,8 +39,8 @@ const BUSY_SHARE_MAX = 0.1;
 const LOOK_MS = 1_000;
 const SUDDENLY_BUSY_SHARE = 0.5;
 /** Less is not worth a stop. A stop takes as long as what lives, so what it gives back is in proportion to that. */
-const GROWN_BYTES_MIN = 2 * 1024 ** 2;
-const GROWN_SHARE_MIN = 1 / 8;
+const GROWN_BYTES_MIN = 1024 ** 2;
+const GROWN_SHARE_MIN = 1 / 16;
 /** Garbage included. A stop for a larger heap could be felt, and a room server that stands still for half a second loses its rooms. */
 const USED_BYTES_MAX = 96 * 1024 ** 2;
 /** V8's names of where objects are made, which is not counted: a process that works takes again what it needs there. */
