@@ -89,7 +89,7 @@ export const roomServerMetrics = (registry: Registry) => {
     }),
     catchUps: new Counter({
       name: "coroom_catch_ups_total",
-      help: "Catch-ups answered, by source: backlog, log, resync",
+      help: "Answers to catch-ups, a long one of which takes several, by source: backlog, log, resync",
       labelNames: ["source"],
       registers,
     }),

@@ -1,8 +1,9 @@
 /**
  * The questions a room has open with its owner: which edits come after a position. A question is small and its answer
  * may be megabytes, so a member has one open at a time, also when it does not wait for it any more; what it asks
- * meanwhile is asked once that is answered. Members that ask from the same position share a question. An answer in
- * several messages may lose one on its way: what follows the hole is not taken, and the rest is asked for again.
+ * meanwhile is asked once that is answered. Members that ask from the same position share a question. An answer
+ * holds what fits a message, and one in several may lose one on its way: what follows a hole is not taken, and the rest
+ * is asked for again.
  * Rules CUP1 to CUP16.
  */
 
@@ -30,7 +31,7 @@ export type CaughtUp = {
   readonly done: boolean;
   /** So many questions in a row brought it no further. */
   readonly inVain: number;
-  /** What is to be asked now: the rest, where some of the answer was lost, or what waited for this one's end. */
+  /** What is to be asked now: the rest, where it was not all of the answer, or what waited for this one's end. */
   readonly ask: readonly ToOwner[];
 };
 

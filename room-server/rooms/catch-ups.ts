@@ -15,7 +15,7 @@ import { AnswerPacker } from "./edits-range.ts";
 export type CatchUpRequest = ToOwner & { kind: "catch-up-request" };
 
 export type CatchUpDecision =
-  | { kind: "answers"; answers: readonly CatchUp[] }
+  | { kind: "answer"; answer: CatchUp }
   /** The position is not of this log, or `isForgotten`: so old that nobody knows. */
   | { kind: "resync"; answer: CatchUp; isForgotten: boolean }
   /** The range is not in memory. */
@@ -58,7 +58,7 @@ export class CatchUps {
       case "older":
         return { kind: "read-log", request: { ...request, through } };
       case "edits":
-        return { kind: "answers", answers: this.#pack(answer.parts) };
+        return { kind: "answer", answer: this.#pack(answer.parts) };
       default:
         return assertNever(answer);
     }
@@ -71,13 +71,9 @@ export class CatchUps {
     return deferred;
   }
 
-  #pack(parts: readonly Uint8Array[]): readonly CatchUp[] {
+  #pack(parts: readonly Uint8Array[]): CatchUp {
     const packer = new AnswerPacker(this.#options);
-    const answers: CatchUp[] = [];
-    for (const part of parts) {
-      const full = packer.add(part);
-      if (full !== undefined) answers.push(full);
-    }
-    return [...answers, packer.finish()];
+    for (const part of parts) if (!packer.add(part)) break;
+    return packer.answer();
   }
 }

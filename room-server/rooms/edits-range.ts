@@ -1,4 +1,4 @@
-/** Committed edits as bytes, cut to a range of seqs and packed into answers of a bounded size. */
+/** Committed edits as bytes, cut to a range of seqs and packed into an answer of a bounded size. */
 
 import * as decoding from "lib0/decoding";
 import * as encoding from "lib0/encoding";
@@ -18,32 +18,32 @@ export function cutEdits({ firstSeq, lastSeq, bytes }: EditsRange, after: Seq, t
   return encoding.encode((out) => writeCommittedEdits(out, { epoch, firstSeq: first, edits: inside }));
 }
 
-/** Gathers parts until an answer is full. The last answer says that it is, even if it is empty. */
+/**
+ * What one question is answered with: as much as fits a message. Its gateway asks on for the rest once it has that, and so
+ * is never sent more of a room's past than it can take: what is written in the room meanwhile would wait behind it.
+ */
 export class AnswerPacker {
   readonly #bytesMax: number;
-  #parts: Uint8Array[] = [];
+  readonly #parts: Uint8Array[] = [];
   #bytes = 0;
 
   constructor(options: { answerBytesMax: number }) {
     this.#bytesMax = options.answerBytesMax;
   }
 
-  /** An answer, once the part no longer fits it. A part larger than an answer gets one of its own. */
-  add(part: Uint8Array): CatchUp | undefined {
-    const full = this.#parts.length > 0 && this.#bytes + part.byteLength > this.#bytesMax ? this.#take(false) : undefined;
+  /** False: it does not fit. Any part fits an answer that has none. */
+  add(part: Uint8Array): boolean {
+    if (this.#parts.length > 0 && !this.hasRoomFor(part)) return false;
     this.#parts.push(part);
     this.#bytes += part.byteLength;
-    return full;
+    return true;
   }
 
-  finish(): CatchUp {
-    return this.#take(true);
+  hasRoomFor({ byteLength }: Uint8Array): boolean {
+    return this.#bytes + byteLength <= this.#bytesMax;
   }
 
-  #take(last: boolean): CatchUp {
-    const answer: CatchUp = { kind: "edits", parts: this.#parts, last };
-    this.#parts = [];
-    this.#bytes = 0;
-    return answer;
+  answer(): CatchUp {
+    return { kind: "edits", parts: this.#parts, last: true };
   }
 }

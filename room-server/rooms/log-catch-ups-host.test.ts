@@ -4,6 +4,7 @@ import { expect, test, vi } from "vitest";
 import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
 import type { Answer, CatchUp } from "../../shared/bus/envelope.ts";
 import { encodeEditsRecord, headOf } from "../../shared/bus/record.ts";
+import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
 import { SILENT } from "../../shared/testing/silent-log.ts";
 import {
@@ -46,9 +47,12 @@ const checkpointAt = (seq: number, what: { leftOut?: number; bytes: number }): C
 });
 
 /** Asks for all after a position, in the name of a room whose log is read one question at a time. */
-function askerOf(ports: ConstructorParameters<typeof LogCatchUps>[0], { logReadsWaitingMax = 1 } = {}) {
-  const options = { logReadsMax: 1, logReadsWaitingMax, logReadBytesMax: 250, answerBytesMax: 1e6, roomsMax: 10 };
-  const catchUps = new LogCatchUps(ports, options, { log: SILENT, metrics: roomServerMetrics(new Registry()) });
+function askerOf(
+  ports: ConstructorParameters<typeof LogCatchUps>[0],
+  { logReadsWaitingMax = 1, logReadBytesMax = 250, answerBytesMax = 1e6, clock = new FakeClock() } = {},
+) {
+  const options = { logReadsMax: 1, logReadsWaitingMax, logReadBytesMax, answerBytesMax, roomsMax: 10 };
+  const catchUps = new LogCatchUps(ports, options, { clock, log: SILENT, metrics: roomServerMetrics(new Registry()) });
   return (request: number, after: Position = START): void => {
     const asked = { kind: "catch-up-request", gateway, request, after, through: 4 as Seq } as const;
     catchUps.answer(room, { kind: "read-log", request: asked, epoch, head: 4 as Seq, streamSeq: 4 });
@@ -155,4 +159,59 @@ test("[LCU6] a question that is asked again while it waits, or while the log is 
   ask(2);
   await readNext(4);
   expect(answered).toEqual([1, 2, 3, 2]);
+});
+
+type Served = { readonly answer: number | string; readonly read: readonly number[]; readonly tookMs: number };
+
+/** Of somebody at seq 1 who asks on at seq 3, where an answer holds two edits and a record takes 20 ms to read. */
+async function askedOn(logReadBytesMax: number): Promise<[Served, Served]> {
+  const clock = new FakeClock();
+  let read: number[] = [];
+  const answers: CatchUp[] = [];
+  const ports = {
+    log: {
+      append: () => () => {},
+      readLast: async () => undefined,
+      endsAt: async () => true,
+      read: async function* (_: RoomKey, from: number, through: number) {
+        for (const one of stored.filter(({ streamSeq }) => streamSeq > from && streamSeq <= through)) {
+          clock.turn(20);
+          read.push(one.streamSeq);
+          yield one;
+        }
+      },
+    },
+    checkpoints: { newest: async () => checkpointAt(4, { bytes: 400 }) },
+    gateways: {
+      answer: (_: GatewayId, __: RoomKey, given: Answer) => void (given.kind === "catch-up" && answers.push(given.answer)),
+      broadcast: () => {},
+    },
+  };
+  const put = askerOf(ports, { logReadBytesMax, answerBytesMax: 300, clock });
+  const ask = async (request: number, after: number): Promise<Served> => {
+    read = [];
+    const askedAt = clock.now();
+    put(request, { epoch, seq: after as Seq });
+    await vi.waitFor(
+      () => {
+        if (answers.length < request) clock.turn(1);
+        expect(answers).toHaveLength(request);
+      },
+      { timeout: 10_000, interval: 1 },
+    );
+    const answer = answers.at(-1)!;
+    return { answer: answer.kind === "resync" ? answer.reason : answer.parts.length, read, tookMs: clock.now() - askedAt };
+  };
+  return [await ask(1, 1), await ask(2, 3)];
+}
+
+test("[LCU8] an answer holds what fits a message; whoever asks on is read on for from there, after a rest as long as reading took", async () => {
+  const [first, second] = await askedOn(1e6);
+  expect([first.answer, first.read, second.answer, second.read]).toEqual([2, [1, 2, 3], 1, [3, 4]]);
+  expect(second.tookMs).toBeGreaterThanOrEqual(60 + 40);
+});
+
+test("[LCU9] what was read for the answers before counts, until a newer snapshot is the better answer", async () => {
+  const [first, second] = await askedOn(450);
+  expect([first.answer, second.answer]).toEqual([2, "too-old"]);
 });

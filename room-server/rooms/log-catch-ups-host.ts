@@ -1,13 +1,17 @@
 /**
  * Catch-ups that reach further back than the backlog: reads the log for them, a bounded number at a time, and
  * sends what `LogReplay` makes of it. Whoever has just loaded the newest snapshot is always served: the log is
- * only ever trimmed behind it.
+ * only ever trimmed behind it. Whoever asks on for what did not fit an answer is read on for from there.
  */
 
 import { hasContent, hasDocument } from "../../shared/bus/checkpoint.ts";
 import type { CatchUp } from "../../shared/bus/envelope.ts";
-import type { RoomKey } from "../../shared/ids.ts";
+import { headOf } from "../../shared/bus/record.ts";
+import type { Clock } from "../../shared/clock.ts";
+import type { Millis, RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
+import { pause } from "../../shared/pause.ts";
+import { Bookmarks } from "./bookmarks.ts";
 import { LogReplay } from "./log-replay.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import type { Checkpoints, Gateways, RoomLog } from "../ports.ts";
@@ -21,30 +25,35 @@ export type LogCatchUpsOptions = {
   readonly roomsMax: number;
 };
 type Ports = { readonly log: RoomLog; readonly checkpoints: Checkpoints; readonly gateways: Gateways };
+type LogCatchUpsDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: RoomServerMetrics };
 type Question = { readonly room: RoomKey; readonly effect: RoomEffect & { kind: "read-log" } };
 type Read = Question & { readonly id: string };
 
+/** Whoever asks on waits for as long as reading took, up to this: rooms' edits come through the same processes. */
+const REST_MS_MAX = 100;
 const TOO_OLD: CatchUp = { kind: "resync", reason: "too-old" };
 
 export class LogCatchUps {
   readonly #ports: Ports;
   readonly #options: LogCatchUpsOptions;
-  readonly #deps: { readonly log: Log; readonly metrics: RoomServerMetrics };
+  readonly #deps: LogCatchUpsDeps;
   readonly #waiting: Read[] = [];
   /** What waits or is read. A gateway that asks once more, under the same number, gets the same answer. */
   readonly #open = new Set<string>();
   /** Rooms that are known to have a snapshot with something in it, the newest known last. There will always be one from then on. */
   readonly #withSnapshot = new Set<RoomKey>();
+  readonly #bookmarks: Bookmarks;
   #running = 0;
 
-  constructor(ports: Ports, options: LogCatchUpsOptions, deps: { log: Log; metrics: RoomServerMetrics }) {
+  constructor(ports: Ports, options: LogCatchUpsOptions, deps: LogCatchUpsDeps) {
     this.#ports = ports;
     this.#options = options;
     this.#deps = deps;
+    this.#bookmarks = new Bookmarks(options.logReadsWaitingMax);
   }
 
   answer(room: RoomKey, effect: Question["effect"]): void {
-    if (effect.request.after.seq === 0 && this.#withSnapshot.has(room)) return this.#send({ room, effect }, [TOO_OLD]); // A crowd of newcomers asks for one checkpoint.
+    if (effect.request.after.seq === 0 && this.#withSnapshot.has(room)) return this.#send({ room, effect }, TOO_OLD); // A crowd of newcomers asks for one checkpoint.
     const id = idOf({ room, effect });
     if (this.#open.has(id)) return;
     if (this.#waiting.length >= this.#options.logReadsWaitingMax) {
@@ -72,16 +81,18 @@ export class LogCatchUps {
     });
   }
 
-  #send({ room, effect: { request, epoch, head } }: Question, answers: readonly CatchUp[]): void {
-    for (const answer of answers) {
-      if (answer.kind === "resync" || answer.last) this.#deps.metrics.catchUps.inc({ source: answer.kind === "resync" ? "resync" : "log" });
-      this.#ports.gateways.answer(request.gateway, room, { kind: "catch-up", request: request.request, epoch, head, answer });
-    }
+  #send({ room, effect: { request, epoch, head } }: Question, answer: CatchUp): void {
+    this.#deps.metrics.catchUps.inc({ source: answer.kind === "resync" ? "resync" : "log" });
+    this.#ports.gateways.answer(request.gateway, room, { kind: "catch-up", request: request.request, epoch, head, answer });
   }
 
   async #read(read: Question): Promise<void> {
     const { room, effect } = read;
-    const { after, through } = effect.request;
+    const { clock } = this.#deps;
+    const { gateway, after, through } = effect.request;
+    const bookmark = this.#bookmarks.take({ gateway, room, seq: after.seq });
+    if (bookmark !== undefined && bookmark.restUntil > clock.now()) await pause(clock, bookmark.restUntil - clock.now());
+    const startedAt = clock.now();
     const checkpoint = await this.#ports.checkpoints.newest(room);
     if (checkpoint === "deleted") return; // Whoever asked is told so by another way.
     if (checkpoint !== undefined && hasContent(checkpoint)) this.#remember(room);
@@ -89,13 +100,29 @@ export class LogCatchUps {
     // Where no newer snapshot is, or none of a document, a resync could not help: then all is read, however much.
     const mayResync = isBehind && hasDocument(checkpoint);
     // Whoever holds nothing has the snapshot sooner than the log: where it reaches back to the start at all, it is longer.
-    if (mayResync && after.seq === 0) return this.#send(read, [TOO_OLD]);
+    if (mayResync && after.seq === 0) return this.#send(read, TOO_OLD);
     const readBytesMax = mayResync ? this.#options.logReadBytesMax : Number.POSITIVE_INFINITY;
-    const replay = new LogReplay({ after, through, readBytesMax, answerBytesMax: this.#options.answerBytesMax });
-    const from = checkpoint === undefined || isBehind ? 0 : checkpoint.streamSeq - 1; // That record is kept, and tells whether the edit before the range is of this log.
-    for await (const { record } of this.#ports.log.read(room, from, effect.streamSeq)) {
-      this.#send(read, replay.receiveRecord(record));
-      if (replay.done) return;
+    const replay = new LogReplay({
+      after,
+      through,
+      readBytesMax,
+      readBytes: bookmark?.readBytes ?? 0,
+      answerBytesMax: this.#options.answerBytesMax,
+    });
+    const checkpointed = checkpoint === undefined || isBehind ? 1 : checkpoint.streamSeq;
+    const from = (bookmark?.streamSeq ?? checkpointed) - 1; // That record is kept, and tells whether the edit before the range is of this log.
+    let last = { streamSeq: from, readBytes: 0 };
+    for await (const { record, streamSeq } of this.#ports.log.read(room, from, effect.streamSeq)) {
+      const { readBytes } = replay;
+      const answer = replay.receiveRecord(record);
+      if (record.kind === "edits" && headOf(record) <= replay.answeredThrough) last = { streamSeq, readBytes };
+      if (answer === undefined) continue;
+      if (answer.kind === "edits" && replay.answeredThrough < through) {
+        const now = clock.now();
+        const restUntil = (now + Math.min(now - startedAt, REST_MS_MAX)) as Millis;
+        this.#bookmarks.keep({ gateway, room, seq: replay.answeredThrough }, { ...last, restUntil });
+      }
+      return this.#send(read, answer);
     }
     this.#send(read, replay.receiveEnd());
   }

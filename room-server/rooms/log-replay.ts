@@ -1,6 +1,6 @@
 /**
  * Answers a catch-up from the log's own records, for a range that the backlog no longer holds whole.
- * It is fed the room's records in order, from at or before the range on. Rules RPL1 to RPL4.
+ * It is fed the room's records in order, from at or before the range on. Rules RPL1 to RPL6.
  */
 
 import type { CatchUp } from "../../shared/bus/envelope.ts";
@@ -14,6 +14,8 @@ export type LogReplayOptions = {
   readonly through: Seq;
   /** What it may read before it gives up and asks for a resync; infinite where no newer snapshot could help. */
   readonly readBytesMax: number;
+  /** What was read already for those who ask on. */
+  readonly readBytes?: number;
   readonly answerBytesMax: number;
 };
 
@@ -21,23 +23,28 @@ export class LogReplay {
   readonly #options: LogReplayOptions;
   readonly #packer: AnswerPacker;
   #next: Seq;
-  #read = 0;
+  #read: number;
   #done = false;
 
   constructor(options: LogReplayOptions) {
     this.#options = options;
     this.#packer = new AnswerPacker(options);
+    this.#read = options.readBytes ?? 0;
     this.#next = (options.after.seq + 1) as Seq;
   }
 
-  /** True once everything is answered. */
-  get done(): boolean {
-    return this.#done;
+  /** Of the newest record that the answer holds some of. */
+  get answeredThrough(): Seq {
+    return (this.#next - 1) as Seq;
   }
 
-  /** The answers to send now, in order. */
-  receiveRecord(record: OwnersRecord): readonly CatchUp[] {
-    if (this.#done || record.kind === "epoch") return [];
+  get readBytes(): number {
+    return this.#read;
+  }
+
+  /** The answer, once it is whole: with all of the range, or with what fits. */
+  receiveRecord(record: OwnersRecord): CatchUp | undefined {
+    if (this.#done || record.kind === "epoch") return undefined;
     const { after, through, readBytesMax } = this.#options;
     const { epoch, firstSeq } = record.edits;
     const lastSeq = headOf(record);
@@ -46,23 +53,24 @@ export class LogReplay {
     if (after.seq >= firstSeq && after.seq <= lastSeq && epoch > after.epoch) return this.#resync("other-epoch");
     this.#read += record.editsBytes.byteLength;
     if (this.#read > readBytesMax || firstSeq > this.#next) return this.#resync("too-old");
-    if (lastSeq < this.#next) return [];
+    if (lastSeq < this.#next) return undefined;
 
-    const full = this.#packer.add(cutEdits({ firstSeq, lastSeq, bytes: record.editsBytes }, after.seq, through));
-    this.#next = (lastSeq + 1) as Seq;
-    const answers = full === undefined ? [] : [full];
-    if (lastSeq < through) return answers;
+    const part = cutEdits({ firstSeq, lastSeq, bytes: record.editsBytes }, after.seq, through);
+    const fits = this.#packer.add(part);
+    if (fits) this.#next = (lastSeq + 1) as Seq;
+    // Edits of a room are of a size mostly: where one more would not fit, it need not be fetched to find that out.
+    if (fits && lastSeq < through && this.#packer.hasRoomFor(part)) return undefined;
     this.#done = true;
-    return [...answers, this.#packer.finish()];
+    return this.#packer.answer();
   }
 
   /** The log has no more records. */
-  receiveEnd(): readonly CatchUp[] {
-    return this.#done ? [] : this.#resync("too-old");
+  receiveEnd(): CatchUp {
+    return this.#resync("too-old");
   }
 
-  #resync(reason: "too-old" | "other-epoch"): readonly CatchUp[] {
+  #resync(reason: "too-old" | "other-epoch"): CatchUp {
     this.#done = true;
-    return [{ kind: "resync", reason }];
+    return { kind: "resync", reason };
   }
 }

@@ -259,8 +259,8 @@ export class Room {
         if (decision.isForgotten) effects.push({ kind: "limit-reached", limit: "epochs" });
         effects.push(this.#catchUpAnswer(request, decision.answer));
         return;
-      case "answers":
-        for (const answer of decision.answers) effects.push(this.#catchUpAnswer(request, answer));
+      case "answer":
+        effects.push(this.#catchUpAnswer(request, decision.answer));
         return;
       case "read-log":
         effects.push({ kind: "read-log", request: decision.request, epoch, head, streamSeq: this.#last.streamSeq });
