@@ -3,7 +3,8 @@
  * what becomes of the reader: Coroom closes it, and it comes back to the seq it holds; the relay, which is plain
  * publish and subscribe, leaves it a hole that it is not told of.
  *
- * The others' latencies are taken from the send to the receipt, in a stretch before and in the stretch meanwhile.
+ * The others' latencies are taken from the send to the receipt, in turns of three windows: the reader reads, it stalls,
+ * it comes back. So what else the machine does falls on all three alike; each window of all turns is shown as one.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -12,7 +13,8 @@ import { gatewaySettings } from "../gateway/config.ts";
 import type { Experiment, ExperimentOptions, Outcome } from "./experiments.ts";
 import type { Seat } from "./load/enter.ts";
 import { Latencies } from "./load/latencies.ts";
-import type { StalledReaderLoad, Stretch } from "./load/stalled-reader-load.ts";
+import type { BusyRoomLoad, Stretch } from "./load/busy-room-load.ts";
+import type { Became, StalledReaderLoad } from "./load/stalled-reader-load.ts";
 import { Worker } from "./load/worker.ts";
 import { residentBytesOf } from "./memory.ts";
 import type { Figures } from "./report.ts";
@@ -26,15 +28,16 @@ const EDITS_PER_SECOND = 200;
 const EDIT_LETTERS = 8_192;
 /** Young processes run slow code. */
 const WARM_UP_MS = 6_000;
-const BEFORE_MS = 15_000;
+const TURNS = 3;
+const READS_MS = 15_000;
 const STALLED_MS = 30_000;
-const AFTER_MS = 2_000;
-/** Of each stretch: too short for the reader to be closed. */
+const BACK_MS = 5_000;
+/** Of each window: too short for the reader to be closed. */
 const SMALL_MS = 1_000;
 const SAMPLE_MS = 200;
 const NEVER = String(1e10);
 /**
- * The reader is some 50 MB behind, more than the log is read for: a snapshot would be sent in its place, which this load
+ * In each turn the reader is some 50 MB behind, more than the log is read for: a snapshot would be sent in its place, which this load
  * does not fetch. Most readers say nothing for longer than a client may. And a document that grows by 1.6 MB/s takes the
  * document service a core after a minute, to merge it and to write it anew every 5 s: the others would notice that.
  */
@@ -67,8 +70,11 @@ async function measure(
   { clients, small, say }: ExperimentOptions,
   { mayMiss, waitingBytesMax }: { mayMiss: boolean; waitingBytesMax?: number },
 ): Promise<Figures> {
-  const load = new Worker<StalledReaderLoad>("stalled-reader-load");
+  const [others, reader] = [new Worker<BusyRoomLoad>("busy-room-load"), new Worker<StalledReaderLoad>("stalled-reader-load")];
   const gateway = system.processes.find(({ role }) => role === "gateway")!.pid;
+  const measured = async (ms: number) => growthOf(gateway, others.call("run", { ms: small ? SMALL_MS : ms }));
+  const windows = { reads: new Windows(), stalls: new Windows(), back: new Windows() };
+  const became: Became[] = [];
   try {
     const seats = await Promise.all(
       Array.from({ length: clients }, async (_, index): Promise<Seat> => ({
@@ -78,42 +84,90 @@ async function measure(
         clientKey: `member-${index}`,
       })),
     );
-    await load.call("open", {
+    await reader.call("open", seats.at(-1)!);
+    await others.call("open", {
       writers: seats.slice(0, WRITERS),
-      readers: seats.slice(WRITERS),
+      readers: seats.slice(WRITERS, -1),
       editsPerSecond: EDITS_PER_SECOND,
       editLetters: EDIT_LETTERS,
     });
-
-    if (!small) await load.call("run", { ms: WARM_UP_MS, stalled: false });
-    const before = await growthOf(gateway, load.call("run", { ms: small ? SMALL_MS : BEFORE_MS, stalled: false }));
-    const stalled = await growthOf(gateway, load.call("run", { ms: small ? SMALL_MS : STALLED_MS, stalled: true }));
-    await load.call("run", { ms: small ? SMALL_MS : AFTER_MS, stalled: false });
-    const { closedWith, replayed, missed, comeBackMs } = await load.call("settle", { mayMiss });
-    await load.call("close", undefined as never);
-    say(
-      `${system.name}: the reader was ${closedWith ?? "not closed"}, got ${replayed} edits on coming back and never ${missed}; the others have every seq in turn`,
-    );
+    if (!small) await measured(WARM_UP_MS);
+    for (let turn = 1; turn <= (small ? 1 : TURNS); turn++) {
+      windows.reads.add(await measured(READS_MS));
+      await reader.call("stop", undefined as never);
+      windows.stalls.add(await measured(STALLED_MS));
+      await reader.call("resume", undefined as never);
+      const back = await measured(BACK_MS);
+      windows.back.add(back);
+      became.push(await reader.call("level", { seq: back.value.head, mayMiss }));
+      const { closedWith, replayed, missed } = became.at(-1)!;
+      if (!small && !mayMiss && closedWith === undefined)
+        throw new Error("the reader was not closed: it did not fall behind as far as it may");
+      const p99s = [windows.reads, windows.stalls, windows.back].map((window) => window.p99s.at(-1)!.toFixed(1));
+      say(
+        `${system.name} ${turn}: the others' p99 ${p99s.join(", ")} ms; the reader was ${closedWith ?? "not closed"}, got ${replayed} edits on coming back and never ${missed}`,
+      );
+    }
+    await Promise.all([others.call("close", undefined as never), reader.call("close", undefined as never)]);
+    say(`${system.name}: the others have every seq in turn`);
     return {
-      ...figuresOf("before", before.value),
-      ...figuresOf("while it stalls", stalled.value),
-      "gateway's most growth before, MB": before.growth / 1e6,
-      "gateway's most growth meanwhile, MB": stalled.growth / 1e6,
+      ...windows.reads.figures("while it reads"),
+      ...windows.stalls.figures("while it stalls"),
+      ...windows.back.figures("as it comes back"),
+      "turns' median p99, stalls to reads": medianOf(windows.stalls.p99s) / medianOf(windows.reads.p99s),
+      "turns' median p99, comes back to reads": medianOf(windows.back.p99s) / medianOf(windows.reads.p99s),
       ...(waitingBytesMax === undefined ? {} : { "may wait for the reader at most, MB": waitingBytesMax / 1e6 }),
-      "sent to each meanwhile, MB": (stalled.value.edits * EDIT_LETTERS) / 1e6,
-      "edits the reader never got": missed,
-      "edits replayed to it": replayed,
-      ...(Number.isNaN(comeBackMs) ? {} : { "from its close to being level, ms": comeBackMs }),
+      "sent to each while it stalls, MB": (windows.stalls.edits * EDIT_LETTERS) / 1e6 / became.length,
+      "edits the reader never got": sum(became.map(({ missed }) => missed)),
+      "edits replayed to it": sum(became.map(({ replayed }) => replayed)),
+      ...comeBackFigure(became.map(({ comeBackMs }) => comeBackMs)),
     };
   } finally {
-    await load.end();
+    await Promise.all([others.end(), reader.end()]);
     await system.stop();
   }
 }
 
-function figuresOf(stretch: string, { others }: Stretch): Figures {
-  const latencies = Latencies.fromPairs(others);
-  return { [`others' p50 ${stretch}, ms`]: latencies.percentile(50), [`others' p99 ${stretch}, ms`]: latencies.percentile(99) };
+function comeBackFigure(times: readonly number[]): Figures {
+  const took = times.filter((ms) => !Number.isNaN(ms));
+  return took.length === 0 ? {} : { "from its close to being level at most, ms": Math.max(...took) };
+}
+
+/** Of an odd number. */
+function medianOf(numbers: readonly number[]): number {
+  return numbers.toSorted((a, b) => a - b)[(numbers.length - 1) / 2]!;
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}
+
+/** The same window of all turns. */
+class Windows {
+  readonly #latencies = new Latencies();
+  /** One of each turn: what disturbs one turn alone moves their median little. */
+  readonly p99s: number[] = [];
+  #loopDelayMs = 0;
+  #growth = 0;
+  edits = 0;
+
+  add({ value, growth }: { readonly value: Stretch; readonly growth: number }): void {
+    const latencies = Latencies.fromPairs(value.latencies);
+    this.#latencies.add(latencies);
+    this.p99s.push(latencies.percentile(99));
+    this.#loopDelayMs = Math.max(this.#loopDelayMs, value.loopDelayMs);
+    this.#growth = Math.max(this.#growth, growth);
+    this.edits += value.edits;
+  }
+
+  figures(when: string): Figures {
+    return {
+      [`others' p50 ${when}, ms`]: this.#latencies.percentile(50),
+      [`others' p99 ${when}, ms`]: this.#latencies.percentile(99),
+      [`load's own lateness ${when}, p99 ms`]: this.#loopDelayMs,
+      [`gateway's most growth ${when}, MB`]: this.#growth / 1e6,
+    };
+  }
 }
 
 /** How far a process's memory rose over where it was, at its highest. */
