@@ -215,10 +215,14 @@ test("[OPG7] a server that is drained hands its rooms over, and the page says wh
 });
 
 test("[OPG8] on a phone a room with a long name leaves people, mode and server of all rooms in sight", async () => {
-  await occupy(`a name that is far longer than a phone is wide ${"and longer ".repeat(4)}`.trim(), ["Ada"]);
+  const name = `a name that is far longer than a phone is wide ${"and longer ".repeat(4)}`.trim();
+  await occupy(name, NAMES);
   const page = await open(operatorsPass(), PHONE);
-  await eventually("the room is listed", async () => (await page.locator("#rooms tr").count()) > 0);
-  for (const cell of await page.locator("#rooms tr").first().locator("td:not(.wide)").all()) {
+  await eventually(
+    "it is listed with the longer mode",
+    async () => (await rowOf(page, name).count()) === 1 && (await rowOf(page, name).innerText()).includes("hierarchical"),
+  );
+  for (const cell of await rowOf(page, name).locator("td:not(.wide)").all()) {
     const box = (await cell.boundingBox())!;
     expect(box.x + box.width).toBeLessThanOrEqual(PHONE.viewport!.width);
   }
