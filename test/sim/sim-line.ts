@@ -41,6 +41,8 @@ export class SimLine {
   #pending = new Set<(error: Error) => void>();
   #kept: { readonly at: number; readonly message: Published }[] = [];
   #connected = true;
+  /** Its process knows that it is not, and connects anew. */
+  #isConnecting = false;
   #requests = 0;
   #subscriptions = 0;
   #missed = 0;
@@ -131,7 +133,7 @@ export class SimLine {
     if (this.#connected) this.up.send(() => this.#nats.publish(message, this.side));
     else {
       this.#missed += 1;
-      this.#kept.push({ at: this.#scheduler.now, message });
+      if (this.#isConnecting) this.#kept.push({ at: this.#scheduler.now, message });
     }
   }
 
@@ -207,6 +209,7 @@ export class SimLine {
     this.down.break();
     for (const sub of this.#subs) this.#forget(sub);
     this.#process.run(() => {
+      this.#isConnecting = true;
       const pending = this.#pending;
       this.#pending = new Set();
       for (const fail of pending) fail(new errors.RequestError("connection disconnected"));
@@ -219,6 +222,7 @@ export class SimLine {
     this.#process.run(() => {
       if (this.#connected) return;
       this.#connected = true;
+      this.#isConnecting = false;
       for (const sub of this.#subs) this.#announce(sub);
       const kept = this.#kept.filter(({ at }) => at >= this.#scheduler.now - KEPT_MS);
       this.#kept = [];
