@@ -115,6 +115,7 @@ const NO_LIMITS: readonly Setting[] = [
   "recentBytesMax",
   "recentMsMax",
   "roomLingerMs",
+  "shedPressureMs",
   "shedCalmMs",
   "boardKinds",
   "boardSessionMs",

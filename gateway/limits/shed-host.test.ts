@@ -23,7 +23,7 @@ test("[SHED6] a change of level is told to operations and to the rooms, and show
     after: (_: number, run: () => void) => (timers.push(run), () => timers.splice(0)),
   };
   const outbound = new OutboundHealth({ outboundP99MsMax: 500 });
-  const shed = new Shed({ shedDelayMsMin: 100, shedOutboundBytesMin: 1_000, shedNatsLagMsMin: 200, shedCalmMs: 500 });
+  const shed = new Shed({ shedDelayMsMin: 100, shedOutboundBytesMin: 1_000, shedNatsLagMsMin: 200, shedPressureMs: 0, shedCalmMs: 500 });
   const stop = watchPressure(
     { shed, outbound },
     { measure: () => pressures.shift() ?? CALM, outboundP99Ms: () => 400 },

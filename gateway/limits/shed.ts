@@ -1,6 +1,7 @@
 /**
  * What this gateway leaves out under pressure, one thing after the other, in a fixed order: spectators first, edits
- * never. It goes down the ladder as long as it is under pressure, and up again step by step once it has been calm.
+ * never. It goes down the ladder once pressure lasts, and up again step by step once it has been calm. What is over in
+ * a moment, such as a crowd that comes in, leaves nothing out: to tell each client of a step costs more than it saves.
  */
 
 import type { Millis } from "../../shared/ids.ts";
@@ -21,6 +22,8 @@ export type ShedOptions = {
   readonly shedDelayMsMin: number;
   readonly shedOutboundBytesMin: number;
   readonly shedNatsLagMsMin: number;
+  /** The first step is taken after so long under pressure, the others at each telling that follows. */
+  readonly shedPressureMs: number;
   readonly shedCalmMs: number;
 };
 
@@ -30,6 +33,7 @@ export type ShedChange = { readonly from: number; readonly to: number; readonly 
 export class Shed {
   readonly #options: ShedOptions;
   #level = 0;
+  #pressedSince: Millis | undefined;
   #calmSince: Millis | undefined;
 
   constructor(options: ShedOptions) {
@@ -45,8 +49,11 @@ export class Shed {
     const cause = this.#causeIn(pressure, 1);
     if (cause !== undefined) {
       this.#calmSince = undefined;
-      return this.#level < SHED_LEVEL_MAX ? this.#step(1, cause) : undefined;
+      this.#pressedSince ??= now;
+      const lasts = now - this.#pressedSince >= this.#options.shedPressureMs;
+      return lasts && this.#level < SHED_LEVEL_MAX ? this.#step(1, cause) : undefined;
     }
+    this.#pressedSince = undefined;
     if (this.#causeIn(pressure, 1 / 2) !== undefined) this.#calmSince = undefined;
     else this.#calmSince ??= now;
     if (this.#level === 0 || this.#calmSince === undefined || now - this.#calmSince < this.#options.shedCalmMs) return undefined;

@@ -38,6 +38,11 @@ export const deliverySettings = {
     meaning: "so many bytes that clients have not read leave out presence, step by step",
   },
   shedNatsLagMsMin: { parse: positiveInteger, fallback: 250, meaning: "a NATS so slow leaves out presence, step by step" },
+  shedPressureMs: {
+    parse: wholeNumber,
+    fallback: 500,
+    meaning: "any of these for so long leaves out the first: a crowd that comes in is over sooner",
+  },
   shedCalmMs: {
     parse: positiveInteger,
     fallback: 5_000,
