@@ -81,6 +81,14 @@ test("an id stands in one file of tests, but for the rules of the wire, which se
   expect(shared.map(([id, holders]) => `${id} stands in ${[...holders].join(" and ")}`)).toEqual([]);
 });
 
+test("no two tests of a file have one name, and no two decisions one number", () => {
+  const titles = sources
+    .filter((source) => source.endsWith(".test.ts"))
+    .flatMap((file) => twice([...textOf(file).matchAll(/^ *test\((".*?[^\\]"),/gm)].map(([, title]) => `${file}: ${title}`)));
+  const numbers = readdirSync("docs/adr").map((name) => name.slice(0, 4));
+  expect([...titles, ...twice(numbers)]).toEqual([]);
+});
+
 test("every file that a document names exists", () => {
   const missing = documents.flatMap((document) =>
     pathsIn(textOf(document))
@@ -100,6 +108,10 @@ test("every setting that a document names is declared", async () => {
   );
   expect(unknown).toEqual([]);
 });
+
+function twice(texts: readonly string[]): string[] {
+  return texts.filter((text, index) => texts.indexOf(text) < index);
+}
 
 function filesUnder(folder: string): string[] {
   return readdirSync(folder, { withFileTypes: true })

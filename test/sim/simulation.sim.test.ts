@@ -259,5 +259,5 @@ function fault(kind: FaultKind, atMs: number, forMs: number, whom: number, how: 
 
 /** At one who has something to lose, if there is any. */
 function aimed(...of: Parameters<typeof fault>): Fault {
-  return aimed(...of);
+  return { ...fault(...of), aimed: true };
 }
