@@ -41,8 +41,6 @@ type Append = {
   resendAt: number;
   /** While the log is asked what its last record is. */
   looking: boolean;
-  /** So many looks were begun: only the last counts. */
-  looks: number;
   /** The line was lost since the expected record was known to be the last: a look comes before it is sent. */
   isUnproven: boolean;
 };
@@ -63,6 +61,8 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
   let tokens = 0;
   let checks = 0;
   let connected = true;
+  /** How often there was a new one. */
+  let lines = 0;
 
   const checkIn = (delayMs: number): number => checks + Math.ceil(delayMs / CHECK_MS);
 
@@ -83,14 +83,14 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
   };
 
   const lookAtLast = async (token: string, append: Append): Promise<void> => {
-    const look = ++append.looks;
+    const line = lines;
     append.looking = true;
     append.resendAt = checkIn(options.appendAnswerMsMax);
     const outcome = await deps.readLast(append.room).then(
       (last) => outcomeByLast(append.record, last) ?? "as-expected",
       (cause: unknown) => void log.warn({ room: append.room, cause }, "the log did not tell its last record; trying on"),
     );
-    if (look !== append.looks) return; // Another was begun: what a line told that is lost is no proof.
+    if (line !== lines) return; // What a line told that is lost is no proof.
     append.looking = false;
     if (typeof outcome === "object") return settle(token, append, outcome);
     append.resendAt = checkIn(UNAVAILABLE_RETRY_MS);
@@ -101,10 +101,10 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
 
   const receiveReconnect = (): void => {
     connected = true;
+    lines += 1;
     let looks = 0;
     for (const [token, append] of appends) {
       append.isUnproven = true;
-      append.looks += 1; // One over the lost line may never be answered.
       append.resendAt = checks + Math.floor(looks / LOOKS_AT_ONCE);
       if (looks++ < LOOKS_AT_ONCE) void lookAtLast(token, append);
     }
@@ -137,8 +137,8 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
     checks += 1;
     for (const [token, append] of appends) {
       if (checks < append.resendAt) continue;
-      if (append.isUnproven) void lookAtLast(token, append);
-      else if (!append.looking) resend(append, "silence");
+      if (append.isUnproven && connected) void lookAtLast(token, append);
+      if (!append.isUnproven && !append.looking) resend(append, "silence");
     }
     if (appends.size > 0) checkLater();
   };
@@ -169,7 +169,6 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
       begun: performance.now(),
       resendAt: 0,
       looking: false,
-      looks: 0,
       isUnproven: false,
     };
     appends.set(token, append);

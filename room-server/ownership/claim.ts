@@ -181,8 +181,8 @@ export class Claim {
   #fenceBehindCopy(owner: ServerId): ClaimStep {
     this.#warm = this.#deps.warmCopy(this.#key);
     if (this.#warm === undefined) return this.#begin({ kind: "read" });
-    if (!this.#warm.isProven) return this.#begin({ kind: "read" });
-    return serverOf(this.#warm.last) === owner ? this.#fence(this.#warm.last, undefined, "copy") : FASTER;
+    if (serverOf(this.#warm.last) !== owner) return FASTER;
+    return this.#warm.isProven ? this.#fence(this.#warm.last, undefined, "copy") : this.#begin({ kind: "read" });
   }
 
   /** The epoch record does not stand where it was to. */

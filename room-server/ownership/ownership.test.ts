@@ -612,3 +612,22 @@ test("[OWN51] a warm copy whose last record the log does not have is not gone by
   expect(receive({ kind: "log-read-whole" })).toEqual([{ kind: "read-checkpoint" }]);
   expect(receive({ kind: "checkpoint-read", checkpoint: undefined })).toEqual([{ kind: "load", after: 0, through: 401 }]);
 });
+
+test("[OWN59] a room that is let go while its end is not found ends without what waits for it", () => {
+  const { receive, ownership } = owning();
+  receive({ kind: "line-back" });
+  receive(message(edits(1)));
+  receive({ kind: "release" });
+  receive({ kind: "log-end-read", last: own(5), checkpoint: undefined });
+  receive({ kind: "unsubscribed" });
+  expect(ownership.kind).toBe("ended");
+});
+
+test("[OWN60] so does one that nobody used since the line was lost, where an edit comes while it is let go", () => {
+  const { receive, ownership } = owning();
+  receive({ kind: "line-back" });
+  expect(kinds(receive({ kind: "tick" }, 60_000))).toEqual(["unsubscribe"]);
+  receive(message(edits(1)), 60_001);
+  receive({ kind: "unsubscribed" }, 60_002);
+  expect(ownership.kind).toBe("ended");
+});

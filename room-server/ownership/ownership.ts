@@ -272,7 +272,8 @@ export class Ownership {
 
   #endIfReleased(): readonly OwnershipEffect[] {
     const state = this.#state;
-    if (state.kind !== "releasing" || !state.unsubscribed || state.room.unacked > 0) return [];
+    // What waits behind an end that was not found since the line was lost goes to the next owner.
+    if (state.kind !== "releasing" || !state.unsubscribed || (state.room.unacked > 0 && state.room.isEndProven)) return [];
     return this.#end("released", "nobody has used the room for long, or the server is stopping");
   }
 

@@ -1,0 +1,68 @@
+import type { Status } from "@nats-io/nats-core";
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+
+import { subjectsOf } from "../../shared/bus/subjects.ts";
+import type { Epoch, Millis, RoomKey, Seq, ServerId, UnixMillis } from "../../shared/ids.ts";
+import type { NatsConnection } from "../../shared/io/nats.ts";
+import { FakeClock } from "../../shared/testing/fake-clock.ts";
+import { SILENT } from "../../shared/testing/silent-log.ts";
+import { roomServerMetrics } from "../metrics.ts";
+import type { StoredRecord } from "../ports.ts";
+import { jetstreamAppend } from "./jetstream-append.ts";
+
+const EXPECTED: StoredRecord = {
+  streamSeq: 5,
+  record: { kind: "epoch", id: "s.1", time: 0 as UnixMillis, epoch: 1 as Epoch, head: 0 as Seq },
+};
+
+/** One append under way over a line whose state is told, to a log that takes so long to tell its last record. */
+async function appending(lookMs: number) {
+  const clock = new FakeClock();
+  const counts = { looks: 0, sent: 0 };
+  let tell: (status: Status) => void = () => {};
+  const nats: Partial<NatsConnection> = {
+    subscribe: () => ({}) as ReturnType<NatsConnection["subscribe"]>,
+    publish: () => void (counts.sent += 1),
+    closed: () => new Promise(() => {}),
+    async *status() {
+      for (;;) yield await new Promise<Status>((resolve) => (tell = resolve));
+    },
+  };
+  const readLast = (): Promise<StoredRecord> => {
+    counts.looks += 1;
+    return new Promise((resolve) => clock.after(lookMs, () => resolve(EXPECTED)));
+  };
+  const options = { server: "s" as ServerId, partitions: 1, appendAnswerMsMax: 500 };
+  const deps = { readLast, clock, log: SILENT, metrics: roomServerMetrics(new Registry()) };
+  const append = jetstreamAppend(nats as NatsConnection, subjectsOf("test"), options, deps);
+  const record = { id: "s.2", bytes: new Uint8Array(1), expectedId: "s.1", expectedStreamSeq: 5 };
+  append("acme.notes" as RoomKey, record, () => {});
+  const say = async (type: "disconnect" | "reconnect"): Promise<void> => {
+    await clock.advance(1);
+    tell({ type, server: "127.0.0.1:4222" });
+    await clock.advance(1);
+  };
+  await say("disconnect");
+  return { counts, say, advance: (ms: number) => clock.advance(ms as Millis) };
+}
+
+test("[APO6] after a lost line a record is sent again however long the log takes to tell its last one", async () => {
+  for (const lookMs of [100, 600, 2_000]) {
+    const { counts, say, advance } = await appending(lookMs);
+    await say("reconnect");
+    await advance(lookMs + 50);
+    expect(counts.sent, `where it takes ${lookMs} ms`).toBe(2);
+  }
+});
+
+test("[APO7] what a line told that was lost proves nothing, and nothing is asked while there is none", async () => {
+  const { counts, say, advance } = await appending(600);
+  await say("reconnect");
+  await say("disconnect");
+  await advance(10_000);
+  expect(counts).toEqual({ looks: 1, sent: 1 });
+  await say("reconnect");
+  await advance(650);
+  expect(counts.sent).toBe(2);
+});
