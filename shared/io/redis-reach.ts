@@ -15,7 +15,6 @@ export type RedisReach = { readonly reaches: () => boolean | undefined; stop(): 
 export function watchRedis(redis: Redis | Cluster, clock: Clock, unreached: { set(value: number): void }): RedisReach {
   let reaches: boolean | undefined;
   let isStopped = false;
-  let cancel = (): void => {};
   const look = async (): Promise<void> => {
     const servers = redis instanceof Cluster ? redis.nodes("master") : [redis];
     const answers = await Promise.allSettled(servers.map((server) => server.ping()));
@@ -23,7 +22,7 @@ export function watchRedis(redis: Redis | Cluster, clock: Clock, unreached: { se
     unreached.set(reaches ? 0 : 1);
     if (!isStopped) cancel = clock.after(EVERY_MS, () => void look());
   };
-  void look();
+  let cancel = clock.after(EVERY_MS, () => void look()); // Before that it may still be connecting.
   return {
     reaches: () => reaches,
     stop: () => {
