@@ -44,6 +44,11 @@ test("[SHED4] a change says where it led and why", () => {
   expect(shed.receivePressure({ ...CALM, natsLagMs: 150 }, 1_000 as Millis)).toBeUndefined();
 });
 
+test("[SHED9] pressure that comes and goes without calm between leads down as well", () => {
+  const levels = levelsUnder(Array.from({ length: 8 }, (_, index) => ({ ...CALM, delayMs: index % 2 === 0 ? 110 : 90 })));
+  expect(levels).toEqual([0, 0, 1, 1, 2, 2, 3, 3]);
+});
+
 test("[SHED8] pressure that is over sooner than it counts leaves nothing out, however often it comes", () => {
   const levels = levelsUnder(Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? { ...CALM, delayMs: 500 } : CALM)));
   expect(new Set(levels)).toEqual(new Set([0]));

@@ -22,7 +22,7 @@ export type ShedOptions = {
   readonly shedDelayMsMin: number;
   readonly shedOutboundBytesMin: number;
   readonly shedNatsLagMsMin: number;
-  /** The first step is taken after so long under pressure, the others at each telling that follows. */
+  /** The first step is taken after so long without calm, the others at each telling that follows. */
   readonly shedPressureMs: number;
   readonly shedCalmMs: number;
 };
@@ -53,9 +53,11 @@ export class Shed {
       const lasts = now - this.#pressedSince >= this.#options.shedPressureMs;
       return lasts && this.#level < SHED_LEVEL_MAX ? this.#step(1, cause) : undefined;
     }
-    this.#pressedSince = undefined;
     if (this.#causeIn(pressure, 1 / 2) !== undefined) this.#calmSince = undefined;
-    else this.#calmSince ??= now;
+    else {
+      this.#pressedSince = undefined;
+      this.#calmSince ??= now;
+    }
     if (this.#level === 0 || this.#calmSince === undefined || now - this.#calmSince < this.#options.shedCalmMs) return undefined;
     this.#calmSince = now;
     return this.#step(-1, "calm");
