@@ -287,9 +287,11 @@ test("[BREST4] gateways hear where it answers, and of a watched board when it ch
       ["ann", 1, ""],
     ],
   });
+  nats.publish(subjects.boardNames, encodeJson([{ room: "acme.watched", user: "ann", name: "Ann A." }]));
+  await eventually("her name is shown though nothing was counted", () => lastShown()?.ranking[1]?.[2] === "Ann A.");
   expect((await get("watched/leaderboard")).body.ranking).toMatchObject([
     { user: "bob", name: "Bob B." },
-    { user: "ann", name: "" },
+    { user: "ann", name: "Ann A." },
   ]);
 
   const before = shown.length;

@@ -34,7 +34,7 @@ export class LeaderboardHost {
     deps: Omit<PartitionDeps, "onCounted" | "watchedRooms" | "countedPartitions">,
   ) {
     this.reader = new BoardReader(ports, options, deps.clock);
-    this.names = new NamesHost(ports.names, options, deps);
+    this.names = new NamesHost(ports.names, options, { ...deps, onNew: (room) => this.#live.receiveChange(room) });
     this.tenants = new TenantReader(ports, options, deps.clock);
     const count = options.logPartitions;
     const ofPartitions = {

@@ -95,7 +95,7 @@ export class LiveHost {
     this.#tickOn();
   }
 
-  /** Something was counted in the room. */
+  /** Something was counted in the room, or somebody is called otherwise. */
   receiveChange(room: RoomKey): void {
     this.#watched.receiveChange(room);
   }

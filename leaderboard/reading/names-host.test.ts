@@ -7,6 +7,7 @@ import type { StoredNames } from "../ports.ts";
 const ROOM = "acme.notes" as RoomKey;
 const ANN = "ann" as UserId;
 const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+const onNew = (): void => {};
 
 class Stored implements StoredNames {
   readonly names = new Map<string, string>();
@@ -28,7 +29,7 @@ class Stored implements StoredNames {
 
 test("[LBN1] a name is stored once however often it is said, and again when it is another", async () => {
   const stored = new Stored();
-  const names = new NamesHost(stored, { boardNamesMax: 10 }, { log });
+  const names = new NamesHost(stored, { boardNamesMax: 10 }, { log, onNew });
   for (const name of ["Ann", "Ann", "Ann", "Anne"]) await names.receiveName({ room: ROOM, user: ANN, name });
   expect([stored.writes, await names.of(ROOM, ["ann"]), stored.reads]).toEqual([2, new Map([["ann", "Anne"]]), 0]);
 });
@@ -36,7 +37,7 @@ test("[LBN1] a name is stored once however often it is said, and again when it i
 test("[LBN2] showing the same users again looks nothing up, known or not", async () => {
   const stored = new Stored();
   stored.names.set("ann", "Ann");
-  const names = new NamesHost(stored, { boardNamesMax: 10 }, { log });
+  const names = new NamesHost(stored, { boardNamesMax: 10 }, { log, onNew });
   for (let push = 0; push < 5; push++) expect(await names.of(ROOM, ["ann", "bob"])).toEqual(new Map([["ann", "Ann"]]));
   expect(stored.reads).toBe(1);
   await names.receiveName({ room: ROOM, user: "bob" as UserId, name: "Bob" });
@@ -45,7 +46,7 @@ test("[LBN2] showing the same users again looks nothing up, known or not", async
 
 test("[LBN3] a name that was not stored is stored when it is said again", async () => {
   const stored = new Stored();
-  const names = new NamesHost(stored, { boardNamesMax: 10 }, { log });
+  const names = new NamesHost(stored, { boardNamesMax: 10 }, { log, onNew });
   stored.isAway = true;
   await names.receiveName({ room: ROOM, user: ANN, name: "Ann" });
   stored.isAway = false;
@@ -55,10 +56,17 @@ test("[LBN3] a name that was not stored is stored when it is said again", async 
 
 test("[LBN4] no more names are remembered than the setting says", async () => {
   const stored = new Stored();
-  const names = new NamesHost(stored, { boardNamesMax: 2 }, { log });
+  const names = new NamesHost(stored, { boardNamesMax: 2 }, { log, onNew });
   for (const user of ["ann", "bob", "cy"]) await names.receiveName({ room: ROOM, user: user as UserId, name: user.toUpperCase() });
   await names.of(ROOM, ["cy", "bob"]);
   expect(stored.reads).toBe(0);
   expect((await names.of(ROOM, ["ann"])).get("ann")).toBe("ANN");
   expect(stored.reads).toBe(1);
+});
+
+test("[LBN5] boards are shown anew where somebody is called otherwise, and not where that was known", async () => {
+  const told: RoomKey[] = [];
+  const names = new NamesHost(new Stored(), { boardNamesMax: 10 }, { log, onNew: (room) => told.push(room) });
+  for (const name of ["Ann", "Ann", "Anne"]) await names.receiveName({ room: ROOM, user: ANN, name });
+  expect(told).toEqual([ROOM, ROOM]);
 });

@@ -18,19 +18,23 @@ export class NamesHost {
   readonly #stored: StoredNames;
   readonly #options: NamesOptions;
   readonly #log: Log;
+  readonly #onNew: (room: RoomKey) => void;
   /** By room and user; whoever was asked for last stands last. */
   readonly #known = new Map<string, string>();
 
-  constructor(stored: StoredNames, options: NamesOptions, { log }: { log: Log }) {
+  /** `onNew`: somebody of the room is called otherwise than was known. */
+  constructor(stored: StoredNames, options: NamesOptions, { log, onNew }: { log: Log; onNew: (room: RoomKey) => void }) {
     this.#stored = stored;
     this.#options = options;
     this.#log = log;
+    this.#onNew = onNew;
   }
 
   async receiveName({ room, user, name }: BoardName): Promise<void> {
     const key = keyOf(room, user);
     if (this.#known.get(key) === name) return;
     this.#remember(key, name);
+    this.#onNew(room);
     try {
       await this.#stored.write(room, user, name);
     } catch (cause) {
