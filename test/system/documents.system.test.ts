@@ -9,6 +9,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import * as Y from "yjs";
 
 import { Declared } from "../contract/declared.ts";
+import { askAgain } from "./ask-again.ts";
 import { Cluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
 import { Person } from "./person.ts";
@@ -54,13 +55,9 @@ type Answer = {
 };
 
 /** Whoever reads, and is told that the service cannot answer just now, asks again. */
-async function ask(method: string, path: string, asking: Asking): Promise<Answer> {
-  let answer: Answer | undefined;
-  await eventually(
-    `${method} ${path} is answered`,
-    async () => (answer = await askOnce(method, path, asking)).status !== 503 || method !== "GET",
-  );
-  return answer!;
+function ask(method: string, path: string, asking: Asking): Promise<Answer> {
+  const once = (): Promise<Answer> => askOnce(method, path, asking);
+  return method === "GET" ? askAgain(`${method} ${path}`, once) : once();
 }
 
 async function askOnce(method: string, path: string, { token, headers = {}, body, at = 0 }: Asking): Promise<Answer> {

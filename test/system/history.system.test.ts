@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import * as Y from "yjs";
 
 import { Declared } from "../contract/declared.ts";
+import { askAgain } from "./ask-again.ts";
 import { Cluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
 
@@ -46,13 +47,9 @@ type Asking = { token?: string; json?: object; body?: Uint8Array; headers?: Reco
 type Answer = { status: number; bytes: Uint8Array; json: Json };
 
 /** Whoever reads, and is told that the service cannot answer just now, asks again. */
-async function ask(method: string, place: string, asking: Asking = {}): Promise<Answer> {
-  let answer: Answer | undefined;
-  await eventually(
-    `${method} ${place} is answered`,
-    async () => (answer = await askOnce(method, place, asking)).status !== 503 || method !== "GET",
-  );
-  return answer!;
+function ask(method: string, place: string, asking: Asking = {}): Promise<Answer> {
+  const once = (): Promise<Answer> => askOnce(method, place, asking);
+  return method === "GET" ? askAgain(`${method} ${place}`, once) : once();
 }
 
 async function askOnce(method: string, place: string, { token, json, body, headers = {}, at = 0 }: Asking): Promise<Answer> {
