@@ -22,8 +22,8 @@ function part(first: number, last: number): Uint8Array {
   return encoding.encode((out) => writeCommittedEdits(out, { epoch: 1 as Epoch, firstSeq: first as Seq, edits }));
 }
 
-function answer(request: number, head: number, parts: Uint8Array[], last = true): CatchUpAnswer {
-  return { kind: "catch-up", request, epoch: 1 as Epoch, head: head as Seq, answer: { kind: "edits", parts, last } };
+function answer(request: number, head: number, parts: Uint8Array[]): CatchUpAnswer {
+  return { kind: "catch-up", request, epoch: 1 as Epoch, head: head as Seq, answer: { kind: "edits", parts } };
 }
 
 const asked = (messages: readonly ToOwner[]): unknown[] =>
@@ -36,44 +36,43 @@ test("[CUP1] members that ask from the same position share a question", () => {
   expect(asked(catchUps.askForMember(three, position(4), at(0)))).toEqual([[2, 4, 0]]);
   expect(catchUps.receive(answer(1, 5, [part(4, 5)]), at(1))).toMatchObject({
     asker: { kind: "members", members: new Set([one, two]) },
-    done: true,
+    isWhole: true,
     position: { seq: 5 },
   });
 });
 
-test("[CUP2] a question whose answer has begun is not shared any more", () => {
+test("[CUP2] a question that asks on is not shared: what its owner says counts what was read before", () => {
   const catchUps = new CatchUps("gw" as GatewayId);
   catchUps.askForMember(one, position(0), at(0));
-  catchUps.receive(answer(1, 4, [part(1, 2)], false), at(1));
-  expect(asked(catchUps.askForMember(two, position(0), at(1)))).toEqual([[2, 0, 0]]);
+  expect(asked(catchUps.receive(answer(1, 4, [part(1, 2)]), at(1))!.ask)).toEqual([[2, 2, 0]]);
+  expect(asked(catchUps.askForMember(two, position(2), at(1)))).toEqual([[3, 2, 0]]);
 });
 
 test("[CUP3] what follows a hole in an answer is not taken, and is asked for again from the hole on", () => {
   const catchUps = new CatchUps("gw" as GatewayId);
   catchUps.askForMember(one, position(0), at(0));
-  expect(catchUps.receive(answer(1, 9, [part(1, 3)], false), at(1))).toMatchObject({ batches: [{ firstSeq: 1 }], done: false, ask: [] });
-  const broken = catchUps.receive(answer(1, 9, [part(7, 9)]), at(2))!;
-  expect(broken).toMatchObject({ batches: [], done: false });
+  const broken = catchUps.receive(answer(1, 9, [part(1, 3), part(7, 9)]), at(1))!;
+  expect(broken).toMatchObject({ batches: [{ firstSeq: 1 }], isWhole: false });
   expect(asked(broken.ask)).toEqual([[2, 3, 0]]);
-  expect(catchUps.receive(answer(1, 9, [part(4, 9)]), at(3))).toBeUndefined(); // The old question is closed.
+  expect(catchUps.receive(answer(1, 9, [part(4, 9)]), at(2))).toBeUndefined(); // The old question is closed.
 });
 
-test("[CUP4] an answer that ends short of the head it tells has lost a message", () => {
+test("[CUP4] an answer that ends short of the head it tells, and of what was asked for, is asked on for", () => {
   const catchUps = new CatchUps("gw" as GatewayId);
   catchUps.askForMember(one, position(0), at(0));
   expect(asked(catchUps.receive(answer(1, 9, [part(1, 4)]), at(1))!.ask)).toEqual([[2, 4, 0]]);
   catchUps.askForReplay(two, position(3), 5 as Seq, at(1));
-  expect(catchUps.receive(answer(3, 9, [part(4, 5)]), at(2))).toMatchObject({ done: true, ask: [] });
+  expect(catchUps.receive(answer(3, 9, [part(4, 5)]), at(2))).toMatchObject({ isWhole: true, ask: [] });
 });
 
-test("[CUP5] everything open is asked again from where its answer broke off", () => {
+test("[CUP5] everything open is asked again, under new numbers", () => {
   const catchUps = new CatchUps("gw" as GatewayId);
   catchUps.askForMember(one, position(0), at(0));
   catchUps.askForOrder(position(7), toHead, at(0));
-  catchUps.receive(answer(1, 9, [part(1, 4)], false), at(1));
+  catchUps.receive(answer(1, 9, [part(1, 4)]), at(1));
   expect(asked(catchUps.askAllAgain(at(2)))).toEqual([
-    [3, 4, 0],
     [4, 7, 0],
+    [5, 4, 0],
   ]);
 });
 
@@ -99,10 +98,10 @@ test("[CUP8] a question nobody waits for is dropped, one that others wait for is
   catchUps.askForMember(two, position(0), at(0));
   catchUps.forget(one);
   catchUps.forget(one);
-  expect(catchUps.receive(answer(1, 2, [part(1, 1)], false), at(1))).toMatchObject({ asker: { kind: "members", members: new Set([two]) } });
+  expect(catchUps.receive(answer(1, 2, [part(1, 1)]), at(1))).toMatchObject({ asker: { kind: "members", members: new Set([two]) } });
   catchUps.forget(two);
   expect(catchUps.overdue(1_000, at(9_000))).toBe("nothing");
-  expect(catchUps.receive(answer(1, 2, [part(2, 2)]), at(2))).toMatchObject({ asker: { kind: "nobody", member: two }, batches: [] });
+  expect(catchUps.receive(answer(2, 2, [part(2, 2)]), at(2))).toMatchObject({ asker: { kind: "nobody", member: two }, batches: [] });
   expect(catchUps.open).toBe(0);
 });
 
@@ -134,7 +133,7 @@ test("[CUP11] an answer that brings nothing, such as one that does not decode, i
     const from = now;
     for (let sent: ToOwner[] = []; sent.length === 0; now += 100) sent = catchUps.receiveTick(1_000, at(now));
     now -= 100;
-    request += 2; // The number of the pause, and that of the question.
+    request += 1;
     return now - from;
   });
   expect(pauses).toEqual([100, 200, 400, 800, 1_600, 3_200, 6_400, 6_400, 6_400]);
@@ -150,17 +149,17 @@ test("[CUP12] a new owner is asked at once, and not for those who have gone", ()
   expect(catchUps.open).toBe(1);
 });
 
-test("[CUP13] what is overdue is asked again under its number, so that an answer which is only late is taken; where one has begun, anew from there", () => {
+test("[CUP13] what is overdue is asked again under its number, so that an answer which is only late is taken", () => {
   const catchUps = new CatchUps("gw" as GatewayId);
   catchUps.askForMember(one, position(0), at(0));
   catchUps.askForReplay(two, position(3), 9 as Seq, at(0));
-  catchUps.receive(answer(2, 9, [part(4, 5)], false), at(0));
+  catchUps.receive(answer(2, 9, [part(4, 5)]), at(0));
   expect(asked(catchUps.askOverdueAgain(1_000, at(1_000)))).toEqual([
     [1, 0, 0],
     [3, 5, 9],
   ]);
   expect(catchUps.askOverdueAgain(1_000, at(2_999))).toEqual([]);
-  expect(catchUps.receive(answer(1, 2, [part(1, 2)]), at(2_999))).toMatchObject({ batches: [{ firstSeq: 1 }], done: true });
+  expect(catchUps.receive(answer(1, 2, [part(1, 2)]), at(2_999))).toMatchObject({ batches: [{ firstSeq: 1 }], isWhole: true });
   expect(catchUps.receive(answer(1, 2, [part(1, 2)]), at(3_000)), "what it was asked for again").toBeUndefined();
 });
 
@@ -177,17 +176,17 @@ test("[CUP14] what was asked again twice is open in vain", () => {
 test("[CUP15] who asks on from where questions in a row brought it no further does so after a pause, which whoever asks from there shares", () => {
   const catchUps = new CatchUps("gw" as GatewayId);
   catchUps.askForMember(one, position(3), at(0));
-  expect(catchUps.receive(answer(1, 3, []), at(1))).toMatchObject({ done: true, inVain: 1 });
+  expect(catchUps.receive(answer(1, 3, []), at(1))).toMatchObject({ isWhole: true, inVain: 1 });
   expect(catchUps.askForMember(one, position(3), at(1), 1)).toEqual([]);
   expect(catchUps.askForMember(two, position(3), at(1), 1)).toEqual([]);
   expect(catchUps.receiveTick(1_000, at(100))).toEqual([]);
-  expect(asked(catchUps.receiveTick(1_000, at(101)))).toEqual([[3, 3, 0]]);
-  expect(catchUps.receive(answer(3, 3, []), at(102)), "in vain again").toMatchObject({
+  expect(asked(catchUps.receiveTick(1_000, at(101)))).toEqual([[2, 3, 0]]);
+  expect(catchUps.receive(answer(2, 3, []), at(102)), "in vain again").toMatchObject({
     asker: { members: new Set([one, two]) },
     inVain: 2,
   });
   catchUps.askForMember(one, position(3), at(103));
-  expect(catchUps.receive(answer(4, 4, [part(4, 4)]), at(104))).toMatchObject({ inVain: 0 });
+  expect(catchUps.receive(answer(3, 4, [part(4, 4)]), at(104))).toMatchObject({ inVain: 0 });
 });
 
 test("[CUP16] what is asked anew of whoever has the room is asked there for the first time, however often it was asked before", () => {

@@ -2,8 +2,7 @@
  * The questions a room has open with its owner: which edits come after a position. A question is small and its answer
  * may be megabytes, so a member has one open at a time, also when it does not wait for it any more; what it asks
  * meanwhile is asked once that is answered. Members that ask from the same position share a question. An answer
- * holds what fits a message, and one in several may lose one on its way: what follows a hole is not taken, and the rest
- * is asked for again.
+ * holds what fits a message: for the rest it is asked on, as for what follows a part that cannot be read.
  * Rules CUP1 to CUP16.
  */
 
@@ -21,32 +20,36 @@ export type Asker =
   | { readonly kind: "replay"; readonly member: ConnectionId }
   | { readonly kind: "nobody"; readonly member: ConnectionId };
 
+/** What an answer means for whoever asked. */
 export type CaughtUp = {
   readonly asker: Asker;
-  /** Some of the answer had come before. */
-  readonly begun: boolean;
   readonly batches: readonly CommittedBatch[];
   /** Where the batches lead to. */
   readonly position: Position;
-  readonly done: boolean;
+  /** All that was asked for has come. */
+  readonly isWhole: boolean;
+  /** Some of what the asker missed came with answers before this one. */
+  readonly isBegun: boolean;
   /** So many questions in a row brought it no further. */
   readonly inVain: number;
-  /** What is to be asked now: the rest, where it was not all of the answer, or what waited for this one's end. */
+  /** What is to be asked now: the rest, or what waited for this one's end. */
   readonly ask: readonly ToOwner[];
 };
 
-type Question = {
+/** Asks for the edits after a position, up to a seq. */
+type Inquiry = {
   readonly asker: Asker;
-  readonly from: Seq;
-  after: Position;
+  readonly after: Position;
   readonly through: Seq;
-  askedAt: Millis;
-  begun: boolean;
-  attempt: number;
-  /** Asked again without having come any further: it is asked then, and not before. */
-  readonly pausedUntil: Millis | undefined;
+  /** It asks on. The owner goes by all that it has read for this asker: what it says then holds for nobody else who asks from there. */
+  readonly isBegun: boolean;
 };
-type Next = { readonly asker: Asker & { kind: "members" | "replay" }; readonly after: Position; readonly through: Seq };
+type Question = Inquiry & {
+  askedAt: Millis;
+  attempt: number;
+  /** Its asker came no further by the last: it is asked then, and not before. */
+  pausedUntil: Millis | undefined;
+};
 
 /** The seq that stands for "to the head". */
 const TO_HEAD = 0 as Seq;
@@ -62,7 +65,7 @@ export class CatchUps {
   /** Each member's open question. */
   readonly #openOf = new SeldomMap<ConnectionId, number>();
   /** The newest that a member asks for besides. */
-  readonly #nextOf = new SeldomMap<ConnectionId, Next>();
+  readonly #nextOf = new SeldomMap<ConnectionId, Inquiry>();
   #lastRequest = 0;
 
   constructor(gateway: GatewayId) {
@@ -79,16 +82,17 @@ export class CatchUps {
 
   /** Asks for the order's sake. One such question at a time: the rest of a gap shows once this one is answered. */
   askForOrder(after: Position, through: Seq, now: Millis): ToOwner[] {
-    return this.asksForOrder ? [] : this.#ask({ kind: "order" }, after, through, now);
+    return this.asksForOrder ? [] : this.#ask({ asker: { kind: "order" }, after, through, isBegun: false }, now);
   }
 
   /** After a pause, if so many questions were `inVain`. */
   askForMember(member: ConnectionId, after: Position, now: Millis, inVain = 0): ToOwner[] {
-    return this.#askNext(member, { asker: { kind: "members", members: new Set([member]) }, after, through: TO_HEAD }, now, inVain);
+    const asker: Asker = { kind: "members", members: new Set([member]) };
+    return this.#askNext(member, { asker, after, through: TO_HEAD, isBegun: false }, now, inVain);
   }
 
   askForReplay(member: ConnectionId, after: Position, through: Seq, now: Millis): ToOwner[] {
-    return this.#askNext(member, { asker: { kind: "replay", member }, after, through }, now);
+    return this.#askNext(member, { asker: { kind: "replay", member }, after, through, isBegun: false }, now);
   }
 
   /** The order begins anew elsewhere: what its question is answered is not taken. */
@@ -100,60 +104,29 @@ export class CatchUps {
   receive({ request, head, answer }: CatchUpAnswer, now: Millis): CaughtUp | undefined {
     const question = this.#questions.get(request);
     if (question === undefined) return undefined;
-    const { asker, begun, through, from, attempt } = question;
-    if (answer.kind === "resync")
-      return { asker, begun, batches: [], position: question.after, done: true, inVain: 0, ask: this.#close(request, asker, now) };
-    question.begun = true;
-    question.askedAt = now;
-    if (asker.kind === "nobody")
-      return {
-        asker,
-        begun,
-        batches: [],
-        position: question.after,
-        done: answer.last,
-        inVain: 0,
-        ask: answer.last ? this.#close(request, asker, now) : [],
-      };
-    const batches = this.#inSequence(question, answer.parts);
-    const { after } = question;
-    const complete = after.seq >= (through === TO_HEAD ? head : Math.min(through, head));
-    const lost = batches.length < answer.parts.length || (answer.last && !complete);
-    const inVain = after.seq > from ? 0 : attempt + 1;
-    if (!lost)
-      return {
-        asker,
-        begun,
-        batches,
-        position: after,
-        done: answer.last,
-        inVain,
-        ask: answer.last ? this.#close(request, asker, now) : [],
-      };
+    const { asker, isBegun, after, through, attempt } = question;
+    if (answer.kind === "resync" || asker.kind === "nobody")
+      return { asker, batches: [], position: after, isWhole: true, isBegun, inVain: 0, ask: this.#close(request, asker, now) };
+    const { batches, position } = inSequence(after, answer.parts);
+    const isFurther = position.seq > after.seq;
+    const inVain = isFurther ? 0 : attempt + 1;
+    const isWhole = position.seq >= (through === TO_HEAD ? head : Math.min(through, head));
+    const caughtUp = { asker, batches, position, isWhole, isBegun, inVain };
+    if (isWhole) return { ...caughtUp, ask: this.#close(request, asker, now) };
     this.#questions.delete(request);
-    return { asker, begun, batches, position: after, done: false, inVain, ask: this.#askOn(asker, after, through, now, inVain) };
-  }
-
-  /** The parts up to the first hole. */
-  #inSequence(question: Question, parts: readonly Uint8Array[]): CommittedBatch[] {
-    const batches: CommittedBatch[] = [];
-    for (const part of parts) {
-      const batch = batchFrom(part);
-      if (batch === undefined || batch.firstSeq > question.after.seq + 1) break;
-      batches.push(batch);
-      if (batch.lastSeq > question.after.seq) question.after = { epoch: batch.epoch, seq: batch.lastSeq };
-    }
-    return batches;
+    return { ...caughtUp, ask: this.#ask({ asker, after: position, through, isBegun: isBegun || isFurther }, now, inVain) };
   }
 
   /** What is to be asked now: after a pause, or because an answer that nobody waits for stays away. */
   receiveTick(unwantedMsMax: number, now: Millis): ToOwner[] {
     const ask: ToOwner[] = [];
-    for (const [request, { asker, after, through, attempt, askedAt, pausedUntil }] of this.#questions) {
+    for (const [request, question] of this.#questions) {
+      const { asker, askedAt, pausedUntil } = question;
       if (asker.kind === "nobody" && now - askedAt >= unwantedMsMax) ask.push(...this.#close(request, asker, now));
       else if (pausedUntil !== undefined && now >= pausedUntil) {
-        this.#questions.delete(request);
-        ask.push(...this.#ask(asker, after, through, now, attempt));
+        question.pausedUntil = undefined;
+        question.askedAt = now;
+        ask.push(this.#message(request, question));
       }
     }
     return ask;
@@ -166,26 +139,21 @@ export class CatchUps {
     return overdue.some(([, { attempt }]) => attempt >= ASKED_AGAIN_MAX) ? "in-vain" : "some";
   }
 
-  /** Of an owner that speaks. A question that nothing has come of keeps its number: an answer that is only late is taken. */
+  /** Of an owner that speaks. A question keeps its number: an answer that is only late is taken. */
   askOverdueAgain(msMax: number, now: Millis): ToOwner[] {
-    return this.#overdue(msMax, now).flatMap(([request, question]) => {
-      const { asker, after, through, attempt, begun } = question;
-      if (begun) {
-        this.#questions.delete(request);
-        return this.#ask(asker, after, through, now, attempt + 1);
-      }
+    return this.#overdue(msMax, now).map(([request, question]) => {
       question.askedAt = now;
       question.attempt += 1;
-      return [this.#message(request, question)];
+      return this.#message(request, question);
     });
   }
 
-  /** Asks everything open anew, from where its answer broke off, for the first time of whoever hears it; late answers to the old questions are not taken. */
+  /** Asks everything open anew, for the first time of whoever hears it; late answers to the old questions are not taken. */
   askAllAgain(now: Millis): ToOwner[] {
     const questions = [...this.#questions];
     this.#questions.clear();
-    return questions.flatMap(([request, { asker, after, through }]) =>
-      asker.kind === "nobody" ? this.#close(request, asker, now) : this.#ask(asker, after, through, now),
+    return questions.flatMap(([request, question]) =>
+      question.asker.kind === "nobody" ? this.#close(request, question.asker, now) : this.#ask(question, now),
     );
   }
 
@@ -202,19 +170,17 @@ export class CatchUps {
     } else this.#questions.set(request, { ...question, asker: { kind: "nobody", member }, pausedUntil: undefined });
   }
 
-  #askNext(member: ConnectionId, next: Next, now: Millis, inVain = 0): ToOwner[] {
+  #askNext(member: ConnectionId, next: Inquiry, now: Millis, inVain = 0): ToOwner[] {
     if (this.#openOf.has(member)) {
       this.#nextOf.set(member, next);
       return [];
     }
-    return next.asker.kind === "members" && this.#share(member, next.after)
-      ? []
-      : this.#askOn(next.asker, next.after, next.through, now, inVain);
+    return next.asker.kind === "members" && this.#share(member, next.after) ? [] : this.#ask(next, now, inVain);
   }
 
   #share(member: ConnectionId, after: Position): boolean {
-    for (const [request, { asker, after: asked, begun }] of this.#questions) {
-      if (asker.kind !== "members" || begun || asked.seq !== after.seq || asked.epoch !== after.epoch) continue;
+    for (const [request, { asker, after: asked, isBegun }] of this.#questions) {
+      if (asker.kind !== "members" || isBegun || asked.seq !== after.seq || asked.epoch !== after.epoch) continue;
       asker.members.add(member);
       this.#openOf.set(member, request);
       return true;
@@ -234,19 +200,16 @@ export class CatchUps {
   }
 
   /** At once, or after a pause that doubles with each that was in vain. */
-  #askOn(asker: Asker, after: Position, through: Seq, now: Millis, attempt: number): ToOwner[] {
-    if (attempt === 0) return this.#ask(asker, after, through, now);
-    const pauseMs = PAUSE_MS_MIN * 2 ** Math.min(attempt - 1, PAUSE_DOUBLINGS_MAX);
-    this.#open(asker, { after, through, askedAt: now, attempt, pausedUntil: (now + pauseMs) as Millis });
-    return [];
+  #ask(inquiry: Inquiry, now: Millis, inVain = 0): ToOwner[] {
+    const request = ++this.#lastRequest;
+    const pauseMs = inVain === 0 ? 0 : PAUSE_MS_MIN * 2 ** Math.min(inVain - 1, PAUSE_DOUBLINGS_MAX);
+    const pausedUntil = pauseMs === 0 ? undefined : ((now + pauseMs) as Millis);
+    this.#questions.set(request, { ...inquiry, askedAt: now, attempt: inVain, pausedUntil });
+    for (const member of membersOf(inquiry.asker)) this.#openOf.set(member, request);
+    return pausedUntil === undefined ? [this.#message(request, inquiry)] : [];
   }
 
-  #ask(asker: Asker, after: Position, through: Seq, now: Millis, attempt = 0): ToOwner[] {
-    const request = this.#open(asker, { after, through, askedAt: now, attempt, pausedUntil: undefined });
-    return [this.#message(request, { after, through })];
-  }
-
-  #message(request: number, { after, through }: Pick<Question, "after" | "through">): ToOwner {
+  #message(request: number, { after, through }: Inquiry): ToOwner {
     return { kind: "catch-up-request", gateway: this.#gateway, request, after, through };
   }
 
@@ -256,13 +219,19 @@ export class CatchUps {
         asker.kind !== "nobody" && pausedUntil === undefined && now - askedAt >= msMax * 2 ** Math.min(attempt, DOUBLINGS_MAX),
     );
   }
+}
 
-  #open(asker: Asker, question: Omit<Question, "asker" | "from" | "begun">): number {
-    this.#lastRequest += 1;
-    this.#questions.set(this.#lastRequest, { ...question, asker, from: question.after.seq, begun: false });
-    for (const member of membersOf(asker)) this.#openOf.set(member, this.#lastRequest);
-    return this.#lastRequest;
+/** The parts up to the first hole, and where they lead to. */
+function inSequence(after: Position, parts: readonly Uint8Array[]): Pick<CaughtUp, "batches" | "position"> {
+  const batches: CommittedBatch[] = [];
+  let position = after;
+  for (const part of parts) {
+    const batch = batchFrom(part);
+    if (batch === undefined || batch.firstSeq > position.seq + 1) break;
+    batches.push(batch);
+    if (batch.lastSeq > position.seq) position = { epoch: batch.epoch, seq: batch.lastSeq };
   }
+  return { batches, position };
 }
 
 function membersOf(asker: Asker): readonly ConnectionId[] {

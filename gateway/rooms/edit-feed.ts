@@ -8,7 +8,7 @@ import { assertNever } from "../../shared/assert.ts";
 import type { CatchUpAnswer, ToOwner } from "../../shared/bus/envelope.ts";
 import type { Epoch, Millis, Position, Seq } from "../../shared/ids.ts";
 import type { Channel, ResyncReason, TentativeEdit } from "../../shared/wire/frames.ts";
-import type { Asker, CatchUps } from "./catch-ups.ts";
+import type { Asker, CatchUps, CaughtUp } from "./catch-ups.ts";
 import { planDelivery } from "./delivery.ts";
 import type { Entrance } from "./entrance.ts";
 import { type CommittedBatch, InOrder } from "./in-order.ts";
@@ -119,47 +119,16 @@ export class EditFeed {
     this.#entrance.receiveNewEpoch(epoch, effects);
   }
 
-  receiveCatchUp(answer: CatchUpAnswer, now: Millis, effects: RoomEffect[]): void {
-    const head: Position = { epoch: answer.epoch, seq: answer.head };
+  receiveCatchUp(message: CatchUpAnswer, now: Millis, effects: RoomEffect[]): void {
+    const { answer } = message;
+    const head: Position = { epoch: message.epoch, seq: message.head };
     this.#beginAnewIfBeyond(head, now, effects);
-    const caughtUp = this.#catchUps.receive(answer, now);
+    const caughtUp = this.#catchUps.receive(message, now);
     if (caughtUp === undefined) return;
     if (this.position === undefined) this.#startAt(head, now, effects);
     this.#ask(caughtUp.ask, effects);
-    if (answer.answer.kind === "resync" && answer.answer.reason === "too-old" && !caughtUp.begun)
-      this.#tooOld.receive(caughtUp.position, now);
-    if (answer.answer.kind === "resync") return this.#receiveResync(caughtUp.asker, answer.answer.reason, head, now, effects);
-    switch (caughtUp.asker.kind) {
-      case "order":
-        this.#deliver(this.#order.confirm(), now, effects);
-        for (const batch of caughtUp.batches) this.#deliver(this.#order.receive(batch), now, effects);
-        break;
-      case "replay":
-        if (this.#entrance.isServed(caughtUp.asker.member))
-          this.#sendEdits(
-            [caughtUp.asker.member],
-            caughtUp.batches.map(({ bytes }) => bytes),
-            effects,
-          );
-        break;
-      case "members": {
-        const members = this.#membersOf(caughtUp.asker.members).map((member) => this.#entrance.letIn(member, head.seq, now, effects));
-        this.#sendEdits(
-          [...caughtUp.asker.members],
-          caughtUp.batches.map(({ bytes }) => bytes),
-          effects,
-        );
-        if (caughtUp.done) for (const member of members) this.#meet(member, caughtUp.position, now, effects, caughtUp.inVain);
-        break;
-      }
-      case "nobody": {
-        const bytes = answer.answer.parts.reduce((sum, part) => sum + part.byteLength, 0);
-        if (bytes > 0) effects.push({ kind: "asked-in-vain", connection: caughtUp.asker.member, bytes });
-        break;
-      }
-      default:
-        assertNever(caughtUp.asker);
-    }
+    if (answer.kind === "resync") return this.#receiveResync(caughtUp, answer.reason, head, now, effects);
+    this.#receiveEdits(caughtUp, answer.parts, head, now, effects);
     this.receiveHead(head, now, effects);
   }
 
@@ -248,10 +217,43 @@ export class EditFeed {
   #beginAnewIfBeyond(begin: Position, now: Millis, effects: RoomEffect[]): void {
     if (!this.#order.isBeyond(begin)) return;
     this.#catchUps.forgetOrder();
-    this.#receiveResync({ kind: "order" }, "other-epoch", begin, now, effects);
+    this.#sendToSnapshot({ kind: "order" }, "other-epoch", begin, now, effects);
   }
 
-  #receiveResync(asker: Asker, reason: ResyncReason, head: Position, now: Millis, effects: RoomEffect[]): void {
+  #receiveEdits(caughtUp: CaughtUp, parts: readonly Uint8Array[], head: Position, now: Millis, effects: RoomEffect[]): void {
+    const { asker, batches } = caughtUp;
+    const taken = batches.map(({ bytes }) => bytes);
+    switch (asker.kind) {
+      case "order":
+        this.#deliver(this.#order.confirm(), now, effects);
+        for (const batch of batches) this.#deliver(this.#order.receive(batch), now, effects);
+        return;
+      case "replay":
+        if (this.#entrance.isServed(asker.member)) this.#sendEdits([asker.member], taken, effects);
+        return;
+      case "members": {
+        const members = this.#membersOf(asker.members).map((member) => this.#entrance.letIn(member, head.seq, now, effects));
+        this.#sendEdits([...asker.members], taken, effects);
+        if (caughtUp.isWhole) for (const member of members) this.#meet(member, caughtUp.position, now, effects, caughtUp.inVain);
+        return;
+      }
+      case "nobody": {
+        const bytes = parts.reduce((sum, part) => sum + part.byteLength, 0);
+        if (bytes > 0) effects.push({ kind: "asked-in-vain", connection: asker.member, bytes });
+        return;
+      }
+      default:
+        assertNever(asker);
+    }
+  }
+
+  #receiveResync(caughtUp: CaughtUp, reason: ResyncReason, head: Position, now: Millis, effects: RoomEffect[]): void {
+    const { asker, position, isBegun } = caughtUp;
+    if (reason === "too-old" && !isBegun) this.#tooOld.receive(position, now);
+    this.#sendToSnapshot(asker, reason, head, now, effects);
+  }
+
+  #sendToSnapshot(asker: Asker, reason: ResyncReason, head: Position, now: Millis, effects: RoomEffect[]): void {
     switch (asker.kind) {
       case "order":
         // What the members were given is not of this log, or what they miss is gone: they begin anew.

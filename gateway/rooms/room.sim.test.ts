@@ -203,16 +203,8 @@ class World {
         kind: "answer",
         answer: { kind: "catch-up", request: message.request, epoch, head, answer: { kind: "resync", reason: "too-old" } },
       });
-    for (let start = 0; start === 0 || start < parts.length; start += 4) {
-      const answer: Answer = {
-        kind: "catch-up",
-        request: message.request,
-        epoch,
-        head,
-        answer: { kind: "edits", parts: parts.slice(start, start + 4), last: start + 4 >= parts.length },
-      };
-      this.#say({ kind: "answer", answer });
-    }
+    const answer: Answer = { kind: "catch-up", request: message.request, epoch, head, answer: { kind: "edits", parts: parts.slice(0, 4) } };
+    this.#say({ kind: "answer", answer });
   }
 
   #orderEdits(edits: readonly SubmittedEdit[]): void {

@@ -117,7 +117,7 @@ export class FakeOwner {
               request: message.request,
               epoch: this.#epoch as Epoch,
               head: this.#head,
-              answer: { kind: "edits", parts, last: true },
+              answer: { kind: "edits", parts },
             };
       this.#answer(message.gateway, answer);
     }

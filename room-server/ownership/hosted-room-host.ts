@@ -299,7 +299,6 @@ export class HostedRoom implements Receiver {
     if (answer.kind === "acked") metrics.editsRepeated.inc();
     else if (answer.kind === "refused") metrics.editsRefused.inc({ reason: answer.reason });
     else if (answer.kind === "not-first") metrics.editsRefused.inc({ reason: answer.kind });
-    else if (answer.answer.kind === "resync") metrics.catchUps.inc({ source: "resync" });
-    else if (answer.answer.last) metrics.catchUps.inc({ source: "backlog" });
+    else metrics.catchUps.inc({ source: answer.answer.kind === "resync" ? "resync" : "backlog" });
   }
 }

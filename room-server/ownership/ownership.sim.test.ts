@@ -404,7 +404,7 @@ class SimClient {
   readonly #acked = new Set<number>();
   #requests = 0;
   /** By request: from where on, and how far the answers to it have come. */
-  readonly #asked = new Map<number, { readonly after: number; got: number }>();
+  readonly #asked = new Map<number, number>();
 
   constructor(sim: Simulation, id: ClientId) {
     this.#sim = sim;
@@ -449,7 +449,7 @@ class SimClient {
   #askFrom(after: number): void {
     const request = this.#requests++ * 10 + this.#sim.clients.indexOf(this);
     const last = this.#sim.log.all.at(-1);
-    this.#asked.set(request, { after, got: after });
+    this.#asked.set(request, after);
     const epoch = (last === undefined ? 0 : epochOf(last.record)) as Epoch;
     this.#toOwners({ kind: "catch-up-request", gateway, request, after: { epoch, seq: after as Seq }, through: 0 as Seq });
   }
@@ -481,29 +481,22 @@ class SimClient {
     }
   }
 
-  /** Answers to one request follow each other up to the last, whoever gives them: each server tells all that it has to say at once. */
   judgeCatchUp({ request, head, answer }: Answer & { kind: "catch-up" }): void {
-    const asked = this.#asked.get(request);
-    if (asked === undefined) return;
-    if (answer.kind === "resync") {
-      asked.got = asked.after;
-      expect(answer.reason, "a position of this very log is never refused as another's").toBe("too-old");
-      return;
-    }
+    const after = this.#asked.get(request);
+    if (after === undefined) return;
+    if (answer.kind === "resync") return expect(answer.reason, "a position of this very log is never refused as another's").toBe("too-old");
+    let got = after;
     const truth = this.#sim.log.edits();
     for (const part of answer.parts) {
       const { firstSeq, edits } = readCommittedEdits(decoding.createDecoder(part));
-      expect(firstSeq, "a catch-up leaves nothing out between what it tells").toBe(asked.got + 1);
-      asked.got += edits.length;
+      expect(firstSeq, "a catch-up leaves nothing out between what it tells").toBe(got + 1);
+      got += edits.length;
       edits.forEach(({ client, counter }, index) =>
         expect(truth[firstSeq + index - 1], "a catch-up tells what the log holds").toEqual({ client, counter, seq: firstSeq + index }),
       );
     }
-    if (!answer.last) return;
-    const { got } = asked;
-    asked.got = asked.after;
     if (got === head) return;
-    expect(got, "what does not reach the head that it names brings whoever asked further").toBeGreaterThan(asked.after);
+    expect(got, "what does not reach the head that it names brings whoever asked further").toBeGreaterThan(after);
     this.#askFrom(got);
   }
 

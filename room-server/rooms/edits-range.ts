@@ -44,6 +44,6 @@ export class AnswerPacker {
   }
 
   answer(): CatchUp {
-    return { kind: "edits", parts: this.#parts, last: true };
+    return { kind: "edits", parts: this.#parts };
   }
 }

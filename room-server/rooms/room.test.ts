@@ -217,9 +217,9 @@ test("[RRM11] a catch-up tells what follows the position, and the head", () => {
   send(room, 0, edit(ann, 1), edit(ann, 2), edit(ann, 3));
   appended(room, 0);
   expect(answers(catchUp(room, position(1)))).toMatchObject([
-    { kind: "catch-up", request: 1, epoch: 4, head: 3, answer: { kind: "edits", parts: [expect.any(Uint8Array)], last: true } },
+    { kind: "catch-up", request: 1, epoch: 4, head: 3, answer: { kind: "edits", parts: [expect.any(Uint8Array)] } },
   ]);
-  expect(answers(catchUp(room, position(3)))).toMatchObject([{ answer: { kind: "edits", parts: [], last: true } }]);
+  expect(answers(catchUp(room, position(3)))).toMatchObject([{ answer: { kind: "edits", parts: [] } }]);
   expect(answers(catchUp(room, position(4)))).toMatchObject([{ answer: { kind: "resync", reason: "ahead" } }]);
   expect(answers(catchUp(room, position(2, 3)))).toMatchObject([{ answer: { kind: "resync", reason: "other-epoch" } }]);
 });
@@ -233,7 +233,7 @@ test("[RRM40] a catch-up from a position of an epoch that the log has lost is re
     [40, 3],
   ] as const)
     expect(ask(seq, of)).toMatchObject([{ answer: { kind: "resync", reason: "other-epoch" } }]);
-  expect(ask(40, 4)).toMatchObject([{ answer: { kind: "edits", parts: [], last: true } }]);
+  expect(ask(40, 4)).toMatchObject([{ answer: { kind: "edits", parts: [] } }]);
 });
 
 test("[RRM41] one from before all epochs that are known is refused, and counted: they are bounded", () => {
@@ -245,7 +245,7 @@ test("[RRM41] one from before all epochs that are known is refused, and counted:
 });
 
 test("[RRM12] a new room's start is its head; what lies before the backlog is read from the log", () => {
-  expect(answers(catchUp(roomAt(), position(0, 0)))).toMatchObject([{ head: 0, answer: { kind: "edits", parts: [], last: true } }]);
+  expect(answers(catchUp(roomAt(), position(0, 0)))).toMatchObject([{ head: 0, answer: { kind: "edits", parts: [] } }]);
   expect(catchUp(roomAt(40), position(12))).toMatchObject([
     { kind: "read-log", request: { after: { seq: 12 }, through: 40 }, epoch: 4, head: 40, streamSeq: 10 },
   ]);
@@ -257,10 +257,7 @@ test("[RRM13] a position that the append in flight reaches waits for it: gateway
   expect(catchUp(room, position(2))).toEqual([]);
   expect(catchUp(room, position(1))).toEqual([]);
   expect(kinds(catchUp(room, position(1)))).toEqual(["limit-reached"]);
-  expect(answers(appended(room, 1))).toMatchObject([
-    { answer: { parts: [], last: true } },
-    { answer: { parts: [expect.any(Uint8Array)], last: true } },
-  ]);
+  expect(answers(appended(room, 1))).toMatchObject([{ answer: { parts: [] } }, { answer: { parts: [expect.any(Uint8Array)] } }]);
 });
 
 test("[RRM14] a position of a later epoch makes the owner doubt itself", () => {
@@ -297,9 +294,9 @@ test("[RRM17] a catch-up of many edits is answered with as many as fit a message
   }
   const partsAfter = (seq: number) =>
     answers(catchUp(room, position(seq))).map((answer) =>
-      answer.kind === "catch-up" && answer.answer.kind === "edits" ? [answer.answer.parts.length, answer.answer.last] : answer,
+      answer.kind === "catch-up" && answer.answer.kind === "edits" ? answer.answer.parts.length : answer,
     );
-  expect([0, 1, 2, 3, 4].map(partsAfter)).toEqual([[[1, true]], [[1, true]], [[1, true]], [[1, true]], [[0, true]]]);
+  expect([0, 1, 2, 3, 4].map(partsAfter)).toEqual([[1], [1], [1], [1], [0]]);
 });
 
 test("[RRM17] a room that is held back appends what has gathered at a tick, refuses nothing, and is not taken to be saving", () => {

@@ -54,7 +54,7 @@ const fromOwner: fc.Arbitrary<SaidByOwner> = fc.oneof(
 );
 
 const catchUp = fc.oneof(
-  fc.record({ kind: fc.constant("edits" as const), parts: fc.array(payload, { maxLength: 4 }), last: fc.boolean() }),
+  fc.record({ kind: fc.constant("edits" as const), parts: fc.array(payload, { maxLength: 4 }) }),
   fc.record({ kind: fc.constant("resync" as const), reason: namesOf<ResyncReason>(RESYNC_REASONS) }),
 );
 

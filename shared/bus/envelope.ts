@@ -4,11 +4,9 @@
  * Records come the same way, as the log stored them (record.ts).
  */
 
-import { writeUint8 } from "lib0/encoding";
-
 import type { Author, ClientId, Epoch, GatewayId, Position, Seq } from "../ids.ts";
 import { encode } from "../wire/encode.ts";
-import { readByte, readWhole } from "../wire/fields.ts";
+import { readWhole } from "../wire/fields.ts";
 import {
   bytes,
   clientId,
@@ -24,7 +22,6 @@ import {
   numbered,
   oneOf,
   position,
-  refuseUnless,
   seqOrStart,
   tentativeEdit,
   userId,
@@ -94,8 +91,8 @@ export type CatchUpAnswer = {
   readonly head: Seq;
   readonly answer: CatchUp;
 };
-/** Edits come in several parts where they are many, in order; each entry is the bytes of committed edits. */
-export type CatchUp = { kind: "edits"; parts: readonly Uint8Array[]; last: boolean } | { kind: "resync"; reason: ResyncReason };
+/** What fits a message: whoever misses more asks on. Each part is the bytes of committed edits, in order. */
+export type CatchUp = { kind: "edits"; parts: readonly Uint8Array[] } | { kind: "resync"; reason: ResyncReason };
 
 const SUBMITTED_EDIT_BYTES_MIN = 23;
 
@@ -103,30 +100,10 @@ const submittedEdit: Format<SubmittedEdit> = numbered(
   fields({ author: fields({ user: userId, client: clientId }), counter, ackedThrough: number, parentSeq: seqOrStart, payload: bytes }),
 );
 
-const RESYNC = 0;
-const EDITS = 1;
-const LAST_EDITS = 2;
-
-const RESYNC_REASON = oneOf(RESYNC_REASONS);
-const PARTS = list(1, bytes);
-
-const catchUp: Format<CatchUp> = {
-  write(out, answer) {
-    if (answer.kind === "resync") {
-      writeUint8(out, RESYNC);
-      RESYNC_REASON.write(out, answer.reason);
-      return;
-    }
-    writeUint8(out, answer.last ? LAST_EDITS : EDITS);
-    PARTS.write(out, answer.parts);
-  },
-  read(input) {
-    const kind = readByte(input);
-    if (kind === RESYNC) return { kind: "resync", reason: RESYNC_REASON.read(input) };
-    refuseUnless(kind === EDITS || kind === LAST_EDITS, "not a catch-up");
-    return { kind: "edits", last: kind === LAST_EDITS, parts: PARTS.read(input) };
-  },
-};
+const catchUp = kinds<CatchUp>({
+  resync: [0, fields({ reason: oneOf(RESYNC_REASONS) })],
+  edits: [1, fields({ parts: list(1, bytes) })],
+});
 
 const TO_OWNER = kinds<ToOwner>({
   "edits": [Tag.edits, fields({ gateway: gatewayId, edits: list(SUBMITTED_EDIT_BYTES_MIN, submittedEdit) })],
