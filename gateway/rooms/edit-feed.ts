@@ -213,9 +213,9 @@ export class EditFeed {
     this.#entrance.goLive(member, effects);
   }
 
-  /** Members hold what the log has lost: they begin anew without asking, for the new owner's log is the truth. */
+  /** Members hold what the log has lost, or were told of it: they begin anew without asking, for the new owner's log is the truth. */
   #beginAnewIfBeyond(begin: Position, now: Millis, effects: RoomEffect[]): void {
-    if (!this.#order.isBeyond(begin)) return;
+    if (!this.#order.isBeyond(begin) && !this.#entrance.hasToldBeyond(begin)) return this.#entrance.receiveHead(begin);
     this.#catchUps.forgetOrder();
     this.#sendToSnapshot({ kind: "order" }, "other-epoch", begin, now, effects);
   }
@@ -258,13 +258,7 @@ export class EditFeed {
       case "order":
         // What the members were given is not of this log, or what they miss is gone: they begin anew.
         this.#told = undefined;
-        this.#entrance.sendToSnapshot(
-          this.#members.all().filter(({ state }) => state.kind === "live"),
-          reason,
-          head,
-          now,
-          effects,
-        );
+        this.#entrance.beginAnew(reason, head, now, effects);
         return this.#startAt(head, now, effects);
       case "members":
         return this.#entrance.sendToSnapshot(this.#membersOf(asker.members), reason, head, now, effects);

@@ -4,7 +4,7 @@
  * edit-feed.ts knows.
  */
 
-import type { Epoch, Millis, Position, Seq } from "../../shared/ids.ts";
+import { type Epoch, type Millis, type Position, type Seq, START } from "../../shared/ids.ts";
 import type { Channel, JoinRefusal, ResyncReason, SavingState } from "../../shared/wire/frames.ts";
 import type { ConnectionId } from "../ports.ts";
 import type { CatchUps } from "./catch-ups.ts";
@@ -22,6 +22,8 @@ export class Entrance {
   readonly #catchUps: CatchUps;
   #epoch = 0 as Epoch;
   #saving: SavingState = "saved";
+  /** The furthest head that somebody was let in with. */
+  #told: Position = START;
 
   constructor(options: EntranceOptions, channel: Channel, members: Members, unacked: Unacked, catchUps: CatchUps) {
     this.#options = options;
@@ -42,6 +44,16 @@ export class Entrance {
 
   get anybodyWaits(): boolean {
     return this.#members.count("waiting") > 0;
+  }
+
+  /** Members were told of more than a later owner's log has: they would take themselves for behind until that much is written again. */
+  hasToldBeyond(head: Position): boolean {
+    return head.epoch > this.#told.epoch && head.seq < this.#told.seq;
+  }
+
+  /** A later owner's log has what members were told of, or as many others in its place. */
+  receiveHead(head: Position): void {
+    if (head.epoch > this.#told.epoch && head.seq >= this.#told.seq) this.#told = START;
   }
 
   /** Neither waiting nor on its way to a snapshot: until it has JOINED it is sent no edits. */
@@ -73,6 +85,7 @@ export class Entrance {
     const { connection, client, state } = member;
     const joined: Member = { ...member, state: CATCHING_UP };
     this.#members.set(joined);
+    if (!toSnapshot && (this.#epoch > this.#told.epoch || head > this.#told.seq)) this.#told = { epoch: this.#epoch, seq: head };
     effects.push({
       kind: "let-in",
       connection,
@@ -98,9 +111,18 @@ export class Entrance {
     for (const member of members) {
       this.letIn(member, head.seq, now, effects, true);
       if (member.state.kind === "live") effects.push({ kind: "unlisten", connection: member.connection });
+      if (member.state.kind === "catching-up") this.#catchUps.forget(member.connection);
       this.#members.set({ ...member, state: RESYNCING });
       effects.push({ kind: "send", to: [member.connection], frame: { type: "resync-required", channel: this.#channel, reason, head } });
     }
+  }
+
+  /** What members were given is not to be gone on from; nor is one on its way come to where it was told that the room is. */
+  beginAnew(reason: ResyncReason, head: Position, now: Millis, effects: RoomEffect[]): void {
+    const isToldBeyond = this.hasToldBeyond(head);
+    if (isToldBeyond) this.#told = START;
+    const served = this.#members.all().filter(({ state: { kind } }) => kind === "live" || (isToldBeyond && kind === "catching-up"));
+    this.sendToSnapshot(served, reason, head, now, effects);
   }
 
   /** Those who have waited so long to be let in. */

@@ -618,6 +618,21 @@ test.each([
   expect(said(effects).filter((what) => what.startsWith("edits"))).toEqual([]);
 });
 
+test.each<[string, number]>([
+  ["which nobody here had come to", 1],
+  ["which others had", 5],
+])("[ROOM43] who is on its way to a head that the log has lost, %s, begins anew, and is sent nothing before it does", (_, delivered) => {
+  bothLive(delivered);
+  feed({ kind: "leave", connection: ann.connection });
+  feed({ kind: "tick" }, 20_000); // What is recent is forgotten.
+  expect(said(join(ann))).toEqual(["ask #2 after 0"]);
+  expect(said(feed(catchUp(2, 5, [part(1, [bob])])))).toContain("let 1 in at 1/5");
+  expect(said(feed(epochBegins(2, 3)))).toContain("resync-required to 1");
+  for (const request of [3, 4, 5]) expect(said(feed(catchUp(request, 3, [part(2, [bob, bob])], 2)))).not.toContain("edits from 2 to 1");
+  expect(said(join(ann, { epoch: 2 as Epoch, seq: 3 as Seq }))).toContain("let 1 in at 2/3");
+  expect(said(feed(epochBegins(3, 3))), "that is told once").toEqual([]);
+});
+
 test("[ROOM32] an owner that begins where the room stands has lost nothing", () => {
   bothLive(5);
   expect(said(feed(epochBegins(2, 5)))).toEqual([]);

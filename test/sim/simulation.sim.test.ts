@@ -202,6 +202,25 @@ const REGRESSION_SEEDS: readonly {
       fault("room deleted", 1_520, 77, 0.7089852290228009, 0.12084897118620574),
     ],
   },
+  {
+    seed: 773_965,
+    size: "small",
+    reason:
+      "the log lost its end while a tab was on its way to a head that it was told of: it took itself for behind for as long as nobody wrote",
+    faults: [
+      aimed("tab closed, another opened", 2_372, 817, 0.7492443053051829, 0.151610012864694),
+      fault("log loses its end", 2_499, 212, 0.12117264443077147, 0.9667299662251025),
+    ],
+  },
+  {
+    seed: 772_941,
+    size: "small",
+    reason: "as before, with the gateway killed right before it",
+    faults: [
+      fault("gateway killed", 2_276, 2_304, 0.2863443966489285, 0.1848221083637327),
+      fault("log loses its end", 2_317, 1_685, 0.4281292841769755, 0.8153843865729868),
+    ],
+  },
 ];
 const FRESH_SEEDS: readonly { readonly seed: number; readonly size: SizeName }[] = [
   ...Array.from({ length: 80 }, (_, index) => ({ seed: 1_000_000 + index, size: "small" as const })),
