@@ -1,15 +1,17 @@
-/** Keeps what was started until SIGINT or SIGTERM, then stops it in good order; a second signal ends at once. */
+/** Keeps what was started until SIGINT or SIGTERM, then stops it in good order; another signal later ends at once. */
 
+import type { Millis } from "../shared/ids.ts";
 import type { Running } from "../shared/lifecycle.ts";
+import { StopSignals } from "./stop-signals.ts";
 
 export async function runUntilSignalled(start: () => Promise<Running>): Promise<void> {
-  let signals = 0;
+  const signals = new StopSignals();
   const signalled = new Promise<void>((resolve) => {
     for (const signal of ["SIGINT", "SIGTERM"] as const) {
       process.on(signal, () => {
-        signals += 1;
-        if (signals > 1) process.exit(130);
-        resolve();
+        const asked = signals.receive(performance.now() as Millis);
+        if (asked === "end-at-once") process.exit(130);
+        if (asked === "stop") resolve();
       });
     }
   });
