@@ -25,12 +25,19 @@ const TAKEOVER_MS_MAX = 60_000;
 const NAMES_MAX = 3;
 
 /** An answer that ends before what is known: the events were begun anew, and so are the rows. */
-export function fold(known: Happenings, { events, takeovers: grown = [], last }: EventsSince): Happenings {
-  const { rows: before, takeovers: kept, last: newest } = last < known.last ? NOTHING_YET : known;
-  const rows = [...before.filter(({ topic }) => topic !== "takeover"), ...events.filter(({ seq }) => seq > newest).map(happeningOf)];
-  const takeovers = [...new Map([...kept, ...grown].map((takeover) => [takeover.seq, takeover])).values()].slice(-TAKEOVERS_MAX);
-  const all = [...rows, ...together(takeovers).map(toldTakeover)].sort((a, b) => b.seq - a.seq);
-  return { rows: all.slice(0, ROWS_MAX), takeovers, last };
+export function fold(known: Happenings, answer: EventsSince): Happenings {
+  const before = answer.last < known.last ? NOTHING_YET : known;
+  const takeovers = withNewest(before.takeovers, answer.takeovers ?? []);
+  const told = before.rows.filter(({ topic }) => topic !== "takeover"); // A takeover's row is made anew: its count grows.
+  const news = answer.events.filter(({ seq }) => seq > before.last).map(happeningOf);
+  const rows = [...told, ...news, ...together(takeovers).map(toldTakeover)].sort((a, b) => b.seq - a.seq);
+  return { rows: rows.slice(0, ROWS_MAX), takeovers, last: answer.last };
+}
+
+/** Each as it was told last. */
+function withNewest(known: readonly Takeover[], grown: readonly Takeover[]): readonly Takeover[] {
+  const bySeq = new Map([...known, ...grown].map((takeover) => [takeover.seq, takeover]));
+  return [...bySeq.values()].slice(-TAKEOVERS_MAX);
 }
 
 /** A server that is lost had rooms of many tenants: they are one row for each server that takes them. */

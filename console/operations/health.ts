@@ -15,10 +15,8 @@ export type Verdict = {
 
 /** More is worth a look: a server that is lost leaves its rooms to the others. */
 const USED_MUCH = 0.8;
-/** So long a server that was not reached, and is back, is spoken of: as long as gateways name those that are lost. */
-const LOST_MS_MAX = 10 * 60_000;
-/** Rooms are taken as soon as somebody misses their server: some before the gateway of this page does. */
-const MISSED_MS_MAX = 60_000;
+/** So long a server that was not reached, and is back, is spoken of: as long as gateways name those that are lost. By the dates of two machines, so more or less. */
+const BACK_MS_MAX = 10 * 60_000;
 
 const STATES: Readonly<Record<Exclude<GatewayState, "ready">, Problem>> = {
   degraded: { tone: "trouble", text: "does not reach NATS: look at the NATS servers and the way to them" },
@@ -33,7 +31,7 @@ export function verdictOf(fleet: Fleet, page: RoomPage | undefined, reach: Reach
     reach.state === "lost"
       ? [unreached(reach.since)]
       : fleet.reachesNats
-        ? [...problemsOfAll(fleet, page), ...problemsOfLost(fleet, takeovers)]
+        ? [...problemsOfAll(fleet, page), ...problemsOfLost(fleet, takeovers), ...problemsOfBack(fleet, takeovers)]
         : [NO_NATS];
   problems.sort((a, b) => Number(b.tone === "trouble") - Number(a.tone === "trouble"));
   const tone: Tone = problems[0]?.tone ?? "good";
@@ -159,29 +157,32 @@ function problemsOfServers({ servers }: Fleet): Problem[] {
   ]);
 }
 
-/**
- * Servers that were lost lately, as gateways noticed, and such as are heard again and have lost rooms. A room that is opened
- * long after its server was lost is taken over from it as well: that is nothing to look at.
- */
-function problemsOfLost({ at, servers, serversLost = [] }: Fleet, takeovers: readonly Takeover[]): Problem[] {
-  const takenFrom = (server: string, since: number) =>
-    takeovers.filter(({ from, at: begun }) => from === server && Date.parse(begun) >= since);
-  const countOf = (taken: readonly Takeover[]): number => taken.reduce((sum, { count: rooms }) => sum + rooms, 0);
-  const lost = serversLost.map(({ server, rooms, at: missed }): Problem => {
-    const taken = Math.min(rooms, countOf(takenFrom(server, Date.parse(missed) - MISSED_MS_MAX)));
+/** Servers that were lost lately, as gateways noticed. Who takes their rooms has a clock of its own: how many were taken goes by no date. */
+function problemsOfLost({ serversLost = [] }: Fleet, takeovers: readonly Takeover[]): Problem[] {
+  return serversLost.map(({ server, rooms, at }) => {
+    const taken = Math.min(rooms, roomsOf(takeovers.filter(({ from }) => from === server)));
     const had = rooms === 0 ? "It had no room" : `Others have taken over ${count(taken)} of its ${counted(rooms, "room")}`;
     const rest = taken < rooms ? ", and take the rest as people need them" : "";
-    const text = `Room server ${shortName(server)} fell silent at ${clockTime(new Date(missed))}. ${had}${rest}. Look at its machine and its log, and start another.`;
+    const text = `Room server ${shortName(server)} fell silent at ${clockTime(new Date(at))}. ${had}${rest}. Look at its machine and its log, and start another.`;
     return { tone: "warning", text };
   });
-  const back = servers.flatMap(({ server }): Problem[] => {
-    const taken = takenFrom(server, Date.parse(at) - LOST_MS_MAX);
+}
+
+/** Servers that are heard again and have lost rooms lately. */
+function problemsOfBack({ at, servers }: Fleet, takeovers: readonly Takeover[]): Problem[] {
+  const since = Date.parse(at) - BACK_MS_MAX;
+  return servers.flatMap(({ server }): Problem[] => {
+    const taken = takeovers.filter(({ from, at: begun }) => from === server && Date.parse(begun) >= since);
     if (taken.length === 0) return [];
-    const what = countOf(taken) === 1 ? "a room of it was" : `${count(countOf(taken))} rooms of it were`;
+    const rooms = roomsOf(taken);
+    const what = rooms === 1 ? "a room of it was" : `${count(rooms)} rooms of it were`;
     const text = `Room server ${shortName(server)} was not reached, and is heard: ${what} taken over at ${clockTime(new Date(taken[0]!.at))}. Look whether it is short of CPU, and at the way to NATS.`;
     return [{ tone: "warning", text }];
   });
-  return [...lost, ...back];
+}
+
+function roomsOf(takeovers: readonly Takeover[]): number {
+  return takeovers.reduce((sum, { count: rooms }) => sum + rooms, 0);
 }
 
 function problemsOfRooms(page: RoomPage | undefined): Problem[] {

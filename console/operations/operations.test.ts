@@ -180,6 +180,8 @@ test("[OPC9] a server that was lost lately is named with its rooms; one that was
   const told = `Room server rs-1 fell silent at ${missed}. `;
   const deed = "Look at its machine and its log, and start another.";
   expect(said(lost(500), both)).toEqual([`${told}Others have taken over 500 of its 500 rooms. ${deed}`]);
+  const behind = both.map((takeover) => ({ ...takeover, at: "2026-11-23T13:03:01.000Z" }));
+  expect(said(lost(500), behind), "whose takers' clocks are an hour behind").toEqual(said(lost(500), both));
   expect(said(lost(501), both)).toEqual([
     `${told}Others have taken over 500 of its 501 rooms, and take the rest as people need them. ${deed}`,
   ]);
