@@ -45,17 +45,22 @@ export function listenToPeers(own: ServerId, membership: Membership, peers: Peer
   return () => cancel();
 }
 
+/** Returns what ends it, which says how it is once more: a server that has let go of its rooms is not lost. */
 export function beatHeart(
   describe: () => Omit<ServerHeartbeat, "time" | "everyMs">,
   peers: Peers,
   clock: Clock,
   heartbeatMs: number,
 ): () => void {
+  const sayAlive = (): void => peers.sayAlive({ ...describe(), everyMs: heartbeatMs, time: clock.wallNow() });
   let cancel = (): void => {};
   const beat = (): void => {
-    peers.sayAlive({ ...describe(), everyMs: heartbeatMs, time: clock.wallNow() });
+    sayAlive();
     cancel = clock.after(heartbeatMs, beat);
   };
   beat();
-  return () => cancel();
+  return () => {
+    cancel();
+    sayAlive();
+  };
 }
