@@ -12,7 +12,7 @@ import { closeNats, connectAs } from "../shared/io/nats.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
 import { startTraces } from "../shared/io/traces/start-traces.ts";
 import { tracedLog } from "../shared/io/traces/traced-log.ts";
-import type { Running } from "../shared/lifecycle.ts";
+import { type Running, stopOnce } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
 import { serviceAddress } from "../shared/service-address.ts";
 import type { SharedConfig } from "../shared/settings.ts";
@@ -93,6 +93,5 @@ export async function startDocumentService(
     await closeNats(nats);
     await traces?.stop();
   };
-  let stopped: Promise<void> | undefined;
-  return { url, stop: () => (stopped ??= stop()) };
+  return { url, stop: stopOnce(stop) };
 }

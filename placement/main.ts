@@ -11,7 +11,7 @@ import { kvLeases } from "../shared/io/kv-leases.ts";
 import { closeNats, connectAs } from "../shared/io/nats.ts";
 import { ensureOperationsStream, natsOperations } from "../shared/io/nats-operations.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
-import type { Running } from "../shared/lifecycle.ts";
+import { type Running, stopOnce } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
 import type { SharedConfig } from "../shared/settings.ts";
 import { decideOptions, type PlacementConfig } from "./config.ts";
@@ -46,5 +46,5 @@ export async function startPlacement(
     placement.stop();
     await closeNats(nats);
   };
-  return { stop };
+  return { stop: stopOnce(stop) };
 }

@@ -9,7 +9,7 @@ import { endOfTurn } from "../shared/io/end-of-turn.ts";
 import { loopDelay } from "../shared/io/loop-delay.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
 import { startTraces } from "../shared/io/traces/start-traces.ts";
-import type { Running } from "../shared/lifecycle.ts";
+import { type Running, stopOnce } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
 import { BEATS_MISSED_MAX, Membership } from "../shared/membership.ts";
 import { pause } from "../shared/pause.ts";
@@ -68,7 +68,6 @@ export async function startRoomServer(
   );
   log.info({ server }, "room server is ready");
 
-  let stopped: Promise<void> | undefined;
   const stop = async (): Promise<void> => {
     await handOvers.drain();
     await rooms.stop();
@@ -82,5 +81,5 @@ export async function startRoomServer(
     await traces?.stop();
     log.info({ server }, "room server has stopped");
   };
-  return { server, stop: () => (stopped ??= stop()) };
+  return { server, stop: stopOnce(stop) };
 }

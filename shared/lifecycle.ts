@@ -3,3 +3,9 @@ export interface Running {
   /** Drains and ends this part. Resolves once nothing of it is left running; safe to call twice. */
   stop(): Promise<void>;
 }
+
+/** A `stop` that is safe to call twice: whoever calls again waits for the same end. */
+export function stopOnce(stop: () => Promise<void>): () => Promise<void> {
+  let stopped: Promise<void> | undefined;
+  return () => (stopped ??= stop());
+}

@@ -11,7 +11,7 @@ import { systemChance, systemClock as clientClock } from "../client/io/system.ts
 import type { World } from "../client/ports.ts";
 import { YjsProvider } from "../client/yjs/yjs-provider.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
-import type { Running } from "../shared/lifecycle.ts";
+import { type Running, stopOnce } from "../shared/lifecycle.ts";
 import type { Log } from "../shared/log.ts";
 import { type EdgeConfig, refuseUnsafe, warnOfOneAddress, type YWebsocketConfig } from "./config.ts";
 import { HeldBudget } from "./held-budget.ts";
@@ -53,8 +53,7 @@ export async function startYWebsocket(config: YWebsocketConfig & EdgeConfig, { l
     await sockets.close();
     await reception.left();
   };
-  let stopped: Promise<void> | undefined;
-  return { port: sockets.port, stop: () => (stopped ??= stop()) };
+  return { port: sockets.port, stop: stopOnce(stop) };
 }
 
 /** `headers`: what the gateway is told of where the client is. */
