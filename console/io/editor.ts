@@ -10,7 +10,9 @@ import { yCollab, yUndoManagerKeymap } from "y-codemirror.next";
 import * as Y from "yjs";
 
 import { caretsOf } from "../carets.ts";
+import { flagsInSight } from "./flags-in-sight.ts";
 import { lineBreaks } from "./line-breaks.ts";
+import { lineDirections } from "./line-directions.ts";
 import { markdownStyle } from "./markdown-style.ts";
 
 /** More names than that beside their carets would cover the text. */
@@ -27,6 +29,7 @@ export function openEditor(parent: HTMLElement, text: Y.Text, awareness: RoomAwa
       extensions: [
         access.of(accessOf(false)),
         lineBreaks,
+        lineDirections,
         keymap.of([...yUndoManagerKeymap, ...defaultKeymap]),
         markdown({ base: markdownLanguage }),
         syntaxHighlighting(markdownStyle),
@@ -39,6 +42,7 @@ export function openEditor(parent: HTMLElement, text: Y.Text, awareness: RoomAwa
         }),
         more,
         yCollab(text, caretsOf(awareness), { undoManager: new Y.UndoManager(text) }),
+        flagsInSight,
       ],
     }),
   });

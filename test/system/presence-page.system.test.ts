@@ -26,6 +26,44 @@ test("[PAGE15] each sees the other's caret and selection in the text, under the 
   await eventually("Ada sees Grace's", async () => (await caretsSeenBy(ada)).join() === "Grace");
 });
 
+test("[PAGE44] the flag of a long name stays within the paper, and a selection over lines moves nobody's text", async () => {
+  const name = "Maximiliane-Alexandra Hohenlohe-Langen";
+  const [ada, long] = [await demo.open("flags", "Ada"), await demo.open("flags", name)];
+  await ada.pastes(`${"long words at the end of a line ".repeat(2)}\nA line between.\n${"and so on ".repeat(40)}`);
+  await eventually("both have it", async () => (await long.text()) === (await ada.text()));
+  const between = ada.page.locator(".cm-line").nth(1);
+  const before = await between.evaluate((line) => getComputedStyle(line).marginInline);
+  await long.page.locator(".cm-content").press("Control+Home");
+  const [flag, paper] = [ada.page.locator(".cm-ySelectionInfo"), ada.page.locator(".cm-scroller")];
+  for (let words = 0; words < 8; words++) {
+    await long.page.keyboard.press("Control+ArrowRight");
+    await long.page.waitForTimeout(100); // So that some of the way is seen; where the caret is by then does not matter.
+    await eventually("its flag hangs over no edge", async () => {
+      const [inner, outer] = [await flag.boundingBox({ timeout: 1_000 }).catch(() => null), (await paper.boundingBox())!];
+      return inner !== null && inner.x >= outer.x && inner.x + inner.width <= outer.x + outer.width + 1;
+    });
+  }
+  await long.page.keyboard.press("Control+Shift+End");
+  await eventually(
+    "the line between is selected",
+    async () => (await between.getAttribute("class"))?.includes("cm-yLineSelection") === true,
+  );
+  expect(await between.evaluate((line) => getComputedStyle(line).marginInline)).toBe(before);
+});
+
+test("[PAGE45] a line that begins in Hebrew or Arabic runs from right to left, its neighbours do not", async () => {
+  const ada = await demo.open("directions", "Ada");
+  await ada.types("# Plan\nשלום, Ada\n12. مرحبا\nAda שלום");
+  const directions = () => ada.page.locator(".cm-line").evaluateAll((lines) => lines.map((line) => getComputedStyle(line).direction));
+  await eventually("each has its own", async () => (await directions()).join() === "ltr,rtl,rtl,ltr");
+  const grace = await demo.open("directions", "Grace");
+  await grace.page.locator(".cm-content").press("Control+Home");
+  await grace.page.keyboard.press("ArrowDown");
+  await grace.page.keyboard.press("Home");
+  await eventually("another's name before it changes nothing", async () => (await caretsSeenBy(ada)).join() === "Grace");
+  expect((await directions()).join()).toBe("ltr,rtl,rtl,ltr");
+});
+
 test("[PAGE27] the page runs no script but its own, and shows carets and shapes nevertheless", async () => {
   const [ada, grace] = [await demo.open("policy", "Ada"), await demo.open("policy", "Grace")];
   const refused: string[] = [];
