@@ -8,6 +8,7 @@ import { resolve } from "node:path";
 import type { Browser } from "playwright-core";
 import { createServer, type ViteDevServer } from "vite";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import * as Y from "yjs";
 
 import { claimPort } from "../engines/free-port.ts";
 import { DemoSystem, FIRST_START_MS_MAX, openBrowser } from "../test/system/browser.ts";
@@ -100,7 +101,7 @@ test("[EXA2] two on the command line see each other, and what each writes", asyn
   expect(await Promise.all([ada.end(), ben.end()])).toEqual([0, 0]);
 });
 
-test("[EXA3] the page shows what is written on the command line, and the other way round", async () => {
+test("[EXA3] the page shows what is written on the command line, and the other way round, whatever ends its lines", async () => {
   let page: ViteDevServer | undefined;
   let browser: Browser | undefined;
   const cleo = new Program("notes.js", ["cleo"], env);
@@ -137,6 +138,17 @@ test("[EXA3] the page shows what is written on the command line, and the other w
       READY_MS_MAX,
     );
     await eventually("it is saved", async () => (await tab.innerText("#status")) === "saved", READY_MS_MAX);
+    const url = `${env["SERVER_HTTP_URL"]}/v1/rooms/notes`;
+    const headers = { authorization: `Bearer ${await (await fetch(`${env["TOKEN_URL"]}?user=cleo`)).text()}` };
+    const doc = new Y.Doc();
+    doc.getText("text").insert(0, "\r\none\r\ntwo\r\n");
+    const body = new Uint8Array(Y.encodeStateAsUpdate(doc));
+    const post = { method: "POST", headers: { ...headers, "content-type": "application/octet-stream" }, body };
+    await eventually("a backend's edit is taken", async () => (await fetch(`${url}/edits`, post)).ok, READY_MS_MAX);
+    await tab.locator(".cm-line", { hasText: /^one/ }).click();
+    for (const key of ["End", "!", "ArrowRight", "2"]) await tab.locator(".cm-content").press(key);
+    const text = async (): Promise<string> => (await fetch(`${url}/text`, { headers })).text();
+    await eventually("no caret came between the two", async () => (await text()).includes("\r\none!\r\n2two\r\n"), READY_MS_MAX);
   } finally {
     await browser?.close();
     await page?.close();

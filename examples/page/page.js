@@ -1,11 +1,12 @@
 /** An editor with everybody in it: CodeMirror on the text of a Yjs document. `?user=ada` is who one is. */
 
 import { defaultKeymap } from "@codemirror/commands";
-import { EditorState } from "@codemirror/state";
 import { EditorView, keymap } from "@codemirror/view";
 import { CoroomProvider } from "@coroom/client";
 import { yCollab, yUndoManagerKeymap } from "y-codemirror.next";
 import * as Y from "yjs";
+
+import { lineEnds } from "./line-ends.js";
 
 const search = new URLSearchParams(location.search);
 const user = search.get("user") ?? `guest-${Math.floor(Math.random() * 1_000)}`;
@@ -29,12 +30,7 @@ async function token() {
 new EditorView({
   parent: document.querySelector("#editor"),
   doc: text.toString(),
-  extensions: [
-    EditorState.lineSeparator.of("\n"), // Else "\r\n", which Yjs counts as two, is one here, and edits behind it land beside their place.
-    keymap.of([...yUndoManagerKeymap, ...defaultKeymap]),
-    EditorView.lineWrapping,
-    yCollab(text, provider.awareness),
-  ],
+  extensions: [lineEnds, keymap.of([...yUndoManagerKeymap, ...defaultKeymap]), EditorView.lineWrapping, yCollab(text, provider.awareness)],
 });
 
 const show = () => {
