@@ -3,18 +3,16 @@
  * as something else, so that no limit comes to be without them.
  */
 
-import { readdirSync, readFileSync } from "node:fs";
-
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
+import { type Limit, missingOf } from "../shared/testing/limits.ts";
 import { gatewaySettings } from "./config.ts";
 import { gatewayMetrics } from "./metrics.ts";
 
 type Setting = keyof typeof gatewaySettings;
-type Limit = { readonly settings: readonly Setting[]; readonly metric: string; readonly tests: readonly string[] };
 
-const LIMITS: readonly Limit[] = [
+const LIMITS: readonly Limit<Setting>[] = [
   { settings: ["connectionsMax"], metric: "coroom_gateway_turned_away_total", tests: ["LIM10"] },
   { settings: ["connectsPerSecondMax"], metric: "coroom_gateway_connects_waiting", tests: ["GW24", "ADM3"] },
   { settings: ["connectQueueMax"], metric: "coroom_gateway_turned_away_total", tests: ["GW23", "GW24"] },
@@ -136,13 +134,5 @@ test("[GCF3] every setting is a limit with a metric and a test, or is none", () 
 test("[GCF4] the metrics and tests of all limits are there", () => {
   const registry = new Registry();
   gatewayMetrics(registry);
-  const metrics = new Set(registry.getMetricsAsArray().map(({ name }) => name));
-  const files = readdirSync(new URL(".", import.meta.url), { recursive: true, encoding: "utf8" }).filter((file) =>
-    file.endsWith(".test.ts"),
-  );
-  const tests = new Set(
-    files.flatMap((file) => [...readFileSync(new URL(file, import.meta.url), "utf8").matchAll(/\[([A-Z]+\d+)\]/g)].map(([, id]) => id)),
-  );
-  expect(LIMITS.filter(({ metric }) => !metrics.has(metric))).toEqual([]);
-  expect(LIMITS.flatMap((limit) => limit.tests).filter((id) => !tests.has(id))).toEqual([]);
+  expect(missingOf(LIMITS, registry, new URL(".", import.meta.url))).toEqual({ metrics: [], tests: [] });
 });

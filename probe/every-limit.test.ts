@@ -1,18 +1,16 @@
 /** As on gateways: each limit has a number, a metric and a test that reaches it, and every setting is named here. */
 
-import { readdirSync, readFileSync } from "node:fs";
-
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
+import { type Limit, missingOf } from "../shared/testing/limits.ts";
 import { probeSettings } from "./config.ts";
 import { probeMetrics } from "./metrics.ts";
 
 type Setting = keyof typeof probeSettings;
-type Limit = { readonly settings: readonly Setting[]; readonly metric: string; readonly tests: readonly string[] };
 
 /** The last is fixed: `EDITS_MAX` of `room-host.ts`. */
-const LIMITS: readonly Limit[] = [
+const LIMITS: readonly Limit<Setting>[] = [
   { settings: ["probeLateMs"], metric: "coroom_probe_edits_late_total", tests: ["PED4"] },
   { settings: ["probeUnsavedEditsMax"], metric: "coroom_probe_edits_withheld_total", tests: ["PRH4"] },
   { settings: [], metric: "coroom_probe_edits_unjudged_total", tests: ["PED6"] },
@@ -40,13 +38,5 @@ test("[PCF1] every setting is a limit with a metric and a test, or is none", () 
 test("[PCF2] the metrics and tests of all limits are there", () => {
   const registry = new Registry();
   probeMetrics(registry);
-  const metrics = new Set(registry.getMetricsAsArray().map(({ name }) => name));
-  const files = readdirSync(new URL(".", import.meta.url), { recursive: true, encoding: "utf8" }).filter((file) =>
-    file.endsWith(".test.ts"),
-  );
-  const tests = new Set(
-    files.flatMap((file) => [...readFileSync(new URL(file, import.meta.url), "utf8").matchAll(/\[([A-Z]+\d+)\]/g)].map(([, id]) => id)),
-  );
-  expect(LIMITS.filter(({ metric }) => !metrics.has(metric))).toEqual([]);
-  expect(LIMITS.flatMap((limit) => limit.tests).filter((id) => !tests.has(id))).toEqual([]);
+  expect(missingOf(LIMITS, registry, new URL(".", import.meta.url))).toEqual({ metrics: [], tests: [] });
 });

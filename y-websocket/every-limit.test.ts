@@ -1,17 +1,15 @@
 /** As on gateways: each limit has a number, a metric and a test that reaches it, and every setting is named here. */
 
-import { readdirSync, readFileSync } from "node:fs";
-
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
+import { type Limit, missingOf } from "../shared/testing/limits.ts";
 import { yWebsocketSettings } from "./config.ts";
 import { yWebsocketMetrics } from "./metrics.ts";
 
 type Setting = keyof typeof yWebsocketSettings;
-type Limit = { readonly settings: readonly Setting[]; readonly metric: string; readonly tests: readonly string[] };
 
-const LIMITS: readonly Limit[] = [
+const LIMITS: readonly Limit<Setting>[] = [
   { settings: ["yClientsMax"], metric: "coroom_y_turned_away_total", tests: ["YWS7"] },
   { settings: ["yClientsPerAddressMax"], metric: "coroom_y_turned_away_total", tests: ["YPL1", "YWS18"] },
   { settings: ["yHelloMsMax"], metric: "coroom_y_closes_total", tests: ["YCL16", "YWS17"] },
@@ -34,13 +32,5 @@ test("[YCF1] every setting is a limit with a metric and a test, or is none", () 
 test("[YCF2] the metrics and tests of all limits are there", () => {
   const registry = new Registry();
   yWebsocketMetrics(registry);
-  const metrics = new Set(registry.getMetricsAsArray().map(({ name }) => name));
-  const files = readdirSync(new URL(".", import.meta.url), { recursive: true, encoding: "utf8" }).filter((file) =>
-    file.endsWith(".test.ts"),
-  );
-  const tests = new Set(
-    files.flatMap((file) => [...readFileSync(new URL(file, import.meta.url), "utf8").matchAll(/\[([A-Z]+\d+)\]/g)].map(([, id]) => id)),
-  );
-  expect(LIMITS.filter(({ metric }) => !metrics.has(metric))).toEqual([]);
-  expect(LIMITS.flatMap((limit) => limit.tests).filter((id) => !tests.has(id))).toEqual([]);
+  expect(missingOf(LIMITS, registry, new URL(".", import.meta.url))).toEqual({ metrics: [], tests: [] });
 });

@@ -8,32 +8,44 @@ import { MemoryStore } from "../testing/memory-store.ts";
 import type { ModelServer } from "../testing/model-server.ts";
 import { Page } from "../testing/page.ts";
 
+async function opened(server: ModelServer, device: MemoryStore | undefined, seed: number): Promise<Page> {
+  const page = new Page(server, device, seed);
+  await server.clock.advance(1_000);
+  return page;
+}
+
+/** Each an edit of its own. */
+async function typeEach(page: Page, words: readonly string[], server: ModelServer): Promise<void> {
+  for (const word of words) {
+    page.type(word);
+    await server.clock.advance(1_000);
+  }
+}
+
+async function withTwoEdits(): Promise<{ server: ModelServer; device: MemoryStore }> {
+  const server = serverOn();
+  await typeEach(await opened(server, undefined, 1), ["a ", "b "], server);
+  return { server, device: new MemoryStore() };
+}
+
 test.each([
   ["is empty", 0],
   ["has fewer edits", 1],
   ["has as many edits", 2],
   ["has more edits", 3],
 ])("[KPO1] a document kept from a log that was lost is given to the one that is there, which %s", async (_, edits) => {
+  const news = Array.from({ length: edits }, (_, edit) => `new${edit} `);
   const [lost, device] = [serverOn(), new MemoryStore()];
-  const ann = new Page(lost, device, 1);
-  await lost.clock.advance(1_000);
-  for (const word of ["old ", "text "]) {
-    ann.type(word);
-    await lost.clock.advance(1_000);
-  }
+  const ann = await opened(lost, device, 1);
+  await typeEach(ann, ["old ", "text "], lost);
   ann.close();
   const server = serverOn();
-  const bob = new Page(server, undefined, 2);
-  await server.clock.advance(1_000);
-  for (let edit = 0; edit < edits; edit++) {
-    bob.type(`new${edit} `);
-    await server.clock.advance(1_000);
-  }
+  const bob = await opened(server, undefined, 2);
+  await typeEach(bob, news, server);
   const again = new Page(server, device, 3);
   await server.clock.advance(MINUTE);
   expect(again.text).toBe(bob.text);
-  for (const word of ["old ", "text ", ...Array.from({ length: edits }, (_, edit) => `new${edit} `)])
-    expect(again.text.split(word)).toHaveLength(2);
+  for (const word of ["old ", "text ", ...news]) expect(again.text.split(word)).toHaveLength(2);
   expect([again.provider.saved, again.provider.synced, again.provider.seq]).toEqual([true, true, server.room(NOTES).head]);
   again.close();
   const third = new Page(server, device, 4);
@@ -83,10 +95,7 @@ test("[KPO2] a log trimmed beyond what is kept is caught up by a snapshot, and n
   ann.type("a ");
   await server.clock.advance(1_000);
   ann.close();
-  for (const word of ["b ", "c ", "d "]) {
-    bob.type(word);
-    await server.clock.advance(1_000);
-  }
+  await typeEach(bob, ["b ", "c ", "d "], server);
   server.room(NOTES).trimmedThrough = 3;
   for (const seed of [3, 4]) {
     const again = new Page(server, device, seed); // Then one of whose document no last edit is known.
@@ -97,16 +106,9 @@ test("[KPO2] a log trimmed beyond what is kept is caught up by a snapshot, and n
 });
 
 test("[KPO5] a document that ended in a snapshot goes on from there, where the log still has its last edit", async () => {
-  const [server, device] = [serverOn(), new MemoryStore()];
-  const bob = new Page(server, undefined, 1);
-  await server.clock.advance(1_000);
-  for (const word of ["a ", "b "]) {
-    bob.type(word);
-    await server.clock.advance(1_000);
-  }
+  const { server, device } = await withTwoEdits();
   Object.assign(server.room(NOTES), { trimmedThrough: 1, snapshotThrough: 2 });
-  const ann = new Page(server, device, 2);
-  await server.clock.advance(1_000);
+  const ann = await opened(server, device, 2);
   ann.close();
   server.snapshotsAvailable = false;
   const joins = heard(server, "join").length;
@@ -121,16 +123,9 @@ test("[KPO5] a document that ended in a snapshot goes on from there, where the l
 });
 
 test("[KPO2] what was typed offline upon a document that ended in a snapshot is sent and counted once", async () => {
-  const [server, device] = [serverOn(), new MemoryStore()];
-  const bob = new Page(server, undefined, 1);
-  await server.clock.advance(1_000);
-  for (const word of ["a ", "b "]) {
-    bob.type(word);
-    await server.clock.advance(1_000);
-  }
+  const { server, device } = await withTwoEdits();
   server.room(NOTES).trimmedThrough = 2;
-  const ann = new Page(server, device, 2);
-  await server.clock.advance(1_000);
+  const ann = await opened(server, device, 2);
   server.reachable = false;
   server.cut();
   ann.type("offline ");

@@ -3,11 +3,12 @@
 import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
 
 import type { Gateway } from "./cluster.ts";
+import { RelayedSockets } from "./relayed-sockets.ts";
 
 export class Balancer {
   readonly #gateways: readonly Gateway[];
   readonly #server: Server;
-  readonly #sockets = new Set<Socket>();
+  readonly #sockets = new RelayedSockets();
 
   private constructor(gateways: readonly Gateway[]) {
     this.#gateways = gateways;
@@ -25,31 +26,16 @@ export class Balancer {
   }
 
   async stop(): Promise<void> {
-    for (const socket of this.#sockets) socket.destroy();
+    this.#sockets.destroy();
     await new Promise((resolve) => this.#server.close(resolve));
   }
 
   async #take(near: Socket): Promise<void> {
     near.on("error", () => {}); // "close" follows.
     for (const { httpUrl } of this.#gateways) {
-      if (await isReady(httpUrl)) return this.#join(near, connect(Number(new URL(httpUrl).port), "127.0.0.1"));
+      if (await isReady(httpUrl)) return this.#sockets.join(near, connect(Number(new URL(httpUrl).port), "127.0.0.1"));
     }
     near.resetAndDestroy();
-  }
-
-  #join(near: Socket, far: Socket): void {
-    for (const [from, to] of [
-      [near, far],
-      [far, near],
-    ] as const) {
-      this.#sockets.add(from);
-      from.pipe(to);
-      from.on("error", () => to.destroy()); // A reset on one side is the end of the other.
-      from.on("close", () => {
-        this.#sockets.delete(from);
-        to.destroy();
-      });
-    }
   }
 }
 

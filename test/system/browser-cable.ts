@@ -1,15 +1,17 @@
 /** The network between a page and the system, as something a test can pull out: a TCP relay that then cuts and refuses. */
 
-import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
+import { connect, createServer, type AddressInfo, type Server } from "node:net";
+
+import { RelayedSockets } from "./relayed-sockets.ts";
 
 export class Cable {
   readonly #server: Server;
-  readonly #sockets = new Set<Socket>();
+  readonly #sockets = new RelayedSockets();
   #plugged = true;
 
   private constructor(target: URL) {
     this.#server = createServer((near) => {
-      if (this.#plugged) this.#join(near, connect(Number(target.port), target.hostname));
+      if (this.#plugged) this.#sockets.join(near, connect(Number(target.port), target.hostname));
       else near.resetAndDestroy();
     });
   }
@@ -22,7 +24,7 @@ export class Cable {
 
   pull(): void {
     this.#plugged = false;
-    for (const socket of this.#sockets) socket.resetAndDestroy();
+    this.#sockets.reset();
   }
 
   plug(): void {
@@ -32,20 +34,5 @@ export class Cable {
   async stop(): Promise<void> {
     this.pull();
     await new Promise((resolve) => this.#server.close(resolve));
-  }
-
-  #join(near: Socket, far: Socket): void {
-    for (const [from, to] of [
-      [near, far],
-      [far, near],
-    ] as const) {
-      this.#sockets.add(from);
-      from.pipe(to);
-      from.on("error", () => to.destroy()); // A reset on one side is the end of the other.
-      from.on("close", () => {
-        this.#sockets.delete(from);
-        to.destroy();
-      });
-    }
   }
 }
