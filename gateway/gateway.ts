@@ -37,7 +37,6 @@ import { UnackedBudget } from "./rooms/unacked.ts";
 import { WritesHost } from "./rooms/writes-host.ts";
 import { presenceOptions } from "./settings/presence.ts";
 import { quotaOptions } from "./settings/quotas.ts";
-import { roomOptions } from "./settings/rooms.ts";
 import { sessionOptions } from "./settings/sessions.ts";
 
 export type GatewayPorts = {
@@ -77,7 +76,7 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
   const quotas = new Quotas(quotaOptions(config));
   const sessions: Sessions = new Connections();
   const unacked = new UnackedBudget({ bytesMax: config.forwardedBytesMax });
-  const directory = new RoomDirectory({ ...roomOptions(config), gateway }, unacked);
+  const directory = new RoomDirectory({ ...config, gateway }, unacked);
   const presence = new PresenceHost(
     { sockets, topics, rooms: ports.presence },
     { ...presenceOptions(config), gateway },

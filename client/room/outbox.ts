@@ -171,13 +171,17 @@ export class Outbox {
 
   /** `windowMax`: edits on their way at most, sent again or for the first time. */
   hasNext(windowMax: number, now: Millis): boolean {
-    if (this.#cursor === this.#leftOut) return now >= this.#waitUntil && this.#leftOut === this.#ackedThrough + 1;
-    if (now < this.#waitUntil || this.#cursor > this.#ackedThrough + Math.max(1, windowMax)) return false;
+    if (now < this.#waitUntil) return false;
+    if (this.#cursor === this.#leftOut) return this.#leftOut === this.#ackedThrough + 1; // Once those before it are settled.
+    if (this.#cursor > this.#ackedThrough + Math.max(1, windowMax)) return false;
     if (this.#cursor <= this.lastSent) return !this.#keepsFirst || this.#cursor <= this.#keptThrough;
-    if (this.#keyIsStale || this.#unsent.isEmpty) return false;
-    return (
-      this.#sent.length === 0 || (this.#sent.length < this.#options.inFlightEditsMax && this.#sentBytes < this.#options.inFlightBytesMax)
-    );
+    return !this.#keyIsStale && !this.#unsent.isEmpty && this.#takesAnother;
+  }
+
+  /** One edit may be on its way however large it is. */
+  get #takesAnother(): boolean {
+    const { inFlightEditsMax, inFlightBytesMax } = this.#options;
+    return this.#sent.length === 0 || (this.#sent.length < inFlightEditsMax && this.#sentBytes < inFlightBytesMax);
   }
 
   /** Of the edit to send next, if it was sent before; else 0. */

@@ -80,25 +80,10 @@ export class Entrance {
   }
 
   /** JOINED, if the member has not had it yet. */
-  letIn(member: Member, head: Seq, now: Millis, effects: RoomEffect[], toSnapshot = false): Member {
-    if (member.state.kind !== "waiting") return member;
-    const { connection, client, state } = member;
-    const joined: Member = { ...member, state: CATCHING_UP };
-    this.#members.set(joined);
-    if (!toSnapshot && (this.#epoch > this.#told.epoch || head > this.#told.seq)) this.#told = { epoch: this.#epoch, seq: head };
-    effects.push({
-      kind: "let-in",
-      connection,
-      client,
-      request: state.request,
-      epoch: this.#epoch,
-      head,
-      waitedMs: now - state.since,
-      toSnapshot,
-    });
-    if (this.#saving !== "saved")
-      effects.push({ kind: "send", to: [connection], frame: { type: "saving", channel: this.#channel, state: this.#saving } });
-    return joined;
+  letIn(member: Member, head: Seq, now: Millis, effects: RoomEffect[]): Member {
+    const isNews = this.#epoch > this.#told.epoch || head > this.#told.seq;
+    if (member.state.kind === "waiting" && isNews) this.#told = { epoch: this.#epoch, seq: head };
+    return this.#letIn(member, { head, toSnapshot: false }, now, effects);
   }
 
   /** It has everything up to where the room is. */
@@ -109,7 +94,7 @@ export class Entrance {
 
   sendToSnapshot(members: readonly Member[], reason: ResyncReason, head: Position, now: Millis, effects: RoomEffect[]): void {
     for (const member of members) {
-      this.letIn(member, head.seq, now, effects, true);
+      this.#letIn(member, { head: head.seq, toSnapshot: true }, now, effects);
       if (member.state.kind === "live") effects.push({ kind: "unlisten", connection: member.connection });
       if (member.state.kind === "catching-up") this.#catchUps.forget(member.connection);
       this.#members.set({ ...member, state: RESYNCING });
@@ -156,5 +141,17 @@ export class Entrance {
 
   receiveTick(now: Millis, effects: RoomEffect[]): void {
     if (this.anybodyWaits) this.turnAway("unavailable", this.#options.joinMsMax, now, effects);
+  }
+
+  #letIn(member: Member, into: { head: Seq; toSnapshot: boolean }, now: Millis, effects: RoomEffect[]): Member {
+    if (member.state.kind !== "waiting") return member;
+    const { connection, client, state } = member;
+    const joined: Member = { ...member, state: CATCHING_UP };
+    this.#members.set(joined);
+    const waitedMs = now - state.since;
+    effects.push({ kind: "let-in", connection, client, request: state.request, epoch: this.#epoch, ...into, waitedMs });
+    if (this.#saving !== "saved")
+      effects.push({ kind: "send", to: [connection], frame: { type: "saving", channel: this.#channel, state: this.#saving } });
+    return joined;
   }
 }

@@ -11,7 +11,6 @@ import { gatewayMetrics } from "../metrics.ts";
 import type { EditHops } from "../ports.ts";
 import type { PresenceHost } from "../presence/presence-host.ts";
 import { quotaOptions } from "../settings/quotas.ts";
-import { roomOptions } from "../settings/rooms.ts";
 import { RoomDirectory } from "./room-directory.ts";
 import { RoomHost } from "./room-host.ts";
 import { UnackedBudget } from "./unacked.ts";
@@ -57,7 +56,7 @@ function host() {
       expel: () => {},
       onWriter: () => {},
     },
-    new RoomDirectory({ ...roomOptions(config), gateway: "g1" as GatewayId }, budget),
+    new RoomDirectory({ ...config, gateway: "g1" as GatewayId }, budget),
     budget,
     new Quotas(quotaOptions(config)),
     { searchesMax: 1 },

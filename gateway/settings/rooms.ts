@@ -1,6 +1,6 @@
 /** What a gateway holds of each room, and how it finds the owner. */
 
-import { positiveInteger, type Settings, type Values } from "../../shared/config.ts";
+import { positiveInteger, type Settings } from "../../shared/config.ts";
 
 export const roomSettings = {
   joinMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "time a join waits for an owner of the room" },
@@ -31,31 +31,3 @@ export const roomSettings = {
   recentMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "how long those are kept" },
   roomLingerMs: { parse: positiveInteger, fallback: 5_000, meaning: "how long a room without members is still followed" },
 } as const satisfies Settings;
-
-type RoomConfig = Values<typeof roomSettings>;
-
-/** What each room keeps to. */
-export function roomOptions(config: RoomConfig) {
-  const {
-    joinMsMax,
-    ownerSilenceMsMax,
-    gapBytesMax,
-    recentBytesMax,
-    recentMsMax,
-    forwardedEditsPerRoomMax,
-    forwardedBytesPerRoomMax,
-    forwardedKeptMs,
-    roomLingerMs,
-  } = config;
-  return {
-    joinMsMax,
-    ownerSilenceMsMax,
-    gapBytesMax,
-    recentBytesMax,
-    recentMsMax,
-    forwardedEditsPerRoomMax,
-    forwardedBytesPerRoomMax,
-    forwardedKeptMs,
-    roomLingerMs,
-  };
-}

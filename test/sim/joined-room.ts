@@ -5,7 +5,6 @@ import { OUTBOX, ROOM as CLIENT_ROOM } from "../../client/defaults.ts";
 import { Pace } from "../../client/room/pace.ts";
 import { RoomSession } from "../../client/room/room-session.ts";
 import { gatewaySettings } from "../../gateway/config.ts";
-import { roomOptions } from "../../gateway/settings/rooms.ts";
 import { sessionOptions } from "../../gateway/settings/sessions.ts";
 import { clientIdOf } from "../../gateway/io/client-ids.ts";
 import type { ConnectionId } from "../../gateway/ports.ts";
@@ -37,12 +36,7 @@ export type Person = {
 
 export function joinedRoom(): { ann: Person; ben: Person; gateway: GatewayRoom; owner: Ownership } {
   const owner = claimedRoom();
-  const gateway = new GatewayRoom(
-    { ...roomOptions(gatewayConfig), gateway: "gw" as GatewayId },
-    CHANNEL,
-    new UnackedBudget({ bytesMax: 1_000 }),
-    NOW,
-  );
+  const gateway = new GatewayRoom({ ...gatewayConfig, gateway: "gw" as GatewayId }, CHANNEL, new UnackedBudget({ bytesMax: 1_000 }), NOW);
   gateway.receive({ kind: "attached" }, NOW);
   const [ann, ben] = [join("ann", 1, gateway, owner), join("ben", 2, gateway, owner)];
   return { ann, ben, gateway, owner };
