@@ -165,6 +165,22 @@ test("[OPL8] a room is pinned to a host by --on-host", async () => {
   expect(await asked(pinRoom, opsPinSettings, { room: "unopened" })).toEqual(["default.unopened is not pinned any more"]);
 });
 
+test("[OPL11] a room is not pinned to where no server is, and those that there are are named", async () => {
+  let refusal = "";
+  await eventually("all three are heard", async () => {
+    refusal = await asked(pinRoom, opsPinSettings, { room: "unopened", pool: "goldd" }).then(
+      () => "",
+      (error: Error) => error.message,
+    );
+    return refusal.includes("hosts: north, south, west");
+  });
+  expect(refusal).toBe("no room server of the pool goldd is heard: start one first. Pools that are heard: gold; hosts: north, south, west");
+  await expect(asked(pinRoom, opsPinSettings, { room: "unopened", pool: "gold", onHost: "north" })).rejects.toThrow(
+    /of the pool gold on the host north is heard/,
+  );
+  expect(await explained("unopened")).not.toContain("pinned");
+});
+
 /** Of the commands that ask a gateway. */
 async function told<Of extends Settings>(
   run: (config: Values<Of>, say: (line: string) => void) => Promise<void>,

@@ -120,7 +120,7 @@ export function drainServer(config: Values<typeof opsDrainSettings>, say: Say): 
   });
 }
 
-/** Without a pool and a host the pin is taken away. */
+/** Without a pool and a host the pin is taken away. One that no server is for would change nothing, and be a misspelt name. */
 export function pinRoom(config: Values<typeof opsPinSettings>, say: Say): Promise<void> {
   return connected(config, async (nats) => {
     const room = keyOf(config);
@@ -132,9 +132,19 @@ export function pinRoom(config: Values<typeof opsPinSettings>, say: Say): Promis
       await pins.delete(room);
       return say(`${room} is not pinned any more`);
     }
+    await expectServerFor(pin, nats, config);
     await pins.put(room, encodeJson(pin));
     say(`${room} is pinned: ${JSON.stringify(pin)}; placement moves it with its next plan`);
   });
+}
+
+async function expectServerFor({ pool, host }: RoomPin, nats: NatsConnection, config: Where): Promise<void> {
+  const labels = (await listen(nats, config)).map((heard) => heard.labels);
+  if (labels.some((of) => (pool === undefined || of?.pool === pool) && (host === undefined || of?.host === host))) return;
+  const asked = [...(pool === undefined ? [] : [`of the pool ${pool}`]), ...(host === undefined ? [] : [`on the host ${host}`])].join(" ");
+  const pools = [...new Set(labels.flatMap((of) => of?.pool || []))].sort().join(", ") || "none";
+  const hosts = [...new Set(labels.flatMap((of) => of?.host || []))].sort().join(", ") || "none";
+  throw new SettingError(`no room server ${asked} is heard: start one first. Pools that are heard: ${pools}; hosts: ${hosts}`);
 }
 
 async function connected(config: Where, run: (nats: NatsConnection) => Promise<void>): Promise<void> {
