@@ -108,19 +108,25 @@ export class ReadAheadHost {
   #read(log: EditLog, room: RoomKey, after: number, through: number): AsyncIterable<StoredRecord> {
     const range = this.#held.get(room);
     if (range === undefined || after < range.after || through !== range.held.at(-1)?.streamSeq) return log.read(room, after, through);
-    return inOrder(
-      after < range.from ? log.read(room, after, range.from) : [],
-      range.held.filter(({ streamSeq }) => streamSeq > after),
-    );
+    return after < range.from ? behindEarlier(log, range, after) : only(range.held, after);
   }
 }
 
-async function* inOrder(
-  earlier: AsyncIterable<StoredRecord> | readonly StoredRecord[],
-  held: readonly StoredRecord[],
-): AsyncIterable<StoredRecord> {
-  yield* earlier;
+/** What is left of an earlier time, and what was read ahead. Any replica may answer: one that shows the first of these has all before it. */
+async function* behindEarlier(log: EditLog, { room, held }: Held, after: number): AsyncIterable<StoredRecord> {
+  const first = held[0]?.streamSeq ?? 0;
+  let read = after;
+  for await (const record of log.read(room, after, first)) {
+    read = record.streamSeq;
+    if (read < first) yield record;
+  }
+  if (read < first)
+    throw new Error(`the log does not show record ${first} of room ${room}, which is there: a replica lags, or it was lost`);
   yield* held;
+}
+
+async function* only(held: readonly StoredRecord[], after: number): AsyncIterable<StoredRecord> {
+  yield* held.filter(({ streamSeq }) => streamSeq > after);
 }
 
 /** Those that begin last, as many as save the most: a pass begins where the first of them does. */
