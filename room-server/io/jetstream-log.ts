@@ -1,6 +1,6 @@
 /**
- * The rooms' log in JetStream. Where it ends is asked of the stream's leader: a replica might lag behind an append. What
- * stands before that may come from any.
+ * The rooms' log in JetStream. Where it ends is asked of the stream's leader: a replica might lag behind an append. So may
+ * one that has another beside it: no answer is proof that nothing came since. What stands before that may come from any.
  */
 
 import { JetStreamApiError, jetstreamManager, type MsgRequest, type NextMsgRequest, type StoredMsg } from "@nats-io/jetstream";

@@ -36,8 +36,10 @@ export type ClaimDeps = {
   readonly warmCopy: (room: RoomKey) => WarmCopy | undefined;
 };
 
-/** Times that checkpoint and log are read again when they do not fit together. */
-const RELOADS_MAX = 3;
+/** Times that checkpoint and log are read again at once when they do not fit together: the log was trimmed in between. */
+const RELOADS_AT_ONCE = 3;
+/** And then with each tick for so long: a leader that has another beside it may tell an old checkpoint (docs/adr/0036-what-is-read-may-be-old.md). */
+const RELOAD_MS_MAX = 10_000;
 /** A room that is not handed over by then is expected no longer. */
 const EXPECT_MS_MAX = 3_000;
 
@@ -70,6 +72,10 @@ type State =
       loading: Loading;
       reloads: number;
       claimedAt: UnixMillis;
+      /** Since when they do not fit together. */
+      unfitSince?: Millis;
+      /** They are read again with the next tick. */
+      waits?: boolean;
     };
 
 export class Claim {
@@ -173,7 +179,7 @@ export class Claim {
 
   #receiveTick(now: Millis): ClaimStep {
     if (this.isExpecting) return now - this.#begun > EXPECT_MS_MAX ? lost("failed", "the room was not handed over after all") : NOTHING;
-    if (this.#state.kind === "loading") return NOTHING; // Takes as long as there is to read; each read has a deadline of its own.
+    if (this.#state.kind === "loading") return this.#readAgainIfWaiting(this.#state); // Takes as long as there is to read; each read has a deadline of its own.
     return now - this.#begun > this.#options.claimMsMax ? lost("failed", "the claim took too long: look at the log's health") : NOTHING;
   }
 
@@ -246,15 +252,24 @@ export class Claim {
     const isOff = this.#unfound !== undefined;
     this.#unfound = undefined;
     const { sequencer, backlog, epochs, hole } = state.loading.receiveEnd(state.epoch, state.head, now);
-    if ((hole !== undefined || isOff) && state.reloads < RELOADS_MAX) {
+    const unfitSince = state.unfitSince ?? now;
+    if ((hole !== undefined || isOff) && (state.reloads < RELOADS_AT_ONCE || now - unfitSince < RELOAD_MS_MAX)) {
       state.loading.clear();
-      return goingOn(...before, { kind: "read-checkpoint" });
+      const waits = state.reloads >= RELOADS_AT_ONCE;
+      this.#state = { ...state, unfitSince, waits };
+      return waits ? goingOn(...before) : goingOn(...before, { kind: "read-checkpoint" });
     }
     const { epoch, streamSeq, recordId } = state;
     const effects = hole === undefined ? before : [...before, { kind: "log-hole", hole } as const];
     const last = { id: recordId, streamSeq };
     const start = { key: this.#key, epoch, last, sequencer, backlog, epochs };
     return { kind: "won", effects, start };
+  }
+
+  #readAgainIfWaiting(state: State & { kind: "loading" }): ClaimStep {
+    if (state.waits !== true) return NOTHING;
+    this.#state = { ...state, waits: false };
+    return goingOn({ kind: "read-checkpoint" });
   }
 
   #reload(checkpoint: KnownCheckpoint, now: Millis): ClaimStep {

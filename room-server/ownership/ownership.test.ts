@@ -209,6 +209,49 @@ test("[OWN8] a gateway that has heard of a later owner makes it look; what it as
   expect(kinds(receive({ kind: "log-end-read", last: last(3, 0, 8), checkpoint: undefined }))).toEqual(["broadcast", "ended"]);
 });
 
+test("[OWN62] a look alone proves to nobody that what it holds is not of the log: a record must that the owner appended moments before", () => {
+  const { receive } = owning();
+  const asked = (now: number) => [
+    ...receive(message(ask(3)), now),
+    ...receive({ kind: "log-end-read", last: own(5), checkpoint: undefined }, now),
+  ];
+  expect(kinds(asked(3_000))).toEqual(["read-log-end", "confirmed", "answer"]);
+  expect(kinds(asked(3_001))).toEqual(["read-log-end", "confirmed"]);
+  expect(kinds(receive(message(edits(1)), 20_000))).toEqual(["append"]);
+  receive(appended(6), 20_500);
+  const ours: StoredRecord = { streamSeq: 6, record: { ...own(6).record, id: "s.2" } };
+  const askedAgain = (now: number) => [
+    ...receive(message(ask(3)), now),
+    ...receive({ kind: "log-end-read", last: ours, checkpoint: undefined }, now),
+  ];
+  expect(kinds(askedAgain(23_000)), "since it was sent").toEqual(["read-log-end", "confirmed", "answer"]);
+  expect(kinds(askedAgain(23_001))).not.toContain("answer");
+});
+
+test("[OWN62] nor does one that began before that record was in the log", () => {
+  const { receive } = owning();
+  receive(message(ask(3)), 20_000);
+  receive(message(edits(1)), 20_000);
+  receive(appended(6), 20_000);
+  expect(kinds(receive({ kind: "log-end-read", last: own(5), checkpoint: undefined }, 20_000))).toEqual(["confirmed"]);
+});
+
+test("[OWN63] an owner that has left a doubt without an answer ends where gateways look for one: a new claim is proof", () => {
+  const { receive } = owning();
+  receive(message(ask(3)), 20_000);
+  receive({ kind: "log-end-read", last: own(5), checkpoint: undefined }, 20_000);
+  receive(message(edits(1)), 21_000);
+  expect(kinds(receive({ kind: "doubted" }, 21_000)), "while a record of its own is on its way").toEqual(["look-behind"]);
+  receive({ kind: "looked-behind", isEnd: true }, 21_000);
+  receive(appended(6), 21_000);
+  expect(kinds(receive({ kind: "doubted" }, 21_000)), "once that is in the log").toEqual(["look-behind"]);
+  receive({ kind: "looked-behind", isEnd: true }, 21_000);
+
+  receive(message(ask(3)), 40_000);
+  receive({ kind: "log-end-read", last: { ...own(6), record: { ...own(6).record, id: "s.2" } }, checkpoint: undefined }, 40_000);
+  expect(receive({ kind: "doubted" }, 47_000)).toMatchObject([{ kind: "ended", why: "fenced", wasOwner: true }]);
+});
+
 test("[OWN9] when the log cannot be asked, the owner goes on and says that it is not confirmed", () => {
   const { receive, ownership } = owning();
   receive({ kind: "doubted" });
@@ -258,7 +301,33 @@ test("[OWN13] a checkpoint replaced while it loaded is read again; a hole that s
     expect(kinds(receive({ kind: "log-read-whole" }))).toEqual(["read-checkpoint"]);
     receive({ kind: "checkpoint-read", checkpoint: checkpoint(1, 40, 300) });
   }
-  expect(receive({ kind: "log-read-whole" })).toEqual([{ kind: "log-hole", hole: { after: 40, before: 51 } }]);
+  expect(receive({ kind: "log-read-whole" }), "a leader of before may have told it").toEqual([]);
+  for (const [now, expected] of [
+    [1_000, []],
+    [9_999, []],
+    [10_000, [{ kind: "log-hole", hole: { after: 40, before: 51 } }]],
+  ] as const) {
+    expect(kinds(receive({ kind: "tick" }, now))).toEqual(["read-checkpoint"]);
+    expect(kinds(receive({ kind: "tick" }, now)), "one at a time").toEqual([]);
+    receive({ kind: "checkpoint-read", checkpoint: checkpoint(1, 40, 300) }, now);
+    expect(receive({ kind: "log-read-whole" }, now)).toEqual(expected);
+  }
+  expect(ownership.kind).toBe("owning");
+});
+
+test("[OWN61] a claim that is told an old checkpoint reads it again until it fits what the log still has", () => {
+  const { receive, ownership } = claimOf();
+  receive({ kind: "subscribed" });
+  receive({ kind: "log-end-read", last: last(1, 50, 400), checkpoint: checkpoint(1, 10, 100) });
+  receive(appended(401));
+  for (let reload = 0; reload < 3; reload++) {
+    receive({ kind: "log-read-whole" });
+    receive({ kind: "checkpoint-read", checkpoint: checkpoint(1, 10, 100) });
+  }
+  expect(receive({ kind: "log-read-whole" })).toEqual([]);
+  receive({ kind: "tick" }, 1_000);
+  receive({ kind: "checkpoint-read", checkpoint: checkpoint(1, 50, 400) }, 1_000);
+  expect(receive({ kind: "log-read-whole" }, 1_000)).toEqual([]);
   expect(ownership.kind).toBe("owning");
 });
 

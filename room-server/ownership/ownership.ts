@@ -45,11 +45,14 @@ export class Ownership {
   #state: State;
   /** Somebody has heard of an owner in that epoch. */
   #above = 0 as Epoch;
+  /** When the record was sent by which the room is claimed. */
+  #claimSentAt: Millis;
 
   /** The first effect to carry out is "subscribe". */
   constructor(key: RoomKey, options: OwnershipOptions, deps: OwnershipDeps, now: Millis, beginning: ClaimBeginning) {
     this.#options = options;
     this.#deps = deps;
+    this.#claimSentAt = now;
     this.#state = { kind: "claiming", claim: new Claim(key, options, deps, now, beginning) };
   }
 
@@ -135,12 +138,13 @@ export class Ownership {
   #receiveClaimStep(step: ClaimStep, now: Millis): readonly OwnershipEffect[] {
     switch (step.kind) {
       case "under-way":
+        if (step.effects.some(({ kind }) => kind === "append")) this.#claimSentAt = now;
         return step.effects;
       case "lost":
         return this.#end(step.why, step.reason);
       case "won": {
         const room = new Room(step.start, this.#options, this.#deps, now);
-        this.#state = { kind: "owning", room, doubts: new Doubts(this.#options) };
+        this.#state = { kind: "owning", room, doubts: new Doubts(this.#options, this.#claimSentAt) };
         return [...step.effects, ...this.#receiveHeld(room, now)];
       }
       default:
@@ -150,6 +154,7 @@ export class Ownership {
 
   #receiveSettled(state: Extract<State, { room: Room }>, outcome: AppendOutcome, now: Millis): readonly OwnershipEffect[] {
     if (outcome.kind === "fenced") return this.#end("fenced", "another server has claimed the room");
+    if ("doubts" in state) state.doubts.appended();
     const effects = this.#carry(state.room.receive({ kind: "appended", streamSeq: outcome.streamSeq }, now), now);
     return state.kind === "handing-over"
       ? [...effects, { kind: "ready-to-hand-over", end: state.room.logEnd }]
@@ -172,6 +177,7 @@ export class Ownership {
 
   /** The room's effects, but that a doubt about the ownership is settled here. */
   #carry(effects: readonly RoomEffect[], now: Millis): readonly OwnershipEffect[] {
+    if ("doubts" in this.#state && effects.some(({ kind }) => kind === "append")) this.#state.doubts.appending(now);
     if (effects.every((effect) => effect.kind !== "doubt")) return effects as readonly Exclude<RoomEffect, { kind: "doubt" }>[];
     return effects.flatMap((effect) => (effect.kind === "doubt" ? this.#receiveDoubt(effect.request, now) : [effect]));
   }
@@ -182,13 +188,17 @@ export class Ownership {
     const { doubts } = this.#state;
     if (request !== undefined && !doubts.add(request)) return [{ kind: "limit-reached", limit: "deferred-catch-ups" }];
     if (!doubts.begin(now)) return [];
-    return [request === undefined ? lookAt(this.#state) : readLogEnd(this.#state)];
+    return [lookAt(this.#state)];
   }
 
   /** An owner in an epoch beyond this one that the log no longer knows of: whoever has heard of it believes no other below it. */
   #receiveDoubted(above: Epoch | undefined, now: Millis): readonly OwnershipEffect[] {
     if (above !== undefined && above > this.#above) this.#above = above;
-    if (this.#state.kind === "claiming") this.#state.claim.raiseAbove(this.#above);
+    const state = this.#state;
+    if (state.kind === "claiming") state.claim.raiseAbove(this.#above);
+    // Gateways look for an owner that can answer. No look proves that this is one, but a record does: that of a new claim.
+    if (state.kind === "owning" && state.doubts.isUnanswered && !state.room.isAppending)
+      return this.#end("fenced", "somebody may have heard of a later owner, and only a new claim proves that there is none");
     return this.#receiveDoubt(undefined, now);
   }
 
@@ -203,7 +213,7 @@ export class Ownership {
 
   #receiveLogEndInDoubt(state: InDoubt, last: LastRecord | undefined, now: Millis): readonly OwnershipEffect[] {
     const { room, doubts } = state;
-    const end = doubts.takeAsked();
+    const end = doubts.receiveEnd();
     if (end === undefined) return []; // A claim's, which ended meanwhile.
     if (last === undefined) return this.#end("fenced", "the room's records are gone from the log");
     const { record } = last;
@@ -217,7 +227,7 @@ export class Ownership {
 
   #confirm({ room, doubts }: InDoubt, now: Millis): readonly OwnershipEffect[] {
     if (this.#above > room.epoch) return this.#end("fenced", "the log has lost an owner that gateways have heard of, and believe");
-    const answers = doubts.settle().map((request) => room.answerDoubt(request));
+    const answers = doubts.settle(now).map((request) => room.answerDoubt(request));
     const again: OwnershipEffect[] = doubts.waiting && doubts.begin(now) ? [readLogEnd({ room, doubts })] : [];
     const confirmed: OwnershipEffect = { kind: "confirmed", epoch: room.epoch };
     return [confirmed, ...this.#carry(answers, now), ...again, ...(doubts.isEndProven ? this.#receiveEndProven(room, now) : [])];
@@ -321,7 +331,7 @@ function readyIfSettled(room: Room): OwnershipEffect[] {
 
 /** What a later owner begins with stands behind this one's last record, unless that is gone. */
 function lookAt({ room, doubts }: InDoubt): OwnershipEffect {
-  return doubts.isEndUnknown ? readLogEnd({ room, doubts }) : { kind: "look-behind", streamSeq: room.logEnd.streamSeq };
+  return doubts.isForEnd ? readLogEnd({ room, doubts }) : { kind: "look-behind", streamSeq: room.logEnd.streamSeq };
 }
 
 function readLogEnd({ room, doubts }: InDoubt): OwnershipEffect {

@@ -8,9 +8,9 @@ import type { ClientId, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { Prng } from "../../shared/prng.ts";
 import type { Strike } from "./faults.ts";
 import { pick } from "./pick.ts";
-import { always, moveAtRandom, never, RECONNECT_MS } from "./process-faults.ts";
+import { always, claimAtRandom, moveAtRandom, never, RECONNECT_MS } from "./process-faults.ts";
 import type { LogMood } from "./sim-jetstream.ts";
-import { replace } from "./tab-faults.ts";
+import { breakLine, replace } from "./tab-faults.ts";
 
 /** Far less than the two minutes of the real one: more would leave nothing of a run. */
 const UNSYNCED_MS_MAX = 1_500;
@@ -18,6 +18,10 @@ const LOG_SLOW_MS_MAX = 4_000;
 const LAG_MS_MAX = 3_000;
 /** A new leader is chosen sooner than the rest lasts. */
 const LEADER_SHARE = 0.25;
+/** nats-server's least; with it a run hardly has time for more than one. */
+const ELECTION_MS = 4_000;
+/** A leader tells the others of itself each second. */
+const BOTH_ANSWER_MS = 1_500;
 const DELETE_AGAIN_MS = 200;
 const WIPE_MS = 100;
 const TELL_OWNER_MS = 300;
@@ -32,7 +36,7 @@ export const restartNats: Strike = (cluster, { forMs }) => {
 
 /**
  * Its only node loses power before it has synced: what it acknowledged since is gone, and it comes back. Not where a room is
- * deleted, which would come back too, nor while two servers take a room for theirs (docs/DURABILITY.md).
+ * deleted, which would come back too (docs/DURABILITY.md).
  */
 export const loseEndOfLog: Strike = (cluster, fault) => {
   const { judge, log, scheduler, trace } = cluster.world;
@@ -55,6 +59,41 @@ export const cutNodes: Strike = (cluster, { how, forMs }) => {
   cluster.later(forMs, () => {
     met = nats.missedEver > before;
     for (const line of apart) line.moveTo(0);
+  });
+  return () => met;
+};
+
+/**
+ * Some nodes are cut off, and with them leaders: they take nothing, and go on answering what is read. The others choose new
+ * ones after a while, and for a moment once all nodes are together again both answer (docs/adr/0036-what-is-read-may-be-old.md).
+ * Meanwhile rooms are taken, trimmed, and asked for by whoever comes over another gateway.
+ */
+export const leaveOldLeader: Strike = (cluster, fault) => {
+  const { how, forMs } = fault;
+  const { log } = cluster.world;
+  const prng = new Prng(Math.floor(how * 2 ** 32));
+  if (!log.leaveOldLeader(prng)) return never;
+  const apart = cluster.lines().filter(() => prng.chance(0.4));
+  const before = log.staleEver;
+  const among = () => ({ ...fault, whom: prng.unit(), how: prng.unit() });
+  for (const line of apart) line.moveTo(1);
+  cluster.later(ELECTION_MS, () => {
+    log.moveOldLeader("apart");
+    claimAtRandom(cluster, among());
+  });
+  cluster.later(ELECTION_MS + forMs / 2, () => {
+    checkpointAndTrim(cluster, among());
+    for (const _ of cluster.tabs) breakLine(cluster, among());
+  });
+  cluster.later(ELECTION_MS + forMs, () => {
+    for (const line of apart) line.moveTo(0);
+    log.moveOldLeader("together");
+    claimAtRandom(cluster, among());
+  });
+  let met = false;
+  cluster.later(ELECTION_MS + forMs + BOTH_ANSWER_MS, () => {
+    met = log.staleEver > before;
+    log.endOldLeader();
   });
   return () => met;
 };

@@ -57,6 +57,7 @@ export const FAULTS = {
   "NATS restarted": engine.restartNats,
   "log loses its end": engine.loseEndOfLog,
   "NATS nodes cut from each other": engine.cutNodes,
+  "log's old leader answers": engine.leaveOldLeader,
   "log silent": engine.setMood("silent"),
   "log refusing": engine.setMood("refusing"),
   "log's answers lost": engine.setMood("mute"),

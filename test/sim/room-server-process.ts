@@ -15,7 +15,8 @@ import { natsInbox } from "../../room-server/io/nats-inbox.ts";
 import { natsOrders } from "../../room-server/io/nats-orders.ts";
 import { natsOtherServers } from "../../room-server/io/nats-other-servers.ts";
 import { natsPresence } from "../../room-server/io/nats-presence.ts";
-import type { RoomEntries, RoomLog, StoredRecord } from "../../room-server/ports.ts";
+import { wholeRange } from "../../room-server/io/whole-range.ts";
+import type { LastRecord, RoomEntries, RoomLog, StoredRecord } from "../../room-server/ports.ts";
 import type { RoomHost } from "../../room-server/ownership/room-host.ts";
 import { assembleRoomServer, type RoomServerParts, type RoomServerPorts } from "../../room-server/room-server.ts";
 import type { RoomEntry } from "../../shared/bus/placement-messages.ts";
@@ -23,6 +24,7 @@ import type { RoomKey, ServerId } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import { BEATS_MISSED_MAX, Membership } from "../../shared/membership.ts";
 import type { Prng } from "../../shared/prng.ts";
+import type { Led } from "./sim-jetstream.ts";
 import { SimLine } from "./sim-line.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { World } from "./world.ts";
@@ -96,11 +98,7 @@ export class RoomServerProcess {
     const { subjects, telemetry, log: jetstream } = this.#world;
     const { connection } = this.line;
     const deps = { log: this.#log, metrics: telemetry.roomServer };
-    const readLast: RoomLog["readLast"] = (room) =>
-      this.line.ask(
-        () => jetstream.last(room),
-        () => jetstream.isReadable,
-      );
+    const readLast: RoomLog["readLast"] = (room) => this.#readFrom("log", (asOf) => jetstream.last(room, asOf));
     const { appendAnswerMsMax } = this.#world.settings.roomServer;
     return {
       presenceBus: natsPresence(connection, subjects, { ...deps, sent: () => {} }),
@@ -113,21 +111,13 @@ export class RoomServerProcess {
           { ...deps, readLast, clock: this.process.clock },
         ),
         readLast,
-        endsAt: (room, streamSeq) =>
-          this.line.ask(
-            () => (jetstream.last(room)?.streamSeq ?? 0) <= streamSeq,
-            () => jetstream.isReadable,
-          ),
+        endsAt: (room, streamSeq) => this.#readFrom("log", (asOf) => (jetstream.last(room, asOf)?.streamSeq ?? 0) <= streamSeq),
         read: (room, after, through) => this.#read(room, after, through),
       },
       inbox: natsInbox(connection, subjects, deps),
       gateways: natsGateways(connection, subjects),
       checkpoints: {
-        newest: (room) =>
-          this.line.ask(
-            () => jetstream.checkpoint(room),
-            () => jetstream.isReadable,
-          ),
+        newest: (room) => this.#readFrom("checkpoints", (asOf) => jetstream.checkpoint(room, asOf)),
       },
       entries: this.#entries(),
       fanOut: natsFanOut(connection, subjects),
@@ -138,14 +128,19 @@ export class RoomServerProcess {
     };
   }
 
-  /** In several fetches: between two of them the log may be trimmed. */
+  #readFrom<Answer>(led: Led, run: (asOf: number) => Answer): Promise<Answer> {
+    return this.line.read(run, (side) => this.#world.log.asOf(led, side));
+  }
+
   async *#read(room: RoomKey, after: number, through: number): AsyncIterable<StoredRecord> {
-    const { log } = this.#world;
+    for await (const { record, streamSeq } of wholeRange((from) => this.#readOn(room, from), after, through, this.process.clock))
+      if (record.kind !== "deleted") yield { record, streamSeq };
+  }
+
+  /** In several fetches: between two of them the log may be trimmed. */
+  async *#readOn(room: RoomKey, after: number): AsyncIterable<LastRecord> {
     for (let last = after; ;) {
-      const fetched = await this.line.ask(
-        () => log.read(room, last, through, RECORDS_PER_FETCH),
-        () => log.isReadable,
-      );
+      const fetched = await this.#readFrom("log", (asOf) => this.#world.log.read(room, last, RECORDS_PER_FETCH, asOf));
       yield* fetched;
       if (fetched.length < RECORDS_PER_FETCH) return;
       last = fetched.at(-1)!.streamSeq;

@@ -11,6 +11,7 @@ import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
 import type { Lease } from "../../shared/lease.ts";
 import { roomOfSubject, type Subjects } from "../../shared/bus/subjects.ts";
 import type { RoomKey, UnixMillis } from "../../shared/ids.ts";
+import type { Prng } from "../../shared/prng.ts";
 import type { KnownCheckpoint, LastRecord, StoredRecord } from "../../room-server/ports.ts";
 import { Pipe } from "./pipe.ts";
 import type { Scheduler } from "./scheduler.ts";
@@ -25,7 +26,18 @@ export type LogMood = "well" | "silent" | "refusing" | "mute" | "changing-leader
 const WRONG_LAST_SEQUENCE = 10_071;
 const NO_LEADER = 10_008;
 
+/** Of the streams of the log and of the checkpoints each has a leader of its own. */
+export type Led = "log" | "checkpoints";
+
 type Kept = LastRecord & { readonly at: number };
+/** A leader that has not heard that there is another. */
+type OldLeader = {
+  readonly since: number;
+  readonly of: ReadonlySet<Led>;
+  readonly prng: Prng;
+  /** The others wait for it, until they choose another; its node is cut off from theirs; all are together again. */
+  stage: "alone" | "apart" | "together";
+};
 /** `trimmed`, and checkpoints that others took the place of: what the disk has still, until it is synced. */
 type RoomLogs = {
   kept: Kept[];
@@ -56,6 +68,8 @@ export class SimJetStream implements Inside {
     "slow": 0,
   };
   mood: LogMood = "well";
+  #oldLeader: OldLeader | undefined;
+  #staleEver = 0;
   /** What an append takes beside the usual. */
   slowMs = 0;
 
@@ -79,13 +93,13 @@ export class SimJetStream implements Inside {
   }
 
   get isReadable(): boolean {
-    return this.mood !== "silent" && this.mood !== "refusing";
+    return this.mood !== "silent" && this.mood !== "refusing" && this.#oldLeader?.stage !== "alone";
   }
 
   receive(message: Published): void {
     if (this.mood !== "well") this.met[this.mood] += 1;
     if (this.slowMs > 0) this.met.slow += 1;
-    if (this.mood === "silent") return;
+    if (this.mood === "silent" || this.#oldLeader?.stage === "alone") return;
     if (this.mood === "refusing")
       return this.#answer(message, { error: { err_code: NO_LEADER, description: "JetStream system temporarily unavailable" } });
     this.#appends.send(() => this.#append(message));
@@ -96,17 +110,53 @@ export class SimJetStream implements Inside {
     this.#appends.break();
   }
 
-  last(room: RoomKey): LastRecord | undefined {
-    return this.#rooms.get(room)?.kept.at(-1);
+  /** So many reads were told what was no longer so. */
+  get staleEver(): number {
+    return this.#staleEver;
   }
 
-  read(room: RoomKey, after: number, through: number, countMax: number): StoredRecord[] {
-    const kept = (this.#rooms.get(room)?.kept ?? []).filter(isOwners);
-    return kept.filter(({ streamSeq }) => streamSeq > after && streamSeq <= through).slice(0, countMax);
+  /** From now on a leader answers what is read at its node, with what it has, and takes nothing; nor does anybody else yet. False: there is one already. */
+  leaveOldLeader(prng: Prng): boolean {
+    if (this.#oldLeader !== undefined) return false;
+    this.loseUnderWay(); // No majority took it.
+    const of = (["log", "checkpoints"] as const).filter(() => prng.chance(0.7));
+    this.#oldLeader = { since: this.#scheduler.now, of: new Set(of), prng, stage: "alone" };
+    return true;
   }
 
-  checkpoint(room: RoomKey): KnownCheckpoint {
-    return this.#rooms.get(room)?.checkpoints.at(-1)?.checkpoint;
+  /** The others have a new leader; or the old one's node is with them again: whoever reads is answered by both, until it hears of the other. */
+  moveOldLeader(stage: "apart" | "together"): void {
+    if (this.#oldLeader !== undefined) this.#oldLeader.stage = stage;
+  }
+
+  endOldLeader(): void {
+    this.#oldLeader = undefined;
+  }
+
+  /** As of when whoever answers a read at a node has that stream. Undefined: nobody answers. */
+  asOf(led: Led, side: number): number | undefined {
+    const old = this.#oldLeader?.of.has(led) === true ? this.#oldLeader : undefined;
+    if (side !== 0) return old === undefined || old.stage === "together" ? undefined : old.since;
+    if (!this.isReadable) return undefined;
+    return old?.stage === "together" && old.prng.chance(0.5) ? old.since : this.#scheduler.now;
+  }
+
+  last(room: RoomKey, asOf: number): LastRecord | undefined {
+    return this.#keptAt(room, asOf).at(-1);
+  }
+
+  /** What comes next behind a record. */
+  read(room: RoomKey, after: number, countMax: number, asOf: number): LastRecord[] {
+    return this.#keptAt(room, asOf)
+      .filter(({ streamSeq }) => streamSeq > after)
+      .slice(0, countMax);
+  }
+
+  checkpoint(room: RoomKey, asOf: number = this.#scheduler.now): KnownCheckpoint {
+    const checkpoints = this.#rooms.get(room)?.checkpoints;
+    const known = checkpoints?.findLast(({ at }) => at <= asOf);
+    if (known !== checkpoints?.at(-1)) this.#staleEver += 1;
+    return known?.checkpoint;
   }
 
   /** As the document service does: a record behind whatever stands there. False: the log does not take it. */
@@ -137,9 +187,9 @@ export class SimJetStream implements Inside {
    */
   loseSince(syncedAt: number): number {
     this.loseUnderWay();
+    this.endOldLeader(); // A single one loses its end.
     for (const room of this.#rooms.values()) {
-      const untrimmed = room.trimmed.filter(({ at }) => at > syncedAt).flatMap(({ records }) => records);
-      room.kept = [...untrimmed, ...room.kept].filter(({ at }) => at <= syncedAt);
+      room.kept = keptAt(room, syncedAt);
       room.trimmed = room.trimmed.filter(({ at }) => at <= syncedAt);
       room.checkpoints = room.checkpoints.filter(({ at }) => at <= syncedAt);
     }
@@ -194,6 +244,15 @@ export class SimJetStream implements Inside {
     return streamSeq;
   }
 
+  #keptAt(key: RoomKey, asOf: number): readonly Kept[] {
+    const room = this.#rooms.get(key);
+    if (room === undefined) return [];
+    if (asOf >= this.#scheduler.now) return room.kept;
+    const kept = keptAt(room, asOf);
+    if (kept.at(-1) !== room.kept.at(-1)) this.#staleEver += 1;
+    return kept;
+  }
+
   #room(room: RoomKey): RoomLogs {
     const known = this.#rooms.get(room) ?? { kept: [], trimmed: [], checkpoints: [] };
     this.#rooms.set(room, known);
@@ -201,8 +260,10 @@ export class SimJetStream implements Inside {
   }
 }
 
-function isOwners(stored: Kept): stored is Kept & StoredRecord {
-  return stored.record.kind !== "deleted";
+/** A room's records as they were then, those that were trimmed since among them. */
+function keptAt({ kept, trimmed }: RoomLogs, then: number): Kept[] {
+  const untrimmed = trimmed.filter(({ at }) => at > then).flatMap(({ records }) => records);
+  return [...untrimmed, ...kept].filter(({ at }) => at <= then);
 }
 
 /** A bucket: every write against a revision; a read may be behind while the bucket lags. */

@@ -166,7 +166,12 @@ export class SimLine {
 
   /** Runs something in the server, and brings its answer back; `answers` says whether there is one. */
   ask<Answer>(run: () => Answer, answers: () => boolean = () => true): Promise<Answer> {
-    return this.#roundTrip(run, answers);
+    return this.#roundTrip(run, (side) => (side === 0 && answers() ? this.#scheduler.now : undefined));
+  }
+
+  /** Reads what whoever answers at this node has. `asOf`: since when that is so; undefined: nobody answers. */
+  read<Answer>(run: (asOf: number) => Answer, asOf: (side: number) => number | undefined): Promise<Answer> {
+    return this.#roundTrip(run, asOf);
   }
 
   /** The server says something of its own, as to a watcher. */
@@ -264,23 +269,24 @@ export class SimLine {
     });
   }
 
-  #roundTrip<Answer>(run: () => Answer, answers: (() => boolean) | undefined): Promise<Answer> {
+  #roundTrip<Answer>(run: (asOf: number) => Answer, asOf: ((side: number) => number | undefined) | undefined): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      if (!this.#connected && answers === undefined) return reject(new errors.RequestError("connection disconnected"));
+      if (!this.#connected && asOf === undefined) return reject(new errors.RequestError("connection disconnected"));
       const fail = (error: Error): void => {
         callOff();
         this.#pending.delete(fail);
         reject(error);
       };
-      const callOff = answers === undefined ? () => {} : this.#process.clock.after(ASK_MS_MAX, () => fail(new errors.TimeoutError()));
-      if (answers === undefined) this.#pending.add(fail); // A request that was asked over a lost line runs into its deadline.
+      const callOff = asOf === undefined ? () => {} : this.#process.clock.after(ASK_MS_MAX, () => fail(new errors.TimeoutError()));
+      if (asOf === undefined) this.#pending.add(fail); // A request that was asked over a lost line runs into its deadline.
       if (!this.#connected) {
         this.#missed += 1;
         return;
       }
       this.up.send(() => {
-        if (answers !== undefined && (this.side !== 0 || !answers())) return;
-        const answer = run();
+        const then = asOf === undefined ? this.#scheduler.now : asOf(this.side);
+        if (then === undefined) return;
+        const answer = run(then);
         this.down.send(() =>
           this.#process.run(() => {
             callOff();

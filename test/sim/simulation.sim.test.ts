@@ -221,6 +221,28 @@ const REGRESSION_SEEDS: readonly {
       fault("log loses its end", 2_317, 1_685, 0.4281292841769755, 0.8153843865729868),
     ],
   },
+  {
+    seed: 117,
+    size: "large",
+    reason:
+      "a deposed owner asked a leader of before whether it was the owner still, and a tab from another gateway was told that the log was rolled back",
+    faults: [
+      aimed("document made of content", 16, 1_504, 0.33613765286281705, 0.1591524388641119),
+      fault("log's old leader answers", 874, 5_139, 0.9666941994801164, 0.8118052175268531),
+    ],
+  },
+  {
+    seed: 144,
+    size: "large",
+    reason: "a claim was told an old checkpoint by a leader of before, took what was trimmed for lost, and ordered edits a second time",
+    faults: [
+      fault("room claimed at random", 2_132, 3_695, 0.7306334159802645, 0.2170403110794723),
+      fault("placement killed", 2_610, 3_663, 0.11268533277325332, 0.27105747163295746),
+      fault("log's old leader answers", 2_925, 753, 0.6686836217995733, 0.07565863057971),
+      aimed("tab asleep", 4_762, 577, 0.46471542958170176, 0.2932344696018845),
+      aimed("tab too slow", 6_054, 4_133, 0.3104081416968256, 0.17744793114252388),
+    ],
+  },
 ];
 const FRESH_SEEDS: readonly { readonly seed: number; readonly size: SizeName }[] = [
   ...Array.from({ length: 80 }, (_, index) => ({ seed: 1_000_000 + index, size: "small" as const })),
