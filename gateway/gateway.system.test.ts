@@ -347,7 +347,7 @@ function seqsOf(client: WireClient): number[] {
 
 test("[GW14] a client that takes nothing is closed with a code that lets it resume; the others go on", async () => {
   startOwner("rs-1");
-  const address = await start({ editBurst: "100000", slowBytesMax: "200000" });
+  const address = await start({ editBurst: "100000", slowBytesMax: "200000", closingMsMax: "60000" });
   const [ann, stuck] = [await enter(address, "ann"), await enter(address, "stuck")];
   await stuck.join(ROOM, "stuckstuck");
   stuck.pause();

@@ -17,12 +17,14 @@ const FORGER = "203.0.113.21";
 const COUNT = 6; // Five points each.
 const keys: object[] = [];
 let issuer: Server;
+/** The keys are told once it is over. */
+let hold = Promise.resolve();
 
 beforeAll(async () => {
-  issuer = createServer((_, response) => void response.setHeader("content-type", "application/json").end(JSON.stringify({ keys }))).listen(
-    0,
-    "127.0.0.1",
-  );
+  issuer = createServer((_, response) => {
+    void hold.then(() => response.setHeader("content-type", "application/json").end(JSON.stringify({ keys })));
+  });
+  issuer.listen(0, "127.0.0.1");
   await once(issuer, "listening");
 });
 afterAll(() => {
@@ -50,6 +52,8 @@ test("[ABS15] made-up keys are held against the address that names them, also wh
     return client;
   };
   expect(await outcomeOf(await greet(HONEST, "one", first))).toBe("welcome");
+  let tell = (): void => {};
+  hold = new Promise((resolve) => (tell = resolve));
   const second = await add("two");
   const honest = await Promise.all(Array.from({ length: COUNT }, () => greet(HONEST, "two", second)));
   const forged = await Promise.all(Array.from({ length: COUNT }, (_, index) => greet(FORGER, `made up ${index}`, second)));
@@ -58,6 +62,7 @@ test("[ABS15] made-up keys are held against the address that names them, also wh
     "all of them to wait",
   );
   for (const client of forged.slice(0, COUNT / 2)) client.close();
+  tell();
   expect(await Promise.all(honest.map(outcomeOf))).toEqual(honest.map(() => "welcome"));
   await until(async () => (await metric(address, 'coroom_gateway_abuse_total{measure="ban",suspect="address"}')) === 1, "the ban");
   expect(await metric(address, 'coroom_gateway_faults_total{fault="bad-token"}')).toBe(COUNT);

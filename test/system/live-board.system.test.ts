@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 
 import { type Board, RoomConnection } from "../../client/index.ts";
 import type { Engine } from "../../engines/engine.ts";
-import { DemoSystem, FIRST_START_MS_MAX } from "./browser.ts";
+import { DemoSystem, FIRST_START_MS_MAX, PATIENCE_MS } from "./browser.ts";
 import { eventually } from "./eventually.ts";
 import { startTestRedis } from "../contract/test-engines.ts";
 
@@ -20,7 +20,8 @@ let here: RoomConnection[] = [];
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "coroom-live-board-"));
   redis = await startTestRedis({ dataDir: folder });
-  system = await DemoSystem.start({ REDIS_URL: redis.url, BOARD_CHECKPOINT_MS_MAX: "500" });
+  // Nobody gets points for how long a test takes.
+  system = await DemoSystem.start({ REDIS_URL: redis.url, BOARD_CHECKPOINT_MS_MAX: "500", BOARD_SESSION_POINTS: "0" });
 }, FIRST_START_MS_MAX);
 
 afterEach(() => {
@@ -53,7 +54,7 @@ async function edits(room: RoomConnection, count: number): Promise<void> {
 
 const placesOf = (board: Board): string[] => board.ranking.map(({ rank, name, score }) => `${rank} ${name} ${score}`);
 const shows = (board: Board, ...places: string[]): Promise<void> =>
-  eventually(`the board shows ${places.join(", ")}`, () => board.state === "live" && placesOf(board).join() === places.join());
+  eventually(`the board shows ${places.join(", ")}`, () => board.state === "live" && placesOf(board).join() === places.join(), PATIENCE_MS);
 
 test("[LIVE13] what is typed in one place moves the board in another, with names and own ranks; one who comes later sees it at once", async () => {
   const [ada, grace] = [enter("moving", "u-ada", "Ada"), enter("moving", "u-grace", "Grace")];

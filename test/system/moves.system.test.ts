@@ -14,7 +14,7 @@ import { ownerOf } from "./owner.ts";
 import { insertion, Person } from "./person.ts";
 
 /** No server is taken for dead for being late, and no owner for silent. */
-const UNHURRIED = { HEARTBEAT_MS: "500", SERVER_SILENCE_MS_MAX: "3000", OWNER_SILENCE_MS_MAX: "5000" };
+const UNHURRIED = { HEARTBEAT_MS: "1000", SERVER_SILENCE_MS_MAX: "5000", OWNER_SILENCE_MS_MAX: "5000" };
 
 let cluster: Cluster;
 beforeAll(async () => {
