@@ -103,9 +103,9 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
   );
   const boards: BoardHost = new BoardHost(new Boards(config), ports, deps);
   const boardSessions = new BoardSessionsHost(sessions, ports, { ...config, gateway }, deps);
-  const isLineUp = (): boolean => rooms.backboneLostAt === undefined;
+  const { backbone } = rooms;
   const known = new Sanctions(config);
-  const sanctions = new SanctionsHost(known, ports.sanctionsLine, ports.store, { ...deps, isLineUp });
+  const sanctions = new SanctionsHost(known, ports.sanctionsLine, ports.store, { ...deps, backbone });
   const restrictionOn: SessionOptions["restrictionOn"] = (...where) => known.restriction(...where);
   const abuse = new Abuse(config, (kind, key) => quotas.faultsElsewhere(`${kind}-faults`, key));
   const discipline = new DisciplineHost(
@@ -140,7 +140,7 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
     clients.start();
     sanctions.start((sanction) => discipline.receiveChanged(sanction));
     ports.orders.onOrder((order) => discipline.receiveOrder(order));
-    sharing = shareCounts({ quotas, abuse }, ports.counts, gateway, { ...deps, isLineUp });
+    sharing = shareCounts({ quotas, abuse }, ports.counts, gateway, { ...deps, backbone });
   };
   const stop = (settleMsMax: number): Promise<void> => {
     clients.stop();

@@ -61,7 +61,7 @@ export async function startGateway(
   edge.start(parts.lobby);
 
   const load = { shed: new Shed(config), outbound: new OutboundHealth(config) };
-  const pressures = measuredPressures(bus.nats, edge, () => rooms.backboneLostAt === undefined);
+  const pressures = measuredPressures(bus.nats, edge, rooms.backbone);
   const { operations } = bus;
   const stopWatching = watchPressure(load, pressures, (level) => presence.receiveShed(level), { ...deps, operations });
   const standing = standingOf(gateway, { ...parts, ...load, ...bus, ...kept });

@@ -3,12 +3,13 @@
 import { loopDelay } from "../../shared/io/loop-delay.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { Pressures } from "../ports.ts";
+import type { BackboneLine } from "../rooms/backbone-line.ts";
 
-/** `isLineUp`: without a line nothing is on its way, and NATS is not slow but away. */
+/** `backbone`: without a line nothing is on its way, and NATS is not slow but away. */
 export function measuredPressures(
   nats: NatsConnection,
   { outboundBytes, outboundP99Ms }: { outboundBytes(): number; outboundP99Ms(): number },
-  isLineUp: () => boolean,
+  backbone: Pick<BackboneLine, "isUp">,
 ): Pressures & { stop(): void } {
   const delay = loopDelay();
   let asked: number | undefined;
@@ -28,7 +29,7 @@ export function measuredPressures(
   return {
     measure: () => {
       const delayMs = delay.measure();
-      if (!isLineUp()) return { delayMs, outboundBytes: outboundBytes(), natsLagMs: 0 };
+      if (!backbone.isUp) return { delayMs, outboundBytes: outboundBytes(), natsLagMs: 0 };
       const natsLagMs = Math.max(lagMs, asked === undefined ? 0 : performance.now() - asked);
       askNats();
       return { delayMs, outboundBytes: outboundBytes(), natsLagMs };

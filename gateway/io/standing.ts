@@ -27,7 +27,7 @@ export function standingOf(gateway: GatewayId, parts: StandingParts): Standing {
   const unready = (): Unready | undefined => {
     if (clients.isDraining) return "draining";
     if (parts.isMisconfigured()) return "misconfigured";
-    return rooms.backboneLostAt === undefined ? undefined : "degraded";
+    return rooms.backbone.isUp ? undefined : "degraded";
   };
   const notReady = (): NotReady | undefined => unready() ?? (outbound.isDegraded ? "slow" : undefined);
   const account = (): GatewayAccount => ({

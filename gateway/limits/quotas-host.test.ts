@@ -48,7 +48,7 @@ test("[QUOH1] the log names a tenant at its limit once a minute, and the setting
     clock,
     log,
     metrics: gatewayMetrics(new Registry()),
-    isLineUp: () => true,
+    backbone: { isUp: true },
   });
   for (const number of [1, 2, 3]) {
     quotas.receiveConnection(number as ConnectionId, undefined, clock.now());
@@ -70,14 +70,14 @@ test("[QUOH1] the log names a tenant at its limit once a minute, and the setting
 test("[QUOH2] a gateway that stops says that it has nothing any more, unless nobody would hear it", async () => {
   const clock = new FakeClock();
   const told: number[] = [];
-  const share = (isLineUp: boolean): Sharing => {
+  const share = (isUp: boolean): Sharing => {
     const quotas = quotasOf();
     quotas.receiveConnection(1 as ConnectionId, "203.0.113.7" as ClientAddress, clock.now());
     return shareCounts(
       { quotas, abuse: abuseOf() },
       { onReport: silent, tell: ({ counts }) => void told.push(counts.length) },
       "gateway" as GatewayId,
-      { clock, log: silentLog, metrics: gatewayMetrics(new Registry()), isLineUp: () => isLineUp },
+      { clock, log: silentLog, metrics: gatewayMetrics(new Registry()), backbone: { isUp } },
     );
   };
   share(true).stop();
@@ -97,7 +97,7 @@ test("[QUOH3] a gateway that goes away tells the others in time that they may ta
     { quotas, abuse: abuseOf() },
     { onReport: silent, tell: ({ counts }) => void told.push(counts.map(({ kind }) => kind)) },
     "gateway" as GatewayId,
-    { clock, log: silentLog, metrics: gatewayMetrics(new Registry()), isLineUp: () => true },
+    { clock, log: silentLog, metrics: gatewayMetrics(new Registry()), backbone: { isUp: true } },
   );
   sharing.handOver(new Map([[1 as ConnectionId, (clock.now() + 2_000) as Millis]]));
   await clock.advance(2_000);

@@ -7,6 +7,7 @@ import type { Log } from "../../shared/log.ts";
 import type { Abuse } from "./abuse.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { CountsLine } from "../ports.ts";
+import type { BackboneLine } from "../rooms/backbone-line.ts";
 import type { Moves, Quotas, TenantLimit } from "./quotas.ts";
 
 const SECOND_MS = 1_000;
@@ -23,12 +24,12 @@ export type Sharing = {
   stop(): void;
 };
 
-/** `isLineUp`: what is told while it is not would be kept by the NATS client, and be old news later. */
+/** `backbone`: what is told while it is lost would be kept by the NATS client, and be old news later. */
 export function shareCounts(
   { quotas, abuse }: { quotas: Quotas; abuse: Abuse },
   line: CountsLine,
   gateway: GatewayId,
-  { clock, log, metrics, isLineUp }: { clock: Clock; log: Log; metrics: GatewayMetrics; isLineUp: () => boolean },
+  { clock, log, metrics, backbone }: { clock: Clock; log: Log; metrics: GatewayMetrics; backbone: Pick<BackboneLine, "isUp"> },
 ): Sharing {
   line.onReport((report) => {
     if (report.source !== gateway) quotas.receiveReport(report, clock.now());
@@ -39,7 +40,7 @@ export function shareCounts(
       log.warn({ tenant, limit, times }, `a tenant is at its limit: raise ${SETTINGS[limit]}, or talk to the tenant`);
   };
   const tell = (counts: readonly Count[]): void => {
-    if (isLineUp()) line.tell({ source: gateway, counts });
+    if (backbone.isUp) line.tell({ source: gateway, counts });
   };
   const beat = (): void => {
     for (const { kind, key, points } of abuse.endSecond(clock.now())) quotas.receiveFaults(`${kind}-faults`, key, points);

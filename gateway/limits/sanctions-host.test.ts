@@ -53,7 +53,12 @@ function start(known: readonly Sanction[] = []): SanctionsHost {
   const sanctions = new Sanctions({ sanctionsMax: 10 });
   for (const sanction of known) sanctions.receive(sanction, clock.wallNow());
   const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {}, fatal: () => {} };
-  const host = new SanctionsHost(sanctions, line, store, { clock, log, metrics: gatewayMetrics(new Registry()), isLineUp: () => true });
+  const host = new SanctionsHost(sanctions, line, store, {
+    clock,
+    log,
+    metrics: gatewayMetrics(new Registry()),
+    backbone: { isUp: true, losses: 0 },
+  });
   host.start(() => {});
   return host;
 }

@@ -1,6 +1,6 @@
 /**
- * Keeps this gateway's sanctions and the others' the same: hears and tells each, asks when it may have missed some, and
- * keeps them in a store if there is one. Neither the others nor the store are waited for: what is known here holds.
+ * Keeps this gateway's sanctions and the others' the same: hears and tells each, asks and tells again when it may have
+ * missed some or not been heard, and keeps them in a store if there is one. Neither the others nor the store are waited for: what is known here holds.
  */
 
 import type { Sanction } from "../../shared/bus/admin-messages.ts";
@@ -10,13 +10,14 @@ import type { Log } from "../../shared/log.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { SanctionsLine, SanctionStore } from "../ports.ts";
 import type { ClientAddress } from "../../shared/client-address.ts";
+import type { BackboneLine } from "../rooms/backbone-line.ts";
 import type { Sanctions } from "./sanctions.ts";
 
 export type SanctionsHostDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: GatewayMetrics;
-  readonly isLineUp: () => boolean;
+  readonly backbone: Pick<BackboneLine, "isUp" | "losses">;
 };
 
 const TICK_MS = 1_000;
@@ -28,7 +29,10 @@ export class SanctionsHost {
   readonly #deps: SanctionsHostDeps;
   #onChanged: (sanction: Sanction) => void = () => {};
   #cancelTick: () => void = () => {};
-  #wasLineUp = false;
+  /** After so many losses of the line the others were asked. */
+  #askedAfter: number | undefined;
+  /** Those that no other gateway tells if this one was not heard. */
+  readonly #madeHere = new WeakSet<Sanction>();
   /** As it is before it has been read once. */
   #isStoreBehind = true;
 
@@ -76,6 +80,7 @@ export class SanctionsHost {
 
   #spread(made: Sanction): void {
     const sanction = this.#sanctions.madeLast(made);
+    this.#madeHere.add(sanction);
     this.#deps.log.info({ sanction }, sanction.lifted ? "a sanction is lifted" : "a sanction is imposed");
     this.#take(sanction);
     this.#line.tell(sanction);
@@ -93,21 +98,25 @@ export class SanctionsHost {
 
   #tick(): void {
     for (const sanction of this.#sanctions.expire(this.#deps.clock.wallNow())) this.#onChanged(sanction);
-    this.#askIfBack();
+    this.#catchUpWithOthers();
+    if (this.#store !== undefined && this.#isStoreBehind) this.#catchUpWithStore(this.#store);
     this.#count();
     this.#cancelTick = this.#deps.clock.after(TICK_MS, () => this.#tick());
   }
 
-  /** From the start, and when NATS or the store is back. */
-  #askIfBack(): void {
-    const isLineUp = this.#deps.isLineUp();
-    if (isLineUp && !this.#wasLineUp) void this.#line.ask().then((sanctions) => this.#takeAll(sanctions));
-    this.#wasLineUp = isLineUp;
-    if (this.#store !== undefined && this.#isStoreBehind) this.#catchUpWith(this.#store);
+  /** At the start, and after each loss of the line: what was said meanwhile was heard on neither side. */
+  #catchUpWithOthers(): void {
+    const { isUp, losses } = this.#deps.backbone;
+    if (!isUp || losses === this.#askedAfter) return;
+    this.#askedAfter = losses;
+    void this.#line.ask().then((theirs) => {
+      this.#takeAll(theirs);
+      for (const sanction of this.#sanctions.beyond(theirs)) if (this.#madeHere.has(sanction)) this.#line.tell(sanction);
+    });
   }
 
   /** Tried every second until it succeeds: what it has kept comes here, what it missed goes there. */
-  #catchUpWith(store: SanctionStore): void {
+  #catchUpWithStore(store: SanctionStore): void {
     const later = (cause: unknown): void =>
       this.#deps.log.debug({ cause }, "Redis does not keep sanctions now: those that gateways know hold");
     store

@@ -32,6 +32,13 @@ export class Sanctions {
     return placed.sort((a, b) => a.place - b.place).map(({ sanction }) => sanction);
   }
 
+  /** What is known here, and is news to whoever knows `theirs`. Of those the same may be there several times. */
+  beyond(theirs: readonly Sanction[]): Sanction[] {
+    const newest = new Map<string, Sanction>();
+    for (const sanction of theirs) if (isNews(sanction, newest.get(keyOf(sanction)))) newest.set(keyOf(sanction), sanction);
+    return this.known.filter((sanction) => isNews(sanction, newest.get(keyOf(sanction))));
+  }
+
   /** Made after all that is known of the same, whatever this machine's date: what was said before may come from one whose date is ahead. */
   madeLast(sanction: Sanction): Sanction {
     const before = this.#sanctions.get(keyOf(sanction));
@@ -50,7 +57,7 @@ export class Sanctions {
   receive(sanction: Sanction, now: UnixMillis): boolean {
     const key = keyOf(sanction);
     const before = this.#sanctions.get(key);
-    if (sanction.until <= now || (before !== undefined && !supersedes(sanction, before))) return false;
+    if (sanction.until <= now || !isNews(sanction, before)) return false;
     if (before === undefined && this.#sanctions.size >= this.#sanctionsMax) this.#forgetSoonestOf(this.#whoHasMostWith(sanction));
     this.#sanctions.set(key, sanction);
     return !(sanction.lifted && (before === undefined || before.lifted));
@@ -128,6 +135,11 @@ function countOn(counts: Map<string, number>, owner: string): number {
 export function keyOf({ target, room, level, by }: About): string {
   const what = by === undefined ? level : `${by} ${level}`;
   return target.kind === "user" ? `${what} user ${target.tenant} ${room ?? "*"} ${target.user}` : `${what} address ${target.address}`;
+}
+
+/** `known`: of the same. Of two the one made later holds. */
+function isNews(sanction: Sanction, known: Sanction | undefined): boolean {
+  return known === undefined || supersedes(sanction, known);
 }
 
 function supersedes(later: Sanction, earlier: Sanction): boolean {

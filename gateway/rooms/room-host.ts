@@ -4,7 +4,8 @@
  */
 
 import { decodeAnswer, type SubmittedEdit } from "../../shared/bus/envelope.ts";
-import { type Millis, type Position, type RoomKey, type ServerId, tenantOf, type UserId } from "../../shared/ids.ts";
+import { type Position, type RoomKey, type ServerId, tenantOf, type UserId } from "../../shared/ids.ts";
+import { BackboneLine } from "./backbone-line.ts";
 import { readFromOwner } from "./from-owner.ts";
 import type { HostDeps } from "../host-deps.ts";
 import type { SearchOutcome } from "./owner-search.ts";
@@ -37,6 +38,7 @@ const TICK_MS = 100;
 const TICKS_AT_LEISURE = 10;
 
 export class RoomHost implements Backbone {
+  readonly backbone = new BackboneLine();
   readonly #ports: RoomHostPorts;
   readonly #directory: RoomDirectory;
   readonly #unacked: UnackedBudget;
@@ -51,7 +53,6 @@ export class RoomHost implements Backbone {
   /** Rooms that were sent edits in this turn. */
   #busy = new Set<FollowedRoom>();
   #isTurnEnding = false;
-  #backboneLostAt: Millis | undefined;
   /** Undefined: no room wants a tick. */
   #stopTicking: (() => void) | undefined;
 
@@ -98,14 +99,9 @@ export class RoomHost implements Backbone {
     return this.#directory.size;
   }
 
-  /** Undefined: NATS is there. */
-  get backboneLostAt(): Millis | undefined {
-    return this.#backboneLostAt;
-  }
-
   /** Up to where the room's edits have come here. Undefined: what comes there is not heard here now. */
   positionOf(room: RoomKey): Position | undefined {
-    return this.#backboneLostAt === undefined ? this.#directory.get(room)?.room.position : undefined;
+    return this.backbone.isUp ? this.#directory.get(room)?.room.position : undefined;
   }
 
   /** Resolves once every edit taken is in the log or refused, or the time is up. */
@@ -198,15 +194,15 @@ export class RoomHost implements Backbone {
   }
 
   receiveBackboneLost(): void {
-    if (this.#backboneLostAt !== undefined) return;
-    this.#backboneLostAt = this.#deps.clock.now();
+    if (!this.backbone.isUp) return;
+    this.backbone.receiveLost(this.#deps.clock.now());
     this.#deps.metrics.backboneConnected.set(0);
     this.#deps.log.warn({}, "NATS is out of reach; edits wait");
     for (const followed of this.#directory.all()) this.#feed(followed, { kind: "detached" });
   }
 
   receiveBackboneFound(): void {
-    this.#backboneLostAt = undefined;
+    this.backbone.receiveFound();
     this.#deps.metrics.backboneConnected.set(1);
     this.#deps.log.info({}, "NATS is back; rooms catch up");
     for (const followed of this.#directory.all()) this.#feed(followed, { kind: "attached" });
@@ -232,7 +228,7 @@ export class RoomHost implements Backbone {
     this.#deps.metrics.rooms.set(this.#directory.size);
     this.#ports.rooms.follow(key).then(
       () => {
-        if (this.#directory.get(key) === followed && this.#backboneLostAt === undefined) this.#feed(followed, { kind: "attached" });
+        if (this.#directory.get(key) === followed && this.backbone.isUp) this.#feed(followed, { kind: "attached" });
       },
       // The line was lost: `receiveBackboneFound` attaches the room with all others.
       (cause: unknown) => this.#deps.log.debug({ room: key, cause }, "a room is followed once NATS is back"),

@@ -277,7 +277,7 @@ export class SessionHost implements Inside {
     this.#sessions.forEach((session, connection) => this.carryOut(connection, session, session.receiveTick(now))); // Of all and often: `for of` would make an entry of each.
     this.#endUnplaced(now);
     rooms.closeIdle();
-    this.#departures.lookAtBackbone(rooms.backboneLostAt, now);
+    this.#departures.lookAtBackbone(rooms.backbone.lostAt, now);
   }
 
   #now(): Millis {

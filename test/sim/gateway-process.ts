@@ -75,7 +75,7 @@ export class GatewayProcess {
     };
     const parts = assembleGateway(gateway, config, ports, deps);
     [this.#rooms, this.#presence, this.#clients, this.#writes] = [parts.rooms, parts.presence, parts.clients, parts.writes];
-    this.listener.isReady = () => !this.#stopping && this.#rooms.backboneLostAt === undefined;
+    this.listener.isReady = () => !this.#stopping && this.#rooms.backbone.isUp;
     void Promise.all([bus.start(this.#rooms), presenceBus.start(this.#presence)]).then(
       () => {
         this.#presence.start();
