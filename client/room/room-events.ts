@@ -69,7 +69,7 @@ export type RoomEvents = {
   "unconfirmed": [readonly TentativeEdit[]];
   /** The room's whole state at this position: what was delivered before is part of it. */
   "snapshot": [{ readonly position: Position; readonly payload: Uint8Array }];
-  /** The server has lost edits that were delivered here. A snapshot or all its edits follow. */
+  /** The server has lost edits that were delivered here, or can no longer tell after a very long absence. A snapshot or all its edits follow. */
   "rolled-back": [];
   /** Somebody came, went, or is another now: their name, role or rights. */
   "participants": [ReadonlyMap<ClientId, Participant>];

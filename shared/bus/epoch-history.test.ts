@@ -39,26 +39,36 @@ test("[EPH4] what is read again changes nothing, and an epoch before those that 
 });
 
 const FULL = historyOf(...Array.from({ length: EPOCHS_MAX }, (_, index) => [index + 1, index] as const));
+/** The first that is opened later. */
+const NEXT = EPOCHS_MAX + 8;
 const opened = (history: EpochHistory, times: number, head: number, kept?: number): EpochHistory =>
-  Array.from({ length: times }, (_, index) => 40 + index).reduce(
+  Array.from({ length: times }, (_, index) => NEXT + index).reduce(
     (known, epoch) => withEpoch(known, epoch as Epoch, head as Seq, kept as Epoch | undefined),
     history,
   );
 
 test("[EPH5] of too many epochs the oldest that no edit is of goes first, and then the oldest", () => {
   expect(isForgotten(1 as Epoch, FULL)).toBe(false);
-  const known = (history: EpochHistory, epoch: number) => standingOf(position(epoch, 1), history, 60 as Seq) === "of-this-log";
-  const some = opened(FULL, 3, 50);
-  expect([1, 3, 4, 32, 40, 42].map((epoch) => known(some, epoch))).toEqual([false, false, true, true, true, true]);
-  const many = opened(FULL, 12, 50);
-  expect([8, 9, 32, 40, 43, 44, 51].map((epoch) => known(many, epoch))).toEqual([false, true, true, false, false, true, true]);
+  const known = (history: EpochHistory, epoch: number) => standingOf(position(epoch, 1), history, (NEXT + 20) as Seq) === "of-this-log";
+  const some = opened(FULL, 3, NEXT);
+  expect([1, 3, 4, EPOCHS_MAX, NEXT, NEXT + 2].map((epoch) => known(some, epoch))).toEqual([false, false, true, true, true, true]);
+  const many = opened(FULL, 12, NEXT);
+  expect([8, 9, EPOCHS_MAX, NEXT, NEXT + 3, NEXT + 4, NEXT + 11].map((epoch) => known(many, epoch))).toEqual([
+    false,
+    true,
+    true,
+    false,
+    false,
+    true,
+    true,
+  ]);
   expect([FULL.length, some.length, many.length]).toEqual([2 * EPOCHS_MAX, 2 * EPOCHS_MAX, 2 * EPOCHS_MAX]);
   expect([isForgotten(8 as Epoch, many), isForgotten(9 as Epoch, many)]).toEqual([true, false]);
 });
 
 test("[EPH7] whoever is in the newest epochs is known there, though nobody wrote in them", () => {
   const handedOver = opened(FULL, 2, EPOCHS_MAX);
-  expect(standingOf(position(40, EPOCHS_MAX), handedOver, EPOCHS_MAX as Seq)).toBe("of-this-log");
+  expect(standingOf(position(NEXT, EPOCHS_MAX), handedOver, EPOCHS_MAX as Seq)).toBe("of-this-log");
 });
 
 test("[EPH8] the checkpoint's epoch is never forgotten, however often the room is opened and by whomever it was written in", () => {
@@ -70,7 +80,7 @@ test("[EPH8] the checkpoint's epoch is never forgotten, however often the room i
     (history, epoch) => withEpoch(history, epoch as Epoch, epoch as Seq, 5 as Epoch),
     historyOf([5, 10]),
   );
-  expect([busy.length, standingOf(position(5, 40), busy, 200 as Seq)]).toEqual([2 * EPOCHS_MAX, "of-this-log"]);
+  expect([busy.length, standingOf(position(5, 40), busy, 1_000 as Seq)]).toEqual([2 * EPOCHS_MAX, "of-this-log"]);
 });
 
 test("[EPH9] what goes on in an earlier epoch says that the log has lost the later ones", () => {
@@ -86,7 +96,7 @@ test("[EPH6] an epoch that is left out moves no other's end", () => {
   expect(full.length).toBe(2 * EPOCHS_MAX);
   for (let epoch = 10; epoch <= EPOCHS_MAX; epoch += 2) {
     const end = 10 * (epoch >> 1);
-    const at = (seq: number) => standingOf(position(epoch, seq), full, 1_000 as Seq);
+    const at = (seq: number) => standingOf(position(epoch, seq), full, 10_000 as Seq);
     expect([at(end), at(end + 1)]).toEqual(["of-this-log", "other-epoch"]);
   }
 });
@@ -96,7 +106,13 @@ test("[EPH10] nor does one that is left out for the checkpoint's sake: who was b
     (history, epoch) => withEpoch(history, epoch as Epoch, epoch as Seq, 5 as Epoch),
     historyOf([5, 10]),
   );
-  const at = (epoch: number, seq: number) => standingOf(position(epoch, seq), busy, 200 as Seq);
+  const at = (epoch: number, seq: number) => standingOf(position(epoch, seq), busy, 1_000 as Seq);
+  const last = 2 * EPOCHS_MAX + 39;
   expect([at(5, 40), at(5, 41), at(5, 60)]).toEqual(["of-this-log", "other-epoch", "other-epoch"]);
-  expect([at(103, 104), at(102, 103), at(102, 104)]).toEqual(["of-this-log", "of-this-log", "other-epoch"]);
+  expect([at(last, last + 1), at(last - 1, last), at(last - 1, last + 1)]).toEqual(["of-this-log", "of-this-log", "other-epoch"]);
+});
+
+test("[EPH11] who was away while a room had an owner of its own each working day for four months is known", () => {
+  const busy = historyOf(...Array.from({ length: 90 }, (_, index) => [index + 1, 10 * index] as const));
+  expect(standingOf(position(1, 10), busy, 900 as Seq)).toBe("of-this-log");
 });

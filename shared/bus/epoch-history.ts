@@ -16,8 +16,11 @@ const PAIR = 2;
 /** `ahead`, `other-epoch`: it is not of this log, or too old for anybody to know. */
 export type Standing = "of-this-log" | "ahead" | "other-epoch";
 
-/** Epochs that are known of a room; 16 bytes each. What lies before can no longer be told from what the log has lost. */
-export const EPOCHS_MAX = 32;
+/**
+ * Epochs that are known of a room; 16 bytes each. What lies before can no longer be told from what the log has lost
+ * (docs/adr/0037-a-position-is-known-for-months.md).
+ */
+export const EPOCHS_MAX = 128;
 
 export const NO_EPOCHS: EpochHistory = [];
 
