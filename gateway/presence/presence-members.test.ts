@@ -43,6 +43,7 @@ test("[PRG20] the first is said whole, a change as such, and nothing else while 
 
 test("[PRG21] unheard, all of it is said again", () => {
   const members = heard();
+  members.receiveOther();
   members.enter(connection(2), member("bob"), at(100));
   members.takeDue(epoch, at(100));
   expect(members.takeDue(epoch, at(599))).toBeUndefined();
@@ -122,6 +123,35 @@ test("[PRG52] the first change is said as it comes, those that follow it at once
     entered: [{ name: "cat" }, { name: "dan" }],
     exited: [member("ann").client],
   });
+});
+
+test("[PRG58] who comes half a second after the first into an empty room is said with all who do", () => {
+  const members = heard();
+  for (const id of [2, 3]) members.enter(connection(id), member(`crowd-${id}`), at(id * 100));
+  expect(members.dueAt).toBe(500);
+  expect(members.takeDue(epoch, at(499))).toBeUndefined();
+  expect(members.takeDue(epoch, at(500))).toMatchObject({ whole: false, entered: [{ name: "crowd-2" }, { name: "crowd-3" }] });
+  members.receiveHeard(2);
+  members.enter(connection(4), member("dan"), at(600));
+  expect(members.takeDue(epoch, at(600))).toMatchObject({ entered: [{ name: "dan" }] });
+});
+
+test("[PRG59] while a crowd comes, who leaves is said at once, and with it who has come", () => {
+  const members = heard();
+  members.enter(connection(2), member("bob"), at(100));
+  members.enter(connection(3), member("cat"), at(150));
+  members.leave(connection(1));
+  expect(members.takeDue(epoch, at(150))).toMatchObject({ entered: [{ name: "bob" }, { name: "cat" }], exited: [member("ann").client] });
+});
+
+test("[PRG60] a room that somebody has been in for long is no empty one to an owner that is new", () => {
+  const members = heard();
+  members.findSpectators(at(5_000));
+  members.receiveNewOwner();
+  expect(members.takeDue(3 as Epoch, at(6_000))).toMatchObject({ whole: true });
+  members.receiveHeard(1);
+  members.enter(connection(2), member("bob"), at(6_100));
+  expect(members.takeDue(3 as Epoch, at(6_100))).toMatchObject({ entered: [{ name: "bob" }] });
 });
 
 test("[PRG57] few or many, a connection is a member's until it leaves or is another's", () => {

@@ -31,6 +31,8 @@ type Here = { -readonly [Field in keyof Member]: Member[Field] } & {
 
 /** A crowd comes one by one, and each change on its own costs the owner, all gateways and everybody in the room a message. */
 const CHANGES_MS_MIN = 100;
+/** Whoever comes so soon after the first into a room that was empty came with it: nobody has been there to see who comes. */
+const CROWD_MS = 500;
 /** The owner said that it missed something: all is said again, but not more often than this. */
 const WHOLE_MS_MIN = 100;
 const LONG_AGO = Number.NEGATIVE_INFINITY as Millis;
@@ -49,6 +51,8 @@ export class PresenceMembers {
   #isWholeDue = true;
   #saidAt = LONG_AGO;
   #wholeSaidAt = LONG_AGO;
+  /** The room was empty a moment ago, as far as is known here. */
+  #wasEmpty = true;
 
   /** `version`: above all that this gateway ever used in the room. */
   constructor(options: PresenceMembersOptions, version: number) {
@@ -163,7 +167,14 @@ export class PresenceMembers {
     return this.#receiveSpectator(here, false);
   }
 
+  /** Somebody is in the room, over another gateway, who is to see at once who comes. */
+  receiveOther(): void {
+    this.#wasEmpty = false;
+  }
+
+  /** To be called every few seconds. */
   findSpectators(now: Millis): void {
+    this.#wasEmpty = false;
     for (const here of this.#here.values()) {
       if (now - here.inputAt >= this.#options.spectatorAfterMs) this.#receiveSpectator(here, true);
     }
@@ -189,7 +200,7 @@ export class PresenceMembers {
   /** When something is to be said. */
   get dueAt(): Millis {
     if (this.#isWholeDue) return (this.#wholeSaidAt + WHOLE_MS_MIN) as Millis;
-    if (this.#entered.size > 0 || this.#exited.size > 0) return (this.#saidAt + CHANGES_MS_MIN) as Millis;
+    if (this.#entered.size > 0 || this.#exited.size > 0) return Math.max(this.#saidAt + CHANGES_MS_MIN, this.#crowdIsInAt) as Millis;
     return this.#heard ? inStep(this.#saidAt + this.#options.keepaliveMs) : ((this.#saidAt + this.#options.repeatMs) as Millis);
   }
 
@@ -213,6 +224,11 @@ export class PresenceMembers {
     this.#unheardSince ??= now;
     this.#saidAt = now;
     return { kind: "members", gateway, epoch, version: this.#version, whole: isWhole, entered, exited };
+  }
+
+  /** Who leaves is told of at once. */
+  get #crowdIsInAt(): Millis {
+    return this.#wasEmpty && this.#exited.size === 0 ? ((this.#wholeSaidAt + CROWD_MS) as Millis) : LONG_AGO;
   }
 
   #hereOver(connection: ConnectionId): Here | undefined {

@@ -130,6 +130,7 @@ test("[PRG44] what is told is looked after soon, unless the owner has answered, 
   const up = new PresenceUpward(options, new PresenceView(), 0, 0 as Millis);
   const enter = (index: number, now: Millis) =>
     up.enter(index as ConnectionId, { client: client(index), user: "ann" as UserId, name: "ann", canWrite: true, spectator: false }, now);
+  up.members.receiveOther();
   expect(up.watchAt).toBe(5_000);
   for (let index = 1; index <= 48; index++) {
     const now = (index * 100) as Millis;
@@ -177,6 +178,28 @@ test("[PRG53] what somebody shows who is new does not come before who that is, n
     { kind: "members", version: 2, whole: false, entered: [{ client: client(2) }, { client: client(3) }] },
     { kind: "states", states: [{ client: client(3) }] },
   ]);
+});
+
+test("[PRG61] whoever is in the room over another gateway sees at once who comes, however many come", () => {
+  const view = new PresenceView();
+  const up = new PresenceUpward(options, view, 0, 0 as Millis);
+  const person = (index: number) => ({ client: client(index), user: "ann" as UserId, name: "ann", canWrite: true, spectator: false });
+  const hear = (number: number, ...present: readonly number[]): void => {
+    const news = encodeNews({ whole: false, present: present.map((index) => ({ ...person(index), number: index })), gone: [], states: [] });
+    for (const tidings of view.receiveNews({ number, news })) up.receiveNews(tidings.news);
+  };
+  view.receiveEpoch(1 as Epoch);
+  view.receiveWhole({ number: 0, news: encodeNews({ whole: true, present: [], gone: [], states: [] }) });
+
+  up.enter(1 as ConnectionId, person(1), 0 as Millis);
+  up.takeDue(30, 0 as Millis);
+  up.members.receiveHeard(up.members.version);
+  hear(1, 1);
+  up.enter(2 as ConnectionId, person(2), 100 as Millis);
+  expect(up.dueAt).toBe(500);
+  hear(2, 7);
+  expect(up.dueAt).toBeLessThanOrEqual(100);
+  expect(members(up.takeDue(30, 100 as Millis).messages)).toMatchObject([{ entered: [{ client: client(2) }] }]);
 });
 
 test("[PRG54] what newcomers are told is not held in a room to which nobody comes", () => {

@@ -169,7 +169,8 @@ export class PresenceUpward {
   /** Undefined: it had none, or is not here. */
   #know(client: ClientId, number: ParticipantNumber): ParticipantNumber | undefined {
     const member = this.members.get(client);
-    if (member !== undefined) this.#view.share(member);
+    if (member === undefined) this.members.receiveOther();
+    else this.#view.share(member);
     return this.members.receiveNumber(client, number);
   }
 
