@@ -124,6 +124,19 @@ test("[YED3] what was typed into the middle of a text meanwhile stays where it w
   expect(textOf(...splitEdit(paste!, 300)!, ...typed)).toBe(doc.getText("t").toString());
 });
 
+test("[YED3] deletions are cut wherever it is needed: a document that was worked on for long has more of them than fit", () => {
+  const docs = [docWith("x".repeat(300)), docWith("y".repeat(300))];
+  for (const doc of docs) for (let at = 0; at < 100; at++) doc.getText("t").delete(at, 1);
+  const whole = Y.mergeUpdates(docs.map((doc) => Y.encodeStateAsUpdate(doc)));
+  const pieces = splitEdit(whole, 200)!;
+  expect(Math.max(...pieces.map(({ byteLength }) => byteLength))).toBeLessThanOrEqual(200);
+  for (const order of [pieces, pieces.toReversed()]) {
+    const rebuilt = new Y.Doc();
+    for (const piece of order) Y.applyUpdate(rebuilt, piece);
+    expect(Y.encodeStateAsUpdate(rebuilt)).toEqual(Y.encodeStateAsUpdate(replayed(whole)));
+  }
+});
+
 test("[YED4] a single thing that is too large cannot be cut", () => {
   const doc = new Y.Doc();
   doc.getArray("pictures").push([new Uint8Array(1_000)]);

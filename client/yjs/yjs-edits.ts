@@ -74,11 +74,12 @@ export function deletesOnlyMarks(transaction: Y.Transaction): boolean {
 
 /** An update's header, and a client's before its structs, take at most this. */
 const HEADER_BYTES = 32;
+const NO_STRUCTS = 0;
 const NO_DELETIONS = 0;
 
 /**
- * Pieces of structs in their order, the deletions behind them. What is inserted at once is one struct: text and lists
- * are cut, anything else that is too large cannot be.
+ * Pieces of structs in their order, the deletions behind them. Deletions are cut wherever it is needed. What is inserted
+ * at once is one struct: text and lists are cut, anything else that is too large cannot be.
  */
 export function splitEdit(update: Uint8Array, bytesMax: number): readonly Uint8Array[] | undefined {
   const { structs: whole, ds } = Y.decodeUpdate(update);
@@ -112,9 +113,8 @@ export function splitEdit(update: Uint8Array, bytesMax: number): readonly Uint8A
   }
   finishPiece();
 
-  if (ds.clients.size === 0) return pieces;
-  const deletions = encodeDeletions(ds);
-  return deletions.byteLength > bytesMax ? undefined : [...pieces, deletions];
+  const deletions = [...ds.clients].flatMap(([client, ranges]) => ranges.map((range) => ({ client, range })));
+  return deletions.length === 0 ? pieces : [...pieces, ...encodeDeletions(deletions, bytesMax)];
 }
 
 type Struct = ReturnType<typeof Y.decodeUpdate>["structs"][number];
@@ -177,6 +177,8 @@ function sizeOf(content: Y.ContentAny): number {
 /** Structs of one client whose clocks follow each other. */
 type Run = { readonly client: number; readonly clock: number; readonly structs: Uint8Array[] };
 type DeleteSet = ReturnType<typeof Y.decodeUpdate>["ds"];
+type Ranges = NonNullable<ReturnType<DeleteSet["clients"]["get"]>>;
+type Deletion = { readonly client: number; readonly range: Ranges[number] };
 
 function encodePiece(runs: readonly Run[]): Uint8Array {
   return encoding.encode((out) => {
@@ -191,11 +193,25 @@ function encodePiece(runs: readonly Run[]): Uint8Array {
   });
 }
 
-function encodeDeletions(ds: DeleteSet): Uint8Array {
+/** Halved until each piece fits: a single one always does. */
+function encodeDeletions(deletions: readonly Deletion[], bytesMax: number): Uint8Array[] {
+  const whole = encodeDeleteSet(deletions);
+  if (whole.byteLength <= bytesMax || deletions.length === 1) return [whole];
+  const middle = deletions.length >> 1;
+  return [deletions.slice(0, middle), deletions.slice(middle)].flatMap((half) => encodeDeletions(half, bytesMax));
+}
+
+function encodeDeleteSet(deletions: readonly Deletion[]): Uint8Array {
+  const rangesOf = new Map<number, Ranges>();
+  for (const { client, range } of deletions) {
+    const ranges = rangesOf.get(client);
+    if (ranges === undefined) rangesOf.set(client, [range]);
+    else ranges.push(range);
+  }
   return encoding.encode((out) => {
-    encoding.writeVarUint(out, 0); // No structs.
-    encoding.writeVarUint(out, ds.clients.size);
-    for (const [client, ranges] of ds.clients) {
+    encoding.writeVarUint(out, NO_STRUCTS);
+    encoding.writeVarUint(out, rangesOf.size);
+    for (const [client, ranges] of rangesOf) {
       encoding.writeVarUint(out, client);
       encoding.writeVarUint(out, ranges.length);
       for (const { clock, len } of ranges) {
