@@ -487,3 +487,23 @@ test.each([
   await server.clock.advance(1_000);
   expect(bob.edits).toEqual(["1:1"]);
 });
+
+test("[ROO27] who may only read sends in nobody's tentative edits, and is told of those that were never committed", async () => {
+  const server = serverOn();
+  const ann = new App(server, 1);
+  await server.clock.advance(1_000);
+  server.rights = { read: true, write: false };
+  const viewer = new App(server, 2);
+  const unconfirmed: string[] = [];
+  viewer.host.on("unconfirmed", (edits) => unconfirmed.push(...edits.map(({ payload }) => `${payload}`)));
+  await server.clock.advance(1_000);
+  server.setSaving(NOTES, "saving");
+  ann.host.send(bytes(7));
+  await server.clock.advance(1_000);
+  ann.host.destroy();
+  server.room().failOver();
+  server.setSaving(NOTES, "saved");
+  await server.clock.advance(MINUTE);
+  expect([viewer.tentative, unconfirmed]).toEqual([["7"], ["7"]]);
+  expect(heard(server, "resubmit")).toEqual([]);
+});

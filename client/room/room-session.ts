@@ -1,6 +1,6 @@
 /**
  * One room over one connection: joins it, comes back to it, sends what the outbox holds, delivers what the feed
- * lets through. Takes what happened, answers with what should happen next. Deterministic. Rules ROO1 to ROO26.
+ * lets through. Takes what happened, answers with what should happen next. Deterministic. Rules ROO1 to ROO27.
  * It brings together its parts, of which each knows one thing: `room-dialogue.ts` what the server is asked and answers,
  * `membership.ts` where the client stands, `edit-feed.ts` what comes in, `edit-sender.ts` what goes out, `catching-up.ts`
  * what is lacking, `keeping.ts` what is kept here.
@@ -127,9 +127,8 @@ export class RoomSession {
     const keepAt = this.#keeping.dueAt(now);
     const { live } = this.#membership;
     if (live === undefined) return earlier(keepAt, this.#membership.askAgainAt);
-    const resubmitAt = this.#sender.rights.write ? this.#feed.resubmitAt : undefined;
     const sendAt = this.#sender.dueAt(live.line, { synced: this.synced, saving: this.#feed.saving }, now);
-    return earlier(keepAt, earlier(this.#catchingUp.dueAt, earlier(resubmitAt, sendAt)));
+    return earlier(keepAt, earlier(this.#catchingUp.dueAt, earlier(this.#feed.resubmitAt, sendAt)));
   }
 
   receive(input: RoomInput, now: Millis): RoomEffect[] {
@@ -209,11 +208,10 @@ export class RoomSession {
     this.#catchingUp.fetchSnapshot(now, effects);
     this.#dialogue.repair(now, effects);
     this.#sender.receiveTick(this.#feed.saving, now);
-    if (!this.#sender.rights.write) return;
     const { channel } = this.#membership.live?.joined ?? {};
     if (channel === undefined) return; // The repair has asked for the room anew.
     const { resubmit, givenUp } = this.#feed.takeResubmits(now);
-    for (const edit of resubmit) effects.push({ kind: "send", frame: { type: "resubmit", channel, edit } });
+    if (this.#sender.rights.write) for (const edit of resubmit) effects.push({ kind: "send", frame: { type: "resubmit", channel, edit } });
     if (givenUp.length > 0) effects.push({ kind: "unconfirmed", edits: givenUp });
   }
 

@@ -273,6 +273,23 @@ test("[YJS10] what somebody who is gone typed, and no server takes from others, 
   expect(server.room("notes" as RoomId).log).toHaveLength(1);
 });
 
+test("[YJS10] of what somebody who is gone typed nobody who may only read makes an edit", async () => {
+  const server = serverOn();
+  const ann = new Writer(server, 1);
+  await server.clock.advance(1_000);
+  server.rights = { read: true, write: false };
+  const viewer = new Writer(server, 2);
+  await server.clock.advance(1_000);
+  server.setSaving("notes" as RoomId, "saving");
+  ann.type("farewell");
+  await server.clock.advance(1_000);
+  ann.provider.destroy();
+  server.room("notes" as RoomId).failOver();
+  server.setSaving("notes" as RoomId, "saved");
+  await server.clock.advance(MINUTE);
+  expect([viewer.text, viewer.provider.saved, viewer.told]).toEqual(["farewell", true, ["synced"]]);
+});
+
 test("[YJS11] saved and stored are not told before what the document had is in the room", async () => {
   const server = serverOn();
   const doc = new Y.Doc();

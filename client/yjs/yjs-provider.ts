@@ -259,8 +259,9 @@ export class YjsProvider {
     });
   }
 
-  /** The document has them and the room has not: they become edits of this client. Applied twice they are applied once. */
+  /** The document has them and the room has not: they become edits of who may write. Applied twice they are applied once. */
   #receiveUnconfirmed(edits: readonly { readonly payload: Uint8Array }[]): void {
+    if (!this.rights.write) return;
     for (const { payload } of edits) if (isUpdate(payload)) this.#room.send(payload);
     this.#tellSaved();
   }
