@@ -16,6 +16,7 @@ const world = (): World => serverOn().world();
 const provider = (options: unknown) => () => new YjsProvider(options as ProviderOptions, world());
 const room = (options: unknown) => () => new RoomHost(options as RoomHostOptions, world());
 const connection = (options: unknown) => () => new ConnectionHost(options as ConnectionHostOptions, world());
+const send = (payload: unknown) => () => new RoomHost(GOOD as RoomHostOptions, world()).send(payload as Uint8Array);
 
 test.each([
   ["a provider of nothing", provider(undefined), "options are missing: give an object with url, token, room and doc"],
@@ -30,6 +31,10 @@ test.each([
   ["a room with no store", room({ ...GOOD, store: {} }), "`store` must have `open()`"],
   ["a room that nothing may be sent in", room({ ...GOOD, inFlightEditsMax: 0 }), "a whole number from 1"],
   ["a room in which half an edit may be sent", room({ ...GOOD, inFlightEditsMax: 0.5 }), "a whole number from 1"],
+  ["an edit that is a text", send("hello"), "`payload` must be a Uint8Array; of a text: new TextEncoder().encode(text)"],
+  ["an edit that is an object", send({ byteLength: 1 }), "`payload` must be a Uint8Array"],
+  ["an edit of numbers of another width", send(new Float32Array(1)), "`payload` must be a Uint8Array"],
+  ["an edit of nothing", send(undefined), "`payload` must be a Uint8Array"],
   ["a connection of nothing", connection(undefined), "options are missing: give an object with url and token"],
   ["a connection without a server", connection({ token: "t" }), "url must look like ws://host:port"],
   ["a connection without a token", connection({ url: "ws://h" }), "`token` must be the JWT itself, or a function"],

@@ -1,4 +1,4 @@
-/** What an application gives to a constructor: from JavaScript anything may come, and is to be told what was meant. */
+/** What an application gives to a constructor, or to `send`: from JavaScript anything may come, and is to be told what was meant. */
 
 import { assert } from "../shared/assert.ts";
 
@@ -38,4 +38,10 @@ export function assertStore(store: unknown): void {
     store === undefined || typeof open === "function",
     "`store` must have `open()`: indexedDbStore({ owner }) of @coroom/client/indexeddb, or one of your own",
   );
+}
+
+/** By what it calls itself: one of another frame, or of a test's page, is none of the class known here. */
+export function assertBytes(payload: unknown): void {
+  const { [Symbol.toStringTag]: type } = (payload ?? {}) as Record<symbol, unknown>;
+  assert(type === "Uint8Array", "`payload` must be a Uint8Array; of a text: new TextEncoder().encode(text)");
 }

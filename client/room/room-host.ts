@@ -11,7 +11,7 @@ import { Alarm, earlier } from "../connection/alarm.ts";
 import { ConnectionHost } from "../connection/connection-host.ts";
 import type { Outage } from "../connection/connection-messages.ts";
 import * as defaults from "../defaults.ts";
-import { assertInFlight, assertOptions, assertReach, assertStore } from "../options.ts";
+import { assertBytes, assertInFlight, assertOptions, assertReach, assertStore } from "../options.ts";
 import { Events } from "../events.ts";
 import { Leaderboard } from "../boards/leaderboard.ts";
 import type { Participant } from "../presence/participants.ts";
@@ -201,6 +201,7 @@ export class RoomHost {
 
   /** Sends an edit, now or when it can be. The payload is the room's from here on: do not change it. */
   send(payload: Uint8Array): void {
+    assertBytes(payload);
     if (this.#isDestroyed) return;
     this.#queuedEdits += 1;
     this.receive({ kind: "edit", payload });
