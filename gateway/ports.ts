@@ -130,6 +130,7 @@ export interface SanctionsLine {
 /** Where sanctions outlive the gateways. Rejects while it is away. */
 export interface SanctionStore {
   load(): Promise<readonly Sanction[]>;
+  /** Changes nothing where one of the same is kept that supersedes it. */
   save(sanction: Sanction): Promise<void>;
 }
 

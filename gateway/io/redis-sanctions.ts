@@ -1,16 +1,18 @@
 /**
  * Sanctions in Redis, so that they outlive the gateways: one hash, `{env}:sanctions`, by what each is about. Everybody
- * writes what it made; whoever reads drops what is over.
+ * writes what it knows and finds missing, never over what was made later; whoever reads drops what is over.
  */
 
 import { Sanction } from "../../shared/bus/admin-messages.ts";
 import type { Clock } from "../../shared/clock.ts";
-import { type RedisLine, redisLine } from "../../shared/io/redis.ts";
+import { defineScripts, type RedisLine, redisLine } from "../../shared/io/redis.ts";
 import { watchRedis } from "../../shared/io/redis-reach.ts";
 import type { Log } from "../../shared/log.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { SanctionStore } from "../ports.ts";
 import { keyOf } from "../limits/sanctions.ts";
+
+type Scripts = { keepSanction(keys: number, hash: string, about: string, sanction: string): Promise<null> };
 
 /** `url`: empty where there is no Redis; then nothing is kept. */
 export function redisSanctions(
@@ -30,6 +32,7 @@ export function redisSanctions(
 
 function storeOn({ redis }: RedisLine, environment: string, clock: Clock): SanctionStore {
   const hash = `${environment}:sanctions`;
+  const scripts = defineScripts<Scripts>(redis, import.meta.url, { keepSanction: "keep-sanction.lua" });
   return {
     load: async () => {
       const kept = Object.entries(await redis.hgetall(hash)).map(([key, json]) => ({
@@ -43,7 +46,7 @@ function storeOn({ redis }: RedisLine, environment: string, clock: Clock): Sanct
       return kept.flatMap((entry) => (isOver(entry) ? [] : [entry.sanction!]));
     },
     save: async (sanction) => {
-      await redis.hset(hash, keyOf(sanction), JSON.stringify(sanction));
+      await scripts.keepSanction(1, hash, keyOf(sanction), JSON.stringify(sanction));
     },
   };
 }

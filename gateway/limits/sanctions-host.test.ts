@@ -27,13 +27,14 @@ let kept: Map<string, Sanction>;
 /** Of the others: what they told comes in, what they are told. */
 let hear: (sanction: Sanction) => void;
 let told: Sanction[];
-/** Something was written to the store. */
-let saved: Promise<void>;
+/** Carries out what is written to the store: as it is told to here. */
+let save: SanctionStore["save"];
 
 beforeEach(() => {
   clock = new FakeClock(1_000);
   kept = new Map();
   told = [];
+  save = async (sanction) => void kept.set(keyOf(sanction), sanction);
 });
 
 function start(known: readonly Sanction[] = []): SanctionsHost {
@@ -43,13 +44,7 @@ function start(known: readonly Sanction[] = []): SanctionsHost {
     ask: async () => [],
     onAsked: () => {},
   };
-  let onSaved = (): void => {};
-  saved = new Promise((resolve) => (onSaved = resolve));
-  const save = async (sanction: Sanction): Promise<void> => {
-    kept.set(keyOf(sanction), sanction);
-    onSaved();
-  };
-  const store: SanctionStore = { load: async () => [...kept.values()], save };
+  const store: SanctionStore = { load: async () => [...kept.values()], save: (sanction) => save(sanction) };
   const sanctions = new Sanctions({ sanctionsMax: 10 });
   for (const sanction of known) sanctions.receive(sanction, clock.wallNow());
   const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {}, fatal: () => {} };
@@ -78,9 +73,31 @@ test("[SAN7] a lift holds although the ban was made where the date is ahead, her
 test("[SAN8] what the store has is not overwritten with what it supersedes", async () => {
   kept.set(keyOf(ban()), ban({ lifted: true, madeAt: at(500) }));
   const host = start([ban({ madeAt: at(100) })]);
-  await saved;
+  await clock.advance(1_000);
   expect([...kept.values()]).toMatchObject([{ lifted: true, madeAt: 500 }]);
   expect(host.banOf(acme, eve)).toBeUndefined();
+});
+
+test("[SAN14] the store is told only what it misses, until it has all of it: also what could not be saved while it caught up", async () => {
+  const bob = ban({ target: { kind: "user", tenant: acme, user: "bob" as UserId } });
+  kept.set(keyOf(bob), bob);
+  const tried: string[] = [];
+  let goOn = (): void => {};
+  const isBack = new Promise<void>((resolve) => (goOn = resolve));
+  save = async (sanction) => {
+    tried.push(sanction.reason);
+    if (sanction.reason === "first") await isBack;
+    if (sanction.reason === "second" && tried.length === 2) throw new Error("it is away again");
+    kept.set(keyOf(sanction), sanction);
+  };
+  const host = start([ban({ reason: "first" })]);
+  await clock.advance(0);
+  host.impose(ban({ reason: "second", level: "read-only" }));
+  await clock.advance(0);
+  goOn();
+  await clock.advance(3_000);
+  expect([...new Set(tried)]).toEqual(["first", "second"]);
+  expect([...kept.values()].map(({ reason }) => reason).sort()).toEqual(["", "first", "second"]);
 });
 
 test.each([

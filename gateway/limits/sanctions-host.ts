@@ -117,14 +117,16 @@ export class SanctionsHost {
 
   /** Tried every second until it succeeds: what it has kept comes here, what it missed goes there. */
   #catchUpWithStore(store: SanctionStore): void {
-    const later = (cause: unknown): void =>
+    const later = (cause: unknown): void => {
+      this.#isStoreBehind = true;
       this.#deps.log.debug({ cause }, "Redis does not keep sanctions now: those that gateways know hold");
+    };
     store
       .load()
-      .then(async (kept) => {
+      .then((kept) => {
         this.#takeAll(kept);
-        await Promise.all(this.#sanctions.known.map((sanction) => store.save(sanction)));
-        this.#isStoreBehind = false;
+        this.#isStoreBehind = false; // From here on it misses what cannot be saved.
+        return Promise.all(this.#sanctions.beyond(kept).map((sanction) => store.save(sanction)));
       })
       .catch(later);
   }

@@ -1,0 +1,77 @@
+/** What gateways keep of sanctions in a real Redis, whoever of them writes last. */
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { Redis } from "ioredis";
+import { Registry } from "prom-client";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import type { Engine } from "../../engines/engine.ts";
+import type { Sanction } from "../../shared/bus/admin-messages.ts";
+import type { TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
+import { systemClock as clock } from "../../shared/io/system-clock.ts";
+import { SILENT } from "../../shared/testing/silent-log.ts";
+import { until } from "../../test/contract/real-nats.ts";
+import { startTestRedis } from "../../test/contract/test-engines.ts";
+import { keyOf } from "../limits/sanctions.ts";
+import { gatewayMetrics } from "../metrics.ts";
+import { redisSanctions } from "./redis-sanctions.ts";
+
+let folder: string;
+let redis: Engine;
+let kept: ReturnType<typeof redisSanctions>;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "coroom-sanctions-"));
+  redis = await startTestRedis({ dataDir: join(folder, "redis") });
+  kept = redisSanctions(redis.url, "test", { clock, log: SILENT, metrics: gatewayMetrics(new Registry()) });
+  await until(() => kept.store!.load().catch(() => undefined), "Redis to be reached");
+});
+afterAll(async () => {
+  kept.stop();
+  await redis.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const ban = (given: Partial<Sanction>): Sanction => ({
+  target: { kind: "user", tenant: "acme" as TenantId, user: "eve the first" as UserId },
+  level: "banned",
+  until: (clock.wallNow() + 3_600_000) as UnixMillis,
+  madeAt: 1_700_000_000_000 as UnixMillis,
+  lifted: false,
+  reason: "",
+  ...given,
+});
+
+test("[SAN15] of what is said of the same the later is kept, whoever saves last, and a lift of the same moment", async () => {
+  const [earlier, later] = [ban({ madeAt: 1_700_000_000_001 as UnixMillis }), ban({ madeAt: 1_700_000_000_002 as UnixMillis })];
+  const lift = { ...later, lifted: true };
+  for (const [index, [first, second, holds]] of [
+    [earlier, later, later] as const,
+    [later, earlier, later] as const,
+    [later, lift, lift] as const,
+    [lift, later, lift] as const,
+  ].entries()) {
+    const target = { kind: "user", tenant: "acme" as TenantId, user: `user ${index}` as UserId } as const;
+    await kept.store!.save({ ...first, target });
+    await kept.store!.save({ ...second, target });
+    const all = await kept.store!.load();
+    expect(all.filter((sanction) => keyOf(sanction) === keyOf({ ...holds, target }))).toEqual([{ ...holds, target }]);
+  }
+});
+
+test("[SAN16] what is no sanction of ours is written over", async () => {
+  const line = new Redis(redis.url);
+  try {
+    for (const nonsense of ["{", "null", '"a"', '{"madeAt":"never"}']) {
+      const sanction = ban({});
+      await line.hset("test:sanctions", keyOf(sanction), nonsense);
+      await kept.store!.save(sanction);
+      expect(await kept.store!.load()).toContainEqual(sanction);
+    }
+  } finally {
+    line.disconnect();
+  }
+});
