@@ -13,6 +13,7 @@ import { say } from "./io/keyed-rows.ts";
 import { roomView } from "./io/room-view.ts";
 import { roomsView } from "./io/rooms-view.ts";
 import { forgetPass, keptPass, signInView } from "./io/sign-in-view.ts";
+import { knownFleet } from "./known-fleet.ts";
 import { after, ASKING, nextAskMs, type Outcome, type Reach, reachRemark } from "./reach.ts";
 
 /** They are many, and seldom change: asked for at every so many rounds. */
@@ -90,7 +91,7 @@ async function round(of: number): Promise<void> {
   if (document.hidden || element("operations", HTMLElement).hidden) return;
   const [askedRooms, askedFleet, askedEvents] = await Promise.all([
     taken(of, ask<RoomPage>(`/rooms?${rooms.query()}`), (body) => (page = body)),
-    taken(of, ask<Fleet>("/fleet"), (body) => (fleet = body)),
+    taken(of, ask<Fleet>("/fleet"), (body) => (fleet = knownFleet(fleet, body))),
     taken(of, ask<EventsSince>(`/events?after=${happenings.last}`), (body) => (happenings = fold(happenings, body))),
   ]);
   const askedBans = rounds % ROUNDS_PER_BANS === 0 ? await ask<{ sanctions: readonly Ban[] }>("/bans") : undefined;

@@ -4,6 +4,7 @@ import type { Fleet, OperationsEvent, RoomPage, Takeover } from "./answers.ts";
 import { ago, clockTime, count, counted, percent, rate, shortName } from "./format.ts";
 import { fold, type Happenings, NOTHING_YET, SHOWN } from "./happenings.ts";
 import { verdictOf } from "./health.ts";
+import { knownFleet } from "./known-fleet.ts";
 import { after, ASKING, nextAskMs, type Reach, reachRemark } from "./reach.ts";
 
 const server = { server: "rs-1", rooms: 3, draining: false, host: "", zone: "", pool: "", used: 0.1, hot: [] };
@@ -94,6 +95,14 @@ test("[OPC7] what is old is never called well: neither without NATS nor where no
     [],
   );
   expect([cutOff.tone, cutOff.problems.map(({ text }) => text.slice(0, 34))]).toEqual(["trouble", ["This gateway does not reach NATS: "]]);
+});
+
+test("[OPC11] of what a gateway without NATS does not hear, what was known before stays", () => {
+  const before: Fleet = { ...WELL, gateways: [gateway, { ...gateway, gateway: "gw-2" }] };
+  const own = { ...gateway, state: "degraded" } as const;
+  const told: Fleet = { ...WELL, at: "2026-11-23T14:10:02.000Z", reachesNats: false, servers: [], gateways: [own], placement: {} };
+  expect(knownFleet(before, told)).toEqual({ ...before, at: told.at, reachesNats: false, gateways: [own, before.gateways[1]] });
+  expect([knownFleet(undefined, told), knownFleet(told, before)]).toEqual([told, before]);
 });
 
 const event = (seq: number, facts: Partial<OperationsEvent> = {}): OperationsEvent => ({

@@ -24,6 +24,8 @@ const KEPT_MS = 1_000;
 const LEASE = 0;
 /** A leader renews its lease several times within this. */
 const LEADER_SILENCE_MS_MAX = 10_000;
+/** Somebody waits for the answer, which says more than who leads. */
+const LEADER_ANSWER_MS_MAX = 2_000;
 
 export type FleetOptions = { readonly logReplicas: number };
 
@@ -41,7 +43,7 @@ export function natsFleet(
 
   /** A lease that stands still is nobody's: a leader that was killed gives none back. */
   const readLeader = async (): Promise<string | undefined> => {
-    leases ??= kvLeases(jetstream(nats), subjects.placementBucket, logReplicas);
+    leases ??= kvLeases(jetstream(nats, { timeout: LEADER_ANSWER_MS_MAX }), subjects.placementBucket, logReplicas);
     leases.catch(() => (leases = undefined)); // Tried anew when it is asked again.
     const read = await leases.then((bucket) => bucket.read(LEASE)).catch(undefinedIfSilent);
     if (read === undefined) return undefined;

@@ -17,12 +17,16 @@ const own: GatewayAccount = { gateway: "gw-1", connections: 7, rooms: 2, shedLev
 const FEW = { eventsMax: 5, takeoversMax: 5 };
 const other: GatewayAccount = { ...own, gateway: "gw-2" };
 
-async function ask(path: string, heard: readonly GatewayAccount[], { kept = new EventsKept(FEW), query = "" } = {}) {
+async function ask(
+  path: string,
+  heard: readonly GatewayAccount[],
+  { kept = new EventsKept(FEW), query = "", account = () => own, leader = async (): Promise<string> => "placement-1" } = {},
+) {
   const fleet: Fleet = {
     servers: () => [],
     serversLost: () => [{ server: "rs-9" as ServerId, rooms: 12, at: 1_000 as UnixMillis }],
     gateways: async () => heard,
-    leader: async () => "placement-1",
+    leader,
     drainGateway: async () => undefined,
     drainServer: async () => undefined,
   };
@@ -32,7 +36,7 @@ async function ask(path: string, heard: readonly GatewayAccount[], { kept = new 
       fleet,
       openRooms: { list: async () => [] } as Partial<OpenRooms> as OpenRooms,
       events: { read: async () => kept },
-      account: () => own,
+      account,
       documents: { urls: () => ["http://127.0.0.1:1"] },
       leaderboards: { urls: () => [], withoutRedis: () => 1 },
     },
@@ -65,6 +69,23 @@ test("[OPR10] one that hears itself among others reaches NATS, and says which se
     placement: { leader: "placement-1" },
     services: { documents: 1, leaderboards: 0 },
   });
+});
+
+test("[OPR14] a gateway that knows its NATS lost asks nobody, and says so also where it is lost while it asks", async () => {
+  const degraded: GatewayAccount = { ...own, state: "degraded" };
+  const nobody = (): Promise<never> => Promise.reject(new Error("nobody is to be asked"));
+  const known = await ask("/v1/admin/fleet", [own, other], { account: () => degraded, leader: nobody });
+  expect(known.body).toMatchObject({ reachesNats: false, gateways: [degraded], placement: {} });
+  let state: GatewayAccount = own;
+  const lost = await ask("/v1/admin/fleet", [own, other], {
+    account: () => state,
+    leader: async () => {
+      state = degraded;
+      return "placement-1";
+    },
+  });
+  expect(lost.body).toMatchObject({ reachesNats: false, gateways: [degraded, other], placement: {} });
+  expect(lost.body["placement"]).toEqual({});
 });
 
 test("[OPR11] without NATS a list of no rooms is refused, for nobody knows that there are none", async () => {

@@ -59,6 +59,7 @@ const Drain = z.strictObject({
   server: z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, "a room server or gateway, as GET /v1/admin/fleet names it"),
 });
 
+type HeardGateways = { readonly gateways: readonly GatewayAccount[]; readonly reachesNats: boolean };
 type Answer = (question: HttpQuestion, authority: Authority) => Promise<HttpAnswer>;
 
 export function operationsRoutes(
@@ -90,16 +91,32 @@ export function operationsRoutes(
       return "status" in authority ? authority : NOT_AN_OPERATOR;
     };
 
-  /** A gateway is among those who answer. Where it does not hear itself, NATS carries nothing, whether that was noticed yet or not. */
-  const hearGateways = async (): Promise<{ readonly gateways: readonly GatewayAccount[]; readonly reachesNats: boolean }> => {
-    const [own, heard] = [account(), await fleet.gateways()];
-    if (heard.some(({ gateway }) => gateway === own.gateway)) return { gateways: heard, reachesNats: true };
-    return { gateways: [{ ...own, state: own.state === "ready" ? "degraded" : own.state }, ...heard], reachesNats: false };
+  /**
+   * A gateway is among those who answer. Where it does not hear itself, NATS carries nothing, whether that was noticed yet
+   * or not; and where it was, nobody is waited for.
+   */
+  const hearGateways = async (): Promise<HeardGateways> => {
+    if (account().state === "degraded") return cutOff([]);
+    const heard = await fleet.gateways();
+    return account().state !== "degraded" && heard.some(({ gateway }) => gateway === account().gateway)
+      ? { gateways: heard, reachesNats: true }
+      : cutOff(heard);
+  };
+  const cutOff = (heard: readonly GatewayAccount[]): HeardGateways => {
+    const own = account();
+    const others = heard.filter(({ gateway }) => gateway !== own.gateway);
+    return { gateways: [{ ...own, state: own.state === "ready" ? "degraded" : own.state }, ...others], reachesNats: false };
+  };
+  /** As NATS goes while the leader is asked for, who was heard before is from before. */
+  const hearAll = async (): Promise<HeardGateways & { readonly leader: string | undefined }> => {
+    const heard = await hearGateways();
+    if (!heard.reachesNats) return { ...heard, leader: undefined };
+    const leader = await fleet.leader();
+    return account().state === "degraded" ? { ...cutOff(heard.gateways), leader: undefined } : { ...heard, leader };
   };
 
   const showFleet: Answer = async () => {
-    const { gateways, reachesNats } = await hearGateways();
-    const leader = reachesNats ? await fleet.leader() : undefined;
+    const { gateways, reachesNats, leader } = await hearAll();
     return jsonAnswer(200, {
       environment: options.environment,
       at: dateOf(clock.wallNow()),

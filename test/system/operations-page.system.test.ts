@@ -243,6 +243,25 @@ test("[OPG9] a room server that was killed is named on top and among what happen
   await process.startAgain();
 });
 
+test("[OPG10] NATS that ends is what is said to be wrong, no server is blamed for it, and once it is back nothing is", async () => {
+  const [ada] = await occupy("waiting for NATS", ["Ada"]);
+  const page = await open(operatorsPass());
+  await eventually("both servers are listed", async () => (await page.locator("#servers li").count()) === 2);
+  cluster.nats.kill("SIGKILL");
+  await cluster.nats.exited;
+  const seen = new Set<string>();
+  await eventually("it is told", async () => {
+    seen.add(await verdict(page));
+    return [...seen].at(-1)!.includes("This gateway does not reach NATS");
+  });
+  expect([...seen].filter((said) => said.includes("No room server is heard"))).toEqual([]);
+  expect(await page.locator("#servers li").count()).toBeGreaterThan(0);
+  await cluster.nats.restart();
+  await eventually("it is told no more", async () => !(await verdict(page)).includes("reach NATS"));
+  ada!.type(insertion("two."));
+  await ada!.untilSaved();
+});
+
 /** Rooms to be seen, in which people write; ends it. */
 async function furnish(): Promise<() => void> {
   const rooms: [string, number][] = [
