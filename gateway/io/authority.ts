@@ -11,6 +11,8 @@ import { isOperator } from "./operators.ts";
 
 /** Undefined: an operator, who may everywhere. */
 export type Authority = Identity | undefined;
+/** Answers whoever was found to be allowed to ask. */
+export type AuthorizedAnswer = (question: HttpQuestion, authority: Authority) => Promise<HttpAnswer>;
 export type Place = { readonly tenant: TenantId; readonly room: RoomKey | undefined };
 export type NamedPlace = { readonly tenant?: string | undefined; readonly room?: string | undefined };
 
