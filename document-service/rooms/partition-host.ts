@@ -186,18 +186,20 @@ export class PartitionHost {
   async #follow(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       this.#again = new AbortController();
-      const reading = AbortSignal.any([signal, this.#again.signal]);
-      try {
-        for await (const stored of this.#ports.log.follow(this.#partition, this.#received, reading)) {
-          if (reading.aborted) break;
-          this.#receiveRecord(stored);
-          while (this.#isFull() && !reading.aborted) await pause(this.#deps.clock, TICK_MS / 4, reading);
-        }
-      } catch (cause) {
+      await this.#readOn(AbortSignal.any([signal, this.#again.signal])).catch((cause: unknown) => {
         unlessMistake(cause);
         this.#deps.log.warn({ partition: this.#partition, after: this.#received, cause }, "the log could not be read; trying again");
-      }
+      });
       await pause(this.#deps.clock, RETRY_MS, signal);
+    }
+  }
+
+  /** No faster than rooms take what is read. */
+  async #readOn(reading: AbortSignal): Promise<void> {
+    for await (const stored of this.#ports.log.follow(this.#partition, this.#received, reading)) {
+      if (reading.aborted) return;
+      this.#receiveRecord(stored);
+      while (this.#isFull() && !reading.aborted) await pause(this.#deps.clock, TICK_MS / 4, reading);
     }
   }
 
