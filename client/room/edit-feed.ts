@@ -52,6 +52,11 @@ export class EditFeed {
     return this.#saving;
   }
 
+  /** What the log is not known to have. */
+  get showsTentative(): boolean {
+    return this.#tentative.isShowing;
+  }
+
   /** When `planRepair` has something to say. */
   get repairAt(): Millis | undefined {
     return this.#inbox.dueAt;

@@ -44,9 +44,9 @@ export type RoomEvents = {
   "status": [StatusChange];
   /** Whether everything up to the head that the server told has been delivered. */
   "synced": [boolean];
-  /** Whether every edit made here is acknowledged. */
+  /** Whether every edit made here is acknowledged, and all that it may build upon. */
   "saved": [boolean];
-  /** Whether every edit made here is acknowledged or kept on this device. */
+  /** Whether every edit made here is acknowledged or kept on this device, and builds upon nothing that may be lost. */
   "stored": [boolean];
   /**
    * What was kept on this device is here again: after `snapshot`, if the room's content was kept. Edits made here and

@@ -507,3 +507,34 @@ test("[ROO27] who may only read sends in nobody's tentative edits, and is told o
   expect([viewer.tentative, unconfirmed]).toEqual([["7"], ["7"]]);
   expect(heard(server, "resubmit")).toEqual([]);
 });
+
+test.each(["committed", "handed back"])(
+  "[ROO28] what was made while others' edits were tentative is saved once those are %s",
+  async (outcome) => {
+    const server = serverOn();
+    server.takesResubmits = false;
+    const [ann, bob] = [new App(server, 1), new App(server, 2, { store: new MemoryStore() })];
+    await server.clock.advance(1_000);
+    server.setSaving(NOTES, "saving");
+    ann.host.send(bytes(1));
+    await server.clock.advance(100);
+    bob.host.send(bytes(2));
+    await server.clock.advance(1_000);
+    expect([bob.host.saved, bob.host.stored], "kept, and of no use by itself").toEqual([false, false]);
+    if (outcome === "handed back") {
+      ann.host.destroy();
+      server.room().failOver();
+      server.cut();
+    }
+    server.setSaving(NOTES, "saved");
+    const told: unknown[] = [];
+    bob.host.on("unconfirmed", (edits) => told.push(edits.length));
+    for (const name of ["saved", "stored"] as const) bob.host.on(name, (is) => told.push([name, is, bob.host.unsavedEdits]));
+    await server.clock.advance(MINUTE);
+    const settled = [
+      ["saved", true, 0],
+      ["stored", true, 0],
+    ];
+    expect(told).toEqual(outcome === "committed" ? settled : [1, ...settled]);
+  },
+);

@@ -100,14 +100,14 @@ export class RoomHost {
     return this.#session.synced;
   }
 
-  /** Every edit made here is acknowledged: the server's log has it. */
+  /** Every edit made here is acknowledged, and all that it may build upon: the server's log has it. */
   get saved(): boolean {
-    return this.unsavedEdits === 0;
+    return this.unsavedEdits === 0 && !this.#session.buildsOnTentative;
   }
 
-  /** Every edit made here is acknowledged or kept on this device. */
+  /** Every edit made here is acknowledged or kept on this device, and builds upon nothing that may be lost. */
   get stored(): boolean {
-    return this.#queuedEdits === 0 && this.#session.stored;
+    return this.#queuedEdits === 0 && this.#session.stored && !this.#session.buildsOnTentative;
   }
 
   /** How the room's log keeps up. */

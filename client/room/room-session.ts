@@ -1,6 +1,6 @@
 /**
  * One room over one connection: joins it, comes back to it, sends what the outbox holds, delivers what the feed
- * lets through. Takes what happened, answers with what should happen next. Deterministic. Rules ROO1 to ROO27.
+ * lets through. Takes what happened, answers with what should happen next. Deterministic. Rules ROO1 to ROO28.
  * It brings together its parts, of which each knows one thing: `room-dialogue.ts` what the server is asked and answers,
  * `membership.ts` where the client stands, `edit-feed.ts` what comes in, `edit-sender.ts` what goes out, `catching-up.ts`
  * what is lacking, `keeping.ts` what is kept here.
@@ -45,6 +45,8 @@ export class RoomSession {
   readonly #membership = new Membership();
   readonly #writer: WriterKey;
   readonly #dialogue: RoomDialogue;
+  /** An edit was made here while others' were shown that are tentative still. */
+  #buildsOnTentative = false;
 
   constructor(options: SessionOptions, chance: Chance) {
     const unit = (): number => chance.unit();
@@ -92,6 +94,11 @@ export class RoomSession {
     return this.#outbox.unsavedEdits;
   }
 
+  /** What was made here may build upon what others showed and the log may never have: nobody could read it then. */
+  get buildsOnTentative(): boolean {
+    return this.#buildsOnTentative;
+  }
+
   /** The payloads of all of them. */
   get waiting(): readonly Uint8Array[] {
     const { sent, unsent } = this.#outbox.pending(this.#writer.key);
@@ -134,6 +141,7 @@ export class RoomSession {
   receive(input: RoomInput, now: Millis): RoomEffect[] {
     const effects: RoomEffect[] = [];
     this.#take(input, now, effects);
+    this.#buildsOnTentative = (this.#buildsOnTentative || input.kind === "edit") && this.#feed.showsTentative;
     if (input.kind === "edit") return effects; // Kept and sent with the tick that follows: what is made at once together.
     if (input.kind !== "restored") this.#keeping.observe(effects, this.position);
     this.#keeping.follow({ clientKey: this.#writer.key, isEnd: input.kind === "leave" }, now, effects);

@@ -134,3 +134,13 @@ test("[TNT9] bytes that somebody else made an edit of its own are not held any l
   held.receiveSame(new Uint8Array(3));
   expect([held.size, held.dueAt]).toEqual([0, undefined]);
 });
+
+test("[TNT10] it knows whether something is shown: not what waits for its turn, nor what is committed", () => {
+  const held = tentativeEdits();
+  held.receive(edit(ann, 2));
+  expect(held.isShowing).toBe(false);
+  held.receive(edit(bob, 1));
+  expect(held.isShowing).toBe(true);
+  held.receiveCommitted(bob, 1);
+  expect(held.isShowing).toBe(false);
+});

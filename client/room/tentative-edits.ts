@@ -1,7 +1,7 @@
 /**
  * Edits of others that reached the room before the log had them. Each is shown in its author's order, kept until
  * its committed form comes, and sent in again if it stays unconfirmed: its author may be gone. One that stays so even
- * then is handed back: it was shown here, and nobody else may have it. Rules TNT1 to TNT9.
+ * then is handed back: it was shown here, and nobody else may have it. Rules TNT1 to TNT10.
  */
 
 import type { ClientId, Millis } from "../../shared/ids.ts";
@@ -42,6 +42,10 @@ export class TentativeEdits {
 
   get size(): number {
     return this.#size;
+  }
+
+  get isShowing(): boolean {
+    return this.#size > 0 && [...this.#authors.values()].some(({ held }) => held.some(({ shown }) => shown));
   }
 
   get dueAt(): Millis | undefined {

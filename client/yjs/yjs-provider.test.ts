@@ -386,3 +386,23 @@ test("[YJS15] what listens to `sync`, as bindings made for y-websocket do, hears
   await server.clock.advance(10_000);
   expect([heard, provider.synced]).toEqual([[true, false, true], true]);
 });
+
+test("[YJS16] what was typed behind a tentative edit is not saved before that is: whoever comes later can read it", async () => {
+  const server = serverOn();
+  const [ann, bob] = [new Writer(server, 1), new Writer(server, 2)];
+  await server.clock.advance(1_000);
+  server.setSaving("notes" as RoomId, "saving");
+  ann.type("every ");
+  await server.clock.advance(100);
+  bob.type("word");
+  await server.clock.advance(100);
+  ann.provider.destroy();
+  server.room("notes" as RoomId).failOver(); // Nobody but bob has what ann typed.
+  server.cut();
+  server.setSaving("notes" as RoomId, "saved");
+  bob.provider.on("saved", (saved) => saved && bob.provider.destroy());
+  await server.clock.advance(MINUTE);
+  const cid = new Writer(server, 3);
+  await server.clock.advance(1_000);
+  expect([bob.provider.saved, cid.text]).toEqual([true, "every word"]);
+});

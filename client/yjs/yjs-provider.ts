@@ -1,6 +1,6 @@
 /**
  * Keeps a Yjs document and a room the same: what comes from the room goes into the document, what the room lacks of it
- * (`yjs-changes.ts`) into the room. `main.ts` makes it `CoroomProvider`. Rules YJS1 to YJS15.
+ * (`yjs-changes.ts`) into the room. `main.ts` makes it `CoroomProvider`. Rules YJS1 to YJS16.
  */
 
 import type * as Y from "yjs";
@@ -129,12 +129,12 @@ export class YjsProvider {
     return this.#synced;
   }
 
-  /** Every change made here is acknowledged: the server's log has it. */
+  /** Every change made here is acknowledged, and all that it may build upon: the server's log has it. */
   get saved(): boolean {
-    return this.unsavedEdits === 0 && !this.#changes.mayLack;
+    return this.#room.saved && this.#changes.unsent === 0 && !this.#changes.mayLack;
   }
 
-  /** Every change made here is acknowledged or kept on this device. */
+  /** Every change made here is acknowledged or kept on this device, and builds upon nothing that may be lost. */
   get stored(): boolean {
     return this.saved || (this.#room.stored && this.#changes.unsent === 0 && !this.#changes.mayLack);
   }
