@@ -45,3 +45,13 @@ test("[ASG3] a certificate that is not trusted is not told as nobody being there
   );
   server.close();
 });
+
+test("[ASG4] a secret that is not the gateway's is told as one; a token that it refuses, as the gateway says it", async () => {
+  const refusal = JSON.stringify({ message: "the token was refused: it is no signed JWT" });
+  const server = createServer((_, response) => response.writeHead(401).end(refusal)).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/admin/bans`);
+  await expect(askGateway(url, "another secret", {})).rejects.toThrow(/is not of this gateway: give the COROOM_INTERNAL_SECRET/);
+  await expect(askGateway(url, "eyJhbGciOiJIUzI1NiJ9.e30.x", {})).rejects.toThrow(/it is no signed JWT$/);
+  server.close();
+});

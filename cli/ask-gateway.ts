@@ -18,14 +18,23 @@ const NOBODY_THERE: readonly unknown[] = [
   "UND_ERR_CONNECT_TIMEOUT",
 ];
 
+/** Of `{"` in base64. */
+const JWT_BEGINS = "eyJ";
+
 /** Throws SettingError with what the gateway says to a refusal, and where it could not be asked. */
 export async function askGateway(url: URL, bearer: string, asked: { readonly method?: string; readonly body?: string }): Promise<Answer> {
   const { ok, status, text } = await exchange(url, bearer, asked);
   const said = readAnswer(text);
   if (said === undefined)
     throw new SettingError(`what answers at ${url.origin} is no gateway (HTTP ${status}, and no JSON): give the address of one with --url`);
-  if (!ok) throw new SettingError(said.message ?? `the gateway answered ${status}`);
+  if (!ok) throw new SettingError(refusalOf(status, said.message ?? `the gateway answered ${status}`, bearer));
   return said;
+}
+
+/** A gateway takes for a token what is not its own secret: whoever gave a secret is to look at that. */
+function refusalOf(status: number, message: string, bearer: string): string {
+  if (status !== 401 || bearer.startsWith(JWT_BEGINS)) return message;
+  return `${message}. What was to be an operator's secret or pass is not of this gateway: give the COROOM_INTERNAL_SECRET that it runs with (--internal-secret), or the COROOM_DATA_DIR of a local system`;
 }
 
 async function exchange(

@@ -87,7 +87,12 @@ export function adminRoutes(
     if ("status" in target) return target;
     const madeAt = clock.wallNow();
     const until = untilOf(sanctions.all, target, room, level, madeAt);
-    if (until === undefined) return errorAnswer(404, "no-such-sanction", "nothing like that is in force");
+    if (until === undefined)
+      return errorAnswer(
+        404,
+        "no-such-sanction",
+        "nothing like that is in force: GET /v1/admin/bans (coroom bans) lists what is, and at which level",
+      );
     sanctions.impose({ target, ...(room === undefined ? {} : { room }), level, lifted: true, until, madeAt, reason: "" });
     return jsonAnswer(200, { until: dateOf(until) });
   });
