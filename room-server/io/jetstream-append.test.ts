@@ -37,14 +37,14 @@ async function appending(lookMs: number) {
   const deps = { readLast, clock, log: SILENT, metrics: roomServerMetrics(new Registry()) };
   const append = jetstreamAppend(nats as NatsConnection, subjectsOf("test"), options, deps);
   const record = { id: "s.2", bytes: new Uint8Array(1), expectedId: "s.1", expectedStreamSeq: 5 };
-  append("acme.notes" as RoomKey, record, () => {});
+  const giveUp = append("acme.notes" as RoomKey, record, () => {});
   const say = async (type: "disconnect" | "reconnect"): Promise<void> => {
     await clock.advance(1);
     tell({ type, server: "127.0.0.1:4222" });
     await clock.advance(1);
   };
   await say("disconnect");
-  return { counts, say, advance: (ms: number) => clock.advance(ms as Millis) };
+  return { counts, say, giveUp, advance: (ms: number) => clock.advance(ms as Millis) };
 }
 
 test("[APO6] after a lost line a record is sent again however long the log takes to tell its last one", async () => {
@@ -65,4 +65,12 @@ test("[APO7] what a line told that was lost proves nothing, and nothing is asked
   await say("reconnect");
   await advance(650);
   expect(counts.sent).toBe(2);
+});
+
+test("[APO8] what was given up while the log was asked is not sent again", async () => {
+  const { counts, say, giveUp, advance } = await appending(600);
+  await say("reconnect");
+  giveUp("stopped");
+  await advance(10_000);
+  expect(counts).toEqual({ looks: 1, sent: 1 });
 });

@@ -37,13 +37,17 @@ type Append = {
   readonly headers: MsgHdrs;
   readonly settled: (outcome: AppendOutcome) => void;
   readonly begun: number;
-  /** At which check it is sent again, unless an answer comes first. */
-  resendAt: number;
-  /** While the log is asked what its last record is. */
-  looking: boolean;
-  /** The line was lost since the expected record was known to be the last: a look comes before it is sent. */
-  isUnproven: boolean;
+  step: Step;
 };
+
+/** `nextAt`: at which check it goes on by itself. */
+type Step =
+  /** Then it is sent again, unless an answer comes first. */
+  | { readonly kind: "sent"; nextAt: number }
+  /** The log said that its last record is another than expected, and is asked which. */
+  | { readonly kind: "looking" }
+  /** The line was lost since the expected record was known to be the last: the log is asked, then and again, before it is sent. */
+  | { readonly kind: "unproven"; nextAt: number };
 
 type PubAck = { readonly seq?: number; readonly error?: { readonly err_code?: number; readonly description?: string } };
 
@@ -61,13 +65,11 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
   let tokens = 0;
   let checks = 0;
   let connected = true;
-  /** How often there was a new one. */
-  let lines = 0;
 
   const checkIn = (delayMs: number): number => checks + Math.ceil(delayMs / CHECK_MS);
 
   const send = (append: Append): void => {
-    append.resendAt = checkIn(options.appendAnswerMsMax);
+    append.step = { kind: "sent", nextAt: checkIn(options.appendAnswerMsMax) };
     if (connected) say(nats, append.subject, append.record.bytes, { headers: append.headers, reply: append.reply });
   };
 
@@ -82,31 +84,28 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
     append.settled(outcome);
   };
 
-  const lookAtLast = async (token: string, append: Append): Promise<void> => {
-    const line = lines;
-    append.looking = true;
-    append.resendAt = checkIn(options.appendAnswerMsMax);
+  const look = async (token: string, append: Append, step: Exclude<Step, { kind: "sent" }>): Promise<void> => {
+    append.step = step;
+    if (step.kind === "unproven") step.nextAt = checkIn(options.appendAnswerMsMax);
     const outcome = await deps.readLast(append.room).then(
       (last) => outcomeByLast(append.record, last) ?? "as-expected",
       (cause: unknown) => void log.warn({ room: append.room, cause }, "the log did not tell its last record; trying on"),
     );
-    if (line !== lines) return; // What a line told that is lost is no proof.
-    append.looking = false;
+    if (append.step !== step || !appends.has(token)) return; // What a line told that is lost is no proof.
     if (typeof outcome === "object") return settle(token, append, outcome);
-    append.resendAt = checkIn(UNAVAILABLE_RETRY_MS);
-    if (outcome === undefined || !append.isUnproven) return;
-    append.isUnproven = false;
-    resend(append, "disconnect");
+    if (step.kind === "unproven" && outcome === "as-expected") return resend(append, "disconnect");
+    const nextAt = checkIn(UNAVAILABLE_RETRY_MS);
+    if (step.kind === "unproven") step.nextAt = nextAt;
+    else append.step = { kind: "sent", nextAt };
   };
 
   const receiveReconnect = (): void => {
     connected = true;
-    lines += 1;
     let looks = 0;
     for (const [token, append] of appends) {
-      append.isUnproven = true;
-      append.resendAt = checks + Math.floor(looks / LOOKS_AT_ONCE);
-      if (looks++ < LOOKS_AT_ONCE) void lookAtLast(token, append);
+      const step: Step = { kind: "unproven", nextAt: checks + Math.floor(looks / LOOKS_AT_ONCE) };
+      append.step = step;
+      if (looks++ < LOOKS_AT_ONCE) void look(token, append, step);
     }
   };
 
@@ -125,10 +124,11 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
         );
       return settle(token, append, outcome);
     }
+    const { step } = append;
     if (ack.error?.err_code !== undefined && WRONG_LAST_SEQUENCE.has(ack.error.err_code))
-      return append.looking ? undefined : void lookAtLast(token, append);
+      return step.kind === "sent" ? void look(token, append, { kind: "looking" }) : undefined;
     log.warn({ room: append.room, error: ack.error ?? msg.headers?.description }, "the log does not take a record; trying on");
-    append.resendAt = Math.min(append.resendAt, checkIn(UNAVAILABLE_RETRY_MS));
+    if (step.kind !== "looking") step.nextAt = Math.min(step.nextAt, checkIn(UNAVAILABLE_RETRY_MS));
   };
 
   nats.subscribe(subjects.allAppended(options.server), { callback: crashing(receiveAnswer) });
@@ -136,9 +136,10 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
     cancelCheck = undefined;
     checks += 1;
     for (const [token, append] of appends) {
-      if (checks < append.resendAt) continue;
-      if (append.isUnproven && connected) void lookAtLast(token, append);
-      if (!append.isUnproven && !append.looking) resend(append, "silence");
+      const { step } = append;
+      if (step.kind === "looking" || checks < step.nextAt) continue;
+      if (step.kind === "sent") resend(append, "silence");
+      else if (connected) void look(token, append, step);
     }
     if (appends.size > 0) checkLater();
   };
@@ -167,9 +168,7 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
       headers: head,
       settled,
       begun: performance.now(),
-      resendAt: 0,
-      looking: false,
-      isUnproven: false,
+      step: { kind: "sent", nextAt: 0 },
     };
     appends.set(token, append);
     send(append);
