@@ -532,8 +532,8 @@ test.each(["committed", "handed back"])(
     for (const name of ["saved", "stored"] as const) bob.host.on(name, (is) => told.push([name, is, bob.host.unsavedEdits]));
     await server.clock.advance(MINUTE);
     const settled = [
-      ["saved", true, 0],
       ["stored", true, 0],
+      ["saved", true, 0],
     ];
     expect(told).toEqual(outcome === "committed" ? settled : [1, ...settled]);
   },
