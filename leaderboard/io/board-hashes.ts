@@ -1,0 +1,128 @@
+/** What is stored of a room's boards, read and written as Redis has it: hashes and sorted sets of text. */
+
+import type { Cluster, Redis } from "ioredis";
+
+import { assert } from "../../shared/assert.ts";
+import type { Epoch, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
+import type { Applied, BoardState, Standing, Use, Uses } from "../boards/board.ts";
+import { type Cap, CAPS } from "../boards/keys.ts";
+import { reachedAtOf, STAMP_LENGTH } from "../boards/stamp.ts";
+
+/** In the applied hash of a room that is deleted, beside marks that nothing is ahead of: whoever counts on is turned away. */
+export const DELETED = "deleted";
+
+/** All in one step of Redis. */
+export async function atOnce(redis: Redis | Cluster, commands: readonly (readonly [string, ...(string | number)[]])[]): Promise<unknown[]> {
+  const answers = await redis.multi(commands.map(([name, ...args]) => [name, ...args])).exec();
+  if (answers === null) throw new Error("Redis did not run a transaction: was its connection lost?");
+  return answers.map(([error, answer]) => {
+    if (error !== null) throw error;
+    return answer;
+  });
+}
+
+/** Fields and values in turn. */
+export function textsOf(fields: Iterable<readonly [string, number]>): string[] {
+  const texts: string[] = [];
+  for (const [field, value] of fields) texts.push(field, String(value));
+  return texts;
+}
+
+export function appliedFields(applied: Applied, uses: Uses): (readonly [string, number])[] {
+  return [
+    ["epoch", applied.epoch],
+    ["seq", applied.seq],
+    ["streamSeq", applied.streamSeq],
+    ["time", applied.time],
+    ["missing", applied.missing],
+    ["instant", applied.instant],
+    ["activity", applied.activity],
+    ["activityInstant", applied.activityInstant],
+    ...CAPS.map((cap): [string, number] => [periodField(cap), uses[cap].period]),
+  ];
+}
+
+function periodField(cap: Cap): string {
+  return `${cap}Period`;
+}
+
+export function loaded(
+  fields: ReadonlyMap<string, string>,
+  points: readonly ReadonlyMap<string, string>[],
+): { applied: Applied; uses: Uses } | "deleted" | undefined {
+  if (fields.has(DELETED)) return "deleted";
+  if (fields.size === 0) return undefined;
+  const useOf = (cap: Cap): Use => ({
+    period: numberIn(fields, periodField(cap)),
+    points: new Map([...points[CAPS.indexOf(cap)]!].map(([user, used]) => [user as UserId, Number(used)])),
+  });
+  return { applied: appliedOf(fields), uses: { edits: useOf("edits"), deeds: useOf("deeds"), present: useOf("present") } };
+}
+
+function appliedOf(fields: ReadonlyMap<string, string>): Applied {
+  return {
+    epoch: numberIn(fields, "epoch") as Epoch,
+    seq: numberIn(fields, "seq") as Seq,
+    streamSeq: numberIn(fields, "streamSeq"),
+    time: numberIn(fields, "time") as UnixMillis,
+    missing: numberIn(fields, "missing"),
+    instant: numberIn(fields, "instant"),
+    activity: numberIn(fields, "activity"),
+    activityInstant: numberIn(fields, "activityInstant"),
+  };
+}
+
+export function boardState(
+  applied: ReadonlyMap<string, string>,
+  entries: readonly string[],
+  members: number,
+  counts: ReadonlyMap<string, string>,
+): BoardState {
+  const bands = new Map([...counts].filter(([field]) => /^\d+$/.test(field)).map(([band, count]) => [Number(band), Number(count)]));
+  return {
+    applied: applied.size === 0 || applied.has(DELETED) ? undefined : appliedOf(applied),
+    hot: orderedOf(entries),
+    members,
+    points: Number(counts.get("points") ?? 0),
+    bands,
+    isOrdered: counts.get("ordered") === "1",
+  };
+}
+
+/** Of a sorted set, in order: stamp and member, then the score. */
+export function orderedOf(entries: readonly string[]): Standing[] {
+  const standings: Standing[] = [];
+  for (let index = 0; index < entries.length; index += 2) {
+    const entry = entries[index]!;
+    standings.push({ member: entry.slice(STAMP_LENGTH), score: Number(entries[index + 1]), reachedAt: reachedAtOf(entry) });
+  }
+  return standings;
+}
+
+/** As the scripts store it: the stamp, then the score. */
+export function standingOf(member: string, value: string): Standing {
+  return { member, score: Number(value.slice(STAMP_LENGTH)), reachedAt: reachedAtOf(value) };
+}
+
+export function standingsOf(fields: ReadonlyMap<string, string>): Standing[] {
+  return [...fields].map(([member, value]) => standingOf(member, value));
+}
+
+/** A hash as Redis answers it: fields and values in turn, or by name. */
+export function fieldsOf(answer: unknown): ReadonlyMap<string, string> {
+  if (Array.isArray(answer)) return pairsOf(answer as string[]);
+  assert(typeof answer === "object" && answer !== null, "Redis answers a hash");
+  return new Map(Object.entries(answer as Record<string, string>));
+}
+
+export function pairsOf(flat: readonly string[]): ReadonlyMap<string, string> {
+  const fields = new Map<string, string>();
+  for (let index = 0; index < flat.length; index += 2) fields.set(flat[index]!, flat[index + 1]!);
+  return fields;
+}
+
+function numberIn(fields: ReadonlyMap<string, string>, name: string): number {
+  const number = Number(fields.get(name) ?? 0);
+  assert(Number.isFinite(number), `the field ${name} of a room's applied hash is a number`);
+  return number;
+}

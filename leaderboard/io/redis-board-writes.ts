@@ -1,0 +1,130 @@
+/** Writes the boards of rooms in Redis, each time through one script, and reads them whole. */
+
+import type { Cluster, Redis } from "ioredis";
+
+import type { RoomKey, Seq } from "../../shared/ids.ts";
+import { defineScripts } from "../../shared/io/redis.ts";
+import { type Batch, byRank } from "../boards/board.ts";
+import { CAPS, type Keys, type Role, ROLES } from "../boards/keys.ts";
+import { stampOf } from "../boards/stamp.ts";
+import type { Window } from "../boards/windows.ts";
+import type { Boards, Write } from "../ports.ts";
+import { appliedFields, atOnce, DELETED, fieldsOf, loaded, standingsOf, textsOf } from "./board-hashes.ts";
+
+type Arguments = readonly (string | number)[];
+type Scripts = {
+  applyBatch(keys: number, ...args: Arguments): Promise<readonly string[]>;
+  restoreBoards(keys: number, ...args: Arguments): Promise<readonly string[]>;
+};
+
+/**
+ * `hotMembers`: how many of a board's first members stand in order; `tail`: whether those behind them do too. The same
+ * for all who write.
+ */
+export type RedisBoardOptions = { readonly hotMembers: number; readonly tail: "ordered" | "counted"; readonly roles: readonly Role[] };
+
+export function redisBoardWrites(redis: Redis | Cluster, keys: Keys, options: RedisBoardOptions): Boards {
+  const scripts = defineScripts<Scripts>(redis, import.meta.url, { applyBatch: "apply.lua", restoreBoards: "restore.lua" });
+  const boardKeys = (room: RoomKey, role: Role, window: Window): string[] => {
+    const { hot, full, counts, inBand } = keys.board(room, role, window);
+    return [hot, full, counts, inBand];
+  };
+  const isOrdered = options.tail === "ordered" ? 1 : 0;
+
+  /** What each room has beside its boards. */
+  const roomKeys = (room: RoomKey): string[] => [keys.applied(room), ...CAPS.map((cap) => keys.use(room, cap))];
+
+  /** The keys that a script which writes boards declares, after their number. The boards' own it finds by what it is told. */
+  const declared = (room: RoomKey, ...others: string[]): [number, ...string[]] => {
+    const names = [...roomKeys(room), keys.whole(room), ...others];
+    return [names.length, ...names];
+  };
+
+  /** One argument of many parts: Redis' client takes them one by one. What is stored as it is goes as text. */
+  const packed = (room: RoomKey, { after, applied, uses, windows, awards }: Batch) => ({
+    after: [after.seq, after.activity],
+    applied: textsOf(appliedFields(applied, uses)),
+    uses: CAPS.map((cap) => ({ begun: uses[cap].hasBegun, points: textsOf(uses[cap].points) })),
+    groups: options.roles.flatMap((role) => {
+      const ofRole = awards.get(role) ?? [];
+      if (ofRole.length === 0) return [];
+      return {
+        members: ofRole.map(({ member }) => member),
+        points: ofRole.map(({ points }) => points),
+        stamps: ofRole.map(({ reachedAt }) => stampOf(reachedAt)),
+        boards: windows.map((window) => boardKeys(room, role, window)),
+      };
+    }),
+  });
+
+  const write = ([seq, activity]: readonly string[]): Write =>
+    seq === undefined ? { kind: "written" } : { kind: "stale", counted: { seq: Number(seq) as Seq, activity: Number(activity) } };
+
+  return {
+    load: async (room) => {
+      const [applied, ...uses] = await atOnce(
+        redis,
+        roomKeys(room).map((key) => ["hgetall", key] as const),
+      );
+      return loaded(fieldsOf(applied), uses.map(fieldsOf));
+    },
+
+    apply: async (room, batch) => {
+      const answer = await scripts.applyBatch(...declared(room), options.hotMembers, isOrdered, JSON.stringify(packed(room, batch)));
+      return write(answer);
+    },
+
+    dump: async (room, windows) => {
+      const wanted = options.roles.flatMap((role) => windows.map((window) => ({ role, window })));
+      const ofRoom = roomKeys(room);
+      const wholes = [...ofRoom, keys.names(room), ...wanted.map(({ role, window }) => keys.board(room, role, window).full)];
+      const [applied, ...rest] = (
+        await atOnce(
+          redis,
+          wholes.map((key) => ["hgetall", key] as const),
+        )
+      ).map(fieldsOf);
+      const found = loaded(applied!, rest.slice(0, CAPS.length));
+      if (found === undefined || found === "deleted") return undefined;
+      const [names, ...boards] = rest.slice(CAPS.length);
+      const whole = wanted.map((board, index) => ({ ...board, standings: standingsOf(boards[index]!).sort(byRank) }));
+      return { ...found, names: names!, boards: whole.filter(({ standings }) => standings.length > 0) };
+    },
+
+    restore: async (room, { applied, uses, names, boards }) => {
+      const packed = {
+        through: [applied.seq, applied.activity],
+        applied: textsOf(appliedFields(applied, uses)),
+        uses: CAPS.map((cap) => textsOf(uses[cap].points)),
+        names: [...names].flat(),
+        boards: boards.map(({ role, window, standings }) => ({
+          keys: boardKeys(room, role, window),
+          members: standings.map(({ member }) => member),
+          stamps: standings.map(({ reachedAt }) => stampOf(reachedAt)),
+          scores: standings.map(({ score }) => String(score)),
+        })),
+      };
+      const answer = await scripts.restoreBoards(
+        ...declared(room, keys.names(room)),
+        options.hotMembers,
+        isOrdered,
+        JSON.stringify(packed),
+      );
+      return write(answer);
+    },
+
+    remove: async (room, windows) => {
+      await atOnce(redis, [
+        ["unlink", ...roomKeys(room), keys.names(room)],
+        ["hset", keys.applied(room), DELETED, 1, "seq", Number.MAX_SAFE_INTEGER, "activity", Number.MAX_SAFE_INTEGER],
+      ]);
+      for (const role of ROLES) {
+        for (const window of windows) {
+          const { hot, full, counts, inBand } = keys.board(room, role, window);
+          const bands = (await redis.hkeys(counts)).map((band) => `${inBand}${band}`); // Those of `points` and `ordered` are not there.
+          await redis.unlink(hot, full, counts, ...bands);
+        }
+      }
+    },
+  };
+}
