@@ -1,6 +1,7 @@
 /**
- * Where in the log the answers ended of those who are expected to ask on, so that they are read on for from there. Bounded:
- * who asks without a bookmark is only read for from further back. Rules BKM1 and BKM2.
+ * Where in the log the answers ended of those who are expected to ask on, so that they are read on for from there: several
+ * of a gateway's may go the same way side by side. Bounded: who asks without a bookmark is only read for from further back.
+ * Rules BKM1 and BKM2.
  */
 
 import type { GatewayId, Millis, RoomKey, Seq } from "../../shared/ids.ts";
@@ -20,17 +21,19 @@ export class Bookmarks {
   }
 
   keep(place: Place, bookmark: Bookmark): void {
-    this.take(place);
+    this.forget(place);
     this.#kept.set(nameOf(place), bookmark);
     const [oldest] = this.#kept.keys();
-    if (oldest !== undefined && this.#kept.size > this.#max) this.#kept.delete(oldest); // Nobody asked on.
+    if (oldest !== undefined && this.#kept.size > this.#max) this.#kept.delete(oldest);
   }
 
-  take(place: Place): Bookmark | undefined {
-    const name = nameOf(place);
-    const bookmark = this.#kept.get(name);
-    this.#kept.delete(name);
-    return bookmark;
+  find(place: Place): Bookmark | undefined {
+    return this.#kept.get(nameOf(place));
+  }
+
+  /** It led nowhere: the log may have been trimmed since, or have lost its end. */
+  forget(place: Place): void {
+    this.#kept.delete(nameOf(place));
   }
 }
 

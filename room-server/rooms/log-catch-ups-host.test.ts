@@ -163,8 +163,8 @@ test("[LCU6] a question that is asked again while it waits, or while the log is 
 
 type Served = { readonly answer: number | string; readonly read: readonly number[]; readonly tookMs: number };
 
-/** Of somebody at seq 1 who asks on at seq 3, where an answer holds two edits and a record takes 20 ms to read. */
-async function askedOn(logReadBytesMax: number): Promise<[Served, Served]> {
+/** Of somebody at seq 1 who asks on at seq 3, and of another there, where an answer holds two edits and a record takes 20 ms to read. */
+async function askedOn(logReadBytesMax: number): Promise<[Served, Served, Served]> {
   const clock = new FakeClock();
   let read: number[] = [];
   const answers: CatchUp[] = [];
@@ -202,7 +202,7 @@ async function askedOn(logReadBytesMax: number): Promise<[Served, Served]> {
     const answer = answers.at(-1)!;
     return { answer: answer.kind === "resync" ? answer.reason : answer.parts.length, read, tookMs: clock.now() - askedAt };
   };
-  return [await ask(1, 1), await ask(2, 3)];
+  return [await ask(1, 1), await ask(2, 3), await ask(3, 3)];
 }
 
 test("[LCU8] an answer holds what fits a message; whoever asks on is read on for from there, after a rest as long as reading took", async () => {
@@ -214,4 +214,14 @@ test("[LCU8] an answer holds what fits a message; whoever asks on is read on for
 test("[LCU9] what was read for the answers before counts, until a newer snapshot is the better answer", async () => {
   const [first, second] = await askedOn(450);
   expect([first.answer, second.answer]).toEqual([2, "too-old"]);
+});
+
+test("[LCU10] others who ask on from the same place are read on for from there as well, but not once that led nowhere", async () => {
+  const [, , third] = await askedOn(1e6);
+  expect([third.answer, third.read]).toEqual([1, [3, 4]]);
+  const [, turnedAway, another] = await askedOn(450);
+  expect([turnedAway.read, another.read]).toEqual([
+    [3, 4],
+    [1, 2, 3, 4],
+  ]);
 });

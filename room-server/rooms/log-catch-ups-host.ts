@@ -11,7 +11,7 @@ import type { Clock } from "../../shared/clock.ts";
 import type { Millis, RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/log.ts";
 import { pause } from "../../shared/pause.ts";
-import { Bookmarks } from "./bookmarks.ts";
+import { Bookmarks, type Place } from "./bookmarks.ts";
 import { LogReplay } from "./log-replay.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import type { Checkpoints, Gateways, RoomLog } from "../ports.ts";
@@ -77,11 +77,15 @@ export class LogCatchUps {
     };
     this.#read(next).then(ended, (cause: unknown) => {
       this.#deps.log.warn({ room: next.room, cause }, "the log did not answer for a catch-up; the gateway asks again");
+      this.#bookmarks.forget(placeOf(next));
       ended();
     });
   }
 
-  #send({ room, effect: { request, epoch, head } }: Question, answer: CatchUp): void {
+  #send(question: Question, answer: CatchUp): void {
+    const { room, effect } = question;
+    const { request, epoch, head } = effect;
+    if (answer.kind === "resync") this.#bookmarks.forget(placeOf(question));
     this.#deps.metrics.catchUps.inc({ source: answer.kind === "resync" ? "resync" : "log" });
     this.#ports.gateways.answer(request.gateway, room, { kind: "catch-up", request: request.request, epoch, head, answer });
   }
@@ -90,7 +94,7 @@ export class LogCatchUps {
     const { room, effect } = read;
     const { clock } = this.#deps;
     const { gateway, after, through } = effect.request;
-    const bookmark = this.#bookmarks.take({ gateway, room, seq: after.seq });
+    const bookmark = this.#bookmarks.find(placeOf(read));
     if (bookmark !== undefined && bookmark.restUntil > clock.now()) await pause(clock, bookmark.restUntil - clock.now());
     const startedAt = clock.now();
     const checkpoint = await this.#ports.checkpoints.newest(room);
@@ -133,6 +137,10 @@ export class LogCatchUps {
     const [oldest] = this.#withSnapshot;
     if (oldest !== undefined && this.#withSnapshot.size > this.#options.roomsMax) this.#withSnapshot.delete(oldest);
   }
+}
+
+function placeOf({ room, effect: { request } }: Question): Place {
+  return { gateway: request.gateway, room, seq: request.after.seq };
 }
 
 function idOf({ room, effect: { request, epoch } }: Question): string {

@@ -243,6 +243,15 @@ const REGRESSION_SEEDS: readonly {
       aimed("tab too slow", 6_054, 4_133, 0.3104081416968256, 0.17744793114252388),
     ],
   },
+  {
+    seed: 4_400_414,
+    size: "small",
+    reason: "two tabs went through the log side by side, and for one of them it was read from its beginning at each question",
+    faults: [
+      fault("NATS restarted", 1_846, 2_555, 0.7266897868830711, 0.047772096237167716),
+      fault("tab's line silent", 2_499, 186, 0.6557001664768904, 0.9155449355021119),
+    ],
+  },
 ];
 const FRESH_SEEDS: readonly { readonly seed: number; readonly size: SizeName }[] = [
   ...Array.from({ length: 80 }, (_, index) => ({ seed: 1_000_000 + index, size: "small" as const })),
