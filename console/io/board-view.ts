@@ -23,7 +23,7 @@ export function boardView(provider: CoroomProvider, user: string): void {
   let board: Board | undefined;
 
   const show = (shown: Board): void => {
-    remark.textContent = boardRemark(shown, shown.window);
+    remark.textContent = provider.status === "stopped" ? "" : boardRemark(shown, shown.window); // Nothing is counted there any more.
     list.dataset["state"] = shown.state;
     showRows(list, rows, rowsOf(shown.ranking, user));
   };
@@ -36,6 +36,7 @@ export function boardView(provider: CoroomProvider, user: string): void {
   };
   choice.replaceChildren(...WINDOWS.map(({ window, label }) => chooser(label, () => choose(window))));
   choose("hour");
+  provider.on("status", () => board !== undefined && show(board));
 }
 
 function chooser(label: string, choose: () => void): HTMLElement {

@@ -6,6 +6,7 @@ import { join } from "node:path";
 
 import { expect, onTestFinished, test } from "vitest";
 
+import { localSecrets } from "../../cli/secrets.ts";
 import { startNatsServer } from "../../engines/nats-server.ts";
 import { Cable } from "./browser-cable.ts";
 import { DemoSystem, Visitor } from "./browser.ts";
@@ -115,6 +116,26 @@ test("[PAGE13] a reader sees what others write, and cannot write", async () => {
     async () =>
       (await reader.saveRemark()) === "Read only" && (await reader.page.locator(".cm-content").getAttribute("contenteditable")) === "false",
   );
+});
+
+test("[PAGE46] a document that is deleted is told on its open pages, which keep the text to copy, and to who loads it again", async () => {
+  const [ada, grace] = await Promise.all([demo.open("doomed", "Ada"), demo.open("doomed", "Grace")]);
+  await ada.types("not for long");
+  await agreeAndAreSaved(ada, grace);
+  const { internalSecret } = localSecrets(join(demo.system.folder, "data"));
+  const deletion = { method: "DELETE", headers: { authorization: `Bearer ${internalSecret}` } };
+  await eventually("it is deleted", async () => (await fetch(`${demo.system.url}/v1/rooms/doomed`, deletion)).ok);
+  for (const person of [ada, grace]) {
+    await eventually("the page says so", async () => (await person.notice()).startsWith("This document was deleted."));
+    await eventually("and how it stands", async () => (await person.saveRemark()) === "Deleted");
+    expect(await person.page.locator(".cm-content").getAttribute("contenteditable")).toBe("false");
+    expect(await person.text()).toBe("not for long");
+    expect(await person.page.getByRole("button", { name: "Copy my text" }).isVisible()).toBe(true);
+  }
+  await ada.page.reload();
+  await eventually("it is told again", async () => (await ada.notice()).includes("its link leads nowhere any more"));
+  await eventually("nobody counts there", async () => (await ada.page.locator("#board-remark").innerText()) === "");
+  expect(await ada.text()).toBe("");
 });
 
 test("[PAGE40] in a text with other line ends each types where they see it, and a paste brings none", async () => {
