@@ -9,11 +9,11 @@ import { Prng } from "../../shared/prng.ts";
 import type { Channel, ClientFrame, CommittedEdit, JoinRefusal, Limits, Rights, ServerFrame } from "../../shared/wire/frames.ts";
 import type { PresenceNews } from "../../shared/wire/presence.ts";
 import { CLOSE } from "../../shared/wire/close-codes.ts";
-import { TokenBucket } from "../../shared/token-bucket.ts";
 import type { OpenSocket, SnapshotAnswer, World } from "../ports.ts";
 import type { FakeClock } from "./fake-clock.ts";
 import { Line } from "./model-line.ts";
 import { ModelPresence } from "./model-presence.ts";
+import { ModelRates } from "./model-rates.ts";
 import { ModelRoom, type SubmittedEdit } from "./model-room.ts";
 
 export const LIMITS: Limits = {
@@ -69,7 +69,7 @@ export class ModelServer {
   readonly lines = new Set<Line>();
   readonly #rooms = new Map<RoomId, ModelRoom>();
   readonly #presences = new Map<RoomId, ModelPresence>();
-  readonly #rates = new WeakMap<Line, { readonly presence: TokenBucket; readonly controls: TokenBucket }>();
+  readonly #rates = new ModelRates();
   readonly #prng: Prng;
 
   constructor(clock: FakeClock, { seed = 1, faults = {} }: { seed?: number; faults?: Partial<Faults> } = {}) {
@@ -157,41 +157,15 @@ export class ModelServer {
       case "leave":
         this.receiveGone(line, frame.channel);
         return line.toClient({ type: "left", channel: frame.channel, reason: "asked" });
-      case "edit": {
-        const member = line.members.get(frame.channel);
-        assert(member !== undefined, "an edit names a channel that is joined");
-        const edit = {
-          client: member.client,
-          counter: frame.counter,
-          ackedThrough: frame.ackedThrough,
-          parentSeq: frame.parentSeq,
-          payload: frame.payload,
-        };
-        if (this.happens(this.faults.editLost)) return;
-        this.#receiveEdit(member.room, edit);
-        if (this.happens(this.faults.editTwice)) this.#receiveEdit(member.room, edit);
-        return;
-      }
+      case "edit":
+        return this.#receiveEditFrame(line, frame);
       case "resubmit": {
         if (!this.takesResubmits) return;
         const { client, counter, ackedThrough, parentSeq, payload } = frame.edit;
         return this.#receiveEdit(line.members.get(frame.channel)!.room, { client, counter, ackedThrough, parentSeq, payload });
       }
-      case "presence": {
-        if (this.passesOver > 0) {
-          this.passesOver -= 1;
-          this.#passOver(line, frame.channel);
-          return;
-        }
-        const { client, room } = line.members.get(frame.channel)!;
-        return this.tellPresence(
-          room,
-          this.presence(room).show(
-            client,
-            frame.fields.map(({ name, value }) => ({ name, value: value.slice() })),
-          ),
-        );
-      }
+      case "presence":
+        return this.#receivePresence(line, frame);
       case "replay-request": {
         if (!this.answersReplays) return;
         const member = line.members.get(frame.channel)!;
@@ -200,24 +174,34 @@ export class ModelServer {
     }
   }
 
-  #isWithinRates(line: Line, frame: ClientFrame): boolean {
-    const now = this.clock.now();
-    const { presenceBurst, presencePerSecond, controlBurst, controlsPerSecond } = this.limits;
-    const rates = this.#rates.get(line) ?? {
-      presence: new TokenBucket({ burst: presenceBurst, perSecond: presencePerSecond }, now),
-      controls: new TokenBucket({ burst: controlBurst, perSecond: controlsPerSecond }, now),
-    };
-    this.#rates.set(line, rates);
-    if (frame.type === "edit") return true;
-    if (frame.type === "presence") return rates.presence.take(now) || this.#passOver(line, frame.channel);
-    const isTaken = rates.controls.take(now);
-    if (!isTaken) line.cut(CLOSE.rateLimited.code);
-    return isTaken;
+  #receiveEditFrame(line: Line, { channel, counter, ackedThrough, parentSeq, payload }: ClientFrame & { type: "edit" }): void {
+    const member = line.members.get(channel);
+    assert(member !== undefined, "an edit names a channel that is joined");
+    if (this.happens(this.faults.editLost)) return;
+    const edit = { client: member.client, counter, ackedThrough, parentSeq, payload };
+    this.#receiveEdit(member.room, edit);
+    if (this.happens(this.faults.editTwice)) this.#receiveEdit(member.room, edit);
   }
 
-  #passOver(line: Line, channel: Channel): false {
+  #receivePresence(line: Line, { channel, fields }: ClientFrame & { type: "presence" }): void {
+    if (this.passesOver > 0) {
+      this.passesOver -= 1;
+      return this.#passOver(line, channel);
+    }
+    const { client, room } = line.members.get(channel)!;
+    const copied = fields.map(({ name, value }) => ({ name, value: value.slice() }));
+    this.tellPresence(room, this.presence(room).show(client, copied));
+  }
+
+  #isWithinRates(line: Line, frame: ClientFrame): boolean {
+    const taken = this.#rates.take(line, frame, this.limits, this.clock.now());
+    if (taken === "too-fast") line.cut(CLOSE.rateLimited.code);
+    else if (taken === "passed-over" && frame.type === "presence") this.#passOver(line, frame.channel);
+    return taken === "taken";
+  }
+
+  #passOver(line: Line, channel: Channel): void {
     line.toClient({ type: "presence-again", channel });
-    return false;
   }
 
   /** What waits is committed, and everyone told. */
