@@ -347,3 +347,54 @@ test.each([
     expect([after.text, after.provider.unsavedEdits]).toEqual(["", 0]);
   },
 );
+
+test.each(["while it waits for the snapshot", "as it has it"])(
+  "[KEE11] what the log lost stays kept until the room has been given it anew: a page that ends %s takes nothing with it",
+  async (moment) => {
+    const [server, device] = [serverOn(), new MemoryStore()];
+    const first = new Page(server, device, 1);
+    await server.clock.advance(1_000);
+    for (const word of ["known ", "lost"]) {
+      first.type(word);
+      await server.clock.advance(1_000);
+    }
+    expect(first.provider.saved).toBe(true);
+    first.close();
+    server.room().rollBackTo(1);
+    server.room().trimmedThrough = 1;
+
+    server.snapshotsAvailable = false;
+    const second = new Page(server, device, 2);
+    await server.clock.advance(MINUTE);
+    expect([second.text, second.provider.stored]).toEqual(["known lost", false]);
+    if (moment === "as it has it") second.provider.on("synced", (synced) => synced && second.close());
+    else second.close();
+    server.snapshotsAvailable = true;
+    await server.clock.advance(MINUTE);
+
+    const third = new Page(server, device, 3);
+    await server.clock.advance(MINUTE);
+    const elsewhere = new Page(server, undefined, 4);
+    await server.clock.advance(1_000);
+    expect([third.text, third.provider.saved, elsewhere.text]).toEqual(["known lost", true, "known lost"]);
+  },
+);
+
+test("[KEE11] once the room has what the log lost, the device keeps the room as it is now", async () => {
+  const [server, device] = [serverOn(), new MemoryStore()];
+  const ann = new Page(server, device, 1);
+  await server.clock.advance(1_000);
+  for (const word of ["known ", "lost ", "found"]) {
+    ann.type(word);
+    await server.clock.advance(1_000);
+    if (word === "lost ") server.room().rollBackTo(1);
+    if (word === "lost ") server.cut();
+    await server.clock.advance(MINUTE);
+  }
+  expect([ann.provider.saved, ann.provider.stored]).toEqual([true, true]);
+  ann.close();
+  server.reachable = false;
+  const after = new Page(server, device, 2);
+  await server.clock.advance(1_000);
+  expect([after.text, after.provider.seq, after.provider.unsavedEdits]).toEqual(["known lost found", 3, 0]);
+});

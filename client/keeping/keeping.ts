@@ -1,13 +1,12 @@
 /**
  * Keeps a room on this device: what waits here, and the room's content up to where this page has come. Says what to
  * write and when; edits go out only once they are kept, so that a page that comes after this one knows what each was
- * sent as. Where nothing can be kept the room goes on without. Deterministic. Rules KEE1 to KEE10.
+ * sent as. Where nothing can be kept the room goes on without. Deterministic. Rules KEE1 to KEE11.
  */
 
-import type { ClientKey, Millis, Position, Seq } from "../../shared/ids.ts";
+import type { ClientKey, Millis, Position } from "../../shared/ids.ts";
 import type { Counter } from "../../shared/wire/frames.ts";
-import type { DocumentChange, EditName } from "./edit-store.ts";
-import type { RoomEdit } from "../room/inbox.ts";
+import { DocumentChanges } from "./document-changes.ts";
 import { Journal, type JournalEntry } from "./journal.ts";
 import type { Outbox } from "../room/outbox.ts";
 import { storageFailed } from "../room/problems.ts";
@@ -49,7 +48,6 @@ type Write = {
   readonly through: Counter;
   readonly made: number;
   readonly settled: number;
-  readonly changes: number;
 };
 
 /** No count of the outbox. */
@@ -59,21 +57,19 @@ export class Keeping {
   readonly #options: KeepingOptions;
   readonly #outbox: Outbox;
   readonly #journal = new Journal();
+  readonly #document: DocumentChanges;
   #state: State;
   #lastWrite = 0;
   /** The outbox's counts as of the last write that was kept. */
   #keptMade = 0;
   #keptSettled = 0;
-  #document: DocumentChange[] = [];
-  #documentBytes = 0;
-  /** More came than could be written: what follows does not join on. */
-  #isBehind = false;
   /** When what is less urgent is written. */
   #laterAt: Millis | undefined;
 
   constructor(options: KeepingOptions, outbox: Outbox) {
     this.#options = options;
     this.#outbox = outbox;
+    this.#document = new DocumentChanges(options.bytesMax);
     this.#state = options.isWanted ? { kind: "opening" } : { kind: "off" };
   }
 
@@ -117,7 +113,7 @@ export class Keeping {
     this.#journal.kept();
     this.#keptMade = write.made;
     this.#keptSettled = write.settled;
-    for (const change of this.#document.splice(0, write.changes)) this.#documentBytes -= bytesOf(change);
+    this.#document.kept();
     this.#state = { kind: "ready" };
     if (write.clientKey === clientKey) this.#outbox.receiveKept(write.through);
   }
@@ -128,6 +124,7 @@ export class Keeping {
     if (state.kind === "opening" && number === undefined) {
       this.#state = { kind: "off" };
     } else if (state.kind === "writing" && number === state.write.number) {
+      this.#document.notKept();
       this.#state = { kind: "failed", until: (now + this.#options.retryMs) as Millis };
     } else {
       return; // It took too long, and was told then.
@@ -139,6 +136,7 @@ export class Keeping {
   lost(): void {
     if (this.#state.kind === "off" || this.#state.kind === "opening") return;
     this.#journal.lost();
+    this.#document.notKept();
     this.#keptMade = NOTHING_KEPT;
     if (this.#state.kind === "writing") this.#state = { kind: "ready" };
   }
@@ -153,13 +151,17 @@ export class Keeping {
   /** What the application is about to be given of the room's content. `position`: how far that goes. */
   observe(effects: readonly RoomEffect[], position: Position): void {
     if (this.#state.kind === "off" || !this.#options.keepsDocument) return;
-    for (const effect of effects) this.#observe(effect, position);
+    for (const effect of effects) this.#document.observe(effect, position);
   }
 
-  /** Adds what is to be written now. `isEnd`: all of it, for there may be no later. */
-  follow({ clientKey, isEnd }: { clientKey: ClientKey; isEnd: boolean }, now: Millis, effects: RoomEffect[]): void {
+  /** Adds what is to be written now. `isEnd`: all of it, for there may be no later. `isSynced`: the room is known whole. */
+  follow(
+    { clientKey, isEnd, isSynced }: { clientKey: ClientKey; isEnd: boolean; isSynced: boolean },
+    now: Millis,
+    effects: RoomEffect[],
+  ): void {
     if (this.#state.kind === "off") return;
-    this.#laterAt = this.#hasChanges ? (this.#laterAt ?? ((now + this.#options.delayMs) as Millis)) : undefined;
+    this.#writeLater(now);
     this.#goOn(now, effects);
     if (this.#state.kind === "ready" && (this.#hasUrgentChanges || (this.#hasChanges && (isEnd || now >= this.#laterAt!)))) {
       this.#write(clientKey, false, now, effects);
@@ -167,6 +169,13 @@ export class Keeping {
       this.#write(clientKey, true, now, effects);
     }
     this.#outbox.keepFirst(this.#state.kind === "ready" || (this.#state.kind === "writing" && !this.#state.isRetry));
+    if (!isSynced) return;
+    this.#document.release(); // Not before: what the application now gives the room is written together with it.
+    this.#writeLater(now);
+  }
+
+  #writeLater(now: Millis): void {
+    this.#laterAt = this.#hasChanges ? (this.#laterAt ?? ((now + this.#options.delayMs) as Millis)) : undefined;
   }
 
   get #hasUrgentChanges(): boolean {
@@ -174,7 +183,7 @@ export class Keeping {
   }
 
   get #hasChanges(): boolean {
-    return this.#hasUrgentChanges || this.#keptSettled !== this.#outbox.changes.settled || this.#document.length > 0;
+    return this.#hasUrgentChanges || this.#keptSettled !== this.#outbox.changes.settled || this.#document.isWaiting;
   }
 
   /** What takes too long counts as failed. */
@@ -198,66 +207,10 @@ export class Keeping {
   #write(clientKey: ClientKey, isRetry: boolean, now: Millis, effects: RoomEffect[]): void {
     this.#lastWrite += 1;
     const { made, settled } = this.#outbox.changes;
-    const write = { number: this.#lastWrite, clientKey, through: this.#outbox.lastSent, made, settled, changes: this.#document.length };
+    const write = { number: this.#lastWrite, clientKey, through: this.#outbox.lastSent, made, settled };
     this.#state = { kind: "writing", write, isRetry, ...this.#wait("writing", now, false) };
     this.#laterAt = undefined;
     const { put, drop } = this.#journal.plan(this.#outbox.pending(clientKey));
-    effects.push({ kind: "keep", write: write.number, change: { put, drop, document: [...this.#document] } });
-  }
-
-  #observe(effect: RoomEffect, position: Position): void {
-    switch (effect.kind) {
-      case "deliver":
-        return this.#continueBy(effect.edits, position);
-      case "load-snapshot":
-        return this.#beginAt(effect);
-      case "log-rolled-back":
-        this.#startOver({ kind: "forgotten" });
-        return;
-      default:
-        return;
-    }
-  }
-
-  #continueBy(edits: readonly RoomEdit[], position: Position): void {
-    const { seq, client, counter } = edits.at(-1)!;
-    const last: EditName = { client, counter };
-    const after = (edits[0]!.seq - 1) as Seq;
-    this.#add({ kind: "continued", after, position: { epoch: position.epoch, seq }, last, payloads: edits.map(({ payload }) => payload) });
-  }
-
-  #beginAt({ position, last, payload }: RoomEffect & { kind: "load-snapshot" }): void {
-    this.#startOver(...this.#document.filter(({ kind }) => kind === "forgotten"), { kind: "begun", position, last, payload });
-  }
-
-  /** What was to be written before is void. What is being written is not. */
-  #startOver(...changes: DocumentChange[]): void {
-    const writing = this.#state.kind === "writing" ? this.#state.write.changes : 0;
-    for (const dropped of this.#document.splice(writing)) this.#documentBytes -= bytesOf(dropped);
-    this.#isBehind = false;
-    for (const change of changes) this.#add(change);
-  }
-
-  #add(change: DocumentChange): void {
-    if (this.#isBehind) return;
-    const bytes = bytesOf(change);
-    this.#isBehind = this.#document.length > 0 && this.#documentBytes + bytes > this.#options.bytesMax;
-    if (this.#isBehind) return;
-    this.#document.push(change);
-    this.#documentBytes += bytes;
-  }
-}
-
-/** What an edit costs beside its payload. */
-const EDIT_OVERHEAD_BYTES = 100;
-
-function bytesOf(change: DocumentChange): number {
-  switch (change.kind) {
-    case "continued":
-      return change.payloads.reduce((sum, { byteLength }) => sum + byteLength + EDIT_OVERHEAD_BYTES, 0);
-    case "begun":
-      return change.payload.byteLength;
-    case "forgotten":
-      return 0;
+    effects.push({ kind: "keep", write: write.number, change: { put, drop, document: this.#document.take() } });
   }
 }

@@ -144,7 +144,7 @@ export class RoomSession {
     this.#buildsOnTentative = (this.#buildsOnTentative || input.kind === "edit") && this.#feed.showsTentative;
     if (input.kind === "edit") return effects; // Kept and sent with the tick that follows: what is made at once together.
     if (input.kind !== "restored") this.#keeping.observe(effects, this.position);
-    this.#keeping.follow({ clientKey: this.#writer.key, isEnd: input.kind === "leave" }, now, effects);
+    this.#keeping.follow({ clientKey: this.#writer.key, isEnd: input.kind === "leave", isSynced: this.synced }, now, effects);
     return effects;
   }
 
