@@ -3,6 +3,7 @@
 import { expect, test } from "vitest";
 
 import type { ClientId } from "../../shared/ids.ts";
+import { TokenBucket } from "../../shared/token-bucket.ts";
 import type { ClientFrame } from "../../shared/wire/frames.ts";
 import { ConnectionHost } from "./connection-host.ts";
 import type { NetworkNews, WatchNetwork } from "../ports.ts";
@@ -354,4 +355,51 @@ test("[COH9] where the platform allows no socket to the URL, it is refused with 
   host.on("refused", ({ message }) => refusals.push(message));
   await server.clock.advance(MINUTE);
   expect([refusals.length, refusals[0]?.includes("wss:"), host.status, server.clock.pending]).toEqual([1, true, "stopped", 0]);
+});
+
+test.each([1, 3])(
+  "[COH18] a line that stalls, and brings at once what was sent meanwhile, brings no more than may come: %i rooms",
+  async (count) => {
+    const server = serverOn();
+    server.limits = { ...LIMITS, silenceMsMax: 75_000, pingIntervalMs: 30_000 };
+    const connection = new ConnectionHost({ url: "ws://h", token: "t" }, server.world(1));
+    const shared = { connection, url: undefined, token: undefined } as unknown as Partial<RoomHostOptions>;
+    const rooms = Array.from({ length: count }, (_, index) => new App(server, index, { ...shared, room: `room ${index}` }));
+    await server.clock.advance(1_000);
+    const bucket = new TokenBucket({ burst: LIMITS.editBurst, perSecond: LIMITS.editsPerSecond }, server.clock.now());
+    let [arrived, refused] = [0, 0];
+    const type = async (ms: number): Promise<void> => {
+      for (let passed = 0; passed < ms; passed += 80) {
+        rooms[(passed / 80) % count]!.host.send(bytes(1));
+        for (let step = 0; step < 8; step++) {
+          await server.clock.advance(10);
+          const all = heard(server, "edit").length;
+          for (; arrived < all; arrived++) if (!bucket.take(server.clock.now())) refused += 1;
+        }
+      }
+    };
+    await type(3_200);
+    server.stalledUntil = server.clock.now() + 7_000;
+    await type(7_040);
+    await type(4_000);
+    expect(refused).toBe(0);
+    await server.clock.advance(30_000);
+    expect(rooms.map(({ host }) => host.saved)).toEqual(rooms.map(() => true));
+  },
+);
+
+test("[COH19] a room whose edits nobody answers holds back none of the others", async () => {
+  const server = serverOn();
+  server.limits = LIMITS;
+  const connection = new ConnectionHost({ url: "ws://h", token: "t" }, server.world(1));
+  const shared = { connection, url: undefined, token: undefined } as unknown as Partial<RoomHostOptions>;
+  const [notes, tasks] = [new App(server, 1, shared), new App(server, 2, { ...shared, room: "tasks" })];
+  await server.clock.advance(1_000);
+  server.faults = { ...server.faults, editLost: 1 };
+  for (let value = 0; value < 40; value++) notes.host.send(bytes(value));
+  await server.clock.advance(1_000);
+  server.faults = { ...server.faults, editLost: 0 };
+  tasks.host.send(bytes(1));
+  await server.clock.advance(1_000);
+  expect([notes.host.saved, tasks.host.saved]).toEqual([false, true]);
 });

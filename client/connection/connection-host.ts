@@ -14,13 +14,12 @@ import { type Address, addressOf, snapshotUrl } from "./address.ts";
 import { Alarm, earlier } from "./alarm.ts";
 import { Connection } from "./connection.ts";
 import { ControlFrames } from "./control-frames.ts";
-import { FramePace } from "./frame-pace.ts";
 import type { ConnectionEffect, ConnectionInput, LineStatus, Outage } from "./connection-messages.ts";
 import { assertOptions } from "../options.ts";
 import * as defaults from "../defaults.ts";
 import { Events } from "../events.ts";
-import { Pace } from "../room/pace.ts";
 import type { SnapshotAnswer, Socket, World } from "../ports.ts";
+import { LinePaces } from "./line-paces.ts";
 import type { Problem, Refusal } from "../room/problems.ts";
 import { type Member, RoomsOnLine } from "./rooms-on-line.ts";
 import { serverFrameOf } from "./server-frames.ts";
@@ -64,8 +63,8 @@ export class ConnectionHost {
     withdrawFrom: (channel) => this.#controls.withdrawFrom(channel),
   });
   #line: Line;
-  /** Of edits, and of the bytes of all frames. */
-  #pace: Pace | undefined;
+  /** Undefined: there is no line. */
+  #paces: LinePaces | undefined;
   /** Takes the line's place once it is open. */
   #next: Line | undefined;
   #lastToken = "";
@@ -148,6 +147,7 @@ export class ConnectionHost {
   /** @internal Edits and presence go out at once, as they keep to the line's paces themselves; the others once their turn comes. */
   send(frame: ClientFrame): void {
     if (frame.type === "edit" || frame.type === "presence" || frame.type === "hello") return this.#sendNow(frame);
+    if (frame.type === "ping") this.#paces?.pinged(frame.nonce);
     this.#controls.send(frame, this.#world.clock.now());
     this.#setAlarm();
   }
@@ -172,7 +172,13 @@ export class ConnectionHost {
   #sendNow(frame: ClientFrame): void {
     const bytes = encodeFrame(frame);
     this.#line.socket?.send(bytes);
-    if (frame.type !== "edit") this.#pace?.spend(bytes.byteLength);
+    if (frame.type !== "edit") this.#paces?.edits.spend(bytes.byteLength, this.#world.clock.now());
+    if (this.#paces?.takeAsking() === true) this.#askArrivalSoon(this.#line);
+  }
+
+  /** Behind what else goes out at once. */
+  #askArrivalSoon(line: Line): void {
+    this.#world.clock.soon(() => this.#turns.receive({ line, input: { kind: "ask-arrival" } }));
   }
 
   #setAlarm(): void {
@@ -188,6 +194,9 @@ export class ConnectionHost {
   #take(line: Line, input: ConnectionInput): void {
     if (line !== this.#line && line !== this.#next) return; // Given up meanwhile.
     for (const effect of line.core.receive(input, this.#world.clock.now())) this.#carryOut(line, effect);
+    if (line === this.#line && input.kind === "frame" && input.frame?.type === "pong") {
+      this.#paces?.receivePong(input.frame.nonce, this.#world.clock.now());
+    }
     if (line === this.#line && input.kind === "frame" && input.frame !== undefined && input.frame.type !== "unknown") {
       this.#rooms.route(input.frame);
     }
@@ -228,7 +237,7 @@ export class ConnectionHost {
         if (line === this.#next) this.#moveTo(line);
         return this.#receiveOpened(effect.limits);
       case "line-lost":
-        this.#pace = undefined;
+        this.#paces = undefined;
         this.#controls.lose();
         return this.#rooms.receiveLost({ kind: "line-lost", heardAt: effect.heardAt });
       case "move":
@@ -251,13 +260,11 @@ export class ConnectionHost {
 
   #receiveOpened(limits: Limits): void {
     const now = this.#world.clock.now();
-    const { presenceBurst, presencePerSecond, controlBurst, controlsPerSecond } = limits;
-    const controlPace = new FramePace({ burst: controlBurst, perSecond: controlsPerSecond }, now);
-    controlPace.takeTurn(now); // Of HELLO.
-    this.#controls.open(controlPace);
-    this.#pace = new Pace(limits, now);
-    const presencePace = new FramePace({ burst: presenceBurst, perSecond: presencePerSecond }, now);
-    this.#rooms.receiveOpened({ kind: "line-open", limits, pace: this.#pace, presencePace });
+    const paces = new LinePaces(limits, now);
+    paces.controls.takeTurn(now); // Of HELLO.
+    this.#paces = paces;
+    this.#controls.open(paces.controls);
+    this.#rooms.receiveOpened({ kind: "line-open", limits, pace: paces.edits, presencePace: paces.presence });
   }
 
   /** What the old line had not acknowledged is sent again on the new one, once its rooms are joined. */

@@ -18,6 +18,8 @@ export type ConnectionInput =
   | { kind: "socket-forbidden" }
   /** Undefined: bytes that are no frame. Unknown frames count as a sign of life. */
   | { kind: "frame"; frame: ServerFrame | UnknownFrame | undefined }
+  /** Whether what was sent has arrived. */
+  | { kind: "ask-arrival" }
   | { kind: "network"; news: NetworkNews }
   | { kind: "tick" };
 

@@ -118,6 +118,8 @@ export class Connection {
         return this.#receiveClosed(input, now);
       case "frame":
         return [...this.#hearOn(input.frame), ...this.#receiveFrame(input.frame, now)];
+      case "ask-arrival":
+        return this.#state.kind === "open" ? this.#state.line.ping(now) : [];
       case "network":
         return this.#receiveNetwork(input.news, now);
       case "tick":

@@ -30,9 +30,18 @@ function frames(): { controls: ControlFrames; sent: string[]; until: (ms: number
         : `${frame.type} ${"after" in frame ? frame.after : "channel" in frame ? frame.channel : ""}`.trim(),
     );
   });
-  controls.open(new FramePace({ burst: 1, perSecond: 1 / 0.9 }, at(0)));
+  const pace = new FramePace({ burst: 1, perSecond: 1 / 0.9 }, at(0));
+  controls.open(pace);
+  const arrive = (now: Millis): void => {
+    pace.asked();
+    pace.arrived(now);
+  };
   const until = (ms: number): string[] => {
-    for (let due = controls.dueAt; due !== undefined && due <= ms; due = controls.dueAt) controls.receiveTick(due);
+    for (let due = controls.dueAt; due !== undefined && due <= ms; due = controls.dueAt) {
+      arrive(due);
+      controls.receiveTick(due);
+    }
+    arrive(at(ms));
     return sent.splice(0);
   };
   return { controls, sent, until };

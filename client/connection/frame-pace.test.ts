@@ -9,8 +9,13 @@ const turns = (pace: FramePace, count: number, ms = 0): number[] => Array.from({
 
 test("[FPA1] a part of the burst goes out at once, the rest below the rate, and what was not used comes back", () => {
   const pace = paceOf(10, 10);
-  expect(turns(pace, 9)).toEqual([0, 0, 0, 0, 0, 0, 0, 112, 223]);
-  expect(turns(pace, 8, 60_000).filter((ms) => ms === 60_000)).toHaveLength(7);
+  expect(turns(pace, 7)).toEqual([0, 0, 0, 0, 0, 0, 0]);
+  pace.asked();
+  pace.arrived(at(0));
+  expect(turns(pace, 2)).toEqual([112, 223]);
+  pace.asked();
+  pace.arrived(at(60_000));
+  expect(turns(pace, 8, 120_000).filter((ms) => ms === 120_000)).toHaveLength(7);
 });
 
 test("[FPA2] turns come in the order in which they are asked for, and none later than all before it take", () => {
@@ -30,4 +35,10 @@ test("[FPA3] a turn given back is another's, and never more than the burst is sa
   expect(turns(pace, 1)).toEqual([1_112]);
   for (let given = 0; given < 5; given++) pace.giveBack();
   expect(turns(pace, 2)).toEqual([0, 1_112]);
+});
+
+test("[FPA4] while nothing arrives turns come ever later: a stall of 75 s brings the server little more than one burst", () => {
+  const [pace, times] = [paceOf(60, 30), [0]];
+  while (times.at(-1)! < 75_000) times.push(...turns(pace, 1, times.at(-1)));
+  expect(times.length).toBeLessThan(2 * 60);
 });

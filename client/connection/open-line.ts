@@ -94,7 +94,7 @@ export class OpenLine {
   check(now: Millis): ConnectionEffect[] {
     if (this.#check !== undefined) return [];
     this.#check = { nonce: this.#pings + 1, until: now + this.#options.checkMsMax };
-    return this.#ping(now);
+    return this.ping(now);
   }
 
   receiveFrame(frame: ServerFrame | UnknownFrame, now: Millis): ConnectionEffect[] {
@@ -124,6 +124,12 @@ export class OpenLine {
     this.#renewAt = (now + Math.max(renewMsMin, backoffMs(backoff, this.#renewFailures, this.#unit()))) as Millis;
   }
 
+  ping(now: Millis): ConnectionEffect[] {
+    this.#pingAt = (now + this.limits.pingIntervalMs) as Millis;
+    this.#pings += 1;
+    return [{ kind: "send", frame: { type: "ping", nonce: this.#pings } }];
+  }
+
   receiveTick(now: Millis): ConnectionEffect[] {
     if (this.#check === undefined && now - this.dueAt >= SLEPT_MS_MIN) return this.check(now); // The rest is due with the tick that follows.
     return [...this.#moveIfDue(now), ...this.#renewIfDue(now), ...this.#pingIfDue(now)];
@@ -143,13 +149,7 @@ export class OpenLine {
   }
 
   #pingIfDue(now: Millis): ConnectionEffect[] {
-    return now < this.#pingAt ? [] : this.#ping(now);
-  }
-
-  #ping(now: Millis): ConnectionEffect[] {
-    this.#pingAt = (now + this.limits.pingIntervalMs) as Millis;
-    this.#pings += 1;
-    return [{ kind: "send", frame: { type: "ping", nonce: this.#pings } }];
+    return now < this.#pingAt ? [] : this.ping(now);
   }
 
   #renewBefore(tokenExpiresInMs: number, now: Millis): void {

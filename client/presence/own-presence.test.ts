@@ -96,6 +96,12 @@ test("[OPN7] a name that the room shows of an earlier time is taken back there, 
   expect(said(own.takeDue(at(0)))).toEqual(["a="]);
 });
 
+/** All that was sent so far has arrived, and is known to have. */
+function arriveAll(pace: FramePace, ms: number): void {
+  pace.asked();
+  pace.arrived(at(ms));
+}
+
 const lineOf = (pace: FramePace, bytesMax = 8_192): PresenceLine => ({ pace, bytesMax, fieldsMax: 64 });
 
 test("[OPN8] rooms that share a pace say what is newest when their turn comes, each in its turn", () => {
@@ -108,6 +114,7 @@ test("[OPN8] rooms that share a pace say what is newest when their turn comes, e
       own.set([field(name, ms / 50)]);
       told.push(...said(own.takeDue(at(ms))));
     }
+    if (ms % 1_000 === 0) arriveAll(pace, ms);
   }
   expect(told).toEqual(["a=0", "b=20", "c=40", "a=60", "b=80", "c=100", "a=120"]);
 });
@@ -118,6 +125,7 @@ test("[OPN8] a room that has nothing to say any more, or is left, gives its turn
   for (const own of [ann, ben]) own.receiveLine(lineOf(pace));
   ann.set([field("a", 1)]);
   expect(said(ann.takeDue(at(0)))).toEqual(["a=1"]);
+  arriveAll(pace, 0);
   for (let time = 0; time < 5; time += 1) {
     ann.set([field("b", 1)]);
     expect([ann.takeDue(at(100)), ann.dueAt(at(100))]).toEqual([[], 1_000]);

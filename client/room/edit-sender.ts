@@ -67,7 +67,7 @@ export class EditSender {
       }
       line.pace.take(now);
       const { counter, payload } = next.edit;
-      line.pace.spend(payload.byteLength + FRAME_OVERHEAD_BYTES);
+      line.pace.spend(payload.byteLength + FRAME_OVERHEAD_BYTES, now);
       effects.push({
         kind: "send",
         frame: { type: "edit", channel, counter, ackedThrough: next.ackedThrough, parentSeq: next.edit.parentSeq, payload },

@@ -6,10 +6,19 @@ import { Pace } from "./pace.ts";
 const LIMITS = { editBurst: 30, editsPerSecond: 10, editBytesMax: 500, bytesBurst: 2_000, bytesPerSecond: 1_000 };
 const at = (ms: number): Millis => (1_000_000 + ms) as Millis;
 
-/** When edits go out if there is always one waiting. */
+/** All that was sent so far has arrived, and is known to have. */
+function arriveAll(pace: Pace, ms: number): void {
+  pace.asked();
+  pace.arrived(at(ms));
+}
+
+/** When edits go out if there is always one waiting, over a network that takes no time. */
 function sendTimes(pace: Pace, untilMs: number): number[] {
   const times: number[] = [];
-  for (let ms = 0; ms <= untilMs; ms++) while (pace.take(at(ms))) times.push(ms);
+  for (let ms = 0; ms <= untilMs; ms++) {
+    while (pace.take(at(ms))) times.push(ms);
+    arriveAll(pace, ms);
+  }
   return times;
 }
 
@@ -34,6 +43,7 @@ test("[PAC1] it says when the next may go", () => {
   const pace = new Pace(LIMITS, at(0));
   expect(pace.nextAt(at(0))).toBe(at(0));
   for (let sent = 0; sent < 21; sent++) pace.take(at(0));
+  arriveAll(pace, 0);
   const next = pace.nextAt(at(0));
   expect(pace.take((next - 1) as Millis)).toBe(false);
   expect(pace.take(next)).toBe(true);
@@ -43,6 +53,7 @@ test("[PAC2] a clock that jumps gives one burst at most", () => {
   const pace = new Pace(LIMITS, at(0));
   while (pace.take(at(0)));
   while (pace.take(at(-5_000)));
+  arriveAll(pace, -5_000);
   let sent = 0;
   while (pace.take(at(1e9))) sent += 1;
   expect(sent).toBe(21);
@@ -54,21 +65,47 @@ test("[PAC3] large edits go out below the byte rate, however few they are", () =
   for (let ms = 0; ms <= 30_000; ms++) {
     while (pace.take(at(ms))) {
       const bytes = sent % 3 === 0 ? LIMITS.editBytesMax : 100;
-      pace.spend(bytes);
+      pace.spend(bytes, at(ms));
       left = Math.min(LIMITS.bytesBurst, left + ((ms - filledAt) * LIMITS.bytesPerSecond) / 1000) - bytes;
       filledAt = ms;
       sent += 1;
       expect(left).toBeGreaterThanOrEqual(0);
     }
+    arriveAll(pace, ms);
   }
   expect(sent).toBeGreaterThan(100);
 });
 
 test("[PAC3] it says when the next may go that waits for bytes", () => {
   const pace = new Pace(LIMITS, at(0));
-  while (pace.take(at(0))) pace.spend(LIMITS.editBytesMax);
+  while (pace.take(at(0))) pace.spend(LIMITS.editBytesMax, at(0));
+  arriveAll(pace, 0);
   const next = pace.nextAt(at(0));
   expect(next).toBeGreaterThan(at(0));
   expect(pace.take((next - 1) as Millis)).toBe(false);
   expect(pace.take(next)).toBe(true);
+});
+
+test("[PAC4] what is on its way and what may be sent beside it are one burst, however long the network holds it back", () => {
+  const pace = new Pace(LIMITS, at(0));
+  while (pace.take(at(0)));
+  pace.asked();
+  let [sent, looked] = [0, 0];
+  for (let now = at(0); now < at(75_000); now = pace.nextAt(now), looked++) if (pace.take(now)) sent += 1;
+  expect([sent, looked > 1_000]).toEqual([0, false]);
+  pace.arrived(at(75_000)); // It fills from now on, as the server's does.
+  expect(pace.take(at(75_000))).toBe(false);
+  expect(pace.take(at(75_112))).toBe(true);
+});
+
+test("[PAC4] the same in bytes", () => {
+  const pace = new Pace(LIMITS, at(0));
+  let bytes = 0;
+  for (let ms = 0; ms <= 75_000; ms += 100) {
+    while (pace.take(at(ms))) {
+      bytes += 250;
+      pace.spend(250, at(ms));
+    }
+  }
+  expect(bytes).toBeLessThanOrEqual(LIMITS.bytesBurst);
 });

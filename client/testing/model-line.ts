@@ -16,6 +16,8 @@ export type LineServer = {
   readonly lines: Set<Line>;
   readonly limits: Pick<Limits, "frameBytesMax">;
   delayMs(): number;
+  /** Until then nothing of what clients send arrives. */
+  readonly stalledUntil: number;
   receive(line: Line, frame: ClientFrame): void;
   receiveGone(line: Line, channel: Channel): void;
 };
@@ -42,7 +44,7 @@ export class Line {
 
   fromClient(bytes: Uint8Array): void {
     const { clock } = this.#server;
-    this.#lastUp = Math.max(this.#lastUp, clock.now() + this.#server.delayMs());
+    this.#lastUp = Math.max(this.#lastUp, clock.now() + this.#server.delayMs(), this.#server.stalledUntil);
     const copy = bytes.slice();
     clock.after(this.#lastUp - clock.now(), () => {
       const frame = decodeFrame(copy);

@@ -50,6 +50,8 @@ export class ModelServer {
   faults: Faults;
   tokenExpiresInMs = 86_400_000;
   rights: Rights = { read: true, write: true };
+  /** Until then the network holds back what clients send, and brings it all at once. */
+  stalledUntil = 0;
   /** False: connections are refused. */
   reachable = true;
   /** False: edits wait. */
