@@ -10,8 +10,6 @@ import { sendHeartbeats } from "../shared/io/heartbeats.ts";
 import { kvLeases } from "../shared/io/kv-leases.ts";
 import { ensureLogStreams } from "../shared/io/log-stream.ts";
 import { closeNats, connectAs } from "../shared/io/nats.ts";
-import { redisLine } from "../shared/io/redis.ts";
-import { watchRedis } from "../shared/io/redis-reach.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
 import { startTraces } from "../shared/io/traces/start-traces.ts";
 import { tracedLog } from "../shared/io/traces/traced-log.ts";
@@ -26,11 +24,7 @@ import { jetstreamLog } from "./io/jetstream-log.ts";
 import { kvArchive } from "./io/kv-archive.ts";
 import { kvCheckpoints } from "./io/kv-checkpoints.ts";
 import { hearNames, hearWatches, natsShown } from "./io/nats-boards.ts";
-import { redisBoard } from "./io/redis-board.ts";
-import { redisNames } from "./io/redis-names.ts";
-import { redisClosings, redisProgress } from "./io/redis-progress.ts";
-import { redisTenants } from "./io/redis-tenants.ts";
-import { keysOf } from "./boards/keys.ts";
+import { redisPorts } from "./io/redis-ports.ts";
 import { LeaderboardHost, type LeaderboardPorts } from "./leaderboard-host.ts";
 import { leaderboardMetrics } from "./metrics.ts";
 import { HURRY, ReadingPace } from "./counting/reading-pace.ts";
@@ -40,17 +34,14 @@ export async function startLeaderboard(
   { log, registry }: { log: Log; registry: Registry },
 ): Promise<Running & { url: string }> {
   refuseUnfit(config);
-  const [subjects, keys] = [subjectsOf(config.environment), keysOf(config.environment)];
+  const subjects = subjectsOf(config.environment);
   const { logPartitions: partitions, logReplicas: replicas } = config;
   const [service, metrics] = [randomUUID(), leaderboardMetrics(registry)];
 
   const nats = await connectAs("leaderboard", config);
   refuseUnarchivable(config, nats.info?.max_payload);
   await ensureLogStreams(nats, subjects, { partitions, replicas });
-  const redis = redisLine(config.redisUrl, log);
-  const { reaches: reachesRedis, stop: stopLooking } = watchRedis(redis.redis, systemClock, metrics.redisUnreached);
-  const boards = redisBoard(redis.redis, keys, { hotMembers: 2 * config.boardShownMax, tail: config.boardTail, roles: config.boardRoles });
-  const tenants = redisTenants(redis.redis, keys, { roles: config.boardRoles });
+  const redis = redisPorts(config, { clock: systemClock, log, metrics });
   const paces = () =>
     Array.from(
       { length: partitions },
@@ -59,10 +50,7 @@ export async function startLeaderboard(
   const traces = await startTraces(config, { role: "leaderboard", instance: service }, { log, registry });
   let named = 0;
   const ports: LeaderboardPorts = {
-    boards,
-    reads: boards,
-    closings: redisClosings(redis, keys),
-    progress: redisProgress(redis, keys),
+    ...redis.ports,
     log: tracedLog(await jetstreamLog(nats, subjects, paces()), traces?.edits, "leaderboard"),
     activities: await jetstreamActivities(nats, subjects, paces(), {
       partitions,
@@ -78,9 +66,6 @@ export async function startLeaderboard(
       newName: () => `${service}-${++named}`,
     }),
     ...(await kvArchive(nats, subjects, { replicas, daysMax: config.boardArchiveDaysMax })),
-    tenants,
-    closedTenants: tenants,
-    names: redisNames(redis.redis, keys, { namesMax: config.boardNamesPerRoomMax }),
     shown: natsShown(nats, subjects),
   };
   const host: LeaderboardHost = new LeaderboardHost(ports, { ...config, service }, { clock: systemClock, log, metrics });
@@ -91,14 +76,13 @@ export async function startLeaderboard(
   const heartbeats = sendHeartbeats(
     nats,
     subjects.leaderboards,
-    { service, url, everyMs: config.boardsHeartbeatMs, isServing: () => true, reachesRedis },
+    { service, url, everyMs: config.boardsHeartbeatMs, isServing: () => true, reachesRedis: redis.reaches },
     systemClock,
   );
   const stop = async (): Promise<void> => {
     heartbeats.stop();
     await http.stop();
     await host.stop();
-    stopLooking();
     redis.stop();
     await closeNats(nats);
     await traces?.stop();
