@@ -55,6 +55,9 @@ test.each(["nope", "ftp://id.example/keys", "https://ada:HUSH@id.example/keys"])
 );
 
 test("[GCF9] limits that honest clients would meet for ever are refused, each with what to change", () => {
+  expect(() => refuseUnsafe(read({ jwtSecret, bodiesBytesMax: "524287" }))).toThrow(
+    /COROOM_BODIES_BYTES_MAX must be at least COROOM_EDIT_BYTES_MAX/,
+  );
   expect(() => refuseUnsafe(read({ jwtSecret, bytesBurst: "786431" }))).toThrow(
     /COROOM_BYTES_BURST must be at least COROOM_FRAME_BYTES_MAX/,
   );

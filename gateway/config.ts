@@ -46,6 +46,8 @@ export function refuseUnsafe(config: GatewayConfig): void {
   }
   if (config.editBytesMax >= config.frameBytesMax)
     problems.push("COROOM_FRAME_BYTES_MAX must be above COROOM_EDIT_BYTES_MAX: a frame carries more than the edit's payload");
+  if (config.bodiesBytesMax < config.editBytesMax)
+    problems.push("COROOM_BODIES_BYTES_MAX must be at least COROOM_EDIT_BYTES_MAX: a body of an edit that is allowed would never be taken");
   if (config.bytesBurst < config.frameBytesMax)
     problems.push(
       "COROOM_BYTES_BURST must be at least COROOM_FRAME_BYTES_MAX: whoever sends one frame that is larger is closed, comes back and sends it again",

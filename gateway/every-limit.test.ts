@@ -50,6 +50,7 @@ const LIMITS: readonly Limit<Setting>[] = [
     metric: "coroom_gateway_limits_reached_total",
     tests: ["WRI3", "WRI4"],
   },
+  { settings: ["bodiesBytesMax"], metric: "coroom_gateway_limits_reached_total", tests: ["HBO2", "LIM19"] },
   { settings: ["answerStallMsMax"], metric: "coroom_gateway_limits_reached_total", tests: ["SLOW2"] },
   { settings: ["boardReadBurst", "boardReadsPerSecond"], metric: "coroom_gateway_board_reads_total", tests: ["HTTP22"] },
   { settings: ["adminReadBurst", "adminReadsPerSecond"], metric: "coroom_gateway_limits_reached_total", tests: ["OPR6"] },

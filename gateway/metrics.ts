@@ -23,7 +23,7 @@ export const gatewayMetrics = (registry: Registry) => {
     }),
     limitsReached: new Counter({
       name: "coroom_gateway_limits_reached_total",
-      help: "Times a limit was met, by limit: ip, where what was taken past it had to end; tenant, tenant-rooms, room, tenant-edits across the gateways; room-budget where the owner holds the room back; edits, frames, bytes, catch-ups of one connection; snapshots of one user, gateway-snapshots of all; streams, long answers over HTTP on their way to one user, gateway-streams to all; document-writes of one user, writes under way at this gateway; answer-stall, an HTTP answer that nobody took; admin-reads, questions of operations consoles",
+      help: "Times a limit was met, by limit: ip, where what was taken past it had to end; tenant, tenant-rooms, room, tenant-edits across the gateways; room-budget where the owner holds the room back; edits, frames, bytes, catch-ups of one connection; snapshots of one user, gateway-snapshots of all; streams, long answers over HTTP on their way to one user, gateway-streams to all; document-writes of one user, writes under way at this gateway; answer-stall, an HTTP answer that nobody took; bodies, of requests over HTTP that are in hand; admin-reads, questions of operations consoles",
       labelNames: ["limit"],
       registers,
     }),

@@ -34,6 +34,8 @@ test.concurrent.each<[string, () => HttpAnswer]>([
     clientAddressHeader: "",
     answerStallMsMax: 60_000,
     onStalled: () => {},
+    bodiesBytesMax: 1_000_000,
+    onBodiesFull: () => {},
     log: SILENT,
   });
   const { port } = await listen(uws, app, { host: "127.0.0.1", port: 0 });
@@ -63,6 +65,8 @@ test.concurrent("[SLOW2] of one that takes nothing at all the answer is given up
     clientAddressHeader: "",
     answerStallMsMax: 12_000,
     onStalled: () => void (stalled += 1),
+    bodiesBytesMax: 1_000_000,
+    onBodiesFull: () => {},
     log: SILENT,
   });
   const { port } = await listen(uws, app, { host: "127.0.0.1", port: 0 });
@@ -101,6 +105,8 @@ test.concurrent("[SLOW3] of one that has gone before its answer began the answer
     clientAddressHeader: "",
     answerStallMsMax: 60_000,
     onStalled: () => {},
+    bodiesBytesMax: 1_000_000,
+    onBodiesFull: () => {},
     log: SILENT,
   });
   const { port } = await listen(uws, app, { host: "127.0.0.1", port: 0 });

@@ -13,6 +13,8 @@ async function serving(answer: () => HttpAnswer | Promise<HttpAnswer>): Promise<
     clientAddressHeader: "",
     answerStallMsMax: 1_000,
     onStalled: () => {},
+    bodiesBytesMax: 1_000_000,
+    onBodiesFull: () => {},
     log: { debug: () => {}, info: () => {}, warn: () => {}, error: (_, message) => void errors.push(message) },
   });
   const { port } = await listen(uws, app, { host: "127.0.0.1", port: 0 });

@@ -6,6 +6,7 @@ import type { Log } from "../../shared/log.ts";
 import type { ClientAddress } from "../../shared/client-address.ts";
 import { addressOf } from "./address-of.ts";
 import { corsHeaders } from "../../shared/origins.ts";
+import { HeldBodies, type HeldBodiesOptions, type ReadBody } from "./held-bodies.ts";
 import { type SendOptions, sendParts, sendUnsized, sendWhole } from "./send-body.ts";
 
 /** `bodyBytesMax`: of what is posted or put; BODY_BYTES_MAX where it does not say. */
@@ -51,11 +52,12 @@ export function errorAnswer(status: number, error: string, message: string, head
 const BODY_BYTES_MAX = 65_536;
 const NO_BODY = new Uint8Array(0);
 
-export type ServeOptions = SendOptions & {
-  readonly allowedOrigins: readonly string[];
-  readonly clientAddressHeader: string;
-  readonly log: Log;
-};
+export type ServeOptions = SendOptions &
+  HeldBodiesOptions & {
+    readonly allowedOrigins: readonly string[];
+    readonly clientAddressHeader: string;
+    readonly log: Log;
+  };
 
 const FAILED = errorAnswer(
   500,
@@ -68,6 +70,7 @@ type RespondOptions = ServeOptions & { readonly headOnly?: boolean };
 
 export function serveRoutes(app: TemplatedApp, routes: readonly HttpRoute[], options: ServeOptions): void {
   const { allowedOrigins, clientAddressHeader } = options;
+  const bodies = new HeldBodies(options);
   for (const { method, path, answer, bodyBytesMax = BODY_BYTES_MAX } of routes) {
     if (method === "get") {
       app.head(path, (res, req) => {
@@ -79,9 +82,9 @@ export function serveRoutes(app: TemplatedApp, routes: readonly HttpRoute[], opt
       const question = readQuestion(res, req, path, clientAddressHeader);
       const cors = corsHeaders(question.header("origin"), allowedOrigins);
       if (method === "get" || method === "del") return void respond(res, question, answer, cors, options);
-      readBody(res, bodyBytesMax, (body) => {
-        const tooLarge = (): HttpAnswer => errorAnswer(413, "too-large", `a body may have ${bodyBytesMax} bytes`);
-        void respond(res, { ...question, body: body ?? NO_BODY }, body === undefined ? tooLarge : answer, cors, options);
+      bodies.read(res, bodyBytesMax, question.signal, (read) => {
+        if (read.kind === "read") return respond(res, { ...question, body: read.body }, answer, cors, options);
+        return respond(res, question, () => refusalOf(read.kind, bodyBytesMax), cors, options);
       });
     });
   }
@@ -98,6 +101,11 @@ export function serveRoutes(app: TemplatedApp, routes: readonly HttpRoute[], opt
     const cors = corsHeaders(req.getHeader("origin"), allowedOrigins);
     res.cork(() => writeHead(res, 204, cors).end());
   });
+}
+
+function refusalOf(kind: Exclude<ReadBody["kind"], "read">, bytesMax: number): HttpAnswer {
+  if (kind === "too-large") return errorAnswer(413, "too-large", `a body may have ${bytesMax} bytes`);
+  return errorAnswer(503, "busy", "too many bodies are being read here: send it again", { "retry-after": "1" });
 }
 
 const METHODS: Readonly<Record<HttpRoute["method"], string>> = { get: "GET, HEAD", post: "POST", put: "PUT", del: "DELETE" };
@@ -189,19 +197,6 @@ function readQuestion(res: HttpResponse, req: HttpRequest, path: string, clientA
     body: NO_BODY,
     signal: gone.signal,
   };
-}
-
-/** Undefined: too large. Called once the whole has come, or is known to be too large. */
-function readBody(res: HttpResponse, bytesMax: number, done: (body: Uint8Array | undefined) => void): void {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  res.onData((chunk, isLast) => {
-    if (bytes > bytesMax) return; // Told already.
-    bytes += chunk.byteLength;
-    if (bytes > bytesMax) return done(undefined);
-    chunks.push(new Uint8Array(chunk.slice(0))); // Lent for this call.
-    if (isLast) done(Buffer.concat(chunks));
-  });
 }
 
 function writeHead(res: HttpResponse, status: number, headers: Readonly<Record<string, string>>): HttpResponse {

@@ -71,5 +71,6 @@ export function serveHttp(
     ...more,
     ...staticRoutes(config.staticDir),
   ];
-  serveRoutes(app, routes, { ...config, log: deps.log, onStalled: () => deps.metrics.limitsReached.inc({ limit: "answer-stall" }) });
+  const reached = (limit: string) => (): void => deps.metrics.limitsReached.inc({ limit });
+  serveRoutes(app, routes, { ...config, log: deps.log, onStalled: reached("answer-stall"), onBodiesFull: reached("bodies") });
 }

@@ -28,6 +28,8 @@ test.each<[string, () => HttpAnswer]>([
     clientAddressHeader: "",
     answerStallMsMax: 60_000,
     onStalled: () => {},
+    bodiesBytesMax: 1_000_000,
+    onBodiesFull: () => {},
     log: { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
   });
   const { port } = await listen(uws, app, { host: "127.0.0.1", port: 0 });

@@ -1,5 +1,7 @@
 /** Each limit, reached by real sockets on gateways that share a real nats-server: its error, its hint, its metric. */
 
+import { connect } from "node:net";
+
 import { expect, onTestFinished, test } from "vitest";
 
 import { encodeCountsReport } from "../../shared/bus/counts-report.ts";
@@ -443,4 +445,19 @@ test("[LIM18] a connection past the limit of its address is let in for a line th
   expect([await last.next("retry-later"), (await last.end()).code]).toEqual([{ type: "retry-later", retryAfterMs: 7_000 }, 4005]);
   expect(clients.filter(({ closed }) => closed !== undefined)).toEqual([last]);
   expect(await metric(address, 'coroom_gateway_limits_reached_total{limit="ip"}')).toBe(1);
+});
+
+test("[LIM19] so many bytes of bodies are in hand at a gateway, whoever sends them; then a request is told to come again", async () => {
+  const address = await rig.start({ bodiesBytesMax: "1000", editBytesMax: "1000" });
+  const [host, port] = address.split(":");
+  const begun = connect(Number(port), host);
+  onTestFinished(() => void begun.destroy());
+  begun.write("POST /v1/admin/kick HTTP/1.1\r\nhost: h\r\ncontent-length: 1000\r\n\r\n" + "x".repeat(900));
+  const post = (): Promise<Response> => fetch(`http://${address}/v1/admin/kick`, { method: "POST", body: "y".repeat(200) });
+  const answers: Response[] = [];
+  await until(async () => answers.push(await post()) > 0 && answers.at(-1)?.status === 503, "the first body to be in hand");
+  expect([answers.at(-1)?.headers.get("retry-after"), await answers.at(-1)?.json()]).toMatchObject(["1", { error: "busy" }]);
+  expect(await metric(address, 'coroom_gateway_limits_reached_total{limit="bodies"}')).toBe(1);
+  begun.destroy();
+  await until(async () => (await post()).status === 401, "it to be given back");
 });

@@ -15,6 +15,12 @@ export const httpSettings = {
     fallback: 60_000,
     meaning: "an answer over HTTP of which nothing was taken for so long is given up",
   },
+  bodiesBytesMax: {
+    parse: positiveInteger,
+    fallback: 64 * 1024 ** 2,
+    meaning:
+      "bytes of the bodies of all requests that are being read or answered, together: they are read before it is known whose they are; over it, a request is refused with 503 and comes again; at least COROOM_EDIT_BYTES_MAX",
+  },
 } as const satisfies Settings;
 
 /** As many may ask as there may be connections. */
