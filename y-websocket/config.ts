@@ -36,7 +36,7 @@ export const yWebsocketSettings = {
     parse: positiveInteger,
     fallback: 128 * 1024 ** 2,
     meaning:
-      "bytes of all that clients say before their rooms are there, together, and 256 for each message; over it, who says more is closed and comes again",
+      "bytes of all that clients say before their rooms are there, together, messages that are not whole yet among them, and 256 for each that is; over it, who says more is closed and comes again",
   },
   yWaitingBytesMax: {
     parse: positiveInteger,

@@ -1,8 +1,5 @@
 /** What all clients together may have said before their rooms are there: before anybody has looked at their tokens. */
 
-/** What a message costs beside its bytes. */
-const MESSAGE_OVERHEAD_BYTES = 256;
-
 export class HeldBudget {
   readonly #bytesMax: number;
   #bytes = 0;
@@ -12,18 +9,13 @@ export class HeldBudget {
   }
 
   /** False: it is more than may be held. */
-  take(message: Uint8Array): boolean {
-    const bytes = this.#bytes + costOf(message);
-    if (bytes > this.#bytesMax) return false;
-    this.#bytes = bytes;
+  take(bytes: number): boolean {
+    if (this.#bytes + bytes > this.#bytesMax) return false;
+    this.#bytes += bytes;
     return true;
   }
 
-  giveBack(messages: readonly Uint8Array[]): void {
-    for (const message of messages) this.#bytes -= costOf(message);
+  giveBack(bytes: number): void {
+    this.#bytes -= bytes;
   }
-}
-
-function costOf(message: Uint8Array): number {
-  return message.byteLength + MESSAGE_OVERHEAD_BYTES;
 }

@@ -25,6 +25,8 @@ export type TurnedAway = "full" | "address" | "origin" | "request" | "stopping";
 
 /** Hears one client's socket. */
 export type YListener = {
+  /** So much has come; the messages that it makes whole follow. False: no more is to be read, the socket is being closed. */
+  receiveBytes(count: number): boolean;
   receive(bytes: Uint8Array): void;
   receiveClosed(): void;
 };

@@ -8,7 +8,7 @@ import type { YClient } from "./y-client.ts";
 export type ReceptionDeps = {
   readonly places: Places;
   readonly metrics: Pick<YWebsocketMetrics, "clients" | "turnedAway" | "closes">;
-  readonly newClient: (seat: YSeat, socket: YSocket) => Pick<YClient, "receive" | "receiveClosed">;
+  readonly newClient: (seat: YSeat, socket: YSocket) => Pick<YClient, "receiveBytes" | "receive" | "receiveClosed">;
 };
 
 export class Reception implements YDoor {
@@ -36,7 +36,7 @@ export class Reception implements YDoor {
     this.#visits.add(visit);
     this.#deps.places.take(seat.place);
     this.#countClients();
-    return { receive: (bytes) => client.receive(bytes), receiveClosed };
+    return { receiveBytes: (count) => client.receiveBytes(count), receive: (bytes) => client.receive(bytes), receiveClosed };
   }
 
   receiveTurnedAway(reason: TurnedAway): void {

@@ -255,6 +255,31 @@ test("[YCL11] what clients say before their rooms are there is bounded for all o
   expect(third.closed).toEqual([]);
 });
 
+test("[YCL20] what has come of a message that is not whole counts too, until it is, or its socket is closed", async () => {
+  const budget = new HeldBudget(1_000);
+  const [one, other] = [rig({ budget }), rig({ budget })];
+  expect([one.client.receiveBytes(500), one.client.receiveBytes(300), other.client.receiveBytes(300)]).toEqual([true, true, false]);
+  expect([one.closed, other.closed]).toEqual([[], [1013]]);
+  one.client.receive(encodeUpdate(updateOf("x".repeat(100)))); // It is whole, and held.
+  expect([one.client.receiveBytes(400), one.closed]).toEqual([true, []]);
+  await other.client.receiveClosed();
+  const third = rig({ budget });
+  expect(third.client.receiveBytes(500)).toBe(false);
+  one.clock.turn(50);
+  one.room.comeInStep();
+  expect([one.client.receiveBytes(100_000), rig({ budget }).client.receiveBytes(1_000)]).toEqual([true, true]);
+});
+
+test("[YCL20] the part of one that is refused counts until its socket is closed, which keeps it", async () => {
+  const budget = new HeldBudget(1_000);
+  const [one, other] = [rig({ budget }), rig({ budget })];
+  one.client.receiveBytes(900);
+  one.clock.turn(10_000);
+  expect([one.closed, other.client.receiveBytes(900)]).toEqual([[4508], false]);
+  await one.client.receiveClosed();
+  expect(rig({ budget }).client.receiveBytes(900)).toBe(true);
+});
+
 test("[YCL12] who wrote before the room was there, and is gone, has it written all the same", async () => {
   const { client, clock, room, docs } = rig();
   room.saved = true;

@@ -45,6 +45,7 @@ type State =
 /** It says its number in one go with its first words. A client without an awareness has none to say. */
 const NUMBER_MS_MAX = 50;
 const SAVE_LOOK_MS = 100;
+const TOO_MUCH_SAID = "too much was said before rooms were there";
 
 export class YClient {
   readonly #options: YClientOptions;
@@ -64,18 +65,27 @@ export class YClient {
     this.#state = { kind: "greeting", stopWaiting };
   }
 
+  /** The line has brought so much, of which messages are made. False: no more of it is to be read. */
+  receiveBytes(count: number): boolean {
+    if (this.#state.kind === "in-step" || this.#held.holdPart(count)) return true;
+    this.#line.refuse(Y_CLOSE.overloaded, TOO_MUCH_SAID);
+    return false;
+  }
+
   receive(bytes: Uint8Array): void {
+    this.#held.dropPart();
     if (!this.#line.isOpen) return;
     const message = decodeYMessage(bytes);
     if (message === undefined) return this.#line.refuse(Y_CLOSE.unreadable, "a message did not decode: this speaks y-websocket's protocol");
     if (this.#state.kind === "in-step") return this.#state.exchange.receive(message);
-    if (!this.#held.hold(bytes)) return this.#line.refuse(Y_CLOSE.overloaded, "too much was said before rooms were there");
+    if (!this.#held.hold(bytes)) return this.#line.refuse(Y_CLOSE.overloaded, TOO_MUCH_SAID);
     if (this.#state.kind === "greeting") this.#receiveGreeting(message, this.#state.stopWaiting);
   }
 
   /** The socket is closed. Resolves once what the client wrote is in the log, or the time for that is up. */
   async receiveClosed(): Promise<void> {
     this.#line.receiveClosed();
+    this.#held.dropPart();
     if (this.#state.kind === "greeting" && this.#held.all.some((bytes) => decodeYMessage(bytes)?.kind === "update")) this.#enter(undefined);
     if (this.#state.kind === "entering" || this.#state.kind === "in-step") await this.#leave(this.#state.room);
     this.#state = { kind: "ended" };
@@ -117,6 +127,7 @@ export class YClient {
     const exchange = new YExchange({ doc: this.#doc, room, awareness, line: this.#line }, this.#options, this.#deps);
     this.#state = { kind: "in-step", room, exchange };
     exchange.begin();
+    this.#held.dropPart();
     for (const bytes of this.#held.release()) exchange.receive(decodeYMessage(bytes)!); // It was decoded once, when it came.
   }
 

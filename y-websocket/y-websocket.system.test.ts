@@ -394,6 +394,20 @@ test("[YWS20] a message that is too long closes who sends it, is counted, and le
   await eventually("it is gone", async () => (await counted("coroom_y_clients")) === 0, 20_000); // ws by itself waits for 30 s.
 });
 
+test("[YWS21] a message that never ends, of somebody whose token nobody has checked, closes its socket once more has come than may be held", async () => {
+  await startBridge({ yHeldBytesMax: "1000000" });
+  const line = connect(bridge.port, "127.0.0.1");
+  ends.push(() => line.destroy());
+  line.on("error", () => {}); // It is cut in the end.
+  const head = ["GET /part?token=none HTTP/1.1", "host: h", "upgrade: websocket", "connection: upgrade", "sec-websocket-version: 13"];
+  line.write(`${head.join("\r\n")}\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`);
+  await once(line, "data");
+  const begun = Buffer.from([0x82, 0xff, 0, 0, 0, 0, 0x02, 0, 0, 0, 0, 0, 0, 0]); // One of 32 MB.
+  line.write(Buffer.concat([begun, Buffer.alloc(8_000_000)]));
+  await eventually("it is closed", async () => (await registry.metrics()).includes('coroom_y_closes_total{code="1013"} 1'));
+  await eventually("it is gone", async () => (await counted("coroom_y_clients")) === 0, 20_000);
+});
+
 /** As lib0 writes bytes of a length below 16,384. */
 function lengthAnd(bytes: Uint8Array): number[] {
   const { length } = bytes;

@@ -71,7 +71,7 @@ export async function ySockets(options: YSocketsOptions, door: YDoor): Promise<Y
       door.receiveTurnedAway(reason ?? "request");
       return turnAway(stream, reason ?? "request");
     }
-    server.handleUpgrade(request, stream, head, (socket) => serve(socket, door.enter(seat, ySocketOf(socket))));
+    server.handleUpgrade(request, stream, head, (socket) => serve(socket, stream, door.enter(seat, ySocketOf(socket))));
   });
 
   const reasonAgainst = (request: IncomingMessage, seat: YSeat | undefined): TurnedAway | undefined => {
@@ -84,8 +84,10 @@ export async function ySockets(options: YSocketsOptions, door: YDoor): Promise<Y
     door.receiveTooLarge();
     setTimeout(() => socket.terminate(), CLOSE_ANSWER_MS).unref();
   };
-  const serve = (socket: WebSocket, listener: YListener): void => {
+  const serve = (socket: WebSocket, stream: Duplex, listener: YListener): void => {
     answered.add(socket);
+    // Before `ws` has it, which keeps what is not whole. Its own pause holds: it resumes the stream as it likes.
+    stream.prependListener("data", (bytes: Buffer) => listener.receiveBytes(bytes.byteLength) || socket.pause());
     socket.on("message", (data: Buffer) => listener.receive(new Uint8Array(data.buffer, data.byteOffset, data.byteLength)));
     socket.on("pong", () => answered.add(socket));
     socket.on("error", (error) => receiveError(socket, error)); // "close" follows.
