@@ -10,7 +10,7 @@ import { Cluster } from "./cluster.ts";
 import { CuttableLine } from "./cuttable-line.ts";
 import { eventually } from "./eventually.ts";
 
-const TYPING_MS = 80;
+const TYPING_MS = 150;
 const MOVING_MS = 16;
 /** Longer than for what is unanswered to be sent again. */
 const STALL_MS = 14_000;
