@@ -172,7 +172,9 @@ export class CatchUps {
 
   #askNext(member: ConnectionId, next: Inquiry, now: Millis, inVain = 0): ToOwner[] {
     if (this.#openOf.has(member)) {
-      this.#nextOf.set(member, next);
+      // What brings a member in does not give way to a hole that its client asks for besides: that asks again.
+      const isOnWayIn = this.#nextOf.get(member)?.asker.kind === "members";
+      if (next.asker.kind === "members" || !isOnWayIn) this.#nextOf.set(member, next);
       return [];
     }
     return next.asker.kind === "members" && this.#share(member, next.after) ? [] : this.#ask(next, now, inVain);

@@ -753,6 +753,21 @@ test("[ROOM35] what is committed while nobody has asked for the room is not held
   expect(room.pace).toBe("at-leisure");
 });
 
+test("[ROOM44] whoever is on the way in gets there, however often its client asks for a hole besides", () => {
+  bothLive(2);
+  const carol = { connection: 3 as ConnectionId, client: "carolcarolcarol1" as ClientId };
+  const replay: RoomInput = { kind: "replay", connection: carol.connection, after: 1 as Seq, through: 2 as Seq };
+  join(carol);
+  feed(catchUp(2, 2, [part(1, [bob])]));
+  feed(replay);
+  feed(committed(3, [ann]));
+  feed(committed(4, [ann]), 11_000); // The third is too old by then to be handed on from memory.
+  feed(catchUp(3, 2, [part(2, [bob])]));
+  feed(replay);
+  expect(said(feed(catchUp(4, 4, [part(2, [bob])])))).toContain("ask #5 after 2");
+  expect(said(feed(catchUp(5, 4, [part(3, [ann, ann])])))).toContain("listen 3");
+});
+
 test("[ROOM38] only owners in an epoch that is over are heard: the log may have lost the last, and an owner is looked for", () => {
   bothLive(5);
   feed(epochBegins(9, 5));
