@@ -67,6 +67,18 @@ test("[APO7] what a line told that was lost proves nothing, and nothing is asked
   expect(counts.sent).toBe(2);
 });
 
+test("[APO9] a look that began over a line that was lost sends nothing once the next is there", async () => {
+  const { counts, say, advance } = await appending(600);
+  await say("reconnect");
+  await say("disconnect");
+  await advance(300);
+  await say("reconnect");
+  await advance(350); // The first look would have ended.
+  expect(counts.sent).toBe(1);
+  await advance(400);
+  expect(counts.sent).toBe(2);
+});
+
 test("[APO8] what was given up while the log was asked is not sent again", async () => {
   const { counts, say, giveUp, advance } = await appending(600);
   await say("reconnect");
