@@ -46,12 +46,14 @@ test("[ASG3] a certificate that is not trusted is not told as nobody being there
   server.close();
 });
 
-test("[ASG4] a secret that is not the gateway's is told as one; a token that it refuses, as the gateway says it", async () => {
+test("[ASG4] a secret or pass that is not the gateway's is told as one; a token that it refuses, as the gateway says it", async () => {
   const refusal = JSON.stringify({ message: "the token was refused: it is no signed JWT" });
   const server = createServer((_, response) => response.writeHead(401).end(refusal)).listen(0, "127.0.0.1");
   await once(server, "listening");
   const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/admin/bans`);
-  await expect(askGateway(url, "another secret", {})).rejects.toThrow(/is not of this gateway: give the COROOM_INTERNAL_SECRET/);
-  await expect(askGateway(url, "eyJhbGciOiJIUzI1NiJ9.e30.x", {})).rejects.toThrow(/it is no signed JWT$/);
+  await expect(askGateway(url, "another secret", {})).rejects.toThrow(/is not this gateway's: give the COROOM_INTERNAL_SECRET/);
+  await expect(askGateway(url, "operator.1700000000.c2VhbA", {})).rejects.toThrow(/or its time is over: make one with "coroom ops pass"/);
+  for (const token of ["eyJhbGciOiJIUzI1NiJ9.e30.x", "eyAiYWxnIjoiSFMyNTYifQ.e30.x"])
+    await expect(askGateway(url, token, {})).rejects.toThrow(/it is no signed JWT$/);
   server.close();
 });

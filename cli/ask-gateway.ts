@@ -18,8 +18,9 @@ const NOBODY_THERE: readonly unknown[] = [
   "UND_ERR_CONNECT_TIMEOUT",
 ];
 
-/** Of `{"` in base64. */
-const JWT_BEGINS = "eyJ";
+const PASS = /^operator\./;
+/** Three parts, of which the last is its signature. */
+const JWT = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 
 /** Throws SettingError with what the gateway says to a refusal, and where it could not be asked. */
 export async function askGateway(url: URL, bearer: string, asked: { readonly method?: string; readonly body?: string }): Promise<Answer> {
@@ -33,8 +34,11 @@ export async function askGateway(url: URL, bearer: string, asked: { readonly met
 
 /** A gateway takes for a token what is not its own secret: whoever gave a secret is to look at that. */
 function refusalOf(status: number, message: string, bearer: string): string {
-  if (status !== 401 || bearer.startsWith(JWT_BEGINS)) return message;
-  return `${message}. What was to be an operator's secret or pass is not of this gateway: give the COROOM_INTERNAL_SECRET that it runs with (--internal-secret), or the COROOM_DATA_DIR of a local system`;
+  if (status !== 401) return message;
+  if (PASS.test(bearer))
+    return `${message}. The operator's pass is not of this gateway, or its time is over: make one with "coroom ops pass"`;
+  if (JWT.test(bearer)) return message;
+  return `${message}. What was to be an operator's secret is not this gateway's: give the COROOM_INTERNAL_SECRET that it runs with (--internal-secret), or the COROOM_DATA_DIR of a local system`;
 }
 
 async function exchange(
