@@ -52,8 +52,8 @@ test("[HBO1] what whoever goes away had sent is given back, once", async () => {
 
 test("[HBO2] past what all may have in hand a request is refused, and what it had sent is let go", () => {
   const { held, full } = heldBodies();
-  const [one, other, third] = [request(held), request(held), request(held)];
-  one.come(600);
+  const [whole, other, third] = [request(held), request(held), request(held)];
+  whole.come(600, true); // Its route has it.
   other.come(300);
   other.come(300);
   other.come(300, true); // It comes on.
@@ -68,4 +68,16 @@ test("[HBO3] one that is too large by itself is told so, and holds nothing", () 
   one.come(300);
   one.come(300);
   expect([one.reads, full(), held.bytes]).toEqual([[{ kind: "too-large" }], 0, 0]);
+});
+
+test("[HBO4] whoever has been sending for the longest makes room for a request that is soon whole", () => {
+  const { held, full } = heldBodies();
+  const [first, second, honest] = [request(held), request(held), request(held)];
+  first.come(500);
+  second.come(500);
+  honest.come(200, true);
+  expect([first.reads, second.reads, honest.reads.map(({ kind }) => kind)]).toEqual([[{ kind: "full" }], [], ["read"]]);
+  expect([full(), held.bytes]).toEqual([1, 700]);
+  first.come(500, true); // It comes on.
+  expect([first.reads.length, held.bytes]).toEqual([1, 700]);
 });

@@ -19,7 +19,7 @@ export const httpSettings = {
     parse: positiveInteger,
     fallback: 64 * 1024 ** 2,
     meaning:
-      "bytes of the bodies of all requests that are being read or answered, together: they are read before it is known whose they are; over it, a request is refused with 503 and comes again; at least COROOM_EDIT_BYTES_MAX",
+      "bytes of the bodies of all requests that are being read or answered, together: they are read before it is known whose they are; over it, the request that has been coming for the longest is refused with 503 and comes again; at least COROOM_EDIT_BYTES_MAX",
   },
 } as const satisfies Settings;
 
