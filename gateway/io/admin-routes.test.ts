@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
 
 import type { Sanction } from "../../shared/bus/admin-messages.ts";
-import type { TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
+import { type Millis, parseRoomId, type RoomKey, roomKey, type TenantId, type UnixMillis, type UserId } from "../../shared/ids.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
+import { Sanctions } from "../limits/sanctions.ts";
 import { adminRoutes } from "./admin-routes.ts";
 import type { HttpQuestion } from "./http-routes.ts";
 
@@ -87,4 +88,53 @@ test("[ADN14] a body that holds what is not known is refused, for it may have be
   for (const none of [null, [], "eve", 5])
     expect(await said("kick", none)).toBe("the body is to be a JSON object of tenant, user, connection, room");
   expect(imposed).toEqual([]);
+});
+
+/** As an administrator of all rooms who is held back so asks for `path`: the status, and how much was done. */
+async function askedByEve(held: Pick<Sanction, "room" | "level">, path: string, room: string | undefined): Promise<[number, number]> {
+  const [acme, eve] = ["acme" as TenantId, "eve" as UserId];
+  const known = new Sanctions({ sanctionsMax: 10 });
+  known.receive({ ...ban(95_000), ...held }, 1_000 as UnixMillis);
+  const rights = { read: true, write: true, admin: true, award: false };
+  const restrictionIn = (where: RoomKey | undefined) => known.restriction(acme, eve, where);
+  const identity = { tenant: acme, user: eve, name: "", rooms: ["*"], rights, expiresAt: 1e9 as Millis, restrictionIn };
+  let done = 0;
+  const routes = adminRoutes(
+    {
+      tokens: { verify: async () => ({ kind: "valid", identity }) },
+      orders: {
+        issue: async ({ kind }) => ((done += kind === "kick" ? 1 : 0), { kicked: 1, members: [], gateways: 1 }),
+        onOrder: () => {},
+      },
+      sanctions: { all: known.all, impose: () => void (done += 1) },
+      drain: () => 0,
+    },
+    { internalSecret: SECRET },
+    { clock: new FakeClock(1_000) },
+  );
+  const where = room === undefined ? {} : { room };
+  const how = { lift: { level: held.level }, kick: {} }[path] ?? { seconds: 60 };
+  const body = { user: path === "lift" ? eve : "ann", ...where, ...how };
+  const asked = { ...question(body), header: (name: string) => (name === "authorization" ? "Bearer token" : ""), parameters: [room ?? ""] };
+  const { status } = await routes.find((route) => route.path === `/v1/admin/${path}`)!.answer(asked);
+  return [status, done];
+}
+
+const notes = roomKey("acme" as TenantId, parseRoomId("notes")!);
+
+test.each(["lift", "kick", "ban", "downgrade"])(
+  "[ADN15] whoever is held back in a room, or everywhere, does not run it there: %s",
+  async (path) => {
+    expect(await askedByEve({ room: notes, level: "banned" }, path, "notes")).toEqual([403, 0]);
+    expect(await askedByEve({ room: notes, level: "read-only" }, path, "notes")).toEqual([403, 0]);
+    expect(await askedByEve({ level: "read-only" }, path, "notes")).toEqual([403, 0]);
+    expect(await askedByEve({ level: "read-only" }, path, undefined)).toEqual([403, 0]);
+    const elsewhere = await askedByEve({ room: notes, level: "banned" }, path, "other");
+    expect(elsewhere, "in another room").toEqual(path === "lift" ? [404, 0] : [200, 1]);
+  },
+);
+
+test("[ADN16] whoever may only read still sees who is in the room; whoever is banned from it does not", async () => {
+  expect(await askedByEve({ room: notes, level: "read-only" }, "rooms/:room/members", "notes")).toEqual([200, 0]);
+  expect(await askedByEve({ room: notes, level: "banned" }, "rooms/:room/members", "notes")).toEqual([403, 0]);
 });

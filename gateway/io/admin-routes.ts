@@ -1,7 +1,7 @@
 /**
  * What people who run rooms may do: see who is there, kick, hold back, ban, lift, and (operators) drain this gateway.
  * A token with the right `admin` may do so in its tenant and in the rooms it opens; for all of the tenant it opens `*`.
- * Operators may everywhere. `gateway/openapi.json` describes each.
+ * Not where its bearer is held back. Operators may everywhere. `gateway/openapi.json` describes each.
  */
 
 import { z } from "zod";
@@ -65,7 +65,7 @@ export function adminRoutes(
       if ("status" in authority) return authority;
       const who = readBody(question, schema);
       if ("status" in who) return who;
-      const place = placeOf(who, authority.of);
+      const place = placeOf(who, authority.of, "act");
       return "status" in place ? place : answer(who, place, authority.of);
     };
 
@@ -116,6 +116,7 @@ export function adminRoutes(
     const place = placeOf(
       { tenant: question.query.get("tenant") ?? undefined, room: decodeParameter(question.parameters[0] ?? "") },
       authority.of,
+      "look",
     );
     if ("status" in place) return place;
     const { members, gateways } = await orders.issue({ kind: "list-members", room: place.room! });

@@ -2,6 +2,7 @@
 
 import { z } from "zod";
 
+import { because } from "../limits/because.ts";
 import { parseRoomId, parseTenantId, roomKey, type RoomKey, type TenantId } from "../../shared/ids.ts";
 import { type Identity, opens } from "../sessions/identity.ts";
 import { identify } from "./ask-services.ts";
@@ -16,6 +17,8 @@ export type AuthorizedAnswer = (question: HttpQuestion, authority: Authority) =>
 export type Place = { readonly tenant: TenantId; readonly room: RoomKey | undefined };
 export type NamedPlace = { readonly tenant?: string | undefined; readonly room?: string | undefined };
 
+const HELD_BACK = "who is banned or may only read here does not run it: have another do this who has the right `admin`, or an operator";
+
 export async function authorityOf(
   question: HttpQuestion,
   tokens: HttpTokens,
@@ -27,8 +30,17 @@ export async function authorityOf(
   return identity.rights.admin ? { of: identity } : errorAnswer(403, "not-allowed", "this needs a token whose claim `rights` has `admin`");
 }
 
-/** Where it is to hold, if that is for this authority to say. */
-export function placeOf(named: NamedPlace, authority: Authority): Place | HttpAnswer {
+/** Where it is to hold, if that is for this authority to say. Whoever may only read there looks, and does nothing; whoever is banned does neither. */
+export function placeOf(named: NamedPlace, authority: Authority, what: "look" | "act"): Place | HttpAnswer {
+  const place = placeIn(named, authority);
+  if ("status" in place) return place;
+  const restriction = authority?.restrictionIn?.(place.room);
+  return restriction === undefined || (what === "look" && restriction.level === "read-only")
+    ? place
+    : errorAnswer(403, "not-allowed", because(HELD_BACK, restriction));
+}
+
+function placeIn(named: NamedPlace, authority: Authority): Place | HttpAnswer {
   const tenant = named.tenant === undefined ? (authority?.tenant ?? parseTenantId("default")) : parseTenantId(named.tenant);
   if (tenant === undefined) return errorAnswer(400, "bad-request", "tenant: letters, digits, _ and -");
   if (authority !== undefined && tenant !== authority.tenant) return errorAnswer(403, "not-allowed", "the token is of another tenant");

@@ -28,7 +28,7 @@ const tokens: Tokens = {
 const sanctions = {
   banOf: () => undefined,
   banOfAddress: () => undefined,
-  restriction: (_: TenantId, user: UserId, room: string) =>
+  restriction: (_: TenantId, user: UserId, room: string | undefined) =>
     user === "ann" && room === "acme.notes" ? ({ level: "read-only", reason: "for a while" } as Sanction) : undefined,
 };
 

@@ -24,7 +24,7 @@ export function moveRoom({ fleet, openRooms }: DeedPorts): AuthorizedAnswer {
   return async (question) => {
     const asked = readBody(question, Move);
     if ("status" in asked) return asked;
-    const place = placeOf(asked, undefined);
+    const place = placeOf(asked, undefined, "act");
     if ("status" in place) return place;
     const to = asked.to as ServerId;
     if (!fleet.servers().some(({ server }) => server === to)) return noServer(to);

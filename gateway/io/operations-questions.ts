@@ -59,7 +59,7 @@ export function showFleet(ports: OperationsPorts, environment: string, clock: Cl
 export function listRooms(ports: OperationsPorts): AuthorizedAnswer {
   const { fleet, openRooms } = ports;
   return async ({ query }, authority) => {
-    const place = placeOf({ tenant: query.get("tenant") ?? undefined }, authority);
+    const place = placeOf({ tenant: query.get("tenant") ?? undefined }, authority, "look");
     if ("status" in place) return place;
     const [after, limit] = [query.get("after"), Number(query.get("limit") ?? ROOMS_DEFAULT)];
     const cursor = after === null ? undefined : parseCursor(after);
@@ -87,7 +87,7 @@ export function listRooms(ports: OperationsPorts): AuthorizedAnswer {
 
 export function describeRoom({ openRooms }: OperationsPorts): AuthorizedAnswer {
   return async ({ query, parameters }, authority) => {
-    const place = placeOf({ tenant: query.get("tenant") ?? undefined, room: decodeParameter(parameters[0] ?? "") }, authority);
+    const place = placeOf({ tenant: query.get("tenant") ?? undefined, room: decodeParameter(parameters[0] ?? "") }, authority, "look");
     if ("status" in place) return place;
     const shown = shownRoom(place.room!, await openRooms.describe(place.room!));
     return shown === undefined ? NOT_OPEN : jsonAnswer(200, shown);
@@ -96,7 +96,7 @@ export function describeRoom({ openRooms }: OperationsPorts): AuthorizedAnswer {
 
 export function listEvents({ events }: OperationsPorts): AuthorizedAnswer {
   return async ({ query }, authority) => {
-    const place = placeOf({}, authority);
+    const place = placeOf({}, authority, "look");
     if ("status" in place) return place;
     const after = Number(query.get("after") ?? 0);
     if (!Number.isSafeInteger(after) || after < 0) return errorAnswer(400, "bad-request", "after: the number of an event");

@@ -66,8 +66,8 @@ export class SanctionsHost {
     return this.#sanctions.banOfAddress(address);
   }
 
-  /** In one room. */
-  restriction(tenant: TenantId, user: UserId, room: RoomKey): Sanction | undefined {
+  /** In one room, or anywhere. */
+  restriction(tenant: TenantId, user: UserId, room: RoomKey | undefined): Sanction | undefined {
     return this.#sanctions.restriction(tenant, user, room);
   }
 

@@ -78,8 +78,8 @@ export class Sanctions {
     return this.#banOn({ kind: "address", address });
   }
 
-  /** In one room; a ban from everywhere is not for here to say. */
-  restriction(tenant: TenantId, user: UserId, room: RoomKey): Sanction | undefined {
+  /** In one room, where a ban from everywhere is not for here to say; or, without one, anywhere. */
+  restriction(tenant: TenantId, user: UserId, room: RoomKey | undefined): Sanction | undefined {
     if (this.#sanctions.size === 0) return undefined;
     const target = { kind: "user", tenant, user } as const;
     return (

@@ -18,9 +18,10 @@ export type Identity = {
   readonly restrictionIn?: RestrictionIn;
 };
 
-/** What somebody may not do in a room. */
+/** What somebody may not do in a room, or anywhere. */
 export type Restriction = { readonly level: "banned" | "read-only"; readonly reason: string };
-export type RestrictionIn = (room: RoomKey) => Restriction | undefined;
+/** `room` undefined: anywhere. */
+export type RestrictionIn = (room: RoomKey | undefined) => Restriction | undefined;
 
 export type TokenVerdict =
   | { readonly kind: "valid"; readonly identity: Identity }

@@ -38,7 +38,7 @@ export type OpenSessionOptions = {
   /** Derives who a client is from its user and its own key, so that nobody can be another. */
   readonly clientIdOf: (tenant: TenantId, user: UserId, key: ClientKey) => ClientId;
   /** What somebody may not do in a room, whatever the token says. */
-  readonly restrictionOn: (tenant: TenantId, user: UserId, room: RoomKey) => Restriction | undefined;
+  readonly restrictionOn: (tenant: TenantId, user: UserId, room: RoomKey | undefined) => Restriction | undefined;
 };
 
 export type JoinFrame = Frame & { type: "join" };
