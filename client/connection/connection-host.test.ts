@@ -4,13 +4,14 @@ import { expect, test } from "vitest";
 
 import type { ClientId } from "../../shared/ids.ts";
 import { TokenBucket } from "../../shared/token-bucket.ts";
-import type { ClientFrame } from "../../shared/wire/frames.ts";
+import type { ClientFrame, Limits } from "../../shared/wire/frames.ts";
 import { ConnectionHost } from "./connection-host.ts";
-import type { NetworkNews, WatchNetwork } from "../ports.ts";
+import type { NetworkNews, OpenSocket, WatchNetwork } from "../ports.ts";
 import type { RoomHostOptions } from "../room/room-events.ts";
 import { RoomHost } from "../room/room-host.ts";
 import { App, bytes, heard, MINUTE, NOTES, serverOn } from "../testing/app.ts";
 import { LIMITS, type ModelServer } from "../testing/model-server.ts";
+import { serverFrameOf } from "./server-frames.ts";
 
 test("[COH1] several rooms share one connection, its pace too; a room left is left alone", async () => {
   const server = serverOn();
@@ -402,4 +403,78 @@ test("[COH19] a room whose edits nobody answers holds back none of the others", 
   tasks.host.send(bytes(1));
   await server.clock.advance(1_000);
   expect([notes.host.saved, tasks.host.saved]).toEqual([false, true]);
+});
+
+/** A line of 100 ms each way at most, which is pinged every half minute, and an application that its platform tells when it is shown again. */
+async function onSlowLine(limits: Partial<Limits>) {
+  const server = serverOn();
+  server.faults = { ...server.faults, delayMsMax: 100 };
+  server.limits = { ...LIMITS, pingIntervalMs: 30_000, silenceMsMax: 75_000, editBurst: 60, editsPerSecond: 30, ...limits };
+  let show = (): void => {};
+  let losesPongs = false;
+  const world = server.world(1);
+  const watchNetwork: WatchNetwork = (tell) => {
+    show = () => tell("doubtful");
+    return () => {};
+  };
+  const openSocket: OpenSocket = (url, listener) => {
+    const received = (bytes: Uint8Array): void => {
+      if (!losesPongs || serverFrameOf(bytes)?.type !== "pong") listener.received(bytes);
+    };
+    return world.openSocket(url, { ...listener, received });
+  };
+  const connection = new ConnectionHost({ url: "ws://h", token: "t" }, { ...world, watchNetwork, openSocket });
+  const ann = new App(server, 1, { connection, url: undefined, token: undefined } as unknown as Partial<RoomHostOptions>);
+  await server.clock.advance(1_000);
+  const losePongs = (isLosing: boolean): void => void (losesPongs = isLosing);
+  return { server, ann, losePongs, show: () => show() };
+}
+
+test.each([
+  ["edits", 1, {}],
+  ["bytes", 4_000, { bytesBurst: 40_000 }],
+])(
+  "[COH20] %s that fill the line behind a PING ask anew with its PONG, and do not stand still until the interval is over",
+  async (_what, size, limits) => {
+    const { server, ann, show } = await onSlowLine(limits);
+    const before = heard(server, "ping").length;
+    show();
+    for (let count = 0; count < 100; count++) ann.host.send(new Uint8Array(size));
+    await server.clock.advance(10_000);
+    expect(heard(server, "ping").length).toBeGreaterThan(before);
+    expect([ann.host.saved, ann.edits.length]).toEqual([true, 100]);
+  },
+);
+
+test.each<[string, Partial<Limits>]>([
+  ["one control frame", { controlBurst: 1, controlsPerSecond: 1 }],
+  ["two control frames", { controlBurst: 4 }],
+  ["fewer bytes than a PING", { bytesBurst: LIMITS.editBytesMax }],
+])("[COH21] PING and PONG do not follow each other without end where what may be on its way is %s", async (_what, limits) => {
+  const { server, ann, show } = await onSlowLine(limits);
+  show();
+  ann.host.send(bytes(1));
+  await server.clock.advance(10_000);
+  expect(ann.host.saved).toBe(true);
+  const before = heard(server, "ping").length;
+  await server.clock.advance(2 * MINUTE);
+  expect(heard(server, "ping").length - before).toBeLessThanOrEqual(4);
+  ann.host.send(bytes(2));
+  await server.clock.advance(10_000);
+  expect([ann.host.saved, ann.edits.length]).toEqual([true, 2]);
+});
+
+test.each(["what is sent is held back", "no PONG comes"])("[COH22] a line on which %s for a minute goes on once it mends", async (how) => {
+  const { server, ann, losePongs } = await onSlowLine({});
+  if (how === "no PONG comes") losePongs(true);
+  else server.stalledUntil = server.clock.now() + MINUTE;
+  for (let count = 0; count < 100; count++) ann.host.send(bytes(count));
+  await server.clock.advance(MINUTE);
+  expect(ann.host.saved).toBe(false);
+  losePongs(false);
+  await server.clock.advance(40_000);
+  expect([ann.host.saved, ann.edits.length, ann.statuses]).toEqual([true, 100, ["connecting", "connected"]]);
+  ann.host.send(bytes(100));
+  await server.clock.advance(10_000);
+  expect(ann.host.saved).toBe(true);
 });

@@ -1,6 +1,6 @@
 /**
  * One line to the server. Feeds `connection.ts` and carries out what it decides; what comes for rooms goes to
- * `rooms-on-line.ts`. Several providers may share one, if one token opens all their rooms. Rules COH1 to COH17.
+ * `rooms-on-line.ts`. Several providers may share one, if one token opens all their rooms. Rules COH1 to COH22.
  *
  * When the gateway goes away there are two lines for a moment: the next opens while the present one still serves,
  * and what befalls it is nobody's business until it takes over.
@@ -147,7 +147,6 @@ export class ConnectionHost {
   /** @internal Edits and presence go out at once, as they keep to the line's paces themselves; the others once their turn comes. */
   send(frame: ClientFrame): void {
     if (frame.type === "edit" || frame.type === "presence" || frame.type === "hello") return this.#sendNow(frame);
-    if (frame.type === "ping") this.#paces?.pinged(frame.nonce);
     this.#controls.send(frame, this.#world.clock.now());
     this.#setAlarm();
   }
@@ -173,11 +172,13 @@ export class ConnectionHost {
     const bytes = encodeFrame(frame);
     this.#line.socket?.send(bytes);
     if (frame.type !== "edit") this.#paces?.edits.spend(bytes.byteLength, this.#world.clock.now());
-    if (this.#paces?.takeAsking() === true) this.#askArrivalSoon(this.#line);
+    if (frame.type === "ping") this.#paces?.pinged(frame.nonce); // Counted itself, or the next would ask about it.
+    this.#askArrivalIfDue(this.#line, "frame");
   }
 
   /** Behind what else goes out at once. */
-  #askArrivalSoon(line: Line): void {
+  #askArrivalIfDue(line: Line, behind: "frame" | "pong"): void {
+    if (this.#paces?.takeAsking(behind) !== true) return;
     this.#world.clock.soon(() => this.#turns.receive({ line, input: { kind: "ask-arrival" } }));
   }
 
@@ -196,6 +197,7 @@ export class ConnectionHost {
     for (const effect of line.core.receive(input, this.#world.clock.now())) this.#carryOut(line, effect);
     if (line === this.#line && input.kind === "frame" && input.frame?.type === "pong") {
       this.#paces?.receivePong(input.frame.nonce, this.#world.clock.now());
+      this.#askArrivalIfDue(line, "pong"); // What went out behind the PING may hold up all that would ask.
     }
     if (line === this.#line && input.kind === "frame" && input.frame !== undefined && input.frame.type !== "unknown") {
       this.#rooms.route(input.frame);
