@@ -64,7 +64,8 @@ export type RoomEvents = {
   "tentative": [readonly TentativeEdit[]];
   /**
    * Tentative edits that were shown here and never committed, however often they were sent in again: nobody else may
-   * have them. Send their payloads, or take them back.
+   * have them. Send their payloads, or take them back. Who may only read is told, too: keep them until writing is allowed, and
+   * send them before what builds upon them.
    */
   "unconfirmed": [readonly TentativeEdit[]];
   /** The room's whole state at this position: what was delivered before is part of it. */

@@ -7,7 +7,7 @@
 
 import type * as Y from "yjs";
 
-import { type Clocks, clocksBefore, contentSince, isUpdate, lackingIn, saysNothing, splitEdit } from "./yjs-edits.ts";
+import { type Clocks, clocksBefore, contentSince, isUpdate, lackingIn, saysNothing, splitEdit, yjsEdits } from "./yjs-edits.ts";
 
 /** Where they go. `waiting`: what it was given and will have. */
 export type ChangesRoom = {
@@ -28,6 +28,8 @@ export class YjsChanges {
   readonly #doc: Y.Doc;
   readonly #room: ChangesRoom;
   #mode: Mode;
+  /** The document has it and the room has not, and what is made here may build upon it. As large as the document at most. */
+  #unconfirmed: Uint8Array | undefined;
 
   constructor(doc: Y.Doc, room: ChangesRoom) {
     this.#doc = doc;
@@ -50,6 +52,7 @@ export class YjsChanges {
   }
 
   receiveChange(update: Uint8Array): void {
+    this.sendUnconfirmed();
     switch (this.#mode.kind) {
       case "meeting":
         this.#mode.made += 1;
@@ -84,6 +87,19 @@ export class YjsChanges {
   /** The log has lost what this document still has. */
   meetAgain(): void {
     this.#mode = { kind: "meeting", received: [], hadContent: true, made: this.unsent };
+  }
+
+  /** What the room has lost of others, and this client may not give it yet. */
+  keepUnconfirmed(payloads: readonly Uint8Array[]): void {
+    const kept = this.#unconfirmed === undefined ? payloads : [this.#unconfirmed, ...payloads];
+    if (kept.length > 0) this.#unconfirmed = yjsEdits.merge(kept);
+  }
+
+  /** Once it may write, or has made something itself: nobody could read that without. */
+  sendUnconfirmed(): void {
+    const unconfirmed = this.#unconfirmed;
+    this.#unconfirmed = undefined;
+    if (unconfirmed !== undefined) this.#room.send(unconfirmed);
   }
 
   withhold(payload: Uint8Array): void {

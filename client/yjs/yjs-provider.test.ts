@@ -406,3 +406,36 @@ test("[YJS16] what was typed behind a tentative edit is not saved before that is
   await server.clock.advance(1_000);
   expect([bob.provider.saved, cid.text]).toEqual([true, "every word"]);
 });
+
+test.each([
+  { when: "once it may write", text: "every word", waiting: 0 },
+  { when: "before that was lost", text: "every word", waiting: 2 },
+  { when: "before it may write", text: "every word", waiting: 2 },
+  { when: "never", text: "every ", waiting: 0 },
+])("[YJS17] what somebody who is gone typed reaches the room with a reader who becomes a writer and types $when", async (typing) => {
+  const server = serverOn();
+  const ann = new Writer(server, 1);
+  await server.clock.advance(1_000);
+  server.rights = { read: true, write: false };
+  const bob = new Writer(server, 2);
+  await server.clock.advance(1_000);
+  server.setSaving("notes" as RoomId, "saving");
+  ann.type("every ");
+  await server.clock.advance(100);
+  if (typing.when === "before that was lost") bob.type("word");
+  ann.provider.destroy();
+  server.room("notes" as RoomId).failOver();
+  server.setSaving("notes" as RoomId, "saved");
+  await server.clock.advance(MINUTE);
+  if (typing.when === "before it may write") bob.type("word");
+  expect(bob.provider.unsavedEdits, "what was typed waits with what it builds upon").toBe(typing.waiting);
+
+  server.rights = { read: true, write: true };
+  server.send({ type: "left", channel: 1, reason: "rights-changed" });
+  await server.clock.advance(1_000);
+  if (typing.when === "once it may write") bob.type("word");
+  await server.clock.advance(1_000);
+  const cid = new Writer(server, 3);
+  await server.clock.advance(1_000);
+  expect([bob.provider.saved, bob.text, cid.text]).toEqual([true, typing.text, typing.text]);
+});

@@ -1,6 +1,6 @@
 /**
  * Keeps a Yjs document and a room the same: what comes from the room goes into the document, what the room lacks of it
- * (`yjs-changes.ts`) into the room. `main.ts` makes it `CoroomProvider`. Rules YJS1 to YJS16.
+ * (`yjs-changes.ts`) into the room. `main.ts` makes it `CoroomProvider`. Rules YJS1 to YJS17.
  */
 
 import type * as Y from "yjs";
@@ -259,10 +259,14 @@ export class YjsProvider {
     });
   }
 
-  /** The document has them and the room has not: they become edits of who may write. Applied twice they are applied once. */
+  /**
+   * The document has them and the room has not: they become edits of who may write, at once or when it may. What waits
+   * here may build upon them, and they wait with it. Applied twice they are applied once.
+   */
   #receiveUnconfirmed(edits: readonly { readonly payload: Uint8Array }[]): void {
-    if (!this.rights.write) return;
-    for (const { payload } of edits) if (isUpdate(payload)) this.#room.send(payload);
+    const payloads = edits.map(({ payload }) => payload).filter(isUpdate);
+    if (this.rights.write || this.unsavedEdits > 0) for (const payload of payloads) this.#room.send(payload);
+    else this.#changes.keepUnconfirmed(payloads);
     this.#tellSaved();
   }
 
@@ -273,6 +277,7 @@ export class YjsProvider {
 
   #receiveSynced(synced: boolean): void {
     if (synced) this.#changes.receiveSynced();
+    if (synced && this.rights.write) this.#changes.sendUnconfirmed();
     this.#synced = synced;
     this.#events.emit("synced", synced);
     this.#events.emit("sync", synced);
