@@ -23,7 +23,7 @@ class FakeRoom {
   readonly room = "notes";
   rights = { read: true, write: true };
   readonly status = "connected";
-  readonly unsavedEdits = 1;
+  unsavedEdits = 1;
   readonly awareness = {
     clientID: OWN,
     states: new Map<number, Record<string, unknown>>(),
@@ -59,6 +59,8 @@ function rig({ budget = new HeldBudget(1_000_000) }: { readonly budget?: HeldBud
   const room = new FakeRoom();
   const docs: { readonly doc: Y.Doc; readonly number: number }[] = [];
   const sent: string[] = [];
+  const warnings: string[] = [];
+  const log = { ...SILENT, warn: (_: object, sentence: string) => void warnings.push(sentence) };
   const closed: number[] = [];
   const socket = {
     send: (bytes: Uint8Array) => void sent.push(decodeYMessage(bytes)?.kind ?? "none"),
@@ -80,9 +82,9 @@ function rig({ budget = new HeldBudget(1_000_000) }: { readonly budget?: HeldBud
       yUpdateBytesPerSecond: 20_000,
       ySaveMsMax: 5_000,
     },
-    { openRoom, budget, clock, log: SILENT, metrics: yWebsocketMetrics(new Registry()) },
+    { openRoom, budget, clock, log, metrics: yWebsocketMetrics(new Registry()) },
   );
-  return { client, clock, room, docs, sent, closed, socket };
+  return { client, clock, room, docs, sent, warnings, closed, socket };
 }
 
 test("[YCL1] it enters under its own number, and its document never writes under that", () => {
@@ -153,6 +155,20 @@ test("[YCL6] once it is gone its document stays until what it wrote is saved, fo
     await left;
     expect(room.isDestroyed).toBe(true);
   }
+});
+
+test.each([
+  { unsavedEdits: 1, words: "not all that it wrote was saved" },
+  { unsavedEdits: 0, words: "what it wrote may build upon edits that were not saved" },
+])("[YCL21] of one that left with $unsavedEdits edits unacknowledged the log says: $words", async ({ unsavedEdits, words }) => {
+  const { client, clock, room, warnings } = rig();
+  client.receive(hello);
+  room.comeInStep();
+  Object.assign(room, { saved: false, unsavedEdits });
+  const left = client.receiveClosed();
+  await clock.advance(5_200);
+  await left;
+  expect(warnings).toEqual([expect.stringContaining(words)]);
 });
 
 test("[YCL7] what is no update, or none that Yjs takes, closes it, and nothing that it says throws", () => {

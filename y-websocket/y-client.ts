@@ -1,6 +1,6 @@
 /**
  * One client of y-websocket in one room, from its first words until what it wrote is saved. It is answered by a document of
- * its own, which the SDK keeps the same as the room's. Rules YCL1 to YCL19, YWS1 to YWS19.
+ * its own, which the SDK keeps the same as the room's. Rules YCL1 to YCL21, YWS1 to YWS19.
  *
  * What it says is held until that document is the room's: answered sooner, it would take an empty document for the room,
  * and fill it anew. It takes part under the number that it has in Yjs, so that tabs beside it, which tell it of each other
@@ -140,11 +140,15 @@ export class YClient {
 
   async #leave(room: YRoom): Promise<void> {
     await this.#settled(room);
-    if (!this.#isSaved(room)) {
-      const facts = { room: room.room, unsavedEdits: room.unsavedEdits };
-      this.#deps.log.warn(facts, "a y-websocket client left, and not all that it wrote was saved in time: it has it still");
-    }
+    if (!this.#isSaved(room)) this.#tellUnsaved(room);
     room.destroy();
+  }
+
+  #tellUnsaved(room: YRoom): void {
+    const { unsavedEdits } = room;
+    const isAcknowledged = unsavedEdits === 0 && this.#held.all.length === 0;
+    const what = isAcknowledged ? "what it wrote may build upon edits that were not saved" : "not all that it wrote was saved";
+    this.#deps.log.warn({ room: room.room, unsavedEdits }, `a y-websocket client left, and ${what} in time: it has that still`);
   }
 
   #isSaved(room: YRoom): boolean {
