@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 
 import type { StoredRecord } from "../../shared/bus/stored-record.ts";
-import { encodeEditsRecord } from "../../shared/bus/record.ts";
+import { decodeRecord, encodeEditsRecord } from "../../shared/bus/record.ts";
 import type { Epoch, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { EMPTY_STATE, mergeEdits } from "../merge.ts";
 import type { Merging, Unread } from "../ports.ts";
-import { ann, ROOM, Stores } from "../testing/one-room.ts";
+import { ann, recordsOf, ROOM, Run, Stores } from "../testing/one-room.ts";
 import { restoreRoom } from "./restore-host.ts";
 import { encodeSegment } from "./segments.ts";
 
@@ -137,4 +137,128 @@ test("[RSTH5] what a history names and nothing has any more is missing, and the 
     { kind: "rebuilt", seq: 6, missing: 4 },
     { seq: 6, leftOut: 4 + 2, streamSeq: 60 },
   ]);
+});
+
+/** Of an edit each, at the stream sequence ten times its seq. */
+const typed = recordsOf("abcdef");
+function stateAt(seq: number): Uint8Array {
+  const payloads = typed.slice(0, seq).flatMap(({ bytes }) => {
+    const record = decodeRecord(bytes);
+    return record?.kind === "edits" ? record.edits.edits.map(({ payload }) => payload) : [];
+  });
+  return mergeEdits(EMPTY_STATE, payloads).state;
+}
+
+const MINUTE_MS = 60_000;
+
+/** The checkpoint is of seq 2, and its snapshot is gone; the log goes from there to the seq. */
+function rolledBack(logHas: number): Stores {
+  const stores = new Stores();
+  stores.checkpoint = {
+    epoch: 1 as Epoch,
+    seq: 2 as Seq,
+    streamSeq: 20,
+    time: 0 as UnixMillis,
+    clients: [],
+    epochs: [1, 0],
+    snapshot: { object: `${ROOM}/1-2-gone`, bytes: 1, sha256: "" },
+  };
+  stores.revision = 1;
+  stores.log = typed.slice(0, logHas);
+  stores.trimmedBefore = 20;
+  return stores;
+}
+
+test.each([
+  ["a snapshot, the log rolled back as well", 4, (stores: Stores) => void stores.snapshots.set(`${ROOM}/1-6-later`, stateAt(6))],
+  ["a snapshot, the log whole", 6, (stores: Stores) => void stores.snapshots.set(`${ROOM}/1-6-later`, stateAt(6))],
+  [
+    "history, the log rolled back as well",
+    4,
+    (stores: Stores) => void stores.objects.set(`${ROOM}/edits-1-6-x`, encodeSegment(ROOM, typed)),
+  ],
+])(
+  "[RSTH6] of a checkpoint that is behind %s, the new one fits the log: nothing is taken for a hole, and no seq given out again",
+  async (_, logHas, fill) => {
+    const stores = rolledBack(logHas);
+    fill(stores);
+    const restored = await restoreRoom(
+      ROOM,
+      { snapshots: [...stores.snapshots.keys()], history: [...stores.objects.keys()] },
+      stores.ports,
+      {
+        newName: () => "anew",
+        wallNow: () => 0 as UnixMillis,
+      },
+    );
+    expect(restored).toEqual({ kind: "rebuilt", seq: 6, missing: 0 });
+    const run = new Run(stores);
+    await run.take(...typed.slice(1, logHas));
+    await run.saveAndTrim(MINUTE_MS);
+    expect([await run.served(), stores.checkpoint?.seq, stores.checkpoint?.leftOut]).toEqual(["6 abcdef", 6, undefined]);
+  },
+);
+
+test("[RSTH7] a history's entry that was rolled back names again what is there, and keeps the names that people gave", async () => {
+  const stores = new Stores();
+  const version = (seq: number, name?: string) => ({
+    object: `${ROOM}/version-1-${seq}-v${seq}`,
+    id: `v${seq}`,
+    bytes: EMPTY_STATE.byteLength,
+    sha256: stores.ports.digest(EMPTY_STATE),
+    epoch: 1 as Epoch,
+    seq: seq as Seq,
+    time: 7 as UnixMillis,
+    ...(name === undefined ? {} : { name }),
+  });
+  const segment = { bytes: 9, sha256: "", firstSeq: 1 as Seq, lastSeq: 2 as Seq, firstTime: 0 as UnixMillis, lastTime: 0 as UnixMillis };
+  stores.history = {
+    versions: [version(1, "draft"), version(2)],
+    segments: [{ object: `${ROOM}/edits-1-2-gone`, ...segment }],
+    through: 20,
+  };
+  stores.historyRevision = 1;
+  stores.objects.set(version(1).object, EMPTY_STATE);
+  stores.objects.set(version(4).object, EMPTY_STATE);
+  stores.objects.set(`${ROOM}/edits-1-5-later`, encodeSegment(ROOM, typed.slice(0, 5)));
+  const names = [...stores.objects.keys()];
+  const restore = () =>
+    restoreRoom(ROOM, { snapshots: [...stores.snapshots.keys()], history: names }, stores.ports, {
+      newName: () => "anew",
+      wallNow: () => 0 as UnixMillis,
+    });
+  await restore();
+  expect(stores.history).toMatchObject({
+    versions: [version(1, "draft"), { object: version(4).object }],
+    segments: [{ object: `${ROOM}/edits-1-5-later`, firstSeq: 1, lastSeq: 5 }],
+    through: 50,
+  });
+  await new Run(stores).room.orphans.removeHistory(names);
+  expect([...stores.objects.keys()]).toEqual(names);
+
+  const revision = stores.historyRevision;
+  await restore();
+  expect(stores.historyRevision).toBe(revision);
+});
+
+test("[RSTH8] how far a history alone says that a room was is known still after a try that failed", async () => {
+  const stores = new Stores();
+  const segment = { bytes: 9, sha256: "", firstTime: 0 as UnixMillis, lastTime: 0 as UnixMillis };
+  const lost = { object: `${ROOM}/edits-1-6-lost`, firstSeq: 1 as Seq, lastSeq: 6 as Seq, ...segment };
+  stores.history = { versions: [], segments: [lost], through: 60 };
+  stores.historyRevision = 1;
+  stores.objects.set(`${ROOM}/edits-1-4-left`, encodeSegment(ROOM, typed.slice(0, 4)));
+  const restore = (merging: Merging) =>
+    restoreRoom(
+      ROOM,
+      { snapshots: [], history: [...stores.objects.keys()] },
+      { ...stores.ports, merging },
+      {
+        newName: () => "anew",
+        wallNow: () => 0 as UnixMillis,
+      },
+    );
+  await expect(restore({ merge: () => Promise.resolve("overran") })).rejects.toThrow("could not be merged");
+  expect(await restore(stores.ports.merging)).toEqual({ kind: "rebuilt", seq: 6, missing: 2 });
+  expect(stores.history).toMatchObject({ segments: [{ object: `${ROOM}/edits-1-4-left` }], through: 60 });
 });

@@ -44,7 +44,12 @@ const REASONS: Readonly<Record<Unread, string>> = {
 
 type State = { readonly state: Uint8Array; readonly epoch: Epoch; readonly seq: Seq };
 type Archived = { readonly object: string; readonly bytes: Uint8Array; readonly records: readonly StoredRecord[] };
+/** `told`: the last seq of which the entry of the room's history speaks. */
+type Left = { readonly objects: RoomObjects; readonly archived: readonly Archived[]; readonly told: number };
+/** The newest state that is left, and the edits of which some may be behind it. */
+type Reach = { readonly base: State; readonly taken: readonly Taken[]; readonly top: Seq; readonly streamSeq: number };
 
+/** The entry of its history comes last: as long as there is no checkpoint of it, that entry alone may tell how far the room was. */
 export async function restoreRoom(room: RoomKey, objects: RoomObjects, ports: RestorePorts, deps: RestoreDeps): Promise<RestoredRoom> {
   const { checkpoint, revision } = await ports.checkpoints.read(room);
   if (isDeleted(checkpoint)) return { kind: "deleted" };
@@ -54,22 +59,47 @@ export async function restoreRoom(room: RoomKey, objects: RoomObjects, ports: Re
     return { kind: "deleted" };
   }
   const archived = await readArchived(objects.history, ports);
-  await restoreHistory(room, objects.history, archived, ports, deps);
-  if (checkpoint !== undefined && (await readVerified(ports.snapshots, ports.digest, checkpoint.snapshot)) !== undefined) {
-    return { kind: "whole" };
-  }
   const told = Math.max(history.segments.at(-1)?.lastSeq ?? 0, history.versions.at(-1)?.seq ?? 0);
-  if (checkpoint === undefined && objects.snapshots.length === 0 && archived.length === 0 && told === 0) return { kind: "whole" };
+  const left = { objects, archived, told };
+  const restored: RestoredRoom = (await isWhole(checkpoint, left, ports))
+    ? { kind: "whole" }
+    : await writeAnew(room, { checkpoint, revision }, await reachOf(room, checkpoint, left, ports), ports, deps);
+  await restoreHistory(room, objects.history, archived, ports, deps);
+  return restored;
+}
 
+async function isWhole(checkpoint: Checkpoint | undefined, { objects, archived, told }: Left, ports: RestorePorts): Promise<boolean> {
+  if (checkpoint === undefined) return objects.snapshots.length === 0 && archived.length === 0 && told === 0;
+  return (await readVerified(ports.snapshots, ports.digest, checkpoint.snapshot)) !== undefined;
+}
+
+/**
+ * Where something goes further than the checkpoint, the checkpoint's place in the log does not go with it: whoever read on
+ * from there would find edits that are covered, and take them for a hole. Then all that the log has is taken in.
+ */
+async function reachOf(room: RoomKey, checkpoint: Checkpoint | undefined, left: Left, ports: RestorePorts): Promise<Reach> {
+  const { objects, archived, told } = left;
   const base = await newestState([...objects.snapshots, ...objects.history], ports);
-  const logged = await recordsOf(ports.log, room, checkpoint?.streamSeq);
-  const taken = [...archived.map(({ records }) => records), logged].flatMap((records) => takenFrom(records));
-  const top = Math.max(
-    checkpoint?.seq ?? 0,
-    base.seq,
-    told,
-    highest(taken, ({ record }) => headOf(record)),
-  ) as Seq;
+  const kept = archived.flatMap(({ records }) => takenFrom(records));
+  const ahead = Math.max(base.seq, told, highest(kept, headOfTaken));
+  const place = ahead > (checkpoint?.seq ?? 0) ? undefined : checkpoint?.streamSeq;
+  const logged = await recordsOf(ports.log, room, place);
+  const taken = [...kept, ...takenFrom(logged)];
+  return {
+    base,
+    taken,
+    top: Math.max(checkpoint?.seq ?? 0, ahead, highest(taken, headOfTaken)) as Seq,
+    streamSeq: place ?? Math.max(1, checkpoint?.streamSeq ?? 0, highest(logged, streamSeqOf), throughOf(archived)),
+  };
+}
+
+async function writeAnew(
+  room: RoomKey,
+  { checkpoint, revision }: { readonly checkpoint: Checkpoint | undefined; readonly revision: number },
+  { base, taken, top, streamSeq }: Reach,
+  ports: RestorePorts,
+  deps: RestoreDeps,
+): Promise<RestoredRoom> {
   const { payloads, missing } = after(base.seq, top, taken);
   const merged = await ports.merging.merge(base.state, payloads);
   if (typeof merged === "string") throw new Error(`the document of room ${room} could not be merged${REASONS[merged]}`);
@@ -85,7 +115,6 @@ export async function restoreRoom(room: RoomKey, objects: RoomObjects, ports: Re
   const leftOut = (checkpoint?.leftOut ?? 0) + missing + merged.refused;
   const inOrder = taken.map(({ record }) => record).sort((a, b) => a.edits.firstSeq - b.edits.firstSeq);
   const epochs = withRecords(checkpoint?.epochs ?? NO_EPOCHS, inOrder);
-  const streamSeq = checkpoint?.streamSeq ?? Math.max(1, highest(logged, streamSeqOf), throughOf(archived));
   const made: Checkpoint = {
     epoch,
     seq: top,
@@ -101,8 +130,9 @@ export async function restoreRoom(room: RoomKey, objects: RoomObjects, ports: Re
 }
 
 /**
- * Names every segment and version that is there, where nothing does. Names that people gave are lost with the entry. A
- * version is as old as the segment that it lies in; one without is taken for new, so that it is kept for as long as any.
+ * Names every segment and version that is there, where the entry does not name just these: what it does not name would be
+ * removed as nobody's. Names that people gave are lost where the entry is. A version is as old as the segment that it
+ * lies in; one without is taken for new, so that it is kept for as long as any.
  */
 async function restoreHistory(
   room: RoomKey,
@@ -111,8 +141,10 @@ async function restoreHistory(
   { histories, history: store, digest }: RestorePorts,
   { wallNow }: Pick<RestoreDeps, "wallNow">,
 ): Promise<void> {
-  const { revision } = await histories.read(room);
-  if (revision > 0 || names.length === 0) return;
+  const { history, revision } = await histories.read(room);
+  const named = new Set([...history.versions, ...history.segments].map(({ object }) => object));
+  const fits = named.size === names.length && names.every((name) => named.has(name));
+  if (names.length === 0 || (revision > 0 && fits)) return;
   const found = archived.flatMap(({ object, bytes, records }): Segment[] => {
     const [seqs, first, last] = [seqsOf(records), records[0], records.at(-1)];
     return seqs === undefined || first === undefined || last === undefined
@@ -126,17 +158,25 @@ async function restoreHistory(
     const bytes = at === undefined ? undefined : await store.read(object);
     const before = segments.findLast(({ firstSeq, lastSeq }) => at !== undefined && firstSeq <= at.seq && lastSeq >= at.seq);
     if (at !== undefined && bytes !== undefined) {
-      versions.push({
-        object,
-        id: object.slice(object.lastIndexOf("/") + 1),
-        bytes: bytes.byteLength,
-        sha256: digest(bytes),
-        ...at,
-        time: before?.lastTime ?? wallNow(),
-      });
+      const known = history.versions.find((version) => version.object === object);
+      versions.push(
+        known ?? {
+          object,
+          id: object.slice(object.lastIndexOf("/") + 1),
+          bytes: bytes.byteLength,
+          sha256: digest(bytes),
+          ...at,
+          time: before?.lastTime ?? wallNow(),
+        },
+      );
     }
   }
-  await histories.write(room, { versions: versions.sort((a, b) => a.seq - b.seq), segments, through: throughOf(archived) }, revision);
+  const through = Math.max(history.through, throughOf(archived));
+  await histories.write(room, { versions: versions.sort((a, b) => a.seq - b.seq), segments, through }, revision);
+}
+
+function headOfTaken({ record }: Taken): Seq {
+  return headOf(record);
 }
 
 function throughOf(archived: readonly Archived[]): number {
