@@ -198,5 +198,7 @@ test("[ADN9] every error that openapi.json declares is met, and says what to do"
     .setExpirationTime("1h")
     .sign(privateKey);
   expect(await ask(keyless, "/bans", signed)).toMatchObject({ status: 503, body: { error: "unavailable" } });
+  const small = await rig.start({ bodiesBytesMax: "1000", editBytesMax: "1000" });
+  expect(await ask(small, "/kick", await admin(), "x".repeat(1_001))).toMatchObject({ status: 503, body: { error: "busy" } });
   expect(declared.unmet).toEqual([]); // With what the tests before have met.
 });
