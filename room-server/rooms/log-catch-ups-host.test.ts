@@ -163,9 +163,10 @@ test("[LCU6] a question that is asked again while it waits, or while the log is 
 
 type Served = { readonly answer: number | string; readonly read: readonly number[]; readonly tookMs: number };
 
-/** Of somebody at seq 1 who asks on at seq 3, and of another there, where an answer holds two edits and a record takes 20 ms to read. */
-async function askedOn(logReadBytesMax: number): Promise<[Served, Served, Served]> {
+/** Of somebody at seq 1 who asks on at seq 3, and of another there, where an answer holds two edits and a record takes 20 ms to read. `isCutOff`: the log fails for one who asks on before them. */
+async function askedOn(logReadBytesMax: number, { isCutOff = false } = {}): Promise<[Served, Served, Served]> {
   const clock = new FakeClock();
+  let isBroken = false;
   let read: number[] = [];
   const answers: CatchUp[] = [];
   const ports = {
@@ -174,6 +175,10 @@ async function askedOn(logReadBytesMax: number): Promise<[Served, Served, Served
       readLast: async () => undefined,
       endsAt: async () => true,
       read: async function* (_: RoomKey, from: number, through: number) {
+        if (isBroken) {
+          isBroken = false;
+          throw new Error("the log shows nothing there");
+        }
         for (const one of stored.filter(({ streamSeq }) => streamSeq > from && streamSeq <= through)) {
           clock.turn(20);
           read.push(one.streamSeq);
@@ -202,7 +207,19 @@ async function askedOn(logReadBytesMax: number): Promise<[Served, Served, Served
     const answer = answers.at(-1)!;
     return { answer: answer.kind === "resync" ? answer.reason : answer.parts.length, read, tookMs: clock.now() - askedAt };
   };
-  return [await ask(1, 1), await ask(2, 3), await ask(3, 3)];
+  const first = await ask(1, 1);
+  if (isCutOff) {
+    isBroken = true;
+    put(9, { epoch, seq: 3 as Seq });
+    await vi.waitFor(
+      () => {
+        clock.turn(1);
+        expect(isBroken).toBe(false);
+      },
+      { timeout: 10_000, interval: 1 },
+    );
+  }
+  return [first, await ask(2, 3), await ask(3, 3)];
 }
 
 test("[LCU8] an answer holds what fits a message; whoever asks on is read on for from there, after a rest as long as reading took", async () => {
@@ -224,4 +241,9 @@ test("[LCU10] others who ask on from the same place are read on for from there a
     [3, 4],
     [1, 2, 3, 4],
   ]);
+});
+
+test("[LCU11] where reading on from a place fails, the next who asks is read for from further back", async () => {
+  const [, second] = await askedOn(1e6, { isCutOff: true });
+  expect([second.answer, second.read]).toEqual([1, [1, 2, 3, 4]]);
 });
