@@ -13,11 +13,16 @@ import { App, bytes, heard, MINUTE, NOTES, serverOn } from "../testing/app.ts";
 import { LIMITS, type ModelServer } from "../testing/model-server.ts";
 import { serverFrameOf } from "./server-frames.ts";
 
+/** Options of a room that shares a connection instead of opening its own. */
+function over(connection: ConnectionHost): Partial<RoomHostOptions> {
+  return { connection, url: undefined, token: undefined } as unknown as Partial<RoomHostOptions>;
+}
+
 test("[COH1] several rooms share one connection, its pace too; a room left is left alone", async () => {
   const server = serverOn();
   server.limits = LIMITS;
   const connection = new ConnectionHost({ url: "ws://h", token: "t" }, server.world(1));
-  const shared = { connection, url: undefined, token: undefined } as unknown as Partial<RoomHostOptions>;
+  const shared = over(connection);
   const [notes, tasks] = [new App(server, 1, shared), new App(server, 2, { ...shared, room: "tasks" })];
   await server.clock.advance(1_000);
   expect(server.lines.size).toBe(1);
@@ -39,7 +44,7 @@ test("[COH1] several rooms share one connection, its pace too; a room left is le
 async function askForTasks() {
   const server = serverOn();
   const connection = new ConnectionHost({ url: "ws://h", token: "t" }, server.world(1));
-  const shared = { connection, url: undefined, token: undefined } as unknown as Partial<RoomHostOptions>;
+  const shared = over(connection);
   const notes = new App(server, 1, shared);
   await server.clock.advance(1_000);
   const tasks = new App(server, 2, { ...shared, room: "tasks" });
@@ -119,7 +124,7 @@ test("[COH2] a room is on a connection once", () => {
 test("[COH10] a room destroyed long after it was left takes nothing from whoever is in it since", async () => {
   const server = serverOn();
   const connection = new ConnectionHost({ url: "ws://h", token: "t" }, server.world(1));
-  const shared = { connection, url: undefined, token: undefined } as unknown as Partial<RoomHostOptions>;
+  const shared = over(connection);
   const before = new App(server, 1, shared);
   await server.clock.advance(1_000);
   before.host.disconnect();
@@ -138,7 +143,7 @@ test.each(["destroyed", "left", "left, wanted again and left"])(
   async (how) => {
     const server = serverOn();
     const connection = new ConnectionHost({ url: "ws://h", token: "t" }, server.world(1));
-    const shared = { connection, url: undefined, token: undefined } as unknown as Partial<RoomHostOptions>;
+    const shared = over(connection);
     const before = new App(server, 1, shared);
     const other = new App(server, 5);
     await server.clock.advance(1_000);
@@ -364,7 +369,7 @@ test.each([1, 3])(
     const server = serverOn();
     server.limits = { ...LIMITS, silenceMsMax: 75_000, pingIntervalMs: 30_000 };
     const connection = new ConnectionHost({ url: "ws://h", token: "t" }, server.world(1));
-    const shared = { connection, url: undefined, token: undefined } as unknown as Partial<RoomHostOptions>;
+    const shared = over(connection);
     const rooms = Array.from({ length: count }, (_, index) => new App(server, index, { ...shared, room: `room ${index}` }));
     await server.clock.advance(1_000);
     const bucket = new TokenBucket({ burst: LIMITS.editBurst, perSecond: LIMITS.editsPerSecond }, server.clock.now());
@@ -393,7 +398,7 @@ test("[COH19] a room whose edits nobody answers holds back none of the others", 
   const server = serverOn();
   server.limits = LIMITS;
   const connection = new ConnectionHost({ url: "ws://h", token: "t" }, server.world(1));
-  const shared = { connection, url: undefined, token: undefined } as unknown as Partial<RoomHostOptions>;
+  const shared = over(connection);
   const [notes, tasks] = [new App(server, 1, shared), new App(server, 2, { ...shared, room: "tasks" })];
   await server.clock.advance(1_000);
   server.faults = { ...server.faults, editLost: 1 };
@@ -424,7 +429,7 @@ async function onSlowLine(limits: Partial<Limits>) {
     return world.openSocket(url, { ...listener, received });
   };
   const connection = new ConnectionHost({ url: "ws://h", token: "t" }, { ...world, watchNetwork, openSocket });
-  const ann = new App(server, 1, { connection, url: undefined, token: undefined } as unknown as Partial<RoomHostOptions>);
+  const ann = new App(server, 1, over(connection));
   await server.clock.advance(1_000);
   const losePongs = (isLosing: boolean): void => void (losesPongs = isLosing);
   return { server, ann, losePongs, show: () => show() };
