@@ -1,6 +1,6 @@
 /**
  * One client of y-websocket in one room, from its first words until what it wrote is saved. It is answered by a document of
- * its own, which the SDK keeps the same as the room's. Rules YCL1 to YCL21, YWS1 to YWS19.
+ * its own, which the SDK keeps the same as the room's. Rules YCL1 to YCL21, YWS1 to YWS21.
  *
  * What it says is held until that document is the room's: answered sooner, it would take an empty document for the room,
  * and fill it anew. It takes part under the number that it has in Yjs, so that tabs beside it, which tell it of each other

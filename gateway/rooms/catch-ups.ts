@@ -64,7 +64,7 @@ export class CatchUps {
   readonly #questions = new SeldomMap<number, Question>();
   /** Each member's open question. */
   readonly #openOf = new SeldomMap<ConnectionId, number>();
-  /** The newest that a member asks for besides. */
+  /** What a member asks for besides: the newest, but that a hole does not take the place of its way in. */
   readonly #nextOf = new SeldomMap<ConnectionId, Inquiry>();
   #lastRequest = 0;
 
