@@ -1,13 +1,13 @@
 /**
- * Tests that need nothing share the cores; after them come those on real servers. Most of these start many processes and
- * then wait for the most part, so three run at a time; then two at a time those that keep a core at work; at last, one by
- * one, those that need the cores for themselves.
+ * Runs the tests in four groups, one after the other, each with as many workers as its tests leave cores free:
+ * unit tests; system tests, which start processes and mostly wait; busy system tests, which keep a core at work; and
+ * tests that need the machine for themselves.
  */
 import { defineConfig } from "vitest/config";
 
 const exclude = ["**/node_modules/**", "**/dist/**", ".coroom/**"];
 const system = "**/*.system.test.ts";
-/** Those that take more than 0.7 s of CPU a second. */
+/** Tests that use more than 0.7 s of CPU per second. */
 const busy = [
   "bench/*.system.test.ts",
   "document-service/**/*.system.test.ts",
@@ -15,12 +15,12 @@ const busy = [
   "test/contract/object-store.system.test.ts",
   "test/system/{chaos-replay,replay}.system.test.ts",
 ];
-/** Those that kill processes within milliseconds, or tell who was seen at every moment, or whose subject is how busy a process is. */
+/** Tests that kill processes within milliseconds, check a participant list at every moment, or measure how busy a process is. */
 const alone = ["test/system/{deleted-room,growing-room,presence-kills,room-budget}.system.test.ts"];
 
 export default defineConfig({
   test: {
-    // Not what a test may take: when one that hangs is given up, however busy the machine.
+    // Ends a test that hangs, on the slowest machine as well. No test measures time with it.
     testTimeout: 180_000,
     hookTimeout: 180_000,
     projects: [
@@ -37,9 +37,9 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: "system", include: [system], exclude: [...exclude, ...busy, ...alone], maxWorkers: 3, sequence: { groupOrder: 1 } },
+        test: { name: "system", include: [system], exclude: [...exclude, ...busy, ...alone], maxWorkers: 5, sequence: { groupOrder: 1 } },
       },
-      { extends: true, test: { name: "busy", include: busy, exclude, maxWorkers: 2, maxConcurrency: 2, sequence: { groupOrder: 2 } } },
+      { extends: true, test: { name: "busy", include: busy, exclude, maxWorkers: 3, maxConcurrency: 2, sequence: { groupOrder: 2 } } },
       { extends: true, test: { name: "alone", include: alone, exclude, maxWorkers: 1, sequence: { groupOrder: 3 } } },
     ],
   },

@@ -1,22 +1,22 @@
 /**
- * A crowd arrives at one long document that somebody goes on typing in: 150 at once at 4 and at 20 MB, a thousand within
- * two seconds at 4 MB, with the bytes as they are and compressed. Each joins, is sent to the snapshot, fetches it
- * through the one gateway, and joins again from there; it has arrived once it has all bytes and is in the room.
+ * Many clients open one long document while somebody types in it: 150 at once at 4 and at 20 MB, and 1,000 within two
+ * seconds at 4 MB, plain and compressed. Each client joins, is redirected to the snapshot, fetches it through the one
+ * gateway, and joins again from its position. A client has arrived when it has all bytes and is in the room.
  *
- * All bytes are compared with what others got under the same ETag, and that is decoded. Load and servers share the machine.
+ * All bytes are compared with what other clients received under the same ETag, and each ETag's bytes are decoded once.
+ * Load and servers share the machine.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { claimPort } from "../engines/free-port.ts";
-import { Cluster } from "../test/system/cluster.ts";
-import { cpuBetween, cpuByRole, type ServerProcess } from "./cpu.ts";
-import type { Experiment, ExperimentOptions, Outcome } from "./experiments.ts";
+import { SystemCluster } from "../test/system/cluster.ts";
+import { cpuBetween, cpuByRole, type ServerProcess, memoryByRole } from "./server-usage.ts";
+import type { Comparison, ComparisonOptions, ComparisonOutcome } from "./comparison.ts";
 import type { ArrivalsLoad } from "./load/arrivals-load.ts";
 import type { Seat } from "./load/enter.ts";
 import { Latencies } from "./load/latencies.ts";
 import { Worker } from "./load/worker.ts";
-import { memoryByRole } from "./memory.ts";
 import type { Figures } from "./report.ts";
 import { PATIENT } from "./systems/coroom.ts";
 
@@ -24,11 +24,13 @@ const MB = 1024 ** 2;
 const SMALL_SHARE = 1 / 40;
 const SAMPLE_MS = 50;
 const COLD_MS_MAX = 120_000;
-/** What the gateway may still share of a question from before. */
+/** A gateway shares a snapshot request for a short time. After this delay it shares none of an earlier leg. */
 const SETTLE_MS = 3_000;
-/** Memory and log answer no further back than this: whoever comes new needs the snapshot, and whoever has it is caught up. */
+/**
+ * Memory and log cover only these bytes: a new client needs the snapshot, and a client with the snapshot catches up.
+ */
 const HISTORY = { BACKLOG_BYTES_MAX: "16384", LOG_READ_BYTES_MAX: "16384", SNAPSHOT_LAG_BYTES_MAX: "8192", RECENT_BYTES_MAX: "4096" };
-/** In small no document is long enough for a snapshot before it is due: it is due sooner. */
+/** With `--small` no document is long enough to need a snapshot early, so snapshots are due sooner. */
 const SMALL = { SNAPSHOT_AGE_MS_MAX: "1000", SNAPSHOT_INTERVAL_MS_MIN: "500", ...PATIENT };
 const LIFTED = {
   HELLO_MS_MAX: "120000",
@@ -40,7 +42,7 @@ const LIFTED = {
 };
 
 type Leg = { readonly name: string; readonly megabytes: number; readonly share: number; readonly withinMs: number; readonly gzip: boolean };
-/** `share`: of the clients. */
+/** `share`: share of the clients that arrive. */
 const LEGS: readonly Leg[] = [
   { name: "4 MB, 150 at once, gzip", megabytes: 4, share: 0.15, withinMs: 0, gzip: true },
   { name: "4 MB, 150 at once", megabytes: 4, share: 0.15, withinMs: 0, gzip: false },
@@ -50,26 +52,26 @@ const LEGS: readonly Leg[] = [
   { name: "4 MB, a thousand in 2 s", megabytes: 4, share: 1, withinMs: 2_000, gzip: false },
 ];
 
-/** `documents`: where the document service answers. `written`: by room, how many letters. */
+/** `documents`: URL of the document service. `written`: letters written, by room. */
 type Stage = {
-  readonly cluster: Cluster;
+  readonly cluster: SystemCluster;
   readonly load: Worker<ArrivalsLoad>;
   readonly documents: string;
   readonly written: Map<string, number>;
 };
 
-export const arrivals: Experiment = {
+export const arrivals: Comparison = {
   name: "arrivals",
-  meaning:
-    "a crowd arrives at one long document that somebody types in, through one gateway: 1,000 within 2 s at 4 MB, 150 at once at 4 and 20 MB, plain and compressed",
+  summary:
+    "many clients open one long document while somebody types, through one gateway: 1,000 within 2 s at 4 MB, 150 at once at 4 and 20 MB, plain and compressed",
   clients: 1_000,
   smallClients: 20,
-  run: async (options) => ({ figures: { coroom: await measure(options) } }) satisfies Outcome,
+  run: async (options) => ({ figures: { coroom: await measure(options) } }) satisfies ComparisonOutcome,
 };
 
-async function measure(options: ExperimentOptions): Promise<Figures> {
+async function measure(options: ComparisonOptions): Promise<Figures> {
   const port = await claimPort(0, "127.0.0.1", "documentsPort");
-  const cluster = await Cluster.start({
+  const cluster = await SystemCluster.start({
     gateways: 1,
     roomServers: 1,
     settings: { LOG_LEVEL: "warn", ...LIFTED, ...HISTORY, ...(options.small ? SMALL : {}), DOCUMENTS_PORT: String(port) },
@@ -91,7 +93,7 @@ async function measure(options: ExperimentOptions): Promise<Figures> {
 async function measureLeg(
   { name, megabytes, share, withinMs, gzip }: Leg,
   { cluster, load, documents, written }: Stage,
-  { clients, small, seed, say }: ExperimentOptions,
+  { clients, small, seed, print }: ComparisonOptions,
 ): Promise<Figures> {
   const room = `long-${megabytes}`;
   const seatOf = async (who: string): Promise<Seat> => ({
@@ -124,10 +126,10 @@ async function measureLeg(
   const facts = [
     `${seats.length} arrived, ${Object.keys(arrived.sent).length} states sent, each the same to all, byte for byte, and decoded`,
     `${arrived.editsMeanwhile} edits meanwhile`,
-    `${arrived.askedAgain} lines were cut off and opened again`,
-    `the last had all after ${(arrived.msToLast / 1000).toFixed(1)} s, the document service held ${heldMb} MB at the most`,
+    `${arrived.askedAgain} connections were cut off and opened again`,
+    `the last client had all bytes after ${(arrived.msToLast / 1000).toFixed(1)} s, the document service held ${heldMb} MB at most`,
   ];
-  say(`${name}: ${facts.join("; ")}`);
+  print(`${name}: ${facts.join("; ")}`);
   const times = Latencies.fromPairs(arrived.times);
   return {
     "until the last has all bytes, ms": arrived.msToLast,
@@ -143,7 +145,7 @@ async function measureLeg(
   };
 }
 
-/** Each document is written once. */
+/** Writes each document once and returns its number of letters. */
 async function lettersWritten(
   written: Map<string, number>,
   load: Worker<ArrivalsLoad>,
@@ -169,7 +171,7 @@ async function countsOf(documents: string, secret: string): Promise<{ merges: nu
   return { merges: count("coroom_documents_merge_seconds_count"), reads: count('coroom_documents_reads_total\\{answer="snapshot"\\}') };
 }
 
-/** The most that each role's processes held at any sample. */
+/** The highest memory of each role's processes in any sample. */
 class Peak {
   readonly #most: Record<string, number> = {};
   readonly #sampling: Promise<void>;

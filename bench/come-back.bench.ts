@@ -1,37 +1,37 @@
 /**
- * A crowd comes back to rooms of 8, each with a 100 KB document: cold, so that each client needs the whole, and warm,
- * so that each holds a position a few edits ago. Synced is a client that was let in and holds everything up to the
- * head that it was told; time runs from the first socket until the last is synced, sockets included.
+ * Many clients return to rooms of 8, each with a 100 KB document. In the cold case a client needs the whole document.
+ * In the warm case it holds a position a few edits ago. A client is synced when it has joined and holds everything up
+ * to the head that JOINED named. Time runs from the first socket until the last client is synced.
  *
- * Before that, but for a run in small, a crowd comes cold and is not counted: a young process runs slow code, and spends
- * longer on compiling it than on its clients. Then it is as quiet as it was.
+ * A first cold round is not counted, except with `--small`: a new process spends more time on compiling than on
+ * clients.
  *
- * Beside it the floor: one process that has every document encoded in memory and sends it over the socket.
- * In Coroom what is older than a few edits comes as a snapshot over HTTP, as for whoever was away for long.
+ * The floor is one process that has every document encoded in memory and sends it over the socket. Coroom sends
+ * everything older than a few edits as a snapshot over HTTP.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
 
 import * as Y from "yjs";
 
-import { cpuBetween, type CpuByRole, cpuByRole } from "./cpu.ts";
-import type { Experiment, ExperimentOptions, Outcome } from "./experiments.ts";
-import type { CameBack, ComeBackLoad } from "./load/come-back-load.ts";
+import { cpuBetween, type CpuByRole, cpuByRole } from "./server-usage.ts";
+import type { Comparison, ComparisonOptions, ComparisonOutcome } from "./comparison.ts";
+import type { ComeBackFigures, ComeBackLoad } from "./load/come-back-load.ts";
 import type { Seat } from "./load/enter.ts";
 import { keystroke, TEXT } from "./load/keystroke.ts";
 import { Latencies } from "./load/latencies.ts";
 import { Worker } from "./load/worker.ts";
 import type { Figures } from "./report.ts";
-import { startBare } from "./systems/bare.ts";
 import { PATIENT, startCoroom } from "./systems/coroom.ts";
 import type { MeasuredSystem } from "./systems/system.ts";
+import { startBare } from "./systems/peers.ts";
 
 const ROOM_OF = 8;
 const PARAGRAPHS = 20;
 const PARAGRAPH_LETTERS = 5_000;
 const MISSED_EDITS = 5;
 const COLD_MS_MAX = 60_000;
-/** Memory and log answer no further back than this: the document is beyond it, the edits missed are not. */
+/** Memory and log cover only these bytes: they hold the missed edits but not the whole document. */
 const HISTORY = {
   BACKLOG_BYTES_MAX: "4096",
   LOG_READ_BYTES_MAX: "4096",
@@ -40,14 +40,17 @@ const HISTORY = {
   RECENT_BYTES_MAX: "4096",
 };
 
-/** Gateways let a room go that nobody is in, and share a snapshot for a second only: the crowd that is counted finds neither. */
+/**
+ * A gateway releases an empty room and shares a snapshot for one second. After this delay the counted clients find
+ * neither.
+ */
 const APART_MS = 8_000;
-/** In full, too, a busy machine is to show as time, and not as joins that a late gateway or room server refuses. */
+/** On a busy machine the times become longer, but no gateway or room server rejects a join because it is late. */
 const PATIENCE = { JOIN_MS_MAX: PATIENT.JOIN_MS_MAX, SHARE_DELAY_MS_MIN: PATIENT.SHARE_DELAY_MS_MIN };
 
-export const comeBack: Experiment = {
+export const comeBack: Comparison = {
   name: "come-back",
-  meaning: `all back at once to rooms of ${ROOM_OF} with a 100 KB document, cold and ${MISSED_EDITS} edits behind; a bare server with cached documents beside it`,
+  summary: `all clients return at once to rooms of ${ROOM_OF} with a 100 KB document, cold and ${MISSED_EDITS} edits behind; with a bare server that caches documents`,
   clients: 2_000,
   smallClients: 40,
   run: async (options) => {
@@ -55,13 +58,13 @@ export const comeBack: Experiment = {
       snapshots: true,
     });
     const cached = await measure(await startBare("cached"), options, { snapshots: false });
-    return { figures: { coroom, cached } } satisfies Outcome;
+    return { figures: { coroom, cached } } satisfies ComparisonOutcome;
   },
 };
 
 async function measure(
   system: MeasuredSystem,
-  { clients, small, say }: ExperimentOptions,
+  { clients, small, print }: ComparisonOptions,
   { snapshots }: { snapshots: boolean },
 ): Promise<Figures> {
   const load = new Worker<ComeBackLoad>("come-back-load");
@@ -93,8 +96,8 @@ async function measure(
     const warmCpu = cpuOf(system, load);
     const warm = await load.call("comeBack", { seats, positions: written, missed: MISSED_EDITS });
     const warmFigures = figuresOf("warm", warm, clients, warmCpu());
-    if (warm.snapshots > 0) throw new Error(`${warm.snapshots} warm clients were sent to a snapshot`);
-    say(`${system.name}: ${clients} came back cold and warm, every document whole, every missed edit once`);
+    if (warm.snapshots > 0) throw new Error(`${warm.snapshots} warm clients were redirected to a snapshot`);
+    print(`${system.name}: ${clients} returned cold and warm; every document is complete, every missed edit arrived once`);
     return { ...coldFigures, ...warmFigures };
   } finally {
     await load.end();
@@ -115,21 +118,21 @@ async function untilCold(load: Worker<ComeBackLoad>, seats: readonly Seat[]): Pr
   }
 }
 
-function check({ snapshots, textLengths }: CameBack, rooms: number, expected: { snapshots: number }): void {
+function check({ snapshots, textLengths }: ComeBackFigures, rooms: number, expected: { snapshots: number }): void {
   if (snapshots !== expected.snapshots) throw new Error(`${snapshots} snapshots were fetched instead of ${expected.snapshots}`);
   const lengths = Object.values(textLengths);
   if (lengths.length !== rooms || lengths.some((length) => length !== PARAGRAPHS * PARAGRAPH_LETTERS))
-    throw new Error("a document is not whole");
+    throw new Error("a document is incomplete");
 }
 
-/** What the servers, and the load beside them, use from now until it is asked. */
+/** Returns a function that reports the CPU of the servers and the load since this call. */
 function cpuOf({ processes }: MeasuredSystem, { pid }: Worker<ComeBackLoad>): () => CpuByRole {
   const all = [...processes, { role: "load", pid }];
   const before = cpuByRole(all);
   return () => cpuBetween(before, cpuByRole(all));
 }
 
-function figuresOf(name: string, { msToLast, times, bytes }: CameBack, clients: number, cpu: CpuByRole): Figures {
+function figuresOf(name: string, { msToLast, times, bytes }: ComeBackFigures, clients: number, cpu: CpuByRole): Figures {
   const synced = Latencies.fromPairs(times);
   return {
     [`${name}: until all are synced, ms`]: msToLast,
@@ -140,7 +143,7 @@ function figuresOf(name: string, { msToLast, times, bytes }: CameBack, clients: 
   };
 }
 
-/** A text of 100,000 letters, paragraph by paragraph. */
+/** A text of 100,000 letters in paragraphs. */
 function documentEdits(): Uint8Array[] {
   const doc = new Y.Doc();
   const edits: Uint8Array[] = [];

@@ -1,18 +1,18 @@
 /**
- * A room that all at once takes most of its server's budget: how long until placement has moved it to the server that is
- * kept for such rooms, and how long its neighbours' edits take before, while it is among them, and after. The control
- * loop goes at its own pace.
+ * A room suddenly takes half of its server's budget. The experiment measures how long placement needs to move it to the
+ * dedicated server, and how long its neighbours wait for acks before, beside it and after the move.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { eventually } from "../test/system/eventually.ts";
-import { Latencies } from "./load/latencies.ts";
-import { Measured } from "./load/measured.ts";
+import { Latencies, Measured } from "./load/latencies.ts";
 import type { RoomLoad } from "./load/room-load.ts";
 import { TypingCluster } from "./typing-cluster.ts";
+import { positiveInteger } from "../shared/settings/settings.ts";
+import { defineExperiment } from "./experiment.ts";
 
-export type HotRoomOptions = {
+export type CoolDownOptions = {
   readonly rooms: number;
   readonly editsPerSecond: number;
   readonly hotEditsPerSecond: number;
@@ -20,8 +20,8 @@ export type HotRoomOptions = {
   readonly seconds: number;
 };
 
-/** `movedAfterMs`: from the first of its many edits. Neighbours: those on the server where the room was. */
-export type HotRoom = {
+/** `movedAfterMs`: from the first edit at the high rate. Neighbours: the other rooms of the hot room's first server. */
+export type CoolDownFigures = {
   readonly movedAfterMs: number;
   readonly neighbours: number;
   readonly before: Latencies;
@@ -29,13 +29,13 @@ export type HotRoom = {
   readonly after: Latencies;
 };
 
-/** What a room server is meant for, so that the hot room takes half of it. */
+/** Budget of a room server as a multiple of the hot room's rate. */
 const BUDGET_TIMES = 2;
 const MOVED_MS_MAX = 60_000;
 const SETTLED_MS_MAX = 10_000;
 const TURN_MS = 5;
 
-export async function measureHotRoom(options: HotRoomOptions): Promise<HotRoom> {
+export async function measureCoolDown(options: CoolDownOptions): Promise<CoolDownFigures> {
   const typing = await TypingCluster.start({
     rooms: options.rooms,
     editsPerSecond: options.editsPerSecond,
@@ -74,7 +74,7 @@ function heat(room: RoomLoad, editsPerSecond: number): () => void {
   return () => clearInterval(timer);
 }
 
-/** How long their writers waited for acks of what they wrote meanwhile. */
+/** Ack latencies of the edits that the rooms' writers send during `what`. */
 async function ackedOf(rooms: readonly RoomLoad[], what: () => Promise<unknown>): Promise<Latencies> {
   const all = rooms.map((room) => {
     room.measured = new Measured();
@@ -91,4 +91,31 @@ async function ackedOf(rooms: readonly RoomLoad[], what: () => Promise<unknown>)
   const together = new Latencies();
   for (const { acked } of all) together.add(acked);
   return together;
+}
+
+export const coolDown = defineExperiment({
+  name: "cool-down",
+  summary: "a room suddenly takes half of its server's budget: when placement moves it, and what its neighbours wait; a minute",
+  settings: {
+    rooms: { parse: positiveInteger, fallback: 40, meaning: "rooms, each with one writer and one reader" },
+    editsPerSecond: { parse: positiveInteger, fallback: 5, meaning: "edits per second of each room" },
+    hotEditsPerSecond: { parse: positiveInteger, fallback: 2_000, meaning: "edits per second of the hot room: half of a server's budget" },
+    controlLoopMs: { parse: positiveInteger, fallback: 10_000, meaning: "milliseconds between two rounds of placement" },
+    seconds: { parse: positiveInteger, fallback: 10, meaning: "seconds that the neighbours are measured before and after the move" },
+  },
+  run: async (options, print) => {
+    const { movedAfterMs, neighbours, before, beside, after } = await measureCoolDown(options);
+    print(
+      `a room of ${options.hotEditsPerSecond} edits/s was moved to the dedicated server ${(movedAfterMs / 1_000).toFixed(1)} s after its first edit`,
+    );
+    print(`its ${neighbours} neighbours waited for acks`);
+    print(lineOf("before it was hot", before));
+    print(lineOf("on the same server", beside));
+    print(lineOf("after it had moved", after));
+    print("no edit missing, none twice, the same order everywhere");
+  },
+});
+
+function lineOf(name: string, acks: Latencies): string {
+  return `  ${name.padEnd(24)} p50 ${acks.percentile(50).toFixed(1).padStart(7)} ms   p99 ${acks.percentile(99).toFixed(1).padStart(7)} ms   (${acks.total} edits)`;
 }

@@ -1,17 +1,17 @@
 /**
- * A year of placement's decisions over a fleet that is never quite whole: each week rooms come and go, a server is lost
- * and comes back under another name, and a rolling restart drains one more. What is unavoidable is the rooms of those
- * that are lost or drained, and what a server that comes back needs to be of use. Deterministic by its seed, but for
- * the time that a decision takes.
+ * A year of placement decisions. Every week rooms are released and opened, and a server is lost and returns under
+ * another name. The unavoidable moves are the rooms of lost servers and the rooms that a returning server needs.
+ * Everything but the time of a decision is determined by the seed.
  */
 
 import { decide, type DecideOptions } from "../placement/decide.ts";
-import { NOTHING_PLANNED, type Placements, type Plan, replicaAfter } from "../placement/plan.ts";
-import type { RoomState, ServerState } from "../placement/world.ts";
+import { NOTHING_PLANNED, type Placements, type PlacementPlan, replicaAfter, type RoomState, type ServerState } from "../placement/plan.ts";
 import type { RoomKey, ServerId } from "../shared/ids.ts";
-import { Prng } from "../shared/prng.ts";
+import { Prng } from "../shared/collections/prng.ts";
+import { positiveInteger } from "../shared/settings/settings.ts";
+import { defineExperiment } from "./experiment.ts";
 
-export type FleetOptions = {
+export type FleetYearOptions = {
   readonly servers: number;
   readonly rooms: number;
   readonly weeks: number;
@@ -20,16 +20,16 @@ export type FleetOptions = {
 };
 
 export type FleetYear = {
-  /** How far a server was from the mean at the most, as a share of it, after any decision. */
+  /** Largest distance of a server from the mean after any decision, as a share of the mean. */
   readonly imbalance: number;
   readonly moved: number;
   readonly unavoidable: number;
   readonly decisionsMs: readonly number[];
-  /** Of the rooms of a lost server: what the others of other zones got of them at the least and at the most. */
+  /** Rooms of one lost server that a server of another zone received: the least and the most. */
   readonly spread: { readonly least: number; readonly most: number };
-  /** Rooms whose warm copy stands in the zone of their owner, or nowhere. */
-  readonly copiesTooNear: number;
-  /** Steps that are left to do when nothing happens any more. */
+  /** Rooms without a replica or with a replica in their owner's zone. */
+  readonly replicasTooNear: number;
+  /** Steps of a decision when nothing has changed since the last one. */
   readonly restless: number;
 };
 
@@ -42,14 +42,14 @@ const OPTIONS: DecideOptions = {
   reliefMax: 8,
   keepsReplicas: true,
 };
-/** A server that has so much less than the mean is to be filled up. */
+/** A server below this share of the mean needs more rooms. */
 const WANTED = 0.9;
 const ZONES = 4;
 const SERVERS_PER_HOST = 2;
-/** Rooms opened and released in a week, as a share of all. */
+/** Share of all rooms that is opened and released in a week. */
 const CHURN = 0.05;
 
-export class Fleet {
+export class SimulatedFleet {
   servers: ServerState[] = [];
   readonly rooms = new Map<RoomKey, RoomState>();
   readonly #replicas = new Map<RoomKey, { replica: ServerId | undefined; reason: string; generation: number }>();
@@ -67,7 +67,7 @@ export class Fleet {
     for (let count = 0; count < rooms; count++) this.#open(this.servers[count % servers]!.server);
   }
 
-  /** Some rooms are released, and as many are opened wherever the hash has them. */
+  /** Releases some rooms and opens as many on random servers. */
   turnOver(share: number): void {
     const takers = this.servers.filter(({ draining }) => !draining);
     for (const room of [...this.rooms.keys()].filter(() => this.#prng.chance(share))) {
@@ -83,13 +83,13 @@ export class Fleet {
     return lost;
   }
 
-  /** It comes back under another name in the same place. */
+  /** The server returns under another name on the same host. */
   add({ host, zone }: ServerState): void {
     this.servers = [...this.servers, this.#newServer({ host, zone })];
   }
 
-  /** What is decided is done. */
-  decide(now: () => number): { plan: Plan; ms: number } {
+  /** Decides and carries out all steps. */
+  decide(now: () => number): { plan: PlacementPlan; ms: number } {
     const previous: Placements = { generation: this.#generation, rooms: this.#replicas };
     const begun = now();
     const plan = decide(
@@ -112,7 +112,7 @@ export class Fleet {
     return counts;
   }
 
-  /** Rooms whose server is gone, and those that others lack to be of use. */
+  /** Rooms whose server is gone, and rooms that a server needs to reach its minimum. */
   unavoidable(): number {
     const counts = this.roomsOf();
     const here = new Set(this.servers.map(({ server }) => server));
@@ -126,7 +126,7 @@ export class Fleet {
     return Math.max(...[...this.roomsOf().values()].map((count) => Math.abs(count - mean) / mean));
   }
 
-  copiesTooNear(): number {
+  replicasTooNear(): number {
     const zones = new Map(this.servers.map(({ server, zone }) => [server, zone]));
     let near = 0;
     for (const [room, { owner }] of this.rooms) {
@@ -145,8 +145,8 @@ export class Fleet {
   }
 }
 
-export function liveThroughYear({ servers, rooms, weeks, seed, now }: FleetOptions): FleetYear {
-  const fleet = new Fleet(servers, rooms, seed);
+export function liveThroughYear({ servers, rooms, weeks, seed, now }: FleetYearOptions): FleetYear {
+  const fleet = new SimulatedFleet(servers, rooms, seed);
   const decisionsMs: number[] = [];
   let [moved, unavoidable, imbalance] = [0, 0, 0];
   const decideAndCount = (): void => {
@@ -156,24 +156,56 @@ export function liveThroughYear({ servers, rooms, weeks, seed, now }: FleetOptio
     moved += plan.steps.filter(({ action }) => action.kind === "promote" || action.kind === "move").length;
     imbalance = Math.max(imbalance, fleet.imbalance());
   };
-  fleet.decide(now); // Begins the warm copies.
+  fleet.decide(now); // Creates the replicas.
   for (let week = 1; week <= weeks; week++) {
     fleet.turnOver(CHURN);
     const lost = fleet.lose(week);
     decideAndCount();
     fleet.add(lost);
     decideAndCount();
-    decideAndCount(); // As it mostly is: nothing has happened.
+    decideAndCount(); // The usual case: nothing has changed.
   }
-  const [copiesTooNear, restless] = [fleet.copiesTooNear(), fleet.decide(now).plan.steps.length];
-  return { imbalance, moved, unavoidable, decisionsMs, spread: spreadOf(fleet, now), copiesTooNear, restless };
+  const [replicasTooNear, restless] = [fleet.replicasTooNear(), fleet.decide(now).plan.steps.length];
+  return { imbalance, moved, unavoidable, decisionsMs, spread: spreadOf(fleet, now), replicasTooNear, restless };
 }
 
-function spreadOf(fleet: Fleet, now: () => number): FleetYear["spread"] {
+function spreadOf(fleet: SimulatedFleet, now: () => number): FleetYear["spread"] {
   const before = fleet.roomsOf();
   const lost = fleet.lose(0);
   fleet.decide(now);
   const after = fleet.roomsOf();
   const gained = fleet.servers.filter(({ zone }) => zone !== lost.zone).map(({ server }) => after.get(server)! - before.get(server)!);
   return { least: Math.min(...gained), most: Math.max(...gained) };
+}
+
+export const decisions = defineExperiment({
+  name: "decide",
+  summary: "a year of placement decisions with lost and restarted servers; needs no server; half a minute",
+  settings: {
+    rooms: { parse: positiveInteger, fallback: 100_000, meaning: "rooms" },
+    servers: { parse: positiveInteger, fallback: 32, meaning: "room servers, in four zones" },
+    weeks: {
+      parse: positiveInteger,
+      fallback: 52,
+      meaning: "weeks; in each one server is lost and returns, and a twentieth of the rooms is released and opened",
+    },
+    seed: { parse: positiveInteger, fallback: 1, meaning: "seed that selects these rooms" },
+  },
+  run: async (options, print) => {
+    const { imbalance, moved, unavoidable, decisionsMs, spread, replicasTooNear, restless } = liveThroughYear({ ...options, now: cpuMs });
+    const sorted = [...decisionsMs].sort((a, b) => a - b);
+    const [p50, p99, max] = [0.5, 0.99, 1].map((part) => sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))]!.toFixed(1));
+    print(`${options.rooms} rooms on ${options.servers} servers, ${options.weeks} weeks, ${decisionsMs.length} decisions`);
+    print(`  a decision takes (CPU)  p50 ${p50} ms   p99 ${p99} ms   max ${max} ms`);
+    print(`  furthest from the mean  ${(imbalance * 100).toFixed(1)}%`);
+    print(`  rooms moved             ${moved}, ${(moved / unavoidable).toFixed(3)} times the unavoidable moves`);
+    print(`  a lost server's rooms   ${spread.least} to ${spread.most} to each server of the other zones`);
+    print(`  replicas too near       ${replicasTooNear}`);
+    print(`  steps left at rest      ${restless}`);
+  },
+});
+
+/** CPU time of this process only: other work on the machine does not count. */
+function cpuMs(): number {
+  return (process.cpuUsage().user + process.cpuUsage().system) / 1_000;
 }

@@ -1,13 +1,14 @@
 /**
  * What stronger acknowledgements cost: the same rooms on one nats-server and on three, with and without a sync to disk
- * before each acknowledgement. First everybody writes at a steady pace, then each as soon as the last edit is acknowledged.
+ * before each acknowledgement. First each writer sends at a steady rate, then as soon as its last edit is acknowledged.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { Latencies } from "./load/latencies.ts";
-import { Measured } from "./load/measured.ts";
+import { Latencies, Measured } from "./load/latencies.ts";
 import { TypingCluster } from "./typing-cluster.ts";
+import { positiveInteger } from "../shared/settings/settings.ts";
+import { defineExperiment } from "./experiment.ts";
 
 export const CONFIGURATIONS = [
   { name: "one nats-server", natsServers: 1, syncAlways: false },
@@ -16,7 +17,7 @@ export const CONFIGURATIONS = [
   { name: "three copies, sync_interval: always", natsServers: 3, syncAlways: true },
 ] as const;
 
-export type Cost = { readonly paced: Latencies; readonly flatOut: Latencies; readonly editsPerSecond: number };
+export type DurabilityFigures = { readonly steady: Latencies; readonly flatOut: Latencies; readonly editsPerSecond: number };
 
 const WARM_MS = 3_000;
 const UNLIMITED = { TENANT_EDITS_PER_SECOND_MAX: "1000000000" };
@@ -24,7 +25,7 @@ const UNLIMITED = { TENANT_EDITS_PER_SECOND_MAX: "1000000000" };
 export async function measureDurability(
   { natsServers, syncAlways }: (typeof CONFIGURATIONS)[number],
   { rooms, seconds }: { rooms: number; seconds: number },
-): Promise<Cost> {
+): Promise<DurabilityFigures> {
   const typing = await TypingCluster.start({
     rooms,
     roomServers: 1,
@@ -35,13 +36,13 @@ export async function measureDurability(
   });
   try {
     await sleep(WARM_MS);
-    const paced = await measure(typing, seconds);
+    const steady = await measure(typing, seconds);
     for (const room of typing.rooms) room.onAcked = (writer) => room.send(writer);
     await sleep(WARM_MS);
     const flatOut = await measure(typing, seconds);
     for (const room of typing.rooms) room.onAcked = () => {};
     await typing.stop();
-    return { paced, flatOut, editsPerSecond: flatOut.total / seconds };
+    return { steady, flatOut, editsPerSecond: flatOut.total / seconds };
   } catch (error) {
     await typing.abandon();
     throw error;
@@ -56,3 +57,22 @@ async function measure({ rooms }: TypingCluster, seconds: number): Promise<Laten
   measured.end(performance.now());
   return measured.acked;
 }
+
+export const durability = defineExperiment({
+  name: "durability",
+  summary: "acks on one and on three nats-servers, with and without a sync to disk before each; three minutes",
+  settings: {
+    rooms: { parse: positiveInteger, fallback: 50, meaning: "rooms, each with one writer and one reader" },
+    seconds: { parse: positiveInteger, fallback: 10, meaning: "seconds that each phase is measured" },
+  },
+  run: async (options, print) => {
+    const shown = (acks: Latencies): string =>
+      [50, 99].map((percent) => `p${percent} ${acks.percentile(percent).toFixed(1)} ms`).join(", ");
+    for (const configuration of CONFIGURATIONS) {
+      const { steady, flatOut, editsPerSecond } = await measureDurability(configuration, options);
+      print(
+        `${configuration.name.padEnd(40)} acks at ${2 * options.rooms} edits/s: ${shown(steady)}; as fast as acks arrive: ${editsPerSecond.toFixed(0)} edits/s, ${shown(flatOut)}`,
+      );
+    }
+  },
+});

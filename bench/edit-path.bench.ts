@@ -1,36 +1,36 @@
 /**
- * The scenarios of the edit path: how long an edit takes at the pace people type, and how many edits a second
- * there can be until the slowest hundredth takes longer than 100 ms.
+ * The scenarios of the edit path: the latency of an edit at typing speed, and the highest rate of edits with a p99
+ * below 100 ms.
  *
- * Ack: from the author's send to its ack. Propagation: from the author's send to each other member's receipt.
- * Both include the load process's own work. Measured from the real send, so a load process that
- * lags sends later but does not make the servers look slower.
+ * Ack: from the author's send to its ack. Propagation: from the author's send to each other member's receipt. Both
+ * include the load process's own work. Times run from the real send, so a late load process does not make the servers
+ * look slower.
  */
 
 import { createHash } from "node:crypto";
 
 import type { ClientKey, RoomId } from "../shared/ids.ts";
-import { cpuBetween, cpuByRole, type CpuByRole, cpuOfMachine } from "./cpu.ts";
+import { cpuBetween, cpuByRole, type CpuByRole, cpuOfMachine } from "./server-usage.ts";
 import { LoadProcesses, type PhaseResult } from "./load/load-processes.ts";
-import type { Pace, RoomCounts, RoomPlan } from "./load/plan.ts";
+import type { WritePattern, RoomCounts, LoadRoomPlan } from "./load/plan.ts";
 import type { MeasuredSystem } from "./systems/system.ts";
 
 export type Scenario = {
   readonly name: string;
-  readonly meaning: string;
+  readonly summary: string;
   readonly rooms: number;
   readonly writers: number;
   readonly readers: number;
-  /** Typing: one phase. Search: one phase for each pace of each ladder, until it gets no better. */
+  /** Typing: one phase. Search: one phase for each step of each ladder, until the rate no longer grows. */
   readonly load:
     | { readonly kind: "typing"; readonly editsPerSecond: number }
-    | { readonly kind: "search"; readonly ladders: readonly (readonly SearchPace[])[] };
+    | { readonly kind: "search"; readonly ladders: readonly (readonly SearchStep[])[] };
 };
 
-/** Edits a second of each writer, or un-acked edits of each writer. */
-type SearchPace = { readonly editsPerSecond: number } | { readonly inFlight: number; readonly editsEach?: number };
+/** Edits per second of each writer, or un-acked edits of each writer. */
+type SearchStep = { readonly editsPerSecond: number } | { readonly inFlight: number; readonly editsEach?: number };
 
-export type LegOptions = {
+export type EditPathLegOptions = {
   readonly round: number;
   readonly seed: number;
   readonly warmMs: number;
@@ -38,28 +38,28 @@ export type LegOptions = {
   readonly loadProcesses: number;
 };
 
-/** One system under one scenario, once. */
-export type Leg = {
+/** One run of one system under one scenario. */
+export type EditPathLeg = {
   readonly system: string;
   readonly phases: readonly MeasuredPhase[];
   readonly rooms: readonly RoomCounts[];
   readonly hash: string;
 };
 export type MeasuredPhase = PhaseResult & {
-  readonly pace: Pace;
+  readonly pattern: WritePattern;
   readonly seconds: number;
   readonly serverCpu: CpuByRole;
   readonly machineCpuSeconds: number;
 };
 
 export const P99_MS_MAX = 100;
-/** More is refused somewhere: a writer that is behind waits, as an SDK does. */
+/** A writer with this many un-acked edits waits, as the SDK does. Servers reject more. */
 const IN_FLIGHT_MAX = 100;
 
 export const SCENARIOS: readonly Scenario[] = [
   {
     name: "typing",
-    meaning: "50 rooms of 4 writers, 1.5 edits/s each",
+    summary: "50 rooms of 4 writers, 1.5 edits/s each",
     rooms: 50,
     writers: 4,
     readers: 0,
@@ -67,7 +67,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "one-room",
-    meaning: "one room, 2 writers and 5 readers, as fast as p99 < 100 ms lets",
+    summary: "one room, 2 writers and 5 readers, the highest rate with p99 < 100 ms",
     rooms: 1,
     writers: 2,
     readers: 5,
@@ -75,7 +75,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "hundred-rooms",
-    meaning: "100 rooms of 2 writers and 5 readers, as fast as p99 < 100 ms lets",
+    summary: "100 rooms of 2 writers and 5 readers, the highest rate with p99 < 100 ms",
     rooms: 100,
     writers: 2,
     readers: 5,
@@ -84,21 +84,21 @@ export const SCENARIOS: readonly Scenario[] = [
 ];
 
 /**
- * Run first and not kept. At the pace of typing it takes minutes until a process runs optimised code; the same
- * traffic five times as fast gets there sooner. Run twice: the rooms of the first time are closed during the second,
- * for what has never closed a room is optimised anew once it does.
+ * The warm-up is not measured. At typing speed a process needs minutes until it runs optimised code, and five times the
+ * rate is faster. The second warm-up closes the rooms of the first, because closing a first room causes new
+ * optimisation.
  */
 export const WARM_UPS = 2;
 export const WARM_UP: Scenario = {
   name: "warm-up",
-  meaning: "typing, five times as fast",
+  summary: "typing, five times as fast",
   rooms: 50,
   writers: 4,
   readers: 0,
   load: { kind: "typing", editsPerSecond: 7.5 },
 };
 
-/** The same, so small that only the counts mean something. */
+/** The same scenario, so small that only the counts are meaningful. */
 export function small(scenario: Scenario): Scenario {
   const rooms = Math.min(scenario.rooms, 3);
   const load: Scenario["load"] =
@@ -116,8 +116,8 @@ export function small(scenario: Scenario): Scenario {
   return { ...scenario, rooms, load };
 }
 
-/** Throws when an edit is missing, doubled, or not the same for everybody. */
-export async function runLeg(system: MeasuredSystem, scenario: Scenario, options: LegOptions): Promise<Leg> {
+/** Throws when an edit is missing, repeated, or different for two members. */
+export async function runLeg(system: MeasuredSystem, scenario: Scenario, options: EditPathLegOptions): Promise<EditPathLeg> {
   const loads = await LoadProcesses.open(await planRooms(system, scenario, options.round), options.loadProcesses);
   try {
     const phases = await runPhases(system, loads, scenario, options);
@@ -129,12 +129,12 @@ export async function runLeg(system: MeasuredSystem, scenario: Scenario, options
   }
 }
 
-/** The phase with the highest rate that keeps to the limit. */
+/** The phase with the highest rate within the latency limit. */
 export function bestOf(phases: readonly MeasuredPhase[]): MeasuredPhase | undefined {
   return phases.filter((phase) => slowestP99(phase) < P99_MS_MAX).sort((a, b) => rateOf(b) - rateOf(a))[0];
 }
 
-/** Edits a second that reached every member of their room. */
+/** Edits per second that reached every member of their room. */
 export function rateOf({ everywhere, seconds }: MeasuredPhase): number {
   return everywhere / seconds;
 }
@@ -143,19 +143,24 @@ export function slowestP99({ acked, seen }: PhaseResult): number {
   return Math.max(acked.percentile(99), seen.percentile(99));
 }
 
-async function runPhases(system: MeasuredSystem, loads: LoadProcesses, { load }: Scenario, options: LegOptions): Promise<MeasuredPhase[]> {
+async function runPhases(
+  system: MeasuredSystem,
+  loads: LoadProcesses,
+  { load }: Scenario,
+  options: EditPathLegOptions,
+): Promise<MeasuredPhase[]> {
   const seed = options.seed + options.round;
   if (load.kind === "typing")
     return [await runPhase(system, loads, { kind: "typing", editsPerSecond: load.editsPerSecond, seed }, options)];
   const phases: MeasuredPhase[] = [];
   for (const ladder of load.ladders) {
     const climbed: MeasuredPhase[] = [];
-    for (const pace of ladder) {
+    for (const step of ladder) {
       climbed.push(
         await runPhase(
           system,
           loads,
-          "inFlight" in pace ? { kind: "window", ...pace } : { kind: "typing", ...pace, seed, inFlightMax: IN_FLIGHT_MAX },
+          "inFlight" in step ? { kind: "window", ...step } : { kind: "typing", ...step, seed, inFlightMax: IN_FLIGHT_MAX },
           options,
         ),
       );
@@ -169,30 +174,30 @@ async function runPhases(system: MeasuredSystem, loads: LoadProcesses, { load }:
 async function runPhase(
   system: MeasuredSystem,
   loads: LoadProcesses,
-  pace: Pace,
-  { warmMs, measureMs }: LegOptions,
+  pattern: WritePattern,
+  { warmMs, measureMs }: EditPathLegOptions,
 ): Promise<MeasuredPhase> {
   const readCpu = () => ({ servers: cpuByRole(system.processes), machine: cpuOfMachine() });
   let before = readCpu();
   let after = before;
   const result = await loads.run(
-    { pace, warmMs, measureMs },
+    { pattern, warmMs, measureMs },
     { measuring: () => void (before = readCpu()), measured: () => void (after = readCpu()) },
   );
   const cpu = { serverCpu: cpuBetween(before.servers, after.servers), machineCpuSeconds: after.machine - before.machine };
-  return { ...result, ...cpu, pace, seconds: measureMs / 1000 };
+  return { ...result, ...cpu, pattern, seconds: measureMs / 1000 };
 }
 
-function rates(...editsPerSecond: number[]): SearchPace[] {
+function rates(...editsPerSecond: number[]): SearchStep[] {
   return editsPerSecond.map((rate) => ({ editsPerSecond: rate }));
 }
 
-function windows(...inFlight: number[]): SearchPace[] {
+function windows(...inFlight: number[]): SearchStep[] {
   return inFlight.map((edits) => ({ inFlight: edits }));
 }
 
 const GROWTH_MIN = 1.02;
-/** One phase may have met with the machine's other work; two in a row are the system's own. */
+/** One slow phase may come from other work on the machine. Two slow phases in a row come from the system. */
 const PHASES_TO_BE_SURE = 2;
 
 function isPastItsBest(phases: readonly MeasuredPhase[]): boolean {
@@ -204,7 +209,7 @@ function isPastItsBest(phases: readonly MeasuredPhase[]): boolean {
 }
 
 /** Members of a room alternate between the gateways, writers first. */
-async function planRooms(system: MeasuredSystem, scenario: Scenario, round: number): Promise<RoomPlan[]> {
+async function planRooms(system: MeasuredSystem, scenario: Scenario, round: number): Promise<LoadRoomPlan[]> {
   return Promise.all(
     Array.from({ length: scenario.rooms }, async (_, index) => {
       const room = `${scenario.name}-${round}-${String(index).padStart(3, "0")}` as RoomId;
@@ -226,7 +231,10 @@ function checkCounts({ room, head, distinctEdits, sentByWriter, members }: RoomC
   if (members !== scenario.writers + scenario.readers) throw new Error(`${room}: ${members} members`);
 }
 
-/** The same for two runs that sent the same edits, whatever carried them: the typing scenario by its seed, the small ones always. */
+/**
+ * Equal for two runs that sent the same edits through any system: for typing with the same seed, and always with
+ * `--small`.
+ */
 function hashOf(rooms: readonly RoomCounts[]): string {
   const counts = rooms.map(({ head, distinctEdits, sentByWriter, members }) => [head, distinctEdits, sentByWriter, members]);
   return createHash("sha256").update(JSON.stringify(counts)).digest("hex").slice(0, 12);

@@ -1,36 +1,111 @@
 /**
- * What people in a room notice when its owner is killed, paused or cut off, or hands the room over, or when the leader of
- * the log is lost: for every room that it touches, how long its writer waited for an ack, and its reader to see what was
- * written, at the longest; and how long after the blow the next edit was acknowledged, one being written at that moment.
+ * Waits of writers and readers when their room server is killed, paused, cut off, stopped or drained, or when the log
+ * loses its leader. For every affected room it measures the longest wait for an ack and for an edit to be visible, and
+ * the time from the disturbance to the next ack. Every room has an edit in flight at the disturbance.
  *
- * Everybody writes on at a steady pace, so a wait is counted from the moment of writing; 0 would be a fault unnoticed.
+ * Edits are sent at a steady rate and a wait runs from the send, so a wait of 0 means that the fault had no effect.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { eventually } from "../test/system/eventually.ts";
 import { leaderOfLog } from "../test/system/log-leader.ts";
-import { type Disturbance, isOfTheLog, strike } from "./disturbances.ts";
-import { Latencies } from "./load/latencies.ts";
-import { Measured } from "./load/measured.ts";
+import { Latencies, Measured } from "./load/latencies.ts";
 import type { RoomLoad } from "./load/room-load.ts";
-import { TypingCluster, type TypingOptions } from "./typing-cluster.ts";
+import { TypingCluster, type TypingOptions, type OwningServer } from "./typing-cluster.ts";
+import { opsStepDownSettings } from "../cli/command-settings.ts";
+import { stepDown } from "../cli/ops-step-down.ts";
+import { ServerCommandReply } from "../shared/bus/placement-messages.ts";
+import { subjectsOf } from "../shared/bus/subjects.ts";
+import { readSettings } from "../shared/settings/settings.ts";
+import type { NatsConnection } from "../shared/io/nats.ts";
+import { requestReply } from "../shared/io/nats-json.ts";
+import type { Engine } from "../engines/engine.ts";
+import type { SystemCluster } from "../test/system/cluster.ts";
+import { list, oneOf, positiveInteger } from "../shared/settings/settings.ts";
+import { defineExperiment, type Print } from "./experiment.ts";
+
+/** Disturbances of a room server or of the log's leader, and how each is undone. */
+/**
+ * `left alone`: nothing, for the machine's own noise. `stopped`: by SIGTERM, as in a rolling restart. `emptied`:
+ * drained while it runs on.
+ */
+const OF_THE_OWNER = ["left alone", "killed", "paused", "cut off", "stopped", "emptied"] as const;
+/** These need three nats-servers. `log leader restarted`: the leader steps down, stops and starts again. */
+const OF_THE_LOG = ["log leader killed", "log leader paused", "log leader restarted"] as const;
+
+export const DISTURBANCES = [...OF_THE_OWNER, ...OF_THE_LOG] as const;
+export type Disturbance = (typeof DISTURBANCES)[number];
+
+type Victims = OwningServer & { readonly cluster: SystemCluster; readonly nats: NatsConnection; readonly logLeader: Engine };
+
+/** Returns the function that undoes the disturbance. */
+async function strike(
+  disturbance: Disturbance,
+  { cluster, nats, server, process: owner, connection, logLeader }: Victims,
+): Promise<() => Promise<void>> {
+  switch (disturbance) {
+    case "left alone":
+      return async () => {};
+    case "killed":
+      await owner.kill();
+      return () => owner.startAgain();
+    case "paused":
+      owner.signal("SIGSTOP");
+      return async () => owner.signal("SIGCONT");
+    case "cut off":
+      connection.cut();
+      return async () => connection.repair();
+    case "emptied":
+      await requestReply(nats, subjectsOf(cluster.environment).order(server), { kind: "drain" }, ServerCommandReply, 1_000);
+      return () => owner.restart();
+    case "stopped":
+      owner.signal("SIGTERM");
+      return async () => {
+        await owner.exited;
+        await owner.startAgain();
+      };
+    case "log leader killed":
+      logLeader.kill("SIGKILL");
+      await logLeader.exited;
+      return () => logLeader.restart();
+    case "log leader paused":
+      logLeader.kill("SIGSTOP");
+      return async () => logLeader.kill("SIGCONT");
+    case "log leader restarted": {
+      const name = `nats-${cluster.natsServers.indexOf(logLeader) + 1}`;
+      await stepDown(
+        readSettings(opsStepDownSettings, { flags: { natsUrl: cluster.natsUrl, environment: cluster.environment, server: name }, env: {} }),
+        () => {},
+      );
+      await logLeader.restart();
+      return async () => {};
+    }
+  }
+}
+
+function isOfTheLog(disturbance: Disturbance): boolean {
+  return OF_THE_LOG.some((one) => one === disturbance);
+}
 
 export type FailoverOptions = TypingOptions & { readonly seconds: number };
 
-/** One room's longest waits, in milliseconds. */
-export type Waits = { readonly acked: number; readonly seen: number };
+/** Longest waits of one room, in milliseconds. */
+export type LongestWaits = { readonly acked: number; readonly seen: number };
 
-/** `shown`: seen, be it before the log had it. `back`: from the blow to the next ack. */
-export type BlowWaits = Waits & { readonly shown: number; readonly back: number };
+/** `shown`: until the edit is visible, tentative or committed. `back`: from the disturbance to the next ack. */
+export type DisturbanceWaits = LongestWaits & { readonly shown: number; readonly back: number };
 
-/** Edits written so shortly before may be under way. */
+/** Edits sent this long before a disturbance may still be in flight. */
 export const BEFORE_MS = 100;
 const SETTLED_MS_MAX = 60_000;
-const WARM_MS_MAX = 180_000;
-/** Copies are planned before they are read: without it what the blow before left to do is measured with the next. */
+const REPLICAS_MS_MAX = 180_000;
+/**
+ * Replicas are planned before they have read the room. After this delay the work that the last disturbance caused is
+ * done.
+ */
 const CALM_MS = 3_000;
-/** Whoever takes rooms over keeps them: the next blow falls on a server that has them all. */
+/** A server keeps the rooms that it takes over, so the next disturbance hits a server that owns all rooms. */
 const UNBALANCED = { IMBALANCE_PERCENT: "1000000", TENANT_EDITS_PER_SECOND_MAX: "1000000000" };
 
 export class FailoverBench {
@@ -46,10 +121,10 @@ export class FailoverBench {
     return new FailoverBench(await TypingCluster.start({ ...options, settings: { ...UNBALANCED, ...options.settings } }), options.seconds);
   }
 
-  /** Does it to the server with the most rooms, or to the log, and undoes it when everybody goes on. */
-  async disturb(disturbance: Disturbance): Promise<{ rooms: number; waits: BlowWaits[] }> {
+  /** Disturbs the server with the most rooms, or the log, and undoes it once all members have all edits. */
+  async disturb(disturbance: Disturbance): Promise<{ rooms: number; waits: DisturbanceWaits[] }> {
     const typing = this.#typing;
-    await eventually("every room has a warm copy", () => typing.isWarm(), WARM_MS_MAX); // As it is between two faults.
+    await eventually("every room has a replica", () => typing.hasReplicas(), REPLICAS_MS_MAX); // As in operation between two faults.
     await sleep(CALM_MS);
     const [server, owned] = [...(await typing.roomsByOwner())].sort(([, a], [, b]) => b.length - a.length)[0]!;
     const rooms = isOfTheLog(disturbance) ? typing.rooms : owned;
@@ -61,7 +136,7 @@ export class FailoverBench {
     };
 
     const struckAt = performance.now();
-    const measured = rooms.map((room) => (room.measured = new AroundABlow(struckAt)));
+    const measured = rooms.map((room) => (room.measured = new AroundDisturbance(struckAt)));
     const striking = strike(disturbance, victims);
     rooms.forEach(write);
     const undo = await striking;
@@ -69,7 +144,7 @@ export class FailoverBench {
     for (const one of measured) one.end(performance.now());
     const written = rooms.map(({ writers }) => writers.reduce((sum, { sent }) => sum + sent, 0));
     await eventually(
-      "everybody has what was written until now",
+      "every member has all edits sent so far",
       () => rooms.every((room, index) => room.everywhere() >= written[index]!),
       SETTLED_MS_MAX,
     );
@@ -77,7 +152,7 @@ export class FailoverBench {
     return { rooms: rooms.length, waits: measured.map((one) => one.waits()) };
   }
 
-  /** Throws if anything is missing, doubled or out of order. */
+  /** Throws when an edit is missing, repeated or out of order. */
   stop(): Promise<void> {
     return this.#typing.stop();
   }
@@ -87,8 +162,8 @@ export class FailoverBench {
   }
 }
 
-/** What a room's people wait for around a blow, and when the first edit written after it was acknowledged. */
-class AroundABlow extends Measured {
+/** Waits of one room around a disturbance, and the time of the first ack of an edit sent after it. */
+class AroundDisturbance extends Measured {
   readonly #struckAt: number;
   #backMs: number | undefined;
 
@@ -103,7 +178,7 @@ class AroundABlow extends Measured {
     if (sentAt >= this.#struckAt) this.#backMs ??= now - this.#struckAt;
   }
 
-  waits(): BlowWaits {
+  waits(): DisturbanceWaits {
     return {
       acked: this.acked.percentile(100),
       seen: this.seen.percentile(100),
@@ -117,9 +192,88 @@ function write(room: RoomLoad): void {
   for (const writer of room.writers) room.send(writer);
 }
 
-/** Over all rooms and all disturbances of a kind. */
+/** Distribution over all rooms and all rounds of one disturbance. */
 export function distribution(waits: readonly number[]): { rooms: number; p50: number; p99: number; max: number } {
   const latencies = new Latencies();
   for (const wait of waits) latencies.record(wait);
   return { rooms: waits.length, p50: latencies.percentile(50), p99: latencies.percentile(99), max: latencies.percentile(100) };
+}
+
+const WITH_ONE_NATS: readonly Disturbance[] = ["left alone", "killed", "paused", "cut off", "stopped", "emptied"];
+/** Rounds between two summaries. A run that is interrupted has printed most of its results. */
+const SUMMARY_EVERY = 10;
+
+export const failover = defineExperiment({
+  name: "failover",
+  summary: "waits of writers and readers when their room server or the log's leader fails; three minutes",
+  settings: {
+    rooms: { parse: positiveInteger, fallback: 60, meaning: "rooms, each with one writer and one reader" },
+    roomServers: {
+      parse: positiveInteger,
+      fallback: 3,
+      meaning: "room servers; of two, each takes over all rooms of the other",
+    },
+    natsServers: { parse: positiveInteger, fallback: 1, meaning: "nats-servers, 1 or 3; the log has as many copies" },
+    editsPerSecond: { parse: positiveInteger, fallback: 10, meaning: "edits per second of each room" },
+    rounds: { parse: positiveInteger, fallback: 5, meaning: "rounds of each disturbance" },
+    seconds: { parse: positiveInteger, fallback: 3, meaning: "seconds that each disturbance lasts" },
+    secondsMax: { parse: positiveInteger, fallback: 3_600, meaning: "seconds after which no further round of a disturbance begins" },
+    disturbances: {
+      parse: (raw: string): readonly Disturbance[] => list(raw).map(oneOf(...DISTURBANCES)),
+      fallback: WITH_ONE_NATS,
+      meaning: `any of ${DISTURBANCES.join(", ")}`,
+    },
+  },
+  run: async (options, print) => {
+    const bench = await FailoverBench.start(options);
+    try {
+      await bench.disturb(options.disturbances[0]!); // Not counted: it gathers the rooms on one server, and new processes run slowly.
+      for (const disturbance of options.disturbances) await repeat(bench, disturbance, options, print);
+      await bench.stop();
+    } catch (error) {
+      await bench.abandon();
+      throw error;
+    }
+    print("no edit missing, none twice, the same order everywhere");
+  },
+});
+
+async function repeat(
+  bench: FailoverBench,
+  disturbance: Disturbance,
+  { rounds: roundsMax, secondsMax }: { rounds: number; secondsMax: number },
+  print: Print,
+): Promise<void> {
+  const all: DisturbanceWaits[] = [];
+  const until = performance.now() + secondsMax * 1_000;
+  let rounds = 0;
+  const printAll = (name: string, wait: keyof DisturbanceWaits): void =>
+    print(
+      lineOf(
+        name,
+        all.map((waits) => waits[wait]),
+      ),
+    );
+  while (rounds < roundsMax && performance.now() < until) {
+    const begun = performance.now();
+    const { waits } = await bench.disturb(disturbance);
+    all.push(...waits);
+    rounds += 1;
+    const line = lineOf(
+      `${disturbance} ${rounds}`,
+      waits.map(({ back }) => back),
+    );
+    print(`${line} of this round, which took ${((performance.now() - begun) / 1_000).toFixed(1)} s`);
+    if (rounds % SUMMARY_EVERY === 0) printAll(`${disturbance}, ${rounds} times so far`, "back");
+  }
+  print(`${disturbance}, ${rounds} times`);
+  printAll("from the disturbance to the next ack", "back");
+  printAll("longest wait of the writer for an ack", "acked");
+  printAll("longest wait of the reader, committed", "seen");
+  printAll("longest wait of the reader, also tentative", "shown");
+}
+
+function lineOf(name: string, waits: readonly number[]): string {
+  const { rooms, p50, p99, max } = distribution(waits);
+  return `  ${name.padEnd(46)} p50 ${p50.toFixed(0).padStart(6)} ms   p99 ${p99.toFixed(0).padStart(6)} ms   max ${max.toFixed(0).padStart(6)} ms   (${rooms} rooms)`;
 }

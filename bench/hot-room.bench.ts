@@ -1,15 +1,16 @@
 /**
- * One very hot room and 200 ordinary ones on one room server: what the ordinary rooms' people notice of it. They are
- * measured twice in the same run, before the hot room is there and beside it.
+ * One very busy room and 200 ordinary rooms on one room server: how the busy room affects the others. The ordinary
+ * rooms are measured twice in the same run, before the busy room exists and beside it.
  *
- * All share two gateways, and this machine with the load: with fewer cores than processes, part of what shows is that.
+ * All rooms share two gateways, and the machine also runs the load: with few cores a part of the effect is the
+ * machine's.
  */
 
-import { cpuBetween, type CpuByRole, cpuByRole } from "./cpu.ts";
-import type { Experiment, Outcome } from "./experiments.ts";
+import { cpuBetween, type CpuByRole, cpuByRole } from "./server-usage.ts";
+import type { Comparison, ComparisonOutcome } from "./comparison.ts";
 import type { Seat } from "./load/enter.ts";
 import { Latencies } from "./load/latencies.ts";
-import type { Motion, Moved, PresenceLoad } from "./load/presence-load.ts";
+import type { PresenceMotion, PresenceFigures, PresenceLoad } from "./load/presence-load.ts";
 import { Worker } from "./load/worker.ts";
 import { seatsOf } from "./presence-crowd.bench.ts";
 import type { Figures } from "./report.ts";
@@ -19,20 +20,20 @@ import type { MeasuredSystem } from "./systems/system.ts";
 const ORDINARY_ROOMS = 200;
 const SMALL_ROOMS = 10;
 const ORDINARY_MEMBERS = 3;
-const ORDINARY: Omit<Motion, "ms"> = { movers: 2, movesPerSecond: 5, editors: 2, editsPerSecond: 0.5 };
+const ORDINARY: Omit<PresenceMotion, "ms"> = { movers: 2, movesPerSecond: 5, editors: 2, editsPerSecond: 0.5 };
 const HOT_MOVERS_SHARE = 0.3;
-const HOT: Omit<Motion, "ms" | "movers"> = { movesPerSecond: 30, editors: 10, editsPerSecond: 2 };
+const HOT: Omit<PresenceMotion, "ms" | "movers"> = { movesPerSecond: 30, editors: 10, editsPerSecond: 2 };
 const MEASURE_MS = 15_000;
 const SMALL_MS = 750;
 const NO_LIMIT = String(1e9);
 
-export const hotRoom: Experiment = {
+export const hotRoom: Comparison = {
   name: "hot-room",
-  meaning: `${ORDINARY_ROOMS} rooms of ${ORDINARY_MEMBERS} on one room server, alone and then beside a room of as many as said, a third of it moving at ${HOT.movesPerSecond} Hz and ${HOT.editors} editing`,
+  summary: `${ORDINARY_ROOMS} rooms of ${ORDINARY_MEMBERS} on one room server, alone and then beside one large room, a third of it moving at ${HOT.movesPerSecond} Hz and ${HOT.editors} editing`,
   clients: 1_000,
   smallClients: 30,
-  run: async ({ clients, small, say }) => {
-    // What the load is late with it makes up for at once, which a gateway takes for too fast.
+  run: async ({ clients, small, print }) => {
+    // A late load process catches up at once, and a gateway would limit that rate.
     const system = await startCoroom({ small, settings: { PRESENCE_BURST: NO_LIMIT, PRESENCE_PER_SECOND_MAX: NO_LIMIT } });
     const [ordinary, hot] = [new Worker<PresenceLoad>("presence-load"), new Worker<PresenceLoad>("presence-load")];
     const ms = small ? SMALL_MS : MEASURE_MS;
@@ -44,15 +45,15 @@ export const hotRoom: Experiment = {
     try {
       const rooms = small ? SMALL_ROOMS : ORDINARY_ROOMS;
       await ordinary.call("open", await ordinarySeats(system, rooms));
-      await ordinary.call("move", { ...ORDINARY, ms }); // What is young is slow.
+      await ordinary.call("move", { ...ORDINARY, ms }); // Warm-up: a new process runs slowly.
       const [alone, aloneCpu] = await measured(() => ordinary.call("move", { ...ORDINARY, ms }));
-      say(`${rooms} rooms of ${ORDINARY_MEMBERS}: every edit came to all`);
+      print(`${rooms} rooms of ${ORDINARY_MEMBERS}: every edit reached all members`);
       await hot.call("open", await seatsOf(system, clients, "hot"));
       await hot.call("move", heat);
       const [[beside, itself], besideCpu] = await measured(() =>
         Promise.all([ordinary.call("move", { ...ORDINARY, ms }), hot.call("move", heat)]),
       );
-      say(`and a room of ${clients}: every edit came to all of either`);
+      print(`with a room of ${clients}: every edit reached all members`);
       const coroom = {
         ...figuresOf(beside, besideCpu, ms),
         ...latenciesOf("the hot room's", itself),
@@ -60,7 +61,7 @@ export const hotRoom: Experiment = {
       };
       return {
         figures: { coroom, alone: { ...figuresOf(alone, aloneCpu, ms), "loads' own CPU, cores": (alone.cpuSeconds * 1000) / ms } },
-      } satisfies Outcome;
+      } satisfies ComparisonOutcome;
     } finally {
       await Promise.all([ordinary.end(), hot.end()]);
       await system.stop();
@@ -74,14 +75,14 @@ async function ordinarySeats(system: MeasuredSystem, rooms: number): Promise<Sea
   return seats;
 }
 
-function figuresOf(ordinary: Moved, cpu: CpuByRole, ms: number): Figures {
+function figuresOf(ordinary: PresenceFigures, cpu: CpuByRole, ms: number): Figures {
   const cores = Object.entries(cpu).map(([role, seconds]) => [`CPU of ${role}, cores`, (seconds * 1000) / ms] as const);
   return { ...latenciesOf("the ordinary rooms'", ordinary), ...Object.fromEntries(cores) };
 }
 
-function latenciesOf(whose: string, { edits, presence }: Moved): Figures {
+function latenciesOf(whose: string, { edits, presence }: PresenceFigures): Figures {
   const kinds = { edits: Latencies.fromPairs(edits), presence: Latencies.fromPairs(presence) };
-  const measured = Object.entries(kinds).filter(([, { total }]) => total > 0); // A room held back far enough is told no presence.
+  const measured = Object.entries(kinds).filter(([, { total }]) => total > 0); // A room with a strongly reduced presence rate may have no sample.
   return Object.fromEntries(
     measured.flatMap(([kind, latencies]) =>
       [50, 99].map((percent) => [`${whose} ${kind} p${percent}, ms`, latencies.percentile(percent)] as const),

@@ -1,39 +1,37 @@
 /**
- * What a joined connection costs in memory while nothing happens: the growth of all server processes together, from
- * before the first joins until all have joined rooms of 8 and have been quiet for a while.
+ * Memory of a joined connection without traffic: the growth of all server processes together, from before the first
+ * join until all clients have joined rooms of 8 and have been quiet for a while.
  *
- * Before the start as many joins as fit a tenth are made and undone, so that code and first buffers are not counted.
+ * First a tenth of the clients joins and leaves, so that code and first buffers do not count.
  *
- * After 60 s without input everybody becomes a spectator, which is told in all rooms, and 15 s after that a process that
- * has grown collects. A look in between finds what that left behind, a thousand bytes a connection more or not, so it
- * comes after that.
+ * After 60 s without input every client becomes a spectator, and every room announces that. 15 s later a process that
+ * has grown collects garbage. A measurement before that would vary by a thousand bytes a connection, so it comes later.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { ClientKey, RoomId } from "../shared/ids.ts";
-import type { Experiment, ExperimentOptions, Outcome } from "./experiments.ts";
+import type { Comparison, ComparisonOptions, ComparisonOutcome } from "./comparison.ts";
 import { LoadProcesses } from "./load/load-processes.ts";
-import type { RoomPlan } from "./load/plan.ts";
-import { memoryByRole } from "./memory.ts";
+import type { LoadRoomPlan } from "./load/plan.ts";
 import type { Figures } from "./report.ts";
-import { startBare } from "./systems/bare.ts";
 import { startCoroom } from "./systems/coroom.ts";
-import { startRelay } from "./systems/relay.ts";
+import { startRelay, startBare } from "./systems/peers.ts";
 import type { MeasuredSystem, SystemName } from "./systems/system.ts";
+import { memoryByRole } from "./server-usage.ts";
 
 const ROOM_OF = 8;
-/** By then a process has collected what those who are gone left behind (COROOM_IDLE_MEMORY_MS). */
+/** After this time a process has collected the memory of departed clients (COROOM_IDLE_MEMORY_MS). */
 const GONE_MS = 60_000;
-/** By then also what came of everybody having become a spectator. */
+/** After this time the garbage of the spectators' announcements is collected as well. */
 const QUIET_MS = 100_000;
-/** The load's clients say nothing until all have joined, for which a gateway would close the first where that takes long. */
+/** Clients send no ping until all have joined. A gateway with the default limit would close the first ones. */
 const NOBODY_PINGS_MS = 600_000;
 const SMALL_QUIET_MS = 100;
 
-export const idle: Experiment = {
+export const idle: Comparison = {
   name: "idle",
-  meaning: `growth in resident memory for each joined connection, in rooms of ${ROOM_OF}; bare uWebSockets.js and the relay beside it`,
+  summary: `growth of resident memory for each joined connection, in rooms of ${ROOM_OF}; with bare uWebSockets.js and the relay`,
   clients: 10_000,
   smallClients: 80,
   run: async (options) => {
@@ -46,21 +44,21 @@ export const idle: Experiment = {
         await system.stop();
       }
     }
-    return { figures } satisfies Outcome;
+    return { figures } satisfies ComparisonOutcome;
   },
 };
 
-/** The bare server belongs to the relay: both are the least that Coroom is compared with. */
-const STARTS: Readonly<Record<SystemName, readonly ((options: ExperimentOptions) => Promise<MeasuredSystem>)[]>> = {
+/** The bare server belongs to the relay: both are floors for the comparison. */
+const STARTS: Readonly<Record<SystemName, readonly ((options: ComparisonOptions) => Promise<MeasuredSystem>)[]>> = {
   coroom: [({ small }) => startCoroom({ gateways: 1, small, settings: { SILENCE_MS_MAX: String(NOBODY_PINGS_MS) } })],
   relay: [() => startBare(), () => startRelay(1)],
 };
 
-async function measure(system: MeasuredSystem, { clients, small, loadProcesses, say }: ExperimentOptions): Promise<Figures> {
+async function measure(system: MeasuredSystem, { clients, small, loadProcesses, print }: ComparisonOptions): Promise<Figures> {
   const [goneMs, quietMs] = small ? [SMALL_QUIET_MS, SMALL_QUIET_MS] : [GONE_MS, QUIET_MS];
   const warmUp = await LoadProcesses.open(await planRooms(system, "warm", Math.ceil(clients / 10)), loadProcesses);
   await warmUp.close();
-  await sleep(goneMs); // Else the growth is counted from a process that still holds what those left behind.
+  await sleep(goneMs); // Otherwise the first measurement includes the memory of the departed clients.
 
   const before = memoryByRole(system.processes);
   const started = performance.now();
@@ -70,8 +68,8 @@ async function measure(system: MeasuredSystem, { clients, small, loadProcesses, 
     await sleep(quietMs);
     const after = memoryByRole(system.processes);
     const joined = (await loads.close()).reduce((sum, { members }) => sum + members, 0);
-    if (joined !== clients) throw new Error(`${joined} of ${clients} were joined`);
-    say(`${system.name}: ${joined} joined in ${joinedSeconds.toFixed(1)} s, all still there at the end`);
+    if (joined !== clients) throw new Error(`${joined} of ${clients} clients were joined`);
+    print(`${system.name}: ${joined} joined in ${joinedSeconds.toFixed(1)} s, all still joined at the end`);
     return growth(before, after, clients);
   } finally {
     await loads.end();
@@ -86,7 +84,7 @@ function growth(before: Figures, after: Figures, clients: number): Figures {
   };
 }
 
-async function planRooms(system: MeasuredSystem, name: string, clients: number): Promise<RoomPlan[]> {
+async function planRooms(system: MeasuredSystem, name: string, clients: number): Promise<LoadRoomPlan[]> {
   const rooms = Math.ceil(clients / ROOM_OF);
   return Promise.all(
     Array.from({ length: rooms }, async (_, index) => {

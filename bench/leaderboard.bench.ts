@@ -1,309 +1,191 @@
 /**
- * What the boards cost. Three questions: how fast a log becomes boards, against the same script calls sent bare; how
- * long a rank takes to read as a board grows, against PostgreSQL's; and what a member costs in memory, with the
- * ordered part apart from the full scores, against one sorted set of all.
+ * Compares the leaderboard service with bare calls of its script, and ranks in Redis with ranks in PostgreSQL. Each round
+ * counts a log with the projector and then sends the same batches bare. On a busy machine compare the CPU a batch,
+ * because both legs wait for the same processors.
  */
 
-import { createHash } from "node:crypto";
-import { performance } from "node:perf_hooks";
+import { mkdtempSync, rmSync, chownSync, existsSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 
-import { jetstream } from "@nats-io/jetstream";
-import { Registry } from "prom-client";
+import { startNatsServer } from "../engines/nats-server.ts";
+import { startRedisServer } from "../engines/redis-server.ts";
+import {
+  type Engines,
+  type UpdateLeg,
+  benchMemory,
+  benchReads,
+  benchUpdates,
+  fillLargeBoard,
+  percentile,
+  scoresOf,
+} from "./leaderboard-measures.ts";
+import { positiveInteger, wholeNumber } from "../shared/settings/settings.ts";
+import { defineExperiment, positiveIntegers, type Print } from "./experiment.ts";
+import { execFileSync, spawn } from "node:child_process";
 
-import type { Batch } from "../leaderboard/boards/board.ts";
-import { leaderboardSettings } from "../leaderboard/config.ts";
-import { activityRemoval, jetstreamActivities } from "../leaderboard/io/jetstream-activities.ts";
-import { jetstreamLog } from "../leaderboard/io/jetstream-log.ts";
-import { kvArchive } from "../leaderboard/io/kv-archive.ts";
-import { kvCheckpoints } from "../leaderboard/io/kv-checkpoints.ts";
-import { type RedisLine, redisLine } from "../shared/io/redis.ts";
-import { type RedisBoard, redisBoard } from "../leaderboard/io/redis-board.ts";
-import { redisTenants } from "../leaderboard/io/redis-tenants.ts";
-import { redisNames } from "../leaderboard/io/redis-names.ts";
-import { redisClosings, redisProgress } from "../leaderboard/io/redis-progress.ts";
-import { keysOf } from "../leaderboard/boards/keys.ts";
-import { LeaderboardHost } from "../leaderboard/leaderboard-host.ts";
-import { leaderboardMetrics } from "../leaderboard/metrics.ts";
-import { HURRY, ReadingPace } from "../leaderboard/counting/reading-pace.ts";
-import type { Boards } from "../leaderboard/ports.ts";
-import { ranksWithin } from "../leaderboard/boards/bands.ts";
-import { NOTHING_APPLIED } from "../leaderboard/boards/board.ts";
-import { stampOf } from "../leaderboard/boards/stamp.ts";
-import { recordOf } from "../leaderboard/testing/records.ts";
-import { eachOf } from "../leaderboard/counting/turns.ts";
-import { ALL_TIME } from "../leaderboard/boards/windows.ts";
-import { subjectsOf } from "../shared/bus/subjects.ts";
-import { readSettings } from "../shared/config.ts";
-import type { RoomKey, Seq, UnixMillis, UserId } from "../shared/ids.ts";
-import { kvLeases } from "../shared/io/kv-leases.ts";
-import { ensureLogStreams } from "../shared/io/log-stream.ts";
-import { connectNats } from "../shared/io/nats.ts";
-import { systemClock } from "../shared/io/system-clock.ts";
-import { Prng } from "../shared/prng.ts";
-import { sharedSettings } from "../shared/settings.ts";
-import { SILENT } from "../shared/testing/silent-log.ts";
+/**
+ * PostgreSQL holds the same scores in a table with an index for rank queries. The programs are from Debian's packages.
+ */
+const BIN = "/usr/lib/postgresql/15/bin";
 
-export type Engines = { readonly natsUrl: string; readonly redisUrl: string };
-export type UpdateLoad = { readonly rooms: number; readonly users: number; readonly edits: number; readonly seed: number };
-/** `nodeCpu`, `redisCpu`: seconds of CPU that this process and redis-server took meanwhile. */
-export type Leg = { readonly seconds: number; readonly nodeCpu: number; readonly redisCpu: number };
-export type UpdateFigures = {
-  readonly edits: number;
-  readonly batches: number;
-  readonly projector: Leg;
-  readonly bare: Leg;
-  readonly projectorHash: string;
-  readonly bareHash: string;
+type Postgres = {
+  fill(members: number, seed: number): Promise<void>;
+  ranks(members: number, reads: number, seed: number): Promise<Record<"first 100" | "own rank, counted" | "own rank, rank()", number[]>>;
+  stop(): void;
 };
 
-const HOT_MEMBERS = 200;
-const WAYS = 256;
-const PUBLISHED_AT_A_TIME = 500;
+/** Undefined when PostgreSQL is not installed. It does not run as root, so root starts it as the user postgres. */
+async function startPostgres(): Promise<Postgres | undefined> {
+  if (!existsSync(join(BIN, "initdb"))) return undefined;
+  const dataDir = mkdtempSync(join(tmpdir(), "coroom-postgres-"));
+  const user = process.getuid?.() === 0 ? { uid: idOf("-u"), gid: idOf("-g") } : {};
+  if (user.uid !== undefined) chownSync(dataDir, user.uid, user.gid!);
+  const run = (program: string, args: readonly string[]): void =>
+    void execFileSync(join(BIN, program), args, { ...user, stdio: "ignore", cwd: dataDir });
+  run("initdb", ["-D", join(dataDir, "data"), "-U", "bench", "-A", "trust"]);
+  run("pg_ctl", [
+    "-D",
+    join(dataDir, "data"),
+    "-o",
+    `-k ${dataDir} -c listen_addresses= -c shared_buffers=256MB -c fsync=off`,
+    "-w",
+    "-l",
+    join(dataDir, "log"),
+    "start",
+  ]);
 
-export async function connectedRedis(url: string): Promise<RedisLine> {
-  const line = redisLine(url, SILENT);
-  await new Promise((resolve) => line.redis.once("ready", resolve));
-  return line;
-}
+  const psql = (sql: string): Promise<string> =>
+    new Promise((resolve, reject) => {
+      const child = spawn("psql", ["-h", dataDir, "-U", "bench", "-d", "postgres", "-qAt", "-v", "ON_ERROR_STOP=1"], {
+        stdio: ["pipe", "pipe", "inherit"],
+      });
+      let out = "";
+      child.stdout.on("data", (bytes) => (out += String(bytes)));
+      child.on("exit", (code) => (code === 0 ? resolve(out) : reject(new Error(`psql ended with ${code}`))));
+      child.stdin.end(sql);
+    });
 
-/** The first part of a log, in which rooms are seen for the first time: looked up, but not timed. */
-const WARM_SHARE = 0.2;
-
-/** The log is written first; the time is from when the leaderboard has counted a part of it until it has counted the last edit. */
-export async function benchUpdates(engines: Engines, load: UpdateLoad, environment: string): Promise<UpdateFigures> {
-  const [nats, line] = [await connectNats({ servers: engines.natsUrl, name: "bench" }), await connectedRedis(engines.redisUrl)];
-  const subjects = subjectsOf(environment);
-  await ensureLogStreams(nats, subjects, { partitions: 1, replicas: 1 });
-  const rooms = Array.from({ length: load.rooms }, (_, index) => `bench.room-${index}` as RoomKey);
-  await writeLog(nats, subjects, rooms, load);
-
-  const config = readSettings(
-    { ...sharedSettings, ...leaderboardSettings },
-    { env: {}, flags: { environment, boardPointsPerMinuteMax: "1000000", boardsLeaseMs: "600000" } },
-  ); // Nobody else is there to take over: counted twice would be counted wrong.
-  const keys = keysOf(environment);
-  const boards = redisBoard(line.redis, keys, { hotMembers: HOT_MEMBERS, tail: "counted", roles: ["everyone"] });
-  const batches: { room: RoomKey; batch: Batch }[] = [];
-  let counted = 0;
-  let warm: { readonly begin: Promise<Mark>; readonly batches: number; readonly edits: number } | undefined;
-  let done: () => void;
-  const allCounted = new Promise<void>((resolve) => (done = resolve));
-  const watched: Boards = {
-    ...boards,
-    apply: async (room, batch) => {
-      const write = await boards.apply(room, batch);
-      batches.push({ room, batch });
-      counted += batch.applied.seq - batch.after.seq;
-      if (warm === undefined && counted >= load.edits * WARM_SHARE)
-        warm = { begin: markNow(line), batches: batches.length, edits: counted };
-      if (counted === load.edits) done();
-      return write;
+  return {
+    fill: async (members, seed) => {
+      const rows = scoresOf(members, seed).map(({ user: name, score, reachedAt }) => `${name}\t${score}\t${reachedAt}`);
+      await psql(
+        `create table board_${members} (member text primary key, score bigint, reached bigint);\ncopy board_${members} from stdin;\n${rows.join("\n")}\n\\.\ncreate index on board_${members} (score desc, reached);\nvacuum analyze board_${members};\n`,
+      );
+    },
+    /** psql's own timing of each prepared query. */
+    ranks: async (members, reads, seed) => {
+      const names = scoresOf(members, seed);
+      const step = Math.max(1, Math.floor(members / reads));
+      const asked = Array.from({ length: reads }, (_, index) => names[(index * step) % members]!.user);
+      const times = async (query: string, calls: readonly string[]): Promise<number[]> => {
+        const out = await psql(`prepare q(text) as ${query};\n\\timing on\n${calls.map((name) => `execute q('${name}');`).join("\n")}\n`);
+        return [...out.matchAll(/^Time: ([\d.]+) ms/gm)].map(([, time]) => Number(time));
+      };
+      return {
+        "first 100": await times(`select member, score from board_${members} where $1 = $1 order by score desc, reached limit 100`, asked),
+        "own rank, counted": await times(
+          `select 1 + count(*) from board_${members} a, (select score, reached from board_${members} where member = $1) o where a.score > o.score or (a.score = o.score and a.reached < o.reached)`,
+          asked.slice(0, slow(reads)),
+        ),
+        "own rank, rank()": await times(
+          `select place from (select member, rank() over (order by score desc, reached) as place from board_${members}) ranked where member = $1`,
+          asked.slice(0, slow(reads)),
+        ),
+      };
+    },
+    stop: () => {
+      run("pg_ctl", ["-D", join(dataDir, "data"), "-m", "immediate", "stop"]);
+      rmSync(dataDir, { recursive: true, force: true });
     },
   };
-  let names = 0;
-  const tenants = redisTenants(line.redis, keys, { roles: config.boardRoles });
-  const paces = () => [new ReadingPace(systemClock, { restMs: () => config.boardReadMs, ...HURRY })];
-  const ports = {
-    boards: watched,
-    reads: boards,
-    closings: redisClosings(line, keys),
-    progress: redisProgress(line, keys),
-    log: await jetstreamLog(nats, subjects, paces()),
-    activities: await jetstreamActivities(nats, subjects, paces(), {
-      partitions: 1,
-      replicas: 1,
-      bytesMax: config.boardActivityBytesMax,
-      dedupeMs: config.boardActivityDedupeMs,
-    }),
-    activityRemoval: await activityRemoval(nats, subjects, 1),
-    leases: await kvLeases(jetstream(nats), subjects.boardsBucket, 1),
-    checkpoints: await kvCheckpoints(nats, subjects.boardCheckpointsBucket, {
-      replicas: 1,
-      partitions: 1,
-      newName: () => `bench-${++names}`,
-    }),
-    ...(await kvArchive(nats, subjects, { replicas: 1, daysMax: 1 })),
-    tenants,
-    closedTenants: tenants,
-    names: redisNames(line.redis, keys, { namesMax: 1 }),
-    shown: { publish: () => {} },
-  };
-  const host = new LeaderboardHost(
-    ports,
-    { ...config, service: "bench", boardsDrainMsMax: 1 },
-    { clock: systemClock, log: SILENT, metrics: leaderboardMetrics(new Registry()) },
-  );
-  await allCounted;
-  const { begin, batches: warmBatches, edits: warmEdits } = warm ?? { begin: markNow(line), batches: 0, edits: 0 };
-  const projector = legOf(await begin, await markNow(line));
-  await host.stop();
-
-  const bare = redisBoard(line.redis, keysOf(`${environment}-bare`), { hotMembers: HOT_MEMBERS, tail: "counted", roles: ["everyone"] });
-  await sendBare(bare, batches.slice(0, warmBatches));
-  const bareBegin = await markNow(line);
-  await sendBare(bare, batches.slice(warmBatches));
-  const bareLeg = legOf(bareBegin, await markNow(line));
-  const [projectorHash, bareHash] = [await hashOf(boards, rooms), await hashOf(bare, rooms)];
-  line.stop();
-  await nats.close();
-  return { edits: load.edits - warmEdits, batches: batches.length - warmBatches, projector, bare: bareLeg, projectorHash, bareHash };
 }
 
-async function writeLog(
-  nats: Awaited<ReturnType<typeof connectNats>>,
-  subjects: ReturnType<typeof subjectsOf>,
-  rooms: readonly RoomKey[],
-  load: UpdateLoad,
-): Promise<void> {
-  const prng = new Prng(load.seed);
-  const heads = new Map<RoomKey, number>();
-  const log = jetstream(nats);
-  for (let written = 0; written < load.edits; written += PUBLISHED_AT_A_TIME) {
-    const some = Array.from({ length: Math.min(PUBLISHED_AT_A_TIME, load.edits - written) }, () => {
-      const room = rooms[prng.below(rooms.length)]!;
-      const seq = (heads.get(room) ?? 0) + 1;
-      heads.set(room, seq);
-      return { room, bytes: recordOf(seq, [{ user: `user-${prng.below(load.users)}` as UserId, bytes: 30, time: 0 as UnixMillis }]) };
-    });
-    await Promise.all(some.map(({ room, bytes }) => log.publish(subjects.log(0, room), bytes)));
-  }
+/** Each of these queries takes hundreds of milliseconds. */
+function slow(reads: number): number {
+  return Math.min(reads, 20);
 }
 
-/** The calls that the projector made, in its order within each room, as many under way as it has. */
-async function sendBare(bare: RedisBoard, batches: readonly { room: RoomKey; batch: Batch }[]): Promise<void> {
-  const byRoom = new Map<RoomKey, Batch[]>();
-  for (const { room, batch } of batches) {
-    const ofRoom = byRoom.get(room);
-    if (ofRoom === undefined) byRoom.set(room, [batch]);
-    else ofRoom.push(batch);
-  }
-  await eachOf([...byRoom], WAYS, async ([room, ofRoom]) => {
-    for (const batch of ofRoom) await bare.apply(room, batch);
-  });
+function idOf(which: "-u" | "-g"): number {
+  return Number(execFileSync("id", [which, "postgres"]).toString());
 }
 
-type Mark = { readonly at: number; readonly node: number; readonly redis: number };
+const SEED = 1;
 
-async function markNow({ redis }: RedisLine): Promise<Mark> {
-  const { user, system } = process.cpuUsage();
-  const at = performance.now();
-  const info = await redis.info("cpu");
-  const redisCpu = [...info.matchAll(/^used_cpu_(?:user|sys):([\d.]+)/gm)].reduce((sum, [, seconds]) => sum + Number(seconds), 0);
-  return { at, node: (user + system) / 1e6, redis: redisCpu };
-}
-
-function legOf(begin: Mark, end: Mark): Leg {
-  return { seconds: (end.at - begin.at) / 1000, nodeCpu: end.node - begin.node, redisCpu: end.redis - begin.redis };
-}
-
-async function hashOf(boards: RedisBoard, rooms: readonly RoomKey[]): Promise<string> {
-  const hash = createHash("sha256");
-  for (const room of rooms) hash.update(JSON.stringify((await boards.read(room, "everyone", ALL_TIME)).hot));
-  return hash.digest("hex").slice(0, 12);
-}
-
-export type LargeBoard = {
-  readonly line: RedisLine;
-  readonly boards: RedisBoard;
-  readonly room: RoomKey;
-  readonly allOrdered: string;
-  readonly members: number;
-};
-
-/** Scores as people's are: few high ones, many low ones; the same for every seed. */
-export function scoresOf(members: number, seed: number): { user: string; score: number; reachedAt: number }[] {
-  const prng = new Prng(seed);
-  return Array.from({ length: members }, (_, index) => ({
-    user: `user-${String(index).padStart(8, "0")}`,
-    score: 1 + Math.floor(50 * (1 / (1 - prng.unit() * 0.99999) - 1)),
-    reachedAt: index + 1,
-  }));
-}
-
-const MEMBERS_AT_A_TIME = 500;
-const UNUSED = { period: 0, hasBegun: false, points: new Map<UserId, number>() };
-
-/** A board of so many through the real script, its tail in order, and beside it the plain alternative: one sorted set of all. */
-export async function fillLargeBoard(redisUrl: string, members: number, environment: string, seed: number): Promise<LargeBoard> {
-  const line = await connectedRedis(redisUrl);
-  const boards = redisBoard(line.redis, keysOf(environment), { hotMembers: HOT_MEMBERS, tail: "ordered", roles: ["everyone"] });
-  const room = `bench.large-${members}` as RoomKey;
-  const allOrdered = `${environment}:ordered:${members}`;
-  const scores = scoresOf(members, seed);
-  for (let at = 0; at < members; at += MEMBERS_AT_A_TIME) {
-    const some = scores.slice(at, at + MEMBERS_AT_A_TIME);
-    const awards = some.map(({ user, score, reachedAt }) => ({ member: user as UserId, points: score, reachedAt }));
-    const written = boards.apply(room, {
-      after: { seq: at as Seq, activity: 0 },
-      applied: { ...NOTHING_APPLIED, seq: (at + some.length) as Seq },
-      uses: { edits: UNUSED, deeds: UNUSED, present: UNUSED },
-      windows: [ALL_TIME],
-      awards: new Map([["everyone" as const, awards]]),
-    });
-    await Promise.all([
-      written,
-      line.redis.zadd(allOrdered, ...some.flatMap(({ user, score, reachedAt }) => [score, stampOf(reachedAt) + user])),
+export const leaderboard = defineExperiment({
+  name: "leaderboard",
+  summary: "counting boards and reading ranks, also with PostgreSQL if it is installed; some ten minutes",
+  settings: {
+    edits: { parse: positiveInteger, fallback: 100_000, meaning: "edits in the log" },
+    rooms: { parse: positiveInteger, fallback: 2_000, meaning: "rooms of the log" },
+    rounds: { parse: wholeNumber, fallback: 3, meaning: "rounds of counting" },
+    reads: { parse: positiveInteger, fallback: 2_000, meaning: "reads of each kind" },
+    members: {
+      parse: positiveIntegers,
+      fallback: [1_000, 100_000, 1_000_000] as readonly number[],
+      meaning: "members of each board to read",
+    },
+  },
+  run: async ({ edits, rooms, rounds, reads, members: sizes }, print) => {
+    const dataDir = mkdtempSync(join(tmpdir(), "coroom-bench-boards-"));
+    const [redis, nats] = await Promise.all([
+      startRedisServer({ dataDir: join(dataDir, "redis") }),
+      startNatsServer({ dataDir: join(dataDir, "nats") }),
     ]);
-  }
-  return { line, boards, room, allOrdered, members };
-}
-
-export type ReadFigures = Readonly<
-  Record<"first 100" | "own rank, as a range" | "own rank, exact, with 5 around" | "own rank, one sorted set", readonly number[]>
->;
-
-/** Milliseconds of each read, one after the other; `users` are drawn from all of them. */
-export async function benchReads(
-  { line, boards, room, allOrdered, members }: LargeBoard,
-  reads: number,
-  seed: number,
-): Promise<ReadFigures> {
-  const prng = new Prng(seed);
-  const scores = scoresOf(members, seed);
-  const { bands } = await boards.read(room, "everyone", ALL_TIME);
-  const timed = async (read: () => Promise<unknown>): Promise<number[]> => {
-    const times: number[] = [];
-    for (let left = reads; left > 0; left--) {
-      const begin = performance.now();
-      await read();
-      times.push(performance.now() - begin);
+    const postgres = await startPostgres();
+    try {
+      const shares: number[] = [];
+      for (let round = 1; round <= rounds; round++)
+        shares.push(await compareCounting({ natsUrl: nats.url, redisUrl: redis.url }, { rooms, edits }, round, print));
+      if (shares.length > 0)
+        print(
+          `speed of the projector against the bare script: ${percentile(shares, 50)}% (${Math.min(...shares)} to ${Math.max(...shares)}% in ${shares.length} rounds)`,
+        );
+      for (const members of sizes) await compareReads(redis.url, postgres, { members, reads }, print);
+    } finally {
+      postgres?.stop();
+      await Promise.all([redis.stop(), nats.stop()]);
+      rmSync(dataDir, { recursive: true, force: true });
     }
-    return times;
-  };
-  return {
-    "first 100": await timed(() => boards.read(room, "everyone", ALL_TIME)),
-    "own rank, as a range": await timed(async () => {
-      const [own] = await boards.members(room, "everyone", ALL_TIME, [scores[prng.below(members)]!.user]);
-      return ranksWithin(bands, own!.score);
-    }),
-    "own rank, exact, with 5 around": await timed(() =>
-      boards.places(room, "everyone", ALL_TIME, { kind: "around", member: scores[prng.below(members)]!.user, around: 5 }),
-    ),
-    "own rank, one sorted set": await timed(() => {
-      const { user, reachedAt } = scores[prng.below(members)]!;
-      return line.redis.zrevrank(allOrdered, stampOf(reachedAt) + user);
-    }),
-  };
+  },
+});
+
+/** Returns the projector's speed in percent of the bare script's. */
+async function compareCounting(engines: Engines, log: { rooms: number; edits: number }, round: number, print: Print): Promise<number> {
+  const figures = await benchUpdates(engines, { ...log, users: 8, seed: SEED }, `bench${round}`);
+  const { edits, batches, projector, bare, projectorHash, bareHash } = figures;
+  if (projectorHash !== bareHash) throw new Error("the boards differ: both legs did not send the same batches");
+  const micros = (seconds: number): string => `${Math.round(seconds * 1e6)} µs`;
+  const leg = ({ seconds, nodeCpu, redisCpu }: UpdateLeg): string =>
+    `${Math.round(edits / seconds)} edits/s, ${Math.round(batches / seconds)} batches/s, CPU a batch ${micros(nodeCpu / batches)} in this process, ${micros(redisCpu / batches)} in Redis`;
+  const share = Math.round((100 * bare.seconds) / projector.seconds);
+  print(
+    `updates, round ${round}: ${edits} edits in ${batches} batches, each into 6 windows; boards ${projectorHash}; ${share}%\n  projector    ${leg(projector)}\n  bare script  ${leg(bare)}`,
+  );
+  return share;
 }
 
-export type MemoryFigures = {
-  readonly hot: number;
-  readonly full: number;
-  readonly counts: number;
-  readonly bands: number;
-  readonly allOrdered: number;
-};
-
-/** Bytes as Redis counts them, every entry looked at. */
-export async function benchMemory({ line, room, allOrdered }: LargeBoard, environment: string): Promise<MemoryFigures> {
-  const bytes = async (key: string): Promise<number> => Number(await line.redis.call("MEMORY", "USAGE", key, "SAMPLES", "0"));
-  const { hot, full, counts, inBand } = keysOf(environment).board(room, "everyone", ALL_TIME);
-  let bands = 0;
-  for (const band of await line.redis.hkeys(counts)) bands += await bytes(`${inBand}${band}`);
-  return { hot: await bytes(hot), full: await bytes(full), counts: await bytes(counts), bands, allOrdered: await bytes(allOrdered) };
-}
-
-export function percentile(times: readonly number[], percent: number): number {
-  const sorted = times.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor((sorted.length * percent) / 100))] ?? Number.NaN;
+async function compareReads(
+  redisUrl: string,
+  postgres: Postgres | undefined,
+  { members, reads }: { members: number; reads: number },
+  print: Print,
+): Promise<void> {
+  const board = await fillLargeBoard(redisUrl, members, "bench-large", SEED);
+  const lineOf = (times: readonly number[]): string =>
+    `p50 ${percentile(times, 50).toFixed(3).padStart(9)} ms   p99 ${percentile(times, 99).toFixed(3).padStart(9)} ms   (${times.length} reads)`;
+  print(`\n${members} members`);
+  for (const [name, times] of Object.entries(await benchReads(board, reads, SEED)))
+    print(`  Redis       ${name.padEnd(26)} ${lineOf(times)}`);
+  if (postgres !== undefined) {
+    await postgres.fill(members, SEED);
+    for (const [name, times] of Object.entries(await postgres.ranks(members, reads, SEED)))
+      print(`  PostgreSQL  ${name.padEnd(26)} ${lineOf(times)}`);
+  }
+  const { hot, full, counts, bands, allOrdered } = await benchMemory(board, "bench-large");
+  const perMember = (bytes: number): string => (bytes / members).toFixed(1);
+  print(
+    `  memory: ordered part ${hot}, full scores ${full}, counts of bands ${counts} bytes: ${perMember(hot + full + counts)} a member; the ordered tail ${perMember(bands)} more; one sorted set of all ${perMember(allOrdered)}, and ${perMember(allOrdered + full)} with the scores by member`,
+  );
+  board.connection.stop();
 }

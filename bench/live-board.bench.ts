@@ -1,7 +1,7 @@
 /**
- * A hot room whose board everybody watches: how often and how much each is sent, and how old the shown list grows
- * before it is replaced. Watchers speak the wire plainly; a list's age is taken where it is seen, from when the first
- * edit that it lacks was seen there. Measured until everybody has been sent the same list.
+ * A busy room whose board all clients watch: the lists and bytes to each watcher, and the age of a shown list when it
+ * is replaced. Watchers use the wire format directly. The age of a list runs from the watcher's receipt of the first
+ * edit that the list lacks. The measurement ends when all watchers have the same list.
  */
 
 import { decodeFrame, encodeFrame } from "../shared/wire/codec.ts";
@@ -9,6 +9,13 @@ import { type BoardFrame, FrameType } from "../shared/wire/frames.ts";
 import { type ClientKey, type RoomId, START } from "../shared/ids.ts";
 import { until } from "./load/paced.ts";
 import { type LoadSocket, openSocket } from "./load/web-socket.ts";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { makeToken } from "../cli/token.ts";
+import { positiveInteger, wholeNumber } from "../shared/settings/settings.ts";
+import { DemoSystem } from "../test/system/browser.ts";
+import { defineExperiment } from "./experiment.ts";
+import { percentile } from "./leaderboard-measures.ts";
 
 export type LiveBoardPlan = {
   readonly watchers: number;
@@ -22,24 +29,24 @@ export type LiveBoardTarget = { readonly url: string; readonly token: (user: str
 
 export type LiveBoardFigures = {
   readonly editsPerSecond: number;
-  /** Frames of the list that one watcher got in a second: on average, and whoever got most. */
+  /** Lists to one watcher per second: the mean and the maximum. */
   readonly listsPerSecond: number;
   readonly listsPerSecondMost: number;
   readonly ownRanksPerSecond: number;
   readonly listBytesPerSecond: number;
   readonly ownRankBytesPerSecond: number;
-  /** Least between two lists to one watcher. */
+  /** Shortest time between two lists to one watcher. */
   readonly listGapMsLeast: number;
-  /** How old a shown list was when it was replaced, over all watchers whose edits are timed. */
+  /** Age of each shown list when it was replaced, over the timed watchers. */
   readonly listAgesMs: readonly number[];
 };
 
 const ROOM = "hot" as RoomId;
-/** Of all watchers so many look at the clock for each edit. */
+/** Watchers that read the clock for each edit. */
 const TIMED = 20;
 const JOINS_AT_A_TIME = 50;
 
-/** A byte is all an edit has: its points are what counts here. */
+/** An edit has one byte: only its points matter here. */
 const PAYLOAD = Uint8Array.of(1);
 
 class Watcher {
@@ -48,7 +55,7 @@ class Watcher {
   #channel = 0;
   #onJoined: () => void = () => {};
   #sent = 0;
-  /** When each seq was seen. */
+  /** Time of receipt, by seq. */
   readonly #seenAt = new Map<number, number>();
   #shownSeq = 0;
   #listAt: number | undefined;
@@ -86,7 +93,7 @@ class Watcher {
     );
   }
 
-  /** Of the list that it was sent last. */
+  /** Seq of the last list that was received. */
   get shownSeq(): number {
     return this.#shownSeq;
   }
@@ -170,7 +177,7 @@ export async function benchLiveBoard(target: LiveBoardTarget, plan: LiveBoardPla
 const STEP_MS = 20;
 const SHOWN_MS_MAX = 30_000;
 
-/** Evenly, each writer in turn; what is late is made up for at once. Returns how many there were. */
+/** Sends edits at an even rate, the writers in turn, and catches up at once when late. Returns the number of edits. */
 async function write(writers: readonly Watcher[], perSecond: number, seconds: number): Promise<number> {
   const begin = performance.now();
   const edits = perSecond * seconds;
@@ -181,3 +188,48 @@ async function write(writers: readonly Watcher[], perSecond: number, seconds: nu
   }
   return edits;
 }
+
+const NO_LIMIT = String(1e9);
+const LIFTED = ["EDIT_BURST", "EDITS_PER_SECOND", "CONNECTIONS_PER_IP_MAX", "CONNECTS_PER_SECOND_MAX"];
+const SETTINGS = {
+  LOG_LEVEL: "warn",
+  ...Object.fromEntries(LIFTED.map((name) => [name, NO_LIMIT])),
+  BOARD_POINTS_PER_MINUTE_MAX: String(1e6),
+};
+
+export const liveBoard = defineExperiment({
+  name: "live-board",
+  summary: "a busy room whose board everybody watches: lists and bytes to each watcher, and the age of a list; half a minute",
+  settings: {
+    watchers: { parse: positiveInteger, fallback: 1_000, meaning: "clients that watch the board" },
+    writers: { parse: positiveInteger, fallback: 100, meaning: "watchers that also write" },
+    editsPerSecond: { parse: positiveInteger, fallback: 500, meaning: "edits per second of all writers together" },
+    seconds: { parse: positiveInteger, fallback: 20, meaning: "seconds that are measured" },
+    warmUpSeconds: { parse: wholeNumber, fallback: 5, meaning: "seconds before the measurement" },
+    shown: { parse: positiveInteger, fallback: 10, meaning: "rank entries in the list" },
+  },
+  run: async (plan, print) => {
+    const system = await DemoSystem.start(SETTINGS);
+    try {
+      const { jwtSecret } = JSON.parse(readFileSync(join(system.folder, "data", "secrets.json"), "utf8")) as { jwtSecret: string };
+      const token = (user: string): Promise<string> =>
+        makeToken({ room: ["*"], user, name: `Name of ${user}`, rights: ["read", "write"], tenant: "default", ttl: 3_600 }, jwtSecret);
+      const figures = await benchLiveBoard({ url: system.url, token }, plan);
+      const { listAgesMs: ages } = figures;
+      print(
+        `${plan.watchers} watchers, ${plan.writers} of them write ${figures.editsPerSecond.toFixed(0)} edits a second, ${plan.shown} rank entries shown, for ${plan.seconds} s`,
+      );
+      print(
+        `  each watcher: ${figures.listsPerSecond.toFixed(2)} lists a second (most ${figures.listsPerSecondMost.toFixed(2)}), ${figures.listBytesPerSecond.toFixed(0)} bytes a second; never two within ${figures.listGapMsLeast.toFixed(0)} ms`,
+      );
+      print(
+        `  own ranks: ${figures.ownRanksPerSecond.toFixed(2)} a second for each watcher, ${figures.ownRankBytesPerSecond.toFixed(0)} bytes`,
+      );
+      print(
+        `  age of the shown list when it was replaced: p50 ${percentile(ages, 50).toFixed(0)} ms, p99 ${percentile(ages, 99).toFixed(0)} ms, most ${Math.max(...ages).toFixed(0)} ms (${ages.length} lists)`,
+      );
+    } finally {
+      await system.stop();
+    }
+  },
+});

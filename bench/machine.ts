@@ -1,11 +1,9 @@
-/** The facts without which a figure means nothing. */
+/** Facts about the machine, without which a figure has no meaning. */
 
 import { cpus, loadavg, release } from "node:os";
 
-import { BINARIES } from "../engines/binaries.ts";
+import { BINARIES, showVersion } from "../engines/binaries.ts";
 import { findBinary } from "../engines/find.ts";
-import { showVersion } from "../engines/version.ts";
-
 export type Machine = {
   readonly cores: number;
   readonly cpu: string;

@@ -1,134 +1,86 @@
-/** Runs the bench: `npm run bench -- --help`. The systems take turns within one run, so that both meet the same machine. */
+/** Runs one scenario or experiment: `npm run bench -- NAME [--flags]`. `npm run bench -- --help` lists all names. */
 
-import { writeFileSync } from "node:fs";
-
-import { parseCommandLine } from "../cli/arguments.ts";
-import { flagName, readSettings, SettingError } from "../shared/config.ts";
-import { type Leg, runLeg, type Scenario, SCENARIOS, small, WARM_UP, WARM_UPS } from "./edit-path.bench.ts";
-import { type Experiment, EXPERIMENTS, type Outcome } from "./experiments.ts";
+import { parseCommandLine } from "../cli/run.ts";
+import { flagName, readSettings, SettingError } from "../shared/settings/settings.ts";
+import { coolDown } from "./cool-down.bench.ts";
+import { decisions } from "./decide.bench.ts";
+import { durability } from "./durability.bench.ts";
+import type { Experiment } from "./experiment.ts";
+import { failover } from "./failover.bench.ts";
+import { fanOut } from "./fan-out.bench.ts";
+import { SCENARIOS } from "./edit-path.bench.ts";
+import { interest } from "./interest.bench.ts";
+import { leaderboard } from "./leaderboard.bench.ts";
+import { liveBoard } from "./live-board.bench.ts";
 import { machineFacts } from "./machine.ts";
-import { type BenchOptions, benchSettings } from "./options.ts";
-import { figuresOf, medianFigures, phaseFacts, phaseLine, table } from "./report.ts";
-import { startCoroom } from "./systems/coroom.ts";
-import { startRelay } from "./systems/relay.ts";
-import type { MeasuredSystem } from "./systems/system.ts";
+import { moves } from "./moves.bench.ts";
+import { rooms } from "./rooms.bench.ts";
+import { COMPARISONS, SCENARIO_NAMES, scenarios } from "./scenarios.ts";
+import { trimReads } from "./trim-reads.bench.ts";
 
-const EDIT_PATH_ROUNDS = 2;
-const EXPERIMENT_ROUNDS = 1;
-const START = { coroom: () => startCoroom(), relay: () => startRelay() };
+const EXPERIMENTS: readonly Experiment[] = [
+  failover,
+  moves,
+  fanOut,
+  interest,
+  leaderboard,
+  liveBoard,
+  rooms,
+  trimReads,
+  coolDown,
+  decisions,
+  durability,
+];
+const HELP = "npm run bench -- --help";
 
-async function run(options: BenchOptions): Promise<void> {
-  const machine = await machineFacts();
-  say(
-    Object.entries(machine)
-      .map(([name, fact]) => `${name} ${fact}`)
-      .join(" · "),
+async function main(words: readonly string[]): Promise<void> {
+  const {
+    command,
+    flags: { help, ...flags },
+  } = parseCommandLine(words);
+  if (command === undefined && help !== undefined) return print(helpOfAll());
+  const isScenario = command === undefined || SCENARIO_NAMES.includes(command);
+  const experiment: Experiment | undefined = isScenario ? scenarios : EXPERIMENTS.find(({ name }) => name === command);
+  if (experiment === undefined) throw new SettingError(`no scenario or experiment is named "${command}"; see ${HELP}`);
+  if (help !== undefined) return print(helpOf(command ?? "", experiment));
+  const unknown = Object.keys(flags).filter((name) => !Object.hasOwn(experiment.settings, name));
+  if (unknown.length > 0) throw new SettingError(`no such flag: ${unknown.map(flagName).join(", ")}; see ${HELP}`);
+  const given = isScenario && command !== undefined ? { ...flags, scenario: command } : flags;
+  const options = readSettings(experiment.settings, { flags: given, env: {} });
+  const facts = Object.entries(await machineFacts());
+  print(facts.map(([name, fact]) => `${name} ${fact}`).join(" · "));
+  await experiment.run(options, print);
+}
+
+function helpOfAll(): string {
+  const lineOf = ({ name, summary }: { name: string; summary: string }): string => `  ${name.padEnd(18)} ${summary}`;
+  return [
+    "npm run bench -- NAME [--flags]          npm run bench -- NAME --help shows the flags",
+    "",
+    `Scenarios compare Coroom with a relay or another floor. Without NAME: ${SCENARIOS.map(({ name }) => name).join(", ")}.`,
+    ...[...SCENARIOS, ...COMPARISONS].map(lineOf),
+    "",
+    "Experiments have settings of their own.",
+    ...EXPERIMENTS.map(lineOf),
+  ].join("\n");
+}
+
+function helpOf(name: string, { summary, settings }: Experiment): string {
+  const about = [...SCENARIOS, ...COMPARISONS].find((scenario) => scenario.name === name)?.summary ?? summary;
+  const lines = Object.entries(settings).map(
+    ([setting, { fallback, meaning }]) => `  ${flagName(setting).padEnd(21)} ${meaning} (default ${String(fallback) || "empty"})`,
   );
-  const scenarios = SCENARIOS.filter(({ name }) => options.scenario.includes(name));
-  const results: object[] = scenarios.length > 0 ? await runEditPath(scenarios, options) : [];
-  for (const experiment of EXPERIMENTS.filter(({ name }) => options.scenario.includes(name)))
-    results.push(await runExperiment(experiment, options));
-  if (options.json !== "") writeFileSync(options.json, JSON.stringify({ machine, options, results }, null, 2));
+  return [`npm run bench -- ${name} [--flags]`, "", about, "", ...lines].join("\n");
 }
 
-async function runEditPath(scenarios: readonly Scenario[], options: BenchOptions): Promise<object[]> {
-  const systems: MeasuredSystem[] = [];
-  try {
-    for (const name of options.system) systems.push(await START[name]());
-    if (!options.small) await warmUp(systems, options);
-    const results = [];
-    for (const scenario of scenarios) results.push(await takeTurns(systems, options.small ? small(scenario) : scenario, options));
-    return results;
-  } finally {
-    await Promise.all(systems.map((system) => system.stop()));
-  }
-}
-
-async function runExperiment({ name, meaning, clients, smallClients, run }: Experiment, options: BenchOptions): Promise<object> {
-  const size = options.clients > 0 ? options.clients : options.small ? smallClients : clients;
-  say(`\n${name}: ${meaning}; ${size} clients`);
-  const rounds = options.rounds || EXPERIMENT_ROUNDS;
-  const outcomes: Outcome[] = [];
-  for (let round = 1; round <= rounds; round++) {
-    const outcome = await run({
-      clients: size,
-      small: options.small,
-      seed: options.seed,
-      loadProcesses: options.loadProcesses,
-      systems: options.system,
-      say: (line) => say(`  ${line}`),
-    });
-    say(table(outcome.figures));
-    outcomes.push(outcome);
-  }
-  const figures = medianFigures(outcomes.map((outcome) => outcome.figures));
-  if (rounds > 1) say(`\n  medians of ${rounds} rounds\n${table(figures)}`);
-  return { scenario: name, clients: size, figures, rounds: outcomes };
-}
-
-async function warmUp(systems: readonly MeasuredSystem[], options: BenchOptions): Promise<void> {
-  for (const system of systems)
-    for (let round = 1; round <= WARM_UPS; round++)
-      await runLeg(system, WARM_UP, { ...options, round, warmMs: 0, measureMs: options.warmUpSeconds * 1000 });
-}
-
-async function takeTurns(systems: readonly MeasuredSystem[], scenario: Scenario, options: BenchOptions) {
-  say(`\n${scenario.name}: ${scenario.meaning}`);
-  const legs: Leg[] = [];
-  for (let round = 1; round <= (options.rounds || EDIT_PATH_ROUNDS); round++) {
-    for (const system of systems) {
-      const leg = await runLeg(system, scenario, {
-        ...options,
-        round,
-        warmMs: options.small ? 1 : options.warmSeconds * 1000,
-        measureMs: options.small ? 1000 : options.seconds * 1000,
-      });
-      legs.push(leg);
-      for (const phase of leg.phases) say(`  ${round} ${system.name.padEnd(7)} ${phaseLine(phase)}`);
-      say(`  ${round} ${system.name.padEnd(7)} nothing missing, nothing doubled; counts ${leg.hash}`);
-    }
-    const hashes = new Set(legs.slice(-systems.length).map(({ hash }) => hash));
-    if (hashes.size > 1 && (scenario.load.kind === "typing" || options.small)) throw new Error("the systems did not carry the same edits");
-  }
-  const figures = Object.fromEntries(
-    systems.map(({ name }) => [
-      name,
-      figuresOf(
-        scenario,
-        legs.filter(({ system }) => system === name),
-      ),
-    ]),
-  );
-  say(table(figures));
-  return {
-    scenario: scenario.name,
-    figures,
-    legs: legs.map(({ system, hash, phases }) => ({ system, hash, phases: phases.map(phaseFacts) })),
-  };
-}
-
-function say(text: string): void {
+function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-function help(): string {
-  const lines = Object.entries(benchSettings).map(
-    ([name, { fallback, meaning }]) => `  ${flagName(name).padEnd(18)} ${meaning} (default ${String(fallback) || "empty"})`,
-  );
-  return ["npm run bench -- [flags]", "", ...lines].join("\n");
+try {
+  await main(process.argv.slice(2));
+} catch (error) {
+  process.stderr.write(`bench: ${error instanceof SettingError ? error.message : error instanceof Error ? error.stack : String(error)}\n`);
+  process.exitCode = 1;
 }
-
-const { flags } = parseCommandLine(process.argv.slice(2));
-if (flags["help"] !== undefined) say(help());
-else {
-  try {
-    const unknown = Object.keys(flags).filter((name) => !Object.hasOwn(benchSettings, name));
-    if (unknown.length > 0) throw new SettingError(`no such flag: ${unknown.map(flagName).join(", ")}; see npm run bench -- --help`);
-    await run(readSettings(benchSettings, { flags, env: {} }));
-  } catch (error) {
-    process.stderr.write(
-      `bench: ${error instanceof SettingError ? error.message : error instanceof Error ? error.stack : String(error)}\n`,
-    );
-    process.exitCode = 1;
-  }
-}
+process.exit(); // A connection that an experiment left open does not keep the process alive.

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { medianFigures } from "./report.ts";
 
-test("[BREP1] rounds come to the median of each figure, of the rounds that have it", () => {
+test("[BREP1] the median of each figure is over the rounds that contain it", () => {
   const rounds = [
     { coroom: { ms: 9, bytes: 1 }, bare: { ms: 4 } },
     { coroom: { ms: 100 }, bare: { ms: 2 } },

@@ -1,21 +1,21 @@
-/** Turns legs into figures, and figures of two systems into a table with their ratio. */
+/** Turns legs into figures, and the figures of several systems into a table with their ratios. */
 
-import type { CpuByRole } from "./cpu.ts";
-import { bestOf, type Leg, type MeasuredPhase, rateOf, type Scenario, slowestP99 } from "./edit-path.bench.ts";
+import type { CpuByRole } from "./server-usage.ts";
+import { bestOf, type EditPathLeg, type MeasuredPhase, rateOf, type Scenario, slowestP99 } from "./edit-path.bench.ts";
 import { Latencies } from "./load/latencies.ts";
 
-/** In the order they are shown. */
+/** In display order. */
 export type Figures = Readonly<Record<string, number>>;
 
-/** Coroom's roles that stand beside an edit's path: their work is real, and a relay has none of it. */
+/** Coroom's roles that are not on an edit's path. The relay has no equivalent. */
 const BESIDE_THE_PATH = new Set(["placement", "document-service"]);
 const PERCENTS = [50, 90, 99, 99.9];
 
-export function figuresOf(scenario: Scenario, legs: readonly Leg[]): Figures {
+export function figuresOf(scenario: Scenario, legs: readonly EditPathLeg[]): Figures {
   return scenario.load.kind === "typing" ? typingFigures(legs) : searchFigures(legs);
 }
 
-function typingFigures(legs: readonly Leg[]): Figures {
+function typingFigures(legs: readonly EditPathLeg[]): Figures {
   const phases = legs.flatMap((leg) => leg.phases);
   const [seen, acked] = [merged(phases.map((phase) => phase.seen)), merged(phases.map((phase) => phase.acked))];
   return {
@@ -26,8 +26,8 @@ function typingFigures(legs: readonly Leg[]): Figures {
   };
 }
 
-/** The best round of each system: the machine's other work only ever takes away. */
-function searchFigures(legs: readonly Leg[]): Figures {
+/** The best round of each system: other work on the machine can only reduce the rate. */
+function searchFigures(legs: readonly EditPathLeg[]): Figures {
   const best = bestOf(legs.flatMap((leg) => leg.phases));
   if (best === undefined) return {};
   return {
@@ -52,7 +52,9 @@ function cpuFigures(phases: readonly MeasuredPhase[]): Figures {
   };
 }
 
-/** Of each figure of each system, of those rounds that have it; of an even number the mean of the middle two. */
+/**
+ * Median of each figure of each system over the rounds that contain it. For an even number: the mean of the middle two.
+ */
 export function medianFigures(rounds: readonly Readonly<Record<string, Figures>>[]): Readonly<Record<string, Figures>> {
   return Object.fromEntries(
     keysOf(rounds).map((system) => {
@@ -72,7 +74,7 @@ function median(numbers: readonly number[]): number {
   return (sorted[Math.floor((sorted.length - 1) / 2)]! + sorted[Math.floor(sorted.length / 2)]!) / 2;
 }
 
-/** One line a figure: each system's, and the first's as a multiple of each other's. */
+/** One line for each figure: its value for each system, and the first system's value as a multiple of each other's. */
 export function table(figures: Readonly<Record<string, Figures>>): string {
   const [first, ...others] = Object.keys(figures);
   const names = [...new Set(Object.values(figures).flatMap((ofSystem) => Object.keys(ofSystem)))];
@@ -96,10 +98,10 @@ function ratio(own: number | undefined, other: number | undefined): string {
   return own === undefined || other === undefined || other === 0 ? "" : `${(own / other).toFixed(2)}x`;
 }
 
-/** One phase by itself. */
+/** Facts of one phase. */
 export function phaseFacts(phase: MeasuredPhase) {
   return {
-    pace: phase.pace,
+    pace: phase.pattern,
     editsPerSecond: rateOf(phase),
     p99Ms: slowestP99(phase),
     serverCores: coresOf([phase], ({ serverCpu }) => secondsOf(serverCpu, () => true)),
@@ -110,18 +112,18 @@ export function phaseFacts(phase: MeasuredPhase) {
 
 export function phaseLine(phase: MeasuredPhase): string {
   const { pace, editsPerSecond, p99Ms, serverCores, loadCores, othersCores } = phaseFacts(phase);
-  return `${paceText(pace).padEnd(22)} ${shown(editsPerSecond).padStart(10)} edits/s   p99 ${shown(p99Ms).padStart(8)} ms   cores: servers ${shown(serverCores)}, load ${shown(loadCores)}, others ${shown(othersCores)}`;
+  return `${patternText(pace).padEnd(22)} ${shown(editsPerSecond).padStart(10)} edits/s   p99 ${shown(p99Ms).padStart(8)} ms   cores: servers ${shown(serverCores)}, load ${shown(loadCores)}, others ${shown(othersCores)}`;
 }
 
-function paceText(pace: MeasuredPhase["pace"]): string {
-  return pace.kind === "typing" ? `${pace.editsPerSecond}/s a writer` : `${pace.inFlight} un-acked a writer`;
+function patternText(pattern: MeasuredPhase["pattern"]): string {
+  return pattern.kind === "typing" ? `${pattern.editsPerSecond}/s a writer` : `${pattern.inFlight} un-acked a writer`;
 }
 
 function coresOf(phases: readonly MeasuredPhase[], cpuSeconds: (phase: MeasuredPhase) => number): number {
   return sum(phases.map(cpuSeconds)) / sum(phases.map(({ seconds }) => seconds));
 }
 
-/** What the rest of the machine did meanwhile, the system that is not measured included. */
+/** CPU of the rest of the machine, including the system that is not being measured. */
 function othersCpuSeconds({ machineCpuSeconds, serverCpu, cpuSeconds }: MeasuredPhase): number {
   return Math.max(0, machineCpuSeconds - secondsOf(serverCpu, () => true) - cpuSeconds);
 }
@@ -131,9 +133,9 @@ function secondsOf(cpu: CpuByRole, wanted: (role: string) => boolean): number {
 }
 
 function merged(all: readonly Latencies[]): Latencies {
-  const whole = new Latencies();
-  for (const latencies of all) whole.add(latencies);
-  return whole;
+  const together = new Latencies();
+  for (const latencies of all) together.add(latencies);
+  return together;
 }
 
 function shown(figure: number | undefined): string {

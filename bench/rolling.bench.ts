@@ -1,47 +1,47 @@
 /**
- * A deploy under people who type: three gateways and two room servers are stopped and started again, one after the
- * other. Nothing may be lost or repeated and nobody may be shown an error; what is measured is the longest that any
- * client heard nothing of the others in its room, and what an ack took at most.
+ * A deployment while clients type: three gateways and two room servers are restarted one after the other. No edit may
+ * be lost or repeated, and no user may see an error. Measured are the longest time in which a client received nothing
+ * from the others in its room, and the acks.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { Cluster } from "../test/system/cluster.ts";
-import type { Experiment, ExperimentOptions, Outcome } from "./experiments.ts";
-import { planCrowd } from "./herd.bench.ts";
-import type { CrowdLoad } from "./load/crowd-load.ts";
+import { SystemCluster } from "../test/system/cluster.ts";
+import type { Comparison, ComparisonOptions, ComparisonOutcome } from "./comparison.ts";
+import { planSdkClients } from "./herd.bench.ts";
+import type { SdkLoad } from "./load/sdk-load.ts";
 import { Latencies } from "./load/latencies.ts";
 import { Worker } from "./load/worker.ts";
 import { PATIENT } from "./systems/coroom.ts";
 
 const EDITS_PER_SECOND = 2;
-/** What the cluster's processes have to go in good order; gateways spread their clients over it. */
+/** Time that the processes have for an orderly stop. Gateways spread their clients' reconnects over it. */
 const DRAIN_MS = 8_000;
 const SMALL_DRAIN_MS = 1_000;
 const CALM_MS = 3_000;
 const SMALL_CALM_MS = 500;
 
-export const rolling: Experiment = {
+export const rolling: Comparison = {
   name: "rolling",
-  meaning: `three gateways and two room servers are restarted in turn under clients who type ${EDITS_PER_SECOND} edits/s each, in rooms of 8`,
+  summary: `three gateways and two room servers are restarted in turn under clients who type ${EDITS_PER_SECOND} edits/s each, in rooms of 8`,
   clients: 200,
   smallClients: 24,
-  run: async (options) => ({ figures: { coroom: await measure(options) } }) satisfies Outcome,
+  run: async (options) => ({ figures: { coroom: await measure(options) } }) satisfies ComparisonOutcome,
 };
 
-async function measure({ clients, small, say }: ExperimentOptions): Promise<Record<string, number>> {
+async function measure({ clients, small, print }: ComparisonOptions): Promise<Record<string, number>> {
   const drainMs = small ? SMALL_DRAIN_MS : DRAIN_MS;
-  const cluster = await Cluster.start({
+  const cluster = await SystemCluster.start({
     gateways: 3,
     roomServers: 2,
     settings: { LOG_LEVEL: "warn", ...(small ? PATIENT : {}), DRAIN_MS_MAX: String(drainMs) },
   });
-  const load = new Worker<CrowdLoad>("crowd-load");
+  const load = new Worker<SdkLoad>("sdk-load");
   const calm = () => sleep(small ? SMALL_CALM_MS : CALM_MS);
   try {
     const urls = cluster.gateways.map(({ url }) => url);
     await load.call("aim", urls);
-    await load.call("open", await planCrowd(cluster, clients, () => true));
+    await load.call("open", await planSdkClients(cluster, clients, () => true));
     await load.call("startTyping", { editsPerSecond: EDITS_PER_SECOND });
     await calm();
     for (const { process, url } of cluster.gateways) {
@@ -59,7 +59,7 @@ async function measure({ clients, small, say }: ExperimentOptions): Promise<Reco
     }
     const { faults, shown, edits, acked, longestGapMs, snapshots } = await load.call("finish", undefined as never);
     if (faults.length + shown.length > 0) throw new Error([...faults, ...shown].join("\n"));
-    say(`five processes restarted under ${clients} clients; ${edits} edits, none lost, none twice, nobody shown an error`);
+    print(`five processes restarted under ${clients} clients; ${edits} edits, none lost, none twice, no error shown`);
     const acks = Latencies.fromPairs(acked);
     return {
       "edits typed": edits,

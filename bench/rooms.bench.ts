@@ -1,8 +1,8 @@
 /**
- * Many rooms and few document services, killed, stopped and started at random while edits are appended: in the end every
- * room's document must be the one that its writer has, and nothing in it twice. And what a service weighs that knows of
- * all these rooms while few of them are edited, beside one that has no others. The log is written directly: what is
- * measured is the document service, on a real nats-server.
+ * Many rooms and few document services, which are killed, stopped and started at random while edits are appended. At
+ * the end every room's document must equal its writer's text. Then the memory of a service that has read all these
+ * rooms while few have edits is compared with a service of only those few. The experiment writes the log directly, on a
+ * real nats-server, because only the document service is measured.
  */
 
 import { createHash } from "node:crypto";
@@ -11,17 +11,74 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { jetstream } from "@nats-io/jetstream";
+import { jetstream, type JetStreamClient } from "@nats-io/jetstream";
 import * as Y from "yjs";
 
 import { startNatsServer } from "../engines/nats-server.ts";
-import { subjectsOf } from "../shared/bus/subjects.ts";
-import type { RoomKey } from "../shared/ids.ts";
+import { subjectsOf, partitionOf, type Subjects } from "../shared/bus/subjects.ts";
+import type { RoomKey, ClientId, Epoch, Seq, UnixMillis, UserId } from "../shared/ids.ts";
 import { closeNats, connectNats, type NatsConnection } from "../shared/io/nats.ts";
 import { ensureLogStreams } from "../shared/io/log-stream.ts";
-import { Prng } from "../shared/prng.ts";
-import { RoomWriter } from "./load/room-writer.ts";
-import { DocumentServices, type Weight } from "./systems/document-services.ts";
+import { Prng } from "../shared/collections/prng.ts";
+import { DocumentServices, type ServiceMemory } from "./systems/document-services.ts";
+import { headers } from "nats";
+import { encodeEditsRecord } from "../shared/bus/record.ts";
+import { positiveInteger, wholeNumber } from "../shared/settings/settings.ts";
+import { defineExperiment, type Print } from "./experiment.ts";
+
+/**
+ * The only author of a room. It appends to the log directly, fenced as by a room server, and holds the expected
+ * document.
+ */
+const ANN = { client: "annannannannann1" as ClientId, user: "ann" as UserId };
+const APPEND_MS_MAX = 30_000;
+
+type DirectLog = { readonly streams: JetStreamClient; readonly subjects: Subjects; readonly partitions: number };
+
+class RoomWriter {
+  readonly room: RoomKey;
+  readonly #doc = new Y.Doc();
+  readonly #writing: DirectLog;
+  #seq = 0;
+  #streamSeq = 0;
+
+  constructor(room: RoomKey, writing: DirectLog) {
+    this.room = room;
+    this.#writing = writing;
+  }
+
+  get seq(): number {
+    return this.#seq;
+  }
+
+  get text(): string {
+    return this.#doc.getText("text").toString();
+  }
+
+  /** Appends a word to the text. */
+  async type(): Promise<void> {
+    const { streams, subjects, partitions } = this.#writing;
+    const before = Y.encodeStateVector(this.#doc);
+    const text = this.#doc.getText("text");
+    text.insert(text.length, `${this.#seq + 1} `);
+    const edits = [
+      { client: ANN.client, counter: this.#seq + 1, parentSeq: this.#seq as Seq, payload: Y.encodeStateAsUpdate(this.#doc, before) },
+    ];
+    const time = Date.now() as UnixMillis;
+    const record = encodeEditsRecord({
+      id: `bench.${this.room}.${this.#seq}`,
+      time,
+      users: new Map([[ANN.client, ANN.user]]),
+      edits: { epoch: 1 as Epoch, firstSeq: (this.#seq + 1) as Seq, edits },
+    });
+    const fence = headers();
+    fence.set("Nats-Expected-Last-Subject-Sequence", String(this.#streamSeq));
+    this.#streamSeq = (
+      await streams.publish(subjects.log(partitionOf(this.room, partitions), this.room), record, { headers: fence, timeout: APPEND_MS_MAX })
+    ).seq;
+    this.#seq += 1;
+  }
+}
 
 export type RoomsOptions = {
   readonly rooms: number;
@@ -30,20 +87,20 @@ export type RoomsOptions = {
   readonly services: number;
   readonly idleSeconds: number;
   readonly seed: number;
-  readonly say: (line: string) => void;
+  readonly print: Print;
 };
-/** `many`: the service that knows of all rooms; `few`: one that knows of as many as are active. */
+/** `many`: the service that has read all rooms. `few`: a service with only as many rooms as are active. */
 export type RoomsOutcome = Disturbed & {
   readonly rooms: number;
   readonly edits: number;
   readonly readSeconds: number;
   readonly hash: string;
-  readonly many: Weight;
-  readonly few: Weight;
+  readonly many: ServiceMemory;
+  readonly few: ServiceMemory;
 };
 
 type Disturbed = { readonly kills: number; readonly stops: number; readonly starts: number; readonly writeSeconds: number };
-/** Rooms of one environment, and who keeps them. */
+/** The rooms of one environment and their document services. */
 type House = { readonly writers: readonly RoomWriter[]; readonly services: DocumentServices };
 
 const PARTITIONS = 4;
@@ -51,10 +108,13 @@ const WRITERS = 64;
 const READERS = 32;
 const FAULT_EVERY_MS = 1_500;
 const READ_MS_MAX = 600_000;
-/** Until what the crashes left undone of all rooms is done. */
-const TIDY_SECONDS_MAX = 900;
-/** Nothing but the active rooms for so long, or as long as is asked for at all: what a read of an object leaves behind in the client of NATS lives for five seconds. */
-const CALM_SECONDS = 10;
+/** Maximum time for the work that the kills left behind in all rooms. */
+const LEFTOVERS_SECONDS_MAX = 900;
+/**
+ * Seconds in which only the active rooms are in memory, or all of `idleSeconds` if that is shorter. The NATS client
+ * keeps the leftovers of an object read for five seconds.
+ */
+const QUIET_SECONDS = 10;
 const SETTINGS = {
   snapshotEditsMax: "20",
   snapshotIntervalMsMin: "200",
@@ -65,11 +125,11 @@ const SETTINGS = {
   historySegmentMsMin: "1000",
   logPartitions: String(PARTITIONS),
 };
-/** Where nothing dies: what is done for the active rooms all the time leaves room for what crashes left undone. */
+/** Without kills: less frequent work for the active rooms leaves capacity for the work that the kills left behind. */
 const STEADY = { snapshotAgeMsMax: "10000", historySegmentMsMin: "10000" };
 
 export async function benchRooms(options: RoomsOptions): Promise<RoomsOutcome> {
-  const { say, rooms, editsPerRoom } = options;
+  const { print, rooms, editsPerRoom } = options;
   const dataDir = mkdtempSync(join(tmpdir(), "coroom-bench-rooms-"));
   const engine = await startNatsServer({ dataDir: join(dataDir, "nats") });
   const nats = await connectNats({ servers: engine.url, name: "bench" });
@@ -78,16 +138,16 @@ export async function benchRooms(options: RoomsOptions): Promise<RoomsOutcome> {
   const [many, few] = [await houseOf("many", rooms), await houseOf("few", options.activeRooms)];
   try {
     const disturbed = await writeDisturbed(many, options);
-    say(
+    print(
       `${rooms * editsPerRoom} edits in ${rooms} rooms within ${disturbed.writeSeconds.toFixed(1)} s; ${disturbed.kills} services killed, ${disturbed.stops} stopped, ${disturbed.starts} started`,
     );
     const readStart = performance.now();
     await readAll(many);
     const readSeconds = (performance.now() - readStart) / 1000;
-    say(`every document read back within ${readSeconds.toFixed(1)} s is its writer's`);
+    print(`every document read back within ${readSeconds.toFixed(1)} s equals its writer's text`);
     await many.services.stopAll();
     await write(few.writers, editsPerRoom);
-    const weights = await weigh(many, few, options);
+    const weights = await measureMemory(many, few, options);
     const hash = createHash("sha256")
       .update(many.writers.map(({ room, text }) => `${room} ${text}`).join("\n"))
       .digest("hex")
@@ -117,7 +177,7 @@ async function writeDisturbed({ writers, services }: House, options: RoomsOption
   return { ...(await disturbances.stop()), starts: services.started, writeSeconds: (performance.now() - started) / 1000 };
 }
 
-/** So many edits into each room, here and there. */
+/** Writes this many edits into each room, in random order. */
 async function write(writers: readonly RoomWriter[], editsPerRoom: number, prng: Prng = new Prng(1)): Promise<void> {
   const left = writers.map(() => editsPerRoom);
   const open = writers.map((_, index) => index);
@@ -127,7 +187,7 @@ async function write(writers: readonly RoomWriter[], editsPerRoom: number, prng:
         const at = prng.below(open.length);
         const room = open[at]!;
         open[at] = open.at(-1)!;
-        open.pop(); // Nobody else writes in it meanwhile.
+        open.pop(); // No other loop writes in this room meanwhile.
         await writers[room]!.type();
         if (--left[room]! > 0) open.push(room);
       }
@@ -135,7 +195,7 @@ async function write(writers: readonly RoomWriter[], editsPerRoom: number, prng:
   );
 }
 
-/** Services come, go and die until `stop`. */
+/** Starts, stops and kills services until `stop`. */
 function disturb(services: DocumentServices, meant: number, prng: Prng): { stop(): Promise<{ kills: number; stops: number }> } {
   let [kills, stops, isOver] = [0, 0, false];
   const disturbing = (async () => {
@@ -162,27 +222,31 @@ function disturb(services: DocumentServices, meant: number, prng: Prng): { stop(
   };
 }
 
-/** A service of each house looks at all its rooms; then for a while as many are edited in both, and no others. */
-async function weigh(many: House, few: House, { activeRooms, idleSeconds, say }: RoomsOptions): Promise<{ many: Weight; few: Weight }> {
+/** One service of each house reads all its rooms. Then the same number of rooms is edited in both, and no others. */
+async function measureMemory(
+  many: House,
+  few: House,
+  { activeRooms, idleSeconds, print }: RoomsOptions,
+): Promise<{ many: ServiceMemory; few: ServiceMemory }> {
   const [ofMany, ofFew] = [await many.services.start(STEADY), await few.services.start(STEADY)];
   await Promise.all([readAll(many), readAll(few)]);
-  const told = ({ rooms, live, resident }: Weight): string =>
+  const shown = ({ rooms, live, resident }: ServiceMemory): string =>
     `${rooms} rooms in memory, ${megabytes(live)} live, ${megabytes(resident)} resident`;
-  say(`one service that has just read all ${many.writers.length} rooms: ${told(await ofMany.weigh())}`);
+  print(`a service that has just read all ${many.writers.length} rooms: ${shown(await ofMany.measureMemory())}`);
   const active = [...many.writers.slice(0, activeRooms), ...few.writers];
-  const calmSecondsMin = Math.min(CALM_SECONDS, idleSeconds);
-  let [second, calmSeconds] = [0, 0];
-  for (; second < idleSeconds || (calmSeconds < calmSecondsMin && second < TIDY_SECONDS_MAX); second++) {
+  const quietSecondsMin = Math.min(QUIET_SECONDS, idleSeconds);
+  let [second, quietSeconds] = [0, 0];
+  for (; second < idleSeconds || (quietSeconds < quietSecondsMin && second < LEFTOVERS_SECONDS_MAX); second++) {
     await Promise.all(active.map((writer) => writer.type()));
     await sleep(1_000);
-    calmSeconds = (await ofMany.rooms()) > activeRooms ? 0 : calmSeconds + 1;
+    quietSeconds = (await ofMany.rooms()) > activeRooms ? 0 : quietSeconds + 1;
   }
-  const weights = { many: await ofMany.weigh(), few: await ofFew.weigh() };
-  say(
-    `after ${second} s with ${activeRooms} of them edited every second: ${told(weights.many)}; one that has only those ${activeRooms}: ${told(weights.few)}`,
+  const weights = { many: await ofMany.measureMemory(), few: await ofFew.measureMemory() };
+  print(
+    `after ${second} s with ${activeRooms} of them edited every second: ${shown(weights.many)}; a service with only those ${activeRooms}: ${shown(weights.few)}`,
   );
-  say(
-    `times as much: ${(weights.many.live / weights.few.live).toFixed(2)} live, ${(weights.many.resident / weights.few.resident).toFixed(2)} resident`,
+  print(
+    `ratio: ${(weights.many.live / weights.few.live).toFixed(2)} live, ${(weights.many.resident / weights.few.resident).toFixed(2)} resident`,
   );
   await Promise.all([many, few].map(({ writers, services }) => readAll({ writers: writers.slice(0, activeRooms * 2), services })));
   return weights;
@@ -192,7 +256,7 @@ function megabytes(bytes: number): string {
   return `${(bytes / 1024 ** 2).toFixed(0)} MB`;
 }
 
-/** Until each is served as its writer has it. */
+/** Waits until each document is served as its writer has it. */
 async function readAll({ writers, services }: House): Promise<void> {
   const deadline = performance.now() + READ_MS_MAX;
   const waiting = [...writers];
@@ -213,6 +277,31 @@ async function isServed({ room, seq, text }: RoomWriter, services: DocumentServi
   if (served?.seq !== seq) return false;
   const doc = new Y.Doc();
   Y.applyUpdate(doc, served.state);
-  if (doc.getText("text").toString() !== text) throw new Error(`${room} is served at ${seq} as another text than its writer has`);
+  if (doc.getText("text").toString() !== text) throw new Error(`${room} is served at ${seq} with a text that differs from its writer's`);
   return true;
 }
+
+export const rooms = defineExperiment({
+  name: "rooms",
+  summary: "many rooms while document services are killed, then their memory; 1.5 GB; five to fifteen minutes",
+  settings: {
+    rooms: { parse: positiveInteger, fallback: 10_000, meaning: "rooms" },
+    edits: { parse: positiveInteger, fallback: 10, meaning: "edits of each room" },
+    active: { parse: positiveInteger, fallback: 100, meaning: "rooms with edits while memory is measured" },
+    services: { parse: positiveInteger, fallback: 3, meaning: "document services" },
+    idle: { parse: wholeNumber, fallback: 30, meaning: "seconds in which only the active rooms have edits" },
+    seed: { parse: positiveInteger, fallback: 1, meaning: "seed of the kills, stops and starts" },
+  },
+  run: async (options, print) => {
+    const { hash } = await benchRooms({
+      rooms: options.rooms,
+      editsPerRoom: options.edits,
+      activeRooms: options.active,
+      services: options.services,
+      idleSeconds: options.idle,
+      seed: options.seed,
+      print,
+    });
+    print(`documents ${hash}`);
+  },
+});

@@ -1,45 +1,46 @@
 /**
- * One reader of a busy room stops reading for 30 s. What it costs the gateway in memory, what the others notice, and
- * what becomes of the reader: Coroom closes it, and it comes back to the seq it holds; the relay, which is plain
- * publish and subscribe, leaves it a hole that it is not told of.
+ * One reader of a busy room stops reading for 30 s. Measured are the gateway's memory, the latencies of the other
+ * members, and the reader's return: Coroom closes it and it catches up from its seq. The relay is plain publish and
+ * subscribe: its reader misses edits without knowing.
  *
- * The others' latencies are taken from the send to the receipt, in turns of three windows: the reader reads, it stalls,
- * it comes back. So what else the machine does falls on all three alike; each window of all turns is shown as one.
+ * The others' latencies run from the send to the receipt, in turns of three windows: the reader reads, stalls, and
+ * catches up. Other work on the machine affects all three alike. Each window of all turns is shown as one.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { gatewaySettings } from "../gateway/config.ts";
-import type { Experiment, ExperimentOptions, Outcome } from "./experiments.ts";
+import type { Comparison, ComparisonOptions, ComparisonOutcome } from "./comparison.ts";
 import type { Seat } from "./load/enter.ts";
 import { Latencies } from "./load/latencies.ts";
-import type { BusyRoomLoad, Stretch } from "./load/busy-room-load.ts";
-import type { Became, StalledReaderLoad } from "./load/stalled-reader-load.ts";
+import type { BusyRoomLoad, BusyRoomFigures } from "./load/busy-room-load.ts";
+import type { StallFigures, StalledReaderLoad } from "./load/stalled-reader-load.ts";
 import { Worker } from "./load/worker.ts";
-import { residentBytesOf } from "./memory.ts";
 import type { Figures } from "./report.ts";
 import { startCoroom } from "./systems/coroom.ts";
-import { startRelay } from "./systems/relay.ts";
+import { startRelay } from "./systems/peers.ts";
 import type { MeasuredSystem } from "./systems/system.ts";
+import { residentBytesOf } from "./server-usage.ts";
 
 const WRITERS = 4;
 const EDITS_PER_SECOND = 200;
-/** So much that the kernel's buffers between two processes are full within seconds. */
+/** Large enough to fill the kernel's buffers between two processes within seconds. */
 const EDIT_LETTERS = 8_192;
-/** Young processes run slow code. */
+/** New processes run slowly. */
 const WARM_UP_MS = 6_000;
 const TURNS = 3;
 const READS_MS = 15_000;
 const STALLED_MS = 30_000;
 const BACK_MS = 5_000;
-/** Of each window: too short for the reader to be closed. */
+/** Length of each window with `--small`: too short for the gateway to close the reader. */
 const SMALL_MS = 1_000;
 const SAMPLE_MS = 200;
 const NEVER = String(1e10);
 /**
- * In each turn the reader is some 50 MB behind, more than the log is read for: a snapshot would be sent in its place, which this load
- * does not fetch. Most readers say nothing for longer than a client may. And a document that grows by 1.6 MB/s takes the
- * document service a core after a minute, to merge it and to write it anew every 5 s: the others would notice that.
+ * In each turn the reader falls some 50 MB behind. With the default limit on reading the log Coroom would send a
+ * snapshot, which this load does not fetch. Most readers send nothing for longer than a client may. A document that
+ * grows by 1.6 MB/s would soon take the document service a core to merge and to write every 5 s, and the others would
+ * notice.
  */
 const SETTINGS = {
   LOG_READ_BYTES_MAX: String(256 * 1024 * 1024),
@@ -50,9 +51,9 @@ const SETTINGS = {
   SNAPSHOT_INTERVAL_MS_MIN: NEVER,
 };
 
-export const stalledReader: Experiment = {
+export const stalledReader: Comparison = {
   name: "stalled-reader",
-  meaning: `a reader stops reading for 30 s in a room with ${EDITS_PER_SECOND} edits/s of ${EDIT_LETTERS / 1024} KB; the relay beside it`,
+  summary: `a reader stops reading for 30 s in a room with ${EDITS_PER_SECOND} edits/s of ${EDIT_LETTERS / 1024} KB; with the relay`,
   clients: 24,
   smallClients: 6,
   run: async (options) => {
@@ -61,20 +62,20 @@ export const stalledReader: Experiment = {
       waitingBytesMax: gatewaySettings.outboundBytesMax.fallback,
     });
     const relay = await measure(await startRelay(1), options, { mayMiss: true });
-    return { figures: { coroom, relay } } satisfies Outcome;
+    return { figures: { coroom, relay } } satisfies ComparisonOutcome;
   },
 };
 
 async function measure(
   system: MeasuredSystem,
-  { clients, small, say }: ExperimentOptions,
+  { clients, small, print }: ComparisonOptions,
   { mayMiss, waitingBytesMax }: { mayMiss: boolean; waitingBytesMax?: number },
 ): Promise<Figures> {
   const [others, reader] = [new Worker<BusyRoomLoad>("busy-room-load"), new Worker<StalledReaderLoad>("stalled-reader-load")];
   const gateway = system.processes.find(({ role }) => role === "gateway")!.pid;
   const measured = async (ms: number) => growthOf(gateway, others.call("run", { ms: small ? SMALL_MS : ms }));
   const windows = { reads: new Windows(), stalls: new Windows(), back: new Windows() };
-  const became: Became[] = [];
+  const stalls: StallFigures[] = [];
   try {
     const seats = await Promise.all(
       Array.from({ length: clients }, async (_, index): Promise<Seat> => ({
@@ -99,28 +100,28 @@ async function measure(
       await reader.call("resume", undefined as never);
       const back = await measured(BACK_MS);
       windows.back.add(back);
-      became.push(await reader.call("level", { seq: back.value.head, mayMiss }));
-      const { closedWith, replayed, missed } = became.at(-1)!;
+      stalls.push(await reader.call("level", { seq: back.value.head, mayMiss }));
+      const { closedWith, replayed, missed } = stalls.at(-1)!;
       if (!small && !mayMiss && closedWith === undefined)
-        throw new Error("the reader was not closed: it did not fall behind as far as it may");
+        throw new Error("the gateway did not close the reader: it did not fall far enough behind");
       const p99s = [windows.reads, windows.stalls, windows.back].map((window) => window.p99s.at(-1)!.toFixed(1));
-      say(
-        `${system.name} ${turn}: the others' p99 ${p99s.join(", ")} ms; the reader was ${closedWith ?? "not closed"}, got ${replayed} edits on coming back and never ${missed}`,
+      print(
+        `${system.name} ${turn}: the others' p99 ${p99s.join(", ")} ms; the reader was ${closedWith ?? "not closed"}, replayed ${replayed} edits and missed ${missed}`,
       );
     }
     await Promise.all([others.call("close", undefined as never), reader.call("close", undefined as never)]);
-    say(`${system.name}: the others have every seq in turn`);
+    print(`${system.name}: the others received every seq in order`);
     return {
       ...windows.reads.figures("while it reads"),
       ...windows.stalls.figures("while it stalls"),
-      ...windows.back.figures("as it comes back"),
+      ...windows.back.figures("as it catches up"),
       "turns' median p99, stalls to reads": medianOf(windows.stalls.p99s) / medianOf(windows.reads.p99s),
-      "turns' median p99, comes back to reads": medianOf(windows.back.p99s) / medianOf(windows.reads.p99s),
-      ...(waitingBytesMax === undefined ? {} : { "may wait for the reader at most, MB": waitingBytesMax / 1e6 }),
-      "sent to each while it stalls, MB": (windows.stalls.edits * EDIT_LETTERS) / 1e6 / became.length,
-      "edits the reader never got": sum(became.map(({ missed }) => missed)),
-      "edits replayed to it": sum(became.map(({ replayed }) => replayed)),
-      ...comeBackFigure(became.map(({ comeBackMs }) => comeBackMs)),
+      "turns' median p99, catches up to reads": medianOf(windows.back.p99s) / medianOf(windows.reads.p99s),
+      ...(waitingBytesMax === undefined ? {} : { "most that may wait for the reader, MB": waitingBytesMax / 1e6 }),
+      "sent to each while it stalls, MB": (windows.stalls.edits * EDIT_LETTERS) / 1e6 / stalls.length,
+      "edits the reader missed": sum(stalls.map(({ missed }) => missed)),
+      "edits replayed to it": sum(stalls.map(({ replayed }) => replayed)),
+      ...comeBackFigure(stalls.map(({ comeBackMs }) => comeBackMs)),
     };
   } finally {
     await Promise.all([others.end(), reader.end()]);
@@ -130,10 +131,10 @@ async function measure(
 
 function comeBackFigure(times: readonly number[]): Figures {
   const took = times.filter((ms) => !Number.isNaN(ms));
-  return took.length === 0 ? {} : { "from its close to being level at most, ms": Math.max(...took) };
+  return took.length === 0 ? {} : { "longest time from its close to its catch-up, ms": Math.max(...took) };
 }
 
-/** Of an odd number. */
+/** For an odd number of values. */
 function medianOf(numbers: readonly number[]): number {
   return numbers.toSorted((a, b) => a - b)[(numbers.length - 1) / 2]!;
 }
@@ -142,16 +143,16 @@ function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0);
 }
 
-/** The same window of all turns. */
+/** The same window over all turns. */
 class Windows {
   readonly #latencies = new Latencies();
-  /** One of each turn: what disturbs one turn alone moves their median little. */
+  /** One per turn: a disturbance of one turn changes their median little. */
   readonly p99s: number[] = [];
   #loopDelayMs = 0;
   #growth = 0;
   edits = 0;
 
-  add({ value, growth }: { readonly value: Stretch; readonly growth: number }): void {
+  add({ value, growth }: { readonly value: BusyRoomFigures; readonly growth: number }): void {
     const latencies = Latencies.fromPairs(value.latencies);
     this.#latencies.add(latencies);
     this.p99s.push(latencies.percentile(99));
@@ -170,7 +171,7 @@ class Windows {
   }
 }
 
-/** How far a process's memory rose over where it was, at its highest. */
+/** How far a process's memory rose above its value at the start. */
 async function growthOf<Value>(pid: number, running: Promise<Value>): Promise<{ value: Value; growth: number }> {
   const before = residentBytesOf(pid);
   let highest = before;

@@ -1,6 +1,6 @@
 /**
- * What it costs to read what rooms put into their histories: out of a log in which all of them write in turn, each room's
- * records by themselves, and all in one pass. CPU of nats-server and of who reads, with a nats-server of its own.
+ * CPU to read the records that rooms move into their histories, from a log in which all rooms write in turn: each room
+ * by itself, and all rooms in one pass. Counted for the nats-server and for the reading process.
  */
 
 import { jetstream } from "@nats-io/jetstream";
@@ -11,16 +11,18 @@ import { join } from "node:path";
 import { startNatsServer } from "../engines/nats-server.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { type RoomId, roomKey, type TenantId } from "../shared/ids.ts";
-import { readLog } from "../shared/io/follow-log.ts";
+import { readLog } from "../shared/io/log-reader.ts";
 import { ensureLogStreams } from "../shared/io/log-stream.ts";
 import { closeNats, connectNats, type NatsConnection } from "../shared/io/nats.ts";
-import { cpuBetween, cpuByRole, type ServerProcess } from "./cpu.ts";
+import { cpuBetween, cpuByRole, type ServerProcess } from "./server-usage.ts";
+import { positiveInteger } from "../shared/settings/settings.ts";
+import { defineExperiment } from "./experiment.ts";
 
 export type TrimReadsOptions = { readonly rooms: number; readonly editsPerRoom: number };
 /** Seconds of CPU. */
 export type ReadCost = { readonly records: number; readonly natsServer: number; readonly reader: number };
 
-/** A keystroke's record, with what stands beside it. */
+/** A keystroke's record with its metadata. */
 const RECORD_BYTES = 250;
 const APPENDS_AT_ONCE = 1_000;
 const PARTITION = 0;
@@ -76,3 +78,20 @@ async function costOf(processes: readonly ServerProcess[], read: () => Promise<n
   const cpu = cpuBetween(before, cpuByRole(processes));
   return { records, natsServer: cpu["nats-server"] ?? 0, reader: cpu["reader"] ?? 0 };
 }
+
+export const trimReads = defineExperiment({
+  name: "trim-reads",
+  summary: "CPU to read the log for trimming, room by room and in one pass; half a minute",
+  settings: {
+    rooms: { parse: positiveInteger, fallback: 500, meaning: "rooms that write in turn into one partition of the log" },
+    editsPerRoom: { parse: positiveInteger, fallback: 60, meaning: "edits of each room since its last trim" },
+  },
+  run: async (options, print) => {
+    const { byRoom, onePass } = await measureTrimReads(options);
+    const shown = ({ records, natsServer, reader }: ReadCost): string =>
+      `${records} records, nats-server ${natsServer.toFixed(2)} s of CPU, reader ${reader.toFixed(2)} s`;
+    print(`room by room  ${shown(byRoom)}`);
+    print(`in one pass   ${shown(onePass)}`);
+    print(`room by room takes ${((byRoom.natsServer + byRoom.reader) / (onePass.natsServer + onePass.reader)).toFixed(1)} times the CPU`);
+  },
+});

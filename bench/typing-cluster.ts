@@ -1,6 +1,7 @@
 /**
- * A whole Coroom whose rooms are all written in at a steady pace, for benches that look at what its writers notice: each
- * room has one who writes and one who reads, over two gateways. Each room server's line to a lone NATS can be cut.
+ * A complete Coroom whose rooms all receive edits at a steady rate, for experiments on what writers notice. Each room
+ * has one writer and one reader, over two gateways. The connection of each room server to a single nats-server can be
+ * cut.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,18 +14,18 @@ import { PlannedRoom, RoomEntry } from "../shared/bus/placement-messages.ts";
 import { type Subjects, subjectsOf } from "../shared/bus/subjects.ts";
 import { type ClientKey, type RoomId, roomKey, type RoomKey, type ServerId, type TenantId } from "../shared/ids.ts";
 import { connectNats, type NatsConnection } from "../shared/io/nats.ts";
-import { Cluster, type Process } from "../test/system/cluster.ts";
-import { CuttableLine } from "../test/system/cuttable-line.ts";
+import { SystemCluster, type Process } from "../test/system/cluster.ts";
+import { CuttableConnection } from "../test/system/cuttable-connection.ts";
 import { eventually } from "../test/system/eventually.ts";
 import { processOf, serverOf } from "../test/system/owner.ts";
 import { RoomLoad } from "./load/room-load.ts";
 
-/** `settings`: of every process, as variables without their prefix. `roomServerSettings`: more of each room server. */
+/** `settings`: of every process, as variables without their prefix. `roomServerSettings`: more for each room server. */
 export type TypingOptions = {
   readonly rooms: number;
   readonly roomServers: number;
   readonly editsPerSecond: number;
-  /** Three keep three copies of everything. Default: one. */
+  /** With three, everything has three copies. Default: one. */
   readonly natsServers?: number;
   /** nats-server syncs to disk before it answers. Default: no. */
   readonly syncAlways?: boolean;
@@ -32,32 +33,36 @@ export type TypingOptions = {
   readonly roomServerSettings?: readonly Readonly<Record<string, string>>[];
 };
 
-export type OwningServer = { readonly server: ServerId; readonly process: Process; readonly line: CuttableLine };
+export type OwningServer = { readonly server: ServerId; readonly process: Process; readonly connection: CuttableConnection };
 
 const SETTLED_MS_MAX = 30_000;
-/** Not so many that the placement whose plans are read is kept from making them. */
+/** Few enough not to slow down the placement whose plans are read. */
 const ASKED_AT_ONCE = 50;
 const NO_RATE_LIMIT = String(1e9);
 
 export class TypingCluster {
-  readonly cluster: Cluster;
+  readonly cluster: SystemCluster;
   readonly nats: NatsConnection;
   readonly subjects: Subjects;
   readonly rooms: readonly RoomLoad[];
-  readonly #lines: readonly CuttableLine[];
+  readonly #connections: readonly CuttableConnection[];
   readonly #entries: KV;
   readonly #plans: KV;
   readonly #typing: NodeJS.Timeout[];
 
   private constructor(
-    parts: Pick<TypingCluster, "cluster" | "nats" | "subjects" | "rooms"> & { lines: readonly CuttableLine[]; entries: KV; plans: KV },
+    parts: Pick<TypingCluster, "cluster" | "nats" | "subjects" | "rooms"> & {
+      connections: readonly CuttableConnection[];
+      entries: KV;
+      plans: KV;
+    },
     editsPerSecond: number,
   ) {
     this.cluster = parts.cluster;
     this.nats = parts.nats;
     this.subjects = parts.subjects;
     this.rooms = parts.rooms;
-    this.#lines = parts.lines;
+    this.#connections = parts.connections;
     this.#entries = parts.entries;
     this.#plans = parts.plans;
     const everyMs = 1000 / editsPerSecond;
@@ -67,8 +72,8 @@ export class TypingCluster {
   }
 
   static async start(options: TypingOptions): Promise<TypingCluster> {
-    const lines: CuttableLine[] = [];
-    const cluster = await Cluster.start({
+    const connections: CuttableConnection[] = [];
+    const cluster = await SystemCluster.start({
       gateways: 2,
       roomServers: options.roomServers,
       natsServers: options.natsServers ?? 1,
@@ -85,7 +90,9 @@ export class TypingCluster {
       },
       ...(options.roomServerSettings === undefined ? {} : { roomServerSettings: options.roomServerSettings }),
       natsUrlOf: async ({ role, index }, servers) =>
-        role === "room-server" && servers.length === 1 ? (lines[index] = await CuttableLine.start(servers[0]!)).url : servers.join(","),
+        role === "room-server" && servers.length === 1
+          ? (connections[index] = await CuttableConnection.start(servers[0]!)).url
+          : servers.join(","),
     });
     const nats = await connectNats({ servers: cluster.natsUrl, name: "bench" });
     const subjects = subjectsOf(cluster.environment);
@@ -93,39 +100,39 @@ export class TypingCluster {
     const rooms: RoomLoad[] = [];
     for (let index = 0; index < options.rooms; index++) rooms.push(await openRoom(cluster, index));
     await sleep(1_000);
-    return new TypingCluster({ cluster, nats, subjects, rooms, lines, entries, plans }, options.editsPerSecond);
+    return new TypingCluster({ cluster, nats, subjects, rooms, connections, entries, plans }, options.editsPerSecond);
   }
 
   keyOf({ room }: RoomLoad): RoomKey {
     return roomKey("default" as TenantId, room);
   }
 
-  /** By the rooms bucket. */
+  /** From the rooms bucket. */
   async ownerOf(room: RoomLoad): Promise<ServerId | undefined> {
     const found = await this.#entries.get(this.keyOf(room));
     return found === null ? undefined : decodeJson(RoomEntry, found.value)?.owner;
   }
 
-  /** Whether every room has an owner that runs, and a warm copy on another server that runs. */
-  async isWarm(): Promise<boolean> {
+  /** Whether every room has a running owner and a replica on another running server. */
+  async hasReplicas(): Promise<boolean> {
     try {
-      return await this.#isWarm();
+      return await this.#hasReplicas();
     } catch (error) {
-      if (error instanceof TimeoutError) return false; // The buckets are without a leader for a while, too.
+      if (error instanceof TimeoutError) return false; // The buckets may have no leader for a while.
       throw error;
     }
   }
 
-  async #isWarm(): Promise<boolean> {
+  async #hasReplicas(): Promise<boolean> {
     const live = new Set(this.cluster.roomServers.map(serverOf));
-    const isRoomWarm = async (room: RoomLoad): Promise<boolean> => {
+    const hasReplica = async (room: RoomLoad): Promise<boolean> => {
       const [owner, planned] = await Promise.all([this.ownerOf(room), this.#plans.get(this.keyOf(room))]);
       const replica = planned === null ? undefined : decodeJson(PlannedRoom, planned.value)?.replica;
       return owner !== replica && live.has(owner) && live.has(replica);
     };
     for (let first = 0; first < this.rooms.length; first += ASKED_AT_ONCE) {
-      const warm = await Promise.all(this.rooms.slice(first, first + ASKED_AT_ONCE).map(isRoomWarm));
-      if (warm.includes(false)) return false; // The first says enough: it is asked again and again.
+      const warm = await Promise.all(this.rooms.slice(first, first + ASKED_AT_ONCE).map(hasReplica));
+      if (warm.includes(false)) return false; // One room without a replica decides: the caller asks again.
     }
     return true;
   }
@@ -142,28 +149,28 @@ export class TypingCluster {
 
   running(server: ServerId): OwningServer {
     const process = processOf(this.cluster, server);
-    if (process === undefined) throw new Error(`${server} is none of this cluster's room servers`);
-    return { server, process, line: this.#lines[this.cluster.roomServers.indexOf(process)]! };
+    if (process === undefined) throw new Error(`${server} is not a room server of this cluster`);
+    return { server, process, connection: this.#connections[this.cluster.roomServers.indexOf(process)]! };
   }
 
-  /** Throws if anything is missing, doubled or out of order anywhere. */
+  /** Throws when an edit is missing, repeated or out of order. */
   async stop(): Promise<void> {
     for (const timer of this.#typing) clearInterval(timer);
-    await eventually("everybody has everything", () => this.rooms.every((room) => room.isSettled()), SETTLED_MS_MAX);
+    await eventually("every member has every edit", () => this.rooms.every((room) => room.isSettled()), SETTLED_MS_MAX);
     await this.abandon();
   }
 
-  /** Whatever it is at. */
+  /** Ends everything in any state. */
   async abandon(): Promise<void> {
     for (const timer of this.#typing) clearInterval(timer);
     for (const room of this.rooms) room.close();
     await this.nats.close();
     await this.cluster.stop();
-    for (const line of this.#lines) await line.stop();
+    for (const connection of this.#connections) await connection.stop();
   }
 }
 
-async function openRoom(cluster: Cluster, index: number): Promise<RoomLoad> {
+async function openRoom(cluster: SystemCluster, index: number): Promise<RoomLoad> {
   const [writing, reading] = [cluster.gateways[0]!.url, cluster.gateways[1]!.url];
   const [writer, reader] = await Promise.all([cluster.token("*", "writer"), cluster.token("*", "reader")]);
   const key = (name: string): ClientKey => `${name}${index}`.padEnd(16, "-") as ClientKey;

@@ -4,9 +4,9 @@ import type { AddressInfo } from "node:net";
 
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 
-import { readSettings } from "../shared/config.ts";
+import { readSettings } from "../shared/settings/settings.ts";
 import { runAdmin } from "./admin.ts";
-import { type AdminCommand, adminSettings } from "./admin-settings.ts";
+import { type AdminCommandName, adminSettings } from "./command-settings.ts";
 
 const UNTIL = "2026-01-02T03:04:05.000Z";
 
@@ -33,12 +33,12 @@ beforeEach(() => {
   [asked, answers] = [[], []];
 });
 
-function run(command: AdminCommand, flags: Record<string, string>): Promise<string> {
+function run(command: AdminCommandName, flags: Record<string, string>): Promise<string> {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return runAdmin(command, readSettings(adminSettings[command], { flags: { url, internalSecret: "operator", ...flags }, env: {} }));
 }
 
-test.each<[AdminCommand, Record<string, string>, string, unknown]>([
+test.each<[AdminCommandName, Record<string, string>, string, unknown]>([
   ["kick", { user: "bob", room: "notes" }, "POST /v1/admin/kick", { tenant: "default", user: "bob", room: "notes" }],
   ["downgrade", { user: "bob", for: "1h", tenant: "acme" }, "POST /v1/admin/downgrade", { tenant: "acme", user: "bob", seconds: 3_600 }],
   ["ban", { address: "203.0.113.7" }, "POST /v1/admin/ban", { tenant: "default", address: "203.0.113.7", seconds: 900 }],
@@ -51,14 +51,14 @@ test.each<[AdminCommand, Record<string, string>, string, unknown]>([
   expect(asked).toEqual([{ line, bearer: "Bearer operator", body }]);
 });
 
-test("[ADC2] a token given goes before the operator's secret, and a refusal is told as the gateway says it", async () => {
+test("[ADC2] the token has priority over the operator's secret, and the command reports the gateway's refusal", async () => {
   answers = [{ status: 403, body: { error: "not-allowed", message: "the token does not open this room" } }];
   await expect(run("kick", { token: "t", user: "bob" })).rejects.toThrow("the token does not open this room");
   expect(asked[0]!.bearer).toBe("Bearer t");
   await expect(run("bans", { url: "http://127.0.0.1:2" })).rejects.toThrow("no gateway answers");
 });
 
-test("[ADC3] a drain asks until nobody is left, or its time is up", async () => {
+test("[ADC3] a drain repeats its request until no client is connected or the time limit ends", async () => {
   answers = [
     { status: 202, body: { connections: 2 } },
     { status: 202, body: { connections: 0 } },
@@ -69,12 +69,12 @@ test("[ADC3] a drain asks until nobody is left, or its time is up", async () => 
   await expect(run("drain", { drainMs: "1" })).rejects.toThrow("2 connections have not moved");
 });
 
-test.each<AdminCommand>(["members", "kick"])("[ADC4] %s that no gateway took part in has failed", async (command) => {
+test.each<AdminCommandName>(["members", "kick"])("[ADC4] %s that no gateway took part in has failed", async (command) => {
   answers = [{ status: 200, body: { members: [], kicked: 0, gateways: 0 } }];
   await expect(run(command, { room: "notes" })).rejects.toThrow(/no gateway took part.*NATS/);
 });
 
-test("[ADC5] until when something holds, or would have, is told as a date", async () => {
+test("[ADC5] the end of a sanction is printed as a date", async () => {
   expect(JSON.parse(await run("ban", { user: "bob" }))).toEqual({ until: UNTIL });
   expect(JSON.parse(await run("downgrade", { user: "bob" }))).toEqual({ until: UNTIL });
   expect(JSON.parse(await run("unban", { user: "bob" }))).toEqual({ lifted: true, wouldHaveEnded: UNTIL });

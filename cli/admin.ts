@@ -1,12 +1,15 @@
-/** What people who run rooms type: asks a gateway over HTTP (`gateway/io/admin-routes.ts`, `gateway/io/document-delete-routes.ts`), as an operator or with a token. */
+/**
+ * Moderation commands. They call a gateway over HTTP (`gateway/io/http/admin-routes.ts`,
+ * `gateway/io/http/document-delete-routes.ts`) with a token or with the operator's secret.
+ */
 
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { z } from "zod";
 
-import { SettingError, type Settings, type Values } from "../shared/config.ts";
-import type { AdminCommand, Gateway } from "./admin-settings.ts";
-import { type Answer, askGateway } from "./ask-gateway.ts";
+import { SettingError, type Settings, type Values } from "../shared/settings/settings.ts";
+import type { AdminCommandName, GatewayAccess } from "./command-settings.ts";
+import { type GatewayAnswer, askGateway } from "./ask-gateway.ts";
 import { localSecrets } from "./secrets.ts";
 
 const DRAIN_STEP_MS = 1_000;
@@ -14,9 +17,9 @@ const Drained = z.object({ connections: z.number() });
 const Gathered = z.looseObject({ gateways: z.number() });
 const Imposed = z.object({ until: z.string() });
 
-/** Resolves with what to print. Throws SettingError with what the gateway answers to a refusal. */
-export async function runAdmin(command: AdminCommand, given: Values<Settings>): Promise<string> {
-  const { url, token, internalSecret, dataDir, for: seconds, ...named } = given as Gateway & Record<string, unknown>;
+/** Resolves with the text to print. When the gateway refuses, it throws a SettingError with the gateway's message. */
+export async function runAdmin(command: AdminCommandName, given: Values<Settings>): Promise<string> {
+  const { url, token, internalSecret, dataDir, for: seconds, ...named } = given as GatewayAccess & Record<string, unknown>;
   const bearer = token || internalSecret || localSecrets(dataDir).internalSecret;
   const ask = (path: string, body?: object) =>
     askGateway(new URL(`/v1/admin${path}`, url), bearer, body === undefined ? {} : { method: "POST", body: JSON.stringify(body) });
@@ -28,45 +31,48 @@ export async function runAdmin(command: AdminCommand, given: Values<Settings>): 
   };
   switch (command) {
     case "kick":
-      return print(ofGateways(await ask("/kick", body)));
+      return toJson(ofGateways(await ask("/kick", body)));
     case "downgrade":
     case "ban":
-      return print(Imposed.parse(await ask(`/${command}`, body)));
+      return toJson(Imposed.parse(await ask(`/${command}`, body)));
     case "unban":
-      return print({ lifted: true, wouldHaveEnded: Imposed.parse(await ask("/lift", body)).until });
+      return toJson({ lifted: true, wouldHaveEnded: Imposed.parse(await ask("/lift", body)).until });
     case "bans":
-      return print(await ask("/bans"));
+      return toJson(await ask("/bans"));
     case "members":
-      return print(ofGateways(await ask(`${place()}/members${ofTenant()}`)));
+      return toJson(ofGateways(await ask(`${place()}/members${ofTenant()}`)));
     case "delete-room":
-      return print(await askGateway(new URL(`/v1${place()}${ofTenant()}`, url), bearer, { method: "DELETE" }));
+      return toJson(await askGateway(new URL(`/v1${place()}${ofTenant()}`, url), bearer, { method: "DELETE" }));
     case "drain":
       return drain(() => ask("/drain", {}), Number(named["drainMs"]));
   }
 }
 
-/** Until nobody is left; the process itself stays, for whoever started it to end. */
+/** Waits until no client is connected. The gateway process keeps running; the operator stops it. */
 async function drain(ask: () => Promise<unknown>, msMax: number): Promise<string> {
   for (let waitedMs = 0; ; waitedMs += DRAIN_STEP_MS) {
     const { connections } = Drained.parse(await ask());
-    if (connections === 0) return "drained: nobody is connected, and nobody new is let in";
+    if (connections === 0) return "drained: no client is connected, and the gateway accepts no new connections";
     if (waitedMs >= msMax)
       throw new SettingError(
-        `${connections} connections have not moved in ${msMax} ms: is there another gateway to move to? Ending this one closes them`,
+        `${connections} connections have not moved within ${msMax} ms. Check that another gateway runs. Stopping this gateway closes the connections`,
       );
     await sleep(DRAIN_STEP_MS);
   }
 }
 
-/** Of what all gateways were asked for. One that asks hears itself as well, so none at all is no answer. */
-function ofGateways(answer: Answer): Answer {
+/**
+ * Refuses an answer without any gateway. The asked gateway also receives its own request, so zero gateways means that
+ * NATS failed.
+ */
+function ofGateways(answer: GatewayAnswer): GatewayAnswer {
   if (Gathered.parse(answer).gateways === 0)
     throw new SettingError(
-      "no gateway took part, not even the one that was asked: NATS carries nothing between them. See to NATS, and ask again",
+      "no gateway took part, because NATS does not deliver messages between gateways. Check NATS and run the command again",
     );
   return answer;
 }
 
-function print(answer: unknown): string {
+function toJson(answer: unknown): string {
   return JSON.stringify(answer, null, 2);
 }

@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
+import { parseCommandLine } from "./run.ts";
 
-import { parseCommandLine } from "./arguments.ts";
-
-test("[CLI1] a command and its flags, in every spelling", () => {
+test("[CLI1] the parser splits a command line into the command and its flags, in every spelling", () => {
   expect(parseCommandLine(["start", "--roles", "gateway,placement", "--port=0", "--production", "--data-dir", "/tmp/x y"])).toEqual({
     command: "start",
     flags: { roles: "gateway,placement", port: "0", production: "true", dataDir: "/tmp/x y" },
@@ -11,7 +10,7 @@ test("[CLI1] a command and its flags, in every spelling", () => {
   expect(parseCommandLine([])).toEqual({ command: undefined, flags: {}, bare: [] });
 });
 
-test("[CLI2] a word that is neither is named in the error", () => {
+test("[CLI2] the error names a word that is neither a command nor a flag", () => {
   expect(() => parseCommandLine(["start", "now"])).toThrow(/"now" is neither/);
   expect(() => parseCommandLine(["-p", "8080"])).toThrow(/"-p" is neither/);
 });

@@ -1,13 +1,16 @@
-/** Asks a gateway over HTTP. Whatever comes back instead of an answer is told with what was behind it, and what to do. */
+/** Sends HTTP requests to a gateway. Every failure becomes a SettingError with its cause and a remedy. */
 
 import { z } from "zod";
 
-import { SettingError } from "../shared/config.ts";
+import { SettingError } from "../shared/settings/settings.ts";
 
-const Answer = z.looseObject({ message: z.string().optional() });
-export type Answer = z.infer<typeof Answer>;
+const GatewayAnswer = z.looseObject({ message: z.string().optional() });
+export type GatewayAnswer = z.infer<typeof GatewayAnswer>;
 
-/** Nobody is there, as Node and undici name it. Anything else went wrong with somebody who is. */
+/**
+ * Error codes of Node and undici for an address where no server listens. For other codes a server is there, but the
+ * request failed.
+ */
 const NOBODY_THERE: readonly unknown[] = [
   "ECONNREFUSED",
   "ENOTFOUND",
@@ -19,26 +22,32 @@ const NOBODY_THERE: readonly unknown[] = [
 ];
 
 const PASS = /^operator\./;
-/** Three parts, of which the last is its signature. */
+/** Three parts; the last part is the signature. */
 const JWT = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 
-/** Throws SettingError with what the gateway says to a refusal, and where it could not be asked. */
-export async function askGateway(url: URL, bearer: string, asked: { readonly method?: string; readonly body?: string }): Promise<Answer> {
+/** Throws SettingError with the gateway's message for a refusal, or with the reason why the request failed. */
+export async function askGateway(
+  url: URL,
+  bearer: string,
+  asked: { readonly method?: string; readonly body?: string },
+): Promise<GatewayAnswer> {
   const { ok, status, text } = await exchange(url, bearer, asked);
   const said = readAnswer(text);
   if (said === undefined)
-    throw new SettingError(`what answers at ${url.origin} is no gateway (HTTP ${status}, and no JSON): give the address of one with --url`);
+    throw new SettingError(
+      `the server at ${url.origin} is not a gateway (HTTP ${status} without JSON). Set --url to the address of a gateway`,
+    );
   if (!ok) throw new SettingError(refusalOf(status, said.message ?? `the gateway answered ${status}`, bearer));
   return said;
 }
 
-/** A gateway takes for a token what is not its own secret: whoever gave a secret is to look at that. */
+/** The gateway treats a wrong secret as a token, so its message alone would mislead an operator who passed a secret. */
 function refusalOf(status: number, message: string, bearer: string): string {
   if (status !== 401) return message;
   if (PASS.test(bearer))
-    return `${message}. The operator's pass is not of this gateway, or its time is over: make one with "coroom ops pass"`;
+    return `${message}. The operator pass has expired or belongs to another system. Create a new one with "coroom ops pass"`;
   if (JWT.test(bearer)) return message;
-  return `${message}. What was to be an operator's secret is not this gateway's: give the COROOM_INTERNAL_SECRET that it runs with (--internal-secret), or the COROOM_DATA_DIR of a local system`;
+  return `${message}. The internal secret differs from the gateway's. Set COROOM_INTERNAL_SECRET (--internal-secret) to the gateway's value, or COROOM_DATA_DIR to the folder of a local system`;
 }
 
 async function exchange(
@@ -50,7 +59,7 @@ async function exchange(
     const answer = await fetch(url, { headers: { authorization: `Bearer ${bearer}` }, ...asked });
     return { ok: answer.ok, status: answer.status, text: await answer.text() };
   } catch (error) {
-    if (!(error instanceof TypeError)) throw error; // What fetch throws, whatever went wrong.
+    if (!(error instanceof TypeError)) throw error; // fetch throws TypeError for every network failure.
     const behind = error.cause instanceof Error ? error.cause : error;
     const code = "code" in behind ? behind.code : undefined;
     const why =
@@ -58,18 +67,18 @@ async function exchange(
         ? behind.message
         : [behind.message, code].filter((part) => part !== "").join(", ");
     if (NOBODY_THERE.includes(code))
-      throw new SettingError(`no gateway answers at ${url.origin} (${why}): start one, or give --url`, { cause: error });
+      throw new SettingError(`no gateway answers at ${url.origin} (${why}). Start one, or set --url`, { cause: error });
     throw new SettingError(
-      `what answers at ${url.origin} could not be asked (${why}): look whether --url has the scheme and the name that the gateway's certificate has; NODE_EXTRA_CA_CERTS=file.pem has its issuer trusted`,
+      `the request to ${url.origin} failed (${why}). Check that --url has the right scheme and the host name in the gateway's certificate. NODE_EXTRA_CA_CERTS=file.pem makes Node trust its issuer`,
       { cause: error },
     );
   }
 }
 
-/** Undefined: no JSON object. */
-function readAnswer(text: string): Answer | undefined {
+/** Returns undefined when the text is not a JSON object. */
+function readAnswer(text: string): GatewayAnswer | undefined {
   try {
-    return Answer.safeParse(JSON.parse(text)).data;
+    return GatewayAnswer.safeParse(JSON.parse(text)).data;
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
     throw error;

@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 
-import { flag, SettingError, text } from "../shared/config.ts";
-import { parseCommandLine } from "./arguments.ts";
-import { refuseBareFlags } from "./bare-flags.ts";
+import { flag, SettingError, text } from "../shared/settings/settings.ts";
+import { refuseBareFlags, parseCommandLine } from "./run.ts";
 
 const command = {
   name: "kick",
@@ -10,9 +9,11 @@ const command = {
 };
 const refuse = (line: string) => refuseBareFlags(parseCommandLine(line.split(" ")).bare, command);
 
-test("[CLI6] a flag without its value is refused, unless it is true or false", () => {
-  expect(() => refuse("kick --user --room notes")).toThrow(new SettingError("no value is given with --user; see coroom kick --help"));
-  expect(() => refuse("kick --softly --user --room")).toThrow("no value is given with --user, --room;");
+test("[CLI6] a flag without its value is refused, unless it is a boolean flag", () => {
+  expect(() => refuse("kick --user --room notes")).toThrow(
+    new SettingError("missing value for --user. Run coroom kick --help for the list."),
+  );
+  expect(() => refuse("kick --softly --user --room")).toThrow("missing value for --user, --room.");
   for (const line of ["kick --user bob --softly", "kick --softly --user=true", "kick --user= --room notes"])
     expect(() => refuse(line)).not.toThrow();
 });

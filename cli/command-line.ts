@@ -1,18 +1,29 @@
-/** The command line of this process: runs what it says, and turns a refusal into one clear message. */
+/** Runs the command line of this process and prints a failure as one clear message. */
 
 import { commands } from "./commands.ts";
 import { runCommandLine } from "./run.ts";
-import { toldPlainly } from "./told-plainly.ts";
+import { EngineError } from "../engines/engine-error.ts";
+import { SettingError } from "../shared/settings/settings.ts";
+import { StartError } from "../shared/process/lifecycle.ts";
 
-export async function obeyCommandLine(): Promise<void> {
+export async function runProcessCommandLine(): Promise<void> {
   try {
     await runCommandLine(process.argv.slice(2), commands, {
       env: process.env,
-      say: (text) => process.stdout.write(`${text}\n`),
+      print: (text) => process.stdout.write(`${text}\n`),
       warn: (text) => process.stderr.write(`coroom: warning: ${text}\n`),
     });
   } catch (error) {
-    process.stderr.write(`coroom: ${toldPlainly(error)}\n`);
-    process.exit(1); // Whatever had started before the refusal must not keep the process alive.
+    process.stderr.write(`coroom: ${describeFailure(error)}\n`);
+    process.exit(1); // Parts that started before the failure must not keep the process alive.
   }
+}
+
+/**
+ * The message for a failed command: the plain message of an expected failure, or the stack trace of an unexpected one.
+ */
+export function describeFailure(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const isForeseen = error instanceof SettingError || error instanceof StartError || error instanceof EngineError;
+  return isForeseen ? error.message : (error.stack ?? error.message);
 }

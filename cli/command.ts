@@ -1,25 +1,38 @@
-/** What a command is: its name, what it reads, how it is used, and what it does. */
+/** A command: its name, settings, examples and its function. */
 
-import { type Given, readSettings, type Settings, type Values } from "../shared/config.ts";
+import { type SettingSources, readSettings, type Settings, type Values } from "../shared/settings/settings.ts";
 
-export type Say = (text: string) => void;
+export type PrintLine = (text: string) => void;
 
-export type Command = {
-  /** One word, or two where it is one of a group. */
+export type CliCommand = {
+  /** One word, or two words for a command of a group. */
   readonly name: string;
   readonly summary: string;
   readonly settings: Settings;
-  /** Whose its settings are, where help is to tell. */
+  /** The settings grouped by role, for the help text. */
   readonly groups?: Readonly<Record<string, Settings>>;
-  /** As they are typed. */
+  /** Complete command lines. */
   readonly examples: readonly string[];
-  /** Throws SettingError for what it cannot read, or cannot do as it was asked. */
-  readonly run: (given: Given, say: Say) => Promise<void>;
+  /** Throws SettingError for invalid settings, or when the command cannot be done. */
+  readonly run: (given: SettingSources, print: PrintLine) => Promise<void>;
 };
 
 export function command<S extends Settings>({
   run,
   ...described
-}: Omit<Command, "run" | "settings"> & { readonly settings: S; readonly run: (config: Values<S>, say: Say) => Promise<void> }): Command {
-  return { ...described, run: (given, say) => run(readSettings(described.settings, given), say) };
+}: Omit<CliCommand, "run" | "settings"> & {
+  readonly settings: S;
+  readonly run: (config: Values<S>, print: PrintLine) => Promise<void>;
+}): CliCommand {
+  return { ...described, run: (given, print) => run(readSettings(described.settings, given), print) };
+}
+
+/**
+ * Marks settings that belong to one call (which room, user or host) as flags only. A variable of the same name may be
+ * set for a process with another meaning.
+ */
+type FlagsOnly<S extends Settings> = { readonly [Key in keyof S]: S[Key] & { readonly flagOnly: true } };
+
+export function flagsOnly<const S extends Settings>(settings: S): FlagsOnly<S> {
+  return Object.fromEntries(Object.entries(settings).map(([name, setting]) => [name, { ...setting, flagOnly: true }])) as FlagsOnly<S>;
 }

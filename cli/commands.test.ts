@@ -1,15 +1,13 @@
-/** The table of commands against what documents, examples and processes make of it. */
+/** Compares the table of commands with documents, examples and processes. */
 
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 import { expect, test } from "vitest";
 
-import { readSettings } from "../shared/config.ts";
-import { parseCommandLine } from "./arguments.ts";
-import { refuseBareFlags } from "./bare-flags.ts";
+import { readSettings } from "../shared/settings/settings.ts";
 import { commands } from "./commands.ts";
-import { refuseUnknownFlags } from "./unknown-flags.ts";
+import { refuseBareFlags, refuseUnknownFlags, parseCommandLine } from "./run.ts";
 
 const parse = (words: readonly string[]) => parseCommandLine(words, ["ops"]);
 
@@ -32,7 +30,7 @@ const operations = ["docs/OPERATIONS.md", ...readdirSync("docs/operations").map(
 test.each([
   ["README.md", ["README.md"]],
   ["docs/OPERATIONS.md with its pages", operations],
-] as const)("[CMD2] %s shows commands and flags that there are", (document, files) => {
+] as const)("[CMD2] %s shows only commands and flags that exist", (document, files) => {
   const shown = [
     ...files
       .map((file) => readFileSync(file, "utf8"))
@@ -41,7 +39,7 @@ test.each([
   ];
   expect(shown.length).toBeGreaterThan(4);
   for (const [, name, rest] of shown) {
-    if (name === "ops") continue; // The group.
+    if (name === "ops") continue; // A group of commands.
     const command = commands.find((known) => known.name === name);
     expect(command, `coroom ${name} in ${document}`).toBeDefined();
     const flags = Object.fromEntries(
@@ -54,7 +52,7 @@ test.each([
   }
 });
 
-test("[CMD3] what a command does is loaded when it runs", () => {
+test("[CMD3] the code of a command is loaded when the command runs", () => {
   const loaded = new Set<string>();
   const load = (file: string): void => {
     if (loaded.has(file) || !existsSync(file)) return;

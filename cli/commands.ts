@@ -1,12 +1,14 @@
 /**
- * Every command. Dispatch, help and errors go by this table. What a command does is loaded when it runs: a process that
- * runs one role carries no other's code, nor that of the other commands.
+ * The table of all commands. Dispatch, help and errors use it. The code of a command is loaded when it runs, so a
+ * process with one role does not load the code of other roles or commands.
  */
 
-import type { Settings, Values } from "../shared/config.ts";
-import { type AdminCommand, adminSettings, opsGatewaysSettings, opsRoomsSettings } from "./admin-settings.ts";
-import { command, type Command, type Say } from "./command.ts";
+import type { Settings, Values } from "../shared/settings/settings.ts";
 import {
+  type AdminCommandName,
+  adminSettings,
+  opsGatewaysSettings,
+  opsRoomsSettings,
   opsDrainSettings,
   opsExplainSettings,
   opsLeftOutSettings,
@@ -18,21 +20,21 @@ import {
   opsStepDownSettings,
   opsWatchSettings,
   restoreSettings,
-} from "./ops-settings.ts";
+  tokenSettings,
+} from "./command-settings.ts";
+import { command, type CliCommand, type PrintLine } from "./command.ts";
 import { runUntilSignalled } from "./run-until-signalled.ts";
 import { startGroups, startSettings } from "./settings.ts";
-import { tokenSettings } from "./token-settings.ts";
-
 const ops = () => import("./ops.ts");
 const placement = () => import("./ops-placement.ts");
 const fleet = () => import("./ops-fleet.ts");
-const askAs = (name: AdminCommand) => async (config: Values<Settings>, say: Say) =>
-  say(await (await import("./admin.ts")).runAdmin(name, config));
+const askAs = (name: AdminCommandName) => async (config: Values<Settings>, print: PrintLine) =>
+  print(await (await import("./admin.ts")).runAdmin(name, config));
 
-export const commands: readonly Command[] = [
+export const commands: readonly CliCommand[] = [
   command({
     name: "start",
-    summary: "runs Coroom: all of it on this machine, or the roles you name",
+    summary: "start Coroom: the whole system on this machine, or the roles you name",
     settings: startSettings,
     groups: startGroups,
     examples: ["coroom start", "coroom start --roles gateway --host 0.0.0.0"],
@@ -40,154 +42,154 @@ export const commands: readonly Command[] = [
   }),
   command({
     name: "token",
-    summary: "prints a token that the local system accepts",
+    summary: "print a token for the local system",
     settings: tokenSettings,
     examples: ["coroom token --room notes --user ada --name Ada --ttl 1h"],
-    run: async (config, say) => say(await (await import("./token.ts")).localToken(config)),
+    run: async (config, print) => print(await (await import("./token.ts")).localToken(config)),
   }),
   command({
     name: "restore",
-    summary: "brings rooms back after NATS or snapshots were lost or rolled back",
+    summary: "restore rooms after NATS or the snapshot store was lost or rolled back",
     settings: restoreSettings,
     examples: ["coroom restore --nats-url nats://nats-1:4222 --environment production"],
-    run: async (config, say) => (await import("./restore.ts")).restore(config, say),
+    run: async (config, print) => (await import("./restore.ts")).restore(config, print),
   }),
   command({
     name: "ops watch",
-    summary: "shows what happens to rooms and servers, as it happens",
+    summary: "follow operations events",
     settings: opsWatchSettings,
     examples: ["coroom ops watch --last 50"],
-    run: (config, say) => runUntilSignalled(async () => (await ops()).watchEvents(config, say)),
+    run: (config, print) => runUntilSignalled(async () => (await ops()).watchEvents(config, print)),
   }),
   command({
     name: "ops room",
-    summary: "shows how a room is: mode, participants, gateways, rates",
+    summary: "show a room: mode, participants, gateways, rates",
     settings: opsRoomSettings,
     examples: ["coroom ops room --room notes"],
-    run: async (config, say) => (await ops()).describeRoom(config, say),
+    run: async (config, print) => (await ops()).describeRoom(config, print),
   }),
   command({
     name: "ops rooms",
-    summary: "lists the open rooms: participants, edits, mode, server",
+    summary: "list open rooms: participants, edits, mode, server",
     settings: opsRoomsSettings,
     examples: ["coroom ops rooms", "coroom ops rooms --tenant acme --search notes --limit 20"],
-    run: async (config, say) => (await fleet()).listRooms(config, say),
+    run: async (config, print) => (await fleet()).listRooms(config, print),
   }),
   command({
     name: "ops gateways",
-    summary: "shows the gateways, their connections and what they leave out",
+    summary: "list gateways: connections, shed level",
     settings: opsGatewaysSettings,
     examples: ["coroom ops gateways"],
-    run: async (config, say) => (await fleet()).listGateways(config, say),
+    run: async (config, print) => (await fleet()).listGateways(config, print),
   }),
   command({
     name: "ops servers",
-    summary: "shows the room servers, where they run and what they use",
+    summary: "list room servers: location, load",
     settings: opsServersSettings,
     examples: ["coroom ops servers"],
-    run: async (config, say) => (await placement()).showServers(config, say),
+    run: async (config, print) => (await placement()).showServers(config, print),
   }),
   command({
     name: "ops explain",
-    summary: "says where a room is, and why",
+    summary: "show the owner of a room and why it was chosen",
     settings: opsExplainSettings,
     examples: ["coroom ops explain --room notes"],
-    run: async (config, say) => (await placement()).explainRoom(config, say),
+    run: async (config, print) => (await placement()).explainRoom(config, print),
   }),
   command({
     name: "ops move",
-    summary: "hands a room over to another room server",
+    summary: "move a room to another room server",
     settings: opsMoveSettings,
     examples: ["coroom ops move --room notes --to rs-2f6c"],
-    run: async (config, say) => (await placement()).moveRoom(config, say),
+    run: async (config, print) => (await placement()).moveRoom(config, print),
   }),
   command({
     name: "ops drain-server",
-    summary: "hands all rooms of a room server over",
+    summary: "move all rooms away from a room server",
     settings: opsDrainSettings,
     examples: ["coroom ops drain-server --server rs-2f6c"],
-    run: async (config, say) => (await placement()).drainServer(config, say),
+    run: async (config, print) => (await placement()).drainServer(config, print),
   }),
   command({
     name: "ops pin",
-    summary: "keeps a room on the servers of a pool or a host, or no longer",
+    summary: "pin a room to a pool or host, or remove the pin",
     settings: opsPinSettings,
     examples: ["coroom ops pin --room notes --pool gold", "coroom ops pin --room notes --on-host north", "coroom ops pin --room notes"],
-    run: async (config, say) => (await placement()).pinRoom(config, say),
+    run: async (config, print) => (await placement()).pinRoom(config, print),
   }),
   command({
     name: "ops pass",
-    summary: "prints a pass that makes its bearer an operator for some hours",
+    summary: "print an operator pass for the operations console",
     settings: opsPassSettings,
     examples: ["coroom ops pass", "coroom ops pass --ttl 1h"],
-    run: async (config, say) => say((await import("./ops-pass.ts")).operatorPass(config)),
+    run: async (config, print) => print((await import("./token.ts")).operatorPass(config)),
   }),
   command({
     name: "ops left-out",
-    summary: "lists rooms with edits that no snapshot has",
+    summary: "list rooms with edits that no snapshot contains",
     settings: opsLeftOutSettings,
     examples: ["coroom ops left-out"],
-    run: async (config, say) => (await import("./ops-left-out.ts")).listLeftOut(config, say),
+    run: async (config, print) => (await ops()).listLeftOut(config, print),
   }),
   command({
     name: "ops step-down",
-    summary: "has a nats-server lead nothing, before it is stopped",
+    summary: "move all stream leaders away from a nats-server before it is stopped",
     settings: opsStepDownSettings,
     examples: ["coroom ops step-down --server nats-1"],
-    run: async (config, say) => (await import("./ops-step-down.ts")).stepDown(config, say),
+    run: async (config, print) => (await import("./ops-step-down.ts")).stepDown(config, print),
   }),
   command({
     name: "members",
-    summary: "lists who is in a room",
+    summary: "list the members of a room",
     settings: adminSettings.members,
     examples: ["coroom members --room notes"],
     run: askAs("members"),
   }),
   command({
     name: "kick",
-    summary: "sends a user out of a room, or ends a connection",
+    summary: "remove a user from a room, or close a connection",
     settings: adminSettings.kick,
     examples: ["coroom kick --user bob --room notes"],
     run: askAs("kick"),
   }),
   command({
     name: "downgrade",
-    summary: "lets a user only read for a time",
+    summary: "make a user read-only for a time",
     settings: adminSettings.downgrade,
     examples: ["coroom downgrade --user bob --for 1h"],
     run: askAs("downgrade"),
   }),
   command({
     name: "ban",
-    summary: "keeps a user or an address out for a time",
+    summary: "ban a user or an IP address for a time",
     settings: adminSettings.ban,
     examples: ["coroom ban --user bob --for 1h --reason spam", "coroom ban --address 203.0.113.7 --for 7d"],
     run: askAs("ban"),
   }),
   command({
     name: "bans",
-    summary: "lists who is banned or may only read",
+    summary: "list bans and downgrades",
     settings: adminSettings.bans,
     examples: ["coroom bans"],
     run: askAs("bans"),
   }),
   command({
     name: "unban",
-    summary: "lifts a ban or a downgrade",
+    summary: "lift a ban or a downgrade",
     settings: adminSettings.unban,
     examples: ["coroom unban --user bob", "coroom unban --user bob --level read-only"],
     run: askAs("unban"),
   }),
   command({
     name: "delete-room",
-    summary: "deletes a room for good, with all that is kept of it",
+    summary: "delete a room and all its stored data permanently",
     settings: adminSettings["delete-room"],
     examples: ["coroom delete-room --room notes"],
     run: askAs("delete-room"),
   }),
   command({
     name: "drain",
-    summary: "sends a gateway's clients to the others, before it is ended",
+    summary: "move a gateway's clients to other gateways before it is stopped",
     settings: adminSettings.drain,
     examples: ["coroom drain --url http://gateway-3:8080"],
     run: askAs("drain"),

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 
-import type { HttpQuestion } from "../gateway/io/http-routes.ts";
+import type { RouteRequest } from "../gateway/http/requests.ts";
 import type { RoomId } from "../shared/ids.ts";
-import type { CrowdOrder } from "./bots/crowd.ts";
 import { demoRoutes } from "./demo.ts";
 import { BOTS_MAX, type DemoBots, demoBots } from "./demo-bots.ts";
+import type { BotOrder } from "./bots/worker.ts";
 
 const ROOM = "notes" as RoomId;
 
@@ -15,11 +15,11 @@ function bots(): { bots: DemoBots; orders: string[]; timers: (() => void)[] } {
     timers.push(run);
     return () => void timers.splice(timers.indexOf(run), 1);
   };
-  const send = ({ room, bots: sent }: CrowdOrder): void => void orders.push(`${sent.length} in ${room}`);
+  const send = ({ room, bots: sent }: BotOrder): void => void orders.push(`${sent.length} in ${room}`);
   return { bots: demoBots({ jwtSecret: "x".repeat(32), url: () => "ws://h", send, after, stop: async () => {} }), orders, timers };
 }
 
-test("[BOT3] so many bots are in a room as were asked for last, and after a while none", async () => {
+test("[BOT3] a room has the requested number of bots, and none after the time limit", async () => {
   const { bots: crowd, orders, timers } = bots();
   expect([await crowd.set(ROOM, 10), await crowd.set(ROOM, 60), await crowd.set(ROOM, 0)]).toEqual([10, 60, 0]);
   expect([orders, timers.length]).toEqual([["10 in notes", "60 in notes", "0 in notes"], 0]);
@@ -31,7 +31,7 @@ test("[BOT3] so many bots are in a room as were asked for last, and after a whil
   expect(timers).toHaveLength(0);
 });
 
-test("[BOT3] there are never more in all rooms than one machine bears", async () => {
+test("[BOT3] all rooms together never have more bots than one machine can run", async () => {
   const { bots: crowd, orders } = bots();
   await crowd.set(ROOM, 200);
   expect([await crowd.set("other" as RoomId, 101), await crowd.set("other" as RoomId, 100), orders.length]).toEqual([undefined, 100, 2]);
@@ -45,9 +45,9 @@ test.each([
   ["?room=notes", "same-origin", 400],
   ["?room=%00&count=1", "same-origin", 400],
   ["?room=notes&count=10", "cross-site", 403],
-])("[BOT4] %s from '%s' is answered with %i", async (search, site, status) => {
+])("[BOT4] the answer to %s from '%s' has status %i", async (search, site, status) => {
   const route = demoRoutes({ jwtSecret: "x".repeat(32), internalSecret: "", bots: bots().bots }).find(({ path }) => path === "/demo/bots")!;
-  const question: HttpQuestion = {
+  const question: RouteRequest = {
     path: "/demo/bots",
     parameters: [],
     query: new URLSearchParams(search),

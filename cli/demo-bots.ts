@@ -1,12 +1,12 @@
-/** How many bots are in which room of a local system: never too many in all, and none of them for long. */
+/** Counts the bots per room of a local system. It limits their total number and removes them after ten minutes. */
 
 import { Worker } from "node:worker_threads";
 
 import type { RoomId } from "../shared/ids.ts";
-import type { Running } from "../shared/lifecycle.ts";
-import type { Log } from "../shared/log.ts";
-import type { CrowdOrder } from "./bots/crowd.ts";
+import type { Running } from "../shared/process/lifecycle.ts";
+import type { Log } from "../shared/process/log.ts";
 import { makeToken } from "./token.ts";
+import type { BotOrder } from "./bots/worker.ts";
 
 export const BOTS_MAX = 300;
 const STAY_MS = 600_000;
@@ -39,14 +39,14 @@ const NAMES = [
 ] as const;
 
 export type DemoBots = Running & {
-  /** So many from now on; 0 sends them home. Undefined: other rooms have too many already. */
+  /** Sets the number of bots; 0 removes them. Returns undefined when other rooms have too many bots. */
   set(room: RoomId, count: number): Promise<number | undefined>;
 };
 
 export type DemoBotsDeps = {
   readonly jwtSecret: string;
   readonly url: () => string;
-  readonly send: (order: CrowdOrder) => void;
+  readonly send: (order: BotOrder) => void;
   readonly after: (delayMs: number, run: () => void) => () => void;
   readonly stop: () => Promise<void>;
 };
@@ -83,13 +83,13 @@ export function demoBots({ jwtSecret, url, send, after, stop }: DemoBotsDeps): D
   };
 }
 
-/** Their thread, from the first bot on. One that fails is told, and another takes its place at the next call. */
+/** The worker thread of the bots. It starts with the first bot. When it fails, the next call starts a new thread. */
 export function botsThread(log: Log): Pick<DemoBotsDeps, "send" | "after" | "stop"> {
   let worker: Worker | undefined;
   const start = (): Worker => {
     const started = new Worker(new URL("./bots/worker.js", import.meta.url));
     started.on("error", (cause) => {
-      log.error({ cause }, "the demo's bots have ended");
+      log.error({ cause }, "the thread of the demo bots failed");
       if (worker === started) worker = undefined;
     });
     return started;

@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
 
-import type { HttpQuestion } from "../gateway/io/http-routes.ts";
-import type { ClientAddress } from "../shared/client-address.ts";
+import type { RouteRequest } from "../gateway/http/requests.ts";
+import type { ClientAddress } from "../shared/limits/client-address.ts";
 import type { UnixMillis } from "../shared/ids.ts";
 import { isOperatorPass } from "../shared/io/operator-pass.ts";
-import { demoRoutes, noDemoFor, noPageRoute } from "./demo.ts";
+import { demoRoutes, demoObstacle, noPageRoute } from "./demo.ts";
 
 const local = { demo: true, production: false, jwtSecret: "", jwksUrl: "", jwksFile: "", tlsCertFile: "" };
 
-test("[DEM1] tokens are handed out by local systems only: never for a secret that was given", () => {
-  expect(noDemoFor(local)).toBeUndefined();
+test("[DEM1] only a local system issues tokens, and never with a configured secret", () => {
+  expect(demoObstacle(local)).toBeUndefined();
   for (const [given, reason] of [
     [{ demo: false }, "COROOM_DEMO is off"],
     [{ production: true }, "COROOM_PRODUCTION is set"],
@@ -18,25 +18,25 @@ test("[DEM1] tokens are handed out by local systems only: never for a secret tha
     [{ jwksFile: "jwks.json" }, "COROOM_JWKS_FILE is set"],
     [{ tlsCertFile: "cert.pem" }, "COROOM_TLS_CERT_FILE is set"],
   ] as const) {
-    expect(noDemoFor({ ...local, ...given })).toBe(reason);
+    expect(demoObstacle({ ...local, ...given })).toBe(reason);
   }
 });
 
-test("[DEM5] whoever opens the address of a system without a demo reads for which setting there is none", async () => {
-  const answer = await noPageRoute("COROOM_JWT_SECRET is set").answer({} as HttpQuestion);
+test("[DEM5] a system without a demo names the setting that disables it at /", async () => {
+  const answer = await noPageRoute("COROOM_JWT_SECRET is set").answer({} as RouteRequest);
   expect(answer).toMatchObject({ status: 404, body: expect.stringContaining("COROOM_JWT_SECRET is set") });
 });
 
 test.each([
   ["same-origin", 200],
-  ["", 200], // No browser.
+  ["", 200], // A client that is not a browser.
   ["cross-site", 403],
   ["same-site", 403],
-])("[DEM2] a request from '%s' is answered with %i", async (site, status) => {
+])("[DEM2] the answer to a request from '%s' has status %i", async (site, status) => {
   const route = demoRoutes({ jwtSecret: "x".repeat(32), internalSecret: "y".repeat(32), bots: { set: async () => 0 } }).find(
     ({ path }) => path === "/demo/token",
   );
-  const question: HttpQuestion = {
+  const question: RouteRequest = {
     path: "/demo/token",
     parameters: [],
     query: new URLSearchParams({ room: "notes", user: "ada" }),
@@ -48,7 +48,7 @@ test.each([
   expect((await route!.answer(question)).status).toBe(status);
 });
 
-test("[DEM3] an operator's pass is handed out to the page on the machine itself, and of no secret that was given", async () => {
+test("[DEM3] an operator pass is issued only to a page on the same machine, and never with a configured secret", async () => {
   const secret = "y".repeat(32);
   const passFor = async (
     host: string,

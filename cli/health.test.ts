@@ -1,4 +1,4 @@
-/** The port that an orchestrator asks. */
+/** The health port. */
 
 import { Counter, Registry } from "prom-client";
 import { expect, test } from "vitest";
@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { claimPort } from "../engines/free-port.ts";
 import { serveHealth } from "./health.ts";
 
-test("[HEA1] a process is alive from its start, and ready between its start and its end", async () => {
+test("[HEA1] /healthz answers from the start, and /readyz answers 200 only between ready and stopping", async () => {
   const registry = new Registry();
   new Counter({ name: "coroom_tests_total", help: "Tests", registers: [registry] }).inc();
   const healthPort = await claimPort(0, "127.0.0.1", "port");
@@ -27,7 +27,7 @@ test("[HEA1] a process is alive from its start, and ready between its start and 
   await health.stop();
 });
 
-test("[HEA2] without a port there is none, and one that is taken is named", async () => {
+test("[HEA2] port 0 opens no port, and the error names a port that is in use", async () => {
   const none = await serveHealth({ healthHost: "127.0.0.1", healthPort: 0 }, new Registry());
   none.ready();
   await none.stop();

@@ -1,33 +1,33 @@
 /**
- * What an orchestrator and Prometheus ask of a process, whatever its roles: on a port of its own, for the inside only.
- * A gateway has the same on its public port, where `/metrics` is guarded.
+ * The health port of a process: health, readiness and metrics for an orchestrator and Prometheus. It is for the
+ * internal network only. A gateway also serves these on its public port, where `/metrics` is protected.
  */
 
 import { createServer } from "node:http";
 
 import type { Registry } from "prom-client";
 
-import { port, type Settings, text, type Values } from "../shared/config.ts";
-import type { Running } from "../shared/lifecycle.ts";
-import { StartError } from "../shared/start-error.ts";
+import { port, type Settings, text, type Values } from "../shared/settings/settings.ts";
+import type { Running } from "../shared/process/lifecycle.ts";
+import { StartError } from "../shared/process/lifecycle.ts";
 
 export const healthSettings = {
   healthHost: {
     parse: text,
     fallback: "127.0.0.1",
-    meaning: "address that the health port listens on; whoever reaches it reads the metrics",
+    meaning: "Address that the health port listens on. Everybody who reaches it can read the metrics.",
   },
-  healthPort: { parse: port, fallback: 0, meaning: "port for /healthz, /readyz and /metrics of this process, whatever its roles; 0: none" },
+  healthPort: { parse: port, fallback: 0, meaning: "Port for /healthz, /readyz and /metrics of this process; 0 disables it.", basic: true },
 } as const satisfies Settings;
 
 export type Health = Running & {
-  /** All roles run. */
+  /** Call when all roles run. */
   ready(): void;
-  /** They are going to stop; it still answers until it is stopped itself. */
+  /** Call before the roles stop. The port answers until `stop`. */
   stopping(): void;
 };
 
-/** `/healthz` answers from now on, `/readyz` with 200 between `ready` and `stopping`. */
+/** `/healthz` answers immediately; `/readyz` answers 200 between `ready` and `stopping`. */
 export async function serveHealth({ healthHost, healthPort }: Values<typeof healthSettings>, registry: Registry): Promise<Health> {
   if (healthPort === 0) return { ready: () => {}, stopping: () => {}, stop: async () => {} };
   let isReady = false;
@@ -37,14 +37,15 @@ export async function serveHealth({ healthHost, healthPort }: Values<typeof heal
     "/metrics": async () => ({ status: 200, body: await registry.metrics() }),
   };
   const server = createServer((request, response) => {
-    const answer = answers[request.url ?? ""] ?? (async () => ({ status: 404, body: "there are /healthz, /readyz and /metrics\n" }));
+    const answer =
+      answers[request.url ?? ""] ?? (async () => ({ status: 404, body: "not found; available: /healthz, /readyz and /metrics\n" }));
     void answer().then(({ status, body }) => response.writeHead(status, { "content-type": registry.contentType }).end(body));
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", (cause) =>
       reject(
         new StartError(
-          `the health port cannot listen on ${healthHost}:${healthPort}: set COROOM_HEALTH_PORT to a free one, or to 0 for none`,
+          `cannot listen on ${healthHost}:${healthPort} for health checks. Set COROOM_HEALTH_PORT to a free port, or to 0 to disable it`,
           { cause },
         ),
       ),

@@ -1,20 +1,20 @@
-/** What `--help` prints: the list of commands, or all about one, from the table of commands. */
+/** Writes the text of `--help`: the list of commands, or one command with its flags and settings. */
 
-import { envName, flagName, type Setting, type Settings } from "../shared/config.ts";
-import type { Command } from "./command.ts";
+import { envName, flagName, readableSettings, type Setting, type Settings } from "../shared/settings/settings.ts";
+import type { CliCommand } from "./command.ts";
 
-export function helpText(commands: readonly Command[]): string {
+export function helpText(commands: readonly CliCommand[]): string {
   return [
     "coroom: the real-time layer of a collaborative editor",
     "",
     ...commands.map(({ name, summary }) => `  coroom ${name.padEnd(17)} ${summary}`),
     "",
-    "coroom COMMAND --help tells what a command reads, with an example; coroom --version prints the version.",
+    "coroom COMMAND --help shows the settings of a command and an example. coroom --version prints the version.",
   ].join("\n");
 }
 
-export function helpOf({ name, summary, settings, groups, examples }: Command): string {
-  const all = Object.entries(settings);
+export function helpOf({ name, summary, settings, groups, examples }: CliCommand): string {
+  const all = readableSettings(settings);
   const ofCall = all.filter(([, { flagOnly }]) => flagOnly === true);
   const rest = all.filter(([, { flagOnly }]) => flagOnly !== true);
   return [
@@ -27,16 +27,26 @@ export function helpOf({ name, summary, settings, groups, examples }: Command): 
       : ["", "Flags", ...ofCall.map(([flag, setting]) => `  ${flagName(flag).padEnd(20)} ${describe(setting)}`)]),
     ...(rest.length === 0
       ? []
-      : ["", "Settings, each a flag or a variable; the flag wins", ...(groups === undefined ? table(rest) : grouped(settings, groups))]),
+      : [
+          "",
+          "Settings, each as a flag or a variable. A flag overrides its variable.",
+          ...(groups === undefined ? table(rest) : grouped(settings, groups)),
+        ]),
   ].join("\n");
 }
 
 function grouped(settings: Settings, groups: Readonly<Record<string, Settings>>): string[] {
-  return Object.entries(groups).flatMap(([title, group]) => [
+  const tables = (isShown: (setting: Setting<unknown>) => boolean): string[] =>
+    Object.entries(groups).flatMap(([title, group]) => {
+      const shown = readableSettings(group).filter(([, setting]) => isShown(setting));
+      return shown.length === 0 ? [] : ["", `  ${title}`, ...table(shown.map(([name]) => [name, settings[name]!]))];
+    });
+  return [
+    ...tables(({ basic }) => basic === true),
     "",
-    `  ${title}`,
-    ...table(Object.keys(group).map((name) => [name, settings[name]!])),
-  ]);
+    "Advanced: tuning values. The defaults fit most deployments.",
+    ...tables(({ basic }) => basic !== true),
+  ];
 }
 
 function table(settings: readonly [string, Setting<unknown>][]): string[] {
@@ -45,10 +55,10 @@ function table(settings: readonly [string, Setting<unknown>][]): string[] {
 }
 
 function describe({ fallback, shownAs, meaning }: Setting<unknown>): string {
-  return `${meaning} (${fallback === undefined ? "must be given" : `default ${shownDefault({ fallback, shownAs })}`})`;
+  return `${meaning} (${fallback === undefined ? "required" : `default ${shownDefault({ fallback, shownAs })}`})`;
 }
 
-/** As one would write it. */
+/** The default as an operator writes it. */
 export function shownDefault({ fallback, shownAs }: { readonly fallback?: unknown; readonly shownAs?: string | undefined }): string {
   return shownAs ?? show(fallback);
 }

@@ -1,4 +1,4 @@
-/** Memory goes back once a process is quiet, and only then. */
+/** A quiet process returns memory, and a busy process does not. */
 
 import { getHeapSpaceStatistics } from "node:v8";
 
@@ -35,14 +35,14 @@ test("[IDL1] a quiet process collects twice, and again only when its heap has gr
   expect(state.collections).toBe(1);
   await clock.advance(3 * LOOK_MS);
   expect(state.collections).toBe(2);
-  state.heldMb += 2.4; // A sixteenth of 40 is worth it.
+  state.heldMb += 2.4; // Growth of a sixteenth of 40 starts a collection.
   await clock.advance(LOOK_MS);
   expect(state.collections).toBe(2);
   state.heldMb += 1;
   await clock.advance(3 * LOOK_MS);
   expect(state.collections).toBe(4);
   expect(await registry.metrics()).toContain("coroom_idle_collection_seconds_count 4");
-  state.heldMb = 8; // V8 has given back by itself.
+  state.heldMb = 8; // V8 has returned memory by itself.
   await clock.advance(LOOK_MS);
   state.heldMb = 8.9;
   await clock.advance(LOOK_MS);
@@ -55,7 +55,7 @@ test("[IDL1] a quiet process collects twice, and again only when its heap has gr
   expect(state.collections).toBe(5);
 });
 
-test("[IDL9] what a busy time let go of only after a collection goes with the next quiet look, however long that takes to come", async () => {
+test("[IDL9] memory that is released after a collection is collected at the next quiet check, however late it comes", async () => {
   const { clock, state, running } = rig();
   await clock.advance(LOOK_MS);
   state.busyShare = 0.2;
@@ -68,7 +68,7 @@ test("[IDL9] what a busy time let go of only after a collection goes with the ne
   await running.stop();
 });
 
-test("[IDL2] nobody's work waits for it: not while there is any, and not for a heap that takes long", async () => {
+test("[IDL2] a collection never delays work: none runs in a busy process or for a large heap", async () => {
   const { clock, state, running } = rig();
   state.busyShare = 0.2;
   await clock.advance(2 * LOOK_MS);
@@ -83,7 +83,7 @@ test("[IDL2] nobody's work waits for it: not while there is any, and not for a h
   await running.stop();
 });
 
-test("[IDL8] what comes all at once in the last moment of a quiet time does not wait for a collection, and may make the young generation grow", async () => {
+test("[IDL8] a burst at the end of a quiet interval prevents the collection and allows the young generation to grow", async () => {
   const { clock, state, running } = rig();
   await clock.advance(LOOK_MS - 1_000);
   state.busyShare = 1;
@@ -92,14 +92,14 @@ test("[IDL8] what comes all at once in the last moment of a quiet time does not 
   await running.stop();
 });
 
-test("[IDL3] it can be switched off", async () => {
+test("[IDL3] the setting 0 disables collections", async () => {
   const { clock, state, running } = rig(0);
   await clock.advance(10 * LOOK_MS);
   expect(state.collections).toBe(0);
   await running.stop();
 });
 
-test("[IDL4] V8 gives back what nothing refers to", async () => {
+test("[IDL4] V8 returns the memory of unreferenced objects", async () => {
   const heap = v8Heap();
   let garbage: unknown[] | undefined = Array.from({ length: 500_000 }, (_, index) => ({ index, text: `${index}` }));
   const before = heap.bytes();
@@ -110,18 +110,18 @@ test("[IDL4] V8 gives back what nothing refers to", async () => {
   expect(heap.busyShare()).toBeGreaterThan(0);
 });
 
-test("[IDL5] V8 gives back pages too on which only a little is left", async () => {
+test("[IDL5] V8 also returns pages that hold only a few objects", async () => {
   const heap = v8Heap();
   let all: unknown[] | undefined = Array.from({ length: 500_000 }, (_, index) => ({ index, text: `${index}` }));
   const before = heap.bytes();
-  const left = all.filter((_, index) => index % 50 === 0); // A few on each page.
+  const left = all.filter((_, index) => index % 50 === 0); // A few objects remain on each page.
   all = undefined;
   await heap.collect();
-  expect(before.held - heap.bytes().held).toBeGreaterThan(10 * MB); // `gc()` gives back 3.5.
+  expect(before.held - heap.bytes().held).toBeGreaterThan(10 * MB); // `gc()` returns 3.5.
   expect(left.length).toBe(10_000);
 });
 
-test("[IDL6] the young generation stays as small as it is while the process is quiet, and no longer", async () => {
+test("[IDL6] the young generation may grow only while the process is busy", async () => {
   const { clock, state, running } = rig();
   await clock.advance(LOOK_MS);
   expect(state.youngMayGrow).toBe(false);
@@ -131,13 +131,13 @@ test("[IDL6] the young generation stays as small as it is while the process is q
   state.busyShare = 0;
   await clock.advance(LOOK_MS);
   expect(state.youngMayGrow).toBe(false);
-  state.busyShare = 0.5; // So much at once is not left waiting.
+  state.busyShare = 0.5; // A burst of this size allows growth immediately.
   await clock.advance(1_000);
   expect(state.youngMayGrow).toBe(true);
   await running.stop();
 });
 
-test("[IDL7] V8 lets what outlives collections enlarge the young generation only where it may grow", async () => {
+test("[IDL7] V8 enlarges the young generation only when growth is allowed", async () => {
   const heap = v8Heap();
   const youngBytes = (): number => getHeapSpaceStatistics().find(({ space_name }) => space_name === "new_space")!.space_size;
   const outlive = (): void => {
@@ -148,7 +148,7 @@ test("[IDL7] V8 lets what outlives collections enlarge the young generation only
   heap.letYoungGrow(false);
   await heap.collect();
   for (let round = 0; round < 10; round++) outlive();
-  expect(youngBytes()).toBeLessThanOrEqual(2 * MB); // Two halves of what V8 begins with.
+  expect(youngBytes()).toBeLessThanOrEqual(2 * MB); // The two semi-spaces with which V8 starts.
   heap.letYoungGrow(true);
   for (let round = 0; round < 10; round++) outlive();
   expect(youngBytes()).toBeGreaterThan(3 * MB);

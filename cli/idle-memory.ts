@@ -1,7 +1,7 @@
 /**
- * Gives back the memory that a busy time left behind. V8 collects because something is allocated, so a process in which
- * little happens keeps its garbage and the young generation of its busiest moment. As G1 does for Java (JEP 346), a
- * process that has been quiet for a while collects, and once more when it was quiet for as long again.
+ * Returns memory after a busy time. V8 collects only when the process allocates, so a quiet process would keep its
+ * garbage and a large young generation. A process that was quiet for `idleMemoryMs` collects, and once more after the
+ * next quiet interval (as G1 does for Java, JEP 346).
  */
 
 import { Session } from "node:inspector";
@@ -10,42 +10,51 @@ import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from "n
 
 import { Histogram, type Registry } from "prom-client";
 
-import type { Clock } from "../shared/clock.ts";
-import { type Settings, type Values, wholeNumber } from "../shared/config.ts";
-import type { Running } from "../shared/lifecycle.ts";
+import type { Clock } from "../shared/time/clock.ts";
+import { type Settings, type Values, wholeNumber } from "../shared/settings/settings.ts";
+import type { Running } from "../shared/process/lifecycle.ts";
 
 export const idleMemorySettings = {
   idleMemoryMs: {
     parse: wholeNumber,
     fallback: 15_000,
-    meaning: "a process that had next to nothing to do for so many milliseconds gives back memory that it no longer needs; 0: never",
+    meaning: "Milliseconds without work after which a process returns unused memory; 0 disables this.",
   },
 } as const satisfies Settings;
 
-/** What is asked of V8. */
+/** The functions of V8 that this file needs. */
 export interface Heap {
-  /** The share of the time since it was last asked in which the process had something to do, 0 to 1. */
+  /** Share of the time since the last call in which the event loop was busy, 0 to 1. */
   busyShare(): number;
-  /** Of pages that V8 holds for what has lived a while, and of all objects, garbage that was not collected yet included. */
+  /** `held`: bytes of V8's pages for old objects. `used`: bytes of all objects, uncollected garbage included. */
   bytes(): { readonly held: number; readonly used: number };
-  /** Gives pages back that are only partly used, too. Stops the process for some milliseconds: about two for each MB that lives, four on a busy machine. */
+  /**
+   * Also returns partly used pages. It stops the process for about 2 ms per MB of live objects, and 4 ms on a busy
+   * machine.
+   */
   collect(): Promise<void>;
-  /** Whether the young generation may become larger than it is, as it does by and by wherever anything outlives a collection. */
+  /** Whether the young generation may grow. It otherwise grows whenever objects survive a collection. */
   letYoungGrow(mayGrow: boolean): void;
 }
 
 const BUSY_SHARE_MAX = 0.1;
-/** How often a process is looked at; what comes to it all at once is not to wait for the end of the quiet. */
+/** Interval of the checks. A sudden burst must not wait until the end of the quiet interval. */
 const LOOK_MS = 1_000;
 const SUDDENLY_BUSY_SHARE = 0.5;
-/** Less is not worth a stop. A stop takes as long as what lives, so what it gives back is in proportion to that. */
+/**
+ * Minimum growth that justifies a stop. The stop lasts in proportion to the live objects, so the limit is a share of
+ * them.
+ */
 const GROWN_BYTES_MIN = 1024 ** 2;
 const GROWN_SHARE_MIN = 1 / 16;
-/** Garbage included. A stop for a larger heap could be felt, and a room server that stands still for half a second loses its rooms. */
+/**
+ * Garbage included. A collection of a larger heap could be noticed, and a room server that stops for 0.5 s loses its
+ * rooms.
+ */
 const USED_BYTES_MAX = 96 * 1024 ** 2;
-/** V8's names of where objects are made, which is not counted: a process that works takes again what it needs there. */
+/** V8's names of the young generation. It is not counted, because a busy process takes this memory again. */
 const YOUNG = new Set(["new_space", "new_large_object_space"]);
-/** V8's own. */
+/** V8's default. */
 const YOUNG_GROWTH_FACTOR = 2;
 
 export function giveBackIdleMemory(
@@ -56,7 +65,7 @@ export function giveBackIdleMemory(
   if (idleMemoryMs === 0) return { stop: async () => {} };
   const seconds = new Histogram({
     name: "coroom_idle_collection_seconds",
-    help: "How long the process stood still to give back memory while it had next to nothing to do",
+    help: "Seconds that garbage collection of an idle process took",
     buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5],
     registers: [registry],
   });
@@ -79,11 +88,11 @@ export function giveBackIdleMemory(
   };
   const conclude = async (isQuiet: boolean): Promise<void> => {
     const { held, used } = heap.bytes();
-    heldAtLeast = Math.min(heldAtLeast, held); // V8 gives back by itself as well.
+    heldAtLeast = Math.min(heldAtLeast, held); // V8 also returns memory by itself.
     heap.letYoungGrow(!isQuiet);
     const hasGrown = held - heldAtLeast >= Math.max(GROWN_BYTES_MIN, heldAtLeast * GROWN_SHARE_MIN);
     if (isQuiet && (hasGrown || isOneToFollow) && used <= USED_BYTES_MAX) {
-      isOneToFollow = hasGrown; // What was busy lets go of rooms and of what it remembered only by and by, and no growth shows that.
+      isOneToFollow = hasGrown; // Rooms and caches are released gradually, and no growth of the heap shows that.
       const end = seconds.startTimer();
       await heap.collect();
       end();
@@ -101,9 +110,9 @@ export function giveBackIdleMemory(
 }
 
 /**
- * `gc()` leaves objects where they lie, and so nearly all pages; and it leaves the young generation as it is in a process
- * that makes more than 1 MB of garbage a second, as heartbeats of thousands do. What V8 does where memory is low does
- * neither, and the inspector is Node's only way to ask for it.
+ * Uses the inspector, Node's only access to V8's low-memory collection. `gc()` does not move objects, so it returns few
+ * pages. It also does not shrink the young generation when the process makes over 1 MB of garbage per second, as
+ * thousands of heartbeats do.
  */
 export function v8Heap(): Heap {
   let before: EventLoopUtilization = performance.eventLoopUtilization();
@@ -130,7 +139,7 @@ export function v8Heap(): Heap {
       );
       session.disconnect();
     },
-    // Read when V8 makes it larger. At the start V8 takes no less than the factor that it has by itself.
+    // V8 reads this flag when it enlarges the young generation. At the start V8 accepts only its default or more.
     letYoungGrow: (mayGrow) => setFlagsFromString(`--semi-space-growth-factor=${mayGrow ? YOUNG_GROWTH_FACTOR : 1}`),
   };
 }

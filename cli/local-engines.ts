@@ -1,22 +1,22 @@
-/** The engines of a local system: started where their URL is not set, started again if they die. */
+/** The engines of a local system. Each starts when its URL is not set, and restarts when it dies. */
 
 import { join } from "node:path";
 
 import type { Engine } from "../engines/engine.ts";
 import { startNatsServer } from "../engines/nats-server.ts";
 import { startRedisServer } from "../engines/redis-server.ts";
-import type { Running } from "../shared/lifecycle.ts";
-import type { Log } from "../shared/log.ts";
+import type { Running } from "../shared/process/lifecycle.ts";
+import type { Log } from "../shared/process/log.ts";
 import type { StartConfig } from "./settings.ts";
 
 export type LocalEngines = Running & { readonly natsUrl: string; readonly redisUrl: string };
 
-/** `say` is told, in words for a person, when something slow begins. */
+/** `print` receives a message when a slow step begins. */
 export async function startLocalEngines(
   config: StartConfig,
-  { log, say }: { log: Log; say: (line: string) => void },
+  { log, print }: { log: Log; print: (line: string) => void },
 ): Promise<LocalEngines> {
-  const where = { cacheDir: config.cacheDir, say };
+  const where = { cacheDir: config.cacheDir, print };
   const [nats, redis] = await allOrNone([
     config.natsUrl === "" ? startNatsServer({ ...where, dataDir: join(config.dataDir, "nats"), port: config.natsPort }) : undefined,
     config.redisUrl === "" ? startRedisServer({ ...where, dataDir: join(config.dataDir, "redis"), port: config.redisPort }) : undefined,
@@ -33,7 +33,7 @@ export async function startLocalEngines(
   };
 }
 
-/** Where one does not start, the others are stopped before its reason is passed on. */
+/** When one engine fails to start, the others stop before the error is thrown. */
 async function allOrNone(starting: readonly (Promise<Engine> | undefined)[]): Promise<(Engine | undefined)[]> {
   const outcomes = await Promise.allSettled(starting);
   const failure = outcomes.find((outcome) => outcome.status === "rejected");
@@ -43,19 +43,19 @@ async function allOrNone(starting: readonly (Promise<Engine> | undefined)[]): Pr
   throw failure.reason;
 }
 
-/** An engine that died is started again on its port and data, as an init system would. */
+/** Restarts an engine that died, on its port and data, like an init system. */
 function keepRunning(engine: Engine, log: Log): { end(): void } {
   let ended = false;
   const watch = async (): Promise<void> => {
     while (!ended) {
       const exit = await engine.exited;
       if (ended) return;
-      log.warn({ engine: engine.url, ...exit }, "an engine died; starting it again");
+      log.warn({ engine: engine.url, ...exit }, "an engine stopped unexpectedly; restarting it");
       await engine.restart();
     }
   };
   watch().catch((cause: unknown) =>
-    log.error({ engine: engine.url, cause }, "an engine could not be started again; stop Coroom and look at its log in the data folder"),
+    log.error({ engine: engine.url, cause }, "an engine could not be restarted; stop Coroom and read the engine's log in the data folder"),
   );
   return { end: () => (ended = true) };
 }

@@ -1,4 +1,4 @@
-/** Where the local system's nats-server listens, kept beside its data for commands in other terminals. */
+/** Stores the address of the local nats-server in the data folder, for commands in other terminals. */
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,12 +8,12 @@ import { withoutSecrets } from "../shared/io/nats-address.ts";
 export const DEFAULT_NATS_URL = "nats://127.0.0.1:4222";
 const FILE = "nats-url";
 
-/** Without its secrets: who may read the folder need not be who may use NATS. */
+/** Stores the address without its secrets, because more users may read the folder than may use NATS. */
 export function rememberNatsUrl(dataDir: string, natsUrl: string): void {
   writeFileSync(join(dataDir, FILE), withoutSecrets(natsUrl));
 }
 
-/** The local system's, if one was ever started with these data; else where NATS listens by itself. */
+/** Returns the stored address of the local system, or NATS's default address. */
 export function localNatsUrl(dataDir: string): string {
   try {
     return readFileSync(join(dataDir, FILE), "utf8");

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** The command `coroom`. Nothing else is loaded before it is known that this Node can load it. */
+/** The command `coroom`. It loads nothing else before it knows that this version of Node can load it. */
 
 import { oldNode } from "./old-node.ts";
 
@@ -8,5 +8,5 @@ if (problem !== undefined) {
   process.stderr.write(`coroom: ${problem}\n`);
   process.exit(1);
 }
-const { obeyCommandLine } = await import("./command-line.ts");
-await obeyCommandLine();
+const { runProcessCommandLine } = await import("./command-line.ts");
+await runProcessCommandLine();

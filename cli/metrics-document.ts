@@ -1,18 +1,22 @@
-/** `docs/METRICS.md`: every metric, by the role that tells it, from where each is declared. `npm run metrics-doc` writes it. */
+/** Writes docs/METRICS.md: every metric by role, from the declarations. `npm run metrics-doc` updates the file. */
 
-/** As a registry tells it. */
-export type Told = { readonly name: string; readonly type: string; readonly labelNames: readonly string[]; readonly help: string };
+export type MetricDescription = {
+  readonly name: string;
+  readonly type: string;
+  readonly labelNames: readonly string[];
+  readonly help: string;
+};
 
-export function metricsDocument(groups: Readonly<Record<string, readonly Told[]>>): string {
+export function metricsDocument(groups: Readonly<Record<string, readonly MetricDescription[]>>): string {
   return [
     "# Metrics",
     "",
-    "What `/metrics` tells, by the role that tells it. A histogram `x` is scraped as `x_bucket`, `x_sum` and `x_count`. Those to watch first, and the alerts: [operations/metrics.md](operations/metrics.md). This page is made of the metrics themselves, by `npm run metrics-doc`.",
+    "All metrics that `/metrics` exposes, by role. Prometheus scrapes a histogram `x` as `x_bucket`, `x_sum` and `x_count`. [operations/metrics.md](operations/metrics.md) lists the metrics to watch first and the alerts. `npm run metrics-doc` generates this page from the declarations.",
     ...Object.entries(groups).flatMap(([title, metrics]) => [
       "",
       `## ${title}`,
       "",
-      "| metric | kind | labels | says |",
+      "| metric | type | labels | meaning |",
       "|---|---|---|---|",
       ...metrics.map(
         ({ name, type, labelNames, help }) => `| \`${name}\` | ${type} | ${labelNames.join(", ")} | ${help.replaceAll("|", "\\|")} |`,

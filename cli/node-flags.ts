@@ -1,6 +1,6 @@
 /**
- * How Node is to be started for a process of Coroom. V8 keeps a young generation as large as its busiest moment needed,
- * three times 16 MiB by default, and most of it for good once thousands are connected. At a quarter of that collections
- * are as many times more frequent, and shorter.
+ * Flags of Node for every process of Coroom. By default V8's young generation grows to three times 16 MiB and keeps
+ * most of it once thousands of clients are connected. A quarter of the size makes collections more frequent and
+ * shorter.
  */
 export const NODE_FLAGS: readonly string[] = ["--max-semi-space-size=4"];

@@ -4,18 +4,15 @@ import { expect, test } from "vitest";
 
 import { oldNode } from "./old-node.ts";
 
-test.each(["18.20.4", "20.18.1", "22.11.0", "16.0.0"])(
-  "[NODE1] Node %s is too old, and that is said before anything is loaded",
-  (version) => {
-    expect(oldNode(version)).toContain(`this is Node ${version}`);
-  },
-);
+test.each(["18.20.4", "20.18.1", "22.11.0", "16.0.0"])("[NODE1] Node %s is refused as too old before anything is loaded", (version) => {
+  expect(oldNode(version)).toContain(`this is Node ${version}`);
+});
 
-test.each(["20.19.0", "22.12.0", "22.20.1", "24.0.0", "26.1.0", process.versions.node])("[NODE2] Node %s will do", (version) => {
+test.each(["20.19.0", "22.12.0", "22.20.1", "24.0.0", "26.1.0", process.versions.node])("[NODE2] Node %s is accepted", (version) => {
   expect(oldNode(version)).toBeUndefined();
 });
 
-test("[NODE3] the versions are those of package.json, and nothing is loaded before they are looked at", () => {
+test("[NODE3] the versions match package.json, and the check runs before anything is loaded", () => {
   expect((JSON.parse(readFileSync("package.json", "utf8")) as { engines: { node: string } }).engines.node).toMatch(
     /^\^20\.19 \|\| \^22\.12 /,
   );

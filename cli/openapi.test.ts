@@ -2,7 +2,8 @@ import { readdirSync } from "node:fs";
 
 import { expect, test } from "vitest";
 
-import type { HttpAnswer, HttpQuestion } from "../gateway/io/http-routes.ts";
+import type { HttpAnswer } from "../gateway/http/answers.ts";
+import type { RouteRequest } from "../gateway/http/requests.ts";
 import { allParts, type OpenApi, openapiRoute, PARTS, readPart } from "./openapi.ts";
 
 const TIERS = ["gateway", "document-service", "leaderboard", "room-server", "placement", "y-websocket"];
@@ -10,7 +11,7 @@ const TIERS = ["gateway", "document-service", "leaderboard", "room-server", "pla
 function ask(route = openapiRoute(), headers: Readonly<Record<string, string>> = {}): HttpAnswer {
   const header = (name: string): string => headers[name] ?? "";
   const { signal } = new AbortController();
-  const question: HttpQuestion = {
+  const question: RouteRequest = {
     path: route.path,
     parameters: [],
     query: new URLSearchParams(),
@@ -22,7 +23,7 @@ function ask(route = openapiRoute(), headers: Readonly<Record<string, string>> =
   return route.answer(question) as HttpAnswer;
 }
 
-test("[OAP1] the document that gateways serve has every path of every tier's, and each reference in it leads somewhere", () => {
+test("[OAP1] the served document contains every path of every tier, and every reference resolves", () => {
   const files = TIERS.flatMap((tier) =>
     readdirSync(tier)
       .filter((file) => file.endsWith("openapi.json"))
@@ -44,7 +45,7 @@ test("[OAP1] the document that gateways serve has every path of every tier's, an
   expect(new Set(ids).size, "no two operations have one id").toBe(ids.length);
 });
 
-test("[OAP2] components of one name in two tiers' documents stay two", () => {
+test("[OAP2] components with the same name in two tiers stay separate", () => {
   const { schemas = {} } = allParts().components;
   const [ofDocuments, ofBoards] = ["document-service/openapi.json", "leaderboard/openapi.json"].map(
     (file) => readPart(file).components["schemas"]!["Error"],
@@ -55,7 +56,7 @@ test("[OAP2] components of one name in two tiers' documents stay two", () => {
   ]);
 });
 
-test("[OAP3] it is made once, and not sent again to whoever has it", () => {
+test("[OAP3] the document is built once, and a client that has it receives 304", () => {
   const route = openapiRoute();
   const first = ask(route);
   expect([first.status, first.headers?.["content-type"], ask(route).body === first.body]).toEqual([200, "application/json", true]);
@@ -63,7 +64,7 @@ test("[OAP3] it is made once, and not sent again to whoever has it", () => {
   expect([again.status, again.body, again.headers?.["etag"]]).toEqual([304, undefined, first.headers?.["etag"]]);
 });
 
-test("[OAP4] tools send a token with all that asks for one", () => {
+test("[OAP4] the document requires a token for every path that needs one", () => {
   const { security, components, paths } = allParts();
   expect(security).toEqual([{ bearer: [] }]);
   expect(components["securitySchemes"]?.["bearer"]).toMatchObject({ type: "http", scheme: "bearer" });

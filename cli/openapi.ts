@@ -1,15 +1,17 @@
 /**
- * All that a gateway answers over HTTP as one OpenAPI document, at /v1/openapi.json. Each tier describes its own part beside
- * its routes; here they are put together, each part's components under names of their own.
+ * Serves the OpenAPI document of a gateway at /v1/openapi.json. Each tier describes its part beside its routes. This
+ * file merges the parts and prefixes component names, so that equal names do not collide.
  */
 
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 
-import type { HttpAnswer, HttpQuestion, HttpRoute } from "../gateway/io/http-routes.ts";
+import type { HttpAnswer } from "../gateway/http/answers.ts";
+import type { RouteRequest } from "../gateway/http/requests.ts";
+import type { HttpRoute } from "../gateway/http/route-table.ts";
 import { version } from "./version.ts";
 
-/** By file, what its components' names begin with. */
+/** The prefix of the component names, by file. */
 export const PARTS: Readonly<Record<string, string>> = {
   "document-service/openapi.json": "Documents",
   "document-service/history-openapi.json": "History",
@@ -28,7 +30,7 @@ export type OpenApi = {
   readonly components: Components;
 };
 
-/** All that is described answers 401 without it. */
+/** All described paths answer 401 without a token. */
 const BEARER = {
   type: "http",
   scheme: "bearer",
@@ -38,14 +40,14 @@ const REFERENCE = "#/components/";
 const METHODS = new Set(["get", "put", "post", "delete", "patch"]);
 const CACHE_CONTROL = "public, max-age=300";
 
-/** Made when it is first asked for, and kept. */
+/** Builds the document at the first request and keeps it. */
 export function openapiRoute(): HttpRoute {
   let made: { readonly body: string; readonly etag: string } | undefined;
   const make = (): { readonly body: string; readonly etag: string } => {
     const body = JSON.stringify(allParts());
     return { body, etag: `"${createHash("sha256").update(body).digest("base64url").slice(0, 22)}"` };
   };
-  const answer = ({ header }: HttpQuestion): HttpAnswer => {
+  const answer = ({ header }: RouteRequest): HttpAnswer => {
     const { body, etag } = (made ??= make());
     const headers = { etag, "cache-control": CACHE_CONTROL };
     if (header("if-none-match") === etag) return { status: 304, headers };
@@ -54,7 +56,7 @@ export function openapiRoute(): HttpRoute {
   return { method: "get", path: "/v1/openapi.json", answer };
 }
 
-/** What the files say, as one. */
+/** Merges the parts. */
 export function allParts(): OpenApi {
   const parts = Object.entries(PARTS).map(([file, name]) => ({ name, part: named(readPart(file), name) }));
   return {
@@ -71,7 +73,7 @@ export function readPart(file: string): OpenApi {
   return JSON.parse(readFileSync(new URL(`../${file}`, import.meta.url), "utf8")) as OpenApi;
 }
 
-/** With its components under names that begin so, wherever they are named. */
+/** Prefixes the names of all components and the references to them. */
 function named(part: OpenApi, prefix: string): OpenApi {
   const components = Object.entries(part.components).map(([kind, each]) => [
     kind,
@@ -88,7 +90,9 @@ function referenceTo(reference: string, prefix: string): string {
   return `${REFERENCE}${kind}/${prefix}${name}`;
 }
 
-/** So that readers show each part under its name. What stands beside the operations of a path is of all of them. */
+/**
+ * Tags each operation with its part, so that viewers group them. Entries beside the operations apply to the whole path.
+ */
 function tagged(paths: OpenApi["paths"], tag: string): OpenApi["paths"] {
   const tagEach = (path: Readonly<Record<string, object>>): Readonly<Record<string, object>> =>
     Object.fromEntries(Object.entries(path).map(([key, value]) => [key, METHODS.has(key) ? { tags: [tag], ...value } : value]));

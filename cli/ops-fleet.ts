@@ -1,14 +1,14 @@
-/** What a gateway knows of all rooms and of all gateways, asked over HTTP (`gateway/operations-openapi.json`), a line for each. */
+/** Lists rooms and gateways through a gateway's HTTP API (`gateway/operations-openapi.json`), one line each. */
 
 import { z } from "zod";
 
-import type { Values } from "../shared/config.ts";
-import { type Answer, askGateway } from "./ask-gateway.ts";
-import type { Gateway, opsGatewaysSettings, opsRoomsSettings } from "./admin-settings.ts";
-import type { Say } from "./command.ts";
+import type { Values } from "../shared/settings/settings.ts";
+import { type GatewayAnswer, askGateway } from "./ask-gateway.ts";
+import type { GatewayAccess, opsGatewaysSettings, opsRoomsSettings } from "./command-settings.ts";
+import type { PrintLine } from "./command.ts";
 import { localSecrets } from "./secrets.ts";
 
-/** As many as a gateway lists in one answer. */
+/** Maximum number of rooms in one answer of a gateway. */
 const PAGE_ROOMS_MAX = 100;
 
 const RoomPage = z.object({
@@ -39,17 +39,17 @@ const Fleet = z.object({
   ),
 });
 
-/** Those with most participants first, page after page up to `limit`. */
-export async function listRooms(config: Values<typeof opsRoomsSettings>, say: Say): Promise<void> {
+/** Lists the rooms with most participants first, page by page up to `limit`. */
+export async function listRooms(config: Values<typeof opsRoomsSettings>, print: PrintLine): Promise<void> {
   let [left, after] = [config.limit, ""];
   for (;;) {
     const { tenant, search } = config;
     const wanted = { tenant, search, limit: String(Math.min(left, PAGE_ROOMS_MAX)), after };
     const query = new URLSearchParams(Object.entries(wanted).filter(([, value]) => value !== ""));
     const page = RoomPage.parse(await ask(config, `/rooms?${query}`));
-    for (const room of page.rooms) say(roomLine(room));
+    for (const room of page.rooms) print(roomLine(room));
     left -= page.rooms.length;
-    if (page.next === undefined || left <= 0) return sayTotal(page, config.limit - left, say);
+    if (page.next === undefined || left <= 0) return sayTotal(page, config.limit - left, print);
     after = page.next;
   }
 }
@@ -64,19 +64,22 @@ function held(level: number): string[] {
   return level === 0 ? [] : [`heldBack=${level}`];
 }
 
-function sayTotal({ matching, servers, serversKnown }: RoomPage, listed: number, say: Say): void {
-  say(matching === 0 ? "no such room is open: one opens when somebody joins it" : `${listed} of ${matching} open rooms`);
-  if (servers < serversKnown) say(`${serversKnown - servers} of ${serversKnown} room servers did not answer: their rooms are missing`);
+function sayTotal({ matching, servers, serversKnown }: RoomPage, listed: number, print: PrintLine): void {
+  print(matching === 0 ? "no matching room is open. A room opens when a client joins it" : `${listed} of ${matching} open rooms`);
+  if (servers < serversKnown)
+    print(`${serversKnown - servers} of ${serversKnown} room servers did not answer. Their rooms are missing from this list`);
 }
 
-export async function listGateways(config: Values<typeof opsGatewaysSettings>, say: Say): Promise<void> {
+export async function listGateways(config: Values<typeof opsGatewaysSettings>, print: PrintLine): Promise<void> {
   const { reachesNats, gateways } = Fleet.parse(await ask(config, "/fleet"));
   for (const { gateway, state, connections, rooms, shedLevel } of gateways)
-    say([gateway, state, `connections=${connections}`, `rooms=${rooms}`, ...(shedLevel === 0 ? [] : [`shedLevel=${shedLevel}`])].join(" "));
+    print(
+      [gateway, state, `connections=${connections}`, `rooms=${rooms}`, ...(shedLevel === 0 ? [] : [`shedLevel=${shedLevel}`])].join(" "),
+    );
   if (!reachesNats)
-    say("the gateway that was asked does not reach NATS: of others it knows nothing. See to NATS, or give another with --url");
+    print("this gateway cannot reach NATS, so the list does not contain other gateways. Check NATS, or set --url to another gateway");
 }
 
-function ask({ url, token, internalSecret, dataDir }: Gateway, path: string): Promise<Answer> {
+function ask({ url, token, internalSecret, dataDir }: GatewayAccess, path: string): Promise<GatewayAnswer> {
   return askGateway(new URL(`/v1/admin${path}`, url), token || internalSecret || localSecrets(dataDir).internalSecret, {});
 }

@@ -1,16 +1,16 @@
-/** The list of rooms whose snapshots lack edits, from checkpoints in a real nats-server. */
+/** Lists rooms whose snapshots lack edits, with checkpoints in a real nats-server. */
 
 import { jetstream } from "@nats-io/jetstream";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { kvCheckpoints } from "../document-service/io/kv-checkpoints.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
-import { readSettings } from "../shared/config.ts";
+import { readSettings } from "../shared/settings/settings.ts";
 import type { Epoch, RoomKey, Seq, UnixMillis } from "../shared/ids.ts";
 import { closeNats, connectNats, type NatsConnection } from "../shared/io/nats.ts";
 import { type RealNats, startRealNats } from "../test/contract/real-nats.ts";
-import { listLeftOut } from "./ops-left-out.ts";
-import { opsLeftOutSettings } from "./ops-settings.ts";
+import { opsLeftOutSettings } from "./command-settings.ts";
+import { listLeftOut } from "./ops.ts";
 
 let server: RealNats;
 let nats: NatsConnection;
@@ -29,8 +29,8 @@ async function listed(environment: string): Promise<string[]> {
   return lines;
 }
 
-test("[LFT1] rooms whose snapshot lacks edits are listed, others and deleted ones are not", async () => {
-  expect(await listed("left")).toEqual(["0 of 0 rooms with a snapshot have edits that are left out of it"]);
+test("[LFT1] the list contains rooms whose snapshot lacks edits, and no deleted or complete rooms", async () => {
+  expect(await listed("left")).toEqual(["0 of 0 rooms with a snapshot have edits that it does not contain"]);
   const checkpoints = await kvCheckpoints(jetstream(nats), subjectsOf("left").checkpointsBucket, 1);
   const whole = {
     epoch: 1 as Epoch,
@@ -45,6 +45,6 @@ test("[LFT1] rooms whose snapshot lacks edits are listed, others and deleted one
   await checkpoints.write("acme.gone" as RoomKey, { deleted: true, time: 0 as UnixMillis }, 0);
   expect(await listed("left")).toEqual([
     "tenant=acme room=poisoned leftOut=2 seq=7 at=1970-01-01T00:00:00.000Z",
-    "1 of 2 rooms with a snapshot have edits that are left out of it",
+    "1 of 2 rooms with a snapshot have edits that it does not contain",
   ]);
 });

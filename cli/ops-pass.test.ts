@@ -4,14 +4,14 @@ import { join } from "node:path";
 
 import { expect, onTestFinished, test } from "vitest";
 
-import { readSettings } from "../shared/config.ts";
+import { readSettings } from "../shared/settings/settings.ts";
 import type { UnixMillis } from "../shared/ids.ts";
 import { isOperatorPass } from "../shared/io/operator-pass.ts";
-import { operatorPass } from "./ops-pass.ts";
-import { opsPassSettings } from "./ops-settings.ts";
 import { localSecrets } from "./secrets.ts";
+import { opsPassSettings } from "./command-settings.ts";
+import { operatorPass } from "./token.ts";
 
-test("[OPP1] a pass is made of the local system's secret or the one given, for hours and never for long", () => {
+test("[OPP1] a pass is signed with the configured or local secret, for hours and at most for days", () => {
   const dataDir = mkdtempSync(join(tmpdir(), "coroom-pass-"));
   onTestFinished(() => rmSync(dataDir, { recursive: true }));
   const made = (flags: Record<string, string>) => operatorPass(readSettings(opsPassSettings, { flags: { dataDir, ...flags }, env: {} }));

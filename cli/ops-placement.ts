@@ -1,4 +1,7 @@
-/** Where rooms are and why, asked and changed from a terminal. It needs NATS and the room servers; placement only for what is planned. */
+/**
+ * Placement commands: where rooms are and why, moves, drains and pins. They need NATS and the room servers. The role
+ * placement is needed only for planned moves.
+ */
 
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -9,24 +12,27 @@ import { CheckpointEntry, isDeleted } from "../shared/bus/checkpoint.ts";
 import { encodeJson } from "../shared/bus/json-messages.ts";
 import { ownerReasonIn, PlannedRoom, RoomEntry, RoomPin, ServerHeartbeat } from "../shared/bus/placement-messages.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
-import { SettingError, type Values } from "../shared/config.ts";
+import { SettingError, type Values } from "../shared/settings/settings.ts";
 import { parseRoomId, parseTenantId, roomKey, type RoomKey, type ServerId } from "../shared/ids.ts";
 import { closeNats, type NatsConnection } from "../shared/io/nats.ts";
-import { hear } from "../shared/io/nats-hear.ts";
-import { bucketOf, moveRoomTo, orderServer, type Placed, readEntry } from "../shared/io/room-moves.ts";
-import type { Say } from "./command.ts";
+import { subscribeJson } from "../shared/io/nats-json.ts";
+import { bucketOf, moveRoomTo, commandServer, type PlacementAccess, readEntry } from "../shared/io/move-room.ts";
+import type { PrintLine } from "./command.ts";
 import { connectOperator } from "./ops.ts";
-import type { opsDrainSettings, opsExplainSettings, opsMoveSettings, opsPinSettings, whereSettings } from "./ops-settings.ts";
+import type { opsDrainSettings, opsExplainSettings, opsMoveSettings, opsPinSettings, whereSettings } from "./command-settings.ts";
 
 type Where = Values<typeof whereSettings>;
 type OfRoom = Values<typeof opsExplainSettings>;
 
-/** Whoever lives has been heard by then, unless servers say that they speak less often: then so many of their heartbeats later. */
+/**
+ * Live servers send a heartbeat within this time. When servers announce a longer interval, the command waits for 1.5
+ * intervals.
+ */
 const LISTEN_MS = 800;
 const LISTEN_BEATS = 1.5;
 const DRAIN_MS_MAX = 60_000;
 
-export function showServers(config: Where, say: Say): Promise<void> {
+export function showServers(config: Where, print: PrintLine): Promise<void> {
   return connected(config, async (nats) => {
     const heartbeats = await listen(nats, config);
     for (const { server, rooms, draining, labels, load } of heartbeats) {
@@ -38,15 +44,15 @@ export function showServers(config: Where, say: Say): Promise<void> {
         ...(labels?.pool ? [`pool=${labels.pool}`] : []),
         ...(draining ? ["draining"] : []),
       ];
-      say([server, ...facts].join(" "));
-      for (const { room, share } of load?.hot ?? []) say(`  ${room} takes ${percent(share)}`);
+      print([server, ...facts].join(" "));
+      for (const { room, share } of load?.hot ?? []) print(`  ${room} uses ${percent(share)}`);
     }
     if (heartbeats.length === 0)
-      say("no room server is heard: start one, or look whether COROOM_ENVIRONMENT and COROOM_NATS_URL are theirs");
+      print("no heartbeat from any room server. Start one, or set COROOM_ENVIRONMENT and COROOM_NATS_URL to those of the room servers");
   });
 }
 
-export function explainRoom(config: OfRoom, say: Say): Promise<void> {
+export function explainRoom(config: OfRoom, print: PrintLine): Promise<void> {
   return connected(config, async (nats) => {
     const room = keyOf(config);
     const subjects = subjectsOf(config.environment);
@@ -56,39 +62,35 @@ export function explainRoom(config: OfRoom, say: Say): Promise<void> {
       read(nats, config, subjects.planBucket, room, PlannedRoom),
       read(nats, config, subjects.pinsBucket, room, RoomPin),
     ]);
-    if (isDeleted(checkpoint)) return say(`${room} is deleted: whoever joins it is refused, and its name is not given again`);
+    if (isDeleted(checkpoint)) return print(`${room} is deleted: joins are rejected, and the room id cannot be used again`);
     const live = (await listen(nats, config)).map(({ server }) => server);
-    const state = (server: ServerId): string => (live.includes(server) ? server : `${server}, which is not heard`);
-    say(
+    const state = (server: ServerId): string => (live.includes(server) ? server : `${server}, which sends no heartbeat`);
+    print(
       entry === undefined
-        ? `${room} is open nowhere: whoever joins it next has it opened`
+        ? `${room} is not open: the next join opens it`
         : `${room} is owned by ${state(entry.owner)} (epoch ${entry.epoch})`,
     );
     if (planned === undefined)
-      say(
-        entry === undefined
-          ? "nothing is planned for it"
-          : "it is where gateways found a server by the hash; nothing is planned for it yet",
-      );
+      print(entry === undefined ? "placement has no plan for it" : "gateways chose its server by hash; placement has no plan for it yet");
     else {
-      say(`${new Date(planned.at).toISOString()} plan ${planned.generation}: ${planned.reason}`);
+      print(`${new Date(planned.at).toISOString()} plan ${planned.generation}: ${planned.reason}`);
       const ownerReason = entry === undefined ? undefined : ownerReasonIn(planned, entry.owner);
-      if (ownerReason !== undefined && ownerReason !== planned.reason) say(`how it came there: ${ownerReason}`);
-      say(planned.replica === undefined ? "nobody keeps a warm copy" : `a warm copy is kept by ${state(planned.replica)}`);
+      if (ownerReason !== undefined && ownerReason !== planned.reason) print(`reason for the present owner: ${ownerReason}`);
+      print(planned.replica === undefined ? "it has no replica" : `replica: ${state(planned.replica)}`);
     }
-    if (pin !== undefined) say(`it is pinned: ${JSON.stringify(pin)}`);
+    if (pin !== undefined) print(`it is pinned to ${JSON.stringify(pin)}`);
   });
 }
 
-export function moveRoom(config: Values<typeof opsMoveSettings>, say: Say): Promise<void> {
+export function moveRoom(config: Values<typeof opsMoveSettings>, print: PrintLine): Promise<void> {
   return connected(config, async (nats) => {
     const [room, to] = [keyOf(config), config.to as ServerId];
     const outcome = await moveRoomTo(placed(nats, config), room, to);
     switch (outcome.kind) {
       case "moved":
-        return say(outcome.from === to ? `${room} is on ${to} already` : `${room} has moved from ${outcome.from} to ${to}`);
+        return print(outcome.from === to ? `${room} is already on ${to}` : `${room} has moved from ${outcome.from} to ${to}`);
       case "open-nowhere":
-        throw new SettingError(`${room} is open nowhere: there is nothing to move`);
+        throw new SettingError(`${room} is not open, so it cannot be moved. A room opens when a client joins it`);
       case "refused":
         throw new SettingError(outcome.reason);
       case "silent":
@@ -99,29 +101,35 @@ export function moveRoom(config: Values<typeof opsMoveSettings>, say: Say): Prom
   });
 }
 
-/** Resolves when no room is left there. The server runs on, and takes none. One that is not heard may only be late, and have rooms still. */
-export function drainServer(config: Values<typeof opsDrainSettings>, say: Say): Promise<void> {
+/**
+ * Resolves when the server has no rooms. The server keeps running and takes no rooms. A server without heartbeats may
+ * only be late, so silence does not count as empty.
+ */
+export function drainServer(config: Values<typeof opsDrainSettings>, print: PrintLine): Promise<void> {
   return connected(config, async (nats) => {
     const server = config.server as ServerId;
-    const reply = await orderServer({ nats, subjects: subjectsOf(config.environment) }, server, { kind: "drain" });
+    const reply = await commandServer({ nats, subjects: subjectsOf(config.environment) }, server, { kind: "drain" });
     if (reply?.kind !== "done") throw reply === undefined ? notAnswering(server) : new SettingError(reply.reason);
     const until = performance.now() + DRAIN_MS_MAX;
     let heartbeat: ServerHeartbeat | undefined;
     for (let left = Number.NaN; performance.now() < until; left = heartbeat?.rooms ?? left) {
       heartbeat = (await listen(nats, config)).find(({ server }) => server === config.server);
-      if (heartbeat?.rooms === 0) return say(`${config.server} has no rooms any more: it can be stopped`);
-      if (heartbeat !== undefined && heartbeat.rooms !== left) say(`${config.server} has ${heartbeat.rooms} rooms`);
+      if (heartbeat?.rooms === 0) return print(`${config.server} has no rooms left and can be stopped`);
+      if (heartbeat !== undefined && heartbeat.rooms !== left) print(`${config.server} has ${heartbeat.rooms} rooms`);
     }
     if (heartbeat === undefined)
       throw new SettingError(
-        `${config.server} is not heard any more: if it has ended, its rooms are taken over by the servers with their warm copies`,
+        `${config.server} sends no heartbeats any more. If it has stopped, the servers with its replicas take over its rooms. Check with coroom ops servers`,
       );
-    throw new SettingError(`${config.server} still has rooms: is there another server that takes them?`);
+    throw new SettingError(`${config.server} still has rooms. Check that another room server can take them`);
   });
 }
 
-/** Without a pool and a host the pin is taken away. One that no server is for would change nothing, and be a misspelt name. */
-export function pinRoom(config: Values<typeof opsPinSettings>, say: Say): Promise<void> {
+/**
+ * Without a pool and a host the pin is removed. A pin without a matching server is refused, because the name is
+ * probably misspelt.
+ */
+export function pinRoom(config: Values<typeof opsPinSettings>, print: PrintLine): Promise<void> {
   return connected(config, async (nats) => {
     const room = keyOf(config);
     const pins = await bucketOf(placed(nats, config), subjectsOf(config.environment).pinsBucket);
@@ -130,11 +138,11 @@ export function pinRoom(config: Values<typeof opsPinSettings>, say: Say): Promis
     const pin: RoomPin = { ...toPool, ...toHost };
     if (Object.keys(pin).length === 0) {
       await pins.delete(room);
-      return say(`${room} is not pinned any more`);
+      return print(`${room} is no longer pinned`);
     }
     await expectServerFor(pin, nats, config);
     await pins.put(room, encodeJson(pin));
-    say(`${room} is pinned: ${JSON.stringify(pin)}; placement moves it with its next plan`);
+    print(`${room} is pinned to ${JSON.stringify(pin)}; the next placement plan moves it`);
   });
 }
 
@@ -144,7 +152,7 @@ async function expectServerFor({ pool, host }: RoomPin, nats: NatsConnection, co
   const asked = [...(pool === undefined ? [] : [`of the pool ${pool}`]), ...(host === undefined ? [] : [`on the host ${host}`])].join(" ");
   const pools = [...new Set(labels.flatMap((of) => of?.pool || []))].sort().join(", ") || "none";
   const hosts = [...new Set(labels.flatMap((of) => of?.host || []))].sort().join(", ") || "none";
-  throw new SettingError(`no room server ${asked} is heard: start one first. Pools that are heard: ${pools}; hosts: ${hosts}`);
+  throw new SettingError(`no heartbeat from a room server ${asked}. Start one first. Known pools: ${pools}; hosts: ${hosts}`);
 }
 
 async function connected(config: Where, run: (nats: NatsConnection) => Promise<void>): Promise<void> {
@@ -157,13 +165,13 @@ async function connected(config: Where, run: (nats: NatsConnection) => Promise<v
 }
 
 function notAnswering(server: ServerId): SettingError {
-  return new SettingError(`${server} does not answer: coroom ops servers names those that live`);
+  return new SettingError(`${server} does not answer. Run coroom ops servers for the list of live servers`);
 }
 
 async function listen(nats: NatsConnection, { environment }: Where): Promise<ServerHeartbeat[]> {
   const heard = new Map<ServerId, ServerHeartbeat>();
   const receive = (heartbeat: ServerHeartbeat): void => void heard.set(heartbeat.server, heartbeat);
-  const subscription = hear(nats, subjectsOf(environment).servers, ServerHeartbeat, receive);
+  const subscription = subscribeJson(nats, subjectsOf(environment).servers, ServerHeartbeat, receive);
   await sleep(LISTEN_MS);
   const everyMsMost = Math.max(0, ...[...heard.values()].map(({ everyMs = 0 }) => everyMs));
   await sleep(Math.max(0, LISTEN_BEATS * everyMsMost - LISTEN_MS));
@@ -171,7 +179,7 @@ async function listen(nats: NatsConnection, { environment }: Where): Promise<Ser
   return [...heard.values()].sort((a, b) => (a.server < b.server ? -1 : 1));
 }
 
-function placed(nats: NatsConnection, { environment, logReplicas }: OfRoom): Placed {
+function placed(nats: NatsConnection, { environment, logReplicas }: OfRoom): PlacementAccess {
   return { nats, subjects: subjectsOf(environment), replicas: logReplicas };
 }
 
@@ -188,7 +196,9 @@ async function read<Entry>(
 function keyOf({ tenant, room }: { tenant: string; room: string }): RoomKey {
   const [tenantId, roomId] = [parseTenantId(tenant), parseRoomId(room)];
   if (tenantId === undefined || roomId === undefined)
-    throw new SettingError(`--tenant ${tenant} --room ${room} name no room: shared/wire/WIRE.md says what ids may hold (WIRE6)`);
+    throw new SettingError(
+      `--tenant ${tenant} --room ${room} is not a valid room. Rule WIRE6 in shared/wire/WIRE.md lists the characters of ids`,
+    );
   return roomKey(tenantId, roomId);
 }
 

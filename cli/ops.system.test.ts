@@ -1,19 +1,19 @@
-/** Operations' events on a real nats-server: kept, bounded, replayed and streamed. */
+/** Operations events on a real nats-server: stored, bounded, replayed and streamed. */
 
 import { jetstreamManager } from "@nats-io/jetstream";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { subjectsOf } from "../shared/bus/subjects.ts";
-import { readSettings } from "../shared/config.ts";
+import { readSettings } from "../shared/settings/settings.ts";
 import type { RoomKey } from "../shared/ids.ts";
 import { closeNats, connectNats, type NatsConnection } from "../shared/io/nats.ts";
 import { ensureOperationsStream, natsOperations } from "../shared/io/nats-operations.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
-import { sharedSettings } from "../shared/settings.ts";
-import { SILENT } from "../shared/testing/silent-log.ts";
+import { sharedSettings } from "../shared/settings/common-settings.ts";
+import { SILENT_LOG } from "../shared/testing/silent-log.ts";
 import { type RealNats, startRealNats, until } from "../test/contract/real-nats.ts";
 import { describeRoom, watchEvents } from "./ops.ts";
-import { opsRoomSettings, opsWatchSettings } from "./ops-settings.ts";
+import { opsRoomSettings, opsWatchSettings } from "./command-settings.ts";
 
 let server: RealNats;
 let nats: NatsConnection;
@@ -31,13 +31,17 @@ async function operationsIn(environment: string, { last = "20", opsEventsMax = "
   const subjects = subjectsOf(environment);
   await ensureOperationsStream(nats, subjects, readSettings(sharedSettings, { flags: { opsEventsMax }, env: {} }));
   const counted: string[] = [];
-  const operations = natsOperations(nats, subjects, "rs-1", { clock: systemClock, log: SILENT, count: (kind) => void counted.push(kind) });
+  const operations = natsOperations(nats, subjects, "rs-1", {
+    clock: systemClock,
+    log: SILENT_LOG,
+    count: (kind) => void counted.push(kind),
+  });
   const claim = (room: string): void => operations.report({ kind: "room_claimed", room: `acme.${room}` as RoomKey, epoch: 1 });
   const kept = async () => (await (await jetstreamManager(nats)).streams.info(subjects.operationsStream)).state.messages;
   return { config, subjects, claim, kept, counted };
 }
 
-test("[OPS1] a watcher sees the newest of the events kept, then each new one, once and in order", async () => {
+test("[OPS1] a watcher receives the newest stored events, then each new event, once and in order", async () => {
   const { config, claim, kept, counted } = await operationsIn("ops1", { last: "2" });
   for (const room of ["a", "b", "c"]) claim(room);
   await until(async () => (await kept()) === 3, "events in the stream");
@@ -53,7 +57,7 @@ test("[OPS1] a watcher sees the newest of the events kept, then each new one, on
   expect(counted).toEqual(Array.from({ length: 4 }, () => "room_claimed"));
 });
 
-test("[OPS2] the stream keeps no more events than it may, and takes a new limit", async () => {
+test("[OPS2] the stream stores at most its maximum of events and accepts a new maximum", async () => {
   const { claim, kept } = await operationsIn("ops2", { opsEventsMax: "5" });
   for (let room = 0; room < 12; room++) claim(`room${room}`);
   await nats.flush();
@@ -62,7 +66,7 @@ test("[OPS2] the stream keeps no more events than it may, and takes a new limit"
   await until(async () => (await again.kept()) === 2, "two events");
 });
 
-test("[OPS3] a watcher without any event kept sees the first that comes", async () => {
+test("[OPS3] a watcher without stored events receives the first new event", async () => {
   const { config, claim } = await operationsIn("ops3");
   const lines: string[] = [];
   const watch = await watchEvents(config, (line) => lines.push(line));
@@ -71,20 +75,20 @@ test("[OPS3] a watcher without any event kept sees the first that comes", async 
   await watch.stop();
 });
 
-test("[OPS4] a room that nobody owns is named in the answer, and so is one that cannot be", async () => {
+test("[OPS4] the error names a room without an owner, and an invalid room id", async () => {
   const about = (room: string) =>
     describeRoom(readSettings(opsRoomSettings, { flags: { environment: "ops4", natsUrl: server.url, room }, env: {} }), () => {});
-  await expect(about("notes")).rejects.toThrow(/no room server says that it owns "notes"/);
-  await expect(about("..")).rejects.toThrow(/there can be no room/);
+  await expect(about("notes")).rejects.toThrow(/no room server owns "notes"/);
+  await expect(about("..")).rejects.toThrow(/invalid room id/);
 });
 
-test("[OPS5] a watcher leaves the stream its limits, and makes none where no system was started", async () => {
+test("[OPS5] a watcher does not change the limits of the stream and creates no stream", async () => {
   const { config, subjects } = await operationsIn("ops5", { opsEventsMax: "5" });
   await (await watchEvents(config, () => {})).stop();
   const { streams } = await jetstreamManager(nats);
   expect((await streams.info(subjects.operationsStream)).config.max_msgs).toBe(5);
 
   const nowhere = readSettings(opsWatchSettings, { flags: { environment: "ops5-none", natsUrl: server.url }, env: {} });
-  await expect(watchEvents(nowhere, () => {})).rejects.toThrow(/nothing in the environment "ops5-none" has told of an event yet/);
+  await expect(watchEvents(nowhere, () => {})).rejects.toThrow(/the environment "ops5-none" has no events yet/);
   await expect(streams.info(subjectsOf("ops5-none").operationsStream)).rejects.toThrow(/stream not found/);
 });

@@ -1,4 +1,4 @@
-/** What the people who run Coroom ask of it from a terminal. It needs NATS and no other role. */
+/** Operator commands that need only NATS: the report of a room, the events, and rooms with incomplete snapshots. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -6,26 +6,31 @@ import { RequestError, TimeoutError } from "nats";
 
 import { decodeJson, encodeJson } from "../shared/bus/json-messages.ts";
 import type { OperationsEvent } from "../shared/bus/operations-events.ts";
-import { RoomAccount, type RoomQuestion } from "../shared/bus/room-account.ts";
+import { RoomReport, type RoomReportRequest } from "../shared/bus/fleet-messages.ts";
 import { type Subjects, subjectsOf } from "../shared/bus/subjects.ts";
-import { SettingError, type Values } from "../shared/config.ts";
-import { parseRoomId, parseTenantId, type RoomKey, roomKey } from "../shared/ids.ts";
+import { SettingError, type Values } from "../shared/settings/settings.ts";
+import { parseRoomId, parseTenantId, type RoomKey, roomKey, parseRoomKey, roomOf, tenantOf } from "../shared/ids.ts";
 import { closeNats, connectAs, type NatsConnection } from "../shared/io/nats.ts";
 import { withoutSecrets } from "../shared/io/nats-address.ts";
 import { hasOperationsStream } from "../shared/io/nats-operations.ts";
-import { watchOperations } from "../shared/io/watch-operations.ts";
-import type { Running } from "../shared/lifecycle.ts";
+import { watchOperations } from "../shared/io/nats-operations.ts";
+import type { Running } from "../shared/process/lifecycle.ts";
 import { localNatsUrl } from "./local-nats-url.ts";
-import type { opsRoomSettings, opsWatchSettings, whereSettings } from "./ops-settings.ts";
+import type { opsRoomSettings, opsWatchSettings, whereSettings, opsLeftOutSettings } from "./command-settings.ts";
+import { jetstream } from "@nats-io/jetstream";
+import { CheckpointEntry, isDeleted } from "../shared/bus/checkpoint.ts";
+import { kvBucket } from "../shared/io/jetstream-stores.ts";
 
 const ANSWER_MS_MAX = 2_000;
 const RATES_OVER_MS = 1_000;
 
-/** Says how a room is; its rates are those of the second that this takes. */
-export async function describeRoom(config: Values<typeof opsRoomSettings>, say: (line: string) => void): Promise<void> {
+/** Prints the report of a room. Its rates are measured over one second. */
+export async function describeRoom(config: Values<typeof opsRoomSettings>, print: (line: string) => void): Promise<void> {
   const [tenant, room] = [parseTenantId(config.tenant), parseRoomId(config.room)];
   if (tenant === undefined || room === undefined)
-    throw new SettingError(`there can be no room "${config.room}" of a tenant "${config.tenant}"`);
+    throw new SettingError(
+      `invalid room id "${config.room}" or tenant "${config.tenant}". Rule WIRE6 in shared/wire/WIRE.md lists the characters of ids`,
+    );
   const nats = await connectOperator(config);
   try {
     const ask = () => askOwner(nats, subjectsOf(config.environment), roomKey(tenant, room));
@@ -34,27 +39,27 @@ export async function describeRoom(config: Values<typeof opsRoomSettings>, say: 
     const after = await ask();
     if (before === undefined || after === undefined)
       throw new SettingError(
-        `no room server says that it owns "${config.room}" of "${config.tenant}": nobody has it open, or its name, tenant or COROOM_ENVIRONMENT is another`,
+        `no room server owns "${config.room}" of the tenant "${config.tenant}". The room is not open, or --room, --tenant or COROOM_ENVIRONMENT is wrong`,
       );
-    for (const line of roomLines(before, after)) say(line);
+    for (const line of roomLines(before, after)) print(line);
   } finally {
     await closeNats(nats);
   }
 }
 
-async function askOwner(nats: NatsConnection, subjects: Subjects, room: RoomKey): Promise<RoomAccount | undefined> {
+async function askOwner(nats: NatsConnection, subjects: Subjects, room: RoomKey): Promise<RoomReport | undefined> {
   try {
     return decodeJson(
-      RoomAccount,
-      (await nats.request(subjects.askRooms, encodeJson({ room } satisfies RoomQuestion), { timeout: ANSWER_MS_MAX })).data,
+      RoomReport,
+      (await nats.request(subjects.askRooms, encodeJson({ room } satisfies RoomReportRequest), { timeout: ANSWER_MS_MAX })).data,
     );
   } catch (error) {
-    if (error instanceof TimeoutError || error instanceof RequestError) return undefined; // No room server at all, or none of them owns it.
+    if (error instanceof TimeoutError || error instanceof RequestError) return undefined; // No room server runs, or none of them owns the room.
     throw error;
   }
 }
 
-function roomLines(before: RoomAccount, { gateways, statesReceived, newsTold, newsBytesTold, ...facts }: RoomAccount): string[] {
+function roomLines(before: RoomReport, { gateways, statesReceived, newsTold, newsBytesTold, ...facts }: RoomReport): string[] {
   const perSecond = (count: number): number => Math.round((count * 1_000) / RATES_OVER_MS);
   return [
     ...Object.entries(facts).map(([name, value]) => `${name} ${value}`),
@@ -65,19 +70,22 @@ function roomLines(before: RoomAccount, { gateways, statesReceived, newsTold, ne
   ];
 }
 
-/** Says a line for each event, until stopped. It only reads: the stream and its limits are the system's, whose settings are not known here. */
-export async function watchEvents(config: Values<typeof opsWatchSettings>, say: (line: string) => void): Promise<Running> {
+/**
+ * Prints one line per event until it is stopped. It only reads, because it does not know the configured limits of the
+ * stream.
+ */
+export async function watchEvents(config: Values<typeof opsWatchSettings>, print: (line: string) => void): Promise<Running> {
   const subjects = subjectsOf(config.environment);
   const nats = await connectOperator(config);
   if (!(await hasOperationsStream(nats, subjects))) {
     await closeNats(nats);
     throw new SettingError(
-      `nothing in the environment "${config.environment}" has told of an event yet: start the system, or set COROOM_ENVIRONMENT to that of the one to watch`,
+      `the environment "${config.environment}" has no events yet. Start the system, or set COROOM_ENVIRONMENT to the environment to watch`,
     );
   }
   const stopped = new AbortController();
   const watching = (async () => {
-    for await (const event of watchOperations(nats, subjects, config.last, stopped.signal)) say(describeEvent(event));
+    for await (const event of watchOperations(nats, subjects, config.last, stopped.signal)) print(describeEvent(event));
   })();
   return {
     stop: async () => {
@@ -88,7 +96,7 @@ export async function watchEvents(config: Values<typeof opsWatchSettings>, say: 
   };
 }
 
-/** It fails where nobody answers, for the address is wrong or the system is not running, and where NATS does not let it in. */
+/** Throws SettingError when no server answers (wrong address or system not running) or when NATS rejects the login. */
 export async function connectOperator({
   natsUrl: given,
   dataDir,
@@ -100,16 +108,43 @@ export async function connectOperator({
   } catch (cause) {
     if (cause instanceof SettingError) throw cause;
     throw new SettingError(
-      `no NATS server answers at ${withoutSecrets(natsUrl)}: start the system, or set COROOM_NATS_URL or COROOM_DATA_DIR to where it is`,
+      `no NATS server answers at ${withoutSecrets(natsUrl)}. Start the system, or set COROOM_NATS_URL or COROOM_DATA_DIR to its address or folder`,
       { cause },
     );
   }
 }
 
-/** One line for a person to read. */
+/** Formats an event as one line for people. */
 export function describeEvent({ at, by, kind, ...facts }: OperationsEvent): string {
   const told = Object.entries(facts).map(
     ([name, value]) => `${name}=${typeof value === "string" && /[\s="]/.test(value) ? JSON.stringify(value) : String(value)}`,
   );
   return [new Date(at).toISOString(), kind, ...told, `by=${by}`].join(" ");
+}
+
+/** Which rooms have edits that are in no snapshot: their logs are never trimmed, and somebody should look at what they hold. It needs NATS only. */
+/**
+ * Prints one line per room whose snapshot lacks edits, and their number. The logs of these rooms are never trimmed; an
+ * operator should inspect them.
+ */
+export async function listLeftOut(config: Values<typeof opsLeftOutSettings>, print: (line: string) => void): Promise<void> {
+  const nats = await connectOperator(config);
+  try {
+    const bucket = await kvBucket(jetstream(nats), subjectsOf(config.environment).checkpointsBucket, { replicas: config.logReplicas });
+    let [rooms, found] = [0, 0];
+    for await (const key of await bucket.keys()) {
+      const [room, entry] = [parseRoomKey(key), await bucket.get(key)];
+      const checkpoint = entry === null || entry.operation !== "PUT" ? undefined : decodeJson(CheckpointEntry, entry.value);
+      if (room === undefined || checkpoint === undefined || isDeleted(checkpoint)) continue;
+      rooms += 1;
+      if (checkpoint.leftOut === undefined || checkpoint.leftOut === 0) continue;
+      found += 1;
+      print(
+        `tenant=${tenantOf(room)} room=${roomOf(room)} leftOut=${checkpoint.leftOut} seq=${checkpoint.seq} at=${new Date(checkpoint.time).toISOString()}`,
+      );
+    }
+    print(`${found} of ${rooms} rooms with a snapshot have edits that it does not contain`);
+  } finally {
+    await closeNats(nats);
+  }
 }

@@ -1,4 +1,4 @@
-/** What people meet who start a process wrongly: each is one sentence that says what to do. */
+/** Errors of a wrong start: each is one message that names the remedy. */
 
 import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -13,7 +13,7 @@ import { NODE_FLAGS } from "./node-flags.ts";
 
 const SECRET = "a secret of the tests, 32 characters";
 const ENDS_MS_MAX = 60_000;
-/** Nobody listens there. */
+/** No server listens there. */
 const NOBODY = "nats://127.0.0.1:9";
 
 let nats: RealNats;
@@ -30,7 +30,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Resolves to what it said on stderr before it ended with 1. */
+/** Returns the standard error of a process that ended with code 1. */
 function refused(settings: Readonly<Record<string, string>>): Promise<string> {
   const given = {
     NATS_URL: nats.url,
@@ -63,7 +63,7 @@ test.each<[string, () => Record<string, string>, RegExp]>([
   [
     "a port that is taken",
     () => ({ ROLES: "gateway", PORT: String((taken.address() as AddressInfo).port) }),
-    /^coroom: port \d+ of 127\.0\.0\.1 cannot be listened on: .*set COROOM_PORT/,
+    /^coroom: cannot listen on 127\.0\.0\.1:\d+: .*Set COROOM_PORT/,
   ],
   [
     "a document service's port that is taken",
@@ -73,7 +73,7 @@ test.each<[string, () => Record<string, string>, RegExp]>([
   [
     "a NATS that does not answer",
     () => ({ ROLES: "placement", NATS_URL: NOBODY }),
-    /^coroom: no NATS server answers at .*set COROOM_NATS_URL/,
+    /^coroom: no NATS server answers at .*[sS]et COROOM_NATS_URL/,
   ],
   ["two copies of the log", () => ({ ROLES: "placement", LOG_REPLICAS: "2" }), /COROOM_LOG_REPLICAS=2 must be one of 1, 3, 5/],
   [
@@ -96,12 +96,12 @@ test.each<[string, () => Record<string, string>, RegExp]>([
       S3_ACCESS_KEY_ID: "key",
       S3_SECRET_ACCESS_KEY: "secret",
     }),
-    /^coroom: the S3 store at http:\/\/127\.0\.0\.1:9 does not answer: .*set COROOM_S3_URL/,
+    /^coroom: the S3 store at http:\/\/127\.0\.0\.1:9 does not answer.*[sS]et COROOM_S3_URL/,
   ],
   [
     "a misspelt variable",
     () => ({ ROLES: "gateway", PRODUCTON: "true" }),
-    /^coroom: there is no setting COROOM_PRODUCTON: COROOM_PRODUCTION is meant/,
+    /^coroom: unknown setting COROOM_PRODUCTON\. Did you mean COROOM_PRODUCTION\?/,
   ],
   [
     "a file of keys that is not there",

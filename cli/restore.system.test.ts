@@ -1,4 +1,7 @@
-/** Rooms brought back after the log, the snapshots or all of NATS was lost or rolled back: on a real nats-server, with snapshots in a folder. */
+/**
+ * Restores rooms after the log, the snapshots or all of NATS was lost or rolled back. It uses a real nats-server, with
+ * snapshots in a folder.
+ */
 
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,14 +19,14 @@ import type { Engine } from "../engines/engine.ts";
 import { startNatsServer } from "../engines/nats-server.ts";
 import { encodeEditsRecord, encodeEpochRecord } from "../shared/bus/record.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
-import { readSettings } from "../shared/config.ts";
+import { readSettings } from "../shared/settings/settings.ts";
 import type { ClientId, Epoch, RoomKey, Seq, UnixMillis, UserId } from "../shared/ids.ts";
 import { closeNats, connectNats, type NatsConnection } from "../shared/io/nats.ts";
 import { pinoLog } from "../shared/io/pino-log.ts";
-import { sharedSettings } from "../shared/settings.ts";
+import { sharedSettings } from "../shared/settings/common-settings.ts";
 import { eventually } from "../test/system/eventually.ts";
-import { restoreSettings } from "./ops-settings.ts";
 import { restore } from "./restore.ts";
+import { restoreSettings } from "./command-settings.ts";
 
 const APPEND_MS_MAX = 30_000;
 const ENVIRONMENT = "restored";
@@ -72,13 +75,13 @@ function start() {
   return startDocumentService(config, { log: pinoLog({}, "silent"), registry: new Registry() });
 }
 
-/** What the command says. */
+/** Returns the output of the command. */
 async function restored(lines: string[] = []): Promise<string[]> {
   await restore(readSettings(restoreSettings, { flags: flags(), env: {} }), (line) => lines.push(line));
   return lines;
 }
 
-/** What owners append: an epoch, then an edit for each letter. */
+/** Writes records like an owner: an epoch record, then one edit per letter. */
 async function write(doc: Y.Doc, epoch: number, head: number, letters: string): Promise<void> {
   const time = Date.now() as UnixMillis;
   await append(encodeEpochRecord({ id: `owner.${epoch}`, time, epoch: epoch as Epoch, head: head as Seq }));
@@ -107,7 +110,7 @@ function append(record: Uint8Array): Promise<unknown> {
 
 const logFolder = (folder: string): string => join(folder, "jetstream", "$G", "streams", SUBJECTS.logStream(0));
 
-/** With the nats-server stopped meanwhile. */
+/** Runs the change while the nats-server is stopped. */
 async function stopped(change: () => void): Promise<void> {
   await closeNats(nats);
   await engine.stop();
@@ -132,7 +135,7 @@ async function served(url: string): Promise<string> {
   return `${response.headers.get("x-coroom-seq")} ${doc.getText("text").toString()}`;
 }
 
-/** Served, saved, and trimmed down to the last record. */
+/** Waits until the document is saved, and the log is trimmed to its last record. */
 async function settled(doc: Y.Doc, seq: number): Promise<void> {
   const service = await start();
   const text = doc.getText("text").toString();
@@ -149,19 +152,19 @@ async function settled(doc: Y.Doc, seq: number): Promise<void> {
   await service.stop();
 }
 
-test("[RST1] a lost log begins again behind all that was said of it: nothing saved is lost, and what is typed then is kept", async () => {
+test("[RST1] a lost log restarts after every position that was ever used: saved edits remain, and new edits are stored", async () => {
   const doc = new Y.Doc();
-  await (await start()).stop(); // Makes the streams.
+  await (await start()).stop(); // Creates the streams.
   await write(doc, 1, 0, "abc");
   await settled(doc, 3);
   await (await jetstreamManager(nats)).streams.delete(SUBJECTS.logStream(0));
-  expect((await restored()).join()).toContain("goes on behind that");
-  expect((await restored()).join()).not.toContain("goes on behind that");
+  expect((await restored()).join()).toContain("new records start after");
+  expect((await restored()).join()).not.toContain("new records start after");
   await write(doc, 2, 3, "de");
   await settled(doc, 5);
 });
 
-test("[RST2] a log that was rolled back goes on behind all that was said of it, with what it still has", async () => {
+test("[RST2] a log that was rolled back keeps its records and continues after every position that was ever used", async () => {
   const doc = new Y.Doc();
   await (await start()).stop();
   await write(doc, 1, 0, "abc");
@@ -169,53 +172,51 @@ test("[RST2] a log that was rolled back goes on behind all that was said of it, 
   await write(doc, 2, 3, "def");
   await settled(doc, 6);
   await rollLogBack();
-  expect((await restored()).join()).toContain("goes on behind that");
+  expect((await restored()).join()).toContain("new records start after");
   await write(doc, 3, 6, "g");
   await settled(doc, 7);
 });
 
-test("[RST3] lost snapshots are made anew from history and the log", async () => {
+test("[RST3] lost snapshots are rebuilt from history and the log", async () => {
   const doc = new Y.Doc();
   await (await start()).stop();
   await write(doc, 1, 0, "abcdef");
   await settled(doc, 6);
   rmSync(join(root, "objects", SUBJECTS.snapshotsBucket), { recursive: true });
-  expect(await restored()).toEqual([`${ROOM}: made anew up to seq 6`, "1 rooms looked at, 1 made anew, 0 edits missing"]);
+  expect(await restored()).toEqual([`${ROOM}: rebuilt up to seq 6`, "1 rooms checked, 1 rebuilt, 0 edits missing"]);
   await write(doc, 2, 6, "g");
   await settled(doc, 7);
 });
 
-test("[RST4] with all of NATS lost the documents come back from the folder, history too", async () => {
+test("[RST4] when all of NATS is lost, documents and history come back from the folder", async () => {
   const doc = new Y.Doc();
   await (await start()).stop();
   await write(doc, 1, 0, "abcdef");
   await settled(doc, 6);
   await stopped(() => rmSync(join(root, "nats"), { recursive: true }));
-  expect(await restored()).toEqual(
-    expect.arrayContaining([`${ROOM}: made anew up to seq 6`, "1 rooms looked at, 1 made anew, 0 edits missing"]),
-  );
+  expect(await restored()).toEqual(expect.arrayContaining([`${ROOM}: rebuilt up to seq 6`, "1 rooms checked, 1 rebuilt, 0 edits missing"]));
   await write(doc, 2, 6, "gh");
   await settled(doc, 8);
 });
 
-test("[RST5] of a log rolled back with no snapshot ahead of it all is served that it has, and what somebody still has comes back as their edit", async () => {
+test("[RST5] after a rollback without newer snapshots, the log's content is served, and a client resends its missing edits", async () => {
   const [doc, kept] = [new Y.Doc(), new Y.Doc()];
   await (await start()).stop();
   await write(doc, 1, 0, "abc");
   await backUpLog();
   Y.applyUpdate(kept, Y.encodeStateAsUpdate(doc));
-  await write(kept, 2, 3, "def"); // No document service has run since.
+  await write(kept, 2, 3, "def"); // No document service has run since the rollback.
   await rollLogBack();
-  expect((await restored()).join()).toContain("0 made anew, 0 edits missing");
+  expect((await restored()).join()).toContain("0 rebuilt, 0 edits missing");
   await settled(doc, 3);
   await write(doc, 2, 3, "x");
-  await appendEdit(2, 5, Y.encodeStateAsUpdate(kept, Y.encodeStateVector(doc))); // As the SDK sends it, told that its position is none of this log.
+  await appendEdit(2, 5, Y.encodeStateAsUpdate(kept, Y.encodeStateVector(doc))); // The SDK resends this after it learns that its position is not in this log.
   Y.applyUpdate(doc, Y.encodeStateAsUpdate(kept));
   await settled(doc, 5);
   expect([...doc.getText("text").toString()].toSorted().join("")).toBe("abcdefx");
 });
 
-test("[RST6] a room that was deleted stays so: the log is lost, and its objects are put back from a backup", async () => {
+test("[RST6] a deleted room stays deleted after the log is lost and its objects are restored from a backup", async () => {
   const doc = new Y.Doc();
   await (await start()).stop();
   await write(doc, 1, 0, "abc");
@@ -234,14 +235,14 @@ test("[RST6] a room that was deleted stays so: the log is lost, and its objects 
 
   cpSync(backup, objects, { recursive: true });
   await (await jetstreamManager(nats)).streams.delete(SUBJECTS.logStream(0));
-  expect((await restored()).at(-1)).toContain("0 made anew");
+  expect((await restored()).at(-1)).toContain("0 rebuilt");
   const after = await start();
   await eventually("it is known to be deleted", async () => (await served(after.url)) === "410");
   await eventually("what was put back is removed", () => filesOf(objects) === 0);
   await after.stop();
 });
 
-test("[RST7] a room that cannot be restored is named and keeps no other from it, and what its history speaks of counts", async () => {
+test("[RST7] a room that cannot be restored is named and does not block others, and its history still counts for the numbering", async () => {
   const doc = new Y.Doc();
   await (await start()).stop();
   await write(doc, 1, 0, "abc");
@@ -256,14 +257,14 @@ test("[RST7] a room that cannot be restored is named and keeps no other from it,
   const said: string[] = [];
   await expect(restored(said)).rejects.toThrow("1 rooms were not restored: acme.bad.");
   expect(said[0]).toContain("acme.bad: not restored: the checkpoint of room acme.bad does not decode");
-  expect(said).toContain(`${ROOM}: made anew up to seq 3`);
-  expect(said.join()).toContain("spoken of up to 500");
-  expect(said.at(-1)).toBe("2 rooms looked at, 1 made anew, 0 edits missing");
+  expect(said).toContain(`${ROOM}: rebuilt up to seq 3`);
+  expect(said.join()).toContain("checkpoints refer to 500");
+  expect(said.at(-1)).toBe("2 rooms checked, 1 rebuilt, 0 edits missing");
 });
 
 const FILLER = `${ENVIRONMENT}.log.0.=.filler`;
 
-/** As when records up to it were archived, and the log was then rolled back. */
+/** Simulates a history that archived records up to this sequence before the log was rolled back. */
 async function speakOf(streamSeq: number): Promise<void> {
   const histories = await new Kvm(jetstream(nats)).open(SUBJECTS.historyBucket);
   const entry = (await histories.get(ROOM))?.json<object>() ?? { versions: [], segments: [] };
@@ -275,7 +276,7 @@ async function numbers(): Promise<{ last: number; records: number }> {
   return { last: state.last_seq, records: state.messages };
 }
 
-test("[RST8] more numbers than a stream lets wait are used up", async () => {
+test("[RST8] the restore uses up more numbers than a stream accepts at once", async () => {
   const NUMBERS = 400_000;
   const doc = new Y.Doc();
   await (await start()).stop();
@@ -283,24 +284,24 @@ test("[RST8] more numbers than a stream lets wait are used up", async () => {
   await settled(doc, 3);
   const { records } = await numbers();
   await speakOf(NUMBERS);
-  expect((await restored()).join()).toContain(`spoken of up to ${NUMBERS}`);
+  expect((await restored()).join()).toContain(`checkpoints refer to ${NUMBERS}`);
   expect(await numbers()).toEqual({ last: NUMBERS, records });
 });
 
-test("[RST9] fillers that an interrupted run left go with the next one, though no number is wanting any more", async () => {
+test("[RST9] the next run removes fillers of an interrupted run, even when no number is missing", async () => {
   const doc = new Y.Doc();
   await (await start()).stop();
   await write(doc, 1, 0, "abc");
   const { records } = await numbers();
   for (const content of ["", "", "f"]) await jetstream(nats, { timeout: APPEND_MS_MAX }).publish(FILLER, content);
   const { last } = await numbers();
-  expect((await restored()).join()).not.toContain("goes on behind that");
+  expect((await restored()).join()).not.toContain("new records start after");
   expect(await numbers()).toEqual({ last, records });
   await write(doc, 2, 3, "d");
   await settled(doc, 4);
 });
 
-test("[RST10] no filler is empty, as what ends a read is", async () => {
+test("[RST10] no filler is empty, because an empty message ends a read", async () => {
   const doc = new Y.Doc();
   await (await start()).stop();
   await write(doc, 1, 0, "abc");
@@ -315,13 +316,13 @@ test("[RST10] no filler is empty, as what ends a read is", async () => {
   expect(bytes).toEqual([1, 1, 1, 1, 1]);
 });
 
-test("[RST11] what is spoken of only by a history that has come to be empty counts as well", async () => {
+test("[RST11] sequences that only an emptied history refers to count as well", async () => {
   await (await start()).stop();
   await (
     await new Kvm(jetstream(nats)).open(SUBJECTS.historyBucket)
   ).put("acme.old", JSON.stringify({ versions: [], segments: [], through: 500 }));
   expect(await restored()).toEqual([
-    "part 0 of the log ends at 0 and is spoken of up to 500: it goes on behind that",
-    "1 rooms looked at, 0 made anew, 0 edits missing",
+    "partition 0 of the log ends at 0, but checkpoints refer to 500: new records start after 500",
+    "1 rooms checked, 0 rebuilt, 0 edits missing",
   ]);
 });

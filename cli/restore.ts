@@ -1,6 +1,6 @@
 /**
- * `coroom restore`: brings rooms back from what is left after the log, the snapshots or all of NATS was lost or rolled
- * back. To be run while no document service and no room server runs; docs/operations/backup.md says when, and what comes of it.
+ * `coroom restore`: restores rooms after the log, the snapshots or all of NATS was lost or rolled back. Run it only
+ * while no document service and no room server runs. docs/operations/backup.md describes when to use it and its result.
  */
 
 import { createHash, randomUUID } from "node:crypto";
@@ -9,30 +9,30 @@ import { jetstream } from "@nats-io/jetstream";
 
 import { documentThreads } from "../document-service/io/document-threads.ts";
 import { jetstreamLog } from "../document-service/io/jetstream-log.ts";
-import { kvCheckpoints } from "../document-service/io/kv-checkpoints.ts";
+import { kvCheckpoints, kvHistories } from "../document-service/io/kv-checkpoints.ts";
 import { isDeleted } from "../shared/bus/checkpoint.ts";
-import { kvHistories } from "../document-service/io/kv-histories.ts";
 import { moveNumberingOn, numberingOf } from "../document-service/io/log-numbering.ts";
 import { openStores } from "../document-service/io/object-stores.ts";
 import type { Checkpoints, Histories } from "../document-service/ports.ts";
-import { restoreRoom, type RoomObjects } from "../document-service/past/restore-host.ts";
+import { restoreRoom } from "../document-service/history/restore-host.ts";
+import type { RoomObjects } from "../document-service/history/restored-history.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
-import { SettingError, type Values } from "../shared/config.ts";
+import { SettingError, type Values } from "../shared/settings/settings.ts";
 import { parseRoomKey, type RoomKey, type UnixMillis } from "../shared/ids.ts";
 import { closeNats } from "../shared/io/nats.ts";
-import { kvBucket } from "../shared/io/copies.ts";
+import { kvBucket } from "../shared/io/jetstream-stores.ts";
 import { ensureLogStreams } from "../shared/io/log-stream.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
-import { unlessMistake } from "../shared/pause.ts";
+import { unlessMistake } from "../shared/time/pause.ts";
 import { connectOperator } from "./ops.ts";
-import type { restoreSettings } from "./ops-settings.ts";
+import type { restoreSettings } from "./command-settings.ts";
 
 const ANSWER_MS_MAX = 10_000;
 
-/** A room that cannot be restored is named, and keeps no other from it. Throws at the end where there are such rooms. */
-export async function restore(config: Values<typeof restoreSettings>, say: (line: string) => void): Promise<void> {
+/** Names each room that cannot be restored and continues with the others. Throws at the end when such rooms exist. */
+export async function restore(config: Values<typeof restoreSettings>, print: (line: string) => void): Promise<void> {
   const nats = await connectOperator(config);
-  const threads = documentThreads(config, { clock: systemClock, log: { info: () => {}, warn: (_, sentence) => say(sentence) } });
+  const threads = documentThreads(config, { clock: systemClock, log: { info: () => {}, warn: (_, sentence) => print(sentence) } });
   try {
     const subjects = subjectsOf(config.environment);
     await ensureLogStreams(nats, subjects, { partitions: config.logPartitions, replicas: config.logReplicas });
@@ -65,33 +65,33 @@ export async function restore(config: Values<typeof restoreSettings>, say: (line
         });
         if (restored.kind === "superseded") {
           unrestored.push(room);
-          say(`${room}: somebody wrote its checkpoint meanwhile; stop the document services and run this again`);
+          print(`${room}: another process wrote its checkpoint during the restore. Stop the document services and run this command again`);
         }
         if (restored.kind === "rebuilt") {
           rebuilt += 1;
           missing += restored.missing;
-          say(
-            `${room}: made anew up to seq ${restored.seq}${restored.missing > 0 ? `; ${restored.missing} edits are nowhere to be had` : ""}`,
+          print(
+            `${room}: rebuilt up to seq ${restored.seq}${restored.missing > 0 ? `; ${restored.missing} edits cannot be recovered` : ""}`,
           );
         }
       } catch (cause) {
         unlessMistake(cause);
         unrestored.push(room);
-        say(`${room}: not restored: ${reasonOf(cause)}`);
+        print(`${room}: not restored: ${reasonOf(cause)}`);
       }
       spokenOf.set(room, await spokenOfRoom(room, ports));
     }
     for (const numbering of await numberingOf(nats, subjects, config.logPartitions, spokenOf)) {
       if (numbering.last < numbering.needed)
-        say(
-          `part ${numbering.partition} of the log ends at ${numbering.last} and is spoken of up to ${numbering.needed}: it goes on behind that`,
+        print(
+          `partition ${numbering.partition} of the log ends at ${numbering.last}, but checkpoints refer to ${numbering.needed}: new records start after ${numbering.needed}`,
         );
       await moveNumberingOn(nats, subjects, numbering);
     }
-    say(`${objects.size} rooms looked at, ${rebuilt} made anew, ${missing} edits missing`);
+    print(`${objects.size} rooms checked, ${rebuilt} rebuilt, ${missing} edits missing`);
     if (unrestored.length > 0)
       throw new SettingError(
-        `${unrestored.length} rooms were not restored: ${unrestored.join(", ")}. What is said of each above tells why: see to that, and run this again before anything is started`,
+        `${unrestored.length} rooms were not restored: ${unrestored.join(", ")}. The lines above give the reasons. Fix them and run this command again before you start the system`,
       );
   } finally {
     await threads.stop();
@@ -99,7 +99,10 @@ export async function restore(config: Values<typeof restoreSettings>, say: (line
   }
 }
 
-/** The highest stream sequence that the room's entries speak of. One that cannot be read speaks of none: its room is among those that were not restored. */
+/**
+ * Returns the highest stream sequence in the entries of the room. Unreadable entries count as 0; their room is in the
+ * list of rooms that were not restored.
+ */
 async function spokenOfRoom(
   room: RoomKey,
   { checkpoints, histories }: { readonly checkpoints: Checkpoints; readonly histories: Histories },
@@ -110,7 +113,7 @@ async function spokenOfRoom(
   return Math.max(covered ?? 0, history.status === "fulfilled" ? history.value.history.through : 0);
 }
 
-/** With what was behind it. */
+/** The message with its causes. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause === undefined ? error.message : `${error.message}: ${reasonOf(error.cause)}`;

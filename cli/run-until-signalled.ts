@@ -1,15 +1,33 @@
-/** Keeps what was started until SIGINT or SIGTERM, then stops it in good order; another signal later ends at once. */
+/** Runs until SIGINT or SIGTERM, then stops in order. A later second signal ends the process immediately. */
 
 import type { Millis } from "../shared/ids.ts";
-import type { Running } from "../shared/lifecycle.ts";
-import { StopSignals } from "./stop-signals.ts";
+import type { Running } from "../shared/process/lifecycle.ts";
+
+/**
+ * The meaning of a signal. Under `npm start` one Ctrl-C arrives twice: from the terminal and from npm, which forwards
+ * its own. So only a later signal ends the process immediately.
+ */
+/** Time between the two signals of one key press on a busy machine. People wait longer before they press again. */
+export const SAME_SIGNAL_MS = 1_000;
+
+export class StopSignals {
+  #first: Millis | undefined;
+
+  receiveSignal(now: Millis): "stop" | "nothing" | "end-at-once" {
+    if (this.#first === undefined) {
+      this.#first = now;
+      return "stop";
+    }
+    return now - this.#first < SAME_SIGNAL_MS ? "nothing" : "end-at-once";
+  }
+}
 
 export async function runUntilSignalled(start: () => Promise<Running>): Promise<void> {
   const signals = new StopSignals();
   const signalled = new Promise<void>((resolve) => {
     for (const signal of ["SIGINT", "SIGTERM"] as const) {
       process.on(signal, () => {
-        const asked = signals.receive(performance.now() as Millis);
+        const asked = signals.receiveSignal(performance.now() as Millis);
         if (asked === "end-at-once") process.exit(130);
         if (asked === "stop") resolve();
       });
@@ -17,8 +35,8 @@ export async function runUntilSignalled(start: () => Promise<Running>): Promise<
   });
   const starting = start();
   await Promise.race([signalled, starting]);
-  const running = await starting; // A signal during the start still stops what had started.
+  const running = await starting; // A signal during the start also stops the parts that started.
   await signalled;
   await running.stop();
-  process.exit(0); // A library's timer must not keep a stopped process alive.
+  process.exit(0); // A timer of a library must not keep a stopped process alive.
 }

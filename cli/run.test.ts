@@ -1,22 +1,22 @@
-/** What a command line comes to. */
+/** The effect of a command line. */
 
 import { readFileSync } from "node:fs";
 
 import { expect, test } from "vitest";
 
-import { envName, flagName, text } from "../shared/config.ts";
-import { type Command, command } from "./command.ts";
+import { envName, flagName, readableSettings, text } from "../shared/settings/settings.ts";
+import { type CliCommand, command } from "./command.ts";
 import { commands } from "./commands.ts";
 import { runCommandLine } from "./run.ts";
 import { startGroups, startSettings } from "./settings.ts";
 
-/** What it prints. */
-async function printed(line: string, table: readonly Command[] = commands, env: Record<string, string> = {}): Promise<string> {
+/** Returns the printed text. */
+async function printed(line: string, table: readonly CliCommand[] = commands, env: Record<string, string> = {}): Promise<string> {
   const said: string[] = [];
   await runCommandLine(
     line.split(" ").filter((word) => word !== ""),
     table,
-    { env, say: (line) => said.push(line), warn: (line) => said.push(`warning: ${line}`) },
+    { env, print: (line) => said.push(line), warn: (line) => said.push(`warning: ${line}`) },
   );
   return said.join("\n");
 }
@@ -26,46 +26,54 @@ const echo = command({
   summary: "prints",
   settings: { word: { parse: text, meaning: "what" } },
   examples: [],
-  run: async ({ word }, say) => say(word),
+  run: async ({ word }, print) => print(word),
 });
 
-test("[RUN1] a command is run with what its flags and variables say", async () => {
+test("[RUN1] a command receives the values of its flags and variables", async () => {
   expect(await printed("say again --word one", [echo], { COROOM_WORD: "two" })).toBe("one");
   expect(await printed("say again", [echo], { COROOM_WORD: "two" })).toBe("two");
   await expect(printed("say again", [echo])).rejects.toThrow("COROOM_WORD is not set: what");
-  await expect(printed("say again --wrod one", [echo])).rejects.toThrow("no such flag: --wrod; see coroom say again --help");
-  await expect(printed("say again --word", [echo])).rejects.toThrow("no value is given with --word; see coroom say again --help");
+  await expect(printed("say again --wrod one", [echo])).rejects.toThrow("unknown flag: --wrod. Run coroom say again --help for the list.");
+  await expect(printed("say again --word", [echo])).rejects.toThrow("missing value for --word. Run coroom say again --help for the list.");
 });
 
-test.each(["", "--help", "-h"])("[RUN2] coroom %s lists every command with what it does, and no setting", async (line) => {
+test.each(["", "--help", "-h"])("[RUN2] coroom %s lists every command with its summary, and no setting", async (line) => {
   const lines = (await printed(line)).split("\n");
   for (const { name, summary } of commands)
     expect(lines.some((said) => said.trim().startsWith(`coroom ${name} `) && said.endsWith(summary))).toBe(true);
   expect(lines.length).toBeLessThan(commands.length + 6);
 });
 
-test("[RUN3] help of one command tells of it alone, wherever it is asked for", async () => {
+test("[RUN3] the help of a command describes only this command, wherever --help appears", async () => {
   const help = await printed("kick --help");
-  expect(help).toContain("coroom kick: sends a user out of a room");
+  expect(help).toContain("coroom kick: remove a user from a room");
   expect(help).toContain("  coroom kick --user bob --room notes");
-  expect(help).toMatch(/^  --user +id of the user \(default empty\)$/m);
-  expect(help).toMatch(/^  --url +COROOM_URL +a gateway/m);
+  expect(help).toMatch(/^  --user +Id of the user\. \(default empty\)$/m);
+  expect(help).toMatch(/^  --url +COROOM_URL +URL of any gateway/m);
   expect(help).not.toContain("--nats-url");
   for (const line of ["--help kick", "kick -h", "kick --user bob --help"]) expect(await printed(line)).toBe(help);
 });
 
-test("[RUN4] start's help has every setting, as flag and variable, under each role that reads it", async () => {
+test("[RUN4] the help of start shows every setting under each role that reads it, basic settings before advanced ones", async () => {
   const help = await printed("start --help");
-  for (const name of Object.keys(startSettings)) expect(help).toMatch(new RegExp(`^  ${flagName(name)} +${envName(name)} `, "m"));
-  const [, ...parts] = help.split(
-    /^  (this process|every role|placement|room-server|document-service|leaderboard|gateway|y-websocket|probe)$/m,
-  );
-  const named = Object.fromEntries(
-    parts.flatMap((part, index) => (index % 2 === 0 ? [[part, parts[index + 1]!.match(/(?<=^  )--[a-z0-9-]+/gm)!]] : [])),
-  );
-  expect(named).toEqual(
-    Object.fromEntries(Object.entries(startGroups).map(([title, settings]) => [title, Object.keys(settings).map(flagName)])),
-  );
+  const [basic, advanced] = help.split("\nAdvanced: ");
+  for (const [name] of readableSettings(startSettings)) expect(help).toMatch(new RegExp(`^  ${flagName(name)} +${envName(name)} `, "m"));
+  for (const [text, isBasic] of [
+    [basic!, true],
+    [advanced!, false],
+  ] as const) {
+    const [, ...parts] = text.split(
+      /^  (this process|every role|placement|room-server|document-service|leaderboard|gateway|y-websocket|probe)$/m,
+    );
+    const named = parts.flatMap((part, index) =>
+      index % 2 === 0 ? [[part, parts[index + 1]!.match(/(?<=^  )--[a-z0-9-]+/gm)!] as const] : [],
+    );
+    const declared = Object.entries(startGroups).map(([title, settings]) => [
+      title,
+      readableSettings(settings).flatMap(([name, { basic }]) => ((basic === true) === isBasic ? [flagName(name)] : [])),
+    ]);
+    expect(named).toEqual(declared.filter(([, names]) => names!.length > 0));
+  }
 });
 
 test.each(commands.map(({ name }) => name))("[RUN8] the help of %s shows each default as one would write it", async (name) => {
@@ -73,8 +81,8 @@ test.each(commands.map(({ name }) => name))("[RUN8] the help of %s shows each de
 });
 
 test("[RUN5] what is no command is refused, help or not, and a group lists its own", async () => {
-  await expect(printed("nonsense --help")).rejects.toThrow('there is no command "nonsense": see coroom --help');
-  await expect(printed("ops nonsense")).rejects.toThrow('there is no command "ops nonsense": see coroom ops');
+  await expect(printed("nonsense --help")).rejects.toThrow('unknown command "nonsense". Run coroom --help for the list.');
+  await expect(printed("ops nonsense")).rejects.toThrow('unknown command "ops nonsense". Run coroom ops for the list.');
   await expect(printed("start now")).rejects.toThrow('"now" is neither a command nor a --flag');
   for (const line of ["ops", "ops --help"]) {
     const help = await printed(line);
@@ -82,20 +90,20 @@ test("[RUN5] what is no command is refused, help or not, and a group lists its o
   }
 });
 
-test("[RUN9] help is a word as well as a flag, alone and before a command", async () => {
+test("[RUN9] help is accepted as a word and as a flag, alone and before a command", async () => {
   expect(await printed("help")).toBe(await printed("--help"));
   expect(await printed("help ops watch")).toBe(await printed("ops watch --help"));
 });
 
-test("[RUN6] the version is that of package.json", async () => {
+test("[RUN6] --version prints the version in package.json", async () => {
   expect(await printed("--version")).toBe((JSON.parse(readFileSync("package.json", "utf8")) as { version: string }).version);
 });
 
-test("[RUN7] a misspelt variable is refused before a command does anything, and one of nobody's is warned of", async () => {
+test("[RUN7] a misspelt variable is refused before a command runs, and an unknown one causes a warning", async () => {
   await expect(printed("say again --word one", [echo], { COROOM_WROD: "two" })).rejects.toThrow(
-    "there is no setting COROOM_WROD: COROOM_WORD is meant",
+    "unknown setting COROOM_WROD. Did you mean COROOM_WORD?",
   );
   expect(await printed("say again --word one", [echo], { COROOM_LATER_SETTING: "two" })).toMatch(
-    /^warning: COROOM_LATER_SETTING is no setting of this version[^\n]*\none$/,
+    /^warning: unknown setting COROOM_LATER_SETTING is ignored[^\n]*\none$/,
   );
 });

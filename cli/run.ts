@@ -1,44 +1,108 @@
-/** Runs what a command line says: one command of the table, or help. */
+/** Runs a command line: one command of the table, or help. */
 
-import { type Given, SettingError } from "../shared/config.ts";
-import { parseCommandLine } from "./arguments.ts";
-import { refuseBareFlags } from "./bare-flags.ts";
-import type { Command, Say } from "./command.ts";
+import { type SettingSources, SettingError, flag, flagName, readableSettings } from "../shared/settings/settings.ts";
+import type { CliCommand, PrintLine } from "./command.ts";
 import { helpOf, helpText } from "./help.ts";
-import { refuseUnknownFlags } from "./unknown-flags.ts";
 import { refuseMisspelt } from "./unknown-variables.ts";
 
-/** Throws SettingError for what no command reads. Without a command, and for a group alone, it lists what there is. */
+/**
+ * Throws SettingError for unknown flags and commands. Without a command, or for a group alone, it lists the commands.
+ */
 export async function runCommandLine(
   words: readonly string[],
-  commands: readonly Command[],
-  { env, say, warn }: { readonly env: Given["env"]; readonly say: Say; readonly warn: Say },
+  commands: readonly CliCommand[],
+  { env, print, warn }: { readonly env: SettingSources["env"]; readonly print: PrintLine; readonly warn: PrintLine },
 ): Promise<void> {
   const { command: named, flags, bare } = parseCommandLine(askedForHelp(words), groupsOf(commands));
-  if (flags["version"] !== undefined) return say((await import("./version.ts")).version());
-  if (named === undefined) return say(helpText(commands));
+  if (flags["version"] !== undefined) return print((await import("./version.ts")).version());
+  if (named === undefined) return print(helpText(commands));
   const command = commands.find(({ name }) => name === named);
-  if (command === undefined) return say(helpText(ofGroup(named, commands)));
-  if (flags["help"] !== undefined) return say(helpOf(command));
+  if (command === undefined) return print(helpText(ofGroup(named, commands)));
+  if (flags["help"] !== undefined) return print(helpOf(command));
   refuseUnknownFlags(flags, command);
   refuseBareFlags(bare, command);
   refuseMisspelt(env, commands, warn);
-  return command.run({ flags, env }, say);
+  return command.run({ flags, env }, print);
 }
 
-/** `help` and `help token` are as good as `--help` and `token --help`. */
+/** Treats `help` and `help token` like `--help` and `token --help`. */
 function askedForHelp(words: readonly string[]): readonly string[] {
   return words[0] === "help" ? [...words.slice(1), "--help"] : words;
 }
 
-/** The first words of commands of two. */
-function groupsOf(commands: readonly Command[]): readonly string[] {
+/** The first words of two-word commands. */
+function groupsOf(commands: readonly CliCommand[]): readonly string[] {
   return commands.flatMap(({ name }) => name.split(" ").slice(0, -1));
 }
 
-function ofGroup(named: string, commands: readonly Command[]): readonly Command[] {
+function ofGroup(named: string, commands: readonly CliCommand[]): readonly CliCommand[] {
   const [group] = named.split(" ");
   const ofIt = commands.filter(({ name }) => name.startsWith(`${group} `));
   if (named === group && ofIt.length > 0) return ofIt;
-  throw new SettingError(`there is no command "${named}": see coroom ${ofIt.length > 0 ? group : "--help"}`);
+  throw new SettingError(`unknown command "${named}". Run coroom ${ofIt.length > 0 ? group : "--help"} for the list.`);
+}
+
+/**
+ * Refuses flags whose value is missing. Otherwise the value would be "true", and a kick would search a user of that
+ * name.
+ */
+/** Throws SettingError for flags without a value that are not boolean. */
+export function refuseBareFlags(bare: readonly string[], { name, settings }: Pick<CliCommand, "name" | "settings">): void {
+  const valueless = bare.filter((known) => settings[known]?.parse !== flag);
+  if (valueless.length > 0)
+    throw new SettingError(`missing value for ${valueless.map(flagName).join(", ")}. Run coroom ${name} --help for the list.`);
+}
+
+/** Refuses unknown flags. A misspelt flag must not silently mean "use the default". */
+export function refuseUnknownFlags(
+  flags: Readonly<Record<string, string>>,
+  { name, settings }: Pick<CliCommand, "name" | "settings">,
+): void {
+  const known = new Set(readableSettings(settings).map(([setting]) => setting));
+  const unknown = Object.keys(flags).filter((flag) => !known.has(flag));
+  if (unknown.length > 0)
+    throw new SettingError(`unknown flag: ${unknown.map(flagName).join(", ")}. Run coroom ${name} --help for the list.`);
+}
+
+/**
+ * Splits a command line into the command (one or two words) and its flags: `--name value`, `--name=value`, or `--name`
+ * alone for "true".
+ */
+type CommandLine = {
+  readonly command: string | undefined;
+  readonly flags: Readonly<Record<string, string>>;
+  /** Flags without a value. */
+  readonly bare: readonly string[];
+};
+
+/** These flags never take a value, so the next word is the command. */
+const ALONE = ["help", "version"];
+
+/**
+ * Throws SettingError for a word that is neither a command nor a flag. Flag names are returned in camelCase, like
+ * setting names. A command of two words begins with one of `groups`.
+ */
+export function parseCommandLine(words: readonly string[], groups: readonly string[] = []): CommandLine {
+  let command: string | undefined;
+  const flags: Record<string, string> = {};
+  const bare: string[] = [];
+  for (let index = 0; index < words.length; index++) {
+    const word = words[index] === "-h" ? "--help" : words[index]!;
+    const flag = /^--([a-z][a-z0-9-]*)(?:=(.*))?$/s.exec(word);
+    if (flag !== null) {
+      const next = words[index + 1];
+      const takesNext = flag[2] === undefined && !ALONE.includes(flag[1]!) && next !== undefined && !next.startsWith("--");
+      const name = camelCase(flag[1]!);
+      flags[name] = flag[2] ?? (takesNext ? next : "true");
+      if (takesNext) index += 1;
+      else if (flag[2] === undefined) bare.push(name);
+    } else if (command === undefined && !word.startsWith("-")) command = word;
+    else if (command !== undefined && groups.includes(command) && !word.startsWith("-")) command = `${command} ${word}`;
+    else throw new SettingError(`"${word}" is neither a command nor a --flag. Run coroom --help for the list.`);
+  }
+  return { command, flags, bare };
+}
+
+function camelCase(flag: string): string {
+  return flag.replace(/-([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 }

@@ -1,7 +1,7 @@
 /**
- * The secrets of a local system: made once, kept in the data folder, readable by their owner only. So tokens
- * printed by `coroom token` work with the system that `npm start` runs, and nothing is open by default.
- * A deployment sets them instead.
+ * The secrets of a local system: generated once and stored in the data folder, readable only by the owner. So tokens of
+ * `coroom token` work with the system that `npm start` runs, and nothing is open by default. A deployment configures
+ * its own secrets. Roles in separate processes must receive the same secrets, because generated ones would differ.
  */
 
 import { randomBytes } from "node:crypto";
@@ -10,18 +10,20 @@ import { join } from "node:path";
 
 import { z } from "zod";
 
-import { StartError } from "../shared/start-error.ts";
+import { StartError } from "../shared/process/lifecycle.ts";
+import { SettingError } from "../shared/settings/settings.ts";
+import type { Role, StartConfig } from "./settings.ts";
 
 const Secrets = z.object({ jwtSecret: z.string().min(32), roomSecret: z.string().min(32), internalSecret: z.string().min(32) });
 export type Secrets = z.infer<typeof Secrets>;
 
-/** Throws a StartError when the folder cannot be used or the file was damaged. */
+/** Throws a StartError when the folder is unusable or the file is damaged. */
 export function localSecrets(dataDir: string): Secrets {
   const file = join(dataDir, "secrets.json");
   const secrets = Secrets.safeParse(parseJson(storedIn(dataDir, file)));
   if (!secrets.success)
     throw new StartError(
-      `${file} is damaged: put it back, or take it away to have new secrets made; tokens made with the old ones are refused then`,
+      `${file} is damaged. Restore it from a backup, or delete it: Coroom then generates new secrets and rejects old tokens`,
     );
   return secrets.data;
 }
@@ -33,14 +35,13 @@ function storedIn(dataDir: string, file: string): string {
     return readFileSync(file, "utf8");
   } catch (cause) {
     if (!(cause instanceof Error && "code" in cause)) throw cause;
-    throw new StartError(
-      `the data folder ${dataDir} cannot be used (${String(cause.code)}): set COROOM_DATA_DIR to one that can be written`,
-      { cause },
-    );
+    throw new StartError(`the data folder ${dataDir} cannot be used (${String(cause.code)}). Set COROOM_DATA_DIR to a writable folder`, {
+      cause,
+    });
   }
 }
 
-/** Undefined: it is none. What the parser throws would quote a secret. */
+/** Returns undefined for invalid JSON, because the parser's error would quote a secret. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -50,7 +51,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Links a finished file into place: of two processes that start at once, one's secrets hold for both. */
+/** Links a finished file into place. When two processes start together, both use the secrets of the first. */
 function createOnce(file: string, text: string): void {
   const draft = `${file}.${process.pid}`;
   writeFileSync(draft, text, { mode: 0o600 });
@@ -65,4 +66,44 @@ function createOnce(file: string, text: string): void {
 
 function secret(): string {
   return randomBytes(32).toString("base64url");
+}
+
+export type SecretsGiven = Pick<
+  StartConfig,
+  "roles" | "production" | "dataDir" | "jwtSecret" | "jwksUrl" | "jwksFile" | "roomSecret" | "internalSecret"
+>;
+
+/**
+ * Returns generated values for missing secrets, or throws when they must be configured. A JWKS replaces the secret for
+ * tokens.
+ */
+export function missingSecrets(given: SecretsGiven, makeSecrets: (dataDir: string) => Secrets = localSecrets): Partial<Secrets> {
+  const hasKeys = given.jwtSecret !== "" || given.jwksUrl !== "" || given.jwksFile !== "";
+  if (!given.roles.includes("engines") || given.production) {
+    refuseMissing(given, hasKeys);
+    return {};
+  }
+  const { jwtSecret, roomSecret, internalSecret } = makeSecrets(given.dataDir);
+  return {
+    ...(hasKeys ? {} : { jwtSecret }),
+    ...(given.roomSecret === "" ? { roomSecret } : {}),
+    ...(given.internalSecret === "" ? { internalSecret } : {}),
+  };
+}
+
+function refuseMissing({ roles, roomSecret, internalSecret }: SecretsGiven, hasKeys: boolean): void {
+  const runs = (...any: Role[]): boolean => any.some((role) => roles.includes(role));
+  const problems = [
+    ...(runs("gateway") && !hasKeys
+      ? ["COROOM_JWT_SECRET, COROOM_JWKS_URL or COROOM_JWKS_FILE: the keys with which gateways verify tokens"]
+      : []),
+    ...(runs("room-server") && roomSecret === "" ? ["COROOM_ROOM_SECRET: the same for all room servers"] : []),
+    ...(runs("gateway", "document-service", "leaderboard") && internalSecret === ""
+      ? ["COROOM_INTERNAL_SECRET: the same for gateways, document services and leaderboards"]
+      : []),
+  ];
+  if (problems.length > 0)
+    throw new SettingError(
+      `secrets are missing. Roles in separate processes or in production must share the same secrets. Set:\n  ${problems.join("\n  ")}`,
+    );
 }

@@ -1,13 +1,12 @@
 import { expect, test } from "vitest";
 
-import { envName, readSettings, type Settings, SettingError } from "../shared/config.ts";
-import { adminSettings } from "./admin-settings.ts";
-import { restoreSettings } from "./ops-settings.ts";
+import { envName, readSettings, type Settings, SettingError } from "../shared/settings/settings.ts";
+import { adminSettings, restoreSettings } from "./command-settings.ts";
 import { startSettings } from "./settings.ts";
 
 const WHSEC_TOO_SHORT = "whsec_HUSH";
 
-test("[CFG6] no message about what was given shows a secret", () => {
+test("[CFG6] no message about settings shows a secret", () => {
   const settings = { roomSecret: "HUSH", webhookSecrets: WHSEC_TOO_SHORT, webhookUrls: "ftp://ada:HUSH@hooks.example" };
   const read = () =>
     readSettings(startSettings, {
@@ -19,7 +18,7 @@ test("[CFG6] no message about what was given shows a secret", () => {
   for (const name of Object.keys(settings)) expect(read).toThrow(new RegExp(`${envName(name)} must`));
 });
 
-test("[CFG7] every setting that is or may hold a secret says so", () => {
+test("[CFG7] every setting that is or may contain a secret is declared as secret", () => {
   const all: Settings = { ...startSettings, ...restoreSettings, ...adminSettings.kick };
   const marked = Object.entries(all)
     .filter(([, { secret }]) => secret === true)

@@ -1,4 +1,4 @@
-/** What `coroom start` reads: its own settings and those of every role. One list, so that --help shows all. */
+/** The settings of `coroom start`: its own and those of every role. They form one list, so that --help shows all. */
 
 import { documentServiceSettings } from "../document-service/config.ts";
 import { gatewaySettings } from "../gateway/config.ts";
@@ -6,8 +6,8 @@ import { leaderboardSettings } from "../leaderboard/config.ts";
 import { placementSettings } from "../placement/config.ts";
 import { probeSettings } from "../probe/config.ts";
 import { roomServerSettings } from "../room-server/config.ts";
-import { flag, list, port, type Settings, SettingError, text, type Values } from "../shared/config.ts";
-import { sharedSettings } from "../shared/settings.ts";
+import { flag, list, port, type Settings, SettingError, text, type Values } from "../shared/settings/settings.ts";
+import { sharedSettings } from "../shared/settings/common-settings.ts";
 import { yWebsocketSettings } from "../y-websocket/config.ts";
 import { healthSettings } from "./health.ts";
 import { idleMemorySettings } from "./idle-memory.ts";
@@ -15,28 +15,37 @@ import { idleMemorySettings } from "./idle-memory.ts";
 export const ROLES = ["engines", "placement", "room-server", "document-service", "leaderboard", "gateway", "y-websocket", "probe"] as const;
 export type Role = (typeof ROLES)[number];
 
-/** Without those that only some have a use for: clients of y-websocket, somebody whom a probe would wake. */
+/** The default roles. y-websocket and probe are useful only in some deployments. */
 const USUAL_ROLES: readonly Role[] = ROLES.filter((role) => role !== "y-websocket" && role !== "probe");
 
 const processSettings = {
   roles: {
     parse: roles,
     fallback: USUAL_ROLES,
-    meaning: `what this process runs, comma-separated: ${ROLES.join(", ")}; engines are a local nats-server and redis-server, each only where its URL is not set`,
+    meaning:
+      "Roles that this process runs, comma-separated: engines, placement, room-server, document-service, leaderboard, gateway, y-websocket, probe. The role engines starts a local nats-server and redis-server where their URLs are empty.",
+    basic: true,
   },
-  dataDir: { parse: text, fallback: ".coroom/data", meaning: "folder for the engines' data and the local secrets" },
-  cacheDir: { parse: text, fallback: ".coroom/cache", meaning: "folder for engines that had to be fetched" },
-  natsPort: { parse: port, fallback: 0, meaning: "port of the local nats-server; 0: any free one" },
-  redisPort: { parse: port, fallback: 0, meaning: "port of the local redis-server; 0: any free one" },
+  dataDir: {
+    parse: text,
+    fallback: ".coroom/data",
+    meaning: "Folder for the data of nats-server and redis-server if Coroom starts them itself, and for generated secrets.",
+    basic: true,
+  },
+  cacheDir: { parse: text, fallback: ".coroom/cache", meaning: "Folder for downloaded copies of nats-server and redis-server." },
+  natsPort: { parse: port, fallback: 0, meaning: "Port of the local nats-server; 0 chooses a free port." },
+  redisPort: { parse: port, fallback: 0, meaning: "Port of the local redis-server; 0 chooses a free port." },
   demo: {
     parse: flag,
     fallback: true,
-    meaning: "serve the demo page and hand out tokens for it; never in production, nor where a key to check tokens with is set",
+    meaning: "Serve the demo page and issue tokens for it. The page is never served in production or where a token key is set.",
+    basic: true,
   },
   operationsPage: {
     parse: flag,
     fallback: true,
-    meaning: "serve the operations console at /operations/; it shows nothing without an operator's pass or an administrator's token",
+    meaning: "Serve the operations console at /operations/. The console needs an operator pass or an administrator token.",
+    basic: true,
   },
   ...healthSettings,
   ...idleMemorySettings,
@@ -45,7 +54,7 @@ const processSettings = {
 export const startSettings = {
   ...processSettings,
   ...sharedSettings,
-  natsUrl: { ...sharedSettings.natsUrl, fallback: "", meaning: "the NATS servers, comma-separated; empty: a local one is started" },
+  natsUrl: { ...sharedSettings.natsUrl, fallback: "", meaning: "NATS servers, comma-separated. Empty: a local nats-server is started." },
   ...placementSettings,
   ...roomServerSettings,
   ...documentServiceSettings,
@@ -54,14 +63,14 @@ export const startSettings = {
     ...leaderboardSettings.redisUrl,
     fallback: "",
     meaning:
-      "the Redis that boards are kept in, as redis://user:password@host:port/number, rediss:// over TLS, or several nodes of a Redis Cluster, comma-separated; empty: a local one is started",
+      "Redis for leaderboards: redis://user:password@host:port/0, rediss:// for TLS, or several nodes of a Redis Cluster, comma-separated. Empty: a local redis-server is started.",
   },
   ...gatewaySettings,
   ...yWebsocketSettings,
   ...probeSettings,
 } as const satisfies Settings;
 
-/** Whose each is. What several roles read stands with each of them. */
+/** The settings of each group. A setting that several roles read appears in each of their groups. */
 export const startGroups: Readonly<Record<string, Settings>> = {
   "this process": processSettings,
   "every role": sharedSettings,

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
-
-import { missingSecrets, type SecretsGiven } from "./shared-secrets.ts";
 import { ROLES } from "./settings.ts";
+import { missingSecrets, type SecretsGiven } from "./secrets.ts";
 
 const made = { jwtSecret: "j".repeat(32), roomSecret: "r".repeat(32), internalSecret: "i".repeat(32) };
 const nothing: SecretsGiven = {
@@ -16,7 +15,7 @@ const nothing: SecretsGiven = {
 };
 const missing = (given: Partial<SecretsGiven>) => missingSecrets({ ...nothing, ...given }, () => made);
 
-test("[SEC1] a system of its own makes the secrets that it was not given", () => {
+test("[SEC1] a complete local system generates the secrets that are not configured", () => {
   expect(missing({})).toEqual(made);
   expect(missing({ jwksUrl: "https://id.example/jwks.json", roomSecret: "given" })).toEqual({ internalSecret: made.internalSecret });
 });
@@ -33,6 +32,6 @@ test.each<[SecretsGiven["roles"], string[]]>([
   expect(missing({ roles, ...made })).toEqual({});
 });
 
-test("[SEC3] in production nothing is made up, engines or not", () => {
+test("[SEC3] in production no secret is generated, with or without engines", () => {
   expect(() => missing({ production: true })).toThrow("COROOM_ROOM_SECRET");
 });

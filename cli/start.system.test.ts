@@ -13,7 +13,7 @@ const SECRET = "a secret of the tests, 32 characters";
 const READY_MS_MAX = 120_000;
 const STOP_PATIENCE_MS = 20_000;
 
-test("[START1] all roles in production, with engines of one's own, start where there is no data folder yet, say what they answer, and stop in good order", async () => {
+test("[START1] a production system with its own engines and all roles starts without a data folder, serves its API, and stops in order", async () => {
   const folder = mkdtempSync(join(tmpdir(), "coroom-start-"));
   const nats = await startTestNats({ dataDir: join(folder, "nats") });
   const redis = await startTestRedis({ dataDir: join(folder, "redis") });
@@ -46,8 +46,8 @@ test("[START1] all roles in production, with engines of one's own, start where t
     await eventually("it is ready, or has ended", () => ended || /^coroom ready /m.test(printed()), READY_MS_MAX);
     expect(ended ? printed() : "running").toBe("running");
     const described = await fetch(`${/^coroom ready (\S+)/m.exec(printed())![1]}/v1/openapi.json`);
-    expect(Object.keys(((await described.json()) as { paths: object }).paths)).toContain("/v1/admin/bans"); // Of built files, too.
-    for (const signal of ["SIGINT", "SIGTERM"] as const) child.kill(signal); // As of one Ctrl-C under npm.
+    expect(Object.keys(((await described.json()) as { paths: object }).paths)).toContain("/v1/admin/bans"); // Also with compiled files.
+    for (const signal of ["SIGINT", "SIGTERM"] as const) child.kill(signal); // Like one Ctrl-C under npm.
     expect(await child.exited).toEqual({ code: 0, signal: null });
   } finally {
     await child.stop(STOP_PATIENCE_MS);

@@ -1,4 +1,4 @@
-/** Starts the roles of this process in order, and stops them in reverse. */
+/** Starts the roles of this process in order and stops them in reverse order. */
 
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -6,23 +6,22 @@ import { fileURLToPath } from "node:url";
 import { Registry } from "prom-client";
 
 import { pinoLog } from "../shared/io/pino-log.ts";
-import type { HttpRoute } from "../gateway/io/http-routes.ts";
+import type { HttpRoute } from "../gateway/http/route-table.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
-import type { Running } from "../shared/lifecycle.ts";
-import type { Log } from "../shared/log.ts";
-import { demoRoutes, noDemoFor, noPageRoute } from "./demo.ts";
+import type { Running } from "../shared/process/lifecycle.ts";
+import type { Log } from "../shared/process/log.ts";
+import { demoRoutes, demoObstacle, noPageRoute } from "./demo.ts";
 import { botsThread, demoBots } from "./demo-bots.ts";
-import { refuseUnfit } from "./fitting-roles.ts";
+import { refuseUnfit, refuseTakenPort } from "./start-checks.ts";
 import { serveHealth } from "./health.ts";
 import { giveBackIdleMemory, v8Heap } from "./idle-memory.ts";
 import { startLocalEngines } from "./local-engines.ts";
 import { DEFAULT_NATS_URL, rememberNatsUrl } from "./local-nats-url.ts";
 import { openapiRoute } from "./openapi.ts";
-import { refuseTakenPort } from "./refuse-taken-port.ts";
-import { missingSecrets } from "./shared-secrets.ts";
 import type { Role, StartConfig } from "./settings.ts";
+import { missingSecrets } from "./secrets.ts";
 
-/** A process takes neither the time nor the memory for roles that it does not run. */
+/** The code of a role is loaded only when the process runs it. */
 const load = {
   placement: () => import("../placement/main.ts"),
   roomServer: () => import("../room-server/main.ts"),
@@ -33,11 +32,13 @@ const load = {
   probe: () => import("../probe/main.ts"),
 };
 
-/** As it was built. */
+/** The folder of the built console. */
 const CONSOLE = fileURLToPath(new URL("../../console/dist", import.meta.url));
 const DEFAULT_REDIS_URL = "redis://127.0.0.1:6379";
 
-/** Throws SettingError for settings that do not fit each other, StartError for a world in which it cannot start. */
+/**
+ * Throws SettingError for settings that contradict each other, and StartError when the environment prevents the start.
+ */
 export async function start(given: StartConfig): Promise<Running> {
   const config = { ...given, ...missingSecrets(given) };
   await refuseUnfit(config);
@@ -49,7 +50,7 @@ export async function start(given: StartConfig): Promise<Running> {
     health.stopping();
     const failures: unknown[] = [];
     for (let part = started.pop(); part !== undefined; part = started.pop())
-      await part.stop().catch((error: unknown) => failures.push(error)); // The others stop all the same.
+      await part.stop().catch((error: unknown) => failures.push(error)); // The other parts stop anyway.
     if (failures.length > 0) throw failures[0];
   };
   try {
@@ -62,14 +63,14 @@ export async function start(given: StartConfig): Promise<Running> {
   return { stop };
 }
 
-/** `told`: what was given, with the secrets that were not. */
+/** `told`: the given settings with generated secrets. */
 async function startRoles(given: StartConfig, told: StartConfig, registry: Registry, add: (part: Running) => void): Promise<void> {
   const runs = (role: Role): boolean => given.roles.includes(role);
   const deps = (role: Role) => ({ log: pinoLog({ role }, given.logLevel), registry });
 
   let config = told;
   if (runs("engines")) {
-    const engines = await startLocalEngines(config, { log: deps("engines").log, say });
+    const engines = await startLocalEngines(config, { log: deps("engines").log, print });
     add(engines);
     if (config.natsUrl === "") rememberNatsUrl(config.dataDir, engines.natsUrl);
     config = { ...config, natsUrl: engines.natsUrl, redisUrl: engines.redisUrl };
@@ -92,12 +93,12 @@ async function startRoles(given: StartConfig, told: StartConfig, registry: Regis
     const probeGatewayUrls = config.probeGatewayUrls.length > 0 ? config.probeGatewayUrls : [ownGateway];
     add(await startProbe({ ...config, probeGatewayUrls }, deps("probe")));
   }
-  const reason = noDemoFor(given);
-  if (runs("engines") && runs("gateway") && given.demo && reason !== undefined) say(`no demo page: ${reason}`);
-  say(url === undefined ? "coroom ready" : `coroom ready ${url}`);
+  const reason = demoObstacle(given);
+  if (runs("engines") && runs("gateway") && given.demo && reason !== undefined) print(`no demo page: ${reason}`);
+  print(url === undefined ? "coroom ready" : `coroom ready ${url}`);
 }
 
-/** Resolves to where it is on this machine. */
+/** Returns the local address of the gateway. */
 async function startEdge(
   given: StartConfig,
   config: StartConfig,
@@ -105,12 +106,12 @@ async function startEdge(
   add: (part: Running) => void,
 ): Promise<string> {
   const hasEngines = given.roles.includes("engines");
-  // Where the engines end with this process there is no other gateway to move to.
+  // When the engines end with this process, clients cannot move to another gateway.
   const drainMsMax = hasEngines && given.natsUrl === "" ? 0 : config.drainMsMax;
-  const hasRedis = hasEngines || given.redisUrl !== ""; // A gateway does without.
+  const hasRedis = hasEngines || given.redisUrl !== ""; // A gateway works without Redis.
   const { jwtSecret } = config;
-  const internalSecret = given.internalSecret === "" ? config.internalSecret : ""; // Of one that was given nothing is handed out.
-  const noDemo = noDemoFor(given);
+  const internalSecret = given.internalSecret === "" ? config.internalSecret : ""; // A configured secret never issues passes.
+  const noDemo = demoObstacle(given);
   const bots =
     noDemo === undefined ? demoBots({ jwtSecret, url: () => `ws://127.0.0.1:${gateway.port}`, ...botsThread(deps.log) }) : undefined;
   const { startGateway } = await load.gateway();
@@ -132,9 +133,9 @@ async function startEdge(
 }
 
 async function operationsPage(): Promise<HttpRoute[]> {
-  return (await import("../gateway/io/static-files.ts")).pageRoutes("/operations", join(CONSOLE, "operations"));
+  return (await import("../gateway/io/http/static-files.ts")).pageRoutes("/operations", join(CONSOLE, "operations"));
 }
 
-function say(line: string): void {
+function print(line: string): void {
   process.stdout.write(`${line}\n`);
 }

@@ -4,14 +4,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 
-import { readSettings } from "../shared/config.ts";
+import { readSettings } from "../shared/settings/settings.ts";
 import { localSecrets } from "./secrets.ts";
 import { makeToken } from "./token.ts";
-import { tokenSettings } from "./token-settings.ts";
+import { tokenSettings } from "./command-settings.ts";
 
 const given = (flags: Record<string, string>) => readSettings(tokenSettings, { flags, env: {} });
 
-test("[TKN1] a token holds what the flags say and the name falls back to the user", async () => {
+test("[TKN1] a token contains the values of the flags, and the name defaults to the user", async () => {
   const secret = "0123456789abcdef0123456789abcdef";
   const token = await makeToken(given({ room: "notes,drafts/*", user: "ada", rights: "read", tenant: "acme", ttl: "15m" }), secret);
   const { payload } = await jwtVerify(token, new TextEncoder().encode(secret));
@@ -19,13 +19,13 @@ test("[TKN1] a token holds what the flags say and the name falls back to the use
   expect(payload.exp! - payload.iat!).toBe(900);
 });
 
-test("[TKN2] bad flags are refused together, each with what it wants", () => {
+test("[TKN2] invalid flags are reported together, each with its expected value", () => {
   expect(() => given({ rights: "fly", ttl: "soon" })).toThrow(
     /--room is not set[\s\S]*--user is not set[\s\S]*must be out of read, write, admin, award[\s\S]*90s, 15m/,
   );
 });
 
-test("[TKN3] local secrets are made once and readable by their owner only", () => {
+test("[TKN3] local secrets are generated once and readable only by their owner", () => {
   const dataDir = mkdtempSync(join(tmpdir(), "coroom-"));
   const first = localSecrets(dataDir);
   expect(localSecrets(dataDir)).toEqual(first);

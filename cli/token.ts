@@ -1,12 +1,15 @@
-/** Makes the tokens that a local system accepts: for the demo page, for trying things out, for tests. */
+/** Creates tokens for a local system (demo page, experiments, tests) and operator passes. */
 
 import { SignJWT } from "jose";
 
-import type { Values } from "../shared/config.ts";
+import type { Values } from "../shared/settings/settings.ts";
 import { localSecrets } from "./secrets.ts";
-import type { TokenClaims, tokenSettings } from "./token-settings.ts";
+import type { TokenClaims, tokenSettings, opsPassSettings } from "./command-settings.ts";
+import { SettingError } from "../shared/settings/settings.ts";
+import type { UnixMillis } from "../shared/ids.ts";
+import { makeOperatorPass } from "../shared/io/operator-pass.ts";
 
-/** Signed with the secret that was given, or the local system's. */
+/** Signs with the configured secret, or with the local system's secret. */
 export function localToken({ dataDir, jwtSecret, ...claims }: Values<typeof tokenSettings>): Promise<string> {
   return makeToken(claims, jwtSecret === "" ? localSecrets(dataDir).jwtSecret : jwtSecret);
 }
@@ -23,4 +26,23 @@ export async function makeToken(claims: TokenClaims, jwtSecret: string): Promise
     .setIssuedAt()
     .setExpirationTime(`${claims.ttl}s`)
     .sign(new TextEncoder().encode(jwtSecret));
+}
+
+/** A pass for the operations console: made of the secret that the tiers share, so that no browser ever holds the secret itself. */
+/** Everybody who has seen a pass is an operator for this time. */
+const SECONDS_MAX = 7 * 86_400;
+
+/**
+ * Signs a pass for the operations console with the configured secret or the local system's. No browser ever holds the
+ * secret itself.
+ */
+export function operatorPass({ dataDir, internalSecret, ttl }: Values<typeof opsPassSettings>): string {
+  if (ttl > SECONDS_MAX)
+    throw new SettingError(
+      "the lifetime of a pass is too long. Set --ttl to at most 7d, because everybody who has the pass is an operator until it expires",
+    );
+  return makeOperatorPass(
+    internalSecret === "" ? localSecrets(dataDir).internalSecret : internalSecret,
+    (Date.now() + ttl * 1_000) as UnixMillis,
+  );
 }

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 
-import { SettingError } from "../shared/config.ts";
+import { SettingError } from "../shared/settings/settings.ts";
 import { startSettings } from "./settings.ts";
-import { refuseUnknownFlags } from "./unknown-flags.ts";
+import { refuseUnknownFlags } from "./run.ts";
 
-test("[CLI4] a misspelt flag is refused by name", () => {
+test("[CLI4] the error names a misspelt flag", () => {
   expect(() => refuseUnknownFlags({ prot: "1", port: "2" }, { name: "start", settings: startSettings })).toThrow(
-    new SettingError("no such flag: --prot; see coroom start --help"),
+    new SettingError("unknown flag: --prot. Run coroom start --help for the list."),
   );
 });

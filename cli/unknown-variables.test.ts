@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 
 import { expect, test } from "vitest";
 
-import { SettingError } from "../shared/config.ts";
+import { SettingError } from "../shared/settings/settings.ts";
 import { commands } from "./commands.ts";
 import { distanceBetween, knownVariables, refuseMisspelt } from "./unknown-variables.ts";
 
@@ -19,22 +19,22 @@ test.each([
   ["COROOM_JWT_SECRETT", "COROOM_JWT_SECRET"],
   ["COROOM_NATS_URI", "COROOM_NATS_URL"],
   ["coroom_production", "COROOM_PRODUCTION"],
-])("[VAR1] %s is refused, and %s suggested", (name, meant) => {
+])("[VAR1] %s is refused, and %s is suggested", (name, meant) => {
   expect(() => warnings({ [name]: "HUSH" })).toThrow(SettingError);
-  expect(() => warnings({ [name]: "HUSH" })).toThrow(`there is no setting ${name}: ${meant} is meant`);
+  expect(() => warnings({ [name]: "HUSH" })).toThrow(`unknown setting ${name}. Did you mean ${meant}?`);
   expect(() => warnings({ [name]: "HUSH" })).not.toThrow(/HUSH/);
   expect(warnings({ [name]: "" })).toEqual([]);
 });
 
-test("[VAR2] what may be of another version is warned of, with what may be meant, and without its value", () => {
+test("[VAR2] a variable that may belong to another version causes a warning with a suggestion, without its value", () => {
   expect(warnings({ COROOM_ALOWED_ORIGIN: "HUSH", COROOM_PROD: "HUSH", COROOM_QUANTUM_FLUX_CAPACITY: "HUSH", HOME: "/root" })).toEqual([
-    "COROOM_ALOWED_ORIGIN is no setting of this version and does nothing: is COROOM_ALLOWED_ORIGINS meant?",
-    "COROOM_PROD is no setting of this version and does nothing: is COROOM_PRODUCTION meant?",
-    "COROOM_QUANTUM_FLUX_CAPACITY is no setting of this version and does nothing, see coroom start --help",
+    "unknown setting COROOM_ALOWED_ORIGIN is ignored. Did you mean COROOM_ALLOWED_ORIGINS?",
+    "unknown setting COROOM_PROD is ignored. Did you mean COROOM_PRODUCTION?",
+    "unknown setting COROOM_QUANTUM_FLUX_CAPACITY is ignored. Run coroom start --help for the list.",
   ]);
 });
 
-test("[VAR3] no two settings are so near each other that one could be the other misspelt", () => {
+test("[VAR3] no two settings differ by one letter", () => {
   const known = knownVariables(commands);
   const near = known.flatMap((one, index) =>
     known
@@ -42,10 +42,10 @@ test("[VAR3] no two settings are so near each other that one could be the other 
       .filter((other) => distanceBetween(one, other) <= 1)
       .map((other) => `${one} ${other}`),
   );
-  expect(near).toEqual(["COROOM_BOARD_WATCH_MS COROOM_BOARD_BATCH_MS"]); // Both are known to every version.
+  expect(near).toEqual(["COROOM_BOARD_WATCH_MS COROOM_BOARD_BATCH_MS"]); // Both exist in every version.
 });
 
-test("[VAR4] nothing is said of what the image and the compose file set, nor of what an orchestrator tells of services", () => {
+test("[VAR4] variables of the image, the compose file and an orchestrator's services cause no warning", () => {
   const names = ["deploy/Dockerfile", "deploy/compose.yaml"].flatMap((file) =>
     [...readFileSync(file, "utf8").matchAll(/\b(COROOM_[A-Z0-9_]+)(?:=|: )/g)].map(([, name]) => name!),
   );
@@ -54,7 +54,7 @@ test("[VAR4] nothing is said of what the image and the compose file set, nor of 
   expect(warnings(Object.fromEntries([...names, ...ofServices].map((name) => [name, "given"])))).toEqual([]);
 });
 
-test("[VAR5] letters put in, taken out, replaced and exchanged are counted", () => {
+test("[VAR5] inserted, deleted, replaced and swapped letters are counted", () => {
   expect(["room", "rooms", "rom", "roam", "romo", "", "door"].map((other) => distanceBetween("room", other))).toEqual([
     0, 1, 1, 1, 1, 4, 2,
   ]);

@@ -1,18 +1,17 @@
 /**
- * A misspelt variable must not be read as "use the default": `COROOM_PRODUCTON=true` would leave open what production
- * closes. But a variable may be of a version before or after this one, in an environment that serves both while they
- * are exchanged, or of whatever else runs there: so what is one letter off is refused, and the rest is warned of. That
- * no two settings are one letter apart is held by a test: no other version's setting is taken for a misspelling.
+ * Refuses misspelt variables. `COROOM_PRODUCTON=true` must not silently mean "not in production". A variable that
+ * differs from a setting by one letter is refused. Other unknown variables only cause a warning, because they may belong
+ * to another version of Coroom in the same environment. A test checks that no two settings differ by one letter only.
  */
 
-import { envName, type Given, SettingError } from "../shared/config.ts";
-import type { Command, Say } from "./command.ts";
+import { envName, readableSettings, type SettingSources, SettingError } from "../shared/settings/settings.ts";
+import type { CliCommand, PrintLine } from "./command.ts";
 
-/** What further away is meant is not guessed at. */
+/** Names that differ by more letters are not suggested. */
 const SUGGESTED_DISTANCE_MAX = 4;
 
-/** No variable that is empty counts. */
-export function refuseMisspelt(env: Given["env"], commands: readonly Pick<Command, "settings">[], warn: Say): void {
+/** Throws SettingError for misspelt variables and warns of unknown ones. Empty variables are ignored. */
+export function refuseMisspelt(env: SettingSources["env"], commands: readonly Pick<CliCommand, "settings">[], warn: PrintLine): void {
   const known = knownVariables(commands);
   const unknown = Object.keys(env).filter(
     (name) => /^coroom_/i.test(name) && !known.includes(name) && env[name]?.trim() !== "" && !isOfOrchestrator(name),
@@ -20,24 +19,26 @@ export function refuseMisspelt(env: Given["env"], commands: readonly Pick<Comman
   const nearest = unknown.map((name) => ({ name, ...nearestOf(name, known) }));
   const misspelt = nearest.filter(({ distance }) => distance <= 1);
   if (misspelt.length > 0)
-    throw new SettingError(misspelt.map(({ name, meant }) => `there is no setting ${name}: ${meant} is meant, or take it away`).join("\n"));
+    throw new SettingError(
+      misspelt.map(({ name, meant }) => `unknown setting ${name}. Did you mean ${meant}? Otherwise remove it.`).join("\n"),
+    );
   for (const { name, meant, distance } of nearest) {
-    const suggested = known.find((whole) => whole.startsWith(name)) ?? (distance <= SUGGESTED_DISTANCE_MAX ? meant : undefined);
+    const suggested = known.find((setting) => setting.startsWith(name)) ?? (distance <= SUGGESTED_DISTANCE_MAX ? meant : undefined);
     warn(
-      `${name} is no setting of this version and does nothing${suggested === undefined ? ", see coroom start --help" : `: is ${suggested} meant?`}`,
+      `unknown setting ${name} is ignored.${suggested === undefined ? " Run coroom start --help for the list." : ` Did you mean ${suggested}?`}`,
     );
   }
 }
 
-/** Of all commands: an environment is for more than one of them. */
-export function knownVariables(commands: readonly Pick<Command, "settings">[]): readonly string[] {
+/** The variables of all commands, because one environment serves several commands. */
+export function knownVariables(commands: readonly Pick<CliCommand, "settings">[]): readonly string[] {
   const names = commands.flatMap(({ settings }) =>
-    Object.entries(settings).flatMap(([name, { flagOnly }]) => (flagOnly === true ? [] : [name])),
+    readableSettings(settings).flatMap(([name, { flagOnly }]) => (flagOnly === true ? [] : [name])),
   );
   return [...new Set(names)].map(envName);
 }
 
-/** What Kubernetes and Docker tell of a service that is called coroom. */
+/** Kubernetes and Docker set such variables for a service that is named coroom. */
 function isOfOrchestrator(name: string): boolean {
   return /_SERVICE_(?:HOST|PORT)(?:_|$)|_PORT_\d+_(?:TCP|UDP|SCTP)(?:_|$)/.test(name);
 }
@@ -48,7 +49,7 @@ function nearestOf(name: string, known: readonly string[]): { meant: string; dis
     .reduce((best, next) => (next.distance < best.distance ? next : best), { meant: "", distance: Number.POSITIVE_INFINITY });
 }
 
-/** Letters to put in, take out, replace, or exchange with the next one. */
+/** Number of letters to insert, delete, replace or swap with their neighbour (Damerau-Levenshtein distance). */
 export function distanceBetween(one: string, other: string): number {
   let [before, row]: [number[], number[]] = [[], Array.from({ length: other.length + 1 }, (_, index) => index)];
   for (let at = 1; at <= one.length; at++) {

@@ -1,4 +1,4 @@
-/** Which version this is, as package.json says: beside the sources' folder, or above what was built of them. */
+/** Reads the version from package.json, which is beside the sources or above the compiled files. */
 
 import { existsSync, readFileSync } from "node:fs";
 
@@ -8,6 +8,6 @@ const Package = z.object({ version: z.string() });
 
 export function version(): string {
   const file = ["../package.json", "../../package.json"].map((path) => new URL(path, import.meta.url)).find((url) => existsSync(url));
-  if (file === undefined) throw new Error("there is no package.json beside Coroom");
+  if (file === undefined) throw new Error("package.json is missing from the Coroom installation");
   return Package.parse(JSON.parse(readFileSync(file, "utf8"))).version;
 }

@@ -1,14 +1,14 @@
-/** The client's numbers. What the server asks for comes in WELCOME and is not here. */
+/** The client's constants. Limits that the server sets come in WELCOME. */
 
-import type { ConnectionOptions } from "./connection/connection.ts";
-import type { InboxOptions } from "./room/inbox.ts";
-import type { KeepingOptions } from "./keeping/keeping.ts";
+import type { ConnectionLifecycleOptions } from "./connection/connection-lifecycle.ts";
+import type { PersistenceOptions } from "./persistence/persistence.ts";
 import type { OutboxOptions } from "./room/outbox.ts";
-import type { PresenceOptions } from "./presence/room-presence.ts";
-import type { SessionOptions } from "./room/room-session.ts";
+import type { PresenceSessionOptions } from "./presence/room-presence.ts";
+import type { RoomSessionOptions } from "./room/room-session.ts";
 import type { TentativeOptions } from "./room/tentative-edits.ts";
+import type { InboxOptions } from "./room/incoming-edits.ts";
 
-export const CONNECTION: Omit<ConnectionOptions, "agent" | "tokenIsFixed"> = {
+export const CONNECTION: Omit<ConnectionLifecycleOptions, "agent" | "tokenIsFixed"> = {
   tokenMsMax: 30_000,
   renewShare: 0.8,
   renewMsMin: 3_000,
@@ -40,8 +40,8 @@ const TENTATIVE: TentativeOptions = {
   resubmitsAtOnceMax: 50,
 };
 
-/** Nothing is kept on this device unless the application gives a store. */
-const KEEPING: KeepingOptions = {
+/** Nothing is stored on this device unless the application gives a store. */
+const KEEPING: PersistenceOptions = {
   isWanted: false,
   keepsDocument: false,
   openMsMax: 8_000,
@@ -51,7 +51,7 @@ const KEEPING: KeepingOptions = {
   bytesMax: 8 * 1024 ** 2,
 };
 
-export const ROOM: Omit<SessionOptions, "outbox"> = {
+export const ROOM: Omit<RoomSessionOptions, "outbox"> = {
   keeping: KEEPING,
   feed: { inbox: INBOX, tentative: TENTATIVE, gapPatienceMs: 2_000 },
   resyncBackoff: { baseMs: 500, maxMs: 15_000, jitterMs: 1_000 },
@@ -60,7 +60,7 @@ export const ROOM: Omit<SessionOptions, "outbox"> = {
   dedupeMs: 300_000,
 };
 
-export const PRESENCE: PresenceOptions = {
+export const PRESENCE: PresenceSessionOptions = {
   own: { bytesMax: 4_096, fieldsMax: 64, perSecond: 20, viewportsPerSecond: 5 },
   remembersMs: 3_000,
 };

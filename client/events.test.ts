@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { Events } from "./events.ts";
 
-test("[EVE1] listeners hear what they asked for, until they no longer do", () => {
+test("[EVE1] listeners receive their events until they unsubscribe", () => {
   const events = new Events<{ saved: [boolean]; seq: [number] }>(() => {});
   const heard: string[] = [];
   const listener = (saved: boolean): void => void heard.push(`on ${saved}`);
@@ -16,7 +16,7 @@ test("[EVE1] listeners hear what they asked for, until they no longer do", () =>
   expect(heard).toEqual(["on true", "once true", "on false"]);
 });
 
-test("[EVE2] a listener that throws is reported, and the others hear all the same", () => {
+test("[EVE2] an error of one listener is reported, and the other listeners still receive the event", () => {
   const reported: unknown[] = [];
   const events = new Events<{ seq: [number] }>((error) => reported.push(error));
   const heard: number[] = [];
@@ -29,7 +29,7 @@ test("[EVE2] a listener that throws is reported, and the others hear all the sam
   expect(reported).toEqual([new Error("the application's own")]);
 });
 
-test("[EVE3] one that was to hear a single event can be taken off, and one taken off meanwhile hears nothing more", () => {
+test("[EVE3] a once listener can be removed, and a listener that is removed during an event receives nothing more", () => {
   const events = new Events<{ seq: [number] }>(() => {});
   const heard: string[] = [];
   const [first, second] = [(): void => void heard.push("first"), (): void => void heard.push("second")];

@@ -1,13 +1,13 @@
 /**
- * Named events, as Yjs providers offer them: `on`, `once`, `off`. A listener that throws disturbs nobody else, and one
- * that was taken off hears nothing more, be it while others are told. Rules EVE1 to EVE3.
+ * Named events with `on`, `once` and `off`, as Yjs providers have them. A listener that throws does not stop the
+ * others. A listener that is removed during an event is not called any more. Rules EVE1 to EVE3.
  */
 
 type Listener<Arguments extends readonly unknown[]> = (...args: Arguments) => void;
 
-/** `EventMap`: what each event's listeners are called with. */
+/** `EventMap`: the arguments of each event's listeners. */
 export class Events<EventMap extends { [Name in keyof EventMap]: readonly unknown[] }> {
-  /** Those given to `once` are marked so. */
+  /** `once`: remove the listener before its first call. */
   readonly #listeners = new Map<keyof EventMap, Map<Listener<never>, { readonly once: boolean }>>();
   readonly #reportError: (error: unknown) => void;
 
@@ -33,12 +33,12 @@ export class Events<EventMap extends { [Name in keyof EventMap]: readonly unknow
 
   emit<Name extends keyof EventMap>(name: Name, ...args: EventMap[Name]): void {
     for (const [listener, how] of Array.from(this.#listeners.get(name) ?? [])) {
-      if (this.#listeners.get(name)?.get(listener) !== how) continue; // Taken off by one before it.
+      if (this.#listeners.get(name)?.get(listener) !== how) continue; // Another listener removed it.
       if (how.once) this.#listeners.get(name)?.delete(listener);
       try {
         (listener as Listener<EventMap[Name]>)(...args);
       } catch (error) {
-        this.#reportError(error); // The application's own; nothing of ours throws here.
+        this.#reportError(error); // The application's own error: code of this package does not throw here.
       }
     }
   }

@@ -1,15 +1,15 @@
-/** What the package offers. */
+/** Public API of the package `@coroom/client`. */
 
 export { CoroomConnection, CoroomProvider, RoomConnection } from "./main.ts";
 
 export type { ClientId, Epoch, Position, Seq, UserId } from "../shared/ids.ts";
 export type { Rights, RoomMode, SavingState, TentativeEdit } from "../shared/wire/frames.ts";
 export type { BoardRole, BoardWindow } from "../shared/wire/boards.ts";
-export type { Point, Rectangle, Span } from "../shared/wire/positions.ts";
-export type { ConnectionEvents, ConnectionHostOptions as ConnectionOptions } from "./connection/connection-host.ts";
-export type { Token } from "./connection/token-answer.ts";
+export type { Point, Rectangle, TextSpan } from "../shared/wire/positions.ts";
+export type { ConnectionEvents, ConnectionOptions } from "./connection/connection-host.ts";
+export type { Token } from "./options.ts";
 export type { RoomAwareness } from "./presence/awareness.ts";
-export type { RoomEdit } from "./room/inbox.ts";
+export type { RoomEdit } from "./room/room-messages.ts";
 export type { Board, BoardEvents, BoardOptions, Leaderboard, RankedUser } from "./boards/leaderboard.ts";
 export type { Participant, PresenceChange } from "./presence/participants.ts";
 export type { Presence } from "./presence/presence-fields.ts";
@@ -26,8 +26,8 @@ export type {
   RoomStore,
   SentAs,
   StoredRoom,
-} from "./keeping/edit-store.ts";
-export type { RoomEvents, RoomHostOptions as RoomConnectionOptions, Status, StatusChange } from "./room/room-events.ts";
+} from "./persistence/edit-store.ts";
+export type { RoomEvents, RoomConnectionOptions, Status, StatusChange } from "./room/room-events.ts";
 export type { Outage } from "./connection/connection-messages.ts";
 export type { RestoredEdit } from "./room/room-messages.ts";
 export type { EditFormat } from "./room/unsent.ts";

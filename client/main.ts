@@ -1,35 +1,35 @@
 /**
- * The classes that applications use, wired: each is its host on the real world, and nothing else. Inheritance
- * binds that one argument, so that `new`, `instanceof` and the types are what everybody expects.
+ * Public classes, bound to the platform: each is an inner class with the real clock, random numbers, sockets and
+ * network events. Subclasses keep `new`, `instanceof` and the types as users expect.
  */
 
-import { ConnectionHost, type ConnectionHostOptions } from "./connection/connection-host.ts";
-import { watchNetwork } from "./io/network-news.ts";
+import { ConnectionHost, type ConnectionOptions } from "./connection/connection-host.ts";
+import { watchNetwork } from "./io/network-changes.ts";
 import { fetchSnapshot } from "./io/fetch-snapshot.ts";
 import { openSocket } from "./io/node-socket.ts";
 import { reportError, systemChance, systemClock } from "./io/system.ts";
-import type { World } from "./ports.ts";
-import type { RoomHostOptions } from "./room/room-events.ts";
-import { RoomHost } from "./room/room-host.ts";
+import type { ClientWorld } from "./ports.ts";
+import type { RoomConnectionOptions } from "./room/room-events.ts";
+import { RoomConnection as RoomConnectionHost } from "./room/room-connection-host.ts";
 import { type ProviderOptions, YjsProvider } from "./yjs/yjs-provider.ts";
 
-const world: World = { clock: systemClock, chance: systemChance, openSocket, fetchSnapshot, watchNetwork, reportError };
+const world: ClientWorld = { clock: systemClock, chance: systemChance, openSocket, fetchSnapshot, watchNetwork, reportError };
 
-/** One socket, for several rooms that one token opens. */
+/** One connection to the server, which several rooms may share if one token is valid for all of them. */
 export class CoroomConnection extends ConnectionHost {
-  constructor(options: ConnectionHostOptions) {
+  constructor(options: ConnectionOptions) {
     super(options, world);
   }
 }
 
-/** One room, for payloads of any kind. */
-export class RoomConnection extends RoomHost {
-  constructor(options: RoomHostOptions) {
+/** One room, for payloads of any format. */
+export class RoomConnection extends RoomConnectionHost {
+  constructor(options: RoomConnectionOptions) {
     super(options, world);
   }
 }
 
-/** One room, kept the same as a Yjs document. */
+/** One room, synchronized with a Yjs document. */
 export class CoroomProvider extends YjsProvider {
   constructor(options: ProviderOptions) {
     super(options, world);

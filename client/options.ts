@@ -1,13 +1,16 @@
-/** What an application gives to a constructor, or to `send`: from JavaScript anything may come, and is to be told what was meant. */
+/**
+ * Checks of what an application passes in. JavaScript callers may pass anything, so each error says what is expected.
+ */
 
 import { assert } from "../shared/assert.ts";
+import type { ConnectionInput } from "./connection/connection-messages.ts";
 
-/** `needed`: what they hold at least, in words. */
+/** `needed`: describes the required options. */
 export function assertOptions(options: unknown, needed: string): void {
-  assert(typeof options === "object" && options !== null, `options are missing: give an object with ${needed}`);
+  assert(typeof options === "object" && options !== null, `options are missing: pass an object with ${needed}`);
 }
 
-/** By what is used of it: of another copy of Yjs it is none of the class known here. */
+/** Checks the methods that are used, because a Y.Doc of another copy of Yjs is no instance of the class known here. */
 export function assertDoc(doc: unknown): void {
   const { store, on, transact } = (doc ?? {}) as Record<string, unknown>;
   assert(
@@ -16,19 +19,19 @@ export function assertDoc(doc: unknown): void {
   );
 }
 
-/** A room has one server: given by what is its own, or by what it shares. */
-export function assertReach({ url, connection }: { readonly url?: unknown; readonly connection?: unknown }): void {
+/** A room has its own connection (url and token), or shares one. */
+export function assertConnectionSource({ url, connection }: { readonly url?: unknown; readonly connection?: unknown }): void {
   if (connection === undefined)
-    return assert(url !== undefined, "give `url` and `token`, or a `connection` that is shared with other rooms");
+    return assert(url !== undefined, "pass `url` and `token`, or a `connection` that is shared with other rooms");
   const { enter, join } = (connection ?? {}) as Record<string, unknown>;
   assert(typeof enter === "function" && typeof join === "function", "`connection` must be a CoroomConnection");
 }
 
-/** With room for none, nothing would ever be sent. */
+/** A limit of 0 would send nothing. */
 export function assertInFlight(editsMax: unknown): void {
   assert(
     editsMax === undefined || (Number.isSafeInteger(editsMax) && Number(editsMax) > 0),
-    "`inFlightEditsMax` is how many edits may wait for their acknowledgement, a whole number from 1",
+    "`inFlightEditsMax` must be a whole number from 1: the maximum number of unacknowledged edits",
   );
 }
 
@@ -36,12 +39,86 @@ export function assertStore(store: unknown): void {
   const { open } = (store ?? {}) as Record<string, unknown>;
   assert(
     store === undefined || typeof open === "function",
-    "`store` must have `open()`: indexedDbStore({ owner }) of @coroom/client/indexeddb, or one of your own",
+    "`store` must have `open()`: pass indexedDbStore({ owner }) of @coroom/client/indexeddb, or your own EditStore",
   );
 }
 
-/** By what it calls itself: one of another frame, or of a test's page, is none of the class known here. */
+/**
+ * Checks the type's name, because a Uint8Array of another frame or test page is no instance of the class known here.
+ */
 export function assertBytes(payload: unknown): void {
   const { [Symbol.toStringTag]: type } = (payload ?? {}) as Record<symbol, unknown>;
-  assert(type === "Uint8Array", "`payload` must be a Uint8Array; of a text: new TextEncoder().encode(text)");
+  assert(type === "Uint8Array", "`payload` must be a Uint8Array. Convert a string with new TextEncoder().encode(text).");
+}
+
+/** The server's URL for sockets and for HTTP. */
+export type ServerAddress = { readonly socket: string; readonly http: string };
+
+const SCHEMES: Readonly<Record<string, { socket: string; http: string }>> = {
+  "ws:": { socket: "ws:", http: "http:" },
+  "http:": { socket: "ws:", http: "http:" },
+  "wss:": { socket: "wss:", http: "https:" },
+  "https:": { socket: "wss:", http: "https:" },
+};
+
+/** Accepts `ws://host:port`, `wss:`, `http:` and `https:`. A path is kept, for a server behind a proxy. */
+export function serverAddressOf(url: string): ServerAddress {
+  const parsed = URL.canParse(url) ? new URL(url) : undefined;
+  const schemes = parsed && SCHEMES[parsed.protocol];
+  assert(parsed !== undefined && schemes !== undefined, `url must look like ws://host:port or wss://host, not ${JSON.stringify(url)}`);
+  const rest = `//${parsed.host}${parsed.pathname.replace(/\/+$/, "")}`;
+  return { socket: `${schemes.socket}${rest}/`, http: `${schemes.http}${rest}` };
+}
+
+export function snapshotUrl(address: ServerAddress, room: string): string {
+  return `${address.http}/v1/rooms/${encodeURIComponent(room)}/snapshot`;
+}
+
+/**
+ * A JWT, or a function that returns one. The client calls the function for each connection, and again before the token
+ * expires.
+ */
+export type Token = string | (() => string | Promise<string>);
+
+/** `fetch` and similar functions give the reason in the cause of the cause. */
+const CAUSES_MAX = 3;
+
+/** JavaScript callers may pass anything. */
+export function assertToken(token: unknown): void {
+  assert(
+    typeof token === "function" || (typeof token === "string" && token !== ""),
+    "`token` must be a JWT, or a function that returns a JWT or a promise of one",
+  );
+}
+
+/** Checks what the token function returned. */
+export function tokenInput(answer: unknown): ConnectionInput {
+  if (typeof answer === "string" && answer !== "") return { kind: "token", token: answer };
+  const how = `returned ${answer === "" ? "an empty string" : answer === null ? "null" : typeof answer}: it must return a JWT`;
+  return { kind: "token-failed", how, cause: undefined };
+}
+
+/** Describes what the token function threw. */
+export function tokenFailed(cause: unknown): ConnectionInput {
+  return { kind: "token-failed", how: `failed: ${causesOf(cause).join(": ")}`, cause };
+}
+
+function causesOf(thrown: unknown): string[] {
+  const texts: string[] = [];
+  for (let cause = thrown; cause !== undefined && cause !== null && texts.length < CAUSES_MAX;) {
+    texts.push(cause instanceof Error ? textOf(cause) : textOfThrown(cause));
+    cause = cause instanceof Error ? cause.cause : undefined;
+  }
+  return texts.length > 0 ? texts : [String(thrown)]; // The function threw null or undefined.
+}
+
+/** Some thrown values cannot be converted to a string. */
+function textOfThrown(thrown: unknown): string {
+  if (typeof thrown !== "object" || thrown === null) return String(thrown);
+  return "message" in thrown && typeof thrown.message === "string" ? thrown.message : Object.prototype.toString.call(thrown);
+}
+
+/** If no address of a host name answers, the error's own message is empty. */
+function textOf(error: Error): string {
+  return error.message || (error instanceof AggregateError ? error.errors.map(String).join("; ") : error.name);
 }

@@ -28,7 +28,7 @@ beforeAll(() => {
 
 afterAll(() => rmSync(app, { recursive: true, force: true }));
 
-test("[PKG1] it holds what was built and what it says about itself, no tests and no sources", () => {
+test("[PKG1] the package holds the build, its licence and its README, without tests or sources", () => {
   expect(packed).toEqual(
     expect.arrayContaining([
       "package.json",
@@ -43,7 +43,7 @@ test("[PKG1] it holds what was built and what it says about itself, no tests and
   expect(packed.filter((path) => /\.test\.|testing|(?<!\.d)\.ts$/.test(path))).toEqual([]);
 });
 
-test("[PKG2] Node runs it with its declared dependencies alone", () => {
+test("[PKG2] Node runs the package with its declared dependencies alone", () => {
   writeFileSync(
     join(app, "run.js"),
     `import * as Y from "yjs";
@@ -60,7 +60,7 @@ test("[PKG2] Node runs it with its declared dependencies alone", () => {
   expect(execFileSync(process.execPath, ["run.js"], { cwd: app, timeout: 120_000 }).toString()).toBe("waiting true function\n");
 });
 
-test("[PKG2] where there is no IndexedDB, a store says what to do, and the room goes on without", () => {
+test("[PKG2] without IndexedDB a store reports what to do, and the room works without it", () => {
   writeFileSync(
     join(app, "kept.js"),
     `import * as Y from "yjs";
@@ -68,14 +68,14 @@ test("[PKG2] where there is no IndexedDB, a store says what to do, and the room 
      import { indexedDbStore } from "@coroom/client/indexeddb";
      const provider = new CoroomProvider({ url: "ws://127.0.0.1:9", token: "t", room: "notes", doc: new Y.Doc(), store: indexedDbStore({ owner: "acme/ada" }) });
      provider.on("error", ({ kind, message }) => {
-       console.log(kind, message.includes("leave the option"));
+       console.log(kind, message.includes("omit the option"));
        provider.destroy();
      });`,
   );
   expect(execFileSync(process.execPath, ["kept.js"], { cwd: app, timeout: 120_000 }).toString()).toBe("storage-failed true\n");
 });
 
-test("[PKG3] its types are whole", () => {
+test("[PKG3] the package's types are complete", () => {
   writeFileSync(
     join(app, "types.ts"),
     `import * as Y from "yjs";
@@ -109,7 +109,7 @@ test("[PKG3] its types are whole", () => {
   }
 });
 
-test("[PKG4] bundled for browsers it takes their WebSocket, and nothing of Node's", () => {
+test("[PKG4] a bundle for browsers uses the browser's WebSocket, and nothing of Node", () => {
   writeFileSync(join(app, "index.html"), `<script type="module" src="./page.js"></script>`);
   writeFileSync(
     join(app, "page.js"),

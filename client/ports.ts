@@ -1,72 +1,75 @@
-/** What the client needs from the world, in its own words. `io/` implements each; tests fake each. */
+/** Ports of the client: what it needs from the platform. `io/` implements each, tests replace each. */
 
 import type { ClientKey, Millis, Position } from "../shared/ids.ts";
-import type { EditName } from "./keeping/edit-store.ts";
+import type { EditName } from "./persistence/edit-store.ts";
 
-/** Everything outside, as one value that `main.ts` puts together. */
-export type World = {
-  readonly clock: Clock;
-  readonly chance: Chance;
+/** All ports as one value, which `main.ts` puts together. */
+export type ClientWorld = {
+  readonly clock: ClientClock;
+  readonly chance: ClientRandom;
   readonly openSocket: OpenSocket;
   readonly fetchSnapshot: FetchSnapshot;
-  /** Only where the platform tells of its network. */
+  /** Undefined where the platform does not report network changes. */
   readonly watchNetwork?: WatchNetwork;
-  /** What an application's listener threw goes to whoever watches for uncaught errors, and stops nothing here. */
+  /** Reports an error that an application's listener threw as an uncaught error. It stops nothing in the client. */
   readonly reportError: (error: unknown) => void;
 };
 
 /**
- * What the platform says of the way to the server. back: there is a network again. doubtful: there is none, or the page
- * slept, so that a line may be dead and nobody has heard of it.
+ * A change of the device's network. back: there is a network again. doubtful: there is none, or the page was asleep, so
+ * a connection may be dead.
  */
-export type NetworkNews = "back" | "doubtful";
+export type NetworkChange = "back" | "doubtful";
 
-/** Returns what ends it. */
-export type WatchNetwork = (tell: (news: NetworkNews) => void) => () => void;
+/** Returns a function that ends the watch. */
+export type WatchNetwork = (report: (change: NetworkChange) => void) => () => void;
 
-export interface Clock {
-  /** Milliseconds, from some time on. Never goes back; jumps ahead when a laptop wakes up. */
+export interface ClientClock {
+  /** Milliseconds since an arbitrary start. Never goes back; jumps ahead when a laptop wakes up. */
   now(): Millis;
-  /** Runs once after the delay; the returned function calls it off. */
+  /** Runs once after the delay. The returned function cancels it. */
   after(delayMs: number, run: () => void): () => void;
-  /** Runs once when what runs now has ended, so that what one task does goes out together. */
+  /** Runs once when the current task has ended, so that edits made in one task are sent together. */
   soon(run: () => void): void;
 }
 
-export interface Chance {
-  /** A number in [0, 1). */
+export interface ClientRandom {
+  /** Returns a number in [0, 1). */
   unit(): number;
-  /** Hard to guess, and no other tab's. */
+  /** Returns a key that is hard to guess and used by no other tab. */
   clientKey(): ClientKey;
 }
 
-/** A socket that cannot be opened is closed. Throws only where the platform forbids the URL (`ws:` in a page over `https:`). */
+/**
+ * A socket that cannot be opened reports `closed`. Throws only if the platform forbids the URL (`ws:` in a page over
+ * `https:`).
+ */
 export type OpenSocket = (url: string, listener: SocketListener) => Socket;
 
 export interface Socket {
-  /** What is sent while the socket is not open is lost. */
+  /** Bytes are lost while the socket is not open. */
   send(bytes: Uint8Array): void;
-  /** The listener hears nothing after it. */
+  /** The listener is not called any more. */
   close(): void;
 }
 
 export interface SocketListener {
   opened(): void;
-  /** The bytes are the listener's own from here on. */
+  /** The bytes belong to the listener. */
   received(bytes: Uint8Array): void;
   /**
-   * At most once. 1006: the line broke, or was refused. `why`: what the platform says beside the code. `retryAfterMs`:
-   * for how long a server that refused it wants to be left alone. Browsers tell neither.
+   * Called at most once. Code 1006: the connection broke or was refused. `why`: the platform's text. `retryAfterMs`:
+   * the delay that a refusing server asked for. Browsers give neither.
    */
   closed(code: number, why?: string, retryAfterMs?: number): void;
 }
 
-/** Rejects if the server cannot be reached, and ends once the signal fires: nobody waits for it any more. */
+/** Rejects if the server cannot be reached, or when the signal aborts. */
 export type FetchSnapshot = (url: string, token: string, signal: AbortSignal) => Promise<SnapshotAnswer>;
 
 export type SnapshotAnswer =
-  /** `last`: the edit at the position, where the server names it. */
+  /** `last`: the edit at the position, if the server names it. */
   | { readonly kind: "snapshot"; readonly position: Position; readonly last?: EditName | undefined; readonly payload: Uint8Array }
-  /** The room has none yet. */
+  /** The room has no snapshot yet. */
   | { readonly kind: "none" }
   | { readonly kind: "unavailable"; readonly retryAfterMs: number; readonly why: string };

@@ -6,7 +6,7 @@ test("[PAGE1] an address names the room, the person and a reader", () => {
   expect(parseAddress("?room=notes%20of%20may&name=Ada&rights=read")).toEqual({ room: "notes of may", name: "Ada", rights: "read" });
 });
 
-test("[PAGE1] an empty address opens the welcome room for somebody without a name", () => {
+test("[PAGE1] an empty address opens the welcome room without a name", () => {
   expect(parseAddress("")).toEqual({ room: "welcome", name: undefined, rights: undefined });
 });
 
@@ -20,19 +20,19 @@ test.each([
   expect(parseAddress(search).room).toBe(room);
 });
 
-test("[PAGE2] a name is cut to what fits beside a face", () => {
+test("[PAGE2] parsing cuts a name to the characters that fit beside a face", () => {
   expect(parseName("  Ada \n Lovelace ")).toBe("Ada Lovelace");
   expect(parseName("a".repeat(99))).toHaveLength(40);
   expect(parseName(" ")).toBeUndefined();
 });
 
-test("[PAGE3] a link to send on carries the room and nobody's name", () => {
+test("[PAGE3] an invitation link carries the room and no name", () => {
   const { room } = parseAddress("?room=a+%26+b&name=Ada");
   expect(searchOf({ room })).toBe("?room=a+%26+b");
   expect(parseAddress(searchOf({ room, name: "Grace & Co" }))).toEqual({ room: "a & b", name: "Grace & Co", rights: undefined });
 });
 
-test("[PAGE22] a page that is loaded again knows which user it was, and takes nothing else for one", () => {
+test("[PAGE22] a reloaded page keeps its user id, and ignores any other history state", () => {
   expect(userIn({ user: "Ada" })).toBe("Ada");
   for (const state of [null, undefined, "Ada", {}, { user: 7 }, { user: " " }]) expect(userIn(state)).toBeUndefined();
 });

@@ -1,29 +1,29 @@
-/** The page's address: which room, who is here, and the links that open it for others. */
+/** Parses and builds the address of the page: the room, the name and the rights of the person. */
 
-export type Address = { readonly room: string; readonly name: string | undefined; readonly rights: "read" | undefined };
+export type PageAddress = { readonly room: string; readonly name: string | undefined; readonly rights: "read" | undefined };
 
 const DEFAULT_ROOM = "welcome";
-/** The server takes a room of 1 to 128 characters, none of them a control character. */
+/** The server accepts rooms of 1 to 128 characters without control characters. */
 const ROOM_CHARS_MAX = 128;
 const NAME_CHARS_MAX = 40;
 
-/** What cannot be a room or a name is made into one rather than refused: the page then shows the address it took. */
-export function parseAddress(search: string): Address {
+/** Corrects an invalid room or name instead of rejecting it. The page then shows the corrected address. */
+export function parseAddress(search: string): PageAddress {
   const asked = new URLSearchParams(search);
   return {
-    room: tidied(asked.get("room") ?? "", ROOM_CHARS_MAX) ?? DEFAULT_ROOM,
+    room: cleanText(asked.get("room") ?? "", ROOM_CHARS_MAX) ?? DEFAULT_ROOM,
     name: parseName(asked.get("name") ?? ""),
     rights: asked.get("rights") === "read" ? "read" : undefined,
   };
 }
 
 export function parseName(text: string): string | undefined {
-  return tidied(text, NAME_CHARS_MAX);
+  return cleanText(text, NAME_CHARS_MAX);
 }
 
 /**
- * Who the page was before it was loaded again, from what it left with its address: whoever takes another name stays the
- * same user, so that what they sent is known as theirs.
+ * Returns the user id that the page stored in its history state before a reload. A person who changes the name keeps
+ * the user id, so the server still recognises their earlier edits.
  */
 export function userIn(state: unknown): string | undefined {
   return typeof state === "object" && state !== null && "user" in state && typeof state.user === "string"
@@ -31,8 +31,8 @@ export function userIn(state: unknown): string | undefined {
     : undefined;
 }
 
-/** Without a name the link is for sending on: whoever opens it gets a name of their own. */
-export function searchOf(address: { readonly [Part in keyof Address]?: Address[Part] | undefined }): string {
+/** An address without a name is an invitation: each person who opens it gets a new name. */
+export function searchOf(address: { readonly [Part in keyof PageAddress]?: PageAddress[Part] | undefined }): string {
   const search = new URLSearchParams();
   for (const part of ["room", "name", "rights"] as const) {
     const value = address[part];
@@ -41,7 +41,7 @@ export function searchOf(address: { readonly [Part in keyof Address]?: Address[P
   return `?${search}`;
 }
 
-function tidied(text: string, charsMax: number): string | undefined {
+function cleanText(text: string, charsMax: number): string | undefined {
   const plain = text
     .replace(/[\p{Cc}\s]+/gu, " ")
     .trim()

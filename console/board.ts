@@ -1,28 +1,28 @@
-/** The room's board in the page's words: who is ahead, and what is to be said where nobody is. */
+/** Texts and rows of the room's leaderboard. */
 
 import type { Board, BoardWindow, RankedUser } from "@coroom/client";
 
 import { colourOf } from "./person.ts";
 
-export type Row = {
+export type BoardRow = {
   readonly user: string;
   readonly rank: number;
   readonly name: string;
   readonly colour: number;
   readonly score: string;
-  /** Of the leader's, 0 to 1. */ readonly share: number;
+  /** Share of the leader's score, 0 to 1. */ readonly share: number;
   readonly self: boolean;
 };
-export type Shown = Pick<Board, "state" | "ranking" | "own" | "members">;
+export type ShownBoard = Pick<Board, "state" | "ranking" | "own" | "members">;
 
-export const SHOWN = 6;
+export const BOARD_ROWS_MAX = 6;
 export const WINDOWS: readonly { readonly window: BoardWindow; readonly label: string; readonly when: string }[] = [
   { window: "hour", label: "Hour", when: "this hour" },
   { window: "day", label: "Day", when: "today" },
-  { window: "all", label: "Ever", when: "so far" },
+  { window: "all", label: "All time", when: "in this room" },
 ];
 
-export function rowsOf(ranking: readonly RankedUser[], user: string): Row[] {
+export function rowsOf(ranking: readonly RankedUser[], user: string): BoardRow[] {
   const top = ranking[0]?.score ?? 0;
   return ranking.map(({ rank, user: id, name, score }) => ({
     user: id,
@@ -35,20 +35,19 @@ export function rowsOf(ranking: readonly RankedUser[], user: string): Row[] {
   }));
 }
 
-/** Empty: there is nothing to add to what is shown. */
-export function boardRemark({ state, ranking, own, members }: Shown, window: BoardWindow): string {
+/** Returns an empty text when the rows need no explanation. */
+export function boardRemark({ state, ranking, own, members }: ShownBoard, window: BoardWindow): string {
   switch (state) {
     case "waiting":
-      return ranking.length === 0 ? "Counting…" : "";
+      return ranking.length === 0 ? "Loading the ranking…" : "";
     case "behind":
-      return "Counting is behind; this is from before.";
+      return "The ranking is out of date. It updates when the server has caught up.";
     case "unavailable":
-      return "Nobody counts on this server.";
+      return "This server has no leaderboard.";
     case "live":
-      if (ranking.length === 0)
-        return `Nobody has written anything ${WINDOWS.find((known) => known.window === window)?.when ?? "in this time"} yet.`;
+      if (ranking.length === 0) return `No edits ${WINDOWS.find((known) => known.window === window)?.when ?? "in this time"} yet.`;
       return own !== undefined && own.rank > ranking.length
-        ? `You are number ${own.rank.toLocaleString("en")} of ${members.toLocaleString("en")}, with ${own.score.toLocaleString("en")}.`
+        ? `You are number ${own.rank.toLocaleString("en")} of ${members.toLocaleString("en")}, with a score of ${own.score.toLocaleString("en")}.`
         : "";
   }
 }

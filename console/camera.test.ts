@@ -11,7 +11,7 @@ const camera = fc.record({
   zoom: fc.double({ min: 0.1, max: 4, noNaN: true }),
 });
 
-test("[CAN1] what lies under the pointer stays there while zooming, however far", () => {
+test("[CAN1] zooming keeps the point under the pointer in place", () => {
   fc.assert(
     fc.property(camera, point, fc.double({ min: 0.01, max: 100, noNaN: true }), (before, pixel, factor) => {
       const after = zoomed(before, factor, pixel);
@@ -23,7 +23,7 @@ test("[CAN1] what lies under the pointer stays there while zooming, however far"
   );
 });
 
-test("[CAN1] what is dragged goes along with the pointer", () => {
+test("[CAN1] a dragged shape follows the pointer", () => {
   fc.assert(
     fc.property(camera, point, point, (before, from, by) => {
       const after = panned(before, by);
@@ -32,7 +32,7 @@ test("[CAN1] what is dragged goes along with the pointer", () => {
   );
 });
 
-test("[CAN2] the viewport is what the corners show", () => {
+test("[CAN2] the viewport is the rectangle between the visible corners", () => {
   const { x, y, width, height } = viewportOf({ x: 10, y: 20, zoom: 2 }, SIZE);
   expect([
     { x, y },
@@ -40,7 +40,7 @@ test("[CAN2] the viewport is what the corners show", () => {
   ]).toEqual([toCanvas({ x: 10, y: 20, zoom: 2 }, { x: 0, y: 0 }), toCanvas({ x: 10, y: 20, zoom: 2 }, { x: 600, y: 400 })]);
 });
 
-test("[CAN2] to see everything is to have it all in view; an empty canvas shows its middle", () => {
+test("[CAN2] the zoom-to-all camera shows every shape, or the middle of an empty canvas", () => {
   const things = [
     { x: -1000, y: 0, width: 100, height: 100 },
     { x: 900, y: 700, width: 200, height: 50 },
@@ -58,13 +58,13 @@ test("[CAN2] to see everything is to have it all in view; an empty canvas shows 
   expect(cameraOn([{ x: 0, y: 0, width: 10, height: 10 }], SIZE).zoom).toBe(1);
 });
 
-test("[CAN2] a canvas opens on everything, and on its middle where one thing lies far off", () => {
+test("[CAN2] a canvas opens with all shapes in view, or on its middle when one shape is far away", () => {
   const [here, aside, far] = [0, 900, 1_000_000].map((x) => ({ x, y: 0, width: 100, height: 100 }));
   expect(cameraAtFirst([here!, aside!], SIZE)).toEqual(cameraOn([here!, aside!], SIZE));
   expect(cameraAtFirst([here!, far!], SIZE)).toEqual(cameraOver(SIZE));
 });
 
-test("[CAN6] to show a thing is to have it in view, and one that is in view already moves nothing", () => {
+test("[CAN6] showing a shape moves it into view, and moves nothing when it is already in view", () => {
   const thing = fc.record({
     x: fc.integer({ min: -5000, max: 5000 }),
     y: fc.integer({ min: -5000, max: 5000 }),

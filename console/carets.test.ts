@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import * as Y from "yjs";
 
-import { type Carets, caretsOf } from "./carets.ts";
+import { type CaretAwareness, caretsOf } from "./carets.ts";
 import { caretOf } from "./person.ts";
 
 const CURSOR = { anchor: { item: { client: 1, clock: 0 } }, head: { type: null, tname: "text", item: null, assoc: 0 } };
@@ -14,7 +14,7 @@ function docWithText(): Y.Doc {
 }
 
 function shown(states: Record<number, object>): [number, { cursor?: unknown; user?: unknown }][] {
-  const awareness: Carets = {
+  const awareness: CaretAwareness = {
     doc: docWithText(),
     getStates: () => new Map(Object.entries(states).map(([id, state]) => [Number(id), state])),
     getLocalState: () => ({}),
@@ -25,13 +25,13 @@ function shown(states: Record<number, object>): [number, { cursor?: unknown; use
   return [...caretsOf(awareness).getStates()];
 }
 
-test("[PAGE26] a caret's colour is that of its name, whatever its client says", () => {
+test("[PAGE26] a caret has the colour of its name, and ignores the colour that its client sends", () => {
   const user = { name: "Ada", color: "red; background: url(https://tracker.example/x)", colorLight: "url(https://tracker.example/y)" };
   expect(shown({ 1: { cursor: CURSOR, user, more: 1 } })).toEqual([[1, { cursor: CURSOR, user: caretOf("Ada") }]]);
   expect(caretOf("Ada").color).toMatch(/^#[0-9a-f]{6}$/);
 });
 
-test("[PAGE26] one whose name is none is somebody, and who has no caret is not shown", () => {
+test("[PAGE26] a caret without a valid name gets a placeholder name, and a client without a caret is not shown", () => {
   expect(
     shown({
       1: { cursor: CURSOR, user: { name: 7 } },
@@ -46,7 +46,7 @@ test("[PAGE26] one whose name is none is somebody, and who has no caret is not s
   ]);
 });
 
-test("[PAGE30] a caret that Yjs cannot place is not shown; those that a text gives are", () => {
+test("[PAGE30] a caret with an invalid position is not shown; a caret from a text is shown", () => {
   const doc = docWithText();
   const places = [
     "there",

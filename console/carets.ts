@@ -1,7 +1,7 @@
 /**
- * Everybody's carets as the editor is shown them: where each is, with a name and colour of the page's own making. What
- * another client gives as its colour goes nowhere, for the editor writes it into the page's styles as it is; nor does a
- * caret that is none, for the editor would show nobody's any more.
+ * Filters the carets of other clients before the editor shows them, and gives them the page's own names and colours.
+ * The editor copies a client's colour into the styles of the page, so that colour must never pass. An invalid caret
+ * must not pass either: it would stop the editor from showing any caret.
  */
 
 import type { RoomAwareness } from "@coroom/client";
@@ -10,13 +10,13 @@ import type * as Y from "yjs";
 import { NAMELESS, nameIn } from "./people.ts";
 import { caretOf } from "./person.ts";
 
-/** What y-codemirror.next asks of an awareness. */
-export type Carets = Pick<RoomAwareness, "doc" | "getStates" | "getLocalState" | "setLocalStateField"> & {
-  on(name: string, listener: (...told: unknown[]) => void): void;
-  off(name: string, listener: (...told: unknown[]) => void): void;
+/** The part of an awareness that y-codemirror.next uses. */
+export type CaretAwareness = Pick<RoomAwareness, "doc" | "getStates" | "getLocalState" | "setLocalStateField"> & {
+  on(name: string, listener: (...args: unknown[]) => void): void;
+  off(name: string, listener: (...args: unknown[]) => void): void;
 };
 
-export function caretsOf(awareness: Carets): Carets {
+export function caretsOf(awareness: CaretAwareness): CaretAwareness {
   return {
     doc: awareness.doc,
     getStates: () => {
@@ -41,7 +41,10 @@ function isCaret(cursor: unknown, doc: Y.Doc): boolean {
   );
 }
 
-/** Behind a character, or in a text of the document's own, as Yjs says both. It throws on much else. */
+/**
+ * Accepts the two kinds of Yjs positions: after a character, or in a shared text of the document. Yjs throws on most
+ * other values.
+ */
 function isPlace(place: unknown, { share }: Y.Doc): boolean {
   if (typeof place !== "object" || place === null) return false;
   const { type, tname, item } = place as Partial<Record<string, unknown>>;

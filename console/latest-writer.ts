@@ -1,4 +1,7 @@
-/** Who wrote last, by the name they go by now. Somebody who has left is nobody: presence is not edits. */
+/**
+ * Finds the present name of the person who wrote last. A person who has left has no name, because presence is not
+ * edits.
+ */
 
 import type { RoomAwareness } from "@coroom/client";
 import type * as Y from "yjs";
@@ -24,7 +27,7 @@ export class LatestWriter {
     return this.#writer === this.#awareness.clientID;
   }
 
-  /** What was written before is history. */
+  /** Ignores everything written before this call. */
   beginNow(): void {
     this.#counts = true;
   }
@@ -36,11 +39,11 @@ export class LatestWriter {
   #receive(writer: number | undefined): void {
     if (!this.#counts || writer === undefined || writer === this.#writer) return;
     this.#writer = writer;
-    for (const tell of this.#listeners) tell();
+    for (const notify of this.#listeners) notify();
   }
 }
 
-/** Undefined where something was only deleted, which Yjs keeps without a name. */
+/** Returns undefined for a deletion: Yjs does not record who deletes. */
 function writerOf({ beforeState, afterState }: Y.Transaction): number | undefined {
   let writer: number | undefined;
   for (const [client, clock] of afterState) if (clock > (beforeState.get(client) ?? 0)) writer = client;

@@ -1,6 +1,9 @@
-/** Which way a line runs: as its first letter does, so that marks, figures and other people's carets before it decide nothing. */
+/**
+ * Decides the direction of a line by its first letter. Punctuation, digits and carets before that letter have no
+ * effect.
+ */
 
-/** Further than that no line goes without a letter. */
+/** The first letter is searched in this many characters. */
 const LOOKED_AT_CHARS = 200;
 const BEGINS_RIGHT_TO_LEFT =
   /^\P{L}*(?=\p{L})[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}\p{Script=Adlam}\p{Script=Hanifi_Rohingya}]/u;

@@ -1,24 +1,20 @@
-/** The demo page, wired: one shared document as text and canvas, who is here, and whether it is stored. */
+/** Entry point of the demo page: one shared document as text and canvas, the people in it, and its saving state. */
 
 import * as Y from "yjs";
 
 import { parseAddress, searchOf, userIn } from "./address.ts";
 import { boardView } from "./io/board-view.ts";
-import { botsView } from "./io/bots-view.ts";
 import { Canvas } from "./io/canvas.ts";
-import { crowdOf } from "./io/crowd.ts";
-import { demoToken } from "./io/demo-token.ts";
+import { peopleIn } from "./io/room-people.ts";
 import { deskView } from "./io/desk-view.ts";
 import { openEditor } from "./io/editor.ts";
 import { element } from "./io/element.ts";
 import { freshInk } from "./io/fresh-ink.ts";
-import { nameView } from "./io/name-view.ts";
 import { noticeView } from "./io/notice-view.ts";
-import { peopleView } from "./io/people-view.ts";
-import { roomView } from "./io/room-view.ts";
-import { copyText, shareView } from "./io/share-view.ts";
-import { openSharedDocument, watchFacts } from "./io/shared-document.ts";
-import { statusView } from "./io/status-view.ts";
+import { peopleView, nameView } from "./io/people-view.ts";
+import { copyText, shareView, botsView } from "./io/share-view.ts";
+import { openSharedDocument, watchFacts, demoToken } from "./io/shared-document.ts";
+import { statusView, presenceView } from "./io/status-view.ts";
 import { LatestWriter } from "./latest-writer.ts";
 import { caretOf, colourOf, friendlyName } from "./person.ts";
 import { noticeFor } from "./status.ts";
@@ -34,7 +30,7 @@ document.title = `${room} · Coroom`;
 element("room", HTMLElement).textContent = room;
 
 const provider = openSharedDocument({ room, doc, token: () => demoToken({ room, user, name: self, rights }), asksToWrite });
-const crowd = crowdOf(provider);
+const roomPeople = peopleIn(provider);
 const takeName = (name: string): void => {
   self = name;
   history.replaceState({ user }, "", searchOf({ room, name, rights }));
@@ -43,18 +39,18 @@ const takeName = (name: string): void => {
 takeName(first);
 nameView(first, takeName);
 
-// Before the editor's own observer, so that the ink knows its writer.
+// Create it before the editor's own observer, so that new text knows its writer.
 const latest = new LatestWriter(text, provider.awareness);
 const showPeople = peopleView();
-const peopleChanged = (): void => showPeople({ people: crowd.people.values(), latest: latest.name });
-crowd.onRoster(peopleChanged);
+const peopleChanged = (): void => showPeople({ people: roomPeople.people.values(), latest: latest.name });
+roomPeople.onRoster(peopleChanged);
 latest.onChange(peopleChanged);
 
 const inkColour = (): number | undefined => (latest.isSelf || latest.name === undefined ? undefined : colourOf(latest.name));
 const editor = openEditor(element("document", HTMLElement), text, provider.awareness, freshInk(inkColour));
-const canvas = new Canvas(provider, crowd, () => colourOf(self));
+const canvas = new Canvas(provider, roomPeople, () => colourOf(self));
 deskView();
-roomView(provider);
+presenceView(provider);
 boardView(provider, user);
 botsView(room);
 
@@ -77,4 +73,4 @@ watchFacts(provider, asksToWrite, (facts) => {
   loaded = facts.loaded;
 });
 
-shareView(room, first, () => [...crowd.people.values()].map(({ name }) => name));
+shareView(room, first, () => [...roomPeople.people.values()].map(({ name }) => name));

@@ -1,119 +1,119 @@
-/** What the page says under its bar in each state that deserves a sentence: what is wrong, and what the reader can do about it. */
+/** Texts of the notice under the bar: what is wrong, and what the reader can do about it. */
 
-export type Notice = {
+export type PageNotice = {
   readonly tone: "calm" | "warning" | "trouble";
   readonly title: string;
   readonly advice: string;
-  readonly action?: Action;
+  readonly action?: NoticeAction;
 };
-export type Action = "copy-text" | "reload";
+export type NoticeAction = "copy-text" | "reload";
 
-const OFFLINE: Notice = {
+const OFFLINE: PageNotice = {
   tone: "warning",
   title: "You are offline.",
-  advice: "Keep writing: it is kept on this device, and sent when the connection is back.",
+  advice: "Keep writing. Your edits are kept on this device and sent when the connection is back.",
 };
 
-const FULL: Notice = {
+const FULL: PageNotice = {
   tone: "warning",
-  title: "The document is full: as many people are in it as may be.",
-  advice: "It opens here by itself once somebody leaves: it is tried again and again.",
+  title: "This document is full: it has reached its maximum number of people.",
+  advice: "The page retries automatically and opens the document after somebody leaves.",
 };
 
-const UNAVAILABLE: Notice = {
+const UNAVAILABLE: PageNotice = {
   tone: "warning",
   title: "The document is not available right now.",
-  advice: "It opens here by itself as soon as it is: it is tried again and again.",
+  advice: "The page retries automatically and opens the document as soon as it is available.",
 };
 
-const DELETED: Notice = {
+const DELETED: PageNotice = {
   tone: "trouble",
   title: "This document was deleted.",
-  advice: "It is gone for everybody, and its link leads nowhere any more.",
+  advice: "Nobody can open it again, and its link no longer works.",
 };
 
-const KEEP_OPEN = "Keep writing, and leave this tab open: it is tried again and again, and what you write is sent then.";
+const KEEP_OPEN = "Keep writing and keep this tab open. The page retries automatically and then sends your edits.";
 
-/** By the state that `status.ts` finds. */
+/** Notices by the state that `status.ts` finds. */
 const BY_STATE = {
   "closed": {
     tone: "trouble",
-    title: "This document is closed to you.",
-    advice: "Load the page again; if that does not help, ask for a new link.",
+    title: "The server closed your connection to this document.",
+    advice: "Reload the page. If that does not help, ask for a new link.",
     action: "reload",
   },
   "cut-off": {
     tone: "trouble",
     title: "Your last edits could not be saved.",
-    advice: "The connection was closed for good. Take a copy of your text before you load the page again.",
+    advice: "The server closed the connection permanently. Copy your text before you reload the page.",
     action: "copy-text",
   },
   "deleted": {
     ...DELETED,
-    advice: "It is gone for everybody: what you see is in this tab alone. Take a copy if you need it.",
+    advice: "Nobody can open it again. The text that you see exists only in this tab: copy it if you need it.",
     action: "copy-text",
   },
   "opening": undefined,
   "opening-deleted": DELETED,
   "opening-late": {
     tone: "warning",
-    title: "The document cannot be reached.",
-    advice: "It opens here by itself as soon as there is a connection.",
+    title: "The page cannot reach the document.",
+    advice: "The page opens the document automatically when the connection is back.",
   },
   "opening-full": FULL,
   "opening-unavailable": UNAVAILABLE,
   "opening-unreadable": {
     tone: "warning",
     title: "The document cannot be loaded right now.",
-    advice: "You are connected, but its content is missing. It is tried again, and opens here by itself.",
+    advice: "You are connected, but the server cannot load the content. The page retries automatically and then opens the document.",
   },
   "full": { ...FULL, advice: KEEP_OPEN },
   "unavailable": { ...UNAVAILABLE, advice: KEEP_OPEN },
   "offline": OFFLINE,
   "offline-in-tab": {
     ...OFFLINE,
-    advice: "Keep writing, and leave this tab open: what you write is kept in it, and sent when the connection is back.",
+    advice: "Keep writing and keep this tab open. Your edits are kept only in this tab and sent when the connection is back.",
   },
   "rights-taken": {
     tone: "trouble",
     title: "Your last edits are not saved.",
-    advice: "You may only read here now. Take a copy of your text, or ask for the right to write: then they are sent.",
+    advice: "You now have read access only. Copy your text, or ask for write access: the page then sends your edits.",
     action: "copy-text",
   },
   "degraded": {
     tone: "warning",
-    title: "The server has trouble.",
-    advice: "Keep writing: it is kept, and reaches the others when the trouble is over.",
+    title: "The server has a problem.",
+    advice: "Keep writing. Your edits are kept and reach other people when the problem is solved.",
   },
   "reading": {
     tone: "calm",
-    title: "You are reading along.",
-    advice: "Changes by others appear as they are made. To write, ask for a link that allows it.",
+    title: "You have read access only.",
+    advice: "You see the changes of other people as they make them. To write, ask for a link with write access.",
   },
   "lacking": {
     tone: "warning",
-    title: "What others wrote while you were away cannot be loaded right now.",
-    advice: "Keep writing: it is tried again, and what is missing comes by itself.",
+    title: "The page cannot load the changes that others made while you were away.",
+    advice: "Keep writing. The page retries automatically and adds the missing changes.",
   },
   "too-large": {
     tone: "trouble",
-    title: "Your last change is too large to be saved.",
-    advice: "Undo it, and paste it in smaller pieces. What you write after it waits for that.",
+    title: "Your last change is too large to save.",
+    advice: "Undo it and paste it in smaller pieces. Your later edits are saved only after that.",
     action: "copy-text",
   },
   "stalled": {
     tone: "trouble",
-    title: "Nothing can be saved right now.",
-    advice: "What you wrote is still in this tab, and it is sent again as soon as saving works. Keep the tab open, or take a copy.",
+    title: "The server cannot save edits right now.",
+    advice: "Your edits are still in this tab. The page sends them again when saving works. Keep the tab open, or copy your text.",
     action: "copy-text",
   },
   "slow": {
     tone: "calm",
     title: "Saving takes longer than usual.",
-    advice: "Keep writing, and leave this tab open until it says Saved.",
+    advice: "Keep writing, and keep this tab open until the page shows Saved.",
   },
   "well": undefined,
-} as const satisfies Readonly<Record<string, Notice | undefined>>;
+} as const satisfies Readonly<Record<string, PageNotice | undefined>>;
 
-export type State = keyof typeof BY_STATE;
-export const NOTICES: Readonly<Record<State, Notice | undefined>> = BY_STATE;
+export type PageState = keyof typeof BY_STATE;
+export const NOTICES: Readonly<Record<PageState, PageNotice | undefined>> = BY_STATE;

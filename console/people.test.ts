@@ -17,7 +17,7 @@ const participant = (more: Partial<Participant>): Participant => ({
   ...more,
 });
 
-test("[PAGE6] a person goes by the name that they chose on the page, else by their token's", () => {
+test("[PAGE6] a person has the name chosen on the page, or else the name in the token", () => {
   expect(personOf(participant({ fields: { user: { name: " Anna \n" } } })).name).toBe("Anna");
   for (const user of [undefined, null, "Anna", { name: 7 }, { name: " " }])
     expect(personOf(participant({ fields: { user } })).name).toBe("Ann");
@@ -25,7 +25,7 @@ test("[PAGE6] a person goes by the name that they chose on the page, else by the
   expect(personOf(participant({ name: "x".repeat(200) })).name).toHaveLength(40);
 });
 
-test("[PAGE6] the reader comes first, then editors by name, bots behind them, spectators last", () => {
+test("[PAGE6] the order is: the reader, editors by name, bots, spectators", () => {
   const people = [
     ["d", "Dan", "spectator"],
     ["b", "Bob", "editor"],
@@ -40,7 +40,7 @@ test("[PAGE6] the reader comes first, then editors by name, bots behind them, sp
   expect(inOrder([bot, ...people]).map(({ name }) => name)).toEqual(["Zoe", "Ann", "Bob", "Aaron", "Dan"]);
 });
 
-test("[PAGE6] what somebody drags is shown where it is, if that is a place", () => {
+test("[PAGE6] a dragged shape is shown at its current position if that position is valid", () => {
   expect(personOf(participant({ fields: { holding: { shape: "a", place: { x: 1, y: 2 } } } })).holding).toEqual({
     shape: "a",
     place: { x: 1, y: 2 },
@@ -57,12 +57,12 @@ test("[PAGE6] what somebody drags is shown where it is, if that is a place", () 
   }
 });
 
-test("[PAGE38] the room's size and mode in words", () => {
+test("[PAGE38] the number of people and the presence mode are shown as text", () => {
   expect([0, 1, 2, 1200].map(countRemark)).toEqual(["–", "Only you", "2 people", "1,200 people"]);
   const mode = { mode: "flat", participants: 2, presencePerSecond: 30, shed: 0 } as const;
   expect([undefined, mode, { ...mode, mode: "hierarchical", shed: 2 } as const].map(modeRemark)).toEqual([
     "–",
     "Flat",
-    "Hierarchical, reduced",
+    "Hierarchical, fewer updates under load",
   ]);
 });

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import { caretOf, COLOURS, colourOf, friendlyName, initialsOf } from "./person.ts";
 
-test("[PAGE4] a new person's name is none of those already here", () => {
+test("[PAGE4] a new person gets a name that nobody in the room has", () => {
   const taken = new Set<string>();
   for (let person = 0; person < 30; person++) {
     const name = friendlyName(0.5, taken);
@@ -13,17 +13,17 @@ test("[PAGE4] a new person's name is none of those already here", () => {
   }
 });
 
-test("[PAGE4] when every name is taken, people share one", () => {
+test("[PAGE4] people share a name when all names are taken", () => {
   const taken = new Set(Array.from({ length: 1000 }, (_, index) => friendlyName(index / 1000)));
   expect(taken).toContain(friendlyName(0.999, taken));
 });
 
-test("[PAGE5] a name has one colour, for everybody who sees it", () => {
+test("[PAGE5] a name has the same colour for everybody", () => {
   expect(colourOf("Ada")).toBe(colourOf("Ada"));
   for (const name of ["Ada", "Grace", "", "李雷", "🌱"]) expect([0, 1, 2, 3, 4, 5, 6, 7]).toContain(colourOf(name));
 });
 
-test("[PAGE5] a caret has the colour that the page shows its owner in", () => {
+test("[PAGE5] a caret has the colour of its owner on the page", () => {
   const css = readFileSync(new URL("./styles/people.css", import.meta.url), "utf8");
   expect([...css.matchAll(/--person-\d: (#[0-9a-f]{6});/g)].map(([, colour]) => colour)).toEqual([...COLOURS]);
   const channels = (colour: string): number[] => [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16));
@@ -33,7 +33,7 @@ test("[PAGE5] a caret has the colour that the page shows its owner in", () => {
   }
 });
 
-test("[PAGE5] people of one colour have carets that an editor can tell apart", () => {
+test("[PAGE5] people of the same colour have carets of slightly different shades", () => {
   const names = Array.from({ length: 40 }, (_, index) => `Person ${index}`);
   expect(new Set(names.map((name) => caretOf(name).color)).size).toBe(names.length);
 });

@@ -1,4 +1,4 @@
-/** A person as the page shows them. There are no accounts here: the name is all there is to a person. */
+/** Name, colour and initials of a person. The demo has no accounts: a person is only a name. */
 
 const NAMES = [
   "Ada",
@@ -35,17 +35,17 @@ const NAMES = [
   "Whitfield",
 ] as const;
 
-/** Those of styles/people.css, for what is drawn by others. White on each has a contrast of 5 or more. */
+/** The colours of styles/people.css, for parts that libraries draw. White text on each has a contrast of 5 or more. */
 export const COLOURS = ["#b4452c", "#1f7a6d", "#5b55c9", "#a8457e", "#2f6db3", "#8a6412", "#4b7a2b", "#6c5a7e"] as const;
 
-/** A friendly name that nobody here has yet, as far as the list reaches. `chance` is in [0, 1). */
+/** Returns a name that nobody has yet, if one is left. `chance` is in [0, 1). */
 export function friendlyName(chance: number, taken: ReadonlySet<string> = new Set()): string {
   const free = NAMES.filter((name) => !taken.has(name));
   const choice = free.length > 0 ? free : NAMES;
   return choice[Math.floor(chance * choice.length)] ?? NAMES[0];
 }
 
-/** The same for everybody who sees the name. */
+/** Everybody sees the same colour for a name. */
 export function colourOf(name: string): number {
   return hashOf(name) % COLOURS.length;
 }
@@ -58,8 +58,8 @@ export function initialsOf(name: string): string {
 }
 
 /**
- * What editors of others show a caret by, in y-codemirror.next's words. It takes carets of one colour for one
- * caret, so each name has a shade of its own, too near for the eye to tell.
+ * The user field of a caret, in the format of y-codemirror.next. It treats carets of the same colour as one caret, so
+ * each name gets a slightly different shade.
  */
 export function caretOf(name: string): { readonly name: string; readonly color: string; readonly colorLight: string } {
   const base = Number.parseInt(COLOURS[colourOf(name)]!.slice(1), 16);

@@ -3,7 +3,7 @@ import * as Y from "yjs";
 
 import { Shapes } from "./shapes.ts";
 
-/** Two people whose documents become the same when they meet. */
+/** Two people whose documents synchronise in `meet`. */
 function two(): { ann: Shapes; bob: Shapes; meet: () => void; doc: Y.Doc } {
   const [a, b] = [new Y.Doc(), new Y.Doc()];
   const meet = (): void => {
@@ -13,7 +13,7 @@ function two(): { ann: Shapes; bob: Shapes; meet: () => void; doc: Y.Doc } {
   return { ann: new Shapes(a), bob: new Shapes(b), meet, doc: a };
 }
 
-test("[CAN3] a new shape lies with its middle where it was put, above the others", () => {
+test("[CAN3] a new shape has its middle at the given point, above all other shapes", () => {
   const { ann } = two();
   ann.add("a", "note", { x: 0, y: 0 }, 3);
   ann.add("b", "ellipse", { x: 100.4, y: 50 }, 1);
@@ -23,7 +23,7 @@ test("[CAN3] a new shape lies with its middle where it was put, above the others
   ]);
 });
 
-test("[CAN4] of two who drag one shape at once one prevails, whole; what others did to it stays", () => {
+test("[CAN4] when two people drag one shape at once, one position wins completely, and other changes to the shape stay", () => {
   const { ann, bob, meet } = two();
   ann.add("a", "note", { x: 0, y: 0 }, 0);
   meet();
@@ -36,7 +36,7 @@ test("[CAN4] of two who drag one shape at once one prevails, whole; what others 
   expect([[10, 500].includes(x), x === y, text]).toEqual([true, true, "ours"]);
 });
 
-test("[CAN4] what somebody has removed meanwhile cannot be moved, and stays removed", () => {
+test("[CAN4] a removed shape cannot be moved and stays removed", () => {
   const { ann, bob, meet } = two();
   ann.add("a", "rectangle", { x: 0, y: 0 }, 0);
   meet();
@@ -47,7 +47,7 @@ test("[CAN4] what somebody has removed meanwhile cannot be moved, and stays remo
   expect([ann.all(), bob.all()]).toEqual([[], []]);
 });
 
-test("[CAN5] whatever else is in the document is not shown, and places have an end", () => {
+test("[CAN5] other content of the document is not shown, and positions are limited", () => {
   const { ann, doc } = two();
   const shapes = doc.getMap("shapes");
   shapes.set("text", "none");
@@ -60,7 +60,7 @@ test("[CAN5] whatever else is in the document is not shown, and places have an e
   expect(ann.all()).toMatchObject([{ x: 1_000_000, y: -1_000_000 }]);
 });
 
-test("[CAN7] what was done here last is taken back, and done again; what others did stays", () => {
+test("[CAN7] undo and redo affect only this person's last change", () => {
   const { ann, bob, meet } = two();
   ann.add("a", "note", { x: 0, y: 0 }, 0);
   ann.write("a", "Call the printers");
@@ -85,7 +85,7 @@ test("[CAN7] what was done here last is taken back, and done again; what others 
   expect(ann.all().map(({ id }) => id)).toEqual(["b"]);
 });
 
-test("[CAN7] the steps of one way are taken back together, those of another shape by themselves", () => {
+test("[CAN7] undo reverts consecutive moves of one shape together, and moves of another shape separately", () => {
   const { ann } = two();
   ann.add("a", "note", { x: 90, y: 66 }, 0);
   ann.add("b", "note", { x: 90, y: 66 }, 0);

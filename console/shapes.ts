@@ -1,6 +1,6 @@
 /**
- * What lies on the canvas, kept in the same document as the text. A place is one value, so that two people who drag
- * one shape do not leave it where neither of them did. Whatever else is in the document is not shown.
+ * The shapes on the canvas, in the same document as the text. A position is one value, so that two simultaneous drags
+ * end at one of the two positions. Invalid content of the document is ignored.
  */
 
 import type { Point, Rectangle } from "@coroom/client";
@@ -29,9 +29,9 @@ const COLOURS = 8;
 export class Shapes {
   readonly #doc: Y.Doc;
   readonly #shapes: Y.Map<Y.Map<unknown>>;
-  /** What was done here, and by nobody else. */
+  /** Local changes only. */
   readonly #past: Y.UndoManager;
-  /** The shape that was moved last, with nothing done since: steps of one way are undone together. */
+  /** The shape of the last move, while nothing else was changed: its moves are undone together. */
   #moving: string | undefined;
 
   constructor(doc: Y.Doc) {
@@ -40,13 +40,13 @@ export class Shapes {
     this.#past = new Y.UndoManager(this.#shapes);
   }
 
-  /** The lowest first. */
+  /** Returns the shapes from the lowest to the highest. */
   all(): Shape[] {
     const shapes = [...this.#shapes].flatMap(([id, values]) => parseShape(id, values) ?? []);
     return shapes.sort((a, b) => a.level - b.level || (a.id < b.id ? -1 : 1)).slice(0, SHAPES_MAX);
   }
 
-  /** With its middle there, above everything else. */
+  /** Adds a shape with its middle at `middle`, above all others. */
   add(id: string, kind: ShapeKind, middle: Point, colour: number): void {
     const { width, height } = SIZES[kind];
     const shape = new Y.Map<unknown>(
@@ -56,10 +56,10 @@ export class Shapes {
     this.#shapes.set(id, shape);
   }
 
-  /** To there, and above everything else. */
+  /** Moves a shape above all others. */
   move(id: string, to: Point): void {
     const shape = this.#shapes.get(id);
-    if (shape === undefined) return; // Somebody has removed it meanwhile.
+    if (shape === undefined) return; // Another person removed it.
     this.#begin(id);
     this.#doc.transact(() => {
       shape.set("place", placeOf(to));
@@ -80,13 +80,11 @@ export class Shapes {
     this.#shapes.delete(id);
   }
 
-  /** Takes back what was done here last. */
   undo(): void {
     this.#begin(undefined);
     this.#past.undo();
   }
 
-  /** Does again what was taken back last. */
   redo(): void {
     this.#begin(undefined);
     this.#past.redo();
@@ -96,7 +94,7 @@ export class Shapes {
     this.#shapes.observeDeep(changed);
   }
 
-  /** What comes is undone by itself. `moved`: unless it is one more step of the same way. */
+  /** Starts a new undo step, unless `moved` continues the move of the same shape. */
   #begin(moved: string | undefined): void {
     if (moved === undefined || moved !== this.#moving) this.#past.stopCapturing();
     this.#moving = moved;

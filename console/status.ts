@@ -1,70 +1,70 @@
 /**
- * What the page says about its connection, in words: facts in, sentences out. It never says "Saved" of
- * something that is not, and whatever is wrong comes with what the reader can do about it.
+ * Turns the facts about the connection into texts. The page never shows "Saved" while an edit is unsaved, and every
+ * problem comes with advice.
  */
 
 import type { Outage, SavingState, Status } from "@coroom/client";
 
-import { type Notice, NOTICES, type State } from "./notices.ts";
+import { type PageNotice, NOTICES, type PageState } from "./notices.ts";
 
-export type Facts = {
+export type PageFacts = {
   readonly status: Status;
-  /** The document has been here whole, at least once. */
+  /** The complete document has been loaded at least once. */
   readonly loaded: boolean;
-  /** The server is reached, and lets nobody into the room for now. */
+  /** The server is reachable and currently rejects the join. */
   readonly putOff: Outage["reason"];
-  /** The room was deleted for good. */
+  /** The room was deleted permanently. */
   readonly deleted: boolean;
-  /** The server's snapshot of the document cannot be had, which is needed here. */
+  /** The server's snapshot of the document is needed and not available. */
   readonly lacksContent: boolean;
   readonly saving: SavingState;
   readonly mayWrite: boolean;
-  /** Nothing made here is without its acknowledgement, also of what the log may have lost: then it can be false with no edit counted. */
+  /** Every local edit is acknowledged. Can be false with no unsaved edit counted, when the log may have lost edits. */
   readonly saved: boolean;
   readonly unsavedEdits: number;
-  /** Edits are kept on this device until they are saved, not only in this tab. */
+  /** Unsaved edits are kept on this device, not only in this tab. */
   readonly keptHere: boolean;
-  /** Something was pasted that the server does not take; nothing after it is saved either. */
+  /** A pasted edit is too large for the server. Later edits are not saved either. */
   readonly tooLarge: boolean;
   readonly seq: number;
-  /** From the first keystroke not saved until all was. */
+  /** Time from the first unsaved edit until all edits were saved. */
   readonly lastSaveMs: number | undefined;
 };
 
-export type Tone = "calm" | "good" | "busy" | "warning" | "trouble";
-export type Remark = { readonly tone: Tone; readonly text: string };
+export type RemarkTone = "calm" | "good" | "busy" | "warning" | "trouble";
+export type StatusRemark = { readonly tone: RemarkTone; readonly text: string };
 
-/** The connection alone. */
-export function statusRemark({ status, putOff }: Pick<Facts, "status" | "putOff">): Remark {
-  if (putOff !== undefined) return { tone: "warning", text: "Connected, not let in yet" };
+/** Describes only the connection. */
+export function statusRemark({ status, putOff }: Pick<PageFacts, "status" | "putOff">): StatusRemark {
+  if (putOff !== undefined) return { tone: "warning", text: "Connected, waiting to join" };
   switch (status) {
     case "connecting":
       return { tone: "busy", text: "Connecting…" };
     case "connected":
       return { tone: "good", text: "Connected" };
     case "waiting":
-      return { tone: "warning", text: "Offline, trying again" };
+      return { tone: "warning", text: "Offline, reconnecting" };
     case "disconnected":
       return { tone: "warning", text: "Offline" };
     case "stopped":
       return { tone: "trouble", text: "Closed" };
     default: // "degraded"
-      return { tone: "warning", text: "Connected, with trouble behind" };
+      return { tone: "warning", text: "Connected, server has a problem" };
   }
 }
 
-/** What deserves a sentence of its own; undefined when all is well. */
-export function noticeFor(facts: Facts): Notice | undefined {
+/** Returns undefined when the state needs no notice. */
+export function noticeFor(facts: PageFacts): PageNotice | undefined {
   return NOTICES[stateOf(facts)];
 }
 
-/** The few words in the bar. */
-export function saveRemark(facts: Facts): Remark {
+/** The short text in the bar. */
+export function saveRemark(facts: PageFacts): StatusRemark {
   return REMARKS[stateOf(facts)](facts);
 }
 
-/** The first that holds: what goes wrong further from the document is told before what goes wrong nearer to it. */
-function stateOf(facts: Facts): State {
+/** The first matching state wins: problems of the connection before problems of the document. */
+function stateOf(facts: PageFacts): PageState {
   const { status, loaded, putOff, deleted, lacksContent, saving, mayWrite, saved, unsavedEdits, keptHere, tooLarge } = facts;
   if (deleted) return loaded ? "deleted" : "opening-deleted";
   if (status === "stopped") return saved ? "closed" : "cut-off";
@@ -81,36 +81,36 @@ function stateOf(facts: Facts): State {
   return "well";
 }
 
-/** That a tenant has too many rooms is the server's affair: to whoever opens one it is not available. */
-function roomState(putOff: NonNullable<Facts["putOff"]>): "full" | "unavailable" {
+/** A tenant's room limit is not the reader's concern: the page shows the document as unavailable. */
+function roomState(putOff: NonNullable<PageFacts["putOff"]>): "full" | "unavailable" {
   return putOff === "room-full" ? "full" : "unavailable";
 }
 
-const OPENING: Remark = { tone: "busy", text: "Opening…" };
-const NOT_SAVED: Remark = { tone: "trouble", text: "Not saved" };
-const SAVED: Remark = { tone: "good", text: "Saved" };
-const SAVING: Remark = { tone: "busy", text: "Saving…" };
-const DELETED: Remark = { tone: "trouble", text: "Deleted" };
-const READ_ONLY: Remark = { tone: "calm", text: "Read only" };
+const OPENING: StatusRemark = { tone: "busy", text: "Opening…" };
+const NOT_SAVED: StatusRemark = { tone: "trouble", text: "Not saved" };
+const SAVED: StatusRemark = { tone: "good", text: "Saved" };
+const SAVING: StatusRemark = { tone: "busy", text: "Saving…" };
+const DELETED: StatusRemark = { tone: "trouble", text: "Deleted" };
+const READ_ONLY: StatusRemark = { tone: "calm", text: "Read only" };
 
-const offline = ({ unsavedEdits }: Facts): Remark => away("Offline", unsavedEdits);
-const waiting = ({ unsavedEdits }: Facts): Remark => away("Waiting", unsavedEdits);
+const offline = ({ unsavedEdits }: PageFacts): StatusRemark => away("Offline", unsavedEdits);
+const waiting = ({ unsavedEdits }: PageFacts): StatusRemark => away("Waiting", unsavedEdits);
 const savedOr =
-  (remark: Remark) =>
-  ({ saved }: Facts): Remark =>
+  (remark: StatusRemark) =>
+  ({ saved }: PageFacts): StatusRemark =>
     saved ? SAVED : remark;
 
-function away(word: string, unsavedEdits: number): Remark {
+function away(word: string, unsavedEdits: number): StatusRemark {
   return { tone: "warning", text: unsavedEdits > 0 ? `${word}, ${edits(unsavedEdits)} kept here` : word };
 }
 
-function withTroubleBehind({ mayWrite, saved, tooLarge, saving }: Facts): Remark {
+function degradedRemark({ mayWrite, saved, tooLarge, saving }: PageFacts): StatusRemark {
   if (!mayWrite) return READ_ONLY;
   if (saved) return { tone: "warning", text: "Waiting…" };
   return tooLarge || saving === "refusing" ? NOT_SAVED : SAVING;
 }
 
-const REMARKS: Readonly<Record<State, (facts: Facts) => Remark>> = {
+const REMARKS: Readonly<Record<PageState, (facts: PageFacts) => StatusRemark>> = {
   "closed": () => ({ tone: "trouble", text: "Disconnected" }),
   "cut-off": () => NOT_SAVED,
   "deleted": () => DELETED,
@@ -125,7 +125,7 @@ const REMARKS: Readonly<Record<State, (facts: Facts) => Remark>> = {
   "offline": offline,
   "offline-in-tab": offline,
   "rights-taken": () => NOT_SAVED,
-  "degraded": withTroubleBehind,
+  "degraded": degradedRemark,
   "reading": () => READ_ONLY,
   "lacking": ({ mayWrite, saved }) => (!mayWrite ? READ_ONLY : saved ? SAVED : SAVING),
   "too-large": savedOr(NOT_SAVED),

@@ -1,4 +1,4 @@
-/** The alerts, judged by Prometheus's own tool over a system in which one thing at a time goes wrong. */
+/** Tests the alerts with Prometheus's promtool, on a system with one failure at a time. */
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -13,12 +13,12 @@ const RULES = resolve("deploy/prometheus/alerts.yaml");
 const NAMES = [...readFileSync(RULES, "utf8").matchAll(/alert: (?<name>\w+)/g)].map(({ groups }) => groups!["name"]!);
 const JUDGE_MS_MAX = 60_000;
 
-/** Values by series, as promtool writes them: `start+step x times`, one every 30 s. */
+/** Values by series in promtool's notation: `start+step x times`, one every 30 s. */
 type Series = Readonly<Record<string, string>>;
-/** `gone`: roles of which no process is left. */
+/** `gone`: roles without a running process. */
 type Case = { readonly fires: readonly string[]; readonly series?: Series; readonly gone?: readonly string[] };
 
-/** The slowest alert tells after an hour. */
+/** The slowest alert fires after one hour. */
 const LOOKED_AT = "65m";
 const STEPS = 2 * 65;
 const always = (value: number): string => `${value}x${STEPS}`;
@@ -36,7 +36,7 @@ const of = (name: string, role: string, labels: Readonly<Record<string, string>>
     .map(([label, value]) => `${label}="${value}"`)
     .join(",")}}`;
 
-/** Two of each role, all of them well. */
+/** Two healthy processes per role. */
 const WELL: Series = {
   ...Object.fromEntries(
     ["gateway", "room-server", "placement", "document-service", "leaderboard", "probe"].flatMap((role) =>
@@ -272,7 +272,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test("[ALT1] Prometheus takes the alerts", async () => {
+test("[ALT1] Prometheus accepts the alerts", async () => {
   expect(await runProgram(promtool.path, ["check", "rules", RULES], { msMax: JUDGE_MS_MAX, env: promtool.env })).toContain(
     `${NAMES.length} rules found`,
   );
@@ -286,7 +286,7 @@ test.each(Object.entries(CASES))("[ALT2] %s", async (name, { fires, series, gone
   }));
   const file = {
     rule_files: [RULES],
-    evaluation_interval: "1m", // As Prometheus has it by default.
+    evaluation_interval: "1m", // Prometheus's default.
     tests: [
       {
         name,
@@ -305,10 +305,10 @@ test.each(Object.entries(CASES))("[ALT2] %s", async (name, { fires, series, gone
   const path = join(folder, "case.json"); // JSON is YAML.
   writeFileSync(path, JSON.stringify(file));
   await runProgram(promtool.path, ["test", "rules", path], { msMax: JUDGE_MS_MAX, env: promtool.env }).catch((error: unknown) => {
-    throw error instanceof ProgramError ? new Error(error.complaints) : error;
+    throw error instanceof ProgramError ? new Error(error.errorOutput) : error;
   });
 });
 
-test("[ALT3] each alert is judged", () => {
+test("[ALT3] every alert has a test", () => {
   expect(NAMES.filter((name) => !Object.values(CASES).some(({ fires }) => fires.includes(name)))).toEqual([]);
 });

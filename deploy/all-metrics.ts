@@ -1,9 +1,9 @@
-/** Every metric there is, by the role that tells it: for tests that hold pages, alerts and the dashboard against them. */
+/** Collects every metric by role. Tests compare pages, alerts and the dashboard with this list. */
 
 import { Registry } from "prom-client";
 
 import { giveBackIdleMemory } from "../cli/idle-memory.ts";
-import type { Told } from "../cli/metrics-document.ts";
+import type { MetricDescription } from "../cli/metrics-document.ts";
 import { documentServiceMetrics } from "../document-service/metrics.ts";
 import { gatewayMetrics } from "../gateway/metrics.ts";
 import { leaderboardMetrics } from "../leaderboard/metrics.ts";
@@ -30,11 +30,13 @@ const ROLES: Readonly<Record<string, (registry: Registry) => unknown>> = {
   },
 };
 
-export async function allMetrics(): Promise<Readonly<Record<string, readonly Told[]>>> {
+export async function allMetrics(): Promise<Readonly<Record<string, readonly MetricDescription[]>>> {
   const groups = Object.entries(ROLES).map(async ([role, register]) => {
     const registry = new Registry();
     register(registry);
-    const labels = new Map((registry.getMetricsAsArray() as unknown as Told[]).map(({ name, labelNames }) => [name, labelNames]));
+    const labels = new Map(
+      (registry.getMetricsAsArray() as unknown as MetricDescription[]).map(({ name, labelNames }) => [name, labelNames]),
+    );
     const metrics = await registry.getMetricsAsJSON();
     return [role, metrics.map(({ name, type, help }) => ({ name, type: String(type), help, labelNames: labels.get(name) ?? [] }))] as const;
   });

@@ -1,4 +1,7 @@
-/** `deploy/compose.yaml` starts roles with settings that they take, gives them the time that they take to stop, and is what Prometheus scrapes. */
+/**
+ * `deploy/compose.yaml` starts roles with valid settings and sufficient stop timeouts, and Prometheus scrapes all
+ * processes.
+ */
 
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
@@ -27,7 +30,7 @@ const TEXT = readFileSync("deploy/compose.yaml", "utf8");
 const SECRET = "0123456789abcdef0123456789abcdef";
 const example = readFileSync("deploy/example.env", "utf8");
 
-/** As in a copy of example.env that was filled in. */
+/** A completed copy of example.env. */
 const given = Object.fromEntries([...example.matchAll(/^(\w+)=(.*)$/gm)].map(([, name, value]) => [name!, value === "" ? SECRET : value!]));
 /** As compose does it: in what was parsed, so that nothing that is given empty turns into something else. */
 const filledIn = (text: string): string =>
@@ -52,14 +55,14 @@ const processes = Object.entries(services)
     return { name, role, service, env: { ...imageEnvironment(), ...asText(service.environment ?? {}) } };
   });
 
-test("[DEP6] there are two of each role and a probe, and three nats-servers", () => {
+test("[DEP6] the compose file has two processes per role, a probe and three nats-servers", () => {
   const count = (role: Role): number => processes.filter((process) => process.role === role).length;
   const roles = DEPLOYED_ROLES.filter((role) => role !== "y-websocket");
   expect(roles.map((role) => [role, count(role)])).toEqual(roles.map((role) => [role, role === "probe" ? 1 : 2]));
   expect(Object.keys(services).filter((name) => name.startsWith("nats"))).toEqual(["nats-1", "nats-2", "nats-3"]);
 });
 
-test.each(processes)("[DEP7] $name is told settings that it reads, and would start with them", async ({ role, service, env }) => {
+test.each(processes)("[DEP7] $name gets only settings that it reads, and would start with them", async ({ role, service, env }) => {
   const settings = settingsOf(role);
   expect(Object.keys(service.environment ?? {}).filter((name) => !settings.has(name))).toEqual([]);
   const config = await configOf(role, env);
@@ -67,16 +70,13 @@ test.each(processes)("[DEP7] $name is told settings that it reads, and would sta
   for (const port of service.ports ?? []) expect(port.endsWith(`:${portOf(role, config)}`)).toBe(true);
 });
 
-test.each(processes)(
-  "[DEP8] $name is given the time that it may take to stop, and no right that it has no use for",
-  async ({ role, service, env }) => {
-    const graceMs = Number(/^(\d+)s$/.exec(service.stop_grace_period)![1]) * 1_000;
-    expect(graceMs).toBeGreaterThanOrEqual(drainMsOf(role, await configOf(role, env)) + ENDING_MS_MAX);
-    expect([service.read_only, service.cap_drop, service.security_opt]).toEqual([true, ["ALL"], ["no-new-privileges:true"]]);
-  },
-);
+test.each(processes)("[DEP8] $name gets enough time to stop, and no unnecessary privilege", async ({ role, service, env }) => {
+  const graceMs = Number(/^(\d+)s$/.exec(service.stop_grace_period)![1]) * 1_000;
+  expect(graceMs).toBeGreaterThanOrEqual(drainMsOf(role, await configOf(role, env)) + ENDING_MS_MAX);
+  expect([service.read_only, service.cap_drop, service.security_opt]).toEqual([true, ["ALL"], ["no-new-privileges:true"]]);
+});
 
-test("[DEP9] addresses, what is waited for and volumes are those of services", () => {
+test("[DEP9] addresses, dependencies and volumes refer to existing services", () => {
   const values = Object.values(services).flatMap(({ environment = {} }) => Object.values(asText(environment)));
   const hosts = values.flatMap((value) => [...value.matchAll(/\w+:\/\/([\w-]+):\d+/g)].map(([, host]) => host!));
   expect(hosts.length).toBeGreaterThan(10);
@@ -88,7 +88,7 @@ test("[DEP9] addresses, what is waited for and volumes are those of services", (
   expect(mounted.filter((source) => !source.startsWith("./") && !(source in volumes))).toEqual([]);
 });
 
-test("[DEP10] secrets come from the environment alone, and example.env names all that have to be given", () => {
+test("[DEP10] secrets come only from the environment, and example.env lists all required ones", () => {
   const demanded = [...TEXT.matchAll(/\$\{(\w+):\?/g)].map(([, name]) => name!);
   expect([...new Set(demanded)].sort()).toEqual([
     "COROOM_ALLOWED_ORIGINS",
@@ -98,7 +98,7 @@ test("[DEP10] secrets come from the environment alone, and example.env names all
   ]);
   expect(demanded.filter((name) => !(name in given))).toEqual([]);
   const inTheOpen = [...TEXT.matchAll(/^\s+(COROOM_\w+): (?!\$\{)(.+)$/gm)].filter(([, name]) => secretVariables().includes(name!));
-  // An address is a secret only with a user in it.
+  // An address is a secret only when it contains a user.
   expect(inTheOpen.filter(([, , value]) => !/^\w+:\/\/[^@]+$/.test(value!))).toEqual([]);
 });
 

@@ -1,4 +1,4 @@
-/** `deploy/Dockerfile` is given all that it builds from, and its image has all that the roles open. */
+/** The build context of `deploy/Dockerfile` is complete, and its image contains every file that the roles open. */
 
 import { spawn } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -11,7 +11,7 @@ import { serveHealth } from "../cli/health.ts";
 import { startSettings } from "../cli/settings.ts";
 import { claimFreePorts } from "../engines/free-port.ts";
 import { runProgram } from "../engines/run-program.ts";
-import { envName } from "../shared/config.ts";
+import { envName, readableSettings } from "../shared/settings/settings.ts";
 import { buildStage, finalStage, imageEnvironment } from "./image.ts";
 
 const MS_MAX = 30_000;
@@ -27,7 +27,7 @@ function isLeftOut(path: string): boolean {
   );
 }
 
-test("[DEP2] the image is built from all that the build reads, and from nothing that is secret or built elsewhere", () => {
+test("[DEP2] the build context contains every file that the build reads, and no secrets or build output", () => {
   const folders = [...include.map((pattern) => pattern.slice(0, pattern.indexOf("/**"))), "console"];
   const read = [...buildStage.copies.flatMap(({ sources }) => sources).filter((path) => path !== "."), ...folders.flatMap(filesUnder)];
   expect(read.length).toBeGreaterThan(500);
@@ -43,7 +43,7 @@ test("[DEP2] the image is built from all that the build reads, and from nothing 
   expect(kept.filter((path) => !isLeftOut(path))).toEqual([]);
 });
 
-test("[DEP3] the image has every module that a role loads, and every file that one of them names", async () => {
+test("[DEP3] the image contains every module that a role loads, and every file that a module names", async () => {
   const modules = reachedFrom("cli/main.ts");
   expect(modules.size).toBeGreaterThan(300);
   const removed = [.../rm -rf (?<paths>[^&]+)/.exec(buildStage.text)!.groups!["paths"]!.matchAll(/dist\/(\S+)/g)].map(
@@ -60,16 +60,16 @@ test("[DEP3] the image has every module that a role loads, and every file that o
   expect(named.filter((path) => !existsSync(path) || !beside.includes(path))).toEqual([]);
 });
 
-test("[DEP4] the last stage copies what was built, its packages, the console and what says its version", () => {
+test("[DEP4] the last stage copies the build output, its packages, the console and package.json", () => {
   const copied = finalStage.copies.flatMap(({ fromBuild, sources }) => (fromBuild ? sources : []));
   expect(copied.map((path) => path.replace("/coroom/", "")).sort()).toEqual(["console/dist", "dist", "node_modules", "package.json"]);
   expect(scripts["build"]).toBe("npm run build:server && npm run build:client && npm run build:console");
   expect(finalStage.text).toContain("USER node");
-  const known = Object.keys(startSettings).map(envName);
+  const known = readableSettings(startSettings).map(([name]) => envName(name));
   expect(Object.keys(imageEnvironment()).filter((name) => !known.includes(name))).toEqual(["NODE_ENV"]);
 });
 
-test("[DEP5] the image's health check is content with a process whose roles run, and with no other", async () => {
+test("[DEP5] the image's health check accepts only a process whose roles run", async () => {
   const check = JSON.parse(/CMD (\["bash".*\])/.exec(finalStage.text)![1]!) as [string, ...string[]];
   const [port] = await claimFreePorts(1, "127.0.0.1");
   const exit = (): Promise<number | null> =>

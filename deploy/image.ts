@@ -5,12 +5,15 @@ import { readFileSync } from "node:fs";
 import type { Environment } from "./role-settings.ts";
 
 export type Copy = { readonly fromBuild: boolean; readonly sources: readonly string[] };
-export type Stage = { readonly copies: readonly Copy[]; readonly text: string };
+export type ImageStage = { readonly copies: readonly Copy[]; readonly text: string };
 
 const lines = readFileSync("deploy/Dockerfile", "utf8").replaceAll(/\\\n/g, " ").split("\n");
 const starts = lines.flatMap((line, at) => (line.startsWith("FROM ") ? [at] : []));
 
-export const [buildStage, finalStage] = starts.map((start, index) => stageOf(lines.slice(start, starts[index + 1]))) as [Stage, Stage];
+export const [buildStage, finalStage] = starts.map((start, index) => stageOf(lines.slice(start, starts[index + 1]))) as [
+  ImageStage,
+  ImageStage,
+];
 
 /** `ENV`. */
 export function imageEnvironment(): Environment {
@@ -23,7 +26,7 @@ export function imageEnvironment(): Environment {
   );
 }
 
-function stageOf(own: readonly string[]): Stage {
+function stageOf(own: readonly string[]): ImageStage {
   const copies = own.flatMap((line) => {
     const copied = /^COPY (?<from>--from=build )?(?<paths>.+)$/.exec(line)?.groups;
     if (copied === undefined) return [];

@@ -1,9 +1,9 @@
-/** Which settings each role reads, as their `main.ts` have them: its own, everybody's, and some that are declared by another role. */
+/** The settings that each role reads in its `main.ts`: its own, the common ones, and some of other roles. */
 
-import { refuseUnfit } from "../cli/fitting-roles.ts";
+import { refuseUnfit } from "../cli/start-checks.ts";
 import { ROLES, type Role, startGroups, startSettings } from "../cli/settings.ts";
-import { missingSecrets } from "../cli/shared-secrets.ts";
-import { envName, readSettings, type Setting, type Settings, type Values } from "../shared/config.ts";
+import { envName, readableSettings, readSettings, type Setting, type Settings, type Values } from "../shared/settings/settings.ts";
+import { missingSecrets } from "../cli/secrets.ts";
 
 export type Environment = Readonly<Record<string, string>>;
 
@@ -22,7 +22,7 @@ const OF_OTHERS: Readonly<Partial<Record<Role, readonly (keyof typeof startSetti
 /** By the names of their variables. */
 export function settingsOf(role: Role): ReadonlyMap<string, Setting<unknown>> {
   const others = (OF_OTHERS[role] ?? []).map((name) => [name, startSettings[name]] as const);
-  const own = ["this process", "every role", role].flatMap((group) => Object.entries<Setting<unknown>>(startGroups[group]!));
+  const own = ["this process", "every role", role].flatMap((group) => readableSettings(startGroups[group]!));
   return new Map([...own, ...others].map(([name, setting]) => [envName(name), setting]));
 }
 
@@ -39,7 +39,7 @@ export async function configOf(role: Role, env: Environment): Promise<Values<typ
   return config;
 }
 
-/** How long a role that was sent SIGTERM may take by its settings, and to settle what it does not count in. */
+/** Maximum time that a role may take after SIGTERM, from its settings plus its fixed steps. */
 export function drainMsOf(role: Role, config: Values<typeof startSettings>): number {
   const SETTLE_MS_MAX = 4_000;
   const drains: Readonly<Partial<Record<Role, number>>> = {

@@ -1,4 +1,4 @@
-/** What `deploy/prometheus` and `deploy/grafana` ask for exists: each metric, with the labels that it is asked by. */
+/** Every metric and label in `deploy/prometheus` and `deploy/grafana` exists. */
 
 import { readdirSync, readFileSync } from "node:fs";
 
@@ -22,7 +22,7 @@ const panels: Asked[] = (JSON.parse(DASHBOARD) as { panels: Panel[] }).panels.fl
   targets.map(({ expr }) => ({ where: title, expr })),
 );
 
-test.each([...alerts, ...panels])("[WAT1] $where asks for what is measured: $expr", async ({ expr }) => {
+test.each([...alerts, ...panels])("[WAT1] $where uses existing metrics: $expr", async ({ expr }) => {
   const labels = await labelsByMetric();
   const asked = [...expr.matchAll(/coroom_\w+/g)].map(([name]) => name);
   expect(asked.filter((name) => !labels.has(name))).toEqual([]);
@@ -30,14 +30,14 @@ test.each([...alerts, ...panels])("[WAT1] $where asks for what is measured: $exp
   expect(labelsIn(expr).filter((label) => !known.has(label))).toEqual([]);
 });
 
-test("[WAT2] each alert says what has happened and what to do", () => {
+test("[WAT2] each alert describes the problem and the remedy", () => {
   expect(alerts.length).toBeGreaterThan(0);
   expect(ALERTS.match(/- alert: /g)).toHaveLength(alerts.length);
   for (const kind of ["severity: (page|ticket)", "summary: \\S", "description: \\S"])
     expect(ALERTS.match(new RegExp(kind, "g"))).toHaveLength(alerts.length);
 });
 
-test("[WAT3] each metric that a page names is measured", async () => {
+test("[WAT3] each metric that a page names exists", async () => {
   const pages = ["README.md", "ARCHITECTURE.md", ...readdirSync("docs", { recursive: true }).map((name) => `docs/${String(name)}`)];
   const known = new Set(Object.values(await allMetrics()).flatMap((metrics) => metrics.map(({ name }) => name)));
   const named = pages

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 
-import { readSettings, SettingError } from "../shared/config.ts";
+import { readSettings, SettingError } from "../shared/settings/settings.ts";
 import { documentServiceSettings, refuseUnwritable } from "./config.ts";
 
-test("[DCF1] a service whose checkpoints NATS would not take does not start, and says what to do", () => {
+test("[DCF1] a service whose checkpoints exceed the maximum message size of NATS does not start, and names the remedy", () => {
   const settings = (flags: Record<string, string>) => readSettings(documentServiceSettings, { flags, env: {} });
   refuseUnwritable(settings({}), 1_048_576);
   refuseUnwritable(settings({ checkpointClientsBytesMax: "2000000" }), undefined);

@@ -1,46 +1,58 @@
 /** The document service's settings. */
 
-import { oneOf, port, positiveInteger, SettingError, type Settings, text, type Values, wholeNumber } from "../shared/config.ts";
-import { refuseNowhere, type ServiceAddress, serviceUrl } from "../shared/service-address.ts";
-import type { SharedConfig } from "../shared/settings.ts";
-import { webhookSecrets } from "../shared/webhook-endpoints.ts";
+import {
+  constant,
+  oneOf,
+  port,
+  positiveInteger,
+  SettingError,
+  type Settings,
+  text,
+  type Values,
+  wholeNumber,
+} from "../shared/settings/settings.ts";
+import { refuseNowhere, type ServiceAddress, serviceUrl } from "../shared/settings/service-address.ts";
+import type { SharedConfig } from "../shared/settings/common-settings.ts";
+import { webhookSecrets } from "../shared/settings/webhook-endpoints.ts";
 
-/** Where what lasts of documents is kept. */
+/** The stores of snapshots and history. */
 export const storeSettings = {
   snapshotsStore: {
     parse: oneOf("jetstream", "folder", "s3"),
     fallback: "jetstream",
-    meaning: "where snapshots and history are kept: NATS's object store, a folder, or an S3-compatible store",
+    meaning: "Store for snapshots and history: jetstream (NATS object store), folder, or s3.",
+    basic: true,
   },
   snapshotsFolder: {
     parse: text,
     fallback: "",
-    meaning: "the folder, for COROOM_SNAPSHOTS_STORE=folder; all document services must see the same",
+    meaning: "Folder for COROOM_SNAPSHOTS_STORE=folder. All document services must use the same folder.",
+    basic: true,
   },
-  s3Url: { parse: text, fallback: "", meaning: "the S3 endpoint, for COROOM_SNAPSHOTS_STORE=s3; buckets are addressed by path" },
-  s3Region: { parse: text, fallback: "us-east-1", meaning: "the region that S3 requests are signed for" },
-  s3Bucket: { parse: text, fallback: "", meaning: "the S3 bucket; made where it is missing" },
-  s3AccessKeyId: { parse: text, fallback: "", meaning: "who S3 requests are signed by" },
-  s3SecretAccessKey: { parse: text, secret: true, fallback: "", meaning: "what S3 requests are signed with" },
+  s3Url: { parse: text, fallback: "", meaning: "S3 endpoint for COROOM_SNAPSHOTS_STORE=s3. Buckets are addressed by path.", basic: true },
+  s3Region: { parse: text, fallback: "us-east-1", meaning: "Region that S3 requests are signed for." },
+  s3Bucket: { parse: text, fallback: "", meaning: "S3 bucket. It is created if it does not exist.", basic: true },
+  s3AccessKeyId: { parse: text, fallback: "", meaning: "Access key id for S3.", basic: true },
+  s3SecretAccessKey: { parse: text, secret: true, fallback: "", meaning: "Secret access key for S3.", basic: true },
 } as const satisfies Settings;
 
-/** Of the threads that merge and read documents. */
+/** The threads that merge and read documents. */
 export const threadSettings = {
   mergeMsMax: {
     parse: positiveInteger,
     fallback: 10_000,
-    meaning: "a merge that takes longer is given up, with the thread it ran in; its room is tried again after a pause that doubles",
+    meaning: "Milliseconds after which a merge is aborted together with its thread. The room is retried after a pause that doubles.",
   },
   mergeThreads: {
     parse: positiveInteger,
     fallback: 1,
-    meaning:
-      "documents that are merged or read at a time, each in a thread and with the memory that it takes decoded, some ten times its bytes",
+    meaning: "Number of threads that merge and read documents. Each needs about ten times the bytes of its document in memory.",
+    basic: true,
   },
   readsWaitingMax: {
     parse: positiveInteger,
     fallback: 100,
-    meaning: "questions about documents that wait for a thread; more are told to ask again",
+    meaning: "Maximum number of document requests that wait for a thread. Further requests are refused with a retry hint.",
   },
 } as const satisfies Settings;
 
@@ -49,139 +61,155 @@ export const documentServiceSettings = {
     parse: text,
     secret: true,
     fallback: "",
-    meaning: "what the tiers show each other over HTTP; the same for all of them",
+    meaning: "Secret for HTTP requests between Coroom's processes. Use the same value everywhere.",
+    basic: true,
   },
-  documentsHost: { parse: text, fallback: "127.0.0.1", meaning: "address that the document service's internal HTTP listens on" },
-  documentsPort: { parse: port, fallback: 0, meaning: "port of the document service's internal HTTP; 0: any free one" },
+  documentsHost: {
+    parse: text,
+    fallback: "127.0.0.1",
+    meaning: "Address that the document service's internal HTTP server listens on.",
+    basic: true,
+  },
+  documentsPort: {
+    parse: port,
+    fallback: 0,
+    meaning: "Port of the document service's internal HTTP server; 0 chooses a free port.",
+    basic: true,
+  },
   documentsUrl: {
     parse: serviceUrl,
     fallback: "",
-    meaning: "where gateways reach that HTTP; empty: the address and port it listens on, which must not be 0.0.0.0 then",
+    meaning: "URL at which gateways reach the document service. Empty: its listening address and port, which must not be 0.0.0.0.",
+    basic: true,
   },
-  documentBodyBytesMax: { parse: positiveInteger, fallback: 1024 ** 2, meaning: "largest body of a request to the document service" },
+  documentBodyBytesMax: {
+    parse: positiveInteger,
+    fallback: 1024 ** 2,
+    meaning: "Maximum body size of a request to the document service in bytes.",
+  },
   documentsAnswerMsMax: {
     parse: positiveInteger,
     fallback: 10_000,
-    meaning: "a snapshot that is not there by then is asked for again by the client",
+    meaning: "Milliseconds after which a snapshot request that is not answered is reported as retryable to the client.",
   },
-  documentsHeartbeatMs: {
-    parse: positiveInteger,
-    fallback: 1_000,
-    meaning: "how often the document service tells the gateways where it is",
-  },
+  /** Milliseconds between two announcements of the document service's URL to the gateways. */
+  documentsHeartbeatMs: constant(1_000),
   documentsLeaseMs: {
     parse: positiveInteger,
     fallback: 3_000,
-    meaning: "another document service takes over a part of the log whose reader was silent for so long",
+    meaning: "Milliseconds after which another document service takes over the log partitions of a silent one.",
   },
-  documentsReadMs: { parse: positiveInteger, fallback: 500, meaning: "how often the document service reads what is new in the log" },
+  documentsReadMs: {
+    parse: positiveInteger,
+    fallback: 500,
+    meaning: "Milliseconds between two reads of new log records by the document service.",
+  },
   documentsDrainMsMax: {
     parse: positiveInteger,
     fallback: 10_000,
-    meaning: "how long a stopping document service may take to save what is not yet in snapshots",
+    meaning: "Milliseconds that a stopping document service may spend on saving snapshots.",
   },
   documentsSweepMs: {
     parse: positiveInteger,
     fallback: 3_600_000,
-    meaning: "how often what a crash left behind is looked for: snapshots that nobody names, logs not yet trimmed",
+    meaning: "Milliseconds between two searches for orphaned snapshots and untrimmed logs that a crash left behind.",
   },
 
   ...storeSettings,
 
-  snapshotEditsMax: { parse: positiveInteger, fallback: 5_000, meaning: "a room's snapshot is written after so many edits" },
-  snapshotBytesMax: { parse: positiveInteger, fallback: 1024 ** 2, meaning: "a room's snapshot is written after so many bytes of edits" },
-  snapshotAgeMsMax: { parse: positiveInteger, fallback: 30_000, meaning: "an edit is in a snapshot after so long at the latest" },
-  snapshotIntervalMsMin: { parse: positiveInteger, fallback: 5_000, meaning: "a busy room's snapshot is written no more often" },
+  snapshotEditsMax: { parse: positiveInteger, fallback: 5_000, meaning: "Number of edits after which a room's snapshot is written." },
+  snapshotBytesMax: { parse: positiveInteger, fallback: 1024 ** 2, meaning: "Bytes of edits after which a room's snapshot is written." },
+  snapshotAgeMsMax: { parse: positiveInteger, fallback: 30_000, meaning: "Maximum milliseconds until an edit is in a snapshot." },
+  snapshotIntervalMsMin: { parse: positiveInteger, fallback: 5_000, meaning: "Minimum milliseconds between two snapshots of a room." },
   snapshotLagBytesMax: {
     parse: wholeNumber,
     fallback: 65_536,
     meaning:
-      "bytes of newest edits that the snapshot of a document of 1 MB and more may lack, for whoever joins from there is sent them; less than COROOM_LOG_READ_BYTES_MAX, or a joiner would be sent back to the snapshot",
+      "Maximum bytes of recent edits that a served snapshot of 1 MB or more may lack. The joining client receives them as edits. Less than COROOM_LOG_READ_BYTES_MAX.",
   },
   replayWindowMs: {
     parse: positiveInteger,
     fallback: 300_000,
-    meaning: "edits stay in the log for at least so long, for clients that come back",
+    meaning: "Minimum milliseconds that edits stay in the log for reconnecting clients.",
   },
   boardsHoldMsMax: {
     parse: positiveInteger,
     fallback: 3 * 24 * 3_600_000,
     meaning:
-      "edits that the boards have not counted stay in the log for so long, and are then trimmed all the same; where no leaderboard ever ran nothing is held",
+      "Maximum milliseconds that uncounted edits stay in the log for the leaderboard. Nothing is held where no leaderboard ever ran.",
   },
   checkpointClientsMax: {
     parse: positiveInteger,
     fallback: 5_000,
-    meaning: "writers of a room whose progress a checkpoint remembers; past it the most silent are forgotten",
+    meaning:
+      "Maximum number of writers per room whose last edit number a checkpoint stores. Writers that have been silent longest are removed first; their repeated edits may be ordered again.",
   },
   checkpointClientsBytesMax: {
     parse: positiveInteger,
     fallback: 768 * 1024,
-    meaning: "bytes of those writers in a checkpoint, which is one message to NATS; past it the most silent are forgotten",
+    meaning:
+      "Maximum bytes of the writers in a checkpoint, which is one NATS message. Writers that have been silent longest are removed first.",
   },
   checkpointClientMsMax: {
     parse: positiveInteger,
     fallback: 3_600_000,
-    meaning:
-      "how long a checkpoint remembers a silent writer; no less than COROOM_DEDUPE_MS_MIN, or room servers and document services do not start",
+    meaning: "Milliseconds that a checkpoint keeps a silent writer. At least COROOM_DEDUPE_MS_MIN.",
   },
 
   historyMsMax: {
     parse: wholeNumber,
     fallback: 30 * 24 * 3_600_000,
-    meaning: "a room's edits and versions are kept for so long; 0: only what the log still has and versions with a name",
+    meaning: "Milliseconds that a room's edits and versions are kept. 0 keeps only the log's content and named versions.",
+    basic: true,
   },
   historyBytesMax: {
     parse: positiveInteger,
     fallback: 256 * 1024 ** 2,
-    meaning: "bytes of a room's history; past it the oldest goes, but for versions with a name",
+    meaning: "Maximum bytes of one room's history. The oldest content is removed first, except for named versions.",
   },
   historyVersionMsMin: {
     parse: positiveInteger,
     fallback: 600_000,
-    meaning: "a version of an edited room is made when the newest is so old",
+    meaning: "Minimum milliseconds between two automatic versions of an edited room.",
   },
   historyVersionEditsMax: {
     parse: positiveInteger,
     fallback: 5_000,
-    meaning: "or when so many edits were made since; a state between is the version before it with the edits up to it",
+    meaning: "Number of edits after which a new automatic version is made.",
   },
   historyVersionsMax: {
     parse: positiveInteger,
     fallback: 300,
-    meaning: "versions of a room that have no name; past it every second one of the older half goes",
+    meaning: "Maximum number of unnamed versions per room. Beyond it, every second version of the older half is removed.",
   },
   historyNamedMax: {
     parse: positiveInteger,
     fallback: 100,
-    meaning: "versions of a room that have a name; they stay until they are removed",
+    meaning: "Maximum number of named versions per room. They stay until they are deleted.",
   },
-  historySegmentBytesMax: { parse: positiveInteger, fallback: 4 * 1024 ** 2, meaning: "bytes of edits in one object of a room's history" },
+  /** Maximum bytes of edits in one history object. */
+  historySegmentBytesMax: constant(4 * 1024 ** 2),
   historySegmentMsMin: {
     parse: positiveInteger,
     fallback: 60_000,
-    meaning: "logs are trimmed so often, the rooms of a part of the log spread over this time; a room's history is rewritten no more often",
+    meaning: "Milliseconds between two trims of a room's log. History objects are rewritten no more often.",
   },
   trimReadOverlapMin: {
     parse: positiveInteger,
     fallback: 64,
-    meaning:
-      "what rooms put into their histories is read in one pass over the log for all where together they would have it looked through so many times; below that each room's is asked for",
+    meaning: "Number of repeated reads of the same log range above which rooms are archived in one shared pass over the log.",
   },
   trimReadBytesMax: {
     parse: positiveInteger,
     fallback: 32 * 1024 ** 2,
-    meaning: "bytes that such a pass over one part of the log holds; past it the rest waits for the next, which follows at once",
+    meaning: "Maximum bytes that one shared archiving pass holds. The next pass reads the rest.",
   },
-  historySessionMsMax: {
-    parse: positiveInteger,
-    fallback: 300_000,
-    meaning: "who is silent for longer and writes again begins another session in a room's history",
-  },
+  /** Milliseconds of silence after which a writer's next edit starts a new session in the room's history. */
+  historySessionMsMax: constant(300_000),
   historyReadBytesMax: {
     parse: positiveInteger,
     fallback: 64 * 1024 ** 2,
-    meaning: "bytes of edits that one question about a room's past may read",
+    meaning: "Maximum bytes of edits that one history request may read.",
   },
 
   webhookSecrets: {
@@ -189,56 +217,72 @@ export const documentServiceSettings = {
     secret: true,
     fallback: new Map<string, string>(),
     shownAs: "none",
-    meaning: "what events are signed with, by the same names as COROOM_WEBHOOK_URLS: whsec_… as Standard Webhooks has it, comma-separated",
+    meaning: "Signing secrets of the webhook endpoints in COROOM_WEBHOOK_URLS (whsec_… as in Standard Webhooks), comma-separated.",
+    basic: true,
   },
-  webhookQuietMs: { parse: positiveInteger, fallback: 2_000, meaning: "a change is told once its room was quiet for so long" },
-  webhookChangeMsMax: { parse: positiveInteger, fallback: 30_000, meaning: "while a room is not quiet, its change is told after so long" },
-  webhookTimeoutMs: { parse: positiveInteger, fallback: 15_000, meaning: "an endpoint that has not answered by then is asked again later" },
+  webhookQuietMs: { parse: positiveInteger, fallback: 2_000, meaning: "Milliseconds of quiet in a room before a change event is sent." },
+  webhookChangeMsMax: {
+    parse: positiveInteger,
+    fallback: 30_000,
+    meaning: "Maximum milliseconds until a change event is sent for a room that is never quiet.",
+  },
+  webhookTimeoutMs: {
+    parse: positiveInteger,
+    fallback: 15_000,
+    meaning: "Milliseconds that a webhook endpoint may take to answer. The event is sent again later.",
+  },
   webhookAttemptsMax: {
     parse: positiveInteger,
     fallback: 10,
-    meaning: "tries to deliver an event, over some five hours; then it is given up",
+    meaning: "Maximum number of delivery attempts per event, over about five hours. The event is dropped afterwards.",
   },
-  webhookDeliveriesMax: {
-    parse: positiveInteger,
-    fallback: 8,
-    meaning: "events under way to one endpoint at a time, from each document service",
-  },
+  /** Maximum number of concurrent deliveries to one endpoint per document service. */
+  webhookDeliveriesMax: constant(8),
   webhookEventsMax: {
     parse: positiveInteger,
     fallback: 100_000,
-    meaning: "events that are kept until they are delivered; past it the oldest are lost",
+    meaning: "Maximum number of queued webhook events. The oldest are dropped first.",
   },
-  webhookBytesMax: { parse: positiveInteger, fallback: 64 * 1024 ** 2, meaning: "bytes of those" },
-  webhookKeptMsMax: { parse: positiveInteger, fallback: 24 * 3_600_000, meaning: "how long an event is kept that is not delivered" },
+  webhookBytesMax: { parse: positiveInteger, fallback: 64 * 1024 ** 2, meaning: "Maximum bytes of queued webhook events." },
+  webhookKeptMsMax: {
+    parse: positiveInteger,
+    fallback: 24 * 3_600_000,
+    meaning: "Milliseconds that an undelivered webhook event is kept.",
+  },
 
   ...threadSettings,
   stalledBytesMax: {
     parse: positiveInteger,
     fallback: 16 * 1024 ** 2,
     meaning:
-      "bytes of edits that are kept of a room whose merges are given up, or whose snapshot is missing; past it they are left in the log until its snapshot is there again, or the service starts again",
+      "Maximum bytes of edits kept in memory for a room whose merge fails or whose snapshot is missing. Further edits stay in the log.",
   },
-  mergeEditsMax: { parse: positiveInteger, fallback: 10_000, meaning: "edits of a room that wait to be merged into its document" },
-  mergeBytesMax: { parse: positiveInteger, fallback: 2 * 1024 ** 2, meaning: "bytes of a room's edits that wait to be merged" },
+  mergeEditsMax: { parse: positiveInteger, fallback: 10_000, meaning: "Maximum number of edits per room that wait for a merge." },
+  mergeBytesMax: { parse: positiveInteger, fallback: 2 * 1024 ** 2, meaning: "Maximum bytes of edits per room that wait for a merge." },
   documentsBytesMax: {
     parse: positiveInteger,
     fallback: 256 * 1024 ** 2,
-    meaning: "bytes of documents and waiting edits in memory; past it the log is not read on",
+    meaning: "Maximum bytes of documents and waiting edits in memory. Beyond it the document service stops reading the log.",
   },
-  documentsMax: { parse: positiveInteger, fallback: 20_000, meaning: "rooms known in memory; past it the log is not read on" },
+  documentsMax: {
+    parse: positiveInteger,
+    fallback: 20_000,
+    meaning: "Maximum number of rooms in a document service's memory. Beyond it the document service stops reading the log.",
+  },
   documentIdleMsMax: {
     parse: positiveInteger,
     fallback: 60_000,
-    meaning: "a document that nobody edits or reads for so long leaves the memory; one that was never written in after 10 s",
+    meaning: "Milliseconds without edits or reads after which a document leaves memory. Documents without any edit leave after 10 s.",
   },
-  documentOpeningsMax: { parse: positiveInteger, fallback: 64, meaning: "checkpoints looked up at a time" },
-  documentSavesMax: { parse: positiveInteger, fallback: 4, meaning: "snapshots written at a time; logs are trimmed one by one" },
+  /** Maximum number of concurrent checkpoint reads. */
+  documentOpeningsMax: constant(64),
+  /** Maximum number of concurrent snapshot writes. Logs are trimmed one at a time. */
+  documentSavesMax: constant(4),
 } as const satisfies Settings;
 
 export type DocumentServiceConfig = Values<typeof documentServiceSettings>;
 
-/** Throws where it may not, or cannot, be started so. */
+/** Throws if the configuration is not permitted or not complete. */
 export function refuseUnfit(config: DocumentServiceConfig & Pick<SharedConfig, "webhookUrls">): void {
   if (config.internalSecret === "") {
     throw new SettingError("the document service answers only who shows a secret: set COROOM_INTERNAL_SECRET, the same as the gateways'");
@@ -279,10 +323,13 @@ export function whereDocumentsAre({ documentsHost, documentsUrl }: DocumentServi
   return { host: documentsHost, url: documentsUrl, urlSetting: "COROOM_DOCUMENTS_URL" };
 }
 
-/** What a checkpoint holds beside the list of writers: the snapshot's name, which holds the room's key, is the most of it. */
+/**
+ * The parts of a checkpoint beside its list of writers. The snapshot's name, which contains the room's key, is the
+ * largest.
+ */
 const BESIDE_CLIENTS_BYTES = 8_192;
 
-/** Refuses checkpoints that NATS would not carry: `maxPayload` bytes a message. */
+/** Throws if a checkpoint could exceed `maxPayload`, the bytes of one NATS message. */
 export function refuseUnwritable({ checkpointClientsBytesMax }: DocumentServiceConfig, maxPayload: number | undefined): void {
   if (maxPayload === undefined || checkpointClientsBytesMax + BESIDE_CLIENTS_BYTES <= maxPayload) return;
   throw new SettingError(

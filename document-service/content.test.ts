@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import * as Y from "yjs";
 
-import { checkedEdit, type Content, contentJson, diffOf, editOf, textOf } from "./content.ts";
+import { checkedEdit, type DocumentContent, contentJson, diffOf, editOf, textOf } from "./content.ts";
 import { EMPTY_STATE, mergeEdits } from "./merge.ts";
 
 function stateOf(write: (doc: Y.Doc) => void): Uint8Array {
@@ -22,7 +22,7 @@ const MIXED = stateOf((doc) => {
   doc.getText("gone").delete(0, 1);
 });
 
-test("[CTN1] shared types are read as what is in them says they are, each with its values", () => {
+test("[CTN1] a shared type is read as the kind that its content implies, with its values", () => {
   expect(json(contentJson(MIXED, []))).toEqual({
     types: {
       body: { kind: "text", value: "Grüße" },
@@ -34,7 +34,7 @@ test("[CTN1] shared types are read as what is in them says they are, each with i
   });
 });
 
-test("[CTN2] a shared type that is asked for by its kind is read as that, also where nothing is in it", () => {
+test("[CTN2] a shared type that is requested as a kind is read as that kind, even when it is empty", () => {
   expect(
     json(
       contentJson(MIXED, [
@@ -45,7 +45,7 @@ test("[CTN2] a shared type that is asked for by its kind is read as that, also w
   ).toEqual({ types: { gone: { kind: "text", value: "" }, none: { kind: "array", value: [] } } });
 });
 
-test("[CTN3] the only text needs no name; of several one is named, and a wrong name is told the right ones", () => {
+test("[CTN3] a document's only text needs no name; several texts need one, and a wrong name is answered with the right ones", () => {
   const single = stateOf((doc) => doc.getText("body").insert(0, "one"));
   expect(textOf(single, undefined)).toMatchObject({ kind: "text" });
   expect(textOf(MIXED, undefined)).toEqual({ kind: "no-such-text", names: ["body", "gone", "page"] });
@@ -54,7 +54,7 @@ test("[CTN3] the only text needs no name; of several one is named, and a wrong n
   expect(found.kind === "text" && text(found.text)).toBe("Grüße");
 });
 
-test("[CTN4] a diff has what a client lacks and not what it has; bytes that are no state vector are told apart", () => {
+test("[CTN4] a diff holds what the client lacks and nothing else; bytes that are no state vector are reported as such", () => {
   const before = new Y.Doc();
   before.getText("body").insert(0, "a".repeat(1_000));
   const after = mergeEdits(Y.encodeStateAsUpdate(before), [stateOf((doc) => doc.getText("body").insert(0, "new"))]).state;
@@ -65,7 +65,7 @@ test("[CTN4] a diff has what a client lacks and not what it has; bytes that are 
   expect(diffOf(after, Uint8Array.of(255, 255, 255))).toEqual({ kind: "bad-vector" });
 });
 
-test("[CTN5] an edit is what Yjs takes and what has something in it", () => {
+test("[CTN5] an edit is accepted if Yjs can read it and it is not empty", () => {
   const doc = new Y.Doc();
   const edits: Uint8Array[] = [];
   doc.on("update", (edit: Uint8Array) => edits.push(edit));
@@ -76,8 +76,8 @@ test("[CTN5] an edit is what Yjs takes and what has something in it", () => {
     expect(checkedEdit(bad).kind).toBe("bad-content");
 });
 
-test("[CTN6] content becomes one edit that reads back as it was, and the same content the same bytes", () => {
-  const content: Content = {
+test("[CTN6] content becomes one edit that reads back unchanged, and the same content always becomes the same bytes", () => {
+  const content: DocumentContent = {
     types: {
       body: { kind: "text", value: "Hello" },
       list: { kind: "array", value: [1, { a: [true, null] }] },
@@ -93,7 +93,7 @@ test("[CTN6] content becomes one edit that reads back as it was, and the same co
   expect(editOf({ types: {} }).kind).toBe("bad-content");
 });
 
-test("[CTN16] a BigInt, which JSON has not, is read as the string of its digits", () => {
+test("[CTN16] a BigInt, which JSON does not have, is read as the string of its digits", () => {
   const state = stateOf((doc) => doc.getMap("meta").set("views", [9_007_199_254_740_993n]));
   expect(json(contentJson(state, []))).toEqual({ types: { meta: { kind: "map", value: { views: ["9007199254740993"] } } } });
 });

@@ -1,10 +1,9 @@
 /**
- * A document's state as people and programs read it: the text or the values of its shared types, or what a client
- * lacks of it; and the other way, content as the edit that makes it. Like merge.ts it holds a document for one call
- * only and runs where it blocks nobody.
+ * Reads a document's state: the text or the values of its shared types, or the part that a client lacks. Also makes the
+ * edit that creates given content. Like merge.ts, this code holds a document for one call only, and runs in a thread.
  *
- * An update names its shared types and does not say what they are: a kind that was not asked for is inferred from
- * what is in it.
+ * An update names its shared types but not their kinds: a kind that the caller does not name is inferred from the
+ * content.
  */
 
 import * as Y from "yjs";
@@ -12,11 +11,13 @@ import * as Y from "yjs";
 import { EMPTY_STATE, mergeEdits } from "./merge.ts";
 
 export const KINDS = ["text", "array", "map", "xml"] as const;
-export type Kind = (typeof KINDS)[number];
-/** A shared type by its name, as a kind. */
-export type Wanted = { readonly name: string; readonly kind: Kind };
-/** Value: a string of a text or of XML, else JSON. `empty`: nothing is in it that would tell its kind. */
-export type SharedType = { readonly kind: Kind | "empty"; readonly value: unknown };
+export type ContentKind = (typeof KINDS)[number];
+/** A shared type by name, and the kind to read it as. */
+export type Wanted = { readonly name: string; readonly kind: ContentKind };
+/**
+ * `value`: a string for a text or XML, JSON for the other kinds. `empty`: the type has no content that shows its kind.
+ */
+export type SharedType = { readonly kind: ContentKind | "empty"; readonly value: unknown };
 
 export type TextFound =
   { readonly kind: "text"; readonly text: Uint8Array } | { readonly kind: "no-such-text"; readonly names: readonly string[] };
@@ -26,14 +27,14 @@ export type ContentType =
   | { readonly kind: "text"; readonly value: string }
   | { readonly kind: "array"; readonly value: readonly unknown[] }
   | { readonly kind: "map"; readonly value: Readonly<Record<string, unknown>> };
-/** What a document is made of, by name. XML is left out: it is written as an edit. */
-export type Content = { readonly types: Readonly<Record<string, ContentType>> };
+/** The content of a document, by the names of its shared types. XML is missing: it is written as an edit. */
+export type DocumentContent = { readonly types: Readonly<Record<string, ContentType>> };
 
 const encoder = new TextEncoder();
 
 /**
- * All shared types, or those wanted, as JSON: `{"types":{name:{"kind":...,"value":...}}}`. A BigInt, which JSON has
- * not, is the string of its digits.
+ * All shared types, or the wanted ones, as JSON: `{"types":{name:{"kind":...,"value":...}}}`. A BigInt becomes the
+ * string of its digits.
  */
 export function contentJson(state: Uint8Array, wanted: readonly Wanted[]): Uint8Array {
   const types = inDocument(state, (doc) => {
@@ -43,7 +44,7 @@ export function contentJson(state: Uint8Array, wanted: readonly Wanted[]): Uint8
   return encoder.encode(JSON.stringify({ types }, (_, value: unknown) => (typeof value === "bigint" ? String(value) : value)));
 }
 
-/** `name` undefined: the only text there is. */
+/** `name` undefined: the document's only text. */
 export function textOf(state: Uint8Array, name: string | undefined): TextFound {
   return inDocument(state, (doc) => {
     const texts = [...doc.share.keys()].filter((key) => ["text", "xml", "empty"].includes(kindOf(doc.get(key))));
@@ -54,16 +55,16 @@ export function textOf(state: Uint8Array, name: string | undefined): TextFound {
   });
 }
 
-/** What is in the state and not in a document with this state vector. */
+/** What the state has and a document with this state vector lacks. */
 export function diffOf(state: Uint8Array, vector: Uint8Array): Diff {
   try {
     return { kind: "diff", edit: Y.diffUpdate(state, vector.slice()) };
   } catch {
-    return { kind: "bad-vector" }; // The state reads back, so it is the vector, on which Yjs throws all kinds of errors.
+    return { kind: "bad-vector" }; // The state is readable, so the vector is wrong: Yjs throws many kinds of errors on it.
   }
 }
 
-/** The edit, if Yjs takes it; it may build on others. */
+/** The edit, if Yjs can read it. It may depend on other edits. */
 export function checkedEdit(edit: Uint8Array): Made {
   const { state, refused } = mergeEdits(EMPTY_STATE, [edit]);
   return refused === 0 && state.byteLength > EMPTY_STATE.byteLength
@@ -71,8 +72,10 @@ export function checkedEdit(edit: Uint8Array): Made {
     : { kind: "bad-content", why: "the body is no Yjs update (version 1) with content: send what Y.encodeStateAsUpdate gives" };
 }
 
-/** One edit that makes all of it. The same content makes the same bytes, so that even applied twice it is there once. */
-export function editOf(content: Content): Made {
+/**
+ * One edit that makes all of the content. The same content makes the same bytes, so applying it twice changes nothing.
+ */
+export function editOf(content: DocumentContent): Made {
   const doc = new Y.Doc();
   doc.clientID = hashOf(JSON.stringify(content));
   try {
@@ -98,7 +101,7 @@ function inDocument<Value>(state: Uint8Array, read: (doc: Y.Doc) => Value): Valu
   }
 }
 
-function kindOf(type: Y.AbstractType<unknown>): Kind | "empty" {
+function kindOf(type: Y.AbstractType<unknown>): ContentKind | "empty" {
   if ([...type._map.values()].some((item) => !item.deleted)) return "map";
   for (let item = type._start; item !== null; item = item.right) {
     const { content } = item;
@@ -113,7 +116,7 @@ function isXml(type: Y.AbstractType<unknown>): boolean {
   return type instanceof Y.XmlElement || type instanceof Y.XmlText || type instanceof Y.XmlFragment;
 }
 
-function valueOf(doc: Y.Doc, name: string, kind: Kind | "empty"): unknown {
+function valueOf(doc: Y.Doc, name: string, kind: ContentKind | "empty"): unknown {
   switch (kind) {
     case "text":
       return doc.getText(name).toString();
@@ -128,7 +131,7 @@ function valueOf(doc: Y.Doc, name: string, kind: Kind | "empty"): unknown {
   }
 }
 
-function fill(doc: Y.Doc, name: string, type: Content["types"][string]): void {
+function fill(doc: Y.Doc, name: string, type: DocumentContent["types"][string]): void {
   switch (type.kind) {
     case "text":
       return doc.getText(name).insert(0, type.value);
@@ -139,7 +142,7 @@ function fill(doc: Y.Doc, name: string, type: Content["types"][string]): void {
   }
 }
 
-/** Arrays and objects become shared types, so that what is in them can be edited apart. */
+/** Arrays and objects become shared types, so that their parts can be edited separately. */
 function shared(value: unknown): unknown {
   if (Array.isArray(value)) {
     const list = new Y.Array<unknown>();

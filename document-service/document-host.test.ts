@@ -5,7 +5,7 @@ import { historyRoutes } from "./io/history-routes.ts";
 import type { RoomQuestion } from "./io/http.ts";
 import { BROKEN, OnePartition } from "./testing/one-partition.ts";
 
-test("[DHS1] whoever asks for the past of a room whose checkpoint cannot be read is told to ask again, and does not wait for good", async () => {
+test('[DHS1] a request for the history of a room whose checkpoint cannot be read is answered "ask again" in time', async () => {
   const partition = new OnePartition();
   const { ports, options, deps, clock } = partition;
   const host = new DocumentHost(ports, options, deps);

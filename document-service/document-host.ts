@@ -1,50 +1,58 @@
-/** All partitions of the log that this process reads or stands by for, and the questions about rooms. */
+/** All partitions of the log that this process reads or stands by for, and the requests about their rooms. */
 
 import { partitionOf } from "../shared/bus/subjects.ts";
-import type { Clock } from "../shared/clock.ts";
+import type { Clock } from "../shared/time/clock.ts";
 import type { RoomKey } from "../shared/ids.ts";
-import type { Log } from "../shared/log.ts";
+import type { Log } from "../shared/process/log.ts";
 import type { DocumentServiceMetrics } from "./metrics.ts";
-import type { News } from "./ports.ts";
-import { PartitionHost, type PartitionOptions, type PartitionPorts } from "./rooms/partition-host.ts";
-import type { PastHost } from "./past/past-host.ts";
-import { unlessMistake, within } from "../shared/pause.ts";
-import type { Freshness, Served } from "./rooms/serve-host.ts";
+import type { ChangeNotifications } from "./ports.ts";
+import { DocumentPartitionHost, type DocumentPartitionOptions, type DocumentPorts } from "./rooms/partition-host.ts";
+import type { HistoryReadsHost } from "./history/history-reads-host.ts";
+import { unlessMistake, within } from "../shared/time/pause.ts";
+import type { Freshness, Served } from "./rooms/room-messages.ts";
 
-export type DocumentHostOptions = PartitionOptions & { readonly documentsAnswerMsMax: number };
+export type DocumentHostOptions = DocumentPartitionOptions & { readonly documentsAnswerMsMax: number };
 
-/** Whoever deletes a room waits no longer for what follows by itself. */
+/** A delete request waits this long for the removal, which continues without it. */
 const WIPED_MS_MAX = 5_000;
 
 export class DocumentHost {
-  readonly #partitions: readonly PartitionHost[];
+  readonly #partitions: readonly DocumentPartitionHost[];
   readonly #options: DocumentHostOptions;
-  readonly #deps: { readonly clock: Clock; readonly log: Log; readonly metrics: DocumentServiceMetrics; readonly news: News };
+  readonly #deps: {
+    readonly clock: Clock;
+    readonly log: Log;
+    readonly metrics: DocumentServiceMetrics;
+    readonly notifications: ChangeNotifications;
+  };
   readonly #ended: Promise<unknown>;
 
   constructor(
-    ports: PartitionPorts,
+    ports: DocumentPorts,
     options: DocumentHostOptions,
-    deps: { clock: Clock; log: Log; metrics: DocumentServiceMetrics; news: News },
+    deps: { clock: Clock; log: Log; metrics: DocumentServiceMetrics; notifications: ChangeNotifications },
   ) {
-    // Each has its share of the memory, so that one busy partition does not stop the others.
+    // Each partition has a share of the memory, so that one busy partition does not stop the others.
     const share = {
       ...options,
       documentsBytesMax: options.documentsBytesMax / options.logPartitions,
       documentsMax: options.documentsMax / options.logPartitions,
     };
-    this.#partitions = Array.from({ length: options.logPartitions }, (_, partition) => new PartitionHost(partition, ports, share, deps));
+    this.#partitions = Array.from(
+      { length: options.logPartitions },
+      (_, partition) => new DocumentPartitionHost(partition, ports, share, deps),
+    );
     this.#options = options;
     this.#deps = deps;
     this.#ended = Promise.all(this.#partitions.map((partition) => partition.run()));
   }
 
-  /** Whether any room would be answered for here. */
+  /** Whether this service holds at least one partition. */
   get isServing(): boolean {
     return this.#partitions.some((partition) => partition.isHeld);
   }
 
-  /** Whether the room is answered for here, and not by another service. */
+  /** Whether this service, and not another, serves the room. */
   holds(room: RoomKey): boolean {
     return this.#partitions[partitionOf(room, this.#options.logPartitions)]?.isHeld === true;
   }
@@ -63,15 +71,15 @@ export class DocumentHost {
     }
   }
 
-  /** The room's past, if the room is answered for here; undefined as well while its checkpoint cannot be read. */
-  async past(room: RoomKey): Promise<PastHost | "deleted" | undefined> {
+  /** The room's history; undefined if another service serves the room, or its checkpoint cannot be read. */
+  async past(room: RoomKey): Promise<HistoryReadsHost | "deleted" | undefined> {
     const partition = this.#partitions[partitionOf(room, this.#options.logPartitions)];
     return partition && within(this.#deps.clock, this.#options.documentsAnswerMsMax, partition.past(room), undefined);
   }
 
   /**
-   * Deletes the room for good, and waits for a while until nothing is left of it. `unknown`: it is not known whether
-   * it did; the same call again settles it.
+   * Deletes the room permanently, and waits a limited time until nothing of it is left. `unknown`: the deletion may or
+   * may not have happened; the same call again settles it.
    */
   async delete(room: RoomKey): Promise<"elsewhere" | "no-room" | "unknown" | "wiped" | "wiping"> {
     const { clock, log } = this.#deps;
@@ -88,7 +96,7 @@ export class DocumentHost {
       );
     } catch (cause) {
       unlessMistake(cause);
-      log.warn({ room, cause }, "it is not known whether a room is deleted; who asked asks again");
+      log.warn({ room, cause }, "it is not known whether a room is deleted; the caller asks again");
       return "unknown";
     }
   }

@@ -1,7 +1,7 @@
 /**
- * Document services over a simulated log and stores, on a seeded scheduler: every call takes its time, and
- * may fail before or after it took effect; a service may die at any call, or pause and go on when another
- * has taken over. The checker looks after each call at what is stored, and in the end at what is served.
+ * Document services over a simulated log and simulated stores, on a seeded scheduler. Every call takes time, and may
+ * fail before or after it took effect. A service may die at any call, or pause and continue after another has taken
+ * over. The checker looks at the stores after each call, and at what is served in the end.
  */
 
 import { createHash } from "node:crypto";
@@ -9,25 +9,23 @@ import { createHash } from "node:crypto";
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 import * as Y from "yjs";
-
-import type { StoredRecord } from "../shared/bus/stored-record.ts";
 import { type Checkpoint, type CheckpointEntry, isDeleted } from "../shared/bus/checkpoint.ts";
-import { encodeDeletedRecord, encodeEditsRecord, encodeEpochRecord } from "../shared/bus/record.ts";
-import type { Clock } from "../shared/clock.ts";
-import { readSettings } from "../shared/config.ts";
+import { encodeDeletedRecord, encodeEditsRecord, encodeEpochRecord, type StoredRecord } from "../shared/bus/record.ts";
+import type { Clock } from "../shared/time/clock.ts";
+import { readSettings } from "../shared/settings/settings.ts";
 import type { ClientId, Epoch, Millis, RoomKey, Seq, UnixMillis, UserId } from "../shared/ids.ts";
-import { Prng } from "../shared/prng.ts";
+import { Prng } from "../shared/collections/prng.ts";
 import { documentServiceSettings } from "./config.ts";
 import { DocumentHost } from "./document-host.ts";
 import { EMPTY_STATE, mergeEdits } from "./merge.ts";
-import type { Past } from "./past/past-host.ts";
+import type { HistoryState } from "./history/history-reads.ts";
 import { documentServiceMetrics } from "./metrics.ts";
-import { NO_NEWS } from "./webhooks/news-host.ts";
-import type { PartitionPorts } from "./rooms/partition-host.ts";
-import { type History, NO_HISTORY } from "./past/history.ts";
+import { NO_NOTIFICATIONS } from "./webhooks/change-queue-host.ts";
+import type { DocumentPorts } from "./rooms/partition-host.ts";
+import { type History, NO_HISTORY } from "./history/history.ts";
 import type { EditLog, ObjectStore } from "./ports.ts";
-import { decodeSegment } from "./past/segments.ts";
-import type { Lease } from "../shared/lease.ts";
+import { decodeSegment } from "./history/segments.ts";
+import type { Lease } from "../shared/cluster/lease.ts";
 
 const REPLAY_WINDOW_MS = 5_000;
 const ROOMS = 6;
@@ -55,10 +53,10 @@ const SETTINGS = readSettings(documentServiceSettings, {
   },
 });
 
-/** When every run begins. */
+/** The date at which every run begins. */
 const START_DATE = 1_700_000_000_000;
 
-/** Turned by hand: a simulated minute takes as long as what happens in it. */
+/** The test advances it: a simulated minute takes as long as the work in it. */
 class SimulatedClock implements Clock {
   #now = 1_000_000 as Millis;
   #timers: { at: number; run: () => void }[] = [];
@@ -83,7 +81,7 @@ class SimulatedClock implements Clock {
       this.#timers.shift();
       this.#now = Math.max(this.#now, next.at) as Millis;
       next.run();
-      await new Promise(setImmediate); // All that follows from it at this instant.
+      await new Promise(setImmediate); // Lets everything that follows at this instant run.
     }
     this.#now = end as Millis;
   }
@@ -116,12 +114,12 @@ class World {
   faults = true;
   revisions = 0;
   #checkedFloor = 0;
-  /** What the boards have counted; in every second run there are none. */
+  /** The floor of the leaderboards' checkpoints. In every second run there are no leaderboards. */
   boardsFloor: number | undefined;
   readonly plantedTrimTooFar: boolean;
-  /** In every third run the documents do not fit all at once. */
+  /** In every third run not all documents fit in memory at once. */
   readonly documentsBytesMax: number;
-  /** In every other run services are told another date now and then. */
+  /** In every other run the services' dates jump now and then. */
   readonly datesAreSet: boolean;
 
   constructor(seed: number, planted: { trimTooFar: boolean } = { trimTooFar: false }) {
@@ -145,10 +143,10 @@ class World {
     }));
   }
 
-  /** What a room server would append next. */
+  /** Appends the record that a room server would append next. */
   append(): void {
     const room = this.rooms[this.prng.below(this.rooms.length)]!;
-    if (room.isDeleted) return; // Its owner's append is refused by the log.
+    if (room.isDeleted) return; // The log refuses the append of its owner.
     const time = this.clock.wallNow();
     const id = `server.${this.records.length}`;
     if (room.epoch === 0 || this.prng.chance(0.05)) {
@@ -172,7 +170,7 @@ class World {
     this.#store(room, encodeEditsRecord({ id, time, users, edits: { epoch: room.epoch as Epoch, firstSeq, edits } }));
   }
 
-  /** The record is the deletion. */
+  /** Appends the record that deletes a room. */
   delete(): void {
     const room = this.rooms[this.prng.below(this.rooms.length)]!;
     if (room.epoch === 0 || this.rooms.filter(({ isDeleted: is }) => is).length > 1) return;
@@ -180,7 +178,7 @@ class World {
     this.#store(room, encodeDeletedRecord({ id: `deletion.${this.records.length}`, time: this.clock.wallNow() }));
   }
 
-  /** Undefined: what is no Yjs update. */
+  /** Undefined: the payload is no Yjs update. */
   #edit(room: RoomInLog, author: number): Uint8Array | undefined {
     if (room.isPoisoned && this.prng.chance(0.1)) {
       room.firstPoison = Math.min(room.firstPoison, this.records.length + 1);
@@ -209,7 +207,7 @@ class World {
     return streamSeq >= this.roomOf(room).oldestKept;
   }
 
-  /** Every record that a room's history names. */
+  /** Every record that a segment of the room's history contains. */
   archivedOf(key: RoomKey): Set<number> {
     const { segments = [] } = this.histories.get(key)?.history ?? {};
     return new Set(
@@ -219,7 +217,7 @@ class World {
     );
   }
 
-  /** Nothing is gone from the log that no snapshot covers (ARCHITECTURE.md, invariant 8), at every moment. */
+  /** At every moment a snapshot covers each record that is gone from the log (ARCHITECTURE.md, invariant 8). */
   check(): void {
     for (const room of this.rooms) {
       const { checkpoint } = this.checkpoints.get(room.key) ?? {};
@@ -237,7 +235,7 @@ class World {
     }
     const floor = this.lease?.lease.floor ?? 0;
     for (const { room, streamSeq, bytes } of this.records.slice(this.#checkedFloor, floor)) {
-      if (bytes[0] === 1) continue; // An epoch has nothing to cover.
+      if (bytes[0] === 1) continue; // An epoch record needs no snapshot.
       const entry = this.checkpoints.get(room)?.checkpoint;
       if (this.roomOf(room).isDeleted) {
         const isWiped = isDeleted(entry) && entry.wiping !== true;
@@ -249,7 +247,7 @@ class World {
         `the floor ${floor} passes ${room}'s record ${streamSeq}, which no checkpoint covers`,
       );
     }
-    this.#checkedFloor = floor; // Checkpoints never go back: checkCheckpoint.
+    this.#checkedFloor = floor; // Checkpoints never go back: `checkCheckpoint` holds that.
   }
 
   checkCheckpoint(key: RoomKey, entry: CheckpointEntry): void {
@@ -270,7 +268,7 @@ class World {
       state !== undefined && textOf(state) === textOf(mergeEdits(EMPTY_STATE, room.edits.slice(0, seq)).state),
       `the snapshot of ${key} is not what its log says at ${seq}`,
     );
-    // A new owner knows of what is trimmed by this alone what not to order again.
+    // Only this list tells a new owner which trimmed edits it must not order again.
     const last = new Map(room.names.slice(0, seq).map(([client, counter]) => [client, counter]));
     check(
       clients.length === last.size && clients.every(({ client, counter }) => last.get(client) === counter),
@@ -289,7 +287,7 @@ class World {
     const archived = this.archivedOf(key);
     for (const { room: of, streamSeq, time } of this.records) {
       if (of !== key || streamSeq >= last || streamSeq < room.oldestKept) continue;
-      // Whoever finds a checkpoint has only its date to go by, and one set ahead makes it look older.
+      // A service that finds a checkpoint has only its date, and a date set ahead makes the checkpoint look older.
       check(
         this.datesAreSet || this.clock.wallNow() - time > REPLAY_WINDOW_MS,
         `${key}'s record ${streamSeq} is trimmed ${this.clock.wallNow() - time} ms old`,
@@ -302,7 +300,7 @@ class World {
   }
 }
 
-/** One run of the service. Once dead, or while paused, none of its calls comes through or back. */
+/** One run of the service. While it is dead or paused, none of its calls gets out or back. */
 class Service {
   readonly host: DocumentHost;
   readonly #world: World;
@@ -324,7 +322,7 @@ class Service {
         },
         log: { debug: silent, info: silent, warn: silent, error: silent },
         metrics: documentServiceMetrics(new Registry()),
-        news: NO_NEWS,
+        notifications: NO_NOTIFICATIONS,
       },
     );
   }
@@ -348,7 +346,7 @@ class Service {
     else run();
   }
 
-  /** One call to the outside: there and back again, if at all. */
+  /** One call to the outside: its request and its answer take time, and either may be lost. */
   #call<Value>(effect: () => Value): Promise<Value> {
     const { clock, prng, faults } = this.#world;
     return new Promise((resolve, reject) => {
@@ -357,7 +355,7 @@ class Service {
         if (fate < 0.01) this.die();
         if (this.#isDead) return;
         if (fate < 0.04) return this.#whenAwake(() => reject(new Error("not sent")));
-        const value = effect(); // Was under way: a pause does not hold it back.
+        const value = effect(); // The call was under way: a pause does not delay it.
         this.#world.check();
         if (fate < 0.05) this.die();
         clock.after(prng.below(20), () => this.#whenAwake(() => (fate < 0.08 ? reject(new Error("no answer")) : resolve(value))));
@@ -365,7 +363,7 @@ class Service {
     });
   }
 
-  #ports(): PartitionPorts {
+  #ports(): DocumentPorts {
     const world = this.#world;
     const call = <Value>(effect: () => Value) => this.#call(effect);
     const log: EditLog = {
@@ -418,7 +416,7 @@ class Service {
       },
       deletions: {
         append: () => Promise.reject(new Error("the world deletes its rooms itself")),
-        tellOwner: () =>
+        notifyOwner: () =>
           call(() => (world.faults && world.prng.chance(0.5) ? ("somebody" as const) : ("nobody" as const))).catch(
             () => "somebody" as const,
           ),
@@ -474,13 +472,13 @@ class Service {
           (room === undefined || stored.room === room) && stored.streamSeq > after && stored.streamSeq <= through && world.isKept(stored),
       ),
     );
-    // A replica that lags shows less than there is.
+    // A lagging replica shows fewer records than there are.
     yield* world.faults && world.prng.chance(0.1) ? records.slice(0, -1) : records;
   }
 
   async *#follow(after: number, signal: AbortSignal): AsyncIterable<StoredRecord> {
     const { clock, prng, records } = this.#world;
-    let next = Math.max(0, after - prng.below(5)); // A reader may begin anywhere before.
+    let next = Math.max(0, after - prng.below(5)); // A reader may begin at any earlier place.
     while (!signal.aborted) {
       await new Promise<void>((resolve) => clock.after(prng.below(30), () => this.#whenAwake(resolve)));
       for (let batch = prng.below(10); batch > 0 && next < records.length && !signal.aborted; batch--) {
@@ -562,12 +560,12 @@ async function simulate(seed: number, planted?: { trimTooFar: boolean }): Promis
   return world;
 }
 
-/** Some seqs of each room, read back, are what its edits up to there make. */
+/** Reads some seqs of each room back and compares them with the edits up to there. */
 async function readPasts(world: World, service: Service, begin: number): Promise<void> {
   for (const room of world.rooms.filter(({ isDeleted: is }) => !is)) {
     for (let count = 0; count < 6; count++) {
       const seq = world.prng.below(room.edits.length + 1) as Seq;
-      let past: Past | undefined;
+      let past: HistoryState | undefined;
       void service.host
         .past(room.key)
         .then(async (host) => (past = host === undefined || host === "deleted" ? undefined : await host.readAt({ seq })));
@@ -586,7 +584,7 @@ function textOf(state: Uint8Array): string {
   return doc.getText("text").toString();
 }
 
-/** Yjs picks client ids by chance; a seed must replay exactly. */
+/** Yjs chooses client ids at random, and a seed must replay exactly. */
 function docOf(clientId: number): Y.Doc {
   const doc = new Y.Doc();
   doc.clientID = clientId;
@@ -601,18 +599,18 @@ function check(holds: boolean, otherwise: string): asserts holds {
   if (!holds) throw new Error(`broken: ${otherwise}`);
 }
 
-/** Each once found a mistake, named behind it. */
+/** Each seed once found a bug, which its comment names. */
 const REGRESSION_SEEDS: readonly number[] = [];
 const SEEDS = [...REGRESSION_SEEDS, ...Array.from({ length: Number(process.env["SIM_SEEDS"] ?? 12) }, (_, index) => index + 1)];
 
 test.each(SEEDS)(
-  "[DOC2] whatever fails, dies or pauses between any two steps, no document is incomplete and no record is trimmed too soon, and in the end nothing is left over (seed %i)",
+  "[DOC2] services that fail, die or pause between any two steps lose no edit of a document, trim no record too soon, and leave nothing over in the end (seed %i)",
   async (seed) => {
     await simulate(seed);
   },
 );
 
-test("[DOC3] the checker sees a log that is trimmed too far", async () => {
+test("[DOC3] the checker finds a log that is trimmed too far", async () => {
   await expect(simulate(2, { trimTooFar: true })).rejects.toThrow(/broken/);
 });
 

@@ -1,4 +1,4 @@
-/** The document service on a real nats-server: what it serves, keeps and trims, whatever is killed under it. */
+/** The document service on a real nats-server: what it serves, keeps and trims while processes are killed. */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -12,18 +12,18 @@ import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import * as Y from "yjs";
 
-import { type Child, spawnChild } from "../engines/child.ts";
+import { type ChildProcessHandle, spawnChild } from "../engines/child.ts";
 import type { Engine } from "../engines/engine.ts";
 import { type Checkpoint, isDeleted } from "../shared/bus/checkpoint.ts";
 import { encodeEditsRecord, encodeEpochRecord } from "../shared/bus/record.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
-import { readSettings } from "../shared/config.ts";
+import { readSettings } from "../shared/settings/settings.ts";
 import type { ClientId, Epoch, RoomKey, Seq, UnixMillis, UserId } from "../shared/ids.ts";
 import { connectNats, type NatsConnection } from "../shared/io/nats.ts";
 import { pinoLog } from "../shared/io/pino-log.ts";
-import type { Running } from "../shared/lifecycle.ts";
-import { Prng } from "../shared/prng.ts";
-import { sharedSettings } from "../shared/settings.ts";
+import type { Running } from "../shared/process/lifecycle.ts";
+import { Prng } from "../shared/collections/prng.ts";
+import { sharedSettings } from "../shared/settings/common-settings.ts";
 import { eventually } from "../test/system/eventually.ts";
 import { documentServiceSettings } from "./config.ts";
 import { kvLeases } from "../shared/io/kv-leases.ts";
@@ -31,9 +31,10 @@ import { jetstreamLog } from "./io/jetstream-log.ts";
 import { kvCheckpoints } from "./io/kv-checkpoints.ts";
 import { startDocumentService } from "./main.ts";
 import { startTestNats } from "../test/contract/test-engines.ts";
+import { soakLength } from "../test/soak.ts";
 
 const WRONG_LAST_SEQUENCE = 10_071;
-/** That NATS may take on a busy machine. */
+/** The time that NATS may take on a busy machine. */
 const ANSWER_MS_MAX = 10_000;
 const SECRET = "a secret of the tests, 32 characters";
 let dataDir: string;
@@ -53,7 +54,7 @@ afterAll(async () => {
 
 const ANN = { client: "annannannannann1" as ClientId, user: "ann" as UserId };
 
-/** Stands in for a room server: appends a room's records with the log's own fencing. */
+/** Plays the room server: appends a room's records with the log's own fencing. */
 class Writer {
   readonly doc = new Y.Doc();
   readonly #environment: string;
@@ -72,7 +73,7 @@ class Writer {
     return this.#seq;
   }
 
-  /** Begins an epoch, as an owner does; without it edits are appended in epoch 1. */
+  /** Begins an epoch, as an owner does. Without it, edits are appended in epoch 1. */
   async claim(): Promise<void> {
     if (this.#streamSeq > 0) this.#epoch += 1;
     await this.#append(
@@ -80,7 +81,7 @@ class Writer {
     );
   }
 
-  /** One record with an edit for each text, typed at the end. */
+  /** Appends one record with an edit for each text, typed at the end. */
   async type(...texts: readonly string[]): Promise<void> {
     await this.append(texts.map((text) => this.#edit(text)));
   }
@@ -117,7 +118,10 @@ class Writer {
     return made[0]!;
   }
 
-  /** Until it is known to be stored: after a failure the identical bytes again, and on a mismatch a look at what is there. */
+  /**
+   * Tries until the record is known to be stored: after a failure with the same bytes, after a mismatch with a look at
+   * the log.
+   */
   async #append(record: Uint8Array): Promise<void> {
     const subject = subjectsOf(this.#environment).log(0, this.#room);
     const expectation = headers();
@@ -161,15 +165,15 @@ async function start(environment: string, settings: Settings = {}): Promise<Runn
   return startDocumentService(config, { log: pinoLog({}, process.env["TEST_LOG"] ?? "silent"), registry: new Registry() });
 }
 
-/** The same in a process of its own, as built, that can be killed. */
-function startProcess(environment: string, settings: Settings): Promise<Child> {
+/** Starts the built service in a process of its own, which the test can kill. */
+function startProcess(environment: string, settings: Settings): Promise<ChildProcessHandle> {
   const script = `
     import { Registry } from "prom-client";
     import { documentServiceSettings } from "./dist/document-service/config.js";
     import { startDocumentService } from "./dist/document-service/main.js";
-    import { readSettings } from "./dist/shared/config.js";
+    import { readSettings } from "./dist/shared/settings/settings.js";
     import { pinoLog } from "./dist/shared/io/pino-log.js";
-    import { sharedSettings } from "./dist/shared/settings.js";
+    import { sharedSettings } from "./dist/shared/settings/common-settings.js";
     const config = readSettings({ ...sharedSettings, ...documentServiceSettings }, { flags: ${JSON.stringify(settingsOf(environment, settings))}, env: {} });
     await startDocumentService(config, { log: pinoLog({}, "warn"), registry: new Registry() });`;
   return spawnChild({
@@ -197,7 +201,7 @@ async function keptOf(environment: string, room: string): Promise<{ records: num
   return { records: state.subjects?.[subject] ?? 0, last: last?.seq ?? 0 };
 }
 
-/** As whoever is told that the room is not ready: a service that stood still for longer than its lease takes it anew. */
+/** Asks again while the room is not ready: a service that stood still for longer than its lease claims it anew. */
 async function get(url: string, room: string, headers: Record<string, string> = {}): Promise<Response> {
   let response: Response | undefined;
   await eventually(`${room} is answered for`, async () => {
@@ -222,7 +226,7 @@ async function text(url: string, room: string): Promise<{ status: number; seq: n
   return { status: response.status, seq: Number(response.headers.get("x-coroom-seq")), text: doc.getText("text").toString() };
 }
 
-test("[DOC1] whoever asks gets all edits ordered so far, with their position", async () => {
+test("[DOC1] a reader gets all edits ordered so far, with their position", async () => {
   const environment = "doc1";
   const service = await start(environment);
   const writer = new Writer(environment, "acme.notes");
@@ -240,27 +244,27 @@ test("[DOC1] whoever asks gets all edits ordered so far, with their position", a
   await service.stop();
 });
 
-test("[DOC5] a trim keeps what it was told to keep, the room's last record too, and the next append still meets its expected sequence", async () => {
+test("[DOC5] a trim keeps the records from its bound on and the room's last record, and the next append still meets its expected sequence", async () => {
   const environment = "doc5";
-  await (await start(environment)).stop(); // Makes the streams.
+  await (await start(environment)).stop(); // Creates the streams.
   const log = await jetstreamLog(nats, subjectsOf(environment), { partitions: 1, readMs: 20, answerMsMax: ANSWER_MS_MAX });
   const [writer, other] = [new Writer(environment, "acme.trimmed"), new Writer(environment, "acme.other")];
   for (let round = 0; round < 5; round++) {
     await writer.type("a");
     await other.type("b");
   }
-  await log.trim("acme.trimmed" as RoomKey, 5); // Its records are 1, 3, 5, 7 and 9: "before", so 5 stays.
+  await log.trim("acme.trimmed" as RoomKey, 5); // Its records are 1, 3, 5, 7 and 9. The bound is exclusive, so 5 stays.
   expect(await keptOf(environment, "acme.trimmed")).toEqual({ records: 3, last: 9 });
   expect(await keptOf(environment, "acme.other")).toEqual({ records: 5, last: 10 });
   await log.trim("acme.trimmed" as RoomKey, 9);
   expect(await keptOf(environment, "acme.trimmed")).toEqual({ records: 1, last: 9 });
   expect(await log.end("acme.trimmed" as RoomKey)).toEqual({ kind: "at", seq: 5 });
-  await writer.type("c"); // Expects 9.
+  await writer.type("c"); // The append expects 9.
   expect(await keptOf(environment, "acme.trimmed")).toEqual({ records: 2, last: 11 });
   await expect(new Writer(environment, "acme.trimmed").type("expects 0")).rejects.toMatchObject({ code: WRONG_LAST_SEQUENCE });
 });
 
-test("[DOC6] the log is trimmed behind a snapshot, and whoever comes later still gets the whole document", async () => {
+test("[DOC6] the service trims the log behind a snapshot, and a later reader still gets the complete document", async () => {
   const environment = "doc6";
   const settings = { snapshotEditsMax: "10", snapshotIntervalMsMin: "1", replayWindowMs: "200", snapshotAgeMsMax: "500" };
   const service = await start(environment, settings);
@@ -279,7 +283,7 @@ test("[DOC6] the log is trimmed behind a snapshot, and whoever comes later still
   await later.stop();
 });
 
-test("[DOC15] the log is not trimmed of what a leaderboard has still to count, and not held for one that never ran or stays away for too long", async () => {
+test("[DOC15] the service keeps log records that a leaderboard still has to count, and trims them if none ever ran or it stays away too long", async () => {
   const [environment, room] = ["doc15", "acme.counted"];
   const leases = await kvLeases(jetstream(nats), subjectsOf(environment).boardsBucket, 1);
   const settings = { snapshotEditsMax: "1", snapshotIntervalMsMin: "1", replayWindowMs: "50", boardsHoldMsMax: "5000" };
@@ -287,10 +291,10 @@ test("[DOC15] the log is not trimmed of what a leaderboard has still to count, a
   const writeFour = async (): Promise<void> => {
     for (let round = 0; round < 4; round++) {
       await writer.type(`${round} `);
-      await sleep(10); // Records closer together than the plan marks them are trimmed together.
+      await sleep(10); // Records that are closer together than the plan marks them are trimmed together.
     }
   };
-  await writeFour(); // 1 to 4
+  await writeFour(); // Texts 1 to 4.
   await eventually("trimmed: no leaderboard ever ran", async () => (await keptOf(environment, room)).records === 1);
 
   let { revision } = await leases.read(0);
@@ -301,72 +305,76 @@ test("[DOC15] the log is not trimmed of what a leaderboard has still to count, a
   await writeFloor(4);
   await service.stop();
   const later = await start(environment, { ...settings, boardsHoldMsMax: "3600000" });
-  await writeFour(); // 5 to 8
+  await writeFour(); // Texts 5 to 8.
   await eventually("all is in a snapshot", async () => (await checkpointOf(environment, room))?.seq === 8);
   await eventually("4 is counted and may go", async () => (await keptOf(environment, room)).records === 4);
   await writeFloor(6);
   await eventually("5 and 6 are counted and may go", async () => (await keptOf(environment, room)).records === 2);
-  await (await new Kvm(jetstream(nats)).open(subjectsOf(environment).boardsBucket)).delete("partition.0"); // As docs/operations/leaderboard.md has it.
+  await (await new Kvm(jetstream(nats)).open(subjectsOf(environment).boardsBucket)).delete("partition.0"); // As docs/operations/leaderboard.md describes.
   await eventually("given up, it holds nothing", async () => (await keptOf(environment, room)).records === 1);
   await later.stop();
 
   await leases.write(0, { holder: "a leaderboard", floor: 8 }, (await leases.read(0)).revision);
   const last = await start(environment, settings);
-  await writeFour(); // 9 to 12
+  await writeFour(); // Texts 9 to 12.
   await eventually("the log waits no longer", async () => (await keptOf(environment, room)).records === 1, 20_000);
   await last.stop();
 });
 
-test("[DOC7] killed at random with the service and NATS, every document is complete in the end", { timeout: 240_000 }, async () => {
-  const environment = "doc7";
-  const settings = { snapshotEditsMax: "20", snapshotIntervalMsMin: "10", replayWindowMs: "300", snapshotAgeMsMax: "300" };
-  const prng = new Prng(7);
-  const writers = Array.from({ length: 5 }, (_, index) => new Writer(environment, `acme.room${index}`));
-  let service = await startProcess(environment, settings);
-  let isWriting = true;
-  const written = Promise.all(
-    writers.map(async (writer) => {
-      await writer.claim();
-      for (let round = 0; isWriting; round++) {
-        await writer.type(`${round} `, "and ");
-        await sleep(5); // As fast as many people type.
-      }
-    }),
-  );
-  for (let kill = 0; kill < 12; kill++) {
-    const [room, before] = [`acme.room${kill % 5}`, writers[kill % 5]!.seq];
-    await eventually(
-      "the service saves again",
-      () =>
-        checkpointOf(environment, room).then(
-          (checkpoint) => (checkpoint?.seq ?? 0) > before,
-          () => false,
-        ),
-      60_000,
+test(
+  "[DOC7] every document is complete in the end although the service and NATS are killed at random",
+  { timeout: soakLength(240_000, 1_800_000) },
+  async () => {
+    const environment = "doc7";
+    const settings = { snapshotEditsMax: "20", snapshotIntervalMsMin: "10", replayWindowMs: "300", snapshotAgeMsMax: "300" };
+    const prng = new Prng(7);
+    const writers = Array.from({ length: 5 }, (_, index) => new Writer(environment, `acme.room${index}`));
+    let service = await startProcess(environment, settings);
+    let isWriting = true;
+    const written = Promise.all(
+      writers.map(async (writer) => {
+        await writer.claim();
+        for (let round = 0; isWriting; round++) {
+          await writer.type(`${round} `, "and ");
+          await sleep(5); // As fast as many people type.
+        }
+      }),
     );
-    await sleep(prng.below(300)); // Anywhere between two steps.
-    if (kill % 3 === 2) {
-      engine.kill("SIGKILL");
-      await engine.restart();
-    } else {
-      service.kill("SIGKILL");
-      await service.exited;
-      service = await startProcess(environment, settings);
+    for (let kill = 0; kill < soakLength(6, 60); kill++) {
+      const [room, before] = [`acme.room${kill % 5}`, writers[kill % 5]!.seq];
+      await eventually(
+        "the service saves again",
+        () =>
+          checkpointOf(environment, room).then(
+            (checkpoint) => (checkpoint?.seq ?? 0) > before,
+            () => false,
+          ),
+        60_000,
+      );
+      await sleep(prng.below(300)); // At any point between two steps.
+      if (kill % 3 === 2) {
+        engine.kill("SIGKILL");
+        await engine.restart();
+      } else {
+        service.kill("SIGKILL");
+        await service.exited;
+        service = await startProcess(environment, settings);
+      }
     }
-  }
-  isWriting = false;
-  await written;
-  service.kill("SIGKILL");
-  const last = await start(environment, settings);
-  for (const [index, writer] of writers.entries()) {
-    await eventually(`room ${index} is served whole`, async () => (await text(last.url, `room${index}`)).seq === writer.seq);
-    expect((await text(last.url, `room${index}`)).text).toBe(writer.doc.getText("text").toString());
-    await eventually(`room ${index} is trimmed`, async () => (await keptOf(environment, `acme.room${index}`)).records === 1);
-  }
-  await last.stop();
-});
+    isWriting = false;
+    await written;
+    service.kill("SIGKILL");
+    const last = await start(environment, settings);
+    for (const [index, writer] of writers.entries()) {
+      await eventually(`room ${index} is served whole`, async () => (await text(last.url, `room${index}`)).seq === writer.seq);
+      expect((await text(last.url, `room${index}`)).text).toBe(writer.doc.getText("text").toString());
+      await eventually(`room ${index} is trimmed`, async () => (await keptOf(environment, `acme.room${index}`)).records === 1);
+    }
+    await last.stop();
+  },
+);
 
-test("[DOC8] a service that is paused is taken over from, and cannot put back an older checkpoint when it goes on", async () => {
+test("[DOC8] another service takes over from a paused one, which cannot put back an older checkpoint when it continues", async () => {
   const environment = "doc8";
   const settings = { snapshotEditsMax: "5", snapshotIntervalMsMin: "1", snapshotAgeMsMax: "200" };
   const writer = new Writer(environment, "acme.notes");
@@ -382,17 +390,17 @@ test("[DOC8] a service that is paused is taken over from, and cannot put back an
   paused.kill("SIGCONT");
   await writer.type("end");
   await eventually("the last edit is saved", async () => (await checkpointOf(environment, "acme.notes"))?.seq === 23);
-  paused.kill("SIGKILL"); // Whichever of the two has the room by now, the other is left to answer for it.
+  paused.kill("SIGKILL"); // One of the two has the room by now; stopping the other leaves this one to answer for it.
   await eventually("the second service has the room", async () => (await text(standby.url, "notes")).seq === 23);
   expect(await text(standby.url, "notes")).toEqual({ status: 200, seq: 23, text: writer.doc.getText("text").toString() });
   await standby.stop();
 });
 
-test("[DOC9] a service that stops hands over at once, with all edits in snapshots", async () => {
+test("[DOC9] a stopping service hands over at once, with all edits in snapshots", async () => {
   const environment = "doc9";
   const settings = { documentsLeaseMs: "60000" };
   const first = await start(environment, settings);
-  expect((await get(first.url, "notes")).status).toBe(404); // It answers for all rooms before there is another.
+  expect((await get(first.url, "notes")).status).toBe(404); // It answers for all rooms before the other one starts.
   const second = await start(environment, settings);
   const writer = new Writer(environment, "acme.notes");
   await writer.claim();
@@ -407,7 +415,7 @@ test("[DOC9] a service that stops hands over at once, with all edits in snapshot
   await third.stop();
 });
 
-test("[DOC10] a room whose edits are no Yjs updates stands alone: others are served, and its log stays whole", async () => {
+test("[DOC10] a room whose edits are no Yjs updates does not affect others: they are served, and its log stays complete", async () => {
   const environment = "doc10";
   const settings = { snapshotEditsMax: "2", snapshotIntervalMsMin: "1", replayWindowMs: "100", snapshotAgeMsMax: "100" };
   const service = await start(environment, settings);

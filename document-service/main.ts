@@ -1,4 +1,6 @@
-/** Starts one document service. Any number may run: each part of the log is read by one, the others stand by. */
+/**
+ * Starts one document service. Any number may run: one service reads each partition of the log, the others stand by.
+ */
 
 import { createHash, randomUUID } from "node:crypto";
 
@@ -12,10 +14,10 @@ import { closeNats, connectAs } from "../shared/io/nats.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
 import { startTraces } from "../shared/io/traces/start-traces.ts";
 import { tracedLog } from "../shared/io/traces/traced-log.ts";
-import { type Running, stopOnce } from "../shared/lifecycle.ts";
-import type { Log } from "../shared/log.ts";
-import { serviceAddress } from "../shared/service-address.ts";
-import type { SharedConfig } from "../shared/settings.ts";
+import { type Running, stopOnce } from "../shared/process/lifecycle.ts";
+import type { Log } from "../shared/process/log.ts";
+import { serviceAddress } from "../shared/settings/service-address.ts";
+import type { SharedConfig } from "../shared/settings/common-settings.ts";
 import { type DocumentServiceConfig, refuseUnfit, refuseUnwritable, whereDocumentsAre } from "./config.ts";
 import { DocumentHost } from "./document-host.ts";
 import { deleteRoutes } from "./io/delete-routes.ts";
@@ -23,8 +25,7 @@ import { historyRoutes } from "./io/history-routes.ts";
 import { serveHttp } from "./io/http.ts";
 import { jetstreamDeletions } from "./io/jetstream-deletions.ts";
 import { jetstreamLog } from "./io/jetstream-log.ts";
-import { kvCheckpoints } from "./io/kv-checkpoints.ts";
-import { kvHistories } from "./io/kv-histories.ts";
+import { kvCheckpoints, kvHistories } from "./io/kv-checkpoints.ts";
 import { kvLeases } from "../shared/io/kv-leases.ts";
 import { documentThreads } from "./io/document-threads.ts";
 import { openStores } from "./io/object-stores.ts";
@@ -33,7 +34,7 @@ import { startWebhooks } from "./io/webhooks.ts";
 import { writeRoutes } from "./io/write-routes.ts";
 import { documentServiceMetrics } from "./metrics.ts";
 
-/** What was asked of a nats-server that died is asked again after so long. */
+/** A request that nats-server has not answered by then is sent again. */
 const ANSWER_MS_MAX = 2_000;
 
 export async function startDocumentService(
@@ -70,7 +71,7 @@ export async function startDocumentService(
   };
   const deps = { clock: systemClock, log, metrics };
   const webhooks = await startWebhooks(nats, streams, subjects, config, { ...deps, service });
-  const host = new DocumentHost(ports, { ...config, service }, { ...deps, news: webhooks.news });
+  const host = new DocumentHost(ports, { ...config, service }, { ...deps, notifications: webhooks.notifications });
   const http = await serveHttp(
     [...readRoutes(host, threads, config, systemClock), ...writeRoutes(threads), ...historyRoutes(host, log), ...deleteRoutes(host)],
     config,

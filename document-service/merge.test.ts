@@ -3,7 +3,7 @@ import * as Y from "yjs";
 
 import { EMPTY_STATE, mergeEdits } from "./merge.ts";
 
-/** The edits of someone typing these texts one after the other. */
+/** The edits of a writer who types these texts one after the other. */
 function typed(...texts: readonly string[]): Uint8Array[] {
   const doc = new Y.Doc();
   const edits: Uint8Array[] = [];
@@ -18,7 +18,7 @@ function textOf(state: Uint8Array): string {
   return doc.getText("text").toString();
 }
 
-test("[MRG1] edits merged in parts make the document that they make at once", () => {
+test("[MRG1] edits merged in parts make the same document as edits merged at once", () => {
   const edits = typed("one", " two", " three", " four");
   const half = mergeEdits(EMPTY_STATE, edits.slice(0, 2));
   const whole = mergeEdits(half.state, edits.slice(2));
@@ -27,7 +27,7 @@ test("[MRG1] edits merged in parts make the document that they make at once", ()
   expect(mergeEdits(whole.state, edits).state).toEqual(whole.state); // A repeat changes nothing.
 });
 
-test("[MRG2] an edit that comes before what it builds on is kept until that comes", () => {
+test("[MRG2] an edit that arrives before the edit it depends on is kept until that one arrives", () => {
   const [first, second] = typed("one", " two");
   const early = mergeEdits(EMPTY_STATE, [second!]);
   expect(textOf(early.state)).toBe("");
@@ -39,26 +39,26 @@ test.each([
   ["nothing", new Uint8Array()],
   ["the first half of an edit", typed("one")[0]!.slice(0, 6)],
   ["more structs than any array holds", Uint8Array.of(1, 255, 255, 255, 255, 255, 255, 255, 15, 1, 0)],
-])("[MRG3] an edit that is no Yjs update is counted and left out, and no other with it: %s", (_, bad) => {
+])("[MRG3] an edit that is no Yjs update is counted and left out, and all others are merged: %s", (_, bad) => {
   const [first, second, third] = typed("one", " two", " three");
   const { state, refused } = mergeEdits(EMPTY_STATE, [bad, first!, bad, second!, third!]);
   expect(refused).toBe(2);
   expect(textOf(state)).toBe("one two three");
 });
 
-test("[MRG3] bytes of another kind that begin like an empty update are counted too, so that the log keeps them", () => {
+test("[MRG3] other bytes that begin like an empty update count as refused, so that the log keeps them", () => {
   expect(mergeEdits(EMPTY_STATE, [Uint8Array.of(0, 0, 7, 8, 9), ...typed("one")])).toMatchObject({ refused: 1 });
   const [edit] = typed("one");
   const followed = mergeEdits(EMPTY_STATE, [Uint8Array.of(...edit!, 1)]);
   expect([followed.refused, textOf(followed.state)], "clients take it").toEqual([1, "one"]);
 });
 
-test("[MRG4] where no edit is a Yjs update the state stays as it was", () => {
+test("[MRG4] a state to which no edit is a Yjs update stays unchanged", () => {
   const bad = Array.from({ length: 1000 }, (_, index) => new TextEncoder().encode(`edit ${index}`));
   expect(mergeEdits(EMPTY_STATE, bad)).toEqual({ state: EMPTY_STATE, refused: 1000 });
 });
 
-test("[MRG5] empty updates count as edits of another kind for as long as the document has no content, and as nothing from then on", () => {
+test("[MRG5] empty updates count as refused while the document has no content, and not afterwards", () => {
   const nothing = Uint8Array.of(0, 0);
   expect(mergeEdits(EMPTY_STATE, [nothing, nothing])).toEqual({ state: EMPTY_STATE, refused: 2 });
   expect(mergeEdits(EMPTY_STATE, [nothing, new TextEncoder().encode("{}")])).toEqual({ state: EMPTY_STATE, refused: 2 });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { DEBIAN_MIRROR, parseCodename, parseComplaint, parseMirror, parseSimulatedInstall, sourcesList } from "./apt-text.ts";
+import { parseCodename, parseAptError, parseMirror, parseSimulatedInstall, sourcesList } from "./apt-text.ts";
 
-test("a simulated install names what it would bring in, but never the C library", () => {
+test("a simulated install lists the packages it would add, but never the C library", () => {
   const printed = [
     "Reading package lists...",
     "Inst libjemalloc2 (5.3.0-1 Debian:12.12/oldstable [amd64])",
@@ -13,7 +13,7 @@ test("a simulated install names what it would bring in, but never the C library"
   expect(parseSimulatedInstall(printed)).toEqual(["libjemalloc2", "libfoo:i386", "redis-server"]);
 });
 
-test("the mirror is where the machine's own suite comes from, whatever else it is subscribed to", () => {
+test("the mirror is the source of the machine's own suite, whatever other sources apt has", () => {
   const targets = [
     "https://packages.example.org/db/ bookworm main",
     "https://mirror.example.org/debian-security/ bookworm-security main",
@@ -21,24 +21,24 @@ test("the mirror is where the machine's own suite comes from, whatever else it i
     "https://mirror.example.org/debian/ bookworm main",
   ].join("\n");
   expect(parseMirror(targets, "bookworm")).toBe("https://mirror.example.org/debian");
-  expect(parseMirror("http://archive.example.org/ubuntu/ noble main", "noble")).toBe(DEBIAN_MIRROR);
-  expect(parseMirror("", "")).toBe(DEBIAN_MIRROR);
+  expect(parseMirror("http://archive.example.org/ubuntu/ noble main", "noble")).toBeUndefined();
+  expect(parseMirror("", "")).toBeUndefined();
 });
 
-test("the codename is read with and without quotes", () => {
+test("the codename is parsed with and without quotes", () => {
   expect(parseCodename('NAME="Debian"\nVERSION_CODENAME=bookworm\n')).toBe("bookworm");
   expect(parseCodename('VERSION_CODENAME="noble"')).toBe("noble");
   expect(parseCodename("ID=alpine")).toBe("");
 });
 
-test("a newer suite is trusted only under Debian's own keyring", () => {
+test("a newer suite is trusted only with Debian's own keyring", () => {
   expect(sourcesList("http://mirror.example.org/debian", "sid")).toMatch(
     /^deb \[signed-by=\S*debian-archive-keyring.gpg\] http:\/\/mirror.example.org\/debian sid main\n$/,
   );
 });
 
-test("an error is given as the reason before a warning, and silence as none", () => {
-  expect(parseComplaint("W: Some index files are old\nE: Failed to fetch x\nE: Some index files failed\n")).toBe("Failed to fetch x");
-  expect(parseComplaint("W: Failed to fetch x\n")).toBe("Failed to fetch x");
-  expect(parseComplaint("")).toBeUndefined();
+test("an error has priority over a warning as the reason, and empty output gives none", () => {
+  expect(parseAptError("W: Some index files are old\nE: Failed to fetch x\nE: Some index files failed\n")).toBe("Failed to fetch x");
+  expect(parseAptError("W: Failed to fetch x\n")).toBe("Failed to fetch x");
+  expect(parseAptError("")).toBeUndefined();
 });

@@ -1,13 +1,13 @@
-/** Puts one question to a server over TCP: the plainest proof that it is up and answering. */
+/** Sends one request to a server over TCP and checks the answer. */
 import { connect } from "node:net";
 
-export type Question = { readonly host: string; readonly port: number; readonly say: string; readonly msMax: number };
+export type TcpQuestion = { readonly host: string; readonly port: number; readonly send: string; readonly msMax: number };
 
-/** True once what was heard satisfies `enough`; false if the server refuses, hangs up or stays silent. */
-export function ask(question: Question, enough: (heard: string) => boolean): Promise<boolean> {
+/** True when the received text satisfies `enough`; false when the server refuses, disconnects or does not answer. */
+export function answersOverTcp(question: TcpQuestion, enough: (heard: string) => boolean): Promise<boolean> {
   return new Promise((resolve) => {
     let heard = "";
-    const socket = connect(question.port, question.host, () => socket.write(question.say));
+    const socket = connect(question.port, question.host, () => socket.write(question.send));
     const end = (answer: boolean): void => {
       clearTimeout(timer);
       socket.destroy();

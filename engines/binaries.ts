@@ -1,29 +1,28 @@
 /**
- * The outside programs Coroom runs: what each is called, how new it must be, and which Debian
- * packages hold it. A program is one line of data here; finding and unpacking know none by name.
+ * The external programs that Coroom runs: their names, minimum versions and Debian packages. Other files know no
+ * program by name.
  */
-import type { Version } from "./version.ts";
 
 export type BinarySpec = {
   readonly name: string;
   readonly versionMin: Version;
-  /** Unpacked when the machine has none; what they depend on is worked out by apt. */
+  /** Unpacked when the machine lacks the program. apt adds their dependencies. */
   readonly packages: readonly string[];
-  /** Where the program lies inside the unpacked packages. */
+  /** Path of the program inside the unpacked packages. */
   readonly executable: string;
   /**
-   * Debian suites newer than the machine's own to try first. From these the packages are taken
-   * alone, so it suits only programs that need nothing but libc.
+   * Newer Debian suites to try first. Their packages are taken without dependencies, so the program must need only
+   * libc.
    */
   readonly newerSuites: readonly string[];
-  /** What a person can do where it cannot be fetched. */
+  /** What a user can do when the download fails. */
   readonly remedy: string;
 };
 
 export const BINARIES = {
   natsServer: {
     name: "nats-server",
-    /** Batches of direct gets, by which the log is read, came with it. */
+    /** The first version with batched direct gets, which the log reader needs. */
     versionMin: [2, 11, 0],
     packages: ["nats-server"],
     executable: "usr/sbin/nats-server",
@@ -54,7 +53,7 @@ export const BINARIES = {
     newerSuites: [],
     remedy: "install prometheus; only the tests of the alerts need it",
   },
-  /** Run by a script of ours: `engines/s3-server.ts`. */
+  /** Started by a script of this repository: `engines/s3-server.ts`. */
   swift: {
     name: "swift",
     versionMin: [0, 0, 0],
@@ -64,3 +63,23 @@ export const BINARIES = {
     remedy: "install python3-swift; only the tests of the S3 store need it",
   },
 } as const satisfies Record<string, BinarySpec>;
+
+/** Program versions, as `--version` prints them: the first dotted number in the text. */
+export type Version = readonly [major: number, minor: number, patch: number];
+
+export function parseVersion(printed: string): Version | undefined {
+  const match = /(\d+)\.(\d+)(?:\.(\d+))?/.exec(printed);
+  return match === null ? undefined : [Number(match[1]), Number(match[2]), Number(match[3] ?? 0)];
+}
+
+export function isAtLeast(version: Version, least: Version): boolean {
+  for (const [place, part] of version.entries()) {
+    const wanted = least[place] ?? 0;
+    if (part !== wanted) return part > wanted;
+  }
+  return true;
+}
+
+export function showVersion(version: Version): string {
+  return version.join(".");
+}

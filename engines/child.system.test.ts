@@ -1,4 +1,4 @@
-/** An engine ends with Coroom and not before, in every way a process can end. */
+/** An engine ends together with Coroom, in every way in which a process can end. */
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -6,9 +6,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { startNatsServer } from "./nats-server.ts";
-import { identify, isRunning } from "./process-identity.ts";
+import { identify, isRunning } from "./pid-lock.ts";
 
-/** Stands for Coroom: starts an engine, prints its pid, and does not end by itself on Ctrl-C. */
+/** Plays Coroom: starts an engine, prints its pid, and ignores Ctrl-C. */
 const PARENT = `
   import { runnerImport } from "vite";
   const { module } = await runnerImport("./engines/nats-server.ts", { logLevel: "silent" });
@@ -35,7 +35,7 @@ afterEach(async () => {
   rmSync(dataDir, { recursive: true, force: true, maxRetries: 10 });
 });
 
-test("an engine is gone after the SIGKILL of its Coroom, and its data folder is free again", async () => {
+test("an engine ends after the SIGKILL of its Coroom, and its data folder is free again", async () => {
   const engine = identify(Number(await nextLine(parent)));
   expect(isRunning(engine)).toBe(true);
   parent.kill("SIGKILL");
@@ -44,14 +44,14 @@ test("an engine is gone after the SIGKILL of its Coroom, and its data folder is 
   await next.stop();
 });
 
-test("a paused engine does not outlive its Coroom either", async () => {
+test("a paused engine does not outlive its Coroom", async () => {
   const engine = identify(Number(await nextLine(parent)));
   process.kill(engine.pid, "SIGSTOP");
   parent.kill("SIGKILL");
   await vi.waitFor(() => expect(isRunning(engine)).toBe(false), { timeout: GONE_MS_MAX });
 });
 
-test("Ctrl-C, which reaches the whole foreground group, leaves the engine to Coroom", async () => {
+test("Ctrl-C for the whole foreground group does not stop the engine; Coroom does", async () => {
   const engine = identify(Number(await nextLine(parent)));
   if (parent.pid !== undefined) process.kill(-parent.pid, "SIGINT");
   expect(await nextLine(parent)).toBe("interrupted");

@@ -1,35 +1,34 @@
 /**
- * A child process that cannot outlive us and that only we stop. It has its own process group, so
- * Ctrl-C at the terminal does not reach it before Coroom has drained; and a shell waits on a pipe
- * that closes when we die, however we die, and then kills the group.
+ * A child process that cannot outlive Coroom. It has its own process group, so Ctrl-C at the terminal does not stop it
+ * before Coroom has drained. A shell waits on a pipe that closes when Coroom ends in any way, and then kills the group.
  */
 import { spawn, type ChildProcess } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import { isErrno } from "../shared/io/errno.ts";
+import { isErrno } from "../shared/io/system-error.ts";
 
-export type Command = {
+export type ChildCommand = {
   readonly path: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
-  /** Everything it prints is appended here. */
+  /** The output of the process is appended here. */
   readonly logFile: string;
 };
 
 export type Exit = { readonly code: number | null; readonly signal: NodeJS.Signals | null };
 
-export interface Child {
+export interface ChildProcessHandle {
   readonly pid: number;
   readonly exited: Promise<Exit>;
   kill(signal: NodeJS.Signals): void;
-  /** SIGTERM, then SIGKILL once the patience is over. Resolves when the process is gone. */
+  /** Sends SIGTERM, then SIGKILL after `patienceMs`. Resolves when the process has ended. */
   stop(patienceMs: number): Promise<void>;
 }
 
-/** Throws where the program cannot be started at all. */
-export async function spawnChild(command: Command): Promise<Child> {
+/** Throws when the program cannot be started. */
+export async function spawnChild(command: ChildCommand): Promise<ChildProcessHandle> {
   const log = openSync(command.logFile, "a");
   const child = spawn(command.path, command.args, {
     detached: true,
@@ -50,7 +49,7 @@ export async function spawnChild(command: Command): Promise<Child> {
     kill,
     async stop(patienceMs) {
       kill("SIGTERM");
-      kill("SIGCONT"); // A paused process hears nothing but this.
+      kill("SIGCONT"); // A paused process handles only this signal.
       const patience = new AbortController();
       const tooLong = sleep(patienceMs, true, { signal: patience.signal }).catch(() => false);
       if (await Promise.race([exited.then(() => false), tooLong])) killGroup(pid);
@@ -75,7 +74,7 @@ function watch(child: ChildProcess, pid: number): void {
   });
   watchdog.unref();
   if (watchdog.stdin instanceof Socket) watchdog.stdin.unref();
-  // Ended before its pipe closes: it must not fire at a number that is no longer ours.
+  // The watchdog must end before its pipe closes, because another process may reuse the group number.
   child.once("exit", () => watchdog.kill("SIGKILL"));
 }
 

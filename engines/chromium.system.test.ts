@@ -1,9 +1,9 @@
-/** The browser of the browser tests: it starts, and its pages show text. */
+/** The browser for browser tests starts, and its pages show text. */
 import { chromium } from "playwright-core";
 import { expect, test } from "vitest";
 import { findChromium } from "./chromium.ts";
 
-test("a page's text is drawn with a font that is there", { timeout: 600_000 }, async () => {
+test("a page draws its text with an installed font", { timeout: 600_000 }, async () => {
   const { path, env } = await findChromium();
   const browser = await chromium.launch({ executablePath: path, env: { ...process.env, ...env }, args: ["--no-sandbox"] });
   const page = await browser.newPage();

@@ -1,13 +1,12 @@
 /**
- * A Chromium for the browser tests: the machine's, or one unpacked beside its libraries and a font.
- * Launch it with `executablePath: path` and `env: { ...process.env, ...env }`.
+ * Finds Chromium for the browser tests: the machine's, or an unpacked one with its libraries and a font. Launch it with
+ * `executablePath: path` and `env: { ...process.env, ...env }`.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { BINARIES } from "./binaries.ts";
 import { findBinary, type Binary, type FindOptions } from "./find.ts";
-import { fontsConfigText } from "./fonts-config.ts";
-import { isErrno } from "../shared/io/errno.ts";
+import { isErrno } from "../shared/io/system-error.ts";
 
 export async function findChromium(options: FindOptions = {}): Promise<Binary> {
   const binary = await findBinary(BINARIES.chromium, options);
@@ -16,7 +15,9 @@ export async function findChromium(options: FindOptions = {}): Promise<Binary> {
     : { ...binary, env: { ...binary.env, FONTCONFIG_FILE: fontsConfigIn(binary.unpackedIn) } };
 }
 
-/** Fontconfig reads /etc/fonts, which a machine without a browser need not have; a page without fonts shows no text. */
+/**
+ * Fontconfig reads /etc/fonts, which may be missing on a machine without a browser. A page without fonts shows no text.
+ */
 function fontsConfigIn(root: string): string {
   const file = join(root, "fonts.conf");
   const wanted = fontsConfigText(root);
@@ -31,4 +32,23 @@ function readOr(file: string, fallback: string): string {
     if (isErrno(error, "ENOENT")) return fallback;
     throw error;
   }
+}
+
+/** The fontconfig file for unpacked packages: their fonts and the machine's, under the generic names that pages use. */
+function fontsConfigText(root: string): string {
+  return `<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig>
+  <dir>${escaped(root)}/usr/share/fonts</dir>
+  <dir>/usr/share/fonts</dir>
+  <cachedir>${escaped(root)}/font-cache</cachedir>
+  <alias><family>sans-serif</family><prefer><family>DejaVu Sans</family></prefer></alias>
+  <alias><family>serif</family><prefer><family>DejaVu Serif</family></prefer></alias>
+  <alias><family>monospace</family><prefer><family>DejaVu Sans Mono</family></prefer></alias>
+</fontconfig>
+`;
+}
+
+function escaped(text: string): string {
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 }

@@ -1,18 +1,18 @@
 /**
- * Debian packages without root: apt works on list and cache folders of its own, and dpkg-deb
- * unpacks what it downloads. The machine's package database is read, never written.
+ * Unpacks Debian packages without root. apt uses its own list and cache folders, and dpkg-deb unpacks the downloads.
+ * The machine's package database is only read.
  */
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { INDEX_TARGET_FORMAT, parseCodename, parseMirror, parseSimulatedInstall, sourcesList } from "./apt-text.ts";
-import { runProgram } from "./run-program.ts";
+import { ProgramError, runProgram } from "./run-program.ts";
 
 export type PackageSource = { readonly kind: "own-suite" } | { readonly kind: "newer-suite"; readonly suite: string };
 
 const UPDATE_MS_MAX = 180_000;
 const DOWNLOAD_MS_MAX = 600_000;
 
-/** Unpacks the packages under `root`, with whatever they need that this machine has not. Throws a `ProgramError` where that fails. */
+/** Unpacks the packages and their missing dependencies under `root`. Throws a `ProgramError` on failure. */
 export async function unpackPackages(packages: readonly string[], source: PackageSource, root: string): Promise<void> {
   const work = `${resolve(root)}.apt`;
   await mkdir(join(work, "lists/partial"), { recursive: true });
@@ -20,7 +20,7 @@ export async function unpackPackages(packages: readonly string[], source: Packag
   await mkdir(join(work, "debs"), { recursive: true });
   try {
     const apt = await aptIn(work, source);
-    // A third-party source that does not answer fails the update, not the packages we need.
+    // An unreachable third-party source fails the update, but the needed packages may still be available.
     const update = await apt(["update"], UPDATE_MS_MAX).then(
       () => undefined,
       (error: unknown) => error,
@@ -29,7 +29,7 @@ export async function unpackPackages(packages: readonly string[], source: Packag
       const wanted = source.kind === "own-suite" ? await closure(apt, packages) : packages;
       await apt(["download", ...wanted], DOWNLOAD_MS_MAX);
     } catch (error) {
-      throw update ?? error; // Without the lists nothing can be found: the first failure is the reason.
+      throw update ?? error; // Without package lists nothing is found, so the update's failure is the reason.
     }
     await unpackAll(join(work, "debs"), root);
   } finally {
@@ -37,7 +37,7 @@ export async function unpackPackages(packages: readonly string[], source: Packag
   }
 }
 
-/** What an install would add. `--reinstall` names the packages themselves even where they are installed. */
+/** The packages that an install would add. `--reinstall` includes the named packages even when they are installed. */
 async function closure(apt: Apt, packages: readonly string[]): Promise<readonly string[]> {
   const printed = await apt(["install", "--simulate", "--reinstall", "--no-install-recommends", ...packages], UPDATE_MS_MAX);
   return parseSimulatedInstall(printed);
@@ -68,7 +68,13 @@ async function aptIn(work: string, source: PackageSource): Promise<Apt> {
 
 async function machineMirror(): Promise<string> {
   const targets = await runProgram("apt-get", ["indextargets", "--format", INDEX_TARGET_FORMAT, "Created-By: Packages"], { msMax: 20_000 });
-  return parseMirror(targets, parseCodename(await readFile("/etc/os-release", "utf8")));
+  const codename = parseCodename(await readFile("/etc/os-release", "utf8"));
+  const mirror = parseMirror(targets, codename);
+  if (mirror === undefined) {
+    const reason = `apt has no source for Debian's main archive of ${codename === "" ? "this machine's suite" : codename}`;
+    throw new ProgramError(reason, `E: ${reason}. Install the program, or add the source to /etc/apt/sources.list.`);
+  }
+  return mirror;
 }
 
 async function unpackAll(debs: string, root: string): Promise<void> {

@@ -1,6 +1,6 @@
 /**
- * Why an engine could not be had or started, for the person at the terminal: the message alone says
- * what is wrong and what to do about it. Callers tell cases apart by `kind`, never by the message.
+ * Why an engine is missing or did not start. The message alone tells the user what is wrong and what to do. Callers use
+ * `kind` and never read the message.
  */
 export type EngineProblem = "binary-missing" | "port-in-use" | "data-dir-unwritable" | "data-dir-in-use" | "start-failed";
 

@@ -1,24 +1,24 @@
 /**
- * A running engine: a child process with its data folder, its port, and proof that it answers.
- * The data folder's lock spans restarts; `stop` gives it back.
+ * A running engine: a child process with a data folder, a port and a readiness check. The lock of the data folder spans
+ * restarts; `stop` releases it.
  */
 import { statSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { assert } from "../shared/assert.ts";
-import type { Running } from "../shared/lifecycle.ts";
-import { spawnChild, type Child, type Command, type Exit } from "./child.ts";
+import type { Running } from "../shared/process/lifecycle.ts";
+import { spawnChild, type ChildProcessHandle, type ChildCommand, type Exit } from "./child.ts";
 import { EngineError } from "./engine-error.ts";
 import type { Lock } from "./pid-lock.ts";
 
 export interface Engine extends Running {
   readonly url: string;
   readonly port: number;
-  /** Of the present process: another after `restart`. */
+  /** The current process; `restart` changes it. */
   readonly pid: number;
-  /** Resolves when the present process ends, whoever ended it. */
+  /** Resolves when the current process ends, for any reason. */
   readonly exited: Promise<Exit>;
   kill(signal: NodeJS.Signals): void;
-  /** Stops what still runs and starts it again on the same port and data. */
+  /** Stops the process if it runs, and starts it on the same port and data. */
   restart(): Promise<void>;
 }
 
@@ -26,7 +26,7 @@ export type EngineProgram = {
   readonly name: string;
   readonly url: string;
   readonly port: number;
-  readonly command: Command;
+  readonly command: ChildCommand;
   readonly lock: Lock;
   readonly isReady: () => Promise<boolean>;
 };
@@ -38,7 +38,7 @@ const STOP_PATIENCE_MS = 10_000;
 export async function runEngine(program: EngineProgram): Promise<Engine> {
   let child = await startOrExplain(program);
   let stopped = false;
-  // A stop during a restart waits for it: it must not end the old process and leave the new one.
+  // A stop waits for a running restart. Otherwise it would end the old process and leave the new one running.
   let turn: Promise<void> = Promise.resolve();
   const inTurn = (act: () => Promise<void>): Promise<void> => (turn = turn.then(act, act));
   return {
@@ -55,7 +55,7 @@ export async function runEngine(program: EngineProgram): Promise<Engine> {
     },
     restart: () =>
       inTurn(async () => {
-        assert(!stopped, `${program.name} was stopped: it cannot be restarted`);
+        assert(!stopped, `${program.name} is stopped and cannot be restarted`);
         await child.stop(STOP_PATIENCE_MS);
         child = await startOrExplain(program);
       }),
@@ -68,13 +68,17 @@ export async function runEngine(program: EngineProgram): Promise<Engine> {
   };
 }
 
-async function startOrExplain(program: EngineProgram): Promise<Child> {
+async function startOrExplain(program: EngineProgram): Promise<ChildProcessHandle> {
   const { command, name } = program;
   const logStart = sizeOf(command.logFile);
   const child = await spawnChild(command).catch((error: unknown) => {
-    throw new EngineError("start-failed", `${name} could not be started: ${command.path} does not run (${String(error)})`, {
-      cause: error,
-    });
+    throw new EngineError(
+      "start-failed",
+      `cannot start ${name}: ${command.path} does not run (${String(error)}). Install a working ${name}`,
+      {
+        cause: error,
+      },
+    );
   });
   program.lock.shareWith(child.pid);
   const outcome = await readyOrNot(program, child);
@@ -84,16 +88,16 @@ async function startOrExplain(program: EngineProgram): Promise<Child> {
   throw new EngineError("start-failed", `${name} ${outcome}; the last lines of ${command.logFile}:\n  ${log}`);
 }
 
-async function readyOrNot(program: EngineProgram, child: Child): Promise<string> {
+async function readyOrNot(program: EngineProgram, child: ChildProcessHandle): Promise<string> {
   let ended: Exit | undefined;
   void child.exited.then((exit) => (ended = exit));
   const deadline = performance.now() + READY_MS_MAX;
   while (performance.now() < deadline) {
-    if (ended !== undefined) return `ended at its start (${ended.signal ?? `exit code ${ended.code}`})`;
+    if (ended !== undefined) return `stopped during its start (${ended.signal ?? `exit code ${ended.code}`})`;
     if (await program.isReady()) return "ready";
     await sleep(POLL_MS);
   }
-  return `did not get ready within ${READY_MS_MAX / 1000} s`;
+  return `was not ready within ${READY_MS_MAX / 1000} s`;
 }
 
 function sizeOf(file: string): number {

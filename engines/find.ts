@@ -1,33 +1,32 @@
 /**
- * Where a program comes from: the machine's own if it is new enough, else Debian packages unpacked
- * once into a cache folder, which from then on serves without a network.
+ * Finds a program: the machine's own if it is new enough, otherwise Debian packages. The packages are unpacked once
+ * into a cache folder, which later works without a network.
  */
-import { constants } from "node:fs";
+import { constants, existsSync, readdirSync } from "node:fs";
 import { access } from "node:fs/promises";
 import { delimiter, join, resolve } from "node:path";
 import type { BinarySpec } from "./binaries.ts";
 import { EngineError } from "./engine-error.ts";
-import { libraryPath } from "./library-path.ts";
 import { runProgram } from "./run-program.ts";
 import { unpackedRoot } from "./unpacked.ts";
-import { isAtLeast, parseVersion, showVersion, type Version } from "./version.ts";
+import { isAtLeast, parseVersion, showVersion, type Version } from "./binaries.ts";
 
 export type Binary = {
   readonly path: string;
   readonly version: Version;
-  /** What it needs in its environment, beside the usual, to run. */
+  /** Additional environment variables that the program needs. */
   readonly env: Readonly<Record<string, string>>;
-  /** The folder its packages were unpacked in; absent for the machine's own. */
+  /** The folder of the unpacked packages; absent for the machine's own program. */
   readonly unpackedIn?: string;
 };
 
 export type FindOptions = {
-  /** Where unpacked packages are kept. Default: `.coroom/cache` under the working directory. */
+  /** Folder for unpacked packages. Default: `.coroom/cache` under the working directory. */
   readonly cacheDir?: string;
-  /** Leave the machine's own programs aside. */
+  /** Ignore the machine's own programs. */
   readonly ignorePath?: boolean;
-  /** Told when something slow begins, in words for a person. */
-  readonly say?: (line: string) => void;
+  /** Receives a message when a slow step begins. */
+  readonly print?: (line: string) => void;
 };
 
 const VERSION_MS_MAX = 20_000;
@@ -39,16 +38,19 @@ export async function findBinary(spec: BinarySpec, options: FindOptions = {}): P
   const cache = resolve(options.cacheDir ?? join(".coroom", "cache"), "engines");
   const root = await unpackedRoot(spec, cache, {
     tried,
-    say: options.say ?? (() => {}),
+    print: options.print ?? (() => {}),
     runs: async (folder) => (await inspect(spec, folder)) !== undefined,
   });
   const unpacked = root === undefined ? undefined : await inspect(spec, root);
   if (unpacked !== undefined) return unpacked;
-  throw new EngineError("binary-missing", `no usable ${spec.name}: ${spec.remedy}\n  tried: ${tried.join("\n  tried: ")}`);
+  throw new EngineError(
+    "binary-missing",
+    `no usable ${spec.name} found. To fix this, ${spec.remedy}.\n  tried: ${tried.join("\n  tried: ")}`,
+  );
 }
 
 async function findOnPath(spec: BinarySpec, tried: string[]): Promise<Binary | undefined> {
-  // Servers lie in sbin, which a plain user's PATH leaves out.
+  // Servers are in sbin, which the PATH of a normal user omits.
   const folders = new Set([...(process.env["PATH"] ?? "").split(delimiter), "/usr/local/sbin", "/usr/sbin"]);
   for (const folder of folders) {
     const path = resolve(folder, spec.name);
@@ -76,7 +78,28 @@ function isExecutable(path: string): Promise<boolean> {
   );
 }
 
-/** Undefined for a program that does not run here, whatever the reason. */
+/** Returns undefined for a program that does not run here. */
 function versionOf(path: string, env: Readonly<Record<string, string>>): Promise<Version | undefined> {
   return runProgram(path, ["--version"], { msMax: VERSION_MS_MAX, env }).then(parseVersion, () => undefined);
+}
+
+/**
+ * The library folders of unpacked packages, for LD_LIBRARY_PATH. The program itself searches only the machine's
+ * folders.
+ */
+/** Every folder up to two levels under `lib` that contains a shared library. */
+export function libraryPath(root: string): string {
+  const tops = [join(root, "usr/lib"), join(root, "lib")].filter((top) => existsSync(top));
+  const folders = tops.flatMap((top) => [top, ...subfolders(top), ...subfolders(top).flatMap(subfolders)]);
+  return folders.filter(holdsLibrary).join(":");
+}
+
+function subfolders(folder: string): readonly string[] {
+  return readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map((entry) => join(folder, entry.name));
+}
+
+function holdsLibrary(folder: string): boolean {
+  return readdirSync(folder).some((name) => /^lib.*\.so(\.|$)/.test(name));
 }

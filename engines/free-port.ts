@@ -1,21 +1,21 @@
-/** Ports for engines: checked before the start, so that a taken one is named plainly and not read out of a server's log. */
+/** Chooses ports for engines. Checking before the start gives a clear error instead of a line in a server's log. */
 import { randomInt } from "node:crypto";
 import { createServer } from "node:net";
 import { assert } from "../shared/assert.ts";
 import { EngineError } from "./engine-error.ts";
-import { isErrno } from "../shared/io/errno.ts";
+import { isErrno } from "../shared/io/system-error.ts";
 
-/** Below the range outgoing connections draw from: a restarted engine finds its port still free. */
+/** Below the range of outgoing connections, so that a restarted engine finds its port free. */
 const PORTS = { from: 15_000, below: 32_000 };
 const ATTEMPTS_MAX = 500;
 
-/** The wanted port if it is free, or any free one where none is wanted (absent or 0). */
+/** Returns the wanted port if it is free, or any free port when `wanted` is absent or 0. */
 export async function claimPort(wanted: number | undefined, host: string, setting: string): Promise<number> {
   if (wanted !== undefined && wanted !== 0) {
     if (await canListen(wanted, host)) return wanted;
     throw new EngineError(
       "port-in-use",
-      `port ${wanted} on ${host} is already in use or not allowed: stop what listens there, or set ${setting} to another port (0 picks a free one)`,
+      `cannot listen on ${host}:${wanted}: port in use or not allowed. Stop the other process, or set ${setting} to another port (0 chooses a free port)`,
     );
   }
   const [port] = await claimFreePorts(1, host);
@@ -23,26 +23,32 @@ export async function claimPort(wanted: number | undefined, host: string, settin
   return port;
 }
 
-/** So many different ones, for servers that have to know each other's before they start. */
+/** Returns different free ports, for servers that need each other's ports before they start. */
 export async function claimFreePorts(count: number, host: string): Promise<readonly number[]> {
   const found = new Set<number>();
   for (let attempt = 0; found.size < count; attempt += 1) {
     if (attempt === ATTEMPTS_MAX)
-      throw new EngineError("port-in-use", `no free ports were found on ${host} between ${PORTS.from} and ${PORTS.below}`);
+      throw new EngineError(
+        "port-in-use",
+        `no free ports found on ${host} between ${PORTS.from} and ${PORTS.below}. Stop processes that use these ports`,
+      );
     const port = randomInt(PORTS.from, PORTS.below);
     if (await canListen(port, host)) found.add(port);
   }
   return [...found];
 }
 
-/** The first of so many free ones in a row. */
+/** Returns the first of `count` consecutive free ports. */
 export async function claimNeighbouringPorts(count: number, host: string): Promise<number> {
   for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt += 1) {
     const first = randomInt(PORTS.from, PORTS.below - count);
     const free = await Promise.all(Array.from({ length: count }, (_, offset) => canListen(first + offset, host)));
     if (free.every(Boolean)) return first;
   }
-  throw new EngineError("port-in-use", `no ${count} free ports in a row were found on ${host} between ${PORTS.from} and ${PORTS.below}`);
+  throw new EngineError(
+    "port-in-use",
+    `no ${count} consecutive free ports found on ${host} between ${PORTS.from} and ${PORTS.below}. Stop processes that use these ports`,
+  );
 }
 
 function canListen(port: number, host: string): Promise<boolean> {

@@ -1,4 +1,4 @@
-/** Three nats-servers as one: an R=3 stream keeps what it acknowledged while any one of them is gone. */
+/** Three nats-servers as a cluster: an R=3 stream keeps acknowledged messages while one server is down. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,13 +7,13 @@ import { connect } from "nats";
 import { expect, test, vi } from "vitest";
 import { startNatsCluster } from "./nats-cluster.ts";
 
-test("a replicated stream goes on through the SIGKILL of a member, which catches up when it is back", async () => {
+test("a replicated stream works through the SIGKILL of a member, and the member catches up after its restart", async () => {
   const dataDir = mkdtempSync(join(tmpdir(), "coroom-cluster-"));
   const engines = await startNatsCluster({ dataDir, members: 3 });
   const nats = await connect({ servers: engines.map((engine) => engine.url) });
   const manager = await jetstreamManager(nats);
   await vi.waitFor(() => manager.streams.add({ name: "kept", subjects: ["kept.>"], num_replicas: 3 }), { timeout: 30_000, interval: 100 });
-  await vi.waitFor(() => jetstream(nats).publish("kept.one", "hello"), { timeout: 30_000, interval: 100 }); // Its leader may still be elected.
+  await vi.waitFor(() => jetstream(nats).publish("kept.one", "hello"), { timeout: 30_000, interval: 100 }); // The election may still run.
 
   const leader = (await manager.streams.info("kept")).cluster?.leader;
   const lost = engines.find((_, index) => `nats-${index + 1}` === leader);

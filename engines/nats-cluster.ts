@@ -1,4 +1,4 @@
-/** Several nats-servers on one machine as one cluster: what R=3 streams are tried on. */
+/** Several nats-servers on one machine as a cluster, for tests with R=3 streams. */
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Engine } from "./engine.ts";
@@ -8,11 +8,11 @@ import { claimFreePorts } from "./free-port.ts";
 import { jetStreamAnswers, startNatsServer } from "./nats-server.ts";
 
 export type NatsClusterOptions = FindOptions & {
-  /** Each member keeps its data in a folder of its own below. */
+  /** Each member has its own folder below. */
   readonly dataDir: string;
   readonly members: number;
   readonly syncAlways?: boolean;
-  /** The way from one member to another, by their indexes, where it is not the direct one: a line that can be cut. */
+  /** Replaces the address from one member to another (by index), for example with a connection that a test can cut. */
   readonly route?: (from: number, to: number, address: string) => Promise<string>;
 };
 
@@ -20,7 +20,10 @@ const HOST = "127.0.0.1";
 const QUORUM_MS_MAX = 60_000;
 const POLL_MS = 50;
 
-/** Resolves once JetStream takes requests at every member. Each is tagged `az:1`, `az:2`, … as if in a zone of its own. */
+/**
+ * Resolves when JetStream accepts requests at every member. Members have the tags `az:1`, `az:2`, … like separate
+ * zones.
+ */
 export async function startNatsCluster(options: NatsClusterOptions): Promise<readonly Engine[]> {
   const { dataDir, members, route, ...rest } = options;
   const ports = await claimFreePorts(members * 2, HOST);
@@ -56,7 +59,10 @@ async function quorum(engines: readonly Engine[]): Promise<void> {
   for (const engine of engines) {
     while (!(await jetStreamAnswers(engine.port, HOST))) {
       if (performance.now() > deadline)
-        throw new EngineError("start-failed", `the nats-server cluster found no leader within ${QUORUM_MS_MAX / 1000} s`);
+        throw new EngineError(
+          "start-failed",
+          `the nats-server cluster elected no leader within ${QUORUM_MS_MAX / 1000} s. Read nats-server.log in the members' data folders`,
+        );
       await sleep(POLL_MS);
     }
   }

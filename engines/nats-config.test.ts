@@ -12,7 +12,7 @@ const alone: NatsConfig = {
   tags: [],
 };
 
-test("what is not asked for is not in the file", () => {
+test("the file contains only requested options", () => {
   expect(natsConfigText(alone)).not.toMatch(/cluster|http|sync_interval|server_tags/);
 });
 
@@ -20,7 +20,7 @@ test("a path is quoted", () => {
   expect(natsConfigText(alone)).toContain('store_dir: "/data/a \\"b\\""');
 });
 
-test("a cluster member has its routes, its tags and its fsync", () => {
+test("a cluster member has its routes, its tags and its fsync option", () => {
   const text = natsConfigText({
     ...alone,
     syncAlways: true,

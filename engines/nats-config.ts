@@ -1,17 +1,20 @@
-/** The configuration file a local nats-server is started with. Pure text: the file is written elsewhere. */
+/** The text of the configuration file for a local nats-server. Another file writes it. */
 export type NatsCluster = {
   readonly name: string;
   readonly port: number;
-  /** `nats-route://host:port` of every member; naming oneself does no harm. */
+  /** `nats-route://host:port` of every member, which may include the member itself. */
   readonly routes: readonly string[];
-  /** Members are reached only over `routes`, and clients only at the addresses that they were given: nobody is told others. */
+  /**
+   * Members connect only over `routes`, and clients only at the configured addresses. The server announces no other
+   * address.
+   */
   readonly unadvertised?: boolean;
 };
 
-/** Whom it lets in, and nobody else. `nkey`: the public key of one who signs. */
+/** The only users that the server accepts. `nkey`: the public key of a user who signs. */
 export type NatsUsers = { readonly user: string; readonly password: string; readonly nkey?: string };
 
-/** PEM. Who asks for it is served over TLS, who does not, without. `clientsCaFile`: who signs the certificates that those over TLS are to show. */
+/** PEM files. Clients may use TLS or not. `clientsCaFile`: the CA that must sign the certificates of TLS clients. */
 export type NatsTls = { readonly certFile: string; readonly keyFile: string; readonly clientsCaFile?: string | undefined };
 
 export type NatsConfig = {
@@ -20,7 +23,7 @@ export type NatsConfig = {
   readonly port: number;
   readonly storeDir: string;
   readonly monitorPort?: number | undefined;
-  /** fsync before every acknowledgement: survives power loss, costs throughput. */
+  /** fsync before every acknowledgement: survives power loss, reduces throughput. */
   readonly syncAlways: boolean;
   readonly memoryBytesMax: number;
   readonly fileBytesMax: number;
@@ -30,13 +33,13 @@ export type NatsConfig = {
   readonly tls?: NatsTls | undefined;
 };
 
-/** A snapshot or a long edit fits one message; past 8 MB nats-server itself warns. */
+/** A snapshot or a long edit must fit into one message. nats-server warns above 8 MB. */
 const PAYLOAD_BYTES_MAX = 8 * 1024 * 1024;
 
-/** Copies of a stream go to members whose tags with this beginning differ: `az:1`, `az:2`. */
+/** JetStream places replicas on members with different tags of this prefix: `az:1`, `az:2`. */
 const ZONE_TAG = "az:";
 
-/** Where nobody listens: a member told of another at this address does not get there past the given routes. */
+/** No server listens there, so an announced address does not bypass the given routes. */
 const NOWHERE = "127.0.0.1:9";
 
 export function natsConfigText(config: NatsConfig): string {
@@ -49,7 +52,7 @@ export function natsConfigText(config: NatsConfig): string {
     `write_deadline: "10s"`,
     "jetstream {",
     `  store_dir: ${JSON.stringify(config.storeDir)}`,
-    // Stated, because the default follows the free disk and shrinks to nothing on a full one.
+    // Explicit, because the default depends on the free disk space and can become 0.
     `  max_memory_store: ${config.memoryBytesMax}`,
     `  max_file_store: ${config.fileBytesMax}`,
     ...(config.syncAlways ? ["  sync_interval: always"] : []),

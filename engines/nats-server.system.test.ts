@@ -1,4 +1,4 @@
-/** nats-server for real: what it keeps, what it survives, and what it says when it cannot start. */
+/** A real nats-server: what it stores, what it survives, and its errors at start. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
@@ -27,7 +27,7 @@ async function start(options: Partial<NatsServerOptions> = {}): Promise<Engine> 
   return engine;
 }
 
-test("a message acknowledged by JetStream is there after SIGKILL and a restart on the same port", async () => {
+test("a message acknowledged by JetStream survives SIGKILL and a restart on the same port", async () => {
   const engine = await start();
   const before = await connect({ servers: engine.url, reconnect: false });
   await (await jetstreamManager(before)).streams.add({ name: "kept", subjects: ["kept.>"] });
@@ -44,7 +44,7 @@ test("a message acknowledged by JetStream is there after SIGKILL and a restart o
   await after.close();
 });
 
-test("a taken port is named, with the setting that moves it", async () => {
+test("the error names a port in use and its setting", async () => {
   const other = createServer();
   await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
   const address = other.address();
@@ -52,34 +52,34 @@ test("a taken port is named, with the setting that moves it", async () => {
   await expect(start({ port })).rejects.toMatchObject({
     name: "EngineError",
     kind: "port-in-use",
-    message: expect.stringMatching(new RegExp(`port ${port} .*COROOM_NATS_PORT`)),
+    message: expect.stringMatching(new RegExp(`:${port}: .*COROOM_NATS_PORT`)),
   });
   other.close();
   await start();
 });
 
-test("a second start on the same data folder is refused until the first has stopped", async () => {
+test("a second start on the same data folder is refused until the first engine stops", async () => {
   const first = await start();
   await expect(start()).rejects.toMatchObject({ kind: "data-dir-in-use", message: expect.stringContaining(String(process.pid)) });
   await first.stop();
   await start();
 });
 
-test("a folder that cannot be written is named", async () => {
+test("the error names a folder that is not writable", async () => {
   await expect(start({ dataDir: "/proc/coroom" })).rejects.toMatchObject({
     kind: "data-dir-unwritable",
     message: expect.stringMatching(/\/proc\/coroom .*COROOM_DATA_DIR/),
   });
 });
 
-test("a server that ends at its start is explained by its own last words", async () => {
+test("the error of a server that stops during its start contains the last lines of its log", async () => {
   await expect(start({ serverName: "no spaces allowed" })).rejects.toMatchObject({
     kind: "start-failed",
     message: expect.stringMatching(/server name cannot contain spaces/i),
   });
 });
 
-test("a paused server is stopped all the same", async () => {
+test("a paused server can be stopped", async () => {
   const engine = await start();
   engine.kill("SIGSTOP");
   await engine.stop();

@@ -1,7 +1,7 @@
-/** Runs a real nats-server with JetStream on files, alone or as one member of a cluster. */
+/** Runs a real nats-server with JetStream on files, alone or as a member of a cluster. */
 import { writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { ask } from "./ask.ts";
+import { answersOverTcp } from "./ask.ts";
 import { BINARIES } from "./binaries.ts";
 import { claimDataDir } from "./data-dir.ts";
 import { runEngine, type Engine } from "./engine.ts";
@@ -11,19 +11,19 @@ import { natsConfigText, type NatsCluster, type NatsTls, type NatsUsers } from "
 
 export type NatsServerOptions = FindOptions & {
   readonly dataDir: string;
-  /** Absent or 0: any free one. */
+  /** Absent or 0: any free port. */
   readonly port?: number;
   readonly host?: string;
   readonly serverName?: string;
   readonly syncAlways?: boolean;
-  /** HTTP monitoring; absent: none. */
+  /** Port of the HTTP monitoring; absent: none. */
   readonly monitorPort?: number;
   readonly memoryBytesMax?: number;
   readonly fileBytesMax?: number;
   readonly tags?: readonly string[];
-  /** With a cluster the server counts as ready when it answers; its JetStream waits for a quorum of members. */
+  /** A cluster member counts as ready when it answers, because its JetStream waits for a quorum of members. */
   readonly cluster?: NatsCluster;
-  /** Absent: whoever reaches it is let in. */
+  /** Absent: every client is accepted. */
   readonly users?: NatsUsers;
   readonly tls?: NatsTls;
 };
@@ -78,12 +78,14 @@ function connectAs(users: NatsUsers | undefined): string {
 }
 
 export function natsAnswers(port: number, host = "127.0.0.1", users?: NatsUsers): Promise<boolean> {
-  return ask({ host, port, say: `${connectAs(users)}PING\r\n`, msMax: ASK_MS_MAX }, (heard) => heard.includes("PONG"));
+  return answersOverTcp({ host, port, send: `${connectAs(users)}PING\r\n`, msMax: ASK_MS_MAX }, (heard) => heard.includes("PONG"));
 }
 
-/** True once JetStream takes requests: at once on a lone server, with an elected leader in a cluster. */
+/**
+ * True when JetStream accepts requests: a single server does so immediately, a cluster after the election of a leader.
+ */
 export function jetStreamAnswers(port: number, host = "127.0.0.1", users?: NatsUsers): Promise<boolean> {
   const inbox = "_INBOX.coroom-ready";
-  const say = `${connectAs(users)}SUB ${inbox} 1\r\nPUB $JS.API.INFO ${inbox} 0\r\n\r\n`;
-  return ask({ host, port, say, msMax: ASK_MS_MAX }, (heard) => heard.includes(`MSG ${inbox}`) && !heard.includes(`"error"`));
+  const send = `${connectAs(users)}SUB ${inbox} 1\r\nPUB $JS.API.INFO ${inbox} 0\r\n\r\n`;
+  return answersOverTcp({ host, port, send, msMax: ASK_MS_MAX }, (heard) => heard.includes(`MSG ${inbox}`) && !heard.includes(`"error"`));
 }

@@ -4,8 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { isErrno } from "../shared/io/errno.ts";
-import { identify, isRunning, type ProcessIdentity } from "./process-identity.ts";
+import { isErrno } from "../shared/io/system-error.ts";
 
 export interface Lock {
   /** The lock outlives us as long as this process runs. */
@@ -14,9 +13,9 @@ export interface Lock {
   release(): void;
 }
 
-export type Claim = { readonly kind: "claimed"; readonly lock: Lock } | { readonly kind: "held"; readonly by: number };
+export type LockOutcome = { readonly kind: "claimed"; readonly lock: Lock } | { readonly kind: "held"; readonly by: number };
 
-export function claimLock(path: string): Claim {
+export function claimLock(path: string): LockOutcome {
   const mine = `${path}.${randomUUID()}`;
   const us = identify(process.pid);
   writeFileSync(mine, JSON.stringify([us]));
@@ -83,4 +82,41 @@ function read(path: string): string {
 /** A file no longer readable as holders holds nothing: it is stale. */
 function parseHolders(text: string): readonly ProcessIdentity[] {
   return [...text.matchAll(/"pid":(\d+),"started":"(\d*)"/g)].map((match) => ({ pid: Number(match[1]), started: match[2] ?? "" }));
+}
+
+/**
+ * Which process is meant by a number that is used again once its owner is gone: the number and when
+ * its process started. A zombie counts as gone: it holds nothing any more.
+ */
+/** `started` is in clock ticks since boot; empty where there is no /proc to ask, and then the number alone decides. */
+type ProcessIdentity = { readonly pid: number; readonly started: string };
+
+export function identify(pid: number): ProcessIdentity {
+  return { pid, started: startedTicks(pid) };
+}
+
+export function isRunning({ pid, started }: ProcessIdentity): boolean {
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    if (isErrno(error, "ESRCH")) return false;
+    if (!isErrno(error, "EPERM")) throw error;
+  }
+  return startedTicks(pid) === started;
+}
+
+function startedTicks(pid: number): string {
+  const stat = statOf(pid);
+  // The name, in brackets, may itself hold spaces and brackets.
+  const [state, ...rest] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return state === "Z" ? "" : (rest[18] ?? "");
+}
+
+function statOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, "utf8");
+  } catch (error) {
+    if (isErrno(error, "ENOENT", "ESRCH")) return "";
+    throw error;
+  }
 }

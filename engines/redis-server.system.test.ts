@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { ask } from "./ask.ts";
+import { answersOverTcp } from "./ask.ts";
 import type { Engine } from "./engine.ts";
 import { startRedisServer } from "./redis-server.ts";
 
@@ -23,5 +23,5 @@ test("a key written is there after SIGKILL and after an orderly stop", async () 
 });
 
 function answers(engine: Engine, command: string, answer: string): Promise<boolean> {
-  return ask({ host: "127.0.0.1", port: engine.port, say: `${command}\r\n`, msMax: 30_000 }, (heard) => heard.includes(answer));
+  return answersOverTcp({ host: "127.0.0.1", port: engine.port, send: `${command}\r\n`, msMax: 30_000 }, (heard) => heard.includes(answer));
 }

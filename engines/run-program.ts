@@ -6,11 +6,11 @@ export type RunOptions = { readonly msMax: number; readonly cwd?: string; readon
 export class ProgramError extends Error {
   override readonly name = "ProgramError";
   /** All it wrote to its error output; empty where it could not be run. */
-  readonly complaints: string;
+  readonly errorOutput: string;
 
   constructor(message: string, complaints: string, options?: ErrorOptions) {
     super(message, options);
-    this.complaints = complaints;
+    this.errorOutput = complaints;
   }
 }
 
@@ -20,7 +20,7 @@ export function runProgram(path: string, args: readonly string[], options: RunOp
   return new Promise((resolve, reject) => {
     execFile(path, args, settings, (cause, printed, complaints) => {
       if (cause === null) resolve(printed);
-      else reject(new ProgramError(cause.code === "ENOENT" ? `there is no ${path}` : `${path} failed`, complaints, { cause }));
+      else reject(new ProgramError(cause.code === "ENOENT" ? `${path} is not installed` : `${path} failed`, complaints, { cause }));
     });
   });
 }

@@ -6,16 +6,16 @@ import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { assert } from "../shared/assert.ts";
-import { ask } from "./ask.ts";
+import { answersOverTcp } from "./ask.ts";
 import { BINARIES } from "./binaries.ts";
 import { claimDataDir } from "./data-dir.ts";
 import { EngineError } from "./engine-error.ts";
 import { runEngine, type Engine } from "./engine.ts";
 import type { FindOptions } from "./find.ts";
 import { claimNeighbouringPorts } from "./free-port.ts";
-import { libraryPath } from "./library-path.ts";
 import { runProgram } from "./run-program.ts";
 import { unpackedRoot } from "./unpacked.ts";
+import { libraryPath } from "./find.ts";
 
 export type S3Server = Engine & { readonly accessKeyId: string; readonly secretAccessKey: string };
 
@@ -46,7 +46,7 @@ export async function startS3Server(options: FindOptions & { readonly dataDir: s
       },
       lock,
       isReady: () =>
-        ask({ host, port, say: `GET /healthcheck HTTP/1.0\r\n\r\n`, msMax: ASK_MS_MAX }, (heard) => heard.startsWith("HTTP/1")),
+        answersOverTcp({ host, port, send: `GET /healthcheck HTTP/1.0\r\n\r\n`, msMax: ASK_MS_MAX }, (heard) => heard.startsWith("HTTP/1")),
     });
     return Object.assign(engine, CREDENTIALS);
   } catch (error) {
@@ -67,11 +67,11 @@ async function findSwift(options: FindOptions): Promise<Swift> {
       () => false,
     );
   };
-  const root = await unpackedRoot(BINARIES.swift, cache, { tried, say: options.say ?? (() => {}), runs });
+  const root = await unpackedRoot(BINARIES.swift, cache, { tried, print: options.print ?? (() => {}), runs });
   if (root === undefined)
     throw new EngineError(
       "binary-missing",
-      `no usable ${BINARIES.swift.name}: ${BINARIES.swift.remedy}\n  tried: ${tried.join("\n  tried: ")}`,
+      `no usable ${BINARIES.swift.name} found. To fix this, ${BINARIES.swift.remedy}.\n  tried: ${tried.join("\n  tried: ")}`,
     );
   return swiftIn(root);
 }

@@ -8,33 +8,33 @@ import { existsSync } from "node:fs";
 import { readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseComplaint } from "./apt-text.ts";
+import { parseAptError } from "./apt-text.ts";
 import type { BinarySpec } from "./binaries.ts";
 import { unpackPackages, type PackageSource } from "./debian-packages.ts";
 import { EngineError } from "./engine-error.ts";
-import { isErrno } from "../shared/io/errno.ts";
-import { makeFolder } from "./make-folder.ts";
+import { isErrno } from "../shared/io/system-error.ts";
 import { claimLock, type Lock } from "./pid-lock.ts";
 import { ProgramError } from "./run-program.ts";
+import { makeFolder } from "./data-dir.ts";
 
-export type Fetch = {
+export type FetchOptions = {
   /** What failed is added here, for the message that says so. */
   readonly tried: string[];
-  readonly say: (line: string) => void;
+  readonly print: (line: string) => void;
   readonly runs: (root: string) => Promise<boolean>;
 };
 
 const LOCK_POLL_MS = 100;
 
 /** The folder the program's packages lie in, fetched if need be; undefined where no source has one that runs. */
-export async function unpackedRoot(spec: BinarySpec, cache: string, fetch: Fetch): Promise<string | undefined> {
+export async function unpackedRoot(spec: BinarySpec, cache: string, fetch: FetchOptions): Promise<string | undefined> {
   const root = join(cache, spec.name);
   if (existsSync(root) && (await fetch.runs(root))) return root;
   const lock = await lockCache(spec, cache);
   try {
     if (existsSync(root) && (await fetch.runs(root))) return root;
     await removePartials(spec, cache);
-    fetch.say(`${spec.name}: not on this machine; fetching its Debian packages, once`);
+    fetch.print(`${spec.name} is not installed; downloading its Debian packages once`);
     return await fillFrom(sourcesOf(spec), spec, root, fetch);
   } finally {
     await removePartials(spec, cache);
@@ -42,14 +42,19 @@ export async function unpackedRoot(spec: BinarySpec, cache: string, fetch: Fetch
   }
 }
 
-async function fillFrom(sources: readonly PackageSource[], spec: BinarySpec, root: string, fetch: Fetch): Promise<string | undefined> {
+async function fillFrom(
+  sources: readonly PackageSource[],
+  spec: BinarySpec,
+  root: string,
+  fetch: FetchOptions,
+): Promise<string | undefined> {
   for (const source of sources) {
     const partial = `${root}.partial-${randomUUID()}`;
     try {
       await unpackPackages(spec.packages, source, partial);
     } catch (error) {
       if (!(error instanceof ProgramError)) throw error;
-      fetch.tried.push(`the package of ${nameOf(source)}: ${parseComplaint(error.complaints) ?? error.message}`);
+      fetch.tried.push(`the package of ${nameOf(source)}: ${parseAptError(error.errorOutput) ?? error.message}`);
       continue;
     }
     if (await fetch.runs(partial)) {
@@ -58,7 +63,7 @@ async function fillFrom(sources: readonly PackageSource[], spec: BinarySpec, roo
       await rename(partial, root);
       return root;
     }
-    fetch.tried.push(`the package of ${nameOf(source)}: too old, or it does not run here`);
+    fetch.tried.push(`the package of ${nameOf(source)}: too old, or does not run on this machine`);
   }
   return undefined;
 }
@@ -81,8 +86,10 @@ async function lockCache(spec: BinarySpec, cache: string): Promise<Lock> {
     }
   } catch (error) {
     if (!isErrno(error, "EACCES", "EPERM", "ENOTDIR", "EROFS", "ENOENT", "ENOSPC")) throw error;
-    const problem = `no usable ${spec.name} here, and the cache folder ${cache} cannot be written to fetch one`;
-    throw new EngineError("binary-missing", `${problem}: ${spec.remedy}; or set COROOM_CACHE_DIR to a writable folder`, { cause: error });
+    const problem = `no usable ${spec.name} found, and the cache folder ${cache} is not writable`;
+    throw new EngineError("binary-missing", `${problem}. To fix this, ${spec.remedy}, or set COROOM_CACHE_DIR to a writable folder`, {
+      cause: error,
+    });
   }
 }
 

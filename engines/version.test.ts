@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isAtLeast, parseVersion } from "./version.ts";
+import { isAtLeast, parseVersion } from "./binaries.ts";
 
 test("a version is read out of what each engine prints", () => {
   expect(parseVersion("nats-server: v2.15.1\n")).toEqual([2, 15, 1]);

@@ -1,4 +1,4 @@
-/** Each example does what it says, on a whole system and as its README has it run. */
+/** Each example works as its README describes, on a whole system. */
 
 import { randomBytes } from "node:crypto";
 import { spawn, type ChildProcess } from "node:child_process";
@@ -17,7 +17,7 @@ import { eventually } from "../test/system/eventually.ts";
 const READY_MS_MAX = 60_000;
 const secret = randomBytes(32).toString("hex");
 
-/** A program of an example, and what it printed. */
+/** A running example program and its output. */
 class Program {
   readonly #child: ChildProcess;
   printed = "";
@@ -67,7 +67,7 @@ afterAll(async () => {
   await system.stop();
 });
 
-test("[EXA1] what a backend makes and edits is read as it was written, and made once", async () => {
+test("[EXA1] a document that a backend creates and edits is read as it was written, and created once", async () => {
   const run = async (): Promise<string> => {
     const program = new Program("from-a-backend.js", [], env);
     expect(await program.exited()).toBe(0);
@@ -77,7 +77,7 @@ test("[EXA1] what a backend makes and edits is read as it was written, and made 
   expect(await run()).toBe("the document is made\nFrom the backend\nFrom the backend\nAgenda\n\n");
 });
 
-test("[EXA4] nothing that is asked of the token server ends it, and what it cannot give is no token", async () => {
+test("[EXA4] no request ends the token server, and a request that it cannot serve receives no token", async () => {
   const { hostname, port } = new URL(env["TOKEN_URL"]!);
   const line = connect(Number(port), hostname);
   line.end("GET // HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -85,12 +85,12 @@ test("[EXA4] nothing that is asked of the token server ends it, and what it cann
   await new Promise((closed) => line.once("close", closed));
   expect((await fetch(`${env["TOKEN_URL"]}?user=x`)).status).toBe(200);
   const lost = new Program("notes.js", ["fay"], { ...env, TOKEN_URL: `http://127.0.0.1:${port}/nothing` });
-  await lost.prints("(waiting: the application's token function failed: no token: 404)");
+  await lost.prints("(waiting: the application's token function failed: cannot get a token: HTTP 404)");
   lost.stop();
   await lost.exited();
 });
 
-test("[EXA2] two on the command line see each other, and what each writes", async () => {
+test("[EXA2] two command-line clients see each other and each other's text", async () => {
   const [ada, ben] = [new Program("notes.js", ["ada"], env), new Program("notes.js", ["ben"], env)];
   await Promise.all([ada, ben].map((one) => one.prints("(connected)")));
   await ada.prints("ben");
@@ -101,7 +101,7 @@ test("[EXA2] two on the command line see each other, and what each writes", asyn
   expect(await Promise.all([ada.end(), ben.end()])).toEqual([0, 0]);
 });
 
-test("[EXA3] the page shows what is written on the command line, and the other way round, whatever ends its lines", async () => {
+test("[EXA3] the page and the command line show each other's text, with any line ending", async () => {
   let page: ViteDevServer | undefined;
   let browser: Browser | undefined;
   const cleo = new Program("notes.js", ["cleo"], env);

@@ -1,4 +1,4 @@
-/** Somebody in a room without a browser: `node examples/notes.js ada`. What is typed is appended, line by line. */
+/** A participant without a browser: `node examples/notes.js ada`. It appends each typed line to the text. */
 
 import { createInterface } from "node:readline";
 
@@ -13,10 +13,10 @@ const doc = new Y.Doc();
 const text = doc.getText("text");
 const provider = new CoroomProvider({ url, room: "notes", doc, token });
 
-/** Asked again when it throws: what is no token would be refused for good. */
+/** The client calls this again if it throws. A value that is no token would be rejected permanently. */
 async function token() {
   const response = await fetch(`${tokens}?user=${encodeURIComponent(user)}`);
-  if (!response.ok) throw new Error(`no token: ${response.status}`);
+  if (!response.ok) throw new Error(`cannot get a token: HTTP ${response.status}`);
   return response.text();
 }
 

@@ -1,24 +1,25 @@
 /**
- * Your backend, as far as Coroom is concerned: it knows who asks, and signs what they may do.
+ * The part of your backend that Coroom needs: it knows the user and signs a token with the user's rights.
  *
- *   sub     the user: who bans, points on a leaderboard and other people's screens know them by
- *   tenant  whose rooms they are; the same room id of another tenant is another room
- *   name    what others see
- *   rooms   room ids; a trailing * stands for the rest of a name: ["notes", "team-7-*"]
- *   rights  read, write; award and admin are for backends, never for people
- *   exp     soon: the SDK asks for the next token in time, and the connection goes on
+ *   sub     the user id, which identifies the user in bans, on leaderboards and to other participants
+ *   tenant  the owner of the rooms; the same room id under another tenant is another room
+ *   name    the name that others see
+ *   rooms   room ids; a trailing * matches the rest of a name: ["notes", "team-7-*"]
+ *   rights  read, write; award and admin are for backends, never for users
+ *   exp     a short life: the SDK requests the next token in time, and the connection continues
  */
 
 import { SignJWT } from "jose";
 import { createServer } from "node:http";
 
 const secret = new TextEncoder().encode(process.env.COROOM_JWT_SECRET ?? "");
-if (secret.length < 32) throw new Error("set COROOM_JWT_SECRET to the secret that Coroom was started with, 32 characters at the least");
+if (secret.length < 32)
+  throw new Error("COROOM_JWT_SECRET is missing or too short. Set it to the secret that Coroom was started with, at least 32 characters.");
 
 const server = createServer(async (request, response) => {
   const { pathname, searchParams } = new URL(`http://localhost${request.url}`);
   if (pathname !== "/token") return response.writeHead(404).end();
-  const user = searchParams.get("user") ?? "guest"; // In earnest: out of the session that your login made.
+  const user = searchParams.get("user") ?? "guest"; // In production: from the session of your login.
   const token = await new SignJWT({ tenant: "default", name: user, rooms: ["notes"], rights: ["read", "write"] })
     .setProtectedHeader({ alg: "HS256" })
     .setSubject(user)

@@ -66,7 +66,7 @@ test("[ADN1] a room's members are listed from all gateways, with what they may d
     });
 });
 
-test("[ADN2] a kick reaches its user on another gateway: out of one room, or off the line for good", async () => {
+test("[ADN2] a kick reaches a user of another gateway: it ends one room's membership, or the whole connection", async () => {
   const bob = await enter(two, "bob");
   expect((await ask(one, "/kick", await admin(), { user: "bob", room: ROOM })).body).toEqual({ kicked: 1, gateways: 2 });
   expect(await bob.client.next("left")).toMatchObject({ channel: bob.channel, reason: "rights-revoked" });
@@ -76,7 +76,7 @@ test("[ADN2] a kick reaches its user on another gateway: out of one room, or off
   expect((await ask(one, "/kick", await admin(), { connection })).body).toMatchObject({ kicked: 1 });
 });
 
-test("[ADN3] who is held back may read on at once and not write, until that is lifted", async () => {
+test("[ADN3] a user who is made read-only continues to read and may not write until the sanction is lifted", async () => {
   const bob = await enter(two, "bob");
   expect((await ask(one, "/downgrade", await admin(), { user: "bob", room: ROOM, seconds: 600 })).status).toBe(200);
   expect(await bob.client.next("left")).toMatchObject({ reason: "rights-changed" });
@@ -89,7 +89,7 @@ test("[ADN3] who is held back may read on at once and not write, until that is l
   expect((await bob.client.join(ROOM, "bob-bob-key")).rights.write).toBe(true);
 });
 
-test("[ADN4] who is banned goes, is told for how long, and does not come back before that; a lifted ban is over", async () => {
+test("[ADN4] a banned user is disconnected, learns the duration, and cannot return before its end or a lift", async () => {
   const bob = await rig.greet(two, "bob");
   await bob.next("welcome");
   await ask(one, "/ban", await admin(), { user: "bob", seconds: 3_600, reason: "spam" });
@@ -107,7 +107,7 @@ test("[ADN4] who is banned goes, is told for how long, and does not come back be
   await (await rig.greet(one, "bob")).next("welcome");
 });
 
-test("[ADN5] operators ban addresses: whoever is there goes, and the next are told so", async () => {
+test("[ADN5] operators ban addresses: their connections are closed, and new ones are refused with the reason", async () => {
   const bob = await rig.greet(two, "bob", { from: "203.0.113.7" });
   await bob.next("welcome");
   expect((await ask(one, "/ban", await admin(), { address: "203.0.113.7", seconds: 60 })).status).toBe(403);
@@ -119,8 +119,8 @@ test("[ADN5] operators ban addresses: whoever is there goes, and the next are to
   await (await rig.greet(two, "cid", { from: "203.0.113.8" })).next("welcome");
 });
 
-test("[ADN10] what cannot be done to an address is refused, and not done more widely or not at all", async () => {
-  const message = expect.stringContaining("an address is banned from everywhere: name a user");
+test("[ADN10] a request that an address cannot have is refused, and never applied more widely", async () => {
+  const message = expect.stringContaining("an address can only be banned from everywhere: name a user");
   for (const [path, more] of [
     ["/ban", { room: ROOM }],
     ["/downgrade", {}],
@@ -134,7 +134,7 @@ test("[ADN10] what cannot be done to an address is refused, and not done more wi
   expect((await ask(one, "/bans", OPERATOR)).body["sanctions"]).toEqual([]);
 });
 
-test("[ADN6] a gateway that starts later knows of the bans there are", async () => {
+test("[ADN6] a gateway that starts later knows the bans in force", async () => {
   await ask(one, "/ban", await admin(), { user: "bob", seconds: 600 });
   const three = await rig.start();
   await until(
@@ -144,7 +144,7 @@ test("[ADN6] a gateway that starts later knows of the bans there are", async () 
   expect((await (await rig.greet(three, "bob")).end()).code).toBe(4009);
 });
 
-test("[ADN7] an admin is one in its tenant and the rooms that its token opens, and every refusal says what to do", async () => {
+test("[ADN7] an admin's authority holds in its tenant and the rooms that its token opens, and every refusal says what to do", async () => {
   const inNotes = await admin({ rooms: [ROOM] });
   const cases: [string, string, object | undefined, number][] = [
     ["/kick", await tokenOf("ann"), { user: "bob" }, 403],
@@ -167,7 +167,7 @@ test("[ADN7] an admin is one in its tenant and the rooms that its token opens, a
   expect((await ask(one, "/kick", OPERATOR, "x".repeat(100_000))).status).toBe(413);
 });
 
-test("[ADN8] a gateway is drained over HTTP: unready at once, and its clients are sent elsewhere", async () => {
+test("[ADN8] a gateway that is drained over HTTP is not ready at once, and its clients move to other gateways", async () => {
   const three = await rig.start({ drainMsMax: "60000" });
   const ann = await rig.greet(three, "ann");
   await ann.next("welcome");
@@ -178,7 +178,7 @@ test("[ADN8] a gateway is drained over HTTP: unready at once, and its clients ar
   await until(async () => (await ask(three, "/drain", OPERATOR, {})).body["connections"] === 0, "everybody to have moved");
 });
 
-test("[ADN13] a gateway that gives no time to move is drained at once", async () => {
+test("[ADN13] a gateway whose drain time is 0 is drained at once", async () => {
   const three = await rig.start({ drainMsMax: "0" });
   const ann = await rig.greet(three, "ann");
   await ann.next("welcome");
@@ -187,7 +187,7 @@ test("[ADN13] a gateway that gives no time to move is drained at once", async ()
   await until(async () => (await ask(three, "/drain", OPERATOR, {})).body["connections"] === 0, "it to be gone");
 });
 
-test("[ADN9] every error that openapi.json declares is met, and says what to do", async () => {
+test("[ADN9] every error that openapi.json declares occurs, and says what to do", async () => {
   expect((await ask(one, "/bans", "")).body).toMatchObject({ error: "no-token" });
   expect((await ask(one, "/bans", await tokenOf("boss", { rights: ["admin"] }, "1m ago"))).body).toMatchObject({ error: "token-expired" });
   const keyless = await rig.start({ jwtSecret: "", jwksUrl: "http://127.0.0.1:9/keys" });

@@ -1,26 +1,26 @@
 import { expect, test } from "vitest";
 
-import { readSettings, SettingError } from "../shared/config.ts";
-import { gatewaySettings, refuseUnsafe, refuseUnsendable } from "./config.ts";
+import { readSettings, SettingError } from "../shared/settings/settings.ts";
+import { gatewaySettings, refuseUnsafeGateway, refuseUnsendable } from "./config.ts";
 
 const read = (flags: Record<string, string> = {}) => readSettings(gatewaySettings, { flags, env: {} });
 const NATS_DEFAULT_MAX_PAYLOAD = 1024 * 1024;
 const jwtSecret = "0123456789abcdef0123456789abcdef";
 
-test("[GCF1] edits larger than NATS takes are refused at the start, for one of them would end the gateway", () => {
+test("[GCF1] a limit of edits above what NATS carries is refused at the start: one such edit would end the gateway", () => {
   expect(() => refuseUnsendable(read(), NATS_DEFAULT_MAX_PAYLOAD)).not.toThrow();
   expect(() => refuseUnsendable(read({ editBytesMax: String(NATS_DEFAULT_MAX_PAYLOAD) }), NATS_DEFAULT_MAX_PAYLOAD)).toThrow(
     /max_payload.*COROOM_EDIT_BYTES_MAX/,
   );
 });
 
-test("[GCF7] so is a NATS that does not take what small edits make together, however small each may be", () => {
+test("[GCF7] a NATS that does not carry a batch of small edits is refused", () => {
   const small = { editBytesMax: "1000", presenceMemberBytesMax: "100", presenceFieldsMax: "4" };
-  expect(() => refuseUnsendable(read(small), 131_072)).toThrow(/together.*max_payload to 263168/);
+  expect(() => refuseUnsendable(read(small), 131_072)).toThrow(/batch of edits.*max_payload to 263168/);
   expect(() => refuseUnsendable(read(small), 263_168)).not.toThrow();
 });
 
-test("[GCF5] so is more than NATS takes of what one participant shows, with the names of its fields", () => {
+test("[GCF5] a limit of one participant's presence, field names included, above what NATS carries is refused", () => {
   expect(() => refuseUnsendable(read({ presenceMemberBytesMax: String(NATS_DEFAULT_MAX_PAYLOAD) }), NATS_DEFAULT_MAX_PAYLOAD)).toThrow(
     /max_payload.*COROOM_PRESENCE_MEMBER_BYTES_MAX/,
   );
@@ -31,21 +31,23 @@ test("[GCF5] so is more than NATS takes of what one participant shows, with the 
   expect(() => refuseUnsendable(read({ presenceMemberBytesMax: "9000000" }), undefined)).not.toThrow();
 });
 
-test("[GCF2] production is refused while anything is open, with all that is missing at once", () => {
-  expect(() => refuseUnsafe(read({ jwtSecret }))).not.toThrow();
-  expect(() => refuseUnsafe(read({ jwtSecret, production: "true" }))).toThrow(/COROOM_ALLOWED_ORIGINS[^]*COROOM_INTERNAL_SECRET/);
-  expect(() => refuseUnsafe(read({ jwtSecret, production: "true", allowedOrigins: "https://a", internalSecret: "short" }))).toThrow(
+test("[GCF2] production is refused while anything is unsafe, and the error lists everything that is missing", () => {
+  expect(() => refuseUnsafeGateway(read({ jwtSecret }))).not.toThrow();
+  expect(() => refuseUnsafeGateway(read({ jwtSecret, production: "true" }))).toThrow(/COROOM_ALLOWED_ORIGINS[^]*COROOM_INTERNAL_SECRET/);
+  expect(() => refuseUnsafeGateway(read({ jwtSecret, production: "true", allowedOrigins: "https://a", internalSecret: "short" }))).toThrow(
     "at least 32",
   );
-  expect(() => refuseUnsafe(read({ jwtSecret, production: "true", allowedOrigins: "https://a", internalSecret: jwtSecret }))).not.toThrow();
+  expect(() =>
+    refuseUnsafeGateway(read({ jwtSecret, production: "true", allowedOrigins: "https://a", internalSecret: jwtSecret })),
+  ).not.toThrow();
 });
 
-test("[GCF6] the balancer's header may be written as people write it: requests name theirs in lower case", () => {
+test("[GCF6] the balancer's header may be configured in any case: requests have lower-case names", () => {
   expect(read({ clientAddressHeader: "X-Forwarded-For" }).clientAddressHeader).toBe("x-forwarded-for");
 });
 
 test.each(["nope", "ftp://id.example/keys", "https://ada:HUSH@id.example/keys"])(
-  "[GCF8] %s is nowhere to fetch keys from, and no password in it is shown",
+  "[GCF8] %s is not accepted as an address of keys, and no password in it is printed",
   (jwksUrl) => {
     expect(() => read({ jwksUrl })).toThrow(SettingError);
     expect(() => read({ jwksUrl })).toThrow(/--jwks-url must be an address such as https:/);
@@ -54,21 +56,21 @@ test.each(["nope", "ftp://id.example/keys", "https://ada:HUSH@id.example/keys"])
   },
 );
 
-test("[GCF9] limits that honest clients would meet for ever are refused, each with what to change", () => {
-  expect(() => refuseUnsafe(read({ jwtSecret, bodiesBytesMax: "524287" }))).toThrow(
+test("[GCF9] limits that an honest client would exceed for ever are refused, each with the change to make", () => {
+  expect(() => refuseUnsafeGateway(read({ jwtSecret, bodiesBytesMax: "524287" }))).toThrow(
     /COROOM_BODIES_BYTES_MAX must be at least COROOM_EDIT_BYTES_MAX/,
   );
-  expect(() => refuseUnsafe(read({ jwtSecret, bytesBurst: "786431" }))).toThrow(
+  expect(() => refuseUnsafeGateway(read({ jwtSecret, bytesBurst: "786431" }))).toThrow(
     /COROOM_BYTES_BURST must be at least COROOM_FRAME_BYTES_MAX/,
   );
-  expect(() => refuseUnsafe(read({ jwtSecret, bytesBurst: "786432" }))).not.toThrow();
-  expect(() => refuseUnsafe(read({ jwtSecret, pingIntervalMs: "4000", silenceMsMax: "7999" }))).toThrow(
+  expect(() => refuseUnsafeGateway(read({ jwtSecret, bytesBurst: "786432" }))).not.toThrow();
+  expect(() => refuseUnsafeGateway(read({ jwtSecret, pingIntervalMs: "4000", silenceMsMax: "7999" }))).toThrow(
     /COROOM_SILENCE_MS_MAX must be at least twice COROOM_PING_INTERVAL_MS/,
   );
-  expect(() => refuseUnsafe(read({ jwtSecret, pingIntervalMs: "4000", silenceMsMax: "8000" }))).not.toThrow();
+  expect(() => refuseUnsafeGateway(read({ jwtSecret, pingIntervalMs: "4000", silenceMsMax: "8000" }))).not.toThrow();
 });
 
-test("[GCF10] origins are taken as browsers name them, and what is none is refused", () => {
+test("[GCF10] origins are accepted as browsers write them, and other text is refused", () => {
   const { allowedOrigins } = read({
     allowedOrigins: "https://app.example/, HTTPS://Other.example:443, http://localhost:3000,capacitor://localhost",
   });

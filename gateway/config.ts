@@ -1,6 +1,7 @@
-/** The gateway's settings, subject by subject, and what it refuses to start with. */
+/** The gateway's settings by subject, and the combinations that it refuses to start with. */
 
-import { SettingError, type Settings, type Values } from "../shared/config.ts";
+import { StartError } from "../shared/process/lifecycle.ts";
+import { SettingError, type Settings, type Values } from "../shared/settings/settings.ts";
 import { MESSAGE_BYTES_MAX } from "./rooms/edit-relay.ts";
 import { admissionSettings } from "./settings/admission.ts";
 import { gatewayBoardSettings } from "./settings/boards.ts";
@@ -34,8 +35,8 @@ export type GatewayConfig = Values<typeof gatewaySettings>;
 
 const SECRET_BYTES_MIN = 32;
 
-/** Throws with all that stands in the way of starting, each with its remedy. */
-export function refuseUnsafe(config: GatewayConfig): void {
+/** Throws one error that lists every unsafe setting with its remedy. */
+export function refuseUnsafeGateway(config: GatewayConfig): void {
   const problems: string[] = [];
   const keys = [config.jwtSecret, config.jwksUrl, config.jwksFile].filter((key) => key !== "");
   if (keys.length === 0) problems.push("no key to check tokens with: set COROOM_JWT_SECRET, COROOM_JWKS_URL or COROOM_JWKS_FILE");
@@ -47,29 +48,36 @@ export function refuseUnsafe(config: GatewayConfig): void {
   if (config.editBytesMax >= config.frameBytesMax)
     problems.push("COROOM_FRAME_BYTES_MAX must be above COROOM_EDIT_BYTES_MAX: a frame carries more than the edit's payload");
   if (config.bodiesBytesMax < config.editBytesMax)
-    problems.push("COROOM_BODIES_BYTES_MAX must be at least COROOM_EDIT_BYTES_MAX: a body of an edit that is allowed would never be taken");
+    problems.push(
+      "COROOM_BODIES_BYTES_MAX must be at least COROOM_EDIT_BYTES_MAX: otherwise the body of an allowed edit is always refused",
+    );
   if (config.bytesBurst < config.frameBytesMax)
     problems.push(
-      "COROOM_BYTES_BURST must be at least COROOM_FRAME_BYTES_MAX: whoever sends one frame that is larger is closed, comes back and sends it again",
+      "COROOM_BYTES_BURST must be at least COROOM_FRAME_BYTES_MAX: a client with one larger frame is closed, reconnects and sends it again",
     );
   if (config.silenceMsMax < 2 * config.pingIntervalMs)
     problems.push(
-      "COROOM_SILENCE_MS_MAX must be at least twice COROOM_PING_INTERVAL_MS: a client that only pings is closed before its ping comes",
+      "COROOM_SILENCE_MS_MAX must be at least twice COROOM_PING_INTERVAL_MS: otherwise a client that only pings is closed before its ping arrives",
     );
   if (config.production && config.allowedOrigins.length === 0)
-    problems.push("in production the pages that may connect must be named: set COROOM_ALLOWED_ORIGINS");
+    problems.push("production requires the list of pages that may connect: set COROOM_ALLOWED_ORIGINS");
   if (config.production && new TextEncoder().encode(config.internalSecret).length < SECRET_BYTES_MIN)
-    problems.push(`in production the tiers must share a secret: set COROOM_INTERNAL_SECRET, of at least ${SECRET_BYTES_MIN} random bytes`);
+    problems.push(
+      `production requires a secret shared by the tiers: set COROOM_INTERNAL_SECRET to at least ${SECRET_BYTES_MIN} random bytes`,
+    );
   if (problems.length > 0) throw new SettingError(`bad configuration:\n  ${problems.join("\n  ")}`);
 }
 
-/** What a message to a room's owner holds beside the payload of its one edit. */
+/** Bytes of a message to a room's owner besides the payload of its one edit. */
 const BESIDE_PAYLOAD_BYTES = 1_024;
 
-/** Of a field, beside its value: its name and lengths. As many again may have been taken back. */
+/** Bytes of a presence field besides its value: its name and lengths. Doubled, because removed fields are sent too. */
 const BESIDE_FIELD_BYTES = 2 * 200;
 
-/** Refuses edits, one or several together, and what a participant shows, that NATS would not carry: `maxPayload` bytes a message. */
+/**
+ * Refuses limits for edits, batches of edits and presence that exceed `maxPayload`, the bytes that NATS carries in a
+ * message.
+ */
 export function refuseUnsendable(
   { editBytesMax, presenceMemberBytesMax, presenceFieldsMax }: GatewayConfig,
   maxPayload = Number.POSITIVE_INFINITY,
@@ -82,11 +90,18 @@ export function refuseUnsendable(
     );
   if (MESSAGE_BYTES_MAX + BESIDE_PAYLOAD_BYTES > maxPayload)
     problems.push(
-      `edits that travel together may have ${MESSAGE_BYTES_MAX} bytes, more than NATS takes (max_payload ${maxPayload}): raise max_payload to ${MESSAGE_BYTES_MAX + BESIDE_PAYLOAD_BYTES} at least`,
+      `a batch of edits may have ${MESSAGE_BYTES_MAX} bytes, more than NATS takes (max_payload ${maxPayload}): raise max_payload to ${MESSAGE_BYTES_MAX + BESIDE_PAYLOAD_BYTES} at least`,
     );
   if (shownBytes + BESIDE_PAYLOAD_BYTES > maxPayload)
     problems.push(
-      `what one participant shows may have ${shownBytes} bytes with its fields' names, more than NATS takes (max_payload ${maxPayload}): raise max_payload, or lower COROOM_PRESENCE_MEMBER_BYTES_MAX or COROOM_PRESENCE_FIELDS_MAX`,
+      `the presence of one participant may have ${shownBytes} bytes with its fields' names, more than NATS takes (max_payload ${maxPayload}): raise max_payload, or lower COROOM_PRESENCE_MEMBER_BYTES_MAX or COROOM_PRESENCE_FIELDS_MAX`,
     );
   if (problems.length > 0) throw new SettingError(problems.join("\n  "));
+}
+
+/** The error for a port that cannot be bound, when the gateway listens and before the services it needs are started. */
+export function portTaken({ host, port }: { readonly host: string; readonly port: number }): StartError {
+  return new StartError(
+    `cannot listen on ${host}:${port}: another process uses the port, or the address does not belong to this machine. Set COROOM_PORT or COROOM_HOST.`,
+  );
 }

@@ -10,7 +10,7 @@ const steps = fc.array(fc.record({ what: fc.constantFrom("set", "set", "delete")
   maxLength: 200,
 });
 
-test("[CNX1] it holds what a Map would", () => {
+test("[CNX1] it behaves like a Map", () => {
   fc.assert(
     fc.property(steps, (taken) => {
       const connections = new Connections<Value>();
@@ -36,7 +36,7 @@ test("[CNX1] it holds what a Map would", () => {
   );
 });
 
-test("[CNX2] a loop that takes away what it meets, and others, meets whoever stays once", () => {
+test("[CNX2] a loop that deletes entries visits every remaining entry once", () => {
   const loops: ((connections: Connections<Value>, meet: (id: number) => void) => void)[] = [
     (connections, meet) => connections.forEach(({ of }) => meet(of)),
     (connections, meet) => {

@@ -1,17 +1,20 @@
 /**
- * Something for each connection of a gateway, by its id. A Map of V8 has 46 bytes for each of ten thousand entries, and
- * copies all of them whenever it grows. Ids are given one after the other and those of one time mostly go with that time,
- * so they stand side by side in pages here, and a page goes with its last.
+ * A map from connection id to a value. A Map of V8 takes 46 bytes for each of ten thousand entries and copies all of
+ * them when it grows. Ids are consecutive, and connections of one period mostly end together, so values are stored in
+ * pages, and a page is freed with its last value.
  */
 
 import type { ConnectionId } from "./ports.ts";
 
-/** Of larger ones too many would stay for one connection that outlives all of its time. */
+/** A larger page would stay allocated too long for one connection that outlives its neighbours. */
 const PAGE = 16;
 
 type Page<Value> = (Value | undefined)[];
 
-/** By page in the order in which the pages came, within one by id. What comes and goes during a loop may be met or not; whoever stays is, once. */
+/**
+ * Iterates pages in the order of their creation, and ids within a page. An entry that is added or removed during a loop
+ * may be visited or not; every other entry is visited once.
+ */
 export class Connections<Value extends object> implements ReadonlyMap<ConnectionId, Value> {
   readonly #pages = new Map<number, Page<Value>>();
   #size = 0;
@@ -35,7 +38,7 @@ export class Connections<Value extends object> implements ReadonlyMap<Connection
     page[id % PAGE] = value;
   }
 
-  /** Whether it was there. */
+  /** Returns whether the entry existed. */
   delete(id: ConnectionId): boolean {
     const page = this.#pages.get(pageOf(id));
     if (page?.[id % PAGE] === undefined) return false;
@@ -46,7 +49,7 @@ export class Connections<Value extends object> implements ReadonlyMap<Connection
   }
 
   forEach(receive: (value: Value, id: ConnectionId, all: ReadonlyMap<ConnectionId, Value>) => void): void {
-    // Of all and often: `for of` would make an entry of each.
+    // Runs often over all connections: `for of` would allocate an array per entry.
     this.#pages.forEach((page, number) => {
       for (let place = 0; place < PAGE; place++) {
         const value = page[place];

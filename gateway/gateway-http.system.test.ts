@@ -14,9 +14,9 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { encodeJson } from "../shared/bus/json-messages.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
-import { readSettings } from "../shared/config.ts";
-import { sharedSettings } from "../shared/settings.ts";
-import { SILENT } from "../shared/testing/silent-log.ts";
+import { readSettings } from "../shared/settings/settings.ts";
+import { sharedSettings } from "../shared/settings/common-settings.ts";
+import { SILENT_LOG } from "../shared/testing/silent-log.ts";
 import { type RealNats, startRealNats, until } from "../test/contract/real-nats.ts";
 import { gatewaySettings } from "./config.ts";
 import { startGateway } from "./main.ts";
@@ -57,7 +57,7 @@ beforeAll(async () => {
   };
   const config = { ...readSettings({ ...sharedSettings, ...gatewaySettings }, { flags, env: {} }), serverSilenceMsMax: 300 };
   gateway = await startGateway(config, {
-    log: SILENT,
+    log: SILENT_LOG,
     registry: new Registry(),
     routes: [{ method: "get", path: "/demo/hello", answer: ({ query }) => ({ status: 200, body: `hello ${query.get("name")}` }) }],
   });
@@ -103,7 +103,7 @@ async function get(path: string, headers: Record<string, string> = {}): Promise<
   return fetch(`${address}${path}`, { headers });
 }
 
-test("[HTTP1] without a document service a snapshot is unavailable for now; with one it comes whole", async () => {
+test("[HTTP1] a snapshot is unavailable without a document service, and arrives completely with one", async () => {
   const authorization = `Bearer ${await bearer()}`;
   const path = "/v1/rooms/notes%2F7/snapshot";
   expect((await get(path, { authorization })).status).toBe(503);
@@ -136,7 +136,7 @@ test("[HTTP1] without a document service a snapshot is unavailable for now; with
   expect(asked.at(-1)).toEqual({ url: path, internal: "between us", tenant: "acme" });
 });
 
-test("[HTTP1] a document service that cannot serve the room now is passed over for one that can", async () => {
+test("[HTTP1] a document service that cannot serve the room now is skipped for one that can", async () => {
   const standby = createServer((_, response) => void response.writeHead(503).end()).listen(0, "127.0.0.1");
   await once(standby, "listening");
   try {
@@ -152,12 +152,12 @@ test("[HTTP1] a document service that cannot serve the room now is passed over f
   }
 });
 
-test("[HTTP2] a snapshot that the client has is not sent again", async () => {
+test("[HTTP2] a snapshot that the client already has is not sent again", async () => {
   const response = await get(`/v1/rooms/notes%2F7/snapshot?token=${await bearer()}`, { "if-none-match": '"2-40"' });
   expect([response.status, response.headers.get("x-coroom-seq"), (await response.arrayBuffer()).byteLength]).toEqual([304, "40", 0]);
 });
 
-test("[HTTP3] a snapshot is for those whose token opens the room, and every refusal says what to do", async () => {
+test("[HTTP3] only a token that opens the room gets a snapshot, and every refusal says what to do", async () => {
   const cases: [string, Record<string, string>, number, string][] = [
     ["/v1/rooms/notes%2F7/snapshot", {}, 401, "no-token"],
     ["/v1/rooms/notes%2F7/snapshot", { authorization: "Bearer nonsense" }, 401, "token-refused"],
@@ -173,19 +173,19 @@ test("[HTTP3] a snapshot is for those whose token opens the room, and every refu
   }
 });
 
-test("[HTTP4] health, readiness and metrics answer, and so does a route of somebody else's", async () => {
+test("[HTTP4] health, readiness, metrics and additional routes answer", async () => {
   expect((await get("/healthz")).status).toBe(200);
   expect((await get("/readyz")).status).toBe(200);
   expect(await (await get("/metrics")).text()).toContain("coroom_gateway_connections 0");
   expect(await (await get("/demo/hello?name=Ann")).text()).toBe("hello Ann");
 });
 
-test("[HTTP5] a gateway that cannot reach NATS says that it is not ready", async () => {
+test("[HTTP5] a gateway that cannot reach NATS reports that it is not ready", async () => {
   await nats.crash(() => until(async () => (await get("/readyz")).status === 503, "readiness to end"));
   await until(async () => (await get("/readyz")).status === 200, "readiness to come back");
 });
 
-test("[HTTP6] files are served with their types, and nothing outside their folder is", async () => {
+test("[HTTP6] files are served with their types, and no file outside their folder is served", async () => {
   const page = await get("/");
   expect([page.status, page.headers.get("content-type"), await page.text()]).toEqual([200, "text/html; charset=utf-8", "<h1>demo</h1>"]);
   const script = await get("/assets/app-1a2b.js");
@@ -199,7 +199,7 @@ test("[HTTP6] files are served with their types, and nothing outside their folde
   expect(await raw("/../secret.txt")).toBe(404); // As no browser would send it.
 });
 
-test("[HTTP7] a page of another origin may ask with a token if its origin is allowed", async () => {
+test("[HTTP7] a page of an allowed origin may send requests with a token", async () => {
   const preflight = (origin: string) =>
     fetch(`${address}/v1/rooms/empty/snapshot`, {
       method: "OPTIONS",
@@ -209,7 +209,7 @@ test("[HTTP7] a page of another origin may ask with a token if its origin is all
   expect((await preflight("https://evil.example")).headers.get("access-control-allow-origin")).toBeNull();
 });
 
-test("[HTTP9] a path that takes another method says which, and one that is nothing says so", async () => {
+test("[HTTP9] a wrong method is answered with the right ones, and an unknown path with 404", async () => {
   const ask = async (path: string, method: string): Promise<unknown[]> => {
     const response = await fetch(`${address}${path}`, { method });
     return [response.status, response.headers.get("allow"), ((await response.json()) as { error: string }).error];
@@ -221,7 +221,7 @@ test("[HTTP9] a path that takes another method says which, and one that is nothi
   expect(await ask("/v1/connect", "GET"), "where a proxy passes no upgrade on").toEqual([426, null, "upgrade-required"]);
 });
 
-test("[HTTP11] HEAD is answered as GET is, but for the body", async () => {
+test("[HTTP11] HEAD is answered like GET, without the body", async () => {
   for (const path of ["/healthz", "/readyz", "/", "/v1/rooms/notes/text", "/v1/openapi.json"]) {
     const [head, get] = [await fetch(`${address}${path}`, { method: "HEAD" }), await fetch(`${address}${path}`)];
     const body = await get.arrayBuffer();
@@ -236,7 +236,7 @@ test("[HTTP11] HEAD is answered as GET is, but for the body", async () => {
   }
 });
 
-test("[HTTP10] nothing stands behind the answer to a HEAD, where the next one on the line is looked for", async () => {
+test("[HTTP10] nothing follows the answer to a HEAD, where a client expects the next answer", async () => {
   const { hostname, port } = new URL(address);
   const line = connectTcp(Number(port), hostname);
   let heard = "";
@@ -258,7 +258,7 @@ test("[HTTP10] nothing stands behind the answer to a HEAD, where the next one on
   line.destroy();
 });
 
-test("[HTTP8] in production metrics are for operators", async () => {
+test("[HTTP8] in production only operators get the metrics", async () => {
   const internalSecret = "between us, and at least 32 bytes long";
   const flags = {
     environment: "http",
@@ -272,7 +272,7 @@ test("[HTTP8] in production metrics are for operators", async () => {
   };
   const guarded = await startGateway(
     { ...readSettings({ ...sharedSettings, ...gatewaySettings }, { flags, env: {} }), serverSilenceMsMax: 300 },
-    { log: SILENT, registry: new Registry() },
+    { log: SILENT_LOG, registry: new Registry() },
   );
   try {
     const metrics = (headers: Record<string, string>) => fetch(`http://127.0.0.1:${guarded.port}/metrics`, { headers });

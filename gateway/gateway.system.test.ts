@@ -7,12 +7,12 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest
 
 import { claimPort } from "../engines/free-port.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
-import { readSettings } from "../shared/config.ts";
+import { readSettings } from "../shared/settings/settings.ts";
 import { type ClientKey, type Epoch, roomKey, type RoomId, type Seq, type TenantId } from "../shared/ids.ts";
 import { ensureLogStreams } from "../shared/io/log-stream.ts";
-import type { Running } from "../shared/lifecycle.ts";
-import { sharedSettings } from "../shared/settings.ts";
-import { SILENT } from "../shared/testing/silent-log.ts";
+import type { Running } from "../shared/process/lifecycle.ts";
+import { sharedSettings } from "../shared/settings/common-settings.ts";
+import { SILENT_LOG } from "../shared/testing/silent-log.ts";
 import { PROTOCOL_VERSION } from "../shared/wire/frames.ts";
 import { type RealNats, startRealNats, until } from "../test/contract/real-nats.ts";
 import { gatewaySettings } from "./config.ts";
@@ -51,7 +51,7 @@ afterEach(async () => {
 async function start(settings: Record<string, string> = {}): Promise<string> {
   const flags = { environment, natsUrl: nats.url, port: "0", jwtSecret: SECRET, drainMsMax: "0", ...settings };
   const config = { ...readSettings({ ...sharedSettings, ...gatewaySettings }, { flags, env: {} }), serverSilenceMsMax: 300 };
-  const gateway = await startGateway(config, { log: SILENT, registry: new Registry() });
+  const gateway = await startGateway(config, { log: SILENT_LOG, registry: new Registry() });
   gateways.push(gateway);
   return `127.0.0.1:${gateway.port}`;
 }
@@ -503,7 +503,7 @@ test("[GW20] a gateway that stops is unready at once, serves on while its client
   const delays = await Promise.all(crowd.map(async (client) => (await client.next("going-away")).reconnectAfterMs));
   expect(delays.toSorted((a, b) => a - b)).toEqual([0, 11_250, 22_500, 33_750]);
 
-  expect(await (await fetch(`http://${address}/readyz`)).text()).toBe("going away\n");
+  expect(await (await fetch(`http://${address}/readyz`)).text()).toBe("shutting down\n");
   await expect(WireClient.open(`ws://${address}/v1/connect`)).rejects.toThrow("HTTP 503");
   crowd[0]!.edit(channel, 1, "still served");
   expect(await crowd[0]!.next("ack")).toMatchObject({ counter: 1 });
@@ -596,7 +596,7 @@ test("[GW31] a gateway whose clients are reached late is not ready for more, tak
   await until(async () => !(await isReady()), "the gateway to notice");
   await enter(address, "bob");
   for (const client of stuck) client.resume();
-  await until(isReady, "the gateway to be ready");
+  await until(isReady, "the gateway to be ready", 120_000);
 });
 
 test("[GW27] a gateway that would name other parts of the log than there are does not start", async () => {

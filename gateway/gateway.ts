@@ -1,39 +1,43 @@
-/** A gateway put together from its parts, on whatever ports it is given: real ones in `main.ts`, simulated ones in tests. */
+/**
+ * Assembles a gateway from its parts, on real ports (`main.ts`) or simulated ones (tests). Parts call only parts that are
+ * created before them; the other way goes through `dispatch`.
+ */
 
 import type { GatewayId } from "../shared/ids.ts";
+import { assertNever } from "../shared/assert.ts";
 import type { GatewayConfig } from "./config.ts";
-import { Abuse } from "./limits/abuse.ts";
+import type { PartEffect } from "./part-effects.ts";
+import { AbuseScores } from "./limits/abuse.ts";
 import { BoardHost } from "./boards/board-host.ts";
 import { BoardSessionsHost } from "./boards/board-sessions-host.ts";
-import { Boards } from "./boards/boards.ts";
+import { GatewayBoards } from "./boards/boards.ts";
 import { Connections } from "./connections.ts";
 import { DisciplineHost } from "./limits/discipline-host.ts";
 import type {
   Activities,
   BoardBus,
-  CountsLine,
-  Orders,
+  CountsBus,
+  AdminCommands,
   Placement,
-  PresenceRooms,
-  Rooms,
-  SanctionsLine,
+  PresenceOwners,
+  RoomOwners,
+  SanctionsBus,
   SanctionStore,
   Sockets,
   Tokens,
   Topics,
 } from "./ports.ts";
-import { LobbyHost } from "./sessions/lobby-host.ts";
-import { PresenceHost } from "./presence/presence-host.ts";
+import { PresenceRelayHost } from "./presence/presence-relay-host.ts";
 import { shareCounts, type Sharing } from "./limits/quotas-host.ts";
 import { Quotas } from "./limits/quotas.ts";
 import { RoomDirectory } from "./rooms/room-directory.ts";
 import type { HostDeps } from "./host-deps.ts";
-import { RoomHost } from "./rooms/room-host.ts";
+import { FollowedRoomsHost } from "./rooms/room-host.ts";
 import { SanctionsHost } from "./limits/sanctions-host.ts";
 import { Sanctions } from "./limits/sanctions.ts";
-import type { SessionOptions } from "./sessions/session.ts";
-import { SessionHost, type Sessions } from "./sessions/session-host.ts";
-import { UnackedBudget } from "./rooms/unacked.ts";
+import type { ClientSessionOptions } from "./sessions/client-session.ts";
+import { SessionHost, type ClientSessions } from "./sessions/session-host.ts";
+import { UnackedBudget } from "./rooms/unacked-budget.ts";
 import { WritesHost } from "./rooms/writes-host.ts";
 import { presenceOptions } from "./settings/presence.ts";
 import { quotaOptions } from "./settings/quotas.ts";
@@ -45,21 +49,20 @@ export type GatewayPorts = {
   readonly boardBus: BoardBus;
   readonly activities: Activities;
   readonly tokens: Tokens;
-  readonly rooms: Rooms;
-  readonly presence: PresenceRooms;
+  readonly rooms: RoomOwners;
+  readonly presence: PresenceOwners;
   readonly placement: Placement;
-  readonly counts: CountsLine;
-  readonly sanctionsLine: SanctionsLine;
-  /** Undefined: bans end with the gateways. */
+  readonly counts: CountsBus;
+  readonly sanctionsLine: SanctionsBus;
+  /** Undefined: bans do not outlive the gateways. */
   readonly store: SanctionStore | undefined;
-  readonly orders: Orders;
-  readonly clientIdOf: SessionOptions["clientIdOf"];
+  readonly orders: AdminCommands;
+  readonly clientIdOf: ClientSessionOptions["clientIdOf"];
 };
 export type GatewayParts = {
-  readonly rooms: RoomHost;
-  readonly presence: PresenceHost;
-  /** Where sockets come in. */
-  readonly lobby: LobbyHost;
+  readonly rooms: FollowedRoomsHost;
+  readonly presence: PresenceRelayHost;
+  /** Receives the sockets' connections and frames. */
   readonly clients: SessionHost;
   readonly boards: BoardHost;
   readonly quotas: Quotas;
@@ -67,47 +70,57 @@ export type GatewayParts = {
   readonly discipline: DisciplineHost;
   readonly writes: WritesHost;
   start(): void;
-  /** Waits so long for edits that the log does not have yet. */
+  /** Waits at most this time for edits that are not in the log yet. */
   stop(settleMsMax: number): Promise<void>;
 };
 
 export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports: GatewayPorts, deps: HostDeps): GatewayParts {
-  const { sockets, topics, tokens, placement } = ports;
+  const { sockets, topics, tokens } = ports;
+  const dispatch = (effect: PartEffect): void => {
+    switch (effect.kind) {
+      case "owner-missing":
+        return rooms.receiveNoResponders(effect.room);
+      case "submit-write":
+        return rooms.receiveWrite(effect.room, effect.edit);
+      case "left-room":
+        // Presence and boards know only members of the room: a room without members is forgotten, and its channel with it.
+        presence.receiveInput(effect.room, { kind: "leave", connection: effect.connection });
+        return boards.receiveLeft(effect.connection, effect.room);
+      case "writer-joined":
+        return boards.receiveWriter(effect.room, effect.user, effect.name);
+      case "expel":
+        return clients.expel(effect.room, effect.connection);
+      case "session-effects":
+        return clients.carryOut(effect.connection, effect.session, effect.effects);
+      case "hand-over":
+        return sharing?.handOver(effect.moves);
+      default:
+        return assertNever(effect);
+    }
+  };
+
   const quotas = new Quotas(quotaOptions(config));
-  const sessions: Sessions = new Connections();
-  const unacked = new UnackedBudget({ bytesMax: config.forwardedBytesMax });
-  const directory = new RoomDirectory({ ...config, gateway }, unacked);
-  const presence = new PresenceHost(
-    { sockets, topics, rooms: ports.presence },
+  const sessions: ClientSessions = new Connections();
+  const boards = new BoardHost(new GatewayBoards(config), ports, deps);
+  const boardSessions = new BoardSessionsHost(sessions, ports, { ...config, gateway }, deps);
+  const presence = new PresenceRelayHost(
+    { sockets, topics, rooms: ports.presence, dispatch },
     { ...presenceOptions(config), gateway },
-    { ...deps, onOwnerMissing: (room) => rooms.receiveNoResponders(room) },
+    deps,
   );
-  const writes = new WritesHost(config, (room, edit) => rooms.receiveWrite(room, edit), deps);
-  const rooms: RoomHost = new RoomHost(
-    {
-      sockets,
-      rooms: ports.rooms,
-      placement,
-      sessions,
-      presence,
-      writes,
-      boards: { receiveLeft: (...where) => boards.receiveLeft(...where) },
-      expel: (...whom) => clients.expel(...whom),
-      onWriter: (...who) => boards.receiveWriter(...who),
-    },
-    directory,
+  const writes = new WritesHost(config, (room, edit) => dispatch({ kind: "submit-write", room, edit }), deps);
+  const unacked = new UnackedBudget({ bytesMax: config.forwardedBytesMax });
+  const rooms = new FollowedRoomsHost(
+    { ...ports, sessions, presence, writes, quotas, dispatch },
+    new RoomDirectory({ ...config, gateway }, unacked),
     unacked,
-    quotas,
     { searchesMax: config.ownerSearchesMax },
     deps,
   );
-  const boards: BoardHost = new BoardHost(new Boards(config), ports, deps);
-  const boardSessions = new BoardSessionsHost(sessions, ports, { ...config, gateway }, deps);
   const { backbone } = rooms;
   const known = new Sanctions(config);
   const sanctions = new SanctionsHost(known, ports.sanctionsLine, ports.store, { ...deps, backbone });
-  const restrictionOn: SessionOptions["restrictionOn"] = (...where) => known.restriction(...where);
-  const abuse = new Abuse(config, (kind, key) => quotas.faultsElsewhere(`${kind}-faults`, key));
+  const abuse = new AbuseScores(config, (kind, key) => quotas.faultsElsewhere(`${kind}-faults`, key));
   const discipline = new DisciplineHost(
     known,
     {
@@ -117,29 +130,31 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
       abuse,
       metrics: deps.metrics,
       impose: (sanction) => sanctions.impose(sanction),
-      carryOut: (...what) => clients.carryOut(...what),
+      carryOut: (connection, session, effects) => dispatch({ kind: "session-effects", connection, session, effects }),
     },
     deps.clock,
   );
-  const options = {
-    name: gateway,
-    session: sessionOptions(config, { clientIdOf: ports.clientIdOf, restrictionOn }),
-    backboneLossMsMax: config.backboneLossMsMax,
-  };
+  const restrictionOn: ClientSessionOptions["restrictionOn"] = (tenant, user, room) => known.restriction(tenant, user, room);
   const clients = new SessionHost(
-    { sockets, tokens, rooms, presence, boards, quotas, discipline, handOver: (moves) => sharing?.handOver(moves) },
+    { sockets, tokens, rooms, presence, boards, quotas, discipline, dispatch },
     sessions,
-    options,
+    {
+      name: gateway,
+      session: sessionOptions(config, { clientIdOf: ports.clientIdOf, restrictionOn }),
+      admission: config,
+      backboneLossMsMax: config.backboneLossMsMax,
+    },
     deps,
   );
   let sharing: Sharing | undefined;
+
   const start = (): void => {
     presence.start();
     boards.start();
     boardSessions.start();
     clients.start();
     sanctions.start((sanction) => discipline.receiveChanged(sanction));
-    ports.orders.onOrder((order) => discipline.receiveOrder(order));
+    ports.orders.onCommand((order) => discipline.receiveOrder(order));
     sharing = shareCounts({ quotas, abuse }, ports.counts, gateway, { ...deps, backbone });
   };
   const stop = (settleMsMax: number): Promise<void> => {
@@ -153,17 +168,5 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
       sharing?.stop();
     });
   };
-  return {
-    rooms,
-    presence,
-    lobby: new LobbyHost(clients, config, deps),
-    clients,
-    boards,
-    quotas,
-    sanctions,
-    discipline,
-    writes,
-    start,
-    stop,
-  };
+  return { rooms, presence, clients, boards, quotas, sanctions, discipline, writes, start, stop };
 }

@@ -25,7 +25,7 @@ const WAYS: Readonly<Record<string, { readonly head: string; readonly drip: stri
   "never ends its body": { head: "POST /v1/admin/kick HTTP/1.1\r\nHost: h\r\nContent-Length: 60000\r\n\r\n", drip: "x" },
 };
 
-test("[HALF1] a request that is never whole is cut, however it drips, and many of them cost little", async () => {
+test("[HALF1] a request that never completes is cut, however slowly it sends, and many of them cost little", async () => {
   const address = await rig.start();
   const before = process.memoryUsage().rss;
   const ends = new Map<string, number>(Object.keys(WAYS).map((way) => [way, 0]));
@@ -51,7 +51,7 @@ test("[HALF1] a request that is never whole is cut, however it drips, and many o
   expect(await metric(address, "coroom_gateway_connects_total")).toBe(0);
 });
 
-test("[HALF2] a WebSocket that says no HELLO is closed with its code, and counted", async () => {
+test("[HALF2] a WebSocket that sends no HELLO is closed with its code, and counted", async () => {
   const address = await rig.start();
   const silent = await Promise.all(Array.from({ length: 20 }, () => rig.connect(address)));
   for (const client of silent) expect((await client.end()).code).toBe(4007);
@@ -59,7 +59,7 @@ test("[HALF2] a WebSocket that says no HELLO is closed with its code, and counte
   await until(async () => (await metric(address, "coroom_gateway_connections")) === 0, "them to be forgotten");
 });
 
-test("[HALF3] a token whose keys never come is not waited for: its bearer is told to come back", async () => {
+test("[HALF3] a token whose keys never arrive is not waited for: its bearer is told to return later", async () => {
   const held: Socket[] = [];
   const keys = createServer((socket) => void held.push(socket));
   await new Promise<void>((resolve) => void keys.listen(0, "127.0.0.1", resolve));

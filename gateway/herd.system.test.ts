@@ -7,7 +7,7 @@ import { connect, type Socket } from "node:net";
 
 import { expect, test } from "vitest";
 
-import { Prng } from "../shared/prng.ts";
+import { Prng } from "../shared/collections/prng.ts";
 import { encodeFrame } from "../shared/wire/codec.ts";
 import { until } from "../test/contract/real-nats.ts";
 import { gatewayRig, metric, tokenOf } from "./testing/gateway-rig.ts";

@@ -1,16 +1,16 @@
-/** What every host of the gateway is given beside its ports. */
+/** The dependencies that every host of the gateway receives besides its ports. */
 
-import type { Clock } from "../shared/clock.ts";
-import type { Log } from "../shared/log.ts";
+import type { Clock } from "../shared/time/clock.ts";
+import type { Log } from "../shared/process/log.ts";
 import type { GatewayMetrics } from "./metrics.ts";
 import type { EditHops } from "./ports.ts";
 
 export type HostDeps = {
   readonly clock: Clock;
-  /** Runs once whatever is at hand in this turn of the event loop is done. */
+  /** Runs the function after the current turn of the event loop. */
   readonly endOfTurn: (run: () => void) => void;
   readonly log: Log;
   readonly metrics: GatewayMetrics;
-  /** Undefined: nobody wants to see single edits. */
+  /** Undefined while edits are not traced. */
   readonly hops?: EditHops | undefined;
 };

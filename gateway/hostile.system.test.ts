@@ -11,12 +11,12 @@ import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { subjectsOf } from "../shared/bus/subjects.ts";
-import { readSettings } from "../shared/config.ts";
+import { readSettings } from "../shared/settings/settings.ts";
 import { roomKey, type RoomId, type TenantId } from "../shared/ids.ts";
-import type { Running } from "../shared/lifecycle.ts";
-import { Prng } from "../shared/prng.ts";
-import { sharedSettings } from "../shared/settings.ts";
-import { SILENT } from "../shared/testing/silent-log.ts";
+import type { Running } from "../shared/process/lifecycle.ts";
+import { Prng } from "../shared/collections/prng.ts";
+import { sharedSettings } from "../shared/settings/common-settings.ts";
+import { SILENT_LOG } from "../shared/testing/silent-log.ts";
 import { type RealNats, startRealNats, until } from "../test/contract/real-nats.ts";
 import { almostRight } from "../test/wire/mutate.ts";
 import { bytesOf } from "../test/wire/vectors.ts";
@@ -56,7 +56,7 @@ beforeAll(async () => {
     connectionsPerIpMax: "20",
   };
   const config = { ...readSettings({ ...sharedSettings, ...gatewaySettings }, { flags, env: {} }), serverSilenceMsMax: 300 };
-  gateway = await startGateway(config, { log: SILENT, registry: new Registry() });
+  gateway = await startGateway(config, { log: SILENT_LOG, registry: new Registry() });
 });
 afterAll(async () => {
   owner.stop();

@@ -1,44 +1,48 @@
-/** Starts one gateway: every port is given its adapter here and nowhere else. */
+/** Starts one gateway. Only this file gives ports their adapters. */
 
 import { randomBytes } from "node:crypto";
 
 import type { Registry } from "prom-client";
 
 import type { GatewayId } from "../shared/ids.ts";
-import { turnEnd } from "../shared/io/end-of-turn.ts";
+import { turnEnd } from "../shared/io/event-loop.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
 import { startTraces } from "../shared/io/traces/start-traces.ts";
-import { type Running, stopOnce } from "../shared/lifecycle.ts";
-import type { Log } from "../shared/log.ts";
-import type { SharedConfig } from "../shared/settings.ts";
-import { type GatewayConfig, refuseUnsafe } from "./config.ts";
+import { type Running, stopOnce } from "../shared/process/lifecycle.ts";
+import type { Log } from "../shared/process/log.ts";
+import type { SharedConfig } from "../shared/settings/common-settings.ts";
+import { type GatewayConfig, refuseUnsafeGateway } from "./config.ts";
 import { assembleGateway } from "./gateway.ts";
 import { clientIdOf } from "./io/client-ids.ts";
 import { openEdge } from "./io/edge.ts";
-import type { HttpRoute } from "./io/http-routes.ts";
-import { jwtTokens } from "./io/jwt-tokens.ts";
-import { connectBus } from "./io/nats-bus.ts";
+import type { HttpRoute } from "./http/route-table.ts";
+import { jwtTokens, rememberedTokens } from "./io/jwt-tokens.ts";
+import { connectBus } from "./io/nats/nats-bus.ts";
 import { measuredPressures } from "./io/pressures.ts";
 import { redisSanctions } from "./io/redis-sanctions.ts";
-import { rememberedTokens } from "./io/remembered-tokens.ts";
-import { standingOf } from "./io/standing.ts";
+import { gatewayStatus } from "./gateway-status.ts";
 import { tracedEdits } from "./io/traced-edits.ts";
-import { OutboundHealth } from "./limits/outbound-health.ts";
-import { watchPressure } from "./limits/shed-host.ts";
-import { Shed } from "./limits/shed.ts";
+import { watchPressure } from "./limits/pressure-host.ts";
+import { LoadShedder, OutboundHealth } from "./limits/pressure.ts";
 import { gatewayMetrics } from "./metrics.ts";
 
-/** For edits that nobody would send again, for their page was closed meanwhile; an owner that is lost is replaced within this. */
+/**
+ * Wait for unconfirmed edits whose page has closed, so that nobody would send them again. A lost owner is replaced
+ * within this time.
+ */
 const SETTLE_MS_MAX = 4_000;
-/** Of other tiers: by `serverSilenceMsMax` gateways judge while no placement answers, at `redisUrl` bans are kept. */
+/**
+ * Settings of other tiers: `serverSilenceMsMax` replaces placement while it does not answer, and `redisUrl` is where
+ * bans are stored.
+ */
 type OfOthers = { readonly serverSilenceMsMax: number; readonly redisUrl?: string };
 
-/** `routes`: further HTTP, such as a demo's. */
+/** `routes` are more HTTP routes, such as those of the demo. */
 export async function startGateway(
   config: SharedConfig & GatewayConfig & OfOthers,
   { log, registry, routes = [] }: { log: Log; registry: Registry; routes?: readonly HttpRoute[] },
 ): Promise<Running & { readonly port: number }> {
-  refuseUnsafe(config);
+  refuseUnsafeGateway(config);
   const gateway = randomBytes(9).toString("base64url") as GatewayId;
   const { endOfTurn, lastOfTurn } = turnEnd();
   const traces = await startTraces(config, { role: "gateway", instance: gateway }, { log, registry });
@@ -47,7 +51,7 @@ export async function startGateway(
 
   const edge = openEdge(
     config,
-    { unready: () => standing.unready(), mayConnect: (address) => parts.quotas.mayConnect(address) },
+    { unready: () => status.unready(), mayConnect: (address) => parts.quotas.mayConnect(address) },
     { ...deps, registry, lastOfTurn },
   );
   const bus = await connectBus(gateway, config, deps);
@@ -58,19 +62,19 @@ export async function startGateway(
   const { rooms, clients, presence } = parts;
   await bus.start(parts);
   parts.start();
-  edge.start(parts.lobby);
+  edge.start(parts.clients);
 
-  const load = { shed: new Shed(config), outbound: new OutboundHealth(config) };
+  const load = { shed: new LoadShedder(config), outbound: new OutboundHealth(config) };
   const pressures = measuredPressures(bus.nats, edge, rooms.backbone);
   const { operations } = bus;
   const stopWatching = watchPressure(load, pressures, (level) => presence.receiveShed(level), { ...deps, operations });
-  const standing = standingOf(gateway, { ...parts, ...load, ...bus, ...kept });
+  const status = gatewayStatus(gateway, { ...parts, ...load, ...bus, ...kept });
   const drain = (): number => (void clients.drain(config.drainMsMax), clients.size);
-  bus.onGatewayAsked(standing.account, drain);
-  edge.serveHttp({ ...bus.ports, ...bus.services, ...bus.operators, ...parts, ...standing, tokens, clientIdOf, drain }, routes);
+  bus.onGatewayAsked(status.account, drain);
+  edge.serveHttp({ ...bus.ports, ...bus.services, ...bus.operators, ...parts, ...status, tokens, clientIdOf, drain }, routes);
 
   const end = async (): Promise<void> => {
-    await parts.stop(config.drainMsMax === 0 ? 0 : SETTLE_MS_MAX); // Nobody is waited for: NATS may be about to end as well.
+    await parts.stop(config.drainMsMax === 0 ? 0 : SETTLE_MS_MAX); // Waits for nobody when nothing is drained: NATS may end at the same time.
     stopWatching();
     pressures.stop();
     kept.stop();

@@ -8,17 +8,16 @@ import { generateKeyPair, SignJWT } from "jose";
 import type { Msg } from "nats";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 
-import { type ListedRoom, RoomListQuestion } from "../shared/bus/fleet-messages.ts";
+import { type ListedRoom, RoomListRequest, type RoomReport } from "../shared/bus/fleet-messages.ts";
 import { decodeJson, encodeJson } from "../shared/bus/json-messages.ts";
-import { type PlannedRoom, type RoomEntry, ServerOrder } from "../shared/bus/placement-messages.ts";
-import type { RoomAccount } from "../shared/bus/room-account.ts";
+import { type PlannedRoom, type RoomEntry, ServerCommand } from "../shared/bus/placement-messages.ts";
 import { type Epoch, type RoomId, roomKey, type ServerId, type TenantId, type UnixMillis } from "../shared/ids.ts";
-import { kvBucket } from "../shared/io/copies.ts";
+import { kvBucket } from "../shared/io/jetstream-stores.ts";
 import { kvLeases } from "../shared/io/kv-leases.ts";
 import { natsOperations } from "../shared/io/nats-operations.ts";
 import { makeOperatorPass } from "../shared/io/operator-pass.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
-import { SILENT } from "../shared/testing/silent-log.ts";
+import { SILENT_LOG } from "../shared/testing/silent-log.ts";
 import { Declared } from "../test/contract/declared.ts";
 import { until } from "../test/contract/real-nats.ts";
 import { gatewayRig, metric, OPERATOR, ROOM, TENANT, tokenOf } from "./testing/gateway-rig.ts";
@@ -65,15 +64,15 @@ const listed = (room: string, participants: number, more: Partial<ListedRoom> = 
 async function playServer(
   server: string,
   rooms: readonly ListedRoom[],
-  obey: ((order: ServerOrder) => object) | undefined = () => ({ kind: "done" }),
-): Promise<{ orders: ServerOrder[]; asked: RoomListQuestion[] }> {
-  const played = { orders: [] as ServerOrder[], asked: [] as RoomListQuestion[] };
+  obey: ((order: ServerCommand) => object) | undefined = () => ({ kind: "done" }),
+): Promise<{ orders: ServerCommand[]; asked: RoomListRequest[] }> {
+  const played = { orders: [] as ServerCommand[], asked: [] as RoomListRequest[] };
   const { line, subjects } = rig;
   const answering = (receive: (msg: Msg) => void) => ({ callback: (_: Error | null, msg: Msg) => receive(msg) });
   line.subscribe(
     subjects.listRooms,
     answering((msg) => {
-      const question = decodeJson(RoomListQuestion, msg.data)!;
+      const question = decodeJson(RoomListRequest, msg.data)!;
       played.asked.push(question);
       msg.respond(encodeJson({ rooms: rooms.slice(0, question.limit), matching: rooms.length }));
     }),
@@ -81,7 +80,7 @@ async function playServer(
   line.subscribe(
     subjects.order(server as ServerId),
     answering((msg) => {
-      const order = decodeJson(ServerOrder, msg.data)!;
+      const order = decodeJson(ServerCommand, msg.data)!;
       if (order.kind !== "show-presence") played.orders.push(order);
       const reply = obey?.(order);
       if (reply !== undefined) msg.respond(encodeJson(reply));
@@ -158,7 +157,7 @@ test("[OPR2] rooms are listed a page at a time, of all servers, and of a tenant'
 });
 
 test("[OPR3] one room is described as its owner and placement know it; one that nobody has open is none", async () => {
-  const account: RoomAccount = {
+  const account: RoomReport = {
     server: "rs-1",
     epoch: 3,
     mode: "hierarchical",
@@ -201,7 +200,7 @@ test("[OPR3] one room is described as its owner and placement know it; one that 
 test("[OPR4] what happened is told from the beginning, then what came since; to a tenant's administrator of its rooms only", async () => {
   const { report } = natsOperations(rig.line, rig.subjects, "rs-1", {
     clock: systemClock,
-    log: SILENT,
+    log: SILENT_LOG,
     count: () => {},
   });
   expect((await ask("/events", OPERATOR)).body).toEqual({ events: [], takeovers: [], last: 0 });

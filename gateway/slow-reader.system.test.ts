@@ -6,13 +6,16 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { WebSocket } from "ws";
 
-import { turnEnd } from "../shared/io/end-of-turn.ts";
-import { SILENT } from "../shared/testing/silent-log.ts";
+import { turnEnd } from "../shared/io/event-loop.ts";
+import { SILENT_LOG } from "../shared/testing/silent-log.ts";
 import { until } from "../test/contract/real-nats.ts";
-import type { ClosingSockets } from "./io/closing-sockets.ts";
-import { type HttpAnswer, type HttpQuestion, serveRoutes } from "./io/http-routes.ts";
-import { loadUws } from "./io/load-uws.ts";
-import { listen, SOCKET_PATH, uwsSockets } from "./io/uws-server.ts";
+import type { ClosingSockets } from "./io/sockets/closing-sockets.ts";
+import type { HttpAnswer } from "./http/answers.ts";
+import type { RouteRequest } from "./http/requests.ts";
+import { serveRoutes } from "./io/http/serve-routes.ts";
+import { loadUws } from "./io/sockets/load-uws.ts";
+import { listen, uwsSockets } from "./io/sockets/uws-server.ts";
+import { SOCKET_PATH } from "./http/route-table.ts";
 import type { ConnectionId } from "./ports.ts";
 
 const LONG = new Uint8Array(30_000_000).fill(7);
@@ -36,7 +39,7 @@ test.concurrent.each<[string, () => HttpAnswer]>([
     onStalled: () => {},
     bodiesBytesMax: 1_000_000,
     onBodiesFull: () => {},
-    log: SILENT,
+    log: SILENT_LOG,
   });
   const { port } = await listen(uws, app, { host: "127.0.0.1", port: 0 });
   try {
@@ -67,7 +70,7 @@ test.concurrent("[SLOW2] of one that takes nothing at all the answer is given up
     onStalled: () => void (stalled += 1),
     bodiesBytesMax: 1_000_000,
     onBodiesFull: () => {},
-    log: SILENT,
+    log: SILENT_LOG,
   });
   const { port } = await listen(uws, app, { host: "127.0.0.1", port: 0 });
   try {
@@ -95,7 +98,7 @@ test.concurrent("[SLOW3] of one that has gone before its answer began the answer
       isLetGo = true;
     }
   }
-  const answer = async ({ signal }: HttpQuestion): Promise<HttpAnswer> => {
+  const answer = async ({ signal }: RouteRequest): Promise<HttpAnswer> => {
     isAsked = true;
     await until(() => signal.aborted, "the asker to go");
     return { status: 200, body: held(), bodyBytes: LONG.byteLength };
@@ -107,7 +110,7 @@ test.concurrent("[SLOW3] of one that has gone before its answer began the answer
     onStalled: () => {},
     bodiesBytesMax: 1_000_000,
     onBodiesFull: () => {},
-    log: SILENT,
+    log: SILENT_LOG,
   });
   const { port } = await listen(uws, app, { host: "127.0.0.1", port: 0 });
   try {

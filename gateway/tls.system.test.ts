@@ -7,7 +7,7 @@ import { join } from "node:path";
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { SettingError } from "../shared/config.ts";
+import { SettingError } from "../shared/settings/settings.ts";
 import { CERTIFICATE, writeCertificate } from "../test/contract/certificate.ts";
 import { gatewayRig, ROOM, tokenOf } from "./testing/gateway-rig.ts";
 import { WireClient } from "./testing/wire-client.ts";

@@ -2,14 +2,14 @@ import { deflateRawSync } from "node:zlib";
 
 import { expect, test } from "vitest";
 
-import { readSettings, SettingError } from "../shared/config.ts";
+import { readSettings, SettingError } from "../shared/settings/settings.ts";
 import { parseUserId } from "../shared/ids.ts";
-import { Prng } from "../shared/prng.ts";
+import { Prng } from "../shared/collections/prng.ts";
 import { ARCHIVED_MEMBER_BYTES, leaderboardSettings, refuseUnarchivable } from "./config.ts";
 
 const NATS_DEFAULT_MAX_PAYLOAD = 1_048_576;
 
-test("[LCF1] a leaderboard whose archived windows NATS would not take does not start, and says what to do", () => {
+test("[LCF1] a leaderboard does not start if NATS would reject its archived windows, and the error says what to do", () => {
   const read = (flags: Record<string, string>) => readSettings(leaderboardSettings, { flags, env: {} });
   refuseUnarchivable(read({}), NATS_DEFAULT_MAX_PAYLOAD);
   refuseUnarchivable(read({ boardRoles: "everyone,editors,commenters" }), NATS_DEFAULT_MAX_PAYLOAD);
@@ -20,7 +20,7 @@ test("[LCF1] a leaderboard whose archived windows NATS would not take does not s
   refuseUnarchivable(raised, 2 * NATS_DEFAULT_MAX_PAYLOAD);
 });
 
-test("[LCF2] no members take more in an archived window than is reckoned with", () => {
+test("[LCF2] no archived window is larger than the estimate allows", () => {
   const MEMBERS = 1_000;
   const random = new Prng(1);
   /** Any of three bytes that is no surrogate. */

@@ -1,10 +1,20 @@
 /** The leaderboard's settings. */
 
-import { boardSettings, points } from "../shared/board-settings.ts";
-import { list, oneOf, port, positiveInteger, type Settings, SettingError, text, type Values } from "../shared/config.ts";
-import { redisUrls } from "../shared/redis-address.ts";
-import { refuseNowhere, type ServiceAddress, serviceUrl } from "../shared/service-address.ts";
-import { parseRole, type Role } from "./boards/keys.ts";
+import { boardSettings, points } from "../shared/settings/board-settings.ts";
+import {
+  constant,
+  list,
+  oneOf,
+  port,
+  positiveInteger,
+  type Settings,
+  SettingError,
+  text,
+  type Values,
+} from "../shared/settings/settings.ts";
+import { redisUrls } from "../shared/settings/redis-address.ts";
+import { refuseNowhere, type ServiceAddress, serviceUrl } from "../shared/settings/service-address.ts";
+import { parseRole, type MemberRole } from "./boards/keys.ts";
 
 export const leaderboardSettings = {
   redisUrl: {
@@ -12,140 +22,163 @@ export const leaderboardSettings = {
     secret: true,
     fallback: "redis://127.0.0.1:6379",
     meaning:
-      "the Redis that boards are kept in, as redis://user:password@host:port/number; rediss:// over TLS; several of a Redis Cluster, comma-separated",
+      "Redis for leaderboards, for example redis://user:password@host:port/0, rediss:// for TLS, or several nodes of a Redis Cluster, comma-separated.",
+    basic: true,
   },
   internalSecret: {
     parse: text,
     secret: true,
     fallback: "",
-    meaning: "what the tiers show each other over HTTP; the same for all of them",
+    meaning: "Secret for HTTP requests between Coroom's processes. Use the same value everywhere.",
+    basic: true,
   },
-  boardsHost: { parse: text, fallback: "127.0.0.1", meaning: "address that the leaderboard's internal HTTP listens on" },
-  boardsPort: { parse: port, fallback: 0, meaning: "port of the leaderboard's internal HTTP; 0: any free one" },
+  boardsHost: {
+    parse: text,
+    fallback: "127.0.0.1",
+    meaning: "Address that the leaderboard's internal HTTP server listens on.",
+    basic: true,
+  },
+  boardsPort: { parse: port, fallback: 0, meaning: "Port of the leaderboard's internal HTTP server; 0 chooses a free port.", basic: true },
   boardsUrl: {
     parse: serviceUrl,
     fallback: "",
-    meaning: "where gateways reach that HTTP; empty: the address and port it listens on, which must not be 0.0.0.0 then",
+    meaning: "URL at which gateways reach the leaderboard. Empty: its listening address and port, which must not be 0.0.0.0.",
+    basic: true,
   },
-  boardsHeartbeatMs: { parse: positiveInteger, fallback: 1_000, meaning: "how often a leaderboard tells the gateways where it is" },
+  /** Milliseconds between two announcements of the leaderboard's URL to the gateways. */
+  boardsHeartbeatMs: constant(1_000),
   boardsLeaseMs: {
     parse: positiveInteger,
     fallback: 3_000,
-    meaning: "another leaderboard takes over a part of the log whose counter was silent for so long",
+    meaning: "Milliseconds after which another leaderboard takes over the log partitions of a silent one.",
   },
   boardsDrainMsMax: {
     parse: positiveInteger,
     fallback: 10_000,
-    meaning: "how long a stopping leaderboard may take to checkpoint what it has counted",
+    meaning: "Milliseconds that a stopping leaderboard may spend on checkpoints.",
   },
 
   ...boardSettings,
-  boardRoles: { parse: roles, fallback: ["everyone"], meaning: "boards kept of each room: everyone, editors, commenters" },
+  boardRoles: {
+    parse: roles,
+    fallback: ["everyone"],
+    meaning: "Boards of each room, comma-separated: everyone, editors, commenters.",
+    basic: true,
+  },
   boardShownMax: {
     parse: positiveInteger,
     fallback: 100,
-    meaning: "members of a board that are shown at once, and pushed; twice as many stand in exact order",
+    meaning: "Number of top members that a board shows. Ranks are exact for twice this number; COROOM_BOARD_TAIL decides about the others.",
   },
   boardTail: {
     parse: oneOf("counted", "ordered"),
     fallback: "counted",
     meaning:
-      "members behind the first ones of a long board: counted, with a rank as a range, or ordered, with exact ranks, pages and neighbours for about 120 bytes each and board",
+      "Members behind the exact part of a large board: counted (rank as a range) or ordered (exact rank, about 120 bytes per member and board).",
   },
-  boardEditPointsSmall: { parse: points, fallback: 1, meaning: "points for an edit" },
-  boardEditPointsMedium: { parse: points, fallback: 2, meaning: "points for an edit of boardEditMediumBytesMin or more" },
-  boardEditPointsLarge: { parse: points, fallback: 4, meaning: "points for an edit of boardEditLargeBytesMin or more" },
-  boardEditMediumBytesMin: { parse: positiveInteger, fallback: 128, meaning: "from how many bytes on an edit is medium" },
-  boardEditLargeBytesMin: { parse: positiveInteger, fallback: 4_096, meaning: "from how many bytes on an edit is large" },
+  boardEditPointsSmall: { parse: points, fallback: 1, meaning: "Points for a small edit." },
+  boardEditPointsMedium: {
+    parse: points,
+    fallback: 2,
+    meaning: "Points for an edit of at least COROOM_BOARD_EDIT_MEDIUM_BYTES_MIN bytes.",
+  },
+  boardEditPointsLarge: { parse: points, fallback: 4, meaning: "Points for an edit of at least COROOM_BOARD_EDIT_LARGE_BYTES_MIN bytes." },
+  boardEditMediumBytesMin: {
+    parse: positiveInteger,
+    fallback: 128,
+    meaning: "Size in bytes from which an edit gets the points of a medium edit.",
+  },
+  boardEditLargeBytesMin: {
+    parse: positiveInteger,
+    fallback: 4_096,
+    meaning: "Size in bytes from which an edit gets the points of a large edit.",
+  },
   boardPointsPerMinuteMax: {
     parse: points,
     fallback: 60,
-    meaning: "points that a participant gets for edits in a minute at most, so that holding a key down does not win",
+    meaning: "Maximum points per participant and minute for edits. A held key does not win a board.",
   },
   boardKindPointsPerMinuteMax: {
     parse: points,
     fallback: 600,
-    meaning: "points that a participant gets in a minute at most for what a backend tells of",
+    meaning: "Maximum points per participant and minute for activities that a backend reports.",
   },
   boardActivityBytesMax: {
     parse: positiveInteger,
     fallback: 64 * 1024 ** 2,
-    meaning: "bytes of activities told and in no checkpoint yet, of each part of the log; past it no more are taken",
+    meaning: "Maximum bytes of reported activities per partition that no checkpoint covers. Further reports are refused.",
   },
   boardActivityDedupeMs: {
     parse: positiveInteger,
     fallback: 600_000,
-    meaning: "activities told again under the same id within so long count once",
+    meaning: "Milliseconds within which activities with the same id count once.",
   },
 
-  boardReadMs: { parse: positiveInteger, fallback: 250, meaning: "how often a leaderboard reads what is new in the log" },
-  boardWatchedReadMs: { parse: positiveInteger, fallback: 30, meaning: "the same while somebody watches a board" },
+  boardReadMs: { parse: positiveInteger, fallback: 250, meaning: "Milliseconds between two reads of new log records by the leaderboard." },
+  /** Milliseconds between two reads of new log records while a board is watched. */
+  boardWatchedReadMs: constant(30),
   boardBatchMs: {
     parse: positiveInteger,
     fallback: 100,
-    meaning: "edits of so long are counted together; of rooms whose boards are watched, of a quarter of it",
+    meaning: "Milliseconds of edits that are counted in one batch. Rooms with a watched board use a quarter of it.",
   },
-  boardPendingEditsMax: {
-    parse: positiveInteger,
-    fallback: 50_000,
-    meaning:
-      "edits read and not yet counted, of all parts of the log that a leaderboard counts; past its share of it a part is not read on",
-  },
+  /** Maximum number of edits read and not yet counted, over all partitions of a leaderboard. */
+  boardPendingEditsMax: constant(50_000),
   boardRoomsMax: {
     parse: positiveInteger,
     fallback: 20_000,
     meaning:
-      "rooms known in memory, of all parts of the log that a leaderboard counts, but for those set aside; past half of its share a part has quiet ones checkpointed and forgotten, past all of it it is not read on",
+      "Maximum number of rooms in a leaderboard's memory. Beyond half of it, quiet rooms are checkpointed and removed; at the maximum, the leaderboard stops reading the log.",
   },
-  boardOpeningsMax: { parse: positiveInteger, fallback: 64, meaning: "rooms whose boards are looked up at a time" },
-  boardWritesMax: { parse: positiveInteger, fallback: 256, meaning: "rooms whose boards are written at a time" },
-  boardTotalsMs: { parse: positiveInteger, fallback: 2_000, meaning: "a tenant's board of its rooms is brought up to date so often" },
-  boardPushMs: { parse: positiveInteger, fallback: 500, meaning: "a watched board is pushed no more often" },
+  /** Maximum number of concurrent checkpoint reads of the leaderboard. */
+  boardOpeningsMax: constant(64),
+  /** Maximum number of rooms whose boards are written concurrently. */
+  boardWritesMax: constant(256),
+  boardTotalsMs: { parse: positiveInteger, fallback: 2_000, meaning: "Milliseconds between two updates of a tenant's board of rooms." },
+  boardPushMs: { parse: positiveInteger, fallback: 500, meaning: "Minimum milliseconds between two pushes of a watched board." },
   boardWatchesMax: {
     parse: positiveInteger,
     fallback: 20_000,
-    meaning: "boards watched at a time; past it new ones are not pushed, only read",
+    meaning: "Maximum number of watched boards. Further boards are readable, but not pushed.",
   },
 
-  boardNamesMax: { parse: positiveInteger, fallback: 100_000, meaning: "names of users in memory, so that pushing a board looks none up" },
+  boardNamesMax: { parse: positiveInteger, fallback: 100_000, meaning: "Maximum number of user names in a leaderboard's memory." },
   boardNamesPerRoomMax: {
     parse: positiveInteger,
     fallback: 10_000,
-    meaning: "names of users stored with a room's boards; others are shown by their ids",
+    meaning: "Maximum number of user names stored per room. Other users are shown by their ids.",
   },
 
   boardCheckpointMsMax: {
     parse: positiveInteger,
     fallback: 120_000,
-    meaning: "counted edits are in a checkpoint after so long; less than the log's replay window",
+    meaning: "Milliseconds until counted edits are in a checkpoint. Less than COROOM_REPLAY_WINDOW_MS.",
   },
-  boardCheckpointWritesMax: { parse: positiveInteger, fallback: 8, meaning: "checkpoints written, restored and archived at a time" },
-  boardArchiveGraceMs: {
-    parse: positiveInteger,
-    fallback: 60_000,
-    meaning: "a window is archived so long after its end: more than the clocks of log and leaderboard differ",
-  },
+  /** Maximum number of checkpoints written, restored or archived concurrently. */
+  boardCheckpointWritesMax: constant(8),
+  /** Milliseconds after a window's end before it is archived. It must exceed the clock difference between log and leaderboard. */
+  boardArchiveGraceMs: constant(60_000),
   boardArchivedMax: {
     parse: positiveInteger,
     fallback: 1_000,
-    meaning: "members of a closed window's board that the archive names; all boards of it are one message to NATS",
+    meaning:
+      "Maximum number of members per board that are archived when the board's period (hour, day, …) ends. All boards of a room are archived in one NATS message, so a large value can exceed its size limit.",
   },
   boardArchiveDaysMax: {
     parse: positiveInteger,
     fallback: 400,
-    meaning: "how long closed hours, days and weeks are kept in the archive; months and years are kept for good",
+    meaning: "Days that closed hours, days and weeks stay in the archive. Months and years stay permanently.",
   },
 
   boardReadMembersMax: {
     parse: positiveInteger,
     fallback: 2_000,
-    meaning:
-      "up to so many members a board is read whole where somebody outside its ordered part is asked about; past it the rank is given as a range",
+    meaning: "Maximum number of members up to which a board is read completely to find a rank. Larger boards answer with a rank range.",
   },
   boardBehindMsMax: {
     parse: positiveInteger,
     fallback: 5_000,
-    meaning: "boards whose counter is silent or late for longer say that they are behind",
+    meaning: "Milliseconds of delay after which a board reports that it is behind.",
   },
 } as const satisfies Settings;
 
@@ -185,7 +218,7 @@ export function refuseUnarchivable(
   }
 }
 
-function roles(raw: string): readonly Role[] {
+function roles(raw: string): readonly MemberRole[] {
   return list(raw).map((name) => {
     const role = parseRole(name);
     if (role === undefined) throw new SettingError("must name everyone, editors or commenters");

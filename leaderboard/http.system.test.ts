@@ -12,16 +12,16 @@ import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import type { Engine } from "../engines/engine.ts";
-import { BoardNews } from "../shared/bus/board-messages.ts";
+import { BoardUpdate } from "../shared/bus/board-messages.ts";
 import { decodeJson, encodeJson } from "../shared/bus/json-messages.ts";
 import { ServiceHeartbeat } from "../shared/bus/placement-messages.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
-import { readSettings } from "../shared/config.ts";
+import { readSettings } from "../shared/settings/settings.ts";
 import type { RoomKey, UnixMillis, UserId } from "../shared/ids.ts";
 import { connectNats, type NatsConnection } from "../shared/io/nats.ts";
 import { pinoLog } from "../shared/io/pino-log.ts";
-import type { Running } from "../shared/lifecycle.ts";
-import { sharedSettings } from "../shared/settings.ts";
+import type { Running } from "../shared/process/lifecycle.ts";
+import { sharedSettings } from "../shared/settings/common-settings.ts";
 import { eventually } from "../test/system/eventually.ts";
 import { leaderboardSettings } from "./config.ts";
 import { startLeaderboard } from "./main.ts";
@@ -114,7 +114,7 @@ const users = (count: number) => Array.from({ length: count }, (_, index) => `us
 /** The first has `count` points, the second one less, and so on: no ties. */
 const descending = (count: number) => users(count).flatMap((user, index) => Array.from({ length: count - index }, () => user));
 
-test("[BREST1] top, pages, one member, neighbours, a set of members, in every ranking", async () => {
+test("[BREST1] a gateway reads top, pages, one member, neighbours and a set of members, in every ranking", async () => {
   await log("acme.notes" as RoomKey, 1, ["ann", "bob", "bob", "cy", "cy", "dee"]);
   await eventually("all is counted", async () => (await get("notes/leaderboard")).body.asOf?.seq === 6);
   const ranks = async (ranking: string) =>
@@ -155,7 +155,7 @@ test("[BREST1] top, pages, one member, neighbours, a set of members, in every ra
   ]);
 });
 
-test("[BREST2] beyond the ordered part a board is read whole while it is short, and a rank is a range once it is long", async () => {
+test("[BREST2] beyond the ordered part, a short board is read completely, and a long one gives a rank range", async () => {
   await log("acme.short" as RoomKey, 1, descending(10));
   await log("acme.long" as RoomKey, 1, descending(20));
   await eventually(
@@ -180,7 +180,7 @@ test("[BREST2] beyond the ordered part a board is read whole while it is short, 
   expect(ranksOf(await page("short", "all~8"))).toEqual({ ranks: [9, 10], cursor: undefined });
 });
 
-test("[BREST3] what does not exist or is not well put gets an error of its own", async () => {
+test("[BREST3] an unknown or malformed request gets an error of its own", async () => {
   await eventually("the boards are up to date", async () => (await get("nowhere/leaderboard")).status === 404);
   const expected: [string, number, string][] = [];
   for (const path of ["notes/leaderboard", "notes/leaderboard/members?user=ann", "notes/leaderboard/members/ann"]) {
@@ -230,7 +230,7 @@ test("[BREST3] what does not exist or is not well put gets an error of its own",
   }
 });
 
-test("[BREST7] a tenant's rooms are ranked by the points of all in them, rooms with equal points sharing a rank", async () => {
+test("[BREST7] a tenant's rooms are ranked by their total points, and rooms with equal points share a rank", async () => {
   for (const [room, edits] of [
     ["busy", 6],
     ["calm", 2],
@@ -261,12 +261,12 @@ test("[BREST7] a tenant's rooms are ranked by the points of all in them, rooms w
   expect((await get("../leaderboard/rooms/busy")).body.error).toBe("not-ranked"); // Of another tenant.
 });
 
-test("[BREST4] gateways hear where it answers, and of a watched board when it changed", async () => {
+test("[BREST4] gateways receive the leaderboard's address, and a watched board when it changed", async () => {
   let heartbeat: ServiceHeartbeat | undefined;
-  const shown: BoardNews[] = [];
+  const shown: BoardUpdate[] = [];
   nats.subscribe(subjects.leaderboards, { callback: (_, message) => void (heartbeat = decodeJson(ServiceHeartbeat, message.data)) });
   nats.subscribe(subjects.boards("acme.watched" as RoomKey), {
-    callback: (_, message) => void shown.push(decodeJson(BoardNews, message.data)!),
+    callback: (_, message) => void shown.push(decodeJson(BoardUpdate, message.data)!),
   });
   const lastShown = () => shown.findLast((news) => news.kind === "shown");
   await nats.flush();
@@ -302,7 +302,7 @@ test("[BREST4] gateways hear where it answers, and of a watched board when it ch
   await eventually("the address is said", () => heartbeat?.url === leaderboard.url);
 });
 
-test("[BREST5] without Redis boards are unavailable; flushed, they come back whole", async () => {
+test("[BREST5] boards are unavailable without Redis; after a flush they come back complete", async () => {
   redis.kill("SIGKILL");
   for (const path of [
     "notes/leaderboard",
@@ -320,7 +320,7 @@ test("[BREST5] without Redis boards are unavailable; flushed, they come back who
 /** What a gateway says before it asks a leaderboard; its own tests have them, and `me`. */
 const OF_GATEWAYS = ["no-token", "token-refused", "token-expired", "not-allowed", "rate-limited", "no-leaderboard"];
 
-test("[BREST6] every error that the document declares was met", () => {
+test("[BREST6] the tests met every error that the document declares", () => {
   // Boards that are being counted anew are seen for too short a moment to wait for; [LB2] has them. What the archive does not name is in [TEN1], [TEN2] and [BPAGE3].
   const isElsewhere = (error: string) =>
     OF_GATEWAYS.some((name) => error.endsWith(` ${name}`)) ||

@@ -1,37 +1,37 @@
-/** All partitions of the log that this process counts or stands by for, and what it tells those who look. */
+/** All partitions of the log that this process counts or stands by for, and what it answers to readers. */
 
 import { partitionOf } from "../shared/bus/subjects.ts";
-import type { BoardName, BoardWatch } from "../shared/bus/board-messages.ts";
+import type { DisplayName, BoardWatch } from "../shared/bus/board-messages.ts";
 import type { RoomKey } from "../shared/ids.ts";
-import { LiveHost, type LiveOptions } from "./reading/live-host.ts";
+import type { LiveOptions } from "./reading/live-boards.ts";
+import { LiveHost } from "./reading/live-host.ts";
 import type { Counted } from "./reading/watched-boards.ts";
-import { TenantReader } from "./reading/tenant-reads-host.ts";
 import { NamesHost, type NamesOptions } from "./reading/names-host.ts";
-import { PartitionHost, type PartitionDeps, type PartitionOptions, type PartitionPorts } from "./counting/partition-host.ts";
-import type { Shown, StoredNames, TenantArchive, TenantBoards } from "./ports.ts";
-import { BoardReader, type ReadsOptions, type ReadsPorts } from "./reading/reads-host.ts";
+import { CountingHost, type CountingDeps, type CountingOptions, type CountingPorts } from "./counting/counting-host.ts";
+import type { BoardPublisher, StoredNames, TenantArchive, TenantBoards } from "./ports.ts";
+import { BoardReader, type ReadsOptions, type ReadsPorts, TenantReader } from "./reading/reads-host.ts";
 
-export type LeaderboardPorts = PartitionPorts &
+export type LeaderboardPorts = CountingPorts &
   ReadsPorts & {
-    readonly shown: Shown;
+    readonly shown: BoardPublisher;
     readonly names: StoredNames;
     readonly tenants: TenantBoards;
     readonly tenantArchive: TenantArchive;
   };
-export type LeaderboardOptions = PartitionOptions & ReadsOptions & LiveOptions & NamesOptions;
+export type LeaderboardOptions = CountingOptions & ReadsOptions & LiveOptions & NamesOptions;
 
 export class LeaderboardHost {
   readonly reader: BoardReader;
   readonly names: NamesHost;
   readonly tenants: TenantReader;
-  readonly #partitions: readonly PartitionHost[];
+  readonly #partitions: readonly CountingHost[];
   readonly #live: LiveHost;
   readonly #ended: Promise<unknown>;
 
   constructor(
     ports: LeaderboardPorts,
     options: LeaderboardOptions,
-    deps: Omit<PartitionDeps, "onCounted" | "watchedRooms" | "countedPartitions">,
+    deps: Omit<CountingDeps, "onCounted" | "watchedRooms" | "countedPartitions">,
   ) {
     this.reader = new BoardReader(ports, options, deps.clock);
     this.names = new NamesHost(ports.names, options, { ...deps, onNew: (room) => this.#live.receiveChange(room) });
@@ -43,15 +43,15 @@ export class LeaderboardHost {
       watchedRooms: () => this.#live.watchedRooms,
       countedPartitions: () => this.#partitions.filter(({ isHeld }) => isHeld).length,
     };
-    this.#partitions = Array.from({ length: count }, (_, partition) => new PartitionHost(partition, ports, options, ofPartitions));
-    const partitionWith = (room: RoomKey): PartitionHost | undefined => this.#partitions[partitionOf(room, count)];
+    this.#partitions = Array.from({ length: count }, (_, partition) => new CountingHost(partition, ports, options, ofPartitions));
+    const partitionWith = (room: RoomKey): CountingHost | undefined => this.#partitions[partitionOf(room, count)];
     const counted = (room: RoomKey): Counted => partitionWith(room)?.counted ?? "elsewhere";
     const countNow = async (room: RoomKey): Promise<void> => partitionWith(room)?.countNow(room);
     this.#live = new LiveHost({ reader: this.reader, names: this.names, shown: ports.shown }, options, { ...deps, counted, countNow });
     this.#ended = Promise.all(this.#partitions.map((partition) => partition.run()));
   }
 
-  /** Somebody looks at a board that is counted here or may come to be. */
+  /** Whether somebody watches a board that is counted here, or may be later. */
   get isWatched(): boolean {
     return this.#live.watchedRooms.next().done !== true;
   }
@@ -60,7 +60,7 @@ export class LeaderboardHost {
     this.#live.receiveWatch(watch);
   }
 
-  receiveName(name: BoardName): void {
+  receiveName(name: DisplayName): void {
     void this.names.receiveName(name);
   }
 

@@ -4,14 +4,13 @@
  */
 
 import { expect, test } from "vitest";
-
-import type { StoredRecord } from "../shared/bus/stored-record.ts";
-import { Prng } from "../shared/prng.ts";
+import { Prng } from "../shared/collections/prng.ts";
 import { eventually } from "../test/system/eventually.ts";
 import type { LeaderboardPorts } from "./leaderboard-host.ts";
 import { counted, expectReference, expectTenantReference, MINUTE_MS, NEW_YEARS_EVE, ROOMS, type } from "./testing/expected-boards.ts";
 import { LeaderboardRig, SetClock, type Started } from "./testing/leaderboard-rig.ts";
 import { MadeUpLog } from "./testing/made-up-log.ts";
+import type { StoredRecord } from "../shared/bus/record.ts";
 
 const rig = LeaderboardRig.forThisFile();
 
@@ -25,7 +24,7 @@ async function* neverRead(_partition: number, _after: number, signal: AbortSigna
   if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve)); // Its lease may have run out before it began.
 }
 
-test("[LB1] every room's boards are counted in every window, across the ends of all of them", async () => {
+test("[LB1] every room's boards are counted in every window, across the end of each kind of window", async () => {
   const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(1)];
   const started = await rig.start("lb1", log, clock, { boardTail: "ordered", boardReadMembersMax: "6" }); // Two of eight are beyond the first ones.
   for (let minute = 0; minute < 40; minute++) {
@@ -37,7 +36,7 @@ test("[LB1] every room's boards are counted in every window, across the ends of 
   await expectTenantReference(log, started);
 });
 
-test("[LB2] Redis killed, flushed, and emptied while edits go on: all boards are put back and equal what they were", async () => {
+test("[LB2] Redis is killed, flushed and emptied while edits go on: all boards are restored completely", async () => {
   const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(2)];
   const started = await rig.start("lb2", log, clock);
   for (let round = 0; round < 6; round++) {
@@ -66,7 +65,7 @@ test("[LB2] Redis killed, flushed, and emptied while edits go on: all boards are
   await expectTenantReference(log, started);
 });
 
-test("[LB3] rooms that nobody edits any more get their boards back too", async () => {
+test("[LB3] rooms without further edits get their boards back too", async () => {
   const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(3)];
   const started = await rig.start("lb3", log, clock);
   type(log, prng, clock.wallNow(), 60);
@@ -78,7 +77,7 @@ test("[LB3] rooms that nobody edits any more get their boards back too", async (
   await expectTenantReference(log, started);
 });
 
-test("[LB4] several leaderboards share the log, and stopped, started and forgotten ones among them change no score", async () => {
+test("[LB4] leaderboards that share the log, stop, start and lose their leases change no score", async () => {
   const [log, clock, prng] = [new MadeUpLog(2), new SetClock(NEW_YEARS_EVE), new Prng(4)];
   const flags = { logPartitions: "2" };
   let [first, second] = [await rig.start("lb4", log, clock, flags), await rig.start("lb4", log, clock, flags)];
@@ -101,7 +100,7 @@ test("[LB4] several leaderboards share the log, and stopped, started and forgott
   await expectTenantReference(log, second);
 });
 
-test("[LB7] while Redis is away the log goes on and boards say so; afterwards they are right", async () => {
+test("[LB7] while Redis is away the log goes on and boards report that they are behind; afterwards they are right", async () => {
   const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(7)];
   const started = await rig.start("lb7", log, clock, { boardBehindMsMax: "1500" });
   type(log, prng, clock.wallNow(), 30);
@@ -124,7 +123,7 @@ test("[LB7] while Redis is away the log goes on and boards say so; afterwards th
   await expectReference(log, started);
 });
 
-test("[LB21] how far the boards are behind is known as soon as somebody counts on, and said by nobody else", async () => {
+test("[LB21] only the leaderboard that counts reports how far the boards are behind, as soon as it counts", async () => {
   const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(21)];
   const first = await rig.start("lb21", log, clock);
   type(log, prng, clock.wallNow(), 30);
@@ -146,7 +145,7 @@ test("[LB21] how far the boards are behind is known as soon as somebody counts o
   expect([seconds! >= 3_600, seconds! < 7_200], `${seconds}`).toEqual([true, true]);
 });
 
-test("[LB9] totals of a window that ended before they were told are told by whoever counts next", async () => {
+test("[LB9] the next leaderboard sends the totals of a window that ended before they were sent", async () => {
   const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(9)];
   const never = String(3 * 60 * MINUTE_MS);
   const dying = (ports: LeaderboardPorts): LeaderboardPorts => ({

@@ -1,4 +1,7 @@
-/** Starts one leaderboard. Any number may run: each part of the log is counted by one, the others stand by; all of them answer. */
+/**
+ * Starts one leaderboard. Any number may run: one counts each partition of the log, the others stand by, and all of
+ * them answer.
+ */
 
 import { randomUUID } from "node:crypto";
 
@@ -13,21 +16,20 @@ import { closeNats, connectAs } from "../shared/io/nats.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
 import { startTraces } from "../shared/io/traces/start-traces.ts";
 import { tracedLog } from "../shared/io/traces/traced-log.ts";
-import { type Running, stopOnce } from "../shared/lifecycle.ts";
-import type { Log } from "../shared/log.ts";
-import { serviceAddress } from "../shared/service-address.ts";
-import type { SharedConfig } from "../shared/settings.ts";
+import { type Running, stopOnce } from "../shared/process/lifecycle.ts";
+import type { Log } from "../shared/process/log.ts";
+import { serviceAddress } from "../shared/settings/service-address.ts";
+import type { SharedConfig } from "../shared/settings/common-settings.ts";
 import { type LeaderboardConfig, refuseUnarchivable, refuseUnfit, whereBoardsAre } from "./config.ts";
 import { serveHttp } from "./io/http.ts";
-import { activityRemoval, jetstreamActivities } from "./io/jetstream-activities.ts";
-import { jetstreamLog } from "./io/jetstream-log.ts";
+import { activityRemoval, jetstreamActivities, jetstreamLog } from "./io/jetstream-activities.ts";
 import { kvArchive } from "./io/kv-archive.ts";
 import { kvCheckpoints } from "./io/kv-checkpoints.ts";
-import { hearNames, hearWatches, natsShown } from "./io/nats-boards.ts";
+import { subscribeNames, subscribeWatches, natsShown } from "./io/nats-boards.ts";
 import { redisPorts } from "./io/redis-ports.ts";
 import { LeaderboardHost, type LeaderboardPorts } from "./leaderboard-host.ts";
 import { leaderboardMetrics } from "./metrics.ts";
-import { HURRY, ReadingPace } from "./counting/reading-pace.ts";
+import { HURRY, ReadingInterval } from "./io/reading-interval.ts";
 
 export async function startLeaderboard(
   config: SharedConfig & LeaderboardConfig,
@@ -45,7 +47,7 @@ export async function startLeaderboard(
   const paces = () =>
     Array.from(
       { length: partitions },
-      () => new ReadingPace(systemClock, { restMs: () => (host.isWatched ? config.boardWatchedReadMs : config.boardReadMs), ...HURRY }),
+      () => new ReadingInterval(systemClock, { restMs: () => (host.isWatched ? config.boardWatchedReadMs : config.boardReadMs), ...HURRY }),
     );
   const traces = await startTraces(config, { role: "leaderboard", instance: service }, { log, registry });
   let named = 0;
@@ -69,8 +71,8 @@ export async function startLeaderboard(
     shown: natsShown(nats, subjects),
   };
   const host: LeaderboardHost = new LeaderboardHost(ports, { ...config, service }, { clock: systemClock, log, metrics });
-  hearWatches(nats, subjects, (watch) => host.receiveWatch(watch));
-  hearNames(nats, subjects, (name) => host.receiveName(name));
+  subscribeWatches(nats, subjects, (watch) => host.receiveWatch(watch));
+  subscribeNames(nats, subjects, (name) => host.receiveName(name));
   const http = await serveHttp(host, config, { log, metrics, registry });
   const url = serviceAddress(whereBoardsAre(config), http.port);
   const heartbeats = sendHeartbeats(

@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 
 import type { RoomKey } from "../shared/ids.ts";
-import { Prng } from "../shared/prng.ts";
+import { Prng } from "../shared/collections/prng.ts";
 import { eventually } from "../test/system/eventually.ts";
 import { ALL_TIME, parseWindow } from "./boards/windows.ts";
 import {
@@ -47,7 +47,7 @@ async function expectArchive(log: MadeUpLog, { ports }: Started): Promise<void> 
   }
 }
 
-test("[LB12] Redis put back as it was earlier, with its connection broken: rooms that nobody edits are whole again, and so is their archive", async () => {
+test("[LB12] Redis is restored from an earlier state with its connection broken: rooms without edits and their archive are complete again", async () => {
   const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(12)];
   const started = await rig.start("lb12", log, clock);
   type(log, prng, clock.wallNow(), 60);
@@ -66,7 +66,7 @@ test("[LB12] Redis put back as it was earlier, with its connection broken: rooms
   await expectArchive(log, started);
 });
 
-test("[LB13] a window is not archived while the room's checkpoint has more than Redis: the room is put back first", async () => {
+test("[LB13] a window is not archived while the room's checkpoint has more than Redis: the room is restored first", async () => {
   const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(13)];
   const started = await rig.start("lb13", log, clock);
   type(log, prng, clock.wallNow(), 60);
@@ -81,7 +81,7 @@ test("[LB13] a window is not archived while the room's checkpoint has more than 
   expect(await counted(log, started)).toBe(true);
 });
 
-test("[LB14] a connection that broke, and a leaderboard that takes over, have no room put back where Redis lost nothing", async () => {
+test("[LB14] a broken connection and a successor restore no room where Redis lost nothing", async () => {
   const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(14)];
   const compared: string[] = [];
   const first = await rig.start("lb14", log, clock, {}, (ports) => ({
@@ -107,7 +107,7 @@ test("[LB14] a connection that broke, and a leaderboard that takes over, have no
   expect(compared).toEqual(["first"]); // When nothing had ever been said.
 });
 
-test("[LB16] Redis put back as it was before a room was deleted: nothing of the room comes back", async () => {
+test("[LB16] Redis is restored from before a room's deletion: nothing of the room comes back", async () => {
   const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(16)];
   const started = await rig.start("lb16", log, clock);
   const doomed = ROOMS[0] as RoomKey;

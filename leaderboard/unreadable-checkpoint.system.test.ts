@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 import { partitionOf, subjectsOf } from "../shared/bus/subjects.ts";
 import type { RoomKey } from "../shared/ids.ts";
 import { connectNats } from "../shared/io/nats.ts";
-import { Prng } from "../shared/prng.ts";
+import { Prng } from "../shared/collections/prng.ts";
 import { eventually } from "../test/system/eventually.ts";
 import { parseWindow } from "./boards/windows.ts";
 import { appliedOf, counted, expectReference, MINUTE_MS, NEW_YEARS_EVE, ROOMS, type } from "./testing/expected-boards.ts";
@@ -81,7 +81,7 @@ test.each([
   },
 );
 
-test("[LB20] a room that is deleted while its checkpoint cannot be understood is removed like any other, and holds back nothing", async () => {
+test("[LB20] a room that is deleted while its checkpoint does not decode is removed like any other, and delays nothing", async () => {
   const [log, clock, prng] = [new MadeUpLog(1), hurried(new SetClock(NEW_YEARS_EVE)), new Prng(20)];
   const first = await rig.start("lb20", log, clock);
   const bad = ROOMS[0]!;

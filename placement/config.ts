@@ -1,6 +1,6 @@
 /** Placement's settings. */
 
-import { flag, positiveInteger, type Settings, type Values } from "../shared/config.ts";
+import { constant, flag, positiveInteger, type Settings, type Values } from "../shared/settings/settings.ts";
 import type { DecideOptions } from "./decide.ts";
 
 export const placementSettings = {
@@ -8,43 +8,55 @@ export const placementSettings = {
     parse: positiveInteger,
     fallback: 600,
     meaning:
-      "a room server not heard for so many milliseconds is taken for dead, unless it says that its own heartbeats (heartbeatMs) come so seldom that it is fewer than three",
+      "Milliseconds without a heartbeat after which a room server counts as dead. Servers with a longer heartbeat interval get three intervals.",
   },
   placementLeaseMs: {
     parse: positiveInteger,
     fallback: 3_000,
-    meaning: "a leading placement process that stands still for so long is succeeded by another",
+    meaning: "Milliseconds after which a placement leader that does not renew its lease is replaced.",
   },
-  controlLoopMs: { parse: positiveInteger, fallback: 10_000, meaning: "how often placement looks at the rooms' and servers' load" },
+  controlLoopMs: {
+    parse: positiveInteger,
+    fallback: 10_000,
+    meaning: "Milliseconds between two evaluations of room and server load by placement.",
+  },
   hotRoomPercent: {
     parse: positiveInteger,
     fallback: 30,
-    meaning: "a room that takes a larger share of its server's budget is moved away from its neighbours",
+    meaning: "Share of a server's budget, in percent, above which a room is moved to another server.",
   },
   hotRoomCalmMs: {
     parse: positiveInteger,
     fallback: 600_000,
-    meaning: "a room in the pool dedicated that took less than half as much for so long goes back to the others",
+    meaning: 'Milliseconds that a room must stay below half of COROOM_HOT_ROOM_PERCENT before it leaves the pool "dedicated".',
   },
   imbalancePercent: {
     parse: positiveInteger,
     fallback: 10,
-    meaning: "how far from the mean a server's number of rooms may be before some are moved",
+    meaning: "Maximum deviation of a server's room count from the mean, in percent, before rooms are moved.",
   },
-  movesPerPlanMax: { parse: positiveInteger, fallback: 64, meaning: "rooms that one plan moves; those of lost servers are not counted" },
-  followsPerPlanMax: { parse: positiveInteger, fallback: 500, meaning: "warm copies that one plan begins" },
+  /** Maximum number of rooms that one placement plan moves. Rooms of lost servers are not counted. */
+  movesPerPlanMax: constant(64),
+  /** Maximum number of replicas that one placement plan starts. */
+  followsPerPlanMax: constant(500),
   fullServerPercent: {
     parse: positiveInteger,
     fallback: 90,
-    meaning: "a room server that uses more of its budget takes no room while another can, and gives some away",
+    meaning: "Budget use, in percent, above which a room server receives no more rooms and gives some away.",
   },
-  reliefsPerPlanMax: { parse: positiveInteger, fallback: 8, meaning: "rooms that one plan takes from such a server" },
-  warmCopies: { parse: flag, fallback: true, meaning: "keep a warm copy of each room on a second server" },
+  /** Maximum number of rooms that one placement plan takes from an overloaded server. */
+  reliefsPerPlanMax: constant(8),
+  warmCopies: {
+    parse: flag,
+    fallback: true,
+    meaning: "Keep a replica of each room on a second room server, for fast failover.",
+    basic: true,
+  },
 } as const satisfies Settings;
 
 export type PlacementConfig = Values<typeof placementSettings>;
 
-/** As the decision calls them. */
+/** The settings in the form that `decide.ts` expects. */
 export function decideOptions(config: PlacementConfig): DecideOptions {
   return {
     hotShare: config.hotRoomPercent / 100,

@@ -2,9 +2,15 @@ import { expect, test } from "vitest";
 
 import type { RoomKey, ServerId } from "../shared/ids.ts";
 import { decide, type DecideOptions } from "./decide.ts";
-import { extend, NOTHING_PLANNED, type Placements, type Plan } from "./plan.ts";
-import type { Pin, ServerState, World } from "./world.ts";
-
+import {
+  extendPlacements,
+  NOTHING_PLANNED,
+  type Placements,
+  type PlacementPlan,
+  type Pin,
+  type ServerState,
+  type PlacementWorld,
+} from "./plan.ts";
 const OPTIONS: DecideOptions = {
   hotShare: 0.3,
   imbalance: 0.1,
@@ -25,7 +31,7 @@ function world(
   servers: readonly ServerState[],
   owners: Record<string, string>,
   more: { pins?: Record<string, Pin>; shares?: Record<string, number>; cooled?: string[] } = {},
-): World {
+): PlacementWorld {
   const entries = <Value>(record: Record<string, Value>): [RoomKey, Value][] =>
     Object.entries(record).map(([room, value]) => [key(room), value]);
   return {
@@ -41,7 +47,7 @@ const previously = (replicas: Record<string, string>): Placements => ({
   generation: 7,
   rooms: new Map(Object.entries(replicas).map(([room, replica]) => [key(room), { replica: id(replica), reason: "", generation: 7 }])),
 });
-const said = (plan: Plan): string[] =>
+const said = (plan: PlacementPlan): string[] =>
   plan.steps.map(({ room, action }) => {
     const name = room.slice("acme.".length);
     if (action.kind === "follow" || action.kind === "unfollow") return `${name}: ${action.kind} by ${action.by}`;
@@ -54,14 +60,14 @@ test("[DEC1] where nothing is wrong nothing is done", () => {
   expect(said(decide(calm, previously({ x: "b", y: "a" }), OPTIONS))).toEqual([]);
 });
 
-test("[DEC2] a lost owner's rooms go to whoever has a warm copy, else to whoever has the fewest rooms", () => {
+test("[DEC2] the plan gives a lost owner's rooms to the server with a replica, else to the server with the fewest rooms", () => {
   const lost = world([server("a"), server("b")], { x: "gone", y: "gone", z: "a" });
   const plan = decide(lost, previously({ x: "a" }), quiet);
   expect(said(plan)).toEqual(["x: promote gone to a", "y: promote gone to b"]);
   expect(plan.steps[0]!.reason).toBe("its owner gone is no longer heard; a has a warm copy");
 });
 
-test("[DEC3] warm copies stand as far from the owner as can be: another zone, else another host, else another server", () => {
+test("[DEC3] the plan places replicas as far from the owner as possible: in another zone, else on another host, else on another server", () => {
   const near = {
     a: server("a", { host: "h1", zone: "z1" }),
     twin: server("twin", { host: "h1", zone: "z1" }),
@@ -131,21 +137,21 @@ test("[DEC7] a pin is kept while it can be", () => {
 });
 
 test("[DEC8] a plan that is not newer than the last is refused", () => {
-  const placed = extend(NOTHING_PLANNED, {
+  const placed = extendPlacements(NOTHING_PLANNED, {
     generation: 3,
     steps: [{ room: key("x"), action: { kind: "follow", by: id("b"), instead: undefined }, reason: "because" }],
   })!;
   expect(placed.rooms.get(key("x"))).toEqual({ replica: "b", reason: "because", generation: 3 });
-  expect(extend(placed, { generation: 3, steps: [] })).toBeUndefined();
+  expect(extendPlacements(placed, { generation: 3, steps: [] })).toBeUndefined();
   expect(
-    extend(placed, {
+    extendPlacements(placed, {
       generation: 4,
       steps: [{ room: key("x"), action: { kind: "promote", from: id("a"), to: id("b") }, reason: "" }],
     })!.rooms.get(key("x"))!.replica,
   ).toBeUndefined();
 });
 
-test("[DEC9] the same world leads to the same plan, whatever order it is told in", () => {
+test("[DEC9] the plan depends only on the world, not on the order in which its parts are listed", () => {
   const servers = [server("a"), server("b"), server("c")];
   const one = world(servers, { x: "gone", y: "a" });
   expect(decide({ ...one, servers: [...servers].reverse() }, NOTHING_PLANNED, OPTIONS)).toEqual(decide(one, NOTHING_PLANNED, OPTIONS));
@@ -190,7 +196,7 @@ test("[DEC14] a server that uses nearly all of its budget takes no room while an
   ).toEqual(["x: promote gone to a"]);
 });
 
-test("[DEC16] a warm copy stays where it is unless a server that may take its room stands farther from the owner", () => {
+test("[DEC16] a replica stays where it is unless an eligible server is farther from the owner", () => {
   const gold = { pool: "gold", zone: "z1" };
   const servers = [server("p1", gold), server("p2", gold), server("p3", gold), server("far", { zone: "z2" })];
   const pinned = (more: readonly ServerState[]) => world([...servers, ...more], { x: "p1" }, { pins: { x: { pool: "gold" } } });

@@ -1,35 +1,44 @@
 /**
- * Decides what should change: from what is, and what was planned before, to a plan. Deterministic, and idle where
- * nothing is wrong: a room stays where it is unless its server is gone, it may not be there, it is too hot for its
- * neighbours or no longer so, or its server has far more to do, or far more rooms, than others. Rules DEC1 to DEC18.
+ * Decides a plan from the current world and earlier plans. Deterministic, and empty when nothing is wrong: a room stays
+ * unless its server is lost, it may not be there, it is too hot for its neighbours or no longer hot, or its server has
+ * far more load or rooms than others. Rules DEC1 to DEC18.
  */
 
 import type { RoomKey, ServerId } from "../shared/ids.ts";
-import { Copies } from "./copies.ts";
-import type { Placements, Plan, Step } from "./plan.ts";
-import { Preferences } from "./preferences.ts";
-import { byRooms, byRoomsDown, byUse, hasRoomFor, isFull, least, Tallies, type Tally } from "./tallies.ts";
-import { DEDICATED, type World } from "./world.ts";
+import { ReplicaPlan } from "./replica-plan.ts";
+import type { Placements, PlacementPlan, PlanStep } from "./plan.ts";
+import {
+  byRooms,
+  byRoomsDown,
+  byUse,
+  hasRoomFor,
+  isFull,
+  leastBy,
+  ServerUsages,
+  type ServerUsage,
+  ServerPreferences,
+} from "./server-loads.ts";
+import { DEDICATED, type PlacementWorld } from "./plan.ts";
 
 export type DecideOptions = {
   readonly hotShare: number;
-  /** How far from the mean of its pool a server's rooms may be, as a share of it. */
+  /** Allowed difference of a server's rooms from its pool's mean, as a share of the mean. */
   readonly imbalance: number;
   readonly movesMax: number;
   readonly followsMax: number;
-  /** The share of its budget past which a server is full. */
+  /** Share of its budget above which a server is full. */
   readonly fullShare: number;
-  /** Rooms that one plan takes from a full server: what that changes is measured before the next. */
+  /** Rooms that one plan takes from a full server; the effect is measured before the next plan. */
   readonly reliefMax: number;
   readonly keepsReplicas: boolean;
 };
 
-/** Hashing spreads rooms by chance: so many standard deviations of it are no imbalance. */
+/** Hashing spreads rooms at random: differences up to this many standard deviations are no imbalance. */
 const CHANCE = 3;
-/** A move must make so much of a difference, or rooms would go to and fro. */
+/** Minimum improvement of a move, or rooms would move back and forth. */
 const MARGIN = 0.1;
 
-export function decide(world: World, previous: Placements, options: DecideOptions): Plan {
+export function decide(world: PlacementWorld, previous: Placements, options: DecideOptions): PlacementPlan {
   const decision = new Decision(world, previous, options);
   decision.placeRooms();
   decision.coolDown();
@@ -40,29 +49,31 @@ export function decide(world: World, previous: Placements, options: DecideOption
 }
 
 class Decision {
-  readonly #world: World;
+  readonly #world: PlacementWorld;
   readonly #previous: Placements;
   readonly #options: DecideOptions;
-  readonly #tallies: Tallies;
-  readonly #preferences: Preferences;
-  readonly #copies: Copies;
-  readonly #moves = new Map<RoomKey, Step>();
-  /** What the look at all rooms found: with no owner, where they may not be, and with no copy, or one too near. */
+  readonly #usages: ServerUsages;
+  readonly #preferences: ServerPreferences;
+  readonly #copies: ReplicaPlan;
+  readonly #moves = new Map<RoomKey, PlanStep>();
+  /**
+   * Rooms that the survey found: without an owner, in a forbidden place, and without a replica or with one too near.
+   */
   readonly #orphans: RoomKey[] = [];
   readonly #misplaced: RoomKey[] = [];
   readonly #illKept: RoomKey[] = [];
 
-  constructor(world: World, previous: Placements, options: DecideOptions) {
+  constructor(world: PlacementWorld, previous: Placements, options: DecideOptions) {
     this.#world = world;
     this.#previous = previous;
     this.#options = options;
-    this.#tallies = new Tallies(world.servers, options.fullShare);
-    this.#preferences = new Preferences(world.pins, this.#tallies.takers);
-    this.#copies = new Copies(this.#tallies, this.#preferences);
+    this.#usages = new ServerUsages(world.servers, options.fullShare);
+    this.#preferences = new ServerPreferences(world.pins, this.#usages.takers);
+    this.#copies = new ReplicaPlan(this.#usages, this.#preferences);
     for (const [room, { owner }] of world.rooms) this.#survey(room, owner);
   }
 
-  steps(): Iterable<Step> {
+  steps(): Iterable<PlanStep> {
     return this.#moves.values();
   }
 
@@ -71,7 +82,7 @@ class Decision {
     for (const room of this.#misplaced) this.#moveToLeast(room, this.#ownerOf(room), `it is pinned to ${this.#preferences.describe(room)}`);
   }
 
-  /** Rooms that leave their neighbours too little. */
+  /** Moves rooms that leave their neighbours too little. */
   coolDown(): void {
     for (const [room, share] of largestFirst(this.#world.shares)) {
       if (share <= this.#options.hotShare) return;
@@ -85,14 +96,14 @@ class Decision {
     }
   }
 
-  /** Rooms that were such, and leave a server that is kept for them. */
+  /** Moves rooms back that have cooled on a dedicated server. */
   bringBack(): void {
     for (const room of [...this.#world.cooled].sort()) {
       if (this.#moves.size >= this.#options.movesMax) return;
       const from = this.#movable(room);
       const share = this.#world.shares.get(room) ?? 0;
-      const to = least(
-        this.#tallies.takers.filter((tally) => tally.state.pool === "" && hasRoomFor(tally, share)),
+      const to = leastBy(
+        this.#usages.takers.filter((usage) => usage.state.pool === "" && hasRoomFor(usage, share)),
         byRooms,
       );
       if (from?.state.pool === DEDICATED && to !== undefined) {
@@ -102,10 +113,10 @@ class Decision {
     }
   }
 
-  /** Servers that use nearly all of their budget, though none of their rooms is too hot. */
+  /** Moves rooms from servers near their budget, though none of their rooms is too hot. */
   relieve(): void {
     const known = largestFirst(this.#world.shares);
-    for (const from of this.#tallies.takers) {
+    for (const from of this.#usages.takers) {
       if (!isFull(from) || from.state.pool === DEDICATED) continue;
       const shares = known.filter(([room]) => this.#movable(room) === from);
       const rest = from.used - shares.reduce((sum, [, share]) => sum + share, 0);
@@ -118,21 +129,21 @@ class Decision {
     }
   }
 
-  /** Rooms of servers that have many more than others of their pool. */
+  /** Moves rooms from servers that have many more than others of their pool. */
   balance(): void {
-    const tallies = this.#tallies.takers.filter((tally) => !isFull(tally));
-    for (const pool of new Set(tallies.map(({ state }) => state.pool))) {
-      if (pool !== DEDICATED) this.#balancePool(tallies.filter(({ state }) => state.pool === pool));
+    const usages = this.#usages.takers.filter((usage) => !isFull(usage));
+    for (const pool of new Set(usages.map(({ state }) => state.pool))) {
+      if (pool !== DEDICATED) this.#balancePool(usages.filter(({ state }) => state.pool === pool));
     }
   }
 
-  placeCopies(): Step[] {
+  placeCopies(): PlanStep[] {
     if (!this.#options.keepsReplicas) return this.#endCopies();
-    const steps: Step[] = [];
+    const steps: PlanStep[] = [];
     for (const room of new Set([...this.#moves.keys(), ...this.#illKept])) {
       if (steps.length >= this.#options.followsMax) break;
       const move = this.#moves.get(room)?.action;
-      const owner = this.#tallies.of(move !== undefined && "to" in move ? move.to : this.#ownerOf(room));
+      const owner = this.#usages.of(move !== undefined && "to" in move ? move.to : this.#ownerOf(room));
       if (owner === undefined) continue;
       const keeper = this.#previous.rooms.get(room)?.replica;
       const step = this.#copies.place(room, owner, keeper === owner.state.server ? undefined : keeper);
@@ -142,16 +153,16 @@ class Decision {
   }
 
   #survey(room: RoomKey, owner: ServerId): void {
-    const tally = this.#tallies.of(owner);
-    if (tally === undefined) {
+    const usage = this.#usages.of(owner);
+    if (usage === undefined) {
       this.#orphans.push(room);
       return;
     }
-    tally.rooms += 1;
-    if (!tally.state.draining && !this.#preferences.mayStay(room, tally.state)) this.#misplaced.push(room);
+    usage.rooms += 1;
+    if (!usage.state.draining && !this.#preferences.mayStay(room, usage.state)) this.#misplaced.push(room);
     const keeper = this.#keeperOf(room);
-    if (keeper !== undefined && keeper !== tally) this.#tallies.countCopy(tally, keeper, 1);
-    if (keeper === undefined || !this.#copies.isWellKept(tally, keeper)) this.#illKept.push(room);
+    if (keeper !== undefined && keeper !== usage) this.#usages.countCopy(usage, keeper, 1);
+    if (keeper === undefined || !this.#copies.isWellKept(usage, keeper)) this.#illKept.push(room);
   }
 
   #promote(room: RoomKey, from: ServerId): void {
@@ -165,13 +176,13 @@ class Decision {
   }
 
   #moveToLeast(room: RoomKey, owner: ServerId, reason: string): void {
-    const from = this.#tallies.of(owner);
+    const from = this.#usages.of(owner);
     const to = this.#preferences.leastFor(room);
     if (from === undefined || to === undefined || to === from || this.#moves.size >= this.#options.movesMax) return;
     this.#move(room, from, to, this.#world.shares.get(room) ?? 0, `${reason}; ${to.state.server} has the fewest rooms of those`);
   }
 
-  #move(room: RoomKey, from: Tally, to: Tally, share: number, reason: string): void {
+  #move(room: RoomKey, from: ServerUsage, to: ServerUsage, share: number, reason: string): void {
     from.rooms -= 1;
     from.used -= share;
     to.rooms += 1;
@@ -179,25 +190,25 @@ class Decision {
     this.#moves.set(room, { room, action: { kind: "move", from: from.state.server, to: to.state.server }, reason });
   }
 
-  /** One that is kept for such rooms; else one of its pool that would be better off with it than its server is. */
-  #coolerFor(share: number, from: Tally): Tally | undefined {
-    const dedicated = least(
-      this.#tallies.takers.filter(({ state }) => state.pool === DEDICATED),
+  /** A dedicated server; otherwise one of its pool that would be better off with the room than its server is. */
+  #coolerFor(share: number, from: ServerUsage): ServerUsage | undefined {
+    const dedicated = leastBy(
+      this.#usages.takers.filter(({ state }) => state.pool === DEDICATED),
       byUse,
     );
     if (dedicated !== undefined && (hasRoomFor(dedicated, share) || dedicated.rooms === 0)) return dedicated;
-    const to = least(
-      this.#tallies.takers.filter(({ state }) => state.pool === from.state.pool),
+    const to = leastBy(
+      this.#usages.takers.filter(({ state }) => state.pool === from.state.pool),
       byUse,
     );
     return to !== undefined && to.used + share <= from.used - MARGIN ? to : undefined;
   }
 
-  #relieve(from: Tally, candidates: readonly (readonly [RoomKey, number])[]): void {
-    const others = this.#tallies.takers.filter((tally) => tally !== from && tally.state.pool === from.state.pool);
+  #relieve(from: ServerUsage, candidates: readonly (readonly [RoomKey, number])[]): void {
+    const others = this.#usages.takers.filter((usage) => usage !== from && usage.state.pool === from.state.pool);
     let moved = 0;
     for (const [room, share] of candidates) {
-      const to = least(others, byUse);
+      const to = leastBy(others, byUse);
       if (to === undefined || !isFull(from) || moved >= this.#options.reliefMax || this.#moves.size >= this.#options.movesMax) return;
       if (!hasRoomFor(to, share) || to.used + share > from.used - MARGIN) continue;
       this.#move(
@@ -211,15 +222,15 @@ class Decision {
     }
   }
 
-  #balancePool(tallies: readonly Tally[]): void {
-    const mean = tallies.reduce((sum, { rooms }) => sum + rooms, 0) / tallies.length;
+  #balancePool(usages: readonly ServerUsage[]): void {
+    const mean = usages.reduce((sum, { rooms }) => sum + rooms, 0) / usages.length;
     const slack = Math.max(mean * this.#options.imbalance, CHANCE * Math.sqrt(mean));
-    const isBalanced = (most: Tally, fewest: Tally): boolean => most.rooms <= mean + slack && fewest.rooms >= mean - slack;
-    if (isBalanced(least(tallies, byRoomsDown)!, least(tallies, byRooms)!)) return;
+    const isBalanced = (most: ServerUsage, fewest: ServerUsage): boolean => most.rooms <= mean + slack && fewest.rooms >= mean - slack;
+    if (isBalanced(leastBy(usages, byRoomsDown)!, leastBy(usages, byRooms)!)) return;
 
     const movable = this.#ordinaryRooms();
     while (this.#moves.size < this.#options.movesMax) {
-      const [from, to] = [least(tallies, byRoomsDown)!, least(tallies, byRooms)!];
+      const [from, to] = [leastBy(usages, byRoomsDown)!, leastBy(usages, byRooms)!];
       const room = movable.get(from.state.server)?.pop();
       if (isBalanced(from, to) || room === undefined) return;
       this.#move(
@@ -232,19 +243,19 @@ class Decision {
     }
   }
 
-  /** Of each server those that no reason keeps where they are, and of which none is large. */
+  /** Each server's rooms without a reason to stay, except large ones. */
   #ordinaryRooms(): Map<ServerId, RoomKey[]> {
-    const rooms = new Map<ServerId, RoomKey[]>(this.#tallies.takers.map(({ state }) => [state.server, []]));
+    const rooms = new Map<ServerId, RoomKey[]>(this.#usages.takers.map(({ state }) => [state.server, []]));
     for (const [room, { owner }] of this.#world.rooms) {
       if (!this.#moves.has(room) && !this.#preferences.isPinned(room) && !this.#world.shares.has(room)) rooms.get(owner)?.push(room);
     }
     return rooms;
   }
 
-  /** The server that the room can be moved away from, if it can be moved at all. */
-  #movable(room: RoomKey): Tally | undefined {
+  /** The server that the room can be moved from, if it can be moved at all. */
+  #movable(room: RoomKey): ServerUsage | undefined {
     const owner = this.#world.rooms.get(room)?.owner;
-    const from = owner === undefined || this.#moves.has(room) || this.#preferences.isPinned(room) ? undefined : this.#tallies.of(owner);
+    const from = owner === undefined || this.#moves.has(room) || this.#preferences.isPinned(room) ? undefined : this.#usages.of(owner);
     return from?.state.draining === false ? from : undefined;
   }
 
@@ -252,13 +263,13 @@ class Decision {
     return this.#world.rooms.get(room)!.owner;
   }
 
-  #keeperOf(room: RoomKey): Tally | undefined {
+  #keeperOf(room: RoomKey): ServerUsage | undefined {
     const replica = this.#previous.rooms.get(room)?.replica;
-    return replica === undefined ? undefined : this.#tallies.of(replica);
+    return replica === undefined ? undefined : this.#usages.of(replica);
   }
 
-  #endCopies(): Step[] {
-    const steps: Step[] = [];
+  #endCopies(): PlanStep[] {
+    const steps: PlanStep[] = [];
     for (const [room, { replica }] of this.#previous.rooms) {
       const move = this.#moves.get(room)?.action;
       const isOwnerToBe = move !== undefined && "to" in move && move.to === replica;

@@ -1,15 +1,15 @@
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
-import type { ClaimRequest, PlannedRoom, ServerHeartbeat, ServerOrder } from "../shared/bus/placement-messages.ts";
+import type { ClaimRequest, PlannedRoom, ServerHeartbeat, ServerCommand } from "../shared/bus/placement-messages.ts";
 import type { Epoch, RoomKey, ServerId, UnixMillis } from "../shared/ids.ts";
-import type { Lease } from "../shared/lease.ts";
-import { Membership } from "../shared/membership.ts";
+import type { Lease } from "../shared/cluster/lease.ts";
+import { Membership } from "../shared/cluster/membership.ts";
 import { FakeClock } from "../shared/testing/fake-clock.ts";
-import { SILENT } from "../shared/testing/silent-log.ts";
-import { Leader, type LeaderOptions } from "./leader-host.ts";
+import { SILENT_LOG } from "../shared/testing/silent-log.ts";
+import { LeaderHost, type LeaderOptions } from "./leader-host.ts";
 import { placementMetrics } from "./metrics.ts";
-import { View } from "./view.ts";
+import { PlacementView } from "./view.ts";
 
 const [a, b] = ["a", "b"] as ServerId[] as [ServerId, ServerId];
 const [room, other] = ["acme.notes", "acme.other"] as RoomKey[] as [RoomKey, RoomKey];
@@ -75,7 +75,7 @@ function leaderOf(options: Partial<LeaderOptions> = {}, silenceMsMax = 750) {
         await state.claims;
         return state.refuses ? undefined : ({ kind: "owned", server, epoch: 2 as Epoch } as const);
       },
-      order: async (server: ServerId, order: ServerOrder) => {
+      order: async (server: ServerId, order: ServerCommand) => {
         said.push(`${server}: ${order.kind}${"generation" in order ? ` of plan ${order.generation}` : ""}`);
         await state.orders;
         return state.refuses ? ({ kind: "refused", reason: "busy" } as const) : ({ kind: "done" } as const);
@@ -84,13 +84,13 @@ function leaderOf(options: Partial<LeaderOptions> = {}, silenceMsMax = 750) {
     operations: { report: () => {} },
   };
   const membership = new Membership({ silenceMsMax });
-  const view = new View();
-  const leader = new Leader(
+  const view = new PlacementView();
+  const leader = new LeaderHost(
     view,
     membership,
     ports,
     { ...OPTIONS, ...options },
-    { clock, log: SILENT, metrics: placementMetrics(new Registry()) },
+    { clock, log: SILENT_LOG, metrics: placementMetrics(new Registry()) },
   );
   leader.start();
   const pass = async (ms: number): Promise<void> => {
@@ -145,7 +145,7 @@ test("[LDR7] why a room has its owner can be read after its copy was placed anew
   expect(planned.get(room)).toMatchObject({ owner: b, replica: a, ownerReason: "a was gone; b had a warm copy" });
 });
 
-test("[LDR3] while the bucket does not answer nothing is decided, and whoever is succeeded does nothing more", async () => {
+test("[LDR3] a leader decides nothing while the bucket does not answer, and does nothing more once another leader succeeds it", async () => {
   const { view, pass, said, kept, state } = leaderOf();
   state.bucketAnswers = false;
   view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
@@ -214,7 +214,7 @@ test("[LDR9] whoever took the room that it kept a copy of keeps none when the ne
   expect(planned.get(room)).toMatchObject({ owner: a, replica: b, generation: 2 });
 });
 
-test("[LDR10] of a lost server's rooms those that wait to be claimed are left alone once it is heard again, or another leads", async () => {
+test("[LDR10] a leader leaves a lost server's unclaimed rooms alone once that server's heartbeats return, or another server leads", async () => {
   const returns = ({ state }: ReturnType<typeof leaderOf>): void => void (state.alive = [a, b]);
   const succeeded = ({ kept }: ReturnType<typeof leaderOf>): void =>
     void ([kept.lease, kept.revision] = [{ holder: "two", floor: 5 }, kept.revision + 1]);

@@ -11,13 +11,12 @@ import { kvLeases } from "../shared/io/kv-leases.ts";
 import { closeNats, connectAs } from "../shared/io/nats.ts";
 import { ensureOperationsStream, natsOperations } from "../shared/io/nats-operations.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
-import { type Running, stopOnce } from "../shared/lifecycle.ts";
-import type { Log } from "../shared/log.ts";
-import type { SharedConfig } from "../shared/settings.ts";
+import { type Running, stopOnce } from "../shared/process/lifecycle.ts";
+import type { Log } from "../shared/process/log.ts";
+import type { SharedConfig } from "../shared/settings/common-settings.ts";
 import { decideOptions, type PlacementConfig } from "./config.ts";
 import { kvPlans, kvRooms, watchedBucket } from "./io/kv-entries.ts";
-import { natsQuestions } from "./io/nats-questions.ts";
-import { natsRoomServers } from "./io/nats-room-servers.ts";
+import { natsQuestions, natsRoomServers } from "./io/nats-questions.ts";
 import { placementMetrics } from "./metrics.ts";
 import { hostPlacement } from "./placement-host.ts";
 

@@ -1,4 +1,4 @@
-/** What placement counts. */
+/** Placement's metrics. */
 
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 
@@ -9,26 +9,26 @@ export const placementMetrics = (registry: Registry) => {
   return {
     locates: new Counter({
       name: "coroom_placement_locates_total",
-      help: "Questions for a room's owner, by answer: server, none",
+      help: "Requests for a room's owner, by answer: server, none",
       labelNames: ["answer"],
       registers,
     }),
-    leads: new Gauge({ name: "coroom_placement_leads", help: "1: this process leads placement", registers }),
+    leads: new Gauge({ name: "coroom_placement_leads", help: "1 while this process is the placement leader", registers }),
     steps: new Counter({
       name: "coroom_placement_steps_total",
-      help: "Steps of plans, by action (promote, move, follow, unfollow) and outcome (done, refused)",
+      help: "Steps of placement plans, by action (promote, move, follow, unfollow) and outcome (done, refused)",
       labelNames: ["action", "outcome"],
       registers,
     }),
     events: new Counter({
       name: "coroom_placement_events_total",
-      help: "Events that operations were told of, by kind",
+      help: "Operations events published, by kind",
       labelNames: ["kind"],
       registers,
     }),
     decideSeconds: new Histogram({
       name: "coroom_placement_decide_seconds",
-      help: "How long a decision took",
+      help: "Seconds to compute a placement plan",
       buckets: [0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1],
       registers,
     }),

@@ -1,11 +1,11 @@
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
-import type { PlannedRoom, RoomEntry, ServerHeartbeat, ServerOrder } from "../shared/bus/placement-messages.ts";
+import type { PlannedRoom, RoomEntry, ServerHeartbeat, ServerCommand } from "../shared/bus/placement-messages.ts";
 import type { Epoch, RoomKey, ServerId, UnixMillis } from "../shared/ids.ts";
-import type { Lease } from "../shared/lease.ts";
+import type { Lease } from "../shared/cluster/lease.ts";
 import { FakeClock } from "../shared/testing/fake-clock.ts";
-import { SILENT } from "../shared/testing/silent-log.ts";
+import { SILENT_LOG } from "../shared/testing/silent-log.ts";
 import { placementMetrics } from "./metrics.ts";
 import { hostPlacement, type PlacementOptions, type PlacementPorts } from "./placement-host.ts";
 
@@ -49,11 +49,11 @@ function placementWith() {
     questions: { onLocate: () => {}, onHeartbeat: (receive) => void (hear = receive) },
     servers: {
       claim: async () => undefined,
-      order: async (server: ServerId, { kind }: ServerOrder) => (said.push(`${server}: ${kind}`), { kind: "done" }),
+      order: async (server: ServerId, { kind }: ServerCommand) => (said.push(`${server}: ${kind}`), { kind: "done" }),
     },
     operations: { report: () => {} },
   };
-  const { stop } = hostPlacement(ports, OPTIONS, { clock, log: SILENT, metrics: placementMetrics(new Registry()) });
+  const { stop } = hostPlacement(ports, OPTIONS, { clock, log: SILENT_LOG, metrics: placementMetrics(new Registry()) });
   const pass = async (ms: number): Promise<void> => {
     for (let left = ms; left > 0; left -= HEARTBEAT_MS) {
       for (const server of [a, b]) hear({ server, rooms: 1, draining: false, time: 0 as UnixMillis });

@@ -1,21 +1,24 @@
 /**
- * One placement process: hears who is alive and what is planned, answers who should own a room, and leads if no other
- * does. Any number of them give the same answer, and with none the gateways hash for themselves.
+ * One placement process: collects heartbeats and plans, answers locate requests, and leads if no other process does.
+ * Any number of processes give the same answer; without any, gateways choose by hash.
  */
 
 import type { LocateReply, LocateRequest } from "../shared/bus/placement-messages.ts";
-import { Membership } from "../shared/membership.ts";
-import type { CooledOptions } from "./cooled.ts";
+import { Membership } from "../shared/cluster/membership.ts";
+import type { CooledRoomsOptions } from "./cooled-rooms.ts";
 import type { DecideOptions } from "./decide.ts";
-import { Leader, type LeaderDeps, type LeaderPorts } from "./leader-host.ts";
-import { decideOwner } from "./locate.ts";
-import type { Pins, Questions, Rooms } from "./ports.ts";
-import { View } from "./view.ts";
+import { LeaderHost, type LeaderDeps, type LeaderPorts } from "./leader-host.ts";
+import type { RoomPins, PlacementRequests, RoomEntryFeed } from "./ports.ts";
+import { PlacementView, decideOwner } from "./view.ts";
 
-export type PlacementPorts = LeaderPorts & { readonly rooms: Rooms; readonly pins: Pins; readonly questions: Questions };
-/** `holder`: the name of this run; no other ever has it. */
+export type PlacementPorts = LeaderPorts & {
+  readonly rooms: RoomEntryFeed;
+  readonly pins: RoomPins;
+  readonly questions: PlacementRequests;
+};
+/** `holder`: the unique name of this run. */
 export type PlacementOptions = DecideOptions &
-  CooledOptions & {
+  CooledRoomsOptions & {
     readonly holder: string;
     readonly serverSilenceMsMax: number;
     readonly placementLeaseMs: number;
@@ -25,8 +28,8 @@ export type PlacementOptions = DecideOptions &
 export function hostPlacement(ports: PlacementPorts, options: PlacementOptions, deps: LeaderDeps): { stop(): void } {
   const { clock, log, metrics } = deps;
   const membership = new Membership({ silenceMsMax: options.serverSilenceMsMax });
-  const view = new View();
-  const leader = new Leader(view, membership, ports, { ...options, leaseMs: options.placementLeaseMs }, deps);
+  const view = new PlacementView();
+  const leader = new LeaderHost(view, membership, ports, { ...options, leaseMs: options.placementLeaseMs }, deps);
 
   const locate = async (request: LocateRequest): Promise<LocateReply> => {
     const entry = await ports.rooms.entry(request.room);
@@ -41,13 +44,13 @@ export function hostPlacement(ports: PlacementPorts, options: PlacementOptions, 
     return reply;
   };
 
-  const told = Promise.all([
+  const placed = Promise.all([
     ports.rooms.onEntry((room, entry) => view.receiveEntry(room, entry)),
     ports.plans.onEntry((room, planned) => view.receivePlanned(room, planned)),
     ports.pins.onEntry((room, pin) => view.receivePin(room, pin)),
   ]);
   ports.questions.onHeartbeat((heartbeat) => membership.receiveHeartbeat(heartbeat, clock.now()));
   ports.questions.onLocate(locate);
-  void told.then(() => leader.start()); // A room whose entry is still to come would look released.
+  void placed.then(() => leader.start()); // Started late: a room whose entry is still to come would look released.
   return { stop: () => leader.stop() };
 }

@@ -1,38 +1,38 @@
 /**
- * What placement wants: who owns each room, and who keeps a warm copy of it. A plan is a list of steps from what was
- * planned before; each has a reason that an operator can read. Plans are numbered, and one that is not newer is refused.
+ * Plans: who owns each room and who keeps its replica. A plan is a list of steps from the previous state, each with a
+ * reason for operators. Plans are numbered, and an older plan is refused. Also the world that a decision is made from.
  */
 
 import type { RoomKey, ServerId } from "../shared/ids.ts";
 
-export type Step = {
+export type PlanStep = {
   readonly room: RoomKey;
-  readonly action: Action;
+  readonly action: PlanAction;
   readonly reason: string;
 };
 
-export type Action =
-  /** Its owner is gone: another claims it. */
+export type PlanAction =
+  /** The owner is lost: another server claims the room. */
   | { kind: "promote"; from: ServerId; to: ServerId }
-  /** It is handed over. */
+  /** The room is handed over. */
   | { kind: "move"; from: ServerId; to: ServerId }
-  /** A warm copy is kept by another server from now on. */
+  /** Another server keeps the replica from now on. */
   | { kind: "follow"; by: ServerId; instead: ServerId | undefined }
-  /** No warm copy can be kept, or need be any more. */
+  /** No replica is possible, or needed any more. */
   | { kind: "unfollow"; by: ServerId };
 
-export type Plan = { readonly generation: number; readonly steps: readonly Step[] };
+export type PlacementPlan = { readonly generation: number; readonly steps: readonly PlanStep[] };
 
-/** `replica`: who was told to keep a warm copy. `reason`: of the last step. */
+/** `replica`: the server that was ordered to keep the replica. `reason`: of the last step. */
 export type Assignment = { readonly replica: ServerId | undefined; readonly reason: string; readonly generation: number };
 
-/** All plans so far, taken together. */
+/** The result of all plans so far. */
 export type Placements = { readonly generation: number; readonly rooms: ReadonlyMap<RoomKey, Assignment> };
 
 export const NOTHING_PLANNED: Placements = { generation: 0, rooms: new Map() };
 
 /** Undefined: the plan is stale. */
-export function extend(previous: Placements, plan: Plan): Placements | undefined {
+export function extendPlacements(previous: Placements, plan: PlacementPlan): Placements | undefined {
   if (plan.generation <= previous.generation) return undefined;
   const rooms = new Map(previous.rooms);
   for (const { room, action, reason } of plan.steps) {
@@ -41,14 +41,49 @@ export function extend(previous: Placements, plan: Plan): Placements | undefined
   return { generation: plan.generation, rooms };
 }
 
-export function replicaAfter(action: Action, before: ServerId | undefined): ServerId | undefined {
+export function replicaAfter(action: PlanAction, before: ServerId | undefined): ServerId | undefined {
   switch (action.kind) {
     case "promote":
     case "move":
-      return before === action.to ? undefined : before; // Whoever has the room keeps no copy of it.
+      return before === action.to ? undefined : before; // The owner keeps no replica of its room.
     case "follow":
       return action.by;
     case "unfollow":
       return undefined;
   }
 }
+
+/** A decision's input: live servers, owners of rooms, and operators' pins. */
+/**
+ * A live room server. `pool`: empty for the general one. `used`: the used share of its budget, by the scarcest
+ * resource.
+ */
+export type ServerState = {
+  readonly server: ServerId;
+  readonly host: string;
+  readonly zone: string;
+  readonly pool: string;
+  readonly draining: boolean;
+  readonly used: number;
+};
+
+/** From the rooms bucket. */
+export type RoomState = { readonly owner: ServerId };
+
+/** Where an operator wants a room: on servers of a pool, or on a host. */
+export type Pin = { readonly pool?: string | undefined; readonly host?: string | undefined };
+
+/** The world as observed. */
+export type ObservedWorld = {
+  readonly servers: readonly ServerState[];
+  readonly rooms: ReadonlyMap<RoomKey, RoomState>;
+  readonly pins: ReadonlyMap<RoomKey, Pin>;
+  /** Rooms that take a large share of their server's budget. */
+  readonly shares: ReadonlyMap<RoomKey, number>;
+};
+
+/** `cooled`: rooms in the pool `dedicated` that have not been too hot for other servers for a while. */
+export type PlacementWorld = ObservedWorld & { readonly cooled: ReadonlySet<RoomKey> };
+
+/** Servers of this pool take rooms that are too hot for others. */
+export const DEDICATED = "dedicated";

@@ -2,14 +2,14 @@ import { expect, test } from "vitest";
 
 import type { ServerHeartbeat } from "../shared/bus/placement-messages.ts";
 import type { Epoch, RoomKey, ServerId, UnixMillis } from "../shared/ids.ts";
-import { View } from "./view.ts";
+import { PlacementView } from "./view.ts";
 
 const [notes, plans, lists] = ["acme.notes", "acme.plans", "acme.lists"] as RoomKey[] as [RoomKey, RoomKey, RoomKey];
 const [one, two] = ["one", "two"] as ServerId[] as [ServerId, ServerId];
 const heartbeat = (server: ServerId): ServerHeartbeat => ({ server, rooms: 1, draining: false, time: 0 as UnixMillis });
 
-test("[VIEW1] rooms of one owner are one object, also once its server was not heard for a while", () => {
-  const view = new View();
+test("[VIEW1] the rooms of one owner share one object, also after the owner's heartbeats paused", () => {
+  const view = new PlacementView();
   view.receiveEntry(notes, { owner: one, epoch: 1 as Epoch });
   view.receiveEntry(plans, { owner: one, epoch: 2 as Epoch });
   view.receiveEntry(lists, { owner: two, epoch: 3 as Epoch });

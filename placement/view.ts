@@ -1,16 +1,26 @@
-/** The world as a placement process has heard of it: servers by their heartbeats, rooms, plans and pins by their buckets. */
+/**
+ * The world as this placement process observes it: servers from heartbeats; rooms, plans and pins from their buckets.
+ */
 
-import { ownerReasonIn, type PlannedRoom, type RoomEntry, type RoomPin, type ServerHeartbeat } from "../shared/bus/placement-messages.ts";
+import {
+  ownerReasonIn,
+  type PlannedRoom,
+  type RoomEntry,
+  type RoomPin,
+  type ServerHeartbeat,
+  type LocateReply,
+  type LocateRequest,
+} from "../shared/bus/placement-messages.ts";
 import type { RoomKey, ServerId } from "../shared/ids.ts";
-import type { Assignment, Placements } from "./plan.ts";
-import type { Observed, RoomState, ServerState } from "./world.ts";
+import type { Assignment, Placements, ObservedWorld, RoomState, ServerState } from "./plan.ts";
+import { rankServers } from "../shared/cluster/rendezvous.ts";
 
 /** `ownerReason`: of the step that gave the room to `owner`, if a plan or an operator did. */
 type Planned = Assignment & { readonly owner: ServerId; readonly ownerReason: string | undefined };
 
-export class View {
+export class PlacementView {
   readonly #rooms = new Map<RoomKey, RoomState>();
-  /** One for all rooms of a server: each of its own, and the server's name as often, was a third of what is kept of a room. */
+  /** One shared object for all rooms of a server: separate ones took a third of a room's memory. */
   readonly #owned = new Map<ServerId, RoomState>();
   readonly #pins = new Map<RoomKey, RoomPin>();
   readonly #planned = new Map<RoomKey, Planned>();
@@ -18,7 +28,7 @@ export class View {
   receiveEntry(room: RoomKey, entry: RoomEntry | undefined): void {
     if (entry === undefined) this.#rooms.delete(room);
     else this.#rooms.set(room, this.#ownedBy(entry.owner));
-    this.#forgetCopyOfOwner(room);
+    this.#forgetReplicaOfOwner(room);
   }
 
   receivePin(room: RoomKey, pin: RoomPin | undefined): void {
@@ -37,7 +47,7 @@ export class View {
         ownerReason: planned.ownerReason,
       });
     }
-    this.#forgetCopyOfOwner(room);
+    this.#forgetReplicaOfOwner(room);
   }
 
   ownerOf(room: RoomKey): ServerId | undefined {
@@ -48,18 +58,18 @@ export class View {
     return this.#planned.get(room)?.replica;
   }
 
-  /** Why its owner has it, if a plan or an operator gave it the room, or its warm copy did. */
+  /** Why the owner has the room, if a plan, an operator or its replica gave it. */
   ownerReasonOf(room: RoomKey): string | undefined {
     const [owner, planned] = [this.ownerOf(room), this.#planned.get(room)];
     return owner === undefined || planned === undefined ? undefined : ownerReasonIn(planned, owner);
   }
 
-  /** Rooms that were planned for and that nobody owns any more. */
+  /** Planned rooms that no server owns any more. */
   *released(): Iterable<{ room: RoomKey; replica: ServerId | undefined }> {
     for (const [room, { replica }] of this.#planned) if (!this.#rooms.has(room)) yield { room, replica };
   }
 
-  world(heartbeats: readonly ServerHeartbeat[]): Observed {
+  world(heartbeats: readonly ServerHeartbeat[]): ObservedWorld {
     this.#forgetServersBut(new Set(heartbeats.map(({ server }) => server)));
     const shares = new Map<RoomKey, number>();
     for (const { server, load } of heartbeats) {
@@ -84,15 +94,50 @@ export class View {
     for (const server of this.#owned.keys()) if (!live.has(server)) this.#owned.delete(server);
   }
 
-  /** Whoever keeps the copy has taken the room: nobody keeps one now, not even should another take the room next. */
-  #forgetCopyOfOwner(room: RoomKey): void {
+  /** The replica's server took the room: no replica exists now, even if another server takes the room next. */
+  #forgetReplicaOfOwner(room: RoomKey): void {
     const [owner, planned] = [this.ownerOf(room), this.#planned.get(room)];
     if (owner === undefined || planned?.replica !== owner) return;
     this.#planned.set(room, { ...planned, replica: undefined, owner, ownerReason: ownerReasonIn(planned, owner) });
   }
 }
 
-/** Of a server of an earlier version nothing is known but that it is there. */
+/** Servers of earlier versions send only that they are alive. */
 function stateOf({ server, draining, labels, load }: ServerHeartbeat): ServerState {
   return { server, host: labels?.host ?? "", zone: labels?.zone ?? "", pool: labels?.pool ?? "", draining, used: load?.used ?? 0 };
+}
+
+/**
+ * Answers which server should own a room: the live owner by the rooms bucket, otherwise the replica's server, otherwise
+ * rendezvous hashing over the live servers. Only a hint: the claim's epoch record in the log decides.
+ */
+export type LocateServers = {
+  /** Servers that accept new rooms. */
+  readonly available: readonly ServerId[];
+  readonly isLive: (server: ServerId) => boolean;
+};
+
+/**
+ * `replica`: the server with the replica, if any. `suspects`: servers that did not answer the requester; skipped even
+ * if their heartbeats arrive.
+ */
+export function decideOwner(
+  request: LocateRequest,
+  entry: RoomEntry | undefined,
+  replica: ServerId | undefined,
+  servers: LocateServers,
+): LocateReply {
+  if (entry !== undefined && servers.isLive(entry.owner) && !request.suspects.includes(entry.owner)) {
+    return { kind: "server", server: entry.owner };
+  }
+  if (replica !== undefined && servers.available.includes(replica) && !request.suspects.includes(replica)) {
+    return { kind: "server", server: replica };
+  }
+  const [best] = rankServers(
+    request.room,
+    servers.available.filter((server) => !request.suspects.includes(server)),
+  );
+  return best === undefined
+    ? { kind: "none", reason: "no room server is alive that was not tried: start one, or look at why those there do not answer" }
+    : { kind: "server", server: best };
 }

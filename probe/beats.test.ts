@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 
 import type { Millis } from "../shared/ids.ts";
-import { Beats } from "./beats.ts";
+import { Beats } from "./budget.ts";
 
 const at = (ms: number): Millis => ms as Millis;
 
-test("[PBE1] each comes again and again at its own pace, the first within one of its own intervals", () => {
+test("[PBE1] each timer repeats at its own interval, the first time within one interval", () => {
   const beats = new Beats(
     [
       { what: "often", everyMs: 100 },
@@ -25,7 +25,7 @@ test("[PBE1] each comes again and again at its own pace, the first within one of
   expect(taken.filter((one) => one.startsWith("seldom"))).toEqual(["seldom 500"]);
 });
 
-test("[PBE2] what a stalled process missed is passed over", () => {
+test("[PBE2] beats that a stalled process missed are skipped", () => {
   const beats = new Beats([{ what: "edit", everyMs: 100 }], () => 0, at(0));
   beats.take(at(0));
   expect(beats.take(at(5_050))).toEqual(["edit"]);

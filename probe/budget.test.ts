@@ -4,19 +4,19 @@ import { expect, test } from "vitest";
 
 import { BUCKETS, BUDGET_MS, HOPS_MS, ROUND_TRIP_MS } from "./budget.ts";
 
-test("[PBU1] the hops' shares are the whole budget, and what is measured is judged at a bucket's bound", () => {
+test("[PBU1] the shares of the hops add up to the budget, and measurements are compared at a bucket's bound", () => {
   expect(Object.values(HOPS_MS).reduce((sum, ms) => sum + ms, 0)).toBe(BUDGET_MS);
   expect([BUDGET_MS, ROUND_TRIP_MS].filter((ms) => !BUCKETS.includes(ms / 1_000))).toEqual([]);
 });
 
-test("[PBU2] operators are told the same shares", () => {
+test("[PBU2] the operator documents state the same shares", () => {
   const rows = [...readFileSync("docs/operations/probes.md", "utf8").matchAll(/^\| (?<hop>[a-z -]+) \| (?<ms>\d+) \|/gm)].map(
     ({ groups }) => [groups!["hop"], Number(groups!["ms"])],
   );
   expect(Object.fromEntries(rows)).toMatchObject(HOPS_MS);
 });
 
-test("[PBU3] staff are told by the same shares", () => {
+test("[PBU3] the alerts use the same shares", () => {
   const alerts = readFileSync("deploy/prometheus/alerts.yaml", "utf8");
   const seconds = (...ms: readonly number[]): string[] => ms.map((one) => String(one / 1_000));
   const limitsOf = (alert: string): string[] =>

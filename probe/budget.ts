@@ -1,12 +1,14 @@
 /**
- * The latency budget: what an edit may take from its writer to everybody else, p99, and how that is shared out among its
- * hops. docs/operations/probes.md names for each the metric that tells it, and the alerts compare with these numbers.
+ * The latency budget of an edit: 99th percentile from its writer to all others, and the share of each hop.
+ * docs/operations/probes.md names the metric of each hop, and the alerts use these numbers.
  */
 
-/** The service level, within one region. */
+import type { Millis } from "../shared/ids.ts";
+
+/** Service level within one region, in milliseconds. */
 export const BUDGET_MS = 100;
 
-/** Their sum is the budget. The room server is where an edit waits for the append before its own. */
+/** The sum is the budget. At the room server an edit waits for the append before its own. */
 export const HOPS_MS = {
   "client to gateway": 10,
   "gateway to room server": 10,
@@ -16,8 +18,30 @@ export const HOPS_MS = {
   "gateway to client": 20,
 } as const;
 
-/** A PING's way is the first hop there and the last one back, with nothing to do in between. */
+/** A PING takes the first hop and the last hop, without work in between. */
 export const ROUND_TRIP_MS = 2 * HOPS_MS["client to gateway"];
 
-/** Upper bounds, in seconds; each part of the budget that a histogram is judged by is one of them. */
+/** Histogram bounds in seconds. Each part of the budget that a histogram is compared with is one of them. */
 export const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+
+/** Schedules several repeated actions. Missed repetitions are skipped. */
+type Beat<What> = { readonly what: What; readonly everyMs: number };
+
+export class Beats<What> {
+  readonly #beats: { readonly what: What; readonly everyMs: number; dueAt: Millis }[];
+
+  /** `unit`: returns random numbers in [0, 1), so that several instances do not act at the same moment. */
+  constructor(beats: readonly Beat<What>[], unit: () => number, now: Millis) {
+    this.#beats = beats.map(({ what, everyMs }) => ({ what, everyMs, dueAt: (now + everyMs * unit()) as Millis }));
+  }
+
+  get dueAt(): Millis {
+    return Math.min(...this.#beats.map(({ dueAt }) => dueAt)) as Millis;
+  }
+
+  take(now: Millis): What[] {
+    const due = this.#beats.filter(({ dueAt }) => dueAt <= now);
+    for (const beat of due) beat.dueAt = ((beat.dueAt + beat.everyMs > now ? beat.dueAt : now) + beat.everyMs) as Millis;
+    return due.map(({ what }) => what);
+  }
+}

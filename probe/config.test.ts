@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { gatewaySettings } from "../gateway/config.ts";
-import { readSettings } from "../shared/config.ts";
+import { readSettings } from "../shared/settings/settings.ts";
 import { roomServerSettings } from "../room-server/config.ts";
 import { probeSettings } from "./config.ts";
 import { planRooms } from "./plan.ts";
@@ -13,11 +13,11 @@ test.each([
   [{ probeLargeParticipants: "1" }, /must be 2 or more/],
   [{ probeEditsPerSecond: "11" }, /must be 10 at most/],
   [{ probeHeavyPresencePerSecond: "21" }, /must be 20 at most/],
-])("[PCF3] %j is refused, with what it may be", (flags, message) => {
+])("[PCF3] %j is rejected with the allowed values", (flags, message) => {
   expect(() => read(flags as Readonly<Record<string, string>>)).toThrow(message);
 });
 
-test("[PCF4] as it is set by itself it keeps to what gateways let one address, one connection and one user do", () => {
+test("[PCF4] the default settings stay within the gateways' limits for one address, connection and user", () => {
   const config = read();
   const connections = planRooms(config).reduce((sum, { participants }) => sum + participants + 1, 0);
   expect(connections).toBe(65);
@@ -26,7 +26,7 @@ test("[PCF4] as it is set by itself it keeps to what gateways let one address, o
   expect(config.probeHeavyPresencePerSecond).toBeLessThan(gatewaySettings.presencePerSecondMax.fallback);
 });
 
-test("[PCF5] its large room is one whose presence travels hierarchically, and no other is", () => {
+test("[PCF5] only the large room is large enough for hierarchical presence", () => {
   const { fallback } = roomServerSettings.flatParticipantsMax;
   expect(
     planRooms(read())

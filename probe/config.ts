@@ -1,64 +1,76 @@
-/** Settings of the role probe. */
+/** Settings of the probe role. */
 
-import { addressOf } from "../client/connection/address.ts";
-import { list, positiveInteger, type Settings, SettingError, text, type Values } from "../shared/config.ts";
+import { list, positiveInteger, type Settings, SettingError, text, type Values } from "../shared/settings/settings.ts";
 import { parseTenantId } from "../shared/ids.ts";
+import { serverAddressOf } from "../client/options.ts";
 
-/** What a gateway takes from one connection in the long run, unless it is set otherwise. */
+/** Sustained edits per second that a gateway accepts from one connection by default. */
 const EDITS_PER_SECOND_MAX = 10;
-/** What the SDK shows of one client in a second at the most. */
+/** Maximum presence frames per second that the SDK sends for one client. */
 const PRESENCE_PER_SECOND_MAX = 20;
 
 export const probeSettings = {
   probeGatewayUrls: {
     parse: list,
     fallback: [] as readonly string[],
-    meaning:
-      "the gateways that the probe enters rooms at, as clients reach them (ws://host:port), comma-separated: a balancer, or each gateway; empty: the gateway of this process",
+    meaning: "Gateways that the probe connects to (ws://host:port), comma-separated. Empty: the gateway of this process.",
+    basic: true,
   },
-  probeTenant: { parse: tenant, fallback: "coroom-probe", meaning: "the tenant whose rooms they are; of no customer's" },
+  probeTenant: { parse: tenant, fallback: "coroom-probe", meaning: "Tenant of the probe's rooms. Use one that no customer has." },
   probeTokenFile: {
     parse: text,
     fallback: "",
     meaning:
-      "a file with the token that the probe shows, read again whenever one is due: of that tenant, for rooms probe-*, to read and write; empty: tokens are made with COROOM_JWT_SECRET",
+      "File with the probe's token, read again before each use. It needs the tenant of the probe and read and write rights for rooms probe-*. Empty: tokens are signed with COROOM_JWT_SECRET.",
   },
-  probeRoomsPerKind: { parse: positiveInteger, fallback: 1, meaning: "rooms of each kind: small, large, edit-heavy, presence-heavy" },
+  probeRoomsPerKind: {
+    parse: positiveInteger,
+    fallback: 1,
+    meaning: "Number of probe rooms of each kind: small, large, edit-heavy, presence-heavy.",
+  },
   probeLargeParticipants: {
     parse: atLeast(2),
     fallback: 55,
-    meaning: "participants of a large room; more than COROOM_FLAT_PARTICIPANTS_MAX, or its presence travels as in a small one",
+    meaning: "Participants in a large probe room. More than COROOM_FLAT_PARTICIPANTS_MAX, so that hierarchical mode is measured.",
   },
-  probeEditsPerSecond: { parse: upTo(EDITS_PER_SECOND_MAX), fallback: 1, meaning: "edits that each of a room's pair makes in a second" },
-  probeHeavyEditsPerSecond: { parse: upTo(EDITS_PER_SECOND_MAX), fallback: 4, meaning: "the same in edit-heavy rooms" },
+  probeEditsPerSecond: { parse: upTo(EDITS_PER_SECOND_MAX), fallback: 1, meaning: "Edits per second of each writer in a probe room." },
+  probeHeavyEditsPerSecond: {
+    parse: upTo(EDITS_PER_SECOND_MAX),
+    fallback: 4,
+    meaning: "Edits per second of each writer in an edit-heavy probe room.",
+  },
   probePresencePerSecond: {
     parse: upTo(PRESENCE_PER_SECOND_MAX),
     fallback: 2,
-    meaning: "times a second that each of a room's pair shows its pointer elsewhere",
+    meaning: "Cursor moves per second of each writer in a probe room.",
   },
-  probeHeavyPresencePerSecond: { parse: upTo(PRESENCE_PER_SECOND_MAX), fallback: 10, meaning: "the same in presence-heavy rooms" },
+  probeHeavyPresencePerSecond: {
+    parse: upTo(PRESENCE_PER_SECOND_MAX),
+    fallback: 10,
+    meaning: "Cursor moves per second of each writer in a presence-heavy probe room.",
+  },
   probeReconnectMs: {
     parse: positiveInteger,
     fallback: 60_000,
-    meaning: "how often one participant of each room, who neither writes nor is measured otherwise, loses its line and comes back",
+    meaning: "Milliseconds between two reconnects of one silent participant per probe room.",
   },
   probeLateMs: {
     parse: positiveInteger,
     fallback: 10_000,
-    meaning: "an acknowledged edit that somebody whose line stands has not seen after so long counts as late",
+    meaning: "Milliseconds after which an acknowledged edit that a connected participant has not received counts as late.",
   },
   probeUnsavedEditsMax: {
     parse: positiveInteger,
     fallback: 50,
-    meaning: "edits of one writer that wait for an acknowledgement; at so many it makes no more until some are acknowledged",
+    meaning: "Maximum number of unacknowledged edits per probe writer. The writer pauses at this number.",
   },
 } as const satisfies Settings;
 
 export type ProbeConfig = Values<typeof probeSettings>;
-/** As gateways have them. */
+/** The same settings as gateways have. */
 export type TokenConfig = { readonly jwtSecret: string; readonly jwtIssuer: string; readonly jwtAudience: string };
 
-/** Throws where it cannot be started so. */
+/** Throws `SettingError` if the probe cannot start with these settings. */
 export function refuseUnfit({ probeGatewayUrls, probeTokenFile, jwtSecret }: ProbeConfig & TokenConfig): void {
   const problems = probeGatewayUrls
     .filter((url) => !isAddress(url))
@@ -74,10 +86,10 @@ export function refuseUnfit({ probeGatewayUrls, probeTokenFile, jwtSecret }: Pro
 
 function isAddress(url: string): boolean {
   try {
-    addressOf(url);
+    serverAddressOf(url);
     return true;
   } catch {
-    return false; // Says what it is not.
+    return false; // Its message lists the problem.
   }
 }
 
@@ -94,11 +106,11 @@ function atLeast(min: number): (raw: string) => number {
   };
 }
 
-/** For what gateways let one connection do. */
+/** At most what gateways allow one connection. */
 function upTo(max: number): (raw: string) => number {
   return (raw) => {
     const value = positiveInteger(raw);
-    if (value > max) throw new SettingError(`must be ${max} at most: whoever does more is held back`);
+    if (value > max) throw new SettingError(`must be ${max} at most, because gateways limit a connection to this`);
     return value;
   };
 }

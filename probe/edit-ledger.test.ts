@@ -7,7 +7,7 @@ import type { Finding } from "./findings.ts";
 const at = (ms: number): Millis => ms as Millis;
 const seq = (value: number): Seq => value as Seq;
 
-/** A room in which 0 writes and the others look on, from time 0 on. */
+/** A room in which participant 0 writes and the others observe, all present from time 0. */
 function begin(onlookers = 1, editsMax = 10) {
   const ledger = new EditLedger({ lateMs: 1_000, editsMax });
   for (let participant = 0; participant <= onlookers; participant++) ledger.receiveCame(participant, at(0));
@@ -27,7 +27,7 @@ function begin(onlookers = 1, editsMax = 10) {
   return { ledger, found, write, delivered, ticked };
 }
 
-test("[PED2] it says how long an edit took to be acknowledged, and to each other participant", () => {
+test("[PED2] the ledger measures how long an edit took to be acknowledged, and to reach each other participant", () => {
   const { ledger, write, delivered } = begin(2);
   const edit = write(10);
   expect(delivered(1, 1, edit, 14)).toEqual([{ kind: "edit-arrived", ms: 4 }]);
@@ -38,7 +38,7 @@ test("[PED2] it says how long an edit took to be acknowledged, and to each other
   expect(ledger.oldestAt).toBeUndefined();
 });
 
-test("[PED1] whoever has what comes behind an edit, and not the edit, has lost it", () => {
+test("[PED1] a participant that has a later edit, and not this one, has lost it", () => {
   const { ledger, write, delivered } = begin(2);
   const [first, second] = [write(0), write(1)];
   expect(delivered(2, 2, second, 5)).toEqual([{ kind: "edit-arrived", ms: 4 }]);
@@ -52,7 +52,7 @@ test("[PED1] whoever has what comes behind an edit, and not the edit, has lost i
   expect(ledger.oldestAt).toBeUndefined();
 });
 
-test("[PED1] an outage loses nothing, however long, and what waits is told by its age", () => {
+test("[PED1] an outage of any length loses nothing, and waiting edits are reported by their age", () => {
   const { ledger, write, delivered, ticked } = begin();
   const edit = write(0);
   expect(ticked(3_600_000)).toEqual([]);
@@ -61,7 +61,7 @@ test("[PED1] an outage loses nothing, however long, and what waits is told by it
   expect(delivered(1, 1, edit, 3_600_001)).toEqual([{ kind: "edit-arrived", ms: 3_600_001 }]);
 });
 
-test("[PED2] what reaches somebody who was away does not count as an edit's way, nor as lost", () => {
+test("[PED2] an edit that reaches an absent participant counts neither as delivered in time nor as lost", () => {
   const { ledger, write, delivered } = begin();
   const before = write(0);
   ledger.receiveWent(1);
@@ -75,7 +75,7 @@ test("[PED2] what reaches somebody who was away does not count as an edit's way,
   ]);
 });
 
-test("[PED2] nor does what its writer made while its own line was gone", () => {
+test("[PED2] an edit that its writer made without a connection is not measured", () => {
   const { ledger, write, delivered } = begin();
   const before = write(0);
   ledger.receiveWent(0);
@@ -86,7 +86,7 @@ test("[PED2] nor does what its writer made while its own line was gone", () => {
   expect(delivered(0, 1, before, 903)).toEqual([{ kind: "edit-acknowledged", ms: 903 }]);
 });
 
-test("[PED3] what a snapshot stands for is not judged", () => {
+test("[PED3] edits that a snapshot contains are not judged", () => {
   const { ledger, found, write, delivered } = begin();
   const edit = write(0);
   ledger.receiveWent(1);
@@ -95,7 +95,7 @@ test("[PED3] what a snapshot stands for is not judged", () => {
   expect(ledger.oldestAt).toBeUndefined();
 });
 
-test("[PED4] an acknowledged edit is late once for each who is there for long enough without it", () => {
+test("[PED4] an acknowledged edit is late once for each participant that is present long enough without it", () => {
   const { ledger, write, delivered, ticked } = begin(2);
   const edit = write(0);
   delivered(0, 1, edit, 10);
@@ -107,7 +107,7 @@ test("[PED4] an acknowledged edit is late once for each who is there for long en
   expect(delivered(1, 1, edit, 10_000), "late, and not lost").toEqual([{ kind: "edit-arrived", ms: 10_000 }]);
 });
 
-test("[PED5] whoever never came is not waited for, nor is the writer", () => {
+test("[PED5] the ledger waits neither for a participant that never came nor for the writer", () => {
   const { ledger, write, delivered } = begin(0);
   const edit = write(0);
   ledger.receiveCame(1, at(1));
@@ -115,14 +115,14 @@ test("[PED5] whoever never came is not waited for, nor is the writer", () => {
   expect(ledger.oldestAt).toBeUndefined();
 });
 
-test("[PED6] of more than it may remember the oldest is not judged", () => {
+test("[PED6] above its memory bound the ledger does not judge the oldest edits", () => {
   const { ledger, found, write } = begin(2, 3);
   for (let now = 0; now < 3; now++) write(now);
   expect(found((findings) => void ledger.write(0, at(3), findings))).toEqual([{ kind: "edit-unjudged" }, { kind: "edit-unjudged" }]);
   expect(ledger.oldestAt).toBe(1);
 });
 
-test("[PED7] edits that the server took back are told, and what waits begins anew", () => {
+test("[PED7] edits that the server rolled back are reported, and measuring starts again", () => {
   const { ledger, found, write, delivered } = begin();
   write(0);
   delivered(1, 9, undefined, 1);

@@ -1,17 +1,14 @@
 /**
- * One room's edits: which were made when, acknowledged, and seen by whom. Says how long each took, and which are lost.
- *
- * PED1 what counts as lost is told by the order, not by a clock: a participant has the room up to behind an edit, and
- *      not the edit. However long an outage, nothing is lost by it;
- * PED2 how long an edit takes to a participant counts where its line and the writer's stood all the while: coming back is
- *      measured by itself;
- * PED3 what a snapshot stands for can be neither seen nor missed.
+ * The edits of one room: when each was made, acknowledged and seen, how long that took, and which are lost. PED1: an
+ * edit counts as lost if a participant has the room up to a later seq without it; time alone never makes an edit lost.
+ * PED2: the time to a participant counts only if both connections lasted; reconnects are measured separately. PED3:
+ * edits in a snapshot count neither as seen nor as lost.
  */
 
 import type { Millis, Seq } from "../shared/ids.ts";
 import type { Finding } from "./findings.ts";
 
-/** Of one ledger, from 1 on. */
+/** Number of an edit within one ledger, from 1. */
 export type EditNumber = number;
 /** Index of a participant. */
 export type ParticipantIndex = number;
@@ -24,12 +21,15 @@ type Edit = {
   seq: Seq | undefined;
   ackedAt: Millis | undefined;
   readonly missing: Set<ParticipantIndex>;
-  /** Those whom it did not reach over lines that stood all the while. */
+  /** Participants that the edit did not reach over an uninterrupted connection. */
   readonly strayed: Set<ParticipantIndex>;
   isLate: boolean;
 };
 
-/** `cameAt` undefined: it is away. `through`: has all of the room up to there; of that a snapshot stands for what is up to `skipped`. */
+/**
+ * `cameAt` undefined: the participant is away. `through`: it has all of the room up to this seq; edits up to `skipped`
+ * came in a snapshot.
+ */
 type Observer = { cameAt: Millis | undefined; through: Seq; skipped: Seq };
 
 const NOTHING = 0 as Seq;
@@ -44,13 +44,13 @@ export class EditLedger {
     this.#options = options;
   }
 
-  /** Undefined: none waits. */
+  /** Undefined: no edit waits. */
   get oldestAt(): Millis | undefined {
     const [oldest] = this.#edits.values();
     return oldest?.writtenAt;
   }
 
-  /** They have all of the room from here on, as it comes. Who came once is expected to see all that is made. */
+  /** The participant has all of the room from now on. A participant that came once is expected to see all edits. */
   receiveCame(participant: ParticipantIndex, now: Millis): void {
     const observer = this.#observers.get(participant);
     if (observer === undefined) this.#observers.set(participant, { cameAt: now, through: NOTHING, skipped: NOTHING });
@@ -84,7 +84,7 @@ export class EditLedger {
     return number;
   }
 
-  /** In the room's order, without a hole. `number` undefined: an edit of somebody else's. */
+  /** In the room's order, without a gap. `number` undefined: an edit of another writer. */
   receiveDelivered(participant: ParticipantIndex, seq: Seq, number: EditNumber | undefined, now: Millis, findings: Finding[]): void {
     const edit = number === undefined ? undefined : this.#edits.get(number);
     if (edit !== undefined) {
@@ -97,7 +97,7 @@ export class EditLedger {
     this.#settle(findings);
   }
 
-  /** A snapshot stands for all up to there. */
+  /** A snapshot stands for all edits up to this seq. */
   receiveSnapshot(participant: ParticipantIndex, seq: Seq, findings: Finding[]): void {
     const observer = this.#observers.get(participant);
     if (observer !== undefined) observer.skipped = seq;
@@ -105,7 +105,7 @@ export class EditLedger {
     this.#settle(findings);
   }
 
-  /** The log is another from here on: what waits has no place in its order that is known. */
+  /** The log has changed: the order of waiting edits is unknown, so they are dropped. */
   receiveRolledBack(findings: Finding[]): void {
     findings.push({ kind: "rolled-back" });
     for (const observer of this.#observers.values()) observer.through = observer.skipped = NOTHING;
@@ -142,7 +142,7 @@ export class EditLedger {
     if (observer !== undefined && seq > observer.through) observer.through = seq;
   }
 
-  /** Whoever has the room up to an edit has seen it, or does without it. */
+  /** A participant that has the room up to an edit has either seen the edit or lost it. */
   #settle(findings: Finding[]): void {
     for (const [number, edit] of this.#edits) {
       const { seq } = edit;

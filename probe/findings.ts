@@ -1,43 +1,46 @@
-/** What a probe finds out about a room, and how it is counted. */
+/** The findings of a probe about a room, and the metrics that count them. */
 
 import { assertNever } from "../shared/assert.ts";
 import type { CloseName } from "../shared/wire/close-codes.ts";
 import type { ProbeMetrics } from "./metrics.ts";
-import type { Kind } from "./plan.ts";
+import type { ProbeRoomKind } from "./plan.ts";
 
-/** Why no line came about. unreachable: no WebSocket opened. broken: it did, and closed without a word. Else the name of the gateway's close code. */
+/**
+ * Why a connection attempt failed. unreachable: no WebSocket opened. broken: it opened and ended without a close code.
+ * Otherwise the name of the gateway's close code.
+ */
 export type FailureCause = "unreachable" | "broken" | CloseName;
 
 /** Times in milliseconds. */
 export type Finding =
-  /** An edit was seen by another participant, whose line stood all the while. */
+  /** Another participant, connected all the time, has seen an edit. */
   | { readonly kind: "edit-arrived"; readonly ms: number }
   | { readonly kind: "edit-acknowledged"; readonly ms: number }
-  /** Somebody has all of the room up to behind it, and not the edit. */
+  /** A participant has the room beyond the edit, but not the edit. */
   | { readonly kind: "edit-lost" }
   | { readonly kind: "edit-late" }
-  /** Whether it arrived cannot be told: a snapshot stands for it, or too many waited to be remembered. */
+  /** Unknown whether the edit arrived: a snapshot stands for it, or too many edits waited. */
   | { readonly kind: "edit-unjudged" }
-  /** Its writer waits for too many others. */
+  /** Its writer has too many unacknowledged edits. */
   | { readonly kind: "edit-withheld" }
-  /** The server took back edits that it had delivered. */
+  /** The server withdrew edits that it had delivered. */
   | { readonly kind: "rolled-back" }
   | { readonly kind: "presence-seen"; readonly ms: number }
-  /** Something newer was seen instead. */
+  /** A newer position was seen instead. */
   | { readonly kind: "presence-overtaken" }
   /** From PING to PONG. */
   | { readonly kind: "round-trip"; readonly ms: number }
-  /** From when a socket was asked for. */
+  /** From the request for a socket. */
   | { readonly kind: "first-message"; readonly ms: number }
   | { readonly kind: "connect-failed"; readonly cause: FailureCause }
-  /** From when somebody who was in the room was not any more, until they had all of it again. */
+  /** From the loss of the room until the participant has all of it again. */
   | { readonly kind: "returned"; readonly ms: number }
-  /** The client missed edits in what came, and asked for them. */
+  /** The client missed edits and requested them. */
   | { readonly kind: "gap" }
-  /** For good, as the server says: a token that is none, a room that was deleted. */
+  /** A permanent rejection: an invalid token, or a deleted room. */
   | { readonly kind: "refused" };
 
-export function count(metrics: ProbeMetrics, room: Kind, finding: Finding): void {
+export function count(metrics: ProbeMetrics, room: ProbeRoomKind, finding: Finding): void {
   switch (finding.kind) {
     case "edit-arrived":
       return metrics.propagationSeconds.observe({ room }, finding.ms / 1_000);

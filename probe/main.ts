@@ -1,31 +1,33 @@
-/** Starts a probe: ordinary clients in rooms of its own, which measure what people would notice. */
+/** Starts a probe: ordinary clients in rooms of their own, which measure what users would notice. */
 
 import type { Registry } from "prom-client";
 
 import { fetchSnapshot } from "../client/io/fetch-snapshot.ts";
 import { openSocket } from "../client/io/node-socket.ts";
 import { systemChance as chance, systemClock as clientClock } from "../client/io/system.ts";
-import type { Clock } from "../shared/clock.ts";
+import type { Clock } from "../shared/time/clock.ts";
 import type { Millis } from "../shared/ids.ts";
-import { loopDelay } from "../shared/io/loop-delay.ts";
+import { eventLoopDelay } from "../shared/io/event-loop.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
-import type { Running } from "../shared/lifecycle.ts";
-import type { Log } from "../shared/log.ts";
+import type { Running } from "../shared/process/lifecycle.ts";
+import type { Log } from "../shared/process/log.ts";
 import { type ProbeConfig, refuseUnfit, type TokenConfig } from "./config.ts";
 import { count } from "./findings.ts";
 import { tokensFor } from "./io/tokens.ts";
 import { probeMetrics } from "./metrics.ts";
 import { ParticipantHost } from "./participant-host.ts";
 import { planRooms } from "./plan.ts";
-import { ProbedRoom } from "./room-host.ts";
-import { tellState } from "./state.ts";
+import { ProbedRoom, recordState } from "./room-host.ts";
 
-/** A millisecond is much of what is measured. */
+/** A clock with fractions of a millisecond, because a millisecond is a large part of the measured times. */
 const clock: Clock = { ...systemClock, now: () => performance.now() as Millis };
 const world = { clock: clientClock, chance, openSocket, fetchSnapshot };
 const STATE_EVERY_MS = 1_000;
 
-/** Throws where it cannot start so. Whether gateways can be reached is what it finds out, not what it needs. */
+/**
+ * Throws if the settings do not allow a start. The probe starts without gateways, because their reachability is what it
+ * measures.
+ */
 export async function startProbe(config: ProbeConfig & TokenConfig, { log, registry }: { log: Log; registry: Registry }): Promise<Running> {
   refuseUnfit(config);
   const metrics = probeMetrics(registry);
@@ -48,16 +50,16 @@ export async function startProbe(config: ProbeConfig & TokenConfig, { log, regis
         ),
     });
   });
-  const delay = loopDelay();
-  const tell = (): void => tellState(rooms, delay.measure(), clock.now(), metrics);
-  tell();
-  const telling = setInterval(tell, STATE_EVERY_MS);
+  const delay = eventLoopDelay();
+  const report = (): void => recordState(rooms, delay.measure(), clock.now(), metrics);
+  report();
+  const reporting = setInterval(report, STATE_EVERY_MS);
   log.info(
     { rooms: rooms.length, connections: rooms.reduce((sum, { size }) => sum + size, 0), gateways: config.probeGatewayUrls },
-    "the probe enters its rooms",
+    "the probe is joining its rooms",
   );
   const stop = async (): Promise<void> => {
-    clearInterval(telling);
+    clearInterval(reporting);
     delay.stop();
     for (const room of rooms) room.leave();
   };

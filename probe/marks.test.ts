@@ -3,7 +3,7 @@ import * as Y from "yjs";
 
 import { MarkWriter, markOf } from "./marks.ts";
 
-test("[PMK1] an edit says which it is, and of which probe", () => {
+test("[PMK1] an edit names its number and its probe", () => {
   const writer = new MarkWriter("0", "run-1_A", 5);
   expect([writer.write(1), writer.write(27)].map(markOf)).toEqual([
     { run: "run-1_A", number: 1 },
@@ -11,7 +11,7 @@ test("[PMK1] an edit says which it is, and of which probe", () => {
   ]);
 });
 
-test("[PMK2] what somebody else wrote says nothing", () => {
+test("[PMK2] edits of other writers have no mark", () => {
   const doc = new Y.Doc();
   doc.getText("t").insert(0, "run:seven");
   expect(
@@ -37,7 +37,7 @@ test("[PMK3] a room's document does not grow with its edits, and little with eac
   expect(sizes.at(-1)! / sizes.length).toBeLessThan(100);
 });
 
-test("[PMK4] whoever has only some of them can apply those", () => {
+test("[PMK4] a client that has only some of the edits can apply them", () => {
   const writer = new MarkWriter("0", "run", 5);
   const updates = [1, 2, 3].map((number) => writer.write(number));
   const late = new Y.Doc();

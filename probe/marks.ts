@@ -1,13 +1,16 @@
 /**
- * Edits that say which they are: Yjs updates, each of which replaces what its writer wrote before, so that a room's
- * document grows by a few bytes with each start of a probe, and not by its edits. Anything but a Yjs update would never
- * be in a snapshot, and so never leave the log.
+ * Edits that a probe recognizes: Yjs updates that each replace the writer's last one, so the document grows by a few
+ * bytes per probe start and not per edit. They must be Yjs updates, because only these enter snapshots and are trimmed
+ * from the log.
  */
 
 import * as Y from "yjs";
 
-/** `run`: of one probe since its start, for others may be in the same room. `number`: as the room's ledger has it. */
-export type Mark = { readonly run: string; readonly number: number };
+/**
+ * `run`: identifies one probe since its start, because other probes may be in the room. `number`: the edit's number in
+ * the room's ledger.
+ */
+export type EditMark = { readonly run: string; readonly number: number };
 
 const FIELD = "probe";
 
@@ -16,7 +19,10 @@ export class MarkWriter {
   readonly #key: string;
   readonly #run: string;
 
-  /** `key`: of this writer in this room, the same at each start. `yjsClient`: a number that nobody else has. */
+  /**
+   * `key`: identifies the writer in this room, the same at each start. `yjsClient`: a Yjs client id of this writer
+   * alone.
+   */
   constructor(key: string, run: string, yjsClient: number) {
     this.#key = key;
     this.#run = run;
@@ -30,18 +36,18 @@ export class MarkWriter {
   }
 }
 
-/** Undefined: of something else's making. */
-export function markOf(payload: Uint8Array): Mark | undefined {
+/** Undefined: not written by a probe. */
+export function markOf(payload: Uint8Array): EditMark | undefined {
   const [, run, number] = /^([\w-]+):(\d{1,15})$/.exec(textIn(payload)) ?? [];
   return run === undefined ? undefined : { run, number: Number(number) };
 }
 
-/** What the update's last struct holds. */
+/** Returns the text of the update's last struct. */
 function textIn(payload: Uint8Array): string {
   try {
     const struct = Y.decodeUpdate(payload).structs.at(-1);
     return struct instanceof Y.Item ? String(struct.content.getContent()[0]) : "";
   } catch {
-    return ""; // Strangers may send what they like.
+    return ""; // Other writers may send any bytes.
   }
 }

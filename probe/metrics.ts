@@ -1,9 +1,9 @@
-/** What the probe role measures, by kind of room. */
+/** Metrics of the probe role, by kind of room. */
 
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 
 import { BUCKETS as buckets } from "./budget.ts";
-import { KINDS } from "./plan.ts";
+import { PROBE_ROOM_KINDS } from "./plan.ts";
 
 export type ProbeMetrics = ReturnType<typeof probeMetrics>;
 
@@ -13,120 +13,120 @@ export const probeMetrics = (registry: Registry) => {
   const metrics = {
     propagationSeconds: new Histogram({
       name: "coroom_probe_propagation_seconds",
-      help: "From making an edit to another participant having it, where both lines stood",
+      help: "Seconds from making an edit until another connected participant has it",
       labelNames,
       buckets,
       registers,
     }),
     ackSeconds: new Histogram({
       name: "coroom_probe_ack_seconds",
-      help: "From making an edit to its acknowledgement, however often it was sent",
+      help: "Seconds from making an edit to its acknowledgement, resends included",
       labelNames,
       buckets,
       registers,
     }),
     presenceSeconds: new Histogram({
       name: "coroom_probe_presence_seconds",
-      help: "From pointing somewhere to the other of the pair seeing it; of what was never overtaken",
+      help: "Seconds from moving a pointer until the other participant sees that position. Skipped positions are not counted",
       labelNames,
       buckets,
       registers,
     }),
     presenceOvertaken: new Counter({
       name: "coroom_probe_presence_overtaken_total",
-      help: "Places pointed at that the other never saw, having seen a newer one",
+      help: "Pointer positions that the other participant never saw because a newer one arrived first",
       labelNames,
       registers,
     }),
     roundTripSeconds: new Histogram({
       name: "coroom_probe_line_round_trip_seconds",
-      help: "From a client's PING to the gateway's PONG",
+      help: "Seconds from a client's PING to the gateway's PONG",
       labelNames,
       buckets,
       registers,
     }),
     firstMessageSeconds: new Histogram({
       name: "coroom_probe_first_message_seconds",
-      help: "From asking for a WebSocket to the gateway's WELCOME, at each connection",
+      help: "Seconds from requesting a WebSocket to the gateway's WELCOME",
       labelNames,
       buckets,
       registers,
     }),
     reconnectSeconds: new Histogram({
       name: "coroom_probe_reconnect_seconds",
-      help: "From losing a line to having all of the room again, the wait before trying included; each is a reconnect that succeeded",
+      help: "Seconds from a lost connection until the participant is synced again, retry delay included. Only successful reconnects are counted",
       labelNames,
       buckets,
       registers,
     }),
     connectFailures: new Counter({
       name: "coroom_probe_connect_failures_total",
-      help: "Attempts to connect that failed, by cause: unreachable, broken, or the name of the close code",
+      help: "Failed connection attempts, by cause: unreachable, broken, or the name of the close code",
       labelNames: ["room", "cause"],
       registers,
     }),
     refused: new Counter({
       name: "coroom_probe_refused_total",
-      help: "Times that a participant was refused for good: its token, or the room",
+      help: "Times that a gateway permanently refused a participant of the probe because of its token or its room",
       labelNames,
       registers,
     }),
     lost: new Counter({
       name: "coroom_probe_edits_lost_total",
-      help: "Must stay 0: edits, each counted once for each participant that has all of the room up to behind it, and not the edit",
+      help: "Lost edits: a participant has later edits of the room, but not this one. Must stay 0",
       labelNames,
       registers,
     }),
     rolledBack: new Counter({
       name: "coroom_probe_rolled_back_total",
-      help: "Must stay 0: times that a participant was told that edits delivered to it are in the log no more",
+      help: "Times that the log no longer contained edits that a participant had received. Must stay 0",
       labelNames,
       registers,
     }),
     late: new Counter({
       name: "coroom_probe_edits_late_total",
-      help: "Acknowledged edits that a participant whose line stands has not seen in time",
+      help: "Acknowledged edits that a connected participant did not receive in time",
       labelNames,
       registers,
     }),
     unjudged: new Counter({
       name: "coroom_probe_edits_unjudged_total",
-      help: "Edits of which cannot be told whether a participant had them: it began from a snapshot, or too many waited",
+      help: "Edits that could not be checked because a participant started from a snapshot or too many edits were waiting",
       labelNames,
       registers,
     }),
     withheld: new Counter({
       name: "coroom_probe_edits_withheld_total",
-      help: "Edits that were due and not made, because too many of the writer's wait for their acknowledgement",
+      help: "Edits not made because too many of the writer's edits were unacknowledged",
       labelNames,
       registers,
     }),
     gaps: new Counter({
       name: "coroom_probe_sequence_gaps_total",
-      help: "Times that a participant missed edits in what came, and asked for them",
+      help: "Gaps in the received edits that a participant repaired by a request",
       labelNames,
       registers,
     }),
     oldestEditSeconds: new Gauge({
       name: "coroom_probe_oldest_edit_seconds",
-      help: "For how long the oldest edit waits to be acknowledged, or seen by whoever is in the room",
+      help: "Age of the oldest edit that is not yet acknowledged or not yet received by all participants",
       labelNames,
       registers,
     }),
     away: new Gauge({
       name: "coroom_probe_away_participants",
-      help: "Participants that do not have all of their room: connecting, or between two attempts",
+      help: "Participants that are not synced: connecting or waiting for a retry",
       labelNames,
       registers,
     }),
     loopDelaySeconds: new Gauge({
       name: "coroom_probe_loop_delay_seconds",
-      help: "How late the probe's own event loop comes to what is due, p90 of the last second: what it measures is late by as much",
+      help: "Event loop delay of the probe itself, p90 of the last second. All its measurements may be late by this time",
       registers,
     }),
   };
-  // Known before anything happens: a rate over what only then appears would miss the first.
-  for (const room of KINDS)
+  // Creates each series at the start: a rate over a series that appears later would miss its first increment.
+  for (const room of PROBE_ROOM_KINDS)
     for (const counter of [
       metrics.lost,
       metrics.rolledBack,

@@ -25,7 +25,7 @@ const LIMITS = {
 };
 const WELCOME: Frame = { type: "welcome", version: 1, connection: "c", limits: LIMITS, tokenExpiresInMs: 3_600_000 };
 
-/** Of two gateways, which say what the test has them say. */
+/** A participant of two gateways, which behave as the test sets them. */
 function participant() {
   const clock = new FakeClock();
   const lines: { readonly url: string; readonly listener: SocketListener }[] = [];
@@ -58,7 +58,7 @@ function participant() {
   return { clock, lines, findings, host, hosts };
 }
 
-test("[PPA1] where a gateway goes away the next line is asked for at another, while the first stands", async () => {
+test("[PPA1] when a gateway shuts down the next connection is opened at another, while the first is open", async () => {
   const { clock, lines, findings, host, hosts } = participant();
   await clock.advance(10);
   lines[0]!.listener.opened();

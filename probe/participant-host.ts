@@ -1,54 +1,54 @@
 /**
- * A participant with the SDK, as any application has it: its own line, tokens, reconnects. Between it and the socket
- * stands a look at what goes over the line, and at how lines come about.
- *
- * Of several addresses it takes the next where one gives it no line, as a balancer would. Rules PPA1 and PPA2.
+ * A participant that uses the SDK like any application, with its own connection, tokens and reconnects. It watches the
+ * frames on the socket and the attempts to connect. If an address does not connect, it takes the next one, like a load
+ * balancer. Rules PPA1 and PPA2.
  */
 
-import { type Address, addressOf, snapshotUrl } from "../client/connection/address.ts";
-import type { OpenSocket, SocketListener, World } from "../client/ports.ts";
-import { RoomHost } from "../client/room/room-host.ts";
+import type { OpenSocket, SocketListener, ClientWorld } from "../client/ports.ts";
+import { RoomConnection } from "../client/room/room-connection-host.ts";
 import { assert } from "../shared/assert.ts";
-import type { Clock } from "../shared/clock.ts";
+import type { Clock } from "../shared/time/clock.ts";
 import type { ClientId, Millis } from "../shared/ids.ts";
-import type { Log } from "../shared/log.ts";
+import type { Log } from "../shared/process/log.ts";
 import { FrameType } from "../shared/wire/frames.ts";
 import type { Point } from "../shared/wire/positions.ts";
 import type { Finding } from "./findings.ts";
-import { LineWatch } from "./line-watch.ts";
+import { ConnectionWatch } from "./connection-watch.ts";
 import { SIDE } from "./pointer-ledger.ts";
-import type { Participant, ParticipantListener } from "./ports.ts";
+import type { ProbeParticipant, ParticipantListener } from "./ports.ts";
+import type { ServerAddress } from "../client/options.ts";
+import { serverAddressOf, snapshotUrl } from "../client/options.ts";
 
 export type ParticipantOptions = {
   readonly room: string;
   readonly gateways: readonly string[];
-  /** Which of them it comes to first. */
+  /** Index of the gateway that it tries first. */
   readonly first: number;
   readonly token: () => Promise<string>;
   readonly seesPresence: boolean;
 };
 export type ParticipantDeps = {
   readonly clock: Clock;
-  readonly world: Omit<World, "reportError">;
+  readonly world: Omit<ClientWorld, "reportError">;
   readonly log: Log;
   readonly record: (finding: Finding) => void;
 };
 
-/** As the network would say it. */
+/** The code that a broken network produces. */
 const BROKEN = 1006;
 
-export class ParticipantHost implements Participant {
+export class ParticipantHost implements ProbeParticipant {
   readonly #options: ParticipantOptions;
   readonly #deps: ParticipantDeps;
   readonly #listener: ParticipantListener;
-  readonly #addresses: readonly Address[];
-  readonly #room: RoomHost;
+  readonly #addresses: readonly ServerAddress[];
+  readonly #room: RoomConnection;
   #address: number;
-  /** That are asked for, or stand. */
+  /** Number of connections, attempts included. */
   #lines = 0;
   #cutLine: () => void = () => {};
   #isHere = false;
-  /** When it was in the room last; undefined: it never was, or is. */
+  /** When it was last in the room. Undefined: it never was, or is now. */
   #wentAt: Millis | undefined;
   #isRefused = false;
 
@@ -56,16 +56,16 @@ export class ParticipantHost implements Participant {
     this.#options = options;
     this.#deps = deps;
     this.#listener = listener;
-    this.#addresses = options.gateways.map(addressOf);
+    this.#addresses = options.gateways.map(serverAddressOf);
     this.#address = options.first % this.#addresses.length;
     const { world, log } = deps;
-    this.#room = new RoomHost(
+    this.#room = new RoomConnection(
       { url: options.gateways[this.#address]!, room: options.room, token: options.token, mergeUnsent: false, connect: false },
       {
         ...world,
         openSocket: this.#openSocket,
         fetchSnapshot: (_, token, signal) => world.fetchSnapshot(snapshotUrl(this.#here, options.room), token, signal),
-        reportError: (error) => log.error({ cause: error }, "a probe could not count what it saw"),
+        reportError: (error) => log.error({ cause: error }, "a probe cannot measure what it received"),
       },
     );
     this.#listen();
@@ -102,7 +102,7 @@ export class ParticipantHost implements Participant {
     this.#room.destroy();
   }
 
-  get #here(): Address {
+  get #here(): ServerAddress {
     const address = this.#addresses[this.#address];
     assert(address !== undefined, "a probe has at least one gateway");
     return address;
@@ -124,12 +124,12 @@ export class ParticipantHost implements Participant {
     });
     room.on("error", (problem) => {
       const facts = { room: room.room, kind: problem.kind, ...("cause" in problem ? { cause: problem.cause } : {}) };
-      this.#deps.log.warn(facts, `a probe was told: ${problem.message}`);
+      this.#deps.log.warn(facts, `a probe has a problem: ${problem.message}`);
     });
     room.on("refused", ({ kind, message }) => {
       this.#isRefused = true;
       this.#deps.record({ kind: "refused" });
-      this.#deps.log.error({ room: room.room, kind }, `a probe is refused: ${message}`);
+      this.#deps.log.error({ room: room.room, kind }, `a probe was rejected: ${message}`);
     });
   }
 
@@ -148,8 +148,8 @@ export class ParticipantHost implements Participant {
 
   readonly #openSocket: OpenSocket = (_, listener) => {
     const { clock, world } = this.#deps;
-    if (this.#lines > 0) this.#takeNextAddress(); // One stands, whose gateway goes away: a balancer gives another no line there.
-    const watch = new LineWatch(clock.now());
+    if (this.#lines > 0) this.#takeNextAddress(); // While the connection to a closing gateway is open: a load balancer opens no new connections there.
+    const watch = new ConnectionWatch(clock.now());
     const watched = this.#watched(watch, listener);
     const socket = world.openSocket(this.#here.socket, watched);
     this.#lines += 1;
@@ -165,12 +165,12 @@ export class ParticipantHost implements Participant {
       },
       close: () => {
         socket.close();
-        this.#receiveEnd(watch, BROKEN); // Where it did not come about in time, nobody else tells.
+        this.#receiveEnd(watch, BROKEN); // No other event reports an attempt that timed out.
       },
     };
   };
 
-  #watched(watch: LineWatch, listener: SocketListener): SocketListener {
+  #watched(watch: ConnectionWatch, listener: SocketListener): SocketListener {
     const { clock } = this.#deps;
     const { seesPresence } = this.#options;
     return {
@@ -180,7 +180,7 @@ export class ParticipantHost implements Participant {
       },
       received: (bytes) => {
         this.#record(watch.receiveReceived(bytes, clock.now()));
-        if (seesPresence || bytes[0] !== FrameType["presence-news"]) listener.received(bytes);
+        if (seesPresence || bytes[0] !== FrameType["presence-delta"]) listener.received(bytes);
       },
       closed: (code, why) => {
         this.#receiveEnd(watch, code);
@@ -189,7 +189,7 @@ export class ParticipantHost implements Participant {
     };
   }
 
-  #receiveEnd(watch: LineWatch, code: number): void {
+  #receiveEnd(watch: ConnectionWatch, code: number): void {
     if (watch.isClosed) return;
     this.#lines -= 1;
     const findings = watch.receiveClosed(code);

@@ -1,26 +1,26 @@
-/** The rooms that a probe keeps, and what happens in each. */
+/** The rooms that a probe keeps, and the activity in each. */
 
 import type { ProbeConfig } from "./config.ts";
 
-export const KINDS = ["small", "large", "edit_heavy", "presence_heavy"] as const;
-/** As metrics are labelled. */
-export type Kind = (typeof KINDS)[number];
+export const PROBE_ROOM_KINDS = ["small", "large", "edit_heavy", "presence_heavy"] as const;
+/** Also the values of the metrics' label. */
+export type ProbeRoomKind = (typeof PROBE_ROOM_KINDS)[number];
 
-/** `participants`: the pair that writes and points, and whoever else looks on. */
-export type RoomPlan = {
-  readonly kind: Kind;
+/** `participants`: the pair that writes and points, and the observers. */
+export type ProbeRoomPlan = {
+  readonly kind: ProbeRoomKind;
   readonly room: string;
   readonly participants: number;
   readonly editsPerSecond: number;
   readonly presencePerSecond: number;
 };
 
-/** The first of each room's participants: they write and point, and look for what the other does. */
+/** The first participants of each room write, point, and watch each other. */
 export const PAIR = 2;
-/** What every token must open. */
+/** The rooms that every token must open. */
 export const ROOMS = "probe-*";
 
-export type PlanConfig = Pick<
+export type ProbePlanConfig = Pick<
   ProbeConfig,
   | "probeRoomsPerKind"
   | "probeLargeParticipants"
@@ -30,12 +30,12 @@ export type PlanConfig = Pick<
   | "probeHeavyPresencePerSecond"
 >;
 
-export function planRooms(config: PlanConfig): RoomPlan[] {
-  return KINDS.flatMap((kind) => Array.from({ length: config.probeRoomsPerKind }, (_, index) => planRoom(kind, index, config)));
+export function planRooms(config: ProbePlanConfig): ProbeRoomPlan[] {
+  return PROBE_ROOM_KINDS.flatMap((kind) => Array.from({ length: config.probeRoomsPerKind }, (_, index) => planRoom(kind, index, config)));
 }
 
-/** Named for good: rooms of a new name each day would leave their names behind when they are deleted. */
-function planRoom(kind: Kind, index: number, config: PlanConfig): RoomPlan {
+/** Room names are permanent, because deleting a room leaves its name behind. */
+function planRoom(kind: ProbeRoomKind, index: number, config: ProbePlanConfig): ProbeRoomPlan {
   return {
     kind,
     room: `probe-${kind.replace("_", "-")}-${index + 1}`,

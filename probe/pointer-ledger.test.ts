@@ -6,7 +6,7 @@ import { PointerLedger, SIDE } from "./pointer-ledger.ts";
 
 const at = (ms: number): Millis => ms as Millis;
 
-test("[PPL1] it says how long it took to be seen there, and what was overtaken", () => {
+test("[PPL1] the ledger measures how long a pointer took to be seen, and which pointers were overtaken", () => {
   const [ledger, findings]: [PointerLedger, Finding[]] = [new PointerLedger(), []];
   const [, second] = [ledger.point(0, at(0), findings), ledger.point(0, at(100), findings)];
   const third = ledger.point(0, at(200), findings);
@@ -18,7 +18,7 @@ test("[PPL1] it says how long it took to be seen there, and what was overtaken",
   expect(findings).toEqual([{ kind: "presence-overtaken" }, { kind: "presence-seen", ms: 45 }, { kind: "presence-seen", ms: 30 }]);
 });
 
-test("[PPL2] what was shown before somebody went is not measured", () => {
+test("[PPL2] a pointer shown before its viewer left is not measured", () => {
   const [ledger, findings]: [PointerLedger, Finding[]] = [new PointerLedger(), []];
   const point = ledger.point(0, at(0), findings);
   ledger.receiveWent();
@@ -26,7 +26,7 @@ test("[PPL2] what was shown before somebody went is not measured", () => {
   expect(findings).toEqual([]);
 });
 
-test("[PPL3] points lie in sight, and no two that wait are the same, however many are shown to nobody", () => {
+test("[PPL3] pointers lie in the viewport, and no two waiting pointers are equal, however many are shown to nobody", () => {
   const [ledger, findings]: [PointerLedger, Finding[]] = [new PointerLedger(), []];
   const points = Array.from({ length: 10_000 }, (_, now) => ledger.point(0, at(now), findings));
   expect(points.every(({ x, y }) => x >= 0 && x < SIDE && y >= 0 && y < SIDE)).toBe(true);

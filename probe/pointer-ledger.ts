@@ -1,6 +1,6 @@
 /**
- * One room's pointers: where each of the pair points, and since when, until the other sees it. Presence is state: what
- * something newer overtakes need not be shown, and is counted as overtaken.
+ * The pointers of one room: where each of the pair points, since when, and when the other sees it. Presence is state,
+ * so a position that a newer one replaces counts as overtaken.
  */
 
 import type { Millis } from "../shared/ids.ts";
@@ -10,18 +10,18 @@ import type { ParticipantIndex } from "./edit-ledger.ts";
 
 type Mark = { readonly point: Point; readonly at: Millis };
 
-/** Pointers stay within a square of so many units, which each of the pair looks at. */
+/** Side of the square that pointers stay in, and that each of the pair shows as its viewport. */
 export const SIDE = 64;
 const POINTS = SIDE ** 2;
 
-/** Half of what points there are, so that none stands for two. */
+/** Half of the possible points, so that no point is used twice at a time. */
 const MARKS_MAX = 100;
 
 export class PointerLedger {
   readonly #marks = new Map<ParticipantIndex, Mark[]>();
   #points = 0;
 
-  /** Where the participant is to point now: nowhere near where it lately did. */
+  /** Chooses where the participant points now: away from its recent points. */
   point(participant: ParticipantIndex, now: Millis, findings: Finding[]): Point {
     const place = (this.#points += 1) % POINTS;
     const point = { x: place % SIDE, y: Math.floor(place / SIDE) };
@@ -31,7 +31,7 @@ export class PointerLedger {
     return point;
   }
 
-  /** The other of the pair sees the participant there. */
+  /** The other of the pair sees the participant's pointer there. */
   receiveSeen(participant: ParticipantIndex, point: Point, now: Millis, findings: Finding[]): void {
     const marks = this.#marksOf(participant);
     const index = marks.findIndex((mark) => mark.point.x === point.x && mark.point.y === point.y);
@@ -41,7 +41,7 @@ export class PointerLedger {
     marks.splice(0, index + 1);
   }
 
-  /** One of the pair is out of the room: what was shown meanwhile tells of the way back, not of the way of presence. */
+  /** One of the pair left the room. Points shown meanwhile would measure the reconnect, not presence. */
   receiveWent(): void {
     this.#marks.clear();
   }

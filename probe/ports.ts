@@ -1,38 +1,38 @@
-/** What a probe of a room needs from the world, in its own words. `participant-host.ts` is it with the SDK; tests fake it. */
+/** Ports of a probe's room. `participant-host.ts` implements them with the SDK, tests replace them. */
 
 import type { ClientId, Seq } from "../shared/ids.ts";
 import type { Point } from "../shared/wire/positions.ts";
 
-/** One ordinary client in one room, which comes back by itself. */
-export interface Participant {
+/** One ordinary client in one room, which reconnects by itself. */
+export interface ProbeParticipant {
   /** Undefined before its first join. */
   readonly client: ClientId | undefined;
-  /** Edits that are not acknowledged. */
+  /** Number of unacknowledged edits. */
   readonly unsavedEdits: number;
   send(payload: Uint8Array): void;
   pointAt(point: Point): void;
-  /** Its line breaks, as if the network did it. */
+  /** Breaks its connection, as if the network had failed. */
   cut(): void;
-  /** Where it was refused for good, it tries again all the same. */
+  /** Tries again even after a permanent rejection. */
   comeBack(): void;
   leave(): void;
 }
 
 export interface ParticipantListener {
-  /** It is in the room, and has all of it up to when it came. */
+  /** The participant is in the room and has all of it up to the join. */
   came(): void;
   went(): void;
-  /** In the room's order, without a hole, its own among them once they are acknowledged. */
+  /** In the room's order, without a gap. The participant's own edits are included once they are acknowledged. */
   delivered(edits: readonly { readonly seq: Seq; readonly payload: Uint8Array }[]): void;
   snapshot(seq: Seq): void;
   rolledBack(): void;
-  /** Another of the room points there. */
+  /** Another participant points there. */
   pointed(client: ClientId, point: Point): void;
 }
 
-/** `seesPresence`: else it takes none in. */
+/** `seesPresence`: false if the participant ignores presence. */
 export type EnterRoom = (
   room: string,
   participant: { readonly index: number; readonly seesPresence: boolean },
   listener: ParticipantListener,
-) => Participant;
+) => ProbeParticipant;

@@ -1,4 +1,4 @@
-/** A probe of real processes: what it sees while all is well, and while things go wrong. */
+/** A probe of real processes: its measurements while all is well, and during failures. */
 
 import { Registry } from "prom-client";
 import * as Y from "yjs";
@@ -6,32 +6,32 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest
 
 import { CoroomProvider } from "../client/index.ts";
 import { roomKey, type RoomId, type TenantId } from "../shared/ids.ts";
-import { readSettings } from "../shared/config.ts";
-import type { Running } from "../shared/lifecycle.ts";
-import { SILENT } from "../shared/testing/silent-log.ts";
+import { readSettings } from "../shared/settings/settings.ts";
+import type { Running } from "../shared/process/lifecycle.ts";
+import { SILENT_LOG } from "../shared/testing/silent-log.ts";
 import { CLOSE } from "../shared/wire/close-codes.ts";
-import { Cluster } from "../test/system/cluster.ts";
+import { SystemCluster } from "../test/system/cluster.ts";
 import { eventually } from "../test/system/eventually.ts";
 import { ownerOf } from "../test/system/owner.ts";
 import { probeSettings } from "./config.ts";
 import { startProbe } from "./main.ts";
-import { KINDS, type Kind } from "./plan.ts";
+import { PROBE_ROOM_KINDS, type ProbeRoomKind } from "./plan.ts";
 
 const TENANT = "coroom-probe";
 
-let cluster: Cluster;
+let cluster: SystemCluster;
 let registry: Registry;
 let probe: Running;
 
 beforeAll(async () => {
-  cluster = await Cluster.start({ gateways: 2, roomServers: 2, settings: { PING_INTERVAL_MS: "500" } });
+  cluster = await SystemCluster.start({ gateways: 2, roomServers: 2, settings: { PING_INTERVAL_MS: "500" } });
 });
 beforeEach(async () => {
   registry = new Registry();
   const flags = { probeGatewayUrls: cluster.gateways.map(({ url }) => url).join(","), probeReconnectMs: "1000" };
   probe = await startProbe(
     { ...readSettings(probeSettings, { flags, env: {} }), jwtSecret: cluster.internalSecret, jwtIssuer: "", jwtAudience: "" },
-    { log: SILENT, registry },
+    { log: SILENT_LOG, registry },
   );
   await eventually("everybody is in their room", isComplete);
 });
@@ -46,25 +46,25 @@ async function values(name: string): Promise<readonly Value[]> {
   return (await registry.getSingleMetric(name)!.get()).values as Value[];
 }
 
-/** Of all kinds of rooms. */
+/** The sum over all kinds of rooms. */
 async function total(name: string): Promise<number> {
   return (await values(name)).reduce((sum, { value }) => sum + value, 0);
 }
 
-/** Of a histogram. */
-async function count(name: string, room: Kind): Promise<number> {
+/** The count of a histogram. */
+async function count(name: string, room: ProbeRoomKind): Promise<number> {
   return (await values(name)).find(({ metricName, labels }) => metricName === `${name}_count` && labels["room"] === room)?.value ?? 0;
 }
 
-/** How many took longer than one of a histogram's bounds, in seconds. */
-async function countAbove(name: string, room: Kind, bound: number): Promise<number> {
+/** How many values exceeded one of a histogram's bounds, in seconds. */
+async function countAbove(name: string, room: ProbeRoomKind, bound: number): Promise<number> {
   const within = (await values(name)).find(({ labels }) => labels["room"] === room && labels["le"] === bound)?.value ?? 0;
   return (await count(name, room)) - within;
 }
 
-/** But for the visitors, who come and go. */
+/** Without the visitors, which reconnect regularly. */
 async function isComplete(): Promise<boolean> {
-  return (await total("coroom_probe_away_participants")) <= KINDS.length;
+  return (await total("coroom_probe_away_participants")) <= PROBE_ROOM_KINDS.length;
 }
 
 async function nothingIsLost(): Promise<void> {
@@ -75,7 +75,7 @@ async function nothingIsLost(): Promise<void> {
   ]).toEqual([0, 0, 0]);
 }
 
-test("[PSY1] it sees edits and presence arrive in rooms of every kind, and how quick lines are", async () => {
+test("[PSY1] the probe sees edits and presence arrive in rooms of every kind, and measures connection times", async () => {
   const measured = [
     "coroom_probe_propagation_seconds",
     "coroom_probe_ack_seconds",
@@ -85,12 +85,12 @@ test("[PSY1] it sees edits and presence arrive in rooms of every kind, and how q
     "coroom_probe_reconnect_seconds",
   ];
   for (const name of measured)
-    for (const room of KINDS) await eventually(`${name} of ${room} rooms`, async () => (await count(name, room)) >= 3);
+    for (const room of PROBE_ROOM_KINDS) await eventually(`${name} of ${room} rooms`, async () => (await count(name, room)) >= 3);
   await eventually("many see each edit of a large room", async () => (await count("coroom_probe_propagation_seconds", "large")) > 50);
   await nothingIsLost();
 });
 
-test("[PSY2] what it writes is a document like any other, and stays small", async () => {
+test("[PSY2] a probed document is an ordinary document, and stays small", async () => {
   await eventually("many edits were made", async () => (await count("coroom_probe_ack_seconds", "edit_heavy")) >= 40);
   const doc = new Y.Doc();
   const reader = new CoroomProvider({
@@ -105,7 +105,7 @@ test("[PSY2] what it writes is a document like any other, and stays small", asyn
   reader.destroy();
 });
 
-test("[PSY3] where a gateway is killed it says who came back, and who found none there, and loses nothing", async () => {
+test("[PSY3] when a gateway is killed the probe reports which participants returned and which found no gateway, and loses nothing", async () => {
   const [before, failedBefore] = [
     await count("coroom_probe_reconnect_seconds", "large"),
     await total("coroom_probe_connect_failures_total"),
@@ -116,7 +116,7 @@ test("[PSY3] where a gateway is killed it says who came back, and who found none
   const causes = (await values("coroom_probe_connect_failures_total")).map(({ labels }) => String(labels["cause"]));
   expect(causes.filter((cause) => cause === "unreachable" || cause === "broken")).not.toEqual([]);
   const others = causes.filter((cause) => !["unreachable", "broken"].includes(cause));
-  expect(others.filter((cause) => !(cause in CLOSE))).toEqual([]); // What a gateway says that half of them come to at once.
+  expect(others.filter((cause) => !(cause in CLOSE))).toEqual([]); // Reason of the gateway that half of them tried at once.
   await eventually("everybody is back", isComplete);
   const arrived = await count("coroom_probe_propagation_seconds", "small");
   await eventually("edits arrive", async () => (await count("coroom_probe_propagation_seconds", "small")) > arrived + 3);
@@ -124,7 +124,7 @@ test("[PSY3] where a gateway is killed it says who came back, and who found none
   await cluster.gateways[1]!.process.startAgain();
 });
 
-test("[PSY4] a paused owner shows in how long edits took, and loses nothing", async () => {
+test("[PSY4] a paused owner shows in the edit times, and loses nothing", async () => {
   const measured = ["coroom_probe_propagation_seconds", "coroom_probe_ack_seconds"];
   const before = await Promise.all(measured.map((name) => countAbove(name, "edit_heavy", 0.25)));
   const owner = await ownerOf(cluster, roomKey(TENANT as TenantId, "probe-edit-heavy-1" as RoomId));
@@ -137,7 +137,7 @@ test("[PSY4] a paused owner shows in how long edits took, and loses nothing", as
   await nothingIsLost();
 });
 
-test("[PSY5] while nobody has a room, its oldest edit says for how long", async () => {
+test("[PSY5] while no server owns a room, the age of its oldest waiting edit grows", async () => {
   for (const server of cluster.roomServers) server.signal("SIGSTOP");
   await eventually("an edit waits", async () =>
     (await values("coroom_probe_oldest_edit_seconds")).some(({ labels, value }) => labels["room"] === "small" && value > 2),

@@ -5,11 +5,11 @@ import { FakeClock } from "../shared/testing/fake-clock.ts";
 import type { Point } from "../shared/wire/positions.ts";
 import type { Finding } from "./findings.ts";
 import { MarkWriter } from "./marks.ts";
-import type { EnterRoom, Participant, ParticipantListener } from "./ports.ts";
+import type { EnterRoom, ProbeParticipant, ParticipantListener } from "./ports.ts";
 import { ProbedRoom } from "./room-host.ts";
-import type { RoomPlan } from "./plan.ts";
+import type { ProbeRoomPlan } from "./plan.ts";
 
-/** A room in which everything takes as long as the test says. */
+/** A room in which the test decides how long everything takes. */
 class FakeRoom {
   readonly clock = new FakeClock(0);
   readonly findings: Finding[] = [];
@@ -21,7 +21,7 @@ class FakeRoom {
     returns: number;
     isGone: boolean;
   }[] = [];
-  /** From 0 to 1: to whom nothing is delivered. */
+  /** Participants that receive nothing. */
   readonly deaf = new Set<number>();
   acksAfterMs = 5;
   arrivesAfterMs = 3;
@@ -29,7 +29,7 @@ class FakeRoom {
   #seq = 0;
   readonly probed: ProbedRoom;
 
-  constructor(plan: Partial<RoomPlan> = {}) {
+  constructor(plan: Partial<ProbeRoomPlan> = {}) {
     this.probed = new ProbedRoom(
       { kind: "small", room: "probe-small-1", participants: 2, editsPerSecond: 1, presencePerSecond: 1, ...plan },
       { lateMs: 10_000, reconnectMs: 60_000, unsavedEditsMax: 3 },
@@ -47,7 +47,7 @@ class FakeRoom {
     return this.findings.flatMap((finding) => (finding.kind === kind && "ms" in finding ? [Math.round(finding.ms)] : []));
   }
 
-  readonly #enter: EnterRoom = (_, { index, seesPresence }, listener): Participant => {
+  readonly #enter: EnterRoom = (_, { index, seesPresence }, listener): ProbeParticipant => {
     const member = { listener, seesPresence, unsavedEdits: 0, cuts: 0, returns: 0, isGone: false };
     this.members.push(member);
     listener.came();
@@ -78,7 +78,7 @@ class FakeRoom {
   };
 }
 
-test("[PRH1] the pair write and point, and all that each sees of the other is measured", () => {
+test("[PRH1] the pair writes and points, and all that each sees of the other is measured", () => {
   const room = new FakeRoom();
   room.clock.turn(10_000);
   expect(room.msOf("edit-arrived")).toEqual(Array(20).fill(3));
@@ -88,14 +88,14 @@ test("[PRH1] the pair write and point, and all that each sees of the other is me
   expect([room.probed.away, room.probed.oldestMs(room.clock.now())]).toEqual([0, 0]);
 });
 
-test("[PRH2] of a large room's many the pair alone act and take presence in, and an edit's way is measured to each but the visitor", () => {
+test("[PRH2] in a large room only the pair acts and follows presence, and an edit is measured to each participant but the visitor", () => {
   const room = new FakeRoom({ participants: 5 });
   room.clock.turn(10_000);
   expect(room.members.map(({ seesPresence }) => seesPresence)).toEqual([true, true, false, false, false, false]);
   expect(room.kinds()).toMatchObject({ "edit-acknowledged": 20, "edit-arrived": 80, "presence-seen": 20 });
 });
 
-test("[PRH3] the visitor, and nobody else, loses its line again and again", () => {
+test("[PRH3] only the visitor loses its connection again and again", () => {
   const room = new FakeRoom({ participants: 4 });
   room.clock.turn(300_000);
   expect(room.members.map(({ cuts }) => cuts)).toEqual([0, 0, 0, 0, 5]);
@@ -105,7 +105,7 @@ test("[PRH3] the visitor, and nobody else, loses its line again and again", () =
   ).toEqual([5, 5, 5, 5, 5]);
 });
 
-test("[PRH4] whoever waits for too many acknowledgements makes no more edits, and goes on when they come", () => {
+test("[PRH4] a participant with too many unacknowledged edits makes no more, and continues when acks arrive", () => {
   const room = new FakeRoom();
   room.deaf.add(0);
   room.clock.turn(10_000);
@@ -119,7 +119,7 @@ test("[PRH4] whoever waits for too many acknowledgements makes no more edits, an
   expect(room.kinds()["edit-withheld"]).toBe(7);
 });
 
-test("[PRH5] what one of the pair never gets is lost, and counted once", () => {
+test("[PRH5] an edit that never reaches the other of the pair is lost, and counted once", () => {
   const room = new FakeRoom();
   room.clock.turn(2_000);
   room.deaf.add(1);
@@ -129,7 +129,7 @@ test("[PRH5] what one of the pair never gets is lost, and counted once", () => {
   expect(room.kinds()).toMatchObject({ "edit-lost": 1 });
 });
 
-test("[PRH6] nobody points while the other of the pair cannot look", () => {
+test("[PRH6] no participant points while the other of the pair is away", () => {
   const room = new FakeRoom();
   room.members[1]?.listener.went();
   room.clock.turn(100);
@@ -142,7 +142,7 @@ test("[PRH6] nobody points while the other of the pair cannot look", () => {
   expect(room.kinds()["presence-seen"]).toBe(before + 10);
 });
 
-test("[PRH7] another probe in the same room is none of this one's business", () => {
+test("[PRH7] the probe ignores another probe in the same room", () => {
   const room = new FakeRoom();
   room.clock.turn(501);
   const { listener } = room.members[1]!;
@@ -151,7 +151,7 @@ test("[PRH7] another probe in the same room is none of this one's business", () 
   expect(room.findings).toEqual([]);
 });
 
-test("[PRH8] it leaves with all, also with those who come one after the other, and does nothing any more", () => {
+test("[PRH8] a stopped room leaves with all participants, late ones too, and does nothing more", () => {
   const room = new FakeRoom({ participants: 100 });
   room.clock.turn(1_000);
   room.probed.leave();

@@ -1,26 +1,27 @@
 /**
- * One room of a probe: has its pair write and point, its visitor lose the line, and takes what everybody sees to the
- * ledgers. The pair are the first of its participants; the visitor comes behind the last, and is not measured otherwise.
+ * One room of a probe. The first two participants (the pair) write and move pointers. The last one (the visitor)
+ * disconnects and reconnects; only its reconnects are measured. Ledgers record what each participant receives.
  */
 
 import { assertNever } from "../shared/assert.ts";
-import type { Clock } from "../shared/clock.ts";
+import type { Clock } from "../shared/time/clock.ts";
 import type { ClientId, Millis } from "../shared/ids.ts";
 import type { Point } from "../shared/wire/positions.ts";
-import { Beats } from "./beats.ts";
 import { EditLedger, type ParticipantIndex } from "./edit-ledger.ts";
 import type { Finding } from "./findings.ts";
 import { MarkWriter, markOf } from "./marks.ts";
-import { PAIR, type RoomPlan } from "./plan.ts";
+import type { ProbeMetrics } from "./metrics.ts";
+import { PROBE_ROOM_KINDS, PAIR, type ProbeRoomPlan } from "./plan.ts";
 import { PointerLedger } from "./pointer-ledger.ts";
-import type { EnterRoom, Participant, ParticipantListener } from "./ports.ts";
+import type { EnterRoom, ProbeParticipant, ParticipantListener } from "./ports.ts";
+import { Beats } from "./budget.ts";
 
-export type RoomOptions = { readonly lateMs: number; readonly reconnectMs: number; readonly unsavedEditsMax: number };
-export type RoomDeps = {
+export type ProbeRoomOptions = { readonly lateMs: number; readonly reconnectMs: number; readonly unsavedEditsMax: number };
+export type ProbeRoomDeps = {
   readonly clock: Clock;
-  /** A number in [0, 1). */
+  /** Returns a random number in [0, 1). */
   readonly unit: () => number;
-  /** Of this probe since its start. */
+  /** Identifies this probe since its start. */
   readonly run: string;
   readonly enter: EnterRoom;
   readonly record: (finding: Finding) => void;
@@ -28,17 +29,17 @@ export type RoomDeps = {
 
 type Act = { readonly kind: "write" | "point"; readonly participant: ParticipantIndex } | { readonly kind: "cut" | "look" };
 
-/** Many who come at once from one address would be held back. */
+/** Participants join one after the other, because gateways limit connections per address. */
 const ENTER_EVERY_MS = 25;
 const LOOK_EVERY_MS = 1_000;
-/** Of one room, of which not everybody is known to have them. Past it the oldest is not judged. */
+/** Maximum edits of one room that the ledger remembers. Above it the oldest edits are not judged. */
 export const EDITS_MAX = 1_000;
 
 export class ProbedRoom {
-  readonly plan: RoomPlan;
-  readonly #options: RoomOptions;
-  readonly #deps: RoomDeps;
-  readonly #participants: Participant[] = [];
+  readonly plan: ProbeRoomPlan;
+  readonly #options: ProbeRoomOptions;
+  readonly #deps: ProbeRoomDeps;
+  readonly #participants: ProbeParticipant[] = [];
   readonly #here = new Set<ParticipantIndex>();
   readonly #writers: readonly MarkWriter[];
   readonly #edits: EditLedger;
@@ -47,7 +48,7 @@ export class ProbedRoom {
   #callOffEntering: () => void = () => {};
   #callOffStep: () => void = () => {};
 
-  constructor(plan: RoomPlan, options: RoomOptions, deps: RoomDeps) {
+  constructor(plan: ProbeRoomPlan, options: ProbeRoomOptions, deps: ProbeRoomDeps) {
     this.plan = plan;
     this.#options = options;
     this.#deps = deps;
@@ -58,7 +59,7 @@ export class ProbedRoom {
     this.#stepLater();
   }
 
-  /** The pair, who looks on, and the visitor. */
+  /** The pair, the observers and the visitor. */
   get size(): number {
     return this.plan.participants + 1;
   }
@@ -67,7 +68,7 @@ export class ProbedRoom {
     return this.size - this.#here.size;
   }
 
-  /** For how long the oldest edit waits that not everybody has. */
+  /** Age of the oldest edit that some participant still lacks, in milliseconds. */
   oldestMs(now: Millis): number {
     return Math.max(0, now - (this.#edits.oldestAt ?? now));
   }
@@ -110,7 +111,7 @@ export class ProbedRoom {
     }
   }
 
-  /** Whoever lost the line writes on, as people do: what they write waits. */
+  /** A participant without a connection continues to write, as users do. Its edits wait. */
   #write(writer: ParticipantIndex, now: Millis, findings: Finding[]): void {
     const participant = this.#participants[writer];
     if (participant?.client === undefined) return;
@@ -118,7 +119,7 @@ export class ProbedRoom {
     else participant.send(this.#writers[writer]!.write(this.#edits.write(writer, now, findings)));
   }
 
-  /** Where the other cannot look there is nothing to be measured. */
+  /** While the other of the pair is away there is nothing to measure. */
   #point(participant: ParticipantIndex, now: Millis, findings: Finding[]): void {
     if (this.#isPairHere) this.#participants[participant]!.pointAt(this.#pointers.point(participant, now, findings));
   }
@@ -185,8 +186,8 @@ export class ProbedRoom {
 }
 
 function actsOf(
-  { editsPerSecond, presencePerSecond }: RoomPlan,
-  { reconnectMs }: RoomOptions,
+  { editsPerSecond, presencePerSecond }: ProbeRoomPlan,
+  { reconnectMs }: ProbeRoomOptions,
 ): { readonly what: Act; readonly everyMs: number }[] {
   const pair = Array.from({ length: PAIR }, (_, participant) => participant);
   return [
@@ -195,4 +196,22 @@ function actsOf(
     { what: { kind: "cut" }, everyMs: reconnectMs },
     { what: { kind: "look" }, everyMs: LOOK_EVERY_MS },
   ];
+}
+
+/** Sets the gauges: per kind of room the worst value. `delayMs`: how late the probe's own timers are. */
+export function recordState(
+  rooms: readonly Pick<ProbedRoom, "plan" | "away" | "oldestMs">[],
+  delayMs: number,
+  now: Millis,
+  metrics: ProbeMetrics,
+): void {
+  for (const kind of PROBE_ROOM_KINDS) {
+    const alike = rooms.filter(({ plan }) => plan.kind === kind);
+    metrics.oldestEditSeconds.set({ room: kind }, Math.max(0, ...alike.map((room) => room.oldestMs(now))) / 1_000);
+    metrics.away.set(
+      { room: kind },
+      alike.reduce((sum, { away }) => sum + away, 0),
+    );
+  }
+  metrics.loopDelaySeconds.set(delayMs / 1_000);
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { readSettings } from "../shared/config.ts";
+import { readSettings } from "../shared/settings/settings.ts";
 import { roomHostOptions, roomServerSettings } from "./config.ts";
 
 const read = (flags: Record<string, string>) => readSettings(roomServerSettings, { flags, env: {} });

@@ -1,10 +1,10 @@
 /** The room server's settings. */
 
-import { positiveInteger, type Settings, SettingError, text, type Values } from "../shared/config.ts";
-import { HEARTBEAT_MS_MAX } from "../shared/membership.ts";
+import { constant, positiveInteger, type Settings, SettingError, text, type Values } from "../shared/settings/settings.ts";
+import { HEARTBEAT_MS_MAX } from "../shared/cluster/membership.ts";
 import type { RoomServerOptions } from "./room-server.ts";
 
-/** A writer that left a gap is told once in so long. */
+/** A writer that left a gap is answered once in this time. */
 const GAP_QUIET_MS = 200;
 
 export const roomServerSettings = {
@@ -12,150 +12,175 @@ export const roomServerSettings = {
     parse: secret,
     secret: true,
     fallback: "",
-    meaning: "what room servers prove tentative edits with; the same for all of them, at least 32 characters",
+    meaning: "Secret that room servers sign tentative edits with. Use the same value on all room servers, at least 32 characters.",
+    basic: true,
   },
   heartbeatMs: {
     parse: heartbeat,
     fallback: 200,
-    meaning: "how often a room server says that it is alive, every 1,000 ms or more often; after three missed ones it is taken for dead",
+    meaning: "Milliseconds between two heartbeats of a room server, at most 1,000. Three missed heartbeats mean that it is dead.",
   },
   serverHost: {
     parse: text,
     fallback: "",
-    meaning: "the machine that a room server runs on, so that a room's owner and its warm copy stand on two; empty: the machine's name",
+    meaning:
+      "Name of the machine that a room server runs on. Placement puts an owner and its replica on different machines. Empty: the host name.",
   },
   serverZone: {
     parse: text,
     fallback: "",
-    meaning: "the zone that a room server runs in, so that a room's owner and its warm copy stand in two",
+    meaning: "Availability zone of a room server. Placement puts an owner and its replica in different zones.",
+    basic: true,
   },
   serverPool: {
     parse: text,
     fallback: "",
     meaning:
-      "rooms that a room server is kept for: those pinned to this pool, or, in the pool dedicated, those too hot for others; empty: all others",
+      'Pool of a room server. It receives rooms that are pinned to this pool, and hot rooms if the pool is "dedicated". Empty: all other rooms.',
+    basic: true,
   },
-  budgetEditsPerSecond: { parse: positiveInteger, fallback: 10_000, meaning: "edits a second that a room server is meant for" },
+  budgetEditsPerSecond: { parse: positiveInteger, fallback: 10_000, meaning: "Edits per second that a room server is sized for." },
   budgetEgressBytesPerSecond: {
     parse: positiveInteger,
     fallback: 50 * 1024 ** 2,
-    meaning: "bytes a second that a room server is meant to send",
+    meaning: "Outgoing bytes per second that a room server is sized for.",
   },
-  budgetMemoryBytes: { parse: positiveInteger, fallback: 2 * 1024 ** 3, meaning: "bytes of memory that a room server is meant to take" },
-  roomsMax: { parse: positiveInteger, fallback: 20_000, meaning: "rooms that one room server takes" },
-  roomIdleMsMax: { parse: positiveInteger, fallback: 300_000, meaning: "a room without edits and catch-ups for so long is released" },
+  budgetMemoryBytes: { parse: positiveInteger, fallback: 2 * 1024 ** 3, meaning: "Bytes of memory that a room server is sized for." },
+  roomsMax: { parse: positiveInteger, fallback: 20_000, meaning: "Maximum number of rooms per room server." },
+  roomIdleMsMax: {
+    parse: positiveInteger,
+    fallback: 300_000,
+    meaning: "Milliseconds without an edit or catch-up after which a room server releases a room.",
+  },
   unackedEditsMax: {
     parse: positiveInteger,
     fallback: 1_000,
-    meaning: "edits of a room that may wait for the log; past it new ones are refused for a moment",
+    meaning: "Maximum number of edits per room that wait for the log. Further edits are refused with WRITE_BACKPRESSURE.",
   },
-  unackedBytesMax: { parse: positiveInteger, fallback: 8 * 1024 ** 2, meaning: "bytes of a room's edits that may wait for the log" },
+  unackedBytesMax: { parse: positiveInteger, fallback: 8 * 1024 ** 2, meaning: "Maximum bytes of edits per room that wait for the log." },
   recordBytesMax: {
     parse: positiveInteger,
     fallback: 512 * 1024,
-    meaning: "payload bytes that share one record of the log; a larger edit is refused",
+    meaning: "Maximum payload bytes in one log record. Larger edits are refused.",
   },
-  answerBytesMax: { parse: positiveInteger, fallback: 512 * 1024, meaning: "bytes in one message of a catch-up" },
+  answerBytesMax: { parse: positiveInteger, fallback: 512 * 1024, meaning: "Maximum bytes of one catch-up message." },
   savingAfterMs: {
     parse: positiveInteger,
     fallback: 100,
-    meaning: "an edit that waits longer for the log goes out as tentative, and the room is saving",
+    meaning: 'Milliseconds that an edit waits for the log before it is sent to the room as tentative and the room shows "saving".',
   },
   refusingAfterMs: {
     parse: positiveInteger,
     fallback: 10_000,
-    meaning: "when an edit has waited so long for the log, new ones are refused",
+    meaning: "Milliseconds that an edit waits for the log before the room refuses new edits.",
   },
-  refusedRetryMs: { parse: positiveInteger, fallback: 1_000, meaning: "when a refused edit may be sent again" },
-  appendAnswerMsMax: { parse: positiveInteger, fallback: 500, meaning: "an append without an answer for so long is sent again" },
-  claimMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "a claim that has not fenced the room by then is given up" },
-  heldMessagesMax: { parse: positiveInteger, fallback: 1_000, meaning: "gateways' messages of a room that are held while it is claimed" },
-  heldBytesMax: { parse: positiveInteger, fallback: 8 * 1024 ** 2, meaning: "bytes of the messages held while a room is claimed" },
-  backlogMsMax: { parse: positiveInteger, fallback: 300_000, meaning: "how long a room's edits stay in memory for those who come back" },
-  backlogBytesMax: { parse: positiveInteger, fallback: 8 * 1024 ** 2, meaning: "bytes of a room's edits kept in memory" },
-  backlogTotalBytesMax: { parse: positiveInteger, fallback: 512 * 1024 ** 2, meaning: "bytes of all rooms' edits kept in memory" },
+  /** Milliseconds after which a client may send a refused edit again. */
+  refusedRetryMs: constant(1_000),
+  /** Milliseconds without an answer from JetStream after which the same append is sent again. */
+  appendAnswerMsMax: constant(500),
+  claimMsMax: {
+    parse: positiveInteger,
+    fallback: 10_000,
+    meaning: "Milliseconds after which a claim that has not fenced the room is abandoned.",
+  },
+  /** Maximum number of gateway messages per room that are buffered during a claim. */
+  heldMessagesMax: constant(1_000),
+  /** Maximum bytes of gateway messages per room that are buffered during a claim. */
+  heldBytesMax: constant(8 * 1024 ** 2),
+  backlogMsMax: { parse: positiveInteger, fallback: 300_000, meaning: "Milliseconds that a room's edits stay in the memory backlog." },
+  backlogBytesMax: { parse: positiveInteger, fallback: 8 * 1024 ** 2, meaning: "Maximum bytes of one room's memory backlog." },
+  backlogTotalBytesMax: {
+    parse: positiveInteger,
+    fallback: 512 * 1024 ** 2,
+    meaning: "Maximum bytes of the memory backlogs of all rooms of a server.",
+  },
   dedupeMsMin: {
     parse: positiveInteger,
     fallback: 300_000,
-    meaning:
-      "how long a silent writer's edits are still known, so that a repeat is not ordered twice; no more than COROOM_CHECKPOINT_CLIENT_MS_MAX",
+    meaning: "Milliseconds that a silent writer stays in the dedupe window. At most COROOM_CHECKPOINT_CLIENT_MS_MAX.",
   },
   dedupeWritersMax: {
     parse: positiveInteger,
     fallback: 20_000,
-    meaning: "writers of a room whose edits are known; past it the most silent are forgotten",
+    meaning: "Maximum number of writers per room in the dedupe window. Writers that have been silent longest are removed first.",
   },
-  dedupeRunsPerWriterMax: {
-    parse: positiveInteger,
-    fallback: 32,
-    meaning: "stretches of a writer's edits whose exact seqs are known, for the answer to a repeat",
-  },
-  deferredCatchUpsMax: {
-    parse: positiveInteger,
-    fallback: 1_000,
-    meaning: "catch-ups of a room that wait for an append or for a look at the log",
-  },
-  logReadsMax: { parse: positiveInteger, fallback: 8, meaning: "catch-ups that read the log at a time; others wait" },
-  logReadsWaitingMax: {
-    parse: positiveInteger,
-    fallback: 1_000,
-    meaning: "catch-ups that wait to read the log; past it one gets no answer and is asked again",
-  },
+  /** Maximum number of runs of consecutive edits per writer whose exact seqs are kept to answer repeats. */
+  dedupeRunsPerWriterMax: constant(32),
+  /** Maximum number of catch-ups per room that wait for an append or a log read. */
+  deferredCatchUpsMax: constant(1_000),
+  logReadsMax: { parse: positiveInteger, fallback: 8, meaning: "Maximum number of concurrent catch-ups that read the log. Others wait." },
+  /** Maximum number of catch-ups that wait to read the log. Further ones get no answer, and the gateway asks again. */
+  logReadsWaitingMax: constant(1_000),
   logReadBytesMax: {
     parse: positiveInteger,
     fallback: 16 * 1024 ** 2,
-    meaning: "bytes a catch-up reads from the log before a newer snapshot is the better answer",
+    meaning: "Maximum bytes that one catch-up reads from the log. Beyond it the client is sent to the snapshot.",
   },
-  beaconMs: { parse: positiveInteger, fallback: 1_000, meaning: "how long after an edit a room tells its head again" },
-  beaconsWhenQuiet: { parse: positiveInteger, fallback: 3, meaning: "how often a quiet room tells its head again" },
-  presenceParticipantsMax: { parse: positiveInteger, fallback: 2_000, meaning: "participants of a room that others are told of" },
+  /** Milliseconds between two announcements of a room's head (epoch and last seq) after an edit. */
+  beaconMs: constant(1_000),
+  /** Number of times that a quiet room repeats the announcement of its head. */
+  beaconsWhenQuiet: constant(3),
+  presenceParticipantsMax: { parse: positiveInteger, fallback: 2_000, meaning: "Maximum number of participants per room in presence." },
   presenceRoomBytesMax: {
     parse: positiveInteger,
     fallback: 768 * 1024,
-    meaning: "bytes of all that a room's participants show; past it what more they show is not taken",
+    meaning: "Maximum bytes of all presence fields of one room. Further fields are not accepted.",
   },
-  presenceTickMs: { parse: positiveInteger, fallback: 50, meaning: "the shortest time between two of a room's presence news" },
-  presenceGatherMs: { parse: positiveInteger, fallback: 80, meaning: "how long a new owner listens before it tells who is in the room" },
+  presenceTickMs: { parse: positiveInteger, fallback: 50, meaning: "Minimum milliseconds between two presence deltas of a room." },
+  presenceGatherMs: {
+    parse: positiveInteger,
+    fallback: 80,
+    meaning: "Milliseconds that a new owner collects members from gateways before it announces the participants.",
+  },
   gatewaySilenceMsMax: {
     parse: positiveInteger,
     fallback: 2_000,
-    meaning: "a gateway silent for so long is taken for dead, and its members for gone",
+    meaning: "Milliseconds without a heartbeat after which a gateway counts as dead and its members leave.",
   },
   presenceSilenceMsMax: {
     parse: positiveInteger,
     fallback: 12_000,
     meaning:
-      "a gateway that said nothing of its members in a room for so long is asked who is with it; more than two of presenceKeepaliveMs",
+      "Milliseconds without a members message after which the owner asks a gateway for its members. More than twice COROOM_PRESENCE_KEEPALIVE_MS.",
   },
   flatParticipantsMax: {
     parse: positiveInteger,
     fallback: 50,
-    meaning: "participants up to which a room's presence travels flat; past it, hierarchically",
+    meaning: "Maximum number of participants in flat mode. Larger rooms use hierarchical fan-out.",
   },
-  flatAgainParticipants: { parse: positiveInteger, fallback: 40, meaning: "participants down to which a hierarchical room stays so" },
+  flatAgainParticipants: {
+    parse: positiveInteger,
+    fallback: 40,
+    meaning: "Number of participants at which a hierarchical room returns to flat mode.",
+  },
   shareDelayMsMin: {
     parse: positiveInteger,
     fallback: 100,
-    meaning: "a room server so late holds back the rooms that cost it most, step by step",
+    meaning: "Event loop delay in milliseconds above which a room server throttles, step by step, the rooms that cost it most.",
   },
   shareCalmMs: {
     parse: positiveInteger,
     fallback: 5_000,
-    meaning: "a room server on time for so long, with less than half of that, gives them a step back",
+    meaning: "Milliseconds below half of COROOM_SHARE_DELAY_MS_MIN after which one slowdown step is removed.",
   },
   heldBackCommitMs: {
     parse: positiveInteger,
     fallback: 80,
-    meaning: "how long the edits of a room far over its budget gather before they share a record: so much later they are acknowledged",
+    meaning:
+      "Milliseconds that edits of a room far over its budget are collected into one log record. Their acks are delayed by the same time.",
   },
-  modeMsMin: { parse: positiveInteger, fallback: 5_000, meaning: "how long a room stays in a mode at the least" },
-  replicasMax: { parse: positiveInteger, fallback: 20_000, meaning: "rooms of other servers that one room server keeps a warm copy of" },
+  modeMsMin: { parse: positiveInteger, fallback: 5_000, meaning: "Minimum milliseconds between two mode transitions of a room." },
+  replicasMax: { parse: positiveInteger, fallback: 20_000, meaning: "Maximum number of replicas per room server." },
   handOverMsMax: {
     parse: positiveInteger,
     fallback: 20_000,
-    meaning: "how long a stopping room server hands its rooms over; what is left then is let go",
+    meaning: "Milliseconds that a stopping room server hands over its rooms. It releases the remaining rooms afterwards.",
   },
-  releaseMsMax: { parse: positiveInteger, fallback: 5_000, meaning: "how long a stopping room server waits for its rooms' last appends" },
+  releaseMsMax: {
+    parse: positiveInteger,
+    fallback: 5_000,
+    meaning: "Milliseconds that a stopping room server waits for the last appends of its rooms.",
+  },
 } as const satisfies Settings;
 
 export type RoomServerConfig = Values<typeof roomServerSettings>;

@@ -5,15 +5,14 @@ import { randomBytes } from "node:crypto";
 import type { Registry } from "prom-client";
 
 import type { ServerId } from "../shared/ids.ts";
-import { endOfTurn } from "../shared/io/end-of-turn.ts";
-import { loopDelay } from "../shared/io/loop-delay.ts";
+import { endOfTurn, eventLoopDelay } from "../shared/io/event-loop.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
 import { startTraces } from "../shared/io/traces/start-traces.ts";
-import { type Running, stopOnce } from "../shared/lifecycle.ts";
-import type { Log } from "../shared/log.ts";
-import { BEATS_MISSED_MAX, Membership } from "../shared/membership.ts";
-import { pause } from "../shared/pause.ts";
-import type { SharedConfig } from "../shared/settings.ts";
+import { type Running, stopOnce } from "../shared/process/lifecycle.ts";
+import type { Log } from "../shared/process/log.ts";
+import { HEARTBEATS_MISSED_MAX, Membership } from "../shared/cluster/membership.ts";
+import { pause } from "../shared/time/pause.ts";
+import type { SharedConfig } from "../shared/settings/common-settings.ts";
 import { refuseUnfit, type RoomServerConfig } from "./config.ts";
 import { datedEpochs } from "./io/dated-epochs.ts";
 import { hmacSeal } from "./io/hmac.ts";
@@ -23,13 +22,13 @@ import { LoadMeter } from "./load/load-meter.ts";
 import { listRooms } from "./load/room-list.ts";
 import { startSharing } from "./load/sharing-host.ts";
 import { roomServerMetrics } from "./metrics.ts";
-import { beatHeart, LISTEN_BEATS, listenToPeers } from "./ownership/heart.ts";
+import { sendServerHeartbeats, LISTEN_HEARTBEATS, listenToPeers } from "./ownership/heartbeat-host.ts";
 import type { Epochs } from "./ports.ts";
 import { assembleRoomServer } from "./room-server.ts";
 
 export type RoomServer = Running & { readonly server: ServerId };
 
-/** `epochs`: of tests, which count them. */
+/** `epochs`: for tests, which count them. */
 export async function startRoomServer(
   config: SharedConfig & RoomServerConfig,
   { log, registry, epochs = datedEpochs(clock, Math.random) }: { log: Log; registry: Registry; epochs?: Epochs },
@@ -41,7 +40,7 @@ export async function startRoomServer(
   const loads = new LoadMeter(bus.options);
   const traces = await startTraces(config, { role: "room-server", instance: server }, { log, registry });
   const traced = traces === undefined ? bus.ports : tracedPorts(bus.ports, traces.edits);
-  const membership = new Membership({ silenceMsMax: BEATS_MISSED_MAX * config.heartbeatMs });
+  const membership = new Membership({ silenceMsMax: HEARTBEATS_MISSED_MAX * config.heartbeatMs });
   const memoryBytes = (): number => process.memoryUsage.rss();
   const parts = assembleRoomServer(server, { ...traced, seal: hmacSeal(config.roomSecret), epochs }, bus.options, {
     ...deps,
@@ -50,14 +49,14 @@ export async function startRoomServer(
     loads,
     memoryBytes,
   });
-  const { rooms, replicas, presence, handOvers, takeOvers } = parts;
+  const { rooms, replicas, presence, handovers, takeovers } = parts;
 
-  const receiveLost = (lost: ServerId): void => void takeOvers.receiveLost(lost);
+  const receiveLost = (lost: ServerId): void => void takeovers.receiveLost(lost);
   const stopListening = listenToPeers(server, membership, bus.peers, { clock, log, receiveLost });
-  await pause(clock, LISTEN_BEATS * config.heartbeatMs); // By then all have been heard.
+  await pause(clock, LISTEN_HEARTBEATS * config.heartbeatMs); // By then every live server's heartbeat was received.
   await bus.answer({ ...parts, listRooms: (question) => listRooms(server, presence, (room) => loads.editsPerSecondOf(room), question) });
-  const stopHeart = beatHeart(parts.describe, bus.peers, clock, config.heartbeatMs);
-  const delay = loopDelay();
+  const stopHeart = sendServerHeartbeats(parts.describe, bus.peers, clock, config.heartbeatMs);
+  const delay = eventLoopDelay();
   const { counts } = bus;
   const stopSharing = startSharing(
     server,
@@ -69,7 +68,7 @@ export async function startRoomServer(
   log.info({ server }, "room server is ready");
 
   const stop = async (): Promise<void> => {
-    await handOvers.drain();
+    await handovers.drain();
     await rooms.stop();
     replicas.stop();
     presence.stop();

@@ -1,22 +1,29 @@
-/** What a room server needs from the world, in its own words. `io/` implements each; tests fake each. */
+/** The ports of a room server. `io/` implements each, and tests provide fakes. */
 
 import type { Checkpoint } from "../shared/bus/checkpoint.ts";
 import type { CountsReport } from "../shared/bus/counts-report.ts";
-import type { Answer, SaidByOwner, ToOwner } from "../shared/bus/envelope.ts";
-import type { PresenceAnswer, PresenceFromOwner, PresenceToOwner } from "../shared/bus/presence-messages.ts";
-import type { ClaimReply, ClaimRequest, OrderReply, RoomEntry, ServerHeartbeat, ServerOrder } from "../shared/bus/placement-messages.ts";
+import type { OwnerReply, OwnerAnnouncement, ToOwner } from "../shared/bus/envelope.ts";
+import type { PresenceReply, PresenceFromOwner, PresenceToOwner } from "../shared/bus/presence-messages.ts";
+import type {
+  ClaimReply,
+  ClaimRequest,
+  ServerCommandReply,
+  RoomEntry,
+  ServerHeartbeat,
+  ServerCommand,
+} from "../shared/bus/placement-messages.ts";
 import type { DeletedRecord, LogRecord, OwnersRecord } from "../shared/bus/record.ts";
 import type { Epoch, GatewayId, RoomKey, Seq, ServerId } from "../shared/ids.ts";
 import type { TentativeEdit } from "../shared/wire/frames.ts";
 
-/** A record with its place in the stream. The bytes are the reader's own to keep. */
-export type StoredRecord<Record extends LogRecord = OwnersRecord> = { readonly record: Record; readonly streamSeq: number };
-/** A room's last record: an owner's, or that it is deleted. */
-export type LastRecord = StoredRecord<LogRecord>;
+/** A record with its stream sequence. The reader owns the bytes. */
+export type DecodedRecord<Record extends LogRecord = OwnersRecord> = { readonly record: Record; readonly streamSeq: number };
+/** A room's last record: an owner's, or the deletion. */
+export type LastRecord = DecodedRecord<LogRecord>;
 
 /**
- * A record on its way into the log, behind the room's last, which has this id and this place in the stream; 0 for none.
- * The place alone is no proof: a log that has lost its end gives the same one to another record.
+ * A record to append behind the room's last record, given by id and stream sequence; 0 for none. The sequence alone is
+ * no proof: a log that lost its end gives it to another record.
  */
 export type OutgoingRecord = {
   readonly id: string;
@@ -25,102 +32,109 @@ export type OutgoingRecord = {
   readonly expectedStreamSeq: number;
 };
 
-/** `fenced`: another's record stands where this one was to go; it is not, or no longer, the room's last. */
+/** `fenced`: another owner's record is at the expected place, or was. */
 export type AppendOutcome = { kind: "appended"; streamSeq: number } | { kind: "fenced" };
 
-/** How the ownership ended that no longer waits for its append: a few words in all, for they are told as a trace's error. */
-export type GivenUp = "released" | "handed-over" | "fenced" | "failed" | "deleted" | "stopped";
+/** Why an ownership ended before its append settled; short, because a trace shows it as its error. */
+export type ReleaseReason = "released" | "handed-over" | "fenced" | "failed" | "deleted" | "stopped";
 
 export interface RoomLog {
   /**
-   * Tries until the outcome is certain, however long it takes; one append at a time per room. `settled` is
-   * called once, never before this returns, and not at all after the returned function gave it up. That is told why.
+   * Retries until the outcome is certain, however long it takes; one append at a time per room. Calls `settled` once,
+   * never before this returns. The returned function abandons the append with a reason; then `settled` is not called.
    */
-  append(room: RoomKey, record: OutgoingRecord, settled: (outcome: AppendOutcome) => void): (why: GivenUp) => void;
-  /** The room's last record, from the stream's leader. Throws when it does not answer. */
+  append(room: RoomKey, record: OutgoingRecord, settled: (outcome: AppendOutcome) => void): (why: ReleaseReason) => void;
+  /** The room's last record, from the stream's leader. Throws without an answer. */
   readLast(room: RoomKey): Promise<LastRecord | undefined>;
-  /** Whether the stream's leader has none of the room's records behind that one: what it holds is not read. Throws when it does not answer. */
+  /** Whether the stream's leader has no record of the room behind that one. Throws without an answer. */
   endsAt(room: RoomKey, streamSeq: number): Promise<boolean>;
   /**
-   * The owners' records of the room in `after < streamSeq <= through` that still exist, in order. `through`: the log has
-   * that record, or one behind it. Throws when the log does not answer, or does not show as much.
+   * The owners' records of the room in `after < streamSeq <= through` that still exist, in order. `through`: the log
+   * has that record, or a later one. Throws without an answer, or if the log shows less.
    */
-  read(room: RoomKey, after: number, through: number): AsyncIterable<StoredRecord>;
+  read(room: RoomKey, after: number, through: number): AsyncIterable<DecodedRecord>;
 }
 
 export interface Subscription {
   isOpen(): boolean;
-  /** Takes no more; resolves once all that had arrived was received. */
+  /** Accepts no more; resolves once all arrived messages were received. */
   close(): Promise<void>;
 }
 
-/** Takes what gateways say to a room's owner, in the order in which it comes. */
+/** Receives gateways' messages to a room's owner, in order of arrival. */
 export interface Receiver {
   receiveMessage(message: ToOwner, bytes: number): void;
   receivePresence(message: PresenceToOwner): void;
 }
 
-export interface Inbox {
+export interface RoomInbox {
   /** Resolves once gateways' messages of the room reach this server. Throws when NATS does not answer. */
   subscribe(room: RoomKey, receiver: Receiver): Promise<Subscription>;
 }
 
-/** Fire and forget: what is lost is asked for again. */
+/** Fire and forget: gateways ask again for what is lost. */
 export interface Gateways {
-  answer(gateway: GatewayId, room: RoomKey, answer: Answer): void;
-  broadcast(room: RoomKey, message: SaidByOwner): void;
+  answer(gateway: GatewayId, room: RoomKey, answer: OwnerReply): void;
+  broadcast(room: RoomKey, message: OwnerAnnouncement): void;
 }
 
-/** Who is there and what they show, to gateways; what they say comes by the inbox. Fire and forget: nothing is kept for a line that is lost. */
+/**
+ * Sends presence to gateways; theirs arrives in the inbox. Fire and forget: nothing is buffered during a connection
+ * loss.
+ */
 export interface PresenceBus {
   broadcast(room: RoomKey, message: PresenceFromOwner): void;
-  answer(gateway: GatewayId, room: RoomKey, answer: PresenceAnswer): void;
+  answer(gateway: GatewayId, room: RoomKey, answer: PresenceReply): void;
   onHeartbeat(receive: (gateway: GatewayId) => void): void;
-  /** While it is not up a gateway's silence means nothing. `losses`: how often it went down so far, and what was said meanwhile with it. */
+  /**
+   * While the connection is down a gateway's silence means nothing. `losses`: how often it went down, losing messages.
+   */
   line(): { readonly isUp: boolean; readonly losses: number };
 }
 
 export type KnownCheckpoint = Checkpoint | "deleted" | undefined;
-export interface Checkpoints {
-  /** What the document service wrote last. Throws when the bucket does not answer. */
+export interface CheckpointReader {
+  /** The newest checkpoint of the document service. Throws when the bucket does not answer. */
   newest(room: RoomKey): Promise<KnownCheckpoint>;
 }
 
-/** Hints for those who look for an owner; never the authority. */
+/** Hints for finding an owner; never the authority. */
 export interface RoomEntries {
   find(room: RoomKey): Promise<RoomEntry | undefined>;
-  /** Writes this server as the owner, unless a later epoch stands there. */
+  /** Writes this server as the owner, unless a later epoch is stored. */
   announce(room: RoomKey, epoch: Epoch): Promise<void>;
   /** Removes the entry if it is still this server's. */
   withdraw(room: RoomKey): Promise<void>;
-  /** Removes it, whoever it names: the room is deleted. */
+  /** Removes the entry of any owner: the room is deleted. */
   forget(room: RoomKey): Promise<void>;
 }
 
 export interface Peers {
-  sayAlive(heartbeat: ServerHeartbeat): void;
+  publishHeartbeat(heartbeat: ServerHeartbeat): void;
   onHeartbeat(receive: (heartbeat: ServerHeartbeat) => void): void;
-  /** Somebody finds that nobody listens where this server should. */
+  /** Somebody found that nothing listens at that server's address. */
   onUnreached(receive: (server: ServerId) => void): void;
-  /** Whether NATS says that nobody listens there. Silence says nothing. */
+  /** Whether NATS reports that nothing listens there. No answer proves nothing. */
   isGone(server: ServerId): Promise<boolean>;
 }
 
-/** What the gateways sum up over all room servers. */
+/** Counts that the gateways add up over all room servers. */
 export interface Counts {
   tell(report: CountsReport): void;
 }
 
 export interface Epochs {
-  /** For a new epoch: above `known`, and above any that there was, even if the log knows of it no longer, as far as dates and chance can see to it. */
+  /**
+   * A new epoch: above `known`, and above any earlier one that the log may have lost, as far as dates and chance allow.
+   */
   after(known: Epoch): Epoch;
 }
 
-/** What the log republishes and owners say, as every gateway of the room hears it. */
+/** Republished records and owners' announcements, as every gateway of the room receives them. */
 export interface FanOut {
-  /** Resolves once nothing said in the room from now on is missed. Throws when NATS does not answer. */
-  subscribe(room: RoomKey, receive: (heard: StoredRecord | Beacon | DeletedRecord) => void): Promise<Subscription>;
-  /** The line was lost and found: what was said meanwhile is lost. Everybody who asks is told. */
+  /** Resolves once no later announcement of the room is missed. Throws when NATS does not answer. */
+  subscribe(room: RoomKey, receive: (heard: DecodedRecord | Beacon | DeletedRecord) => void): Promise<Subscription>;
+  /** The connection was lost and is back: announcements in between are lost. Calls every subscriber. */
   onGap(receive: () => void): void;
 }
 
@@ -128,31 +142,31 @@ export type Beacon = { readonly kind: "beacon"; readonly head: Seq };
 
 /** The room servers that a room can be handed to. Undefined or false: no answer in time, or a refusal. */
 export interface OtherServers {
-  /** Resolves once that server has a warm copy of the room. */
+  /** Resolves once that server has a replica of the room. */
   follow(server: ServerId, room: RoomKey): Promise<boolean>;
-  /** Resolves once that server hears the room's edits, so that its owner may stop. */
+  /** Resolves once that server is subscribed to the room's edits, so that its owner may stop. */
   expect(server: ServerId, room: RoomKey): Promise<boolean>;
   claim(server: ServerId, request: ClaimRequest): Promise<ClaimReply | undefined>;
-  /** Who should own the room, if not these. */
+  /** The server that should own the room, other than the suspects. */
   locate(room: RoomKey, suspects: readonly ServerId[]): Promise<ServerId | undefined>;
 }
 
-export interface Orders {
-  onOrder(answer: (order: ServerOrder) => Promise<OrderReply>): void;
+export interface ServerCommands {
+  onOrder(answer: (order: ServerCommand) => Promise<ServerCommandReply>): void;
 }
 
 export interface Claims {
   onClaim(answer: (request: ClaimRequest) => Promise<ClaimReply>): void;
 }
 
-/** Proves that a room server saw an author send an edit, to whichever room server owns the room later. */
+/** Proves, to any later owner of the room, that a room server received an edit from its author. */
 export interface Seal {
   sealOf(room: RoomKey, edit: Omit<TentativeEdit, "mac" | "epoch">): Uint8Array;
   isGenuine(room: RoomKey, edit: TentativeEdit): boolean;
 }
 
-/** Who wants to hear outside that a room is in use, or is no more. */
-export interface Activity {
-  /** The first participant is there, or the last has left. After a change of owner the first is found again. */
+/** Announces outside that a room is in use, or no longer. */
+export interface RoomActivityReports {
+  /** The first participant has joined, or the last has left. After a change of owner the first is found again. */
   tell(room: RoomKey, activity: "room.occupied" | "room.vacated"): void;
 }

@@ -8,8 +8,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest
 
 import type { Checkpoint } from "../shared/bus/checkpoint.ts";
 import {
-  type Answer,
-  decodeAnswer,
+  type OwnerReply,
+  decodeOwnerReply,
   decodeFromOwner,
   encodeToOwner,
   type FromOwner,
@@ -21,10 +21,10 @@ import { ClaimReply, type ClaimRequest, RoomEntry } from "../shared/bus/placemen
 import { headOf } from "../shared/bus/record.ts";
 import { ownersRecordOf } from "../shared/testing/owners-record.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
-import { readSettings } from "../shared/config.ts";
+import { readSettings } from "../shared/settings/settings.ts";
 import type { ClientId, Epoch, GatewayId, Position, RoomKey, Seq, ServerId, UserId } from "../shared/ids.ts";
-import type { Log } from "../shared/log.ts";
-import { sharedSettings } from "../shared/settings.ts";
+import type { Log } from "../shared/process/log.ts";
+import { sharedSettings } from "../shared/settings/common-settings.ts";
 import { Line } from "../test/contract/line.ts";
 import { type RealNats, startRealNats, until } from "../test/contract/real-nats.ts";
 import { SlowLogProxy } from "../test/system/slow-log-proxy.ts";
@@ -82,12 +82,12 @@ async function startServer(settings: Record<string, string> = {}): Promise<TestS
 /** What a gateway hears of a room, in order. */
 function listen() {
   const subjects = subjectsOf(environment);
-  const heard: { fromOwner: FromOwner[]; answers: Answer[]; noResponders: number } = { fromOwner: [], answers: [], noResponders: 0 };
+  const heard: { fromOwner: FromOwner[]; answers: OwnerReply[]; noResponders: number } = { fromOwner: [], answers: [], noResponders: 0 };
   line.subscribe(subjects.editsOut(room), { callback: (_, msg) => void heard.fromOwner.push(decodeFromOwner(new Uint8Array(msg.data))!) });
   line.subscribe(subjects.allToGateway(gatewayId), {
     callback: (_, msg) => {
       if (msg.headers?.code === 503) heard.noResponders += 1;
-      else heard.answers.push(decodeAnswer(new Uint8Array(msg.data))!);
+      else heard.answers.push(decodeOwnerReply(new Uint8Array(msg.data))!);
     },
   });
   return heard;
@@ -162,7 +162,7 @@ test("[RS2] a repeat is answered with its seq and ordered once, by the owner and
   expect(answers().at(-1)).toMatchObject({ epoch: 2, counter: 2, seq: 2, exact: true });
 });
 
-test("[RS3] a room without an owner is told so by NATS, and its edits wait for the claim", async () => {
+test("[RS3] NATS reports that a room without an owner has no responders, and edits commit once a server claims the room", async () => {
   const server = await startServer();
   const heard = listen();
   sendEdits(edit(ann, 1));
@@ -247,7 +247,7 @@ test("[RS5] an owner cut off until another has claimed cannot append when it is 
   await cut.close();
 });
 
-test("[RS6] a server whose line broke hears its rooms again by itself and goes on in the same epoch", async () => {
+test("[RS6] a server with a broken connection receives its rooms' messages again afterwards, in the same epoch", async () => {
   const broken = await Line.to(nats.url);
   const server = await startServer({ natsUrl: broken.url });
   const heard = listen();
@@ -394,7 +394,7 @@ test("[RS13] whoever is at the newest snapshot is served, from the log where the
   );
 });
 
-test("[RS14] a new owner knows from the checkpoint what the trimmed log no longer tells", async () => {
+test("[RS14] a new owner knows from the checkpoint what the trimmed log no longer holds", async () => {
   const [first, second] = [await startServer(), await startServer()];
   const heard = listen();
   await claim(first.server);

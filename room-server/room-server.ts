@@ -1,31 +1,29 @@
-/** A room server put together from its parts, on whatever ports it is given: real ones in `main.ts`, simulated ones in tests. */
+/** Assembles a room server from its parts, on any ports: real ones in `main.ts`, simulated ones in tests. */
 
-import type { AlarmDeps } from "../shared/alarm.ts";
+import type { AlarmDeps } from "../shared/time/alarm.ts";
 import type { ServerHeartbeat, ServerLabels } from "../shared/bus/placement-messages.ts";
-import type { ServerId } from "../shared/ids.ts";
-import type { Log } from "../shared/log.ts";
-import type { Membership } from "../shared/membership.ts";
+import type { ServerId, RoomKey } from "../shared/ids.ts";
+import type { Log } from "../shared/process/log.ts";
+import type { Membership } from "../shared/cluster/membership.ts";
 import { BacklogBudget } from "./rooms/backlog.ts";
-import type { CostlyRooms } from "./load/fair-share-host.ts";
-import { HandOvers } from "./ownership/hand-overs-host.ts";
-import { isBelievedAlive } from "./ownership/heart.ts";
+import { RoomHandovers, RoomTakeovers } from "./ownership/handovers-host.ts";
+import { isBelievedAlive } from "./ownership/heartbeat-host.ts";
 import type { LoadMeter, LoadMeterOptions } from "./load/load-meter.ts";
 import type { RoomServerMetrics } from "./metrics.ts";
-import type { Activity, FanOut, OtherServers, PresenceBus } from "./ports.ts";
-import { PresenceHost, type PresenceHostOptions } from "./presence/presence-host.ts";
+import type { RoomActivityReports, FanOut, OtherServers, PresenceBus } from "./ports.ts";
+import { OwnerPresenceHost, type OwnerPresenceHostOptions } from "./presence/presence-host.ts";
 import { Replicas } from "./ownership/replicas-host.ts";
-import { RoomCosts } from "./load/room-costs.ts";
-import { TakeOvers } from "./ownership/take-overs-host.ts";
-import { RoomHost, type RoomHostOptions, type RoomHostPorts } from "./ownership/room-host.ts";
+import { OwnedRooms, type OwnedRoomsOptions, type OwnedRoomsPorts } from "./ownership/owned-rooms-host.ts";
+import type { CostlyRooms } from "./load/sharing-host.ts";
 
-export type RoomServerPorts = Omit<RoomHostPorts, "presence"> & {
+export type RoomServerPorts = Omit<OwnedRoomsPorts, "presence"> & {
   readonly presenceBus: PresenceBus;
   readonly fanOut: FanOut;
-  readonly activity: Activity;
+  readonly activity: RoomActivityReports;
   readonly others: OtherServers;
 };
-export type RoomServerOptions = RoomHostOptions &
-  PresenceHostOptions &
+export type RoomServerOptions = OwnedRoomsOptions &
+  OwnerPresenceHostOptions &
   LoadMeterOptions & {
     readonly backlogTotalBytesMax: number;
     readonly replicasMax: number;
@@ -40,11 +38,11 @@ export type RoomServerDeps = AlarmDeps & {
   readonly memoryBytes: () => number;
 };
 export type RoomServerParts = {
-  readonly rooms: RoomHost;
+  readonly rooms: OwnedRooms;
   readonly replicas: Replicas;
-  readonly presence: PresenceHost;
-  readonly handOvers: HandOvers;
-  readonly takeOvers: TakeOvers;
+  readonly presence: OwnerPresenceHost;
+  readonly handovers: RoomHandovers;
+  readonly takeovers: RoomTakeovers;
   readonly costly: CostlyRooms;
   readonly describe: () => Omit<ServerHeartbeat, "time" | "everyMs">;
 };
@@ -58,7 +56,7 @@ export function assembleRoomServer(
   const { clock, membership } = deps;
   const budget = new BacklogBudget({ bytesMax: options.backlogTotalBytesMax });
   const replicas = new Replicas(ports, options, { ...deps, budget });
-  const presence = new PresenceHost(ports.presenceBus, options, {
+  const presence = new OwnerPresenceHost(ports.presenceBus, options, {
     ...deps,
     operations: ports.operations,
     onDeposed: (room) => rooms.receiveDoubt(room),
@@ -72,7 +70,7 @@ export function assembleRoomServer(
     },
   };
   const listeningSince = clock.now();
-  const rooms = new RoomHost(server, { ...ports, presence }, options, {
+  const rooms = new OwnedRooms(server, { ...ports, presence }, options, {
     ...deps,
     loads,
     budget,
@@ -80,11 +78,11 @@ export function assembleRoomServer(
     isLive: (peer) => isBelievedAlive(membership, listeningSince, peer, clock.now()),
   });
   ports.fanOut.onGap(() => rooms.receiveLineBack());
-  const handOvers = new HandOvers(server, { rooms, replicas, others: ports.others }, options, {
+  const handovers = new RoomHandovers(server, { rooms, replicas, others: ports.others }, options, {
     ...deps,
     available: () => membership.available(clock.now()),
   });
-  const takeOvers = new TakeOvers({ rooms, replicas }, deps);
+  const takeovers = new RoomTakeovers({ rooms, replicas }, deps);
   const costly: CostlyRooms = {
     eachCost: (tell) => costs.each(tell),
     holdBack: (room, level) => {
@@ -99,5 +97,29 @@ export function assembleRoomServer(
     labels: options.labels,
     load: deps.loads.read(deps.memoryBytes(), clock.now()),
   });
-  return { rooms, replicas, presence, handOvers, takeOvers, costly, describe };
+  return { rooms, replicas, presence, handovers, takeovers, costly, describe };
+}
+
+/**
+ * The cost of each room since it came here, in one unit: a presence state, a record and an edit count the same.
+ * Presence begins and ends with ownership, so it lists the rooms that are here.
+ */
+type PresenceCosts = { isHere(room: RoomKey): boolean; eachCost(tell: (room: RoomKey, cost: number) => void): void };
+
+export class RoomCosts {
+  readonly #presence: PresenceCosts;
+  readonly #edits = new Map<RoomKey, number>();
+
+  constructor(presence: PresenceCosts) {
+    this.#presence = presence;
+  }
+
+  receiveRecord(room: RoomKey, edits: number): void {
+    this.#edits.set(room, (this.#edits.get(room) ?? 0) + 1 + edits);
+  }
+
+  each(tell: (room: RoomKey, cost: number) => void): void {
+    for (const room of this.#edits.keys()) if (!this.#presence.isHere(room)) this.#edits.delete(room);
+    this.#presence.eachCost((room, cost) => tell(room, cost + (this.#edits.get(room) ?? 0)));
+  }
 }

@@ -1,6 +1,6 @@
 /**
- * A programmer's mistake stops the process, so that another can take over from the log.
- * Bad input is never asserted: it is refused with a value.
+ * A programming error stops the process, so that another takes over from the log. Never assert on input: refuse it with
+ * a value.
  */
 export function assert(condition: boolean, message: string): asserts condition {
   if (!condition) throw new AssertionError(message);

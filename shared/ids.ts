@@ -1,42 +1,45 @@
 /**
- * The names things go by. Each is checked once, where it enters, and branded, so that no dot, star or
- * space from outside can reach a NATS subject and no tenant's room can be taken for another's.
+ * Branded identifiers. Each is checked once, where it enters, so that no dot, star or space from outside reaches a NATS
+ * subject, and no tenant's room is confused with another's.
  */
 
 declare const brand: unique symbol;
 type Brand<Base, Name extends string> = Base & { readonly [brand]: Name };
 
 export type TenantId = Brand<string, "TenantId">;
-/** A room as its tenant calls it: 1 to 128 characters, no control characters; not `.` or `..`, which vanish from a URL's path. */
+/**
+ * A room's name within its tenant: 1 to 128 characters, no control characters; not `.` or `..`, which vanish from a
+ * URL's path.
+ */
 export type RoomId = Brand<string, "RoomId">;
-/** A room everywhere behind the gateway: `<tenant>.<room>`, each one subject-safe token. */
+/** A room's name behind the gateway: `<tenant>.<room>`, each one a subject-safe token. */
 export type RoomKey = Brand<string, "RoomKey">;
 export type UserId = Brand<string, "UserId">;
-/** What one tab or process picks at random to be known by: 8 to 32 URL-safe characters. Kept to itself. */
+/** The random secret name of a tab or process: 8 to 32 URL-safe characters. Never sent to others. */
 export type ClientKey = Brand<string, "ClientKey">;
 /**
- * One writer of edits: 16 URL-safe characters that a gateway derives from tenant, user and client key.
- * So nobody can take another user's place: neither its acks nor its numbering.
+ * A writer of edits: 16 URL-safe characters that a gateway derives from tenant, user and client key, so that nobody can
+ * take another user's acks or numbering.
  */
 export type ClientId = Brand<string, "ClientId">;
 /** One run of one gateway process; a restart is another gateway. */
 export type GatewayId = Brand<string, "GatewayId">;
 /** One run of one room server process; a restart is another server. */
 export type ServerId = Brand<string, "ServerId">;
-/** The ownership term of a room: 1 for the first owner, one more with every new one. 0: none yet. */
+/** The ownership term of a room: it rises with every new owner. 0: none yet. */
 export type Epoch = Brand<number, "Epoch">;
-/** The place of an edit in its room's order, from 1, gapless. 0: before the first. */
+/** An edit's place in its room's order, from 1, without gaps. 0: before the first. */
 export type Seq = Brand<number, "Seq">;
-/** Milliseconds on the steady clock of the process that read it: for spans and deadlines, and without meaning to any other. */
+/** Milliseconds on one process's steady clock: for durations and deadlines, without meaning to other processes. */
 export type Millis = Brand<number, "Millis">;
-/** Milliseconds since the Unix epoch: a date. The clock that it was read on may since have been set. */
+/** Milliseconds since the Unix epoch: a date. The clock may have been set since. */
 export type UnixMillis = Brand<number, "UnixMillis">;
 
-/** Who wrote an edit. Dedupe goes by the client; the user is kept for history. */
+/** An edit's author. Dedupe uses the client; the user is kept for history. */
 export type Author = { readonly user: UserId; readonly client: ClientId };
 /**
- * How far somebody has come in a room. It never travels as a bare seq: after a log was lost or rolled
- * back the same number would look continuous while the edits behind it differ.
+ * A position in a room's log. A seq never travels alone: after a log was lost or rolled back the same seq could stand
+ * for different edits.
  */
 export type Position = { readonly epoch: Epoch; readonly seq: Seq };
 
@@ -73,7 +76,7 @@ export function parseGatewayId(text: string): GatewayId | undefined {
   return SAFE_TOKEN.test(text) ? (text as GatewayId) : undefined;
 }
 
-/** One subject-safe token each: bytes other than letters, digits, `_` and `-` become `=hh`. */
+/** Two subject-safe tokens: bytes other than letters, digits, `_` and `-` become `=hh`. */
 export function roomKey(tenant: TenantId, room: RoomId): RoomKey {
   return `${tenant}.${encodeToken(room)}` as RoomKey;
 }

@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
 
 import { FakeClock } from "../shared/testing/fake-clock.ts";
-import { Answers, type Question } from "./answers.ts";
+import { Answers, type StateRequest } from "./answers.ts";
 
-const question = (bytes: number): Question => ({ kind: "sync-request", stateVector: new Uint8Array(bytes) });
+const question = (bytes: number): StateRequest => ({ kind: "sync-request", stateVector: new Uint8Array(bytes) });
 
 function rig(answerBytes: number) {
   const clock = new FakeClock();
-  const answered: Question[] = [];
-  const ask = (asked: Question): void => {
+  const answered: StateRequest[] = [];
+  const ask = (asked: StateRequest): void => {
     if (!answers.mayAnswer(asked)) return;
     answers.charge(asked, new Uint8Array(answerBytes));
     answered.push(asked);
@@ -17,7 +17,7 @@ function rig(answerBytes: number) {
   return { clock, answers, answered, ask };
 }
 
-test("[YAN1] questions are charged by their answers, past that each kind waits once, and the newest is answered", () => {
+test("[YAN1] requests are charged by their answers; above the limit one of each kind waits, and the newest is answered", () => {
   const { clock, answered, ask } = rig(130_000);
   ask(question(1));
   for (let bytes = 2; bytes <= 50; bytes++) ask(question(bytes));
@@ -32,7 +32,7 @@ test("[YAN1] questions are charged by their answers, past that each kind waits o
   expect(clock.pending).toBe(0);
 });
 
-test("[YAN2] very many small ones cost more than their bytes, and nothing is answered once it has stopped", () => {
+test("[YAN2] many small answers cost more than their bytes, and nothing is answered after the stop", () => {
   const { clock, answers, answered, ask } = rig(2);
   for (let asked = 0; asked < 1_000; asked++) ask(question(1));
   expect(answered).toHaveLength(98);

@@ -1,43 +1,43 @@
 /**
- * Which of one client's questions are answered at once. One of a few bytes may be answered with the whole document, or
- * with what everybody shows: each is charged by its answer, and once too much was said the next waits. Rules YAN1, YAN2.
+ * Limits the answers to one client. A request of a few bytes may be answered with the whole document or all awareness
+ * states, so each request is charged by the size of its answer. Over the rate, requests wait. Rules YAN1, YAN2.
  */
 
-import type { Clock } from "../shared/clock.ts";
-import { type Rate, TokenBucket } from "../shared/token-bucket.ts";
+import type { Clock } from "../shared/time/clock.ts";
+import { type Rate, TokenBucket } from "../shared/limits/token-bucket.ts";
 import type { YMessage } from "./protocol.ts";
 
-export type Question = Extract<YMessage, { readonly kind: "sync-request" | "awareness-request" }>;
+export type StateRequest = Extract<YMessage, { readonly kind: "sync-request" | "awareness-request" }>;
 
-/** What a question costs beside its own bytes and those of its answer. */
-const QUESTION_BYTES = 1_024;
+/** Cost of a request beside its own bytes and those of its answer. */
+const REQUEST_BYTES = 1_024;
 const LATER_MS = 1_000;
 
 export class Answers {
   readonly #clock: Clock;
   readonly #bytes: TokenBucket;
-  readonly #ask: (question: Question) => void;
-  readonly #later = new Map<Question["kind"], Question>();
+  readonly #ask: (request: StateRequest) => void;
+  readonly #later = new Map<StateRequest["kind"], StateRequest>();
   #stopWaiting = (): void => {};
 
-  /** `ask`: is told again of what had to wait. */
-  constructor(bytes: Rate, clock: Clock, ask: (question: Question) => void) {
+  /** `ask`: called again with each request that had to wait. */
+  constructor(bytes: Rate, clock: Clock, ask: (request: StateRequest) => void) {
     this.#clock = clock;
     this.#bytes = new TokenBucket(bytes, clock.now());
     this.#ask = ask;
   }
 
-  /** False: it waits. Of each kind the newest does, which tells best what the client has by then. */
-  mayAnswer(question: Question): boolean {
+  /** False: it waits. Only the newest request of each kind is kept, because it reflects best what the client has. */
+  mayAnswer(request: StateRequest): boolean {
     if (this.#bytes.take(this.#clock.now(), 0)) return true;
     if (this.#later.size === 0) this.#stopWaiting = this.#clock.after(LATER_MS, () => this.#askAgain());
-    this.#later.set(question.kind, question);
+    this.#later.set(request.kind, request);
     return false;
   }
 
-  charge(question: Question, answer: Uint8Array): void {
-    const asked = question.kind === "sync-request" ? question.stateVector.byteLength : 0;
-    this.#bytes.spend(this.#clock.now(), QUESTION_BYTES + asked + answer.byteLength);
+  charge(request: StateRequest, answer: Uint8Array): void {
+    const asked = request.kind === "sync-request" ? request.stateVector.byteLength : 0;
+    this.#bytes.spend(this.#clock.now(), REQUEST_BYTES + asked + answer.byteLength);
   }
 
   stop(): void {
@@ -46,8 +46,8 @@ export class Answers {
   }
 
   #askAgain(): void {
-    const questions = [...this.#later.values()];
+    const requests = [...this.#later.values()];
     this.#later.clear();
-    for (const question of questions) this.#ask(question);
+    for (const request of requests) this.#ask(request);
   }
 }

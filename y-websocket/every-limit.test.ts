@@ -1,4 +1,4 @@
-/** As on gateways: each limit has a number, a metric and a test that reaches it, and every setting is named here. */
+/** As on gateways: each limit has a number, a metric and a test that reaches it, and every setting is listed here. */
 
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
@@ -21,15 +21,15 @@ const LIMITS: readonly Limit<Setting>[] = [
   { settings: ["ySaveMsMax"], metric: "coroom_y_clients", tests: ["YCL6"] },
 ];
 
-/** Where it listens and goes. */
+/** Addresses that the bridge listens on or connects to. */
 const NO_LIMITS: readonly Setting[] = ["yHost", "yPort", "yGatewayUrl"];
 
-test("[YCF1] every setting is a limit with a metric and a test, or is none", () => {
+test("[YCF1] every setting is a limit with a metric and a test, or declared as none", () => {
   const named = [...LIMITS.flatMap(({ settings }) => settings), ...NO_LIMITS];
   expect(named.toSorted(), "name it in LIMITS, or in NO_LIMITS").toEqual(Object.keys(yWebsocketSettings).toSorted());
 });
 
-test("[YCF2] the metrics and tests of all limits are there", () => {
+test("[YCF2] the metrics and tests of all limits exist", () => {
   const registry = new Registry();
   yWebsocketMetrics(registry);
   expect(missingOf(LIMITS, registry, new URL(".", import.meta.url))).toEqual({ metrics: [], tests: [] });

@@ -1,21 +1,20 @@
 /**
- * What one client says before its room is there, counted against what all may: messages as they came (decoded, awareness
- * would weigh many times that), and what has come of one that is not whole yet, which the socket keeps meanwhile.
+ * Messages of one client that wait for its room, counted against a budget of all clients. They are held as bytes,
+ * because decoded awareness would be many times larger. Bytes of an incomplete message, which the socket holds, count
+ * too.
  */
 
-import type { HeldBudget } from "./held-budget.ts";
-
-/** What a message costs beside its bytes. */
+/** Estimated bytes of a message beside its content. */
 const MESSAGE_OVERHEAD_BYTES = 256;
 
-export class HeldMessages {
-  readonly #budget: HeldBudget;
+export class EarlyMessages {
+  readonly #budget: EarlyMessagesBudget;
   #messages: Uint8Array[] = [];
   #messageBytes = 0;
-  /** What has come since the last whole message. */
+  /** Bytes received since the last complete message. */
   #partBytes = 0;
 
-  constructor(budget: HeldBudget) {
+  constructor(budget: EarlyMessagesBudget) {
     this.#budget = budget;
   }
 
@@ -23,34 +22,58 @@ export class HeldMessages {
     return this.#messages;
   }
 
-  /** So much has come of a message. False: all clients together would have more held than they may. */
+  /** Counts bytes of an incomplete message. False: all clients together would exceed the budget. */
   holdPart(bytes: number): boolean {
     if (!this.#budget.take(bytes)) return false;
     this.#partBytes += bytes;
     return true;
   }
 
-  /** It is whole, or the socket keeps nothing any more, or may keep what it likes. */
+  /** The message is complete, or its bytes no longer count. */
   dropPart(): void {
     this.#budget.giveBack(this.#partBytes);
     this.#partBytes = 0;
   }
 
-  /** False: likewise. */
+  /** False: all clients together would exceed the budget. */
   hold(message: Uint8Array): boolean {
     const bytes = message.byteLength + MESSAGE_OVERHEAD_BYTES;
     if (!this.#budget.take(bytes)) return false;
-    this.#messages.push(message.slice()); // It may be a part of much that was read at once, which would be held with it.
+    this.#messages.push(message.slice()); // Copied, because the message may be part of a larger buffer.
     this.#messageBytes += bytes;
     return true;
   }
 
-  /** What was held. From here on nothing is. The socket may still keep its part, until it is closed. */
+  /** Returns the held messages and holds nothing any more. The socket may hold its part until it is closed. */
   release(): readonly Uint8Array[] {
     const released = this.#messages;
     this.#budget.giveBack(this.#messageBytes);
     this.#messages = [];
     this.#messageBytes = 0;
     return released;
+  }
+}
+
+/**
+ * Maximum bytes that all clients together may send before their rooms are open, that is before any token is checked.
+ */
+
+export class EarlyMessagesBudget {
+  readonly #bytesMax: number;
+  #bytes = 0;
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  /** False: the budget would be exceeded. */
+  take(bytes: number): boolean {
+    if (this.#bytes + bytes > this.#bytesMax) return false;
+    this.#bytes += bytes;
+    return true;
+  }
+
+  giveBack(bytes: number): void {
+    this.#bytes -= bytes;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Starts one bridge for clients of y-websocket. Each is to a gateway what a client of the SDK is, so all that holds for
- * those (tokens, limits, one order, nothing acknowledged lost) holds for the way from here on.
+ * Starts the bridge for y-websocket clients. To a gateway each of them is a client of the SDK, with the same guarantees
+ * and limits.
  */
 
 import type { Registry } from "prom-client";
@@ -8,30 +8,30 @@ import type { Registry } from "prom-client";
 import { fetchSnapshot } from "../client/io/fetch-snapshot.ts";
 import { openSocketWith } from "../client/io/node-socket.ts";
 import { systemChance, systemClock as clientClock } from "../client/io/system.ts";
-import type { World } from "../client/ports.ts";
+import type { ClientWorld } from "../client/ports.ts";
 import { YjsProvider } from "../client/yjs/yjs-provider.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
-import { type Running, stopOnce } from "../shared/lifecycle.ts";
-import type { Log } from "../shared/log.ts";
+import { type Running, stopOnce } from "../shared/process/lifecycle.ts";
+import type { Log } from "../shared/process/log.ts";
 import { type EdgeConfig, refuseUnsafe, warnOfOneAddress, type YWebsocketConfig } from "./config.ts";
-import { HeldBudget } from "./held-budget.ts";
 import { ySockets } from "./io/y-sockets.ts";
 import { yWebsocketMetrics } from "./metrics.ts";
 import { Places } from "./places.ts";
 import type { YSeat, YSocket } from "./ports.ts";
-import { Reception } from "./reception.ts";
+import { YAdmission } from "./admission.ts";
 import { YClient } from "./y-client.ts";
+import { EarlyMessagesBudget } from "./held-messages.ts";
 
 export type RunningYWebsocket = Running & { readonly port: number };
 type Deps = { readonly log: Log; readonly registry: Registry };
 
-/** Throws where it may not or cannot start. */
+/** Throws `StartError` if the settings are unsafe or the port is in use. */
 export async function startYWebsocket(config: YWebsocketConfig & EdgeConfig, { log, registry }: Deps): Promise<RunningYWebsocket> {
   refuseUnsafe(config);
   warnOfOneAddress(config, log);
   const { yGatewayUrl: url, clientAddressHeader: addressHeader } = config;
   const metrics = yWebsocketMetrics(registry);
-  const budget = new HeldBudget(config.yHeldBytesMax);
+  const budget = new EarlyMessagesBudget(config.yHeldBytesMax);
 
   const newClient = ({ room, token, address }: YSeat, socket: YSocket): YClient => {
     const world = worldOf(addressHeader === "" ? {} : { [addressHeader]: address }, log);
@@ -43,26 +43,26 @@ export async function startYWebsocket(config: YWebsocketConfig & EdgeConfig, { l
       metrics,
     });
   };
-  const reception = new Reception({ places: new Places(config), metrics, newClient });
+  const admission = new YAdmission({ places: new Places(config), metrics, newClient });
   const listening = { host: config.yHost, port: config.yPort, allowedOrigins: config.allowedOrigins, addressHeader };
-  const sockets = await ySockets({ ...listening, messageBytesMax: config.yMessageBytesMax }, reception);
-  log.info({ port: sockets.port, gateway: url }, "y-websocket's clients are served");
+  const sockets = await ySockets({ ...listening, messageBytesMax: config.yMessageBytesMax }, admission);
+  log.info({ port: sockets.port, gateway: url }, "serving y-websocket clients");
 
   const stop = async (): Promise<void> => {
-    reception.close();
+    admission.close();
     await sockets.close();
-    await reception.left();
+    await new Promise<void>((resolve) => admission.whenEmpty(resolve));
   };
   return { port: sockets.port, stop: stopOnce(stop) };
 }
 
-/** `headers`: what the gateway is told of where the client is. */
-function worldOf(headers: Readonly<Record<string, string>>, log: Log): World {
+/** `headers`: give the gateway the client's address. */
+function worldOf(headers: Readonly<Record<string, string>>, log: Log): ClientWorld {
   return {
     clock: clientClock,
     chance: systemChance,
     openSocket: (...given) => openSocketWith(headers, ...given),
     fetchSnapshot,
-    reportError: (error) => log.error({ cause: error }, "a y-websocket client's document could not take what the room has"),
+    reportError: (error) => log.error({ cause: error }, "cannot apply an edit of the room to a y-websocket client's document"),
   };
 }

@@ -1,4 +1,4 @@
-/** What the y-websocket role counts. */
+/** Metrics of the y-websocket role. */
 
 import { Counter, Gauge, type Registry } from "prom-client";
 
@@ -9,30 +9,30 @@ export const yWebsocketMetrics = (registry: Registry) => {
   return {
     clients: new Gauge({
       name: "coroom_y_clients",
-      help: "Connections of y-websocket clients, and those that are gone while what they wrote is saved",
+      help: "Connected y-websocket clients, and disconnected ones whose edits are still being saved",
       registers,
     }),
     turnedAway: new Counter({
       name: "coroom_y_turned_away_total",
-      help: "Connections not taken, by reason: full, address, origin, request, stopping",
+      help: "Rejected connections, by reason: full, address, origin, request, stopping",
       labelNames: ["reason"],
       registers,
     }),
-    updates: new Counter({ name: "coroom_y_updates_total", help: "Updates taken from clients", registers }),
+    updates: new Counter({ name: "coroom_y_updates_total", help: "Updates received from clients", registers }),
     closes: new Counter({
       name: "coroom_y_closes_total",
-      help: "Connections closed from here, by code: 4400 unreadable, 4401 refused, 4501 token expired, 4508 said nothing in time, 4529 wrote too fast, 1009 too large a message, 1013 overloaded or too slow",
+      help: "Connections closed by the bridge, by code: 4400 unreadable, 4401 refused, 4501 token expired, 4508 no first message, 4529 too fast, 1009 message too large, 1013 overloaded or slow reader",
       labelNames: ["code"],
       registers,
     }),
     answersLater: new Counter({
       name: "coroom_y_answers_later_total",
-      help: "Questions of clients that were not answered at once, having been answered with too many bytes",
+      help: "Answers delayed because the client exceeded its byte rate",
       registers,
     }),
     problems: new Counter({
       name: "coroom_y_problems_total",
-      help: "What clients are not told, their protocol having no word for it, by the kind of error that the SDK names",
+      help: "SDK errors that the y-websocket protocol cannot report to the client, by kind",
       labelNames: ["kind"],
       registers,
     }),

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 
-import type { ClientAddress } from "../shared/client-address.ts";
+import type { ClientAddress } from "../shared/limits/client-address.ts";
 import { Places } from "./places.ts";
 
 const [HERE, THERE] = ["203.0.113.9", "203.0.113.10"] as ClientAddress[];
 
-test("[YPL1] an address has so many places, and all together, and each is free again once it is given back", () => {
+test("[YPL1] clients are limited per address and in total, and each place is free again after its client leaves", () => {
   const places = new Places({ yClientsMax: 4, yClientsPerAddressMax: 2 });
   for (const address of [HERE, HERE, THERE]) places.take(address);
   expect([HERE, THERE, undefined].map((address) => places.reasonAgainst(address))).toEqual(["address", undefined, undefined]);
@@ -17,7 +17,7 @@ test("[YPL1] an address has so many places, and all together, and each is free a
   expect(places.taken).toBe(2);
 });
 
-test("[YPL2] clients of this machine are counted together only: behind its own proxy everybody would come from there", () => {
+test("[YPL2] clients of this machine count only toward the total: behind a local proxy all clients come from there", () => {
   const places = new Places({ yClientsMax: 4, yClientsPerAddressMax: 1 });
   for (let client = 0; client < 3; client++) places.take(undefined);
   expect(places.reasonAgainst(undefined)).toBe(undefined);

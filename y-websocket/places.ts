@@ -1,6 +1,9 @@
-/** How many clients there may be, in all and from one address. Each keeps its place until it has left, and what it wrote is saved. */
+/**
+ * Limits the number of clients, in total and per address. A client keeps its place until it has left and what it wrote
+ * is saved.
+ */
 
-import type { ClientAddress } from "../shared/client-address.ts";
+import type { ClientAddress } from "../shared/limits/client-address.ts";
 
 export type PlacesOptions = { readonly yClientsMax: number; readonly yClientsPerAddressMax: number };
 
@@ -17,7 +20,7 @@ export class Places {
     return this.#taken;
   }
 
-  /** Why there is none. Without an address it is this machine: its clients are counted together only. */
+  /** Why there is no place. Clients without an address are on this machine and count in the total only. */
   reasonAgainst(address: ClientAddress | undefined): "full" | "address" | undefined {
     if (this.#taken >= this.#options.yClientsMax) return "full";
     return address !== undefined && this.#of(address) >= this.#options.yClientsPerAddressMax ? "address" : undefined;

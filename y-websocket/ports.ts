@@ -1,42 +1,42 @@
-/** What the bridge needs from its sockets, and they from it. */
+/** Ports between the bridge and its sockets. */
 
-import type { ClientAddress } from "../shared/client-address.ts";
+import type { ClientAddress } from "../shared/limits/client-address.ts";
 import type { RoomId } from "../shared/ids.ts";
 
 /** One client's WebSocket. */
 export interface YSocket {
   send(bytes: Uint8Array): void;
   close(code: number, reason: string): void;
-  /** Sent and not yet taken by the client. */
+  /** Bytes sent and not yet read by the client. */
   readonly waitingBytes: number;
 }
 
-/** Who wants to come in, and where to. */
+/** The room, token and address of a client that connects. */
 export type YSeat = {
   readonly room: RoomId;
   readonly token: string;
-  /** The client's, as the gateway is told it. */
+  /** The client's address, as passed on to the gateway. */
   readonly address: string;
-  /** Under which the client is counted, here as on the gateway. Undefined: it is on this machine. */
+  /** The address under which the client is counted. Undefined: the client is on this machine. */
   readonly place: ClientAddress | undefined;
 };
 
-export type TurnedAway = "full" | "address" | "origin" | "request" | "stopping";
+export type YRejection = "full" | "address" | "origin" | "request" | "stopping";
 
-/** Hears one client's socket. */
+/** Receives the events of one client's socket. */
 export type YListener = {
-  /** So much has come; the messages that it makes whole follow. False: no more is to be read, the socket is being closed. */
+  /** Bytes have arrived; complete messages follow. False: read no more, the socket is being closed. */
   receiveBytes(count: number): boolean;
-  receive(bytes: Uint8Array): void;
+  receiveMessage(bytes: Uint8Array): void;
   receiveClosed(): void;
 };
 
-/** Asked about each client before its socket is taken. */
-export interface YDoor {
-  /** Undefined: it may. */
-  mayEnter(seat: YSeat): TurnedAway | undefined;
+/** Decides about each client before its socket is accepted. */
+export interface YClientAdmission {
+  /** Undefined: the client may enter. */
+  mayEnter(seat: YSeat): YRejection | undefined;
   enter(seat: YSeat, socket: YSocket): YListener;
-  receiveTurnedAway(reason: TurnedAway): void;
-  /** A client said more at once than it may, and is closed for it. */
+  receiveRejected(reason: YRejection): void;
+  /** A client was closed because its message was too large. */
   receiveTooLarge(): void;
 }

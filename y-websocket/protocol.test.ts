@@ -23,7 +23,7 @@ function said(kind: number, write: (output: encoding.Encoder) => void): Uint8Arr
   });
 }
 
-test("[YPR1] what y-protocols writes is understood", () => {
+test("[YPR1] the bridge decodes what y-protocols writes", () => {
   const doc = docOf("abc");
   const update = Y.encodeStateAsUpdate(doc);
   expect(decodeYMessage(said(SYNC, (output) => writeSyncStep1(output, doc)))).toEqual({
@@ -43,7 +43,7 @@ test("[YPR1] what y-protocols writes is understood", () => {
   awareness.destroy();
 });
 
-test("[YPR2] what is written here y-protocols understands", () => {
+test("[YPR2] y-protocols decodes what the bridge writes", () => {
   const [doc, other] = [docOf("abc"), new Y.Doc()];
   const bodyOf = (bytes: Uint8Array): decoding.Decoder => {
     const input = decoding.createDecoder(bytes);
@@ -69,7 +69,7 @@ test("[YPR2] what is written here y-protocols understands", () => {
   awareness.destroy();
 });
 
-test("[YPR3] no bytes make it throw", () => {
+test("[YPR3] no bytes make the decoder throw", () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => void decodeYMessage(bytes)),
     { numRuns: 2_000 },
@@ -78,7 +78,7 @@ test("[YPR3] no bytes make it throw", () => {
   for (const bytes of [new Uint8Array(), torn]) expect(decodeYMessage(bytes)).toBeUndefined();
 });
 
-test("[YPR4] more of awareness than anybody says of himself is passed over, and not taken apart", () => {
+test("[YPR4] an awareness message larger than any client's own state is skipped undecoded", () => {
   const long = said(AWARENESS, (output) => encoding.writeVarUint8Array(output, new Uint8Array(256 * 1024 + 1)));
   expect(decodeYMessage(long)).toEqual({ kind: "unknown" });
 });

@@ -1,21 +1,24 @@
 /**
- * What clients of y-websocket say and are told (y-protocols' sync, awareness and auth), in lib0's encoding: a kind, then
- * what belongs to it. https://github.com/yjs/y-protocols/blob/master/PROTOCOL.md
+ * Encoder and decoder of the y-websocket protocol (sync, awareness and auth of y-protocols) in lib0's encoding: a
+ * message type, then its content. https://github.com/yjs/y-protocols/blob/master/PROTOCOL.md
  */
 
 import * as decoding from "lib0/decoding";
 import * as encoding from "lib0/encoding";
 
-/** What somebody shows, as JSON; `null`: nothing any more. `clock`: of two about one client the one with the higher counts. */
+/**
+ * A client's awareness state as JSON. `null`: the client is gone. `clock`: of two states of one client, the higher
+ * clock wins.
+ */
 export type YState = { readonly client: number; readonly clock: number; readonly json: string };
 
 export type YMessage =
-  /** What the client has; it is to be told the rest. */
+  /** What the client has. The bridge answers with the rest. */
   | { readonly kind: "sync-request"; readonly stateVector: Uint8Array }
   | { readonly kind: "update"; readonly update: Uint8Array }
   | { readonly kind: "awareness"; readonly states: readonly YState[] }
   | { readonly kind: "awareness-request" }
-  /** Of a newer protocol, of an application's own, or too much to look through. */
+  /** A message of a newer protocol or of an application, or one too large to decode. */
   | { readonly kind: "unknown" };
 
 const SYNC = 0;
@@ -24,15 +27,15 @@ const AUTH = 2;
 const AWARENESS_REQUEST = 3;
 const [SYNC_STEP_1, SYNC_STEP_2, SYNC_UPDATE] = [0, 1, 2];
 const PERMISSION_DENIED = 0;
-/** What a client says of itself has a hundredth of that; of others it is not asked. */
+/** A client's own state needs a hundredth of this. States of others that a client repeats are not needed. */
 const AWARENESS_BYTES_MAX = 256 * 1024;
 
-/** Undefined for bytes that are no such message. */
+/** Undefined: the bytes are no message of the protocol. */
 export function decodeYMessage(bytes: Uint8Array): YMessage | undefined {
   try {
     return read(decoding.createDecoder(bytes));
   } catch {
-    return undefined; // lib0 throws where bytes are missing.
+    return undefined; // lib0 throws if bytes are missing.
   }
 }
 
@@ -67,12 +70,12 @@ function readStates(input: decoding.Decoder): YState[] {
   }));
 }
 
-/** Asks for what the client has beyond this. */
+/** Requests everything that the client has beyond this state vector. */
 export function encodeSyncRequest(stateVector: Uint8Array): Uint8Array {
   return sync(SYNC_STEP_1, stateVector);
 }
 
-/** After the first of them the client takes itself to be in step. */
+/** The client reports itself as synced after the first of these. */
 export function encodeSyncAnswer(update: Uint8Array): Uint8Array {
   return sync(SYNC_STEP_2, update);
 }

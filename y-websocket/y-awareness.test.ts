@@ -5,23 +5,24 @@ import * as Y from "yjs";
 
 import type { Millis, UnixMillis } from "../shared/ids.ts";
 import { encodeAwareness, type YState } from "./protocol.ts";
-import { type RoomAwareness, YAwareness } from "./y-awareness.ts";
+import { type BridgedAwareness, YAwareness } from "./y-awareness.ts";
 
 const [OWN, BOB, CID] = [11, 22, 33];
 
 function rig({ own }: { readonly own: number | undefined } = { own: OWN }) {
   const shown: unknown[] = [];
   const states = new Map<number, Record<string, unknown>>([[BOB, { name: "Bob" }]]);
-  const room: RoomAwareness = { clientID: OWN, states, setLocalState: (state) => void shown.push(state) };
+  const room: BridgedAwareness = { clientID: OWN, states, setLocalState: (state) => void shown.push(state) };
   const date = { is: 0 };
   const time = { is: 0 };
   const awareness = new YAwareness(room, own, { now: () => time.is as Millis, wallNow: () => date.is as UnixMillis });
-  shown.length = 0; // That it shows nothing yet.
-  const say = (client: number, state: unknown, clock = 1): void => awareness.receive([{ client, clock, json: JSON.stringify(state) }]);
+  shown.length = 0; // Sends an awareness state of a client.
+  const say = (client: number, state: unknown, clock = 1): void =>
+    awareness.receiveStates([{ client, clock, json: JSON.stringify(state) }]);
   return { awareness, shown, states, date, time, say };
 }
 
-test("[YAW1] what the client shows of itself is shown with its clock, and taken back", () => {
+test("[YAW1] a client's own state is shown with its clock, and removed", () => {
   const { shown, say } = rig();
   say(OWN, { name: "Ann", mood: 1 });
   say(OWN, { name: "Ann", mood: 1 });
@@ -31,43 +32,43 @@ test("[YAW1] what the client shows of itself is shown with its clock, and taken 
   expect(shown).toEqual([{ "name": "Ann", "mood": 1, "y-websocket": 1 }, { "name": "Ann", "mood": 1, "y-websocket": 2 }, null]);
 });
 
-test("[YAW2] what it repeats of others is not taken for its own, be they told of or in a tab beside it", () => {
+test("[YAW2] states of others that a client repeats are not taken as its own, whether the bridge sent them or a tab beside it", () => {
   const { awareness, shown, say } = rig();
-  awareness.tellAll();
+  awareness.allStates();
   say(BOB, { name: "Bob" });
   say(CID, { name: "Cid in another tab" });
   expect(shown).toEqual([]);
 });
 
-test("[YAW3] who it is may be said late: by what it was not told", () => {
+test("[YAW3] the client's own id may be learned late: it is the one that the bridge did not send", () => {
   const { awareness, shown, say } = rig({ own: undefined });
-  awareness.tellAll();
+  awareness.allStates();
   say(BOB, { name: "Bob" });
   say(CID, { name: "Ann" });
   say(BOB, { name: "Bob" });
   expect(shown).toEqual([{ "name": "Ann", "y-websocket": 1 }]);
 });
 
-test("[YAW4] of the SDK's clients each telling outdoes all before it, those of a bridge that went before too; that one is gone is told under the last", () => {
+test("[YAW4] each update of an SDK client has a higher clock than all before it, from an earlier bridge too; a removal keeps the last clock", () => {
   const { awareness, states, date } = rig();
   states.set(OWN, { name: "Ann" });
   date.is = 1_000;
-  expect(awareness.tellAll(), "but for itself").toEqual([{ client: BOB, clock: 1_000, json: `{"name":"Bob"}` }]);
-  expect(awareness.tell([BOB])[0]!.clock).toBe(1_001);
+  expect(awareness.allStates(), "but for itself").toEqual([{ client: BOB, clock: 1_000, json: `{"name":"Bob"}` }]);
+  expect(awareness.statesOf([BOB])[0]!.clock).toBe(1_001);
   date.is = 500;
-  expect(awareness.tell([BOB])[0]!.clock).toBe(1_002);
+  expect(awareness.statesOf([BOB])[0]!.clock).toBe(1_002);
   states.delete(BOB);
   date.is = 9_000;
-  expect(awareness.tell([BOB])).toEqual([{ client: BOB, clock: 1_002, json: "null" }]);
+  expect(awareness.statesOf([BOB])).toEqual([{ client: BOB, clock: 1_002, json: "null" }]);
 });
 
-test("[YAW5] of y-websocket's clients it tells their own clock, which a tab that is told of itself knows already", () => {
+test("[YAW5] updates of y-websocket clients keep their own clock, which other tabs of that browser know already", () => {
   const { awareness, states, date } = rig();
   date.is = 1_000;
   states.set(BOB, { "name": "Bob", "y-websocket": 7 });
-  expect(awareness.tellAll()).toEqual([{ client: BOB, clock: 7, json: `{"name":"Bob"}` }]);
+  expect(awareness.allStates()).toEqual([{ client: BOB, clock: 7, json: `{"name":"Bob"}` }]);
   states.delete(BOB);
-  expect(awareness.tell([BOB])).toEqual([{ client: BOB, clock: 7, json: "null" }]);
+  expect(awareness.statesOf([BOB])).toEqual([{ client: BOB, clock: 7, json: "null" }]);
 });
 
 test.each([["a text"], [7], [[1]]])("[YAW6] a state that is no object shows nothing: %j", (state) => {
@@ -76,15 +77,15 @@ test.each([["a text"], [7], [[1]]])("[YAW6] a state that is no object shows noth
   expect(shown).toEqual([null]);
 });
 
-test("[YAW6] fields that the SDK does not take, or keeps to itself, are left out, and a state that is too long, or no JSON, is not shown", () => {
+test("[YAW6] fields that the SDK rejects or reserves are skipped, and a state that is too long, or no JSON, is not shown", () => {
   const { awareness, shown, say } = rig();
   say(OWN, { "yjs": 99, "y-websocket": 5, "@me": 1, "": 1, ["x".repeat(65)]: 1, ["\ud800"]: 1, "name": "Ann" });
   say(OWN, { name: "x".repeat(10_000) }, 2);
-  awareness.receive([{ client: OWN, clock: 3, json: "{" }]);
+  awareness.receiveStates([{ client: OWN, clock: 3, json: "{" }]);
   expect(shown).toEqual([{ "name": "Ann", "y-websocket": 1 }, null, null]);
 });
 
-/** y-protocols' own, of the client that the bridge tells. */
+/** The awareness of y-protocols, as the client of the bridge uses it. */
 function client() {
   const doc = new Y.Doc();
   doc.clientID = OWN;
@@ -98,52 +99,52 @@ function client() {
   return { awareness, hear, seen: () => awareness.getStates().get(BOB) };
 }
 
-test("[YAW7] who comes back as they were, the bridge having lost the room for a moment, is seen at once, and with all that they show from then on", () => {
+test("[YAW7] after the bridge lost the room for a moment, returning clients are shown at once with all later changes", () => {
   const { awareness, states } = rig();
   const { hear, seen } = client();
   const show = (state: Record<string, unknown>): void => {
     states.set(BOB, state);
-    hear(awareness.tell([BOB]));
+    hear(awareness.statesOf([BOB]));
   };
   show({ "name": "Bob", "y-websocket": 7 });
   for (let loss = 0; loss < 2; loss++) {
     states.delete(BOB);
-    hear(awareness.tell([BOB]));
+    hear(awareness.statesOf([BOB]));
     expect(seen()).toBe(undefined);
     show({ "name": "Bob", "y-websocket": 7 });
     expect(seen()).toEqual({ name: "Bob" });
   }
   show({ "name": "Bob", "caret": 1, "y-websocket": 8 });
   expect(seen()).toEqual({ name: "Bob", caret: 1 });
-  hear(awareness.tellAll());
+  hear(awareness.allStates());
   states.delete(BOB);
-  hear(awareness.tell([BOB]));
+  hear(awareness.statesOf([BOB]));
   expect(seen()).toBe(undefined);
 });
 
-test("[YAW8] whose clock is behind what was told is told of with one more as often as it renews it, and not as often as tabs repeat it", () => {
+test("[YAW8] a client whose clock is behind is announced with the next clock at each renewal, not at each repetition by a tab", () => {
   const { awareness, states, time } = rig();
   const clockAt = (ms: number, own: number): number => {
     time.is = ms;
     states.set(BOB, { "name": "Bob", "y-websocket": own });
-    return awareness.tell([BOB])[0]!.clock;
+    return awareness.statesOf([BOB])[0]!.clock;
   };
   expect(clockAt(0, 7)).toBe(7);
   states.delete(BOB);
-  awareness.tell([BOB]);
+  awareness.statesOf([BOB]);
   expect([clockAt(0, 6), clockAt(3_000, 7), clockAt(3_100, 8)], "repeated by a tab, it took what it was told").toEqual([8, 8, 8]);
   states.delete(BOB);
-  awareness.tell([BOB]);
+  awareness.statesOf([BOB]);
   expect([clockAt(4_000, 6), clockAt(19_000, 7), clockAt(34_000, 8), clockAt(34_100, 8), clockAt(50_000, 20)]).toEqual([9, 10, 11, 11, 20]);
 });
 
-test("[YAW9] of those who are gone the last thousand are remembered, and no clock is told that clients cannot read", () => {
+test("[YAW9] the last thousand departed clients are remembered, and no clock is sent that clients cannot read", () => {
   const { awareness, states } = rig();
   const comeAndGo = (client: number): number => {
     states.set(client, { "y-websocket": 7 });
-    const [{ clock }] = awareness.tell([client]) as [YState];
+    const [{ clock }] = awareness.statesOf([client]) as [YState];
     states.delete(client);
-    awareness.tell([client]);
+    awareness.statesOf([client]);
     return clock;
   };
   for (let client = 100; client <= 1_100; client++) expect(comeAndGo(client)).toBe(7);
@@ -151,5 +152,5 @@ test("[YAW9] of those who are gone the last thousand are remembered, and no cloc
   expect(comeAndGo(101)).toBe(8);
   expect(comeAndGo(100), "forgotten").toBe(7);
   states.set(BOB, { "y-websocket": Number.MAX_SAFE_INTEGER });
-  expect(awareness.tell([BOB])[0]!.clock).toBeLessThan(2 ** 50);
+  expect(awareness.statesOf([BOB])[0]!.clock).toBeLessThan(2 ** 50);
 });

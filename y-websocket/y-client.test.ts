@@ -4,11 +4,11 @@ import { expect, test } from "vitest";
 import * as Y from "yjs";
 
 import { FakeClock } from "../shared/testing/fake-clock.ts";
-import { SILENT } from "../shared/testing/silent-log.ts";
-import { HeldBudget } from "./held-budget.ts";
+import { SILENT_LOG } from "../shared/testing/silent-log.ts";
 import { yWebsocketMetrics } from "./metrics.ts";
 import { decodeYMessage, encodeAwareness, encodeSyncRequest, encodeUpdate } from "./protocol.ts";
 import { YClient, type YRoom } from "./y-client.ts";
+import { EarlyMessagesBudget } from "./held-messages.ts";
 
 const OWN = 42;
 const hello = encodeAwareness([{ client: OWN, clock: 1, json: "{}" }]);
@@ -18,7 +18,7 @@ const updateOf = (text: string): Uint8Array => {
   return Y.encodeStateAsUpdate(doc);
 };
 
-/** A room that is in step when the test says so, and saves when it does. */
+/** A room that the test controls: when it is synced and when it saves. */
 class FakeRoom {
   readonly room = "notes";
   rights = { read: true, write: true };
@@ -54,13 +54,13 @@ class FakeRoom {
   }
 }
 
-function rig({ budget = new HeldBudget(1_000_000) }: { readonly budget?: HeldBudget } = {}) {
+function rig({ budget = new EarlyMessagesBudget(1_000_000) }: { readonly budget?: EarlyMessagesBudget } = {}) {
   const clock = new FakeClock(0);
   const room = new FakeRoom();
   const docs: { readonly doc: Y.Doc; readonly number: number }[] = [];
   const sent: string[] = [];
   const warnings: string[] = [];
-  const log = { ...SILENT, warn: (_: object, sentence: string) => void warnings.push(sentence) };
+  const log = { ...SILENT_LOG, warn: (_: object, sentence: string) => void warnings.push(sentence) };
   const closed: number[] = [];
   const socket = {
     send: (bytes: Uint8Array) => void sent.push(decodeYMessage(bytes)?.kind ?? "none"),
@@ -87,28 +87,28 @@ function rig({ budget = new HeldBudget(1_000_000) }: { readonly budget?: HeldBud
   return { client, clock, room, docs, sent, warnings, closed, socket };
 }
 
-test("[YCL1] it enters under its own number, and its document never writes under that", () => {
+test("[YCL1] a client joins under its own number, and its document never writes under that number", () => {
   const { client, docs } = rig();
-  client.receive(encodeSyncRequest(new Uint8Array([0])));
+  client.receiveMessage(encodeSyncRequest(new Uint8Array([0])));
   expect(docs).toEqual([]);
-  client.receive(hello);
+  client.receiveMessage(hello);
   expect(docs.map(({ number }) => number)).toEqual([OWN]);
   expect(docs[0]!.doc.clientID).not.toBe(OWN);
 });
 
-test("[YCL2] a client that shows nothing is let in all the same, a moment after its first words, however late those come", () => {
+test("[YCL2] a client that shows nothing is admitted a moment after its first message, however late that is", () => {
   const { client, clock, docs } = rig();
   clock.turn(9_999);
-  client.receive(encodeSyncRequest(new Uint8Array([0])));
+  client.receiveMessage(encodeSyncRequest(new Uint8Array([0])));
   clock.turn(49);
   expect(docs).toHaveLength(0);
   clock.turn(1);
   expect(docs).toHaveLength(1);
 });
 
-test("[YCL3] it is told nothing, and writes nothing, before its document is the room's", () => {
+test("[YCL3] a client is sent nothing, and writes nothing, before its document equals the room's", () => {
   const { client, room, docs, sent } = rig();
-  for (const bytes of [hello, encodeSyncRequest(new Uint8Array([0])), encodeUpdate(updateOf("mine"))]) client.receive(bytes);
+  for (const bytes of [hello, encodeSyncRequest(new Uint8Array([0])), encodeUpdate(updateOf("mine"))]) client.receiveMessage(bytes);
   expect(sent).toEqual([]);
   expect(docs[0]!.doc.getText("t").toJSON()).toBe("");
   Y.applyUpdate(docs[0]!.doc, updateOf("the room's "));
@@ -117,18 +117,18 @@ test("[YCL3] it is told nothing, and writes nothing, before its document is the 
   expect(docs[0]!.doc.getText("t").toJSON()).toHaveLength("the room's mine".length);
 });
 
-test("[YCL4] it hears something every 15 s, for it takes a silent server for gone after 30", () => {
+test("[YCL4] a client is sent a message every 15 s, because it closes a connection that is silent for 30 s", () => {
   const { client, clock, room, sent } = rig();
-  client.receive(hello);
+  client.receiveMessage(hello);
   room.comeInStep();
   sent.length = 0;
   clock.turn(45_000);
   expect(sent).toEqual(["awareness", "awareness", "awareness"]);
 });
 
-test("[YCL5] one that does not take what it is sent is closed, to come again; but not for the length of one answer", () => {
+test("[YCL5] a client that does not read is closed with a retry; but not because of a single long answer", () => {
   const { client, room, docs, socket, closed } = rig();
-  client.receive(hello);
+  client.receiveMessage(hello);
   room.comeInStep();
   socket.waitingBytes = 1_000;
   Y.applyUpdate(docs[0]!.doc, updateOf("a long document ".repeat(1_000)));
@@ -138,17 +138,17 @@ test("[YCL5] one that does not take what it is sent is closed, to come again; bu
   expect(closed).toEqual([1013]);
 });
 
-test("[YCL6] once it is gone its document stays until what it wrote is saved, for so long and no longer", async () => {
+test("[YCL6] after a client left its document stays until its edits are saved, up to a limit", async () => {
   for (const [savedAtMs, waitedMs] of [
     [2_000, 2_000],
     [60_000, 5_000],
   ] as const) {
     const { client, clock, room } = rig();
-    client.receive(hello);
+    client.receiveMessage(hello);
     room.comeInStep();
     room.saved = false;
     clock.after(savedAtMs, () => (room.saved = true));
-    const left = client.receiveClosed();
+    const left = leave(client);
     await clock.advance(waitedMs - 200);
     expect(room.isDestroyed).toBe(false);
     await clock.advance(400);
@@ -158,20 +158,20 @@ test("[YCL6] once it is gone its document stays until what it wrote is saved, fo
 });
 
 test.each([
-  { unsavedEdits: 1, words: "not all that it wrote was saved" },
-  { unsavedEdits: 0, words: "what it wrote may build upon edits that were not saved" },
-])("[YCL21] of one that left with $unsavedEdits edits unacknowledged the log says: $words", async ({ unsavedEdits, words }) => {
+  { unsavedEdits: 1, words: "not all its edits were saved" },
+  { unsavedEdits: 0, words: "its edits may depend on edits that are not saved" },
+])("[YCL21] the log reports a client that left with $unsavedEdits unacknowledged edits as: $words", async ({ unsavedEdits, words }) => {
   const { client, clock, room, warnings } = rig();
-  client.receive(hello);
+  client.receiveMessage(hello);
   room.comeInStep();
   Object.assign(room, { saved: false, unsavedEdits });
-  const left = client.receiveClosed();
+  const left = leave(client);
   await clock.advance(5_200);
   await left;
   expect(warnings).toEqual([expect.stringContaining(words)]);
 });
 
-test("[YCL7] what is no update, or none that Yjs takes, closes it, and nothing that it says throws", () => {
+test("[YCL7] a message without a valid update closes the client, and no message makes the bridge throw", () => {
   const deep = `{"a":${"[".repeat(4_000)}${"]".repeat(4_000)}}`;
   const hostile = [
     saidUpdate(updateOf("half of it").subarray(0, -1)),
@@ -180,41 +180,41 @@ test("[YCL7] what is no update, or none that Yjs takes, closes it, and nothing t
   ];
   for (const bytes of hostile) {
     const { client, room, docs, closed } = rig();
-    client.receive(hello);
+    client.receiveMessage(hello);
     room.comeInStep();
-    expect(() => client.receive(bytes)).not.toThrow();
+    expect(() => client.receiveMessage(bytes)).not.toThrow();
     expect(closed).toEqual([4400]);
     expect(docs[0]!.doc.getText("t").toJSON()).toBe("");
   }
   const { client, room } = rig();
-  client.receive(hello);
+  client.receiveMessage(hello);
   room.comeInStep();
-  expect(() => client.receive(encodeAwareness([{ client: OWN, clock: 2, json: deep }]))).not.toThrow();
+  expect(() => client.receiveMessage(encodeAwareness([{ client: OWN, clock: 2, json: deep }]))).not.toThrow();
 });
 
-/** An item that stands behind one of its own client that comes after it. */
+/** An item whose origin is a later item of the same client. */
 function itsOwnOrigin(): Uint8Array {
   return encoding.encode((output) => {
     for (const number of [1, 1, 7, 0]) encoding.writeVarUint(output, number); // One client, one struct: client 7 from clock 0.
     encoding.writeUint8(output, 0x80 | 4); // A text, with an origin.
-    for (const number of [7, 5]) encoding.writeVarUint(output, number); // Behind 7's fifth.
+    for (const number of [7, 5]) encoding.writeVarUint(output, number); // After the fifth item of client 7.
     encoding.writeVarString(output, "x");
-    encoding.writeVarUint(output, 0); // Nothing deleted.
+    encoding.writeVarUint(output, 0); // No deletions.
   });
 }
 
-test("[YCL8] who may not write for a time gives all that it wrote once it may again", () => {
+test("[YCL8] a client without write permission for a time sends all its edits once it has the permission again", () => {
   const { client, clock, room, docs, sent } = rig();
   const mine = new Y.Doc();
   const updates: Uint8Array[] = [];
   mine.on("update", (update: Uint8Array) => void updates.push(update));
   mine.getText("t").insert(0, "while muted, ");
   mine.getText("t").insert(mine.getText("t").length, "and after");
-  client.receive(hello);
+  client.receiveMessage(hello);
   room.comeInStep();
   room.rights = { read: true, write: false };
-  client.receive(encodeUpdate(updates[0]!));
-  client.receive(encodeUpdate(updates[0]!));
+  client.receiveMessage(encodeUpdate(updates[0]!));
+  client.receiveMessage(encodeUpdate(updates[0]!));
   expect(
     sent.filter((kind) => kind === "unknown"),
     "told once",
@@ -224,61 +224,61 @@ test("[YCL8] who may not write for a time gives all that it wrote once it may ag
   clock.turn(15_000);
   expect(sent, "though it says nothing more").toContain("sync-request");
   sent.length = 0;
-  client.receive(encodeUpdate(updates[1]!));
+  client.receiveMessage(encodeUpdate(updates[1]!));
   expect(sent, "what it builds upon is missing").toEqual(["sync-request"]);
-  client.receive(encodeUpdate(Y.encodeStateAsUpdate(mine)));
+  client.receiveMessage(encodeUpdate(Y.encodeStateAsUpdate(mine)));
   expect(docs[0]!.doc.getText("t").toJSON()).toBe("while muted, and after");
 });
 
-test("[YCL9] a client that lacks itself what it builds upon is asked for it once", () => {
+test("[YCL9] a client that lacks the base of its own update is asked for it once", () => {
   const { client, room, sent } = rig();
   const mine = new Y.Doc();
   const updates: Uint8Array[] = [];
   mine.on("update", (update: Uint8Array) => void updates.push(update));
   for (const letter of "abc") mine.getText("t").insert(mine.getText("t").length, letter);
-  client.receive(hello);
+  client.receiveMessage(hello);
   room.comeInStep();
   sent.length = 0;
-  for (const update of [updates[1]!, updates[2]!, updates[1]!]) client.receive(encodeUpdate(update));
+  for (const update of [updates[1]!, updates[2]!, updates[1]!]) client.receiveMessage(encodeUpdate(update));
   expect(sent).toEqual(["sync-request"]);
 });
 
-test("[YCL10] a token that held and has expired lets the client come again, any other refusal does not", () => {
+test("[YCL10] a client whose valid token expired may return; any other rejection is final", () => {
   for (const [wasInStep, kind, code] of [
     [true, "token-expired", 4501],
     [false, "token-expired", 4401],
     [true, "room-refused", 4401],
   ] as const) {
     const { client, room, closed } = rig();
-    client.receive(hello);
+    client.receiveMessage(hello);
     if (wasInStep) room.comeInStep();
     room.refuse(kind);
     expect(closed).toEqual([code]);
   }
 });
 
-test("[YCL11] what clients say before their rooms are there is bounded for all of them, and given back", async () => {
-  const budget = new HeldBudget(1_000);
+test("[YCL11] messages that arrive before their rooms are joined are bounded in total, and released", async () => {
+  const budget = new EarlyMessagesBudget(1_000);
   const [one, other] = [rig({ budget }), rig({ budget })];
   const long = encodeUpdate(updateOf("x".repeat(600)));
-  one.client.receive(long);
-  other.client.receive(long);
+  one.client.receiveMessage(long);
+  other.client.receiveMessage(long);
   expect([one.closed, other.closed]).toEqual([[], [1013]]);
   one.clock.turn(50);
   one.room.comeInStep();
   const third = rig({ budget });
-  third.client.receive(long);
+  third.client.receiveMessage(long);
   expect(third.closed).toEqual([]);
 });
 
-test("[YCL20] what has come of a message that is not whole counts too, until it is, or its socket is closed", async () => {
-  const budget = new HeldBudget(1_000);
+test("[YCL20] received parts of an incomplete message count too, until it is complete or its socket is closed", async () => {
+  const budget = new EarlyMessagesBudget(1_000);
   const [one, other] = [rig({ budget }), rig({ budget })];
   expect([one.client.receiveBytes(500), one.client.receiveBytes(300), other.client.receiveBytes(300)]).toEqual([true, true, false]);
   expect([one.closed, other.closed]).toEqual([[], [1013]]);
-  one.client.receive(encodeUpdate(updateOf("x".repeat(100)))); // It is whole, and held.
+  one.client.receiveMessage(encodeUpdate(updateOf("x".repeat(100)))); // The message is complete, and held.
   expect([one.client.receiveBytes(400), one.closed]).toEqual([true, []]);
-  await other.client.receiveClosed();
+  await leave(other.client);
   const third = rig({ budget });
   expect(third.client.receiveBytes(500)).toBe(false);
   one.clock.turn(50);
@@ -286,21 +286,21 @@ test("[YCL20] what has come of a message that is not whole counts too, until it 
   expect([one.client.receiveBytes(100_000), rig({ budget }).client.receiveBytes(1_000)]).toEqual([true, true]);
 });
 
-test("[YCL20] the part of one that is refused counts until its socket is closed, which keeps it", async () => {
-  const budget = new HeldBudget(1_000);
+test("[YCL20] the parts of a rejected message count until their socket is closed, because the socket holds them", async () => {
+  const budget = new EarlyMessagesBudget(1_000);
   const [one, other] = [rig({ budget }), rig({ budget })];
   one.client.receiveBytes(900);
   one.clock.turn(10_000);
   expect([one.closed, other.client.receiveBytes(900)]).toEqual([[4508], false]);
-  await one.client.receiveClosed();
+  await leave(one.client);
   expect(rig({ budget }).client.receiveBytes(900)).toBe(true);
 });
 
-test("[YCL12] who wrote before the room was there, and is gone, has it written all the same", async () => {
+test("[YCL12] edits of a client that left before the room was joined are still written", async () => {
   const { client, clock, room, docs } = rig();
   room.saved = true;
-  client.receive(encodeUpdate(updateOf("and gone")));
-  const left = client.receiveClosed();
+  client.receiveMessage(encodeUpdate(updateOf("and gone")));
+  const left = leave(client);
   await clock.advance(1_000);
   expect(room.isDestroyed).toBe(false);
   room.comeInStep();
@@ -310,30 +310,30 @@ test("[YCL12] who wrote before the room was there, and is gone, has it written a
   expect(room.isDestroyed).toBe(true);
 });
 
-test("[YCL13] of very many tiny messages each counts for more than its bytes", () => {
-  const { client, closed } = rig({ budget: new HeldBudget(1_000) });
+test("[YCL13] each of many tiny messages counts for more than its bytes", () => {
+  const { client, closed } = rig({ budget: new EarlyMessagesBudget(1_000) });
   const tiny = new Uint8Array([9]);
-  for (let message = 0; message < 3; message++) client.receive(tiny);
+  for (let message = 0; message < 3; message++) client.receiveMessage(tiny);
   expect(closed).toEqual([]);
-  client.receive(tiny);
+  client.receiveMessage(tiny);
   expect(closed).toEqual([1013]);
 });
 
-test("[YCL14] what is held is its own: not the rest of what was read with it, nor what that is overwritten with", () => {
+test("[YCL14] a held message is a copy: it keeps no other read bytes, and later reads do not overwrite it", () => {
   const { client, room, docs } = rig();
   const said = encodeUpdate(updateOf("mine"));
   const read = new Uint8Array(64 * 1024);
   read.set(said);
-  client.receive(read.subarray(0, said.byteLength));
-  client.receive(hello);
+  client.receiveMessage(read.subarray(0, said.byteLength));
+  client.receiveMessage(hello);
   read.fill(0xff);
   room.comeInStep();
   expect(docs[0]!.doc.getText("t").toJSON()).toBe("mine");
 });
 
-test("[YCL15] who is closed from here is not to be seen any more, though it never answers the close", () => {
+test("[YCL15] a client that the bridge closes disappears at once, though it never answers the close", () => {
   const { client, room, docs, socket, closed } = rig();
-  client.receive(hello);
+  client.receiveMessage(hello);
   room.comeInStep();
   expect(room.shown).toEqual({ "y-websocket": 1 });
   socket.waitingBytes = 1_001;
@@ -342,65 +342,65 @@ test("[YCL15] who is closed from here is not to be seen any more, though it neve
   expect(room.shown).toBe(null);
 });
 
-test("[YCL16] who says nothing in time is closed, to come again, and who says something is not", () => {
+test("[YCL16] a client that sends nothing in time is closed with a retry, and one that sends something is not", () => {
   const [mute, speaking] = [rig(), rig()];
-  speaking.client.receive(hello);
+  speaking.client.receiveMessage(hello);
   for (const { clock } of [mute, speaking]) clock.turn(9_999);
   expect(mute.closed).toEqual([]);
   for (const { clock } of [mute, speaking]) clock.turn(60_000);
   expect([mute.closed, speaking.closed]).toEqual([[4508], []]);
-  mute.client.receive(hello);
+  mute.client.receiveMessage(hello);
   expect(mute.docs).toEqual([]);
 });
 
-test("[YCL17] who asks for the whole document over and over is answered as fast as may be, and who is gone is not", async () => {
+test("[YCL17] repeated requests for the whole document are answered at the allowed rate, and not after the client left", async () => {
   const { client, clock, room, docs, sent } = rig();
-  client.receive(hello);
+  client.receiveMessage(hello);
   Y.applyUpdate(docs[0]!.doc, updateOf("a long document ".repeat(5_000)));
   room.comeInStep();
   const answers = () => sent.filter((kind) => kind === "update").length;
-  for (let asked = 0; asked < 100; asked++) client.receive(encodeSyncRequest(new Uint8Array([0])));
+  for (let asked = 0; asked < 100; asked++) client.receiveMessage(encodeSyncRequest(new Uint8Array([0])));
   expect(answers()).toBe(2);
   clock.turn(60_000);
   expect(answers(), "the newest of those that waited").toBe(3);
-  for (let asked = 0; asked < 100; asked++) client.receive(encodeSyncRequest(new Uint8Array([0])));
+  for (let asked = 0; asked < 100; asked++) client.receiveMessage(encodeSyncRequest(new Uint8Array([0])));
   const before = answers();
-  await client.receiveClosed();
+  await leave(client);
   clock.turn(60_000);
   expect(answers()).toBe(before);
 });
 
-test("[YCL18] who writes too fast is closed, to come again with all that it has; who writes as fast as it may is not", () => {
+test("[YCL18] a client that writes too fast is closed with a retry and its data; one at the limit is not", () => {
   const [fast, honest] = [rig(), rig()];
   for (const { client, room } of [fast, honest]) {
-    client.receive(hello);
+    client.receiveMessage(hello);
     room.comeInStep();
   }
   const update = encodeUpdate(updateOf("a key"));
   for (let said = 0; said < 400; said++) {
-    fast.client.receive(update);
-    honest.client.receive(update);
+    fast.client.receiveMessage(update);
+    honest.client.receiveMessage(update);
     honest.clock.turn(100);
   }
   expect([fast.closed, honest.closed]).toEqual([[4529], []]);
 });
 
-test("[YCL19] what waits in Yjs for what is missing is counted with each update, and what was held of one who is gone is written", () => {
+test("[YCL19] updates that Yjs holds for a missing base count with each update, and held edits of a departed client are written", () => {
   const { client, room, closed } = rig();
   const mine = new Y.Doc();
   const updates: Uint8Array[] = [];
   mine.on("update", (update: Uint8Array) => void updates.push(update));
   for (const text of ["missing", "x".repeat(50_000), "y"]) mine.getText("t").insert(mine.getText("t").length, text);
-  client.receive(hello);
+  client.receiveMessage(hello);
   room.comeInStep();
-  client.receive(encodeUpdate(updates[1]!));
-  for (let said = 0; said < 10; said++) client.receive(encodeUpdate(updates[2]!));
+  client.receiveMessage(encodeUpdate(updates[1]!));
+  for (let said = 0; said < 10; said++) client.receiveMessage(encodeUpdate(updates[2]!));
   expect(closed).toEqual([4529]);
 
   const held = rig();
-  held.client.receive(hello);
-  for (let said = 0; said < 300; said++) held.client.receive(encodeUpdate(updateOf("x")));
-  void held.client.receiveClosed();
+  held.client.receiveMessage(hello);
+  for (let said = 0; said < 300; said++) held.client.receiveMessage(encodeUpdate(updateOf("x")));
+  void leave(held.client);
   held.room.comeInStep();
   expect(held.docs[0]!.doc.getText("t").length).toBe(300);
 });
@@ -410,4 +410,9 @@ function saidUpdate(update: Uint8Array): Uint8Array {
     for (const number of [0, 2]) encoding.writeVarUint(output, number);
     encoding.writeVarUint8Array(output, update);
   });
+}
+
+/** Closes the client's socket. Resolves once the client has left. */
+function leave(client: YClient): Promise<void> {
+  return new Promise((resolve) => client.receiveClosed(resolve));
 }

@@ -1,4 +1,4 @@
-/** y-websocket's own client, unmodified, through a bridge and real processes. */
+/** The unmodified y-websocket client, through a bridge and real processes. */
 
 import { execFile } from "node:child_process";
 import { once } from "node:events";
@@ -13,14 +13,14 @@ import { WebsocketProvider } from "y-websocket";
 import * as Y from "yjs";
 
 import { CoroomProvider } from "../client/index.ts";
-import { readSettings } from "../shared/config.ts";
-import { SILENT } from "../shared/testing/silent-log.ts";
-import { Cluster } from "../test/system/cluster.ts";
+import { readSettings } from "../shared/settings/settings.ts";
+import { SILENT_LOG } from "../shared/testing/silent-log.ts";
+import { SystemCluster } from "../test/system/cluster.ts";
 import { eventually } from "../test/system/eventually.ts";
 import { type EdgeConfig, yWebsocketSettings } from "./config.ts";
 import { type RunningYWebsocket, startYWebsocket } from "./main.ts";
 
-let cluster: Cluster;
+let cluster: SystemCluster;
 let bridge: RunningYWebsocket;
 let registry: Registry;
 let ends: (() => void)[] = [];
@@ -30,12 +30,12 @@ async function startBridge(settings: Readonly<Record<string, string>> = {}, port
   const flags = { yPort: String(port), yGatewayUrl: cluster.gateways[0]!.url, ...settings };
   bridge = await startYWebsocket(
     { ...readSettings(yWebsocketSettings, { flags, env: {} }), production: false, allowedOrigins: [], clientAddressHeader: "", ...edge },
-    { log: SILENT, registry },
+    { log: SILENT_LOG, registry },
   );
 }
 
 beforeAll(async () => {
-  cluster = await Cluster.start({ gateways: 1, roomServers: 2 });
+  cluster = await SystemCluster.start({ gateways: 1, roomServers: 2 });
 });
 afterEach(async () => {
   for (const end of ends.splice(0)) end();
@@ -45,7 +45,7 @@ afterAll(() => cluster.stop());
 
 type Visitor = { readonly doc: Y.Doc; readonly provider: WebsocketProvider };
 
-/** As an application has it: with its own document, and y-websocket's provider. */
+/** The client as an application uses it: with its own document and y-websocket's provider. */
 async function visit(room: string, user: string, rights?: readonly string[]): Promise<Visitor> {
   return enter(room, await cluster.token(room, user, rights === undefined ? {} : { rights }));
 }
@@ -82,7 +82,7 @@ const namesSeenBy = ({ provider: { awareness } }: Visitor): string =>
 const counted = async (name: string): Promise<number> =>
   (await registry.getSingleMetric(name)!.get()).values.reduce((sum, { value }) => sum + value, 0);
 
-test("[YWS1] it writes with others, be they of y-websocket or of the SDK, and is in step only with the whole room", async () => {
+test("[YWS1] a y-websocket client writes with y-websocket and SDK clients, and is synced only with the complete room", async () => {
   await startBridge();
   const sdk = await join("with/others", "sdk");
   write(sdk, "from the SDK. ");
@@ -98,7 +98,7 @@ test("[YWS1] it writes with others, be they of y-websocket or of the SDK, and is
   await eventually("all have all", () => [ann, bob, sdk].every((one) => textOf(one) === "from the SDK. from Ann. from Bob."));
 });
 
-test("[YWS2] each sees what the others show, once, and who goes", async () => {
+test("[YWS2] each client sees the states of the others, once, and their removal", async () => {
   await startBridge();
   const [ann, bob, sdk] = [await visit("seen", "ann"), await visit("seen", "bob"), await join("seen", "sdk")];
   for (const [{ provider }, name] of [
@@ -123,20 +123,20 @@ test("[YWS2] each sees what the others show, once, and who goes", async () => {
   await eventually("who goes is not seen any more", () => namesSeenBy(ann) === "SDK");
 });
 
-test("[YWS3] with a token that only reads it reads, is told that it may not write, and writes nothing", async () => {
+test("[YWS3] a client with a read-only token reads, learns that it may not write, and writes nothing", async () => {
   await startBridge();
   const warned = vi.spyOn(console, "warn").mockReturnValue();
   const [writer, reader] = [await visit("read", "writer"), await visit("read", "reader", ["read"])];
   await eventually("both are in step", () => writer.provider.synced && reader.provider.synced);
   write(reader, "not to be seen");
-  await eventually("it is told", () => warned.mock.calls.some(([text]) => String(text).includes("no right to write")));
+  await eventually("the client logs a warning", () => warned.mock.calls.some(([text]) => String(text).includes("does not allow writing")));
   write(writer, "seen");
   await eventually("it reads on", () => textOf(reader).includes("seen"));
   expect(textOf(writer)).toBe("seen");
   warned.mockRestore();
 });
 
-test("[YWS4] a token that is none ends it for good", async () => {
+test("[YWS4] an invalid token ends the client permanently", async () => {
   await startBridge();
   const warned = vi.spyOn(console, "warn").mockReturnValue();
   const { provider } = enter("closed", "no token");
@@ -148,7 +148,7 @@ test("[YWS4] a token that is none ends it for good", async () => {
   warned.mockRestore();
 });
 
-test("[YWS5] what was typed while bridge and gateway were killed is there once, for all", async () => {
+test("[YWS5] edits typed while bridge and gateway were killed arrive once, at every client", async () => {
   await startBridge();
   const { port } = bridge;
   const [ann, bob] = [await visit("kept", "ann"), await visit("kept", "bob")];
@@ -171,7 +171,7 @@ test("[YWS5] what was typed while bridge and gateway were killed is there once, 
   expect([...textOf(late)].sort().join("")).toBe("abcdef");
 });
 
-test("[YWS6] what somebody wrote who left at once is saved", async () => {
+test("[YWS6] edits of a client that left at once are saved", async () => {
   await startBridge();
   const ann = await visit("hasty", "ann");
   await eventually("in step", () => ann.provider.synced);
@@ -183,7 +183,7 @@ test("[YWS6] what somebody wrote who left at once is saved", async () => {
   await eventually("nobody is counted", async () => (await counted("coroom_y_clients")) === 0);
 });
 
-test("[YWS7] one client too many is turned away, and comes in once there is room", async () => {
+test("[YWS7] a client above the limit is rejected, and admitted once there is a place", async () => {
   await startBridge({ yClientsMax: "1" });
   const ann = await visit("full", "ann");
   await eventually("Ann is in step", () => ann.provider.synced);
@@ -194,7 +194,7 @@ test("[YWS7] one client too many is turned away, and comes in once there is room
   await eventually("Bob comes in", () => bob.provider.synced);
 });
 
-test("[YWS8] bytes that are no message, no update or no state vector close it, and nothing of them is written", async () => {
+test("[YWS8] bytes that are no message, update or state vector close the client, and nothing of them is written", async () => {
   await startBridge();
   const token = await cluster.token("hostile", "eve");
   const ann = await visit("hostile", "ann");
@@ -208,7 +208,7 @@ test("[YWS8] bytes that are no message, no update or no state vector close it, a
   expect(textOf(ann)).toBe("");
 });
 
-test("[YWS9] more than may be held before rooms are there closes who says it, to come again", async () => {
+test("[YWS9] a client is closed with a retry when its messages exceed what may be held before the join", async () => {
   await startBridge({ yHeldBytesMax: "1000" });
   const socket = new WebSocket(`ws://127.0.0.1:${bridge.port}/held?token=${await cluster.token("held", "eve")}`);
   const closed = new Promise<number>((resolve) => socket.on("close", resolve));
@@ -219,7 +219,7 @@ test("[YWS9] more than may be held before rooms are there closes who says it, to
   expect(await counted("coroom_y_closes_total")).toBe(1);
 });
 
-test("[YWS10] without a room or a token, and to HTTP, it is said what to do", async () => {
+test("[YWS10] a request without room or token, or over plain HTTP, receives an answer with what to do", async () => {
   await startBridge();
   const upgrade = {
     "connection": "Upgrade",
@@ -238,7 +238,7 @@ test("[YWS10] without a room or a token, and to HTTP, it is said what to do", as
   expect(await ask("/")).toMatchObject({ status: 426, body: expect.stringContaining("WebsocketProvider") });
 });
 
-test("[YWS11] the gateway is told the client's address as the balancer names it, and pages of other origins are turned away", async () => {
+test("[YWS11] the gateway receives the client's address from the load balancer, and pages of other origins are rejected", async () => {
   const gateway = new WebSocketServer({ host: "127.0.0.1", port: 0 });
   const told = new Promise<unknown>((resolve) => gateway.on("connection", (_, request) => resolve(request.headers["x-forwarded-for"])));
   await once(gateway, "listening");
@@ -256,20 +256,20 @@ test("[YWS11] the gateway is told the client's address as the balancer names it,
   );
   expect(stranger).toBe(403);
   const client = knock({ "origin": "https://app.example", "x-forwarded-for": "203.0.113.9" });
-  client.on("open", () => client.send(new Uint8Array([0, 0, 1, 0]))); // It is let in with its first words.
+  client.on("open", () => client.send(new Uint8Array([0, 0, 1, 0]))); // The bridge admits the client with its first message.
   expect(await told).toBe("203.0.113.9");
   client.terminate();
   gateway.close();
   for (const line of gateway.clients) line.terminate();
 });
 
-test("[YWS12] in production it does not start for pages of any origin, nor anywhere without a gateway", async () => {
+test("[YWS12] in production the bridge does not start with any origin allowed, and nowhere without a gateway", async () => {
   await startBridge();
   await expect(startBridge({}, 0, { production: true })).rejects.toThrow("COROOM_ALLOWED_ORIGINS");
   for (const yGatewayUrl of ["", "gateway:8080"]) await expect(startBridge({ yGatewayUrl })).rejects.toThrow("COROOM_Y_GATEWAY_URL");
 });
 
-test("[YWS13] tabs of one browser, which tell each other of themselves, keep what each shows", async () => {
+test("[YWS13] tabs of one browser, which send each other their states, keep what each shows", async () => {
   await startBridge();
   const token = await cluster.token("tabs", "ann");
   const [one, other] = [enter("tabs", token, { disableBc: false }), enter("tabs", token, { disableBc: false })];
@@ -291,7 +291,7 @@ test("[YWS13] tabs of one browser, which tell each other of themselves, keep wha
   );
 });
 
-test("[YWS14] a page whose token has expired comes back with the one that it has by then", async () => {
+test("[YWS14] a page whose token has expired returns with a current one", async () => {
   await startBridge();
   const warned = vi.spyOn(console, "warn").mockReturnValue();
   const ann = enter("expiring", await cluster.token("expiring", "ann", { ttl: 3 }));
@@ -307,12 +307,12 @@ test("[YWS14] a page whose token has expired comes back with the one that it has
   warned.mockRestore();
 });
 
-test("[YWS15] it stops though somebody has connected and says nothing, was turned away and holds the line, or answers no close", async () => {
+test("[YWS15] the bridge stops though clients are silent, rejected but connected, or answer no close", async () => {
   await startBridge();
   const { port } = bridge;
   const silent = connect({ port, host: "127.0.0.1" });
   const refused = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
-  for (const line of [silent, refused]) line.on("error", () => {}); // It is cut.
+  for (const line of [silent, refused]) line.on("error", () => {}); // The bridge cuts the connection.
   refused.write(
     "GET / HTTP/1.1\r\nhost: h\r\nconnection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n",
   );
@@ -334,7 +334,7 @@ test("[YWS15] it stops though somebody has connected and says nothing, was turne
   await eventually("what it said is saved", () => textOf(bob) === "said just before");
 });
 
-test("[YWS16] over TLS the bridge of the same process is told which gateway to reach", async () => {
+test("[YWS16] over TLS the bridge in the same process is given the gateway's address", async () => {
   const { stderr } = await promisify(execFile)(process.execPath, ["dist/cli/main.js", "start", "--roles", "gateway,y-websocket"], {
     env: {
       COROOM_TLS_CERT_FILE: "cert.pem",
@@ -346,44 +346,44 @@ test("[YWS16] over TLS the bridge of the same process is told which gateway to r
     () => ({ stderr: "it started" }),
     (error: { stderr: string }) => error,
   );
-  expect(stderr).toContain("COROOM_Y_GATEWAY_URL is not set: over TLS");
-  await startBridge(); // For the end of this test.
+  expect(stderr).toContain("COROOM_Y_GATEWAY_URL is not set. Over TLS");
+  await startBridge(); // Kept until this test ends.
 });
 
-test("[YWS17] sockets that say nothing, and answer pings, keep no place for long", async () => {
+test("[YWS17] silent sockets that only answer pings are closed and release their places", async () => {
   await startBridge({ yClientsMax: "2", yHelloMsMax: "500" });
   const token = await cluster.token("mute", "eve");
   const mute = [1, 2].map(() => new WebSocket(`ws://127.0.0.1:${bridge.port}/mute?token=${token}`));
   expect(await Promise.all(mute.map(async (socket) => (await once(socket, "close"))[0]))).toEqual([4508, 4508]);
   const ann = await visit("mute", "ann");
   await eventually("there is a place", () => ann.provider.synced);
-  expect(await counted("coroom_y_closes_total")).toBeGreaterThanOrEqual(2); // Ann, too, where her first words come late.
+  expect(await counted("coroom_y_closes_total")).toBeGreaterThanOrEqual(2); // Ann too, although her first message comes late.
 });
 
-test("[YWS18] an address has so many clients, as the balancer names it, and others come in beside it", async () => {
+test("[YWS18] clients are limited per address, as the load balancer names it, and other addresses are still admitted", async () => {
   await startBridge({ yClientsPerAddressMax: "1" }, 0, { clientAddressHeader: "x-forwarded-for" });
   const knock = (address: string): Promise<number | undefined> =>
     new Promise((resolve) => {
       const socket = new WebSocket(`ws://127.0.0.1:${bridge.port}/counted?token=t`, { headers: { "x-forwarded-for": address } });
       ends.push(() => socket.terminate());
-      socket.on("error", () => {}); // It was turned away.
+      socket.on("error", () => {}); // The bridge rejected the connection.
       socket.on("open", () => resolve(101)).on("unexpected-response", (_, response) => resolve(response.statusCode));
     });
   expect([await knock("203.0.113.9"), await knock("198.51.100.1, 203.0.113.9"), await knock("203.0.113.10")]).toEqual([101, 429, 101]);
   expect(await counted("coroom_y_turned_away_total")).toBe(1);
 });
 
-test("[YWS19] one that is closed, and does not answer that, soon has no place any more", async () => {
+test("[YWS19] a closed client that does not answer the close releases its place within seconds", async () => {
   await startBridge({ yHelloMsMax: "100" });
   const deaf = new WebSocket(`ws://127.0.0.1:${bridge.port}/deaf?token=${await cluster.token("deaf", "eve")}`);
   ends.push(() => deaf.terminate());
   await once(deaf, "open");
   deaf.pause();
   await eventually("it is closed", async () => (await counted("coroom_y_closes_total")) === 1);
-  await eventually("it is gone", async () => (await counted("coroom_y_clients")) === 0, 20_000); // ws by itself waits for 30 s.
+  await eventually("it is gone", async () => (await counted("coroom_y_clients")) === 0, 20_000); // ws waits for 30 s by default.
 });
 
-test("[YWS20] a message that is too long closes who sends it, is counted, and leaves its place to another", async () => {
+test("[YWS20] a message over the limit closes its sender, is counted, and releases the place", async () => {
   await startBridge({ yMessageBytesMax: "1000" });
   const deaf = new WebSocket(`ws://127.0.0.1:${bridge.port}/long?token=${await cluster.token("long", "eve")}`);
   ends.push(() => deaf.terminate());
@@ -391,24 +391,24 @@ test("[YWS20] a message that is too long closes who sends it, is counted, and le
   deaf.send(new Uint8Array(1_001));
   deaf.pause();
   await eventually("it is closed", async () => (await registry.metrics()).includes('coroom_y_closes_total{code="1009"} 1'));
-  await eventually("it is gone", async () => (await counted("coroom_y_clients")) === 0, 20_000); // ws by itself waits for 30 s.
+  await eventually("it is gone", async () => (await counted("coroom_y_clients")) === 0, 20_000); // ws waits for 30 s by default.
 });
 
-test("[YWS21] a message that never ends, of somebody whose token nobody has checked, closes its socket once more has come than may be held", async () => {
+test("[YWS21] an endless message of an unverified client closes its socket once it exceeds what may be held", async () => {
   await startBridge({ yHeldBytesMax: "1000000" });
   const line = connect(bridge.port, "127.0.0.1");
   ends.push(() => line.destroy());
-  line.on("error", () => {}); // It is cut in the end.
+  line.on("error", () => {}); // The bridge finally cuts the connection.
   const head = ["GET /part?token=none HTTP/1.1", "host: h", "upgrade: websocket", "connection: upgrade", "sec-websocket-version: 13"];
   line.write(`${head.join("\r\n")}\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`);
   await once(line, "data");
-  const begun = Buffer.from([0x82, 0xff, 0, 0, 0, 0, 0x02, 0, 0, 0, 0, 0, 0, 0]); // One of 32 MB.
+  const begun = Buffer.from([0x82, 0xff, 0, 0, 0, 0, 0x02, 0, 0, 0, 0, 0, 0, 0]); // A message of 32 MB.
   line.write(Buffer.concat([begun, Buffer.alloc(8_000_000)]));
   await eventually("it is closed", async () => (await registry.metrics()).includes('coroom_y_closes_total{code="1013"} 1'));
   await eventually("it is gone", async () => (await counted("coroom_y_clients")) === 0, 20_000);
 });
 
-/** As lib0 writes bytes of a length below 16,384. */
+/** A length below 16,384 as lib0 encodes it, then the bytes. */
 function lengthAnd(bytes: Uint8Array): number[] {
   const { length } = bytes;
   return [...(length < 128 ? [length] : [(length & 127) | 128, length >> 7]), ...bytes];

@@ -1,7 +1,7 @@
 /**
- * The load of the scenario arrivals: writes one long document over HTTP, and lets a crowd arrive at it. A client joins,
- * is sent to the snapshot, fetches it over HTTP and joins again from there. All bytes are compared as they come with
- * those that others got under the same ETag, and what that is is decoded once.
+ * The load of the scenario arrivals: writes one long document over HTTP, and lets many clients open it. A client joins,
+ * is redirected to the snapshot, fetches it over HTTP and joins again from there. All bytes are compared on arrival
+ * with those that other clients received under the same ETag, and each ETag's bytes are decoded once.
  */
 
 import { randomUUID } from "node:crypto";
@@ -11,7 +11,7 @@ import { gunzipSync } from "node:zlib";
 import * as Y from "yjs";
 
 import { type Epoch, type Position, type Seq, START } from "../../shared/ids.ts";
-import { Prng } from "../../shared/prng.ts";
+import { Prng } from "../../shared/collections/prng.ts";
 import type { Frame, UnknownFrame } from "../../shared/wire/frames.ts";
 import { enter, join, type Seat, unexpected } from "./enter.ts";
 import { FirstCopy } from "./first-copy.ts";
@@ -20,47 +20,47 @@ import { Latencies, type LatencyPairs } from "./latencies.ts";
 import { CutOff, leanGet } from "./lean-get.ts";
 import { serveCalls } from "./worker.ts";
 
-export type Writing = { readonly seat: Seat; readonly bytes: number; readonly seed: number };
-export type Arriving = { readonly seats: readonly Seat[]; readonly withinMs: number; readonly gzip: boolean; readonly typist: Seat };
-export type Arrived = {
-  /** From the first arrival until the last has all bytes, and is in the room. */
+export type LongDocumentRequest = { readonly seat: Seat; readonly bytes: number; readonly seed: number };
+export type ArrivalsRequest = { readonly seats: readonly Seat[]; readonly withinMs: number; readonly gzip: boolean; readonly typist: Seat };
+export type ArrivalsFigures = {
+  /** From the first arrival until the last client has all bytes and is in the room. */
   readonly msToLast: number;
-  /** That the load itself took, until then. */
+  /** CPU of the load itself in that time. */
   readonly cpuMs: number;
-  /** Each from its own arrival. */
+  /** From each client's own arrival. */
   readonly times: LatencyPairs;
   readonly bytes: number;
-  /** By ETag: how often it was sent. What was sent under one was the same, or the run is void. */
+  /** Number of deliveries by ETag. Different bytes under one ETag void the run. */
   readonly sent: Readonly<Record<string, number>>;
-  /** Lines that were cut off, and what they were for asked again. */
+  /** Requests repeated because their connection was cut off. */
   readonly askedAgain: number;
-  /** Of each that was sent. */
+  /** Fewest letters of any delivered document. */
   readonly lettersMin: number;
   readonly editsMeanwhile: number;
 };
 export type ArrivalsLoad = typeof functions;
 
-/** The server says to ask again. */
+/** The server answered that the client must ask again. */
 class NotReady extends Error {}
 
 type Fetched = { readonly position: Position; readonly etag: string; readonly bytes: number; readonly askedAgain: number };
 /** By ETag. */
 type Copies = Map<string, FirstCopy>;
 
-/** An insertion is a phrase; a request has so many. */
+/** Words of one insertion, and insertions of one request. */
 const PHRASE_WORDS = 16;
 const PHRASES_PER_EDIT = 1_000;
-/** Letters back from the end that something is put in between: further back Yjs would walk through the whole text. */
+/** Insertions are at most this many letters before the end: further back Yjs would walk through the whole text. */
 const NEARBY = 20_000;
 const TYPING_EVERY_MS = 500;
 const MS_MAX = 300_000;
 const CUT_OFF_MAX = 10;
-/** Before what was answered with 503 or 504, as a busy machine may, is asked again. */
+/** Delay before a retry after 503 or 504, which a busy machine may answer. */
 const RETRY_MS = 250;
 
 const functions = {
-  /** How many letters the text has then. */
-  write: async ({ seat, bytes, seed }: Writing): Promise<number> => {
+  /** Returns the number of letters of the text. */
+  write: async ({ seat, bytes, seed }: LongDocumentRequest): Promise<number> => {
     const doc = new Y.Doc();
     const text = doc.getText(TEXT);
     const prng = new Prng(seed);
@@ -78,7 +78,7 @@ const functions = {
     return text.length;
   },
 
-  /** Whether a newcomer is sent to the snapshot by now. */
+  /** Whether a new client is already redirected to the snapshot. */
   isCold: async (seat: Seat): Promise<boolean> => {
     const arrival = new Arrival(seat);
     const { kind } = await arrival.join(START);
@@ -86,7 +86,7 @@ const functions = {
     return kind === "resync";
   },
 
-  arrive: async ({ seats, withinMs, gzip, typist }: Arriving): Promise<Arrived> => {
+  arrive: async ({ seats, withinMs, gzip, typist }: ArrivalsRequest): Promise<ArrivalsFigures> => {
     const times = new Latencies();
     const copies: Copies = new Map();
     const typing = new Typing(typist);
@@ -118,7 +118,7 @@ const functions = {
   },
 };
 
-/** Somebody types all the while, so that there is something to merge. */
+/** Types all the time, so that there is something to merge. */
 class Typing {
   readonly #seat: Seat;
   readonly #typed: Promise<number>;
@@ -146,7 +146,7 @@ class Typing {
   }
 }
 
-/** A client on its way in. */
+/** One arriving client. */
 class Arrival {
   readonly #seat: Seat;
   #socket: Awaited<ReturnType<typeof enter>> | undefined;
@@ -173,7 +173,7 @@ class Arrival {
     return answered;
   }
 
-  /** JOINED says where the room is; what is missing until there follows, or that it must be fetched. */
+  /** JOINED names the head. Either the missing edits follow, or a frame that redirects to the snapshot. */
   #receive(frame: Frame | UnknownFrame): void {
     if (frame.type === "joined") this.#head = frame.head;
     else if (frame.type === "committed") this.#seq = frame.edits.firstSeq + frame.edits.edits.length - 1;
@@ -196,7 +196,10 @@ async function arrive(seat: Seat, gzip: boolean, copies: Copies): Promise<Fetche
   return fetched;
 }
 
-/** As browsers do: where the machine is full a line may be given up before its question was read. And as the SDK does: where the document service is late it is asked again. */
+/**
+ * Retries like a browser when the connection closes before its request was read, and like the SDK when the document
+ * service is late.
+ */
 async function fetchUntilThere(seat: Seat, gzip: boolean, copies: Copies): Promise<Fetched> {
   const deadline = performance.now() + MS_MAX;
   for (let askedAgain = 0; ;) {
@@ -228,7 +231,7 @@ async function fetchSnapshot({ gateway, room, token }: Seat, gzip: boolean, copi
         copies.set(etag, copy);
       },
       receiveBytes: (piece) => {
-        if (!copy.matches(piece, bytes)) throw new Error(`other bytes under the same ETag ${etag}`);
+        if (!copy.matches(piece, bytes)) throw new Error(`different bytes under the same ETag ${etag}`);
         bytes += piece.byteLength;
       },
     },
@@ -249,7 +252,7 @@ function lettersOf(state: Uint8Array): number {
   return doc.getText(TEXT).length;
 }
 
-/** Named, so that one whose answer was lost is sent again and ordered once. */
+/** The edit has an id, so a retry after a lost answer is ordered only once. */
 async function post(seat: Seat, edit: Uint8Array): Promise<void> {
   const key = randomUUID();
   const deadline = performance.now() + MS_MAX;
@@ -257,7 +260,7 @@ async function post(seat: Seat, edit: Uint8Array): Promise<void> {
     try {
       return await postOnce(seat, edit, key);
     } catch (error) {
-      const isWorthAnother = error instanceof NotReady || error instanceof TypeError; // What fetch throws when the line breaks.
+      const isWorthAnother = error instanceof NotReady || error instanceof TypeError; // fetch throws a TypeError when the connection breaks.
       if (!isWorthAnother || performance.now() > deadline) throw error;
       await sleep(RETRY_MS);
     }
@@ -272,7 +275,7 @@ async function postOnce({ gateway, room, token }: Seat, edit: Uint8Array, key: s
     body: Buffer.from(edit),
   });
   if (answer.status === 503 || answer.status === 504) throw new NotReady(`an edit: HTTP ${answer.status} ${await answer.text()}`);
-  if (!answer.ok) throw new Error(`an edit was refused: HTTP ${answer.status} ${await answer.text()}`);
+  if (!answer.ok) throw new Error(`an edit was rejected: HTTP ${answer.status} ${await answer.text()}`);
 }
 
 const WORDS =

@@ -1,9 +1,11 @@
-/** The load of the scenario stalled-reader, but for the reader that stalls: a busy room, in which everybody is followed seq by seq. */
+/**
+ * The load of the scenario stalled-reader without the stalled reader: a busy room whose members are checked seq by seq.
+ */
 
 import { monitorEventLoopDelay } from "node:perf_hooks";
 
 import { type ClientId, type Epoch, type Position, type Seq, START } from "../../shared/ids.ts";
-import { enter, say, type Seat, unexpected } from "./enter.ts";
+import { enter, sendFrame, type Seat, unexpected } from "./enter.ts";
 import { keystroke } from "./keystroke.ts";
 import { Latencies, type LatencyPairs } from "./latencies.ts";
 import { paced, until } from "./paced.ts";
@@ -16,8 +18,13 @@ export type BusyRoom = {
   readonly editsPerSecond: number;
   readonly editLetters: number;
 };
-/** `loopDelayMs`: how late this process came to what was due, p99; part of the latencies. `head`: the last seq sent so far. */
-export type Stretch = { readonly latencies: LatencyPairs; readonly loopDelayMs: number; readonly edits: number; readonly head: number };
+/** `loopDelayMs`: p99 of this process's event-loop delay, a part of the latencies. `head`: the last seq sent so far. */
+export type BusyRoomFigures = {
+  readonly latencies: LatencyPairs;
+  readonly loopDelayMs: number;
+  readonly edits: number;
+  readonly head: number;
+};
 export type BusyRoomLoad = typeof functions;
 
 const SETTLED_MS_MAX = 60_000;
@@ -42,14 +49,14 @@ const functions = {
       await member.enter();
     }
   },
-  /** Until everybody has all that was sent. */
-  run: async ({ ms }: { ms: number }): Promise<Stretch> => {
+  /** Returns when all members have all sent edits. */
+  run: async ({ ms }: { ms: number }): Promise<BusyRoomFigures> => {
     latencies = new Latencies();
     const delays = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS });
     delays.enable();
     const before = sent;
     await paced(room.editsPerSecond, ms, (turn) => members[turn % writers]!.write());
-    await until(`all ${sent} edits came`, () => members.every(({ position }) => position.seq >= sent), SETTLED_MS_MAX);
+    await until(`all ${sent} edits arrived`, () => members.every(({ position }) => position.seq >= sent), SETTLED_MS_MAX);
     delays.disable();
     const loopDelayMs = Math.max(0, delays.percentile(99) / NANOS_PER_MS - LOOP_RESOLUTION_MS);
     return { latencies: latencies.toPairs(), loopDelayMs, edits: sent - before, head: sent };
@@ -107,7 +114,7 @@ class Member {
     this.#sent += 1;
     sentAt.get(this.#client!)!.push(performance.now());
     const payload = keystroke(this.#index + 1, this.#sent, room.editLetters);
-    say(this.#socket!, {
+    sendFrame(this.#socket!, {
       type: "edit",
       channel: this.#channel,
       counter: this.#sent,
@@ -127,7 +134,7 @@ class Member {
     for (const { client, counter } of edits) if (client !== this.#client) latencies.record(now - sentAt.get(client)![counter - 1]!);
   }
 
-  /** No seq is missing before it, none comes twice. */
+  /** Checks that no seq is missing and none repeats. */
   #advance(epoch: Epoch, firstSeq: Seq, count: number): void {
     if (firstSeq !== this.position.seq + 1) throw unexpected(this.#seat, `seq ${firstSeq} after ${this.position.seq}`);
     this.position = { epoch, seq: (firstSeq + count - 1) as Seq };

@@ -1,41 +1,41 @@
-/** The load of the scenario come-back: writes documents into rooms, and lets a crowd come back to them at once. */
+/** The load of the scenario come-back: writes documents into rooms, and lets all clients return at once. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 
 import * as Y from "yjs";
 
 import { type Epoch, type Position, type Seq, START } from "../../shared/ids.ts";
-import { enter, join, say, type Seat, unexpected } from "./enter.ts";
+import { enter, join, sendFrame, type Seat, unexpected } from "./enter.ts";
 import { TEXT } from "./keystroke.ts";
 import { Latencies, type LatencyPairs } from "./latencies.ts";
 import { leanGet, type LeanHead } from "./lean-get.ts";
 import type { LoadSocket } from "./web-socket.ts";
 import { serveCalls } from "./worker.ts";
 
-/** Sockets being opened at a time: one more than a listen queue holds would wait a second for nobody's good. */
+/** Sockets that are opened at a time. A connection beyond the listen queue would wait one second. */
 const OPENING_MAX = 256;
 const MS_MAX = 120_000;
 const RETRY_MS = 250;
 
-/** By room. Absent: its start. */
+/** By room. An absent room is at its start. */
 type Positions = Readonly<Record<string, Position>>;
 
-/** `positions`: what the clients hold. `missed`: how many edits came since; 0: they hold nothing. */
-export type ComingBack = { readonly seats: readonly Seat[]; readonly positions: Positions; readonly missed: number };
-export type CameBack = {
+/** `positions`: positions that the clients hold. `missed`: edits since then; 0 means that the clients hold nothing. */
+export type ComeBackRequest = { readonly seats: readonly Seat[]; readonly positions: Positions; readonly missed: number };
+export type ComeBackFigures = {
   readonly msToLast: number;
   readonly times: LatencyPairs;
-  /** Frames and snapshots, as they came. */
+  /** Bytes of frames and snapshots on the wire. */
   readonly bytes: number;
   readonly snapshots: number;
-  /** By room: the length of the text that one cold client of it was given. */
+  /** By room: length of the text that one cold client received. */
   readonly textLengths: Readonly<Record<string, number>>;
 };
 
 export type ComeBackLoad = typeof functions;
 
 const functions = {
-  /** From where each room is, to where it is then. */
+  /** Writes from each room's position and returns the new positions. */
   write: async ({
     seats,
     positions,
@@ -49,7 +49,7 @@ const functions = {
     await inParallel(seats, async (seat) => void (after[seat.room] = await writeAll(seat, positions[seat.room] ?? START, edits)));
     return after;
   },
-  /** How many of the rooms send a newcomer to their snapshot by now. */
+  /** Number of rooms that already redirect a new client to their snapshot. */
   cold: async (seats: readonly Seat[]): Promise<number> => {
     let cold = 0;
     await inParallel(seats, async (seat) => {
@@ -57,7 +57,7 @@ const functions = {
     });
     return cold;
   },
-  comeBack: async ({ seats, positions, missed }: ComingBack): Promise<CameBack> => {
+  comeBack: async ({ seats, positions, missed }: ComeBackRequest): Promise<ComeBackFigures> => {
     const times = new Latencies();
     const readers = missed > 0 ? new Set<Seat>() : oneOfEachRoom(seats);
     const returners = seats.map((seat) => new Returner(seat, positions[seat.room] ?? START, { missed, keeps: readers.has(seat) }));
@@ -81,12 +81,12 @@ const functions = {
   },
 };
 
-/** Who keeps and reads the document: to do so for all would take longer than to bring it. */
+/** These clients keep and decode the document. For all clients that would take longer than the delivery. */
 function oneOfEachRoom(seats: readonly Seat[]): Set<Seat> {
   return new Set(new Map(seats.map((seat) => [seat.room, seat])).values());
 }
 
-/** A client that comes back: synced once it has been let in and holds everything up to the head it was told. */
+/** A returning client. It is synced when it has joined and holds everything up to the head that JOINED named. */
 class Returner {
   readonly seat: Seat;
   readonly synced: Promise<void>;
@@ -101,7 +101,7 @@ class Returner {
   #socket: LoadSocket | undefined;
   #settle: { resolve: () => void; reject: (error: Error) => void } = { resolve: () => {}, reject: () => {} };
 
-  /** `keeps`: what it is given, to be read in the end; the others count it. */
+  /** `keeps`: keep what arrives and decode it at the end. Other clients only count it. */
   constructor(seat: Seat, position: Position, { missed, keeps }: { missed: number; keeps: boolean }) {
     this.seat = seat;
     this.#position = position;
@@ -176,7 +176,10 @@ class Returner {
   }
 }
 
-/** On a connection of its own, as a browser that has none to spare. `receive`: what is there of the body, lent for the call. */
+/**
+ * Uses a connection of its own, like a browser without an open one. `receive` borrows each part of the body for the
+ * call.
+ */
 async function fetchSnapshot({ gateway, room, token }: Seat, receive: (bytes: Uint8Array) => void): Promise<Position | "unavailable"> {
   const url = new URL(`/v1/rooms/${encodeURIComponent(room)}/snapshot`, gateway.replace("ws:", "http:"));
   let head: LeanHead | undefined;
@@ -185,12 +188,12 @@ async function fetchSnapshot({ gateway, room, token }: Seat, receive: (bytes: Ui
     url,
     { authorization: `Bearer ${token}` },
     {
-      receiveHead: (told) => (head = told),
+      receiveHead: (received) => (head = received),
       receiveBytes: (bytes) => (head?.status === 200 ? receive(bytes) : void (refusal += Buffer.from(bytes).toString())),
     },
   );
   const { status, headers } = head!;
-  if (status === 503) return "unavailable"; // On a busy machine the document service is not heard of in time.
+  if (status === 503) return "unavailable"; // On a busy machine the document service's heartbeat may be late.
   if (status !== 200) throw new Error(`the snapshot of ${room}: HTTP ${status} ${refusal}`);
   return { epoch: Number(headers["x-coroom-epoch"]) as Epoch, seq: Number(headers["x-coroom-seq"]) as Seq };
 }
@@ -204,7 +207,14 @@ async function writeAll(seat: Seat, position: Position, edits: readonly Uint8Arr
           edits.forEach(
             (payload, index) =>
               void opened.then((socket) =>
-                say(socket, { type: "edit", channel: frame.channel, counter: index + 1, ackedThrough: 0, parentSeq: 0 as Seq, payload }),
+                sendFrame(socket, {
+                  type: "edit",
+                  channel: frame.channel,
+                  counter: index + 1,
+                  ackedThrough: 0,
+                  parentSeq: 0 as Seq,
+                  payload,
+                }),
               ),
           );
         } else if (frame.type === "ack" || (frame.type === "committed" && acked < edits.length)) {

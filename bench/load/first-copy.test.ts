@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { FirstCopy } from "./first-copy.ts";
 
-test("[FCP1] whoever gets other bytes than the first is found out, wherever the pieces begin and end", () => {
+test("[FCP1] the copy detects bytes that differ from the first ones, at any boundaries of the pieces", () => {
   const copy = new FirstCopy();
   const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
   expect([
@@ -15,7 +15,7 @@ test("[FCP1] whoever gets other bytes than the first is found out, wherever the 
   expect(new TextDecoder().decode(copy.bytes)).toBe("abcdef");
 });
 
-test("[FCP2] it grows as it must", () => {
+test("[FCP2] the copy grows with the bytes", () => {
   const copy = new FirstCopy();
   const piece = new Uint8Array(700_000).fill(7);
   expect([0, 1, 2, 3].map((index) => copy.matches(piece, index * piece.byteLength))).toEqual([true, true, true, true]);

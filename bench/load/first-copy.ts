@@ -1,6 +1,6 @@
 /**
- * What a crowd gets, each in pieces at a pace of its own, held once: the first to get a byte leaves it here, everybody
- * else's is compared with it. Tells more than hashes, and costs a tenth of them.
+ * Bytes that many clients receive in pieces, stored once: the first client to receive a byte stores it, and the bytes
+ * of all others are compared with it. The comparison finds more than a hash and costs a tenth.
  */
 
 const BYTES_AT_FIRST = 1024 ** 2;
@@ -13,7 +13,7 @@ export class FirstCopy {
     return this.#bytes.subarray(0, this.#length);
   }
 
-  /** `bytes` lie at `at`, and nothing before them is missing. Whether they are what the others got there. */
+  /** `bytes` begin at `at`, and all bytes before `at` are known. Returns whether they equal the stored ones. */
   matches(bytes: Uint8Array, at: number): boolean {
     const known = Math.min(bytes.byteLength, this.#length - at);
     if (this.#bytes.compare(bytes, 0, known, at, at + known) !== 0) return false;

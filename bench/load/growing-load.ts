@@ -1,6 +1,6 @@
 /**
- * The load of a room that grows and shrinks: the first two edit and the first few point all the time, while others come
- * and go. Everybody keeps its own list of who is there, and every edit's way to everybody is timed.
+ * The load of a room that grows and shrinks: the first two edit and the first few move their cursors all the time,
+ * while others join and leave. Each client keeps its own list of participants, and each edit is timed to each client.
  */
 
 import type { ClientId } from "../../shared/ids.ts";
@@ -8,17 +8,19 @@ import type { RoomMode } from "../../shared/wire/frames.ts";
 import type { Seat } from "./enter.ts";
 import { Latencies, type LatencyPairs } from "./latencies.ts";
 import { openAll, paced, until } from "./paced.ts";
-import { PING_MS, PresenceRoom, type Receipt } from "./presence-room.ts";
+import { PING_MS, PresenceRoom, type EditReceipt } from "./presence-room.ts";
 import { serveCalls } from "./worker.ts";
 
 export type GrowingLoad = typeof functions;
-export type Motion = { readonly editsPerSecond: number; readonly movers: number; readonly movesPerSecond: number };
-/** How long after the last came or left every list was right; the edits' times until then, and while the room then rested. */
-export type Stage = { readonly settledMs: number; readonly meanwhile: LatencyPairs; readonly resting: LatencyPairs };
-export type Grown = {
-  /** Of each of the two who were there all along. */
+export type GrowthMotion = { readonly editsPerSecond: number; readonly movers: number; readonly movesPerSecond: number };
+/**
+ * `settledMs`: from the last join or leave until every list is right. Then the edits' latencies until then and at rest.
+ */
+export type GrowthStage = { readonly settledMs: number; readonly meanwhile: LatencyPairs; readonly resting: LatencyPairs };
+export type GrowthFigures = {
+  /** Modes that each of the two permanent participants received. */
   readonly modes: readonly (readonly RoomMode[])[];
-  /** Of edits sent within a second of a change of mode, before or after. */
+  /** Latencies of edits sent within a second of a change of mode. */
   readonly atSwitches: LatencyPairs;
   readonly edits: number;
 };
@@ -26,20 +28,20 @@ export type Grown = {
 const EDITORS = 2;
 const SETTLED_MS_MAX = 60_000;
 const NEAR_SWITCH_MS = 1_000;
-/** And leaving. */
+/** Rate of joins and of leaves. */
 const COMING_PER_SECOND = 250;
-/** Paces are kept for so long at a time. */
+/** Movements and edits are scheduled in intervals of this length. */
 const SPELL_MS = 200;
 
 let room: PresenceRoom;
 let isStopped = false;
 let acting: Promise<void> = Promise.resolve();
 let stage = new Latencies();
-/** Of every edit, by when it was sent: how long it took to each. */
+/** Latencies of each edit's deliveries, by the time of its sending. */
 const bySending = new Map<number, Latencies>();
 
 const functions = {
-  open: async ({ seats, motion }: { seats: readonly Seat[]; motion: Motion }): Promise<void> => {
+  open: async ({ seats, motion }: { seats: readonly Seat[]; motion: GrowthMotion }): Promise<void> => {
     room = new PresenceRoom(seats, "everybody");
     room.onReceipt = receive;
     setInterval(() => room.ping(), PING_MS).unref();
@@ -47,8 +49,8 @@ const functions = {
     await listsAreRight();
     acting = act(motion);
   },
-  /** To so many: those who are missing come, or the last to come leave. */
-  become: async ({ seats, restMs }: { seats: readonly Seat[]; restMs: number }): Promise<Stage> => {
+  /** Brings the room to this size: missing participants join, or the last ones leave. */
+  become: async ({ seats, restMs }: { seats: readonly Seat[]; restMs: number }): Promise<GrowthStage> => {
     const meanwhile = (stage = new Latencies());
     await leaveDownTo(seats.length);
     await comeUpTo(seats);
@@ -60,15 +62,15 @@ const functions = {
     await listsAreRight();
     return { settledMs, meanwhile: meanwhile.toPairs(), resting: resting.toPairs() };
   },
-  /** Answers once everybody has been told of so many modes. */
+  /** Resolves when the first two participants have received this many modes. */
   untilModes: async (count: number): Promise<void> => {
-    await until(`the first two are told of ${count} modes`, () => first().every(({ modes }) => modes.length >= count), SETTLED_MS_MAX);
+    await until(`the first two have received ${count} modes`, () => first().every(({ modes }) => modes.length >= count), SETTLED_MS_MAX);
     await listsAreRight();
   },
-  finish: async (): Promise<Grown> => {
+  finish: async (): Promise<GrowthFigures> => {
     isStopped = true;
     await acting;
-    await until("everybody has every edit", () => room.isSettled, SETTLED_MS_MAX);
+    await until("every participant has every edit", () => room.isSettled, SETTLED_MS_MAX);
     const atSwitches = new Latencies();
     const switches = first()[0]!.modes.slice(1);
     for (const [sentAt, latencies] of bySending)
@@ -91,7 +93,7 @@ async function leaveDownTo(count: number): Promise<void> {
   await paced(COMING_PER_SECOND, (Math.max(0, leaving) * 1000) / COMING_PER_SECOND, () => room.participants.pop()!.close());
 }
 
-async function act({ editsPerSecond, movers, movesPerSecond }: Motion): Promise<void> {
+async function act({ editsPerSecond, movers, movesPerSecond }: GrowthMotion): Promise<void> {
   while (!isStopped) {
     await Promise.all([
       paced(EDITORS * editsPerSecond, SPELL_MS, (turn) => room.participants[turn % EDITORS]!.edit()),
@@ -103,8 +105,8 @@ async function act({ editsPerSecond, movers, movesPerSecond }: Motion): Promise<
   }
 }
 
-function receive({ by, sentAt, at, own }: Receipt): void {
-  if (own || sentAt < by.joinedAt) return; // Else it is caught up with.
+function receive({ by, sentAt, at, own }: EditReceipt): void {
+  if (own || sentAt < by.joinedAt) return; // An edit sent before the join arrives as catch-up.
   stage.record(at - sentAt);
   const edit = bySending.get(sentAt) ?? new Latencies();
   bySending.set(sentAt, edit);
@@ -115,7 +117,7 @@ function first() {
   return room.participants.slice(0, EDITORS);
 }
 
-/** On every client: exactly those who are there. */
+/** Waits until every client lists exactly the participants. */
 function listsAreRight(): Promise<void> {
   const isRight = (): boolean => {
     const clients = room.participants.map(({ client }) => client);
@@ -125,7 +127,7 @@ function listsAreRight(): Promise<void> {
     const there = new Set(numbers as number[]);
     return room.participants.every((participant) => participant.lists(there));
   };
-  return until(`everybody's list names exactly the ${room.participants.length} who are there`, isRight, SETTLED_MS_MAX);
+  return until(`every list names exactly the ${room.participants.length} participants`, isRight, SETTLED_MS_MAX);
 }
 
 serveCalls(functions);

@@ -1,16 +1,16 @@
 /**
- * One keystroke as a Yjs update, written without a document: a letter behind the writer's letter before it.
- * So the document service has real work, as small and as many as typing makes it.
+ * One keystroke as a Yjs update, encoded without a document: a letter after the writer's previous letter. The document
+ * service has real work with it, as small and as frequent as typing makes it.
  */
 
 import * as encoding from "lib0/encoding";
 
-/** The type of the document that everything is written into. */
+/** Name of the document's shared text. */
 export const TEXT = "text";
 const STRING = 4;
 const HAS_ORIGIN = 0x80;
 
-/** `counter` counts from 1; `writer` is the Yjs client id. `letters`: more than one where each edit is to weigh more. */
+/** `counter` begins at 1. `writer` is the Yjs client id. `letters` makes an edit larger. */
 export function keystroke(writer: number, counter: number, letters = 1): Uint8Array {
   const clock = (counter - 1) * letters;
   return encoding.encode((out) => {

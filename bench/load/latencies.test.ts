@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { Latencies } from "./latencies.ts";
 
-test("a percentile is at most a bucket above the true one", () => {
+test("a percentile is at most one bucket above the true value", () => {
   const latencies = new Latencies();
   for (let ms = 1; ms <= 1000; ms++) latencies.record(ms);
 
@@ -23,6 +23,6 @@ test("the latencies of two processes add up", () => {
   expect(here.percentile(100)).toBeGreaterThanOrEqual(50);
 });
 
-test("no latencies have no percentile", () => {
+test("an empty histogram has no percentile", () => {
   expect(new Latencies().percentile(50)).toBeNaN();
 });

@@ -1,6 +1,6 @@
 /**
- * A histogram of latencies: 1% wide buckets from a microsecond up, so that millions cost nothing and those of
- * several workers and rounds add up exactly.
+ * A histogram of latencies with buckets 1% wide from a microsecond up. Millions of samples cost little memory, and the
+ * histograms of several workers and rounds add up exactly.
  */
 
 const BUCKETS = 2_000;
@@ -21,7 +21,7 @@ export class Latencies {
     this.#total += 1;
   }
 
-  /** In milliseconds: the upper edge of the bucket, so never less than it was. NaN when there are none. */
+  /** In milliseconds, rounded up to the bucket's upper edge. NaN without samples. */
   percentile(percent: number): number {
     if (this.#total === 0) return Number.NaN;
     const wanted = Math.ceil((this.#total * percent) / 100);
@@ -36,7 +36,7 @@ export class Latencies {
     this.#total += others.#total;
   }
 
-  /** What a message between processes carries: [bucket, count] of those that have any. */
+  /** Non-empty buckets as [bucket, count] pairs, for messages between processes. */
   toPairs(): LatencyPairs {
     return [...this.#counts.entries()].filter(([, count]) => count > 0);
   }
@@ -52,3 +52,42 @@ export class Latencies {
 }
 
 export type LatencyPairs = [bucket: number, count: number][];
+
+/**
+ * Measurements of one phase over all rooms of the process: latencies of edits sent in it, and deliveries made in it.
+ */
+export class Measured {
+  readonly acked = new Latencies();
+  /** Until the committed edit arrived. */
+  readonly seen = new Latencies();
+  /** Until the edit arrived, committed or tentative. */
+  readonly shown = new Latencies();
+  delivered = 0;
+  #from = Number.POSITIVE_INFINITY;
+  #until = Number.POSITIVE_INFINITY;
+
+  begin(now: number): void {
+    this.#from = now;
+  }
+
+  end(now: number): void {
+    this.#until = now;
+  }
+
+  receiveAcked(sentAt: number, now: number): void {
+    if (this.#covers(sentAt)) this.acked.record(now - sentAt);
+  }
+
+  receiveSeen(sentAt: number, now: number): void {
+    if (this.#covers(now)) this.delivered += 1;
+    if (this.#covers(sentAt)) this.seen.record(now - sentAt);
+  }
+
+  receiveShown(sentAt: number, now: number): void {
+    if (this.#covers(sentAt)) this.shown.record(now - sentAt);
+  }
+
+  #covers(time: number): boolean {
+    return time >= this.#from && time < this.#until;
+  }
+}

@@ -1,22 +1,22 @@
 /**
- * An HTTP GET that costs as little as can be, for the load shares the machine with the servers it measures: a line of its
- * own, one buffer to read all lines with, and no more of HTTP than a head and a body of the length it tells.
+ * An HTTP GET with little overhead, because the load shares the machine with the servers it measures: a connection of
+ * its own, one read buffer for all connections, and only a head and a body of the announced length.
  */
 
 import { connect } from "node:net";
 
 export type LeanHead = { readonly status: number; readonly headers: Readonly<Record<string, string>> };
-/** `receiveBytes`: what is there of the body, lent for the call. */
+/** `receiveBytes` borrows each part of the body for the call. */
 export type LeanListener = { receiveHead(head: LeanHead): void; receiveBytes(bytes: Uint8Array): void };
 
-/** The line ended before the answer did. */
+/** The connection ended before the response did. */
 export class CutOff extends Error {}
 
 const HEAD_END = "\r\n\r\n";
 const EMPTY = Buffer.alloc(0);
-const sharedBuffer = Buffer.allocUnsafe(1024 ** 2); // Each read is used up before the next.
+const sharedBuffer = Buffer.allocUnsafe(1024 ** 2); // Each read is consumed before the next.
 
-/** Resolves once all of the body is there. */
+/** Resolves when the whole body has arrived. */
 export function leanGet(url: URL, headers: Readonly<Record<string, string>>, listener: LeanListener): Promise<void> {
   return new Promise((resolve, reject) => {
     let head: Buffer | undefined = EMPTY;
@@ -26,12 +26,12 @@ export function leanGet(url: URL, headers: Readonly<Record<string, string>>, lis
       if (head === undefined) return receiveBody(bytes);
       head = head.byteLength === 0 ? bytes : Buffer.concat([head, bytes]);
       const end = head.indexOf(HEAD_END);
-      if (end === -1) return void (head = Buffer.from(head)); // It was lent.
-      const told = headOf(head.toString("latin1", 0, end));
+      if (end === -1) return void (head = Buffer.from(head)); // The buffer is only borrowed.
+      const answer = headOf(head.toString("latin1", 0, end));
       const rest = head.subarray(end + HEAD_END.length);
       head = undefined;
-      missing = Number(told.headers["content-length"]);
-      listener.receiveHead(told);
+      missing = Number(answer.headers["content-length"]);
+      listener.receiveHead(answer);
       receiveBody(rest);
     };
     const receiveBody = (bytes: Buffer): void => {
@@ -45,7 +45,7 @@ export function leanGet(url: URL, headers: Readonly<Record<string, string>>, lis
       try {
         receive(bytes);
       } catch (error) {
-        socket.destroy(error as Error); // The listener's; this get fails with it.
+        socket.destroy(error as Error); // The listener failed, and this request fails with it.
       }
       return true;
     };
@@ -61,7 +61,7 @@ export function leanGet(url: URL, headers: Readonly<Record<string, string>>, lis
       ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
     ];
     socket.once("connect", () => socket.write(`${lines.join("\r\n")}${HEAD_END}`));
-    socket.once("error", (cause) => reject("code" in cause ? new CutOff(`${url.href}: the line broke`, { cause }) : cause));
+    socket.once("error", (cause) => reject("code" in cause ? new CutOff(`${url.href}: the connection broke`, { cause }) : cause));
     socket.once("close", () =>
       reject(new CutOff(`${url.href}: cut off ${head === undefined ? `with ${missing} bytes missing` : "before any answer"}`)),
     );

@@ -1,4 +1,7 @@
-/** The load processes as the bench sees them: rooms dealt out among them, phases run by all at once, counts added up. */
+/**
+ * The bench's side of the load processes: shares the rooms among them, runs each phase in all of them, and adds the
+ * counts.
+ */
 
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -6,7 +9,7 @@ import { resolve } from "node:path";
 
 import { Latencies } from "./latencies.ts";
 import type { PhaseEvents } from "./load.ts";
-import type { Command, Phase, Report, RoomCounts, RoomPlan } from "./plan.ts";
+import type { LoadCommand, LoadPhase, LoadReport, RoomCounts, LoadRoomPlan } from "./plan.ts";
 
 export type PhaseResult = {
   readonly everywhere: number;
@@ -23,7 +26,7 @@ export class LoadProcesses {
     this.#children = children;
   }
 
-  static async open(rooms: readonly RoomPlan[], count: number): Promise<LoadProcesses> {
+  static async open(rooms: readonly LoadRoomPlan[], count: number): Promise<LoadProcesses> {
     const loads = new LoadProcesses(
       Array.from({ length: count }, () => fork(resolve("dist/bench/load/main.js"), { stdio: ["ignore", "inherit", "inherit", "ipc"] })),
     );
@@ -35,13 +38,13 @@ export class LoadProcesses {
     return loads;
   }
 
-  /** `events` are told when the last process has come so far. */
-  async run(phase: Phase, events: PhaseEvents): Promise<PhaseResult> {
+  /** Calls each event when the last process has reached it. */
+  async run(phase: LoadPhase, events: PhaseEvents): Promise<PhaseResult> {
     const waiting = { measuring: this.#children.length, measured: this.#children.length };
-    const hear = (said: Report): void => {
-      if ((said.kind === "measuring" || said.kind === "measured") && --waiting[said.kind] === 0) events[said.kind]();
+    const onReport = (report: LoadReport): void => {
+      if ((report.kind === "measuring" || report.kind === "measured") && --waiting[report.kind] === 0) events[report.kind]();
     };
-    const reports = await Promise.all(this.#children.map((child) => ask(child, { kind: "run", phase }, "ran", hear)));
+    const reports = await Promise.all(this.#children.map((child) => ask(child, { kind: "run", phase }, "ran", onReport)));
     const result = { everywhere: 0, delivered: 0, acked: new Latencies(), seen: new Latencies(), cpuSeconds: 0 };
     for (const { result: part } of reports) {
       result.everywhere += part.everywhere;
@@ -53,14 +56,14 @@ export class LoadProcesses {
     return result;
   }
 
-  /** What every room held. The processes end. */
+  /** Ends the processes and returns the counts of every room. */
   async close(): Promise<RoomCounts[]> {
     const reports = await Promise.all(this.#children.map((child) => ask(child, { kind: "close" }, "closed")));
     await this.end();
     return reports.flatMap(({ rooms }) => rooms).sort((a, b) => (a.room < b.room ? -1 : 1));
   }
 
-  /** Ends the processes whatever they are at. */
+  /** Ends the processes in any state. */
   async end(): Promise<void> {
     await Promise.all(
       this.#children.map(async (child) => {
@@ -73,17 +76,17 @@ export class LoadProcesses {
   }
 }
 
-function ask<Kind extends Report["kind"]>(
+function ask<Kind extends LoadReport["kind"]>(
   child: ChildProcess,
-  command: Command,
+  command: LoadCommand,
   awaited: Kind,
-  hear: (said: Report) => void = () => {},
-): Promise<Report & { kind: Kind }> {
+  onReport: (report: LoadReport) => void = () => {},
+): Promise<LoadReport & { kind: Kind }> {
   return new Promise((resolve, reject) => {
-    const receive = (said: Report): void => {
-      hear(said);
-      if (said.kind === awaited) settle(() => resolve(said as Report & { kind: Kind }));
-      else if (said.kind === "failed") settle(() => reject(new Error(`the run failed: ${said.reason}`)));
+    const receive = (report: LoadReport): void => {
+      onReport(report);
+      if (report.kind === awaited) settle(() => resolve(report as LoadReport & { kind: Kind }));
+      else if (report.kind === "failed") settle(() => reject(new Error(`the run failed: ${report.reason}`)));
     };
     const exited = (): void => settle(() => reject(new Error("a load process ended before its time")));
     const settle = (how: () => void): void => {

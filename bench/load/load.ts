@@ -1,14 +1,31 @@
-/** The rooms of one load process: opens them, runs phases over them, and counts what each held in the end. */
+/** The rooms of one load process: opens them, runs phases over them, and counts what each room held at the end. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-
-import { Measured } from "./measured.ts";
-import type { Pace, Phase, PhaseCounts, RoomCounts, RoomPlan } from "./plan.ts";
+import type { WritePattern, LoadPhase, PhaseCounts, RoomCounts, LoadRoomPlan } from "./plan.ts";
 import { RoomLoad } from "./room-load.ts";
-import { typingSchedule } from "./schedule.ts";
+import { Prng } from "../../shared/collections/prng.ts";
+import { Measured } from "./latencies.ts";
+
+/** Times of all writers' keystrokes, drawn from the seed, so that every run of a phase sends the same edits. */
+type Stroke<Writer> = { readonly dueMs: number; readonly writer: Writer };
+
+/** Sorted by time. A writer's pauses are between half and one and a half times the mean. */
+function typingSchedule<Writer>(
+  writers: readonly Writer[],
+  options: { editsPerSecond: number; durationMs: number; seed: number },
+): Stroke<Writer>[] {
+  const prng = new Prng(options.seed);
+  const meanMs = 1000 / options.editsPerSecond;
+  const strokes: Stroke<Writer>[] = [];
+  for (const writer of writers) {
+    for (let dueMs = prng.unit() * meanMs; dueMs < options.durationMs; dueMs += meanMs * (0.5 + prng.unit()))
+      strokes.push({ dueMs, writer });
+  }
+  return strokes.sort((a, b) => a.dueMs - b.dueMs);
+}
 
 const ROOMS_OPENED_AT_ONCE = 10;
-/** Each at a moment of its own, as clients do: all in one turn would be a load that nobody asked for. */
+/** Each room pings at its own moment, as real clients do. All pings in one turn would be an artificial load. */
 const PING_MS = 20_000;
 const PING_STEP_MS = 100;
 const SETTLED_MS_MAX = 30_000;
@@ -16,7 +33,7 @@ const POLL_MS = 5;
 
 export type PhaseEvents = { measuring(): void; measured(): void };
 
-export class Load {
+export class RoomsLoad {
   readonly #rooms: readonly RoomLoad[];
   readonly #pings: NodeJS.Timeout;
 
@@ -30,18 +47,18 @@ export class Load {
     }, PING_STEP_MS);
   }
 
-  static async open(plans: readonly RoomPlan[]): Promise<Load> {
+  static async open(plans: readonly LoadRoomPlan[]): Promise<RoomsLoad> {
     const rooms: RoomLoad[] = [];
     for (let start = 0; start < plans.length; start += ROOMS_OPENED_AT_ONCE) {
       rooms.push(...(await Promise.all(plans.slice(start, start + ROOMS_OPENED_AT_ONCE).map((plan) => RoomLoad.open(plan)))));
     }
-    return new Load(rooms);
+    return new RoomsLoad(rooms);
   }
 
-  async run(phase: Phase, events: PhaseEvents): Promise<PhaseCounts> {
+  async run(phase: LoadPhase, events: PhaseEvents): Promise<PhaseCounts> {
     const measured = new Measured();
     for (const room of this.#rooms) room.measured = measured;
-    const sending = this.#send(phase.pace, phase.warmMs + phase.measureMs);
+    const sending = this.#send(phase.pattern, phase.warmMs + phase.measureMs);
 
     await sleep(phase.warmMs);
     const [cpuBefore, everywhereBefore] = [process.cpuUsage(), this.#everywhere()];
@@ -71,22 +88,22 @@ export class Load {
   }
 
   /** Resolves when the last edit of the phase has been sent. */
-  #send(pace: Pace, durationMs: number): Promise<void> {
-    return pace.kind === "typing" ? this.#type(pace, durationMs) : this.#fillWindows(pace, durationMs);
+  #send(pattern: WritePattern, durationMs: number): Promise<void> {
+    return pattern.kind === "typing" ? this.#type(pattern, durationMs) : this.#fillWindows(pattern, durationMs);
   }
 
-  async #type(pace: Pace & { kind: "typing" }, durationMs: number): Promise<void> {
+  async #type(pattern: WritePattern & { kind: "typing" }, durationMs: number): Promise<void> {
     const writers = this.#rooms.flatMap((room) => room.writers.map((writer) => ({ room, writer })));
-    const inFlightMax = pace.inFlightMax ?? Number.POSITIVE_INFINITY;
+    const inFlightMax = pattern.inFlightMax ?? Number.POSITIVE_INFINITY;
     const start = performance.now();
-    for (const { dueMs, writer } of typingSchedule(writers, { ...pace, durationMs })) {
+    for (const { dueMs, writer } of typingSchedule(writers, { ...pattern, durationMs })) {
       const waitMs = start + dueMs - performance.now();
       if (waitMs > 0) await sleep(waitMs);
       if (writer.writer.sent - writer.writer.acked < inFlightMax) writer.room.send(writer.writer);
     }
   }
 
-  async #fillWindows({ inFlight, editsEach }: Pace & { kind: "window" }, durationMs: number): Promise<void> {
+  async #fillWindows({ inFlight, editsEach }: WritePattern & { kind: "window" }, durationMs: number): Promise<void> {
     for (const room of this.#rooms) {
       const last = room.writers.map(({ sent }) => sent + (editsEach ?? Number.POSITIVE_INFINITY));
       room.onAcked = (writer) => {

@@ -1,18 +1,18 @@
-/** A load process: takes commands from the bench that forked it, one at a time, and reports back. */
+/** A load process: carries out commands from the bench that forked it, one at a time, and reports the results. */
 
-import { Load } from "./load.ts";
-import type { Command, Report } from "./plan.ts";
+import { RoomsLoad } from "./load.ts";
+import type { LoadCommand, LoadReport } from "./plan.ts";
 
-let load: Load | undefined;
+let load: RoomsLoad | undefined;
 
-process.on("message", (command: Command) => void obey(command).catch(fail));
-process.on("uncaughtException", fail); // Among them what a room's judge throws: the run is void.
+process.on("message", (command: LoadCommand) => void obey(command).catch(fail));
+process.on("uncaughtException", fail); // Includes the errors of a room's judge, which void the run.
 process.on("disconnect", () => process.exit(0));
 
-async function obey(command: Command): Promise<void> {
+async function obey(command: LoadCommand): Promise<void> {
   switch (command.kind) {
     case "open":
-      load = await Load.open(command.rooms);
+      load = await RoomsLoad.open(command.rooms);
       return report({ kind: "opened" });
     case "run": {
       const events = { measuring: () => report({ kind: "measuring" }), measured: () => report({ kind: "measured" }) };
@@ -23,12 +23,13 @@ async function obey(command: Command): Promise<void> {
   }
 }
 
-function report(said: Report): void {
-  process.send!(said);
+function report(message: LoadReport): void {
+  process.send!(message);
 }
 
 function fail(error: unknown): void {
-  process.send?.({ kind: "failed", reason: error instanceof Error ? (error.stack ?? error.message) : String(error) } satisfies Report, () =>
-    process.exit(1),
+  process.send?.(
+    { kind: "failed", reason: error instanceof Error ? (error.stack ?? error.message) : String(error) } satisfies LoadReport,
+    () => process.exit(1),
   );
 }

@@ -1,10 +1,10 @@
-/** Time, as the load of the presence scenarios goes by it. */
+/** Timers for the loads: even rates, waiting for a condition, and opening sockets. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 
 const POLL_MS = 5;
 
-/** `perSecond` evenly over the time; what is late is made up for at once. */
+/** Calls `run` `perSecond` times a second, evenly, and catches up at once when late. */
 export async function paced(perSecond: number, ms: number, run: (turn: number) => void): Promise<void> {
   const started = performance.now();
   const total = Math.round((perSecond * ms) / 1000);
@@ -20,12 +20,12 @@ export async function paced(perSecond: number, ms: number, run: (turn: number) =
 export async function until(what: string, isTrue: () => boolean, msMax: number): Promise<void> {
   const deadline = performance.now() + msMax;
   while (!isTrue()) {
-    if (performance.now() > deadline) throw new Error(`did not come true within ${msMax} ms: ${what}`);
+    if (performance.now() > deadline) throw new Error(`timed out after ${msMax} ms: ${what}`);
     await sleep(POLL_MS);
   }
 }
 
-/** As many at once as a gateway's accept queue is no trouble for. */
+/** Opens as many sockets at once as a gateway's accept queue holds. */
 export async function openAll(many: readonly { open(): Promise<void> }[]): Promise<void> {
   let next = 0;
   const openNext = async (): Promise<void> => {

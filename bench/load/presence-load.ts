@@ -1,51 +1,51 @@
-/** The load of the presence scenarios: rooms of participants who point, show states and edit, at paces that the bench says. */
+/** The load of the presence scenarios: rooms whose participants move cursors, show states and edit, at given rates. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Seat } from "./enter.ts";
 import { Latencies, type LatencyPairs } from "./latencies.ts";
 import { openAll, paced, until } from "./paced.ts";
-import { type Participant, PING_MS, PresenceRoom } from "./presence-room.ts";
+import { type LoadParticipant, PING_MS, PresenceRoom } from "./presence-room.ts";
 import { serveCalls } from "./worker.ts";
 
 export type PresenceLoad = typeof functions;
-/** Of every room: movers and editors are its first participants. */
-export type Motion = {
+/** In every room the first participants move and edit. */
+export type PresenceMotion = {
   readonly ms: number;
   readonly movers: number;
   readonly movesPerSecond: number;
   readonly editors: number;
   readonly editsPerSecond: number;
 };
-export type Moved = {
+export type PresenceFigures = {
   readonly presence: LatencyPairs;
   readonly edits: LatencyPairs;
   readonly framesEachSecond: number;
   readonly bytesEachSecond: number;
-  /** The longest that any participant got no presence. */
+  /** Longest time in which a participant received no presence. */
   readonly longestSilenceMs: number;
   readonly cpuSeconds: number;
 };
-export type Probed = { readonly pairs: LatencyPairs; readonly missed: number };
+export type ProbeFigures = { readonly pairs: LatencyPairs; readonly missed: number };
 
 const ROSTER_MS_MAX = 60_000;
 const SETTLED_MS_MAX = 60_000;
 const PROBE_MS_MAX = 15_000;
-/** In rooms of up to so many everybody observes. */
+/** Up to this size all participants of a room are observers. */
 const SMALL_ROOM_MAX = 20;
 
 let rooms: PresenceRoom[] = [];
 
 const functions = {
-  /** Answers how long it took until all had been told of all. */
+  /** Returns the time until every participant knows all others. */
   open: async (seats: readonly Seat[]): Promise<{ rosterMs: number }> => {
     const started = performance.now();
     rooms = roomsOf(seats);
     await openAll(everybody());
-    await until("all know of all", () => rooms.every(({ allKnowAll }) => allKnowAll), ROSTER_MS_MAX);
+    await until("all participants know each other", () => rooms.every(({ allKnowAll }) => allKnowAll), ROSTER_MS_MAX);
     return { rosterMs: performance.now() - started };
   },
-  move: async ({ ms, movers, movesPerSecond, editors, editsPerSecond }: Motion): Promise<Moved> => {
+  move: async ({ ms, movers, movesPerSecond, editors, editsPerSecond }: PresenceMotion): Promise<PresenceFigures> => {
     const [presence, edits] = [new Latencies(), new Latencies()];
     for (const participant of everybody()) participant.forget();
     for (const room of rooms) {
@@ -61,7 +61,7 @@ const functions = {
       paced(rooms.length * editors * editsPerSecond, ms, (turn) => inTurn(turn, editors).edit()),
     ]);
     const cpu = process.cpuUsage(before);
-    if (movers > 0) await until("somebody was told where somebody points", () => presence.total > 0, SETTLED_MS_MAX);
+    if (movers > 0) await until("a cursor arrived", () => presence.total > 0, SETTLED_MS_MAX);
     for (const room of rooms) room.measuring = false;
     const all = everybody();
     const silences = movers === 0 ? [0] : all.map((participant) => participant.longestSilence());
@@ -75,8 +75,8 @@ const functions = {
       cpuSeconds: (cpu.user + cpu.system) / 1e6,
     };
   },
-  /** Everybody shows a large state, then ticks of one edit and everybody's presence, then edits one by one. */
-  burst: async ({ ticks, probes }: { ticks: number; probes: number }): Promise<Probed> => {
+  /** Everybody shows a large state; then ticks of one edit and everybody's presence; then edits one by one. */
+  burst: async ({ ticks, probes }: { ticks: number; probes: number }): Promise<ProbeFigures> => {
     const [room] = rooms as [PresenceRoom];
     for (const participant of room.participants) participant.show(0);
     await sleep(500);
@@ -91,8 +91,8 @@ const functions = {
     await settled();
     return probing.outcome;
   },
-  /** Everybody's presence once a second, and meanwhile an edit every second. */
-  steady: async ({ seconds }: { seconds: number }): Promise<Probed> => {
+  /** Everybody's presence and one edit, every second. */
+  steady: async ({ seconds }: { seconds: number }): Promise<ProbeFigures> => {
     const [room] = rooms as [PresenceRoom];
     const probing = new Probing(room);
     const probes: Promise<void>[] = [];
@@ -110,7 +110,7 @@ const functions = {
   },
 };
 
-/** Edits of a room's first participant, each followed until all have it or it is too late. */
+/** Edits of a room's first participant. Each is followed until all have it or it times out. */
 class Probing {
   readonly #room: PresenceRoom;
   readonly #latencies = new Latencies();
@@ -128,7 +128,7 @@ class Probing {
     };
   }
 
-  get outcome(): Probed {
+  get outcome(): ProbeFigures {
     return { pairs: this.#latencies.toPairs(), missed: this.#missed };
   }
 
@@ -150,18 +150,18 @@ function roomsOf(seats: readonly Seat[]): PresenceRoom[] {
   return [...byRoom.values()].map((ofRoom) => new PresenceRoom(ofRoom, ofRoom.length <= SMALL_ROOM_MAX ? "everybody" : "one in twenty"));
 }
 
-function everybody(): Participant[] {
+function everybody(): LoadParticipant[] {
   return rooms.flatMap(({ participants }) => participants);
 }
 
-/** The rooms take turns, and in each those who act. */
-function inTurn(turn: number, acting: number): Participant {
+/** The rooms take turns, and so do the active participants of each room. */
+function inTurn(turn: number, acting: number): LoadParticipant {
   return rooms[turn % rooms.length]!.participants[Math.floor(turn / rooms.length) % acting]!;
 }
 
-/** Everybody has every edit: none is lost under presence. */
+/** Waits until all participants have every edit: none may be lost under presence. */
 function settled(): Promise<void> {
-  return until("everybody has every edit", () => rooms.every(({ isSettled }) => isSettled), SETTLED_MS_MAX);
+  return until("every participant has every edit", () => rooms.every(({ isSettled }) => isSettled), SETTLED_MS_MAX);
 }
 
 function sum(numbers: readonly number[]): number {

@@ -1,27 +1,42 @@
 /**
- * One room's participants in a load process, each on a socket of its own. A state's time of sending travels in it, so
- * that its age is known wherever it arrives. Observers read every state, the others only who is there until they have
- * been told of all, and count frames and bytes.
+ * One room's participants in a load process, each on its own socket. A state contains the time of its sending, so that
+ * every receiver knows its age. Observers decode every state. The others decode presence only until they know all
+ * participants, and then count frames and bytes.
  */
 
 import type { ClientId, ClientKey, RoomId, Seq } from "../../shared/ids.ts";
 import { START } from "../../shared/ids.ts";
-import { encodeFrame } from "../../shared/wire/codec.ts";
-import { type ClientFrame, FrameType, PROTOCOL_VERSION, type RoomMode } from "../../shared/wire/frames.ts";
+import { encodeFrame, decodeFrame } from "../../shared/wire/codec.ts";
+import { type ClientFrame, FrameType, PROTOCOL_VERSION, type RoomMode, type Frame } from "../../shared/wire/frames.ts";
 import { decodePoint, encodePoint } from "../../shared/wire/positions.ts";
-import { CURSOR, type ParticipantNumber, type PresenceNews } from "../../shared/wire/presence.ts";
-import { decodeOnce } from "./decode-once.ts";
+import { CURSOR, type ParticipantNumber, type PresenceDelta } from "../../shared/wire/presence.ts";
 import type { Seat } from "./enter.ts";
 import { keystroke } from "./keystroke.ts";
 import { Latencies } from "./latencies.ts";
 import { type LoadSocket, openSocket } from "./web-socket.ts";
 
-/** Who reads every state for as long as it is there. */
+/** Decodes a frame once that many sockets receive, because the load shares the machine with the servers it measures. */
+/** Frames that are kept because other sockets will receive them. */
+const DECODED_MAX = 16;
+const decoded: { readonly bytes: Buffer; readonly frame: Frame }[] = [];
+
+function decodeOnce(bytes: Uint8Array): Frame {
+  const known = decoded.findLast((one) => one.bytes.equals(bytes));
+  if (known !== undefined) return known.frame;
+  const copy = Buffer.from(bytes);
+  const frame = decodeFrame(copy);
+  if (frame === undefined || frame.type === "unknown") throw new Error(`a frame cannot be decoded: ${bytes[0]}`);
+  decoded.push({ bytes: copy, frame });
+  if (decoded.length > DECODED_MAX) decoded.shift();
+  return frame;
+}
+
+/** Participants that decode every state. */
 export type Observers = "one in twenty" | "everybody";
 
-/** Told of every receipt of an edit by somebody. `own`: by its author. */
-export type Receipt = {
-  readonly by: Participant;
+/** One receipt of an edit. `own`: by its author. */
+export type EditReceipt = {
+  readonly by: LoadParticipant;
   readonly author: ClientId;
   readonly counter: number;
   readonly sentAt: number;
@@ -29,44 +44,44 @@ export type Receipt = {
   readonly own: boolean;
 };
 
-/** How often a load pings: whoever is silent for longer than a gateway waits is closed. */
+/** Interval of a load's pings. A gateway closes a client that is silent for longer than its limit. */
 export const PING_MS = 20_000;
 const OBSERVER_IN = 20;
 const STATE_FIELD = "state";
 const STATE_JSON_BYTES = 288;
-/** A state's time is told in tenths of a millisecond, as a coordinate. */
+/** A state's time is in tenths of a millisecond, encoded as a coordinate. */
 const TICKS_PER_MS = 10;
 
 export class PresenceRoom {
-  participants: Participant[] = [];
+  participants: LoadParticipant[] = [];
   readonly observers: Observers;
-  /** By client, by counter. */
+  /** By client and counter. */
   readonly sentAt = new Map<ClientId, number[]>();
-  /** As the room's owner numbers them. */
+  /** Numbers that the room's owner assigned. */
   readonly numbers = new Map<ClientId, ParticipantNumber>();
   presence = new Latencies();
   measuring = false;
-  onReceipt: (receipt: Receipt) => void = () => {};
+  onReceipt: (receipt: EditReceipt) => void = () => {};
 
   constructor(seats: readonly Seat[], observers: Observers) {
     this.observers = observers;
     this.add(seats);
   }
 
-  add(seats: readonly Seat[]): Participant[] {
-    const added = seats.map((seat, index) => new Participant(this, seat, this.participants.length + index));
+  add(seats: readonly Seat[]): LoadParticipant[] {
+    const added = seats.map((seat, index) => new LoadParticipant(this, seat, this.participants.length + index));
     this.participants.push(...added);
     return added;
   }
 
-  /** Edits sent by those who are or were there. */
+  /** Edits sent by all present and former participants. */
   get sent(): number {
     let sent = 0;
     for (const times of this.sentAt.values()) sent += times.length;
     return sent;
   }
 
-  /** So that nobody who only looks on is taken for gone. */
+  /** Keeps participants without input connected. */
   ping(): void {
     for (const participant of this.participants) participant.ping();
   }
@@ -80,7 +95,7 @@ export class PresenceRoom {
   }
 }
 
-export class Participant {
+export class LoadParticipant {
   readonly #room: PresenceRoom;
   readonly #seat: Seat;
   readonly #index: number;
@@ -93,7 +108,7 @@ export class Participant {
   #lastFrameAt = 0;
   #longestSilence = 0;
   readonly modes: { readonly mode: RoomMode; readonly at: number }[] = [];
-  /** What was sent since has to come at once. */
+  /** Edits sent after this moment must arrive live. */
   joinedAt = Number.POSITIVE_INFINITY;
   seq = 0;
   frames = 0;
@@ -110,12 +125,12 @@ export class Participant {
     return this.#client;
   }
 
-  /** How many it has been told of. */
+  /** Number of known participants. */
   get roster(): number {
     return this.#rosterDone ? this.#room.participants.length : this.#known.size;
   }
 
-  /** Whether it takes exactly these to be there. */
+  /** Whether the list contains exactly these participants. */
   lists(numbers: ReadonlySet<ParticipantNumber>): boolean {
     return this.#known.size === numbers.size && [...this.#known].every((number) => numbers.has(number));
   }
@@ -127,11 +142,17 @@ export class Participant {
         throw new Error(`${this.#seat.clientKey}: ${reason}`);
       },
     });
-    this.#say({ type: "hello", version: PROTOCOL_VERSION, token: this.#seat.token, agent: "bench" });
-    this.#say({ type: "join", request: 1, room: this.#seat.room as RoomId, clientKey: this.#seat.clientKey as ClientKey, position: START });
+    this.#sendFrame({ type: "hello", version: PROTOCOL_VERSION, token: this.#seat.token, agent: "bench" });
+    this.#sendFrame({
+      type: "join",
+      request: 1,
+      room: this.#seat.room as RoomId,
+      clientKey: this.#seat.clientKey as ClientKey,
+      position: START,
+    });
   }
 
-  /** What it counts begins anew. */
+  /** Resets the counts. */
   forget(): void {
     [this.frames, this.bytes, this.#longestSilence, this.#lastFrameAt] = [0, 0, 0, performance.now()];
   }
@@ -142,21 +163,21 @@ export class Participant {
 
   point(): void {
     const value = encodePoint({ x: Math.round(performance.now() * TICKS_PER_MS), y: this.#index });
-    this.#say({ type: "presence", channel: this.#channel, fields: [{ name: CURSOR, value }] });
+    this.#sendFrame({ type: "presence", channel: this.#channel, fields: [{ name: CURSOR, value }] });
   }
 
-  /** 288 bytes of JSON, as an editor's awareness may have them. */
+  /** Shows 288 bytes of JSON, like an editor's awareness state. */
   show(turn: number): void {
     const text = JSON.stringify({ user: this.#seat.clientKey, color: "#30bced", turn, pad: "" });
     const value = new TextEncoder().encode(text.replace('"pad":""', `"pad":"${"x".repeat(Math.max(0, STATE_JSON_BYTES - text.length))}"`));
-    this.#say({ type: "presence", channel: this.#channel, fields: [{ name: STATE_FIELD, value }] });
+    this.#sendFrame({ type: "presence", channel: this.#channel, fields: [{ name: STATE_FIELD, value }] });
   }
 
-  /** Its counter. */
+  /** Returns the edit's counter. */
   edit(): number {
     const times = this.#room.sentAt.get(this.#client!)!;
     const counter = times.push(performance.now());
-    this.#say({
+    this.#sendFrame({
       type: "edit",
       channel: this.#channel,
       counter,
@@ -168,19 +189,19 @@ export class Participant {
   }
 
   ping(): void {
-    if (this.#client !== undefined) this.#say({ type: "ping", nonce: 0 });
+    if (this.#client !== undefined) this.#sendFrame({ type: "ping", nonce: 0 });
   }
 
   close(): void {
     this.#socket?.close();
   }
 
-  #say(frame: ClientFrame): void {
+  #sendFrame(frame: ClientFrame): void {
     this.#socket!.send(encodeFrame(frame));
   }
 
   #receiveFrame(bytes: Uint8Array): void {
-    const isPresence = bytes[0] === FrameType["presence-news"];
+    const isPresence = bytes[0] === FrameType["presence-delta"];
     if (isPresence && this.#room.measuring) this.#countFrame(bytes.byteLength);
     if (isPresence && this.#rosterDone && !this.#isObserver) return;
     const frame = decodeOnce(bytes);
@@ -194,8 +215,8 @@ export class Participant {
       case "mode":
         if (this.modes.at(-1)?.mode !== frame.mode) this.modes.push({ mode: frame.mode, at: performance.now() });
         return;
-      case "presence-news":
-        return this.#receiveNews(frame.news);
+      case "presence-delta":
+        return this.#receiveNews(frame.delta);
       case "committed":
         return this.#receiveEdits(frame.edits.firstSeq, frame.edits.edits);
       case "ack":
@@ -219,16 +240,16 @@ export class Participant {
     this.#lastFrameAt = now;
   }
 
-  #receiveNews(news: PresenceNews): void {
-    if (!this.#rosterDone) this.#receiveRoster(news);
-    if (!this.#room.measuring || news.whole || !this.#isObserver) return;
+  #receiveNews(delta: PresenceDelta): void {
+    if (!this.#rosterDone) this.#receiveRoster(delta);
+    if (!this.#room.measuring || delta.snapshot || !this.#isObserver) return;
     const now = performance.now() * TICKS_PER_MS;
-    for (const { fields } of news.states)
+    for (const { fields } of delta.states)
       for (const { name, value } of fields) if (name === CURSOR) this.#room.presence.record((now - decodePoint(value)!.x) / TICKS_PER_MS);
   }
 
-  #receiveRoster({ whole, present, gone }: PresenceNews): void {
-    if (whole) this.#known.clear();
+  #receiveRoster({ snapshot, present, gone }: PresenceDelta): void {
+    if (snapshot) this.#known.clear();
     for (const { number, client } of present) {
       this.#known.add(number);
       this.#room.numbers.set(client, number);
@@ -239,7 +260,7 @@ export class Participant {
     this.#known = new Set();
   }
 
-  /** A repeat is dropped, as any client does it. */
+  /** Ignores a repeat, as every client does. */
   #receiveEdits(firstSeq: Seq, given: readonly { client: ClientId; counter: number }[]): void {
     if (firstSeq > this.seq + 1) throw new Error(`${this.#seat.clientKey}: seq ${firstSeq} after ${this.seq}`);
     const fresh = given.slice(this.seq + 1 - firstSeq);

@@ -6,7 +6,7 @@ import { RoomJudge } from "./room-judge.ts";
 
 const [ANN, BOB] = ["ann_____________", "bob_____________"] as ClientId[] as [ClientId, ClientId];
 
-test("two members that get the same order are content", () => {
+test("members that receive the same order pass", () => {
   const judge = roomOfTwo();
   judge.receive(0, judge.stretchOf(edits(1, [ANN, 1], [BOB, 1])));
   judge.receive(1, judge.stretchOf(edits(1, [ANN, 1])));
@@ -17,30 +17,30 @@ test("two members that get the same order are content", () => {
   expect(judge.distinctEdits()).toBe(2);
 });
 
-test("a seq left out is told", () => {
+test("the judge reports a missing seq", () => {
   const judge = roomOfTwo();
   expect(() => judge.receive(0, judge.stretchOf(edits(2, [ANN, 1])))).toThrow("got seq 2 after 0");
 });
 
-test("a seq that comes twice is told", () => {
+test("the judge reports a repeated seq", () => {
   const judge = roomOfTwo();
   judge.receive(0, judge.stretchOf(edits(1, [ANN, 1])));
   expect(() => judge.receive(0, judge.stretchOf(edits(1, [ANN, 1])))).toThrow("got seq 1 after 1");
 });
 
-test("a seq that is another edit for another member is told", () => {
+test("the judge reports a seq with different edits for two members", () => {
   const judge = roomOfTwo();
   judge.receive(0, judge.stretchOf(edits(1, [ANN, 1])));
   expect(() => judge.receive(1, judge.stretchOf(edits(1, [BOB, 1])))).toThrow("two edits");
 });
 
-test("an edit ordered twice is told, and one left out", () => {
+test("the judge reports an edit ordered twice, and an edit left out", () => {
   const [twice, leftOut] = [roomOfTwo(), roomOfTwo()];
   expect(() => twice.receive(0, twice.stretchOf(edits(1, [ANN, 1], [ANN, 1])))).toThrow("whose last was 1");
   expect(() => leftOut.receive(0, leftOut.stretchOf(edits(1, [ANN, 2])))).toThrow("whose last was 0");
 });
 
-test("an edit of somebody who is not there is told", () => {
+test("the judge reports an edit of an unknown client", () => {
   expect(() => roomOfTwo().stretchOf(edits(1, ["eve_____________" as ClientId, 1]))).toThrow("nobody in the room");
 });
 

@@ -1,30 +1,30 @@
 /**
- * Follows one room through the eyes of all its members, and holds what each gets against the order that the
- * first to see it got: every seq in turn, every edit once, the same for all. Whatever is not so is thrown.
+ * Compares what each member of a room receives with the order that the first receiver saw. It throws unless every
+ * member receives every seq in turn, every edit once and the same edit for each seq.
  */
 
 import type { ClientId } from "../../shared/ids.ts";
 import type { CommittedEdits } from "../../shared/wire/frames.ts";
 
-/** Edits that stand one behind the other, as the room has ordered them. */
-export type Stretch = { readonly firstSeq: number; readonly writers: readonly number[]; readonly counters: readonly number[] };
+/** Consecutive edits in the room's order. */
+export type OrderedEdits = { readonly firstSeq: number; readonly writers: readonly number[]; readonly counters: readonly number[] };
 
 export class RoomJudge {
   /** By seq - 1. */
   readonly #writers: number[] = [];
   readonly #counters: number[] = [];
-  /** By writer: the last counter ordered. */
+  /** Last ordered counter, by writer. */
   readonly #ordered: number[] = [];
   /** By writer. */
   readonly #clients = new Map<ClientId, number>();
-  /** By member: the last seq it got. */
+  /** Last received seq, by member. */
   readonly #positions: number[] = [];
 
   addMember(): void {
     this.#positions.push(0);
   }
 
-  /** Writers are numbered in the order they are added. */
+  /** Numbers the writers in the order of the calls. */
   addWriter(client: ClientId): void {
     this.#clients.set(client, this.#ordered.length);
     this.#ordered.push(0);
@@ -38,19 +38,19 @@ export class RoomJudge {
     return this.#positions[member]!;
   }
 
-  /** How far every member has come. */
+  /** The last seq that every member has received. */
   everywhere(): number {
     return Math.min(...this.#positions);
   }
 
-  /** Counted from the order itself, not from the counters that were checked on the way. */
+  /** Counted from the order itself, independently of the checks on the way. */
   distinctEdits(): number {
     const perWriter = this.#ordered.map(() => new Set<number>());
     this.#writers.forEach((writer, index) => perWriter[writer]!.add(this.#counters[index]!));
     return perWriter.reduce((sum, counters) => sum + counters.size, 0);
   }
 
-  stretchOf({ firstSeq, edits }: CommittedEdits): Stretch {
+  stretchOf({ firstSeq, edits }: CommittedEdits): OrderedEdits {
     return {
       firstSeq,
       writers: edits.map(({ client }) => this.#clients.get(client) ?? fail(`an edit of nobody in the room: ${client}`)),
@@ -58,7 +58,7 @@ export class RoomJudge {
     };
   }
 
-  receive(member: number, stretch: Stretch): void {
+  receive(member: number, stretch: OrderedEdits): void {
     if (stretch.firstSeq !== this.#positions[member]! + 1)
       fail(`member ${member} got seq ${stretch.firstSeq} after ${this.#positions[member]}`);
     for (let index = 0; index < stretch.writers.length; index++)

@@ -1,6 +1,6 @@
 /**
- * One room's members, each on a socket of its own, some of them writing. The members of a room share one
- * judge and one clock; a frame that several of them get is decoded once.
+ * One room's members, each on its own socket, some of them writers. The members share one judge and one clock, and a
+ * frame that several of them receive is decoded once.
  */
 
 import * as decoding from "lib0/decoding";
@@ -12,18 +12,18 @@ import { decodeFrame, encodeFrame } from "../../shared/wire/codec.ts";
 import { readNumber } from "../../shared/wire/fields.ts";
 import { type Frame, FrameType, PROTOCOL_VERSION, type UnknownFrame } from "../../shared/wire/frames.ts";
 import { keystroke } from "./keystroke.ts";
-import { Measured } from "./measured.ts";
-import type { MemberPlan, RoomCounts, RoomPlan } from "./plan.ts";
-import { RoomJudge, type Stretch } from "./room-judge.ts";
+import type { LoadMemberPlan, RoomCounts, LoadRoomPlan } from "./plan.ts";
+import { RoomJudge, type OrderedEdits } from "./room-judge.ts";
 import { type LoadSocket, openSocket } from "./web-socket.ts";
+import { Measured } from "./latencies.ts";
 
 type Member = {
   readonly index: number;
-  readonly plan: MemberPlan;
+  readonly plan: LoadMemberPlan;
   socket: LoadSocket;
   channel: number;
   writer: Writer | undefined;
-  /** By writer: up to which of its edits were shown, committed or not. */ readonly shown: number[];
+  /** Last shown edit of each writer, committed or tentative. */ readonly shown: number[];
 };
 type Writer = {
   readonly index: number;
@@ -34,26 +34,26 @@ type Writer = {
   sentAt: number[];
 };
 
-/** Frames that others of the room may be about to get as well. */
+/** Frames that are kept because other members of the room will receive them. */
 const DECODED_MAX = 256;
 
 export class RoomLoad {
   readonly room: RoomId;
   readonly writers: Writer[] = [];
   measured = new Measured();
-  /** Told after a frame that acked edits of the writer. */
+  /** Called after a frame that acks edits of the writer. */
   onAcked: (writer: Writer) => void = () => {};
   readonly #judge = new RoomJudge();
   readonly #members: Member[] = [];
   /** By writer. */
   readonly #clients: ClientId[] = [];
-  readonly #decoded = new Map<Seq, { readonly bytes: Buffer; readonly stretch: Stretch }>();
+  readonly #decoded = new Map<Seq, { readonly bytes: Buffer; readonly stretch: OrderedEdits }>();
 
   private constructor(room: RoomId) {
     this.room = room;
   }
 
-  static async open(plan: RoomPlan): Promise<RoomLoad> {
+  static async open(plan: LoadRoomPlan): Promise<RoomLoad> {
     const load = new RoomLoad(plan.room);
     for (const member of plan.members) await load.#join(member);
     return load;
@@ -87,7 +87,7 @@ export class RoomLoad {
     return this.#judge.everywhere();
   }
 
-  /** Whether everybody has everything that was sent. */
+  /** Whether all members have all sent edits. */
   isSettled(): boolean {
     const sent = this.writers.reduce((sum, writer) => sum + writer.sent, 0);
     return this.#judge.everywhere() === sent && this.writers.every((writer) => writer.acked === writer.sent);
@@ -103,7 +103,7 @@ export class RoomLoad {
     };
   }
 
-  #join(plan: MemberPlan): Promise<void> {
+  #join(plan: LoadMemberPlan): Promise<void> {
     return new Promise((resolve, reject) => {
       const index = this.#members.length;
       const receiveEnd = (reason: string): never => {
@@ -125,7 +125,7 @@ export class RoomLoad {
     });
   }
 
-  #addMember(plan: MemberPlan, { channel, client }: Frame & { type: "joined" }, socket: LoadSocket): void {
+  #addMember(plan: LoadMemberPlan, { channel, client }: Frame & { type: "joined" }, socket: LoadSocket): void {
     const member: Member = { index: this.#members.length, plan, socket, channel, writer: undefined, shown: [] };
     this.#members.push(member);
     this.#judge.addMember();
@@ -140,23 +140,23 @@ export class RoomLoad {
     switch (frame?.type) {
       case "ack":
         return this.#receiveAck(member!, frame);
-      case "tentative": // Comes again, committed.
+      case "tentative": // The committed edit follows.
         return this.#show(member!, this.#clients.indexOf(frame.edit.client), frame.edit.counter, performance.now());
       case "welcome":
       case "pong":
       case "saving":
       case "degraded":
       case "acked-through":
-      case "presence-news":
+      case "presence-delta":
       case "mode":
         return;
       default:
-        throw new Error(`${this.room}: an unwanted frame: ${JSON.stringify(frame)}`);
+        throw new Error(`${this.room}: an unexpected frame: ${JSON.stringify(frame)}`);
     }
   }
 
   #receiveAck(member: Member, { seq, counter, count }: Frame & { type: "ack" }): void {
-    if (counter + count - 1 <= member.writer!.acked) return; // The answer to a repeat that its gateway sent to a new owner.
+    if (counter + count - 1 <= member.writer!.acked) return; // The answer to a repeat that the gateway sent to a new owner.
     const writer = member.writer!.index;
     this.#receiveStretch(member, {
       firstSeq: seq,
@@ -168,24 +168,24 @@ export class RoomLoad {
   #receiveCommitted(member: Member, bytes: Uint8Array): void {
     const input = decoding.createDecoder(bytes);
     input.pos = 1;
-    readNumber(input); // the channel
+    readNumber(input); // channel
     const { firstSeq } = readRange(input);
     let decoded = this.#decoded.get(firstSeq);
     if (decoded === undefined || !decoded.bytes.equals(bytes)) {
       const frame = decodeFrame(bytes);
-      if (frame?.type !== "committed") throw new Error(`${this.room}: a committed frame that does not decode`);
+      if (frame?.type !== "committed") throw new Error(`${this.room}: a committed frame cannot be decoded`);
       decoded = { bytes: Buffer.from(bytes), stretch: this.#judge.stretchOf(frame.edits) };
       this.#keep(firstSeq, decoded);
     }
     this.#receiveStretch(member, decoded.stretch);
   }
 
-  #keep(firstSeq: Seq, decoded: { bytes: Buffer; stretch: Stretch }): void {
+  #keep(firstSeq: Seq, decoded: { bytes: Buffer; stretch: OrderedEdits }): void {
     this.#decoded.set(firstSeq, decoded);
     if (this.#decoded.size > DECODED_MAX) this.#decoded.delete(this.#decoded.keys().next().value!);
   }
 
-  #receiveStretch(member: Member, stretch: Stretch): void {
+  #receiveStretch(member: Member, stretch: OrderedEdits): void {
     const now = performance.now();
     this.#judge.receive(member.index, stretch);
     let ackedOwn = false;

@@ -1,6 +1,6 @@
 /**
- * The reader of the scenario stalled-reader, in a process of its own: what it takes to come back must not show as the
- * others' latency. Closed by the server, it comes back with the position it holds.
+ * The reader of the scenario stalled-reader, in its own process, so that its catch-up does not delay the measurement of
+ * the others. When the server closes it, it reconnects with its position.
  */
 
 import { type Position, type Seq, START } from "../../shared/ids.ts";
@@ -9,8 +9,8 @@ import { until } from "./paced.ts";
 import type { LoadSocket } from "./web-socket.ts";
 import { serveCalls } from "./worker.ts";
 
-/** Of one stall. `replayed` and `comeBackMs`: between hearing that it was closed and being level with the room again. */
-export type Became = {
+/** Figures of one stall. `replayed` and `comeBackMs`: from the close until the reader has caught up with the room. */
+export type StallFigures = {
   readonly closedWith: string | undefined;
   readonly replayed: number;
   readonly missed: number;
@@ -27,14 +27,14 @@ const functions = {
     reader = new StallingReader(seat);
     return reader.enter();
   },
-  /** Reads nothing from now on. */
+  /** Stops reading. */
   stop: (): void => reader.stop(),
   resume: (): void => reader.resume(),
-  /** What became of it, once it has the edit of this seq, and all before it unless it `mayMiss` some. */
-  level: async ({ seq, mayMiss }: { seq: number; mayMiss: boolean }): Promise<Became> => {
+  /** Resolves when the reader has the edit of this seq, and all edits before it unless `mayMiss`. */
+  level: async ({ seq, mayMiss }: { seq: number; mayMiss: boolean }): Promise<StallFigures> => {
     await until(`the reader has ${seq}`, () => reader.position.seq >= seq, LEVEL_MS_MAX);
     const { closedWith, replayed, comeBackMs, missed } = reader;
-    if (missed > 0 && !mayMiss) throw new Error(`the reader never got ${missed} edits`);
+    if (missed > 0 && !mayMiss) throw new Error(`the reader missed ${missed} edits`);
     return { closedWith, replayed, missed, comeBackMs };
   },
   close: (): void => reader.leave(),
@@ -109,7 +109,7 @@ class StallingReader {
   }
 
   #receiveEnd(reason: string): void {
-    if (this.#isStopped) throw unexpected(this.#seat, "heard of its end while it read nothing");
+    if (this.#isStopped) throw unexpected(this.#seat, "received a close while it read nothing");
     this.closedWith = reason;
     this.#back = { at: performance.now(), head: Number.POSITIVE_INFINITY };
     void this.enter();

@@ -1,7 +1,7 @@
 /**
- * A WebSocket client that costs as little as can be, for the load shares the machine with the servers it
- * measures: binary frames only, no extensions, a mask of zeros, one buffer to read all sockets with, and all
- * frames of a turn of the event loop in one write.
+ * A WebSocket client with little overhead, because the load shares the machine with the servers it measures: binary
+ * frames only, no extensions, a mask of zeros, one read buffer for all sockets, and one write for all frames of a turn
+ * of the event loop.
  */
 
 import { connect, type Socket } from "node:net";
@@ -9,15 +9,15 @@ import { connect, type Socket } from "node:net";
 export interface LoadSocket {
   send(frame: Uint8Array): void;
   close(): void;
-  /** Reads nothing from now on: what comes fills the kernel's buffers, then the server's. */
+  /** Stops reading: data fills the kernel's buffers and then the server's. */
   pause(): void;
   resume(): void;
 }
 
-export type SocketListener = {
-  /** `frame` is lent for the call. */
+export type LoadSocketListener = {
+  /** `frame` is borrowed for the call. */
   receiveFrame(frame: Uint8Array): void;
-  /** The server ended it. */
+  /** The server closed the connection. */
   receiveEnd(reason: string): void;
 };
 
@@ -25,9 +25,9 @@ const OPCODE = { binary: 2, close: 8, ping: 9, pong: 10 } as const;
 const FIN = 0x80;
 const MASKED = 0x80;
 const EMPTY = Buffer.alloc(0);
-const sharedBuffer = Buffer.allocUnsafe(256 * 1024); // Each read is used up before the next.
+const sharedBuffer = Buffer.allocUnsafe(256 * 1024); // Each read is consumed before the next.
 
-export function openSocket(url: URL, listener: SocketListener): Promise<LoadSocket> {
+export function openSocket(url: URL, listener: LoadSocketListener): Promise<LoadSocket> {
   return new Promise((resolve, reject) => {
     const frames = new FrameReader();
     let answer: Buffer | undefined = EMPTY;
@@ -50,7 +50,7 @@ export function openSocket(url: URL, listener: SocketListener): Promise<LoadSock
       else if (opcode === OPCODE.close) end(`closed with ${payload.length >= 2 ? payload.readUInt16BE() : "no code"}`);
     };
     let closed = false;
-    /** Once: a server closes with a code first, and the line ends a moment later. */
+    /** Called once: a server first sends a close code, and the connection ends a moment later. */
     const end = (reason: string): void => {
       if (closed) return;
       closed = true;
@@ -91,7 +91,7 @@ function upgradeRequest(url: URL): string {
   ].join("\r\n");
 }
 
-/** `short`: what stands for the length in the second byte. */
+/** `short`: the length field in the second byte. */
 function headerBytes(short: number): number {
   if (short < 126) return 2;
   return short === 126 ? 4 : 10;
@@ -101,7 +101,7 @@ function lengthBehind(bytes: Buffer, at: number, short: number): number {
   return short === 126 ? bytes.readUInt16BE(at) : Number(bytes.readBigUInt64BE(at));
 }
 
-/** Cuts what arrives into frames. A server does not mask and, for frames like ours, does not fragment. */
+/** Splits the received bytes into frames. A server does not mask, and does not fragment frames of these sizes. */
 class FrameReader {
   #kept = EMPTY;
 

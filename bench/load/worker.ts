@@ -1,4 +1,7 @@
-/** A load process as its caller sees it: functions by name, each of which takes one value and answers with one. Values are structured clones. */
+/**
+ * A load process from its caller's view: named functions, each with one argument and one result. Values are structured
+ * clones.
+ */
 
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -9,7 +12,7 @@ type Outcome = { readonly id: number; readonly value: unknown } | { readonly id:
 
 export type Functions = Readonly<Record<string, (argument: never) => unknown>>;
 
-/** To be called once in the process. What is thrown outside of a call ends the run too. */
+/** Call it once in the load process. An error outside a call also ends the run. */
 export function serveCalls(functions: Functions): void {
   const fail = (id: number | undefined, error: unknown): void =>
     answer({ id, failure: error instanceof Error ? (error.stack ?? error.message) : String(error) });
@@ -32,7 +35,7 @@ export class Worker<Served extends Functions> {
   #failure: Error | undefined;
   #calls = 0;
 
-  /** `module`: compiled, as in `come-back-load`. */
+  /** `module`: name of a compiled module, for example `come-back-load`. */
   constructor(module: string) {
     this.#child = fork(resolve(`dist/bench/load/${module}.js`), {
       stdio: ["ignore", "inherit", "inherit", "ipc"],

@@ -1,12 +1,12 @@
 /**
- * The least that can bring a crowd back: uWebSockets.js alone, which holds every room's edits in memory and sends
- * whoever joins what it misses as one frame, encoded once for all who miss the same. Nothing is durable.
+ * The floor for returning clients: uWebSockets.js alone, with every room's edits in memory. It sends the missing edits
+ * as one frame, encoded once for all clients with the same position. Nothing is durable.
  */
 
 import * as encoding from "lib0/encoding";
-import type { WebSocket } from "uws-node20";
+import type { WebSocket } from "uWebSockets.js-glibc-2.36";
 
-import { loadUws } from "../../gateway/io/load-uws.ts";
+import { loadUws } from "../../gateway/io/sockets/load-uws.ts";
 import type { ClientId, Epoch, RoomId, Seq } from "../../shared/ids.ts";
 import { decodeFrame, encodeCommittedFrame, encodeFrame } from "../../shared/wire/codec.ts";
 import { writeCommittedEdits } from "../../shared/wire/committed-edits.ts";
@@ -16,7 +16,7 @@ import { LIMITS, listen } from "./gateway.ts";
 type Room = {
   readonly channel: number;
   readonly edits: CommittedEdit[];
-  /** By the seq they begin behind. */ readonly encoded: Map<number, Uint8Array>;
+  /** By the seq before the first edit. */ readonly encoded: Map<number, Uint8Array>;
 };
 type Connection = { client: ClientId; room: Room | undefined };
 

@@ -1,12 +1,12 @@
 /**
- * The relay's edge: takes Coroom's own frames, so that one load generator drives both, and passes them on.
- * It believes every token, knows no edit it has seen before and repairs no gap: the floor.
+ * The relay's edge: accepts Coroom's own frames, so that one load generator drives both systems, and forwards them. It
+ * accepts every token, detects no repeated edit and repairs no gap.
  */
 
 import * as encoding from "lib0/encoding";
-import type { TemplatedApp, WebSocket } from "uws-node20";
+import type { TemplatedApp, WebSocket } from "uWebSockets.js-glibc-2.36";
 
-import { loadUws } from "../../gateway/io/load-uws.ts";
+import { loadUws } from "../../gateway/io/sockets/load-uws.ts";
 import { subjectsOf } from "../../shared/bus/subjects.ts";
 import { type ClientId, type Epoch, type GatewayId, type RoomKey, roomKey, type Seq, type TenantId } from "../../shared/ids.ts";
 import { connectNats, type NatsConnection } from "../../shared/io/nats.ts";
@@ -77,7 +77,7 @@ export async function startRelayGateway(options: {
     }
   }
 
-  /** Edits of one room that came in one turn of the event loop travel together. */
+  /** Edits of one room from one turn of the event loop are published together. */
   function receiveEdit(ws: WebSocket<Connection>, { counter, parentSeq, payload }: Frame & { type: "edit" }): void {
     const { client, room } = ws.getUserData();
     if (room === undefined) return void ws.end();
@@ -105,7 +105,7 @@ export async function startRelayGateway(options: {
     }
     data.room = room;
     ws.subscribe(room);
-    // Whoever joins learns of the room only what comes from now on: the load joins before it writes.
+    // A new member receives only later edits. The load joins before it writes.
     void nats.flush().then(() =>
       send(ws, {
         type: "joined",
@@ -120,7 +120,7 @@ export async function startRelayGateway(options: {
   }
 }
 
-/** What the log stored goes to every member as it is; the author finds its own edit in it, which is the ack. */
+/** Forwards every stored record to every member. The author finds its own edit in it, which is the ack. */
 function followRoom(app: TemplatedApp, nats: NatsConnection, subject: string, room: RoomKey, channel: number): void {
   nats.subscribe(subject, { callback: (_, message) => void app.publish(room, encodeCommittedFrame(channel, message.data), true) });
 }

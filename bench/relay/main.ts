@@ -1,11 +1,53 @@
 /** Runs one process of the relay: `node main.js gateway|sequencer|bare|cached|naive|tick`, settings from RELAY_… variables. */
 
-import type { GatewayId } from "../../shared/ids.ts";
-import { startBareServer } from "./bare-server.ts";
+import type { GatewayId, ClientId, Epoch, Seq } from "../../shared/ids.ts";
 import { startCachedServer } from "./cached-server.ts";
-import { startRelayGateway } from "./gateway.ts";
+import { startRelayGateway, LIMITS, listen } from "./gateway.ts";
 import { startPresenceServer } from "./presence-server.ts";
 import { startRelaySequencer } from "./sequencer.ts";
+import type { WebSocket } from "uWebSockets.js-glibc-2.36";
+import { loadUws } from "../../gateway/io/sockets/load-uws.ts";
+import { decodeFrame, encodeFrame } from "../../shared/wire/codec.ts";
+import { PROTOCOL_VERSION, type ServerFrame } from "../../shared/wire/frames.ts";
+
+/**
+ * The floor for joined connections: uWebSockets.js alone with Coroom's frames. It accepts every client, subscribes it
+ * to its room, and forwards nothing.
+ */
+const CLIENT = "nobody_in_general".slice(0, 16) as ClientId;
+
+async function startBareServer(port: number): Promise<void> {
+  const app = loadUws().App();
+  app.ws<object>("/*", {
+    message: (ws, message) => {
+      const frame = decodeFrame(new Uint8Array(message));
+      switch (frame?.type) {
+        case "hello":
+          return send(ws, { type: "welcome", version: PROTOCOL_VERSION, connection: CLIENT, limits: LIMITS, tokenExpiresInMs: 3_600_000 });
+        case "join":
+          ws.subscribe(frame.room);
+          return send(ws, {
+            type: "joined",
+            request: frame.request,
+            channel: 1,
+            client: CLIENT,
+            epoch: 1 as Epoch,
+            head: 0 as Seq,
+            rights: { read: true, write: true },
+          });
+        case "ping":
+          return send(ws, { type: "pong", nonce: frame.nonce });
+        default:
+          ws.end();
+      }
+    },
+  });
+  await listen(app, port);
+}
+
+function send(ws: WebSocket<object>, frame: ServerFrame): void {
+  ws.send(encodeFrame(frame), true);
+}
 
 const natsUrl = process.env["RELAY_NATS_URL"] ?? "nats://127.0.0.1:4222";
 const environment = "relay";

@@ -1,18 +1,18 @@
 /**
- * The least that can show people to each other: uWebSockets.js alone, one room, nothing durable. `naive` passes every
- * state on to everybody as it comes; `tick` keeps the newest state of each participant and tells what changed as one
- * frame every 50 ms. Edits get the next seq and go to everybody at once.
+ * The floor for presence: uWebSockets.js alone, one room, nothing durable. `naive` forwards every state to everybody on
+ * arrival. `tick` keeps the newest state of each participant and sends all changes as one frame every 50 ms. An edit
+ * gets the next seq and goes to everybody at once.
  */
 
 import * as encoding from "lib0/encoding";
-import type { WebSocket } from "uws-node20";
+import type { WebSocket } from "uWebSockets.js-glibc-2.36";
 
-import { loadUws } from "../../gateway/io/load-uws.ts";
+import { loadUws } from "../../gateway/io/sockets/load-uws.ts";
 import type { ClientId, Epoch, Seq, UserId } from "../../shared/ids.ts";
 import { decodeFrame, encodeCommittedFrame, encodeFrame } from "../../shared/wire/codec.ts";
 import { writeCommittedEdits } from "../../shared/wire/committed-edits.ts";
 import { type CommittedEdit, type Frame, PROTOCOL_VERSION, type ServerFrame } from "../../shared/wire/frames.ts";
-import type { Participant, PresenceField, PresenceNews } from "../../shared/wire/presence.ts";
+import type { ParticipantEntry, PresenceField, PresenceDelta } from "../../shared/wire/presence.ts";
 import { LIMITS, listen } from "./gateway.ts";
 
 type Connection = { number: number };
@@ -21,14 +21,14 @@ const TICK_MS = 50;
 const CHANNEL = 1;
 const EPOCH = 1 as Epoch;
 const TOPIC = "room";
-const NO_NEWS: PresenceNews = { whole: false, present: [], gone: [], states: [] };
+const NO_NEWS: PresenceDelta = { snapshot: false, present: [], gone: [], states: [] };
 
 export async function startPresenceServer(kind: "naive" | "tick", port: number): Promise<void> {
   const app = loadUws().App();
-  const everybody = new Map<number, Participant>();
+  const everybody = new Map<number, ParticipantEntry>();
   let head = 0;
   /** Since the last tick. */
-  let joined: Participant[] = [];
+  let joined: ParticipantEntry[] = [];
   const changed = new Map<number, readonly PresenceField[]>();
   let turn: Uint8Array[] = [];
 
@@ -50,7 +50,7 @@ export async function startPresenceServer(kind: "naive" | "tick", port: number):
         case "edit":
           return receiveEdit(ws.getUserData().number, frame);
         case "ping":
-          return; // That somebody is there is known by the socket.
+          return; // The open socket shows that the participant is present.
         default:
           ws.end();
       }
@@ -62,7 +62,7 @@ export async function startPresenceServer(kind: "naive" | "tick", port: number):
   function join(ws: WebSocket<Connection>, { request }: Frame & { type: "join" }): void {
     const number = everybody.size + 1;
     ws.getUserData().number = number;
-    const participant: Participant = {
+    const participant: ParticipantEntry = {
       number,
       client: clientOf(number),
       user: `user-${number}` as UserId,
@@ -82,14 +82,14 @@ export async function startPresenceServer(kind: "naive" | "tick", port: number):
         head: head as Seq,
         rights: { read: true, write: true },
       });
-      send(ws, { type: "presence-news", channel: CHANNEL, news: { ...NO_NEWS, whole: true, present: [...everybody.values()] } });
+      send(ws, { type: "presence-delta", channel: CHANNEL, delta: { ...NO_NEWS, snapshot: true, present: [...everybody.values()] } });
     });
     ws.subscribe(TOPIC);
   }
 
   function receivePresence(number: number, fields: readonly PresenceField[]): void {
     if (kind === "tick") return void changed.set(number, fields);
-    publishSoon(encodeFrame({ type: "presence-news", channel: CHANNEL, news: { ...NO_NEWS, states: [{ number, fields }] } }));
+    publishSoon(encodeFrame({ type: "presence-delta", channel: CHANNEL, delta: { ...NO_NEWS, states: [{ number, fields }] } }));
   }
 
   function receiveEdit(number: number, { counter, parentSeq, payload }: Frame & { type: "edit" }): void {
@@ -105,13 +105,13 @@ export async function startPresenceServer(kind: "naive" | "tick", port: number):
 
   function endTick(): void {
     if (joined.length === 0 && changed.size === 0) return;
-    const news: PresenceNews = { ...NO_NEWS, present: joined, states: [...changed].map(([number, fields]) => ({ number, fields })) };
+    const delta: PresenceDelta = { ...NO_NEWS, present: joined, states: [...changed].map(([number, fields]) => ({ number, fields })) };
     joined = [];
     changed.clear();
-    app.publish(TOPIC, encodeFrame({ type: "presence-news", channel: CHANNEL, news }), true);
+    app.publish(TOPIC, encodeFrame({ type: "presence-delta", channel: CHANNEL, delta }), true);
   }
 
-  /** Never inside the message handler: many times as slow there. */
+  /** Publishing inside the message handler is many times slower. */
   function publishSoon(frame: Uint8Array): void {
     if (turn.length === 0) {
       setImmediate(() => {

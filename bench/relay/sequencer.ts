@@ -1,7 +1,7 @@
 /**
- * The relay's one sequencing process: gives each edit of a room the next seq and appends it to the log, one
- * append in flight per room; what arrives meanwhile shares the next record, as in Coroom. The stream
- * republishes each stored record to the gateways, so the commit comes before the fan-out.
+ * The relay's only sequencing process: assigns each edit of a room the next seq and appends it to the log. A room has
+ * one append in flight, and edits that arrive meanwhile share the next record, as in Coroom. The stream republishes
+ * each stored record to the gateways, so the commit comes before the fan-out.
  */
 
 import * as decoding from "lib0/decoding";
@@ -35,7 +35,7 @@ export async function startRelaySequencer(options: { natsUrl: string; environmen
   });
   nats.subscribe(subjects.allAppended(SERVER), {
     callback: (_, message) => {
-      if (message.string().includes('"error"')) throw new Error(`the log refused an append: ${message.string()}`);
+      if (message.string().includes('"error"')) throw new Error(`the log rejected an append: ${message.string()}`);
       const room = roomsByToken.get(message.subject.slice(message.subject.lastIndexOf(".") + 1))!;
       room.inFlight = false;
       if (room.waiting.length > 0) append(room);

@@ -1,6 +1,9 @@
-/** Coroom as it is deployed, one process a role, two gateways where not told otherwise. Only the limits on edit and connect rates are lifted; in small it is patient too. */
+/**
+ * Coroom as it is deployed: one process for each role, by default two gateways. Only the limits on edit and connection
+ * rates are lifted, and with `small` the timeouts as well.
+ */
 
-import { Cluster } from "../../test/system/cluster.ts";
+import { SystemCluster } from "../../test/system/cluster.ts";
 import { GATEWAYS, type MeasuredSystem } from "./system.ts";
 
 const NO_LIMIT = String(1e9);
@@ -15,8 +18,8 @@ const LIFTED = [
 ];
 
 /**
- * For a run in small, on a machine that may be busy with anything: that a process or the load is late is to show as time,
- * and not as joins refused, readers closed, people taken for gone or presence left out.
+ * For a small run on a busy machine: a late process or load shows as time, and not as rejected joins, closed readers,
+ * departed participants or missing presence.
  */
 export const PATIENT = {
   HELLO_MS_MAX: "120000",
@@ -31,7 +34,7 @@ export const PATIENT = {
   SHARE_DELAY_MS_MIN: NO_LIMIT,
 } as const;
 
-/** `natsUrl` and `environment`: for whoever asks what operations were told of. */
+/** `natsUrl` and `environment`: for reading the operations events. */
 export type Coroom = MeasuredSystem & { readonly natsUrl: string; readonly environment: string };
 
 export async function startCoroom({
@@ -45,7 +48,7 @@ export async function startCoroom({
     ...(small ? PATIENT : {}),
     ...more,
   };
-  const cluster = await Cluster.start({ gateways, roomServers: 1, settings });
+  const cluster = await SystemCluster.start({ gateways, roomServers: 1, settings });
   const roles = [...cluster.gateways.map(({ process }) => process), ...cluster.roomServers, cluster.placement, cluster.documentService];
   return {
     name: "coroom",

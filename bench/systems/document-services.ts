@@ -1,30 +1,30 @@
-/** Document services, each a process of its own, that are started and ended at will and say what they hold. */
+/** Document services, each in its own process, that can be started, ended and asked for their memory. */
 
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { type Child, spawnChild } from "../../engines/child.ts";
+import { type ChildProcessHandle, spawnChild } from "../../engines/child.ts";
 import { claimFreePorts } from "../../engines/free-port.ts";
 import type { RoomKey } from "../../shared/ids.ts";
-import { residentBytesOf } from "../memory.ts";
+import { residentBytesOf } from "../server-usage.ts";
 
-/** `rooms`: that it keeps in memory. `live`: bytes that are left of the heap and of its buffers after a collection. */
-export type Weight = { readonly rooms: number; readonly live: number; readonly resident: number };
+/** `rooms`: rooms in memory. `live`: bytes of the heap and its buffers after a garbage collection. */
+export type ServiceMemory = { readonly rooms: number; readonly live: number; readonly resident: number };
 export type DocumentServicesOptions = {
   readonly natsUrl: string;
   readonly environment: string;
   readonly dataDir: string;
   readonly settings: Readonly<Record<string, string>>;
 };
-export type DocumentService = { rooms(): Promise<number>; weigh(): Promise<Weight> };
+export type DocumentService = { rooms(): Promise<number>; measureMemory(): Promise<ServiceMemory> };
 
 const SECRET = "a secret of the bench, 32 characters";
-const WEIGH_MS_MAX = 30_000;
+const MEMORY_MS_MAX = 30_000;
 
 export class DocumentServices {
   readonly #options: DocumentServicesOptions;
-  readonly #running = new Map<string, Child>();
+  readonly #running = new Map<string, ChildProcessHandle>();
   #started = 0;
 
   constructor(options: DocumentServicesOptions) {
@@ -39,7 +39,7 @@ export class DocumentServices {
     return this.#running.size;
   }
 
-  /** `more`: settings of this one only. */
+  /** `more`: settings of this service only. */
   async start(more: Readonly<Record<string, string>> = {}): Promise<DocumentService> {
     const { natsUrl, environment, dataDir, settings } = this.#options;
     const [port = 0] = await claimFreePorts(1, "127.0.0.1");
@@ -57,11 +57,11 @@ export class DocumentServices {
     const rooms = () => roomsKnown(url);
     return {
       rooms,
-      weigh: async () => ({ rooms: await rooms(), live: await liveBytes(child, logFile), resident: residentBytesOf(child.pid) }),
+      measureMemory: async () => ({ rooms: await rooms(), live: await liveBytes(child, logFile), resident: residentBytesOf(child.pid) }),
     };
   }
 
-  /** One of them, however it ends. */
+  /** Ends one of the services with this signal. */
   async end(index: number, signal: "SIGKILL" | "SIGTERM"): Promise<void> {
     const [url, child] = [...this.#running][index % this.#running.size]!;
     this.#running.delete(url);
@@ -73,7 +73,10 @@ export class DocumentServices {
     while (this.#running.size > 0) await this.end(0, "SIGKILL");
   }
 
-  /** As whichever service has the room answers; undefined: none does right now. `tenant` and `room` of the key have no dots. */
+  /**
+   * The snapshot from the service that owns the room; undefined when none answers now. `tenant` and `room` of the key
+   * have no dots.
+   */
   async snapshot(key: RoomKey): Promise<{ readonly seq: number; readonly state: Uint8Array } | undefined> {
     const [tenant = "", room = ""] = key.split(".");
     for (const url of this.#running.keys()) {
@@ -84,7 +87,7 @@ export class DocumentServices {
         const state = new Uint8Array(await response.arrayBuffer());
         if (response.status === 200) return { seq: Number(response.headers.get("x-coroom-seq")), state };
       } catch (error) {
-        if (!(error instanceof TypeError)) throw error; // What fetch throws when the service has just been ended.
+        if (!(error instanceof TypeError)) throw error; // fetch throws a TypeError when the service has just ended.
       }
     }
     return undefined;
@@ -96,9 +99,9 @@ function scriptOf(flags: Readonly<Record<string, string>>): string {
     import { Registry } from "prom-client";
     import { documentServiceSettings } from "./dist/document-service/config.js";
     import { startDocumentService } from "./dist/document-service/main.js";
-    import { readSettings } from "./dist/shared/config.js";
+    import { readSettings } from "./dist/shared/settings/settings.js";
     import { pinoLog } from "./dist/shared/io/pino-log.js";
-    import { sharedSettings } from "./dist/shared/settings.js";
+    import { sharedSettings } from "./dist/shared/settings/common-settings.js";
     const service = await startDocumentService(readSettings({ ...sharedSettings, ...documentServiceSettings }, { flags: ${JSON.stringify(flags)}, env: {} }), { log: pinoLog({}, "warn"), registry: new Registry() });
     process.once("SIGTERM", () => service.stop().then(() => process.exit(0)));
     process.on("SIGUSR2", () => {
@@ -113,13 +116,13 @@ async function roomsKnown(url: string): Promise<number> {
   return [...metrics.matchAll(/^coroom_documents_rooms\{.*\} (\d+)$/gm)].reduce((sum, [, rooms]) => sum + Number(rooms), 0);
 }
 
-async function liveBytes(child: Child, logFile: string): Promise<number> {
-  const said = (): RegExpMatchArray[] => [...readFileSync(logFile, "latin1").matchAll(/^live (\d+)$/gm)];
-  const before = said().length;
+async function liveBytes(child: ChildProcessHandle, logFile: string): Promise<number> {
+  const answers = (): RegExpMatchArray[] => [...readFileSync(logFile, "latin1").matchAll(/^live (\d+)$/gm)];
+  const before = answers().length;
   child.kill("SIGUSR2");
-  for (const deadline = performance.now() + WEIGH_MS_MAX; performance.now() < deadline; await sleep(50)) {
-    const live = said()[before]?.[1];
+  for (const deadline = performance.now() + MEMORY_MS_MAX; performance.now() < deadline; await sleep(50)) {
+    const live = answers()[before]?.[1];
     if (live !== undefined) return Number(live);
   }
-  throw new Error(`a document service did not say within ${WEIGH_MS_MAX} ms what it holds`);
+  throw new Error(`a document service did not report its memory within ${MEMORY_MS_MAX} ms`);
 }

@@ -1,7 +1,10 @@
-/** What is measured: server processes over a nats-server of their own, all of which speak Coroom's protocol to clients. */
+/**
+ * A system under measurement: server processes over their own nats-server. All of them speak Coroom's protocol to
+ * clients.
+ */
 
-import type { Running } from "../../shared/lifecycle.ts";
-import type { ServerProcess } from "../cpu.ts";
+import type { Running } from "../../shared/process/lifecycle.ts";
+import type { ServerProcess } from "../server-usage.ts";
 
 export interface MeasuredSystem extends Running {
   readonly name: string;

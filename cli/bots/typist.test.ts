@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import * as Y from "yjs";
 
-import { Prng } from "../../shared/prng.ts";
+import { Prng } from "../../shared/collections/prng.ts";
 import { Typist } from "./typist.ts";
 
-test("[BOT2] it writes in whole phrases, and takes back what it wrote and nothing of others", () => {
+test("[BOT2] the typist writes whole phrases and removes only its own text", () => {
   const text = new Y.Doc().getText("text");
   text.insert(0, "Ours. ");
   const typist = new Typist(text, new Prng(3), 0);
@@ -16,6 +16,6 @@ test("[BOT2] it writes in whole phrases, and takes back what it wrote and nothin
   }
   expect(Math.max(...lengths)).toBeGreaterThan(30);
   expect(Math.max(...lengths)).toBeLessThan(60);
-  typist.takeBack();
+  typist.undoAll();
   expect(text.toString()).toBe("Ours. ours too");
 });

@@ -1,11 +1,11 @@
 /**
- * A bot that writes a line at the end of the text, leaves it for a while and takes it back: only what it wrote
- * itself, whatever others have written into it meanwhile. So the text does not grow however long bots are about.
+ * A bot that writes a line at the end of the text, pauses, and then undoes it. It removes only its own letters, even
+ * when others typed into the line. So the text does not grow, however long bots run.
  */
 
 import * as Y from "yjs";
 
-import type { Prng } from "../../shared/prng.ts";
+import type { Prng } from "../../shared/collections/prng.ts";
 
 const PHRASES = [
   "Is this the latest version?",
@@ -34,7 +34,7 @@ export class Typist {
     this.#dueAt = now + 3_000 * prng.unit();
   }
 
-  /** What the caret should be now, if it is another. */
+  /** Returns the new caret, or undefined when the caret did not change. */
   step(now: number): Y.RelativePosition | undefined {
     if (now < this.#dueAt) return undefined;
     if (this.#written === this.#phrase.length) this.#begin(now);
@@ -42,13 +42,13 @@ export class Typist {
     return this.#caret;
   }
 
-  takeBack(): void {
+  undoAll(): void {
     while (this.#undo.undo() !== null);
-    this.#undo.clear(); // It will not want it back.
+    this.#undo.clear(); // The bot never redoes.
   }
 
   #begin(now: number): void {
-    this.takeBack();
+    this.undoAll();
     this.#phrase = `\n${PHRASES[this.#prng.below(PHRASES.length)]}`;
     this.#written = 0;
     this.#caret = caretAt(this.#text, this.#text.length);
@@ -66,7 +66,7 @@ export class Typist {
   }
 }
 
-/** Stays behind what was just typed, whatever is typed in front of it. */
+/** The caret stays after the typed letter, even when others type before it. */
 function caretAt(text: Y.Text, index: number): Y.RelativePosition {
   return Y.createRelativePositionFromTypeIndex(text, index, -1);
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { Prng } from "../../shared/prng.ts";
+import { Prng } from "../../shared/collections/prng.ts";
 import { Wander } from "./wander.ts";
 
 function walk(activeShare: number, ms: number): { x: number; y: number }[] {
@@ -10,7 +10,7 @@ function walk(activeShare: number, ms: number): { x: number; y: number }[] {
   return places.filter((place) => place !== undefined);
 }
 
-test("[BOT1] a bot moves at the pace of a hand and stays in reach", () => {
+test("[BOT1] a bot moves at the speed of a hand and stays within reach", () => {
   const places = walk(1, 60_000);
   expect(places.length).toBeGreaterThan(550);
   for (const [index, { x, y }] of places.entries()) {
@@ -20,7 +20,7 @@ test("[BOT1] a bot moves at the pace of a hand and stays in reach", () => {
   }
 });
 
-test("[BOT1] in a crowd it rests most of the time", () => {
+test("[BOT1] in a large group a bot rests most of the time", () => {
   const { length } = walk(0.1, 600_000);
   expect(length / 6_000).toBeGreaterThan(0.05);
   expect(length / 6_000).toBeLessThan(0.2);

@@ -1,11 +1,11 @@
-/** Where a bot's pointer goes: to some place, at the pace of a hand, then a rest. Deterministic. */
+/** Positions of a bot's pointer: it moves to a random place at the speed of a hand and then rests. Deterministic. */
 
-import type { Prng } from "../../shared/prng.ts";
+import type { Prng } from "../../shared/collections/prng.ts";
 
 export type WanderOptions = {
-  /** Places lie so far from the middle at most. */
+  /** Maximum distance from the centre. */
   readonly reach: number;
-  /** How much of its time it moves, in (0, 1]. */
+  /** Share of the time in which the pointer moves, in (0, 1]. */
   readonly activeShare: number;
 };
 
@@ -29,7 +29,7 @@ export class Wander {
     this.#startsAt = this.#arrivesAt = now;
   }
 
-  /** Where it is now; undefined while it rests. */
+  /** Returns the position at this time, or undefined while the pointer rests. */
   step(now: number): Place | undefined {
     if (now >= this.#arrivesAt && this.#from !== this.#to) {
       this.#from = this.#to;
@@ -49,7 +49,7 @@ export class Wander {
     this.#arrivesAt = this.#startsAt + tripMs;
   }
 
-  /** Anywhere on the disc alike. */
+  /** Uniform over the disc. */
   #somewhere(): Place {
     const [angle, distance] = [this.#prng.unit() * 2 * Math.PI, Math.sqrt(this.#prng.unit()) * this.#options.reach];
     return { x: Math.round(Math.cos(angle) * distance), y: Math.round(Math.sin(angle) * distance) };

@@ -5,13 +5,13 @@ import { expect, test } from "vitest";
 import type { RoomId, Seq, UserId } from "../../shared/ids.ts";
 import type { BoardFrame } from "../../shared/wire/frames.ts";
 import type { Board } from "./leaderboard.ts";
-import { RoomHost } from "../room/room-host.ts";
-import { FakeClock } from "../testing/fake-clock.ts";
+import { RoomConnection } from "../room/room-connection-host.ts";
+import { ClientFakeClock } from "../testing/fake-clock.ts";
 import { ModelServer } from "../testing/model-server.ts";
 
-const serverOn = (): ModelServer => new ModelServer(new FakeClock(), { faults: { delayMsMax: 5 } });
-const appOn = (server: ModelServer, seed = 1): RoomHost =>
-  new RoomHost({ url: "ws://h", token: "t", room: "notes" as RoomId }, server.world(seed));
+const serverOn = (): ModelServer => new ModelServer(new ClientFakeClock(), { faults: { delayMsMax: 5 } });
+const appOn = (server: ModelServer, seed = 1): RoomConnection =>
+  new RoomConnection({ url: "ws://h", token: "t", room: "notes" as RoomId }, server.world(seed));
 const boardOf = (ranking: [string, number][], change: Partial<BoardFrame> = {}): BoardFrame => ({
   type: "board",
   channel: 1,
@@ -26,7 +26,7 @@ const boardOf = (ranking: [string, number][], change: Partial<BoardFrame> = {}):
   ...change,
 });
 const asked = (server: ModelServer): string[] =>
-  server.heard.flatMap((frame) => (frame.type === "watch-board" ? [`${frame.role} ${frame.window} ${frame.shown}`] : []));
+  server.receivedFrames.flatMap((frame) => (frame.type === "watch-board" ? [`${frame.role} ${frame.window} ${frame.shown}`] : []));
 
 /** What each change showed. */
 function record(board: Board): string[] {
@@ -39,7 +39,7 @@ function record(board: Board): string[] {
   return told;
 }
 
-test("[LBO1] a board is asked for once joined, and goes along", async () => {
+test("[LBO1] the client requests a board once it has joined, and keeps it up to date", async () => {
   const server = serverOn();
   const board = appOn(server).leaderboard.subscribe({ window: "hour", shown: 2 });
   const told = record(board);
@@ -58,7 +58,7 @@ test("[LBO1] a board is asked for once joined, and goes along", async () => {
   expect([board.windowId, board.members, board.seq]).toEqual(["2026-07-01T12", 3, 5]);
 });
 
-test("[LBO2] nothing is told where nothing of what is shown changed", async () => {
+test("[LBO2] a view is not notified when nothing that it shows has changed", async () => {
   const server = serverOn();
   const told = record(appOn(server).leaderboard.subscribe({ window: "hour", shown: 1 }));
   await server.clock.advance(1_000);
@@ -73,7 +73,7 @@ test("[LBO2] nothing is told where nothing of what is shown changed", async () =
   expect(told).toEqual(["live: 1 Ann 9"]);
 });
 
-test("[LBO3] after a lost line, and on another gateway, boards are asked for again; what was shown stays", async () => {
+test("[LBO3] the client requests its boards again after a reconnect or a move to another gateway; views keep what they showed", async () => {
   const server = serverOn();
   const board = appOn(server).leaderboard.subscribe({ window: "hour" });
   await server.clock.advance(1_000);
@@ -91,7 +91,7 @@ test("[LBO3] after a lost line, and on another gateway, boards are asked for aga
   expect(asked(server)).toEqual(["everyone hour 10", "everyone hour 10", "everyone hour 10"]);
 });
 
-test("[LBO4] several views of one board share it, at the length that the longest needs; the last one out ends it", async () => {
+test("[LBO4] views of one board share one request, as long as the longest view needs; the last view to close ends it", async () => {
   const server = serverOn();
   const { leaderboard } = appOn(server);
   await server.clock.advance(1_000);
@@ -117,7 +117,7 @@ test("[LBO4] several views of one board share it, at the length that the longest
   expect(told).toEqual([]);
 });
 
-test("[LBO5] boards are told apart by window and role, and what makes no board is the application's mistake", async () => {
+test("[LBO5] a board is identified by window and role, and an invalid board is the application's error", async () => {
   const server = serverOn();
   const { leaderboard } = appOn(server);
   const [hour, editors] = [leaderboard.subscribe({ window: "hour" }), leaderboard.subscribe({ window: "hour", role: "editors" })];
@@ -126,11 +126,11 @@ test("[LBO5] boards are told apart by window and role, and what makes no board i
   server.send(boardOf([["bob", 1]], { role: "editors" }));
   await server.clock.advance(100);
   expect([hour.ranking[0]?.user, editors.ranking[0]?.user]).toEqual(["ann", "bob"]);
-  expect(() => leaderboard.subscribe({ window: "fortnight" as "day" })).toThrow(/a window is/);
+  expect(() => leaderboard.subscribe({ window: "fortnight" as "day" })).toThrow(/window must be one of/);
   expect(() => leaderboard.subscribe({ shown: 0 })).toThrow(/whole number/);
 });
 
-test("[LBO6] who subscribes to a board that is known hears of it too, once; after the room's end nobody hears anything", async () => {
+test("[LBO6] a new view of a known board receives it once; no view is notified after the room ends", async () => {
   const server = serverOn();
   const room = appOn(server);
   const { leaderboard } = room;

@@ -1,25 +1,28 @@
 /**
- * A room's boards as the application holds them: each view shows as many places as it was asked to, however many
- * others look at the same board; the room asks the server once.
+ * A room's leaderboards for the application. Each view shows as many places as it asked for. Several views of the same
+ * board share one request to the server.
  */
 
 import { assert } from "../../shared/assert.ts";
 import type { Seq, UserId } from "../../shared/ids.ts";
 import { BOARD_ROLES, BOARD_WINDOWS, type BoardName, type BoardRole, type BoardWindow } from "../../shared/wire/boards.ts";
 import { Events } from "../events.ts";
-import type { World } from "../ports.ts";
+import type { ClientWorld } from "../ports.ts";
 import { type BoardFacts, NOTHING_SHOWN } from "./room-boards.ts";
 
 export type BoardOptions = {
-  /** The present hour, day, ISO week, month or year, in UTC, or all of it. Default: `all`. */
+  /** The current hour, day, ISO week, month or year in UTC, or `all` time. Default: `all`. */
   readonly window?: BoardWindow;
   /** Default: `everyone`. */
   readonly role?: BoardRole;
-  /** How many places, a whole number from 1; the server shows 100 at most. Default: 10. */
+  /** Number of places, an integer from 1. The server shows at most 100. Default: 10. */
   readonly shown?: number;
 };
 
-/** `rank`: 1, 2, 3, … in order; of those with equal scores the one who had it first is ahead. `name` is the id where none is known. */
+/**
+ * `rank`: 1, 2, 3, … in order. Among equal scores, the user who reached it first is ahead. `name` is the user id if no
+ * name is known.
+ */
 export type RankedUser = { readonly rank: number; readonly user: UserId; readonly name: string; readonly score: number };
 
 export type BoardEvents = { change: [Board] };
@@ -34,7 +37,7 @@ export class Board {
   readonly #onUnsubscribe: () => void;
   #facts: BoardFacts = NOTHING_SHOWN;
   #ranking: readonly RankedUser[] = [];
-  #told = "";
+  #emitted = "";
 
   constructor(
     { role, window, shown }: Required<BoardOptions>,
@@ -47,22 +50,25 @@ export class Board {
     this.#onUnsubscribe = () => deps.onUnsubscribe(this);
   }
 
-  /** `live`; `behind`: nobody counts right now; `unavailable`: not kept here; `waiting`: not told yet, or no line. */
+  /**
+   * `live`: up to date. `behind`: the server does not count at the moment. `unavailable`: this server keeps no boards.
+   * `waiting`: no answer yet, or not connected.
+   */
   get state(): BoardFacts["state"] {
     return this.#facts.state;
   }
 
-  /** Which hour, day, … it is: `2026-07-01T12`, say. Empty until it is known. */
+  /** Id of the window, for example `2026-07-01T12`. Empty until known. */
   get windowId(): string {
     return this.#facts.windowId;
   }
 
-  /** The room's edits up to here are counted. */
+  /** The room's edits up to this seq are counted. */
   get seq(): Seq {
     return this.#facts.seq;
   }
 
-  /** How many have points. */
+  /** Number of users with points. */
   get members(): number {
     return this.#facts.members;
   }
@@ -71,7 +77,10 @@ export class Board {
     return this.#ranking;
   }
 
-  /** This user's own place. Rank 0: beyond twice what the server shows, or without points. Undefined: not told yet. */
+  /**
+   * This user's own rank and score. Rank 0: no points, or beyond the ranked places (twice as many as the server shows).
+   * Undefined: no answer yet.
+   */
   get own(): { readonly rank: number; readonly score: number } | undefined {
     return this.#facts.own;
   }
@@ -88,7 +97,7 @@ export class Board {
     this.#events.off(name, listener);
   }
 
-  /** Nothing is told any more. */
+  /** Ends the subscription: no event is emitted any more. */
   unsubscribe(): void {
     this.end();
     this.#onUnsubscribe();
@@ -97,13 +106,13 @@ export class Board {
   /** @internal For the room. */
   receive(facts: BoardFacts): void {
     this.know(facts);
-    const told = JSON.stringify([facts.state, facts.windowId, facts.own, this.#ranking]);
-    if (told === this.#told) return;
-    this.#told = told;
+    const shownNow = JSON.stringify([facts.state, facts.windowId, facts.own, this.#ranking]);
+    if (shownNow === this.#emitted) return;
+    this.#emitted = shownNow;
     this.#events.emit("change", this);
   }
 
-  /** @internal To be seen already, and told soon. */
+  /** @internal Sets the facts at once; the event follows. */
   know(facts: BoardFacts): void {
     this.#facts = facts;
     this.#ranking = facts.places
@@ -111,7 +120,7 @@ export class Board {
       .map(({ user, name, score }, index) => ({ rank: index + 1, user, name: name === "" ? user : name, score }));
   }
 
-  /** @internal Nobody listens any more. */
+  /** @internal Removes all listeners. */
   end(): void {
     this.#events.clear();
   }
@@ -121,20 +130,20 @@ type Shared = { readonly views: Set<Board>; facts: BoardFacts };
 
 export class Leaderboard {
   readonly #watch: (board: BoardName, shown: number) => void;
-  readonly #world: Pick<World, "clock" | "reportError">;
+  readonly #world: Pick<ClientWorld, "clock" | "reportError">;
   readonly #boards = new Map<string, Shared>();
 
-  /** `watch`: tells the room how many places of a board are looked at. */
-  constructor(watch: (board: BoardName, shown: number) => void, world: Pick<World, "clock" | "reportError">) {
+  /** `watch`: informs the room how many places of a board are shown. */
+  constructor(watch: (board: BoardName, shown: number) => void, world: Pick<ClientWorld, "clock" | "reportError">) {
     this.#watch = watch;
     this.#world = world;
   }
 
-  /** A board that goes along until it is unsubscribed, over reconnects too. */
+  /** Returns a live board. It survives reconnects and lasts until `unsubscribe()`. */
   subscribe({ window = "all", role = "everyone", shown = SHOWN_DEFAULT }: BoardOptions = {}): Board {
-    assert(window in BOARD_WINDOWS, `a window is ${Object.keys(BOARD_WINDOWS).join(", ")}`);
-    assert(role in BOARD_ROLES, `a role is ${Object.keys(BOARD_ROLES).join(", ")}`);
-    assert(Number.isSafeInteger(shown) && shown > 0, "shown is how many places, a whole number from 1");
+    assert(window in BOARD_WINDOWS, `window must be one of ${Object.keys(BOARD_WINDOWS).join(", ")}`);
+    assert(role in BOARD_ROLES, `role must be one of ${Object.keys(BOARD_ROLES).join(", ")}`);
+    assert(Number.isSafeInteger(shown) && shown > 0, "shown must be a whole number from 1: the number of places");
     const board = new Board(
       { window, role, shown },
       { onUnsubscribe: (ended) => this.#remove(ended), reportError: this.#world.reportError },
@@ -143,20 +152,20 @@ export class Leaderboard {
     this.#boards.set(keyOf(board), shared);
     shared.views.add(board);
     board.know(shared.facts);
-    if (shared.facts !== NOTHING_SHOWN) this.#world.clock.soon(() => board.receive(shared.facts)); // Listeners are not there yet.
-    this.#tellRoom(board, shared);
+    if (shared.facts !== NOTHING_SHOWN) this.#world.clock.soon(() => board.receive(shared.facts)); // The caller has not added its listeners yet.
+    this.#informRoom(board, shared);
     return board;
   }
 
   /** @internal For the room. */
-  receive(name: BoardName, facts: BoardFacts): void {
+  receiveBoard(name: BoardName, facts: BoardFacts): void {
     const shared = this.#boards.get(keyOf(name));
     if (shared === undefined) return;
     shared.facts = facts;
     for (const view of shared.views) view.receive(facts);
   }
 
-  /** @internal The room is left for good: nothing is told any more. */
+  /** @internal The room is left permanently: no event is emitted any more. */
   end(): void {
     for (const { views } of this.#boards.values()) for (const view of views) view.end();
   }
@@ -165,10 +174,10 @@ export class Leaderboard {
     const shared = this.#boards.get(keyOf(board));
     if (shared === undefined || !shared.views.delete(board)) return;
     if (shared.views.size === 0) this.#boards.delete(keyOf(board));
-    this.#tellRoom(board, shared);
+    this.#informRoom(board, shared);
   }
 
-  #tellRoom({ role, window }: BoardName, { views }: Shared): void {
+  #informRoom({ role, window }: BoardName, { views }: Shared): void {
     this.#watch({ role, window }, Math.max(0, ...[...views].map(({ shown }) => shown)));
   }
 }

@@ -1,29 +1,29 @@
 /**
- * The boards of one room that this client watches, beside the edits: hears what the room session hears, keeps what
- * each board shows, and asks for all of them again after each join. Deterministic. Rules LBO1 to LBO6.
+ * The boards of one room that this client watches: takes the inputs of the room session, keeps the content of each
+ * board, and requests all of them again after each join. Deterministic. Rules LBO1 to LBO6.
  */
 
 import type { Seq } from "../../shared/ids.ts";
 import type { BoardName, BoardPlace, BoardState } from "../../shared/wire/boards.ts";
 import type { BoardFrame, Channel, ClientFrame } from "../../shared/wire/frames.ts";
-import type { RoomFrame, RoomInput } from "../room/room-messages.ts";
+import type { RoomFrame, RoomSessionInput } from "../room/room-messages.ts";
 
-/** The application looks at so many places of the board; 0: at none any more. */
+/** The number of places of the board that the application shows; 0: none any more. */
 export type WatchInput = { kind: "watch-board"; board: BoardName; shown: number };
 
-/** `waiting`: asked for, and nothing heard on this line yet; what is shown is from before. */
+/** `waiting`: requested and not answered on this connection yet; the content is the previous one. */
 export type BoardFacts = {
   readonly state: BoardState | "waiting";
   readonly windowId: string;
-  /** The room's edits up to here are counted. */
+  /** The room's edits up to this seq are counted. */
   readonly seq: Seq;
   readonly members: number;
   readonly places: readonly BoardPlace[];
-  /** Rank 0: beyond the places whose order is told, or without points. Undefined: not told yet. */
+  /** Rank 0: no points, or beyond the ranked places. Undefined: no answer yet. */
   readonly own: { readonly rank: number; readonly score: number } | undefined;
 };
 
-export type BoardsEffect = { kind: "send"; frame: ClientFrame } | { kind: "tell-board"; board: BoardName; facts: BoardFacts };
+export type BoardsEffect = { kind: "send"; frame: ClientFrame } | { kind: "emit-board"; board: BoardName; facts: BoardFacts };
 
 type Watched = { readonly board: BoardName; shown: number; facts: BoardFacts };
 
@@ -33,16 +33,16 @@ export class RoomBoards {
   readonly #watched = new Map<string, Watched>();
   #channel: Channel | undefined;
 
-  receive(input: RoomInput | WatchInput): BoardsEffect[] {
+  receiveInput(input: RoomSessionInput | WatchInput): BoardsEffect[] {
     switch (input.kind) {
       case "watch-board":
         return this.#receiveWatch(input);
       case "frame":
         return this.#receiveFrame(input.frame);
       case "leave":
-      case "line-lost":
+      case "connection-lost":
         return this.#lose();
-      default: // Of the edits.
+      default: // Frames about edits.
         return [];
     }
   }
@@ -60,7 +60,7 @@ export class RoomBoards {
   #receiveFrame(frame: RoomFrame): BoardsEffect[] {
     switch (frame.type) {
       case "joined":
-        if (frame.channel === this.#channel) return []; // Joined anew on the same line: boards go on.
+        if (frame.channel === this.#channel) return []; // Joined again on the same connection: the server continues to send its boards.
         this.#channel = frame.channel;
         return [...this.#watched.values()].flatMap(({ board, shown }) => this.#ask(board, shown));
       case "left":
@@ -75,11 +75,11 @@ export class RoomBoards {
     }
   }
 
-  #learn(board: BoardName, news: Partial<BoardFacts>): BoardsEffect[] {
+  #learn(board: BoardName, change: Partial<BoardFacts>): BoardsEffect[] {
     const watched = this.#watched.get(keyOf(board));
-    if (watched === undefined) return []; // Given up while it was on its way.
-    watched.facts = { ...watched.facts, ...news };
-    return [{ kind: "tell-board", board: watched.board, facts: watched.facts }];
+    if (watched === undefined) return []; // The board was unsubscribed while the frame was on its way.
+    watched.facts = { ...watched.facts, ...change };
+    return [{ kind: "emit-board", board: watched.board, facts: watched.facts }];
   }
 
   #ask({ role, window }: BoardName, shown: number): BoardsEffect[] {
@@ -95,7 +95,7 @@ export class RoomBoards {
   }
 }
 
-/** A board that is behind and was never seen whole keeps what was shown before. */
+/** A board that is behind and was never received completely keeps its previous content. */
 function factsOf({ state, windowId, seq, members, ranking }: BoardFrame): Partial<BoardFacts> {
   return windowId === "" ? { state } : { state, windowId, seq, members, places: ranking };
 }

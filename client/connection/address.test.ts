@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-
-import { addressOf, snapshotUrl } from "./address.ts";
+import { serverAddressOf, snapshotUrl } from "../options.ts";
 
 test.each([
   ["ws://127.0.0.1:8080", "ws://127.0.0.1:8080/", "http://127.0.0.1:8080"],
@@ -8,13 +7,13 @@ test.each([
   ["wss://app.example", "wss://app.example/", "https://app.example"],
   ["https://app.example/coroom/?x=1#y", "wss://app.example/coroom/", "https://app.example/coroom"],
 ])("[CAD1] %s is one server, reached over WebSocket and HTTP", (url, socket, http) => {
-  expect(addressOf(url)).toEqual({ socket, http });
+  expect(serverAddressOf(url)).toEqual({ socket, http });
 });
 
-test.each(["", "app.example", "ftp://app.example", "localhost:8080"])("[CAD2] %j is refused with an example", (url) => {
-  expect(() => addressOf(url)).toThrow("ws://host:port");
+test.each(["", "app.example", "ftp://app.example", "localhost:8080"])("[CAD2] %j is rejected with an example of a valid URL", (url) => {
+  expect(() => serverAddressOf(url)).toThrow("ws://host:port");
 });
 
-test("[CAD3] a room's id cannot reach beyond its place in the path", () => {
-  expect(snapshotUrl(addressOf("ws://h"), "a/../b ?#ü")).toBe("http://h/v1/rooms/a%2F..%2Fb%20%3F%23%C3%BC/snapshot");
+test("[CAD3] a room id cannot change the path of the URL that it is put into", () => {
+  expect(snapshotUrl(serverAddressOf("ws://h"), "a/../b ?#ü")).toBe("http://h/v1/rooms/a%2F..%2Fb%20%3F%23%C3%BC/snapshot");
 });

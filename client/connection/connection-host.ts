@@ -1,99 +1,107 @@
 /**
- * One line to the server. Feeds `connection.ts` and carries out what it decides; what comes for rooms goes to
- * `rooms-on-line.ts`. Several providers may share one, if one token opens all their rooms. Rules COH1 to COH22.
- *
- * When the gateway goes away there are two lines for a moment: the next opens while the present one still serves,
- * and what befalls it is nobody's business until it takes over.
+ * One connection to the server: feeds `connection-lifecycle.ts`, carries out its effects, and gives frames of rooms to
+ * `rooms-on-connection.ts`. Several rooms may share it if one token opens all of them. When the gateway leaves there
+ * are two connections for a moment: the next one opens while the current one still serves. Failures of the next one are
+ * ignored until it takes over. Rules COH1 to COH22.
  */
 
 import { assertNever } from "../../shared/assert.ts";
 import type { ClientKey, Position, RoomId } from "../../shared/ids.ts";
-import { encodeFrame } from "../../shared/wire/codec.ts";
-import type { ClientFrame, Limits } from "../../shared/wire/frames.ts";
-import { type Address, addressOf, snapshotUrl } from "./address.ts";
-import { Alarm, earlier } from "./alarm.ts";
-import { Connection } from "./connection.ts";
+import { encodeFrame, decodeFrame } from "../../shared/wire/codec.ts";
+import type { ClientFrame, Limits, Frame } from "../../shared/wire/frames.ts";
+import { WakeTimer, earlier, Turns } from "./turns.ts";
+import { ConnectionLifecycle } from "./connection-lifecycle.ts";
 import { ControlFrames } from "./control-frames.ts";
-import type { ConnectionEffect, ConnectionInput, LineStatus, Outage } from "./connection-messages.ts";
-import { assertOptions } from "../options.ts";
+import type { ConnectionEffect, ConnectionInput, ConnectionStatus, Outage } from "./connection-messages.ts";
+import {
+  assertOptions,
+  type ServerAddress,
+  serverAddressOf,
+  snapshotUrl,
+  assertToken,
+  type Token,
+  tokenFailed,
+  tokenInput,
+} from "../options.ts";
 import * as defaults from "../defaults.ts";
 import { Events } from "../events.ts";
-import type { SnapshotAnswer, Socket, World } from "../ports.ts";
-import { LinePaces } from "./line-paces.ts";
+import type { SnapshotAnswer, Socket, ClientWorld } from "../ports.ts";
+import { ClientRates } from "./client-rates.ts";
 import type { Problem, Refusal } from "../room/problems.ts";
-import { type Member, RoomsOnLine } from "./rooms-on-line.ts";
-import { serverFrameOf } from "./server-frames.ts";
-import { assertToken, type Token, tokenFailed, tokenInput } from "./token-answer.ts";
-import { Turns } from "./turns.ts";
+import { type ConnectedRoom, RoomsOnConnection } from "./rooms-on-connection.ts";
+import { FrameType, type ServerFrame, type UnknownFrame } from "../../shared/wire/frames.ts";
 
-export type ConnectionHostOptions = {
-  /** The server, as `wss://host`, `ws://host:port`, `https:` or `http:`. A path is kept. */
+export type ConnectionOptions = {
+  /** URL of the server: `wss://host`, `ws://host:port`, `https:` or `http:`. A path is kept. */
   readonly url: string;
-  /** What the server lets this client in by. A function is asked at each connection, and again before its token expires. */
+  /**
+   * A JWT, or a function that returns one. The function is called for each connection, and again before the token
+   * expires.
+   */
   readonly token: Token;
 };
 
 export type ConnectionEvents = {
-  /** `why` and `retryInMs`: while it waits. */
-  status: [{ status: LineStatus } & Partial<Outage>];
-  /** The connection was refused for good. */
+  /** `why` (text) and `retryInMs` (milliseconds) are set while the status is `waiting`. */
+  status: [{ status: ConnectionStatus } & Partial<Outage>];
+  /** The server refused the connection permanently. Call `connect()` to try again. */
   refused: [Refusal];
   error: [Problem];
 };
 
-/** An attempt to reach a gateway, and what came of it. */
-type Line = { readonly core: Connection; socket: Socket | undefined; tokensAsked: number };
+/** One attempt to reach a gateway, and its socket. */
+type Attempt = { readonly core: ConnectionLifecycle; socket: Socket | undefined; tokensAsked: number };
 
 const AGENT = "@coroom/client";
 
 export class ConnectionHost {
-  readonly #address: Address;
+  readonly #address: ServerAddress;
   readonly #token: Token;
-  readonly #world: World;
-  readonly #turns = new Turns<{ line: Line; input: ConnectionInput }>(({ line, input }) => this.#take(line, input));
-  readonly #alarm: Alarm;
+  readonly #world: ClientWorld;
+  readonly #turns = new Turns<{ attempt: Attempt; input: ConnectionInput }>(({ attempt, input }) => this.#receiveInput(attempt, input));
+  readonly #alarm: WakeTimer;
   readonly #events: Events<ConnectionEvents>;
-  /** While it is wanted. */
+  /** Set while the connection is wanted. */
   #stopWatching: (() => void) | undefined;
   readonly #controls = new ControlFrames((frame) => this.#sendNow(frame));
-  readonly #rooms = new RoomsOnLine({
+  readonly #rooms = new RoomsOnConnection({
     send: (frame) => this.send(frame),
     hasJoin: (room) => this.#controls.hasJoin(room),
     withdrawJoin: (room) => this.#controls.withdrawJoin(room),
     withdrawFrom: (channel) => this.#controls.withdrawFrom(channel),
   });
-  #line: Line;
-  /** Undefined: there is no line. */
-  #paces: LinePaces | undefined;
-  /** Takes the line's place once it is open. */
-  #next: Line | undefined;
+  #current: Attempt;
+  /** Undefined: not connected. */
+  #rates: ClientRates | undefined;
+  /** Replaces the current connection once it is open. */
+  #next: Attempt | undefined;
   #lastToken = "";
-  #status: LineStatus = "disconnected";
+  #status: ConnectionStatus = "disconnected";
 
-  constructor(options: ConnectionHostOptions, world: World) {
+  constructor(options: ConnectionOptions, world: ClientWorld) {
     assertOptions(options, "url and token");
     const { url, token } = options;
-    this.#address = addressOf(url);
+    this.#address = serverAddressOf(url);
     assertToken(token);
     this.#token = token;
     this.#world = world;
-    this.#line = this.#newLine();
-    this.#alarm = new Alarm(world.clock, () => this.#tick());
+    this.#current = this.#newAttempt();
+    this.#alarm = new WakeTimer(world.clock, () => this.#tick());
     this.#events = new Events(world.reportError);
   }
 
-  /** @internal What tells it from other servers. */
+  /** @internal Identifies the server. */
   get server(): string {
     return this.#address.http;
   }
 
-  get status(): LineStatus {
-    return this.#line.core.status;
+  get status(): ConnectionStatus {
+    return this.#current.core.status;
   }
 
-  /** Undefined: it does not wait to try again. */
+  /** Undefined unless it waits for the next attempt. */
   get outage(): Outage | undefined {
-    const waiting = this.#line.core.waiting;
+    const waiting = this.#current.core.waiting;
     return waiting && { why: waiting.why, retryInMs: Math.max(0, waiting.until - this.#world.clock.now()) };
   }
 
@@ -109,42 +117,44 @@ export class ConnectionHost {
     this.#events.off(name, listener);
   }
 
-  /** Connects, and stays connected until told otherwise. While it waits to try again: tries at once. */
+  /** Connects, and reconnects until `disconnect()` is called. While it waits for the next attempt, it tries at once. */
   connect(): void {
-    this.#turns.receive({ line: this.#line, input: { kind: "connect" } });
+    this.#turns.add({ attempt: this.#current, input: { kind: "connect" } });
   }
 
-  /** Closes the line; rooms on it keep what they have not sent for the next `connect()`. */
+  /** Closes the connection. Its rooms keep their unsent edits for the next `connect()`. */
   disconnect(): void {
-    this.#turns.receive({ line: this.#line, input: { kind: "disconnect" } });
+    this.#turns.add({ attempt: this.#current, input: { kind: "disconnect" } });
   }
 
-  /** @internal For rooms: throws where another takes part for the room. */
-  assertFree(member: Member): void {
+  /** @internal For rooms: throws if another object takes part for the same room. */
+  assertFree(member: ConnectedRoom): void {
     this.#rooms.assertFree(member);
   }
 
   /** @internal For rooms: takes part in the connection. */
-  enter(member: Member): void {
+  enter(member: ConnectedRoom): void {
     this.#rooms.enter(member);
   }
 
-  /** @internal For rooms: its place is free. */
-  leave(member: Member): void {
+  /** @internal For rooms: frees its place. */
+  leave(member: ConnectedRoom): void {
     this.#rooms.leave(member);
   }
 
-  /** @internal For rooms that left: its LEAVE, and all that came before it, is said. */
-  left(member: Member): void {
+  /** @internal For rooms that left: the room has sent LEAVE and everything before it. */
+  left(member: ConnectedRoom): void {
     this.#rooms.left(member);
   }
 
   /** @internal For rooms. */
-  join(member: Member, clientKey: ClientKey, position: Position): void {
+  join(member: ConnectedRoom, clientKey: ClientKey, position: Position): void {
     this.#rooms.join(member, clientKey, position);
   }
 
-  /** @internal Edits and presence go out at once, as they keep to the line's paces themselves; the others once their turn comes. */
+  /**
+   * @internal Sends edits and presence at once, because rooms apply the send rates to them. Other frames wait in a queue.
+   */
   send(frame: ClientFrame): void {
     if (frame.type === "edit" || frame.type === "presence" || frame.type === "hello") return this.#sendNow(frame);
     this.#controls.send(frame, this.#world.clock.now());
@@ -156,13 +166,13 @@ export class ConnectionHost {
     try {
       return await this.#world.fetchSnapshot(snapshotUrl(this.#address, room), this.#lastToken, signal);
     } catch (cause) {
-      // Whatever the network does.
-      return { kind: "unavailable", retryAfterMs: 0, why: `the server could not be reached: ${String(cause)}` };
+      // Any network error.
+      return { kind: "unavailable", retryAfterMs: 0, why: `cannot reach the server: ${String(cause)}` };
     }
   }
 
-  #newLine(): Line {
-    const core = new Connection({ ...defaults.CONNECTION, agent: AGENT, tokenIsFixed: typeof this.#token === "string" }, () =>
+  #newAttempt(): Attempt {
+    const core = new ConnectionLifecycle({ ...defaults.CONNECTION, agent: AGENT, tokenIsFixed: typeof this.#token === "string" }, () =>
       this.#world.chance.unit(),
     );
     return { core, socket: undefined, tokensAsked: 0 };
@@ -170,49 +180,49 @@ export class ConnectionHost {
 
   #sendNow(frame: ClientFrame): void {
     const bytes = encodeFrame(frame);
-    this.#line.socket?.send(bytes);
-    if (frame.type !== "edit") this.#paces?.edits.spend(bytes.byteLength, this.#world.clock.now());
-    if (frame.type === "ping") this.#paces?.pinged(frame.nonce); // Counted itself, or the next would ask about it.
-    this.#askArrivalIfDue(this.#line, "frame");
+    this.#current.socket?.send(bytes);
+    if (frame.type !== "edit") this.#rates?.edits.spend(bytes.byteLength, this.#world.clock.now());
+    if (frame.type === "ping") this.#rates?.receivePingSent(frame.nonce); // The PING itself counts too, or the next PING would ask about it.
+    this.#askArrivalIfDue(this.#current, "frame");
   }
 
-  /** Behind what else goes out at once. */
-  #askArrivalIfDue(line: Line, behind: "frame" | "pong"): void {
-    if (this.#paces?.takeAsking(behind) !== true) return;
-    this.#world.clock.soon(() => this.#turns.receive({ line, input: { kind: "ask-arrival" } }));
+  /** Sends the PING after other frames of the same task. */
+  #askArrivalIfDue(attempt: Attempt, behind: "frame" | "pong"): void {
+    if (this.#rates?.takeArrivalRequest(behind) !== true) return;
+    this.#world.clock.soon(() => this.#turns.add({ attempt, input: { kind: "ask-arrival" } }));
   }
 
   #setAlarm(): void {
-    this.#alarm.setFor(earlier(this.#controls.dueAt, earlier(this.#line.core.dueAt, this.#next?.core.dueAt)));
+    this.#alarm.setFor(earlier(this.#controls.dueAt, earlier(this.#current.core.dueAt, this.#next?.core.dueAt)));
   }
 
   #tick(): void {
     this.#controls.receiveTick(this.#world.clock.now());
-    this.#turns.receive({ line: this.#line, input: { kind: "tick" } });
-    if (this.#next !== undefined) this.#turns.receive({ line: this.#next, input: { kind: "tick" } });
+    this.#turns.add({ attempt: this.#current, input: { kind: "tick" } });
+    if (this.#next !== undefined) this.#turns.add({ attempt: this.#next, input: { kind: "tick" } });
   }
 
-  #take(line: Line, input: ConnectionInput): void {
-    if (line !== this.#line && line !== this.#next) return; // Given up meanwhile.
-    for (const effect of line.core.receive(input, this.#world.clock.now())) this.#carryOut(line, effect);
-    if (line === this.#line && input.kind === "frame" && input.frame?.type === "pong") {
-      this.#paces?.receivePong(input.frame.nonce, this.#world.clock.now());
-      this.#askArrivalIfDue(line, "pong"); // What went out behind the PING may hold up all that would ask.
+  #receiveInput(attempt: Attempt, input: ConnectionInput): void {
+    if (attempt !== this.#current && attempt !== this.#next) return; // The attempt was abandoned meanwhile.
+    for (const effect of attempt.core.receiveInput(input, this.#world.clock.now())) this.#carryOut(attempt, effect);
+    if (attempt === this.#current && input.kind === "frame" && input.frame?.type === "pong") {
+      this.#rates?.receivePong(input.frame.nonce, this.#world.clock.now());
+      this.#askArrivalIfDue(attempt, "pong"); // Frames sent after the PING may block everything that would ask again.
     }
-    if (line === this.#line && input.kind === "frame" && input.frame !== undefined && input.frame.type !== "unknown") {
+    if (attempt === this.#current && input.kind === "frame" && input.frame !== undefined && input.frame.type !== "unknown") {
       this.#rooms.route(input.frame);
     }
-    if (this.#next !== undefined && !this.#line.core.isOpen) this.#abandonNext(this.#next); // From here on the line comes back by itself.
+    if (this.#next !== undefined && !this.#current.core.isOpen) this.#abandonNext(this.#next); // From now on the current connection reconnects by itself.
     this.#setAlarm();
     this.#watchNetwork();
-    this.#tellStatus();
+    this.#emitStatus();
   }
 
   #watchNetwork(): void {
     const isWanted = this.status !== "disconnected" && this.status !== "stopped";
     if (isWanted) {
-      this.#stopWatching ??= this.#world.watchNetwork?.((news) => {
-        this.#turns.receive({ line: this.#line, input: { kind: "network", news } });
+      this.#stopWatching ??= this.#world.watchNetwork?.((change) => {
+        this.#turns.add({ attempt: this.#current, input: { kind: "network", change } });
       });
       return;
     }
@@ -220,40 +230,40 @@ export class ConnectionHost {
     this.#stopWatching = undefined;
   }
 
-  #carryOut(line: Line, effect: ConnectionEffect): void {
+  #carryOut(attempt: Attempt, effect: ConnectionEffect): void {
     switch (effect.kind) {
       case "ask-token":
-        void this.#askToken(line);
+        void this.#askToken(attempt);
         return;
       case "open-socket":
-        return this.#openSocket(line);
+        return this.#openSocket(attempt);
       case "close-socket":
-        line.socket?.close();
-        line.socket = undefined;
+        attempt.socket?.close();
+        attempt.socket = undefined;
         return;
       case "send":
         if (effect.frame.type !== "hello") return this.send(effect.frame);
-        line.socket?.send(encodeFrame(effect.frame));
+        attempt.socket?.send(encodeFrame(effect.frame));
         return;
-      case "line-open":
-        if (line === this.#next) this.#moveTo(line);
+      case "connection-open":
+        if (attempt === this.#next) this.#moveTo(attempt);
         return this.#receiveOpened(effect.limits);
-      case "line-lost":
-        this.#paces = undefined;
-        this.#controls.lose();
-        return this.#rooms.receiveLost({ kind: "line-lost", heardAt: effect.heardAt });
+      case "connection-lost":
+        this.#rates = undefined;
+        this.#controls.clear();
+        return this.#rooms.receiveLost({ kind: "connection-lost", lastReceivedAt: effect.lastReceivedAt });
       case "move":
-        this.#next ??= this.#newLine();
-        return this.#turns.receive({ line: this.#next, input: { kind: "connect" } });
+        this.#next ??= this.#newAttempt();
+        return this.#turns.add({ attempt: this.#next, input: { kind: "connect" } });
       case "stay":
         if (this.#next !== undefined) this.#abandonNext(this.#next);
         return;
       case "refused":
-        if (line === this.#line) this.#events.emit("refused", effect.refusal);
+        if (attempt === this.#current) this.#events.emit("refused", effect.refusal);
         else this.#next = undefined;
         return;
       case "problem":
-        if (line === this.#line) this.#events.emit("error", effect.problem);
+        if (attempt === this.#current) this.#events.emit("error", effect.problem);
         return;
       default:
         return assertNever(effect);
@@ -262,57 +272,68 @@ export class ConnectionHost {
 
   #receiveOpened(limits: Limits): void {
     const now = this.#world.clock.now();
-    const paces = new LinePaces(limits, now);
-    paces.controls.takeTurn(now); // Of HELLO.
-    this.#paces = paces;
-    this.#controls.open(paces.controls);
-    this.#rooms.receiveOpened({ kind: "line-open", limits, pace: paces.edits, presencePace: paces.presence });
+    const rates = new ClientRates(limits, now);
+    rates.controls.takeTurn(now); // HELLO counts as a control frame.
+    this.#rates = rates;
+    this.#controls.open(rates.controls);
+    this.#rooms.receiveOpened({ kind: "connection-open", limits, editRate: rates.edits, presenceRate: rates.presence });
   }
 
-  /** What the old line had not acknowledged is sent again on the new one, once its rooms are joined. */
-  #moveTo(line: Line): void {
-    const old = this.#line;
-    this.#line = line;
+  /** Unacknowledged edits of the old connection are sent again on the new one, once the rooms are joined there. */
+  #moveTo(attempt: Attempt): void {
+    const old = this.#current;
+    this.#current = attempt;
     this.#next = undefined;
-    for (const effect of old.core.receive({ kind: "disconnect" }, this.#world.clock.now())) this.#carryOut(old, effect);
+    for (const effect of old.core.receiveInput({ kind: "disconnect" }, this.#world.clock.now())) this.#carryOut(old, effect);
   }
 
-  #abandonNext(next: Line): void {
+  #abandonNext(next: Attempt): void {
     this.#next = undefined;
-    for (const effect of next.core.receive({ kind: "disconnect" }, this.#world.clock.now())) this.#carryOut(next, effect);
+    for (const effect of next.core.receiveInput({ kind: "disconnect" }, this.#world.clock.now())) this.#carryOut(next, effect);
   }
 
-  async #askToken(line: Line): Promise<void> {
-    line.tokensAsked += 1;
-    const asked = line.tokensAsked;
+  async #askToken(attempt: Attempt): Promise<void> {
+    attempt.tokensAsked += 1;
+    const asked = attempt.tokensAsked;
     let input: ConnectionInput;
     try {
       input = tokenInput(await (typeof this.#token === "string" ? this.#token : this.#token()));
     } catch (cause) {
-      input = tokenFailed(cause); // The application's function may fail as it likes.
+      input = tokenFailed(cause); // The application's function may throw anything.
     }
-    if (asked !== line.tokensAsked) return;
+    if (asked !== attempt.tokensAsked) return;
     if (input.kind === "token") this.#lastToken = input.token;
-    this.#turns.receive({ line, input });
+    this.#turns.add({ attempt, input });
   }
 
-  #openSocket(line: Line): void {
-    const receive = (input: ConnectionInput): void => this.#turns.receive({ line, input });
+  #openSocket(attempt: Attempt): void {
+    const receive = (input: ConnectionInput): void => this.#turns.add({ attempt, input });
     try {
-      line.socket = this.#world.openSocket(this.#address.socket, {
+      attempt.socket = this.#world.openSocket(this.#address.socket, {
         opened: () => receive({ kind: "socket-opened" }),
         received: (bytes) => receive({ kind: "frame", frame: serverFrameOf(bytes) }),
         closed: (code, why, retryAfterMs) => receive({ kind: "socket-closed", code, why, retryAfterMs }),
       });
     } catch {
-      receive({ kind: "socket-forbidden" }); // By the platform, as `ports.ts` says.
+      receive({ kind: "socket-forbidden" }); // The platform forbids the URL, see `ports.ts`.
     }
   }
 
-  #tellStatus(): void {
+  #emitStatus(): void {
     const { status } = this;
     if (status === this.#status) return;
     this.#status = status;
     this.#events.emit("status", { status, ...this.outage });
   }
+}
+
+/** Decodes a frame from the server. */
+/** Undefined: the bytes are no frame that a server may send. */
+export function serverFrameOf(bytes: Uint8Array): ServerFrame | UnknownFrame | undefined {
+  const frame = decodeFrame(bytes);
+  return frame === undefined || frame.type === "unknown" || isServerFrame(frame) ? frame : undefined;
+}
+
+function isServerFrame(frame: Frame): frame is ServerFrame {
+  return FrameType[frame.type] >= 0x80;
 }

@@ -1,51 +1,51 @@
-/** What one line to the server hears, and what it answers with. */
+/** Inputs and effects of the connection's state machine. */
 
 import type { Millis } from "../../shared/ids.ts";
 import type { ClientFrame, JoinRefusal, Limits, ServerFrame, UnknownFrame } from "../../shared/wire/frames.ts";
-import type { NetworkNews } from "../ports.ts";
+import type { NetworkChange } from "../ports.ts";
 import type { Problem, Refusal } from "../room/problems.ts";
 
 export type ConnectionInput =
   | { kind: "connect" }
   | { kind: "disconnect" }
   | { kind: "token"; token: string }
-  /** `how`: what the function did, as a sentence goes on after it. */
+  /** `how`: what the token function did, as a clause ("returned an empty text"). */
   | { kind: "token-failed"; how: string; cause: unknown }
   | { kind: "socket-opened" }
-  /** `why`, `retryAfterMs`: what the platform says of it. */
+  /** `why` and `retryAfterMs`: what the platform reports beside the close code. */
   | { kind: "socket-closed"; code: number; why?: string | undefined; retryAfterMs?: number | undefined }
-  /** The platform opens no socket to this URL from here. */
+  /** The platform forbids a socket to this URL (`ws:` in a page over `https:`). */
   | { kind: "socket-forbidden" }
-  /** Undefined: bytes that are no frame. Unknown frames count as a sign of life. */
+  /** Undefined: the bytes are no frame. An unknown frame still shows that the server is alive. */
   | { kind: "frame"; frame: ServerFrame | UnknownFrame | undefined }
-  /** Whether what was sent has arrived. */
+  /** Check whether the data sent so far has arrived. */
   | { kind: "ask-arrival" }
-  | { kind: "network"; news: NetworkNews }
+  | { kind: "network"; change: NetworkChange }
   | { kind: "tick" };
 
 export type ConnectionEffect =
-  /** Answers to earlier requests for a token no longer count. */
+  /** Answers to earlier requests for a token are ignored from now on. */
   | { kind: "ask-token" }
   | { kind: "open-socket" }
   | { kind: "close-socket" }
   | { kind: "send"; frame: ClientFrame }
-  | { kind: "line-open"; limits: Limits }
-  | { kind: "line-lost"; heardAt: Millis }
-  /** The gateway goes away: make another connection while this one still holds. */
+  | { kind: "connection-open"; limits: Limits }
+  | { kind: "connection-lost"; lastReceivedAt: Millis }
+  /** The gateway is leaving: open another connection while this one still works. */
   | { kind: "move" }
-  /** All is well again: the other connection is not needed. */
+  /** The error is over: the other connection is not needed. */
   | { kind: "stay" }
   | { kind: "refused"; refusal: Refusal }
   | { kind: "problem"; problem: Problem };
 
-/** Between two attempts. `why`: what came of the last, in words for a developer. */
-export type Waiting = { readonly why: string; readonly until: Millis };
+/** Wait between two attempts. `why`: result of the last attempt, in words for a developer. */
+export type RetryWait = { readonly why: string; readonly until: Millis };
 
 /**
- * Why there is no connection, in words for a developer, and in how many milliseconds it is tried again. `reason`: the server is reached, and
- * does not let this client into the room for now.
+ * Why there is no connection, in words for a developer, and milliseconds until the next attempt. `reason` is set if the
+ * server is reached but does not admit this client to the room for now.
  */
 export type Outage = { readonly why: string; readonly retryInMs: number; readonly reason?: JoinRefusal };
 
-/** degraded: connected, but the server cannot reach its other parts: what is sent waits there. */
-export type LineStatus = "disconnected" | "stopped" | "waiting" | "connecting" | "connected" | "degraded";
+/** degraded: connected, but the gateway cannot reach the room servers. What is sent waits there. */
+export type ConnectionStatus = "disconnected" | "stopped" | "waiting" | "connecting" | "connected" | "degraded";

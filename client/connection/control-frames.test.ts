@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import type { ClientKey, Epoch, Millis, RoomId, Seq } from "../../shared/ids.ts";
 import { ControlFrames, type ControlFrame } from "./control-frames.ts";
-import { FramePace } from "./frame-pace.ts";
+import { FrameSendRate } from "./client-rates.ts";
 
 const at = (ms: number): Millis => ms as Millis;
 const join = (room: string, request: number): ControlFrame => ({
@@ -30,11 +30,11 @@ function frames(): { controls: ControlFrames; sent: string[]; until: (ms: number
         : `${frame.type} ${"after" in frame ? frame.after : "channel" in frame ? frame.channel : ""}`.trim(),
     );
   });
-  const pace = new FramePace({ burst: 1, perSecond: 1 / 0.9 }, at(0));
+  const pace = new FrameSendRate({ burst: 1, perSecond: 1 / 0.9 }, at(0));
   controls.open(pace);
   const arrive = (now: Millis): void => {
-    pace.asked();
-    pace.arrived(now);
+    pace.markAsked();
+    pace.receiveArrival(now);
   };
   const until = (ms: number): string[] => {
     for (let due = controls.dueAt; due !== undefined && due <= ms; due = controls.dueAt) {
@@ -47,20 +47,20 @@ function frames(): { controls: ControlFrames; sent: string[]; until: (ms: number
   return { controls, sent, until };
 }
 
-test("[CTL1] the first goes out at once, the others wait for their turn, in order", () => {
+test("[CTL1] the first control frame goes out at once, the others wait for their turn in order", () => {
   const { controls, until } = frames();
   for (const frame of [join("a", 1), leave(7), join("b", 2)]) controls.send(frame, at(0));
   expect([until(0), controls.dueAt]).toEqual([["join 1"], 1_000]);
   expect([until(1_000), until(2_000), controls.dueAt]).toEqual([["leave 7"], ["join 2"], undefined]);
 });
 
-test("[CTL2] who asks for the same again has the place of the first, with what is asked for now", () => {
+test("[CTL2] a repeated request replaces the earlier one and keeps its turn", () => {
   const { controls, until } = frames();
   for (const frame of [leave(7), join("a", 1), replay(3, 5), join("b", 2), join("a", 3), replay(3, 8)]) controls.send(frame, at(0));
   expect(until(10_000)).toEqual(["leave 7", "join 3", "replay-request 8", "join 2"]);
 });
 
-test("[CTL3] on a channel that is left nothing more is asked, and what is withdrawn gives its turn back", () => {
+test("[CTL3] leaving a channel drops its requests, and a withdrawn request returns its turn", () => {
   const { controls, until } = frames();
   for (const frame of [leave(1), replay(3, 5), join("a", 1), leave(3)]) controls.send(frame, at(0));
   controls.withdrawJoin("a" as RoomId);
@@ -73,7 +73,7 @@ test("[CTL3] on a channel that is left nothing more is asked, and what is withdr
   expect(until(11_000), "no later than if it had never been asked for").toEqual(["leave 5"]);
 });
 
-test("[CTL4] what holds the line up goes before all that waits, what others typed behind it", () => {
+test("[CTL4] frames that would block the connection go out before all that waits, and presence of others after it", () => {
   const { controls, until } = frames();
   const edit = { client: "c", counter: 1 } as unknown as (ControlFrame & { type: "resubmit" })["edit"];
   for (const frame of [leave(1), { type: "resubmit", channel: 3, edit } as const, leave(2), { type: "ping", nonce: 1 } as const])
@@ -81,10 +81,10 @@ test("[CTL4] what holds the line up goes before all that waits, what others type
   expect(until(10_000)).toEqual(["leave 1", "ping", "leave 2", "resubmit 3"]);
 });
 
-test("[CTL5] with the line goes what waits for it", () => {
+test("[CTL5] requests that wait are dropped when the connection ends", () => {
   const { controls, until } = frames();
   for (const frame of [leave(1), leave(2)]) controls.send(frame, at(0));
-  controls.lose();
+  controls.clear();
   controls.send(leave(3), at(5_000));
   expect([until(10_000), controls.dueAt]).toEqual([["leave 1"], undefined]);
 });

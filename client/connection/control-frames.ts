@@ -1,23 +1,23 @@
 /**
- * Frames that are neither edits nor presence, on their way out of one connection: as fast as the server takes them, the
- * others wait. What is overtaken while it waits is never sent: who asks again for the same has the place of the first,
- * and on a channel that is left nothing is asked any more. Rules CTL1 to CTL5.
+ * Queue for outgoing frames other than edits and presence. Frames leave at the rate that the server allows. A newer
+ * request replaces a waiting one for the same thing, and leaving a room removes its waiting requests. Rules CTL1 to
+ * CTL5.
  */
 
 import type { Millis, RoomId } from "../../shared/ids.ts";
 import type { Channel, ClientFrame } from "../../shared/wire/frames.ts";
-import type { FramePace } from "./frame-pace.ts";
+import type { FrameSendRate } from "./client-rates.ts";
 
 export type ControlFrame = Exclude<ClientFrame, { type: "edit" | "presence" | "hello" }>;
 
-type Waiting = { frame: ControlFrame; readonly key: string | undefined; readonly rank: number };
+type WaitingFrame = { frame: ControlFrame; readonly key: string | undefined; readonly rank: number };
 
 export class ControlFrames {
   readonly #send: (frame: ControlFrame) => void;
-  #waiting: Waiting[] = [];
-  /** Undefined: there is no line. */
-  #pace: FramePace | undefined;
-  /** Of the first that waits. */
+  #waiting: WaitingFrame[] = [];
+  /** Undefined: not connected. */
+  #rate: FrameSendRate | undefined;
+  /** When the first waiting frame may be sent. */
   #turnAt: Millis | undefined;
 
   constructor(send: (frame: ControlFrame) => void) {
@@ -29,19 +29,19 @@ export class ControlFrames {
     return this.#turnAt;
   }
 
-  open(pace: FramePace): void {
-    this.lose();
-    this.#pace = pace;
+  open(rate: FrameSendRate): void {
+    this.clear();
+    this.#rate = rate;
   }
 
-  /** With the line goes what waits for it. */
-  lose(): void {
+  /** The connection is lost, and its waiting frames with it. */
+  clear(): void {
     this.#waiting = [];
-    this.#pace = this.#turnAt = undefined;
+    this.#rate = this.#turnAt = undefined;
   }
 
   send(frame: ControlFrame, now: Millis): void {
-    if (this.#pace === undefined) return;
+    if (this.#rate === undefined) return;
     if (frame.type === "leave") this.withdrawFrom(frame.channel);
     const [key, rank] = [keyOf(frame), rankOf(frame)];
     const first = key === undefined ? undefined : this.#waiting.find((waiting) => waiting.key === key);
@@ -55,15 +55,15 @@ export class ControlFrames {
   }
 
   receiveTick(now: Millis): void {
-    while (this.#pace !== undefined && this.#waiting.length > 0) {
-      this.#turnAt ??= this.#pace.takeTurn(now);
+    while (this.#rate !== undefined && this.#waiting.length > 0) {
+      this.#turnAt ??= this.#rate.takeTurn(now);
       if (now < this.#turnAt) return;
       this.#turnAt = undefined;
       this.#send(this.#waiting.shift()!.frame);
     }
   }
 
-  /** Whether the room's JOIN still waits. */
+  /** Whether the room's JOIN still waits in the queue. */
   hasJoin(room: RoomId): boolean {
     return this.#waiting.some(({ frame }) => frame.type === "join" && frame.room === room);
   }
@@ -72,7 +72,7 @@ export class ControlFrames {
     this.#withdraw((frame) => frame.type === "join" && frame.room === room);
   }
 
-  /** The room is left, or was taken away: the server would not know what is meant. */
+  /** The room was left, so the server no longer knows the channel. */
   withdrawFrom(channel: Channel): void {
     this.#withdraw((frame) => "channel" in frame && frame.channel === channel);
   }
@@ -81,11 +81,11 @@ export class ControlFrames {
     this.#waiting = this.#waiting.filter(({ frame }) => !isMeant(frame));
     if (this.#waiting.length > 0 || this.#turnAt === undefined) return;
     this.#turnAt = undefined;
-    this.#pace?.giveBack();
+    this.#rate?.giveBack();
   }
 }
 
-/** The same for frames of which the newer makes the older void. */
+/** Frames with the same key replace each other: only the newest counts. */
 function keyOf(frame: ControlFrame): string | undefined {
   switch (frame.type) {
     case "join":
@@ -104,7 +104,7 @@ function keyOf(frame: ControlFrame): string | undefined {
   }
 }
 
-/** What holds the line up goes first, what others have typed and may come from somebody else last. */
+/** Sending order: frames that keep the connection alive first, resubmitted edits of other clients last. */
 function rankOf({ type }: ControlFrame): number {
   if (type === "ping" || type === "renew") return 0;
   return type === "resubmit" ? 2 : 1;

@@ -1,71 +1,75 @@
 /**
- * How long to wait before the next attempt: quickly after a line that was healthy, then exponentially longer, and no
- * sooner than the server asked for. Spread by chance, so that a crowd does not come back as one.
+ * Delay before the next attempt: short after a healthy connection, then exponentially longer, and never shorter than
+ * the server asked for. Random jitter spreads clients that reconnect together.
  */
-
-import { type Backoff, backoffMs } from "./backoff.ts";
 
 export type RetryOptions = {
   readonly quickRetryMs: number;
   readonly backoff: Backoff;
-  /** What a server may ask for at most before the next attempt. */
+  /** Maximum delay that a server may ask for. */
   readonly retryMsMax: number;
-  /** How long it is believed that one is banned at most. */
+  /** Maximum delay that a server may ask for in case of a ban. */
   readonly banMsMax: number;
 };
 
 export class Retry {
   readonly #options: RetryOptions;
   readonly #unit: () => number;
-  /** Attempts in a row that led to no healthy line. */
+  /** Attempts in a row without a healthy connection. */
   #failures = 0;
-  /** The least that the server wants to be left alone for. */
+  /** Minimum delay that the server asked for. */
   #askedMs = 0;
-  /** Banned for so long, and not one of many who come too fast. */
+  /** True: the delay is a ban of this client, so jitter need not grow with it. */
   #isBanned = false;
 
-  /** `unit`: a number in [0, 1). */
+  /** `unit`: returns a number in [0, 1). */
   constructor(options: RetryOptions, unit: () => number) {
     this.#options = options;
     this.#unit = unit;
   }
 
-  /** What was asked for before is over. */
-  attempted(): void {
+  /** An attempt begins: earlier requests of the server are over. */
+  begin(): void {
     this.#askedMs = 0;
     this.#isBanned = false;
   }
 
-  /** The server wants to be left alone for a while. */
+  /** The server asked for a delay. */
   get isAsked(): boolean {
     return this.#askedMs > 0;
   }
 
-  /** The next attempt's wait where the device had no network, and has one now: what failed before was not the server's. */
-  networkIsBack(): number {
+  /**
+   * Returns the delay of the next attempt after the device's network came back: the earlier failures were not the
+   * server's.
+   */
+  receiveNetworkBack(): number {
     this.#failures = 0;
     return this.#unit() * this.#options.quickRetryMs;
   }
 
-  healthy(): void {
+  receiveHealthy(): void {
     this.#failures = 0;
   }
 
-  asked(retryAfterMs: number): void {
+  receiveRetryAfter(retryAfterMs: number): void {
     this.#askedMs = retryAfterMs;
   }
 
-  /** Nobody was there, or the upgrade was refused. A browser does not tell what the server asked for then: never is it tried again quickly. */
-  refused(retryAfterMs = 0): void {
+  /**
+   * The server did not answer or refused the upgrade. Browsers do not report the delay that the server asked for, so
+   * the next attempt is never quick.
+   */
+  receiveUnreachable(retryAfterMs = 0): void {
     this.#askedMs = retryAfterMs;
     this.#failures = Math.max(1, this.#failures);
   }
 
-  banned(): void {
+  receiveBan(): void {
     this.#isBanned = true;
   }
 
-  /** Once for each attempt that failed, or line that ended. */
+  /** Call once for each failed attempt or ended connection. */
   nextMs(): number {
     const { quickRetryMs, backoff } = this.#options;
     const delayMs = this.#failures === 0 ? this.#unit() * quickRetryMs : backoffMs(backoff, this.#failures, this.#unit());
@@ -79,4 +83,13 @@ export class Retry {
     if (this.#isBanned) return Math.min(this.#askedMs, banMsMax) + this.#unit() * backoff.jitterMs;
     return Math.min(this.#askedMs, retryMsMax) * (1 + this.#unit());
   }
+}
+
+/** Exponential delay with jitter, so that many clients do not retry at the same moment. */
+
+export type Backoff = { readonly baseMs: number; readonly maxMs: number; readonly jitterMs: number };
+
+/** `failures`: failures in a row, from 1. `unit`: a number in [0, 1). */
+export function backoffMs({ baseMs, maxMs, jitterMs }: Backoff, failures: number, unit: number): number {
+  return Math.min(maxMs, baseMs * 2 ** (failures - 1)) + unit * jitterMs;
 }

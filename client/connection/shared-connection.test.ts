@@ -1,14 +1,14 @@
 /**
- * Two rooms on one connection, left, wanted again and taken over at random, from listeners too, over lines that are cut
- * and move: whoever is wanted at the end is in its room, and has what others write there.
+ * Two rooms on one connection are left, wanted again and replaced at random, also from listeners, while connections
+ * break and move. Every client that is wanted at the end is in its room.
  */
 
 import { expect, test } from "vitest";
 
 import { ConnectionHost } from "./connection-host.ts";
-import { Prng } from "../../shared/prng.ts";
-import type { RoomHostOptions } from "../room/room-events.ts";
-import { App, bytes, MINUTE, serverOn } from "../testing/app.ts";
+import { Prng } from "../../shared/collections/prng.ts";
+import type { RoomConnectionOptions } from "../room/room-events.ts";
+import { App, bytes, MINUTE, serverOn } from "../testing/test-page.ts";
 import type { ModelServer } from "../testing/model-server.ts";
 
 const SEEDS = Array.from({ length: 40 }, (_, index) => 1000 + index);
@@ -18,7 +18,7 @@ const STEPS = 40;
 const DEEDS_IN_LISTENERS_MAX = 12;
 const LAST = 77;
 
-/** One place in a room, and whoever has it. */
+/** One place in a room, and the client that has it. */
 class Place {
   app: App;
   isWanted = true;
@@ -65,7 +65,7 @@ class Page {
               url: undefined,
               token: undefined,
               room,
-            } as unknown as Partial<RoomHostOptions>),
+            } as unknown as Partial<RoomConnectionOptions>),
           ),
         ),
     );
@@ -141,4 +141,4 @@ async function run(seed: number): Promise<void> {
   ).toEqual([]);
 }
 
-test.each(SEEDS)("[COH13] whoever is wanted is in its room, whatever befell it (seed %i)", run);
+test.each(SEEDS)("[COH13] every wanted client ends up in its room, whatever happened before (seed %i)", run);

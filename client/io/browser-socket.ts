@@ -6,11 +6,11 @@ export const openSocket: OpenSocket = (url, listener) => {
   const socket = new WebSocket(url);
   socket.binaryType = "arraybuffer";
   socket.onopen = () => listener.opened();
-  // A text message is no frame; read as no bytes, it is refused as one.
+  // A text message is no frame. It is passed on as zero bytes, which the decoder rejects.
   socket.onmessage = ({ data }: MessageEvent<ArrayBuffer | string>) =>
     listener.received(typeof data === "string" ? new Uint8Array() : new Uint8Array(data));
   socket.onclose = ({ code }) => listener.closed(code);
-  socket.onerror = () => {}; // "close" follows; what went wrong stands in the browser's console alone.
+  socket.onerror = () => {}; // "close" follows. Browsers report the cause in their console only.
   return {
     send: (bytes) => {
       if (socket.readyState === WebSocket.OPEN) socket.send(bytes as Uint8Array<ArrayBuffer>);

@@ -1,11 +1,12 @@
-/** A room's snapshot over HTTP, from the gateway's own address: given up when nothing comes for a while, and never because it is long. */
+/**
+ * Fetches a room's snapshot over HTTP from the gateway's address. The download is aborted after a silence, never
+ * because it is long.
+ */
 
 import { type Epoch, parseClientId, type Position, type Seq } from "../../shared/ids.ts";
-import type { EditName } from "../keeping/edit-store.ts";
+import type { EditName } from "../persistence/edit-store.ts";
 import type { SnapshotAnswer } from "../ports.ts";
-import { retryAfterMsOf } from "./retry-after.ts";
-
-/** Without the answer's head, and then without any more of its body. */
+/** Maximum wait for the response headers, and between two parts of the body. */
 const SILENCE_MS_MAX = 30_000;
 
 export async function fetchSnapshot(
@@ -16,7 +17,7 @@ export async function fetchSnapshot(
 ): Promise<SnapshotAnswer> {
   const line = new AbortController();
   const end = (): void => line.abort(signal.reason);
-  const giveUp = (): void => line.abort(new Error(`nothing came for ${silenceMsMax} ms`));
+  const giveUp = (): void => line.abort(new Error(`no data arrived for ${silenceMsMax} ms`));
   let waiting = setTimeout(giveUp, silenceMsMax);
   const heard = (): void => {
     clearTimeout(waiting);
@@ -35,7 +36,7 @@ export async function fetchSnapshot(
       return {
         kind: "unavailable",
         retryAfterMs: 0,
-        why: "the answer does not say its position (x-coroom-epoch, x-coroom-seq): a proxy may drop these headers",
+        why: "the answer has no position (headers x-coroom-epoch, x-coroom-seq): a proxy may have dropped them",
       };
     }
     heard();
@@ -43,14 +44,14 @@ export async function fetchSnapshot(
   } finally {
     clearTimeout(waiting);
     signal.removeEventListener("abort", end);
-    line.abort(); // A body that nobody reads would hold its connection.
+    line.abort(); // An unread body would keep its connection open.
   }
 }
 
 async function bodyOf({ body }: Response, heard: () => void): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  const reader = body?.getReader(); // Not every browser iterates over it.
+  const reader = body?.getReader(); // Not every browser can iterate over the body with `for await`.
   for (let read = await reader?.read(); read?.done === false; read = await reader?.read()) {
     heard();
     chunks.push(read.value);
@@ -71,7 +72,7 @@ function positionOf(headers: Headers): Position | undefined {
   return epoch === undefined || seq === undefined ? undefined : { epoch: epoch as Epoch, seq: seq as Seq };
 }
 
-/** Undefined as well from a server that does not name it. */
+/** Undefined also if the server does not send it. */
 function editNamed(text: string | null): EditName | undefined {
   const [client, counter] = text?.split(".") ?? [];
   const [by, counted] = [parseClientId(client ?? ""), numberOf(counter ?? null)];
@@ -80,4 +81,9 @@ function editNamed(text: string | null): EditName | undefined {
 
 function numberOf(text: string | null): number | undefined {
   return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+}
+
+/** Milliseconds after which the server accepts another request. 0: not given, or not in seconds. */
+export function retryAfterMsOf(header: string | null | undefined): number {
+  return /^\d{1,9}$/.test(header ?? "") ? Number(header) * 1000 : 0;
 }

@@ -1,4 +1,4 @@
-/** What a store promises, of the one in browsers (on a database in memory) and of the tests' own alike. */
+/** Contract of a store, run on the browser's store (over an in-memory database) and on the tests' own store. */
 
 import "fake-indexeddb/auto";
 
@@ -7,7 +7,7 @@ import { openDB } from "idb";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 
 import type { ClientId, ClientKey, Epoch, Position, RoomId, Seq } from "../../shared/ids.ts";
-import type { DocumentChange, EditStore, KeptChange, KeptEdit, RoomStore, StoredRoom } from "../keeping/edit-store.ts";
+import type { DocumentChange, EditStore, KeptChange, KeptEdit, RoomStore, StoredRoom } from "../persistence/edit-store.ts";
 import { MemoryStore } from "../testing/memory-store.ts";
 import { forgetIndexedDbStore, indexedDbStore } from "./indexed-db-store.ts";
 
@@ -33,7 +33,7 @@ const continued = (after: number, position: Position, ...payloads: Uint8Array[])
 });
 const change = (more: Partial<KeptChange>): KeptChange => ({ put: [], drop: [], document: [], ...more });
 
-/** What a browser's Web Locks do, as far as it is needed: held by one at a time until the promise is kept. */
+/** The part of a browser's Web Locks that is needed: one holder at a time, until its promise settles. */
 class Locks {
   readonly #held = new Set<string>();
   readonly #waiting = new Map<string, (() => void)[]>();
@@ -43,7 +43,7 @@ class Locks {
   }
 
   async request(name: string, run: () => Promise<void>): Promise<void> {
-    await Promise.resolve(); // Never within the call.
+    await Promise.resolve(); // Never called synchronously.
     while (this.#held.has(name))
       await new Promise<void>((resolve) => this.#waiting.set(name, [...(this.#waiting.get(name) ?? []), resolve]));
     this.#held.add(name);
@@ -56,7 +56,7 @@ class Locks {
     return { held: [...this.#held].map((name) => ({ name })) };
   }
 
-  /** The pages that held them are gone. */
+  /** Drops the locks of pages that ended. */
   drop(): void {
     this.#held.clear();
   }
@@ -88,7 +88,7 @@ describe.each([
   ["in memory", () => new MemoryStore()],
   ["in IndexedDB", () => indexedDbStore({ owner: `acme/${owners++}` })],
 ] as const)("%s", (_, storeOf) => {
-  test("[STO1] a page that comes after another has what that one left, in its order", async () => {
+  test("[STO1] a page that opens after another receives the edits that it left, in order", async () => {
     const store = storeOf();
     const first = await open(store);
     expect(first.kept).toEqual({ document: undefined, edits: [] });
@@ -99,7 +99,7 @@ describe.each([
     expect(kept.edits).toEqual([unsent(1, 3), sent(2, 1, 1, 2)]);
   });
 
-  test("[STO2] what waits in a page that still runs is its own; the room's document is everybody's", async () => {
+  test("[STO2] edits that wait in a running page belong to that page; all pages share the room's document", async () => {
     const store = storeOf();
     const first = await open(store);
     await first.keep(change({ put: [unsent(1, 1)], document: [continued(0, at(2), bytes(1), bytes(2))] }));
@@ -110,7 +110,7 @@ describe.each([
     expect((await open(store)).kept.edits).toEqual([unsent(1, 1)]);
   });
 
-  test("[STO13] who opens a room that is being left here waits for what is written last, and has it; other rooms do not wait", async () => {
+  test("[STO13] opening a room that is closing here waits for its last write and receives it; other rooms do not wait", async () => {
     const store = storeOf();
     const leaving = await open(store);
     leaving.leave!();
@@ -125,7 +125,7 @@ describe.each([
     expect((await next).kept.edits).toEqual([unsent(1, 1)]);
   });
 
-  test("[STO3] pages that write the same document write each edit once", async () => {
+  test("[STO3] pages that write the same document store each edit once", async () => {
     const store = storeOf();
     const [first, second] = [await open(store), await open(store)];
     await first.keep(change({ document: [continued(0, at(2), bytes(1), bytes(2))] }));
@@ -135,7 +135,7 @@ describe.each([
     expect((await open(store)).kept.document).toEqual({ position: at(4, 2), last: last(4), payload: bytes(1, 2, 3, 4) });
   });
 
-  test("[STO4] what would leave a hole, or comes from a log that was lost, is left out", async () => {
+  test("[STO4] an edit that would leave a hole, or belongs to a lost log, is not stored", async () => {
     const store = storeOf();
     const page = await open(store);
     await page.keep(change({ document: [continued(0, at(2, 5), bytes(1), bytes(2))] }));
@@ -144,7 +144,7 @@ describe.each([
     expect((await open(store)).kept.document).toMatchObject({ position: at(2, 5), payload: bytes(1, 2) });
   });
 
-  test("[STO5] a snapshot takes the place of what is behind it, and of nothing else", async () => {
+  test("[STO5] a snapshot replaces the edits that it contains, and nothing else", async () => {
     const store = storeOf();
     const page = await open(store);
     await page.keep(change({ document: [continued(0, at(1), bytes(1)), { kind: "begun", position: at(9), payload: bytes(7) }] }));
@@ -156,7 +156,7 @@ describe.each([
     expect((await open(store)).kept.document).toEqual({ position: at(1, 2), last: last(1), payload: bytes(1) });
   });
 
-  test("[STO10] of a room that is forgotten nothing is left, of any page; other rooms stay", async () => {
+  test("[STO10] a forgotten room leaves nothing of any page; other rooms stay", async () => {
     const store = storeOf();
     const [here, there, other] = [await open(store), await open(store), await open(store, { ...ROOM, room: "other" as RoomId })];
     await here.keep(change({ put: [unsent(1, 1)], document: [{ kind: "begun", position: at(3), payload: bytes(1, 2) }] }));
@@ -169,7 +169,7 @@ describe.each([
     expect((await open(store, { ...ROOM, room: "other" as RoomId })).kept.edits).toHaveLength(1);
   });
 
-  test("[STO6] rooms and servers are apart, and a room whose payloads cannot be condensed keeps only what waits", async () => {
+  test("[STO6] rooms and servers are separate, and a room whose payloads cannot be merged stores only unsent edits", async () => {
     const store = storeOf();
     const page = await open(store);
     await page.keep(change({ put: [unsent(1, 1)], document: [continued(0, at(1), bytes(1))] }));
@@ -183,7 +183,7 @@ describe.each([
   });
 });
 
-test("[STO7] a document that grows is condensed now and then, so that what is kept stays as small as the document", async () => {
+test("[STO7] a growing document is condensed regularly, so that it takes no more space than the document", async () => {
   let condensed = 0;
   const room: StoredRoom = { ...ROOM, condense: (payloads) => bytes(payloads.length === 0 ? 0 : (condensed += 1)) };
   const store = indexedDbStore({ owner: "acme/large" });
@@ -195,7 +195,7 @@ test("[STO7] a document that grows is condensed now and then, so that what is ke
   db.close();
 });
 
-test("[STO7] of a view of a large buffer only what is seen is stored", async () => {
+test("[STO7] of a view on a large buffer only the viewed bytes are stored", async () => {
   const store = indexedDbStore({ owner: "acme/views" });
   const page = await open(store);
   const payload = new Uint8Array(1_000_000).subarray(10, 13);
@@ -207,7 +207,7 @@ test("[STO7] of a view of a large buffer only what is seen is stored", async () 
   db.close();
 });
 
-test("[STO8] a page that dies lets go of what it left", async () => {
+test("[STO8] the edits of a page that ended become available to other pages", async () => {
   const store = indexedDbStore({ owner: "acme/dies" });
   const page = await open(store);
   await page.keep(change({ put: [unsent(1, 1)] }));
@@ -216,7 +216,7 @@ test("[STO8] a page that dies lets go of what it left", async () => {
   expect((await open(store)).kept.edits).toEqual([unsent(1, 1)]);
 });
 
-test("[STO8] two pages that come at once do not both take over what is left", async () => {
+test("[STO8] two pages that open at once do not both take over the same edits", async () => {
   const store = indexedDbStore({ owner: "acme/at-once" });
   const page = await open(store);
   await page.keep(change({ put: [unsent(1, 1), sent(2, 1, 2)] }));
@@ -225,7 +225,7 @@ test("[STO8] two pages that come at once do not both take over what is left", as
   expect(taken.sort()).toEqual([0, 0, 2]);
 });
 
-test("[STO11] a page that is slow to open takes nothing from one that opens meanwhile", async () => {
+test("[STO11] a page that opens slowly takes nothing from a page that opens meanwhile", async () => {
   const store = indexedDbStore({ owner: "acme/slow" });
   const page = await open(store);
   await page.keep(change({ put: [unsent(1, 1), sent(2, 1, 2)] }));
@@ -247,7 +247,7 @@ test("[STO11] a page that is slow to open takes nothing from one that opens mean
   expect(taken.sort()).toEqual([0, 2]);
 });
 
-test("[STO12] of a full device everything is read, and taken over once there is space", async () => {
+test("[STO12] on a full device all edits can be read, and are taken over once there is space", async () => {
   const unhandled = vi.fn();
   process.on("unhandledRejection", unhandled);
   const store = indexedDbStore({ owner: "acme/full" });
@@ -263,26 +263,26 @@ test("[STO12] of a full device everything is read, and taken over once there is 
     document: { position: at(2), last: last(2), payload: bytes(1, 2) },
     edits: [unsent(1, 1), sent(2, 1, 2), unsent(3, 3)],
   });
-  expect((await open(store)).kept.edits).toEqual([]); // They are the other page's.
+  expect((await open(store)).kept.edits).toEqual([]); // They belong to the other page.
   await expect(late.keep(change({ drop: [1], put: [unsent(4, 4)] }))).rejects.toThrow("no more storage");
   full.mockRestore();
   await late.keep(change({ drop: [1], put: [unsent(4, 4)] }));
   late.close();
   expect((await open(store)).kept.edits).toEqual([sent(1, 1, 2), unsent(2, 3), unsent(3, 4)]);
-  await new Promise((resolve) => setImmediate(resolve)); // Node tells of rejections once the tasks of the moment are done.
+  await new Promise((resolve) => setImmediate(resolve)); // Node reports unhandled rejections after the current tasks.
   process.off("unhandledRejection", unhandled);
   expect(unhandled).not.toHaveBeenCalled();
 });
 
-test("[STO9] owners are apart, and what one leaves behind is removed when asked", async () => {
+test("[STO9] owners are separate, and the data of one owner can be removed", async () => {
   const [ada, grace] = [indexedDbStore({ owner: "acme/ada" }), indexedDbStore({ owner: "acme/grace" })];
   const lost = vi.fn();
   const page = await open(ada, { ...ROOM, lost });
   await page.keep(change({ put: [unsent(1, 1)] }));
   expect((await open(grace)).kept.edits).toEqual([]);
-  await forgetIndexedDbStore({ owner: "acme/ada" }); // Though a page has it open.
+  await forgetIndexedDbStore({ owner: "acme/ada" }); // Although a page has it open.
   expect(lost).toHaveBeenCalledOnce();
-  await expect(page.keep(change({ put: [unsent(2, 2)] }))).rejects.toThrow("has removed what was kept here");
+  await expect(page.keep(change({ put: [unsent(2, 2)] }))).rejects.toThrow("another page of this application removed the stored data");
   page.close();
   expect((await open(ada)).kept.edits).toEqual([]);
 });
@@ -291,7 +291,7 @@ test.each([
   ["and cleared", true],
   ["and left as it is", false],
 ])(
-  "[STO14] a database that the browser has closed %s is opened again, and the room is told that what was kept may be gone",
+  "[STO14] a database that the browser closed %s is opened again, and the room learns that stored data may be lost",
   async (_, isCleared) => {
     const asked = vi.spyOn(indexedDB, "open");
     const lost = vi.fn();
@@ -307,7 +307,7 @@ test.each([
   },
 );
 
-test("[STO14] a database that the browser has closed and is still clearing away is opened once that is done", async () => {
+test("[STO14] a database that the browser closed and is still deleting is opened once the deletion is done", async () => {
   const asked = vi.spyOn(indexedDB, "open");
   const lost = vi.fn();
   const store = indexedDbStore({ owner: "acme/clearing" });
@@ -322,15 +322,15 @@ test("[STO14] a database that the browser has closed and is still clearing away 
   expect((await open(store)).kept.edits).toEqual([unsent(1, 1)]);
 });
 
-test("[STO9] what a later version of this package has written is not touched", async () => {
+test("[STO9] the store does not change data that a later version of this package wrote", async () => {
   (await openDB("coroom/acme/later", 7)).close();
   await expect(indexedDbStore({ owner: "acme/later" }).open(ROOM)).rejects.toThrow("later version");
 });
 
 test.each([
-  ["IndexedDB", () => vi.stubGlobal("indexedDB", undefined), "no IndexedDB here: leave the option `store` out in Node"],
-  ["Web Locks", () => vi.stubGlobal("navigator", {}), "no Web Locks here: serve the page over https"],
-])("[STO9] without %s it says what to do", async (_, takeAway, advice) => {
+  ["IndexedDB", () => vi.stubGlobal("indexedDB", undefined), "IndexedDB is not available. In Node omit the option `store`"],
+  ["Web Locks", () => vi.stubGlobal("navigator", {}), "Web Locks are not available. Serve the page over https"],
+])("[STO9] without %s the error tells what to do", async (_, takeAway, advice) => {
   takeAway();
   await expect(indexedDbStore({ owner: "acme/nowhere" }).open(ROOM)).rejects.toThrow(advice);
 });

@@ -1,13 +1,15 @@
 /**
- * Keeps rooms in the browser's IndexedDB, over the page's end. Several pages may have a room open: each writes what
- * waits in it to rows of its own, and all the same document, of which each row joins on to the one before. A page holds
- * a Web Lock for as long as it lives; what pages without one left behind goes to the next page that opens the room.
+ * Stores rooms in the browser's IndexedDB, beyond the life of a page. Several pages may have a room open: each writes
+ * its unsent edits to its own rows, and all write the same document, in which each row continues the one before. A page
+ * holds a Web Lock while it lives. Edits of pages without a lock go to the next page that opens the room.
  */
 
 import { assert } from "../../shared/assert.ts";
-import type { EditStore, KeptChange, KeptRoom, RoomStore, StoredRoom } from "../keeping/edit-store.ts";
-import { ALL, KeptDatabase, whole } from "./kept-database.ts";
+import type { EditStore, KeptChange, KeptRoom, RoomStore, StoredRoom } from "../persistence/edit-store.ts";
 import {
+  ALL,
+  StoreDatabase,
+  transact,
   allOf,
   type Condense,
   type Left,
@@ -17,27 +19,29 @@ import {
   replacePieces,
   takeOver,
   writeDocument,
-} from "./kept-rows.ts";
-import { alone, livePages, lock, lockOf, type PageId } from "./page-locks.ts";
-
+  type PageId,
+} from "./store-database.ts";
 export type IndexedDbStoreOptions = {
   /**
-   * Whose edits and documents these are: nobody else on this device is shown them, or sends them as their own.
-   * Give what is unique among all who may sign in here, such as tenant and user id: `acme/ada`.
+   * The owner of these edits and documents. The data is neither shown to nor sent by other users of this device. Pass
+   * an id that is unique among all users who may sign in here, such as tenant and user id: `acme/ada`.
    */
   readonly owner: string;
 };
 
-/** What one page has open. */
+/** One room as one page has it open. */
 type Part = {
   readonly key: string;
   readonly page: PageId;
   readonly condense: Condense;
-  /** Taken over with the next write. */
+  /** Edits of ended pages, taken over with the next write. */
   readonly left: Left[];
 };
 
-/** `closed`: for their locks go a moment later. `leaving`: each with a promise that is kept once it is closed. */
+/**
+ * `closed`: pages that closed here; their locks are released slightly later. `leaving`: resolves once the page has
+ * closed.
+ */
 type Here = {
   readonly name: string;
   readonly closed: Set<PageId>;
@@ -46,20 +50,20 @@ type Here = {
 
 const PAGE_ID_BYTES = 12;
 /**
- * Outlasts the page and the browser; the last moments before a power cut it need not. Edits wait for it: a disk's
- * flush would take too long.
+ * Survives the end of the page and the browser, but not always a power cut. Edits wait for the write, and a flush of
+ * the disk would take too long.
  */
 const RELAXED = { durability: "relaxed" } as const;
 
-/** One for the whole application; each room opens its own part. */
+/** Create one store for the whole application; each room opens its own part. */
 export function indexedDbStore({ owner }: IndexedDbStoreOptions): EditStore {
   const here: Here = { name: databaseOf(owner), closed: new Set(), leaving: new Map() };
   return { open: (room) => openRoom(here, room) };
 }
 
 /**
- * For signing out: removes everything that is kept of this owner's. Pages that have rooms open go on without a store.
- * Resolves when it is gone.
+ * Removes everything stored for this owner. Use it on sign-out. Pages with open rooms continue without a store.
+ * Resolves when the data is gone.
  */
 export async function forgetIndexedDbStore({ owner }: IndexedDbStoreOptions): Promise<void> {
   await new Promise<void>((resolve, reject) => {
@@ -67,29 +71,32 @@ export async function forgetIndexedDbStore({ owner }: IndexedDbStoreOptions): Pr
     request.onsuccess = () => resolve();
     request.onerror = () =>
       reject(
-        new Error("what is kept on this device could not be removed: try again when no other page of this application is open", {
+        new Error("cannot remove the data stored on this device: close other pages of this application and try again", {
           cause: request.error,
         }),
       );
   });
 }
 
-/** From JavaScript anything may come: without an owner all who sign in here would be one. */
+/** JavaScript callers may pass anything. Without an owner, all users of the device would share one store. */
 function databaseOf(owner: string): string {
-  assert(typeof owner === "string" && owner !== "", "`owner` must say whose it is: a text that is unique among all who may sign in here");
+  assert(
+    typeof owner === "string" && owner !== "",
+    "`owner` must identify the user: a string that is unique among all users who may sign in on this device",
+  );
   return `coroom/${owner}`;
 }
 
 async function openRoom({ name, closed, leaving }: Here, { server, room, condense, lost = () => {} }: StoredRoom): Promise<RoomStore> {
   if (typeof indexedDB === "undefined") {
-    throw new Error("there is no IndexedDB here: leave the option `store` out in Node, or give a store of your own");
+    throw new Error("IndexedDB is not available. In Node omit the option `store`, or pass your own EditStore.");
   }
   if (typeof navigator === "undefined" || navigator.locks === undefined) {
-    throw new Error("there are no Web Locks here: serve the page over https (or from localhost)");
+    throw new Error("Web Locks are not available. Serve the page over https or from localhost.");
   }
   const key = `${server} ${room}`;
   const page = randomId();
-  const database = await KeptDatabase.open(name, lost);
+  const database = await StoreDatabase.open(name, lost);
   const part: Part = { key, page, condense, left: [] };
   const held = new Map<PageId, () => Promise<void>>();
   const hold = async (one: PageId): Promise<void> => {
@@ -112,7 +119,7 @@ async function openRoom({ name, closed, leaving }: Here, { server, room, condens
     await Promise.all([...leaving.values()].map((other) => (other.key === key ? other.left : undefined)));
     const kept = await alone(`${name} opening`, async () => {
       const found = await readKept(database, part, await livePages(name, closed));
-      for (const one of new Set(part.left.map((edit) => edit.page))) await hold(one); // No other page may take them.
+      for (const one of new Set(part.left.map((edit) => edit.page))) await hold(one); // Other pages can no longer take them over.
       return found;
     });
     return { kept, keep: (change) => write(database, part, change), forget: () => forgetRoom(database, key), leave, close: letGo };
@@ -122,12 +129,15 @@ async function openRoom({ name, closed, leaving }: Here, { server, room, condens
   }
 }
 
-/** `live`: as of now. Nobody else may open the room until what the others left is taken over, for they would not be among them. */
-async function readKept(database: KeptDatabase, part: Part, live: ReadonlySet<PageId>): Promise<KeptRoom> {
+/**
+ * `live`: pages that run now. No other page may open the room until the edits of ended pages are taken over, because it
+ * would take them over too.
+ */
+async function readKept(database: StoreDatabase, part: Part, live: ReadonlySet<PageId>): Promise<KeptRoom> {
   const { key, condense } = part;
   const db = await database.connection();
   try {
-    return await whole(db.transaction(ALL, "readwrite"), async (transaction) => {
+    return await transact(db.transaction(ALL, "readwrite"), async (transaction) => {
       const left = await leftBehind(transaction, key, live);
       await takeOver(transaction, part, left);
       return {
@@ -137,8 +147,8 @@ async function readKept(database: KeptDatabase, part: Part, live: ReadonlySet<Pa
       };
     });
   } catch {
-    return await whole(db.transaction(ALL, "readonly"), async (transaction) => {
-      // A full device takes nothing, and has all that it had.
+    return await transact(db.transaction(ALL, "readonly"), async (transaction) => {
+      // A full device accepts no writes, and still holds all earlier data.
       part.left.push(...(await leftBehind(transaction, key, live)));
       return {
         document: condense && (await readDocument(transaction, key, condense, async () => {})),
@@ -148,11 +158,11 @@ async function readKept(database: KeptDatabase, part: Part, live: ReadonlySet<Pa
   }
 }
 
-async function write(database: KeptDatabase, part: Part, { put, drop, document }: KeptChange): Promise<void> {
+async function write(database: StoreDatabase, part: Part, { put, drop, document }: KeptChange): Promise<void> {
   const { key, page, condense, left } = part;
   const db = await database.connection();
   try {
-    await whole(db.transaction(ALL, "readwrite", RELAXED), async (transaction) => {
+    await transact(db.transaction(ALL, "readwrite", RELAXED), async (transaction) => {
       const edits = transaction.objectStore("edits");
       await takeOver(transaction, part, left);
       for (const place of drop) await edits.delete([key, page, place]);
@@ -171,7 +181,7 @@ async function write(database: KeptDatabase, part: Part, { put, drop, document }
   }
 }
 
-async function forgetRoom(database: KeptDatabase, key: string): Promise<void> {
+async function forgetRoom(database: StoreDatabase, key: string): Promise<void> {
   const transaction = (await database.connection()).transaction(ALL, "readwrite");
   await Promise.all([
     transaction.objectStore("heads").delete(key),
@@ -183,4 +193,47 @@ async function forgetRoom(database: KeptDatabase, key: string): Promise<void> {
 
 function randomId(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(PAGE_ID_BYTES)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/**
+ * Finds out which pages of this browser run: each holds a Web Lock of its own name, which the browser releases when the
+ * page ends.
+ */
+function lockOf(name: string, page: PageId): string {
+  return `${name} page ${page}`;
+}
+
+/** Resolves once the lock is held, with a function that releases it. */
+function lock(name: string): Promise<() => Promise<void>> {
+  return new Promise((held, failed) => {
+    const until = new Promise<void>((letGo) => {
+      const released = navigator.locks.request(name, () => {
+        held(() => {
+          letGo();
+          return released;
+        });
+        return until;
+      });
+      released.catch(failed);
+    });
+  });
+}
+
+/** No other page of this browser runs a function under this name meanwhile. */
+async function alone<Result>(name: string, run: () => Promise<Result>): Promise<Result> {
+  const letGo = await lock(name);
+  try {
+    return await run();
+  } finally {
+    void letGo();
+  }
+}
+
+/** `closed`: pages known to have closed, whose locks are released slightly later. */
+async function livePages(name: string, closed: ReadonlySet<PageId>): Promise<ReadonlySet<PageId>> {
+  const prefix = lockOf(name, "");
+  const { held = [] } = await navigator.locks.query();
+  return new Set(
+    held.flatMap(({ name: lock }) => (lock?.startsWith(prefix) ? [lock.slice(prefix.length)] : [])).filter((page) => !closed.has(page)),
+  );
 }

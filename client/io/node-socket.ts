@@ -1,17 +1,17 @@
-/** A socket in Node, whose own WebSocket came with version 22. */
+/** A socket in Node. Node's own WebSocket exists only from version 22 on. */
 
 import { WebSocket } from "ws";
 
 import type { OpenSocket } from "../ports.ts";
-import { retryAfterMsOf } from "./retry-after.ts";
+import { retryAfterMsOf } from "./fetch-snapshot.ts";
 
 const PAYLOAD_BYTES_MAX = 64 * 1024 ** 2;
-/** A peer that does not answer the close is not waited for. */
+/** Maximum wait for the peer's answer to a close. */
 const CLOSING_MS_MAX = 1_000;
 
 export const openSocket: OpenSocket = (url, listener) => openSocketWith({}, url, listener);
 
-/** `headers`: said to the server beside what a WebSocket says. */
+/** `headers`: additional headers of the WebSocket request. */
 export const openSocketWith = (
   headers: Readonly<Record<string, string>>,
   ...[url, listener]: Parameters<OpenSocket>
@@ -21,13 +21,13 @@ export const openSocketWith = (
   let heard = true;
   let [why, retryAfterMs]: [string?, number?] = [];
   socket.on("open", () => heard && listener.opened());
-  // A text message is no frame; read as no bytes, it is refused as one.
+  // A text message is no frame. It is passed on as zero bytes, which the decoder rejects.
   socket.on("message", (data, isBinary) => heard && listener.received(isBinary ? new Uint8Array(data as ArrayBuffer) : new Uint8Array()));
   socket.on("close", (code) => heard && listener.closed(code, why, retryAfterMs));
   socket.on("error", (error) => (why ??= textOf(error))); // "close" follows.
   socket.on("unexpected-response", (_request, { statusCode, statusMessage, headers }) => {
     [why, retryAfterMs] = [`HTTP ${statusCode} ${statusMessage}`, retryAfterMsOf(headers["retry-after"])];
-    socket.terminate(); // Likewise.
+    socket.terminate(); // "close" follows here too.
   });
   return {
     send: (bytes) => {
@@ -41,7 +41,7 @@ export const openSocketWith = (
   };
 };
 
-/** Where a name leads to several addresses, none of which answers, the error itself says nothing. */
+/** If no address of a host name answers, the error's own message is empty. */
 function textOf(error: Error): string {
   return error instanceof AggregateError ? error.errors.map(String).join("; ") : error.message;
 }

@@ -1,4 +1,4 @@
-/** The sockets and the snapshot's way, on a real server: what `ports.ts` promises, whichever is behind it. */
+/** The sockets and the snapshot download on a real server: the contract of `ports.ts`, for every implementation. */
 
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -13,7 +13,7 @@ import { openSocket as browserSocket } from "./browser-socket.ts";
 import { fetchSnapshot } from "./fetch-snapshot.ts";
 import { openSocket as nodeSocket } from "./node-socket.ts";
 
-vi.stubGlobal("WebSocket", WebSocket); // What a browser has, and Node since version 22.
+vi.stubGlobal("WebSocket", WebSocket); // Browsers have a WebSocket, and Node since version 22.
 
 const NEVER = new AbortController().signal;
 
@@ -36,7 +36,7 @@ afterEach(async () => {
   await new Promise((closed) => http.close(closed));
 });
 
-/** A socket, and the next thing heard of it each time. */
+/** Opens a socket. `next` returns its next event each time. */
 function open(openSocket: OpenSocket, to: string): { socket: Socket; next: () => Promise<string> } {
   const heard: string[] = [];
   let tell: (() => void) | undefined;
@@ -62,7 +62,7 @@ describe.each([
   ["in Node", nodeSocket],
   ["in browsers", browserSocket],
 ] as const)("%s", (_, openSocket) => {
-  test("[SOC1] bytes go both ways, in order", async () => {
+  test("[SOC1] bytes travel both ways, in order", async () => {
     const server = accepted();
     const { socket, next } = open(openSocket, `ws://${url}/`);
     expect(await next()).toBe("opened");
@@ -78,7 +78,7 @@ describe.each([
     expect([await next(), await next()]).toEqual(["received 7", "received 8,9"]);
   });
 
-  test("[SOC2] the server's close code is told, and what is sent afterwards is lost without harm", async () => {
+  test("[SOC2] the server's close code is reported, and frames sent afterwards are dropped without an error", async () => {
     const server = accepted();
     const { socket, next } = open(openSocket, `ws://${url}/`);
     await next();
@@ -87,13 +87,13 @@ describe.each([
     socket.send(new Uint8Array(1));
   });
 
-  test("[SOC3] a server that is not there is a broken line", async () => {
+  test("[SOC3] a server that cannot be reached reads as a broken connection", async () => {
     const { socket, next } = open(openSocket, "ws://127.0.0.1:9/");
     socket.send(new Uint8Array(1));
     expect(await next()).toBe("closed 1006");
   });
 
-  test("[SOC4] once closed from here nothing is heard any more", async () => {
+  test("[SOC4] a socket that was closed here reports nothing more", async () => {
     const server = accepted();
     const { socket, next } = open(openSocket, `ws://${url}/`);
     await next();
@@ -105,7 +105,7 @@ describe.each([
     expect(await Promise.race([next(), Promise.resolve("nothing")])).toBe("nothing");
   });
 
-  test("[SOC5] a text message is no frame: it reads as no bytes", async () => {
+  test("[SOC5] a text message is no frame: it reads as zero bytes", async () => {
     const server = accepted();
     const { next } = open(openSocket, `ws://${url}/`);
     await next();
@@ -114,7 +114,7 @@ describe.each([
   });
 });
 
-test("[SOC6] in Node a socket that does not open says why", async () => {
+test("[SOC6] in Node a socket that fails to open gives the reason", async () => {
   const why = (to: string): Promise<string | undefined> =>
     new Promise((resolve) => nodeSocket(to, { opened: () => {}, received: () => {}, closed: (_, text) => resolve(text) }));
   expect(await why("ws://127.0.0.1:9/")).toBe("connect ECONNREFUSED 127.0.0.1:9");
@@ -126,9 +126,9 @@ test("[SOC6] in Node a socket that does not open says why", async () => {
 
 test.each([
   ["7", 7_000],
-  ["Mon, 23 Nov 2026 04:20:00 GMT", 0], // Of a proxy; clocks differ.
+  ["Mon, 23 Nov 2026 04:20:00 GMT", 0], // A date, which a proxy may send. It is ignored, because clocks differ.
   ["", 0],
-])("[SOC7] in Node a server that refuses a socket and says retry-after %j is heard", async (retryAfter, expected) => {
+])("[SOC7] in Node the client reads retry-after %j of a server that rejects the socket", async (retryAfter, expected) => {
   sockets.close();
   http.removeAllListeners("upgrade");
   answerWith = (_, response) => response.writeHead(429, { "retry-after": retryAfter }).end("too many");
@@ -138,7 +138,7 @@ test.each([
   expect(heard).toEqual([1006, "HTTP 429 Too Many Requests", expected]);
 });
 
-test("[SNA1] a snapshot comes with its position, for the token that asks", async () => {
+test("[SNA1] a snapshot arrives with its position, for the token that requests it", async () => {
   let authorization: string | undefined;
   answerWith = (request, response) => {
     authorization = request.headers.authorization;
@@ -164,7 +164,7 @@ test.each([
   expect(await fetchSnapshot(`http://${url}/`, "t", NEVER)).toEqual(answer);
 });
 
-test("[SNA3] a snapshot without a position is of no use, and says why that may be", async () => {
+test("[SNA3] a snapshot without a position is rejected with the likely cause", async () => {
   answerWith = (_, response) => response.writeHead(200, { "x-coroom-seq": "-1" }).end("x");
   expect(await fetchSnapshot(`http://${url}/`, "t", NEVER)).toMatchObject({
     kind: "unavailable",
@@ -172,11 +172,11 @@ test("[SNA3] a snapshot without a position is of no use, and says why that may b
   });
 });
 
-test("[SNA4] a server that cannot be reached rejects", async () => {
+test("[SNA4] the request is rejected when the server cannot be reached", async () => {
   await expect(fetchSnapshot("http://127.0.0.1:9/", "t", NEVER)).rejects.toThrow();
 });
 
-test("[SNA5] a long snapshot is taken however long it takes, while something of it comes", async () => {
+test("[SNA5] a long download may take any time while bytes arrive", async () => {
   answerWith = (_, response) => {
     response.writeHead(200, { "x-coroom-seq": "70", "x-coroom-epoch": "3" });
     void (async () => {
@@ -195,10 +195,10 @@ test.each<[string, (response: ServerResponse) => void]>([
   ["in the middle", (response) => void response.writeHead(200, { "x-coroom-seq": "70", "x-coroom-epoch": "3" }).write("x")],
 ])("[SNA6] a server that falls silent %s rejects", async (_, begin) => {
   answerWith = (_request, response) => begin(response);
-  await expect(fetchSnapshot(`http://${url}/`, "t", NEVER, 200)).rejects.toThrow("nothing came for 200 ms");
+  await expect(fetchSnapshot(`http://${url}/`, "t", NEVER, 200)).rejects.toThrow("no data arrived for 200 ms");
 });
 
-test("[SNA7] one that nobody waits for any more is ended, also before it has begun", async () => {
+test("[SNA7] a download that is no longer needed is aborted, even before it has begun", async () => {
   const closed = new Promise<void>((resolve) => {
     answerWith = (_, response) => {
       const dripping = setInterval(() => response.write("x"), 50);

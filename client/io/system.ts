@@ -1,12 +1,26 @@
-/** Time and chance, as browsers and Node have them. */
+/** Time and randomness in browsers and Node. */
 
-import type { ClientKey } from "../../shared/ids.ts";
-import type { Chance, Clock } from "../ports.ts";
-import { SteadyTime } from "../connection/steady-time.ts";
+import type { ClientKey, Millis } from "../../shared/ids.ts";
+import type { ClientRandom, ClientClock } from "../ports.ts";
 
-export const systemClock: Clock = clockBy(new SteadyTime());
+/**
+ * The system's time, made monotonic. If the clock were set back by a day, every wait here would last a day longer.
+ * Jumps ahead are passed on: after a laptop's sleep that much time has really passed.
+ */
+export class SteadyTime {
+  #last = Number.NEGATIVE_INFINITY;
+  #aheadMs = 0;
 
-function clockBy(time: SteadyTime): Clock {
+  /** `system`: the present reading of the system clock. */
+  at(system: number): Millis {
+    this.#aheadMs = Math.max(this.#aheadMs, this.#last - system);
+    this.#last = system + this.#aheadMs;
+    return this.#last as Millis;
+  }
+}
+export const systemClock: ClientClock = clockBy(new SteadyTime());
+
+function clockBy(time: SteadyTime): ClientClock {
   return {
     now: () => time.at(Date.now()),
     after: (delayMs, run) => {
@@ -20,13 +34,13 @@ function clockBy(time: SteadyTime): Clock {
 const KEY_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
 const KEY_LENGTH = 22;
 
-export const systemChance: Chance = {
+export const systemChance: ClientRandom = {
   unit: () => Math.random(),
   clientKey: () =>
     Array.from(crypto.getRandomValues(new Uint8Array(KEY_LENGTH)), (byte) => KEY_LETTERS[byte % KEY_LETTERS.length]).join("") as ClientKey,
 };
 
-/** Throws where whoever watches for uncaught errors sees it. */
+/** Throws the error where handlers of uncaught errors receive it. */
 export function reportError(error: unknown): void {
   queueMicrotask(() => {
     throw error;

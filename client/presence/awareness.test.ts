@@ -1,4 +1,7 @@
-/** The awareness beside the one of y-protocols: the same script on both, then what only a room has, then a binding's own code. */
+/**
+ * The awareness beside that of y-protocols: the same script on both, then the room's additions, then a binding's own
+ * code.
+ */
 
 import { EditorState, Text } from "@codemirror/state";
 import { type DecorationSet, EditorView, type ViewUpdate } from "@codemirror/view";
@@ -11,10 +14,10 @@ import type { ClientId } from "../../shared/ids.ts";
 import { RoomAwareness } from "./awareness.ts";
 import type { ProviderOptions } from "../yjs/yjs-provider.ts";
 import { YjsProvider } from "../yjs/yjs-provider.ts";
-import { FakeClock } from "../testing/fake-clock.ts";
+import { ClientFakeClock } from "../testing/fake-clock.ts";
 import { ModelServer } from "../testing/model-server.ts";
 
-const clock = new FakeClock();
+const clock = new ClientFakeClock();
 const alone = (doc: Y.Doc): RoomAwareness =>
   new RoomAwareness(
     doc,
@@ -31,7 +34,7 @@ type Change = { readonly added: number[]; readonly updated: number[]; readonly r
 
 describe.each([
   ["of y-protocols", (doc: Y.Doc): Awareness => new Awareness(doc)],
-  ["of a room", (doc: Y.Doc): Awareness => alone(doc)], // Its type fits wherever theirs is asked for.
+  ["of a room", (doc: Y.Doc): Awareness => alone(doc)], // Its type is assignable to theirs.
 ])("an awareness %s", (_, make) => {
   function heard(awareness: Awareness): string[] {
     const events: string[] = [];
@@ -44,7 +47,7 @@ describe.each([
     return events;
   }
 
-  test("[AWA1] begins with an empty state of the document's client", () => {
+  test("[AWA1] awareness begins with an empty state of the document's client", () => {
     const doc = new Y.Doc();
     const awareness = make(doc);
     expect([
@@ -58,7 +61,7 @@ describe.each([
     awareness.destroy();
   });
 
-  test("[AWA1] tells of its own state at once: a change only where something is another now", () => {
+  test("[AWA1] awareness emits its own update at once, and a change only where a field differs", () => {
     const awareness = make(new Y.Doc());
     const events = heard(awareness);
     awareness.setLocalStateField("user", { name: "Ann" });
@@ -84,7 +87,7 @@ describe.each([
     awareness.destroy();
   });
 
-  test("[AWA1] listeners can be taken off, and are after it is destroyed", () => {
+  test("[AWA1] listeners can be removed, and destroy removes them", () => {
     const awareness = make(new Y.Doc());
     let calls = 0;
     const count = (): void => void (calls += 1);
@@ -118,8 +121,8 @@ class Editor {
   }
 }
 
-test("[AWA2] each sees what the others show, by the client of their document, and is told who came, changed and went", async () => {
-  const server = new ModelServer(new FakeClock());
+test("[AWA2] each client sees the states of the others by document client id, and learns who was added, updated and removed", async () => {
+  const server = new ModelServer(new ClientFakeClock());
   const ann = new Editor(server, 1);
   ann.provider.awareness.setLocalState({ user: { name: "Ann" }, cursor: null, list: [1, [2]] });
   await server.clock.advance(1_000);
@@ -143,21 +146,21 @@ test("[AWA2] each sees what the others show, by the client of their document, an
   expect([...bob.provider.awareness.meta.keys()], "nothing is kept of those who went").toEqual([bob.doc.clientID]);
 });
 
-test("[AWA3] a field that changes travels alone, and nothing is sent while nothing changes", async () => {
-  const server = new ModelServer(new FakeClock());
+test("[AWA3] a changed field travels alone, and nothing is sent while nothing changes", async () => {
+  const server = new ModelServer(new ClientFakeClock());
   const ann = new Editor(server, 1);
   ann.provider.awareness.setLocalStateField("user", { name: "Ann", colour: "#b4452c" });
   await server.clock.advance(1_000);
-  server.heard.length = 0;
+  server.receivedFrames.length = 0;
   const place = Y.createRelativePositionFromTypeIndex(ann.doc.getText("t"), 0);
   ann.provider.awareness.setLocalStateField("cursor", { anchor: place, head: place });
   await server.clock.advance(600_000);
-  const frames = server.heard.filter(({ type }) => type === "presence");
+  const frames = server.receivedFrames.filter(({ type }) => type === "presence");
   expect(frames).toMatchObject([{ fields: [{ name: "cursor" }] }]);
 });
 
-test("[AWA4] hidden, a client is seen by nobody; what only the room shows is none of its business", async () => {
-  const server = new ModelServer(new FakeClock());
+test("[AWA4] a hidden client is seen by nobody, and awareness ignores participants that only use presence", async () => {
+  const server = new ModelServer(new ClientFakeClock());
   const [ann, bob] = [new Editor(server, 1), new Editor(server, 2)];
   await server.clock.advance(1_000);
   bob.changes.length = 0;
@@ -169,15 +172,15 @@ test("[AWA4] hidden, a client is seen by nobody; what only the room shows is non
   expect([bob.states, bob.provider.participants.size]).toEqual([[], 2]);
 });
 
-test("[AWA5] nobody can speak for this client; of several who say that they are one, the last counts", async () => {
-  const server = new ModelServer(new FakeClock());
+test("[AWA5] no participant can set this client's state; of several with one client id the last counts", async () => {
+  const server = new ModelServer(new ClientFakeClock());
   const ann = new Editor(server, 1);
   await server.clock.advance(1_000);
   const show = (name: string, id: number, mood: string): void => {
     const client = name.padEnd(16, "_") as ClientId;
     const json = (value: unknown): Uint8Array => new TextEncoder().encode(JSON.stringify(value));
-    server.tellPresence(ann.provider.room as never, server.presence().enter(client));
-    server.tellPresence(
+    server.sendPresenceDelta(ann.provider.room as never, server.presence().enter(client));
+    server.sendPresenceDelta(
       ann.provider.room as never,
       server.presence().show(client, [
         { name: "yjs", value: json(id) },
@@ -192,13 +195,13 @@ test("[AWA5] nobody can speak for this client; of several who say that they are 
   await server.clock.advance(100);
   const states = ann.provider.awareness.getStates();
   expect([states.get(ann.doc.clientID), states.get(7), states.size]).toEqual([{}, { mood: "second" }, 2]);
-  server.tellPresence(ann.provider.room as never, server.presence().leave("cid".padEnd(16, "_") as ClientId));
+  server.sendPresenceDelta(ann.provider.room as never, server.presence().leave("cid".padEnd(16, "_") as ClientId));
   await server.clock.advance(100);
   expect(states.get(7)).toEqual({ mood: "first" });
 });
 
-test("[AWA10] a field that is too large is told once, and the caret moves on without it", async () => {
-  const server = new ModelServer(new FakeClock());
+test("[AWA10] a field that is too large is reported once, and the caret still moves without it", async () => {
+  const server = new ModelServer(new ClientFakeClock());
   const [ann, bob] = [new Editor(server, 1), new Editor(server, 2)];
   const problems: string[] = [];
   ann.provider.on("error", ({ kind }) => problems.push(kind));
@@ -215,8 +218,8 @@ test("[AWA10] a field that is too large is told once, and the caret moves on wit
   expect(bob.states).toEqual([{ user: { name: "Ann" }, cursor: 3 }]);
 });
 
-test("[AWA11] a field that is too large keeps back no other, and is shown once there is room", async () => {
-  const server = new ModelServer(new FakeClock());
+test("[AWA11] a field that is too large delays no other field, and is sent once it fits", async () => {
+  const server = new ModelServer(new ClientFakeClock());
   const [ann, bob] = [new Editor(server, 1), new Editor(server, 2)];
   await server.clock.advance(1_000);
   const [user, map, avatar] = ["Ann", "m".repeat(2_500), "a".repeat(2_500)];
@@ -232,8 +235,8 @@ test("[AWA11] a field that is too large keeps back no other, and is shown once t
   expect(bob.states).toEqual([{ user, avatar }]);
 });
 
-test("[AWA10] a field of the application's cannot take the place of the Yjs client's id", () => {
-  const server = new ModelServer(new FakeClock());
+test("[AWA10] an application field cannot replace the Yjs client id", () => {
+  const server = new ModelServer(new ClientFakeClock());
   const { awareness, presence } = new Editor(server, 1).provider;
   for (const set of [
     () => awareness.setLocalState({ yjs: 7 }),
@@ -244,7 +247,7 @@ test("[AWA10] a field of the application's cannot take the place of the Yjs clie
   expect(awareness.getLocalState()).toEqual({});
 });
 
-/** As much of an editor's view as the plugin asks for: there is no DOM here. */
+/** The part of an editor view that the plugin uses; there is no DOM here. */
 class View {
   readonly plugin: { update(update: ViewUpdate): void; decorations: DecorationSet };
   readonly state: EditorState;
@@ -257,7 +260,7 @@ class View {
     this.plugin = (yRemoteSelections as unknown as { create(view: EditorView): View["plugin"] }).create(view);
   }
 
-  /** With the focus, and the selection there. */
+  /** Focuses the view and sets the selection. */
   select(anchor: number, head: number): void {
     const { state } = this.state.update({ selection: { anchor, head } });
     this.plugin.update({
@@ -287,8 +290,8 @@ class View {
   }
 }
 
-test("[AWA6] y-codemirror.next shows carets and selections of others with it, under their names", async () => {
-  const server = new ModelServer(new FakeClock());
+test("[AWA6] y-codemirror.next shows the carets and selections of others, with their names", async () => {
+  const server = new ModelServer(new ClientFakeClock());
   const [ann, bob] = [new Editor(server, 1), new Editor(server, 2)];
   await server.clock.advance(1_000);
   ann.doc.getText("t").insert(0, "hello world");

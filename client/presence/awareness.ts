@@ -1,7 +1,7 @@
 /**
- * A room's presence as editor bindings know it: what `Awareness` of y-protocols is to them. Each top-level field
- * travels by itself, so that a caret that moves takes no name and colour along. There are no clocks to renew and no
- * timeouts: the server knows who is there. Rules AWA1 to AWA10.
+ * A room's presence in the form of `Awareness` of y-protocols, for editor bindings. Each top-level field is sent
+ * separately, so a moving caret does not resend name and colour. There are no clocks to renew and no timeouts, because
+ * the server knows who is present. Rules AWA1 to AWA10.
  */
 
 import { equalityDeep } from "lib0/function";
@@ -12,30 +12,29 @@ import { assert } from "../../shared/assert.ts";
 import type { ClientId } from "../../shared/ids.ts";
 import type { PresenceField } from "../../shared/wire/presence.ts";
 import type { Participant, PresenceChange } from "./participants.ts";
-import type { Clock } from "../ports.ts";
-import { ownField } from "./presence-fields.ts";
-import { sameBytes } from "./presence-values.ts";
+import type { ClientClock } from "../ports.ts";
+import { ownField, sameBytes } from "./presence-fields.ts";
 
-/** The room behind it. */
+/** The room that the awareness belongs to. */
 export interface AwarenessRoom {
   readonly participants: ReadonlyMap<ClientId, Participant>;
   show(fields: readonly PresenceField[]): void;
 }
 
-// The types of y-protocols: bindings written in TypeScript take what fits them.
+// The types of y-protocols, so that bindings written in TypeScript accept this class.
 // oxlint-disable-next-line typescript/no-explicit-any
 type State = { [field: string]: any };
 
-/** Which Yjs client a participant writes as. Whoever shows none takes no part in the awareness. */
+/** Field with the Yjs client id of a participant. A participant without it is not part of the awareness. */
 const YJS_CLIENT = "yjs";
 
 const NOTHING = new Uint8Array();
 
-/** What an application shows must not take the place of that. */
+/** Throws if an application sets the reserved field. */
 export function refuseReserved(fields: object): void {
   assert(
     !Object.hasOwn(fields, YJS_CLIENT),
-    `a field cannot be named "${YJS_CLIENT}": it tells others which Yjs client this is; name it otherwise`,
+    `a field cannot be named "${YJS_CLIENT}": this name is reserved for the Yjs client id. Use another name.`,
   );
 }
 
@@ -44,19 +43,21 @@ export class RoomAwareness extends Observable<string> {
   readonly clientID: number;
   readonly states = new Map<number, State>();
   readonly meta = new Map<number, { clock: number; lastUpdated: number }>();
-  /** There is none; the type of y-protocols has it. */
+  /** Unused; the type of y-protocols requires it. */
   readonly _checkInterval = undefined;
   readonly #room: AwarenessRoom;
-  readonly #clock: Clock;
+  readonly #clock: ClientClock;
   readonly #reportError: (error: unknown) => void;
   readonly #ids = new Map<ClientId, number>();
-  /** Should several say that they write as one: the last of them counts. */
+  /** Participants that use the same Yjs client id. If there are several, the last one counts. */
   readonly #claims = new Map<number, Set<ClientId>>();
   readonly #fields = new Map<number, Participant["fields"]>();
-  /** Of this client, as it was shown last or was to be: what is too large is refused once, and not with every caret that moves. */
+  /**
+   * This client's fields as last offered. A field that is too large is rejected once, not with every caret movement.
+   */
   readonly #shown = new Map<string, Uint8Array>();
 
-  constructor(doc: Y.Doc, room: AwarenessRoom, { clock, reportError }: { clock: Clock; reportError: (error: unknown) => void }) {
+  constructor(doc: Y.Doc, room: AwarenessRoom, { clock, reportError }: { clock: ClientClock; reportError: (error: unknown) => void }) {
     super();
     this.doc = doc;
     this.clientID = doc.clientID;
@@ -74,7 +75,7 @@ export class RoomAwareness extends Observable<string> {
     return this.states.get(this.clientID) ?? null;
   }
 
-  /** Null: this client is not to be seen. */
+  /** Null: this client becomes invisible. */
   setLocalState(state: State | null): void {
     refuseReserved(state ?? {});
     const { clientID } = this;
@@ -87,7 +88,7 @@ export class RoomAwareness extends Observable<string> {
     if (state === null) this.states.delete(clientID);
     else this.states.set(clientID, state);
     this.#count(clientID);
-    this.#show([ownField(YJS_CLIENT, state === null ? undefined : clientID)]); // By itself: it is always taken.
+    this.#show([ownField(YJS_CLIENT, state === null ? undefined : clientID)]); // Sent separately, because it is always accepted.
     this.#show(fields);
 
     const added = state !== null && before === null ? [clientID] : [];
@@ -103,11 +104,11 @@ export class RoomAwareness extends Observable<string> {
     if (state !== null) this.setLocalState({ ...state, [field]: value });
   }
 
-  /** @internal For the provider: what has changed in the room. */
-  receive({ entered, changed, left }: PresenceChange, origin: unknown): void {
+  /** @internal Called by the provider with the room's presence changes. */
+  receivePresence({ entered, changed, left }: PresenceChange, origin: unknown): void {
     const touched = new Set<number>();
     for (const client of [...left, ...changed, ...entered]) this.#reclaim(client, touched);
-    touched.delete(this.clientID); // Whoever says that they write as this client.
+    touched.delete(this.clientID); // Participants that use this client's own id are ignored.
     const [added, updated, removed]: [number[], number[], number[]] = [[], [], []];
     for (const id of touched) {
       const claimant = [...(this.#claims.get(id) ?? [])].at(-1);
@@ -121,17 +122,17 @@ export class RoomAwareness extends Observable<string> {
       this.emit("change", [{ added, updated, removed }, origin]);
       this.emit("update", [{ added, updated, removed }, origin]);
     }
-    for (const id of removed) if (!this.states.has(id)) this.meta.delete(id); // Until then listeners may ask for it.
+    for (const id of removed) if (!this.states.has(id)) this.meta.delete(id); // Until here listeners may read the old state.
   }
 
-  /** A listener that throws disturbs nobody else. */
+  /** An error of one listener does not affect the others. */
   override emit(name: string, args: unknown[]): void {
     const listeners: ReadonlySet<(...args: unknown[]) => void> = this._observers.get(name) ?? new Set();
     for (const listener of Array.from(listeners)) {
       try {
         listener(...args);
       } catch (error) {
-        this.#reportError(error); // The binding's own; nothing of ours throws here.
+        this.#reportError(error); // The binding's own error; no code of this package throws here.
       }
     }
   }
@@ -143,8 +144,8 @@ export class RoomAwareness extends Observable<string> {
   }
 
   /**
-   * Each by itself, for the room takes what it is shown at once whole or not at all. What makes room comes first, and
-   * then all is offered again.
+   * Offers each field separately, because the room accepts or rejects one call as a whole. Removals that free space
+   * come first, then all fields are offered again.
    */
   #show(fields: readonly PresenceField[]): void {
     const growth = ({ name, value }: PresenceField): number => value.byteLength - (this.#shown.get(name) ?? NOTHING).byteLength;

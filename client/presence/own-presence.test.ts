@@ -3,15 +3,15 @@ import { expect, test } from "vitest";
 
 import type { Millis } from "../../shared/ids.ts";
 import { type PresenceField, VIEWPORT } from "../../shared/wire/presence.ts";
-import { FramePace } from "../connection/frame-pace.ts";
-import { OwnPresence, type PresenceLine } from "./own-presence.ts";
+import { OwnPresence, type PresenceLimits } from "./own-presence.ts";
+import { FrameSendRate } from "../connection/client-rates.ts";
 
 const OPTIONS = { bytesMax: 200, fieldsMax: 4, perSecond: 20, viewportsPerSecond: 5 };
 const field = (name: string, ...value: number[]): PresenceField => ({ name, value: Uint8Array.from(value) });
 const at = (ms: number): Millis => ms as Millis;
 const said = (fields: readonly PresenceField[]): string[] => fields.map(({ name, value }) => `${name}=${value}`);
 
-test("[OPN1] the first change is said at once; what changes again before the next is said as it is then", () => {
+test("[OPN1] the first change is sent at once; a field that changes again before the next frame is sent with its latest value", () => {
   const own = new OwnPresence(OPTIONS);
   own.set([field("a", 1)]);
   expect(said(own.takeDue(at(0)))).toEqual(["a=1"]);
@@ -22,7 +22,7 @@ test("[OPN1] the first change is said at once; what changes again before the nex
   expect([own.takeDue(at(1_000)), own.dueAt(at(1_000))]).toEqual([[], undefined]);
 });
 
-test("[OPN1] what is the same as before is not said", () => {
+test("[OPN1] an unchanged value is not sent", () => {
   const own = new OwnPresence(OPTIONS);
   own.set([field("a", 1)]);
   own.takeDue(at(0));
@@ -30,17 +30,17 @@ test("[OPN1] what is the same as before is not said", () => {
   expect(own.dueAt(at(100))).toBeUndefined();
 });
 
-test("[OPN2] a field that is taken back is said to be empty, once", () => {
+test("[OPN2] a removed field is sent as empty, once", () => {
   const own = new OwnPresence(OPTIONS);
   own.set([field("a", 1)]);
   own.takeDue(at(0));
   own.set([field("a")]);
   expect(said(own.takeDue(at(100)))).toEqual(["a="]);
-  own.sayAgain();
+  own.sendAgain();
   expect(own.takeDue(at(200))).toEqual([]);
 });
 
-test("[OPN3] a viewport is said more seldom, and does not hold up the rest", () => {
+test("[OPN3] a viewport is sent at a lower rate, and does not delay other fields", () => {
   const own = new OwnPresence(OPTIONS);
   own.set([field(VIEWPORT, 1), field("a", 1)]);
   expect(said(own.takeDue(at(0)))).toEqual([`${VIEWPORT}=1`, "a=1"]);
@@ -50,13 +50,13 @@ test("[OPN3] a viewport is said more seldom, and does not hold up the rest", () 
   expect(said(own.takeDue(at(200)))).toEqual([`${VIEWPORT}=2`]);
 });
 
-test("[OPN4] after a rejoin all is said again, at once; what the room still shows of an earlier time is taken back", () => {
+test("[OPN4] after a rejoin all fields are sent at once; fields that the room still shows from before are removed", () => {
   const own = new OwnPresence(OPTIONS);
   own.set([field("a", 1), field("b", 2)]);
   own.takeDue(at(0));
   own.set([field("b")]);
-  own.takeDue(at(100)); // Lost with the line.
-  own.sayAgain();
+  own.takeDue(at(100)); // Lost with the connection.
+  own.sendAgain();
   own.reconcile(
     new Map([
       ["a", Uint8Array.of(9)],
@@ -66,7 +66,7 @@ test("[OPN4] after a rejoin all is said again, at once; what the room still show
   expect(said(own.takeDue(at(101)))).toEqual(["a=1", "b="]);
 });
 
-test("[OPN5] too much is refused as a whole, and what was there stays", () => {
+test("[OPN5] a value over the limit is rejected as a whole, and the earlier value stays", () => {
   const own = new OwnPresence(OPTIONS);
   own.set([field("a", 1)]);
   expect(own.set([field("b", 1), { name: "c", value: new Uint8Array(200) }])).toBe(false);
@@ -75,7 +75,7 @@ test("[OPN5] too much is refused as a whole, and what was there stays", () => {
   expect(own.set(["d", "e", "f"].map((name) => field(name, 1)))).toBe(false);
 });
 
-test("[OPN7] a name that is taken back before it was said is not said, however many there were", () => {
+test("[OPN7] a field that is removed before it was sent is never sent, however many there were", () => {
   const own = new OwnPresence(OPTIONS);
   own.set([field("a", 1)]);
   own.takeDue(at(0));
@@ -84,11 +84,11 @@ test("[OPN7] a name that is taken back before it was said is not said, however m
     own.set([field(`name${name}`)]);
   }
   own.set([field("a")]);
-  own.sayAgain();
+  own.sendAgain();
   expect(said(own.takeDue(at(100)))).toEqual(["a="]);
 });
 
-test("[OPN7] a name that the room shows of an earlier time is taken back there, even if it was set again in between", () => {
+test("[OPN7] a field that the room shows from before is removed there, even if it was set again in between", () => {
   const own = new OwnPresence(OPTIONS);
   own.reconcile(new Map([["a", Uint8Array.of(9)]]));
   own.set([field("a", 1)]);
@@ -96,36 +96,36 @@ test("[OPN7] a name that the room shows of an earlier time is taken back there, 
   expect(said(own.takeDue(at(0)))).toEqual(["a="]);
 });
 
-/** All that was sent so far has arrived, and is known to have. */
-function arriveAll(pace: FramePace, ms: number): void {
-  pace.asked();
-  pace.arrived(at(ms));
+/** All frames sent so far have arrived and are confirmed. */
+function arriveAll(rate: FrameSendRate, ms: number): void {
+  rate.markAsked();
+  rate.receiveArrival(at(ms));
 }
 
-const lineOf = (pace: FramePace, bytesMax = 8_192): PresenceLine => ({ pace, bytesMax, fieldsMax: 64 });
+const lineOf = (rate: FrameSendRate, bytesMax = 8_192): PresenceLimits => ({ rate, bytesMax, fieldsMax: 64 });
 
-test("[OPN8] rooms that share a pace say what is newest when their turn comes, each in its turn", () => {
-  const pace = new FramePace({ burst: 1, perSecond: 1 / 0.9 }, at(0));
+test("[OPN8] rooms that share a rate send their latest values, each in its turn", () => {
+  const rate = new FrameSendRate({ burst: 1, perSecond: 1 / 0.9 }, at(0));
   const rooms = ["a", "b", "c"].map((name) => ({ name, own: new OwnPresence(OPTIONS) }));
   const told: string[] = [];
-  for (const { own } of rooms) own.receiveLine(lineOf(pace));
+  for (const { own } of rooms) own.receiveConnection(lineOf(rate));
   for (let ms = 0; ms <= 6_000; ms += 50) {
     for (const { name, own } of rooms) {
       own.set([field(name, ms / 50)]);
       told.push(...said(own.takeDue(at(ms))));
     }
-    if (ms % 1_000 === 0) arriveAll(pace, ms);
+    if (ms % 1_000 === 0) arriveAll(rate, ms);
   }
   expect(told).toEqual(["a=0", "b=20", "c=40", "a=60", "b=80", "c=100", "a=120"]);
 });
 
-test("[OPN8] a room that has nothing to say any more, or is left, gives its turn back", () => {
-  const pace = new FramePace({ burst: 1, perSecond: 1 / 0.9 }, at(0));
+test("[OPN8] a room with nothing left to send, or that is left, returns its turn", () => {
+  const rate = new FrameSendRate({ burst: 1, perSecond: 1 / 0.9 }, at(0));
   const [ann, ben] = [new OwnPresence(OPTIONS), new OwnPresence(OPTIONS)];
-  for (const own of [ann, ben]) own.receiveLine(lineOf(pace));
+  for (const own of [ann, ben]) own.receiveConnection(lineOf(rate));
   ann.set([field("a", 1)]);
   expect(said(ann.takeDue(at(0)))).toEqual(["a=1"]);
-  arriveAll(pace, 0);
+  arriveAll(rate, 0);
   for (let time = 0; time < 5; time += 1) {
     ann.set([field("b", 1)]);
     expect([ann.takeDue(at(100)), ann.dueAt(at(100))]).toEqual([[], 1_000]);
@@ -139,24 +139,24 @@ test("[OPN8] a room that has nothing to say any more, or is left, gives its turn
   expect([ben.takeDue(at(100)), ben.dueAt(at(100))]).toEqual([[], 1_000]);
 });
 
-test("[OPN9] more than a server takes is not said to it until it is less", () => {
+test("[OPN9] presence over the server's limit is not sent until it fits", () => {
   const own = new OwnPresence(OPTIONS);
   for (const name of ["a", "b", "c"]) own.set([{ name, value: new Uint8Array(40).fill(1) }]);
-  own.receiveLine(lineOf(new FramePace({ burst: 60, perSecond: 30 }, at(0)), 50));
+  own.receiveConnection(lineOf(new FrameSendRate({ burst: 60, perSecond: 30 }, at(0)), 50));
   expect([own.isTooLarge, own.bytesMax, own.takeDue(at(0)), own.dueAt(at(0))]).toEqual([true, 50, [], undefined]);
   expect([own.set([field("d", 1)]), own.set([field("a")]), own.isTooLarge]).toEqual([false, true, true]);
   expect([own.set([field("b")]), own.isTooLarge]).toEqual([true, false]);
   expect(own.takeDue(at(0)).map(({ name }) => name)).toEqual(["c"]);
 });
 
-test("[OPN10] what was passed over is said again as it is now, and what was taken back is taken back again", () => {
+test("[OPN10] fields that the server skipped are sent again with their latest value, and removals are sent again", () => {
   const own = new OwnPresence(OPTIONS);
   own.set([field("a", 1), field("b", 1), field("c", 1)]);
   own.takeDue(at(0));
   own.set([field("b")]);
   own.takeDue(at(100));
   own.set([field("a", 2)]);
-  own.receivePassedOver();
+  own.receivePresenceAgain();
   own.set([field("b", 2)]);
   own.set([field("b")]);
   expect(own.dueAt(at(101)), "no faster than it may").toBe(150);
@@ -169,11 +169,11 @@ const moment = fc.record({
   does: fc.oneof(
     fc.record({ kind: fc.constant("set" as const), name: fc.constantFrom("a", "b", VIEWPORT), value: fc.option(fc.nat(3)) }),
     fc.constant({ kind: "rejoin" as const }),
-    fc.record({ kind: fc.constant("pace" as const), perSecond: fc.integer({ min: 1, max: 30 }) }),
+    fc.record({ kind: fc.constant("rate" as const), perSecond: fc.integer({ min: 1, max: 30 }) }),
   ),
 });
 
-test("[OPN6] however it changes and whenever the line is lost, in the end the room shows what is set, and was never told faster than it allows", () => {
+test("[OPN6] after any changes and lost connections the room shows what is set, and never received frames above the rate", () => {
   fc.assert(
     fc.property(fc.array(moment, { maxLength: 60 }), (moments) => {
       const own = new OwnPresence(OPTIONS);
@@ -199,9 +199,9 @@ test("[OPN6] however it changes and whenever the line is lost, in the end the ro
       for (const { afterMs, does } of moments) {
         until(now + afterMs);
         if (does.kind === "set") own.set([does.value === null ? field(does.name) : field(does.name, does.value)]);
-        if (does.kind === "pace") own.receivePace((perSecond = does.perSecond));
+        if (does.kind === "rate") own.receiveRate((perSecond = does.perSecond));
         if (does.kind === "rejoin") {
-          own.sayAgain();
+          own.sendAgain();
           own.reconcile(new Map([...shown].map(([name, value]) => [name, Uint8Array.of(value)])));
           saidAt = -Infinity;
         }

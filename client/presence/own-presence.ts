@@ -1,25 +1,25 @@
 /**
- * What this client shows of itself in a room, and how fast it says so. Each field stands for itself: what changes
- * again before it could be said is said once, as it is then, and the last value always. All rooms on a connection share its pace: what has to wait for its
- * turn stays unsaid until then. Rules OPN1 to OPN10.
+ * This client's own presence in a room, and the rate at which it is sent. Each field is independent. If a field changes
+ * several times before it is sent, only the newest value is sent, and always. All rooms of a connection share its send
+ * rate. Rules OPN1 to OPN10.
  */
 
 import type { Millis } from "../../shared/ids.ts";
-import type { FramePace } from "../connection/frame-pace.ts";
 import { type PresenceField, VIEWPORT } from "../../shared/wire/presence.ts";
-import { sameBytes } from "./presence-values.ts";
+import type { FrameSendRate } from "../connection/client-rates.ts";
+import { sameBytes } from "./presence-fields.ts";
 
 export type OwnPresenceOptions = {
-  /** Names and values together. */
+  /** Maximum bytes of all names and values together. */
   readonly bytesMax: number;
   readonly fieldsMax: number;
-  /** Until the server tells how often. */
+  /** Presence frames per second until the server sets the rate. */
   readonly perSecond: number;
   readonly viewportsPerSecond: number;
 };
 
-/** What the connection takes: of all its rooms, and of what is shown in each. */
-export type PresenceLine = { readonly pace: FramePace; readonly bytesMax: number; readonly fieldsMax: number };
+/** The connection's limits: the send rate that its rooms share, and the size of one client's presence. */
+export type PresenceLimits = { readonly rate: FrameSendRate; readonly bytesMax: number; readonly fieldsMax: number };
 
 const FIELD_OVERHEAD_BYTES = 4;
 const NOTHING = new Uint8Array();
@@ -27,50 +27,50 @@ const NOTHING = new Uint8Array();
 export class OwnPresence {
   readonly #options: OwnPresenceOptions;
   #values: ReadonlyMap<string, Uint8Array> = new Map();
-  readonly #unsaid = new Set<string>();
-  /** What the room may show: said, or shown of an earlier time, and not yet taken back there. */
+  readonly #unsent = new Set<string>();
+  /** Fields that the room may show: sent now or by an earlier connection, and not removed there yet. */
   readonly #shown = new Set<string>();
-  /** Said to be empty since the room was joined; the newest. */
+  /** Fields removed since the room was joined; the newest. */
   readonly #takenBack = new Set<string>();
   #perSecond: number;
-  #line: PresenceLine | undefined;
-  /** On the connection, once it is asked for. */
+  #connection: PresenceLimits | undefined;
+  /** This room's turn on the connection, once requested. */
   #turnAt: Millis | undefined;
-  #saidAt: Millis | undefined;
-  #viewportSaidAt: Millis | undefined;
+  #sentAt: Millis | undefined;
+  #viewportSentAt: Millis | undefined;
 
   constructor(options: OwnPresenceOptions) {
     this.#options = options;
     this.#perSecond = options.perSecond;
   }
 
-  /** Replaced, never altered. */
+  /** Replaced, never modified. */
   get values(): ReadonlyMap<string, Uint8Array> {
     return this.#values;
   }
 
   get bytesMax(): number {
-    return Math.min(this.#options.bytesMax, this.#line?.bytesMax ?? Infinity);
+    return Math.min(this.#options.bytesMax, this.#connection?.bytesMax ?? Infinity);
   }
 
-  /** More is set than the server takes: nothing is said until it is less. */
+  /** More is set than the server accepts: nothing is sent until it is reduced. */
   get isTooLarge(): boolean {
     return this.#isTooLarge(this.#values);
   }
 
-  /** A line is open, which may take less than the one before. */
-  receiveLine(line: PresenceLine): void {
+  /** A connection is open. Its limits may be lower than those of the one before. */
+  receiveConnection(limits: PresenceLimits): void {
     this.giveTurnBack();
-    this.#line = line;
+    this.#connection = limits;
   }
 
-  /** Nothing is to be said for now. */
+  /** Nothing has to be sent for now. */
   giveTurnBack(): void {
-    if (this.#turnAt !== undefined) this.#line?.pace.giveBack();
+    if (this.#turnAt !== undefined) this.#connection?.rate.giveBack();
     this.#turnAt = undefined;
   }
 
-  /** Empty values take their fields back. False: it would be too much, and nothing of it was taken. */
+  /** An empty value removes its field. False: too large, and nothing of this call is taken. */
   set(fields: readonly PresenceField[]): boolean {
     const changed = fields.filter(({ name, value }) => !sameBytes(this.#values.get(name) ?? NOTHING, value));
     const next = new Map(this.#values);
@@ -82,54 +82,54 @@ export class OwnPresence {
     if (this.#isTooLarge(next) && !isLess) return false;
     this.#values = next;
     for (const { name, value } of changed) {
-      if (value.byteLength > 0 || this.#shown.has(name)) this.#unsaid.add(name);
-      else this.#unsaid.delete(name); // Never said: offline, there may be any number of such names.
+      if (value.byteLength > 0 || this.#shown.has(name)) this.#unsent.add(name);
+      else this.#unsent.delete(name); // It was never sent. An offline client may set and remove any number of such names.
     }
     return true;
   }
 
-  /** The server has heard nothing yet, or has forgotten it. */
-  sayAgain(): void {
+  /** The server has received nothing yet, or has discarded it. */
+  sendAgain(): void {
     this.#takenBack.clear();
-    for (const name of this.#values.keys()) this.#unsaid.add(name);
-    this.#saidAt = this.#viewportSaidAt = undefined;
+    for (const name of this.#values.keys()) this.#unsent.add(name);
+    this.#sentAt = this.#viewportSentAt = undefined;
   }
 
-  /** It has passed over something that was said too fast, and does not say what. */
-  receivePassedOver(): void {
+  /** The server dropped a presence frame that came too fast. The notice does not name the frame. */
+  receivePresenceAgain(): void {
     for (const name of this.#takenBack) this.#shown.add(name);
-    for (const name of [...this.#values.keys(), ...this.#takenBack]) this.#unsaid.add(name);
+    for (const name of [...this.#values.keys(), ...this.#takenBack]) this.#unsent.add(name);
   }
 
-  /** Takes back what the room still shows of an earlier time. */
+  /** Removes fields that the room still shows from an earlier connection. */
   reconcile(shown: ReadonlyMap<string, Uint8Array>): void {
     for (const name of shown.keys()) {
       this.#shown.add(name);
-      if (!this.#values.has(name)) this.#unsaid.add(name);
+      if (!this.#values.has(name)) this.#unsent.add(name);
     }
   }
 
-  receivePace(perSecond: number): void {
+  receiveRate(perSecond: number): void {
     this.#perSecond = Math.max(1, perSecond);
   }
 
-  /** What is to be said now; nothing if it is too early. */
+  /** Returns the fields to send now; none if it is too early. */
   takeDue(now: Millis): PresenceField[] {
     const dueAt = this.#ownDueAt(now);
     if (dueAt === undefined) this.giveTurnBack();
     if (dueAt === undefined || now < dueAt) return [];
-    this.#turnAt ??= this.#line?.pace.takeTurn(now) ?? now;
+    this.#turnAt ??= this.#connection?.rate.takeTurn(now) ?? now;
     if (now < this.#turnAt) return [];
     this.#turnAt = undefined;
-    const names = [...this.#unsaid].filter((name) => name !== VIEWPORT || now >= this.#viewportAt(now));
+    const names = [...this.#unsent].filter((name) => name !== VIEWPORT || now >= this.#viewportAt(now));
     for (const name of names) {
-      this.#unsaid.delete(name);
+      this.#unsent.delete(name);
       this.#takenBack.delete(name);
       if (this.#values.has(name)) this.#shown.add(name);
       else this.#tookBack(name);
     }
-    this.#saidAt = now;
-    if (names.includes(VIEWPORT)) this.#viewportSaidAt = now;
+    this.#sentAt = now;
+    if (names.includes(VIEWPORT)) this.#viewportSentAt = now;
     return names.map((name) => ({ name, value: this.#values.get(name) ?? NOTHING }));
   }
 
@@ -144,24 +144,24 @@ export class OwnPresence {
     return dueAt === undefined ? undefined : (Math.max(dueAt, this.#turnAt ?? dueAt) as Millis);
   }
 
-  /** But for the other rooms on the connection. */
+  /** Without regard to the other rooms on the connection. */
   #ownDueAt(now: Millis): Millis | undefined {
-    if (this.#unsaid.size === 0 || this.isTooLarge) return undefined;
-    const onlyViewport = this.#unsaid.size === 1 && this.#unsaid.has(VIEWPORT);
-    return Math.max(after(this.#saidAt, this.#perSecond, now), onlyViewport ? this.#viewportAt(now) : now) as Millis;
+    if (this.#unsent.size === 0 || this.isTooLarge) return undefined;
+    const onlyViewport = this.#unsent.size === 1 && this.#unsent.has(VIEWPORT);
+    return Math.max(after(this.#sentAt, this.#perSecond, now), onlyViewport ? this.#viewportAt(now) : now) as Millis;
   }
 
   #isTooLarge(values: ReadonlyMap<string, Uint8Array>): boolean {
-    const fieldsMax = Math.min(this.#options.fieldsMax, this.#line?.fieldsMax ?? Infinity);
+    const fieldsMax = Math.min(this.#options.fieldsMax, this.#connection?.fieldsMax ?? Infinity);
     return values.size > fieldsMax || sizeOf(values) > this.bytesMax;
   }
 
   #viewportAt(now: Millis): Millis {
-    return after(this.#viewportSaidAt, Math.min(this.#options.viewportsPerSecond, this.#perSecond), now);
+    return after(this.#viewportSentAt, Math.min(this.#options.viewportsPerSecond, this.#perSecond), now);
   }
 }
 
-/** When so many a second allow the next. */
+/** The earliest time of the next frame at this rate. */
 function after(last: Millis | undefined, perSecond: number, now: Millis): Millis {
   return last === undefined ? now : ((last + Math.ceil(1000 / perSecond)) as Millis);
 }

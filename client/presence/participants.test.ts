@@ -1,10 +1,10 @@
-/** The merge of news, by examples and against a model of the room. */
+/** The merge of presence deltas, by examples and against a model of the room. */
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import type { ClientId, UserId } from "../../shared/ids.ts";
-import type { PresenceNews } from "../../shared/wire/presence.ts";
+import type { PresenceDelta } from "../../shared/wire/presence.ts";
 import { Participants } from "./participants.ts";
 import { fieldsOf } from "./presence-fields.ts";
 import { ModelPresence } from "../testing/model-presence.ts";
@@ -17,12 +17,12 @@ function seenBy(participants: Participants): Record<string, unknown> {
   );
 }
 
-test("[PAR1] participants come with who they are and what they show, and go", () => {
+test("[PAR1] participants arrive with their identity and fields, and leave", () => {
   const room = new ModelPresence();
   const participants = new Participants();
   room.enter(ANN, { name: "Ann", user: "u1" as UserId });
   room.show(ANN, fieldsOf({ cursor: { x: 1.4, y: -2 }, colour: "red", list: [1, { a: null }] }));
-  expect(participants.receive(room.whole)).toEqual({ entered: [ANN], changed: [], left: [], roster: true });
+  expect(participants.receiveDelta(room.snapshot)).toEqual({ entered: [ANN], changed: [], left: [], roster: true });
   expect(participants.all.get(ANN)).toEqual({
     client: ANN,
     user: "u1",
@@ -35,18 +35,18 @@ test("[PAR1] participants come with who they are and what they show, and go", ()
     viewport: undefined,
     fields: { colour: "red", list: [1, { a: null }] },
   });
-  expect(participants.receive(room.leave(ANN))).toEqual({ entered: [], changed: [], left: [ANN], roster: true });
+  expect(participants.receiveDelta(room.leave(ANN))).toEqual({ entered: [], changed: [], left: [ANN], roster: true });
   expect(participants.all.size).toBe(0);
 });
 
-test("[PAR2] each field stands for itself: one is changed, one taken back, the others stay", () => {
+test("[PAR2] fields are independent: one changes, one is removed, the others stay", () => {
   const room = new ModelPresence();
   const participants = new Participants();
   room.enter(ANN);
   room.show(ANN, fieldsOf({ cursor: { x: 1, y: 1 }, user: { name: "Ann" }, mood: "calm" }));
-  participants.receive(room.whole);
+  participants.receiveDelta(room.snapshot);
   const before = participants.all.get(ANN)!;
-  expect(participants.receive(room.show(ANN, fieldsOf({ cursor: { x: 2, y: 1 }, mood: null })))).toEqual({
+  expect(participants.receiveDelta(room.show(ANN, fieldsOf({ cursor: { x: 2, y: 1 }, mood: null })))).toEqual({
     entered: [],
     changed: [ANN],
     left: [],
@@ -55,31 +55,31 @@ test("[PAR2] each field stands for itself: one is changed, one taken back, the o
   const after = participants.all.get(ANN)!;
   expect([after.cursor, after.fields]).toEqual([{ x: 2, y: 1 }, { user: { name: "Ann" } }]);
   expect(after.fields["user"], "what did not change is not made anew").toBe(before.fields["user"]);
-  participants.receive(room.show(ANN, fieldsOf({ cursor: { x: 3, y: 1 } })));
+  participants.receiveDelta(room.show(ANN, fieldsOf({ cursor: { x: 3, y: 1 } })));
   expect(participants.all.get(ANN)!.fields).toBe(after.fields);
 });
 
-test("[PAR3] a whole that says what is known already changes nothing; whoever is not in it is gone", () => {
+test("[PAR3] a full roster without changes changes nothing; participants that are absent from it are removed", () => {
   const room = new ModelPresence();
   const participants = new Participants();
   for (const client of [ANN, BOB]) room.enter(client);
   room.show(BOB, fieldsOf({ mood: "calm" }));
-  participants.receive(room.whole);
+  participants.receiveDelta(room.snapshot);
   const bob = participants.all.get(BOB);
   room.renumber();
-  expect(participants.receive(room.whole)).toEqual({ entered: [], changed: [], left: [], roster: false });
+  expect(participants.receiveDelta(room.snapshot)).toEqual({ entered: [], changed: [], left: [], roster: false });
   expect(participants.all.get(BOB)).toBe(bob);
   room.leave(ANN);
   room.enter(CID);
-  expect(participants.receive(room.whole)).toEqual({ entered: [CID], changed: [], left: [ANN], roster: true });
+  expect(participants.receiveDelta(room.snapshot)).toEqual({ entered: [CID], changed: [], left: [ANN], roster: true });
 });
 
-test("[PAR4] a number that is given to another, or is not known, brings nobody's fields to anybody", () => {
+test("[PAR4] fields for a number that is reassigned or unknown reach nobody", () => {
   const participants = new Participants();
   const one = (client: ClientId) => ({ number: 1, client, user: "u" as UserId, name: "n", canWrite: true, spectator: false });
-  const news = (more: Partial<PresenceNews>): PresenceNews => ({ whole: false, present: [], gone: [], states: [], ...more });
-  participants.receive(
-    news({
+  const delta = (more: Partial<PresenceDelta>): PresenceDelta => ({ snapshot: false, present: [], gone: [], states: [], ...more });
+  participants.receiveDelta(
+    delta({
       present: [one(ANN)],
       states: [
         { number: 1, fields: fieldsOf({ mood: "calm" }) },
@@ -87,38 +87,38 @@ test("[PAR4] a number that is given to another, or is not known, brings nobody's
       ],
     }),
   );
-  participants.receive(news({ gone: [9], present: [one(BOB)] }));
+  participants.receiveDelta(delta({ gone: [9], present: [one(BOB)] }));
   expect(seenBy(participants)).toEqual({ [BOB]: { name: "n", role: "editor", cursor: undefined, fields: {} } });
 });
 
-test("[PAR5] who becomes a spectator is in the roster's news; what they show stays", () => {
+test("[PAR5] a roster delta turns a participant into a spectator; its fields stay", () => {
   const room = new ModelPresence();
   const participants = new Participants();
   room.enter(ANN);
   room.show(ANN, fieldsOf({ mood: "calm" }));
-  participants.receive(room.whole);
-  expect(participants.receive(room.enter(ANN, { spectator: true }))).toEqual({ entered: [], changed: [ANN], left: [], roster: true });
+  participants.receiveDelta(room.snapshot);
+  expect(participants.receiveDelta(room.enter(ANN, { spectator: true }))).toEqual({ entered: [], changed: [ANN], left: [], roster: true });
   expect(participants.all.get(ANN)).toMatchObject({ role: "spectator", fields: { mood: "calm" } });
 });
 
-test("[PAR6] this client shows what it has set, whatever the room still has of it", () => {
+test("[PAR6] this client shows its own values, whatever the room still holds of it", () => {
   const room = new ModelPresence();
   const participants = new Participants();
   const own = (presence: object) => new Map(fieldsOf(presence as Parameters<typeof fieldsOf>[0]).map(({ name, value }) => [name, value]));
   participants.selfIs(ANN, own({ mood: "new" }));
   room.enter(ANN);
   room.show(ANN, fieldsOf({ mood: "old" }));
-  participants.receive(room.whole);
+  participants.receiveDelta(room.snapshot);
   expect(participants.all.get(ANN)).toMatchObject({ self: true, fields: { mood: "new" } });
   expect(participants.selfIs(ANN, own({ mood: "newer" }))).toMatchObject({ changed: [ANN] });
 });
 
-test("[PAR6] fields named like an object's own parts are fields", () => {
+test("[PAR6] fields named like properties of an object's prototype are ordinary fields", () => {
   const room = new ModelPresence();
   const participants = new Participants();
   room.enter(ANN);
   room.show(ANN, [{ name: "__proto__", value: new TextEncoder().encode('{"isAdmin":true}') }]);
-  participants.receive(room.whole);
+  participants.receiveDelta(room.snapshot);
   const { fields } = participants.all.get(ANN)!;
   expect(Object.getPrototypeOf(fields)).toBe(Object.prototype);
   expect((fields as { isAdmin?: boolean }).isAdmin).toBeUndefined();
@@ -138,32 +138,32 @@ const step = fc.oneof(
       { requiredKeys: [] },
     ),
   }),
-  fc.record({ kind: fc.constant("whole" as const) }),
+  fc.record({ kind: fc.constant("snapshot" as const) }),
   fc.record({ kind: fc.constant("new owner" as const) }),
 );
 
-test("[PAR7] whoever hears every change, and whoever comes late or hears the whole now and then, see the same; what is told of it adds up", () => {
+test("[PAR7] clients that receive every delta, join late, or receive occasional snapshots see the same; reported changes add up to it", () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 40 }), fc.nat(39), (steps, lateAt) => {
       const room = new ModelPresence();
       const [early, late] = [new Participants(), new Participants()];
       const told = new Set<ClientId>();
-      early.receive(room.whole);
+      early.receiveDelta(room.snapshot);
       for (const [index, taken] of steps.entries()) {
-        if (index === lateAt) late.receive(room.whole);
-        const news = newsOf(room, taken);
-        if (news === undefined) continue;
+        if (index === lateAt) late.receiveDelta(room.snapshot);
+        const delta = newsOf(room, taken);
+        if (delta === undefined) continue;
         const before = seenBy(early);
-        const { entered, changed, left, roster } = early.receive(news);
-        if (index >= lateAt) late.receive(news);
+        const { entered, changed, left, roster } = early.receiveDelta(delta);
+        if (index >= lateAt) late.receiveDelta(delta);
         for (const client of entered) expect(told.has(client) || !told.add(client)).toBe(false);
         for (const client of left) expect(told.delete(client)).toBe(true);
         expect(roster || entered.length + left.length === 0).toBe(true);
         if (entered.length + changed.length + left.length === 0) expect(seenBy(early)).toEqual(before);
       }
-      if (steps.length <= lateAt) late.receive(room.whole);
+      if (steps.length <= lateAt) late.receiveDelta(room.snapshot);
       const truth = new Participants();
-      truth.receive(room.whole);
+      truth.receiveDelta(room.snapshot);
       expect(seenBy(early)).toEqual(seenBy(truth));
       expect(seenBy(late)).toEqual(seenBy(truth));
       expect([...told].sort()).toEqual([...truth.all.keys()].sort());
@@ -173,7 +173,7 @@ test("[PAR7] whoever hears every change, and whoever comes late or hears the who
 
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 
-function newsOf(room: ModelPresence, taken: Step): PresenceNews | undefined {
+function newsOf(room: ModelPresence, taken: Step): PresenceDelta | undefined {
   switch (taken.kind) {
     case "toggle":
       return room.has(taken.client) ? room.leave(taken.client) : room.enter(taken.client);
@@ -181,10 +181,10 @@ function newsOf(room: ModelPresence, taken: Step): PresenceNews | undefined {
       return room.has(taken.client) ? room.enter(taken.client, { spectator: taken.spectator }) : undefined;
     case "show":
       return room.has(taken.client) ? room.show(taken.client, fieldsOf(taken.presence)) : undefined;
-    case "whole":
-      return room.whole;
+    case "snapshot":
+      return room.snapshot;
     case "new owner":
       room.renumber();
-      return room.whole;
+      return room.snapshot;
   }
 }

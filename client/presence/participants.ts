@@ -1,56 +1,56 @@
 /**
- * Who is in a room and what each shows, from the news that the server tells. The server's numbers hold for a time
- * only, so everybody goes by their client id, and somebody who comes back keeps their place. Rules PAR1 to PAR7.
+ * Who is in a room and what each participant shows, from the server's presence deltas. The server's participant numbers
+ * are temporary, so participants are identified by client id, and one that returns keeps its entry. Rules PAR1 to PAR7.
  */
 
 import type { ClientId, UserId } from "../../shared/ids.ts";
-import { decodePoint, decodeRectangle, decodeSpan, type Point, type Rectangle, type Span } from "../../shared/wire/positions.ts";
+import { decodePoint, decodeRectangle, decodeSpan, type Point, type Rectangle, type TextSpan } from "../../shared/wire/positions.ts";
 import {
   CURSOR,
   type ParticipantNumber,
   type PresenceField,
-  type PresenceNews,
+  type PresenceDelta,
   SELECTION,
-  type Participant as Told,
+  type ParticipantEntry as Announced,
   VIEWPORT,
 } from "../../shared/wire/presence.ts";
-import { decodeValue, sameBytes } from "./presence-values.ts";
+import { decodeValue, sameBytes } from "./presence-fields.ts";
 
-/** As the application sees them. Replaced, never altered, when anything of it changes. */
+/** A participant of the room. The object is replaced, never modified, when something changes. */
 export type Participant = {
   readonly client: ClientId;
   readonly user: UserId;
   readonly name: string;
-  /** spectator: has shown no input for a minute. */
+  /** spectator: no input for a minute. */
   readonly role: "editor" | "spectator";
   readonly canWrite: boolean;
-  /** This client itself. */
+  /** True: this client. */
   readonly self: boolean;
   readonly cursor: Point | undefined;
-  readonly selection: Span | undefined;
+  readonly selection: TextSpan | undefined;
   readonly viewport: Rectangle | undefined;
-  /** The application's own. */
+  /** Fields that the application defines. */
   readonly fields: Readonly<Record<string, unknown>>;
 };
 
-/** `changed`: were there and still are, with something else of them. */
+/** `changed`: participants that stayed and changed something. */
 export type PresenceChange = {
   readonly entered: readonly ClientId[];
   readonly changed: readonly ClientId[];
   readonly left: readonly ClientId[];
 };
 
-/** `roster`: somebody came, went or is another now; not only what is shown has changed. */
-export type Merged = PresenceChange & { readonly roster: boolean };
+/** `roster`: a participant entered, left, or changed name, role or rights. */
+export type ParticipantChanges = PresenceChange & { readonly roster: boolean };
 
 type Values = ReadonlyMap<string, Uint8Array>;
-/** What the server told of a number. */
-type Entry = { readonly told: Told; readonly values: Values };
-/** What was made of it for the application. */
+/** The server's data of a participant number. */
+type Entry = { readonly announced: Announced; readonly values: Values };
+/** The participant that the application received for it. */
 type Shown = Entry & { readonly participant: Participant };
 
 const NO_VALUES: Values = new Map();
-const NOBODY: PresenceNews = { whole: true, present: [], gone: [], states: [] };
+const NOBODY: PresenceDelta = { snapshot: true, present: [], gone: [], states: [] };
 
 export class Participants {
   #entries = new Map<ParticipantNumber, Entry>();
@@ -60,64 +60,64 @@ export class Participants {
   #self: ClientId | undefined;
   #ownValues: Values = NO_VALUES;
 
-  /** A view that goes along. */
+  /** A live view of the room. */
   get all(): ReadonlyMap<ClientId, Participant> {
     return this.#all;
   }
 
-  /** What the room takes a participant to show. */
+  /** The fields that the room has of a participant. */
   valuesOf(client: ClientId): Values {
     return this.#entryOf(client)?.values ?? NO_VALUES;
   }
 
-  /** This client, and what it shows: known here before the server tells it. */
-  selfIs(client: ClientId | undefined, values: Values): Merged {
+  /** This client and its own fields, which are known before the server sends them. */
+  selfIs(client: ClientId | undefined, values: Values): ParticipantChanges {
     const before = this.#self;
     this.#self = client;
     this.#ownValues = values;
     return this.#show(new Set([before, client].filter((one) => one !== undefined)));
   }
 
-  receive({ whole, present, gone, states }: PresenceNews): Merged {
+  receiveDelta({ snapshot, present, gone, states }: PresenceDelta): ParticipantChanges {
     const touched = new Set<ClientId>();
-    if (whole) {
+    if (snapshot) {
       for (const client of this.#shown.keys()) touched.add(client);
       this.#entries = new Map();
       this.#numbers.clear();
     }
     for (const number of gone) this.#remove(number, touched);
-    for (const told of present) this.#tell(told, touched);
+    for (const announced of present) this.#receiveParticipant(announced, touched);
     for (const { number, fields } of states) {
       const entry = this.#entries.get(number);
       if (entry === undefined) continue;
-      touched.add(entry.told.client);
-      this.#entries.set(number, { told: entry.told, values: withFields(entry.values, fields) });
+      touched.add(entry.announced.client);
+      this.#entries.set(number, { announced: entry.announced, values: withFields(entry.values, fields) });
     }
     return this.#show(touched);
   }
 
-  /** Nobody is known to be there any more. */
-  forgetAll(): Merged {
-    return this.receive(NOBODY);
+  /** Removes all participants. */
+  forgetAll(): ParticipantChanges {
+    return this.receiveDelta(NOBODY);
   }
 
-  /** Somebody new, or what they are now. Under another number they have shown nothing yet. */
-  #tell(told: Told, touched: Set<ClientId>): void {
-    const { number, client } = told;
+  /** A participant entered or changed. Under a new number it has shown no fields yet. */
+  #receiveParticipant(announced: Announced, touched: Set<ClientId>): void {
+    const { number, client } = announced;
     const values = this.#numbers.get(client) === number ? this.valuesOf(client) : NO_VALUES;
     this.#remove(this.#numbers.get(client), touched);
     this.#remove(number, touched);
     touched.add(client);
-    this.#entries.set(number, { told, values });
+    this.#entries.set(number, { announced, values });
     this.#numbers.set(client, number);
   }
 
   #remove(number: ParticipantNumber | undefined, touched: Set<ClientId>): void {
     const entry = number === undefined ? undefined : this.#entries.get(number);
     if (entry === undefined) return;
-    touched.add(entry.told.client);
-    this.#entries.delete(entry.told.number);
-    this.#numbers.delete(entry.told.client);
+    touched.add(entry.announced.client);
+    this.#entries.delete(entry.announced.number);
+    this.#numbers.delete(entry.announced.client);
   }
 
   #entryOf(client: ClientId): Entry | undefined {
@@ -125,8 +125,8 @@ export class Participants {
     return number === undefined ? undefined : this.#entries.get(number);
   }
 
-  /** What has become of these. */
-  #show(clients: ReadonlySet<ClientId>): Merged {
+  /** Computes the changes of these participants. */
+  #show(clients: ReadonlySet<ClientId>): ParticipantChanges {
     const [entered, changed, left]: [ClientId[], ClientId[], ClientId[]] = [[], [], []];
     let roster = false;
     for (const client of clients) {
@@ -138,7 +138,7 @@ export class Participants {
         continue;
       }
       const self = client === this.#self;
-      const shown = shownOf({ told: entry.told, values: self ? this.#ownValues : entry.values }, self, before);
+      const shown = shownOf({ announced: entry.announced, values: self ? this.#ownValues : entry.values }, self, before);
       if (shown === before) continue;
       (before === undefined ? entered : changed).push(client);
       roster ||= before !== undefined && !sameIdentity(before.participant, shown.participant);
@@ -153,14 +153,14 @@ function withFields(values: Values, fields: readonly PresenceField[]): Values {
   const merged = new Map(values);
   for (const { name, value } of fields) {
     if (value.byteLength === 0) merged.delete(name);
-    else merged.set(name, value.slice()); // The frame's bytes are not kept.
+    else merged.set(name, value.slice()); // Copied, so that the frame's bytes are not retained.
   }
   return merged;
 }
 
-/** The very same as before, if nothing of it is another now. */
-function shownOf({ told, values }: Entry, self: boolean, before: Shown | undefined): Shown {
-  const { client, user, name, canWrite, spectator } = told;
+/** Returns the previous object if nothing has changed. */
+function shownOf({ announced, values }: Entry, self: boolean, before: Shown | undefined): Shown {
+  const { client, user, name, canWrite, spectator } = announced;
   const whoever = { client, user, name, role: spectator ? "spectator" : "editor", canWrite, self } as const;
   const sameValues =
     before !== undefined &&
@@ -176,10 +176,10 @@ function shownOf({ told, values }: Entry, self: boolean, before: Shown | undefin
     selection: value(SELECTION, decodeSpan),
     viewport: value(VIEWPORT, decodeRectangle),
   };
-  return { told, values, participant: { ...whoever, ...positions, fields: ownFieldsOf(values, before) } };
+  return { announced, values, participant: { ...whoever, ...positions, fields: ownFieldsOf(values, before) } };
 }
 
-/** What is the same as before stays the same object. A value that cannot be read is left out. */
+/** Unchanged values stay the same objects. A value that cannot be decoded is left out. */
 function ownFieldsOf(values: Values, before: Shown | undefined): Participant["fields"] {
   const own = ownNamesIn(values);
   const sameAsBefore = (name: string): boolean => isSame(before?.values.get(name), values.get(name)!);
@@ -187,7 +187,7 @@ function ownFieldsOf(values: Values, before: Shown | undefined): Participant["fi
   const decoded = own.map(
     (name) => [name, sameAsBefore(name) ? before?.participant.fields[name] : decodeValue(values.get(name)!)] as const,
   );
-  return Object.fromEntries(decoded.filter(([, value]) => value !== undefined)); // Whatever the names are: `__proto__` too becomes a field.
+  return Object.fromEntries(decoded.filter(([, value]) => value !== undefined)); // Safe for any name: `__proto__` becomes an ordinary field.
 }
 
 function ownNamesIn(values: Values): string[] {

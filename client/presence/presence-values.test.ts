@@ -1,10 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as Y from "yjs";
+import { decodeValue, encodeValue } from "./presence-fields.ts";
 
-import { decodeValue, encodeValue } from "./presence-values.ts";
-
-test("[VAL1] every JSON value comes out as it went in", () => {
+test("[VAL1] every JSON value is decoded as it was encoded", () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => void expect(decodeValue(encodeValue(value))).toEqual(JSON.parse(JSON.stringify(value)))),
   );
@@ -14,7 +13,7 @@ test.each([[undefined], [() => 1], [Symbol("s")]])("[VAL1] what JSON leaves out 
   expect(encodeValue(value)).toHaveLength(0);
 });
 
-test("[VAL2] a caret is a tenth of its JSON, and points to the same place, as a selection does", () => {
+test("[VAL2] an encoded caret is a tenth of its JSON and decodes to the same place, as a selection does", () => {
   const doc = new Y.Doc();
   const text = doc.getText("text");
   text.insert(0, "hello world");
@@ -40,7 +39,7 @@ test("[VAL2] a caret is a tenth of its JSON, and points to the same place, as a 
   }
 });
 
-test("[VAL2] a place in a nested text, and one that belongs to the letter before it, come out whole", () => {
+test("[VAL2] a place in a nested text, and one bound to the letter before it, are decoded unchanged", () => {
   const doc = new Y.Doc();
   const text = doc.getMap<Y.Text>("texts").set("a", new Y.Text());
   for (const assoc of [0, -1]) {
@@ -55,11 +54,11 @@ test.each([
   [{ anchor: {}, head: {} }],
   [{ anchor: { tname: "t", item: { client: 1.5, clock: 0 } }, head: { tname: "t" } }],
   [{ anchor: { tname: "t" }, head: { tname: "t" }, more: true }],
-])("[VAL2] what only looks like a caret travels as it is: %o", (value) => {
+])("[VAL2] a value that only resembles a caret travels unchanged: %o", (value) => {
   expect(decodeValue(encodeValue(value))).toEqual(value);
 });
 
-test("[VAL3] bytes that are no value are left out, whatever they are", () => {
+test("[VAL3] bytes that encode no value are ignored", () => {
   fc.assert(fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => void decodeValue(Uint8Array.of(1, ...bytes))));
   for (const bytes of [[], [1], [1, 1, 9], [0x7b], [0xff, 0xff]]) expect(decodeValue(Uint8Array.from(bytes))).toBeUndefined();
 });

@@ -1,12 +1,15 @@
-/** Presence as an application sees it, on a model server: who is there, what they show, and what the server hears. */
+/**
+ * Presence as an application sees it, on a model server: participants, their fields, and the frames that the server
+ * receives.
+ */
 
 import { expect, test } from "vitest";
 
 import type { ClientId, RoomId } from "../../shared/ids.ts";
 import type { ServerFrame } from "../../shared/wire/frames.ts";
-import type { RoomHostOptions } from "../room/room-events.ts";
-import { RoomHost } from "../room/room-host.ts";
-import { FakeClock } from "../testing/fake-clock.ts";
+import type { RoomConnectionOptions } from "../room/room-events.ts";
+import { RoomConnection } from "../room/room-connection-host.ts";
+import { ClientFakeClock } from "../testing/fake-clock.ts";
 import { ModelServer } from "../testing/model-server.ts";
 
 const NOTES = "notes" as RoomId;
@@ -19,20 +22,20 @@ const MODE: ServerFrame & { type: "mode" } = {
   shed: 0,
 };
 
-const serverOn = (): ModelServer => new ModelServer(new FakeClock(), { faults: { delayMsMax: 5 } });
+const serverOn = (): ModelServer => new ModelServer(new ClientFakeClock(), { faults: { delayMsMax: 5 } });
 
 class App {
-  readonly host: RoomHost;
+  readonly host: RoomConnection;
   readonly told: string[] = [];
 
-  constructor(server: ModelServer, seed: number, options: Partial<RoomHostOptions> = {}) {
-    this.host = new RoomHost({ url: "ws://h", token: "t", room: NOTES, ...options } as RoomHostOptions, server.world(seed));
+  constructor(server: ModelServer, seed: number, options: Partial<RoomConnectionOptions> = {}) {
+    this.host = new RoomConnection({ url: "ws://h", token: "t", room: NOTES, ...options } as RoomConnectionOptions, server.world(seed));
     this.host.on("participants", (participants) => this.told.push(`${participants.size} there`));
     this.host.on("mode", ({ mode }) => this.told.push(mode));
     this.host.on("error", ({ kind }) => this.told.push(kind));
   }
 
-  /** What it sees of others. */
+  /** The presence of all other participants. */
   get others(): unknown[] {
     return [...this.host.participants.values()].filter(({ self }) => !self).map(({ cursor, fields }) => ({ cursor, fields }));
   }
@@ -43,9 +46,9 @@ class App {
 }
 
 const framesHeard = (server: ModelServer): string[][] =>
-  server.heard.flatMap((frame) => (frame.type === "presence" ? [frame.fields.map(({ name }) => name)] : []));
+  server.receivedFrames.flatMap((frame) => (frame.type === "presence" ? [frame.fields.map(({ name }) => name)] : []));
 
-test("[RPR1] everybody sees who is there and what they show; those who come later too", async () => {
+test("[RPR1] all participants, late ones too, see who is present and what each shows", async () => {
   const server = serverOn();
   const ann = new App(server, 1);
   ann.host.presence.set({ cursor: { x: 1.2, y: 2 }, mood: "calm" });
@@ -59,7 +62,7 @@ test("[RPR1] everybody sees who is there and what they show; those who come late
   expect([ann.others, ann.told.at(-1)]).toEqual([[], "1 there"]);
 });
 
-test("[RPR2] what is set at once goes out as one frame, only what changed, as often as the server allows", async () => {
+test("[RPR2] fields set together go out as one frame with only the changes, at the server's rate", async () => {
   const server = serverOn();
   const ann = new App(server, 1);
   await server.clock.advance(1_000);
@@ -87,7 +90,7 @@ test("[RPR2] what is set at once goes out as one frame, only what changed, as of
   expect(bob.others, "the last is never lost").toMatchObject([{ cursor: { x: 100, y: 0 } }]);
 });
 
-test("[RPR3] after a broken line all is said again; nobody flickers meanwhile", async () => {
+test("[RPR3] after a broken connection all fields are sent again, and nobody disappears meanwhile", async () => {
   const server = serverOn();
   const [ann, bob] = [new App(server, 1), new App(server, 2)];
   ann.host.presence.set({ mood: "calm", gone: true });
@@ -102,7 +105,7 @@ test("[RPR3] after a broken line all is said again; nobody flickers meanwhile", 
   expect(bob.told.slice(before).filter((told) => told === "0 there")).toEqual([]);
 });
 
-test("[RPR4] without a line for long nobody is known to be there; leaving the room says so at once", async () => {
+test("[RPR4] after a long time without a connection nobody is listed as present; leaving the room empties the list at once", async () => {
   const server = serverOn();
   const [ann, bob] = [new App(server, 1), new App(server, 2)];
   await server.clock.advance(1_000);
@@ -119,24 +122,24 @@ test("[RPR4] without a line for long nobody is known to be there; leaving the ro
   expect(ann.host.participants.size).toBe(1);
 });
 
-test("[RPR5] a room that still shows what was taken back while away is told", async () => {
+test("[RPR5] the room is sent the removal of fields that were removed while away", async () => {
   const server = serverOn();
   const ann = new App(server, 1);
   ann.host.presence.set({ mood: "calm" });
   await server.clock.advance(1_000);
   const client = ann.host.client as ClientId;
   server.reachable = false;
-  server.cut("silently"); // The server keeps the place of whoever may come back.
+  server.cut("silently"); // The server keeps the place of a participant that may return.
   ann.host.presence.set({ mood: null });
   await server.clock.advance(3_000);
   server.presence().enter(client);
   server.presence().show(client, [{ name: "mood", value: new TextEncoder().encode('"calm"') }]);
   server.reachable = true;
   await server.clock.advance(60_000);
-  expect(server.presence().whole.states).toEqual([]);
+  expect(server.presence().snapshot.states).toEqual([]);
 });
 
-test("[RPR6] too much is told and not sent; a field that cannot be named is the application's mistake", async () => {
+test("[RPR6] presence over the limit is reported and not sent; an invalid field name is the application's error", async () => {
   const server = serverOn();
   const ann = new App(server, 1);
   await server.clock.advance(1_000);
@@ -147,7 +150,7 @@ test("[RPR6] too much is told and not sent; a field that cannot be named is the 
   expect(() => ann.host.presence.set({ cursor: { x: NaN, y: 0 } })).toThrow(/whole number/);
 });
 
-test("[RPR7] presence says nothing outside the room, and keeps no process alive", async () => {
+test("[RPR7] presence sends nothing outside the room, and keeps no process alive", async () => {
   const server = serverOn();
   const ann = new App(server, 1, { connect: false });
   ann.host.presence.set({ mood: "calm" });

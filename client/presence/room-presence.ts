@@ -1,24 +1,26 @@
 /**
- * One room's presence on its own lane beside the edits: hears what the room session hears, keeps who is there, says
- * what this client shows. Deterministic. Rules RPR1 to RPR11.
- *
- * It repeats nothing and times nobody out: the server knows who is there, and tells it whole after each join.
+ * One room's presence, independent of its edits: takes the inputs of the room session, keeps the participants, and
+ * sends this client's own presence. It repeats nothing and has no timeouts, because the server knows who is present and
+ * sends a snapshot after each join. Deterministic. Rules RPR1 to RPR11.
  */
 
 import type { ClientId, Millis } from "../../shared/ids.ts";
 import type { Channel, ClientFrame, RoomMode } from "../../shared/wire/frames.ts";
 import type { PresenceField } from "../../shared/wire/presence.ts";
-import type { FramePace } from "../connection/frame-pace.ts";
 import { OwnPresence, type OwnPresenceOptions } from "./own-presence.ts";
-import { type Merged, type Participant, Participants, type PresenceChange } from "./participants.ts";
+import { type ParticipantChanges, type Participant, Participants, type PresenceChange } from "./participants.ts";
 import { type Problem, presenceTooLarge } from "../room/problems.ts";
-import type { Line, RoomFrame, RoomInput } from "../room/room-messages.ts";
+import type { SharedLimits, RoomFrame, RoomSessionInput } from "../room/room-messages.ts";
+import type { FrameSendRate } from "../connection/client-rates.ts";
 
-/** This client shows something else. */
+/** This client changes its presence. */
 export type ShowInput = { kind: "show"; fields: readonly PresenceField[] };
-export type PresenceInput = RoomInput | ShowInput;
+export type PresenceSessionInput = RoomSessionInput | ShowInput;
 
-/** `participants`: as the server counts them. `shed`: 0, or how much is left out under pressure. */
+/**
+ * How the room's presence is sent. `participants`: number counted by the server. `presencePerSecond`: maximum presence
+ * frames per second of this client. `shed`: 0, or the level of load shedding.
+ */
 export type ModeFacts = {
   readonly mode: RoomMode;
   readonly participants: number;
@@ -26,37 +28,39 @@ export type ModeFacts = {
   readonly shed: number;
 };
 
-export type PresenceEffect =
+export type PresenceSessionEffect =
   | { kind: "send"; frame: ClientFrame }
-  /** Somebody came, went or is another now. */
-  | { kind: "tell-participants" }
-  | { kind: "tell-presence"; change: PresenceChange }
-  | { kind: "tell-mode"; mode: ModeFacts }
+  /** A participant entered, left, or changed name, role or rights. */
+  | { kind: "emit-participants" }
+  | { kind: "emit-presence"; change: PresenceChange }
+  | { kind: "emit-mode"; mode: ModeFacts }
   | { kind: "problem"; problem: Problem };
 
-export type PresenceOptions = {
+export type PresenceSessionOptions = {
   readonly own: OwnPresenceOptions;
-  /** Without a line the others are shown for so long, so that nobody flickers in a quick reconnect. */
+  /**
+   * Milliseconds for which participants stay visible without a connection, so that a quick reconnect causes no flicker.
+   */
   readonly remembersMs: number;
 };
 
 type State =
   | { readonly kind: "out" }
-  /** `until`: whoever was there may be gone by then. */
+  /** `until`: the participants are removed then. */
   | { readonly kind: "away"; readonly until: Millis }
   | { readonly kind: "in"; readonly channel: Channel; readonly client: ClientId };
 
-export class RoomPresence {
-  readonly #options: PresenceOptions;
+export class PresenceSession {
+  readonly #options: PresenceSessionOptions;
   readonly #own: OwnPresence;
   readonly #participants = new Participants();
   #state: State = { kind: "out" };
   #client: ClientId | undefined;
-  /** The line's that was told of last. */
-  #pace: FramePace | undefined;
+  /** The send rate of the last known connection. */
+  #sendRate: FrameSendRate | undefined;
   #mode: ModeFacts | undefined;
 
-  constructor(options: PresenceOptions) {
+  constructor(options: PresenceSessionOptions) {
     this.#options = options;
     this.#own = new OwnPresence(options.own);
   }
@@ -65,7 +69,7 @@ export class RoomPresence {
     return this.#participants.all;
   }
 
-  /** Undefined until the server has told it. */
+  /** Undefined before the first MODE frame of the server. */
   get mode(): ModeFacts | undefined {
     return this.#mode;
   }
@@ -76,18 +80,18 @@ export class RoomPresence {
     return this.#state.kind === "away" ? this.#state.until : undefined;
   }
 
-  receive(input: PresenceInput, now: Millis): PresenceEffect[] {
-    const effects: PresenceEffect[] = [];
+  receiveInput(input: PresenceSessionInput, now: Millis): PresenceSessionEffect[] {
+    const effects: PresenceSessionEffect[] = [];
     switch (input.kind) {
       case "show":
         this.#receiveShow(input.fields, effects);
-        return effects; // Said with the next tick: what is set at once goes out together.
+        return effects; // Sent with the next tick, so that values set in one task go out together.
       case "leave":
         this.#own.giveTurnBack();
         this.#state = { kind: "out" };
-        tell(this.#participants.forgetAll(), effects);
+        reportChanges(this.#participants.forgetAll(), effects);
         return effects;
-      case "line-lost":
+      case "connection-lost":
         this.#lose(now);
         return effects;
       case "frame":
@@ -96,14 +100,14 @@ export class RoomPresence {
       case "tick":
         this.#receiveTick(now, effects);
         break;
-      case "line-open":
-        this.#receiveLine(input, effects);
+      case "connection-open":
+        this.#receiveConnection(input, effects);
         return effects;
       case "enter":
       case "edit":
       case "snapshot":
       case "restored":
-      case "kept":
+      case "stored":
       case "keep-failed":
       case "store-lost":
         return effects;
@@ -111,53 +115,53 @@ export class RoomPresence {
     return effects;
   }
 
-  #receiveLine({ limits, presencePace }: Line, effects: PresenceEffect[]): void {
-    if (presencePace === this.#pace) return; // A room that is left and entered again is told of the line again.
-    this.#pace = presencePace;
-    this.#own.receiveLine({ pace: presencePace, bytesMax: limits.presenceBytesMax, fieldsMax: limits.presenceFieldsMax });
+  #receiveConnection({ limits, presenceRate }: SharedLimits, effects: PresenceSessionEffect[]): void {
+    if (presenceRate === this.#sendRate) return; // The connection is known already: the room was left and entered again.
+    this.#sendRate = presenceRate;
+    this.#own.receiveConnection({ rate: presenceRate, bytesMax: limits.presenceBytesMax, fieldsMax: limits.presenceFieldsMax });
     if (this.#own.isTooLarge) effects.push({ kind: "problem", problem: presenceTooLarge(this.#own.bytesMax) });
   }
 
-  #receiveShow(fields: readonly PresenceField[], effects: PresenceEffect[]): void {
+  #receiveShow(fields: readonly PresenceField[], effects: PresenceSessionEffect[]): void {
     if (!this.#own.set(fields)) effects.push({ kind: "problem", problem: presenceTooLarge(this.#own.bytesMax) });
-    tell(this.#participants.selfIs(this.#client, this.#own.values), effects);
+    reportChanges(this.#participants.selfIs(this.#client, this.#own.values), effects);
   }
 
-  #receiveFrame(frame: RoomFrame, now: Millis, effects: PresenceEffect[]): void {
+  #receiveFrame(frame: RoomFrame, now: Millis, effects: PresenceSessionEffect[]): void {
     switch (frame.type) {
       case "joined":
         this.#state = { kind: "in", channel: frame.channel, client: frame.client };
         this.#client = frame.client;
-        tell(this.#participants.selfIs(frame.client, this.#own.values), effects);
-        this.#own.sayAgain();
-        return this.#say(this.#state, now, effects);
+        reportChanges(this.#participants.selfIs(frame.client, this.#own.values), effects);
+        this.#own.sendAgain();
+        return this.#send(this.#state, now, effects);
       case "left":
       case "join-refused":
         return this.#lose(now);
-      case "presence-news":
+      case "presence-delta":
         if (this.#state.kind !== "in") return;
-        tell(this.#participants.receive(frame.news), effects);
-        if (frame.news.whole) this.#own.reconcile(this.#participants.valuesOf(this.#state.client));
-        return this.#say(this.#state, now, effects);
+        reportChanges(this.#participants.receiveDelta(frame.delta), effects);
+        if (frame.delta.snapshot) this.#own.reconcile(this.#participants.valuesOf(this.#state.client));
+        return this.#send(this.#state, now, effects);
       case "presence-again":
-        return this.#own.receivePassedOver(); // Said with the tick that follows.
+        return this.#own.receivePresenceAgain(); // Sent with the next tick.
       case "mode": {
         const { mode, participants, presencePerSecond, shed } = frame;
         this.#mode = { mode, participants, presencePerSecond, shed };
-        this.#own.receivePace(presencePerSecond);
-        effects.push({ kind: "tell-mode", mode: this.#mode });
+        this.#own.receiveRate(presencePerSecond);
+        effects.push({ kind: "emit-mode", mode: this.#mode });
         return;
       }
-      default: // Of the edits.
+      default: // Frames about edits.
         return;
     }
   }
 
-  #receiveTick(now: Millis, effects: PresenceEffect[]): void {
-    if (this.#state.kind === "in") this.#say(this.#state, now, effects);
+  #receiveTick(now: Millis, effects: PresenceSessionEffect[]): void {
+    if (this.#state.kind === "in") this.#send(this.#state, now, effects);
     if (this.#state.kind !== "away" || now < this.#state.until) return;
     this.#state = { kind: "out" };
-    tell(this.#participants.forgetAll(), effects);
+    reportChanges(this.#participants.forgetAll(), effects);
   }
 
   #lose(now: Millis): void {
@@ -165,13 +169,13 @@ export class RoomPresence {
     if (this.#state.kind === "in") this.#state = { kind: "away", until: (now + this.#options.remembersMs) as Millis };
   }
 
-  #say({ channel }: State & { kind: "in" }, now: Millis, effects: PresenceEffect[]): void {
+  #send({ channel }: State & { kind: "in" }, now: Millis, effects: PresenceSessionEffect[]): void {
     const fields = this.#own.takeDue(now);
     if (fields.length > 0) effects.push({ kind: "send", frame: { type: "presence", channel, fields } });
   }
 }
 
-function tell({ roster, entered, changed, left }: Merged, effects: PresenceEffect[]): void {
-  if (roster) effects.push({ kind: "tell-participants" });
-  if (entered.length + changed.length + left.length > 0) effects.push({ kind: "tell-presence", change: { entered, changed, left } });
+function reportChanges({ roster, entered, changed, left }: ParticipantChanges, effects: PresenceSessionEffect[]): void {
+  if (roster) effects.push({ kind: "emit-participants" });
+  if (entered.length + changed.length + left.length > 0) effects.push({ kind: "emit-presence", change: { entered, changed, left } });
 }

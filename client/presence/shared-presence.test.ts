@@ -1,16 +1,16 @@
-/** Many rooms on one connection, whose gateway limits presence and other frames for all of them together. */
+/** Many rooms on one connection. The gateway limits presence and other frames for all of them together. */
 
 import { expect, test } from "vitest";
 
 import type { RoomId } from "../../shared/ids.ts";
 import { ConnectionHost } from "../connection/connection-host.ts";
-import type { RoomHostOptions } from "../room/room-events.ts";
-import { RoomHost } from "../room/room-host.ts";
-import { FakeClock } from "../testing/fake-clock.ts";
+import type { RoomConnectionOptions } from "../room/room-events.ts";
+import { RoomConnection } from "../room/room-connection-host.ts";
+import { ClientFakeClock } from "../testing/fake-clock.ts";
 import { LIMITS, ModelServer } from "../testing/model-server.ts";
 
 function strictServer(limits: Partial<typeof LIMITS> = {}): ModelServer {
-  const server = new ModelServer(new FakeClock(), { faults: { delayMsMax: 5 } });
+  const server = new ModelServer(new ClientFakeClock(), { faults: { delayMsMax: 5 } });
   server.keepsRates = true;
   server.limits = { ...LIMITS, pingIntervalMs: 30_000, silenceMsMax: 75_000, ...limits };
   return server;
@@ -23,16 +23,16 @@ function connectionTo(server: ModelServer): { connection: ConnectionHost; status
   return { connection, statuses };
 }
 
-const roomOn = (server: ModelServer, connection: ConnectionHost, room: string, seed: number): RoomHost =>
-  new RoomHost({ connection, room: room as RoomId } as RoomHostOptions, server.world(seed));
+const roomOn = (server: ModelServer, connection: ConnectionHost, room: string, seed: number): RoomConnection =>
+  new RoomConnection({ connection, room: room as RoomId } as RoomConnectionOptions, server.world(seed));
 
 const shownIn = (server: ModelServer, room: string): unknown[] =>
-  server.presence(room).whole.states.map(({ fields }) => fields.map(({ value }) => `${value}`));
+  server.presence(room).snapshot.states.map(({ fields }) => fields.map(({ value }) => `${value}`));
 
 test.each([
   ["as gateways allow by default", {}, 100],
   ["as little as they can", { presenceBurst: 1, presencePerSecond: 1, controlBurst: 1, controlsPerSecond: 1 }, 10],
-])("[RPR8] what is set in many rooms at once is shown in each, %s", async (_, limits, count) => {
+])("[RPR8] fields set in many rooms at once are shown in each, %s", async (_, limits, count) => {
   const server = strictServer(limits);
   const { connection, statuses } = connectionTo(server);
   const rooms = Array.from({ length: count }, (__, index) => roomOn(server, connection, `dash-${index}`, index));
@@ -43,7 +43,7 @@ test.each([
   expect(statuses).toEqual(["connecting", "connected"]);
 });
 
-test("[RPR9] in rooms that move all at once nobody's position stays an old one, and none waits for long", async () => {
+test("[RPR9] with changes in all rooms at once no position stays outdated, and none waits long", async () => {
   const server = strictServer();
   const { connection, statuses } = connectionTo(server);
   const rooms = Array.from({ length: 8 }, (_, index) => roomOn(server, connection, `move-${index}`, index));
@@ -56,16 +56,16 @@ test("[RPR9] in rooms that move all at once nobody's position stays an old one, 
     await server.clock.advance(25);
     for (const { room } of rooms) seen.set(room, (seen.get(room) ?? new Set()).add(JSON.stringify(shownIn(server, room))));
   }
-  for (const [room, positions] of seen) expect(positions.size, room).toBeGreaterThan(25); // In ten seconds: some three a second.
+  for (const [room, positions] of seen) expect(positions.size, room).toBeGreaterThan(25); // In ten seconds: about three a second.
   await server.clock.advance(2_000);
   expect(rooms.map(({ room }) => shownIn(server, room))).toEqual(rooms.map(() => [[`${new TextEncoder().encode(String(x))}`]]));
   expect(statuses).toEqual(["connecting", "connected"]);
 });
 
-test("[RPR10] what a server takes no more of is told to the application, when it is set and when it was set before", async () => {
+test("[RPR10] presence over the server's limit is reported to the application, both new and already set", async () => {
   const server = strictServer({ presenceBytesMax: 100 });
   const { connection } = connectionTo(server);
-  const [early, late] = ["early", "late"].map((room, index) => roomOn(server, connection, room, index)) as [RoomHost, RoomHost];
+  const [early, late] = ["early", "late"].map((room, index) => roomOn(server, connection, room, index)) as [RoomConnection, RoomConnection];
   const told: unknown[] = [];
   for (const room of [early, late])
     room.on("error", (problem) => told.push([room.room, problem.kind, "bytesMax" in problem && problem.bytesMax]));
@@ -77,10 +77,10 @@ test("[RPR10] what a server takes no more of is told to the application, when it
     ["early", "presence-too-large", 100],
     ["late", "presence-too-large", 100],
   ]);
-  expect(server.heard.filter(({ type }) => type === "presence")).toEqual([]);
+  expect(server.receivedFrames.filter(({ type }) => type === "presence")).toEqual([]);
 });
 
-test("[RPR11] what a server passed over after all is said again, as it is then", async () => {
+test("[RPR11] fields that the server skipped are sent again with their latest value", async () => {
   const server = strictServer();
   const { connection, statuses } = connectionTo(server);
   const rooms = Array.from({ length: 8 }, (_, index) => roomOn(server, connection, `late-${index}`, index));
@@ -94,10 +94,10 @@ test("[RPR11] what a server passed over after all is said again, as it is then",
   expect(statuses).toEqual(["connecting", "connected"]);
 });
 
-test("[COH14] an application that changes its rooms all the time is never too fast, and is in those that it has in the end", async () => {
+test("[COH14] an application that keeps changing its rooms never exceeds the rate, and ends up in its last choice of rooms", async () => {
   const server = strictServer();
   const { connection, statuses } = connectionTo(server);
-  let rooms: RoomHost[] = [];
+  let rooms: RoomConnection[] = [];
   for (let page = 0; page < 20; page++) {
     for (const room of rooms) room.destroy();
     rooms = Array.from({ length: 60 }, (_, index) => roomOn(server, connection, `nav-${page % 2}-${index}`, page * 100 + index));
@@ -106,23 +106,22 @@ test("[COH14] an application that changes its rooms all the time is never too fa
   await server.clock.advance(30_000);
   expect(statuses).toEqual(["connecting", "connected"]);
   expect(rooms.filter(({ status, synced }) => status !== "connected" || !synced)).toEqual([]);
-  expect([...server.lines].map(({ members }) => members.size)).toEqual([60]);
+  expect([...server.connections].map(({ members }) => members.size)).toEqual([60]);
 });
 
-test("[COH15] a room that is left before its JOIN went out is not asked for", async () => {
+test("[COH15] a room that is left before its JOIN was sent is not joined", async () => {
   const server = strictServer({ controlBurst: 1, controlsPerSecond: 1 });
   const { connection } = connectionTo(server);
   const [first, second, third] = ["first", "second", "third"].map((room, index) => roomOn(server, connection, room, index)) as [
-    RoomHost,
-    RoomHost,
-    RoomHost,
+    RoomConnection,
+    RoomConnection,
+    RoomConnection,
   ];
   await server.clock.advance(1_500);
   second.destroy();
   await server.clock.advance(10_000);
-  expect(server.heard.flatMap((frame) => (frame.type === "join" ? [frame.room] : frame.type === "leave" ? ["left"] : []))).toEqual([
-    "first",
-    "third",
-  ]);
+  expect(server.receivedFrames.flatMap((frame) => (frame.type === "join" ? [frame.room] : frame.type === "leave" ? ["left"] : []))).toEqual(
+    ["first", "third"],
+  );
   expect([first.status, third.status]).toEqual(["connected", "connected"]);
 });

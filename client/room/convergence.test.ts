@@ -7,9 +7,9 @@ import { expect, test } from "vitest";
 
 import type { CommittedEdit } from "../../shared/wire/frames.ts";
 import type { RoomId } from "../../shared/ids.ts";
-import { Prng } from "../../shared/prng.ts";
-import { RoomHost } from "./room-host.ts";
-import { FakeClock } from "../testing/fake-clock.ts";
+import { Prng } from "../../shared/collections/prng.ts";
+import { RoomConnection } from "./room-connection-host.ts";
+import { ClientFakeClock } from "../testing/fake-clock.ts";
 import { LIMITS, ModelServer } from "../testing/model-server.ts";
 import type { EditFormat } from "./unsent.ts";
 
@@ -34,7 +34,7 @@ const keystrokesIn = (edits: readonly { payload: Uint8Array }[]): string[] =>
   );
 
 class Person {
-  readonly host: RoomHost;
+  readonly host: RoomConnection;
   readonly number: number;
   typed = 0;
   /** What the application holds: replaced by a snapshot, added to by edits. */
@@ -43,7 +43,7 @@ class Person {
 
   constructor(number: number, server: ModelServer, seed: number, mergeUnsent: boolean) {
     this.number = number;
-    this.host = new RoomHost({ url: "ws://h", token: () => "t", room: ROOM, format, mergeUnsent }, server.world(seed));
+    this.host = new RoomConnection({ url: "ws://h", token: () => "t", room: ROOM, format, mergeUnsent }, server.world(seed));
     this.host.on("edits", (edits) => {
       for (const { seq } of edits) {
         if (this.seqs.length > 0) expect(seq).toBe(this.seqs.at(-1)! + 1);
@@ -65,7 +65,7 @@ class Person {
 
 async function run(seed: number): Promise<void> {
   const prng = new Prng(seed);
-  const clock = new FakeClock();
+  const clock = new ClientFakeClock();
   const part = (max: number): number => prng.unit() * max;
   const faults = {
     committedFrameLost: part(0.2),
@@ -134,4 +134,4 @@ async function run(seed: number): Promise<void> {
   expect(clock.pending, "nothing runs on").toBe(0);
 }
 
-test.each([...REGRESSION_SEEDS, ...FRESH_SEEDS])("[CVG1] nothing is lost, doubled or out of order (seed %i)", run);
+test.each([...REGRESSION_SEEDS, ...FRESH_SEEDS])("[CVG1] no edit is lost, duplicated or out of order (seed %i)", run);

@@ -1,11 +1,11 @@
-/** What goes out of a room: how fast, how large, and what is told where it may not. */
+/** The sending of edits: rate, size, and the problems reported when edits may not be sent. */
 
 import { expect, test } from "vitest";
 
-import { App, bytes, heard, MINUTE, NOTES, serverOn } from "../testing/app.ts";
+import { App, bytes, receivedFrames, MINUTE, NOTES, serverOn } from "../testing/test-page.ts";
 import { LIMITS } from "../testing/model-server.ts";
 
-test("[SEN1] what is made at once goes out at once, a busy writer's at the pace, merged", async () => {
+test("[SEN1] the first edits go out at once, those of a busy writer at the rate limit, merged", async () => {
   const server = serverOn();
   server.limits = LIMITS;
   const merge = (payloads: readonly Uint8Array[]): Uint8Array => Uint8Array.from(payloads.flatMap((payload) => [...payload]));
@@ -13,19 +13,19 @@ test("[SEN1] what is made at once goes out at once, a busy writer's at the pace,
   await server.clock.advance(1_000);
   for (const value of [1, 2, 3]) ann.host.send(bytes(value));
   await server.clock.advance(20);
-  expect(heard(server, "edit").map(({ payload }) => `${payload}`)).toEqual(["1,2,3"]);
+  expect(receivedFrames(server, "edit").map(({ payload }) => `${payload}`)).toEqual(["1,2,3"]);
   for (let value = 0; value < 1_000; value++) {
     ann.host.send(bytes(value % 251));
     await server.clock.advance(20);
   }
   await server.clock.advance(1_000);
   expect(ann.host.saved).toBe(true);
-  const { length } = heard(server, "edit");
+  const { length } = receivedFrames(server, "edit");
   expect(length).toBeGreaterThan(180);
   expect(length).toBeLessThan(21 + 22 * 9 + 2);
 });
 
-test("[SEN2] a network that held everything back for long does not bring the server more than it allows at once", async () => {
+test("[SEN2] after a long network stall the server does not receive more than it allows at once", async () => {
   const server = serverOn();
   server.limits = LIMITS;
   const ann = new App(server, 1);
@@ -35,10 +35,10 @@ test("[SEN2] a network that held everything back for long does not bring the ser
     ann.host.send(bytes(value));
     await server.clock.advance(90);
   }
-  expect(heard(server, "edit").length).toBeLessThanOrEqual(LIMITS.editBurst);
+  expect(receivedFrames(server, "edit").length).toBeLessThanOrEqual(LIMITS.editBurst);
 });
 
-test("[SEN3] while the server refuses, edits wait, and go on by themselves when it takes them again", async () => {
+test("[SEN3] edits wait while the server rejects them, and continue when it accepts them again", async () => {
   const server = serverOn();
   const [ann, bob] = [new App(server, 1), new App(server, 2)];
   await server.clock.advance(1_000);
@@ -47,21 +47,21 @@ test("[SEN3] while the server refuses, edits wait, and go on by themselves when 
   for (let value = 1; value <= 30; value++) ann.host.send(bytes(value));
   await server.clock.advance(5_000);
   expect([ann.host.saving, ann.host.unsavedEdits]).toEqual(["refusing", 30]);
-  expect(heard(server, "edit").length, "then one each time").toBeLessThanOrEqual(30 + 5_000 / 200);
+  expect(receivedFrames(server, "edit").length, "then one each time").toBeLessThanOrEqual(30 + 5_000 / 200);
   server.room(NOTES).refusing = undefined;
   server.setSaving(NOTES, "saved");
   await server.clock.advance(5_000);
   expect([ann.host.saved, bob.edits.length]).toEqual([true, 30]);
 });
 
-test("[SEN4] in a room that may only be read nothing is sent; the application is told once, and edits are kept", async () => {
+test("[SEN4] in a read-only room nothing is sent; the application is notified once, and edits are kept", async () => {
   const server = serverOn();
   server.rights = { read: true, write: false };
   const ann = new App(server, 1);
   await server.clock.advance(1_000);
   for (const value of [1, 2]) ann.host.send(bytes(value));
   await server.clock.advance(MINUTE);
-  expect(heard(server, "edit")).toEqual([]);
+  expect(receivedFrames(server, "edit")).toEqual([]);
   expect(ann.problems.map(({ kind }) => kind)).toEqual(["read-only"]);
   expect([ann.host.rights, ann.host.unsavedEdits]).toEqual([{ read: true, write: false }, 2]);
   server.rights = { read: true, write: true };
@@ -70,17 +70,21 @@ test("[SEN4] in a room that may only be read nothing is sent; the application is
   expect(ann.host.saved).toBe(true);
 });
 
-test("[SEN4] a server that refuses the writing meanwhile is believed", async () => {
+test("[SEN4] a rejection for lack of write permission takes effect while edits are on their way", async () => {
   const server = serverOn();
   const ann = new App(server, 1);
   await server.clock.advance(1_000);
   server.room(NOTES).refusing = "read-only";
   ann.host.send(bytes(1));
   await server.clock.advance(MINUTE);
-  expect([heard(server, "edit").length, ann.problems.map(({ kind }) => kind), ann.host.unsavedEdits]).toEqual([1, ["read-only"], 1]);
+  expect([receivedFrames(server, "edit").length, ann.problems.map(({ kind }) => kind), ann.host.unsavedEdits]).toEqual([
+    1,
+    ["read-only"],
+    1,
+  ]);
 });
 
-test("[SEN5] an edit over the limit is told, never sent, and does not stop the others", async () => {
+test("[SEN5] an edit over the limit is reported, never sent, and does not stop the others", async () => {
   const server = serverOn();
   const ann = new App(server, 1);
   await server.clock.advance(1_000);
@@ -91,7 +95,7 @@ test("[SEN5] an edit over the limit is told, never sent, and does not stop the o
   expect(ann.edits).toEqual(["1:2 own"]);
 });
 
-test("[SEN5] one that the server finds too large is told once, and those behind it go on", async () => {
+test("[SEN5] an edit that the server finds too large is reported once, and later edits continue", async () => {
   const server = serverOn();
   const ann = new App(server, 1);
   await server.clock.advance(1_000);
@@ -103,7 +107,7 @@ test("[SEN5] one that the server finds too large is told once, and those behind 
   expect(ann.host.saved).toBe(true);
 });
 
-test("[SEN5] one that the server finds too large, though it said otherwise, goes out in pieces, and nothing of it is lost", async () => {
+test("[SEN5] an edit that the server finds too large despite its announced limit goes out in pieces, without loss", async () => {
   const server = serverOn();
   const merge = (payloads: readonly Uint8Array[]): Uint8Array => Uint8Array.from(payloads.flatMap((payload) => [...payload]));
   const split = (payload: Uint8Array, bytesMax: number): Uint8Array[] =>
@@ -118,12 +122,12 @@ test("[SEN5] one that the server finds too large, though it said otherwise, goes
   await server.clock.advance(MINUTE);
   expect(ann.problems).toEqual([]);
   expect(server.room(NOTES).log.flatMap(({ payload }) => [...payload])).toEqual([...typed, 100]);
-  expect([ann.host.saved, heard(server, "join").length]).toEqual([true, 5]);
+  expect([ann.host.saved, receivedFrames(server, "join").length]).toEqual([true, 5]);
 });
 
 const LOWER = { ...LIMITS, frameBytesMax: 1_000, editBytesMax: 900 };
 
-test("[SEN6] an edit on its way that meets a server which takes only smaller frames goes out in pieces", async () => {
+test("[SEN6] an edit on its way is cut into pieces for a server with a smaller frame limit", async () => {
   const server = serverOn();
   const merge = (payloads: readonly Uint8Array[]): Uint8Array => Uint8Array.from(payloads.flatMap((payload) => [...payload]));
   const split = (payload: Uint8Array, bytesMax: number): Uint8Array[] =>
@@ -142,7 +146,7 @@ test("[SEN6] an edit on its way that meets a server which takes only smaller fra
   expect(server.room(NOTES).log.flatMap(({ payload }) => [...payload])).toEqual(pasted);
 });
 
-test("[SEN6] one of which no pieces can be made is told, and what is behind it goes on", async () => {
+test("[SEN6] an edit that cannot be cut is reported, and later edits continue", async () => {
   const server = serverOn();
   const ann = new App(server, 1);
   await server.clock.advance(1_000);
@@ -157,7 +161,7 @@ test("[SEN6] one of which no pieces can be made is told, and what is behind it g
   expect(server.room(NOTES).log.map(({ payload }) => `${payload}`)).toEqual(["1", "3"]);
 });
 
-test("[SEN7] what was in the log when the line broke is not sent anew, though a later server takes only smaller frames", async () => {
+test("[SEN7] an edit that was committed when the connection broke is not sent again, though the next server takes only smaller frames", async () => {
   const server = serverOn();
   const ann = new App(server, 1);
   await server.clock.advance(1_000);

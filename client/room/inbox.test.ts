@@ -1,12 +1,13 @@
 import { expect, test } from "vitest";
 
 import type { ClientId, Epoch, Millis, Seq } from "../../shared/ids.ts";
-import { type Batch, Inbox, type InboxOptions } from "./inbox.ts";
+import type { EditBatch } from "./incoming-edits.ts";
+import { EditInbox, type InboxOptions } from "./incoming-edits.ts";
 
 const OPTIONS: InboxOptions = { heldBytesMax: 10_000, replayMsMax: 2_000, replaysMax: 2 };
 const at = (ms: number): Millis => (1_000_000 + ms) as Millis;
 
-function batch(first: number, last: number, epoch = 1, payloadBytes = 1): Batch {
+function batch(first: number, last: number, epoch = 1, payloadBytes = 1): EditBatch {
   const edits = Array.from({ length: last - first + 1 }, (_, index) => ({
     seq: (first + index) as Seq,
     client: "0123456789abcdef" as ClientId,
@@ -16,11 +17,11 @@ function batch(first: number, last: number, epoch = 1, payloadBytes = 1): Batch 
   }));
   return { epoch: epoch as Epoch, edits };
 }
-const receive = (inbox: Inbox, received: Batch, patienceMs = 0, now = at(0)): number[] =>
-  inbox.receive(received, patienceMs, now).flatMap(({ edits }) => edits.map(({ seq }) => seq as number));
+const receive = (inbox: EditInbox, received: EditBatch, patienceMs = 0, now = at(0)): number[] =>
+  inbox.receiveBatch(received, patienceMs, now).flatMap(({ edits }) => edits.map(({ seq }) => seq as number));
 
 test("[INB1] edits are delivered in seq order, each once", () => {
-  const inbox = new Inbox(OPTIONS);
+  const inbox = new EditInbox(OPTIONS);
   expect(receive(inbox, batch(1, 3))).toEqual([1, 2, 3]);
   expect(receive(inbox, batch(1, 3)), "a repeat").toEqual([]);
   expect(receive(inbox, batch(2, 5)), "an overlap").toEqual([4, 5]);
@@ -28,15 +29,15 @@ test("[INB1] edits are delivered in seq order, each once", () => {
   expect(receive(inbox, { epoch: 1 as Epoch, edits: [] })).toEqual([]);
 });
 
-test("[INB2] nothing is delivered beyond a gap until it is filled", () => {
-  const inbox = new Inbox(OPTIONS);
+test("[INB2] nothing is delivered beyond a gap until the gap is filled", () => {
+  const inbox = new EditInbox(OPTIONS);
   expect([receive(inbox, batch(4, 5)), receive(inbox, batch(8, 8)), receive(inbox, batch(2, 3))]).toEqual([[], [], []]);
   expect(receive(inbox, batch(1, 1))).toEqual([1, 2, 3, 4, 5]);
   expect(receive(inbox, batch(6, 8))).toEqual([6, 7, 8]);
 });
 
-test("[INB3] a gap is asked for at once, again if nothing comes, and in the end by joining anew", () => {
-  const inbox = new Inbox(OPTIONS);
+test("[INB3] the inbox requests a gap at once, again if nothing arrives, and finally by rejoining", () => {
+  const inbox = new EditInbox(OPTIONS);
   receive(inbox, batch(1, 2));
   receive(inbox, batch(6, 6));
   receive(inbox, batch(9, 9));
@@ -49,8 +50,8 @@ test("[INB3] a gap is asked for at once, again if nothing comes, and in the end 
   expect(receive(inbox, batch(3, 9))).toEqual([3, 4, 5, 6, 7, 8, 9]);
 });
 
-test("[INB3] the next gap is asked for in its turn", () => {
-  const inbox = new Inbox(OPTIONS);
+test("[INB3] the inbox requests the next gap afterwards", () => {
+  const inbox = new EditInbox(OPTIONS);
   receive(inbox, batch(3, 3));
   receive(inbox, batch(6, 6));
   expect(inbox.planRepair(at(0))).toEqual({ kind: "replay", after: 0, through: 2 });
@@ -60,8 +61,8 @@ test("[INB3] the next gap is asked for in its turn", () => {
   expect(inbox.dueAt).toBeUndefined();
 });
 
-test("[INB4] while the room catches up a gap may fill by itself, as long as it gets on", () => {
-  const inbox = new Inbox(OPTIONS);
+test("[INB4] during catch-up a gap may fill by itself, as long as there is progress", () => {
+  const inbox = new EditInbox(OPTIONS);
   receive(inbox, batch(9, 9), 500, at(0));
   expect(inbox.planRepair(at(499))).toBeUndefined();
   receive(inbox, batch(1, 4), 500, at(499));
@@ -69,8 +70,8 @@ test("[INB4] while the room catches up a gap may fill by itself, as long as it g
   expect(inbox.planRepair(at(999))).toEqual({ kind: "replay", after: 4, through: 8 });
 });
 
-test("[INB5] what is held is bounded; what found no room is asked for in its turn", () => {
-  const inbox = new Inbox({ ...OPTIONS, heldBytesMax: 1_200 });
+test("[INB5] held edits are bounded; edits that did not fit are requested later", () => {
+  const inbox = new EditInbox({ ...OPTIONS, heldBytesMax: 1_200 });
   receive(inbox, batch(3, 3, 1, 900));
   receive(inbox, batch(5, 5, 1, 200));
   expect(receive(inbox, batch(1, 2))).toEqual([1, 2, 3]);
@@ -78,8 +79,8 @@ test("[INB5] what is held is bounded; what found no room is asked for in its tur
   expect(inbox.planRepair(at(0))).toEqual({ kind: "replay", after: 3, through: 6 });
 });
 
-test("[INB6] the position carries the epoch of the last edit, and begins anew behind a snapshot", () => {
-  const inbox = new Inbox(OPTIONS);
+test("[INB6] the position carries the epoch of the last edit, and starts again at a snapshot", () => {
+  const inbox = new EditInbox(OPTIONS);
   receive(inbox, batch(1, 2, 1));
   receive(inbox, batch(3, 3, 4));
   expect(inbox.position).toEqual({ epoch: 4, seq: 3 });
@@ -90,8 +91,8 @@ test("[INB6] the position carries the epoch of the last edit, and begins anew be
   expect(inbox.position).toEqual({ epoch: 5, seq: 2 });
 });
 
-test("[INB9] what is told to be committed and does not come is asked for, before and behind what is held", () => {
-  const inbox = new Inbox(OPTIONS);
+test("[INB9] edits that are known to be committed and do not arrive are requested, before and behind held edits", () => {
+  const inbox = new EditInbox(OPTIONS);
   receive(inbox, batch(1, 2));
   inbox.receiveHead(2 as Seq, 0, at(0));
   expect(inbox.dueAt, "received already").toBeUndefined();
@@ -105,8 +106,8 @@ test("[INB9] what is told to be committed and does not come is asked for, before
   expect(inbox.dueAt).toBeUndefined();
 });
 
-test("[INB8] edits without a payload take room like others: a flood of them behind a gap is bounded", () => {
-  const inbox = new Inbox({ ...OPTIONS, heldBytesMax: 100_000 });
+test("[INB8] edits without a payload count toward the bound: a flood of them behind a gap is bounded", () => {
+  const inbox = new EditInbox({ ...OPTIONS, heldBytesMax: 100_000 });
   for (let seq = 2; seq <= 20_000; seq++) receive(inbox, batch(seq, seq, 1, 0));
   expect(inbox.planRepair(at(0))).toEqual({ kind: "replay", after: 0, through: 1 });
   expect(receive(inbox, batch(1, 1)).length).toBeLessThan(1_000);

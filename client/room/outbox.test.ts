@@ -40,7 +40,7 @@ function send(outbox: Outbox, now = at(0), parentSeq = 0, windowMax = Infinity, 
 const nack = (outbox: Outbox, counter: number, reason: NackReason, { expected = counter, retryAfterMs = 0, now = at(0) } = {}) =>
   outbox.receiveNack(counter, reason, expected, retryAfterMs, now);
 
-test("[OBX1] edits are numbered from 1 without a hole, and kept until they are acknowledged", () => {
+test("[OBX1] edits are numbered from 1 without a gap, and kept until they are acknowledged", () => {
   const outbox = outboxWith(3);
   expect(send(outbox)).toEqual(["1:1/0", "2:2/0", "3:3/0"]);
   expect(outbox.unsavedEdits).toBe(3);
@@ -52,7 +52,7 @@ test("[OBX1] edits are numbered from 1 without a hole, and kept until they are a
   expect(outbox.isEmpty).toBe(true);
 });
 
-test("[OBX2] after a reconnect everything in flight goes out again: same counters, same bytes, same parents", () => {
+test("[OBX2] after a reconnect all unacknowledged edits go out again with the same counters, bytes and parents", () => {
   const outbox = outboxWith(3);
   send(outbox, at(0), 7);
   outbox.receiveAck(1, at(0));
@@ -67,7 +67,7 @@ test("[OBX2] after a reconnect everything in flight goes out again: same counter
   expect(send(outbox, at(100))).toEqual(["3:3/1", "4:4/1"]);
 });
 
-test("[OBX3] an acknowledgement of what was never sent is not believed", () => {
+test("[OBX3] an acknowledgement of an edit that was never sent is ignored", () => {
   const outbox = outboxWith(2);
   send(outbox, at(0), 0, 1);
   expect(outbox.receiveAck(2, at(0))).toEqual([]);
@@ -75,7 +75,7 @@ test("[OBX3] an acknowledgement of what was never sent is not believed", () => {
   expect(outbox.unsavedEdits).toBe(2);
 });
 
-test("[OBX4] no more than the window is on its way, sent again or not, nor too many bytes", () => {
+test("[OBX4] sent edits, resent ones included, never exceed the window in number or bytes", () => {
   expect(send(outboxWith(9))).toHaveLength(5);
   const outbox = outboxWith(9);
   expect(send(outbox, at(0), 0, 3)).toHaveLength(3);
@@ -88,7 +88,7 @@ test("[OBX4] no more than the window is on its way, sent again or not, nor too m
   expect(send(large)).toHaveLength(2);
 });
 
-test("[OBX5] after a gap the edits go out again from the one that is expected, once", () => {
+test("[OBX5] after a gap the edits go out again from the expected one, once", () => {
   const outbox = outboxWith(4);
   send(outbox);
   nack(outbox, 3, "gap", { expected: 2 });
@@ -102,7 +102,7 @@ test("[OBX5] after a gap the edits go out again from the one that is expected, o
   expect(send(outbox, at(1_700)), "another gap").toEqual(["3:3/2", "4:4/2"]);
 });
 
-test("[OBX5] a server that expects what was acknowledged, or what was never sent, gets what there is", () => {
+test("[OBX5] a server that expects an acknowledged or unsent edit receives the available edits", () => {
   const outbox = outboxWith(3);
   send(outbox);
   outbox.receiveAck(1, at(0));
@@ -113,7 +113,7 @@ test("[OBX5] a server that expects what was acknowledged, or what was never sent
 });
 
 test.each(["write-backpressure", "log-stalled", "tenant-rate"] as const)(
-  "[OBX6] %s: waits as told, then goes on in order from the refused edit",
+  "[OBX6] %s: the outbox waits the given time, then continues in order from the rejected edit",
   (reason) => {
     const outbox = outboxWith(3);
     send(outbox);
@@ -125,7 +125,7 @@ test.each(["write-backpressure", "log-stalled", "tenant-rate"] as const)(
   },
 );
 
-test("[OBX6] a refusal of what is settled means nothing", () => {
+test("[OBX6] a rejection of a settled edit is ignored", () => {
   const outbox = outboxWith(2);
   send(outbox);
   outbox.receiveAck(2, at(0));
@@ -134,7 +134,7 @@ test("[OBX6] a refusal of what is settled means nothing", () => {
   expect(send(outbox)).toEqual(["3:3/2"]);
 });
 
-test("[OBX7] an edit over the limit is never sent and takes no number", () => {
+test("[OBX7] an edit over the limit is never sent and takes no counter", () => {
   const outbox = outboxWith(1);
   outbox.add(new Uint8Array(BYTES_MAX + 1).fill(9));
   outbox.add(bytes(3));
@@ -142,7 +142,7 @@ test("[OBX7] an edit over the limit is never sent and takes no number", () => {
   expect(outbox.unsavedEdits).toBe(2);
 });
 
-test("[OBX8] one that the server finds too large waits to be cut, still counted as unsaved; it and those behind it take new numbers under a new key", () => {
+test("[OBX8] an edit that the server finds too large waits to be cut and counts as unsaved; it and later edits get new counters under a new key", () => {
   const outbox = outboxWith(3, CUTTING);
   send(outbox);
   expect(nack(outbox, 2, "too-large")).toBe(1);
@@ -155,7 +155,7 @@ test("[OBX8] one that the server finds too large waits to be cut, still counted 
   expect(send(outbox)).toEqual(["1:2/0", "2:3/0"]);
 });
 
-test("[OBX9] after a long silence what was sent goes out again under the old key, the rest under a new one", () => {
+test("[OBX9] after a long silence sent edits go out again under the old key, the rest under a new one", () => {
   const outbox = outboxWith(2);
   send(outbox);
   outbox.add(bytes(3));
@@ -169,7 +169,7 @@ test("[OBX9] after a long silence what was sent goes out again under the old key
   expect(send(outbox, at(400_000))).toEqual(["1:3/0"]);
 });
 
-test("[OBX10] edits that nobody answers go out again, each time after twice as long", () => {
+test("[OBX10] unanswered edits go out again, each time after twice the wait", () => {
   const outbox = outboxWith(2);
   send(outbox);
   expect(outbox.dueAt(true, at(0))).toBe(at(10_000));
@@ -183,7 +183,7 @@ test("[OBX10] edits that nobody answers go out again, each time after twice as l
   expect(outbox.dueAt(true, at(11_000))).toBe(at(21_000));
 });
 
-test.each(["read-only", "forged"] as const)("[OBX11] %s takes nothing from it", (reason) => {
+test.each(["read-only", "forged"] as const)("[OBX11] %s removes nothing from the outbox", (reason) => {
   const outbox = outboxWith(2);
   send(outbox);
   expect(nack(outbox, 1, reason)).toBeUndefined();
@@ -192,7 +192,7 @@ test.each(["read-only", "forged"] as const)("[OBX11] %s takes nothing from it", 
   expect(send(outbox)).toHaveLength(2);
 });
 
-test("[OBX10] that goes for edits of which only some may be on their way, too", () => {
+test("[OBX10] the same holds when only part of the edits may be sent", () => {
   const outbox = outboxWith(4);
   send(outbox);
   outbox.joined(CLIENT, at(1_000));
@@ -202,7 +202,7 @@ test("[OBX10] that goes for edits of which only some may be on their way, too", 
   expect(send(outbox, at(11_000), 0, 2)).toEqual(["1:1/0", "2:2/0"]);
 });
 
-test("[OBX16] what was sent and is too large for the line that is there now waits with all behind it for another key", () => {
+test("[OBX16] a sent edit that is too large for the current connection waits, with all later edits, for another key", () => {
   const outbox = outboxWith(0, CUTTING);
   for (const payload of [bytes(1), bytes(2, 2, 2, 2), bytes(3)]) outbox.add(payload);
   expect(send(outbox)).toEqual(["1:1/0", "2:2,2,2,2/0", "3:3/0"]);
@@ -214,7 +214,7 @@ test("[OBX16] what was sent and is too large for the line that is there now wait
 });
 
 test.each(["refused", "too large for the next line"] as const)(
-  "[OBX17] one that cannot be cut and is %s is left out once those before it are settled; those behind it keep their numbers",
+  "[OBX17] an edit that cannot be cut and is %s is dropped once earlier edits are settled; later edits keep their counters",
   (why) => {
     const outbox = outboxWith(0);
     for (const payload of [bytes(1), bytes(2, 2, 2, 2), bytes(3), bytes(4)]) outbox.add(payload);
@@ -233,7 +233,7 @@ test.each(["refused", "too large for the next line"] as const)(
   },
 );
 
-test("[OBX17] one that cannot be cut, and turns out to be committed before its turn comes, is not left out", () => {
+test("[OBX17] an edit that cannot be cut, but proves to be committed before its turn, is not dropped", () => {
   const outbox = outboxWith(3);
   send(outbox);
   nack(outbox, 2, "too-large");

@@ -1,116 +1,93 @@
 /**
- * Keeps this client's edits of one room until they are acknowledged. What was never sent may still merge; what
- * was sent keeps its counter and its bytes, and is sent again in order for as long as it takes. What pages before this
- * one sent comes first, under their keys. Rules OBX1 to OBX17.
+ * Keeps this client's edits of one room until they are acknowledged, and sends them as the rate, the window, the
+ * room's state and the rights allow. Edits that were never sent may still be merged (`unsent.ts`). An edit that was sent
+ * keeps its counter and its bytes (`send-window.ts`). Edits that remain from earlier page loads are sent first, under their own keys
+ * (`writer-numbering.ts`). Rules OBX1 to OBX17, SEN1 to SEN7.
  */
 
 import type { ClientId, ClientKey, Millis, Seq } from "../../shared/ids.ts";
-import type { Counter, NackReason } from "../../shared/wire/frames.ts";
-import type { Inheritance, Numbering } from "../keeping/inheritance.ts";
-import type { Pending } from "../keeping/journal.ts";
-import type { SentEdit } from "./waiting-edits.ts";
-import { Unsent, type UnsentOptions } from "./unsent.ts";
+import type { Counter, NackReason, Channel, Rights, SavingState } from "../../shared/wire/frames.ts";
+import type { Inheritance } from "../persistence/journal.ts";
+import type { Pending } from "../persistence/journal.ts";
+import { SendWindow, type SendWindowOptions } from "./send-window.ts";
+import { type SentEdit, Unsent, type UnsentOptions } from "./unsent.ts";
+import { WriterNumbering } from "./writer-numbering.ts";
+import { assertNever } from "../../shared/assert.ts";
+import { outboxFull, readOnly, tooLarge } from "./problems.ts";
+import type { SharedLimits, RoomSessionEffect, RoomFrame } from "./room-messages.ts";
 
-export type OutboxOptions = UnsentOptions & {
-  readonly inFlightEditsMax: number;
-  readonly inFlightBytesMax: number;
-  /** In-flight edits without an answer for so long are sent again; doubled each time. */
-  readonly silenceMsMax: number;
-};
+export type OutboxOptions = UnsentOptions & SendWindowOptions;
 
-/** Payloads' at most. */
+/** Maximum payload sizes: of an edit that is sent for the first time, and of one that is sent again. */
 export type TakenBytes = { readonly bytesMax: number; readonly resentBytesMax: number };
 
 export type NextEdit =
   | { readonly kind: "edit"; readonly edit: SentEdit; readonly ackedThrough: Counter }
-  /** It has its counter, and goes out once it is kept. */
+  /** The edit has its counter and is sent once it is stored on this device. */
   | { readonly kind: "numbered" }
-  /** It stays out, for good: no smaller pieces can be made of it. */
+  /** The edit cannot be cut small enough and is dropped. */
   | { readonly kind: "too-large"; readonly payload: Uint8Array }
-  /** Sent before, and too large for the line that is there now: it waits to be cut, or to be left out. */
+  /** The edit was sent before and is too large for this connection. It will be cut or left out. */
   | { readonly kind: "taken-back" };
 
-/** A gap refused again so soon is the echo of edits that were on their way. */
-const GAP_ECHO_MS = 1_000;
-const SILENCE_DOUBLINGS_MAX = 3;
-
 export class Outbox {
-  readonly #options: OutboxOptions;
+  readonly #canCut: boolean;
   readonly #unsent: Unsent;
-  /** In flight: sent under this client key at least once, not known to be committed. Counters follow each other. */
-  #sent: SentEdit[] = [];
-  #sentBytes = 0;
-  #sentMade = 0;
-  #ackedThrough: Counter = 0;
-  /** The counter to send next: of an edit that is sent again, or the one right behind all of those. */
-  #cursor: Counter = 1;
-  #client: ClientId | undefined;
-  #waitUntil = 0 as Millis;
-  /** When something last went on: an edit was sent or acknowledged. */
-  #movedAt = 0 as Millis;
-  #silences = 0;
-  /** Of an edit that is too large and cannot be cut: it is left out once all before it are acknowledged. */
-  #leftOut: Counter | undefined;
-  #gap: { readonly expected: Counter; readonly at: Millis } | undefined;
-  #keyIsStale = false;
-  /** The key belonged to an earlier page, so the server may know of edits under it that are not known here. */
-  #keyIsInherited = false;
-  /** False: the room is not joined under this key yet, so answers that come are about the key before. */
-  #keyIsJoined = true;
-  #inherited: Numbering[] = [];
-  #inheritedMade = 0;
-  /** Edits go out only once they are kept on this device. */
+  readonly #window: SendWindow;
+  readonly #numbering = new WriterNumbering();
+  /** Edits are sent only once they are stored on this device. */
   #keepsFirst = false;
   #keptThrough: Counter = 0;
   readonly #changes = { made: 0, settled: 0 };
 
   constructor(options: OutboxOptions) {
-    this.#options = options;
+    this.#canCut = options.format !== undefined;
     this.#unsent = new Unsent(options);
+    this.#window = new SendWindow(options);
   }
 
-  /** How many of the application's edits are not known to be saved. */
+  /** Number of the application's edits that are not acknowledged. */
   get unsavedEdits(): number {
-    return this.#inheritedMade + this.#sentMade + this.#unsent.made;
+    return this.#numbering.inheritedMade + this.#window.made + this.#unsent.made;
   }
 
   get isEmpty(): boolean {
-    return this.#sent.length === 0 && this.#unsent.isEmpty && this.#inherited.length === 0;
+    return this.#window.isEmpty && this.#unsent.isEmpty && this.#numbering.inherited.length === 0;
   }
 
-  /** Two counts: `made` rises when `pending` has something new, `settled` when something has only gone from it. */
+  /** Two counts: `made` rises when `pending` has something new, `settled` when something was only removed from it. */
   get changes(): { readonly made: number; readonly settled: number } {
     return this.#changes;
   }
 
-  /** All that waits here. `clientKey`: of what was sent. */
+  /** All edits that wait here. `clientKey`: the key of those in the send window. */
   pending(clientKey: ClientKey): Pending {
-    const sent = [{ clientKey, sent: this.#sent }, ...this.#inherited].flatMap(({ clientKey: key, sent: edits }) =>
+    const sent = [{ clientKey, sent: this.#window.edits }, ...this.#numbering.inherited].flatMap(({ clientKey: key, sent: edits }) =>
       edits.map((edit) => [edit, { clientKey: key, client: edit.client, counter: edit.counter, parentSeq: edit.parentSeq }] as const),
     );
     return { sent, unsent: this.#unsent.waiting };
   }
 
   get ackedThrough(): Counter {
-    return this.#ackedThrough;
+    return this.#window.ackedThrough;
   }
 
-  /** The last that has a counter. */
+  /** The highest counter in use. */
   get lastSent(): Counter {
-    return this.#ackedThrough + this.#sent.length;
+    return this.#window.lastSent;
   }
 
   /**
-   * The last counter under this key that is known to be this page's own. Under an inherited key that is what was kept of
-   * it, for the page before may have sent more; under a key of its own it is Infinity.
+   * The highest counter under this key that is known to be this page's own. Under an inherited key the earlier page may
+   * have sent more than was stored, so only the stored edits count. Under a key of its own it is Infinity.
    */
   get ownThrough(): Counter {
-    return this.#keyIsInherited ? this.lastSent : Infinity;
+    return this.#numbering.isInherited ? this.lastSent : Infinity;
   }
 
-  /** Whether the numbering is to begin anew under another client key, and may. */
+  /** Whether the next numbering has to begin under another client key, and can. */
   get needsNewKey(): boolean {
-    return this.#keyIsStale && this.#sent.length === 0;
+    return this.#numbering.isStale && this.#window.isEmpty;
   }
 
   /** False: too much is waiting already. */
@@ -120,212 +97,248 @@ export class Outbox {
     return isTaken;
   }
 
-  /** Before anything is sent: what pages before this one left. All of it is kept, and comes before what was made here. */
+  /** Takes over what earlier pages left, before anything is sent. All of it is stored and goes before this page's edits. */
   inherit({ numberings, unsent }: Inheritance): void {
-    this.#inherited = numberings.filter(({ sent }) => sent.length > 0);
-    this.#inheritedMade = this.#inherited.reduce((sum, { sent }) => sum + sent.reduce((made, edit) => made + edit.made, 0), 0);
+    this.#numbering.inherit(numberings);
     this.#unsent.putBack(unsent);
-    this.#keyIsStale ||= this.#inherited.length > 0;
   }
 
   keepFirst(keepsFirst: boolean): void {
     this.#keepsFirst = keepsFirst;
   }
 
-  /** What has been numbered up to here is kept. */
+  /** All edits numbered up to `through` are stored. */
   receiveKept(through: Counter): void {
     this.#keptThrough = Math.max(this.#keptThrough, through);
   }
 
-  /** The room is joined: everything in flight goes out again, in order. */
+  /** The room is joined: everything in flight is sent again, in order. */
   joined(client: ClientId, now: Millis): void {
-    this.#client = client;
-    this.#keyIsJoined = true;
-    this.#cursor = this.#ackedThrough + 1;
-    this.#waitUntil = 0 as Millis;
-    this.#movedAt = now;
-    this.#silences = 0;
-    this.#gap = undefined;
+    this.#numbering.receiveJoined(client);
+    this.#window.restart(now);
   }
 
-  /** What was sent stays under the old key until it is acknowledged; what was not takes the next key. */
+  /** Edits that were sent stay under the old key until they are acknowledged. The others take the next key. */
   keyIsStale(): void {
-    this.#keyIsStale = true;
+    this.#numbering.markStale();
   }
 
-  /** Joining with another key: the next that was inherited, else undefined for a fresh one. */
+  /** Starts the next numbering. Returns its inherited key; undefined: take a fresh one. */
   newKey(): ClientKey | undefined {
-    const inherited = this.#inherited.shift();
-    this.#sent = [...(inherited?.sent ?? [])];
-    for (const edit of this.#sent) {
-      this.#count(edit, 1);
-      this.#inheritedMade -= edit.made;
-    }
-    this.#keyIsInherited = this.#keyIsStale = inherited !== undefined;
-    this.#keyIsJoined = false;
-    this.#ackedThrough = (this.#sent[0]?.counter ?? 1) - 1;
-    this.#cursor = this.#ackedThrough + 1;
+    const inherited = this.#numbering.takeNext();
+    this.#window.begin(inherited?.sent ?? []);
     this.#keptThrough = this.lastSent;
     return inherited?.clientKey;
   }
 
-  /** `windowMax`: edits on their way at most, sent again or for the first time. */
+  /** `windowMax`: maximum number of unacknowledged edits on their way, whether sent again or for the first time. */
   hasNext(windowMax: number, now: Millis): boolean {
-    if (now < this.#waitUntil) return false;
-    if (this.#cursor === this.#leftOut) return this.#leftOut === this.#ackedThrough + 1; // Once those before it are settled.
-    if (this.#cursor > this.#ackedThrough + Math.max(1, windowMax)) return false;
-    if (this.#cursor <= this.lastSent) return !this.#keepsFirst || this.#cursor <= this.#keptThrough;
-    return !this.#keyIsStale && !this.#unsent.isEmpty && this.#takesAnother;
+    const window = this.#window;
+    if (!window.isOpen(windowMax, now)) return false;
+    if (window.leavesOutNext) return true;
+    if (window.next !== undefined) return !this.#keepsFirst || window.cursor <= this.#keptThrough;
+    return !this.#numbering.isStale && !this.#unsent.isEmpty && window.takesAnother;
   }
 
-  /** One edit may be on its way however large it is. */
-  get #takesAnother(): boolean {
-    const { inFlightEditsMax, inFlightBytesMax } = this.#options;
-    return this.#sent.length === 0 || (this.#sent.length < inFlightEditsMax && this.#sentBytes < inFlightBytesMax);
-  }
-
-  /** Of the edit to send next, if it was sent before; else 0. */
+  /** Bytes of the edit to send next, if it was sent before; else 0. */
   get resentBytes(): number {
-    return this.#sent[this.#cursor - this.#ackedThrough - 1]?.payload.byteLength ?? 0;
+    return this.#window.next?.payload.byteLength ?? 0;
   }
 
-  /**
-   * Only after `hasNext`. `bytesMax`: of an edit that was never sent. `resentBytesMax`: of one that was; a server answers
-   * those that it takes no more itself, as long as they come within a frame.
-   */
+  /** Call only after `hasNext`. A server answers an edit above its own limit, as long as the edit fits into a frame. */
   takeNext(parentSeq: Seq, { bytesMax, resentBytesMax }: TakenBytes, now: Millis): NextEdit {
-    let edit = this.#sent[this.#cursor - this.#ackedThrough - 1];
-    if (edit !== undefined && edit.counter === this.#leftOut) return this.#leaveOut(edit);
+    const window = this.#window;
+    let edit = window.next;
+    if (edit !== undefined && window.leavesOutNext) {
+      window.leaveOut(edit);
+      this.#changes.settled += 1;
+      return { kind: "too-large", payload: edit.payload };
+    }
     if (edit === undefined) {
       const taken = this.#unsent.take(bytesMax);
       this.#changes.made += 1;
       if (taken.kind === "too-large") return taken;
-      edit = { client: this.#client, counter: this.#cursor, parentSeq, ...taken.edit };
-      this.#sent.push(edit);
-      this.#count(edit, 1);
+      edit = { client: this.#numbering.client, counter: window.cursor, parentSeq, ...taken.edit };
+      window.push(edit);
       if (this.#keepsFirst) return { kind: "numbered" };
     } else if (edit.payload.byteLength > resentBytesMax) {
       this.#receiveUnsendable(edit.counter);
       return { kind: "taken-back" };
     }
-    this.#cursor += 1;
-    this.#movedAt = now;
-    return { kind: "edit", edit, ackedThrough: this.#ackedThrough };
+    window.advance(now);
+    return { kind: "edit", edit, ackedThrough: this.ackedThrough };
   }
 
-  /** Everything up to `through` is committed. The edits that this settles, in order. */
+  /** Everything up to `through` is committed. Returns the edits that this settles, in order. */
   receiveAck(through: Counter, now: Millis): SentEdit[] {
-    if (!this.#keyIsJoined) return [];
-    const upTo = Math.min(through, this.ownThrough);
-    if (upTo <= this.#ackedThrough || upTo > this.lastSent) return []; // Known already, or of edits never sent.
-    const settled = this.#sent.splice(0, upTo - this.#ackedThrough);
-    for (const edit of settled) this.#count(edit, -1);
-    this.#ackedThrough = upTo;
-    this.#cursor = Math.max(this.#cursor, upTo + 1);
-    if ((this.#leftOut ?? Infinity) <= upTo) this.#leftOut = undefined;
-    this.#changes.settled += 1;
-    this.#movedAt = now;
-    this.#silences = 0;
-    this.#gap = undefined;
+    if (!this.#numbering.isJoined) return [];
+    const settled = this.#window.receiveAck(Math.min(through, this.ownThrough), now);
+    if (settled.length > 0) this.#changes.settled += 1;
     return settled;
   }
 
-  /** Says how large the edit is, if it is too large: it waits to be cut, or to be left out. */
+  /** Returns the edit's bytes if it is too large. It then waits to be cut or left out. */
   receiveNack(counter: Counter, reason: NackReason, expected: Counter, retryAfterMs: number, now: Millis): number | undefined {
-    // Settled since, or somebody else's.
-    if (!this.#keyIsJoined || counter <= this.#ackedThrough || counter > this.lastSent) return undefined;
+    // The edit was settled since, or is somebody else's.
+    if (!this.#numbering.isJoined || !this.#window.has(counter)) return undefined;
     switch (reason) {
       case "gap":
-        this.#receiveGap(expected, now);
+        this.#window.receiveGap(expected, now);
         return undefined;
       case "write-backpressure":
       case "log-stalled":
       case "tenant-rate":
-        this.#cursor = Math.min(this.#cursor, counter);
-        this.#waitUntil = (now + retryAfterMs) as Millis;
-        this.#movedAt = now;
+        this.#window.receiveBackpressure(counter, retryAfterMs, now);
         return undefined;
-      case "too-large":
-        return this.#receiveTooLarge(counter);
-      case "read-only": // The session stops sending.
-      case "forged": // Of somebody's resubmission.
+      case "too-large": {
+        const refusedBytes = this.#window.bytesOf(counter);
+        this.#unsent.receiveTooLarge(refusedBytes);
+        this.#receiveUnsendable(counter);
+        return refusedBytes;
+      }
+      case "read-only": // `EditSender` stops sending.
+      case "forged": // About a resubmitted edit of another client.
         return undefined;
     }
   }
 
   /** Sends everything in flight again if no answer came for long. */
   receiveTick(now: Millis): void {
-    const dueAt = this.#silentAt;
-    if (dueAt === undefined || now < dueAt) return;
-    this.#cursor = this.#ackedThrough + 1;
-    this.#movedAt = now;
-    this.#silences += 1;
+    this.#window.receiveTick(now);
   }
 
-  /** When it next has something to do that only time brings. `answersExpected`: silence means that something was lost. */
+  /** When a tick is next needed. `answersExpected`: a missing answer means that something was lost. */
   dueAt(answersExpected: boolean, now: Millis): Millis | undefined {
-    if (now < this.#waitUntil) return this.#waitUntil;
-    return answersExpected ? this.#silentAt : undefined;
+    return this.#window.dueAt(answersExpected, now);
   }
 
-  get #silentAt(): Millis | undefined {
-    if (this.#cursor === this.#ackedThrough + 1) return undefined; // Nothing is on its way.
-    return (this.#movedAt + this.#options.silenceMsMax * 2 ** Math.min(this.#silences, SILENCE_DOUBLINGS_MAX)) as Millis;
-  }
-
-  /** Once for each gap: the server refuses every edit that was on its way behind it. */
-  #receiveGap(expected: Counter, now: Millis): void {
-    if (expected > this.lastSent) return;
-    if (this.#gap?.expected === expected && now - this.#gap.at < GAP_ECHO_MS) return;
-    this.#gap = { expected, at: now };
-    // A server that waits for less than was acknowledged learns from `ackedThrough` that it need not.
-    this.#cursor = Math.min(this.#cursor, Math.max(expected, this.#ackedThrough + 1));
-    this.#movedAt = now;
-  }
-
-  #receiveTooLarge(counter: Counter): number {
-    const refusedBytes = this.#sent[counter - this.#ackedThrough - 1]!.payload.byteLength;
-    this.#unsent.receiveTooLarge(refusedBytes);
-    this.#receiveUnsendable(counter);
-    return refusedBytes;
-  }
-
+  /**
+   * Another server may hold copies of the edits behind the one that is too large, under the same counters, so these
+   * counters are not given to other bytes. All of it goes out under a new key, with that edit in pieces. If a copy is
+   * ordered as well, the format bears it. What cannot be cut is reported as too large when its turn comes.
+   */
   #receiveUnsendable(counter: Counter): void {
-    if (this.#options.format !== undefined) return this.#takeBackFrom(counter);
-    this.#leftOut = Math.min(this.#leftOut ?? Infinity, counter);
-    this.#cursor = Math.min(this.#cursor, counter);
-  }
-
-  /**
-   * Those behind it keep their counters: another server may still hold copies of them, and payloads of which nothing is
-   * known must not be ordered twice. What they say of the edits before them covers this one, so no server waits for it.
-   */
-  #leaveOut(edit: SentEdit): NextEdit {
-    this.#sent.shift();
-    this.#count(edit, -1);
-    this.#ackedThrough = edit.counter;
-    this.#cursor = edit.counter + 1;
-    this.#leftOut = undefined;
-    this.#changes.settled += 1;
-    return { kind: "too-large", payload: edit.payload };
-  }
-
-  /**
-   * Another server may still hold copies of what was sent behind the edit that is too large, under the same counters.
-   * So these are not given to other bytes: all of it goes out under a new key, that edit in pieces, and should a copy be
-   * ordered after all, its format bears that. What no smaller pieces can be made of is told as too large when its turn comes.
-   */
-  #takeBackFrom(counter: Counter): void {
-    const takenBack = this.#sent.splice(counter - this.#ackedThrough - 1);
-    for (const edit of takenBack) this.#count(edit, -1);
-    this.#unsent.putBack(takenBack);
+    if (!this.#canCut) return this.#window.planLeavingOut(counter);
+    this.#unsent.putBack(this.#window.takeBackFrom(counter));
     this.#changes.made += 1;
-    this.#cursor = Math.min(this.#cursor, counter);
-    this.#keyIsStale = true;
+    this.#numbering.markStale();
+  }
+}
+
+/**
+ * Decides when edits leave the outbox: by send rate, window, state of the log and rights. Handles refusals. Rules SEN1
+ * to SEN7.
+ */
+/** Maximum bytes that a frame adds to an edit's payload. */
+const FRAME_OVERHEAD_BYTES = 64;
+
+/** State of the room. `synced`: everything up to the head in JOINED has arrived. */
+type Where = { readonly channel: Channel; readonly parentSeq: Seq; readonly synced: boolean; readonly saving: SavingState };
+
+export class EditSender {
+  readonly #outbox: Outbox;
+  #rights: Rights = { read: false, write: false };
+  #hasReportedReadOnly = true;
+  /** Bytes of the smallest edit that the server refused as too large. */
+  #bytesRefused = Infinity;
+
+  constructor(outbox: Outbox) {
+    this.#outbox = outbox;
   }
 
-  #count({ payload, made }: SentEdit, sign: 1 | -1): void {
-    this.#sentBytes += sign * payload.byteLength;
-    this.#sentMade += sign * made;
+  get rights(): Rights {
+    return this.#rights;
+  }
+
+  joined({ client, rights }: { client: ClientId; rights: Rights }, now: Millis, effects: RoomSessionEffect[]): void {
+    this.#rights = rights;
+    this.#hasReportedReadOnly = false;
+    this.#outbox.joined(client, now);
+    if (!this.#outbox.isEmpty) this.#reportReadOnly(effects);
+  }
+
+  receiveEdit(payload: Uint8Array, effects: RoomSessionEffect[]): void {
+    if (!this.#outbox.add(payload)) effects.push({ kind: "problem", problem: outboxFull(payload) });
+    this.#reportReadOnly(effects);
+  }
+
+  receiveNack({ counter, reason, expected, retryAfterMs }: RoomFrame & { type: "nack" }, now: Millis, effects: RoomSessionEffect[]): void {
+    if (reason === "read-only") {
+      this.#rights = { ...this.#rights, write: false };
+      return this.#reportReadOnly(effects);
+    }
+    const refusedBytes = this.#outbox.receiveNack(counter, reason, expected, retryAfterMs, now);
+    if (refusedBytes !== undefined) this.#bytesRefused = Math.min(this.#bytesRefused, refusedBytes);
+  }
+
+  /** Sends what may be sent now. */
+  flush(connection: SharedLimits, { channel, parentSeq, synced, saving }: Where, now: Millis, effects: RoomSessionEffect[]): void {
+    if (!this.#rights.write) return;
+    const bytesMax = this.bytesMaxOf(connection);
+    const resentBytesMax = resentBytesMaxOf(connection);
+    while (this.#hasNext(connection, synced, saving, now) && connection.editRate.nextAt(now) <= now) {
+      const next = this.#outbox.takeNext(parentSeq, { bytesMax, resentBytesMax }, now);
+      if (next.kind === "numbered") return;
+      if (next.kind === "taken-back") continue; // The server would close the connection for a larger frame, again and again.
+      if (next.kind === "too-large") {
+        effects.push({ kind: "problem", problem: tooLarge(next.payload, bytesMax) });
+        continue;
+      }
+      connection.editRate.take(now);
+      const { counter, payload } = next.edit;
+      connection.editRate.spend(payload.byteLength + FRAME_OVERHEAD_BYTES, now);
+      effects.push({
+        kind: "send",
+        frame: { type: "edit", channel, counter, ackedThrough: next.ackedThrough, parentSeq: next.edit.parentSeq, payload },
+      });
+    }
+  }
+
+  /** Repeats unanswered edits. While the log is slow, missing answers are normal. */
+  receiveTick(saving: SavingState, now: Millis): void {
+    if (this.#rights.write && saving === "saved") this.#outbox.receiveTick(now);
+  }
+
+  dueAt(connection: SharedLimits, { synced, saving }: Pick<Where, "synced" | "saving">, now: Millis): Millis | undefined {
+    if (!this.#rights.write) return undefined;
+    if (this.#hasNext(connection, synced, saving, now)) return connection.editRate.nextAt(now);
+    return this.#outbox.dueAt(saving === "saved", now);
+  }
+
+  bytesMaxOf({ limits }: SharedLimits): number {
+    return Math.min(limits.editBytesMax, limits.frameBytesMax - FRAME_OVERHEAD_BYTES, this.#bytesRefused - 1);
+  }
+
+  /** An edit that is now too large to repeat may be in the log already, which is known once the room is synced. */
+  #hasNext(connection: SharedLimits, synced: boolean, saving: SavingState, now: Millis): boolean {
+    return this.#outbox.hasNext(windowOf(connection, saving), now) && (synced || this.#outbox.resentBytes <= resentBytesMaxOf(connection));
+  }
+
+  /** At most once per join. */
+  #reportReadOnly(effects: RoomSessionEffect[]): void {
+    if (this.#rights.write || this.#hasReportedReadOnly) return;
+    this.#hasReportedReadOnly = true;
+    effects.push({ kind: "problem", problem: readOnly() });
+  }
+}
+
+function resentBytesMaxOf({ limits }: SharedLimits): number {
+  return limits.frameBytesMax - FRAME_OVERHEAD_BYTES;
+}
+
+/**
+ * Maximum number of edits on their way: one burst, so that they stay within the server's limits even if the network
+ * delivers them at once. While the log is slow, acknowledgements are late for another reason, so there is no maximum.
+ */
+function windowOf({ editRate }: SharedLimits, saving: SavingState): number {
+  switch (saving) {
+    case "saved":
+      return editRate.burst;
+    case "saving":
+      return Infinity;
+    case "refusing":
+      return 1; // One edit, to detect when the log accepts edits again.
+    default:
+      return assertNever(saving);
   }
 }

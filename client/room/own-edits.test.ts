@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 
 import type { ClientId } from "../../shared/ids.ts";
-import { OwnEdits } from "./own-edits.ts";
+import { OwnEdits } from "./incoming-edits.ts";
 
 const [ANN, BEFORE] = ["ann" as ClientId, "before" as ClientId];
 
-test("[OWE1] all that is made under an id of the page's is its own, and nobody else's", () => {
+test("[OWE1] all edits under a client id of this page are own, and no others", () => {
   const own = new OwnEdits();
   own.add(ANN, 0, Infinity);
   own.add(ANN, 7, Infinity);
@@ -13,7 +13,7 @@ test("[OWE1] all that is made under an id of the page's is its own, and nobody e
   expect(own.has(BEFORE, 1)).toBe(false);
 });
 
-test("[OWE2] of pages before it only what was given back is its own, in runs that may have holes and be told again", () => {
+test("[OWE2] of earlier pages only recovered edits are own, in runs that may have gaps and repeat", () => {
   const own = new OwnEdits();
   for (const counter of [3, 4, 8]) own.add(BEFORE, counter - 1, counter);
   own.add(BEFORE, 3, 4);

@@ -1,6 +1,6 @@
 /**
- * What an application has to know. A refusal ends the trying: only the application can do something about it.
- * A problem is told while the client goes on. `kind` is to decide by, `message` is for people who develop.
+ * What an application should know. After a refusal nothing is tried until the application acts. After a problem the
+ * client continues. Decide by `kind`; `message` is for developers.
  */
 
 import type { Seq } from "../../shared/ids.ts";
@@ -8,37 +8,44 @@ import { CLOSE } from "../../shared/wire/close-codes.ts";
 import type { JoinRefusal } from "../../shared/wire/frames.ts";
 
 export type Refusal =
-  /** The server closed the connection with a code that means "never again like this"; see the close codes. */
+  /** The server closed the connection permanently. `code`: the WebSocket close code. */
   | { readonly kind: "connection-refused"; readonly code: number; readonly message: string }
-  /** The token is a text and has expired: give a function that fetches a new one. */
+  /** The token was given as a text and has expired. Give a function that fetches a new one. */
   | { readonly kind: "token-expired"; readonly message: string }
-  /** `deleted`: for good. What was kept of the room on this device is removed; take what the application holds of it away too. */
+  /**
+   * The server does not admit this client. `deleted`: the room was deleted permanently and removed from the local
+   * store; remove the application's own copies too.
+   */
   | { readonly kind: "room-refused"; readonly reason: JoinRefusal | "rights-revoked"; readonly message: string };
 
 export type Problem =
-  /** This edit stays out of the room, and is not saved. What comes after it goes on. */
+  /** This edit is not sent and not saved. Later edits are. */
   | { readonly kind: "edit-too-large"; readonly payload: Uint8Array; readonly bytesMax: number; readonly message: string }
-  /** Edits were made in a room that may only be read: they are kept here, unsaved. */
+  /** Edits were made in a room that this client may only read. They stay on this device, unsaved. */
   | { readonly kind: "read-only"; readonly message: string }
-  /** So much waits to be sent that no more is taken. */
+  /** Too many edits wait to be sent. This edit was not accepted. */
   | { readonly kind: "outbox-full"; readonly payload: Uint8Array; readonly message: string }
-  /** More was set to be shown of this client than the server takes: nothing of that call was taken. */
+  /** The presence was larger than the server accepts. Nothing of that call was taken. */
   | { readonly kind: "presence-too-large"; readonly bytesMax: number; readonly message: string }
-  /** Nothing is kept on this device, now or at all: it goes on as without a store. */
+  /** Nothing can be stored on this device. The client continues without a store. */
   | { readonly kind: "storage-failed"; readonly message: string; readonly cause: unknown }
   | { readonly kind: "token-failed"; readonly message: string; readonly cause: unknown }
-  /** The server is reached and does not let this client into the room, for now. It is asked again; told once for each reason. */
+  /**
+   * The server does not admit this client to the room for now. The client tries again after `retryInMs`. Reported once
+   * per reason.
+   */
   | { readonly kind: "room-unavailable"; readonly reason: JoinRefusal; readonly retryInMs: number; readonly message: string }
   | { readonly kind: "snapshot-unavailable"; readonly message: string }
-  /** A committed edit of somebody could not be applied to the document; it was left out. */
+  /** A committed edit could not be applied to the document and was left out. */
   | { readonly kind: "edit-unreadable"; readonly seq: Seq; readonly message: string; readonly cause: unknown };
 
-/** As the WebSocket standard numbers it. */
+/** Close code of the WebSocket standard. */
 const POLICY_VIOLATION = 1008;
 
-/** `said`: what the server's ERROR frame said, if one came. */
-export function connectionRefused(code: number, said: string | undefined): Refusal {
-  const meaning = said ?? Object.values(CLOSE).find((close) => close.code === code)?.meaning ?? "the server closed the connection for good";
+/** `errorText`: the text of the server's ERROR frame, if one arrived. */
+export function connectionRefused(code: number, errorText: string | undefined): Refusal {
+  const meaning =
+    errorText ?? Object.values(CLOSE).find((close) => close.code === code)?.meaning ?? "the server closed the connection permanently";
   return { kind: "connection-refused", code, message: `${meaning} (close code ${code})` };
 }
 
@@ -46,40 +53,48 @@ export function socketForbidden(): Refusal {
   return {
     kind: "connection-refused",
     code: POLICY_VIOLATION,
-    message: "a page over https may open no ws: socket: give `url` as wss: or https:",
+    message: "cannot open a ws: socket from a page over https. Set `url` to wss: or https:.",
   };
 }
 
 export function tokenExpired(): Refusal {
   return {
     kind: "token-expired",
-    message: "the token has expired: give `token` as a function that fetches a new one, or connect again with another",
+    message: "the token has expired. Pass `token` as a function that fetches a new one, or connect again with another token.",
   };
 }
 
 export function rightsRevoked(): Refusal {
-  return { kind: "room-refused", reason: "rights-revoked", message: "the right to this room was taken away" };
+  return {
+    kind: "room-refused",
+    reason: "rights-revoked",
+    message: "the server revoked this client's rights in the room. Connect again with a token that grants them.",
+  };
 }
 
 export function roomDeleted(): Refusal {
   return {
     kind: "room-refused",
     reason: "deleted",
-    message: "the room was deleted for good, and with it what was kept of it on this device",
+    message: "the room was deleted permanently, and its data on this device was removed. Remove the application's own copies too.",
   };
 }
 
-/** `said`: by the server. */
-export function roomUnavailable(reason: JoinRefusal, said: string, retryInMs: number): Problem {
-  return { kind: "room-unavailable", reason, retryInMs, message: `the room cannot be joined now, it is tried again: ${said}` };
+/** `serverText`: the reason as the server gave it. */
+export function roomUnavailable(reason: JoinRefusal, serverText: string, retryInMs: number): Problem {
+  return { kind: "room-unavailable", reason, retryInMs, message: `cannot join the room now, will retry: ${serverText}` };
 }
 
 export function snapshotUnavailable(why: string): Problem {
-  return { kind: "snapshot-unavailable", message: `the room's snapshot cannot be had now, it is tried again: ${why}` };
+  return { kind: "snapshot-unavailable", message: `cannot fetch the room's snapshot now, will retry: ${why}` };
 }
 
 export function readOnly(): Problem {
-  return { kind: "read-only", message: "edits were made with a token that only allows reading: they are kept here and not saved" };
+  return {
+    kind: "read-only",
+    message:
+      "edits were made with a read-only token: they stay on this device and are not saved. Connect with a token that allows writing.",
+  };
 }
 
 export function tooLarge(payload: Uint8Array, bytesMax: number): Problem {
@@ -87,19 +102,23 @@ export function tooLarge(payload: Uint8Array, bytesMax: number): Problem {
     kind: "edit-too-large",
     payload,
     bytesMax,
-    message: `an edit has ${payload.byteLength} bytes and the server takes ${bytesMax}: make it in smaller pieces`,
+    message: `cannot send an edit of ${payload.byteLength} bytes: the server accepts at most ${bytesMax}. Make the change in smaller pieces.`,
   };
 }
 
 export function outboxFull(payload: Uint8Array): Problem {
-  return { kind: "outbox-full", payload, message: "too much waits to be sent: the edit was not taken" };
+  return {
+    kind: "outbox-full",
+    payload,
+    message: "the edit was not accepted: too many edits wait to be sent. Send it again once the connection is back and fewer wait.",
+  };
 }
 
 export function storageFailed(cause: unknown): Problem {
   return {
     kind: "storage-failed",
     cause,
-    message: `edits cannot be kept on this device, and are in memory only until they are acknowledged: ${cause instanceof Error ? cause.message : String(cause)}`,
+    message: `cannot store edits on this device, they are only in memory until they are acknowledged: ${cause instanceof Error ? cause.message : String(cause)}`,
   };
 }
 
@@ -107,6 +126,6 @@ export function presenceTooLarge(bytesMax: number): Problem {
   return {
     kind: "presence-too-large",
     bytesMax,
-    message: `what this client shows of itself would have more than ${bytesMax} bytes, or too many fields, and was not taken: show less, and put what should last into the document`,
+    message: `the presence was not accepted: it would exceed ${bytesMax} bytes or the number of fields. Set less, and keep lasting data in the document.`,
   };
 }

@@ -1,85 +1,94 @@
-/** What an application gives a room, and what it hears of it. */
+/** Options and events of a room. */
 
 import type { ClientId, Position, Seq } from "../../shared/ids.ts";
 import type { SavingState, TentativeEdit } from "../../shared/wire/frames.ts";
-import type { LineStatus, Outage } from "../connection/connection-messages.ts";
+import type { ConnectionStatus, Outage } from "../connection/connection-messages.ts";
 import type { ConnectionHost } from "../connection/connection-host.ts";
-import type { Token } from "../connection/token-answer.ts";
-import type { EditStore } from "../keeping/edit-store.ts";
-import type { RoomEdit } from "./inbox.ts";
+import type { EditStore } from "../persistence/edit-store.ts";
 import type { Participant, PresenceChange } from "../presence/participants.ts";
 import type { Problem, Refusal } from "./problems.ts";
 import type { RestoredEdit } from "./room-messages.ts";
 import type { ModeFacts } from "../presence/room-presence.ts";
 import type { EditFormat } from "./unsent.ts";
+import type { Token } from "../options.ts";
+import type { RoomEdit } from "./room-messages.ts";
 
-/** `connection`: one that is shared with other rooms. Else the room has its own, made of url and token. */
-export type Reach =
+/** Either `connection`, shared with other rooms, or `url` and `token` for a connection of its own. */
+export type ConnectionSource =
   | { readonly url: string; readonly token: Token; readonly connection?: never }
   | { readonly connection: ConnectionHost; readonly url?: never; readonly token?: never };
 
-/** How waiting edits are merged, and large ones cut. Without it they are sent as they are. */
-export type RoomHostOptions = RoomOptions & { readonly format?: EditFormat };
+/** `format`: merges waiting edits and cuts large ones. Without it, payloads are sent as they are. */
+export type RoomConnectionOptions = CommonRoomOptions & { readonly format?: EditFormat };
 
-export type RoomOptions = Reach & {
-  /** The room's id: 1 to 128 characters, no control characters among them. */
+export type CommonRoomOptions = ConnectionSource & {
+  /** Id of the room: 1 to 128 characters, without control characters. */
   readonly room: string;
-  /** False: wait for `connect()`. Default: true. */
+  /** False: connect only when `connect()` is called. Default: true. */
   readonly connect?: boolean;
-  /** False: each edit is sent by itself, even where several wait. Default: true. */
+  /** False: waiting edits are not merged before they are sent. Default: true. */
   readonly mergeUnsent?: boolean;
-  /** Edits sent and not acknowledged yet, at most: from 1 on, and never more than the server's burst allows. Default: 400. */
+  /**
+   * Maximum number of sent and unacknowledged edits, an integer from 1. The server's burst limit also applies. Default:
+   * 400.
+   */
   readonly inFlightEditsMax?: number;
-  /** Keeps the room on this device, over the page's end: `indexedDbStore()` of `@coroom/client/indexeddb`, or one of your own. */
+  /**
+   * Store that keeps the room on this device: `indexedDbStore()` of `@coroom/client/indexeddb`, or your own
+   * implementation.
+   */
   readonly store?: EditStore;
 };
 
-/** disconnected: not asked to connect. stopped: refused for good. waiting: between two attempts. */
-export type Status = LineStatus;
+/** disconnected: not asked to connect. stopped: refused permanently. waiting: between two attempts. */
+export type Status = ConnectionStatus;
 
 export type StatusChange = { readonly status: Status } & Partial<Outage>;
 
 export type RoomEvents = {
-  /** `why` and `retryInMs`: while it waits for the server. */
+  /** `why` (text) and `retryInMs` (milliseconds) are set while it waits for the next attempt. */
   "status": [StatusChange];
-  /** Whether everything up to the head that the server told has been delivered. */
+  /** True: everything up to the head at the time of joining has been delivered. */
   "synced": [boolean];
-  /** Whether every edit made here is acknowledged, and all that it may build upon. */
+  /** True: every edit made here, and everything it may build on, is in the server's log. */
   "saved": [boolean];
-  /** Whether every edit made here is acknowledged or kept on this device, and builds upon nothing that may be lost. */
+  /** True: every edit made here is acknowledged or stored on this device, and builds on nothing that may be lost. */
   "stored": [boolean];
   /**
-   * What was kept on this device is here again: after `snapshot`, if the room's content was kept. Edits made here and
-   * not acknowledged yet: show them. They go out by themselves.
+   * The content of the local store was loaded; emitted after `snapshot`, if the store had the room's content. Lists
+   * edits made on this device and not acknowledged yet: show them. They are sent automatically.
    */
   "restored": [readonly RestoredEdit[]];
-  /** How the room's log keeps up. */
+  /** State of the room's log: `saved`, `saving` (slow) or `refusing` (accepts no edits). */
   "saving": [SavingState];
-  /** The newest seq delivered. */
+  /** The newest delivered seq. */
   "seq": [Seq];
-  /** Committed edits, in seq order without a hole; those of one frame together. */
+  /** Committed edits in seq order without gaps; all edits of one frame together. */
   "edits": [readonly RoomEdit[]];
   "edit": [RoomEdit];
-  /** Edits of others that the log does not hold yet. Each comes again as a committed edit. */
+  /** Edits of others that are not in the log yet. Each arrives again as a committed edit. */
   "tentative": [readonly TentativeEdit[]];
   /**
-   * Tentative edits that were shown here and never committed, however often they were sent in again: nobody else may
-   * have them. Send their payloads, or take them back. Who may only read is told, too: keep them until writing is allowed, and
-   * send them before what builds upon them.
+   * Tentative edits that were shown here and never committed, although they were resubmitted. Other clients may not
+   * have them: send their payloads as new edits, or undo them. A client that may only read receives this event too. It
+   * should keep them until it may write, and send them before edits that build on them.
    */
   "unconfirmed": [readonly TentativeEdit[]];
-  /** The room's whole state at this position: what was delivered before is part of it. */
+  /** The room's complete state at this position. It replaces everything delivered before. */
   "snapshot": [{ readonly position: Position; readonly payload: Uint8Array }];
-  /** The server has lost edits that were delivered here, or can no longer tell after a very long absence. A snapshot or all its edits follow. */
+  /**
+   * The server lost edits that were delivered here, or cannot verify them after a very long absence. A snapshot or all
+   * edits of the room follow.
+   */
   "rolled-back": [];
-  /** Somebody came, went, or is another now: their name, role or rights. */
+  /** A participant entered, left, or changed name, role or rights. */
   "participants": [ReadonlyMap<ClientId, Participant>];
-  /** Whose presence changed, this client's own too; those who came and went among them. */
+  /** Participants whose presence changed, including this client and participants that entered or left. */
   "presence": [PresenceChange];
-  /** How the room's presence travels, and how often this client may say something. */
+  /** How the room's presence is sent, and this client's maximum rate. */
   "mode": [ModeFacts];
-  /** Nothing is tried any more, until `connect()` is called. */
+  /** The server refused this client. Nothing is tried until `connect()` is called. */
   "refused": [Refusal];
-  /** What the application should know while it goes on. */
+  /** A problem that does not stop the client. */
   "error": [Problem];
 };

@@ -1,60 +1,70 @@
-/** What a room on a connection hears, and what it answers with. */
+/** Inputs and effects of a room's state machine. */
 
-import type { ClientKey, Millis, Position } from "../../shared/ids.ts";
-import type { ClientFrame, Limits, ServerFrame, TentativeEdit } from "../../shared/wire/frames.ts";
-import type { FramePace } from "../connection/frame-pace.ts";
-import type { EditName, KeptChange, KeptRoom } from "../keeping/edit-store.ts";
-import type { RoomEdit } from "./inbox.ts";
-import type { Pace } from "./pace.ts";
+import type { ClientId, ClientKey, Millis, Position, Seq } from "../../shared/ids.ts";
+import type { ClientFrame, Counter, Limits, ServerFrame, TentativeEdit } from "../../shared/wire/frames.ts";
+import type { EditName, KeptChange, KeptRoom } from "../persistence/edit-store.ts";
 import type { SnapshotAnswer } from "../ports.ts";
 import type { Problem, Refusal } from "./problems.ts";
+import type { EditSendRate, FrameSendRate } from "../connection/client-rates.ts";
+
+/**
+ * A committed edit. `seq`: from 1, without gaps. `own`: the application has it already, because it made the edit or
+ * received it as `restored`.
+ */
+export type RoomEdit = {
+  readonly seq: Seq;
+  readonly client: ClientId;
+  readonly counter: Counter;
+  readonly payload: Uint8Array;
+  readonly own: boolean;
+};
 
 export type RoomFrame = Exclude<
   ServerFrame,
   { type: "welcome" | "pong" | "error" | "going-away" | "degraded" | "renewed" | "retry-later" }
 >;
 
-/** An open connection: what the server asks for, and the paces of edits and of presence that its rooms share. */
-export type Line = { readonly limits: Limits; readonly pace: Pace; readonly presencePace: FramePace };
+/** An open connection: the server's limits, and the send rates that all its rooms share. */
+export type SharedLimits = { readonly limits: Limits; readonly editRate: EditSendRate; readonly presenceRate: FrameSendRate };
 
-/** `made`: by so many calls of the application. */
+/** `made`: number of the application's calls that made it. */
 export type RestoredEdit = { readonly payload: Uint8Array; readonly made: number };
 
-export type RoomInput =
+export type RoomSessionInput =
   | { kind: "enter" }
   | { kind: "leave" }
-  | ({ kind: "line-open" } & Line)
-  | { kind: "line-lost"; heardAt: Millis }
+  | ({ kind: "connection-open" } & SharedLimits)
+  | { kind: "connection-lost"; lastReceivedAt: Millis }
   | { kind: "frame"; frame: RoomFrame }
-  /** Goes out with the next input: what is made at once is sent together. */
+  /** Sent with the next input, so that edits made in one task go out together. */
   | { kind: "edit"; payload: Uint8Array }
   | { kind: "snapshot"; answer: SnapshotAnswer }
-  /** What is kept on this device. */
+  /** The content of the local store. */
   | { kind: "restored"; kept: KeptRoom }
-  | { kind: "kept"; write: number }
-  /** `write` undefined: the store could not be opened. */
+  | { kind: "stored"; write: number }
+  /** `write` is undefined if the store could not be opened. */
   | { kind: "keep-failed"; write: number | undefined; cause: unknown }
-  /** What the store had kept may be gone. */
+  /** The local store may have lost its content. */
   | { kind: "store-lost" }
   | { kind: "tick" };
 
-export type RoomEffect =
+export type RoomSessionEffect =
   | { kind: "join"; clientKey: ClientKey; position: Position }
   | { kind: "send"; frame: ClientFrame }
   | { kind: "fetch-snapshot" }
   | { kind: "deliver"; edits: readonly RoomEdit[] }
   | { kind: "show-tentative"; edits: readonly TentativeEdit[] }
-  /** Shown before, and given up: nobody else may have them. */
+  /** Shown before and abandoned: other clients may not have these edits. */
   | { kind: "unconfirmed"; edits: readonly TentativeEdit[] }
   | { kind: "load-snapshot"; position: Position; last?: EditName | undefined; payload: Uint8Array }
   /** The server's log has lost edits that this client had received. */
   | { kind: "log-rolled-back" }
-  /** What was made here and is not acknowledged, as it was kept: to be shown again. */
+  /** Unacknowledged edits from the local store, to be shown again. */
   | { kind: "restored"; edits: readonly RestoredEdit[] }
   | { kind: "keep"; write: number; change: KeptChange }
-  /** What is kept of the room is to be removed: it is deleted. */
+  /** The room is deleted: remove it from the local store. */
   | { kind: "forget-room" }
-  /** What is kept is not this page's to use. */
+  /** This page must not use the local store. */
   | { kind: "close-store" }
   | { kind: "refused"; refusal: Refusal }
   | { kind: "problem"; problem: Problem };

@@ -1,185 +1,175 @@
 /**
- * One room over one connection: joins it, comes back to it, sends what the outbox holds, delivers what the feed
- * lets through. Takes what happened, answers with what should happen next. Deterministic. Rules ROO1 to ROO28.
- * It brings together its parts, of which each knows one thing: `room-dialogue.ts` what the server is asked and answers,
- * `membership.ts` where the client stands, `edit-feed.ts` what comes in, `edit-sender.ts` what goes out, `catching-up.ts`
- * what is lacking, `keeping.ts` what is kept here.
+ * One room over one connection: joins it, comes back to it, sends what the outbox holds, delivers committed edits.
+ * Takes inputs and returns effects; deterministic. Rules ROO1 to ROO28. Its parts: `join-state.ts` (whether the room is
+ * joined), `incoming-edits.ts`, `outbox.ts`, `catch-up.ts` (gaps and snapshots), `persistence.ts` (the local store).
  *
- * Leaving the room or losing the line takes nothing from the outbox and nothing from the position.
+ * Leaving the room or losing the connection removes nothing from the outbox and never moves the position back.
  */
 
 import { assertNever } from "../../shared/assert.ts";
 import type { ClientId, Millis, Position } from "../../shared/ids.ts";
-import type { Rights, SavingState } from "../../shared/wire/frames.ts";
-import type { Backoff } from "../connection/backoff.ts";
-import { earlier } from "../connection/alarm.ts";
-import { CatchingUp } from "./catching-up.ts";
-import type { KeptRoom } from "../keeping/edit-store.ts";
-import { EditFeed, type FeedOptions } from "./edit-feed.ts";
-import { EditSender } from "./edit-sender.ts";
-import { inherit } from "../keeping/inheritance.ts";
-import { Keeping, type KeepingOptions } from "../keeping/keeping.ts";
-import { Membership, type PutOff, type RoomStatus } from "./membership.ts";
-import { Outbox, type OutboxOptions } from "./outbox.ts";
-import type { Chance } from "../ports.ts";
-import { Resync } from "./resync.ts";
-import { type DialogueOptions, RoomDialogue } from "./room-dialogue.ts";
-import type { Line, RoomEffect, RoomInput } from "./room-messages.ts";
-import { WriterKey } from "../keeping/writer-key.ts";
+import type { LeftReason, Rights, SavingState } from "../../shared/wire/frames.ts";
+import type { Backoff } from "../connection/retry.ts";
+import { earlier } from "../connection/turns.ts";
+import { type CatchUpStep, Resync, RoomCatchUp } from "./catch-up.ts";
+import type { KeptRoom } from "../persistence/edit-store.ts";
+import { IncomingEdits, type IncomingEditsOptions } from "./incoming-edits.ts";
+import { inherit } from "../persistence/journal.ts";
+import { type PersistenceOptions, RoomPersistence } from "../persistence/persistence.ts";
+import { type JoinResult, JoinState } from "./join-state.ts";
+import { EditSender, Outbox, type OutboxOptions } from "./outbox.ts";
+import type { ClientRandom } from "../ports.ts";
+import { rightsRevoked, roomDeleted, roomUnavailable } from "./problems.ts";
+import type { RoomFrame, RoomSessionEffect, RoomSessionInput, SharedLimits } from "./room-messages.ts";
+import { WriterKey } from "./writer-numbering.ts";
 
-export type SessionOptions = DialogueOptions & {
+export type RoomSessionOptions = {
+  /** A JOIN that is not answered within this time is sent again. */
+  readonly joinMsMax: number;
+  /** Maximum random addition to the delay that the server asks for, so that clients do not join at the same moment. */
+  readonly joinJitterMs: number;
   readonly outbox: OutboxOptions;
-  readonly feed: FeedOptions;
-  readonly keeping: KeepingOptions;
+  readonly feed: IncomingEditsOptions;
+  readonly keeping: PersistenceOptions;
   readonly resyncBackoff: Backoff;
-  /** Servers know a silent client's numbering for so long at least. */
+  /** Servers remember the numbering of an absent client for at least this long. */
   readonly dedupeMs: number;
 };
 
 export class RoomSession {
   readonly #outbox: Outbox;
-  readonly #feed: EditFeed;
+  readonly #incoming: IncomingEdits;
   readonly #sender: EditSender;
-  readonly #catchingUp: CatchingUp;
-  readonly #keeping: Keeping;
-  readonly #membership = new Membership();
+  readonly #catchUp: RoomCatchUp;
+  readonly #persistence: RoomPersistence;
+  readonly #joinState = new JoinState();
   readonly #writer: WriterKey;
-  readonly #dialogue: RoomDialogue;
-  /** An edit was made here while others' were shown that are tentative still. */
+  readonly #options: RoomSessionOptions;
+  readonly #random: ClientRandom;
+  /** An edit was made here while tentative edits of others were shown. */
   #buildsOnTentative = false;
 
-  constructor(options: SessionOptions, chance: Chance) {
-    const unit = (): number => chance.unit();
+  constructor(options: RoomSessionOptions, random: ClientRandom) {
+    const unit = (): number => random.unit();
     this.#outbox = new Outbox(options.outbox);
-    this.#feed = new EditFeed(options.feed, this.#outbox, unit);
+    this.#incoming = new IncomingEdits(options.feed, this.#outbox, unit);
     this.#sender = new EditSender(this.#outbox);
-    this.#catchingUp = new CatchingUp(this.#feed, new Resync(options.resyncBackoff, unit));
-    this.#keeping = new Keeping(options.keeping, this.#outbox);
-    this.#writer = new WriterKey(this.#outbox, () => chance.clientKey(), options.dedupeMs);
-    const parts = {
-      outbox: this.#outbox,
-      feed: this.#feed,
-      sender: this.#sender,
-      catchingUp: this.#catchingUp,
-      keeping: this.#keeping,
-      membership: this.#membership,
-      writer: this.#writer,
-    };
-    this.#dialogue = new RoomDialogue(options, parts, chance);
+    this.#catchUp = new RoomCatchUp(this.#incoming, new Resync(options.resyncBackoff, unit));
+    this.#persistence = new RoomPersistence(options.keeping, this.#outbox);
+    this.#writer = new WriterKey(this.#outbox, () => random.clientKey(), options.dedupeMs);
+    this.#options = options;
+    this.#random = random;
   }
 
-  get status(): RoomStatus {
-    return this.#membership.status;
-  }
-
-  /** Turned away for now. */
-  get putOff(): PutOff | undefined {
-    return this.#membership.putOff;
+  get joinState(): Pick<JoinState, "status" | "joinRetry"> {
+    return this.#joinState;
   }
 
   get position(): Position {
-    return this.#feed.position;
+    return this.#incoming.position;
   }
 
-  /** Everything up to the head told in JOINED has been delivered. */
+  /** Everything up to the head in JOINED has been delivered. */
   get synced(): boolean {
-    return this.#catchingUp.synced;
+    return this.#catchUp.synced;
   }
 
   get saving(): SavingState {
-    return this.#feed.saving;
+    return this.#incoming.saving;
   }
 
   get unsavedEdits(): number {
     return this.#outbox.unsavedEdits;
   }
 
-  /** What was made here may build upon what others showed and the log may never have: nobody could read it then. */
+  /**
+   * True: edits made here may build on tentative edits of others that never reach the log. Nobody could read them then.
+   */
   get buildsOnTentative(): boolean {
     return this.#buildsOnTentative;
   }
 
-  /** The payloads of all of them. */
   get waiting(): readonly Uint8Array[] {
     const { sent, unsent } = this.#outbox.pending(this.#writer.key);
     return [...sent.map(([{ payload }]) => payload), ...unsent.map(({ payload }) => payload)];
   }
 
-  /** What waits here would outlast this page. */
+  /** True: all unacknowledged edits survive the end of this page. */
   get stored(): boolean {
-    return this.#outbox.isEmpty || this.#keeping.isKept;
+    return this.#outbox.isEmpty || this.#persistence.isKept;
   }
 
-  /** What is kept on this device: whether that is known yet, and whether anything is still to be written. */
-  get keeping(): Pick<Keeping, "isOpening" | "isDone"> {
-    return this.#keeping;
+  /** Whether the local store is still being opened, and whether anything is left to write. */
+  get keeping(): Pick<RoomPersistence, "isOpening" | "isDone"> {
+    return this.#persistence;
   }
 
   get client(): ClientId | undefined {
-    return this.#feed.client;
+    return this.#incoming.client;
   }
 
   get rights(): Rights {
     return this.#sender.rights;
   }
 
-  /** The largest payload that the server takes, once it has said so. */
+  /** Maximum payload in bytes that the server accepts, once known. */
   get editBytesMax(): number | undefined {
-    const { line } = this.#membership;
-    return line === undefined ? undefined : this.#sender.bytesMaxOf(line);
+    const { connection } = this.#joinState;
+    return connection === undefined ? undefined : this.#sender.bytesMaxOf(connection);
   }
 
   /** When a tick is next needed. */
   dueAt(now: Millis): Millis | undefined {
-    const keepAt = this.#keeping.dueAt(now);
-    const { live } = this.#membership;
-    if (live === undefined) return earlier(keepAt, this.#membership.askAgainAt);
-    const sendAt = this.#sender.dueAt(live.line, { synced: this.synced, saving: this.#feed.saving }, now);
-    return earlier(keepAt, earlier(this.#catchingUp.dueAt, earlier(this.#feed.resubmitAt, sendAt)));
+    const keepAt = this.#persistence.dueAt(now);
+    const { live } = this.#joinState;
+    if (live === undefined) return earlier(keepAt, this.#joinState.askAgainAt);
+    const sendAt = this.#sender.dueAt(live.connection, { synced: this.synced, saving: this.#incoming.saving }, now);
+    return earlier(keepAt, earlier(this.#catchUp.dueAt, earlier(this.#incoming.resubmitAt, sendAt)));
   }
 
-  receive(input: RoomInput, now: Millis): RoomEffect[] {
-    const effects: RoomEffect[] = [];
+  receiveInput(input: RoomSessionInput, now: Millis): RoomSessionEffect[] {
+    const effects: RoomSessionEffect[] = [];
     this.#take(input, now, effects);
-    this.#buildsOnTentative = (this.#buildsOnTentative || input.kind === "edit") && this.#feed.showsTentative;
-    if (input.kind === "edit") return effects; // Kept and sent with the tick that follows: what is made at once together.
-    if (input.kind !== "restored") this.#keeping.observe(effects, this.position);
-    this.#keeping.follow({ clientKey: this.#writer.key, isEnd: input.kind === "leave", isSynced: this.synced }, now, effects);
+    this.#buildsOnTentative = (this.#buildsOnTentative || input.kind === "edit") && this.#incoming.showsTentative;
+    if (input.kind === "edit") return effects; // Stored and sent with the next tick, so that edits made in one task go together.
+    if (input.kind !== "restored") this.#persistence.observe(effects, this.position);
+    this.#persistence.follow({ clientKey: this.#writer.key, isEnd: input.kind === "leave", isSynced: this.synced }, now, effects);
     return effects;
   }
 
-  #take(input: RoomInput, now: Millis, effects: RoomEffect[]): void {
+  #take(input: RoomSessionInput, now: Millis, effects: RoomSessionEffect[]): void {
     switch (input.kind) {
       case "enter":
-        return this.#membership.enter();
+        return this.#joinState.enter();
       case "leave":
-        this.#flush(now, effects); // What was made right before it.
-        return this.#dialogue.leave(now, effects);
-      case "line-open":
-        if (this.#membership.needsLine && !this.#keeping.isOpening) this.#joinAgain(input, now, effects);
-        return;
-      case "line-lost":
-        if (this.#membership.joined !== undefined) this.#writer.heard(input.heardAt);
-        if (this.#membership.line !== undefined) this.#dialogue.end("offline");
+        this.#flush(now, effects); // Edits made just before leaving.
+        return this.#leave(now, effects);
+      case "connection-open":
+        if (!this.#joinState.needsConnection || this.#persistence.isOpening) return;
+        this.#writer.renewIfSilent(now);
+        return this.#join(input, undefined, now, effects);
+      case "connection-lost":
+        if (this.#joinState.joined !== undefined) this.#writer.receiveSign(input.lastReceivedAt);
+        if (this.#joinState.connection !== undefined) this.#end("offline");
         return;
       case "edit":
         return this.#sender.receiveEdit(input.payload, effects);
       case "restored":
         return this.#receiveRestored(input.kept, effects);
       case "keep-failed":
-        this.#keeping.failed(input.write, input.cause, now, effects);
+        this.#persistence.receiveFailed(input.write, input.cause, now, effects);
         break;
-      case "kept":
-        this.#keeping.kept(input.write, this.#writer.key);
+      case "stored":
+        this.#persistence.receiveWritten(input.write, this.#writer.key);
         break;
       case "store-lost":
-        this.#keeping.lost();
+        this.#persistence.receiveStoreLost();
         break;
       case "frame":
-        this.#dialogue.receiveFrame(input.frame, now, effects);
+        this.#receiveFrame(input.frame, now, effects);
         break;
       case "snapshot":
-        this.#dialogue.receiveSnapshot(input.answer, now, effects);
+        if (this.#joinState.live !== undefined) this.#rejoinIf(this.#catchUp.receiveSnapshot(input.answer, now, effects), now, effects);
         break;
       case "tick":
         this.#receiveTick(now, effects);
@@ -190,50 +180,171 @@ export class RoomSession {
     this.#send(now, effects);
   }
 
-  #receiveRestored({ document, edits }: KeptRoom, effects: RoomEffect[]): void {
-    if (!this.#keeping.isOpening) {
-      effects.push({ kind: "close-store" }); // It took too long, and the room goes on without.
+  #receiveRestored({ document, edits }: KeptRoom, effects: RoomSessionEffect[]): void {
+    if (!this.#persistence.isOpening) {
+      effects.push({ kind: "close-store" }); // The store took too long, and the room already continues without it.
       return;
     }
     const inheritance = inherit(edits);
     this.#outbox.inherit(inheritance);
-    this.#feed.inherit(inheritance);
-    this.#keeping.opened(inheritance.places);
-    if (document !== undefined) this.#catchingUp.restored(document, effects);
+    this.#incoming.inherit(inheritance);
+    this.#persistence.receiveOpened(inheritance.places);
+    if (document !== undefined) this.#catchUp.restored(document, effects);
     effects.push({ kind: "restored", edits: edits.map(({ payload, made }) => ({ payload, made })) });
   }
 
-  /** A new line: all that is known of the old one is the position and what is not acknowledged. */
-  #joinAgain(line: Line, now: Millis, effects: RoomEffect[]): void {
-    this.#writer.renewIfSilent(now);
-    this.#dialogue.join(line, undefined, now, effects);
-  }
-
-  #receiveTick(now: Millis, effects: RoomEffect[]): void {
-    const { line, joined, askAgainAt } = this.#membership;
-    if (line !== undefined && askAgainAt !== undefined && now >= askAgainAt) this.#dialogue.join(line, joined, now, effects);
-    if (this.#membership.live === undefined) return;
-    this.#catchingUp.fetchSnapshot(now, effects);
-    this.#dialogue.repair(now, effects);
-    this.#sender.receiveTick(this.#feed.saving, now);
-    const { channel } = this.#membership.live?.joined ?? {};
-    if (channel === undefined) return; // The repair has asked for the room anew.
-    const { resubmit, givenUp } = this.#feed.takeResubmits(now);
+  #receiveTick(now: Millis, effects: RoomSessionEffect[]): void {
+    const { connection, joined, askAgainAt } = this.#joinState;
+    if (connection !== undefined && askAgainAt !== undefined && now >= askAgainAt) this.#join(connection, joined, now, effects);
+    if (this.#joinState.live === undefined) return;
+    this.#catchUp.fetchSnapshot(now, effects);
+    this.#repair(now, effects);
+    this.#sender.receiveTick(this.#incoming.saving, now);
+    const { channel } = this.#joinState.live?.joined ?? {};
+    if (channel === undefined) return; // The repair has started a new join.
+    const { resubmit, givenUp } = this.#incoming.takeResubmits(now);
     if (this.#sender.rights.write) for (const edit of resubmit) effects.push({ kind: "send", frame: { type: "resubmit", channel, edit } });
     if (givenUp.length > 0) effects.push({ kind: "unconfirmed", edits: givenUp });
   }
 
-  #send(now: Millis, effects: RoomEffect[]): void {
+  #send(now: Millis, effects: RoomSessionEffect[]): void {
     this.#flush(now, effects);
-    const { live } = this.#membership;
-    if (live !== undefined && this.#writer.renewIfNeeded()) this.#dialogue.join(live.line, live.joined, now, effects);
+    const { live } = this.#joinState;
+    if (live !== undefined && this.#writer.renewIfNeeded()) this.#join(live.connection, live.joined, now, effects);
   }
 
-  /** Sends what may go out now. */
-  #flush(now: Millis, effects: RoomEffect[]): void {
-    const { live } = this.#membership;
+  #flush(now: Millis, effects: RoomSessionEffect[]): void {
+    const { live } = this.#joinState;
     if (live === undefined) return;
-    const { position, saving } = this.#feed;
-    this.#sender.flush(live.line, { channel: live.joined.channel, parentSeq: position.seq, synced: this.synced, saving }, now, effects);
+    const { position, saving } = this.#incoming;
+    const where = { channel: live.joined.channel, parentSeq: position.seq, synced: this.synced, saving };
+    this.#sender.flush(live.connection, where, now, effects);
+  }
+
+  /** `before`: the result of the last join, if it stays valid until the new one. */
+  #join(connection: SharedLimits, before: JoinResult | undefined, now: Millis, effects: RoomSessionEffect[]): void {
+    this.#joinState.ask(connection, before, (now + this.#options.joinMsMax) as Millis);
+    effects.push({ kind: "join", clientKey: this.#writer.key, position: this.#catchUp.joinFrom });
+  }
+
+  #leave(now: Millis, effects: RoomSessionEffect[]): void {
+    const { joined, heldChannel } = this.#joinState;
+    if (joined !== undefined) this.#writer.receiveSign(now);
+    if (heldChannel !== undefined) effects.push({ kind: "send", frame: { type: "leave", channel: heldChannel } });
+    this.#end("out");
+  }
+
+  /** No frames arrive any more. `offline`: until there is a connection. */
+  #end(kind: "out" | "refused" | "offline"): void {
+    this.#joinState.end(kind);
+    this.#catchUp.lost();
+  }
+
+  #receiveFrame(frame: RoomFrame, now: Millis, effects: RoomSessionEffect[]): void {
+    switch (frame.type) {
+      case "joined":
+        return this.#receiveJoined(frame, now, effects);
+      case "join-refused":
+        return this.#receiveJoinRefused(frame, now, effects);
+      case "left":
+        return this.#receiveLeft(frame.reason, now, effects);
+      case "committed":
+      case "ack":
+        if (this.#joinState.joined !== undefined) {
+          this.#rejoinIf(this.#catchUp.receiveSequenced(frame, this.#incoming.client, now, effects), now, effects);
+        }
+        return this.#deliveredSoFar(now, effects);
+      case "acked-through":
+        this.#outbox.receiveAck(frame.counter, now);
+        return;
+      case "nack":
+        return this.#sender.receiveNack(frame, now, effects);
+      case "resync-required":
+        if (this.#joinState.live !== undefined) this.#catchUp.receiveResyncRequired(frame.reason, now, effects);
+        return;
+      case "tentative":
+        return this.#incoming.receiveTentative(frame.edit, now, effects);
+      case "saving":
+        return this.#incoming.receiveSaving(frame.state, now);
+      case "presence-delta":
+      case "presence-again":
+      case "mode":
+      case "board":
+      case "own-rank":
+        return;
+      default:
+        assertNever(frame);
+    }
+  }
+
+  /** Requests missing edits when it is time. */
+  #repair(now: Millis, effects: RoomSessionEffect[]): void {
+    const { live } = this.#joinState;
+    if (live !== undefined) this.#rejoinIf(this.#catchUp.repair(live.joined.channel, now, effects), now, effects);
+  }
+
+  #receiveJoined({ channel, client, head, rights }: RoomFrame & { type: "joined" }, now: Millis, effects: RoomSessionEffect[]): void {
+    if (!this.#joinState.receiveJoined({ channel, head })) return;
+    this.#incoming.joined(client, now);
+    this.#sender.joined({ client, rights }, now, effects);
+    this.#rejoinIf(this.#catchUp.joined(head, effects), now, effects);
+  }
+
+  #receiveJoinRefused(
+    { reason, retryAfterMs, message }: RoomFrame & { type: "join-refused" },
+    now: Millis,
+    effects: RoomSessionEffect[],
+  ): void {
+    const { connection, isJoining } = this.#joinState;
+    if (connection === undefined || !isJoining) return;
+    if (retryAfterMs > 0) {
+      const retryInMs = retryAfterMs + this.#random.unit() * this.#options.joinJitterMs;
+      const isNews = this.#joinState.joinRetry?.reason !== reason;
+      this.#joinState.wait(connection, { reason, message, until: (now + retryInMs) as Millis });
+      if (isNews) effects.push({ kind: "problem", problem: roomUnavailable(reason, message, retryInMs) });
+      return this.#catchUp.lost();
+    }
+    if (reason === "deleted") return this.#receiveDeleted(effects);
+    this.#end("refused");
+    effects.push({ kind: "refused", refusal: { kind: "room-refused", reason, message } });
+  }
+
+  #receiveLeft(reason: LeftReason, now: Millis, effects: RoomSessionEffect[]): void {
+    const { connection } = this.#joinState;
+    if (connection === undefined) return;
+    switch (reason) {
+      case "asked":
+        return;
+      case "rights-revoked":
+        this.#end("refused");
+        effects.push({ kind: "refused", refusal: rightsRevoked() });
+        return;
+      case "deleted":
+        return this.#receiveDeleted(effects);
+      case "rights-changed":
+        this.#end("offline");
+        return this.#join(connection, undefined, now, effects);
+      default:
+        assertNever(reason);
+    }
+  }
+
+  /** Nothing on this device may bring the room back. */
+  #receiveDeleted(effects: RoomSessionEffect[]): void {
+    this.#end("refused");
+    this.#persistence.forget(effects);
+    effects.push({ kind: "refused", refusal: roomDeleted() });
+  }
+
+  #deliveredSoFar(now: Millis, effects: RoomSessionEffect[]): void {
+    const { live } = this.#joinState;
+    if (live === undefined) return;
+    this.#catchUp.deliveredSoFar(live.joined.head);
+    this.#repair(now, effects);
+  }
+
+  #rejoinIf(next: CatchUpStep, now: Millis, effects: RoomSessionEffect[]): void {
+    const { live } = this.#joinState;
+    if (next === "rejoin" && live !== undefined) this.#join(live.connection, live.joined, now, effects);
   }
 }

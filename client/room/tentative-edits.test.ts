@@ -33,34 +33,34 @@ function edit(client: ClientId, counter: number, ackedThrough = 0, payloadBytes 
 }
 const names = (edits: readonly TentativeEdit[]): string[] => edits.map(({ client, counter }) => `${client.slice(0, 3)} ${counter}`);
 
-test("[TNT1] each author's edits are shown in order, each once", () => {
+test("[TNT1] each author's tentative edits are shown in order, each once", () => {
   const held = tentativeEdits();
-  expect(names(held.receive(edit(ann, 1)))).toEqual(["ann 1"]);
-  expect(names(held.receive(edit(ann, 3)))).toEqual([]);
-  expect(names(held.receive(edit(bob, 1)))).toEqual(["bob 1"]);
-  expect(names(held.receive(edit(ann, 2)))).toEqual(["ann 2", "ann 3"]);
-  expect(names(held.receive(edit(ann, 2)))).toEqual([]);
+  expect(names(held.receiveTentative(edit(ann, 1)))).toEqual(["ann 1"]);
+  expect(names(held.receiveTentative(edit(ann, 3)))).toEqual([]);
+  expect(names(held.receiveTentative(edit(bob, 1)))).toEqual(["bob 1"]);
+  expect(names(held.receiveTentative(edit(ann, 2)))).toEqual(["ann 2", "ann 3"]);
+  expect(names(held.receiveTentative(edit(ann, 2)))).toEqual([]);
 });
 
-test("[TNT2] one at or below what its author has committed is dropped, however late it comes", () => {
+test("[TNT2] a tentative edit at or below its author's committed counter is dropped, however late it arrives", () => {
   const held = tentativeEdits();
   held.receiveCommitted(ann, 4);
-  expect(names(held.receive(edit(ann, 3)))).toEqual([]);
-  expect(names(held.receive(edit(ann, 4)))).toEqual([]);
+  expect(names(held.receiveTentative(edit(ann, 3)))).toEqual([]);
+  expect(names(held.receiveTentative(edit(ann, 4)))).toEqual([]);
   expect(held.size).toBe(0);
-  expect(names(held.receive(edit(ann, 5)))).toEqual(["ann 5"]);
+  expect(names(held.receiveTentative(edit(ann, 5)))).toEqual(["ann 5"]);
 });
 
-test("[TNT3] what its author knows to be committed need not have been seen here", () => {
+test("[TNT3] an edit that its author knows to be committed need not have been seen here", () => {
   const held = tentativeEdits();
-  expect(names(held.receive(edit(ann, 8, 7)))).toEqual(["ann 8"]);
-  expect(names(held.receive(edit(bob, 8, 6)))).toEqual([]);
+  expect(names(held.receiveTentative(edit(ann, 8, 7)))).toEqual(["ann 8"]);
+  expect(names(held.receiveTentative(edit(bob, 8, 6)))).toEqual([]);
   expect(names(held.receiveCommitted(bob, 7)), "its turn has come").toEqual(["bob 8"]);
 });
 
-test("[TNT4] it is kept until its committed form comes", () => {
+test("[TNT4] a tentative edit is kept until its committed form arrives", () => {
   const held = tentativeEdits();
-  for (const counter of [1, 2, 3]) held.receive(edit(ann, counter));
+  for (const counter of [1, 2, 3]) held.receiveTentative(edit(ann, counter));
   held.receiveCommitted(ann, 2);
   expect(held.size).toBe(1);
   held.receiveSaved(at(0));
@@ -68,9 +68,9 @@ test("[TNT4] it is kept until its committed form comes", () => {
   expect([held.size, held.dueAt]).toEqual([0, undefined]);
 });
 
-test("[TNT5] what stays unconfirmed after the log is back is sent in again, in order, and not for ever", () => {
+test("[TNT5] edits that stay unconfirmed after the log is back are submitted again, in order, a limited number of times", () => {
   const held = tentativeEdits();
-  for (const counter of [2, 1]) held.receive(edit(ann, counter));
+  for (const counter of [2, 1]) held.receiveTentative(edit(ann, counter));
   expect(held.dueAt, "the log is slow still").toBeUndefined();
   held.receiveSaved(at(0));
   expect(held.dueAt).toBe(at(5_500));
@@ -84,35 +84,35 @@ test("[TNT5] what stays unconfirmed after the log is back is sent in again, in o
   expect([held.size, held.dueAt]).toEqual([0, undefined]);
 });
 
-test("[TNT5] not everything is sent in at once", () => {
+test("[TNT5] the edits are not all submitted at once", () => {
   const held = tentativeEdits();
-  for (const counter of [1, 2, 3, 4]) held.receive(edit(ann, counter));
-  held.receive(edit(bob, 1));
+  for (const counter of [1, 2, 3, 4]) held.receiveTentative(edit(ann, counter));
+  held.receiveTentative(edit(bob, 1));
   held.receiveSaved(at(0));
   expect(names(held.takeDue(at(6_000)).resubmit)).toEqual(["ann 1", "ann 2", "ann 3"]);
 });
 
-test("[TNT6] what is held is bounded by number and bytes; past it edits are neither shown nor kept", () => {
+test("[TNT6] held edits are bounded by number and bytes; above that edits are neither shown nor kept", () => {
   const many = tentativeEdits();
-  for (let counter = 1; counter <= 9; counter++) many.receive(edit(ann, counter));
+  for (let counter = 1; counter <= 9; counter++) many.receiveTentative(edit(ann, counter));
   expect(many.size).toBe(5);
   const large = tentativeEdits();
-  expect(names(large.receive(edit(ann, 1, 0, 90)))).toEqual(["ann 1"]);
-  expect(names(large.receive(edit(ann, 2, 0, 11)))).toEqual([]);
+  expect(names(large.receiveTentative(edit(ann, 1, 0, 90)))).toEqual(["ann 1"]);
+  expect(names(large.receiveTentative(edit(ann, 2, 0, 11)))).toEqual([]);
   expect(large.size).toBe(1);
 });
 
-test("[TNT7] authors long known are forgotten, but for those whose edits are held", () => {
+test("[TNT7] authors are forgotten after a long time, except those whose edits are held", () => {
   const held = tentativeEdits();
-  held.receive(edit(ann, 1));
+  held.receiveTentative(edit(ann, 1));
   for (let other = 0; other < 50; other++) held.receiveCommitted(`c${String(other).padEnd(15, "_")}` as ClientId, 1);
   held.receiveCommitted(ann, 1);
   expect(held.size).toBe(0);
 });
 
-test("[TNT8] what was shown and sent in as often as may be is handed back, once; what was never shown is not", () => {
+test("[TNT8] an edit that was shown and submitted as often as allowed is handed back, once; one never shown is not", () => {
   const held = tentativeEdits();
-  for (const counter of [1, 3]) held.receive(edit(ann, counter));
+  for (const counter of [1, 3]) held.receiveTentative(edit(ann, counter));
   const givenUp: string[][] = [];
   for (let round = 0; round < 4; round++) {
     held.receiveSaved(at(round * 10_000));
@@ -122,9 +122,9 @@ test("[TNT8] what was shown and sent in as often as may be is handed back, once;
   expect(held.size).toBe(0);
 });
 
-test("[TNT9] bytes that somebody else made an edit of its own are not held any longer", () => {
+test("[TNT9] an edit whose bytes another client submitted as its own is released", () => {
   const held = tentativeEdits();
-  held.receive(edit(ann, 1, 0, 3));
+  held.receiveTentative(edit(ann, 1, 0, 3));
   held.receiveSame(new Uint8Array(3)); // It was not even sent in again yet: somebody may have typed the same.
   expect(held.size).toBe(1);
   held.receiveSaved(at(0));
@@ -135,11 +135,11 @@ test("[TNT9] bytes that somebody else made an edit of its own are not held any l
   expect([held.size, held.dueAt]).toEqual([0, undefined]);
 });
 
-test("[TNT10] it knows whether something is shown: not what waits for its turn, nor what is committed", () => {
+test("[TNT10] only shown, uncommitted edits count as shown: not edits that wait for their turn", () => {
   const held = tentativeEdits();
-  held.receive(edit(ann, 2));
+  held.receiveTentative(edit(ann, 2));
   expect(held.isShowing).toBe(false);
-  held.receive(edit(bob, 1));
+  held.receiveTentative(edit(bob, 1));
   expect(held.isShowing).toBe(true);
   held.receiveCommitted(bob, 1);
   expect(held.isShowing).toBe(false);

@@ -1,7 +1,7 @@
 /**
- * Edits of others that reached the room before the log had them. Each is shown in its author's order, kept until
- * its committed form comes, and sent in again if it stays unconfirmed: its author may be gone. One that stays so even
- * then is handed back: it was shown here, and nobody else may have it. Rules TNT1 to TNT10.
+ * Tentative edits: edits of others that arrive before they are in the log. Each is shown in its author's order and held
+ * until its committed form arrives. If that takes too long the edit is resubmitted, because its author may be gone. If
+ * it stays unconfirmed, it is handed back to the application. Rules TNT1 to TNT10.
  */
 
 import type { ClientId, Millis } from "../../shared/ids.ts";
@@ -10,20 +10,20 @@ import type { Counter, TentativeEdit } from "../../shared/wire/frames.ts";
 export type TentativeOptions = {
   readonly editsMax: number;
   readonly bytesMax: number;
-  /** Authors whose committed counter is known; past it the longest known are forgotten. */
+  /** Maximum number of authors whose committed counter is remembered; the oldest are removed first. */
   readonly authorsMax: number;
   readonly resubmitAfterMs: number;
   readonly resubmitJitterMs: number;
   readonly resubmitsMax: number;
-  /** Resubmitted at one time, at most. */
+  /** Maximum number of edits resubmitted at one time. */
   readonly resubmitsAtOnceMax: number;
 };
 
 type Held = { readonly edit: TentativeEdit; shown: boolean; resubmits: number };
-/** `givenUp`: shown, sent in as often as may be, and still not confirmed. */
+/** `givenUp`: shown, resubmitted as often as allowed, and still not confirmed. */
 export type DueEdits = { readonly resubmit: readonly TentativeEdit[]; readonly givenUp: readonly TentativeEdit[] };
 
-type Author = { committed: Counter; /** By counter. */ held: Held[] };
+type Author = { committed: Counter; /** Ordered by counter. */ held: Held[] };
 
 export class TentativeEdits {
   readonly #options: TentativeOptions;
@@ -31,10 +31,10 @@ export class TentativeEdits {
   readonly #authors = new Map<ClientId, Author>();
   #size = 0;
   #bytes = 0;
-  /** Undefined: nothing is held, or the log is slow still. */
+  /** Undefined: nothing is held, or the log is slow. */
   #dueAt: Millis | undefined;
 
-  /** `unit`: a number in [0, 1), so that not everybody resubmits at once. */
+  /** `unit`: returns a number in [0, 1), so that clients do not resubmit at the same moment. */
   constructor(options: TentativeOptions, unit: () => number) {
     this.#options = options;
     this.#unit = unit;
@@ -52,9 +52,9 @@ export class TentativeEdits {
     return this.#dueAt;
   }
 
-  /** What to show now, in the author's order. */
-  receive(edit: TentativeEdit): TentativeEdit[] {
-    const shown = this.receiveCommitted(edit.client, edit.ackedThrough); // Its author knows them to be committed.
+  /** Returns the edits to show now, in the author's order. */
+  receiveTentative(edit: TentativeEdit): TentativeEdit[] {
+    const shown = this.receiveCommitted(edit.client, edit.ackedThrough); // The author knows that these are committed.
     const author = this.#authorOf(edit.client);
     const at = placeOf(edit.counter, author.held);
     if (edit.counter <= author.committed || author.held[at]?.edit.counter === edit.counter) return shown;
@@ -64,7 +64,7 @@ export class TentativeEdits {
     return [...shown, ...showNext(author)];
   }
 
-  /** The author's edits up to `through` are in the log. What this lets be shown. */
+  /** The author's edits up to `through` are in the log. Returns the edits that may be shown now. */
   receiveCommitted(client: ClientId, through: Counter): TentativeEdit[] {
     const author = this.#authorOf(client);
     if (through <= author.committed) return [];
@@ -75,7 +75,7 @@ export class TentativeEdits {
     return showNext(author);
   }
 
-  /** Somebody sent in the same bytes as an edit of its own, once they were given up elsewhere. */
+  /** Another client sent the same bytes as an edit of its own, after the original was abandoned. */
   receiveSame(payload: Uint8Array): void {
     if (this.#size === 0) return;
     for (const author of this.#authors.values()) {
@@ -88,17 +88,17 @@ export class TentativeEdits {
     if (this.#size === 0) this.#dueAt = undefined;
   }
 
-  /** The room is saved again: what its committed form does not follow soon, is sent in again. */
+  /** The log is saved again. Edits whose committed form does not follow shortly are resubmitted. */
   receiveSaved(now: Millis): void {
     if (this.#size > 0) this.#dueAt = this.#later(now);
   }
 
-  /** While the log is slow, or this client is away, it is too early to miss anything. */
+  /** While the log is slow or this client is offline, a missing confirmation means nothing. */
   receiveUnsaved(): void {
     this.#dueAt = undefined;
   }
 
-  /** What to send in again, each author's in order, and what was sent in often enough. */
+  /** Returns the edits to resubmit, each author's in order, and those that were resubmitted often enough. */
   takeDue(now: Millis): DueEdits {
     if (this.#dueAt === undefined || now < this.#dueAt) return NONE_DUE;
     const [resubmit, givenUp]: [TentativeEdit[], TentativeEdit[]] = [[], []];
@@ -113,7 +113,7 @@ export class TentativeEdits {
     return { resubmit, givenUp };
   }
 
-  /** It is refused, or was committed where this client did not see it. */
+  /** The edit was refused, or committed where this client did not see it. */
   #giveUp(author: Author): readonly Held[] {
     const tooOften = author.held.filter(({ resubmits }) => resubmits >= this.#options.resubmitsMax);
     if (tooOften.length > 0) author.held = author.held.filter(({ resubmits }) => resubmits < this.#options.resubmitsMax);
@@ -154,7 +154,7 @@ function isEqual(a: Uint8Array, b: Uint8Array): boolean {
   return a.byteLength === b.byteLength && a.every((byte, index) => byte === b[index]);
 }
 
-/** Those whose turn has come: behind what is committed or shown already. */
+/** Shows edits that directly follow those committed or shown. */
 function showNext({ committed, held }: Author): TentativeEdit[] {
   const shown: TentativeEdit[] = [];
   let expected = committed + 1;

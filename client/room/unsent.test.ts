@@ -30,13 +30,13 @@ test("[UNS1] edits that wait together go out as one", () => {
   expect(waiting.made).toBe(0);
 });
 
-test("[UNS1] as many are merged as fit", () => {
+test("[UNS1] as many edits are merged as fit", () => {
   const waiting = unsent();
   for (const value of [1, 2, 3, 4, 5]) waiting.add(bytes(value));
   expect(takeAll(waiting, 2)).toEqual(["1,2 made 2", "3,4 made 2", "5 made 1"]);
 });
 
-test("[UNS2] without a format, or if told so, each goes by itself", () => {
+test("[UNS2] without a format, or with merging off, each edit goes out alone", () => {
   for (const options of [{ format: undefined }, { mergeUnsent: false }]) {
     const waiting = unsent(options);
     for (const value of [1, 2]) waiting.add(bytes(value));
@@ -44,14 +44,14 @@ test("[UNS2] without a format, or if told so, each goes by itself", () => {
   }
 });
 
-test("[UNS3] one that is too large is cut, and counts as one edit still", () => {
+test("[UNS3] an edit that is too large is cut, and still counts as one edit", () => {
   const waiting = unsent({ mergeUnsent: false });
   waiting.add(bytes(1, 2, 3, 4, 5));
   waiting.add(bytes(6));
   expect(takeAll(waiting, 2)).toEqual(["1,2 made 0", "3,4 made 0", "5 made 1", "6 made 1"]);
 });
 
-test("[UNS3] one that cannot be cut is taken out, and those behind it go on", () => {
+test("[UNS3] an edit that cannot be cut is removed, and later edits continue", () => {
   const waiting = unsent();
   waiting.add(bytes(99, 0, 0));
   waiting.add(bytes(6));
@@ -59,14 +59,14 @@ test("[UNS3] one that cannot be cut is taken out, and those behind it go on", ()
   expect(waiting.made).toBe(0);
 });
 
-test("[UNS3] a merge that grows beyond the limit is not made", () => {
+test("[UNS3] edits are not merged when the result would exceed the limit", () => {
   const growing: EditFormat = { ...format, merge: (payloads) => new Uint8Array(payloads.length * 100) };
   const waiting = unsent({ format: growing });
   for (const value of [1, 2]) waiting.add(bytes(value));
   expect(takeAll(waiting, 50)).toEqual(["1 made 1", "2 made 1"]);
 });
 
-test("[UNS4] past the limit no more is taken; a single edit always is", () => {
+test("[UNS4] above the limit no further edit is merged; a single edit always is accepted", () => {
   const waiting = unsent({ unsentBytesMax: 3 });
   expect(waiting.add(bytes(1, 2, 3, 4))).toBe(true);
   expect(waiting.add(bytes(5))).toBe(false);

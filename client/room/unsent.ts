@@ -1,31 +1,50 @@
 /**
- * Edits that were never sent, oldest first. They wait for the pace or the network, and go out as few: when the
- * next is taken, as many as fit are merged into it, and one that is too large is cut. Rules UNS1 to UNS5.
+ * Edits that were never sent, oldest first. When the next one is taken, as many as fit are merged into it, and one that
+ * is too large is cut. Rules UNS1 to UNS5.
  */
 
-import type { UnsentEdit } from "./waiting-edits.ts";
+import type { ClientId, Seq } from "../../shared/ids.ts";
+import type { Counter } from "../../shared/wire/frames.ts";
 
-/** How payloads of one kind are joined and cut. They bear being ordered twice, whole and in pieces. */
+/** An edit that waits to be sent. */
+export type UnsentEdit = {
+  readonly payload: Uint8Array;
+  /** Number of the application's calls that made it, because waiting edits are merged. */
+  readonly made: number;
+};
+
+/** An edit with a counter. It is sent again under the same counter until it is acknowledged. */
+export type SentEdit = UnsentEdit & {
+  /** The client id under which it was sent, if known. */
+  readonly client: ClientId | undefined;
+  readonly counter: Counter;
+  readonly parentSeq: Seq;
+};
+
+/** Merges and cuts payloads of one format. Payloads must tolerate being applied twice, complete and in pieces. */
 export type EditFormat = {
-  /** One payload that does what all of them do, in their order. */
+  /** Returns one payload with the effect of all payloads in order. */
   merge(payloads: readonly Uint8Array[]): Uint8Array;
-  /** As `merge`, of a room's whole content: what was deleted may be forgotten. For what is kept on this device. */
+  /** Like `merge`, for a room's complete content, and may drop deleted content. Used for the local store. */
   condense?(payloads: readonly Uint8Array[]): Uint8Array;
-  /** Payloads of at most `bytesMax` that together do the same; undefined if it cannot be cut so small. */
+  /** Returns payloads of at most `bytesMax` bytes that together have the same effect; undefined if impossible. */
   split(payload: Uint8Array, bytesMax: number): readonly Uint8Array[] | undefined;
 };
 
 export type UnsentOptions = {
-  /** Undefined: nothing is known of the payloads, and they are sent as they were made. */
+  /** Undefined: the format is unknown, so payloads are sent unchanged. */
   readonly format: EditFormat | undefined;
-  /** False: each is sent by itself, though one that is too large is cut still. */
+  /** False: edits are not merged, but one that is too large is still cut. */
   readonly mergeUnsent: boolean;
   readonly unsentBytesMax: number;
 };
 
-export type Taken = { readonly kind: "taken"; readonly edit: UnsentEdit } | { readonly kind: "too-large"; readonly payload: Uint8Array };
+export type TakenEdit =
+  { readonly kind: "taken"; readonly edit: UnsentEdit } | { readonly kind: "too-large"; readonly payload: Uint8Array };
 
-/** So many waiting are merged into pieces of this size, so that hours of typing offline stay small. */
+/**
+ * When this many edits wait, they are merged into pieces of the size below, so that hours of offline typing stay small.
+ */
 const COMPACT_AFTER_EDITS = 1_000;
 const PIECE_BYTES_MAX = 65_536;
 
@@ -34,12 +53,12 @@ export class Unsent {
   readonly #merge: EditFormat["merge"] | undefined;
   readonly #bytesMax: number;
   #edits: UnsentEdit[] = [];
-  /** Index of the first that still waits. */
+  /** Index of the first waiting edit. */
   #start = 0;
   #bytes = 0;
   #made = 0;
   #compactAt = COMPACT_AFTER_EDITS;
-  /** What is merged or cut is made no larger: known since the server took less than it had said. */
+  /** Maximum bytes of merged or cut edits, lowered when the server accepts less than it announced. */
   #pieceBytesMax = Infinity;
 
   constructor({ format, mergeUnsent, unsentBytesMax }: UnsentOptions) {
@@ -69,19 +88,22 @@ export class Unsent {
     return true;
   }
 
-  /** The server refused so much, though it had said that it takes it. Halves, so that a few refusals show what it does take. */
+  /**
+   * The server refused an edit of this size although it was within the announced limit. Halving finds the real limit
+   * with few refusals.
+   */
   receiveTooLarge(bytes: number): void {
     this.#pieceBytesMax = Math.min(this.#pieceBytesMax, Math.floor(bytes / 2));
   }
 
-  /** Edits that were taken and have to be taken again, to the front. */
+  /** Puts edits back to the front. */
   putBack(edits: readonly UnsentEdit[]): void {
     this.#edits = [...edits.map(({ payload, made }) => this.#counted({ payload, made })), ...this.#edits.slice(this.#start)];
     this.#start = 0;
   }
 
-  /** The next to send, of at most `bytesMax`. Only while it is not empty. */
-  take(bytesMax: number): Taken {
+  /** Returns the next edit of at most `bytesMax` bytes. Call only while it is not empty. */
+  take(bytesMax: number): TakenEdit {
     const first = this.#edits[this.#start]!;
     if (first.payload.byteLength > bytesMax) return this.#takeCut(first, bytesMax);
     const mergedMax = Math.min(bytesMax, this.#pieceBytesMax);
@@ -97,7 +119,7 @@ export class Unsent {
     return { kind: "taken", edit: first };
   }
 
-  #takeCut(first: UnsentEdit, bytesMax: number): Taken {
+  #takeCut(first: UnsentEdit, bytesMax: number): TakenEdit {
     const pieces =
       this.#format?.split(first.payload, Math.min(bytesMax, this.#pieceBytesMax)) ?? this.#format?.split(first.payload, bytesMax);
     this.#drop(1);
@@ -119,7 +141,7 @@ export class Unsent {
     this.#compactAt = compacted.length + COMPACT_AFTER_EDITS;
   }
 
-  /** How many, from `start` on, have together at most `bytesMax`; at least one. */
+  /** Number of edits from `start` on that have at most `bytesMax` bytes together; at least one. */
   #countFitting(start: number, bytesMax: number): number {
     let bytes = 0;
     let end = start;

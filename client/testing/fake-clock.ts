@@ -1,9 +1,9 @@
-/** The client's clock, turned by the test. It begins at a date, for a client knows no other time. */
+/** The client's clock, advanced by the test. It starts at a date, because a client knows no other time. */
 
 import { FakeClock as SharedFakeClock } from "../../shared/testing/fake-clock.ts";
-import type { Clock } from "../ports.ts";
+import type { ClientClock } from "../ports.ts";
 
-export class FakeClock extends SharedFakeClock implements Clock {
+export class ClientFakeClock extends SharedFakeClock implements ClientClock {
   constructor() {
     super(1_700_000_000_000);
   }
@@ -12,7 +12,7 @@ export class FakeClock extends SharedFakeClock implements Clock {
     this.after(0, run);
   }
 
-  /** Turns in which nothing happens are many here: no round through the event loop for each. */
+  /** Many turns do nothing here, so each skips the round through the event loop. */
   protected override async settled(): Promise<void> {
     for (let turn = 0; turn < 6; turn++) await undefined;
   }

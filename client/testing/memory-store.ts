@@ -1,6 +1,15 @@
-/** A device's store in memory: pages that are open, and what the others left. Promises what the real one does. */
+/**
+ * A device's store in memory, with open pages and the edits of ended pages. It meets the same contract as the real
+ * store.
+ */
 
-import type { EditStore, KeptChange, KeptDocument, KeptEdit, RoomStore, StoredRoom } from "../keeping/edit-store.ts";
+import type { EditStore, KeptChange, KeptDocument, KeptEdit, RoomStore, StoredRoom } from "../persistence/edit-store.ts";
+import * as Y from "yjs";
+import type { RoomId } from "../../shared/ids.ts";
+import type { ClientFrame } from "../../shared/wire/frames.ts";
+import { ClientFakeClock } from "./fake-clock.ts";
+import type { Faults } from "./model-server.ts";
+import { ModelServer } from "./model-server.ts";
 
 type Kept = {
   document: (Omit<KeptDocument, "payload"> & { payloads: Uint8Array[] }) | undefined;
@@ -11,13 +20,13 @@ type Kept = {
 
 export class MemoryStore implements EditStore {
   readonly #rooms = new Map<string, Kept>();
-  /** Writes are refused. */
+  /** Writes are rejected. */
   isFull = false;
-  /** Nothing is answered. */
+  /** No request is answered. */
   isStuck = false;
-  /** Of those who have a room open. */
+  /** Callbacks of the pages that have a room open. */
   readonly #lost = new Set<() => void>();
-  /** Rows written. */
+  /** Number of rows written. */
   written = 0;
 
   async open({ server, room, condense, lost = () => {} }: StoredRoom): Promise<RoomStore> {
@@ -64,7 +73,7 @@ export class MemoryStore implements EditStore {
     };
   }
 
-  /** As one page has it; `die`: nothing that it asks for happens any more, and others may take over. */
+  /** The store of one page. After `die` none of its requests takes effect, and other pages may take over its edits. */
   forPage(): EditStore & { die(): void } {
     let isDead = false;
     const stores: RoomStore[] = [];
@@ -88,7 +97,7 @@ export class MemoryStore implements EditStore {
     };
   }
 
-  /** As when whoever owns the device clears what its browser keeps. */
+  /** The user of the device clears the browser's data. */
   clear(): void {
     for (const kept of this.#rooms.values()) {
       kept.document = undefined;
@@ -123,4 +132,24 @@ function apply(kept: Kept, rows: Map<number, KeptEdit>, { put, drop, document }:
       };
     }
   }
+}
+
+/** Shared parts of the tests of stored rooms: a server with Yjs documents, and the frames that it received. */
+export const MINUTE = 60_000;
+export const HOUR = 60 * MINUTE;
+export const NOTES = "notes" as RoomId;
+
+export function serverOn(faults: Partial<Faults> = {}): ModelServer {
+  const server = new ModelServer(new ClientFakeClock(), { faults: { delayMsMax: 5, ...faults } });
+  server.snapshotOf = (edits) => Y.mergeUpdates(edits.map(({ payload }) => payload));
+  return server;
+}
+
+export function receivedFrames<Type extends ClientFrame["type"]>(server: ModelServer, type: Type): (ClientFrame & { type: Type })[] {
+  return server.receivedFrames.filter((frame): frame is ClientFrame & { type: Type } => frame.type === type);
+}
+
+/** Length of each author's text in the log. */
+export function lengthsInLog(server: ModelServer): number {
+  return server.room(NOTES).head;
 }

@@ -1,30 +1,30 @@
 /**
- * What a Coroom server promises about one room's presence, in the simplest form: everybody is told each change at
- * once, and newcomers the whole.
+ * A Coroom server's contract for one room's presence, in its simplest form: every participant receives each change at
+ * once, and a newcomer receives a snapshot.
  */
 
 import type { ClientId, UserId } from "../../shared/ids.ts";
-import type { Participant, ParticipantNumber, PresenceField, PresenceNews, PresenceState } from "../../shared/wire/presence.ts";
+import type { ParticipantEntry, ParticipantNumber, PresenceField, PresenceDelta, PresenceState } from "../../shared/wire/presence.ts";
 
-const NO_NEWS: PresenceNews = { whole: false, present: [], gone: [], states: [] };
+const NO_NEWS: PresenceDelta = { snapshot: false, present: [], gone: [], states: [] };
 
 export class ModelPresence {
-  readonly #present = new Map<ClientId, Participant>();
+  readonly #present = new Map<ClientId, ParticipantEntry>();
   readonly #fields = new Map<ParticipantNumber, Map<string, Uint8Array>>();
   #lastNumber = 0;
 
-  get whole(): PresenceNews {
+  get snapshot(): PresenceDelta {
     const states = [...this.#fields].map(([number, fields]): PresenceState => ({
       number,
       fields: [...fields].map(([name, value]) => ({ name, value })),
     }));
-    return { whole: true, present: [...this.#present.values()], gone: [], states: states.filter(({ fields }) => fields.length > 0) };
+    return { snapshot: true, present: [...this.#present.values()], gone: [], states: states.filter(({ fields }) => fields.length > 0) };
   }
 
-  /** Who is there already keeps their place. */
-  enter(client: ClientId, more: Partial<Participant> = {}): PresenceNews {
+  /** A participant that is present keeps its number. */
+  enter(client: ClientId, more: Partial<ParticipantEntry> = {}): PresenceDelta {
     const before = this.#present.get(client);
-    const participant: Participant = {
+    const participant: ParticipantEntry = {
       number: before?.number ?? ++this.#lastNumber,
       client,
       user: `user of ${client}` as UserId,
@@ -39,14 +39,14 @@ export class ModelPresence {
     return { ...NO_NEWS, present: [participant] };
   }
 
-  leave(client: ClientId): PresenceNews {
+  leave(client: ClientId): PresenceDelta {
     const { number } = this.#present.get(client)!;
     this.#present.delete(client);
     this.#fields.delete(number);
     return { ...NO_NEWS, gone: [number] };
   }
 
-  show(client: ClientId, fields: readonly PresenceField[]): PresenceNews {
+  show(client: ClientId, fields: readonly PresenceField[]): PresenceDelta {
     const { number } = this.#present.get(client)!;
     const shown = this.#fields.get(number)!;
     for (const { name, value } of fields) {
@@ -60,7 +60,7 @@ export class ModelPresence {
     return this.#present.has(client);
   }
 
-  /** Another owner gives other numbers. */
+  /** A new owner assigns new numbers. */
   renumber(): void {
     const [before, fields] = [[...this.#present.values()].reverse(), new Map(this.#fields)];
     this.#fields.clear();

@@ -1,39 +1,39 @@
 /**
- * What a Coroom server promises about one room, in the simplest form that can keep it: numbers edits, commits
- * them, answers repeats, refuses gaps, shows tentative edits, trims its log behind a snapshot.
+ * A Coroom server's contract for one room, in its simplest form: it numbers and commits edits, answers repeats, rejects
+ * gaps, sends tentative edits, and trims its log behind a snapshot.
  */
 
 import type { ClientId, Epoch, Position, Seq, UserId } from "../../shared/ids.ts";
 import type { CommittedEdit, NackReason, ResyncReason, SavingState, TentativeEdit } from "../../shared/wire/frames.ts";
 
-export type SubmittedEdit = Omit<TentativeEdit, "epoch" | "mac" | "user">;
-export type Verdict =
+export type ModelEdit = Omit<TentativeEdit, "epoch" | "mac" | "user">;
+export type ModelVerdict =
   { kind: "accepted" } | { kind: "waiting" } | { kind: "committed"; seq: Seq } | { kind: "refused"; reason: NackReason; expected: number };
 
 export class ModelRoom {
   epoch = 1 as Epoch;
   saving: SavingState = "saved";
   bytesMax = Infinity;
-  /** Refuses everything for this reason. */
+  /** Rejects every edit for this reason. */
   refusing: NackReason | undefined;
-  /** Everything that was ever committed; `trimmedThrough` is no longer to be had edit by edit. */
+  /** Every committed edit. Edits up to `trimmedThrough` are no longer available one by one. */
   readonly log: (CommittedEdit & { readonly epoch: Epoch })[] = [];
   trimmedThrough = 0;
-  /** Undefined: as far as the log is trimmed. */
+  /** Undefined: the snapshot reaches as far as the log is trimmed. */
   snapshotThrough: number | undefined;
   readonly #accepted = new Map<ClientId, number>();
   readonly #committed = new Map<ClientId, number>();
-  #waiting: SubmittedEdit[] = [];
+  #waiting: ModelEdit[] = [];
 
   get head(): Seq {
     return this.log.length as Seq;
   }
 
-  get waiting(): readonly SubmittedEdit[] {
+  get waiting(): readonly ModelEdit[] {
     return this.#waiting;
   }
 
-  receiveEdit(edit: SubmittedEdit): Verdict {
+  receiveEdit(edit: ModelEdit): ModelVerdict {
     const { client, counter, ackedThrough } = edit;
     const accepted = Math.max(this.#accepted.get(client) ?? 0, ackedThrough);
     if (counter <= (this.#committed.get(client) ?? 0)) return { kind: "committed", seq: this.#seqOf(client, counter) };
@@ -46,7 +46,7 @@ export class ModelRoom {
     return { kind: "accepted" };
   }
 
-  /** Seqs of what is in the log now and was not before. */
+  /** Returns the edits that are new in the log, with their first seq. */
   commit(): { first: Seq; edits: CommittedEdit[] } {
     const first = (this.head + 1) as Seq;
     const edits = this.#waiting.map(({ client, counter, parentSeq, payload }) => ({
@@ -63,7 +63,7 @@ export class ModelRoom {
     return { first, edits };
   }
 
-  /** A new owner knows what the log holds, and nothing of what waited. */
+  /** A new owner knows the log and none of the waiting edits. */
   failOver(): void {
     this.epoch = (this.epoch + 1) as Epoch;
     this.#waiting = [];
@@ -71,13 +71,13 @@ export class ModelRoom {
     for (const [client, counter] of this.#committed) this.#accepted.set(client, counter);
   }
 
-  /** The owner has not heard of them for long. */
+  /** The owner forgets clients that were silent for a long time. */
   forgetClients(): void {
     this.#accepted.clear();
     this.#committed.clear();
   }
 
-  /** A log that lost its end. */
+  /** The log loses its end. */
   rollBackTo(seq: number): void {
     this.log.length = seq;
     this.#waiting = [];
@@ -94,7 +94,7 @@ export class ModelRoom {
     return seq < this.trimmedThrough ? "too-old" : undefined;
   }
 
-  tentativeOf(edit: SubmittedEdit): TentativeEdit {
+  tentativeOf(edit: ModelEdit): TentativeEdit {
     return { ...edit, epoch: this.epoch, user: "somebody" as UserId, mac: new Uint8Array([1]) };
   }
 

@@ -1,20 +1,19 @@
 /**
- * A server and the network before it, in one process on the test's clock: sockets that delay, cut and go deaf,
- * and behind them the frames of `shared/wire` with a model of each room. What goes wrong is drawn from a seed.
+ * A server and the network before it, in one process on the test's clock. Sockets delay, break and lose frames; behind
+ * them the frames of `shared/wire` meet a model of each room. A seed draws the faults.
  */
 
 import { assert } from "../../shared/assert.ts";
 import type { ClientId, ClientKey, Position, RoomId, Seq } from "../../shared/ids.ts";
-import { Prng } from "../../shared/prng.ts";
+import { Prng } from "../../shared/collections/prng.ts";
 import type { Channel, ClientFrame, CommittedEdit, JoinRefusal, Limits, Rights, ServerFrame } from "../../shared/wire/frames.ts";
-import type { PresenceNews } from "../../shared/wire/presence.ts";
+import type { PresenceDelta } from "../../shared/wire/presence.ts";
 import { CLOSE } from "../../shared/wire/close-codes.ts";
-import type { OpenSocket, SnapshotAnswer, World } from "../ports.ts";
-import type { FakeClock } from "./fake-clock.ts";
-import { Line } from "./model-line.ts";
+import type { OpenSocket, SnapshotAnswer, ClientWorld } from "../ports.ts";
+import type { ClientFakeClock } from "./fake-clock.ts";
+import { ModelConnection, ModelRates } from "./model-connection.ts";
 import { ModelPresence } from "./model-presence.ts";
-import { ModelRates } from "./model-rates.ts";
-import { ModelRoom, type SubmittedEdit } from "./model-room.ts";
+import { ModelRoom, type ModelEdit } from "./model-room.ts";
 
 export const LIMITS: Limits = {
   pingIntervalMs: 1_000,
@@ -33,7 +32,7 @@ export const LIMITS: Limits = {
   controlsPerSecond: 20,
 };
 
-/** Chances in [0, 1), each for one frame or edit. */
+/** Probabilities in [0, 1), each per frame or edit. */
 export type Faults = {
   readonly committedFrameLost: number;
   readonly committedFrameTwice: number;
@@ -45,43 +44,43 @@ export type Faults = {
 const NO_FAULTS: Faults = { committedFrameLost: 0, committedFrameTwice: 0, editLost: 0, editTwice: 0, editRefused: 0, delayMsMax: 0 };
 
 export class ModelServer {
-  readonly clock: FakeClock;
+  readonly clock: ClientFakeClock;
   limits = LIMITS;
   faults: Faults;
   tokenExpiresInMs = 86_400_000;
   rights: Rights = { read: true, write: true };
-  /** Until then the network holds back what clients send, and brings it all at once. */
+  /** Until this time the network delays all frames of clients, and then delivers them at once. */
   stalledUntil = 0;
-  /** False: connections are refused. */
+  /** False: connections are rejected. */
   reachable = true;
   /** False: edits wait. */
   commits = true;
   answersReplays = true;
-  /** True: it passes presence over, and closes lines, as a gateway does. */
+  /** True: the server enforces send rates like a gateway: it skips presence frames and closes connections. */
   keepsRates = false;
-  /** So many frames of presence it passes over, as if the network had brought them all at once. */
+  /** Number of presence frames that the server skips, as if they had arrived too fast. */
   passesOver = 0;
-  /** False: it takes each for forged. */
+  /** False: the server treats each resubmitted edit as forged. */
   takesResubmits = true;
   refuseJoins: { reason: JoinRefusal; retryAfterMs: number } | undefined;
   snapshotsAvailable = true;
   snapshotOf: (edits: readonly CommittedEdit[]) => Uint8Array = () => new Uint8Array();
   /** Every frame that clients sent. */
-  readonly heard: ClientFrame[] = [];
-  readonly lines = new Set<Line>();
+  readonly receivedFrames: ClientFrame[] = [];
+  readonly connections = new Set<ModelConnection>();
   readonly #rooms = new Map<RoomId, ModelRoom>();
   readonly #presences = new Map<RoomId, ModelPresence>();
   readonly #rates = new ModelRates();
   readonly #prng: Prng;
 
-  constructor(clock: FakeClock, { seed = 1, faults = {} }: { seed?: number; faults?: Partial<Faults> } = {}) {
+  constructor(clock: ClientFakeClock, { seed = 1, faults = {} }: { seed?: number; faults?: Partial<Faults> } = {}) {
     this.clock = clock;
     this.#prng = new Prng(seed);
     this.faults = { ...NO_FAULTS, ...faults };
   }
 
-  /** One client's world. */
-  world(seed = 7): World {
+  /** The ports of one client. */
+  world(seed = 7): ClientWorld {
     const prng = new Prng(seed);
     let keys = 0;
     return {
@@ -96,10 +95,10 @@ export class ModelServer {
   }
 
   readonly openSocket: OpenSocket = (_url, listener) => {
-    const line = new Line(this, listener);
-    this.lines.add(line);
-    this.clock.after(this.delayMs(), () => (this.reachable ? line.open() : line.cut(1006)));
-    return { send: (bytes) => line.fromClient(bytes), close: () => line.cut(undefined) };
+    const peer = new ModelConnection(this, listener);
+    this.connections.add(peer);
+    this.clock.after(this.delayMs(), () => (this.reachable ? peer.open() : peer.cut(1006)));
+    return { send: (bytes) => peer.fromClient(bytes), close: () => peer.cut(undefined) };
   };
 
   room(id = "notes"): ModelRoom {
@@ -114,16 +113,16 @@ export class ModelServer {
     return presence;
   }
 
-  /** Cuts every line: with a close code, or so that the clients hear nothing of it. */
+  /** Cuts every connection: with a close code, or without the clients noticing. */
   cut(code: number | "silently" = 1006): void {
-    for (const line of this.lines) {
-      if (code === "silently") line.goDeaf();
-      else line.cut(code);
+    for (const peer of this.connections) {
+      if (code === "silently") peer.goDeaf();
+      else peer.cut(code);
     }
   }
 
   send(frame: ServerFrame): void {
-    for (const line of this.lines) line.toClient(frame);
+    for (const peer of this.connections) peer.toClient(frame);
   }
 
   delayMs(): number {
@@ -138,12 +137,12 @@ export class ModelServer {
     return [...this.#rooms.keys()].indexOf(room) + 1;
   }
 
-  receive(line: Line, frame: ClientFrame): void {
-    if (this.keepsRates && !this.#isWithinRates(line, frame)) return;
-    this.heard.push(frame);
+  receive(peer: ModelConnection, frame: ClientFrame): void {
+    if (this.keepsRates && !this.#isWithinRates(peer, frame)) return;
+    this.receivedFrames.push(frame);
     switch (frame.type) {
       case "hello":
-        return line.toClient({
+        return peer.toClient({
           type: "welcome",
           version: 1,
           connection: "c",
@@ -151,33 +150,33 @@ export class ModelServer {
           tokenExpiresInMs: this.tokenExpiresInMs,
         });
       case "renew":
-        return line.toClient({ type: "renewed", tokenExpiresInMs: this.tokenExpiresInMs });
+        return peer.toClient({ type: "renewed", tokenExpiresInMs: this.tokenExpiresInMs });
       case "ping":
-        return line.toClient({ type: "pong", nonce: frame.nonce });
+        return peer.toClient({ type: "pong", nonce: frame.nonce });
       case "join":
-        return this.#receiveJoin(line, frame);
+        return this.#receiveJoin(peer, frame);
       case "leave":
-        this.receiveGone(line, frame.channel);
-        return line.toClient({ type: "left", channel: frame.channel, reason: "asked" });
+        this.receiveGone(peer, frame.channel);
+        return peer.toClient({ type: "left", channel: frame.channel, reason: "asked" });
       case "edit":
-        return this.#receiveEditFrame(line, frame);
+        return this.#receiveEditFrame(peer, frame);
       case "resubmit": {
         if (!this.takesResubmits) return;
         const { client, counter, ackedThrough, parentSeq, payload } = frame.edit;
-        return this.#receiveEdit(line.members.get(frame.channel)!.room, { client, counter, ackedThrough, parentSeq, payload });
+        return this.#receiveEdit(peer.members.get(frame.channel)!.room, { client, counter, ackedThrough, parentSeq, payload });
       }
       case "presence":
-        return this.#receivePresence(line, frame);
+        return this.#receivePresence(peer, frame);
       case "replay-request": {
         if (!this.answersReplays) return;
-        const member = line.members.get(frame.channel)!;
-        return this.#replay(line, member.room, frame.after, frame.through);
+        const member = peer.members.get(frame.channel)!;
+        return this.#replay(peer, member.room, frame.after, frame.through);
       }
     }
   }
 
-  #receiveEditFrame(line: Line, { channel, counter, ackedThrough, parentSeq, payload }: ClientFrame & { type: "edit" }): void {
-    const member = line.members.get(channel);
+  #receiveEditFrame(peer: ModelConnection, { channel, counter, ackedThrough, parentSeq, payload }: ClientFrame & { type: "edit" }): void {
+    const member = peer.members.get(channel);
     assert(member !== undefined, "an edit names a channel that is joined");
     if (this.happens(this.faults.editLost)) return;
     const edit = { client: member.client, counter, ackedThrough, parentSeq, payload };
@@ -185,28 +184,28 @@ export class ModelServer {
     if (this.happens(this.faults.editTwice)) this.#receiveEdit(member.room, edit);
   }
 
-  #receivePresence(line: Line, { channel, fields }: ClientFrame & { type: "presence" }): void {
+  #receivePresence(peer: ModelConnection, { channel, fields }: ClientFrame & { type: "presence" }): void {
     if (this.passesOver > 0) {
       this.passesOver -= 1;
-      return this.#passOver(line, channel);
+      return this.#passOver(peer, channel);
     }
-    const { client, room } = line.members.get(channel)!;
+    const { client, room } = peer.members.get(channel)!;
     const copied = fields.map(({ name, value }) => ({ name, value: value.slice() }));
-    this.tellPresence(room, this.presence(room).show(client, copied));
+    this.sendPresenceDelta(room, this.presence(room).show(client, copied));
   }
 
-  #isWithinRates(line: Line, frame: ClientFrame): boolean {
-    const taken = this.#rates.take(line, frame, this.limits, this.clock.now());
-    if (taken === "too-fast") line.cut(CLOSE.rateLimited.code);
-    else if (taken === "passed-over" && frame.type === "presence") this.#passOver(line, frame.channel);
+  #isWithinRates(peer: ModelConnection, frame: ClientFrame): boolean {
+    const taken = this.#rates.take(peer, frame, this.limits, this.clock.now());
+    if (taken === "too-fast") peer.cut(CLOSE.rateLimited.code);
+    else if (taken === "passed-over" && frame.type === "presence") this.#passOver(peer, frame.channel);
     return taken === "taken";
   }
 
-  #passOver(line: Line, channel: Channel): void {
-    line.toClient({ type: "presence-again", channel });
+  #passOver(peer: ModelConnection, channel: Channel): void {
+    peer.toClient({ type: "presence-again", channel });
   }
 
-  /** What waits is committed, and everyone told. */
+  /** Commits all waiting edits and sends them to all members. */
   commit(id: RoomId): void {
     const room = this.room(id);
     const { first, edits } = room.commit();
@@ -225,42 +224,42 @@ export class ModelServer {
     }
   }
 
-  /** A member has left, or its line is no more. */
-  receiveGone(line: Line, channel: Channel): void {
-    const member = line.members.get(channel);
-    line.members.delete(channel);
+  /** A member has left, or its connection has ended. */
+  receiveGone(peer: ModelConnection, channel: Channel): void {
+    const member = peer.members.get(channel);
+    peer.members.delete(channel);
     if (member !== undefined && this.presence(member.room).has(member.client)) {
-      this.tellPresence(member.room, this.presence(member.room).leave(member.client));
+      this.sendPresenceDelta(member.room, this.presence(member.room).leave(member.client));
     }
   }
 
-  tellPresence(id: RoomId, news: PresenceNews): void {
+  sendPresenceDelta(id: RoomId, delta: PresenceDelta): void {
     const channel = this.channelOf(id);
-    for (const line of this.lines) if (line.members.has(channel)) line.toClient({ type: "presence-news", channel, news });
+    for (const peer of this.connections) if (peer.members.has(channel)) peer.toClient({ type: "presence-delta", channel, delta });
   }
 
-  #receiveJoin(line: Line, { request, room: id, clientKey, position }: ClientFrame & { type: "join" }): void {
-    if (this.refuseJoins !== undefined) return line.toClient({ type: "join-refused", request, ...this.refuseJoins, message: "not now" });
+  #receiveJoin(peer: ModelConnection, { request, room: id, clientKey, position }: ClientFrame & { type: "join" }): void {
+    if (this.refuseJoins !== undefined) return peer.toClient({ type: "join-refused", request, ...this.refuseJoins, message: "not now" });
     const room = this.room(id);
     const channel = this.channelOf(id);
     const resync = room.reasonToResync(position);
     const client = clientKey.replace("key-", "").padEnd(16, "_").slice(0, 16) as ClientId;
-    line.members.set(channel, { client, room: id, live: resync === undefined });
-    line.toClient({ type: "joined", request, channel, client, epoch: room.epoch, head: room.head, rights: this.rights });
-    this.tellPresence(id, this.presence(id).enter(client));
-    line.toClient({ type: "presence-news", channel, news: this.presence(id).whole });
-    if (room.saving !== "saved") line.toClient({ type: "saving", channel, state: room.saving });
-    if (resync !== undefined) return line.toClient({ type: "resync-required", channel, reason: resync, head: this.#headOf(id) });
-    this.#replay(line, id, position.seq, room.head);
+    peer.members.set(channel, { client, room: id, live: resync === undefined });
+    peer.toClient({ type: "joined", request, channel, client, epoch: room.epoch, head: room.head, rights: this.rights });
+    this.sendPresenceDelta(id, this.presence(id).enter(client));
+    peer.toClient({ type: "presence-delta", channel, delta: this.presence(id).snapshot });
+    if (room.saving !== "saved") peer.toClient({ type: "saving", channel, state: room.saving });
+    if (resync !== undefined) return peer.toClient({ type: "resync-required", channel, reason: resync, head: this.#headOf(id) });
+    this.#replay(peer, id, position.seq, room.head);
   }
 
-  #receiveEdit(id: RoomId, edit: SubmittedEdit): void {
+  #receiveEdit(id: RoomId, edit: ModelEdit): void {
     const room = this.room(id);
     const channel = this.channelOf(id);
     const { client, counter } = edit;
     const verdict = this.happens(this.faults.editRefused) ? undefined : room.receiveEdit(edit);
     switch (verdict?.kind) {
-      case undefined: // Only what is not accepted yet can be refused.
+      case undefined: // Only an edit that is not accepted yet can be rejected.
         if (
           counter > (room.log.findLast((logged) => logged.client === client)?.counter ?? edit.ackedThrough) &&
           !room.waiting.some((waiting) => waiting.client === client && waiting.counter >= counter)
@@ -289,14 +288,14 @@ export class ModelServer {
     }
   }
 
-  /** Runs of one epoch, in order. */
-  #replay(line: Line, id: RoomId, after: number, through: number): void {
+  /** Sends runs of one epoch, in order. */
+  #replay(peer: ModelConnection, id: RoomId, after: number, through: number): void {
     const edits = this.room(id).log.slice(after, through);
     for (let start = 0; start < edits.length;) {
       const { epoch } = edits[start]!;
       let end = start;
       while (end < edits.length && edits[end]!.epoch === epoch && end - start < 10) end += 1;
-      line.toClient({
+      peer.toClient({
         type: "committed",
         channel: this.channelOf(id),
         edits: { epoch, firstSeq: (after + start + 1) as Seq, edits: edits.slice(start, end) },
@@ -305,30 +304,30 @@ export class ModelServer {
     }
   }
 
-  /** Like a gateway: an author whose edits fill the frame gets an ack instead. */
+  /** Like a gateway: an author whose edits fill the frame receives an ack instead. */
   #deliver(id: RoomId, first: Seq, edits: CommittedEdit[]): void {
     const { epoch } = this.room(id);
     const channel = this.channelOf(id);
     const { client, counter } = edits[0]!;
     const soleAuthor = edits.every((edit, index) => edit.client === client && edit.counter === counter + index);
-    for (const line of this.lines) {
-      const member = line.members.get(channel);
+    for (const peer of this.connections) {
+      const member = peer.members.get(channel);
       if (member?.live !== true) continue;
-      if (soleAuthor && member.client === client) line.toClient({ type: "ack", channel, epoch, counter, seq: first, count: edits.length });
+      if (soleAuthor && member.client === client) peer.toClient({ type: "ack", channel, epoch, counter, seq: first, count: edits.length });
       else {
         const frame: ServerFrame = { type: "committed", channel, edits: { epoch, firstSeq: first, edits } };
-        if (!this.happens(this.faults.committedFrameLost)) line.toClient(frame);
-        if (this.happens(this.faults.committedFrameTwice)) line.toClient(frame);
+        if (!this.happens(this.faults.committedFrameLost)) peer.toClient(frame);
+        if (this.happens(this.faults.committedFrameTwice)) peer.toClient(frame);
       }
     }
   }
 
   #answer(client: ClientId, frame: ServerFrame & { channel: Channel }): void {
-    for (const line of this.lines) if (line.members.get(frame.channel)?.client === client) line.toClient(frame);
+    for (const peer of this.connections) if (peer.members.get(frame.channel)?.client === client) peer.toClient(frame);
   }
 
   #publish(id: RoomId, frame: ServerFrame): void {
-    for (const line of this.lines) if (line.members.get(this.channelOf(id))?.live === true) line.toClient(frame);
+    for (const peer of this.connections) if (peer.members.get(this.channelOf(id))?.live === true) peer.toClient(frame);
   }
 
   async #snapshot(url: string): Promise<SnapshotAnswer> {

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as Y from "yjs";
 
-import { clocksBefore, contentSince, lackingIn, saysNothing, splitEdit, yjsEdits } from "./yjs-edits.ts";
+import { clocksBefore, contentSince, lackingIn, isEmptyUpdate, splitEdit, yjsEdits } from "./yjs-edits.ts";
 
 function docWith(...texts: string[]): Y.Doc {
   const doc = new Y.Doc();
@@ -23,7 +23,7 @@ const editsOf = (doc: Y.Doc, change: () => void): Uint8Array[] => {
   return edits;
 };
 
-test("[YED1] merged edits do what they did one by one", () => {
+test("[YED1] merged edits have the same effect as the single edits", () => {
   const doc = new Y.Doc();
   const text = doc.getText("t");
   const edits = editsOf(doc, () => {
@@ -34,7 +34,7 @@ test("[YED1] merged edits do what they did one by one", () => {
   expect(textOf(yjsEdits.merge(edits))).toBe("ello");
 });
 
-test("[YED2] what a room lacks of a document is all of it, a part, or nothing", () => {
+test("[YED2] a room may lack a whole document, a part, or nothing", () => {
   const doc = docWith("one ", "two ", "three, four, five, six ");
   const [room, more] = [Y.encodeStateAsUpdate(doc), editsOf(doc, () => doc.getText("t").insert(0, "zero "))];
   expect(textOf(lackingIn([], doc)!)).toBe("zero one two three, four, five, six ");
@@ -44,14 +44,14 @@ test("[YED2] what a room lacks of a document is all of it, a part, or nothing", 
   expect(lackingIn([], new Y.Doc())).toBeUndefined();
 });
 
-test("[YED2] a deletion is something that a room may lack, too", () => {
+test("[YED2] a room may lack a deletion, too", () => {
   const doc = docWith("one two");
   const room = Y.encodeStateAsUpdate(doc);
   doc.getText("t").delete(0, 4);
   expect(textOf(room, lackingIn([room], doc)!)).toBe("two");
 });
 
-test("[YED2] what the room has and the document has not is not lacking", () => {
+test("[YED2] content that the room has and the document has not is not missing", () => {
   const doc = docWith("one");
   const other = new Y.Doc();
   Y.applyUpdate(other, Y.encodeStateAsUpdate(doc));
@@ -60,7 +60,7 @@ test("[YED2] what the room has and the document has not is not lacking", () => {
   expect(lackingIn([Y.encodeStateAsUpdate(other)], doc)).toBeUndefined();
 });
 
-test("[YED3] a large edit is cut into pieces that fit and do the same, in any order", () => {
+test("[YED3] a large edit is cut into pieces that fit and have the same effect in any order", () => {
   fc.assert(
     fc.property(
       fc.array(fc.tuple(fc.constantFrom("insert", "delete", "map"), fc.nat(), fc.string({ minLength: 1, maxLength: 20 })), {
@@ -91,14 +91,14 @@ test("[YED3] a large edit is cut into pieces that fit and do the same, in any or
   );
 });
 
-test("[YED3] an edit with a hole in it is cut all the same", () => {
+test("[YED3] an edit with a hole in it is cut as well", () => {
   const doc = new Y.Doc();
   const letters = editsOf(doc, () => [..."abcdefgh"].forEach((letter) => doc.getText("t").insert(0, letter)));
   const holed = Y.mergeUpdates([letters[0]!, ...letters.slice(3)]);
   expect(textOf(...splitEdit(holed, 120)!, letters[1]!, letters[2]!)).toBe("hgfedcba");
 });
 
-test("[YED3] a text or a list that is inserted at once is cut too, and never inside a character", () => {
+test("[YED3] a text or list inserted at once is cut too, and never inside a character", () => {
   const doc = docWith("before, behind");
   const known = Y.encodeStateAsUpdate(doc);
   const [text, list] = [doc.getText("t"), doc.getArray("list")];
@@ -117,14 +117,14 @@ test("[YED3] a text or a list that is inserted at once is cut too, and never ins
   }
 });
 
-test("[YED3] what was typed into the middle of a text meanwhile stays where it was typed", () => {
+test("[YED3] text typed meanwhile into the middle of a cut text stays where it was typed", () => {
   const doc = new Y.Doc();
   const [paste] = editsOf(doc, () => doc.getText("t").insert(0, "x".repeat(2_000)));
   const typed = editsOf(doc, () => doc.getText("t").insert(1_000, "HERE"));
   expect(textOf(...splitEdit(paste!, 300)!, ...typed)).toBe(doc.getText("t").toString());
 });
 
-test("[YED3] deletions are cut wherever it is needed: a document that was worked on for long has more of them than fit", () => {
+test("[YED3] deletions are cut where needed: a long-lived document has more of them than fit", () => {
   const docs = [docWith("x".repeat(300)), docWith("y".repeat(300))];
   for (const doc of docs) for (let at = 0; at < 100; at++) doc.getText("t").delete(at, 1);
   const whole = Y.mergeUpdates(docs.map((doc) => Y.encodeStateAsUpdate(doc)));
@@ -137,13 +137,13 @@ test("[YED3] deletions are cut wherever it is needed: a document that was worked
   }
 });
 
-test("[YED4] a single thing that is too large cannot be cut", () => {
+test("[YED4] a single item that is too large cannot be cut", () => {
   const doc = new Y.Doc();
   doc.getArray("pictures").push([new Uint8Array(1_000)]);
   expect(splitEdit(Y.encodeStateAsUpdate(doc), 500)).toBeUndefined();
 });
 
-test("[YED5] what was withheld can be made anew from the document, as small as it has become", () => {
+test("[YED5] a withheld edit can be made again from the document, at the document's present size", () => {
   const doc = docWith("before ");
   const known = Y.encodeStateAsUpdate(doc);
   const text = doc.getText("t");
@@ -162,10 +162,10 @@ function replayed(update: Uint8Array): Y.Doc {
   return doc;
 }
 
-test("[YED6] what a document has beyond all that it was given says nothing, and so does no update with content or deletions", () => {
+test("[YED6] a document without additions yields no difference; an update with content or deletions is not empty", () => {
   const doc = docWith("abc");
-  expect(saysNothing(Y.encodeStateAsUpdate(new Y.Doc()))).toBe(true);
-  expect(saysNothing(Y.encodeStateAsUpdate(doc, Y.encodeStateVector(doc)))).toBe(true);
-  expect(editsOf(doc, () => doc.getText("t").insert(0, "x")).some(saysNothing)).toBe(false);
-  expect(editsOf(doc, () => doc.getText("t").delete(0, 1)).some(saysNothing)).toBe(false);
+  expect(isEmptyUpdate(Y.encodeStateAsUpdate(new Y.Doc()))).toBe(true);
+  expect(isEmptyUpdate(Y.encodeStateAsUpdate(doc, Y.encodeStateVector(doc)))).toBe(true);
+  expect(editsOf(doc, () => doc.getText("t").insert(0, "x")).some(isEmptyUpdate)).toBe(false);
+  expect(editsOf(doc, () => doc.getText("t").delete(0, 1)).some(isEmptyUpdate)).toBe(false);
 });

@@ -1,4 +1,7 @@
-/** Yjs updates as edits: how several are one, how a large one is cut, and what a document has that a room has not. Rules YED1 to YED6. */
+/**
+ * Yjs updates as edits: merges several, cuts large ones, and computes what a document has that a room lacks. Rules YED1
+ * to YED6.
+ */
 
 import * as encoding from "lib0/encoding";
 import * as Y from "yjs";
@@ -7,7 +10,7 @@ import type { EditFormat } from "../room/unsent.ts";
 
 export const yjsEdits: EditFormat = { merge: (payloads) => Y.mergeUpdates([...payloads]), condense, split: splitEdit };
 
-/** Without what was deleted. Bytes that are no Yjs update are in no document, and left out. */
+/** Leaves out deleted content, and bytes that are no Yjs update, because no document contains them. */
 function condense(payloads: readonly Uint8Array[]): Uint8Array {
   const doc = new Y.Doc();
   doc.transact(() => {
@@ -18,7 +21,7 @@ function condense(payloads: readonly Uint8Array[]): Uint8Array {
   return condensed;
 }
 
-/** What the document has beyond these edits, deletions included; undefined if that is nothing. */
+/** Returns what the document has beyond these edits, deletions included. Undefined: nothing. */
 export function lackingIn(received: readonly Uint8Array[], doc: Y.Doc): Uint8Array | undefined {
   const theirs = new Y.Doc();
   theirs.transact(() => {
@@ -28,7 +31,7 @@ export function lackingIn(received: readonly Uint8Array[], doc: Y.Doc): Uint8Arr
   return Y.snapshotContainsUpdate(Y.snapshot(theirs), lacking) ? undefined : lacking;
 }
 
-/** How much of each client's content a peer has; clients not named: all of it. */
+/** How much of each client's content a peer has. Of a client that is not listed the peer has everything. */
 export type Clocks = ReadonlyMap<number, number>;
 
 /** Where the content of these edits begins. */
@@ -46,22 +49,25 @@ export function contentSince(clocks: Clocks, doc: Y.Doc): Uint8Array {
   return Y.encodeStateAsUpdate(doc, Y.encodeStateVector(known));
 }
 
-/** Whether the document has what these bytes say: others it refused. */
+/** Whether the bytes are a Yjs update. A document contains only such edits. */
 export function isUpdate(payload: Uint8Array): boolean {
   try {
     Y.decodeUpdate(payload);
     return true;
   } catch {
-    return false; // Yjs throws all kinds of errors on bytes that are no update of its own.
+    return false; // Yjs throws errors of any kind on bytes that are no update.
   }
 }
 
-/** The update without structs and deletions. It is not sent: a room cannot tell it from other bytes of its kind. */
-export function saysNothing(update: Uint8Array): boolean {
+/**
+ * Whether the update has neither structs nor deletions. Such an update is not sent, because a room cannot tell it from
+ * other bytes.
+ */
+export function isEmptyUpdate(update: Uint8Array): boolean {
   return update.byteLength === 2 && update[0] === 0 && update[1] === 0;
 }
 
-/** As when Yjs cleans up formatting that says nothing any more. */
+/** True when Yjs removes formatting marks that have no effect any more. */
 export function deletesOnlyMarks(transaction: Y.Transaction): boolean {
   const { deleteSet, beforeState, afterState } = transaction;
   for (const [client, clock] of afterState) if (clock !== (beforeState.get(client) ?? 0)) return false;
@@ -72,14 +78,14 @@ export function deletesOnlyMarks(transaction: Y.Transaction): boolean {
   return isOnly;
 }
 
-/** An update's header, and a client's before its structs, take at most this. */
+/** Maximum bytes of an update's header together with one client's header. */
 const HEADER_BYTES = 32;
 const NO_STRUCTS = 0;
 const NO_DELETIONS = 0;
 
 /**
- * Pieces of structs in their order, the deletions behind them. Deletions are cut wherever it is needed. What is inserted
- * at once is one struct: text and lists are cut, anything else that is too large cannot be.
+ * Returns pieces with the structs in order and then the deletions. Deletions can be cut anywhere. An insertion is one
+ * struct: text and lists can be cut, any other struct that is too large cannot.
  */
 export function splitEdit(update: Uint8Array, bytesMax: number): readonly Uint8Array[] | undefined {
   const { structs: whole, ds } = Y.decodeUpdate(update);
@@ -95,7 +101,7 @@ export function splitEdit(update: Uint8Array, bytesMax: number): readonly Uint8A
 
   for (const struct of structs) {
     if (struct instanceof Y.Skip) {
-      finishPiece(); // Behind a hole begins another piece.
+      finishPiece(); // A new piece begins after a hole.
       continue;
     }
     const encoded = encode((encoder) => struct.write(encoder, 0));
@@ -119,12 +125,12 @@ export function splitEdit(update: Uint8Array, bytesMax: number): readonly Uint8A
 
 type Struct = ReturnType<typeof Y.decodeUpdate>["structs"][number];
 
-/** An origin on each side, a parent and its key beside the content. */
+/** Maximum bytes beside the content: an origin on each side, a parent and its key. */
 const STRUCT_BYTES = 64;
-/** Of one UTF-16 code unit in UTF-8. */
+/** Maximum UTF-8 bytes of one UTF-16 code unit. */
 const UNIT_BYTES_MAX = 3;
 
-/** As Yjs cuts it when somebody types into its middle: what follows hangs on the last of what is before it. */
+/** Cuts like Yjs does when a user types into the middle: the second part's origin is the end of the first. */
 function cutStruct(struct: Struct, bytesMax: number): Struct[] {
   if (!(struct instanceof Y.Item) || encode((encoder) => struct.write(encoder, 0)).byteLength <= bytesMax) return [struct];
   const {
@@ -158,7 +164,7 @@ function cutContent(content: Y.Item["content"], bytesMax: number): Y.Item["conte
   return [content];
 }
 
-/** Never between the two halves of a character. */
+/** Never cuts between the two halves of a character. */
 function cutText(text: string, unitsMax: number): string[] {
   const parts: string[] = [];
   for (let start = 0; start < text.length;) {
@@ -174,7 +180,7 @@ function sizeOf(content: Y.ContentAny): number {
   return encode((encoder) => content.write(encoder, 0)).byteLength;
 }
 
-/** Structs of one client whose clocks follow each other. */
+/** Structs of one client with consecutive clocks. */
 type Run = { readonly client: number; readonly clock: number; readonly structs: Uint8Array[] };
 type DeleteSet = ReturnType<typeof Y.decodeUpdate>["ds"];
 type Ranges = NonNullable<ReturnType<DeleteSet["clients"]["get"]>>;
@@ -193,7 +199,7 @@ function encodePiece(runs: readonly Run[]): Uint8Array {
   });
 }
 
-/** Halved until each piece fits: a single one always does. */
+/** Halves the deletions until each piece fits. A single deletion always fits. */
 function encodeDeletions(deletions: readonly Deletion[], bytesMax: number): Uint8Array[] {
   const whole = encodeDeleteSet(deletions);
   if (whole.byteLength <= bytesMax || deletions.length === 1) return [whole];

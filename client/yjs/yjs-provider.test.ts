@@ -5,7 +5,7 @@ import * as Y from "yjs";
 
 import type { ClientId, Epoch, RoomId, Seq } from "../../shared/ids.ts";
 import { ConnectionHost } from "../connection/connection-host.ts";
-import { FakeClock } from "../testing/fake-clock.ts";
+import { ClientFakeClock } from "../testing/fake-clock.ts";
 import { MemoryStore } from "../testing/memory-store.ts";
 import { LIMITS, ModelServer } from "../testing/model-server.ts";
 import { type ProviderOptions, YjsProvider } from "./yjs-provider.ts";
@@ -13,7 +13,7 @@ import { type ProviderOptions, YjsProvider } from "./yjs-provider.ts";
 const MINUTE = 60_000;
 
 function serverOn(): ModelServer {
-  const server = new ModelServer(new FakeClock(), { faults: { delayMsMax: 5 } });
+  const server = new ModelServer(new ClientFakeClock(), { faults: { delayMsMax: 5 } });
   server.snapshotOf = (edits) => Y.mergeUpdates(edits.map(({ payload }) => payload));
   return server;
 }
@@ -44,7 +44,7 @@ class Writer {
   }
 }
 
-test("[YJS1] two documents are the same, and each knows when its changes are saved", async () => {
+test("[YJS1] two documents converge, and each provider knows when its changes are saved", async () => {
   const server = serverOn();
   const [ann, bob] = [new Writer(server, 1), new Writer(server, 2)];
   await server.clock.advance(1_000);
@@ -58,7 +58,7 @@ test("[YJS1] two documents are the same, and each knows when its changes are sav
   expect([ann.provider.status, ann.provider.seq]).toEqual(["connected", 2]);
 });
 
-test("[YJS2] changes made before the room is known reach it", async () => {
+test("[YJS2] changes made before the room is joined reach it", async () => {
   const server = serverOn();
   const ann = new Writer(server, 1);
   ann.type("early");
@@ -85,7 +85,7 @@ test("[YJS3] content that the document had before reaches the room, once", async
   expect(again.text).toBe("imported");
 });
 
-test("[YJS3] what was loaded from elsewhere while joining is not sent anew either, but what is new in it is", async () => {
+test("[YJS3] content loaded from elsewhere during the join is not sent again, except what is new in it", async () => {
   const server = serverOn();
   const ann = new Writer(server, 1);
   await server.clock.advance(1_000);
@@ -108,7 +108,7 @@ test("[YJS3] what was loaded from elsewhere while joining is not sent anew eithe
   expect([ann.text, bob.text, server.room().head]).toEqual(["Known ", "Known ", 2]);
 });
 
-test("[YJS4] typing offline is merged, sent on return, and survives a resync", async () => {
+test("[YJS4] offline edits are merged, sent on return, and survive a resync", async () => {
   const server = serverOn();
   const [ann, bob] = [new Writer(server, 1), new Writer(server, 2)];
   await server.clock.advance(1_000);
@@ -146,7 +146,7 @@ test("[YJS5] the edits of a frame are one transaction", async () => {
   expect([bob.text, transactions]).toEqual(["abcdef", 1]);
 });
 
-test("[YJS5] what comes from the room is no local change, what is typed here is", async () => {
+test("[YJS5] edits from the room are no local change, typed edits are", async () => {
   const server = serverOn();
   const [ann, bob] = [new Writer(server, 1), new Writer(server, 2)];
   await server.clock.advance(1_000);
@@ -161,7 +161,7 @@ test("[YJS5] what comes from the room is no local change, what is typed here is"
   ]);
 });
 
-test("[YJS6] bytes that are no Yjs update are left out, and told; the room goes on", async () => {
+test("[YJS6] bytes that are no Yjs update are skipped and reported; the room continues", async () => {
   const server = serverOn();
   const ann = new Writer(server, 1);
   await server.clock.advance(1_000);
@@ -182,7 +182,7 @@ test("[YJS6] bytes that are no Yjs update are left out, and told; the room goes 
   expect([ann.text, ann.provider.seq, ann.told]).toEqual(["fine", 2, ["synced", "edit-unreadable"]]);
 });
 
-test("[YJS7] a change too large to send is told; nothing behind it is lost, and when it has been undone all goes on", async () => {
+test("[YJS7] a change too large to send is reported; later changes are not lost, and sending continues when it is undone", async () => {
   const server = serverOn();
   const [ann, bob] = [new Writer(server, 1), new Writer(server, 2)];
   await server.clock.advance(1_000);
@@ -224,7 +224,7 @@ test("[YJS7] a large document is sent in pieces", async () => {
   expect([ann.provider.saved, bob.doc.getArray("a").toJSON()]).toEqual([true, doc.getArray("a").toJSON()]);
 });
 
-test("[YJS8] what a log has lost is given back by those who have it", async () => {
+test("[YJS8] edits that a log has lost are sent again by the clients that have them", async () => {
   const server = serverOn();
   const [ann, bob] = [new Writer(server, 1), new Writer(server, 2)];
   await server.clock.advance(1_000);
@@ -243,7 +243,7 @@ test("[YJS8] what a log has lost is given back by those who have it", async () =
   expect([ann.provider.saved, bob.provider.saved]).toEqual([true, true]);
 });
 
-test("[YJS9] destroyed, by itself or with its document, it hears nothing more and leaves nothing running", async () => {
+test("[YJS9] a provider that is destroyed, directly or with its document, handles nothing more and leaves nothing running", async () => {
   const server = serverOn();
   const [ann, bob] = [new Writer(server, 1), new Writer(server, 2)];
   await server.clock.advance(1_000);
@@ -251,10 +251,10 @@ test("[YJS9] destroyed, by itself or with its document, it hears nothing more an
   ann.type("unheard");
   bob.doc.destroy();
   await server.clock.advance(MINUTE);
-  expect([server.room().head, server.clock.pending, server.lines.size]).toEqual([0, 0, 0]);
+  expect([server.room().head, server.clock.pending, server.connections.size]).toEqual([0, 0, 0]);
 });
 
-test("[YJS10] what somebody who is gone typed, and no server takes from others, becomes an edit of one who has it", async () => {
+test("[YJS10] tentative edits of a departed author, which no server takes from others, become an edit of a client that has them", async () => {
   const server = serverOn();
   const [ann, bob, cid] = [new Writer(server, 1), new Writer(server, 2), new Writer(server, 3)];
   await server.clock.advance(1_000);
@@ -273,7 +273,7 @@ test("[YJS10] what somebody who is gone typed, and no server takes from others, 
   expect(server.room("notes" as RoomId).log).toHaveLength(1);
 });
 
-test("[YJS10] of what somebody who is gone typed nobody who may only read makes an edit", async () => {
+test("[YJS10] a read-only client makes no edit of a departed author's tentative edits", async () => {
   const server = serverOn();
   const ann = new Writer(server, 1);
   await server.clock.advance(1_000);
@@ -290,7 +290,7 @@ test("[YJS10] of what somebody who is gone typed nobody who may only read makes 
   expect([viewer.text, viewer.provider.saved, viewer.told]).toEqual(["farewell", true, ["synced"]]);
 });
 
-test("[YJS11] saved and stored are not told before what the document had is in the room", async () => {
+test("[YJS11] saved and stored are not emitted before the document's earlier content is in the room", async () => {
   const server = serverOn();
   const doc = new Y.Doc();
   doc.getText("t").insert(0, "imported");
@@ -305,7 +305,7 @@ test("[YJS11] saved and stored are not told before what the document had is in t
   ]);
 });
 
-test("[YJS12] who may only read has nothing unsaved where Yjs cleans up formatting by itself", async () => {
+test("[YJS12] a read-only client has nothing unsaved when Yjs cleans up formatting by itself", async () => {
   const server = serverOn();
   const [ann, bob] = [new Writer(server, 1), new Writer(server, 2)];
   await server.clock.advance(1_000);
@@ -327,7 +327,7 @@ test("[YJS12] who may only read has nothing unsaved where Yjs cleans up formatti
   for (const { provider, told } of [viewer, late]) expect([provider.saved, provider.unsavedEdits, told]).toEqual([true, 0, ["synced"]]);
 });
 
-test("[YJS13] an observer of the document that throws is told of, and takes nothing from what is known of the room", async () => {
+test("[YJS13] an error of a document observer is reported, and does not affect what is known of the room", async () => {
   const server = serverOn();
   const ann = new Writer(server, 1);
   await server.clock.advance(1_000);
@@ -355,7 +355,7 @@ test("[YJS13] an observer of the document that throws is told of, and takes noth
   provider.destroy();
 });
 
-test("[YJS14] a second provider for a room on one connection is refused, and leaves nothing of itself behind", async () => {
+test("[YJS14] a second provider for a room on one connection is rejected, and leaves nothing behind", async () => {
   const server = serverOn();
   const connection = new ConnectionHost({ url: "ws://h", token: "t" }, server.world(1));
   const first = new Writer(server, 2, { connection, url: undefined, token: undefined } as unknown as Partial<ProviderOptions>);
@@ -375,7 +375,7 @@ test("[YJS14] a second provider for a room on one connection is refused, and lea
   expect(waiting.status).toBe("connected");
 });
 
-test("[YJS15] what listens to `sync`, as bindings made for y-websocket do, hears when the document is whole", async () => {
+test("[YJS15] a `sync` listener, as bindings for y-websocket use, is called when the document is complete", async () => {
   const server = serverOn();
   const { provider } = new Writer(server, 1);
   const heard: boolean[] = [];
@@ -387,7 +387,7 @@ test("[YJS15] what listens to `sync`, as bindings made for y-websocket do, hears
   expect([heard, provider.synced]).toEqual([[true, false, true], true]);
 });
 
-test("[YJS16] what was typed behind a tentative edit is not saved before that is: whoever comes later can read it", async () => {
+test("[YJS16] an edit typed behind a tentative edit is not saved before it: late joiners can read it", async () => {
   const server = serverOn();
   const [ann, bob] = [new Writer(server, 1), new Writer(server, 2)];
   await server.clock.advance(1_000);
@@ -412,7 +412,7 @@ test.each([
   { when: "before that was lost", text: "every word", waiting: 2 },
   { when: "before it may write", text: "every word", waiting: 2 },
   { when: "never", text: "every ", waiting: 0 },
-])("[YJS17] what somebody who is gone typed reaches the room with a reader who becomes a writer and types $when", async (typing) => {
+])("[YJS17] edits of a departed author reach the room with a reader who becomes a writer and types $when", async (typing) => {
   const server = serverOn();
   const ann = new Writer(server, 1);
   await server.clock.advance(1_000);

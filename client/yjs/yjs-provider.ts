@@ -1,6 +1,6 @@
 /**
- * Keeps a Yjs document and a room the same: what comes from the room goes into the document, what the room lacks of it
- * (`yjs-changes.ts`) into the room. `main.ts` makes it `CoroomProvider`. Rules YJS1 to YJS17.
+ * Keeps a Yjs document and a room the same: applies the room's edits to the document and sends the document's changes
+ * to the room (`yjs-document.ts`). `main.ts` makes it `CoroomProvider`. Rules YJS1 to YJS17.
  */
 
 import type * as Y from "yjs";
@@ -10,65 +10,64 @@ import type { Rights, SavingState } from "../../shared/wire/frames.ts";
 import { refuseReserved, RoomAwareness } from "../presence/awareness.ts";
 import { assertDoc, assertOptions } from "../options.ts";
 import { Events } from "../events.ts";
-import type { RoomEdit } from "../room/inbox.ts";
 import type { Leaderboard } from "../boards/leaderboard.ts";
 import type { Participant, PresenceChange } from "../presence/participants.ts";
-import type { World } from "../ports.ts";
+import type { ClientWorld } from "../ports.ts";
 import type { Presence } from "../presence/presence-fields.ts";
 import type { Problem, Refusal } from "../room/problems.ts";
 import type { Outage } from "../connection/connection-messages.ts";
-import type { RoomOptions, Status, StatusChange } from "../room/room-events.ts";
-import { RoomHost } from "../room/room-host.ts";
+import type { CommonRoomOptions, Status, StatusChange } from "../room/room-events.ts";
+import { RoomConnection } from "../room/room-connection-host.ts";
 import type { ModeFacts } from "../presence/room-presence.ts";
 import type { RestoredEdit } from "../room/room-messages.ts";
-import { YjsChanges } from "./yjs-changes.ts";
-import { type Content, YjsContent } from "./yjs-content.ts";
+import { YjsChanges, type RoomContent, YjsContent } from "./yjs-document.ts";
 import { isUpdate, yjsEdits } from "./yjs-edits.ts";
+import type { RoomEdit } from "../room/room-messages.ts";
 
-/** `doc`: with a store, give it empty: its content is loaded from there. */
-export type ProviderOptions = RoomOptions & { readonly doc: Y.Doc };
+/** `doc`: the document to synchronize. With a store, give an empty one: its content is loaded from the store. */
+export type ProviderOptions = CommonRoomOptions & { readonly doc: Y.Doc };
 
 export type ProviderEvents = {
-  /** `why` and `retryInMs`: while it waits for the server. */
+  /** `why` (text) and `retryInMs` (milliseconds) are set while it waits for the next attempt. */
   status: [StatusChange];
-  /** Whether the document holds everything up to the head that the server told. */
+  /** True: the document holds everything up to the head at the time of joining. */
   synced: [boolean];
-  /** The same, under the name that bindings made for y-websocket listen to: Lexical's begins an empty document with it. */
+  /** Same as `synced`, under the name that y-websocket bindings use. Lexical fills an empty document on it. */
   sync: [boolean];
-  /** Whether every change made here is acknowledged. */
+  /** True: every change made here is acknowledged. */
   saved: [boolean];
-  /** Whether every change made here is acknowledged or kept on this device: then closing the page loses nothing. */
+  /** True: every change made here is acknowledged or stored on this device, so closing the page loses nothing. */
   stored: [boolean];
-  /** What was kept on this device is in the document again. */
+  /** The document holds the content of the local store. */
   restored: [];
-  /** How the room's log keeps up. */
+  /** State of the room's log: `saved`, `saving` (slow) or `refusing` (accepts no edits). */
   saving: [SavingState];
-  /** The newest seq in the document. */
+  /** Seq of the newest edit in the document. */
   seq: [Seq];
-  /** Somebody came, went, or is another now: their name, role or rights. */
+  /** A participant entered, left, or changed name, role or rights. */
   participants: [ReadonlyMap<ClientId, Participant>];
-  /** Whose presence changed, this client's own too. The awareness tells it in its own way. */
+  /** Participants whose presence changed, including this client. The awareness emits its own events. */
   presence: [PresenceChange];
-  /** How the room's presence travels, and how often this client may say something. */
+  /** How the room's presence is sent, and this client's maximum rate. */
   mode: [ModeFacts];
-  /** Nothing is tried any more, until `connect()` is called. */
+  /** The server refused this client. Nothing is tried until `connect()` is called. */
   refused: [Refusal];
-  /** What the application should know while it goes on. */
+  /** A problem that does not stop the client. */
   error: [Problem];
 };
 
 export class YjsProvider {
   readonly doc: Y.Doc;
-  /** For editor bindings: what each shows of itself, carets above all. */
+  /** Awareness for editor bindings: carets, names and colours. */
   readonly awareness: RoomAwareness;
-  /** What this client shows of itself beside the awareness. A field that is null is taken back. */
+  /** This client's presence beside the awareness. `set` changes the named fields; null removes a field. */
   readonly presence = {
     set: (presence: Presence): void => {
       refuseReserved(presence);
       this.#room.presence.set(presence);
     },
   };
-  readonly #room: RoomHost;
+  readonly #room: RoomConnection;
   readonly #events: Events<ProviderEvents>;
   readonly #changes: YjsChanges;
   readonly #content: YjsContent;
@@ -76,13 +75,13 @@ export class YjsProvider {
   #saved: boolean;
   #stored: boolean;
 
-  constructor(given: ProviderOptions, world: World) {
+  constructor(given: ProviderOptions, world: ClientWorld) {
     assertOptions(given, "url, token, room and doc");
     assertDoc(given.doc);
     const { doc, ...options } = given;
     this.doc = doc;
     this.#events = new Events(world.reportError);
-    this.#room = new RoomHost({ ...options, format: yjsEdits, connect: false }, world); // Refuses wrong options: nothing listens to the document yet.
+    this.#room = new RoomConnection({ ...options, format: yjsEdits, connect: false }, world); // Throws on wrong options, before anything listens to the document.
     this.#content = new YjsContent(doc, this, world.reportError);
     this.#changes = new YjsChanges(doc, this.#room);
     this.#saved = this.saved;
@@ -99,7 +98,7 @@ export class YjsProvider {
     this.#room.on("rolled-back", () => this.#receiveRolledBack());
     this.#room.on("synced", (synced) => this.#receiveSynced(synced));
     this.#room.on("saved", () => this.#receiveSaved());
-    this.#room.on("stored", () => this.#tellSaved());
+    this.#room.on("stored", () => this.#emitSaved());
     this.#room.on("error", (problem) => this.#receiveProblem(problem));
     this.#room.on("status", (change) => this.#events.emit("status", change));
     this.#room.on("saving", (state) => this.#events.emit("saving", state));
@@ -119,62 +118,64 @@ export class YjsProvider {
     return this.#room.status;
   }
 
-  /** Why there is no connection, and when it is tried again; undefined: it does not wait for one. */
+  /**
+   * Why there is no connection, and when the next attempt follows. Undefined unless the client waits for an attempt.
+   */
   get outage(): Outage | undefined {
     return this.#room.outage;
   }
 
-  /** The document holds everything up to the head that the server told on joining. */
+  /** True: the document holds everything up to the head at the time of joining. */
   get synced(): boolean {
     return this.#synced;
   }
 
-  /** Every change made here is acknowledged, and all that it may build upon: the server's log has it. */
+  /** True: every change made here, and everything it may build on, is in the server's log. */
   get saved(): boolean {
     return this.#room.saved && this.#changes.unsent === 0 && !this.#changes.mayLack;
   }
 
-  /** Every change made here is acknowledged or kept on this device, and builds upon nothing that may be lost. */
+  /** True: every change made here is acknowledged or stored on this device, and builds on nothing that may be lost. */
   get stored(): boolean {
     return this.saved || (this.#room.stored && this.#changes.unsent === 0 && !this.#changes.mayLack);
   }
 
-  /** How the room's log keeps up. */
+  /** State of the room's log: `saved`, `saving` (slow) or `refusing` (accepts no edits). */
   get saving(): SavingState {
     return this.#room.saving;
   }
 
-  /** How many changes made here are not acknowledged yet. */
+  /** Number of changes made here that are not acknowledged yet. */
   get unsavedEdits(): number {
     return this.#room.unsavedEdits + this.#changes.unsent;
   }
 
-  /** The newest edit in the document, in the room's order; 0: none yet. */
+  /** Seq of the newest edit in the document; 0: none yet. */
   get seq(): Seq {
     return this.#room.seq;
   }
 
-  /** As others see this client. Undefined before the first join. */
+  /** This client's id, as others see it. Undefined before the first join. */
   get client(): ClientId | undefined {
     return this.#room.client;
   }
 
-  /** As the token has them; none before the first join. */
+  /** This client's rights in the room. None before the first join. */
   get rights(): Rights {
     return this.#room.rights;
   }
 
-  /** Who is in the room, this client among them; a view that goes along. */
+  /** A live map of the participants in the room, including this client. */
   get participants(): ReadonlyMap<ClientId, Participant> {
     return this.#room.participants;
   }
 
-  /** Who is most active in the room: `leaderboard.subscribe({ window: "day" })`. */
+  /** The room's leaderboards, for example `leaderboard.subscribe({ window: "day" })`. */
   get leaderboard(): Leaderboard {
     return this.#room.leaderboard;
   }
 
-  /** How the room's presence travels; undefined until the server has told it. */
+  /** How the room's presence is sent. Undefined before the first MODE frame of the server. */
   get mode(): ModeFacts | undefined {
     return this.#room.mode;
   }
@@ -191,17 +192,23 @@ export class YjsProvider {
     this.#events.off(name, listener);
   }
 
-  /** Joins the room and stays in it; after a refusal, or while waiting to try again, tries at once. */
+  /**
+   * Joins the room and stays in it. After a refusal, or while it waits, tries at once. Throws if the connection already
+   * has this room.
+   */
   connect(): void {
     this.#room.connect();
   }
 
-  /** Changes made from here on are kept, and sent after the next `connect()`. */
+  /** Leaves the room. Later changes are kept and sent after the next `connect()`. */
   disconnect(): void {
     this.#room.disconnect();
   }
 
-  /** Leaves for good, lets go of the document, and tells nobody anything any more. To lose nothing, wait for `saved` first. */
+  /**
+   * Leaves permanently and detaches from the document. No event is emitted any more. Wait for `saved` first to lose
+   * nothing.
+   */
   destroy(): void {
     this.#content.end();
     this.doc.off("update", this.#receiveChange);
@@ -211,14 +218,14 @@ export class YjsProvider {
     this.#events.clear();
   }
 
-  /** Who may only read leaves it to the others to clean up formatting: to be sent it would be an edit. */
+  /** A client that may only read does not clean up formatting: the cleanup would be an edit. */
   readonly #receiveChange = (update: Uint8Array, origin: unknown, _: Y.Doc, transaction: Y.Transaction): void => {
     if (origin === this || (this.#content.isCleanup(transaction) && !this.rights.write)) return;
     this.#changes.receiveChange(update);
-    this.#tellSaved();
+    this.#emitSaved();
   };
 
-  /** Where another has the room on a shared connection already, nothing of this one stays behind. */
+  /** If the shared connection already has this room, nothing of this provider remains. */
   #connectOrEnd(): void {
     try {
       this.connect();
@@ -231,7 +238,7 @@ export class YjsProvider {
   readonly #receiveDocDestroyed = (): void => this.destroy();
 
   #receivePresence(change: PresenceChange): void {
-    this.awareness.receive(change, this);
+    this.awareness.receivePresence(change, this);
     this.#events.emit("presence", change);
   }
 
@@ -240,7 +247,7 @@ export class YjsProvider {
     if (unknown.length > 0) this.#receiveContent(unknown);
   }
 
-  #receiveContent(edits: readonly Content[]): void {
+  #receiveContent(edits: readonly RoomContent[]): void {
     this.#changes.receiveContent(this.#apply(edits));
   }
 
@@ -248,11 +255,11 @@ export class YjsProvider {
     this.#receiveContent(edits);
     this.#changes.receiveRestored(this.#room.seq > 0);
     this.#events.emit("restored");
-    this.#tellSaved();
+    this.#emitSaved();
   }
 
-  /** Those that could be read. */
-  #apply(edits: readonly Content[]): Uint8Array[] {
+  /** Returns the payloads that could be applied. */
+  #apply(edits: readonly RoomContent[]): Uint8Array[] {
     return this.#content.apply(edits, (cause, seq = this.seq) => {
       const message = "an edit of the room is no Yjs update and was left out";
       this.#events.emit("error", { kind: "edit-unreadable", seq, message, cause });
@@ -260,19 +267,19 @@ export class YjsProvider {
   }
 
   /**
-   * The document has them and the room has not: they become edits of who may write, at once or when it may. What waits
-   * here may build upon them, and they wait with it. Applied twice they are applied once.
+   * The document has these edits and the room lacks them. A client that may write sends them at once, others later.
+   * Local changes may build on them and wait with them. Applying them twice has no further effect.
    */
   #receiveUnconfirmed(edits: readonly { readonly payload: Uint8Array }[]): void {
     const payloads = edits.map(({ payload }) => payload).filter(isUpdate);
     if (this.rights.write || this.unsavedEdits > 0) for (const payload of payloads) this.#room.send(payload);
     else this.#changes.keepUnconfirmed(payloads);
-    this.#tellSaved();
+    this.#emitSaved();
   }
 
   #receiveRolledBack(): void {
     this.#changes.meetAgain();
-    this.#tellSaved();
+    this.#emitSaved();
   }
 
   #receiveSynced(synced: boolean): void {
@@ -281,21 +288,21 @@ export class YjsProvider {
     this.#synced = synced;
     this.#events.emit("synced", synced);
     this.#events.emit("sync", synced);
-    this.#tellSaved();
+    this.#emitSaved();
   }
 
   #receiveSaved(): void {
     this.#changes.tryAgain();
-    this.#tellSaved();
+    this.#emitSaved();
   }
 
   #receiveProblem(problem: Problem): void {
     if (problem.kind === "edit-too-large" || problem.kind === "outbox-full") this.#changes.withhold(problem.payload);
     this.#events.emit("error", problem);
-    this.#tellSaved();
+    this.#emitSaved();
   }
 
-  #tellSaved(): void {
+  #emitSaved(): void {
     const { saved, stored } = this;
     const [savedBefore, storedBefore] = [this.#saved, this.#stored];
     [this.#saved, this.#stored] = [saved, stored];

@@ -1,15 +1,13 @@
 /**
- * Shows who is most active, live. A row belongs to a person and stays the same element, so that whoever passes
- * another is seen to move, and whose score rose lights up.
+ * Shows the most active people, live. Each person keeps the same row element, so that a change of rank is animated and
+ * a higher score is highlighted.
  */
 
 import type { Board, BoardWindow, CoroomProvider } from "@coroom/client";
 
-import { boardRemark, type Row, rowsOf, SHOWN, WINDOWS } from "../board.ts";
+import { boardRemark, type BoardRow, rowsOf, BOARD_ROWS_MAX, WINDOWS } from "../board.ts";
 import { initialsOf } from "../person.ts";
-import { element } from "./element.ts";
-import { tagged } from "./tagged.ts";
-
+import { element, tagged } from "./element.ts";
 const MOVE_MS = 420;
 const EASE = "cubic-bezier(0.2, 0.8, 0.2, 1)";
 
@@ -23,13 +21,13 @@ export function boardView(provider: CoroomProvider, user: string): void {
   let board: Board | undefined;
 
   const show = (shown: Board): void => {
-    remark.textContent = provider.status === "stopped" ? "" : boardRemark(shown, shown.window); // Nothing is counted there any more.
+    remark.textContent = provider.status === "stopped" ? "" : boardRemark(shown, shown.window); // A stopped connection has no leaderboard.
     list.dataset["state"] = shown.state;
     showRows(list, rows, rowsOf(shown.ranking, user));
   };
   const choose = (window: BoardWindow): void => {
     board?.unsubscribe();
-    board = provider.leaderboard.subscribe({ window, shown: SHOWN });
+    board = provider.leaderboard.subscribe({ window, shown: BOARD_ROWS_MAX });
     board.on("change", show);
     for (const [index, button] of [...choice.children].entries()) button.ariaPressed = String(WINDOWS[index]?.window === window);
     show(board);
@@ -47,8 +45,8 @@ function chooser(label: string, choose: () => void): HTMLElement {
   return button;
 }
 
-/** First where everybody stands, then where they come to stand, then the way between. */
-function showRows(list: HTMLElement, known: Map<string, HTMLElement>, rows: readonly Row[]): void {
+/** Measures the old positions first, then reorders the rows, then animates from old to new. */
+function showRows(list: HTMLElement, known: Map<string, HTMLElement>, rows: readonly BoardRow[]): void {
   const before = new Map([...known].map(([user, row]) => [user, row.offsetTop]));
   for (const [user, row] of known) {
     if (rows.some((shown) => shown.user === user)) continue;
@@ -59,7 +57,7 @@ function showRows(list: HTMLElement, known: Map<string, HTMLElement>, rows: read
     const row = known.get(shown.user) ?? emptyRow();
     known.set(shown.user, row);
     fill(row, shown);
-    list.append(row); // In order: one that is there already moves.
+    list.append(row); // Appending an existing row moves it.
   }
   if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
   for (const [user, row] of known) move(row, before.get(user));
@@ -75,11 +73,11 @@ function move(row: HTMLElement, before: number | undefined): void {
 
 function emptyRow(): HTMLElement {
   const face = tagged("span", "face");
-  face.ariaHidden = "true"; // The name stands beside it.
+  face.ariaHidden = "true"; // The name is next to the face.
   return tagged("li", "", tagged("span", "rank"), face, tagged("span", "name"), tagged("span", "note"), tagged("span", "score"));
 }
 
-function fill(row: HTMLElement, { rank, name, colour, score, share, self }: Row): void {
+function fill(row: HTMLElement, { rank, name, colour, score, share, self }: BoardRow): void {
   const [rankPart, face, namePart, note, scorePart] = [...row.children] as [
     HTMLElement,
     HTMLElement,

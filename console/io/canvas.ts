@@ -1,6 +1,6 @@
 /**
- * The canvas: shapes from the document, other people's pointers from the room's presence. What is being dragged is
- * presence, at the pace of a hand; where it is dropped is an edit. Presence is not edits.
+ * The canvas: shapes come from the document, pointers of other people from presence. A shape that is being dragged is
+ * presence. Only its final position is an edit, so that dragging creates no edits.
  */
 
 import type { CoroomProvider, Point } from "@coroom/client";
@@ -12,28 +12,26 @@ import {
   cameraOver,
   cameraShowing,
   panned,
-  type Size,
+  type ViewSize,
   toCanvas,
   viewportOf,
   zoomed,
 } from "../camera.ts";
 import { type Shape, type ShapeKind, Shapes } from "../shapes.ts";
-import { watchTools } from "./canvas-tools.ts";
-import type { Crowd } from "./crowd.ts";
+import type { RoomPeople } from "./room-people.ts";
 import { element } from "./element.ts";
-import { watchHands } from "./hands.ts";
-import { pointersView } from "./pointers-view.ts";
-import { watchShapeKeys } from "./shape-keys.ts";
-import { type Hold, ShapesView } from "./shapes-view.ts";
+import { watchPointers } from "./pointer-input.ts";
+import { watchShapeKeys, watchTools } from "./canvas-controls.ts";
+import { type ShapeHold, ShapesView, pointersView } from "./canvas-view.ts";
 
-/** Others keep showing a shape where it was dropped until the edit has had time to reach them. */
+/** After a drop, presence keeps the shape in place until the edit has reached the others. */
 const HOLD_AFTER_DROP_MS = 500;
-/** A new shape lies so far aside at most, so that the next does not hide it. */
+/** Maximum offset of a new shape, so that the next shape does not cover it. */
 const ASIDE = 120;
 
 export class Canvas {
   readonly #provider: CoroomProvider;
-  readonly #crowd: Crowd;
+  readonly #people: RoomPeople;
   readonly #colour: () => number;
   readonly #stage = element("stage", HTMLElement);
   readonly #world = element("world", HTMLElement);
@@ -42,18 +40,18 @@ export class Canvas {
   readonly #view = new ShapesView(element("shapes", HTMLElement));
   readonly #shapes: Shapes;
   readonly #tools: ReturnType<typeof watchTools>;
-  /** What the reader drags. */
-  readonly #own = new Map<string, Hold>();
-  /** Undefined until the canvas is in view for the first time. */
+  /** Shapes that the reader drags. */
+  readonly #own = new Map<string, ShapeHold>();
+  /** Undefined until the canvas is visible for the first time. */
   #camera: Camera | undefined;
   #writable = false;
-  /** What keys and tools act on. */
+  /** The shape that keys and tools act on. */
   #chosen: string | undefined;
 
-  /** `colour`: of the reader, for what they add. */
-  constructor(provider: CoroomProvider, crowd: Crowd, colour: () => number) {
+  /** `colour`: colour of the reader, for new shapes. */
+  constructor(provider: CoroomProvider, people: RoomPeople, colour: () => number) {
     this.#provider = provider;
-    this.#crowd = crowd;
+    this.#people = people;
     this.#colour = colour;
     this.#shapes = new Shapes(provider.doc);
     this.#tools = watchTools({
@@ -71,21 +69,21 @@ export class Canvas {
       chosen: (id) => this.#choose(id),
       reached: (id) => this.#show(id),
     });
-    watchHands(this.#stage, {
+    watchPointers(this.#stage, {
       pointed: (at) => provider.presence.set({ cursor: at === undefined ? null : toCanvas(this.#cameraNow, at) }),
       pannedBy: (pixels) => this.#look(panned(this.#cameraNow, pixels)),
       zoomedBy: (factor, at) => this.#zoomBy(factor, at),
       draggedBy: (id, pixels) => this.#drag(id, pixels),
       dropped: (id) => this.#drop(id),
     });
-    pointersView(element("pointers", HTMLElement), crowd);
+    pointersView(element("pointers", HTMLElement), people);
     this.#shapes.observe(() => this.#draw());
     this.#watchHolders();
     new ResizeObserver(() => this.#receiveSize()).observe(this.#stage);
     this.#draw();
   }
 
-  /** What there is has come. Behind the text it is opened once it is seen. */
+  /** Call after the document has loaded. A canvas hidden behind the text opens when it becomes visible. */
   open(): void {
     if (this.#size.width > 0) this.#look(cameraAtFirst(this.#shapes.all(), this.#size));
     else this.#camera = undefined;
@@ -98,7 +96,7 @@ export class Canvas {
     this.#draw();
   }
 
-  get #size(): Size {
+  get #size(): ViewSize {
     return { width: this.#stage.clientWidth, height: this.#stage.clientHeight };
   }
 
@@ -113,7 +111,7 @@ export class Canvas {
   #receiveSize(): void {
     if (this.#size.width > 0 && this.#camera === undefined) this.open();
     else if (this.#size.width > 0) this.#look(this.#cameraNow);
-    else this.#provider.presence.set({ viewport: null }); // The text is in front of it.
+    else this.#provider.presence.set({ viewport: null }); // The text hides the canvas.
   }
 
   #look(camera: Camera): void {
@@ -146,7 +144,7 @@ export class Canvas {
     this.#draw();
   }
 
-  /** Keys go on to the canvas: with the shape their place would be gone. */
+  /** Moves the focus to the stage: without the removed shape, keys would have no target. */
   #remove(id: string): void {
     if (!this.#writable) return;
     this.#shapes.remove(id);
@@ -157,7 +155,7 @@ export class Canvas {
     if (!this.#writable) return;
     this.#view.edit(id, (text) => {
       if (text !== undefined) this.#shapes.write(id, text);
-      this.#draw(); // Others may have written on it meanwhile.
+      this.#draw(); // Other people may have changed the text in the meantime.
     });
   }
 
@@ -201,14 +199,14 @@ export class Canvas {
   #draw(): void {
     const shapes = this.#shapes.all();
     this.#hint.hidden = shapes.length > 0;
-    if (!shapes.some(({ id }) => id === this.#chosen)) this.#chosen = undefined; // Somebody has removed it.
+    if (!shapes.some(({ id }) => id === this.#chosen)) this.#chosen = undefined; // Another person removed it.
     this.#tools.setRemovable(this.#writable && this.#chosen !== undefined);
-    this.#view.draw(shapes, new Map([...heldByOthers(this.#crowd), ...this.#own]), this.#chosen);
+    this.#view.draw(shapes, new Map([...heldByOthers(this.#people), ...this.#own]), this.#chosen);
   }
 
-  /** Most changes of presence are of pointers, and leave the shapes where they are. */
+  /** Redraws only when a held shape changes. Most presence updates are pointers. */
   #watchHolders(): void {
-    const { people, onShown } = this.#crowd;
+    const { people, onShown } = this.#people;
     const holders = new Set<string>();
     onShown((ids) => {
       const touched = ids.filter((id) => holders.has(id) || people.get(id)?.holding !== undefined);
@@ -221,7 +219,7 @@ export class Canvas {
   }
 }
 
-function heldByOthers({ people }: Crowd): [string, Hold][] {
+function heldByOthers({ people }: RoomPeople): [string, ShapeHold][] {
   return [...people.values()].flatMap((person) =>
     person.self || person.holding === undefined ? [] : [[person.holding.shape, { place: person.holding.place, person }] as const],
   );

@@ -1,4 +1,4 @@
-/** In a narrow window text and canvas take turns; in a wide one they lie side by side and there is nothing to choose. */
+/** Switches between text and canvas in a narrow window. A wide window shows both. */
 
 import { element } from "./element.ts";
 

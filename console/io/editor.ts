@@ -1,21 +1,20 @@
-/** The document as an editor: CodeMirror on a Y.Text, Markdown set as it will read, with everybody's carets. */
+/** The document as an editor: CodeMirror on a Y.Text, with Markdown styles and the carets of all people. */
 
 import { defaultKeymap } from "@codemirror/commands";
 import { markdown, markdownLanguage } from "@codemirror/lang-markdown";
 import { syntaxHighlighting } from "@codemirror/language";
 import { Compartment, EditorState, type Extension } from "@codemirror/state";
-import { EditorView, keymap, placeholder } from "@codemirror/view";
+import { EditorView, keymap, placeholder, ViewPlugin } from "@codemirror/view";
 import type { RoomAwareness } from "@coroom/client";
 import { yCollab, yUndoManagerKeymap } from "y-codemirror.next";
 import * as Y from "yjs";
 
 import { caretsOf } from "../carets.ts";
-import { flagsInSight } from "./flags-in-sight.ts";
-import { lineBreaks } from "./line-breaks.ts";
-import { lineDirections } from "./line-directions.ts";
-import { markdownStyle } from "./markdown-style.ts";
+import { lineBreaks, lineDirections } from "./editor-lines.ts";
+import type { Highlighter } from "@lezer/highlight";
+import { tagHighlighter, tags } from "@lezer/highlight";
 
-/** More names than that beside their carets would cover the text. */
+/** More names beside their carets would cover the text. */
 const FLAGS_MAX = 10;
 
 export type Editor = { setWritable(writable: boolean): void; selectAll(): void; focus(): void };
@@ -64,4 +63,50 @@ export function openEditor(parent: HTMLElement, text: Y.Text, awareness: RoomAwa
 
 function accessOf(writable: boolean): Extension {
   return [EditorView.editable.of(writable), EditorState.readOnly.of(!writable), writable ? placeholder("Start writing…") : []];
+}
+
+/** CSS classes for the parts of Markdown. styles/editor.css defines their look. */
+const markdownStyle: Highlighter = tagHighlighter([
+  { tag: tags.heading1, class: "md-heading md-heading-1" },
+  { tag: tags.heading2, class: "md-heading md-heading-2" },
+  { tag: tags.heading3, class: "md-heading md-heading-3" },
+  { tag: tags.heading, class: "md-heading" },
+  { tag: [tags.processingInstruction, tags.contentSeparator, tags.labelName], class: "md-mark" },
+  { tag: tags.strong, class: "md-strong" },
+  { tag: tags.emphasis, class: "md-emphasis" },
+  { tag: tags.strikethrough, class: "md-struck" },
+  { tag: tags.monospace, class: "md-code" },
+  { tag: [tags.link, tags.url], class: "md-link" },
+  { tag: tags.quote, class: "md-quote" },
+]);
+
+/** Keeps the name flags of other people's carets inside the editor: a flag that would pass the edge is moved back. */
+type Shift = { readonly flag: HTMLElement; readonly leftPx: number };
+
+/** The flag starts at the border of the caret. */
+const BORDER_PX = -1;
+
+const flagsInSight: Extension = ViewPlugin.define((view) => {
+  const measure = { key: flagsIn, read: shiftsIn, write: (shifts: readonly Shift[]) => shifts.forEach(move) };
+  view.requestMeasure(measure);
+  return { update: () => view.requestMeasure(measure) };
+});
+
+function shiftsIn(view: EditorView): Shift[] {
+  const paper = view.scrollDOM.getBoundingClientRect();
+  return flagsIn(view).map((flag) => {
+    const caretLeft = flag.parentElement!.getBoundingClientRect().left;
+    const overhang = caretLeft + BORDER_PX + flag.offsetWidth - paper.right;
+    return { flag, leftPx: BORDER_PX - Math.ceil(Math.max(0, Math.min(overhang, caretLeft - paper.left))) };
+  });
+}
+
+function move({ flag, leftPx }: Shift): void {
+  if (flag.style.left === `${leftPx}px`) return;
+  flag.style.left = `${leftPx}px`;
+  flag.dataset["shifted"] = String(leftPx < BORDER_PX);
+}
+
+function flagsIn({ contentDOM }: EditorView): HTMLElement[] {
+  return [...contentDOM.querySelectorAll<HTMLElement>(".cm-ySelectionInfo")];
 }

@@ -1,7 +1,16 @@
-/** The page's elements by their id. One that is missing is a mistake in index.html. */
+/** Finds an element of the page by its id. A missing element is an error in index.html. */
 
 export function element<Kind extends HTMLElement>(id: string, kind: new () => Kind): Kind {
   const found = document.getElementById(id);
   if (!(found instanceof kind)) throw new Error(`index.html has no ${kind.name} with the id ${id}`);
   return found;
+}
+
+/** Creates an element. Text content is never parsed as HTML. */
+
+export function tagged(tag: string, className: string, ...content: (Node | string)[]): HTMLElement {
+  const made = document.createElement(tag);
+  made.className = className;
+  made.append(...content);
+  return made;
 }

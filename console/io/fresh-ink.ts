@@ -1,14 +1,17 @@
-/** Shows for a moment, in the writer's colour, what somebody else has just written. */
+/** Shows new text of another person in that person's colour for a moment. */
 
 import type { Extension, Range, Transaction } from "@codemirror/state";
 import { Decoration, type DecorationSet, type EditorView, ViewPlugin, type ViewUpdate } from "@codemirror/view";
 import { ySyncAnnotation } from "y-codemirror.next";
 
 const FRESH_MS = 1500;
-/** More at once is a flood that nobody can follow; it is shown without colour. */
+/** Further marks are not shown. */
 const MARKS_MAX = 200;
 
-/** `writerColour` is asked as text arrives; undefined for what needs no mark, such as the reader's own. */
+/**
+ * `writerColour`: called when text arrives. It returns undefined when the text needs no mark, such as the reader's own
+ * text.
+ */
 export function freshInk(writerColour: () => number | undefined): Extension {
   return ViewPlugin.define((view) => new FreshInk(view, writerColour), { decorations: (ink) => ink.marks });
 }

@@ -1,17 +1,17 @@
-/** Shows a notice under the bar. It is read out by screen readers where it stands, so it changes only when there is another thing to say. */
+/** Shows a notice under the bar. Screen readers read it out, so it changes only when the message changes. */
 
-import type { Action, Notice } from "../notices.ts";
+import type { NoticeAction, PageNotice } from "../notices.ts";
 import { element } from "./element.ts";
 
-/** What heals sooner is not worth a sentence. */
+/** A problem that ends sooner is not shown. */
 const SHOWN_AFTER_MS = 1000;
 
-const LABELS: Record<Action, string> = { "copy-text": "Copy my text", "reload": "Load again" };
+const LABELS: Record<NoticeAction, string> = { "copy-text": "Copy my text", "reload": "Reload the page" };
 
-export function noticeView(act: (action: Action) => void): (notice: Notice | undefined) => void {
+export function noticeView(act: (action: NoticeAction) => void): (notice: PageNotice | undefined) => void {
   const box = element("notice", HTMLElement);
   const [title, advice, button] = [box.querySelector("strong")!, box.querySelector("span")!, box.querySelector("button")!];
-  let current: Notice | undefined;
+  let current: PageNotice | undefined;
   let showing: ReturnType<typeof setTimeout> | undefined;
 
   const show = (): void => {
@@ -30,7 +30,7 @@ export function noticeView(act: (action: Action) => void): (notice: Notice | und
   return (notice) => {
     const isSame = notice?.title === current?.title;
     current = notice;
-    if (isSame && !box.hidden) show(); // What to do about it may be another thing by now.
+    if (isSame && !box.hidden) show(); // The advice may have changed.
     if (isSame) return;
     clearTimeout(showing);
     if (notice === undefined) box.hidden = true;

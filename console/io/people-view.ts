@@ -1,12 +1,12 @@
-/** Shows who is here: faces in the bar, names in the panel, and how many. */
+/** Shows the people in the room: faces in the bar, names and their number in the panel. */
 
-import { countRemark, inOrder, type Person } from "../people.ts";
+import { countRemark, inOrder, type ShownPerson } from "../people.ts";
 import { initialsOf } from "../person.ts";
-import { element } from "./element.ts";
-import { tagged } from "./tagged.ts";
+import { element, tagged } from "./element.ts";
+import { parseName } from "../address.ts";
 
-/** `latest`: the name under which the text last grew. */
-export type PeopleHere = { readonly people: Iterable<Person>; readonly latest: string | undefined };
+/** `latest`: name of the person who wrote last. */
+export type PeopleHere = { readonly people: Iterable<ShownPerson>; readonly latest: string | undefined };
 
 const FACES_MAX = 4;
 const NAMES_MAX = 8;
@@ -27,7 +27,7 @@ export function peopleView(): (here: PeopleHere) => void {
   };
 }
 
-function row(person: Person, isLatest: boolean): HTMLElement {
+function row(person: ShownPerson, isLatest: boolean): HTMLElement {
   const parts = [face(person), tagged("span", "name", person.name)];
   if (person.self) parts.push(tagged("span", "note", "you"));
   const doing = whatIsDone(person, isLatest);
@@ -35,14 +35,35 @@ function row(person: Person, isLatest: boolean): HTMLElement {
   return tagged("li", `${person.role} ${isLatest ? "latest " : ""}person-${person.colour}`, ...parts);
 }
 
-function whatIsDone({ role, canWrite }: Person, isLatest: boolean): string | undefined {
+function whatIsDone({ role, canWrite }: ShownPerson, isLatest: boolean): string | undefined {
   if (role === "spectator") return "watching";
-  if (!canWrite) return "reading";
+  if (!canWrite) return "read only";
   return isLatest ? "wrote last" : undefined;
 }
 
-function face({ name, colour, role }: Person): HTMLElement {
+function face({ name, colour, role }: ShownPerson): HTMLElement {
   const circle = tagged("span", `face person-${colour} ${role}`, initialsOf(name));
-  circle.ariaHidden = "true"; // The name stands beside it.
+  circle.ariaHidden = "true"; // The name is next to the face.
   return circle;
+}
+
+/** The field with the reader's own name. */
+export function nameView(first: string, renamed: (name: string) => void): void {
+  const form = element("self", HTMLFormElement);
+  const field = element("name", HTMLInputElement);
+  let current = first;
+  field.value = first;
+  const take = (): void => {
+    const name = parseName(field.value) ?? current;
+    field.value = name;
+    if (name === current) return;
+    current = name;
+    renamed(name);
+  };
+  field.addEventListener("change", take);
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    take();
+    field.blur();
+  });
 }

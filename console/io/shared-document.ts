@@ -1,12 +1,15 @@
-/** The document over @coroom/client, and the facts about it that the page shows. */
+/** Opens the document with @coroom/client, and derives the facts that the page shows. */
 
 import { CoroomProvider } from "@coroom/client";
 import { indexedDbStore } from "@coroom/client/indexeddb";
 import type * as Y from "yjs";
 
-import type { Facts } from "../status.ts";
+import type { PageFacts } from "../status.ts";
 
-/** `asksToWrite`: who only reads keeps nothing, and leaves what a writer's tab left behind to one that may send it. */
+/**
+ * `asksToWrite`: a reader keeps no edits on the device, and leaves edits of an earlier writer to a tab that may send
+ * them.
+ */
 export type SharedDocument = {
   readonly room: string;
   readonly doc: Y.Doc;
@@ -14,9 +17,15 @@ export type SharedDocument = {
   readonly asksToWrite: boolean;
 };
 
-/** There are no accounts here: what is kept belongs to whoever uses this browser, under whatever name. An application names who is signed in. */
+/**
+ * The demo has no accounts: kept edits belong to the browser, under any name. An application uses the id of the
+ * signed-in user.
+ */
 const OWNER = "demo";
-/** Something waits and nothing of the room was stored for so long: told even where the server cannot tell it. */
+/**
+ * Milliseconds with unsaved edits and no stored edit after which the page shows slow saving, even if the server does
+ * not report it.
+ */
 const STANDSTILL_MS = 3000;
 
 export function openSharedDocument({ room, doc, token, asksToWrite }: SharedDocument): CoroomProvider {
@@ -35,8 +44,11 @@ export function openSharedDocument({ room, doc, token, asksToWrite }: SharedDocu
   return provider;
 }
 
-/** Tells them at once, and whenever they change. `asksToWrite`: what is gone by until the server has told the rights. */
-export function watchFacts(provider: CoroomProvider, asksToWrite: boolean, receiveFacts: (facts: Facts) => void): void {
+/**
+ * Publishes the facts immediately and after each change. `asksToWrite`: used as the right to write until the server has
+ * sent the rights.
+ */
+export function watchFacts(provider: CoroomProvider, asksToWrite: boolean, receiveFacts: (facts: PageFacts) => void): void {
   let loaded = false;
   let deleted = false;
   let tooLarge = false;
@@ -47,7 +59,7 @@ export function watchFacts(provider: CoroomProvider, asksToWrite: boolean, recei
   let unsavedSince: number | undefined;
   let lastSaveMs: number | undefined;
 
-  const tell = (): void => {
+  const publishFacts = (): void => {
     const { status, outage, saving, rights, client, saved, unsavedEdits, seq } = provider;
     const mayWrite = client === undefined ? asksToWrite : rights.write;
     receiveFacts({
@@ -66,50 +78,70 @@ export function watchFacts(provider: CoroomProvider, asksToWrite: boolean, recei
       lastSaveMs,
     });
   };
-  const moves = (): void => {
+  const receiveProgress = (): void => {
     clearTimeout(standstill);
     standsStill = false;
     if (!provider.saved) {
       standstill = setTimeout(() => {
         standsStill = true;
-        tell();
+        publishFacts();
       }, STANDSTILL_MS);
     }
-    tell();
+    publishFacts();
   };
   const receiveSaved = (saved: boolean): void => {
     if (saved) tooLarge = false;
     if (saved && unsavedSince !== undefined) lastSaveMs = performance.now() - unsavedSince;
     unsavedSince = saved ? undefined : performance.now();
-    moves();
+    receiveProgress();
   };
-  provider.on("status", moves);
-  provider.on("seq", moves);
+  provider.on("status", receiveProgress);
+  provider.on("seq", receiveProgress);
   provider.on("saved", receiveSaved);
-  provider.on("saving", tell);
+  provider.on("saving", publishFacts);
   provider.on("stored", (stored) => {
-    if (stored && !provider.saved) keptHere = true; // It works again.
-    tell();
+    if (stored && !provider.saved) keptHere = true; // Storage works again.
+    publishFacts();
   });
   provider.on("restored", () => {
-    loaded ||= provider.doc.store.clients.size > 0; // It was here before: no need to wait for a connection.
-    tell();
+    loaded ||= provider.doc.store.clients.size > 0; // The device already has the document, so the page need not wait for a connection.
+    publishFacts();
   });
   provider.on("synced", (synced) => {
     loaded ||= synced;
     if (synced) lacksContent = false;
-    tell();
+    publishFacts();
   });
   provider.on("refused", (refusal) => {
     deleted = refusal.kind === "room-refused" && refusal.reason === "deleted";
-    tell();
+    publishFacts();
   });
   provider.on("error", ({ kind }) => {
     lacksContent ||= kind === "snapshot-unavailable";
     tooLarge ||= kind === "edit-too-large";
     keptHere &&= kind !== "storage-failed";
-    tell();
+    publishFacts();
   });
-  provider.doc.on("update", tell); // One more edit may be unsaved; "saved" tells only the first.
-  tell();
+  provider.doc.on("update", publishFacts); // Counts further unsaved edits: "saved" fires only for the first.
+  publishFacts();
+}
+
+/**
+ * Requests a token from the server of this page. Only a local system provides one. In production, the application's
+ * backend does this.
+ */
+
+type DemoTokenRequest = { readonly room: string; readonly user: string; readonly name: string; readonly rights: "read" | undefined };
+
+export async function demoToken({ room, user, name, rights }: DemoTokenRequest): Promise<string> {
+  const search = new URLSearchParams({ room, user, name, ...(rights === undefined ? {} : { rights }) });
+  const answer = await fetch(`/demo/token?${search}`, { cache: "no-store" });
+  if (!answer.ok)
+    throw new Error(
+      `cannot get a demo token: the server answered with status ${answer.status}. Start the server with COROOM_DEMO on and COROOM_PRODUCTION off.`,
+    );
+  const body: unknown = await answer.json();
+  if (typeof body !== "object" || body === null || !("token" in body) || typeof body.token !== "string")
+    throw new Error("cannot get a demo token: the answer of the server contains no token");
+  return body.token;
 }

@@ -1,16 +1,18 @@
-/** Shows the facts as they are now: the remark in the bar and the figures in the panel. */
+/** Shows the current facts: the remark in the bar and the values in the panel. */
 
-import { type Facts, statusRemark, type Remark, saveRemark } from "../status.ts";
+import { type PageFacts, statusRemark, type StatusRemark, saveRemark } from "../status.ts";
 import { element } from "./element.ts";
+import type { CoroomProvider } from "@coroom/client";
+import { modeRemark } from "../people.ts";
 
-/** "Saved" waits for a pause in the typing, so that it does not flicker. Whatever else there is to say shows at once. */
+/** "Saved" appears only after a pause in typing, so that it does not flicker. All other remarks appear immediately. */
 const SAVED_AFTER_MS = 300;
 
-export function statusView(): (facts: Facts) => void {
-  const [showRemark, sayRemark] = [remarkView("save"), remarkSpoken("save-said")];
-  const showSave = (remark: Remark): void => {
+export function statusView(): (facts: PageFacts) => void {
+  const [showRemark, announceRemark] = [remarkView("save"), remarkAnnouncer("save-said")];
+  const showSave = (remark: StatusRemark): void => {
     showRemark(remark);
-    sayRemark(remark);
+    announceRemark(remark);
   };
   const showStatus = remarkView("status");
   const figures = {
@@ -18,13 +20,13 @@ export function statusView(): (facts: Facts) => void {
     unsaved: element("unsaved", HTMLElement),
     lastSave: element("last-save", HTMLElement),
   };
-  let saying: ReturnType<typeof setTimeout> | undefined;
+  let showingSaved: ReturnType<typeof setTimeout> | undefined;
   return (facts) => {
     const save = saveRemark(facts);
-    if (save.tone === "good") saying ??= setTimeout(() => showSave(save), SAVED_AFTER_MS);
+    if (save.tone === "good") showingSaved ??= setTimeout(() => showSave(save), SAVED_AFTER_MS);
     else {
-      clearTimeout(saying);
-      saying = undefined;
+      clearTimeout(showingSaved);
+      showingSaved = undefined;
       showSave(save);
     }
     showStatus(statusRemark(facts));
@@ -34,7 +36,7 @@ export function statusView(): (facts: Facts) => void {
   };
 }
 
-function remarkView(id: string): (remark: Remark) => void {
+function remarkView(id: string): (remark: StatusRemark) => void {
   const box = element(id, HTMLElement);
   const words = box.querySelector("span")!;
   return ({ tone, text }) => {
@@ -43,17 +45,30 @@ function remarkView(id: string): (remark: Remark) => void {
   };
 }
 
-/** For screen readers: what is wrong and when it is over, not each keystroke that was saved. */
-function remarkSpoken(id: string): (remark: Remark) => void {
+/** Announces problems and their end to screen readers, but not each saved edit. */
+function remarkAnnouncer(id: string): (remark: StatusRemark) => void {
   const box = element(id, HTMLElement);
-  let said: Remark["tone"] | undefined;
+  let announced: StatusRemark["tone"] | undefined;
   return ({ tone, text }) => {
-    if (tone === "busy" || tone === said) return;
-    said = tone;
+    if (tone === "busy" || tone === announced) return;
+    announced = tone;
     box.textContent = text;
   };
 }
 
 function duration(ms: number): string {
   return ms < 1000 ? `${Math.max(1, Math.round(ms))} ms` : `${(ms / 1000).toFixed(1)} s`;
+}
+
+/** Shows the presence mode of the room and the rate of presence updates. */
+export function presenceView(provider: CoroomProvider): void {
+  const mode = element("mode", HTMLElement);
+  const pace = element("pace", HTMLElement);
+  const show = (): void => {
+    mode.textContent = modeRemark(provider.mode);
+    mode.dataset["mode"] = provider.mode?.mode ?? "";
+    pace.textContent = provider.mode === undefined ? "–" : `max. ${provider.mode.presencePerSecond}/s per person`;
+  };
+  provider.on("mode", show);
+  show();
 }

@@ -1,6 +1,6 @@
-/** What a gateway answers the console, as `gateway/operations-openapi.json` and `gateway/openapi.json` describe it. */
+/** Answers of the admin API, as `gateway/operations-openapi.json` and `gateway/openapi.json` describe them. */
 
-export type Server = {
+export type FleetServer = {
   readonly server: string;
   readonly rooms: number;
   readonly draining: boolean;
@@ -10,31 +10,34 @@ export type Server = {
   readonly used: number;
   readonly hot: readonly { readonly tenant: string; readonly room: string; readonly share: number }[];
 };
-export type GatewayState = "ready" | "draining" | "degraded" | "misconfigured" | "slow";
-export type Gateway = {
+export type FleetGatewayState = "ready" | "draining" | "degraded" | "misconfigured" | "slow";
+export type FleetGateway = {
   readonly gateway: string;
   readonly connections: number;
   readonly rooms: number;
   readonly shedLevel: number;
-  readonly state: GatewayState;
+  readonly state: FleetGatewayState;
   readonly reachesRedis?: boolean;
 };
-export type LostServer = { readonly server: string; readonly rooms: number; readonly at: string };
-/** `at`: when it was said, by the clock of the system. `reachesNats`: false where the gateway that was asked hears of nobody. `services`: how many are heard. */
-export type Fleet = {
+export type FleetLostServer = { readonly server: string; readonly rooms: number; readonly at: string };
+/**
+ * `at`: time of the answer by the gateway's clock. `reachesNats`: false when the gateway receives no heartbeats.
+ * `services`: number of live services.
+ */
+export type FleetAnswer = {
   readonly environment: string;
   readonly at: string;
   readonly reachesNats: boolean;
-  readonly servers: readonly Server[];
-  /** Absent from a gateway of an earlier version. */
-  readonly serversLost?: readonly LostServer[];
-  readonly gateways: readonly Gateway[];
+  readonly servers: readonly FleetServer[];
+  /** Absent in answers of an earlier version. */
+  readonly serversLost?: readonly FleetLostServer[];
+  readonly gateways: readonly FleetGateway[];
   readonly placement: { readonly leader?: string };
   readonly services: { readonly documents: number; readonly leaderboards: number; readonly leaderboardsWithoutRedis: number };
 };
 
 export type RoomName = { readonly tenant: string; readonly room: string };
-export type ListedRoom = RoomName & {
+export type ListedRoomRow = RoomName & {
   readonly server: string;
   readonly mode: "flat" | "hierarchical";
   readonly participants: number;
@@ -42,14 +45,14 @@ export type ListedRoom = RoomName & {
   readonly editsPerSecond: number;
   readonly heldBack: number;
 };
-export type RoomPage = {
-  readonly rooms: readonly ListedRoom[];
+export type RoomPageAnswer = {
+  readonly rooms: readonly ListedRoomRow[];
   readonly matching: number;
   readonly servers: number;
   readonly serversKnown: number;
   readonly next?: string;
 };
-export type Room = RoomName & {
+export type RoomDetails = RoomName & {
   readonly server: string;
   readonly epoch: number;
   readonly mode: "flat" | "hierarchical";
@@ -58,10 +61,10 @@ export type Room = RoomName & {
   readonly gateways: readonly { readonly gateway: string; readonly members: number }[];
   readonly placed?: { readonly reason: string; readonly at: string; readonly replica?: string };
 };
-export type Member = { readonly user: string; readonly name: string; readonly connection: string; readonly write: boolean };
+export type ListedMember = { readonly user: string; readonly name: string; readonly connection: string; readonly write: boolean };
 
-/** `facts` beside those named depend on the kind; see `shared/bus/operations-events.ts`. */
-export type OperationsEvent = {
+/** Each `kind` has further fields: see `shared/bus/operations-events.ts`. */
+export type ListedEvent = {
   readonly seq: number;
   readonly at: string;
   readonly kind: string;
@@ -69,8 +72,11 @@ export type OperationsEvent = {
   readonly tenant?: string;
   readonly room?: string;
 } & Readonly<Record<string, unknown>>;
-/** Rooms that `by` took over from a server that had not let them go. `seq`: stays as `count` grows. `rooms`: the first few. */
-export type Takeover = {
+/**
+ * Rooms that `by` took over from a server that had not released them. `seq` stays the same while `count` grows.
+ * `rooms`: the first few names.
+ */
+export type ListedTakeover = {
   readonly seq: number;
   readonly at: string;
   readonly by: string;
@@ -79,14 +85,14 @@ export type Takeover = {
   readonly count: number;
   readonly rooms: readonly string[];
 };
-export type EventsSince = {
-  readonly events: readonly OperationsEvent[];
-  /** Absent from a gateway of an earlier version, as may answer while versions are exchanged. */
-  readonly takeovers?: readonly Takeover[];
+export type EventsAnswer = {
+  readonly events: readonly ListedEvent[];
+  /** Absent in answers of an earlier version, which can occur during an upgrade. */
+  readonly takeovers?: readonly ListedTakeover[];
   readonly last: number;
 };
 
-export type Ban = {
+export type ListedBan = {
   readonly kind: "user" | "address";
   readonly tenant?: string;
   readonly user?: string;
@@ -97,4 +103,4 @@ export type Ban = {
   readonly reason: string;
 };
 
-export type Tone = "calm" | "good" | "warning" | "trouble";
+export type HealthTone = "calm" | "good" | "warning" | "trouble";

@@ -1,4 +1,4 @@
-/** Figures and times as the console writes them. */
+/** Formats numbers, times, names and shed levels for the console. */
 
 export function count(number: number): string {
   return number.toLocaleString("en");
@@ -9,18 +9,18 @@ export function counted(number: number, one: string, many = `${one}s`): string {
   return `${count(number)} ${number === 1 ? one : many}`;
 }
 
-/** Of a share of 1. */
+/** `share`: 0 to 1. */
 export function percent(share: number): string {
   return `${Math.round(share * 100)}%`;
 }
 
-/** A second: whole ones from ten on, and a dash where it rounds to nothing. */
+/** Formats a rate per second: whole numbers from ten, and a dash for a rate near zero. */
 export function rate(perSecond: number): string {
   if (perSecond < 0.05) return "–";
   return perSecond < 10 ? perSecond.toFixed(1) : count(Math.round(perSecond));
 }
 
-/** How long ago, in one unit. */
+/** Formats an elapsed time in one unit. */
 export function ago(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1_000));
   if (seconds < 60) return `${seconds} s ago`;
@@ -28,12 +28,32 @@ export function ago(ms: number): string {
   return seconds < 86_400 ? `${Math.floor(seconds / 3_600)} h ago` : `${Math.floor(seconds / 86_400)} d ago`;
 }
 
-/** The time of day where the page is, with its seconds: to be compared with logs. */
+/** Formats the local time of day with seconds, so that it can be compared with logs. */
 export function clockTime(at: Date): string {
   return [at.getHours(), at.getMinutes(), at.getSeconds()].map((part) => String(part).padStart(2, "0")).join(":");
 }
 
-/** Names of processes, short enough for a line; the whole stands in the title. */
+/** Shortens the name of a process. The tooltip shows the full name. */
 export function shortName(name: string): string {
   return name.length <= 14 ? name : `${name.slice(0, 9)}…${name.slice(-4)}`;
+}
+
+/** What a gateway drops under pressure, by shed level. Edits are never dropped. */
+
+const LEVELS = [
+  "nothing",
+  "spectators' presence above 5 updates per second",
+  "spectators' presence except joins and leaves",
+  "viewports of other people",
+  "presence above 10 updates per second",
+  "presence above 5 updates per second",
+  "all presence except joins and leaves",
+] as const;
+
+/**
+ * `level`: 0 to 6, or higher from a gateway of a later version. Each level also drops everything that lower levels
+ * drop.
+ */
+export function droppedAt(level: number): string {
+  return LEVELS[level] ?? LEVELS.at(-1)!;
 }

@@ -1,54 +1,61 @@
-/** "Is all well?", for whoever was just woken: what is wrong, the worst first, and what to do about it. */
+/** Judges the state of the system: all problems, the worst first, each with what to do about it. */
 
-import type { Fleet, Gateway, GatewayState, RoomPage, Takeover, Tone } from "./answers.ts";
-import { clockTime, count, counted, percent, shortName } from "./format.ts";
-import { leftOut } from "./left-out.ts";
-import type { Reach } from "./reach.ts";
+import type { FleetAnswer, FleetGateway, FleetGatewayState, RoomPageAnswer, ListedTakeover, HealthTone } from "./answers.ts";
+import { clockTime, count, counted, percent, shortName, droppedAt } from "./format.ts";
+import type { PollState } from "./polling.ts";
 
-export type Problem = { readonly tone: "warning" | "trouble"; readonly text: string };
-export type Verdict = {
-  readonly tone: Tone;
+export type HealthProblem = { readonly tone: "warning" | "trouble"; readonly text: string };
+export type HealthVerdict = {
+  readonly tone: HealthTone;
   readonly title: string;
   readonly facts: readonly string[];
-  readonly problems: readonly Problem[];
+  readonly problems: readonly HealthProblem[];
 };
 
-/** More is worth a look: a server that is lost leaves its rooms to the others. */
-const USED_MUCH = 0.8;
-/** So long a server that was not reached, and is back, is spoken of: as long as gateways name those that are lost. By the dates of two machines, so more or less. */
-const BACK_MS_MAX = 10 * 60_000;
+/** A higher share needs attention: the rooms of a lost server move to the others. */
+const USED_SHARE_MAX = 0.8;
+/**
+ * Time for which a returned server is reported, the same as for lost servers. The clocks of two machines are compared,
+ * so it is approximate.
+ */
+const RETURNED_MS_MAX = 10 * 60_000;
 
-const STATES: Readonly<Record<Exclude<GatewayState, "ready">, Problem>> = {
-  degraded: { tone: "trouble", text: "does not reach NATS: look at the NATS servers and the way to them" },
-  misconfigured: { tone: "trouble", text: "has another COROOM_LOG_PARTITIONS than the deployment: its log says which to set" },
-  slow: { tone: "warning", text: "reaches its clients late: new ones go elsewhere until it has caught up" },
-  draining: { tone: "warning", text: "is draining: its clients move to the others" },
+const STATES: Readonly<Record<Exclude<FleetGatewayState, "ready">, HealthProblem>> = {
+  degraded: { tone: "trouble", text: "does not reach NATS. Check the NATS servers and the network" },
+  misconfigured: { tone: "trouble", text: "has a different COROOM_LOG_PARTITIONS than the deployment. Its log shows the value to set" },
+  slow: { tone: "warning", text: "delivers updates late. New clients connect to other gateways until it has caught up" },
+  draining: { tone: "warning", text: "is draining. Its clients move to other gateways" },
 };
 
-/** Of what was told last, and of whether that is how things are now. */
-export function verdictOf(fleet: Fleet, page: RoomPage | undefined, reach: Reach, takeovers: readonly Takeover[]): Verdict {
+/** Judges the last answers and whether they are current. */
+export function verdictOf(
+  fleet: FleetAnswer,
+  page: RoomPageAnswer | undefined,
+  reach: PollState,
+  takeovers: readonly ListedTakeover[],
+): HealthVerdict {
   const problems =
     reach.state === "lost"
       ? [unreached(reach.since)]
       : fleet.reachesNats
-        ? [...problemsOfAll(fleet, page), ...problemsOfLost(fleet, takeovers), ...problemsOfBack(fleet, takeovers)]
+        ? [...problemsOfAll(fleet, page), ...problemsOfLost(fleet, takeovers), ...problemsOfReturned(fleet, takeovers)]
         : [NO_NATS];
   problems.sort((a, b) => Number(b.tone === "trouble") - Number(a.tone === "trouble"));
-  const tone: Tone = problems[0]?.tone ?? "good";
-  return { tone, title: reach.state === "lost" ? "Nobody answers" : TITLES[tone], facts: factsOf(fleet, page), problems };
+  const tone: HealthTone = problems[0]?.tone ?? "good";
+  return { tone, title: reach.state === "lost" ? "No answer from the gateway" : TITLES[tone], facts: factsOf(fleet, page), problems };
 }
 
-const NO_NATS: Problem = {
+const NO_NATS: HealthProblem = {
   tone: "trouble",
-  text: "This gateway does not reach NATS: what it knows of rooms and servers is from before, and edits wait. Look at the NATS servers and the way to them.",
+  text: "This gateway does not reach NATS. Its data about rooms and servers is out of date, and edits wait. Check the NATS servers and the network.",
 };
 
-function unreached(since: Date): Problem {
-  const text = `The gateway of this page has not answered since ${clockTime(since)}: what stands below is from before. Open the console of another.`;
+function unreached(since: Date): HealthProblem {
+  const text = `The gateway of this page has not answered since ${clockTime(since)}. The data below is out of date. Open the console of another gateway.`;
   return { tone: "trouble", text };
 }
 
-function problemsOfAll(fleet: Fleet, page: RoomPage | undefined): Problem[] {
+function problemsOfAll(fleet: FleetAnswer, page: RoomPageAnswer | undefined): HealthProblem[] {
   return [
     ...problemsOfFleet(fleet),
     ...problemsOfServices(fleet),
@@ -59,20 +66,20 @@ function problemsOfAll(fleet: Fleet, page: RoomPage | undefined): Problem[] {
   ];
 }
 
-const TITLES: Readonly<Record<Tone, string>> = {
+const TITLES: Readonly<Record<HealthTone, string>> = {
   good: "All is well",
   calm: "All is well",
-  warning: "Worth a look",
+  warning: "Needs attention",
   trouble: "Something is wrong",
 };
 
-function factsOf({ servers, gateways, placement, services }: Fleet, page: RoomPage | undefined): string[] {
+function factsOf({ servers, gateways, placement, services }: FleetAnswer, page: RoomPageAnswer | undefined): string[] {
   const connections = gateways.reduce((sum, gateway) => sum + gateway.connections, 0);
   const ready = gateways.filter(({ state }) => state === "ready").length;
   return [
     `${ready} of ${counted(gateways.length, "gateway")} ready`,
     counted(servers.length, "room server"),
-    placement.leader === undefined ? "no placement" : "placement leads",
+    placement.leader === undefined ? "no placement leader" : "1 placement leader",
     counted(services.documents, "document service"),
     services.leaderboards === 0 ? "no leaderboard" : counted(services.leaderboards, "leaderboard"),
     counted(connections, "connection"),
@@ -87,42 +94,51 @@ function factsOf({ servers, gateways, placement, services }: Fleet, page: RoomPa
   ];
 }
 
-function problemsOfFleet({ servers, gateways, placement }: Fleet): Problem[] {
-  const problems: Problem[] = [];
+function problemsOfFleet({ servers, gateways, placement }: FleetAnswer): HealthProblem[] {
+  const problems: HealthProblem[] = [];
   if (servers.length === 0)
-    problems.push({ tone: "trouble", text: "No room server is heard: nothing can be edited. Start one, or look whether it reaches NATS." });
+    problems.push({
+      tone: "trouble",
+      text: "No room server sends heartbeats, so nothing can be edited. Start one, or check whether it reaches NATS.",
+    });
   else if (servers.every(({ draining }) => draining))
-    problems.push({ tone: "trouble", text: "Every room server is draining: no room finds an owner. Start another." });
+    problems.push({ tone: "trouble", text: "Every room server is draining, so no room gets an owner. Start another room server." });
   if (!gateways.some(({ state }) => state === "ready"))
-    problems.push({ tone: "trouble", text: "No gateway is ready: nobody new can connect." });
+    problems.push({
+      tone: "trouble",
+      text: "No gateway is ready, so no new client can connect. Start a gateway, or check the logs of the gateways.",
+    });
   if (placement.leader === undefined)
-    problems.push({ tone: "warning", text: "No placement leads: rooms run on, but none is moved and none gets a warm copy." });
+    problems.push({
+      tone: "warning",
+      text: "No placement leader: rooms keep running, but no room is moved or gets a replica. Start placement, or check its log.",
+    });
   return problems;
 }
 
-/** Leaderboards may be left out of a deployment, document services not. */
-function problemsOfServices({ services }: Fleet): Problem[] {
+/** A deployment needs document services; leaderboards are optional. */
+function problemsOfServices({ services }: FleetAnswer): HealthProblem[] {
   if (services.documents > 0) return [];
-  const text = "No document service is heard: whoever opens a document waits for it. Start one, or look whether it reaches NATS.";
+  const text = "No document service sends heartbeats, so clients that open a document wait. Start one, or check whether it reaches NATS.";
   return [{ tone: "trouble", text }];
 }
 
-const LOOK_AT_REDIS = "Look at Redis, at the way to it and at COROOM_REDIS_URL.";
+const CHECK_REDIS = "Check Redis, the network and COROOM_REDIS_URL.";
 
-/** Rooms and edits need no Redis. Each role says for itself whether it reaches it. */
-function problemsOfRedis({ gateways, services }: Fleet): Problem[] {
+/** Rooms and edits need no Redis. Each process reports its own Redis connection. */
+function problemsOfRedis({ gateways, services }: FleetAnswer): HealthProblem[] {
   const { leaderboards, leaderboardsWithoutRedis } = services;
   const cutOff = gateways.filter(({ reachesRedis }) => reachesRedis === false).length;
-  const problems: Problem[] = [];
+  const problems: HealthProblem[] = [];
   if (leaderboardsWithoutRedis > 0)
     problems.push({
       tone: "warning",
-      text: `${ofAll(leaderboardsWithoutRedis, leaderboards, "leaderboard")} not reach Redis: boards stand still, and are made up for once it is back. ${LOOK_AT_REDIS}`,
+      text: `${ofAll(leaderboardsWithoutRedis, leaderboards, "leaderboard")} not reach Redis: boards are not updated. They catch up when Redis is back. ${CHECK_REDIS}`,
     });
   if (cutOff > 0)
     problems.push({
       tone: "warning",
-      text: `${ofAll(cutOff, gateways.length, "gateway")} not reach Redis: bans hold for as long as a gateway runs that knows them, and are kept once it is back. ${LOOK_AT_REDIS}`,
+      text: `${ofAll(cutOff, gateways.length, "gateway")} not reach Redis: a new ban lasts only while a gateway that knows it runs. Bans are stored when Redis is back. ${CHECK_REDIS}`,
     });
   return problems;
 }
@@ -132,17 +148,17 @@ function ofAll(some: number, all: number, one: string): string {
   return all === 1 ? `The ${one} does` : `${count(some)} of ${counted(all, one)} ${some === 1 ? "does" : "do"}`;
 }
 
-function problemsOfGateway({ gateway, state, shedLevel }: Gateway): Problem[] {
+function problemsOfGateway({ gateway, state, shedLevel }: FleetGateway): HealthProblem[] {
   const name = `Gateway ${shortName(gateway)}`;
   return [
     ...(state === "ready" ? [] : [{ tone: STATES[state].tone, text: `${name} ${STATES[state].text}.` }]),
-    ...(shedLevel === 0 ? [] : [{ tone: "warning" as const, text: `${name} is behind and leaves out ${leftOut(shedLevel)}.` }]),
+    ...(shedLevel === 0 ? [] : [{ tone: "warning" as const, text: `${name} is overloaded and drops ${droppedAt(shedLevel)}.` }]),
   ];
 }
 
-function problemsOfServers({ servers }: Fleet): Problem[] {
+function problemsOfServers({ servers }: FleetAnswer): HealthProblem[] {
   return servers.flatMap(({ server, used, draining, rooms }) => [
-    ...(used > USED_MUCH ? [{ tone: "warning" as const, text: `${shortName(server)} uses ${percent(used)} of its budget.` }] : []),
+    ...(used > USED_SHARE_MAX ? [{ tone: "warning" as const, text: `${shortName(server)} uses ${percent(used)} of its budget.` }] : []),
     ...(draining
       ? [
           {
@@ -150,42 +166,45 @@ function problemsOfServers({ servers }: Fleet): Problem[] {
             text:
               rooms > 0
                 ? `${shortName(server)} is draining: ${counted(rooms, "room")} left.`
-                : `${shortName(server)} is drained: it can be stopped.`,
+                : `${shortName(server)} is drained. You can stop it.`,
           },
         ]
       : []),
   ]);
 }
 
-/** Servers that were lost lately, as gateways noticed. Who takes their rooms has a clock of its own: how many were taken goes by no date. */
-function problemsOfLost({ serversLost = [] }: Fleet, takeovers: readonly Takeover[]): Problem[] {
+/**
+ * Reports servers that were lost recently. Taken rooms are counted without their dates, because the clocks of the
+ * servers differ.
+ */
+function problemsOfLost({ serversLost = [] }: FleetAnswer, takeovers: readonly ListedTakeover[]): HealthProblem[] {
   return serversLost.map(({ server, rooms, at }) => {
     const taken = Math.min(rooms, roomsOf(takeovers.filter(({ from }) => from === server)));
-    const had = rooms === 0 ? "It had no room" : `Others have taken over ${count(taken)} of its ${counted(rooms, "room")}`;
-    const rest = taken < rooms ? ", and take the rest as people need them" : "";
-    const text = `Room server ${shortName(server)} fell silent at ${clockTime(new Date(at))}. ${had}${rest}. Look at its machine and its log, and start another.`;
+    const had = rooms === 0 ? "It had no rooms" : `Other servers have taken over ${count(taken)} of its ${counted(rooms, "room")}`;
+    const rest = taken < rooms ? ", and take over the rest when clients need them" : "";
+    const text = `Room server ${shortName(server)} stopped sending heartbeats at ${clockTime(new Date(at))}. ${had}${rest}. Check its machine and its log, and start another room server.`;
     return { tone: "warning", text };
   });
 }
 
-/** Servers that are heard again and have lost rooms lately. */
-function problemsOfBack({ at, servers }: Fleet, takeovers: readonly Takeover[]): Problem[] {
-  const since = Date.parse(at) - BACK_MS_MAX;
-  return servers.flatMap(({ server }): Problem[] => {
+/** Reports servers that send heartbeats again and lost rooms recently. */
+function problemsOfReturned({ at, servers }: FleetAnswer, takeovers: readonly ListedTakeover[]): HealthProblem[] {
+  const since = Date.parse(at) - RETURNED_MS_MAX;
+  return servers.flatMap(({ server }): HealthProblem[] => {
     const taken = takeovers.filter(({ from, at: begun }) => from === server && Date.parse(begun) >= since);
     if (taken.length === 0) return [];
     const rooms = roomsOf(taken);
-    const what = rooms === 1 ? "a room of it was" : `${count(rooms)} rooms of it were`;
-    const text = `Room server ${shortName(server)} was not reached, and is heard: ${what} taken over at ${clockTime(new Date(taken[0]!.at))}. Look whether it is short of CPU, and at the way to NATS.`;
+    const what = rooms === 1 ? "one of its rooms" : `${count(rooms)} of its rooms`;
+    const text = `Room server ${shortName(server)} was unreachable and is back. Other servers took over ${what} at ${clockTime(new Date(taken[0]!.at))}. Check its CPU load and its network connection to NATS.`;
     return [{ tone: "warning", text }];
   });
 }
 
-function roomsOf(takeovers: readonly Takeover[]): number {
+function roomsOf(takeovers: readonly ListedTakeover[]): number {
   return takeovers.reduce((sum, { count: rooms }) => sum + rooms, 0);
 }
 
-function problemsOfRooms(page: RoomPage | undefined): Problem[] {
+function problemsOfRooms(page: RoomPageAnswer | undefined): HealthProblem[] {
   if (page === undefined) return [];
   const heldBack = page.rooms.filter((room) => room.heldBack > 0).length;
   return [
@@ -193,12 +212,17 @@ function problemsOfRooms(page: RoomPage | undefined): Problem[] {
       ? [
           {
             tone: "trouble" as const,
-            text: `${count(page.serversKnown - page.servers)} of ${counted(page.serversKnown, "room server")} did not answer: their rooms are missing below.`,
+            text: `${count(page.serversKnown - page.servers)} of ${counted(page.serversKnown, "room server")} did not answer, so their rooms are missing below.`,
           },
         ]
       : []),
     ...(heldBack > 0
-      ? [{ tone: "warning" as const, text: `${counted(heldBack, "room")} of those below held back: more than their share of a server.` }]
+      ? [
+          {
+            tone: "warning" as const,
+            text: `Throttled rooms in the list below: ${count(heldBack)}. Each uses more than its share of a room server.`,
+          },
+        ]
       : []),
   ];
 }

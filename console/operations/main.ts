@@ -1,52 +1,54 @@
-/** The operations console, wired: asks again every other second for as long as somebody looks, and shows what it is told. */
+/**
+ * Entry point of the operations console: polls the gateway every two seconds while the page is visible, and shows the
+ * answers.
+ */
 
 import { element } from "../io/element.ts";
-import type { Ban, EventsSince, Fleet, Member, Room, RoomName, RoomPage } from "./answers.ts";
-import * as deeds from "./deeds.ts";
-import { fold, NOTHING_YET } from "./happenings.ts";
-import { type Ask, type Asked, askerWith } from "./io/ask.ts";
+import type { ListedBan, EventsAnswer, FleetAnswer, ListedMember, RoomDetails, RoomName, RoomPageAnswer } from "./answers.ts";
+import * as actions from "./actions.ts";
+import { addEvents, NO_EVENTS } from "./event-rows.ts";
+import { type AdminApi, type AdminResponse, adminApi } from "./io/admin-api.ts";
 import { bansView } from "./io/bans-view.ts";
 import { confirmDialog } from "./io/confirm.ts";
 import { eventsView } from "./io/events-view.ts";
 import { fleetView } from "./io/fleet-view.ts";
-import { say } from "./io/keyed-rows.ts";
+import { setText } from "./io/keyed-rows.ts";
 import { roomView } from "./io/room-view.ts";
 import { roomsView } from "./io/rooms-view.ts";
 import { forgetPass, keptPass, signInView } from "./io/sign-in-view.ts";
-import { knownFleet } from "./known-fleet.ts";
-import { after, ASKING, nextAskMs, type Outcome, type Reach, reachRemark } from "./reach.ts";
+import { nextPollState, FIRST_POLL, nextPollMs, type PollOutcome, type PollState, pollRemark, mergeFleet } from "./polling.ts";
 
-/** They are many, and seldom change: asked for at every so many rounds. */
+/** Bans are many and change rarely: requested in every fifth round. */
 const ROUNDS_PER_BANS = 5;
 
-let ask: Ask = askerWith("");
-let reach: Reach = ASKING;
-let happenings = NOTHING_YET;
-let fleet: Fleet | undefined;
-let page: RoomPage | undefined;
-/** Until it is told otherwise. */
+let request: AdminApi = adminApi("");
+let poll: PollState = FIRST_POLL;
+let events = NO_EVENTS;
+let fleet: FleetAnswer | undefined;
+let page: RoomPageAnswer | undefined;
+/** Until an answer proves otherwise. */
 let isOperator = true;
 let rounds = 0;
-/** The next round; and those that another sign-in, or another page, has made old. */
+/** Timer of the next round. `turn` identifies the current round: answers of an older round are ignored. */
 let next: ReturnType<typeof setTimeout> | undefined;
 let turn = 0;
 
 const confirm = confirmDialog();
-const perform = (plan: deeds.Plan): void =>
-  confirm({ ...plan, act: () => ask<Readonly<Record<string, unknown>>>(plan.path, plan.body).finally(askNow) });
-const takers = (): number => (fleet?.servers ?? []).filter(({ draining }) => !draining).length;
+const perform = (plan: actions.PlannedAction): void =>
+  confirm({ ...plan, act: () => request<Readonly<Record<string, unknown>>>(plan.path, plan.body).finally(pollNow) });
+const acceptingServers = (): number => (fleet?.servers ?? []).filter(({ draining }) => !draining).length;
 const showEvents = eventsView();
-const showBans = bansView((ban) => perform(deeds.lift(ban)));
+const showBans = bansView((ban) => perform(actions.planLift(ban)));
 const room = roomView({
-  move: (...given) => perform(deeds.move(...given)),
-  kick: (...given) => perform(deeds.kick(...given)),
-  holdBack: (...given) => perform(deeds.holdBack(...given)),
+  move: (...given) => perform(actions.planMove(...given)),
+  kick: (...given) => perform(actions.planKick(...given)),
+  makeReadOnly: (...given) => perform(actions.planReadOnly(...given)),
 });
 const showFleet = fleetView({
-  drainServer: (server) => perform(deeds.drainServer(server, takers() - 1)),
+  drainServer: (server) => perform(actions.planServerDrain(server, acceptingServers() - 1)),
   drainGateway: (gateway) =>
     perform(
-      deeds.drainGateway(
+      actions.planGatewayDrain(
         gateway,
         (fleet?.gateways ?? []).filter(({ gateway: other, state }) => other !== gateway.gateway && state === "ready").length,
       ),
@@ -54,25 +56,25 @@ const showFleet = fleetView({
 });
 const openRoom = (name: RoomName): void => {
   room.begin(name);
-  askNow();
+  pollNow();
 };
-const rooms = roomsView(openRoom, askNow);
-const showSignIn = signInView(begin);
+const rooms = roomsView(openRoom, pollNow);
+const showSignIn = signInView(signIn);
 
-element("sign-out", HTMLButtonElement).addEventListener("click", () => end(""));
-document.addEventListener("visibilitychange", () => document.hidden || askNow());
+element("sign-out", HTMLButtonElement).addEventListener("click", () => signOut(""));
+document.addEventListener("visibilitychange", () => document.hidden || pollNow());
 const kept = keptPass();
 if (kept === undefined) showSignIn("");
-else begin(kept);
+else signIn(kept);
 
-function begin(pass: string): void {
-  [ask, reach, happenings, fleet, page, isOperator, rounds] = [askerWith(pass), ASKING, NOTHING_YET, undefined, undefined, true, 0];
+function signIn(pass: string): void {
+  [request, poll, events, fleet, page, isOperator, rounds] = [adminApi(pass), FIRST_POLL, NO_EVENTS, undefined, undefined, true, 0];
   for (const id of ["operations", "sign-out", "reach"]) element(id, HTMLElement).hidden = false;
-  showReach();
-  askNow();
+  showPollState();
+  pollNow();
 }
 
-function end(problem: string): void {
+function signOut(problem: string): void {
   turn += 1;
   clearTimeout(next);
   forgetPass();
@@ -81,74 +83,81 @@ function end(problem: string): void {
   showSignIn(problem);
 }
 
-function askNow(): void {
+function pollNow(): void {
   clearTimeout(next);
   void round(++turn);
 }
 
-/** Nothing is asked while nobody looks. What is answered first is shown first. */
+/** A hidden page sends no requests. Each answer is shown as soon as it arrives. */
 async function round(of: number): Promise<void> {
   if (document.hidden || element("operations", HTMLElement).hidden) return;
-  const [askedRooms, askedFleet, askedEvents] = await Promise.all([
-    taken(of, ask<RoomPage>(`/rooms?${rooms.query()}`), (body) => (page = body)),
-    taken(of, ask<Fleet>("/fleet"), (body) => (fleet = knownFleet(fleet, body))),
-    taken(of, ask<EventsSince>(`/events?after=${happenings.last}`), (body) => (happenings = fold(happenings, body))),
+  const [roomsResponse, fleetResponse, eventsResponse] = await Promise.all([
+    receiveAnswer(of, request<RoomPageAnswer>(`/rooms?${rooms.query()}`), (body) => (page = body)),
+    receiveAnswer(of, request<FleetAnswer>("/fleet"), (body) => (fleet = mergeFleet(fleet, body))),
+    receiveAnswer(of, request<EventsAnswer>(`/events?after=${events.last}`), (body) => (events = addEvents(events, body))),
   ]);
-  const askedBans = rounds % ROUNDS_PER_BANS === 0 ? await ask<{ sanctions: readonly Ban[] }>("/bans") : undefined;
+  const bansResponse = rounds % ROUNDS_PER_BANS === 0 ? await request<{ sanctions: readonly ListedBan[] }>("/bans") : undefined;
   if (of !== turn) return;
-  if (askedRooms.kind === "refused" && [401, 403].includes(askedRooms.status)) return end(askedRooms.message);
-  isOperator = !(askedFleet.kind === "refused" && askedFleet.error === "not-an-operator");
-  if (askedBans?.kind === "answered") showBans(askedBans.body.sanctions);
+  if (roomsResponse.kind === "refused" && [401, 403].includes(roomsResponse.status)) return signOut(roomsResponse.message);
+  isOperator = !(fleetResponse.kind === "refused" && fleetResponse.error === "not-an-operator");
+  if (bansResponse?.kind === "answered") showBans(bansResponse.body.sanctions);
   await showOpenRoom(of);
   if (of !== turn) return;
   rounds += 1;
-  const outcome = outcomeOf([askedRooms, ...(isOperator ? [askedFleet] : []), askedEvents]);
-  reach = after(reach, outcome, new Date());
+  const outcome = outcomeOf([roomsResponse, ...(isOperator ? [fleetResponse] : []), eventsResponse]);
+  poll = nextPollState(poll, outcome, new Date());
   show();
-  next = setTimeout(askNow, nextAskMs(reach, outcome));
+  next = setTimeout(pollNow, nextPollMs(poll, outcome));
 }
 
-async function taken<Body>(of: number, asking: Promise<Asked<Body>>, take: (body: Body) => void): Promise<Asked<Body>> {
-  const asked = await asking;
-  if (of !== turn || asked.kind !== "answered") return asked;
-  take(asked.body);
+async function receiveAnswer<Body>(
+  of: number,
+  asking: Promise<AdminResponse<Body>>,
+  take: (body: Body) => void,
+): Promise<AdminResponse<Body>> {
+  const response = await asking;
+  if (of !== turn || response.kind !== "answered") return response;
+  take(response.body);
   show();
-  return asked;
+  return response;
 }
 
 function show(): void {
   if (page !== undefined) rooms.show(page, !isOperator);
-  if (!isOperator) showFleet("not-for-you", page, reach, []);
-  else if (fleet !== undefined) showFleet(fleet, page, reach, happenings.takeovers);
-  showEvents(happenings);
-  showReach();
+  if (!isOperator) showFleet("not-for-you", page, poll, []);
+  else if (fleet !== undefined) showFleet(fleet, page, poll, events.takeovers);
+  showEvents(events);
+  showPollState();
 }
 
 async function showOpenRoom(of: number): Promise<void> {
   const open = room.open();
   if (open === undefined) return;
   const [place, tenant] = [`/rooms/${encodeURIComponent(open.room)}`, `?${new URLSearchParams({ tenant: open.tenant })}`];
-  const [asked, members] = await Promise.all([
-    ask<Room>(`${place}${tenant}`),
-    ask<{ members: readonly Member[] }>(`${place}/members${tenant}`),
+  const [response, members] = await Promise.all([
+    request<RoomDetails>(`${place}${tenant}`),
+    request<{ members: readonly ListedMember[] }>(`${place}/members${tenant}`),
   ]);
   if (of !== turn || room.open() !== open) return;
-  if (asked.kind === "answered") room.show(asked.body, members.kind === "answered" ? members.body.members : undefined, fleet);
-  else if (asked.kind === "refused" && asked.error === "not-open") room.show("gone", undefined, fleet);
+  if (response.kind === "answered") room.show(response.body, members.kind === "answered" ? members.body.members : undefined, fleet);
+  else if (response.kind === "refused" && response.error === "not-open") room.show("gone", undefined, fleet);
 }
 
-/** The worst of them. What is refused was answered, as by a gateway without NATS, which hears of no room. */
-function outcomeOf(asked: readonly Asked<unknown>[]): Outcome {
-  const tooFast = asked.find((each) => each.kind === "too-fast");
+/**
+ * Returns the worst outcome. A rejected request counts as answered: a gateway without NATS rejects requests about
+ * rooms.
+ */
+function outcomeOf(responses: readonly AdminResponse<unknown>[]): PollOutcome {
+  const tooFast = responses.find((each) => each.kind === "too-fast");
   if (tooFast !== undefined) return tooFast;
-  const isLost = asked.some((each) => each.kind === "unreachable");
+  const isLost = responses.some((each) => each.kind === "unreachable");
   return { kind: isLost ? "unreachable" : "answered" };
 }
 
-function showReach(): void {
-  const { tone, text } = reachRemark(reach);
+function showPollState(): void {
+  const { tone, text } = pollRemark(poll);
   const place = element("reach", HTMLElement);
   place.dataset["tone"] = tone;
-  say(place.querySelector("span")!, text);
-  element("operations", HTMLElement).toggleAttribute("data-old", reach.state === "lost" || fleet?.reachesNats === false);
+  setText(place.querySelector("span")!, text);
+  element("operations", HTMLElement).toggleAttribute("data-old", poll.state === "lost" || fleet?.reachesNats === false);
 }

@@ -1,6 +1,6 @@
 import { defineConfig } from "vite";
 
-/** Built into a folder of its own, which a gateway serves also where it serves no demo page. */
+/** A separate output folder: a gateway serves the console even when it serves no demo page. */
 export default defineConfig({
   root: import.meta.dirname,
   base: "./",

@@ -1,4 +1,4 @@
-/** `deploy/kubernetes` as its tests see it: each document, and of each pod what it runs, is told, serves and says. */
+/** Reads `deploy/kubernetes` for its tests: every document, and the environment, ports and probes of every pod. */
 
 import { readdirSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
@@ -22,16 +22,19 @@ type Variable = Named & {
     readonly resourceFieldRef?: { readonly resource: string };
   };
 };
-export type Asked = { readonly httpGet?: { readonly path: string; readonly port: string }; readonly tcpSocket?: { readonly port: string } };
+export type KubernetesProbe = {
+  readonly httpGet?: { readonly path: string; readonly port: string };
+  readonly tcpSocket?: { readonly port: string };
+};
 export type Container = Named & {
   readonly image: string;
   readonly args: readonly string[];
   readonly envFrom?: readonly { readonly configMapRef: Named }[];
   readonly env?: readonly Variable[];
   readonly ports: readonly (Named & { readonly containerPort: number })[];
-  readonly startupProbe: Asked;
-  readonly readinessProbe: Asked;
-  readonly livenessProbe: Asked;
+  readonly startupProbe: KubernetesProbe;
+  readonly readinessProbe: KubernetesProbe;
+  readonly livenessProbe: KubernetesProbe;
   readonly lifecycle?: { readonly preStop: { readonly sleep: { readonly seconds: number } } };
   readonly resources: { readonly requests: Readonly<Record<string, string | number>>; readonly limits: Readonly<Record<string, string>> };
   readonly securityContext: unknown;
@@ -100,7 +103,7 @@ export const configMaps: Readonly<Record<string, Environment>> = Object.fromEntr
   kustomization.configMapGenerator.map(({ name, envs }) => [name, Object.fromEntries(envs.flatMap((file) => variablesIn(textOf(file))))]),
 );
 
-/** As the kubelet would set it; `of`: what it knows of the pod, and the Secret's keys. */
+/** Builds the environment like the kubelet. `of`: the pod's fields and the keys of the Secret. */
 export function environmentOf(
   container: Container,
   of: { readonly fields: Environment; readonly secret: (key: string) => string },

@@ -1,4 +1,4 @@
-/** Who reaches whom in `deploy/kubernetes`: by names that exist, through policies that let through what roles say to each other and nothing else. */
+/** Connections in `deploy/kubernetes`: addresses exist, and policies allow exactly the connections that roles need. */
 
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
@@ -14,7 +14,7 @@ const PORTS = [
   ...new Set(workloads.flatMap(({ spec }) => spec.template.spec.containers[0].ports.map(({ containerPort }) => containerPort))),
 ];
 
-/** All that is said between pods; whoever else tries is not let through. */
+/** All allowed connections between pods. */
 const SAID: Readonly<Record<string, Readonly<Record<string, readonly number[]>>>> = {
   "gateway": { "nats": [4222], "redis": [6379], "document-service": [8081], "leaderboard": [8082] },
   "room-server": { nats: [4222] },
@@ -46,7 +46,7 @@ const isPod =
   ({ podSelector, namespaceSelector }: Peer): boolean =>
     podSelector !== undefined && namespaceSelector === undefined && isSelected(labelsOf(name), podSelector);
 
-test("[KUB16] policies let through what pods say to each other, and nothing else", () => {
+test("[KUB16] policies allow exactly the connections between pods that roles need", () => {
   const names = workloads.map(({ metadata }) => metadata.name);
   expect(Object.keys(SAID).sort()).toEqual([...names].sort());
   for (const from of names)
@@ -60,7 +60,7 @@ test("[KUB16] policies let through what pods say to each other, and nothing else
       }
 });
 
-test("[KUB17] policies let in from outside the ingress and Prometheus, let out to the web whoever needs it, and nobody else", () => {
+test("[KUB17] policies allow only the ingress and Prometheus in, and only roles that need the web out", () => {
   const [all] = policies.filter(({ metadata }) => metadata.name === "nobody");
   expect(all!.spec).toEqual({ podSelector: {}, policyTypes: ["Ingress", "Egress"] });
   for (const { metadata } of workloads) {
@@ -81,7 +81,7 @@ test("[KUB17] policies let in from outside the ingress and Prometheus, let out t
   }
 });
 
-test("[KUB18] Services select one workload, and lead to ports that it has", () => {
+test("[KUB18] each Service selects one workload and leads to one of its ports", () => {
   for (const { metadata, spec } of services) {
     const { "statefulset.kubernetes.io/pod-name": pod, ...labels } = spec.selector as Readonly<Record<string, string>>;
     const selected = workloads.filter((workload) =>
@@ -101,7 +101,7 @@ test("[KUB18] Services select one workload, and lead to ports that it has", () =
     if (kind === "StatefulSet") expect(services.map(({ metadata }) => metadata.name)).toContain(spec.serviceName);
 });
 
-test("[KUB19] addresses that roles are told, and those between nats-servers, are Services with that port", () => {
+test("[KUB19] configured addresses and the routes between nats-servers are Services with that port", () => {
   const values = [
     ...Object.values(configMaps).flatMap((variables) => Object.values(variables)),
     ...workloads.flatMap(({ spec }) => (spec.template.spec.containers[0].env ?? []).map(({ value = "" }) => value)),
@@ -119,7 +119,7 @@ test("[KUB19] addresses that roles are told, and those between nats-servers, are
   }
 });
 
-test("[KUB20] the ingress leads to Services, and waits for longer than a gateway does for a client that says nothing", () => {
+test("[KUB20] the ingress leads to Services, and its timeout is longer than the gateway's silence limit", () => {
   const [ingress] = manifestsOf("Ingress");
   for (const { service } of ingress!.spec.rules.flatMap(({ http }) => http.paths.map(({ backend }) => backend))) {
     const { spec } = services.find(({ metadata }) => metadata.name === service.name)!;

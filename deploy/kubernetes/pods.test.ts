@@ -1,4 +1,4 @@
-/** What the pods of `deploy/kubernetes` run, are told and serve is what the roles take and serve. */
+/** Pods in `deploy/kubernetes` match the roles: commands, settings, ports and probes. */
 
 import { readdirSync, readFileSync } from "node:fs";
 
@@ -9,7 +9,7 @@ import { parse } from "yaml";
 import { serveHealth } from "../../cli/health.ts";
 import { type Role, startSettings } from "../../cli/settings.ts";
 import { claimFreePorts } from "../../engines/free-port.ts";
-import { healthRoutes } from "../../gateway/io/health-routes.ts";
+import { healthRoutes } from "../../gateway/io/http/routes.ts";
 import { gatewayMetrics } from "../../gateway/metrics.ts";
 import { imageEnvironment } from "../image.ts";
 import { configOf, DEPLOYED_ROLES, drainMsOf, portOf, secretVariables, settingsOf } from "../role-settings.ts";
@@ -42,7 +42,7 @@ const told = (container: Container) => ({
 });
 const secretsOf = (container: Container) => (container.env ?? []).filter(({ valueFrom }) => valueFrom?.secretKeyRef !== undefined);
 
-test("[KUB3] each file is applied, and each role has a Deployment that runs it and nothing else", () => {
+test("[KUB3] every file is applied, and each role has a Deployment that runs only this role", () => {
   const named = [...kustomization.resources, ...kustomization.configMapGenerator.flatMap(({ envs }) => envs)];
   expect([...named].sort()).toEqual([...FILES, "../nats"].sort());
   expect(roles.map(({ role }) => role).sort()).toEqual([...DEPLOYED_ROLES].sort());
@@ -55,7 +55,7 @@ test("[KUB3] each file is applied, and each role has a Deployment that runs it a
 });
 
 test.each(roles)(
-  "[KUB4] $role is told settings that it reads, in values that it takes, and would start with them",
+  "[KUB4] $role gets only settings that it reads, with valid values, and would start with them",
   async ({ role, containers }) => {
     const settings = settingsOf(role);
     const given = Object.keys(environmentOf(containers[0], { fields: FIELDS, secret: () => SECRET }));
@@ -64,7 +64,7 @@ test.each(roles)(
   },
 );
 
-test("[KUB5] secrets come from the Secret that the page on Kubernetes has made, and nothing else does", () => {
+test("[KUB5] exactly the secrets come from the Secret that the Kubernetes page creates", () => {
   const page = readFileSync("docs/operations/kubernetes.md", "utf8");
   const made = [...page.matchAll(/--from-literal=(?<key>[\w-]+)=/g)].map(({ groups }) => groups!["key"]!);
   const read = roles.flatMap(({ containers }) => secretsOf(containers[0]));
@@ -77,19 +77,19 @@ test("[KUB5] secrets come from the Secret that the page on Kubernetes has made, 
     ...Object.values(configMaps).flatMap((variables) => Object.entries(variables)),
     ...roles.flatMap(({ containers }) => (containers[0].env ?? []).map(({ name, value = "" }) => [name, value] as const)),
   ];
-  // An address is a secret only with a user in it.
+  // An address is a secret only when it contains a user.
   const secret = inTheOpen.filter(([name, value]) => secretVariables().includes(name) && value !== "" && !/^\w+:\/\/[^@]+$/.test(value));
   expect(secret).toEqual([]);
 });
 
-test.each(roles)("[KUB6] $role has its ports where its settings put them", async ({ role, containers }) => {
+test.each(roles)("[KUB6] the ports of $role match its settings", async ({ role, containers }) => {
   const config = await configOf(role, told(containers[0]));
   const http = portOf(role, config);
   const ports = [...(http === undefined ? [] : [["http", http]]), ["health", config.healthPort]];
   expect(containers[0].ports.map(({ name, containerPort }) => [name, containerPort])).toEqual(ports);
 });
 
-test("[KUB7] probes ask for what is served: the health port's paths, and of a gateway whether it takes people", async () => {
+test("[KUB7] probes request existing paths: the health port's, and a gateway's readiness", async () => {
   const [port] = await claimFreePorts(1, "127.0.0.1");
   const health = await serveHealth({ healthHost: "127.0.0.1", healthPort: port! }, new Registry());
   health.ready();
@@ -109,13 +109,13 @@ test("[KUB7] probes ask for what is served: the health port's paths, and of a ga
   }
 });
 
-test.each(roles)("[KUB8] $role is given the time that it may take to stop", async ({ role, containers, terminationGracePeriodSeconds }) => {
+test.each(roles)("[KUB8] $role gets enough time to stop", async ({ role, containers, terminationGracePeriodSeconds }) => {
   const config = await configOf(role, told(containers[0]));
   const preStopMs = (containers[0].lifecycle?.preStop.sleep.seconds ?? 0) * 1_000;
   expect(terminationGracePeriodSeconds * 1_000).toBeGreaterThanOrEqual(preStopMs + drainMsOf(role, config) + ENDING_MS_MAX);
 });
 
-test("[KUB9] whoever takes connections from outside is out of its Service before it refuses them", () => {
+test("[KUB9] a pod with connections from outside leaves its Service before it refuses connections", () => {
   const entered = manifestsOf("Ingress").flatMap(({ spec }) =>
     spec.rules.flatMap(({ http }) => http.paths.map(({ backend }) => backend.service.name)),
   );
@@ -145,14 +145,14 @@ test.each(workloads.map(({ metadata: { name }, spec }) => ({ name, ...spec.templ
   },
 );
 
-test("[KUB12] a room server's budget of memory is what it asks for, and its backlog fits in", async () => {
+test("[KUB12] the memory request of a room server equals its budget, and its backlog fits", async () => {
   const { containers } = roles.find(({ role }) => role === "room-server")!;
   const config = await configOf("room-server", told(containers[0]));
   expect(config.budgetMemoryBytes).toBe(amountOf(containers[0].resources.requests["memory"]!));
   expect(config.backlogTotalBytesMax).toBeLessThan(config.budgetMemoryBytes / 2);
 });
 
-test("[KUB13] selectors select what they are for", () => {
+test("[KUB13] every selector matches its workload", () => {
   for (const { metadata, spec } of workloads) {
     const { labels } = spec.template.metadata;
     const selectors = (spec.template.spec.topologySpreadConstraints ?? []).map(({ labelSelector }) => labelSelector);
@@ -174,7 +174,7 @@ test("[KUB13] selectors select what they are for", () => {
   ).toEqual(several.sort());
 });
 
-test("[KUB14] the metrics that autoscalers and Prometheus ask for are there, under the names that alerts ask by", () => {
+test("[KUB14] the metrics of autoscalers and Prometheus exist under the names that alerts use", () => {
   const health = roles.map(({ containers }) => containers[0].ports.find(({ name }) => name === "health"));
   expect(health).not.toContain(undefined);
 
@@ -200,7 +200,7 @@ test("[KUB14] the metrics that autoscalers and Prometheus ask for are there, und
 type Endpoint = { readonly port: string; readonly path: string; readonly relabelings: readonly { readonly targetLabel: string }[] };
 type Scrape = { readonly job_name: string; readonly relabel_configs: readonly { readonly target_label?: string }[] };
 
-test("[KUB15] what else stands in the folder is asked for on demand, and parses", () => {
+test("[KUB15] the other files of the folder are optional and parse", () => {
   const folder = `${FOLDER}/monitoring`;
   const { resources, patches } = documentsOf(`${folder}/kustomization.yaml`)[0] as { resources: string[]; patches: { path: string }[] };
   const files = readdirSync(folder).filter((file) => file !== "kustomization.yaml");

@@ -1,4 +1,4 @@
-/** Each document is what Kubernetes' API takes: the compiler finds fields that it does not know, of another type, or missing. */
+/** Every document matches the Kubernetes API: the compiler finds unknown, missing and wrongly typed fields. */
 
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -57,12 +57,12 @@ function complaintsAbout(documents: readonly (typeof manifests)[number][]): read
   }
 }
 
-test("[KUB1] each document is what Kubernetes' API takes", () => {
+test("[KUB1] every document matches the Kubernetes API", () => {
   expect(manifests.length).toBeGreaterThan(30);
   expect(complaintsAbout(manifests)).toEqual([]);
 });
 
-test("[KUB2] what it does not take is found: a field that is misspelt, of another type, or missing", () => {
+test("[KUB2] the check finds a misspelt, wrongly typed or missing field", () => {
   const [gateway] = manifests.filter(({ kind, metadata }) => kind === "Deployment" && metadata.name === "gateway");
   const [container] = gateway!.spec.template.spec.containers;
   const wrongs = [{ readinesProbe: container.readinessProbe }, { args: "start" }, { name: undefined }];

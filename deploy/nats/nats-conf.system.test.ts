@@ -1,4 +1,4 @@
-/** What `nats.conf` says of its environment, held against a real nats-server. */
+/** Compares `nats.conf` and its environment variables with a real nats-server. */
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -46,7 +46,7 @@ async function jetStreamWith(syncInterval: string): Promise<JetStreamConfig> {
   }
 }
 
-test("[DEP1] both values that are named for the sync interval mean what is said of them", async () => {
+test("[DEP1] both documented values of the sync interval have the documented effect", async () => {
   const [, always, seldom] = /NATS_SYNC_INTERVAL \((\w+), or (\w+)\)/.exec(conf)!;
   expect(await jetStreamWith(always!)).toMatchObject({ sync_always: true });
   expect(await jetStreamWith(seldom!)).toMatchObject({ sync_interval: TWO_MINUTES_NS });

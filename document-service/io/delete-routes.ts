@@ -1,22 +1,22 @@
-/** The end of a room over HTTP, for gateways. Asked again it is answered again: a room is deleted once. */
+/** The HTTP route that deletes a room, for gateways. A repeated request has the same effect and answer. */
 
 import { assertNever } from "../../shared/assert.ts";
 import type { RoomKey } from "../../shared/ids.ts";
-import { jsonAnswer, refusal } from "../../shared/io/internal-http.ts";
+import { jsonResponse, refusal } from "../../shared/io/internal-http.ts";
 import type { DocumentHost } from "../document-host.ts";
 import type { RoomRoute } from "./http.ts";
 
-/** For whatever is asked of a room that is no more. */
-export const DELETED = refusal(410, "deleted", "the room is deleted for good: begin another under a new name");
+/** The answer to every request about a deleted room. */
+export const DELETED = refusal(410, "deleted", "the room is deleted permanently: create another room under a new name");
 
 export function deleteRoutes(host: Pick<DocumentHost, "delete">): RoomRoute[] {
   const answer = async ({ room }: { room: RoomKey }) => {
     const outcome = await host.delete(room);
     switch (outcome) {
       case "wiped":
-        return jsonAnswer(200, "deleted", { deleted: true, wiped: true });
+        return jsonResponse(200, "deleted", { deleted: true, wiped: true });
       case "wiping":
-        return jsonAnswer(202, "deleted", { deleted: true, wiped: false });
+        return jsonResponse(202, "deleted", { deleted: true, wiped: false });
       case "no-room":
         return refusal(404, "no-room", "nobody was ever in this room: there is nothing to delete");
       case "elsewhere":

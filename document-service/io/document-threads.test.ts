@@ -10,7 +10,11 @@ import { eventually } from "../../test/system/eventually.ts";
 import { documentThreads } from "./document-threads.ts";
 import { pack, unpack } from "./packed-edits.ts";
 
-/** Answers with the state it is given; an edit that begins with 255 keeps it busy for ever and says so in the state, one with 254 kills its thread, one with 253 makes the task throw, one with 251 says in the state that it was merged, one with 252 is refused as often as its thread has a number. Without edits the state is taken for one. */
+/**
+ * Answers with the given state. The first byte of an edit selects the behaviour: 255 runs for ever and notes that in
+ * the state, 254 kills the thread, 253 makes the task throw, 251 notes the merge in the state, and 252 is refused as
+ * often as the thread's number. Without edits the state is treated as an edit.
+ */
 const WORKER = `
   import { threadId } from "node:worker_threads";
   export function run({ question: { state, edits = { bytes: state } } }) {
@@ -32,7 +36,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const MERGE_MS_MAX = 1_500;
-/** One timer for each question that a thread has. */
+/** The clock has one timer for each task in a thread. */
 const clock = new FakeClock();
 const started: ReturnType<typeof documentThreads>[] = [];
 const logged: string[] = [];
@@ -51,7 +55,7 @@ afterEach(() => Promise.all(started.splice(0).map((threads) => threads.stop())))
 const state = (of: number) => Uint8Array.of(of);
 const merged = (of: number) => ({ state: state(of), refused: 0 });
 
-/** A merge that does not end; `giveUp`: once its thread is at it, and nothing else is under way, its time is over. */
+/** A merge that does not end. `giveUp` ends its time once its thread runs it and nothing else runs. */
 function stick(threads: ReturnType<typeof documentThreads>): { answer: ReturnType<typeof threads.merge>; giveUp: () => Promise<void> } {
   const shared = new Uint8Array(new SharedArrayBuffer(1));
   const answer = threads.merge(shared, [Uint8Array.of(255)]);
@@ -63,12 +67,12 @@ function stick(threads: ReturnType<typeof documentThreads>): { answer: ReturnTyp
   return { answer, giveUp };
 }
 
-test("[MTH1] edits come out as they went in", () => {
+test("[MTH1] edits reach the thread and return unchanged", () => {
   const edits = [Uint8Array.of(1, 2, 3), Uint8Array.of(), Uint8Array.of(4)];
   expect(unpack(pack(edits))).toEqual(edits);
 });
 
-test("[MTH2] a merge that does not end in time is given up with its thread, and those behind it are merged all the same", async () => {
+test("[MTH2] a merge that exceeds its time ends with its thread, and the merges behind it still run", async () => {
   const threads = start();
   const merge = (byte: number) => threads.merge(state(byte), [Uint8Array.of(byte)]);
   const [first, stuck, second, stuckToo, third] = [merge(1), stick(threads), merge(2), stick(threads), merge(3)] as const;
@@ -86,7 +90,7 @@ test("[MTH2] a merge that does not end in time is given up with its thread, and 
 test.each([
   [254, "busy"],
   [253, "unreadable"],
-])("[MTH3] a thread that dies, or a state that it cannot read, takes only the merge that it was at: %i", async (bad, why) => {
+])("[MTH3] a dead thread, or a state that it cannot read, fails only its own merge: %i", async (bad, why) => {
   const threads = start();
   expect(await Promise.all([1, bad, 2].map((byte) => threads.merge(state(byte), [Uint8Array.of(byte)])))).toEqual([
     merged(1),
@@ -95,7 +99,7 @@ test.each([
   ]);
 });
 
-test("[MTH4] one thread that is kept busy does not keep the other from merging", async () => {
+test("[MTH4] one busy thread does not stop another from merging", async () => {
   const threads = start({ mergeThreads: 2 });
   const stuck = stick(threads);
   expect(await threads.merge(state(2), [Uint8Array.of(2)])).toEqual(merged(2));
@@ -103,7 +107,7 @@ test("[MTH4] one thread that is kept busy does not keep the other from merging",
   expect(await stuck.answer).toBe("overran");
 });
 
-test("[MTH5] past the limit readers are told that it is busy; merges wait all the same", async () => {
+test('[MTH5] past the limit reads are answered "busy", while merges wait', async () => {
   const threads = start({ readsWaitingMax: 2 });
   const stuck = stick(threads);
   const waiting = [2, 3].map((byte) => threads.merge(state(byte), [Uint8Array.of(byte)]));
@@ -114,7 +118,7 @@ test("[MTH5] past the limit readers are told that it is busy; merges wait all th
   expect(await Promise.all([stuck.answer, ...waiting])).toEqual(["overran", merged(2), merged(3), merged(5)]);
 });
 
-test("[MTH8] who looks at the past is told that it is busy too, and once nobody waits for it nothing of it is merged", async () => {
+test('[MTH8] a read of history is answered "busy" past the limit too, and is not started once its caller has left', async () => {
   const threads = start({ readsWaitingMax: 1 });
   const stuck = stick(threads);
   const asker = new AbortController();
@@ -128,7 +132,7 @@ test("[MTH8] who looks at the past is told that it is busy too, and once nobody 
   expect([await threads.merge(state(2), [Uint8Array.of(2)]), seen[0]]).toEqual([merged(2), 0]);
 });
 
-test("[MTH7] a reader of what cannot be read is told so, one whose thread dies to ask again; the log has both, and the next is answered", async () => {
+test('[MTH7] unreadable content is reported as such, a dead thread as "ask again"; both are logged, and the next read is answered', async () => {
   const threads = start();
   logged.length = 0;
   expect(await threads.json(state(253), [])).toBe("unreadable");
@@ -137,7 +141,7 @@ test("[MTH7] a reader of what cannot be read is told so, one whose thread dies t
   expect(await threads.merge(state(1), [Uint8Array.of(1)])).toEqual(merged(1));
 });
 
-test("[MTH10] a question about a state that ends its thread each time is answered for good after a few, and no other question", async () => {
+test("[MTH10] a read that ends its thread each time is refused permanently after a few tries, and other reads are not", async () => {
   const threads = start();
   const deadly = state(254);
   const answers = [];
@@ -146,7 +150,7 @@ test("[MTH10] a question about a state that ends its thread each time is answere
   expect([await threads.text(deadly, undefined), await threads.json(state(254), [])]).toEqual(["busy", "busy"]);
 });
 
-test("[MTH11] nor can one that ends its threads whatever is asked of it be asked without end, each time for another type", async () => {
+test("[MTH11] a state that ends its thread at every read is refused after a total of tries, whatever type is requested", async () => {
   const threads = start();
   const deadly = state(254);
   const answers = [];
@@ -154,7 +158,7 @@ test("[MTH11] nor can one that ends its threads whatever is asked of it be asked
   expect(answers).toEqual([...Array.from({ length: 12 }, () => "busy"), "unreadable", "unreadable"]);
 });
 
-test("[MTH9] threads that do not begin are in the log, and nobody is told that a document cannot be read", async () => {
+test("[MTH9] threads that fail to start are logged, and no document is reported as unreadable", async () => {
   const threads = start({ worker: pathToFileURL(join(folder, "missing.mjs")) });
   logged.length = 0;
   const asked = threads.json(state(1), []);
@@ -163,7 +167,7 @@ test("[MTH9] threads that do not begin are in the log, and nobody is told that a
   expect(await asked).toBe("overran");
 });
 
-test("[MTH6] the thread of a long document ends with its answer, and any other's is there for the next", async () => {
+test("[MTH6] the thread of a long document ends with its answer, and other threads are reused", async () => {
   const threads = start();
   const threadOf = async (document: Uint8Array) => ((await threads.merge(document, [Uint8Array.of(252)])) as { refused: number }).refused;
   const [short, long] = [state(1), new Uint8Array(4 * 1024 ** 2)];

@@ -1,16 +1,16 @@
 /**
- * Merges and reads documents in threads of their own: a long one takes hundreds of milliseconds, in which the service
- * must go on reading the log, answering and renewing its leases. A thread has one question at a time, so that its time
- * is its own; one that takes too long costs the thread, and nobody else's answer. Long documents have a thread that ends
- * with the answer: the heap that it decoded one in is several times as large, and goes back at once with the thread only.
+ * Merges and reads documents in threads: a long document takes hundreds of milliseconds, while the service must read
+ * the log, answer requests and renew its leases. A thread runs one task at a time, so a task that takes too long costs
+ * its own thread and no other task. A long document has a thread that ends with the answer: decoded it needs several
+ * times its bytes, and only the end of the thread returns that memory at once.
  */
 
 import { Piscina } from "piscina";
 
-import type { Clock } from "../../shared/clock.ts";
-import type { Log } from "../../shared/log.ts";
-import type { Merging, Reading, Reverting, Unread } from "../ports.ts";
-import type { Answer, Question, Task, Threw } from "./document-worker.ts";
+import type { Clock } from "../../shared/time/clock.ts";
+import type { Log } from "../../shared/process/log.ts";
+import type { Merging, DocumentReads, Reverting, Unread } from "../ports.ts";
+import type { ThreadAnswer, ThreadQuestion, Task, Threw } from "./document-worker.ts";
 import { pack } from "./packed-edits.ts";
 
 export type ThreadOptions = {
@@ -20,28 +20,34 @@ export type ThreadOptions = {
   readonly worker?: URL;
 };
 
-/** The compiled file: Node 20 runs no TypeScript in a thread, so from the sources the build's is taken. */
+/** The compiled file: Node 20 runs no TypeScript in a thread, so even a run from the sources uses the build's file. */
 const WORKER = new URL(
   import.meta.url.endsWith(".ts") ? "../../dist/document-service/io/document-worker.js" : "./document-worker.js",
   import.meta.url,
 );
 const THREAD_IDLE_MS_MAX = 60_000;
 /**
- * Measured on a document of 20 MB: four merges in a row bring the process from 90 to 540 MB in one thread, to 300 in one
- * each. To start a thread takes 50 ms of CPU, such a merge 600.
+ * Measured on a document of 20 MB: four merges in a row raise the process from 90 to 540 MB in one thread, and to 300
+ * MB in a thread each. A thread start takes 50 ms of CPU, such a merge 600 ms.
  */
 const LONG_BYTES = 4 * 1024 ** 2;
 
-/** A question about a state that ended so many threads is not asked of that state again; edited it is another. */
+/**
+ * A task on a state that has ended this many threads is not run again on that state. After an edit the state is a new
+ * one.
+ */
 const DEATHS_MAX = 3;
-/** Nor is any, once all of them together ended so many: types can be named without end. */
+/**
+ * No task is run on a state once all tasks together have ended this many threads: requests may name any number of
+ * types.
+ */
 const DEATHS_OF_STATE_MAX = 12;
 
-/** `worker`: the file that the threads run. `waiting`: questions that no thread has taken yet. */
+/** `worker`: the file that the threads run. `waiting`: tasks that no thread has taken yet. */
 export function documentThreads(
   { mergeMsMax, mergeThreads, readsWaitingMax, worker = WORKER }: ThreadOptions,
   { clock, log }: { readonly clock: Clock; readonly log: Pick<Log, "info" | "warn"> },
-): Merging & Reading & Reverting & { readonly waiting: number; stop(): Promise<void> } {
+): Merging & DocumentReads & Reverting & { readonly waiting: number; stop(): Promise<void> } {
   const poolOf = (idleTimeout: number): Piscina => {
     const pool = new Piscina({
       filename: worker.href,
@@ -51,15 +57,15 @@ export function documentThreads(
       idleTimeout,
       execArgv: [],
       recordTiming: false,
-    }); // Flags of this process may make no sense for the file: `execArgv`.
+    }); // `execArgv`: flags of this process may not suit the file.
     pool.on("error", (cause: unknown) =>
-      log.warn({ cause }, "a thread for documents died idle, or did not begin; the next question starts another"),
-    ); // What waits for one that does not begin overruns.
+      log.warn({ cause }, "a document thread died while idle, or did not start; the next task starts another"),
+    ); // Tasks that wait for a thread that does not start exceed their time.
     return pool;
   };
   const [lasting, passing] = [poolOf(THREAD_IDLE_MS_MAX), poolOf(0)];
   const waiting: (() => void)[] = [];
-  /** Of threads, by state and question. */
+  /** Thread deaths, by state and task. */
   const deaths = new WeakMap<Uint8Array, Map<string, number>>();
   let free = mergeThreads;
 
@@ -73,21 +79,25 @@ export function documentThreads(
     else next();
   };
 
-  const ask = async <T extends Task>(task: T, question: () => Question<T>, signal?: AbortSignal): Promise<Answer<T> | Unread> => {
+  const ask = async <T extends Task>(
+    task: T,
+    question: () => ThreadQuestion<T>,
+    signal?: AbortSignal,
+  ): Promise<ThreadAnswer<T> | Unread> => {
     await takeThread();
     const late = new AbortController();
     const stopWaiting = clock.after(mergeMsMax, () => late.abort());
     try {
-      if (signal?.aborted === true) return "overran"; // Nobody hears of it.
+      if (signal?.aborted === true) return "overran"; // The caller has left.
       const asked = question();
       const pool = bytesOf(asked) < LONG_BYTES ? lasting : passing;
-      const answer = (await pool.run({ task, question: asked }, { signal: late.signal })) as Answer<T> | Threw;
+      const answer = (await pool.run({ task, question: asked }, { signal: late.signal })) as ThreadAnswer<T> | Threw;
       if (!("threw" in answer)) return answer;
-      log.info({ task, cause: answer.threw }, "a document, or what is to go into one, cannot be read; whoever asked is told so");
+      log.info({ task, cause: answer.threw }, "a document or its new content cannot be read; the caller receives an error");
       return "unreadable";
     } catch (cause) {
-      if (late.signal.aborted) return "overran"; // Its thread was ended.
-      log.warn({ task, cause }, "a document was not read, for its thread died: is there memory enough? Whoever asked is told to ask again");
+      if (late.signal.aborted) return "overran"; // The task's thread was terminated.
+      log.warn({ task, cause }, "a document was not read because its thread died: check the available memory. The caller asks again");
       return "busy";
     } finally {
       stopWaiting();
@@ -97,12 +107,12 @@ export function documentThreads(
   const askAsReader: typeof ask = async (task, question, signal) =>
     waiting.length >= readsWaitingMax ? "busy" : ask(task, question, signal);
 
-  /** `name`: of the question. Asked for ever, one that no thread has memory for would cost a thread each time. */
+  /** `name`: of the task. A task that needs more memory than any thread has would end a thread at every request. */
   const askOf = async <T extends Task>(
     task: T,
-    question: Question<T> & { readonly state: Uint8Array },
+    question: ThreadQuestion<T> & { readonly state: Uint8Array },
     name: string,
-  ): Promise<Answer<T> | Unread> => {
+  ): Promise<ThreadAnswer<T> | Unread> => {
     const ofState = deaths.get(question.state) ?? new Map<string, number>();
     const died = ofState.get(name) ?? 0;
     if (died >= DEATHS_MAX || sumOf(ofState.values()) >= DEATHS_OF_STATE_MAX) return "unreadable";

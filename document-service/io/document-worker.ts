@@ -1,17 +1,20 @@
-/** What document-threads.ts has done in its threads: merge.ts and content.ts, on what was handed over. Results are moved, not copied. */
+/**
+ * The code that document-threads.ts runs in its threads: merge.ts and content.ts on the given bytes. Results are
+ * transferred, not copied.
+ */
 
 import { randomInt } from "node:crypto";
 
 import { move, transferableSymbol, valueSymbol } from "piscina";
 
-import { checkedEdit, type Content, contentJson, diffOf, editOf, textOf, type Wanted } from "../content.ts";
+import { checkedEdit, type DocumentContent, contentJson, diffOf, editOf, textOf, type Wanted } from "../content.ts";
 import { mergeEdits } from "../merge.ts";
-import { revertingEdit } from "../past/reverting.ts";
+import { revertingEdit } from "../history/reverting.ts";
 import { type PackedEdits, unpack } from "./packed-edits.ts";
 
 export type Task = keyof typeof tasks;
-export type Question<T extends Task> = Parameters<(typeof tasks)[T]>[0];
-export type Answer<T extends Task> = ReturnType<(typeof tasks)[T]>;
+export type ThreadQuestion<T extends Task> = Parameters<(typeof tasks)[T]>[0];
+export type ThreadAnswer<T extends Task> = ReturnType<(typeof tasks)[T]>;
 
 const tasks = {
   merge: ({ state, edits }: { state: Uint8Array; edits: PackedEdits }) => mergeEdits(state, unpack(edits)),
@@ -20,24 +23,24 @@ const tasks = {
   text: ({ state, name }: { state: Uint8Array; name: string | undefined }) => textOf(state, name),
   check: ({ edit }: { edit: Uint8Array }) => checkedEdit(edit),
   revert: ({ current, past }: { current: Uint8Array; past: Uint8Array }) => revertingEdit(current, past, randomInt(2 ** 32)),
-  make: ({ content }: { content: Content }) => editOf(content),
+  make: ({ content }: { content: DocumentContent }) => editOf(content),
 };
 
-/** In the place of an answer: the task threw, and its thread goes on. */
+/** Replaces an answer: the task threw, and its thread continues. */
 export type Threw = { readonly threw: unknown };
 
-/** What the pool calls. A failure of its own is then the thread's. */
-export function run<T extends Task>({ task, question }: { task: T; question: Question<T> }): unknown {
+/** The pool calls this. An error thrown here is a failure of the thread. */
+export function run<T extends Task>({ task, question }: { task: T; question: ThreadQuestion<T> }): unknown {
   const answer = answerOf(task, question);
   if ("threw" in answer) return answer;
   return move({ [transferableSymbol]: buffersOf(answer), [valueSymbol]: answer } as unknown as ArrayBuffer);
 }
 
-function answerOf<T extends Task>(task: T, question: Question<T>): Answer<T> | Threw {
+function answerOf<T extends Task>(task: T, question: ThreadQuestion<T>): ThreadAnswer<T> | Threw {
   try {
-    return (tasks[task] as (question: Question<T>) => Answer<T>)(question);
+    return (tasks[task] as (question: ThreadQuestion<T>) => ThreadAnswer<T>)(question);
   } catch (threw) {
-    return { threw }; // Whoever writes a document, or asks, decides what is in it.
+    return { threw }; // Clients decide what a document and a request contain.
   }
 }
 

@@ -6,11 +6,11 @@ import { expect, test } from "vitest";
 
 import { folderObjects } from "./folder-objects.ts";
 
-test("[FOB1] a folder in which two rooms may have the same files is refused with what to do", async () => {
+test("[FOB1] a folder in which two rooms could share files is refused, with the remedy", async () => {
   const folder = mkdtempSync(join(tmpdir(), "coroom-folder-"));
   try {
     await expect(folderObjects(folder)).resolves.toBeDefined();
-    symlinkSync(join(folder, ".unfinished"), join(folder, ".UNFINISHED")); // As a file system shows it that ignores case.
+    symlinkSync(join(folder, ".unfinished"), join(folder, ".UNFINISHED")); // A file system that ignores case.
     await expect(folderObjects(folder)).rejects.toMatchObject({
       name: "StartError",
       message: expect.stringContaining("set COROOM_SNAPSHOTS_FOLDER"),
@@ -20,7 +20,7 @@ test("[FOB1] a folder in which two rooms may have the same files is refused with
   }
 });
 
-test("[FOB3] while rooms are removed all others are listed, whatever their names are as long as", async () => {
+test("[FOB3] while some rooms are removed all others are listed, even with names of the maximum length", async () => {
   const folder = mkdtempSync(join(tmpdir(), "coroom-folder-"));
   try {
     const store = await folderObjects(folder);
@@ -44,7 +44,7 @@ test("[FOB3] while rooms are removed all others are listed, whatever their names
   }
 });
 
-test("[FOB2] of a room whose last object is removed not even its name is left, and whoever writes another meanwhile does so", async () => {
+test("[FOB2] when a room's last object is removed its folder goes too, and a concurrent write of another object succeeds", async () => {
   const folder = mkdtempSync(join(tmpdir(), "coroom-folder-"));
   try {
     const store = await folderObjects(folder);
@@ -67,7 +67,7 @@ test("[FOB2] of a room whose last object is removed not even its name is left, a
   }
 });
 
-test("[FOB4] what else lies in the folder is no object, and is not looked into", async () => {
+test("[FOB4] other files in the folder are no objects and are not opened", async () => {
   const folder = mkdtempSync(join(tmpdir(), "coroom-folder-"));
   try {
     const store = await folderObjects(folder);

@@ -1,6 +1,6 @@
 /**
- * Objects as files in a folder. A file gets its name when all of it is on the disk, and the name is on the disk before
- * the write is done: a power loss leaves a whole file or none. Several services need a file system that all of them see.
+ * Objects as files in a folder. A file gets its name when all its bytes are on disk, and a write ends when the name is
+ * on disk: a power loss leaves a complete file or none. Several services need one file system that all of them see.
  */
 
 import { randomUUID } from "node:crypto";
@@ -8,21 +8,21 @@ import type { Dirent } from "node:fs";
 import { mkdir, open, readdir, readFile, rename, rm, rmdir, stat } from "node:fs/promises";
 import { dirname, join, relative, resolve, sep } from "node:path";
 
-import { isErrno } from "../../shared/io/errno.ts";
-import { StartError } from "../../shared/start-error.ts";
+import { isErrno } from "../../shared/io/system-error.ts";
 import type { ObjectStore } from "../ports.ts";
 import { isOfRoom, nameAt, pathOf } from "./object-paths.ts";
+import { StartError } from "../../shared/process/lifecycle.ts";
 
 /**
- * Not a room's key, so no object's name begins so. Lists pass it over like whatever else is no room's: a volume's
- * `lost+found` is closed to all but root.
+ * No room's key, so no object's name begins like this. Lists skip it like every other name that is no room's: only root
+ * can open the `lost+found` of a volume.
  */
 const UNFINISHED = ".unfinished";
 const TRIES_MAX = 10;
-/** A file that a dead writer left; no write takes so long. */
+/** Minimum age of a file that a dead writer left. No write takes so long. */
 const ABANDONED_MS_MIN = 3_600_000;
 
-/** `folder` is created where it is missing. Throws a StartError where it cannot be used. */
+/** Creates `folder` if it is missing. Throws a StartError if it cannot be used. */
 export async function folderObjects(folder: string): Promise<ObjectStore> {
   const root = resolve(folder);
   const unfinished = join(root, UNFINISHED);
@@ -37,7 +37,7 @@ export async function folderObjects(folder: string): Promise<ObjectStore> {
   }
   if (await isCaseIgnored(root)) {
     throw new StartError(
-      `the folder ${root} takes capitals for small letters, so that the rooms Notes and notes would have the same files: set COROOM_SNAPSHOTS_FOLDER to one on a file system that tells them apart`,
+      `the folder ${root} ignores case, so the rooms Notes and notes would share files: set COROOM_SNAPSHOTS_FOLDER to a folder on a case-sensitive file system`,
     );
   }
   const fileOf = (name: string) => join(root, ...pathOf(name).split("/"));
@@ -66,7 +66,7 @@ export async function folderObjects(folder: string): Promise<ObjectStore> {
   };
 }
 
-/** Folder by folder, for folders are removed meanwhile. */
+/** Lists one folder after the other, because folders may be removed meanwhile. */
 async function filesOf(folder: string, entries: readonly Dirent[]): Promise<string[]> {
   const files: string[] = [];
   for (const entry of entries) {
@@ -79,7 +79,7 @@ async function filesOf(folder: string, entries: readonly Dirent[]): Promise<stri
   return files;
 }
 
-/** Whether the folder that is there is found under a name in capitals as well. */
+/** Whether the file system finds this folder under an upper-case name too. */
 async function isCaseIgnored(root: string): Promise<boolean> {
   const [small, capital] = await Promise.all(
     [UNFINISHED, UNFINISHED.toUpperCase()].map((name) => stat(join(root, name)).catch((error: unknown) => orUndefined(error))),
@@ -103,7 +103,7 @@ async function giveName(root: string, unnamed: string, file: string): Promise<vo
   await syncFolder(dirname(file));
 }
 
-/** Whoever removes a room's last object takes the folder away too, perhaps in between: then once more. */
+/** Repeats a step whose folder was removed in between, together with another object of the room. */
 async function whateverIsRemoved<Value>(ask: () => Promise<Value>): Promise<Value> {
   for (let tries = 1; ; tries++) {
     try {
@@ -114,7 +114,7 @@ async function whateverIsRemoved<Value>(ask: () => Promise<Value>): Promise<Valu
   }
 }
 
-/** A folder's name is a room's: of one that is deleted not even that is left. */
+/** A folder has a room's name. After a deletion not even the name remains. */
 async function removeEmpty(root: string, folder: string): Promise<void> {
   try {
     for (let empty = folder; empty.length > root.length; empty = dirname(empty)) await rmdir(empty);
@@ -123,7 +123,7 @@ async function removeEmpty(root: string, folder: string): Promise<void> {
   }
 }
 
-/** Each folder that is new is on the disk with its name. */
+/** Each new folder's name is on disk before this resolves. */
 async function makeFolders(root: string, folder: string): Promise<void> {
   const first = await mkdir(folder, { recursive: true });
   if (first === undefined) return;

@@ -1,18 +1,19 @@
 import { expect, test } from "vitest";
 
 import type { Epoch, RoomKey, Seq } from "../../shared/ids.ts";
-import type { InternalAnswer } from "../../shared/io/internal-http.ts";
-import { SILENT } from "../../shared/testing/silent-log.ts";
-import type { Past, PastHost } from "../past/past-host.ts";
+import type { InternalResponse } from "../../shared/io/internal-http.ts";
+import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
+import type { HistoryState } from "../history/history-reads.ts";
+import type { HistoryReadsHost } from "../history/history-reads-host.ts";
 import { historyRoutes } from "./history-routes.ts";
 
-const FOUND: Past = { kind: "state", state: Uint8Array.of(1), position: { epoch: 1 as Epoch, seq: 5 as Seq } };
+const FOUND: HistoryState = { kind: "state", state: Uint8Array.of(1), position: { epoch: 1 as Epoch, seq: 5 as Seq } };
 
-test("[HRR1] of the past so much is read at once, the others wait, and nothing is read for whoever left meanwhile", async () => {
+test("[HRR1] a limited number of history reads run at once, the others wait, and a read whose caller has left is not started", async () => {
   const held: (() => void)[] = [];
-  const past = { readAt: () => new Promise<Past>((resolve) => held.push(() => resolve(FOUND))) } as unknown as PastHost;
-  const route = historyRoutes({ past: () => Promise.resolve(past) }, SILENT).find(({ place }) => place === "past")!;
-  const ask = (signal: AbortSignal): Promise<InternalAnswer> =>
+  const past = { readAt: () => new Promise<HistoryState>((resolve) => held.push(() => resolve(FOUND))) } as unknown as HistoryReadsHost;
+  const route = historyRoutes({ past: () => Promise.resolve(past) }, SILENT_LOG).find(({ place }) => place === "past")!;
+  const ask = (signal: AbortSignal): Promise<InternalResponse> =>
     route.answer({
       method: "GET",
       segments: [],

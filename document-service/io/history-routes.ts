@@ -1,18 +1,19 @@
 /**
- * A room's past over HTTP, for gateways: its versions, its state at a seq or a time, who wrote when, and the edit that
- * brings an old state back. That edit is only made here: the gateway sends it the way of every edit.
+ * The HTTP routes of a room's history, for gateways: its versions, its state at a seq or a time, its writing sessions,
+ * and the edit that restores an old state. The gateway sends that edit like any other edit.
  */
 
 import { z } from "zod";
 
 import { assertNever } from "../../shared/assert.ts";
 import type { RoomKey, Seq, UnixMillis } from "../../shared/ids.ts";
-import { inTurn } from "../../shared/in-turn.ts";
-import type { Log } from "../../shared/log.ts";
-import { unlessMistake } from "../../shared/pause.ts";
-import { type InternalAnswer, jsonAnswer, refusal } from "../../shared/io/internal-http.ts";
-import { readableFrom, type Version } from "../past/history.ts";
-import type { Moment, NoPast, PastHost } from "../past/past-host.ts";
+import { limitConcurrency } from "../../shared/limits/concurrency-limit.ts";
+import type { Log } from "../../shared/process/log.ts";
+import { unlessMistake } from "../../shared/time/pause.ts";
+import { type InternalResponse, jsonResponse, refusal } from "../../shared/io/internal-http.ts";
+import { readableFrom, type DocumentVersion } from "../history/history.ts";
+import type { HistoryMoment, HistoryRefusal } from "../history/history-reads.ts";
+import type { HistoryReadsHost } from "../history/history-reads-host.ts";
 import { DELETED } from "./delete-routes.ts";
 import type { RoomQuestion, RoomRoute } from "./http.ts";
 import { unread } from "./unread.ts";
@@ -22,17 +23,17 @@ const NewVersion = z.object({ name: z.string().min(1).max(NAME_CHARACTERS_MAX) }
 const BINARY = { "content-type": "application/octet-stream" };
 const LOADING = refusal(503, "loading", "this room's past is not ready: ask again");
 
-/** In a process: each may read a log and a history of any length. */
+/** Concurrent reads in a process: each may read a log and a history of any length. */
 const READS_AT_ONCE = 8;
 
-type Ask = (past: PastHost, question: RoomQuestion) => Promise<InternalAnswer>;
+type Ask = (past: HistoryReadsHost, question: RoomQuestion) => Promise<InternalResponse>;
 
-/** `host.past`: undefined where the room is answered for elsewhere. */
-export function historyRoutes(host: { past(room: RoomKey): Promise<PastHost | "deleted" | undefined> }, log: Log): RoomRoute[] {
-  /** The world failing is answered like a past that is not there yet. */
+/** `host.past` is undefined where another service serves the room. */
+export function historyRoutes(host: { past(room: RoomKey): Promise<HistoryReadsHost | "deleted" | undefined> }, log: Log): RoomRoute[] {
+  /** A failed store is answered like a history that is not available yet. */
   const asked =
     (ask: Ask) =>
-    async (question: RoomQuestion): Promise<InternalAnswer> => {
+    async (question: RoomQuestion): Promise<InternalResponse> => {
       const past = await host.past(question.room);
       if (past === undefined) return LOADING;
       if (past === "deleted") return DELETED;
@@ -40,11 +41,11 @@ export function historyRoutes(host: { past(room: RoomKey): Promise<PastHost | "d
         return await ask(past, question);
       } catch (cause) {
         unlessMistake(cause);
-        log.warn({ room: question.room, cause }, "a room's past could not be read or written; the client asks again");
+        log.warn({ room: question.room, cause }, "a room's history could not be read or written; the client asks again");
         return LOADING;
       }
     };
-  const reads = inTurn(READS_AT_ONCE, async (ask: Ask, past: PastHost, question: RoomQuestion) =>
+  const reads = limitConcurrency(READS_AT_ONCE, async (ask: Ask, past: HistoryReadsHost, question: RoomQuestion) =>
     question.signal.aborted ? LOADING : ask(past, question),
   );
   const askedInTurn = (ask: Ask) => asked((past, question) => reads(ask, past, question));
@@ -58,18 +59,18 @@ export function historyRoutes(host: { past(room: RoomKey): Promise<PastHost | "d
   ];
 }
 
-async function listVersions(past: PastHost): Promise<InternalAnswer> {
+async function listVersions(past: HistoryReadsHost): Promise<InternalResponse> {
   const history = await past.list();
-  return jsonAnswer(200, "versions", { versions: history.versions.map(shown), readableFrom: readableFrom(history) ?? null });
+  return jsonResponse(200, "versions", { versions: history.versions.map(shown), readableFrom: readableFrom(history) ?? null });
 }
 
-async function nameVersion(past: PastHost, { body }: RoomQuestion): Promise<InternalAnswer> {
+async function nameVersion(past: HistoryReadsHost, { body }: RoomQuestion): Promise<InternalResponse> {
   const { data } = NewVersion.safeParse(parseJson(await body()));
   if (data === undefined) return refusal(400, "bad-name", `send {"name": …} with 1 to ${NAME_CHARACTERS_MAX} characters`);
   const named = await past.name(data.name);
   switch (named.kind) {
     case "named":
-      return jsonAnswer(201, "named", shown(named.version));
+      return jsonResponse(201, "named", shown(named.version));
     case "too-many":
       return refusal(409, "too-many-versions", "the room has as many named versions as it may: remove one first");
     case "deleted":
@@ -83,13 +84,13 @@ async function nameVersion(past: PastHost, { body }: RoomQuestion): Promise<Inte
   }
 }
 
-async function removeVersion(past: PastHost, { parameters: [id = ""] }: RoomQuestion): Promise<InternalAnswer> {
+async function removeVersion(past: HistoryReadsHost, { parameters: [id = ""] }: RoomQuestion): Promise<InternalResponse> {
   return (await past.removeVersion(id))
     ? { status: 204, name: "removed" }
     : refusal(404, "no-such-version", "the room has no such version: GET versions lists them");
 }
 
-async function readPast(past: PastHost, question: RoomQuestion): Promise<InternalAnswer> {
+async function readPast(past: HistoryReadsHost, question: RoomQuestion): Promise<InternalResponse> {
   const moment = momentOf(question);
   if ("status" in moment) return moment;
   const found = await past.readAt(moment, question.signal);
@@ -102,13 +103,13 @@ async function readPast(past: PastHost, question: RoomQuestion): Promise<Interna
   };
 }
 
-async function readSessions(past: PastHost, { query, signal }: RoomQuestion): Promise<InternalAnswer> {
+async function readSessions(past: HistoryReadsHost, { query, signal }: RoomQuestion): Promise<InternalResponse> {
   const from = Number(query.get("from") ?? 1);
   if (!Number.isSafeInteger(from) || from < 1) return refusal(400, "bad-seq", "from is a seq, 1 or more");
-  return jsonAnswer(200, "sessions", await past.sessions(from as Seq, signal));
+  return jsonResponse(200, "sessions", await past.sessions(from as Seq, signal));
 }
 
-async function revert(past: PastHost, question: RoomQuestion): Promise<InternalAnswer> {
+async function revert(past: HistoryReadsHost, question: RoomQuestion): Promise<InternalResponse> {
   const moment = momentOf(question);
   if ("status" in moment) return moment;
   const reverted = await past.revert(moment, question.signal);
@@ -122,7 +123,7 @@ async function revert(past: PastHost, question: RoomQuestion): Promise<InternalA
   }
 }
 
-function momentOf({ query }: RoomQuestion): Moment | InternalAnswer {
+function momentOf({ query }: RoomQuestion): HistoryMoment | InternalResponse {
   const [seq, time] = [query.get("seq"), query.get("time")];
   const number = Number(seq ?? time ?? Number.NaN);
   if ((seq === null) === (time === null) || !Number.isSafeInteger(number) || number < 0) {
@@ -131,7 +132,7 @@ function momentOf({ query }: RoomQuestion): Moment | InternalAnswer {
   return seq === null ? { time: number as UnixMillis } : { seq: number as Seq };
 }
 
-function noPast(found: NoPast): InternalAnswer {
+function noPast(found: HistoryRefusal): InternalResponse {
   switch (found.kind) {
     case "not-yet":
       return refusal(404, "not-yet", `the room is at ${found.head}`);
@@ -152,7 +153,7 @@ function noPast(found: NoPast): InternalAnswer {
   }
 }
 
-function shown({ id, seq, epoch, time, name, bytes }: Version): object {
+function shown({ id, seq, epoch, time, name, bytes }: DocumentVersion): object {
   return { id, seq, epoch, time, name: name ?? null, bytes };
 }
 

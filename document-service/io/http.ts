@@ -1,6 +1,6 @@
 /**
- * The documents over HTTP, for gateways only: which route answers what is asked of a room. Each of the files named
- * `…-routes.ts` beside this one holds those of one purpose. What clients see of them is in `document-service/openapi.json`.
+ * The document service's HTTP for gateways: finds the route of a request about a room. Each `…-routes.ts` file in this
+ * folder holds the routes of one purpose; `document-service/openapi.json` shows what clients see of them.
  *
  *   {method} /v1/rooms/{room}/{place}    x-coroom-internal: <secret>    x-coroom-tenant: <tenant>
  */
@@ -8,20 +8,20 @@
 import type { Registry } from "prom-client";
 
 import { parseRoomId, parseTenantId, type RoomKey, roomKey } from "../../shared/ids.ts";
-import { type InternalAnswer, type InternalQuestion, refusal, serveInternal } from "../../shared/io/internal-http.ts";
-import type { Log } from "../../shared/log.ts";
+import { type InternalResponse, type InternalRequest, refusal, serveInternal } from "../../shared/io/internal-http.ts";
+import type { Log } from "../../shared/process/log.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
 
-/** Asked of a room. `parameters`: what stands for the `:name`s of the place, in their order. */
-export type RoomQuestion = InternalQuestion & { readonly room: RoomKey; readonly parameters: readonly string[] };
-/** `place`: what follows the room, such as `snapshot` or `versions/:version`; empty: the room itself. */
+/** A request about a room. `parameters`: the values of the place's `:name` parts, in order. */
+export type RoomQuestion = InternalRequest & { readonly room: RoomKey; readonly parameters: readonly string[] };
+/** `place`: the path after the room, such as `snapshot` or `versions/:version`; empty for the room itself. */
 export type RoomRoute = {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
   readonly place: string;
-  readonly answer: (question: RoomQuestion) => Promise<InternalAnswer>;
+  readonly answer: (question: RoomQuestion) => Promise<InternalResponse>;
 };
 
-export type HttpOptions = {
+export type DocumentHttpOptions = {
   readonly documentsHost: string;
   readonly documentsPort: number;
   readonly internalSecret: string;
@@ -30,7 +30,7 @@ export type HttpOptions = {
 
 export function serveHttp(
   routes: readonly RoomRoute[],
-  { documentsHost, documentsPort, internalSecret, documentBodyBytesMax }: HttpOptions,
+  { documentsHost, documentsPort, internalSecret, documentBodyBytesMax }: DocumentHttpOptions,
   { log, metrics, registry }: { log: Log; metrics: DocumentServiceMetrics; registry: Registry },
 ): Promise<{ port: number; stop(): Promise<void> }> {
   const listening = {
@@ -50,7 +50,7 @@ export function serveHttp(
   );
 }
 
-function answerBy(routes: readonly RoomRoute[], question: InternalQuestion): Promise<InternalAnswer> | InternalAnswer {
+function answerBy(routes: readonly RoomRoute[], question: InternalRequest): Promise<InternalResponse> | InternalResponse {
   const [rooms, roomText = "", ...place] = question.segments;
   const there = routes.flatMap((route) => {
     const parameters = parametersOf(route.place === "" ? [] : route.place.split("/"), place);
@@ -72,7 +72,7 @@ function answerBy(routes: readonly RoomRoute[], question: InternalQuestion): Pro
   return chosen.route.answer({ ...question, room, parameters: chosen.parameters });
 }
 
-/** Undefined: it is another place. */
+/** Undefined: the path is another place. */
 function parametersOf(pattern: readonly string[], place: readonly string[]): string[] | undefined {
   const fits = pattern.length === place.length && pattern.every((part, index) => part.startsWith(":") || part === place[index]);
   return fits ? place.filter((_, index) => pattern[index]!.startsWith(":")) : undefined;

@@ -1,4 +1,4 @@
-/** The end of rooms in JetStream's log, and the question on NATS whether anybody still owns one. */
+/** Appends deletions to JetStream's log, and asks on NATS whether a room still has an owner. */
 
 import { randomUUID } from "node:crypto";
 
@@ -8,11 +8,11 @@ import { errors } from "nats";
 import { encodeToOwner } from "../../shared/bus/envelope.ts";
 import { encodeDeletedRecord } from "../../shared/bus/record.ts";
 import { partitionOf, type Subjects } from "../../shared/bus/subjects.ts";
-import type { Clock } from "../../shared/clock.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { Deletions } from "../ports.ts";
 
-/** An owner does not reply: it looks at the log, and is gone the next time. */
+/** An owner sends no reply: it reads its log and has released the room by the next request. */
 const OWNER_MS_MAX = 300;
 
 export function jetstreamDeletions(
@@ -32,11 +32,11 @@ export function jetstreamDeletions(
       );
       return seq;
     },
-    tellOwner: async (room) => {
+    notifyOwner: async (room) => {
       try {
-        await nats.request(subjects.toOwner(room), encodeToOwner({ kind: "doubt" }), { timeout: OWNER_MS_MAX });
+        await nats.request(subjects.toOwner(room), encodeToOwner({ kind: "check-ownership" }), { timeout: OWNER_MS_MAX });
       } catch (error) {
-        if (isNobodyThere(error)) return "nobody"; // Whatever else it is, somebody may be there.
+        if (isNobodyThere(error)) return "nobody"; // On any other error an owner may exist.
       }
       return "somebody";
     },

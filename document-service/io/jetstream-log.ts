@@ -1,11 +1,11 @@
-/** The log in JetStream: read in order by partition, asked for a room's end, trimmed. */
+/** The log in JetStream: reads partitions in order, reads the end of a room's log, and trims. */
 
 import { jetstreamManager } from "@nats-io/jetstream";
 
 import { decodeRecord, headOf } from "../../shared/bus/record.ts";
 import { partitionOf, roomOfSubject, type Subjects } from "../../shared/bus/subjects.ts";
 import type { RoomKey } from "../../shared/ids.ts";
-import { followLog, readLog } from "../../shared/io/follow-log.ts";
+import { followLog, readLog } from "../../shared/io/log-reader.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { EditLog } from "../ports.ts";
 
@@ -28,7 +28,7 @@ export async function jetstreamLog(
       if (message === null) return { kind: "empty" };
       const record = decodeRecord(message.data);
       if (record === undefined) {
-        throw new Error(`the log of room ${room} ends in something that is no record: was it written by a newer version?`);
+        throw new Error(`the log of room ${room} does not end in a record: check whether a newer version wrote it`);
       }
       return record.kind === "deleted" ? { kind: "deleted", streamSeq: message.seq } : { kind: "at", seq: headOf(record) };
     },

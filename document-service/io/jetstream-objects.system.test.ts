@@ -1,4 +1,4 @@
-/** What of objects in JetStream the contract of object stores does not tell, on a real nats-server. */
+/** Properties of objects in JetStream beyond the contract of object stores, on a real nats-server. */
 
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { expect, test } from "vitest";
@@ -7,7 +7,7 @@ import { connectNats } from "../../shared/io/nats.ts";
 import { startRealNats } from "../../test/contract/real-nats.ts";
 import { jetstreamObjects } from "./jetstream-objects.ts";
 
-test("[JSO1] objects are listed without a consumer, which would end where the connection does, with what it has shown by then", async () => {
+test("[JSO1] objects are listed without a consumer, which a lost connection would end with a partial list", async () => {
   const server = await startRealNats();
   const nats = await connectNats({ servers: server.url, name: "test" });
   const store = await jetstreamObjects(jetstream(nats), "listed", 1);

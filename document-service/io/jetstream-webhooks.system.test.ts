@@ -1,19 +1,19 @@
-/** The queue of webhooks on a real nats-server. */
+/** The webhook queue on a real nats-server. */
 
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { expect, test } from "vitest";
 
 import { subjectsOf } from "../../shared/bus/subjects.ts";
-import { readSettings } from "../../shared/config.ts";
+import { readSettings } from "../../shared/settings/settings.ts";
 import { connectNats } from "../../shared/io/nats.ts";
-import { webhookEndpoints } from "../../shared/webhook-endpoints.ts";
+import { webhookEndpoints } from "../../shared/settings/webhook-endpoints.ts";
 import { startRealNats } from "../../test/contract/real-nats.ts";
 import { documentServiceSettings } from "../config.ts";
 import { jetstreamWebhooks } from "./jetstream-webhooks.ts";
 
 const SETTLED_MS_MIN = 5_000;
 
-test("[WBQ1] an event that waits behind one that takes all its time, and then takes all of its own, does not come a second time meanwhile", async () => {
+test("[WBQ1] an event that waits behind a slow one and is slow itself is not delivered a second time meanwhile", async () => {
   const server = await startRealNats();
   const nats = await connectNats({ servers: server.url, name: "test" });
   const subjects = subjectsOf("told");

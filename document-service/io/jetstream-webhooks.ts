@@ -1,4 +1,4 @@
-/** The queue of webhooks in JetStream: one stream within bounds, and a durable consumer for each endpoint, which all services share. */
+/** The webhook queue in JetStream: one bounded stream, and a durable consumer per endpoint that all services share. */
 
 import {
   AckPolicy,
@@ -16,9 +16,9 @@ import { decodeJson, encodeJson } from "../../shared/bus/json-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import { WebhookEvent } from "../../shared/bus/webhook-events.ts";
 import type { TenantId } from "../../shared/ids.ts";
-import { ensureCopies, onceSettled } from "../../shared/io/copies.ts";
+import { ensureReplicas, retryUntilSettled } from "../../shared/io/jetstream-stores.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
-import type { WebhookEndpoint } from "../../shared/webhook-endpoints.ts";
+import type { WebhookEndpoint } from "../../shared/settings/webhook-endpoints.ts";
 import type { QueuedEvent, WebhookQueue } from "../ports.ts";
 
 export type WebhookQueueOptions = {
@@ -31,9 +31,9 @@ export type WebhookQueueOptions = {
 };
 
 const NANOS_PER_MS = 1_000_000;
-/** Beside the time of two tries: an event's own, and the one before it, behind which it may wait here already. */
+/** Added to the time of two tries: an event may wait here for the try of the event before it. */
 const SETTLE_MS_MAX = 15_000;
-/** Those that wait for their next try count among them: past it nothing new is delivered to the endpoint. */
+/** Includes events that wait for their next try. Past it nothing new is delivered to the endpoint. */
 const UNSETTLED_MAX = 10_000;
 const STREAM_NOT_FOUND = 10_059;
 const CONSUMER_NOT_FOUND = 10_014;
@@ -47,7 +47,7 @@ export async function jetstreamWebhooks(
 ): Promise<WebhookQueue> {
   const manager = await jetstreamManager(nats);
   const stream = subjects.webhooksStream;
-  await onceSettled(() => ensureQueue(manager, subjects, options));
+  await retryUntilSettled(() => ensureQueue(manager, subjects, options));
 
   return {
     add: async (id, event) => {
@@ -72,7 +72,7 @@ export async function jetstreamWebhooks(
   };
 }
 
-/** Stream and consumers are made where they are missing, and given these limits where they have others. */
+/** Creates the stream and its consumers if they are missing, and updates other limits to these. */
 async function ensureQueue(manager: JetStreamManager, subjects: Subjects, options: WebhookQueueOptions): Promise<void> {
   const stream = subjects.webhooksStream;
   const limits = {
@@ -93,7 +93,7 @@ async function ensureQueue(manager: JetStreamManager, subjects: Subjects, option
       ...limits,
     });
   }
-  await ensureCopies(manager, stream, options.logReplicas);
+  await ensureReplicas(manager, stream, options.logReplicas);
   for (const { name, tenant } of options.webhookUrls) {
     const delivery = {
       filter_subject: tenant === undefined ? subjects.allWebhooks : subjects.webhook(tenant),

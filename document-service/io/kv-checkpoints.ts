@@ -1,10 +1,66 @@
-/** Checkpoints in JetStream KV. */
+/** The checkpoints and histories of rooms in JetStream KV: one JSON value per room, replaced by revision. */
 
 import type { JetStreamClient } from "@nats-io/jetstream";
 
 import { CheckpointEntry } from "../../shared/bus/checkpoint.ts";
-import type { Checkpoints } from "../ports.ts";
-import { kvRoomValues } from "./kv-room-values.ts";
+import type { Checkpoints, Histories } from "../ports.ts";
+import { History, NO_HISTORY } from "../history/history.ts";
+import type { z } from "zod";
+import { decodeJson, encodeJson } from "../../shared/bus/json-messages.ts";
+import type { RoomKey } from "../../shared/ids.ts";
+import { kvBucket } from "../../shared/io/jetstream-stores.ts";
+import { replaceRevision } from "../../shared/io/jetstream-stores.ts";
+import type { LeaseWrite } from "../../shared/cluster/lease.ts";
+import { UndecodableEntry } from "../../shared/bus/json-messages.ts";
+
+/** Reads go to the leader: an old entry from a replica would not fit the trimmed log. */
+type RoomValues<Value> = {
+  /** `revision` 0: there is no value. Throws `UndecodableEntry` if there is one that does not decode. */
+  read(room: RoomKey): Promise<{ readonly value: Value | undefined; readonly revision: number }>;
+  write(room: RoomKey, value: Value, revision: number): Promise<LeaseWrite>;
+};
+
+/** Creates `bucket` if it is missing, with `replicas` copies. `what`: names the values in errors. */
+async function kvRoomValues<Value extends object>(
+  jetstream: JetStreamClient,
+  bucket: string,
+  replicas: number,
+  schema: z.ZodType<Value>,
+  what: string,
+): Promise<RoomValues<Value>> {
+  const kv = await kvBucket(jetstream, bucket, { replicas });
+  return {
+    read: async (room) => {
+      const entry = await kv.get(room);
+      if (entry === null) return { value: undefined, revision: 0 };
+      if (entry.operation !== "PUT") return { value: undefined, revision: entry.revision };
+      const value = decodeJson(schema, entry.value);
+      if (value === undefined)
+        throw new UndecodableEntry(`the ${what} of room ${room} does not decode: check whether a newer version wrote it`);
+      return { value, revision: entry.revision };
+    },
+    write: async (room, value, revision) => {
+      const bytes = encodeJson(value);
+      const written = await replaceRevision(kv, room, bytes, revision);
+      if (written !== undefined) return { kind: "written", revision: written };
+      const found = await kv.get(room);
+      // The same bytes: an earlier try of this call wrote them, and its answer was lost.
+      const isOurs = found !== null && Buffer.compare(found.value, bytes) === 0;
+      return isOurs ? { kind: "written", revision: found.revision } : { kind: "superseded" };
+    },
+  };
+}
+
+export async function kvHistories(jetstream: JetStreamClient, bucket: string, replicas: number): Promise<Histories> {
+  const values = await kvRoomValues<History>(jetstream, bucket, replicas, History, "history");
+  return {
+    read: async (room) => {
+      const { value: history = NO_HISTORY, revision } = await values.read(room);
+      return { history, revision };
+    },
+    write: values.write,
+  };
+}
 
 export async function kvCheckpoints(jetstream: JetStreamClient, bucket: string, replicas: number): Promise<Checkpoints> {
   const values = await kvRoomValues<CheckpointEntry>(jetstream, bucket, replicas, CheckpointEntry, "checkpoint");

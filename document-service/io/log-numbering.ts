@@ -1,7 +1,7 @@
 /**
- * A log that was lost or rolled back begins to number its records anew, below what checkpoints, leases and histories say
- * of it: to whoever goes by these, what is new would look like what was read long ago. So its numbering is moved on
- * behind everything that was ever said of it. Nothing is removed, and a second time does nothing more.
+ * A log that was lost or rolled back numbers its records from a lower number than checkpoints, leases and histories
+ * refer to: readers would take new records for old ones. This code advances the numbering past every number that
+ * anything refers to. It removes nothing, and running it again changes nothing.
  */
 
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
@@ -11,30 +11,30 @@ import { partitionOf, type Subjects } from "../../shared/bus/subjects.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 
-export type Numbering = { readonly partition: number; readonly last: number; readonly needed: number };
+export type LogNumbering = { readonly partition: number; readonly last: number; readonly needed: number };
 
 /**
- * Not a room: its tenant has a character that none may have, so whoever reads the log passes over it. It has content: an
- * empty message is how a read ends.
+ * No room: no tenant may contain this character, so every reader of the log skips it. It has content, because an empty
+ * message marks the end of a read.
  */
 const FILLER = { tenant: "=", room: "filler", content: Uint8Array.of(0) };
 /**
- * Fillers on their way, of which the last is answered, with the number that it got. A stream drops unsaid what comes
- * while 10,000 wait to be stored.
+ * Fillers per answer; the answer to the last one has its number. A stream silently drops messages while 10,000 wait to
+ * be stored.
  */
 const UNANSWERED_MAX = 1_000;
 const FILLED_MS_MAX = 10_000;
 
-/** The last number that each part of the log gave out, and the highest that anything in NATS speaks of. */
+/** The last number of each partition of the log, and the highest number that anything in NATS refers to. */
 export async function numberingOf(
   nats: NatsConnection,
   subjects: Subjects,
   partitions: number,
   spokenOf: ReadonlyMap<RoomKey, number>,
-): Promise<Numbering[]> {
+): Promise<LogNumbering[]> {
   const manager = await jetstreamManager(nats);
   const kvm = new Kvm(jetstream(nats));
-  const numberings: Numbering[] = [];
+  const numberings: LogNumbering[] = [];
   for (let partition = 0; partition < partitions; partition++) {
     const { state } = await manager.streams.info(subjects.logStream(partition));
     let needed = 0;
@@ -49,10 +49,10 @@ export async function numberingOf(
 }
 
 /**
- * To be called for every part: an earlier call that was interrupted may have left fillers in it. Throws when the log
- * does not take one; the same again then goes on.
+ * Call it for every partition: an interrupted call may have left fillers. Throws when the log refuses one; the same
+ * call then continues.
  */
-export async function moveNumberingOn(nats: NatsConnection, subjects: Subjects, { partition, needed }: Numbering): Promise<void> {
+export async function moveNumberingOn(nats: NatsConnection, subjects: Subjects, { partition, needed }: LogNumbering): Promise<void> {
   const manager = await jetstreamManager(nats);
   const stream = subjects.logStream(partition);
   const filler = subjects.logOfPartition(partition).replace("*.*", `${FILLER.tenant}.${FILLER.room}`);
@@ -64,7 +64,7 @@ export async function moveNumberingOn(nats: NatsConnection, subjects: Subjects, 
     await manager.streams.add({ ...config, first_seq: needed + 1 });
     return;
   }
-  // Records are there, and stay: the numbers between are used up by fillers, which go again.
+  // Existing records stay. Fillers use the numbers in between and are removed afterwards.
   const log = jetstream(nats, { timeout: FILLED_MS_MAX });
   for (let last = state.last_seq; last < needed;) {
     for (let ahead = Math.min(needed - last, UNANSWERED_MAX) - 1; ahead > 0; ahead--) nats.publish(filler, FILLER.content);

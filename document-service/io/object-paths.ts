@@ -1,7 +1,7 @@
 /**
- * Where an object lies in a store that bounds its names: a folder's parts have 255 bytes at the most, an S3 key 1,024.
- * A room's key spells each byte of a foreign script with three characters, and may be longer. Such a name is packed:
- * those bytes as they are, all of it in base64, in parts; `~` says so, which no room's key holds.
+ * Maps an object's name to a path in stores with bounded names: a folder's parts have at most 255 bytes, an S3 key
+ * 1,024. A room's key may be longer, because it spells each byte of a non-Latin script with three characters. Such a
+ * name is packed: its decoded bytes in base64, in parts. `~`, which no room's key contains, marks it.
  */
 
 import { parseRoomKey } from "../../shared/ids.ts";

@@ -1,4 +1,4 @@
-/** The store of objects that the settings name. */
+/** Opens the object store that the settings name. */
 
 import type { JetStreamClient } from "@nats-io/jetstream";
 

@@ -1,4 +1,4 @@
-/** Many edits as two buffers: thousands of small ones cost far more to hand to a thread than to merge. */
+/** Many edits as two buffers: to transfer thousands of small ones to a thread costs far more than to merge them. */
 
 export type PackedEdits = { readonly bytes: Uint8Array<ArrayBuffer>; readonly ends: Uint32Array<ArrayBuffer> };
 

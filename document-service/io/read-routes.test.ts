@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 
 import type { Epoch, RoomKey, Seq } from "../../shared/ids.ts";
-import type { InternalAnswer } from "../../shared/io/internal-http.ts";
+import type { InternalResponse } from "../../shared/io/internal-http.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
-import type { Reading } from "../ports.ts";
+import type { DocumentReads } from "../ports.ts";
 import { type Documents, readRoutes } from "./read-routes.ts";
 
 const ROOM = "acme.notes" as RoomKey;
@@ -12,12 +12,15 @@ const SERVED: Documents = {
   holds: () => true,
   serve: () => Promise.resolve({ kind: "snapshot", state: STATE, position: { epoch: 1 as Epoch, seq: 5 as Seq } }),
 };
-const NEVER: Reading = { diff: never, json: never, text: never, check: never, make: never };
+const NEVER: DocumentReads = { diff: never, json: never, text: never, check: never, make: never };
 function never(): never {
   throw new Error("nobody reads");
 }
 
-function reader(reading: Partial<Reading>, documents: Documents = SERVED): (place: string, query?: string) => Promise<InternalAnswer> {
+function reader(
+  reading: Partial<DocumentReads>,
+  documents: Documents = SERVED,
+): (place: string, query?: string) => Promise<InternalResponse> {
   const routes = readRoutes(documents, { ...NEVER, ...reading }, { documentsAnswerMsMax: 1_000 }, new FakeClock());
   return (place, query = "") => {
     const route = routes.find((one) => one.place === place)!;
@@ -35,7 +38,7 @@ function reader(reading: Partial<Reading>, documents: Documents = SERVED): (plac
   };
 }
 
-test("[RRT1] a document that cannot be read so is answered with what to do instead", async () => {
+test("[RRT1] a document that cannot be read in the requested form is answered with the alternative", async () => {
   const ask = reader({
     json: () => Promise.resolve("unreadable"),
     text: () => Promise.resolve("unreadable"),
@@ -45,7 +48,7 @@ test("[RRT1] a document that cannot be read so is answered with what to do inste
     expect(await ask(place)).toMatchObject({ status: 422, name: "unreadable", body: expect.stringContaining("fetch the snapshot") });
 });
 
-test("[RRT2] a shared type that is asked for as two kinds is refused, and nothing is read", async () => {
+test("[RRT2] a request for one shared type as two kinds is refused, and nothing is read", async () => {
   expect(await reader({})("document", "type=a:text&type=a:array")).toMatchObject({
     status: 400,
     name: "bad-type",
@@ -53,7 +56,7 @@ test("[RRT2] a shared type that is asked for as two kinds is refused, and nothin
   });
 });
 
-test("[RRT3] the text without a name and the one whose name is empty are two, however soon after each other they are asked for", async () => {
+test("[RRT3] the text without a name and the text with the empty name are cached separately", async () => {
   const asked: (string | undefined)[] = [];
   const ask = reader({ text: (_, name) => (asked.push(name), Promise.resolve({ kind: "text", text: STATE })) });
   await ask("text");

@@ -22,8 +22,8 @@ test.each<[string, Readonly<Record<string, { status: number; body?: string }>>, 
     { HEAD: { status: 404 }, PUT: { status: 403, body: "<Error><Code>AccessDenied</Code></Error>" } },
     "set COROOM_S3_BUCKET",
   ],
-  ["that is not well", { HEAD: { status: 503 } }, "see to it"],
-])("[S3O1] a store %s refuses the start, with what to do", async (_, answers, advice) => {
+  ["that reports a failure", { HEAD: { status: 503 } }, "repair it"],
+])("[S3O1] a store %s stops the start, and the error names the remedy", async (_, answers, advice) => {
   const server = createServer(({ method }, response) => {
     const { status, body = "" } = answers[method ?? ""]!;
     response.writeHead(status).end(body);
@@ -38,7 +38,7 @@ test.each<[string, Readonly<Record<string, { status: number; body?: string }>>, 
   }
 });
 
-test.each(["http://127.0.0.1:9", "s3.example"])("[S3O2] so does an address at which there is none: %s", async (url) => {
+test.each(["http://127.0.0.1:9", "s3.example"])("[S3O2] an address without an S3 store is refused with the remedy too: %s", async (url) => {
   await expect(s3Objects(optionsAt(url), "snapshots/")).rejects.toMatchObject({
     name: "StartError",
     message: expect.stringContaining("set COROOM_S3_URL"),

@@ -1,16 +1,15 @@
 /**
- * Objects in an S3-compatible store at any endpoint, addressed by path, every request signed (Signature Version 4) with
- * the hash of its body, so that bytes damaged on the way are refused. One request an object: names are written once, so
- * nothing depends on what a store does where two write the same.
+ * Objects in an S3-compatible store at any endpoint, addressed by path. Every request is signed (Signature Version 4)
+ * with the hash of its body, so the store refuses damaged bytes. An object takes one request. Names are written once,
+ * so the behaviour of concurrent writes does not matter.
  */
 
 import { createHash } from "node:crypto";
 
 import { AwsClient } from "aws4fetch";
-
-import { StartError } from "../../shared/start-error.ts";
 import type { ObjectStore } from "../ports.ts";
 import { nameAt, pathOf } from "./object-paths.ts";
+import { StartError } from "../../shared/process/lifecycle.ts";
 
 export type S3Options = {
   readonly s3Url: string;
@@ -21,12 +20,12 @@ export type S3Options = {
 };
 
 const TRANSFER_MS_MAX = 60_000;
-/** Whoever starts it waits for that. */
+/** The service's start waits for this. */
 const LOOK_MS_MAX = 10_000;
 
 /**
- * All objects lie under `prefix`, which ends in a slash. The bucket is created where it is missing. Throws a
- * StartError where the store cannot be used.
+ * All objects lie under `prefix`, which ends in a slash. Creates the bucket if it is missing. Throws a StartError if
+ * the store cannot be used.
  */
 export async function s3Objects(options: S3Options, prefix: string): Promise<ObjectStore> {
   const client = new AwsClient({
@@ -53,7 +52,7 @@ export async function s3Objects(options: S3Options, prefix: string): Promise<Obj
         ...(body === undefined ? {} : { body: body as Uint8Array<ArrayBuffer> }),
       });
     } catch (cause) {
-      throw new Error(`${what} failed: is ${options.s3Url} reachable?`, { cause });
+      throw new Error(`${what} failed: check that ${options.s3Url} is reachable`, { cause });
     }
   }
   const urlOf = (name: string) => `${bucket}/${(prefix + pathOf(name)).split("/").map(encodeURIComponent).join("/")}`;
@@ -63,7 +62,7 @@ export async function s3Objects(options: S3Options, prefix: string): Promise<Obj
     write: async (name, bytes) => {
       const response = await ask(`writing ${name}`, "PUT", urlOf(name), bytes);
       if (!response.ok) throw await refusal(`writing ${name}`, response);
-      await response.arrayBuffer(); // Empty, and to be taken all the same, or the connection is not used again.
+      await response.arrayBuffer(); // An empty body must be read too, or the connection is not reused.
     },
     read: async (name) => {
       const response = await ask(`reading ${name}`, "GET", urlOf(name));
@@ -89,18 +88,18 @@ export async function s3Objects(options: S3Options, prefix: string): Promise<Obj
       if (!response.ok && response.status !== 404) throw await refusal(`removing ${name}`, response);
       await response.arrayBuffer();
     },
-    sweep: () => Promise.resolve(0), // An object is there whole or not at all.
+    sweep: () => Promise.resolve(0), // S3 stores a complete object or none.
   };
 
   async function makeBucket(): Promise<void> {
     const where = `the S3 store at ${options.s3Url}`;
     const askNow = (method: string): Promise<Response> =>
       ask("looking for the bucket", method, bucket, undefined, LOOK_MS_MAX).catch((cause: unknown) => {
-        throw new StartError(`${where} does not answer: start it, or set COROOM_S3_URL to where one is`, { cause });
+        throw new StartError(`${where} does not answer: start it, or set COROOM_S3_URL to a store that runs`, { cause });
       });
     const found = await askNow("HEAD");
     if (found.ok) return;
-    if (found.status >= 500) throw new StartError(`${where} answers with ${found.status}: see to it, and start again`);
+    if (found.status >= 500) throw new StartError(`${where} answers with ${found.status}: repair it, and start again`);
     if (found.status !== 404) {
       throw new StartError(
         `${where} refuses the bucket ${options.s3Bucket} with ${found.status}: check COROOM_S3_BUCKET, COROOM_S3_ACCESS_KEY_ID, COROOM_S3_SECRET_ACCESS_KEY and COROOM_S3_REGION`,
@@ -122,7 +121,7 @@ async function refusal(what: string, response: Response): Promise<Error> {
 
 const ENTITIES: Readonly<Record<string, string>> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'" };
 
-/** What stands in an element, wherever it occurs. S3's answers are flat enough that nothing more of XML is needed. */
+/** The contents of every such element. S3's answers are flat, so no XML parser is needed. */
 function textsOf(xml: string, element: string): string[] {
   return [...xml.matchAll(new RegExp(`<${element}>([^<]*)</${element}>`, "g"))].map(([, text = ""]) =>
     text.replace(/&(#x?)?([0-9A-Za-z]+);/g, decodeEntity),

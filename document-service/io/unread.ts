@@ -1,10 +1,10 @@
-/** What is answered where a document, or content for one, could not be read. */
+/** Answers for a document or content that could not be read. */
 
 import { assertNever } from "../../shared/assert.ts";
-import { type InternalAnswer, refusal } from "../../shared/io/internal-http.ts";
+import { type InternalResponse, refusal } from "../../shared/io/internal-http.ts";
 import type { Unread } from "../ports.ts";
 
-/** For a body that `InternalQuestion.body` does not give. */
+/** For a body that `InternalQuestion.body` refuses. */
 export const TOO_LARGE = refusal(
   413,
   "too-large",
@@ -15,7 +15,7 @@ export function isRead<Value>(value: Value | Unread): value is Value {
   return value !== "busy" && value !== "overran" && value !== "unreadable";
 }
 
-export function unread(why: Unread): InternalAnswer {
+export function unread(why: Unread): InternalResponse {
   switch (why) {
     case "busy":
       return refusal(503, "busy", "too many documents are being read, or a thread ended over this one: ask again");

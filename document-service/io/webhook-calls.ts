@@ -1,12 +1,12 @@
 /**
- * Delivers an event as Standard Webhooks has it: a POST with an id, a date and a signature. The address is an operator's;
- * it is not left for another (redirects are failures), and nothing of the answer is read but its status.
+ * Delivers an event as Standard Webhooks defines it: a POST with an id, a date and a signature. The operator sets the
+ * address, so a redirect is a failure, and only the answer's status is read.
  */
 
 import { createHmac } from "node:crypto";
 
 import type { WebhookEvent } from "../../shared/bus/webhook-events.ts";
-import type { Clock } from "../../shared/clock.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import type { DeliveryOutcome } from "../webhooks/delivery.ts";
 import type { WebhookCalls } from "../ports.ts";
 
@@ -38,7 +38,7 @@ export function webhookCalls({ webhookSecrets, webhookTimeoutMs }: WebhookCallOp
         await response.body?.cancel();
         return outcomeOf(response);
       } catch (error) {
-        // What fetch throws when nobody answers, or not in time.
+        // fetch throws these when the endpoint does not answer, or not in time.
         if (!(error instanceof TypeError) && !(error instanceof DOMException)) throw error;
         return { kind: "failed", why: error instanceof DOMException ? `no answer within ${webhookTimeoutMs} ms` : "it cannot be reached" };
       }

@@ -3,18 +3,19 @@
 import type { JetStreamClient } from "@nats-io/jetstream";
 
 import type { Subjects } from "../../shared/bus/subjects.ts";
-import type { Clock } from "../../shared/clock.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import { ensureOperationsStream, natsOperations, type OperationsLimits } from "../../shared/io/nats-operations.ts";
-import type { Log } from "../../shared/log.ts";
+import type { Log } from "../../shared/process/log.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
-import { NewsHost, type NewsOptions, NO_NEWS } from "../webhooks/news-host.ts";
-import type { News } from "../ports.ts";
-import { WebhooksHost, type WebhooksOptions } from "../webhooks/webhooks-host.ts";
+import type { ChangeQueueOptions } from "../webhooks/change-queue.ts";
+import { ChangeQueueHost, NO_NOTIFICATIONS } from "../webhooks/change-queue-host.ts";
+import type { ChangeNotifications } from "../ports.ts";
+import { WebhooksHost, type WebhooksOptions } from "../webhooks/delivery-host.ts";
 import { jetstreamWebhooks, type WebhookQueueOptions } from "./jetstream-webhooks.ts";
 import { webhookCalls, type WebhookCallOptions } from "./webhook-calls.ts";
 
-export type WebhookConfig = NewsOptions & WebhooksOptions & WebhookQueueOptions & WebhookCallOptions & OperationsLimits;
+export type WebhookConfig = ChangeQueueOptions & WebhooksOptions & WebhookQueueOptions & WebhookCallOptions & OperationsLimits;
 /** `service`: who tells operations. */
 export type WebhookDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: DocumentServiceMetrics; readonly service: string };
 
@@ -24,17 +25,17 @@ export async function startWebhooks(
   subjects: Subjects,
   config: WebhookConfig,
   { service, ...deps }: WebhookDeps,
-): Promise<{ news: News; stop(): Promise<void> }> {
-  if (config.webhookUrls.length === 0) return { news: NO_NEWS, stop: () => Promise.resolve() };
+): Promise<{ notifications: ChangeNotifications; stop(): Promise<void> }> {
+  if (config.webhookUrls.length === 0) return { notifications: NO_NOTIFICATIONS, stop: () => Promise.resolve() };
   const queue = await jetstreamWebhooks(nats, streams, subjects, config);
   await ensureOperationsStream(nats, subjects, config);
   const operations = natsOperations(nats, subjects, service, { ...deps, count: () => {} });
-  const news = new NewsHost(queue, config, deps);
+  const notifications = new ChangeQueueHost(queue, config, deps);
   const webhooks = new WebhooksHost(queue, webhookCalls(config, deps.clock), config, { ...deps, operations, random: Math.random });
   return {
-    news,
+    notifications,
     stop: async () => {
-      news.stop();
+      notifications.stop();
       await webhooks.stop();
     },
   };

@@ -1,15 +1,15 @@
 import { expect, test } from "vitest";
 
 import type { RoomKey } from "../../shared/ids.ts";
-import type { InternalAnswer } from "../../shared/io/internal-http.ts";
+import type { InternalResponse } from "../../shared/io/internal-http.ts";
 import { editOf } from "../content.ts";
-import type { Reading } from "../ports.ts";
+import type { DocumentReads } from "../ports.ts";
 import { writeRoutes } from "./write-routes.ts";
 
-const READING = { make: (content) => Promise.resolve(editOf(content)) } as Partial<Reading> as Reading;
+const READING = { make: (content) => Promise.resolve(editOf(content)) } as Partial<DocumentReads> as DocumentReads;
 const [EDIT] = writeRoutes(READING);
 
-function make(json: string): Promise<InternalAnswer> {
+function make(json: string): Promise<InternalResponse> {
   const header = (name: string) => (name === "content-type" ? "application/json" : "");
   const body = () => Promise.resolve(new TextEncoder().encode(json));
   return EDIT!.answer({
@@ -25,12 +25,12 @@ function make(json: string): Promise<InternalAnswer> {
   });
 }
 
-/** So many arrays and objects in each other: those around the value are four of them. */
+/** `levels` nested arrays and objects; four of them surround the value. */
 function nested(levels: number): string {
   return `{"types":{"list":{"kind":"array","value":[${"[".repeat(levels - 4)}${"]".repeat(levels - 4)}]}}}`;
 }
 
-test("[WRT1] content nested as deep as it may be becomes an edit; a million, or one level more, is refused with the limit", async () => {
+test("[WRT1] content with the maximum nesting becomes an edit; one level more, or a million, is refused with the limit", async () => {
   expect((await make(nested(100))).status).toBe(200);
   for (const levels of [1_000_000, 101])
     expect(await make(nested(levels))).toMatchObject({
@@ -40,7 +40,7 @@ test("[WRT1] content nested as deep as it may be becomes an edit; a million, or 
     });
 });
 
-test("[WRT2] a body that is longer than it may be is told so", async () => {
+test("[WRT2] a body past its maximum length is refused with the limit", async () => {
   const question = {
     method: "POST",
     segments: [],

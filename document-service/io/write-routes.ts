@@ -1,20 +1,22 @@
 /**
- * What is to be written, as the one edit that it becomes: checked, where it is an edit already, so that no backend's
- * mistake gets into a room's log; made, where it is text or JSON. Nothing is written here: the gateway sends the edit
- * the way of every edit.
+ * The HTTP routes that turn a write into one edit: an edit is checked, so that a backend's mistake does not reach a
+ * room's log; text and JSON are converted. Nothing is written here: the gateway sends the edit like any other edit.
  */
 
 import { z } from "zod";
 
-import { type InternalAnswer, refusal } from "../../shared/io/internal-http.ts";
-import type { Content, Made } from "../content.ts";
-import type { Reading, Unread } from "../ports.ts";
+import { type InternalResponse, refusal } from "../../shared/io/internal-http.ts";
+import type { DocumentContent, Made } from "../content.ts";
+import type { DocumentReads, Unread } from "../ports.ts";
 import type { RoomQuestion, RoomRoute } from "./http.ts";
 import { isRead, TOO_LARGE, unread } from "./unread.ts";
 
 const DEFAULT_TEXT = "text";
 const TYPES_MAX = 100;
-/** Levels of arrays and objects in a body. What checks and makes content calls itself for each, and has a stack for about a thousand. */
+/**
+ * Levels of arrays and objects in a body. The recursive code that checks and converts content has stack for about a
+ * thousand.
+ */
 const NESTING_MAX = 100;
 
 const Json = z.object({
@@ -30,8 +32,8 @@ const Json = z.object({
     .refine((types) => Object.keys(types).length <= TYPES_MAX, `at most ${TYPES_MAX} shared types`),
 });
 
-export function writeRoutes(reading: Reading): RoomRoute[] {
-  const edit = async (question: RoomQuestion): Promise<InternalAnswer> => {
+export function writeRoutes(reading: DocumentReads): RoomRoute[] {
+  const edit = async (question: RoomQuestion): Promise<InternalResponse> => {
     const body = await question.body();
     if (body === undefined) return TOO_LARGE;
     if (body.byteLength === 0) return refusal(400, "bad-content", "there is no content: send a body");
@@ -45,7 +47,7 @@ export function writeRoutes(reading: Reading): RoomRoute[] {
   return [{ method: "POST", place: "edit", answer: edit }];
 }
 
-function madeOf(reading: Reading, { header, query }: RoomQuestion, body: Uint8Array): Promise<Made | Unread> | InternalAnswer {
+function madeOf(reading: DocumentReads, { header, query }: RoomQuestion, body: Uint8Array): Promise<Made | Unread> | InternalResponse {
   switch (header("content-type").split(";")[0]!.trim()) {
     case "application/octet-stream":
       return reading.check(body);
@@ -64,7 +66,7 @@ function madeOf(reading: Reading, { header, query }: RoomQuestion, body: Uint8Ar
   }
 }
 
-function jsonContent(body: Uint8Array): Content | InternalAnswer {
+function jsonContent(body: Uint8Array): DocumentContent | InternalResponse {
   try {
     const parsed: unknown = JSON.parse(new TextDecoder().decode(body));
     if (isTooDeep(parsed)) {
@@ -89,7 +91,7 @@ function jsonContent(body: Uint8Array): Content | InternalAnswer {
   }
 }
 
-/** Looks at one level after the other: however deep it is, the stack is not. */
+/** Examines level by level, so the stack does not grow with the nesting. */
 function isTooDeep(value: unknown): boolean {
   let [level, nesting]: [object[], number] = [[value].filter(isObject), 0];
   for (; level.length > 0 && nesting <= NESTING_MAX; nesting += 1) level = level.flatMap((one) => Object.values(one).filter(isObject));

@@ -1,10 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import * as Y from "yjs";
-
-import type { StoredRecord } from "../../shared/bus/stored-record.ts";
 import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
-import { encodeEditsRecord, encodeEpochRecord } from "../../shared/bus/record.ts";
+import { encodeEditsRecord, encodeEpochRecord, type StoredRecord } from "../../shared/bus/record.ts";
 import type { ClientId, Epoch, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { Document } from "./document.ts";
 import { mergeEdits } from "../merge.ts";
@@ -37,7 +35,7 @@ function edits(streamSeq: number, epochNumber: number, firstSeq: number, payload
   );
 }
 
-/** The edits of typing `text` a letter at a time. */
+/** The edits of typing `text` one letter at a time. */
 function letters(text: string): Uint8Array[] {
   const doc = new Y.Doc();
   const made: Uint8Array[] = [];
@@ -69,7 +67,7 @@ function checkpointOf(document: Document, time: number): Checkpoint {
   };
 }
 
-test("[DCM1] records in the order of the log become the document, and an epoch takes no seq", () => {
+test("[DCM1] records in log order become the document, and an epoch record takes no seq", () => {
   const document = new Document(undefined, options);
   const [a, b, c] = letters("abc");
   expect(document.receiveRecord(epoch(3, 1, 0))).toEqual({ kind: "applied", forgotten: 0 });
@@ -82,7 +80,7 @@ test("[DCM1] records in the order of the log become the document, and an epoch t
   expect(document.merged!.clients).toMatchObject([{ client: ann, counter: 3, seq: 3 }]);
 });
 
-test("[DCM2] a record that was there before changes nothing", () => {
+test("[DCM2] a repeated record changes nothing", () => {
   const document = new Document(undefined, options);
   const record = edits(4, 1, 1, letters("ab"));
   document.receiveRecord(record);
@@ -90,7 +88,7 @@ test("[DCM2] a record that was there before changes nothing", () => {
   expect(document.pending.edits).toBe(2);
 });
 
-test("[DCM3] a record behind a hole is not taken, unless the host says so: then what is missing counts as left out", () => {
+test("[DCM3] a record behind a hole is taken only across the gap, and the missing edits then count as left out", () => {
   const document = new Document(undefined, options);
   const [a, , , d] = letters("abcd");
   document.receiveRecord(edits(4, 1, 1, [a!]));
@@ -102,7 +100,7 @@ test("[DCM3] a record behind a hole is not taken, unless the host says so: then 
   expect(document.leftOut).toBe(2);
 });
 
-test("[DCM4] edits that come while a merge runs are the next merge's", () => {
+test("[DCM4] edits that arrive during a merge belong to the next merge", () => {
   const document = new Document(undefined, options);
   const [a, b] = letters("ab");
   document.receiveRecord(edits(4, 1, 1, [a!]));
@@ -115,7 +113,7 @@ test("[DCM4] edits that come while a merge runs are the next merge's", () => {
   expect(textOf(document)).toBe("ab");
 });
 
-test("[DCM5] a checkpoint covers what was merged into it; what came later stays uncovered, from its first record on", () => {
+test("[DCM5] a checkpoint covers its merged edits, and later edits stay uncovered from their first record on", () => {
   const document = new Document(undefined, options);
   const [a, b] = letters("ab");
   document.receiveRecord(edits(4, 1, 1, [a!]));
@@ -130,7 +128,7 @@ test("[DCM5] a checkpoint covers what was merged into it; what came later stays 
   expect(document.uncovered).toBeUndefined();
 });
 
-test("[DCM6] a checkpoint of another service that is ahead replaces all that is here", () => {
+test("[DCM6] a newer checkpoint of another service replaces the whole document", () => {
   const ahead = new Document(undefined, options);
   const [a, b, c] = letters("abc");
   ahead.receiveRecord(edits(4, 1, 1, [a!]));
@@ -140,14 +138,14 @@ test("[DCM6] a checkpoint of another service that is ahead replaces all that is 
   behind.receiveRecord(edits(4, 1, 1, [a!]));
   const planned = behind.planMerge()!;
   behind.receiveCheckpoint(checkpointOf(ahead, 100));
-  behind.receiveMerged(planned, mergeEdits(planned.base, planned.edits)); // Of what was before: it has no place any more.
+  behind.receiveMerged(planned, mergeEdits(planned.base, planned.edits)); // An earlier record has no place any more.
   expect(behind.applied).toEqual({ epoch: 1, seq: 3, epochs: [1, 0], streamSeq: 5 });
   expect(behind.merged).toBeUndefined();
   behind.receiveState(ahead.merged!.state);
   expect(textOf(behind)).toBe("abc");
 });
 
-test("[DCM7] an edit that Yjs refuses and a record that does not decode count as left out, and the checkpoint says so", () => {
+test("[DCM7] a refused edit and a record that does not decode count as left out, and the checkpoint has the count", () => {
   const document = new Document(undefined, options);
   const [a] = letters("a");
   document.receiveRecord(edits(4, 1, 1, [a!, Uint8Array.of(255)]));
@@ -164,7 +162,7 @@ test("[DCM8] an edit cannot read beyond its own bytes", () => {
   const longer = edit!.slice();
   const length = longer.lastIndexOf("x".charCodeAt(0)) - 1;
   expect(longer[length]).toBe(1);
-  longer[length] = 1 + secret.length; // Says that its text goes on into its neighbour.
+  longer[length] = 1 + secret.length; // The edit claims that its text continues in the neighbouring bytes.
   const neighbour = new TextEncoder().encode(secret);
   const document = new Document(undefined, options);
   document.receiveRecord(edits(4, 1, 1, [longer, neighbour]));
@@ -173,7 +171,7 @@ test("[DCM8] an edit cannot read beyond its own bytes", () => {
   expect(textOf(document)).toBe("");
 });
 
-test("[DCM9] a state is let go only when a snapshot has it", () => {
+test("[DCM9] a state leaves memory only when a snapshot has it", () => {
   const document = new Document(undefined, options);
   document.receiveRecord(edits(4, 1, 1, letters("a")));
   document.releaseState();
@@ -186,7 +184,7 @@ test("[DCM9] a state is let go only when a snapshot has it", () => {
   expect(document.heldBytes).toBe(0);
 });
 
-test("[DCM10] whatever the order of merging, saving, restarting and reading again, the document and its checkpoints are those of the log", () => {
+test("[DCM10] merges, saves, restarts and repeated reads in any order yield the document and the checkpoints of the log", () => {
   const text = "the quick brown fox jumps over the lazy dog";
   const payloads = letters(text);
   const step = fc.oneof(
@@ -243,7 +241,7 @@ test("[DCM10] whatever the order of merging, saving, restarting and reading agai
               break;
             case "restart":
               document = new Document(saved, options);
-              next = Math.min(next, saved?.streamSeq ?? 0); // At the floor: what no checkpoint covers is read again.
+              next = Math.min(next, saved?.streamSeq ?? 0); // The reader restarts at the floor, so it reads again what no checkpoint covers.
               break;
           }
         }
@@ -255,7 +253,7 @@ test("[DCM10] whatever the order of merging, saving, restarting and reading agai
   );
 });
 
-test("[DCM11] nothing is merged over edits that were dropped, until a checkpoint has them", () => {
+test("[DCM11] after edits were dropped nothing is merged until a checkpoint covers them", () => {
   const [a, b, c] = letters("abc");
   const document = new Document(undefined, options);
   document.receiveRecord(epoch(1, 1, 0));
@@ -279,7 +277,7 @@ test("[DCM11] nothing is merged over edits that were dropped, until a checkpoint
 test.each([
   ["at the seqs of what was lost", 16],
   ["behind them", 18],
-])("[DCM12] an epoch that was read and then lost with the log's end is in no checkpoint: the one before it goes on, %s", (_, firstSeq) => {
+])("[DCM12] a checkpoint omits an epoch that the log lost with its end, and the epoch before it continues, %s", (_, firstSeq) => {
   const document = new Document(undefined, options);
   const typed = letters("a text of nineteen letters".slice(0, 19));
   const taken = [epoch(1, 3, 0), edits(2, 3, 1, typed.slice(0, 15)), epoch(3, 5, 15), edits(4, 5, 16, typed.slice(15, 17))];

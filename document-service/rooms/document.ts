@@ -1,57 +1,57 @@
 /**
- * One room's document, built from the room's records in the order of the log. It holds a merged state, the
- * edits that came after, and knows what the newest checkpoint covers; merging and storing are done by its
- * host, which reports back what became of them.
+ * One room's document, built from the room's records in log order. It holds a merged state and the edits after it, and
+ * knows what the newest checkpoint covers. Merges and stores are outside; their results come back as calls.
  *
- * A record at or below what was applied is a repeat and changes nothing: a reader of the log may begin
- * anywhere before. A record that leaves a hole is refused until the host has looked for a newer checkpoint.
+ * A record at or below the applied position is a repeat and changes nothing, because a reader may begin earlier in the
+ * log. A record behind a hole is refused until a newer checkpoint was looked for.
  */
 
-import type { StoredRecord } from "../../shared/bus/stored-record.ts";
 import { assert } from "../../shared/assert.ts";
 import { type Checkpoint, epochsOf } from "../../shared/bus/checkpoint.ts";
 import { type EpochHistory, NO_EPOCHS, withNext } from "../../shared/bus/epoch-history.ts";
-import { decodeRecord, type EditsRecord, epochOf, headOf } from "../../shared/bus/record.ts";
+import { decodeRecord, type EditsRecord, epochOf, headOf, type StoredRecord } from "../../shared/bus/record.ts";
 import { type Position, type Seq, START } from "../../shared/ids.ts";
-import type { Uncovered } from "./compaction.ts";
-import { EMPTY_STATE, type Merged } from "../merge.ts";
+import { EMPTY_STATE, type MergedDocument } from "../merge.ts";
 import { type Watermark, Watermarks, type WatermarksOptions } from "./watermarks.ts";
 
-/** How far the room's log has been taken in. */
-export type Applied = Position & { readonly streamSeq: number; readonly epochs: EpochHistory };
+/** The last record of the room's log that the document includes. */
+export type AppliedPosition = Position & { readonly streamSeq: number; readonly epochs: EpochHistory };
 
-export type Received =
-  /** `forgotten`: writers that the next checkpoint leaves out for want of room. */
+export type RecordReceipt =
+  /** `forgotten`: the number of writers that the next checkpoint omits for lack of space. */
   | { kind: "applied"; forgotten: number }
   | { kind: "repeat" }
-  /** The bytes are no record: counted as left out. */
+  /** The bytes are no record. They count as left out. */
   | { kind: "unreadable" }
-  /** The edits up to `expected` are missing; nothing was taken of the record. */
+  /** The edits from `expected` on are missing, and the record was not taken. */
   | { kind: "gap"; expected: Seq; found: Seq };
 
-/** A state, and all that a checkpoint says of it. */
+/** What the newest checkpoint does not cover. No record of it has a stream sequence below `fromStreamSeq`. */
+export type Uncovered = { readonly edits: number; readonly bytes: number; readonly fromStreamSeq: number };
+
+/** A state, and the facts about it that a checkpoint names. */
 export type MergedState = {
   readonly state: Uint8Array;
-  readonly applied: Applied;
+  readonly applied: AppliedPosition;
   readonly clients: readonly Watermark[];
   readonly leftOut: number;
 };
 
-/** What one merge is given. */
-export type Merge = {
+/** The input of one merge. */
+export type PendingMerge = {
   readonly base: Uint8Array;
   readonly records: number;
   readonly edits: readonly Uint8Array[];
   readonly into: Omit<MergedState, "state">;
 };
 
-/** The payloads are views into one copy of the record: `bytes` long. */
+/** The payloads are views of one copy of the record, which has `bytes` bytes. */
 type PendingRecord = { readonly payloads: readonly Uint8Array[]; readonly bytes: number };
 
-/** Shorter ones are merged in no time. */
+/** A shorter state is merged fast enough for every request. */
 const LONG_BYTES = 1024 ** 2;
 
-const NOTHING_APPLIED: Applied = { ...START, streamSeq: 0, epochs: NO_EPOCHS };
+const NOTHING_APPLIED: AppliedPosition = { ...START, streamSeq: 0, epochs: NO_EPOCHS };
 
 export class Document {
   #checkpoint: Checkpoint | undefined;
@@ -61,11 +61,11 @@ export class Document {
   #pendingBytes = 0;
   readonly #options: WatermarksOptions;
   #clients: Watermarks;
-  /** Undefined while the state lies in the checkpoint's snapshot only. */
+  /** Undefined while only the checkpoint's snapshot has the state. */
   #merged: MergedState | undefined;
-  /** The edits after the merged state, record by record. */
+  /** The edits after the merged state, by record. */
   #pending: PendingRecord[] = [];
-  /** Some of them were dropped. */
+  /** Some pending edits were dropped. */
   #isIncomplete = false;
   #uncovered: Uncovered | undefined;
 
@@ -80,11 +80,11 @@ export class Document {
     return this.#checkpoint;
   }
 
-  get applied(): Applied {
+  get applied(): AppliedPosition {
     return this.#applied;
   }
 
-  /** Nothing was ever written in it. */
+  /** The room has no edit and no checkpoint. */
   get isBlank(): boolean {
     return this.#checkpoint === undefined && this.#applied.seq === 0;
   }
@@ -102,8 +102,9 @@ export class Document {
   }
 
   /**
-   * The state of a long document that lacks few edits: whoever joins from there is sent them sooner than they are merged.
-   * Undefined: it has to be merged. What lies behind a checkpoint may be gone from the log.
+   * The state of a long document that lacks only few edits: a joining client receives them from the log before a merge
+   * would end. Undefined: a merge is needed. A state behind the checkpoint is not returned, because the edits after it
+   * may be trimmed.
    */
   nearlyMerged(lagBytesMax: number): MergedState | undefined {
     const merged = this.#merged;
@@ -111,7 +112,7 @@ export class Document {
     return merged.applied.seq >= (this.#checkpoint?.seq ?? 0) ? merged : undefined;
   }
 
-  /** Edits that no snapshot has: they are in the log only, which must stay whole. */
+  /** Edits that no snapshot has: only the log has them, so it must not be trimmed. */
   get leftOut(): number {
     return this.#leftOut;
   }
@@ -120,18 +121,18 @@ export class Document {
     return this.#pendingBytes + (this.#merged?.state.byteLength ?? 0);
   }
 
-  receiveRecord(stored: StoredRecord): Received {
+  receiveRecord(stored: StoredRecord): RecordReceipt {
     return this.#receive(stored, { acrossGap: false });
   }
 
-  /** After a gap that no checkpoint explains: takes what there is, and counts what is missing as left out. */
-  receiveAcrossGap(stored: StoredRecord): Received {
+  /** After a gap that no checkpoint explains: takes the record, and counts the missing edits as left out. */
+  receiveAcrossGap(stored: StoredRecord): RecordReceipt {
     return this.#receive(stored, { acrossGap: true });
   }
 
-  #receive(stored: StoredRecord, { acrossGap }: { acrossGap: boolean }): Received {
+  #receive(stored: StoredRecord, { acrossGap }: { acrossGap: boolean }): RecordReceipt {
     if (stored.streamSeq <= this.#applied.streamSeq) return { kind: "repeat" };
-    const bytes = stored.bytes.slice(); // The reader's buffer is not for keeping.
+    const bytes = stored.bytes.slice(); // The reader reuses its buffer.
     const record = decodeRecord(bytes);
     if (record === undefined || record.kind === "deleted") {
       this.#applied = { ...this.#applied, streamSeq: stored.streamSeq };
@@ -169,15 +170,15 @@ export class Document {
     this.#uncovered = { ...before, edits: before.edits + more.edits, bytes: before.bytes + more.bytes };
   }
 
-  /** The state that the checkpoint names, where it was let go. */
+  /** Takes back the state of the checkpoint's snapshot. */
   receiveState(state: Uint8Array): void {
     const checkpoint = this.#checkpoint;
     assert(checkpoint !== undefined && this.#merged === undefined, "a state is loaded where only the checkpoint has it");
     this.#merged = { state, applied: appliedOf(checkpoint), clients: checkpoint.clients, leftOut: checkpoint.leftOut ?? 0 };
   }
 
-  /** All edits that wait, to be merged into the state; undefined: none do, or some that belong before what could be merged are gone. */
-  planMerge(): Merge | undefined {
+  /** The merge of all pending edits into the state; undefined: there are none, or edits before them were dropped. */
+  planMerge(): PendingMerge | undefined {
     if (this.#isIncomplete) return undefined;
     if (this.#pending.length === 0 && this.#leftOut === this.#merged?.leftOut) return undefined;
     assert(this.#merged !== undefined, "edits are merged into a state that is here");
@@ -189,8 +190,8 @@ export class Document {
     };
   }
 
-  receiveMerged({ base, records, into }: Merge, { state, refused }: Merged): void {
-    if (this.#merged?.state !== base) return; // The document began again from a newer checkpoint meanwhile.
+  receiveMerged({ base, records, into }: PendingMerge, { state, refused }: MergedDocument): void {
+    if (this.#merged?.state !== base) return; // The document restarted from a newer checkpoint during the merge.
     this.#merged = { ...into, state, leftOut: into.leftOut + refused };
     this.#leftOut += refused;
     const rest = this.#pending.slice(records);
@@ -198,7 +199,7 @@ export class Document {
     for (const record of rest) this.#addPending(record);
   }
 
-  /** The room is deleted: nothing is held of it any more. */
+  /** The room is deleted: drops everything. */
   clear(): void {
     this.#merged = { state: EMPTY_STATE, applied: this.#applied, clients: [], leftOut: 0 };
     this.#clients = new Watermarks([], this.#options);
@@ -208,13 +209,13 @@ export class Document {
     this.#forgetPending();
   }
 
-  /** They are read from the log again when somebody begins anew. */
+  /** Drops the pending edits. The next reader of the log reads them again. */
   dropPending(): void {
     this.#isIncomplete ||= this.#pending.length > 0;
     this.#forgetPending();
   }
 
-  /** Ours was written, or somebody else's was found. One that is ahead of us replaces all we have. */
+  /** The checkpoint was written here, or found. A checkpoint ahead of this document replaces the document. */
   receiveCheckpoint(checkpoint: Checkpoint): void {
     if (checkpoint.streamSeq > this.#applied.streamSeq) return this.#startFrom(checkpoint);
     this.#checkpoint = checkpoint;
@@ -223,7 +224,7 @@ export class Document {
     this.#uncovered = coversAll ? undefined : { edits, bytes: this.#pendingBytes, fromStreamSeq: checkpoint.streamSeq + 1 };
   }
 
-  /** Lets go of a state that the checkpoint's snapshot has as well. */
+  /** Drops a state that the checkpoint's snapshot has too. */
   releaseState(): void {
     if (this.#pending.length === 0 && this.#uncovered === undefined && this.#checkpoint !== undefined) this.#merged = undefined;
   }
@@ -246,7 +247,7 @@ export class Document {
   }
 }
 
-function appliedOf(checkpoint: Checkpoint): Applied {
+function appliedOf(checkpoint: Checkpoint): AppliedPosition {
   const { epoch, seq, streamSeq } = checkpoint;
   return { epoch, seq, streamSeq, epochs: epochsOf(checkpoint) };
 }

@@ -1,4 +1,7 @@
-/** One room whose snapshots and history lie in each of the real stores: what it keeps, whatever step is its service's last, and its past. */
+/**
+ * One room with its snapshots and history in each of the real stores: what survives a crash at any step, and its
+ * history.
+ */
 
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
@@ -7,7 +10,7 @@ import { afterCrash, CRASHES, NOTHING_LOST } from "../testing/crash.ts";
 import { Stores } from "../testing/one-room.ts";
 import { readBackSession } from "../testing/recorded-session.ts";
 
-describe.each(OBJECT_STORES)("a room kept in %s", (_, start) => {
+describe.each(OBJECT_STORES)("a room stored in %s", (_, start) => {
   let running: ObjectStoreCase;
   beforeAll(async () => {
     running = await start();
@@ -15,13 +18,13 @@ describe.each(OBJECT_STORES)("a room kept in %s", (_, start) => {
   afterAll(() => running?.stop());
 
   test.each(CRASHES)(
-    "[KRM1] a service that dies $when the step '$step' leaves a whole document to the next, and all of its past",
+    "[KRM1] a service that dies $when the step '$step' leaves the complete document and history to the next one",
     async (crash) => {
       expect(await afterCrash(new Stores(await running.open()), crash)).toEqual(NOTHING_LOST);
     },
   );
 
-  test("[KRM2] any seq of a recorded session, read back, is the text that the session had there", async () => {
+  test("[KRM2] any seq of a recorded session reads back as the session's text at that seq", async () => {
     const { counts, wrong } = await readBackSession(new Stores(await running.open()), { everySeqs: 1_999, savedEverySeqs: 3_000 });
     expect(Math.min(...Object.values(counts))).toBeGreaterThan(3);
     expect(wrong).toEqual([]);

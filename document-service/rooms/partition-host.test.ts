@@ -1,16 +1,16 @@
 import { expect, test } from "vitest";
 
 import type { RoomKey, Seq } from "../../shared/ids.ts";
-import { NOBODY } from "../../shared/lease.ts";
+import { NOBODY } from "../../shared/cluster/lease.ts";
 import { BROKEN, OnePartition } from "../testing/one-partition.ts";
-import { deletedRecord, recordsOf, ROOM, Run } from "../testing/one-room.ts";
-import { PartitionHost, type PartitionPorts } from "./partition-host.ts";
+import { deletedRecord, recordsOf, ROOM, RoomRun } from "../testing/one-room.ts";
+import { DocumentPartitionHost, type DocumentPorts } from "./partition-host.ts";
 
-function hostOf({ ports, options, deps }: OnePartition): PartitionHost {
-  return new PartitionHost(0, ports, options, deps);
+function hostOf({ ports, options, deps }: OnePartition): DocumentPartitionHost {
+  return new DocumentPartitionHost(0, ports, options, deps);
 }
 
-test("[PTH1] a partition that is lost while a room of it does not open is held again later, and given back at the end", async () => {
+test("[PTH1] a partition lost while one of its rooms does not open is held again later, and given back at the end", async () => {
   const rig = new OnePartition();
   const host = hostOf(rig);
   const run = host.run();
@@ -27,12 +27,12 @@ test("[PTH1] a partition that is lost while a room of it does not open is held a
   expect(rig.lease?.holder).toBe(NOBODY);
 });
 
-test("[PTH2] a look for what a crash left behind goes past a room that does not open", async () => {
+test("[PTH2] a sweep skips a room that does not open", async () => {
   const rig = new OnePartition();
   const { stores } = rig;
-  const earlier = new Run(stores);
+  const earlier = new RoomRun(stores);
   await earlier.take(...recordsOf("ab"));
-  await earlier.room.save();
+  await earlier.save();
   const orphan = `${ROOM}/1-1-older`;
   stores.snapshots.set(orphan, Uint8Array.of(1));
   void hostOf(rig).run();
@@ -40,7 +40,7 @@ test("[PTH2] a look for what a crash left behind goes past a room that does not 
   expect([...stores.snapshots.keys()]).toEqual([`${BROKEN}/1-1-older`, stores.checkpoint?.snapshot.object]);
 });
 
-test("[PTH3] rooms whose checkpoints do not decode keep none from being read, however many they are", async () => {
+test("[PTH3] any number of rooms with undecodable checkpoints leaves all other rooms readable", async () => {
   const [record] = recordsOf("a");
   const broken = Array.from({ length: 100 }, (_, index) => ({ ...record!, room: `${BROKEN}${index}` as RoomKey, streamSeq: index + 1 }));
   const rig = new OnePartition(...broken, { ...record!, streamSeq: 200 });
@@ -51,16 +51,16 @@ test("[PTH3] rooms whose checkpoints do not decode keep none from being read, ho
   expect(rig.lease?.floor).toBe(0);
 });
 
-test("[PTH7] rooms whose checkpoints do not decode take no place from those that may be known in memory", async () => {
+test("[PTH7] rooms with undecodable checkpoints do not count towards the maximum of rooms in memory", async () => {
   const [record] = recordsOf("a");
   const broken = Array.from({ length: 30 }, (_, index) => ({ ...record!, room: `${BROKEN}${index}` as RoomKey, streamSeq: index + 1 }));
   const rig = new OnePartition(...broken, { ...record!, streamSeq: 200 });
-  const host = new PartitionHost(0, rig.ports, { ...rig.options, documentsMax: 10 }, rig.deps);
+  const host = new DocumentPartitionHost(0, rig.ports, { ...rig.options, documentsMax: 10 }, rig.deps);
   void host.run();
   await rig.until(() => rig.stores.checkpoint?.streamSeq === 200);
 });
 
-test("[PTH4] deleted rooms whose checkpoints do not decode keep none from being saved", async () => {
+test("[PTH4] deleted rooms with undecodable checkpoints do not delay the saves of other rooms", async () => {
   const [record] = recordsOf("a");
   const broken = Array.from({ length: 10 }, (_, index) => ({ ...deletedRecord(index + 1), room: `${BROKEN}${index}` as RoomKey }));
   const rig = new OnePartition(...broken, { ...record!, streamSeq: 200 });
@@ -69,12 +69,12 @@ test("[PTH4] deleted rooms whose checkpoints do not decode keep none from being 
   expect(broken.length).toBeGreaterThan(rig.options.documentSavesMax);
 });
 
-test("[PTH6] however much is written in a room whose checkpoint does not decode, the others are read, and it is whole once it decodes", async () => {
+test("[PTH6] a busy room with an undecodable checkpoint does not stop other rooms, and is complete once the checkpoint decodes", async () => {
   const [room, other] = [`${BROKEN}1`, `${BROKEN}2`] as [RoomKey, RoomKey];
   const records = recordsOf("abcdefghijklmnopqrstuvwxyz").map((record) => ({ ...record, room }));
   const bytes = records.reduce((sum, record) => sum + record.bytes.byteLength, 0);
   const rig = new OnePartition(...records, { ...records[0]!, room: other, streamSeq: 1_000 });
-  const host = new PartitionHost(0, rig.ports, { ...rig.options, documentsBytesMax: bytes / 4 }, rig.deps);
+  const host = new DocumentPartitionHost(0, rig.ports, { ...rig.options, documentsBytesMax: bytes / 4 }, rig.deps);
   void host.run();
   const read = async () => (await rig.deps.metrics.records.get()).values[0]?.value;
   let last: number | undefined;
@@ -87,11 +87,11 @@ test("[PTH6] however much is written in a room whose checkpoint does not decode,
   expect(served).toMatchObject({ kind: "snapshot", position: { seq: records.length } });
 });
 
-test("[PTH5] the stores are asked, again and again, to remove what writers that died left unfinished", async () => {
+test("[PTH5] each sweep asks the stores to remove the unfinished objects of dead writers", async () => {
   const rig = new OnePartition();
   const swept: string[] = [];
   const sweeping = (store: "snapshots" | "history") => ({ ...rig.ports[store], sweep: () => Promise.resolve(swept.push(store)) });
-  const host = new PartitionHost(
+  const host = new DocumentPartitionHost(
     0,
     { ...rig.ports, snapshots: sweeping("snapshots"), history: sweeping("history") },
     { ...rig.options, documentsSweepMs: 1_000 },
@@ -102,9 +102,12 @@ test("[PTH5] the stores are asked, again and again, to remove what writers that 
   expect(swept).toEqual(["snapshots", "history", "snapshots", "history"]);
 });
 
-/** Runs until so many records are read. What it returns stops it, and expects that it waits for nothing that cannot be saved. */
-async function onceRead(rig: OnePartition, ports: PartitionPorts, records: number): Promise<() => Promise<void>> {
-  const host = new PartitionHost(0, ports, { ...rig.options, documentsDrainMsMax: 30_000 }, rig.deps);
+/**
+ * Runs until the records are read. The returned function stops the host, and expects that the stop waits for nothing
+ * that cannot be saved.
+ */
+async function onceRead(rig: OnePartition, ports: DocumentPorts, records: number): Promise<() => Promise<void>> {
+  const host = new DocumentPartitionHost(0, ports, { ...rig.options, documentsDrainMsMax: 30_000 }, rig.deps);
   let hasEnded = false;
   void host.run().then(() => (hasEnded = true));
   const read = async () => (await rig.deps.metrics.records.get()).values[0]?.value;
@@ -119,7 +122,7 @@ async function onceRead(rig: OnePartition, ports: PartitionPorts, records: numbe
   };
 }
 
-test("[PTH8] a room whose checkpoint does not decode holds up no stop: what else is left is saved, and what is not covered is read by whoever is next", async () => {
+test("[PTH8] a room with an undecodable checkpoint does not delay a stop: other rooms are saved, and the next reader reads its records", async () => {
   const [record] = recordsOf("a");
   const rig = new OnePartition({ ...record!, room: `${BROKEN}1` as RoomKey, streamSeq: 1 }, { ...record!, streamSeq: 200 });
   const stopsAtOnce = await onceRead(rig, rig.ports, 2);
@@ -128,7 +131,7 @@ test("[PTH8] a room whose checkpoint does not decode holds up no stop: what else
   expect(rig.stores.checkpoint?.streamSeq).toBe(200);
 });
 
-test("[PTH9] neither does a room that cannot be merged", async () => {
+test("[PTH9] a room that cannot be merged does not delay a stop", async () => {
   const [record] = recordsOf("a");
   const rig = new OnePartition(record!);
   const merging = { ...rig.ports.merging, merge: () => Promise.resolve("overran" as const) };
@@ -136,26 +139,26 @@ test("[PTH9] neither does a room that cannot be merged", async () => {
   await stopsAtOnce();
 });
 
-test("[PTH10] nor a room whose snapshot the store has lost", async () => {
+test("[PTH10] a room whose snapshot is lost does not delay a stop", async () => {
   const [first, second] = recordsOf("ab");
   const rig = new OnePartition(second!);
-  const before = new Run(rig.stores);
+  const before = new RoomRun(rig.stores);
   await before.take(first!);
-  await before.room.save();
+  await before.save();
   rig.stores.snapshots.clear();
   const stopsAtOnce = await onceRead(rig, rig.ports, 1);
   await stopsAtOnce();
 });
 
-test("[PTH11] a room whose snapshot is put back has all that was left in the log meanwhile, in the same run, once somebody asks for it", async () => {
+test("[PTH11] a room whose snapshot is restored has all edits that stayed in the log, in the same run, once a client requests it", async () => {
   const [first, ...rest] = recordsOf("abcdefghijklmnopqrst");
   const rig = new OnePartition(...rest);
-  const before = new Run(rig.stores);
+  const before = new RoomRun(rig.stores);
   await before.take(first!);
-  await before.room.save();
+  await before.save();
   const kept = [...rig.stores.snapshots];
   rig.stores.snapshots.clear();
-  const host = new PartitionHost(0, rig.ports, { ...rig.options, stalledBytesMax: 100 }, rig.deps);
+  const host = new DocumentPartitionHost(0, rig.ports, { ...rig.options, stalledBytesMax: 100 }, rig.deps);
   void host.run();
   const told = { records: 0, heldBytes: 0, stalled: 0 };
   const look = async (): Promise<void> => {
@@ -177,13 +180,13 @@ test("[PTH11] a room whose snapshot is put back has all that was left in the log
   expect(rig.stores.checkpoint?.leftOut).toBeUndefined();
 });
 
-test("[PTH12] a room that is forgotten while it is deleted is wiped by whoever deletes it all the same", async () => {
+test("[PTH12] a room that is forgotten during its deletion is wiped all the same", async () => {
   const rig = new OnePartition();
-  rig.stores.snapshots.clear(); // Else the room that it is of is known as well.
+  rig.stores.snapshots.clear(); // A sweep would otherwise visit the room of this snapshot.
   let [append, isDeleted] = [(_streamSeq: number): void => {}, false];
   const deletions = { ...rig.ports.deletions, append: () => new Promise<number>((appended) => (append = appended)) };
-  const end = () => Promise.resolve({ kind: "at" as const, seq: 1 as Seq }); // That was not read yet.
-  const host = new PartitionHost(0, { ...rig.ports, log: { ...rig.ports.log, end }, deletions }, rig.options, rig.deps);
+  const end = () => Promise.resolve({ kind: "at" as const, seq: 1 as Seq }); // The log has an edit that was not read yet.
+  const host = new DocumentPartitionHost(0, { ...rig.ports, log: { ...rig.ports.log, end }, deletions }, rig.options, rig.deps);
   void host.run();
   await rig.until(() => host.isHeld);
   const rooms = async () => (await rig.deps.metrics.rooms.get()).values[0]?.value;

@@ -1,26 +1,27 @@
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
-import type { StoredRecord } from "../../shared/bus/stored-record.ts";
+import type { StoredRecord } from "../../shared/bus/record.ts";
 import type { RoomKey, UnixMillis } from "../../shared/ids.ts";
 import { documentServiceMetrics } from "../metrics.ts";
 import { OnePartition } from "../testing/one-partition.ts";
-import { ReadAheadHost, type RoomRange } from "./read-ahead-host.ts";
+import { ReadAheadHost } from "./read-ahead-host.ts";
+import type { RoomRange } from "./read-ahead.ts";
 
 const ROOMS = 10;
 const RECORDS = 200;
 const BYTES = 100;
-/** Beside its bytes a record takes 512. */
+/** A record takes 512 bytes beside its own. */
 const HELD_BYTES = BYTES + 512;
 
-/** Rooms that write in turn: the record at `streamSeq` is of room `streamSeq % ROOMS`. */
+/** Rooms write in turn: the record at `streamSeq` belongs to room `streamSeq % ROOMS`. */
 class Rig {
   readonly metrics = documentServiceMetrics(new Registry());
-  /** What was asked of the log, and after which record the last time. */
+  /** The reads of the log, and the position of the last one. */
   readonly asked: string[] = [];
   askedAfter: number | undefined;
   failing = false;
-  /** Whoever is asked for one room's records has not heard of those behind that. */
+  /** A replica that answers a read of one room has no records after this one. */
   shownThrough = RECORDS;
   readonly host: ReadAheadHost;
   readonly stopping = new AbortController();
@@ -51,8 +52,8 @@ class Rig {
     );
   }
 
-  read(...ranges: RoomRange[]): ReturnType<ReadAheadHost["read"]> {
-    return this.host.read(ranges, this.stopping.signal);
+  read(...ranges: RoomRange[]): ReturnType<ReadAheadHost["readAhead"]> {
+    return this.host.readAhead(ranges, this.stopping.signal);
   }
 
   async seqs(room: RoomKey, after: number, through: number): Promise<number[]> {
@@ -85,7 +86,7 @@ const rangeOf = (index: number, after = 0, through = 100 + index): RoomRange => 
 });
 const allRooms = Array.from({ length: ROOMS }, (_, index) => rangeOf(index));
 
-test("[AHD1] rooms that would have the same stretch looked through are read in one pass, whole and each its own", async () => {
+test("[AHD1] rooms with records in the same stretch of the log are read in one pass, each completely", async () => {
   const rig = new Rig();
   const { ends, isCut } = await rig.read(...allRooms);
   expect([ends.get(roomAt(3)), ends.size, isCut]).toEqual([103, ROOMS, false]);
@@ -95,17 +96,17 @@ test("[AHD1] rooms that would have the same stretch looked through are read in o
   expect(await rig.passes()).toEqual([["whole", 1]]);
 });
 
-test("[AHD2] whatever else is asked for comes from the log: another end, an earlier beginning, a room that was forgotten", async () => {
+test("[AHD2] other reads come from the log: another end, an earlier start, a forgotten room", async () => {
   const rig = new Rig();
   await rig.read(...allRooms.map((range) => ({ ...range, after: 20, from: 20 })));
   expect((await rig.seqs(roomAt(3), 20, 123)).at(-1)).toBe(123);
   expect((await rig.seqs(roomAt(3), 10, 103)).at(0)).toBe(13);
-  rig.host.forget(roomAt(4));
+  rig.host.forgetRoom(roomAt(4));
   expect((await rig.seqs(roomAt(4), 20, 104)).at(0)).toBe(24);
   expect(rig.asked).toEqual(["all", roomAt(3), roomAt(3), roomAt(4)]);
 });
 
-test("[AHD3] few rooms, and those that wrote little in a long time, are read by themselves", async () => {
+test("[AHD3] few rooms, and rooms with few records over a long stretch, are read separately", async () => {
   const rig = new Rig();
   expect((await rig.read(...allRooms.slice(0, 5))).ends.size).toBe(0);
   const seldom = Array.from({ length: 100 }, (_, index) => ({ room: roomAt(index), after: 0, from: 0, through: 1_000_000, records: 2 }));
@@ -115,7 +116,7 @@ test("[AHD3] few rooms, and those that wrote little in a long time, are read by 
   expect(rig.askedAfter, "a pass for others does not begin as early as they do").toBe(999_900);
 });
 
-test("[AHD4] a pass reads no more bytes than it may, and each room is trimmed as far as it got", async () => {
+test("[AHD4] a pass reads at most its maximum bytes, and each room is trimmed as far as it was read", async () => {
   const rig = new Rig({ trimReadBytesMax: 35 * HELD_BYTES });
   const { ends, isCut } = await rig.read(...allRooms);
   expect([ends.get(roomAt(5)), ends.get(roomAt(6)), isCut]).toEqual([35, 26, true]);
@@ -123,7 +124,7 @@ test("[AHD4] a pass reads no more bytes than it may, and each room is trimmed as
   expect(await rig.passes()).toEqual([["cut", 1]]);
 });
 
-test("[AHD5] a room that a pass did not get beyond one record of is read by itself, for it would never get on; one that it was not come to waits", async () => {
+test("[AHD5] a room with one record in a cut pass is read separately, and a room that the pass did not reach waits", async () => {
   const few = new Rig({ trimReadBytesMax: 5 * HELD_BYTES });
   expect((await few.read(...allRooms)).ends).toEqual(new Map([6, 7, 8, 9, 0].map((index) => [roomAt(index), "next-round"])));
   const rig = new Rig({ trimReadBytesMax: 15 * HELD_BYTES });
@@ -133,7 +134,7 @@ test("[AHD5] a room that a pass did not get beyond one record of is read by itse
   expect(rig.asked).toEqual(["all", roomAt(6)]);
 });
 
-test("[AHD6] where a pass fails each room is read by itself", async () => {
+test("[AHD6] after a failed pass each room is read separately", async () => {
   const rig = new Rig();
   rig.failing = true;
   expect((await rig.read(...allRooms)).ends.size).toBe(0);
@@ -142,7 +143,7 @@ test("[AHD6] where a pass fails each room is read by itself", async () => {
   expect(await rig.passes()).toEqual([["failed", 1]]);
 });
 
-test("[AHD7] a pass takes the place of the one before", async () => {
+test("[AHD7] a pass replaces the pass before", async () => {
   const rig = new Rig();
   await rig.read(...allRooms);
   await rig.read(rangeOf(3));
@@ -150,7 +151,7 @@ test("[AHD7] a pass takes the place of the one before", async () => {
   expect(rig.asked).toEqual(["all", roomAt(3)]);
 });
 
-test("[AHD8] rooms of which little is left of an earlier time take part all the same: that little is asked for, and comes first", async () => {
+test("[AHD8] a room with few records of an earlier run takes part: those are read from the log and come first", async () => {
   const rig = new Rig();
   const { ends } = await rig.read(...allRooms.map((range) => ({ ...range, after: 0, from: 60 })));
   expect(ends.get(roomAt(3))).toBe(103);
@@ -161,7 +162,7 @@ test("[AHD8] rooms of which little is left of an earlier time take part all the 
   expect(rig.asked).toEqual(["all", roomAt(3)]);
 });
 
-test("[AHD9] where a replica that lags does not show all of that little, nothing is taken for the whole", async () => {
+test("[AHD9] a read fails where a lagging replica omits records of an earlier run", async () => {
   const rig = new Rig();
   await rig.read(...allRooms.map((range) => ({ ...range, after: 0, from: 60 })));
   rig.shownThrough = 40;

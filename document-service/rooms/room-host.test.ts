@@ -1,120 +1,120 @@
 import { expect, test } from "vitest";
 
-import type { StoredRecord } from "../../shared/bus/stored-record.ts";
+import type { StoredRecord } from "../../shared/bus/record.ts";
 import { hasDocument } from "../../shared/bus/checkpoint.ts";
 import { encodeEditsRecord, encodeEpochRecord } from "../../shared/bus/record.ts";
 import type { Epoch, Millis, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
-import { Undecodable } from "../../shared/undecodable.ts";
+import { UndecodableEntry } from "../../shared/bus/json-messages.ts";
 import { mergeEdits } from "../merge.ts";
 import type { Unread } from "../ports.ts";
-import type { RoomPorts } from "./room-host.ts";
+import type { DocumentRoomPorts } from "./room-host.ts";
 
 import { afterCrash, CRASHES, NOTHING_LOST } from "../testing/crash.ts";
-import { ann, deletedRecord, recordsOf, ROOM, Run, Stores } from "../testing/one-room.ts";
+import { ann, deletedRecord, recordsOf, ROOM, RoomRun, Stores } from "../testing/one-room.ts";
 
 test.each(CRASHES)(
-  "[RMH1] a service that dies $when the step '$step' leaves a whole document to the next, and all of its past",
+  "[RMH1] a service that dies $when the step '$step' leaves the complete document and history to the next one",
   async (crash) => {
     expect(await afterCrash(new Stores(), crash)).toEqual(NOTHING_LOST);
   },
 );
 
-test.each(CRASHES)("[RMH2] a service that lives on when '$step' fails $when its effect does it again", async (failing) => {
+test.each(CRASHES)("[RMH2] a service that survives a failure of '$step' $when its effect repeats the step", async (failing) => {
   const stores = new Stores();
-  const run = new Run(stores);
+  const run = new RoomRun(stores);
   await run.take(...recordsOf("abcd"));
   stores.failing = failing;
-  await run.room.save();
-  await run.room.trim();
+  await run.save();
+  await run.trim();
   stores.failing = undefined;
   for (let tries = 0; tries < 2; tries++) {
     run.now = (run.now + 5_000) as Millis;
-    if (run.room.isSaveDue(run.now, { pressed: false })) await run.room.save();
-    if (run.room.isTrimDue(run.now)) await run.room.trim();
+    if (run.room.state.isSaveDue(run.now, false)) await run.save();
+    if (run.room.state.isTrimDue(run.now)) await run.trim();
   }
   expect(stores.checkpoint).toMatchObject({ seq: 4, streamSeq: 40 });
   expect(stores.trimmedBefore).toBe(40);
   expect(await run.served()).toBe("4 abcd");
 });
 
-test("[RMH11] a date that is set back delays neither the next snapshot nor the trimming", async () => {
+test("[RMH11] a clock that is set back delays neither the next snapshot nor the next trim", async () => {
   const stores = new Stores();
-  const run = new Run(stores);
+  const run = new RoomRun(stores);
   const records = recordsOf("ab");
   await run.take(records[0]!);
-  await run.room.save();
+  await run.save();
   run.dateAheadMs = -3_600_000;
   await run.take(records[1]!);
   run.now = 60_000 as Millis;
-  expect([run.room.isSaveDue(run.now, { pressed: false }), run.room.isTrimDue(run.now)]).toEqual([true, true]);
+  expect([run.room.state.isSaveDue(run.now, false), run.room.state.isTrimDue(run.now)]).toEqual([true, true]);
 });
 
-test("[RMH3] a snapshot that reads back other than it was written is never named", async () => {
+test("[RMH3] a checkpoint never names a snapshot that reads back different from what was written", async () => {
   const stores = new Stores();
-  const damaged: RoomPorts["snapshots"] = {
+  const damaged: DocumentRoomPorts["snapshots"] = {
     ...stores.ports.snapshots,
     write: (name, bytes) => stores.ports.snapshots.write(name, bytes.slice(1)),
   };
-  const run = new Run(Object.assign(new Stores(), { ports: { ...stores.ports, snapshots: damaged } }));
+  const run = new RoomRun(Object.assign(new Stores(), { ports: { ...stores.ports, snapshots: damaged } }));
   await run.take(...recordsOf("abcd"));
-  await run.room.save();
+  await run.save();
   expect(stores.checkpoint).toBeUndefined();
   expect(await run.served()).toBe("4 abcd");
 });
 
-test("[RMH4] a hole in the log that a newer checkpoint explains is closed from it", async () => {
+test("[RMH4] a hole in the log that a newer checkpoint explains is filled from that checkpoint", async () => {
   const stores = new Stores();
   const records = recordsOf("abcd");
-  const slow = new Run(stores);
+  const slow = new RoomRun(stores);
   await slow.take(records[0]!);
-  const other = new Run(stores);
+  const other = new RoomRun(stores);
   await other.take(...records.slice(0, 3));
-  await other.room.save(); // And trims what it covers, before the slow one has read it.
+  await other.save(); // It also trims what it covers, before the slow service has read it.
   await slow.take(records[3]!);
   expect(await slow.served()).toBe("4 abcd");
-  await slow.room.save();
+  await slow.save();
   expect(stores.checkpoint).toMatchObject({ seq: 4 });
   expect(stores.checkpoint?.leftOut).toBeUndefined();
 });
 
-test("[RMH5] a hole that nothing explains is counted, what is there is served, and the log is never trimmed again", async () => {
+test("[RMH5] an unexplained hole is counted, the existing edits are served, and the log is never trimmed again", async () => {
   const stores = new Stores();
   const [a, , c] = recordsOf("abc");
-  const run = new Run(stores);
+  const run = new RoomRun(stores);
   await run.take(a!, c!);
-  expect(await run.served()).toBe("3 a"); // Yjs keeps c until b comes.
-  await run.room.save();
+  expect(await run.served()).toBe("3 a"); // Yjs keeps c until b arrives.
+  await run.save();
   expect(stores.checkpoint).toMatchObject({ seq: 3, leftOut: 1 });
   run.now = 60_000 as Millis;
-  expect(run.room.isTrimDue(run.now)).toBe(false);
+  expect(run.room.state.isTrimDue(run.now)).toBe(false);
   expect((await run.metrics.gaps.get()).values[0]?.value).toBe(1);
 });
 
-test("[RMH6] whoever saves behind a newer checkpoint goes on from that one, and its own snapshot goes", async () => {
+test("[RMH6] a service that saves behind a newer checkpoint continues from it, and removes its own snapshot", async () => {
   const stores = new Stores();
   const records = recordsOf("abcd");
-  const [stale, fresh] = [new Run(stores), new Run(stores)];
+  const [stale, fresh] = [new RoomRun(stores), new RoomRun(stores)];
   await stale.take(records[0]!);
   await fresh.take(...records);
-  await fresh.room.save();
-  await stale.room.save();
+  await fresh.save();
+  await stale.save();
   expect(stores.checkpoint?.seq).toBe(4);
   expect([...stores.snapshots.keys()]).toEqual([stores.checkpoint?.snapshot.object]);
   expect(await stale.served()).toBe("4 abcd");
 });
 
-test("[RMH8] a save that began before a newer checkpoint was found does not go back behind it", async () => {
+test("[RMH8] a save that began before a newer checkpoint was found does not replace it", async () => {
   const stores = new Stores();
   const records = recordsOf("abcd");
-  const slow = new Run(stores);
+  const slow = new RoomRun(stores);
   await slow.take(records[0]!);
-  const other = new Run(stores);
+  const other = new RoomRun(stores);
   await other.take(...records.slice(0, 3));
   const letGo = stores.hold("read back");
-  const saving = slow.room.save();
+  const saving = slow.save();
   await new Promise(setImmediate);
-  await other.room.save();
-  const held = stores.checkpoint; // The slow one looks behind a gap, and knows it from then on.
+  await other.save();
+  const held = stores.checkpoint; // The slow service finds a gap, reads the newer checkpoint and continues from it.
   await slow.take(records[3]!);
   letGo();
   await saving;
@@ -122,28 +122,28 @@ test("[RMH8] a save that began before a newer checkpoint was found does not go b
   expect(await slow.served()).toBe("4 abcd");
 });
 
-test("[RMH7] snapshots that a crash left go, and one whose writer was only slow can no longer be named", async () => {
+test("[RMH7] snapshots left by a crash are removed, and a slow writer can no longer name its own", async () => {
   const stores = new Stores();
   const records = recordsOf("abcd");
-  const slow = new Run(stores);
+  const slow = new RoomRun(stores);
   await slow.take(...records.slice(0, 2));
-  await slow.room.save();
+  await slow.save();
   await slow.take(...records.slice(2));
-  const next = new Run(stores);
+  const next = new RoomRun(stores);
   await next.room.opened;
   const letGo = stores.hold("checkpoint");
-  const saving = slow.room.save();
+  const saving = slow.save();
   await new Promise(setImmediate);
-  await next.room.orphans.removeSnapshots([...stores.snapshots.keys()]);
+  await next.room.sweepSnapshots([...stores.snapshots.keys()]);
   letGo();
   await saving;
   expect([...stores.snapshots.keys()]).toEqual([stores.checkpoint?.snapshot.object]);
   expect(stores.checkpoint?.seq).toBe(2);
 });
 
-test("[RMH9] a room of other payloads than Yjs updates has no snapshot, and its checkpoint says so", async () => {
+test("[RMH9] a room whose payloads are no Yjs updates has no document, and its checkpoint shows that", async () => {
   const stores = new Stores();
-  const run = new Run(stores);
+  const run = new RoomRun(stores);
   const payload = new TextEncoder().encode("{}");
   const edits = { epoch: 1 as Epoch, firstSeq: 1 as Seq, edits: [{ client: ann, counter: 1, parentSeq: 0 as Seq, payload }] };
   await run.take({
@@ -152,11 +152,11 @@ test("[RMH9] a room of other payloads than Yjs updates has no snapshot, and its 
     time: 0 as UnixMillis,
     bytes: encodeEditsRecord({ id: "server.1", time: 0 as UnixMillis, users: new Map([[ann, "ann" as UserId]]), edits }),
   });
-  await run.room.save();
+  await run.save();
   expect([await run.served(), hasDocument(stores.checkpoint!)]).toEqual(["not-a-document", false]);
 });
 
-test("[RMH10] a thousand who ask at once cost one merge, and a second one only where edits came meanwhile", async () => {
+test("[RMH10] a thousand concurrent requests cost one merge, and a second one only if edits arrived meanwhile", async () => {
   const stores = new Stores();
   let merges = 0;
   let finish: () => void = () => {};
@@ -164,7 +164,7 @@ test("[RMH10] a thousand who ask at once cost one merge, and a second one only w
     ...stores.ports,
     merging: { merge: (state, edits) => (merges++, new Promise((resolve) => (finish = () => resolve(mergeEdits(state, edits))))) },
   };
-  const run = new Run({ ports: counting } as Stores);
+  const run = new RoomRun({ ports: counting } as Stores);
   const [one, two, three] = recordsOf("abc") as [StoredRecord, StoredRecord, StoredRecord];
   await run.take(one, two);
 
@@ -182,7 +182,7 @@ test("[RMH10] a thousand who ask at once cost one merge, and a second one only w
   expect(merges).toBe(2);
 });
 
-/** Merging that is given up, or ends its thread, while it is told to. */
+/** Stores whose merges fail with `why` while `isStalling`. */
 function stallingStores(why: Unread = "overran"): { stores: Stores; state: { isStalling: boolean; tries: number } } {
   const stores = new Stores();
   const state = { isStalling: false, tries: 0 };
@@ -197,83 +197,76 @@ test.each([
   ["takes too long", "overran"],
   ["ends its thread", "busy"],
   ["is of what cannot be read", "unreadable"],
-] as const)(
-  "[RMH12] a room whose merge %s is served as it was, keeps its log, and is tried again after pauses that double",
-  async (_, why) => {
-    const { stores, state } = stallingStores(why);
-    const run = new Run(stores);
-    const records = recordsOf("abcd");
-    await run.take(...records.slice(0, 2));
-    await run.room.save();
-    await run.take(...records.slice(2));
-    state.isStalling = true;
-    state.tries = 0;
-    expect([await run.served(), run.room.isStalled]).toEqual(["2 ab", true]);
-    await run.room.save();
-    expect(run.room.uncoveredFrom).toBe(30);
-    const triedAt = [];
-    for (let second = 0; second < 20; second++) {
-      run.now = (second * 1_000) as Millis;
-      const before = state.tries;
-      if (run.room.isSaveDue(run.now, { pressed: true })) await run.room.save();
-      if (state.tries > before) triedAt.push(second);
-    }
-    expect(triedAt).toEqual([2, 6, 14]);
-    state.isStalling = false;
-    run.now = 60_000 as Millis;
-    await run.room.save();
-    expect([await run.served(), run.room.isStalled, run.room.uncoveredFrom]).toEqual(["4 abcd", false, undefined]);
-  },
-);
+] as const)("[RMH12] a room whose merge %s serves its last state, keeps its log, and retries after pauses that double", async (_, why) => {
+  const { stores, state } = stallingStores(why);
+  const run = new RoomRun(stores);
+  const records = recordsOf("abcd");
+  await run.take(...records.slice(0, 2));
+  await run.save();
+  await run.take(...records.slice(2));
+  state.isStalling = true;
+  state.tries = 0;
+  expect([await run.served(), run.room.state.isStalled]).toEqual(["2 ab", true]);
+  await run.save();
+  expect(run.room.state.uncoveredFrom).toBe(30);
+  const triedAt = [];
+  for (let second = 0; second < 20; second++) {
+    run.now = (second * 1_000) as Millis;
+    const before = state.tries;
+    if (run.room.state.isSaveDue(run.now, true)) await run.save();
+    if (state.tries > before) triedAt.push(second);
+  }
+  expect(triedAt).toEqual([2, 6, 14]);
+  state.isStalling = false;
+  run.now = 60_000 as Millis;
+  await run.save();
+  expect([await run.served(), run.room.state.isStalled, run.room.state.uncoveredFrom]).toEqual(["4 abcd", false, undefined]);
+});
 
-test("[RMH13] what comes of a stalled room past its bound is left in the log, which the next run reads from the same place", async () => {
+test("[RMH13] edits of a stalled room past their limit stay in the log, and the next run reads from the same place", async () => {
   const { stores, state } = stallingStores();
-  const run = new Run(stores);
+  const run = new RoomRun(stores);
   const records = recordsOf("abcdefghijklmnopqrst");
   await run.take(...records.slice(0, 2));
-  await run.room.save();
+  await run.save();
   state.isStalling = true;
   await run.take(...records.slice(2, 4));
   await run.served();
   await run.take(...records.slice(4));
-  run.room.mergeIfDue();
-  expect(run.room.heldBytes).toBeLessThan(400);
+  run.room.tick(false);
+  expect(run.room.state.heldBytes).toBeLessThan(400);
   await run.take(...records.slice(10));
-  expect([run.room.uncoveredFrom, await run.served(), run.room.isSaveDue(99_999 as Millis, { pressed: true })]).toEqual([
-    30,
-    "2 ab",
-    false,
-  ]);
+  expect([run.room.state.uncoveredFrom, await run.served(), run.room.state.isSaveDue(99_999 as Millis, true)]).toEqual([30, "2 ab", false]);
 
   state.isStalling = false;
-  const next = new Run(stores);
+  const next = new RoomRun(stores);
   await next.take(...records.filter(({ streamSeq }) => streamSeq >= 21));
   expect(await next.served()).toBe("20 abcdefghijklmnopqrst");
 });
 
-test("[RMH40] so is what comes of a room whose snapshot is missing; once it is put back the next run has all of it", async () => {
+test("[RMH40] edits of a room without its snapshot stay in the log too, and the next run has all of them once it is restored", async () => {
   const stores = new Stores();
   const records = recordsOf("abcdefghijklmnopqrst");
-  const first = new Run(stores);
+  const first = new RoomRun(stores);
   await first.take(...records.slice(0, 2));
-  await first.room.save();
+  await first.save();
   const [[name, bytes] = ["", new Uint8Array(0)]] = [...stores.snapshots];
   stores.snapshots.clear();
 
-  const run = new Run(stores);
+  const run = new RoomRun(stores);
   await run.take(...records.slice(2, 10));
-  expect([await run.served(), run.room.isStalled, run.room.canBeCovered]).toEqual(["loading", true, false]);
-  run.room.mergeIfDue();
+  expect([await run.served(), run.room.state.isStalled, run.room.state.canBeCovered]).toEqual(["loading", true, false]);
+  run.room.tick(false);
   await run.take(...records.slice(10));
-  expect([run.room.heldBytes, run.room.uncoveredFrom]).toEqual([0, 30]);
+  expect([run.room.state.heldBytes, run.room.state.uncoveredFrom]).toEqual([0, 30]);
 
   stores.snapshots.set(name, bytes);
-  const next = new Run(stores);
+  const next = new RoomRun(stores);
   await next.take(...records.filter(({ streamSeq }) => streamSeq >= 30));
-  expect([await next.served(), next.room.isStalled]).toEqual(["20 abcdefghijklmnopqrst", false]);
+  expect([await next.served(), next.room.state.isStalled]).toEqual(["20 abcdefghijklmnopqrst", false]);
 });
 
-test("[RMH14] a long document that lacks few edits is as good as merged to whoever joins, until it lacks many or somebody wants the newest", async () => {
+test("[RMH14] a joining client receives a long document that lacks few edits without a merge, unless it asks for the newest", async () => {
   const stores = new Stores();
   let merges = 0;
   const counting: Stores["ports"] = {
@@ -281,7 +274,7 @@ test("[RMH14] a long document that lacks few edits is as good as merged to whoev
     merging: { merge: (state, edits) => (merges++, Promise.resolve(mergeEdits(state, edits))) },
   };
   const [long, ...few] = recordsOf(["long ".repeat(250_000), ..."abcdef"]);
-  const run = new Run(Object.assign(new Stores(), { ports: counting }), { snapshotLagBytesMax: 2 * few[0]!.bytes.byteLength });
+  const run = new RoomRun(Object.assign(new Stores(), { ports: counting }), { snapshotLagBytesMax: 2 * few[0]!.bytes.byteLength });
   const seqFor = async (freshness: "newest" | "joinable") => Number((await run.served(freshness)).split(" ")[0]);
   await run.take(long!, few[0]!);
   expect([await seqFor("joinable"), merges]).toEqual([2, 1]);
@@ -292,17 +285,17 @@ test("[RMH14] a long document that lacks few edits is as good as merged to whoev
   expect([await seqFor("joinable"), merges]).toEqual([7, 3]);
 });
 
-test("[RMH15] of a long document a state behind the newest checkpoint is not served: what follows it may be trimmed", async () => {
+test("[RMH15] a long document's state behind the newest checkpoint is not served, because the edits after it may be trimmed", async () => {
   const stores = new Stores();
   const records = recordsOf(["long ".repeat(250_000), "a", "b"]);
-  const [slow, other] = [new Run(stores), new Run(stores)];
+  const [slow, other] = [new RoomRun(stores), new RoomRun(stores)];
   await slow.take(records[0]!);
-  await slow.room.save();
+  await slow.save();
   await slow.take(records[1]!, records[2]!);
   expect((await slow.served("joinable")).slice(0, 2)).toBe("1 ");
   await other.take(records[1]!);
-  await other.room.save();
-  await slow.room.orphans.removeSnapshots(["acme.notes/none"]); // It finds the other's checkpoint.
+  await other.save();
+  await slow.room.sweepSnapshots(["acme.notes/none"]); // This finds the other service's checkpoint.
   expect((await slow.served("joinable")).slice(0, 2)).toBe("3 ");
 });
 
@@ -311,10 +304,10 @@ const WIPE_STEPS = ["tell owner", "checkpoint", "remove", "history", "remove arc
   { step, when: "after" as const },
 ]);
 
-/** A room with a snapshot, a segment of its history and a named version, and then its end. */
-async function deletedRoom(): Promise<{ stores: Stores; run: Run }> {
+/** A deleted room that has a snapshot, a history segment and a named version. */
+async function deletedRoom(): Promise<{ stores: Stores; run: RoomRun }> {
   const stores = new Stores();
-  const run = new Run(stores);
+  const run = new RoomRun(stores);
   await run.take(...recordsOf("abcd"));
   await run.saveAndTrim(5_000);
   await run.saveAndTrim(9_000);
@@ -332,7 +325,7 @@ function expectNothingLeft(stores: Stores): void {
 }
 
 test.each(WIPE_STEPS)(
-  "[RMH16] of a deleted room nothing is left, though the service dies $when the step '$step': the next one goes on",
+  "[RMH16] after a service dies $when the step '$step' of a wipe, the next one finishes it and nothing is left",
   async (failing) => {
     const { stores, run } = await deletedRoom();
     stores.failing = failing;
@@ -340,32 +333,32 @@ test.each(WIPE_STEPS)(
     expect(await run.served()).toBe("deleted");
 
     stores.failing = undefined;
-    const next = new Run(stores);
+    const next = new RoomRun(stores);
     await next.take(deletedRecord(50));
     expect(await next.served()).toBe("deleted");
     await next.wipe(10_000);
     expectNothingLeft(stores);
-    expect([next.room.isUnwiped, next.room.uncoveredFrom]).toEqual([false, undefined]);
+    expect([next.room.state.isUnwiped, next.room.state.uncoveredFrom]).toEqual([false, undefined]);
   },
 );
 
-test("[RMH34] what a crash left of a deleted room goes after all else of it", async () => {
+test("[RMH34] objects that a crash left of a deleted room are removed after everything else", async () => {
   const { stores, run } = await deletedRoom();
   stores.snapshots.set("acme.notes/left", stores.snapshots.values().next().value!);
-  expect(await run.room.orphans.removeSnapshots(["acme.notes/left"])).toBe(false);
+  expect(await run.room.sweepSnapshots(["acme.notes/left"])).toBe(false);
   await run.wipe(10_000);
-  expect(await run.room.orphans.removeSnapshots(["acme.notes/left"])).toBe(true);
+  expect(await run.room.sweepSnapshots(["acme.notes/left"])).toBe(true);
   expectNothingLeft(stores);
 });
 
 test.each(["checkpoint", "history"])(
-  "[RMH38] what was written of a room and not known to be named, for its %s did not answer, goes with the room",
+  "[RMH38] a deleted room's objects are removed even where it is unknown if its %s names them",
   async (step) => {
     const stores = new Stores();
-    const run = new Run(stores);
+    const run = new RoomRun(stores);
     await run.take(...recordsOf("abcd"));
     stores.failing = { step, when: "before" };
-    await run.room.save();
+    await run.save();
     await run.room.past.name("first draft").catch(() => {});
     expect(stores.snapshots.size + stores.objects.size).toBeGreaterThan(0);
     stores.failing = undefined;
@@ -375,127 +368,127 @@ test.each(["checkpoint", "history"])(
   },
 );
 
-test("[RMH17] a deleted room is wiped once no room server holds it; until then its record is read again by the next service", async () => {
+test("[RMH17] a deleted room is wiped once no room server holds it; until then the next service reads its record again", async () => {
   const { stores, run } = await deletedRoom();
   stores.isOwned = true;
   await run.wipe(10_000);
-  expect([run.room.isUnwiped, run.room.uncoveredFrom, stores.snapshots.size]).toEqual([true, 50, 0]);
+  expect([run.room.state.isUnwiped, run.room.state.uncoveredFrom, stores.snapshots.size]).toEqual([true, 50, 0]);
   stores.isOwned = false;
   await run.wipe(10_100);
-  expect(run.room.isUnwiped, "it waits a little between two tries").toBe(true);
+  expect(run.room.state.isUnwiped, "it waits a little between two tries").toBe(true);
   await run.wipe(10_600);
   expectNothingLeft(stores);
 });
 
-test("[RMH18] a service that is late with a snapshot or a version of a deleted room brings nothing back", async () => {
+test("[RMH18] a late snapshot or version of a deleted room restores nothing", async () => {
   const stores = new Stores();
-  const late = new Run(stores);
+  const late = new RoomRun(stores);
   await late.take(...recordsOf("abcd"));
   await late.saveAndTrim(5_000);
   const letGo = stores.hold("history");
   const naming = late.room.past.name("too late");
   await new Promise(setImmediate);
 
-  const other = new Run(stores);
+  const other = new RoomRun(stores);
   await other.take(deletedRecord(50));
   await other.wipe(6_000);
   letGo();
   expect(await naming).toEqual({ kind: "deleted" });
   await late.take(...recordsOf("abcde").slice(4));
-  await late.room.save();
+  await late.save();
   expect(await late.served()).toBe("deleted");
   expectNothingLeft(stores);
 });
 
-test("[RMH36] a snapshot names the edit that it ends in, merged or as it was saved", async () => {
+test("[RMH36] a snapshot names its last edit, both merged in memory and loaded from the store", async () => {
   const stores = new Stores();
-  const run = new Run(stores);
+  const run = new RoomRun(stores);
   await run.take(...recordsOf("abc"));
   expect(await run.room.serve("newest")).toMatchObject({ position: { seq: 3 }, last: { client: ann, counter: 3 } });
-  await run.room.save();
-  expect(await new Run(stores).room.serve("newest")).toMatchObject({ position: { seq: 3 }, last: { client: ann, counter: 3 } });
+  await run.save();
+  expect(await new RoomRun(stores).room.serve("newest")).toMatchObject({ position: { seq: 3 }, last: { client: ann, counter: 3 } });
 });
 
 test.each(["before", "after"] as const)(
-  "[RMH37] however often a checkpoint is not known to be written (%s), one snapshot of a state is, and in the end only the one that is named is left",
+  "[RMH37] however often a checkpoint write has an unknown outcome (%s), a state has one snapshot, and only the named one remains",
   async (when) => {
     const stores = new Stores();
-    const run = new Run(stores);
+    const run = new RoomRun(stores);
     const records = recordsOf("abcd");
     await run.take(...records.slice(0, 2));
     stores.failing = { step: "checkpoint", when };
-    for (let tries = 0; tries < 5; tries++) await run.room.save();
+    for (let tries = 0; tries < 5; tries++) await run.save();
     expect(stores.snapshots.size).toBe(1);
     await run.take(records[2]!);
-    await run.room.save();
+    await run.save();
     stores.failing = undefined;
     await run.take(records[3]!);
-    for (let tries = 0; tries < 2; tries++) await run.room.save();
+    for (let tries = 0; tries < 2; tries++) await run.save();
     expect([[...stores.snapshots.keys()], stores.checkpoint?.seq]).toEqual([[stores.checkpoint?.snapshot.object], 4]);
   },
 );
 
-test("[RMH37] a snapshot that reads back other than it was written goes with the next that does not", async () => {
+test("[RMH37] a damaged snapshot is removed after the next successful save", async () => {
   const stores = new Stores();
   let isDamaging = true;
-  const damaged: RoomPorts["snapshots"] = {
+  const damaged: DocumentRoomPorts["snapshots"] = {
     ...stores.ports.snapshots,
     write: (name, bytes) => stores.ports.snapshots.write(name, isDamaging ? bytes.slice(1) : bytes),
   };
-  const run = new Run(Object.assign(new Stores(), { ports: { ...stores.ports, snapshots: damaged } }));
+  const run = new RoomRun(Object.assign(new Stores(), { ports: { ...stores.ports, snapshots: damaged } }));
   await run.take(...recordsOf("ab"));
-  await run.room.save();
+  await run.save();
   expect(stores.snapshots.size).toBe(1);
   isDamaging = false;
-  await run.room.save();
+  await run.save();
   expect([...stores.snapshots.keys()]).toEqual([stores.checkpoint?.snapshot.object]);
 });
 
-test("[RMH39] a room whose history does not decode is tried again seldom: there may be many", async () => {
+test("[RMH39] a room whose history does not decode is retried rarely, because there may be many", async () => {
   const stores = new Stores();
   const histories: Stores["ports"]["histories"] = {
     ...stores.ports.histories,
-    read: () => Promise.reject(new Undecodable("it does not decode")),
+    read: () => Promise.reject(new UndecodableEntry("it does not decode")),
   };
-  const run = new Run(Object.assign(new Stores(), { ports: { ...stores.ports, histories } }));
+  const run = new RoomRun(Object.assign(new Stores(), { ports: { ...stores.ports, histories } }));
   await run.take(...recordsOf("abcd"));
-  await run.room.save();
+  await run.save();
   const due = [];
   for (let second = 20; second < 50; second++) {
     run.now = (second * 1_000) as Millis;
-    if (!run.room.isTrimDue(run.now)) continue;
+    if (!run.room.state.isTrimDue(run.now)) continue;
     due.push(second);
-    await run.room.trim();
+    await run.trim();
   }
   expect(due).toEqual([20, 30, 40]);
 });
 
-test("[RMH35] nothing is merged for whoever waits for a seq that has not come", async () => {
+test("[RMH35] a request for a seq that was not read yet causes no merge", async () => {
   const stores = new Stores();
   let merges = 0;
   const counting: Stores["ports"] = {
     ...stores.ports,
     merging: { merge: (state, edits) => (merges++, Promise.resolve(mergeEdits(state, edits))) },
   };
-  const run = new Run(Object.assign(new Stores(), { ports: counting }));
+  const run = new RoomRun(Object.assign(new Stores(), { ports: counting }));
   await run.take(...recordsOf("abc"));
   expect([await run.room.serve("newest", 9e15), merges]).toEqual([{ kind: "loading" }, 0]);
   expect([await run.room.serve("newest", 3), merges]).toMatchObject([{ kind: "snapshot", position: { seq: 3 } }, 1]);
 });
 
-test("[RMH40] a room in which nothing was ever written is forgotten soon, any other once it was left alone for as long as the setting says", async () => {
+test("[RMH40] a room without edits is forgotten early, any other after the idle time of the settings", async () => {
   const options = { documentIdleMsMax: 60_000 };
   const epochRecord: StoredRecord = {
     ...recordsOf("a")[0]!,
     bytes: encodeEpochRecord({ id: "epoch", time: 0 as UnixMillis, epoch: 1 as Epoch, head: 0 as Seq }),
   };
-  const blank = new Run(new Stores(), options);
+  const blank = new RoomRun(new Stores(), options);
   await blank.take(epochRecord);
-  const written = new Run(new Stores(), options);
+  const written = new RoomRun(new Stores(), options);
   await written.take(...recordsOf("ab"));
   await written.saveAndTrim(10_000);
   await written.saveAndTrim(20_000);
-  const retiring = (now: number): boolean[] => [blank, written].map(({ room }) => room.canRetire(now as Millis, { pressed: false }));
+  const retiring = (now: number): boolean[] => [blank, written].map(({ room }) => room.state.canRetire(now as Millis, false));
   expect([retiring(10_000), retiring(10_001), retiring(80_001)]).toEqual([
     [false, false],
     [true, false],

@@ -1,296 +1,270 @@
-/**
- * Keeps one room: hands it its records, merges, saves and trims. Any step may fail or the process may die after
- * it, and the next try, here or elsewhere, begins with a whole document:
- *
- *   write snapshot, read it back, compare -> write checkpoint -> remove old snapshot -> put what goes into history -> trim the log
- *
- * The checkpoint's entry is the commit: a snapshot before it is nobody's, a record after it is in the log.
- */
+/** Carries out what one room decides (room.ts), and feeds each outcome back. The only caller of `DocumentRoom.receive`. */
 
-import type { DeletedCheckpoint } from "../../shared/bus/checkpoint.ts";
-import { isDeletedRecord } from "../../shared/bus/record.ts";
-import type { StoredRecord } from "../../shared/bus/stored-record.ts";
-import type { Clock } from "../../shared/clock.ts";
-import type { Millis, RoomKey, Seq } from "../../shared/ids.ts";
-import type { Log } from "../../shared/log.ts";
-import { CheckpointHost } from "./checkpoint-host.ts";
-import type { SnapshotPolicy, TrimOptions } from "./compaction.ts";
-import type { HistoryPolicy } from "../past/history.ts";
-import { HistoryHost } from "../past/history-host.ts";
-import type { Document } from "./document.ts";
-import { IntakeHost, type IntakeOptions } from "./intake-host.ts";
-import { MergeHost } from "./merge-host.ts";
+import { assertNever } from "../../shared/assert.ts";
+import type { StoredRecord } from "../../shared/bus/record.ts";
+import { UndecodableEntry } from "../../shared/bus/json-messages.ts";
+import type { Millis, RoomKey } from "../../shared/ids.ts";
+import type { Log } from "../../shared/process/log.ts";
+import type { Clock } from "../../shared/time/clock.ts";
+import { unlessMistake, within } from "../../shared/time/pause.ts";
+import { HistoryHost } from "../history/history-host.ts";
+import { HistoryReadsHost, type HistoryReadsPorts } from "../history/history-reads-host.ts";
+import type { HistoryReadsOptions } from "../history/history-reads.ts";
+import type { HistoryPolicy } from "../history/history.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
-import { PastHost, type PastOptions, type PastPorts } from "../past/past-host.ts";
-import type { Checkpoints, Deletions, Merging, News, ObjectStore } from "../ports.ts";
-import { OrphansHost } from "./orphans-host.ts";
-import type { RoomRange } from "./read-ahead-host.ts";
-import { SaveHost } from "./save-host.ts";
-import { type Freshness, type Served, ServeHost, type ServeOptions } from "./serve-host.ts";
-import { TrimHost } from "./trim-host.ts";
-import { WipeHost } from "./wipe-host.ts";
-import { WorkHost } from "./work-host.ts";
+import type { ChangeNotifications, Checkpoints, Deletions, Merging, ObjectStore } from "../ports.ts";
+import { readVerified, writeVerified } from "../verified-write-host.ts";
+import { DeletionHost } from "./deletion-host.ts";
+import type { MergedState } from "./document.ts";
+import type { RoomRange } from "./read-ahead.ts";
+import type {
+  DocumentRoomEffect,
+  DocumentRoomInput,
+  Freshness,
+  RoomJobRequest,
+  Served,
+  StoreEffect,
+  StoreFailure,
+} from "./room-messages.ts";
+import { reportRoom } from "./room-reports.ts";
+import { DocumentRoom, type DocumentRoomOptions } from "./room.ts";
+import { decideSnapshotSweep } from "./sweep.ts";
 
-export type RoomPorts = PastPorts & {
+export type DocumentRoomPorts = HistoryReadsPorts & {
   readonly checkpoints: Checkpoints;
   readonly snapshots: ObjectStore;
   readonly merging: Merging;
   readonly deletions: Deletions;
 };
-export type RoomOptions = SnapshotPolicy &
-  TrimOptions &
-  IntakeOptions &
-  HistoryPolicy &
-  PastOptions &
-  ServeOptions & {
-    readonly mergeEditsMax: number;
-    readonly mergeBytesMax: number;
-    readonly mergeMsMax: number;
-    readonly stalledBytesMax: number;
-    readonly documentIdleMsMax: number;
-  };
+export type DocumentRoomHostOptions = DocumentRoomOptions & HistoryPolicy & HistoryReadsOptions;
 /** `newName`: unique among all snapshots ever written. `boardsFloor`: the boards need no record up to it. */
-export type RoomDeps = {
+export type DocumentRoomHostDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: DocumentServiceMetrics;
   readonly newName: () => string;
   readonly boardsFloor: () => number;
-  readonly news: News;
+  readonly notifications: ChangeNotifications;
 };
 
-/** A room in which nothing was ever written: whoever comes next costs a look for its checkpoint, and no snapshot is loaded again. */
-const BLANK_IDLE_MS_MAX = 10_000;
+/** A sweep skips a room whose checkpoint is not read within this time. */
+const SWEEP_OPEN_MS_MAX = 5_000;
 
-export class RoomHost {
-  readonly room: RoomKey;
-  readonly #options: RoomOptions;
-  readonly #deps: RoomDeps;
-  readonly #intake: IntakeHost;
-  readonly #merges: MergeHost;
-  readonly #saves: SaveHost;
-  readonly #trims: TrimHost;
+type Caller<Answer> = { readonly resolve: (answer: Answer) => void; readonly reject: (cause: unknown) => void };
+
+export class DocumentRoomHost {
+  /** What the room decides. Read-only for others. */
+  readonly state: Omit<DocumentRoom, "receive" | "open">;
+  readonly past: HistoryReadsHost;
+  /** Resolves once the checkpoint is known: true; or once the room is closed, if that is before: false. */
+  readonly opened: Promise<boolean>;
+  /** Resolves once the checkpoint is known, or known not to decode. */
+  readonly lookedUp: Promise<void>;
+  readonly #room: DocumentRoom;
+  readonly #ports: DocumentRoomPorts;
+  readonly #deps: DocumentRoomHostDeps;
   readonly #history: HistoryHost;
-  readonly #wipe: WipeHost;
-  readonly past: PastHost;
-  readonly orphans: OrphansHost;
-  readonly #work: WorkHost;
-  readonly #serves: ServeHost;
-  /** Webhooks have been told of its edits up to here. */
-  #toldSeq: Seq | undefined;
+  readonly #deletion: DeletionHost;
+  #onOpened: (isOpen: boolean) => void = () => {};
+  #onLookedUp: () => void = () => {};
+  #onJobEnded: (isTrimmed: boolean) => void = () => {};
+  #requestCount = 0;
+  readonly #serving = new Map<number, Caller<Served>>();
+  readonly #reading = new Map<number, Caller<MergedState | undefined>>();
 
-  constructor(room: RoomKey, ports: RoomPorts, options: RoomOptions, deps: RoomDeps) {
-    this.room = room;
-    this.#options = options;
+  constructor(key: RoomKey, ports: DocumentRoomPorts, options: DocumentRoomHostOptions, deps: DocumentRoomHostDeps) {
+    this.#ports = ports;
     this.#deps = deps;
-    this.#work = new WorkHost(room, () => this.#intake, deps);
-    const checkpoints = new CheckpointHost(room, ports, deps.log, (entry) => this.#receiveDeletedEntry(entry));
-    this.#merges = new MergeHost(room, ports, checkpoints, options, deps);
-    this.#saves = new SaveHost(room, ports, { checkpoints, merges: this.#merges }, options, deps);
-    this.#history = new HistoryHost(room, ports, options, deps);
-    this.#trims = new TrimHost(room, { log: ports.log, history: this.#history }, options, deps);
-    this.#wipe = new WipeHost(room, ports, { checkpoints, history: this.#history }, deps);
-    this.past = new PastHost(room, ports, options, { history: this.#history, present: () => this.#serves.present() });
-    this.#intake = new IntakeHost(room, checkpoints, options, {
-      ...deps,
-      onTaken: (document, stored) => {
-        const now = deps.clock.now();
-        this.#serves.noteUsed(now);
-        this.#saves.noteUncovered(document, now);
-        this.#trims.receiveRecord(stored, now);
-        this.#tellNews(document);
-        if (document.pending.edits >= options.mergeEditsMax) this.mergeIfDue();
-      },
-      onCaughtUp: (document) => this.#saves.noteUncovered(document, deps.clock.now()),
-      onFailure: (what, cause) => this.#work.receiveFailure(what, cause),
-    });
-    this.#serves = new ServeHost({ intake: this.#intake, merges: this.#merges, wipe: this.#wipe }, options, deps.clock);
-    this.orphans = new OrphansHost({ intake: this.#intake, work: this.#work, wipe: this.#wipe, checkpoints, history: this.#history }, deps);
+    this.#history = new HistoryHost(key, ports, options, deps);
+    this.#deletion = new DeletionHost(key, ports, this.#history, deps);
+    this.past = new HistoryReadsHost(key, ports, options, { history: this.#history, present: () => this.#readState() });
+    this.opened = new Promise((resolve) => (this.#onOpened = resolve));
+    this.lookedUp = new Promise((resolve) => (this.#onLookedUp = resolve));
+    this.#room = new DocumentRoom(key, options, { ...deps, deletion: this.#deletion }, deps.clock.now());
+    this.state = this.#room;
+    for (const effect of this.#room.open()) this.#carryOut(effect);
   }
 
-  /** Resolves once its checkpoint is known: true; or once it is closed, if that is before: false. */
-  get opened(): Promise<boolean> {
-    return this.#intake.opened.then((document) => document !== undefined);
-  }
-
-  /** Resolves once its checkpoint is known, or known not to decode. */
-  get lookedUp(): Promise<unknown> {
-    return this.#intake.lookedUp;
-  }
-
-  get heldBytes(): number {
-    return this.#intake.heldBytes;
-  }
-
-  /** The first stream sequence of the room that may not be in a snapshot yet. */
-  get uncoveredFrom(): number | undefined {
-    return this.isDeleted ? this.#wipe.uncoveredFrom : this.#intake.uncoveredFrom;
-  }
-
-  /** When the first edit that is not in a snapshot was read. */
-  get uncoveredSince(): Millis | undefined {
-    return this.#saves.uncoveredSince;
-  }
-
-  /** Its checkpoint does not decode. Until somebody repairs that, the room cannot be forgotten. */
-  get isUndecodable(): boolean {
-    return this.#intake.isUndecodable;
-  }
-
-  /** Its edits cannot be merged: not in time, or not into a snapshot that is lost. */
-  get isStalled(): boolean {
-    return this.#merges.isStalled;
-  }
-
-  /** False: what is in no snapshot stays so, until somebody repairs its checkpoint or removes what cannot be merged. */
-  get canBeCovered(): boolean {
-    return !this.isUndecodable && (this.isDeleted || !(this.isStalled || this.#intake.isSetAside));
+  get room(): RoomKey {
+    return this.#room.key;
   }
 
   receiveRecord(stored: StoredRecord): void {
-    if (isDeletedRecord(stored.bytes)) this.receiveDeleted(stored.streamSeq);
-    else this.#intake.receiveRecord(stored);
+    this.#receive({ kind: "record", stored });
   }
 
-  /** It has a checkpoint, or edits were read of it. */
-  get isKnown(): boolean {
-    const { document } = this.#intake;
-    return document !== undefined && (document.checkpoint !== undefined || document.applied.streamSeq > 0);
-  }
-
-  get isDeleted(): boolean {
-    return this.#wipe.isDeleted;
-  }
-
-  /** Something of it may be left, though it is deleted. */
-  get isUnwiped(): boolean {
-    return this.#wipe.isDue;
-  }
-
-  /** `streamSeq`: of the record that says so. */
+  /** `streamSeq`: of the record that deletes the room. */
   receiveDeleted(streamSeq: number): void {
-    this.#wipe.receiveRecord(streamSeq);
-    this.#intake.drop();
+    this.#receive({ kind: "deletion", streamSeq });
   }
 
-  #receiveDeletedEntry(entry: DeletedCheckpoint): void {
-    this.#wipe.receiveEntry(entry);
-    this.#intake.drop();
-  }
-
-  /** Resolves once nothing of it is left in the log and the stores. */
-  untilWiped(): Promise<void> {
-    return this.#wipe.untilWiped();
-  }
-
-  isWipeDue(now: Millis): boolean {
-    return this.#wipe.isDue && this.#intake.document !== undefined && !this.#work.isBusy && !this.#work.isPausing(now);
-  }
-
-  wipe(): Promise<void> {
-    return this.#work.run("what is left of it was not removed", async (document) => {
-      document.clear();
-      await this.#saves.removeUnnamed(document);
-      if (!(await this.#wipe.wipe())) this.#work.pause();
-    });
+  /** `isPressed`: the partition needs memory. */
+  tick(isPressed: boolean): void {
+    this.#receive({ kind: "tick", isPressed });
   }
 
   serve(freshness: Freshness, minSeq = 0): Promise<Served> {
-    return this.#serves.serve(freshness, minSeq);
-  }
-
-  #tellNews({ applied, checkpoint }: Document): void {
-    this.#deps.news.receiveEdits(this.room, applied, applied.seq - (this.#toldSeq ?? checkpoint?.seq ?? 0));
-    this.#toldSeq = applied.seq;
-  }
-
-  isSaveDue(now: Millis, pressure: { pressed: boolean }): boolean {
-    const { document, isOpening, isSetAside } = this.#intake;
-    if (document === undefined || isOpening || isSetAside || this.isDeleted || this.#work.isBusy || this.#work.isPausing(now)) return false;
-    return this.#saves.isDue(document, now, pressure);
-  }
-
-  isTrimDue(now: Millis): boolean {
-    const { document, isOpening } = this.#intake;
-    return (
-      document !== undefined &&
-      !isOpening &&
-      !this.isDeleted &&
-      !this.#work.isBusy &&
-      !this.#work.isPausing(now) &&
-      this.#trims.isDue(document, now)
-    );
-  }
-
-  /** Keeps what waits small between two saves. */
-  mergeIfDue(): void {
-    const { document } = this.#intake;
-    if (document === undefined || this.#merges.isRunning || this.#work.isPausing(this.#deps.clock.now())) return;
-    const { edits, bytes } = document.pending;
-    if (this.isStalled && bytes >= this.#options.stalledBytesMax) return this.#intake.setAside(document);
-    if (edits >= this.#options.mergeEditsMax || bytes >= this.#options.mergeBytesMax) {
-      this.#merges.merge(document).catch((cause: unknown) => this.#work.receiveFailure("its edits were not merged", cause));
-    }
-  }
-
-  /** Lets go of the memory that a snapshot, or the log, can give back. */
-  releaseIfIdle(now: Millis, { pressed }: { pressed: boolean }): void {
-    if (pressed) this.#intake.letGo();
-    if (!this.#merges.isRunning && (pressed || now - this.#serves.lastUsed > this.#options.documentIdleMsMax)) {
-      this.#intake.document?.releaseState();
-    }
-  }
-
-  /** Whether nothing would be forgotten with it but what the checkpoint says, and nothing is left to do for it. */
-  canRetire(now: Millis, { pressed }: { pressed: boolean }): boolean {
-    const { document, isOpening } = this.#intake;
-    if (document === undefined || isOpening || this.#work.isBusy || this.#merges.isRunning) return false;
-    if (this.isDeleted) return !this.#wipe.isDue;
-    if (document.uncovered !== undefined) return false;
-    const idleMsMax = document.isBlank ? Math.min(BLANK_IDLE_MS_MAX, this.#options.documentIdleMsMax) : this.#options.documentIdleMsMax;
-    return pressed || (this.#trims.isDone(document) && now - this.#serves.lastUsed > idleMsMax);
-  }
-
-  /** It let go of records, and can take them by now: whoever takes its place is to have the log from here on. */
-  get readAgainFrom(): number | undefined {
-    return this.isDeleted || this.isStalled || this.#work.isBusy || this.#merges.isRunning ? undefined : this.#intake.readAgainFrom;
-  }
-
-  /** What happens from now on is forgotten. */
-  close(): void {
-    this.#intake.close();
-  }
-
-  save(): Promise<void> {
-    return this.#work.run("its snapshot was not saved", async (document) => {
-      const outcome = await this.#saves.save(document);
-      if (outcome === "failed") this.#work.pause();
-      if (outcome === "saved" && !this.isDeleted) await this.#addVersionIfDue(document);
+    return new Promise((resolve, reject) => {
+      const request = ++this.#requestCount;
+      this.#serving.set(request, { resolve, reject });
+      this.#receive({ kind: "serve", request, freshness, minSeq });
     });
   }
 
-  /** What a trim would read of the log; undefined: nothing, or that cannot be said now. */
+  /** Resolves once nothing of the room is left in the log and the stores. */
+  untilWiped(): Promise<void> {
+    return this.#deletion.untilWiped();
+  }
+
+  /** One job at a time. Resolves at its end with whether the log was trimmed. */
+  runJob(job: RoomJobRequest): Promise<boolean> {
+    return new Promise((resolve) => {
+      this.#onJobEnded = resolve;
+      this.#receive({ kind: "job", job });
+    });
+  }
+
+  /** What a trim reads of the log; undefined: nothing, or the history cannot be read now. */
   async trimRange(): Promise<RoomRange | undefined> {
-    const { document } = this.#intake;
+    const through = this.#room.trimThrough(this.#now);
+    if (through === undefined) return undefined;
     try {
-      return document && (await this.#trims.range(document));
+      return this.#room.trimRange(through, await this.#history.archivedThrough());
     } catch (cause) {
-      this.#work.receiveFailure("it is not known how much of its log to read", cause);
+      this.#receive({ kind: "failure", what: "the length of its log to trim is not known", failure: failureOf(cause) });
       return undefined;
     }
   }
 
-  /** `before`: one of its records, as far as which it is to be trimmed at the most. Whether anything was. */
-  async trim(before?: number): Promise<boolean> {
-    let isTrimmed = false;
-    await this.#work.run("its log was not trimmed", async (document) => {
-      isTrimmed = await this.#trims.trim(document, before);
-    });
-    return isTrimmed;
+  /** Removes those of the snapshots that the room's checkpoint does not name. False: the room has other work to do first. */
+  async sweepSnapshots(names: readonly string[]): Promise<boolean> {
+    const isOpened = await within(this.#deps.clock, SWEEP_OPEN_MS_MAX, this.opened, false);
+    const { isLookingUp, isBusy, isUnwiped } = this.#room;
+    const decision = decideSnapshotSweep({ isOpened, isOpening: isLookingUp, isBusy, isWipeDue: isUnwiped });
+    if (decision === "sweep") await this.runJob({ kind: "remove-orphans", names });
+    return decision !== "later";
   }
 
-  async #addVersionIfDue({ applied }: Document): Promise<void> {
-    const present = (await this.#history.isVersionDue(applied.seq)) ? await this.#serves.present() : undefined;
-    if (present !== undefined) await this.#history.addVersion(present);
+  async sweepHistory(names: readonly string[]): Promise<void> {
+    try {
+      await this.#history.removeOrphans(names);
+    } catch (cause) {
+      this.#receive({ kind: "failure", what: "what a crash left behind of its history was not removed", failure: failureOf(cause) });
+    }
   }
+
+  close(): void {
+    this.#receive({ kind: "close" });
+  }
+
+  get #now(): Millis {
+    return this.#deps.clock.now();
+  }
+
+  /** The document with all records received by now; undefined: it is not available. */
+  #readState(): Promise<MergedState | undefined> {
+    return new Promise((resolve, reject) => {
+      const request = ++this.#requestCount;
+      this.#reading.set(request, { resolve, reject });
+      this.#receive({ kind: "read-state", request });
+    });
+  }
+
+  #receive(input: DocumentRoomInput): void {
+    const { clock } = this.#deps;
+    for (const effect of this.#room.receive(input, clock.now(), clock.wallNow())) this.#carryOut(effect);
+  }
+
+  #carryOut(effect: DocumentRoomEffect): void {
+    switch (effect.kind) {
+      case "notify-edits":
+        return this.#deps.notifications.receiveEdits(this.room, effect.position, effect.edits);
+      case "looked-up":
+        return this.#onLookedUp();
+      case "opened":
+        return this.#onOpened(effect.isOpen);
+      case "answer":
+        this.#serving.get(effect.request)?.resolve(effect.served);
+        return void this.#serving.delete(effect.request);
+      case "answer-state":
+        this.#reading.get(effect.request)?.resolve(effect.state);
+        return void this.#reading.delete(effect.request);
+      case "answer-failure":
+        this.#serving.get(effect.request)?.reject(effect.cause);
+        this.#reading.get(effect.request)?.reject(effect.cause);
+        this.#serving.delete(effect.request);
+        return void this.#reading.delete(effect.request);
+      case "job-ended":
+        return this.#onJobEnded(effect.isTrimmed);
+      case "report":
+        return reportRoom(this.room, effect.report, this.#deps);
+      default:
+        return void this.#useStore(effect);
+    }
+  }
+
+  async #useStore(effect: StoreEffect): Promise<void> {
+    this.#receive(
+      await this.#outcomeOf(effect).catch((cause: unknown) => ({ kind: "failed", effect, failure: failureOf(cause) }) as const),
+    );
+  }
+
+  async #outcomeOf(effect: StoreEffect): Promise<DocumentRoomInput> {
+    const { checkpoints, snapshots, digest, merging, log } = this.#ports;
+    const { notifications } = this.#deps;
+    const { kind } = effect;
+    switch (kind) {
+      case "read-checkpoint":
+        return { kind: "checkpoint-read", reader: effect.reader, found: await checkpoints.read(this.room) };
+      case "read-snapshot":
+        return { kind: "snapshot-read", state: await readVerified(snapshots, digest, effect.checkpoint.snapshot) };
+      case "merge":
+        return { kind: "merge-ended", outcome: await merging.merge(effect.base, effect.edits) };
+      case "write-snapshot":
+        return { kind: "snapshot-written", written: await writeVerified(snapshots, digest, effect.object, effect.state) };
+      case "queue-notifications":
+        await notifications.queuePending(this.room);
+        return { kind: "notifications-queued" };
+      case "write-checkpoint": {
+        const { checkpoint, revision } = effect;
+        return { kind: "checkpoint-written", checkpoint, write: await checkpoints.write(this.room, checkpoint, revision) };
+      }
+      case "remove-snapshots":
+        for (const name of effect.names) await this.#removeSnapshot(name);
+        return { kind: "snapshots-removed", isAwaited: effect.isAwaited };
+      case "announce-snapshot":
+        await notifications.receiveSnapshot(this.room, effect.position, effect.bytes);
+        return { kind: "snapshot-announced" };
+      case "check-version":
+        return { kind: "version-checked", isDue: await this.#history.isVersionDue(effect.seq) };
+      case "add-version":
+        await this.#history.addVersion(effect.present);
+        return { kind: "version-added" };
+      case "archive":
+        await this.#history.archive(effect.before);
+        return { kind: "archived" };
+      case "trim-log":
+        await log.trim(this.room, effect.before);
+        return { kind: "log-trimmed" };
+      case "wipe":
+        return { kind: "wiped", isWiped: await this.#deletion.wipe() };
+      default:
+        return assertNever(kind);
+    }
+  }
+
+  async #removeSnapshot(name: string): Promise<void> {
+    try {
+      await this.#ports.snapshots.remove(name);
+    } catch (cause) {
+      unlessMistake(cause);
+      this.#deps.log.warn({ room: this.room, name, cause }, "an old snapshot was not removed");
+    }
+  }
+}
+
+/** A programmer's mistake is thrown again, and ends the process. */
+function failureOf(cause: unknown): StoreFailure {
+  unlessMistake(cause);
+  return { cause, isUndecodable: cause instanceof UndecodableEntry };
 }

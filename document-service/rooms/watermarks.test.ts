@@ -24,7 +24,7 @@ function record(time: number, firstSeq: number, ...edits: readonly [ClientId, nu
   };
 }
 
-test("[WMK1] each client's last counter stands with the seq it got", () => {
+test("[WMK1] each client's last counter is listed with its seq", () => {
   const watermarks = new Watermarks([], options);
   watermarks.receiveEdits(record(10, 1, [ann, 1], [bob, 1], [ann, 2]));
   watermarks.receiveEdits(record(20, 4, [bob, 2]));
@@ -34,7 +34,7 @@ test("[WMK1] each client's last counter stands with the seq it got", () => {
   ]);
 });
 
-test("[WMK2] a client silent for too long is forgotten, by the log's own time", () => {
+test("[WMK2] a client that is silent for too long, by the log's dates, is forgotten", () => {
   const watermarks = new Watermarks([], options);
   watermarks.receiveEdits(record(0, 1, [ann, 1]));
   watermarks.receiveEdits(record(1_000, 2, [bob, 1]));
@@ -43,7 +43,7 @@ test("[WMK2] a client silent for too long is forgotten, by the log's own time", 
   expect(watermarks.all().map(({ client }) => client)).toEqual([bob]);
 });
 
-test("[WMK3] past the limit the most silent is forgotten, also after a restart", () => {
+test("[WMK3] past the limit the longest-silent client is forgotten, after a restart too", () => {
   const known = [
     { client: bob, user: "bob" as UserId, counter: 7, seq: 9 as Seq, lastSeen: 50 as UnixMillis },
     { client: ann, user: "ann" as UserId, counter: 5, seq: 8 as Seq, lastSeen: 40 as UnixMillis },
@@ -55,7 +55,7 @@ test("[WMK3] past the limit the most silent is forgotten, also after a restart",
   expect(watermarks.all().map(({ client }) => client)).toEqual([bob, carol]);
 });
 
-test("[WMK4] thousands of writers with the longest names fit a checkpoint's bytes: the most silent go first, and are counted", () => {
+test("[WMK4] thousands of writers with the longest names fit into a checkpoint: the longest-silent are forgotten and counted", () => {
   const bytesMax = 768 * 1024;
   const watermarks = new Watermarks([], { silenceMsMax: 3_600_000, clientsMax: 5_000, bytesMax });
   const user = "\u{1f600}".repeat(64) as UserId; // 128 characters, 256 bytes.

@@ -1,15 +1,15 @@
 /**
- * How far each client's edits are committed, for the checkpoint: a new owner of the room takes its dedupe
- * state from there. Bounded by forgetting, the most silent first: a client that is not known is asked how far it
- * got (the `ackedThrough` of its next edit), so forgetting never opens a hole. A checkpoint is one value of a store
- * that takes no more than a message's bytes, so what counts is how long the list is when written.
+ * The last committed edit of each client, for the checkpoint: a new owner of the room takes its dedupe window from
+ * there. The list is bounded and drops the longest-silent clients first. A dropped client reports its own position in
+ * its next edit (`ackedThrough`), so dropping never opens a hole. A checkpoint must fit into one message, so the
+ * encoded length of the list counts.
  */
 
 import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
 import type { EditsRecord } from "../../shared/bus/record.ts";
 import { assert } from "../../shared/assert.ts";
 import type { ClientId, Seq, UnixMillis } from "../../shared/ids.ts";
-import { SeldomMap } from "../../shared/seldom.ts";
+import { LazyMap } from "../../shared/collections/lazy-map.ts";
 
 export type Watermark = Checkpoint["clients"][number];
 
@@ -19,8 +19,8 @@ const encoder = new TextEncoder();
 
 export class Watermarks {
   readonly #options: WatermarksOptions;
-  /** The most silent first. */
-  readonly #byClient = new SeldomMap<ClientId, { readonly watermark: Watermark; readonly bytes: number }>();
+  /** The longest-silent client first. */
+  readonly #byClient = new LazyMap<ClientId, { readonly watermark: Watermark; readonly bytes: number }>();
   #bytes = 0;
 
   constructor(known: readonly Watermark[], options: WatermarksOptions) {
@@ -28,7 +28,7 @@ export class Watermarks {
     for (const watermark of known.toSorted((a, b) => a.lastSeen - b.lastSeen)) this.#set(watermark);
   }
 
-  /** Returns how many had to be forgotten before their time, for want of room. */
+  /** Returns the number of clients that were dropped before their time for lack of space. */
   receiveEdits(record: EditsRecord): number {
     const { firstSeq, edits } = record.edits;
     const last = new Map<ClientId, number>();
@@ -57,7 +57,7 @@ export class Watermarks {
     return early;
   }
 
-  /** Goes to the end: the order of the map is the order of silence. */
+  /** Moves the client to the end: the map is ordered by silence. */
   #set(watermark: Watermark): void {
     this.#remove(watermark.client);
     const bytes = encoder.encode(JSON.stringify(watermark)).byteLength + 1;

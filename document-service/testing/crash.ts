@@ -1,12 +1,12 @@
-/** A service that dies before or after any step of snapshot and trim, and what the next one finds. */
+/** Runs a service that dies before or after any step of a save or trim, and reports what the next one finds. */
 
 import * as Y from "yjs";
 
 import type { Millis, Seq } from "../../shared/ids.ts";
-import { recordsOf, Run, type Stores } from "./one-room.ts";
+import { recordsOf, RoomRun, type Stores } from "./one-room.ts";
 
 export type Crash = { readonly step: string; readonly when: "before" | "after" };
-/** `past`: the text at each seq from 0. `isTrimmedTooFar`: behind what a checkpoint covers. */
+/** `past`: the text at each seq from 0. `isTrimmedTooFar`: beyond the checkpoint. */
 export type AfterCrash = { readonly served: string; readonly past: readonly string[]; readonly isTrimmedTooFar: boolean };
 
 const LETTERS = "abcd";
@@ -31,20 +31,20 @@ export const NOTHING_LOST: AfterCrash = { served: `4 ${LETTERS}`, past: ["", "a"
 
 export async function afterCrash(stores: Stores, crash: Crash): Promise<AfterCrash> {
   const records = recordsOf(LETTERS);
-  const first = new Run(stores);
+  const first = new RoomRun(stores);
   await first.take(...records.slice(0, 2));
-  await first.room.save();
+  await first.save();
   await first.take(...records.slice(2));
   first.now = 5_000 as Millis;
   stores.failing = crash;
-  await first.room.save();
+  await first.save();
   first.now = 9_000 as Millis;
-  await first.room.trim();
+  await first.trim();
   stores.failing = undefined;
 
   const covered = stores.checkpoint?.streamSeq ?? 0;
   const isTrimmedTooFar = stores.trimmedBefore > covered;
-  const next = new Run(stores);
+  const next = new RoomRun(stores);
   await next.take(...records.filter(({ streamSeq }) => streamSeq >= stores.trimmedBefore && streamSeq > covered));
   const served = await next.served();
   const past: string[] = [];
@@ -52,7 +52,7 @@ export async function afterCrash(stores: Stores, crash: Crash): Promise<AfterCra
   return { served, past, isTrimmedTooFar };
 }
 
-async function textAt(run: Run, seq: Seq): Promise<string> {
+async function textAt(run: RoomRun, seq: Seq): Promise<string> {
   const past = await run.room.past.readAt({ seq });
   if (past.kind !== "state") return past.kind;
   const doc = new Y.Doc();

@@ -1,24 +1,24 @@
-/** One partition of the log over stores in memory, with what is given of records in the log; nothing new comes. */
+/** One partition of the log over stores in memory, with given records in the log and no new ones. */
 
 import { Registry } from "prom-client";
 
-import type { StoredRecord } from "../../shared/bus/stored-record.ts";
-import { readSettings } from "../../shared/config.ts";
+import type { StoredRecord } from "../../shared/bus/record.ts";
+import { readSettings } from "../../shared/settings/settings.ts";
 import type { RoomKey } from "../../shared/ids.ts";
-import type { Lease } from "../../shared/lease.ts";
+import type { Lease } from "../../shared/cluster/lease.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { documentServiceSettings } from "../config.ts";
 import type { DocumentHostOptions } from "../document-host.ts";
 import { documentServiceMetrics } from "../metrics.ts";
 import type { EditLog } from "../ports.ts";
-import type { PartitionPorts } from "../rooms/partition-host.ts";
-import { Undecodable } from "../../shared/undecodable.ts";
-import { NO_NEWS } from "../webhooks/news-host.ts";
+import type { DocumentPorts } from "../rooms/partition-host.ts";
+import { UndecodableEntry } from "../../shared/bus/json-messages.ts";
+import { NO_NOTIFICATIONS } from "../webhooks/change-queue-host.ts";
 import { Stores } from "./one-room.ts";
 
 const LEASE_MS = 1_000;
 const SETTINGS = readSettings(documentServiceSettings, { env: {}, flags: { documentsLeaseMs: String(LEASE_MS) } });
-/** Its checkpoint does not decode, as those of all rooms whose names begin so, until they are mended. */
+/** Rooms whose names begin with this have a checkpoint that does not decode, until they are in `mended`. */
 export const BROKEN = "acme.broken" as RoomKey;
 
 export class OnePartition {
@@ -26,7 +26,7 @@ export class OnePartition {
   readonly stores = new Stores();
   readonly options: DocumentHostOptions = { ...SETTINGS, service: "this", logPartitions: 1 };
   readonly deps;
-  readonly ports: PartitionPorts;
+  readonly ports: DocumentPorts;
   readonly mended = new Set<RoomKey>();
   lease: Lease | undefined;
   #revision = 0;
@@ -37,7 +37,7 @@ export class OnePartition {
       clock: this.clock,
       log: { debug: silent, info: silent, warn: silent, error: silent },
       metrics: documentServiceMetrics(new Registry()),
-      news: NO_NEWS,
+      notifications: NO_NOTIFICATIONS,
     };
     this.stores.snapshots.set(`${BROKEN}/1-1-older`, Uint8Array.of(1));
     this.ports = this.#ports(records);
@@ -48,13 +48,13 @@ export class OnePartition {
     this.#revision += 1;
   }
 
-  /** For a minute at the most. */
+  /** Waits for at most one minute. */
   async until(holds: () => boolean): Promise<void> {
     for (let ms = 0; ms < 60_000 && !holds(); ms += 50) await this.clock.advance(50);
-    if (!holds()) throw new Error("it did not come to be so");
+    if (!holds()) throw new Error("the condition did not become true within one minute");
   }
 
-  #ports(records: readonly StoredRecord[]): PartitionPorts {
+  #ports(records: readonly StoredRecord[]): DocumentPorts {
     const { ports } = this.stores;
     const follow: EditLog["follow"] = async function* (_partition, after, signal) {
       yield* records.filter(({ streamSeq }) => streamSeq > after);
@@ -67,7 +67,7 @@ export class OnePartition {
         ...ports.checkpoints,
         read: (room) =>
           room.startsWith(BROKEN) && !this.mended.has(room)
-            ? Promise.reject(new Undecodable("it does not decode"))
+            ? Promise.reject(new UndecodableEntry("it does not decode"))
             : ports.checkpoints.read(room),
       },
       leases: {

@@ -1,27 +1,25 @@
-/** One room of the document service over stores in memory that outlive it, and that fail where they are told to. */
+/** One room of the document service over stores in memory that outlive it and fail at a chosen step. */
 
 import { createHash } from "node:crypto";
 
 import { Registry } from "prom-client";
 import * as Y from "yjs";
-
-import type { StoredRecord } from "../../shared/bus/stored-record.ts";
 import { type Checkpoint, type DeletedCheckpoint, isDeleted } from "../../shared/bus/checkpoint.ts";
-import { decodeRecord, encodeDeletedRecord, encodeEditsRecord, headOf } from "../../shared/bus/record.ts";
+import { decodeRecord, encodeDeletedRecord, encodeEditsRecord, headOf, type StoredRecord } from "../../shared/bus/record.ts";
 import type { ClientId, Epoch, Millis, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
-import { type History, NO_HISTORY } from "../past/history.ts";
+import { type History, NO_HISTORY } from "../history/history.ts";
 import { mergeEdits } from "../merge.ts";
 import { documentServiceMetrics } from "../metrics.ts";
-import { NO_NEWS } from "../webhooks/news-host.ts";
-import type { LogEnd, ObjectStore } from "../ports.ts";
-import { revertingEdit } from "../past/reverting.ts";
-import { RoomHost, type RoomOptions, type RoomPorts } from "../rooms/room-host.ts";
-import type { Freshness } from "../rooms/serve-host.ts";
+import { NO_NOTIFICATIONS } from "../webhooks/change-queue-host.ts";
+import type { RoomLogEnd, ObjectStore } from "../ports.ts";
+import { revertingEdit } from "../history/reverting.ts";
+import { DocumentRoomHost, type DocumentRoomHostOptions, type DocumentRoomPorts } from "../rooms/room-host.ts";
+import type { Freshness } from "../rooms/room-messages.ts";
 
 export const ROOM = "acme.notes" as RoomKey;
 export const ann = "annannannannann1" as ClientId;
 const REPLAY_WINDOW_MS = 1_000;
-const OPTIONS: RoomOptions = {
+const OPTIONS: DocumentRoomHostOptions = {
   snapshotEditsMax: 1,
   snapshotBytesMax: 1,
   snapshotAgeMsMax: 1,
@@ -49,17 +47,20 @@ const OPTIONS: RoomOptions = {
   historyReadBytesMax: 1_000_000,
 };
 
-/** Stores that outlive the service, and that fail where they are told to. `kept`: where snapshots and history lie instead of in memory. */
+/**
+ * Stores that outlive the service and fail at a chosen step. `kept`: the store of snapshots and history, instead of
+ * memory.
+ */
 export class Stores {
   checkpoint: Checkpoint | undefined;
-  /** In the place of the checkpoint. */
+  /** Stands in the checkpoint's place. */
   deleted: DeletedCheckpoint | undefined;
   /** A room server holds the room, and does not look at the log. */
   isOwned = false;
   revision = 0;
   readonly snapshots = new Map<string, Uint8Array>();
   trimmedBefore = 0;
-  /** The room's log, as far as it is not trimmed. */
+  /** The room's records that are not trimmed. */
   log: StoredRecord[] = [];
   history: History = NO_HISTORY;
   historyRevision = 0;
@@ -74,11 +75,11 @@ export class Stores {
 
   #held: { step: string; until: Promise<void> } | undefined;
 
-  /** The next call of the step waits until the returned function lets it go. */
+  /** The next call of the step waits until the returned function is called. */
   hold(step: string): () => void {
-    let letGo = (): void => {};
-    this.#held = { step, until: new Promise((resolve) => (letGo = resolve)) };
-    return letGo;
+    let release = (): void => {};
+    this.#held = { step, until: new Promise((resolve) => (release = resolve)) };
+    return release;
   }
 
   async #step<Value>(step: string, effect: () => Value | Promise<Value>): Promise<Value> {
@@ -90,7 +91,7 @@ export class Stores {
     const isFailing = (when: "before" | "after") => this.failing?.step === step && this.failing.when === when;
     if (isFailing("before")) throw new Error(`${step} was not done`);
     const value = await effect();
-    if (isFailing("after")) throw new Error(`${step} was done, and nobody heard`);
+    if (isFailing("after")) throw new Error(`${step} was done, and its answer was lost`);
     return value;
   }
 
@@ -109,7 +110,7 @@ export class Stores {
     yield* this.log.filter(({ streamSeq }) => streamSeq > after && streamSeq <= through && streamSeq >= this.trimmedBefore);
   }
 
-  get #end(): LogEnd {
+  get #end(): RoomLogEnd {
     const last = this.log.at(-1);
     if (last === undefined) return { kind: "empty" };
     const record = decodeRecord(last.bytes);
@@ -118,7 +119,7 @@ export class Stores {
       : { kind: "at", seq: record === undefined ? (0 as Seq) : headOf(record) };
   }
 
-  readonly ports: RoomPorts = {
+  readonly ports: DocumentRoomPorts = {
     log: {
       follow: () => {
         throw new Error("the tests hand over the records themselves");
@@ -153,7 +154,7 @@ export class Stores {
     history: this.#objects(() => this.objects, { write: "archive", read: "read archive back", remove: "remove archive" }),
     deletions: {
       append: () => Promise.reject(new Error("the tests append the record themselves")),
-      tellOwner: () => this.#step("tell owner", () => (this.isOwned ? "somebody" : "nobody")).catch(() => "somebody" as const),
+      notifyOwner: () => this.#step("tell owner", () => (this.isOwned ? "somebody" : "nobody")).catch(() => "somebody" as const),
     },
     reverting: {
       mergePast: (state, edits) => Promise.resolve(mergeEdits(state, edits)),
@@ -175,20 +176,20 @@ function inMemory(objects: Map<string, Uint8Array>): ObjectStore {
   };
 }
 
-export class Run {
+export class RoomRun {
   static #named = 0;
   readonly #stores: Stores;
   now = 0 as Millis;
   dateAheadMs = 0;
   readonly metrics = documentServiceMetrics(new Registry());
-  readonly room: RoomHost;
+  readonly room: DocumentRoomHost;
 
-  constructor(stores: Stores, options: Partial<RoomOptions> = {}) {
+  constructor(stores: Stores, options: Partial<DocumentRoomHostOptions> = {}) {
     this.#stores = stores;
     const silent = () => {};
     const clock = { now: () => this.now, wallNow: () => (this.now + this.dateAheadMs) as UnixMillis, after: () => silent };
     const log = { debug: silent, info: silent, warn: silent, error: silent };
-    this.room = new RoomHost(
+    this.room = new DocumentRoomHost(
       ROOM,
       stores.ports,
       { ...OPTIONS, ...options },
@@ -196,9 +197,9 @@ export class Run {
         clock,
         log,
         metrics: this.metrics,
-        newName: () => `run-${++Run.#named}`,
+        newName: () => `run-${++RoomRun.#named}`,
         boardsFloor: () => Number.POSITIVE_INFINITY,
-        news: NO_NEWS,
+        notifications: NO_NOTIFICATIONS,
       },
     );
   }
@@ -208,20 +209,28 @@ export class Run {
       if (this.#stores.log?.at(-1)?.streamSeq !== record.streamSeq) this.#stores.log?.push(record);
       this.room.receiveRecord(record);
     }
-    await new Promise(setImmediate); // It may look up a checkpoint first.
+    await new Promise(setImmediate); // The room may read its checkpoint first.
   }
 
-  /** Saves and trims what is due at this time. */
+  async save(): Promise<void> {
+    await this.room.runJob({ kind: "save" });
+  }
+
+  async trim(): Promise<void> {
+    await this.room.runJob({ kind: "trim", before: undefined });
+  }
+
+  /** Saves and trims if that is due at this time. */
   async saveAndTrim(at: number): Promise<void> {
     this.now = at as Millis;
-    if (this.room.isSaveDue(this.now, { pressed: true })) await this.room.save();
-    if (this.room.isTrimDue(this.now)) await this.room.trim();
+    if (this.room.state.isSaveDue(this.now, true)) await this.save();
+    if (this.room.state.isTrimDue(this.now)) await this.trim();
   }
 
-  /** Removes what is to be removed. */
+  /** Removes what is left of a deleted room if that is due at this time. */
   async wipe(at: number): Promise<void> {
     this.now = at as Millis;
-    if (this.room.isWipeDue(this.now)) await this.room.wipe();
+    if (this.room.state.isWipeDue(this.now)) await this.room.runJob({ kind: "wipe" });
   }
 
   async served(freshness: Freshness = "newest"): Promise<string> {
@@ -233,7 +242,7 @@ export class Run {
   }
 }
 
-/** One record for each letter or phrase, at stream sequences 10, 20, 30 and so on. */
+/** One record for each text, at the stream sequences 10, 20, 30 and so on. */
 export function recordsOf(text: Iterable<string>): StoredRecord[] {
   const doc = new Y.Doc();
   const records: StoredRecord[] = [];

@@ -1,16 +1,16 @@
-/** A recorded session put through one room, saved and trimmed as it comes, and then read back at many of its seqs. */
+/** Plays a recorded session into one room, which saves and trims on the way, and reads many of its seqs back. */
 
 import * as Y from "yjs";
-
-import type { StoredRecord } from "../../shared/bus/stored-record.ts";
-import { encodeEditsRecord, encodeEpochRecord } from "../../shared/bus/record.ts";
+import { encodeEditsRecord, encodeEpochRecord, type StoredRecord } from "../../shared/bus/record.ts";
 import type { ClientId, Epoch, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { readTrace, TRACE_TEXT } from "../../test/system/traces.ts";
-import { ROOM, Run, type Stores } from "./one-room.ts";
+import { ROOM, RoomRun, type Stores } from "./one-room.ts";
 
-/** Beside each so many seqs both ends of each save are read, and the end. */
-export type SessionOptions = { readonly everySeqs: number; readonly savedEverySeqs: number };
-/** `counts`: of what the session became. `wrong`: seqs at which another text is read back than the session had there. */
+/** Reads every `everySeqs` seqs, the seqs on both sides of each save, and the end. */
+export type RecordedSessionOptions = { readonly everySeqs: number; readonly savedEverySeqs: number };
+/**
+ * `counts`: what the history holds at the end. `wrong`: seqs that read back as another text than the session had there.
+ */
 export type ReadBack = {
   readonly counts: { readonly texts: number; readonly versions: number; readonly segments: number; readonly trimmedRecords: number };
   readonly wrong: readonly number[];
@@ -24,13 +24,13 @@ export const KEEP_ALL = {
   historyReadBytesMax: 100_000_000,
   historyVersionEditsMax: 5_000,
 };
-/** Edits of a record: from one to so many. */
+/** A record has between one and this many edits. */
 const RECORD_EDITS_MAX = 7;
 const START = 0 as UnixMillis;
 
-export async function readBackSession(stores: Stores, { everySeqs, savedEverySeqs }: SessionOptions): Promise<ReadBack> {
+export async function readBackSession(stores: Stores, { everySeqs, savedEverySeqs }: RecordedSessionOptions): Promise<ReadBack> {
   const { edits, endText } = readTrace("friendsforever");
-  const run = new Run(stores, { ...KEEP_ALL, historySegmentBytesMax: 150_000 });
+  const run = new RoomRun(stores, { ...KEEP_ALL, historySegmentBytesMax: 150_000 });
   const reference = new Y.Doc();
   const texts = new Map<number, string>([[0, ""]]);
   let streamSeq = 1;
@@ -90,7 +90,7 @@ function recordOf(
   };
 }
 
-async function textAt(run: Run, seq: Seq): Promise<string> {
+async function textAt(run: RoomRun, seq: Seq): Promise<string> {
   const past = await run.room.past.readAt({ seq });
   if (past.kind !== "state") return past.kind;
   const doc = new Y.Doc();

@@ -1,6 +1,9 @@
-/** What comes of one try to deliver an event: done, again after a pause that grows, or given up. Rules DLV1 to DLV4. */
+/**
+ * The next step after one attempt to deliver an event: it is done, is tried again after a growing pause, or is
+ * abandoned. Rules DLV1 to DLV4.
+ */
 
-/** `failed`: no answer, or an error that may pass. `refused`: the endpoint says that it is of no use. */
+/** `failed`: no answer, or an error that may pass. `refused`: the endpoint answers that it does not want the event. */
 export type DeliveryOutcome =
   | { readonly kind: "delivered" }
   | { readonly kind: "failed"; readonly why: string; readonly retryAfterMs?: number }
@@ -11,15 +14,15 @@ export type NextStep =
 export type DeliveryOptions = { readonly webhookAttemptsMax: number };
 
 /**
- * The longest, for endpoints that ask for more too: their events would outlive the queue, and nats-server takes a
- * delay that it cannot count for none.
+ * The longest pause, also for an endpoint that asks for a longer one. The event would outlive the queue, and
+ * nats-server treats a delay that it cannot represent as none.
  */
 const PAUSE_MS_MAX = 3_600_000;
-/** As Standard Webhooks suggests; the last holds for all further ones. */
+/** The pauses that Standard Webhooks suggests. The last one also follows every later attempt. */
 const PAUSES_MS = [5_000, 30_000, 120_000, 600_000, 1_800_000, PAUSE_MS_MAX];
 const JITTER = 0.2;
 
-/** `attempt`: from 1. `chance`: in [0, 1), so that not all come back at once. */
+/** `attempt`: counted from 1. `chance`: in [0, 1); it spreads retries over time. */
 export function planNext(outcome: DeliveryOutcome, attempt: number, { webhookAttemptsMax }: DeliveryOptions, chance: number): NextStep {
   switch (outcome.kind) {
     case "delivered":

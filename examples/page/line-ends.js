@@ -1,6 +1,6 @@
 /**
- * Lines end at "\n" alone, as in the shared text: an editor that takes "\r\n" for one character, where Yjs counts two,
- * puts what is written behind it beside its place. A text that has "\r\n" keeps it, and no caret comes to stand in it.
+ * Makes "\n" the only line end, as in the shared text. An editor that counts "\r\n" as one character, where Yjs counts
+ * two, would insert later text at the wrong place. A text with "\r\n" keeps it, and no caret can stand inside it.
  */
 
 import { EditorSelection, EditorState, RangeSet, RangeValue } from "@codemirror/state";

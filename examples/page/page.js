@@ -1,4 +1,4 @@
-/** An editor with everybody in it: CodeMirror on the text of a Yjs document. `?user=ada` is who one is. */
+/** A shared editor: CodeMirror on the text of a Yjs document. `?user=ada` sets the user. */
 
 import { defaultKeymap } from "@codemirror/commands";
 import { EditorView, keymap } from "@codemirror/view";
@@ -20,10 +20,10 @@ provider.awareness.setLocalStateField("user", {
   color: `hsl(${[...user].reduce((sum, letter) => sum + letter.codePointAt(0) * 47, 0) % 360} 70% 45%)`,
 }); // What others see at the caret.
 
-/** Asked again when it throws: what is no token would be refused for good. */
+/** The client calls this again if it throws. A value that is no token would be rejected permanently. */
 async function token() {
   const response = await fetch(`/token?user=${encodeURIComponent(user)}`);
-  if (!response.ok) throw new Error(`no token: ${response.status}`);
+  if (!response.ok) throw new Error(`cannot get a token: HTTP ${response.status}`);
   return response.text();
 }
 

@@ -1,2 +1,2 @@
-/** The page asks its own server for a token, as it would ask your backend. */
+/** The page requests a token from its own server, as it would from your backend. */
 export default { server: { proxy: { "/token": process.env.TOKEN_URL ?? "http://127.0.0.1:3000" } } };

@@ -1,31 +1,31 @@
 /** Carries out what `boards.ts` decides. */
 
 import { assertNever } from "../../shared/assert.ts";
-import type { BoardNews } from "../../shared/bus/board-messages.ts";
-import type { Clock } from "../../shared/clock.ts";
+import type { BoardUpdate, DisplayName } from "../../shared/bus/board-messages.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import type { RoomKey, UserId } from "../../shared/ids.ts";
 import { encodeFrame } from "../../shared/wire/codec.ts";
-import type { BoardEffect, BoardRequest, Boards } from "./boards.ts";
+import type { BoardEffect, BoardRequest, GatewayBoards } from "./boards.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { BoardBus, ConnectionId, Sockets, Topics } from "../ports.ts";
-import { UntoldNames } from "./untold-names.ts";
+import { DISPLAY_NAMES_MAX } from "../../shared/bus/board-messages.ts";
 
 export type BoardHostPorts = { readonly sockets: Pick<Sockets, "send">; readonly topics: Topics; readonly boardBus: BoardBus };
 
 const TICK_MS = 1_000;
 
 export class BoardHost {
-  readonly #boards: Boards;
+  readonly #boards: GatewayBoards;
   readonly #ports: BoardHostPorts;
   readonly #deps: { readonly clock: Clock; readonly metrics: GatewayMetrics };
-  readonly #names: UntoldNames;
+  readonly #names: UnpublishedNames;
   #stopTicking: () => void = () => {};
 
-  constructor(boards: Boards, ports: BoardHostPorts, deps: { clock: Clock; metrics: GatewayMetrics }) {
+  constructor(boards: GatewayBoards, ports: BoardHostPorts, deps: { clock: Clock; metrics: GatewayMetrics }) {
     this.#boards = boards;
     this.#ports = ports;
     this.#deps = deps;
-    this.#names = new UntoldNames(deps.clock, (names) => ports.boardBus.tellNames(names));
+    this.#names = new UnpublishedNames(deps.clock, (names) => ports.boardBus.publishNames(names));
   }
 
   start(): void {
@@ -41,7 +41,7 @@ export class BoardHost {
 
   stop(): void {
     this.#stopTicking();
-    this.#names.tellAll();
+    this.#names.publishAll();
   }
 
   receiveRequest(request: BoardRequest): void {
@@ -56,17 +56,20 @@ export class BoardHost {
     this.#carryOut(this.#boards.receiveGone(connection));
   }
 
-  /** Somebody is let in who may come to stand on the room's boards. A name that is the user's id is told too: there may have been another before. */
+  /**
+   * Call when a user who may score joins a room. A name equal to the user id is published too: the board may show an
+   * older name.
+   */
   receiveWriter(room: RoomKey, user: UserId, name: string): void {
     if (name !== "") this.#names.add({ room, user, name });
   }
 
-  receiveNews(news: BoardNews): void {
-    this.#carryOut(this.#boards.receiveNews(news));
+  receiveUpdate(news: BoardUpdate): void {
+    this.#carryOut(this.#boards.receiveUpdate(news));
   }
 
-  receiveLineFound(): void {
-    this.#carryOut(this.#boards.receiveLineFound(this.#deps.clock.now()));
+  receiveBackboneFound(): void {
+    this.#carryOut(this.#boards.receiveBackboneFound(this.#deps.clock.now()));
   }
 
   #carryOut(effects: readonly BoardEffect[]): void {
@@ -104,5 +107,39 @@ export class BoardHost {
           assertNever(effect);
       }
     }
+  }
+}
+
+/**
+ * Publishes display names in batches, shortly after users join. When whole rooms reconnect, one NATS message per name
+ * would cost more than the rest of the join.
+ */
+/** Shorter than the time in which anybody can score enough to appear on a board. */
+const GATHER_MS = 100;
+
+export class UnpublishedNames {
+  readonly #clock: Pick<Clock, "after">;
+  readonly #tell: (names: readonly DisplayName[]) => void;
+  /** By room and user, so that only the latest name of a user is published. */
+  readonly #untold = new Map<string, DisplayName>();
+  #callOff: () => void = () => {};
+
+  /** `tell` receives 1 to `DISPLAY_NAMES_MAX` names. */
+  constructor(clock: Pick<Clock, "after">, tell: (names: readonly DisplayName[]) => void) {
+    this.#clock = clock;
+    this.#tell = tell;
+  }
+
+  add(name: DisplayName): void {
+    if (this.#untold.size === 0) this.#callOff = this.#clock.after(GATHER_MS, () => this.publishAll());
+    this.#untold.set(`${name.room} ${name.user}`, name);
+    if (this.#untold.size === DISPLAY_NAMES_MAX) this.publishAll();
+  }
+
+  publishAll(): void {
+    this.#callOff();
+    const names = [...this.#untold.values()];
+    this.#untold.clear();
+    if (names.length > 0) this.#tell(names);
   }
 }

@@ -10,9 +10,9 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { encodeJson } from "../../shared/bus/json-messages.ts";
 import { subjectsOf } from "../../shared/bus/subjects.ts";
-import { readSettings } from "../../shared/config.ts";
-import { sharedSettings } from "../../shared/settings.ts";
-import { SILENT } from "../../shared/testing/silent-log.ts";
+import { readSettings } from "../../shared/settings/settings.ts";
+import { sharedSettings } from "../../shared/settings/common-settings.ts";
+import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import { Declared } from "../../test/contract/declared.ts";
 import { type RealNats, startRealNats, until } from "../../test/contract/real-nats.ts";
 import { gatewaySettings } from "../config.ts";
@@ -54,7 +54,7 @@ beforeAll(async () => {
   metrics = new Registry();
   gateway = await startGateway(
     { ...readSettings({ ...sharedSettings, ...gatewaySettings }, { flags, env: {} }), serverSilenceMsMax: 300 },
-    { log: SILENT, registry: metrics },
+    { log: SILENT_LOG, registry: metrics },
   );
 });
 afterAll(async () => {
@@ -83,7 +83,7 @@ async function get(path: string, token?: string): Promise<{ status: number; erro
   return { status: response.status, error, retryAfter: response.headers.get("retry-after") };
 }
 
-test("[HTTP20] without a leaderboard boards are behind, and the answer says so; with one its answer is passed on", async () => {
+test("[HTTP20] without a leaderboard the answer says that boards are behind; with one its answer is forwarded", async () => {
   const token = await bearer("ann");
   expect(await get("/v1/rooms/notes%2F7/leaderboard", token)).toEqual({ status: 503, error: "no-leaderboard", retryAfter: "5" });
 
@@ -112,7 +112,7 @@ test("[HTTP20] without a leaderboard boards are behind, and the answer says so; 
   expect(await get("/v1/rooms/rebuilt/leaderboard", token)).toEqual({ status: 503, error: "rebuilding", retryAfter: "1" });
 });
 
-test("[HTTP21] boards are for those whose token opens the room for reading", async () => {
+test("[HTTP21] only tokens that open the room for reading get its boards", async () => {
   for (const place of ["", "/me", "/members?user=a", "/members/a"]) {
     const path = `/v1/rooms/notes%2F7/leaderboard${place}`;
     expect((await get(path)).error).toBe("no-token");
@@ -124,7 +124,7 @@ test("[HTTP21] boards are for those whose token opens the room for reading", asy
   }
 });
 
-test("[HTTP23] which rooms of the tenant are busiest is for administrators", async () => {
+test("[HTTP23] only administrators list the busiest rooms of their tenant", async () => {
   for (const path of ["/v1/leaderboard/rooms", "/v1/leaderboard/rooms/notes%2F7"]) {
     expect((await get(path)).error).toBe("no-token");
     expect((await get(path, await bearer("dee"))).error).toBe("not-allowed");
@@ -142,7 +142,7 @@ function statusOf(path: string, token: string): Promise<number | undefined> {
   });
 }
 
-test("[HTTP24] no name in a path leads to a board that the token does not open", async () => {
+test("[HTTP24] no name in a path reaches a board that the token does not open", async () => {
   const [token, admin] = [await bearer("eve"), await bearer("dee", { rights: ["admin"] })];
   asked.length = 0;
   const members = "/v1/rooms/notes%2F7/leaderboard/members";
@@ -161,7 +161,7 @@ test("[HTTP24] no name in a path leads to a board that the token does not open",
   expect(asked).toEqual([]);
 });
 
-test("[HTTP22] who asks more often than the setting says is told to wait, and nobody else is", async () => {
+test("[HTTP22] a user above the rate of board reads is told to wait, and other users are not affected", async () => {
   const [greedy, modest] = [await bearer("greedy"), await bearer("modest")];
   const answers = await Promise.all(Array.from({ length: 2 * BURST }, () => get("/v1/rooms/notes%2F7/leaderboard", greedy)));
   const refused = answers.filter(({ error }) => error === "rate-limited").length;

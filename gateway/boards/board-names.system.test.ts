@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { type BoardName, BoardNames } from "../../shared/bus/board-messages.ts";
+import { type DisplayName, DisplayNames } from "../../shared/bus/board-messages.ts";
 import { decodeJson } from "../../shared/bus/json-messages.ts";
 import type { ClientKey, RoomId } from "../../shared/ids.ts";
 import { START } from "../../shared/ids.ts";
@@ -9,9 +9,9 @@ import { gatewayRig, ROOM, TENANT, tokenOf } from "../testing/gateway-rig.ts";
 
 const rig = gatewayRig("names");
 
-test("[GBO12] the name is told of whoever is let in to write, also where the right was given after JOIN", async () => {
-  const told: BoardName[] = [];
-  rig.line.subscribe(rig.subjects.boardNames, { callback: (_, msg) => void told.push(...(decodeJson(BoardNames, msg.data) ?? [])) });
+test("[GBO12] the name of every user who may write is published, also when the right came after JOIN", async () => {
+  const told: DisplayName[] = [];
+  rig.line.subscribe(rig.subjects.boardNames, { callback: (_, msg) => void told.push(...(decodeJson(DisplayNames, msg.data) ?? [])) });
   const address = await rig.start();
   const client = await rig.connect(address);
   client.send({ type: "hello", version: 1, token: await tokenOf("ann", { name: "Ann", rights: ["read"] }), agent: "test" });

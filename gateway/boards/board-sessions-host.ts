@@ -1,15 +1,18 @@
-/** Looks at who is in the rooms when it is time, and tells of them some at a time. What cannot be told is a stretch without points, no more. */
+/**
+ * Reports once per interval who is in the rooms, a limited number per tick. A report that is lost costs the users one
+ * interval's points.
+ */
 
-import type { Clock } from "../../shared/clock.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import type { GatewayId, UserId } from "../../shared/ids.ts";
-import { lookAt, type Presence, presencesAt, type Writer } from "./board-sessions.ts";
+import { intervalAt, type PresenceActivity, presenceActivities, type RoomWriter } from "./board-sessions.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { Activities, BoardBus, ConnectionId } from "../ports.ts";
 
-/** Who is connected, and where they may write. */
+/** Connected users, and the rooms in which each may write. */
 export type Connected = ReadonlyMap<
   ConnectionId,
-  { readonly bearer: { readonly user: UserId } | undefined; readonly writing: readonly Omit<Writer, "user">[] }
+  { readonly bearer: { readonly user: UserId } | undefined; readonly writing: readonly Omit<RoomWriter, "user">[] }
 >;
 
 export type BoardSessionsPorts = { readonly activities: Activities; readonly boardBus: Pick<BoardBus, "leaderboards"> };
@@ -24,8 +27,8 @@ export class BoardSessionsHost {
   readonly #options: BoardSessionsOptions;
   readonly #deps: { readonly clock: Clock; readonly metrics: GatewayMetrics };
   #look: number;
-  /** Still to be told; those of the look before are given up. */
-  #untold: Presence[] = [];
+  /** Reports that are not sent yet. A new interval discards those of the previous one. */
+  #untold: PresenceActivity[] = [];
   #stopTicking: () => void = () => {};
 
   constructor(
@@ -57,26 +60,26 @@ export class BoardSessionsHost {
     const look = this.#lookNow();
     if (look !== this.#look) {
       this.#look = look;
-      // Without a leaderboard nobody counts, and nobody takes away what was told.
+      // Without a leaderboard nobody counts the reports, and they would fill the stream.
       this.#untold =
         this.#ports.boardBus.leaderboards() === 0
           ? []
-          : presencesAt(this.#writers(), this.#deps.clock.now(), { stretchMs: this.#options.boardSessionMs });
+          : presenceActivities(this.#writers(), this.#deps.clock.now(), { stretchMs: this.#options.boardSessionMs });
     }
     for (const presence of this.#untold.splice(0, TOLD_PER_TICK)) void this.#tell(presence);
   }
 
-  async #tell({ room, activity }: Presence): Promise<void> {
+  async #tell({ room, activity }: PresenceActivity): Promise<void> {
     const first = activity.kind === "present" ? activity.users[0] : "";
-    const outcome = await this.#ports.activities.tell(room, activity, `${this.#options.gateway} ${this.#look} ${first}`);
+    const outcome = await this.#ports.activities.storeActivity(room, activity, `${this.#options.gateway} ${this.#look} ${first}`);
     this.#deps.metrics.activities.inc({ by: "presence", outcome });
   }
 
   #lookNow(): number {
-    return lookAt(this.#deps.clock.wallNow(), this.#options.gateway, { stretchMs: this.#options.boardSessionMs });
+    return intervalAt(this.#deps.clock.wallNow(), this.#options.gateway, { stretchMs: this.#options.boardSessionMs });
   }
 
-  *#writers(): Iterable<Writer> {
+  *#writers(): Iterable<RoomWriter> {
     for (const session of this.#sessions.values()) {
       const user = session.bearer?.user;
       if (user !== undefined) for (const writing of session.writing) yield { ...writing, user };

@@ -1,21 +1,21 @@
 /**
- * Who was in the rooms for a while, to get points for it: looked at once in each stretch of time, somewhere in its
- * middle, so that gateways whose clocks differ mean the same stretch. Whoever counts gives each of them points once a
- * stretch, whichever gateways tell of it and how often.
+ * Users who spend time in a room earn points. Each gateway checks its rooms once per interval, near the middle, so that
+ * gateways with different clocks mean the same interval. A leaderboard gives each user points once per interval,
+ * however many gateways report the user.
  */
 
 import { type Activity, ACTIVITY_USERS_MAX } from "../../shared/bus/activity.ts";
 import type { GatewayId, Millis, RoomKey, UnixMillis, UserId } from "../../shared/ids.ts";
 
-/** One who may write in a room. */
-export type Writer = { readonly room: RoomKey; readonly user: UserId; readonly since: Millis };
-export type Presence = { readonly room: RoomKey; readonly activity: Activity };
+/** A user who may write in a room. */
+export type RoomWriter = { readonly room: RoomKey; readonly user: UserId; readonly since: Millis };
+export type PresenceActivity = { readonly room: RoomKey; readonly activity: Activity };
 
-/** Those who came later than so much of a stretch ago are looked at the next time. */
+/** A user who joined less than this share of an interval ago is counted in the next one. */
 const STAY_SHARE = 0.5;
 
-/** Whom a look at `now` finds, each user once in a room, in messages of a bounded size. */
-export function presencesAt(writers: Iterable<Writer>, now: Millis, { stretchMs }: { stretchMs: number }): Presence[] {
+/** The users to report at `now`, each once per room, in messages of bounded size. */
+export function presenceActivities(writers: Iterable<RoomWriter>, now: Millis, { stretchMs }: { stretchMs: number }): PresenceActivity[] {
   const rooms = new Map<RoomKey, Set<UserId>>();
   for (const { room, user, since } of writers) {
     if (now - since < stretchMs * STAY_SHARE) continue;
@@ -26,12 +26,14 @@ export function presencesAt(writers: Iterable<Writer>, now: Millis, { stretchMs 
   return [...rooms].flatMap(([room, users]) => inParts([...users]).map((some) => ({ room, activity: { kind: "present", users: some } })));
 }
 
-/** Which look a date belongs to; it changes when it is time for one. Gateways do not all look at the same moment. */
-export function lookAt(date: UnixMillis, gateway: GatewayId, { stretchMs }: { stretchMs: number }): number {
+/**
+ * The number of the check that a date belongs to. When it changes, a check is due. Gateways check at different moments.
+ */
+export function intervalAt(date: UnixMillis, gateway: GatewayId, { stretchMs }: { stretchMs: number }): number {
   return Math.floor(date / stretchMs - 0.25 - spreadOf(gateway) / 2);
 }
 
-/** From 0 to 1 by its name (FNV-1a). */
+/** A number from 0 to 1, derived from the gateway's name (FNV-1a). */
 function spreadOf(gateway: GatewayId): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < gateway.length; index++) hash = Math.imul(hash ^ gateway.charCodeAt(index), 0x01000193);

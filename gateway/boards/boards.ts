@@ -1,16 +1,16 @@
 /**
- * The boards that this gateway's connections watch. What is shown is one frame for all who watch the same board at
- * about the same length, sent when the list changed; only a receiver's own rank is sent to one. Deterministic: what
- * is to be done comes back as effects.
+ * The boards that this gateway's connections watch. Watchers of the same board at a similar length share one frame,
+ * which is sent when the list changes. Only a user's own rank is sent to a single connection. Actions are returned as
+ * effects.
  */
 
-import type { BoardName, BoardNews, BoardShown, BoardWatch } from "../../shared/bus/board-messages.ts";
+import type { DisplayName, BoardUpdate, BoardSnapshot, BoardWatch } from "../../shared/bus/board-messages.ts";
 import type { Millis, RoomKey, Seq, UserId } from "../../shared/ids.ts";
 import type { BoardRole, BoardState, BoardWindow } from "../../shared/wire/boards.ts";
 import type { BoardFrame, Channel, ServerFrame } from "../../shared/wire/frames.ts";
 import type { ConnectionId } from "../ports.ts";
 
-/** How a connection asks for a board. `shown` 0: no more of it. */
+/** A connection's request to watch a board. `shown` 0 stops watching. */
 export type BoardRequest = {
   readonly connection: ConnectionId;
   readonly user: UserId;
@@ -22,18 +22,18 @@ export type BoardRequest = {
   readonly shown: number;
 };
 
-/** A topic is what connections listen on for one board at one length. */
+/** Connections that watch one board at one length listen to the same topic. */
 export type BoardEffect =
   | { readonly kind: "follow" | "unfollow"; readonly room: RoomKey }
   | { readonly kind: "watch"; readonly watch: BoardWatch }
-  | { readonly kind: "tell-name"; readonly name: BoardName }
+  | { readonly kind: "tell-name"; readonly name: DisplayName }
   | { readonly kind: "listen" | "unlisten"; readonly connection: ConnectionId; readonly topic: string }
   | { readonly kind: "send"; readonly to: ConnectionId; readonly frame: ServerFrame }
   | { readonly kind: "publish"; readonly topic: string; readonly frame: ServerFrame };
 
 export type BoardsOptions = {
   readonly boardsPerConnectionMax: number;
-  /** A leaderboard forgets who does not say within so long that it still looks. */
+  /** A leaderboard forgets a watcher that does not renew its watch within this time. */
   readonly boardWatchMs: number;
 };
 
@@ -45,23 +45,23 @@ type Board = {
   readonly window: BoardWindow;
   readonly channel: Channel;
   readonly watchers: Map<ConnectionId, Watcher>;
-  /** By length: what was published last. */
+  /** The list that was published last, by length. */
   readonly told: Map<number, string>;
-  /** Undefined: asked for, and nothing heard yet. */
+  /** Undefined until the first answer arrives. */
   state: BoardState | undefined;
-  latest: BoardShown | undefined;
+  latest: BoardSnapshot | undefined;
   askedAt: Millis;
 };
 
-/** Lengths are few, so that frames are: who asks for another gets the next longer list. */
+/** Few lengths, hence few frames: a request for another length gets the next longer list. */
 const LENGTHS = [10, 30, 100];
 const LENGTH_MAX = 1_000;
 const ANSWER_MS_MAX = 2_000;
-/** Of the time a watch holds. */
+/** A share of the time that a watch is valid. */
 const RENEW_SHARE = 1 / 3;
 const NO_RANK: OwnRank = { rank: 0, score: 0 };
 
-export class Boards {
+export class GatewayBoards {
   readonly #options: BoardsOptions;
   readonly #byRoom = new Map<RoomKey, Map<string, Board>>();
   readonly #byConnection = new Map<ConnectionId, Set<Board>>();
@@ -70,7 +70,7 @@ export class Boards {
     this.#options = options;
   }
 
-  /** Boards that somebody watches here, and how many do. */
+  /** The number of watched boards, and of their watchers. */
   get size(): { readonly boards: number; readonly watchers: number } {
     let [boards, watchers] = [0, 0];
     for (const ofRoom of this.#byRoom.values()) boards += ofRoom.size;
@@ -107,7 +107,7 @@ export class Boards {
     ];
   }
 
-  /** The connection is not in the room any more. */
+  /** Call when a connection leaves a room. */
   receiveLeft(connection: ConnectionId, room: RoomKey): BoardEffect[] {
     const boards = [...(this.#byConnection.get(connection) ?? [])].filter((board) => board.room === room);
     return boards.flatMap((board) => [...this.#leave(connection, board), ...this.#closeIfUnwatched(board)]);
@@ -118,7 +118,7 @@ export class Boards {
     return boards.flatMap((board) => [...this.#leave(connection, board), ...this.#closeIfUnwatched(board)]);
   }
 
-  receiveNews(news: BoardNews): BoardEffect[] {
+  receiveUpdate(news: BoardUpdate): BoardEffect[] {
     const board = this.#byRoom.get(news.room)?.get(keyOf(news));
     if (board === undefined) return [];
     switch (news.kind) {
@@ -136,7 +136,7 @@ export class Boards {
     }
   }
 
-  /** To be called every second or so. `leaderboards`: how many are heard of. */
+  /** Call about every second. `leaderboards` is how many leaderboards send heartbeats. */
   receiveTick(leaderboards: number, now: Millis): BoardEffect[] {
     const effects: BoardEffect[] = [];
     for (const ofRoom of this.#byRoom.values()) {
@@ -150,8 +150,8 @@ export class Boards {
     return effects;
   }
 
-  /** What was said while the line was down is lost. */
-  receiveLineFound(now: Millis): BoardEffect[] {
+  /** Asks again: updates that were published while the connection was down are lost. */
+  receiveBackboneFound(now: Millis): BoardEffect[] {
     return [...this.#byRoom.values()].flatMap((ofRoom) => [...ofRoom.values()].map((board) => this.#ask(board, now, true)));
   }
 
@@ -198,7 +198,7 @@ export class Boards {
     return [{ kind: "unfollow", room: board.room }];
   }
 
-  /** To those lengths whose list is not what was told last. */
+  /** Publishes to each length whose list differs from the one published last. */
   #publish(board: Board, state: BoardState): BoardEffect[] {
     board.state = state;
     const lengths = new Set([...board.watchers.values()].map(({ length }) => length));
@@ -212,7 +212,7 @@ export class Boards {
   }
 }
 
-/** What decides whether a list is another. */
+/** Two lists are the same exactly when these texts are equal. */
 function listOf({ state, latest }: Board, length: number): string {
   return JSON.stringify([state, latest?.windowId, latest?.ranking.slice(0, Math.min(length, latest.shown))]);
 }
@@ -244,7 +244,7 @@ function frameOf(
   };
 }
 
-/** To each whose own rank or score is not what it was told last. */
+/** Sends each watcher its own rank and score if either changed. */
 function ownRanks(board: Board, watchers: Iterable<[ConnectionId, Watcher]>): BoardEffect[] {
   const { channel, role, window, latest } = board;
   if (latest === undefined) return [];
@@ -261,8 +261,10 @@ function ownRanks(board: Board, watchers: Iterable<[ConnectionId, Watcher]>): Bo
   return effects;
 }
 
-/** Somebody here is shown by an old name, or by their id for want of one: nobody heard it when it was said. */
-function missingNames(board: Board, { ranking }: BoardShown): BoardEffect[] {
+/**
+ * Publishes the names of watchers whom the board shows under an old name or their id: the first publication was lost.
+ */
+function missingNames(board: Board, { ranking }: BoardSnapshot): BoardEffect[] {
   const names = new Map(ranking.map(([user, , name]) => [user, name]));
   const effects: BoardEffect[] = [];
   for (const watcher of board.watchers.values()) {
@@ -274,7 +276,7 @@ function missingNames(board: Board, { ranking }: BoardShown): BoardEffect[] {
   return effects;
 }
 
-/** A frame holds numbers below 2^53; the one score above them is far off. */
+/** A frame holds numbers below 2^53, so a score above is cut to the largest of them. */
 function scoreOf(score: number): number {
   return Math.min(score, Number.MAX_SAFE_INTEGER);
 }

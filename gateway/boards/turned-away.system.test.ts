@@ -40,7 +40,7 @@ async function joined(ann: WireClient): Promise<Joined> {
   }
 }
 
-test("[GBO13] whoever is turned away from a room that it was in is out of its presence and watches none of its boards, and hears both under the channel that it is given next", async () => {
+test("[GBO13] a client that is refused a room it was in leaves its presence and boards, and gets both under its next channel", async () => {
   const exited: number[] = [];
   const owner = rig.startOwner();
   owner.onPresence = (message) => {

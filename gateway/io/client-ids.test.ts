@@ -10,7 +10,7 @@ test("[CID1] a client id is always the same for the same tenant, user and key, a
   expect(parseClientId(id("acme", "ann", "12345678"))).toBeDefined();
 });
 
-test("[CID2] another tenant, user or key makes another id, wherever the borders lie", () => {
+test("[CID2] another tenant, user or key gives another id, wherever the parts are divided", () => {
   const ids = [
     id("acme", "ann", "12345678"),
     id("acme", "ann1", "2345678x"),
@@ -21,6 +21,6 @@ test("[CID2] another tenant, user or key makes another id, wherever the borders 
   expect(new Set(ids).size).toBe(ids.length);
 });
 
-test("[CID3] ids stay what they were: edits are numbered by them, and clients of an older gateway come back", () => {
+test("[CID3] ids never change: edits are numbered by them, and clients of an older gateway return", () => {
   expect(id("acme", "ann", "12345678")).toBe("j2DOJNTzSWZGDmCC");
 });

@@ -1,38 +1,70 @@
-/** What clients reach of a gateway: WebSockets and HTTP on one port, over TLS where a certificate is named. */
+/** The gateway's edge for clients: WebSockets and HTTP on one port, with TLS where a certificate is configured. */
 
-import type { SharedConfig } from "../../shared/settings.ts";
+import type { SharedConfig } from "../../shared/settings/common-settings.ts";
 import type { GatewayConfig } from "../config.ts";
-import { ForeignOrigins } from "../limits/foreign-origins-host.ts";
 import { countBehind } from "../metrics.ts";
-import type { HttpRoute } from "./http-routes.ts";
-import { loadUws } from "./load-uws.ts";
-import { type RouteDeps, type RoutePorts, serveHttp } from "./routes.ts";
-import type { Door } from "./upgrades.ts";
-import { uwsApp } from "./uws-app.ts";
-import { listen, uwsSockets } from "./uws-server.ts";
+import type { HttpRoute } from "../http/route-table.ts";
+import { loadUws, uwsApp } from "./sockets/load-uws.ts";
+import { type RouteDeps, type RoutePorts, serveGatewayHttp } from "./http/routes.ts";
+import type { UpgradePolicy } from "./sockets/upgrades.ts";
+import { listen, uwsSockets } from "./sockets/uws-server.ts";
+import type { Millis } from "../../shared/ids.ts";
+import type { Log } from "../../shared/process/log.ts";
 
 export type EdgeDeps = RouteDeps & { readonly lastOfTurn: (run: () => void) => void };
 
-/** Nobody reaches it before it listens. */
+/** Creates the edge. Clients can connect only after `listen`. */
 export function openEdge(
   config: SharedConfig & GatewayConfig,
-  { unready, mayConnect }: Pick<Door, "unready" | "mayConnect">,
+  { unready, mayConnect }: Pick<UpgradePolicy, "unready" | "mayConnect">,
   deps: EdgeDeps,
 ) {
   const { clock, log, metrics, lastOfTurn } = deps;
   const uws = loadUws();
   const app = uwsApp(uws, config);
   const foreignOrigins = new ForeignOrigins(log);
-  const onTurnedAway: Door["onTurnedAway"] = (reason, origin) => {
+  const onTurnedAway: UpgradePolicy["onTurnedAway"] = (reason, origin) => {
     metrics.turnedAway.inc({ reason });
     if (reason === "origin") foreignOrigins.receive(origin, clock.now());
   };
   const door = { unready, mayConnect, onTurnedAway };
   return {
     ...uwsSockets(app, config, door, lastOfTurn, (...looked) => countBehind(metrics, ...looked)),
-    /** `more`: of whoever starts the gateway. */
-    serveHttp: (ports: RoutePorts, more: readonly HttpRoute[]): void => serveHttp(app, config, ports, more, deps),
-    /** Throws a StartError when the port cannot be had. `close` takes no more connections; those open stay. */
+    /** `more` are routes of the process that starts the gateway. */
+    serveHttp: (ports: RoutePorts, more: readonly HttpRoute[]): void => serveGatewayHttp(app, config, ports, more, deps),
+    /**
+     * Throws a StartError when the port cannot be bound. `close` stops accepting connections and keeps the open ones.
+     */
     listen: () => listen(uws, app, config),
   };
+}
+
+/**
+ * Logs pages whose origin may not connect, because a browser does not show the text of the refusal. Logs at most once a
+ * minute, since anybody can send any origin.
+ */
+const TELL_MS_MIN = 60_000;
+/** A browser sends shorter origins: a host name has at most 253 characters. */
+const ORIGIN_LENGTH_MAX = 300;
+
+export class ForeignOrigins {
+  readonly #log: Log;
+  #toldAt: Millis | undefined;
+  /** Refusals since the last log line. */
+  #untold = 0;
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  receive(origin: string, now: Millis): void {
+    this.#untold += 1;
+    if (this.#toldAt !== undefined && now - this.#toldAt < TELL_MS_MIN) return;
+    this.#log.warn(
+      { origin: origin.slice(0, ORIGIN_LENGTH_MAX), times: this.#untold },
+      "a page of an origin that is not allowed was turned away: if it is yours, add the origin to COROOM_ALLOWED_ORIGINS",
+    );
+    this.#toldAt = now;
+    this.#untold = 0;
+  }
 }

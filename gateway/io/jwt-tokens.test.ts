@@ -8,8 +8,8 @@ import { join } from "node:path";
 import { exportJWK, exportSPKI, generateKeyPair, type JWTHeaderParameters, SignJWT, UnsecuredJWT } from "jose";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 
-import type { Clock } from "../../shared/clock.ts";
-import { SettingError } from "../../shared/config.ts";
+import type { Clock } from "../../shared/time/clock.ts";
+import { SettingError } from "../../shared/settings/settings.ts";
 import type { Millis, UnixMillis } from "../../shared/ids.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import type { Tokens } from "../ports.ts";
@@ -50,7 +50,7 @@ function token(claims: object = {}, expiry: string | number = "1h", header: JWTH
     .setExpirationTime(expiry);
 }
 
-test("[JWT1] a token says who its bearer is, what it opens and, on the clock that deadlines go by, until when", async () => {
+test("[JWT1] a token gives its bearer, the rooms it opens, and its expiry on the clock that deadlines use", async () => {
   const exp = date / 1000 + 60;
   const signed = await token({ tenant: "acme", name: "Ann" }, exp).sign(key(SECRET));
   expect(await jwtTokens(options).verify(signed)).toEqual({
@@ -67,7 +67,7 @@ test("[JWT1] a token says who its bearer is, what it opens and, on the clock tha
   expect(await jwtTokens(options).verify(await token().sign(key(SECRET)))).toMatchObject({ identity: { tenant: "default", name: "ann" } });
 });
 
-test("[JWT2] an expired token is told apart from a bad one, and clocks may differ a little", async () => {
+test("[JWT2] an expired token differs from a bad one, and clocks may differ a little", async () => {
   const past = (seconds: number) => token({}, date / 1000 - seconds).sign(key(SECRET));
   expect((await jwtTokens(options).verify(await past(60))).kind).toBe("expired");
   expect((await jwtTokens(options).verify(await past(2))).kind).toBe("valid");
@@ -99,13 +99,13 @@ test.each<[string, () => Promise<string> | string]>([
   expect(verdict.kind === "refused" && verdict.why.length).toBeGreaterThan(5);
 });
 
-test("[JWT4] issuer and audience are checked where they are set", async () => {
+test("[JWT4] issuer and audience are checked when they are configured", async () => {
   const strict = jwtTokens({ ...options, jwtIssuer: "https://id.example", jwtAudience: "coroom" });
   expect((await strict.verify(await token().sign(key(SECRET)))).kind).toBe("refused");
   expect((await strict.verify(await token().setIssuer("https://id.example").setAudience("coroom").sign(key(SECRET)))).kind).toBe("valid");
 });
 
-test("[JWT5] keys of a JWKS take their own algorithms, and a public key is never a secret", async () => {
+test("[JWT5] keys of a JWKS allow their own algorithms only, and a public key is never a secret", async () => {
   const tokens = jwtTokens({ ...options, jwtSecret: "", jwksFile });
   const header = { alg: "ES256", kid: "one" };
   expect((await tokens.verify(await token({}, "1h", header).sign(pair.privateKey))).kind).toBe("valid");
@@ -116,7 +116,7 @@ test("[JWT5] keys of a JWKS take their own algorithms, and a public key is never
   expect((await tokens.verify(await token({}, "1h", { alg: "ES256", kid: "two" }).sign(pair.privateKey))).kind).toBe("refused");
 });
 
-test("[JWT6] keys that cannot be fetched are the world failing, and no verdict on the token", async () => {
+test("[JWT6] keys that cannot be fetched are a failure, and no verdict on the token", async () => {
   const tokens = jwtTokens({ ...options, jwtSecret: "", jwksUrl: "http://127.0.0.1:1/jwks.json" });
   await expect(tokens.verify(await token({}, "1h", { alg: "ES256", kid: "one" }).sign(pair.privateKey))).rejects.toThrow(
     "could not be had",
@@ -141,7 +141,7 @@ test.each([
   issuer.close();
 });
 
-test("[JWT10] whoever makes a token ask for what is not known here is refused: that is no fault of the keys", async () => {
+test("[JWT10] a token that asks for an unknown feature is refused: the keys are not at fault", async () => {
   const tokens = jwtTokens({ ...options, jwtSecret: "", jwksFile });
   const header = Buffer.from(JSON.stringify({ "alg": "ES256", "kid": "one", "crit": ["made-up"], "made-up": 1 })).toString("base64url");
   const [, payload, signature] = (await of("one", pair.privateKey)).split(".");
@@ -189,7 +189,7 @@ async function issuing(
 
 const of = (kid: string, signer: CryptoKey): Promise<string> => token({}, "1h", { alg: "ES256", kid }).sign(signer);
 
-test("[JWT7] a token of a key that was added a moment ago waits for the keys, and so does one whose key is made up: only that is refused", () =>
+test("[JWT7] a token of a new key, and one of a forged key, wait for the keys: only the forged one is refused", () =>
   issuing(async ({ tokens, add, turn, fetches, waiting }) => {
     const first = await add("one");
     expect((await tokens.verify(await of("one", first))).kind).toBe("valid");
@@ -204,7 +204,7 @@ test("[JWT7] a token of a key that was added a moment ago waits for the keys, an
     expect((await tokens.verify(await of("three", first))).kind, "the keys are old: they are fetched for it at once").toBe("refused");
   }));
 
-test("[JWT8] of more tokens than may wait for the keys none is judged", () =>
+test("[JWT8] a token above the maximum that may wait for keys is not judged", () =>
   issuing(async ({ tokens, add, turn, waiting }) => {
     const first = await add("one");
     await tokens.verify(await of("one", first));

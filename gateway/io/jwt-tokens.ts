@@ -1,9 +1,9 @@
 /**
- * Checks tokens: JWTs signed with a shared secret (HS256), or with a key out of a JWKS (RS, PS, ES, EdDSA). Each
- * kind of key allows its own algorithms only, so a public key can never pass for a secret, and `none` never passes.
+ * Checks tokens: JWTs signed with a shared secret (HS256), or with a key of a JWKS (RS, PS, ES, EdDSA). Each kind of
+ * key allows its own algorithms only, so a public key never passes as a secret, and `none` never passes.
  *
- * A token of no known key may be of one that was added a moment ago, or of none at all: it waits until the keys are
- * fetched for it, however many name such keys, and is judged by those. So whoever makes them up is always found out.
+ * A token of an unknown key may be signed with a key that was added a moment ago. It waits until the keys are fetched
+ * again, together with all such tokens, and is judged by those keys. So a forged key is always found out.
  */
 
 import {
@@ -18,14 +18,15 @@ import {
 } from "jose";
 import { z } from "zod";
 
-import type { Clock } from "../../shared/clock.ts";
-import { SettingError } from "../../shared/config.ts";
+import type { Clock } from "../../shared/time/clock.ts";
+import { SettingError } from "../../shared/settings/settings.ts";
 import { type Millis, parseTenantId, parseUserId } from "../../shared/ids.ts";
 import { textIn } from "../../shared/io/certificate-files.ts";
 import type { Identity, TokenVerdict } from "../sessions/identity.ts";
 import type { Tokens } from "../ports.ts";
-import { SharedLists } from "./shared-lists.ts";
-import { verdictOfError } from "./token-faults.ts";
+import { hash } from "node:crypto";
+import { KnownTokens, type KnownTokensOptions } from "../sessions/known-tokens.ts";
+import type { GatewayMetrics } from "../metrics.ts";
 
 export type TokenOptions = {
   readonly jwtSecret: string;
@@ -34,12 +35,15 @@ export type TokenOptions = {
   readonly jwtIssuer: string;
   readonly jwtAudience: string;
   readonly jwtClockToleranceSeconds: number;
-  /** Tokens that wait for the keys at a time; of more none is judged. */
+  /** Maximum number of tokens that wait for keys. A token above it is not judged. */
   readonly waitingTokensMax: number;
 };
 
 const SECRET_ALGORITHMS = ["HS256"];
-/** From one time that keys are fetched to the next: far less than a client has for its HELLO, and seldom enough for whoever serves them. */
+/**
+ * Interval between two fetches of the keys: much shorter than the HELLO timeout, and long enough not to load the key
+ * server.
+ */
 const REFETCH_MS = 3_000;
 const KEY_PAIR_ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"];
 
@@ -56,10 +60,16 @@ const Claims = z.object({
 });
 
 type Verify = (token: string, options: JWTVerifyOptions) => Promise<{ payload: JWTPayload }>;
-/** `mayBeBehind`: the keys were fetched a moment ago and are not fetched again yet, though one may have been added since. `refetched`: resolves once they are. */
+/**
+ * `mayBeBehind`: the keys were fetched a moment ago and are not fetched again yet, so a newer key may be missing.
+ * `refetched` resolves after the next fetch.
+ */
 type Verifier = { readonly verify: Verify; readonly mayBeBehind: () => boolean; readonly refetched: () => Promise<void> };
 
-/** Throws a SettingError for a file that holds no keys; rejects where keys must be fetched and cannot be. `onWaiting`: told how many tokens wait for them. */
+/**
+ * Throws a SettingError for a file without keys. `verify` rejects when keys cannot be fetched. `onWaiting` receives the
+ * number of tokens that wait for keys.
+ */
 export function jwtTokens(options: TokenOptions, clock: Clock, onWaiting: (tokens: number) => void = () => {}): Tokens {
   const { verify, mayBeBehind, refetched } = verifier(options, clock);
   const lists = new SharedLists();
@@ -76,7 +86,7 @@ export function jwtTokens(options: TokenOptions, clock: Clock, onWaiting: (token
   };
   const verified = (token: string): ReturnType<Verify> => verify(token, { ...checks, currentDate: new Date(clock.wallNow()) });
   const verifiedInTime = async (token: string): Promise<{ payload: JWTPayload } | undefined> => {
-    const wasBehind = mayBeBehind(); // Where it was not, the keys are those fetched for this token.
+    const wasBehind = mayBeBehind(); // If the keys were not behind, they were fetched for this token.
     try {
       return await verified(token);
     } catch (error) {
@@ -107,7 +117,7 @@ function verifier(options: TokenOptions, clock: Clock): Verifier {
   if (options.jwtSecret !== "") {
     const secret = crypto.subtle.importKey("raw", new TextEncoder().encode(options.jwtSecret), { name: "HMAC", hash: "SHA-256" }, false, [
       "verify",
-    ]); // As bytes it would be made a key for each token anew.
+    ]); // From bytes, a key would be created for every token.
     return { verify: async (token, checks) => jwtVerify(token, await secret, { ...checks, algorithms: SECRET_ALGORITHMS }), ...fixed };
   }
   const by =
@@ -116,7 +126,7 @@ function verifier(options: TokenOptions, clock: Clock): Verifier {
       jwtVerify(token, keys, { ...checks, algorithms: KEY_PAIR_ALGORITHMS });
   if (options.jwksUrl === "") return { verify: by(keysIn(options.jwksFile)), ...fixed };
   const keys = createRemoteJWKSet(new URL(options.jwksUrl), { cooldownDuration: REFETCH_MS });
-  /** A fetch that is under way began before the token came, and would be joined. */
+  /** A fetch that is under way began before the token arrived, and `reload` would join it. */
   const reload = async (): Promise<void> => {
     if (keys.reloading) await keys.reload().catch(() => {});
     return keys.reload();
@@ -124,7 +134,7 @@ function verifier(options: TokenOptions, clock: Clock): Verifier {
   let next: Promise<void> | undefined;
   const refetched = (): Promise<void> => {
     next ??= new Promise<void>((resolve) => clock.after(REFETCH_MS, resolve)).then(() => {
-      next = undefined; // Whoever comes from here on may have been signed with a key that this fetch misses.
+      next = undefined; // A token that arrives from now on may be signed with a key that this fetch misses.
       return reload();
     });
     return next;
@@ -132,14 +142,14 @@ function verifier(options: TokenOptions, clock: Clock): Verifier {
   return { verify: by(keys), mayBeBehind: () => keys.coolingDown || keys.reloading, refetched };
 }
 
-/** Throws a SettingError where the file holds no keys. */
+/** Throws a SettingError when the file contains no keys. */
 function keysIn(file: string): JWTVerifyGetKey {
   const text = textIn("COROOM_JWKS_FILE", file);
   try {
-    return createLocalJWKSet(JSON.parse(text) as JSONWebKeySet); // Which checks its shape.
+    return createLocalJWKSet(JSON.parse(text) as JSONWebKeySet); // Checks the shape of the key set.
   } catch (error) {
     if (!(error instanceof SyntaxError || error instanceof errors.JWKSInvalid)) throw error;
-    throw new SettingError(`COROOM_JWKS_FILE=${file} holds no key set: it is to be a JWKS, {"keys":[…]}, of public keys`); // With no cause: it may quote a key.
+    throw new SettingError(`COROOM_JWKS_FILE=${file} holds no key set: it is to be a JWKS, {"keys":[…]}, of public keys`); // Without the cause, which may quote a key.
   }
 }
 
@@ -158,12 +168,12 @@ function verdictOf(payload: JWTPayload, toleranceSeconds: number, { clock, lists
       name: name ?? sub,
       rooms: lists.share(rooms),
       rights: rightsOf(rights),
-      expiresAt: Math.floor(clock.now() + (exp + toleranceSeconds) * 1000 - clock.wallNow()) as Millis, // A fraction, or what V8 takes for one, is an object of its own.
+      expiresAt: Math.floor(clock.now() + (exp + toleranceSeconds) * 1000 - clock.wallNow()) as Millis, // V8 would allocate a heap object for a fraction.
     },
   };
 }
 
-/** By what they are made of, a bit each: whoever has the same rights shares them. */
+/** All combinations, indexed by one bit per right, so that bearers of the same rights share one object. */
 const ALL_RIGHTS: readonly Identity["rights"][] = Array.from({ length: 16 }, (_, bits) => ({
   read: (bits & 1) > 0,
   write: (bits & 2) > 0,
@@ -175,4 +185,83 @@ function rightsOf(claimed: readonly string[]): Identity["rights"] {
   return ALL_RIGHTS[
     ["read", "write", "admin", "award"].reduce((bits, right, index) => bits | (Number(claimed.includes(right)) << index), 0)
   ]!;
+}
+
+/**
+ * Tells errors of jose about the token from all others. Any other error concerns the keys, so no token is refused and
+ * nobody is blamed for it.
+ */
+/** By jose's error code. */
+const REASONS: Readonly<Record<string, string>> = {
+  ERR_JWS_SIGNATURE_VERIFICATION_FAILED: "its signature does not match: it was signed with another key",
+  ERR_JOSE_ALG_NOT_ALLOWED: "its algorithm is not one that this gateway takes",
+  ERR_JOSE_NOT_SUPPORTED: "its header asks for what this gateway does not know: leave out `crit`",
+  ERR_JWKS_NO_MATCHING_KEY: "no known key signed it",
+  ERR_JWKS_MULTIPLE_MATCHING_KEYS: "several known keys may have signed it: give each a kid",
+  ERR_JWS_INVALID: "it is no signed JWT",
+  ERR_JWT_INVALID: "it is no JWT",
+  ERR_JWT_CLAIM_VALIDATION_FAILED: "a claim is missing or does not match: exp and sub must be there, iss, aud and nbf must fit",
+};
+
+/** Undefined: the error is not about the token. */
+export function verdictOfError(error: unknown): (TokenVerdict & { kind: "refused" | "expired" }) | undefined {
+  if (!(error instanceof errors.JOSEError)) return undefined;
+  if (error instanceof errors.JWTExpired) return { kind: "expired" };
+  const why = REASONS[error.code];
+  return why === undefined ? undefined : { kind: "refused", why };
+}
+
+/** Shares equal lists. Most tokens open one room or all rooms, so this saves 56 bytes per connection. */
+
+/** Above this number all lists are forgotten and shared anew; holders keep theirs. */
+export const LISTS_MAX = 1_024;
+
+export class SharedLists {
+  /** Lists with one entry only: longer lists are rarely equal, and their text may be long. */
+  readonly #ofOne = new Map<string, readonly [string]>();
+
+  /** The returned list must not be changed. */
+  share(list: readonly string[]): readonly string[] {
+    const [entry] = list;
+    if (entry === undefined || list.length > 1) return list;
+    const known = this.#ofOne.get(entry);
+    if (known !== undefined) return known;
+    if (this.#ofOne.size === LISTS_MAX) this.#ofOne.clear();
+    const shared = [entry] as const;
+    this.#ofOne.set(entry, shared);
+    return shared;
+  }
+}
+
+/** Checks a token once and remembers it by its digest, so that no token stays in memory. */
+/**
+ * Tokens are removed by a timer when they expire: memory that is released after a quiet gateway's garbage collection
+ * would stay.
+ */
+const SWEEP_MS_MIN = 1_000;
+
+export function rememberedTokens(
+  tokens: Tokens,
+  options: KnownTokensOptions,
+  { clock, metrics }: { clock: Clock; metrics: Pick<GatewayMetrics, "tokenChecks"> },
+): Tokens {
+  const known = new KnownTokens(options);
+  let isSweeping = false;
+  const sweep = (): void => {
+    const next = known.receiveTick(clock.now());
+    isSweeping = next !== undefined;
+    if (next !== undefined) clock.after(Math.max(SWEEP_MS_MIN, next - clock.now()), sweep);
+  };
+  return {
+    verify: async (token) => {
+      const digest = hash("sha256", token, "base64");
+      const identity = known.find(digest, clock.now());
+      metrics.tokenChecks.inc({ outcome: identity === undefined ? "checked" : "known" });
+      if (identity !== undefined) return { kind: "valid", identity };
+      const verdict = await tokens.verify(token);
+      if (verdict.kind === "valid") known.add(digest, verdict.identity, clock.now());
+      if (!isSweeping) sweep();
+      return verdict;
+    },
+  };
 }

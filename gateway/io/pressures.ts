@@ -1,17 +1,20 @@
-/** Measures what weighs on this process: its event loop, what its clients have not read, and how slow NATS is. */
+/**
+ * Measures the load of this process: the delay of its event loop, the bytes that clients have not read, and the round
+ * trip to NATS.
+ */
 
-import { loopDelay } from "../../shared/io/loop-delay.ts";
+import { eventLoopDelay } from "../../shared/io/event-loop.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { Pressures } from "../ports.ts";
-import type { BackboneLine } from "../rooms/backbone-line.ts";
+import type { BackboneStatus } from "../rooms/backbone-status.ts";
 
-/** `backbone`: without a line nothing is on its way, and NATS is not slow but away. */
+/** `backbone`: while NATS is disconnected no round trip is measured. */
 export function measuredPressures(
   nats: NatsConnection,
   { outboundBytes, outboundP99Ms }: { outboundBytes(): number; outboundP99Ms(): number },
-  backbone: Pick<BackboneLine, "isUp">,
+  backbone: Pick<BackboneStatus, "isUp">,
 ): Pressures & { stop(): void } {
-  const delay = loopDelay();
+  const delay = eventLoopDelay();
   let asked: number | undefined;
   let lagMs = 0;
 
@@ -23,7 +26,7 @@ export function measuredPressures(
       lagMs = performance.now() - from;
       asked = undefined;
     };
-    nats.flush().then(answered, answered); // Rejected with the line: it is asked again on the next.
+    nats.flush().then(answered, answered); // Rejects when the connection is lost. The next measurement asks again.
   };
 
   return {

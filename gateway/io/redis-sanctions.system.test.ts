@@ -12,7 +12,7 @@ import type { Engine } from "../../engines/engine.ts";
 import type { Sanction } from "../../shared/bus/admin-messages.ts";
 import type { TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
 import { systemClock as clock } from "../../shared/io/system-clock.ts";
-import { SILENT } from "../../shared/testing/silent-log.ts";
+import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import { until } from "../../test/contract/real-nats.ts";
 import { startTestRedis } from "../../test/contract/test-engines.ts";
 import { keyOf } from "../limits/sanctions.ts";
@@ -26,7 +26,7 @@ let kept: ReturnType<typeof redisSanctions>;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "coroom-sanctions-"));
   redis = await startTestRedis({ dataDir: join(folder, "redis") });
-  kept = redisSanctions(redis.url, "test", { clock, log: SILENT, metrics: gatewayMetrics(new Registry()) });
+  kept = redisSanctions(redis.url, "test", { clock, log: SILENT_LOG, metrics: gatewayMetrics(new Registry()) });
   await until(() => kept.store!.load().catch(() => undefined), "Redis to be reached");
 });
 afterAll(async () => {
@@ -45,7 +45,7 @@ const ban = (given: Partial<Sanction>): Sanction => ({
   ...given,
 });
 
-test("[SAN15] of what is said of the same the later is kept, whoever saves last, and a lift of the same moment", async () => {
+test("[SAN15] of two sanctions with one subject the later is stored, in any order of saving; at the same time, the lift", async () => {
   const [earlier, later] = [ban({ madeAt: 1_700_000_000_001 as UnixMillis }), ban({ madeAt: 1_700_000_000_002 as UnixMillis })];
   const lift = { ...later, lifted: true };
   for (const [index, [first, second, holds]] of [
@@ -62,7 +62,7 @@ test("[SAN15] of what is said of the same the later is kept, whoever saves last,
   }
 });
 
-test("[SAN16] what is no sanction of ours is written over", async () => {
+test("[SAN16] a stored value that is not a sanction is overwritten", async () => {
   const line = new Redis(redis.url);
   try {
     for (const nonsense of ["{", "null", '"a"', '{"madeAt":"never"}']) {

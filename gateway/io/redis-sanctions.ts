@@ -1,27 +1,27 @@
 /**
- * Sanctions in Redis, so that they outlive the gateways: one hash, `{env}:sanctions`, by what each is about. Everybody
- * writes what it knows and finds missing, never over what was made later; whoever reads drops what is over.
+ * Sanctions in Redis, so that they outlive the gateways: one hash, `{env}:sanctions`, keyed by target. Every gateway
+ * writes the sanctions that it knows and that are missing, and never replaces a newer one. A reader deletes sanctions
+ * that have ended.
  */
 
 import { Sanction } from "../../shared/bus/admin-messages.ts";
-import type { Clock } from "../../shared/clock.ts";
-import { defineScripts, type RedisLine, redisLine } from "../../shared/io/redis.ts";
-import { watchRedis } from "../../shared/io/redis-reach.ts";
-import type { Log } from "../../shared/log.ts";
+import type { Clock } from "../../shared/time/clock.ts";
+import { defineScripts, type RedisConnection, redisConnection, watchRedis } from "../../shared/io/redis.ts";
+import type { Log } from "../../shared/process/log.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { SanctionStore } from "../ports.ts";
 import { keyOf } from "../limits/sanctions.ts";
 
 type Scripts = { keepSanction(keys: number, hash: string, about: string, sanction: string): Promise<null> };
 
-/** `url`: empty where there is no Redis; then nothing is kept. */
+/** Without a `url` nothing is stored. */
 export function redisSanctions(
   url: string,
   environment: string,
   { clock, log, metrics }: { clock: Clock; log: Log; metrics: GatewayMetrics },
 ): { readonly store: SanctionStore | undefined; readonly reachesRedis: () => boolean | undefined; stop(): void } {
   if (url === "") return { store: undefined, reachesRedis: () => undefined, stop: () => {} };
-  const line = redisLine(url, log);
+  const line = redisConnection(url, log);
   const reach = watchRedis(line.redis, clock, metrics.redisUnreached);
   const stop = (): void => {
     reach.stop();
@@ -30,7 +30,7 @@ export function redisSanctions(
   return { store: storeOn(line, environment, clock), reachesRedis: reach.reaches, stop };
 }
 
-function storeOn({ redis }: RedisLine, environment: string, clock: Clock): SanctionStore {
+function storeOn({ redis }: RedisConnection, environment: string, clock: Clock): SanctionStore {
   const hash = `${environment}:sanctions`;
   const scripts = defineScripts<Scripts>(redis, import.meta.url, { keepSanction: "keep-sanction.lua" });
   return {
@@ -51,7 +51,7 @@ function storeOn({ redis }: RedisLine, environment: string, clock: Clock): Sanct
   };
 }
 
-/** Undefined for what is no JSON: none of ours. */
+/** Undefined for text that is not JSON, which no gateway wrote. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

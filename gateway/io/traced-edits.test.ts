@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import type { Answer, SubmittedEdit } from "../../shared/bus/envelope.ts";
+import type { OwnerReply, SubmittedEdit } from "../../shared/bus/envelope.ts";
 import type { ClientId, Epoch, GatewayId, RoomKey, Seq, UserId } from "../../shared/ids.ts";
 import { appendSpanId, editSpanId } from "../../shared/io/traces/edit-traces.ts";
 import { TestTraces } from "../../shared/testing/traces.ts";
@@ -22,7 +22,7 @@ function batch(counter: number, seq: number): CommittedBatch {
   return { epoch: EPOCH, firstSeq: seq as Seq, lastSeq: seq as Seq, runs, bytes: new Uint8Array() };
 }
 
-function refused(counter: number): Answer {
+function refused(counter: number): OwnerReply {
   return { kind: "refused", epoch: EPOCH, client: CLIENT, counter, reason: "log-stalled", expected: counter, retryAfterMs: 1 };
 }
 
@@ -33,7 +33,7 @@ function gateway() {
   return { traces, hops, tell, traced: (counter: number) => traces.edits.of(ROOM, CLIENT, counter)! };
 }
 
-test("[TRC17] an edit lasts from when it was taken until the log is known to have it, whatever happens between", () => {
+test("[TRC17] an edit's span lasts from its receipt until the log is known to have it", () => {
   const { traces, hops, tell, traced } = gateway();
   hops.taken(ROOM, edit(1));
   traces.now += 10;
@@ -46,7 +46,7 @@ test("[TRC17] an edit lasts from when it was taken until the log is known to hav
   hops.committed(ROOM, batch(1, 8));
   hops.committed(ROOM, batch(2, 9));
   const events = ["sent to the owner", "refused", "taken again", "sent to the owner"];
-  expect(traces.told).toEqual([{ name: "edit", took: [1_000, 1_020], events }]);
+  expect(traces.summary).toEqual([{ name: "edit", took: [1_000, 1_020], events }]);
   expect(traces.spans[0]).toMatchObject({
     traceId: traced(1).traceId,
     spanId: editSpanId(traced(1), GATEWAY),
@@ -55,12 +55,12 @@ test("[TRC17] an edit lasts from when it was taken until the log is known to hav
   });
 });
 
-test("[TRC18] what the log had already is a repeat, under the edit that it repeats; what may only be the first is refused as such", () => {
+test("[TRC18] an edit that the log already has is a repeat under the first one's span; a refused first edit is an error", () => {
   const { traces, hops, traced } = gateway();
   for (const counter of [1, 2]) hops.taken(ROOM, edit(counter));
   hops.answered(ROOM, { kind: "acked", epoch: EPOCH, client: CLIENT, counter: 1, seq: 8 as Seq, exact: true });
   hops.answered(ROOM, { kind: "not-first", epoch: EPOCH, client: CLIENT, counter: 2 });
-  expect(traces.told).toEqual([
+  expect(traces.summary).toEqual([
     { name: "edit repeated", took: [1_000, 1_000] },
     { name: "edit", took: [1_000, 1_000], failed: "the room had edits already" },
   ]);
@@ -68,13 +68,13 @@ test("[TRC18] what the log had already is a repeat, under the edit that it repea
   expect([repeat!.parentSpanId, repeat!.spanId === repeat!.parentSpanId]).toEqual([editSpanId(traced(1), GATEWAY), false]);
 });
 
-test("[TRC19] delivering is a hop on every gateway, under the append in its epoch, and delivers once", () => {
+test("[TRC19] delivery is a span on every gateway, under the append in its epoch, and delivers once", () => {
   const { traces, hops, traced } = gateway();
   let delivered = 0;
   hops.delivering(ROOM, batch(3, 8), () => {
     delivered += 1;
     traces.now += 4;
   });
-  expect([delivered, traces.told]).toEqual([1, [{ name: "process edits.out", took: [1_000, 1_004] }]]);
+  expect([delivered, traces.summary]).toEqual([1, [{ name: "process edits.out", took: [1_000, 1_004] }]]);
   expect(traces.spans[0]).toMatchObject({ parentSpanId: appendSpanId(traced(3), EPOCH), attributes: { "coroom.edit.seq": 8 } });
 });

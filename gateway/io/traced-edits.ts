@@ -1,6 +1,6 @@
 /**
- * Traced edits on this gateway, as spans: `edit`, from when it was taken from its client until it is known to be in the
- * log, and `process edits.out`, on every gateway that gives it to members.
+ * Spans of traced edits on this gateway: `edit`, from receipt until the log has the edit, and `process edits.out`, on
+ * every gateway that delivers it.
  */
 
 import { SpanKind, SpanStatusCode } from "@opentelemetry/api";
@@ -14,7 +14,7 @@ import type { EditHops } from "../ports.ts";
 export function tracedEdits(gateway: GatewayId, traces: EditTraces): EditHops {
   const open = new OpenHops(traces);
   const tracedOf = (room: RoomKey, { author, counter }: SubmittedEdit): TracedEdit | undefined => traces.of(room, author.client, counter);
-  /** A repeat of an edit that the log has: the trace begins where it was taken first. */
+  /** A repeat of an edit that is already in the log: its trace began where the edit was first received. */
   const asRepeat = (edit: TracedEdit) => ({ name: "edit repeated", spanId: drawnSpanId(), parentSpanId: editSpanId(edit, gateway) });
 
   return {
@@ -48,7 +48,7 @@ export function tracedEdits(gateway: GatewayId, traces: EditTraces): EditHops {
         case "acked":
           return open.end(edit, { ...asRepeat(edit), attributes: { "coroom.edit.seq": answer.seq } });
         case "refused":
-          return open.note(edit, "refused", { "coroom.reason": answer.reason }); // Sent again, here or by its client; or let go.
+          return open.note(edit, "refused", { "coroom.reason": answer.reason }); // The edit is sent again, by the gateway or by its client, or it is dropped.
         case "not-first":
           return open.end(edit, { status: { code: SpanStatusCode.ERROR, message: "the room had edits already" } });
       }

@@ -53,7 +53,7 @@ async function keptInRedis(): Promise<void> {
 
 const garbage = (client: WireClient): void => client.sendBytes(Uint8Array.of(0x02, 0xff));
 
-test("[ABS1] a user whose frames are none is held off, then banned on all gateways; others at its address are not", async () => {
+test("[ABS1] a user who sends invalid frames is delayed, then banned on all gateways; others at the address are not", async () => {
   const [one, two] = [await rig.start(), await rig.start()];
   const tabs = await Promise.all([1, 2, 3].map(() => rig.greet(two, "eve", { from: "203.0.113.7" })));
   for (const client of tabs) await client.next("welcome");
@@ -70,7 +70,7 @@ test("[ABS1] a user whose frames are none is held off, then banned on all gatewa
   }
 });
 
-test("[ABS2] an address that sends what is no token, or storms in, is banned though nobody knows who it is; the others come in", async () => {
+test("[ABS2] an address that sends bad tokens, or connects too often, is banned without a known user; others connect", async () => {
   const address = await rig.start({ connectionsPerIpMax: "10" });
   const from = "203.0.113.9";
   const codes = new Set<number>();
@@ -85,7 +85,7 @@ test("[ABS2] an address that sends what is no token, or storms in, is banned tho
   expect(await metric(address, 'coroom_gateway_abuse_total{measure="hold-off",suspect="address"}')).toBeGreaterThan(0);
 });
 
-test("[ABS3] a ban outlives the gateways where there is a Redis", async () => {
+test("[ABS3] with a Redis a ban outlives the gateways", async () => {
   const first = await rig.start({}, redis.url);
   await Promise.all([1, 2, 3].map(() => rig.greet(first, "eve"))).then(async (all) => {
     for (const client of all) await client.next("welcome");
@@ -98,7 +98,7 @@ test("[ABS3] a ban outlives the gateways where there is a Redis", async () => {
   expect(await outcomeOf(await rig.greet(second, "eve"))).toBe(4009);
 });
 
-test("[ABS4] while Redis is away nobody is locked out and nobody waits; a ban made meanwhile is kept when it is back", async () => {
+test("[ABS4] while Redis is unreachable nobody is locked out or waits; a ban made meanwhile is stored afterwards", async () => {
   const address = await rig.start({}, redis.url);
   redis.kill("SIGKILL");
   await redis.exited;
@@ -114,7 +114,7 @@ test("[ABS4] while Redis is away nobody is locked out and nobody waits; a ban ma
   await keptInRedis();
 });
 
-test("[ABS5] points are counted over all gateways: whoever errs at one is held off at the other", async () => {
+test("[ABS5] scores are added over all gateways: a user with faults at one is delayed at another", async () => {
   const [one, two] = [await rig.start({ abusePointsMax: "100" }), await rig.start({ abusePointsMax: "100" })];
   for (const address of [one, one, one, two]) {
     const eve = await rig.greet(address, "eve");
@@ -131,7 +131,7 @@ test("[ABS5] points are counted over all gateways: whoever errs at one is held o
   expect(await outcomeOf(await rig.greet(two, "ann"))).toBe("welcome");
 });
 
-test("[ABS6] each pattern of abuse is counted by its name, and leads to being held off or banned", async () => {
+test("[ABS6] each pattern of abuse is counted by its name, and leads to a delay or a ban", async () => {
   const address = await rig.start({
     abusePointsMax: "4",
     helloMsMax: "300",
@@ -163,7 +163,7 @@ test("[ABS6] each pattern of abuse is counted by its name, and leads to being he
   }
 });
 
-test("[ABS7] a tenant whose users err one after the other is held off, and no other", async () => {
+test("[ABS7] a tenant whose users have faults one after the other is delayed, and no other tenant", async () => {
   const address = await rig.start({ tenantAbusePointsMax: "40", abusePointsMax: "1000" });
   for (const user of ["a", "b"]) {
     const client = await rig.greet(address, user);
@@ -195,7 +195,7 @@ test("[ABS8] a ban holds over HTTP as it does on the socket: from everywhere, an
   ]);
 });
 
-test("[ABS14] an address that shows what is no token over HTTP again and again is banned, and an operator's secret that is none counts as one", async () => {
+test("[ABS14] an address that repeats bad tokens over HTTP is banned, and a wrong operator secret counts as one", async () => {
   const address = await rig.start();
   const headers = { "x-forwarded-for": "203.0.113.30", "authorization": "Bearer none" };
   const show = async (path: string): Promise<string> => (await (await fetch(`http://${address}${path}`, { headers })).json()).message;
@@ -210,7 +210,7 @@ test("[ABS14] an address that shows what is no token over HTTP again and again i
   expect(await outcomeOf(await rig.greet(address, "ann", { from: "203.0.113.31" }))).toBe("welcome");
 });
 
-test("[ABS9] whoever comes from a banned address is refused over HTTP too, whatever token is shown, and an operator from there is not", async () => {
+test("[ABS9] a banned address is refused over HTTP with any token; an operator at that address is not", async () => {
   const address = await rig.start();
   const from = "203.0.113.9";
   const headers = { "x-forwarded-for": from };
@@ -234,7 +234,7 @@ test("[ABS9] whoever comes from a banned address is refused over HTTP too, whate
   expect((await read(headers))[0]).toBe(503);
 });
 
-test("[ABS10] whoever is there already renews its token while its tenant is held off, and that counts for nothing", async () => {
+test("[ABS10] a connected user renews its token while its tenant is delayed, and that counts as no fault", async () => {
   const address = await rig.start({ tenantAbusePointsMax: "40", abusePointsMax: "1000" });
   const ann = await rig.greet(address, "ann");
   await ann.next("welcome");
@@ -251,7 +251,7 @@ test("[ABS10] whoever is there already renews its token while its tenant is held
   expect(await metric(address, 'coroom_gateway_faults_total{fault="connect"}')).toBe(connects);
 });
 
-test("[ABS11] of whoever is banned for one of many joins the others make no member, and its rooms are let go", async () => {
+test("[ABS11] a user who is banned during many joins becomes a member of none, and the rooms are released", async () => {
   const address = await rig.start({ abusePointsMax: "1", joinMsMax: "600000", roomLingerMs: "1" });
   const eve = await rig.greet(address, "eve");
   times(40, (room) => void eve.join(`room-${room}`, "eveeveeve").catch(() => {})); // Before she is welcomed.
@@ -268,7 +268,7 @@ function times(count: number, run: (index: number) => void): void {
   for (let index = 0; index < count; index++) run(index);
 }
 
-test("[ABS12] whoever is told to wait and comes back too soon brings nothing upon the others at its address", async () => {
+test("[ABS12] a delayed user who returns too soon does not affect others at the address", async () => {
   const address = await rig.start({ tenantAbusePointsMax: "40" });
   const from = "203.0.113.30";
   for (const user of ["a", "b"]) {
@@ -282,7 +282,7 @@ test("[ABS12] whoever is told to wait and comes back too soon brings nothing upo
   expect(await outcomeOf(await rig.greet(address, "ann", { tenant: "other", from }))).toBe("welcome");
 });
 
-test("[ABS13] whoever comes from a banned address is told so at once, and keeps nobody else waiting", async () => {
+test("[ABS13] a connection from a banned address is refused at once and delays nobody", async () => {
   const address = await rig.start({ connectsPerSecondMax: "1", connectQueueMax: "2" });
   const from = "203.0.113.31";
   await fetch(`http://${address}/v1/admin/ban`, {

@@ -1,26 +1,26 @@
 /**
- * Who makes trouble. Each fault has a weight and fades; whoever has too much at once is held off for a moment, whoever
- * goes on is banned, and each further ban is twice as long. A user answers for what happens after HELLO; before it
- * nobody knows who it was, and the address answers. So nobody can have those banned who share an address with them.
+ * Abuse scores. Each fault has a weight and fades. A high score delays new connections, a higher one leads to a ban,
+ * and each further ban lasts twice as long. After HELLO a user is responsible; before it, when the user is unknown, the
+ * address is. So nobody can cause a ban of others at the same address.
  *
- * Points are counted where the fault happens, and those of the other gateways are added: whoever goes from one to the
- * next is no better off. Rules ABU1 to ABU11.
+ * A fault is counted where it happens, and the scores of other gateways are added, so changing gateways gives no
+ * advantage. Rules ABU1 to ABU11.
  */
 
 import type { Millis, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
-import type { ClientAddress } from "../../shared/client-address.ts";
+import type { ClientAddress } from "../../shared/limits/client-address.ts";
 
-/** A tenant: for all its users together, who may be as many as whoever holds its secret likes. */
+/** A tenant stands for all its users: the holder of its secret can create any number of them. */
 export type Suspect =
   | { readonly kind: "user"; readonly tenant: TenantId; readonly user: UserId }
   | { readonly kind: "address"; readonly address: ClientAddress }
   | { readonly kind: "tenant"; readonly tenant: TenantId };
 
-/** connect: many make a storm. join: of very many rooms. The others end a connection. */
-export type Fault = "connect" | "join" | "bad-token" | "no-hello" | "too-fast" | "too-large" | "bad-frame";
+/** `connect` matters in large numbers, `join` in very large ones. Every other fault ends a connection. */
+export type AbuseFault = "connect" | "join" | "bad-token" | "no-hello" | "too-fast" | "too-large" | "bad-frame";
 
-/** In points. An SDK does none of the last four, whatever its user does; a user with many tabs on a bad line connects often. */
-const WEIGHTS: Readonly<Record<Fault, number>> = {
+/** Points per fault. An SDK never commits the last four. A user with many tabs and a bad connection connects often. */
+const WEIGHTS: Readonly<Record<AbuseFault, number>> = {
   "connect": 0.25,
   "join": 0.05,
   "bad-token": 5,
@@ -29,34 +29,34 @@ const WEIGHTS: Readonly<Record<Fault, number>> = {
   "too-large": 15,
   "bad-frame": 15,
 };
-/** Everybody behind an address may come at once, and more than once, before that is a storm. */
+/** All users of an address may connect at once, several times over, before that counts as abuse. */
 const ADDRESS_FILLS_MAX = 4;
 const ADDRESS_CONNECTS_MIN = 100;
 
 export type AbuseOptions = {
-  /** Points that lead to a ban; half of them to being held off. So many fade in a minute. */
+  /** Points that lead to a ban; half of them delay new connections. As many points fade within a minute. */
   readonly abusePointsMax: number;
-  /** The same for a tenant, which is held off only. */
+  /** The same for a tenant, which is delayed and never banned. */
   readonly tenantAbusePointsMax: number;
   readonly abuseBanMs: number;
   readonly abuseBanMsMax: number;
   readonly connectionsPerIpMax: number;
-  /** How many are watched; whoever was heard of longest ago is forgotten first. */
+  /** Maximum number of suspects. The one that was active longest ago is forgotten first. */
   readonly suspectsMax: number;
 };
 
-export type Measure =
+export type AbuseMeasure =
   | { readonly kind: "none" }
   | { readonly kind: "hold-off"; readonly retryAfterMs: number }
   | { readonly kind: "ban"; readonly banMs: number };
 
-/** What the other gateways are to know: whole points. 0: nothing any more. */
-export type Standing = { readonly kind: Suspect["kind"]; readonly key: string; readonly points: number };
+/** A score for the other gateways, in whole points. 0: the score has faded. */
+export type AbuseScore = { readonly kind: Suspect["kind"]; readonly key: string; readonly points: number };
 
-/** From when until when, by date. */
+/** Start and end of a ban, as dates. */
 export type BanTime = { readonly madeAt: UnixMillis; readonly until: UnixMillis };
 
-/** `points`: as they stood at `at`. `bannedUntil`: 0, never. */
+/** `points` is the score at the time `at`. `bannedUntil` is 0 when there was no ban. */
 type Watched = {
   readonly kind: Suspect["kind"];
   points: number;
@@ -66,23 +66,23 @@ type Watched = {
   bannedUntil: UnixMillis;
 };
 
-/** More would make a tenant wait long after it behaves. */
+/** A cap on the score: a higher one would delay a tenant long after it behaves. */
 const FILLS_MAX = 2;
 const FADE_MS = 60_000;
-/** Whoever behaved for so long begins anew. */
+/** After this time without a fault the count of bans starts again. */
 const FORGET_BANS_MS = 86_400_000;
-const NONE: Measure = { kind: "none" };
+const NONE: AbuseMeasure = { kind: "none" };
 const NEVER = 0 as UnixMillis;
 
-export class Abuse {
+export class AbuseScores {
   readonly #options: AbuseOptions;
   readonly #elsewhere: (kind: Suspect["kind"], key: string) => number;
-  /** Whoever was heard of last stands last. */
+  /** In order of activity: the most recent suspect is last. */
   readonly #watched = new Map<string, Watched>();
-  /** Those with a point at least, to be told of. */
+  /** Suspects with at least one point, which other gateways are informed about. */
   readonly #notable = new Map<string, Suspect["kind"]>();
 
-  /** `elsewhere`: points that the other gateways last said they count. */
+  /** `elsewhere`: the points that the other gateways last reported. */
   constructor(options: AbuseOptions, elsewhere: (kind: Suspect["kind"], key: string) => number = () => 0) {
     this.#options = options;
     this.#elsewhere = elsewhere;
@@ -92,8 +92,8 @@ export class Abuse {
     return this.#watched.size;
   }
 
-  /** What is to become of it; whoever is to be banned is so once `receiveBan` says it. */
-  receiveFault(suspect: Suspect, fault: Fault, now: Millis): Measure {
+  /** Returns the measure to take. A ban takes effect with `receiveBan`. */
+  receiveFault(suspect: Suspect, fault: AbuseFault, now: Millis): AbuseMeasure {
     const { kind } = suspect;
     const key = keyOf(suspect);
     const before = this.#watched.get(key);
@@ -108,8 +108,8 @@ export class Abuse {
   }
 
   /**
-   * Here or by another gateway. What led to it is paid for; the next time it is for longer. One that begins while
-   * another runs is of somebody who had not heard of that yet, for the same offence.
+   * A ban by this or another gateway. It clears the score, and the next ban lasts longer. A ban that begins while
+   * another runs is for the same offence: its gateway did not know of the other.
    */
   receiveBan(suspect: Suspect, { madeAt, until }: BanTime, now: Millis): void {
     const { kind } = suspect;
@@ -127,22 +127,22 @@ export class Abuse {
     });
   }
 
-  /** It runs no more: a ban from now on is for another offence, even before that one's time would have been up. */
+  /** The ban is lifted: a later ban is for another offence, even before the lifted one would have ended. */
   receiveLift(suspect: Suspect): void {
     const watched = this.#watched.get(keyOf(suspect));
     if (watched !== undefined) watched.bannedUntil = NEVER;
   }
 
-  /** Whether a new connection is to wait: the last warning before a ban. */
-  standing(suspect: Suspect, now: Millis): Measure {
+  /** Whether a new connection must wait: the last warning before a ban. */
+  holdOffOf(suspect: Suspect, now: Millis): AbuseMeasure {
     const key = keyOf(suspect);
     const watched = this.#watched.get(key);
     const here = watched === undefined ? 0 : this.#faded(key, watched, now);
     return this.#holdOff(suspect.kind, here + this.#elsewhere(suspect.kind, key));
   }
 
-  /** To be called every second: what stands here, for the other gateways. */
-  endSecond(now: Millis): Standing[] {
+  /** Call every second. Returns the scores for the other gateways. */
+  endSecond(now: Millis): AbuseScore[] {
     this.#forgetFaded(now);
     return [...this.#notable].map(([key, kind]) => {
       const watched = this.#watched.get(key);
@@ -153,7 +153,9 @@ export class Abuse {
     });
   }
 
-  /** Everybody who connects is watched for a moment. Whoever has points left is waited for by those behind, who were heard of later. */
+  /**
+   * Forgets suspects whose score has faded, in order of activity. A suspect with points left keeps the later ones too.
+   */
   #forgetFaded(now: Millis): void {
     for (const [key, watched] of this.#watched) {
       if (watched.bans > 0 && now - watched.erredAt <= FORGET_BANS_MS) continue;
@@ -170,20 +172,23 @@ export class Abuse {
     if (oldest !== undefined && this.#watched.size > this.#options.suspectsMax) this.#watched.delete(oldest);
   }
 
-  #weightOf(suspect: Suspect, fault: Fault): number {
+  #weightOf(suspect: Suspect, fault: AbuseFault): number {
     const { abusePointsMax, connectionsPerIpMax } = this.#options;
     return suspect.kind === "address" && fault === "connect"
       ? abusePointsMax / Math.max(ADDRESS_CONNECTS_MIN, ADDRESS_FILLS_MAX * connectionsPerIpMax)
       : WEIGHTS[fault];
   }
 
-  #holdOff(kind: Suspect["kind"], points: number): Measure {
+  #holdOff(kind: Suspect["kind"], points: number): AbuseMeasure {
     const pointsMax = this.#pointsMax(kind);
     const excess = points - pointsMax / 2;
     return excess <= 0 ? NONE : { kind: "hold-off", retryAfterMs: Math.ceil((excess / pointsMax) * FADE_MS) };
   }
 
-  /** Gateways that share a suspect share what fades: else it would fade the faster the more of them it goes to. */
+  /**
+   * Gateways that share a suspect share the fading: otherwise a score would fade faster the more gateways the suspect
+   * uses.
+   */
   #faded(key: string, { kind, points, at }: Watched, now: Millis): number {
     if (points === 0) return 0;
     const share = points / (points + this.#elsewhere(kind, key));
@@ -199,7 +204,7 @@ function bansOf(before: Watched | undefined, now: Millis): number {
   return before === undefined || now - before.erredAt > FORGET_BANS_MS ? 0 : before.bans;
 }
 
-/** Of ASCII characters, and no two suspects of a kind alike. */
+/** ASCII only, and different for any two suspects of a kind. */
 function keyOf(suspect: Suspect): string {
   switch (suspect.kind) {
     case "user":

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import type { Millis } from "../../shared/ids.ts";
-import { ConnectionRates, SpareRates } from "./connection-rates.ts";
+import { ConnectionRates, RatePool } from "./connection-rates.ts";
 
 const options = {
   editRates: { fresh: { burst: 3, perSecond: 1 }, repeats: { burst: 5, perSecond: 2 } },
@@ -22,7 +22,7 @@ test("[RATE12] rates that are given back when they are full, and taken again, gi
   fc.assert(
     fc.property(fc.array(asked, { maxLength: 60 }), (questions) => {
       const kept = new ConnectionRates(options);
-      const spare = new SpareRates(options);
+      const spare = new RatePool(options);
       let looked = spare.take();
       const [seenByKept, seenByLooked] = [
         { joinedAt: 0 as Millis, first: 1, through: 0 },
@@ -58,7 +58,7 @@ test("[RATE12] rates that are given back when they are full, and taken again, gi
 });
 
 test("[RATE13] rates that were given back are taken before new ones are made, and of very many some are let go", () => {
-  const spare = new SpareRates(options);
+  const spare = new RatePool(options);
   const all = Array.from({ length: 1_030 }, () => spare.take());
   expect(new Set(all).size).toBe(1_030);
   for (const rates of all) spare.giveBack(rates);

@@ -1,36 +1,34 @@
 /**
- * What one connection may send in what time, each kind out of a bucket of its own. Most connections only read, and
- * there are very many of them: they have rates from when they first take from them until all buckets are full again.
+ * The rates of one connection, one token bucket per kind of frame. Most connections only read, and they are many: a
+ * bucket exists from its first use until it is full again.
  */
 
 import type { Millis } from "../../shared/ids.ts";
-import { type Rate, TokenBucket } from "../../shared/token-bucket.ts";
+import { type Rate, TokenBucket } from "../../shared/limits/token-bucket.ts";
 import type { Counter } from "../../shared/wire/frames.ts";
-import { EditRate, type EditsSeen, PresenceRate } from "./rate-limit.ts";
-
-/** What one connection alone can come up against. */
+/** Limits that one connection alone can reach. */
 export type ConnectionLimit = "edits" | "presence" | "frames" | "bytes" | "catch-ups";
 
-/** One for all connections. */
+/** Shared by all connections. */
 export type ConnectionRateOptions = {
   readonly editRates: { readonly fresh: Rate; readonly repeats: Rate };
   /** Frames that are neither edits nor presence. */
   readonly controlRate: Rate;
-  /** Beyond it presence is passed over; who sends far more is closed. */
+  /** Presence above this rate is skipped. A client far above it is closed. */
   readonly presenceRate: Rate;
   readonly byteRate: Rate;
-  /** Bytes of rooms' past that the client may have itself sent. */
+  /** Bytes of history that the client may request. */
   readonly catchUpRate: Rate;
 };
 
-/** Held for connections to come, at most. */
+/** Maximum number of unused rates that are kept. */
 const SPARE_MAX = 1_024;
 
 /**
- * Rates that were let go. Thousands of quiet connections take from theirs for a second at every ping: made anew each
- * time, they would outlive scavenges, and be garbage in old pages. Full buckets are what new ones are.
+ * A pool of unused rates. Thousands of quiet connections use theirs for a second at every ping. New objects each time
+ * would survive young collections and become garbage in the old space. A full bucket is as good as a new one.
  */
-export class SpareRates {
+export class RatePool {
   readonly #options: ConnectionRateOptions;
   readonly #spare: ConnectionRates[] = [];
 
@@ -42,7 +40,7 @@ export class SpareRates {
     return this.#spare.pop() ?? new ConnectionRates(this.#options);
   }
 
-  /** `rates`: untouched. */
+  /** `rates` must be untouched. */
   giveBack(rates: ConnectionRates): void {
     if (this.#spare.length < SPARE_MAX) this.#spare.push(rates);
   }
@@ -76,18 +74,21 @@ export class ConnectionRates {
     return (this.#presence ??= new PresenceRate(this.#options.presenceRate, now)).takeFrame(now);
   }
 
-  /** What it costs is known only afterwards. */
+  /** The cost of a catch-up is known only afterwards. */
   mayCatchUp(now: Millis): boolean {
     return this.#catchUps?.take(now, 0) !== false;
   }
 
-  /** The next question is refused if that was too much. */
+  /** If this was too much, the next catch-up is refused. */
   receiveCaughtUp(bytes: number, now: Millis): void {
     this.#catchUps ??= new TokenBucket(this.#options.catchUpRate, now);
     this.#catchUps.spend(now, bytes);
   }
 
-  /** A full bucket gives what a new one would. `untouched`: so do they all, those that any frame takes from kept. */
+  /**
+   * Drops full buckets: a new one would give the same. `untouched`: every bucket is full, those included that stay
+   * because any frame uses them.
+   */
   receiveTick(now: Millis): "taken" | "untouched" {
     if (this.#edits?.isFull(now) === true) this.#edits = undefined;
     if (this.#presence?.isFull(now) === true) this.#presence = undefined;
@@ -99,5 +100,67 @@ export class ConnectionRates {
       this.#controls?.isFull(now) === false ||
       this.#bytes?.isFull(now) === false;
     return isTaken ? "taken" : "untouched";
+  }
+}
+
+/**
+ * The rate of edits of one connection. After a reconnect or a refusal the SDK sends unacknowledged edits again. Repeats
+ * are counted apart, so that an honest client is never closed for them.
+ */
+/** A client that sends presence at this multiple of its rate does so on purpose. */
+const PRESENCE_EXCESS = 4;
+
+/** Only the newest presence counts, so a little too much can be skipped. */
+class PresenceRate {
+  readonly #frames: TokenBucket;
+  readonly #excess: TokenBucket;
+
+  constructor(rate: Rate, now: Millis) {
+    this.#frames = new TokenBucket(rate, now);
+    this.#excess = new TokenBucket({ burst: rate.burst * PRESENCE_EXCESS, perSecond: rate.perSecond * PRESENCE_EXCESS }, now);
+  }
+
+  takeFrame(now: Millis): "taken" | "passed-over" | "too-fast" {
+    if (!this.#excess.take(now)) return "too-fast";
+    return this.#frames.take(now) ? "taken" : "passed-over";
+  }
+
+  isFull(now: Millis): boolean {
+    return this.#frames.isFull(now) && this.#excess.isFull(now);
+  }
+}
+
+/**
+ * The counters of one client's edits seen on this connection: from `first` through `through`; none while `first` is
+ * above `through`.
+ */
+export type EditsSeen = { readonly joinedAt: Millis; first: Counter; through: Counter };
+
+/** For this time after a join, an unseen counter may repeat an edit of another connection. */
+const REPEATS_AFTER_JOIN_MS = 10_000;
+
+export class EditRate {
+  readonly #fresh: TokenBucket;
+  readonly #repeats: TokenBucket;
+  /** Refills like the bucket of new edits: a client that joins again and again sends at most twice as fast. */
+  readonly #afterJoins: TokenBucket;
+
+  constructor({ fresh, repeats }: { fresh: Rate; repeats: Rate }, now: Millis) {
+    this.#fresh = new TokenBucket(fresh, now);
+    this.#repeats = new TokenBucket(repeats, now);
+    this.#afterJoins = new TokenBucket({ burst: repeats.burst, perSecond: fresh.perSecond }, now);
+  }
+
+  /** False: the connection is above its rate. */
+  takeEdit(counter: Counter, seen: EditsSeen, now: Millis): boolean {
+    if (counter >= seen.first && counter <= seen.through) return this.#repeats.take(now);
+    if (counter !== seen.through + 1) seen.first = counter; // The counters between were never sent on this connection: they are new when they come.
+    seen.through = counter;
+    if (this.#fresh.take(now)) return true;
+    return now - seen.joinedAt <= REPEATS_AFTER_JOIN_MS && this.#afterJoins.take(now);
+  }
+
+  isFull(now: Millis): boolean {
+    return this.#fresh.isFull(now) && this.#repeats.isFull(now) && this.#afterJoins.isFull(now);
   }
 }

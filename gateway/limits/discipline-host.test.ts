@@ -6,9 +6,9 @@ import type { Millis, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { gatewayMetrics } from "../metrics.ts";
 import type { ConnectionId } from "../ports.ts";
-import type { ClientAddress } from "../../shared/client-address.ts";
+import type { ClientAddress } from "../../shared/limits/client-address.ts";
 import type { Identity } from "../sessions/identity.ts";
-import { Abuse } from "./abuse.ts";
+import { AbuseScores } from "./abuse.ts";
 import { DisciplineHost } from "./discipline-host.ts";
 import { Quotas } from "./quotas.ts";
 import { Sanctions } from "./sanctions.ts";
@@ -67,7 +67,7 @@ beforeEach(() => {
       gateway: "gw",
       sessions: new Map(),
       quotas,
-      abuse: new Abuse(abuseOptions),
+      abuse: new AbuseScores(abuseOptions),
       metrics: gatewayMetrics(new Registry()),
       impose,
       carryOut: () => {},
@@ -77,7 +77,7 @@ beforeEach(() => {
 });
 
 function take(sanction: Sanction): void {
-  if (sanctions.receive(sanction, clock.wallNow())) discipline.receiveChanged(sanction);
+  if (sanctions.receiveSanction(sanction, clock.wallNow())) discipline.receiveChanged(sanction);
 }
 
 function forge(tokens: number): void {

@@ -1,43 +1,43 @@
 /**
- * Watches for abuse, and lets sanctions and orders have their way with the connections of this gateway: whoever is banned
- * goes, whoever may only read is told, and both are told again when the time is up.
+ * Watches for abuse, and applies sanctions and admin commands to the connections of this gateway. A banned user is
+ * disconnected, a read-only user is informed, and both are informed again when the sanction ends.
  */
 
-import { because } from "./because.ts";
 import { assertNever } from "../../shared/assert.ts";
-import type { Order, OrderAnswer, RoomMember, Sanction } from "../../shared/bus/admin-messages.ts";
-import type { Clock } from "../../shared/clock.ts";
+import type { AdminCommand, AdminReply, RoomMember, Sanction } from "../../shared/bus/admin-messages.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import type { RoomKey, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
 import type { CloseName } from "../../shared/wire/close-codes.ts";
-import type { Abuse, Fault, Measure, Suspect } from "./abuse.ts";
-import type { ClientAddress } from "../../shared/client-address.ts";
+import type { AbuseScores, AbuseFault, AbuseMeasure, Suspect } from "./abuse.ts";
+import type { ClientAddress } from "../../shared/limits/client-address.ts";
 import type { Identity } from "../sessions/identity.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { ConnectionId } from "../ports.ts";
 import type { Quotas } from "./quotas.ts";
 import type { Sanctions } from "./sanctions.ts";
-import type { Session } from "../sessions/session.ts";
+import type { ClientSession } from "../sessions/client-session.ts";
 import type { SessionEffect } from "../sessions/session-effects.ts";
+import { because } from "./sanctions.ts";
 
 export type DisciplinePorts = {
   readonly gateway: string;
-  readonly sessions: ReadonlyMap<ConnectionId, Session>;
+  readonly sessions: ReadonlyMap<ConnectionId, ClientSession>;
   readonly quotas: Quotas;
-  readonly abuse: Abuse;
+  readonly abuse: AbuseScores;
   readonly metrics: GatewayMetrics;
   /** For this gateway and all others. */
   readonly impose: (sanction: Sanction) => void;
-  readonly carryOut: (connection: ConnectionId, session: Session, effects: readonly SessionEffect[]) => void;
+  readonly carryOut: (connection: ConnectionId, session: ClientSession, effects: readonly SessionEffect[]) => void;
 };
 
-/** What somebody is told who is not let in. */
-export type Ban = { readonly close: "banned" | "rateLimited"; readonly message: string; readonly retryAfterMs: number };
+/** Why a connection is rejected, as its client is informed. */
+export type RejectionNotice = { readonly close: "banned" | "rateLimited"; readonly message: string; readonly retryAfterMs: number };
 
-/** Whoever can be banned. */
+/** A suspect that can be banned. */
 type Culprit = Exclude<Suspect, { kind: "tenant" }>;
 
-/** What each close that the client brought upon itself is to be held against. */
-const FAULTS: Partial<Record<CloseName, Fault>> = {
+/** The fault that each close by the client's own conduct counts as. */
+const FAULTS: Partial<Record<CloseName, AbuseFault>> = {
   badFrame: "bad-frame",
   frameTooLarge: "too-large",
   rateLimited: "too-fast",
@@ -45,7 +45,7 @@ const FAULTS: Partial<Record<CloseName, Fault>> = {
   helloTimeout: "no-hello",
 };
 
-const REASONS: Readonly<Record<Fault, string>> = {
+const REASONS: Readonly<Record<AbuseFault, string>> = {
   "connect": "too many connections, one after the other",
   "join": "too many rooms, one after the other",
   "bad-token": "too many bad tokens",
@@ -66,51 +66,51 @@ export class DisciplineHost {
     this.#clock = clock;
   }
 
-  /** Undefined: whoever comes from there may wait for its turn. */
-  receiveKnock(address: ClientAddress | undefined): Ban | undefined {
+  /** Undefined: the connection may enter the admission queue. */
+  receiveConnection(address: ClientAddress | undefined): RejectionNotice | undefined {
     return address === undefined ? undefined : this.#banOfAddress(address);
   }
 
-  /** Undefined: whoever comes from there is welcome. */
-  receiveAddress(address: ClientAddress | undefined): Ban | undefined {
+  /** Undefined: the address is accepted. */
+  receiveAddress(address: ClientAddress | undefined): RejectionNotice | undefined {
     return address === undefined ? undefined : (this.#banOfAddress(address) ?? this.#receiveArrival({ kind: "address", address }));
   }
 
-  /** Undefined: whoever says who it is, is welcome. */
-  receiveIdentity({ tenant, user }: Identity): Ban | undefined {
+  /** Undefined: the user is accepted. */
+  receiveIdentity({ tenant, user }: Identity): RejectionNotice | undefined {
     return (
       this.#banOf(tenant, user) ??
-      this.#tellToWait("tenant", this.#ports.abuse.standing({ kind: "tenant", tenant }, this.#clock.now())) ??
+      this.#tellToWait("tenant", this.#ports.abuse.holdOffOf({ kind: "tenant", tenant }, this.#clock.now())) ??
       this.#receiveArrival({ kind: "user", tenant, user })
     );
   }
 
-  /** A connection that is open shows a new token: that is no arrival, and only a ban ends it. */
-  receiveRenewal({ tenant, user }: Identity): Ban | undefined {
+  /** An open connection shows a new token. That is no new connection, so only a ban ends it. */
+  receiveRenewal({ tenant, user }: Identity): RejectionNotice | undefined {
     return this.#banOf(tenant, user);
   }
 
-  receiveJoin(session: Session): void {
+  receiveJoin(session: ClientSession): void {
     if (session.identity !== undefined) this.#receiveFault(userOf(session.identity), "join");
   }
 
-  /** A close that the client brought upon itself: being held off is none. `identity`: of whom the connection was until then. */
+  /** A close by the client's own conduct; a delay is none. `identity` is whose connection it was. */
   receiveClose(connection: ConnectionId, identity: Identity | undefined, close: CloseName): void {
     const fault = FAULTS[close];
     const address = this.#ports.quotas.addressOf(connection);
     if (fault === undefined) return;
     if (identity !== undefined) {
       this.#receiveFault(userOf(identity), fault);
-      this.#ports.abuse.receiveFault({ kind: "tenant", tenant: identity.tenant }, fault, this.#clock.now()); // One secret makes any number of users.
+      this.#ports.abuse.receiveFault({ kind: "tenant", tenant: identity.tenant }, fault, this.#clock.now()); // The holder of one secret can create any number of users.
     } else if (address !== undefined) this.#receiveFault({ kind: "address", address }, fault);
   }
 
-  /** A token that does not hold, shown by a connection that is gone, or over HTTP. */
+  /** A bad token, from a connection that has closed or over HTTP. */
   receiveForgery(address: ClientAddress | undefined): void {
     if (address !== undefined) this.#receiveFault({ kind: "address", address }, "bad-token");
   }
 
-  /** One that came, was lifted or ran out. */
+  /** A sanction that began, was lifted or has ended. */
   receiveChanged({ target, room, level, lifted, madeAt, until }: Sanction): void {
     if (level === "banned" && room === undefined) {
       const suspect: Suspect = target.kind === "user" ? userOf(target) : { kind: "address", address: target.address as ClientAddress };
@@ -130,7 +130,7 @@ export class DisciplineHost {
     }
   }
 
-  receiveOrder(order: Order): OrderAnswer {
+  receiveOrder(order: AdminCommand): AdminReply {
     switch (order.kind) {
       case "kick":
         return { kicked: this.#kick(order), members: [] };
@@ -141,7 +141,7 @@ export class DisciplineHost {
     }
   }
 
-  #kick({ tenant, user, connection: name, room }: Order & { kind: "kick" }): number {
+  #kick({ tenant, user, connection: name, room }: AdminCommand & { kind: "kick" }): number {
     let kicked = 0;
     for (const [connection, session] of this.#ports.sessions) {
       const { identity } = session;
@@ -152,7 +152,7 @@ export class DisciplineHost {
       )
         continue;
       const effects =
-        room === undefined ? session.receiveRefusal("kicked", "whoever runs the room ended the connection") : session.receiveKick(room);
+        room === undefined ? session.receiveRefusal("kicked", "a room administrator ended the connection") : session.receiveKick(room);
       if (effects.length > 0) kicked += 1;
       this.#ports.carryOut(connection, session, effects);
     }
@@ -168,36 +168,36 @@ export class DisciplineHost {
     });
   }
 
-  /** As in WELCOME. */
+  /** The connection's name in WELCOME. */
   #nameOf(connection: ConnectionId): string {
     return `${this.#ports.gateway}-${connection}`;
   }
 
-  #banOfTarget(target: Sanction["target"]): Ban | undefined {
+  #banOfTarget(target: Sanction["target"]): RejectionNotice | undefined {
     return target.kind === "address" ? this.#banOfAddress(target.address as ClientAddress) : this.#banOf(target.tenant, target.user);
   }
 
-  #banOfAddress(address: ClientAddress): Ban | undefined {
+  #banOfAddress(address: ClientAddress): RejectionNotice | undefined {
     return this.#tell(this.#sanctionOn({ kind: "address", address }));
   }
 
-  #banOf(tenant: TenantId, user: UserId): Ban | undefined {
+  #banOf(tenant: TenantId, user: UserId): RejectionNotice | undefined {
     return this.#tell(this.#sanctionOn({ kind: "user", tenant, user }));
   }
 
-  /** The ban that is in force. */
+  /** The ban in force. */
   #sanctionOn(culprit: Culprit): Sanction | undefined {
     return culprit.kind === "address" ? this.#sanctions.banOfAddress(culprit.address) : this.#sanctions.banOf(culprit.tenant, culprit.user);
   }
 
-  /** Whoever is on the way to a ban waits first. */
-  #receiveArrival(suspect: Culprit): Ban | undefined {
+  /** A suspect close to a ban is delayed first. */
+  #receiveArrival(suspect: Culprit): RejectionNotice | undefined {
     const measure = this.#receiveFault(suspect, "connect");
     if (measure.kind === "ban") return this.#tell(this.#sanctionOn(suspect));
     return this.#tellToWait(suspect.kind, measure);
   }
 
-  #tellToWait(suspect: Suspect["kind"], measure: Measure): Ban | undefined {
+  #tellToWait(suspect: Suspect["kind"], measure: AbuseMeasure): RejectionNotice | undefined {
     if (measure.kind !== "hold-off") return undefined;
     this.#ports.metrics.abuse.inc({ measure: "hold-off", suspect });
     return {
@@ -207,10 +207,10 @@ export class DisciplineHost {
     };
   }
 
-  #receiveFault(suspect: Culprit, fault: Fault): Measure {
+  #receiveFault(suspect: Culprit, fault: AbuseFault): AbuseMeasure {
     const { abuse, metrics, impose } = this.#ports;
     metrics.faults.inc({ fault });
-    if (this.#sanctionOn(suspect) !== undefined) return { kind: "none" }; // Of what led to the ban some comes to light after it, such as tokens that waited for keys.
+    if (this.#sanctionOn(suspect) !== undefined) return { kind: "none" }; // Some faults that led to the ban are found only after it, such as tokens that waited for keys.
     const measure = abuse.receiveFault(suspect, fault, this.#clock.now());
     if (measure.kind !== "ban") return measure;
     metrics.abuse.inc({ measure: "ban", suspect: suspect.kind });
@@ -227,7 +227,7 @@ export class DisciplineHost {
     return measure;
   }
 
-  #tell(sanction: Sanction | undefined): Ban | undefined {
+  #tell(sanction: Sanction | undefined): RejectionNotice | undefined {
     if (sanction === undefined) return undefined;
     return {
       close: "banned",

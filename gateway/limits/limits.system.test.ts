@@ -5,9 +5,9 @@ import { connect } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 
 import { encodeCountsReport } from "../../shared/bus/counts-report.ts";
-import { encodePresenceAnswer } from "../../shared/bus/presence-messages.ts";
+import { encodePresenceReply } from "../../shared/bus/presence-messages.ts";
 import { type Epoch, type Position, type Seq, START } from "../../shared/ids.ts";
-import { encodeNews, type Participant } from "../../shared/wire/presence.ts";
+import { encodeDelta, type ParticipantEntry } from "../../shared/wire/presence.ts";
 import { until } from "../../test/contract/real-nats.ts";
 import { gatewayRig, metric, ROOM, TENANT, tokenOf } from "../testing/gateway-rig.ts";
 import type { WireClient } from "../testing/wire-client.ts";
@@ -378,18 +378,18 @@ test("[LIM15] a gateway that stops leaves no counts behind", async () => {
 
 test("[LIM16] whoever is in a full room comes again over three lines at most", async () => {
   const gateway = await rig.start({ participantsPerRoomMax: "1" });
-  let present: Participant[] = [];
+  let present: ParticipantEntry[] = [];
   rig.startOwner().onPresence = (message, reply) => {
     if (message.kind === "members") present = message.entered.map((member) => ({ ...member, number: 1 }));
-    const standing = { mode: "flat", participants: 1, presencePerSecond: 30, shed: 0 } as const;
+    const status = { mode: "flat", participants: 1, presencePerSecond: 30, shed: 0 } as const;
     if (message.kind === "sync")
       reply(
-        encodePresenceAnswer({
-          kind: "whole",
+        encodePresenceReply({
+          kind: "snapshot",
           epoch: 1 as Epoch,
           number: 1,
-          standing,
-          news: encodeNews({ whole: true, present, gone: [], states: [] }),
+          status,
+          delta: encodeDelta({ snapshot: true, present, gone: [], states: [] }),
         }),
       );
   };

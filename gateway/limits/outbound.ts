@@ -1,27 +1,27 @@
 /**
- * How far one client is behind in taking what it is sent: in bytes, and in the age of the oldest that it has not
- * taken. The socket tells how much waits, never since when; so what was sent between two looks is kept as one lot,
- * and lots leave from the front as bytes are taken. Rules OUT1 to OUT6.
+ * How far one client is behind: the bytes that it has not read, and the age of the oldest. The socket reports how much
+ * is unread, not since when. So the bytes sent between two checks form a batch, and batches leave from the front as the
+ * client reads. Rules OUT1 to OUT6.
  *
- * Age is counted in looks and not by a clock: a gateway that stood still must not take its clients for slow.
+ * Age is counted in checks, not by a clock: a gateway that was paused must not take its clients for slow.
  */
 
 export type OutboundOptions = {
   readonly slowBytesMax: number;
   readonly slowMsMax: number;
-  /** From one look to the next. */
+  /** Interval between two checks. */
   readonly lookMs: number;
 };
 
 type Lot = { bytes: number; readonly look: number };
 
-/** A client that takes more than comes is catching up, however much it has before it. Judged over so long. */
+/** A client that reads more than it is sent is catching up, however much is unread. Judged over this time. */
 const CATCHING_UP_MS = 1_000;
 
-export class Outbound {
+export class OutboundLag {
   readonly #options: OutboundOptions;
   readonly #lots: Lot[] = [];
-  /** What waited at the last looks, oldest first. */
+  /** The unread bytes at the last checks, oldest first. */
   readonly #depths: number[] = [];
   #bytes = 0;
   #look = 0;
@@ -34,23 +34,23 @@ export class Outbound {
     return this.#bytes;
   }
 
-  /** Of the oldest that waits. */
+  /** Age of the oldest unread byte. */
   get ageMs(): number {
     const [oldest] = this.#lots;
     return oldest === undefined ? 0 : (this.#look - oldest.look) * this.#options.lookMs;
   }
 
-  /** `sent`: bytes since the last look. `waiting`: what the client has not taken of all that it was sent. */
-  receiveLook(sent: number, waiting: number): void {
+  /** `sent`: bytes since the last check. `waiting`: bytes that the client has not read. */
+  receiveCheck(sent: number, waiting: number): void {
     this.#look += 1;
     this.#add(sent);
     if (this.#bytes > waiting) this.#take(this.#bytes - waiting);
-    else this.#add(waiting - this.#bytes); // What goes around a frame is not counted as it is sent.
+    else this.#add(waiting - this.#bytes); // Framing bytes are not counted when a frame is sent.
     this.#depths.push(waiting);
     if (this.#depths.length > CATCHING_UP_MS / this.#options.lookMs + 1) this.#depths.shift();
   }
 
-  /** Whether it is to be closed, to resume from its last seq. */
+  /** Whether the client should be closed, and resume from its last seq. */
   isSlow(): boolean {
     const { slowBytesMax, slowMsMax, lookMs } = this.#options;
     const [before] = this.#depths;

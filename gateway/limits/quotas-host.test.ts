@@ -1,12 +1,12 @@
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
-import type { ClientAddress } from "../../shared/client-address.ts";
+import type { ClientAddress } from "../../shared/limits/client-address.ts";
 import type { GatewayId, Millis, RoomKey, TenantId } from "../../shared/ids.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { gatewayMetrics } from "../metrics.ts";
 import type { ConnectionId } from "../ports.ts";
-import { Abuse } from "./abuse.ts";
+import { AbuseScores } from "./abuse.ts";
 import { shareCounts, type Sharing } from "./quotas-host.ts";
 import { Quotas } from "./quotas.ts";
 
@@ -32,8 +32,8 @@ function quotasOf(): Quotas {
   });
 }
 
-function abuseOf(): Abuse {
-  return new Abuse(
+function abuseOf(): AbuseScores {
+  return new AbuseScores(
     { abusePointsMax: 1, tenantAbusePointsMax: 1, suspectsMax: 1, abuseBanMs: 1, abuseBanMsMax: 1, connectionsPerIpMax: 1 },
     () => 0,
   );

@@ -1,14 +1,17 @@
-/** Keeps the gateway's counts and the others' together: tells its own every second, and hears theirs. Names, once a minute, the tenants that are at a limit. */
+/**
+ * Shares counts with the other gateways: publishes its own every second and receives theirs. Once a minute it logs the
+ * tenants that are at a limit.
+ */
 
 import type { Count } from "../../shared/bus/counts-report.ts";
-import type { Clock } from "../../shared/clock.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import type { GatewayId } from "../../shared/ids.ts";
-import type { Log } from "../../shared/log.ts";
-import type { Abuse } from "./abuse.ts";
+import type { Log } from "../../shared/process/log.ts";
+import type { AbuseScores } from "./abuse.ts";
 import type { GatewayMetrics } from "../metrics.ts";
-import type { CountsLine } from "../ports.ts";
-import type { BackboneLine } from "../rooms/backbone-line.ts";
-import type { Moves, Quotas, TenantLimit } from "./quotas.ts";
+import type { CountsBus } from "../ports.ts";
+import type { BackboneStatus } from "../rooms/backbone-status.ts";
+import type { ConnectionMoves, Quotas, TenantLimit } from "./quotas.ts";
 
 const SECOND_MS = 1_000;
 const SECONDS_PER_NAMING = 60;
@@ -19,17 +22,20 @@ const SETTINGS: Readonly<Record<TenantLimit, string>> = {
 };
 
 export type Sharing = {
-  /** The gateway goes away: the others hear of each connection in time that it comes to them. */
-  handOver(moves: Moves): void;
+  /** The gateway is draining: the other gateways learn of each connection before it arrives. */
+  handOver(moves: ConnectionMoves): void;
   stop(): void;
 };
 
-/** `backbone`: what is told while it is lost would be kept by the NATS client, and be old news later. */
+/**
+ * `backbone`: while disconnected nothing is published, because the NATS client would buffer it and send outdated counts
+ * later.
+ */
 export function shareCounts(
-  { quotas, abuse }: { quotas: Quotas; abuse: Abuse },
-  line: CountsLine,
+  { quotas, abuse }: { quotas: Quotas; abuse: AbuseScores },
+  line: CountsBus,
   gateway: GatewayId,
-  { clock, log, metrics, backbone }: { clock: Clock; log: Log; metrics: GatewayMetrics; backbone: Pick<BackboneLine, "isUp"> },
+  { clock, log, metrics, backbone }: { clock: Clock; log: Log; metrics: GatewayMetrics; backbone: Pick<BackboneStatus, "isUp"> },
 ): Sharing {
   line.onReport((report) => {
     if (report.source !== gateway) quotas.receiveReport(report, clock.now());
@@ -54,11 +60,11 @@ export function shareCounts(
   return {
     handOver: (moves) => {
       quotas.handOver(moves);
-      tell(quotas.report(clock.now()));
+      tell(quotas.currentReport(clock.now()));
     },
     stop: () => {
       cancel();
-      tell([]); // Whoever was here may be elsewhere at once.
+      tell([]); // The clients of this gateway may reconnect to another one immediately.
     },
   };
 }

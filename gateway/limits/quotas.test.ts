@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { Millis, RoomKey, TenantId } from "../../shared/ids.ts";
-import type { ClientAddress } from "../../shared/client-address.ts";
+import type { ClientAddress } from "../../shared/limits/client-address.ts";
 import type { ConnectionId } from "../ports.ts";
 import { Quotas } from "./quotas.ts";
 
@@ -141,7 +141,7 @@ test("[QUO12] of a gateway that goes away each place is free from when its conne
   tenOf(mine);
   mine.handOver(new Map(Array.from({ length: 10 }, (_, index) => [connection(index + 1), at(1_000 * index)])));
   const toldAt = (ms: number): (number | undefined)[] => {
-    const report = mine.report(at(ms));
+    const report = mine.currentReport(at(ms));
     other.receiveReport({ source: "mine", counts: report }, at(ms));
     return (["ip", "tenant"] as const).map((kind) => report.find((count) => count.kind === kind)?.count);
   };

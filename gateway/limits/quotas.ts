@@ -1,37 +1,37 @@
 /**
- * Who may still come in: connections of an address and a tenant, members of a room, rooms and edits of a tenant.
- * The counts are shared with the other gateways (shared-counts.ts says how exact they are).
+ * Quotas: connections of an address and a tenant, members of a room, rooms and edits of a tenant. Counts are shared
+ * with the other gateways (shared-counts.ts explains their accuracy).
  */
 
 import type { Count, CountKind, CountsReport } from "../../shared/bus/counts-report.ts";
 import { type Millis, type RoomKey, type TenantId, tenantOf } from "../../shared/ids.ts";
-import type { ClientAddress } from "../../shared/client-address.ts";
+import type { ClientAddress } from "../../shared/limits/client-address.ts";
 import { Connections } from "../connections.ts";
 import type { ConnectionId } from "../ports.ts";
-import { type CreditKind, Credits } from "./credits.ts";
 import { SharedCounts, type SharedCountsOptions } from "./shared-counts.ts";
-import { TenantEdits } from "./tenant-edits.ts";
-
-export type FaultKind = Extract<CountKind, "user-faults" | "address-faults" | "tenant-faults">;
+export type FaultCountKind = Extract<CountKind, "user-faults" | "address-faults" | "tenant-faults">;
 
 export type TenantLimit = Extract<CountKind, "tenant" | "tenant-rooms" | "tenant-edits">;
-/** What was refused since it was last asked. */
+/** Refusals since the last call of `takeAtLimit`. */
 export type TenantAtLimit = { readonly tenant: TenantId; readonly limit: TenantLimit; readonly times: number };
 
 export type QuotasOptions = SharedCountsOptions & {
-  /** For how long a connection is taken past a limit: until a line that was lost is counted no more. */
+  /** How long a connection is accepted above a limit: until a lost connection is no longer counted. */
   readonly creditMs: number;
 };
 
-/** When each connection is to be at another gateway. */
-export type Moves = ReadonlyMap<ConnectionId, Millis>;
+/** When each connection should be at another gateway. */
+export type ConnectionMoves = ReadonlyMap<ConnectionId, Millis>;
 
-/** What a connection counts under. A tenant: once its token has been checked. */
+/** What a connection is counted under. The tenant is known after its token is checked. */
 type Holding = { readonly address: ClientAddress | undefined; readonly tenant: TenantId | undefined };
 
-/** Places are free for those who move so long before: the others hear it with the next report at the latest. */
+/**
+ * A moving connection stops counting this long before its move: the other gateways learn it from the next report at the
+ * latest.
+ */
 const FREE_BEFORE_MS = 1_500;
-/** So much of a limit may be taken on credit. Of limits below ten nothing. */
+/** The share of a limit that may be used on credit. A limit below ten allows none. */
 const CREDIT_SHARE = 0.1;
 
 export class Quotas {
@@ -40,8 +40,8 @@ export class Quotas {
   readonly #edits: TenantEdits;
   readonly #holdings = new Connections<Holding>();
   readonly #atLimit = new Map<string, TenantAtLimit>();
-  /** Undefined: this gateway stays. Those who are to be elsewhere by their time. */
-  #moves: Moves | undefined;
+  /** Undefined unless the gateway is draining. */
+  #moves: ConnectionMoves | undefined;
 
   constructor(options: QuotasOptions) {
     this.#counts = new SharedCounts(options);
@@ -49,7 +49,7 @@ export class Quotas {
     this.#edits = new TenantEdits(options.limits["tenant-edits"], (tenant) => this.#counts.elsewhere("tenant-edits", tenant));
   }
 
-  /** Other gateways and room servers heard lately. */
+  /** Gateways and room servers with a recent report. */
   get sources(): number {
     return this.#counts.sources;
   }
@@ -63,10 +63,10 @@ export class Quotas {
     if (address !== undefined) this.#add("ip", address, connection, now);
   }
 
-  /** False: the tenant has as many connections as it may. */
+  /** False: the tenant is at its limit of connections. */
   admitTo(tenant: TenantId, connection: ConnectionId, now: Millis): boolean {
     const holding = this.#holdings.get(connection);
-    if (holding === undefined || holding.tenant !== undefined) return true; // Gone, or in already: its token was renewed.
+    if (holding === undefined || holding.tenant !== undefined) return true; // The connection has closed, or it is counted already and renewed its token.
     if (this.#counts.isFullWith("tenant", tenant, CREDIT_SHARE)) return this.#refuse(tenant, "tenant");
     this.#holdings.set(connection, { ...holding, tenant });
     this.#add("tenant", tenant, connection, now);
@@ -78,14 +78,14 @@ export class Quotas {
     this.#counts.add(kind, key, 1);
   }
 
-  /** Connections taken past a limit whose time to find a place is not over. */
+  /** Connections on credit. */
   get onCredit(): number {
     return this.#credits.size;
   }
 
-  /** A connection that found no place in its time. To be asked again once it is gone, until there is none. */
+  /** Returns a connection whose credit ended without a free place. Close it, then call again until there is none. */
   takeUnplaced(now: Millis): { readonly connection: ConnectionId; readonly limit: CreditKind } | undefined {
-    if (this.#moves !== undefined) return undefined; // They are asked to move, and newcomers elsewhere are none of their doing.
+    if (this.#moves !== undefined) return undefined; // Connections of a draining gateway are moving, and new connections elsewhere are not their fault.
     for (const limit of ["ip", "tenant"] as const) {
       for (let ended = this.#credits.takeEnded(limit, now); ended !== undefined; ended = this.#credits.takeEnded(limit, now)) {
         const { address, tenant } = this.#holdings.get(ended)!;
@@ -95,8 +95,8 @@ export class Quotas {
     return undefined;
   }
 
-  /** This gateway goes away, and its connections move: from its time on the line that each has here is not in its way at another. */
-  handOver(moves: Moves): void {
+  /** The gateway is draining. From its time on, a connection's place here does not block it at another gateway. */
+  handOver(moves: ConnectionMoves): void {
     this.#moves = moves;
   }
 
@@ -120,12 +120,12 @@ export class Quotas {
     return this.#counts.isFull("room", room);
   }
 
-  /** By those alone who are in it over this gateway. */
+  /** Whether this gateway's members alone fill the room. */
   isRoomFullHere(room: RoomKey): boolean {
     return this.#counts.isFullHere("room", room);
   }
 
-  /** Its room server says that it takes nobody new for a moment. */
+  /** The room server accepts no new members for a moment. */
   isOverBudget(room: RoomKey): boolean {
     return this.#counts.isFull("full-room", room);
   }
@@ -134,7 +134,7 @@ export class Quotas {
     this.#counts.set("room", room, members);
   }
 
-  /** False: the tenant has as many open rooms as it may, and this one is not open. */
+  /** False: the tenant is at its limit of open rooms, and this room is not open. */
   mayOpenRoomOf(tenant: TenantId): boolean {
     return !this.#counts.isFull("tenant-rooms", tenant) || this.#refuse(tenant, "tenant-rooms");
   }
@@ -143,7 +143,7 @@ export class Quotas {
     return this.#edits.take(tenantOf(room)) || this.#refuse(tenantOf(room), "tenant-edits");
   }
 
-  /** Forgets them. */
+  /** Returns and clears the refusals. */
   takeAtLimit(): TenantAtLimit[] {
     const atLimit = [...this.#atLimit.values()];
     this.#atLimit.clear();
@@ -157,12 +157,12 @@ export class Quotas {
   }
 
   /** Points that the other gateways count. */
-  faultsElsewhere(kind: FaultKind, key: string): number {
+  faultsElsewhere(kind: FaultCountKind, key: string): number {
     return this.#counts.elsewhere(kind, key);
   }
 
-  /** Points that stand here now. */
-  receiveFaults(kind: FaultKind, key: string, points: number): void {
+  /** Sets this gateway's current score. */
+  receiveFaults(kind: FaultCountKind, key: string, points: number): void {
     this.#counts.set(kind, key, points);
   }
 
@@ -170,15 +170,15 @@ export class Quotas {
     this.#counts.receiveReport(report, now);
   }
 
-  /** To be called every second: what the other gateways are to know. */
+  /** Call every second. Returns the counts for the other gateways. */
   endSecond(now: Millis): Count[] {
     this.#counts.receiveTick(now);
     for (const [tenant, asked] of this.#edits.endSecond()) this.#counts.set("tenant-edits", tenant, asked);
-    return this.report(now);
+    return this.currentReport(now);
   }
 
   /** As it stands now. */
-  report(now: Millis): Count[] {
+  currentReport(now: Millis): Count[] {
     const counts = this.#counts.report();
     if (this.#moves === undefined) return counts;
     const moving = this.#countMoving(this.#moves, now);
@@ -187,8 +187,8 @@ export class Quotas {
       .filter(({ count }) => count > 0);
   }
 
-  /** How many of each address and tenant are here still, and may come to another gateway before the next report. */
-  #countMoving(moves: Moves, now: Millis): ReadonlyMap<string, number> {
+  /** Counts the connections of each address and tenant that may arrive at another gateway before the next report. */
+  #countMoving(moves: ConnectionMoves, now: Millis): ReadonlyMap<string, number> {
     const moving = new Map<string, number>();
     const count = (key: string): void => void moving.set(key, (moving.get(key) ?? 0) + 1);
     for (const [connection, { address, tenant }] of this.#holdings) {
@@ -197,5 +197,119 @@ export class Quotas {
       if (tenant !== undefined) count(`tenant ${tenant}`);
     }
     return moving;
+  }
+}
+
+/**
+ * Connections on credit, above the limit of their address or tenant. Each may replace a lost connection that is still
+ * counted until it has been silent for long. By then either that connection is gone and the new one has its place, or
+ * the new one is one too many and ends.
+ */
+export type CreditKind = "ip" | "tenant";
+
+type Credit = { readonly key: string; readonly until: Millis };
+/** `byKey` holds the oldest first. `given` does too, so credits end in that order. */
+type Given = { readonly given: Map<ConnectionId, Credit>; readonly byKey: Map<string, Set<ConnectionId>> };
+
+class Credits {
+  readonly #creditMs: number;
+  readonly #of: Readonly<Record<CreditKind, Given>> = {
+    ip: { given: new Map(), byKey: new Map() },
+    tenant: { given: new Map(), byKey: new Map() },
+  };
+
+  constructor({ creditMs }: { creditMs: number }) {
+    this.#creditMs = creditMs;
+  }
+
+  get size(): number {
+    return this.#of.ip.given.size + this.#of.tenant.given.size;
+  }
+
+  /** `key` is the address or the tenant. */
+  give(kind: CreditKind, key: string, connection: ConnectionId, now: Millis): void {
+    const { given, byKey } = this.#of[kind];
+    given.set(connection, { key, until: (now + this.#creditMs) as Millis });
+    const waiting = byKey.get(key);
+    if (waiting === undefined) byKey.set(key, new Set([connection]));
+    else waiting.add(connection);
+  }
+
+  /**
+   * A connection has closed. `over` is how far the count is above the limit: as many connections still wait for a
+   * place, and the oldest others now have one.
+   */
+  receiveGone(kind: CreditKind, key: string, connection: ConnectionId, over: number): void {
+    this.#drop(kind, connection);
+    const waiting = this.#of[kind].byKey.get(key);
+    if (waiting === undefined) return;
+    for (const placed of waiting) {
+      if (waiting.size <= over) return;
+      this.#drop(kind, placed);
+    }
+  }
+
+  /** Returns each connection once, after its credit has ended. */
+  takeEnded(kind: CreditKind, now: Millis): ConnectionId | undefined {
+    const [oldest] = this.#of[kind].given;
+    if (oldest === undefined || oldest[1].until > now) return undefined;
+    this.#drop(kind, oldest[0]);
+    return oldest[0];
+  }
+
+  #drop(kind: CreditKind, connection: ConnectionId): void {
+    const { given, byKey } = this.#of[kind];
+    const credit = given.get(connection);
+    if (credit === undefined) return;
+    given.delete(connection);
+    const waiting = byKey.get(credit.key)!;
+    waiting.delete(connection);
+    if (waiting.size === 0) byKey.delete(credit.key);
+  }
+}
+
+/**
+ * Edits per second of a tenant over this gateway: what the other gateways leave of the limit. If all gateways together
+ * ask for more, each gets its proportional share.
+ */
+type Second = { asked: number; left: number };
+
+export class TenantEdits {
+  readonly #perSecondMax: number;
+  readonly #elsewhere: (tenant: TenantId) => number;
+  readonly #seconds = new Map<TenantId, Second>();
+
+  /** `elsewhere`: edits that the tenant requested at the other gateways in their last second. */
+  constructor(perSecondMax: number, elsewhere: (tenant: TenantId) => number) {
+    this.#perSecondMax = perSecondMax;
+    this.#elsewhere = elsewhere;
+  }
+
+  take(tenant: TenantId): boolean {
+    const second = this.#seconds.get(tenant) ?? this.#begin(tenant, 0);
+    second.asked += 1;
+    if (second.left < 1) return false;
+    second.left -= 1;
+    return true;
+  }
+
+  /**
+   * Ends a second and returns the edits that each tenant requested in it. A quiet tenant is reported once as 0, then
+   * forgotten.
+   */
+  endSecond(): [TenantId, number][] {
+    return [...this.#seconds].map(([tenant, { asked }]) => {
+      if (asked === 0) this.#seconds.delete(tenant);
+      else this.#begin(tenant, asked);
+      return [tenant, asked];
+    });
+  }
+
+  #begin(tenant: TenantId, asked: number): Second {
+    const elsewhere = this.#elsewhere(tenant);
+    const fair = asked === 0 ? 0 : (this.#perSecondMax * asked) / (asked + elsewhere);
+    const second = { asked: 0, left: Math.max(this.#perSecondMax - elsewhere, fair) };
+    this.#seconds.set(tenant, second);
+    return second;
   }
 }

@@ -1,14 +1,17 @@
-/** How often each of many may ask over HTTP. Of those who asked longest ago nothing is kept: they may ask at once again. */
+/**
+ * Rates of HTTP requests, one token bucket per user. The user who asked longest ago is forgotten first, and then has a
+ * full bucket.
+ */
 
 import type { Millis } from "../../shared/ids.ts";
-import { type Rate, TokenBucket } from "../../shared/token-bucket.ts";
+import { type Rate, TokenBucket } from "../../shared/limits/token-bucket.ts";
 
-export type { Rate } from "../../shared/token-bucket.ts";
+export type { Rate } from "../../shared/limits/token-bucket.ts";
 
-export class ReaderRates {
+export class UserRates {
   readonly #rate: Rate;
   readonly #readersMax: number;
-  /** Whoever asked last stands last. */
+  /** In order of use: the latest is last. */
   readonly #buckets = new Map<string, TokenBucket>();
 
   constructor(rate: Rate, readersMax: number) {

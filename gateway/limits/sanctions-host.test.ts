@@ -5,7 +5,7 @@ import type { Sanction } from "../../shared/bus/admin-messages.ts";
 import type { TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { gatewayMetrics } from "../metrics.ts";
-import type { SanctionsLine, SanctionStore } from "../ports.ts";
+import type { SanctionsBus, SanctionStore } from "../ports.ts";
 import { keyOf, Sanctions } from "./sanctions.ts";
 import { SanctionsHost } from "./sanctions-host.ts";
 
@@ -38,15 +38,15 @@ beforeEach(() => {
 });
 
 function start(known: readonly Sanction[] = []): SanctionsHost {
-  const line: SanctionsLine = {
-    tell: (sanction) => void told.push(sanction),
-    onTold: (receive) => void (hear = receive),
-    ask: async () => [],
-    onAsked: () => {},
+  const line: SanctionsBus = {
+    publishSanction: (sanction) => void told.push(sanction),
+    onSanction: (receive) => void (hear = receive),
+    requestSanctions: async () => [],
+    onRequest: () => {},
   };
   const store: SanctionStore = { load: async () => [...kept.values()], save: (sanction) => save(sanction) };
   const sanctions = new Sanctions({ sanctionsMax: 10 });
-  for (const sanction of known) sanctions.receive(sanction, clock.wallNow());
+  for (const sanction of known) sanctions.receiveSanction(sanction, clock.wallNow());
   const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {}, fatal: () => {} };
   const host = new SanctionsHost(sanctions, line, store, {
     clock,
@@ -64,7 +64,7 @@ test("[SAN7] a lift holds although the ban was made where the date is ahead, her
   host.impose(ban({ lifted: true, madeAt: at(1_000) }));
   expect(host.banOf(acme, eve)).toBeUndefined();
   const elsewhere = new Sanctions({ sanctionsMax: 10 });
-  for (const sanction of [...told, ban({ madeAt: at(9_000) })]) elsewhere.receive(sanction, at(1_000));
+  for (const sanction of [...told, ban({ madeAt: at(9_000) })]) elsewhere.receiveSanction(sanction, at(1_000));
   expect(elsewhere.banOf(acme, eve)).toBeUndefined();
   host.impose(ban({ madeAt: at(1_000) }));
   expect(host.banOf(acme, eve), "banned again").toBeDefined();
@@ -110,6 +110,6 @@ test.each([
   host.impose(ban({ madeAt: at(1_000), ...word }));
   expect(host.banOf(acme, eve)?.until).toBe(until);
   const elsewhere = new Sanctions({ sanctionsMax: 10 });
-  for (const sanction of [...told, imposed]) elsewhere.receive(sanction, at(1_000));
+  for (const sanction of [...told, imposed]) elsewhere.receiveSanction(sanction, at(1_000));
   expect(elsewhere.banOf(acme, eve)?.until).toBe(until);
 });

@@ -1,42 +1,43 @@
 /**
- * Keeps this gateway's sanctions and the others' the same: hears and tells each, asks and tells again when it may have
- * missed some or not been heard, and keeps them in a store if there is one. Neither the others nor the store are waited for: what is known here holds.
+ * Keeps the sanctions of all gateways equal: publishes and receives each one, and requests and repeats them when
+ * messages may have been lost. Saves them in a store if there is one. It waits for neither: a sanction that is known
+ * here takes effect at once.
  */
 
 import type { Sanction } from "../../shared/bus/admin-messages.ts";
-import type { Clock } from "../../shared/clock.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import type { RoomKey, TenantId, UserId } from "../../shared/ids.ts";
-import type { Log } from "../../shared/log.ts";
+import type { Log } from "../../shared/process/log.ts";
 import type { GatewayMetrics } from "../metrics.ts";
-import type { SanctionsLine, SanctionStore } from "../ports.ts";
-import type { ClientAddress } from "../../shared/client-address.ts";
-import type { BackboneLine } from "../rooms/backbone-line.ts";
+import type { SanctionsBus, SanctionStore } from "../ports.ts";
+import type { ClientAddress } from "../../shared/limits/client-address.ts";
+import type { BackboneStatus } from "../rooms/backbone-status.ts";
 import type { Sanctions } from "./sanctions.ts";
 
 export type SanctionsHostDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: GatewayMetrics;
-  readonly backbone: Pick<BackboneLine, "isUp" | "losses">;
+  readonly backbone: Pick<BackboneStatus, "isUp" | "losses">;
 };
 
 const TICK_MS = 1_000;
 
 export class SanctionsHost {
   readonly #sanctions: Sanctions;
-  readonly #line: SanctionsLine;
+  readonly #line: SanctionsBus;
   readonly #store: SanctionStore | undefined;
   readonly #deps: SanctionsHostDeps;
   #onChanged: (sanction: Sanction) => void = () => {};
   #cancelTick: () => void = () => {};
-  /** After so many losses of the line the others were asked. */
+  /** The number of connection losses after which the other gateways were last asked. */
   #askedAfter: number | undefined;
-  /** Those that no other gateway tells if this one was not heard. */
+  /** Sanctions made here: if a publication is lost, no other gateway repeats them. */
   readonly #madeHere = new WeakSet<Sanction>();
-  /** As it is before it has been read once. */
+  /** True until the store has been read once. */
   #isStoreBehind = true;
 
-  constructor(sanctions: Sanctions, line: SanctionsLine, store: SanctionStore | undefined, deps: SanctionsHostDeps) {
+  constructor(sanctions: Sanctions, line: SanctionsBus, store: SanctionStore | undefined, deps: SanctionsHostDeps) {
     this.#sanctions = sanctions;
     this.#line = line;
     this.#store = store;
@@ -45,8 +46,8 @@ export class SanctionsHost {
 
   start(onChanged: (sanction: Sanction) => void): void {
     this.#onChanged = onChanged;
-    this.#line.onTold((sanction) => this.#take(sanction));
-    this.#line.onAsked(() => this.#sanctions.known);
+    this.#line.onSanction((sanction) => this.#take(sanction));
+    this.#line.onRequest(() => this.#sanctions.known);
     this.#tick();
   }
 
@@ -71,7 +72,7 @@ export class SanctionsHost {
     return this.#sanctions.restriction(tenant, user, room);
   }
 
-  /** Made here. Holds here at once. */
+  /** Imposes a sanction made here. It takes effect here at once. */
   impose(made: Sanction): void {
     const lifted = this.#sanctions.liftedBy(made);
     if (lifted !== undefined) this.#spread(lifted);
@@ -83,7 +84,7 @@ export class SanctionsHost {
     this.#madeHere.add(sanction);
     this.#deps.log.info({ sanction }, sanction.lifted ? "a sanction is lifted" : "a sanction is imposed");
     this.#take(sanction);
-    this.#line.tell(sanction);
+    this.#line.publishSanction(sanction);
     this.#store?.save(sanction).catch((cause: unknown) => {
       this.#isStoreBehind = true;
       this.#deps.log.warn({ cause }, "a sanction could not be kept yet: it holds while a gateway runs that knows it");
@@ -91,7 +92,7 @@ export class SanctionsHost {
   }
 
   #take(sanction: Sanction): void {
-    if (!this.#sanctions.receive(sanction, this.#deps.clock.wallNow())) return;
+    if (!this.#sanctions.receiveSanction(sanction, this.#deps.clock.wallNow())) return;
     this.#onChanged(sanction);
     this.#count();
   }
@@ -104,18 +105,18 @@ export class SanctionsHost {
     this.#cancelTick = this.#deps.clock.after(TICK_MS, () => this.#tick());
   }
 
-  /** At the start, and after each loss of the line: what was said meanwhile was heard on neither side. */
+  /** At the start and after each lost connection: messages in both directions were lost meanwhile. */
   #catchUpWithOthers(): void {
     const { isUp, losses } = this.#deps.backbone;
     if (!isUp || losses === this.#askedAfter) return;
     this.#askedAfter = losses;
-    void this.#line.ask().then((theirs) => {
+    void this.#line.requestSanctions().then((theirs) => {
       this.#takeAll(theirs);
-      for (const sanction of this.#sanctions.beyond(theirs)) if (this.#madeHere.has(sanction)) this.#line.tell(sanction);
+      for (const sanction of this.#sanctions.beyond(theirs)) if (this.#madeHere.has(sanction)) this.#line.publishSanction(sanction);
     });
   }
 
-  /** Tried every second until it succeeds: what it has kept comes here, what it missed goes there. */
+  /** Tried every second until it succeeds: loads what the store has, and saves what it misses. */
   #catchUpWithStore(store: SanctionStore): void {
     const later = (cause: unknown): void => {
       this.#isStoreBehind = true;
@@ -125,7 +126,7 @@ export class SanctionsHost {
       .load()
       .then((kept) => {
         this.#takeAll(kept);
-        this.#isStoreBehind = false; // From here on it misses what cannot be saved.
+        this.#isStoreBehind = false; // From now on the store misses what cannot be saved.
         return Promise.all(this.#sanctions.beyond(kept).map((sanction) => store.save(sanction)));
       })
       .catch(later);

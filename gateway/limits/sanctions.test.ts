@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 
 import type { Sanction } from "../../shared/bus/admin-messages.ts";
 import type { RoomKey, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
-import type { ClientAddress } from "../../shared/client-address.ts";
+import type { ClientAddress } from "../../shared/limits/client-address.ts";
 import { Sanctions } from "./sanctions.ts";
 
 const at = (ms: number): UnixMillis => ms as UnixMillis;
@@ -24,8 +24,8 @@ const ban = (given: Partial<Sanction> = {}): Sanction => ({
 
 test("[SAN1] a ban holds for whom it is about, until its end", () => {
   const sanctions = none();
-  expect(sanctions.receive(ban(), at(0))).toBe(true);
-  sanctions.receive(ban({ target: { kind: "address", address: place } }), at(0));
+  expect(sanctions.receiveSanction(ban(), at(0))).toBe(true);
+  sanctions.receiveSanction(ban({ target: { kind: "address", address: place } }), at(0));
   expect(sanctions.banOf(acme, eve)?.until).toBe(1_000);
   expect([sanctions.banOf("other" as TenantId, eve), sanctions.banOf(acme, "eve" as UserId), sanctions.banOfAddress(place)?.level]).toEqual(
     [undefined, undefined, "banned"],
@@ -33,25 +33,25 @@ test("[SAN1] a ban holds for whom it is about, until its end", () => {
   expect(sanctions.expire(at(999))).toEqual([]);
   expect(sanctions.expire(at(1_000))).toHaveLength(2);
   expect([sanctions.banOf(acme, eve), sanctions.all]).toEqual([undefined, []]);
-  expect(sanctions.receive(ban(), at(1_000)), "over already").toBe(false);
+  expect(sanctions.receiveSanction(ban(), at(1_000)), "over already").toBe(false);
 });
 
 test("[SAN2] in a room counts what is said of the room or of everywhere, the harder first", () => {
   const sanctions = none();
-  sanctions.receive(ban({ level: "read-only" }), at(0));
+  sanctions.receiveSanction(ban({ level: "read-only" }), at(0));
   expect(sanctions.restriction(acme, eve, notes)?.level).toBe("read-only");
-  sanctions.receive(ban({ room: notes }), at(0));
+  sanctions.receiveSanction(ban({ room: notes }), at(0));
   expect(sanctions.restriction(acme, eve, notes)?.level).toBe("banned");
   expect([sanctions.restriction(acme, eve, "acme.other" as RoomKey)?.level, sanctions.banOf(acme, eve)]).toEqual(["read-only", undefined]);
 });
 
 test("[SAN3] a lifted ban stays lifted, though the ban itself is heard again later", () => {
   const sanctions = none();
-  sanctions.receive(ban(), at(0));
-  expect(sanctions.receive(ban({ lifted: true, madeAt: at(5) }), at(10))).toBe(true);
-  expect(sanctions.receive(ban(), at(10))).toBe(false);
+  sanctions.receiveSanction(ban(), at(0));
+  expect(sanctions.receiveSanction(ban({ lifted: true, madeAt: at(5) }), at(10))).toBe(true);
+  expect(sanctions.receiveSanction(ban(), at(10))).toBe(false);
   expect(sanctions.banOf(acme, eve)).toBeUndefined();
-  expect(sanctions.receive(ban({ madeAt: at(20) }), at(20))).toBe(true);
+  expect(sanctions.receiveSanction(ban({ madeAt: at(20) }), at(20))).toBe(true);
 });
 
 test("[SAN4] where there are too many, the one that ends first makes room", () => {
@@ -62,7 +62,7 @@ test("[SAN4] where there are too many, the one that ends first makes room", () =
     ["c", 700],
     ["d", 800],
   ] as const)
-    sanctions.receive(ban({ target: { kind: "user", tenant: acme, user: user as UserId }, until: at(until) }), at(0));
+    sanctions.receiveSanction(ban({ target: { kind: "user", tenant: acme, user: user as UserId }, until: at(until) }), at(0));
   expect(sanctions.all.map(({ until }) => until)).toEqual([900, 700, 800]);
 });
 
@@ -73,12 +73,12 @@ test("[SAN6] a tenant that imposes more than there is room for pushes out its ow
   const flood = ["a", "b", "c", "d"].map((user, index) =>
     ban({ target: { kind: "user", tenant: acme, user: user as UserId }, until: at(500 + index) }),
   );
-  for (const sanction of flood) sanctions.receive(sanction, at(0));
-  for (const sanction of [other, address, ...flood.slice(0, 2)]) sanctions.receive(sanction, at(0));
+  for (const sanction of flood) sanctions.receiveSanction(sanction, at(0));
+  for (const sanction of [other, address, ...flood.slice(0, 2)]) sanctions.receiveSanction(sanction, at(0));
   expect(new Set(sanctions.all)).toEqual(new Set([other, address, flood[1]]));
 
   const roomy = new Sanctions({ sanctionsMax: 10 });
-  for (const sanction of [...flood, other, address]) roomy.receive(sanction, at(0));
+  for (const sanction of [...flood, other, address]) roomy.receiveSanction(sanction, at(0));
   expect(roomy.known).toEqual([flood[0], other, address, ...flood.slice(1)]);
 });
 
@@ -90,9 +90,9 @@ test("[SAN9] what a gateway imposes for abuse does not shorten what people impos
     [byGateway, ban()],
   ]) {
     const sanctions = none();
-    for (const sanction of order) sanctions.receive(sanction, at(0));
+    for (const sanction of order) sanctions.receiveSanction(sanction, at(0));
     expect(sanctions.banOf(acme, eve)?.until).toBe(1_000);
-    sanctions.receive({ ...byGateway, madeAt: at(20), until: at(2_000) }, at(0));
+    sanctions.receiveSanction({ ...byGateway, madeAt: at(20), until: at(2_000) }, at(0));
     expect(sanctions.banOf(acme, eve)?.until).toBe(2_000);
     sanctions.expire(at(1_000));
     expect(sanctions.banOf(acme, eve)?.until, "what people imposed is over").toBe(2_000);
@@ -101,7 +101,7 @@ test("[SAN9] what a gateway imposes for abuse does not shorten what people impos
 
 test("[SAN11] a gateway of an earlier version, which does not know by whom, keeps to what people impose", () => {
   const mine = none();
-  mine.receive(byGateway, at(0));
+  mine.receiveSanction(byGateway, at(0));
   const byPeople = ban({ madeAt: at(20), until: at(1_000) });
   const words = [mine.liftedBy(byPeople)!, byPeople].map(({ target, level, madeAt, until, lifted, reason }): Sanction => ({
     target,
@@ -113,7 +113,7 @@ test("[SAN11] a gateway of an earlier version, which does not know by whom, keep
   }));
   for (const order of [words, words.toReversed()]) {
     const earlier = none();
-    for (const word of order) earlier.receive(word, at(0));
+    for (const word of order) earlier.receiveSanction(word, at(0));
     expect(earlier.banOf(acme, eve)?.until).toBe(1_000);
   }
 });
@@ -141,8 +141,8 @@ test("[SAN5] whatever the order they are heard in, all gateways forbid the same"
         .sort((a, b) => a.place - b.place)
         .map(({ sanction }) => sanction);
       const [one, two] = [new Sanctions({ sanctionsMax: 100 }), new Sanctions({ sanctionsMax: 100 })];
-      for (const sanction of given) one.receive(sanction, at(0));
-      for (const sanction of [...shuffled, ...shuffled]) two.receive(sanction, at(0));
+      for (const sanction of given) one.receiveSanction(sanction, at(0));
+      for (const sanction of [...shuffled, ...shuffled]) two.receiveSanction(sanction, at(0));
       const inForce = (all: Sanctions) =>
         all.all.map(({ target, level, by, madeAt }) => JSON.stringify([target, level, by, madeAt])).sort();
       expect(inForce(two)).toEqual(inForce(one));

@@ -1,14 +1,17 @@
 /**
- * Who is banned or may only read, until when. Every gateway holds all of it: whoever hears two in another order, or
- * one twice, comes to the same, for of two about the same the later one holds, and a lifted one is kept as lifted.
- * What a gateway imposes for abuse stands beside what people impose: so it takes that one's place on no gateway, in
- * whatever order they are heard. What people say lifts what gateways imposed.
- * Tenants share the room there is: whoever imposes more than that pushes out its own.
+ * All bans and read-only sanctions, on every gateway. The result does not depend on the order or the number of times in
+ * which a gateway receives them: of two sanctions with the same subject the later one holds, and a lifted one is kept
+ * as lifted.
+ *
+ * A gateway's own sanction for abuse is kept beside one that people impose, and never replaces it. A lift by people
+ * lifts both.
+ *
+ * Tenants share the space. A tenant that imposes too many sanctions pushes out its own.
  */
 
-import type { Sanction, Target } from "../../shared/bus/admin-messages.ts";
+import type { Sanction, SanctionTarget } from "../../shared/bus/admin-messages.ts";
 import type { RoomKey, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
-import type { ClientAddress } from "../../shared/client-address.ts";
+import type { ClientAddress } from "../../shared/limits/client-address.ts";
 
 type About = Pick<Sanction, "target" | "room" | "level" | "by">;
 
@@ -25,27 +28,36 @@ export class Sanctions {
     return [...this.#sanctions.values()].filter(({ lifted }) => !lifted);
   }
 
-  /** Those lifted among them, for whoever was not there. One of each tenant, then a second of each: an answer that is cut short leaves out of those who have most. */
+  /**
+   * All known sanctions, lifted ones included, for gateways that missed them. Tenants take turns, so that an answer
+   * that is cut short leaves out sanctions of the tenants with the most.
+   */
   get known(): Sanction[] {
     const counts = new Map<string, number>();
     const placed = [...this.#sanctions.values()].map((sanction) => ({ sanction, place: countOn(counts, ownerOf(sanction)) }));
     return placed.sort((a, b) => a.place - b.place).map(({ sanction }) => sanction);
   }
 
-  /** What is known here, and is news to whoever knows `theirs`. Of those the same may be there several times. */
+  /** The sanctions known here that are new to the sender of `theirs`, which may contain one several times. */
   beyond(theirs: readonly Sanction[]): Sanction[] {
     const newest = new Map<string, Sanction>();
     for (const sanction of theirs) if (isNews(sanction, newest.get(keyOf(sanction)))) newest.set(keyOf(sanction), sanction);
     return this.known.filter((sanction) => isNews(sanction, newest.get(keyOf(sanction))));
   }
 
-  /** Made after all that is known of the same, whatever this machine's date: what was said before may come from one whose date is ahead. */
+  /**
+   * Dates the sanction after all known ones with the same subject: an earlier one may come from a machine whose clock
+   * is ahead.
+   */
   madeLast(sanction: Sanction): Sanction {
     const before = this.#sanctions.get(keyOf(sanction));
     return before === undefined || before.madeAt < sanction.madeAt ? sanction : { ...sanction, madeAt: (before.madeAt + 1) as UnixMillis };
   }
 
-  /** What is lifted with it: what people say of somebody takes the place of what gateways did. A moment before, for gateways that know both as one: there it is what people say that holds. */
+  /**
+   * The gateways' sanction that this lift by people also lifts. It is dated a moment earlier, for gateways that keep
+   * both as one: there the people's holds.
+   */
   liftedBy(sanction: Sanction): Sanction | undefined {
     const imposed = sanction.by === "gateway" ? undefined : this.#inForce({ ...sanction, by: "gateway" });
     return imposed === undefined
@@ -53,8 +65,8 @@ export class Sanctions {
       : { ...imposed, madeAt: Math.max(imposed.madeAt, sanction.madeAt - 1) as UnixMillis, lifted: true };
   }
 
-  /** True: it changes something. */
-  receive(sanction: Sanction, now: UnixMillis): boolean {
+  /** Returns whether it changes anything. */
+  receiveSanction(sanction: Sanction, now: UnixMillis): boolean {
     const key = keyOf(sanction);
     const before = this.#sanctions.get(key);
     if (sanction.until <= now || !isNews(sanction, before)) return false;
@@ -63,7 +75,7 @@ export class Sanctions {
     return !(sanction.lifted && (before === undefined || before.lifted));
   }
 
-  /** Those whose time is up: what they forbade is allowed again. */
+  /** Removes and returns the sanctions that have ended. */
   expire(now: UnixMillis): Sanction[] {
     const over = [...this.#sanctions].filter(([, { until }]) => until <= now);
     for (const [key] of over) this.#sanctions.delete(key);
@@ -78,7 +90,7 @@ export class Sanctions {
     return this.#banOn({ kind: "address", address });
   }
 
-  /** In one room, where a ban from everywhere is not for here to say; or, without one, anywhere. */
+  /** The restriction in one room, not counting a ban from everywhere; without a room, anywhere. */
   restriction(tenant: TenantId, user: UserId, room: RoomKey | undefined): Sanction | undefined {
     if (this.#sanctions.size === 0) return undefined;
     const target = { kind: "user", tenant, user } as const;
@@ -89,8 +101,8 @@ export class Sanctions {
     );
   }
 
-  /** From everywhere, whoever imposed it: of two the one that ends later. */
-  #banOn(target: Target): Sanction | undefined {
+  /** The ban from everywhere, by people or gateways: of two the one that ends later. */
+  #banOn(target: SanctionTarget): Sanction | undefined {
     if (this.#sanctions.size === 0) return undefined;
     const byPeople = this.#inForce({ target, level: "banned" });
     const byGateway = this.#inForce({ target, level: "banned", by: "gateway" });
@@ -120,7 +132,7 @@ export class Sanctions {
   }
 }
 
-/** Addresses are the operators' and the gateways': nobody's, which is no tenant's name. */
+/** Addresses belong to no tenant: operators and gateways ban them. The empty text is no tenant's name. */
 function ownerOf({ target }: Sanction): string {
   return target.kind === "user" ? target.tenant : "";
 }
@@ -131,13 +143,13 @@ function countOn(counts: Map<string, number>, owner: string): number {
   return count;
 }
 
-/** Whom and what it is about, and whose it is. Only the user may hold a space, and stands last. */
+/** The subject of a sanction as text. Only the user may contain a space, so it comes last. */
 export function keyOf({ target, room, level, by }: About): string {
   const what = by === undefined ? level : `${by} ${level}`;
   return target.kind === "user" ? `${what} user ${target.tenant} ${room ?? "*"} ${target.user}` : `${what} address ${target.address}`;
 }
 
-/** `known`: of the same. Of two the one made later holds. */
+/** `known` has the same subject. Of two the later one holds. */
 function isNews(sanction: Sanction, known: Sanction | undefined): boolean {
   return known === undefined || supersedes(sanction, known);
 }
@@ -145,4 +157,9 @@ function isNews(sanction: Sanction, known: Sanction | undefined): boolean {
 function supersedes(later: Sanction, earlier: Sanction): boolean {
   if (later.madeAt !== earlier.madeAt) return later.madeAt > earlier.madeAt;
   return later.lifted && !earlier.lifted;
+}
+
+/** A refusal with the reason of the sanction, if it has one. */
+export function because(refusal: string, { reason }: { readonly reason: string }): string {
+  return reason === "" ? refusal : `${refusal}: ${reason}`;
 }

@@ -1,8 +1,8 @@
 /**
- * What this gateway has of each thing that is limited, and what the others last said they have. Exact for what is
- * here; of elsewhere it knows what was true up to one report ago, and nothing of counts so small that nobody tells
- * them (below `toldShare` of the limit). So a limit may be passed, by what comes within one report and by at most
- * that share for each other gateway; and it heals by itself, for every report is whole and an old one lapses.
+ * This gateway's count of everything that is limited, and the last report of each other process. Local counts are
+ * exact. Remote counts are as old as one report, and counts below `toldShare` of the limit are not reported. So a limit
+ * may be exceeded by the changes within one report, and by that share for each other gateway. Errors heal: each report
+ * is complete, and an old one expires.
  */
 
 import type { Count, CountKind, CountsReport } from "../../shared/bus/counts-report.ts";
@@ -12,9 +12,9 @@ export type CountLimits = Readonly<Record<CountKind, number>>;
 
 export type SharedCountsOptions = {
   readonly limits: CountLimits;
-  /** A count is told to the others from this part of its limit on. */
+  /** A count is reported from this share of its limit on. */
   readonly toldShare: number;
-  /** A report so old counts no more: whoever made it is gone. */
+  /** A report of this age expires: its sender is gone. */
   readonly reportSilenceMsMax: number;
 };
 
@@ -23,10 +23,10 @@ type Counts = Record<CountKind, Map<string, number>>;
 export class SharedCounts {
   readonly #options: SharedCountsOptions;
   readonly #here = noCounts();
-  /** The sum of all reports that hold. */
+  /** The sum of all valid reports. */
   readonly #elsewhere = noCounts();
   readonly #reports = new Map<string, { readonly at: Millis; readonly counts: readonly Count[] }>();
-  /** Those large enough to be told. */
+  /** Counts that are large enough to report. */
   readonly #told: Record<CountKind, Set<string>> = {
     "ip": new Set(),
     "tenant": new Set(),
@@ -43,7 +43,7 @@ export class SharedCounts {
     this.#options = options;
   }
 
-  /** Others that were heard lately. */
+  /** Processes with a recent report. */
   get sources(): number {
     return this.#reports.size;
   }
@@ -56,28 +56,28 @@ export class SharedCounts {
     return this.#elsewhere[kind].get(key) ?? 0;
   }
 
-  /** Whether one more would be one too many. */
+  /** Whether one more would exceed the limit. */
   isFull(kind: CountKind, key: string): boolean {
     return this.here(kind, key) + this.elsewhere(kind, key) >= this.#options.limits[kind];
   }
 
-  /** Whether more is counted than the limit allows. */
+  /** Whether the count is above the limit. */
   isOver(kind: CountKind, key: string): boolean {
     return this.here(kind, key) + this.elsewhere(kind, key) > this.#options.limits[kind];
   }
 
-  /** How many more are counted than the limit allows. */
+  /** How far the count is above the limit. */
   over(kind: CountKind, key: string): number {
     return Math.max(0, this.here(kind, key) + this.elsewhere(kind, key) - this.#options.limits[kind]);
   }
 
-  /** Whether one more would be one too many, were the limit by this part of it higher. */
+  /** Whether one more would exceed the limit raised by this share. */
   isFullWith(kind: CountKind, key: string, moreShare: number): boolean {
     const { limits } = this.#options;
     return this.here(kind, key) + this.elsewhere(kind, key) >= limits[kind] + Math.floor(limits[kind] * moreShare);
   }
 
-  /** Whether it would be, were this gateway the only one. */
+  /** Whether one more would exceed the limit, counting this gateway only. */
   isFullHere(kind: CountKind, key: string): boolean {
     return this.here(kind, key) >= this.#options.limits[kind];
   }
@@ -93,7 +93,7 @@ export class SharedCounts {
     else this.#told[kind].delete(key);
   }
 
-  /** What the others are to know, those nearest to their limits first. */
+  /** The counts for the other processes, those nearest to their limits first. */
   report(): Count[] {
     const counts = (Object.keys(this.#told) as CountKind[]).flatMap((kind) =>
       [...this.#told[kind]].map((key) => ({ kind, key, count: this.here(kind, key) })),
@@ -108,7 +108,7 @@ export class SharedCounts {
     for (const { kind, key, count } of counts) put(this.#elsewhere[kind], key, this.elsewhere(kind, key) + count);
   }
 
-  /** Forgets whoever has not been heard. */
+  /** Forgets processes without a recent report. */
   receiveTick(now: Millis): void {
     for (const [source, { at }] of this.#reports) if (now - at > this.#options.reportSilenceMsMax) this.#forget(source);
   }

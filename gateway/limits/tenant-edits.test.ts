@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import type { TenantId } from "../../shared/ids.ts";
-import { TenantEdits } from "./tenant-edits.ts";
+import { TenantEdits } from "./quotas.ts";
 
 const acme = "acme" as TenantId;
 

@@ -2,15 +2,15 @@ import { expect, test } from "vitest";
 
 import type { OperationsEvent } from "../../shared/bus/operations-events.ts";
 import { type RoomId, roomKey, roomOf, type TenantId, tenantOf } from "../../shared/ids.ts";
-import { EventsKept } from "./events-kept.ts";
+import { RecentEventLog } from "./events-kept.ts";
 
 const event = (generation: number): OperationsEvent => ({ kind: "placement_leads", generation, at: 1_000, by: "placement-1" });
 const ALL = () => true;
-const seqs = (kept: EventsKept, after: number, max = 10) => kept.since(after, max, ALL).events.map(({ seq }) => seq);
+const seqs = (kept: RecentEventLog, after: number, max = 10) => kept.since(after, max, ALL).events.map(({ seq }) => seq);
 
-function keptOf(count: number, eventsMax = 5): EventsKept {
-  const kept = new EventsKept({ eventsMax, takeoversMax: 5 });
-  for (let seq = 1; seq <= count; seq++) kept.receive(seq, event(seq));
+function keptOf(count: number, eventsMax = 5): RecentEventLog {
+  const kept = new RecentEventLog({ eventsMax, takeoversMax: 5 });
+  for (let seq = 1; seq <= count; seq++) kept.receiveEvent(seq, event(seq));
   return kept;
 }
 
@@ -23,20 +23,20 @@ test("[EVK1] who has some is told those since, and who is far behind the newest 
 
 test("[EVK2] what may not be shown, or is not known, is passed over and counts as told", () => {
   const kept = keptOf(3);
-  kept.receive(4, undefined);
+  kept.receiveEvent(4, undefined);
   expect(kept.since(0, 10, ({ at }) => at < 0)).toEqual({ events: [], takeovers: [], last: 4 });
   expect(kept.since(3, 10, ALL)).toEqual({ events: [], takeovers: [], last: 4 });
 });
 
 test("[EVK3] after the stream was made anew its events are told to those who have higher numbers", () => {
   const kept = keptOf(20);
-  kept.receive(1, event(1));
+  kept.receiveEvent(1, event(1));
   expect(seqs(kept, 20)).toEqual([1]);
   expect(kept.last).toBe(1);
 });
 
 test("[EVK4] rooms that are taken over are counted whole, for each tenant, and push no other event out", () => {
-  const kept = new EventsKept({ eventsMax: 5, takeoversMax: 3 });
+  const kept = new RecentEventLog({ eventsMax: 5, takeoversMax: 3 });
   const claim = (tenant: string, room: string, at: number, from = "rs-1"): OperationsEvent => ({
     kind: "room_claimed",
     room: roomKey(tenant as TenantId, room as RoomId),
@@ -45,8 +45,8 @@ test("[EVK4] rooms that are taken over are counted whole, for each tenant, and p
     at,
     by: "rs-2",
   });
-  kept.receive(1, event(1));
-  for (let seq = 2; seq <= 5_001; seq++) kept.receive(seq, claim(seq % 2 === 0 ? "acme" : "other", `r${seq}`, 1_000 + seq));
+  kept.receiveEvent(1, event(1));
+  for (let seq = 2; seq <= 5_001; seq++) kept.receiveEvent(seq, claim(seq % 2 === 0 ? "acme" : "other", `r${seq}`, 1_000 + seq));
   const shown = (after: number, mayShow: (event: OperationsEvent) => boolean = ALL) =>
     kept.since(after, 10, mayShow).takeovers.map(({ seq, count, rooms }) => [seq, count, rooms.map(roomOf).join()]);
   expect([seqs(kept, 0), kept.last]).toEqual([[1], 5_001]);
@@ -56,9 +56,9 @@ test("[EVK4] rooms that are taken over are counted whole, for each tenant, and p
   ]);
   expect(shown(5_000)).toEqual([[3, 2_500, "r3,r5,r7"]]);
   expect(shown(0, (told) => "room" in told && tenantOf(told.room) === "acme")).toEqual([[2, 2_500, "r2,r4,r6"]]);
-  kept.receive(5_002, claim("acme", "late", 70_000));
-  kept.receive(5_003, claim("acme", "of another", 70_000, "rs-3"));
+  kept.receiveEvent(5_002, claim("acme", "late", 70_000));
+  kept.receiveEvent(5_003, claim("acme", "of another", 70_000, "rs-3"));
   expect(shown(0).map(([seq]) => seq)).toEqual([3, 5_002, 5_003]); // As many as are kept; a minute later it is another.
-  kept.receive(1, claim("acme", "anew", 80_000));
+  kept.receiveEvent(1, claim("acme", "anew", 80_000));
   expect(shown(0)).toEqual([[1, 1, "anew"]]);
 });

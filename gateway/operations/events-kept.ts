@@ -1,16 +1,21 @@
 /**
- * The newest events that operations were told of, numbered as the stream numbers them, so that whoever has some asks for
- * what came since, of whichever gateway.
+ * The newest operations events with their stream numbers, so that a console can ask any gateway for events after the
+ * ones it has.
  */
 
 import type { OperationsEvent } from "../../shared/bus/operations-events.ts";
-import { isTakeover, type Takeover, Takeovers } from "./takeovers.ts";
+import type { RoomKey } from "../../shared/ids.ts";
+import { tenantOf } from "../../shared/ids.ts";
 
 export type KeptEvent = { readonly seq: number; readonly event: OperationsEvent };
-/** `takeovers`: rooms that were taken over are no events of their own. `last`: the newest seq there is, which may be of an event that is not shown. */
-export type EventsSince = { readonly events: readonly KeptEvent[]; readonly takeovers: readonly Takeover[]; readonly last: number };
+/** `takeovers` summarise rooms that were taken over. `last` is the newest seq, whose event may not be shown. */
+export type KeptEventsSince = {
+  readonly events: readonly KeptEvent[];
+  readonly takeovers: readonly TakeoverTally[];
+  readonly last: number;
+};
 
-export class EventsKept {
+export class RecentEventLog {
   readonly #options: { readonly eventsMax: number; readonly takeoversMax: number };
   #events: KeptEvent[] = [];
   #takeovers: Takeovers;
@@ -25,8 +30,8 @@ export class EventsKept {
     return this.#last;
   }
 
-  /** `event`: undefined for one that is only to be counted. A seq below the newest says that the stream was made anew. */
-  receive(seq: number, event: OperationsEvent | undefined): void {
+  /** `event` is undefined when only its seq counts. A seq below the newest means that the stream was created anew. */
+  receiveEvent(seq: number, event: OperationsEvent | undefined): void {
     if (seq <= this.#last) [this.#events, this.#takeovers] = [[], new Takeovers(this.#options)];
     this.#last = seq;
     if (event === undefined) return;
@@ -35,10 +40,66 @@ export class EventsKept {
     if (this.#events.length > this.#options.eventsMax) this.#events.shift();
   }
 
-  /** The newest that came after that one and that may be shown, oldest first; of a stream that was made anew all. */
-  since(after: number, eventsMax: number, mayShow: (event: OperationsEvent) => boolean): EventsSince {
+  /** The newest visible events after a seq, oldest first; all of them when the stream was created anew. */
+  since(after: number, eventsMax: number, mayShow: (event: OperationsEvent) => boolean): KeptEventsSince {
     const from = after > this.#last ? 0 : after;
     const events = this.#events.filter(({ seq, event }) => seq > from && mayShow(event));
     return { events: events.slice(-eventsMax), takeovers: this.#takeovers.since(from, mayShow), last: this.#last };
   }
+}
+
+/**
+ * Counts the rooms that servers took over from lost servers: a lost server had hundreds of rooms, and each is an event.
+ * Counted per tenant, so that a user who may see one room of a tally may see all of them.
+ */
+/** `seq` and `first` are those of the first room's event, `newest` the seq of the last. `rooms` are the first few. */
+export type TakeoverTally = {
+  readonly seq: number;
+  readonly first: TakenRoom;
+  readonly newest: number;
+  readonly count: number;
+  readonly rooms: readonly RoomKey[];
+};
+type TakenRoom = OperationsEvent & { readonly kind: "room_claimed"; readonly from: string };
+
+/** Rooms that move between the same two servers within this time of the first are one takeover. */
+const TAKEOVER_MS_MAX = 60_000;
+const NAMES_MAX = 3;
+
+class Takeovers {
+  readonly #takeoversMax: number;
+  /** The newest takeover per receiving server, lost server and tenant, in order of their beginning. */
+  #newest = new Map<string, TakeoverTally>();
+  #all = new Map<number, TakeoverTally>();
+
+  constructor(options: { takeoversMax: number }) {
+    this.#takeoversMax = options.takeoversMax;
+  }
+
+  receive(seq: number, event: TakenRoom): void {
+    const key = `${event.by} ${event.from} ${tenantOf(event.room)}`;
+    const before = this.#newest.get(key);
+    const goesOn = before !== undefined && event.at - before.first.at <= TAKEOVER_MS_MAX;
+    const { seq: begun, first, count, rooms } = goesOn ? before : { seq, first: event, count: 0, rooms: [] };
+    const takeover = { seq: begun, first, newest: seq, count: count + 1, rooms: [...rooms, event.room].slice(0, NAMES_MAX) };
+    this.#newest.set(key, takeover);
+    this.#all.set(begun, takeover);
+    if (this.#all.size > this.#takeoversMax) this.#forgetOldest();
+  }
+
+  /** Takeovers that have grown since, oldest first. */
+  since(after: number, mayShow: (event: OperationsEvent) => boolean): readonly TakeoverTally[] {
+    return [...this.#all.values()].filter(({ newest, first }) => newest > after && mayShow(first));
+  }
+
+  #forgetOldest(): void {
+    const [[seq, { first }]] = this.#all as unknown as [[number, TakeoverTally]];
+    this.#all.delete(seq);
+    const key = `${first.by} ${first.from} ${tenantOf(first.room)}`;
+    if (this.#newest.get(key)?.seq === seq) this.#newest.delete(key);
+  }
+}
+
+function isTakeover(event: OperationsEvent): event is TakenRoom {
+  return event.kind === "room_claimed" && event.from !== undefined;
 }

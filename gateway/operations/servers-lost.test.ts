@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 
 import type { Millis, ServerId, UnixMillis } from "../../shared/ids.ts";
-import { ServersLost } from "./servers-lost.ts";
+import { LostRoomServers } from "./servers-lost.ts";
 
 const [MINUTE, at] = [60_000, 5_000 as UnixMillis];
 const heartbeat = (server: string, rooms: number, draining = false) => ({ server: server as ServerId, rooms, draining, time: at });
 
 function lost() {
-  const servers = new ServersLost({ keptMs: 10 * MINUTE, serversMax: 2 });
+  const servers = new LostRoomServers({ keptMs: 10 * MINUTE, serversMax: 2 });
   return {
     hear: (...said: Parameters<typeof heartbeat>) => servers.receiveHeartbeat(heartbeat(...said)),
     miss: (server: string, now = 0) => servers.receiveSilence(server as ServerId, now as Millis, at),

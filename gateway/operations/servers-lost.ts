@@ -1,18 +1,18 @@
 /**
- * Room servers that fell silent lately and had not let their rooms go: what has ended is in no heartbeat any more. A
- * server that stops in good order says last that it has no room left.
+ * Room servers that stopped sending heartbeats without handing over their rooms: they are in no heartbeat any more. The
+ * last heartbeat of an orderly stop reports no rooms.
  */
 
 import type { ServerHeartbeat } from "../../shared/bus/placement-messages.ts";
 import type { Millis, ServerId, UnixMillis } from "../../shared/ids.ts";
 
-/** `rooms`: that it had when it was heard last. `at`: when it was missed. */
-export type LostServer = { readonly server: ServerId; readonly rooms: number; readonly at: UnixMillis };
+/** `rooms` is the number in the last heartbeat, `at` when the server was missed. */
+export type LostRoomServer = { readonly server: ServerId; readonly rooms: number; readonly at: UnixMillis };
 
-export class ServersLost {
+export class LostRoomServers {
   readonly #options: { readonly keptMs: number; readonly serversMax: number };
   readonly #heard = new Map<ServerId, Pick<ServerHeartbeat, "rooms" | "draining">>();
-  readonly #lost = new Map<ServerId, LostServer & { readonly since: Millis }>();
+  readonly #lost = new Map<ServerId, LostRoomServer & { readonly since: Millis }>();
 
   constructor(options: { keptMs: number; serversMax: number }) {
     this.#options = options;
@@ -33,7 +33,7 @@ export class ServersLost {
   }
 
   /** The newest first. */
-  lately(now: Millis): readonly LostServer[] {
+  lately(now: Millis): readonly LostRoomServer[] {
     for (const [server, { since }] of this.#lost) if (now - since > this.#options.keptMs) this.#lost.delete(server);
     return [...this.#lost.values()].map(({ server, rooms, at }) => ({ server, rooms, at })).reverse();
   }

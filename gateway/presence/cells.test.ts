@@ -15,7 +15,7 @@ const length = fc.oneof(
 const view = fc.record({ x: coordinate, y: coordinate, width: length, height: length });
 const share = fc.double({ min: 0, max: 1, noNaN: true });
 
-test("[CELL1] every point in a view lies in a cell of the view, at the view's level", () => {
+test("[CELL1] every point of a view is in one of the view's cells, at the view's level", () => {
   fc.assert(
     fc.property(view, share, share, (view, across, down) => {
       const point = { x: Math.floor(view.x + across * view.width), y: Math.floor(view.y + down * view.height) };
@@ -24,7 +24,7 @@ test("[CELL1] every point in a view lies in a cell of the view, at the view's le
   );
 });
 
-test("[CELL2] a view touches nine cells at most", () => {
+test("[CELL2] a view touches at most nine cells", () => {
   fc.assert(
     fc.property(view, (view) => {
       expect(cellsOf(view).length).toBeLessThanOrEqual(9);
@@ -32,7 +32,7 @@ test("[CELL2] a view touches nine cells at most", () => {
   );
 });
 
-test("[CELL3] a cell is at least half and at most once as wide as the view that listens to it", () => {
+test("[CELL3] a cell is at least half as wide as the view that listens to it, and at most as wide", () => {
   const large = fc.record({ x: coordinate, y: coordinate, width: fc.integer({ min: 64, max: 100_000 }), height: fc.constant(64) });
   fc.assert(
     fc.property(large, (view) => {
@@ -43,7 +43,7 @@ test("[CELL3] a cell is at least half and at most once as wide as the view that 
   );
 });
 
-test("[CELL4] cells lie on both sides of the origin", () => {
+test("[CELL4] cells exist on both sides of the origin", () => {
   expect(cellAt(0, { x: -1, y: 0 })).toBe("0/-1/0");
   expect(cellsOf({ x: -10, y: -10, width: 20, height: 20 })).toEqual(["0/-1/-1", "0/-1/0", "0/0/-1", "0/0/0"]);
   expect(levelOf({ x: 0, y: 0, width: 1920, height: 1080 })).toBe(4);

@@ -1,7 +1,7 @@
 /**
- * The canvas as a grid, at several sizes: who sees a part of it listens to the few cells that hold this part, and who
- * moves is told of in the cell it leaves and the one it enters. The size of a cell follows that of the view, so that
- * a view touches nine cells at most, however far it is zoomed out.
+ * Divides the canvas into cells of several sizes. A client listens to the few cells that hold its view. A moving cursor
+ * is sent to the cells that it leaves and enters. The size of a cell follows the size of the view, so a view touches at
+ * most nine cells, however far it is zoomed out.
  */
 
 import type { Point, Rectangle } from "../../shared/wire/positions.ts";
@@ -9,14 +9,17 @@ import type { Point, Rectangle } from "../../shared/wire/positions.ts";
 declare const brand: unique symbol;
 /** `level/column/row` */
 export type Cell = string & { readonly [brand]: true };
-/** 0: the smallest cells; those of the next have twice the side. */
+/** Level 0 has the smallest cells. Each higher level doubles the side of a cell. */
 export type Level = number;
 
 const SIDE_MIN = 64;
-/** Cells as large as half of all there is: coordinates go to 2^48 either way. */
+/** A cell of this level covers half of the canvas: coordinates go to 2^48 in both directions. */
 const LEVEL_MAX = 42;
 
-/** The smallest cells of which two span the view: it then touches three each way at most. */
+/**
+ * The level with the smallest cells of which two span the view, so that a view touches at most three cells in each
+ * direction.
+ */
 export function levelOf({ width, height }: Rectangle): Level {
   const halves = Math.max(width, height) / 2 / SIDE_MIN;
   return halves <= 1 ? 0 : Math.min(LEVEL_MAX, Math.ceil(Math.log2(halves)));

@@ -1,21 +1,21 @@
 /**
- * Where everybody in a room points, and when each last moved: what somebody is told whose view has moved on, and who
- * was not told of what happened out of view meanwhile.
+ * Where each participant of a room points, and when each cursor last moved. A client whose view has moved receives the
+ * cursors that moved out of its view meanwhile.
  */
 
-import { SeldomMap } from "../../shared/seldom.ts";
-import { CURSOR, type ParticipantNumber, type PresenceNews, type PresenceState } from "../../shared/wire/presence.ts";
+import { LazyMap } from "../../shared/collections/lazy-map.ts";
+import { CURSOR, type ParticipantNumber, type PresenceDelta, type PresenceState } from "../../shared/wire/presence.ts";
 import { decodePoint, type Point } from "../../shared/wire/positions.ts";
 
-/** `point` is undefined where the cursor was taken back. */
+/** `point`: undefined when the participant removed its cursor. */
 type Cursor = { readonly value: Uint8Array; readonly point: Point | undefined; readonly moved: number };
 
 export class Cursors {
-  /** Those that moved last come last. */
-  readonly #cursors = new SeldomMap<ParticipantNumber, Cursor>();
+  /** In the order of the last move: the newest last. */
+  readonly #cursors = new LazyMap<ParticipantNumber, Cursor>();
   #version = 0;
 
-  /** Goes up with all news. */
+  /** Increases with each delta. */
   get version(): number {
     return this.#version;
   }
@@ -24,9 +24,9 @@ export class Cursors {
     return this.#cursors.get(number)?.point;
   }
 
-  receiveNews({ whole, gone, states }: PresenceNews): void {
+  receiveDelta({ snapshot, gone, states }: PresenceDelta): void {
     this.#version += 1;
-    if (whole) this.#cursors.clear();
+    if (snapshot) this.#cursors.clear();
     for (const number of gone) this.#cursors.delete(number);
     for (const { number, fields } of states) {
       const value = fields.find(({ name }) => name === CURSOR)?.value;
@@ -36,7 +36,7 @@ export class Cursors {
     }
   }
 
-  /** Every cursor that moved after that version. */
+  /** All cursors that moved after the version. */
   since(version: number): PresenceState[] {
     const states: PresenceState[] = [];
     for (const [number, { value, moved }] of this.#cursors) if (moved > version) states.push({ number, fields: [{ name: CURSOR, value }] });

@@ -1,25 +1,26 @@
 /**
- * What those who are told at one pace are still to be told: news of any number become one. Moving cursors are told by
- * cell: to whoever looks at a cell that the cursor was in since the last time, so that none stays where it was left.
+ * Collects the presence that a lane has not received yet: several deltas become one. A cursor is sent to each cell that it was in since the
+ * last flush, so that no client shows it where it no longer is.
  */
 
-import { SeldomMap, SeldomSet } from "../../shared/seldom.ts";
+import { LazyMap, LazySet } from "../../shared/collections/lazy-map.ts";
 import {
   CURSOR,
-  type Participant,
+  type ParticipantEntry,
   type ParticipantNumber,
   type PresenceField,
-  type PresenceNews,
+  type PresenceDelta,
   type PresenceState,
   VIEWPORT,
 } from "../../shared/wire/presence.ts";
 import { decodePoint, type Point } from "../../shared/wire/positions.ts";
 import { type Cell, cellAt, type Level } from "./cells.ts";
+import type { LaneDepth } from "./shed-ladder.ts";
 
-/** Who listens, by cell. Several may look at one. */
+/** Counts the viewers of each cell. */
 export class Viewers {
-  readonly #cells = new SeldomMap<Cell, number>();
-  readonly #levels = new SeldomMap<Level, number>();
+  readonly #cells = new LazyMap<Cell, number>();
+  readonly #levels = new LazyMap<Level, number>();
 
   get levels(): Iterable<Level> {
     return this.#levels.keys();
@@ -40,56 +41,55 @@ export class Viewers {
   }
 }
 
-function count<Key>(counts: SeldomMap<Key, number>, key: Key, by: number): void {
+function count<Key>(counts: LazyMap<Key, number>, key: Key, by: number): void {
   const sum = (counts.get(key) ?? 0) + by;
   if (sum === 0) counts.delete(key);
   else counts.set(key, sum);
 }
 
-/** `everybody`: for the whole lane; the moves: `everywhere` for those without a view, `near` for those who look there. */
-export type LaneNews = {
-  readonly everybody: PresenceNews | undefined;
+/**
+ * `everybody`: for the whole lane. `everywhere`: moves for viewers without a view. `near`: moves for viewers of a cell.
+ */
+export type LaneFlush = {
+  readonly everybody: PresenceDelta | undefined;
   readonly everywhere: readonly PresenceState[];
   readonly near: ReadonlyMap<Cell, readonly PresenceState[]>;
 };
 
-/** How much the lane is told. */
-export type LaneDepth = "all" | "without-viewports" | "members-only";
-
-/** Where a cursor was since the lane was last told, and its newest place. Undefined: taken back. */
+/** Places of a cursor since the last flush, and its newest value. Undefined: the participant removed the cursor. */
 type Move = { value: Uint8Array | undefined; readonly points: Point[] };
 
 export class Lane {
   readonly viewers = new Viewers();
-  readonly #present = new SeldomMap<ParticipantNumber, Participant>();
-  readonly #gone = new SeldomSet<ParticipantNumber>();
-  readonly #fields = new SeldomMap<ParticipantNumber, Map<string, Uint8Array>>();
-  readonly #moves = new SeldomMap<ParticipantNumber, Move>();
+  readonly #present = new LazyMap<ParticipantNumber, ParticipantEntry>();
+  readonly #gone = new LazySet<ParticipantNumber>();
+  readonly #fields = new LazyMap<ParticipantNumber, Map<string, Uint8Array>>();
+  readonly #moves = new LazyMap<ParticipantNumber, Move>();
 
   get isEmpty(): boolean {
     return this.#present.size === 0 && this.#gone.size === 0 && this.#fields.size === 0 && this.#moves.size === 0;
   }
 
-  /** `at`: where each pointed before these news, which are not whole. */
-  receiveNews(news: PresenceNews, at: (number: ParticipantNumber) => Point | undefined, depth: LaneDepth): void {
-    for (const participant of news.present) this.#present.set(participant.number, participant);
-    for (const number of news.gone) {
+  /** `at`: the place of each cursor before this delta. The delta is not a snapshot. */
+  receiveDelta(delta: PresenceDelta, at: (number: ParticipantNumber) => Point | undefined, depth: LaneDepth): void {
+    for (const participant of delta.present) this.#present.set(participant.number, participant);
+    for (const number of delta.gone) {
       this.#present.delete(number);
       this.#fields.delete(number);
       this.#moves.delete(number);
       this.#gone.add(number);
     }
     if (depth === "members-only") return;
-    for (const { number, fields } of news.states)
+    for (const { number, fields } of delta.states)
       for (const field of fields) if (field.name !== VIEWPORT || depth === "all") this.#receiveField(number, field, at(number));
   }
 
-  take(): LaneNews {
+  take(): LaneFlush {
     const [present, gone] = [[...this.#present.values()], [...this.#gone]];
     const states = [...this.#fields]
       .filter(([, fields]) => fields.size > 0)
       .map(([number, fields]) => ({ number, fields: [...fields].map(([name, value]) => ({ name, value })) }));
-    const everybody = present.length + gone.length + states.length === 0 ? undefined : { whole: false, present, gone, states };
+    const everybody = present.length + gone.length + states.length === 0 ? undefined : { snapshot: false, present, gone, states };
     const everywhere: PresenceState[] = [];
     for (const [number, { value }] of this.#moves) if (value !== undefined) everywhere.push({ number, fields: [{ name: CURSOR, value }] });
     const near = this.#byCell(everywhere);
@@ -97,7 +97,7 @@ export class Lane {
     return { everybody, everywhere, near };
   }
 
-  /** All there is was told otherwise. */
+  /** Call when the lane has received a snapshot instead. */
   forget(): void {
     this.#present.clear();
     this.#gone.clear();
@@ -111,7 +111,7 @@ export class Lane {
     this.#fields.set(number, fields.set(name, value.slice()));
   }
 
-  /** False: it was taken back, which is told to everybody, as any field. */
+  /** False: the cursor was removed. The whole lane receives that like any other field. */
   #receiveCursor(number: ParticipantNumber, value: Uint8Array, from: Point | undefined): boolean {
     const to = decodePoint(value);
     const move = this.#moves.get(number) ?? { value: undefined, points: from === undefined ? [] : [from] };

@@ -2,19 +2,20 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import type { ClientId, Millis, UserId } from "../../shared/ids.ts";
-import { CURSOR, type Participant, type PresenceNews, type PresenceState } from "../../shared/wire/presence.ts";
+import { CURSOR, type ParticipantEntry, type PresenceDelta, type PresenceState } from "../../shared/wire/presence.ts";
 import { decodePoint, encodePoint, type Point, type Rectangle } from "../../shared/wire/positions.ts";
-import { type LaneName, Lanes, type LanesEffect, type Paces } from "./lanes.ts";
+import { Lanes, type LanesEffect } from "./lanes.ts";
 import type { ConnectionId } from "../ports.ts";
+import type { LaneName, LaneRates } from "./shed-ladder.ts";
 
 const TICK_MS = 50;
-const PACES: Paces = { editors: { everyMs: 0, depth: "all" }, spectators: { everyMs: 200, depth: "all" } };
-const MEMBERS_ONLY: Paces = { editors: { everyMs: 0, depth: "all" }, spectators: { everyMs: 200, depth: "members-only" } };
+const RATES: LaneRates = { editors: { everyMs: 0, depth: "all" }, spectators: { everyMs: 200, depth: "all" } };
+const MEMBERS_ONLY: LaneRates = { editors: { everyMs: 0, depth: "all" }, spectators: { everyMs: 200, depth: "members-only" } };
 const at = (ms: number) => ms as Millis;
 const connection = (number: number) => number as ConnectionId;
 const own = (text: string) => new TextEncoder().encode(text);
 
-function participant(number: number): Participant {
+function participant(number: number): ParticipantEntry {
   return {
     number,
     client: `client${String(number).padStart(10, "0")}` as ClientId,
@@ -25,16 +26,16 @@ function participant(number: number): Participant {
   };
 }
 
-/** What one knows by what it was told, as a client would keep it. */
+/** What a client knows after the frames that it has received. */
 class Knowledge {
   present = new Set<number>();
   fields = new Map<string, Uint8Array>();
-  /** How often it was told that a cursor was taken back. */
+  /** How often the client has received the removal of a cursor. */
   takenBack = 0;
 
-  learn({ whole, present, gone, states }: PresenceNews): void {
-    if (whole) this.present.clear();
-    if (whole) this.fields.clear();
+  learn({ snapshot, present, gone, states }: PresenceDelta): void {
+    if (snapshot) this.present.clear();
+    if (snapshot) this.fields.clear();
     for (const { number } of present) this.present.add(number);
     for (const number of gone) {
       this.present.delete(number);
@@ -48,12 +49,12 @@ class Knowledge {
     }
   }
 
-  whole(): PresenceNews {
+  snapshot(): PresenceDelta {
     const states: PresenceState[] = [...this.fields].map(([key, value]) => ({
       number: Number(key.split(" ")[0]),
       fields: [{ name: key.split(" ")[1]!, value }],
     }));
-    return { whole: true, present: [...this.present].map(participant), gone: [], states };
+    return { snapshot: true, present: [...this.present].map(participant), gone: [], states };
   }
 
   cursor(number: number): Point | undefined {
@@ -67,7 +68,7 @@ class Knowledge {
 
 type Client = { readonly knows: Knowledge; lane: LaneName; view: Rectangle | undefined; readonly topics: Set<string> };
 
-/** A room, its lanes, and the clients behind them. */
+/** A room with its lanes and its clients. */
 class Room {
   readonly truth = new Knowledge();
   readonly clients = new Map<ConnectionId, Client>();
@@ -75,30 +76,34 @@ class Room {
   now = 0;
   frames = 0;
   #lastNumber = 0;
-  #news: { present: Participant[]; gone: number[]; states: PresenceState[] } = { present: [], gone: [], states: [] };
+  #delta: { present: ParticipantEntry[]; gone: number[]; states: PresenceState[] } = { present: [], gone: [], states: [] };
 
   constructor(byView = true) {
-    this.lanes = new Lanes(this.truth.whole(), { byView, paces: PACES }, at(0));
+    this.lanes = new Lanes(this.truth.snapshot(), { byView, rates: RATES }, at(0));
   }
 
-  /** Nobody gets a number that another had. */
+  /** A number is never reused. */
   join(): void {
-    this.#news.present.push(participant((this.#lastNumber += 1)));
+    this.#delta.present.push(participant((this.#lastNumber += 1)));
   }
 
-  /** One of those who are there. */
+  /** A random participant. */
   someone(index: number): number | undefined {
-    const here = [...this.truth.present].filter((number) => !this.#news.gone.includes(number));
+    const here = [...this.truth.present].filter((number) => !this.#delta.gone.includes(number));
     return here[index % here.length];
   }
 
   leave(number: number): void {
-    const states = this.#news.states.filter((state) => state.number !== number);
-    this.#news = { present: this.#news.present.filter((present) => present.number !== number), gone: [...this.#news.gone, number], states };
+    const states = this.#delta.states.filter((state) => state.number !== number);
+    this.#delta = {
+      present: this.#delta.present.filter((present) => present.number !== number),
+      gone: [...this.#delta.gone, number],
+      states,
+    };
   }
 
   show(number: number, name: string, value: Uint8Array): void {
-    this.#news.states.push({ number, fields: [{ name, value }] });
+    this.#delta.states.push({ number, fields: [{ name, value }] });
   }
 
   point(number: number, point: Point | undefined): void {
@@ -107,27 +112,27 @@ class Room {
 
   enter(id: number, lane: LaneName, view: Rectangle | undefined): void {
     const client: Client = { knows: new Knowledge(), lane, view, topics: new Set() };
-    client.knows.learn(this.truth.whole());
+    client.knows.learn(this.truth.snapshot());
     this.clients.set(connection(id), client);
-    this.carryOut(this.lanes.enter(connection(id), lane, view));
+    this.carryOut(this.lanes.add(connection(id), lane, view));
   }
 
   look(id: number, view: Rectangle | undefined): void {
     const client = this.clients.get(connection(id));
     if (client === undefined) return;
     client.view = view;
-    this.carryOut(this.lanes.look(connection(id), view));
+    this.carryOut(this.lanes.changeView(connection(id), view));
   }
 
-  /** The owner's tick: what came together since the last is told. */
+  /** The owner's tick sends all changes since the last one. */
   tick(): void {
     this.now += TICK_MS;
-    const { present, gone, states } = this.#news;
-    this.#news = { present: [], gone: [], states: [] };
+    const { present, gone, states } = this.#delta;
+    this.#delta = { present: [], gone: [], states: [] };
     if (present.length + gone.length + states.length === 0) return this.carryOut(this.lanes.receiveTick(at(this.now)));
-    const news: PresenceNews = { whole: false, present, gone, states };
-    this.truth.learn(news);
-    this.carryOut(this.lanes.receiveNews(news, at(this.now)));
+    const delta: PresenceDelta = { snapshot: false, present, gone, states };
+    this.truth.learn(delta);
+    this.carryOut(this.lanes.receiveDelta(delta, at(this.now)));
   }
 
   carryOut(effects: readonly LanesEffect[]): void {
@@ -135,16 +140,16 @@ class Room {
       if (effect.kind === "listen") this.clients.get(effect.connection)?.topics.add(effect.topic);
       else if (effect.kind === "unlisten") this.clients.get(effect.connection)?.topics.delete(effect.topic);
       else if (effect.kind === "publish")
-        for (const { topics, knows } of this.clients.values()) if (topics.has(effect.topic)) this.#deliver(knows, effect.news);
-      if (effect.kind === "send") this.#deliver(this.clients.get(effect.to)!.knows, effect.news);
-      if (effect.kind === "tell-whole") this.#tellWhole(effect.to);
+        for (const { topics, knows } of this.clients.values()) if (topics.has(effect.topic)) this.#deliver(knows, effect.delta);
+      if (effect.kind === "send") this.#deliver(this.clients.get(effect.to)!.knows, effect.delta);
+      if (effect.kind === "send-snapshot") this.#tellWhole(effect.to);
     }
   }
 
-  /** Everybody in that lane knows what it must, and shows nothing that is not so. */
+  /** Checks that each client of the lane knows what it must know, and shows nothing else. */
   judge(lane: LaneName): void {
     for (const client of this.clients.values()) {
-      if (client.lane !== lane || !client.topics.has(lane)) continue; // One that changes lanes does so at the spectators' pace.
+      if (client.lane !== lane || !client.topics.has(lane)) continue; // A member changes lanes at the spectators' interval.
       expect([...client.knows.present].sort()).toEqual([...this.truth.present].sort());
       for (const number of this.truth.present) {
         expect(client.knows.color(number)).toBe(this.truth.color(number));
@@ -154,15 +159,15 @@ class Room {
     }
   }
 
-  #deliver(knows: Knowledge, news: PresenceNews): void {
+  #deliver(knows: Knowledge, delta: PresenceDelta): void {
     this.frames += 1;
-    knows.learn(news);
+    knows.learn(delta);
   }
 
   #tellWhole(to: ConnectionId | undefined): void {
-    const whole = this.truth.whole();
-    for (const [id, { knows }] of this.clients) if (to === undefined || to === id) this.#deliver(knows, whole);
-    if (to === undefined) this.lanes.receiveWhole(whole);
+    const snapshot = this.truth.snapshot();
+    for (const [id, { knows }] of this.clients) if (to === undefined || to === id) this.#deliver(knows, snapshot);
+    if (to === undefined) this.lanes.receiveSnapshot(snapshot);
   }
 }
 
@@ -248,7 +253,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 8, arbitrary: fc.constant<Step>((room) => room.tick()) },
 );
 
-/** Within one of the spectators' tellings, as it mostly is. */
+/** Within one interval of the spectators. */
 function takeBackAndShow(room: Room, index: number, point: Point): void {
   const number = room.someone(index);
   if (number === undefined) return;
@@ -264,7 +269,7 @@ function changeLane(room: Room, id: number, lane: LaneName): void {
   room.lanes.changeLane(connection(id), lane);
 }
 
-test("[LANE1] [LANE2] [LANE3] whoever points into a view is seen there within two ticks, nobody else is, and all are listed", () => {
+test("[LANE1] [LANE2] [LANE3] a view shows every cursor in it within two ticks and no other one, and everybody is listed", () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 120, size: "max" }), (steps) => {
       const room = new Room();
@@ -287,7 +292,7 @@ const RIGHT: Rectangle = { x: 5_000, y: 0, width: 100, height: 100 };
 const ELSEWHERE: Rectangle = { x: 0, y: 5_000, width: 100, height: 100 };
 
 for (const lane of ["editors", "spectators"] as const) {
-  test(`[LANE2] a cursor taken back and shown elsewhere between two tellings of ${lane} is seen there, and not where it was`, () => {
+  test(`[LANE2] a cursor that is removed and shown elsewhere within one interval of ${lane} appears there and not at its old place`, () => {
     const room = new Room();
     room.join();
     room.tick();
@@ -302,11 +307,11 @@ for (const lane of ["editors", "spectators"] as const) {
     room.judge(lane);
     expect(room.clients.get(connection(1))!.knows.cursor(1)).not.toEqual({ x: 50, y: 50 });
     for (const { knows } of room.clients.values())
-      expect(knows.takenBack, "what is overtaken is not told").toBe(lane === "editors" ? 1 : 0);
+      expect(knows.takenBack, "overtaken values are not sent").toBe(lane === "editors" ? 1 : 0);
   });
 }
 
-test("[LANE4] spectators are told five times a second of what editors are told at once", () => {
+test("[LANE4] spectators receive five times a second what editors receive immediately", () => {
   const room = new Room();
   room.join();
   room.tick();
@@ -322,22 +327,22 @@ test("[LANE4] spectators are told five times a second of what editors are told a
   expect([...seen.spectators]).toEqual([0, 3, 7, 11, 15, 19, 23, 27, 31, 35, 39]);
 });
 
-test("[LANE5] a member that was told less is told the whole when it is told more again", () => {
+test("[LANE5] a lane that receives more again first receives a snapshot", () => {
   const room = new Room();
   room.join();
   room.tick();
   room.enter(7, "spectators", undefined);
-  room.carryOut(room.lanes.changePaces(MEMBERS_ONLY));
+  room.carryOut(room.lanes.changeRates(MEMBERS_ONLY));
   room.point(1, { x: 5, y: 5 });
   room.join();
   for (let ticks = 0; ticks < 5; ticks++) room.tick();
   expect(room.clients.get(connection(7))!.knows.cursor(1)).toBeUndefined();
   expect(room.clients.get(connection(7))!.knows.present.size).toBe(2);
-  room.carryOut(room.lanes.changePaces(PACES));
+  room.carryOut(room.lanes.changeRates(RATES));
   room.judge("spectators");
 });
 
-test("[LANE6] with no view to go by, everybody is told every move, and whoever leaves listens no more", () => {
+test("[LANE6] without views every member receives every move, and a member that leaves listens to nothing", () => {
   const room = new Room(false);
   room.join();
   room.tick();
@@ -345,6 +350,6 @@ test("[LANE6] with no view to go by, everybody is told every move, and whoever l
   room.point(1, { x: 500, y: 500 });
   room.tick();
   expect(room.clients.get(connection(1))!.knows.cursor(1)).toEqual({ x: 500, y: 500 });
-  room.carryOut(room.lanes.exitAll());
+  room.carryOut(room.lanes.removeAll());
   expect(room.clients.get(connection(1))!.topics.size).toBe(0);
 });

@@ -1,39 +1,37 @@
 /**
- * How a large room's presence reaches the members of this gateway: those who take part at the room's pace, spectators
- * a few times a second, each only what moves near where they look. A room of few members has no lanes: everybody is
- * told everything as the owner said it.
+ * Sends a large room's presence to its members on this gateway: editors receive it at the owner's rate, spectators a
+ * few times a second, and each client only the moves near its view. A small room has no lanes: every member receives
+ * all of it.
  *
- * LANE1 what somebody shows in a member's view is what that member knows of it, within the member's pace;
- * LANE2 nobody is seen in a member's view who is not there: who leaves a cell is told of in it once more;
- * LANE3 whatever is no position, and who comes and goes, is told to everybody.
+ * LANE1: a member knows each state shown in its view, at the rate of its lane.
+ *
+ * LANE2: no view shows a participant that is not there. A cell that a cursor leaves receives the cursor once more.
+ *
+ * LANE3: everybody receives joins, leaves, and all fields that are not a position.
  */
 
 import type { Millis } from "../../shared/ids.ts";
-import { SeldomMap } from "../../shared/seldom.ts";
-import type { PresenceNews, PresenceState } from "../../shared/wire/presence.ts";
+import { LazyMap } from "../../shared/collections/lazy-map.ts";
+import type { PresenceDelta, PresenceState } from "../../shared/wire/presence.ts";
 import type { Rectangle } from "../../shared/wire/positions.ts";
 import { type Cell, cellsOf, type Level, levelOf } from "./cells.ts";
 import { Cursors } from "./cursors.ts";
-import { Lane, type LaneDepth } from "./lane.ts";
+import { Lane } from "./lane.ts";
+import type { LaneDepth, LaneName, LaneRates } from "./shed-ladder.ts";
 import type { ConnectionId } from "../ports.ts";
 
-export type LaneName = "editors" | "spectators";
-/** `everyMs`: 0 for as often as the owner tells. */
-export type Pace = { readonly everyMs: number; readonly depth: LaneDepth };
-export type Paces = Readonly<Record<LaneName, Pace>>;
-
-/** What a connection listens to: its lane, and there everything that moves or the cells it looks at. */
+/** A connection listens to the topic of its lane, and there to all moves or to the cells of its view. */
 export type LaneTopic = LaneName | `${LaneName}/${string}`;
 
 export type LanesEffect =
-  | { kind: "publish"; topic: LaneTopic; news: PresenceNews }
-  | { kind: "send"; to: ConnectionId; news: PresenceNews }
-  /** Undefined: to everybody. What there is was kept from them. */
-  | { kind: "tell-whole"; to: ConnectionId | undefined }
+  | { kind: "publish"; topic: LaneTopic; delta: PresenceDelta }
+  | { kind: "send"; to: ConnectionId; delta: PresenceDelta }
+  /** `to`: undefined for everybody. The recipients lack a part of presence. */
+  | { kind: "send-snapshot"; to: ConnectionId | undefined }
   | { kind: "listen" | "unlisten"; connection: ConnectionId; topic: LaneTopic };
 
-/** `toldThrough`: the version of the cursors up to which it knows where everybody was. */
-type Recipient = { readonly connection: ConnectionId; lane: LaneName; view: View | undefined; toldThrough: number };
+/** `sentThrough`: the recipient knows all cursors up to this version. */
+type Recipient = { readonly connection: ConnectionId; lane: LaneName; view: View | undefined; sentThrough: number };
 type View = { readonly level: Level; readonly cells: readonly Cell[] };
 
 const NAMES: readonly LaneName[] = ["editors", "spectators"];
@@ -43,22 +41,25 @@ export class Lanes {
   readonly #byView: boolean;
   readonly #cursors = new Cursors();
   readonly #lanes: Readonly<Record<LaneName, Lane>> = { editors: new Lane(), spectators: new Lane() };
-  readonly #toldAt: Record<LaneName, Millis>;
+  readonly #sentAt: Record<LaneName, Millis>;
   readonly #recipients = new Map<ConnectionId, Recipient>();
   readonly #sizes: Record<LaneName, number> = { editors: 0, spectators: 0 };
-  /** They change lanes when both have been told everything. */
-  readonly #changing = new SeldomMap<ConnectionId, LaneName>();
-  #paces: Paces;
+  /** Connections that change lanes once both lanes have received everything. */
+  readonly #changing = new LazyMap<ConnectionId, LaneName>();
+  #rates: LaneRates;
 
-  /** `whole`: what everybody who enters has been told. `byView`: cursors are told to those who look there, else to all. */
-  constructor(whole: PresenceNews, options: { byView: boolean; paces: Paces }, now: Millis) {
+  /**
+   * `snapshot`: all new recipients have it already. `byView`: a cursor is sent to the viewers of its cells, otherwise
+   * to all.
+   */
+  constructor(snapshot: PresenceDelta, options: { byView: boolean; rates: LaneRates }, now: Millis) {
     this.#byView = options.byView;
-    this.#paces = options.paces;
-    this.#toldAt = { editors: now, spectators: now };
-    this.#cursors.receiveNews(whole);
+    this.#rates = options.rates;
+    this.#sentAt = { editors: now, spectators: now };
+    this.#cursors.receiveDelta(snapshot);
   }
 
-  /** When there is something to tell. Undefined: not before more news. */
+  /** When there is something to send. Undefined: not before the next delta. */
   get dueAt(): Millis | undefined {
     const dues = NAMES.filter((name) => !this.#lanes[name].isEmpty || (name === "spectators" && this.#changing.size > 0)).map((name) =>
       this.#dueAt(name),
@@ -66,15 +67,15 @@ export class Lanes {
     return dues.length === 0 ? undefined : (Math.min(...dues) as Millis);
   }
 
-  /** Somebody who has just been told the whole. */
-  enter(connection: ConnectionId, lane: LaneName, view: Rectangle | undefined): LanesEffect[] {
-    const recipient: Recipient = { connection, lane, view: this.#viewOf(view), toldThrough: this.#cursors.version };
+  /** Call after the connection has received the snapshot. */
+  add(connection: ConnectionId, lane: LaneName, view: Rectangle | undefined): LanesEffect[] {
+    const recipient: Recipient = { connection, lane, view: this.#viewOf(view), sentThrough: this.#cursors.version };
     this.#recipients.set(connection, recipient);
     return this.#attach(recipient);
   }
 
-  /** Its socket may be closed already. */
-  exit(connection: ConnectionId): LanesEffect[] {
+  /** The socket may be closed already. */
+  remove(connection: ConnectionId): LanesEffect[] {
     const recipient = this.#recipients.get(connection);
     if (recipient === undefined) return [];
     this.#recipients.delete(connection);
@@ -82,19 +83,19 @@ export class Lanes {
     return this.#detach(recipient);
   }
 
-  exitAll(): LanesEffect[] {
-    return [...this.#recipients.keys()].flatMap((connection) => this.exit(connection));
+  removeAll(): LanesEffect[] {
+    return [...this.#recipients.keys()].flatMap((connection) => this.remove(connection));
   }
 
-  /** It looks elsewhere, and gets to know at once what is to be seen there. Undefined: it sees all. */
-  look(connection: ConnectionId, view: Rectangle | undefined): LanesEffect[] {
+  /** Sends the cursors in the new view immediately. `view`: undefined for the whole canvas. */
+  changeView(connection: ConnectionId, view: Rectangle | undefined): LanesEffect[] {
     const recipient = this.#recipients.get(connection);
     const next = this.#viewOf(view);
     if (recipient === undefined || isSame(recipient.view, next)) return [];
     const effects = this.#turn(recipient, next);
-    const states = this.#paces[recipient.lane].depth === "members-only" ? [] : this.#cursors.since(recipient.toldThrough);
-    recipient.toldThrough = this.#cursors.version;
-    if (states.length > 0) effects.push({ kind: "send", to: connection, news: ofStates(states) });
+    const states = this.#rates[recipient.lane].depth === "members-only" ? [] : this.#cursors.since(recipient.sentThrough);
+    recipient.sentThrough = this.#cursors.version;
+    if (states.length > 0) effects.push({ kind: "send", to: connection, delta: ofStates(states) });
     return effects;
   }
 
@@ -103,47 +104,47 @@ export class Lanes {
     else if (this.#recipients.has(connection)) this.#changing.set(connection, lane);
   }
 
-  /** Those who are told more than before are told what was kept from them. */
-  changePaces(paces: Paces): LanesEffect[] {
-    const deeper = NAMES.some((name) => DEPTHS.indexOf(paces[name].depth) > DEPTHS.indexOf(this.#paces[name].depth));
-    this.#paces = paces;
-    return deeper ? [{ kind: "tell-whole", to: undefined }] : [];
+  /** A lane whose depth increases receives a snapshot, because it lacks what was left out. */
+  changeRates(rates: LaneRates): LanesEffect[] {
+    const deeper = NAMES.some((name) => DEPTHS.indexOf(rates[name].depth) > DEPTHS.indexOf(this.#rates[name].depth));
+    this.#rates = rates;
+    return deeper ? [{ kind: "send-snapshot", to: undefined }] : [];
   }
 
-  /** Everybody has been told this. */
-  receiveWhole(whole: PresenceNews): void {
-    this.#cursors.receiveNews(whole);
+  /** Call when all recipients have received this snapshot. */
+  receiveSnapshot(snapshot: PresenceDelta): void {
+    this.#cursors.receiveDelta(snapshot);
     for (const name of NAMES) this.#lanes[name].forget();
-    for (const recipient of this.#recipients.values()) recipient.toldThrough = this.#cursors.version;
+    for (const recipient of this.#recipients.values()) recipient.sentThrough = this.#cursors.version;
   }
 
-  receiveNews(news: PresenceNews, now: Millis): LanesEffect[] {
+  receiveDelta(delta: PresenceDelta, now: Millis): LanesEffect[] {
     for (const name of NAMES)
-      if (this.#sizes[name] > 0) this.#lanes[name].receiveNews(news, (number) => this.#cursors.at(number), this.#paces[name].depth);
-    this.#cursors.receiveNews(news);
+      if (this.#sizes[name] > 0) this.#lanes[name].receiveDelta(delta, (number) => this.#cursors.at(number), this.#rates[name].depth);
+    this.#cursors.receiveDelta(delta);
     return this.receiveTick(now);
   }
 
   receiveTick(now: Millis): LanesEffect[] {
     const change = this.#changing.size > 0 && now >= this.#dueAt("spectators");
     const effects = NAMES.filter((name) => change || (!this.#lanes[name].isEmpty && now >= this.#dueAt(name))).flatMap((name) =>
-      this.#tell(name, now),
+      this.#flush(name, now),
     );
     if (change) effects.push(...this.#changeLanes());
     return effects;
   }
 
   #dueAt(name: LaneName): Millis {
-    return (this.#toldAt[name] + this.#paces[name].everyMs) as Millis;
+    return (this.#sentAt[name] + this.#rates[name].everyMs) as Millis;
   }
 
-  #tell(name: LaneName, now: Millis): LanesEffect[] {
-    this.#toldAt[name] = now;
+  #flush(name: LaneName, now: Millis): LanesEffect[] {
+    this.#sentAt[name] = now;
     const { everybody, everywhere, near } = this.#lanes[name].take();
     const effects: LanesEffect[] = [];
-    if (everybody !== undefined) effects.push({ kind: "publish", topic: name, news: everybody });
-    if (everywhere.length > 0) effects.push({ kind: "publish", topic: `${name}/*`, news: ofStates(everywhere) });
-    for (const [cell, states] of near) effects.push({ kind: "publish", topic: `${name}/${cell}`, news: ofStates(states) });
+    if (everybody !== undefined) effects.push({ kind: "publish", topic: name, delta: everybody });
+    if (everywhere.length > 0) effects.push({ kind: "publish", topic: `${name}/*`, delta: ofStates(everywhere) });
+    for (const [cell, states] of near) effects.push({ kind: "publish", topic: `${name}/${cell}`, delta: ofStates(states) });
     return effects;
   }
 
@@ -152,8 +153,8 @@ export class Lanes {
     for (const [connection, lane] of this.#changing) {
       const recipient = this.#recipients.get(connection)!;
       effects.push(...this.#detach(recipient));
-      if (DEPTHS.indexOf(this.#paces[lane].depth) > DEPTHS.indexOf(this.#paces[recipient.lane].depth))
-        effects.push({ kind: "tell-whole", to: connection });
+      if (DEPTHS.indexOf(this.#rates[lane].depth) > DEPTHS.indexOf(this.#rates[recipient.lane].depth))
+        effects.push({ kind: "send-snapshot", to: connection });
       recipient.lane = lane;
       effects.push(...this.#attach(recipient));
     }
@@ -175,7 +176,7 @@ export class Lanes {
     return topicsOf(recipient).map((topic) => ({ kind: "unlisten", connection, topic }));
   }
 
-  /** Cells in both views are listened to all along. */
+  /** Cells in both views stay subscribed. */
   #turn(recipient: Recipient, view: View | undefined): LanesEffect[] {
     const { connection, lane } = recipient;
     const { viewers } = this.#lanes[lane];
@@ -199,8 +200,8 @@ function topicsOf({ lane, view }: Recipient): LaneTopic[] {
   return view === undefined ? [lane, `${lane}/*`] : [lane, ...view.cells.map((cell): LaneTopic => `${lane}/${cell}`)];
 }
 
-function ofStates(states: readonly PresenceState[]): PresenceNews {
-  return { whole: false, present: [], gone: [], states };
+function ofStates(states: readonly PresenceState[]): PresenceDelta {
+  return { snapshot: false, present: [], gone: [], states };
 }
 
 function isSame(a: View | undefined, b: View | undefined): boolean {

@@ -1,60 +1,73 @@
 /**
- * Who of this gateway is in a room, and saying so to the room's owner: a change as it comes, those that follow it at
- * once together, and all of it again until the owner has heard the last. One client is one member, on however many
- * connections for a moment.
+ * The members of a room on this gateway, and their announcement to the room's owner: each change, changes in quick
+ * succession together, and a snapshot again until the owner acknowledges the last version. A client is one member, even
+ * when it has several connections for a moment.
  */
 
-import type { Member, MemberState, PresenceToOwner } from "../../shared/bus/presence-messages.ts";
+import type { PresenceMember, PresenceMemberState, PresenceToOwner } from "../../shared/bus/presence-messages.ts";
 import type { ClientId, Epoch, GatewayId, Millis } from "../../shared/ids.ts";
-import { FEW, Few } from "../../shared/few.ts";
-import { SeldomSet } from "../../shared/seldom.ts";
+import { SMALL_MAP_ENTRIES_MAX, SmallMap } from "../../shared/collections/small-map.ts";
+import { LazySet } from "../../shared/collections/lazy-map.ts";
 import type { ParticipantNumber } from "../../shared/wire/presence.ts";
-import { inStep } from "./in-step.ts";
 import type { ConnectionId } from "../ports.ts";
+
+/**
+ * Quiet rooms act in steps of 250 ms, all at the same moment. If each room acted at its own moment, a few dozen quiet
+ * rooms would keep an idle gateway awake.
+ */
+const STEP_MS = 250;
+
+/** The given time, or the next step after it. */
+export function inStep(at: number): Millis {
+  return (Math.ceil(at / STEP_MS) * STEP_MS) as Millis;
+}
 
 export type PresenceMembersOptions = {
   readonly gateway: GatewayId;
-  /** Unheard for so long, it is said again. */
+  /** Interval after which a version that is not acknowledged is sent again. */
   readonly repeatMs: number;
-  /** How often an owner that has heard all is asked whether it still knows. */
+  /** Interval at which the gateway asks an owner that has everything whether it still has it. */
   readonly keepaliveMs: number;
-  /** A member without input for so long is a spectator. */
+  /** Time without input after which a member becomes a spectator. */
   readonly spectatorAfterMs: number;
 };
 
-/** One object, there are very many. `connections`: nearly always one, without a list. `number`: under which the room has been told of it. */
-type Here = { -readonly [Field in keyof Member]: Member[Field] } & {
-  connections: ConnectionId | readonly ConnectionId[];
+/** `connections`: the newest last. `number`: the participant number that the owner gave the member. */
+type Here = { -readonly [Field in keyof PresenceMember]: PresenceMember[Field] } & {
+  connections: readonly ConnectionId[];
   inputAt: Millis;
   number: ParticipantNumber | undefined;
 };
 
-/** A crowd comes one by one, and each change on its own costs the owner, all gateways and everybody in the room a message. */
+/**
+ * Interval between two announcements: when many clients join one after the other, each announcement costs the owner,
+ * all gateways and all members a message.
+ */
 const CHANGES_MS_MIN = 100;
-/** Whoever comes so soon after the first into a room that was empty came with it: nobody has been there to see who comes. */
-const CROWD_MS = 500;
-/** The owner said that it missed something: all is said again, but not more often than this. */
-const WHOLE_MS_MIN = 100;
+/** Joins into an empty room are batched for this time: nobody is there yet who could see them late. */
+const JOIN_BATCH_MS = 500;
+/** Minimum interval between two snapshots to an owner that reports a missed version. */
+const SNAPSHOT_MS_MIN = 100;
 const LONG_AGO = Number.NEGATIVE_INFINITY as Millis;
 
 export class PresenceMembers {
   readonly #options: PresenceMembersOptions;
-  readonly #here = new Few<ClientId, Here>(clientOf);
-  /** Undefined: there are few, which are looked through. */
+  readonly #here = new SmallMap<ClientId, Here>(clientOf);
+  /** Undefined: there are few members, and each search looks at all of them. */
   #byConnection: Map<ConnectionId, Here> | undefined;
-  readonly #entered = new SeldomSet<ClientId>();
-  readonly #exited = new SeldomSet<ClientId>();
+  readonly #entered = new LazySet<ClientId>();
+  readonly #exited = new LazySet<ClientId>();
   #version: number;
-  #heard = false;
-  #unheardSince: Millis | undefined;
-  /** The next thing to say is all of it. */
-  #isWholeDue = true;
-  #saidAt = LONG_AGO;
-  #wholeSaidAt = LONG_AGO;
-  /** The room was empty a moment ago, as far as is known here. */
+  #isAcked = false;
+  #unackedSince: Millis | undefined;
+  /** The next announcement is a snapshot. */
+  #isSnapshotDue = true;
+  #sentAt = LONG_AGO;
+  #snapshotSentAt = LONG_AGO;
+  /** The room was empty a moment ago, as far as this gateway knows. */
   #wasEmpty = true;
 
-  /** `version`: above all that this gateway ever used in the room. */
+  /** `version`: above all versions that this gateway ever used in the room. */
   constructor(options: PresenceMembersOptions, version: number) {
     this.#options = options;
     this.#version = version;
@@ -68,30 +81,28 @@ export class PresenceMembers {
     return this.#version;
   }
 
-  /** Nobody is here, and the owner knows. */
+  /** There are no members, and the owner knows that. */
   get isDone(): boolean {
-    return this.#here.size === 0 && this.#heard && this.#exited.size === 0;
+    return this.#here.size === 0 && this.#isAcked && this.#exited.size === 0;
   }
 
-  /** The owner has not answered since. */
-  get unheardSince(): Millis | undefined {
-    return this.#unheardSince;
+  /** The owner has acknowledged nothing since then. */
+  get unackedSince(): Millis | undefined {
+    return this.#unackedSince;
   }
 
   has(client: ClientId): boolean {
     return this.#here.has(client);
   }
 
-  /** As it is now, and will be. */
-  get(client: ClientId): Member | undefined {
-    return this.#here.get(client);
+  of(connection: ConnectionId): PresenceMember | undefined {
+    return this.#memberOver(connection);
   }
 
-  of(connection: ConnectionId): Member | undefined {
-    return this.#hereOver(connection);
-  }
-
-  /** The room is told of the client under that number. Returns what it was before; undefined: none, or the room took it for gone. */
+  /**
+   * The owner gave the client this number. Returns the number before; undefined: the client had none, or the owner had
+   * removed it.
+   */
   receiveNumber(client: ClientId, number: ParticipantNumber): ParticipantNumber | undefined {
     const here = this.#here.get(client);
     const before = here?.number;
@@ -99,7 +110,7 @@ export class PresenceMembers {
     return before;
   }
 
-  /** Whether the room, which `has` these clients, takes somebody for gone whom it had been told of. */
+  /** Whether the room, which `has` these clients, has removed a member that it had shown. */
   receiveGone(has: (client: ClientId) => boolean): boolean {
     let isMissing = false;
     for (const here of this.#here.values()) {
@@ -110,69 +121,64 @@ export class PresenceMembers {
     return isMissing;
   }
 
-  /** The client's connection, if it is the only one. */
+  /** The client's connection, if it has only one. */
   soleConnection(client: ClientId): ConnectionId | undefined {
-    const connections = this.#here.get(client)?.connections;
-    return typeof connections === "number" ? connections : undefined;
+    const [connection, ...others] = this.connectionsOf(client);
+    return others.length === 0 ? connection : undefined;
   }
 
-  /** One, but for a moment after a reconnect: the newest last. */
+  /** The newest last. A client has several connections only for a moment after a reconnect. */
   connectionsOf(client: ClientId): readonly ConnectionId[] {
-    const here = this.#here.get(client);
-    return here === undefined ? [] : listOf(here);
+    return this.#here.get(client)?.connections ?? [];
   }
 
-  /** The member that is gone because the connection, its last, is another's from now on. */
-  enter(connection: ConnectionId, member: Member, now: Millis): ClientId | undefined {
-    const before = this.#hereOver(connection);
+  /** Returns the member that left because its last connection now belongs to another client. */
+  enter(connection: ConnectionId, member: PresenceMember, now: Millis): ClientId | undefined {
+    const before = this.#memberOver(connection);
     const gone = before === undefined || before.client === member.client ? undefined : this.leave(connection);
     const here = this.#here.get(member.client);
     if (here === undefined) {
       const entered = hereOf(member, connection, now);
       this.#here.set(entered);
       this.#index(connection, entered);
-      this.#say(member.client);
+      this.#announce(member.client);
       return gone;
     }
-    const others = listOf(here).filter((other) => other !== connection);
-    here.connections = others.length === 0 ? connection : [...others, connection];
+    here.connections = [...here.connections.filter((other) => other !== connection), connection];
     this.#index(connection, here);
     here.inputAt = now;
-    this.#become(here, member);
+    this.#update(here, member);
     return gone;
   }
 
-  /** The member that is gone with it, if it was its last connection. */
+  /** Returns the member that left, if this was its last connection. */
   leave(connection: ConnectionId): ClientId | undefined {
-    const here = this.#hereOver(connection);
+    const here = this.#memberOver(connection);
     if (here === undefined) return undefined;
     const { client } = here;
     this.#byConnection?.delete(connection);
-    const [left, ...others] = listOf(here).filter((other) => other !== connection);
-    if (left !== undefined) {
-      here.connections = others.length === 0 ? left : [left, ...others];
-      return undefined;
-    }
+    here.connections = here.connections.filter((other) => other !== connection);
+    if (here.connections.length > 0) return undefined;
     this.#here.delete(client);
     this.#entered.delete(client);
     this.#exited.add(client);
     return client;
   }
 
-  /** Any input makes an editor of a spectator again: whether it has. */
-  receiveInput(connection: ConnectionId, now: Millis): boolean {
-    const here = this.#hereOver(connection);
+  /** Any input makes a spectator an editor again. Returns whether that has happened. */
+  receiveActivity(connection: ConnectionId, now: Millis): boolean {
+    const here = this.#memberOver(connection);
     if (here === undefined) return false;
     here.inputAt = now;
     return this.#receiveSpectator(here, false);
   }
 
-  /** Somebody is in the room, over another gateway, who is to see at once who comes. */
-  receiveOther(): void {
+  /** A participant is in the room over another gateway, and should see joins immediately. */
+  receiveOtherParticipant(): void {
     this.#wasEmpty = false;
   }
 
-  /** To be called every few seconds. */
+  /** The caller calls this every few seconds. */
   findSpectators(now: Millis): void {
     this.#wasEmpty = false;
     for (const here of this.#here.values()) {
@@ -180,87 +186,89 @@ export class PresenceMembers {
     }
   }
 
-  receiveHeard(version: number): void {
-    this.#unheardSince = undefined;
-    if (version === this.#version) this.#heard = true;
+  receiveAck(version: number): void {
+    this.#unackedSince = undefined;
+    if (version === this.#version) this.#isAcked = true;
   }
 
-  /** The owner does not know what it was told. */
-  sayAllAgain(): void {
-    this.#heard = false;
-    this.#isWholeDue = true;
+  /** The owner has lost what it received. */
+  resendAll(): void {
+    this.#isAcked = false;
+    this.#isSnapshotDue = true;
   }
 
-  /** The owner is another and knows nothing: what the one before was told a moment ago holds nothing up. */
+  /** A new owner knows nothing: the minimum interval between snapshots to the former owner does not apply. */
   receiveNewOwner(): void {
-    this.#wholeSaidAt = LONG_AGO;
-    this.sayAllAgain();
+    this.#snapshotSentAt = LONG_AGO;
+    this.resendAll();
   }
 
-  /** When something is to be said. */
+  /** When something is to be announced. */
   get dueAt(): Millis {
-    if (this.#isWholeDue) return (this.#wholeSaidAt + WHOLE_MS_MIN) as Millis;
-    if (this.#entered.size > 0 || this.#exited.size > 0) return Math.max(this.#saidAt + CHANGES_MS_MIN, this.#crowdIsInAt) as Millis;
-    return this.#heard ? inStep(this.#saidAt + this.#options.keepaliveMs) : ((this.#saidAt + this.#options.repeatMs) as Millis);
+    if (this.#isSnapshotDue) return (this.#snapshotSentAt + SNAPSHOT_MS_MIN) as Millis;
+    if (this.#entered.size > 0 || this.#exited.size > 0) return Math.max(this.#sentAt + CHANGES_MS_MIN, this.#joinBatchEndsAt) as Millis;
+    return this.#isAcked ? inStep(this.#sentAt + this.#options.keepaliveMs) : ((this.#sentAt + this.#options.repeatMs) as Millis);
   }
 
-  /** What to say now. `shown`: what the owner is told in the same moment, and passes over of whom it does not know. */
-  takeDue(epoch: Epoch, now: Millis, shown: readonly MemberState[] = []): (PresenceToOwner & { kind: "members" }) | undefined {
-    const isShownOfNew = !this.#isWholeDue && shown.some(({ client }) => this.#entered.has(client));
+  /** `shown`: fields that are sent in the same moment. The owner ignores fields of clients that it does not know. */
+  takeDue(epoch: Epoch, now: Millis, shown: readonly PresenceMemberState[] = []): (PresenceToOwner & { kind: "members" }) | undefined {
+    const isShownOfNew = !this.#isSnapshotDue && shown.some(({ client }) => this.#entered.has(client));
     if (now < this.dueAt && !isShownOfNew) return undefined;
     const { gateway } = this.#options;
     const hasChanged = this.#entered.size > 0 || this.#exited.size > 0;
-    const isWhole = this.#isWholeDue || (!hasChanged && !this.#heard);
-    const entered = isWhole ? this.#all() : [...this.#entered].map((client) => copyOf(this.#here.get(client)!));
-    const exited = isWhole ? [] : [...this.#exited];
+    const isSnapshot = this.#isSnapshotDue || (!hasChanged && !this.#isAcked);
+    const entered = isSnapshot ? this.#all() : [...this.#entered].map((client) => copyOf(this.#here.get(client)!));
+    const exited = isSnapshot ? [] : [...this.#exited];
     if (hasChanged || this.#version === 0) this.#version += 1;
     if (hasChanged) {
       this.#entered.clear();
       this.#exited.clear();
     }
-    if (isWhole) this.#wholeSaidAt = now;
-    this.#isWholeDue = false;
-    this.#heard = false;
-    this.#unheardSince ??= now;
-    this.#saidAt = now;
-    return { kind: "members", gateway, epoch, version: this.#version, whole: isWhole, entered, exited };
+    if (isSnapshot) this.#snapshotSentAt = now;
+    this.#isSnapshotDue = false;
+    this.#isAcked = false;
+    this.#unackedSince ??= now;
+    this.#sentAt = now;
+    return { kind: "members", gateway, epoch, version: this.#version, snapshot: isSnapshot, entered, exited };
   }
 
-  /** Who leaves is told of at once. */
-  get #crowdIsInAt(): Millis {
-    return this.#wasEmpty && this.#exited.size === 0 ? ((this.#wholeSaidAt + CROWD_MS) as Millis) : LONG_AGO;
+  /** A leave is announced immediately. */
+  get #joinBatchEndsAt(): Millis {
+    return this.#wasEmpty && this.#exited.size === 0 ? ((this.#snapshotSentAt + JOIN_BATCH_MS) as Millis) : LONG_AGO;
   }
 
-  #hereOver(connection: ConnectionId): Here | undefined {
-    return this.#byConnection === undefined ? this.#here.findLast((here) => isOver(here, connection)) : this.#byConnection.get(connection);
+  #memberOver(connection: ConnectionId): Here | undefined {
+    return this.#byConnection === undefined
+      ? this.#here.findLast((here) => here.connections.includes(connection))
+      : this.#byConnection.get(connection);
   }
 
-  /** Once that is so. */
+  /** Call after `#here` holds the member. */
   #index(connection: ConnectionId, here: Here): void {
     if (this.#byConnection !== undefined) this.#byConnection.set(connection, here);
-    else if (this.#here.size > FEW)
-      this.#byConnection = new Map([...this.#here.values()].flatMap((each) => listOf(each).map((over) => [over, each])));
+    else if (this.#here.size > SMALL_MAP_ENTRIES_MAX)
+      this.#byConnection = new Map([...this.#here.values()].flatMap((each) => each.connections.map((over) => [over, each])));
   }
 
-  #all(): Member[] {
+  #all(): PresenceMember[] {
     return [...this.#here.values()].map(copyOf);
   }
 
-  #become(here: Here, { user, name, canWrite, spectator }: Member): void {
+  #update(here: Here, { user, name, canWrite, spectator }: PresenceMember): void {
     if (here.user === user && here.name === name && here.canWrite === canWrite && here.spectator === spectator) return;
     Object.assign(here, { user, name, canWrite, spectator });
-    this.#say(here.client);
+    this.#announce(here.client);
   }
 
-  /** Whether it was not so before. */
+  /** Returns whether the status has changed. */
   #receiveSpectator(here: Here, spectator: boolean): boolean {
     if (here.spectator === spectator) return false;
     here.spectator = spectator;
-    this.#say(here.client);
+    this.#announce(here.client);
     return true;
   }
 
-  #say(client: ClientId): void {
+  #announce(client: ClientId): void {
     this.#exited.delete(client);
     this.#entered.add(client);
   }
@@ -270,19 +278,11 @@ function clientOf({ client }: Here): ClientId {
   return client;
 }
 
-function hereOf({ client, user, name, canWrite, spectator }: Member, connection: ConnectionId, now: Millis): Here {
-  return { client, user, name, canWrite, spectator, connections: connection, inputAt: now, number: undefined };
+function hereOf({ client, user, name, canWrite, spectator }: PresenceMember, connection: ConnectionId, now: Millis): Here {
+  return { client, user, name, canWrite, spectator, connections: [connection], inputAt: now, number: undefined };
 }
 
-/** To be said: what is here goes on to change. */
-function copyOf({ client, user, name, canWrite, spectator }: Member): Member {
+/** A copy for a message, because the member itself changes later. */
+function copyOf({ client, user, name, canWrite, spectator }: PresenceMember): PresenceMember {
   return { client, user, name, canWrite, spectator };
-}
-
-function isOver({ connections }: Here, connection: ConnectionId): boolean {
-  return typeof connections === "number" ? connections === connection : connections.includes(connection);
-}
-
-function listOf({ connections }: Here): readonly ConnectionId[] {
-  return typeof connections === "number" ? [connections] : connections;
 }

@@ -12,7 +12,7 @@ const nothing = () => undefined;
 const texts = (states: readonly { fields: readonly { name: string; value: Uint8Array }[] }[]) =>
   states.flatMap(({ fields }) => fields.map(({ name, value }) => `${name}=${new TextDecoder().decode(value)}`));
 
-test("[PRG10] the first is told at once, then the newest of what comes within a sender's interval", () => {
+test("[PRG10] the first value is sent immediately, later ones at the sender's interval, the newest only", () => {
   const outbox = new PresenceOutbox(options);
   outbox.set(ann, [field("x", "1")]);
   expect(texts(outbox.takeDue(10, at(0)).fresh)).toEqual(["x=1"]);
@@ -20,24 +20,24 @@ test("[PRG10] the first is told at once, then the newest of what comes within a 
   expect(texts(outbox.takeDue(10, at(300)).fresh)).toEqual(["x=299"]);
 });
 
-test("[PRG18] who says nothing makes nothing due", () => {
+test("[PRG18] a sender without fields makes nothing due", () => {
   const outbox = new PresenceOutbox(options);
   expect(outbox.set(ann, [])).toBe(true);
   expect(outbox.dueAt).toBe(Number.POSITIVE_INFINITY);
 });
 
-test("[PRG11] a sender is sampled at its rate, without drifting below it", () => {
+test("[PRG11] a sender's fields are sent at its rate, without falling below it", () => {
   const outbox = new PresenceOutbox(options);
-  let told = 0;
+  let sentCount = 0;
   for (let ms = 0; ms < 10_000; ms++) {
     outbox.set(ann, [field("x", String(ms))]);
-    if (outbox.dueAt <= ms) told += outbox.takeDue(30, at(ms)).fresh.length;
+    if (outbox.dueAt <= ms) sentCount += outbox.takeDue(30, at(ms)).fresh.length;
   }
-  expect(told).toBeGreaterThanOrEqual(295);
-  expect(told).toBeLessThanOrEqual(302);
+  expect(sentCount).toBeGreaterThanOrEqual(295);
+  expect(sentCount).toBeLessThanOrEqual(302);
 });
 
-test("[PRG12] a viewport is told five times a second, whatever else is told", () => {
+test("[PRG12] a viewport is sent five times a second, whatever other fields are sent", () => {
   const outbox = new PresenceOutbox(options);
   let viewports = 0;
   for (let ms = 0; ms < 2_000; ms += 10) {
@@ -48,7 +48,7 @@ test("[PRG12] a viewport is told five times a second, whatever else is told", ()
   expect(viewports).toBeLessThanOrEqual(11);
 });
 
-test("[PRG13] what the room has not shown is told again, ever more seldom, until it has", () => {
+test("[PRG13] a field that the room does not show is sent again, at growing intervals, until the room shows it", () => {
   const outbox = new PresenceOutbox(options);
   const again: number[] = [];
   outbox.set(ann, [field("x", "1")]);
@@ -63,7 +63,7 @@ test("[PRG13] what the room has not shown is told again, ever more seldom, until
   expect([outbox.dueAt, outbox.hasUnshown]).toEqual([Number.POSITIVE_INFINITY, false]);
 });
 
-test("[PRG14] what another gateway made the room show instead is told again", () => {
+test("[PRG14] a field is sent again when another gateway made the room show a different value", () => {
   const outbox = new PresenceOutbox(options);
   outbox.set(ann, [field("x", "1")]);
   outbox.takeDue(30, at(0));
@@ -73,7 +73,7 @@ test("[PRG14] what another gateway made the room show instead is told again", ()
   expect(texts(outbox.takeDue(30, at(600)).again)).toEqual(["x=1"]);
 });
 
-test("[PRG15] a field taken back is taken back again while something late shows it", () => {
+test("[PRG15] a removal is sent again while a late message makes the room show the field", () => {
   const outbox = new PresenceOutbox(options);
   outbox.set(ann, [field("x", "")]);
   outbox.takeDue(30, at(0));
@@ -84,17 +84,17 @@ test("[PRG15] a field taken back is taken back again while something late shows 
   expect(texts(outbox.takeDue(30, at(600)).again)).toEqual(["x="]);
 });
 
-test("[PRG16] a new owner is told everything, as nothing fresh", () => {
+test("[PRG16] a new owner receives all fields, none of them marked as fresh", () => {
   const outbox = new PresenceOutbox(options);
   outbox.set(ann, [field("x", "1"), field("y", "2")]);
   outbox.takeDue(30, at(0));
   outbox.receiveShown(ann, [field("x", "1"), field("y", "2")]);
-  outbox.tellAgain();
+  outbox.resend();
   const { fresh, again } = outbox.takeDue(30, at(20));
   expect([texts(fresh), texts(again)]).toEqual([[], ["x=1", "y=2"]]);
 });
 
-test("[PRG17] more than a member may show is refused whole, and what it showed stays", () => {
+test("[PRG17] fields beyond a member's limits are refused together, and the shown ones stay", () => {
   const outbox = new PresenceOutbox(options);
   expect(outbox.set(ann, [field("x", "1".repeat(90))])).toBe(true);
   expect(outbox.set(ann, [field("y", "1".repeat(90))])).toBe(false);
@@ -103,19 +103,19 @@ test("[PRG17] more than a member may show is refused whole, and what it showed s
   expect(texts(outbox.takeDue(30, at(0)).fresh).map((text) => text.slice(0, 3))).toEqual(["x=", "y=1"]);
 });
 
-test("[PRG19] names that a member goes through while nobody is told of them are not kept, and it is told of afterwards", () => {
+test("[PRG19] names that a member used and removed before they were sent are forgotten, and later fields are sent", () => {
   const outbox = new PresenceOutbox({ ...options, memberBytesMax: 1_000, memberFieldsMax: 64 });
   const all = (turn: number, text: string) => Array.from({ length: 64 }, (_, index) => field(`${turn}-${index}`, text));
   outbox.set(ann, all(0, "1"));
   outbox.takeDue(30, at(0));
   for (let turn = 1; turn <= 1_000; turn++) expect(outbox.set(ann, [...all(turn - 1, ""), ...all(turn, "1")])).toBe(true);
-  outbox.tellAgain();
+  outbox.resend();
   const { fresh, again } = outbox.takeDue(30, at(60_000));
   expect(texts([...fresh, ...again])).toEqual(texts([{ fields: [...all(0, ""), ...all(1_000, "1")] }]));
   expect(outbox.dueAt).toBe(Number.POSITIVE_INFINITY);
 });
 
-test("[PRG28] while the room may still show more that is taken back than is remembered, other names are refused", () => {
+test("[PRG28] new names are refused while too many removed fields may still be shown", () => {
   const outbox = new PresenceOutbox(options);
   const all = (names: string, text: string) => [...names].map((name) => field(name, text));
   outbox.set(ann, all("abc", "1"));
@@ -129,7 +129,7 @@ test("[PRG28] while the room may still show more that is taken back than is reme
   expect(texts(outbox.takeDue(30, at(200)).fresh)).toEqual(["d=", "e=", "f=", "g=1", "h=1", "i=1"]);
 });
 
-test("[PRG29] who takes back very many fields that nobody was told of makes nothing due", () => {
+test("[PRG29] removing very many fields that were never sent makes nothing due", () => {
   const outbox = new PresenceOutbox(options);
   expect(
     outbox.set(
@@ -141,7 +141,7 @@ test("[PRG29] who takes back very many fields that nobody was told of makes noth
   expect(outbox.dueAt).toBe(Number.POSITIVE_INFINITY);
 });
 
-test("[PRG37] a field named several times in one frame counts once, as it was named last", () => {
+test("[PRG37] a field that a frame names several times counts once, with the last value", () => {
   const outbox = new PresenceOutbox(options);
   outbox.set(ann, [field("x", "1".repeat(90))]);
   expect(outbox.set(ann, [field("x", ""), field("x", ""), field("x", "")])).toBe(true);

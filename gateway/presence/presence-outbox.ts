@@ -1,56 +1,62 @@
 /**
- * What this gateway's members show of themselves, from when they say it until the room shows it. Of a field only the
- * newest value counts, so what comes faster than it may go on is never sent; and what the room does not show after a
- * while, because it was lost or the owner is another, is told again, ever more seldom.
+ * The fields that members of this gateway show, from their arrival until the room shows them. Only the newest value of
+ * a field counts, so values that arrive faster than the rate are never sent. A field that the room does not show after
+ * a while is sent again, at growing intervals.
  */
 
-import type { MemberState } from "../../shared/bus/presence-messages.ts";
+import type { PresenceMemberState } from "../../shared/bus/presence-messages.ts";
 import type { ClientId, Millis } from "../../shared/ids.ts";
-import { SeldomMap, SeldomSet } from "../../shared/seldom.ts";
+import { LazyMap, LazySet } from "../../shared/collections/lazy-map.ts";
 import { type PresenceField, VIEWPORT } from "../../shared/wire/presence.ts";
 
 export type PresenceOutboxOptions = {
-  /** Of all fields of one member, names and values. */
+  /** Of all fields of one member, names and values together. */
   readonly memberBytesMax: number;
   readonly memberFieldsMax: number;
-  /** The shortest time between two tellings of a room's. */
+  /** Minimum interval between two sends of one room. */
   readonly flushMs: number;
-  /** Not shown for so long, a field is told again. */
+  /** Time after which a field that the room does not show is sent again. */
   readonly repeatMs: number;
 };
 
-/** What the room shows of a client now. Undefined: nothing. */
-export type Shown = (client: ClientId, name: string) => Uint8Array | undefined;
+/** The value that the room shows of a client's field. Undefined: none. */
+export type ShownValue = (client: ClientId, name: string) => Uint8Array | undefined;
 
-/** `toldAt`: of any value that it had; LONG_AGO if nobody was ever told of it. */
-type Field = { value: Uint8Array; fresh: boolean; stage: "waiting" | "told" | "shown"; toldAt: Millis; repeatMs: number };
+/** `sentAt`: when any value of the field was last sent; LONG_AGO: never. */
+type Field = { value: Uint8Array; fresh: boolean; stage: "waiting" | "sent" | "shown"; sentAt: Millis; repeatMs: number };
 type Fields = Map<string, Field>;
 type Sender = { readonly fields: Fields; readonly bytes: number; readonly count: number; nextAt: Millis; nextViewportAt: Millis };
 
 const NEVER = Number.POSITIVE_INFINITY as Millis;
 const LONG_AGO = Number.NEGATIVE_INFINITY as Millis;
 const VIEWPORTS_PER_SECOND = 5;
-/** Fields taken back are remembered too: what shows them may still be on its way. So many times the fields that may be shown. */
+/**
+ * Removed fields are remembered too, because their last value may still be on its way: so many times the limit of shown
+ * fields.
+ */
 const FIELDS_REMEMBERED = 2;
-/** Told again in vain, a field is told half as often each time, down to this. */
+/** The interval doubles with each repetition, up to this limit. */
 const REPEAT_MS_MAX = 8_000;
 
 export class PresenceOutbox {
   readonly #options: PresenceOutboxOptions;
-  readonly #senders = new SeldomMap<ClientId, Sender>();
-  /** Those with something to tell, and those with something told that the room has not shown. */
-  readonly #waiting = new SeldomSet<ClientId>();
-  readonly #unshown = new SeldomSet<ClientId>();
+  readonly #senders = new LazyMap<ClientId, Sender>();
+  /** Clients with fields to send, and clients with sent fields that the room does not show yet. */
+  readonly #waiting = new LazySet<ClientId>();
+  readonly #unshown = new LazySet<ClientId>();
   #flushAt = LONG_AGO;
 
   constructor(options: PresenceOutboxOptions) {
     this.#options = options;
   }
 
-  /** False: more than one member may show; what was shown before stays. Values are kept: not lent ones. */
+  /**
+   * False: the fields exceed a member's limits, and those shown before stay. The values are kept, so they must not be
+   * lent.
+   */
   set(client: ClientId, fields: readonly PresenceField[]): boolean {
     const sender = this.#senders.get(client) ?? { fields: new Map(), bytes: 0, count: 0, nextAt: LONG_AGO, nextViewportAt: LONG_AGO };
-    const latest = new Map(fields.map(({ name, value }) => [name, value])); // Nobody keeps a client from naming a field twice: the last counts, and once.
+    const latest = new Map(fields.map(({ name, value }) => [name, value])); // A client may name a field twice: only the last value counts.
     let { bytes, count } = sender;
     for (const [name, value] of latest) {
       const before = sender.fields.get(name)?.value ?? NOTHING;
@@ -72,21 +78,21 @@ export class PresenceOutbox {
     this.#unshown.delete(client);
   }
 
-  /** The room shows these fields of a client's now. */
+  /** The room now shows these fields of a client. */
   receiveShown(client: ClientId, fields: readonly PresenceField[]): void {
     const sender = this.#senders.get(client);
     if (sender === undefined) return;
     for (const { name, value } of fields) {
       const field = sender.fields.get(name);
       if (field === undefined || field.stage === "waiting") continue;
-      // Another value is an earlier one; or another gateway's, that the client has moved to or come from.
-      field.stage = isSame(field.value, value) ? "shown" : "told";
-      if (field.stage === "told") this.#unshown.add(client);
+      // A different value is an earlier one, or came over another gateway that the client has left or joined.
+      field.stage = isSame(field.value, value) ? "shown" : "sent";
+      if (field.stage === "sent") this.#unshown.add(client);
     }
   }
 
-  /** The room shows nothing of what it showed: its owner is another, or one client is new to it. */
-  tellAgain(clients: Iterable<ClientId> = this.#senders.keys()): void {
+  /** The room lost what the clients showed: the owner is new, or the clients are new to it. */
+  resend(clients: Iterable<ClientId> = this.#senders.keys()): void {
     for (const client of clients) {
       const sender = this.#senders.get(client);
       if (sender === undefined || sender.fields.size === 0) continue;
@@ -98,7 +104,7 @@ export class PresenceOutbox {
     }
   }
 
-  /** When something is to be told. */
+  /** When there is something to send. */
   get dueAt(): Millis {
     if (this.#waiting.size === 0) return NEVER;
     let first = NEVER;
@@ -112,9 +118,9 @@ export class PresenceOutbox {
     return Math.max(first, this.#flushAt) as Millis;
   }
 
-  /** What to tell now: of each sender at most so often a second. */
-  takeDue(perSecond: number, now: Millis): { fresh: MemberState[]; again: MemberState[] } {
-    const due = { fresh: [] as MemberState[], again: [] as MemberState[] };
+  /** The fields to send now, limited to the rate of each client. */
+  takeDue(perSecond: number, now: Millis): { fresh: PresenceMemberState[]; again: PresenceMemberState[] } {
+    const due = { fresh: [] as PresenceMemberState[], again: [] as PresenceMemberState[] };
     if (now < this.#flushAt) return due;
     for (const client of this.#waiting) {
       const sender = this.#senders.get(client)!;
@@ -131,26 +137,26 @@ export class PresenceOutbox {
     return due;
   }
 
-  /** To be called every so often: what was told and is not shown waits to be told again. */
-  findUnshown(shown: Shown, now: Millis): void {
+  /** The caller calls this at intervals: sent fields that the room does not show are scheduled again. */
+  findUnshown(shown: ShownValue, now: Millis): void {
     for (const client of this.#unshown) {
       const { fields } = this.#senders.get(client)!;
-      // News tell only what changed: what the room showed already is not told by them.
+      // Deltas contain only changes, not values that the room showed before.
       this.receiveShown(
         client,
         [...fields.keys()].map((name) => ({ name, value: shown(client, name) ?? NOTHING })),
       );
-      let hasTold = false;
+      let hasSent = false;
       for (const field of fields.values()) {
-        if (field.stage !== "told") continue;
-        hasTold = true;
-        if (now - field.toldAt < field.repeatMs) continue;
+        if (field.stage !== "sent") continue;
+        hasSent = true;
+        if (now - field.sentAt < field.repeatMs) continue;
         field.stage = "waiting";
         field.fresh = false;
         field.repeatMs = Math.min(2 * field.repeatMs, REPEAT_MS_MAX);
         this.#waiting.add(client);
       }
-      if (!hasTold) this.#unshown.delete(client);
+      if (!hasSent) this.#unshown.delete(client);
     }
   }
 
@@ -167,14 +173,14 @@ function takeWaiting(sender: Sender, now: Millis): { fresh: PresenceField[]; aga
   for (const [name, field] of sender.fields) {
     if (field.stage !== "waiting" || (name === VIEWPORT && now < sender.nextViewportAt)) continue;
     if (name === VIEWPORT) sender.nextViewportAt = nextAfter(sender.nextViewportAt, 1000 / VIEWPORTS_PER_SECOND, now);
-    field.stage = "told";
-    field.toldAt = now;
+    field.stage = "sent";
+    field.sentAt = now;
     (field.fresh ? taken.fresh : taken.again).push({ name, value: field.value });
   }
   return taken;
 }
 
-/** Undefined: there would be more to remember than is remembered of one member. */
+/** Undefined: more fields than the gateway remembers of one member. */
 function withFields(
   before: Fields,
   latest: ReadonlyMap<string, Uint8Array>,
@@ -183,15 +189,15 @@ function withFields(
   const rememberedMax = memberFieldsMax * FIELDS_REMEMBERED;
   const next: Fields = before.size + latest.size > rememberedMax ? new Map(before) : before;
   for (const [name, value] of latest)
-    next.set(name, { value, fresh: true, stage: "waiting", toldAt: before.get(name)?.toldAt ?? LONG_AGO, repeatMs });
+    next.set(name, { value, fresh: true, stage: "waiting", sentAt: before.get(name)?.sentAt ?? LONG_AGO, repeatMs });
   if (next.size > rememberedMax) forgetTakenBack(next);
   return next.size > rememberedMax ? undefined : next;
 }
 
-/** Those that the room does not show any more, and those that nobody was ever told of. */
+/** Removed fields that the room no longer shows, or that were never sent. */
 function forgetTakenBack(fields: Fields): void {
-  for (const [name, { value, stage, toldAt }] of fields)
-    if (value.byteLength === 0 && (stage === "shown" || toldAt === LONG_AGO)) fields.delete(name);
+  for (const [name, { value, stage, sentAt }] of fields)
+    if (value.byteLength === 0 && (stage === "shown" || sentAt === LONG_AGO)) fields.delete(name);
 }
 
 function hasOtherWaiting(fields: ReadonlyMap<string, Field>): boolean {
@@ -199,7 +205,7 @@ function hasOtherWaiting(fields: ReadonlyMap<string, Field>): boolean {
   return false;
 }
 
-/** A steady rate: being late once does not put off what follows. */
+/** Keeps a steady rate: one late send does not delay the following ones. */
 function nextAfter(due: Millis, intervalMs: number, now: Millis): Millis {
   return (Math.max(due, now - intervalMs) + intervalMs) as Millis;
 }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { encodePresenceToOwner, type PresenceToOwner } from "../../shared/bus/presence-messages.ts";
 import type { ClientId, Epoch, GatewayId, Millis, UserId } from "../../shared/ids.ts";
-import { encodeNews, type PresenceNews } from "../../shared/wire/presence.ts";
+import { encodeDelta, type PresenceDelta } from "../../shared/wire/presence.ts";
 import type { ConnectionId } from "../ports.ts";
 import { PresenceUpward } from "./presence-upward.ts";
 import { PresenceView } from "./presence-view.ts";
@@ -35,33 +35,33 @@ function withMany(): PresenceUpward {
 
 const members = (messages: readonly PresenceToOwner[]) => messages.flatMap((message) => (message.kind === "members" ? [message] : []));
 
-test("[PRG42] what a new owner was told in vain is told again, though the view shows it as the owner before did", () => {
+test("[PRG42] a field that a new owner did not receive is sent again, although the view still shows it for the former owner", () => {
   const view = new PresenceView();
   const up = new PresenceUpward(options, view, 0, 0 as Millis);
   const ann = { client: client(1), user: "ann" as UserId, name: "ann", canWrite: true, spectator: false };
   const cursor = { name: "cursor", value: Uint8Array.of(7) };
   const states = (messages: readonly PresenceToOwner[]) => messages.flatMap((message) => (message.kind === "states" ? message.states : []));
-  const hearWhole = (epoch: number, news: PresenceNews): void => {
+  const receiveSnapshot = (epoch: number, delta: PresenceDelta): void => {
     view.receiveEpoch(epoch as Epoch);
-    for (const tidings of view.receiveWhole({ number: 1, news: encodeNews(news) })) up.receiveNews(tidings.news);
+    for (const update of view.receiveSnapshot({ number: 1, delta: encodeDelta(delta) })) up.receiveDelta(update.delta);
   };
   const present = [{ ...ann, number: 1 }];
 
   up.enter(1 as ConnectionId, ann, 0 as Millis);
   up.receiveFields(1 as ConnectionId, [cursor], 0 as Millis);
   up.takeDue(30, 0 as Millis);
-  hearWhole(1, { whole: true, present, gone: [], states: [{ number: 1, fields: [cursor] }] });
+  receiveSnapshot(1, { snapshot: true, present, gone: [], states: [{ number: 1, fields: [cursor] }] });
 
   view.receiveEpoch(2 as Epoch);
   up.receiveNewOwner();
   expect(states(up.takeDue(30, 1_000 as Millis).messages)).toHaveLength(1); // Lost on its way.
   up.watch(1_100 as Millis);
-  hearWhole(2, { whole: true, present, gone: [], states: [] });
+  receiveSnapshot(2, { snapshot: true, present, gone: [], states: [] });
   up.watch(2_000 as Millis);
   expect(states(up.takeDue(30, 2_000 as Millis).messages)).toEqual([{ client: ann.client, fields: [cursor] }]);
 });
 
-test("[PRG55] a clock that a client of y-websocket renews by itself is told, and is no input", () => {
+test("[PRG55] a clock that a y-websocket client renews by itself is sent, and is no input", () => {
   const up = new PresenceUpward(options, new PresenceView(), 0, 0 as Millis);
   const connection = 1 as ConnectionId;
   const clockAt = (value: number) => ({ name: "y-websocket", value: Uint8Array.of(value) });
@@ -80,7 +80,7 @@ test("[PRG55] a clock that a client of y-websocket renews by itself is told, and
   expect(isSpectator(120_999)).toBe(false);
 });
 
-test("[PRG43] what comes late over a client's line before does not undo what it shows since it came back", () => {
+test("[PRG43] late fields of a client's former connection do not replace those of its current one", () => {
   const up = new PresenceUpward(options, new PresenceView(), 0, 0 as Millis);
   const ann = { client: client(1), user: "ann" as UserId, name: "ann", canWrite: true, spectator: false };
   const [before, now] = [1 as ConnectionId, 2 as ConnectionId];
@@ -95,56 +95,56 @@ test("[PRG43] what comes late over a client's line before does not undo what it 
   ]);
 });
 
-test("[PRG40] very many members with long names are said in parts that NATS carries, all of one version", () => {
+test("[PRG40] very many members with long names are announced in parts that NATS accepts, all of one version", () => {
   const { messages } = withMany().takeDue(30, 0 as Millis);
-  const said = members(messages);
-  for (const message of said) expect(encodePresenceToOwner(message).byteLength).toBeLessThan(NATS_BYTES_MAX / 2);
-  expect(said.flatMap(({ entered }) => entered.map((member) => member.client))).toEqual(
+  const sent = members(messages);
+  for (const message of sent) expect(encodePresenceToOwner(message).byteLength).toBeLessThan(NATS_BYTES_MAX / 2);
+  expect(sent.flatMap(({ entered }) => entered.map((member) => member.client))).toEqual(
     Array.from({ length: MANY }, (_, index) => client(index)),
   );
-  expect(said.map(({ partOf }) => partOf)).toEqual(said.map((_, index) => ({ part: index + 1, parts: said.length })));
-  expect(new Set(said.map(({ version, whole }) => `${version} ${whole}`)).size).toBe(1);
+  expect(sent.map(({ partOf }) => partOf)).toEqual(sent.map((_, index) => ({ part: index + 1, parts: sent.length })));
+  expect(new Set(sent.map(({ version, snapshot }) => `${version} ${snapshot}`)).size).toBe(1);
 });
 
-test("[PRG50] what very many show under long names, or taken back, is said in parts that NATS carries", () => {
+test("[PRG50] very many fields with long names, or removals, are sent in parts that NATS accepts", () => {
   const up = withMany();
   const fields = Array.from({ length: 10 }, (_, index) => ({ name: `${index}`.padEnd(63, "\u2654"), value: new Uint8Array(0) }));
   for (let index = 0; index < MANY; index++) up.receiveFields(index as ConnectionId, fields, 0 as Millis);
-  const said = up.takeDue(30, 0 as Millis).messages.filter(({ kind }) => kind === "states");
-  for (const message of said) expect(encodePresenceToOwner(message).byteLength).toBeLessThan(NATS_BYTES_MAX / 2);
-  expect(said.flatMap((message) => (message.kind === "states" ? message.states : []))).toHaveLength(MANY);
+  const sent = up.takeDue(30, 0 as Millis).messages.filter(({ kind }) => kind === "states");
+  for (const message of sent) expect(encodePresenceToOwner(message).byteLength).toBeLessThan(NATS_BYTES_MAX / 2);
+  expect(sent.flatMap((message) => (message.kind === "states" ? message.states : []))).toHaveLength(MANY);
 });
 
-test("[PRG41] very many who leave at once are said so in parts too, a few in one message", () => {
+test("[PRG41] very many leaves at once are announced in parts, a few in one message", () => {
   const up = withMany();
   up.takeDue(30, 0 as Millis);
-  up.members.receiveHeard(up.members.version);
+  up.members.receiveAck(up.members.version);
   up.leave(0 as ConnectionId);
-  expect(members(up.takeDue(30, 100 as Millis).messages)).toMatchObject([{ whole: false, exited: [client(0)] }]);
+  expect(members(up.takeDue(30, 100 as Millis).messages)).toMatchObject([{ snapshot: false, exited: [client(0)] }]);
   for (let index = 1; index < MANY; index++) up.leave(index as ConnectionId);
-  const said = members(up.takeDue(30, 200 as Millis).messages);
-  expect(said.flatMap(({ exited }) => exited)).toHaveLength(MANY - 1);
+  const sent = members(up.takeDue(30, 200 as Millis).messages);
+  expect(sent.flatMap(({ exited }) => exited)).toHaveLength(MANY - 1);
 });
 
-test("[PRG44] what is told is looked after soon, unless the owner has answered, and members that come and go put nothing off", () => {
+test("[PRG44] a room is checked soon after a message until the owner answers, and joins and leaves do not delay that", () => {
   const up = new PresenceUpward(options, new PresenceView(), 0, 0 as Millis);
   const enter = (index: number, now: Millis) =>
     up.enter(index as ConnectionId, { client: client(index), user: "ann" as UserId, name: "ann", canWrite: true, spectator: false }, now);
-  up.members.receiveOther();
+  up.members.receiveOtherParticipant();
   expect(up.watchAt).toBe(5_000);
   for (let index = 1; index <= 48; index++) {
     const now = (index * 100) as Millis;
     enter(index, now);
     up.takeDue(30, now);
     expect(up.watchAt).toBe(Math.min(5_000, now + 500));
-    up.members.receiveHeard(up.members.version);
+    up.members.receiveAck(up.members.version);
     expect(up.watchAt).toBe(5_000);
   }
   up.watch(5_000 as Millis);
   expect(up.watchAt).toBe(10_000);
 });
 
-test("[PRG45] while the owner does not answer it is looked after at a steady pace, until it has been silent for too long", () => {
+test("[PRG45] while the owner does not answer, the room is checked at a steady interval until the owner counts as silent", () => {
   const up = new PresenceUpward(options, new PresenceView(), 0, 0 as Millis);
   up.enter(1 as ConnectionId, { client: client(1), user: "ann" as UserId, name: "ann", canWrite: true, spectator: false }, 0 as Millis);
   up.takeDue(30, 0 as Millis);
@@ -158,7 +158,7 @@ test("[PRG45] while the owner does not answer it is looked after at a steady pac
   expect(looks).toEqual([500, 1_000, 1_500, 2_000]);
 });
 
-test("[PRG53] what somebody shows who is new does not come before who that is, nor wait for it", () => {
+test("[PRG53] fields of a new member are sent neither before its announcement nor later than it", () => {
   const up = new PresenceUpward(options, new PresenceView(), 0, 0 as Millis);
   const enter = (index: number) =>
     up.enter(
@@ -168,46 +168,51 @@ test("[PRG53] what somebody shows who is new does not come before who that is, n
     );
   enter(1);
   up.takeDue(30, 0 as Millis);
-  up.members.receiveHeard(up.members.version);
+  up.members.receiveAck(up.members.version);
   enter(2);
   enter(3);
   up.receiveFields(1 as ConnectionId, [{ name: "cursor", value: Uint8Array.of(1) }], 20 as Millis);
   expect(up.takeDue(30, 20 as Millis).messages).toMatchObject([{ kind: "states", states: [{ client: client(1) }] }]);
   up.receiveFields(3 as ConnectionId, [{ name: "cursor", value: Uint8Array.of(3) }], 40 as Millis);
   expect(up.takeDue(30, 40 as Millis).messages).toMatchObject([
-    { kind: "members", version: 2, whole: false, entered: [{ client: client(2) }, { client: client(3) }] },
+    { kind: "members", version: 2, snapshot: false, entered: [{ client: client(2) }, { client: client(3) }] },
     { kind: "states", states: [{ client: client(3) }] },
   ]);
 });
 
-test("[PRG61] whoever is in the room over another gateway sees at once who comes, however many come", () => {
+test("[PRG61] participants over other gateways see joins immediately, however many there are", () => {
   const view = new PresenceView();
   const up = new PresenceUpward(options, view, 0, 0 as Millis);
   const person = (index: number) => ({ client: client(index), user: "ann" as UserId, name: "ann", canWrite: true, spectator: false });
-  const hear = (number: number, ...present: readonly number[]): void => {
-    const news = encodeNews({ whole: false, present: present.map((index) => ({ ...person(index), number: index })), gone: [], states: [] });
-    for (const tidings of view.receiveNews({ number, news })) up.receiveNews(tidings.news);
+  const receiveDelta = (number: number, ...present: readonly number[]): void => {
+    const delta = encodeDelta({
+      snapshot: false,
+      present: present.map((index) => ({ ...person(index), number: index })),
+      gone: [],
+      states: [],
+    });
+    for (const update of view.receiveDelta({ number, delta })) up.receiveDelta(update.delta);
   };
   view.receiveEpoch(1 as Epoch);
-  view.receiveWhole({ number: 0, news: encodeNews({ whole: true, present: [], gone: [], states: [] }) });
+  view.receiveSnapshot({ number: 0, delta: encodeDelta({ snapshot: true, present: [], gone: [], states: [] }) });
 
   up.enter(1 as ConnectionId, person(1), 0 as Millis);
   up.takeDue(30, 0 as Millis);
-  up.members.receiveHeard(up.members.version);
-  hear(1, 1);
+  up.members.receiveAck(up.members.version);
+  receiveDelta(1, 1);
   up.enter(2 as ConnectionId, person(2), 100 as Millis);
   expect(up.dueAt).toBe(500);
-  hear(2, 7);
+  receiveDelta(2, 7);
   expect(up.dueAt).toBeLessThanOrEqual(100);
   expect(members(up.takeDue(30, 100 as Millis).messages)).toMatchObject([{ entered: [{ client: client(2) }] }]);
 });
 
-test("[PRG54] what newcomers are told is not held in a room to which nobody comes", () => {
+test("[PRG54] the encoded snapshot of a room without joins is not kept", () => {
   const view = new PresenceView();
   const up = new PresenceUpward(options, view, 0, 0 as Millis);
-  const { whole } = view;
-  expect(view.whole).toBe(whole);
+  const { snapshot } = view;
+  expect(view.snapshot).toBe(snapshot);
   up.watch(5_000 as Millis);
-  expect(view.whole).not.toBe(whole);
-  expect(view.whole).toEqual(whole);
+  expect(view.snapshot).not.toBe(snapshot);
+  expect(view.snapshot).toEqual(snapshot);
 });

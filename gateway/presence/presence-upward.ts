@@ -1,34 +1,33 @@
 /**
- * The way up of a room's presence on this gateway: who of it is in the room and what they show, until the room's owner
- * tells the room of it. What the owner does not show is told again; an owner that says nothing is asked after.
+ * A room's presence on its way to the owner: who is in the room over this gateway and what they show, until the owner
+ * confirms it. The gateway repeats what the owner does not show, and reports an owner that is silent.
  */
 
-import type { Member, MemberState, PresenceToOwner } from "../../shared/bus/presence-messages.ts";
+import type { PresenceMember, PresenceMemberState, PresenceToOwner } from "../../shared/bus/presence-messages.ts";
 import type { ClientId, Millis } from "../../shared/ids.ts";
-import { inParts } from "../../shared/in-parts.ts";
-import { type ParticipantNumber, type PresenceField, type PresenceNews, Y_CLOCK } from "../../shared/wire/presence.ts";
-import { inStep } from "./in-step.ts";
+import { splitBySize } from "../../shared/collections/split-by-size.ts";
+import { type ParticipantNumber, type PresenceField, type PresenceDelta, Y_CLOCK } from "../../shared/wire/presence.ts";
 import type { ConnectionId } from "../ports.ts";
-import { PresenceMembers, type PresenceMembersOptions } from "./presence-members.ts";
+import { PresenceMembers, type PresenceMembersOptions, inStep } from "./presence-members.ts";
 import { PresenceOutbox, type PresenceOutboxOptions } from "./presence-outbox.ts";
 import type { PresenceView } from "./presence-view.ts";
 
 export type PresenceUpwardOptions = PresenceMembersOptions & PresenceOutboxOptions & { readonly ownerSilenceMsMax: number };
 
-/** `entered` are new or another than before; `shown`: what of theirs goes on now for the first time. */
-export type Told = {
+/** `entered`: new or changed members. `shown`: fields that are sent for the first time. */
+export type DuePresence = {
   readonly messages: readonly PresenceToOwner[];
-  readonly entered: readonly Member[];
-  readonly shown: readonly MemberState[];
+  readonly entered: readonly PresenceMember[];
+  readonly shown: readonly PresenceMemberState[];
 };
 
 type Members = PresenceToOwner & { kind: "members" };
 
-/** How often a quiet room is looked after. */
+/** Interval at which a quiet room is checked. */
 const WATCH_MS = 5_000;
-/** Of a message; the rest goes into the next. NATS takes a megabyte. */
+/** Maximum size of a message; the rest follows in the next one. NATS accepts 1 MB. */
 const MESSAGE_BYTES_MAX = 256 * 1024;
-/** Beside a member's texts, which have up to three bytes a character; beside a client's fields; beside a field's name and value. */
+/** Overhead of a member, of a client's fields and of one field. Texts take up to three bytes a character. */
 const MEMBER_BYTES = 8;
 const STATE_BYTES = 8;
 const FIELD_BYTES = 8;
@@ -42,9 +41,9 @@ export class PresenceUpward {
   readonly #view: PresenceView;
   #statesNumber: number;
   #watchedAt: Millis;
-  /** When the first was told of what was not confirmed then. */
+  /** When the oldest unconfirmed message was sent. */
   #waitingSince = LONG_AGO;
-  #silenceToldAt = LONG_AGO;
+  #silenceReportedAt = LONG_AGO;
 
   /** `lastNumber`: above all numbers and versions that this gateway ever used in the room. */
   constructor(options: PresenceUpwardOptions, view: PresenceView, lastNumber: number, now: Millis) {
@@ -60,12 +59,12 @@ export class PresenceUpward {
     return Math.max(this.members.version, this.#statesNumber);
   }
 
-  /** When there is something to tell. */
+  /** When there is something to send. */
   get dueAt(): Millis {
     return Math.min(this.members.dueAt, this.#outbox.dueAt) as Millis;
   }
 
-  /** When it is to be looked after again, told or not. */
+  /** When the room is to be checked again. */
   get watchAt(): Millis {
     const watchAt = inStep(this.#watchedAt + WATCH_MS);
     return this.#isWaiting
@@ -73,60 +72,60 @@ export class PresenceUpward {
       : watchAt;
   }
 
-  /** The member that is gone because the connection, its last, is another's from now on. */
-  enter(connection: ConnectionId, member: Member, now: Millis): ClientId | undefined {
+  /** Returns the member that left because its last connection now belongs to another client. */
+  enter(connection: ConnectionId, member: PresenceMember, now: Millis): ClientId | undefined {
     const gone = this.members.enter(connection, member, now);
     if (gone !== undefined) this.#outbox.remove(gone);
-    const number = this.#view.numberOf(member.client); // Of one that comes from another gateway.
+    const number = this.#view.numberOf(member.client); // The client comes from another gateway.
     if (number !== undefined) this.#know(member.client, number);
     return gone;
   }
 
-  /** The member that is gone with it, if it was its last connection. */
+  /** Returns the member that left, if this was its last connection. */
   leave(connection: ConnectionId): ClientId | undefined {
     const gone = this.members.leave(connection);
     if (gone !== undefined) this.#outbox.remove(gone);
     return gone;
   }
 
-  /** False: more than one member may show. */
+  /** False: the fields exceed a member's limits. */
   receiveFields(connection: ConnectionId, fields: readonly PresenceField[], now: Millis): boolean {
     const member = this.members.of(connection);
     if (member === undefined) return true;
-    // Of its line before: it was still on its way when the client had come back, and is what the client showed then.
+    // The fields come from the client's former connection, and are older than those of the current one.
     if (this.members.connectionsOf(member.client).at(-1) !== connection) return true;
-    if (fields.some(({ name }) => name !== Y_CLOCK)) this.members.receiveInput(connection, now);
+    if (fields.some(({ name }) => name !== Y_CLOCK)) this.members.receiveActivity(connection, now);
     return this.#outbox.set(member.client, fields);
   }
 
-  /** Nobody owns the room: there is nobody who could take those who left to be here. */
+  /** Nobody owns the room, so nobody believes that members who left are still there. */
   receiveNoResponders(): void {
-    if (this.members.size === 0) this.members.receiveHeard(this.members.version);
+    if (this.members.size === 0) this.members.receiveAck(this.members.version);
   }
 
   receiveNewOwner(): void {
     this.members.receiveNewOwner();
-    this.#outbox.tellAgain();
+    this.#outbox.resend();
   }
 
-  sayAllAgain(): void {
-    this.members.sayAllAgain();
-    this.#outbox.tellAgain();
+  resendAll(): void {
+    this.members.resendAll();
+    this.#outbox.resend();
   }
 
-  /** What the view has already. */
-  receiveNews(news: PresenceNews): void {
-    for (const { number, fields } of news.states) {
+  /** Call after the view has applied the delta. */
+  receiveDelta(delta: PresenceDelta): void {
+    for (const { number, fields } of delta.states) {
       const client = this.#view.clientOf(number);
       if (client !== undefined) this.#outbox.receiveShown(client, fields);
     }
-    for (const { client, number } of news.present) this.#receiveNumber(client, number);
-    const mayBeMissing = news.gone.length > 0 || news.whole; // Somebody may be taken for gone who is here: this gateway was silent, or what it said was lost.
-    if (mayBeMissing && this.members.receiveGone((client) => this.#view.has(client))) this.sayAllAgain();
+    for (const { client, number } of delta.present) this.#receiveNumber(client, number);
+    const mayBeMissing = delta.gone.length > 0 || delta.snapshot; // The owner may have removed a member that is here: this gateway was silent, or its message was lost.
+    if (mayBeMissing && this.members.receiveGone((client) => this.#view.has(client))) this.resendAll();
   }
 
-  /** What to tell the owner now. Views go on at the pace at which they are told. */
-  takeDue(presencePerSecond: number, now: Millis): Told {
+  /** Returns the messages to send to the owner now. Viewports go on at the rate at which members send them. */
+  takeDue(presencePerSecond: number, now: Millis): DuePresence {
     const wasWaiting = this.#isWaiting;
     const { fresh, again } = this.#outbox.takeDue(presencePerSecond, now);
     const members = this.members.takeDue(this.#view.epoch, now, fresh);
@@ -139,43 +138,41 @@ export class PresenceUpward {
     return { messages, entered: members?.entered ?? [], shown: fresh };
   }
 
-  /** Looks after what was told. Whether the owner has been silent for too long. */
+  /** Checks what was sent. Returns whether the owner has been silent for too long. */
   watch(now: Millis): boolean {
     this.members.findSpectators(now);
-    // What an owner before showed, and the view shows still, says nothing of what the new one was told.
-    this.#outbox.findUnshown((client, name) => (this.#view.isOfThePast ? undefined : this.#view.shown(client, name)), now);
-    this.#view.letGoOfWhole();
+    // The view may still show what a former owner confirmed, which proves nothing about the new owner.
+    this.#outbox.findUnshown((client, name) => (this.#view.isOfEarlierEpoch ? undefined : this.#view.shown(client, name)), now);
+    this.#view.forgetSnapshot();
     this.#watchedAt = now;
-    const { unheardSince } = this.members;
-    return unheardSince !== undefined && now - Math.max(unheardSince, this.#silenceToldAt) >= this.#options.ownerSilenceMsMax;
+    const { unackedSince } = this.members;
+    return unackedSince !== undefined && now - Math.max(unackedSince, this.#silenceReportedAt) >= this.#options.ownerSilenceMsMax;
   }
 
-  /** From now on it is another silence. */
-  receiveSilenceTold(now: Millis): void {
-    this.#silenceToldAt = now;
+  /** A later silence is reported again. */
+  receiveSilenceReported(now: Millis): void {
+    this.#silenceReportedAt = now;
   }
 
-  /** For the owner to answer, or to show what it was told. */
+  /** The owner has to answer, or to show what it received. */
   get #isWaiting(): boolean {
-    return this.members.unheardSince !== undefined || this.#outbox.hasUnshown;
+    return this.members.unackedSince !== undefined || this.#outbox.hasUnshown;
   }
 
-  /** Under another number than before it is another to the owner, of whom nothing is shown. */
+  /** With another number, the client is a new participant for the owner, which shows nothing of it yet. */
   #receiveNumber(client: ClientId, number: ParticipantNumber): void {
     const before = this.#know(client, number);
-    if (before !== undefined && before !== number) this.#outbox.tellAgain([client]);
+    if (before !== undefined && before !== number) this.#outbox.resend([client]);
   }
 
-  /** Undefined: it had none, or is not here. */
+  /** Undefined: the client had no number, or has no connection here. */
   #know(client: ClientId, number: ParticipantNumber): ParticipantNumber | undefined {
-    const member = this.members.get(client);
-    if (member === undefined) this.members.receiveOther();
-    else this.#view.share(member);
+    if (!this.members.has(client)) this.members.receiveOtherParticipant();
     return this.members.receiveNumber(client, number);
   }
 
-  #statesOf(states: readonly MemberState[], fresh: boolean): PresenceToOwner[] {
-    return inParts(states, bytesOf, MESSAGE_BYTES_MAX).map((part) => ({
+  #statesOf(states: readonly PresenceMemberState[], fresh: boolean): PresenceToOwner[] {
+    return splitBySize(states, bytesOf, MESSAGE_BYTES_MAX).map((part) => ({
       kind: "states",
       gateway: this.#options.gateway,
       number: (this.#statesNumber += 1),
@@ -185,24 +182,24 @@ export class PresenceUpward {
   }
 }
 
-/** As one message, as nearly always, or as several that count once all of them have come. */
+/** Nearly always one message. Several parts count once all of them have arrived. */
 function membersInParts(message: Members): Members[] {
-  const exits = inParts(message.exited, (client) => client.length + 1, MESSAGE_BYTES_MAX).map((exited) => ({
+  const exits = splitBySize(message.exited, (client) => client.length + 1, MESSAGE_BYTES_MAX).map((exited) => ({
     ...message,
     entered: [],
     exited,
   }));
-  const entries = inParts(message.entered, bytesOfMember, MESSAGE_BYTES_MAX).map((entered) => ({ ...message, entered, exited: [] }));
+  const entries = splitBySize(message.entered, bytesOfMember, MESSAGE_BYTES_MAX).map((entered) => ({ ...message, entered, exited: [] }));
   if (exits.length + entries.length <= 1 || (exits.length === 1 && entries.length === 1)) return [message];
   const parts = [...exits, ...entries];
   return parts.map((part, index) => ({ ...part, partOf: { part: index + 1, parts: parts.length } }));
 }
 
-function bytesOfMember({ client, user, name }: Member): number {
+function bytesOfMember({ client, user, name }: PresenceMember): number {
   return MEMBER_BYTES + client.length + (user.length + name.length) * BYTES_PER_CODE_UNIT;
 }
 
-function bytesOf({ client, fields }: MemberState): number {
+function bytesOf({ client, fields }: PresenceMemberState): number {
   return fields.reduce(
     (sum, { name, value }) => sum + FIELD_BYTES + name.length * BYTES_PER_CODE_UNIT + value.byteLength,
     STATE_BYTES + client.length,

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 
 import type { ClientId, Epoch, UserId } from "../../shared/ids.ts";
-import { decodeNews, encodeNews, type Participant, type PresenceNews } from "../../shared/wire/presence.ts";
+import { decodeDelta, encodeDelta, type ParticipantEntry, type PresenceDelta } from "../../shared/wire/presence.ts";
 import { PresenceView } from "./presence-view.ts";
 
 const first = 1 as Epoch;
-const person = (number: number, name: string): Participant => ({
+const person = (number: number, name: string): ParticipantEntry => ({
   number,
   client: name.padEnd(16, "1") as ClientId,
   user: name as UserId,
@@ -14,46 +14,49 @@ const person = (number: number, name: string): Participant => ({
   spectator: false,
 });
 const field = (name: string, text: string) => ({ name, value: new TextEncoder().encode(text) });
-const news = (parts: Partial<PresenceNews>): Uint8Array => encodeNews({ whole: false, present: [], gone: [], states: [], ...parts });
+const delta = (parts: Partial<PresenceDelta>): Uint8Array => encodeDelta({ snapshot: false, present: [], gone: [], states: [], ...parts });
 const [ann, bob] = [person(1, "ann"), person(2, "bob")];
 
-/** Ann is there, and draws. */
+/** Ann is in the room, and draws. */
 function known(): PresenceView {
   const view = new PresenceView();
   view.receiveEpoch(first);
-  view.receiveWhole({ number: 4, news: news({ whole: true, present: [ann], states: [{ number: 1, fields: [field("tool", "pen")] }] }) });
+  view.receiveSnapshot({
+    number: 4,
+    delta: delta({ snapshot: true, present: [ann], states: [{ number: 1, fields: [field("tool", "pen")] }] }),
+  });
   return view;
 }
-const namesIn = (view: PresenceView) => decodeNews(view.whole)!.present.map(({ name }) => name);
+const namesIn = (view: PresenceView) => decodeDelta(view.snapshot)!.present.map(({ name }) => name);
 
-test("[PRG30] news that follow go on as the owner's own bytes", () => {
+test("[PRG30] consecutive deltas are passed on in the owner's own bytes", () => {
   const view = known();
-  const bytes = news({ present: [bob] });
-  expect(view.receiveNews({ number: 5, news: bytes })).toMatchObject([{ bytes }]);
+  const bytes = delta({ present: [bob] });
+  expect(view.receiveDelta({ number: 5, delta: bytes })).toMatchObject([{ bytes }]);
   expect([namesIn(view), view.isBehind]).toEqual([["ann", "bob"], false]);
-  expect(view.receiveNews({ number: 5, news: bytes })).toEqual([]);
+  expect(view.receiveDelta({ number: 5, delta: bytes })).toEqual([]);
 });
 
-test("[PRG31] news after a gap wait for the whole, and are told after it", () => {
+test("[PRG31] deltas after a gap wait for the snapshot, and follow it", () => {
   const view = known();
-  expect(view.receiveNews({ number: 6, news: news({ states: [{ number: 2, fields: [field("tool", "brush")] }] }) })).toEqual([]);
+  expect(view.receiveDelta({ number: 6, delta: delta({ states: [{ number: 2, fields: [field("tool", "brush")] }] }) })).toEqual([]);
   expect(view.isBehind).toBe(true);
-  const told = view.receiveWhole({ number: 5, news: news({ whole: true, present: [ann, bob] }) });
-  expect(told.map((tidings) => tidings.news)).toMatchObject([
-    { whole: false, present: [bob], states: [{ number: 1, fields: [{ name: "tool", value: new Uint8Array(0) }] }] },
+  const updates = view.receiveSnapshot({ number: 5, delta: delta({ snapshot: true, present: [ann, bob] }) });
+  expect(updates.map((update) => update.delta)).toMatchObject([
+    { snapshot: false, present: [bob], states: [{ number: 1, fields: [{ name: "tool", value: new Uint8Array(0) }] }] },
     { states: [{ number: 2 }] },
   ]);
   expect([view.shown(bob.client, "tool"), view.isBehind]).toEqual([field("tool", "brush").value, false]);
 });
 
-test("[PRG32] a late gap-filler needs no whole", () => {
+test("[PRG32] a late delta that closes the gap makes the snapshot unnecessary", () => {
   const view = known();
-  view.receiveNews({ number: 6, news: news({ gone: [1] }) });
-  expect(view.receiveNews({ number: 5, news: news({ present: [bob] }) })).toHaveLength(2);
+  view.receiveDelta({ number: 6, delta: delta({ gone: [1] }) });
+  expect(view.receiveDelta({ number: 5, delta: delta({ present: [bob] }) })).toHaveLength(2);
   expect(namesIn(view)).toEqual(["bob"]);
 });
 
-test("[PRG33] a head beyond the last news shows that some were lost", () => {
+test("[PRG33] a head beyond the last delta shows that deltas were lost", () => {
   const view = known();
   view.receiveHead(4);
   expect(view.isBehind).toBe(false);
@@ -61,48 +64,48 @@ test("[PRG33] a head beyond the last news shows that some were lost", () => {
   expect(view.isBehind).toBe(true);
 });
 
-test("[PRG34] of a new owner's epoch nothing is told before its whole, and what was shown stays", () => {
+test("[PRG34] nothing of a new epoch is shown before its snapshot, and what was shown stays", () => {
   const view = known();
   expect(view.receiveEpoch(2 as Epoch)).toBe("new-epoch");
-  expect(view.receiveNews({ number: 1, news: news({ present: [bob] }) })).toEqual([]);
+  expect(view.receiveDelta({ number: 1, delta: delta({ present: [bob] }) })).toEqual([]);
   expect(namesIn(view)).toEqual(["ann"]);
-  const [told] = view.receiveWhole({
+  const [updates] = view.receiveSnapshot({
     number: 1,
-    news: news({
-      whole: true,
+    delta: delta({
+      snapshot: true,
       present: [
         { ...ann, number: 2 },
         { ...bob, number: 1 },
       ],
     }),
   });
-  expect(told?.news.whole).toBe(true);
+  expect(updates?.delta.snapshot).toBe(true);
   expect(view.receiveEpoch(first)).toBe("past");
 });
 
-test("[PRG35] an older whole than what is known is passed over", () => {
+test("[PRG35] a snapshot older than the known state is ignored", () => {
   const view = known();
-  view.receiveNews({ number: 5, news: news({ present: [bob] }) });
-  expect(view.receiveWhole({ number: 4, news: news({ whole: true }) })).toEqual([]);
+  view.receiveDelta({ number: 5, delta: delta({ present: [bob] }) });
+  expect(view.receiveSnapshot({ number: 4, delta: delta({ snapshot: true }) })).toEqual([]);
   expect(namesIn(view)).toEqual(["ann", "bob"]);
 });
 
-test("[PRG36] news that do not decode are a gap", () => {
+test("[PRG36] a delta that does not decode is a gap", () => {
   const view = known();
-  expect(view.receiveNews({ number: 5, news: Uint8Array.of(9) })).toEqual([]);
+  expect(view.receiveDelta({ number: 5, delta: Uint8Array.of(9) })).toEqual([]);
   expect(view.isBehind).toBe(true);
 });
 
-test("[PRG56] few or many, a client is found under its newest number until that is gone", () => {
+test("[PRG56] a client is found by its newest number until that leaves, however many participants there are", () => {
   for (const others of [3, 40]) {
     const view = new PresenceView();
     view.receiveEpoch(first);
     const present = Array.from({ length: others }, (_, index) => person(10 + index, `other-${index}-`));
-    view.receiveWhole({ number: 4, news: news({ whole: true, present: [ann, ...present] }) });
-    view.receiveNews({ number: 5, news: news({ present: [{ ...ann, number: 99 }, bob] }) });
-    view.receiveNews({ number: 6, news: news({ gone: [1, 10] }) });
+    view.receiveSnapshot({ number: 4, delta: delta({ snapshot: true, present: [ann, ...present] }) });
+    view.receiveDelta({ number: 5, delta: delta({ present: [{ ...ann, number: 99 }, bob] }) });
+    view.receiveDelta({ number: 6, delta: delta({ gone: [1, 10] }) });
     expect([ann, bob, present[0]!, present[1]!].map(({ client }) => view.numberOf(client))).toEqual([99, 2, undefined, 11]);
-    view.receiveNews({ number: 7, news: news({ gone: [99] }) });
+    view.receiveDelta({ number: 7, delta: delta({ gone: [99] }) });
     expect([view.has(ann.client), view.participants]).toEqual([false, others]);
   }
 });

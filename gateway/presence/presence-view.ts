@@ -1,55 +1,58 @@
 /**
- * The presence of a room as its owner tells it: everybody, and all that each shows, from numbered news. News after a
- * missing one wait a moment for the whole; what an owner before said is shown until the new one has said the whole.
+ * A room's presence as its owner sends it, built from numbered deltas. Deltas that follow a missing one wait for a
+ * snapshot. What a former owner sent stays until the new owner has sent a snapshot.
  */
 
-import type { Member, Standing } from "../../shared/bus/presence-messages.ts";
+import type { PresenceStatus } from "../../shared/bus/presence-messages.ts";
 import type { ClientId, Epoch } from "../../shared/ids.ts";
-import { FEW, Few } from "../../shared/few.ts";
-import { SeldomMap } from "../../shared/seldom.ts";
+import { SMALL_MAP_ENTRIES_MAX, SmallMap } from "../../shared/collections/small-map.ts";
+import { LazyMap } from "../../shared/collections/lazy-map.ts";
 import {
-  decodeNews,
-  encodeNews,
-  type Participant,
+  decodeDelta,
+  encodeDelta,
+  type ParticipantEntry,
   type ParticipantNumber,
-  type PresenceNews,
+  type PresenceDelta,
   type PresenceState,
 } from "../../shared/wire/presence.ts";
-import { NO_FIELDS, type ShownFields, valueOf, withField } from "../../shared/shown-fields.ts";
+import { NO_FIELDS, type PresenceFieldList, valueOf, withField } from "../../shared/presence/shown-fields.ts";
 
-/** What the members are to be told: the owner's own bytes wherever possible. */
-export type Tidings = { readonly bytes: Uint8Array; readonly news: PresenceNews };
+/** An update for the members, in the owner's own bytes wherever possible. */
+export type PresenceUpdate = { readonly bytes: Uint8Array; readonly delta: PresenceDelta };
 
-/** One object with what it shows, that changes in place: there are very many. */
-type Seen = { -readonly [Field in keyof Participant]: Participant[Field] } & { fields: ShownFields };
-type Numbered = { readonly epoch: Epoch; readonly number: number; readonly news: Uint8Array };
+/** A participant with its fields. Changes in place. */
+type Seen = { -readonly [Field in keyof ParticipantEntry]: ParticipantEntry[Field] } & { fields: PresenceFieldList };
+type Numbered = { readonly epoch: Epoch; readonly number: number; readonly delta: Uint8Array };
 
-/** News held while the whole is awaited; with more missing it says it all anyway. */
+/** Maximum number of deltas held until the snapshot arrives. The snapshot contains the dropped ones. */
 const EARLY_MAX = 64;
 
 export class PresenceView {
   #epoch = 0 as Epoch;
-  /** The last of the news that is in here. Undefined: nothing of this epoch is known yet. */
+  /** Number of the last delta that is applied. Undefined: nothing of this epoch is known yet. */
   #number: number | undefined;
-  #seen = new Few<ParticipantNumber, Seen>(numberOf);
-  /** Of a client that has come under another number, the newest. Undefined: there are few, which are looked through. */
+  #seen = new SmallMap<ParticipantNumber, Seen>(numberOf);
+  /**
+   * The newest entry of each client, which may have had other numbers before. Undefined: there are few, and each search
+   * looks at all of them.
+   */
   #byClient: Map<ClientId, Seen> | undefined;
-  readonly #early = new SeldomMap<number, Uint8Array>();
-  #whole: Uint8Array | undefined;
+  readonly #early = new LazyMap<number, Uint8Array>();
+  #snapshot: Uint8Array | undefined;
   #isBehind = true;
   #isEmpty = true;
 
-  /** The highest heard of. */
+  /** The highest epoch received. */
   get epoch(): Epoch {
     return this.#epoch;
   }
 
-  /** Something is missing: the whole is to be asked for. */
+  /** Something is missing: the gateway has to request a snapshot. */
   get isBehind(): boolean {
     return this.#isBehind;
   }
 
-  /** Nothing is known yet, of this owner or one before. */
+  /** No owner has sent anything yet. */
   get isEmpty(): boolean {
     return this.#isEmpty;
   }
@@ -75,39 +78,32 @@ export class PresenceView {
     return seen === undefined ? undefined : valueOf(seen.fields, name);
   }
 
-  /** Nothing that this epoch's owner said is known yet. */
-  get isOfThePast(): boolean {
+  /** The owner of this epoch has sent no snapshot yet. */
+  get isOfEarlierEpoch(): boolean {
     return this.#number === undefined;
   }
 
-  /** Everything. */
-  get everything(): PresenceNews {
-    return wholeOf(this.#seen);
+  /** The whole presence as a delta. */
+  get everything(): PresenceDelta {
+    return snapshotOf(this.#seen);
   }
 
-  /** Everything, written once for as long as nothing changes and people come. */
-  get whole(): Uint8Array {
-    return (this.#whole ??= encodeNews(this.everything));
+  /** The whole presence, encoded once for all members who join before the next change. */
+  get snapshot(): Uint8Array {
+    return (this.#snapshot ??= encodeDelta(this.everything));
   }
 
-  /** Nobody may come for hours. */
-  letGoOfWhole(): void {
-    this.#whole = undefined;
+  /** Frees the memory of the snapshot. */
+  forgetSnapshot(): void {
+    this.#snapshot = undefined;
   }
 
-  /** The texts are taken from a member of here, who has them already, where they are the same. */
-  share({ client, user, name }: Member): void {
-    const seen = this.#seenOf(client);
-    if (seen?.user !== user || seen.name !== name) return;
-    Object.assign(seen, { client, user, name });
-  }
-
-  /** What was said meanwhile may have been missed. */
-  receiveDoubt(): void {
+  /** Messages may have been lost while NATS was out of reach. */
+  receiveReconnect(): void {
     this.#isBehind = true;
   }
 
-  /** `new-epoch`: its owner knows nothing of who is here. */
+  /** `new-epoch`: the owner does not know the members of this gateway. */
   receiveEpoch(epoch: Epoch): "known" | "new-epoch" | "past" {
     if (epoch <= this.#epoch) return epoch === this.#epoch ? "known" : "past";
     this.#epoch = epoch;
@@ -117,60 +113,60 @@ export class PresenceView {
     return "new-epoch";
   }
 
-  /** How far this epoch's owner has come. */
+  /** `number`: of the last delta that the owner of this epoch has sent. */
   receiveHead(number: number): void {
     if (this.#number === undefined || number > this.#number) this.#isBehind = true;
   }
 
-  /** News of this epoch, and what had waited for them. */
-  receiveNews({ number, news }: Omit<Numbered, "epoch">): Tidings[] {
+  /** Applies a delta of this epoch, and the deltas that waited for it. */
+  receiveDelta({ number, delta }: Omit<Numbered, "epoch">): PresenceUpdate[] {
     if (this.#number !== undefined && number <= this.#number) return [];
-    if (this.#early.size < EARLY_MAX) this.#early.set(number, news.slice());
+    if (this.#early.size < EARLY_MAX) this.#early.set(number, delta.slice());
     const applied = this.#applyEarly();
     if (this.#early.size > 0) this.#isBehind = true;
     return applied;
   }
 
-  /** The whole, of this epoch. */
-  receiveWhole({ number, news: bytes }: Omit<Numbered, "epoch">): Tidings[] {
-    if (this.#number !== undefined && number < this.#number) return []; // Asked for before the news that have come since.
-    const news = decodeNews(bytes);
-    if (news === undefined) return [];
+  /** Applies a snapshot of this epoch. */
+  receiveSnapshot({ number, delta: bytes }: Omit<Numbered, "epoch">): PresenceUpdate[] {
+    if (this.#number !== undefined && number < this.#number) return []; // The snapshot is older than the deltas that have arrived since.
+    const delta = decodeDelta(bytes);
+    if (delta === undefined) return [];
     const isFirst = this.#number === undefined;
     const before = this.#seen;
     this.#number = number;
     this.#isBehind = false;
     this.#isEmpty = false;
-    this.#whole = undefined;
-    this.#seen = new Few(numberOf);
+    this.#snapshot = undefined;
+    this.#seen = new SmallMap(numberOf);
     this.#byClient = undefined;
-    for (const participant of news.present) this.#see(seenOf(participant, NO_FIELDS));
-    for (const state of news.states) this.#applyState(state);
+    for (const participant of delta.present) this.#see(seenOf(participant, NO_FIELDS));
+    for (const state of delta.states) this.#applyState(state);
     for (const early of this.#early.keys()) if (early <= number) this.#early.delete(early);
-    const told = isFirst ? { bytes: this.whole, news } : tidingsOf(changeBetween(before, this.#seen));
-    return [...(told === undefined ? [] : [told]), ...this.#applyEarly()];
+    const update = isFirst ? { bytes: this.snapshot, delta } : updateOf(changeBetween(before, this.#seen));
+    return [...(update === undefined ? [] : [update]), ...this.#applyEarly()];
   }
 
-  #applyEarly(): Tidings[] {
-    const applied: Tidings[] = [];
+  #applyEarly(): PresenceUpdate[] {
+    const applied: PresenceUpdate[] = [];
     while (this.#number !== undefined) {
       const bytes = this.#early.get(this.#number + 1);
       if (bytes === undefined) return applied;
-      const news = decodeNews(bytes);
+      const delta = decodeDelta(bytes);
       this.#early.delete(this.#number + 1);
-      if (news === undefined) {
-        this.#isBehind = true; // Of another version: the whole may say it otherwise.
+      if (delta === undefined) {
+        this.#isBehind = true; // The delta has a version that this gateway cannot read; the snapshot may be readable.
         return applied;
       }
       this.#number += 1;
-      this.#apply(news);
-      applied.push({ bytes, news });
+      this.#apply(delta);
+      applied.push({ bytes, delta });
     }
     return applied;
   }
 
-  #apply({ present, gone, states }: PresenceNews): void {
-    this.#whole = undefined;
+  #apply({ present, gone, states }: PresenceDelta): void {
+    this.#snapshot = undefined;
     for (const number of gone) {
       this.#forget(number);
     }
@@ -178,8 +174,8 @@ export class PresenceView {
     for (const state of states) this.#applyState(state);
   }
 
-  /** Who is there already is nearly always a spectator now, or an editor again: what is made anew for that would be garbage of a room that is quiet. */
-  #receivePresent(participant: Participant): void {
+  /** A known participant has nearly always become a spectator or an editor: its entry changes in place. */
+  #receivePresent(participant: ParticipantEntry): void {
     const { number, client, user, name, canWrite, spectator } = participant;
     const seen = this.#seen.get(number);
     if (seen?.client === client && seen.user === user && seen.name === name) Object.assign(seen, { canWrite, spectator });
@@ -189,7 +185,7 @@ export class PresenceView {
   #see(seen: Seen): void {
     this.#seen.set(seen);
     if (this.#byClient !== undefined) this.#byClient.set(seen.client, seen);
-    else if (this.#seen.size > FEW) this.#byClient = new Map([...this.#seen.values()].map((each) => [each.client, each]));
+    else if (this.#seen.size > SMALL_MAP_ENTRIES_MAX) this.#byClient = new Map([...this.#seen.values()].map((each) => [each.client, each]));
   }
 
   #forget(number: ParticipantNumber): void {
@@ -213,28 +209,27 @@ function numberOf({ number }: Seen): ParticipantNumber {
   return number;
 }
 
-/** Written out: decoded objects and copies made by spreading weigh half as much again. */
-function seenOf({ number, client, user, name, canWrite, spectator }: Participant, fields: ShownFields): Seen {
+function seenOf({ number, client, user, name, canWrite, spectator }: ParticipantEntry, fields: PresenceFieldList): Seen {
   return { number, client, user, name, canWrite, spectator, fields };
 }
 
-/** MODE as it was told last. */
-export function isSameStanding(a: Standing | undefined, b: Standing): boolean {
+/** Equal in the fields of a MODE frame. */
+export function isSameStatus(a: PresenceStatus | undefined, b: PresenceStatus): boolean {
   return a !== undefined && a.mode === b.mode && a.presencePerSecond === b.presencePerSecond && a.shed === b.shed;
 }
 
-function wholeOf(seen: Few<ParticipantNumber, Seen>): PresenceNews {
+function snapshotOf(seen: SmallMap<ParticipantNumber, Seen>): PresenceDelta {
   const everybody = [...seen.values()];
   const states = everybody.filter(({ fields }) => fields.length > 0).map(({ number, fields }) => ({ number, fields }));
-  return { whole: true, present: everybody, gone: [], states };
+  return { snapshot: true, present: everybody, gone: [], states };
 }
 
 const NOTHING = new Uint8Array(0);
 
-/** Numbers are of one epoch: so what a gateway missed is told as a change, and not to everybody whole. */
-function changeBetween(before: Few<ParticipantNumber, Seen>, after: Few<ParticipantNumber, Seen>): PresenceNews {
+/** Numbers belong to one epoch, so members receive only the changes that the gateway has missed. */
+function changeBetween(before: SmallMap<ParticipantNumber, Seen>, after: SmallMap<ParticipantNumber, Seen>): PresenceDelta {
   const gone = [...before.values()].map(numberOf).filter((number) => !after.has(number));
-  const present: Participant[] = [];
+  const present: ParticipantEntry[] = [];
   const states: PresenceState[] = [];
   for (const seen of after.values()) {
     const { number, fields } = seen;
@@ -247,14 +242,14 @@ function changeBetween(before: Few<ParticipantNumber, Seen>, after: Few<Particip
       .map((name) => ({ name, value: valueOf(fields, name) ?? NOTHING }));
     if (changed.length > 0) states.push({ number, fields: changed });
   }
-  return { whole: false, present, gone, states };
+  return { snapshot: false, present, gone, states };
 }
 
-function tidingsOf(news: PresenceNews): Tidings | undefined {
-  return news.present.length + news.gone.length + news.states.length === 0 ? undefined : { bytes: encodeNews(news), news };
+function updateOf(delta: PresenceDelta): PresenceUpdate | undefined {
+  return delta.present.length + delta.gone.length + delta.states.length === 0 ? undefined : { bytes: encodeDelta(delta), delta };
 }
 
-function isSameParticipant(a: Participant, b: Participant): boolean {
+function isSameParticipant(a: ParticipantEntry, b: ParticipantEntry): boolean {
   return a.user === b.user && a.name === b.name && a.canWrite === b.canWrite && a.spectator === b.spectator;
 }
 

@@ -2,23 +2,23 @@ import { expect, test } from "vitest";
 
 import { encodeToOwner } from "../../shared/bus/envelope.ts";
 import type { ClientId, GatewayId, Millis, Seq, UserId } from "../../shared/ids.ts";
-import { EditRelay } from "./edit-relay.ts";
-import { Members } from "./members.ts";
+import { EditRelay, Unacked } from "./edit-relay.ts";
+import { MemberConnections } from "./members.ts";
 import type { ConnectionId } from "../ports.ts";
-import type { RoomEffect } from "./room-messages.ts";
-import { Unacked, UnackedBudget } from "./unacked.ts";
+import type { FollowedRoomEffect } from "./room-messages.ts";
+import { UnackedBudget } from "./unacked-budget.ts";
 
 const NATS_PAYLOAD_BYTES_MAX = 1024 ** 2;
 const now = 0 as Millis;
 
-/** The sizes of the messages that so many edits make, sent again together. */
+/** Sizes of the messages in which these edits are sent again together. */
 function messagesOf(edits: number, payloadBytes: number, user: string): number[] {
   const unacked = new Unacked(
     { forwardedEditsPerRoomMax: edits, forwardedBytesPerRoomMax: 1e9, forwardedKeptMs: 1 },
     new UnackedBudget({ bytesMax: 1e9 }),
   );
-  const relay = new EditRelay("gw" as GatewayId, 1, new Members(), unacked);
-  const effects: RoomEffect[] = [];
+  const relay = new EditRelay("gw" as GatewayId, 1, new MemberConnections(), unacked);
+  const effects: FollowedRoomEffect[] = [];
   const author = { user: user as UserId, client: "annannannannann1" as ClientId };
   const counter = (index: number): number => Number.MAX_SAFE_INTEGER - edits + index;
   for (let index = 0; index < edits; index++) {
@@ -36,7 +36,7 @@ function messagesOf(edits: number, payloadBytes: number, user: string): number[]
     );
   }
   relay.sendAllAgain(now, effects);
-  return effects.flatMap((effect) => (effect.kind === "tell" ? [encodeToOwner(effect.message).byteLength] : []));
+  return effects.flatMap((effect) => (effect.kind === "send-to-owner" ? [encodeToOwner(effect.message).byteLength] : []));
 }
 
 test.each([

@@ -1,17 +1,19 @@
 /**
- * From the members to the owner: edits are kept, sent on together at the end of each turn, and sent again until
- * the log has them or the owner refuses them. Refusals and late acks go back to whoever wrote the edit.
+ * Takes edits from the members to the owner: keeps them, sends those of one turn together, and sends them again until
+ * the log has them or the owner refuses them. Refusals and late acks go back to the author.
  */
 
-import type { Answer, SubmittedEdit } from "../../shared/bus/envelope.ts";
-import type { GatewayId, Millis, Position } from "../../shared/ids.ts";
-import type { Channel, NackReason } from "../../shared/wire/frames.ts";
-import type { Members } from "./members.ts";
+import type { OwnerReply, SubmittedEdit } from "../../shared/bus/envelope.ts";
+import type { GatewayId, Millis, Position, ClientId } from "../../shared/ids.ts";
+import type { Channel, NackReason, Counter } from "../../shared/wire/frames.ts";
+import type { MemberConnections } from "./members.ts";
 import type { ConnectionId } from "../ports.ts";
-import type { RoomEffect } from "./room-messages.ts";
-import type { Unacked } from "./unacked.ts";
+import type { FollowedRoomEffect } from "./room-messages.ts";
+import { LazyMap } from "../../shared/collections/lazy-map.ts";
+import { splitBySize } from "../../shared/collections/split-by-size.ts";
+import type { UnackedBudget } from "./unacked-budget.ts";
 
-/** One message to the owner carries so much, or one edit. */
+/** Maximum size of a message to the owner, unless a single edit is larger. */
 export const MESSAGE_BYTES_MAX = 262_144;
 /** Client id, numbers and lengths. */
 const EDIT_OVERHEAD_BYTES = 64;
@@ -20,34 +22,34 @@ const FULL_RETRY_MS = 1_000;
 export class EditRelay {
   readonly #gateway: GatewayId;
   readonly #channel: Channel;
-  readonly #members: Members;
+  readonly #members: MemberConnections;
   readonly #unacked: Unacked;
-  /** Taken in this turn, not sent yet. */
+  /** Edits of this turn that are not sent yet. */
   #fresh: SubmittedEdit[] = [];
 
-  constructor(gateway: GatewayId, channel: Channel, members: Members, unacked: Unacked) {
+  constructor(gateway: GatewayId, channel: Channel, members: MemberConnections, unacked: Unacked) {
     this.#gateway = gateway;
     this.#channel = channel;
     this.#members = members;
     this.#unacked = unacked;
   }
 
-  receiveEdit(from: ConnectionId, edit: SubmittedEdit, now: Millis, effects: RoomEffect[]): void {
+  receiveEdit(from: ConnectionId, edit: SubmittedEdit, now: Millis, effects: FollowedRoomEffect[]): void {
     switch (this.#unacked.add(edit, now)) {
       case "added":
         this.#fresh.push(edit);
-        // Its join was turned away while it wrote on in good faith.
+        // The client's join was rejected while it was still writing.
         if (!this.#members.has(edit.author.client)) this.#unacked.clientGone(edit.author.client, now);
         return;
       case "held":
-        return; // On its way already: its client came back and repeats itself.
+        return; // The edit is on its way: the client has reconnected and repeats it.
       case "full":
         effects.push(this.#nack([from], edit.counter, "write-backpressure", edit.counter, FULL_RETRY_MS));
     }
   }
 
-  /** Of nobody who is in the room: kept for as long as one of somebody who left. */
-  receiveWrite(edit: SubmittedEdit, now: Millis, effects: RoomEffect[]): void {
+  /** The author is not in the room: the edit is kept as long as one of a client that has left. */
+  receiveWrite(edit: SubmittedEdit, now: Millis, effects: FollowedRoomEffect[]): void {
     switch (this.#unacked.add(edit, now)) {
       case "added":
         this.#fresh.push(edit);
@@ -59,38 +61,38 @@ export class EditRelay {
     }
   }
 
-  endTurn(effects: RoomEffect[]): void {
+  endTurn(effects: FollowedRoomEffect[]): void {
     const fresh = this.#fresh;
     this.#fresh = [];
     this.#send(fresh, effects);
   }
 
-  /** What is held goes nowhere: whoever wrote it is told so, and may write it again. */
-  giveUp(): void {
+  /** Drops what is held. The authors receive an answer, and may send their edits again. */
+  abandon(): void {
     this.#fresh = [];
     this.#unacked.clear();
   }
 
-  sendAllAgain(now: Millis, effects: RoomEffect[]): void {
-    this.#fresh = []; // They are among them.
+  sendAllAgain(now: Millis, effects: FollowedRoomEffect[]): void {
+    this.#fresh = [];
     this.sendAgain(this.#unacked.sendAllAgain(now), effects);
   }
 
-  sendAgain(edits: readonly SubmittedEdit[], effects: RoomEffect[]): void {
+  sendAgain(edits: readonly SubmittedEdit[], effects: FollowedRoomEffect[]): void {
     if (edits.length === 0) return;
-    effects.push({ kind: "noted", what: "edits-sent-again", count: edits.length });
+    effects.push({ kind: "edits-sent-again", count: edits.length });
     this.#send(edits, effects);
   }
 
-  receiveRefused(
-    { client, counter, reason, expected, retryAfterMs }: Answer & { kind: "refused" },
+  receiveRefusal(
+    { client, counter, reason, expected, retryAfterMs }: OwnerReply & { kind: "refused" },
     now: Millis,
-    effects: RoomEffect[],
+    effects: FollowedRoomEffect[],
   ): void {
-    // Not from here, or settled since. A forged resubmission names somebody who never sent it.
+    // The edit is not from here, or is settled. A forged resubmission names a client that has never sent it.
     if (reason === "forged" || !this.#unacked.has(client, counter)) return;
     if (reason === "gap") {
-      if (this.#unacked.isSettled(client, expected)) return; // Said before that one arrived.
+      if (this.#unacked.isSettled(client, expected)) return; // The owner refused it before the missing edit arrived.
       const missed = this.#unacked.sendAgainFrom(client, expected, now);
       if (missed.length > 0) return this.sendAgain(missed, effects);
     }
@@ -99,17 +101,19 @@ export class EditRelay {
     effects.push({ kind: "write-answered", client, outcome: { kind: "refused", reason, retryAfterMs } });
   }
 
-  receiveNotFirst({ client, counter }: Answer & { kind: "not-first" }, effects: RoomEffect[]): void {
+  receiveNotFirst({ client, counter }: OwnerReply & { kind: "not-first" }, effects: FollowedRoomEffect[]): void {
     this.#unacked.refuse(client, counter);
     effects.push({ kind: "write-answered", client, outcome: { kind: "refused", reason: "not-first", retryAfterMs: 0 } });
   }
 
-  /** A repeat, answered. Its edits may still be on their way to the members: then delivering them acknowledges them. */
-  receiveAcked(
-    { client, counter, seq, epoch, exact }: Answer & { kind: "acked" },
+  /**
+   * The answer to a repeated edit. Edits that are still on their way to the members are acknowledged by their delivery.
+   */
+  receiveAck(
+    { client, counter, seq, epoch, exact }: OwnerReply & { kind: "acked" },
     position: Position | undefined,
     now: Millis,
-    effects: RoomEffect[],
+    effects: FollowedRoomEffect[],
   ): void {
     this.#unacked.settle(client, counter, now);
     effects.push({ kind: "write-answered", client, outcome: { kind: "committed", epoch, seq } });
@@ -131,40 +135,207 @@ export class EditRelay {
       .map(({ connection }) => connection);
   }
 
-  #nack(to: readonly ConnectionId[], counter: number, reason: NackReason, expected: number, retryAfterMs: number): RoomEffect {
+  #nack(to: readonly ConnectionId[], counter: number, reason: NackReason, expected: number, retryAfterMs: number): FollowedRoomEffect {
     return { kind: "send", to, frame: { type: "nack", channel: this.#channel, counter, reason, expected, retryAfterMs } };
   }
 
-  #send(edits: readonly SubmittedEdit[], effects: RoomEffect[]): void {
-    for (const edit of edits)
-      if (edit.mustBeFirst) effects.push({ kind: "tell", message: { kind: "first-edit", gateway: this.#gateway, edit } });
-    this.#sendTogether(
-      edits.filter(({ mustBeFirst }) => !mustBeFirst),
-      effects,
-    );
-  }
-
-  #sendTogether(edits: readonly SubmittedEdit[], effects: RoomEffect[]): void {
-    let start = 0;
-    let bytes = 0;
-    edits.forEach((edit, index) => {
-      const editBytes = bytesOf(edit);
-      if (index > start && bytes + editBytes > MESSAGE_BYTES_MAX) {
-        this.#tell(edits.slice(start, index), effects);
-        start = index;
-        bytes = 0;
-      }
-      bytes += editBytes;
-    });
-    if (start < edits.length) this.#tell(edits.slice(start), effects);
-  }
-
-  #tell(edits: readonly SubmittedEdit[], effects: RoomEffect[]): void {
-    effects.push({ kind: "tell", message: { kind: "edits", gateway: this.#gateway, edits } });
+  #send(edits: readonly SubmittedEdit[], effects: FollowedRoomEffect[]): void {
+    const gateway = this.#gateway;
+    for (const edit of edits) if (edit.mustBeFirst) effects.push({ kind: "send-to-owner", message: { kind: "first-edit", gateway, edit } });
+    const others = edits.filter(({ mustBeFirst }) => !mustBeFirst);
+    for (const part of splitBySize(others, bytesOf, MESSAGE_BYTES_MAX))
+      effects.push({ kind: "send-to-owner", message: { kind: "edits", gateway, edits: part } });
   }
 }
 
-/** At most: letters of a user's id take up to three bytes, and thousands of small edits may wait. */
+/** An upper bound: a letter of a user id takes up to three bytes. */
 function bytesOf({ author, payload }: SubmittedEdit): number {
   return payload.byteLength + 3 * author.user.length + EDIT_OVERHEAD_BYTES;
+}
+
+/** Limits of one room. */
+export type UnackedOptions = {
+  readonly forwardedEditsPerRoomMax: number;
+  readonly forwardedBytesPerRoomMax: number;
+  readonly forwardedKeptMs: number;
+};
+
+type Writer = {
+  /** By counter, ascending. */
+  edits: SubmittedEdit[];
+  /** Time of the last progress: the first edit was sent, one was acknowledged, or all were sent again. */
+  since: Millis;
+  /** Number of repetitions without progress. */
+  resends: number;
+  /** The log has the edits up to this counter: older answers about them are ignored. */
+  settledThrough: Counter;
+  goneSince: Millis | undefined;
+};
+
+/** Memory of an edit beside its payload. */
+const HELD_EDIT_OVERHEAD_BYTES = 100;
+const RESEND_DOUBLINGS_MAX = 3;
+
+/**
+ * The edits of a room that the owner has received and the log may not have, each client's in order. They are sent again
+ * when the owner changes or is silent. They outlive their client's connection for some minutes, so that no accepted
+ * edit is lost with a room server. Rules UNA1 to UNA10.
+ */
+export class Unacked {
+  readonly #options: UnackedOptions;
+  readonly #budget: UnackedBudget;
+  readonly #writers = new LazyMap<ClientId, Writer>();
+  #edits = 0;
+  #bytes = 0;
+
+  constructor(options: UnackedOptions, budget: UnackedBudget) {
+    this.#options = options;
+    this.#budget = budget;
+  }
+
+  get size(): number {
+    return this.#edits;
+  }
+
+  /** `held`: the edit is here already, and on its way. */
+  add(edit: SubmittedEdit, now: Millis): "added" | "held" | "full" {
+    const { client } = edit.author;
+    const writer = this.#writers.get(client);
+    const at = writer === undefined ? 0 : placeOf(edit.counter, writer.edits);
+    if (writer?.edits[at]?.counter === edit.counter) return "held";
+
+    const cost = costOf(edit);
+    if (
+      this.#edits >= this.#options.forwardedEditsPerRoomMax ||
+      this.#bytes + cost > this.#options.forwardedBytesPerRoomMax ||
+      !this.#budget.hasRoomFor(cost)
+    )
+      return "full";
+    this.#count(1, cost);
+    if (writer === undefined) this.#writers.set(client, { edits: [edit], since: now, resends: 0, settledThrough: 0, goneSince: undefined });
+    else if (at === writer.edits.length) writer.edits.push(edit);
+    else writer.edits.splice(at, 0, edit);
+    return "added";
+  }
+
+  has(client: ClientId, counter: Counter): boolean {
+    const edits = this.#writers.get(client)?.edits ?? [];
+    return edits[placeOf(counter, edits)]?.counter === counter;
+  }
+
+  /** Whether the edit is known to be in the log, while later ones of its client are not. */
+  isSettled(client: ClientId, counter: Counter): boolean {
+    return counter <= (this.#writers.get(client)?.settledThrough ?? 0);
+  }
+
+  /** The client's edits up to `through` are in the log. */
+  settle(client: ClientId, through: Counter, now: Millis): void {
+    const writer = this.#writers.get(client);
+    if (writer === undefined) return;
+    writer.settledThrough = Math.max(writer.settledThrough, through);
+    const settled = placeOf(through + 1, writer.edits);
+    if (settled === 0) return;
+    this.#remove(client, writer, 0, settled);
+    writer.since = now;
+    writer.resends = 0;
+  }
+
+  /** Removes the refused edit, and all later ones of its client. */
+  refuse(client: ClientId, from: Counter): void {
+    const writer = this.#writers.get(client);
+    if (writer !== undefined) this.#remove(client, writer, placeOf(from, writer.edits), writer.edits.length);
+  }
+
+  /** The client's edits starting with `from`. Empty if `from` itself is not here. */
+  sendAgainFrom(client: ClientId, from: Counter, now: Millis): SubmittedEdit[] {
+    const writer = this.#writers.get(client);
+    if (writer === undefined || !this.has(client, from)) return [];
+    writer.since = now;
+    return again(writer).slice(placeOf(from, writer.edits));
+  }
+
+  /** All edits, each client's in order. */
+  sendAllAgain(now: Millis): SubmittedEdit[] {
+    const all: SubmittedEdit[] = [];
+    for (const writer of this.#writers.values()) {
+      writer.since = now;
+      for (const edit of again(writer)) all.push(edit);
+    }
+    return all;
+  }
+
+  /**
+   * Edits of writers without progress for `silenceMsMax`, which doubles with each repetition. `fruitless`: some were
+   * repeated before.
+   */
+  takeOverdue(silenceMsMax: number, now: Millis): { edits: SubmittedEdit[]; fruitless: boolean } {
+    const edits: SubmittedEdit[] = [];
+    let fruitless = false;
+    for (const writer of this.#writers.values()) {
+      if (now - writer.since < silenceMsMax * 2 ** Math.min(writer.resends, RESEND_DOUBLINGS_MAX)) continue;
+      fruitless ||= writer.resends > 0;
+      writer.since = now;
+      writer.resends += 1;
+      edits.push(...again(writer));
+    }
+    return { edits, fruitless };
+  }
+
+  clientGone(client: ClientId, now: Millis): void {
+    const writer = this.#writers.get(client);
+    if (writer !== undefined) writer.goneSince = now;
+  }
+
+  clientBack(client: ClientId): void {
+    const writer = this.#writers.get(client);
+    if (writer !== undefined) writer.goneSince = undefined;
+  }
+
+  /** Forgets the edits of clients that left too long ago. The clients may have kept them. */
+  expire(now: Millis): void {
+    for (const [client, writer] of this.#writers) {
+      if (writer.goneSince !== undefined && now - writer.goneSince > this.#options.forwardedKeptMs)
+        this.#remove(client, writer, 0, writer.edits.length);
+    }
+  }
+
+  /** Gives its share of the gateway's budget back. */
+  clear(): void {
+    this.#count(-this.#edits, -this.#bytes);
+    this.#writers.clear();
+  }
+
+  #remove(client: ClientId, writer: Writer, start: number, end: number): void {
+    const removed = writer.edits.splice(start, end - start);
+    this.#count(-removed.length, -removed.reduce((sum, edit) => sum + costOf(edit), 0));
+    if (writer.edits.length === 0) this.#writers.delete(client);
+  }
+
+  #count(edits: number, bytes: number): void {
+    this.#edits += edits;
+    this.#bytes += bytes;
+    this.#budget.count(edits, bytes);
+  }
+}
+
+/**
+ * A repeated edit names all edits that are settled since it was written. Otherwise an owner whose log has lost them
+ * would wait for them forever.
+ */
+function again({ edits, settledThrough }: Writer): readonly SubmittedEdit[] {
+  return edits.map((edit) => {
+    const ackedThrough = Math.min(settledThrough, edit.counter - 1); // An edit never names itself as settled.
+    return edit.ackedThrough >= ackedThrough ? edit : { ...edit, ackedThrough };
+  });
+}
+
+/** The index of the counter's edit, or where it would be. The search starts at the end, where new edits arrive. */
+function placeOf(counter: Counter, edits: readonly SubmittedEdit[]): number {
+  let at = edits.length;
+  while (at > 0 && edits[at - 1]!.counter >= counter) at -= 1;
+  return at;
+}
+
+function costOf(edit: SubmittedEdit): number {
+  return edit.payload.byteLength + HELD_EDIT_OVERHEAD_BYTES;
 }

@@ -2,48 +2,49 @@ import { beforeEach, expect, test } from "vitest";
 
 import { type ClientId, type Epoch, type GatewayId, type Millis, type Position, type Seq, START } from "../../shared/ids.ts";
 import type { ConnectionId } from "../ports.ts";
-import { CatchUps } from "./catch-ups.ts";
+import { CatchUpQuestions } from "./catch-up-questions.ts";
 import { Entrance } from "./entrance.ts";
-import { Members } from "./members.ts";
-import type { RoomEffect } from "./room-messages.ts";
-import { Unacked, UnackedBudget } from "./unacked.ts";
+import { MemberConnections } from "./members.ts";
+import type { FollowedRoomEffect } from "./room-messages.ts";
+import { UnackedBudget } from "./unacked-budget.ts";
+import { Unacked } from "./edit-relay.ts";
 
 const connection = 1 as ConnectionId;
 const client = "annannannannann1" as ClientId;
 const HEAD: Position = { epoch: 3 as Epoch, seq: 9 as Seq };
 
-let members: Members;
+let members: MemberConnections;
 let entrance: Entrance;
-let effects: RoomEffect[];
+let effects: FollowedRoomEffect[];
 
 beforeEach(() => {
-  members = new Members();
+  members = new MemberConnections();
   const unacked = new Unacked(
     { forwardedEditsPerRoomMax: 3, forwardedBytesPerRoomMax: 1e6, forwardedKeptMs: 300_000 },
     new UnackedBudget({ bytesMax: 1e6 }),
   );
-  entrance = new Entrance({ joinMsMax: 10_000 }, 7, members, unacked, new CatchUps("gw" as GatewayId));
+  entrance = new Entrance({ joinMsMax: 10_000 }, 7, members, unacked, new CatchUpQuestions("gw" as GatewayId));
   entrance.receiveNewEpoch(HEAD.epoch, []);
   effects = [];
 });
 
 function join() {
-  return entrance.join({ kind: "join", connection, client, request: 1, position: START }, 0 as Millis, effects);
+  return entrance.receiveJoin({ kind: "join", connection, client, request: 1, position: START }, 0 as Millis, effects);
 }
 
-test("[ETR1] who is sent to a snapshot is let in first, and gets no edits", () => {
+test("[ETR1] a member that needs a snapshot receives JOINED first, and no edits", () => {
   entrance.sendToSnapshot([join()], "too-old", HEAD, 20 as Millis, effects);
   expect(effects).toEqual([
-    { kind: "let-in", connection, client, request: 1, epoch: 3, head: 9, waitedMs: 20, toSnapshot: true },
+    { kind: "admit", connection, client, request: 1, epoch: 3, head: 9, waitedMs: 20, toSnapshot: true },
     { kind: "send", to: [connection], frame: { type: "resync-required", channel: 7, reason: "too-old", head: HEAD } },
   ]);
   expect(entrance.isServed(connection)).toBe(false);
 });
 
-test("[ETR2] who is let in while the room saves slowly is told so, and told when it goes well again on the way to the room", () => {
+test("[ETR2] a member that joins while the log is slow learns that, and learns the recovery while it catches up", () => {
   entrance.receiveSaving("saving", effects);
-  expect(effects).toEqual([]); // Nobody is there.
-  const member = entrance.letIn(join(), HEAD.seq, 0 as Millis, effects);
+  expect(effects).toEqual([]); // No member is there.
+  const member = entrance.admit(join(), HEAD.seq, 0 as Millis, effects);
   expect(effects.slice(1)).toEqual([{ kind: "send", to: [connection], frame: { type: "saving", channel: 7, state: "saving" } }]);
   entrance.receiveSaving("saved", effects);
   expect(effects.slice(2)).toEqual([{ kind: "send", to: [connection], frame: { type: "saving", channel: 7, state: "saved" } }]);
@@ -55,14 +56,14 @@ test("[ETR2] who is let in while the room saves slowly is told so, and told when
   ]);
 });
 
-test("[ETR3] who waits longer than that is turned away, who was let in is not", () => {
+test("[ETR3] a member that waits too long is rejected, an admitted one is not", () => {
   join();
   entrance.receiveTick(9_999 as Millis, effects);
   expect(effects).toEqual([]);
   entrance.receiveTick(10_000 as Millis, effects);
-  expect(effects).toEqual([{ kind: "turn-away", connection, request: 1, reason: "unavailable" }]);
+  expect(effects).toEqual([{ kind: "reject", connection, request: 1, reason: "unavailable" }]);
   expect(members.size).toBe(0);
-  entrance.letIn(join(), HEAD.seq, 0 as Millis, effects);
+  entrance.admit(join(), HEAD.seq, 0 as Millis, effects);
   entrance.receiveTick(20_000 as Millis, effects);
   expect(members.size).toBe(1);
 });

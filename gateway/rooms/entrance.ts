@@ -1,31 +1,30 @@
 /**
- * How members come into a room and go: each waits, is let in with JOINED, and is on its way to where the room is until it
- * goes live or is sent to a snapshot. Told on the way is whose the room is and whether it saves; which edits it is given,
- * edit-feed.ts knows.
+ * Lets members into a room and out of it. A member waits, receives JOINED, catches up, and goes live or fetches a
+ * snapshot. On its way it learns the epoch and whether the log is slow. edit-feed.ts decides which edits it receives.
  */
 
 import { type Epoch, type Millis, type Position, type Seq, START } from "../../shared/ids.ts";
 import type { Channel, JoinRefusal, ResyncReason, SavingState } from "../../shared/wire/frames.ts";
 import type { ConnectionId } from "../ports.ts";
-import type { CatchUps } from "./catch-ups.ts";
-import { CATCHING_UP, LIVE, type Member, type Members, RESYNCING } from "./members.ts";
-import type { JoinInput, RoomEffect } from "./room-messages.ts";
-import type { Unacked } from "./unacked.ts";
+import type { CatchUpQuestions } from "./catch-up-questions.ts";
+import { CATCHING_UP, LIVE, type MemberConnection, type MemberConnections, RESYNCING } from "./members.ts";
+import type { JoinInput, FollowedRoomEffect } from "./room-messages.ts";
+import type { Unacked } from "./edit-relay.ts";
 
 export type EntranceOptions = { readonly joinMsMax: number };
 
 export class Entrance {
   readonly #options: EntranceOptions;
   readonly #channel: Channel;
-  readonly #members: Members;
+  readonly #members: MemberConnections;
   readonly #unacked: Unacked;
-  readonly #catchUps: CatchUps;
+  readonly #catchUps: CatchUpQuestions;
   #epoch = 0 as Epoch;
   #saving: SavingState = "saved";
-  /** The furthest head that somebody was let in with. */
-  #told: Position = START;
+  /** The highest head in any JOINED. */
+  #announced: Position = START;
 
-  constructor(options: EntranceOptions, channel: Channel, members: Members, unacked: Unacked, catchUps: CatchUps) {
+  constructor(options: EntranceOptions, channel: Channel, members: MemberConnections, unacked: Unacked, catchUps: CatchUpQuestions) {
     this.#options = options;
     this.#channel = channel;
     this.#members = members;
@@ -37,41 +36,44 @@ export class Entrance {
     return this.#epoch;
   }
 
-  /** The owner says that the log keeps it waiting, and not for so long yet that another might fare better. */
+  /** The owner says that its log is slow, but not so slow yet that another owner would be better. */
   get isSlow(): boolean {
     return this.#saving === "saving";
   }
 
-  get anybodyWaits(): boolean {
+  get hasWaiting(): boolean {
     return this.#members.count("waiting") > 0;
   }
 
-  /** Members were told of more than a later owner's log has: they would take themselves for behind until that much is written again. */
-  hasToldBeyond(head: Position): boolean {
-    return head.epoch > this.#told.epoch && head.seq < this.#told.seq;
+  /**
+   * Members know a head that a later owner's log does not have. They would wait for edits until the log reaches it
+   * again.
+   */
+  hasAnnouncedBeyond(head: Position): boolean {
+    return head.epoch > this.#announced.epoch && head.seq < this.#announced.seq;
   }
 
-  /** A later owner's log has what members were told of, or as many others in its place. */
+  /** The later owner's log has reached the head that members know. */
   receiveHead(head: Position): void {
-    if (head.epoch > this.#told.epoch && head.seq >= this.#told.seq) this.#told = START;
+    if (head.epoch > this.#announced.epoch && head.seq >= this.#announced.seq) this.#announced = START;
   }
 
-  /** Neither waiting nor on its way to a snapshot: until it has JOINED it is sent no edits. */
+  /** The member has received JOINED and is not on its way to a snapshot: otherwise it receives no edits. */
   isServed(connection: ConnectionId): boolean {
     const kind = this.#members.get(connection)?.state.kind;
     return kind !== undefined && kind !== "waiting" && kind !== "resyncing";
   }
 
-  /** It waits from now on. A second join takes the place of the first. */
-  join({ connection, request, client, position }: JoinInput, now: Millis, effects: RoomEffect[]): Member {
-    this.leave(connection, now, effects);
-    const member: Member = { connection, client, state: { kind: "waiting", request, position, since: now } };
+  /** The member waits from now on. A second join replaces the first. */
+  receiveJoin({ connection, request, client, position }: JoinInput, now: Millis, effects: FollowedRoomEffect[]): MemberConnection {
+    this.receiveLeave(connection, now, effects);
+    const member: MemberConnection = { connection, client, state: { kind: "waiting", request, position, since: now } };
     this.#members.set(member);
     this.#unacked.clientBack(client);
     return member;
   }
 
-  leave(connection: ConnectionId, now: Millis, effects: RoomEffect[]): void {
+  receiveLeave(connection: ConnectionId, now: Millis, effects: FollowedRoomEffect[]): void {
     const member = this.#members.remove(connection);
     if (member === undefined) return;
     this.#catchUps.forget(connection);
@@ -79,22 +81,28 @@ export class Entrance {
     if (member.state.kind === "live") effects.push({ kind: "unlisten", connection });
   }
 
-  /** JOINED, if the member has not had it yet. */
-  letIn(member: Member, head: Seq, now: Millis, effects: RoomEffect[]): Member {
-    const isNews = this.#epoch > this.#told.epoch || head > this.#told.seq;
-    if (member.state.kind === "waiting" && isNews) this.#told = { epoch: this.#epoch, seq: head };
-    return this.#letIn(member, { head, toSnapshot: false }, now, effects);
+  /** Sends JOINED, unless the member has received it. */
+  admit(member: MemberConnection, head: Seq, now: Millis, effects: FollowedRoomEffect[]): MemberConnection {
+    const isHigher = this.#epoch > this.#announced.epoch || head > this.#announced.seq;
+    if (member.state.kind === "waiting" && isHigher) this.#announced = { epoch: this.#epoch, seq: head };
+    return this.#sendJoined(member, { head, toSnapshot: false }, now, effects);
   }
 
-  /** It has everything up to where the room is. */
-  goLive(member: Member, effects: RoomEffect[]): void {
+  /** Call when the member has all edits up to the room's position. */
+  goLive(member: MemberConnection, effects: FollowedRoomEffect[]): void {
     this.#members.set({ ...member, state: LIVE });
     effects.push({ kind: "listen", connection: member.connection });
   }
 
-  sendToSnapshot(members: readonly Member[], reason: ResyncReason, head: Position, now: Millis, effects: RoomEffect[]): void {
+  sendToSnapshot(
+    members: readonly MemberConnection[],
+    reason: ResyncReason,
+    head: Position,
+    now: Millis,
+    effects: FollowedRoomEffect[],
+  ): void {
     for (const member of members) {
-      this.#letIn(member, { head: head.seq, toSnapshot: true }, now, effects);
+      this.#sendJoined(member, { head: head.seq, toSnapshot: true }, now, effects);
       if (member.state.kind === "live") effects.push({ kind: "unlisten", connection: member.connection });
       if (member.state.kind === "catching-up") this.#catchUps.forget(member.connection);
       this.#members.set({ ...member, state: RESYNCING });
@@ -102,36 +110,39 @@ export class Entrance {
     }
   }
 
-  /** What members were given is not to be gone on from; nor is one on its way come to where it was told that the room is. */
-  beginAnew(reason: ResyncReason, head: Position, now: Millis, effects: RoomEffect[]): void {
-    const isToldBeyond = this.hasToldBeyond(head);
-    if (isToldBeyond) this.#told = START;
-    const served = this.#members.all().filter(({ state: { kind } }) => kind === "live" || (isToldBeyond && kind === "catching-up"));
+  /**
+   * Members cannot continue from their edits. A member that is catching up resyncs too if it knows a head that the log
+   * has lost.
+   */
+  beginAnew(reason: ResyncReason, head: Position, now: Millis, effects: FollowedRoomEffect[]): void {
+    const isAnnouncedBeyond = this.hasAnnouncedBeyond(head);
+    if (isAnnouncedBeyond) this.#announced = START;
+    const served = this.#members.all().filter(({ state: { kind } }) => kind === "live" || (isAnnouncedBeyond && kind === "catching-up"));
     this.sendToSnapshot(served, reason, head, now, effects);
   }
 
-  /** Those who have waited so long to be let in. */
-  turnAway(reason: JoinRefusal, waitedMsMin: number, now: Millis, effects: RoomEffect[]): void {
+  /** Rejects the members that have waited at least this long. */
+  reject(reason: JoinRefusal, waitedMsMin: number, now: Millis, effects: FollowedRoomEffect[]): void {
     for (const { connection, state } of this.#members.all()) {
       if (state.kind !== "waiting" || now - state.since < waitedMsMin) continue;
-      this.leave(connection, now, effects);
-      effects.push({ kind: "turn-away", connection, request: state.request, reason });
+      this.receiveLeave(connection, now, effects);
+      effects.push({ kind: "reject", connection, request: state.request, reason });
     }
   }
 
-  /** Whatever kept the old owner from saving, the new one says anew. */
-  receiveNewEpoch(epoch: Epoch, effects: RoomEffect[]): void {
+  /** A new owner announces itself if its log is slow. */
+  receiveNewEpoch(epoch: Epoch, effects: FollowedRoomEffect[]): void {
     this.#epoch = epoch;
     this.receiveSaving("saved", effects);
   }
 
-  receiveSaving(state: SavingState, effects: RoomEffect[]): void {
+  receiveSaving(state: SavingState, effects: FollowedRoomEffect[]): void {
     if (state === this.#saving) return;
     this.#saving = state;
     const frame = { type: "saving", channel: this.#channel, state } as const;
     if (this.#members.count("live") > 0) effects.push({ kind: "publish", frame, except: undefined });
     if (this.#members.count("catching-up") === 0) return;
-    // They were told how it went when they came, and do not hear the room yet.
+    // Members that are catching up received the status when they joined, and do not listen to the room yet.
     effects.push({
       kind: "send",
       to: this.#members.all().flatMap((member) => (member.state.kind === "catching-up" ? [member.connection] : [])),
@@ -139,17 +150,22 @@ export class Entrance {
     });
   }
 
-  receiveTick(now: Millis, effects: RoomEffect[]): void {
-    if (this.anybodyWaits) this.turnAway("unavailable", this.#options.joinMsMax, now, effects);
+  receiveTick(now: Millis, effects: FollowedRoomEffect[]): void {
+    if (this.hasWaiting) this.reject("unavailable", this.#options.joinMsMax, now, effects);
   }
 
-  #letIn(member: Member, into: { head: Seq; toSnapshot: boolean }, now: Millis, effects: RoomEffect[]): Member {
+  #sendJoined(
+    member: MemberConnection,
+    into: { head: Seq; toSnapshot: boolean },
+    now: Millis,
+    effects: FollowedRoomEffect[],
+  ): MemberConnection {
     if (member.state.kind !== "waiting") return member;
     const { connection, client, state } = member;
-    const joined: Member = { ...member, state: CATCHING_UP };
+    const joined: MemberConnection = { ...member, state: CATCHING_UP };
     this.#members.set(joined);
     const waitedMs = now - state.since;
-    effects.push({ kind: "let-in", connection, client, request: state.request, epoch: this.#epoch, ...into, waitedMs });
+    effects.push({ kind: "admit", connection, client, request: state.request, epoch: this.#epoch, ...into, waitedMs });
     if (this.#saving !== "saved")
       effects.push({ kind: "send", to: [connection], frame: { type: "saving", channel: this.#channel, state: this.#saving } });
     return joined;

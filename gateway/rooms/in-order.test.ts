@@ -8,7 +8,7 @@ import { batchFrom, type CommittedBatch, InOrder } from "./in-order.ts";
 const ann = "annannannannann1" as ClientId;
 const bob = "bobbobbobbobbob1" as ClientId;
 
-/** What one edit of ten bytes takes while it is held. */
+/** Memory of one held edit of ten bytes. */
 const HELD_BYTES = 210;
 
 /** Edits `first` to `last`, of ten bytes each. */
@@ -24,90 +24,90 @@ function startedAt(seq: number, heldBytesMax = 1_000): InOrder {
 
 const seqs = (batches: readonly CommittedBatch[]): string => batches.map(({ firstSeq, lastSeq }) => `${firstSeq}-${lastSeq}`).join(" ");
 
-test("[ORD1] what comes in order goes on at once, what comes twice does not", () => {
+test("[ORD1] batches in order pass immediately, repeated ones do not", () => {
   const order = startedAt(0);
-  expect(seqs(order.receive(batch(1, 3)))).toBe("1-3");
-  expect(seqs(order.receive(batch(2, 3)))).toBe("");
-  expect(seqs(order.receive(batch(3, 5)))).toBe("3-5"); // Whoever has 3 drops it by its seq.
+  expect(seqs(order.receiveBatch(batch(1, 3)))).toBe("1-3");
+  expect(seqs(order.receiveBatch(batch(2, 3)))).toBe("");
+  expect(seqs(order.receiveBatch(batch(3, 5)))).toBe("3-5"); // A member that has seq 3 drops it.
   expect(order.position).toEqual({ epoch: 1, seq: 5 });
 });
 
-test("[ORD2] what comes early is held behind the gap, which is told, and goes on once it is filled", () => {
+test("[ORD2] an early batch is held behind the gap, which is reported, and passes once it is closed", () => {
   const order = startedAt(2);
-  expect(seqs(order.receive(batch(7, 8)))).toBe("");
-  expect(seqs(order.receive(batch(5, 6)))).toBe("");
+  expect(seqs(order.receiveBatch(batch(7, 8)))).toBe("");
+  expect(seqs(order.receiveBatch(batch(5, 6)))).toBe("");
   expect(order.gap()).toEqual({ after: { epoch: 1, seq: 2 }, through: 4 });
-  expect(seqs(order.receive(batch(3, 4)))).toBe("3-4 5-6 7-8");
+  expect(seqs(order.receiveBatch(batch(3, 4)))).toBe("3-4 5-6 7-8");
   expect(order.gap()).toBeUndefined();
 });
 
-test("[ORD3] until a position is known everything is held", () => {
+test("[ORD3] everything is held until a position is known", () => {
   const order = new InOrder({ heldBytesMax: 1_000 });
-  expect(seqs(order.receive(batch(4)))).toBe("");
-  expect(seqs(order.receive(batch(6)))).toBe("");
+  expect(seqs(order.receiveBatch(batch(4)))).toBe("");
+  expect(seqs(order.receiveBatch(batch(6)))).toBe("");
   expect(order.gap()).toBeUndefined();
   expect(seqs(order.startAt({ epoch: 1 as Epoch, seq: 4 as Seq }))).toBe("");
-  expect(seqs(order.receive(batch(5)))).toBe("5-5 6-6");
+  expect(seqs(order.receiveBatch(batch(5)))).toBe("5-5 6-6");
 });
 
-test("[ORD4] past its limit it holds no more, and what it let go shows as the next gap", () => {
+test("[ORD4] a batch beyond the limit is dropped, and is the next gap", () => {
   const order = startedAt(0, 2 * HELD_BYTES);
-  for (const seq of [2, 3, 4]) order.receive(batch(seq));
-  expect(seqs(order.receive(batch(1)))).toBe("1-1 2-2 3-3");
-  order.receive(batch(6));
+  for (const seq of [2, 3, 4]) order.receiveBatch(batch(seq));
+  expect(seqs(order.receiveBatch(batch(1)))).toBe("1-1 2-2 3-3");
+  order.receiveBatch(batch(6));
   expect(order.gap()).toMatchObject({ through: 5 });
 });
 
-test("[ORD5] beginning anew at a lower position follows a log that was lost", () => {
+test("[ORD5] a room whose log was lost begins again at a lower position", () => {
   const order = startedAt(100);
-  order.receive(batch(12, 12, 2)); // Old news by its seq.
+  order.receiveBatch(batch(12, 12, 2)); // Older than the position.
   expect(seqs(order.startAt({ epoch: 2 as Epoch, seq: 11 as Seq }))).toBe("");
-  expect(seqs(order.receive(batch(12, 12, 2)))).toBe("12-12");
+  expect(seqs(order.receiveBatch(batch(12, 12, 2)))).toBe("12-12");
 });
 
-test("[ORD8] what was delivered lies beyond where a later owner begins, and beyond no earlier one's head", () => {
+test("[ORD8] delivered edits are beyond the beginning of a later owner, and never beyond an earlier owner's head", () => {
   const order = startedAt(100);
   const isBeyond = (epoch: number, seq: number): boolean => order.isBeyond({ epoch: epoch as Epoch, seq: seq as Seq });
   expect([isBeyond(2, 80), isBeyond(2, 100), isBeyond(1, 80)]).toEqual([true, false, false]);
   expect(new InOrder({ heldBytesMax: 1 }).isBeyond({ epoch: 2 as Epoch, seq: 0 as Seq }), "nothing was delivered").toBe(false);
 });
 
-test("[ORD9] what was held for an earlier owner is not delivered, whatever fills the gap before it", () => {
+test("[ORD9] batches held for a former owner are not delivered, whatever closes the gap before them", () => {
   const order = startedAt(0, 2 * HELD_BYTES);
-  for (const seq of [3, 4]) order.receive(batch(seq));
+  for (const seq of [3, 4]) order.receiveBatch(batch(seq));
   order.forgetHeld();
   expect(order.gap()).toBeUndefined();
-  expect(seqs(order.receive(batch(1, 2, 2)))).toBe("1-2");
-  expect(seqs([...order.receive(batch(5, 5, 2)), ...order.receive(batch(4, 4, 2))]), "there is room again").toBe("");
-  expect(seqs(order.receive(batch(3, 3, 2)))).toBe("3-3 4-4 5-5");
+  expect(seqs(order.receiveBatch(batch(1, 2, 2)))).toBe("1-2");
+  expect(seqs([...order.receiveBatch(batch(5, 5, 2)), ...order.receiveBatch(batch(4, 4, 2))]), "there is room again").toBe("");
+  expect(seqs(order.receiveBatch(batch(3, 3, 2)))).toBe("3-3 4-4 5-5");
 });
 
-test("[ORD10] what is held keeps none of the buffer that it came in", () => {
+test("[ORD10] a held batch does not keep the buffer in which it arrived", () => {
   const order = startedAt(0);
-  order.receive({ ...batch(2), bytes: new Uint8Array(65_536).subarray(100, 110) });
-  expect(order.receive(batch(1)).map(({ bytes }) => bytes.buffer.byteLength)).toEqual([10, 10]);
+  order.receiveBatch({ ...batch(2), bytes: new Uint8Array(65_536).subarray(100, 110) });
+  expect(order.receiveBatch(batch(1)).map(({ bytes }) => bytes.buffer.byteLength)).toEqual([10, 10]);
 });
 
-test("[ORD11] in doubt whether the log has what was delivered all is held, and goes on once that is so", () => {
+test("[ORD11] everything is held until the owner confirms that its log has the delivered edits", () => {
   const order = startedAt(2);
   order.doubt();
-  expect(seqs(order.receive(batch(3, 3, 2)))).toBe("");
-  expect([order.isDoubtful, order.gap()]).toEqual([true, undefined]);
+  expect(seqs(order.receiveBatch(batch(3, 3, 2)))).toBe("");
+  expect([order.isUnconfirmed, order.gap()]).toEqual([true, undefined]);
   expect(seqs(order.confirm())).toBe("3-3");
-  expect([order.isDoubtful, seqs(order.receive(batch(4, 4, 2)))]).toEqual([false, "4-4"]);
+  expect([order.isUnconfirmed, seqs(order.receiveBatch(batch(4, 4, 2)))]).toEqual([false, "4-4"]);
 });
 
-test("[ORD12] beginning anew settles a doubt, and where nothing was delivered there is none", () => {
+test("[ORD12] a new beginning settles the doubt, and there is none if nothing was delivered", () => {
   const order = startedAt(2);
   order.doubt();
-  order.receive(batch(6, 6, 2));
+  order.receiveBatch(batch(6, 6, 2));
   expect(seqs(order.startAt({ epoch: 2 as Epoch, seq: 5 as Seq }))).toBe("6-6");
   const fresh = startedAt(0);
   fresh.doubt();
-  expect([order.isDoubtful, fresh.isDoubtful, new InOrder({ heldBytesMax: 1 }).isDoubtful]).toEqual([false, false, false]);
+  expect([order.isUnconfirmed, fresh.isUnconfirmed, new InOrder({ heldBytesMax: 1 }).isUnconfirmed]).toEqual([false, false, false]);
 });
 
-test("[ORD13] with the next owner the position is in its epoch, where all was delivered that it begins behind", () => {
+test("[ORD13] the position takes the next owner's epoch if that owner begins directly after it", () => {
   const begin = (seq: number) => ({ epoch: 2 as Epoch, seq: seq as Seq });
   const [level, behind, doubtful] = [startedAt(3), startedAt(3), startedAt(3)];
   level.receiveNext(begin(3));
@@ -117,7 +117,7 @@ test("[ORD13] with the next owner the position is in its epoch, where all was de
   expect([level, behind, doubtful].map(({ position }) => position?.epoch)).toEqual([2, 1, 1]);
 });
 
-test("[ORD6] edits are told apart by author, each stretch once, and payloads are not looked at", () => {
+test("[ORD6] edits are told apart by author, each run once, without reading payloads", () => {
   const payload = new Uint8Array(5);
   const edits = [
     [ann, 4],
@@ -147,7 +147,7 @@ test("[ORD6] edits are told apart by author, each stretch once, and payloads are
   });
 });
 
-test("[ORD7] bytes that are no committed edits are refused, wherever they are cut", () => {
+test("[ORD7] truncated or other bytes are no committed edits", () => {
   const edits = [{ client: ann, counter: 1, parentSeq: 0 as Seq, payload: new Uint8Array(5) }];
   const bytes = encoding.encode((out) => writeCommittedEdits(out, { epoch: 3 as Epoch, firstSeq: 10 as Seq, edits }));
   for (let length = 0; length < bytes.length; length++) expect(batchFrom(bytes.slice(0, length))).toBeUndefined();

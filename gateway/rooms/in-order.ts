@@ -1,76 +1,75 @@
 /**
- * Puts a room's committed edits into seq order for this gateway's members: what comes twice is dropped, what
- * comes early is held behind the gap, and nothing is let through that would leave a hole, or stand behind edits that
- * the log has lost. Rules ORD1 to ORD13.
+ * Puts a room's committed edits into seq order. Repeated edits are dropped, early ones are held behind the gap. No
+ * batch passes that would leave a gap, or that follows edits that the log has lost. Rules ORD1 to ORD13.
  */
 
 import type { Epoch, Position, Seq } from "../../shared/ids.ts";
-import { SeldomMap } from "../../shared/seldom.ts";
-import { readRuns, type Run } from "../../shared/wire/committed-edits.ts";
-import { readWhole } from "../../shared/wire/fields.ts";
+import { LazyMap } from "../../shared/collections/lazy-map.ts";
+import { readRuns, type CounterRun } from "../../shared/wire/committed-edits.ts";
+import { decodeAll } from "../../shared/wire/fields.ts";
 
-/** Committed edits as one frame's worth: their bytes as the log has them, and who wrote which. */
+/** Committed edits of one frame: the bytes as the log has them, and the authors. */
 export type CommittedBatch = {
   readonly epoch: Epoch;
   readonly firstSeq: Seq;
   readonly lastSeq: Seq;
-  readonly runs: readonly Run[];
+  readonly runs: readonly CounterRun[];
   readonly bytes: Uint8Array;
 };
 
 export type Gap = { readonly after: Position; readonly through: Seq };
 
-/** What a held batch costs beside its bytes. */
+/** Memory of a held batch beside its bytes. */
 const HELD_OVERHEAD_BYTES = 200;
 
 export class InOrder {
   readonly #heldBytesMax: number;
-  readonly #held = new SeldomMap<Seq, CommittedBatch>();
+  readonly #held = new LazyMap<Seq, CommittedBatch>();
   #heldBytes = 0;
   #position: Position | undefined;
-  #isDoubtful = false;
+  #isUnconfirmed = false;
 
   constructor(options: { heldBytesMax: number }) {
     this.#heldBytesMax = options.heldBytesMax;
   }
 
-  /** How far members have been served. Undefined: not known yet, so that everything is held. */
+  /** Position that the members have. Undefined: not known yet, so that everything is held. */
   get position(): Position | undefined {
     return this.#position;
   }
 
-  /** Whether the owner has still to say that its log has what was delivered. */
-  get isDoubtful(): boolean {
-    return this.#isDoubtful;
+  /** The owner has yet to confirm that its log contains the delivered edits. */
+  get isUnconfirmed(): boolean {
+    return this.#isUnconfirmed;
   }
 
-  /** A later owner was heard, and not how it began: its log may have other edits up to here. Until that is known all is held. */
+  /** A new owner's log may have other edits up to here. Everything is held until that is known. */
   doubt(): void {
-    this.#isDoubtful = this.#position !== undefined && this.#position.seq > 0;
+    this.#isUnconfirmed = this.#position !== undefined && this.#position.seq > 0;
   }
 
-  /** The owner goes on from the position. */
+  /** The owner's log contains the position. */
   confirm(): CommittedBatch[] {
-    if (!this.#isDoubtful) return [];
-    this.#isDoubtful = false;
+    if (!this.#isUnconfirmed) return [];
+    this.#isUnconfirmed = false;
     return this.#release();
   }
 
-  /** The next owner begins behind the last: what was delivered up to there is of its log too. */
+  /** The next owner begins directly after the last one, so its log contains the delivered edits. */
   receiveNext(begin: Position): void {
-    if (this.#position?.seq === begin.seq && !this.#isDoubtful) this.#position = begin;
+    if (this.#position?.seq === begin.seq && !this.#isUnconfirmed) this.#position = begin;
   }
 
-  /** A later owner begins with all that its log has: what was delivered beyond that is of a log that has lost its end. */
+  /** Delivered edits beyond the beginning of a later owner are lost: its log does not contain them. */
   isBeyond(begin: Position): boolean {
     const position = this.#position;
     return position !== undefined && begin.epoch > position.epoch && begin.seq < position.seq;
   }
 
-  /** What may be delivered now, in order. Often nothing or one. */
-  receive(batch: CommittedBatch): CommittedBatch[] {
+  /** Returns the batches to deliver now, in order. */
+  receiveBatch(batch: CommittedBatch): CommittedBatch[] {
     const position = this.#position;
-    if (position === undefined || this.#isDoubtful || batch.firstSeq > position.seq + 1) {
+    if (position === undefined || this.#isUnconfirmed || batch.firstSeq > position.seq + 1) {
       this.#hold(batch);
       return [];
     }
@@ -79,30 +78,30 @@ export class InOrder {
     return this.#held.size === 0 ? [batch] : [batch, ...this.#release()];
   }
 
-  /** Begins, or begins anew, at a position that all members have. */
+  /** Begins at a position that all members have. */
   startAt(position: Position): CommittedBatch[] {
     this.#position = position;
-    this.#isDoubtful = false;
+    this.#isUnconfirmed = false;
     return this.#release();
   }
 
-  /** Another owner has taken over: what is held may be of a log that lost its end, and else is asked for again. */
+  /** Held batches of the former owner may be lost from the log. If not, they are requested again. */
   forgetHeld(): void {
     this.#held.clear();
     this.#heldBytes = 0;
   }
 
-  /** What is missing before the first held. */
+  /** The missing edits before the first held batch. */
   gap(): Gap | undefined {
-    if (this.#position === undefined || this.#isDoubtful || this.#held.size === 0) return undefined;
+    if (this.#position === undefined || this.#isUnconfirmed || this.#held.size === 0) return undefined;
     const first = Math.min(...this.#held.keys());
     return { after: this.#position, through: (first - 1) as Seq };
   }
 
-  /** Past the limit the batch is dropped: once the gap is filled, what follows is missing in its turn and asked for. */
+  /** A batch beyond the limit is dropped. Once the gap is closed, the dropped one is the next gap and is requested. */
   #hold(batch: CommittedBatch): void {
     if (this.#held.has(batch.firstSeq) || this.#heldBytes + costOf(batch) > this.#heldBytesMax) return;
-    this.#held.set(batch.firstSeq, { ...batch, bytes: batch.bytes.slice() }); // The bus lends its bytes out of a larger buffer.
+    this.#held.set(batch.firstSeq, { ...batch, bytes: batch.bytes.slice() }); // NATS reuses the buffer of these bytes.
     this.#heldBytes += costOf(batch);
   }
 
@@ -125,7 +124,7 @@ function costOf(batch: CommittedBatch): number {
   return batch.bytes.byteLength + HELD_OVERHEAD_BYTES;
 }
 
-/** Undefined for bytes that are no committed edits. */
+/** Undefined: the bytes are no committed edits. */
 export function batchFrom(bytes: Uint8Array): CommittedBatch | undefined {
-  return readWhole(bytes, (input) => ({ ...readRuns(input), bytes }));
+  return decodeAll(bytes, (input) => ({ ...readRuns(input), bytes }));
 }

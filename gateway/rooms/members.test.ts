@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 
 import type { ClientId } from "../../shared/ids.ts";
 import type { ConnectionId } from "../ports.ts";
-import { CATCHING_UP, LIVE, Members } from "./members.ts";
+import { CATCHING_UP, LIVE, MemberConnections } from "./members.ts";
 
 const clientOf = (number: number): ClientId => `client-${number}` as ClientId;
 const steps = fc.array(
@@ -15,10 +15,10 @@ const steps = fc.array(
   { maxLength: 200 },
 );
 
-test("[MEM1] few or many, a client's connections are those that came as it and are still here", () => {
+test("[MEM1] a client's connections are those that joined as it and are still there, however many members there are", () => {
   fc.assert(
     fc.property(steps, (taken) => {
-      const members = new Members();
+      const members = new MemberConnections();
       const clients = new Map<number, number>();
       const live = new Set<number>();
       for (const { what, connection, client } of taken) {

@@ -1,34 +1,33 @@
-/** Who is in a room over this gateway, and how far each has come into it. */
+/** The connections in a room, and the state of each. */
 
 import type { ClientId, Millis, Position } from "../../shared/ids.ts";
-import { FEW, Few } from "../../shared/few.ts";
+import { SMALL_MAP_ENTRIES_MAX, SmallMap } from "../../shared/collections/small-map.ts";
 import type { ConnectionId } from "../ports.ts";
 
-export type Member = {
+export type MemberConnection = {
   readonly connection: ConnectionId;
   readonly client: ClientId;
   readonly state: MemberState;
 };
 
 export type MemberState =
-  /** Asked to join; not let in yet. */
+  /** Has sent JOIN and has received no answer. */
   | { readonly kind: "waiting"; readonly request: number; readonly position: Position; readonly since: Millis }
-  /** Let in, and on its way to where the room is. */
+  /** Has received JOINED, and not all edits up to the room's position. */
   | { readonly kind: "catching-up" }
-  /** Gets what the room gets. */
+  /** Receives all edits of the room. */
   | { readonly kind: "live" }
-  /** Was told to fetch a snapshot; gets nothing until it joins again. */
+  /** Has to fetch a snapshot, and receives nothing until it joins again. */
   | { readonly kind: "resyncing" };
 
-/** Shared by all members in them. */
 export const CATCHING_UP: MemberState = { kind: "catching-up" };
 export const LIVE: MemberState = { kind: "live" };
 export const RESYNCING: MemberState = { kind: "resyncing" };
 
-export class Members {
-  readonly #byConnection = new Few<ConnectionId, Member>(connectionOf);
-  /** Most clients have one connection, without a list. Undefined: there are few, which are looked through. */
-  #byClient: Map<ClientId, ConnectionId | readonly ConnectionId[]> | undefined;
+export class MemberConnections {
+  readonly #byConnection = new SmallMap<ConnectionId, MemberConnection>(connectionOf);
+  /** Undefined: the room has few members, and each search looks at all of them. */
+  #byClient: Map<ClientId, readonly ConnectionId[]> | undefined;
   readonly #counts: Record<MemberState["kind"], number> = { "waiting": 0, "catching-up": 0, "live": 0, "resyncing": 0 };
 
   get size(): number {
@@ -39,11 +38,11 @@ export class Members {
     return this.#counts[state];
   }
 
-  get(connection: ConnectionId): Member | undefined {
+  get(connection: ConnectionId): MemberConnection | undefined {
     return this.#byConnection.get(connection);
   }
 
-  all(): Member[] {
+  all(): MemberConnection[] {
     return [...this.#byConnection.values()];
   }
 
@@ -51,24 +50,23 @@ export class Members {
     return this.#byClient === undefined ? this.#findLast(client) !== undefined : this.#byClient.has(client);
   }
 
-  /** One client's connections: one, but for a moment after it reconnected. */
-  of(client: ClientId): Member[] {
+  /** A client has several connections only for a moment after it has reconnected. */
+  of(client: ClientId): MemberConnection[] {
     if (this.#byClient === undefined) return this.all().filter((member) => member.client === client);
-    const of = this.#byClient.get(client) ?? NONE;
-    return (typeof of === "number" ? [of] : of).map((connection) => this.#byConnection.get(connection)!);
+    return (this.#byClient.get(client) ?? []).map((connection) => this.#byConnection.get(connection)!);
   }
 
-  /** The only connection of the client, if it is live. */
+  /** The client's connection, if it has only one and that is live. */
   soleLive(client: ClientId): ConnectionId | undefined {
     const [member, ...others] = this.of(client);
     return member?.state.kind === "live" && others.length === 0 ? member.connection : undefined;
   }
 
-  set(member: Member): void {
+  set(member: MemberConnection): void {
     const earlier = this.#byConnection.get(member.connection);
     if (earlier?.client === member.client) {
       this.#counts[earlier.state.kind] -= 1;
-      this.#byConnection.set(member); // In place: a Map keeps room for what was deleted, and members change their state at each join.
+      this.#byConnection.set(member); // Replaces the entry in place, because members change their state at each join.
       this.#counts[member.state.kind] += 1;
       return;
     }
@@ -79,7 +77,7 @@ export class Members {
     this.#counts[member.state.kind] += 1;
   }
 
-  remove(connection: ConnectionId): Member | undefined {
+  remove(connection: ConnectionId): MemberConnection | undefined {
     const member = this.#byConnection.get(connection);
     if (member === undefined) return undefined;
     const others = this.of(member.client)
@@ -91,29 +89,23 @@ export class Members {
     return member;
   }
 
-  #findLast(client: ClientId): Member | undefined {
+  #findLast(client: ClientId): MemberConnection | undefined {
     return this.#byConnection.findLast((member) => member.client === client);
   }
 
   #setOf(client: ClientId, connections: readonly ConnectionId[]): void {
-    if (this.#byConnection.size > FEW) this.#byClient ??= this.#indexed();
-    const [first, ...others] = connections;
-    if (first === undefined) this.#byClient?.delete(client);
-    else this.#byClient?.set(client, others.length === 0 ? first : connections);
+    if (this.#byConnection.size > SMALL_MAP_ENTRIES_MAX) this.#byClient ??= this.#indexed();
+    if (connections.length === 0) this.#byClient?.delete(client);
+    else this.#byClient?.set(client, connections);
   }
 
-  #indexed(): Map<ClientId, ConnectionId | readonly ConnectionId[]> {
-    const byClient = new Map<ClientId, ConnectionId | readonly ConnectionId[]>();
-    for (const { client, connection } of this.#byConnection.values()) {
-      const before = byClient.get(client);
-      byClient.set(client, before === undefined ? connection : [before, connection].flat());
-    }
+  #indexed(): Map<ClientId, readonly ConnectionId[]> {
+    const byClient = new Map<ClientId, readonly ConnectionId[]>();
+    for (const { client, connection } of this.#byConnection.values()) byClient.set(client, [...(byClient.get(client) ?? []), connection]);
     return byClient;
   }
 }
 
-const NONE: readonly never[] = [];
-
-function connectionOf({ connection }: Member): ConnectionId {
+function connectionOf({ connection }: MemberConnection): ConnectionId {
   return connection;
 }

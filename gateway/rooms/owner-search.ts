@@ -1,28 +1,27 @@
 /**
- * Finding the owner of one room: ask placement who it should be, ask that server to take the room, and pass
- * over whoever does not answer. One search at a time, with pauses that double while none succeeds.
+ * Finds the owner of one room: asks placement which server it should be, asks that server to take the room, and skips
+ * servers that do not answer. One search at a time, with pauses that double while none succeeds.
  *
- * Whoever keeps warm copies takes the rooms of a server that is gone unasked, all at once. So a search that begins with
- * that gives it a moment: asking for each room, at every gateway, would only keep it from its work.
- *
- * Only the log decides who owns a room (a claim is fenced there), so a wrong guess here costs time alone.
+ * A server with replicas takes over the rooms of a lost server without being asked. A search gives it a moment first,
+ * because thousands of questions would slow it down. Only the log decides who owns a room, so a wrong guess costs only
+ * time.
  */
 
 import { assertNever } from "../../shared/assert.ts";
 import type { ClaimReply, LocateReply } from "../../shared/bus/placement-messages.ts";
 import type { Millis, ServerId } from "../../shared/ids.ts";
 
-/** `unheard`: nobody listens to the room. `silent`: somebody does, and does not answer. */
-export type SearchCause = { kind: "unheard" } | { kind: "silent" } | { kind: "lost"; server: ServerId };
+/** `no-responders`: nobody listens to the room. `silent`: a server listens but does not answer. */
+export type SearchCause = { kind: "no-responders" } | { kind: "silent" } | { kind: "lost"; server: ServerId };
 
 export type SearchStep =
-  /** Whether the owner is there at all. */
+  /** Asks NATS whether the owner is still there. */
   | { kind: "check"; server: ServerId }
   | { kind: "locate"; suspects: readonly ServerId[] }
-  /** `suspect`: the owner that does not answer, to be taken over from. */
+  /** `suspect`: the owner that does not answer, which the server is to replace. */
   | { kind: "claim"; server: ServerId; suspect: ServerId | undefined };
 
-/** What a step led to. Undefined: no answer in time. */
+/** The outcome of a step. Undefined: no answer in time. */
 export type SearchOutcome =
   | { kind: "checked"; server: ServerId; isGone: boolean }
   | { kind: "located"; reply: LocateReply | undefined; candidates: readonly ServerId[] }
@@ -32,7 +31,7 @@ type State =
   | { readonly kind: "idle" }
   | { readonly kind: "checking"; readonly server: ServerId }
   | { readonly kind: "locating"; readonly suspects: readonly ServerId[] }
-  /** `suspect`: as it was named to the server. `sentBy`: who said that this server has the room. */
+  /** `suspect`: as the server received it. `sentBy`: the server that named this one as the owner. */
   | {
       readonly kind: "claiming";
       readonly server: ServerId;
@@ -42,7 +41,7 @@ type State =
     }
   | { readonly kind: "pausing"; readonly until: Millis; readonly suspects: readonly ServerId[] };
 
-/** So long whoever has a warm copy may take to announce itself. */
+/** Time in which a server with a replica may announce itself as the owner. */
 const TAKEOVER_MS_MAX = 250;
 const PAUSE_MS_MIN = 100;
 const PAUSE_DOUBLINGS_MAX = 4;
@@ -51,24 +50,24 @@ const SUSPECTS_MAX = 16;
 export class OwnerSearch {
   #state: State = { kind: "idle" };
   #owner: ServerId | undefined;
-  /** Searches in a row after which the owner still was not heard. */
+  /** Number of searches in a row after which the owner was still silent. */
   #fruitless = 0;
 
   get active(): boolean {
     return this.#state.kind !== "idle";
   }
 
-  /** Whom this gateway last knew to own the room. */
+  /** The last owner that this gateway knows. */
   get owner(): ServerId | undefined {
     return this.#owner;
   }
 
-  /** Something was asked of the owner that nobody answers. Does nothing while a search is on. */
+  /** Call when nobody answers a message to the owner. Does nothing while a search is active. */
   begin(cause: SearchCause, now: Millis): SearchStep[] {
     if (this.active) return [];
     if (this.#fruitless > 0) return this.#pause(now);
     switch (cause.kind) {
-      case "unheard":
+      case "no-responders":
         return this.#owner === undefined ? this.#locate([]) : this.#check(this.#owner);
       case "silent":
         return this.#locate([]);
@@ -79,25 +78,25 @@ export class OwnerSearch {
     }
   }
 
-  /** The owner lives. What it says may be older than its death, so a search goes on. */
-  ownerHeard(): void {
+  /** A message of the owner may be older than the owner's failure, so a search continues. */
+  receiveSignOfLife(): void {
     this.#fruitless = 0;
   }
 
-  /** A new owner has begun: nothing is left to look for. */
-  ownerChanged(owner: ServerId | undefined): void {
+  /** A new owner has begun: the search is over. */
+  receiveNewOwner(owner: ServerId | undefined): void {
     this.#owner = owner;
     this.#fruitless = 0;
     this.#state = { kind: "idle" };
   }
 
-  /** The line was lost meanwhile: whoever owned the room may well be there again. */
+  /** The connection to NATS was lost: the owner may still be there. */
   abandon(): void {
     this.#state = { kind: "idle" };
   }
 
-  /** `found`: what was asked may be asked again. */
-  receive(outcome: SearchOutcome, now: Millis): { found: boolean; steps: SearchStep[] } {
+  /** `found`: open messages can be sent again. */
+  receiveOutcome(outcome: SearchOutcome, now: Millis): { found: boolean; steps: SearchStep[] } {
     switch (outcome.kind) {
       case "checked":
         if (this.#state.kind !== "checking" || this.#state.server !== outcome.server) return IGNORED;
@@ -134,10 +133,10 @@ export class OwnerSearch {
     { suspects, suspect, sentBy }: State & { kind: "claiming" },
   ): SearchStep[] {
     const passedOver = [...suspects, server];
-    // Whoever said that this server has the room may take it, now that it turns out not to have it.
+    // The server that named this one as the owner may take the room, because this one does not have it.
     if (sentBy !== undefined) return this.#claim(sentBy, passedOver, server);
     if (reply?.kind !== "elsewhere" || reply.server === suspect) return this.#locate(passedOver);
-    // Passed over before: the server is told so. Else it has the room, or lost it a moment ago: it is asked.
+    // A skipped server is named as the suspect. Any other server has the room, or had it a moment ago: it is asked.
     return suspects.includes(reply.server)
       ? this.#claim(server, suspects, reply.server)
       : this.#claim(reply.server, suspects, undefined, server);
@@ -146,7 +145,7 @@ export class OwnerSearch {
   #found(owner: ServerId): { found: boolean; steps: SearchStep[] } {
     this.#state = { kind: "idle" };
     this.#owner = owner;
-    this.#fruitless += 1; // Until it is heard: one that says it owns the room and then is silent must not be asked in a tight loop.
+    this.#fruitless += 1; // Reset by the owner's first message. A server that claims to own the room and stays silent must not be asked in a tight loop.
     return { found: true, steps: [] };
   }
 

@@ -1,19 +1,22 @@
 /**
- * Carries out the steps of all rooms' owner searches: a bounded number at a time, the others wait their turn. When a
- * room server dies thousands of rooms look for an owner at once, and placement is not to hear them all at once.
+ * Carries out the owner searches of all rooms: a limited number at a time, the others wait. When a room server fails,
+ * thousands of rooms look for an owner at once, which would overload placement.
  */
 
 import { assertNever } from "../../shared/assert.ts";
 import type { Epoch, RoomKey } from "../../shared/ids.ts";
-import type { Log } from "../../shared/log.ts";
+import type { Log } from "../../shared/process/log.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 import type { SearchOutcome, SearchStep } from "./owner-search.ts";
 import type { Placement } from "../ports.ts";
 
-/** A room waits for one step at a time; a step of a room that is not followed any more is passed over. `epochOf`: of its last owner heard, 0 for none; undefined: it is not followed. */
+/**
+ * A room has one step at a time. A step of a room that is no longer followed is skipped. `epochOf`: of the last known
+ * owner, 0 for none; undefined: the room is not followed.
+ */
 export type SearchingRooms = {
   readonly epochOf: (room: RoomKey) => Epoch | undefined;
-  readonly receive: (room: RoomKey, outcome: SearchOutcome) => void;
+  readonly receiveOutcome: (room: RoomKey, outcome: SearchOutcome) => void;
 };
 
 export class OwnerSearches {
@@ -21,7 +24,7 @@ export class OwnerSearches {
   readonly #rooms: SearchingRooms;
   readonly #searchesMax: number;
   readonly #deps: { readonly log: Log; readonly metrics: GatewayMetrics };
-  /** In order of arrival; a room's newer step takes the place of its older one. */
+  /** In order of arrival. A room's newer step replaces its older one. */
   readonly #waiting = new Map<RoomKey, SearchStep>();
   #underWay = 0;
 
@@ -50,7 +53,7 @@ export class OwnerSearches {
     this.#underWay += 1;
     void this.#ask(room, step).then((outcome) => {
       this.#underWay -= 1;
-      this.#rooms.receive(room, outcome);
+      this.#rooms.receiveOutcome(room, outcome);
       this.#startNext();
     });
   }
@@ -73,7 +76,7 @@ export class OwnerSearches {
         });
         this.#deps.metrics.claims.inc({ answer: reply?.kind ?? "none" });
         this.#deps.log.info({ room, server, suspect, answer: reply }, "asked a room server to take a room");
-        if (reply === undefined) void this.#placement.isGone(server); // Then its other rooms are without an owner too.
+        if (reply === undefined) void this.#placement.isGone(server); // The server may be lost, and with it the owner of other rooms.
         return { kind: "claimed", server, reply };
       }
       default:

@@ -10,7 +10,7 @@ const server = "rs-1" as ServerId;
 const room = (index: number) => `acme.room${index}` as RoomKey;
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-test("[OWS1] however many rooms look for an owner, so many questions are under way and no more, and each has its turn", async () => {
+test("[OWS1] a limited number of searches is active, however many rooms search, and each has its turn", async () => {
   const answers: ((reply: LocateReply) => void)[] = [];
   const [answered, registry] = [[] as RoomKey[], new Registry()];
   const placement = {
@@ -23,7 +23,7 @@ test("[OWS1] however many rooms look for an owner, so many questions are under w
   const silent = () => {};
   const searches = new OwnerSearches(
     placement,
-    { epochOf: (key) => (key === room(7) ? undefined : (0 as Epoch)), receive: (key) => void answered.push(key) },
+    { epochOf: (key) => (key === room(7) ? undefined : (0 as Epoch)), receiveOutcome: (key) => void answered.push(key) },
     { searchesMax: 3 },
     { log: { debug: silent, info: silent, warn: silent, error: silent }, metrics: gatewayMetrics(registry) },
   );
@@ -39,10 +39,10 @@ test("[OWS1] however many rooms look for an owner, so many questions are under w
   }
   expect(most).toBe(3);
   expect(answered.toSorted()).toEqual([0, 1, 2, 3, 4, 5, 6, 8, 9].map(room)); // Nobody follows room 7 any more.
-  expect(answers).toHaveLength(8); // Room 9 went on to another step.
+  expect(answers).toHaveLength(8); // Room 9 has a newer step.
 });
 
-test("[OWS2] whoever is asked to take a room is told which epochs have been heard of in it", async () => {
+test("[OWS2] a server that is asked to take a room learns the highest epoch known there", async () => {
   const requests: ClaimRequest[] = [];
   const placement = {
     locate: () => Promise.resolve(undefined),
@@ -54,7 +54,7 @@ test("[OWS2] whoever is asked to take a room is told which epochs have been hear
   const silent = () => {};
   const searches = new OwnerSearches(
     placement,
-    { epochOf: (key) => (key === room(1) ? 7 : 0) as Epoch, receive: silent },
+    { epochOf: (key) => (key === room(1) ? 7 : 0) as Epoch, receiveOutcome: silent },
     { searchesMax: 3 },
     { log: { debug: silent, info: silent, warn: silent, error: silent }, metrics: gatewayMetrics(new Registry()) },
   );

@@ -20,7 +20,7 @@ function filled(options = { recentBytesMax: 10_000, recentMsMax: 1_000 }): Recen
 
 const after = (recent: Recent, seq: number): number[][] | undefined => recent.after(seq as Seq)?.map((bytes) => [...bytes]);
 
-test("[RCT1] gives whole batches from the one that follows a seq", () => {
+test("[RCT1] after a seq, complete batches are returned from the one that follows it", () => {
   expect(after(filled(), 4)).toEqual([
     [5, 6],
     [7, 7],
@@ -34,12 +34,12 @@ test("[RCT1] gives whole batches from the one that follows a seq", () => {
   expect(after(filled(), 7)).toEqual([[8, 9]]);
 });
 
-test("[RCT2] gives nothing where a hole would be left", () => {
+test("[RCT2] nothing is returned where a gap would remain", () => {
   expect(after(filled(), 3)).toBeUndefined();
   expect(after(filled(), 9)).toBeUndefined();
 });
 
-test("[RCT3] forgets by age and by bytes, the oldest first", () => {
+test("[RCT3] entries are forgotten by age and bytes, the oldest first", () => {
   const recent = filled();
   recent.expire(at(1_001));
   expect(after(recent, 4)).toBeUndefined();
@@ -53,7 +53,7 @@ test("[RCT3] forgets by age and by bytes, the oldest first", () => {
   ]);
 });
 
-test("[RCT4] vouches for a position only in the epoch that ordered its edit, or the owner's: one in between may be lost", () => {
+test("[RCT4] a position counts in the epoch that ordered its edit and in the owner's, but in none between them", () => {
   const recent = filled();
   const vouchesFor = (epoch: number, seq: number) => recent.vouchesFor({ epoch: epoch as Epoch, seq: seq as Seq }, 4 as Epoch);
   expect([1, 2, 3, 4].map((epoch) => vouchesFor(epoch, 6))).toEqual([true, false, false, true]);
@@ -61,7 +61,7 @@ test("[RCT4] vouches for a position only in the epoch that ordered its edit, or 
   expect([2, 4].map((epoch) => vouchesFor(epoch, 4))).toEqual([false, false]);
 });
 
-test("[RCT6] vouches for where it begins too: what was forgotten last, or where the room was when it was followed", () => {
+test("[RCT6] the position before the first entry counts too", () => {
   const position = (epoch: number, seq: number) => ({ epoch: epoch as Epoch, seq: seq as Seq });
   const vouches = (recent: Recent, epoch: number, seq: number) => recent.vouchesFor(position(epoch, seq), 2 as Epoch);
   const forgetful = filled();
@@ -80,7 +80,7 @@ test("[RCT6] vouches for where it begins too: what was forgotten last, or where 
   expect(vouches(fresh, 0, 0), "all logs begin with nothing").toBe(true);
 });
 
-test("[RCT5] keeps bytes of its own: the bus takes its buffers back", () => {
+test("[RCT5] entries keep bytes of their own, because the bus reuses its buffers", () => {
   const recent = new Recent({ recentBytesMax: 10_000, recentMsMax: 1_000 });
   const lent = batch(1, 1);
   recent.append(lent, at(0));

@@ -1,16 +1,43 @@
 /**
- * The newest edits delivered to a room's members, so that somebody who joins (after a catch-up from the owner,
- * or back from a short absence) meets the live flow without a hole. Bounded by bytes and by age.
+ * The newest edits delivered to a room's members. A member that joins after a catch-up, or returns after a short
+ * absence, receives the edits between its position and the room's from here. Limited by bytes and age.
  */
 
 import type { Epoch, Millis, Position, Seq } from "../../shared/ids.ts";
 import type { CommittedBatch } from "./in-order.ts";
 
+/** The answer expires, so that a restored log or snapshot counts again. */
+const KNOWN_MS = 2_000;
+
+/**
+ * The last position that the owner called too old. Many clients that reconnect have the same position, and need not ask
+ * one by one.
+ */
+export class TooOldPosition {
+  #known: { readonly position: Position; readonly until: Millis } | undefined;
+
+  /** `position`: the one that was asked for. */
+  remember(position: Position, now: Millis): void {
+    this.#known = { position, until: (now + KNOWN_MS) as Millis };
+  }
+
+  /** Another owner may judge differently. */
+  forget(): void {
+    this.#known = undefined;
+  }
+
+  /** Whether a client at this position needs a snapshot. */
+  covers({ epoch, seq }: Position, now: Millis): boolean {
+    const known = this.#known;
+    return known !== undefined && now < known.until && seq === known.position.seq && epoch === known.position.epoch;
+  }
+}
+
 type Entry = { readonly epoch: Epoch; readonly firstSeq: Seq; readonly lastSeq: Seq; readonly bytes: Uint8Array; readonly at: Millis };
 
 export type RecentOptions = { readonly recentBytesMax: number; readonly recentMsMax: number };
 
-/** What an entry costs beside its bytes. */
+/** Memory of an entry beside its bytes. */
 const ENTRY_OVERHEAD_BYTES = 100;
 const FORGOTTEN_MAX = 1024;
 const FORGOTTEN: Entry = { epoch: 0 as Epoch, firstSeq: 0 as Seq, lastSeq: 0 as Seq, bytes: new Uint8Array(0), at: 0 as Millis };
@@ -18,10 +45,10 @@ const FORGOTTEN: Entry = { epoch: 0 as Epoch, firstSeq: 0 as Seq, lastSeq: 0 as 
 export class Recent {
   readonly #options: RecentOptions;
   #entries: Entry[] = [];
-  /** Entries before it are forgotten; they are cut off together, for cutting off each would move all others. */
+  /** Entries before this index are forgotten. They are removed together, because each removal moves all others. */
   #first = 0;
   #bytes = 0;
-  /** What the first entry follows. Undefined: not known. */
+  /** The position before the first entry. Undefined: not known. */
   #before: Position | undefined;
 
   constructor(options: RecentOptions) {
@@ -32,27 +59,27 @@ export class Recent {
     return this.#first === this.#entries.length;
   }
 
-  /** Nothing is here yet: what is appended next follows this. */
+  /** Clears the entries: the next one follows this position. */
   beginAfter(position: Position): void {
     this.clear();
     this.#before = position;
   }
 
   append({ epoch, firstSeq, lastSeq, bytes }: CommittedBatch, now: Millis): void {
-    this.#entries.push({ epoch, firstSeq, lastSeq, bytes: bytes.slice(), at: now }); // The bus lends its bytes out of a larger buffer.
+    this.#entries.push({ epoch, firstSeq, lastSeq, bytes: bytes.slice(), at: now }); // NATS reuses the buffer of these bytes.
     this.#bytes += costOf(bytes);
     this.expire(now);
   }
 
-  /** The bytes of the edits behind `seq`. Undefined: some of them are no longer here. */
+  /** The edits after `seq`. Undefined: some of them are no longer here. */
   after(seq: Seq): Uint8Array[] | undefined {
     const first = this.#indexOf((seq + 1) as Seq);
     return first === undefined ? undefined : this.#entries.slice(first).map((entry) => entry.bytes);
   }
 
   /**
-   * Whether somebody at the position holds what was delivered here: it is in the epoch that ordered the edit, or in the
-   * owner's own, `current`. One in between the log may have lost: its owner knows.
+   * Whether a client at the position has the edits that were delivered here: its epoch is the one that ordered the
+   * edit, or the `current` one. Only the owner can judge epochs between them.
    */
   vouchesFor({ epoch, seq }: Position, current: Epoch): boolean {
     const index = this.#indexOf(seq);
@@ -83,7 +110,9 @@ export class Recent {
     this.#before = undefined;
   }
 
-  /** Which entry holds the edit. Sought from the end: whoever asks was there a moment ago. */
+  /**
+   * Index of the entry with the edit. The search starts at the end, because most clients were away only for a moment.
+   */
   #indexOf(seq: Seq): number | undefined {
     for (let index = this.#entries.length - 1; index >= this.#first; index--) {
       const { firstSeq, lastSeq } = this.#entries[index]!;

@@ -1,20 +1,20 @@
-/** The rooms that this gateway follows, each under a number that its members' frames name it by. */
+/** The rooms that this gateway follows, each with the channel number that frames of its members contain. */
 
 import type { Millis, RoomKey } from "../../shared/ids.ts";
 import type { Channel } from "../../shared/wire/frames.ts";
-import { Room, type RoomOptions } from "./room.ts";
-import type { UnackedBudget } from "./unacked.ts";
+import { FollowedRoom, type FollowedRoomOptions } from "./followed-room.ts";
+import type { UnackedBudget } from "./unacked-budget.ts";
 
-export type FollowedRoom = { readonly key: RoomKey; readonly channel: Channel; readonly room: Room };
+export type DirectoryEntry = { readonly key: RoomKey; readonly channel: Channel; readonly room: FollowedRoom };
 
 export class RoomDirectory {
-  readonly #options: RoomOptions & { readonly roomLingerMs: number };
+  readonly #options: FollowedRoomOptions & { readonly roomLingerMs: number };
   readonly #budget: UnackedBudget;
-  readonly #rooms = new Map<RoomKey, FollowedRoom>();
-  /** Never given twice: a frame on its way may still name a room that is no longer followed. */
+  readonly #rooms = new Map<RoomKey, DirectoryEntry>();
+  /** Numbers are never reused: a frame on its way may still name a room that is no longer followed. */
   #lastChannel: Channel = 0;
 
-  constructor(options: RoomOptions & { roomLingerMs: number }, budget: UnackedBudget) {
+  constructor(options: FollowedRoomOptions & { roomLingerMs: number }, budget: UnackedBudget) {
     this.#options = options;
     this.#budget = budget;
   }
@@ -23,22 +23,22 @@ export class RoomDirectory {
     return this.#rooms.size;
   }
 
-  get(key: RoomKey): FollowedRoom | undefined {
+  get(key: RoomKey): DirectoryEntry | undefined {
     return this.#rooms.get(key);
   }
 
-  all(): IterableIterator<FollowedRoom> {
+  all(): IterableIterator<DirectoryEntry> {
     return this.#rooms.values();
   }
 
-  open(key: RoomKey, now: Millis): FollowedRoom {
+  open(key: RoomKey, now: Millis): DirectoryEntry {
     this.#lastChannel += 1;
-    const followed = { key, channel: this.#lastChannel, room: new Room(this.#options, this.#lastChannel, this.#budget, now) };
+    const followed = { key, channel: this.#lastChannel, room: new FollowedRoom(this.#options, this.#lastChannel, this.#budget, now) };
     this.#rooms.set(key, followed);
     return followed;
   }
 
-  /** Forgets the rooms that nobody was in for a while; whoever left may be back in a moment. */
+  /** Forgets the rooms without members. They stay for a while, because members may come back. */
   closeIdle(now: Millis): RoomKey[] {
     const closed: RoomKey[] = [];
     for (const { key, room } of this.#rooms.values()) {

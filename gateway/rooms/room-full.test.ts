@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 
 import type { ClientId, Epoch, GatewayId, Millis, UserId } from "../../shared/ids.ts";
-import { encodeNews, type PresenceNews } from "../../shared/wire/presence.ts";
-import { RoomPresence } from "../presence/presence.ts";
+import { encodeDelta, type PresenceDelta } from "../../shared/wire/presence.ts";
+import { PresenceRelay } from "../presence/presence-relay.ts";
 
 const options = {
   gateway: "gw" as GatewayId,
@@ -16,48 +16,48 @@ const options = {
 };
 const [here, stranger] = ["client0000000001" as ClientId, "client0000000002" as ClientId];
 const now = 0 as Millis;
-const news: PresenceNews = {
-  whole: true,
+const delta: PresenceDelta = {
+  snapshot: true,
   present: [{ number: 1, client: here, user: "ann" as UserId, name: "Ann", canWrite: true, spectator: false }],
   gone: [],
   states: [],
 };
 
-test("[FULL1] a room over its budget takes nobody new, but whoever was just there", () => {
-  const presence = new RoomPresence(options, 0, now);
-  const tell = (shed: number): void => {
-    presence.receive(
+test("[FULL1] a room over its budget admits nobody new, but clients that were just there", () => {
+  const presence = new PresenceRelay(options, 0, now);
+  const receiveShed = (shed: number): void => {
+    presence.receiveInput(
       {
         kind: "answer",
         answer: {
-          kind: "whole",
+          kind: "snapshot",
           epoch: 1 as Epoch,
           number: shed,
-          standing: { mode: "flat", participants: 1, presencePerSecond: 1, shed },
-          news: encodeNews(news),
+          status: { mode: "flat", participants: 1, presencePerSecond: 1, shed },
+          delta: encodeDelta(delta),
         },
       },
       now,
     );
   };
-  tell(7); // Acks are delayed, joins are not refused.
+  receiveShed(7); // Acks are delayed, joins are not refused.
   expect([presence.isFullFor(here), presence.isFullFor(stranger)]).toEqual([false, false]);
-  tell(8);
+  receiveShed(8);
   expect([presence.isFullFor(here), presence.isFullFor(stranger)]).toEqual([false, true]);
 });
 
-test("[FULL2] who is in the room is known as soon as its owner has told", () => {
-  const presence = new RoomPresence(options, 0, now);
+test("[FULL2] a client counts as present as soon as the owner has announced it", () => {
+  const presence = new PresenceRelay(options, 0, now);
   expect(presence.knows(here)).toBe(false);
-  presence.receive(
+  presence.receiveInput(
     {
       kind: "answer",
       answer: {
-        kind: "whole",
+        kind: "snapshot",
         epoch: 1 as Epoch,
         number: 1,
-        standing: { mode: "flat", participants: 1, presencePerSecond: 1, shed: 0 },
-        news: encodeNews(news),
+        status: { mode: "flat", participants: 1, presencePerSecond: 1, shed: 0 },
+        delta: encodeDelta(delta),
       },
     },
     now,

@@ -1,117 +1,107 @@
 /**
- * Holds the rooms that this gateway follows, and feeds each what happens. The only caller of `Room`; what one of its
- * effects leads to (room-effects-host.ts) comes back as another input, and is dropped if its room is gone.
+ * Holds the rooms that this gateway follows: passes each input to its room, and carries out the effects. An outcome of an
+ * effect is another input, which is dropped when the room is no longer followed.
  */
 
-import { decodeAnswer, type SubmittedEdit } from "../../shared/bus/envelope.ts";
-import { type Position, type RoomKey, type ServerId, tenantOf, type UserId } from "../../shared/ids.ts";
-import { BackboneLine } from "./backbone-line.ts";
-import { readFromOwner } from "./from-owner.ts";
+import { assertNever } from "../../shared/assert.ts";
+import { decodeOwnerReply, encodeToOwner, type SubmittedEdit, type ToOwner } from "../../shared/bus/envelope.ts";
+import { type Position, type RoomKey, type ServerId, tenantOf } from "../../shared/ids.ts";
+import { encodeCommittedFrame, encodeFrame } from "../../shared/wire/codec.ts";
+import type { Channel, ServerFrame } from "../../shared/wire/frames.ts";
+import { BackboneStatus } from "./backbone-status.ts";
 import type { HostDeps } from "../host-deps.ts";
+import { JoinAnswers } from "./join-answers-host.ts";
 import type { SearchOutcome } from "./owner-search.ts";
 import { OwnerSearches } from "./owner-searches-host.ts";
-import type { PresenceHost } from "../presence/presence-host.ts";
-import type { Backbone, ConnectionId, Placement, Rooms, Sockets } from "../ports.ts";
+import type { Dispatch } from "../part-effects.ts";
+import type { Backbone, ConnectionId, Placement, RoomOwners, Sockets } from "../ports.ts";
+import type { PresenceRelayHost } from "../presence/presence-relay-host.ts";
 import type { Quotas } from "../limits/quotas.ts";
-import type { FollowedRoom, RoomDirectory } from "./room-directory.ts";
-import { RoomEffectsHost } from "./room-effects-host.ts";
-import type { RoomInput } from "./room-messages.ts";
+import type { DirectoryEntry, RoomDirectory } from "./room-directory.ts";
+import { readFromOwner, type FollowedRoomEffect, type FollowedRoomInput } from "./room-messages.ts";
+import { FollowedRoomTicks } from "./room-ticks-host.ts";
 import { Seats } from "./seats.ts";
-import type { Session } from "../sessions/session.ts";
-import type { UnackedBudget } from "./unacked.ts";
+import type { ClientSession } from "../sessions/client-session.ts";
+import type { UnackedBudget } from "./unacked-budget.ts";
 import type { WritesHost } from "./writes-host.ts";
 
-export type RoomHostPorts = {
+export type FollowedRoomsPorts = {
   readonly sockets: Sockets;
-  readonly rooms: Rooms;
+  readonly rooms: RoomOwners;
   readonly placement: Placement;
-  readonly sessions: ReadonlyMap<ConnectionId, Session>;
-  readonly presence: PresenceHost;
+  readonly sessions: ReadonlyMap<ConnectionId, ClientSession>;
+  readonly presence: PresenceRelayHost;
   readonly writes: WritesHost;
-  readonly boards: { receiveLeft(connection: ConnectionId, room: RoomKey): void };
-  readonly expel: (room: RoomKey, connection: ConnectionId) => void;
-  readonly onWriter: (room: RoomKey, user: UserId, name: string) => void;
+  readonly quotas: Quotas;
+  readonly dispatch: Dispatch;
 };
 
-const TICK_MS = 100;
-/** Rooms that only have something to forget are ticked every so many times. */
-const TICKS_AT_LEISURE = 10;
+const SETTLE_CHECK_MS = 100;
+const TENANT_RATE_RETRY_MS = 1_000;
 
-export class RoomHost implements Backbone {
-  readonly backbone = new BackboneLine();
-  readonly #ports: RoomHostPorts;
+export class FollowedRoomsHost implements Backbone {
+  readonly backbone = new BackboneStatus();
+  readonly #ports: FollowedRoomsPorts;
   readonly #directory: RoomDirectory;
   readonly #unacked: UnackedBudget;
-  readonly #quotas: Quotas;
   readonly #seats: Seats;
-  readonly #effects: RoomEffectsHost;
+  readonly #searches: OwnerSearches;
+  readonly #joins: JoinAnswers;
+  readonly #ticks: FollowedRoomTicks;
   readonly #deps: HostDeps;
-  /** Rooms with something to look after, soon or at leisure. */
-  #restless = new Set<FollowedRoom>();
-  #lingering = new Set<FollowedRoom>();
-  #ticks = 0;
-  /** Rooms that were sent edits in this turn. */
-  #busy = new Set<FollowedRoom>();
+  /** Rooms that received edits in this turn of the event loop. */
+  #busy = new Set<DirectoryEntry>();
+  #unsent: { readonly room: RoomKey; readonly message: ToOwner }[] = [];
   #isTurnEnding = false;
-  /** Undefined: no room wants a tick. */
-  #stopTicking: (() => void) | undefined;
 
   constructor(
-    ports: RoomHostPorts,
+    ports: FollowedRoomsPorts,
     directory: RoomDirectory,
     unacked: UnackedBudget,
-    quotas: Quotas,
     { searchesMax }: { searchesMax: number },
     deps: HostDeps,
   ) {
+    const { quotas, presence, placement } = ports;
     this.#ports = ports;
     this.#directory = directory;
     this.#unacked = unacked;
-    this.#quotas = quotas;
+    this.#deps = deps;
     this.#seats = new Seats({
       quotas,
-      presence: ports.presence,
-      linesOf: (room, client) => directory.get(room)?.room.linesOf(client) ?? 0,
+      presence,
+      connectionCountOf: (room, client) => directory.get(room)?.room.connectionCountOf(client) ?? 0,
     });
-    this.#deps = deps;
-    const receive = (room: RoomKey, outcome: SearchOutcome): void => this.receive(room, { kind: "search", outcome });
-    const searches = new OwnerSearches(
-      ports.placement,
-      { epochOf: (room) => directory.get(room)?.room.epoch, receive },
+    const receiveOutcome = (room: RoomKey, outcome: SearchOutcome): void => this.receiveInput(room, { kind: "search", outcome });
+    this.#searches = new OwnerSearches(
+      placement,
+      { epochOf: (room) => directory.get(room)?.room.epoch, receiveOutcome },
       { searchesMax },
       deps,
     );
-    this.#effects = new RoomEffectsHost(
-      {
-        ...ports,
-        search: (room, step) => searches.carryOut(room, step),
-        onOut: (room, connection) => this.#receiveOut(room, connection),
-        onTold: () => this.#endTurnLater(),
-      },
-      deps,
-    );
+    this.#joins = new JoinAnswers(ports, deps);
+    this.#ticks = new FollowedRoomTicks(deps.clock, (followed) => this.#tickRoom(followed));
     deps.metrics.backboneConnected.set(1);
-    ports.placement.onServerLost((server) => this.#receiveServerLost(server));
+    placement.onServerLost((server) => this.#receiveServerLost(server));
   }
 
-  /** Rooms that its members are in, or were a moment ago. */
+  /** Number of rooms that have members on this gateway, or had some a moment ago. */
   get followed(): number {
     return this.#directory.size;
   }
 
-  /** Up to where the room's edits have come here. Undefined: what comes there is not heard here now. */
+  /** The position up to which this gateway has the room's edits. Undefined: the gateway does not receive the room's edits now. */
   positionOf(room: RoomKey): Position | undefined {
     return this.backbone.isUp ? this.#directory.get(room)?.room.position : undefined;
   }
 
-  /** Resolves once every edit taken is in the log or refused, or the time is up. */
+  /** Resolves when each accepted edit is in the log or refused, or when the time is over. */
   settled(msMax: number): Promise<void> {
     const { clock } = this.#deps;
     const until = clock.now() + msMax;
     return new Promise((resolve) => {
       const check = (): void => {
         if (this.#unacked.edits === 0 || clock.now() >= until) resolve();
-        else clock.after(TICK_MS, check);
+        else clock.after(SETTLE_CHECK_MS, check);
       };
       check();
     });
@@ -119,40 +109,39 @@ export class RoomHost implements Backbone {
 
   stop(): void {
     this.#endTurn();
-    this.#stopTicking?.();
-    this.#stopTicking = () => {}; // Nothing sets it again.
+    this.#ticks.stop();
   }
 
-  /** Rooms are followed from the first join on. */
-  receiveJoin(room: RoomKey, join: RoomInput & { kind: "join" }): void {
+  /** The first join makes the gateway follow the room. */
+  receiveJoin(room: RoomKey, join: FollowedRoomInput & { kind: "join" }): void {
     const followed = this.#directory.get(room);
     const limit = followed?.room.has(join.connection) === true ? undefined : this.#seats.limitOf(room, join);
     if (limit !== undefined) {
       this.#deps.metrics.limitsReached.inc({ limit });
-      return this.#effects.refuseJoin(room, join, "room-full");
+      return this.#joins.refuse(room, join, "room-full");
     }
     if (followed === undefined) this.#follow(room);
-    this.receive(room, join);
+    this.receiveInput(room, join);
   }
 
-  receiveEdit(room: RoomKey, edit: RoomInput & { kind: "edit" }): void {
+  receiveEdit(room: RoomKey, input: FollowedRoomInput & { kind: "edit" }): void {
     const followed = this.#directory.get(room);
-    if (followed === undefined) return; // Left for so long that nobody follows it: its client joins again and repeats it.
-    if (!this.#quotas.takeEdit(room)) return this.#effects.refuseEdit(followed, edit);
-    this.#ports.presence.receiveInput(room, edit.connection);
-    this.#takeEdit(followed, edit);
+    if (followed === undefined) return; // Nobody was in the room for a while: the client joins again and repeats the edit.
+    if (!this.#ports.quotas.takeEdit(room)) return this.#refuseEdit(followed, input);
+    this.#ports.presence.receiveActivity(room, input.connection);
+    this.#takeEdit(followed, input);
   }
 
-  /** Whether anybody is in the room or not. */
+  /** An edit over HTTP, whose author need not be in the room. */
   receiveWrite(room: RoomKey, edit: SubmittedEdit): void {
-    if (!this.#quotas.takeEdit(room)) {
+    if (!this.#ports.quotas.takeEdit(room)) {
       this.#deps.metrics.limitsReached.inc({ limit: "tenant-edits" });
       return this.#ports.writes.receiveRefused(room, edit.author.client, "tenant-rate");
     }
     this.#takeEdit(this.#directory.get(room) ?? this.#follow(room), { kind: "write", edit });
   }
 
-  #takeEdit(followed: FollowedRoom, input: RoomInput & { readonly edit: SubmittedEdit }): void {
+  #takeEdit(followed: DirectoryEntry, input: FollowedRoomInput & { readonly edit: SubmittedEdit }): void {
     this.#deps.hops?.taken(followed.key, input.edit);
     this.#deps.metrics.edits.inc();
     this.#busy.add(followed);
@@ -160,13 +149,13 @@ export class RoomHost implements Backbone {
     this.#feed(followed, input);
   }
 
-  receive(room: RoomKey, input: RoomInput): void {
-    if (input.kind === "leave") this.#receiveOut(room, input.connection);
+  receiveInput(room: RoomKey, input: FollowedRoomInput): void {
+    if (input.kind === "leave") this.#ports.dispatch({ kind: "left-room", room, connection: input.connection });
     const followed = this.#directory.get(room);
     if (followed !== undefined) this.#feed(followed, input);
   }
 
-  /** Asked for, or in it. */
+  /** The connection has asked to join the room, or is in it. */
   isIn(room: RoomKey, connection: ConnectionId): boolean {
     return this.#directory.get(room)?.room.has(connection) === true;
   }
@@ -174,22 +163,21 @@ export class RoomHost implements Backbone {
   receiveFromOwner(room: RoomKey, bytes: Uint8Array): void {
     const message = readFromOwner(bytes);
     if (message === undefined) return this.#noteUnreadable(room, bytes);
-    this.receive(room, { kind: "from-owner", message });
+    this.receiveInput(room, { kind: "from-owner", message });
   }
 
   receiveAnswer(room: RoomKey, bytes: Uint8Array): void {
-    const answer = decodeAnswer(bytes);
+    const answer = decodeOwnerReply(bytes);
     if (answer === undefined) return this.#noteUnreadable(room, bytes);
     this.#deps.hops?.answered(room, answer);
-    this.receive(room, { kind: "answer", answer });
+    this.receiveInput(room, { kind: "answer", answer });
   }
 
   receiveNoResponders(room: RoomKey): void {
-    // Known from before: open, and between two owners.
-    const isNew = this.#directory.get(room)?.room.position === undefined;
-    if (!isNew || this.#quotas.mayOpenRoomOf(tenantOf(room))) return this.receive(room, { kind: "no-responders" });
+    const isUnknown = this.#directory.get(room)?.room.position === undefined; // A known room is open, and between two owners.
+    if (!isUnknown || this.#ports.quotas.mayOpenRoomOf(tenantOf(room))) return this.receiveInput(room, { kind: "no-responders" });
     this.#deps.metrics.limitsReached.inc({ limit: "tenant-rooms" });
-    this.receive(room, { kind: "not-opened" });
+    this.receiveInput(room, { kind: "not-opened" });
     this.#ports.writes.refuseRoom(room, "tenant-rooms");
   }
 
@@ -208,7 +196,7 @@ export class RoomHost implements Backbone {
     for (const followed of this.#directory.all()) this.#feed(followed, { kind: "attached" });
   }
 
-  /** To be called every second or so. */
+  /** The caller calls this about every second. */
   closeIdle(): void {
     for (const key of this.#directory.closeIdle(this.#deps.clock.now())) this.#ports.rooms.unfollow(key);
     const { rooms, unackedEdits, unackedBytes } = this.#deps.metrics;
@@ -217,27 +205,21 @@ export class RoomHost implements Backbone {
     unackedBytes.set(this.#unacked.bytes);
   }
 
-  /** Nobody is in a room's presence, or watches its boards, who is not in the room: a room that nobody is in is forgotten, and with it the channel that both go by. */
-  #receiveOut(room: RoomKey, connection: ConnectionId): void {
-    this.#ports.presence.receive(room, { kind: "leave", connection });
-    this.#ports.boards.receiveLeft(connection, room);
-  }
-
-  #follow(key: RoomKey): FollowedRoom {
+  #follow(key: RoomKey): DirectoryEntry {
     const followed = this.#directory.open(key, this.#deps.clock.now());
     this.#deps.metrics.rooms.set(this.#directory.size);
     this.#ports.rooms.follow(key).then(
       () => {
         if (this.#directory.get(key) === followed && this.backbone.isUp) this.#feed(followed, { kind: "attached" });
       },
-      // The line was lost: `receiveBackboneFound` attaches the room with all others.
+      // The connection to NATS is lost: `receiveBackboneFound` attaches the room with all others.
       (cause: unknown) => this.#deps.log.debug({ room: key, cause }, "a room is followed once NATS is back"),
     );
     return followed;
   }
 
   #receiveServerLost(server: ServerId): void {
-    this.#deps.log.info({ server }, "a room server is no longer heard");
+    this.#deps.log.info({ server }, "a room server sends no heartbeats any more");
     for (const followed of this.#directory.all()) this.#feed(followed, { kind: "server-lost", server });
   }
 
@@ -247,55 +229,116 @@ export class RoomHost implements Backbone {
     this.#deps.endOfTurn(() => this.#endTurn());
   }
 
-  /** Edits of one room that came in one turn travel together, and so does all that owners are told. */
+  /** Sends the edits of one room in one message, and all messages to owners together: a write to NATS for each costs more than the rest of a join. */
   #endTurn(): void {
     const busy = this.#busy;
     this.#busy = new Set();
     for (const followed of busy) this.#feed(followed, { kind: "turn-ended" });
-    this.#effects.tellAll();
+    const unsent = this.#unsent;
+    this.#unsent = [];
+    for (const { room, message } of unsent) {
+      this.#deps.hops?.told(room, message);
+      this.#ports.rooms.tell(room, encodeToOwner(message));
+    }
     this.#isTurnEnding = false;
   }
 
-  #tickLater(): void {
-    this.#stopTicking ??= this.#deps.clock.after(TICK_MS, () => {
-      this.#stopTicking = undefined;
-      this.#tick();
-    });
-  }
-
-  #tick(): void {
-    this.#ticks += 1;
-    const restless = this.#restless;
-    this.#restless = new Set();
-    for (const followed of restless) {
-      if (followed.room.pace === "soon") this.#tickRoom(followed);
-      else this.#look(followed); // What it waited for has come meanwhile.
-    }
-    if (this.#ticks % TICKS_AT_LEISURE === 0) {
-      const lingering = this.#lingering;
-      this.#lingering = new Set();
-      for (const followed of lingering) this.#tickRoom(followed);
-    }
-    if (this.#restless.size + this.#lingering.size > 0) this.#tickLater();
-  }
-
-  #tickRoom(followed: FollowedRoom): void {
+  #tickRoom(followed: DirectoryEntry): void {
     if (this.#directory.get(followed.key) === followed) this.#feed(followed, { kind: "tick" });
   }
 
-  #feed(followed: FollowedRoom, input: RoomInput): void {
-    const membersBefore = followed.room.members;
-    for (const effect of followed.room.receive(input, this.#deps.clock.now())) this.#effects.carryOut(followed, effect);
-    this.#look(followed);
-    if (followed.room.members !== membersBefore) this.#quotas.receiveMembers(followed.key, followed.room.members);
+  #feed(followed: DirectoryEntry, input: FollowedRoomInput): void {
+    const { key, room } = followed;
+    const membersBefore = room.members;
+    for (const effect of room.receiveInput(input, this.#deps.clock.now())) this.#carryOut(followed, effect);
+    this.#ticks.schedule(followed);
+    if (room.members !== membersBefore) this.#ports.quotas.receiveMembers(key, room.members);
   }
 
-  #look(followed: FollowedRoom): void {
-    const { pace } = followed.room;
-    if (pace === "never") return;
-    if (pace === "soon") this.#restless.add(followed);
-    else this.#lingering.add(followed);
-    this.#tickLater();
+  #carryOut(followed: DirectoryEntry, effect: FollowedRoomEffect): void {
+    const { key, channel } = followed;
+    const { sockets, writes, dispatch } = this.#ports;
+    const { hops, metrics } = this.#deps;
+    switch (effect.kind) {
+      case "send-to-owner":
+        this.#unsent.push({ room: key, message: effect.message });
+        return this.#endTurnLater();
+      case "search":
+        return this.#searches.carryOut(key, effect.step);
+      case "admit":
+        return this.#joins.admit(followed, effect);
+      case "expel":
+        return dispatch({ kind: "expel", room: key, connection: effect.connection });
+      case "reject":
+        dispatch({ kind: "left-room", room: key, connection: effect.connection }); // The connection may have been in the room, and have joined again.
+        return this.#joins.refuse(key, effect, effect.reason);
+      case "send":
+        return this.#send(effect.to, effect.frame);
+      case "publish":
+        return sockets.publish(channel, encodeFrame(effect.frame), effect.except);
+      case "send-edits": {
+        const frame = encodeCommittedFrame(channel, effect.edits);
+        for (const connection of effect.to) {
+          sockets.send(connection, frame);
+          this.#charge(connection, frame.byteLength);
+        }
+        return;
+      }
+      case "unwanted-catch-up":
+        return this.#charge(effect.connection, effect.bytes);
+      case "publish-edits":
+        if (hops === undefined) return this.#publishEdits(channel, effect);
+        return hops.delivering(key, effect.batch, () => this.#publishEdits(channel, effect));
+      case "listen":
+        return sockets.listen(effect.connection, channel);
+      case "unlisten":
+        return sockets.unlisten(effect.connection, channel);
+      case "settled":
+        hops?.committed(key, effect.batch);
+        return writes.receiveCommitted(key, effect.batch);
+      case "refuse-writes":
+        return writes.refuseRoom(key, effect.reason);
+      case "write-answered":
+        return writes.settle(key, effect.client, effect.outcome);
+      case "write-refused":
+        return writes.receiveRefused(key, effect.client, effect.reason);
+      case "gap-found":
+        return metrics.gaps.inc();
+      case "edits-sent-again":
+        return metrics.resends.inc(effect.count);
+      case "search-begun":
+        return metrics.searches.inc({ cause: effect.cause });
+      default:
+        return assertNever(effect);
+    }
+  }
+
+  /** The client sends the edit again, and all edits after it. */
+  #refuseEdit({ channel }: DirectoryEntry, { connection, edit: { counter } }: FollowedRoomInput & { kind: "edit" }): void {
+    this.#deps.metrics.limitsReached.inc({ limit: "tenant-edits" });
+    const frame = { type: "nack", channel, counter, reason: "tenant-rate", expected: counter, retryAfterMs: TENANT_RATE_RETRY_MS } as const;
+    this.#send([connection], frame);
+  }
+
+  #send(to: readonly ConnectionId[], frame: ServerFrame): void {
+    const { metrics } = this.#deps;
+    if (frame.type === "nack") metrics.nacks.inc({ reason: frame.reason });
+    if (frame.type === "resync-required") metrics.joins.inc({ outcome: "resync" });
+    const bytes = encodeFrame(frame);
+    for (const connection of to) this.#ports.sockets.send(connection, bytes);
+  }
+
+  #publishEdits(channel: Channel, { batch, except }: FollowedRoomEffect & { kind: "publish-edits" }): void {
+    const { metrics } = this.#deps;
+    metrics.committedFrames.inc();
+    metrics.committedEdits.inc(batch.lastSeq - batch.firstSeq + 1);
+    this.#ports.sockets.publish(channel, encodeCommittedFrame(channel, batch.bytes), except);
+  }
+
+  /** Counts the bytes of a catch-up against the connection's rate. */
+  #charge(connection: ConnectionId, bytes: number): void {
+    this.#deps.metrics.catchUpBytes.inc(bytes);
+    this.#ports.sessions.get(connection)?.receiveCaughtUp(bytes, this.#deps.clock.now());
   }
 
   #noteUnreadable(room: RoomKey, bytes: Uint8Array): void {

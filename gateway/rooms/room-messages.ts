@@ -1,49 +1,88 @@
-/** What a room on this gateway is told, and what it wants done. */
+/** Inputs and effects of a room that a gateway follows, and the reading of its owner's messages. */
 
-import type { Answer, SubmittedEdit, ToOwner } from "../../shared/bus/envelope.ts";
+import type { OwnerReply, SubmittedEdit, ToOwner } from "../../shared/bus/envelope.ts";
 import type { ClientId, Epoch, Position, Seq, ServerId } from "../../shared/ids.ts";
 import type { JoinRefusal, ServerFrame, TentativeEdit } from "../../shared/wire/frames.ts";
-import type { Heard } from "./from-owner.ts";
 import type { CommittedBatch } from "./in-order.ts";
 import type { SearchOutcome, SearchStep } from "./owner-search.ts";
 import type { ConnectionId } from "../ports.ts";
 import type { WriteOutcome, WriteRefusal } from "./writes-host.ts";
+import { decodeFromOwner, type FromOwner } from "../../shared/bus/envelope.ts";
+import type { EditsRecord } from "../../shared/bus/record.ts";
+import { editsBytesOf, serverOf } from "../../shared/bus/record.ts";
+import { Tag } from "../../shared/bus/record.ts";
+import { batchFrom } from "./in-order.ts";
 
-export type RoomInput =
+/**
+ * A message of the owner to all gateways. Of committed edits only the authors are decoded: decoding everything took a
+ * third of a gateway's time for a record.
+ */
+type OwnerMessage = Exclude<FromOwner, EditsRecord> | { readonly kind: "committed"; readonly batch: CommittedBatch };
+
+export type LiveOwnerMessage = Exclude<OwnerMessage, { kind: "deleted" }>;
+
+/** Undefined: the bytes are no such message. */
+export function readFromOwner(bytes: Uint8Array): OwnerMessage | undefined {
+  if (bytes[0] !== Tag.editsRecord) {
+    const message = decodeFromOwner(bytes);
+    return message?.kind === "edits" ? undefined : message;
+  }
+  const batch = batchFrom(editsOf(bytes));
+  return batch === undefined ? undefined : { kind: "committed", batch };
+}
+
+export function epochOfMessage(message: LiveOwnerMessage): Epoch {
+  if (message.kind === "committed") return message.batch.epoch;
+  return message.kind === "tentative" ? message.edit.epoch : message.epoch;
+}
+
+export function ownerOf(message: LiveOwnerMessage): ServerId | undefined {
+  return message.kind === "epoch" ? serverOf(message) : undefined;
+}
+
+function editsOf(record: Uint8Array): Uint8Array {
+  try {
+    return editsBytesOf(record);
+  } catch {
+    return new Uint8Array(0); // A truncated record contains no committed edits.
+  }
+}
+
+export type FollowedRoomInput =
   | JoinInput
   | { kind: "leave"; connection: ConnectionId }
   | { kind: "edit"; connection: ConnectionId; edit: SubmittedEdit }
-  /** An edit of nobody who is in the room. */
+  /** An edit over HTTP, whose author need not be in the room. */
   | { kind: "write"; edit: SubmittedEdit }
   | { kind: "resubmit"; edit: TentativeEdit }
   | { kind: "replay"; connection: ConnectionId; after: Seq; through: Seq }
-  /** All edits of this turn of the event loop are in. */
+  /** All edits of this turn of the event loop have arrived. */
   | { kind: "turn-ended" }
-  | { kind: "from-owner"; message: Heard }
-  | { kind: "answer"; answer: Answer }
+  | { kind: "from-owner"; message: OwnerMessage }
+  | { kind: "answer"; answer: OwnerReply }
   | { kind: "no-responders" }
-  /** Nobody has it, and its tenant may open no further room. */
+  /** Nobody owns the room, and its tenant has as many open rooms as it may. */
   | { kind: "not-opened" }
   | { kind: "search"; outcome: SearchOutcome }
-  /** This room server is no longer heard, by anybody. */
+  /** The room server sends no heartbeats any more. */
   | { kind: "server-lost"; server: ServerId }
-  /** From now on nothing said in the room is missed; what was said before may have been. */
+  /** From now on no message of the room is missed. Earlier ones may have been. */
   | { kind: "attached" }
   | { kind: "detached" }
   | { kind: "tick" };
 
 export type JoinInput = { kind: "join"; connection: ConnectionId; request: number; client: ClientId; position: Position };
 
-export type RoomEffect =
-  /** The room is deleted: the connection is to be told, and is in it no more. */
+export type FollowedRoomEffect =
+  /** The room is deleted: the connection leaves it and is informed. */
   | { kind: "expel"; connection: ConnectionId }
-  /** Of the writes that wait for the room none will be answered otherwise. */
+  /** No write that waits for the room will be answered otherwise. */
   | { kind: "refuse-writes"; reason: WriteRefusal }
-  | { kind: "tell"; message: ToOwner }
+  | { kind: "send-to-owner"; message: ToOwner }
   | { kind: "search"; step: SearchStep }
-  /** `toSnapshot`: only to be sent to one, and to join again from there. */
+  /** `toSnapshot`: the client has to fetch a snapshot, and to join again. */
   | {
-      kind: "let-in";
+      kind: "admit";
       connection: ConnectionId;
       client: ClientId;
       request: number;
@@ -52,22 +91,22 @@ export type RoomEffect =
       waitedMs: number;
       toSnapshot: boolean;
     }
-  | { kind: "turn-away"; connection: ConnectionId; request: number; reason: JoinRefusal }
+  | { kind: "reject"; connection: ConnectionId; request: number; reason: JoinRefusal }
   | { kind: "send"; to: readonly ConnectionId[]; frame: ServerFrame }
   | { kind: "publish"; frame: ServerFrame; except: ConnectionId | undefined }
-  /** What catches connections up, as they asked. */
+  /** The edits of a catch-up. */
   | { kind: "send-edits"; to: readonly ConnectionId[]; edits: Uint8Array }
-  /** What the owner sent for a connection that did not wait for it. */
-  | { kind: "asked-in-vain"; connection: ConnectionId; bytes: number }
+  /** The owner answered for a connection that no longer waits for it. */
+  | { kind: "unwanted-catch-up"; connection: ConnectionId; bytes: number }
   | { kind: "publish-edits"; batch: CommittedBatch; except: ConnectionId | undefined }
   | { kind: "listen"; connection: ConnectionId }
   | { kind: "unlisten"; connection: ConnectionId }
-  /** Its edits are in the log, however that was learned: nobody sends them again. */
+  /** The edits are in the log, so nobody sends them again. */
   | { kind: "settled"; batch: CommittedBatch }
-  /** What the owner said of its edit, to whoever may wait for it. */
+  /** The owner's answer to an edit, which a write over HTTP may wait for. */
   | { kind: "write-answered"; client: ClientId; outcome: WriteOutcome }
   | { kind: "write-refused"; client: ClientId; reason: WriteRefusal }
-  | { kind: "noted"; what: Noted; count: number };
-
-/** What only the counters want to know. */
-export type Noted = "gap" | "edits-sent-again" | "search-unheard" | "search-lost" | "search-silent";
+  /** This effect and the two after it are only counted. */
+  | { kind: "gap-found" }
+  | { kind: "edits-sent-again"; count: number }
+  | { kind: "search-begun"; cause: "no-responders" | "silent" | "lost" };

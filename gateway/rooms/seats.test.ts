@@ -7,7 +7,7 @@ const ROOM = "acme.notes" as RoomKey;
 const CLIENT = "client0000000001" as ClientId;
 const BEHIND = { epoch: 1 as Epoch, seq: 7 as Seq };
 
-/** A room in which there is room for everybody, but for what is said here. */
+/** A room without limits, except those given here. */
 function answer(
   position: typeof BEHIND | typeof START,
   { isFull = false, isFullHere = false, isOverBudget = false, isKnown = false, lines = 0, isFullFor }: Partial<RoomNow> = {},
@@ -15,7 +15,7 @@ function answer(
   const seats = new Seats({
     quotas: { isRoomFull: () => isFull, isRoomFullHere: () => isFullHere, isOverBudget: () => isOverBudget },
     presence: { knows: () => isKnown, isFullFor: () => isFullFor },
-    linesOf: () => lines,
+    connectionCountOf: () => lines,
   });
   return seats.limitOf(ROOM, { client: CLIENT, position }) ?? "come in";
 }
@@ -29,26 +29,26 @@ type RoomNow = {
   isFullFor: boolean | undefined;
 };
 
-test("[SEAT1] anybody comes into a room that is not full, and nobody new into one that is", () => {
+test("[SEAT1] every client may join a room that is not full, and no new client a full one", () => {
   expect([answer(START), answer(BEHIND), answer(START, { isFull: true })]).toEqual(["come in", "come in", "room"]);
 });
 
-test("[SEAT2] whoever the room's presence knows comes again to a full room, however new it says it is, over three lines of a gateway", () => {
+test("[SEAT2] a client that presence knows may join a full room again, with up to three connections a gateway", () => {
   const known = { isFull: true, isFullHere: true, isKnown: true };
   expect([0, 2, 3].map((lines) => answer(START, { ...known, lines }))).toEqual(["come in", "come in", "room"]);
   expect(answer(BEHIND, { ...known, lines: 3 }), "a position helps no further").toBe("room");
 });
 
-test("[SEAT3] whoever is not known has a seat by its position, while this gateway alone has not as many as may be in the room", () => {
+test("[SEAT3] an unknown client has a seat by its position, while this gateway has fewer members than the room's limit", () => {
   expect([answer(BEHIND, { isFull: true }), answer(BEHIND, { isFull: true, isFullHere: true })]).toEqual(["come in", "room"]);
 });
 
-test("[SEAT4] a room that is held back takes nobody new: as its presence says, or where that is not followed as its room server does", () => {
+test("[SEAT4] a room over its budget admits nobody new, according to presence or, without it, to the room server", () => {
   expect([answer(START, { isFullFor: true }), answer(BEHIND, { isFullFor: true })]).toEqual(["room-budget", "room-budget"]);
   expect(answer(START, { isFullFor: false, isOverBudget: true }), "its presence knows better").toBe("come in");
   expect([answer(START, { isOverBudget: true }), answer(BEHIND, { isOverBudget: true })]).toEqual(["room-budget", "come in"]);
 });
 
-test("[SEAT5] who has a seat in a full room is kept out all the same while the room is held back from it", () => {
+test("[SEAT5] a client with a seat in a full room is rejected while the room's presence says that it is full for the client", () => {
   expect(answer(BEHIND, { isFull: true, isFullFor: true })).toBe("room-budget");
 });

@@ -2,7 +2,7 @@ import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
 import type { SubmittedEdit } from "../../shared/bus/envelope.ts";
-import type { Clock } from "../../shared/clock.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import type { ClientId, Epoch, Millis, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { gatewayMetrics } from "../metrics.ts";
 import { WritesHost } from "./writes-host.ts";
@@ -40,7 +40,7 @@ const committed = (client: string, seq: number) => ({
   bytes: new Uint8Array(),
 });
 
-test("[WRI1] whoever writes waits for the seq, and two who send the same edit get the same answer", async () => {
+test("[WRI1] a write waits for its seq, and two callers with the same edit receive the same answer", async () => {
   const { writes, sent, timers } = start();
   const both = [writes.write(ROOM, editOf("a")), writes.write(ROOM, editOf("a"))];
   writes.receiveCommitted(ROOM, committed("b", 4));
@@ -50,7 +50,7 @@ test("[WRI1] whoever writes waits for the seq, and two who send the same edit ge
   expect([sent, timers.size]).toEqual([[`${ROOM} a`, `${ROOM} a`], 0]);
 });
 
-test("[WRI2] what the room takes for its owner's answer settles it: that the log has the edit already, or why it is refused", async () => {
+test("[WRI2] the owner's answer settles a write: the log has the edit already, or the reason for a refusal", async () => {
   const { writes } = start();
   const [a, b] = [writes.write(ROOM, editOf("a")), writes.write(ROOM, editOf("b"))];
   writes.settle(ROOM, "a" as ClientId, { kind: "committed", epoch: 3 as Epoch, seq: 1 as Seq });
@@ -61,7 +61,7 @@ test("[WRI2] what the room takes for its owner's answer settles it: that the log
   ]);
 });
 
-test("[WRI3] one that is not answered in time is told so, and what comes later concerns nobody", async () => {
+test("[WRI3] a write without an answer in time ends as unanswered, and a later answer is ignored", async () => {
   const { writes, timers } = start();
   const late = writes.write(ROOM, editOf("a"));
   for (const run of timers) run();
@@ -69,7 +69,7 @@ test("[WRI3] one that is not answered in time is told so, and what comes later c
   writes.receiveCommitted(ROOM, committed("a", 6));
 });
 
-test("[WRI4] past the limit a write is refused before anything is sent; a room that nobody may open refuses all that wait for it", async () => {
+test("[WRI4] a write beyond the limit is refused before it is sent, and a room that may not open refuses all waiting writes", async () => {
   const { writes, sent } = start({ writesMax: 1 });
   const first = writes.write(ROOM, editOf("a"));
   expect(await writes.write(ROOM, editOf("b"))).toMatchObject({ kind: "refused", reason: "too-many-writes" });

@@ -1,11 +1,11 @@
 /**
- * Edits that come over HTTP, of nobody who is in the room. They go the way of every edit (kept, sent on, sent again until
- * the log has them), each under a client id of its own with 1 for its number; here whoever sent one waits for its seq.
- * One that is not answered in time may still be ordered: the same request again, under the same key, is the same edit.
+ * Edits over HTTP, whose authors are not in the room. They take the way of every edit, each under a client id of its
+ * own with counter 1. The caller waits here for the seq. An edit that is not answered in time may still be ordered: the
+ * same request under the same key is the same edit.
  */
 
 import type { SubmittedEdit } from "../../shared/bus/envelope.ts";
-import type { Clock } from "../../shared/clock.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import type { ClientId, Epoch, RoomKey, Seq } from "../../shared/ids.ts";
 import type { NackReason } from "../../shared/wire/frames.ts";
 import type { CommittedBatch } from "./in-order.ts";
@@ -30,7 +30,7 @@ export class WritesHost {
   readonly #waiting = new Map<RoomKey, Map<ClientId, Waiting>>();
   #writes = 0;
 
-  /** `send`: on its way to the room's owner. */
+  /** `send`: passes the edit to the room. */
   constructor(options: WritesOptions, send: (room: RoomKey, edit: SubmittedEdit) => void, deps: { clock: Clock; metrics: GatewayMetrics }) {
     this.#options = options;
     this.#send = send;
@@ -64,12 +64,12 @@ export class WritesHost {
     this.settle(room, client, { kind: "refused", reason, retryAfterMs });
   }
 
-  /** Nothing that waits for the room will be answered. */
+  /** No write that waits for the room will be answered otherwise. */
   refuseRoom(room: RoomKey, reason: WriteRefusal): void {
     for (const client of this.#waiting.get(room)?.keys() ?? []) this.receiveRefused(room, client, reason);
   }
 
-  /** Two who send the same edit wait for the same answer. */
+  /** Two callers that send the same edit wait for the same answer. */
   #wait(room: RoomKey, edit: SubmittedEdit): Promise<WriteOutcome> {
     const { client } = edit.author;
     return new Promise((resolve) => {

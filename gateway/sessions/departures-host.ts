@@ -1,40 +1,40 @@
 /**
- * Has all clients move to another gateway, one after the other: where this one stops, and while it is cut off from NATS.
- * Whoever is here still when the time is up is closed, and moves as well.
+ * Asks all clients to move to another gateway, one after the other: when this gateway stops, and while it cannot reach
+ * NATS. Connections that remain at the end are closed.
  */
 
-import type { Clock } from "../../shared/clock.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import type { Millis } from "../../shared/ids.ts";
 import type { CloseName } from "../../shared/wire/close-codes.ts";
-import type { Moves } from "../limits/quotas.ts";
+import type { ConnectionMoves } from "../limits/quotas.ts";
 import type { ConnectionId } from "../ports.ts";
-import type { Session } from "./session.ts";
+import type { ClientSession } from "./client-session.ts";
 import type { SessionEffect } from "./session-effects.ts";
 
 export type DeparturesPorts = {
-  readonly carryOut: (connection: ConnectionId, session: Session, effects: readonly SessionEffect[]) => void;
+  readonly carryOut: (connection: ConnectionId, session: ClientSession, effects: readonly SessionEffect[]) => void;
   readonly closeAll: (close: CloseName) => void;
-  /** Other gateways are to take this one's connections, each from its time on, whatever is full. */
-  readonly handOver: (moves: Moves) => void;
+  /** Announces to the other gateways when each connection moves. They admit it even if a limit is reached. */
+  readonly handOver: (moves: ConnectionMoves) => void;
 };
-/** `backboneLossMsMax`: clients stay for so long while NATS is out of reach. */
+/** `backboneLossMsMax`: time for which clients stay while NATS is out of reach. */
 export type DeparturesOptions = { readonly backboneLossMsMax: number };
 
-/** Of the time that there is: the rest is for the last who are asked, and for those who try again. */
+/** Part of the time in which all clients are asked. The rest is for the last ones and for retries. */
 const SPREAD_SHARE = 0.75;
-/** NATS is often back in a moment: nobody needs to hear of that. */
+/** Shorter losses of NATS are not announced. */
 const DEGRADED_AFTER_MS = 1_000;
 
 export class Departures {
-  readonly #sessions: ReadonlyMap<ConnectionId, Session>;
+  readonly #sessions: ReadonlyMap<ConnectionId, ClientSession>;
   readonly #ports: DeparturesPorts;
   readonly #options: DeparturesOptions;
   readonly #clock: Clock;
   #draining: Promise<void> | undefined;
   #drained: () => void = () => {};
-  #toldLost = false;
+  #isLossAnnounced = false;
 
-  constructor(sessions: ReadonlyMap<ConnectionId, Session>, ports: DeparturesPorts, options: DeparturesOptions, clock: Clock) {
+  constructor(sessions: ReadonlyMap<ConnectionId, ClientSession>, ports: DeparturesPorts, options: DeparturesOptions, clock: Clock) {
     this.#sessions = sessions;
     this.#ports = ports;
     this.#options = options;
@@ -45,7 +45,10 @@ export class Departures {
     return this.#draining !== undefined;
   }
 
-  /** With no time all are closed at once. Resolves once they are gone, or the time is up. Begins once. */
+  /**
+   * Resolves when all connections are closed or the time is over. 0: closes all connections immediately. Only the first
+   * call counts.
+   */
   drain(drainMsMax: number): Promise<void> {
     return (this.#draining ??= this.#drain(drainMsMax));
   }
@@ -54,21 +57,24 @@ export class Departures {
     this.#drained();
   }
 
-  /** To be called every second. `lostAt`: undefined while NATS is there. There may be nowhere to move: then all are closed in the end. */
+  /**
+   * The caller calls this every second. `lostAt`: undefined while NATS is reachable. Connections that find no other
+   * gateway are closed in the end.
+   */
   lookAtBackbone(lostAt: Millis | undefined, now: Millis): void {
     if (lostAt !== undefined && now - lostAt >= this.#options.backboneLossMsMax) return this.#ports.closeAll("degraded");
     const isLost = lostAt !== undefined && now - lostAt >= DEGRADED_AFTER_MS;
-    if (isLost === this.#toldLost) return;
-    this.#toldLost = isLost;
+    if (isLost === this.#isLossAnnounced) return;
+    this.#isLossAnnounced = isLost;
     [...this.#sessions].forEach(([connection, session], index) => {
-      if (isLost) this.#tellLost(connection, session, index);
+      if (isLost) this.#announceLoss(connection, session, index);
       else this.#ports.carryOut(connection, session, session.receiveBackbone("found", 0));
     });
   }
 
-  /** The others were told before it came. */
-  receiveNewcomer(connection: ConnectionId, session: Session): void {
-    if (this.#toldLost) this.#tellLost(connection, session, connection % this.#sessions.size);
+  /** The connection is new, and has not received the announcement. */
+  receiveNewSession(connection: ConnectionId, session: ClientSession): void {
+    if (this.#isLossAnnounced) this.#announceLoss(connection, session, connection % this.#sessions.size);
   }
 
   #drain(drainMsMax: number): Promise<void> {
@@ -90,14 +96,14 @@ export class Departures {
     });
   }
 
-  /** `place`: in the row of all, who are to move one after the other. */
-  #tellLost(connection: ConnectionId, session: Session, place: number): void {
+  /** `place`: in the order in which the connections move. */
+  #announceLoss(connection: ConnectionId, session: ClientSession, place: number): void {
     const turn = turnOf(place, this.#sessions.size, this.#options.backboneLossMsMax);
     this.#ports.carryOut(connection, session, session.receiveBackbone("lost", turn));
   }
 }
 
-/** After how many milliseconds whoever has that place of so many is to move. */
+/** Milliseconds until the connection at this place moves. */
 function turnOf(place: number, everybody: number, msMax: number): number {
   return Math.floor(((msMax * SPREAD_SHARE) / everybody) * place);
 }

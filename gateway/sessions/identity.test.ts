@@ -16,24 +16,24 @@ function holder(rooms: string[], rights: Partial<Identity["rights"]> = {}): Iden
 
 const room = (text: string) => parseRoomId(text)!;
 
-test("[IDN1] a token opens the rooms it names, and those that a trailing * stands for", () => {
+test("[IDN1] a token opens the rooms that it names, and those that a trailing * matches", () => {
   expect(admit(holder(["notes", "draft/*"]), room("notes"))).toMatchObject({ kind: "admitted", room: "acme.notes" });
   expect(admit(holder(["notes", "draft/*"]), room("draft/7")).kind).toBe("admitted");
   expect(admit(holder(["*"]), room("anything")).kind).toBe("admitted");
   for (const other of ["notes2", "note", "Notes", "draft"]) expect(admit(holder(["notes", "draft/*"]), room(other)).kind).toBe("refused");
 });
 
-test("[IDN2] a * that does not stand at the end is a star", () => {
+test("[IDN2] a * elsewhere than at the end is an ordinary character", () => {
   expect(admit(holder(["a*c"]), room("abc")).kind).toBe("refused");
   expect(admit(holder(["a*c"]), room("a*c")).kind).toBe("admitted");
 });
 
-test("[IDN3] nobody is in a room without the right to read, and the right to write is its own", () => {
+test("[IDN3] nobody joins a room without the right to read, and the right to write is separate", () => {
   expect(admit(holder(["*"], { read: false }), room("notes")).kind).toBe("refused");
   expect(admit(holder(["*"], { write: false }), room("notes"))).toMatchObject({ rights: { read: true, write: false } });
 });
 
-test("[IDN4] who is banned is told the reason, where one was given", () => {
+test("[IDN4] a banned user receives the reason, if there is one", () => {
   const banned = (reason: string): Identity => ({ ...holder(["*"]), restrictionIn: () => ({ level: "banned", reason }) });
   expect(admit(banned("spam"), room("notes"))).toEqual({ kind: "refused", why: "banned from the room for a time: spam" });
   expect(admit(banned(""), room("notes"))).toEqual({ kind: "refused", why: "banned from the room for a time" });

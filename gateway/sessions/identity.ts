@@ -1,44 +1,45 @@
-/** Who a token says its bearer is, and which rooms that opens. */
+/** The identity that a token proves, and the rooms that it opens. */
 
-import { because } from "../limits/because.ts";
 import { type Millis, type RoomId, roomKey, type RoomKey, type TenantId, type UserId } from "../../shared/ids.ts";
 import type { Rights } from "../../shared/wire/frames.ts";
+import { because } from "../limits/sanctions.ts";
 
 export type Identity = {
   readonly tenant: TenantId;
   readonly user: UserId;
   readonly name: string;
-  /** Room ids; a trailing `*` stands for the rest of a name. */
+  /** Room ids. A trailing `*` matches any rest of a name. */
   readonly rooms: readonly string[];
-  /** `award`: to tell of activities that are worth points; for backends, never for people. */
+  /** `award`: may report activities that are worth points. For backends only. */
   readonly rights: Rights & { readonly admin: boolean; readonly award: boolean };
-  /** The date in the token, by the clock of this process from the moment it was checked. */
+  /** The token's expiry, converted to this process's clock when the token was checked. */
   readonly expiresAt: Millis;
-  /** What is said of its bearer, whatever the token says: over HTTP. Absent on the socket, where sessions are told when it changes. */
+  /**
+   * Current restrictions of the user, for HTTP requests. Absent for WebSockets, whose sessions are informed of changes.
+   */
   readonly restrictionIn?: RestrictionIn;
 };
 
-/** What somebody may not do in a room, or anywhere. */
+/** A restriction of a user in one room, or in all rooms. */
 export type Restriction = { readonly level: "banned" | "read-only"; readonly reason: string };
-/** `room` undefined: anywhere. */
+/** `room`: undefined for all rooms. */
 export type RestrictionIn = (room: RoomKey | undefined) => Restriction | undefined;
 
 export type TokenVerdict =
   | { readonly kind: "valid"; readonly identity: Identity }
   | { readonly kind: "expired" }
   | { readonly kind: "refused"; readonly why: string }
-  /** The keys to check it with could not be had, or not yet. */
+  /** The keys to check the token are not available. */
   | { readonly kind: "unchecked" };
 
-export type Admission =
+export type RoomAdmission =
   { readonly kind: "admitted"; readonly room: RoomKey; readonly rights: Rights } | { readonly kind: "refused"; readonly why: string };
 
-/** Shared by all who have them. */
 export const READ_ONLY: Rights = { read: true, write: false };
 const READ_AND_WRITE: Rights = { read: true, write: true };
 
-/** Without the right to read nobody is in a room: whoever writes must see what is written. */
-export function admit(identity: Identity, room: RoomId, restrictionIn = identity.restrictionIn): Admission {
+/** A user without the right to read may not join: a writer has to see what others write. */
+export function admit(identity: Identity, room: RoomId, restrictionIn = identity.restrictionIn): RoomAdmission {
   if (!opens(identity, room)) {
     return { kind: "refused", why: "the token does not open this room: ask for one whose claim `rooms` names it" };
   }

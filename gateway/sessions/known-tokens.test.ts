@@ -15,7 +15,7 @@ const identityUntil = (expiresAt: number): Identity => ({
 });
 const options = { knownTokensMax: 2, knownTokenMsMax: 1_000 };
 
-test("[TOK1] a token that was found valid is known for so long, and then checked again", () => {
+test("[TOK1] a valid token is remembered for its time, then checked again", () => {
   const known = new KnownTokens(options);
   const ann = identityUntil(1e9);
   known.add("a", ann, at(0));
@@ -24,14 +24,14 @@ test("[TOK1] a token that was found valid is known for so long, and then checked
   expect(known.size).toBe(0);
 });
 
-test("[TOK2] a token is not known past its own end", () => {
+test("[TOK2] a token is not remembered beyond its own expiry", () => {
   const known = new KnownTokens(options);
   known.add("a", identityUntil(500), at(0));
   expect(known.find("a", at(499))).toBeDefined();
   expect(known.find("a", at(500))).toBeUndefined();
 });
 
-test("[TOK3] of too many tokens the one found valid longest ago is forgotten", () => {
+test("[TOK3] beyond the limit, the token checked longest ago is forgotten", () => {
   const known = new KnownTokens(options);
   known.add("a", identityUntil(1e9), at(0));
   known.add("b", identityUntil(1e9), at(1));
@@ -40,7 +40,7 @@ test("[TOK3] of too many tokens the one found valid longest ago is forgotten", (
   expect(["a", "b", "c"].filter((digest) => known.find(digest, at(4)) !== undefined)).toEqual(["a", "c"]);
 });
 
-test("[TOK7] those whose time is up are let go of, though nobody asks for them again", () => {
+test("[TOK7] expired tokens are forgotten, even if nobody shows them again", () => {
   const known = new KnownTokens(options);
   known.add("a", identityUntil(1e9), at(0));
   known.add("b", identityUntil(1e9), at(500));
@@ -49,7 +49,7 @@ test("[TOK7] those whose time is up are let go of, though nobody asks for them a
   expect(known.receiveTick(at(1_500))).toBeUndefined();
 });
 
-test("[TOK4] with no time to be known for, every token is checked each time", () => {
+test("[TOK4] without a time to remember tokens, each token is checked each time", () => {
   const known = new KnownTokens({ ...options, knownTokenMsMax: 0 });
   known.add("a", identityUntil(1e9), at(0));
   expect([known.size, known.find("a", at(0))]).toEqual([0, undefined]);

@@ -1,8 +1,8 @@
 /**
- * Whose tokens were found valid a moment ago. A client shows its token on the WebSocket, and again for each snapshot; a
- * crowd that comes back shows all of them at once. Only valid ones are known: whoever forges them pays for each.
+ * Tokens that were valid a moment ago. A client shows its token on the WebSocket and for each snapshot, and many
+ * clients that reconnect show all of theirs at once. Only valid tokens are kept, so forged ones are checked each time.
  *
- * What is known here is the signature. The date in the token, bans and rights are looked at each time by whoever asks.
+ * Only the signature is remembered. The caller checks expiry, bans and rights each time.
  */
 
 import type { Millis } from "../../shared/ids.ts";
@@ -10,7 +10,7 @@ import type { Identity } from "./identity.ts";
 
 export type KnownTokensOptions = {
   readonly knownTokensMax: number;
-  /** So long may a key that was withdrawn go on opening doors. 0: nothing is known. */
+  /** A withdrawn key is accepted for at most this time. 0: no token is remembered. */
   readonly knownTokenMsMax: number;
 };
 
@@ -18,7 +18,7 @@ type Known = { readonly identity: Identity; readonly until: Millis };
 
 export class KnownTokens {
   readonly #options: KnownTokensOptions;
-  /** By the token's digest, the oldest first. */
+  /** By digest of the token, the oldest first. */
   readonly #known = new Map<string, Known>();
 
   constructor(options: KnownTokensOptions) {
@@ -29,7 +29,7 @@ export class KnownTokens {
     return this.#known.size;
   }
 
-  /** Undefined: it is to be checked. */
+  /** Undefined: the token has to be checked. */
   find(digest: string, now: Millis): Identity | undefined {
     const known = this.#known.get(digest);
     if (known === undefined) return undefined;
@@ -38,7 +38,10 @@ export class KnownTokens {
     return undefined;
   }
 
-  /** Lets go of those whose time is up, and says when the next one's is. The oldest go first; one that ends before its time waits for them. */
+  /**
+   * Forgets expired tokens and returns when the next one expires. They expire in order of age, even if a younger one
+   * ends earlier.
+   */
   receiveTick(now: Millis): Millis | undefined {
     for (const [digest, { until }] of this.#known) {
       if (until > now) return until;

@@ -1,6 +1,6 @@
 /**
- * A connection whose token holds: which rooms it may be in, with what rights, and what each of its frames means there.
- * Rights come from the token and from what is said of its user meanwhile; both may change while the connection is open.
+ * A session with a valid token: the rooms that it may join, its rights, and the meaning of each frame. Rights come from
+ * the token and from sanctions, and both may change while the connection is open.
  */
 
 import {
@@ -15,10 +15,18 @@ import {
 } from "../../shared/ids.ts";
 import type { Channel, Frame, LeftReason, Limits, Rights } from "../../shared/wire/frames.ts";
 import type { ConnectionRates } from "../limits/connection-rates.ts";
-import { type Admission, admit, type Identity, READ_ONLY, type Restriction } from "./identity.ts";
-import { badFrame, joinRefused, nack, outOfTurn, type Refusal, ROOM_DELETED, type SessionEffect, tooFast } from "./session-effects.ts";
+import { type RoomAdmission, admit, type Identity, READ_ONLY, type Restriction } from "./identity.ts";
 import {
-  allOf,
+  badFrame,
+  joinRefused,
+  nack,
+  outOfTurn,
+  type SessionRefusal,
+  ROOM_DELETED,
+  type SessionEffect,
+  tooFast,
+} from "./session-effects.ts";
+import {
   askFor,
   findRoom,
   type JoinedRoom,
@@ -35,18 +43,18 @@ import {
 export type OpenSessionOptions = {
   readonly limits: Limits;
   readonly roomsMax: number;
-  /** Derives who a client is from its user and its own key, so that nobody can be another. */
+  /** Derives the client id from the user and the client's key, so that no client can pretend to be another. */
   readonly clientIdOf: (tenant: TenantId, user: UserId, key: ClientKey) => ClientId;
-  /** What somebody may not do in a room, whatever the token says. */
+  /** The restriction of a user in a room, whatever the token says. */
   readonly restrictionOn: (tenant: TenantId, user: UserId, room: RoomKey | undefined) => Restriction | undefined;
 };
 
 export type JoinFrame = Frame & { type: "join" };
-export type Joined = { readonly room: RoomKey; readonly channel: Channel; readonly client: ClientId };
-export type Reply = SessionEffect[] | Refusal;
+export type JoinConfirmation = { readonly room: RoomKey; readonly channel: Channel; readonly client: ClientId };
+export type Reply = SessionEffect[] | SessionRefusal;
 
-/** A room where a connection may write, and since when it is there. */
-export type Writing = { readonly room: RoomKey; readonly since: Millis };
+/** A room in which the connection may write, and since when it is there. */
+export type WritableRoom = { readonly room: RoomKey; readonly since: Millis };
 
 /** No room server makes longer ones. */
 const MAC_BYTES_MAX = 64;
@@ -62,7 +70,7 @@ export class OpenSession {
     this.#identity = identity;
   }
 
-  /** It is a session's state. */
+  /** For the session's state union. */
   get kind(): "open" {
     return "open";
   }
@@ -71,13 +79,13 @@ export class OpenSession {
     return this.#identity;
   }
 
-  /** Those asked for among them. */
+  /** Including rooms that have not admitted the session yet. */
   get rooms(): RoomKey[] {
-    return allOf(this.#rooms).map(({ room }) => room);
+    return this.#rooms.rooms.map(({ room }) => room);
   }
 
-  get writing(): Writing[] {
-    return allOf(this.#rooms).flatMap((room) =>
+  get writing(): WritableRoom[] {
+    return this.#rooms.rooms.flatMap((room) =>
       room.channel !== undefined && room.rights.write ? [{ room: room.room, since: room.joinedAt }] : [],
     );
   }
@@ -111,7 +119,7 @@ export class OpenSession {
         return this.#inRoom(frame, ({ room, rights }) => {
           const { edit } = frame;
           const tooLarge = edit.payload.byteLength > this.#options.limits.editBytesMax || edit.mac.byteLength > MAC_BYTES_MAX;
-          if (!rights.write || tooLarge) return []; // Not answered: a NACK always means the receiver's own edits.
+          if (!rights.write || tooLarge) return []; // No answer: a NACK always refers to the receiver's own edits.
           return [{ kind: "resubmit", room, edit: { ...edit, mac: edit.mac.slice(), payload: edit.payload.slice() } }];
         });
       case "replay-request":
@@ -152,8 +160,8 @@ export class OpenSession {
     ];
   }
 
-  /** The room has let the connection in. With which rights: some may have been lost or given while it was asked for. */
-  receiveJoined(joined: Joined, now: Millis): Rights {
+  /** Returns the rights, which may have changed since JOIN. */
+  receiveJoined(joined: JoinConfirmation, now: Millis): Rights {
     const admission = this.#admit(roomOf(joined.room));
     const rights = admission.kind === "admitted" ? admission.rights : READ_ONLY;
     this.#rooms = withJoined(this.#rooms, { ...joined, rights }, now);
@@ -164,7 +172,7 @@ export class OpenSession {
     this.#rooms = withRefused(this.#rooms, room);
   }
 
-  /** The answer to a renewal. `identity`: the new one; undefined where the keys to check it with could not be had. */
+  /** `identity`: of the new token; undefined if the keys to check it are not available. */
   receiveRenewal(identity: Identity | undefined, now: Millis): Reply {
     this.#renewing = false;
     if (identity !== undefined && (identity.tenant !== this.#identity.tenant || identity.user !== this.#identity.user))
@@ -178,9 +186,9 @@ export class OpenSession {
     return Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, Math.floor(this.#identity.expiresAt - now)));
   }
 
-  /** What the token, or what is said of its user, does not give any more, or gives again. */
+  /** Leaves rooms whose rights have changed through the token or a sanction. */
   receiveRestriction(): SessionEffect[] {
-    return allOf(this.#rooms).flatMap((room) => {
+    return this.#rooms.rooms.flatMap((room) => {
       const admission = this.#admit(roomOf(room.room));
       if (admission.kind === "refused") return this.#takeAway(room, "rights-revoked");
       const isAsBefore = room.channel === undefined || room.rights.write === admission.rights.write;
@@ -222,19 +230,19 @@ export class OpenSession {
     });
   }
 
-  #admit(room: RoomId): Admission {
+  #admit(room: RoomId): RoomAdmission {
     const { tenant, user } = this.#identity;
     return admit(this.#identity, room, (key) => this.#options.restrictionOn(tenant, user, key));
   }
 
-  /** What a frame means in the room on its channel. Of a room that was taken away, the client may not know it yet. */
+  /** A frame for a room that was taken away is ignored: the client may not know that yet. */
   #inRoom({ channel }: { channel: Channel }, receive: (joined: JoinedRoom) => Reply): Reply {
     const joined = roomOn(this.#rooms, channel);
     if (joined === "taken-away") return [];
     return joined === undefined ? badFrame("a frame names a channel that is not joined: JOIN the room first") : receive(joined);
   }
 
-  /** Undefined: it is not in the room, nor has asked for it. */
+  /** Undefined: the session neither is in the room nor has asked for it. */
   #takeAway(taken: SessionRoom | undefined, reason: LeftReason): SessionEffect[] {
     if (taken === undefined) return [];
     const { room, request, channel } = taken;

@@ -1,4 +1,4 @@
-/** What one connection's session asks for, and the answers that it gives in more than one place. */
+/** The effects of a session, and answers that several parts of it give. */
 
 import type { SubmittedEdit } from "../../shared/bus/envelope.ts";
 import type { ClientId, Position, RoomKey, Seq } from "../../shared/ids.ts";
@@ -7,11 +7,24 @@ import type { Channel, Counter, JoinRefusal, NackReason, Rights, ServerFrame, Te
 import type { PresenceField } from "../../shared/wire/presence.ts";
 import type { BoardRequest } from "../boards/boards.ts";
 import type { ConnectionLimit } from "../limits/connection-rates.ts";
+import { CLOSE } from "../../shared/wire/close-codes.ts";
+
+/** The last frames of a connection: when to come back, a text for logs, and the close code. */
+type Farewell = { readonly kind: "send"; readonly frame: ServerFrame } | { readonly kind: "close"; readonly close: CloseName };
+
+/** An immediate retry would increase the load. */
+const FOR_LOAD: ReadonlySet<CloseName> = new Set(["overloaded", "rateLimited", "tenantFull", "banned"]);
+
+export function farewell(close: CloseName, message: string, retryAfterMs: number): Farewell[] {
+  const hint: ServerFrame[] = FOR_LOAD.has(close) ? [{ type: "retry-later", retryAfterMs }] : [];
+  const frames: ServerFrame[] = [...hint, { type: "error", code: CLOSE[close].code, message }];
+  return [...frames.map((frame) => ({ kind: "send" as const, frame })), { kind: "close", close }];
+}
 
 export type SessionEffect =
   | { kind: "verify"; token: string }
   | { kind: "send"; frame: ServerFrame }
-  /** `isGatewaysWill`: for nothing that the client did on this connection, so nothing is held against it. */
+  /** `isGatewaysWill`: the client did nothing wrong on this connection, so the close does not count against it. */
   | { kind: "close"; close: CloseName; isGatewaysWill?: true }
   | { kind: "limit-reached"; limit: ConnectionLimit }
   | { kind: "join"; room: RoomKey; request: number; client: ClientId; position: Position; rights: Rights }
@@ -21,21 +34,26 @@ export type SessionEffect =
   | { kind: "watch-board"; request: Omit<BoardRequest, "connection"> }
   | { kind: "replay"; room: RoomKey; after: Seq; through: Seq }
   | { kind: "presence"; room: RoomKey; fields: readonly PresenceField[] }
-  /** It came faster than it may: what it told is not kept, and the client is asked for it again. */
+  /** The presence came too fast and is dropped. The client sends it again later. */
   | { kind: "presence-passed-over" };
 
-/** Ends the connection. `limit`: the one that it came up against. */
-export type Refusal = { readonly kind: "refused"; readonly close: CloseName; readonly message: string; readonly limit?: ConnectionLimit };
+/** Ends the connection. `limit`: the limit that was reached. */
+export type SessionRefusal = {
+  readonly kind: "refused";
+  readonly close: CloseName;
+  readonly message: string;
+  readonly limit?: ConnectionLimit;
+};
 
-export function badFrame(message: string): Refusal {
+export function badFrame(message: string): SessionRefusal {
   return { kind: "refused", close: "badFrame", message };
 }
 
-export function outOfTurn({ type }: { type: string }, advice: string): Refusal {
+export function outOfTurn({ type }: { type: string }, advice: string): SessionRefusal {
   return badFrame(`a frame of type ${type} came out of turn: ${advice}`);
 }
 
-/** For whoever runs both ends: which settings a client came up against. */
+/** For people who run both ends: the settings behind each limit. */
 const SETTINGS_OF: Readonly<Record<ConnectionLimit, string>> = {
   "edits": "COROOM_EDIT_BURST and COROOM_EDITS_PER_SECOND, of those sent again COROOM_RESEND_BURST and COROOM_RESENDS_PER_SECOND",
   "presence": "COROOM_PRESENCE_BURST and COROOM_PRESENCE_PER_SECOND_MAX",
@@ -44,12 +62,12 @@ const SETTINGS_OF: Readonly<Record<ConnectionLimit, string>> = {
   "catch-ups": "COROOM_CATCH_UP_BYTES_BURST and COROOM_CATCH_UP_BYTES_PER_SECOND",
 };
 
-export function tooFast(limit: ConnectionLimit): Refusal {
+export function tooFast(limit: ConnectionLimit): SessionRefusal {
   const message = `too many ${limit} on one connection, all its rooms together: send them more slowly, or raise ${SETTINGS_OF[limit]} of the gateway`;
   return { kind: "refused", close: "rateLimited", message, limit };
 }
 
-export const ROOM_DELETED = "the room is deleted for good: begin another under a new name";
+export const ROOM_DELETED = "the room is deleted permanently: create another room under a new name";
 
 export function nack(channel: Channel, counter: Counter, reason: NackReason): SessionEffect {
   return { kind: "send", frame: { type: "nack", channel, counter, reason, expected: counter, retryAfterMs: 0 } };

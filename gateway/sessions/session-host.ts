@@ -1,6 +1,8 @@
 /**
- * Holds this gateway's connections, feeds each session what its client says and carries out what it decides.
- * The only caller of `Session`.
+ * Holds this gateway's connections, passes each frame to the session of its connection, and carries out the effects.
+ *
+ * A queued connection is a WebSocket already: uWebSockets.js before 20.70 may close a socket that is upgraded later than
+ * in its handler (uNetworking/uWebSockets#1929), so a connection waits after the upgrade and not before it.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -10,62 +12,70 @@ import { encodeFrame } from "../../shared/wire/codec.ts";
 import type { ServerFrame } from "../../shared/wire/frames.ts";
 import type { Identity, TokenVerdict } from "./identity.ts";
 import type { BoardHost } from "../boards/board-host.ts";
-import type { ClientAddress } from "../../shared/client-address.ts";
+import type { ClientAddress } from "../../shared/limits/client-address.ts";
 import type { Connections } from "../connections.ts";
-import type { Ban, DisciplineHost } from "../limits/discipline-host.ts";
-import type { Inside } from "./lobby-host.ts";
-import type { ConnectionId, Pace, Sockets, Tokens } from "../ports.ts";
-import type { PresenceHost } from "../presence/presence-host.ts";
-import type { CreditKind } from "../limits/credits.ts";
-import type { Quotas } from "../limits/quotas.ts";
-import type { RoomHost } from "../rooms/room-host.ts";
+import type { RejectionNotice, DisciplineHost } from "../limits/discipline-host.ts";
+import type { Dispatch } from "../part-effects.ts";
+import type { Clients, ConnectionId, ReadProgress, Sockets, Tokens } from "../ports.ts";
+import type { PresenceRelayHost } from "../presence/presence-relay-host.ts";
+import type { Quotas, CreditKind } from "../limits/quotas.ts";
+import type { FollowedRoomsHost } from "../rooms/room-host.ts";
 import type { HostDeps } from "../host-deps.ts";
-import { Departures, type DeparturesOptions, type DeparturesPorts } from "./departures-host.ts";
-import { farewell } from "./farewell.ts";
-import { Session, type SessionOptions } from "./session.ts";
+import { AdmissionQueue, type AdmissionQueueOptions } from "./admission-queue.ts";
+import { Departures, type DeparturesOptions } from "./departures-host.ts";
+import { ClientSession, type ClientSessionOptions } from "./client-session.ts";
 import type { SessionEffect } from "./session-effects.ts";
+import { farewell } from "./session-effects.ts";
 
-export type Sessions = Connections<Session>;
+export type ClientSessions = Connections<ClientSession>;
 
-export type SessionHostPorts = Pick<DeparturesPorts, "handOver"> & {
+export type SessionHostPorts = {
   readonly sockets: Sockets;
   readonly tokens: Tokens;
-  readonly rooms: RoomHost;
-  readonly presence: PresenceHost;
+  readonly rooms: FollowedRoomsHost;
+  readonly presence: PresenceRelayHost;
   readonly boards: BoardHost;
   readonly quotas: Quotas;
   readonly discipline: DisciplineHost;
+  readonly dispatch: Dispatch;
 };
 
 export type SessionHostOptions = DeparturesOptions & {
-  /** What connections are named after. */
+  /** Prefix of the connections' names. */
   readonly name: string;
-  readonly session: SessionOptions;
+  readonly session: ClientSessionOptions;
+  readonly admission: AdmissionQueueOptions;
 };
 
 const TICK_MS = 1_000;
+const ADMISSION_MS = 10;
 const NO_PLACE: Readonly<Record<CreditKind, [CloseName, string]>> = {
   ip: ["overloaded", "too many connections from this address: close others, or try again later"],
   tenant: ["tenantFull", "the tenant has as many connections as it may: try again later"],
 };
 
-export class SessionHost implements Inside {
+export class SessionHost implements Clients {
   readonly #ports: SessionHostPorts;
   readonly #options: SessionHostOptions;
   readonly #deps: HostDeps;
-  readonly #sessions: Sessions;
+  /** Admitted connections. */
+  readonly #sessions: ClientSessions;
+  readonly #queue: AdmissionQueue<ConnectionId>;
+  readonly #queued = new Map<ConnectionId, ClientSession>();
+  #isAdmittingLater = false;
   #stopTicking: () => void = () => {};
   readonly #departures: Departures;
 
-  constructor(ports: SessionHostPorts, sessions: Sessions, options: SessionHostOptions, deps: HostDeps) {
+  constructor(ports: SessionHostPorts, sessions: ClientSessions, options: SessionHostOptions, deps: HostDeps) {
     this.#ports = ports;
     this.#sessions = sessions;
     this.#options = options;
     this.#deps = deps;
+    this.#queue = new AdmissionQueue(options.admission, deps.clock.now());
     const carryOut: SessionHost["carryOut"] = (...effects) => this.carryOut(...effects);
     this.#departures = new Departures(
       sessions,
-      { carryOut, closeAll: (close) => this.#closeAll(close), handOver: ports.handOver },
+      { carryOut, closeAll: (close) => this.#closeAll(close), handOver: (moves) => ports.dispatch({ kind: "hand-over", moves }) },
       options,
       deps.clock,
     );
@@ -86,57 +96,100 @@ export class SessionHost implements Inside {
     return this.#departures.isDraining;
   }
 
-  /** Asks everybody to move to another gateway. Resolves once all are gone, or the time is up. Begins once. */
+  /**
+   * Asks all clients to move to another gateway. Resolves when all have gone or the time is over. Only the first call
+   * counts.
+   */
   drain(drainMsMax: number): Promise<void> {
     return this.#departures.drain(drainMsMax);
   }
 
-  /** Closes whoever is left. */
+  /** Closes the remaining connections. */
   stop(): void {
     this.#stopTicking();
     this.#closeAll("goingAway");
   }
 
-  /** It counts for its address from here on, while it waits too: else one address could take all places in the queue. */
-  receiveKnock(connection: ConnectionId, address: ClientAddress | undefined): boolean {
-    const ban = this.#ports.discipline.receiveKnock(address);
-    if (ban === undefined) this.#ports.quotas.receiveConnection(connection, address, this.#now());
-    else this.#turnAway(connection, ban.close, ban);
-    return ban === undefined;
+  /** A connection counts for its address while it is queued too: otherwise one address could take all places in the queue. */
+  receiveConnection(connection: ConnectionId, address: ClientAddress | undefined): void {
+    const { discipline, quotas } = this.#ports;
+    const ban = discipline.receiveConnection(address);
+    if (ban !== undefined) return this.#reject(connection, ban.close, ban);
+    const now = this.#now();
+    quotas.receiveConnection(connection, address, now);
+    const decision = this.#queue.receiveConnection(connection, now);
+    if (decision === "rejected") return this.#rejectForLoad(connection);
+    const session = new ClientSession(this.#options.session, `${this.#options.name}-${connection}`, now, decision);
+    if (decision === "admitted") return this.#admit(connection, session);
+    this.#queued.set(connection, session);
+    this.#noteQueued();
+    this.#admitLater();
   }
 
-  receiveConnection(connection: ConnectionId, address: ClientAddress | undefined): void {
+  receiveFrame(connection: ConnectionId, bytes: Uint8Array): void {
+    const session = this.#sessions.get(connection);
+    if (session !== undefined) return this.carryOut(connection, session, session.receiveFrame(bytes, this.#now()));
+    const queued = this.#queued.get(connection);
+    if (queued === undefined) return;
+    if (this.#queue.takeFrame(connection, bytes.byteLength)) return void queued.receiveFrame(bytes, this.#now());
+    this.#removeQueued(connection);
+    this.#rejectForLoad(connection);
+  }
+
+  #admitLater(): void {
+    if (this.#isAdmittingLater) return;
+    this.#isAdmittingLater = true;
+    this.#deps.clock.after(ADMISSION_MS, () => {
+      this.#isAdmittingLater = false;
+      for (const { connection, waitedMs } of this.#queue.admitDue(this.#now())) {
+        this.#deps.metrics.connectWaitSeconds.observe(waitedMs / 1000);
+        const session = this.#removeQueued(connection);
+        if (session !== undefined) this.#admit(connection, session);
+      }
+      if (this.#queue.size > 0) this.#admitLater();
+    });
+  }
+
+  #admit(connection: ConnectionId, session: ClientSession): void {
     if (this.isDraining)
-      return this.#turnAway(connection, "goingAway", { message: "this gateway stops: connect to another", retryAfterMs: 0 }); // It waited too long.
-    const ban = this.#ports.discipline.receiveAddress(address);
-    if (ban !== undefined) return this.#turnAway(connection, ban.close, ban);
-    this.#sessions.set(connection, new Session(this.#options.session, `${this.#options.name}-${connection}`, this.#now()));
+      return this.#reject(connection, "goingAway", { message: "this gateway stops: connect to another", retryAfterMs: 0 }); // The connection has waited too long.
+    const ban = this.#ports.discipline.receiveAddress(this.#ports.quotas.addressOf(connection));
+    if (ban !== undefined) return this.#reject(connection, ban.close, ban);
+    this.#sessions.set(connection, session);
     this.#deps.metrics.connects.inc();
     this.#deps.metrics.connections.set(this.#sessions.size);
+    this.carryOut(connection, session, session.receiveAdmission(this.#now()));
   }
 
-  /** It has no session and costs nothing here. */
-  receiveTurnedAway(connection: ConnectionId): void {
+  #removeQueued(connection: ConnectionId): ClientSession | undefined {
+    const session = this.#queued.get(connection);
+    if (session === undefined) return undefined;
+    this.#queue.remove(connection);
+    this.#queued.delete(connection);
+    this.#noteQueued();
+    return session;
+  }
+
+  #noteQueued(): void {
+    this.#deps.metrics.connectsWaiting.set(this.#queued.size);
+  }
+
+  #rejectForLoad(connection: ConnectionId): void {
     this.#deps.metrics.turnedAway.inc({ reason: "herd" });
-    this.#turnAway(connection, "overloaded", {
+    this.#reject(connection, "overloaded", {
       message: "too many connections come at once: try again later",
       retryAfterMs: this.#options.session.retryAfterMs,
     });
   }
 
-  #turnAway(connection: ConnectionId, close: CloseName, { message, retryAfterMs }: Omit<Ban, "close">): void {
+  #reject(connection: ConnectionId, close: CloseName, { message, retryAfterMs }: Omit<RejectionNotice, "close">): void {
     for (const effect of farewell(close, message, retryAfterMs)) {
       if (effect.kind === "send") this.#ports.sockets.send(connection, encodeFrame(effect.frame));
       else this.#close(connection, effect.close);
     }
   }
 
-  receiveFrame(connection: ConnectionId, bytes: Uint8Array): void {
-    const session = this.#sessions.get(connection);
-    if (session !== undefined) this.carryOut(connection, session, session.receiveFrame(bytes, this.#now()));
-  }
-
-  receivePace(connection: ConnectionId, pace: Pace): void {
+  receivePace(connection: ConnectionId, pace: ReadProgress): void {
     if (pace === "stuck") return this.#close(connection, "tooSlow");
     if (pace === "behind") this.#deps.metrics.presenceBehind.inc();
     this.#ports.presence.receivePace(connection, pace, this.#sessions.get(connection)?.rooms ?? []);
@@ -144,12 +197,13 @@ export class SessionHost implements Inside {
 
   receiveDisconnection(connection: ConnectionId): void {
     const session = this.#sessions.get(connection);
+    this.#removeQueued(connection);
     this.#ports.quotas.receiveDisconnection(connection);
-    if (session === undefined) return; // It was not let in.
+    if (session === undefined) return; // The gateway has not admitted the connection.
     this.#sessions.delete(connection);
     this.#deps.metrics.connections.set(this.#sessions.size);
     this.#ports.boards.receiveGone(connection);
-    for (const room of session.receiveClosed()) this.#ports.rooms.receive(room, { kind: "leave", connection });
+    for (const room of session.receiveClosed()) this.#ports.rooms.receiveInput(room, { kind: "leave", connection });
     if (this.#sessions.size === 0) this.#departures.receiveAllGone();
   }
 
@@ -159,7 +213,7 @@ export class SessionHost implements Inside {
     if (session !== undefined) this.carryOut(connection, session, session.receiveDeleted(room));
   }
 
-  carryOut(connection: ConnectionId, session: Session, effects: readonly SessionEffect[]): void {
+  carryOut(connection: ConnectionId, session: ClientSession, effects: readonly SessionEffect[]): void {
     const { rooms, presence, boards, discipline, sockets } = this.#ports;
     for (const effect of effects) {
       switch (effect.kind) {
@@ -183,27 +237,27 @@ export class SessionHost implements Inside {
           this.#deps.metrics.limitsReached.inc({ limit: effect.limit });
           break;
         case "close":
-          if (effect.isGatewaysWill !== true) discipline.receiveClose(connection, session.bearer, effect.close); // Before it is gone from the counts.
+          if (effect.isGatewaysWill !== true) discipline.receiveClose(connection, session.bearer, effect.close); // Call before the connection is removed from the counts.
           this.#close(connection, effect.close);
           break;
         case "join": {
           const { room, request, client, position } = effect;
           rooms.receiveJoin(room, { kind: "join", connection, request, client, position });
           discipline.receiveJoin(session);
-          if (this.#sessions.get(connection) !== session) return; // Banned for it, gone and out of all rooms: of the joins that are left it would be a member for ever.
+          if (this.#sessions.get(connection) !== session) return; // The join led to a ban, which has closed the connection. Further joins would make it a member forever.
           break;
         }
         case "leave":
-          rooms.receive(effect.room, { kind: "leave", connection });
+          rooms.receiveInput(effect.room, { kind: "leave", connection });
           break;
         case "watch-board":
-          if (rooms.isIn(effect.request.room, connection)) boards.receiveRequest({ ...effect.request, connection }); // Else turned away: it asks again once it is let in.
+          if (rooms.isIn(effect.request.room, connection)) boards.receiveRequest({ ...effect.request, connection }); // A rejected client asks again when it has joined.
           break;
         case "resubmit":
-          rooms.receive(effect.room, { kind: "resubmit", edit: effect.edit });
+          rooms.receiveInput(effect.room, { kind: "resubmit", edit: effect.edit });
           break;
         case "replay":
-          rooms.receive(effect.room, { kind: "replay", connection, after: effect.after, through: effect.through });
+          rooms.receiveInput(effect.room, { kind: "replay", connection, after: effect.after, through: effect.through });
           break;
         default:
           assertNever(effect);
@@ -211,8 +265,8 @@ export class SessionHost implements Inside {
     }
   }
 
-  #verify(connection: ConnectionId, session: Session, token: string): void {
-    const shownFrom = session.identity === undefined ? this.#ports.quotas.addressOf(connection) : undefined; // Not known any more once the connection is gone.
+  #verify(connection: ConnectionId, session: ClientSession, token: string): void {
+    const shownFrom = session.identity === undefined ? this.#ports.quotas.addressOf(connection) : undefined; // Quotas forget the address when the connection closes.
     const conclude = (verdict: TokenVerdict): void => {
       if (this.#sessions.get(connection) === session) this.#receiveVerdict(connection, session, verdict);
       else this.#receiveVerdictTooLate(shownFrom, verdict);
@@ -223,20 +277,20 @@ export class SessionHost implements Inside {
     });
   }
 
-  #receiveVerdict(connection: ConnectionId, session: Session, verdict: TokenVerdict): void {
+  #receiveVerdict(connection: ConnectionId, session: ClientSession, verdict: TokenVerdict): void {
     const isNew = session.identity === undefined;
     const refused = verdict.kind === "valid" ? this.#refuseByIdentity(connection, session, verdict.identity) : undefined;
     this.carryOut(connection, session, refused ?? session.receiveVerdict(verdict, this.#now()));
-    if (isNew) this.#departures.receiveNewcomer(connection, session);
+    if (isNew) this.#departures.receiveNewSession(connection, session);
   }
 
-  /** The connection is gone: whoever hangs up before it is known gains nothing. */
+  /** The connection has closed. A forged token counts all the same, so that a client gains nothing by hanging up. */
   #receiveVerdictTooLate(shownFrom: ClientAddress | undefined, verdict: TokenVerdict): void {
     if (verdict.kind === "refused") this.#ports.discipline.receiveForgery(shownFrom);
   }
 
-  /** For what it is, whatever its token says. Undefined: it is welcome. */
-  #refuseByIdentity(connection: ConnectionId, session: Session, identity: Identity): SessionEffect[] | undefined {
+  /** Checks bans and quotas of the identity. Undefined: it may connect. */
+  #refuseByIdentity(connection: ConnectionId, session: ClientSession, identity: Identity): SessionEffect[] | undefined {
     const { discipline, quotas } = this.#ports;
     const ban = session.identity === undefined ? discipline.receiveIdentity(identity) : discipline.receiveRenewal(identity);
     if (ban !== undefined) return session.receiveRefusal(ban.close, ban.message, ban.retryAfterMs);
@@ -245,7 +299,7 @@ export class SessionHost implements Inside {
     return session.receiveRefusal(...NO_PLACE.tenant);
   }
 
-  /** Those that were taken past a limit, and in whose place no lost line has gone. */
+  /** Closes connections that were admitted beyond a limit, if no lost connection has freed a place for them. */
   #endUnplaced(now: Millis): void {
     const { quotas } = this.#ports;
     for (let unplaced = quotas.takeUnplaced(now); unplaced !== undefined; unplaced = quotas.takeUnplaced(now)) {
@@ -274,7 +328,7 @@ export class SessionHost implements Inside {
   #tick(): void {
     const { rooms } = this.#ports;
     const now = this.#now();
-    this.#sessions.forEach((session, connection) => this.carryOut(connection, session, session.receiveTick(now))); // Of all and often: `for of` would make an entry of each.
+    this.#sessions.forEach((session, connection) => this.carryOut(connection, session, session.receiveTick(now))); // `forEach` creates no entry object for each of many connections.
     this.#endUnplaced(now);
     rooms.closeIdle();
     this.#departures.lookAtBackbone(rooms.backbone.lostAt, now);

@@ -1,40 +1,45 @@
 /** How many connections one gateway takes, and how fast. */
 
-import { lowerCase, positiveInteger, type Settings, type Values, wholeNumber } from "../../shared/config.ts";
+import { lowerCase, positiveInteger, type Settings, type Values, wholeNumber } from "../../shared/settings/settings.ts";
 
 export const admissionSettings = {
-  connectionsMax: { parse: positiveInteger, fallback: 50_000, meaning: "connections to one gateway; more are turned away with HTTP 503" },
+  connectionsMax: {
+    parse: positiveInteger,
+    fallback: 50_000,
+    meaning: "Maximum number of WebSocket connections per gateway. Further connections get HTTP 503.",
+    basic: true,
+  },
   connectsPerSecondMax: {
     parse: positiveInteger,
     fallback: 500,
-    meaning: "new connections to one gateway in a second; more wait for their turn",
+    meaning: "Maximum number of new connections per second and gateway. Others wait in the admission queue.",
   },
   connectQueueMax: {
     parse: wholeNumber,
     fallback: 1_000,
-    meaning: "connections that wait for their turn; more are closed with a hint to come back later",
+    meaning: "Maximum number of connections in the admission queue. Further ones are closed with a retry hint.",
   },
   connectQueueBytesMax: {
     parse: positiveInteger,
     fallback: 16_777_216,
-    meaning:
-      "bytes that all of them together may have said meanwhile, a frame 200 more than it has; whoever says more is closed with the same hint",
+    meaning: "Maximum bytes received from all connections in the admission queue. The sender beyond it is closed with a retry hint.",
   },
   helloMsMax: {
     parse: positiveInteger,
     fallback: 10_000,
-    meaning: "time a new connection has to say hello, and the gateway then has to check its token",
+    meaning: "Milliseconds for a new connection to send HELLO, and then for the gateway to verify its token.",
   },
   retryAfterMs: {
     parse: positiveInteger,
     fallback: 5_000,
-    meaning: "what clients are told to wait that are turned away or were too fast; each waits up to twice as long, at random",
+    meaning: "Milliseconds that rejected clients are asked to wait. Each client waits up to twice as long, chosen at random.",
   },
   clientAddressHeader: {
     parse: lowerCase,
     fallback: "",
     meaning:
-      "header in which the balancer names the client's address as its last entry, such as x-forwarded-for; empty: the socket's own address. Set it only behind a balancer that sets it",
+      "Header whose last entry is the client's address, for example x-forwarded-for. Set it only behind a balancer that sets it. Empty: the socket's address.",
+    basic: true,
   },
 } as const satisfies Settings;
 

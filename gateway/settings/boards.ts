@@ -1,25 +1,25 @@
 /** Boards over HTTP, and what backends tell of activities. */
 
-import { boardSettings } from "../../shared/board-settings.ts";
-import { positiveInteger, type Settings, type Values } from "../../shared/config.ts";
+import { boardSettings } from "../../shared/settings/board-settings.ts";
+import { positiveInteger, type Settings, type Values } from "../../shared/settings/settings.ts";
 import type { HttpConfig } from "./http.ts";
 
 export const gatewayBoardSettings = {
   boardReadBurst: {
     parse: positiveInteger,
     fallback: 20,
-    meaning: "questions about boards that one user may ask a gateway at once over HTTP",
+    meaning: "Number of board requests that one user may send over HTTP at once.",
   },
   boardReadsPerSecond: {
     parse: positiveInteger,
     fallback: 5,
-    meaning: "questions about boards that one user may ask a gateway over HTTP in the long run",
+    meaning: "Sustained board requests per second and user over HTTP.",
   },
-  activityBurst: { parse: positiveInteger, fallback: 100, meaning: "times that one backend may tell a gateway of activities at once" },
+  activityBurst: { parse: positiveInteger, fallback: 100, meaning: "Number of activity reports that one backend may send at once." },
   activitiesPerSecond: {
     parse: positiveInteger,
     fallback: 50,
-    meaning: "times that one backend may tell a gateway of activities in the long run",
+    meaning: "Sustained activity reports per second and backend.",
   },
   ...boardSettings,
 } as const satisfies Settings;

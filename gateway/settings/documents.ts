@@ -1,55 +1,62 @@
 /** Documents over HTTP: who may read and write how much of them. */
 
-import { positiveInteger, type Settings, type Values, wholeNumber } from "../../shared/config.ts";
+import { positiveInteger, type Settings, type Values, wholeNumber } from "../../shared/settings/settings.ts";
 import type { HttpConfig } from "./http.ts";
 import type { SessionConfig } from "./sessions.ts";
 
 export const documentSettings = {
-  snapshotBurst: { parse: positiveInteger, fallback: 20, meaning: "snapshots that one user may fetch from a gateway at once" },
-  snapshotsPerSecond: { parse: positiveInteger, fallback: 2, meaning: "snapshots that one user may fetch from a gateway in the long run" },
+  snapshotBurst: { parse: positiveInteger, fallback: 20, meaning: "Number of snapshots that one user may fetch from a gateway at once." },
+  snapshotsPerSecond: { parse: positiveInteger, fallback: 2, meaning: "Sustained snapshots per second and user from one gateway." },
   gatewaySnapshotBurst: {
     parse: positiveInteger,
     fallback: 4_000,
-    meaning: "snapshots that all users together may fetch from a gateway at once",
+    meaning: "Number of snapshots that all users may fetch from a gateway at once.",
   },
   gatewaySnapshotsPerSecond: {
     parse: positiveInteger,
     fallback: 1_000,
-    meaning: "snapshots that all users together may fetch from a gateway in the long run",
+    meaning: "Sustained snapshots per second from one gateway.",
   },
   snapshotSharedMs: {
     parse: wholeNumber,
     fallback: 1_000,
     meaning:
-      "a snapshot is fetched once for all who ask for it within so long, and on while somebody does and nothing has come in its room; what came since follows as edits. 0: only while it is being fetched",
+      "Milliseconds that a gateway reuses a fetched snapshot for other clients. It is kept longer while the room is unchanged. 0: only concurrent requests share.",
   },
   snapshotSharedBytesMax: {
     parse: positiveInteger,
     fallback: 134_217_728,
-    meaning: "bytes of snapshots held for that, or still on their way to whoever asked, at most; larger ones are fetched for each who asks",
+    meaning: "Maximum bytes of shared snapshots in a gateway's memory. Larger snapshots are fetched for each client.",
   },
   streamedAnswersMax: {
     parse: positiveInteger,
     fallback: 64,
-    meaning:
-      "answers about documents that are not held in memory and are on their way to whoever asked, each over a connection to the document service",
+    meaning: "Maximum number of concurrent document answers that a gateway streams from the document service.",
   },
-  streamedAnswersPerUserMax: { parse: positiveInteger, fallback: 8, meaning: "those of one user" },
+  streamedAnswersPerUserMax: {
+    parse: positiveInteger,
+    fallback: 8,
+    meaning: "Maximum number of concurrent streamed document answers per user.",
+  },
   documentWriteBurst: {
     parse: positiveInteger,
     fallback: 100,
-    meaning: "edits and documents that one user may send to a gateway over HTTP at once",
+    meaning: "Number of edits and documents that one user may send over HTTP at once.",
   },
-  documentWritesPerSecond: { parse: positiveInteger, fallback: 20, meaning: "those that one user may send in the long run" },
+  documentWritesPerSecond: {
+    parse: positiveInteger,
+    fallback: 20,
+    meaning: "Sustained edits and documents per second and user over HTTP.",
+  },
   writesMax: {
     parse: positiveInteger,
     fallback: 1_000,
-    meaning: "edits over HTTP that wait for the log at one gateway; more are refused with a hint to come back",
+    meaning: "Maximum number of HTTP edits that wait for the log at one gateway. Further ones are refused with a retry hint.",
   },
   writeMsMax: {
     parse: positiveInteger,
     fallback: 10_000,
-    meaning: "an edit over HTTP that is not in the log by then is answered with 504: the same request again finds out",
+    meaning: "Milliseconds that an HTTP edit waits for the log before the answer is 504. The same request can be repeated safely.",
   },
 } as const satisfies Settings;
 

@@ -1,37 +1,45 @@
 /** Where a gateway is reached, by whose pages, and how it goes. */
 
-import { flag, port, positiveInteger, type Settings, text, wholeNumber } from "../../shared/config.ts";
-import { origins } from "../../shared/origins.ts";
+import { flag, port, positiveInteger, type Settings, text, wholeNumber } from "../../shared/settings/settings.ts";
+import { origins } from "../../shared/settings/origins.ts";
 
 export const listeningSettings = {
-  host: { parse: text, fallback: "127.0.0.1", meaning: "address to listen on; 0.0.0.0 for every network" },
-  port: { parse: port, fallback: 8080, meaning: "port for WebSocket and HTTP; 0: any free one" },
+  host: { parse: text, fallback: "127.0.0.1", meaning: "Address to listen on; 0.0.0.0 listens on every network.", basic: true },
+  port: { parse: port, fallback: 8080, meaning: "Port for WebSocket and HTTP; 0 chooses a free port.", basic: true },
   tlsCertFile: {
     parse: text,
     fallback: "",
-    meaning:
-      "a file with the certificate (PEM, with those between it and its root) that WebSocket and HTTP are served over TLS with; empty: plain, for a balancer that ends TLS",
+    meaning: "File with the PEM certificate chain for TLS. Empty: plain HTTP, for use behind a balancer that terminates TLS.",
+    basic: true,
   },
-  tlsKeyFile: { parse: text, fallback: "", meaning: "a file with its private key (PEM, without a passphrase)" },
+  tlsKeyFile: {
+    parse: text,
+    fallback: "",
+    meaning: "File with the PEM private key of COROOM_TLS_CERT_FILE, without a passphrase.",
+    basic: true,
+  },
   production: {
     parse: flag,
     fallback: false,
-    meaning: "refuse to start with anything open: a token key and the allowed origins must be given",
+    meaning: "Refuse to start without a token key, allowed origins and an internal secret.",
+    basic: true,
   },
   allowedOrigins: {
     parse: origins,
     fallback: [],
-    meaning: "origins whose pages may connect, such as https://app.example; empty: any, in development only",
+    meaning: "Origins whose pages may connect, comma-separated, for example https://app.example. Empty: any origin, in development only.",
+    basic: true,
   },
-  staticDir: { parse: text, fallback: "", meaning: "folder of files served at /; empty: none" },
+  staticDir: { parse: text, fallback: "", meaning: "Folder of files served at /. Empty: none." },
   drainMsMax: {
     parse: wholeNumber,
     fallback: 30_000,
-    meaning: "time that clients have to move to another gateway before this one stops; 0: none, they are closed at once",
+    meaning: "Milliseconds that clients have to move to another gateway before this one stops; 0 closes them immediately.",
+    basic: true,
   },
   backboneLossMsMax: {
     parse: positiveInteger,
     fallback: 30_000,
-    meaning: "after so long without NATS, clients are sent to another gateway",
+    meaning: "Milliseconds without NATS after which clients are sent to another gateway.",
   },
 } as const satisfies Settings;

@@ -1,6 +1,6 @@
 /** What operations consoles may ask. */
 
-import { positiveInteger, type Settings, type Values } from "../../shared/config.ts";
+import { positiveInteger, type Settings, type Values } from "../../shared/settings/settings.ts";
 import type { HttpConfig } from "./http.ts";
 
 export const operationsSettings = {
@@ -8,9 +8,13 @@ export const operationsSettings = {
     parse: positiveInteger,
     fallback: 100,
     meaning:
-      "questions of operations consoles that one administrator, or all operators together, may ask a gateway at once; a console asks about two a second",
+      "Number of console requests that one administrator, or all operators together, may send at once. A console sends about two per second.",
   },
-  adminReadsPerSecond: { parse: positiveInteger, fallback: 30, meaning: "those that they may ask in the long run" },
+  adminReadsPerSecond: {
+    parse: positiveInteger,
+    fallback: 30,
+    meaning: "Sustained console requests per second of one administrator, or of all operators together.",
+  },
 } as const satisfies Settings;
 
 type OperationsConfig = Values<typeof operationsSettings>;

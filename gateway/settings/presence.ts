@@ -1,28 +1,27 @@
 /** What participants may show, and how it travels between a gateway and a room's owner. */
 
-import { positiveInteger, type Settings, type Values } from "../../shared/config.ts";
+import { constant, positiveInteger, type Settings, type Values } from "../../shared/settings/settings.ts";
 
 export const presenceSettings = {
-  presenceMemberBytesMax: { parse: positiveInteger, fallback: 8_192, meaning: "bytes of all that one participant shows of itself" },
-  presenceFieldsMax: { parse: positiveInteger, fallback: 64, meaning: "fields that one participant shows of itself" },
-  presenceFlushMs: {
-    parse: positiveInteger,
-    fallback: 15,
-    meaning: "the shortest time between two tellings of what a room's members here show",
-  },
-  presenceRepeatMs: { parse: positiveInteger, fallback: 500, meaning: "what a room's owner has not confirmed for so long is told again" },
+  presenceMemberBytesMax: { parse: positiveInteger, fallback: 8_192, meaning: "Maximum bytes of the presence fields of one participant." },
+  presenceFieldsMax: { parse: positiveInteger, fallback: 64, meaning: "Maximum number of presence fields of one participant." },
+  /** Minimum milliseconds between two presence messages of a gateway for one room. */
+  presenceFlushMs: constant(15),
+  /** Milliseconds without confirmation after which a gateway resends presence to the owner. */
+  presenceRepeatMs: constant(500),
   presenceKeepaliveMs: {
     parse: positiveInteger,
     fallback: 5_000,
-    meaning: "how often a quiet room's owner is asked whether it still knows the members here",
+    meaning: "Milliseconds between two checks that the owner of a quiet room still knows this gateway's members.",
   },
-  presenceOwnerSilenceMsMax: {
+  /** Milliseconds without confirmation of members after which a gateway searches for the owner. */
+  presenceOwnerSilenceMsMax: constant(2_000),
+  spectatorAfterMs: {
     parse: positiveInteger,
-    fallback: 2_000,
-    meaning: "an owner that has not confirmed the members for so long is looked for",
+    fallback: 60_000,
+    meaning: "Milliseconds without input after which a participant is a spectator.",
   },
-  spectatorAfterMs: { parse: positiveInteger, fallback: 60_000, meaning: "a participant without input for so long is a spectator" },
-  gatewayHeartbeatMs: { parse: positiveInteger, fallback: 500, meaning: "how often a gateway says that it is alive" },
+  gatewayHeartbeatMs: { parse: positiveInteger, fallback: 500, meaning: "Milliseconds between two heartbeats of a gateway." },
 } as const satisfies Settings;
 
 export type PresenceConfig = Values<typeof presenceSettings>;

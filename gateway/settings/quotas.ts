@@ -1,6 +1,9 @@
-/** What addresses, tenants and rooms may have over all gateways together, and what follows on abuse. */
+/**
+ * Settings for the limits of each IP address, tenant and room over all gateways (connections, rooms, edits per second),
+ * and for the bans that follow abuse.
+ */
 
-import { positiveInteger, type Settings, type Values } from "../../shared/config.ts";
+import { positiveInteger, type Settings, type Values } from "../../shared/settings/settings.ts";
 import type { QuotasOptions } from "../limits/quotas.ts";
 
 export const quotaSettings = {
@@ -8,50 +11,57 @@ export const quotaSettings = {
     parse: positiveInteger,
     fallback: 100,
     meaning:
-      "connections from one address (IPv6: one /64) to all gateways; more are turned away with HTTP 429, but for a tenth that is let in for as long as a lost line is counted. The machine's own addresses are not counted",
+      "Maximum number of connections per IP address (IPv6: per /64) over all gateways. Reconnecting clients may exceed it by a tenth. Loopback is not counted.",
+    basic: true,
   },
   connectionsPerTenantMax: {
     parse: positiveInteger,
     fallback: 50_000,
-    meaning:
-      "connections of one tenant to all gateways; more are closed with a hint to come back later, but for a tenth that is let in for as long as a lost line is counted",
+    meaning: "Maximum number of connections per tenant over all gateways. Reconnecting clients may exceed it by a tenth.",
+    basic: true,
   },
   roomsPerTenantMax: {
     parse: positiveInteger,
     fallback: 10_000,
-    meaning: "open rooms of one tenant; joins that would open another are refused with a hint to come back later",
+    meaning: "Maximum number of open rooms per tenant. Joins that would open another room are refused with a retry hint.",
   },
   participantsPerRoomMax: {
     parse: positiveInteger,
     fallback: 1_000,
-    meaning: "members of one room over all gateways; more joins are refused with a hint to come back later",
+    meaning: "Maximum number of participants per room over all gateways. Further joins are refused with a retry hint.",
+    basic: true,
   },
   tenantEditsPerSecondMax: {
     parse: positiveInteger,
     fallback: 5_000,
-    meaning: "edits that one tenant may send over all gateways in a second; more are refused with a hint to send them later",
+    meaning: "Maximum number of edits per second and tenant over all gateways. Further edits are refused with a retry hint.",
+    basic: true,
   },
   abusePointsMax: {
     parse: positiveInteger,
     fallback: 100,
-    meaning: "points of a user or an address over all gateways, within a minute or so, that lead to a ban; half as many to being held off",
+    meaning: "Abuse score of a user or address, within about a minute, that leads to a ban. Half of it delays new connections.",
   },
   tenantAbusePointsMax: {
     parse: positiveInteger,
     fallback: 5_000,
-    meaning: "points of all users of a tenant together; more than half as many, and its new connections are held off",
+    meaning: "Abuse score of all users of a tenant. Beyond half of it the tenant's new connections are delayed.",
   },
   abuseBanMs: {
     parse: positiveInteger,
     fallback: 60_000,
-    meaning: "the first ban for abuse; each further one within a day is twice as long",
+    meaning: "Milliseconds of the first ban for abuse. Each further ban within a day is twice as long.",
   },
-  abuseBanMsMax: { parse: positiveInteger, fallback: 3_600_000, meaning: "the longest ban for abuse" },
-  suspectsMax: { parse: positiveInteger, fallback: 100_000, meaning: "users, addresses and tenants watched for abuse at once" },
+  abuseBanMsMax: { parse: positiveInteger, fallback: 3_600_000, meaning: "Maximum milliseconds of a ban for abuse." },
+  suspectsMax: {
+    parse: positiveInteger,
+    fallback: 100_000,
+    meaning: "Maximum number of users, addresses and tenants with an abuse score.",
+  },
   sanctionsMax: {
     parse: positiveInteger,
     fallback: 10_000,
-    meaning: "bans and downgrades held at once; of the tenant that has most, the one that ends first makes room for another",
+    meaning: "Maximum number of active bans and downgrades. Beyond it, the tenant with most loses the one that ends first.",
   },
 } as const satisfies Settings;
 

@@ -1,33 +1,48 @@
 /** What a gateway holds of each room, and how it finds the owner. */
 
-import { positiveInteger, type Settings } from "../../shared/config.ts";
+import { constant, positiveInteger, type Settings } from "../../shared/settings/settings.ts";
 
 export const roomSettings = {
-  joinMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "time a join waits for an owner of the room" },
+  joinMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "Milliseconds that a join waits for an owner of the room." },
   ownerSilenceMsMax: {
     parse: positiveInteger,
     fallback: 1_000,
-    meaning: "an edit or a question unanswered for so long is sent again or sends the gateway looking for the owner",
+    meaning: "Milliseconds without an answer from the owner after which the gateway resends the request or searches for the owner.",
   },
   ownerSearchesMax: {
     parse: positiveInteger,
     fallback: 256,
-    meaning: "questions for rooms' owners that are under way at a time, to placement and to room servers; others wait",
+    meaning: "Maximum number of concurrent owner searches. Others wait.",
   },
-  forwardedEditsPerRoomMax: { parse: positiveInteger, fallback: 2_000, meaning: "edits of one room held until the log has them" },
+  forwardedEditsPerRoomMax: {
+    parse: positiveInteger,
+    fallback: 2_000,
+    meaning: "Maximum number of unacknowledged edits per room that a gateway holds.",
+  },
   forwardedBytesPerRoomMax: {
     parse: positiveInteger,
     fallback: 8_388_608,
-    meaning: "bytes of one room's edits held until the log has them",
+    meaning: "Maximum bytes of unacknowledged edits per room that a gateway holds.",
   },
-  forwardedBytesMax: { parse: positiveInteger, fallback: 134_217_728, meaning: "bytes of all rooms' edits held until the log has them" },
-  forwardedKeptMs: { parse: positiveInteger, fallback: 300_000, meaning: "how long edits are held for a client that left" },
-  gapBytesMax: { parse: positiveInteger, fallback: 4_194_304, meaning: "bytes of one room held behind a gap while it is repaired" },
+  forwardedBytesMax: {
+    parse: positiveInteger,
+    fallback: 134_217_728,
+    meaning: "Maximum bytes of unacknowledged edits that a gateway holds.",
+  },
+  forwardedKeptMs: {
+    parse: positiveInteger,
+    fallback: 300_000,
+    meaning: "Milliseconds that a gateway holds unacknowledged edits of a client that left.",
+  },
+  /** Maximum bytes per room that a gateway buffers behind a gap while the gap is repaired. */
+  gapBytesMax: constant(4_194_304),
   recentBytesMax: {
     parse: positiveInteger,
     fallback: 1_048_576,
-    meaning: "newest bytes of one room kept, so that joins meet the live flow without asking the owner again",
+    meaning: "Bytes of recent edits per room that a gateway keeps, so that joins need no request to the owner.",
   },
-  recentMsMax: { parse: positiveInteger, fallback: 10_000, meaning: "how long those are kept" },
-  roomLingerMs: { parse: positiveInteger, fallback: 5_000, meaning: "how long a room without members is still followed" },
+  /** Milliseconds that a gateway keeps a room's recent edits. */
+  recentMsMax: constant(10_000),
+  /** Milliseconds that a gateway stays subscribed to a room without members. */
+  roomLingerMs: constant(5_000),
 } as const satisfies Settings;

@@ -1,62 +1,69 @@
 /** What one connection may send and have sent, and when it counts as gone. */
 
-import { positiveInteger, type Settings, type Values } from "../../shared/config.ts";
+import { positiveInteger, type Settings, type Values } from "../../shared/settings/settings.ts";
 import type { Limits } from "../../shared/wire/frames.ts";
-import { SpareRates } from "../limits/connection-rates.ts";
-import type { SessionOptions } from "../sessions/session.ts";
+import { RatePool } from "../limits/connection-rates.ts";
+import type { ClientSessionOptions } from "../sessions/client-session.ts";
 import type { AdmissionConfig } from "./admission.ts";
 import type { PresenceConfig } from "./presence.ts";
 
 export const sessionSettings = {
-  roomsPerConnectionMax: { parse: positiveInteger, fallback: 100, meaning: "rooms joined over one connection" },
-  frameBytesMax: { parse: positiveInteger, fallback: 786_432, meaning: "largest frame taken from a client" },
-  editBytesMax: { parse: positiveInteger, fallback: 524_288, meaning: "largest payload of one edit" },
-  editBurst: { parse: positiveInteger, fallback: 30, meaning: "edits that one connection may send at once" },
-  editsPerSecond: { parse: positiveInteger, fallback: 10, meaning: "edits that one connection may send in the long run" },
+  roomsPerConnectionMax: { parse: positiveInteger, fallback: 100, meaning: "Maximum number of joined rooms per connection." },
+  frameBytesMax: { parse: positiveInteger, fallback: 786_432, meaning: "Maximum bytes of one frame from a client." },
+  editBytesMax: { parse: positiveInteger, fallback: 524_288, meaning: "Maximum payload bytes of one edit." },
+  editBurst: { parse: positiveInteger, fallback: 30, meaning: "Number of edits that a connection may send at once." },
+  editsPerSecond: { parse: positiveInteger, fallback: 10, meaning: "Sustained edits per second and connection." },
   resendBurst: {
     parse: positiveInteger,
     fallback: 1_000,
-    meaning: "edits that one connection may send again at once, after a reconnect or a refusal",
+    meaning: "Number of edits that a connection may resend at once after a reconnect or a refusal.",
   },
-  resendsPerSecond: { parse: positiveInteger, fallback: 50, meaning: "edits that one connection may send again in the long run" },
+  resendsPerSecond: { parse: positiveInteger, fallback: 50, meaning: "Sustained resent edits per second and connection." },
   bytesBurst: {
     parse: positiveInteger,
     fallback: 16_777_216,
     meaning:
-      "bytes that one connection may send at once; at least COROOM_EDIT_BURST edits of COROOM_EDIT_BYTES_MAX, or honest clients may meet it",
+      "Bytes that a connection may send at once. At least COROOM_EDIT_BURST times COROOM_EDIT_BYTES_MAX, or honest clients may exceed it.",
   },
   bytesPerSecond: {
     parse: positiveInteger,
     fallback: 6_291_456,
     meaning:
-      "bytes that one connection may send in the long run; at least COROOM_EDITS_PER_SECOND edits of COROOM_EDIT_BYTES_MAX, or honest clients may meet it",
+      "Sustained bytes per second and connection. At least COROOM_EDITS_PER_SECOND times COROOM_EDIT_BYTES_MAX, or honest clients may exceed it.",
   },
   catchUpBytesBurst: {
     parse: positiveInteger,
     fallback: 268_435_456,
-    meaning:
-      "bytes of rooms' past edits that one connection may have itself sent at once, by joining and by asking for a replay; what is past it closes the connection at its next such question",
+    meaning: "Bytes of catch-up that a connection may request at once. The next request beyond it closes the connection.",
   },
   catchUpBytesPerSecond: {
     parse: positiveInteger,
     fallback: 8_388_608,
-    meaning: "bytes of rooms' past edits that one connection may have itself sent in the long run",
+    meaning: "Sustained bytes of catch-up per second and connection.",
   },
-  controlBurst: { parse: positiveInteger, fallback: 300, meaning: "frames other than edits that one connection may send at once" },
+  controlBurst: {
+    parse: positiveInteger,
+    fallback: 300,
+    meaning: "Number of control frames (all but edits and presence) that a connection may send at once.",
+  },
   controlsPerSecond: {
     parse: positiveInteger,
     fallback: 20,
-    meaning: "frames other than edits that one connection may send in the long run",
+    meaning: "Sustained control frames per second and connection.",
   },
-  presenceBurst: { parse: positiveInteger, fallback: 60, meaning: "frames of presence that one connection may send at once" },
+  presenceBurst: { parse: positiveInteger, fallback: 60, meaning: "Number of presence frames that a connection may send at once." },
   presencePerSecondMax: {
     parse: positiveInteger,
     fallback: 30,
-    meaning: "frames of presence that one connection may send in the long run; one that sends four times as many is closed",
+    meaning: "Sustained presence frames per second and connection. At four times this rate the connection is closed.",
   },
-  boardsPerConnectionMax: { parse: positiveInteger, fallback: 20, meaning: "boards that one connection may watch" },
-  pingIntervalMs: { parse: positiveInteger, fallback: 30_000, meaning: "how often a client is to ping" },
-  silenceMsMax: { parse: positiveInteger, fallback: 75_000, meaning: "a connection silent for so long is closed" },
+  boardsPerConnectionMax: { parse: positiveInteger, fallback: 20, meaning: "Maximum number of watched boards per connection." },
+  pingIntervalMs: { parse: positiveInteger, fallback: 30_000, meaning: "Milliseconds between two pings of a client." },
+  silenceMsMax: {
+    parse: positiveInteger,
+    fallback: 75_000,
+    meaning: "Milliseconds without a frame after which a connection is closed. At least twice COROOM_PING_INTERVAL_MS.",
+  },
 } as const satisfies Settings;
 
 export type SessionConfig = Values<typeof sessionSettings>;
@@ -89,14 +96,14 @@ function toldLimits(config: ConnectionConfig): Limits {
 /** What each connection keeps to. */
 export function sessionOptions(
   config: ConnectionConfig,
-  { clientIdOf, restrictionOn }: Pick<SessionOptions, "clientIdOf" | "restrictionOn">,
-): SessionOptions {
+  { clientIdOf, restrictionOn }: Pick<ClientSessionOptions, "clientIdOf" | "restrictionOn">,
+): ClientSessionOptions {
   return {
     limits: toldLimits(config),
     helloMsMax: config.helloMsMax,
     roomsMax: config.roomsPerConnectionMax,
     retryAfterMs: config.retryAfterMs,
-    rates: new SpareRates({
+    rates: new RatePool({
       editRates: {
         fresh: { burst: config.editBurst, perSecond: config.editsPerSecond },
         repeats: { burst: config.resendBurst, perSecond: config.resendsPerSecond },

@@ -1,34 +1,39 @@
 /** Whose tokens a gateway takes, and how long it remembers that it has. */
 
-import { positiveInteger, SettingError, type Settings, text, wholeNumber } from "../../shared/config.ts";
+import { positiveInteger, SettingError, type Settings, text, wholeNumber } from "../../shared/settings/settings.ts";
 
 export const tokenSettings = {
-  jwtSecret: { parse: text, secret: true, fallback: "", meaning: "HS256 secret of the tokens, at least 32 bytes" },
+  jwtSecret: { parse: text, secret: true, fallback: "", meaning: "HS256 secret of the tokens, at least 32 bytes.", basic: true },
   jwksUrl: {
     parse: keysAddress,
     secret: true,
     fallback: "",
-    meaning: "where the public keys of RS256, PS256, ES256 or EdDSA tokens are fetched (JWKS)",
+    meaning: "URL of the public keys (JWKS) of RS256, PS256, ES256 or EdDSA tokens.",
+    basic: true,
   },
-  jwksFile: { parse: text, fallback: "", meaning: "a JWKS file, instead of a URL" },
-  jwtIssuer: { parse: text, fallback: "", meaning: "issuer that tokens must name; empty: any" },
-  jwtAudience: { parse: text, fallback: "", meaning: "audience that tokens must name; empty: any" },
-  jwtClockToleranceSeconds: { parse: positiveInteger, fallback: 5, meaning: "how far the clock of whoever signs tokens may be off" },
+  jwksFile: { parse: text, fallback: "", meaning: "File with a JWKS, instead of COROOM_JWKS_URL.", basic: true },
+  jwtIssuer: { parse: text, fallback: "", meaning: "Required issuer (iss) of tokens. Empty: any.", basic: true },
+  jwtAudience: { parse: text, fallback: "", meaning: "Required audience (aud) of tokens. Empty: any.", basic: true },
+  jwtClockToleranceSeconds: {
+    parse: positiveInteger,
+    fallback: 5,
+    meaning: "Accepted clock difference, in seconds, between the token issuer and the gateway.",
+  },
   knownTokensMax: {
     parse: positiveInteger,
     fallback: 100_000,
-    meaning: "tokens that need not be checked again when they are shown again; of more the oldest is forgotten",
+    meaning: "Maximum number of verified tokens in the cache. The oldest are removed first.",
   },
   knownTokenMsMax: {
     parse: wholeNumber,
     fallback: 15_000,
-    meaning: "for how long not: so long may a key that was withdrawn still open doors. 0: every token is checked each time",
+    meaning:
+      "Milliseconds that a verified token stays in the cache, so a withdrawn key is accepted this much longer; 0 disables the cache.",
   },
   waitingTokensMax: {
     parse: positiveInteger,
     fallback: 1_000,
-    meaning:
-      "tokens of no known key that wait for the JWKS to be fetched again, which takes three seconds; whoever shows more is told to try again",
+    meaning: "Maximum number of tokens with an unknown key that wait for the next JWKS request. Further clients are asked to retry.",
   },
 } as const satisfies Settings;
 

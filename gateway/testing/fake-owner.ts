@@ -1,16 +1,16 @@
 /**
- * A room's owner for the gateway's system tests: orders edits in memory and says over real NATS what a room
- * server would. It can be told to keep silent, to lose what it sends, or to be gone.
+ * A room's owner for the gateway's system tests: orders edits in memory and answers over real NATS like a room server.
+ * It can be silent, lose messages, or be gone.
  */
 
 import type { Msg, NatsConnection, Subscription } from "nats";
 
 import {
   decodeToOwner,
-  encodeAnswer,
+  encodeOwnerReply,
   encodeFromOwner,
-  type Answer,
-  type SaidByOwner,
+  type OwnerReply,
+  type OwnerAnnouncement,
   type SubmittedEdit,
   type ToOwner,
 } from "../../shared/bus/envelope.ts";
@@ -21,7 +21,7 @@ import { editsBytesOf, encodeEditsRecord, encodeEpochRecord } from "../../shared
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { ClientId, Epoch, GatewayId, RoomKey, Seq, ServerId, UnixMillis } from "../../shared/ids.ts";
 
-/** What outlives an owner. */
+/** The part that outlives an owner. */
 export class FakeLog {
   epoch = 0;
   readonly parts: { readonly firstSeq: number; readonly lastSeq: number; readonly bytes: Uint8Array }[] = [];
@@ -41,9 +41,9 @@ export class FakeOwner {
   readonly received: ToOwner[] = [];
   #records = 0;
   #epoch = 0;
-  /** What it does with edits: `lose-records` takes them into the log and loses the fan-out. */
+  /** `lose-records`: edits reach the log, but the records do not reach the gateways. */
   mode: "serve" | "ignore-edits" | "lose-records" | "silent" = "serve";
-  /** Hears presence in any mode, and says nothing of it by itself. */
+  /** Called with presence in every mode. The owner answers none by itself. */
   onPresence: (message: PresenceToOwner, reply: (bytes: Uint8Array) => void) => void = () => {};
 
   constructor(line: NatsConnection, subjects: Subjects, log: FakeLog, room: RoomKey, server: string) {
@@ -62,7 +62,7 @@ export class FakeOwner {
     });
   }
 
-  /** Takes the room over, as after a claim. */
+  /** Takes over the room, as after a claim. */
   own(): void {
     if (this.#epoch > 0) return;
     this.#subscribe(this.#subjects.toOwner(this.#room), (bytes, reply) => {
@@ -74,7 +74,7 @@ export class FakeOwner {
     this.#publish(encodeEpochRecord({ id: this.#nextId(), time: Date.now() as UnixMillis, epoch: this.#epoch as Epoch, head: this.#head }));
   }
 
-  /** As if killed. */
+  /** Stops like a killed process. */
   stop(): void {
     clearInterval(this.#heart);
     for (const subscription of this.#subscriptions) subscription.unsubscribe();
@@ -84,7 +84,7 @@ export class FakeOwner {
     this.say({ kind: "beacon", epoch: this.#epoch as Epoch, head: this.#head });
   }
 
-  say(message: SaidByOwner): void {
+  say(message: OwnerAnnouncement): void {
     this.#publish(encodeFromOwner(message));
   }
 
@@ -103,7 +103,7 @@ export class FakeOwner {
     if (message.kind === "edits" && this.mode !== "ignore-edits") this.#order(message.gateway, message.edits);
     if (message.kind === "catch-up-request") {
       const parts = this.#log.parts.filter(({ lastSeq }) => lastSeq > message.after.seq).map(({ bytes }) => bytes);
-      const answer: Answer =
+      const answer: OwnerReply =
         message.after.seq > this.#head
           ? {
               kind: "catch-up",
@@ -171,8 +171,8 @@ export class FakeOwner {
     this.#line.publish(this.#subjects.editsOut(this.#room), bytes);
   }
 
-  #answer(gateway: GatewayId, answer: Answer): void {
-    this.#line.publish(this.#subjects.toGateway(gateway, this.#room), encodeAnswer(answer));
+  #answer(gateway: GatewayId, answer: OwnerReply): void {
+    this.#line.publish(this.#subjects.toGateway(gateway, this.#room), encodeOwnerReply(answer));
   }
 
   #subscribe(subject: string, receive: (bytes: Uint8Array, reply: (bytes: Uint8Array) => void) => void): void {

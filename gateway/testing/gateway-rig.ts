@@ -1,4 +1,4 @@
-/** Gateways on a real nats-server and clients on them, for system tests: whatever a test starts ends with it. */
+/** Gateways on a real nats-server, and clients, for system tests. The rig stops everything that a test has started. */
 
 import { SignJWT } from "jose";
 import { connect, type NatsConnection } from "nats";
@@ -6,11 +6,11 @@ import { Registry } from "prom-client";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 
 import { type Subjects, subjectsOf } from "../../shared/bus/subjects.ts";
-import { readSettings } from "../../shared/config.ts";
+import { readSettings } from "../../shared/settings/settings.ts";
 import { type RoomId, roomKey, type TenantId } from "../../shared/ids.ts";
-import type { Running } from "../../shared/lifecycle.ts";
-import { sharedSettings } from "../../shared/settings.ts";
-import { SILENT } from "../../shared/testing/silent-log.ts";
+import type { Running } from "../../shared/process/lifecycle.ts";
+import { sharedSettings } from "../../shared/settings/common-settings.ts";
+import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import { type RealNats, startRealNats } from "../../test/contract/real-nats.ts";
 import { gatewaySettings } from "../config.ts";
 import { startGateway } from "../main.ts";
@@ -18,9 +18,9 @@ import { FakeLog, FakeOwner } from "./fake-owner.ts";
 import { WireClient } from "./wire-client.ts";
 
 const SECRET = "a secret of at least 32 bytes, for tests only";
-/** More than a process that plays everybody may stand still on a busy machine. */
+/** Longer than a process that plays all roles may pause on a busy machine. */
 const SERVER_SILENCE_MS_MAX = 3_000;
-/** What operators show. */
+/** The operators' secret. */
 export const OPERATOR = "what operators show";
 export const ROOM = "notes";
 export const TENANT = "acme";
@@ -28,7 +28,7 @@ export const TENANT = "acme";
 /** Settings as flags. */
 export type Flags = Readonly<Record<string, string>>;
 
-/** To be called once a file: its hooks are vitest's. */
+/** Call once in a file: registers vitest hooks. */
 export function gatewayRig(name: string, settings: Flags = {}): GatewayRig {
   const rig = new GatewayRig(name, settings);
   beforeAll(() => rig.open());
@@ -74,7 +74,7 @@ export class GatewayRig {
     await this.#line?.close();
   }
 
-  /** Each test has one of its own. */
+  /** Each test has its own. */
   get environment(): string {
     return `${this.#name}${this.#runs}`;
   }
@@ -87,7 +87,7 @@ export class GatewayRig {
     return this.#line!;
   }
 
-  /** Where it listens. */
+  /** Returns the gateway's address. */
   async start(settings: Flags = {}, redisUrl = ""): Promise<string> {
     const flags = {
       environment: this.environment,
@@ -105,7 +105,7 @@ export class GatewayRig {
       serverSilenceMsMax: SERVER_SILENCE_MS_MAX,
       redisUrl,
     };
-    const gateway = await startGateway(config, { log: SILENT, registry: new Registry() });
+    const gateway = await startGateway(config, { log: SILENT_LOG, registry: new Registry() });
     const address = `127.0.0.1:${gateway.port}`;
     this.#gateways.set(address, gateway);
     return address;
@@ -117,14 +117,14 @@ export class GatewayRig {
     await gateway?.stop();
   }
 
-  /** Of the room ROOM of TENANT. */
+  /** Owner of ROOM in TENANT. */
   startOwner(): FakeOwner {
     const owner = new FakeOwner(this.line, this.subjects, new FakeLog(), roomKey(TENANT as TenantId, ROOM as RoomId), "rs-1");
     this.#owners.push(owner);
     return owner;
   }
 
-  /** A socket that has said nothing yet. `from`: the address that it counts under. */
+  /** A socket that has sent nothing yet. `from`: its client address. */
   async connect(address: string, from = ""): Promise<WireClient> {
     const client = await WireClient.open(`ws://${address}/v1/connect`, from === "" ? {} : { "x-forwarded-for": from });
     this.#clients.push(client);
@@ -160,7 +160,7 @@ export async function metric(address: string, sample: string): Promise<number> {
   );
 }
 
-/** Welcomed, or how it was closed. */
+/** "welcome", or the close code. */
 export async function outcomeOf(client: WireClient): Promise<"welcome" | number> {
   await client.until(() => client.closed !== undefined || client.received.some(({ type }) => type === "welcome"), "an answer");
   return client.closed?.code ?? "welcome";

@@ -1,4 +1,4 @@
-/** A client as plain as can be, for system tests: sends frames, keeps what comes, waits for what a test wants to see. */
+/** A minimal client for system tests: sends frames, stores received ones, and waits for what a test expects. */
 
 import { WebSocket } from "ws";
 
@@ -18,7 +18,7 @@ export class WireClient {
   #taken = 0;
   #lastRequest = 0;
   closed: { code: number; reason: string } | undefined;
-  /** Why the line broke, if it did. */
+  /** The reason of a broken connection. */
   #error: Error | undefined;
 
   private constructor(socket: WebSocket) {
@@ -36,7 +36,7 @@ export class WireClient {
     socket.on("error", (error) => (this.#error = error)); // A close follows.
   }
 
-  /** Rejects with the HTTP status when the connection is turned away. `ca`: the certificates to believe over TLS. */
+  /** Rejects with the HTTP status if the gateway rejects the connection. `ca`: trusted certificates for TLS. */
   static open(url: string, headers: Record<string, string> = {}, ca?: string): Promise<WireClient> {
     const socket = new WebSocket(url, { headers, perMessageDeflate: false, ...(ca === undefined ? {} : { ca }) });
     const client = new WireClient(socket);
@@ -47,7 +47,7 @@ export class WireClient {
     });
   }
 
-  /** Connected, greeted and welcomed. */
+  /** Connects, sends HELLO and waits for WELCOME. */
   static async greet(url: string, token: string): Promise<WireClient> {
     const client = await WireClient.open(url);
     client.send({ type: "hello", version: PROTOCOL_VERSION, token, agent: "test" });
@@ -77,7 +77,7 @@ export class WireClient {
     this.send({ type: "edit", channel, counter, ackedThrough, parentSeq: 0 as Seq, payload: new TextEncoder().encode(payload) });
   }
 
-  /** The next frame of this type after the last one taken; those between are passed over. */
+  /** The next frame of this type; frames before it are skipped. */
   async next<Type extends ServerFrame["type"]>(type: Type): Promise<Of<Type>> {
     const find = (): number => this.received.findIndex((frame, index) => index >= this.#taken && frame.type === type);
     await this.until(() => find() >= 0, `a frame of type ${type}`);
@@ -86,7 +86,7 @@ export class WireClient {
     return this.received[index] as Of<Type>;
   }
 
-  /** So many edits, the first of this client, some at a time; resolves once all are acknowledged. */
+  /** Sends this many edits, the first ones of the client, a few at a time. Resolves when all are acknowledged. */
   async flood(channel: number, edits: number, payload: string): Promise<void> {
     for (let sent = 0; sent < edits;) {
       const before = sent;
@@ -100,7 +100,7 @@ export class WireClient {
     return ack?.type === "ack" ? ack.counter + ack.count - 1 : 0;
   }
 
-  /** What the committed frames so far say, by seq, repeats dropped. */
+  /** Payloads of the committed frames, by seq. */
   committed(): Map<Seq, string> {
     const edits = new Map<Seq, string>();
     for (const frame of this.received) {
@@ -132,7 +132,7 @@ export class WireClient {
     });
   }
 
-  /** How the gateway ended the connection. */
+  /** Waits for the close. */
   async end(): Promise<{ code: number; reason: string }> {
     await this.until(() => this.closed !== undefined, "a close");
     return this.closed!;

@@ -1,56 +1,101 @@
-/** Puts a closed window's boards into the archive, once, and lets Redis forget them after a while. */
+/** Carries out what the archiving of a partition wants, one port call for each request, and returns the outcome. */
 
-import type { UnixMillis } from "../../shared/ids.ts";
-import { byRank, isAhead, NOTHING_APPLIED, type Standing } from "../boards/board.ts";
-import type { Role } from "../boards/keys.ts";
-import type { Archive, ArchivedBoard, BoardReads, Boards, Checkpoints, Closing, Closings } from "../ports.ts";
-import { keptUntil } from "./kept-until.ts";
+import { assertNever } from "../../shared/assert.ts";
+import { UndecodableEntry } from "../../shared/bus/json-messages.ts";
+import type { RankEntry } from "../boards/board.ts";
+import type {
+  Archive,
+  ArchivedBoard,
+  BoardReads,
+  BoardStore,
+  BoardCheckpoints,
+  ClosedTenants,
+  Closings,
+  Progress,
+  TenantArchive,
+  TenantBoards,
+} from "../ports.ts";
+import { firstByRank } from "./archive-plan.ts";
+import type { ArchivingOutcome, ArchivingRequest } from "./archiving-messages.ts";
 
 export type ArchivingPorts = {
-  readonly boards: Pick<Boards, "load">;
+  readonly boards: Pick<BoardStore, "load">;
   readonly reads: BoardReads;
-  readonly checkpoints: Pick<Checkpoints, "mark">;
+  readonly checkpoints: Pick<BoardCheckpoints, "mark">;
   readonly closings: Closings;
   readonly archive: Archive;
+  readonly tenants: Pick<TenantBoards, "page">;
+  readonly closedTenants: ClosedTenants;
+  readonly tenantArchive: TenantArchive;
+  readonly progress: Pick<Progress, "read">;
 };
-export type ArchivingOptions = { readonly boardRoles: readonly Role[]; readonly boardArchivedMax: number };
 
-/**
- * `confirm` throws unless Redis still has all it had and is still ours to read: a window that was cut short by
- * a loss, or is half put back by a successor, must not become its archive. `behind`: the room's checkpoint has more
- * than Redis, and nothing was done.
- */
-export async function archiveWindow(
-  { room, window }: Closing,
-  partition: number,
-  { boards, reads, checkpoints, closings, archive }: ArchivingPorts,
-  options: ArchivingOptions,
-  { wallNow, confirm }: { wallNow: UnixMillis; confirm: () => Promise<void> },
-): Promise<"written" | "there" | "behind"> {
-  const mark = await checkpoints.mark(room); // Looked at first: meanwhile the boards only get farther.
-  const stored = await boards.load(room);
-  if (stored !== "deleted" && isAhead(mark, stored?.applied ?? NOTHING_APPLIED)) return "behind";
-  const finished = async (outcome: "written" | "there"): Promise<"written" | "there"> => {
-    await closings.finish(partition, { room, window }, keptUntil(outcome, window, wallNow));
-    return outcome;
-  };
-  if (stored === "deleted" || stored === undefined) return finished("there");
-  const archived: ArchivedBoard[] = [];
-  for (const role of options.boardRoles) {
-    const { members, points } = await reads.read(room, role, window);
-    let first: Standing[] = [];
-    for await (const some of reads.all(room, role, window)) first = firstOf([...first, ...some], options.boardArchivedMax);
-    if (members > 0) archived.push({ role, members, points, standings: first });
+export async function carryOutArchiving(partition: number, request: ArchivingRequest, ports: ArchivingPorts): Promise<ArchivingOutcome> {
+  const { archive, boards, closings, closedTenants, tenantArchive, tenants } = ports;
+  switch (request.kind) {
+    case "find-closings":
+      return { kind: "closings-found", closings: await closings.due(partition, request.endedBefore, request.countMax) };
+    case "check-closing":
+      return checkClosing(request, ports);
+    case "read-window":
+      return readWindow(request, ports.reads);
+    case "write-archive": {
+      const { closing, archived } = request;
+      return { kind: "archive-written", closing, outcome: await archive.write(closing.room, closing.window, archived) };
+    }
+    case "check-deleted":
+      return { kind: "deleted-checked", closing: request.closing, isDeleted: (await boards.load(request.closing.room)) === "deleted" };
+    case "remove-archive":
+      await archive.remove(request.closing.room);
+      return { kind: "archive-removed", closing: request.closing };
+    case "finish-closing":
+      await closings.finish(partition, request.closing, request.keepUntil);
+      return { kind: "closing-finished", closing: request.closing };
+    case "read-progress": {
+      const partitions = Array.from({ length: request.partitions }, (_, index) => index);
+      return { kind: "progress-read", words: await Promise.all(partitions.map((index) => ports.progress.read(index))) };
+    }
+    case "find-closed-tenants":
+      return { kind: "closed-tenants-found", closed: await closedTenants.due(request.endedBefore, request.countMax) };
+    case "read-tenant": {
+      const { tenant, window } = request.closed;
+      return { kind: "tenant-read", page: await tenants.page(tenant, window, { offset: 0, limit: request.countMax }) };
+    }
+    case "write-tenant":
+      return { kind: "tenant-written", outcome: await tenantArchive.write(request.closed.tenant, request.closed.window, request.page) };
+    case "finish-tenant":
+      await closedTenants.finish(request.closed, request.keepUntil);
+      return { kind: "tenant-finished" };
+    default:
+      return assertNever(request);
   }
-  await confirm();
-  if (archived.length === 0) return finished("there");
-  const outcome = await archive.write(room, window, { applied: stored.applied, boards: archived });
-  if ((await boards.load(room)) === "deleted") await archive.remove(room); // Meanwhile: nobody else looks here again.
-  return finished(outcome);
 }
 
-/** A scan may show a member twice. */
-function firstOf(standings: readonly Standing[], countMax: number): Standing[] {
-  const byMember = new Map(standings.map((standing) => [standing.member, standing]));
-  return [...byMember.values()].sort(byRank).slice(0, countMax);
+async function checkClosing(
+  { closing }: { readonly closing: (ArchivingRequest & { kind: "check-closing" })["closing"] },
+  { checkpoints, boards }: ArchivingPorts,
+): Promise<ArchivingOutcome> {
+  try {
+    const mark = await checkpoints.mark(closing.room);
+    return { kind: "closing-checked", closing, mark, stored: await boards.load(closing.room) };
+  } catch (cause) {
+    if (cause instanceof UndecodableEntry) return { kind: "closing-undecodable", closing, cause };
+    throw cause;
+  }
+}
+
+/** A board is scanned part by part, and no more than the first members are held. */
+async function readWindow(
+  { closing, roles, countMax }: ArchivingRequest & { kind: "read-window" },
+  reads: BoardReads,
+): Promise<ArchivingOutcome> {
+  const { room, window } = closing;
+  const boards: ArchivedBoard[] = [];
+  for (const role of roles) {
+    const { members, points } = await reads.read(room, role, window);
+    let first: RankEntry[] = [];
+    for await (const some of reads.all(room, role, window)) first = firstByRank([...first, ...some], countMax);
+    boards.push({ role, members, points, standings: first });
+  }
+  return { kind: "window-read", closing, boards };
 }

@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 
-import { Prng } from "../../shared/prng.ts";
+import { Prng } from "../../shared/collections/prng.ts";
 import { eventually } from "../../test/system/eventually.ts";
 import { keysOf } from "../boards/keys.ts";
 import type { LeaderboardPorts } from "../leaderboard-host.ts";
@@ -23,7 +23,7 @@ import { parseWindow } from "../boards/windows.ts";
 
 const rig = LeaderboardRig.forThisFile();
 
-test("[LB5] a window that ended is archived once, and read from there when Redis has it no more", async () => {
+test("[LB5] a window that ended is archived once, and is read from the archive when Redis no longer has it", async () => {
   const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(5)];
   const started = await rig.start("lb5", log, clock);
   const other = await rig.start("lb5", log, clock);
@@ -66,7 +66,7 @@ test("[LB5] a window that ended is archived once, and read from there when Redis
   ]);
 });
 
-test("[LB8] whoever dies between writing a closed window and letting it go: another finishes it, and each is written once", async () => {
+test("[LB8] a leaderboard that dies between archiving a window and releasing it: another one finishes, and the window is written once", async () => {
   const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(8)];
   const written: string[] = [];
   const watched = (ports: LeaderboardPorts): LeaderboardPorts => ({

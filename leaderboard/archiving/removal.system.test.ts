@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 
 import type { RoomKey, Seq } from "../../shared/ids.ts";
 import { connectNats, type NatsConnection } from "../../shared/io/nats.ts";
-import { Prng } from "../../shared/prng.ts";
+import { Prng } from "../../shared/collections/prng.ts";
 import { eventually } from "../../test/system/eventually.ts";
 import type { LeaderboardHost } from "../leaderboard-host.ts";
 import { NO_USES, NOTHING_APPLIED } from "../boards/board.ts";
@@ -18,7 +18,7 @@ import { ALL_TIME, parseWindow } from "../boards/windows.ts";
 
 const rig = LeaderboardRig.forThisFile();
 
-test("[LB10] of a room that is deleted no board is left, in Redis, checkpoints or the archive, and whoever is late brings nothing back", async () => {
+test("[LB10] no board of a deleted room is left in Redis, checkpoints or the archive, and a late writer brings nothing back", async () => {
   const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(10)];
   const first = await rig.start("lb10", log, clock);
   const [doomed, other] = ROOMS as [RoomKey, RoomKey];
@@ -74,7 +74,7 @@ function killedBeforeNaming(nats: NatsConnection): void {
   nats.request = (subject, ...rest) => (subject.startsWith("$KV.") ? Promise.reject(new Error("killed")) : request(subject, ...rest));
 }
 
-test("[LB15] a checkpoint that nothing names, or half of one, because its writer was killed, goes with its room, and with the next look for such", async () => {
+test("[LB15] checkpoint objects that a killed writer left unnamed or incomplete go with their room, and with the next sweep", async () => {
   const [nats, dying] = await Promise.all([
     connectNats({ servers: rig.natsUrl, name: "test" }),
     connectNats({ servers: rig.natsUrl, name: "dying" }),

@@ -10,7 +10,7 @@ const score = fc.oneof(
   fc.integer({ min: 1, max: 53 }).map((power) => 2 ** power - 1),
 );
 
-test("[BAND1] a score lies between the floor of its band and that of the next, whatever its size", () => {
+test("[BAND1] every score lies between the floor of its band and the floor of the next one", () => {
   fc.assert(
     fc.property(score, (points) => {
       expect(bandFloor(bandOf(points))).toBeLessThanOrEqual(points);
@@ -19,7 +19,7 @@ test("[BAND1] a score lies between the floor of its band and that of the next, w
   );
 });
 
-test("[BAND2] the true rank of everyone is among those their band allows", () => {
+test("[BAND2] every member's true rank is within the ranks that the band allows", () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 1, max: 500 }), { minLength: 1, maxLength: 60 }), (scores) => {
       const counts = new Map<number, number>();

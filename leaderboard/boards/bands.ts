@@ -1,6 +1,6 @@
 /**
- * Scores by size, eight bands to each doubling. How many members are in each is kept beside a board, so that
- * somebody outside its exact part can be told a rank to within their own band, of a board of any size.
+ * Scores in bands by size, eight bands for each doubling. A board keeps how many members each band has, so a member
+ * outside its exact part gets a rank range of one band, on a board of any size.
  */
 
 import { assert } from "../../shared/assert.ts";
@@ -8,10 +8,10 @@ import { assert } from "../../shared/assert.ts";
 /** Bands per doubling; the scripts know the same number. */
 const STEPS = 8;
 
-/** How many members each band has; the scripts number them. */
+/** How many members each band has, by the scripts' band numbers. */
 export type BandCounts = ReadonlyMap<number, number>;
 
-/** The least score that belongs to a band. Band numbers rise with the scores in them. */
+/** The lowest score of a band. Band numbers rise with the scores in them. */
 export function bandFloor(band: number): number {
   return 2 ** Math.floor(band / STEPS) * (1 + (band % STEPS) / STEPS);
 }
@@ -25,7 +25,10 @@ export function bandOf(score: number): number {
   return doubling * STEPS + Math.floor((score / 2 ** doubling - 1) * STEPS);
 }
 
-/** Where someone with this score can be: behind all in higher bands, somewhere within their own. */
+/**
+ * The ranks that a member with this score may have: after all members of higher bands, somewhere in the score's own
+ * band.
+ */
 export function ranksWithin(counts: BandCounts, score: number): { readonly first: number; readonly last: number } {
   const own = bandOf(score);
   let higher = 0;

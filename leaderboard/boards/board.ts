@@ -1,19 +1,24 @@
 /** What a room's boards are made of: how far they are counted, what a batch adds, and who stands where. */
 
 import type { Epoch, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
-import type { Cap, Role } from "./keys.ts";
+import type { Cap, MemberRole } from "./keys.ts";
 import type { BandCounts } from "./bands.ts";
 import type { Window } from "./windows.ts";
 
-/** No score is higher: past it a double skips numbers. */
+/** The highest score: above it, a double skips numbers. */
 export const SCORE_MAX = 2 ** 53;
 
-/** How far a room's log and its stream of other activities are counted. Stored with the boards, in the same atomic step. */
-export type Applied = {
+/**
+ * How far a room's log and its stream of other activities are counted. It is stored with the boards, in the same atomic
+ * step.
+ */
+export type CountedPosition = {
   readonly epoch: Epoch;
   readonly seq: Seq;
   readonly streamSeq: number;
-  /** Of the last edit counted, on the log's clock; it never goes back, so that no edit counts into a window that closed. */
+  /**
+   * The time of the last counted edit, on the log's clock. It never goes back, so no edit counts into a closed window.
+   */
   readonly time: UnixMillis;
   /** Edits that the log had lost before they were counted. */
   readonly missing: number;
@@ -24,7 +29,7 @@ export type Applied = {
   readonly activityInstant: number;
 };
 
-export const NOTHING_APPLIED: Applied = {
+export const NOTHING_APPLIED: CountedPosition = {
   epoch: 0 as Epoch,
   seq: 0 as Seq,
   streamSeq: 0,
@@ -35,61 +40,61 @@ export const NOTHING_APPLIED: Applied = {
   activityInstant: 0,
 };
 
-/** The two that only rise, each for its own stream. */
-export type Mark = Pick<Applied, "seq" | "activity">;
+/** The two numbers that only rise, one for each stream. */
+export type CountedMark = Pick<CountedPosition, "seq" | "activity">;
 
 /** Whether `mark` counts something that `other` does not. */
-export function isAhead(mark: Mark, other: Mark): boolean {
+export function isAhead(mark: CountedMark, other: CountedMark): boolean {
   return mark.seq > other.seq || mark.activity > other.activity;
 }
 
-/** A stretch of time that the room is in, and what each user has got in it. */
+/** A cap's period, and the points that each user has in it. */
 export type Use = { readonly period: number; readonly points: ReadonlyMap<UserId, number> };
 export type Uses = Readonly<Record<Cap, Use>>;
 
 const UNUSED: Use = { period: 0, points: new Map() };
 export const NO_USES: Uses = { edits: UNUSED, deeds: UNUSED, present: UNUSED };
 
-/** `reachedAt`: the instant of what brought the score to where it is. */
+/** `reachedAt`: the instant at which the score was reached. */
 export type Award = { readonly member: UserId; readonly points: number; readonly reachedAt: number };
 
-export type Batch = {
-  /** What must have been applied before, no more and no less. */
-  readonly after: Mark;
-  readonly applied: Applied;
+export type ScoreBatch = {
+  /** What must have been applied before, neither more nor less. */
+  readonly after: CountedMark;
+  readonly applied: CountedPosition;
   readonly uses: Readonly<Record<Cap, Use & { readonly hasBegun: boolean }>>;
-  /** All of a batch lies in the same ones. */
+  /** The whole batch lies in these windows. */
   readonly windows: readonly Window[];
-  readonly awards: ReadonlyMap<Role, readonly Award[]>;
+  readonly awards: ReadonlyMap<MemberRole, readonly Award[]>;
 };
 
-export type Standing = { readonly member: string; readonly score: number; readonly reachedAt: number };
+export type RankEntry = { readonly member: string; readonly score: number; readonly reachedAt: number };
 
-/** The first is ahead: more points, or the same and there before. Within a room no two instants are the same. */
-export function byRank(a: Standing, b: Standing): number {
+/** Sorts the leader first: more points, or the same points reached earlier. Within a room no two instants are equal. */
+export function byRank(a: RankEntry, b: RankEntry): number {
   return b.score - a.score || a.reachedAt - b.reachedAt;
 }
 
 /**
- * What Redis answers about a board in one step. `hot`: its first members in order. `isOrdered`: those behind them can
- * be asked for in order too.
+ * A board as Redis returns it in one step. `hot`: its first members in order. `isOrdered`: the others can be read in
+ * order too.
  */
-export type BoardState = {
-  readonly applied: Applied | undefined;
-  readonly hot: readonly Standing[];
+export type BoardContents = {
+  readonly applied: CountedPosition | undefined;
+  readonly hot: readonly RankEntry[];
   readonly members: number;
   readonly points: number;
   readonly bands: BandCounts;
   readonly isOrdered: boolean;
 };
 
-/** How users are called, as far as it is known. */
+/** Display names, as far as they are known. */
 export type Names = ReadonlyMap<string, string>;
 
-/** All of a room's boards, whole. */
+/** All boards of a room. */
 export type BoardsDump = {
   readonly names: Names;
-  readonly applied: Applied;
+  readonly applied: CountedPosition;
   readonly uses: Uses;
-  readonly boards: readonly { readonly role: Role; readonly window: Window; readonly standings: readonly Standing[] }[];
+  readonly boards: readonly { readonly role: MemberRole; readonly window: Window; readonly standings: readonly RankEntry[] }[];
 };

@@ -35,7 +35,7 @@ const DUMP: BoardsDump = {
   ],
 };
 
-test("[CKP1] boards written down read back as they were, each name written once", () => {
+test("[CKP1] a checkpoint reads back as the boards that were written, and holds each name once", () => {
   const written = writeBoards(DUMP);
   expect(written.members).toEqual(["__proto__", "ann"]);
   expect(readBoards(JSON.parse(JSON.stringify(written)))).toEqual(DUMP);

@@ -1,6 +1,6 @@
 /**
- * A room's boards as they are written down: each member's name once, however many windows it is in. Read back
- * only after the whole was found to be well formed.
+ * The stored form of a room's boards: each member's name once, however many windows it is in. It is parsed completely
+ * before any of it is used.
  */
 
 import { z } from "zod";
@@ -32,7 +32,7 @@ const WrittenBoards = z.object({
   uses: z.object({ edits: WrittenUse, deeds: WrittenUse, present: WrittenUse }).prefault({}),
   names: z.array(z.tuple([z.string(), z.string()])).default([]),
   members: z.array(z.string()),
-  /** Of each member its number, score, and the instant at which that was reached. */
+  /** For each member its number, its score, and the instant at which the score was reached. */
   boards: z.array(z.object({ role: z.enum(ROLES), window: z.string(), standings: z.array(z.tuple([whole, score, whole])) })),
 });
 export type WrittenBoards = z.infer<typeof WrittenBoards>;
@@ -59,7 +59,7 @@ export function writeBoards({ applied, uses, names, boards }: BoardsDump): Writt
   };
 }
 
-/** Undefined for what is no checkpoint. */
+/** Undefined if it is not a checkpoint. */
 export function readBoards(json: unknown): BoardsDump | undefined {
   const { data } = WrittenBoards.safeParse(json);
   if (data === undefined) return undefined;

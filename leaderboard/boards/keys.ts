@@ -23,13 +23,13 @@ import type { Window } from "./windows.ts";
 export type BoardKeys = { readonly hot: string; readonly full: string; readonly counts: string; readonly inBand: string };
 export type Keys = ReturnType<typeof keysOf>;
 
-/** Boards of those who edit or comment only, beside the one of everyone. */
+/** Boards of editors or commenters only, beside the board of everyone. */
 export const ROLES = ["everyone", "editors", "commenters"] as const;
-export type Role = (typeof ROLES)[number];
+export type MemberRole = (typeof ROLES)[number];
 
 /**
- * Each kind of activity has a cap of its own, so that the two streams they come from can be counted in any order:
- * edits and what backends tell by the minute, being there by the stretch that it is told for.
+ * Each kind of activity has its own cap, so the two streams may be counted in any order. Edits and backends' activities
+ * are capped by the minute, presence by its reporting period.
  */
 export const CAPS = ["edits", "deeds", "present"] as const;
 export type Cap = (typeof CAPS)[number];
@@ -46,7 +46,7 @@ export function keysOf(env: string) {
      */
     whole: (room: RoomKey) => `${ofRoom(room)}:whole`,
     names: (room: RoomKey) => `${ofRoom(room)}:names`,
-    board: (room: RoomKey, role: Role, window: Pick<Window, "id">): BoardKeys => {
+    board: (room: RoomKey, role: MemberRole, window: Pick<Window, "id">): BoardKeys => {
       const board = `${ofRoom(room)}:${role}:${window.id}`;
       return { hot: `${board}:hot`, full: `${board}:full`, counts: `${board}:counts`, inBand: `${board}:in:` };
     },
@@ -58,6 +58,6 @@ export function keysOf(env: string) {
   } as const;
 }
 
-export function parseRole(text: string): Role | undefined {
+export function parseRole(text: string): MemberRole | undefined {
   return ROLES.find((role) => role === text);
 }

@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { byRank, type Standing } from "./board.ts";
+import { byRank, type RankEntry } from "./board.ts";
 import { checksumOf, neighboursOf, percentileOf, rankAll } from "./ranking.ts";
 
-const standings = (...scores: number[]): Standing[] =>
+const standings = (...scores: number[]): RankEntry[] =>
   scores.map((score, index) => ({ member: `user-${index}`, score, reachedAt: index + 1 }));
 
-test("[RANK1] ties share a rank and leave a gap, share it and leave none, or do not share it, at the caller's choice", () => {
+test("[RANK1] ties share a rank with a gap after it, share it without a gap, or get different ranks, as the ranking says", () => {
   const tied = standings(9, 9, 7, 7, 7, 1);
   const ranks = (how: "unique" | "competition" | "dense") => rankAll(tied, how).map(({ rank }) => rank);
   expect(ranks("unique")).toEqual([1, 2, 3, 4, 5, 6]);
@@ -15,7 +15,7 @@ test("[RANK1] ties share a rank and leave a gap, share it and leave none, or do 
   expect(ranks("dense")).toEqual([1, 1, 2, 2, 2, 3]);
 });
 
-test("[RANK2] a competition rank is one more than how many have more points, a dense one than how many scores are higher", () => {
+test("[RANK2] a competition rank is one more than the members with more points, a dense rank one more than the higher scores", () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 1, max: 9 }), { maxLength: 40 }), (scores) => {
       const sorted = standings(...scores).sort(byRank);
@@ -25,7 +25,7 @@ test("[RANK2] a competition rank is one more than how many have more points, a d
   );
 });
 
-test("[RANK3] neighbours are those next above and below, fewer at the ends", () => {
+test("[RANK3] neighbours are the next members above and below, and fewer at the ends", () => {
   const ranked = rankAll(standings(9, 8, 7, 6, 5), "unique");
   expect(neighboursOf(ranked, "user-2", 1)?.neighbours.map(({ user }) => user)).toEqual(["user-1", "user-2", "user-3"]);
   expect(neighboursOf(ranked, "user-0", 2)?.neighbours.map(({ user }) => user)).toEqual(["user-0", "user-1", "user-2"]);
@@ -42,7 +42,7 @@ test.each([
   expect(percentileOf(place, members)).toBe(percent);
 });
 
-test("[RANK5] the checksum tells a list in which two have changed places, or whose names run together otherwise", () => {
+test("[RANK5] the checksum changes when two entries change places, or when names are split differently", () => {
   const [a, b] = [
     { user: "a", score: 1 },
     { user: "b", score: 1 },

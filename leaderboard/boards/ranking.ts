@@ -1,6 +1,6 @@
-/** Ranks, pages, neighbours and shares, from standings in order. */
+/** Ranks, pages, neighbours and percentiles of entries in order. */
 
-import type { Standing } from "./board.ts";
+import type { RankEntry } from "./board.ts";
 
 /** With scores 9, 9, 7: `unique` 1 2 3, `competition` 1 1 3, `dense` 1 1 2. */
 export const RANKINGS = ["unique", "competition", "dense"] as const;
@@ -8,8 +8,8 @@ export type Ranking = (typeof RANKINGS)[number];
 
 export type Ranked = { readonly rank: number; readonly user: string; readonly score: number };
 
-/** `standings` from the first on, in order. */
-export function rankAll(standings: readonly Standing[], ranking: Ranking): Ranked[] {
+/** `standings`: in order, from the first on. */
+export function rankAll(standings: readonly RankEntry[], ranking: Ranking): Ranked[] {
   let rank = 0;
   return standings.map(({ member, score }, index) => {
     const isTied = index > 0 && standings[index - 1]!.score === score;
@@ -19,9 +19,12 @@ export function rankAll(standings: readonly Standing[], ranking: Ranking): Ranke
   });
 }
 
-/** Of places in a row whose first stands at `first`, from 0 on, behind `ahead` with more points. Dense ranks cannot be told from these. */
+/**
+ * Ranks consecutive places. The first has the index `first`, from 0 on, and `ahead` members have more points. Dense
+ * ranks cannot be computed from these.
+ */
 export function rankFrom(
-  { first, ahead, standings }: { first: number; ahead: number; standings: readonly Standing[] },
+  { first, ahead, standings }: { first: number; ahead: number; standings: readonly RankEntry[] },
   ranking: "unique" | "competition",
 ): Ranked[] {
   let rank = ahead + 1;
@@ -31,7 +34,7 @@ export function rankFrom(
   });
 }
 
-/** The member with up to `around` above and below; undefined where the member is not among them. */
+/** The member with up to `around` entries above and below; undefined if the member is not among them. */
 export function neighboursOf(
   ranked: readonly Ranked[],
   user: string,
@@ -43,12 +46,12 @@ export function neighboursOf(
   return { own, neighbours: ranked.slice(Math.max(0, index - around), index + around + 1) };
 }
 
-/** How many of a hundred others stand behind a place; 100 for somebody alone. */
+/** The percentage of other members behind a place; 100 for a single member. */
 export function percentileOf(place: number, members: number): number {
   return members <= 1 ? 100 : Math.round(((members - place) / (members - 1)) * 1_000) / 10;
 }
 
-/** The same for the same list in the same order, and for hardly any other (FNV-1a). */
+/** A checksum of users and scores in order (FNV-1a). */
 export function checksumOf(ranked: readonly Pick<Ranked, "user" | "score">[]): number {
   let hash = 0x811c9dc5;
   for (const { user, score } of ranked) {

@@ -5,7 +5,7 @@ import { reachedAtOf, STAMP_LENGTH, stampOf } from "./stamp.ts";
 
 const seq = fc.oneof(fc.nat(), fc.maxSafeNat(), fc.constantFrom(0, 1, 63, 64, 2 ** 53 - 1));
 
-test("[STAMP1] the earlier stamp sorts last by its bytes, all are of one length, and each gives its seq back", () => {
+test("[STAMP1] the earlier stamp sorts last by its bytes, all stamps have one length, and each gives its instant back", () => {
   fc.assert(
     fc.property(seq, seq, (a, b) => {
       expect(Buffer.compare(Buffer.from(stampOf(a)), Buffer.from(stampOf(b)))).toBe(Math.sign(b - a));

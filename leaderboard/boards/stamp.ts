@@ -1,7 +1,7 @@
 /**
- * Who reached a score first is ahead. Redis orders members of equal score by their bytes, so a member of the
- * hot set is its stamp and then its name; the stamp falls as the seq at which the score was reached rises.
- * Nine characters of 64 in ASCII order hold 54 bits: every seq there can be.
+ * The member who reached a score first is ahead. Redis orders members of equal score by their bytes, so a member of the
+ * hot set is its stamp followed by its name; stamps fall as the instants of the scores rise. Nine characters of 64 in
+ * ASCII order hold 54 bits: every possible instant.
  */
 
 import { assert } from "../../shared/assert.ts";
@@ -21,7 +21,7 @@ export function stampOf(reachedAt: number): string {
   return stamp;
 }
 
-/** The seq that a stamp was made of. */
+/** The instant that a stamp was made of. */
 export function reachedAtOf(stamp: string): number {
   let rest = 0;
   for (let place = 0; place < STAMP_LENGTH; place++) rest = rest * 64 + ALPHABET.indexOf(stamp[place]!);

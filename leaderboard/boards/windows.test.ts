@@ -7,7 +7,7 @@ import { parseWindow, WINDOW_KINDS, windowAt, windowsAt } from "./windows.ts";
 const time = fc.integer({ min: 0, max: Date.UTC(2400, 0) }).map((millis) => millis as UnixMillis);
 const at = (text: string) => Date.parse(text) as UnixMillis;
 
-test("[WIN1] hour, day, month and year are those of the calendar in UTC", () => {
+test("[WIN1] hour, day, month and year follow the calendar in UTC", () => {
   fc.assert(
     fc.property(time, (now) => {
       const iso = new Date(now).toISOString();
@@ -40,7 +40,7 @@ test.each([
   expect(windowAt("week", at(instant)).id).toBe(week);
 });
 
-test("[WIN3] a window's end is the next one's start, and its own name leads back to it", () => {
+test("[WIN3] a window ends where the next one starts, and its id leads back to it", () => {
   fc.assert(
     fc.property(time, fc.constantFrom(...WINDOW_KINDS), (now, kind) => {
       const window = windowAt(kind, now);
@@ -50,7 +50,7 @@ test("[WIN3] a window's end is the next one's start, and its own name leads back
   );
 });
 
-test("[WIN4] every boundary is an hour's: what happened within one hour lies in the same windows", () => {
+test("[WIN4] every window begins and ends on an hour, so one hour lies in the same windows", () => {
   fc.assert(
     fc.property(time, fc.integer({ min: 0, max: 3_599_999 }), (now, within) => {
       const hour = windowAt("hour", now).start;

@@ -1,7 +1,7 @@
 /**
- * The stretches of time that boards are kept for, in UTC: hour, day, ISO week, month, year, and all of it.
- * A window's id names its kind and its place at once (`2026-W07`), so that keys and addresses carry one word.
- * The calendar is worked out here: days from 1970-01-01, after Hinnant's "chrono-compatible date algorithms".
+ * The windows that boards are kept for, in UTC: hour, day, ISO week, month, year, and all time. A window's id names its
+ * kind and its place (`2026-W07`), so keys and addresses need one word. The calendar counts days from 1970-01-01, after
+ * Hinnant's "chrono-compatible date algorithms".
  */
 
 import type { UnixMillis } from "../../shared/ids.ts";
@@ -9,13 +9,13 @@ import type { UnixMillis } from "../../shared/ids.ts";
 export const WINDOW_KINDS = ["hour", "day", "week", "month", "year", "all"] as const;
 export type WindowKind = (typeof WINDOW_KINDS)[number];
 
-/** `end` is the first instant after it; Infinity: it never closes. */
+/** `end`: the first instant after the window; Infinity: it never closes. */
 export type Window = { readonly kind: WindowKind; readonly id: string; readonly start: number; readonly end: number };
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** How long a closed window stays in Redis, from its start on. After that the archive answers. */
+/** How long a window stays in Redis, from its start. Afterwards the archive answers. */
 export const KEPT_MS: Readonly<Record<WindowKind, number>> = {
   hour: 2 * HOUR_MS,
   day: 2 * DAY_MS,
@@ -27,7 +27,7 @@ export const KEPT_MS: Readonly<Record<WindowKind, number>> = {
 
 export const ALL_TIME: Window = { kind: "all", id: "all", start: 0, end: Number.POSITIVE_INFINITY };
 
-/** The six windows that an instant lies in, shortest first. They all begin and end on an hour. */
+/** The six windows that an instant lies in, shortest first. All begin and end on an hour. */
 export function windowsAt(time: UnixMillis): Window[] {
   return WINDOW_KINDS.map((kind) => windowAt(kind, time));
 }
@@ -60,19 +60,19 @@ const PATTERNS: readonly [RegExp, (parts: number[]) => Window][] = [
   [/^(\d{4})-(\d{2})-(\d{2})T(\d{2})$/, ([year, month, day, hour]) => hourWindow(dayOf(year!, month!, day!) * 24 + hour!)],
 ];
 
-/** By its id, or by its kind for the present one. */
+/** The window with this id, or the current window of this kind. */
 export function windowNamed(name: string, now: UnixMillis): Window | undefined {
   const kind = WINDOW_KINDS.find((known) => known === name);
   return kind === undefined ? parseWindow(name) : windowAt(kind, now);
 }
 
-/** Undefined for what names no window: `2026-W54`, `2026-02-30` and `2026-1` are none. */
+/** Undefined if the id names no window, as `2026-W54`, `2026-02-30` and `2026-1`. */
 export function parseWindow(id: string): Window | undefined {
   for (const [pattern, build] of PATTERNS) {
     const parts = pattern.exec(id)?.slice(1).map(Number);
     if (parts === undefined) continue;
     const window = build(parts);
-    return window.id === id ? window : undefined; // A day too many rolls over into another window's name.
+    return window.id === id ? window : undefined; // A day past the end of a month rolls over into another window's id.
   }
   return undefined;
 }
@@ -143,4 +143,16 @@ function isoDay(days: number): string {
 
 function digits(number: number, length: number): string {
   return String(number).padStart(length, "0");
+}
+
+/** How long Redis keeps a window that is archived. */
+/** The shortest time, so that a reader that has just begun ends before the window goes. */
+const KEPT_MS_MIN = 60_000;
+
+/**
+ * A window that was archived already goes soon: Redis may have come back from a backup of before the window closed, and
+ * readers ask Redis first.
+ */
+export function keptUntil(outcome: "written" | "there", { start, kind }: Window, wallNow: UnixMillis): UnixMillis {
+  return Math.max(outcome === "there" ? 0 : start + KEPT_MS[kind], wallNow + KEPT_MS_MIN) as UnixMillis;
 }

@@ -1,86 +1,132 @@
-/**
- * When the rooms of a pass are counted: all of them once in a while, those that somebody looks at more often; and when
- * what they came to is told.
- */
+/** Holds the lease on one partition of the log, runs its passes, and answers how current its rooms are. It decides nothing. */
 
-import type { Clock } from "../../shared/clock.ts";
+import { assertNever } from "../../shared/assert.ts";
+import type { Leases } from "../../shared/cluster/lease.ts";
+import { type LeaseFacts, LeaseHolder } from "../../shared/cluster/lease-holder.ts";
 import type { RoomKey } from "../../shared/ids.ts";
-import type { Log } from "../../shared/log.ts";
-import { pause } from "../../shared/pause.ts";
-import type { Headway } from "./headway.ts";
-import type { PassRooms } from "./pass-rooms.ts";
-import type { BoardRoom } from "./room-host.ts";
-import { eachOf } from "./turns.ts";
+import type { Counted } from "../reading/watched-boards.ts";
+import { CountedPartition, type PartitionEffect, type PartitionInput } from "./partition.ts";
+import { type PassDeps, PassHost, type PassPorts } from "./pass-host.ts";
+import type { PassOptions } from "./pass.ts";
 
-export type CountingOptions = {
-  readonly boardBatchMs: number;
-  readonly boardWritesMax: number;
-  readonly boardTotalsMs: number;
+export type CountingPorts = PassPorts & { readonly leases: Leases };
+export type CountingOptions = PassOptions & {
+  readonly boardsLeaseMs: number;
+  readonly boardBehindMsMax: number;
+  readonly boardsDrainMsMax: number;
 };
-export type CountingDeps = { readonly clock: Clock; readonly log: Log; readonly watchedRooms: () => Iterable<RoomKey> };
+export type CountingDeps = PassDeps;
 
-/** Rooms whose boards are watched are counted so many times as often. */
-const WATCHED_TURNS = 4;
-
-export class Counting {
+export class CountingHost {
   readonly #partition: number;
-  readonly #rooms: PassRooms;
-  readonly #headway: Headway;
+  readonly #ports: CountingPorts;
   readonly #options: CountingOptions;
   readonly #deps: CountingDeps;
+  readonly #stopping = new AbortController();
+  readonly #lease: LeaseHolder;
+  readonly #state = new CountedPartition();
+  #running: PassHost | undefined;
+  #callOff: () => void = () => {};
+  #onLeft: (facts: LeaseFacts) => void = () => {};
 
-  constructor(partition: number, rooms: PassRooms, headway: Headway, options: CountingOptions, deps: CountingDeps) {
+  constructor(partition: number, ports: CountingPorts, options: CountingOptions, deps: CountingDeps) {
     this.#partition = partition;
-    this.#rooms = rooms;
-    this.#headway = headway;
+    this.#ports = ports;
     this.#options = options;
     this.#deps = deps;
+    this.#lease = new LeaseHolder(partition, ports.leases, { holder: options.service, leaseMs: options.boardsLeaseMs }, deps);
+    deps.metrics.onAsked(() => this.#observe());
   }
 
-  /** Applies what came, and knows how far everything is then. Where that takes longer than a batch may, the next begins at once. */
-  async count(signal: AbortSignal): Promise<void> {
-    const { clock } = this.#deps;
-    const batchMs = this.#options.boardBatchMs;
-    for (let allDue = clock.now() + batchMs; ;) {
-      const turnMs = this.#watched().length > 0 ? batchMs / WATCHED_TURNS : batchMs;
-      await pause(clock, Math.max(0, Math.min(turnMs, allDue - clock.now())), signal);
-      if (signal.aborted) return;
-      const begin = clock.now();
-      const isForAll = begin >= allDue;
-      const received = this.#rooms.areOpen ? this.#headway.received : undefined;
-      await this.#apply(isForAll ? this.#rooms.all : this.#watched());
-      if (signal.aborted) return;
-      if (!isForAll) continue;
-      allDue = begin + batchMs;
-      if (received !== undefined && this.#headway.count(received)) {
-        this.#deps.log.info({ partition: this.#partition, through: received }, "the boards are up to date");
-      }
+  /** Whether the partition is counted here. */
+  get isHeld(): boolean {
+    return this.#lease.isHeld;
+  }
+
+  get counted(): Counted {
+    if (!this.isHeld || this.#stopping.signal.aborted) return "elsewhere";
+    const behindMs = this.#deps.clock.wallNow() - (this.#running?.pass.through ?? 0);
+    return this.#running?.pass.hasCaughtUp === true && behindMs <= this.#options.boardBehindMsMax ? "current" : "behind";
+  }
+
+  /** Resolves once everything is counted that the streams have of the room now, or after a while. */
+  async countNow(room: RoomKey): Promise<void> {
+    if (this.isHeld) await this.#running?.countNow(room);
+  }
+
+  /** Resolves after `stop`, once everything is in checkpoints and the lease is given back. */
+  async run(): Promise<void> {
+    while (!this.#stopping.signal.aborted) {
+      const facts = await this.#lease.take(this.#stopping.signal);
+      if (facts !== undefined) await this.#hold(facts);
     }
   }
 
-  /**
-   * Those who have to catch up first tell what they came to, not what is on the way: checkpoints tell for themselves. But
-   * where there are many rooms each is to be forgotten, and none is before it has told.
-   */
-  async tellTotals(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      await pause(this.#deps.clock, this.#options.boardTotalsMs, signal);
-      const { hasCaughtUp, through } = this.#headway;
-      if (!hasCaughtUp && !this.#rooms.isPressed) continue;
-      const untold = this.#rooms.all.filter(({ isUntold }) => isUntold);
-      await eachOf(untold, this.#options.boardWritesMax, async (room) => {
-        if (!signal.aborted) await room.tellTotals();
-      });
-      if (hasCaughtUp && !signal.aborted) this.#headway.tell(through);
+  stop(): void {
+    this.#stopping.abort();
+  }
+
+  async #hold(facts: LeaseFacts): Promise<void> {
+    const { log, metrics } = this.#deps;
+    const partition = String(this.#partition);
+    log.info({ partition: this.#partition, after: facts.floor }, "counting this part of the log from here on");
+    metrics.isCounting.set({ partition }, 1);
+    const left = new Promise<LeaseFacts>((resolve) => (this.#onLeft = resolve));
+    this.#receive({ kind: "lease-taken", facts });
+    await this.#lease.renewUntilLost(() => this.#state.facts, this.#stopping.signal);
+    this.#receive({ kind: this.#stopping.signal.aborted ? "stop" : "lease-lost" });
+    await this.#lease.giveBack(await left);
+    this.#running = undefined;
+    metrics.isCounting.set({ partition }, 0);
+    metrics.aside.remove({ partition });
+  }
+
+  #receive(input: PartitionInput): void {
+    for (const effect of this.#state.receive(input)) this.#carryOut(effect);
+  }
+
+  #carryOut(effect: PartitionEffect): void {
+    switch (effect.kind) {
+      case "begin-pass":
+        return this.#beginPass(effect);
+      case "wait":
+        this.#callOff = this.#deps.clock.after(effect.ms, () => this.#receive({ kind: "tick" }));
+        return;
+      case "stop-pass":
+        return this.#running?.stop();
+      case "drain-pass":
+        void this.#running?.drain(this.#options.boardsDrainMsMax).then(() => this.#receive({ kind: "drained" }));
+        return;
+      case "leave":
+        this.#callOff();
+        return this.#onLeft(effect.facts);
+      default:
+        return assertNever(effect);
     }
   }
 
-  async #apply(rooms: readonly BoardRoom[]): Promise<void> {
-    const behind = rooms.filter(({ pending }) => pending > 0);
-    await eachOf(behind, this.#options.boardWritesMax, (room) => room.apply());
+  #beginPass({ floor, through, reason }: PartitionEffect & { kind: "begin-pass" }): void {
+    const { metrics } = this.#deps;
+    metrics.passes.inc({ reason });
+    metrics.aside.set({ partition: String(this.#partition) }, 0);
+    const running = new PassHost(this.#partition, { floor, through }, this.#ports, this.#options, this.#deps, (raised) =>
+      this.#receive({ kind: "floor-raised", floor: raised }),
+    );
+    this.#running = running;
+    void running.run().then(() => this.#receive({ kind: "pass-ended", pass: running.pass }));
   }
 
-  #watched(): BoardRoom[] {
-    return [...this.#deps.watchedRooms()].flatMap((key) => this.#rooms.get(key) ?? []);
+  /** A partition that is counted elsewhere reports nothing. */
+  #observe(): void {
+    const { metrics, clock } = this.#deps;
+    const partition = String(this.#partition);
+    const pass = this.isHeld ? this.#running?.pass : undefined;
+    if (pass === undefined) {
+      for (const gauge of [metrics.rooms, metrics.pending, metrics.behind]) gauge.remove({ partition });
+      return;
+    }
+    metrics.rooms.set({ partition }, pass.rooms.size);
+    metrics.pending.set({ partition }, pass.rooms.pending);
+    if (pass.through > 0) metrics.behind.set({ partition }, (clock.wallNow() - pass.through) / 1_000);
   }
 }

@@ -19,16 +19,16 @@ test("[INST1] instants rise within a millisecond, and with the clock", () => {
   expect(timeOf(found.at(-1)!)).toBe(NOON + 60_000);
 });
 
-test("[INST2] they do not go back with the clock", () => {
+test("[INST2] instants do not go back with the clock", () => {
   const last = instantAfter(0, NOON, "activities");
   expect(instantAfter(last, (NOON - 1_000) as UnixMillis, "activities")).toBe(last + 2);
 });
 
-test("[INST3] no edit has the instant of another activity, whatever the time", () => {
+test("[INST3] no edit has the instant of another activity, at any time", () => {
   const edits = new Set([0, NOON].flatMap((time) => instants(100, "edits", time as UnixMillis)));
   expect([0, NOON].flatMap((time) => instants(100, "activities", time as UnixMillis)).some((instant) => edits.has(instant))).toBe(false);
 });
 
-test("[INST4] they are whole numbers that a double holds, for a hundred years", () => {
+test("[INST4] instants are whole numbers that a double holds, for a hundred years", () => {
   expect(Number.isSafeInteger(instantAfter(0, Date.UTC(2100, 0, 1) as UnixMillis, "activities"))).toBe(true);
 });

@@ -9,19 +9,19 @@ import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import type { Engine } from "../../engines/engine.ts";
-import { natsActivities } from "../../gateway/io/nats-activities.ts";
 import { subjectsOf } from "../../shared/bus/subjects.ts";
-import { readSettings } from "../../shared/config.ts";
+import { readSettings } from "../../shared/settings/settings.ts";
 import type { RoomKey, UserId } from "../../shared/ids.ts";
 import { connectNats, type NatsConnection } from "../../shared/io/nats.ts";
 import { pinoLog } from "../../shared/io/pino-log.ts";
-import type { Running } from "../../shared/lifecycle.ts";
-import { sharedSettings } from "../../shared/settings.ts";
+import type { Running } from "../../shared/process/lifecycle.ts";
+import { sharedSettings } from "../../shared/settings/common-settings.ts";
 import { startTestNats, startTestRedis } from "../../test/contract/test-engines.ts";
 import { eventually } from "../../test/system/eventually.ts";
 import { leaderboardSettings } from "../config.ts";
 import { activityRemoval } from "../io/jetstream-activities.ts";
 import { startLeaderboard } from "../main.ts";
+import { natsActivities } from "../../gateway/io/nats/nats-boards.ts";
 
 const SECRET = "a secret of the tests, 32 characters";
 const ROOM = "acme.notes" as RoomKey;
@@ -68,7 +68,7 @@ afterAll(async () => {
 
 /** The same id again is the same deed, whose answer was lost. */
 function tell(id = `comment-${++told}`, room = ROOM): Promise<string> {
-  return natsActivities(nats, subjects, { logPartitions: 1 }).tell(
+  return natsActivities(nats, subjects, { logPartitions: 1 }).storeActivity(
     room,
     { kind: "deeds", deeds: [{ user: "ann" as UserId, kind: "comment", times: 1 }] },
     id,
@@ -86,7 +86,7 @@ async function points(): Promise<number> {
   return (await board("notes")).points ?? 0;
 }
 
-test("[BLOST1] a stream of activities that was lost is made anew while the leaderboard runs, and what is told from then on counts", async () => {
+test("[BLOST1] a lost stream of activities is created again while the leaderboard runs, and later activities count", async () => {
   for (const id of ["one", "two", "three"]) await eventually(`${id} is stored`, async () => (await tell(id)) === "stored");
   await eventually("three are counted", async () => (await points()) === 3);
   await (await jetstreamManager(nats)).streams.delete(subjects.activityStream(0));
@@ -96,7 +96,7 @@ test("[BLOST1] a stream of activities that was lost is made anew while the leade
   await eventually("as is all that follows", async () => (await points()) === 5);
 });
 
-test("[BLOST2] a stream of activities that was put back from an old backup goes on behind what was counted of it", async () => {
+test("[BLOST2] a stream of activities that was restored from an old backup goes on above what was counted of it", async () => {
   const before = await points();
   const { streams } = await jetstreamManager(nats);
   const { config } = await streams.info(subjects.activityStream(0));
@@ -117,7 +117,7 @@ test("[BLOST2] a stream of activities that was put back from an old backup goes 
   await eventually("what is told counts", async () => (await points()) > counted);
 });
 
-test("[BLOST3] boards are up to date where the last that was told was of a room that is deleted, and is gone", async () => {
+test("[BLOST3] boards are up to date even if the last activity belonged to a deleted room and is gone", async () => {
   await leaderboard.stop();
   const [quiet, doomed] = ["acme.quiet", "acme.doomed"] as [RoomKey, RoomKey];
   for (const room of [quiet, doomed])

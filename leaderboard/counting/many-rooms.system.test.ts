@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 
-import { NOBODY } from "../../shared/lease.ts";
+import { NOBODY } from "../../shared/cluster/lease.ts";
 import { eventually } from "../../test/system/eventually.ts";
 import { counted, expectReference, expectTenantReference, NEW_YEARS_EVE, ROOMS, USERS } from "../testing/expected-boards.ts";
 import { LeaderboardRig, SetClock, type Started } from "../testing/leaderboard-rig.ts";
@@ -14,7 +14,7 @@ async function hasCaughtUp({ ports }: Started): Promise<boolean> {
   return (await ports.progress.read(0))?.isRebuilding === false;
 }
 
-test("[LB19] a leaderboard that begins below what checkpoints cover gets past twice as many rooms as it may know", async () => {
+test("[LB19] a leaderboard that begins below the checkpoints counts twice as many rooms as it may hold", async () => {
   const [log, clock] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE)];
   const typeInAll = (): void => {
     for (const room of ROOMS)

@@ -1,310 +1,289 @@
 /**
- * One pass over a partition of the log and its activities: from the floor (up to there everything is in checkpoints),
- * with an empty memory, to the first surprise. What Redis has counted already is passed over, so a pass costs time and
- * never a point. What it holds is bounded: past the limits it stops reading, and the log waits.
+ * Runs one pass: feeds it records, ticks and outcomes, and carries out its effects. It decides nothing. The pass has ended
+ * once it is over and no request is under way.
  */
 
-import { isDeletedRecord } from "../../shared/bus/record.ts";
-import type { StoredRecord } from "../../shared/bus/stored-record.ts";
+import { assertNever } from "../../shared/assert.ts";
+import { UndecodableEntry } from "../../shared/bus/json-messages.ts";
 import type { RoomKey, UnixMillis } from "../../shared/ids.ts";
-import { pause, unlessMistake } from "../../shared/pause.ts";
-import { ActivitiesEnd } from "./activities-end-host.ts";
-import { AsideRooms } from "./aside-host.ts";
-import { archiveClosed, type ClosedOptions, type ClosedPorts } from "../archiving/closed-host.ts";
-import { Counting, type CountingDeps, type CountingOptions } from "./counting-host.ts";
-import { type Floor, Footing } from "./footing-host.ts";
-import { type Ends, Headway } from "./headway.ts";
+import type { Log } from "../../shared/process/log.ts";
+import type { Clock } from "../../shared/time/clock.ts";
+import { pause, unlessMistake } from "../../shared/time/pause.ts";
+import { type ArchivingPorts, carryOutArchiving } from "../archiving/archiving-host.ts";
+import type { LeaderboardMetrics } from "../metrics.ts";
+import type { ActivityStream, CountedEditLog, Progress } from "../ports.ts";
+import type { LogFloor } from "./checkpoint-floor.ts";
 import type { Source } from "./instants.ts";
-import { PassRooms, type PassRoomsDeps, type PassRoomsOptions } from "./pass-rooms.ts";
-import type { ActivityStream, EditLog, Progress, Word } from "../ports.ts";
-import { decodeReceived, type Received } from "./received.ts";
-import { BoardRoom, type RoomDeps, type RoomOptions, type RoomPorts } from "./room-host.ts";
-import { sweepCheckpoints } from "./sweep-host.ts";
-import { Trouble } from "./trouble.ts";
-import { eachOf } from "./turns.ts";
+import { CountingPass, type PassOptions } from "./pass.ts";
+import type { PassEffect, PassInput, PassNotice, PassRequest, PassView } from "./pass-messages.ts";
+import { type BoardRoomPorts, carryOutRoom } from "./room-requests-host.ts";
 
-export type PassPorts = RoomPorts &
-  ClosedPorts & { readonly log: EditLog; readonly activities: ActivityStream; readonly progress: Progress };
-export type PassOptions = RoomOptions &
-  ClosedOptions &
-  PassRoomsOptions &
-  CountingOptions & {
-    /** This run of the leaderboard: no other ever has its name. */
-    readonly service: string;
-    readonly boardsDrainMsMax: number;
-  };
-export type PassDeps = Omit<RoomDeps, "expectBehind" | "onAside"> & {
-  readonly watchedRooms: CountingDeps["watchedRooms"];
-  readonly countedPartitions: PassRoomsDeps["countedPartitions"];
-  readonly onFloor: (floor: Floor) => void;
+export type PassPorts = BoardRoomPorts &
+  ArchivingPorts & { readonly log: CountedEditLog; readonly activities: ActivityStream; readonly progress: Progress };
+export type PassDeps = PassView & {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: LeaderboardMetrics;
+  readonly onCounted: (room: RoomKey) => void;
 };
 
-const BEAT_MS = 1_000;
 const FULL_PAUSE_MS = 20;
-const SAVE_MS = 500;
 
 export class PassHost {
+  readonly pass: CountingPass;
   readonly #partition: number;
   readonly #ports: PassPorts;
-  readonly #options: PassOptions;
   readonly #deps: PassDeps;
+  readonly #onFloor: (floor: LogFloor) => void;
   readonly #over = new AbortController();
-  readonly #rooms: PassRooms;
-  readonly #counting: Counting;
-  readonly #footing: Footing;
-  /** Activities up to this stream sequence are removed from their stream: checkpoints cover them. */
-  #forgotten = 0;
-  readonly #activitiesEnd: ActivitiesEnd;
-  readonly #headway: Headway;
-  readonly #aside: AsideRooms;
-  #reason = "lease";
+  #underWay = 0;
+  #timerAt = Number.POSITIVE_INFINITY;
+  #callOff: () => void = () => {};
+  /** Waiting for a room to be counted. */
+  #waiting: { readonly room: RoomKey; readonly resolve: () => void }[] = [];
+  /** Waiting for the requests under way. */
+  #onQuiet: () => void = () => {};
 
-  /** `through`: how far the pass before had come, for those who ask meanwhile. */
-  constructor(partition: number, from: { floor: Floor; through: UnixMillis }, ports: PassPorts, options: PassOptions, deps: PassDeps) {
+  constructor(
+    partition: number,
+    from: { floor: LogFloor; through: UnixMillis },
+    ports: PassPorts,
+    options: PassOptions,
+    deps: PassDeps,
+    onFloor: (floor: LogFloor) => void,
+  ) {
+    this.pass = new CountingPass(partition, from, options, deps);
     this.#partition = partition;
-    this.#headway = new Headway({ edits: from.floor.edits, activities: 0 }, from.through);
-    this.#footing = new Footing(partition, from.floor, ports.progress, deps.onFloor);
     this.#ports = ports;
-    this.#options = options;
     this.#deps = deps;
-    this.#activitiesEnd = new ActivitiesEnd(partition, ports.activities, {
-      ...deps,
-      onSkip: (through) => this.#headway.receive("activities", through),
-    });
-    this.#aside = new AsideRooms(partition, ports.checkpoints, deps);
-    this.#rooms = new PassRooms(options, {
-      newRoom: (key) => this.#newRoom(key),
-      onFailure: (cause) => this.#fail(cause),
-      countedPartitions: deps.countedPartitions,
-    });
-    this.#counting = new Counting(partition, this.#rooms, this.#headway, options, deps);
+    this.#onFloor = onFloor;
   }
 
-  get hasCaughtUp(): boolean {
-    return this.#headway.hasCaughtUp;
+  /** Resolves once the pass has ended. */
+  run(): Promise<void> {
+    return this.#untilQuiet({ kind: "begin" });
   }
 
-  get through(): UnixMillis {
-    return this.#headway.through;
+  stop(): void {
+    this.#receive({ kind: "stop" });
   }
 
-  get rooms(): Pick<PassRooms, "size" | "pending"> {
-    return this.#rooms;
+  /** Resolves once the checkpoints of what is left are saved, or the time is over. */
+  drain(drainMsMax: number): Promise<void> {
+    return this.#untilQuiet({ kind: "drain", until: (this.#deps.clock.now() + drainMsMax) as ReturnType<Clock["now"]> });
   }
 
-  /** Resolves once all that the streams have of the room now is counted, or after a while. */
+  /** Resolves once everything is counted that the streams have of the room now, or after a while. */
   async countNow(room: RoomKey): Promise<void> {
     await Promise.all([this.#ports.log.readNow(this.#partition), this.#ports.activities.readNow(this.#partition)]);
-    const known = this.#rooms.get(room);
-    if (known !== undefined && !this.#isOver) await known.apply().catch((cause: unknown) => this.#fail(cause));
-  }
-
-  /** Returns why it ended. */
-  async run(signal: AbortSignal): Promise<string> {
-    const end = (): void => this.#over.abort();
-    signal.addEventListener("abort", end);
-    await this.#part(async () => {
-      this.#forgotten = await this.#ports.activities.forgotten(this.#partition);
-      this.#headway.receive("activities", this.#forgotten);
-      this.#headway.resume(await this.#ports.progress.read(this.#partition));
-      if ((await this.#footing.say(this.#word())) === "lost") await this.#restoreAll();
-      await Promise.all(
-        [
-          () => this.#follow("edits"),
-          () => this.#follow("activities"),
-          () => this.#counting.count(this.#over.signal),
-          () => this.#save(),
-          () => this.#beat(),
-          () => this.#archive(),
-          () => this.#counting.tellTotals(this.#over.signal),
-          () => this.#sweep(),
-          () => this.#aside.expectUnreadable(this.#over.signal),
-        ].map((work) => this.#part(work)),
-      );
+    this.#receive({ kind: "count-room", room });
+    await new Promise<void>((resolve) => {
+      this.#waiting.push({ room, resolve });
+      this.#resolveCounted();
     });
-    signal.removeEventListener("abort", end);
-    return this.#reason;
   }
 
-  /** Checkpoints what is left, so that whoever comes next begins at the end of the log. */
-  async drain(): Promise<void> {
+  #untilQuiet(input: PassInput): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onQuiet = resolve;
+      this.#receive(input);
+    });
+  }
+
+  #receive(input: PassInput): void {
     const { clock } = this.#deps;
-    const deadline = clock.now() + this.#options.boardsDrainMsMax;
-    await this.#part(() =>
-      eachOf(this.#rooms.all, this.#options.boardCheckpointWritesMax, async (room) => {
-        if (clock.now() < deadline && !room.isCovered) await room.saveCheckpoint();
-      }),
-    );
-    this.#cover();
-    await this.#part(() => this.#expectKept());
-  }
-
-  /** The first part that fails ends them all. */
-  async #part(work: () => Promise<void>): Promise<void> {
-    try {
-      await work();
-    } catch (cause) {
-      this.#fail(cause);
-    } finally {
-      this.#over.abort();
-    }
-  }
-
-  #fail(cause: unknown): void {
-    unlessMistake(cause);
-    if (this.#isOver) return;
-    this.#reason = cause instanceof Trouble ? cause.reason : "failed";
-    this.#deps.log.warn(
-      { partition: this.#partition, after: this.#footing.floor, cause },
-      "counting begins again from the last checkpoints",
-    );
+    for (const effect of this.pass.receive(input, { now: clock.now(), wallNow: clock.wallNow() })) this.#carryOut(effect);
+    this.#setTimer();
+    if (this.#waiting.length > 0) this.#resolveCounted();
+    if (!this.pass.isOver) return;
     this.#over.abort();
+    if (this.#underWay === 0) this.#onQuiet();
   }
 
-  get #isOver(): boolean {
-    return this.#over.signal.aborted;
-  }
-
-  /** Redis may have less than it had, or nothing: every room of which a checkpoint has more gets its boards back. */
-  async #restoreAll(): Promise<void> {
-    const rooms = await this.#ports.checkpoints.rooms(this.#partition);
-    if (rooms.length > 0) {
-      this.#deps.log.warn(
-        { partition: this.#partition, rooms: rooms.length },
-        "Redis may have lost boards: those it lacks are put back from checkpoints, and the log is counted from there",
-      );
-    }
-    await eachOf(rooms, this.#options.boardCheckpointWritesMax, async (room) => {
-      if (!this.#isOver) await this.#restore(room);
-    });
-    if (!this.#isOver) await this.#footing.begin(this.#word());
-  }
-
-  async #restore(room: RoomKey): Promise<void> {
-    const restored = this.#newRoom(room);
-    await restored.open();
-    await restored.tellTotals();
-  }
-
-  async #follow(source: Source): Promise<void> {
-    const stream = source === "edits" ? this.#ports.log : this.#ports.activities;
-    for await (const stored of stream.follow(this.#partition, this.#headway.received[source], this.#over.signal)) {
-      if (source === "edits" && isDeletedRecord(stored.bytes)) {
-        this.#rooms.delete(stored.room, stored.streamSeq);
-      } else {
-        const received = this.#read(source, stored);
-        if (received !== undefined) this.#rooms.receive(stored.room, received);
-      }
-      this.#headway.receive(source, stored.streamSeq);
-      this.#deps.metrics.records.inc();
-      while (this.#rooms.isFull && !this.#isOver) await pause(this.#deps.clock, FULL_PAUSE_MS, this.#over.signal);
-    }
-    if (!this.#isOver) throw new Error(`the stream of ${source} ended: is NATS reachable?`);
-  }
-
-  /** Undefined: nothing to count. */
-  #read(source: Source, stored: StoredRecord): Received | undefined {
-    const decoded = decodeReceived(source, stored);
-    if (decoded.kind === "received") return decoded.received;
-    if (decoded.kind === "nothing") return undefined;
-    const { room, streamSeq } = stored;
-    this.#deps.metrics.unreadable.inc();
-    this.#deps.log.warn({ room, source, streamSeq }, "a record does not decode and counts for nothing: was it written by a newer version?");
-    return undefined;
-  }
-
-  #newRoom(key: RoomKey): BoardRoom {
-    return new BoardRoom(key, this.#partition, this.#ports, this.#options, {
-      ...this.#deps,
-      expectBehind: (activity) => this.#activitiesEnd.expectBehind(activity, this.#over.signal),
-      onAside: (room, cause) => this.#aside.add(room, cause),
-    });
-  }
-
-  /** Checkpoints what is due, and forgets who is quiet. */
-  async #save(): Promise<void> {
+  #setTimer(): void {
+    const at = this.pass.nextTickAt;
+    if (at === this.#timerAt) return;
+    this.#callOff();
+    this.#timerAt = at;
+    if (at === Number.POSITIVE_INFINITY) return;
     const { clock } = this.#deps;
-    for (;;) {
-      await pause(clock, SAVE_MS, this.#over.signal);
-      await eachOf(this.#rooms.checkpointsDue(clock.now()), this.#options.boardCheckpointWritesMax, async (room) => {
-        if (!this.#isOver) await room.saveCheckpoint();
-      });
-      if (this.#isOver) return;
-      this.#cover();
-      this.#rooms.retire();
-      await this.#forgetActivities();
-    }
-  }
-
-  #cover(): void {
-    const { edits, activities } = this.#headway.received;
-    this.#footing.cover({
-      edits: this.#rooms.coveredThrough("edits", edits),
-      activities: this.#rooms.coveredThrough("activities", activities),
+    this.#callOff = clock.after(Math.max(0, at - clock.now()), () => {
+      this.#timerAt = Number.POSITIVE_INFINITY;
+      this.#receive({ kind: "tick" });
     });
   }
 
-  /** What checkpoints cover of them nobody reads again. */
-  async #forgetActivities(): Promise<void> {
-    const covered = this.#footing.kept.activities;
-    if (covered <= this.#forgotten) return;
-    await this.#ports.activities.forget(this.#partition, covered);
-    this.#forgotten = covered;
+  #resolveCounted(): void {
+    const isDone = (room: RoomKey): boolean => this.pass.isOver || !this.pass.isApplying(room);
+    for (const { room, resolve } of this.#waiting) if (isDone(room)) resolve();
+    this.#waiting = this.#waiting.filter(({ room }) => !isDone(room));
   }
 
-  #word(): Word {
-    const { through, told, hasCaughtUp } = this.#headway;
-    return { service: this.#options.service, through, told, isRebuilding: !hasCaughtUp };
-  }
-
-  async #beat(): Promise<void> {
-    while (!this.#isOver) {
-      await this.#expectKept();
-      const [asked, received] = [this.#deps.clock.wallNow(), this.#headway.received];
-      const [edits, activities] = await Promise.all([this.#ports.log.end(this.#partition), this.#ports.activities.end(this.#partition)]);
-      expectRead("edits", edits, received);
-      expectRead("activities", activities, received);
-      // Those of rooms that are deleted are removed before anyone counts them, the last of all among them.
-      const last = activities > received.activities ? await this.#ports.activities.last(this.#partition) : activities;
-      this.#headway.aimAt({ edits, activities: last }, asked);
-      await pause(this.#deps.clock, BEAT_MS, this.#over.signal);
+  #carryOut(effect: PassEffect): void {
+    switch (effect.kind) {
+      case "follow":
+        return this.#await(this.#follow(effect.source, effect.after));
+      case "floor-raised":
+        return this.#onFloor(effect.floor);
+      case "counted":
+        this.#deps.metrics.edits.inc(effect.edits);
+        return this.#deps.onCounted(effect.room);
+      case "restoring":
+      case "caught-up":
+      case "edits-missing":
+      case "record-undecodable":
+      case "set-aside":
+      case "boards-removed":
+      case "archived":
+      case "failed":
+        return this.#report(effect);
+      default:
+        return this.#await(this.#request(effect));
     }
   }
 
-  async #expectKept(): Promise<void> {
-    if ((await this.#footing.say(this.#word())) !== "kept") {
-      throw new Trouble("doubtful", "Redis was away or lost data: what it still has is looked at anew");
-    }
-  }
-
-  async #archive(): Promise<void> {
-    const { clock, metrics } = this.#deps;
-    await archiveClosed(
-      this.#partition,
-      this.#ports,
-      this.#options,
-      {
-        clock,
-        metrics,
-        through: () => (this.hasCaughtUp ? this.through : undefined),
-        confirm: () => this.#expectKept(),
-        restore: (room) => this.#restore(room),
-        isAside: (room) => this.#aside.has(room),
-        setAside: (room, cause) => this.#aside.add(room, cause),
-        onArchived: ({ room, window }) => this.#rooms.get(room)?.forgetWindow(window.id),
+  #await(outcome: Promise<PassInput>): void {
+    this.#underWay += 1;
+    outcome.then(
+      (input) => {
+        this.#underWay -= 1;
+        this.#receive(input);
       },
-      this.#over.signal,
+      (cause: unknown) => {
+        unlessMistake(cause);
+        this.#underWay -= 1;
+        this.#receive({ kind: "failed", cause });
+      },
     );
   }
 
-  async #sweep(): Promise<void> {
-    const mayBegin = (): boolean => this.#partition === 0 && this.hasCaughtUp;
-    await sweepCheckpoints(this.#ports.checkpoints, { ...this.#deps, mayBegin }, this.#over.signal);
+  async #follow(source: Source, after: number): Promise<PassInput> {
+    const stream = source === "edits" ? this.#ports.log : this.#ports.activities;
+    for await (const stored of stream.follow(this.#partition, after, this.#over.signal)) {
+      this.#receive({ kind: "record", source, stored });
+      this.#deps.metrics.records.inc();
+      while (!this.pass.mayRead && !this.pass.isOver) await pause(this.#deps.clock, FULL_PAUSE_MS, this.#over.signal);
+    }
+    return { kind: "failed", cause: new Error(`the stream of ${source} ended: is NATS reachable?`) };
   }
-}
 
-function expectRead(source: Source, end: number, received: Ends): void {
-  if (end >= received[source]) return;
-  const why = "it was lost or put back from a backup";
-  throw new Error(`the stream of ${source} ends at ${end}, before ${received[source]} which had been read: ${why}`);
+  async #request(request: PassRequest): Promise<PassInput> {
+    const [partition, { activities, checkpoints, log, progress }] = [this.#partition, this.#ports];
+    switch (request.kind) {
+      case "read-forgotten":
+        return { kind: "forgotten-read", through: await activities.forgotten(partition) };
+      case "read-progress":
+        return { kind: "progress-read", word: await progress.read(partition) };
+      case "write-sentinel":
+        return { kind: "sentinel-written", beat: await progress.beat(partition, request.word, request.last) };
+      case "begin-progress":
+        return { kind: "progress-begun", said: await progress.begin(partition, request.word) };
+      case "list-checkpoints":
+        return { kind: "checkpoints-listed", rooms: await checkpoints.rooms(partition) };
+      case "read-ends": {
+        const [edits, ofActivities] = await Promise.all([log.end(partition), activities.end(partition)]);
+        return { kind: "ends-read", edits, activities: ofActivities };
+      }
+      case "read-last-activity":
+        return { kind: "last-activity-read", last: await activities.last(partition) };
+      case "read-activities-end":
+        return { kind: "activities-end-read", end: await activities.end(partition) };
+      case "read-activities-now":
+        await activities.readNow(partition);
+        return { kind: "activities-read-now" };
+      case "skip-activities":
+        this.#reportSkip(request);
+        await activities.forget(partition, request.through);
+        return { kind: "activities-skipped", through: request.through };
+      case "forget-activities":
+        await activities.forget(partition, request.through);
+        return { kind: "activities-forgotten", through: request.through };
+      case "try-checkpoint":
+        return { kind: "checkpoint-tried", room: request.room, isReadable: await this.#isReadable(request.room) };
+      case "sweep":
+        await this.#sweep(request.ageMsMin);
+        return { kind: "swept" };
+      case "room": {
+        const { room } = request;
+        const deps = { ...this.#deps, partition };
+        return { kind: "room", room, outcome: await carryOutRoom(room.key, request.request, this.#ports, deps) };
+      }
+      case "archiving":
+        return { kind: "archiving", outcome: await carryOutArchiving(partition, request.request, this.#ports) };
+      default:
+        return assertNever(request);
+    }
+  }
+
+  async #isReadable(room: RoomKey): Promise<boolean> {
+    try {
+      await this.#ports.checkpoints.mark(room);
+      await this.#ports.checkpoints.read(room);
+      return true;
+    } catch (cause) {
+      if (cause instanceof UndecodableEntry) return false;
+      throw cause;
+    }
+  }
+
+  /** The next sweep removes what this one could not. */
+  async #sweep(ageMsMin: number): Promise<void> {
+    const { log } = this.#deps;
+    try {
+      const swept = await this.#ports.checkpoints.sweep(ageMsMin);
+      if (swept > 0) log.info({ swept }, "removed checkpoints of boards that a crash had left without an entry");
+    } catch (cause) {
+      unlessMistake(cause);
+      log.warn({ cause }, "the sweep for unnamed checkpoints of boards failed; it is repeated in an hour");
+    }
+  }
+
+  #reportSkip({ end, through }: PassRequest & { kind: "skip-activities" }): void {
+    this.#deps.metrics.rolledBack.inc();
+    this.#deps.log.error(
+      { partition: this.#partition, end, counted: through },
+      "the stream of activities ended before what was counted of it: was it restored from a backup? Activities since then may not count; later ones do",
+    );
+  }
+
+  #report(notice: Exclude<PassNotice, { kind: "follow" | "floor-raised" | "counted" }>): void {
+    const [partition, { log, metrics }] = [this.#partition, this.#deps];
+    switch (notice.kind) {
+      case "restoring":
+        return log.warn(
+          { partition, rooms: notice.rooms },
+          "Redis may have lost boards: missing ones are restored from checkpoints, and the log is counted from there",
+        );
+      case "caught-up":
+        return log.info({ partition, through: notice.through }, "the boards are up to date");
+      case "edits-missing":
+        metrics.missing.inc(notice.missing);
+        return log.warn(
+          { room: notice.room, streamSeq: notice.streamSeq, missing: notice.missing },
+          "the log had lost edits before they were counted: the room's boards lack them",
+        );
+      case "record-undecodable": {
+        const { room, streamSeq } = notice.stored;
+        metrics.unreadable.inc();
+        return log.warn(
+          { room, source: notice.source, streamSeq },
+          "a record does not decode and is not counted: was it written by a newer version?",
+        );
+      }
+      case "set-aside":
+        metrics.aside.set({ partition: String(partition) }, notice.count);
+        return log.error(
+          { partition, room: notice.room, cause: notice.cause },
+          "a room is not counted because the checkpoint of its boards does not decode: run the version that wrote it, restore it from a backup, or remove its entry; it is tried again every few seconds",
+        );
+      case "boards-removed":
+        return metrics.removals.inc();
+      case "archived":
+        return metrics.archived.inc({ outcome: notice.outcome });
+      case "failed":
+        return log.warn({ partition, after: notice.floor.edits, cause: notice.cause }, "counting begins again from the last checkpoints");
+      default:
+        return assertNever(notice);
+    }
+  }
 }

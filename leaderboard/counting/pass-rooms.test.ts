@@ -1,44 +1,36 @@
 import { expect, test } from "vitest";
 
-import type { RoomKey, UnixMillis, UserId } from "../../shared/ids.ts";
-import { decodeReceived } from "./received.ts";
+import type { Millis, RoomKey, UnixMillis, UserId } from "../../shared/ids.ts";
 import { recordOf } from "../testing/records.ts";
+import { SCORING } from "../testing/scoring.ts";
+import { BoardRoom } from "./board-room.ts";
 import { PassRooms } from "./pass-rooms.ts";
-import type { BoardRoom } from "./room-host.ts";
+import { decodeReceived } from "./received.ts";
 
 const NOON = Date.UTC(2026, 6, 1, 12) as UnixMillis;
 const OPTIONS = { boardPendingEditsMax: 40, boardRoomsMax: 8, boardOpeningsMax: 64 };
+const NOW = 0 as Millis;
 
-/** Rooms in which what comes stays pending. What is named so stands aside. */
-function roomOf(room: RoomKey): BoardRoom {
-  let pending = 0;
-  const made: Pick<BoardRoom, "room" | "pending" | "open" | "receive" | "isAside" | "canRetire"> = {
-    room,
-    isAside: room.startsWith("acme.aside"),
-    canRetire: false,
-    get pending() {
-      return pending;
-    },
-    open: () => Promise.resolve(),
-    receive: ({ entries }) => void (pending += entries),
-  };
-  return made as BoardRoom;
-}
-
+/** The rooms' boards are being looked up, so what they receive stays pending. */
 function begin() {
   const world = { countedPartitions: 1 };
-  const rooms = new PassRooms(OPTIONS, { newRoom: roomOf, onFailure: () => {}, countedPartitions: () => world.countedPartitions });
-  const receive = (room: string, edits: number): void => {
-    const decoded = decodeReceived("edits", {
-      room: `acme.${room}` as RoomKey,
-      streamSeq: 1,
-      time: NOON,
-      bytes: recordOf(
-        1,
-        Array.from({ length: edits }, () => ({ user: "ann" as UserId, bytes: 1, time: NOON })),
-      ),
-    });
-    if (decoded.kind === "received") rooms.receive(`acme.${room}` as RoomKey, decoded.received);
+  const rooms = new PassRooms(OPTIONS, () => world.countedPartitions);
+  const receive = (name: string, edits: number): BoardRoom => {
+    const key = `acme.${name}` as RoomKey;
+    const one = { user: "ann" as UserId, bytes: 1, time: NOON };
+    const bytes = recordOf(
+      1,
+      Array.from({ length: edits }, () => one),
+    );
+    const decoded = decodeReceived("edits", { room: key, streamSeq: 1, time: NOON, bytes });
+    const room = new BoardRoom(key, { ...SCORING, boardCheckpointMsMax: 1_000 });
+    rooms.add(room);
+    room.receive({ kind: "open" }, NOW);
+    if (decoded.kind === "received") {
+      rooms.receiveEntries(decoded.received.entries);
+      room.receive({ kind: "received", received: decoded.received }, NOW);
+    }
+    return room;
   };
   return { world, rooms, receive };
 }
@@ -47,7 +39,7 @@ test.each([
   { counted: 1, pressed: 5, full: 8 },
   { counted: 2, pressed: 3, full: 4 },
 ])(
-  "[PROOM1] where a process counts $counted of the partitions one may know $full rooms, and forgets quiet ones from $pressed on",
+  "[PROOM1] a process that counts $counted partitions holds at most $full rooms of each, and forgets quiet rooms from $pressed on",
   ({ counted, pressed, full }) => {
     const { world, rooms, receive } = begin();
     world.countedPartitions = counted;
@@ -59,7 +51,7 @@ test.each([
   },
 );
 
-test("[PROOM2] a partition that the process takes beside another halves the edits that each may have pending", () => {
+test("[PROOM2] a second partition in the process halves the edits that each partition may have pending", () => {
   const { world, rooms, receive } = begin();
   receive("notes", 20);
   expect(rooms.isFull).toBe(false);
@@ -67,10 +59,13 @@ test("[PROOM2] a partition that the process takes beside another halves the edit
   expect(rooms.isFull).toBe(true);
 });
 
-test("[PROOM3] rooms that stand aside take no place from those that are counted, however many they are", async () => {
+test("[PROOM3] rooms that are set aside do not count against the maximum of rooms, however many there are", () => {
   const { rooms, receive } = begin();
-  for (let index = 0; index < 20; index++) receive(`aside-${index}`, 1);
-  await Promise.resolve(); // Each is looked up.
+  for (let index = 0; index < 20; index++) {
+    const room = receive(`aside-${index}`, 1);
+    room.receive({ kind: "undecodable", cause: new Error("it does not decode") }, NOW);
+    rooms.settle(room);
+  }
   expect([rooms.size, rooms.isPressed, rooms.isFull]).toEqual([20, false, false]);
   for (let index = 0; index < 8; index++) receive(`room-${index}`, 1);
   expect([rooms.isPressed, rooms.isFull]).toEqual([true, true]);

@@ -1,41 +1,38 @@
 /**
- * The rooms that a pass has met: opened when they are first heard of, forgotten when they are quiet and there are
- * many. Bounded by when it is full.
+ * The rooms of a pass: looked up with their first record, forgotten when they are quiet and there are many rooms.
+ * `isFull` bounds them.
  */
 
 import type { Millis, RoomKey } from "../../shared/ids.ts";
-import type { Source } from "./instants.ts";
-import type { Received } from "./received.ts";
-import type { BoardRoom } from "./room-host.ts";
+import { SOURCES } from "./instants.ts";
+import type { BoardRoom } from "./board-room.ts";
+import type { StreamEnds } from "./progress.ts";
 
-/** `boardPendingEditsMax`, `boardRoomsMax`: of all partitions that the process counts. */
+/** `boardPendingEditsMax`, `boardRoomsMax`: for all partitions together that the process counts. */
 export type PassRoomsOptions = { readonly boardPendingEditsMax: number; readonly boardRoomsMax: number; readonly boardOpeningsMax: number };
-export type PassRoomsDeps = {
-  readonly newRoom: (key: RoomKey) => BoardRoom;
-  readonly onFailure: (cause: unknown) => void;
-  /** How many partitions the process counts: each has its share of the memory, so that a busy one does not stop the others. */
-  readonly countedPartitions: () => number;
-};
-
-/** From so much of the rooms it may know on, quiet ones are checkpointed early and forgotten. */
+/** From this share of the maximum of rooms, quiet rooms are saved early and forgotten. */
 const PRESSED = 0.5;
 
 export class PassRooms {
   readonly #options: PassRoomsOptions;
-  readonly #deps: PassRoomsDeps;
+  readonly #countedPartitions: () => number;
   readonly #rooms = new Map<RoomKey, BoardRoom>();
   readonly #opening = new Set<BoardRoom>();
   /**
-   * Known rooms whose checkpoint does not decode. They cannot be forgotten, and take next to no memory, so they do not
-   * count against how many rooms there may be.
+   * Rooms whose checkpoint does not decode. They cannot be forgotten and take almost no memory, so they do not count
+   * against the maximum of rooms.
    */
   readonly #aside = new Set<BoardRoom>();
-  /** At least what is pending. `isFull` is asked with each record, so the exact sum is made only once this is too high. */
+  /**
+   * An upper bound of the pending entries. `isFull` is read with each record, so the exact sum is computed only when
+   * this bound is too high.
+   */
   #pendingAtMost = 0;
 
-  constructor(options: PassRoomsOptions, deps: PassRoomsDeps) {
+  /** `countedPartitions`: how many partitions the process counts. Each has its share of the memory, so a busy one does not stop the others. */
+  constructor(options: PassRoomsOptions, countedPartitions: () => number) {
     this.#options = options;
-    this.#deps = deps;
+    this.#countedPartitions = countedPartitions;
   }
 
   get size(): number {
@@ -50,16 +47,25 @@ export class PassRooms {
     return this.#rooms.get(key);
   }
 
-  receive(key: RoomKey, received: Received): void {
-    this.#pendingAtMost += received.entries;
-    this.#room(key).receive(received);
+  /** The room's boards are about to be looked up. */
+  add(room: BoardRoom): void {
+    this.#rooms.set(room.key, room);
+    this.#opening.add(room);
   }
 
-  delete(key: RoomKey, streamSeq: number): void {
-    this.#room(key).receiveDeleted(streamSeq);
+  /** So many entries were received for one of the rooms. */
+  receiveEntries(count: number): void {
+    this.#pendingAtMost += count;
   }
 
-  /** Every room's boards were looked up: what was received is waiting to be applied. */
+  /** The room received an outcome: its look-up may have ended with it. */
+  settle(room: BoardRoom): void {
+    if (!this.#opening.has(room) || room.isOpening) return;
+    this.#opening.delete(room);
+    if (room.isAside) this.#aside.add(room);
+  }
+
+  /** Every room's boards were looked up: everything received is ready to be applied. */
   get areOpen(): boolean {
     return this.#opening.size === 0;
   }
@@ -89,16 +95,19 @@ export class PassRooms {
     if (!this.isPressed) return;
     for (const room of this.#rooms.values()) {
       if (!room.canRetire) continue;
-      this.#rooms.delete(room.room);
-      this.#aside.delete(room); // Deleted since.
+      this.#rooms.delete(room.key);
+      this.#aside.delete(room); // Deleted after it was set aside.
     }
   }
 
-  /** Everything of the stream up to there is in checkpoints, of what was received up to `received`. */
-  coveredThrough(source: Source, received: number): number {
-    let lowest = received;
-    for (const room of this.#rooms.values()) lowest = Math.min(lowest, (room.uncoveredFrom(source) ?? Number.POSITIVE_INFINITY) - 1);
-    return lowest;
+  /** Up to where each stream is in checkpoints, of what was received. */
+  coveredThrough(received: StreamEnds): StreamEnds {
+    const covered = { ...received };
+    for (const room of this.#rooms.values()) {
+      for (const source of SOURCES)
+        covered[source] = Math.min(covered[source], (room.uncoveredFrom(source) ?? Number.POSITIVE_INFINITY) - 1);
+    }
+    return covered;
   }
 
   get #counted(): number {
@@ -106,21 +115,6 @@ export class PassRooms {
   }
 
   #share(limit: number): number {
-    return limit / Math.max(1, this.#deps.countedPartitions());
-  }
-
-  #room(key: RoomKey): BoardRoom {
-    const known = this.#rooms.get(key);
-    if (known !== undefined) return known;
-    const room = this.#deps.newRoom(key);
-    this.#rooms.set(key, room);
-    this.#opening.add(room);
-    room.open().then(() => this.#receiveOpen(room), this.#deps.onFailure);
-    return room;
-  }
-
-  #receiveOpen(room: BoardRoom): void {
-    this.#opening.delete(room);
-    if (room.isAside) this.#aside.add(room);
+    return limit / Math.max(1, this.#countedPartitions());
   }
 }

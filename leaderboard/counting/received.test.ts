@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 
 import { encodeJson } from "../../shared/bus/json-messages.ts";
-import { encodeDeletedRecord, encodeEpochRecord } from "../../shared/bus/record.ts";
-import type { StoredRecord } from "../../shared/bus/stored-record.ts";
+import { encodeDeletedRecord, encodeEpochRecord, type StoredRecord } from "../../shared/bus/record.ts";
 import type { Epoch, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { recordOf } from "../testing/records.ts";
 import { decodeReceived } from "./received.ts";
@@ -12,7 +11,7 @@ const USER = "ada" as UserId;
 
 const stored = (bytes: Uint8Array): StoredRecord => ({ room: "tenant/room" as RoomKey, streamSeq: 7, time: TIME, bytes });
 
-test("[RCV1] a record of edits is as many entries as it has edits", () => {
+test("[RCV1] a record of edits has as many entries as edits", () => {
   const bytes = recordOf(
     4,
     [1, 2, 3].map((size) => ({ user: USER, bytes: size, time: TIME })),
@@ -32,13 +31,13 @@ test("[RCV2] an activity is one entry, however many users it names", () => {
   });
 });
 
-test("[RCV3] a record of the log that has no edits is nothing to count, and is readable", () => {
+test("[RCV3] a record without edits is readable and has nothing to count", () => {
   const stamp = { id: "server.1", time: TIME };
   for (const bytes of [encodeEpochRecord({ ...stamp, epoch: 2 as Epoch, head: 9 as Seq }), encodeDeletedRecord(stamp)])
     expect(decodeReceived("edits", stored(bytes))).toEqual({ kind: "nothing" });
 });
 
-test("[RCV4] what does not decode as its stream's is unreadable", () => {
+test("[RCV4] bytes that do not decode for their stream are unreadable", () => {
   const edits = recordOf(1, [{ user: USER, bytes: 1, time: TIME }]);
   const activity = encodeJson({ kind: "present", users: [USER] });
   for (const bytes of [new Uint8Array(), edits.subarray(0, -1), activity])

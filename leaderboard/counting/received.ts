@@ -1,21 +1,20 @@
-/** What a pass reads of its two streams, as it is counted. */
+/** Decodes what a pass reads of its two streams. */
 
 import { Activity } from "../../shared/bus/activity.ts";
 import { decodeJson } from "../../shared/bus/json-messages.ts";
-import { decodeRecord, type OwnersRecord } from "../../shared/bus/record.ts";
-import type { StoredRecord } from "../../shared/bus/stored-record.ts";
+import { decodeRecord, type OwnersRecord, type StoredRecord } from "../../shared/bus/record.ts";
 import type { UnixMillis } from "../../shared/ids.ts";
 import type { Source } from "./instants.ts";
 
-/** What one of the two streams has of the room, and how many entries that is. */
-export type Received = { readonly streamSeq: number; readonly time: UnixMillis; readonly entries: number } & (
+/** A record or an activity of a room, and how many entries it has. */
+export type ReceivedEntry = { readonly streamSeq: number; readonly time: UnixMillis; readonly entries: number } & (
   { readonly source: "edits"; readonly record: OwnersRecord } | { readonly source: "activities"; readonly activity: Activity }
 );
 
-/** `nothing`: there is nothing to count in it. `unreadable`: it is no record, or a newer version's. */
-export type Decoded = { readonly kind: "received"; readonly received: Received } | { readonly kind: "nothing" | "unreadable" };
+/** `nothing`: it has nothing to count. `unreadable`: it is no record, or a newer version wrote it. */
+export type DecodedEntry = { readonly kind: "received"; readonly received: ReceivedEntry } | { readonly kind: "nothing" | "unreadable" };
 
-export function decodeReceived(source: Source, { streamSeq, time, bytes }: StoredRecord): Decoded {
+export function decodeReceived(source: Source, { streamSeq, time, bytes }: StoredRecord): DecodedEntry {
   if (source === "activities") {
     const activity = decodeJson(Activity, bytes);
     return activity === undefined

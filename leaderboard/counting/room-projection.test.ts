@@ -4,9 +4,8 @@ import { encodeEpochRecord } from "../../shared/bus/record.ts";
 import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
 import type { Epoch, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { NO_USES, NOTHING_APPLIED } from "../boards/board.ts";
-import { BATCH_USERS_MAX } from "./draft.ts";
 import { instantAfter } from "./instants.ts";
-import { RoomProjection } from "./room-projection.ts";
+import { RoomProjection, BATCH_USERS_MAX } from "./room-projection.ts";
 import { recordOf } from "../testing/records.ts";
 import { SCORING } from "../testing/scoring.ts";
 
@@ -24,7 +23,7 @@ const records = (firstSeq: number, users: readonly string[], time: UnixMillis = 
     ),
   );
 
-test("[PROJ1] a record's edits become points of their users, each reached at its last edit", () => {
+test("[PROJ1] the edits of a record become points of their users, reached at each user's last edit", () => {
   const projection = fresh();
   expect(projection.receiveRecord(records(1, ["ann", "bob", "ann"]), 9, NOON)).toEqual({ kind: "counted", missing: 0 });
   const batch = projection.takeBatch()!;
@@ -39,21 +38,21 @@ test("[PROJ1] a record's edits become points of their users, each reached at its
   expect(projection.entries).toBe(0);
 });
 
-test("[PROJ2] what is counted is passed over, and of a record counted in part the rest is counted", () => {
+test("[PROJ2] counted edits are skipped, and the rest of a partly counted record counts", () => {
   const projection = new RoomProjection({ ...NOTHING_APPLIED, seq: 2 as Seq }, NO_USES, SCORING);
   expect(projection.receiveRecord(records(1, ["ann", "bob"]), 1, NOON)).toEqual({ kind: "known" });
   expect(projection.receiveRecord(records(2, ["bob", "cy"]), 2, NOON)).toEqual({ kind: "counted", missing: 0 });
   expect(projection.takeBatch()).toMatchObject({ after: { seq: 2 }, applied: { seq: 3, missing: 0 } });
 });
 
-test("[PROJ3] edits that the log has lost are owned up to, and the rest counts", () => {
+test("[PROJ3] edits that the log has lost are reported as missing, and the rest counts", () => {
   const projection = fresh();
   projection.receiveRecord(records(1, ["ann"]), 1, NOON);
   expect(projection.receiveRecord(records(5, ["ann"]), 7, NOON)).toEqual({ kind: "counted", missing: 3 });
   expect(projection.takeBatch()).toMatchObject({ after: { seq: 0 }, applied: { seq: 5, missing: 3 } });
 });
 
-test("[PROJ4] a batch ends with the hour, so that all of it lies in the same windows", () => {
+test("[PROJ4] a batch ends with the hour, so that it lies in the same windows", () => {
   const projection = fresh();
   projection.receiveRecord(records(1, ["ann"], (NOON - 1) as UnixMillis), 1, (NOON - 1) as UnixMillis);
   projection.receiveRecord(records(2, ["ann"]), 2, NOON);
@@ -65,7 +64,7 @@ test("[PROJ4] a batch ends with the hour, so that all of it lies in the same win
   ]);
 });
 
-test("[PROJ5] a log whose clock goes back counts into no window that is past", () => {
+test("[PROJ5] a log whose clock goes back counts into no past window", () => {
   const projection = fresh();
   projection.receiveRecord(records(1, ["ann"]), 1, NOON);
   projection.receiveRecord(records(2, ["ann"]), 2, (NOON - HOUR_MS) as UnixMillis);
@@ -73,7 +72,7 @@ test("[PROJ5] a log whose clock goes back counts into no window that is past", (
   expect(projection.takeBatch()).toBeUndefined();
 });
 
-test("[PROJ6] more users than one script call may carry go into several batches", () => {
+test("[PROJ6] users beyond the maximum of one script call go into further batches", () => {
   const projection = fresh();
   projection.receiveRecord(
     records(
@@ -89,14 +88,14 @@ test("[PROJ6] more users than one script call may carry go into several batches"
   ]);
 });
 
-test("[PROJ7] an epoch that begins counts for nobody", () => {
+test("[PROJ7] an epoch record counts for no user", () => {
   const projection = fresh();
   const epoch = ownersRecordOf(encodeEpochRecord({ id: "s.1", time: NOON, epoch: 3 as Epoch, head: 0 as Seq }));
   expect(projection.receiveRecord(epoch, 1, NOON)).toEqual({ kind: "known" });
   expect(projection.takeBatch()).toBeUndefined();
 });
 
-test("[PROJ8] edits over the cap move the room on, and nobody's moment", () => {
+test("[PROJ8] edits over the cap advance the room, and change no user's instant", () => {
   const projection = fresh();
   projection.receiveRecord(
     records(
@@ -112,7 +111,7 @@ test("[PROJ8] edits over the cap move the room on, and nobody's moment", () => {
   expect(batch.uses.edits).toEqual({ period: NOON / 60_000, hasBegun: true, points: new Map([["ann", 7]]) });
 });
 
-test("[PROJ9] what a backend tells of and who is there become points beside the edits', each with its own cap", () => {
+test("[PROJ9] backends' activities and presence become points beside those of edits, each with its own cap", () => {
   const projection = fresh();
   projection.receiveRecord(records(1, ["ann"]), 1, NOON);
   const [ann, bob] = ["ann", "bob"] as [UserId, UserId];

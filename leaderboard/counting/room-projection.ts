@@ -1,39 +1,138 @@
 /**
- * One room's log and its stream of other activities turned into points. Takes each in its order, drops what is
- * counted already, and gathers the rest into batches, each within one hour, so that all of a batch lies in the same
- * windows. Neither how the streams fall into batches nor which is ahead of the other changes anything in the boards.
+ * Turns a room's log and its stream of other activities into points. Takes each stream in order, drops what is counted
+ * already, and gathers the rest into batches of one hour, so that a batch lies in the same windows. The boards depend
+ * neither on how the streams fall into batches nor on which stream is ahead.
  */
 
 import { assert } from "../../shared/assert.ts";
 import type { Activity } from "../../shared/bus/activity.ts";
 import { type EditsRecord, headOf, type OwnersRecord } from "../../shared/bus/record.ts";
 import type { Seq, UnixMillis, UserId } from "../../shared/ids.ts";
-import type { Applied, Batch, Uses } from "../boards/board.ts";
-import { type Caps, Draft } from "./draft.ts";
+import type { CountedPosition, ScoreBatch, Uses, Award, CountedMark } from "../boards/board.ts";
 import { instantAfter, timeOf } from "./instants.ts";
-import type { Cap, Role } from "../boards/keys.ts";
-import { capOf, EDIT_ROLES, PRESENT_ROLES, type ScoringOptions, worthOfDeed, worthOfEdit } from "./scoring.ts";
+import type { Cap, MemberRole } from "../boards/keys.ts";
+import { capOf, EDIT_ROLES, PRESENT_ROLES, type ScoringOptions, pointsOfAction, worthOfEdit, type PeriodCap } from "./scoring.ts";
 import { type Window, windowsAt } from "../boards/windows.ts";
 
-/** `missing`: edits before this record that the log has lost uncounted. */
-export type Received = { readonly kind: "known" } | { readonly kind: "counted"; readonly missing: number };
+/**
+ * A batch that is being gathered, all within one hour. Every room in use has one while it waits to be written, so a map
+ * is made only when it has an entry.
+ */
+/** A batch is one script call, whose arguments are bounded. */
+export const BATCH_USERS_MAX = 500;
 
-/** One thing that a user did. */
-type Done = { readonly user: UserId; readonly points: number; readonly roles: readonly Role[]; readonly cap: Cap };
+type Caps = Readonly<Record<Cap, PeriodCap>>;
 
-export type ProjectionOptions = ScoringOptions & { readonly boardRoles: readonly Role[] };
+type Gain = { points: number; reachedAt: number };
+type Use = { period: number; hasBegun: boolean; points: Map<UserId, number> | undefined };
+
+const NO_POINTS: ReadonlyMap<UserId, number> = new Map();
+
+class Draft {
+  readonly windows: readonly Window[];
+  readonly #after: CountedMark;
+  readonly #gains = new Map<MemberRole, Map<UserId, Gain>>();
+  readonly #uses: Readonly<Record<Cap, Use>>;
+  /** An upper bound: a user with points under two caps, or in two cap periods, counts twice. */
+  #users = 0;
+  #applied: CountedPosition;
+  #entries = 0;
+
+  /** `applied`, and the current periods of `caps`: the state before the batch. */
+  constructor(applied: CountedPosition, caps: Caps, windows: readonly Window[]) {
+    this.windows = windows;
+    this.#after = { seq: applied.seq, activity: applied.activity };
+    this.#applied = applied;
+    this.#uses = { edits: unused(caps.edits), deeds: unused(caps.deeds), present: unused(caps.present) };
+  }
+
+  /** Edits, and messages of activities. */
+  get entries(): number {
+    return this.#entries;
+  }
+
+  hasPlaceFor(users: number): boolean {
+    return this.#users + users <= BATCH_USERS_MAX;
+  }
+
+  beginPeriod(cap: Cap, period: number): void {
+    const use = this.#uses[cap];
+    use.period = period;
+    use.hasBegun = true;
+    use.points = undefined;
+  }
+
+  /** `points`: all points that the user has under the cap in its period. */
+  setUse(cap: Cap, user: UserId, points: number): void {
+    const use = this.#uses[cap];
+    use.points ??= new Map();
+    if (!use.points.has(user)) this.#users += 1;
+    use.points.set(user, points);
+  }
+
+  award(role: MemberRole, user: UserId, points: number, reachedAt: number): void {
+    let gains = this.#gains.get(role);
+    if (gains === undefined) this.#gains.set(role, (gains = new Map()));
+    const gain = gains.get(user);
+    if (gain === undefined) gains.set(user, { points, reachedAt });
+    else {
+      gain.points += points;
+      gain.reachedAt = Math.max(gain.reachedAt, reachedAt);
+    }
+  }
+
+  /** One more entry is in the batch: with it the room is counted up to `applied`. */
+  advance(applied: CountedPosition): void {
+    this.#applied = applied;
+    this.#entries += 1;
+  }
+
+  batch(): ScoreBatch {
+    const awards = new Map<MemberRole, Award[]>();
+    for (const [role, gains] of this.#gains) {
+      awards.set(
+        role,
+        Array.from(gains, ([member, { points, reachedAt }]) => ({ member, points, reachedAt })),
+      );
+    }
+    const { edits, deeds, present } = this.#uses;
+    return {
+      after: this.#after,
+      applied: this.#applied,
+      uses: { edits: used(edits), deeds: used(deeds), present: used(present) },
+      windows: this.windows,
+      awards,
+    };
+  }
+}
+
+function unused({ period }: PeriodCap): Use {
+  return { period, hasBegun: false, points: undefined };
+}
+
+function used({ period, hasBegun, points }: Use): ScoreBatch["uses"][Cap] {
+  return { period, hasBegun, points: points ?? NO_POINTS };
+}
+
+/** `missing`: edits before this record that the log lost before they were counted. */
+export type ProjectionOutcome = { readonly kind: "known" } | { readonly kind: "counted"; readonly missing: number };
+
+/** One action of a user. */
+type Done = { readonly user: UserId; readonly points: number; readonly roles: readonly MemberRole[]; readonly cap: Cap };
+
+export type ProjectionOptions = ScoringOptions & { readonly boardRoles: readonly MemberRole[] };
 
 export class RoomProjection {
   readonly #options: ProjectionOptions;
   readonly #caps: Caps;
   readonly #drafts: Draft[] = [];
-  #applied: Applied;
+  #applied: CountedPosition;
   #entries = 0;
-  /** Of the last entry: the calendar is asked once an hour. */
+  /** The windows of the last entry: the calendar is used once an hour. */
   #windows: readonly Window[] = [];
 
-  /** `applied` and `uses` as they are stored: what counts on has to stand on exactly that. */
-  constructor(applied: Applied, uses: Uses, options: ProjectionOptions) {
+  /** `applied` and `uses`: exactly as they are stored. */
+  constructor(applied: CountedPosition, uses: Uses, options: ProjectionOptions) {
     this.#options = options;
     this.#applied = applied;
     this.#caps = {
@@ -44,17 +143,17 @@ export class RoomProjection {
   }
 
   /** How far the room is counted once all batches are applied. */
-  get applied(): Applied {
+  get applied(): CountedPosition {
     return this.#applied;
   }
 
-  /** Edits, and messages of activities, in batches that were not taken yet. */
+  /** Edits, and messages of activities, in batches that are not taken yet. */
   get entries(): number {
     return this.#entries;
   }
 
   /** `time`: when the log took the record. */
-  receiveRecord(record: OwnersRecord, streamSeq: number, time: UnixMillis): Received {
+  receiveRecord(record: OwnersRecord, streamSeq: number, time: UnixMillis): ProjectionOutcome {
     if (record.kind === "epoch" || headOf(record) <= this.#applied.seq) return { kind: "known" };
     const missing = Math.max(0, record.edits.firstSeq - this.#applied.seq - 1);
     const at = Math.max(time, this.#applied.time) as UnixMillis;
@@ -65,8 +164,8 @@ export class RoomProjection {
     return { kind: "counted", missing };
   }
 
-  /** All of it or none: what was told at once goes into one batch. `time`: when the stream took it. */
-  receiveActivity(activity: Activity, streamSeq: number, time: UnixMillis): Received {
+  /** An activity goes into one batch entirely. `time`: when the stream took it. */
+  receiveActivity(activity: Activity, streamSeq: number, time: UnixMillis): ProjectionOutcome {
     if (streamSeq <= this.#applied.activity) return { kind: "known" };
     const at = Math.max(time, timeOf(this.#applied.activityInstant)) as UnixMillis;
     const deeds = this.#deedsOf(activity);
@@ -78,7 +177,7 @@ export class RoomProjection {
   }
 
   /** The next batch to apply, in order. */
-  takeBatch(): Batch | undefined {
+  takeBatch(): ScoreBatch | undefined {
     const draft = this.#drafts.shift();
     this.#entries -= draft?.entries ?? 0;
     return draft?.batch();
@@ -100,10 +199,10 @@ export class RoomProjection {
     if (activity.kind === "present") {
       return activity.users.map((user) => ({ user, points: this.#options.boardSessionPoints, roles: PRESENT_ROLES, cap: "present" }));
     }
-    return activity.deeds.map((deed) => ({ user: deed.user, ...worthOfDeed(deed, this.#options), cap: "deeds" }));
+    return activity.deeds.map((deed) => ({ user: deed.user, ...pointsOfAction(deed, this.#options), cap: "deeds" }));
   }
 
-  #advance(draft: Draft, applied: Applied): void {
+  #advance(draft: Draft, applied: CountedPosition): void {
     this.#entries += 1;
     this.#applied = applied;
     draft.advance(applied);
@@ -113,12 +212,12 @@ export class RoomProjection {
     const cap = this.#caps[name];
     if (cap.advance(time)) draft.beginPeriod(name, cap.period);
     const { granted, used } = cap.grant(user, points);
-    if (granted === 0) return; // The score stays what it was, and so does the moment it was reached.
+    if (granted === 0) return; // Neither the score nor the instant at which it was reached changes.
     draft.setUse(name, user, used);
     for (const role of roles) if (this.#options.boardRoles.includes(role)) draft.award(role, user, granted, instant);
   }
 
-  /** The last one, unless it lies in another hour or so many users would be too many for it. */
+  /** The last draft, unless it lies in another hour or has no room for so many users. */
   #draftFor(users: number, time: UnixMillis): Draft {
     const last = this.#drafts.at(-1);
     if (!isWithin(this.#windows, time)) this.#windows = windowsAt(time);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { UnixMillis, UserId } from "../../shared/ids.ts";
-import { capOf, worthOfDeed, worthOfEdit } from "./scoring.ts";
+import { capOf, pointsOfAction, worthOfEdit } from "./scoring.ts";
 import { SCORING } from "../testing/scoring.ts";
 
 const OPTIONS = {
@@ -26,13 +26,13 @@ test.each([
   expect(worthOfEdit(bytes, OPTIONS)).toBe(points);
 });
 
-test("[SCORE2] in one minute a user gets no more than the cap, and the last points of it in part", () => {
+test("[SCORE2] a user gets no more points in a minute than the cap, and the last ones in part", () => {
   const cap = capOf("edits", UNUSED, OPTIONS);
   expect([4, 4, 4, 4].map((points) => cap.grant(ann, points).granted)).toEqual([4, 4, 2, 0]);
   expect(cap.grant(bob, 4)).toEqual({ granted: 4, used: 4 });
 });
 
-test("[SCORE3] the next minute begins anew for everyone", () => {
+test("[SCORE3] the next minute begins at zero for everyone", () => {
   const cap = capOf("edits", UNUSED, OPTIONS);
   cap.grant(ann, 10);
   expect(cap.advance(59_999 as UnixMillis)).toBe(false);
@@ -42,24 +42,24 @@ test("[SCORE3] the next minute begins anew for everyone", () => {
   expect(cap.grant(ann, 1).granted).toBe(1);
 });
 
-test("[SCORE4] whoever goes on counting from what was stored grants the same", () => {
+test("[SCORE4] a cap that is restored from storage grants the same points", () => {
   const cap = capOf("edits", { period: 7, points: new Map([[ann, 8]]) }, OPTIONS);
   cap.advance((7 * 60_000) as UnixMillis);
   expect(cap.grant(ann, 5).granted).toBe(2);
 });
 
-test("[SCORE5] a cap lowered within the minute takes nothing back", () => {
+test("[SCORE5] a cap that is lowered within the minute takes no points back", () => {
   const cap = capOf("edits", { period: 0, points: new Map([[ann, 30]]) }, OPTIONS);
   expect(cap.grant(ann, 5)).toEqual({ granted: 0, used: 30 });
 });
 
-test("[SCORE6] what a backend tells of is worth what its kind is set to, for everyone's board and the role's", () => {
-  expect(worthOfDeed({ user: ann, kind: "comment", times: 2 }, OPTIONS)).toEqual({ points: 6, roles: ["everyone", "commenters"] });
-  expect(worthOfDeed({ user: ann, kind: "review", times: 1 }, OPTIONS)).toEqual({ points: 4, roles: ["everyone"] });
-  expect(worthOfDeed({ user: ann, kind: "unheard-of", times: 9 }, OPTIONS)).toEqual({ points: 0, roles: [] });
+test("[SCORE6] a backend's activity is worth what its kind is set to, on the boards of everyone and of the role", () => {
+  expect(pointsOfAction({ user: ann, kind: "comment", times: 2 }, OPTIONS)).toEqual({ points: 6, roles: ["everyone", "commenters"] });
+  expect(pointsOfAction({ user: ann, kind: "review", times: 1 }, OPTIONS)).toEqual({ points: 4, roles: ["everyone"] });
+  expect(pointsOfAction({ user: ann, kind: "unheard-of", times: 9 }, OPTIONS)).toEqual({ points: 0, roles: [] });
 });
 
-test("[SCORE7] being there counts once in a stretch of time, whoever tells of it how often", () => {
+test("[SCORE7] presence counts once in a period, however often it is reported", () => {
   const cap = capOf("present", UNUSED, OPTIONS);
   expect([1, 2].map(() => cap.grant(ann, OPTIONS.boardSessionPoints).granted)).toEqual([2, 0]);
   cap.advance(OPTIONS.boardSessionMs as UnixMillis);

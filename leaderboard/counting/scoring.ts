@@ -1,20 +1,20 @@
 /**
- * What an activity is worth. Points come from what the server side has stored, by settings: no client names a number.
- * A user gets so many in a stretch of time and no more, so that holding a key down does not win; stretches are those
- * of the stream's clock, so that whoever counts the same stream again comes to the same scores.
+ * What an activity is worth. Points come from what the servers stored and from settings; no client names a number. A
+ * user gets a limited number of points in a period of the stream's clock, so holding a key down does not win, and
+ * counting the same stream again gives the same scores.
  */
 
-import type { Deed } from "../../shared/bus/activity.ts";
+import type { UserAction } from "../../shared/bus/activity.ts";
 import type { UnixMillis, UserId } from "../../shared/ids.ts";
-import type { BoardKind } from "../../shared/board-settings.ts";
+import type { BoardKind } from "../../shared/settings/board-settings.ts";
 import type { Use } from "../boards/board.ts";
-import type { Cap, Role } from "../boards/keys.ts";
+import type { Cap, MemberRole } from "../boards/keys.ts";
 
 export type ScoringOptions = {
   readonly boardEditPointsSmall: number;
   readonly boardEditPointsMedium: number;
   readonly boardEditPointsLarge: number;
-  /** From how many bytes on an edit is medium, or large. */
+  /** The sizes in bytes from which an edit is medium, or large. */
   readonly boardEditMediumBytesMin: number;
   readonly boardEditLargeBytesMin: number;
   readonly boardPointsPerMinuteMax: number;
@@ -24,8 +24,8 @@ export type ScoringOptions = {
   readonly boardSessionMs: number;
 };
 
-export const EDIT_ROLES: readonly Role[] = ["everyone", "editors"];
-export const PRESENT_ROLES: readonly Role[] = ["everyone"];
+export const EDIT_ROLES: readonly MemberRole[] = ["everyone", "editors"];
+export const PRESENT_ROLES: readonly MemberRole[] = ["everyone"];
 
 const MINUTE_MS = 60_000;
 
@@ -34,11 +34,11 @@ export function worthOfEdit(bytes: number, options: ScoringOptions): number {
   return bytes >= options.boardEditMediumBytesMin ? options.boardEditPointsMedium : options.boardEditPointsSmall;
 }
 
-/** A kind that is not set, or is no more, is worth nothing. */
-export function worthOfDeed(
-  { kind, times }: Deed,
+/** A kind that no setting names is worth nothing. */
+export function pointsOfAction(
+  { kind, times }: UserAction,
   { boardKinds }: ScoringOptions,
-): { readonly points: number; readonly roles: readonly Role[] } {
+): { readonly points: number; readonly roles: readonly MemberRole[] } {
   const known = boardKinds.find(({ name }) => name === kind);
   if (known === undefined) return { points: 0, roles: [] };
   return { points: known.points * times, roles: known.role === "everyone" ? ["everyone"] : ["everyone", known.role] };
@@ -55,7 +55,7 @@ export function capOf(cap: Cap, use: Use, options: ScoringOptions): PeriodCap {
   }
 }
 
-/** What each user of a room has got in the stretch of time that the room is in. */
+/** The points that each user of a room has in the current period. */
 export class PeriodCap {
   readonly #periodMs: number;
   readonly #pointsMax: number;
@@ -73,7 +73,7 @@ export class PeriodCap {
     return this.#period;
   }
 
-  /** Goes on to the stretch of `time`; true if it is another one. */
+  /** Moves to the period of `time`. Returns whether it is another period. */
   advance(time: UnixMillis): boolean {
     const period = Math.floor(time / this.#periodMs);
     if (period === this.#period) return false;
@@ -82,10 +82,10 @@ export class PeriodCap {
     return true;
   }
 
-  /** How much of it the user gets, and what the user has got in this stretch then. */
+  /** Returns how many of the points the user gets, and the user's points in this period. */
   grant(user: UserId, points: number): { readonly granted: number; readonly used: number } {
     const before = this.#points.get(user) ?? 0;
-    const granted = Math.max(0, Math.min(points, this.#pointsMax - before)); // The setting may have been lowered since.
+    const granted = Math.max(0, Math.min(points, this.#pointsMax - before)); // The setting may have been lowered meanwhile.
     this.#points.set(user, before + granted);
     return { granted, used: before + granted };
   }

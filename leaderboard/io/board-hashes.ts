@@ -1,14 +1,16 @@
-/** What is stored of a room's boards, read and written as Redis has it: hashes and sorted sets of text. */
+/** The stored form of a room's boards in Redis: hashes and sorted sets of text. */
 
 import type { Cluster, Redis } from "ioredis";
 
 import { assert } from "../../shared/assert.ts";
 import type { Epoch, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
-import type { Applied, BoardState, Standing, Use, Uses } from "../boards/board.ts";
+import type { CountedPosition, BoardContents, RankEntry, Use, Uses } from "../boards/board.ts";
 import { type Cap, CAPS } from "../boards/keys.ts";
 import { reachedAtOf, STAMP_LENGTH } from "../boards/stamp.ts";
 
-/** In the applied hash of a room that is deleted, beside marks that nothing is ahead of: whoever counts on is turned away. */
+/**
+ * In the applied hash of a deleted room, beside marks that nothing exceeds: a leaderboard that counts on is rejected.
+ */
 export const DELETED = "deleted";
 
 /** All in one step of Redis. */
@@ -21,14 +23,14 @@ export async function atOnce(redis: Redis | Cluster, commands: readonly (readonl
   });
 }
 
-/** Fields and values in turn. */
+/** Fields and values alternate. */
 export function textsOf(fields: Iterable<readonly [string, number]>): string[] {
   const texts: string[] = [];
   for (const [field, value] of fields) texts.push(field, String(value));
   return texts;
 }
 
-export function appliedFields(applied: Applied, uses: Uses): (readonly [string, number])[] {
+export function appliedFields(applied: CountedPosition, uses: Uses): (readonly [string, number])[] {
   return [
     ["epoch", applied.epoch],
     ["seq", applied.seq],
@@ -49,7 +51,7 @@ function periodField(cap: Cap): string {
 export function loaded(
   fields: ReadonlyMap<string, string>,
   points: readonly ReadonlyMap<string, string>[],
-): { applied: Applied; uses: Uses } | "deleted" | undefined {
+): { applied: CountedPosition; uses: Uses } | "deleted" | undefined {
   if (fields.has(DELETED)) return "deleted";
   if (fields.size === 0) return undefined;
   const useOf = (cap: Cap): Use => ({
@@ -59,7 +61,7 @@ export function loaded(
   return { applied: appliedOf(fields), uses: { edits: useOf("edits"), deeds: useOf("deeds"), present: useOf("present") } };
 }
 
-function appliedOf(fields: ReadonlyMap<string, string>): Applied {
+function appliedOf(fields: ReadonlyMap<string, string>): CountedPosition {
   return {
     epoch: numberIn(fields, "epoch") as Epoch,
     seq: numberIn(fields, "seq") as Seq,
@@ -77,7 +79,7 @@ export function boardState(
   entries: readonly string[],
   members: number,
   counts: ReadonlyMap<string, string>,
-): BoardState {
+): BoardContents {
   const bands = new Map([...counts].filter(([field]) => /^\d+$/.test(field)).map(([band, count]) => [Number(band), Number(count)]));
   return {
     applied: applied.size === 0 || applied.has(DELETED) ? undefined : appliedOf(applied),
@@ -89,9 +91,9 @@ export function boardState(
   };
 }
 
-/** Of a sorted set, in order: stamp and member, then the score. */
-export function orderedOf(entries: readonly string[]): Standing[] {
-  const standings: Standing[] = [];
+/** A sorted set in order: stamp and member, then the score. */
+export function orderedOf(entries: readonly string[]): RankEntry[] {
+  const standings: RankEntry[] = [];
   for (let index = 0; index < entries.length; index += 2) {
     const entry = entries[index]!;
     standings.push({ member: entry.slice(STAMP_LENGTH), score: Number(entries[index + 1]), reachedAt: reachedAtOf(entry) });
@@ -100,15 +102,15 @@ export function orderedOf(entries: readonly string[]): Standing[] {
 }
 
 /** As the scripts store it: the stamp, then the score. */
-export function standingOf(member: string, value: string): Standing {
+export function rankEntryOf(member: string, value: string): RankEntry {
   return { member, score: Number(value.slice(STAMP_LENGTH)), reachedAt: reachedAtOf(value) };
 }
 
-export function standingsOf(fields: ReadonlyMap<string, string>): Standing[] {
-  return [...fields].map(([member, value]) => standingOf(member, value));
+export function standingsOf(fields: ReadonlyMap<string, string>): RankEntry[] {
+  return [...fields].map(([member, value]) => rankEntryOf(member, value));
 }
 
-/** A hash as Redis answers it: fields and values in turn, or by name. */
+/** A hash as Redis returns it: alternating fields and values, or an object. */
 export function fieldsOf(answer: unknown): ReadonlyMap<string, string> {
   if (Array.isArray(answer)) return pairsOf(answer as string[]);
   assert(typeof answer === "object" && answer !== null, "Redis answers a hash");

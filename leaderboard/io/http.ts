@@ -8,28 +8,33 @@
 import type { Registry } from "prom-client";
 
 import type { RoomKey } from "../../shared/ids.ts";
-import { type InternalAnswer, type InternalQuestion, jsonAnswer, refusal, serveInternal } from "../../shared/io/internal-http.ts";
-import type { Log } from "../../shared/log.ts";
-import { unlessMistake } from "../../shared/pause.ts";
+import { type InternalResponse, type InternalRequest, jsonResponse, refusal, serveInternal } from "../../shared/io/internal-http.ts";
+import type { Log } from "../../shared/process/log.ts";
+import { unlessMistake } from "../../shared/time/pause.ts";
 import type { LeaderboardMetrics } from "../metrics.ts";
 import {
   type BadQuestion,
   cursorOf,
   parseQuestion,
-  type Question,
+  type HttpBoardQuestion,
   type QuestionLimits,
   type TenantQuestion,
 } from "../reading/questions.ts";
 import type { NamesHost } from "../reading/names-host.ts";
 import type { Ranked } from "../boards/ranking.ts";
-import type { RoomAnswer, RoomsAnswer, TenantReader } from "../reading/tenant-reads-host.ts";
-import type { BoardReader, MemberAnswer, MembersAnswer, PageAnswer, Refusal } from "../reading/reads-host.ts";
+import type { MemberAnswer, MembersAnswer, PageAnswer, BoardRefusal } from "../reading/board-answers.ts";
+import type { BoardReader, TenantReader } from "../reading/reads-host.ts";
+import type { RoomAnswer, RoomsAnswer } from "../reading/tenant-answers.ts";
 
-export type HttpOptions = QuestionLimits & { readonly boardsHost: string; readonly boardsPort: number; readonly internalSecret: string };
+export type BoardHttpOptions = QuestionLimits & {
+  readonly boardsHost: string;
+  readonly boardsPort: number;
+  readonly internalSecret: string;
+};
 
 const NO_BODY = 0;
 const BAD_STATUS: Readonly<Partial<Record<BadQuestion["error"], number>>> = { "not-found": 404 };
-const REFUSALS: Readonly<Record<Refusal["kind"], { status: number; message: string }>> = {
+const REFUSALS: Readonly<Record<BoardRefusal["kind"], { status: number; message: string }>> = {
   "unknown-room": { status: 404, message: "nothing was ever counted in this room" },
   "unknown-window": { status: 404, message: "nothing was counted in this window, or it is longer ago than the archive reaches" },
   "unknown-role": { status: 404, message: "this role has no board of its own here" },
@@ -45,10 +50,10 @@ const REFUSALS: Readonly<Record<Refusal["kind"], { status: number; message: stri
 
 export function serveHttp(
   { reader, names, tenants }: { reader: BoardReader; names: NamesHost; tenants: TenantReader },
-  options: HttpOptions,
+  options: BoardHttpOptions,
   { log, metrics, registry }: { log: Log; metrics: LeaderboardMetrics; registry: Registry },
 ): Promise<{ port: number; stop(): Promise<void> }> {
-  const answer = async ({ method, tenant, segments, query }: InternalQuestion): Promise<InternalAnswer> => {
+  const answer = async ({ method, tenant, segments, query }: InternalRequest): Promise<InternalResponse> => {
     if (method !== "GET") return refusal(405, "method-not-allowed", "boards can only be read");
     const question = parseQuestion(tenant, segments, query, options);
     if (question.kind === "bad") return refusal(BAD_STATUS[question.error] ?? 400, question.error, question.message);
@@ -75,24 +80,24 @@ export function serveHttp(
   return serveInternal(listening, answer, (name) => metrics.reads.inc({ answer: name }));
 }
 
-function askTenant(tenants: TenantReader, question: TenantQuestion): Promise<RoomsAnswer | RoomAnswer | Refusal> {
+function askTenant(tenants: TenantReader, question: TenantQuestion): Promise<RoomsAnswer | RoomAnswer | BoardRefusal> {
   return question.kind === "rooms"
     ? tenants.page(question.tenant, question.window, question.page)
     : tenants.room(question.room, question.window);
 }
 
-function roomsBody(answer: RoomsAnswer | RoomAnswer | Refusal): InternalAnswer {
+function roomsBody(answer: RoomsAnswer | RoomAnswer | BoardRefusal): InternalResponse {
   switch (answer.kind) {
     case "rooms": {
       const { about, ranking, nextOffset } = answer;
-      return jsonAnswer(200, "rooms", {
+      return jsonResponse(200, "rooms", {
         ...about,
         ranking,
         ...(nextOffset === undefined ? {} : { cursor: cursorOf(about.window.id, nextOffset) }),
       });
     }
     case "room":
-      return jsonAnswer(200, "room", { ...answer.about, own: answer.own });
+      return jsonResponse(200, "room", { ...answer.about, own: answer.own });
     default:
       return refused(answer);
   }
@@ -100,8 +105,8 @@ function roomsBody(answer: RoomsAnswer | RoomAnswer | Refusal): InternalAnswer {
 
 function ask(
   reader: BoardReader,
-  question: Exclude<Question, TenantQuestion>,
-): Promise<PageAnswer | MemberAnswer | MembersAnswer | Refusal> {
+  question: Exclude<HttpBoardQuestion, TenantQuestion>,
+): Promise<PageAnswer | MemberAnswer | MembersAnswer | BoardRefusal> {
   switch (question.kind) {
     case "page":
       return reader.page(question.board, question.page);
@@ -112,7 +117,7 @@ function ask(
   }
 }
 
-function shownIn(answer: PageAnswer | MemberAnswer | MembersAnswer | Refusal): readonly Ranked[] {
+function shownIn(answer: PageAnswer | MemberAnswer | MembersAnswer | BoardRefusal): readonly Ranked[] {
   switch (answer.kind) {
     case "member":
       return answer.neighbours;
@@ -120,43 +125,43 @@ function shownIn(answer: PageAnswer | MemberAnswer | MembersAnswer | Refusal): r
     case "members":
       return answer.ranking;
     default:
-      return []; // A refusal.
+      return []; // An error answer.
   }
 }
 
 async function named(
-  answer: PageAnswer | MemberAnswer | MembersAnswer | Refusal,
+  answer: PageAnswer | MemberAnswer | MembersAnswer | BoardRefusal,
   room: RoomKey,
   names: NamesHost,
-): Promise<InternalAnswer> {
+): Promise<InternalResponse> {
   const users = shownIn(answer).map(({ user }) => user);
-  const known = await names.of(room, users);
+  const known = await names.namesOf(room, users);
   return bodyOf(answer, (ranked) => ranked.map((place) => ({ ...place, name: known.get(place.user) ?? "" })));
 }
 
 function bodyOf(
-  answer: PageAnswer | MemberAnswer | MembersAnswer | Refusal,
+  answer: PageAnswer | MemberAnswer | MembersAnswer | BoardRefusal,
   withNames: (ranked: readonly Ranked[]) => readonly object[],
-): InternalAnswer {
+): InternalResponse {
   switch (answer.kind) {
     case "page": {
       const { about, ranking, nextOffset } = answer;
-      return jsonAnswer(200, "page", {
+      return jsonResponse(200, "page", {
         ...about,
         ranking: withNames(ranking),
         ...(nextOffset === undefined ? {} : { cursor: cursorOf(about.window.id, nextOffset) }),
       });
     }
     case "member":
-      return jsonAnswer(200, "member", { ...answer.about, own: answer.own, neighbours: withNames(answer.neighbours) });
+      return jsonResponse(200, "member", { ...answer.about, own: answer.own, neighbours: withNames(answer.neighbours) });
     case "members":
-      return jsonAnswer(200, "members", { ...answer.about, ranking: withNames(answer.ranking) });
+      return jsonResponse(200, "members", { ...answer.about, ranking: withNames(answer.ranking) });
     default:
       return refused(answer);
   }
 }
 
-function refused({ kind }: Refusal): InternalAnswer {
+function refused({ kind }: BoardRefusal): InternalResponse {
   const { status, message } = REFUSALS[kind];
   return refusal(status, kind, message);
 }

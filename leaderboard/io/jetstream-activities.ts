@@ -1,7 +1,7 @@
 /**
- * Activities that are no edits, in JetStream beside the log. A stream holds what no checkpoint covers; full, it takes
- * no more, so that whoever tells hears of it and nothing told is lost. Its numbers begin with the date it is made at:
- * rooms know how far they have counted, so one made anew for one that was lost must not begin below that.
+ * Activities that are not edits, in JetStream beside the log. The stream holds what no checkpoint covers. A full stream
+ * rejects new activities, so their senders learn of it and nothing that was accepted is lost. Stream sequences begin
+ * with the date of creation: a stream that replaces a lost one must not begin below what rooms have counted.
  */
 
 import {
@@ -15,11 +15,11 @@ import {
 } from "@nats-io/jetstream";
 
 import { partitionOf, type Subjects } from "../../shared/bus/subjects.ts";
-import { ensureCopies, onceSettled } from "../../shared/io/copies.ts";
-import { followStream } from "../../shared/io/follow-log.ts";
+import { ensureReplicas, retryUntilSettled } from "../../shared/io/jetstream-stores.ts";
+import { followStream } from "../../shared/io/log-reader.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
-import type { ActivityRemoval, ActivityStream } from "../ports.ts";
-import type { ReadingPace } from "../counting/reading-pace.ts";
+import type { ActivityRemoval, ActivityStream, CountedEditLog } from "../ports.ts";
+import type { ReadingInterval } from "./reading-interval.ts";
 
 export type ActivityStreamOptions = {
   readonly partitions: number;
@@ -29,20 +29,23 @@ export type ActivityStreamOptions = {
 };
 
 const STREAM_NOT_FOUND = 10_059;
-/** Another process has just made it, and at another moment: with another first number. */
+/** Another process has just created it, at another moment and so with another first sequence. */
 const MADE_OTHERWISE = 10_058;
 const NANOS_PER_MS = 1_000_000;
-/** No stream ever takes so many: one made later begins behind all that an earlier one had. Until the year 2255 they are below 2^53. */
+/**
+ * No stream takes so many entries: a stream created later begins above all sequences of an earlier one. Until the year
+ * 2255 they are below 2^53.
+ */
 const NUMBERS_PER_MS = 1_000;
 
 export async function jetstreamActivities(
   nats: NatsConnection,
   subjects: Subjects,
-  paces: readonly ReadingPace[],
+  paces: readonly ReadingInterval[],
   options: ActivityStreamOptions,
 ): Promise<ActivityStream> {
   const manager = await jetstreamManager(nats);
-  const ensure = (partition: number): Promise<void> => onceSettled(() => ensureStream(manager, subjects, partition, options));
+  const ensure = (partition: number): Promise<void> => retryUntilSettled(() => ensureStream(manager, subjects, partition, options));
   for (let partition = 0; partition < options.partitions; partition++) await ensure(partition);
   return {
     follow: await followStream(nats, subjects.activityStream, (partition, signal) => paces[partition]!.rest(signal)),
@@ -71,7 +74,7 @@ export async function activityRemoval(nats: NatsConnection, subjects: Subjects, 
   };
 }
 
-/** What may be changed of a stream is set anew, so that settings are what holds. */
+/** Applies the current settings to an existing stream, where they may change. */
 async function ensureStream(
   manager: JetStreamManager,
   subjects: Subjects,
@@ -82,7 +85,7 @@ async function ensureStream(
   const settings = { max_bytes: bytesMax, duplicate_window: dedupeMs * NANOS_PER_MS };
   try {
     await manager.streams.update(name, settings);
-    await ensureCopies(manager, name, replicas);
+    await ensureReplicas(manager, name, replicas);
   } catch (error) {
     if (!(error instanceof JetStreamApiError) || error.code !== STREAM_NOT_FOUND) throw error;
     await addStream(manager, subjects, partition, settings, replicas);
@@ -111,4 +114,15 @@ async function addStream(
   } catch (error) {
     if (!(error instanceof JetStreamApiError) || error.code !== MADE_OTHERWISE) throw error;
   }
+}
+
+/** The log in JetStream, as the leaderboard reads it. */
+/** `paces`: one for each partition. */
+export async function jetstreamLog(nats: NatsConnection, subjects: Subjects, paces: readonly ReadingInterval[]): Promise<CountedEditLog> {
+  const manager = await jetstreamManager(nats);
+  return {
+    follow: await followStream(nats, subjects.logStream, (partition, signal) => paces[partition]!.rest(signal)),
+    end: async (partition) => (await manager.streams.info(subjects.logStream(partition))).state.last_seq,
+    readNow: (partition) => paces[partition]!.readNow(),
+  };
 }

@@ -1,4 +1,7 @@
-/** Closed windows in JetStream KV, a bucket for each kind of window, so that each is kept for its own time. An entry is created once. */
+/**
+ * Archived windows in JetStream KV, one bucket for each kind of window, because each kind is kept for its own time. An
+ * entry is created once.
+ */
 
 import { deflateRaw, inflateRaw } from "node:zlib";
 import { promisify } from "node:util";
@@ -9,8 +12,7 @@ import { z } from "zod";
 
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import type { RoomId, RoomKey, TenantId } from "../../shared/ids.ts";
-import { kvBucket } from "../../shared/io/copies.ts";
-import { replace } from "../../shared/io/kv-replace.ts";
+import { kvBucket, replaceRevision } from "../../shared/io/jetstream-stores.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import { WrittenApplied } from "../boards/checkpoint.ts";
 import { ROLES } from "../boards/keys.ts";
@@ -45,12 +47,12 @@ export async function kvArchive(
     const ttl = KEPT_FOR_GOOD.includes(kind) ? 0 : options.daysMax * DAY_MS;
     buckets.set(kind, await kvBucket(jetstream(nats), subjects.boardArchiveBucket(kind), { replicas: options.replicas, ttl }));
   }
-  /** A room's key is two tokens, a tenant's one. */
+  /** A room's key has two tokens, a tenant's one. */
   const keyOf = (owner: RoomKey | TenantId, window: Window) => `${owner}.${window.id}`;
   const writeOnce = async (owner: RoomKey | TenantId, window: Window, written: object): Promise<"written" | "there"> => {
     const bucket = buckets.get(window.kind);
     if (bucket === undefined) return "there"; // All time never closes.
-    const revision = await replace(bucket, keyOf(owner, window), await deflate(JSON.stringify(written)), 0);
+    const revision = await replaceRevision(bucket, keyOf(owner, window), await deflate(JSON.stringify(written)), 0);
     return revision === undefined ? "there" : "written";
   };
   const readBack = async <Read>(owner: RoomKey | TenantId, window: Window, schema: z.ZodType<Read>): Promise<Read | undefined> => {

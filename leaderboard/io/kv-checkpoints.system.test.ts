@@ -7,11 +7,11 @@ import { expect, test } from "vitest";
 
 import type { RoomKey, Seq } from "../../shared/ids.ts";
 import { connectNats } from "../../shared/io/nats.ts";
-import { Undecodable } from "../../shared/undecodable.ts";
 import { startRealNats } from "../../test/contract/real-nats.ts";
 import { NO_USES, NOTHING_APPLIED } from "../boards/board.ts";
 import { ALL_TIME } from "../boards/windows.ts";
 import { kvCheckpoints } from "./kv-checkpoints.ts";
+import { UndecodableEntry } from "../../shared/bus/json-messages.ts";
 
 const [ROOM, OTHER] = ["acme.notes", "acme.notes-2"] as [RoomKey, RoomKey];
 const DUMP = {
@@ -21,7 +21,7 @@ const DUMP = {
   boards: [{ role: "everyone" as const, window: ALL_TIME, standings: [{ member: "ann", score: 1, reachedAt: 1 }] }],
 };
 
-test("[LB18] a checkpoint a part of which is lost is undecodable; one that does not decode keeps its objects, keeps no other's from being swept, and goes with its room", async () => {
+test("[LB18] a checkpoint with a lost part is undecodable; an undecodable one keeps its objects until its room goes, and sweeps remove other rooms' leftovers", async () => {
   const server = await startRealNats();
   const nats = await connectNats({ servers: server.url, name: "test" });
   let names = 0;
@@ -31,14 +31,14 @@ test("[LB18] a checkpoint a part of which is lost is undecodable; one that does 
   for (const room of [ROOM, OTHER]) expect((await checkpoints.write(room, DUMP, 0)).kind).toBe("written");
 
   await (await jetstreamManager(nats)).streams.purge("OBJ_boards", { filter: `$O.boards.C.${(await store.info(`${OTHER}/run-2`))!.nuid}` });
-  await expect(checkpoints.read(OTHER)).rejects.toThrow(Undecodable);
+  await expect(checkpoints.read(OTHER)).rejects.toThrow(UndecodableEntry);
 
   await (await new Kvm(jetstream(nats)).open("boards")).put(`0.${ROOM}`, "{}");
   await store.putBlob({ name: `${OTHER}/left` }, Uint8Array.of(1));
   await nats.publish("$O.boards.C.half", "written before its writer was killed");
   expect(await checkpoints.sweep(0)).toBe(2);
   expect(await objects()).toEqual([`${OTHER}/run-2`, `${ROOM}/run-1`]);
-  await expect(checkpoints.mark(ROOM)).rejects.toThrow(Undecodable);
+  await expect(checkpoints.mark(ROOM)).rejects.toThrow(UndecodableEntry);
   expect(await checkpoints.remove(ROOM)).toEqual([]);
   expect([(await checkpoints.mark(ROOM)).isDeleted, await objects()]).toEqual([true, [`${OTHER}/run-2`]]);
   await nats.close();

@@ -1,6 +1,6 @@
 /**
- * Checkpoints: the boards in the object store under a name used once, which begins with the room, and in KV which of
- * them is the room's. The KV entry is the commit; a writer that was replaced unknowingly cannot put back an older one.
+ * Checkpoints: the boards in the object store, under a name that is used once and begins with the room; in KV, which
+ * object is the room's. The KV entry is the commit: a writer that was replaced cannot restore an older checkpoint.
  */
 
 import { deflateRaw, inflateRaw } from "node:zlib";
@@ -9,24 +9,20 @@ import { promisify } from "node:util";
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { z } from "zod";
 
-import { decodeJson, encodeJson } from "../../shared/bus/json-messages.ts";
+import { decodeJson, encodeJson, UndecodableEntry } from "../../shared/bus/json-messages.ts";
 import { partitionOf } from "../../shared/bus/subjects.ts";
 import { parseRoomKey, type RoomKey, type Seq } from "../../shared/ids.ts";
-import { kvBucket, objectBucket } from "../../shared/io/copies.ts";
-import { inTime } from "../../shared/io/in-time.ts";
-import { objectNames, readObject, removeObject } from "../../shared/io/jetstream-object.ts";
-import { replace } from "../../shared/io/kv-replace.ts";
+import { kvBucket, objectBucket, replaceRevision } from "../../shared/io/jetstream-stores.ts";
+import { objectNames, readObject, removeObject, withTimeout, removeOrphanChunks } from "../../shared/io/jetstream-object.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
-import { removeUnnamedChunks } from "../../shared/io/unnamed-chunks.ts";
-import { Undecodable } from "../../shared/undecodable.ts";
 import type { BoardsDump } from "../boards/board.ts";
 import { readBoards, writeBoards } from "../boards/checkpoint.ts";
-import type { Checkpoints } from "../ports.ts";
+import type { BoardCheckpoints } from "../ports.ts";
 import { parseWindow, type Window } from "../boards/windows.ts";
 
 const [deflate, inflate] = [promisify(deflateRaw), promisify(inflateRaw)];
 const TRANSFER_MS_MAX = 15_000;
-/** An object that no entry names so long after it was begun is named no more. */
+/** An object that is not named so long after it was begun will never be named. */
 const NAMED_MS_MAX = 60_000;
 
 const Entry = z.object({
@@ -39,24 +35,24 @@ const Entry = z.object({
   object: z.string(),
 });
 
-/** In its place, for good, once the room is deleted. `object`: still to be removed. */
+/** Replaces the entry permanently once the room is deleted. `object`: still to be removed. */
 const DeletedEntry = z.object({ deleted: z.literal(true), windows: z.array(z.string()), object: z.string().optional() });
 const StoredEntry = z.union([DeletedEntry, Entry]);
 
 const REMOVAL_TRIES_MAX = 3;
 
-/** `newName` gives a name that was never given before. */
+/** `newName` returns a name that was never used before. */
 export async function kvCheckpoints(
   nats: NatsConnection,
   bucket: string,
   options: { replicas: number; partitions: number; newName: () => string },
-): Promise<Checkpoints> {
+): Promise<BoardCheckpoints> {
   const kv = await kvBucket(jetstream(nats), bucket, { replicas: options.replicas });
   const store = await objectBucket(jetstream(nats), bucket, options.replicas);
   const objects = { name: bucket, store, manager: await jetstreamManager(nats) };
   const keyOf = (room: RoomKey) => `${partitionOf(room, options.partitions)}.${room}`;
 
-  /** The entry undefined as well where there is none. */
+  /** The entry is also undefined where there is none. */
   const lookAt = async (key: string) => {
     const entry = await kv.get(key);
     if (entry === null || entry.operation !== "PUT") return { entry: undefined, revision: entry?.revision ?? 0, isUndecodable: false };
@@ -66,7 +62,7 @@ export async function kvCheckpoints(
   const find = async (room: RoomKey) => {
     const { isUndecodable, ...found } = await lookAt(keyOf(room));
     if (isUndecodable) {
-      throw new Undecodable(`the boards' checkpoint ${keyOf(room)} in ${bucket} does not decode: was it written by a newer version?`);
+      throw new UndecodableEntry(`the boards' checkpoint ${keyOf(room)} in ${bucket} does not decode: was it written by a newer version?`);
     }
     return found;
   };
@@ -80,7 +76,7 @@ export async function kvCheckpoints(
     read: async (room) => {
       const { entry } = await find(room);
       if (entry === undefined || "deleted" in entry) return undefined;
-      const bytes = await inTime(TRANSFER_MS_MAX, `reading checkpoint ${entry.object}`, readObject(objects, entry.object)).catch(
+      const bytes = await withTimeout(TRANSFER_MS_MAX, `reading checkpoint ${entry.object}`, readObject(objects, entry.object)).catch(
         ifUndecodable,
       );
       const dump = bytes === undefined ? undefined : await boardsIn(bytes);
@@ -88,7 +84,7 @@ export async function kvCheckpoints(
       if ((await find(room)).entry?.object !== entry.object) {
         throw new Error(`the boards' checkpoint of room ${room} was replaced while it was read; trying again`);
       }
-      throw new Undecodable(
+      throw new UndecodableEntry(
         `the boards' checkpoint ${entry.object} of room ${room} is gone or does not read: remove its entry ${keyOf(room)} in ${bucket} to count the room from what the log still has`,
       );
     },
@@ -97,12 +93,12 @@ export async function kvCheckpoints(
       const begun = performance.now();
       const bytes = await deflate(JSON.stringify(writeBoards(dump)));
       const before = (await find(room)).entry?.object;
-      await inTime(TRANSFER_MS_MAX, `writing checkpoint ${object}`, store.putBlob({ name: object }, bytes));
+      await withTimeout(TRANSFER_MS_MAX, `writing checkpoint ${object}`, store.putBlob({ name: object }, bytes));
       if (performance.now() - begun > NAMED_MS_MAX) {
         throw new Error(`writing checkpoint ${object} took so long that it may have been swept; trying again`);
       }
       const windows = [...new Set(dump.boards.map(({ window }) => window.id))];
-      const written = await replace(
+      const written = await replaceRevision(
         kv,
         keyOf(room),
         encodeJson({ seq: dump.applied.seq, activity: dump.applied.activity, windows, object }),
@@ -118,16 +114,18 @@ export async function kvCheckpoints(
     },
     remove: async (room) => {
       for (let tries = 0; tries < REMOVAL_TRIES_MAX; tries++) {
-        const { entry, revision } = await lookAt(keyOf(room)); // One that does not decode goes too.
+        const { entry, revision } = await lookAt(keyOf(room)); // An entry that does not decode is removed as well.
         const windows = windowsOf(entry);
         const deleted = { deleted: true, windows: windows.map(({ id }) => id) };
         const isFenced = entry !== undefined && "deleted" in entry;
-        const fenced = isFenced ? revision : await replace(kv, keyOf(room), encodeJson({ ...deleted, object: entry?.object }), revision);
+        const fenced = isFenced
+          ? revision
+          : await replaceRevision(kv, keyOf(room), encodeJson({ ...deleted, object: entry?.object }), revision);
         if (fenced === undefined) continue;
         for (const name of await objectNames(objects)) if (name.startsWith(`${room}/`)) await removeObject(objects, name);
         if (entry?.object === undefined) return windows;
         await removeObject(objects, entry.object);
-        await replace(kv, keyOf(room), encodeJson(deleted), fenced);
+        await replaceRevision(kv, keyOf(room), encodeJson(deleted), fenced);
         return windows;
       }
       throw new Error(`the boards' checkpoint of room ${room}, which is deleted, is written by another leaderboard as well; trying again`);
@@ -141,7 +139,7 @@ export async function kvCheckpoints(
       return rooms;
     },
     sweep: async (ageMsMin) => {
-      const names = await objectNames(objects); // Before the entries: what one names afterwards is seen there.
+      const names = await objectNames(objects); // Listed before the entries: an object that is named afterwards is seen there.
       const named = new Set<string | undefined>();
       const undecodable = new Set<string>();
       for await (const key of await kv.keys()) {
@@ -156,21 +154,21 @@ export async function kvCheckpoints(
         await removeObject(objects, name);
         swept += 1;
       }
-      return swept + (await removeUnnamedChunks(objects, ageMsMin));
+      return swept + (await removeOrphanChunks(objects, ageMsMin));
     },
   };
 }
 
 /** A part of what was replaced meanwhile is gone as well. */
 function ifUndecodable(cause: unknown): undefined {
-  if (!(cause instanceof Undecodable)) throw cause;
+  if (!(cause instanceof UndecodableEntry)) throw cause;
 }
 
 async function boardsIn(bytes: Uint8Array): Promise<BoardsDump | undefined> {
   try {
     return readBoards(JSON.parse((await inflate(bytes)).toString()));
   } catch {
-    return undefined; // Damaged: it does not inflate, or is no JSON then.
+    return undefined; // Damaged: it does not inflate, or is not JSON afterwards.
   }
 }
 

@@ -1,7 +1,7 @@
--- Stores how a user is called, unless the room is deleted: in one step, so that no removal comes between.
+-- Stores a user's display name, unless the room is deleted: in one step, so that no removal comes in between.
 --
--- KEYS  applied, the room's names, and one that is never there: of a room that moves to another server nothing begins
--- ARGV  the user, the name, and how many names of a room are stored
+-- KEYS  applied, the room's names, and a key that never exists: a room that moves to another server fails the call
+-- ARGV  the user, the name, and the maximum number of stored names of a room
 -- Returns nothing.
 
 if redis.call("HEXISTS", KEYS[1], "deleted") == 1 then return end

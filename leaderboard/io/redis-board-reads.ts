@@ -1,11 +1,11 @@
-/** Reads the boards of rooms in Redis for those who look: what is shown together is of one instant. */
+/** Reads the boards of rooms in Redis for readers. One answer is of one instant. */
 
 import type { Cluster, Redis } from "ioredis";
 
 import { defineScripts } from "../../shared/io/redis.ts";
 import type { Keys } from "../boards/keys.ts";
 import type { BoardReads } from "../ports.ts";
-import { atOnce, boardState, fieldsOf, orderedOf, pairsOf, standingOf, standingsOf } from "./board-hashes.ts";
+import { atOnce, boardState, fieldsOf, orderedOf, pairsOf, rankEntryOf, standingsOf } from "./board-hashes.ts";
 
 type Scripts = { readOrdered(keys: number, ...args: readonly (string | number)[]): Promise<readonly (string | number)[]> };
 
@@ -30,7 +30,7 @@ export function redisBoardReads(redis: Redis | Cluster, keys: Keys): BoardReads 
       const values = await redis.hmget(keys.board(room, role, window).full, ...members);
       return members.flatMap((member, index) => {
         const value = values[index];
-        return value == null ? [] : [standingOf(member, value)];
+        return value == null ? [] : [rankEntryOf(member, value)];
       });
     },
 

@@ -1,15 +1,16 @@
-/** Writes the boards of rooms in Redis, each time through one script, and reads them whole. */
+/** Writes the boards of rooms in Redis, each time through one script, and reads complete boards for checkpoints. */
 
 import type { Cluster, Redis } from "ioredis";
 
 import type { RoomKey, Seq } from "../../shared/ids.ts";
 import { defineScripts } from "../../shared/io/redis.ts";
-import { type Batch, byRank } from "../boards/board.ts";
-import { CAPS, type Keys, type Role, ROLES } from "../boards/keys.ts";
+import { type ScoreBatch, byRank } from "../boards/board.ts";
+import { CAPS, type Keys, type MemberRole, ROLES } from "../boards/keys.ts";
 import { stampOf } from "../boards/stamp.ts";
 import type { Window } from "../boards/windows.ts";
-import type { Boards, Write } from "../ports.ts";
+import type { BoardStore, BoardWrite, BoardReads } from "../ports.ts";
 import { appliedFields, atOnce, DELETED, fieldsOf, loaded, standingsOf, textsOf } from "./board-hashes.ts";
+import { redisBoardReads } from "./redis-board-reads.ts";
 
 type Arguments = readonly (string | number)[];
 type Scripts = {
@@ -18,14 +19,18 @@ type Scripts = {
 };
 
 /**
- * `hotMembers`: how many of a board's first members stand in order; `tail`: whether those behind them do too. The same
- * for all who write.
+ * `hotMembers`: how many of a board's first members are kept in order; `tail`: whether the others are too. All writers
+ * have to use the same values.
  */
-export type RedisBoardOptions = { readonly hotMembers: number; readonly tail: "ordered" | "counted"; readonly roles: readonly Role[] };
+export type RedisBoardOptions = {
+  readonly hotMembers: number;
+  readonly tail: "ordered" | "counted";
+  readonly roles: readonly MemberRole[];
+};
 
-export function redisBoardWrites(redis: Redis | Cluster, keys: Keys, options: RedisBoardOptions): Boards {
+export function redisBoardWrites(redis: Redis | Cluster, keys: Keys, options: RedisBoardOptions): BoardStore {
   const scripts = defineScripts<Scripts>(redis, import.meta.url, { applyBatch: "apply.lua", restoreBoards: "restore.lua" });
-  const boardKeys = (room: RoomKey, role: Role, window: Window): string[] => {
+  const boardKeys = (room: RoomKey, role: MemberRole, window: Window): string[] => {
     const { hot, full, counts, inBand } = keys.board(room, role, window);
     return [hot, full, counts, inBand];
   };
@@ -34,14 +39,20 @@ export function redisBoardWrites(redis: Redis | Cluster, keys: Keys, options: Re
   /** What each room has beside its boards. */
   const roomKeys = (room: RoomKey): string[] => [keys.applied(room), ...CAPS.map((cap) => keys.use(room, cap))];
 
-  /** The keys that a script which writes boards declares, after their number. The boards' own it finds by what it is told. */
+  /**
+   * The keys that a script which writes boards declares, after their number. The script finds the boards' own keys by
+   * its arguments.
+   */
   const declared = (room: RoomKey, ...others: string[]): [number, ...string[]] => {
     const names = [...roomKeys(room), keys.whole(room), ...others];
     return [names.length, ...names];
   };
 
-  /** One argument of many parts: Redis' client takes them one by one. What is stored as it is goes as text. */
-  const packed = (room: RoomKey, { after, applied, uses, windows, awards }: Batch) => ({
+  /**
+   * One JSON argument for many values, because the Redis client handles arguments one by one. Values that are stored
+   * unchanged are text.
+   */
+  const packed = (room: RoomKey, { after, applied, uses, windows, awards }: ScoreBatch) => ({
     after: [after.seq, after.activity],
     applied: textsOf(appliedFields(applied, uses)),
     uses: CAPS.map((cap) => ({ begun: uses[cap].hasBegun, points: textsOf(uses[cap].points) })),
@@ -57,7 +68,7 @@ export function redisBoardWrites(redis: Redis | Cluster, keys: Keys, options: Re
     }),
   });
 
-  const write = ([seq, activity]: readonly string[]): Write =>
+  const write = ([seq, activity]: readonly string[]): BoardWrite =>
     seq === undefined ? { kind: "written" } : { kind: "stale", counted: { seq: Number(seq) as Seq, activity: Number(activity) } };
 
   return {
@@ -121,10 +132,17 @@ export function redisBoardWrites(redis: Redis | Cluster, keys: Keys, options: Re
       for (const role of ROLES) {
         for (const window of windows) {
           const { hot, full, counts, inBand } = keys.board(room, role, window);
-          const bands = (await redis.hkeys(counts)).map((band) => `${inBand}${band}`); // Those of `points` and `ordered` are not there.
+          const bands = (await redis.hkeys(counts)).map((band) => `${inBand}${band}`); // The bands of `points` and `ordered` do not exist.
           await redis.unlink(hot, full, counts, ...bands);
         }
       }
     },
   };
+}
+
+/** The boards of rooms in Redis: one script writes, and each read is of one instant. */
+export type RedisBoard = BoardStore & BoardReads;
+
+export function redisBoard(redis: Redis | Cluster, keys: Keys, options: RedisBoardOptions): RedisBoard {
+  return { ...redisBoardWrites(redis, keys, options), ...redisBoardReads(redis, keys) };
 }

@@ -1,17 +1,18 @@
-/** The leaderboard's side of Redis: a port for each thing that is kept there. */
+/** The leaderboard's ports that Redis implements. */
 
-import type { Clock } from "../../shared/clock.ts";
-import { redisLine } from "../../shared/io/redis.ts";
-import { watchRedis } from "../../shared/io/redis-reach.ts";
-import type { Log } from "../../shared/log.ts";
-import type { SharedConfig } from "../../shared/settings.ts";
-import { keysOf } from "../boards/keys.ts";
+import type { Clock } from "../../shared/time/clock.ts";
+import { redisConnection, defineScripts } from "../../shared/io/redis.ts";
+import { watchRedis } from "../../shared/io/redis.ts";
+import type { Log } from "../../shared/process/log.ts";
+import type { SharedConfig } from "../../shared/settings/common-settings.ts";
+import { keysOf, type Keys } from "../boards/keys.ts";
 import type { LeaderboardConfig } from "../config.ts";
 import type { LeaderboardMetrics } from "../metrics.ts";
-import { redisBoard } from "./redis-board.ts";
-import { redisNames } from "./redis-names.ts";
 import { redisClosings, redisProgress } from "./redis-progress.ts";
 import { redisTenants } from "./redis-tenants.ts";
+import { redisBoard } from "./redis-board-writes.ts";
+import type { Cluster, Redis } from "ioredis";
+import type { StoredNames } from "../ports.ts";
 
 export function redisPorts(
   config: SharedConfig & LeaderboardConfig,
@@ -19,7 +20,7 @@ export function redisPorts(
 ) {
   const { boardRoles: roles, boardTail: tail, boardShownMax, boardNamesPerRoomMax } = config;
   const keys = keysOf(config.environment);
-  const line = redisLine(config.redisUrl, log);
+  const line = redisConnection(config.redisUrl, log);
   const reach = watchRedis(line.redis, clock, metrics.redisUnreached);
   const boards = redisBoard(line.redis, keys, { hotMembers: 2 * boardShownMax, tail, roles });
   const tenants = redisTenants(line.redis, keys, { roles });
@@ -37,6 +38,23 @@ export function redisPorts(
     stop: (): void => {
       reach.stop();
       line.stop();
+    },
+  };
+}
+
+/** Display names, in Redis beside the boards. */
+type Scripts = { storeName(keys: number, ...args: (string | number)[]): Promise<null> };
+
+/** `namesMax`: of one room; past it, new names are not stored. */
+export function redisNames(redis: Redis | Cluster, keys: Keys, { namesMax }: { namesMax: number }): StoredNames {
+  const scripts = defineScripts<Scripts>(redis, import.meta.url, { storeName: "names.lua" });
+  return {
+    write: async (room, user, name) =>
+      void (await scripts.storeName(3, keys.applied(room), keys.names(room), keys.whole(room), user, name, namesMax)),
+    read: async (room, users) => {
+      if (users.length === 0) return new Map();
+      const names = await redis.hmget(keys.names(room), ...users);
+      return new Map(users.flatMap((user, index) => (names[index] == null ? [] : [[user, names[index]]])));
     },
   };
 }

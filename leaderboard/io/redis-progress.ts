@@ -1,4 +1,6 @@
-/** In Redis, beside the boards: what the one who counts a partition says of itself, and the windows that are still to be archived. */
+/**
+ * In Redis, beside the boards: the progress report of each partition, and the windows that are still to be archived.
+ */
 
 import { z } from "zod";
 
@@ -6,7 +8,7 @@ import { parseRoomKey, type UnixMillis } from "../../shared/ids.ts";
 import { type Keys, ROLES } from "../boards/keys.ts";
 import type { Closing, Closings, Progress } from "../ports.ts";
 import { parseWindow } from "../boards/windows.ts";
-import { defineScripts, type RedisLine } from "../../shared/io/redis.ts";
+import { defineScripts, type RedisConnection } from "../../shared/io/redis.ts";
 
 const StoredWord = z.object({
   service: z.string(),
@@ -18,13 +20,13 @@ const StoredWord = z.object({
   isRebuilding: z.boolean(),
 });
 
-type Scripts = { sayWord(keys: number, ...args: (string | number)[]): Promise<0 | 1> };
+type Scripts = { writeSentinel(keys: number, ...args: (string | number)[]): Promise<0 | 1> };
 
-export function redisProgress({ redis, breaks }: RedisLine, keys: Keys): Progress {
-  const scripts = defineScripts<Scripts>(redis, import.meta.url, { sayWord: "word.lua" });
-  /** How often the line had broken when this partition's last word was said. */
+export function redisProgress({ redis, breaks }: RedisConnection, keys: Keys): Progress {
+  const scripts = defineScripts<Scripts>(redis, import.meta.url, { writeSentinel: "write-sentinel.lua" });
+  /** How often the connection had broken when this partition's last sentinel was written. */
   const breaksAt = new Map<number, number>();
-  /** No two words of a service have the same number. */
+  /** No two sentinels of a service have the same number. */
   let words = 0;
   return {
     begin: async (partition, word) => {
@@ -37,7 +39,13 @@ export function redisProgress({ redis, breaks }: RedisLine, keys: Keys): Progres
       if (last === undefined) return { kind: "lost" };
       const now = breaks();
       const said = { service: word.service, number: ++words };
-      const isSaid = await scripts.sayWord(1, keys.progress(partition), last.service, last.number, JSON.stringify({ ...word, ...said }));
+      const isSaid = await scripts.writeSentinel(
+        1,
+        keys.progress(partition),
+        last.service,
+        last.number,
+        JSON.stringify({ ...word, ...said }),
+      );
       if (isSaid === 0) return { kind: "lost" };
       const isKept = breaksAt.get(partition) === now && last.service === word.service;
       breaksAt.set(partition, now);
@@ -50,7 +58,7 @@ export function redisProgress({ redis, breaks }: RedisLine, keys: Keys): Progres
   };
 }
 
-export function redisClosings({ redis }: RedisLine, keys: Keys): Closings {
+export function redisClosings({ redis }: RedisConnection, keys: Keys): Closings {
   return {
     open: async (partition, room, windows) => {
       const ending = windows.filter(({ end }) => Number.isFinite(end));
@@ -63,7 +71,7 @@ export function redisClosings({ redis }: RedisLine, keys: Keys): Closings {
     finish: async (partition, { room, window }, keepUntil) => {
       for (const role of ROLES) {
         const { hot, full, counts, inBand } = keys.board(room, role, window);
-        const bands = (await redis.hkeys(counts)).map((band) => `${inBand}${band}`); // Those of `points` and `ordered` are not there.
+        const bands = (await redis.hkeys(counts)).map((band) => `${inBand}${band}`); // The bands of `points` and `ordered` do not exist.
         for (const key of [hot, full, counts, ...bands]) await redis.pexpireat(key, keepUntil);
       }
       await redis.zrem(keys.closing(partition), `${room} ${window.id}`);

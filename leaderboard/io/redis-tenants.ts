@@ -1,33 +1,37 @@
 /**
- * Each tenant's rooms in Redis, by their points. What is written is a room's total as its own boards have it, and
- * only upwards: so it may be written again by anyone, in any order, and a total that was missed comes with the next. How
- * many people there are in all rooms together is a HyperLogLog: 12 KB at most, where a set would grow with them.
+ * Each tenant's rooms in Redis, by their points. A write is a room's total from its own boards, and only raises: any
+ * process may repeat it in any order, and a missed total comes with the next one. The number of users in all rooms is a
+ * HyperLogLog: at most 12 KB, where a set would grow with the users.
  */
 
 import type { Cluster, Redis } from "ioredis";
 
 import { parseTenantId, type RoomId, roomOf, tenantOf } from "../../shared/ids.ts";
 import { defineScripts } from "../../shared/io/redis.ts";
-import type { Keys, Role } from "../boards/keys.ts";
+import type { Keys, MemberRole } from "../boards/keys.ts";
 import type { ClosedTenant, ClosedTenants, RankedRoom, TenantBoards } from "../ports.ts";
 import { KEPT_MS, parseWindow, type Window } from "../boards/windows.ts";
 
-/** So late a closed window may be archived. */
+/** A closed window may be archived this late. */
 const LATE_MS_MAX = 7 * 24 * 3_600_000;
 
 type Scripts = {
-  meetUsers(keys: number, people: readonly string[], goesAt: readonly number[], users: readonly string[]): Promise<void>;
+  addUsers(keys: number, people: readonly string[], goesAt: readonly number[], users: readonly string[]): Promise<void>;
   sumPoints(keys: number, ...args: string[]): Promise<readonly string[]>;
-  tellTotals(keys: number, ...args: string[]): Promise<void>;
+  sendTotals(keys: number, ...args: string[]): Promise<void>;
 };
 
-export function redisTenants(redis: Redis | Cluster, keys: Keys, { roles }: { roles: readonly Role[] }): TenantBoards & ClosedTenants {
+export function redisTenants(
+  redis: Redis | Cluster,
+  keys: Keys,
+  { roles }: { roles: readonly MemberRole[] },
+): TenantBoards & ClosedTenants {
   const role = roles.find((kept) => kept === "everyone") ?? roles[0];
 
   const scripts = defineScripts<Scripts>(redis, import.meta.url, {
-    meetUsers: "meet.lua",
+    addUsers: "add-users.lua",
     sumPoints: "totals.lua",
-    tellTotals: "tell.lua",
+    sendTotals: "send-totals.lua",
   });
 
   return {
@@ -38,7 +42,7 @@ export function redisTenants(redis: Redis | Cluster, keys: Keys, { roles }: { ro
       const people = windows.map((window) => keys.people(tenant, window));
       await Promise.all([
         closing.length > 0 && redis.zadd(keys.tenantsClosing, ...closing),
-        scripts.meetUsers(people.length, people, windows.map(goesAt), users),
+        scripts.addUsers(people.length, people, windows.map(goesAt), users),
       ]);
     },
 
@@ -49,7 +53,7 @@ export function redisTenants(redis: Redis | Cluster, keys: Keys, { roles }: { ro
         sums[index] === "0" ? [] : [{ key: keys.tenant(tenantOf(room), window), sum: sums[index]!, goesAt: goesAt(window) }],
       );
       if (told.length > 0) {
-        await scripts.tellTotals(
+        await scripts.sendTotals(
           told.length,
           ...told.map(({ key }) => key),
           roomOf(room),
@@ -91,7 +95,10 @@ export function redisTenants(redis: Redis | Cluster, keys: Keys, { roles }: { ro
   };
 }
 
-/** At the latest: a window that was told of again after it was archived is archived by nobody. 0: never. */
+/**
+ * When it expires at the latest: a window that gets a total again after it was archived is archived by nobody. 0:
+ * never.
+ */
 function goesAt({ kind, start, end }: Window): number {
   return Number.isFinite(end) ? start + KEPT_MS[kind] + LATE_MS_MAX : 0;
 }

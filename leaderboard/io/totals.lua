@@ -1,7 +1,7 @@
--- What all members of a room's boards have together.
+-- Reads the points that all members of each board have together.
 --
 -- KEYS  counts of each board
--- Returns of each the sum, as text
+-- Returns the sum of each board, as text
 
 local sums = {}
 for index, counts in ipairs(KEYS) do sums[index] = redis.call("HGET", counts, "points") or "0" end

@@ -5,7 +5,7 @@
 
 import { expect, test } from "vitest";
 
-import { Prng } from "../../shared/prng.ts";
+import { Prng } from "../../shared/collections/prng.ts";
 import { eventually } from "../../test/system/eventually.ts";
 import type { LeaderboardPorts } from "../leaderboard-host.ts";
 import { counted, expectReference, MINUTE_MS, NEW_YEARS_EVE, ROOMS, SCORING, USERS } from "../testing/expected-boards.ts";
@@ -59,7 +59,7 @@ async function expectPrefix(log: MadeUpLog, { ports }: Started, prng: Prng): Pro
 }
 
 test.each([1, 2, 3])(
-  "[LB11] read at any moment, a board is the reference's of exactly the edits that it says it counts (seed %i)",
+  "[LB11] at any moment, a board equals the reference of exactly the edits that it reports as counted (seed %i)",
   async (seed) => {
     const environment = `lb11-${seed}`;
     const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(seed)];

@@ -1,10 +1,10 @@
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
-import type { BoardNews } from "../../shared/bus/board-messages.ts";
+import type { BoardUpdate } from "../../shared/bus/board-messages.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
-import type { BoardState } from "../boards/board.ts";
+import type { BoardContents } from "../boards/board.ts";
 import { LiveHost } from "./live-host.ts";
 import type { Counted } from "./watched-boards.ts";
 import { leaderboardMetrics } from "../metrics.ts";
@@ -14,9 +14,9 @@ const PUSH_MS = 500;
 const watch = (isNew: boolean, role = "everyone") => ({ room: ROOM, role, window: "day", isNew });
 
 function begin() {
-  const [clock, news] = [new FakeClock(), [] as BoardNews[]];
+  const [clock, news] = [new FakeClock(), [] as BoardUpdate[]];
   const world = { counted: "current" as Counted, score: 1, uncounted: 0, isAway: false, reads: 0 };
-  const readNow = (): Promise<BoardState> => {
+  const readNow = (): Promise<BoardContents> => {
     world.reads += 1;
     if (world.isAway) return Promise.reject(new Error("Redis is away"));
     return Promise.resolve({
@@ -28,7 +28,7 @@ function begin() {
       isOrdered: false,
     });
   };
-  let recent: Promise<BoardState> | undefined;
+  let recent: Promise<BoardContents> | undefined;
   const reader = { readNow: () => (recent = readNow()), readRecent: () => recent ?? readNow() };
   const countNow = (): Promise<void> => {
     [world.score, world.uncounted] = [world.score + world.uncounted, 0];
@@ -43,7 +43,11 @@ function begin() {
     boardWatchesMax: 2,
     boardWritesMax: 4,
   };
-  const ports = { reader, names: { of: () => Promise.resolve(new Map()) }, shown: { publish: (one: BoardNews) => void news.push(one) } };
+  const ports = {
+    reader,
+    names: { namesOf: () => Promise.resolve(new Map()) },
+    shown: { publish: (one: BoardUpdate) => void news.push(one) },
+  };
   const live = new LiveHost(ports, options, {
     clock,
     log,
@@ -55,7 +59,7 @@ function begin() {
   return { clock, world, live, news, said };
 }
 
-test("[LIVE1] whoever is new is told though nothing changed, whoever only still looks is not", async () => {
+test("[LIVE1] a new watcher receives the board though nothing changed, and a repeated watch does not", async () => {
   const { clock, live, said } = begin();
   live.receiveWatch(watch(true));
   await clock.advance(100);
@@ -69,7 +73,7 @@ test("[LIVE1] whoever is new is told though nothing changed, whoever only still 
   expect(said()).toEqual([1]);
 });
 
-test("[LIVE2] a board that changes all the time is told of once in the push interval, and the last state comes", async () => {
+test("[LIVE2] a board that changes all the time is published once in the push interval, including its last state", async () => {
   const { clock, world, live, said } = begin();
   live.receiveWatch(watch(true));
   for (let change = 0; change < 100; change++) {
@@ -83,7 +87,7 @@ test("[LIVE2] a board that changes all the time is told of once in the push inte
   expect(told.at(-1)).toBe(101);
 });
 
-test("[LIVE3] a board that falls behind says so once, and is told anew when it is current again", async () => {
+test("[LIVE3] a board that falls behind is reported once, and is published again when it is current", async () => {
   const { clock, world, live, said } = begin();
   live.receiveWatch(watch(true));
   await clock.advance(600);
@@ -94,7 +98,7 @@ test("[LIVE3] a board that falls behind says so once, and is told anew when it i
   expect(said()).toEqual([1, "behind", 1]);
 });
 
-test("[LIVE4] Redis that does not answer is asked no more often than boards are pushed, and makes the board behind", async () => {
+test("[LIVE4] a Redis that does not answer is asked once in the push interval, and makes the board behind", async () => {
   const { clock, world, live, said } = begin();
   live.receiveWatch(watch(true));
   await clock.advance(600);
@@ -107,7 +111,7 @@ test("[LIVE4] Redis that does not answer is asked no more often than boards are 
   expect(said()).toEqual([1, "behind", 1]);
 });
 
-test("[LIVE5] only who counts the room tells of it, and who takes it over tells of it at once", async () => {
+test("[LIVE5] only the leaderboard that counts the room publishes it, and a successor publishes it immediately", async () => {
   const { clock, world, live, said } = begin();
   world.counted = "elsewhere";
   live.receiveWatch(watch(true));
@@ -119,7 +123,7 @@ test("[LIVE5] only who counts the room tells of it, and who takes it over tells 
   expect(said()).toEqual([1]);
 });
 
-test("[LIVE6] a board that is not kept, or one too many, is told to be unavailable; one that nobody looks at is forgotten", async () => {
+test("[LIVE6] an unknown board, or one over the maximum, is reported as unavailable; an unwatched board is forgotten", async () => {
   const { clock, live, said } = begin();
   live.receiveWatch(watch(true, "editors"));
   for (const window of ["hour", "week", "month"]) live.receiveWatch({ ...watch(true), window });
@@ -131,7 +135,7 @@ test("[LIVE6] a board that is not kept, or one too many, is told to be unavailab
   expect(said()).toEqual([1]);
 });
 
-test("[LIVE7] what was not counted yet when its time came is counted before it is told", async () => {
+test("[LIVE7] entries that are not counted when a board is due are counted before it is published", async () => {
   const { clock, world, live, said } = begin();
   live.receiveWatch(watch(true));
   await clock.advance(100);
@@ -142,7 +146,7 @@ test("[LIVE7] what was not counted yet when its time came is counted before it i
   expect(said()).toEqual([6]);
 });
 
-test("[LIVE8] a room's boards are told together, so that one room is told of once in the push interval", async () => {
+test("[LIVE8] a room's boards are published together, once in the push interval", async () => {
   const { clock, world, live, news } = begin();
   live.receiveWatch(watch(true));
   live.receiveWatch({ ...watch(true), window: "week" });
@@ -156,7 +160,7 @@ test("[LIVE8] a room's boards are told together, so that one room is told of onc
   }
 });
 
-test("[LIVE9] whoever comes within the interval is told what the others were, and the next state when they are", async () => {
+test("[LIVE9] a new watcher within the interval receives what the others received, and the next state with them", async () => {
   const { clock, world, live, said } = begin();
   live.receiveWatch(watch(true));
   await clock.advance(50);
@@ -170,7 +174,7 @@ test("[LIVE9] whoever comes within the interval is told what the others were, an
   expect(said()).toEqual([2]);
 });
 
-test("[LIVE10] while nobody looks nothing ticks, and it begins again with the next who does", async () => {
+test("[LIVE10] without watchers no timer runs, and the next watcher starts it again", async () => {
   const { clock, live, said } = begin();
   expect(clock.pending).toBe(0);
   live.receiveWatch(watch(true));

@@ -1,216 +1,126 @@
-/**
- * Publishes the boards that somebody looks at: when they changed, a room's together and at most once in the push
- * interval, counted up to the moment they are read; and at once for a watch that is new, as they were told last.
- * A gateway says again and again that it looks; when it stops, so does the publishing.
- */
+/** Publishes the boards that somebody watches: feeds `LiveBoards` and carries out its effects. It decides nothing. */
 
+import { assertNever } from "../../shared/assert.ts";
 import type { BoardWatch } from "../../shared/bus/board-messages.ts";
-import type { Clock } from "../../shared/clock.ts";
-import type { Millis, RoomKey } from "../../shared/ids.ts";
-import type { Log } from "../../shared/log.ts";
-import { unlessMistake } from "../../shared/pause.ts";
-import { type Applied, type BoardState, NOTHING_APPLIED, type Standing } from "../boards/board.ts";
-import { parseRole, type Role } from "../boards/keys.ts";
+import type { RoomKey } from "../../shared/ids.ts";
+import type { Log } from "../../shared/process/log.ts";
+import type { Clock } from "../../shared/time/clock.ts";
+import { unlessMistake } from "../../shared/time/pause.ts";
 import type { LeaderboardMetrics } from "../metrics.ts";
+import type { BoardPublisher } from "../ports.ts";
+import { LiveBoards, type LiveEffect, type LiveInput, type LiveOptions, type LiveTime, type BoardPush } from "./live-boards.ts";
 import type { NamesHost } from "./names-host.ts";
-import type { Shown } from "../ports.ts";
-import { checksumOf, rankAll } from "../boards/ranking.ts";
 import type { BoardReader } from "./reads-host.ts";
-import { type Counted, type WatchedBoard, WatchedBoards, type WatchedRoom } from "./watched-boards.ts";
-import { type Window, windowAt, WINDOW_KINDS } from "../boards/windows.ts";
-
-export type LiveOptions = {
-  readonly boardRoles: readonly Role[];
-  readonly boardShownMax: number;
-  readonly boardPushMs: number;
-  readonly boardWatchMs: number;
-  readonly boardWatchesMax: number;
-  readonly boardWritesMax: number;
-};
+import type { Counted } from "./watched-boards.ts";
 
 export type LivePorts = {
   readonly reader: Pick<BoardReader, "readNow" | "readRecent">;
-  readonly names: Pick<NamesHost, "of">;
-  readonly shown: Shown;
+  readonly names: Pick<NamesHost, "namesOf">;
+  readonly shown: BoardPublisher;
 };
 export type LiveDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: LeaderboardMetrics;
   readonly counted: (room: RoomKey) => Counted;
-  /** Resolves once all that the streams have of the room now is counted, or after a moment. */
+  /** Resolves once everything is counted that the streams have of the room now, or after a moment. */
   readonly countNow: (room: RoomKey) => Promise<void>;
 };
 
-type Read = BoardReader["readNow"];
-
-const TICK_MS = 5;
-
 export class LiveHost {
   readonly #ports: LivePorts;
-  readonly #options: LiveOptions;
   readonly #deps: LiveDeps;
-  readonly #watched: WatchedBoards;
-  #pushing = 0;
+  readonly #boards: LiveBoards;
   #isStopped = false;
-  #swept: Millis;
-  /** Undefined while nobody looks at anything. */
-  #callOff: (() => void) | undefined;
+  #timerAt: number | undefined;
+  #callOff: () => void = () => {};
 
   constructor(ports: LivePorts, options: LiveOptions, deps: LiveDeps) {
     this.#ports = ports;
-    this.#options = options;
     this.#deps = deps;
-    this.#watched = new WatchedBoards(options);
-    this.#swept = deps.clock.now();
+    this.#boards = new LiveBoards(options, deps.counted, this.#time());
   }
 
-  /** Those with a board that somebody looks at. */
   get watchedRooms(): MapIterator<RoomKey> {
-    return this.#watched.rooms;
+    return this.#boards.rooms;
   }
 
   stop(): void {
     this.#isStopped = true;
-    this.#callOff?.();
+    this.#callOff();
   }
 
-  receiveWatch({ room, role: roleName, window, isNew }: BoardWatch): void {
-    const { clock, metrics, counted } = this.#deps;
-    const [role, kind] = [parseRole(roleName), WINDOW_KINDS.find((known) => known === window)];
-    const isKept = role !== undefined && kind !== undefined && this.#options.boardRoles.includes(role);
-    const known = isKept ? this.#watched.find(room, role, kind) : undefined;
-    if (!isKept || (known === undefined && this.#watched.size >= this.#options.boardWatchesMax)) {
-      metrics.refusedWatches.inc();
-      if (isNew && counted(room) !== "elsewhere") this.#ports.shown.publish({ kind: "unavailable", room, role: roleName, window });
-      return;
-    }
-    const until = (clock.now() + this.#options.boardWatchMs) as Millis;
-    if (known === undefined) this.#watched.add(room, role, kind, until);
-    else {
-      known.until = until;
-      if (isNew) this.#watched.sayAnew(room, known);
-    }
-    metrics.watches.set(this.#watched.size);
-    this.#tickOn();
+  receiveWatch(watch: BoardWatch): void {
+    this.#receive({ kind: "watch", watch });
+    this.#deps.metrics.watches.set(this.#boards.size);
   }
 
-  /** Something was counted in the room, or somebody is called otherwise. */
+  /** Entries were counted in the room, or a name in it changed. */
   receiveChange(room: RoomKey): void {
-    this.#watched.receiveChange(room);
+    this.#receive({ kind: "changed", room });
   }
 
-  #tickOn(): void {
-    if (this.#isStopped || this.#watched.size === 0) return;
-    this.#callOff ??= this.#deps.clock.after(TICK_MS, () => {
-      this.#callOff = undefined;
-      this.#tick();
+  #time(): LiveTime {
+    const { clock } = this.#deps;
+    return { now: clock.now(), wallNow: clock.wallNow() };
+  }
+
+  #receive(input: LiveInput): void {
+    for (const effect of this.#boards.receive(input, this.#time())) this.#carryOut(effect);
+    this.#setTimer();
+  }
+
+  #setTimer(): void {
+    const at = this.#boards.nextTickAt;
+    if (at === this.#timerAt || this.#isStopped) return;
+    this.#callOff();
+    this.#timerAt = at;
+    if (at === undefined) return;
+    const { clock } = this.#deps;
+    this.#callOff = clock.after(Math.max(0, at - clock.now()), () => {
+      this.#timerAt = undefined;
+      this.#receive({ kind: "tick" });
+      this.#deps.metrics.watches.set(this.#boards.size);
     });
   }
 
-  #tick(): void {
-    const { clock, counted, metrics } = this.#deps;
-    const now = clock.now();
-    if (now - this.#swept >= this.#options.boardPushMs) {
-      this.#swept = now;
-      const date = clock.wallNow();
-      this.#watched.sweep(now, { counted, windowIdOf: (kind) => windowAt(kind, date).id });
-      metrics.watches.set(this.#watched.size);
-    }
-    const { due, anew } = this.#watched.take(now, this.#options.boardWritesMax - this.#pushing);
-    for (const room of due) void this.#push(room, () => this.#showNow(room));
-    for (const room of anew) void this.#push(room, () => this.#showAgain(room));
-    this.#tickOn();
-  }
-
-  async #push(room: WatchedRoom, show: () => Promise<void>): Promise<void> {
-    room.isPushing = true;
-    this.#pushing += 1;
-    try {
-      room.counted = this.#deps.counted(room.room);
-      if (room.counted === "current") await show();
-      else if (room.counted === "behind") this.#sayBehind(room);
-    } catch (cause) {
-      unlessMistake(cause);
-      this.#deps.log.debug({ cause }, "a watched board could not be read; it is tried again");
-      room.pushedAt = this.#deps.clock.now();
-      this.#watched.receiveChange(room.room);
-      this.#sayBehind(room);
-    } finally {
-      this.#pushing -= 1;
-      room.isPushing = false;
+  #carryOut(effect: LiveEffect): void {
+    const { metrics, countNow } = this.#deps;
+    switch (effect.kind) {
+      case "count-room": {
+        const { push, room } = effect;
+        return this.#await(
+          push,
+          countNow(room).then(() => ({ kind: "room-counted", push })),
+        );
+      }
+      case "read-board":
+        return this.#await(effect.push, this.#read(effect));
+      case "publish":
+        if (effect.update.kind === "shown") metrics.pushes.inc();
+        return this.#ports.shown.publish(effect.update);
+      case "watch-refused":
+        return metrics.refusedWatches.inc();
+      default:
+        return assertNever(effect);
     }
   }
 
-  /** As everything is that was done before now. */
-  async #showNow(room: WatchedRoom): Promise<void> {
-    await this.#deps.countNow(room.room);
-    this.#watched.settle(room);
-    await this.#show(room, [...room.boards.values()], (...board) => this.#ports.reader.readNow(...board));
-    room.pushedAt = this.#deps.clock.now();
-  }
-
-  /** What was told last, for those who did not hear it; others are told nothing new before the interval is over. */
-  #showAgain(room: WatchedRoom): Promise<void> {
-    return this.#show(
-      room,
-      [...room.boards.values()].filter(({ said }) => said === undefined),
-      (...board) => this.#ports.reader.readRecent(...board),
+  #await(push: BoardPush, outcome: Promise<LiveInput>): void {
+    outcome.then(
+      (input) => this.#receive(input),
+      (cause: unknown) => {
+        unlessMistake(cause);
+        this.#deps.log.debug({ cause }, "a watched board could not be read; it is tried again");
+        this.#receive({ kind: "failed", push });
+      },
     );
   }
 
-  async #show({ room }: WatchedRoom, boards: readonly WatchedBoard[], read: Read): Promise<void> {
-    const date = this.#deps.clock.wallNow();
-    await Promise.all(
-      boards.map(async (board) => {
-        const window = windowAt(board.kind, date);
-        board.windowId = window.id;
-        await this.#publish(room, board, window, await read(room, board.role, window));
-      }),
-    );
-  }
-
-  async #publish(
-    room: RoomKey,
-    board: WatchedBoard,
-    window: Window,
-    { applied = NOTHING_APPLIED, hot, members }: BoardState,
-  ): Promise<void> {
-    const names = await this.#ports.names.of(
-      room,
-      hot.map(({ member }) => member),
-    );
-    const ranked = rankAll(hot, "unique");
-    const checksum = checksumOf([
-      ...ranked,
-      { user: window.id, score: members },
-      ...[...names].map(([user, name]) => ({ user: `${user} ${name}`, score: 0 })),
-    ]);
-    if (checksum === board.said) return;
-    board.said = checksum;
-    this.#deps.metrics.pushes.inc();
-    this.#ports.shown.publish({
-      kind: "shown",
-      room,
-      role: board.role,
-      window: board.kind,
-      windowId: window.id,
-      ...this.#shownOf(hot, applied),
-      members,
-      ranking: ranked.map(({ user, score }) => [user, score, names.get(user) ?? ""]),
-    });
-  }
-
-  #shownOf(hot: readonly Standing[], { epoch, seq }: Applied) {
-    const shown = this.#options.boardShownMax;
-    return { epoch, seq, shown, checksum: checksumOf(rankAll(hot.slice(0, shown), "unique")) };
-  }
-
-  #sayBehind({ room, boards }: WatchedRoom): void {
-    for (const board of boards.values()) {
-      if (board.said === "behind") continue;
-      board.said = "behind";
-      this.#ports.shown.publish({ kind: "behind", room, role: board.role, window: board.kind });
-    }
+  async #read({ push, room, board, window, from }: LiveEffect & { kind: "read-board" }): Promise<LiveInput> {
+    const { reader, names } = this.#ports;
+    const state = await (from === "redis" ? reader.readNow(room, board.role, window) : reader.readRecent(room, board.role, window));
+    const users = state.hot.map(({ member }) => member);
+    return { kind: "board-read", push, board, window, state, names: await names.namesOf(room, users) };
   }
 }

@@ -9,7 +9,7 @@ import { MadeUpLog } from "../testing/made-up-log.ts";
 
 const rig = LeaderboardRig.forThisFile();
 
-test("[LB6] a watched board is published when it changed, at most once in the push interval, and only by who counts it", async () => {
+test("[LB6] a watched board is published after a change, at most once in the push interval, by the leaderboard that counts it", async () => {
   const [log, clock] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE)];
   // Whoever counts first counts to the end: that a lease was taken over, after a pause of the machine say, is another reason to publish.
   const flags = { boardPushMs: "200", boardWatchMs: "3600000", boardsLeaseMs: String(24 * 60 * MINUTE_MS) };

@@ -27,24 +27,24 @@ class Stored implements StoredNames {
   }
 }
 
-test("[LBN1] a name is stored once however often it is said, and again when it is another", async () => {
+test("[LBN1] a name is stored once however often it is announced, and again when it changes", async () => {
   const stored = new Stored();
   const names = new NamesHost(stored, { boardNamesMax: 10 }, { log, onNew });
   for (const name of ["Ann", "Ann", "Ann", "Anne"]) await names.receiveName({ room: ROOM, user: ANN, name });
-  expect([stored.writes, await names.of(ROOM, ["ann"]), stored.reads]).toEqual([2, new Map([["ann", "Anne"]]), 0]);
+  expect([stored.writes, await names.namesOf(ROOM, ["ann"]), stored.reads]).toEqual([2, new Map([["ann", "Anne"]]), 0]);
 });
 
-test("[LBN2] showing the same users again looks nothing up, known or not", async () => {
+test("[LBN2] showing the same users again reads nothing, whether their names are known or not", async () => {
   const stored = new Stored();
   stored.names.set("ann", "Ann");
   const names = new NamesHost(stored, { boardNamesMax: 10 }, { log, onNew });
-  for (let push = 0; push < 5; push++) expect(await names.of(ROOM, ["ann", "bob"])).toEqual(new Map([["ann", "Ann"]]));
+  for (let push = 0; push < 5; push++) expect(await names.namesOf(ROOM, ["ann", "bob"])).toEqual(new Map([["ann", "Ann"]]));
   expect(stored.reads).toBe(1);
   await names.receiveName({ room: ROOM, user: "bob" as UserId, name: "Bob" });
-  expect(await names.of(ROOM, ["bob"])).toEqual(new Map([["bob", "Bob"]]));
+  expect(await names.namesOf(ROOM, ["bob"])).toEqual(new Map([["bob", "Bob"]]));
 });
 
-test("[LBN3] a name that was not stored is stored when it is said again", async () => {
+test("[LBN3] a name that could not be stored is stored when it is announced again", async () => {
   const stored = new Stored();
   const names = new NamesHost(stored, { boardNamesMax: 10 }, { log, onNew });
   stored.isAway = true;
@@ -54,17 +54,17 @@ test("[LBN3] a name that was not stored is stored when it is said again", async 
   expect(stored.names.get("ann")).toBe("Ann");
 });
 
-test("[LBN4] no more names are remembered than the setting says", async () => {
+test("[LBN4] the maximum of known names is kept", async () => {
   const stored = new Stored();
   const names = new NamesHost(stored, { boardNamesMax: 2 }, { log, onNew });
   for (const user of ["ann", "bob", "cy"]) await names.receiveName({ room: ROOM, user: user as UserId, name: user.toUpperCase() });
-  await names.of(ROOM, ["cy", "bob"]);
+  await names.namesOf(ROOM, ["cy", "bob"]);
   expect(stored.reads).toBe(0);
-  expect((await names.of(ROOM, ["ann"])).get("ann")).toBe("ANN");
+  expect((await names.namesOf(ROOM, ["ann"])).get("ann")).toBe("ANN");
   expect(stored.reads).toBe(1);
 });
 
-test("[LBN5] boards are shown anew where somebody is called otherwise, and not where that was known", async () => {
+test("[LBN5] boards are published again when a name changes, and not when the name was known", async () => {
   const told: RoomKey[] = [];
   const names = new NamesHost(new Stored(), { boardNamesMax: 10 }, { log, onNew: (room) => told.push(room) });
   for (const name of ["Ann", "Ann", "Anne"]) await names.receiveName({ room: ROOM, user: ANN, name });

@@ -1,69 +1,45 @@
-/**
- * How users are called. Gateways say it when they join; what was said is stored once, and read once for each
- * user whom nobody has told this process of, so that showing a board looks nothing up.
- */
+/** Stores the display names that gateways announce, and reads the names that are unknown here. It decides nothing. */
 
-import type { BoardName } from "../../shared/bus/board-messages.ts";
+import type { DisplayName } from "../../shared/bus/board-messages.ts";
 import type { RoomKey } from "../../shared/ids.ts";
-import type { Log } from "../../shared/log.ts";
-import { unlessMistake } from "../../shared/pause.ts";
+import type { Log } from "../../shared/process/log.ts";
+import { unlessMistake } from "../../shared/time/pause.ts";
 import type { Names } from "../boards/board.ts";
 import type { StoredNames } from "../ports.ts";
+import { KnownNames } from "./known-names.ts";
 
 export type NamesOptions = { readonly boardNamesMax: number };
 
-const UNKNOWN = "";
-
 export class NamesHost {
   readonly #stored: StoredNames;
-  readonly #options: NamesOptions;
+  readonly #known: KnownNames;
   readonly #log: Log;
   readonly #onNew: (room: RoomKey) => void;
-  /** By room and user; whoever was asked for last stands last. */
-  readonly #known = new Map<string, string>();
 
-  /** `onNew`: somebody of the room is called otherwise than was known. */
+  /** `onNew`: a name in the room has changed. */
   constructor(stored: StoredNames, options: NamesOptions, { log, onNew }: { log: Log; onNew: (room: RoomKey) => void }) {
     this.#stored = stored;
-    this.#options = options;
+    this.#known = new KnownNames(options.boardNamesMax);
     this.#log = log;
     this.#onNew = onNew;
   }
 
-  async receiveName({ room, user, name }: BoardName): Promise<void> {
-    const key = keyOf(room, user);
-    if (this.#known.get(key) === name) return;
-    this.#remember(key, name);
+  async receiveName({ room, user, name }: DisplayName): Promise<void> {
+    if (!this.#known.receiveName(room, user, name)) return;
     this.#onNew(room);
     try {
       await this.#stored.write(room, user, name);
     } catch (cause) {
       unlessMistake(cause);
-      this.#known.delete(key); // Said again at the next join.
+      this.#known.forget(room, user);
       this.#log.debug({ room, cause }, "a name was not stored");
     }
   }
 
-  /** Of those users whose names are known. */
-  async of(room: RoomKey, users: readonly string[]): Promise<Names> {
-    const unknown = users.filter((user) => !this.#known.has(keyOf(room, user)));
-    const read = unknown.length === 0 ? undefined : await this.#stored.read(room, unknown);
-    for (const user of unknown) {
-      const key = keyOf(room, user);
-      if (!this.#known.has(key)) this.#remember(key, read?.get(user) ?? UNKNOWN); // Unless it was told meanwhile.
-    }
-    const names = users.map((user): [string, string] => [user, this.#known.get(keyOf(room, user)) ?? UNKNOWN]);
-    return new Map(names.filter(([, name]) => name !== UNKNOWN));
+  /** The names of those users who have one. */
+  async namesOf(room: RoomKey, users: readonly string[]): Promise<Names> {
+    const unknown = this.#known.unknownOf(room, users);
+    if (unknown.length > 0) this.#known.receiveStored(room, unknown, await this.#stored.read(room, unknown));
+    return this.#known.namesOf(room, users);
   }
-
-  #remember(key: string, name: string): void {
-    this.#known.delete(key);
-    this.#known.set(key, name);
-    const [oldest] = this.#known.keys();
-    if (oldest !== undefined && this.#known.size > this.#options.boardNamesMax) this.#known.delete(oldest);
-  }
-}
-
-function keyOf(room: RoomKey, user: string): string {
-  return `${room} ${user}`;
 }

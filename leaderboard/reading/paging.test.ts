@@ -2,9 +2,9 @@
 
 import { expect, test } from "vitest";
 
-import type { Clock } from "../../shared/clock.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import type { Millis, RoomKey, UnixMillis } from "../../shared/ids.ts";
-import { type BoardState, NOTHING_APPLIED, type Standing } from "../boards/board.ts";
+import { type BoardContents, NOTHING_APPLIED, type RankEntry } from "../boards/board.ts";
 import type { Ranking } from "../boards/ranking.ts";
 import type { ArchivedWindow } from "../ports.ts";
 import { BoardReader } from "./reads-host.ts";
@@ -20,13 +20,13 @@ const OPTIONS = {
   boardPushMs: 500,
 };
 const HOT_MEMBERS = 200;
-const STATE: BoardState = { applied: NOTHING_APPLIED, hot: [], members: 0, points: 0, bands: new Map(), isOrdered: false };
+const STATE: BoardContents = { applied: NOTHING_APPLIED, hot: [], members: 0, points: 0, bands: new Map(), isOrdered: false };
 
 /** Two with each score. */
-const board = (members: number): Standing[] =>
+const board = (members: number): RankEntry[] =>
   Array.from({ length: members }, (_, place) => ({ member: `user-${place}`, score: 10_000 - Math.floor(place / 2), reachedAt: place }));
 
-function readerOf(state: BoardState, standings: readonly Standing[], archived?: ArchivedWindow): BoardReader {
+function readerOf(state: BoardContents, standings: readonly RankEntry[], archived?: ArchivedWindow): BoardReader {
   const clock: Clock = { now: () => 0 as Millis, wallNow: () => NOON, after: () => () => {} };
   const none = () => Promise.reject(new Error("only read"));
   const word = { service: "s", through: NOON, told: NOON, isRebuilding: false };
@@ -79,7 +79,7 @@ test.each([
   { members: 2_001, tail: "ordered", ranking: "unique", limit: 70, reached: 2_001 },
   { members: 2_001, tail: "ordered", ranking: "dense", limit: 70, reached: HOT_MEMBERS },
 ] as const)(
-  "[BPAGE1] of $members members, the tail $tail, $ranking pages of $limit show $reached",
+  "[BPAGE1] with $members members and the tail $tail, $ranking pages of $limit show $reached",
   async ({ members, tail, ranking, limit, reached }) => {
     const standings = board(members);
     const state = { ...STATE, hot: standings.slice(0, HOT_MEMBERS), members, isOrdered: tail === "ordered" };
@@ -93,7 +93,7 @@ test.each([
 test.each([
   [100, 100],
   [1_500, 1_000],
-])("[BPAGE2] of a closed window with %i members pages show the %i that the archive names", async (members, named) => {
+])("[BPAGE2] pages of a closed window with %i members show the %i members that the archive names", async (members, named) => {
   const archived = { applied: NOTHING_APPLIED, boards: [{ role: "everyone" as const, members, points: 1, standings: board(named) }] };
   const found = await follow(readerOf(STATE, [], archived), "2026-07-01", "unique", 70);
   expect(found.map(({ user }) => user)).toEqual(board(named).map(({ member }) => member));
@@ -102,7 +102,7 @@ test.each([
 test.each([
   [100, "not-ranked"],
   [1_500, "beyond-archive"],
-] as const)("[BPAGE3] of a closed window with %i members whoever the archive does not name is %s", async (members, kind) => {
+] as const)("[BPAGE3] in a closed window with %i members, a member whom the archive does not name is %s", async (members, kind) => {
   const archived = {
     applied: NOTHING_APPLIED,
     boards: [{ role: "everyone" as const, members, points: 1, standings: board(Math.min(members, 1_000)) }],

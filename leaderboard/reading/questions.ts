@@ -1,22 +1,22 @@
 /**
- * What may be asked of boards over HTTP, read from an address. Everything from outside is checked here: an
- * unknown window, rank or cursor and a page too large get an error that says what would be right.
+ * Parses questions about boards from HTTP addresses. Everything from outside is checked here: an unknown window, rank
+ * or cursor and a page too large get an error that names the valid values.
  */
 
 import { parseRoomId, parseTenantId, parseUserId, type RoomKey, roomKey, type TenantId } from "../../shared/ids.ts";
 import { parseRole } from "../boards/keys.ts";
 import { RANKINGS } from "../boards/ranking.ts";
-import type { BoardQuestion, Page } from "./reads-host.ts";
+import type { BoardQuestion, PageRange } from "./board-answers.ts";
 import { parseWindow, WINDOW_KINDS } from "../boards/windows.ts";
 
-export type Question =
-  | { readonly kind: "page"; readonly board: BoardQuestion; readonly page: Page }
+export type HttpBoardQuestion =
+  | { readonly kind: "page"; readonly board: BoardQuestion; readonly page: PageRange }
   | { readonly kind: "member"; readonly board: BoardQuestion; readonly user: string; readonly around: number }
   | { readonly kind: "members"; readonly board: BoardQuestion; readonly users: readonly string[] }
   | TenantQuestion;
 /** About a tenant's rooms. */
 export type TenantQuestion =
-  | { readonly kind: "rooms"; readonly tenant: TenantId; readonly window: string; readonly page: Page }
+  | { readonly kind: "rooms"; readonly tenant: TenantId; readonly window: string; readonly page: PageRange }
   | { readonly kind: "room"; readonly room: RoomKey; readonly window: string };
 export type BadQuestion = {
   readonly kind: "bad";
@@ -29,7 +29,7 @@ export type QuestionLimits = { readonly boardShownMax: number };
 type Query = { get(name: string): string | null; getAll(name: string): string[] };
 
 const AROUND_DEFAULT = 5;
-/** Windows by id or kind, then how far the reader had come. */
+/** A window by id or kind, then the offset of the next page. */
 const CURSOR = /^([A-Za-z0-9-]{1,16})~(\d{1,9})$/;
 
 /** `segments`: the path, decoded: `rooms/{room}/leaderboard...` or `leaderboard/rooms...`. */
@@ -38,7 +38,7 @@ export function parseQuestion(
   segments: readonly string[],
   query: Query,
   limits: QuestionLimits,
-): Question | BadQuestion {
+): HttpBoardQuestion | BadQuestion {
   const place = parsePlace(query);
   if (segments[0] === "leaderboard") return parseTenantQuestion(tenantText, segments, query, place, limits);
   const [rooms, roomText, board, members, user, ...rest] = segments;
@@ -99,7 +99,7 @@ function parseTenantQuestion(
   return page.kind === "bad" ? page : { kind: "rooms", tenant, window: place.window, page };
 }
 
-/** Which window, and how far the reader had come in it. */
+/** The window, and the offset of the page in it. */
 type Place = { readonly kind: "place"; readonly window: string; readonly offset: number };
 
 function parsePlace(query: Query): Place | BadQuestion {
@@ -113,7 +113,11 @@ function parsePlace(query: Query): Place | BadQuestion {
   return { kind: "place", window, offset: Number(from?.[2] ?? 0) };
 }
 
-function parsePage(query: Query, { offset }: Place, { boardShownMax }: QuestionLimits): (Page & { readonly kind: "range" }) | BadQuestion {
+function parsePage(
+  query: Query,
+  { offset }: Place,
+  { boardShownMax }: QuestionLimits,
+): (PageRange & { readonly kind: "range" }) | BadQuestion {
   const limit = numberIn(query.get("limit"), boardShownMax);
   if (limit === undefined || limit < 1 || limit > boardShownMax) {
     return bad("bad-limit", `limit is 1 to ${boardShownMax}; ask for the rest with the cursor`);
@@ -121,7 +125,7 @@ function parsePage(query: Query, { offset }: Place, { boardShownMax }: QuestionL
   return { kind: "range", offset, limit };
 }
 
-/** Names the window itself, so that pages fit together across its end. */
+/** Names the window by id, so that pages fit together even if the window ends meanwhile. */
 export function cursorOf(windowId: string, offset: number): string {
   return `${windowId}~${offset}`;
 }

@@ -10,42 +10,42 @@ const UNTIL = at(10_000);
 function begin() {
   const watched = new WatchedBoards({ boardPushMs: 500 });
   const take = (now: number, countMax = 9) => {
-    const { due, anew } = watched.take(at(now), countMax);
+    const { due, again } = watched.take(at(now), countMax);
     for (const room of due) room.pushedAt = at(now);
-    return { due: due.map(({ room }) => room), anew: anew.map(({ room }) => room) };
+    return { due: due.map(({ room }) => room), again: again.map(({ room }) => room) };
   };
   return { watched, take };
 }
 
-test("[WATCH1] a room is due when it changed, once in the interval, however many of its boards are looked at", () => {
+test("[WATCH1] a changed room is due once in the interval, however many of its boards are watched", () => {
   const { watched, take } = begin();
   for (const kind of ["day", "week", "all"] as const) watched.add(A, "everyone", kind, UNTIL);
-  expect(take(0)).toEqual({ due: [A], anew: [] });
+  expect(take(0)).toEqual({ due: [A], again: [] });
   watched.receiveChange(A);
   watched.receiveChange(A);
-  expect(take(499)).toEqual({ due: [], anew: [] });
-  expect(take(500)).toEqual({ due: [A], anew: [] });
-  expect(take(1_500)).toEqual({ due: [], anew: [] });
+  expect(take(499)).toEqual({ due: [], again: [] });
+  expect(take(500)).toEqual({ due: [A], again: [] });
+  expect(take(1_500)).toEqual({ due: [], again: [] });
 });
 
-test("[WATCH2] no more are taken at a time than may be told of at a time; the others are taken next", () => {
+test("[WATCH2] no more rooms are taken than may be published at a time; the others are taken next", () => {
   const { watched, take } = begin();
   for (const room of [A, B]) watched.add(room, "everyone", "day", UNTIL);
   expect([take(0, 1).due, take(0, 1).due, take(0, 1).due]).toEqual([[A], [B], []]);
 });
 
-test("[WATCH3] who is new within the interval is told again what was told, and a room that is being told of waits", () => {
+test("[WATCH3] a new watcher within the interval receives the last state again, and a room that is being published waits", () => {
   const { watched, take } = begin();
   const board = watched.add(A, "everyone", "day", UNTIL);
   take(0);
   watched.receiveChange(A);
-  watched.sayAnew(A, board);
-  expect(take(100)).toEqual({ due: [], anew: [A] });
-  expect(take(200)).toEqual({ due: [], anew: [] });
-  expect(take(500)).toEqual({ due: [A], anew: [] });
+  watched.publishAgain(A, board);
+  expect(take(100)).toEqual({ due: [], again: [A] });
+  expect(take(200)).toEqual({ due: [], again: [] });
+  expect(take(500)).toEqual({ due: [A], again: [] });
 });
 
-test("[WATCH4] a board that nobody looks at any more goes, and its room with the last", () => {
+test("[WATCH4] an unwatched board is removed, and its room with the last board", () => {
   const { watched } = begin();
   watched.add(A, "everyone", "day", at(100));
   watched.add(A, "everyone", "week", UNTIL);

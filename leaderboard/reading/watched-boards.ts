@@ -1,22 +1,25 @@
 /**
- * The boards that somebody looks at, by their rooms, and which rooms are to be told of when. A room's boards are told
- * together, so that however many of them are looked at a room is told of once in the push interval.
+ * The watched boards by room, and which rooms are due to be published. A room's boards are published together: one room
+ * is published once in the push interval, however many of its boards are watched.
  */
 
 import type { Millis, RoomKey } from "../../shared/ids.ts";
-import type { Role } from "../boards/keys.ts";
+import type { MemberRole } from "../boards/keys.ts";
 import type { WindowKind } from "../boards/windows.ts";
 
-/** Of a room, as this process sees it. Of several leaderboards that hear of a watch, the one that counts the room publishes. */
+/**
+ * How current a room is in this process. Several leaderboards may receive a watch; the one that counts the room
+ * publishes.
+ */
 export type Counted = "elsewhere" | "behind" | "current";
 
-/** `said`: what was told last; undefined: nothing, or to be told anew. */
+/** `published`: what was sent last; undefined: nothing, or it has to be sent again. */
 export type WatchedBoard = {
-  readonly role: Role;
+  readonly role: MemberRole;
   readonly kind: WindowKind;
   until: Millis;
   windowId: string;
-  said: number | "behind" | undefined;
+  published: number | "behind" | undefined;
 };
 export type WatchedRoom = {
   readonly room: RoomKey;
@@ -29,17 +32,17 @@ export type WatchedRoom = {
 export class WatchedBoards {
   readonly #pushMs: number;
   readonly #rooms = new Map<RoomKey, WatchedRoom>();
-  /** May have changed since they were told of. */
+  /** Rooms that may have changed since they were published. */
   readonly #due = new Set<WatchedRoom>();
-  /** Have somebody new, who is to be told what the others were. */
-  readonly #anew = new Set<WatchedRoom>();
+  /** Rooms with a new watcher, who has to receive what the others received. */
+  readonly #again = new Set<WatchedRoom>();
   #size = 0;
 
   constructor({ boardPushMs }: { boardPushMs: number }) {
     this.#pushMs = boardPushMs;
   }
 
-  /** Boards. */
+  /** The number of watched boards. */
   get size(): number {
     return this.#size;
   }
@@ -48,11 +51,11 @@ export class WatchedBoards {
     return this.#rooms.keys();
   }
 
-  find(room: RoomKey, role: Role, kind: WindowKind): WatchedBoard | undefined {
+  find(room: RoomKey, role: MemberRole, kind: WindowKind): WatchedBoard | undefined {
     return this.#rooms.get(room)?.boards.get(`${role} ${kind}`);
   }
 
-  add(key: RoomKey, role: Role, kind: WindowKind, until: Millis): WatchedBoard {
+  add(key: RoomKey, role: MemberRole, kind: WindowKind, until: Millis): WatchedBoard {
     const room = this.#rooms.get(key) ?? {
       room: key,
       boards: new Map<string, WatchedBoard>(),
@@ -61,17 +64,17 @@ export class WatchedBoards {
       isPushing: false,
     };
     this.#rooms.set(key, room);
-    const board: WatchedBoard = { role, kind, until, windowId: "", said: undefined };
+    const board: WatchedBoard = { role, kind, until, windowId: "", published: undefined };
     room.boards.set(`${role} ${kind}`, board);
     this.#size += 1;
-    this.#anew.add(room);
+    this.#again.add(room);
     return board;
   }
 
-  sayAnew(key: RoomKey, board: WatchedBoard): void {
+  publishAgain(key: RoomKey, board: WatchedBoard): void {
     const room = this.#rooms.get(key);
-    board.said = undefined;
-    if (room !== undefined) this.#anew.add(room);
+    board.published = undefined;
+    if (room !== undefined) this.#again.add(room);
   }
 
   receiveChange(key: RoomKey): void {
@@ -79,32 +82,38 @@ export class WatchedBoards {
     if (room !== undefined) this.#due.add(room);
   }
 
-  /** What has changed so far is about to be told. */
+  /** Everything that has changed so far is about to be published. */
   settle(room: WatchedRoom): void {
     this.#due.delete(room);
   }
 
-  /** Those whose time has come; with somebody new only where it has not: they are told what was told last. */
-  take(now: Millis, countMax: number): { readonly due: WatchedRoom[]; readonly anew: WatchedRoom[] } {
-    const [due, anew]: [WatchedRoom[], WatchedRoom[]] = [[], []];
-    for (const room of new Set([...this.#due, ...this.#anew])) {
-      if (due.length + anew.length >= countMax) break;
+  /**
+   * Rooms whose interval is over; and rooms with a new watcher whose interval is not, who receives what was published
+   * last.
+   */
+  take(now: Millis, countMax: number): { readonly due: WatchedRoom[]; readonly again: WatchedRoom[] } {
+    const [due, again]: [WatchedRoom[], WatchedRoom[]] = [[], []];
+    for (const room of new Set([...this.#due, ...this.#again])) {
+      if (due.length + again.length >= countMax) break;
       if (room.isPushing) continue;
       const mayPush = room.pushedAt === undefined || now - room.pushedAt >= this.#pushMs;
-      if (!mayPush && !this.#anew.has(room)) continue;
-      this.#anew.delete(room);
+      if (!mayPush && !this.#again.has(room)) continue;
+      this.#again.delete(room);
       if (mayPush) this.#due.delete(room);
-      (mayPush ? due : anew).push(room);
+      (mayPush ? due : again).push(room);
     }
-    return { due, anew };
+    return { due, again };
   }
 
-  /** Boards that nobody looks at any more go; of a room counted otherwise than it was all are told anew; a new window is a change. */
+  /**
+   * Removes boards that nobody watches. Boards are published again when the room's currency has changed or a new window
+   * has begun.
+   */
   sweep(now: Millis, { counted, windowIdOf }: { counted: (room: RoomKey) => Counted; windowIdOf: (kind: WindowKind) => string }): void {
     for (const room of this.#rooms.values()) {
       for (const [key, board] of room.boards) if (board.until < now) this.#remove(room, key);
       const isOther = counted(room.room) !== room.counted;
-      if (isOther) for (const board of room.boards.values()) board.said = undefined;
+      if (isOther) for (const board of room.boards.values()) board.published = undefined;
       if (isOther || [...room.boards.values()].some((board) => windowIdOf(board.kind) !== board.windowId)) {
         if (room.boards.size > 0) this.#due.add(room);
       }
@@ -117,6 +126,6 @@ export class WatchedBoards {
     if (room.boards.size > 0) return;
     this.#rooms.delete(room.room);
     this.#due.delete(room);
-    this.#anew.delete(room);
+    this.#again.delete(room);
   }
 }

@@ -2,11 +2,11 @@
 
 import { expect } from "vitest";
 
-import { readSettings } from "../../shared/config.ts";
+import { readSettings } from "../../shared/settings/settings.ts";
 import { type RoomId, type RoomKey, roomKey, roomOf, type TenantId, type UnixMillis, type UserId } from "../../shared/ids.ts";
-import type { Prng } from "../../shared/prng.ts";
+import type { Prng } from "../../shared/collections/prng.ts";
 import { eventually } from "../../test/system/eventually.ts";
-import { type Applied, NOTHING_APPLIED } from "../boards/board.ts";
+import { type CountedPosition, NOTHING_APPLIED } from "../boards/board.ts";
 import { leaderboardSettings } from "../config.ts";
 import type { LeaderboardPorts } from "../leaderboard-host.ts";
 import { POINTS_PER_MINUTE_MAX, type Started } from "./leaderboard-rig.ts";
@@ -96,7 +96,7 @@ export function type(log: MadeUpLog, prng: Prng, time: UnixMillis, edits: number
   }
 }
 
-export function appliedOf(stored: Awaited<ReturnType<LeaderboardPorts["boards"]["load"]>>): Applied {
+export function appliedOf(stored: Awaited<ReturnType<LeaderboardPorts["boards"]["load"]>>): CountedPosition {
   return stored === undefined || stored === "deleted" ? NOTHING_APPLIED : stored.applied;
 }
 

@@ -12,29 +12,29 @@ import { Registry } from "prom-client";
 import { afterAll, afterEach, beforeAll } from "vitest";
 
 import type { Engine } from "../../engines/engine.ts";
-import type { BoardShown } from "../../shared/bus/board-messages.ts";
+import type { BoardSnapshot } from "../../shared/bus/board-messages.ts";
 import { subjectsOf } from "../../shared/bus/subjects.ts";
-import type { Clock } from "../../shared/clock.ts";
-import { readSettings } from "../../shared/config.ts";
+import type { Clock } from "../../shared/time/clock.ts";
+import { readSettings } from "../../shared/settings/settings.ts";
 import type { Millis, UnixMillis } from "../../shared/ids.ts";
 import { kvLeases } from "../../shared/io/kv-leases.ts";
 import { connectNats, type NatsConnection } from "../../shared/io/nats.ts";
 import { pinoLog } from "../../shared/io/pino-log.ts";
-import { type RedisLine, redisLine } from "../../shared/io/redis.ts";
+import { type RedisConnection, redisConnection } from "../../shared/io/redis.ts";
 import { systemClock } from "../../shared/io/system-clock.ts";
-import { sharedSettings } from "../../shared/settings.ts";
+import { sharedSettings } from "../../shared/settings/common-settings.ts";
 import { startTestNats, startTestRedis } from "../../test/contract/test-engines.ts";
 import { leaderboardSettings } from "../config.ts";
 import { kvArchive } from "../io/kv-archive.ts";
 import { kvCheckpoints } from "../io/kv-checkpoints.ts";
-import { redisBoard } from "../io/redis-board.ts";
-import { redisNames } from "../io/redis-names.ts";
 import { redisClosings, redisProgress } from "../io/redis-progress.ts";
 import { redisTenants } from "../io/redis-tenants.ts";
 import { keysOf } from "../boards/keys.ts";
 import { LeaderboardHost, type LeaderboardPorts } from "../leaderboard-host.ts";
 import { leaderboardMetrics } from "../metrics.ts";
 import type { MadeUpLog } from "./made-up-log.ts";
+import { redisBoard } from "../io/redis-board-writes.ts";
+import { redisNames } from "../io/redis-ports.ts";
 
 const LOG = pinoLog({}, process.env["TEST_LOG"] ?? "silent");
 /** Points of a user in a minute at most: small, so that the cap and ties are met often. */
@@ -64,8 +64,8 @@ export class SetClock implements Clock {
 export type Started = {
   readonly host: LeaderboardHost;
   readonly ports: LeaderboardPorts;
-  readonly line: RedisLine;
-  readonly shown: BoardShown[];
+  readonly line: RedisConnection;
+  readonly shown: BoardSnapshot[];
   readonly registry: Registry;
 };
 
@@ -74,7 +74,7 @@ export class LeaderboardRig {
   #redis: Engine | undefined;
   #natsServer: Engine | undefined;
   #nats: NatsConnection | undefined;
-  readonly #lines: RedisLine[] = [];
+  readonly #lines: RedisConnection[] = [];
   readonly #hosts: LeaderboardHost[] = [];
   #services = 0;
 
@@ -123,12 +123,12 @@ export class LeaderboardRig {
       },
     );
     const [subjects, keys, nats] = [subjectsOf(environment), keysOf(environment), this.#nats!];
-    const line = redisLine(this.redis.url, LOG);
+    const line = redisConnection(this.redis.url, LOG);
     this.#lines.push(line);
     const boards = redisBoard(line.redis, keys, { hotMembers: 2 * config.boardShownMax, tail: config.boardTail, roles: config.boardRoles });
     const tenants = redisTenants(line.redis, keys, { roles: config.boardRoles });
     const service = `service-${++this.#services}`;
-    const shown: BoardShown[] = [];
+    const shown: BoardSnapshot[] = [];
     let names = 0;
     const ports = meddle({
       boards,

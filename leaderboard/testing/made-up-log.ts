@@ -1,14 +1,14 @@
 /** A log, and a stream of activities, whose records lie as far back in time as a test likes, behind the leaderboard's own ports. */
 
-import type { StoredRecord } from "../../shared/bus/stored-record.ts";
+import type { StoredRecord } from "../../shared/bus/record.ts";
 import { partitionOf } from "../../shared/bus/subjects.ts";
 import type { RoomKey, UnixMillis } from "../../shared/ids.ts";
 import type { Activity } from "../../shared/bus/activity.ts";
 import { encodeJson } from "../../shared/bus/json-messages.ts";
 import { encodeDeletedRecord } from "../../shared/bus/record.ts";
-import type { ActivityStream, EditLog } from "../ports.ts";
+import type { ActivityStream, CountedEditLog } from "../ports.ts";
 import { recordOf } from "./records.ts";
-import type { LoggedEdit, ToldActivity } from "./reference-boards.ts";
+import type { LoggedEdit, ReportedActivity } from "./reference-boards.ts";
 
 const POLL_MS = 5;
 
@@ -29,11 +29,11 @@ class MadeUpStream {
   }
 }
 
-export class MadeUpLog implements EditLog {
+export class MadeUpLog implements CountedEditLog {
   readonly #partitions: number;
   readonly #edits: readonly MadeUpStream[];
   readonly #told: readonly MadeUpStream[];
-  readonly #rooms = new Map<RoomKey, { edits: LoggedEdit[]; activities: ToldActivity[] }>();
+  readonly #rooms = new Map<RoomKey, { edits: LoggedEdit[]; activities: ReportedActivity[] }>();
 
   constructor(partitions: number) {
     this.#partitions = partitions;
@@ -63,7 +63,7 @@ export class MadeUpLog implements EditLog {
     return this.doneIn(room).edits;
   }
 
-  doneIn(room: RoomKey): { readonly edits: readonly LoggedEdit[]; readonly activities: readonly ToldActivity[] } {
+  doneIn(room: RoomKey): { readonly edits: readonly LoggedEdit[]; readonly activities: readonly ReportedActivity[] } {
     return this.#ofRoom(room);
   }
 
@@ -96,7 +96,7 @@ export class MadeUpLog implements EditLog {
     };
   }
 
-  #ofRoom(room: RoomKey): { edits: LoggedEdit[]; activities: ToldActivity[] } {
+  #ofRoom(room: RoomKey): { edits: LoggedEdit[]; activities: ReportedActivity[] } {
     const known = this.#rooms.get(room) ?? { edits: [], activities: [] };
     this.#rooms.set(room, known);
     return known;

@@ -1,17 +1,17 @@
 /**
- * The boards as anyone would work them out from all that was done with a pencil: no batches, no Redis, nothing
- * kept but lists. The real ones must equal it.
+ * A simple reference for tests: it calculates boards from the full list of activities, without batches and without Redis.
+ * The real boards must equal its result.
  */
 
 import type { Activity } from "../../shared/bus/activity.ts";
 import type { UnixMillis, UserId } from "../../shared/ids.ts";
-import type { Role } from "../boards/keys.ts";
+import type { MemberRole } from "../boards/keys.ts";
 import type { ScoringOptions } from "../counting/scoring.ts";
 
 /** One edit as the log has it; `time` never less than the one before. */
 export type LoggedEdit = { readonly user: UserId; readonly bytes: number; readonly time: UnixMillis };
 /** The same of the stream of activities. */
-export type ToldActivity = { readonly activity: Activity; readonly time: UnixMillis };
+export type ReportedActivity = { readonly activity: Activity; readonly time: UnixMillis };
 
 type Place = { readonly member: string; readonly score: number };
 /** `at`: when, then the how manieth of its stream, then which stream. */
@@ -27,9 +27,9 @@ type Done = {
 
 /** Window id -> everyone with points in it on this role's board, the first ahead. */
 export function referenceBoards(
-  { edits, activities = [] }: { edits: readonly LoggedEdit[]; activities?: readonly ToldActivity[] },
+  { edits, activities = [] }: { edits: readonly LoggedEdit[]; activities?: readonly ReportedActivity[] },
   options: ScoringOptions,
-  role: Role = "everyone",
+  role: MemberRole = "everyone",
 ): Map<string, Place[]> {
   const boards = new Map<string, Map<string, { score: number; at: Done["at"] }>>();
   const used = new Map<string, number>();
@@ -74,7 +74,7 @@ function pointsOf(bytes: number, options: ScoringOptions): number {
   return options.boardEditPointsSmall;
 }
 
-function* activitiesDone(activities: readonly ToldActivity[], options: ScoringOptions): Iterable<Done> {
+function* activitiesDone(activities: readonly ReportedActivity[], options: ScoringOptions): Iterable<Done> {
   let [count, before] = [0, 0];
   for (const { activity, time } of activities) {
     const deeds = activity.kind === "deeds" ? activity.deeds : activity.users.map((user) => ({ user, kind: undefined, times: 1 }));

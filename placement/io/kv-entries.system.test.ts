@@ -6,7 +6,7 @@ import { encodeJson } from "../../shared/bus/json-messages.ts";
 import { RoomEntry } from "../../shared/bus/placement-messages.ts";
 import type { Epoch, RoomKey, ServerId } from "../../shared/ids.ts";
 import { closeNats, connectNats, type NatsConnection } from "../../shared/io/nats.ts";
-import { SILENT } from "../../shared/testing/silent-log.ts";
+import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import { type RealNats, startRealNats, until } from "../../test/contract/real-nats.ts";
 import { watchedBucket } from "./kv-entries.ts";
 
@@ -24,7 +24,7 @@ afterAll(async () => {
 });
 
 test("[ENT1] a watch says when it has told every entry there was, of a bucket without any too, and goes on telling", async () => {
-  const { kv, onEntry } = await watchedBucket(nats, "rooms", 1, RoomEntry, SILENT);
+  const { kv, onEntry } = await watchedBucket(nats, "rooms", 1, RoomEntry, SILENT_LOG);
   await onEntry(() => {});
   for (let room = 0; room < 500; room++) await kv.put(`acme.r${room}`, encodeJson(entryOf(1)));
   await kv.delete("acme.r499");

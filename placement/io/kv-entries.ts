@@ -1,4 +1,4 @@
-/** Buckets with one entry a room, read as they change. */
+/** KV buckets with one entry per room, watched for changes. */
 
 import { jetstream } from "@nats-io/jetstream";
 import type { KV } from "@nats-io/kv";
@@ -7,17 +7,17 @@ import type { z } from "zod";
 import { decodeJson, encodeJson } from "../../shared/bus/json-messages.ts";
 import { type PlannedRoom, RoomEntry } from "../../shared/bus/placement-messages.ts";
 import { parseRoomKey, type RoomKey } from "../../shared/ids.ts";
-import { kvBucket } from "../../shared/io/copies.ts";
+import { kvBucket } from "../../shared/io/jetstream-stores.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
-import type { Log } from "../../shared/log.ts";
-import type { Plans, Rooms } from "../ports.ts";
+import type { Log } from "../../shared/process/log.ts";
+import type { PlanEntries, RoomEntryFeed } from "../ports.ts";
 
-/** `onEntry`: resolves once every entry there was has been told. */
+/** `onEntry`: resolves once every existing entry was delivered. */
 export type WatchedBucket<Entry> = { readonly kv: KV; onEntry(receive: (room: RoomKey, entry: Entry | undefined) => void): Promise<void> };
 
 const WATCH_AGAIN_MS = 1_000;
 
-/** `bucket` is created where it is missing, with `replicas` copies. An entry that does not decode counts as none. */
+/** Creates `bucket`, with `replicas` replicas, if it is missing. An entry that does not decode counts as missing. */
 export async function watchedBucket<Entry>(
   nats: NatsConnection,
   bucket: string,
@@ -49,20 +49,23 @@ export async function watchedBucket<Entry>(
             log.warn({ bucket, cause }, "a bucket is not followed any more; trying again");
             setTimeout(begin, WATCH_AGAIN_MS).unref();
           };
-          watch(receive, told).then(again, again); // However it ends.
+          watch(receive, told).then(again, again); // For every outcome.
         };
         begin();
       }),
   };
 }
 
-/** The client cuts a key out of a subject, and what is cut out keeps the whole for as long as the room is there. Room keys are ASCII. */
+/**
+ * Copied: the client cuts the key out of a subject, and the cut would keep the whole subject in memory. Room keys are
+ * ASCII.
+ */
 function copyOf(room: RoomKey): RoomKey {
   return Buffer.from(room, "latin1").toString("latin1") as RoomKey;
 }
 
 /** The rooms bucket, which room servers write. */
-export function kvRooms({ kv, onEntry }: WatchedBucket<RoomEntry>): Rooms {
+export function kvRooms({ kv, onEntry }: WatchedBucket<RoomEntry>): RoomEntryFeed {
   return {
     entry: async (room) => {
       const entry = await kv.get(room);
@@ -72,7 +75,7 @@ export function kvRooms({ kv, onEntry }: WatchedBucket<RoomEntry>): Rooms {
   };
 }
 
-export function kvPlans({ kv, onEntry }: WatchedBucket<PlannedRoom>): Plans {
+export function kvPlans({ kv, onEntry }: WatchedBucket<PlannedRoom>): PlanEntries {
   return {
     onEntry,
     write: async (room, planned) => {

@@ -1,23 +1,38 @@
-/** Heartbeats and questions from NATS. A question that cannot be answered gets no reply: the asker's deadline and its own hash cover it. */
+/**
+ * Heartbeats and locate requests from NATS. A request that cannot be answered gets no reply: the requester has a
+ * deadline and a hash of its own.
+ */
 
 import { encodeJson } from "../../shared/bus/json-messages.ts";
-import { LocateRequest, ServerHeartbeat } from "../../shared/bus/placement-messages.ts";
+import { LocateRequest, ServerHeartbeat, ClaimReply, ServerCommandReply } from "../../shared/bus/placement-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
 import { type Msg, type NatsConnection, respond } from "../../shared/io/nats.ts";
-import { hear } from "../../shared/io/nats-hear.ts";
-import type { Log } from "../../shared/log.ts";
-import type { Questions } from "../ports.ts";
+import type { Log } from "../../shared/process/log.ts";
+import type { PlacementRequests, RoomServers } from "../ports.ts";
+import { subscribeJson, requestReply } from "../../shared/io/nats-json.ts";
 
-export function natsQuestions(nats: NatsConnection, subjects: Subjects, log: Log): Questions {
+export function natsQuestions(nats: NatsConnection, subjects: Subjects, log: Log): PlacementRequests {
   return {
-    onHeartbeat: (receive) => void hear(nats, subjects.servers, ServerHeartbeat, receive),
+    onHeartbeat: (receive) => void subscribeJson(nats, subjects.servers, ServerHeartbeat, receive),
     onLocate: (answer) => {
       const receive = (request: LocateRequest, msg: Msg): void =>
         void answer(request).then(
           (reply) => respond(msg, encodeJson(reply)),
           (cause: unknown) => log.warn({ room: request.room, cause }, "the rooms bucket did not answer; the asker falls back to hashing"),
         );
-      hear(nats, subjects.locate, LocateRequest, receive, { queue: "placement" });
+      subscribeJson(nats, subjects.locate, LocateRequest, receive, { queue: "placement" });
     },
+  };
+}
+
+/** Sends commands to room servers, by request and reply. */
+const CLAIM_MS_MAX = 2_000;
+/** Making a replica of a busy room takes a while, and a move waits for one. */
+const ORDER_MS_MAX = 12_000;
+
+export function natsRoomServers(nats: NatsConnection, subjects: Subjects): RoomServers {
+  return {
+    claim: (server, request) => requestReply(nats, subjects.claim(server), request, ClaimReply, CLAIM_MS_MAX),
+    order: (server, order) => requestReply(nats, subjects.order(server), order, ServerCommandReply, ORDER_MS_MAX),
   };
 }

@@ -1,4 +1,4 @@
-/** The tokens that participants show: made here, or found in a file that somebody renews. */
+/** The tokens of participants: signed here, or read from a file that another process renews. */
 
 import { readFile } from "node:fs/promises";
 
@@ -8,10 +8,10 @@ import { textIn } from "../../shared/io/certificate-files.ts";
 import type { ProbeConfig, TokenConfig } from "../config.ts";
 import { ROOMS } from "../plan.ts";
 
-/** Seconds. The SDK asks for another in time. */
+/** Seconds. The SDK requests the next token before the end. */
 const LIFE_SECONDS = 3_600;
 
-/** `user`: whose it is, where it is made here. */
+/** `user`: the user id of tokens signed here. */
 export function tokensFor({
   probeTenant,
   probeTokenFile,
@@ -32,7 +32,7 @@ export function tokensFor({
   };
 }
 
-/** Throws a SettingError for a file that cannot be read. */
+/** Throws a SettingError if the file cannot be read. */
 export function refuseUnreadable({ probeTokenFile }: Pick<ProbeConfig, "probeTokenFile">): void {
   if (probeTokenFile !== "") textIn("COROOM_PROBE_TOKEN_FILE", probeTokenFile);
 }

@@ -1,15 +1,17 @@
-/** Numbers for epochs, by the date and by chance: `docs/adr/0021-epochs-go-by-the-date.md`. */
+/** Numbers epochs by the date and a random part: `docs/adr/0021-epochs-start-from-the-date.md`. */
 
-import type { Clock } from "../../shared/clock.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import type { Epoch } from "../../shared/ids.ts";
 import type { Epochs } from "../ports.ts";
 
 const SINCE = Date.UTC(2020, 0);
 const TENTH_MS = 100;
-/** So many numbers for each tenth of a second: one is drawn, so that wrong dates do not lead to the same. */
+/**
+ * Numbers for each tenth of a second. One is drawn at random, so that servers with wrong dates do not draw the same.
+ */
 const PER_TENTH = 1_000;
 
-/** `unit`: a number in [0, 1), by chance. No number is below one given before, for whatever room. */
+/** `unit`: a random number in [0, 1). Each number is above all earlier ones, for any room. */
 export function datedEpochs(clock: Pick<Clock, "wallNow">, unit: () => number): Epochs {
   let given = 0;
   return {

@@ -1,4 +1,4 @@
-/** HMAC-SHA-256, cut to 128 bits, over everything of an edit but the epoch: a later owner takes it as well. */
+/** HMAC-SHA-256, cut to 128 bits, over an edit without its epoch: a later owner accepts it too. */
 
 import { createHmac, timingSafeEqual } from "node:crypto";
 
@@ -20,7 +20,7 @@ export function hmacSeal(secret: string): Seal {
   };
 }
 
-/** Every text and the payload stand behind their length, so no two contents give the same bytes. */
+/** Every text and the payload follow their length, so no two contents give the same bytes. */
 function contentOf(room: RoomKey, edit: Omit<TentativeEdit, "mac" | "epoch">): Uint8Array {
   return encoding.encode((out) => {
     encoding.writeVarString(out, PURPOSE);

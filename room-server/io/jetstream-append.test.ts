@@ -6,12 +6,12 @@ import { subjectsOf } from "../../shared/bus/subjects.ts";
 import type { Epoch, Millis, RoomKey, Seq, ServerId, UnixMillis } from "../../shared/ids.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
-import { SILENT } from "../../shared/testing/silent-log.ts";
+import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import { roomServerMetrics } from "../metrics.ts";
-import type { StoredRecord } from "../ports.ts";
+import type { DecodedRecord } from "../ports.ts";
 import { jetstreamAppend } from "./jetstream-append.ts";
 
-const EXPECTED: StoredRecord = {
+const EXPECTED: DecodedRecord = {
   streamSeq: 5,
   record: { kind: "epoch", id: "s.1", time: 0 as UnixMillis, epoch: 1 as Epoch, head: 0 as Seq },
 };
@@ -29,12 +29,12 @@ async function appending(lookMs: number) {
       for (;;) yield await new Promise<Status>((resolve) => (tell = resolve));
     },
   };
-  const readLast = (): Promise<StoredRecord> => {
+  const readLast = (): Promise<DecodedRecord> => {
     counts.looks += 1;
     return new Promise((resolve) => clock.after(lookMs, () => resolve(EXPECTED)));
   };
   const options = { server: "s" as ServerId, partitions: 1, appendAnswerMsMax: 500 };
-  const deps = { readLast, clock, log: SILENT, metrics: roomServerMetrics(new Registry()) };
+  const deps = { readLast, clock, log: SILENT_LOG, metrics: roomServerMetrics(new Registry()) };
   const append = jetstreamAppend(nats as NatsConnection, subjectsOf("test"), options, deps);
   const record = { id: "s.2", bytes: new Uint8Array(1), expectedId: "s.1", expectedStreamSeq: 5 };
   const giveUp = append("acme.notes" as RoomKey, record, () => {});
@@ -47,7 +47,7 @@ async function appending(lookMs: number) {
   return { counts, say, giveUp, advance: (ms: number) => clock.advance(ms as Millis) };
 }
 
-test("[APO6] after a lost line a record is sent again however long the log takes to tell its last one", async () => {
+test("[APO6] after a lost connection, the appender sends a record again however long the log takes to report its last record", async () => {
   for (const lookMs of [100, 600, 2_000]) {
     const { counts, say, advance } = await appending(lookMs);
     await say("reconnect");
@@ -79,7 +79,7 @@ test("[APO9] a look that began over a line that was lost sends nothing once the 
   expect(counts.sent).toBe(2);
 });
 
-test("[APO8] what was given up while the log was asked is not sent again", async () => {
+test("[APO8] the appender does not send an append again that was abandoned while it queried the log", async () => {
   const { counts, say, giveUp, advance } = await appending(600);
   await say("reconnect");
   giveUp("stopped");

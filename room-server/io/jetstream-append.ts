@@ -1,25 +1,24 @@
 /**
- * Appends records to the log and finds out for certain what became of each: a core publish with the expected
- * sequence and a reply to one subscription for all answers, which costs a tenth of the client's own publish().
+ * Appends records to the log and settles each outcome with certainty. An append is a core publish with the expected
+ * sequence; all replies arrive on one subscription, at a tenth of the cost of the client's publish().
  *
- * No answer in time: the identical bytes are sent again. Should the first copy have been stored, the server says
- * that the expected sequence is wrong (that check comes before the one for repeats: test/contract/jetstream-facts).
- * Then the room's last record, read from the stream's leader, tells by its id whether it is this one.
+ * Without a reply in time the identical bytes are sent again. If the first copy was stored, the server reports a wrong
+ * expected sequence (it checks that before repeats: test/contract/jetstream-facts). Then the id of the room's last
+ * record, read from the stream's leader, shows whether it is this one.
  *
- * After the line was lost the log may have lost its end, and another record may stand under the expected sequence. So
- * what was on its way is sent again only once the last record, read over the new line, is the expected one by its id.
+ * After a connection loss the log may have lost its end and hold another record at the expected sequence. So a record
+ * in flight is sent again only once the last record, read over the new connection, has the expected id.
  */
 
 import { headers, type Msg, type MsgHdrs } from "nats";
 
 import { partitionOf, type Subjects } from "../../shared/bus/subjects.ts";
-import type { Clock } from "../../shared/clock.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import type { RoomKey, ServerId } from "../../shared/ids.ts";
-import { crashing, type NatsConnection, say } from "../../shared/io/nats.ts";
-import type { Log } from "../../shared/log.ts";
-import { outcomeByLast, outcomeOfAck } from "../rooms/append-outcome.ts";
+import { crashing, type NatsConnection, publish } from "../../shared/io/nats.ts";
+import type { Log } from "../../shared/process/log.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
-import type { AppendOutcome, OutgoingRecord, RoomLog } from "../ports.ts";
+import type { AppendOutcome, OutgoingRecord, RoomLog, LastRecord } from "../ports.ts";
 
 export type AppendOptions = { readonly server: ServerId; readonly partitions: number; readonly appendAnswerMsMax: number };
 export type AppendDeps = {
@@ -40,23 +39,29 @@ type Append = {
   step: Step;
 };
 
-/** `nextAt`: at which check it goes on by itself. */
+/** `nextAt`: the check at which the next action is due. */
 type Step =
-  /** Then it is sent again, unless an answer comes first. */
+  /** Sent again at that check, unless a reply comes first. */
   | { readonly kind: "sent"; nextAt: number }
-  /** The log said that its last record is another than expected, and is asked which. */
+  /** The log reported another last record than expected, and is asked which. */
   | { readonly kind: "looking" }
-  /** The line was lost since the expected record was known to be the last: the log is asked, then and again, before it is sent. */
+  /**
+   * The connection was lost since the expected record was known to be last: the log is asked, repeatedly, before the
+   * record is sent.
+   */
   | { readonly kind: "unproven"; nextAt: number };
 
 type PubAck = { readonly seq?: number; readonly error?: { readonly err_code?: number; readonly description?: string } };
 
-/** As a single server says it, and as a cluster does while another append is on its way. */
+/** The error of a single server, and the error of a cluster while another append is in flight. */
 const WRONG_LAST_SEQUENCE = new Set([10_071, 10_164]);
-/** Deadlines are counted in checks: a clock that jumps would send everything again, or nothing for as long as it jumped. */
+/**
+ * Deadlines are counted in checks: with a clock that jumps everything would be sent again, or nothing until the jump
+ * has passed.
+ */
 const CHECK_MS = 50;
 const UNAVAILABLE_RETRY_MS = 100;
-/** Looks that begin at one check after the line is back: JetStream drops what does not fit its queue. */
+/** Reads that begin at one check after a reconnect: JetStream drops what does not fit its queue. */
 const LOOKS_AT_ONCE = 200;
 
 export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, options: AppendOptions, deps: AppendDeps): RoomLog["append"] {
@@ -70,7 +75,7 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
 
   const send = (append: Append): void => {
     append.step = { kind: "sent", nextAt: checkIn(options.appendAnswerMsMax) };
-    if (connected) say(nats, append.subject, append.record.bytes, { headers: append.headers, reply: append.reply });
+    if (connected) publish(nats, append.subject, append.record.bytes, { headers: append.headers, reply: append.reply });
   };
 
   const resend = (append: Append, cause: "silence" | "unavailable" | "disconnect"): void => {
@@ -79,7 +84,7 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
   };
 
   const settle = (token: string, append: Append, outcome: AppendOutcome): void => {
-    if (!appends.delete(token)) return; // Given up, or another copy's answer came first.
+    if (!appends.delete(token)) return; // Abandoned, or another copy's reply came first.
     metrics.appendSeconds.observe((performance.now() - append.begun) / 1000);
     append.settled(outcome);
   };
@@ -89,9 +94,9 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
     if (step.kind === "unproven") step.nextAt = checkIn(options.appendAnswerMsMax);
     const outcome = await deps.readLast(append.room).then(
       (last) => outcomeByLast(append.record, last) ?? "as-expected",
-      (cause: unknown) => void log.warn({ room: append.room, cause }, "the log did not tell its last record; trying on"),
+      (cause: unknown) => void log.warn({ room: append.room, cause }, "cannot read the log's last record; trying again"),
     );
-    if (append.step !== step || !appends.has(token)) return; // What a line told that is lost is no proof.
+    if (append.step !== step || !appends.has(token)) return; // An answer over a lost connection proves nothing.
     if (typeof outcome === "object") return settle(token, append, outcome);
     if (step.kind === "unproven" && outcome === "as-expected") return resend(append, "disconnect");
     const nextAt = checkIn(UNAVAILABLE_RETRY_MS);
@@ -143,7 +148,7 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
     }
     if (appends.size > 0) checkLater();
   };
-  /** Undefined: nothing is on its way. */
+  /** Undefined: no append is in flight. */
   let cancelCheck: (() => void) | undefined;
   const checkLater = (): void => void (cancelCheck ??= clock.after(CHECK_MS, check));
   void nats.closed().then(() => cancelCheck?.());
@@ -177,7 +182,27 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
   };
 }
 
-/** Empty for what JetStream does not say, like NATS's own "no responders". */
+/** Empty for replies that are not JetStream's, like NATS's "no responders". */
 function readPubAck(msg: Msg): PubAck {
   return msg.data.length === 0 ? {} : msg.json<PubAck>();
+}
+
+/** Settles a record whose append the log did not confirm directly. Rules APO1 to APO3. */
+/**
+ * The outcome by the room's last record, read after a wrong expected sequence or a connection loss. The last record is
+ * this one, sent before, or another owner's. Undefined: it is still the expected one, so this record was lost or is
+ * still on its way through the cluster.
+ */
+export function outcomeByLast(record: OutgoingRecord, last: LastRecord | undefined): AppendOutcome | undefined {
+  if (last !== undefined && last.record.id === record.id) return { kind: "appended", streamSeq: last.streamSeq };
+  const isAsExpected = (last?.streamSeq ?? 0) === record.expectedStreamSeq && last?.record.id === record.expectedId;
+  return isAsExpected ? undefined : { kind: "fenced" };
+}
+
+/**
+ * A sequence not above the expected one belongs to a log that was lost or rolled back: then nothing known of the room
+ * holds.
+ */
+export function outcomeOfAck(record: OutgoingRecord, streamSeq: number): AppendOutcome {
+  return streamSeq > record.expectedStreamSeq ? { kind: "appended", streamSeq } : { kind: "fenced" };
 }

@@ -11,11 +11,11 @@ import type { ClientId, Epoch, RoomKey, Seq, ServerId, UnixMillis, UserId } from
 import { ensureLogStreams } from "../../shared/io/log-stream.ts";
 import { connectNats } from "../../shared/io/nats.ts";
 import { systemClock } from "../../shared/io/system-clock.ts";
-import { SILENT } from "../../shared/testing/silent-log.ts";
+import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import { Line } from "../../test/contract/line.ts";
 import { type RealNats, startRealNats, until } from "../../test/contract/real-nats.ts";
 import { roomServerMetrics } from "../metrics.ts";
-import type { AppendOutcome, OutgoingRecord, RoomLog, StoredRecord } from "../ports.ts";
+import type { AppendOutcome, OutgoingRecord, RoomLog, DecodedRecord } from "../ports.ts";
 import { jetstreamLog } from "./jetstream-log.ts";
 
 const room = "acme.notes" as RoomKey;
@@ -58,7 +58,7 @@ function logOf(connection: NatsConnection, server: string): Promise<RoomLog> {
     connection,
     subjectsOf(environment),
     { server: server as ServerId, partitions: 1, appendAnswerMsMax: 100 },
-    { clock: systemClock, log: SILENT, metrics: roomServerMetrics(new Registry()) },
+    { clock: systemClock, log: SILENT_LOG, metrics: roomServerMetrics(new Registry()) },
   );
 }
 
@@ -95,13 +95,13 @@ function append(to: RoomLog, record: Record): Promise<AppendOutcome> {
   );
 }
 
-async function all(records: AsyncIterable<StoredRecord>): Promise<StoredRecord[]> {
-  const list: StoredRecord[] = [];
+async function all(records: AsyncIterable<DecodedRecord>): Promise<DecodedRecord[]> {
+  const list: DecodedRecord[] = [];
   for await (const record of records) list.push(record);
   return list;
 }
 
-test("[LOG1] an append tells the record's place; the next expects it; the last is read back", async () => {
+test("[LOG1] an append returns the record's place, the next append expects that place, and the last record can be read back", async () => {
   expect(await log.readLast(room)).toBeUndefined();
   expect(await append(log, claim("one.1", 1, 0))).toEqual({ kind: "appended", streamSeq: 1 });
   expect(await append(log, claim("one.2", 2, 1))).toEqual({ kind: "appended", streamSeq: 2 });
@@ -115,7 +115,7 @@ test("[LOG2] an append behind another's record is fenced, and leaves nothing", a
   expect(await log.readLast(room)).toMatchObject({ streamSeq: 2, record: { id: "two.1" } });
 });
 
-test("[LOG12] whether anything of a room stands behind a record is told without reading it", async () => {
+test("[LOG12] the log reports whether a room has records after a given record without reading them", async () => {
   await append(log, claim("one.1", 1, 0));
   await direct.request(subjectsOf(environment).log(0, "acme.other" as RoomKey), "another room's", { timeout: ANSWER_MS_MAX });
   expect(await log.endsAt(room, 1)).toBe(true);
@@ -143,13 +143,13 @@ test("[LOG4] an append whose answer was lost, and that another's claim followed,
   expect(await outcome).toEqual({ kind: "fenced" });
 });
 
-test("[LOG5] an append while the line is down arrives once it is back", async () => {
+test("[LOG5] an append during a lost connection arrives once the connection is back", async () => {
   await append(log, claim("one.1", 1, 0));
   line.cut();
   expect(await append(log, edits(1, 1))).toEqual({ kind: "appended", streamSeq: 2 });
 });
 
-test("[LOG14] an append while the line is down is fenced where another record has taken the place of the expected one", async () => {
+test("[LOG14] an append during a lost connection is fenced if another record has taken the place of the expected one", async () => {
   await append(log, claim("one.1", 1, 0));
   line.hold();
   const outcome = append(log, edits(1, 1));
@@ -164,7 +164,7 @@ test("[LOG14] an append while the line is down is fenced where another record ha
   expect(await other.endsAt(room, 1)).toBe(true);
 });
 
-test("[LOG6] an append held up on the line does not come through once another has claimed", async () => {
+test("[LOG6] an append delayed on the connection is fenced once another server has claimed the room", async () => {
   await append(log, claim("one.1", 1, 0));
   line.hold();
   const outcome = append(log, edits(1, 1));
@@ -175,7 +175,7 @@ test("[LOG6] an append held up on the line does not come through once another ha
   expect((await all(other.read(room, 0, 2))).map(({ record }) => record.id)).toEqual(["one.1", "two.1"]);
 });
 
-test("[LOG7] an append given up is never settled", async () => {
+test("[LOG7] an abandoned append is never settled", async () => {
   await append(log, claim("one.1", 1, 0));
   line.hold();
   let settled = false;
@@ -225,7 +225,7 @@ test("[LOG13] a log that lacks the record it is to be read up to is not taken fo
   await expect(all(log.read(room, 0, 2))).rejects.toThrow(/shows nothing behind 1/);
 });
 
-test("[LOG10] a log that holds something else than records is said so, and not guessed at", async () => {
+test("[LOG10] the log reports entries that are not records and does not guess at their meaning", async () => {
   await direct.request(subjectsOf(environment).log(0, room), "hello", { timeout: ANSWER_MS_MAX });
   await expect(log.readLast(room)).rejects.toThrow(/no record/);
 });

@@ -1,6 +1,7 @@
 /**
- * The rooms' log in JetStream. Where it ends is asked of the stream's leader: a replica might lag behind an append. So may
- * one that has another beside it: no answer is proof that nothing came since. What stands before that may come from any.
+ * The rooms' log in JetStream. The log's end is read from the stream's leader, because a replica may be behind. A
+ * deposed leader may be behind too, so no answer proves that nothing newer exists. Older records may come from any
+ * replica.
  */
 
 import { JetStreamApiError, jetstreamManager, type MsgRequest, type NextMsgRequest, type StoredMsg } from "@nats-io/jetstream";
@@ -8,15 +9,19 @@ import { JetStreamApiError, jetstreamManager, type MsgRequest, type NextMsgReque
 import { decodeRecord, type LogRecord } from "../../shared/bus/record.ts";
 import { partitionOf, type Subjects } from "../../shared/bus/subjects.ts";
 import type { RoomKey } from "../../shared/ids.ts";
-import { inTurn } from "../../shared/in-turn.ts";
-import { readLog } from "../../shared/io/follow-log.ts";
+import { limitConcurrency } from "../../shared/limits/concurrency-limit.ts";
+import { readLog } from "../../shared/io/log-reader.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { RoomLog } from "../ports.ts";
 import { type AppendDeps, type AppendOptions, jetstreamAppend } from "./jetstream-append.ts";
-import { wholeRange } from "./whole-range.ts";
+import type { Clock } from "../../shared/time/clock.ts";
+import { pause } from "../../shared/time/pause.ts";
 
 const NO_MESSAGE_FOUND = 10_037;
-/** Looks behind a room's end at a time: after a crowd came back every room wants one, and JetStream drops what does not fit its queue. */
+/**
+ * Reads of a room's end at once: after a mass reconnect every room wants one, and JetStream drops what does not fit its
+ * queue.
+ */
 const LOOKS_AT_ONCE = 64;
 
 export async function jetstreamLog(
@@ -32,7 +37,7 @@ export async function jetstreamLog(
   };
   const find = async (stream: string, question: MsgRequest | NextMsgRequest): Promise<StoredMsg | undefined> => {
     try {
-      return (await manager.streams.getMessage(stream, question as MsgRequest)) ?? undefined; // Its type leaves out what the server takes as well.
+      return (await manager.streams.getMessage(stream, question as MsgRequest)) ?? undefined; // The declared type omits a form that the server accepts.
     } catch (error) {
       if (error instanceof JetStreamApiError && error.code === NO_MESSAGE_FOUND) return undefined;
       throw error;
@@ -46,7 +51,7 @@ export async function jetstreamLog(
   return {
     append: jetstreamAppend(nats, subjects, options, { ...deps, readLast }),
     readLast,
-    endsAt: inTurn(LOOKS_AT_ONCE, async (room: RoomKey, streamSeq: number) => {
+    endsAt: limitConcurrency(LOOKS_AT_ONCE, async (room: RoomKey, streamSeq: number) => {
       const { stream, subject } = placeOf(room);
       return (await find(stream, { seq: streamSeq + 1, next_by_subj: subject })) === undefined;
     }),
@@ -65,10 +70,44 @@ export async function jetstreamLog(
   };
 }
 
-/** Copied: the network's buffer is not for keeping. */
+/** Copied: the network's buffer must not be kept. */
 function decode(room: RoomKey, streamSeq: number, data: Uint8Array): LogRecord {
   const record = decodeRecord(new Uint8Array(data));
   if (record === undefined)
     throw new Error(`the log of room ${room} holds at ${streamSeq} something that is no record: was it written by a newer version?`);
   return record;
+}
+
+/**
+ * Reads a range of a room's log completely. Any stream replica may answer; one that is behind shows fewer records,
+ * never different ones. The rest is read again shortly, or the read fails. An incomplete range would lose its writers'
+ * last edits.
+ */
+const PAUSE_MS_MIN = 5;
+/** Each twice as long as the previous: 1.3 s in total. */
+const PAUSES_MAX = 8;
+
+/**
+ * The records in `after < streamSeq <= through`. `readOn`: all that a replica shows behind a record. `through`: the log
+ * has that record, or a later one. Throws when neither appears.
+ */
+export async function* wholeRange<Stored extends { readonly streamSeq: number }>(
+  readOn: (after: number) => AsyncIterable<Stored>,
+  after: number,
+  through: number,
+  clock: Clock,
+): AsyncIterable<Stored> {
+  let read = after;
+  for (let pauses = 0; read < through; pauses++) {
+    for await (const stored of readOn(read)) {
+      read = stored.streamSeq;
+      if (read <= through) yield stored;
+      if (read >= through) return;
+    }
+    if (pauses === PAUSES_MAX)
+      throw new Error(
+        `the log shows nothing behind ${read}, and had something at ${through} or behind it: is a replica of its stream far behind?`,
+      );
+    await pause(clock, PAUSE_MS_MIN * 2 ** pauses);
+  }
 }

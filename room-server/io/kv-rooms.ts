@@ -1,7 +1,7 @@
 /**
- * The rooms bucket: who owns what, as a hint for those who look for an owner. Each write is conditional on what
- * was read, so that a slow owner never writes over a later one. Few are written at a time: whoever takes over hundreds of
- * rooms has their edits to see to first, and their gateways know it from the log.
+ * The rooms bucket: each room's owner, as a hint. Each write is conditional on what was read, so that a slow owner
+ * never overwrites a later one. Few writes run at once: a server that takes over hundreds of rooms serves their edits
+ * first, and gateways learn the owner from the log.
  */
 
 import { jetstream } from "@nats-io/jetstream";
@@ -10,21 +10,20 @@ import type { KV, KvEntry } from "@nats-io/kv";
 import { decodeJson, encodeJson } from "../../shared/bus/json-messages.ts";
 import { RoomEntry } from "../../shared/bus/placement-messages.ts";
 import type { Epoch, RoomKey, ServerId } from "../../shared/ids.ts";
-import { kvBucket } from "../../shared/io/copies.ts";
-import { inTurn } from "../../shared/in-turn.ts";
-import { isOvertaken } from "../../shared/io/kv-replace.ts";
+import { kvBucket, isRevisionConflict } from "../../shared/io/jetstream-stores.ts";
+import { limitConcurrency } from "../../shared/limits/concurrency-limit.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { RoomEntries } from "../ports.ts";
 
 const ATTEMPTS_MAX = 5;
 const WRITES_AT_ONCE = 2;
 
-/** `bucket` is created where it is missing, with `replicas` copies. */
+/** Creates `bucket`, with `replicas` replicas, if it is missing. */
 export async function kvRooms(nats: NatsConnection, bucket: string, replicas: number, server: ServerId): Promise<RoomEntries> {
   const kv = await kvBucket(jetstream(nats), bucket, { replicas });
   return {
     find: async (room) => entryIn(await kv.get(room)),
-    announce: inTurn(WRITES_AT_ONCE, (room: RoomKey, epoch: Epoch) =>
+    announce: limitConcurrency(WRITES_AT_ONCE, (room: RoomKey, epoch: Epoch) =>
       writeUnlessOvertaken(kv, room, (current) => {
         const isThere = current?.owner === server && current.epoch === epoch;
         return isThere || (current?.epoch ?? 0) > epoch ? undefined : encodeJson({ owner: server, epoch } satisfies RoomEntry);
@@ -59,6 +58,6 @@ function entryIn(found: KvEntry | null): RoomEntry | undefined {
 }
 
 function ignoreOvertaken(error: unknown): undefined {
-  if (isOvertaken(error)) return undefined;
+  if (isRevisionConflict(error)) return undefined;
   throw error;
 }

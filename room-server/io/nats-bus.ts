@@ -1,26 +1,28 @@
-/** All that a room server says and hears on NATS, each part by what it is for. */
+/** Connects a room server to NATS, with a part for each purpose. */
 
 import { hostname } from "node:os";
 
-import type { RoomListAnswer, RoomListQuestion } from "../../shared/bus/fleet-messages.ts";
-import { subjectsOf } from "../../shared/bus/subjects.ts";
+import { type RoomListReply, RoomListRequest, type RoomReport, RoomReportRequest } from "../../shared/bus/fleet-messages.ts";
+import { subjectsOf, type Subjects } from "../../shared/bus/subjects.ts";
 import type { ServerId } from "../../shared/ids.ts";
-import { closeNats, connectAs } from "../../shared/io/nats.ts";
+import { closeNats, connectAs, type NatsConnection, publish, type Msg, respond } from "../../shared/io/nats.ts";
 import { natsCounts } from "../../shared/io/nats-counts.ts";
-import type { SharedConfig } from "../../shared/settings.ts";
+import type { SharedConfig } from "../../shared/settings/common-settings.ts";
 import { type RoomServerConfig, roomHostOptions } from "../config.ts";
 import type { RoomServerParts } from "../room-server.ts";
-import { natsClaims } from "./nats-claims.ts";
-import { natsHeartbeat } from "./nats-heartbeat.ts";
-import { natsOrders } from "./nats-orders.ts";
 import { natsPorts, type NatsPortsDeps } from "./nats-ports.ts";
-import { answerQuestions, answerRoomLists } from "./nats-questions.ts";
+import { encodeJson } from "../../shared/bus/json-messages.ts";
+import { ServerHeartbeat, UnreachedServer, ServerCommand, ClaimRequest } from "../../shared/bus/placement-messages.ts";
+import { isServerGone, subscribeJson } from "../../shared/io/nats-json.ts";
+import type { Peers, ServerCommands, Claims } from "../ports.ts";
+import type { Log } from "../../shared/process/log.ts";
+import { parseRoomKey, type RoomKey } from "../../shared/ids.ts";
 
-export type Asked = Pick<RoomServerParts, "rooms" | "handOvers" | "presence"> & {
-  readonly listRooms: (question: RoomListQuestion) => RoomListAnswer;
+export type AnsweringParts = Pick<RoomServerParts, "rooms" | "handovers" | "presence"> & {
+  readonly listRooms: (question: RoomListRequest) => RoomListReply;
 };
 
-/** Refuses settings that this NATS could not carry. */
+/** Refuses settings that this NATS server cannot carry. */
 export async function connectBus(server: ServerId, config: SharedConfig & RoomServerConfig, deps: NatsPortsDeps) {
   const nats = await connectAs(server, config);
   const named = { ...config, serverHost: config.serverHost === "" ? hostname() : config.serverHost };
@@ -31,14 +33,66 @@ export async function connectBus(server: ServerId, config: SharedConfig & RoomSe
     ports: await natsPorts(nats, subjects, server, config, deps),
     peers: natsHeartbeat(nats, subjects),
     counts: natsCounts(nats, subjects),
-    /** From now on whoever asks for a room, gives an order or wants to know is answered. */
-    answer: async ({ rooms, handOvers, presence, listRooms }: Asked): Promise<void> => {
+    /** Answers claims, commands and questions from now on. */
+    answer: async ({ rooms, handovers, presence, listRooms }: AnsweringParts): Promise<void> => {
       natsClaims(nats, subjects, server, deps.log).onClaim((request) => rooms.claim(request));
-      natsOrders(nats, subjects, server, deps.log).onOrder((order) => handOvers.answer(order));
+      natsOrders(nats, subjects, server, deps.log).onOrder((order) => handovers.answer(order));
       answerQuestions(nats, subjects, server, (room) => presence.accountOf(room));
       answerRoomLists(nats, subjects, listRooms);
       await nats.flush();
     },
     stop: (): Promise<void> => closeNats(nats),
   };
+}
+
+/** Heartbeats between room servers, on the subject that everybody uses. */
+export function natsHeartbeat(nats: NatsConnection, subjects: Subjects): Peers {
+  return {
+    publishHeartbeat: (heartbeat) => publish(nats, subjects.servers, encodeJson(heartbeat)),
+    onHeartbeat: (receive) => void subscribeJson(nats, subjects.servers, ServerHeartbeat, receive),
+    onUnreached: (receive) => void subscribeJson(nats, subjects.unreachedServers, UnreachedServer, ({ server }) => receive(server)),
+    isGone: (server) => isServerGone(nats, subjects, server),
+  };
+}
+
+/** Commands to this server from placement, operators and other room servers. */
+export function natsOrders(nats: NatsConnection, subjects: Subjects, server: ServerId, log: Log): ServerCommands {
+  return {
+    onOrder: (answer) => {
+      const receive = (order: ServerCommand, msg: Msg): void => void answer(order).then((reply) => respond(msg, encodeJson(reply)));
+      const receiveOther = (error: Error | null): void =>
+        log.warn({ error }, "an order did not decode: do placement and room servers run the same version?");
+      subscribeJson(nats, subjects.order(server), ServerCommand, receive, { receiveOther });
+    },
+  };
+}
+
+/** Claims addressed to this server. A requester without a reply tries the next server. */
+export function natsClaims(nats: NatsConnection, subjects: Subjects, server: ServerId, log: Log): Claims {
+  return {
+    onClaim: (answer) => {
+      const receive = (request: ClaimRequest, msg: Msg): void => void answer(request).then((reply) => respond(msg, encodeJson(reply)));
+      const receiveOther = (error: Error | null): void =>
+        log.warn({ error }, "a claim request did not decode: do gateways and room servers run the same version?");
+      subscribeJson(nats, subjects.claim(server), ClaimRequest, receive, { receiveOther });
+    },
+  };
+}
+
+/** Questions to all room servers. About one room only its owner replies; about all rooms each server lists its own. */
+function answerQuestions(
+  nats: NatsConnection,
+  subjects: Subjects,
+  server: ServerId,
+  accountOf: (room: RoomKey) => Omit<RoomReport, "server"> | undefined,
+): void {
+  subscribeJson(nats, subjects.askRooms, RoomReportRequest, (question, msg) => {
+    const room = parseRoomKey(question.room);
+    const account = room === undefined ? undefined : accountOf(room);
+    if (account !== undefined) respond(msg, encodeJson({ ...account, server } satisfies RoomReport));
+  });
+}
+
+function answerRoomLists(nats: NatsConnection, subjects: Subjects, list: (question: RoomListRequest) => RoomListReply): void {
+  subscribeJson(nats, subjects.listRooms, RoomListRequest, (question, msg) => respond(msg, encodeJson(list(question))));
 }

@@ -1,8 +1,11 @@
-/** What is said in other servers' rooms. JetStream names each record's place in the stream in a header when it republishes it. */
+/**
+ * Announcements of other servers' rooms. JetStream adds each record's stream sequence as a header when it republishes
+ * the record.
+ */
 
 import { decodeFromOwner } from "../../shared/bus/envelope.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
-import { flushTogether, type NatsConnection, onceHeard, subscribeLightly } from "../../shared/io/nats.ts";
+import { flushTogether, type NatsConnection, onceSubscribed, subscribeLightly } from "../../shared/io/nats.ts";
 import type { FanOut } from "../ports.ts";
 
 const STREAM_SEQUENCE = "Nats-Sequence";
@@ -17,14 +20,14 @@ export function natsFanOut(nats: NatsConnection, subjects: Subjects): FanOut {
     subscribe: async (room, receive) => {
       const subscription = subscribeLightly(nats, subjects.editsOut(room), (error, msg) => {
         if (error !== null) return;
-        // Copied where it is kept: the network's buffer is not for keeping.
+        // Copied where it is kept: the network's buffer must not be.
         const streamSeq = Number(msg.headers?.get(STREAM_SEQUENCE) ?? 0);
         const said = decodeFromOwner(streamSeq > 0 ? new Uint8Array(msg.data) : msg.data);
         if (said?.kind === "beacon") receive({ kind: "beacon", head: said.head });
         else if (said?.kind === "deleted") receive(said);
         else if ((said?.kind === "epoch" || said?.kind === "edits") && streamSeq > 0) receive({ record: said, streamSeq });
       });
-      await onceHeard(subscription, flush);
+      await onceSubscribed(subscription, flush);
       return {
         isOpen: () => !subscription.isClosed(),
         close: async () => subscription.unsubscribe(),

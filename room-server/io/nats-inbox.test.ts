@@ -6,7 +6,7 @@ import { encodePresenceToOwner, type PresenceToOwner } from "../../shared/bus/pr
 import { subjectsOf } from "../../shared/bus/subjects.ts";
 import type { GatewayId, RoomKey } from "../../shared/ids.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
-import { SILENT } from "../../shared/testing/silent-log.ts";
+import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import { roomServerMetrics } from "../metrics.ts";
 import { natsInbox } from "./nats-inbox.ts";
 
@@ -26,13 +26,13 @@ test("[NAT21] an owner hears edits and presence on one subscription, each as wha
   };
   const metrics = roomServerMetrics(new Registry());
   const heard: (ToOwner | PresenceToOwner)[] = [];
-  await natsInbox(nats as unknown as NatsConnection, subjects, { log: SILENT, metrics }).subscribe(room, {
+  await natsInbox(nats as unknown as NatsConnection, subjects, { log: SILENT_LOG, metrics }).subscribe(room, {
     receiveMessage: (message) => void heard.push(message),
     receivePresence: (message) => void heard.push(message),
   });
 
   const gateway = "gw" as GatewayId;
-  const said = [{ kind: "sync", gateway }, { kind: "doubt" }, { kind: "edits", gateway, edits: [] }] as const;
+  const said = [{ kind: "sync", gateway }, { kind: "check-ownership" }, { kind: "edits", gateway, edits: [] }] as const;
   deliver(null, { sid: 7, data: encodePresenceToOwner(said[0]) });
   deliver(null, { sid: 7, data: encodeToOwner(said[1]) });
   deliver(null, { sid: 7, data: encodeToOwner(said[2]) });

@@ -1,28 +1,28 @@
 /**
- * What gateways send to the owner of a room, as it arrives: edits and presence, on one subject. The subscription comes
- * back by itself after a lost line.
+ * Receives the edits and presence that gateways send to a room's owner, on one subject. The client renews the
+ * subscription after a reconnect.
  */
 
 import { decodeToOwner } from "../../shared/bus/envelope.ts";
 import { decodePresenceToOwner, isPresenceToOwner } from "../../shared/bus/presence-messages.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
-import { flushTogether, type NatsConnection, lightSubscriber, onceHeard } from "../../shared/io/nats.ts";
-import type { Log } from "../../shared/log.ts";
+import { flushTogether, type NatsConnection, lightSubscriber, onceSubscribed } from "../../shared/io/nats.ts";
+import type { Log } from "../../shared/process/log.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
-import type { Inbox, Receiver, Subscription } from "../ports.ts";
+import type { RoomInbox, Receiver, Subscription } from "../ports.ts";
 
-/** By the number of the subscription that a message came on. */
+/** Keyed by the subscription's number. */
 type Receivers = Map<number, Receiver>;
 type NatsSubscription = ReturnType<ReturnType<typeof lightSubscriber>>;
 
 type InboxDeps = { readonly log: Log; readonly metrics: RoomServerMetrics };
 
-export function natsInbox(nats: NatsConnection, subjects: Subjects, deps: InboxDeps): Inbox {
+export function natsInbox(nats: NatsConnection, subjects: Subjects, deps: InboxDeps): RoomInbox {
   const flush = flushTogether(nats);
   const receivers: Receivers = new Map();
   const subscribe = lightSubscriber(nats, (error, msg) => {
     if (error !== null)
-      return deps.log.error({ error }, "NATS does not let this server receive what is said to a room's owner: check its permissions");
+      return deps.log.error({ error }, "NATS does not let this server receive messages to room owners: check its permissions");
     const receiver = receivers.get(msg.sid);
     if (receiver !== undefined) receive(msg.data, receiver, deps);
   });
@@ -31,7 +31,7 @@ export function natsInbox(nats: NatsConnection, subjects: Subjects, deps: InboxD
       const heard = new HeardRoom(subscribe(subjects.toOwner(room)), receivers);
       receivers.set(heard.id, receiver);
       try {
-        await onceHeard(heard, flush);
+        await onceSubscribed(heard, flush);
       } catch (error) {
         receivers.delete(heard.id);
         throw error;
@@ -53,7 +53,7 @@ function receive(bytes: Uint8Array, receiver: Receiver, { metrics }: InboxDeps):
   }
 }
 
-/** There are very many: an object with functions of its own would weigh as much as all else that is kept of it here. */
+/** There are very many: an object with its own closures would double this file's memory per room. */
 class HeardRoom implements Subscription {
   readonly #subscription: NatsSubscription;
   readonly #receivers: Receivers;

@@ -1,24 +1,34 @@
-/** The room server's side of NATS: a port for each thing that is said, asked or kept there. */
+/** The room server's NATS adapters: one for each port. */
 
 import { ensureLogStreams } from "../../shared/io/log-stream.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import { ensureOperationsStream, natsOperations } from "../../shared/io/nats-operations.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
-import type { Clock } from "../../shared/clock.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import type { RoomKey, ServerId } from "../../shared/ids.ts";
-import type { Log } from "../../shared/log.ts";
-import type { SharedConfig } from "../../shared/settings.ts";
+import type { Log } from "../../shared/process/log.ts";
+import type { SharedConfig } from "../../shared/settings/common-settings.ts";
 import type { RoomServerConfig } from "../config.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import { jetstreamLog } from "./jetstream-log.ts";
-import { kvCheckpoints } from "./kv-checkpoints.ts";
 import { kvRooms } from "./kv-rooms.ts";
-import { natsActivity } from "./nats-activity.ts";
 import { natsFanOut } from "./nats-fan-out.ts";
-import { natsGateways } from "./nats-gateways.ts";
 import { natsInbox } from "./nats-inbox.ts";
-import { natsOtherServers } from "./nats-other-servers.ts";
 import { natsPresence } from "./nats-presence.ts";
+import { ClaimReply, LocateReply, ServerCommandReply } from "../../shared/bus/placement-messages.ts";
+import { requestReply } from "../../shared/io/nats-json.ts";
+import type { OtherServers, Gateways, RoomActivityReports, CheckpointReader } from "../ports.ts";
+import { encodeOwnerReply, encodeFromOwner } from "../../shared/bus/envelope.ts";
+import { publish } from "../../shared/io/nats.ts";
+import { randomUUID } from "node:crypto";
+import { headers } from "nats";
+import { encodeJson, decodeJson } from "../../shared/bus/json-messages.ts";
+import type { WebhookEvent } from "../../shared/bus/webhook-events.ts";
+import { roomOf, tenantOf } from "../../shared/ids.ts";
+import { wantsEventsOf, type WebhookEndpoint } from "../../shared/settings/webhook-endpoints.ts";
+import { jetstream } from "@nats-io/jetstream";
+import { CheckpointEntry } from "../../shared/bus/checkpoint.ts";
+import { kvBucket } from "../../shared/io/jetstream-stores.ts";
 
 export type NatsPortsDeps = {
   readonly clock: Clock;
@@ -27,7 +37,7 @@ export type NatsPortsDeps = {
   readonly presenceSent: (room: RoomKey, bytes: number) => void;
 };
 
-/** Makes the streams and buckets that are missing. */
+/** Creates the missing streams and buckets. */
 export async function natsPorts(
   nats: NatsConnection,
   subjects: Subjects,
@@ -50,5 +60,68 @@ export async function natsPorts(
     fanOut: natsFanOut(nats, subjects),
     others: natsOtherServers(nats, subjects),
     operations: natsOperations(nats, subjects, server, { clock, log, count: (kind) => metrics.events.inc({ kind }) }),
+  };
+}
+
+/** Asks other room servers, and placement, by request and reply. */
+/** Making a replica of a busy room takes a while. */
+const FOLLOW_MS_MAX = 10_000;
+const EXPECT_MS_MAX = 2_000;
+/** The room's edits wait for the reply. */
+const CLAIM_MS_MAX = 1_000;
+const LOCATE_MS_MAX = 500;
+
+export function natsOtherServers(nats: NatsConnection, subjects: Subjects): OtherServers {
+  return {
+    follow: async (server, room) =>
+      (await requestReply(nats, subjects.order(server), { kind: "follow", room, generation: 0 }, ServerCommandReply, FOLLOW_MS_MAX))
+        ?.kind === "done",
+    expect: async (server, room) =>
+      (await requestReply(nats, subjects.order(server), { kind: "expect", room, generation: 0 }, ServerCommandReply, EXPECT_MS_MAX))
+        ?.kind === "done",
+    claim: (server, request) => requestReply(nats, subjects.claim(server), request, ClaimReply, CLAIM_MS_MAX),
+    locate: async (room, suspects) => {
+      const reply = await requestReply(nats, subjects.locate, { room, suspects }, LocateReply, LOCATE_MS_MAX);
+      return reply?.kind === "server" ? reply.server : undefined;
+    },
+  };
+}
+
+/** Announcements and replies of an owner to gateways, beside the records that JetStream republishes. */
+export function natsGateways(nats: NatsConnection, subjects: Subjects): Gateways {
+  return {
+    answer: (gateway, room, answer) => publish(nats, subjects.toGateway(gateway, room), encodeOwnerReply(answer)),
+    broadcast: (room, message) => publish(nats, subjects.editsOut(room), encodeFromOwner(message)),
+  };
+}
+
+/** Queues webhook events when a room becomes occupied or vacant, if an endpoint wants them. Lost while NATS is away. */
+function natsActivity(nats: NatsConnection, subjects: Subjects, endpoints: readonly WebhookEndpoint[], clock: Clock): RoomActivityReports {
+  return {
+    tell: (room, type) => {
+      const tenant = tenantOf(room);
+      if (!wantsEventsOf(tenant, endpoints)) return;
+      const event: WebhookEvent = { type, tenant, room: roomOf(room), at: clock.wallNow() };
+      const named = headers();
+      named.set("Nats-Msg-Id", randomUUID());
+      publish(nats, subjects.webhook(tenant), encodeJson(event), { headers: named });
+    },
+  };
+}
+
+/**
+ * Reads the checkpoints that the document service writes. Creates `bucket`, with `replicas` replicas, if it is missing.
+ */
+async function kvCheckpoints(nats: NatsConnection, bucket: string, replicas: number): Promise<CheckpointReader> {
+  // Read from the leader: an old checkpoint would not fit the log, which is trimmed behind the newest.
+  const kv = await kvBucket(jetstream(nats), bucket, { replicas });
+  return {
+    newest: async (room) => {
+      const entry = await kv.get(room);
+      if (entry === null || entry.operation !== "PUT") return undefined;
+      const checkpoint = decodeJson(CheckpointEntry, entry.value);
+      if (checkpoint === undefined) throw new Error(`the checkpoint of room ${room} does not decode: was it written by a newer version?`);
+      return "deleted" in checkpoint ? "deleted" : checkpoint;
+    },
   };
 }

@@ -1,13 +1,16 @@
-/** Presence over core NATS: what owners say, on subjects of its own. What they hear comes with edits (nats-inbox.ts). */
+/**
+ * Publishes owners' presence over core NATS, on subjects of its own. Presence from gateways arrives with edits
+ * (nats-inbox.ts).
+ */
 
 import { GatewayHeartbeat } from "../../shared/bus/placement-messages.ts";
-import { encodePresenceAnswer, encodePresenceFromOwner } from "../../shared/bus/presence-messages.ts";
+import { encodePresenceReply, encodePresenceFromOwner } from "../../shared/bus/presence-messages.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import type { Subjects } from "../../shared/bus/subjects.ts";
-import { carries, type NatsConnection, say } from "../../shared/io/nats.ts";
-import { hear } from "../../shared/io/nats-hear.ts";
+import { carries, type NatsConnection, publish } from "../../shared/io/nats.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import type { PresenceBus } from "../ports.ts";
+import { subscribeJson } from "../../shared/io/nats-json.ts";
 
 export function natsPresence(
   nats: NatsConnection,
@@ -19,7 +22,7 @@ export function natsPresence(
   const watchConnection = async (): Promise<void> => {
     for await (const { type } of nats.status()) {
       if (type === "disconnect") [connected, losses] = [false, losses + 1];
-      // Rejects if the line is lost once more: another "reconnect" follows.
+      // Rejects if the connection is lost again: another "reconnect" follows.
       else if (type === "reconnect")
         nats.flush().then(
           () => (connected = true),
@@ -29,21 +32,21 @@ export function natsPresence(
   };
   void watchConnection();
 
-  /** Nobody may end a room's owner, whatever they show: gateways that miss news ask for the whole. */
-  const sayIfCarried = (subject: string, data: Uint8Array): void =>
-    carries(nats, data) ? say(nats, subject, data) : metrics.presenceUnsent.inc();
+  /** No user's presence may crash a room's owner: gateways that miss a delta request a snapshot. */
+  const publishIfCarried = (subject: string, data: Uint8Array): void =>
+    carries(nats, data) ? publish(nats, subject, data) : metrics.presenceUnsent.inc();
 
   return {
     broadcast: (room, message) => {
-      if (!connected) return; // The client would keep it for later, when it is no longer true.
+      if (!connected) return; // The client would buffer it and send it when it is no longer true.
       const bytes = encodePresenceFromOwner(message);
-      sayIfCarried(subjects.presenceOut(room), bytes);
+      publishIfCarried(subjects.presenceOut(room), bytes);
       sent(room, bytes.byteLength);
     },
     answer: (gateway, room, answer) => {
-      if (connected) sayIfCarried(subjects.presenceToGateway(gateway, room), encodePresenceAnswer(answer));
+      if (connected) publishIfCarried(subjects.presenceToGateway(gateway, room), encodePresenceReply(answer));
     },
-    onHeartbeat: (receive) => void hear(nats, subjects.gateways, GatewayHeartbeat, ({ gateway }) => receive(gateway)),
+    onHeartbeat: (receive) => void subscribeJson(nats, subjects.gateways, GatewayHeartbeat, ({ gateway }) => receive(gateway)),
     line: () => ({ isUp: connected, losses }),
   };
 }

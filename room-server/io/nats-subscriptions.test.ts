@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { subjectsOf } from "../../shared/bus/subjects.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
-import { SILENT } from "../../shared/testing/silent-log.ts";
+import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import { roomServerMetrics } from "../metrics.ts";
 import { natsFanOut } from "./nats-fan-out.ts";
 import { natsInbox } from "./nats-inbox.ts";
@@ -33,7 +33,8 @@ function brokenLine() {
 test.each([
   [
     "gateways say to its owner",
-    (nats: NatsConnection) => natsInbox(nats, subjects, { log: SILENT, metrics: roomServerMetrics(new Registry()) }).subscribe(room, deaf),
+    (nats: NatsConnection) =>
+      natsInbox(nats, subjects, { log: SILENT_LOG, metrics: roomServerMetrics(new Registry()) }).subscribe(room, deaf),
   ],
   ["is said in it", (nats: NatsConnection) => natsFanOut(nats, subjects).subscribe(room, () => {})],
 ])("[SUBS1] where NATS does not answer, nothing stays subscribed to what %s of a room", async (_, subscribeOn) => {

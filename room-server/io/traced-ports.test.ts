@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 
-import type { Answer, SubmittedEdit, ToOwner } from "../../shared/bus/envelope.ts";
+import type { OwnerReply, SubmittedEdit, ToOwner } from "../../shared/bus/envelope.ts";
 import { encodeEditsRecord, encodeEpochRecord } from "../../shared/bus/record.ts";
 import type { ClientId, Epoch, GatewayId, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { appendSpanId, editSpanId } from "../../shared/io/traces/edit-traces.ts";
 import { TestTraces } from "../../shared/testing/traces.ts";
-import type { AppendOutcome, GivenUp, Inbox, OutgoingRecord, Receiver, RoomLog } from "../ports.ts";
+import type { AppendOutcome, ReleaseReason, RoomInbox, OutgoingRecord, Receiver, RoomLog } from "../ports.ts";
 import { tracedPorts } from "./traced-ports.ts";
 
 const GATEWAY = "g1" as GatewayId;
@@ -31,7 +31,7 @@ async function roomServer() {
   const reached: unknown[] = [];
   let receiver: Receiver | undefined;
   let settle: (outcome: AppendOutcome) => void = () => {};
-  const inbox: Inbox = {
+  const inbox: RoomInbox = {
     subscribe: (_, given) => {
       receiver = given;
       return Promise.resolve({ isOpen: () => true, close: () => Promise.resolve() });
@@ -50,7 +50,7 @@ async function roomServer() {
   await ports.inbox.subscribe(ROOM, { receiveMessage: reach, receivePresence: reach });
   const give = (message: ToOwner): void => receiver!.receiveMessage(message, 1);
   const edits = (...counters: number[]): ToOwner => ({ kind: "edits", gateway: GATEWAY, edits: counters.map(edit) });
-  const append = (record: OutgoingRecord): ((why: GivenUp) => void) =>
+  const append = (record: OutgoingRecord): ((why: ReleaseReason) => void) =>
     ports.log.append(ROOM, record, (outcome) => void reached.push(outcome));
   const traced = (counter: number) => traces.edits.of(ROOM, CLIENT, counter)!;
   return { traces, reached, ports, give, edits, append, traced, settle: (outcome: AppendOutcome) => settle(outcome) };
@@ -64,7 +64,7 @@ test("[TRC20] an edit is processed until its record is in the log, and the appen
   append(recordOf(1, 2));
   traces.now += 10;
   settle({ kind: "appended", streamSeq: 3 });
-  expect(traces.told).toEqual([
+  expect(traces.summary).toEqual([
     { name: "send log", took: [1_010, 1_020] },
     { name: "process owner", took: [1_000, 1_020] },
     { name: "send log", took: [1_010, 1_020] },
@@ -82,7 +82,7 @@ test("[TRC20] an edit is processed until its record is in the log, and the appen
 
 test("[TRC21] whatever else becomes of an edit is told as such", async () => {
   const { traces, ports, give, edits, append, settle } = await roomServer();
-  const answer = (message: Answer): void => ports.gateways.answer(GATEWAY, ROOM, message);
+  const answer = (message: OwnerReply): void => ports.gateways.answer(GATEWAY, ROOM, message);
   give(edits(1, 2, 3, 4));
   give({
     kind: "resubmit",
@@ -111,7 +111,7 @@ test("[TRC21] whatever else becomes of an edit is told as such", async () => {
 
 test("[TRC22] what is no edit goes through, and leaves no trace", async () => {
   const { traces, reached, give, append, settle } = await roomServer();
-  give({ kind: "doubt" });
+  give({ kind: "check-ownership" });
   append({ ...recordOf(1), bytes: encodeEpochRecord({ ...STAMP, epoch: EPOCH, head: 0 as Seq }) });
   settle({ kind: "appended", streamSeq: 1 });
   expect([traces.spans, reached.length]).toEqual([[], 3]);

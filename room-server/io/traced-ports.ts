@@ -1,21 +1,21 @@
 /**
- * A room server's ports, with what traced edits do there as spans: `process owner`, from when an edit came until its
- * record is in the log, and in it `send log`, the append. Only where edits are traced; else the ports are as they were.
+ * Wraps a room server's ports to record spans of traced edits: `process owner`, from receipt until the record is in the
+ * log, and within it `send log`, the append. Used only when tracing is on.
  */
 
 import { SpanKind, SpanStatusCode } from "@opentelemetry/api";
 
-import type { Answer, ToOwner } from "../../shared/bus/envelope.ts";
+import type { OwnerReply, ToOwner } from "../../shared/bus/envelope.ts";
 import { runsOf } from "../../shared/bus/record.ts";
 import type { ClientId, RoomKey } from "../../shared/ids.ts";
 import { appendSpanId, drawnSpanId, type EditTraces, editSpanId } from "../../shared/io/traces/edit-traces.ts";
 import { OpenHops } from "../../shared/io/traces/open-hops.ts";
 import type { SpanAttributes, UnixMicros } from "../../shared/io/traces/span.ts";
 import type { Counter } from "../../shared/wire/frames.ts";
-import type { AppendOutcome, Gateways, GivenUp, Inbox, OutgoingRecord, RoomLog } from "../ports.ts";
+import type { AppendOutcome, Gateways, ReleaseReason, RoomInbox, OutgoingRecord, RoomLog } from "../ports.ts";
 
-type Ports = { readonly inbox: Inbox; readonly log: RoomLog; readonly gateways: Gateways };
-type Outcome = AppendOutcome["kind"] | `given up: ${GivenUp}`;
+type Ports = { readonly inbox: RoomInbox; readonly log: RoomLog; readonly gateways: Gateways };
+type Outcome = AppendOutcome["kind"] | `given up: ${ReleaseReason}`;
 
 const ON_NATS = { "messaging.system": "nats" };
 
@@ -23,7 +23,7 @@ export function tracedPorts<P extends Ports>(ports: P, traces: EditTraces): P {
   const open = new OpenHops(traces);
 
   const receive = (room: RoomKey, message: ToOwner): void => {
-    if (message.kind === "catch-up-request" || message.kind === "doubt") return;
+    if (message.kind === "catch-up-request" || message.kind === "check-ownership") return;
     const begin = (client: ClientId, counter: Counter, attributes: SpanAttributes = {}): void => {
       const edit = traces.of(room, client, counter);
       if (edit === undefined) return;
@@ -48,7 +48,7 @@ export function tracedPorts<P extends Ports>(ports: P, traces: EditTraces): P {
     for (const { author, counter } of message.kind === "edits" ? message.edits : [message.edit]) begin(author.client, counter);
   };
 
-  const answer = (room: RoomKey, answer: Answer): void => {
+  const answer = (room: RoomKey, answer: OwnerReply): void => {
     if (answer.kind === "catch-up") return;
     const edit = traces.of(room, answer.client, answer.counter);
     if (edit === undefined) return;
@@ -56,7 +56,7 @@ export function tracedPorts<P extends Ports>(ports: P, traces: EditTraces): P {
     open.end(edit, failed(answer.kind === "refused" ? answer.reason : answer.kind));
   };
 
-  /** Called with the outcome. */
+  /** The returned function is called with the outcome. */
   const append = (room: RoomKey, record: OutgoingRecord): ((outcome: Outcome) => void) | undefined => {
     const committed = runsOf(record.bytes);
     const traced = committed === undefined ? [] : [...traces.among(room, committed.runs)];

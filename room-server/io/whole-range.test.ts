@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
-import { wholeRange } from "./whole-range.ts";
+import { wholeRange } from "./jetstream-log.ts";
 
 const at = (streamSeq: number) => ({ streamSeq });
 

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 
 import type { CountsReport } from "../../shared/bus/counts-report.ts";
-import type { Clock } from "../../shared/clock.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import type { Millis, RoomKey, ServerId, UnixMillis } from "../../shared/ids.ts";
-import { tellCounts } from "./counts-host.ts";
+import { reportCounts } from "./sharing-host.ts";
 
 test("[TRM1] every second the gateways are told which rooms are full, and how many of each tenant are open, the largest first", () => {
   const told: CountsReport[] = [];
@@ -22,7 +22,7 @@ test("[TRM1] every second the gateways are told which rooms are full, and how ma
     ["large", 7],
   ]);
   const full = ["acme.hot" as RoomKey];
-  const stop = tellCounts(
+  const stop = reportCounts(
     "rs-1" as ServerId,
     { tenantRooms: () => rooms, fullRooms: () => full },
     { tell: (report) => void told.push(report) },

@@ -40,7 +40,7 @@ test("[FAIR4] between late and on time nothing changes, nor where no room costs 
   expect(share.receiveCosts(new Map([[hot, 0]]), 500, seconds(20))).toEqual([]);
 });
 
-test("[FAIR5] each step tells no more than the one before, and acks are delayed before joins are refused", () => {
+test("[FAIR5] each step includes all measures of the step before, and acks are delayed before joins are refused", () => {
   for (let level = 1; level <= BUDGET_LEVEL_MAX; level++) {
     const [before, after] = [budgetOf(level - 1), budgetOf(level)];
     expect(after.tickFactor).toBeGreaterThanOrEqual(before.tickFactor);

@@ -1,24 +1,24 @@
 /**
- * Which rooms are held back while the server is late: those that cost it most, one step at a time, so that a hot room
- * pays for itself and the others do not notice. Once the server has been on time for a while, each gets a step back.
+ * Decides which rooms are held back while the server is late: the costliest, one level at a time, so that a hot room
+ * does not slow the others. Once the server has been on time for a while, each room gets a level back.
  */
 
 import type { Millis, RoomKey } from "../../shared/ids.ts";
 
 export type FairShareOptions = {
-  /** An event loop so late is too much; half of it is on time again. */
+  /** An event loop this late is overloaded; at half of it the server is on time again. */
   readonly shareDelayMsMin: number;
   readonly shareCalmMs: number;
 };
 
-/** 0: nothing is held back. */
+/** 0: the room is not held back. */
 export type BudgetLevel = number;
 export type BudgetChange = { readonly room: RoomKey; readonly from: BudgetLevel; readonly to: BudgetLevel };
 
 /**
- * What a room over its budget loses, by level: `shed` as gateways and clients know it. First presence, told more seldom
- * and less of it; then its edits gather for longer before they share a record, and are acknowledged later; in the end
- * new joins are refused for a moment. No edit is ever refused for it.
+ * What a held-back room loses, by level; `shed` is the number that gateways and clients see. First presence is sent
+ * less often and reduced. Then edits gather for longer before they share a record and are acknowledged later. At the
+ * last level new joins are refused for a moment. No edit is ever refused for it.
  */
 const BUDGETS = [
   { tickFactor: 1, perSecondMax: 30, gathersEdits: false, shed: 0 },
@@ -32,7 +32,7 @@ const BUDGETS = [
 export type Budget = (typeof BUDGETS)[number];
 export const BUDGET_LEVEL_MAX = BUDGETS.length - 1;
 
-/** Of all that the rooms cost, so much is looked for among the costliest. */
+/** The costliest rooms are those that together cause this share of the cost. */
 const SHARE_OF_THE_HOT = 0.5;
 
 export function budgetOf(level: BudgetLevel): Budget {
@@ -48,17 +48,17 @@ export class FairShare {
     this.#options = options;
   }
 
-  /** How many rooms are held back that far. */
+  /** Number of rooms at that level. */
   heldAt(level: BudgetLevel): number {
     return this.#roomsAt(level).length;
   }
 
-  /** Those that are held back. */
+  /** The rooms that are held back. */
   get held(): ReadonlyMap<RoomKey, BudgetLevel> {
     return this.#levels;
   }
 
-  /** They take nobody new. */
+  /** The rooms that accept no new members. */
   get full(): readonly RoomKey[] {
     return this.#roomsAt(BUDGET_LEVEL_MAX);
   }
@@ -67,7 +67,10 @@ export class FairShare {
     this.#levels.delete(room);
   }
 
-  /** At a steady pace. `costs`: what rooms have cost since the last time, in any one unit; those that it leaves out nothing. */
+  /**
+   * Call at a steady interval. `costs`: each room's cost since the last call, in any one unit; a missing room cost
+   * nothing.
+   */
   receiveCosts(costs: ReadonlyMap<RoomKey, number>, delayMs: number, now: Millis): BudgetChange[] {
     const { shareDelayMsMin, shareCalmMs } = this.#options;
     if (delayMs >= shareDelayMsMin) {
@@ -94,7 +97,7 @@ export class FairShare {
   }
 }
 
-/** The fewest rooms that cost half of it all. */
+/** The fewest rooms that together cost half. */
 function hottest(costs: ReadonlyMap<RoomKey, number>): RoomKey[] {
   const falling = [...costs].filter(([, cost]) => cost > 0).sort(([, a], [, b]) => b - a);
   const all = falling.reduce((sum, [, cost]) => sum + cost, 0);

@@ -1,6 +1,7 @@
 /**
- * How much of its budget this server uses, and which rooms take most of it: edits and bytes a second over the last few
- * seconds, and memory, each as a share of what the server is meant for; the scarcest counts. Rules LOAD1 to LOAD4.
+ * Measures how much of its budget this server uses, and which rooms use most of it: edits and bytes a second over the
+ * last few seconds, and memory, each as a share of the server's budget. The scarcest resource counts. Rules LOAD1 to
+ * LOAD4.
  */
 
 import type { ServerLoad } from "../../shared/bus/placement-messages.ts";
@@ -14,13 +15,13 @@ export type LoadMeterOptions = {
 
 type Rates = { edits: number; bytes: number; editsPerSecond: number; bytesPerSecond: number };
 
-/** What was counted so long ago weighs a third of what was counted now. */
+/** Counts this old weigh a third of new ones. */
 const MEMORY_MS = 5_000;
 const SAMPLE_MS = 1_000;
-/** Rooms below it are not worth a word. */
+/** Rooms below this share are not listed. */
 const HOT_SHARE_MIN = 0.05;
 const HOT_ROOMS_MAX = 16;
-/** Rates that have faded so far are forgotten. */
+/** Rates that have faded this far are removed. */
 const FORGOTTEN = 0.01;
 
 export class LoadMeter {
@@ -33,7 +34,7 @@ export class LoadMeter {
     this.#options = options;
   }
 
-  /** What the room has just cost. */
+  /** Adds a room's cost. */
   count(room: RoomKey, edits: number, bytes: number): void {
     const rates = this.#rooms.get(room);
     if (rates === undefined) this.#rooms.set(room, { edits, bytes, editsPerSecond: 0, bytesPerSecond: 0 });
@@ -43,7 +44,7 @@ export class LoadMeter {
     }
   }
 
-  /** To be asked as often as wanted; it looks again every second. */
+  /** May be called at any time; measures once a second. */
   read(memoryBytes: number, now: Millis): ServerLoad {
     this.#sampledAt ??= now;
     const ms = now - this.#sampledAt;
@@ -67,7 +68,7 @@ export class LoadMeter {
     return this.#load;
   }
 
-  /** Over the last few seconds, as of when it last looked. */
+  /** Over the last few seconds, at the last measurement. */
   editsPerSecondOf(room: RoomKey): number {
     return this.#rooms.get(room)?.editsPerSecond ?? 0;
   }

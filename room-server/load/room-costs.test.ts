@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { RoomKey } from "../../shared/ids.ts";
-import { RoomCosts } from "./room-costs.ts";
+import { RoomCosts } from "../room-server.ts";
 
 const [hot, cool] = ["acme.hot" as RoomKey, "acme.cool" as RoomKey];
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import type { RoomListQuestion } from "../../shared/bus/fleet-messages.ts";
+import type { RoomListRequest } from "../../shared/bus/fleet-messages.ts";
 import { type RoomId, type RoomKey, roomKey, type ServerId, type TenantId } from "../../shared/ids.ts";
 import { type ListedRooms, listRooms } from "./room-list.ts";
 
@@ -30,9 +30,9 @@ const rooms: ListedRooms = {
     };
   },
 };
-const list = (question: Partial<RoomListQuestion>) =>
+const list = (question: Partial<RoomListRequest>) =>
   listRooms("rs-1" as ServerId, rooms, (room) => (room === key("acme", "big") ? 12.5 : 0), { search: "", limit: 10, ...question });
-const names = (question: Partial<RoomListQuestion>) => list(question).rooms.map(({ room }) => room);
+const names = (question: Partial<RoomListRequest>) => list(question).rooms.map(({ room }) => room);
 
 test("[RLI1] most participants come first, then names; each is described as its owner knows it", () => {
   expect(names({})).toEqual([key("acme", "big"), key("acme", "Notes"), key("beta", "notes 2"), key("acme", "quiet")]);

@@ -1,29 +1,29 @@
 /**
- * One page of the rooms that this server has, most participants first, for an operations console. Only those on the page
- * are described: a server may have thousands, and somebody may be looking every other second.
+ * One page of this server's rooms, most participants first, for an operations console. Only the rooms on the page are
+ * described: a server may have thousands, and a console may ask every other second.
  */
 
 import {
   compareListed,
   type ListedRoom,
   type RoomCursor,
-  type RoomListAnswer,
-  type RoomListQuestion,
+  type RoomListReply,
+  type RoomListRequest,
+  type RoomReport,
 } from "../../shared/bus/fleet-messages.ts";
-import type { RoomAccount } from "../../shared/bus/room-account.ts";
 import { type RoomKey, roomOf, type ServerId, tenantOf } from "../../shared/ids.ts";
 
 export type ListedRooms = {
   eachSize(tell: (room: RoomKey, participants: number) => void): void;
-  accountOf(room: RoomKey): Omit<RoomAccount, "server"> | undefined;
+  accountOf(room: RoomKey): Omit<RoomReport, "server"> | undefined;
 };
 
 export function listRooms(
   server: ServerId,
   rooms: ListedRooms,
   editsPerSecondOf: (room: RoomKey) => number,
-  { tenant, search, after, limit }: RoomListQuestion,
-): RoomListAnswer {
+  { tenant, search, after, limit }: RoomListRequest,
+): RoomListReply {
   const wanted = search.toLowerCase();
   const found: RoomCursor[] = [];
   let matching = 0;
@@ -40,12 +40,12 @@ export function listRooms(
   };
 }
 
-/** Empty for a room that is not here any more. `participants`: as it was ordered by. */
+/** Empty for a room that has left. `participants`: the number it was ordered by. */
 function describe(
   server: ServerId,
   room: RoomKey,
   participants: number,
-  account: Omit<RoomAccount, "server"> | undefined,
+  account: Omit<RoomReport, "server"> | undefined,
   editsPerSecond: number,
 ): ListedRoom[] {
   if (account === undefined) return [];

@@ -1,14 +1,13 @@
 /**
- * A claim of a room, until it has become this server's or cannot:
+ * A claim of a room by this server, until it is won or lost:
  *
  *   subscribing -> (expecting ->) reading -> fencing -> loading -> won
  *   subscribing -> fencing -> won, or reading                             a takeover
  *
- * It subscribes before it fences, so that gateways' edits have somewhere to go the moment they hear of the new epoch.
- * The epoch record in the log is the claim: from then on no earlier owner can append. With a warm copy there is nothing
- * left to load. A room that is about to be handed over is expected: then its owner tells the log's end, and there is
- * nothing left to read either. Nor is there in a takeover: the warm copy knows the end, and the log refuses the epoch
- * record if that is the end no longer. Then it is read after all.
+ * The claim subscribes before it fences, so gateways that learn of the new epoch can send their edits at once. The
+ * epoch record in the log is the claim: no earlier owner can append behind it. With a replica nothing is left to load.
+ * In a handover the earlier owner sends the log's end; in a takeover the replica knows it. Then the log is read only if
+ * it refuses the epoch record.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -18,41 +17,44 @@ import { encodeEpochRecord, epochOf, headOf, type OwnersRecord, type RecordStamp
 import type { Epoch, Millis, RoomKey, Seq, ServerId, UnixMillis } from "../../shared/ids.ts";
 import type { BacklogBudget } from "../rooms/backlog.ts";
 import { Loading, type LoadingOptions } from "../rooms/loading.ts";
-import type { ClaimBeginning, ClaimEffect, ClaimInput, ClaimStep } from "./claim-messages.ts";
-import type { Epochs, KnownCheckpoint, OutgoingRecord, StoredRecord } from "../ports.ts";
+import type { Epochs, KnownCheckpoint, OutgoingRecord, DecodedRecord } from "../ports.ts";
+import type { ClaimBeginning, ClaimEffect, ClaimInput, ClaimStep } from "./ownership-messages.ts";
 
 /**
- * What a server that followed the room knows of it already: every record up to `last`, whose id is empty where only a
- * checkpoint tells of it. `isProven`: it had them all when the log was last asked, and the line was not lost since.
+ * What a server that followed the room already knows: every record up to `last`. Its id is empty if only a checkpoint
+ * names it. `isProven`: complete when the log was last asked, with no connection loss since.
  */
-export type WarmCopy = { readonly loading: Loading; readonly last: LogEnd; readonly isProven: boolean };
+export type ReplicaContent = { readonly loading: Loading; readonly last: LogEnd; readonly isProven: boolean };
 
 export type ClaimOptions = LoadingOptions & { readonly claimMsMax: number };
-/** `nextStamp`: what the next record is marked with. `warmCopy`: is taken, and no longer kept anywhere else. */
+/** `nextStamp`: the mark of the next record. `takeReplica`: removes the replica from its place and returns it. */
 export type ClaimDeps = {
   readonly budget: BacklogBudget;
   readonly epochs: Epochs;
   readonly nextStamp: () => RecordStamp;
-  readonly warmCopy: (room: RoomKey) => WarmCopy | undefined;
+  readonly takeReplica: (room: RoomKey) => ReplicaContent | undefined;
 };
 
-/** Times that checkpoint and log are read again at once when they do not fit together: the log was trimmed in between. */
+/** Immediate retries of reading checkpoint and log when they do not match, because the log was trimmed in between. */
 const RELOADS_AT_ONCE = 3;
-/** And then with each tick for so long: a leader that has another beside it may tell an old checkpoint (docs/adr/0036-what-is-read-may-be-old.md). */
+/**
+ * After that, retries with each tick for this long: a stale stream leader may return an old checkpoint
+ * (docs/adr/0036-reads-may-be-stale.md).
+ */
 const RELOAD_MS_MAX = 10_000;
-/** A room that is not handed over by then is expected no longer. */
+/** A server waits this long for a room that is to be handed over. */
 const EXPECT_MS_MAX = 3_000;
 
 type EndBy = "log" | "copy";
 
-/** What is to be done once subscribed. */
+/** What to do once subscribed. */
 type Next = { kind: "wait" } | { kind: "read" } | { kind: "fence"; end: LogEnd } | { kind: "fence-behind-copy"; of: ServerId };
 
 type State =
   | { kind: "subscribing"; next: Next }
   | { kind: "expecting" }
   | { kind: "reading" }
-  /** `endBy`: who told the log's end; the copy may be behind. */
+  /** `endBy`: who sent the log's end; the replica may be behind it. */
   | {
       kind: "fencing";
       epoch: Epoch;
@@ -72,19 +74,19 @@ type State =
       loading: Loading;
       reloads: number;
       claimedAt: UnixMillis;
-      /** Since when they do not fit together. */
+      /** Since when checkpoint and log do not match. */
       unfitSince?: Millis;
-      /** They are read again with the next tick. */
+      /** Both are read again with the next tick. */
       waits?: boolean;
     };
 
-export class Claim {
+export class RoomClaim {
   readonly #key: RoomKey;
   readonly #options: ClaimOptions;
   readonly #deps: ClaimDeps;
   #begun: Millis;
-  #warm: WarmCopy | undefined;
-  /** The last record that the warm copy holds is still to be found in the log. */
+  #replica: ReplicaContent | undefined;
+  /** The replica's last record, which the log must still show. */
   #unfound: LogEnd | undefined;
   #above = 0 as Epoch;
   #state: State;
@@ -97,34 +99,34 @@ export class Claim {
     this.#state = { kind: "subscribing", next: firstOf(beginning) };
   }
 
-  /** Somebody has heard of an owner in that epoch, whether the log still knows of it or not. */
+  /** A gateway knows of an owner in that epoch, even if the log no longer does. */
   raiseAbove(epoch: Epoch): void {
     if (epoch > this.#above) this.#above = epoch;
   }
 
-  /** It waits for another to hand the room over. */
+  /** The claim waits for another server to hand the room over. */
   get isExpecting(): boolean {
     return this.#state.kind === "expecting" || (this.#state.kind === "subscribing" && this.#state.next.kind === "wait");
   }
 
-  /** Once the claim stands. */
+  /** Defined once the claim is won. */
   get epoch(): Epoch | undefined {
     return this.#state.kind === "loading" ? this.#state.epoch : undefined;
   }
 
-  /** Gives back what was gathered. */
+  /** Releases the memory of what was gathered. */
   clear(): void {
-    this.#warm?.loading.clear();
+    this.#replica?.loading.clear();
     if (this.#state.kind === "loading") this.#state.loading.clear();
   }
 
-  receive(input: ClaimInput, now: Millis): ClaimStep {
+  receiveClaimInput(input: ClaimInput, now: Millis): ClaimStep {
     switch (input.kind) {
       case "subscribed":
         return this.#state.kind === "subscribing" ? this.#begin(this.#state.next) : NOTHING;
       case "log-end-read":
         return this.#state.kind === "reading" ? this.#receiveLogEnd(input) : NOTHING;
-      case "end-told":
+      case "end-received":
         return this.#receiveClaimed({ kind: "fence", end: input.end }, now);
       case "claimed":
         return this.#receiveClaimed({ kind: "read" }, now);
@@ -133,7 +135,7 @@ export class Claim {
       case "log-read":
         this.#receiveRecord(input.record, now);
         return NOTHING;
-      case "log-read-whole":
+      case "log-loaded":
         return this.#receiveLoaded([], now);
       case "checkpoint-read":
         return this.#reload(input.checkpoint, now);
@@ -153,19 +155,19 @@ export class Claim {
         this.#state = { kind: "reading" };
         return goingOn({ kind: "read-log-end" });
       case "fence":
-        return this.#fence(next.end, undefined, "log"); // No checkpoint is of a later epoch than a living owner's.
+        return this.#fence(next.end, undefined, "log"); // No checkpoint has a later epoch than a living owner's.
       case "fence-behind-copy":
-        return this.#fenceBehindCopy(next.of);
+        return this.#fenceBehindReplica(next.of);
       default:
         return assertNever(next);
     }
   }
 
   #receiveLogEnd({ last, checkpoint }: ClaimInput & { kind: "log-end-read" }): ClaimStep {
-    // Either says so for good: should the log ever be lost, the room does not come back as a new one.
+    // Both are permanent: even if the log is lost, the room does not come back as a new one.
     if (checkpoint === "deleted" || last?.record.kind === "deleted") return DELETED;
     const end = last && endAt({ record: last.record, streamSeq: last.streamSeq });
-    if (this.#warm !== undefined && (end?.epoch ?? 0) > this.#warm.last.epoch) return FASTER;
+    if (this.#replica !== undefined && (end?.epoch ?? 0) > this.#replica.last.epoch) return FASTER;
     return this.#fence(end, checkpoint, "log");
   }
 
@@ -179,30 +181,30 @@ export class Claim {
 
   #receiveTick(now: Millis): ClaimStep {
     if (this.isExpecting) return now - this.#begun > EXPECT_MS_MAX ? lost("failed", "the room was not handed over after all") : NOTHING;
-    if (this.#state.kind === "loading") return this.#readAgainIfWaiting(this.#state); // Takes as long as there is to read; each read has a deadline of its own.
+    if (this.#state.kind === "loading") return this.#readAgainIfWaiting(this.#state); // Reading takes as long as there are records; each read has its own deadline.
     return now - this.#begun > this.#options.claimMsMax ? lost("failed", "the claim took too long: look at the log's health") : NOTHING;
   }
 
-  /** Nor is any checkpoint of a later epoch than the log's last record. */
-  #fenceBehindCopy(owner: ServerId): ClaimStep {
-    this.#warm = this.#deps.warmCopy(this.#key);
-    if (this.#warm === undefined) return this.#begin({ kind: "read" });
-    if (serverOf(this.#warm.last) !== owner) return FASTER;
-    return this.#warm.isProven ? this.#fence(this.#warm.last, undefined, "copy") : this.#begin({ kind: "read" });
+  /** No checkpoint has a later epoch than the log's last record. */
+  #fenceBehindReplica(owner: ServerId): ClaimStep {
+    this.#replica = this.#deps.takeReplica(this.#key);
+    if (this.#replica === undefined) return this.#begin({ kind: "read" });
+    if (serverOf(this.#replica.last) !== owner) return FASTER;
+    return this.#replica.isProven ? this.#fence(this.#replica.last, undefined, "copy") : this.#begin({ kind: "read" });
   }
 
-  /** The epoch record does not stand where it was to. */
+  /** The log refused the epoch record at its expected place. */
   #receiveRefused(): ClaimStep {
     if (this.#state.kind !== "fencing" || this.#state.endBy === "log") return lost("fenced", "another server has claimed the room");
     return this.#begin({ kind: "read" });
   }
 
   #fence(end: LogEnd | undefined, checkpoint: Checkpoint | undefined, endBy: EndBy): ClaimStep {
-    // Above the checkpoint too: should the log ever be lost, the snapshot's seqs and epochs are not given out again.
+    // Also above the checkpoint: if the log is lost, the snapshot's seqs and epochs are not used again.
     const head = Math.max(end?.head ?? 0, checkpoint?.seq ?? 0) as Seq;
     const stamp = this.#deps.nextStamp();
-    this.#warm ??= this.#deps.warmCopy(this.#key); // Now, or it would hear of the claim itself.
-    const known = Math.max(end?.epoch ?? 0, checkpoint?.epoch ?? 0, this.#warm?.last.epoch ?? 0, this.#above);
+    this.#replica ??= this.#deps.takeReplica(this.#key); // Cleared now, or the claim would count itself as another owner.
+    const known = Math.max(end?.epoch ?? 0, checkpoint?.epoch ?? 0, this.#replica?.last.epoch ?? 0, this.#above);
     const epoch = this.#deps.epochs.after(known as Epoch);
     this.#state = { kind: "fencing", epoch, head, recordId: stamp.id, checkpoint, end, endBy, claimedAt: stamp.time };
     const bytes = encodeEpochRecord({ ...stamp, epoch, head, before: end?.epoch ?? (0 as Epoch) });
@@ -213,7 +215,7 @@ export class Claim {
   #receiveFenced(streamSeq: number, now: Millis): ClaimStep {
     if (this.#state.kind !== "fencing") return NOTHING;
     const { epoch, head, recordId, checkpoint, end, claimedAt } = this.#state;
-    const warm = this.#takeWarm(end);
+    const warm = this.#takeReplica(end);
     const loading = warm?.loading ?? this.#startLoading(checkpoint, now);
     this.#state = { kind: "loading", epoch, head, recordId, streamSeq, loading, reloads: 0, claimedAt };
     const announced: ClaimEffect = { kind: "fenced-others", epoch };
@@ -223,7 +225,10 @@ export class Claim {
     return goingOn(announced, { kind: "load", after: this.#unfound === undefined ? after : after - 1, through: streamSeq });
   }
 
-  /** Where the log does not show the copy's last record first, it has lost it, or trimmed it: either way the copy is of no use. */
+  /**
+   * If the log does not show the replica's last record first, it lost or trimmed that record, and the replica is
+   * useless.
+   */
   #receiveRecord(record: OwnersRecord, now: Millis): void {
     if (this.#state.kind !== "loading") return;
     if (this.#unfound !== undefined && record.id !== this.#unfound.id) return;
@@ -231,10 +236,10 @@ export class Claim {
     this.#state.loading.receiveRecord(record, { now, wallNow: this.#state.claimedAt });
   }
 
-  /** Of no use where the log has lost what it holds, or holds something else in its place. */
-  #takeWarm(end: LogEnd | undefined): WarmCopy | undefined {
-    const warm = this.#warm;
-    this.#warm = undefined;
+  /** Undefined if the log lost what the replica holds, or has another record in its place. */
+  #takeReplica(end: LogEnd | undefined): ReplicaContent | undefined {
+    const warm = this.#replica;
+    this.#replica = undefined;
     if (warm === undefined) return undefined;
     const through = end?.streamSeq ?? 0;
     if (warm.last.streamSeq < through || (warm.last.streamSeq === through && warm.last.id === end?.id)) return warm;
@@ -298,8 +303,8 @@ function firstOf(beginning: ClaimBeginning): Next {
   }
 }
 
-/** Where the log ends with this record. */
-export function endAt({ record, streamSeq }: StoredRecord): LogEnd {
+/** The log's end if this is its last record. */
+export function endAt({ record, streamSeq }: DecodedRecord): LogEnd {
   return { id: record.id, streamSeq, epoch: epochOf(record), head: headOf(record) };
 }
 

@@ -1,56 +1,60 @@
 /**
- * One room in this process: feeds its ownership what happens and carries out what it decides. The only caller of
- * `Ownership.receive`. What comes back for an ownership that has ended is ignored by it.
+ * Hosts one room: feeds its ownership with inputs and carries out the effects. The only caller of
+ * `receiveOwnershipInput`. An ownership that has ended ignores late results.
  */
 
 import { assertNever } from "../../shared/assert.ts";
-import type { Answer, ToOwner } from "../../shared/bus/envelope.ts";
+import type { OwnerReply, ToOwner } from "../../shared/bus/envelope.ts";
 import type { LogEnd } from "../../shared/bus/placement-messages.ts";
 import type { PresenceToOwner } from "../../shared/bus/presence-messages.ts";
-import type { Clock } from "../../shared/clock.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import type { Epoch, RoomKey, ServerId } from "../../shared/ids.ts";
-import type { Log } from "../../shared/log.ts";
-import type { Operations } from "../../shared/operations.ts";
-import { NO_ITEMS } from "../../shared/seldom.ts";
+import type { Log } from "../../shared/process/log.ts";
+import { NO_ITEMS } from "../../shared/collections/lazy-map.ts";
 import type { LoadMeter } from "../load/load-meter.ts";
 import type { LogCatchUps } from "../rooms/log-catch-ups-host.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import type { OwnershipEffect, OwnershipInput } from "./ownership-messages.ts";
-import { askStores } from "./ask-stores-host.ts";
 import type { Ownership } from "./ownership.ts";
-import type { Checkpoints, Gateways, GivenUp, Inbox, Receiver, RoomEntries, RoomLog, Subscription } from "../ports.ts";
-import type { PresenceHost } from "../presence/presence-host.ts";
-import type { Pace } from "../rooms/room.ts";
+import type { CheckpointReader, Gateways, ReleaseReason, RoomInbox, Receiver, RoomEntries, RoomLog, Subscription } from "../ports.ts";
+import type { OwnerPresenceHost } from "../presence/presence-host.ts";
+import type { TickUrgency } from "../rooms/owned-room.ts";
+import type { Operations } from "../../shared/bus/operations-events.ts";
 
-/** What begins and ends with a room's ownership, and goes its own way in between. */
-export type OwnedPresence = Pick<PresenceHost, "begin" | "receive" | "end" | "isInhabited">;
+/** Presence that begins and ends with a room's ownership and runs on its own in between. */
+export type OwnedPresence = Pick<OwnerPresenceHost, "begin" | "receive" | "end" | "isInhabited">;
 
 export type HostedRoomPorts = {
   readonly log: RoomLog;
-  readonly inbox: Inbox;
+  readonly inbox: RoomInbox;
   readonly gateways: Gateways;
-  readonly checkpoints: Checkpoints;
+  readonly checkpoints: CheckpointReader;
   readonly entries: RoomEntries;
   readonly operations: Operations;
   readonly presence: OwnedPresence;
 };
 
-/** `receivePace`: when it wants its next tick. `receiveEnd`: it is to be forgotten. `claimLost`: another has the room, or may have it, and this server never had. `receiveRemoval`: its entry goes. */
+/**
+ * `receivePace`: when the room wants its next tick. `receiveEnd`: forget the room. `claimLost`: another server has or
+ * may have the room, and this one never had it. `receiveRemoval`: the room's entry is removed.
+ */
 export type HostedRoomDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: RoomServerMetrics;
   readonly loads: Pick<LoadMeter, "count">;
   readonly logCatchUps: LogCatchUps;
-  readonly receivePace: (room: HostedRoom, pace: Exclude<Pace, "never">) => void;
+  readonly receivePace: (room: HostedRoom, pace: Exclude<TickUrgency, "never">) => void;
   readonly receiveEnd: (room: HostedRoom, claimLost: boolean) => void;
   readonly receiveRemoval: (removed: Promise<void>) => void;
 };
 
-/** `wasOwner`: it was this server's until now, so it may be claimed anew. */
+/** `wasOwner`: the room was this server's until now, so it may be claimed again. */
 export type ClaimOutcome = { kind: "owned"; epoch: Epoch } | { kind: "deleted" } | { kind: "lost"; wasOwner: boolean; reason: string };
 
-/** One for all rooms: each of its own would keep what was at hand where it was made, such as the last record. */
+/**
+ * Shared by all rooms: a closure of each would keep alive what was in scope where it was made, such as the last record.
+ */
 const NOTHING = (): void => {};
 
 export class HostedRoom implements Receiver {
@@ -59,17 +63,17 @@ export class HostedRoom implements Receiver {
   readonly #ports: HostedRoomPorts;
   readonly #deps: HostedRoomDeps;
   #subscription: Subscription | undefined;
-  /** Whom the room is taken over from. */
+  /** The server from which the room is taken over. */
   #from: ServerId | undefined;
-  /** Takes the append in flight back. */
-  #giveUpAppend: (why: GivenUp) => void = NOTHING;
-  /** Those who asked for the room and wait for the outcome. */
+  /** Withdraws the append in flight. */
+  #abandonAppend: (why: ReleaseReason) => void = NOTHING;
+  /** Requests for the room that wait for the outcome. */
   #claimers: readonly ((outcome: ClaimOutcome) => void)[] = NO_ITEMS;
-  /** The owner that is about to hand the room over waits for it to be heard here. */
-  #tellExpecting: (isExpecting: boolean) => void = NOTHING;
+  /** Resolves the request of the owner that waits until this server is subscribed. */
+  #resolveExpecting: (isExpecting: boolean) => void = NOTHING;
   #expected: Promise<boolean> | undefined;
-  /** Told where the log stands still for another to claim the room, or that it does not; while it is handed over. */
-  #tellReady: (end: LogEnd | undefined) => void = NOTHING;
+  /** During a handover: resolves with the log's end once appends have stopped, or with undefined. */
+  #resolveReady: (end: LogEnd | undefined) => void = NOTHING;
 
   constructor(key: RoomKey, ownership: Ownership, ports: HostedRoomPorts, deps: HostedRoomDeps) {
     this.key = key;
@@ -86,75 +90,84 @@ export class HostedRoom implements Receiver {
     return this.#ownership.kind === "owning";
   }
 
-  get pace(): Pace {
+  get pace(): TickUrgency {
     return this.#ownership.pace;
   }
 
-  /** Begins the claim, of an epoch above that. `from`: the earlier owner, which has not let the room go. */
+  /** Begins a claim of an epoch above `above`. `from`: the earlier owner, which has not released the room. */
   claim(above: Epoch | undefined, from: ServerId | undefined): Promise<ClaimOutcome> {
     this.#from = from;
     const outcome = this.#untilClaimed();
-    this.receive({ kind: "doubted", above });
+    this.receive({ kind: "ownership-questioned", above });
     this.#carryOut({ kind: "subscribe" });
     return outcome;
   }
 
-  /** Resolves once the room's edits are heard, in order to be handed it; false if they cannot be. */
+  /**
+   * Resolves to true once this server is subscribed to the room's edits, so that the room can be handed over; false if
+   * it cannot.
+   */
   expect(): Promise<boolean> {
     return (this.#expected ??= new Promise((resolve) => {
-      this.#tellExpecting = resolve;
+      this.#resolveExpecting = resolve;
       this.#carryOut({ kind: "subscribe" });
     }));
   }
 
-  /** Claims the room that was expected. `end`: as its owner told it; `from`: it did not, and has not let the room go. */
+  /**
+   * Claims the expected room. `end`: the log's end as its owner sent it. `from`: the owner sent none and has not
+   * released the room.
+   */
   claimExpected(end: LogEnd | undefined, from: ServerId | undefined): Promise<ClaimOutcome> {
     this.#from = from;
     const outcome = this.#untilClaimed();
-    this.receive(end === undefined ? { kind: "claimed" } : { kind: "end-told", end });
+    this.receive(end === undefined ? { kind: "claimed" } : { kind: "end-received", end });
     return outcome;
   }
 
-  /** Somebody asks for a room that is here: of a claim under way the outcome; whether this server still owns one that it takes for its own, the log knows. */
+  /**
+   * Answers a claim for a room that is already here: with the outcome of a claim under way, or after asking the log
+   * whether this server still owns it.
+   */
   confirm(above: Epoch | undefined): Promise<ClaimOutcome> {
     const outcome = this.#untilClaimed();
-    this.receive(this.#subscription?.isOpen() === false ? { kind: "unsubscribed" } : { kind: "doubted", above });
+    this.receive(this.#subscription?.isOpen() === false ? { kind: "unsubscribed" } : { kind: "ownership-questioned", above });
     return outcome;
   }
 
-  /** Resolves once the log stands still, to where; undefined if the room is not this server's. */
+  /** Resolves with the log's end once appends have stopped; undefined if this server does not own the room. */
   beginHandOver(): Promise<LogEnd | undefined> {
     return new Promise((resolve) => {
-      this.#tellReady = resolve;
+      this.#resolveReady = resolve;
       this.receive({ kind: "hand-over" });
     });
   }
 
   endHandOver(outcome: "handed-over" | "keep"): void {
-    this.#tellReady(undefined);
+    this.#resolveReady(undefined);
     this.receive({ kind: outcome });
   }
 
-  giveUpAppend(why: GivenUp): void {
-    this.#giveUpAppend(why);
+  giveUpAppend(why: ReleaseReason): void {
+    this.#abandonAppend(why);
   }
 
   receiveMessage(message: ToOwner, bytes: number): void {
     this.receive({ kind: "message", message, bytes });
   }
 
-  /** What comes before the room is owned is said again to whoever owns it then. */
+  /** Gateways send again, to the next owner, what arrives before the room is owned. */
   receivePresence(message: PresenceToOwner): void {
     if (this.#ownership.kind !== "ended") this.#ports.presence.receive(this.key, message);
   }
 
   receive(input: OwnershipInput): void {
-    for (const effect of this.#ownership.receive(input, this.#deps.clock.now())) this.#carryOut(effect);
+    for (const effect of this.#ownership.receiveOwnershipInput(input, this.#deps.clock.now())) this.#carryOut(effect);
     const { pace } = this.#ownership;
     if (pace !== "never") this.#deps.receivePace(this, pace);
   }
 
-  /** What the claim under way comes to, or the doubt about the ownership. */
+  /** The outcome of the claim or of the ownership check under way. */
   #untilClaimed(): Promise<ClaimOutcome> {
     return new Promise((resolve) => void (this.#claimers = [...this.#claimers, resolve]));
   }
@@ -179,7 +192,7 @@ export class HostedRoom implements Receiver {
       case "subscribe":
         return this.#await(this.#subscribe());
       case "read-log-end":
-      case "look-behind":
+      case "check-log-end":
       case "read-checkpoint":
       case "load":
         return this.#await(askStores(this.key, effect, this.#ports, (read) => this.receive(read)));
@@ -187,12 +200,12 @@ export class HostedRoom implements Receiver {
         this.#reportClaim(effect.epoch);
         this.#announce(effect.epoch);
         this.#ports.presence.begin(this.key, effect.epoch);
-        return this.#tellClaimers({ kind: "owned", epoch: effect.epoch });
+        return this.#resolveClaimers({ kind: "owned", epoch: effect.epoch });
       case "confirmed":
-        if (this.#claimers.length > 0) this.#announce(effect.epoch); // Whoever asks did not find it: the bucket may not have taken the entry.
-        return this.#tellClaimers({ kind: "owned", epoch: effect.epoch });
+        if (this.#claimers.length > 0) this.#announce(effect.epoch); // The requester did not find the entry: the bucket may not have stored it.
+        return this.#resolveClaimers({ kind: "owned", epoch: effect.epoch });
       case "unconfirmed":
-        return this.#tellClaimers({ kind: "lost", wasOwner: false, reason: effect.reason });
+        return this.#resolveClaimers({ kind: "lost", wasOwner: false, reason: effect.reason });
       case "log-hole":
         metrics.holes.inc();
         return log.error(
@@ -200,9 +213,9 @@ export class HostedRoom implements Receiver {
           "the log lacks edits that no checkpoint covers: restore it from a backup if there is one",
         );
       case "ready-to-hand-over":
-        return this.#tellReady(effect.end);
+        return this.#resolveReady(effect.end);
       case "expecting":
-        return this.#tellExpecting(true);
+        return this.#resolveExpecting(true);
       case "unsubscribe":
         return this.#await(this.#unsubscribe());
       case "ended":
@@ -218,8 +231,8 @@ export class HostedRoom implements Receiver {
   }
 
   #append({ record, edits }: OwnershipEffect & { kind: "append" }): void {
-    this.#giveUpAppend = this.#ports.log.append(this.key, record, (outcome) => {
-      this.#giveUpAppend = NOTHING;
+    this.#abandonAppend = this.#ports.log.append(this.key, record, (outcome) => {
+      this.#abandonAppend = NOTHING;
       if (outcome.kind === "appended" && edits > 0) {
         this.#deps.metrics.editsCommitted.inc(edits);
         this.#deps.loads.count(this.key, edits, record.bytes.byteLength);
@@ -228,7 +241,7 @@ export class HostedRoom implements Receiver {
     });
   }
 
-  /** What the world answers is the room's next input; that it fails is one too. */
+  /** The result becomes the room's next input; so does a failure. */
   #await(outcome: Promise<OwnershipInput>): void {
     outcome.then(
       (input) => this.receive(input),
@@ -272,7 +285,7 @@ export class HostedRoom implements Receiver {
     );
   }
 
-  #tellClaimers(outcome: ClaimOutcome): void {
+  #resolveClaimers(outcome: ClaimOutcome): void {
     const claimers = this.#claimers;
     this.#claimers = NO_ITEMS;
     for (const tell of claimers) tell(outcome);
@@ -280,25 +293,54 @@ export class HostedRoom implements Receiver {
 
   #end({ why, reason, wasOwner, wasClaim }: OwnershipEffect & { kind: "ended" }): void {
     const { log, metrics } = this.#deps;
-    this.#giveUpAppend(why);
+    this.#abandonAppend(why);
     this.#deps.receiveEnd(this, wasClaim && why !== "deleted");
     this.#ports.presence.end(this.key);
     metrics.ends.inc({ why });
     this.#ports.operations.report({ kind: "room_ended", room: this.key, why, reason });
     this.#subscription
       ?.close()
-      .catch((cause: unknown) => log.debug({ room: this.key, cause }, "the line was lost while a room's subscription was closed"));
+      .catch((cause: unknown) => log.debug({ room: this.key, cause }, "the NATS connection was lost while a room's subscription closed"));
     if (why === "released" || why === "deleted") this.#removeEntry(why);
-    this.#tellReady(undefined);
-    this.#tellExpecting(false);
-    this.#tellClaimers(why === "deleted" ? { kind: "deleted" } : { kind: "lost", wasOwner, reason });
+    this.#resolveReady(undefined);
+    this.#resolveExpecting(false);
+    this.#resolveClaimers(why === "deleted" ? { kind: "deleted" } : { kind: "lost", wasOwner, reason });
   }
 
-  #count(answer: Answer): void {
+  #count(answer: OwnerReply): void {
     const { metrics } = this.#deps;
     if (answer.kind === "acked") metrics.editsRepeated.inc();
     else if (answer.kind === "refused") metrics.editsRefused.inc({ reason: answer.reason });
     else if (answer.kind === "not-first") metrics.editsRefused.inc({ reason: answer.kind });
     else metrics.catchUps.inc({ source: answer.answer.kind === "resync" ? "resync" : "backlog" });
+  }
+}
+
+/**
+ * Questions to the log and the checkpoints. The answer is the ownership's next input, and so is each record read on the
+ * way.
+ */
+type StoresQuestion = Extract<OwnershipEffect, { kind: "read-log-end" | "check-log-end" | "read-checkpoint" | "load" }>;
+
+async function askStores(
+  room: RoomKey,
+  question: StoresQuestion,
+  { log, checkpoints }: { readonly log: RoomLog; readonly checkpoints: CheckpointReader },
+  receiveRead: (read: OwnershipInput & { kind: "log-read" }) => void,
+): Promise<OwnershipInput> {
+  switch (question.kind) {
+    case "read-log-end": {
+      const [last, checkpoint] = await Promise.all([log.readLast(room), checkpoints.newest(room)]);
+      return { kind: "log-end-read", last, checkpoint };
+    }
+    case "check-log-end":
+      return { kind: "log-end-checked", isEnd: await log.endsAt(room, question.streamSeq) };
+    case "read-checkpoint":
+      return { kind: "checkpoint-read", checkpoint: await checkpoints.newest(room) };
+    case "load":
+      for await (const { record } of log.read(room, question.after, question.through)) receiveRead({ kind: "log-read", record });
+      return { kind: "log-loaded" };
+    default:
+      return assertNever(question);
   }
 }

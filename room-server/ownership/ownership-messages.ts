@@ -1,50 +1,122 @@
-/** What the ownership of a room is told, and what it wants done: what the claim and the room want, and what ends both. */
+/** Inputs and effects of a room's ownership and of its claim. */
 
-import type { ToOwner } from "../../shared/bus/envelope.ts";
+import type { ToOwner, FromGateway } from "../../shared/bus/envelope.ts";
 import type { LogEnd } from "../../shared/bus/placement-messages.ts";
-import type { Epoch } from "../../shared/ids.ts";
-import type { ClaimEffect, ClaimInput } from "./claim-messages.ts";
-import type { GivenUp } from "../ports.ts";
-import type { RoomEffect } from "../rooms/room-messages.ts";
+import type { Epoch, ServerId } from "../../shared/ids.ts";
+import type { ReleaseReason, AppendOutcome, KnownCheckpoint, LastRecord, OutgoingRecord } from "../ports.ts";
+import type { OwnedRoomEffect } from "../rooms/room-messages.ts";
+import type { OwnersRecord } from "../../shared/bus/record.ts";
+import type { Hole } from "../rooms/loading.ts";
+import type { OwnedRoomStart } from "../rooms/owned-room.ts";
 
 export type OwnershipInput =
   | ClaimInput
   | { kind: "message"; message: ToOwner; bytes: number }
-  /** Somebody asks whether it is still the owner. `above`: it has heard of one in that epoch. */
-  | { kind: "doubted"; above?: Epoch | undefined }
-  /** The line to NATS was lost, and is back: the log may have lost its end. */
-  | { kind: "line-back" }
-  /** Somebody is in the room, whether there are edits or not. */
+  /** A request asks whether this server is still the owner. `above`: the requester knows of an owner in that epoch. */
+  | { kind: "ownership-questioned"; above?: Epoch | undefined }
+  /** The connection to NATS is back: the log may have lost its end. */
+  | { kind: "reconnected" }
+  /** A member is in the room, with or without edits. */
   | { kind: "inhabited" }
-  /** Its edits gather for so long before they share a record. */
+  /** Edits gather for this long before they share a record. */
   | { kind: "gather"; everyMs: number }
-  /** What it waits for failed. */
+  /** The awaited result failed. */
   | { kind: "failed"; reason: string }
   | { kind: "release" }
   /** Another server is about to claim the room. */
   | { kind: "hand-over" }
-  /** It has. */
+  /** The other server claimed the room. */
   | { kind: "handed-over" }
-  /** It may not have. */
+  /** The other server may not have claimed the room. */
   | { kind: "keep" }
   | { kind: "unsubscribed" }
-  | { kind: "looked-behind"; isEnd: boolean };
+  | { kind: "log-end-checked"; isEnd: boolean };
 
 export type OwnershipEffect =
-  | Exclude<RoomEffect, { kind: "doubt" }>
+  | Exclude<OwnedRoomEffect, { kind: "check-ownership" }>
   | ClaimEffect
   | { kind: "subscribe" }
-  /** Whether the log has anything of the room behind that. */
-  | { kind: "look-behind"; streamSeq: number }
-  /** The log was asked: this server is the owner still. */
+  /** Whether the log has a record of the room behind that one. */
+  | { kind: "check-log-end"; streamSeq: number }
+  /** The log confirmed that this server is still the owner. */
   | { kind: "confirmed"; epoch: Epoch }
   /** The log could not be asked. */
   | { kind: "unconfirmed"; reason: string }
   | { kind: "unsubscribe" }
-  /** The log stands still: the other may claim. */
+  /** Appends have stopped: the other server may claim. */
   | { kind: "ready-to-hand-over"; end: LogEnd }
-  /** `wasOwner`: it had fenced all before it. `wasClaim`: it never had the room whole. */
-  | { kind: "ended"; why: End; reason: string; wasOwner: boolean; wasClaim: boolean };
+  /** `wasOwner`: it had fenced all earlier owners. `wasClaim`: it ended before the room was loaded. */
+  | { kind: "ended"; why: OwnershipEnd; reason: string; wasOwner: boolean; wasClaim: boolean };
 
-/** `fenced`: by a later owner that this one did not wait for. */
-export type End = Exclude<GivenUp, "stopped">;
+/** `fenced`: by a later owner that this one did not expect. */
+export type OwnershipEnd = Exclude<ReleaseReason, "stopped">;
+
+/** How a claim begins, its inputs, its effects and its outcome. */
+export type ClaimBeginning =
+  | { kind: "claim" }
+  /** Waits for a handover. */
+  | { kind: "expectation" }
+  /** The owner is lost, and the replica names it. */
+  | { kind: "takeover"; from: ServerId };
+
+export type ClaimInput =
+  | { kind: "subscribed" }
+  | { kind: "log-end-read"; last: LastRecord | undefined; checkpoint: KnownCheckpoint }
+  | { kind: "append-settled"; outcome: AppendOutcome }
+  | { kind: "log-read"; record: OwnersRecord }
+  | { kind: "log-loaded" }
+  | { kind: "checkpoint-read"; checkpoint: KnownCheckpoint }
+  /** The expected room is handed over. */
+  | { kind: "end-received"; end: LogEnd }
+  /** Claim the room, handed over or not. */
+  | { kind: "claimed" }
+  | { kind: "tick" };
+
+export type ClaimEffect =
+  /** This server is subscribed to the room's edits: the owner may stop. */
+  | { kind: "expecting" }
+  | { kind: "read-log-end" }
+  | { kind: "append"; record: OutgoingRecord; edits: 0 }
+  /** The claim is won: no earlier owner can append any more. */
+  | { kind: "fenced-others"; epoch: Epoch }
+  /** Reads the room's records in `after < streamSeq <= through`. */
+  | { kind: "load"; after: number; through: number }
+  | { kind: "read-checkpoint" }
+  | { kind: "log-hole"; hole: Hole };
+
+/** The state of a claim after an input. */
+export type ClaimStep =
+  | { kind: "under-way"; effects: readonly ClaimEffect[] }
+  | { kind: "won"; effects: readonly ClaimEffect[]; start: OwnedRoomStart }
+  | { kind: "lost"; why: "fenced" | "failed" | "deleted"; reason: string };
+
+/**
+ * Holds messages from gateways during a claim, within bounds. A message that does not fit is dropped, and its gateway
+ * sends it again.
+ */
+export type HeldOptions = { readonly heldMessagesMax: number; readonly heldBytesMax: number };
+
+export class HeldMessages {
+  readonly #options: HeldOptions;
+  #messages: FromGateway[] = [];
+  #bytes = 0;
+
+  constructor(options: HeldOptions) {
+    this.#options = options;
+  }
+
+  /** False when the message does not fit. */
+  hold(message: FromGateway, bytes: number): boolean {
+    if (this.#messages.length >= this.#options.heldMessagesMax || this.#bytes + bytes > this.#options.heldBytesMax) return false;
+    this.#messages.push(message);
+    this.#bytes += bytes;
+    return true;
+  }
+
+  takeAll(): readonly FromGateway[] {
+    const messages = this.#messages;
+    this.#messages = [];
+    this.#bytes = 0;
+    return messages;
+  }
+}

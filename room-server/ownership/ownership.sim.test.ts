@@ -14,19 +14,18 @@ import { expect, test } from "vitest";
 
 import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
 import { NO_EPOCHS, withRecords } from "../../shared/bus/epoch-history.ts";
-import type { Answer, SubmittedEdit } from "../../shared/bus/envelope.ts";
+import type { OwnerReply, SubmittedEdit } from "../../shared/bus/envelope.ts";
 import { epochOf, headOf, type OwnersRecord } from "../../shared/bus/record.ts";
 import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
 import type { ClientId, Epoch, GatewayId, Millis, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
-import { Prng } from "../../shared/prng.ts";
+import { Prng } from "../../shared/collections/prng.ts";
 import { readCommittedEdits } from "../../shared/wire/committed-edits.ts";
-import { outcomeByLast, outcomeOfAck } from "../rooms/append-outcome.ts";
-import { BacklogBudget } from "../rooms/backlog.ts";
-import { cutEdits } from "../rooms/edits-range.ts";
+import { BacklogBudget, cutEdits } from "../rooms/backlog.ts";
 import { LogReplay } from "../rooms/log-replay.ts";
 import type { OwnershipEffect, OwnershipInput } from "./ownership-messages.ts";
 import { Ownership, type OwnershipOptions } from "./ownership.ts";
-import type { LastRecord, OutgoingRecord, StoredRecord } from "../ports.ts";
+import type { LastRecord, OutgoingRecord, DecodedRecord } from "../ports.ts";
+import { outcomeByLast, outcomeOfAck } from "../io/jetstream-append.ts";
 
 /**
  * 1050: a deposed owner vouched for commits that only the writer knew of. 1031: a look at the log that had begun
@@ -117,7 +116,9 @@ class Simulation {
     const before = this.log.edits().length;
     this.log.delete();
     const tellOwner = (): void => {
-      this.send(() => this.servers.forEach((server) => server.receive({ kind: "message", message: { kind: "doubt" }, bytes: 1 })));
+      this.send(() =>
+        this.servers.forEach((server) => server.receive({ kind: "message", message: { kind: "check-ownership" }, bytes: 1 })),
+      );
       this.after(500, tellOwner);
     };
     tellOwner();
@@ -163,7 +164,7 @@ class Simulation {
 class SimLog {
   readonly #sim: Simulation;
   /** All that was ever stored. */
-  readonly all: StoredRecord[] = [];
+  readonly all: DecodedRecord[] = [];
   #kept = 0;
   #end: LastRecord | undefined;
   checkpoint: Checkpoint | undefined;
@@ -183,7 +184,7 @@ class SimLog {
     };
   }
 
-  read(after: number, through: number): StoredRecord[] {
+  read(after: number, through: number): DecodedRecord[] {
     return this.all.slice(this.#kept).filter(({ streamSeq }) => streamSeq > after && streamSeq <= through);
   }
 
@@ -277,7 +278,7 @@ class SimServer {
   }
 
   claim(): void {
-    if (this.#ownership !== undefined) return this.receive({ kind: "doubted" });
+    if (this.#ownership !== undefined) return this.receive({ kind: "ownership-questioned" });
     const seal = { sealOf: () => new Uint8Array(16), isGenuine: () => true };
     const ownership = new Ownership(
       room,
@@ -286,7 +287,7 @@ class SimServer {
         seal,
         epochs: { after: (known) => (known + 1) as Epoch },
         budget: this.#budget,
-        warmCopy: () => undefined,
+        takeReplica: () => undefined,
         nextStamp: () => ({ id: `${this.#name}.${++this.#records}`, time: this.#sim.now as UnixMillis }),
       },
       this.#sim.now as Millis,
@@ -306,7 +307,7 @@ class SimServer {
       this.#sim.after(this.#pausedUntil - this.#sim.now, () => this.#feed(ownership, input));
       return;
     }
-    for (const effect of ownership.receive(input, this.#sim.now as Millis)) this.#carryOut(ownership, effect);
+    for (const effect of ownership.receiveOwnershipInput(input, this.#sim.now as Millis)) this.#carryOut(ownership, effect);
   }
 
   #later(ownership: Ownership, input: OwnershipInput): void {
@@ -323,8 +324,8 @@ class SimServer {
         return this.#answer(this.#sim.planted === "catch-up-without-an-edit" ? withoutAnEdit(effect.answer) : effect.answer);
       case "read-log-end":
         return this.#later(ownership, { kind: "log-end-read", last: log.last, checkpoint: log.checkpoint });
-      case "look-behind":
-        return this.#later(ownership, { kind: "looked-behind", isEnd: (log.last?.streamSeq ?? 0) <= effect.streamSeq });
+      case "check-log-end":
+        return this.#later(ownership, { kind: "log-end-checked", isEnd: (log.last?.streamSeq ?? 0) <= effect.streamSeq });
       case "read-checkpoint":
         return this.#later(ownership, { kind: "checkpoint-read", checkpoint: log.checkpoint });
       case "load":
@@ -364,7 +365,7 @@ class SimServer {
     }
   }
 
-  #answer(answer: Answer): void {
+  #answer(answer: OwnerReply): void {
     for (const client of this.#sim.clients) {
       if (answer.kind === "catch-up") client.judgeCatchUp(answer); // While none of it is lost, and it is in order.
       this.#sim.send(() => client.receiveAnswer(answer));
@@ -375,7 +376,7 @@ class SimServer {
   #load(ownership: Ownership, { after, through }: OwnershipEffect & { kind: "load" }): void {
     this.#sim.after(50, () => {
       for (const { record } of this.#sim.log.read(after, through)) this.#feed(ownership, { kind: "log-read", record });
-      this.#feed(ownership, { kind: "log-read-whole" });
+      this.#feed(ownership, { kind: "log-loaded" });
     });
   }
 
@@ -456,7 +457,7 @@ class SimClient {
 
   /** Every server that is subscribed receives it, a paused owner too. */
   #toOwners(
-    message: Parameters<Ownership["receive"]>[0] extends infer Input
+    message: Parameters<Ownership["receiveOwnershipInput"]>[0] extends infer Input
       ? Input extends { kind: "message"; message: infer Message }
         ? Message
         : never
@@ -471,7 +472,7 @@ class SimClient {
     if (record.kind === "edits") for (const { client, counter } of record.edits.edits) if (client === this.id) this.#ack(counter);
   }
 
-  receiveAnswer(answer: Answer): void {
+  receiveAnswer(answer: OwnerReply): void {
     if (answer.kind === "acked" && answer.client === this.id) {
       const committed = this.#sim.log.edits().find(({ client, counter }) => client === this.id && counter === answer.counter);
       expect(committed, "what was acknowledged is in the log").toBeDefined();
@@ -481,7 +482,7 @@ class SimClient {
     }
   }
 
-  judgeCatchUp({ request, head, answer }: Answer & { kind: "catch-up" }): void {
+  judgeCatchUp({ request, head, answer }: OwnerReply & { kind: "catch-up" }): void {
     const after = this.#asked.get(request);
     if (after === undefined) return;
     if (answer.kind === "resync") return expect(answer.reason, "a position of this very log is never refused as another's").toBe("too-old");
@@ -507,7 +508,7 @@ class SimClient {
 }
 
 /** The last of its first part. */
-function withoutAnEdit(of: Answer): Answer {
+function withoutAnEdit(of: OwnerReply): OwnerReply {
   if (of.kind !== "catch-up" || of.answer.kind !== "edits") return of;
   const [first, ...others] = of.answer.parts;
   if (first === undefined) return of;

@@ -7,11 +7,10 @@ import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
 import type { ClientId, Epoch, GatewayId, Millis, RoomKey, Seq, ServerId, UnixMillis, UserId } from "../../shared/ids.ts";
 import { BacklogBudget } from "../rooms/backlog.ts";
 import { Loading } from "../rooms/loading.ts";
-import type { WarmCopy } from "./claim.ts";
-import type { ClaimBeginning } from "./claim-messages.ts";
-import type { OwnershipEffect, OwnershipInput } from "./ownership-messages.ts";
+import type { ReplicaContent } from "./claim.ts";
+import type { OwnershipEffect, OwnershipInput, ClaimBeginning } from "./ownership-messages.ts";
 import { Ownership, type OwnershipOptions } from "./ownership.ts";
-import type { LastRecord, StoredRecord } from "../ports.ts";
+import type { LastRecord, DecodedRecord } from "../ports.ts";
 
 const ann = { user: "ann" as UserId, client: "annannannannann1" as ClientId };
 const gateway = "gw" as GatewayId;
@@ -42,7 +41,7 @@ const OPTIONS: OwnershipOptions = {
 };
 
 /** Of a room without edits. */
-function warmCopy(streamSeq: number, id: string): WarmCopy {
+function warmCopy(streamSeq: number, id: string): ReplicaContent {
   return {
     loading: new Loading(undefined, OPTIONS, new BacklogBudget({ bytesMax: 1_000 }), at(0)),
     last: { id, streamSeq, epoch: 6 as Epoch, head: 0 as Seq },
@@ -52,7 +51,7 @@ function warmCopy(streamSeq: number, id: string): WarmCopy {
 
 function claimOf(
   more: Partial<OwnershipOptions> = {},
-  { warm, begin = { kind: "claim" } }: { warm?: WarmCopy; begin?: ClaimBeginning } = {},
+  { warm, begin = { kind: "claim" } }: { warm?: ReplicaContent; begin?: ClaimBeginning } = {},
 ) {
   const seal = { sealOf: () => new Uint8Array(16), isGenuine: () => true };
   let records = 0;
@@ -64,21 +63,21 @@ function claimOf(
       seal,
       epochs: { after: (known) => (known + 1) as Epoch },
       budget,
-      warmCopy: () => warm,
+      takeReplica: () => warm,
       nextStamp: () => ({ id: `s.${++records}`, time: DATE }),
     },
     at(0),
     begin,
   );
-  const receive = (input: OwnershipInput, now = 0): readonly OwnershipEffect[] => ownership.receive(input, at(now));
+  const receive = (input: OwnershipInput, now = 0): readonly OwnershipEffect[] => ownership.receiveOwnershipInput(input, at(now));
   return { ownership, receive, budget };
 }
 
-const last = (epoch: number, head: number, streamSeq: number): StoredRecord => ({
+const last = (epoch: number, head: number, streamSeq: number): DecodedRecord => ({
   streamSeq,
   record: { kind: "epoch", id: "other.1", time: DATE, epoch: epoch as Epoch, head: head as Seq },
 });
-const own = (streamSeq: number): StoredRecord => ({
+const own = (streamSeq: number): DecodedRecord => ({
   streamSeq,
   record: { kind: "epoch", id: "s.1", time: DATE, epoch: 1 as Epoch, head: 0 as Seq },
 });
@@ -126,7 +125,7 @@ test("[OWN1] a claim subscribes, reads the room's last record, and fences behind
   expect(records([effect!])).toMatchObject([{ kind: "epoch", epoch: 7, head: 90 }]);
 });
 
-test("[OWN2] once it has fenced, it says so and loads what lies behind the checkpoint; edits wait until then", () => {
+test("[OWN2] after fencing, the ownership reports it and loads the records after the checkpoint; edits wait until then", () => {
   const { receive } = claimOf();
   receive({ kind: "subscribed" });
   receive({ kind: "log-end-read", last: last(6, 0, 400), checkpoint: undefined });
@@ -136,7 +135,7 @@ test("[OWN2] once it has fenced, it says so and loads what lies behind the check
     { kind: "load", after: 0, through: 401 },
   ]);
   expect(receive(message(edits(2)))).toEqual([]);
-  const served = receive({ kind: "log-read-whole" });
+  const served = receive({ kind: "log-loaded" });
   expect(records(served)).toMatchObject([{ kind: "edits", edits: { epoch: 7, firstSeq: 1, edits: [{ counter: 1 }] } }]);
   expect(records(receive(appended(402)))).toMatchObject([{ edits: { firstSeq: 2, edits: [{ counter: 2 }] } }]);
 });
@@ -174,12 +173,12 @@ test("[OWN6] what is held during a claim is bounded", () => {
   expect(receive(message(edits(3)))).toEqual([{ kind: "limit-reached", limit: "held-messages" }]);
 });
 
-test("[OWN7] asked again, an owner looks at the log before it says that it is one", () => {
+test("[OWN7] an owner that is asked again reads the log before it confirms its ownership", () => {
   const { receive } = owning();
-  expect(receive({ kind: "doubted" })).toEqual([{ kind: "look-behind", streamSeq: 5 }]);
-  expect(receive({ kind: "looked-behind", isEnd: true })).toEqual([{ kind: "confirmed", epoch: 1 }]);
-  receive({ kind: "doubted" });
-  expect(kinds(receive({ kind: "looked-behind", isEnd: false }))).toEqual(["read-log-end"]);
+  expect(receive({ kind: "ownership-questioned" })).toEqual([{ kind: "check-log-end", streamSeq: 5 }]);
+  expect(receive({ kind: "log-end-checked", isEnd: true })).toEqual([{ kind: "confirmed", epoch: 1 }]);
+  receive({ kind: "ownership-questioned" });
+  expect(kinds(receive({ kind: "log-end-checked", isEnd: false }))).toEqual(["read-log-end"]);
   expect(receive({ kind: "log-end-read", last: last(2, 0, 9), checkpoint: undefined })).toMatchObject([
     { kind: "broadcast" },
     { kind: "ended", why: "fenced", wasOwner: true },
@@ -188,13 +187,13 @@ test("[OWN7] asked again, an owner looks at the log before it says that it is on
 
 test("[OWN19] an owner that caught somebody up looks at the log a second later, and deposed, it tells where the room stands", () => {
   const { receive } = owning();
-  const looks = (at: number) => kinds(receive({ kind: "tick" }, at)).includes("look-behind");
+  const looks = (at: number) => kinds(receive({ kind: "tick" }, at)).includes("check-log-end");
   expect(kinds(receive(message(ask(0)), 100))).toEqual(["answer"]);
   expect([looks(1_099), looks(1_100), looks(5_000)]).toEqual([false, true, false]);
-  expect(kinds(receive({ kind: "looked-behind", isEnd: true }, 5_000))).toEqual(["confirmed"]);
+  expect(kinds(receive({ kind: "log-end-checked", isEnd: true }, 5_000))).toEqual(["confirmed"]);
   receive(message(ask(0)), 5_000);
   receive({ kind: "tick" }, 6_000);
-  expect(kinds(receive({ kind: "looked-behind", isEnd: false }, 6_005))).toEqual(["read-log-end"]);
+  expect(kinds(receive({ kind: "log-end-checked", isEnd: false }, 6_005))).toEqual(["read-log-end"]);
   const [told, ended] = receive({ kind: "log-end-read", last: last(3, 8, 20), checkpoint: undefined }, 6_010);
   expect(told).toEqual({ kind: "broadcast", message: { kind: "beacon", epoch: 3, head: 8 } });
   expect(ended).toMatchObject({ kind: "ended", why: "fenced" });
@@ -219,7 +218,7 @@ test("[OWN62] a look alone proves to nobody that what it holds is not of the log
   expect(kinds(asked(3_001))).toEqual(["read-log-end", "confirmed"]);
   expect(kinds(receive(message(edits(1)), 20_000))).toEqual(["append"]);
   receive(appended(6), 20_500);
-  const ours: StoredRecord = { streamSeq: 6, record: { ...own(6).record, id: "s.2" } };
+  const ours: DecodedRecord = { streamSeq: 6, record: { ...own(6).record, id: "s.2" } };
   const askedAgain = (now: number) => [
     ...receive(message(ask(3)), now),
     ...receive({ kind: "log-end-read", last: ours, checkpoint: undefined }, now),
@@ -241,23 +240,23 @@ test("[OWN63] an owner that has left a doubt without an answer ends where gatewa
   receive(message(ask(3)), 20_000);
   receive({ kind: "log-end-read", last: own(5), checkpoint: undefined }, 20_000);
   receive(message(edits(1)), 21_000);
-  expect(kinds(receive({ kind: "doubted" }, 21_000)), "while a record of its own is on its way").toEqual(["look-behind"]);
-  receive({ kind: "looked-behind", isEnd: true }, 21_000);
+  expect(kinds(receive({ kind: "ownership-questioned" }, 21_000)), "while a record of its own is on its way").toEqual(["check-log-end"]);
+  receive({ kind: "log-end-checked", isEnd: true }, 21_000);
   receive(appended(6), 21_000);
-  expect(kinds(receive({ kind: "doubted" }, 21_000)), "once that is in the log").toEqual(["look-behind"]);
-  receive({ kind: "looked-behind", isEnd: true }, 21_000);
+  expect(kinds(receive({ kind: "ownership-questioned" }, 21_000)), "once that is in the log").toEqual(["check-log-end"]);
+  receive({ kind: "log-end-checked", isEnd: true }, 21_000);
 
   receive(message(ask(3)), 40_000);
   receive({ kind: "log-end-read", last: { ...own(6), record: { ...own(6).record, id: "s.2" } }, checkpoint: undefined }, 40_000);
-  expect(receive({ kind: "doubted" }, 47_000)).toMatchObject([{ kind: "ended", why: "fenced", wasOwner: true }]);
+  expect(receive({ kind: "ownership-questioned" }, 47_000)).toMatchObject([{ kind: "ended", why: "fenced", wasOwner: true }]);
 });
 
-test("[OWN9] when the log cannot be asked, the owner goes on and says that it is not confirmed", () => {
+test("[OWN9] when the log does not answer, the owner continues and reports that its ownership is unconfirmed", () => {
   const { receive, ownership } = owning();
-  receive({ kind: "doubted" });
+  receive({ kind: "ownership-questioned" });
   expect(kinds(receive({ kind: "failed", reason: "NATS is away" }))).toEqual(["unconfirmed"]);
   expect(ownership.kind).toBe("owning");
-  expect(kinds(receive({ kind: "doubted" }))).toEqual(["look-behind"]);
+  expect(kinds(receive({ kind: "ownership-questioned" }))).toEqual(["check-log-end"]);
 });
 
 test("[OWN10] released, it takes what has arrived, commits it, and only then ends", () => {
@@ -278,7 +277,7 @@ test("[OWN11] a room that nobody uses is released; one that is caught up with is
   expect(kinds(receive({ kind: "tick" }, 110_000))).toEqual(["unsubscribe"]);
 });
 
-test("[OWN12] a claim that takes too long is given up, but loading takes as long as there is to read", () => {
+test("[OWN12] a claim that takes too long is abandoned, but loading may take as long as there are records to read", () => {
   const slow = claimOf();
   slow.receive({ kind: "subscribed" });
   expect(slow.receive({ kind: "tick" }, 5_001)).toMatchObject([{ kind: "ended", why: "failed" }]);
@@ -290,18 +289,18 @@ test("[OWN12] a claim that takes too long is given up, but loading takes as long
   expect(loading.receive({ kind: "tick" }, 60_000)).toEqual([]);
 });
 
-test("[OWN13] a checkpoint replaced while it loaded is read again; a hole that stays is told", () => {
+test("[OWN13] an owner reads a checkpoint again that was replaced during loading, and reports a gap that remains", () => {
   const { receive, ownership } = claimOf();
   receive({ kind: "subscribed" });
   receive({ kind: "log-end-read", last: last(1, 50, 400), checkpoint: checkpoint(1, 10, 100) });
   receive(appended(401));
-  expect(kinds(receive({ kind: "log-read-whole" }))).toEqual(["read-checkpoint"]);
+  expect(kinds(receive({ kind: "log-loaded" }))).toEqual(["read-checkpoint"]);
   expect(receive({ kind: "checkpoint-read", checkpoint: checkpoint(1, 40, 300) })).toEqual([{ kind: "load", after: 300, through: 401 }]);
   for (let reload = 0; reload < 2; reload++) {
-    expect(kinds(receive({ kind: "log-read-whole" }))).toEqual(["read-checkpoint"]);
+    expect(kinds(receive({ kind: "log-loaded" }))).toEqual(["read-checkpoint"]);
     receive({ kind: "checkpoint-read", checkpoint: checkpoint(1, 40, 300) });
   }
-  expect(receive({ kind: "log-read-whole" }), "a leader of before may have told it").toEqual([]);
+  expect(receive({ kind: "log-loaded" }), "a leader of before may have told it").toEqual([]);
   for (const [now, expected] of [
     [1_000, []],
     [9_999, []],
@@ -310,7 +309,7 @@ test("[OWN13] a checkpoint replaced while it loaded is read again; a hole that s
     expect(kinds(receive({ kind: "tick" }, now))).toEqual(["read-checkpoint"]);
     expect(kinds(receive({ kind: "tick" }, now)), "one at a time").toEqual([]);
     receive({ kind: "checkpoint-read", checkpoint: checkpoint(1, 40, 300) }, now);
-    expect(receive({ kind: "log-read-whole" }, now)).toEqual(expected);
+    expect(receive({ kind: "log-loaded" }, now)).toEqual(expected);
   }
   expect(ownership.kind).toBe("owning");
 });
@@ -321,13 +320,13 @@ test("[OWN61] a claim that is told an old checkpoint reads it again until it fit
   receive({ kind: "log-end-read", last: last(1, 50, 400), checkpoint: checkpoint(1, 10, 100) });
   receive(appended(401));
   for (let reload = 0; reload < 3; reload++) {
-    receive({ kind: "log-read-whole" });
+    receive({ kind: "log-loaded" });
     receive({ kind: "checkpoint-read", checkpoint: checkpoint(1, 10, 100) });
   }
-  expect(receive({ kind: "log-read-whole" })).toEqual([]);
+  expect(receive({ kind: "log-loaded" })).toEqual([]);
   receive({ kind: "tick" }, 1_000);
   receive({ kind: "checkpoint-read", checkpoint: checkpoint(1, 50, 400) }, 1_000);
-  expect(receive({ kind: "log-read-whole" }, 1_000)).toEqual([]);
+  expect(receive({ kind: "log-loaded" }, 1_000)).toEqual([]);
   expect(ownership.kind).toBe("owning");
 });
 
@@ -336,7 +335,7 @@ test("[OWN14] a checkpoint of edits beyond its own claim shows that it has a suc
   receive({ kind: "subscribed" });
   receive({ kind: "log-end-read", last: last(1, 50, 400), checkpoint: checkpoint(1, 10, 100) });
   receive(appended(401));
-  receive({ kind: "log-read-whole" });
+  receive({ kind: "log-loaded" });
   expect(receive({ kind: "checkpoint-read", checkpoint: checkpoint(2, 60, 500) })).toMatchObject([{ kind: "ended", why: "fenced" }]);
 });
 
@@ -354,7 +353,7 @@ test("[OWN16] an owner whose subscription was lost ends, so that the room can be
   expect(owning().receive({ kind: "unsubscribed" })).toMatchObject([{ kind: "ended", why: "failed", wasOwner: true }]);
 });
 
-test("[OWN17] a failure before the claim stands ends it", () => {
+test("[OWN17] a failure before the claim is confirmed ends the claim", () => {
   const { receive } = claimOf();
   expect(receive({ kind: "failed", reason: "NATS is away" })).toEqual([
     { kind: "ended", why: "failed", reason: "NATS is away", wasOwner: false, wasClaim: true },
@@ -385,7 +384,7 @@ test("[OWN31] a room that nobody took goes on with all that waited, and asks the
   expect(receive({ kind: "hand-over" })).toEqual([{ kind: "ready-to-hand-over", end: { id: "s.1", streamSeq: 5, epoch: 1, head: 0 } }]);
   expect(receive(message(edits(1)))).toEqual([]);
   const kept = receive({ kind: "keep" });
-  expect(kinds(kept)).toEqual(["append", "look-behind"]);
+  expect(kinds(kept)).toEqual(["append", "check-log-end"]);
   expect(records(kept)).toMatchObject([{ kind: "edits", edits: { firstSeq: 1 } }]);
 });
 
@@ -413,7 +412,7 @@ test("[OWN34] a room that was expected is claimed where its owner says the log e
   const { receive, ownership } = claimOf({}, { warm: warmCopy(400, "other.1"), begin: { kind: "expectation" } });
   expect(receive({ kind: "subscribed" })).toEqual([{ kind: "expecting" }]);
   expect([ownership.isExpecting, receive(message(edits(1)))]).toEqual([true, []]);
-  const claim = receive({ kind: "end-told", end: { id: "other.1", streamSeq: 400, epoch: 6 as Epoch, head: 0 as Seq } });
+  const claim = receive({ kind: "end-received", end: { id: "other.1", streamSeq: 400, epoch: 6 as Epoch, head: 0 as Seq } });
   expect(claim).toMatchObject([{ kind: "append", record: { expectedStreamSeq: 400 } }]);
   expect(records(claim)).toMatchObject([{ kind: "epoch", epoch: 7, head: 0 }]);
   const won = receive(appended(401));
@@ -446,7 +445,7 @@ test("[OWN36] a room that is not handed over after all is expected no longer; a 
 test("[OWN37] an end that the log has left behind is refused by the log, as any stale claim is", () => {
   const { receive, ownership } = claimOf({}, { warm: warmCopy(400, "other.1"), begin: { kind: "expectation" } });
   receive({ kind: "subscribed" });
-  receive({ kind: "end-told", end: { id: "other.1", streamSeq: 400, epoch: 6 as Epoch, head: 0 as Seq } });
+  receive({ kind: "end-received", end: { id: "other.1", streamSeq: 400, epoch: 6 as Epoch, head: 0 as Seq } });
   expect(receive(FENCED)).toMatchObject([{ kind: "ended", why: "fenced", wasOwner: false }]);
   expect(ownership.kind).toBe("ended");
 });
@@ -469,12 +468,12 @@ test("[OWN40] however much a message held during the claim leads to, it is carri
     },
   });
   receive({ kind: "log-read", record: ownersRecordOf(committed) });
-  expect(receive({ kind: "log-read-whole" })).toHaveLength(200_000);
+  expect(receive({ kind: "log-loaded" })).toHaveLength(200_000);
 });
 
 const deleted: LastRecord = { streamSeq: 9, record: { kind: "deleted", id: "deletion.1", time: DATE } };
 
-test("[OWN41] a room that its log or its checkpoint says is deleted is claimed by nobody", () => {
+test("[OWN41] no server claims a room that is deleted according to its log or its checkpoint", () => {
   for (const end of [
     { last: deleted, checkpoint: undefined },
     { last: last(6, 90, 400), checkpoint: "deleted" },
@@ -488,8 +487,8 @@ test("[OWN41] a room that its log or its checkpoint says is deleted is claimed b
 
 test("[OWN42] an owner that is told to look at the log finds the room deleted, tells all gateways, and ends", () => {
   const { receive } = owning();
-  expect(receive(message({ kind: "doubt" }))).toEqual([{ kind: "look-behind", streamSeq: 5 }]);
-  expect(receive({ kind: "looked-behind", isEnd: false })).toEqual([{ kind: "read-log-end" }]);
+  expect(receive(message({ kind: "check-ownership" }))).toEqual([{ kind: "check-log-end", streamSeq: 5 }]);
+  expect(receive({ kind: "log-end-checked", isEnd: false })).toEqual([{ kind: "read-log-end" }]);
   expect(receive({ kind: "log-end-read", last: deleted, checkpoint: undefined })).toMatchObject([
     { kind: "broadcast", message: { kind: "deleted", id: "deletion.1" } },
     { kind: "ended", why: "deleted", wasOwner: true },
@@ -499,14 +498,14 @@ test("[OWN42] an owner that is told to look at the log finds the room deleted, t
 
 test("[OWN42] told so while it is the owner still, it goes on", () => {
   const { receive } = owning();
-  receive(message({ kind: "doubt" }));
-  receive({ kind: "looked-behind", isEnd: false });
+  receive(message({ kind: "check-ownership" }));
+  receive({ kind: "log-end-checked", isEnd: false });
   expect(receive({ kind: "log-end-read", last: own(5), checkpoint: undefined })).toMatchObject([{ kind: "confirmed", epoch: 1 }]);
 });
 
 const TAKEOVER = { kind: "takeover", from: "other" as ServerId } as const;
 
-test("[OWN54] a takeover fences behind its warm copy without reading anything, and owns the room with that one append", () => {
+test("[OWN54] a takeover fences after its replica's last record without reading, and owns the room with that one append", () => {
   const { receive, ownership } = claimOf({}, { warm: warmCopy(400, "other.1"), begin: TAKEOVER });
   const [effect] = receive({ kind: "subscribed" });
   expect(effect).toMatchObject({ kind: "append", record: { expectedStreamSeq: 400 }, edits: 0 });
@@ -529,7 +528,7 @@ test("[OWN44] one whose copy missed the end reads it, and loads what is missing"
   ]);
 });
 
-test("[OWN45] whoever was faster keeps the room, known by the copy or by the log", () => {
+test("[OWN45] the server that claimed first keeps the room, whether the replica or the log shows it", () => {
   const heard = claimOf({}, { warm: warmCopy(400, "third.1"), begin: TAKEOVER });
   expect(heard.receive({ kind: "subscribed" })).toMatchObject([{ kind: "ended", why: "fenced", wasOwner: false }]);
 
@@ -565,26 +564,26 @@ test("[OWN47] a writer whose edit a warm copy lacked, however old the copy, is k
   });
   receive({ kind: "log-read", record: last(6, 0, 400).record }, claimedAt);
   receive({ kind: "log-read", record: ownersRecordOf(missed) }, claimedAt);
-  receive({ kind: "log-read-whole" }, claimedAt);
+  receive({ kind: "log-loaded" }, claimedAt);
   receive({ kind: "tick" }, claimedAt + 10_000);
   expect(receive(message(edits(1)), claimedAt + 10_000)).toMatchObject([
     { kind: "answer", answer: { kind: "acked", client: ann.client, counter: 1, seq: 1 } },
   ]);
 });
 
-const askedFor = (above: number): OwnershipInput => ({ kind: "doubted", above: above as Epoch });
+const askedFor = (above: number): OwnershipInput => ({ kind: "ownership-questioned", above: above as Epoch });
 
 test("[OWN48] an owner ends that the log confirms, where somebody has heard of a later one: the log has lost that", () => {
   const { receive } = owning();
-  expect(receive(askedFor(9))).toEqual([{ kind: "look-behind", streamSeq: 5 }]);
-  expect(receive({ kind: "looked-behind", isEnd: true })).toMatchObject([{ kind: "ended", why: "fenced", wasOwner: true }]);
+  expect(receive(askedFor(9))).toEqual([{ kind: "check-log-end", streamSeq: 5 }]);
+  expect(receive({ kind: "log-end-checked", isEnd: true })).toMatchObject([{ kind: "ended", why: "fenced", wasOwner: true }]);
   const other = owning();
   other.receive(askedFor(1));
-  expect(other.receive({ kind: "looked-behind", isEnd: true })).toEqual([{ kind: "confirmed", epoch: 1 }]);
+  expect(other.receive({ kind: "log-end-checked", isEnd: true })).toEqual([{ kind: "confirmed", epoch: 1 }]);
 });
 
-test("[OWN49] a claim is of an epoch above all that anybody has heard of, whoever asks and what the warm copy knows", () => {
-  const epochOf = (warm: WarmCopy | undefined, above: number) => {
+test("[OWN49] a claim uses an epoch above every epoch known to anyone", () => {
+  const epochOf = (warm: ReplicaContent | undefined, above: number) => {
     const { receive } = claimOf({}, warm === undefined ? {} : { warm });
     receive(askedFor(above));
     receive({ kind: "subscribed" });
@@ -595,11 +594,11 @@ test("[OWN49] a claim is of an epoch above all that anybody has heard of, whoeve
   expect([epochOf(undefined, 0), epochOf(undefined, 8), epochOf(warmCopy(400, "lost.1"), 0)]).toEqual([[4], [9], [7]]);
 });
 
-test("[OWN50] once the line was lost, an owner looks for its own last record, and ends where the log has lost it", () => {
-  const lookedFor = (found: StoredRecord) => {
+test("[OWN50] after a lost connection, an owner looks for its own last record and ends if the log has lost it", () => {
+  const lookedFor = (found: DecodedRecord) => {
     const { receive } = owning();
-    receive({ kind: "line-back" });
-    expect(receive({ kind: "doubted" })).toEqual([{ kind: "read-log-end" }]);
+    receive({ kind: "reconnected" });
+    expect(receive({ kind: "ownership-questioned" })).toEqual([{ kind: "read-log-end" }]);
     return kinds(receive({ kind: "log-end-read", last: found, checkpoint: undefined }));
   };
   expect([lookedFor(own(5)), lookedFor({ ...own(5), streamSeq: 4 }), lookedFor(last(1, 0, 5))]).toEqual([
@@ -612,13 +611,13 @@ test("[OWN50] once the line was lost, an owner looks for its own last record, an
 test.each([
   [
     "after its line was back",
-    (receive: ReturnType<typeof owning>["receive"]) => [...receive({ kind: "line-back" }), ...receive({ kind: "doubted" })],
+    (receive: ReturnType<typeof owning>["receive"]) => [...receive({ kind: "reconnected" }), ...receive({ kind: "ownership-questioned" })],
   ],
   [
     "as something stands behind its last record",
     (receive: ReturnType<typeof owning>["receive"]) => [
-      ...receive({ kind: "doubted" }),
-      ...receive({ kind: "looked-behind", isEnd: false }),
+      ...receive({ kind: "ownership-questioned" }),
+      ...receive({ kind: "log-end-checked", isEnd: false }),
     ],
   ],
 ])("[OWN52] an owner that looked at the log's end %s is not deposed by what it has appended since", (_, look) => {
@@ -632,20 +631,20 @@ test.each([
 
 test("[OWN53] a look for its own last record that failed is not forgotten", () => {
   const { receive } = owning();
-  receive({ kind: "line-back" });
-  receive({ kind: "doubted" });
+  receive({ kind: "reconnected" });
+  receive({ kind: "ownership-questioned" });
   expect(kinds(receive({ kind: "failed", reason: "NATS does not answer" }))).toEqual(["unconfirmed"]);
-  expect(receive({ kind: "doubted" })).toEqual([{ kind: "read-log-end" }]);
+  expect(receive({ kind: "ownership-questioned" })).toEqual([{ kind: "read-log-end" }]);
   receive({ kind: "log-end-read", last: own(5), checkpoint: undefined });
-  expect(kinds(receive({ kind: "doubted" })), "once it was found").toEqual(["look-behind"]);
+  expect(kinds(receive({ kind: "ownership-questioned" })), "once it was found").toEqual(["check-log-end"]);
 });
 
-test("[OWN55] once the line was lost, an owner appends nothing before it has found its last record in the log", () => {
+test("[OWN55] after a lost connection, an owner appends nothing until it has found its last record in the log", () => {
   const { receive } = owning();
-  receive({ kind: "line-back" });
+  receive({ kind: "reconnected" });
   expect(kinds(receive(message(edits(1))))).toEqual(["read-log-end"]);
   expect(kinds(receive({ kind: "tick" }, 50)), "while it looks").not.toContain("read-log-end");
-  receive({ kind: "line-back" });
+  receive({ kind: "reconnected" });
   expect(kinds(receive({ kind: "tick" }, 100)), "a look over a lost line may never be answered").toContain("read-log-end");
   expect(kinds(receive({ kind: "tick" }, 1_100)), "nor may another").toContain("read-log-end");
   expect(kinds(receive({ kind: "log-end-read", last: own(5), checkpoint: undefined }))).toEqual(["confirmed", "append"]);
@@ -653,15 +652,15 @@ test("[OWN55] once the line was lost, an owner appends nothing before it has fou
 
 test("[OWN56] an owner whose last record another has taken the place of, in a log that lost its end, appends nothing", () => {
   const { receive } = owning();
-  receive({ kind: "line-back" });
+  receive({ kind: "reconnected" });
   receive(message(edits(1)));
   const effects = kinds(receive({ kind: "log-end-read", last: { ...last(1, 0, 5) }, checkpoint: undefined }));
   expect(effects).toEqual(["ended"]);
 });
 
-test("[OWN57] once the line was lost, a room is handed over only behind what was found in the log since", () => {
+test("[OWN57] after a lost connection, a room is handed over only after records that were found in the log since", () => {
   const { receive } = owning();
-  receive({ kind: "line-back" });
+  receive({ kind: "reconnected" });
   expect(kinds(receive({ kind: "hand-over" }))).toEqual(["read-log-end"]);
   const effects = receive({ kind: "log-end-read", last: own(5), checkpoint: undefined });
   expect(kinds(effects)).toEqual(["confirmed", "ready-to-hand-over"]);
@@ -672,19 +671,19 @@ test("[OWN58] a takeover whose copy was not looked after since the line was lost
   expect(kinds(receive({ kind: "subscribed" }))).toEqual(["read-log-end"]);
 });
 
-test("[OWN51] a warm copy whose last record the log does not have is not gone by: everything is loaded anew", () => {
+test("[OWN51] a replica whose last record is missing from the log is not used: the server loads everything again", () => {
   const { receive } = claimOf({}, { warm: warmCopy(390, "lost.1") });
   receive({ kind: "subscribed" });
   receive({ kind: "log-end-read", last: last(6, 0, 400), checkpoint: undefined });
   receive(appended(401));
   receive({ kind: "log-read", record: last(6, 0, 400).record });
-  expect(receive({ kind: "log-read-whole" })).toEqual([{ kind: "read-checkpoint" }]);
+  expect(receive({ kind: "log-loaded" })).toEqual([{ kind: "read-checkpoint" }]);
   expect(receive({ kind: "checkpoint-read", checkpoint: undefined })).toEqual([{ kind: "load", after: 0, through: 401 }]);
 });
 
 test("[OWN59] a room that is let go while its end is not found ends without what waits for it", () => {
   const { receive, ownership } = owning();
-  receive({ kind: "line-back" });
+  receive({ kind: "reconnected" });
   receive(message(edits(1)));
   receive({ kind: "release" });
   receive({ kind: "log-end-read", last: own(5), checkpoint: undefined });
@@ -694,7 +693,7 @@ test("[OWN59] a room that is let go while its end is not found ends without what
 
 test("[OWN60] so does one that nobody used since the line was lost, where an edit comes while it is let go", () => {
   const { receive, ownership } = owning();
-  receive({ kind: "line-back" });
+  receive({ kind: "reconnected" });
   expect(kinds(receive({ kind: "tick" }, 60_000))).toEqual(["unsubscribe"]);
   receive(message(edits(1)), 60_001);
   receive({ kind: "unsubscribed" }, 60_002);

@@ -2,11 +2,11 @@
  * One room's ownership by this server, from the claim to its end:
  *
  *   claiming -> owning -> releasing -> ended
- *                    \-> handing-over -> ended, or owning again
+ *                    \\-> handing-over -> ended, or owning again
  *
- * What gateways send before the room can take it is held, within bounds. Whoever finds itself fenced ends at once and
- * forgets. To hand a room over is to stop appending so that another's claim meets a log that stands still. What gateways
- * send meanwhile is held, and they send it to the next owner too: either can go on with it.
+ * Messages from gateways are held, within bounds, until the room can take them. A fenced owner ends at once and forgets
+ * the room. In a handover this server stops appending, so that the next claim meets a log that does not move. Gateways
+ * send the messages of that time to the next owner too, so either server can continue.
  */
 
 import { assert, assertNever } from "../../shared/assert.ts";
@@ -15,24 +15,23 @@ import type { LogEnd } from "../../shared/bus/placement-messages.ts";
 import { epochOf, headOf } from "../../shared/bus/record.ts";
 import type { Epoch, Millis, RoomKey } from "../../shared/ids.ts";
 import type { CatchUpRequest } from "../rooms/catch-ups.ts";
-import { Claim, type ClaimDeps, type ClaimOptions } from "./claim.ts";
-import type { ClaimBeginning, ClaimStep } from "./claim-messages.ts";
-import { Doubts } from "./doubts.ts";
-import { HeldMessages, type HeldOptions } from "../rooms/held-messages.ts";
-import type { End, OwnershipEffect, OwnershipInput } from "./ownership-messages.ts";
+import { RoomClaim, type ClaimDeps, type ClaimOptions } from "./claim.ts";
+import { OwnershipCheck } from "./ownership-check.ts";
+import type { OwnershipEnd, OwnershipEffect, OwnershipInput, ClaimBeginning, ClaimStep } from "./ownership-messages.ts";
 import type { AppendOutcome, LastRecord } from "../ports.ts";
-import type { RoomEffect } from "../rooms/room-messages.ts";
-import { type Pace, Room, type RoomDeps, type RoomOptions } from "../rooms/room.ts";
+import type { OwnedRoomEffect } from "../rooms/room-messages.ts";
+import { type TickUrgency, OwnedRoom, type OwnedRoomDeps, type OwnedRoomOptions } from "../rooms/owned-room.ts";
+import { HeldMessages, type HeldOptions } from "./ownership-messages.ts";
 
-export type OwnershipOptions = RoomOptions & ClaimOptions & HeldOptions & { readonly idleMsMax: number };
+export type OwnershipOptions = OwnedRoomOptions & ClaimOptions & HeldOptions & { readonly idleMsMax: number };
 
-export type OwnershipDeps = RoomDeps & ClaimDeps;
+export type OwnershipDeps = OwnedRoomDeps & ClaimDeps;
 
 type State =
-  | { kind: "claiming"; claim: Claim }
-  | { kind: "owning"; room: Room; doubts: Doubts }
-  | { kind: "handing-over"; room: Room; doubts: Doubts }
-  | { kind: "releasing"; room: Room; unsubscribed: boolean }
+  | { kind: "claiming"; claim: RoomClaim }
+  | { kind: "owning"; room: OwnedRoom; check: OwnershipCheck }
+  | { kind: "handing-over"; room: OwnedRoom; check: OwnershipCheck }
+  | { kind: "releasing"; room: OwnedRoom; unsubscribed: boolean }
   | { kind: "ended" };
 
 const TICK = { kind: "tick" } as const;
@@ -40,12 +39,12 @@ const TICK = { kind: "tick" } as const;
 export class Ownership {
   readonly #options: OwnershipOptions;
   readonly #deps: OwnershipDeps;
-  /** Undefined: none. */
+  /** Undefined: no messages are held. */
   #held: HeldMessages | undefined;
   #state: State;
-  /** Somebody has heard of an owner in that epoch. */
+  /** The epoch of an owner that a gateway knows of. */
   #above = 0 as Epoch;
-  /** When the record was sent by which the room is claimed. */
+  /** When the epoch record of the claim was sent. */
   #claimSentAt: Millis;
 
   /** The first effect to carry out is "subscribe". */
@@ -53,19 +52,19 @@ export class Ownership {
     this.#options = options;
     this.#deps = deps;
     this.#claimSentAt = now;
-    this.#state = { kind: "claiming", claim: new Claim(key, options, deps, now, beginning) };
+    this.#state = { kind: "claiming", claim: new RoomClaim(key, options, deps, now, beginning) };
   }
 
   get kind(): State["kind"] {
     return this.#state.kind;
   }
 
-  /** It waits for another server to hand the room over, and can be claimed meanwhile like one that nobody has. */
+  /** The room waits for a handover, and can be claimed meanwhile like a room without an owner. */
   get isExpecting(): boolean {
     return this.#state.kind === "claiming" && this.#state.claim.isExpecting;
   }
 
-  /** The epoch of the claim, once it stands. */
+  /** The epoch of the claim once it is won. */
   get epoch(): Epoch | undefined {
     switch (this.#state.kind) {
       case "claiming":
@@ -81,41 +80,41 @@ export class Ownership {
     }
   }
 
-  /** When its room wants its next tick. */
-  get pace(): Pace {
-    return "room" in this.#state ? this.#state.room.pace : "never";
+  /** When the room wants its next tick. */
+  get pace(): TickUrgency {
+    return "room" in this.#state ? this.#state.room.tickUrgency : "never";
   }
 
-  receive(input: OwnershipInput, now: Millis): readonly OwnershipEffect[] {
+  receiveOwnershipInput(input: OwnershipInput, now: Millis): readonly OwnershipEffect[] {
     const state = this.#state;
     if (state.kind === "ended") return [];
     switch (input.kind) {
       case "subscribed":
       case "log-read":
-      case "log-read-whole":
+      case "log-loaded":
       case "checkpoint-read":
-      case "end-told":
+      case "end-received":
       case "claimed":
-        return state.kind === "claiming" ? this.#receiveClaimStep(state.claim.receive(input, now), now) : [];
+        return state.kind === "claiming" ? this.#receiveClaimStep(state.claim.receiveClaimInput(input, now), now) : [];
       case "log-end-read":
-        if (state.kind === "claiming") return this.#receiveClaimStep(state.claim.receive(input, now), now);
-        return "doubts" in state ? this.#receiveLogEndInDoubt(state, input.last, now) : [];
-      case "looked-behind":
-        if (!("doubts" in state)) return [];
-        return input.isEnd ? this.#confirm(state, now) : [readLogEnd(state)]; // Of a record that is on its way its epoch tells whose it is.
+        if (state.kind === "claiming") return this.#receiveClaimStep(state.claim.receiveClaimInput(input, now), now);
+        return "check" in state ? this.#receiveLogEndForCheck(state, input.last, now) : [];
+      case "log-end-checked":
+        if (!("check" in state)) return [];
+        return input.isEnd ? this.#confirm(state, now) : [readLogEnd(state)]; // The epoch tells whose record was on its way.
       case "append-settled":
-        if (state.kind === "claiming") return this.#receiveClaimStep(state.claim.receive(input, now), now);
+        if (state.kind === "claiming") return this.#receiveClaimStep(state.claim.receiveClaimInput(input, now), now);
         return this.#receiveSettled(state, input.outcome, now);
       case "message":
         return this.#receiveMessage(input.message, input.bytes, now);
-      case "doubted":
-        return this.#receiveDoubted(input.above, now);
-      case "line-back":
-        return this.#receiveLineBack(state);
+      case "ownership-questioned":
+        return this.#receiveOwnershipQuestion(input.above, now);
+      case "reconnected":
+        return this.#receiveReconnect(state);
       case "inhabited":
-        return state.kind === "owning" ? this.#carry(state.room.receive(input, now), now) : [];
+        return state.kind === "owning" ? this.#carry(state.room.receiveRoomInput(input, now), now) : [];
       case "gather":
-        return "room" in state ? this.#carry(state.room.receive(input, now), now) : [];
+        return "room" in state ? this.#carry(state.room.receiveRoomInput(input, now), now) : [];
       case "failed":
         return this.#receiveFailure(input.reason);
       case "release":
@@ -143,8 +142,8 @@ export class Ownership {
       case "lost":
         return this.#end(step.why, step.reason);
       case "won": {
-        const room = new Room(step.start, this.#options, this.#deps, now);
-        this.#state = { kind: "owning", room, doubts: new Doubts(this.#options, this.#claimSentAt) };
+        const room = new OwnedRoom(step.start, this.#options, this.#deps, now);
+        this.#state = { kind: "owning", room, check: new OwnershipCheck(this.#options, this.#claimSentAt) };
         return [...step.effects, ...this.#receiveHeld(room, now)];
       }
       default:
@@ -152,88 +151,91 @@ export class Ownership {
     }
   }
 
-  #receiveSettled(state: Extract<State, { room: Room }>, outcome: AppendOutcome, now: Millis): readonly OwnershipEffect[] {
+  #receiveSettled(state: Extract<State, { room: OwnedRoom }>, outcome: AppendOutcome, now: Millis): readonly OwnershipEffect[] {
     if (outcome.kind === "fenced") return this.#end("fenced", "another server has claimed the room");
-    if ("doubts" in state) state.doubts.appended();
-    const effects = this.#carry(state.room.receive({ kind: "appended", streamSeq: outcome.streamSeq }, now), now);
+    if ("check" in state) state.check.appended();
+    const effects = this.#carry(state.room.receiveRoomInput({ kind: "appended", streamSeq: outcome.streamSeq }, now), now);
     return state.kind === "handing-over"
       ? [...effects, { kind: "ready-to-hand-over", end: state.room.logEnd }]
       : [...effects, ...this.#endIfReleased()];
   }
 
   #receiveMessage(message: ToOwner, bytes: number, now: Millis): readonly OwnershipEffect[] {
-    if (message.kind === "doubt") return this.#receiveDoubt(undefined, now);
-    if (this.#state.kind === "owning" && message.kind === "catch-up-request") this.#state.doubts.answered(now);
-    if (this.#state.kind === "owning" || this.#state.kind === "releasing") return this.#carry(this.#state.room.receive(message, now), now);
+    if (message.kind === "check-ownership") return this.#receiveCheckRequest(undefined, now);
+    if (this.#state.kind === "owning" && message.kind === "catch-up-request") this.#state.check.answered(now);
+    if (this.#state.kind === "owning" || this.#state.kind === "releasing")
+      return this.#carry(this.#state.room.receiveRoomInput(message, now), now);
     this.#held ??= new HeldMessages(this.#options);
     return this.#held.hold(message, bytes) ? [] : [{ kind: "limit-reached", limit: "held-messages" }];
   }
 
-  #receiveHeld(room: Room, now: Millis): readonly OwnershipEffect[] {
+  #receiveHeld(room: OwnedRoom, now: Millis): readonly OwnershipEffect[] {
     const held = this.#held?.takeAll() ?? [];
     this.#held = undefined;
-    return held.flatMap((message) => this.#carry(room.receive(message, now), now));
+    return held.flatMap((message) => this.#carry(room.receiveRoomInput(message, now), now));
   }
 
-  /** The room's effects, but that a doubt about the ownership is settled here. */
-  #carry(effects: readonly RoomEffect[], now: Millis): readonly OwnershipEffect[] {
-    if ("doubts" in this.#state && effects.some(({ kind }) => kind === "append")) this.#state.doubts.appending(now);
-    if (effects.every((effect) => effect.kind !== "doubt")) return effects as readonly Exclude<RoomEffect, { kind: "doubt" }>[];
-    return effects.flatMap((effect) => (effect.kind === "doubt" ? this.#receiveDoubt(effect.request, now) : [effect]));
+  /** The room's effects, except that an ownership check is handled here. */
+  #carry(effects: readonly OwnedRoomEffect[], now: Millis): readonly OwnershipEffect[] {
+    if ("check" in this.#state && effects.some(({ kind }) => kind === "append")) this.#state.check.appending(now);
+    if (effects.every((effect) => effect.kind !== "check-ownership"))
+      return effects as readonly Exclude<OwnedRoomEffect, { kind: "check-ownership" }>[];
+    return effects.flatMap((effect) => (effect.kind === "check-ownership" ? this.#receiveCheckRequest(effect.request, now) : [effect]));
   }
 
-  #receiveDoubt(request: CatchUpRequest | undefined, now: Millis): readonly OwnershipEffect[] {
+  #receiveCheckRequest(request: CatchUpRequest | undefined, now: Millis): readonly OwnershipEffect[] {
     if (this.#state.kind === "claiming") return this.epoch === undefined ? [] : [{ kind: "confirmed", epoch: this.epoch }];
-    if (!("doubts" in this.#state)) return [];
-    const { doubts } = this.#state;
-    if (request !== undefined && !doubts.add(request)) return [{ kind: "limit-reached", limit: "deferred-catch-ups" }];
-    if (!doubts.begin(now)) return [];
+    if (!("check" in this.#state)) return [];
+    const { check } = this.#state;
+    if (request !== undefined && !check.add(request)) return [{ kind: "limit-reached", limit: "deferred-catch-ups" }];
+    if (!check.begin(now)) return [];
     return [lookAt(this.#state)];
   }
 
-  /** An owner in an epoch beyond this one that the log no longer knows of: whoever has heard of it believes no other below it. */
-  #receiveDoubted(above: Epoch | undefined, now: Millis): readonly OwnershipEffect[] {
+  /** The log no longer knows that higher epoch, but gateways that do accept no owner below it. */
+  #receiveOwnershipQuestion(above: Epoch | undefined, now: Millis): readonly OwnershipEffect[] {
     if (above !== undefined && above > this.#above) this.#above = above;
     const state = this.#state;
     if (state.kind === "claiming") state.claim.raiseAbove(this.#above);
-    // Gateways look for an owner that can answer. No look proves that this is one, but a record does: that of a new claim.
-    if (state.kind === "owning" && state.doubts.isUnanswered && !state.room.isAppending)
+    // Gateways need an owner that can answer. No read of the log proves that this is one, but the record of a new claim
+    // does.
+    if (state.kind === "owning" && state.check.isUnanswered && !state.room.isAppending)
       return this.#end("fenced", "somebody may have heard of a later owner, and only a new claim proves that there is none");
-    return this.#receiveDoubt(undefined, now);
+    return this.#receiveCheckRequest(undefined, now);
   }
 
-  /** Nothing is appended before the log was looked at. What waits in a room that is let go goes to its next owner. */
-  #receiveLineBack(state: State): readonly OwnershipEffect[] {
+  /** Appends wait until the log was checked. Edits that wait in a released room go to its next owner. */
+  #receiveReconnect(state: State): readonly OwnershipEffect[] {
     if (!("room" in state)) return [];
     if (state.kind === "releasing") return state.room.isAppending ? [] : this.#end("released", "the line was lost as the room was let go");
-    state.doubts.lineBack();
-    state.room.receiveLineBack();
+    state.check.receiveReconnect();
+    state.room.receiveReconnect();
     return [];
   }
 
-  #receiveLogEndInDoubt(state: InDoubt, last: LastRecord | undefined, now: Millis): readonly OwnershipEffect[] {
-    const { room, doubts } = state;
-    const end = doubts.receiveEnd();
-    if (end === undefined) return []; // A claim's, which ended meanwhile.
+  #receiveLogEndForCheck(state: InDoubt, last: LastRecord | undefined, now: Millis): readonly OwnershipEffect[] {
+    const { room, check } = state;
+    const end = check.receiveEnd();
+    if (end === undefined) return []; // The answer to a claim that has ended.
     if (last === undefined) return this.#end("fenced", "the room's records are gone from the log");
     const { record } = last;
     if (record.kind === "deleted") return [{ kind: "broadcast", message: record }, ...this.#end("deleted", "the room is deleted")];
-    // Gateways that it caught up since learn of the later owner from it: there may be nobody else to tell them.
+    // Gateways learn of the later owner from this announcement: possibly nobody else informs them.
     const told: OwnershipEffect = { kind: "broadcast", message: { kind: "beacon", epoch: epochOf(record), head: headOf(record) } };
     if (isBefore(last, end)) return this.#end("fenced", "the log has lost records of this owner");
     if (epochOf(record) !== room.epoch) return [told, ...this.#end("fenced", "the room's last record in the log is not of this owner")];
     return this.#confirm(state, now);
   }
 
-  #confirm({ room, doubts }: InDoubt, now: Millis): readonly OwnershipEffect[] {
+  #confirm({ room, check }: InDoubt, now: Millis): readonly OwnershipEffect[] {
     if (this.#above > room.epoch) return this.#end("fenced", "the log has lost an owner that gateways have heard of, and believe");
-    const answers = doubts.settle(now).map((request) => room.answerDoubt(request));
-    const again: OwnershipEffect[] = doubts.waiting && doubts.begin(now) ? [readLogEnd({ room, doubts })] : [];
+    const answers = check.settle(now).map((request) => room.answerOwnershipCheck(request));
+    const again: OwnershipEffect[] = check.waiting && check.begin(now) ? [readLogEnd({ room, check })] : [];
     const confirmed: OwnershipEffect = { kind: "confirmed", epoch: room.epoch };
-    return [confirmed, ...this.#carry(answers, now), ...again, ...(doubts.isEndProven ? this.#receiveEndProven(room, now) : [])];
+    return [confirmed, ...this.#carry(answers, now), ...again, ...(check.isEndProven ? this.#receiveEndProven(room, now) : [])];
   }
 
-  #receiveEndProven(room: Room, now: Millis): readonly OwnershipEffect[] {
+  #receiveEndProven(room: OwnedRoom, now: Millis): readonly OwnershipEffect[] {
     if (room.isEndProven) return [];
     const effects = this.#carry(room.receiveEndProven(now), now);
     return this.#state.kind === "handing-over" ? [...effects, ...readyIfSettled(room)] : effects;
@@ -242,8 +244,8 @@ export class Ownership {
   #receiveFailure(reason: string): readonly OwnershipEffect[] {
     const state = this.#state;
     if (state.kind === "releasing") return this.#receiveUnsubscribed(); // The connection is gone, and the subscription with it.
-    if (!("doubts" in state)) return this.#end("failed", reason);
-    state.doubts.drop(); // Nothing speaks against this owner yet.
+    if (!("check" in state)) return this.#end("failed", reason);
+    state.check.drop(); // Nothing contradicts this owner yet.
     return [{ kind: "unconfirmed", reason }];
   }
 
@@ -259,10 +261,10 @@ export class Ownership {
     if (state.kind !== "owning") return [];
     this.#state = { ...state, kind: "handing-over" };
     state.room.pauseAppends();
-    return state.room.isEndProven ? readyIfSettled(state.room) : this.#receiveDoubt(undefined, now);
+    return state.room.isEndProven ? readyIfSettled(state.room) : this.#receiveCheckRequest(undefined, now);
   }
 
-  /** Goes on, and asks the log at once whether it may. */
+  /** Continues, and checks the log at once. */
   #keep(now: Millis): readonly OwnershipEffect[] {
     const state = this.#state;
     if (state.kind !== "handing-over") return [];
@@ -270,7 +272,7 @@ export class Ownership {
     return [
       ...this.#carry(state.room.resumeAppends(now), now),
       ...this.#receiveHeld(state.room, now),
-      ...this.#receiveDoubt(undefined, now),
+      ...this.#receiveCheckRequest(undefined, now),
     ];
   }
 
@@ -282,7 +284,7 @@ export class Ownership {
 
   #endIfReleased(): readonly OwnershipEffect[] {
     const state = this.#state;
-    // What waits behind an end that was not found since the line was lost goes to the next owner.
+    // Edits behind an unproven end of the log go to the next owner.
     if (state.kind !== "releasing" || !state.unsubscribed || (state.room.unacked > 0 && state.room.isEndProven)) return [];
     return this.#end("released", "nobody has used the room for long, or the server is stopping");
   }
@@ -294,11 +296,13 @@ export class Ownership {
         if (state.room.idleMs(now) >= this.#options.idleMsMax) return this.#release();
         return this.#receiveTickOwning(state, now);
       case "handing-over":
-        return state.room.isEndProven ? this.#carry(state.room.receive(TICK, now), now) : this.#receiveDoubt(undefined, now);
+        return state.room.isEndProven
+          ? this.#carry(state.room.receiveRoomInput(TICK, now), now)
+          : this.#receiveCheckRequest(undefined, now);
       case "releasing":
-        return this.#carry(state.room.receive(TICK, now), now);
+        return this.#carry(state.room.receiveRoomInput(TICK, now), now);
       case "claiming":
-        return this.#receiveClaimStep(state.claim.receive(TICK, now), now);
+        return this.#receiveClaimStep(state.claim.receiveClaimInput(TICK, now), now);
       case "ended":
         return [];
       default:
@@ -306,13 +310,13 @@ export class Ownership {
     }
   }
 
-  /** A list is made only where there is something in it: it is asked of every room each second. */
-  #receiveTickOwning({ room, doubts }: Extract<State, { doubts: Doubts }>, now: Millis): readonly OwnershipEffect[] {
-    const effects = this.#carry(room.receive(TICK, now), now);
-    return doubts.due(now) ? [...effects, lookAt({ room, doubts })] : effects;
+  /** Every room is ticked each second, so a list is made only when it has entries. */
+  #receiveTickOwning({ room, check }: Extract<State, { check: OwnershipCheck }>, now: Millis): readonly OwnershipEffect[] {
+    const effects = this.#carry(room.receiveRoomInput(TICK, now), now);
+    return check.due(now) ? [...effects, lookAt({ room, check })] : effects;
   }
 
-  #end(why: End, reason: string): readonly OwnershipEffect[] {
+  #end(why: OwnershipEnd, reason: string): readonly OwnershipEffect[] {
     const state = this.#state;
     assert(state.kind !== "ended", "an ownership ends once");
     const [wasOwner, wasClaim] = [this.epoch !== undefined, state.kind === "claiming"];
@@ -323,23 +327,23 @@ export class Ownership {
   }
 }
 
-type InDoubt = { readonly room: Room; readonly doubts: Doubts };
+type InDoubt = { readonly room: OwnedRoom; readonly check: OwnershipCheck };
 
-function readyIfSettled(room: Room): OwnershipEffect[] {
+function readyIfSettled(room: OwnedRoom): OwnershipEffect[] {
   return room.isAppending ? [] : [{ kind: "ready-to-hand-over", end: room.logEnd }];
 }
 
-/** What a later owner begins with stands behind this one's last record, unless that is gone. */
-function lookAt({ room, doubts }: InDoubt): OwnershipEffect {
-  return doubts.isForEnd ? readLogEnd({ room, doubts }) : { kind: "look-behind", streamSeq: room.logEnd.streamSeq };
+/** A later owner's first record is behind this owner's last one, unless that is lost. */
+function lookAt({ room, check }: InDoubt): OwnershipEffect {
+  return check.isForEnd ? readLogEnd({ room, check }) : { kind: "check-log-end", streamSeq: room.logEnd.streamSeq };
 }
 
-function readLogEnd({ room, doubts }: InDoubt): OwnershipEffect {
-  doubts.askForEnd(room.logEnd);
+function readLogEnd({ room, check }: InDoubt): OwnershipEffect {
+  check.askForEnd(room.logEnd);
   return { kind: "read-log-end" };
 }
 
-/** The log ends before what it has had, or has something else in its place. */
+/** The log ends before the known record, or has another record in its place. */
 function isBefore({ record, streamSeq }: LastRecord, end: LogEnd): boolean {
   return streamSeq < end.streamSeq || (streamSeq === end.streamSeq && record.id !== end.id);
 }

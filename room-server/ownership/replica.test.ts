@@ -37,7 +37,7 @@ const stored = (record: OwnersRecord, streamSeq: number) => ({ record, streamSeq
 function replica() {
   const budget = new BacklogBudget({ bytesMax: 1_000_000 });
   const copy = new Replica(OPTIONS, budget);
-  const receive = (...inputs: ReplicaInput[]): ReplicaEffect[] => inputs.flatMap((input) => copy.receive(input, MOMENT));
+  const receive = (...inputs: ReplicaInput[]): ReplicaEffect[] => inputs.flatMap((input) => copy.receiveReplicaInput(input, MOMENT));
   return { copy, receive, budget };
 }
 
@@ -48,7 +48,7 @@ function following() {
   made.receive(
     { kind: "log-read", stored: stored(epoch(1, 0), 5) },
     { kind: "log-read", stored: stored(edits(1), 7) },
-    { kind: "log-read-whole" },
+    { kind: "log-loaded" },
   );
   return made;
 }
@@ -63,13 +63,13 @@ test("[REP1] a copy is warm once it has all that the log had when it asked", () 
     receive(
       { kind: "log-read", stored: stored(epoch(1, 0), 5) },
       { kind: "log-read", stored: stored(edits(1), 7) },
-      { kind: "log-read-whole" },
+      { kind: "log-loaded" },
     ),
   ).toEqual([{ kind: "warm" }]);
   expect(copy.take()?.last).toMatchObject({ id: "s.1", streamSeq: 7 });
 });
 
-test("[REP2] what is heard follows on; a repeat changes nothing", () => {
+test("[REP2] a replica appends the records that it receives, and a repeated record changes nothing", () => {
   const { receive, copy } = following();
   expect(
     receive(
@@ -83,7 +83,7 @@ test("[REP2] what is heard follows on; a repeat changes nothing", () => {
   expect(taken?.loading.head).toBe(4);
 });
 
-test("[REP3] a gap in what is heard is read from the log before anything after it is taken", () => {
+test("[REP3] a replica reads a gap from the log before it accepts any later record", () => {
   const { receive, copy } = following();
   expect(receive({ kind: "heard", stored: stored(edits(4), 12) })).toEqual([{ kind: "load", after: 6, through: 12 }]);
   expect(receive({ kind: "heard", stored: stored(edits(5), 13) })).toEqual([]);
@@ -91,9 +91,9 @@ test("[REP3] a gap in what is heard is read from the log before anything after i
     kind: "log-read",
     stored: one,
   }));
-  expect(receive(...read, { kind: "log-read-whole" })).toEqual([{ kind: "load", after: 11, through: 13 }]);
+  expect(receive(...read, { kind: "log-loaded" })).toEqual([{ kind: "load", after: 11, through: 13 }]);
   const rest = [stored(edits(4), 12), stored(edits(5), 13)].map((one): ReplicaInput => ({ kind: "log-read", stored: one }));
-  expect(receive(...rest, { kind: "log-read-whole" })).toEqual([{ kind: "warm" }]);
+  expect(receive(...rest, { kind: "log-loaded" })).toEqual([{ kind: "warm" }]);
   expect(copy.take()?.loading.head).toBe(5);
 });
 
@@ -111,7 +111,7 @@ test("[REP5] a copy of what the log has lost begins anew", () => {
   expect(receive({ kind: "log-end-read", last: stored(epoch(1, 0), 5), checkpoint: undefined })).toEqual([
     { kind: "load", after: 0, through: 5 },
   ]);
-  receive({ kind: "log-read", stored: stored(epoch(1, 0), 5) }, { kind: "log-read-whole" });
+  receive({ kind: "log-read", stored: stored(epoch(1, 0), 5) }, { kind: "log-loaded" });
   expect(copy.take()).toMatchObject({ last: { streamSeq: 5 } });
 });
 
@@ -121,7 +121,7 @@ test("[REP6] one that could not read tries again, and gives its memory back when
   expect(receive({ kind: "tick" })).toEqual([{ kind: "read-log-end" }]);
   // Trimmed between the look and the read, so that seq 2 is missing.
   receive({ kind: "log-end-read", last: stored(edits(3), 9), checkpoint: undefined }, { kind: "log-read", stored: stored(edits(3), 9) });
-  expect(receive({ kind: "log-read-whole" })).toEqual([]);
+  expect(receive({ kind: "log-loaded" })).toEqual([]);
   expect(copy.isWarm).toBe(false);
   expect(copy.take()).toBeUndefined();
   expect(budget.bytes).toBe(0);
@@ -134,7 +134,7 @@ test("[REP7] what follows lost edits by its seq, in another epoch, is not taken 
   expect(receive({ kind: "heard", stored: stored(edits(5, 1, 2), 14) })).toEqual([{ kind: "load", after: 8, through: 14 }]);
   const log = [stored(epoch(2, 1), 10), stored(edits(2, 3, 2), 12), stored(edits(5, 1, 2), 14)];
   const read = log.map((one): ReplicaInput => ({ kind: "log-read", stored: one }));
-  expect(receive(...read, { kind: "log-read-whole" })).toEqual([]);
+  expect(receive(...read, { kind: "log-loaded" })).toEqual([]);
   expect([copy.isWarm, copy.hasFailed, budget.bytes]).toEqual([false, true, 0]);
   expect(receive({ kind: "tick" })).toEqual([{ kind: "read-log-end" }]);
   expect(receive({ kind: "log-end-read", last: log[2], checkpoint: undefined })).toEqual([{ kind: "load", after: 0, through: 14 }]);
@@ -159,7 +159,7 @@ test.each([
   const { receive, copy } = following();
   expect(receive({ kind: "heard", stored: stored(begins, 9) })).toEqual([{ kind: "load", after: 6, through: 9 }]);
   const log = [stored(edits(1), 7), stored(epoch(2, 1), 8), stored(begins, 9)];
-  expect(receive(...log.map((one): ReplicaInput => ({ kind: "log-read", stored: one })), { kind: "log-read-whole" })).toEqual([
+  expect(receive(...log.map((one): ReplicaInput => ({ kind: "log-read", stored: one })), { kind: "log-loaded" })).toEqual([
     { kind: "warm" },
   ]);
   expect(copy.take()?.last.streamSeq).toBe(9);

@@ -1,11 +1,10 @@
 /**
- * A warm copy of a room that another server owns: who has written how far, and the newest edits, kept by what the log
- * republishes and repaired from the log itself. With it a takeover has nothing left to load.
+ * A replica of a room that another server owns: each writer's progress and the newest edits, kept from republished
+ * records and repaired from the log. With a replica a takeover has nothing to load.
  *
- * A copy is a guess that costs nothing when it is behind: whoever takes over with it fences at the log's end, and loads
- * whatever the copy lacks. But it holds one log and never parts of two: what it takes follows its last record by epoch
- * and seq, or stands behind that very record in the log. Where neither is so the log has lost its end, and the copy
- * begins anew. Rules REP1 to REP9.
+ * A replica may be behind at no risk: the takeover fences at the log's end and loads what is missing. But a replica
+ * holds one log, never parts of two. A new record must follow the last one by epoch and seq, or stand directly behind
+ * it in the log. Otherwise the log lost its end, and the replica starts again. Rules REP1 to REP9.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -14,20 +13,20 @@ import type { LogEnd } from "../../shared/bus/placement-messages.ts";
 import { epochOf, type OwnersRecord, serverOf } from "../../shared/bus/record.ts";
 import type { Epoch, Seq, ServerId } from "../../shared/ids.ts";
 import type { BacklogBudget } from "../rooms/backlog.ts";
-import { Loading, type LoadingOptions, type Moment } from "../rooms/loading.ts";
-import { endAt, type WarmCopy } from "./claim.ts";
-import type { StoredRecord } from "../ports.ts";
+import { Loading, type LoadingOptions, type LoadTime } from "../rooms/loading.ts";
+import { endAt, type ReplicaContent } from "./claim.ts";
+import type { DecodedRecord } from "../ports.ts";
 
 export type ReplicaInput =
-  /** From now on nothing said in the room is missed; what was said before may have been. */
+  /** Subscribed: no later announcement is missed. Earlier ones may have been. */
   | { kind: "attached" }
-  | { kind: "log-end-read"; last: StoredRecord | undefined; checkpoint: Checkpoint | undefined }
-  | { kind: "log-read"; stored: StoredRecord }
-  | { kind: "log-read-whole" }
-  | { kind: "heard"; stored: StoredRecord }
-  /** The owner tells where the room stands. */
+  | { kind: "log-end-read"; last: DecodedRecord | undefined; checkpoint: Checkpoint | undefined }
+  | { kind: "log-read"; stored: DecodedRecord }
+  | { kind: "log-loaded" }
+  | { kind: "heard"; stored: DecodedRecord }
+  /** The owner announces the room's head. */
   | { kind: "beacon"; head: Seq }
-  /** What it waits for failed. */
+  /** The awaited result failed. */
   | { kind: "failed" }
   | { kind: "tick" };
 
@@ -35,13 +34,13 @@ export type ReplicaEffect =
   | { kind: "read-log-end" }
   /** Reads the room's records in `after < streamSeq <= through`. */
   | { kind: "load"; after: number; through: number }
-  /** It has everything that the log had when it asked. */
+  /** The replica has everything that the log had when it asked. */
   | { kind: "warm" };
 
 type State =
   | { kind: "idle" }
   | { kind: "reading" }
-  /** `unfound`: the copy's own last record, which the log is to show first. */
+  /** `unfound`: the replica's own last record, which the log must show first. */
   | { kind: "loading"; through: number; unfound: string | undefined }
   | { kind: "following" }
   /** Tries again at the next tick. */
@@ -53,9 +52,9 @@ export class Replica {
   #state: State = { kind: "idle" };
   #loading: Loading | undefined;
   #last = NOTHING;
-  /** The newest record heard of; what lies between is to be read. */
-  #heardOf = 0;
-  /** Something was missed while the log was read. */
+  /** The newest announced record; the records before it are still to be read. */
+  #announcedHead = 0;
+  /** An announcement was missed while the log was read. */
   #missed = false;
 
   constructor(options: LoadingOptions, budget: BacklogBudget) {
@@ -71,13 +70,13 @@ export class Replica {
     return this.#state.kind === "failed";
   }
 
-  /** Who wrote the newest record here, if any is. */
+  /** The writer of the newest record here, if there is one. */
   get writer(): ServerId | undefined {
     return this.#last.id === "" ? undefined : serverOf(this.#last);
   }
 
-  /** What there is of it, for a takeover. Of no use to this object any more. */
-  take(): WarmCopy | undefined {
+  /** The content for a takeover. The object cannot be used afterwards. */
+  take(): ReplicaContent | undefined {
     const [loading, isProven] = [this.#loading, this.isWarm];
     this.#loading = undefined;
     this.#state = { kind: "idle" };
@@ -87,7 +86,7 @@ export class Replica {
     return undefined;
   }
 
-  receive(input: ReplicaInput, moment: Moment): ReplicaEffect[] {
+  receiveReplicaInput(input: ReplicaInput, moment: LoadTime): ReplicaEffect[] {
     switch (input.kind) {
       case "attached":
         return this.#lookAtEnd();
@@ -96,10 +95,10 @@ export class Replica {
       case "log-read":
         if (this.#state.kind === "loading") this.#receiveRead(this.#state, input.stored, moment);
         return [];
-      case "log-read-whole":
-        return this.#state.kind === "loading" ? this.#receiveWhole(this.#state) : [];
+      case "log-loaded":
+        return this.#state.kind === "loading" ? this.#receiveLoaded(this.#state) : [];
       case "heard":
-        return this.#receiveHeard(input.stored, moment);
+        return this.#receiveFanOut(input.stored, moment);
       case "beacon":
         return this.#state.kind === "following" && input.head > (this.#loading?.head ?? 0) ? this.#lookAtEnd() : [];
       case "failed":
@@ -119,40 +118,40 @@ export class Replica {
       return [];
     }
     this.#state = { kind: "reading" };
-    this.#heardOf = 0; // What was heard of before, the log has or has lost.
+    this.#announcedHead = 0; // Earlier announced records are in the log or lost.
     return [{ kind: "read-log-end" }];
   }
 
-  #receiveEnd(last: StoredRecord | undefined, checkpoint: Checkpoint | undefined, moment: Moment): ReplicaEffect[] {
+  #receiveEnd(last: DecodedRecord | undefined, checkpoint: Checkpoint | undefined, moment: LoadTime): ReplicaEffect[] {
     const end = last?.streamSeq ?? 0;
-    // Where the log no longer has what the copy holds, and where the copy has a hole, it begins anew.
+    // The replica starts again if the log lost what it holds, or if it has a hole.
     if (this.#loading?.isWhole !== true || this.#isOff(last)) this.#begin(checkpoint, moment);
     if (last !== undefined && end === this.#last.streamSeq) this.#last = endAt(last);
-    this.#heardOf = Math.max(this.#heardOf, end);
+    this.#announcedHead = Math.max(this.#announcedHead, end);
     return this.#loadOrFollow();
   }
 
-  #begin(checkpoint: Checkpoint | undefined, moment: Moment): void {
+  #begin(checkpoint: Checkpoint | undefined, moment: LoadTime): void {
     this.#loading?.clear();
     this.#loading = new Loading(checkpoint, this.#options, this.#budget, moment.now);
     this.#last =
       checkpoint === undefined ? NOTHING : { id: "", streamSeq: checkpoint.streamSeq, epoch: checkpoint.epoch, head: checkpoint.seq };
   }
 
-  #isOff(last: StoredRecord | undefined): boolean {
+  #isOff(last: DecodedRecord | undefined): boolean {
     const end = last?.streamSeq ?? 0;
     return this.#last.streamSeq > end || (this.#last.streamSeq === end && this.#last.id !== last?.record.id);
   }
 
-  #receiveRead(state: State & { kind: "loading" }, stored: StoredRecord, moment: Moment): void {
+  #receiveRead(state: State & { kind: "loading" }, stored: DecodedRecord, moment: LoadTime): void {
     if (state.unfound === undefined) return this.#add(stored, moment);
     if (state.unfound === stored.record.id) state.unfound = undefined;
   }
 
-  #receiveWhole({ through, unfound }: State & { kind: "loading" }): ReplicaEffect[] {
+  #receiveLoaded({ through, unfound }: State & { kind: "loading" }): ReplicaEffect[] {
     if (unfound !== undefined) this.#forget();
     else if (this.#loading?.isWhole === true && this.#last.streamSeq >= through) return this.#loadOrFollow();
-    this.#state = { kind: "failed" }; // The log was trimmed meanwhile, or has lost its end.
+    this.#state = { kind: "failed" }; // The log was trimmed in the meantime, or lost its end.
     return [];
   }
 
@@ -163,10 +162,12 @@ export class Replica {
   }
 
   #loadOrFollow(): ReplicaEffect[] {
-    if (this.#heardOf > this.#last.streamSeq) {
+    if (this.#announcedHead > this.#last.streamSeq) {
       const unfound = this.#last.id === "" ? undefined : this.#last.id;
-      this.#state = { kind: "loading", through: this.#heardOf, unfound };
-      return [{ kind: "load", after: unfound === undefined ? this.#last.streamSeq : this.#last.streamSeq - 1, through: this.#heardOf }];
+      this.#state = { kind: "loading", through: this.#announcedHead, unfound };
+      return [
+        { kind: "load", after: unfound === undefined ? this.#last.streamSeq : this.#last.streamSeq - 1, through: this.#announcedHead },
+      ];
     }
     this.#state = { kind: "following" };
     if (!this.#missed) return [{ kind: "warm" }];
@@ -174,8 +175,8 @@ export class Replica {
     return this.#lookAtEnd();
   }
 
-  #receiveHeard(stored: StoredRecord, moment: Moment): ReplicaEffect[] {
-    this.#heardOf = Math.max(this.#heardOf, stored.streamSeq);
+  #receiveFanOut(stored: DecodedRecord, moment: LoadTime): ReplicaEffect[] {
+    this.#announcedHead = Math.max(this.#announcedHead, stored.streamSeq);
     if (this.#state.kind !== "following" || this.#loading === undefined) return [];
     if (stored.streamSeq <= this.#last.streamSeq) {
       const isInItsPlace = stored.streamSeq === this.#last.streamSeq && stored.record.id !== this.#last.id;
@@ -188,7 +189,7 @@ export class Replica {
     return [];
   }
 
-  /** Whether nothing lies between the last record here and this one. */
+  /** Whether the record directly follows the last record here. */
   #follows(record: OwnersRecord): boolean {
     const { epoch, head } = this.#last;
     return record.kind === "epoch"
@@ -196,7 +197,7 @@ export class Replica {
       : record.edits.epoch === epoch && record.edits.firstSeq === head + 1;
   }
 
-  #add(stored: StoredRecord, moment: Moment): void {
+  #add(stored: DecodedRecord, moment: LoadTime): void {
     if (stored.streamSeq <= this.#last.streamSeq) return;
     this.#loading?.receiveRecord(stored.record, moment);
     this.#last = endAt(stored);

@@ -1,19 +1,19 @@
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
-import { readSettings } from "../../shared/config.ts";
+import { readSettings } from "../../shared/settings/settings.ts";
 import type { Epoch, RoomKey, Seq, UnixMillis } from "../../shared/ids.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { BacklogBudget } from "../rooms/backlog.ts";
 import { roomHostOptions, roomServerSettings } from "../config.ts";
 import { roomServerMetrics } from "../metrics.ts";
 import type { DeletedRecord } from "../../shared/bus/record.ts";
-import { SILENT } from "../../shared/testing/silent-log.ts";
-import type { Beacon, LastRecord, StoredRecord } from "../ports.ts";
+import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
+import type { Beacon, LastRecord, DecodedRecord } from "../ports.ts";
 import { Replicas } from "./replicas-host.ts";
 
 const room = "acme.notes" as RoomKey;
-const epochRecord = (epoch: number, streamSeq: number): StoredRecord => ({
+const epochRecord = (epoch: number, streamSeq: number): DecodedRecord => ({
   streamSeq,
   record: { kind: "epoch", id: `one.${epoch}`, time: 0 as UnixMillis, epoch: epoch as Epoch, head: 0 as Seq, before: (epoch - 1) as Epoch },
 });
@@ -22,7 +22,7 @@ function replicasWith(settings: Record<string, string> = {}) {
   const clock = new FakeClock();
   const stored: LastRecord[] = [epochRecord(1, 5)];
   const state = { natsAnswers: true, subscriptions: 0, subscribing: 0, reads: 0, reading: 0, readingMost: 0, stall: Promise.resolve() };
-  let hear: (heard: StoredRecord | Beacon | DeletedRecord) => void = () => {};
+  let hear: (heard: DecodedRecord | Beacon | DeletedRecord) => void = () => {};
   let loseLine: () => void = () => {};
   const answering = async <Value>(value: () => Value): Promise<Value> => {
     if (!state.natsAnswers) throw new Error("no answer");
@@ -40,7 +40,7 @@ function replicasWith(settings: Record<string, string> = {}) {
       },
       read: async function* (_: RoomKey, after: number, through: number) {
         yield* stored.filter(
-          (one): one is StoredRecord => one.record.kind !== "deleted" && one.streamSeq > after && one.streamSeq <= through,
+          (one): one is DecodedRecord => one.record.kind !== "deleted" && one.streamSeq > after && one.streamSeq <= through,
         );
       },
     },
@@ -60,14 +60,14 @@ function replicasWith(settings: Record<string, string> = {}) {
   };
   const options = roomHostOptions(readSettings(roomServerSettings, { flags: settings, env: {} }), undefined);
   const metrics = roomServerMetrics(new Registry());
-  const replicas = new Replicas(ports, options, { clock, log: SILENT, metrics, budget: new BacklogBudget({ bytesMax: 1_000_000 }) });
+  const replicas = new Replicas(ports, options, { clock, log: SILENT_LOG, metrics, budget: new BacklogBudget({ bytesMax: 1_000_000 }) });
   const settle = (ms = 0): Promise<void> => clock.advance(ms);
   return {
     replicas,
     state,
     stored,
     settle,
-    hear: (heard: StoredRecord | Beacon | DeletedRecord) => hear(heard),
+    hear: (heard: DecodedRecord | Beacon | DeletedRecord) => hear(heard),
     loseLine: () => loseLine(),
   };
 }
@@ -95,7 +95,7 @@ test("[RPH3] a copy taken before it is warm leaves nobody waiting", async () => 
   expect(await followed).toBe(false);
 });
 
-test("[RPH4] what was said while the line was lost is read from the log", async () => {
+test("[RPH4] a replica reads the records sent during a lost connection from the log", async () => {
   const { replicas, stored, settle, loseLine } = replicasWith();
   await replicas.follow(room);
   stored.push(epochRecord(2, 9));
@@ -124,7 +124,7 @@ test("[RPH6] there are no more copies than may be, and one that nobody adds to i
   replicas.stop();
 });
 
-test("[RPH7] the copy of a room that is deleted is let go, whether that is heard or read, and nobody waits for it", async () => {
+test("[RPH7] the replica of a deleted room is released, whether an announcement or the log reports the deletion, and nobody waits for it", async () => {
   const heard = replicasWith();
   await heard.replicas.follow(room);
   heard.hear({ kind: "deleted", id: "deletion.1", time: 0 as UnixMillis });

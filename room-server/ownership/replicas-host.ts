@@ -1,21 +1,21 @@
 /**
- * The warm copies that this server keeps of other servers' rooms: feeds each what is said in its room and what it reads
- * from the log. A copy that hears nothing for long is let go: its room was released.
+ * Keeps this server's replicas of other servers' rooms: feeds each with announcements of its room and records from the
+ * log. A replica without an announcement for long is dropped, because its room was released.
  */
 
 import { assertNever } from "../../shared/assert.ts";
-import type { Clock } from "../../shared/clock.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import type { Millis, RoomKey, ServerId } from "../../shared/ids.ts";
-import { inTurn } from "../../shared/in-turn.ts";
-import type { Log } from "../../shared/log.ts";
+import { limitConcurrency } from "../../shared/limits/concurrency-limit.ts";
+import type { Log } from "../../shared/process/log.ts";
 import type { BacklogBudget } from "../rooms/backlog.ts";
 import type { LoadingOptions } from "../rooms/loading.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
-import type { WarmCopy } from "./claim.ts";
-import type { Checkpoints, FanOut, RoomLog, Subscription } from "../ports.ts";
+import type { ReplicaContent } from "./claim.ts";
+import type { CheckpointReader, FanOut, RoomLog, Subscription } from "../ports.ts";
 import { Replica, type ReplicaEffect, type ReplicaInput } from "./replica.ts";
 
-export type ReplicasPorts = { readonly log: RoomLog; readonly checkpoints: Checkpoints; readonly fanOut: FanOut };
+export type ReplicasPorts = { readonly log: RoomLog; readonly checkpoints: CheckpointReader; readonly fanOut: FanOut };
 export type ReplicasOptions = LoadingOptions & { readonly replicasMax: number; readonly idleMsMax: number };
 export type ReplicasDeps = {
   readonly clock: Clock;
@@ -28,17 +28,22 @@ type Followed = {
   readonly key: RoomKey;
   readonly replica: Replica;
   subscription: Subscription | undefined;
-  /** While NATS has not answered for its subscription. */
+  /** True until NATS confirms the subscription. */
   subscribing: boolean;
-  /** When it was last told or asked anything. */
+  /** Time of the last announcement or request. */
   usedAt: Millis;
   waiting: ((isWarm: boolean) => void)[];
 };
 
 const TICK_MS = 1_000;
-/** Looks at the log at a time, and reads of it: after a lost line every copy wants one, and JetStream drops what does not fit its queue. */
+/**
+ * Reads of the log at once. After a reconnect every replica wants one, and JetStream drops what does not fit its queue.
+ */
 const READS_AT_ONCE = 64;
-/** A room that nobody uses is released by its owner; its copy goes some time after. Until then the owner tells its head several times. */
+/**
+ * An idle room is released by its owner, and its replica is dropped after this many idle times. The owner announces its
+ * head several times before.
+ */
 const IDLE_TIMES = 2;
 
 export class Replicas {
@@ -46,8 +51,10 @@ export class Replicas {
   readonly #options: ReplicasOptions;
   readonly #deps: ReplicasDeps;
   readonly #followed = new Map<RoomKey, Followed>();
-  readonly #looks = inTurn(READS_AT_ONCE, (followed: Followed) => this.#readLogEnd(followed));
-  readonly #loads = inTurn(READS_AT_ONCE, (followed: Followed, range: ReplicaEffect & { kind: "load" }) => this.#load(followed, range));
+  readonly #looks = limitConcurrency(READS_AT_ONCE, (followed: Followed) => this.#readLogEnd(followed));
+  readonly #loads = limitConcurrency(READS_AT_ONCE, (followed: Followed, range: ReplicaEffect & { kind: "load" }) =>
+    this.#load(followed, range),
+  );
   #cancelTick: () => void;
 
   constructor(ports: ReplicasPorts, options: ReplicasOptions, deps: ReplicasDeps) {
@@ -62,12 +69,12 @@ export class Replicas {
     return this.#followed.size;
   }
 
-  /** Whether a copy is kept here, warm or not yet. */
+  /** Whether a replica is kept here, complete or not. */
   has(key: RoomKey): boolean {
     return this.#followed.has(key);
   }
 
-  /** Resolves once the copy is warm; false when it does not become so. */
+  /** Resolves to true once the replica is complete; false if it fails. */
   follow(key: RoomKey): Promise<boolean> {
     const known = this.#followed.get(key);
     if (known === undefined && this.#followed.size >= this.#options.replicasMax) {
@@ -80,13 +87,13 @@ export class Replicas {
     return new Promise((resolve) => followed.waiting.push(resolve));
   }
 
-  /** Who owned the room when something was last heard in it, if a copy of it is kept here. */
+  /** The room's owner by the newest announcement, if a replica is kept here. */
   ownerOf(key: RoomKey): ServerId | undefined {
     const replica = this.#followed.get(key)?.replica;
     return replica?.isWarm === true ? replica.writer : undefined;
   }
 
-  /** The rooms of which this is true, those that were heard of last first. */
+  /** The rooms owned by that server, most recently announced first. */
   copiesOf(server: ServerId): RoomKey[] {
     const copies = [...this.#followed.values()].filter(({ key }) => this.ownerOf(key) === server);
     return copies.sort((a, b) => b.usedAt - a.usedAt).map(({ key }) => key);
@@ -96,14 +103,14 @@ export class Replicas {
     this.take(key)?.loading.clear();
   }
 
-  /** For a takeover: from now on the copy is no longer kept here. */
-  take(key: RoomKey): WarmCopy | undefined {
+  /** For a takeover: the replica is no longer kept here afterwards. */
+  take(key: RoomKey): ReplicaContent | undefined {
     const followed = this.#followed.get(key);
     if (followed === undefined) return undefined;
     this.#followed.delete(key);
     this.#deps.metrics.replicas.set(this.#followed.size);
     this.#close(followed);
-    this.#tellWaiting(followed, false);
+    this.#resolveWaiting(followed, false);
     return followed.replica.take();
   }
 
@@ -138,15 +145,16 @@ export class Replicas {
     return { kind: "attached" };
   }
 
-  /** Its room is deleted: nobody takes it over. */
+  /** The room is deleted: nobody takes it over. */
   #drop(followed: Followed): void {
     if (this.#followed.get(followed.key) === followed) this.unfollow(followed.key);
   }
 
   #receive(followed: Followed, input: ReplicaInput): void {
-    if (this.#followed.get(followed.key) !== followed) return; // Taken or let go meanwhile.
+    if (this.#followed.get(followed.key) !== followed) return; // Taken or dropped in the meantime.
     const { clock } = this.#deps;
-    for (const effect of followed.replica.receive(input, { now: clock.now(), wallNow: clock.wallNow() })) this.#carryOut(followed, effect);
+    for (const effect of followed.replica.receiveReplicaInput(input, { now: clock.now(), wallNow: clock.wallNow() }))
+      this.#carryOut(followed, effect);
   }
 
   #carryOut(followed: Followed, effect: ReplicaEffect): void {
@@ -156,7 +164,7 @@ export class Replicas {
       case "load":
         return this.#await(followed, this.#loads(followed, effect));
       case "warm":
-        return this.#tellWaiting(followed, true);
+        return this.#resolveWaiting(followed, true);
       default:
         return assertNever(effect);
     }
@@ -164,7 +172,7 @@ export class Replicas {
 
   async #readLogEnd(followed: Followed): Promise<ReplicaInput> {
     const { key } = followed;
-    if (this.#followed.get(key) !== followed) return { kind: "failed" }; // Taken or let go while it waited.
+    if (this.#followed.get(key) !== followed) return { kind: "failed" }; // Taken or dropped while it waited.
     const [last, checkpoint] = await Promise.all([this.#ports.log.readLast(key), this.#ports.checkpoints.newest(key)]);
     if (checkpoint === "deleted" || last?.record.kind === "deleted") {
       this.#drop(followed);
@@ -176,7 +184,7 @@ export class Replicas {
   async #load(followed: Followed, { after, through }: ReplicaEffect & { kind: "load" }): Promise<ReplicaInput> {
     if (this.#followed.get(followed.key) !== followed) return { kind: "failed" };
     for await (const stored of this.#ports.log.read(followed.key, after, through)) this.#receive(followed, { kind: "log-read", stored });
-    return { kind: "log-read-whole" };
+    return { kind: "log-loaded" };
   }
 
   #await(followed: Followed, outcome: Promise<ReplicaInput>): void {
@@ -189,14 +197,16 @@ export class Replicas {
     );
   }
 
-  #tellWaiting(followed: Followed, isWarm: boolean): void {
+  #resolveWaiting(followed: Followed, isWarm: boolean): void {
     for (const tell of followed.waiting.splice(0)) tell(isWarm);
   }
 
   #close({ key, subscription }: Followed): void {
     subscription
       ?.close()
-      .catch((cause: unknown) => this.#deps.log.debug({ room: key, cause }, "the line was lost while a copy's subscription was closed"));
+      .catch((cause: unknown) =>
+        this.#deps.log.debug({ room: key, cause }, "the NATS connection was lost while a replica's subscription closed"),
+      );
   }
 
   #receiveGap(): void {

@@ -1,11 +1,11 @@
-/** Ticks the rooms of this process, each as often as it wants to be: most of thousands have nothing under way. */
+/** Ticks the rooms of this process, each as often as it wants: most of thousands have nothing under way. */
 
-import type { Clock } from "../../shared/clock.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import type { RoomKey } from "../../shared/ids.ts";
-import type { Pace } from "../rooms/room.ts";
+import type { TickUrgency } from "../rooms/owned-room.ts";
 import type { HostedRoom } from "./hosted-room-host.ts";
 
-/** `receiveRound`: all rooms were ticked. */
+/** `receiveRound`: called after all rooms were ticked. */
 export type RoomTicksDeps = {
   readonly clock: Clock;
   readonly isInhabited: (room: RoomKey) => boolean;
@@ -13,18 +13,18 @@ export type RoomTicksDeps = {
 };
 
 const TICK_MS = 50;
-/** Every so many ticks those are ticked too that only have their head to tell again. */
+/** Rooms that only repeat their head are ticked once in this many ticks. */
 const TICKS_AT_LEISURE = 5;
-/** Rooms with nothing under way are looked at every so many ticks. */
+/** Rooms with nothing under way are ticked once in this many ticks. */
 const TICKS_PER_ROUND = 20;
 
-/** There are thousands of rooms to say it to each second. */
+/** One object for thousands of rooms each second. */
 const [TICK, INHABITED] = [{ kind: "tick" }, { kind: "inhabited" }] as const;
 
 export class RoomTicks {
   readonly #rooms: ReadonlyMap<RoomKey, HostedRoom>;
   readonly #deps: RoomTicksDeps;
-  /** Rooms that want a tick, soon or at leisure. */
+  /** Rooms that want a tick, soon or with low priority. */
   readonly #restless = new Set<HostedRoom>();
   readonly #lingering = new Set<HostedRoom>();
   #ticks = 0;
@@ -36,7 +36,7 @@ export class RoomTicks {
     this.#cancelTick = deps.clock.after(TICK_MS, () => this.#tick());
   }
 
-  receivePace(room: HostedRoom, pace: Exclude<Pace, "never">): void {
+  receivePace(room: HostedRoom, pace: Exclude<TickUrgency, "never">): void {
     (pace === "soon" ? this.#restless : this.#lingering).add(room);
   }
 
@@ -55,7 +55,7 @@ export class RoomTicks {
     if (this.#ticks % TICKS_PER_ROUND === 0) return this.#tickAll();
     for (const room of this.#restless) {
       if (room.pace === "soon") room.receive(TICK);
-      if (room.pace !== "soon") this.#restless.delete(room); // What it waited for has come.
+      if (room.pace !== "soon") this.#restless.delete(room); // The awaited result has arrived.
     }
     if (this.#ticks % TICKS_AT_LEISURE !== 0) return;
     for (const room of this.#lingering) {

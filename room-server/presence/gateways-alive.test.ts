@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { GatewayId, Millis } from "../../shared/ids.ts";
-import { GatewaysAlive } from "./gateways-alive.ts";
+import { GatewaysAlive } from "./presence-host.ts";
 
 const [here, there] = ["gw-here", "gw-there"] as GatewayId[] as [GatewayId, GatewayId];
 const at = (ms: number) => ms as Millis;

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 
-import type { Standing } from "../../shared/bus/presence-messages.ts";
+import type { PresenceStatus } from "../../shared/bus/presence-messages.ts";
 import type { ClientId, Epoch, GatewayId, Millis, UserId } from "../../shared/ids.ts";
-import { Presence, type PresenceEffect } from "./presence.ts";
+import { OwnerPresence, type OwnerPresenceEffect } from "./presence.ts";
 
 const TICK_MS = 50;
 const options = {
@@ -23,26 +23,26 @@ const client = "client0000000001" as ClientId;
 const at = (ms: number) => ms as Millis;
 
 /** A room of one, who shows something at every turn of ten milliseconds for a second; how often the room is told. */
-function newsInASecond(level: number): { news: number; standing: Standing | undefined } {
-  const presence = new Presence(1 as Epoch, options, at(0));
-  presence.receive(
+function newsInASecond(level: number): { delta: number; status: PresenceStatus | undefined } {
+  const presence = new OwnerPresence(1 as Epoch, options, at(0));
+  presence.receivePresenceInput(
     {
       kind: "members",
       gateway,
       epoch: 0 as Epoch,
       version: 1,
-      whole: true,
+      snapshot: true,
       entered: [{ client, user: "ann" as UserId, name: "Ann", canWrite: true, spectator: false }],
       exited: [],
     },
     at(0),
   );
-  presence.receive({ kind: "tick" }, at(0));
-  presence.receive({ kind: "hold-back", level }, at(0));
-  const effects: PresenceEffect[] = [];
+  presence.receivePresenceInput({ kind: "tick" }, at(0));
+  presence.receivePresenceInput({ kind: "hold-back", level }, at(0));
+  const effects: OwnerPresenceEffect[] = [];
   for (let ms = 1; ms <= 1_000; ms++) {
     if (ms % 10 === 0)
-      presence.receive(
+      presence.receivePresenceInput(
         {
           kind: "states",
           gateway,
@@ -52,17 +52,17 @@ function newsInASecond(level: number): { news: number; standing: Standing | unde
         },
         at(ms),
       );
-    if ((presence.dueAt ?? Number.POSITIVE_INFINITY) <= ms) effects.push(...presence.receive({ kind: "tick" }, at(ms)));
+    if ((presence.dueAt ?? Number.POSITIVE_INFINITY) <= ms) effects.push(...presence.receivePresenceInput({ kind: "tick" }, at(ms)));
   }
   const said = effects.flatMap((effect) => (effect.kind === "broadcast" ? [effect.message] : []));
   const head = said.find((message) => message.kind === "head");
-  return { news: said.filter(({ kind }) => kind === "news").length, standing: head?.kind === "head" ? head.standing : undefined };
+  return { delta: said.filter(({ kind }) => kind === "delta").length, status: head?.kind === "head" ? head.status : undefined };
 }
 
 test("[FAIR7] a room that is held back is told less often, and how often each may tell of itself", () => {
-  expect([0, 1, 2].map((level) => newsInASecond(level).news)).toEqual([20, 10, 5]);
-  expect(newsInASecond(1).standing).toMatchObject({ shed: 4, presencePerSecond: 10 });
-  expect([4, 5].map((level) => newsInASecond(level).standing)).toMatchObject([
+  expect([0, 1, 2].map((level) => newsInASecond(level).delta)).toEqual([20, 10, 5]);
+  expect(newsInASecond(1).status).toMatchObject({ shed: 4, presencePerSecond: 10 });
+  expect([4, 5].map((level) => newsInASecond(level).status)).toMatchObject([
     { shed: 7, presencePerSecond: 1 },
     { shed: 8, presencePerSecond: 1 },
   ]);
@@ -70,14 +70,14 @@ test("[FAIR7] a room that is held back is told less often, and how often each ma
 
 /** A room of one, who shows something at every turn of ten milliseconds; its standings, as they are told until then. */
 function standingsUntil(endMs: number, holdBacks: ReadonlyMap<number, number>): { ms: number; shed: number }[] {
-  const presence = new Presence(1 as Epoch, options, at(0));
-  presence.receive(
+  const presence = new OwnerPresence(1 as Epoch, options, at(0));
+  presence.receivePresenceInput(
     {
       kind: "members",
       gateway,
       epoch: 0 as Epoch,
       version: 1,
-      whole: true,
+      snapshot: true,
       entered: [{ client, user: "ann" as UserId, name: "Ann", canWrite: true, spectator: false }],
       exited: [],
     },
@@ -85,7 +85,7 @@ function standingsUntil(endMs: number, holdBacks: ReadonlyMap<number, number>): 
   );
   const told: { ms: number; shed: number }[] = [];
   for (let ms = 0; ms <= endMs; ms += 10) {
-    presence.receive(
+    presence.receivePresenceInput(
       {
         kind: "states",
         gateway,
@@ -96,10 +96,10 @@ function standingsUntil(endMs: number, holdBacks: ReadonlyMap<number, number>): 
       at(ms),
     );
     const level = holdBacks.get(ms);
-    if (level !== undefined) presence.receive({ kind: "hold-back", level }, at(ms));
+    if (level !== undefined) presence.receivePresenceInput({ kind: "hold-back", level }, at(ms));
     if ((presence.dueAt ?? Number.POSITIVE_INFINITY) > ms) continue;
-    for (const effect of presence.receive({ kind: "tick" }, at(ms)))
-      if (effect.kind === "broadcast" && effect.message.kind === "head") told.push({ ms, shed: effect.message.standing.shed });
+    for (const effect of presence.receivePresenceInput({ kind: "tick" }, at(ms)))
+      if (effect.kind === "broadcast" && effect.message.kind === "head") told.push({ ms, shed: effect.message.status.shed });
   }
   return told;
 }

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 
 import { encodePresenceToOwner, type PresenceToOwner } from "../../shared/bus/presence-messages.ts";
 import type { ClientId, Epoch, GatewayId, UserId } from "../../shared/ids.ts";
-import { MemberParts } from "./member-parts.ts";
+import { MemberParts } from "./presence-roster.ts";
 
 type Members = PresenceToOwner & { kind: "members" };
 
@@ -20,7 +20,7 @@ const part = (gateway: GatewayId, version: number, number: number, parts: number
   gateway,
   epoch: 1 as Epoch,
   version,
-  whole: true,
+  snapshot: true,
   entered: [member(number)],
   exited: [],
   partOf: { part: number, parts },
@@ -62,6 +62,6 @@ test("[MPT3] whatever is lost, nothing is made of parts of two versions", () => 
 });
 
 test("[MPT4] a message in one part is as long as it was before there were parts", () => {
-  const { partOf: _, ...whole } = part(here, 7, 1, 1);
-  expect(encodePresenceToOwner(part(here, 7, 1, 1)).byteLength - encodePresenceToOwner(whole).byteLength).toBe(2);
+  const { partOf: _, ...snapshot } = part(here, 7, 1, 1);
+  expect(encodePresenceToOwner(part(here, 7, 1, 1)).byteLength - encodePresenceToOwner(snapshot).byteLength).toBe(2);
 });

@@ -1,28 +1,28 @@
 /**
- * How a room's presence travels, by how many are in it. Two thresholds and a shortest stay lie between the modes, so
- * that a room whose size swings around one of them does not switch with it.
+ * Decides how a room's presence is sent, by its number of participants. Two thresholds and a minimum stay keep a room
+ * near a threshold from switching back and forth.
  */
 
-import type { Standing } from "../../shared/bus/presence-messages.ts";
+import type { PresenceStatus } from "../../shared/bus/presence-messages.ts";
 import type { Millis } from "../../shared/ids.ts";
 import type { RoomMode } from "../../shared/wire/frames.ts";
 import type { Budget } from "../load/fair-share.ts";
 
 export type ModeOptions = {
-  /** One more, and the room is hierarchical. */
+  /** With one more participant the room is hierarchical. */
   readonly flatParticipantsMax: number;
-  /** So few, and a hierarchical room is flat again: below `flatParticipantsMax`. */
+  /** At this number a hierarchical room is flat again: below `flatParticipantsMax`. */
   readonly flatAgainParticipants: number;
-  /** How long a room stays in a mode before it leaves it for another. */
+  /** Minimum time in a mode. */
   readonly modeMsMin: number;
 };
 
 export type ModeSince = { readonly mode: RoomMode; readonly since: Millis };
 
-/** A room is flat to begin with, and free to leave that at once. */
+/** A room begins flat, and may leave that mode at once. */
 export const FLAT_FROM_THE_START: ModeSince = { mode: "flat", since: Number.NEGATIVE_INFINITY as Millis };
 
-/** `current` itself if there is nothing to change. */
+/** Returns `current` itself when nothing changes. */
 export function decideMode(current: ModeSince, participants: number, now: Millis, options: ModeOptions): ModeSince {
   const mode = modeFor(current.mode, participants, options);
   return mode === current.mode || now - current.since < options.modeMsMin ? current : { mode, since: now };
@@ -36,17 +36,17 @@ function modeFor(current: RoomMode, participants: number, { flatParticipantsMax,
 const PER_SECOND_MAX = 30;
 const STATES_PER_SECOND_MAX = 30_000;
 
-/** How often each of so many may tell of itself: 30 times a second, and all together 30,000 times. */
+/** How often each participant may send: 30 times a second, and 30,000 times for all together. */
 export function presencePerSecondOf(participants: number): number {
   return Math.max(1, Math.min(PER_SECOND_MAX, Math.floor(STATES_PER_SECOND_MAX / Math.max(1, participants))));
 }
 
-/** What gateways are told of it. `budget`: while the server is late, less. */
-export function standingOf({ mode }: ModeSince, participants: number, { perSecondMax, shed }: Budget): Standing {
+/** The status that gateways receive. `budget`: lower limits while the server is late. */
+export function presenceStatusOf({ mode }: ModeSince, participants: number, { perSecondMax, shed }: Budget): PresenceStatus {
   return { mode, participants, presencePerSecond: Math.min(perSecondMax, presencePerSecondOf(participants)), shed };
 }
 
-/** How many there are is told with the next change of anything else. */
-export function isSameRule(a: Standing, b: Standing): boolean {
+/** A changed participant count alone is announced with the next other change. */
+export function isSameRule(a: PresenceStatus, b: PresenceStatus): boolean {
   return a.mode === b.mode && a.presencePerSecond === b.presencePerSecond && a.shed === b.shed;
 }

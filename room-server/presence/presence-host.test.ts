@@ -5,7 +5,7 @@ import type { Epoch, RoomKey } from "../../shared/ids.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { roomServerMetrics } from "../metrics.ts";
 import type { PresenceBus } from "../ports.ts";
-import { PresenceHost } from "./presence-host.ts";
+import { OwnerPresenceHost } from "./presence-host.ts";
 
 const options = {
   participantsMax: 100,
@@ -33,7 +33,7 @@ test("[PRS26] an ownership that ends before it has said anything says nothing, n
     onHeartbeat: silent,
     line: () => ({ isUp: true, losses: 0 }),
   };
-  const host = new PresenceHost(bus, options, {
+  const host = new OwnerPresenceHost(bus, options, {
     clock,
     endOfTurn: (run) => void clock.after(0, run),
     log,

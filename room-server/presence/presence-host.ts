@@ -1,58 +1,63 @@
 /**
- * Holds the presence of the rooms that this server owns, feeds each what gateways say and carries out what it decides:
- * on timers of its own, so that edits never wait for it. It begins and ends with a room's ownership.
+ * Holds the presence of the rooms that this server owns: feeds each with gateways' messages and carries out its
+ * effects, on timers of its own, so that edits never wait. It begins and ends with a room's ownership.
  */
 
-import { Alarm, type AlarmDeps, Alarms } from "../../shared/alarm.ts";
+import { Alarm, type AlarmDeps, Alarms } from "../../shared/time/alarm.ts";
 import { assertNever } from "../../shared/assert.ts";
 import type { PresenceToOwner } from "../../shared/bus/presence-messages.ts";
-import type { Epoch, Millis, RoomKey } from "../../shared/ids.ts";
-import type { Log } from "../../shared/log.ts";
-import type { Operations } from "../../shared/operations.ts";
+import type { Epoch, Millis, RoomKey, GatewayId } from "../../shared/ids.ts";
+import type { Log } from "../../shared/process/log.ts";
 import type { BudgetLevel } from "../load/fair-share.ts";
-import { GatewaysAlive } from "./gateways-alive.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
-import type { Activity, PresenceBus } from "../ports.ts";
-import { Presence, type PresenceAccount, type PresenceEffect, type PresenceInput, type PresenceOptions } from "./presence.ts";
+import type { RoomActivityReports, PresenceBus } from "../ports.ts";
+import {
+  OwnerPresence,
+  type PresenceAccount,
+  type OwnerPresenceEffect,
+  type OwnerPresenceInput,
+  type OwnerPresenceOptions,
+} from "./presence.ts";
+import type { Operations } from "../../shared/bus/operations-events.ts";
 
-export type PresenceHostOptions = PresenceOptions & { readonly gatewaySilenceMsMax: number };
+export type OwnerPresenceHostOptions = OwnerPresenceOptions & { readonly gatewaySilenceMsMax: number };
 
-export type PresenceHostDeps = AlarmDeps & {
+export type OwnerPresenceHostDeps = AlarmDeps & {
   readonly log: Log;
   readonly metrics: RoomServerMetrics;
   readonly operations: Operations;
-  /** A gateway has heard of a later owner of a room. */
+  /** A gateway knows of a later owner of a room. */
   readonly onDeposed: (room: RoomKey) => void;
-  readonly activity: Activity;
+  readonly activity: RoomActivityReports;
 };
 
 type Hosted = {
   readonly key: RoomKey;
-  readonly presence: Presence;
+  readonly presence: OwnerPresence;
   readonly alarm: Alarm;
 };
 
 const WATCH_MS = 250;
-/** Whether a gateway has said nothing of a room for long is looked after every so many watches: there are very many rooms. */
+/** Silent gateways of a room are searched once in this many watches: there are very many rooms. */
 const WATCHES_PER_ROUND = 4;
-/** A timer so late means that the process stood still, and heard nobody. */
+/** A timer this late means that the process was paused and received nothing. */
 const STOOD_STILL_MS = 1_000;
 
 const TICK = { kind: "tick" } as const;
 
-export class PresenceHost {
+export class OwnerPresenceHost {
   readonly #bus: PresenceBus;
-  readonly #options: PresenceHostOptions;
-  readonly #deps: PresenceHostDeps;
+  readonly #options: OwnerPresenceHostOptions;
+  readonly #deps: OwnerPresenceHostDeps;
   readonly #alarms: Alarms;
   readonly #rooms = new Map<RoomKey, Hosted>();
   readonly #alive: GatewaysAlive;
   #watches = 0;
-  /** Losses of the line after which all rooms have asked who is there. */
-  #lossesMended = 0;
+  /** Connection losses after which all rooms have asked for their members again. */
+  #lossesRepaired = 0;
   #stopWatching: () => void = () => {};
 
-  constructor(bus: PresenceBus, options: PresenceHostOptions, deps: PresenceHostDeps) {
+  constructor(bus: PresenceBus, options: OwnerPresenceHostOptions, deps: OwnerPresenceHostDeps) {
     this.#bus = bus;
     this.#options = options;
     this.#deps = deps;
@@ -63,14 +68,14 @@ export class PresenceHost {
   }
 
   begin(key: RoomKey, epoch: Epoch): void {
-    const presence = new Presence(epoch, this.#options, this.#deps.clock.now());
+    const presence = new OwnerPresence(epoch, this.#options, this.#deps.clock.now());
     const alarm = new Alarm(() => this.#feed(hosted, TICK), this.#alarms);
     const hosted: Hosted = { key, presence, alarm };
     this.#rooms.set(key, hosted);
     this.#setAlarm(hosted);
   }
 
-  /** Passed over where the room is not this server's, or not yet. */
+  /** Dropped if this server does not own the room, or not yet. */
   receive(key: RoomKey, message: PresenceToOwner): void {
     const hosted = this.#rooms.get(key);
     if (hosted === undefined) return;
@@ -85,7 +90,7 @@ export class PresenceHost {
     hosted.alarm.callOff();
   }
 
-  /** Undefined: the room is not this server's. */
+  /** Undefined: this server does not own the room. */
   accountOf(key: RoomKey): PresenceAccount | undefined {
     return this.#rooms.get(key)?.presence.account;
   }
@@ -116,31 +121,31 @@ export class PresenceHost {
     for (const key of this.#rooms.keys()) this.end(key);
   }
 
-  #feed(hosted: Hosted, input: PresenceInput): void {
+  #feed(hosted: Hosted, input: OwnerPresenceInput): void {
     const before = hosted.presence.participants;
-    for (const effect of hosted.presence.receive(input, this.#deps.clock.now())) this.#carryOut(hosted, effect);
+    for (const effect of hosted.presence.receivePresenceInput(input, this.#deps.clock.now())) this.#carryOut(hosted, effect);
     const after = hosted.presence.participants;
     if ((before === 0) !== (after === 0)) this.#deps.activity.tell(hosted.key, after > 0 ? "room.occupied" : "room.vacated");
     this.#setAlarm(hosted);
   }
 
-  /** Not of one that has ended, even if the room has begun again. */
+  /** Not for a presence that has ended, even if the room has begun again. */
   #setAlarm(hosted: Hosted): void {
     const { dueAt } = hosted.presence;
     if (dueAt !== undefined && this.#rooms.get(hosted.key) === hosted) hosted.alarm.setFor(dueAt);
   }
 
-  #carryOut({ key }: Hosted, effect: PresenceEffect): void {
+  #carryOut({ key }: Hosted, effect: OwnerPresenceEffect): void {
     const { metrics, operations, onDeposed } = this.#deps;
     switch (effect.kind) {
       case "broadcast":
-        if (effect.message.kind === "news") {
+        if (effect.message.kind === "delta") {
           metrics.presenceNews.inc();
-          metrics.presenceNewsBytes.inc(effect.message.news.byteLength);
+          metrics.presenceNewsBytes.inc(effect.message.delta.byteLength);
         }
         return this.#bus.broadcast(key, effect.message);
       case "answer":
-        if (effect.answer.kind === "whole") metrics.presenceSyncs.inc();
+        if (effect.answer.kind === "snapshot") metrics.presenceSyncs.inc();
         return this.#bus.answer(effect.gateway, key, effect.answer);
       case "mode-changed":
         metrics.modeChanges.inc({ to: effect.to });
@@ -169,8 +174,8 @@ export class PresenceHost {
     const { isUp, losses } = this.#bus.line();
     const couldHear = isUp && now - before <= STOOD_STILL_MS;
     if (!couldHear) this.#alive.excuseAll(now);
-    if (isUp && losses > this.#lossesMended) {
-      this.#lossesMended = losses;
+    if (isUp && losses > this.#lossesRepaired) {
+      this.#lossesRepaired = losses;
       for (const hosted of this.#rooms.values()) this.#feed(hosted, { kind: "line-lost" });
     }
     for (const gateway of this.#alive.takeLost(now)) {
@@ -194,5 +199,38 @@ export class PresenceHost {
     }
     metrics.participants.set(participants);
     metrics.presenceBytes.set(bytes);
+  }
+}
+
+/**
+ * Estimates which gateways are alive, by their messages. A gateway that was only paused announces its members again.
+ * After a connection loss or pause of its own, this server declares no gateway lost.
+ */
+export class GatewaysAlive {
+  readonly #silenceMsMax: number;
+  readonly #lastHeartbeats = new Map<GatewayId, Millis>();
+
+  constructor(options: { gatewaySilenceMsMax: number }) {
+    this.#silenceMsMax = options.gatewaySilenceMsMax;
+  }
+
+  get size(): number {
+    return this.#lastHeartbeats.size;
+  }
+
+  receive(gateway: GatewayId, now: Millis): void {
+    this.#lastHeartbeats.set(gateway, now);
+  }
+
+  /** This server could not receive until now. */
+  excuseAll(now: Millis): void {
+    for (const gateway of this.#lastHeartbeats.keys()) this.#lastHeartbeats.set(gateway, now);
+  }
+
+  /** The gateways that became silent since the last call. */
+  takeLost(now: Millis): GatewayId[] {
+    const lost = [...this.#lastHeartbeats].filter(([, at]) => now - at > this.#silenceMsMax).map(([gateway]) => gateway);
+    for (const gateway of lost) this.#lastHeartbeats.delete(gateway);
+    return lost;
   }
 }

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 
-import type { Member } from "../../shared/bus/presence-messages.ts";
+import type { PresenceMember } from "../../shared/bus/presence-messages.ts";
 import type { ClientId, GatewayId, UserId } from "../../shared/ids.ts";
 import { Roster } from "./presence-roster.ts";
 
 const [here, there] = ["gw-here", "gw-there"] as GatewayId[] as [GatewayId, GatewayId];
 const [ann, bob] = ["annannannannann1", "bobbobbobbobbob1"] as ClientId[] as [ClientId, ClientId];
-const member = (client: ClientId, changes: Partial<Member> = {}): Member => ({
+const member = (client: ClientId, changes: Partial<PresenceMember> = {}): PresenceMember => ({
   client,
   user: client.slice(0, 3) as UserId,
   name: client.slice(0, 3),
@@ -19,7 +19,7 @@ const roster = (options: Partial<{ participantsMax: number; presenceBytesMax: nu
   new Roster({ participantsMax: 100, presenceBytesMax: 10_000, ...options });
 
 function shown(of: Roster, client: ClientId): Record<string, string> | undefined {
-  const { present, states } = of.whole();
+  const { present, states } = of.snapshot();
   const participant = present.find((one) => one.client === client);
   if (participant === undefined) return undefined;
   return Object.fromEntries(
@@ -35,7 +35,7 @@ test("[PRS1] a participant held by two gateways keeps its place, and is gone whe
   const { number } = room.takeNews().present[0]!;
   room.enter(there, member(ann));
   room.exit(here, ann);
-  expect(room.takeNews()).toEqual({ whole: false, present: [], gone: [], states: [] });
+  expect(room.takeNews()).toEqual({ snapshot: false, present: [], gone: [], states: [] });
   room.exit(there, ann);
   expect(room.takeNews().gone).toEqual([number]);
 });
@@ -46,13 +46,13 @@ test("[PRS2] a number is never another participant's, nor the same one's again",
   room.exit(here, ann);
   room.enter(here, member(bob));
   room.enter(here, member(ann));
-  expect(room.whole().present.map(({ client, number }) => [client, number])).toEqual([
+  expect(room.snapshot().present.map(({ client, number }) => [client, number])).toEqual([
     [bob, 2],
     [ann, 3],
   ]);
 });
 
-test("[PRS3] what changed twice is told once, and what is as before is not told", () => {
+test("[PRS3] a member that changed twice appears once in a delta, and an unchanged member does not", () => {
   const room = roster();
   room.enter(here, member(ann));
   room.setFields(here, ann, [field("tool", "pen")], true);
@@ -91,7 +91,7 @@ test("[PRS6] nobody speaks for a client that it does not have", () => {
   expect(shown(room, ann)).toEqual({});
 });
 
-test("[PRS7] one more than the room takes is told of once somebody has gone", () => {
+test("[PRS7] a member above the room's maximum is announced once another has left", () => {
   const room = roster({ participantsMax: 1 });
   expect(room.enter(here, member(ann))).toBeUndefined();
   expect(room.enter(here, member(bob))).toBe("participants");
@@ -147,11 +147,11 @@ test("[PRS8] whoever the room had no bytes for is shown once there are: a value 
 test("[PRS9] a participant is a spectator where all who hold it say so", () => {
   const room = roster();
   room.enter(here, member(ann, { spectator: true }));
-  expect(room.whole().present).toMatchObject([{ spectator: true }]);
+  expect(room.snapshot().present).toMatchObject([{ spectator: true }]);
   room.enter(there, member(ann));
-  expect(room.whole().present).toMatchObject([{ spectator: false }]);
+  expect(room.snapshot().present).toMatchObject([{ spectator: false }]);
   room.exit(there, ann);
-  expect(room.whole().present).toMatchObject([{ spectator: true }]);
+  expect(room.snapshot().present).toMatchObject([{ spectator: true }]);
 });
 
 test("[PRS24] a name that changes is counted as it is then; one that the room has no bytes for is not shown, the right to write is", () => {
@@ -163,9 +163,9 @@ test("[PRS24] a name that changes is counted as it is then; one that the room ha
   expect(room.enter(here, member(ann, { name: "x".repeat(400) }))).toBe("presence-bytes");
   expect(room.bytes).toBe(short + 3 * 197);
   expect(room.enter(here, member(ann, { name: "y".repeat(400), canWrite: false }))).toBe("presence-bytes");
-  expect(room.whole().present).toMatchObject([{ name: "x".repeat(200), canWrite: false }]);
+  expect(room.snapshot().present).toMatchObject([{ name: "x".repeat(200), canWrite: false }]);
   room.enter(here, member(ann));
-  expect([room.bytes, room.whole().present[0]!.name]).toEqual([short, "ann"]);
+  expect([room.bytes, room.snapshot().present[0]!.name]).toEqual([short, "ann"]);
   room.exit(here, ann);
   expect(room.bytes).toBe(0);
 });

@@ -1,60 +1,60 @@
 /**
- * Who is in a room and what each shows of itself, with what of it has changed since it was last told. A participant is
- * a client id, held by one gateway, or for a moment by two while it reconnects: it is gone when the last lets it go.
+ * The participants of a room and what each shows, with the changes since the last delta. A participant is a client id,
+ * held by one gateway, or briefly by two during a reconnect. It is gone when the last gateway releases it.
  */
 
-import type { Member } from "../../shared/bus/presence-messages.ts";
-import { Few } from "../../shared/few.ts";
+import type { PresenceMember, PresenceToOwner } from "../../shared/bus/presence-messages.ts";
+import { SmallMap } from "../../shared/collections/small-map.ts";
 import type { ClientId, GatewayId, UserId } from "../../shared/ids.ts";
-import { SeldomSet } from "../../shared/seldom.ts";
-import { NO_FIELDS, type ShownFields, valueOf, withField } from "../../shared/shown-fields.ts";
-import type { Participant, ParticipantNumber, PresenceField, PresenceNews, PresenceState } from "../../shared/wire/presence.ts";
+import { LazySet, LazyMap } from "../../shared/collections/lazy-map.ts";
+import { NO_FIELDS, type PresenceFieldList, valueOf, withField } from "../../shared/presence/shown-fields.ts";
+import type { ParticipantEntry, ParticipantNumber, PresenceField, PresenceDelta, PresenceState } from "../../shared/wire/presence.ts";
 
 export type RosterOptions = {
   readonly participantsMax: number;
-  /** Of all that the room shows, as `whole` says it. */
+  /** Maximum of all shown bytes, as in a snapshot. */
   readonly presenceBytesMax: number;
 };
 
 export type RosterLimit = "participants" | "presence-bytes";
 
-type Holder = { readonly gateway: GatewayId; readonly member: Member };
+type Holder = { readonly gateway: GatewayId; readonly member: PresenceMember };
 
 /**
- * Who has a participant, and what it shows. Nearly all are held by one gateway and show nothing, so those of one gateway
- * share one of these: a room of quiet people would weigh half as much again if each had its own.
+ * Who holds a participant, and what it shows. Participants of one gateway that show nothing share one of these:
+ * separate objects would make a quiet room half as heavy again.
  */
 type Holding = {
   readonly gateway: GatewayId;
-  /** As that gateway says, where the room is told otherwise. */
-  readonly member: Member | undefined;
-  /** Those that came after the first. */
+  /** The member as that gateway describes it, if the room was sent another description. */
+  readonly member: PresenceMember | undefined;
+  /** The gateways after the first. */
   readonly others: readonly Holder[];
-  /** The one it speaks through. Its old gateway may go on for a while with what it said before it moved. */
+  /** The gateway that it speaks through. Its old gateway may repeat older messages for a while. */
   readonly home: GatewayId | undefined;
-  readonly fields: ShownFields;
+  readonly fields: PresenceFieldList;
 };
 
-/** A participant as the room is told of it, once it has a number. 0: there are as many as the room takes. */
-type Entry = { -readonly [Name in keyof Participant]: Participant[Name] } & { holding: Holding };
+/** A participant as the room sees it once it has a number. 0: the room is full. */
+type Entry = { -readonly [Name in keyof ParticipantEntry]: ParticipantEntry[Name] } & { holding: Holding };
 
-/** What has changed since it was last told. */
+/** Changes since the last delta. */
 type Changes = { readonly present: Set<Entry>; readonly gone: ParticipantNumber[]; readonly fields: Map<Entry, Set<string>> };
 
 const NO_NUMBER: ParticipantNumber = 0;
-/** Gateways of which it is kept what their quiet members share. More have come and gone, or meet in a room where they cost little. */
+/** Gateways for which the shared holding of quiet members is cached. With more of them the cost is small. */
 const USUAL_MAX = 16;
 
-/** Beside a field's name and value, beside a participant's texts: numbers, lengths, bits. */
+/** Overhead of a field and of a participant, beside their texts: numbers, lengths, bits. */
 const FIELD_BYTES = 4;
 const PARTICIPANT_BYTES = 32;
 const BYTES_PER_CODE_UNIT = 3;
 
 export class Roster {
   readonly #options: RosterOptions;
-  readonly #entries = new Few(clientOf);
-  /** Those without a number. */
-  readonly #waiting = new SeldomSet<Entry>();
+  readonly #entries = new SmallMap(clientOf);
+  /** Participants without a number. */
+  readonly #waiting = new LazySet<Entry>();
   #usual: readonly Holding[] = NONE;
   #numbered = 0;
   #lastNumber: ParticipantNumber = NO_NUMBER;
@@ -65,7 +65,7 @@ export class Roster {
     this.#options = options;
   }
 
-  /** How many are there, as the room is told. */
+  /** Number of participants as announced to the room. */
   get size(): number {
     return this.#numbered;
   }
@@ -79,8 +79,8 @@ export class Roster {
     return changes !== undefined && (changes.present.size > 0 || changes.gone.length > 0 || changes.fields.size > 0);
   }
 
-  /** `gateway` has this client, or has it as this from now on. */
-  enter(gateway: GatewayId, member: Member): RosterLimit | undefined {
+  /** `gateway` holds this client, or describes it anew. */
+  enter(gateway: GatewayId, member: PresenceMember): RosterLimit | undefined {
     const known = this.#entries.get(member.client);
     const entry = known ?? entryOf(member, this.#usualOf(gateway));
     if (known === undefined) this.#entries.set(entry);
@@ -106,7 +106,7 @@ export class Roster {
     if (this.#bytes < before) this.#showWaiting();
   }
 
-  /** Of these clients the gateway has. */
+  /** Those of these clients that the gateway holds. */
   heldBy(gateway: GatewayId): ClientId[] {
     return [...this.#entries.values()].filter((entry) => isHeldBy(entry, gateway)).map(clientOf);
   }
@@ -116,7 +116,7 @@ export class Roster {
     return false;
   }
 
-  /** `fresh`: just said by the client itself, which therefore is where `gateway` is. */
+  /** `fresh`: sent by the client just now, so the client is at `gateway`. */
   setFields(gateway: GatewayId, client: ClientId, fields: readonly PresenceField[], fresh: boolean): RosterLimit | undefined {
     const entry = this.#entries.get(client);
     if (entry === undefined || !isHeldBy(entry, gateway)) return undefined;
@@ -129,26 +129,26 @@ export class Roster {
     return limit;
   }
 
-  /** What has changed since the last call. */
-  takeNews(): PresenceNews {
+  /** The changes since the last call. */
+  takeNews(): PresenceDelta {
     const changes = this.#changes;
     this.#changes = undefined;
-    if (changes === undefined) return { whole: false, present: [], gone: [], states: [] };
+    if (changes === undefined) return { snapshot: false, present: [], gone: [], states: [] };
     const present = [...changes.present].map(participantOf);
     const states = [...changes.fields].map(([entry, names]) => stateOf(entry, names));
-    return { whole: false, present, gone: changes.gone, states };
+    return { snapshot: false, present, gone: changes.gone, states };
   }
 
-  /** All there is, told or not: telling it again changes nothing. */
-  whole(): PresenceNews {
+  /** Everything, announced or not: announcing it again changes nothing. */
+  snapshot(): PresenceDelta {
     const numbered = [...this.#entries.values()].filter(({ number }) => number !== NO_NUMBER);
     const states = numbered
       .filter(({ holding }) => holding.fields.length > 0)
       .map(({ number, holding }) => ({ number, fields: holding.fields }));
-    return { whole: true, present: numbered.map(participantOf), gone: [], states };
+    return { snapshot: true, present: numbered.map(participantOf), gone: [], states };
   }
 
-  get #news(): Changes {
+  get #delta(): Changes {
     return (this.#changes ??= { present: new Set(), gone: [], fields: new Map() });
   }
 
@@ -166,7 +166,7 @@ export class Roster {
     entry.holding = isUsual ? this.#usualOf(gateway) : holding;
   }
 
-  /** A longer name that there are no bytes for is not shown: the one before stays. */
+  /** A longer name for which no bytes are left is not shown: the old one stays. */
   #show(entry: Entry): RosterLimit | undefined {
     const isNew = entry.number === NO_NUMBER;
     const first = memberOf(entry);
@@ -186,12 +186,12 @@ export class Roster {
     const { canWrite, spectator } = shown;
     const isChanged = entry.user !== user || entry.name !== name || entry.canWrite !== canWrite || entry.spectator !== spectator;
     if (isChanged) Object.assign(entry, { user, name: oneOf(user, name), canWrite, spectator });
-    if (isNew || isChanged) this.#news.present.add(entry);
+    if (isNew || isChanged) this.#delta.present.add(entry);
     this.#keep(entry, { ...entry.holding, member: isSameMember(first, entry) ? undefined : first });
     return fits ? undefined : "presence-bytes";
   }
 
-  /** What it showed where it was before is void: its new gateway tells all that holds. */
+  /** What it showed at its old gateway is void: the new gateway sends all that is valid. */
   #moveHome(entry: Entry, home: GatewayId | undefined): void {
     const before = entry.holding;
     if (before.home === home) return;
@@ -207,8 +207,8 @@ export class Roster {
     if (bytes > 0 && this.#bytes + bytes > this.#options.presenceBytesMax) return false;
     this.#bytes += bytes;
     entry.holding = { ...entry.holding, fields: withField(fields, name, value) };
-    const changed = this.#news.fields.get(entry);
-    if (changed === undefined) this.#news.fields.set(entry, new Set([name]));
+    const changed = this.#delta.fields.get(entry);
+    if (changed === undefined) this.#delta.fields.set(entry, new Set([name]));
     else changed.add(name);
     return true;
   }
@@ -220,11 +220,11 @@ export class Roster {
     this.#changes?.fields.delete(entry);
     if (entry.number === NO_NUMBER) return;
     this.#bytes -= bytesOfParticipant(entry) + entry.holding.fields.reduce((sum, { name, value }) => sum + bytesOf(name, value), 0);
-    this.#news.gone.push(entry.number);
+    this.#delta.gone.push(entry.number);
     this.#numbered -= 1;
   }
 
-  /** Bytes have become free. Where a long name does not fit, a short one behind it may. */
+  /** Bytes have become free. A short name may fit where a longer one before it does not. */
   #showWaiting(): void {
     for (const entry of this.#waiting) {
       if (this.#numbered >= this.#options.participantsMax || this.#bytes + PARTICIPANT_BYTES > this.#options.presenceBytesMax) return;
@@ -237,26 +237,26 @@ const clientOf = ({ client }: Entry): ClientId => client;
 const NOTHING = new Uint8Array(0);
 const NONE: readonly never[] = [];
 
-/** `holding`: a gateway's usual one. */
-function entryOf({ client, user, name, canWrite, spectator }: Member, holding: Holding): Entry {
+/** `holding`: the gateway's shared one. */
+function entryOf({ client, user, name, canWrite, spectator }: PresenceMember, holding: Holding): Entry {
   return { number: NO_NUMBER, client, user, name: oneOf(user, name), canWrite, spectator, holding };
 }
 
-/** Who is not named otherwise is called as the user is: the same text is kept once. */
+/** A participant without a name gets its user id as the name, as the same string. */
 function oneOf(user: UserId, name: string): string {
   return name === user ? user : name;
 }
 
-function participantOf({ number, client, user, name, canWrite, spectator }: Entry): Participant {
+function participantOf({ number, client, user, name, canWrite, spectator }: Entry): ParticipantEntry {
   return { number, client, user, name, canWrite, spectator };
 }
 
-/** As its first gateway says. */
-function memberOf(entry: Entry): Member {
+/** The description of its first gateway. */
+function memberOf(entry: Entry): PresenceMember {
   return entry.holding.member ?? entry;
 }
 
-function isSameMember(a: Member, b: Member): boolean {
+function isSameMember(a: PresenceMember, b: PresenceMember): boolean {
   return a.user === b.user && a.name === b.name && a.canWrite === b.canWrite && a.spectator === b.spectator;
 }
 
@@ -271,7 +271,7 @@ function heldWithout(entry: Entry, gateway: GatewayId): readonly Holder[] {
   return [first, ...holding.others].filter((holder) => holder.gateway !== gateway);
 }
 
-/** The entry still is as the room was told: what its first gateway says of it now may be otherwise. */
+/** The entry stays as announced; its first gateway may describe it differently now. */
 function hold(entry: Entry, [first, ...others]: readonly Holder[]): void {
   const { gateway, member } = first!;
   entry.holding = { ...entry.holding, gateway, member, others: others.length === 0 ? NONE : others };
@@ -281,7 +281,7 @@ function stateOf({ number, holding }: Entry, names: Iterable<string>): PresenceS
   return { number, fields: [...names].map((name) => ({ name, value: valueOf(holding.fields, name) ?? NOTHING })) };
 }
 
-function bytesOfParticipant({ client, user, name }: Member): number {
+function bytesOfParticipant({ client, user, name }: PresenceMember): number {
   return PARTICIPANT_BYTES + (client.length + user.length + name.length) * BYTES_PER_CODE_UNIT;
 }
 
@@ -291,4 +291,41 @@ function bytesOf(name: string, value: Uint8Array): number {
 
 function isSame(a: Uint8Array, b: Uint8Array): boolean {
   return a.byteLength === b.byteLength && a.every((byte, index) => byte === b[index]);
+}
+
+/**
+ * Collects members that a gateway announces in several messages. Parts that do not follow one another are dropped: one
+ * was lost, and the gateway must send all again.
+ */
+type Members = PresenceToOwner & { kind: "members" };
+type Begun = { readonly version: number; next: number; readonly entered: PresenceMember[]; readonly exited: ClientId[] };
+
+export class MemberParts {
+  readonly #begun = new LazyMap<GatewayId, Begun>();
+
+  get isEmpty(): boolean {
+    return this.#begun.size === 0;
+  }
+
+  /** The complete list once its last part is here. */
+  receive(message: Members): Members | "incomplete" | "broken" {
+    const { gateway, version, partOf } = message;
+    if (partOf === undefined) {
+      this.#begun.delete(gateway);
+      return message;
+    }
+    const begun = partOf.part === 1 ? { version, next: 1, entered: [], exited: [] } : this.#begun.get(gateway);
+    this.#begun.delete(gateway);
+    if (begun === undefined || begun.version !== version || begun.next !== partOf.part) return "broken";
+    begun.next += 1;
+    begun.entered.push(...message.entered);
+    begun.exited.push(...message.exited);
+    if (begun.next > partOf.parts) return { ...message, entered: begun.entered, exited: begun.exited };
+    this.#begun.set(gateway, begun);
+    return "incomplete";
+  }
+
+  forget(gateway: GatewayId): void {
+    this.#begun.delete(gateway);
+  }
 }

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
 
-import type { Member } from "../../shared/bus/presence-messages.ts";
+import type { PresenceMember } from "../../shared/bus/presence-messages.ts";
 import type { ClientId, Epoch, GatewayId, Millis, UserId } from "../../shared/ids.ts";
-import { decodeNews } from "../../shared/wire/presence.ts";
-import { Presence, type PresenceEffect, type PresenceInput } from "./presence.ts";
+import { decodeDelta } from "../../shared/wire/presence.ts";
+import { OwnerPresence, type OwnerPresenceEffect, type OwnerPresenceInput } from "./presence.ts";
 
 const [here, there] = ["gw-here", "gw-there"] as GatewayId[] as [GatewayId, GatewayId];
 const epoch = 3 as Epoch;
@@ -21,51 +21,53 @@ const options = {
   modeMsMin: 5_000,
 };
 const client = (name: string) => name.padEnd(16, "1") as ClientId;
-const member = (name: string): Member => ({ client: client(name), user: name as UserId, name, canWrite: true, spectator: false });
+const member = (name: string): PresenceMember => ({ client: client(name), user: name as UserId, name, canWrite: true, spectator: false });
 const members = (
   gateway: GatewayId,
   version: number,
   entered: string[],
-  more: { whole?: boolean; exited?: string[]; epoch?: Epoch } = {},
-): PresenceInput => ({
+  more: { snapshot?: boolean; exited?: string[]; epoch?: Epoch } = {},
+): OwnerPresenceInput => ({
   kind: "members",
   gateway,
   epoch: more.epoch ?? epoch,
   version,
-  whole: more.whole ?? version === 1,
+  snapshot: more.snapshot ?? version === 1,
   entered: entered.map(member),
   exited: (more.exited ?? []).map(client),
 });
 
 /** A room that has been owned for long, at 1000 ms. */
 class Owned {
-  readonly presence = new Presence(epoch, options, 0 as Millis);
+  readonly presence = new OwnerPresence(epoch, options, 0 as Millis);
   now = 0;
   constructor(at = 1_000) {
-    for (; this.now < at; this.now += 10) this.presence.receive({ kind: "tick" }, this.now as Millis);
+    for (; this.now < at; this.now += 10) this.presence.receivePresenceInput({ kind: "tick" }, this.now as Millis);
   }
-  say(...inputs: PresenceInput[]): PresenceEffect[] {
-    return inputs.flatMap((input) => this.presence.receive(input, this.now as Millis));
+  say(...inputs: OwnerPresenceInput[]): OwnerPresenceEffect[] {
+    return inputs.flatMap((input) => this.presence.receivePresenceInput(input, this.now as Millis));
   }
   /** All that comes in the next while. */
-  pass(ms: number): PresenceEffect[] {
-    const effects: PresenceEffect[] = [];
+  pass(ms: number): OwnerPresenceEffect[] {
+    const effects: OwnerPresenceEffect[] = [];
     for (const end = this.now + ms; this.now < end; this.now += 5)
       if ((this.presence.dueAt ?? Number.POSITIVE_INFINITY) <= this.now) effects.push(...this.say({ kind: "tick" }));
     return effects;
   }
 }
 
-const broadcasts = (effects: PresenceEffect[], kind: string) =>
+const broadcasts = (effects: OwnerPresenceEffect[], kind: string) =>
   effects.filter((effect) => effect.kind === "broadcast" && effect.message.kind === kind);
-const answers = (effects: PresenceEffect[], kind: string) =>
+const answers = (effects: OwnerPresenceEffect[], kind: string) =>
   effects.filter((effect) => effect.kind === "answer" && effect.answer.kind === kind);
-const namesIn = (effects: PresenceEffect[]) =>
+const namesIn = (effects: OwnerPresenceEffect[]) =>
   effects.flatMap((effect) =>
-    effect.kind === "broadcast" && effect.message.kind === "news" ? [decodeNews(effect.message.news)!.present.map(({ name }) => name)] : [],
+    effect.kind === "broadcast" && effect.message.kind === "delta"
+      ? [decodeDelta(effect.message.delta)!.present.map(({ name }) => name)]
+      : [],
   );
 
-test("[PRS10] who comes in is told at once, and who comes within the next 50 ms together", () => {
+test("[PRS10] the room announces the first join at once, and all joins of the next 50 ms together", () => {
   const room = new Owned();
   room.say(members(here, 1, ["ann"]));
   expect(namesIn(room.pass(5))).toEqual([["ann"]]);
@@ -76,34 +78,34 @@ test("[PRS10] who comes in is told at once, and who comes within the next 50 ms 
   expect(namesIn(room.pass(500))).toEqual([]);
 });
 
-test("[PRS11] a new owner asks who is there, and listens for a while before it says so", () => {
+test("[PRS11] a new owner asks the gateways for their members, and collects answers for a while before it announces them", () => {
   const room = new Owned(0);
   const first = room.pass(5);
   expect(broadcasts(first, "head")).toMatchObject([{ message: { epoch, number: 0 } }]);
-  room.say(members(here, 7, ["ann"], { whole: true }), { kind: "sync", gateway: here });
-  room.say(members(there, 4, ["bob"], { whole: true }), { kind: "sync", gateway: there });
+  room.say(members(here, 7, ["ann"], { snapshot: true }), { kind: "sync", gateway: here });
+  room.say(members(there, 4, ["bob"], { snapshot: true }), { kind: "sync", gateway: there });
   expect(room.pass(60)).toEqual([]);
   const told = room.pass(40);
   expect(namesIn(told)).toEqual([["ann", "bob"]]);
-  expect(answers(told, "whole")).toMatchObject([
+  expect(answers(told, "snapshot")).toMatchObject([
     { gateway: here, answer: { number: 1 } },
     { gateway: there, answer: { number: 1 } },
   ]);
 });
 
-test("[PRS12] what a gateway says of its members is heard once, in order, and asked for again after a gap", () => {
+test("[PRS12] a gateway's member messages are applied once and in order, and requested again after a gap", () => {
   const room = new Owned();
-  expect(room.say(members(here, 1, ["ann"]))).toMatchObject([{ answer: { kind: "heard", version: 1 } }]);
+  expect(room.say(members(here, 1, ["ann"]))).toMatchObject([{ answer: { kind: "acked", version: 1 } }]);
   expect(room.say(members(here, 3, [], { exited: ["ann"] }))).toMatchObject([{ answer: { kind: "missed" } }]);
-  expect(room.say(members(here, 2, ["bob"]))).toMatchObject([{ answer: { kind: "heard", version: 2 } }]);
-  expect(room.say(members(here, 1, ["cid"]))).toMatchObject([{ answer: { kind: "heard", version: 2 } }]);
-  expect(room.say(members(here, 3, ["bob"], { whole: true }))).toMatchObject([{ answer: { kind: "heard", version: 3 } }]);
+  expect(room.say(members(here, 2, ["bob"]))).toMatchObject([{ answer: { kind: "acked", version: 2 } }]);
+  expect(room.say(members(here, 1, ["cid"]))).toMatchObject([{ answer: { kind: "acked", version: 2 } }]);
+  expect(room.say(members(here, 3, ["bob"], { snapshot: true }))).toMatchObject([{ answer: { kind: "acked", version: 3 } }]);
   expect(namesIn(room.pass(60))).toEqual([["bob"]]);
 });
 
 test("[PRS13] a gateway that it does not know is asked for all its members, when it only asks whether it is known", () => {
   const room = new Owned();
-  expect(room.say(members(here, 5, [], { whole: false }))).toMatchObject([{ answer: { kind: "missed" } }]);
+  expect(room.say(members(here, 5, [], { snapshot: false }))).toMatchObject([{ answer: { kind: "missed" } }]);
 });
 
 test("[PRS14] a lost gateway's members are gone, but for those that another has too", () => {
@@ -120,7 +122,7 @@ test("[PRS20] after its line was lost all gateways are asked again, and who has 
   room.say(members(here, 1, ["ann"]), members(there, 1, ["bob"]));
   room.pass(100);
   expect(answers(room.say({ kind: "line-lost" }), "missed")).toMatchObject([{ gateway: here }, { gateway: there }]);
-  room.say(members(here, 1, ["ann"], { whole: true }));
+  room.say(members(here, 1, ["ann"], { snapshot: true }));
   expect(room.presence.participants).toBe(2);
   room.pass(1_900);
   expect(room.presence.participants).toBe(2);
@@ -133,7 +135,7 @@ test("[PRS21] a gateway that says nothing of its members for long is asked, once
   const room = new Owned();
   room.say(members(here, 1, ["ann"]), members(there, 1, ["bob"]));
   room.pass(8_000);
-  room.say(members(here, 1, [], { whole: false }));
+  room.say(members(here, 1, [], { snapshot: false }));
   room.pass(3_990);
   expect(room.presence.hasSilent(room.now as Millis)).toBe(false);
   room.pass(10);
@@ -145,14 +147,14 @@ test("[PRS21] a gateway that says nothing of its members for long is asked, once
 
   room.pass(8_000);
   expect(answers(room.say({ kind: "look" }), "missed")).toMatchObject([{ gateway: here }]);
-  room.say(members(here, 1, ["ann"], { whole: true }));
+  room.say(members(here, 1, ["ann"], { snapshot: true }));
   room.pass(2_010);
   expect(room.presence.participants).toBe(1);
 });
 
 test("[PRS15] states that come late or twice do not undo newer ones", () => {
   const room = new Owned();
-  const states = (number: number, tool: string): PresenceInput => ({
+  const states = (number: number, tool: string): OwnerPresenceInput => ({
     kind: "states",
     gateway: here,
     number,
@@ -160,13 +162,15 @@ test("[PRS15] states that come late or twice do not undo newer ones", () => {
     states: [{ client: client("ann"), fields: [{ name: "tool", value: new TextEncoder().encode(tool) }] }],
   });
   room.say(members(here, 1, ["ann"]), states(1, "pen"), states(3, "brush"), states(2, "eraser"), states(1, "pen"));
-  const [news] = broadcasts(room.pass(5), "news");
+  const [delta] = broadcasts(room.pass(5), "delta");
   expect(
-    news?.kind === "broadcast" && news.message.kind === "news" ? decodeNews(news.message.news)!.states[0]!.fields[0]!.value : undefined,
+    delta?.kind === "broadcast" && delta.message.kind === "delta"
+      ? decodeDelta(delta.message.delta)!.states[0]!.fields[0]!.value
+      : undefined,
   ).toEqual(new TextEncoder().encode("brush"));
 });
 
-test("[PRS16] after its last news the room tells three times how far it has come, then nothing", () => {
+test("[PRS16] after its last delta the room sends its version three times, then nothing", () => {
   const room = new Owned(10_000);
   expect(room.presence.dueAt).toBeUndefined();
   room.say(members(here, 1, ["ann"]));
@@ -178,43 +182,43 @@ test("[PRS16] after its last news the room tells three times how far it has come
   expect(room.presence.dueAt).toBeUndefined();
 });
 
-test("[PRS17] past its size the room changes its mode, tells it at once, and goes back once it may", () => {
+test("[PRS17] a room above its size changes its mode, announces it at once, and returns when it may", () => {
   const room = new Owned();
   room.say(members(here, 1, ["ann", "bob", "cid"]));
   const grown = room.pass(20);
   expect(grown.filter(({ kind }) => kind === "mode-changed")).toMatchObject([{ from: "flat", to: "hierarchical", participants: 3 }]);
-  expect(broadcasts(grown, "head")).toMatchObject([{ message: { standing: { mode: "hierarchical" } } }]);
+  expect(broadcasts(grown, "head")).toMatchObject([{ message: { status: { mode: "hierarchical" } } }]);
   room.say(members(here, 2, [], { exited: ["ann", "bob"] }));
   expect(room.pass(4_900).filter(({ kind }) => kind === "mode-changed")).toEqual([]);
   expect(room.pass(200).filter(({ kind }) => kind === "mode-changed")).toMatchObject([{ to: "flat" }]);
 });
 
-test("[PRS18] a gateway that has heard of a later owner makes this one look at the log", () => {
+test("[PRS18] a gateway that knows of a later owner makes this owner read the log", () => {
   const room = new Owned();
   expect(room.say(members(here, 1, ["ann"], { epoch: (epoch + 1) as Epoch }))).toContainEqual({ kind: "deposed" });
 });
 
 test("[PRS19] a thousand who come in within a second make twenty-odd news, and one answer to each gateway's message", () => {
   const room = new Owned();
-  const told: PresenceEffect[] = [];
+  const told: OwnerPresenceEffect[] = [];
   const gateways = Array.from({ length: 4 }, (_, index) => `gw-${index}` as GatewayId);
   for (let turn = 0; turn < 250; turn++) {
     for (const gateway of gateways) told.push(...room.say(members(gateway, turn + 1, [`p${turn}-${gateway}`])));
     told.push(...room.pass(5));
   }
   told.push(...room.pass(100));
-  expect(broadcasts(told, "news").length).toBeLessThan(30);
-  expect(answers(told, "heard")).toHaveLength(1_000);
+  expect(broadcasts(told, "delta").length).toBeLessThan(30);
+  expect(answers(told, "acked")).toHaveLength(1_000);
 });
 
 test("[PRS25] of a gateway that is lost before it has said who is with it, nothing is kept, and it is answered nothing", () => {
   const room = new Owned();
-  const inPart = (part: number): PresenceInput => ({
+  const inPart = (part: number): OwnerPresenceInput => ({
     kind: "members",
     gateway: here,
     epoch,
     version: 1,
-    whole: true,
+    snapshot: true,
     entered: [member(`ann${part}`)],
     exited: [],
     partOf: { part, parts: 2 },
@@ -222,7 +226,7 @@ test("[PRS25] of a gateway that is lost before it has said who is with it, nothi
   room.say(members(there, 1, ["bob"]));
   room.pass(5);
   room.say(inPart(1), { kind: "sync", gateway: here }, { kind: "gateway-lost", gateway: here });
-  expect(answers(room.pass(500), "whole")).toEqual([]);
+  expect(answers(room.pass(500), "snapshot")).toEqual([]);
   expect(answers(room.say(inPart(2)), "missed")).toHaveLength(1);
   expect(room.presence.participants).toBe(1);
 });

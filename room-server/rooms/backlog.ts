@@ -1,14 +1,62 @@
 /**
- * The newest edits of one room, as the bytes that the log holds, so that whoever was away for a while is caught
- * up without reading the log. Bounded by age, by bytes of the room and by bytes of the process: the oldest go
- * first, and what has gone is read from the log. Rules BLG1 to BLG3, BLG6 and BLG7.
+ * The newest edits of one room as the log's bytes, so that a returning client is caught up without a log read. Bounded
+ * by age, by bytes per room and by bytes per process: the oldest leave first, and a catch-up before them reads the log.
+ * Rules BLG1 to BLG3, BLG6 and BLG7.
  */
 
 import { assert } from "../../shared/assert.ts";
 import type { Millis, Seq } from "../../shared/ids.ts";
-import { cutEdits } from "./edits-range.ts";
+import * as decoding from "lib0/decoding";
+import * as encoding from "lib0/encoding";
+import type { CatchUp } from "../../shared/bus/envelope.ts";
+import { readCommittedEdits, writeCommittedEdits } from "../../shared/wire/committed-edits.ts";
 
-/** `since`: when the log took it, by the clock of this process. */
+/** Committed edits as bytes, cut to a range of seqs and packed into an answer of bounded size. */
+type EditsRange = { readonly firstSeq: Seq; readonly lastSeq: Seq; readonly bytes: Uint8Array };
+
+/**
+ * The edits in `after < seq <= through`: the same bytes if all are, otherwise decoded and encoded again. The range must
+ * overlap.
+ */
+export function cutEdits({ firstSeq, lastSeq, bytes }: EditsRange, after: Seq, through: Seq): Uint8Array {
+  if (firstSeq > after && lastSeq <= through) return bytes;
+  const { epoch, edits } = readCommittedEdits(decoding.createDecoder(bytes));
+  const first = Math.max(firstSeq, after + 1) as Seq;
+  const inside = edits.slice(first - firstSeq, Math.min(lastSeq, through) - firstSeq + 1);
+  return encoding.encode((out) => writeCommittedEdits(out, { epoch, firstSeq: first, edits: inside }));
+}
+
+/**
+ * The answer to one request, as much as fits a message. The gateway requests the rest afterwards, so it never receives
+ * more history than it can take, and new edits do not wait behind it.
+ */
+export class AnswerPacker {
+  readonly #bytesMax: number;
+  readonly #parts: Uint8Array[] = [];
+  #bytes = 0;
+
+  constructor(options: { answerBytesMax: number }) {
+    this.#bytesMax = options.answerBytesMax;
+  }
+
+  /** False: the part does not fit. Any part fits an empty answer. */
+  add(part: Uint8Array): boolean {
+    if (this.#parts.length > 0 && !this.hasRoomFor(part)) return false;
+    this.#parts.push(part);
+    this.#bytes += part.byteLength;
+    return true;
+  }
+
+  hasRoomFor({ byteLength }: Uint8Array): boolean {
+    return this.#bytes + byteLength <= this.#bytesMax;
+  }
+
+  answer(): CatchUp {
+    return { kind: "edits", parts: this.#parts };
+  }
+}
+
+/** `since`: when the log stored it, by this process's clock. */
 export type BacklogRecord = {
   readonly firstSeq: Seq;
   readonly lastSeq: Seq;
@@ -18,10 +66,10 @@ export type BacklogRecord = {
 
 export type BacklogAnswer =
   | { kind: "edits"; parts: readonly Uint8Array[] }
-  /** Some of the range is no longer here. */
+  /** Part of the range is no longer here. */
   | { kind: "older" };
 
-/** What the backlogs of all rooms of a process hold together. */
+/** Bytes in the backlogs of all rooms of a process. */
 export class BacklogBudget {
   readonly bytesMax: number;
   bytes = 0;
@@ -33,18 +81,18 @@ export class BacklogBudget {
 
 export type BacklogOptions = { readonly backlogMsMax: number; readonly backlogBytesMax: number };
 
-/** What a record costs beside its bytes: small records would otherwise take many times what is counted. */
+/** Overhead per record: without it small records would take many times the counted bytes. */
 const RECORD_OVERHEAD_BYTES = 200;
-/** Of all rooms without any: an empty list of each would be 32 bytes. Nothing is added to it. */
+/** Shared by all rooms without records: an empty array costs 32 bytes. Never add to it. */
 const NO_RECORDS: BacklogRecord[] = [];
-/** Dropped records are cut off the array in one go once there are so many. */
+/** Dropped records are removed from the array at once when there are this many. */
 const DROPPED_MAX = 1024;
 
 export class Backlog {
   readonly #options: BacklogOptions;
   readonly #budget: BacklogBudget;
   #records: BacklogRecord[] = NO_RECORDS;
-  /** Records before it were dropped. */
+  /** Records before this index were dropped. */
   #start = 0;
   #bytes = 0;
   #head: Seq;
@@ -78,7 +126,7 @@ export class Backlog {
     this.#start = 0;
   }
 
-  /** Edits in `after < seq <= through`. */
+  /** The edits in `after < seq <= through`. */
   range(after: Seq, through: Seq): BacklogAnswer {
     if (after >= Math.min(through, this.#head)) return { kind: "edits", parts: [] };
 
@@ -93,14 +141,14 @@ export class Backlog {
     return { kind: "edits", parts };
   }
 
-  /** Gives its share of the process's bytes back. */
+  /** Returns its share of the process's bytes. */
   clear(): void {
     this.#count(-this.#bytes);
     this.#records = NO_RECORDS;
     this.#start = 0;
   }
 
-  /** Which record holds the edit, by bisection. */
+  /** The record that holds the edit, by binary search. */
   #indexOf(seq: Seq): number | undefined {
     let low = this.#start;
     let high = this.#records.length - 1;

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 
 import type { Millis } from "../../shared/ids.ts";
-import { Beacons } from "./beacons.ts";
+import { Beacons } from "./announcements.ts";
 
 const OPTIONS = { beaconMs: 1_000, beaconsWhenQuiet: 2, idleMsMax: 300_000 };
 const at = (ms: number) => ms as Millis;
 
-test("[BCN1] after the last commit the head is told a few times more, an interval apart, and then not for long", () => {
+test("[BCN1] after the last commit the room announces its head a few times more, an interval apart, and then stays silent", () => {
   const beacons = new Beacons(OPTIONS, at(0));
   expect([500, 1_000, 1_050, 1_999, 2_000, 3_000, 60_000].map((ms) => beacons.due(at(ms)))).toEqual([
     false,

@@ -1,37 +1,37 @@
 /**
- * What a gateway gets that asks for the edits after a position: none, unless the position is of this log. A gateway may
- * see a record before its owner knows that the log has it: a position that the append in flight will reach waits for it.
- * Rules CUP1 to CUP5.
+ * Answers a gateway's request for the edits after a position, if the position is of this log. A gateway may receive a
+ * record before the owner learns that it is stored: a position that the append in flight will reach waits for it. Rules
+ * CUP1 to CUP5.
  */
 
 import { assertNever } from "../../shared/assert.ts";
 import type { CatchUp, ToOwner } from "../../shared/bus/envelope.ts";
-import { type EpochHistory, isForgotten, standingOf } from "../../shared/bus/epoch-history.ts";
+import { type EpochHistory, isForgotten, checkPosition } from "../../shared/bus/epoch-history.ts";
 import type { Epoch, Seq } from "../../shared/ids.ts";
-import { NO_ITEMS } from "../../shared/seldom.ts";
+import { NO_ITEMS } from "../../shared/collections/lazy-map.ts";
 import type { Backlog } from "./backlog.ts";
-import { AnswerPacker } from "./edits-range.ts";
+import { AnswerPacker } from "./backlog.ts";
 
 export type CatchUpRequest = ToOwner & { kind: "catch-up-request" };
 
 export type CatchUpDecision =
   | { kind: "answer"; answer: CatchUp }
-  /** The position is not of this log, or `isForgotten`: so old that nobody knows. */
+  /** The position is not of this log. `isForgotten`: it is too old to tell. */
   | { kind: "resync"; answer: CatchUp; isForgotten: boolean }
   /** The range is not in memory. */
   | { kind: "read-log"; request: CatchUpRequest }
-  /** It waits for the append in flight. */
+  /** The request waits for the append in flight. */
   | { kind: "deferred" }
-  /** Too many wait: it gets no answer, and its gateway asks again. */
+  /** Too many requests wait: this one gets no answer, and its gateway repeats it. */
   | { kind: "full" }
-  /** Its gateway has heard of a later owner. */
-  | { kind: "doubt" };
+  /** The gateway knows of a later owner. */
+  | { kind: "check-ownership" };
 
-/** How far the room has come, and by which epochs; `inFlight`: edits that the append in flight adds to it. */
-export type Standing = { readonly epoch: Epoch; readonly epochs: EpochHistory; readonly head: Seq; readonly inFlight: number };
+/** The room's epoch, head and epoch history. `inFlight`: edits that the append in flight adds. */
+export type CatchUpContext = { readonly epoch: Epoch; readonly epochs: EpochHistory; readonly head: Seq; readonly inFlight: number };
 export type CatchUpsOptions = { readonly answerBytesMax: number; readonly deferredCatchUpsMax: number };
 
-export class CatchUps {
+export class CatchUpAnswers {
   readonly #backlog: Backlog;
   readonly #options: CatchUpsOptions;
   #deferred: readonly CatchUpRequest[] = NO_ITEMS;
@@ -41,16 +41,16 @@ export class CatchUps {
     this.#options = options;
   }
 
-  decide(request: CatchUpRequest, { epoch, epochs, head, inFlight }: Standing): CatchUpDecision {
+  decide(request: CatchUpRequest, { epoch, epochs, head, inFlight }: CatchUpContext): CatchUpDecision {
     const { after } = request;
-    if (after.epoch > epoch) return { kind: "doubt" };
+    if (after.epoch > epoch) return { kind: "check-ownership" };
     if (after.seq > head && after.seq <= head + inFlight) {
       if (this.#deferred.length >= this.#options.deferredCatchUpsMax) return { kind: "full" };
       this.#deferred = [...this.#deferred, request];
       return { kind: "deferred" };
     }
     const through = request.through === 0 ? head : (Math.min(request.through, head) as Seq);
-    const standing = standingOf(after, epochs, head);
+    const standing = checkPosition(after, epochs, head);
     if (standing !== "of-this-log")
       return { kind: "resync", answer: { kind: "resync", reason: standing }, isForgotten: isForgotten(after.epoch, epochs) };
     const answer = this.#backlog.range(after.seq, through);
@@ -64,7 +64,7 @@ export class CatchUps {
     }
   }
 
-  /** Those that waited for the append which has settled now. */
+  /** The requests that waited for the append that settled now. */
   takeDeferred(): readonly CatchUpRequest[] {
     const deferred = this.#deferred;
     this.#deferred = NO_ITEMS;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { ClientId, Millis, Seq, UserId } from "../../shared/ids.ts";
-import { GroupCommit } from "./group-commit.ts";
+import { GroupCommit } from "./intake.ts";
 
 const options = { unackedEditsMax: 5, unackedBytesMax: 100, recordBytesMax: 40 };
 const now = 0 as Millis;
@@ -54,15 +54,15 @@ test("[GRP3] edits and bytes that are not in the log yet are bounded, the ones i
   expect(byBytes.hasRoomFor(new Uint8Array(11))).toBe(false);
 });
 
-test("[GRP4] it tells how long the append in flight takes and how long the oldest edit has waited", () => {
+test("[GRP4] the group commit reports how long the append in flight takes and how long the oldest edit has waited", () => {
   const group = new GroupCommit(options);
-  expect(group.waits(5 as Millis)).toEqual({ appendMs: 0, oldestMs: 0 });
+  expect(group.delays(5 as Millis)).toEqual({ appendMs: 0, oldestMs: 0 });
   group.add(edit(1), 5 as Millis);
   group.takeNext(6 as Millis);
   group.add(edit(2), 9 as Millis);
-  expect(group.waits(20 as Millis)).toEqual({ appendMs: 14, oldestMs: 15 });
+  expect(group.delays(20 as Millis)).toEqual({ appendMs: 14, oldestMs: 15 });
   group.settle();
-  expect(group.waits(20 as Millis)).toEqual({ appendMs: 0, oldestMs: 11 });
+  expect(group.delays(20 as Millis)).toEqual({ appendMs: 0, oldestMs: 11 });
   expect(counters(group.edits())).toEqual([2]);
 });
 

@@ -2,8 +2,7 @@ import { expect, test } from "vitest";
 
 import type { SubmittedEdit } from "../../shared/bus/envelope.ts";
 import type { ClientId, Epoch, Millis, RoomKey, Seq, UserId } from "../../shared/ids.ts";
-import { GroupCommit } from "./group-commit.ts";
-import { Intake, type Taken } from "./intake.ts";
+import { Intake, type IntakeResult, GroupCommit } from "./intake.ts";
 import { Sequencer } from "./sequencer.ts";
 
 const ann = { user: "ann" as UserId, client: "annannannannann1" as ClientId };
@@ -37,7 +36,7 @@ function intake(isGenuine = true) {
   );
   return { intake: of, sequencer, unacked };
 }
-const answerOf = (taken: Taken) => ("answer" in taken ? taken.answer : undefined);
+const answerOf = (taken: IntakeResult) => ("answer" in taken ? taken.answer : undefined);
 
 test("[INT1] edits are taken in their writer's order; one that waits already is passed over, and of a gap the writer is told once", () => {
   const { intake: of } = intake();

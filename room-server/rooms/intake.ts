@@ -1,46 +1,49 @@
 /**
- * What becomes of an edit that comes in, before the log has seen it: taken, in its writer's order; answered, where the
- * log has it already; refused, with the reason. Rules INT1 to INT5.
+ * Decides what happens to an incoming edit before the log has it. The edit is accepted in its writer's order, answered
+ * if the log already has it, or refused with a reason. Accepted edits wait here and share the next record. Rules INT1
+ * to INT5.
  */
 
-import { assertNever } from "../../shared/assert.ts";
-import type { Answer, SubmittedEdit } from "../../shared/bus/envelope.ts";
-import type { Epoch, Millis, RoomKey } from "../../shared/ids.ts";
-import type { NackReason, SavingState, TentativeEdit } from "../../shared/wire/frames.ts";
-import type { GroupCommit, GroupCommitOptions, UnackedEdit } from "./group-commit.ts";
+import { assertNever, assert } from "../../shared/assert.ts";
+import type { OwnerReply, SubmittedEdit } from "../../shared/bus/envelope.ts";
+import type { Epoch, Millis, RoomKey, ClientId, Seq, UserId } from "../../shared/ids.ts";
+import type { NackReason, SavingState, TentativeEdit, CommittedEdits } from "../../shared/wire/frames.ts";
 import type { Seal } from "../ports.ts";
-import { Refusals } from "./refusals.ts";
 import type { Sequencer } from "./sequencer.ts";
-
-export type IntakeOptions = GroupCommitOptions & {
-  /** When an edit that was refused for want of room may be sent again. */
+import { LazyMap } from "../../shared/collections/lazy-map.ts";
+import type { CommitDelays } from "./announcements.ts";
+import { editsBytesOf, encodeEditsRecord, type RecordStamp } from "../../shared/bus/record.ts";
+import type { BacklogRecord } from "./backlog.ts";
+import { SavingAnnouncer, type AnnouncementOptions } from "./announcements.ts";
+export type EditIntakeOptions = GroupCommitOptions & {
+  /** Milliseconds after which an edit refused for lack of space may be sent again. */
   readonly refusedRetryMs: number;
-  /** A writer that left a gap is told once in so long. */
+  /** A writer that left a gap is answered once in this time. */
   readonly gapQuietMs: number;
 };
 
-export type Taken =
+export type IntakeResult =
   | { kind: "accepted"; edit: UnackedEdit }
-  | { kind: "answered"; answer: Answer }
-  /** There is no room for it: that is counted, too. */
-  | { kind: "full"; answer: Answer }
-  /** It waits already, or its writer was told of a gap a moment ago. */
+  | { kind: "answered"; answer: OwnerReply }
+  /** There is no space for it, which is counted too. */
+  | { kind: "full"; answer: OwnerReply }
+  /** The edit already waits, or its writer was informed of a gap a moment ago. */
   | { kind: "passed-over" };
 
-/** `saving`: "refusing" turns new edits away. */
+/** `saving`: "refusing" refuses new edits. */
 export type IntakeState = { readonly epoch: Epoch; readonly saving: SavingState };
 
-const PASSED_OVER: Taken = { kind: "passed-over" };
+const PASSED_OVER: IntakeResult = { kind: "passed-over" };
 
 export class Intake {
   readonly #key: RoomKey;
   readonly #sequencer: Sequencer;
   readonly #unacked: GroupCommit;
   readonly #seal: Seal;
-  readonly #options: IntakeOptions;
+  readonly #options: EditIntakeOptions;
   readonly #refusals = new Refusals();
 
-  constructor(key: RoomKey, parts: { sequencer: Sequencer; unacked: GroupCommit; seal: Seal }, options: IntakeOptions) {
+  constructor(key: RoomKey, parts: { sequencer: Sequencer; unacked: GroupCommit; seal: Seal }, options: EditIntakeOptions) {
     this.#key = key;
     this.#sequencer = parts.sequencer;
     this.#unacked = parts.unacked;
@@ -48,7 +51,7 @@ export class Intake {
     this.#options = options;
   }
 
-  receiveEdit(edit: SubmittedEdit, state: IntakeState, now: Millis): Taken {
+  receiveEdit(edit: SubmittedEdit, state: IntakeState, now: Millis): IntakeResult {
     const { client } = edit.author;
     const place = this.#sequencer.placeOf(client, edit.counter, edit.ackedThrough, now);
     switch (place.kind) {
@@ -57,13 +60,13 @@ export class Intake {
       case "waiting":
         return PASSED_OVER;
       case "committed": {
-        if (place.seq === 0) return PASSED_OVER; // A writer that claims commits in an empty log.
+        if (place.seq === 0) return PASSED_OVER; // The writer claims commits in an empty log.
         const { seq, exact } = place;
         return { kind: "answered", answer: { kind: "acked", epoch: state.epoch, client, counter: edit.counter, seq, exact } };
       }
       case "gap":
-        if (!this.#refusals.maySay(client, now)) return PASSED_OVER;
-        this.#refusals.refused(client, this.#options.gapQuietMs, now);
+        if (!this.#refusals.mayRefuse(client, now)) return PASSED_OVER;
+        this.#refusals.noteRefusal(client, this.#options.gapQuietMs, now);
         return { kind: "answered", answer: refusal(state, edit, "gap", place.expected, 0) };
       default:
         return assertNever(place);
@@ -71,11 +74,11 @@ export class Intake {
   }
 
   /**
-   * Taken only where the room has no edit. A repeat is answered as any. While another edit waits for the log nothing is
-   * said: it is sent again, and by then the other is in, or lost. It is never shown as tentative, for whoever holds it
-   * could send it in once another is first.
+   * Accepted only if the room has no edit. A repeat is answered like any other. While another edit waits for the log
+   * there is no answer: the gateway sends it again when the other is stored or lost. It is never shown as tentative,
+   * because any holder could submit it after another edit became first.
    */
-  receiveFirstEdit(edit: SubmittedEdit, state: IntakeState, now: Millis): Taken {
+  receiveFirstEdit(edit: SubmittedEdit, state: IntakeState, now: Millis): IntakeResult {
     const { author, counter, ackedThrough } = edit;
     if (this.#sequencer.placeOf(author.client, counter, ackedThrough, now).kind !== "next") return this.receiveEdit(edit, state, now);
     if (this.#sequencer.head > 0)
@@ -86,15 +89,15 @@ export class Intake {
     return taken;
   }
 
-  /** An edit that somebody else holds, of a writer who may be gone: a room server has sealed that it is theirs. */
-  receiveResubmit(edit: TentativeEdit, state: IntakeState, now: Millis): Taken {
+  /** An edit held by somebody else whose writer may be gone: a room server sealed that the writer sent it. */
+  receiveResubmit(edit: TentativeEdit, state: IntakeState, now: Millis): IntakeResult {
     const { user, client, counter, ackedThrough, parentSeq, payload } = edit;
     const submitted = { author: { user, client }, counter, ackedThrough, parentSeq, payload };
     if (this.#seal.isGenuine(this.#key, edit)) return this.receiveEdit(submitted, state, now);
     return { kind: "answered", answer: refusal(state, submitted, "forged", counter, 0) };
   }
 
-  /** It remembers of nobody that it refused an edit. */
+  /** No refusal is remembered. */
   get isIdle(): boolean {
     return this.#refusals.size === 0;
   }
@@ -103,18 +106,18 @@ export class Intake {
     this.#refusals.forgetPast(now);
   }
 
-  #receiveNext(edit: SubmittedEdit, state: IntakeState, now: Millis): Taken {
+  #receiveNext(edit: SubmittedEdit, state: IntakeState, now: Millis): IntakeResult {
     const { client } = edit.author;
     const reason = this.#reasonToRefuse(edit.payload, state);
     if (reason !== undefined) {
       const retryAfterMs = reason === "too-large" ? 0 : this.#options.refusedRetryMs;
-      this.#refusals.refused(client, Math.max(retryAfterMs, this.#options.gapQuietMs), now);
+      this.#refusals.noteRefusal(client, Math.max(retryAfterMs, this.#options.gapQuietMs), now);
       return {
         kind: reason === "write-backpressure" ? "full" : "answered",
         answer: refusal(state, edit, reason, edit.counter, retryAfterMs),
       };
     }
-    this.#refusals.accepted(client);
+    this.#refusals.noteAccepted(client);
     this.#sequencer.accept(client, edit.counter);
     return { kind: "accepted", edit: this.#unacked.add(edit, now) };
   }
@@ -132,6 +135,199 @@ function refusal(
   reason: NackReason,
   expected: number,
   retryAfterMs: number,
-): Answer {
+): OwnerReply {
   return { kind: "refused", epoch, client: author.client, counter, reason, expected, retryAfterMs };
+}
+
+/**
+ * Limits refusals. A refused edit refuses all later ones of its writer that were already sent. They get no answer of
+ * their own until the writer had time to start again. Rules REF1, REF2.
+ */
+export class Refusals {
+  readonly #quietUntil = new LazyMap<ClientId, Millis>();
+
+  get size(): number {
+    return this.#quietUntil.size;
+  }
+
+  /** Whether a gap in this writer's counters is answered now. */
+  mayRefuse(client: ClientId, now: Millis): boolean {
+    return now >= (this.#quietUntil.get(client) ?? 0);
+  }
+
+  noteRefusal(client: ClientId, quietMs: number, now: Millis): void {
+    this.#quietUntil.set(client, (now + quietMs) as Millis);
+  }
+
+  /** The writer's next edit was accepted: the next gap is a new one. */
+  noteAccepted(client: ClientId): void {
+    if (this.#quietUntil.size > 0) this.#quietUntil.delete(client);
+  }
+
+  forgetPast(now: Millis): void {
+    for (const [client, until] of this.#quietUntil) if (now >= until) this.#quietUntil.delete(client);
+  }
+}
+
+/**
+ * The edits of one room that the log does not hold yet: those of the append in flight, and those that wait and then
+ * share the next record. One append at a time keeps the order of the log. A room that is held back starts records less
+ * often, so more edits share each. Rules GRP1 to GRP6.
+ */
+export type UnackedEdit = SubmittedEdit & {
+  readonly acceptedAt: Millis;
+  /** Whether it went out as tentative. "never": it must not while it waits. */
+  shown: "no" | "yes" | "never";
+};
+
+type GroupCommitOptions = {
+  readonly unackedEditsMax: number;
+  readonly unackedBytesMax: number;
+  /** Payload bytes in one record; no edit is larger. */
+  readonly recordBytesMax: number;
+};
+
+const LONG_AGO = Number.NEGATIVE_INFINITY as Millis;
+const NONE: readonly UnackedEdit[] = [];
+
+export class GroupCommit {
+  readonly #options: GroupCommitOptions;
+  #inFlight: readonly UnackedEdit[] = NONE;
+  #inFlightSince = LONG_AGO;
+  #everyMs = 0;
+  #waiting: UnackedEdit[] = [];
+  #bytes = 0;
+
+  constructor(options: GroupCommitOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#inFlight.length + this.#waiting.length;
+  }
+
+  /** It holds nothing, and starts a record as soon as there is an edit. */
+  get isIdle(): boolean {
+    return this.size === 0 && this.#everyMs === 0;
+  }
+
+  /** Number of edits in the append in flight. */
+  get inFlight(): number {
+    return this.#inFlight.length;
+  }
+
+  /** How long the append in flight takes, and how long the oldest edit waits. */
+  delays(now: Millis): CommitDelays {
+    const oldest = this.#inFlight[0] ?? this.#waiting[0];
+    return {
+      appendMs: this.#inFlight.length === 0 ? 0 : now - this.#inFlightSince,
+      oldestMs: oldest === undefined ? 0 : now - oldest.acceptedAt,
+    };
+  }
+
+  hasRoomFor(payload: Uint8Array): boolean {
+    return this.size < this.#options.unackedEditsMax && this.#bytes + payload.byteLength <= this.#options.unackedBytesMax;
+  }
+
+  /** Minimum time between the starts of two records; 0 for none. */
+  gatherFor(everyMs: number): void {
+    this.#everyMs = everyMs;
+  }
+
+  /** Copies the payload: a view would keep the network's whole buffer. */
+  add(edit: SubmittedEdit, now: Millis): UnackedEdit {
+    const { author, counter, ackedThrough, parentSeq, payload } = edit;
+    assert(payload.byteLength <= this.#options.recordBytesMax, "an edit too large for a record was refused before");
+    const unacked: UnackedEdit = {
+      author,
+      counter,
+      ackedThrough,
+      parentSeq,
+      payload: new Uint8Array(payload),
+      acceptedAt: now,
+      shown: "no",
+    };
+    this.#waiting.push(unacked);
+    this.#bytes += payload.byteLength;
+    return unacked;
+  }
+
+  /**
+   * The edits of the next record, in flight from now on. Empty while another append is in flight, too soon after it, or
+   * when nothing waits.
+   */
+  takeNext(now: Millis): readonly UnackedEdit[] {
+    if (this.#inFlight.length > 0 || this.#waiting.length === 0 || now - this.#inFlightSince < this.#everyMs) return NONE;
+    let count = 0;
+    let bytes = 0;
+    for (; count < this.#waiting.length; count++) {
+      bytes += this.#waiting[count]!.payload.byteLength;
+      if (bytes > this.#options.recordBytesMax) break;
+    }
+    this.#inFlight = count === this.#waiting.length ? this.#waiting : this.#waiting.slice(0, count);
+    this.#waiting = this.#waiting.slice(count);
+    this.#inFlightSince = now;
+    return this.#inFlight;
+  }
+
+  /** The log has stored the record in flight. */
+  settle(): void {
+    for (const { payload } of this.#inFlight) this.#bytes -= payload.byteLength;
+    this.#inFlight = NONE;
+  }
+
+  /** All unacknowledged edits in order. */
+  *edits(): Iterable<UnackedEdit> {
+    yield* this.#inFlight;
+    yield* this.#waiting;
+  }
+}
+
+/** Turns accepted edits into the log record that gives them their seqs. */
+/** `forBacklog`: the record for the backlog, once the log has it. */
+export type NextRecord = {
+  readonly id: string;
+  readonly bytes: Uint8Array;
+  readonly committed: CommittedEdits;
+  readonly forBacklog: BacklogRecord;
+};
+
+export function nextRecord(taken: readonly UnackedEdit[], at: { epoch: Epoch; head: Seq; stamp: RecordStamp; now: Millis }): NextRecord {
+  const { epoch, head, stamp, now } = at;
+  const firstSeq = (head + 1) as Seq;
+  const users = new Map<ClientId, UserId>();
+  const edits = taken.map(({ author, counter, parentSeq, payload }, index) => {
+    users.set(author.client, author.user);
+    // A parent comes before its edit; a writer that claims otherwise has seen a log that is lost.
+    return { client: author.client, counter, parentSeq: Math.min(parentSeq, firstSeq + index - 1) as Seq, payload };
+  });
+  const committed: CommittedEdits = { epoch, firstSeq, edits };
+  const bytes = encodeEditsRecord({ ...stamp, users, edits: committed });
+  const lastSeq = (firstSeq + edits.length - 1) as Seq;
+  return { id: stamp.id, bytes, committed, forBacklog: { firstSeq, lastSeq, since: now, bytes: editsBytesOf(bytes) } };
+}
+
+/**
+ * The parts that a room needs only while somebody writes. They are created with the first edit and dropped when empty:
+ * they were a third of an idle room's memory, about 300 bytes.
+ */
+export class WritingState {
+  readonly unacked: GroupCommit;
+  readonly intake: Intake;
+  readonly savingAnnouncer: SavingAnnouncer;
+
+  constructor(
+    key: RoomKey,
+    parts: { readonly sequencer: Sequencer; readonly seal: Seal },
+    options: EditIntakeOptions & AnnouncementOptions,
+  ) {
+    this.unacked = new GroupCommit(options);
+    this.intake = new Intake(key, { ...parts, unacked: this.unacked }, options);
+    this.savingAnnouncer = new SavingAnnouncer(options);
+  }
+
+  /** Whether a new instance would behave the same. */
+  get isIdle(): boolean {
+    return this.unacked.isIdle && this.intake.isIdle && this.savingAnnouncer.isIdle;
+  }
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
-import { standingOf } from "../../shared/bus/epoch-history.ts";
+import { checkPosition } from "../../shared/bus/epoch-history.ts";
 import { encodeEditsRecord, type OwnersRecord } from "../../shared/bus/record.ts";
 import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
 import type { ClientId, Epoch, Millis, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
@@ -98,7 +98,7 @@ test("[LOD4] behind a hole the seqs go on where the log says, and the backlog be
   expect(load(undefined, [], 7).sequencer.head).toBe(7);
 });
 
-test("[LOD5] what is given up gives its memory back", () => {
+test("[LOD5] an abandoned load releases its memory", () => {
   const budget = new BacklogBudget({ bytesMax: 1_000_000 });
   const loading = new Loading(undefined, options, budget, now);
   loading.receiveRecord(edits(1, [[ann, 1]]), claimedAt);
@@ -171,6 +171,6 @@ test.each([1, 20, 31, 40])(
       head: 10 as Seq,
     });
     const log = Array.from({ length: openings }, (_, index) => begins(6 + index));
-    expect(standingOf({ epoch: from.epoch, seq: from.seq }, load(from, log, 10).epochs, from.seq)).toBe("of-this-log");
+    expect(checkPosition({ epoch: from.epoch, seq: from.seq }, load(from, log, 10).epochs, from.seq)).toBe("of-this-log");
   },
 );

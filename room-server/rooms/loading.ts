@@ -1,7 +1,7 @@
 /**
- * Rebuilds what an owner must know of a room: the checkpoint first, then every record of the log behind it.
- * A checkpoint that was replaced in between leaves a hole, since the log is trimmed behind the newer one:
- * then both are to be read again. Rules LOD1 to LOD7.
+ * Rebuilds what an owner must know of a room: the checkpoint first, then every later record of the log. If a newer
+ * checkpoint replaced this one in between, the log was trimmed and a hole is left: then both must be read again. Rules
+ * LOD1 to LOD7.
  */
 
 import { type Checkpoint, epochsOf } from "../../shared/bus/checkpoint.ts";
@@ -20,8 +20,8 @@ export type Loaded = {
   readonly epochs: EpochHistory;
   readonly hole: Hole | undefined;
 };
-/** The same moment by both clocks. */
-export type Moment = { readonly now: Millis; readonly wallNow: UnixMillis };
+/** One instant on both clocks. */
+export type LoadTime = { readonly now: Millis; readonly wallNow: UnixMillis };
 export type Hole = { readonly after: Seq; readonly before: Seq };
 
 export class Loading {
@@ -44,18 +44,18 @@ export class Loading {
     this.#epochs = checkpoint === undefined ? NO_EPOCHS : epochsOf(checkpoint);
   }
 
-  /** The seq of the newest edit gathered. */
+  /** The seq of the newest loaded edit. */
   get head(): Seq {
     return this.#sequencer.head;
   }
 
-  /** Whether it has every edit up to its head that it must know of. */
+  /** Whether it has every edit up to its head that it needs. */
   get isWhole(): boolean {
     return this.#hole === undefined;
   }
 
-  /** `moment`: when it is gathered, which goes on for hours in a warm copy. Its writers count as seen then. */
-  receiveRecord(record: OwnersRecord, { now, wallNow }: Moment): void {
+  /** `moment`: when the record is received, which goes on for hours in a replica. Its writers count as active then. */
+  receiveRecord(record: OwnersRecord, { now, wallNow }: LoadTime): void {
     if (record.kind === "epoch") return this.#receiveEpoch(record);
     const { firstSeq } = record.edits;
     const lastSeq = headOf(record);
@@ -66,13 +66,13 @@ export class Loading {
     this.#backlog.append({ firstSeq, lastSeq, since: whenTaken(record.time, { now, wallNow }), bytes: record.editsBytes }, now);
   }
 
-  /** Lets go of what has grown too old to be of use. */
+  /** Drops entries that are too old to be useful. */
   expire(now: Millis): void {
     this.#sequencer.forgetSilent(now);
     this.#backlog.expire(now);
   }
 
-  /** `epoch`: the new owner's. `head`: where its record says that the room stands. */
+  /** `epoch`: the new owner's. `head`: the room's head by its epoch record. */
   receiveEnd(epoch: Epoch, head: Seq, now: Millis): Loaded {
     this.#epochs = withEpoch(this.#epochs, epoch, head, this.#checkpointEpoch);
     this.#reach((head + 1) as Seq);
@@ -80,12 +80,12 @@ export class Loading {
     return { sequencer: this.#sequencer, backlog: this.#backlog, epochs: this.#epochs, hole: this.#hole };
   }
 
-  /** Gives back what was gathered. */
+  /** Releases the memory of what was gathered. */
   clear(): void {
     this.#backlog.clear();
   }
 
-  /** One that begins before what is here: that was lost with the log's end. */
+  /** An epoch that begins before the loaded edits: those were lost with the log's end. */
   #receiveEpoch(record: EpochRecord): void {
     const { head } = record;
     this.#epochs = withNext(this.#epochs, record, this.#checkpointEpoch);
@@ -102,7 +102,7 @@ export class Loading {
   }
 }
 
-/** Two servers' dates are compared here: all that one of them being wrong does is that the backlog holds less, or a little longer. */
-function whenTaken(time: UnixMillis, { now, wallNow }: Moment): Millis {
+/** Compares two servers' dates: a wrong one only makes the backlog hold less, or slightly longer. */
+function whenTaken(time: UnixMillis, { now, wallNow }: LoadTime): Millis {
   return (now - Math.max(0, wallNow - time)) as Millis;
 }

@@ -2,11 +2,11 @@ import { Registry } from "prom-client";
 import { expect, test, vi } from "vitest";
 
 import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
-import type { Answer, CatchUp } from "../../shared/bus/envelope.ts";
+import type { OwnerReply, CatchUp } from "../../shared/bus/envelope.ts";
 import { encodeEditsRecord, headOf } from "../../shared/bus/record.ts";
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
-import { SILENT } from "../../shared/testing/silent-log.ts";
+import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import {
   type ClientId,
   type Epoch,
@@ -20,7 +20,7 @@ import {
 } from "../../shared/ids.ts";
 import { LogCatchUps } from "./log-catch-ups-host.ts";
 import { roomServerMetrics } from "../metrics.ts";
-import type { StoredRecord } from "../ports.ts";
+import type { DecodedRecord } from "../ports.ts";
 
 const room = "acme.board" as RoomKey;
 const gateway = "gw" as GatewayId;
@@ -28,7 +28,7 @@ const ann = "annannannannann1" as ClientId;
 const epoch = 1 as Epoch;
 
 /** One edit of 100 bytes a record; the room's seqs are the stream's. */
-const stored: StoredRecord[] = [1, 2, 3, 4].map((seq) => {
+const stored: DecodedRecord[] = [1, 2, 3, 4].map((seq) => {
   const edits = { epoch, firstSeq: seq as Seq, edits: [{ client: ann, counter: seq, parentSeq: 0 as Seq, payload: new Uint8Array(100) }] };
   return {
     record: ownersRecordOf(encodeEditsRecord({ id: `s.${seq}`, time: 0 as UnixMillis, users: new Map([[ann, "ann" as UserId]]), edits })),
@@ -52,7 +52,7 @@ function askerOf(
   { logReadsWaitingMax = 1, logReadBytesMax = 250, answerBytesMax = 1e6, clock = new FakeClock() } = {},
 ) {
   const options = { logReadsMax: 1, logReadsWaitingMax, logReadBytesMax, answerBytesMax, roomsMax: 10 };
-  const catchUps = new LogCatchUps(ports, options, { clock, log: SILENT, metrics: roomServerMetrics(new Registry()) });
+  const catchUps = new LogCatchUps(ports, options, { clock, log: SILENT_LOG, metrics: roomServerMetrics(new Registry()) });
   return (request: number, after: Position = START): void => {
     const asked = { kind: "catch-up-request", gateway, request, after, through: 4 as Seq } as const;
     catchUps.answer(room, { kind: "read-log", request: asked, epoch, head: 4 as Seq, streamSeq: 4 });
@@ -77,7 +77,7 @@ async function catchUp(after: number, checkpoint: Checkpoint | undefined, heldFr
       },
       checkpoints: { newest: async () => checkpoint },
       gateways: {
-        answer: (_: GatewayId, __: RoomKey, given: Answer) => void (given.kind === "catch-up" && resolve(given.answer)),
+        answer: (_: GatewayId, __: RoomKey, given: OwnerReply) => void (given.kind === "catch-up" && resolve(given.answer)),
         broadcast: () => {},
       },
     };
@@ -110,13 +110,13 @@ test("[LCU3] a room of other payloads than Yjs updates has no snapshot to be sen
   expect(await catchUp(0, checkpointAt(4, { leftOut: 1, bytes: 300 }))).toBe("too-old, unread");
 });
 
-test("[LCU5] a crowd of newcomers asks for a room's checkpoint once", async () => {
+test("[LCU5] many newcomers request a room's checkpoint once", async () => {
   const [answers, asked]: [CatchUp[], string[]] = [[], []];
   const ports = {
     log: { append: () => () => {}, readLast: async () => undefined, endsAt: async () => true, read: async function* () {} },
     checkpoints: { newest: async (of: RoomKey) => (asked.push(of), checkpointAt(4, { bytes: 400 })) },
     gateways: {
-      answer: (_: GatewayId, __: RoomKey, given: Answer) => void (given.kind === "catch-up" && answers.push(given.answer)),
+      answer: (_: GatewayId, __: RoomKey, given: OwnerReply) => void (given.kind === "catch-up" && answers.push(given.answer)),
       broadcast: () => {},
     },
   };
@@ -143,7 +143,7 @@ test("[LCU6] a question that is asked again while it waits, or while the log is 
     },
     checkpoints: { newest: async () => undefined },
     gateways: {
-      answer: (_: GatewayId, __: RoomKey, given: Answer) => void (given.kind === "catch-up" && answered.push(given.request)),
+      answer: (_: GatewayId, __: RoomKey, given: OwnerReply) => void (given.kind === "catch-up" && answered.push(given.request)),
       broadcast: () => {},
     },
   };
@@ -188,7 +188,7 @@ async function askedOn(logReadBytesMax: number, { isCutOff = false } = {}): Prom
     },
     checkpoints: { newest: async () => checkpointAt(4, { bytes: 400 }) },
     gateways: {
-      answer: (_: GatewayId, __: RoomKey, given: Answer) => void (given.kind === "catch-up" && answers.push(given.answer)),
+      answer: (_: GatewayId, __: RoomKey, given: OwnerReply) => void (given.kind === "catch-up" && answers.push(given.answer)),
       broadcast: () => {},
     },
   };

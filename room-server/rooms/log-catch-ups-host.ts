@@ -1,21 +1,20 @@
 /**
- * Catch-ups that reach further back than the backlog: reads the log for them, a bounded number at a time, and
- * sends what `LogReplay` makes of it. Whoever has just loaded the newest snapshot is always served: the log is
- * only ever trimmed behind it. Whoever asks on for what did not fit an answer is read on for from there.
+ * Answers catch-ups that reach further back than the backlog: reads the log, a bounded number at a time, and sends the
+ * answers of `LogReplay`. A client that just loaded the newest snapshot is always served, because the log is only
+ * trimmed behind it. A gateway that requests the rest is read for from where its last answer ended.
  */
 
 import { hasContent, hasDocument } from "../../shared/bus/checkpoint.ts";
 import type { CatchUp } from "../../shared/bus/envelope.ts";
 import { headOf } from "../../shared/bus/record.ts";
-import type { Clock } from "../../shared/clock.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import type { Millis, RoomKey } from "../../shared/ids.ts";
-import type { Log } from "../../shared/log.ts";
-import { pause } from "../../shared/pause.ts";
-import { Bookmarks, type Place } from "./bookmarks.ts";
-import { LogReplay } from "./log-replay.ts";
+import type { Log } from "../../shared/process/log.ts";
+import { pause } from "../../shared/time/pause.ts";
+import { LogReplay, ReplayPositions, type ReplayKey } from "./log-replay.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
-import type { Checkpoints, Gateways, RoomLog } from "../ports.ts";
-import type { RoomEffect } from "./room-messages.ts";
+import type { CheckpointReader, Gateways, RoomLog } from "../ports.ts";
+import type { OwnedRoomEffect } from "./room-messages.ts";
 
 export type LogCatchUpsOptions = {
   readonly logReadsMax: number;
@@ -24,12 +23,12 @@ export type LogCatchUpsOptions = {
   readonly answerBytesMax: number;
   readonly roomsMax: number;
 };
-type Ports = { readonly log: RoomLog; readonly checkpoints: Checkpoints; readonly gateways: Gateways };
+type Ports = { readonly log: RoomLog; readonly checkpoints: CheckpointReader; readonly gateways: Gateways };
 type LogCatchUpsDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: RoomServerMetrics };
-type Question = { readonly room: RoomKey; readonly effect: RoomEffect & { kind: "read-log" } };
+type Question = { readonly room: RoomKey; readonly effect: OwnedRoomEffect & { kind: "read-log" } };
 type Read = Question & { readonly id: string };
 
-/** Whoever asks on waits for as long as reading took, up to this: rooms' edits come through the same processes. */
+/** A gateway that requests the rest waits as long as reading took, up to this: rooms' edits use the same processes. */
 const REST_MS_MAX = 100;
 const TOO_OLD: CatchUp = { kind: "resync", reason: "too-old" };
 
@@ -38,22 +37,22 @@ export class LogCatchUps {
   readonly #options: LogCatchUpsOptions;
   readonly #deps: LogCatchUpsDeps;
   readonly #waiting: Read[] = [];
-  /** What waits or is read. A gateway that asks once more, under the same number, gets the same answer. */
+  /** Requests that wait or are being read. A repeated request with the same number gets the same answer. */
   readonly #open = new Set<string>();
-  /** Rooms that are known to have a snapshot with something in it, the newest known last. There will always be one from then on. */
+  /** Rooms known to have a snapshot with content, most recent last. A room keeps one from then on. */
   readonly #withSnapshot = new Set<RoomKey>();
-  readonly #bookmarks: Bookmarks;
+  readonly #replayPositions: ReplayPositions;
   #running = 0;
 
   constructor(ports: Ports, options: LogCatchUpsOptions, deps: LogCatchUpsDeps) {
     this.#ports = ports;
     this.#options = options;
     this.#deps = deps;
-    this.#bookmarks = new Bookmarks(options.logReadsWaitingMax);
+    this.#replayPositions = new ReplayPositions(options.logReadsWaitingMax);
   }
 
   answer(room: RoomKey, effect: Question["effect"]): void {
-    if (effect.request.after.seq === 0 && this.#withSnapshot.has(room)) return this.#send({ room, effect }, TOO_OLD); // A crowd of newcomers asks for one checkpoint.
+    if (effect.request.after.seq === 0 && this.#withSnapshot.has(room)) return this.#send({ room, effect }, TOO_OLD); // A large group of new clients needs one checkpoint read.
     const id = idOf({ room, effect });
     if (this.#open.has(id)) return;
     if (this.#waiting.length >= this.#options.logReadsWaitingMax) {
@@ -77,7 +76,7 @@ export class LogCatchUps {
     };
     this.#read(next).then(ended, (cause: unknown) => {
       this.#deps.log.warn({ room: next.room, cause }, "the log did not answer for a catch-up; the gateway asks again");
-      this.#bookmarks.forget(placeOf(next));
+      this.#replayPositions.forget(placeOf(next));
       ended();
     });
   }
@@ -85,7 +84,7 @@ export class LogCatchUps {
   #send(question: Question, answer: CatchUp): void {
     const { room, effect } = question;
     const { request, epoch, head } = effect;
-    if (answer.kind === "resync") this.#bookmarks.forget(placeOf(question));
+    if (answer.kind === "resync") this.#replayPositions.forget(placeOf(question));
     this.#deps.metrics.catchUps.inc({ source: answer.kind === "resync" ? "resync" : "log" });
     this.#ports.gateways.answer(request.gateway, room, { kind: "catch-up", request: request.request, epoch, head, answer });
   }
@@ -94,27 +93,28 @@ export class LogCatchUps {
     const { room, effect } = read;
     const { clock } = this.#deps;
     const { gateway, after, through } = effect.request;
-    const bookmark = this.#bookmarks.find(placeOf(read));
-    if (bookmark !== undefined && bookmark.restUntil > clock.now()) await pause(clock, bookmark.restUntil - clock.now());
+    const replayPosition = this.#replayPositions.find(placeOf(read));
+    if (replayPosition !== undefined && replayPosition.restUntil > clock.now()) await pause(clock, replayPosition.restUntil - clock.now());
     const startedAt = clock.now();
     const checkpoint = await this.#ports.checkpoints.newest(room);
-    if (checkpoint === "deleted") return; // Whoever asked is told so by another way.
+    if (checkpoint === "deleted") return; // The gateway learns of the deletion in another way.
     if (checkpoint !== undefined && hasContent(checkpoint)) this.#remember(room);
     const isBehind = checkpoint !== undefined && checkpoint.seq > after.seq;
-    // Where no newer snapshot is, or none of a document, a resync could not help: then all is read, however much.
+    // Without a newer snapshot of a document a resync could not help: then everything is read.
     const mayResync = isBehind && hasDocument(checkpoint);
-    // Whoever holds nothing has the snapshot sooner than the log: where it reaches back to the start at all, it is longer.
+    // A client without content gets the snapshot sooner than the log: if the log reaches back to the start, it is
+    // longer.
     if (mayResync && after.seq === 0) return this.#send(read, TOO_OLD);
     const readBytesMax = mayResync ? this.#options.logReadBytesMax : Number.POSITIVE_INFINITY;
     const replay = new LogReplay({
       after,
       through,
       readBytesMax,
-      readBytes: bookmark?.readBytes ?? 0,
+      readBytes: replayPosition?.readBytes ?? 0,
       answerBytesMax: this.#options.answerBytesMax,
     });
     const checkpointed = checkpoint === undefined || isBehind ? 1 : checkpoint.streamSeq;
-    const from = (bookmark?.streamSeq ?? checkpointed) - 1; // That record is kept, and tells whether the edit before the range is of this log.
+    const from = (replayPosition?.streamSeq ?? checkpointed) - 1; // That record is still stored, and shows whether the edit before the range is of this log.
     let last = { streamSeq: from, readBytes: 0 };
     for await (const { record, streamSeq } of this.#ports.log.read(room, from, effect.streamSeq)) {
       const { readBytes } = replay;
@@ -124,7 +124,7 @@ export class LogCatchUps {
       if (answer.kind === "edits" && replay.answeredThrough < through) {
         const now = clock.now();
         const restUntil = (now + Math.min(now - startedAt, REST_MS_MAX)) as Millis;
-        this.#bookmarks.keep({ gateway, room, seq: replay.answeredThrough }, { ...last, restUntil });
+        this.#replayPositions.keep({ gateway, room, seq: replay.answeredThrough }, { ...last, restUntil });
       }
       return this.#send(read, answer);
     }
@@ -139,7 +139,7 @@ export class LogCatchUps {
   }
 }
 
-function placeOf({ room, effect: { request } }: Question): Place {
+function placeOf({ room, effect: { request } }: Question): ReplayKey {
   return { gateway: request.gateway, room, seq: request.after.seq };
 }
 

@@ -82,7 +82,7 @@ test("[RPL5] what does not fit an answer is left for whoever asks on, to whom on
   expect(shown(replay(log, { after: 0, through: 5 }, { answerBytesMax: 10 }))).toEqual([1]);
 });
 
-test("[RPL6] whoever asks on has what was read before counted", () => {
+test("[RPL6] what earlier questions read counts towards the read limit of the next one", () => {
   const log = Array.from({ length: 2 }, (_, index) => edits(index + 1, 1, 1, 100));
   expect(shown(replay(log, { after: 0, through: 2 }, { readBytesMax: 500, readBytes: 100 }))).toEqual([1, 2]);
   expect(shown(replay(log, { after: 0, through: 2 }, { readBytesMax: 500, readBytes: 400 }))).toBe("too-old");

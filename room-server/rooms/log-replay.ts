@@ -1,20 +1,20 @@
 /**
- * Answers a catch-up from the log's own records, for a range that the backlog no longer holds whole.
- * It is fed the room's records in order, from at or before the range on. Rules RPL1 to RPL6.
+ * Answers a catch-up from the log's own records, for a range that the backlog no longer holds completely. It receives
+ * the room's records in order, starting at or before the range. Rules RPL1 to RPL6.
  */
 
 import type { CatchUp } from "../../shared/bus/envelope.ts";
 import { headOf, type OwnersRecord } from "../../shared/bus/record.ts";
-import type { Position, Seq } from "../../shared/ids.ts";
-import { AnswerPacker, cutEdits } from "./edits-range.ts";
+import type { Position, Seq, GatewayId, Millis, RoomKey } from "../../shared/ids.ts";
+import { AnswerPacker, cutEdits } from "./backlog.ts";
 
 export type LogReplayOptions = {
   readonly after: Position;
-  /** At least one past `after`. */
+  /** Greater than `after`. */
   readonly through: Seq;
-  /** What it may read before it gives up and asks for a resync; infinite where no newer snapshot could help. */
+  /** Bytes it may read before it answers with a resync; infinite if no newer snapshot could help. */
   readonly readBytesMax: number;
-  /** What was read already for those who ask on. */
+  /** Bytes already read for earlier parts of the same catch-up. */
   readonly readBytes?: number;
   readonly answerBytesMax: number;
 };
@@ -33,7 +33,7 @@ export class LogReplay {
     this.#next = (options.after.seq + 1) as Seq;
   }
 
-  /** Of the newest record that the answer holds some of. */
+  /** The newest record that the answer contains a part of. */
   get answeredThrough(): Seq {
     return (this.#next - 1) as Seq;
   }
@@ -42,14 +42,15 @@ export class LogReplay {
     return this.#read;
   }
 
-  /** The answer, once it is whole: with all of the range, or with what fits. */
+  /** Returns the answer once it is complete: the whole range, or as much as fits. */
   receiveRecord(record: OwnersRecord): CatchUp | undefined {
     if (this.#done || record.kind === "epoch") return undefined;
     const { after, through, readBytesMax } = this.#options;
     const { epoch, firstSeq } = record.edits;
     const lastSeq = headOf(record);
 
-    // The owner knew the position of its log when it was asked. The log may have lost its end since, and another have gone on.
+    // The owner knew the position when it was asked. Since then the log may have lost its end and continued
+    // differently.
     if (after.seq >= firstSeq && after.seq <= lastSeq && epoch > after.epoch) return this.#resync("other-epoch");
     this.#read += record.editsBytes.byteLength;
     if (this.#read > readBytesMax || firstSeq > this.#next) return this.#resync("too-old");
@@ -58,7 +59,7 @@ export class LogReplay {
     const part = cutEdits({ firstSeq, lastSeq, bytes: record.editsBytes }, after.seq, through);
     const fits = this.#packer.add(part);
     if (fits) this.#next = (lastSeq + 1) as Seq;
-    // Edits of a room are of a size mostly: where one more would not fit, it need not be fetched to find that out.
+    // A room's edits mostly have similar sizes: a record that would not fit need not be fetched.
     if (fits && lastSeq < through && this.#packer.hasRoomFor(part)) return undefined;
     this.#done = true;
     return this.#packer.answer();
@@ -73,4 +74,43 @@ export class LogReplay {
     this.#done = true;
     return { kind: "resync", reason };
   }
+}
+
+/**
+ * Where in the log earlier answers ended, for gateways that will request the rest. Several requests of a gateway may
+ * read the same range side by side. Bounded: a request without a position reads from further back. Rules BKM1 and BKM2.
+ */
+/** The last record of the answer, the bytes read before it, and until when the next request must wait. */
+export type ReplayPosition = { readonly streamSeq: number; readonly readBytes: number; readonly restUntil: Millis };
+/** The gateway, the room and the seq after which it requests the rest. */
+export type ReplayKey = { readonly gateway: GatewayId; readonly room: RoomKey; readonly seq: Seq };
+
+export class ReplayPositions {
+  readonly #max: number;
+  /** The oldest first. */
+  readonly #kept = new Map<string, ReplayPosition>();
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  keep(place: ReplayKey, position: ReplayPosition): void {
+    this.forget(place);
+    this.#kept.set(nameOf(place), position);
+    const [oldest] = this.#kept.keys();
+    if (oldest !== undefined && this.#kept.size > this.#max) this.#kept.delete(oldest);
+  }
+
+  find(place: ReplayKey): ReplayPosition | undefined {
+    return this.#kept.get(nameOf(place));
+  }
+
+  /** The position is useless: the log may have been trimmed or have lost its end. */
+  forget(place: ReplayKey): void {
+    this.#kept.delete(nameOf(place));
+  }
+}
+
+function nameOf({ gateway, room, seq }: ReplayKey): string {
+  return [gateway, room, seq].join(" ");
 }

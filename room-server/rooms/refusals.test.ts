@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { ClientId, Millis } from "../../shared/ids.ts";
-import { Refusals } from "./refusals.ts";
+import { Refusals } from "./intake.ts";
 
 const ann = "annannannannann1" as ClientId;
 const bob = "bobbobbobbobbob1" as ClientId;
@@ -9,25 +9,25 @@ const at = (ms: number) => ms as Millis;
 
 test("[REF1] after a refusal a writer's next gaps get no answer for a while; other writers' do", () => {
   const refusals = new Refusals();
-  expect(refusals.maySay(ann, at(0))).toBe(true);
-  refusals.refused(ann, 200, at(0));
-  expect(refusals.maySay(ann, at(199))).toBe(false);
-  expect(refusals.maySay(bob, at(199))).toBe(true);
-  expect(refusals.maySay(ann, at(200))).toBe(true);
+  expect(refusals.mayRefuse(ann, at(0))).toBe(true);
+  refusals.noteRefusal(ann, 200, at(0));
+  expect(refusals.mayRefuse(ann, at(199))).toBe(false);
+  expect(refusals.mayRefuse(bob, at(199))).toBe(true);
+  expect(refusals.mayRefuse(ann, at(200))).toBe(true);
 });
 
-test("[REF2] once its next edit was taken, a new gap is told at once", () => {
+test("[REF2] once the writer's next edit is accepted, a new gap is reported at once", () => {
   const refusals = new Refusals();
-  refusals.refused(ann, 200, at(0));
-  refusals.accepted(ann);
-  expect(refusals.maySay(ann, at(1))).toBe(true);
+  refusals.noteRefusal(ann, 200, at(0));
+  refusals.noteAccepted(ann);
+  expect(refusals.mayRefuse(ann, at(1))).toBe(true);
 });
 
-test("[REF3] refusals of the past are forgotten", () => {
+test("[REF3] refusals before the given time are forgotten", () => {
   const refusals = new Refusals();
-  refusals.refused(ann, 200, at(0));
+  refusals.noteRefusal(ann, 200, at(0));
   refusals.forgetPast(at(100));
-  expect(refusals.maySay(ann, at(100))).toBe(false);
+  expect(refusals.mayRefuse(ann, at(100))).toBe(false);
   refusals.forgetPast(at(200));
-  expect(refusals.maySay(ann, at(0))).toBe(true);
+  expect(refusals.mayRefuse(ann, at(0))).toBe(true);
 });

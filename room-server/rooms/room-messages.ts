@@ -1,29 +1,32 @@
-/** What a room is told by whoever owns it, and what it wants done. */
+/** Inputs and effects of one owned room. */
 
-import type { Answer, FromGateway, SaidByOwner } from "../../shared/bus/envelope.ts";
+import type { OwnerReply, FromGateway, OwnerAnnouncement } from "../../shared/bus/envelope.ts";
 import type { Epoch, GatewayId, Seq } from "../../shared/ids.ts";
 import type { SavingState } from "../../shared/wire/frames.ts";
 import type { CatchUpRequest } from "./catch-ups.ts";
 import type { OutgoingRecord } from "../ports.ts";
 
-export type RoomInput =
+export type OwnedRoomInput =
   | FromGateway
   | { kind: "appended"; streamSeq: number }
   | { kind: "inhabited" }
-  /** Its edits gather for so long before they share a record. 0: not at all. */
+  /** Edits gather for this long before they share a record; 0 for not at all. */
   | { kind: "gather"; everyMs: number }
   | { kind: "tick" };
 
-export type RoomEffect =
+export type OwnedRoomEffect =
   | { kind: "append"; record: OutgoingRecord; edits: number }
-  | { kind: "answer"; gateway: GatewayId; answer: Answer }
-  | { kind: "broadcast"; message: SaidByOwner }
+  | { kind: "answer"; gateway: GatewayId; answer: OwnerReply }
+  | { kind: "broadcast"; message: OwnerAnnouncement }
   | { kind: "saving-changed"; state: SavingState }
   /** The range is not in memory: answer the request from the log. */
   | { kind: "read-log"; request: CatchUpRequest; epoch: Epoch; head: Seq; streamSeq: number }
-  /** A gateway has heard of a later owner. Without a request: whether the log still ends as this room knows it, before it appends. */
-  | { kind: "doubt"; request: CatchUpRequest | undefined }
-  /** Something was full, and what that costs is counted. */
-  | { kind: "limit-reached"; limit: Limit };
+  /**
+   * A gateway knows of a later owner. Without a request: check before the next append that the log still ends as this
+   * room knows it.
+   */
+  | { kind: "check-ownership"; request: CatchUpRequest | undefined }
+  /** A bound was reached, which is counted. */
+  | { kind: "limit-reached"; limit: RoomLimit };
 
-export type Limit = "unacked-edits" | "held-messages" | "deferred-catch-ups" | "dedupe-writers" | "log-reads" | "epochs";
+export type RoomLimit = "unacked-edits" | "held-messages" | "deferred-catch-ups" | "dedupe-writers" | "log-reads" | "epochs";

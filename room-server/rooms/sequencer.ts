@@ -1,43 +1,46 @@
 /**
- * Says where each edit of one room stands among its writer's edits, so that none is ordered twice and none is
- * left out. A writer numbers its edits 1, 2, 3, ...; only the next number is taken. Rules SEQ1 to SEQ9.
+ * Finds the place of each edit among its writer's edits, so that none is ordered twice or skipped. A writer numbers its
+ * edits 1, 2, 3, ...; only the next number is accepted. Rules SEQ1 to SEQ9.
  *
- * A writer that was silent for long is forgotten. When it comes back, it says itself up to where its edits are
- * committed (`ackedThrough`), so forgetting can make no hole; only a repeat from before might be ordered again.
+ * A writer silent for long is forgotten. When it returns, it states up to where its edits are committed
+ * (`ackedThrough`), so forgetting leaves no hole; only a repeat of an earlier edit might be ordered again.
  */
 
 import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
 import type { ClientId, Millis, Seq } from "../../shared/ids.ts";
-import { SeldomMap } from "../../shared/seldom.ts";
+import { LazyMap } from "../../shared/collections/lazy-map.ts";
 import type { CommittedEdits, Counter } from "../../shared/wire/frames.ts";
 
-export type Place =
+export type EditPosition =
   | { kind: "next" }
-  /** Nothing to say: its first copy waits for the log, whose commit will acknowledge it, or its writer knows it committed. */
+  /**
+   * No answer: the first copy waits for the log and is acknowledged by its commit, or the writer knows that it is
+   * committed.
+   */
   | { kind: "waiting" }
-  /** `exact`: `seq` is the edit's own; else it was committed at or before `seq`. */
+  /** `exact`: `seq` is the edit's own; otherwise it was committed at or before `seq`. */
   | { kind: "committed"; seq: Seq; exact: boolean }
   | { kind: "gap"; expected: Counter };
 
-/** `count` edits in a row, in the writer's numbering and in the room's order alike. */
+/** `count` consecutive edits, in the writer's numbering and in the room's order. */
 type Run = { counter: Counter; seq: Seq; count: number };
 /**
- * `accepted`: the last edit that was taken, `committed`: the last that this log is known to hold, `told`: the last
- * that the writer says is committed. An owner that does not know yet that it is deposed may be told more than it knows.
+ * `accepted`: the last accepted edit. `committed`: the last edit that this log is known to hold. `announced`: the last
+ * edit that the writer states as committed, which a deposed owner may not know of.
  */
-type Writer = { accepted: Counter; committed: Counter; told: Counter; lastSeen: Millis; readonly runs: Run[] };
+type Writer = { accepted: Counter; committed: Counter; announced: Counter; lastSeen: Millis; readonly runs: Run[] };
 
 export type SequencerOptions = { readonly dedupeMsMin: number; readonly writersMax: number; readonly runsPerWriterMax: number };
 
-/** Part of the writers that goes at once when there are too many, so that looking for the silent ones stays rare. */
+/** Share of the writers removed at once when there are too many, so that the search for silent ones is rare. */
 const FORGOTTEN_AT_ONCE = 0.1;
 
-const NEXT: Place = { kind: "next" };
-const WAITING: Place = { kind: "waiting" };
+const NEXT: EditPosition = { kind: "next" };
+const WAITING: EditPosition = { kind: "waiting" };
 
 export class Sequencer {
   readonly #options: SequencerOptions;
-  readonly #writers = new SeldomMap<ClientId, Writer>();
+  readonly #writers = new LazyMap<ClientId, Writer>();
   #head: Seq;
 
   /** `head`: the last seq given out before. */
@@ -55,23 +58,26 @@ export class Sequencer {
     return this.#writers.size;
   }
 
-  /** Takes over what a checkpoint knows. All count as seen now: those whom the owner's end cut off have time to come back. */
+  /**
+   * Takes over a checkpoint's writers. All count as active now, so that clients cut off by the owner's end have time to
+   * return.
+   */
   restore(clients: Checkpoint["clients"], now: Millis): void {
     for (const { client, counter, seq } of clients) {
-      this.#writers.set(client, { accepted: counter, committed: counter, told: 0, lastSeen: now, runs: [{ counter, seq, count: 1 }] });
+      this.#writers.set(client, { accepted: counter, committed: counter, announced: 0, lastSeen: now, runs: [{ counter, seq, count: 1 }] });
     }
   }
 
-  /** Leaves out seqs that the log has lost. */
+  /** Skips seqs that the log has lost. */
   startAt(next: Seq): void {
     this.#head = (next - 1) as Seq;
   }
 
-  placeOf(client: ClientId, counter: Counter, ackedThrough: Counter, now: Millis): Place {
+  placeOf(client: ClientId, counter: Counter, ackedThrough: Counter, now: Millis): EditPosition {
     const writer = this.#writers.get(client) ?? this.#meet(client, now);
     writer.lastSeen = now;
-    writer.told = Math.max(writer.told, ackedThrough);
-    // Of a writer just met, or of one that knows of commits that this log has lost: it goes on from there.
+    writer.announced = Math.max(writer.announced, ackedThrough);
+    // For a new writer, or one that knows of commits that this log lost: it continues from there.
     writer.accepted = Math.max(writer.accepted, ackedThrough);
 
     if (counter === writer.accepted + 1) return NEXT;
@@ -80,13 +86,13 @@ export class Sequencer {
     return this.#committedPlace(writer, counter);
   }
 
-  /** Only after `placeOf` said that it is the next. */
+  /** Call only after `placeOf` returned "next". */
   accept(client: ClientId, counter: Counter): void {
     const writer = this.#writers.get(client);
     if (writer !== undefined) writer.accepted = counter;
   }
 
-  /** Edits that the log holds: of this owner, or of those before it when the room is rebuilt. */
+  /** Edits that the log holds, of this owner or of earlier ones during loading. */
   commit({ firstSeq, edits }: CommittedEdits, time: Millis): void {
     for (let index = 0; index < edits.length; index++) {
       const { client, counter } = edits[index]!;
@@ -100,7 +106,10 @@ export class Sequencer {
     this.#head = (firstSeq + edits.length - 1) as Seq;
   }
 
-  /** Lets go of writers silent for longer than the dedupe window, and of the most silent while there are too many. Says how many of the latter. */
+  /**
+   * Removes writers silent for longer than the dedupe window, and the most silent ones while there are too many.
+   * Returns the number of the latter.
+   */
   forgetSilent(now: Millis): number {
     for (const [client, writer] of this.#writers) {
       if (now - writer.lastSeen > this.#options.dedupeMsMin && !hasWaiting(writer)) this.#writers.delete(client);
@@ -114,7 +123,7 @@ export class Sequencer {
   }
 
   #meet(client: ClientId, now: Millis): Writer {
-    const writer: Writer = { accepted: 0, committed: 0, told: 0, lastSeen: now, runs: [] };
+    const writer: Writer = { accepted: 0, committed: 0, announced: 0, lastSeen: now, runs: [] };
     this.#writers.set(client, writer);
     return writer;
   }
@@ -129,13 +138,13 @@ export class Sequencer {
     if (writer.runs.length > this.#options.runsPerWriterMax) writer.runs.shift();
   }
 
-  #committedPlace(writer: Writer, counter: Counter): Place {
+  #committedPlace(writer: Writer, counter: Counter): EditPosition {
     const run = writer.runs.findLast((candidate) => counter >= candidate.counter && counter < candidate.counter + candidate.count);
     if (run === undefined) return { kind: "committed", seq: this.#head, exact: false };
     return { kind: "committed", seq: (run.seq + counter - run.counter) as Seq, exact: true };
   }
 }
 
-function hasWaiting({ accepted, committed, told }: Writer): boolean {
-  return accepted > Math.max(committed, told);
+function hasWaiting({ accepted, committed, announced }: Writer): boolean {
+  return accepted > Math.max(committed, announced);
 }

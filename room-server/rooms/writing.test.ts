@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { SubmittedEdit } from "../../shared/bus/envelope.ts";
 import type { ClientId, Epoch, Millis, RoomKey, Seq, UserId } from "../../shared/ids.ts";
 import { Sequencer } from "./sequencer.ts";
-import { Writing } from "./writing.ts";
+import { WritingState } from "./intake.ts";
 
 const ann = { user: "ann" as UserId, client: "annannannannann1" as ClientId };
 const at = (ms: number) => ms as Millis;
@@ -25,36 +25,40 @@ const edit = (counter: number): SubmittedEdit => ({
   payload: new Uint8Array([counter]),
 });
 
-function writing(): Writing {
+function writing(): WritingState {
   const sequencer = new Sequencer({ dedupeMsMin: 300_000, writersMax: 100, runsPerWriterMax: 8 }, 0 as Seq);
-  return new Writing("acme.notes" as RoomKey, { sequencer, seal: { sealOf: () => new Uint8Array(16), isGenuine: () => true } }, options);
+  return new WritingState(
+    "acme.notes" as RoomKey,
+    { sequencer, seal: { sealOf: () => new Uint8Array(16), isGenuine: () => true } },
+    options,
+  );
 }
 
 test("[WRG1] it is over once the log has all edits", () => {
   const begun = writing();
-  expect(begun.isOver).toBe(true);
+  expect(begun.isIdle).toBe(true);
   begun.intake.receiveEdit(edit(1), state, at(0));
-  expect(begun.isOver).toBe(false);
+  expect(begun.isIdle).toBe(false);
   begun.unacked.takeNext(at(0));
-  expect(begun.isOver).toBe(false);
+  expect(begun.isIdle).toBe(false);
   begun.unacked.settle();
-  expect(begun.isOver).toBe(true);
+  expect(begun.isIdle).toBe(true);
 });
 
 test("[WRG2] it is not over while a writer that left a gap was told so a moment ago: it would be told again", () => {
   const begun = writing();
   begun.intake.receiveEdit(edit(2), state, at(0));
-  expect(begun.isOver).toBe(false);
+  expect(begun.isIdle).toBe(false);
   begun.intake.forgetPast(at(options.gapQuietMs));
-  expect(begun.isOver).toBe(true);
+  expect(begun.isIdle).toBe(true);
 });
 
 test("[WRG3] it is not over while the room is held back: its first edits would not gather", () => {
   const begun = writing();
   begun.unacked.gatherFor(500);
-  expect(begun.isOver).toBe(false);
+  expect(begun.isIdle).toBe(false);
   begun.unacked.gatherFor(0);
-  expect(begun.isOver).toBe(true);
+  expect(begun.isIdle).toBe(true);
 });
 
 test("[WRG4] it is not over before gateways have been told often enough that the room is saved again", () => {
@@ -63,11 +67,11 @@ test("[WRG4] it is not over before gateways have been told often enough that the
     ["saving", 0],
     ["saved", 1],
   ] as const) {
-    expect(begun.savingNews.due(saving, at(now))).toBe("changed");
-    expect(begun.isOver).toBe(false);
+    expect(begun.savingAnnouncer.due(saving, at(now))).toBe("changed");
+    expect(begun.isIdle).toBe(false);
   }
   const again: (string | undefined)[] = [];
-  for (let now = options.beaconMs + 1; !begun.isOver && again.length < 10; now += options.beaconMs)
-    again.push(begun.savingNews.due("saved", at(now)));
+  for (let now = options.beaconMs + 1; !begun.isIdle && again.length < 10; now += options.beaconMs)
+    again.push(begun.savingAnnouncer.due("saved", at(now)));
   expect(again).toEqual(["again"]);
 });

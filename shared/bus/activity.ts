@@ -1,16 +1,16 @@
 /**
- * What is worth points in a room and is no edit, as the stream of activities keeps it: one message for what was told
- * at once, counted whole or not at all. A few a second, so JSON.
+ * Activities that earn points without being edits, as stored in the activity stream. One message holds activities
+ * announced together and is counted completely or not at all. A few per second, so JSON.
  */
 
 import { z } from "zod";
 
 import { parseUserId, type UserId } from "../ids.ts";
 
-/** Of one message. */
+/** Maximum users in one message. */
 export const ACTIVITY_USERS_MAX = 200;
 export const ACTIVITY_TIMES_MAX = 1_000;
-/** What an application calls a kind of activity. */
+/** An application's name for a kind of activity. */
 export const ACTIVITY_KIND = /^[a-z][a-z0-9-]{0,31}$/;
 
 const user = z.string().transform((text, context) => {
@@ -19,13 +19,19 @@ const user = z.string().transform((text, context) => {
   return id as UserId;
 });
 
-/** `times`: how often the user did it. What that is worth is settled where it is counted. */
-export const Deed = z.object({ user, kind: z.string().regex(ACTIVITY_KIND), times: z.int().min(1).max(ACTIVITY_TIMES_MAX).default(1) });
-export type Deed = z.infer<typeof Deed>;
+/** `times`: how often the user did it. The leaderboard decides what that is worth. */
+export const UserAction = z.object({
+  user,
+  kind: z.string().regex(ACTIVITY_KIND),
+  times: z.int().min(1).max(ACTIVITY_TIMES_MAX).default(1),
+});
+export type UserAction = z.infer<typeof UserAction>;
 
-/** `deeds`: told by an application's backend. `present`: who may write and is in the room, told by a gateway once in a stretch of time. */
+/**
+ * `deeds`: from an application's backend. `present`: users in the room who may write, sent by a gateway at intervals.
+ */
 export const Activity = z.discriminatedUnion("kind", [
-  z.object({ kind: z.literal("deeds"), deeds: z.array(Deed).min(1).max(ACTIVITY_USERS_MAX) }),
+  z.object({ kind: z.literal("deeds"), deeds: z.array(UserAction).min(1).max(ACTIVITY_USERS_MAX) }),
   z.object({ kind: z.literal("present"), users: z.array(user).min(1).max(ACTIVITY_USERS_MAX) }),
 ]);
 export type Activity = z.infer<typeof Activity>;

@@ -1,7 +1,4 @@
-/**
- * What gateways tell each other on behalf of the people who run rooms: who is banned or held back, who is to go, who
- * is there. Rare, so JSON.
- */
+/** Messages between gateways on behalf of room administrators: sanctions, kicks and member lists. Rare, so JSON. */
 
 import { z } from "zod";
 
@@ -21,20 +18,20 @@ const date = z
   .nonnegative()
   .transform((number) => number as UnixMillis);
 
-/** `address`: as `shared/client-address.ts` writes it. */
-export const Target = z.discriminatedUnion("kind", [
+/** `address`: in the form of `shared/limits/client-address.ts`. */
+export const SanctionTarget = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("user"), tenant, user }),
   z.object({ kind: z.literal("address"), address: z.string().regex(/^[0-9a-f.:]{1,64}$/) }),
 ]);
-export type Target = z.infer<typeof Target>;
+export type SanctionTarget = z.infer<typeof SanctionTarget>;
 
 /**
- * What somebody may not do until a date. Of two about the same, the one made later holds; lifting one is another.
- * `room`: there only. `read-only`: may be there, and not write. `by`: imposed for abuse; absent: by people. One of each
- * is not about the same.
+ * A restriction until a date. Of two for the same target the one made later holds; lifting one is another sanction.
+ * `room`: only in that room. `read-only`: may join but not write. `by`: imposed for abuse; absent: imposed by people. A
+ * sanction of each origin can exist side by side.
  */
 export const Sanction = z.object({
-  target: Target,
+  target: SanctionTarget,
   room: room.optional(),
   level: z.enum(["banned", "read-only"]),
   by: z.literal("gateway").optional(),
@@ -45,16 +42,16 @@ export const Sanction = z.object({
 });
 export type Sanction = z.infer<typeof Sanction>;
 
-/** To every gateway. Kick: without a room, all of the connection; `user` or `connection`, at least one of them. */
-export const Order = z.discriminatedUnion("kind", [
+/** To every gateway. A kick without a room closes the connection; `user` or `connection` is required. */
+export const AdminCommand = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("kick"), tenant, user: user.optional(), connection: z.string().max(128).optional(), room: room.optional() }),
   z.object({ kind: z.literal("list-members"), room }),
 ]);
-export type Order = z.infer<typeof Order>;
+export type AdminCommand = z.infer<typeof AdminCommand>;
 
 export const RoomMember = z.object({ user: z.string(), name: z.string(), connection: z.string(), write: z.boolean() });
 export type RoomMember = z.infer<typeof RoomMember>;
 
-/** One gateway's answer. `isPart`: the rest of it follows. */
-export const OrderAnswer = z.object({ kicked: z.int(), members: z.array(RoomMember), isPart: z.literal(true).optional() });
-export type OrderAnswer = z.infer<typeof OrderAnswer>;
+/** One gateway's reply. `isPart`: more parts follow. */
+export const AdminReply = z.object({ kicked: z.int(), members: z.array(RoomMember), isPart: z.literal(true).optional() });
+export type AdminReply = z.infer<typeof AdminReply>;

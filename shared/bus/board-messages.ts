@@ -1,4 +1,4 @@
-/** What the leaderboard says on NATS about who is ahead, and how it is asked to. A few a second, so JSON. */
+/** Leaderboard messages on NATS: rankings, and gateways' requests to watch them. A few per second, so JSON. */
 
 import { z } from "zod";
 
@@ -10,18 +10,18 @@ const room = z.string().transform((text, context) => {
   return key as RoomKey;
 });
 
-/** Whose board of the room it is, and the kind of window: `hour` is always the present one. */
+/** The room, the role and the kind of window; `hour` is always the current hour. */
 const board = { room, role: z.string(), window: z.string() };
 
 /**
- * gateway -> leaderboard: "somebody here looks at this board"; said again every third of the time it holds. `isNew`:
- * nothing is known of it here, so it is to be said whether it changed or not.
+ * gateway -> leaderboard: a client here watches this board; repeated every third of its validity. `isNew`: the gateway
+ * has no ranking yet, so send it even if unchanged.
  */
 export const BoardWatch = z.object({ ...board, isNew: z.boolean() });
 export type BoardWatch = z.infer<typeof BoardWatch>;
 
-/** How a user who may write in the room is called, by its token. */
-export const BoardName = z.object({
+/** The display name of a user who may write in the room, from the token. */
+export const DisplayName = z.object({
   room,
   user: z.string().transform((text, context) => {
     const user = parseUserId(text);
@@ -30,28 +30,28 @@ export const BoardName = z.object({
   }),
   name: z.string().min(1).max(256),
 });
-export type BoardName = z.infer<typeof BoardName>;
+export type DisplayName = z.infer<typeof DisplayName>;
 
-/** The longest come to half of what NATS takes as one message. */
-export const BOARD_NAMES_MAX = 200;
+/** The longest names take half of a NATS message. */
+export const DISPLAY_NAMES_MAX = 200;
 
-/** gateway -> leaderboard: who was let in lately. */
-export const BoardNames = z.array(BoardName).min(1).max(BOARD_NAMES_MAX);
+/** gateway -> leaderboard: users who joined recently. */
+export const DisplayNames = z.array(DisplayName).min(1).max(DISPLAY_NAMES_MAX);
 
 /**
- * leaderboard -> gateways, on the room's subject: a board's first members, sent when they changed. The first
- * `shown` of them are the list that is shown, and `checksum` is of that list; the rest is for those members' own ranks.
+ * leaderboard -> gateways, on the room's subject: a board's first members, sent on a change. The first `shown` entries
+ * are the displayed list, covered by `checksum`; the rest gives those members their own ranks.
  */
-export const BoardShown = z.object({
+export const BoardSnapshot = z.object({
   kind: z.literal("shown"),
   ...board,
-  /** The window that it is now. */
+  /** The current window. */
   windowId: z.string(),
   epoch: z
     .int()
     .nonnegative()
     .transform((number) => number as Epoch),
-  /** Up to which of the room's edits it counts. */
+  /** The last edit of the room that it counts. */
   seq: z
     .int()
     .nonnegative()
@@ -59,15 +59,15 @@ export const BoardShown = z.object({
   members: z.int().nonnegative(),
   shown: z.int().positive(),
   checksum: z.int().nonnegative(),
-  /** In order, the first ahead: user, score, and name; an empty one is not known. */
+  /** In order, best first: user, score and name; an empty name is unknown. */
   ranking: z.array(z.tuple([z.string(), z.number(), z.string()])),
 });
-export type BoardShown = z.infer<typeof BoardShown>;
+export type BoardSnapshot = z.infer<typeof BoardSnapshot>;
 
-/** `behind`: what was shown is old, and is told again once it is not. `unavailable`: this board is not kept. */
-export const BoardNews = z.discriminatedUnion("kind", [
-  BoardShown,
+/** `behind`: the ranking is old; an update follows when it is current. `unavailable`: this board is not kept. */
+export const BoardUpdate = z.discriminatedUnion("kind", [
+  BoardSnapshot,
   z.object({ kind: z.literal("behind"), ...board }),
   z.object({ kind: z.literal("unavailable"), ...board }),
 ]);
-export type BoardNews = z.infer<typeof BoardNews>;
+export type BoardUpdate = z.infer<typeof BoardUpdate>;

@@ -1,7 +1,7 @@
 /**
- * What a room's newest snapshot covers, and what a new owner must know of the log behind it. Written by the
- * document service in one KV entry once the snapshot's bytes are durable: the entry is the commit.
- * The log is only ever trimmed behind it.
+ * What a room's newest snapshot covers, and what a new owner must know of the log behind it. The document service
+ * writes it to one KV entry once the snapshot is durable: the entry is the commit. The log is only ever trimmed up to
+ * it.
  */
 
 import { z } from "zod";
@@ -31,13 +31,13 @@ export const Checkpoint = z.object({
   /** The stream sequence of the last record covered. */
   streamSeq: z.int().positive(),
   time: z.number().transform((number) => number as UnixMillis),
-  /** The epochs up to there. Checkpoints of earlier builds have none: of what lies before them only their own epoch is known. */
+  /** The epochs up to there. Checkpoints of earlier builds lack them: then only their own epoch is known. */
   epochs: z
     .array(z.int().nonnegative())
     .refine(({ length }) => length % 2 === 0)
     .readonly()
     .optional(),
-  /** Each client's last committed counter, with the seq it got, for dedupe; silent ones leave after the dedupe window. */
+  /** Each client's last committed counter and its seq, for dedupe; silent clients leave after the dedupe window. */
   clients: z.array(
     z.object({
       client: clientId,
@@ -51,7 +51,7 @@ export const Checkpoint = z.object({
     }),
   ),
   /**
-   * Edits at or below `seq` that are not in the snapshot: Yjs refused them, or the log had lost them. Such a room's
+   * Edits up to `seq` that are missing in the snapshot, because Yjs refused them or the log lost them. Such a room's
    * log is never trimmed.
    */
   leftOut: z.int().nonnegative().optional(),
@@ -60,8 +60,8 @@ export const Checkpoint = z.object({
 export type Checkpoint = z.infer<typeof Checkpoint>;
 
 /**
- * What stands in the place of a deleted room's checkpoint for good: whoever comes late with one finds another revision.
- * `wiping`: something of the room may be left still. `snapshot`: the object that is to be removed.
+ * Replaces a deleted room's checkpoint permanently, so that a late writer finds another revision. `wiping`: parts of
+ * the room may still exist. `snapshot`: the object to remove.
  */
 export const DeletedCheckpoint = z.object({
   deleted: z.literal(true),
@@ -83,15 +83,15 @@ export function epochsOf({ epochs, epoch, seq }: Pick<Checkpoint, "epochs" | "ep
   return epochs ?? [epoch, seq];
 }
 
-/** Of a Yjs document without content. */
+/** The size of an empty Yjs document. */
 const EMPTY_DOCUMENT_BYTES = 2;
 
-/** Whether its snapshot leads a client anywhere. Where Yjs refused every edit only the log has them. */
+/** Whether its snapshot is useful to a client. If Yjs refused every edit, only the log has them. */
 export function hasDocument(checkpoint: Checkpoint): boolean {
   return (checkpoint.leftOut ?? 0) === 0 || hasContent(checkpoint);
 }
 
-/** Documents only grow: the snapshots that follow have content too. */
+/** Documents only grow: later snapshots have content too. */
 export function hasContent({ snapshot }: Checkpoint): boolean {
   return snapshot.bytes > EMPTY_DOCUMENT_BYTES;
 }

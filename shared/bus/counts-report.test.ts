@@ -28,7 +28,7 @@ test("[CNT2] bytes that are no report are refused, however they came about", () 
   expect(decodeCountsReport(Uint8Array.of(...whole, 0))).toBeUndefined();
 });
 
-test("[CNT3] a report keeps to its size: the first counts are told, the rest are not", () => {
+test("[CNT3] a report keeps to its maximum size: it includes the first counts and omits the rest", () => {
   const given: Count[] = Array.from({ length: 1_000 }, (_, index) => ({ kind: "room", key: `acme.room-${index}`, count: 1_000 - index }));
   const bytes = encodeCountsReport({ source: "gw-1", counts: given }, 2_000);
   expect(bytes.byteLength).toBeLessThan(2_100);

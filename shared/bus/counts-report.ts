@@ -1,22 +1,18 @@
 /**
- * How much of what is limited one process has, told to all gateways every second: core NATS, whole each time, so
- * that a lost report is made good by the next and a process that died counts no more after a few silent seconds.
+ * A process's counts for shared limits, sent to all gateways every second. Each report is complete, so that the next
+ * one replaces a lost one, and a dead process no longer counts after a few silent seconds.
  */
 
 import type { Decoder } from "lib0/decoding";
 import * as encoding from "lib0/encoding";
-
-import { readByte, readList, readName, readNumber, readText, readWhole } from "../wire/fields.ts";
-import { Tag } from "./tags.ts";
+import { readByte, readList, readName, readNumber, readText, decodeAll } from "../wire/fields.ts";
+import { Tag } from "./record.ts";
 
 /**
- * ip            connections from one address
- * tenant        connections of one tenant
- * tenant-rooms  open rooms of one tenant; told by room servers, for a room has one owner and many gateways
- * room          members of one room
- * tenant-edits  edits of one tenant in the last second
- * user-faults, address-faults, tenant-faults  points for what went wrong, as they stand
- * full-room     1 for a room that is so far over its budget that it takes nobody new; told by its room server
+ * ip            connections from one address tenant        connections of one tenant tenant-rooms  open rooms of one
+ * tenant, from room servers, because a room has one owner and many gateways room          members of one room
+ * tenant-edits  edits of one tenant in the last second user-faults, address-faults, tenant-faults  current abuse points
+ * full-room     1 for a room so far over its budget that it accepts no new members, from its room server
  */
 export const COUNT_KINDS = {
   "ip": 1,
@@ -32,14 +28,14 @@ export const COUNT_KINDS = {
 export type CountKind = keyof typeof COUNT_KINDS;
 
 export type Count = { readonly kind: CountKind; readonly key: string; readonly count: number };
-/** `source`: the gateway or room server whose counts these are. */
+/** `source`: the gateway or room server that counted. */
 export type CountsReport = { readonly source: string; readonly counts: readonly Count[] };
 
 const COUNT_BYTES_MIN = 3;
-/** Kind, lengths and number, beside the key. */
+/** Kind, lengths and number, without the key. */
 const COUNT_OVERHEAD_BYTES = 10;
 
-/** As many of the counts, in their order, as `bytesMax` holds. */
+/** Encodes as many of the counts, in order, as fit `bytesMax`. */
 export function encodeCountsReport({ source, counts }: CountsReport, bytesMax: number): Uint8Array {
   let bytes = 0;
   const told = counts.filter(({ key }) => (bytes += key.length + COUNT_OVERHEAD_BYTES) <= bytesMax); // Keys are ASCII.
@@ -55,9 +51,9 @@ export function encodeCountsReport({ source, counts }: CountsReport, bytesMax: n
   });
 }
 
-/** Undefined for bytes that are no such report. */
+/** Undefined for other bytes. */
 export function decodeCountsReport(bytes: Uint8Array): CountsReport | undefined {
-  return readWhole(bytes, (input) =>
+  return decodeAll(bytes, (input) =>
     readByte(input) === Tag.countsReport ? { source: readText(input), counts: readList(input, COUNT_BYTES_MIN, readOne) } : undefined,
   );
 }

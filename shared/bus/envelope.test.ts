@@ -20,14 +20,14 @@ import { bytesOf, hexOf } from "../../test/wire/vectors.ts";
 import { encodeEpochRecord, type EpochRecord } from "./record.ts";
 import { NACK_REASONS, type NackReason, RESYNC_REASONS, type ResyncReason, SAVING_STATES, type SavingState } from "../wire/frames.ts";
 import {
-  type Answer,
-  decodeAnswer,
+  type OwnerReply,
+  decodeOwnerReply,
   decodeFromOwner,
   decodeToOwner,
-  encodeAnswer,
+  encodeOwnerReply,
   encodeFromOwner,
   encodeToOwner,
-  type SaidByOwner,
+  type OwnerAnnouncement,
   type SubmittedEdit,
   type ToOwner,
 } from "./envelope.ts";
@@ -43,10 +43,10 @@ const toOwner: fc.Arbitrary<ToOwner> = fc.oneof(
   fc.record({ kind: fc.constant("catch-up-request" as const), gateway: gatewayId, request: number, after: position, through: seqOrStart }),
   fc.record({ kind: fc.constant("resubmit" as const), gateway: gatewayId, edit: tentativeEdit }),
   fc.record({ kind: fc.constant("first-edit" as const), gateway: gatewayId, edit: submittedEdit }),
-  fc.constant({ kind: "doubt" as const }),
+  fc.constant({ kind: "check-ownership" as const }),
 );
 
-const fromOwner: fc.Arbitrary<SaidByOwner> = fc.oneof(
+const fromOwner: fc.Arbitrary<OwnerAnnouncement> = fc.oneof(
   fc.record({ kind: fc.constant("deleted" as const), id: fc.string(), time: date }),
   fc.record({ kind: fc.constant("beacon" as const), epoch, head: seqOrStart }),
   fc.record({ kind: fc.constant("tentative" as const), edit: tentativeEdit }),
@@ -58,7 +58,7 @@ const catchUp = fc.oneof(
   fc.record({ kind: fc.constant("resync" as const), reason: namesOf<ResyncReason>(RESYNC_REASONS) }),
 );
 
-const answer: fc.Arbitrary<Answer> = fc.oneof(
+const answer: fc.Arbitrary<OwnerReply> = fc.oneof(
   fc.record({ kind: fc.constant("catch-up" as const), request: number, epoch, head: seqOrStart, answer: catchUp }),
   fc.record({ kind: fc.constant("acked" as const), epoch, client: clientId, counter, seq: seqOrStart, exact: fc.boolean() }),
   fc.record({
@@ -89,17 +89,17 @@ const languages = [
   {
     name: "to one gateway",
     messages: answer as fc.Arbitrary<unknown>,
-    encode: encodeAnswer as (message: unknown) => Uint8Array,
-    decode: decodeAnswer,
+    encode: encodeOwnerReply as (message: unknown) => Uint8Array,
+    decode: decodeOwnerReply,
   },
 ];
 
 /** A record too, as somebody else's bytes may come to be one. */
-function encodeSaid(message: SaidByOwner | EpochRecord): Uint8Array {
+function encodeSaid(message: OwnerAnnouncement | EpochRecord): Uint8Array {
   return message.kind === "epoch" ? encodeEpochRecord(message) : encodeFromOwner(message);
 }
 
-test.each(languages)("[BUS1] what is said $name is read as it was written", ({ messages, encode, decode }) => {
+test.each(languages)("[BUS1] a message $name is read as it was written", ({ messages, encode, decode }) => {
   fc.assert(
     fc.property(messages, (message) => {
       expect(decode(encode(message))).toEqual(message);
@@ -133,9 +133,9 @@ test.each(languages)("[BUS2] whatever comes $name, it is refused or can be writt
 test("[BUS2] each direction refuses what belongs to another", () => {
   fc.assert(
     fc.property(toOwner, fromOwner, answer, (up, out, down) => {
-      expect([decodeFromOwner(encodeToOwner(up)), decodeAnswer(encodeToOwner(up))]).toEqual([undefined, undefined]);
-      expect([decodeToOwner(encodeFromOwner(out)), decodeAnswer(encodeFromOwner(out))]).toEqual([undefined, undefined]);
-      expect([decodeToOwner(encodeAnswer(down)), decodeFromOwner(encodeAnswer(down))]).toEqual([undefined, undefined]);
+      expect([decodeFromOwner(encodeToOwner(up)), decodeOwnerReply(encodeToOwner(up))]).toEqual([undefined, undefined]);
+      expect([decodeToOwner(encodeFromOwner(out)), decodeOwnerReply(encodeFromOwner(out))]).toEqual([undefined, undefined]);
+      expect([decodeToOwner(encodeOwnerReply(down)), decodeFromOwner(encodeOwnerReply(down))]).toEqual([undefined, undefined]);
     }),
   );
 });
@@ -167,5 +167,5 @@ test.each([
   [`22 01 ${C} 05 00 05 00`, "refused for no reason"],
   [`22 01 ${C} 05 08 05 00`, "refused for an unknown reason"],
 ])("[BUS2] the answer %j is refused: %s", (hex) => {
-  expect(decodeAnswer(bytesOf(hex))).toBeUndefined();
+  expect(decodeOwnerReply(bytesOf(hex))).toBeUndefined();
 });

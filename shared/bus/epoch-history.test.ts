@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import type { Epoch, Position, Seq, UnixMillis } from "../ids.ts";
 import type { OwnersRecord } from "./record.ts";
-import { type EpochHistory, EPOCHS_MAX, isForgotten, NO_EPOCHS, standingOf, withEpoch, withNext } from "./epoch-history.ts";
+import { type EpochHistory, EPOCHS_MAX, isForgotten, NO_EPOCHS, checkPosition, withEpoch, withNext } from "./epoch-history.ts";
 
 const position = (epoch: number, seq: number): Position => ({ epoch: epoch as Epoch, seq: seq as Seq });
 
@@ -13,7 +13,7 @@ function historyOf(...epochs: readonly (readonly [epoch: number, head: number])[
 /** Epoch 3 ordered seqs 1 to 10, epoch 5 up to 20, epoch 7 none, epoch 9 the rest. */
 const HISTORY = historyOf([3, 0], [5, 10], [7, 20], [9, 20]);
 const HEAD = 25 as Seq;
-const standings = (epoch: number, ...seqs: readonly number[]) => seqs.map((seq) => standingOf(position(epoch, seq), HISTORY, HEAD));
+const standings = (epoch: number, ...seqs: readonly number[]) => seqs.map((seq) => checkPosition(position(epoch, seq), HISTORY, HEAD));
 
 test("[EPH1] a position is of the log up to where its epoch came", () => {
   expect(standings(3, 1, 10, 11)).toEqual(["of-this-log", "of-this-log", "other-epoch"]);
@@ -30,7 +30,7 @@ test("[EPH3] nobody is ahead of the log, and all logs begin with nothing", () =>
   expect(standings(9, 26)).toEqual(["ahead"]);
   expect(standings(4, 26)).toEqual(["ahead"]);
   expect(standings(0, 0)).toEqual(["of-this-log"]);
-  expect(standingOf(position(0, 0), NO_EPOCHS, 0 as Seq)).toBe("of-this-log");
+  expect(checkPosition(position(0, 0), NO_EPOCHS, 0 as Seq)).toBe("of-this-log");
 });
 
 test("[EPH4] what is read again changes nothing, and an epoch before those that are known is not put behind them", () => {
@@ -49,7 +49,7 @@ const opened = (history: EpochHistory, times: number, head: number, kept?: numbe
 
 test("[EPH5] of too many epochs the oldest that no edit is of goes first, and then the oldest", () => {
   expect(isForgotten(1 as Epoch, FULL)).toBe(false);
-  const known = (history: EpochHistory, epoch: number) => standingOf(position(epoch, 1), history, (NEXT + 20) as Seq) === "of-this-log";
+  const known = (history: EpochHistory, epoch: number) => checkPosition(position(epoch, 1), history, (NEXT + 20) as Seq) === "of-this-log";
   const some = opened(FULL, 3, NEXT);
   expect([1, 3, 4, EPOCHS_MAX, NEXT, NEXT + 2].map((epoch) => known(some, epoch))).toEqual([false, false, true, true, true, true]);
   const many = opened(FULL, 12, NEXT);
@@ -68,26 +68,26 @@ test("[EPH5] of too many epochs the oldest that no edit is of goes first, and th
 
 test("[EPH7] whoever is in the newest epochs is known there, though nobody wrote in them", () => {
   const handedOver = opened(FULL, 2, EPOCHS_MAX);
-  expect(standingOf(position(NEXT, EPOCHS_MAX), handedOver, EPOCHS_MAX as Seq)).toBe("of-this-log");
+  expect(checkPosition(position(NEXT, EPOCHS_MAX), handedOver, EPOCHS_MAX as Seq)).toBe("of-this-log");
 });
 
 test("[EPH8] the checkpoint's epoch is never forgotten, however often the room is opened and by whomever it was written in", () => {
   for (const history of [historyOf([5, 10]), FULL]) {
     const [kept, seq] = [history.at(-2)!, history === FULL ? EPOCHS_MAX : 10];
-    expect(standingOf(position(kept, seq), opened(history, 100, seq, kept), seq as Seq)).toBe("of-this-log");
+    expect(checkPosition(position(kept, seq), opened(history, 100, seq, kept), seq as Seq)).toBe("of-this-log");
   }
   const busy = Array.from({ length: 2 * EPOCHS_MAX }, (_, index) => index + 40).reduce(
     (history, epoch) => withEpoch(history, epoch as Epoch, epoch as Seq, 5 as Epoch),
     historyOf([5, 10]),
   );
-  expect([busy.length, standingOf(position(5, 40), busy, 1_000 as Seq)]).toEqual([2 * EPOCHS_MAX, "of-this-log"]);
+  expect([busy.length, checkPosition(position(5, 40), busy, 1_000 as Seq)]).toEqual([2 * EPOCHS_MAX, "of-this-log"]);
 });
 
 test("[EPH9] what goes on in an earlier epoch says that the log has lost the later ones", () => {
   const record: OwnersRecord = { kind: "epoch", id: "s.5", time: 0 as UnixMillis, epoch: 5 as Epoch, head: 18 as Seq };
   const gone = withNext(HISTORY, record);
-  expect(standingOf(position(5, 24), gone, HEAD)).toBe("of-this-log");
-  expect([7, 9].map((epoch) => standingOf(position(epoch, 20), gone, HEAD))).toEqual(["other-epoch", "other-epoch"]);
+  expect(checkPosition(position(5, 24), gone, HEAD)).toBe("of-this-log");
+  expect([7, 9].map((epoch) => checkPosition(position(epoch, 20), gone, HEAD))).toEqual(["other-epoch", "other-epoch"]);
   expect(withNext(HISTORY, { ...record, epoch: 9 as Epoch })).toBe(HISTORY);
 });
 
@@ -96,7 +96,7 @@ test("[EPH6] an epoch that is left out moves no other's end", () => {
   expect(full.length).toBe(2 * EPOCHS_MAX);
   for (let epoch = 10; epoch <= EPOCHS_MAX; epoch += 2) {
     const end = 10 * (epoch >> 1);
-    const at = (seq: number) => standingOf(position(epoch, seq), full, 10_000 as Seq);
+    const at = (seq: number) => checkPosition(position(epoch, seq), full, 10_000 as Seq);
     expect([at(end), at(end + 1)]).toEqual(["of-this-log", "other-epoch"]);
   }
 });
@@ -106,7 +106,7 @@ test("[EPH10] nor does one that is left out for the checkpoint's sake: who was b
     (history, epoch) => withEpoch(history, epoch as Epoch, epoch as Seq, 5 as Epoch),
     historyOf([5, 10]),
   );
-  const at = (epoch: number, seq: number) => standingOf(position(epoch, seq), busy, 1_000 as Seq);
+  const at = (epoch: number, seq: number) => checkPosition(position(epoch, seq), busy, 1_000 as Seq);
   const last = 2 * EPOCHS_MAX + 39;
   expect([at(5, 40), at(5, 41), at(5, 60)]).toEqual(["of-this-log", "other-epoch", "other-epoch"]);
   expect([at(last, last + 1), at(last - 1, last), at(last - 1, last + 1)]).toEqual(["of-this-log", "of-this-log", "other-epoch"]);
@@ -114,5 +114,5 @@ test("[EPH10] nor does one that is left out for the checkpoint's sake: who was b
 
 test("[EPH11] who was away while a room had an owner of its own each working day for four months is known", () => {
   const busy = historyOf(...Array.from({ length: 90 }, (_, index) => [index + 1, 10 * index] as const));
-  expect(standingOf(position(1, 10), busy, 900 as Seq)).toBe("of-this-log");
+  expect(checkPosition(position(1, 10), busy, 900 as Seq)).toBe("of-this-log");
 });

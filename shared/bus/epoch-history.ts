@@ -1,35 +1,35 @@
 /**
- * Which epochs a room's log has had, and where each began: by that it is known of a position whether it is of this log.
- * An epoch orders its edits one behind the other, and no two owners ever have the same: so whoever is in an epoch of
- * the log, and no further than that epoch came, holds what the log holds up to there. Nothing else proves it. An epoch
- * that the log has lost may be higher than one that goes on behind it. Rules EPH1 to EPH10.
+ * The epochs of a room's log and where each began, to check that a position belongs to this log. No two owners share an
+ * epoch, and an epoch's edits are ordered: so a client in an epoch of the log, at or before that epoch's end, holds
+ * exactly the log's edits up to there. Nothing else proves it: an epoch that the log lost may be higher than its
+ * successor. Rules EPH1 to EPH10.
  */
 
 import type { Epoch, Position, Seq } from "../ids.ts";
 import { epochOf, headBefore, type OwnersRecord } from "./record.ts";
 
-/** In pairs, the oldest first: an epoch, and the seq that its edits come after. Flat, for each room of a process has one. */
+/** Pairs, oldest first: an epoch, and the seq before its first edit. A flat array, because each room has one. */
 export type EpochHistory = readonly number[];
 
 const PAIR = 2;
 
-/** `ahead`, `other-epoch`: it is not of this log, or too old for anybody to know. */
-export type Standing = "of-this-log" | "ahead" | "other-epoch";
+/** `ahead`, `other-epoch`: the position is not of this log, or too old to tell. */
+export type PositionCheck = "of-this-log" | "ahead" | "other-epoch";
 
 /**
- * Epochs that are known of a room; 16 bytes each. What lies before can no longer be told from what the log has lost
- * (docs/adr/0037-a-position-is-known-for-months.md).
+ * Epochs remembered per room; 16 bytes each. Older ones cannot be distinguished from epochs that the log lost
+ * (docs/adr/0037-known-epochs-limit.md).
  */
 export const EPOCHS_MAX = 128;
 
 export const NO_EPOCHS: EpochHistory = [];
 
-/** Gateways may still be in one of so many, also where nobody wrote in it. */
+/** Kept even without edits, because gateways may still be in one of them. */
 const NEWEST_KEPT = 8;
 
 /**
- * With an epoch that begins after `head`. Of too many the oldest without edits goes that is not among the newest, or else
- * the oldest, but never `kept`: that of the checkpoint, where whoever loads its snapshot comes from.
+ * Adds an epoch that begins after `head`. When there are too many, removes the oldest epoch without edits, or else the
+ * oldest, but never `kept`: the checkpoint's epoch, from which clients with its snapshot come.
  */
 export function withEpoch(history: EpochHistory, epoch: Epoch, head: Seq, kept?: Epoch): EpochHistory {
   if (epoch <= lastEpoch(history)) return history;
@@ -38,7 +38,7 @@ export function withEpoch(history: EpochHistory, epoch: Epoch, head: Seq, kept?:
   return longer;
 }
 
-/** With that of a record which the log has behind all others: of later epochs than its own the log has lost the end. */
+/** Adds the epoch of the log's newest record. The log has lost the end of any later epoch. */
 export function withNext(history: EpochHistory, record: OwnersRecord, kept?: Epoch): EpochHistory {
   const epoch = epochOf(record);
   let known = history;
@@ -46,13 +46,13 @@ export function withNext(history: EpochHistory, record: OwnersRecord, kept?: Epo
   return withEpoch(known, epoch, headBefore(record), kept);
 }
 
-/** With those of the records that follow. */
+/** Adds the epochs of the following records. */
 export function withRecords(history: EpochHistory, records: readonly OwnersRecord[]): EpochHistory {
   return records.reduce((known, record) => withEpoch(known, epochOf(record), headBefore(record)), history);
 }
 
 /** `head`: the last seq of the log. */
-export function standingOf({ epoch, seq }: Position, history: EpochHistory, head: Seq): Standing {
+export function checkPosition({ epoch, seq }: Position, history: EpochHistory, head: Seq): PositionCheck {
   if (seq === 0) return "of-this-log";
   if (seq > head) return "ahead";
   for (let index = sizeOf(history) - 1; index >= 0; index--)
@@ -60,19 +60,19 @@ export function standingOf({ epoch, seq }: Position, history: EpochHistory, head
   return "other-epoch";
 }
 
-/** Whether a position of that epoch is older than all that is known, and more was known. */
+/** Whether a position in that epoch is older than the remembered history, and epochs were removed. */
 export function isForgotten(epoch: Epoch, history: EpochHistory): boolean {
   return sizeOf(history) >= EPOCHS_MAX && epoch < epochAt(history, 0);
 }
 
-/** Among all but the newest. No edit is of it, so hardly anybody has a position in it. */
+/** Not among the newest. It has no edits, so hardly any client has a position in it. */
 function oldestWithoutEdits(history: EpochHistory, kept: Epoch | undefined): number | undefined {
   for (let index = 0; index < sizeOf(history) - NEWEST_KEPT; index++)
     if (beginOf(history, index) === endOf(history, index) && epochAt(history, index) !== kept) return index;
   return undefined;
 }
 
-/** The epoch before it ends where it did: there the one behind it is now said to begin. */
+/** The previous epoch ends where it did: the next one now begins there. */
 function without(history: EpochHistory, index: number): EpochHistory {
   const shorter = history.toSpliced(index * PAIR, PAIR);
   if (index > 0) shorter[index * PAIR + 1] = beginOf(history, index)!;
@@ -83,7 +83,7 @@ function sizeOf(history: EpochHistory): number {
   return history.length / PAIR;
 }
 
-/** 0, which none is, where there is none. */
+/** 0, which is no epoch, for an empty history. */
 function lastEpoch(history: EpochHistory): number {
   return history.at(-PAIR) ?? 0;
 }
@@ -96,7 +96,7 @@ function beginOf(history: EpochHistory, index: number): number | undefined {
   return history[index * PAIR + 1];
 }
 
-/** Undefined: it goes on. */
+/** Undefined: the epoch still continues. */
 function endOf(history: EpochHistory, index: number): number | undefined {
   return beginOf(history, index + 1);
 }

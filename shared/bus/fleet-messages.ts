@@ -1,9 +1,34 @@
-/** What a gateway asks of all room servers and gateways for the operations console. Asked while somebody looks, so JSON. */
+/**
+ * Requests of operators and the operations console to room servers and gateways. Sent while somebody watches, so JSON.
+ */
 
 import { z } from "zod";
 
 import { parseRoomKey, type RoomKey } from "../ids.ts";
 import { ROOM_MODES, type RoomMode } from "../wire/frames.ts";
+
+/** An operator's request for the state of a room's presence, from a terminal or a console, so JSON. */
+/** The room's key. Only its owner replies, so a room without an owner gives no reply. */
+export const RoomReportRequest = z.object({ room: z.string() });
+export type RoomReportRequest = z.output<typeof RoomReportRequest>;
+
+/**
+ * Counts start when this server became the owner; two reports give the rates. `gateways`: members of the room at each.
+ */
+export const RoomReport = z.object({
+  server: z.string(),
+  epoch: z.int(),
+  mode: z.enum(Object.keys(ROOM_MODES) as [RoomMode, ...RoomMode[]]),
+  shed: z.int(),
+  participants: z.int(),
+  presencePerSecond: z.int(),
+  presenceBytes: z.int(),
+  gateways: z.record(z.string(), z.int()),
+  statesReceived: z.int(),
+  newsTold: z.int(),
+  newsBytesTold: z.int(),
+});
+export type RoomReport = z.output<typeof RoomReport>;
 
 const room = z.string().transform((text, context) => {
   const key = parseRoomKey(text);
@@ -11,15 +36,15 @@ const room = z.string().transform((text, context) => {
   return key as RoomKey;
 });
 
-/** Rooms on one page of a list. One more is asked for, to know whether there is a next. */
+/** Rooms on one page of a list. One more is requested, to know whether another page exists. */
 export const LISTED_ROOMS_MAX = 100;
 
-/** Where a list goes on: behind this room, which had so many participants. */
+/** Where a list continues: after this room with this many participants. */
 export const RoomCursor = z.object({ participants: z.int().nonnegative(), room });
 export type RoomCursor = z.output<typeof RoomCursor>;
 
-/** `tenant`, `search`: of these only; `search` is part of the room's name, whatever its case. */
-export const RoomListQuestion = z.object({
+/** `tenant` and `search` narrow the list; `search` is a part of the room's name, in any case. */
+export const RoomListRequest = z.object({
   tenant: z.string().optional(),
   search: z.string().max(128),
   after: RoomCursor.optional(),
@@ -28,9 +53,9 @@ export const RoomListQuestion = z.object({
     .positive()
     .max(LISTED_ROOMS_MAX + 1),
 });
-export type RoomListQuestion = z.output<typeof RoomListQuestion>;
+export type RoomListRequest = z.output<typeof RoomListRequest>;
 
-/** `heldBack`: how far the room's owner holds it back, 0 for not at all. */
+/** `heldBack`: how far the room's owner holds it back; 0 for not at all. */
 export const ListedRoom = z.object({
   room,
   server: z.string(),
@@ -43,9 +68,9 @@ export const ListedRoom = z.object({
 });
 export type ListedRoom = z.output<typeof ListedRoom>;
 
-/** Of one server: the first behind the cursor, and how many there are in all that fit the question. */
-export const RoomListAnswer = z.object({ rooms: z.array(ListedRoom), matching: z.int() });
-export type RoomListAnswer = z.output<typeof RoomListAnswer>;
+/** One server's page: the first rooms after the cursor, and the total that match. */
+export const RoomListReply = z.object({ rooms: z.array(ListedRoom), matching: z.int() });
+export type RoomListReply = z.output<typeof RoomListReply>;
 
 /** The order of every list: most participants first, then by name. Negative: `a` comes first. */
 export function compareListed(a: RoomCursor, b: RoomCursor): number {
@@ -54,12 +79,12 @@ export function compareListed(a: RoomCursor, b: RoomCursor): number {
   return a.room < b.room ? -1 : 1;
 }
 
-/** "How are you?", to all gateways. `drain`: the one of this name is to drain first. */
-export const GatewayQuestion = z.object({ drain: z.string().optional() });
-export type GatewayQuestion = z.output<typeof GatewayQuestion>;
+/** Asks all gateways for their state. `drain`: the gateway of this name drains first. */
+export const GatewayReportRequest = z.object({ drain: z.string().optional() });
+export type GatewayReportRequest = z.output<typeof GatewayReportRequest>;
 
-/** `state`: as its /readyz says. `reachesRedis`: absent where it is given none. */
-export const GatewayAccount = z.object({
+/** `state`: the same as /readyz. `reachesRedis`: absent without Redis. */
+export const GatewayReport = z.object({
   gateway: z.string(),
   connections: z.int(),
   rooms: z.int(),
@@ -67,4 +92,4 @@ export const GatewayAccount = z.object({
   state: z.enum(["ready", "draining", "degraded", "misconfigured", "slow"]),
   reachesRedis: z.boolean().optional(),
 });
-export type GatewayAccount = z.output<typeof GatewayAccount>;
+export type GatewayReport = z.output<typeof GatewayReport>;

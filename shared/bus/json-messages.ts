@@ -1,6 +1,13 @@
-/** What is said or stored rarely, as JSON that a schema reads. */
+/** JSON for rare messages and entries, validated by a schema. */
 
 import type { z } from "zod";
+
+/**
+ * An entry that exists and does not decode. Retrying helps only after an operator repaired it, so nothing waits for it.
+ */
+export class UndecodableEntry extends Error {
+  override readonly name = "Undecodable";
+}
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -9,7 +16,7 @@ export function encodeJson(message: unknown): Uint8Array {
   return encoder.encode(JSON.stringify(message));
 }
 
-/** Undefined for bytes that are not such a message. */
+/** Undefined for other bytes. */
 export function decodeJson<Message>(schema: z.ZodType<Message>, bytes: Uint8Array): Message | undefined {
   try {
     return schema.safeParse(JSON.parse(decoder.decode(bytes))).data;

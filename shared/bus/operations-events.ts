@@ -1,6 +1,6 @@
 /**
- * What the people who run Coroom are told of as it happens: rare, so JSON. Each is published once, kept for a while by
- * the stream `{env}_ops`, and shown by `coroom ops watch`.
+ * Events for operators: rare, so JSON. Each is published once, kept for a while in the stream `{env}_ops`, and shown by
+ * `coroom ops watch`.
  */
 
 import { z } from "zod";
@@ -14,15 +14,18 @@ const room = z.string().transform((text, context) => {
 });
 
 const Reports = z.discriminatedUnion("kind", [
-  /** `by` is the room's owner from here on. `from`: the earlier owner, where that one had not let the room go. */
+  /** `by` owns the room from now on. `from`: the earlier owner, if it had not released the room. */
   z.object({ kind: z.literal("room_claimed"), room, epoch: z.int(), from: z.string().optional() }),
   /** `why`: released, handed-over, fenced, failed or deleted. */
   z.object({ kind: z.literal("room_ended"), room, why: z.string(), reason: z.string() }),
-  /** Placement has had it done. `action`: promote, move, follow or unfollow; `server`: who takes the room, or its warm copy. */
+  /**
+   * Placement changed the room. `action`: promote, move, follow or unfollow; `server`: the new owner or the replica's
+   * server.
+   */
   z.object({ kind: z.literal("room_placed"), room, action: z.string(), server: z.string(), reason: z.string() }),
-  /** A placement process leads from here on. */
+  /** A placement process becomes the leader. */
   z.object({ kind: z.literal("placement_leads"), generation: z.int() }),
-  /** A room's presence travels otherwise. `cause`: the room grew or shrank, or a new owner found it so. */
+  /** A room's presence mode changes. `cause`: the room grew or shrank, or a new owner found it so. */
   z.object({
     kind: z.literal("mode_transition"),
     room,
@@ -32,11 +35,11 @@ const Reports = z.discriminatedUnion("kind", [
     cause: z.enum(["grew", "shrank", "new-owner"]),
     epoch: z.int(),
   }),
-  /** A room tells less, or more again: how far it is held back, what it cost in the last second, how late the server was. */
+  /** A room sends less, or more again: its level, its cost in the last second, and the server's delay. */
   z.object({ kind: z.literal("room_budget"), room, from: z.int(), to: z.int(), cost: z.number(), delayMs: z.number() }),
-  /** Events could not be delivered: the first of a minute. `endpoint`: the tenant whose it is, or all-tenants. */
+  /** Events could not be delivered; the first failure in a minute. `endpoint`: the tenant, or all-tenants. */
   z.object({ kind: z.literal("webhook_given_up"), endpoint: z.string(), id: z.string(), reason: z.string() }),
-  /** A gateway leaves out more, or less again: how far down the drop order, and what it measured. */
+  /** A gateway sheds more, or less again: its shed level, and the measured cause. */
   z.object({
     kind: z.literal("shed_level"),
     from: z.int(),
@@ -51,6 +54,12 @@ const Reports = z.discriminatedUnion("kind", [
 /** What happened. */
 export type OperationsReport = z.output<typeof Reports>;
 
-/** `at`: milliseconds since the Unix epoch; `by`: the server or gateway that says so. */
+/** `at`: milliseconds since the Unix epoch; `by`: the server or gateway that reports. */
 export const OperationsEvent = z.intersection(Reports, z.object({ at: z.int(), by: z.string() }));
 export type OperationsEvent = z.output<typeof OperationsEvent>;
+
+/** The port for events to operators. `shared/io/nats-operations.ts` implements it. */
+export interface Operations {
+  /** Logs, counts, stores and streams the event. Never waited for. */
+  report(report: OperationsReport): void;
+}

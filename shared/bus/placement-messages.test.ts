@@ -9,7 +9,7 @@ import {
   LocateRequest,
   RoomEntry,
   ServerHeartbeat,
-  ServerOrder,
+  ServerCommand,
 } from "./placement-messages.ts";
 
 const time = 1_795_000_000_000;
@@ -20,7 +20,7 @@ test.each([
   [ClaimRequest, { room: "acme.notes" }],
   [ClaimRequest, { room: "acme.notes=2edraft", suspect: "s2" }],
   [ClaimRequest, { room: "acme.notes", suspect: "s2", end: { id: "s2.9", streamSeq: 70, epoch: 3, head: 50 } }],
-  [ServerOrder, { kind: "expect", room: "acme.notes", generation: 0 }],
+  [ServerCommand, { kind: "expect", room: "acme.notes", generation: 0 }],
   [ClaimReply, { kind: "owned", server: "s1", epoch: 3 }],
   [ClaimReply, { kind: "elsewhere", server: "s2", epoch: 0 }],
   [ClaimReply, { kind: "refused", reason: "draining" }],

@@ -1,4 +1,4 @@
-/** What servers, placement and gateways say about who is there and who owns what. Rare, so JSON. */
+/** Messages between servers, placement and gateways about live processes and owners of rooms. Rare, so JSON. */
 
 import { z } from "zod";
 
@@ -29,11 +29,11 @@ const date = z.number().transform((number) => number as UnixMillis);
 
 const label = z.string().max(64);
 
-/** Where a server runs, for keeping a room's owner and its warm copy apart. `pool`: empty for the general one. */
+/** Where a server runs, to place a room's owner and its replica apart. `pool`: empty for the general one. */
 export const ServerLabels = z.object({ host: label, zone: label, pool: label });
 export type ServerLabels = z.infer<typeof ServerLabels>;
 
-/** `used`: the share of the server's budget that is in use, by what is scarcest. `hot`: the rooms that take most of it. */
+/** `used`: the used share of the server's budget, by the scarcest resource. `hot`: the rooms that use most of it. */
 export const ServerLoad = z.object({
   used: z.number().nonnegative(),
   hot: z.array(z.object({ room, share: z.number().nonnegative() })).max(64),
@@ -41,8 +41,8 @@ export const ServerLoad = z.object({
 export type ServerLoad = z.infer<typeof ServerLoad>;
 
 /**
- * room server -> everyone, each `everyMs`, by default 200 ms; three missed ones mean it is gone. Those of earlier
- * versions do not say how often.
+ * room server -> everyone, every `everyMs`, by default 200 ms; after three missed ones the server is lost. Earlier
+ * versions do not send the interval.
  */
 export const ServerHeartbeat = z.object({
   server: serverId,
@@ -55,25 +55,28 @@ export const ServerHeartbeat = z.object({
 });
 export type ServerHeartbeat = z.infer<typeof ServerHeartbeat>;
 
-/** gateway -> room servers: nobody listens where this one should. */
+/** gateway -> room servers: nothing listens at this server's address. */
 export const UnreachedServer = z.object({ server: serverId });
 export type UnreachedServer = z.infer<typeof UnreachedServer>;
 
-/** gateway -> room servers, by default every 500 ms; after 2 s of silence it is gone, and its members with it. */
+/** gateway -> room servers, by default every 500 ms; after 2 s of silence the gateway is lost with its members. */
 export const GatewayHeartbeat = z.object({ gateway: gatewayId });
 export type GatewayHeartbeat = z.infer<typeof GatewayHeartbeat>;
 
-/** document service, leaderboard -> gateways, each on a subject of its own: where its HTTP answers. `reachesRedis`: of a leaderboard. */
+/**
+ * document service, leaderboard -> gateways, each on its own subject: the address of its HTTP. `reachesRedis`: only
+ * from a leaderboard.
+ */
 export const ServiceHeartbeat = z.object({ service: z.string(), url: z.url(), time: date, reachesRedis: z.boolean().optional() });
 export type ServiceHeartbeat = z.infer<typeof ServiceHeartbeat>;
 
-/** A room's last record in the log, by an owner that has stopped writing. */
+/** A room's last record in the log, from an owner that has stopped appending. */
 export const LogEnd = z.object({ id: z.string().max(128), streamSeq: z.int().positive(), epoch, head: seq });
 export type LogEnd = z.infer<typeof LogEnd>;
 
 /**
- * "Take this room." `suspect`: the owner that does not answer, to be taken over from. `end`: of an owner that hands
- * the room over. `above`: the asker has heard of an owner in that epoch, and believes none below.
+ * Asks a server to claim a room. `suspect`: the unresponsive owner to take it from. `end`: from an owner that hands the
+ * room over. `above`: the requester knows of an owner in that epoch, and accepts none below.
  */
 export const ClaimRequest = z.object({ room, suspect: serverId.optional(), end: LogEnd.optional(), above: epoch.optional() });
 export type ClaimRequest = z.infer<typeof ClaimRequest>;
@@ -81,13 +84,13 @@ export type ClaimRequest = z.infer<typeof ClaimRequest>;
 export const ClaimReply = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("owned"), server: serverId, epoch }),
   z.object({ kind: z.literal("elsewhere"), server: serverId, epoch }),
-  /** Its log says so: nobody ever owns it again. */
+  /** The log shows the deletion: the room never has an owner again. */
   z.object({ kind: z.literal("deleted") }),
   z.object({ kind: z.literal("refused"), reason: z.string() }),
 ]);
 export type ClaimReply = z.infer<typeof ClaimReply>;
 
-/** "Who should own this room?" `suspects`: servers that the asker got no answer from. */
+/** Asks which server should own a room. `suspects`: servers that did not answer the requester. */
 export const LocateRequest = z.object({ room, suspects: z.array(serverId).max(64) });
 export type LocateRequest = z.infer<typeof LocateRequest>;
 
@@ -98,37 +101,37 @@ export const LocateReply = z.discriminatedUnion("kind", [
 export type LocateReply = z.infer<typeof LocateReply>;
 
 /**
- * What a room server is told to do. `generation`: of the plan it comes from; a server refuses what is older than it has
- * heard of. 0: no plan, but an operator, or another room server.
+ * A command to a room server. `generation`: of its plan; a server refuses a lower one than it has received. 0: from an
+ * operator or another room server.
  */
-export const ServerOrder = z.discriminatedUnion("kind", [
-  /** Keep a warm copy of a room that another owns; answered once it is warm. */
+export const ServerCommand = z.discriminatedUnion("kind", [
+  /** Keep a replica of another server's room; answered once it is complete. */
   z.object({ kind: z.literal("follow"), room, generation: z.int().nonnegative() }),
   z.object({ kind: z.literal("unfollow"), room, generation: z.int().nonnegative() }),
-  /** Hear a room's edits already, which is about to be handed over to this server; answered once it does. */
+  /** Subscribe to a room that is about to be handed over to this server; answered once subscribed. */
   z.object({ kind: z.literal("expect"), room, generation: z.int().nonnegative() }),
-  /** Hand a room over to another server; answered once that owns it. */
+  /** Hand a room over to another server; answered once that server owns it. */
   z.object({ kind: z.literal("hand-over"), room, to: serverId, generation: z.int().nonnegative() }),
-  /** Take no new rooms and hand all over; answered at once. */
+  /** Refuse new rooms and hand over all; answered at once. */
   z.object({ kind: z.literal("drain") }),
-  /** Answered at once: somebody wants to know whether it is there. */
+  /** Answered at once: shows that the server is alive. */
   z.object({ kind: z.literal("show-presence") }),
 ]);
-export type ServerOrder = z.infer<typeof ServerOrder>;
+export type ServerCommand = z.infer<typeof ServerCommand>;
 
-export const OrderReply = z.discriminatedUnion("kind", [
+export const ServerCommandReply = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("done") }),
   z.object({ kind: z.literal("refused"), reason: z.string() }),
 ]);
-export type OrderReply = z.infer<typeof OrderReply>;
+export type ServerCommandReply = z.infer<typeof ServerCommandReply>;
 
-/** The entry of a room in the rooms bucket: a hint that makes finding the owner fast. */
+/** A room's entry in the rooms bucket: a hint for finding the owner quickly. */
 export const RoomEntry = z.object({ owner: serverId, epoch });
 export type RoomEntry = z.infer<typeof RoomEntry>;
 
 /**
- * The entry of a room in the plan bucket: what placement wants, and why. `reason`: of its last step; `ownerReason`:
- * of that which gave it its owner. `at`: when it was planned.
+ * A room's entry in the plan bucket. `reason`: of its last step; `ownerReason`: of the step that gave it its owner.
+ * `at`: when it was planned.
  */
 export const PlannedRoom = z.object({
   owner: serverId,
@@ -140,12 +143,20 @@ export const PlannedRoom = z.object({
 });
 export type PlannedRoom = z.infer<typeof PlannedRoom>;
 
-/** Why `owner` has the room, as far as its plan tells. Whoever kept the warm copy takes the room of a server that is gone unasked. */
+/** Why `owner` has the room, by its plan. The replica's server takes the room of a lost server without an order. */
 export function ownerReasonIn(planned: Pick<PlannedRoom, "owner" | "replica" | "ownerReason">, owner: ServerId): string | undefined {
   if (planned.owner === owner) return planned.ownerReason;
   return planned.replica === owner ? `${planned.owner} was gone; ${owner} had a warm copy` : undefined;
 }
 
-/** The entry of a room in the pins bucket: where an operator wants it. */
+/** A room's entry in the pins bucket: where an operator wants it. */
 export const RoomPin = z.object({ pool: label.optional(), host: label.optional() });
 export type RoomPin = z.infer<typeof RoomPin>;
+
+/** The outcome of a command to hand a room over. */
+/** If the room was already at the target, `from` is that server. */
+export type MoveOutcome =
+  | { readonly kind: "moved"; readonly from: ServerId }
+  | { readonly kind: "open-nowhere" }
+  | { readonly kind: "refused"; readonly reason: string }
+  | { readonly kind: "silent"; readonly server: ServerId };

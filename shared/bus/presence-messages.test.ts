@@ -5,20 +5,20 @@ import { expect, test } from "vitest";
 
 import { clientId, epoch, gatewayId, number, payload, userId } from "../../test/wire/arbitraries.ts";
 import { almostRight } from "../../test/wire/mutate.ts";
-import { Tag } from "./tags.ts";
 import type { Epoch, GatewayId } from "../ids.ts";
 import {
-  decodePresenceAnswer,
+  decodePresenceReply,
   decodePresenceFromOwner,
   decodePresenceToOwner,
-  encodePresenceAnswer,
+  encodePresenceReply,
   encodePresenceFromOwner,
   encodePresenceToOwner,
   isPresenceToOwner,
-  type PresenceAnswer,
+  type PresenceReply,
   type PresenceFromOwner,
   type PresenceToOwner,
 } from "./presence-messages.ts";
+import { Tag } from "./record.ts";
 
 const member = fc.record({
   client: clientId,
@@ -28,7 +28,7 @@ const member = fc.record({
   spectator: fc.boolean(),
 });
 const field = fc.record({ name: fc.constantFrom("name", "color", "tool"), value: payload });
-const standing = fc.record({
+const status = fc.record({
   mode: fc.constantFrom("flat" as const, "hierarchical" as const),
   participants: number,
   presencePerSecond: number,
@@ -42,7 +42,7 @@ const toOwner: fc.Arbitrary<PresenceToOwner> = fc.oneof(
     gateway: gatewayId,
     epoch: heardEpoch,
     version: number,
-    whole: fc.boolean(),
+    snapshot: fc.boolean(),
     entered: fc.array(member, { maxLength: 4 }),
     exited: fc.array(clientId, { maxLength: 4 }),
   }),
@@ -51,7 +51,7 @@ const toOwner: fc.Arbitrary<PresenceToOwner> = fc.oneof(
     gateway: gatewayId,
     epoch: heardEpoch,
     version: number,
-    whole: fc.boolean(),
+    snapshot: fc.boolean(),
     entered: fc.array(member, { maxLength: 4 }),
     exited: fc.array(clientId, { maxLength: 4 }),
     partOf: fc.record({ part: number, parts: number }),
@@ -66,13 +66,13 @@ const toOwner: fc.Arbitrary<PresenceToOwner> = fc.oneof(
   fc.record({ kind: fc.constant("sync" as const), gateway: gatewayId }),
 );
 const fromOwner: fc.Arbitrary<PresenceFromOwner> = fc.oneof(
-  fc.record({ kind: fc.constant("news" as const), epoch, number, news: payload }),
-  fc.record({ kind: fc.constant("head" as const), epoch, number, standing }),
+  fc.record({ kind: fc.constant("delta" as const), epoch, number, delta: payload }),
+  fc.record({ kind: fc.constant("head" as const), epoch, number, status }),
 );
-const answer: fc.Arbitrary<PresenceAnswer> = fc.oneof(
-  fc.record({ kind: fc.constant("heard" as const), epoch, version: number, number }),
+const answer: fc.Arbitrary<PresenceReply> = fc.oneof(
+  fc.record({ kind: fc.constant("acked" as const), epoch, version: number, number }),
   fc.record({ kind: fc.constant("missed" as const), epoch }),
-  fc.record({ kind: fc.constant("whole" as const), epoch, number, standing, news: payload }),
+  fc.record({ kind: fc.constant("snapshot" as const), epoch, number, status, delta: payload }),
 );
 
 const languages = [
@@ -91,8 +91,8 @@ const languages = [
   {
     name: "to one gateway",
     message: answer as fc.Arbitrary<unknown>,
-    encode: (message: unknown) => encodePresenceAnswer(message as PresenceAnswer),
-    decode: decodePresenceAnswer,
+    encode: (message: unknown) => encodePresenceReply(message as PresenceReply),
+    decode: decodePresenceReply,
   },
 ] as const;
 
@@ -111,13 +111,13 @@ for (const { name, message, encode, decode } of languages) {
   });
 }
 
-test("[BUS5] presence is told from edits by its first byte", () => {
+test("[BUS5] the first byte distinguishes presence from edits", () => {
   fc.assert(
     fc.property(toOwner, (written) => {
       expect(isPresenceToOwner(encodePresenceToOwner(written))).toBe(true);
     }),
   );
-  for (const tag of [Tag.edits, Tag.catchUpRequest, Tag.resubmit, Tag.firstEdit, Tag.doubt])
+  for (const tag of [Tag.edits, Tag.catchUpRequest, Tag.resubmit, Tag.firstEdit, Tag.checkOwnership])
     expect(isPresenceToOwner(Uint8Array.of(tag))).toBe(false);
   expect(isPresenceToOwner(new Uint8Array(0))).toBe(false);
 });
@@ -130,7 +130,7 @@ test("[BUS6] that a quiet room still has its members is said without a hidden cl
         gateway: "gateway-1" as GatewayId,
         epoch: 1 as Epoch,
         version,
-        whole: false,
+        snapshot: false,
         entered: [],
         exited: [],
       });

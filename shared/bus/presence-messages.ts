@@ -1,11 +1,9 @@
 /**
- * What gateways and a room's owner say to each other about who is there. NATS may lose any of it, so all of it is
- * state with a number: whoever misses one asks for the whole. Kept apart from edits, which never wait for it.
+ * Presence messages between gateways and a room's owner. NATS may lose any of them, so each carries numbered state, and
+ * a receiver that misses one requests a snapshot. Kept apart from edits, which never wait for presence.
  */
 
 import type { ClientId, Epoch, GatewayId, UserId } from "../ids.ts";
-import { encode } from "../wire/encode.ts";
-import { readWhole } from "../wire/fields.ts";
 import {
   bits,
   bytes,
@@ -22,13 +20,15 @@ import {
   oneOf,
   text,
   userId,
-} from "../wire/formats.ts";
+  encode,
+  decodeAll,
+} from "../wire/fields.ts";
 import { ROOM_MODES, type RoomMode } from "../wire/frames.ts";
 import { type PresenceField, presenceFields, withClass } from "../wire/presence.ts";
-import { Tag } from "./tags.ts";
+import { Tag } from "./record.ts";
 
 /** One of a gateway's clients in a room. */
-export type Member = {
+export type PresenceMember = {
   readonly client: ClientId;
   readonly user: UserId;
   readonly name: string;
@@ -36,59 +36,60 @@ export type Member = {
   readonly spectator: boolean;
 };
 
-/** The fields that one of them has changed. */
-export type MemberState = { readonly client: ClientId; readonly fields: readonly PresenceField[] };
+/** The fields that a member has changed. */
+export type PresenceMemberState = { readonly client: ClientId; readonly fields: readonly PresenceField[] };
 
-export type PartOf = { readonly part: number; readonly parts: number };
+export type PartIndex = { readonly part: number; readonly parts: number };
 
-/** gateway -> owner; a gateway's versions and numbers rise for as long as it runs. */
+/** gateway -> owner; a gateway's versions and numbers rise while it runs. */
 export type PresenceToOwner =
   /**
-   * `entered` are new or changed, or if `whole` all there are. Answered with `heard`; said whole again until it is. With
-   * nobody in it and the last version: "am I still known to you?" `epoch`: the highest it has heard of, 0 for none.
-   * `partOf`: very many do not fit into a message; it counts once all its parts have come, one after the other.
+   * `entered` are new or changed members; all of them if `whole`. Answered with `acked`, and repeated completely until
+   * then. Without members and with the last version it asks whether the gateway is still known. `epoch`: the highest
+   * that the gateway knows, 0 for none. `partOf`: a long list takes several messages, and counts once all parts arrived
+   * in order.
    */
   | {
       kind: "members";
       gateway: GatewayId;
       epoch: Epoch;
       version: number;
-      whole: boolean;
-      entered: readonly Member[];
+      snapshot: boolean;
+      entered: readonly PresenceMember[];
       exited: readonly ClientId[];
-      partOf?: PartOf;
+      partOf?: PartIndex;
     }
-  /** `fresh`: the clients have just said so. Else it is told again, because the room has not shown it yet. */
-  | { kind: "states"; gateway: GatewayId; number: number; fresh: boolean; states: readonly MemberState[] }
-  /** Asks for everything: the gateway is new to the room, or has missed something. */
+  /** `fresh`: the clients sent it just now. Otherwise it is repeated because the room has not shown it yet. */
+  | { kind: "states"; gateway: GatewayId; number: number; fresh: boolean; states: readonly PresenceMemberState[] }
+  /** Requests a snapshot: the gateway is new to the room, or missed a message. */
   | { kind: "sync"; gateway: GatewayId };
 
-/** How the room's presence travels now; the same as in the frame MODE. */
-export type Standing = {
+/** How the room's presence is sent now; the same as in the frame MODE. */
+export type PresenceStatus = {
   readonly mode: RoomMode;
   readonly participants: number;
   readonly presencePerSecond: number;
   readonly shed: number;
 };
 
-/** owner -> every gateway of the room, on `presence.out`; `news` is written by wire/presence.ts */
+/** owner -> every gateway of the room, on `presence.out`; wire/presence.ts encodes `delta`. */
 export type PresenceFromOwner =
   /** Numbered 1, 2, 3, ... within the epoch. */
-  | { kind: "news"; epoch: Epoch; number: number; news: Uint8Array }
+  | { kind: "delta"; epoch: Epoch; number: number; delta: Uint8Array }
   /**
-   * The last number said. Told when the standing changes, every second while there are news, and a few times after
-   * them; of an epoch that is new to a gateway it means: "who is with you?"
+   * The last number sent. Sent when the status changes, every second while there are deltas, and a few times after
+   * them. A gateway that sees a new epoch sends its members.
    */
-  | { kind: "head"; epoch: Epoch; number: number; standing: Standing };
+  | { kind: "head"; epoch: Epoch; number: number; status: PresenceStatus };
 
 /** owner -> one gateway, on `presence.gateway` */
-export type PresenceAnswer =
-  /** All that the gateway said up to `version` is known; `number` is the last of the news. */
-  | { kind: "heard"; epoch: Epoch; version: number; number: number }
-  /** What was said does not follow what is known: say who is with you. */
+export type PresenceReply =
+  /** Everything from the gateway up to `version` is known; `number` is the last delta's. */
+  | { kind: "acked"; epoch: Epoch; version: number; number: number }
+  /** The message does not follow what is known: send all members. */
   | { kind: "missed"; epoch: Epoch }
-  /** All there is to know up to that number. */
-  | { kind: "whole"; epoch: Epoch; number: number; standing: Standing; news: Uint8Array };
+  /** The complete state up to that number. */
+  | { kind: "snapshot"; epoch: Epoch; number: number; status: PresenceStatus; delta: Uint8Array };
 
 const MEMBER_BYTES_MIN = 20;
 const CLIENT_BYTES_MIN = 17;
@@ -96,19 +97,20 @@ const STATE_BYTES_MIN = 18;
 
 type Members = Omit<Extract<PresenceToOwner, { kind: "members" }>, "kind">;
 
-const MEMBERS_HEAD = fields({ gateway: gatewayId, epoch: epochOrNone, version: number, is: bits("whole", "inParts") });
-const PART_OF: Format<PartOf> = fields({ part: number, parts: number });
+const MEMBERS_HEAD = fields({ gateway: gatewayId, epoch: epochOrNone, version: number, is: bits("snapshot", "inParts") });
+const PART_OF: Format<PartIndex> = fields({ part: number, parts: number });
 const WHO = fields({
   entered: list(MEMBER_BYTES_MIN, withClass(fields({ client: clientId, user: userId, name: text }))),
   exited: list(CLIENT_BYTES_MIN, clientId),
 });
 
-/** Which part it is stands only where there are several. */
+/** The part number is written only for several parts. */
 const members: Format<Members> = {
   write(out, message) {
-    // Spelt out, here as below: rooms say it every few seconds, and V8 makes hidden classes for what is spread together.
-    const { gateway, epoch, version, whole, partOf } = message;
-    MEMBERS_HEAD.write(out, { gateway, epoch, version, is: { whole, inParts: partOf !== undefined } });
+    // Written out here and below: these messages are sent every few seconds per room, and V8 makes hidden classes for
+    // spread objects.
+    const { gateway, epoch, version, snapshot, partOf } = message;
+    MEMBERS_HEAD.write(out, { gateway, epoch, version, is: { snapshot, inParts: partOf !== undefined } });
     if (partOf !== undefined) PART_OF.write(out, partOf);
     WHO.write(out, message);
   },
@@ -116,12 +118,12 @@ const members: Format<Members> = {
     const { gateway, epoch, version, is } = MEMBERS_HEAD.read(input);
     const partOf = is.inParts ? PART_OF.read(input) : undefined;
     const { entered, exited } = WHO.read(input);
-    const message = { gateway, epoch, version, whole: is.whole, entered, exited };
+    const message = { gateway, epoch, version, snapshot: is.snapshot, entered, exited };
     return partOf === undefined ? message : { ...message, partOf };
   },
 };
 
-const standing: Format<Standing> = fields({ mode: oneOf(ROOM_MODES), participants: number, presencePerSecond: number, shed: number });
+const status: Format<PresenceStatus> = fields({ mode: oneOf(ROOM_MODES), participants: number, presencePerSecond: number, shed: number });
 
 const TO_OWNER = kinds<PresenceToOwner>({
   members: [Tag.members, members],
@@ -138,14 +140,14 @@ const TO_OWNER = kinds<PresenceToOwner>({
 });
 
 const FROM_OWNER = kinds<PresenceFromOwner>({
-  news: [Tag.presenceNews, fields({ epoch, number, news: bytes })],
-  head: [Tag.presenceHead, fields({ epoch, number, standing })],
+  delta: [Tag.presenceDelta, fields({ epoch, number, delta: bytes })],
+  head: [Tag.presenceHead, fields({ epoch, number, status })],
 });
 
-const ANSWER = kinds<PresenceAnswer>({
-  heard: [Tag.membersHeard, fields({ epoch, version: number, number })],
+const ANSWER = kinds<PresenceReply>({
+  acked: [Tag.membersReceived, fields({ epoch, version: number, number })],
   missed: [Tag.membersMissed, fields({ epoch })],
-  whole: [Tag.presenceWhole, fields({ epoch, number, standing, news: bytes })],
+  snapshot: [Tag.presenceSnapshot, fields({ epoch, number, status, delta: bytes })],
 });
 
 export function encodePresenceToOwner(message: PresenceToOwner): Uint8Array {
@@ -154,14 +156,16 @@ export function encodePresenceToOwner(message: PresenceToOwner): Uint8Array {
 
 const TO_OWNER_TAGS: ReadonlySet<number | undefined> = new Set([Tag.members, Tag.presenceStates, Tag.presenceSync]);
 
-/** What comes to an owner is of presence, or of edits (envelope.ts): its first byte tells, whether or not the rest can be read. */
+/**
+ * An owner receives presence or edits (envelope.ts): the first byte tells which, even if the rest cannot be decoded.
+ */
 export function isPresenceToOwner(bytes: Uint8Array): boolean {
   return TO_OWNER_TAGS.has(bytes[0]);
 }
 
-/** Undefined for bytes that are no such message. Values are views into `bytes`. */
+/** Undefined for other bytes. Values are views into `bytes`. */
 export function decodePresenceToOwner(bytes: Uint8Array): PresenceToOwner | undefined {
-  return readWhole(bytes, TO_OWNER.read);
+  return decodeAll(bytes, TO_OWNER.read);
 }
 
 export function encodePresenceFromOwner(message: PresenceFromOwner): Uint8Array {
@@ -169,13 +173,13 @@ export function encodePresenceFromOwner(message: PresenceFromOwner): Uint8Array 
 }
 
 export function decodePresenceFromOwner(bytes: Uint8Array): PresenceFromOwner | undefined {
-  return readWhole(bytes, FROM_OWNER.read);
+  return decodeAll(bytes, FROM_OWNER.read);
 }
 
-export function encodePresenceAnswer(message: PresenceAnswer): Uint8Array {
+export function encodePresenceReply(message: PresenceReply): Uint8Array {
   return encode((out) => ANSWER.write(out, message));
 }
 
-export function decodePresenceAnswer(bytes: Uint8Array): PresenceAnswer | undefined {
-  return readWhole(bytes, ANSWER.read);
+export function decodePresenceReply(bytes: Uint8Array): PresenceReply | undefined {
+  return decodeAll(bytes, ANSWER.read);
 }

@@ -1,16 +1,17 @@
 /**
- * One message of a room's log: an epoch that begins, edits committed together, or that the room is deleted. JetStream
- * republishes each record as stored, so the same bytes are what gateways receive on `edits.out`.
+ * One record of a room's log: a new epoch, edits committed together, or the room's deletion. JetStream republishes each
+ * record as stored, so gateways receive the same bytes on `edits.out`.
  *
- * `id` names the record itself (the owner's run and a number of its own), never just room and seq: that
- * is how an owner tells its own record from another's after an append whose answer was lost.
+ * `id` names the record itself (the owner's run and a number), never only room and seq: by it an owner distinguishes
+ * its own record from another's after an append whose reply was lost.
  */
 
 import * as decoding from "lib0/decoding";
 import * as encoding from "lib0/encoding";
 
-import type { ClientId, Epoch, Seq, ServerId, UnixMillis, UserId } from "../ids.ts";
+import type { ClientId, Epoch, Seq, ServerId, UnixMillis, UserId, RoomKey } from "../ids.ts";
 import { type CommittedRuns, readCommittedEdits, readRuns, writeCommittedEdits } from "../wire/committed-edits.ts";
+import type { CommittedEdits } from "../wire/frames.ts";
 import {
   readByte,
   readBytes,
@@ -21,34 +22,72 @@ import {
   readSeqOrStart,
   readText,
   readUserId,
-  readWhole,
+  decodeAll,
 } from "../wire/fields.ts";
-import type { CommittedEdits } from "../wire/frames.ts";
-import { Tag } from "./tags.ts";
+
+/** A record as the log holds it. `time`: when the log stored it, on the log's clock. */
+export type StoredRecord = { readonly room: RoomKey; readonly streamSeq: number; readonly time: UnixMillis; readonly bytes: Uint8Array };
+
+/** The first byte of every binary message on NATS. A number is never reused: old records stay in the log. */
+export const Tag = {
+  // on edits.out, to every gateway of the room
+  /** Without the previous epoch: from earlier builds. */
+  loneEpochRecord: 0x01,
+  editsRecord: 0x02,
+  beacon: 0x03,
+  tentative: 0x04,
+  saving: 0x05,
+  deletedRecord: 0x06,
+  epochRecord: 0x07,
+  // to the owner, of edits
+  edits: 0x10,
+  catchUpRequest: 0x11,
+  resubmit: 0x12,
+  firstEdit: 0x13,
+  checkOwnership: 0x14,
+  // to one gateway
+  catchUp: 0x20,
+  acked: 0x21,
+  refused: 0x22,
+  notFirst: 0x23,
+  // to the owner, of presence
+  members: 0x30,
+  presenceStates: 0x31,
+  presenceSync: 0x32,
+  // on presence.out, to every gateway of the room
+  presenceDelta: 0x40,
+  presenceHead: 0x41,
+  // on presence.gateway, to one gateway
+  membersReceived: 0x50,
+  presenceSnapshot: 0x51,
+  membersMissed: 0x52,
+  // to all gateways
+  countsReport: 0x60,
+} as const;
 
 export type LogRecord = OwnersRecord | DeletedRecord;
 /** What the room's owners append. */
 export type OwnersRecord = EpochRecord | EditsRecord;
 
-/** What each record is marked with: a name that no other record has, and the date. */
+/** The mark of each record: a unique name, and the date. */
 export type RecordStamp = { readonly id: string; readonly time: UnixMillis };
 
 /**
- * A new owner begins; takes no seq. `head`: the last seq before it. `before`: the epoch of the record before it, 0 if it
- * is the first: whoever follows the room, and is in another, has missed something. Undefined in records of earlier builds.
+ * A new owner begins; takes no seq. `head`: the last seq before it. `before`: the epoch of the previous record, 0 for
+ * the first: a follower in another epoch has missed something. Undefined in records of earlier builds.
  */
 export type EpochRecord = RecordStamp & { readonly kind: "epoch"; readonly epoch: Epoch; readonly head: Seq; readonly before?: Epoch };
 
 export type EditsRecord = RecordStamp & {
   readonly kind: "edits";
   readonly edits: CommittedEdits;
-  /** Who stands behind each client id of the edits. */
+  /** The user of each client id in the edits. */
   readonly users: ReadonlyMap<ClientId, UserId>;
-  /** The edits' own bytes, ready for a committed frame. A view into the record's bytes. */
+  /** The encoded edits, ready for a committed frame. A view into the record's bytes. */
   readonly editsBytes: Uint8Array;
 };
 
-/** The room's end: the last record that its log ever takes. No owner expects it, so none appends after it. */
+/** The room's end: the last record of its log. No owner expects it, so none appends after it. */
 export type DeletedRecord = RecordStamp & { readonly kind: "deleted" };
 
 export function encodeDeletedRecord({ id, time }: RecordStamp): Uint8Array {
@@ -84,27 +123,27 @@ export function encodeEditsRecord(record: Omit<EditsRecord, "kind" | "editsBytes
   });
 }
 
-/** Without reading the record. */
+/** Does not decode the record. */
 export function isDeletedRecord(bytes: Uint8Array): boolean {
   return bytes[0] === Tag.deletedRecord;
 }
 
-/** Undefined for bytes that are no record. Payloads are views into `bytes`. */
+/** Undefined for other bytes. Payloads are views into `bytes`. */
 export function decodeRecord(bytes: Uint8Array): LogRecord | undefined {
-  return readWhole(bytes, readRecord);
+  return decodeAll(bytes, readRecord);
 }
 
-/** The edits' own bytes in an edits record that was just encoded, without reading the edits again. */
+/** The encoded edits of a record that was just encoded, without decoding them. */
 export function editsBytesOf(record: Uint8Array): Uint8Array {
   const input = decoding.createDecoder(record);
   skipToEdits(input);
   return record.subarray(input.pos);
 }
 
-/** Who wrote which of a record's edits, without reading them. Undefined for bytes that are no record of edits. */
+/** The writers of a record's edits, without decoding the payloads. Undefined for other bytes. */
 export function runsOf(record: Uint8Array): CommittedRuns | undefined {
   if (record[0] !== Tag.editsRecord) return undefined;
-  return readWhole(record, (input) => {
+  return decodeAll(record, (input) => {
     skipToEdits(input);
     return readRuns(input);
   });

@@ -51,7 +51,7 @@ export type Subjects = ReturnType<typeof subjectsOf>;
 /** `env`: letters, digits, `_` and `-`. */
 export function subjectsOf(env: string) {
   return {
-    /** One for edits and presence: a subscription of each room costs nats-server and the owner more than what is heard on it. */
+    /** One for edits and presence: a subscription per room costs nats-server and the owner more than its messages. */
     toOwner: (room: RoomKey) => `${env}.owner.${room}`,
     editsOut: (room: RoomKey) => `${env}.edits.out.${room}`,
     toGateway: (gateway: GatewayId, room: RoomKey) => `${env}.gateway.${gateway}.${room}`,
@@ -62,7 +62,7 @@ export function subjectsOf(env: string) {
     gateways: `${env}.gateways`,
     log: (partition: number, room: RoomKey) => `${env}.log.${partition}.${room}`,
     logOfPartition: (partition: number | "*") => `${env}.log.${partition}.*.*`,
-    /** Where a stored record of any room goes out; the wildcards are those of `logOfPartition`. */
+    /** The subject of a republished record; its wildcards are those of `logOfPartition`. */
     logRepublished: `${env}.edits.out.{{wildcard(1)}}.{{wildcard(2)}}`,
     activity: (partition: number, room: RoomKey) => `${env}.activity.${partition}.${room}`,
     activityOfPartition: (partition: number) => `${env}.activity.${partition}.*.*`,
@@ -113,7 +113,7 @@ export function roomOfSubject(subject: string): RoomKey | undefined {
   return parseRoomKey(subject.split(".").slice(-2).join("."));
 }
 
-/** Which part of the log a room belongs to; spread by a hash (FNV-1a), fixed for the life of the deployment. */
+/** The room's part of the log, by a hash (FNV-1a), fixed for the life of the deployment. */
 export function partitionOf(room: RoomKey, partitions: number): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < room.length; index++) hash = Math.imul(hash ^ room.charCodeAt(index), 0x01000193);

@@ -1,6 +1,6 @@
 /**
- * What somebody outside may want to hear of a room. Queued in the stream `{env}_webhooks` until it is delivered, so JSON;
- * what is delivered is the same, in the form of Standard Webhooks.
+ * Events of a room for outside receivers. Queued in the stream `{env}_webhooks` until delivered, so JSON; the delivery
+ * has the same content in the form of Standard Webhooks.
  */
 
 import { z } from "zod";
@@ -12,7 +12,7 @@ const position = { epoch: z.int().nonnegative(), seq: z.int().nonnegative() };
  * document.snapshot  a snapshot covers the room up to `seq`
  * room.occupied      the first participant is in the room
  * room.vacated       the last has left
- * room.deleted       it is gone for good
+ * room.deleted       the room was deleted permanently
  */
 export const WebhookEvent = z.discriminatedUnion("type", [
   z.object({ type: z.literal("document.changed"), tenant: z.string(), room: z.string(), at: z.int(), ...position, edits: z.int() }),

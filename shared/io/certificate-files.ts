@@ -1,9 +1,9 @@
-/** Files that a setting names: read, and refused with what to do where they cannot be used. */
+/** Reads files named by settings, with an error that says what to do. */
 
 import { readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
 
-import { SettingError } from "../config.ts";
+import { SettingError } from "../settings/settings.ts";
 
 export type CertificateFiles = { readonly certFile: string; readonly keyFile: string };
 

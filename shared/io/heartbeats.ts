@@ -1,9 +1,9 @@
-/** Tells the gateways where a service's HTTP answers, for as long as it answers for any room. */
+/** Publishes the address of a service's HTTP to the gateways while it serves any room. */
 
 import { encodeJson } from "../bus/json-messages.ts";
 import type { ServiceHeartbeat } from "../bus/placement-messages.ts";
-import type { Clock } from "../clock.ts";
-import { type NatsConnection, say } from "./nats.ts";
+import type { Clock } from "../time/clock.ts";
+import { type NatsConnection, publish } from "./nats.ts";
 
 export function sendHeartbeats(
   nats: NatsConnection,
@@ -19,7 +19,7 @@ export function sendHeartbeats(
       time: clock.wallNow(),
       reachesRedis: who.reachesRedis?.(),
     };
-    if (who.isServing()) say(nats, subject, encodeJson(heartbeat));
+    if (who.isServing()) publish(nats, subject, encodeJson(heartbeat));
     callOff = clock.after(who.everyMs, beat);
   };
   beat();

@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 
-import { SILENT } from "../testing/silent-log.ts";
+import { SILENT_LOG } from "../testing/silent-log.ts";
 import { eventually } from "../../test/system/eventually.ts";
 import { type InternalHttpOptions, serveInternal } from "./internal-http.ts";
 
@@ -15,7 +15,7 @@ const OPTIONS: InternalHttpOptions = {
   tier: "test",
   portSetting: "COROOM_TEST_PORT",
   registry: new Registry(),
-  log: SILENT,
+  log: SILENT_LOG,
 };
 
 test("[IHT1] a body that breaks off costs its request alone: nothing is answered, and the next one is", async () => {
@@ -64,7 +64,7 @@ test("[IHT1] a body that breaks off costs its request alone: nothing is answered
 
 test("[IHT2] what a route throws costs its request alone: it is logged, counted and answered, and the next one is", async () => {
   const logged: object[] = [];
-  const log = { ...SILENT, error: (facts: object) => void logged.push(facts) };
+  const log = { ...SILENT_LOG, error: (facts: object) => void logged.push(facts) };
   const counted: string[] = [];
   const mistake = new RangeError("Maximum call stack size exceeded");
   const answer = ({ method }: { method: string }) => {
@@ -87,7 +87,7 @@ test("[IHT2] what a route throws costs its request alone: it is logged, counted 
   }
 });
 
-test("[IHT3] a route is told when nobody waits for its answer any more", async () => {
+test("[IHT3] a route is informed when no client waits for its answer any more", async () => {
   let asked: (signal: AbortSignal) => void = () => {};
   const signal = new Promise<AbortSignal>((resolve) => (asked = resolve));
   const server = await serveInternal(

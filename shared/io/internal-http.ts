@@ -1,8 +1,7 @@
 /**
- * HTTP between the tiers: a gateway checks its client's token and then shows the secret that the tiers share, and the
- * tenant. Nothing is answered without the secret. A tier gives one function from question to answer; the world's
- * failures are its to answer with 503. Anything else that is thrown there costs its request alone: were it to end the
- * process, the next service would be asked the same. Only a failed assertion does end it.
+ * HTTP between tiers: the gateway checks its client's token and sends the shared secret and the tenant. Nothing is
+ * answered without the secret. A tier provides one function from request to response and answers 503 for failures of
+ * the world. Any other exception fails only its request; a failed assertion ends the process.
  */
 
 import { createHash, timingSafeEqual } from "node:crypto";
@@ -11,11 +10,11 @@ import type { AddressInfo } from "node:net";
 
 import type { Registry } from "prom-client";
 
-import type { Log } from "../log.ts";
-import { unlessMistake } from "../pause.ts";
-import { StartError } from "../start-error.ts";
+import type { Log } from "../process/log.ts";
+import { unlessMistake } from "../time/pause.ts";
+import { StartError } from "../process/lifecycle.ts";
 
-export type InternalQuestion = {
+export type InternalRequest = {
   readonly method: string;
   /** The path after `/v1`, decoded. Empty for any other, and for a broken escape. */
   readonly segments: readonly string[];
@@ -34,7 +33,7 @@ export type InternalQuestion = {
 };
 
 /** `name`: what it is counted as. */
-export type InternalAnswer = {
+export type InternalResponse = {
   readonly status: number;
   readonly name: string;
   readonly headers?: Readonly<Record<string, string | number>>;
@@ -56,29 +55,29 @@ export type InternalHttpOptions = {
 };
 
 const DRAIN_MS_MAX = 2_000;
-/** With every 503: whoever asks may soon fare better. */
+/** Sent with every 503: a client may succeed when it asks again. */
 const RETRY_AFTER_SECONDS = 1;
 const NO_OPERATOR = refusal(401, "unauthorized", "metrics are for operators: give COROOM_INTERNAL_SECRET as Authorization: Bearer");
 /** Not 503: it would be asked of the next service. */
 const FAILED = refusal(500, "failed", "this request failed, and would again: what went wrong is in the service's log");
 const UNAUTHORIZED = refusal(401, "unauthorized", "only gateways ask here: send x-coroom-internal");
 
-export function jsonAnswer(status: number, name: string, body: object): InternalAnswer {
+export function jsonResponse(status: number, name: string, body: object): InternalResponse {
   return { status, name, headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
 }
 
-/** `error` is for programs, `message` tells people what to do. */
-export function refusal(status: number, error: string, message: string): InternalAnswer {
-  return jsonAnswer(status, error, { error, message });
+/** `error` is for programs, and `message` explains to people what to do. */
+export function refusal(status: number, error: string, message: string): InternalResponse {
+  return jsonResponse(status, error, { error, message });
 }
 
 export async function serveInternal(
   options: InternalHttpOptions,
-  answer: (question: InternalQuestion) => InternalAnswer | Promise<InternalAnswer>,
+  answer: (question: InternalRequest) => InternalResponse | Promise<InternalResponse>,
   count: (answer: string) => void,
 ): Promise<{ port: number; stop(): Promise<void> }> {
   const mayAsk = secretCheck(options.secret);
-  const answerTo = async (request: IncomingMessage, response: ServerResponse): Promise<InternalAnswer> => {
+  const answerTo = async (request: IncomingMessage, response: ServerResponse): Promise<InternalResponse> => {
     if (request.url === "/metrics") return mayAsk(bearerOf(request)) ? metricsAnswer(options.registry) : NO_OPERATOR;
     return mayAsk(request.headers["x-coroom-internal"]) ? answer(readQuestion(request, signalOf(response), options)) : UNAUTHORIZED;
   };
@@ -115,8 +114,8 @@ export async function serveInternal(
   };
 }
 
-/** For Prometheus, which shows the secret as a bearer's. */
-async function metricsAnswer(registry: Registry): Promise<InternalAnswer> {
+/** For Prometheus, which sends the secret as a bearer token. */
+async function metricsAnswer(registry: Registry): Promise<InternalResponse> {
   return { status: 200, name: "metrics", headers: { "content-type": registry.contentType }, body: await registry.metrics() };
 }
 
@@ -124,7 +123,7 @@ function bearerOf({ headers }: IncomingMessage): string | undefined {
   return /^Bearer (.+)$/i.exec(headers.authorization ?? "")?.[1];
 }
 
-function readQuestion(request: IncomingMessage, signal: AbortSignal, { bodyBytesMax }: InternalHttpOptions): InternalQuestion {
+function readQuestion(request: IncomingMessage, signal: AbortSignal, { bodyBytesMax }: InternalHttpOptions): InternalRequest {
   const url = new URL(request.url ?? "", "http://internal");
   const header = (name: string): string => String(request.headers[name] ?? "");
   return {
@@ -158,13 +157,13 @@ async function readBody(request: IncomingMessage, bytesMax: number): Promise<Uin
       chunks.push(chunk);
     }
   } catch (cause) {
-    // All that a request's stream fails with is its connection.
+    // A request's stream fails only when its connection fails.
     throw new AskerGone("the asker went before its request was whole", { cause });
   }
   return Buffer.concat(chunks);
 }
 
-function send(response: ServerResponse, { status, headers = {}, body }: InternalAnswer): void {
+function send(response: ServerResponse, { status, headers = {}, body }: InternalResponse): void {
   response.setHeader("cache-control", "no-cache");
   if (status === 503) response.setHeader("retry-after", RETRY_AFTER_SECONDS);
   if (body !== undefined) response.setHeader("content-length", Buffer.byteLength(body));
@@ -183,7 +182,7 @@ function segmentsOf(pathname: string): string[] {
   }
 }
 
-/** Compares digests, so that the time taken tells nothing of the secret. */
+/** Compares digests, so that the duration reveals nothing about the secret. */
 function secretCheck(secret: string): (given: string | string[] | undefined) => boolean {
   const digest = (text: string) => createHash("sha256").update(text).digest();
   const expected = digest(secret);

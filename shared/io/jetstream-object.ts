@@ -1,19 +1,25 @@
 /**
- * Objects in a JetStream object store, read and removed with less than its client takes: that makes a consumer for each
- * read, which stays for minutes, so that thousands of reads meet the server's limit; and it leaves a note for each object
- * that was removed.
+ * Reads and removes objects of a JetStream object store at lower cost than its client, which makes a consumer per read
+ * (thousands of reads meet the server's limit) and leaves a marker per removed object.
  */
 
 import { JetStreamError, type JetStreamManager } from "@nats-io/jetstream";
 import type { ObjectStore } from "@nats-io/obj";
+import { UndecodableEntry } from "../bus/json-messages.ts";
 
-import { Undecodable } from "../undecodable.ts";
+/** Throws when the work takes longer than `msMax`; the work itself continues. */
+export function withTimeout<Value>(msMax: number, what: string, work: Promise<Value>): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(`${what} took longer than ${msMax} ms: is NATS reachable?`)), msMax);
+    work.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
+}
 
 const NOT_FOUND = 404;
 
 export type ObjectBucket = { readonly name: string; readonly store: ObjectStore; readonly manager: JetStreamManager };
 
-/** Undefined: it is not there. Throws `Undecodable` where a part of it is not. */
+/** Undefined: no such object. Throws `UndecodableEntry` if a part is missing. */
 export async function readObject({ name: bucket, store, manager }: ObjectBucket, name: string): Promise<Uint8Array | undefined> {
   const info = await store.info(name);
   if (info === null || info.deleted) return undefined;
@@ -32,7 +38,7 @@ export async function readObject({ name: bucket, store, manager }: ObjectBucket,
   }
   const read = Buffer.concat(chunks);
   if (read.byteLength !== info.size) {
-    throw new Undecodable(`${read.byteLength} of ${info.size} bytes of ${name} are there: a part was lost, or a replica lags`);
+    throw new UndecodableEntry(`${read.byteLength} of ${info.size} bytes of ${name} are there: a part was lost, or a replica lags`);
   }
   return new Uint8Array(read.buffer, read.byteOffset, read.byteLength);
 }
@@ -42,7 +48,7 @@ function isNotFound(error: unknown): boolean {
   return error instanceof JetStreamError && "code" in error && error.code === NOT_FOUND;
 }
 
-/** For names that are never used again: nobody needs the note that there was one. */
+/** For names that are never reused: no deletion marker is needed. */
 export async function removeObject({ name: bucket, store, manager }: ObjectBucket, name: string): Promise<void> {
   await store.delete(name);
   await manager.streams.purge(`OBJ_${bucket}`, { filter: `$O.${bucket}.M.${token(name)}` });
@@ -58,4 +64,46 @@ export async function objectNames({ name: bucket, manager }: ObjectBucket): Prom
 /** As the object store names its entries: base64 for URLs, padded. */
 function token(name: string): string {
   return Buffer.from(name).toString("base64").replaceAll("+", "-").replaceAll("/", "_");
+}
+
+const LISTING_MS_MAX = 15_000;
+
+/**
+ * Removes chunks whose writer died before it wrote the object's entry, once they are old; no listing ever shows them. A
+ * named chunk must stay: the listing may break off, so a missing object is looked up alone, and everything is checked
+ * twice. `ageMsMin`: longer than a writer may take. Returns the number of objects.
+ */
+export async function removeOrphanChunks(bucket: ObjectBucket, ageMsMin: number): Promise<number> {
+  const old: string[] = [];
+  for (const subject of await unnamedChunks(bucket)) if (await isOlder(subject, ageMsMin, bucket)) old.push(subject);
+  if (old.length === 0) return 0;
+  const again = await unnamedChunks(bucket);
+  const left = old.filter((subject) => again.has(subject));
+  for (const filter of left) await bucket.manager.streams.purge(`OBJ_${bucket.name}`, { filter });
+  return left.length;
+}
+
+/** By subject; the chunks of one object share one. */
+async function unnamedChunks(bucket: ObjectBucket): Promise<Set<string>> {
+  const { name, store, manager } = bucket;
+  const chunks = `$O.${name}.C.`;
+  // Read before the entries: a chunk named in between is then seen there.
+  const { state } = await manager.streams.info(`OBJ_${name}`, { subjects_filter: `${chunks}>` });
+  const unnamed = new Set(Object.keys(state.subjects ?? {}));
+  const listed = new Set<string>();
+  for (const object of await withTimeout(LISTING_MS_MAX, `listing ${name}`, store.list())) {
+    listed.add(object.name);
+    unnamed.delete(chunks + object.nuid);
+  }
+  for (const object of await objectNames(bucket)) {
+    const info = listed.has(object) ? null : await store.info(object);
+    if (info !== null && !info.deleted) unnamed.delete(chunks + info.nuid);
+  }
+  return unnamed;
+}
+
+/** By its last chunk. */
+async function isOlder(subject: string, ageMsMin: number, { name, manager }: ObjectBucket): Promise<boolean> {
+  const last = await manager.streams.getMessage(`OBJ_${name}`, { last_by_subj: subject });
+  return last !== null && Date.now() - last.time.getTime() >= ageMsMin;
 }

@@ -1,20 +1,18 @@
-/** The leases on parts of the log, and their floors, in JetStream KV. */
+/** Leases on log partitions, and their floors, in JetStream KV. */
 
 import type { JetStreamClient } from "@nats-io/jetstream";
 import { z } from "zod";
 
 import { decodeJson, encodeJson } from "../bus/json-messages.ts";
-import type { Lease, Leases } from "../lease.ts";
-import { kvBucket } from "./copies.ts";
-import { replace } from "./kv-replace.ts";
-
+import type { Lease, Leases } from "../cluster/lease.ts";
+import { kvBucket, replaceRevision } from "./jetstream-stores.ts";
 const StoredLease: z.ZodType<Lease> = z.object({
   holder: z.string(),
   floor: z.int().nonnegative(),
   said: z.object({ service: z.string(), number: z.int() }).optional(),
 });
 
-/** `bucket` is created where it is missing, with `replicas` copies. */
+/** Creates `bucket`, with `replicas` replicas, if it is missing. */
 export async function kvLeases(streams: JetStreamClient, bucket: string, replicas: number): Promise<Leases> {
   const kv = await kvBucket(streams, bucket, { replicas });
   const read: Leases["read"] = async (partition) => {
@@ -26,9 +24,9 @@ export async function kvLeases(streams: JetStreamClient, bucket: string, replica
   return {
     read,
     write: async (partition, lease, revision) => {
-      const written = await replace(kv, key(partition), encodeJson(lease), revision);
+      const written = await replaceRevision(kv, key(partition), encodeJson(lease), revision);
       if (written !== undefined) return { kind: "written", revision: written };
-      // Every run has a name of its own: a lease in it is an earlier write of ours, whose answer was lost.
+      // Every run has a unique name: a lease with it is our own earlier write whose reply was lost.
       const found = await read(partition);
       return found.lease?.holder === lease.holder ? { kind: "written", revision: found.revision } : { kind: "superseded" };
     },

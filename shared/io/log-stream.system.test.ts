@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { type RealNats, startRealNats } from "../../test/contract/real-nats.ts";
 import { subjectsOf } from "../bus/subjects.ts";
-import { SettingError } from "../config.ts";
+import { SettingError } from "../settings/settings.ts";
 import { checkLogPartitions, ensureLogStreams } from "./log-stream.ts";
 import { closeNats, connectNats, type NatsConnection } from "./nats.ts";
 

@@ -1,10 +1,10 @@
 /**
- * Creates the streams of the log where they are missing. Every tier that touches the log calls this at its
- * start, so that none depends on another having been first. Streams have no age limit: only the document
- * service removes from them, and only what a snapshot covers.
+ * Creates the missing streams of the log. Every tier that uses the log calls this at its start, so that the order of
+ * starts does not matter. Streams have no age limit: only the document service removes records, and only those that a
+ * snapshot covers.
  *
- * How many there are stands in the first one: whoever spread rooms over another number would look for a room's records
- * where they are not, and two owners of one room would not fence each other.
+ * The first stream stores the number of partitions. A process with another number would look for a room's records in
+ * the wrong place, and two owners of one room would not fence each other.
  */
 
 import {
@@ -17,8 +17,8 @@ import {
 } from "@nats-io/jetstream";
 
 import type { Subjects } from "../bus/subjects.ts";
-import { SettingError } from "../config.ts";
-import { ensureCopies, onceSettled } from "./copies.ts";
+import { SettingError } from "../settings/settings.ts";
+import { ensureReplicas, retryUntilSettled } from "./jetstream-stores.ts";
 import type { NatsConnection } from "./nats.ts";
 
 const STREAM_NOT_FOUND = 10_059;
@@ -34,7 +34,7 @@ type LogOptions = { readonly partitions: number; readonly replicas: number };
  * Refuses another number of them with a SettingError.
  */
 export function ensureLogStreams(nats: NatsConnection, subjects: Subjects, options: LogOptions): Promise<void> {
-  return onceSettled(() => makeLogStreams(nats, subjects, options));
+  return retryUntilSettled(() => makeLogStreams(nats, subjects, options));
 }
 
 /**
@@ -42,7 +42,7 @@ export function ensureLogStreams(nats: NatsConnection, subjects: Subjects, optio
  * does not say how many it has. Whether it says so.
  */
 export function checkLogPartitions(nats: NatsConnection, subjects: Subjects, partitions: number): Promise<boolean> {
-  return onceSettled(async () => {
+  return retryUntilSettled(async () => {
     const first = await configOf(await jetstreamManager(nats), subjects.logStream(0));
     return first !== undefined && refuseOtherThanSaid(first, partitions);
   });
@@ -53,15 +53,17 @@ async function makeLogStreams(nats: NatsConnection, subjects: Subjects, options:
   for (let partition = 0; partition < options.partitions; partition++) await makeLogStream(manager, subjects, partition, options);
 }
 
-/** The first one is agreed on however it came to be: another process may make it at any moment, with other settings. */
+/**
+ * Another process may create the first stream at any moment with other settings. All processes then use that stream.
+ */
 async function makeLogStream(manager: JetStreamManager, subjects: Subjects, partition: number, options: LogOptions): Promise<void> {
   const name = subjects.logStream(partition);
   const config = await configOf(manager, name);
   if (config !== undefined) {
     if (partition === 0) await agreeOnPartitions(manager, subjects, config, options.partitions);
-    // Whoever made it did not think of its readers, who ask by direct gets.
+    // The creator of the stream may not have allowed direct gets, which readers need.
     if (!config.allow_direct) await manager.streams.update(name, { allow_direct: true });
-    return ensureCopies(manager, name, options.replicas);
+    return ensureReplicas(manager, name, options.replicas);
   }
   try {
     await manager.streams.add({
@@ -94,7 +96,9 @@ async function agreeOnPartitions(manager: JetStreamManager, subjects: Subjects, 
   await manager.streams.update(first.name, { metadata: { ...first.metadata, [PARTITIONS]: String(partitions) } });
 }
 
-/** Whether the first stream says how many there are: of one that an earlier version made, or an operator, it is not known. */
+/**
+ * Returns whether the first stream states the number of partitions. Streams of earlier versions or of operators do not.
+ */
 function refuseOtherThanSaid({ name, metadata }: StreamConfig, partitions: number): boolean {
   const said = metadata?.[PARTITIONS];
   if (said !== undefined && Number(said) !== partitions) {

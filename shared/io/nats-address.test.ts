@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 
 import { rememberNatsUrl } from "../../cli/local-nats-url.ts";
 import { writeCertificate } from "../../test/contract/certificate.ts";
-import { SettingError } from "../config.ts";
+import { SettingError } from "../settings/settings.ts";
 import { natsAddress, type NatsSettings, withoutSecrets } from "./nats-address.ts";
 
 let folder: string;
@@ -76,7 +76,7 @@ test("[NAT16] credentials that are put into the file anew sign from the next con
   expect(authenticator("nonce")).toMatchObject({ jwt: "third" });
 });
 
-test("[NAT10] the file that tells other terminals where NATS is holds no password", () => {
+test("[NAT10] the file that gives other terminals the NATS address holds no password", () => {
   rememberNatsUrl(folder, "nats://ada:SECRET@nats-1:4222,nats-2");
   expect(readFileSync(join(folder, "nats-url"), "utf8")).toBe("nats://nats-1:4222,nats://nats-2");
   expect(withoutSecrets("nats://127.0.0.1:4222")).toBe("nats://127.0.0.1:4222");

@@ -7,7 +7,7 @@ import { readFileSync } from "node:fs";
 
 import { type Authenticator, type ConnectionOptions, credsAuthenticator } from "nats";
 
-import { SettingError } from "../config.ts";
+import { SettingError } from "../settings/settings.ts";
 import { certificateFiles, textIn } from "./certificate-files.ts";
 
 /** The settings of these names. Absent and empty are the same. */
@@ -25,7 +25,7 @@ export type NatsAddress = {
   readonly options: Pick<ConnectionOptions, "user" | "pass" | "token" | "authenticator" | "tls">;
 };
 
-/** Throws a SettingError where they contradict each other or a file cannot be used; none of them tells a secret. */
+/** Throws a SettingError if the settings contradict each other or a file is unusable. No error contains a secret. */
 export function natsAddress({ natsUrl, natsCredentials = "", natsCa = "", natsCert = "", natsKey = "" }: NatsSettings): NatsAddress {
   const urls = natsUrl.split(",").map((url) => parsed(url.trim()));
   const users = urls.filter(({ username }) => username !== "");
@@ -79,8 +79,8 @@ function userOf({ username, password }: URL): NatsAddress["options"] {
 }
 
 /**
- * Each connection is signed with what the file holds by then: a JWT that expires is put there anew. A file that is just
- * being written leaves what was read last: the client would give the connection up for good over one that cannot sign.
+ * Signs each connection with the file's current content, because an expiring JWT is replaced there. While the file is
+ * half written, the last readable content is used: the client would stop permanently if it could not sign.
  */
 function credentialsIn(file: string): Authenticator {
   let usable = credsAuthenticator(Buffer.from(textIn("COROOM_NATS_CREDENTIALS", file)));
@@ -89,7 +89,7 @@ function credentialsIn(file: string): Authenticator {
   } catch {
     throw new SettingError(
       `COROOM_NATS_CREDENTIALS=${file} holds no credentials: it is to be a .creds file, such as nsc generate creds makes`,
-    ); // With no cause: it would quote the file.
+    ); // The cause is omitted because it would quote the file.
   }
   return (nonce) => {
     try {

@@ -1,10 +1,13 @@
-/** Reports of counts over core NATS: told to everybody, whole each time; one that is lost is made good by the next. */
+/**
+ * Publishes and receives reports of counts over core NATS. Each report is complete, so that the next replaces a lost
+ * one.
+ */
 
 import { type CountsReport, decodeCountsReport, encodeCountsReport } from "../bus/counts-report.ts";
 import type { Subjects } from "../bus/subjects.ts";
-import { crashing, type NatsConnection, say } from "./nats.ts";
+import { crashing, type NatsConnection, publish } from "./nats.ts";
 
-/** Half of what NATS carries in one message by default. */
+/** Half of a default NATS message. */
 const REPORT_BYTES_MAX = 524_288;
 
 export function natsCounts(
@@ -12,7 +15,7 @@ export function natsCounts(
   subjects: Subjects,
 ): { tell(report: CountsReport): void; onReport(receive: (report: CountsReport) => void): void } {
   return {
-    tell: (report) => say(nats, subjects.counts, encodeCountsReport(report, REPORT_BYTES_MAX)),
+    tell: (report) => publish(nats, subjects.counts, encodeCountsReport(report, REPORT_BYTES_MAX)),
     onReport: (receive) => {
       nats.subscribe(subjects.counts, {
         callback: crashing((error, msg) => {

@@ -1,19 +1,18 @@
 /**
- * Tells operations of events: into the log of this process, and over core NATS into the stream that keeps the newest.
- * Nothing waits for the stream: an event that NATS loses is still in the log.
+ * Reports operations events: to this process's log, and over core NATS to the stream that keeps the newest. Nothing
+ * waits for the stream: an event that NATS loses is still in the log.
  */
 
-import { DiscardPolicy, jetstreamManager, JetStreamApiError, StorageType } from "@nats-io/jetstream";
+import { DiscardPolicy, jetstreamManager, JetStreamApiError, StorageType, DeliverPolicy, jetstream } from "@nats-io/jetstream";
 
-import { encodeJson } from "../bus/json-messages.ts";
-import type { OperationsEvent } from "../bus/operations-events.ts";
+import { encodeJson, decodeJson } from "../bus/json-messages.ts";
+import { OperationsEvent, type Operations } from "../bus/operations-events.ts";
 import type { Subjects } from "../bus/subjects.ts";
-import type { Clock } from "../clock.ts";
-import type { Log } from "../log.ts";
-import type { Operations } from "../operations.ts";
-import type { SharedConfig } from "../settings.ts";
-import { ensureCopies, onceSettled } from "./copies.ts";
-import { type NatsConnection, say } from "./nats.ts";
+import type { Clock } from "../time/clock.ts";
+import type { Log } from "../process/log.ts";
+import type { SharedConfig } from "../settings/common-settings.ts";
+import { ensureReplicas, retryUntilSettled } from "./jetstream-stores.ts";
+import { type NatsConnection, publish } from "./nats.ts";
 
 const NANOS_PER_MS = 1_000_000;
 const STREAM_NOT_FOUND = 10_059;
@@ -22,7 +21,7 @@ export type OperationsLimits = Pick<SharedConfig, "opsEventsMax" | "opsBytesMax"
 
 /** Creates the stream where it is missing, and gives it these limits where it has others. Its oldest events make room for new ones. */
 export function ensureOperationsStream(nats: NatsConnection, subjects: Subjects, limits: OperationsLimits): Promise<void> {
-  return onceSettled(() => makeOperationsStream(nats, subjects, limits));
+  return retryUntilSettled(() => makeOperationsStream(nats, subjects, limits));
 }
 
 async function makeOperationsStream(
@@ -38,7 +37,7 @@ async function makeOperationsStream(
     if (config.max_msgs !== limits.max_msgs || config.max_bytes !== limits.max_bytes || config.max_age !== limits.max_age) {
       await streams.update(subjects.operationsStream, limits);
     }
-    await ensureCopies(manager, subjects.operationsStream, logReplicas);
+    await ensureReplicas(manager, subjects.operationsStream, logReplicas);
   } catch (error) {
     if (!(error instanceof JetStreamApiError) || error.code !== STREAM_NOT_FOUND) throw error;
     await streams.add({
@@ -74,8 +73,46 @@ export function natsOperations(
     report: (report) => {
       const event: OperationsEvent = { ...report, at: clock.wallNow(), by };
       count(report.kind);
-      log.info(report, "told operations of an event");
-      say(nats, subjects.operations(report.kind), encodeJson(event));
+      log.info(report, "published an event to operations");
+      publish(nats, subjects.operations(report.kind), encodeJson(event));
     },
   };
+}
+
+/** `seq`: in the stream. `event`: undefined for an unknown kind. */
+type NumberedEvent = { readonly seq: number; readonly event: OperationsEvent | undefined };
+
+/**
+ * The newest `last` stored events, then each new one, without a gap. Ends with `signal`. Unknown kinds are left out.
+ */
+export async function* watchOperations(
+  nats: NatsConnection,
+  subjects: Subjects,
+  last: number,
+  signal: AbortSignal,
+): AsyncIterable<OperationsEvent> {
+  for await (const { event } of watchNumbered(nats, subjects, last, signal)) if (event !== undefined) yield event;
+}
+
+/** `onBegun`: told the seq of the newest event that is kept, 0 for none, before any comes. */
+export async function* watchNumbered(
+  nats: NatsConnection,
+  subjects: Subjects,
+  last: number,
+  signal: AbortSignal,
+  onBegun: (newest: number) => void = () => {},
+): AsyncIterable<NumberedEvent> {
+  const client = jetstream(nats);
+  const { state } = await (await client.jetstreamManager()).streams.info(subjects.operationsStream);
+  onBegun(state.messages === 0 ? 0 : state.last_seq);
+  const first = Math.max(state.first_seq, state.last_seq + 1 - last, 1);
+  const consumer = await client.consumers.get(subjects.operationsStream, {
+    deliver_policy: DeliverPolicy.StartSequence,
+    opt_start_seq: first,
+  });
+  const messages = await consumer.consume();
+  const stop = (): void => messages.stop();
+  if (signal.aborted) stop();
+  signal.addEventListener("abort", stop);
+  for await (const message of messages) yield { seq: message.seq, event: decodeJson(OperationsEvent, message.data) };
 }

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { writeCertificate } from "../../test/contract/certificate.ts";
 import { type RealNats, startRealNats } from "../../test/contract/real-nats.ts";
-import { SettingError } from "../config.ts";
+import { SettingError } from "../settings/settings.ts";
 import { closeNats, connectAs, connectNats } from "./nats.ts";
 
 let folder: string;
@@ -31,7 +31,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-test("[NAT14] NATS is believed whose certificate is signed as COROOM_NATS_CA says, and no other", async () => {
+test("[NAT14] a client trusts NATS only with a certificate signed by COROOM_NATS_CA", async () => {
   const nats = await connectNats({ servers: guarded.url, name: "test", natsCa: own.certFile });
   await nats.flush();
   await closeNats(nats);
@@ -40,7 +40,7 @@ test("[NAT14] NATS is believed whose certificate is signed as COROOM_NATS_CA say
   expect(String(error)).toMatch(/certificate that is not trusted \(DEPTH_ZERO_SELF_SIGNED_CERT\).*COROOM_NATS_CA/);
 });
 
-test("[NAT15] where TLS is asked for, nothing is said without", async () => {
+test("[NAT15] a client that requires TLS sends nothing without it", async () => {
   const asked = connectNats({ servers: plain.url.replace("nats://", "tls://"), name: "test" });
   await expect(asked).rejects.toThrow(/no NATS server answers at tls:.* over TLS/);
 });

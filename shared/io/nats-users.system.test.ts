@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { connectOperator } from "../../cli/ops.ts";
 import { type RealNats, startRealNats } from "../../test/contract/real-nats.ts";
-import { SettingError } from "../config.ts";
+import { SettingError } from "../settings/settings.ts";
 import { closeNats, connectAs, connectNats, type NatsConnection } from "./nats.ts";
 
 const NO_TLS = { natsCa: "", natsCert: "", natsKey: "" };
@@ -46,7 +46,7 @@ test("[NAT12] so does a credentials file", async () => {
   await isLetIn(await connectNats({ servers: server.url, name: "test", natsCredentials }));
 });
 
-test("[NAT13] whoever is not let in is told at once what to give, and no secret is told", async () => {
+test("[NAT13] a rejected client is informed at once which credentials to give, and the error contains no secret", async () => {
   for (const natsUrl of [urlWith("WRONG"), server.url]) {
     for (const connect of [
       () => connectNats({ servers: natsUrl, name: "test" }),

@@ -4,7 +4,7 @@ import { setImmediate } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 import { type RealNats, startRealNats, until } from "../../test/contract/real-nats.ts";
-import { carries, closeNats, connectNats, type Msg, respond, say, subscribeLightly } from "./nats.ts";
+import { carries, closeNats, connectNats, type Msg, respond, publish, subscribeLightly } from "./nats.ts";
 
 let server: RealNats;
 beforeEach(async () => {
@@ -50,14 +50,14 @@ test("[NAT3] what timers and late answers say while the connection ends throws n
     } catch (error) {
       refused.push(error);
     }
-    say(nats, "words", "w");
+    publish(nats, "words", "w");
     respond(question, Buffer.from("!"));
     await setImmediate();
   }
   await closing;
   expect(refused, "the client itself refuses").not.toEqual([]);
-  say(nats, "words", "w");
-  expect(() => say(asker, "no subject", "w"), "a mistake is told").toThrow();
+  publish(nats, "words", "w");
+  expect(() => publish(asker, "no subject", "w"), "a mistake is told").toThrow();
   await closeNats(asker);
 });
 
@@ -66,8 +66,8 @@ test("[NAT4] messages are carried up to the length at which the client throws", 
   const longest = new Uint8Array(nats.info!.max_payload);
   const tooLong = new Uint8Array(longest.byteLength + 1);
   expect([longest, tooLong].map((data) => carries(nats, data))).toEqual([true, false]);
-  say(nats, "words", longest);
-  expect(() => say(nats, "words", tooLong)).toThrow();
+  publish(nats, "words", longest);
+  expect(() => publish(nats, "words", tooLong)).toThrow();
   await closeNats(nats);
 });
 
@@ -78,7 +78,7 @@ test("[NAT18] one of very many subscriptions hears, ends either way, comes back 
     subscribeLightly(nats, subject, (error, msg) => void heard.push(error?.message ?? msg.subject)),
   );
   const sayAll = async (): Promise<void> => {
-    for (const subject of ["left", "drained", "kept"]) say(nats, subject);
+    for (const subject of ["left", "drained", "kept"]) publish(nats, subject);
     await nats.flush();
   };
   await sayAll();

@@ -1,13 +1,13 @@
 /**
- * Connects to NATS for as long as the process lives: a lost server is waited for, never given up on.
- * While the line is down nothing is buffered for long: what must not be lost is sent again by its owner.
+ * Connects to NATS for the life of the process: it waits for a lost server without a limit. While the connection is
+ * down almost nothing is buffered; the owner of important data sends it again.
  */
 
 import { connect, errors, type Msg, type NatsConnection, type PublishOptions, type Subscription, type SubscriptionOptions } from "nats";
 
-import { SettingError } from "../config.ts";
-import { StartError } from "../start-error.ts";
+import { SettingError } from "../settings/settings.ts";
 import { natsAddress, type NatsSettings } from "./nats-address.ts";
+import { StartError } from "../process/lifecycle.ts";
 
 export type { Msg, NatsConnection } from "nats";
 
@@ -36,10 +36,10 @@ export async function connectNats(
       maxReconnectAttempts: -1,
       reconnectTimeWait: 100,
       reconnectJitter: 100,
-      ignoreAuthErrorAbort: true, // A server that is given its users again after a restart is waited for like any other.
+      ignoreAuthErrorAbort: true, // The client also waits for a server that gets its users back only after a restart.
       pingInterval: 5_000,
       maxPingOut: 2,
-      noAsyncTraces: true, // Two stacks kept for each request cost more than the request, and what fails is logged where it was asked.
+      noAsyncTraces: true, // Keeping two stacks for each request costs more than the request. The caller logs failures.
     });
   } catch (error) {
     const where = address.servers.join(",");
@@ -66,7 +66,10 @@ export async function connectNats(
   }
 }
 
-/** Whoever flushes in the same turn of the event loop shares one round trip: a server that takes over rooms subscribes to hundreds. */
+/**
+ * All flushes of one turn of the event loop share one round trip: a server that takes over rooms subscribes to
+ * hundreds.
+ */
 export function flushTogether(nats: Pick<NatsConnection, "flush">): () => Promise<void> {
   let next: Promise<void> | undefined;
   return () =>
@@ -81,9 +84,9 @@ const UNAWAITED = { resolve: () => {}, reject: () => {} };
 const UNREAD = { signal: UNAWAITED, iterClosed: UNAWAITED, closed: UNAWAITED, yields: Object.freeze([]) };
 
 /**
- * For very many subscriptions, those of rooms: nats.js makes three promises and a queue for each, 0.9 KB, that only those
- * wait for who read what comes in a loop, or for its end. `closed` never comes to anything here. All share one callback,
- * to which a message says by its `sid` which subscription it came on.
+ * For very many subscriptions, such as those of rooms. nats.js creates three promises and a queue (0.9 KB) for each,
+ * needed only to iterate messages or await the end. Here `closed` never resolves. All subscriptions share one callback,
+ * and a message names its subscription by `sid`.
  */
 export function lightSubscriber(
   nats: Pick<NatsConnection, "subscribe">,
@@ -103,10 +106,11 @@ export function subscribeLightly(
 }
 
 /**
- * Resolves once what comes from now on is heard. Where the line is lost before, the subscription is closed: the client
- * would make it again with the next line, with nobody behind it, and whoever says something there would seem to be heard.
+ * Resolves once the subscription receives messages. If the connection is lost before, the subscription is closed:
+ * otherwise the client would restore it on the next connection without a listener, and publishers would believe that
+ * their messages arrive.
  */
-export async function onceHeard(subscription: Pick<Subscription, "unsubscribe">, flush: () => Promise<void>): Promise<void> {
+export async function onceSubscribed(subscription: Pick<Subscription, "unsubscribe">, flush: () => Promise<void>): Promise<void> {
   try {
     await flush();
   } catch (error) {
@@ -116,10 +120,15 @@ export async function onceHeard(subscription: Pick<Subscription, "unsubscribe">,
 }
 
 /**
- * Says it to whoever hears it. The client throws at what is said while the connection closes, which takes a while: a
- * timer or an answer that comes then would end a process that stops in good order.
+ * Publishes to all subscribers. The client throws while the connection closes, which takes a while: a timer or an
+ * answer in that time would otherwise end a process that stops in good order.
  */
-export function say(nats: Pick<NatsConnection, "publish">, subject: string, data?: Uint8Array | string, options?: PublishOptions): void {
+export function publish(
+  nats: Pick<NatsConnection, "publish">,
+  subject: string,
+  data?: Uint8Array | string,
+  options?: PublishOptions,
+): void {
   try {
     nats.publish(subject, data, options);
   } catch (error) {
@@ -127,7 +136,7 @@ export function say(nats: Pick<NatsConnection, "publish">, subject: string, data
   }
 }
 
-/** The same to whoever asked. */
+/** The same for a reply. */
 export function respond(msg: Pick<Msg, "respond">, data: Uint8Array): void {
   try {
     msg.respond(data);
@@ -152,11 +161,11 @@ function isOfClosing(error: unknown): boolean {
 
 const DRAIN_MS_MAX = 5_000;
 
-/** Delivers what is on its way, and ends the connection. While the line is down there is nobody to deliver to. */
+/** Delivers pending messages and closes the connection. Without a connection, nothing can be delivered. */
 export async function closeNats(nats: NatsConnection): Promise<void> {
   let giveUp: NodeJS.Timeout | undefined;
   const late = new Promise<void>((resolve) => (giveUp = setTimeout(resolve, DRAIN_MS_MAX)));
-  const drained = nats.drain().catch(() => {}); // Refused without a line.
+  const drained = nats.drain().catch(() => {}); // Draining is refused without a connection.
   await Promise.race([drained, late]);
   clearTimeout(giveUp);
   await nats.close();

@@ -2,7 +2,7 @@
 
 import { destination, pino } from "pino";
 
-import type { Log } from "../log.ts";
+import type { Log } from "../process/log.ts";
 
 const STANDARD_ERROR = 2;
 

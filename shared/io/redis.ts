@@ -8,10 +8,11 @@ import { readFileSync } from "node:fs";
 
 import { Cluster, Redis } from "ioredis";
 
-import type { Log } from "../log.ts";
-import { redisAddress } from "../redis-address.ts";
+import type { Log } from "../process/log.ts";
+import { redisAddress } from "../settings/redis-address.ts";
+import type { Clock } from "../time/clock.ts";
 
-export type RedisLine = {
+export type RedisConnection = {
   readonly redis: Redis | Cluster;
   /** How often a connection has broken: after that a server may have come back with less than it had. */
   breaks(): number;
@@ -22,7 +23,7 @@ const COMMAND_MS_MAX = 5_000;
 const RECONNECT_MS_MAX = 1_000;
 
 /** `urls`: one of a single server, or several of a Redis Cluster, comma-separated. Does not wait for it. */
-export function redisLine(urls: string, log: Log): RedisLine {
+export function redisConnection(urls: string, log: Log): RedisConnection {
   const retry = (times: number): number => Math.min(50 * times, RECONNECT_MS_MAX);
   const common = {
     protocol: 2,
@@ -73,4 +74,33 @@ export function defineScripts<Scripts extends object>(
     redis.options.autoPipeliningIgnoredCommands = [...(redis.options.autoPipeliningIgnoredCommands ?? []), ...names];
   }
   return redis as unknown as Scripts; // `defineCommand` adds them to the client itself.
+}
+
+/**
+ * Whether Redis answers, asked of each of its servers every other second: a connection that stands says nothing of one that is
+ * stuck, and whoever has nothing to ask would notice neither.
+ */
+const EVERY_MS = 2_000;
+
+/** `reaches`: undefined until it is known. `unreached`: set to 1 while it does not answer, and to 0. */
+type RedisReach = { readonly reaches: () => boolean | undefined; stop(): void };
+
+export function watchRedis(redis: Redis | Cluster, clock: Clock, unreached: { set(value: number): void }): RedisReach {
+  let reaches: boolean | undefined;
+  let isStopped = false;
+  const look = async (): Promise<void> => {
+    const servers = redis instanceof Cluster ? redis.nodes("master") : [redis];
+    const answers = await Promise.allSettled(servers.map((server) => server.ping()));
+    reaches = answers.length > 0 && answers.every(({ status }) => status === "fulfilled");
+    unreached.set(reaches ? 0 : 1);
+    if (!isStopped) cancel = clock.after(EVERY_MS, () => void look());
+  };
+  let cancel = clock.after(EVERY_MS, () => void look()); // Before that it may still be connecting.
+  return {
+    reaches: () => reaches,
+    stop: () => {
+      isStopped = true;
+      cancel();
+    },
+  };
 }

@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../time/clock.ts";
 import type { Millis, UnixMillis } from "../ids.ts";
 
 export const systemClock: Clock = {

@@ -1,6 +1,6 @@
-/** A clock that the test turns: what was set for a time by then has run, in order. */
+/** A clock that the test controls: advancing it runs the due timers in order. */
 
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../time/clock.ts";
 import type { Millis, UnixMillis } from "../ids.ts";
 
 type Timer = { readonly at: number; readonly run: () => void };
@@ -38,14 +38,14 @@ export class FakeClock implements Clock {
     return this.#timers.length;
   }
 
-  /** At once; promises are kept only afterwards. */
+  /** Runs timers at once; promises settle only afterwards. */
   turn(ms: number): void {
     const end = this.#now + ms;
     while (this.#runNext(end)) continue;
     this.#now = end;
   }
 
-  /** Whatever was promised by then has happened before it goes on. */
+  /** Advances, and lets promises settle between timers. */
   async advance(ms: number): Promise<void> {
     const end = this.#now + ms;
     await this.settled();

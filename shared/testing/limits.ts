@@ -1,4 +1,4 @@
-/** For tests that hold a tier's limits: each has a number, a metric and a test that reaches it, and no setting goes unnamed. */
+/** For tests of a tier's limits: each limit has a setting, a metric and a test that reaches it. */
 
 import { readdirSync, readFileSync } from "node:fs";
 
@@ -10,7 +10,7 @@ export type Limit<Setting extends string = string> = {
   readonly tests: readonly string[];
 };
 
-/** The metrics and tests that limits name and that are not there. `folder`: whose test files are looked through. */
+/** The named metrics and tests that do not exist. `folder`: where tests are searched. */
 export function missingOf(limits: readonly Limit[], registry: Registry, folder: URL): { metrics: string[]; tests: string[] } {
   const metrics = new Set(registry.getMetricsAsArray().map(({ name }) => name));
   const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".test.ts"));

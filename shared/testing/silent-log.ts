@@ -1,5 +1,5 @@
-/** A log for tests to which it does not matter what is said there. */
+/** A log for tests that ignores everything. */
 
-import type { Log } from "../log.ts";
+import type { Log } from "../process/log.ts";
 
-export const SILENT: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+export const SILENT_LOG: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };

@@ -1,4 +1,4 @@
-/** Traces of every edit for tests: the spans as they would be sent, and a clock that is turned by hand. */
+/** Traces of every edit for tests, with a manual clock. */
 
 import { Registry } from "prom-client";
 
@@ -16,8 +16,8 @@ export class TestTraces {
     { send: (span) => void this.spans.push(span), now: () => this.now, metrics: traceMetrics(this.registry) },
   );
 
-  /** What tells a trace's story, in the order in which the hops ended. */
-  get told(): object[] {
+  /** The trace's hops in the order in which they ended. */
+  get summary(): object[] {
     return this.spans.map(({ name, start, end, status, events = [] }) => ({
       name,
       took: [start, end],

@@ -1,13 +1,11 @@
-/** Turns frames into bytes and back: one line a frame, its fields in the order of WIRE.md. */
+/** Encodes and decodes frames: one line per frame, its fields in the order of WIRE.md. `decodeFrame` never throws. */
 
 import { createDecoder, type Decoder, hasContent } from "lib0/decoding";
 import { type Encoder, writeUint8 } from "lib0/encoding";
 
 import { parseClientKey, parseRoomId } from "../ids.ts";
 import { BOARD_ROLES, BOARD_STATES, BOARD_WINDOWS, ranking } from "./boards.ts";
-import { readCommittedEdits, writeCommittedEdits } from "./committed-edits.ts";
-import { encode } from "./encode.ts";
-import { inRange, readByte } from "./fields.ts";
+import { numbered, readCommittedEdits, tentativeEdit, writeCommittedEdits } from "./committed-edits.ts";
 import {
   bits,
   bytes,
@@ -19,16 +17,17 @@ import {
   type Format,
   fields,
   number,
-  numbered,
   oneOf,
   position,
   refuseUnless,
   seq,
   seqOrStart,
-  tentativeEdit,
   text,
   textOf,
-} from "./formats.ts";
+  encode,
+  inRange,
+  readByte,
+} from "./fields.ts";
 import {
   BACKBONE_STATES,
   type Frame,
@@ -41,9 +40,9 @@ import {
   SAVING_STATES,
   type UnknownFrame,
 } from "./frames.ts";
-import { presenceFields, presenceNews } from "./presence.ts";
+import { presenceFields, presenceDelta } from "./presence.ts";
 
-/** Frames from a gateway to its clients are numbered from here. */
+/** Frames from a gateway to its clients have numbers from here on. */
 const TO_CLIENT = 0x80;
 
 export function encodeFrame(frame: Frame): Uint8Array {
@@ -57,29 +56,29 @@ export function decodeFrame(bytes: Uint8Array): Frame | UnknownFrame | undefined
     const frame = readFrame(input);
     return hasContent(input) && !mayGoOn(frame, bytes[0]!) ? undefined : frame;
   } catch {
-    return undefined; // Cut short, or a value out of range: the sender's doing, so refused and never thrown.
+    return undefined; // Truncated, or a value out of range: the sender's fault, so refused and never thrown.
   }
 }
 
 /**
- * A newer peer may have more to say behind the fields that this version reads. A gateway's frames serve a whole
- * room, older clients included; a hello's first field says how to answer it. All else of a client is refused.
+ * Whether extra bytes are allowed after the known fields. A gateway's frame serves clients of several versions, and the
+ * first field of a hello selects the version. All other client frames must end.
  */
 function mayGoOn(frame: Frame | UnknownFrame, number: number): boolean {
   return frame.type === "unknown" || frame.type === "hello" || number >= TO_CLIENT;
 }
 
-/** A committed frame around bytes that already are committed edits. */
+/** Frames committed edits that are already encoded. */
 export function encodeCommittedFrame(channel: number, committedEdits: Uint8Array): Uint8Array {
   return frameAround(FrameType.committed, channel, committedEdits);
 }
 
-/** A frame of presence news around bytes that already are news. */
-export function encodePresenceNewsFrame(channel: number, news: Uint8Array): Uint8Array {
-  return frameAround(FrameType["presence-news"], channel, news);
+/** Frames a presence delta that is already encoded. */
+export function encodePresenceDeltaFrame(channel: number, delta: Uint8Array): Uint8Array {
+  return frameAround(FrameType["presence-delta"], channel, delta);
 }
 
-/** For every record of every room, so in one allocation. */
+/** In one allocation, because it runs for every record of every room. */
 function frameAround(type: number, channel: number, body: Uint8Array): Uint8Array {
   const head: number[] = [type];
   let rest = channel;
@@ -126,7 +125,7 @@ const FRAMES: { readonly [Type in Frame["type"]]: Format<Body<Type>> } = {
   "degraded": fields({ backbone: oneOf(BACKBONE_STATES), reconnectAfterMs: number }),
   "renewed": fields({ tokenExpiresInMs: number }),
   "retry-later": fields({ retryAfterMs: number }),
-  "presence-news": fields({ channel, news: presenceNews }),
+  "presence-delta": fields({ channel, delta: presenceDelta }),
   "mode": fields({ channel, mode: oneOf(ROOM_MODES), participants: number, presencePerSecond: number, shed: number }),
   "board": fields({
     channel,
@@ -177,7 +176,7 @@ const LATER_LIMITS = fields({
 });
 const WELCOME = fields({ version: number, connection: text, limits: FIRST_LIMITS, tokenExpiresInMs: number });
 
-/** The later limits are with the first in the frame, and behind all of it on the wire. */
+/** The later limits are part of the frame's limits, and come last on the wire. */
 function writeWelcome(out: Encoder, welcome: Body<"welcome">): void {
   WELCOME.write(out, welcome);
   LATER_LIMITS.write(out, welcome.limits);

@@ -1,21 +1,43 @@
 /**
- * The bytes of committed edits. One layout in the log, on NATS and on the socket, so that a gateway hands
- * the log's bytes to its clients without reading them again (see shared/bus/record.ts).
+ * The bytes of committed and tentative edits. The log, NATS and the socket share one layout, so that a gateway passes
+ * the log's bytes to its clients without decoding them (see shared/bus/record.ts).
  */
 
 import type { Decoder } from "lib0/decoding";
 import * as encoding from "lib0/encoding";
 
 import type { ClientId, Epoch, Seq } from "../ids.ts";
-import { inRange, readBytes, readClientId, readCount, readCounter, readEpoch, readList, readNumber, readSeq, skipBytes } from "./fields.ts";
-import type { CommittedEdit, CommittedEdits, Counter } from "./frames.ts";
+import {
+  bytes,
+  checked,
+  clientId,
+  counter,
+  epoch,
+  type Format,
+  fields,
+  number,
+  refuseUnless,
+  seqOrStart,
+  userId,
+  inRange,
+  readBytes,
+  readClientId,
+  readCount,
+  readCounter,
+  readEpoch,
+  readList,
+  readNumber,
+  readSeq,
+  skipBytes,
+} from "./fields.ts";
+import type { CommittedEdit, CommittedEdits, Counter, TentativeEdit } from "./frames.ts";
 
 const CLIENT_BYTES = 17;
 const EDIT_BYTES_MIN = 4;
 
 /**
- * Each client id stands once, in order of first use; an edit names its own by index. A parent that does not come
- * before its edit (a hostile author's, or that of one who knows a log since lost) is written as the seq before it.
+ * Each client id is written once, in order of first use; edits refer to it by index. A parent at or after its edit
+ * (from a hostile author, or one that knows a lost log) is written as the previous seq.
  */
 export function writeCommittedEdits(out: encoding.Encoder, { epoch, firstSeq, edits }: CommittedEdits): void {
   encoding.writeVarUint(out, epoch);
@@ -33,7 +55,7 @@ export function writeCommittedEdits(out: encoding.Encoder, { epoch, firstSeq, ed
   });
 }
 
-/** Throws on bytes that are no committed edits. Payloads are views into the input: copy them to keep them. */
+/** Throws on other bytes. Payloads are views into the input: copy them to keep them. */
 export function readCommittedEdits(input: Decoder): CommittedEdits {
   const epoch = readEpoch(input);
   const firstSeq = readSeq(input);
@@ -54,17 +76,17 @@ export function readCommittedEdits(input: Decoder): CommittedEdits {
   return { epoch, firstSeq, edits };
 }
 
-/** Reads only where the edits stand in the order. */
+/** Reads only the position of the edits. */
 export function readRange(input: Decoder): { epoch: Epoch; firstSeq: Seq } {
   return { epoch: readEpoch(input), firstSeq: readSeq(input) };
 }
 
-/** Edits of one client that follow each other both in its own numbering and in the room's order. */
-export type Run = { readonly client: ClientId; readonly counter: Counter; readonly seq: Seq; readonly count: number };
+/** Consecutive edits of one client, in its own numbering and in the room's order. */
+export type CounterRun = { readonly client: ClientId; readonly counter: Counter; readonly seq: Seq; readonly count: number };
 
-export type CommittedRuns = { readonly epoch: Epoch; readonly firstSeq: Seq; readonly lastSeq: Seq; readonly runs: Run[] };
+export type CommittedRuns = { readonly epoch: Epoch; readonly firstSeq: Seq; readonly lastSeq: Seq; readonly runs: CounterRun[] };
 
-/** Reads who wrote which, and passes over the payloads: a gateway needs no more. Throws on bytes that are no committed edits. */
+/** Reads the writers and skips the payloads, which is all that a gateway needs. Throws on other bytes. */
 export function readRuns(input: Decoder): CommittedRuns {
   const epoch = readEpoch(input);
   const firstSeq = readSeq(input);
@@ -72,7 +94,7 @@ export function readRuns(input: Decoder): CommittedRuns {
   const count = readCount(input, EDIT_BYTES_MIN);
   if (count === 0) throw new RangeError("committed edits are never empty");
   const lastSeq = inRange(firstSeq + (count - 1)) as Seq;
-  const runs: Run[] = [];
+  const runs: CounterRun[] = [];
   let run: { client: ClientId; counter: Counter; seq: Seq; count: number } | undefined;
   for (let seq = firstSeq; seq <= lastSeq; seq++) {
     const client = clients[readNumber(input)];
@@ -86,3 +108,14 @@ export function readRuns(input: Decoder): CommittedRuns {
   }
   return { epoch, firstSeq, lastSeq, runs };
 }
+
+/** An acknowledged edit is not sent again, so the counter is above `ackedThrough`. */
+export function numbered<Value extends { readonly counter: Counter; readonly ackedThrough: Counter }>(
+  format: Format<Value>,
+): Format<Value> {
+  return checked(format, ({ counter, ackedThrough }) => refuseUnless(ackedThrough < counter, "an edit that is acknowledged already"));
+}
+
+export const tentativeEdit: Format<TentativeEdit> = numbered(
+  fields({ epoch, user: userId, client: clientId, counter, ackedThrough: number, parentSeq: seqOrStart, mac: bytes, payload: bytes }),
+);

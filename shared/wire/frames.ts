@@ -1,17 +1,17 @@
 /**
- * The frames that a client and a gateway exchange. WIRE.md is the same list for readers who do not
- * write TypeScript; vectors.json is the same list as bytes; codec.ts turns one into the other.
+ * The frames between a client and a gateway. WIRE.md is the same list in prose, vectors.json the same list as bytes,
+ * and codec.ts converts between them.
  */
 
 import type { ClientId, ClientKey, Epoch, Position, RoomId, Seq, UserId } from "../ids.ts";
 import type { BoardPlace, BoardRole, BoardState, BoardWindow } from "./boards.ts";
-import type { PresenceField, PresenceNews } from "./presence.ts";
+import type { PresenceField, PresenceDelta } from "./presence.ts";
 
 export const PROTOCOL_VERSION = 1;
 
 /**
- * The first byte of a frame: client to gateway below 0x80, gateway to client from 0x80.
- * A number is never reused; a number not listed is skipped by the receiver.
+ * The first byte of a frame: client to gateway below 0x80, gateway to client from 0x80. A number is never reused. The
+ * receiver skips an unknown number.
  */
 export const FrameType = {
   "presence": 0x01,
@@ -24,7 +24,7 @@ export const FrameType = {
   "resubmit": 0x08,
   "renew": 0x09,
   "watch-board": 0x0b,
-  "presence-news": 0x81,
+  "presence-delta": 0x81,
   "committed": 0x82,
   "welcome": 0x83,
   "joined": 0x84,
@@ -48,9 +48,9 @@ export const FrameType = {
   "presence-again": 0x97,
 } as const;
 
-/** A room on one socket: the number that JOINED gave it. Of one gateway's making, 1 and up. */
+/** A room on one socket, by the number from JOINED: 1 and up, chosen by the gateway. */
 export type Channel = number;
-/** The number of an edit among its client's edits in one room: 1, 2, 3, ... without a hole. */
+/** The number of an edit among its client's edits in one room: 1, 2, 3, ... without a gap. */
 export type Counter = number;
 
 /** client -> gateway */
@@ -63,12 +63,12 @@ export type ClientFrame =
   | { type: "replay-request"; channel: Channel; after: Seq; through: Seq }
   | { type: "ping"; nonce: number }
   | { type: "renew"; token: string }
-  /** The fields of the sender's presence that changed. */
+  /** The changed fields of the sender's presence. */
   | { type: "presence"; channel: Channel; fields: readonly PresenceField[] }
-  /** `shown`: how many from the first on; 0: no more of it. */
+  /** `shown`: number of places from the first on; 0 ends the watch. */
   | { type: "watch-board"; channel: Channel; role: BoardRole; window: BoardWindow; shown: number };
 
-/** `ackedThrough`: every edit of this client up to it is known committed; `counter` is above it. */
+/** `ackedThrough`: the client knows that its edits up to here are committed; `counter` is above it. */
 export type EditFrame = { type: "edit"; channel: Channel; counter: Counter; ackedThrough: Counter; parentSeq: Seq; payload: Uint8Array };
 
 /** gateway -> client */
@@ -89,16 +89,16 @@ export type ServerFrame =
   | { type: "degraded"; backbone: BackboneState; reconnectAfterMs: number }
   | { type: "renewed"; tokenExpiresInMs: number }
   | { type: "retry-later"; retryAfterMs: number }
-  | { type: "presence-news"; channel: Channel; news: PresenceNews }
+  | { type: "presence-delta"; channel: Channel; delta: PresenceDelta }
   | { type: "mode"; channel: Channel; mode: RoomMode; participants: number; presencePerSecond: number; shed: number }
   | BoardFrame
-  /** The receiver's own place on a board that it watches. `rank` 0: it stands beyond those whose order is told, or has no points. */
+  /** The receiver's own rank on a watched board. `rank` 0: beyond the known places, or without points. */
   | { type: "own-rank"; channel: Channel; role: BoardRole; window: BoardWindow; rank: number; score: number }
-  /** Something that the client said of itself came too fast, and was passed over. */
+  /** The client's presence came too fast and was dropped; it must send all of it again. */
   | { type: "presence-again"; channel: Channel }
   | { type: "error"; code: number; message: string };
 
-/** `windowId` says which hour, day, ... it is. It counts the room's edits up to `epoch` and `seq`. */
+/** `windowId`: the hour, day, ... of the window. The board counts edits up to `epoch` and `seq`. */
 export type BoardFrame = {
   type: "board";
   channel: Channel;
@@ -112,12 +112,12 @@ export type BoardFrame = {
   ranking: readonly BoardPlace[];
 };
 
-/** A frame of a type that this version does not know. The receiver skips it. */
+/** A frame of an unknown type. The receiver skips it. */
 export type UnknownFrame = { type: "unknown"; number: number };
 
 export type Frame = ClientFrame | ServerFrame;
 
-/** What the client must keep to; sizes in bytes, times in milliseconds. */
+/** Limits for the client; sizes in bytes, times in milliseconds. */
 export type Limits = {
   readonly pingIntervalMs: number;
   readonly silenceMsMax: number;
@@ -125,13 +125,13 @@ export type Limits = {
   readonly editBytesMax: number;
   readonly editBurst: number;
   readonly editsPerSecond: number;
-  /** Of all its frames together. */
+  /** For all its frames together. */
   readonly bytesBurst: number;
   readonly bytesPerSecond: number;
-  /** Frames of presence in all its rooms together. */
+  /** Presence frames in all its rooms together. */
   readonly presenceBurst: number;
   readonly presencePerSecond: number;
-  /** Of what it shows in one room: names and values, and how many. */
+  /** Names and values that it shows in one room, and their number. */
   readonly presenceBytesMax: number;
   readonly presenceFieldsMax: number;
   /** Frames that are neither edits nor presence. */
@@ -141,11 +141,11 @@ export type Limits = {
 
 export type Rights = { readonly read: boolean; readonly write: boolean };
 
-/** Edits as the log has them: consecutive seqs from `firstSeq`, all of one epoch. Never empty. */
+/** Edits in the log: consecutive seqs from `firstSeq`, all of one epoch. Never empty. */
 export type CommittedEdits = { readonly epoch: Epoch; readonly firstSeq: Seq; readonly edits: readonly CommittedEdit[] };
 export type CommittedEdit = { readonly client: ClientId; readonly counter: Counter; readonly parentSeq: Seq; readonly payload: Uint8Array };
 
-/** An edit that reached the room before the log had it. `mac` proves that a room server saw its author send it. */
+/** An edit shown to the room before the log stored it. `mac` proves that a room server received it from its author. */
 export type TentativeEdit = {
   readonly epoch: Epoch;
   readonly user: UserId;
@@ -158,8 +158,8 @@ export type TentativeEdit = {
 };
 
 /**
- * Why a join was refused. `retryAfterMs` is 0 where trying again is of no use. tenant-rooms: the tenant has as many
- * open rooms as it may. deleted: for good.
+ * Why a join was refused. `retryAfterMs` is 0 if another attempt is useless. tenant-rooms: the tenant's limit of open
+ * rooms is reached. deleted: permanently.
  */
 export const JOIN_REFUSALS = {
   "not-allowed": 1,
@@ -171,18 +171,17 @@ export const JOIN_REFUSALS = {
 } as const;
 export type JoinRefusal = keyof typeof JOIN_REFUSALS;
 
-/** rights-changed: the room may be joined again at once, with the rights that its JOINED tells. deleted: never again. */
+/** rights-changed: join again at once; JOINED gives the new rights. deleted: never again. */
 export const LEFT_REASONS = { "asked": 1, "rights-revoked": 2, "rights-changed": 3, "deleted": 4 } as const;
 export type LeftReason = keyof typeof LEFT_REASONS;
 
 /**
- * Why an edit was refused; refusing one refuses all behind it of the same client.
+ * Why an edit was refused. A refusal covers all later edits of the same client.
  *
- * gap                 `expected` is the counter to send next
- * write-backpressure  too many edits of the room wait for the log; wait `retryAfterMs`
- * log-stalled         the log has not answered for 10 s; wait `retryAfterMs`
- * tenant-rate         the tenant sends as many edits a second as it may; wait `retryAfterMs`
- * read-only, too-large, forged   sending it again would be refused again
+ * gap                 `expected` is the counter to send next write-backpressure  too many edits of the room wait for
+ * the log; wait `retryAfterMs` log-stalled         the log has not answered for 10 s; wait `retryAfterMs` tenant-rate
+ * the tenant's edit rate is reached; wait `retryAfterMs` read-only, too-large, forged   the same edit would be refused
+ * again
  */
 export const NACK_REASONS = {
   "gap": 1,
@@ -195,22 +194,22 @@ export const NACK_REASONS = {
 } as const;
 export type NackReason = keyof typeof NACK_REASONS;
 
-/** too-old: the edits after the position are gone; ahead, other-epoch: the position is not of this log. */
+/** too-old: the edits after the position are gone. ahead, other-epoch: the position is not of this log. */
 export const RESYNC_REASONS = { "too-old": 1, "ahead": 2, "other-epoch": 3 } as const;
 export type ResyncReason = keyof typeof RESYNC_REASONS;
 
 /**
- * How a room's presence travels, told when it changes. flat: everybody sees everybody; hierarchical: from afar only
- * what is near one's viewport. `presencePerSecond`: how often a client may send its own; `shed`: 0, or how much is
- * left out or delayed under pressure, by the drop order.
+ * How a room's presence is sent, announced on a change. flat: every member receives everything. hierarchical: distant
+ * cursors only near the viewport. `presencePerSecond`: how often a client may send. `shed`: 0, or how much is dropped
+ * or delayed under pressure.
  */
 export const ROOM_MODES = { flat: 1, hierarchical: 2 } as const;
 export type RoomMode = keyof typeof ROOM_MODES;
 
-/** lost: the gateway cannot reach the rooms; edits wait, and nobody hears of anybody. found: it can again. */
+/** lost: the gateway cannot reach the rooms; edits wait, and no updates arrive. found: it can again. */
 export const BACKBONE_STATES = { found: 0, lost: 1 } as const;
 export type BackboneState = keyof typeof BACKBONE_STATES;
 
-/** saved: the log keeps up; saving: it is slow, edits go out as tentative; refusing: new edits are refused. */
+/** saved: the log keeps up. saving: it is slow, edits go out as tentative. refusing: new edits are refused. */
 export const SAVING_STATES = { saved: 0, saving: 1, refusing: 2 } as const;
 export type SavingState = keyof typeof SAVING_STATES;

@@ -1,19 +1,18 @@
-/** The values of the fields that Coroom itself reads: where somebody points, what is selected, what is seen. */
+/** The values of the presence fields that Coroom itself reads: cursor, selection and viewport. */
 
 import type { Decoder } from "lib0/decoding";
 import * as encoding from "lib0/encoding";
+import { readNumber, decodeAll } from "./fields.ts";
 
-import { readNumber, readWhole } from "./fields.ts";
-
-/** In units of the application: whole numbers of at most 2^48 either way. */
+/** In the application's units: whole numbers of at most 2^48 in either direction. */
 export type Point = { readonly x: number; readonly y: number };
 export type Rectangle = Point & { readonly width: number; readonly height: number };
-/** Offsets: where the selection was begun, and where it ends now. */
-export type Span = { readonly anchor: number; readonly head: number };
+/** Offsets: where the selection began, and where it ends now. */
+export type TextSpan = { readonly anchor: number; readonly head: number };
 
 const COORDINATE_MAX = 2 ** 48;
 
-/** Throws on what is no such point: fractions, and numbers out of range. */
+/** Throws on fractions and numbers out of range. */
 export function encodePoint({ x, y }: Point): Uint8Array {
   return encoding.encode((out) => {
     writeSigned(out, x);
@@ -30,7 +29,7 @@ export function encodeRectangle({ x, y, width, height }: Rectangle): Uint8Array 
   });
 }
 
-export function encodeSpan({ anchor, head }: Span): Uint8Array {
+export function encodeSpan({ anchor, head }: TextSpan): Uint8Array {
   return encoding.encode((out) => {
     encoding.writeVarUint(out, coordinate(anchor));
     encoding.writeVarUint(out, coordinate(head));
@@ -39,11 +38,11 @@ export function encodeSpan({ anchor, head }: Span): Uint8Array {
 
 /** Undefined for bytes that are no point. */
 export function decodePoint(value: Uint8Array): Point | undefined {
-  return readWhole(value, (input) => ({ x: readSigned(input), y: readSigned(input) }));
+  return decodeAll(value, (input) => ({ x: readSigned(input), y: readSigned(input) }));
 }
 
 export function decodeRectangle(value: Uint8Array): Rectangle | undefined {
-  return readWhole(value, (input) => ({
+  return decodeAll(value, (input) => ({
     x: readSigned(input),
     y: readSigned(input),
     width: coordinate(readNumber(input)),
@@ -51,11 +50,11 @@ export function decodeRectangle(value: Uint8Array): Rectangle | undefined {
   }));
 }
 
-export function decodeSpan(value: Uint8Array): Span | undefined {
-  return readWhole(value, (input) => ({ anchor: coordinate(readNumber(input)), head: coordinate(readNumber(input)) }));
+export function decodeSpan(value: Uint8Array): TextSpan | undefined {
+  return decodeAll(value, (input) => ({ anchor: coordinate(readNumber(input)), head: coordinate(readNumber(input)) }));
 }
 
-/** Zigzag: 0, -1, 1, -2, 2 are 0, 1, 2, 3, 4, so that small numbers are short either way. */
+/** Zigzag: 0, -1, 1, -2, 2 become 0, 1, 2, 3, 4, so that small numbers of either sign are short. */
 function writeSigned(out: encoding.Encoder, number: number): void {
   coordinate(Math.abs(number));
   encoding.writeVarUint(out, number < 0 ? -2 * number - 1 : 2 * number);

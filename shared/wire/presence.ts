@@ -1,21 +1,35 @@
 /**
- * Who is in a room and what each shows of itself: fields, each with its newest value. Everybody gets the same bytes,
- * so they are written once, by the room's owner, and only framed by each gateway.
+ * A room's participants and their fields, each with its newest value. All members receive the same bytes: the room's
+ * owner encodes them once, and gateways only frame them.
  */
 
 import { writeUint8, writeVarUint8Array } from "lib0/encoding";
 
 import type { ClientId, UserId } from "../ids.ts";
-import { encode } from "./encode.ts";
-import { readByte, readBytes, readWhole } from "./fields.ts";
-import { bits, checked, clientId, type Format, fields, flag, list, number, refuseUnless, text, userId } from "./formats.ts";
+import {
+  bits,
+  checked,
+  clientId,
+  type Format,
+  fields,
+  flag,
+  list,
+  number,
+  refuseUnless,
+  text,
+  userId,
+  encode,
+  readByte,
+  readBytes,
+  decodeAll,
+} from "./fields.ts";
 import { decodePoint, decodeRectangle, decodeSpan } from "./positions.ts";
 
-/** A participant in this room: 1 and up, given by the owner. Never another's in the same epoch. */
+/** A participant's number in this room, from 1, given by the owner. Never reused within an epoch. */
 export type ParticipantNumber = number;
 
-/** `spectator`: has shown no input for a while, and is told of others less often. */
-export type Participant = {
+/** `spectator`: without input for a while, and updated less often. */
+export type ParticipantEntry = {
   readonly number: ParticipantNumber;
   readonly client: ClientId;
   readonly user: UserId;
@@ -24,27 +38,27 @@ export type Participant = {
   readonly spectator: boolean;
 };
 
-/** An empty value takes the field back. Values are the application's, but for those of the known names. */
+/** An empty value removes the field. Values are the application's, except for the known names. */
 export type PresenceField = { readonly name: string; readonly value: Uint8Array };
 export type PresenceState = { readonly number: ParticipantNumber; readonly fields: readonly PresenceField[] };
 
 /**
- * `whole`: what was known before is void. Else `present` are new participants or what they are now, `gone` are
- * no longer there with all they showed, and `states` are the fields that changed.
+ * `snapshot`: earlier presence is void. Otherwise `present` are new or changed participants, `gone` have left with all
+ * their fields, and `states` are changed fields.
  */
-export type PresenceNews = {
-  readonly whole: boolean;
-  readonly present: readonly Participant[];
+export type PresenceDelta = {
+  readonly snapshot: boolean;
+  readonly present: readonly ParticipantEntry[];
   readonly gone: readonly ParticipantNumber[];
   readonly states: readonly PresenceState[];
 };
 
-/** The names that Coroom itself reads, each one byte on the wire; the application's own begin otherwise. */
+/** The names that Coroom itself reads, one byte each on the wire. An application's own names begin differently. */
 export const CURSOR = "@cursor";
 export const SELECTION = "@selection";
 export const VIEWPORT = "@viewport";
 
-/** In which the clock of a client of y-websocket goes along. The client renews it by itself, be somebody there or not: it is no input. */
+/** The field with a y-websocket client's clock. The client renews it automatically, so it is no user input. */
 export const Y_CLOCK = "y-websocket";
 
 const KNOWN_NAMES = ["", CURSOR, SELECTION, VIEWPORT];
@@ -89,10 +103,10 @@ const ownName: Format<string> = checked(text, (name) =>
 /** Values are views into the input: copy them to keep them. */
 export const presenceFields: Format<readonly PresenceField[]> = list(FIELD_BYTES_MIN, field);
 
-type Class = Pick<Participant, "canWrite" | "spectator">;
+type Class = Pick<ParticipantEntry, "canWrite" | "spectator">;
 const CLASS: Format<Class> = bits("canWrite", "spectator");
 
-/** What else is told of a participant, and its class behind it. */
+/** A participant's description, followed by its class. */
 export function withClass<Value extends object>(format: Format<Value>): Format<Value & Class> {
   return {
     write(out, value) {
@@ -106,23 +120,23 @@ export function withClass<Value extends object>(format: Format<Value>): Format<V
 const participantName: Format<string> = checked(text, (name) =>
   refuseUnless(name.length <= PARTICIPANT_NAME_LENGTH_MAX, "a name too long"),
 );
-const participant: Format<Participant> = withClass(
+const participant: Format<ParticipantEntry> = withClass(
   fields({ number: participantNumber, client: clientId, user: userId, name: participantName }),
 );
 const state: Format<PresenceState> = fields({ number: participantNumber, fields: presenceFields });
 
-export const presenceNews: Format<PresenceNews> = fields({
-  whole: flag,
+export const presenceDelta: Format<PresenceDelta> = fields({
+  snapshot: flag,
   present: list(PARTICIPANT_BYTES_MIN, participant),
   gone: list(1, participantNumber),
   states: list(STATE_BYTES_MIN, state),
 });
 
-export function encodeNews(news: PresenceNews): Uint8Array {
-  return encode((out) => presenceNews.write(out, news));
+export function encodeDelta(delta: PresenceDelta): Uint8Array {
+  return encode((out) => presenceDelta.write(out, delta));
 }
 
-/** Undefined for bytes that are no news. Values are views into `bytes`. */
-export function decodeNews(bytes: Uint8Array): PresenceNews | undefined {
-  return readWhole(bytes, presenceNews.read);
+/** Undefined for other bytes. Values are views into `bytes`. */
+export function decodeDelta(bytes: Uint8Array): PresenceDelta | undefined {
+  return decodeAll(bytes, presenceDelta.read);
 }

@@ -55,7 +55,7 @@ const AT_THE_END: ReadonlySet<string> = new Set([
 test("WIRE.md lists every field in the order of the bytes", () => {
   const kinds = /: (?:bytes|text|name|one byte)$/;
   for (const [, name, fields] of WIRE.matchAll(/^\| 0x[0-9a-f]{2} \| (\S+) \| (.+) \|$/gm)) {
-    if (name === "committed" || name === "board" || name === "presence" || name === "presence-news") continue; // Their layouts are told apart.
+    if (name === "committed" || name === "board" || name === "presence" || name === "presence-delta") continue; // Their layouts are told apart.
     const example = vectors.find(({ frame }) => frame?.type === name)!.frame as object;
     const leaves = leavesOf(example).filter((leaf) => leaf !== "type");
     expect(
@@ -103,7 +103,7 @@ test("the session in WIRE.md is made of the frames that it names", () => {
   }
 });
 
-test("[WIRE28] each close code says what comes next, and an unknown one counts as a broken line", () => {
+test("[WIRE28] each close code states what comes next, and an unknown one counts as a broken connection", () => {
   for (const { code, reconnect } of Object.values(CLOSE)) expect(reconnectAfterClose(code)).toBe(reconnect);
   expect([1000, 1001, 1005, 1006, 1008, 1009, 1012, 4999].map(reconnectAfterClose)).toEqual([
     "after-backoff",

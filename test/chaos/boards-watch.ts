@@ -8,9 +8,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { type LoggedEdit, referenceBoards } from "../../leaderboard/testing/reference-boards.ts";
 import type { ChaosTarget } from "./target.ts";
-import { TOLD_KIND } from "./teller.ts";
+import { ACTIVITY_KIND } from "./activity-reporter.ts";
 
-/** A room in which nothing is done any more. `told`: how many deeds of each user were answered. */
+/** A room without further activity. `told`: how many activities of each user were acknowledged. */
 type Judged = { readonly room: string; readonly edits: readonly LoggedEdit[]; readonly told: ReadonlyMap<string, number> };
 type Page = { readonly ranking: readonly { readonly user: string; readonly score: number }[] };
 
@@ -30,7 +30,7 @@ export class BoardsWatch {
     this.#rooms.push(judged);
   }
 
-  /** Resolves once the boards of all rooms until now are what they should be. */
+  /** Resolves once the boards of all rooms so far have the expected content. */
   async judge(): Promise<void> {
     for (const judged of this.#rooms) {
       const deadline = performance.now() + COUNTED_MS_MAX;
@@ -50,16 +50,16 @@ export class BoardsWatch {
 
   #scoresOf({ edits, told }: Judged): Map<string, number> {
     const { scoring } = this.#target;
-    const worth = scoring.boardKinds.find(({ name }) => name === TOLD_KIND)?.points ?? 0;
+    const worth = scoring.boardKinds.find(({ name }) => name === ACTIVITY_KIND)?.points ?? 0;
     const scores = new Map((referenceBoards({ edits }, scoring).get("all") ?? []).map(({ member, score }) => [member, score]));
     for (const [user, times] of told) scores.set(user, (scores.get(user) ?? 0) + times * worth);
     return scores;
   }
 
-  /** Or the status it was refused with; 0: no answer. */
+  /** Returns the board, or the status of the refusal; 0 means no answer. */
   async #boardOf(room: string): Promise<Page | number> {
     const token = await this.#target.token(room, "judge", { rights: ["read"] });
-    const door = new URL(this.#target.doors[0]!.replace(/^ws/, "http")).origin;
+    const door = new URL(this.#target.gatewayUrls[0]!.replace(/^ws/, "http")).origin;
     try {
       const answer = await fetch(`${door}/v1/rooms/${room}/leaderboard?window=all`, {
         headers: { authorization: `Bearer ${token}` },
@@ -72,7 +72,7 @@ export class BoardsWatch {
   }
 }
 
-/** By name: who had as many points first is not known here. */
+/** Sorted by name, because the judge does not know who reached a score first. */
 function listed(scores: ReadonlyMap<string, number>): string {
   return [...scores]
     .map(([user, score]) => `${user} ${score}`)

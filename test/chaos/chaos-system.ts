@@ -1,27 +1,30 @@
-/** The system that chaos is done to: three nats-servers with three copies of everything, several of every role, in three zones. */
+/**
+ * The system under chaos: three nats-servers with three replicas of all data, and several processes per role in three
+ * zones.
+ */
 
-import { opsStepDownSettings } from "../../cli/ops-settings.ts";
 import { stepDown } from "../../cli/ops-step-down.ts";
 import { leaderboardSettings } from "../../leaderboard/config.ts";
-import { readSettings } from "../../shared/config.ts";
+import { readSettings } from "../../shared/settings/settings.ts";
 import { Balancer } from "../system/balancer.ts";
-import { Cluster, type Process, type Role } from "../system/cluster.ts";
+import { SystemCluster, type Process, type ProcessRole } from "../system/cluster.ts";
 import { processFaults } from "./faults.ts";
 import type { ChaosTarget } from "./target.ts";
 import { Zones } from "./zones.ts";
+import { opsStepDownSettings } from "../../cli/command-settings.ts";
 
 const NATS_SERVERS = 3;
 const REVIVED_MS_MAX = 240_000;
 const NO_LIMIT = "1000000";
-/** So that an edit counted twice is seen on a board, and nothing is worth points but what the judge knows of. */
+/** An edit that is counted twice must be visible on a board, and only activities that the judge knows earn points. */
 const SCORING = { boardPointsPerMinuteMax: NO_LIMIT, boardKindPointsPerMinuteMax: NO_LIMIT, boardSessionPoints: "0" };
 
 export class ChaosSystem {
-  readonly cluster: Cluster;
+  readonly cluster: SystemCluster;
   readonly zones: Zones;
   readonly balancer: Balancer;
 
-  private constructor(cluster: Cluster, zones: Zones, balancer: Balancer) {
+  private constructor(cluster: SystemCluster, zones: Zones, balancer: Balancer) {
     this.cluster = cluster;
     this.zones = zones;
     this.balancer = balancer;
@@ -40,7 +43,7 @@ export class ChaosSystem {
       BOARD_SESSION_POINTS: SCORING.boardSessionPoints,
       BOARD_CHECKPOINT_MS_MAX: "20000",
     };
-    const cluster = await Cluster.start({
+    const cluster = await SystemCluster.start({
       gateways: 2,
       roomServers: 3,
       placements: 2,
@@ -57,7 +60,7 @@ export class ChaosSystem {
   get target(): ChaosTarget {
     const { cluster } = this;
     return {
-      doors: [...cluster.gateways.map(({ url }) => url), this.balancer.url],
+      gatewayUrls: [...cluster.gateways.map(({ url }) => url), this.balancer.url],
       environment: cluster.environment,
       natsUrl: async () => cluster.natsUrl,
       token: (room, user, more) => cluster.token(room, user, more),
@@ -66,7 +69,7 @@ export class ChaosSystem {
     };
   }
 
-  processes(role: Role): readonly Process[] {
+  processes(role: ProcessRole): readonly Process[] {
     switch (role) {
       case "room-server":
         return this.cluster.roomServers;
@@ -86,7 +89,7 @@ export class ChaosSystem {
     await stepDown(readSettings(opsStepDownSettings, { flags, env: {} }), () => {});
   };
 
-  /** A process that finds no NATS at its start ends, and is started again until it does. */
+  /** A process that finds no NATS at its start ends. Restarts it until it runs. */
   readonly revive = async (process: Process): Promise<void> => {
     const deadline = performance.now() + REVIVED_MS_MAX;
     for (;;) {
@@ -99,7 +102,7 @@ export class ChaosSystem {
   };
 
   async stop(): Promise<void> {
-    await this.cluster.stop(); // First: whoever waits behind the balancer for a gateway is let go.
+    await this.cluster.stop(); // The balancer stops first, so that it releases clients that wait for a gateway.
     await this.balancer.stop();
     await this.zones.stop();
   }

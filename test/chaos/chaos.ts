@@ -6,22 +6,22 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { Prng } from "../../shared/prng.ts";
+import { Prng } from "../../shared/collections/prng.ts";
 import { BoardsWatch } from "./boards-watch.ts";
 import { type RoomAccount, RoomWatch } from "./room-watch.ts";
-import type { Aimed, ChaosTarget, Fault, Struck } from "./target.ts";
+import type { Aimed, ChaosTarget, ChaosFault, Struck } from "./target.ts";
 
 export type ChaosOptions = {
   readonly seed: number;
   readonly rounds: number;
-  /** No round begins after so long. */
+  /** No round starts after this time. */
   readonly secondsMax: number;
   readonly rooms: number;
-  /** What their names begin with: a system that runs on has had others. */
+  /** Prefix of the room names, because a running system already has other rooms. */
   readonly roomsNamed: string;
-  /** How often each person types. */
+  /** Interval at which each person types. */
   readonly everyMs: number;
-  /** Only faults whose kind has this in it. */
+  /** Only faults whose kind contains this text. */
   readonly only: string;
 };
 
@@ -32,15 +32,15 @@ export type ChaosReport = {
   readonly sums: { rooms: number; typed: number; acked: number; deeds: number; tentative: number; epochs: number };
 };
 
-/** Rooms stay as long as their logs are whole, before what snapshots cover is trimmed. */
+/** A room is used only for this many rounds, before the trim removes records that the judge needs. */
 const ROUNDS_PER_ROOM = 8;
 const TELL_EVERY_MS = 500;
 const CALM_MS = 300;
 const FIRST_LEVEL_MS = 200;
-/** A second fault beside the first, as often as not. */
+/** Probability of a second fault during the first. */
 const SECOND_CHANCE = 0.5;
 
-/** Throws, with the round in its message, as soon as a promise is broken. */
+/** Throws with the round in its message when a guarantee is broken. */
 export async function runChaos(target: ChaosTarget, options: ChaosOptions, say: (line: string) => void): Promise<ChaosReport> {
   const report: ChaosReport = {
     rounds: 0,
@@ -76,7 +76,7 @@ async function playRound(
   say: (line: string) => void,
 ): Promise<void> {
   report.rounds += 1;
-  const prng = new Prng(options.seed * 1_000_003 + report.rounds); // A round can be played again by itself.
+  const prng = new Prng(options.seed * 1_000_003 + report.rounds); // Drawn from the seed, so that one round can be replayed alone.
   const plan = await draw(target.faults, prng, options.only);
   const names = plan.map(({ kind, aimed }) => `${kind} (${aimed.victim})`).join(" + ");
   const typing = setInterval(() => rooms.forEach((room) => room.type()), options.everyMs);
@@ -105,15 +105,15 @@ async function playRound(
 
 type Planned = { readonly kind: string; readonly aimed: Aimed; readonly lastsMs: number };
 
-/** Of two faults one at the most is NATS's: three copies outlive the loss of one. */
-async function draw(all: readonly Fault[], prng: Prng, only: string): Promise<Planned[]> {
-  const plan = async (faults: readonly Fault[]): Promise<Planned> => {
+/** Of two faults at most one disturbs NATS, because three replicas survive the loss of only one. */
+async function draw(all: readonly ChaosFault[], prng: Prng, only: string): Promise<Planned[]> {
+  const plan = async (faults: readonly ChaosFault[]): Promise<Planned> => {
     const { kind, lastsMsMax, aim } = faults[prng.below(faults.length)]!;
     return { kind, aimed: await aim(prng), lastsMs: prng.below(lastsMsMax + 1) };
   };
   const first = await plan(all.filter(({ kind }) => kind.includes(only)));
   if (!prng.chance(SECOND_CHANCE)) return [first];
-  const others = all.filter(({ kind, shakesNats }) => !shakesNats && kind.includes(only));
+  const others = all.filter(({ kind, disturbsNats }) => !disturbsNats && kind.includes(only));
   if (others.length === 0) return [first];
   const second = await plan(others);
   return second.aimed.victim === first.aimed.victim ? [first] : [first, second];

@@ -1,18 +1,20 @@
-/** The system of `deploy/compose.yaml` as a target of chaos: containers are killed, paused, restarted and cut off with `docker`. */
+/**
+ * Runs chaos on the system of `deploy/compose.yaml`: kills, pauses, restarts and disconnects containers with `docker`.
+ */
 
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { makeToken } from "../../cli/token.ts";
 import { runProgram } from "../../engines/run-program.ts";
 import { leaderboardSettings } from "../../leaderboard/config.ts";
-import { readSettings } from "../../shared/config.ts";
-import { type ChaosTarget, type Fault, LONG_MS, SHORT_MS, type Struck } from "./target.ts";
+import { readSettings } from "../../shared/settings/settings.ts";
+import { type ChaosTarget, type ChaosFault, LONG_MS, SHORT_MS, type Struck } from "./target.ts";
 
-/** `project`: as compose was told; `doors`: where its gateways are reached from here. */
+/** `project`: as compose was told; `gatewayUrls`: where its gateways are reached from here. */
 export type ContainersOptions = {
   readonly project: string;
   readonly environment: string;
-  readonly doors: readonly string[];
+  readonly gatewayUrls: readonly string[];
   readonly jwtSecret: string;
 };
 
@@ -23,10 +25,10 @@ const NATS_PORT = 4222;
 
 const ROLES = ["room-server", "gateway", "placement", "document-service", "leaderboard"] as const;
 
-export function containersTarget({ project, environment, doors, jwtSecret }: ContainersOptions): ChaosTarget {
+export function containersTarget({ project, environment, gatewayUrls, jwtSecret }: ContainersOptions): ChaosTarget {
   const containers = new Containers(project);
   return {
-    doors,
+    gatewayUrls,
     environment,
     natsUrl: async () =>
       (await Promise.all(["nats-1", "nats-2", "nats-3"].map((service) => containers.address(service))))
@@ -41,18 +43,18 @@ export function containersTarget({ project, environment, doors, jwtSecret }: Con
       {
         kind: "all nats killed at once",
         lastsMsMax: SHORT_MS,
-        shakesNats: true,
+        disturbsNats: true,
         aim: async () => ({ victim: "nats-1, nats-2, nats-3", strike: () => containers.kill("nats-1", "nats-2", "nats-3") }),
       },
     ],
   };
 }
 
-function faultsOf(containers: Containers, role: string, count: number, shakesNats: boolean): Fault[] {
-  const on = (done: string, lastsMsMax: number, strike: (service: string) => Promise<Struck>): Fault => ({
+function faultsOf(containers: Containers, role: string, count: number, disturbsNats: boolean): ChaosFault[] {
+  const on = (done: string, lastsMsMax: number, strike: (service: string) => Promise<Struck>): ChaosFault => ({
     kind: `${role} ${done}`,
     lastsMsMax,
-    shakesNats,
+    disturbsNats,
     aim: async (prng) => {
       const victim = `${role}-${prng.below(count) + 1}`;
       return { victim, strike: () => strike(victim) };
@@ -90,7 +92,7 @@ class Containers {
     return { undo: () => docker("unpause", name).then(() => untilHealthy(name)) };
   }
 
-  /** SIGTERM, and SIGKILL only after the time that compose gives it. */
+  /** Sends SIGTERM, and SIGKILL only after compose's stop timeout. */
   async restart(service: string): Promise<Struck> {
     const name = this.#nameOf(service);
     await docker("restart", name);
@@ -112,7 +114,7 @@ class Containers {
   }
 }
 
-/** As its health check says, which asks every few seconds: what it said before the fault counts too. */
+/** Uses the container's health check. It runs every few seconds, so its last result may be older than the fault. */
 async function untilHealthy(name: string): Promise<void> {
   const deadline = performance.now() + HEALTHY_MS_MAX;
   while ((await docker("inspect", "--format", "{{.State.Health.Status}}", name)).trim() !== "healthy") {

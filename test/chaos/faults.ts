@@ -1,25 +1,25 @@
-/** What is done to processes of this machine, each kind by its name. */
+/** The faults for processes on this machine, by name. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Engine } from "../../engines/engine.ts";
-import type { Prng } from "../../shared/prng.ts";
-import type { Process, Role } from "../system/cluster.ts";
-import type { Way } from "../system/cuttable-line.ts";
+import type { Prng } from "../../shared/collections/prng.ts";
+import type { Process, ProcessRole } from "../system/cluster.ts";
+import type { Way } from "../system/cuttable-connection.ts";
 import { leaderOfLog } from "../system/log-leader.ts";
 import type { ChaosSystem } from "./chaos-system.ts";
-import { type Fault, LONG_MS, SHORT_MS, type Struck } from "./target.ts";
+import { type ChaosFault, LONG_MS, SHORT_MS, type Struck } from "./target.ts";
 
-const ROLES: readonly Role[] = ["room-server", "gateway", "placement", "document-service", "leaderboard"];
+const ROLES: readonly ProcessRole[] = ["room-server", "gateway", "placement", "document-service", "leaderboard"];
 
-export function processFaults(system: ChaosSystem): Fault[] {
+export function processFaults(system: ChaosSystem): ChaosFault[] {
   const { cluster, zones } = system;
   const servers = cluster.natsServers;
-  const onEach = (done: string, lastsMsMax: number, strike: OnProcess): Fault[] =>
+  const onEach = (done: string, lastsMsMax: number, strike: OnProcess): ChaosFault[] =>
     ROLES.map((role) => onProcess(system, role, done, lastsMsMax, strike));
-  const onLeader = (done: string, lastsMsMax: number, strike: OnServer): Fault =>
+  const onLeader = (done: string, lastsMsMax: number, strike: OnServer): ChaosFault =>
     onNats(system, `leader of the log ${done}`, lastsMsMax, () => leaderOfLog(cluster), strike);
-  const onAny = (done: string, lastsMsMax: number, strike: OnServer): Fault =>
+  const onAny = (done: string, lastsMsMax: number, strike: OnServer): ChaosFault =>
     onNats(system, `nats-server ${done}`, lastsMsMax, async (prng) => prng.below(servers.length), strike);
   return [
     ...onEach("killed", SHORT_MS, kill),
@@ -31,7 +31,7 @@ export function processFaults(system: ChaosSystem): Fault[] {
     {
       kind: "redis-server killed",
       lastsMsMax: SHORT_MS,
-      shakesNats: false,
+      disturbsNats: false,
       aim: async () => ({ victim: "redis", strike: () => killServers([cluster.redis!]) }),
     },
     onLeader("killed", LONG_MS, killServer),
@@ -42,13 +42,13 @@ export function processFaults(system: ChaosSystem): Fault[] {
     {
       kind: "all nats-servers killed at once",
       lastsMsMax: SHORT_MS,
-      shakesNats: true,
+      disturbsNats: true,
       aim: async () => ({ victim: "nats-1, nats-2, nats-3", strike: () => killServers(servers) }),
     },
     {
       kind: "zone cut off",
       lastsMsMax: LONG_MS,
-      shakesNats: true,
+      disturbsNats: true,
       aim: async (prng) => {
         const zone = prng.below(servers.length);
         return { victim: `zone ${zone + 1}`, strike: async () => mendLater(zones.cutZone(zone)) };
@@ -57,7 +57,7 @@ export function processFaults(system: ChaosSystem): Fault[] {
     {
       kind: "two zones cut from each other",
       lastsMsMax: LONG_MS,
-      shakesNats: true,
+      disturbsNats: true,
       aim: async (prng) => {
         const kept = prng.below(servers.length);
         const [one, other] = servers.map((_, zone) => zone).filter((zone) => zone !== kept) as [number, number];
@@ -67,14 +67,14 @@ export function processFaults(system: ChaosSystem): Fault[] {
   ];
 }
 
-type OnProcess = (system: ChaosSystem, process: Process, role: Role, index: number) => Promise<Struck>;
+type OnProcess = (system: ChaosSystem, process: Process, role: ProcessRole, index: number) => Promise<Struck>;
 type OnServer = (system: ChaosSystem, server: Engine, name: string) => Promise<Struck>;
 
-function onProcess(system: ChaosSystem, role: Role, done: string, lastsMsMax: number, strike: OnProcess): Fault {
+function onProcess(system: ChaosSystem, role: ProcessRole, done: string, lastsMsMax: number, strike: OnProcess): ChaosFault {
   return {
     kind: `${role} ${done}`,
     lastsMsMax,
-    shakesNats: false,
+    disturbsNats: false,
     aim: async (prng) => {
       const processes = system.processes(role);
       const index = prng.below(processes.length);
@@ -83,11 +83,17 @@ function onProcess(system: ChaosSystem, role: Role, done: string, lastsMsMax: nu
   };
 }
 
-function onNats(system: ChaosSystem, kind: string, lastsMsMax: number, choose: (prng: Prng) => Promise<number>, strike: OnServer): Fault {
+function onNats(
+  system: ChaosSystem,
+  kind: string,
+  lastsMsMax: number,
+  choose: (prng: Prng) => Promise<number>,
+  strike: OnServer,
+): ChaosFault {
   return {
     kind,
     lastsMsMax,
-    shakesNats: true,
+    disturbsNats: true,
     aim: async (prng) => {
       const index = await choose(prng);
       const name = `nats-${index + 1}`;
@@ -134,7 +140,7 @@ async function pauseServer(_: ChaosSystem, server: Engine): Promise<Struck> {
   return { undo: async () => server.kill("SIGCONT") };
 }
 
-/** As an operator restarts one: `coroom ops step-down` first. */
+/** Restarts a server like an operator: with `coroom ops step-down` first. */
 async function emptyAndRestart({ stepDown }: ChaosSystem, server: Engine, name: string): Promise<Struck> {
   await stepDown(name);
   await server.restart();

@@ -4,13 +4,12 @@
  */
 
 import { cpSync } from "node:fs";
-
-import { parseCommandLine } from "../../cli/arguments.ts";
-import { list, positiveInteger, readSettings, type Settings, text } from "../../shared/config.ts";
+import { list, positiveInteger, readSettings, type Settings, text } from "../../shared/settings/settings.ts";
 import { type ChaosReport, runChaos } from "./chaos.ts";
 import { ChaosSystem } from "./chaos-system.ts";
 import { containersTarget } from "./containers.ts";
 import type { ChaosTarget } from "./target.ts";
+import { parseCommandLine } from "../../cli/run.ts";
 
 const settings = {
   rounds: { parse: positiveInteger, fallback: 200, meaning: "how many rounds" },
@@ -31,7 +30,7 @@ const say = (line: string): void => void process.stdout.write(`${line}\n`);
 const options = readSettings(settings, { flags: parseCommandLine(process.argv.slice(2)).flags, env: {} });
 const begun = performance.now();
 const system = options.project === "" ? await ChaosSystem.start() : undefined;
-const target = system?.target ?? containersTarget(options);
+const target = system?.target ?? containersTarget({ ...options, gatewayUrls: options.doors });
 let failed = false;
 try {
   tell(target, await runChaos(target, { ...options, roomsNamed: `chaos-${Date.now().toString(36)}` }, say));

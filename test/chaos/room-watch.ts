@@ -10,10 +10,10 @@ import { checkLog, type LoggedRecord, readTimedLog } from "../system/log-checks.
 import { insertion, Person } from "../system/person.ts";
 import type { BoardsWatch } from "./boards-watch.ts";
 import type { ChaosTarget } from "./target.ts";
-import { Teller } from "./teller.ts";
+import { ActivityReporter } from "./activity-reporter.ts";
 
 const LEVEL_MS_MAX = 90_000;
-/** More wait while somebody has so many unsaved. */
+/** A person types no more while this many edits are unsaved. */
 const UNSAVED_MAX = 300;
 
 export type RoomAccount = {
@@ -29,8 +29,8 @@ export class RoomWatch {
   readonly #key: RoomKey;
   readonly #target: ChaosTarget;
   readonly #people: readonly Person[];
-  readonly #teller: Teller;
-  /** By person and seq: whose edit it was, and which of theirs. */
+  readonly #teller: ActivityReporter;
+  /** By person and seq: the writer of the edit and the number of the edit. */
   readonly #told: Map<number, string>[] = [];
   readonly #faults: string[] = [];
   #typed = 0;
@@ -41,7 +41,7 @@ export class RoomWatch {
     this.room = room;
     this.#key = roomKey("default" as TenantId, room as RoomId);
     this.#people = people;
-    this.#teller = new Teller(
+    this.#teller = new ActivityReporter(
       target,
       room,
       people.map(({ name }) => name),
@@ -51,12 +51,12 @@ export class RoomWatch {
 
   static async open(target: ChaosTarget, room: string): Promise<RoomWatch> {
     const people = await Promise.all(
-      target.doors.map((url, index) => Person.enter(target, { url }, room, `person-${index}`, { merging: false })),
+      target.gatewayUrls.map((url, index) => Person.enter(target, { url }, room, `person-${index}`, { merging: false })),
     );
     return new RoomWatch(target, room, people);
   }
 
-  /** One edit of each person who has not too many unsaved. */
+  /** Types one edit per person, except persons with too many unsaved edits. */
   type(): void {
     for (const person of this.#people) {
       if (person.room.unsavedEdits >= UNSAVED_MAX) continue;
@@ -65,12 +65,12 @@ export class RoomWatch {
     }
   }
 
-  /** A backend tells of something that one of them did, unless it waits for an answer still. */
+  /** The backend reports one activity, unless it still waits for an answer. */
   tell(): void {
-    this.#teller.tell();
+    this.#teller.reportNext();
   }
 
-  /** Resolves when nobody types, nobody waits for anything, all hold the same, and all are seen by all. */
+  /** Resolves when no edit is pending, all documents are equal, and everyone sees everyone. */
   async level(): Promise<void> {
     const people = this.#people;
     const state = (): string =>
@@ -82,12 +82,12 @@ export class RoomWatch {
     await eventually(`room ${this.room} is level`, isLevel, LEVEL_MS_MAX).catch((cause: unknown) => {
       throw new Error(`${this.#typed} edits were typed in room ${this.room}: ${state()}`, { cause });
     });
-    await eventually(`the backend of room ${this.room} is answered`, () => !this.#teller.isTelling, LEVEL_MS_MAX);
+    await eventually(`the backend of room ${this.room} is answered`, () => !this.#teller.isReporting, LEVEL_MS_MAX);
     const [first, ...others] = people.map(({ text }) => text);
     if (others.some((text) => text !== first)) throw new Error(`the documents of room ${this.room} differ at seq ${this.#typed}`);
   }
 
-  /** Holds what everybody was told against the log, and gives the boards' judge what they are judged by. */
+  /** Compares everything that was delivered with the log, and passes the expected counts to the judge of the boards. */
   async judge(boards: BoardsWatch): Promise<RoomAccount> {
     const records = await readTimedLog(await this.#target.natsUrl(), this.#target.environment, this.#key);
     const ordered = checkLog(records.map(({ record }) => record));
@@ -104,12 +104,12 @@ export class RoomWatch {
       }
     });
     if (faults.length > 0) throw new Error(`room ${this.room}:\n${faults.slice(0, 20).join("\n")}`);
-    boards.add({ room: this.room, edits: editsIn(records), told: this.#teller.told });
+    boards.add({ room: this.room, edits: editsIn(records), told: this.#teller.reportedCounts });
     const epochs = records.filter(({ record }) => record.kind === "epoch").length;
     return {
       typed: this.#typed,
       acked: this.#acked,
-      deeds: [...this.#teller.told.values()].reduce((sum, times) => sum + times, 0),
+      deeds: [...this.#teller.reportedCounts.values()].reduce((sum, times) => sum + times, 0),
       tentative: this.#people.reduce((sum, { tentativeSeen }) => sum + tentativeSeen, 0),
       epochs,
     };
@@ -136,7 +136,7 @@ export class RoomWatch {
   }
 }
 
-/** A stream's clock can go back with its leader; boards let it stand still meanwhile. */
+/** A stream's clock can go back with a new leader. Boards keep the later time in this case. */
 function editsIn(records: readonly LoggedRecord[]): LoggedEdit[] {
   const edits: LoggedEdit[] = [];
   let latest = 0 as UnixMillis;

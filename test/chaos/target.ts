@@ -1,32 +1,35 @@
-/** What chaos is done to, and judged by: processes of this machine's or containers. */
+/** The target of chaos: processes on this machine, or containers. */
 
 import type { ScoringOptions } from "../../leaderboard/counting/scoring.ts";
-import type { Prng } from "../../shared/prng.ts";
+import type { Prng } from "../../shared/collections/prng.ts";
 
 export type ChaosTarget = {
-  /** Addresses of gateways, and of what stands before them: a person of each room enters at each. */
-  readonly doors: readonly string[];
+  /** Addresses of gateways and balancers. One person of each room connects to each. */
+  readonly gatewayUrls: readonly string[];
   readonly environment: string;
-  /** Where the log can be read now. */
+  /** An address from which the log can be read now. */
   readonly natsUrl: () => Promise<string>;
   readonly token: (room: string, user: string, more?: { readonly rights?: readonly string[] }) => Promise<string>;
-  /** What its leaderboards count by. */
+  /** The scoring options of its leaderboards. */
   readonly scoring: ScoringOptions;
-  readonly faults: readonly Fault[];
+  readonly faults: readonly ChaosFault[];
 };
 
-/** A fault chooses its victim while all is well, strikes, and is undone later: by then everything that it ended runs again. */
-export type Fault = {
+/**
+ * A fault chooses its victim in a healthy system, strikes, and is undone later. After the undo, everything that it
+ * stopped runs again.
+ */
+export type ChaosFault = {
   readonly kind: string;
   readonly lastsMsMax: number;
-  /** Takes from NATS what it needs to go on, or to be reached. */
-  readonly shakesNats: boolean;
+  /** Whether the fault takes quorum or reachability from NATS. */
+  readonly disturbsNats: boolean;
   readonly aim: (prng: Prng) => Promise<Aimed>;
 };
 
 export type Aimed = { readonly victim: string; readonly strike: () => Promise<Struck> };
 
-/** `undo` resolves when all is as before. */
+/** `undo` resolves when everything is restored. */
 export type Struck = { readonly undo: () => Promise<void> };
 
 export const SHORT_MS = 2_000;

@@ -4,26 +4,26 @@
  */
 
 import type { ProcessName } from "../system/cluster.ts";
-import { CuttableLine, type Way } from "../system/cuttable-line.ts";
+import { CuttableConnection, type Way } from "../system/cuttable-connection.ts";
 
-type Line = { readonly from: string; readonly fromZone: number; readonly toZone: number; readonly line: CuttableLine };
+type Line = { readonly from: string; readonly fromZone: number; readonly toZone: number; readonly line: CuttableConnection };
 
 export class Zones {
   readonly #lines: Line[] = [];
   readonly #count: number;
 
-  /** `count`: as many as there are nats-servers. */
+  /** `count`: the number of nats-servers. */
   constructor(count: number) {
     this.#count = count;
   }
 
-  /** From one nats-server to another. */
+  /** The connection from one nats-server to another. */
   readonly route = async (from: number, to: number, address: string): Promise<string> => {
     const line = await this.#open(`nats-${from + 1}`, from, to, `nats://${address}`);
     return new URL(line.url).host;
   };
 
-  /** A process has a line to each nats-server. */
+  /** A process has one connection to each nats-server. */
   readonly natsUrlOf = async (process: ProcessName, servers: readonly string[]): Promise<string> => {
     const lines = await Promise.all(servers.map((server, zone) => this.#open(nameOf(process), this.zoneOf(process), zone, server)));
     return lines.map(({ url }) => url).join(",");
@@ -33,17 +33,17 @@ export class Zones {
     return index % this.#count;
   }
 
-  /** Everything between this zone and the others. Returns what mends it. */
+  /** Cuts all connections between this zone and the others. Returns the repair function. */
   cutZone(zone: number): () => void {
     return this.#cut(({ fromZone, toZone }) => (fromZone === zone) !== (toZone === zone));
   }
 
-  /** Everything between two zones; both still reach the third. */
+  /** Cuts all connections between two zones; both still reach the third. */
   cutBetween(one: number, other: number): () => void {
     return this.#cut(({ fromZone, toZone }) => (fromZone === one && toZone === other) || (fromZone === other && toZone === one));
   }
 
-  /** One process from all nats-servers. Cut one way, it still hears, or is still heard. */
+  /** Cuts one process off from all nats-servers. A cut in one direction leaves the other direction open. */
   cutOff(process: ProcessName, way: Way): () => void {
     return this.#cut(({ from }) => from === nameOf(process), way);
   }
@@ -56,12 +56,12 @@ export class Zones {
     const cut = this.#lines.filter(isCut);
     for (const { line } of cut) line.cut(way);
     return () => {
-      for (const { line } of cut) line.mend();
+      for (const { line } of cut) line.repair();
     };
   }
 
-  async #open(from: string, fromZone: number, toZone: number, url: string): Promise<CuttableLine> {
-    const line = await CuttableLine.start(url);
+  async #open(from: string, fromZone: number, toZone: number, url: string): Promise<CuttableConnection> {
+    const line = await CuttableConnection.start(url);
     this.#lines.push({ from, fromZone, toZone, line });
     return line;
   }

@@ -2,15 +2,14 @@
 
 import { jetstreamManager } from "@nats-io/jetstream";
 import { afterAll, beforeAll, expect, test } from "vitest";
-
-import { natsActivities } from "../../gateway/io/nats-activities.ts";
 import { activityRemoval, jetstreamActivities } from "../../leaderboard/io/jetstream-activities.ts";
-import { HURRY, ReadingPace } from "../../leaderboard/counting/reading-pace.ts";
+import { HURRY, ReadingInterval } from "../../leaderboard/io/reading-interval.ts";
 import { subjectsOf } from "../../shared/bus/subjects.ts";
 import type { RoomKey, UserId } from "../../shared/ids.ts";
 import { connectNats, type NatsConnection } from "../../shared/io/nats.ts";
 import { systemClock } from "../../shared/io/system-clock.ts";
 import { type RealNats, startRealNats } from "./real-nats.ts";
+import { natsActivities } from "../../gateway/io/nats/nats-boards.ts";
 
 const ROOM = "acme.notes" as RoomKey;
 const ANN = { kind: "present" as const, users: ["ann" as UserId] };
@@ -31,7 +30,7 @@ afterAll(async () => {
 const begin = async (environment: string, options: Partial<typeof OPTIONS> = {}) => {
   const subjects = subjectsOf(environment);
   return {
-    stream: await jetstreamActivities(nats, subjects, [new ReadingPace(systemClock, { restMs: () => 5, ...HURRY })], {
+    stream: await jetstreamActivities(nats, subjects, [new ReadingInterval(systemClock, { restMs: () => 5, ...HURRY })], {
       ...OPTIONS,
       ...options,
     }),
@@ -41,9 +40,9 @@ const begin = async (environment: string, options: Partial<typeof OPTIONS> = {})
 
 test("[ACT1] what is told is stored once under its id, and comes in order to who counts", async () => {
   const { stream, activities } = await begin("act1");
-  expect(await activities.tell(ROOM, ANN, "a")).toBe("stored");
-  expect(await activities.tell(ROOM, ANN, "a")).toBe("known");
-  expect(await activities.tell("acme.other" as RoomKey, ANN, "a")).toBe("stored"); // An id is of its room.
+  expect(await activities.storeActivity(ROOM, ANN, "a")).toBe("stored");
+  expect(await activities.storeActivity(ROOM, ANN, "a")).toBe("known");
+  expect(await activities.storeActivity("acme.other" as RoomKey, ANN, "a")).toBe("stored"); // An id is of its room.
   const first = (await stream.forgotten(0)) + 1;
   const over = new AbortController();
   const found: unknown[] = [];
@@ -61,7 +60,7 @@ test("[ACT1] what is told is stored once under its id, and comes in order to who
 test("[ACT2] what checkpoints cover is forgotten, and the stream goes on with its numbers", async () => {
   const { stream, activities } = await begin("act2");
   const first = (await stream.forgotten(0)) + 1;
-  for (const id of ["a", "b", "c"]) await activities.tell(ROOM, ANN, id);
+  for (const id of ["a", "b", "c"]) await activities.storeActivity(ROOM, ANN, id);
   await stream.forget(0, first + 1);
   const over = new AbortController();
   for await (const { streamSeq } of stream.follow(0, 0, over.signal)) {
@@ -70,8 +69,8 @@ test("[ACT2] what checkpoints cover is forgotten, and the stream goes on with it
   }
   await stream.forget(0, first + 2);
   expect([await stream.forgotten(0), await stream.end(0)]).toEqual([first + 2, first + 2]);
-  expect(await activities.tell(ROOM, ANN, "b")).toBe("known"); // Forgotten, not unheard.
-  await activities.tell(ROOM, ANN, "d");
+  expect(await activities.storeActivity(ROOM, ANN, "b")).toBe("known"); // Forgotten, not unheard.
+  await activities.storeActivity(ROOM, ANN, "d");
   expect(await stream.end(0)).toBe(first + 3);
 });
 
@@ -79,33 +78,33 @@ test("[ACT3] a stream that is full takes no more and loses nothing; once there i
   const { stream, activities } = await begin("act3", { bytesMax: 4_096 });
   const first = (await stream.end(0)) + 1;
   let told = 0;
-  while ((await activities.tell(ROOM, ANN, `${told}`)) === "stored") told += 1;
+  while ((await activities.storeActivity(ROOM, ANN, `${told}`)) === "stored") told += 1;
   expect(told).toBeGreaterThan(5);
-  expect(await activities.tell(ROOM, ANN, "more")).toBe("full");
+  expect(await activities.storeActivity(ROOM, ANN, "more")).toBe("full");
   expect(await stream.end(0)).toBe(first + told - 1);
   await begin("act3");
-  expect(await activities.tell(ROOM, ANN, "more")).toBe("stored");
+  expect(await activities.storeActivity(ROOM, ANN, "more")).toBe("stored");
 });
 
 test("[ACT4] without a stream nothing is taken", async () => {
-  expect(await natsActivities(nats, subjectsOf("act4"), { logPartitions: 1 }).tell(ROOM, ANN, "a")).toBe("unavailable");
+  expect(await natsActivities(nats, subjectsOf("act4"), { logPartitions: 1 }).storeActivity(ROOM, ANN, "a")).toBe("unavailable");
 });
 
 test("[ACT5] a stream that was lost is made anew behind all that it ever had", async () => {
   const { stream, activities } = await begin("act5");
-  await activities.tell(ROOM, ANN, "a");
+  await activities.storeActivity(ROOM, ANN, "a");
   const before = await stream.end(0);
   await (await jetstreamManager(nats)).streams.delete(subjectsOf("act5").activityStream(0));
   expect(await stream.forgotten(0)).toBeGreaterThan(before);
-  expect(await activities.tell(ROOM, ANN, "b")).toBe("stored");
+  expect(await activities.storeActivity(ROOM, ANN, "b")).toBe("stored");
 });
 
 test("[ACT6] a stream goes on behind what it is told to forget, also where that is more than it has", async () => {
   const { stream, activities } = await begin("act6");
-  await activities.tell(ROOM, ANN, "a");
+  await activities.storeActivity(ROOM, ANN, "a");
   const far = (await stream.end(0)) + 5_000;
   await stream.forget(0, far);
-  await activities.tell(ROOM, ANN, "b");
+  await activities.storeActivity(ROOM, ANN, "b");
   expect(await stream.end(0)).toBe(far + 1);
 });
 
@@ -113,8 +112,8 @@ test("[ACT7] where the last ones are removed with their room the last is one bef
   const { stream, activities } = await begin("act7");
   const [end, { removeAll }] = [await stream.end(0), await activityRemoval(nats, subjectsOf("act7"), 1)];
   expect(await stream.last(0)).toBe(0);
-  await activities.tell("acme.other" as RoomKey, ANN, "a");
-  for (const id of ["a", "b"]) await activities.tell(ROOM, ANN, id);
+  await activities.storeActivity("acme.other" as RoomKey, ANN, "a");
+  for (const id of ["a", "b"]) await activities.storeActivity(ROOM, ANN, id);
   expect([await stream.last(0), await stream.end(0)]).toEqual([end + 3, end + 3]);
   await removeAll(ROOM);
   expect([await stream.last(0), await stream.end(0)]).toEqual([end + 1, end + 3]);

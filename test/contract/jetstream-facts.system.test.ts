@@ -9,7 +9,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest
 
 import { subjectsOf } from "../../shared/bus/subjects.ts";
 import type { RoomKey } from "../../shared/ids.ts";
-import { followLog } from "../../shared/io/follow-log.ts";
+import { followLog } from "../../shared/io/log-reader.ts";
 import { ensureLogStreams } from "../../shared/io/log-stream.ts";
 import { type RealNats, startRealNats, until } from "./real-nats.ts";
 

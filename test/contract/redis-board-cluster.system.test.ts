@@ -8,13 +8,11 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { BINARIES } from "../../engines/binaries.ts";
-import { type Child, spawnChild } from "../../engines/child.ts";
+import { type ChildProcessHandle, spawnChild } from "../../engines/child.ts";
 import { findBinary } from "../../engines/find.ts";
 import { claimPort } from "../../engines/free-port.ts";
-import { type Batch, NO_USES, NOTHING_APPLIED } from "../../leaderboard/boards/board.ts";
-import { type RedisLine, redisLine } from "../../shared/io/redis.ts";
-import { redisBoard } from "../../leaderboard/io/redis-board.ts";
-import { redisNames } from "../../leaderboard/io/redis-names.ts";
+import { type ScoreBatch, NO_USES, NOTHING_APPLIED } from "../../leaderboard/boards/board.ts";
+import { type RedisConnection, redisConnection } from "../../shared/io/redis.ts";
 import { redisTenants } from "../../leaderboard/io/redis-tenants.ts";
 import { CAPS, keysOf } from "../../leaderboard/boards/keys.ts";
 import { RoomProjection } from "../../leaderboard/counting/room-projection.ts";
@@ -23,8 +21,10 @@ import { SCORING } from "../../leaderboard/testing/scoring.ts";
 import { ALL_TIME, type Window, windowsAt } from "../../leaderboard/boards/windows.ts";
 import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
 import type { Epoch, RoomKey, Seq, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
-import { SILENT } from "../../shared/testing/silent-log.ts";
+import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import { until } from "./real-nats.ts";
+import { redisBoard } from "../../leaderboard/io/redis-board-writes.ts";
+import { redisNames } from "../../leaderboard/io/redis-ports.ts";
 
 const SLOTS = 16_384;
 const NOON = Date.UTC(2026, 6, 1, 12) as UnixMillis;
@@ -32,8 +32,8 @@ const HOUR = windowsAt(NOON)[0]!;
 const KEYS = keysOf("cluster");
 
 let dataDir: string;
-const servers: { child: Child; port: number; redis: Redis }[] = [];
-let line: RedisLine;
+const servers: { child: ChildProcessHandle; port: number; redis: Redis }[] = [];
+let line: RedisConnection;
 
 beforeAll(async () => {
   dataDir = mkdtempSync(join(tmpdir(), "coroom-cluster-"));
@@ -64,7 +64,7 @@ beforeAll(async () => {
     async () => (await Promise.all(servers.map(({ redis }) => redis.cluster("INFO")))).every((info) => info.includes("cluster_state:ok")),
     "the cluster",
   );
-  line = redisLine(servers.map(({ port }) => `redis://127.0.0.1:${port}`).join(","), SILENT);
+  line = redisConnection(servers.map(({ port }) => `redis://127.0.0.1:${port}`).join(","), SILENT_LOG);
   await until(() => line.redis.status === "ready", "the line to the cluster");
 });
 afterAll(async () => {
@@ -181,7 +181,7 @@ test.each(Object.entries(ARRIVED))(
 );
 
 /** One point for ann, who has used some of every cap, in a board that there is and in another that is new. */
-function batchAfter(seq: number, ...windows: Window[]): Batch {
+function batchAfter(seq: number, ...windows: Window[]): ScoreBatch {
   const use = { period: 1, hasBegun: false, points: new Map([["ann" as UserId, seq + 1]]) };
   return {
     after: { seq: seq as Seq, activity: 0 },

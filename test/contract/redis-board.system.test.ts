@@ -12,35 +12,43 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 
 import type { Engine } from "../../engines/engine.ts";
 import { bandOf } from "../../leaderboard/boards/bands.ts";
-import { type Applied, type Batch, NO_USES, NOTHING_APPLIED, SCORE_MAX, type Standing } from "../../leaderboard/boards/board.ts";
-import { type RedisLine, redisLine } from "../../shared/io/redis.ts";
-import { type RedisBoard, redisBoard } from "../../leaderboard/io/redis-board.ts";
-import { redisNames } from "../../leaderboard/io/redis-names.ts";
+import {
+  type CountedPosition,
+  type ScoreBatch,
+  NO_USES,
+  NOTHING_APPLIED,
+  SCORE_MAX,
+  type RankEntry,
+} from "../../leaderboard/boards/board.ts";
+import { type RedisConnection, redisConnection } from "../../shared/io/redis.ts";
 import { redisTenants } from "../../leaderboard/io/redis-tenants.ts";
-import { keysOf, type Role, ROLES } from "../../leaderboard/boards/keys.ts";
+import { keysOf, type MemberRole, ROLES } from "../../leaderboard/boards/keys.ts";
 import { RoomProjection } from "../../leaderboard/counting/room-projection.ts";
 import { recordOf } from "../../leaderboard/testing/records.ts";
-import { type LoggedEdit, referenceBoards, type ToldActivity } from "../../leaderboard/testing/reference-boards.ts";
+import { type LoggedEdit, referenceBoards, type ReportedActivity } from "../../leaderboard/testing/reference-boards.ts";
 import { SCORING } from "../../leaderboard/testing/scoring.ts";
 import { ALL_TIME, parseWindow, type Window, windowsAt } from "../../leaderboard/boards/windows.ts";
 import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
-import { Prng } from "../../shared/prng.ts";
+import { Prng } from "../../shared/collections/prng.ts";
 import type { Epoch, RoomKey, Seq, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
-import { SILENT } from "../../shared/testing/silent-log.ts";
+import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import { startTestRedis } from "./test-engines.ts";
+import type { RedisBoard } from "../../leaderboard/io/redis-board-writes.ts";
+import { redisBoard } from "../../leaderboard/io/redis-board-writes.ts";
+import { redisNames } from "../../leaderboard/io/redis-ports.ts";
 
 const HOT_MEMBERS = 6;
 
 let dataDir: string;
 let engine: Engine;
-let line: RedisLine;
+let line: RedisConnection;
 let boards: RedisBoard;
 let rooms = 0;
 
 beforeAll(async () => {
   dataDir = mkdtempSync(join(tmpdir(), "coroom-boards-"));
   engine = await startTestRedis({ dataDir });
-  line = redisLine(engine.url, SILENT);
+  line = redisConnection(engine.url, SILENT_LOG);
   await new Promise((resolve) => line.redis.once("ready", resolve));
   boards = redisBoard(line.redis, keysOf("contract"), { hotMembers: HOT_MEMBERS, tail: "ordered", roles: ROLES });
 });
@@ -51,7 +59,7 @@ afterAll(async () => {
 });
 
 const unchanged = { period: 0, hasBegun: false, points: new Map<UserId, number>() };
-const UNCHANGED: Batch["uses"] = { edits: unchanged, deeds: unchanged, present: unchanged };
+const UNCHANGED: ScoreBatch["uses"] = { edits: unchanged, deeds: unchanged, present: unchanged };
 const stale = (seq: number, activity = 0) => ({ kind: "stale", counted: { seq, activity } });
 const newRoom = () => `acme.room-${++rooms}` as RoomKey;
 
@@ -61,7 +69,7 @@ async function loaded(room: RoomKey) {
   return stored === "deleted" ? undefined : stored;
 }
 
-function batchOf(after: number, seq: number, awards: readonly (readonly [string, number, number])[]): Batch {
+function batchOf(after: number, seq: number, awards: readonly (readonly [string, number, number])[]): ScoreBatch {
   return {
     after: { seq: after as Seq, activity: 0 },
     applied: { ...NOTHING_APPLIED, epoch: 1 as Epoch, seq: seq as Seq },
@@ -73,14 +81,14 @@ function batchOf(after: number, seq: number, awards: readonly (readonly [string,
   };
 }
 
-async function allOf(room: RoomKey, window = ALL_TIME, role: Role = "everyone"): Promise<Standing[]> {
-  const found: Standing[] = [];
+async function allOf(room: RoomKey, window = ALL_TIME, role: MemberRole = "everyone"): Promise<RankEntry[]> {
+  const found: RankEntry[] = [];
   for await (const some of boards.all(room, role, window)) found.push(...some);
   return found.sort((a, b) => b.score - a.score || a.reachedAt - b.reachedAt);
 }
 
 /** Of a board with a tail, every place can be had by its number and by who is there, with those around. */
-async function expectInOrder(room: RoomKey, role: Role, window: Window, all: readonly Standing[]): Promise<void> {
+async function expectInOrder(room: RoomKey, role: MemberRole, window: Window, all: readonly RankEntry[]): Promise<void> {
   const aheadOf = (first: number): number => all.filter(({ score }) => score > all[first]!.score).length;
   for (const offset of [0, Math.floor(all.length / 2), all.length - 1]) {
     expect(await boards.places(room, role, window, { kind: "from", offset, limit: 4 })).toEqual({
@@ -99,11 +107,11 @@ async function expectInOrder(room: RoomKey, role: Role, window: Window, all: rea
   }
 }
 
-type Place = Pick<Standing, "member" | "score">;
-const placesOf = (standings: readonly Standing[]): Place[] => standings.map(({ member, score }) => ({ member, score }));
+type Place = Pick<RankEntry, "member" | "score">;
+const placesOf = (standings: readonly RankEntry[]): Place[] => standings.map(({ member, score }) => ({ member, score }));
 
 /** What is stored agrees with itself: the hot set is the first of all, the bands count everyone. */
-async function expectBoard(room: RoomKey, windowId: string, expected: readonly Place[], role: Role = "everyone"): Promise<void> {
+async function expectBoard(room: RoomKey, windowId: string, expected: readonly Place[], role: MemberRole = "everyone"): Promise<void> {
   const window = parseWindow(windowId)!;
   const all = await allOf(room, window, role);
   expect(placesOf(all), `${role} ${windowId}`).toEqual(expected);
@@ -251,7 +259,7 @@ test("[BOARD11] a minute that begins clears what everyone had in the one before,
 
 test("[BOARD12] a batch whose activities were counted already is refused, though its edits were not", async () => {
   const room = newRoom();
-  const batch = (after: number, activity: number): Batch => ({
+  const batch = (after: number, activity: number): ScoreBatch => ({
     ...batchOf(0, 0, [["ann", 1, 1]]),
     after: { seq: 0 as Seq, activity: after },
     applied: { ...NOTHING_APPLIED, activity },
@@ -429,7 +437,7 @@ test("[BOARD9] random edits and activities, one stream ahead of the other, repea
       const room = newRoom();
       let time = begin;
       const edits: LoggedEdit[] = [];
-      const activities: ToldActivity[] = [];
+      const activities: ReportedActivity[] = [];
       for (const step of done) {
         time += step.pause;
         if ("bytes" in step) edits.push({ user: step.user, bytes: step.bytes, time: time as UnixMillis });
@@ -489,7 +497,7 @@ test("[BOARD9] random edits and activities, one stream ahead of the other, repea
       for (const role of ROLES)
         for (const [id, places] of referenceBoards({ edits, activities }, SCORING, role)) await expectBoard(room, id, places, role);
       expect((await loaded(room))?.applied).toMatchObject({ seq: edits.length, activity: activities.length, missing: 0 } satisfies
-        Partial<Applied> | object);
+        Partial<CountedPosition> | object);
       // A restore of what is older than what is counted is turned away.
       if (checkpoint !== undefined) expect((await boards.restore(room, checkpoint)).kind).toBe("stale");
     }),

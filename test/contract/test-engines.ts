@@ -5,13 +5,12 @@
 
 import { readFileSync } from "node:fs";
 
-import { ask } from "../../engines/ask.ts";
+import { answersOverTcp } from "../../engines/ask.ts";
 import type { Engine } from "../../engines/engine.ts";
 import { EngineError } from "../../engines/engine-error.ts";
 import { natsConfigText, type NatsTls, type NatsUsers } from "../../engines/nats-config.ts";
 import { jetStreamAnswers, startNatsServer } from "../../engines/nats-server.ts";
-import { redisConfigText } from "../../engines/redis-config.ts";
-import { startRedisServer } from "../../engines/redis-server.ts";
+import { startRedisServer, redisConfigText } from "../../engines/redis-server.ts";
 
 /** `dataDir`: what the machine's own keep their data in; a container has its own. */
 export type TestEngineOptions = { readonly dataDir: string; readonly syncAlways?: boolean };
@@ -87,6 +86,6 @@ async function redisContainer(): Promise<Engine> {
     files: {
       "/coroom.conf": redisConfigText({ host: "0.0.0.0", port: 6379, dataDir: "/data" }).replace("protected-mode yes", "protected-mode no"),
     },
-    isReady: (port) => ask({ host: "127.0.0.1", port, say: "PING\r\n", msMax: ASK_MS_MAX }, (heard) => heard.includes("+PONG")),
+    isReady: (port) => answersOverTcp({ host: "127.0.0.1", port, send: "PING\r\n", msMax: ASK_MS_MAX }, (heard) => heard.includes("+PONG")),
   });
 }

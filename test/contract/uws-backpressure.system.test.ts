@@ -6,7 +6,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { WebSocket as Client } from "ws";
 
-import { loadUws } from "../../gateway/io/load-uws.ts";
+import { loadUws } from "../../gateway/io/sockets/load-uws.ts";
 import { until } from "./real-nats.ts";
 
 const TOPIC = "room";

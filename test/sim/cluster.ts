@@ -1,9 +1,11 @@
 /** All processes of a run, and how they end and are replaced. What was done ends after its time, or at the latest with `heal`. */
 
 import type { RoomId, RoomKey } from "../../shared/ids.ts";
-import type { Prng } from "../../shared/prng.ts";
+import type { Prng } from "../../shared/collections/prng.ts";
 import { Device } from "./device.ts";
+import { DocumentServiceProcess } from "./document-service-process.ts";
 import { GatewayProcess } from "./gateway-process.ts";
+import { LeaderboardProcess } from "./leaderboard-process.ts";
 import { pick } from "./pick.ts";
 import { PlacementProcess } from "./placement-process.ts";
 import { RoomServerProcess } from "./room-server-process.ts";
@@ -37,6 +39,8 @@ export class Cluster {
   readonly #gateways: GatewayProcess[] = [];
   readonly #roomServers: RoomServerProcess[] = [];
   readonly #placements: PlacementProcess[] = [];
+  readonly #documentServices: DocumentServiceProcess[] = [];
+  readonly #leaderboards: LeaderboardProcess[] = [];
   readonly #rooms: readonly RoomId[];
   /** What is to be undone when the faults end, whether its time has come or not. */
   readonly #remedies = new Set<() => void>();
@@ -49,12 +53,21 @@ export class Cluster {
     this.#devicesKeep = devicesKeep;
     const { size } = world;
     this.#rooms = ROOM_NAMES.slice(0, prng.chance(size.twoRoomsChance) ? 2 : 1);
-    this.internet = { listeners: () => this.#gateways.map(({ listener }) => listener), snapshotsAreThere: true, snapshotsRefused: 0 };
+    this.internet = {
+      listeners: () => this.#gateways.map(({ listener }) => listener),
+      documentServices: () => this.#documentServices,
+      snapshotsAreThere: true,
+      snapshotsRefused: 0,
+    };
     for (let count = draw(size.placements, prng); count > 0; count--) this.#placements.push(this.#startPlacement());
     for (let count = draw(size.roomServers, prng); count > 0; count--) this.#roomServers.push(this.#startRoomServer());
     for (let count = draw(size.gateways, prng); count > 0; count--) this.#gateways.push(this.#startGateway());
     for (let count = this.#rooms.length * size.tabsPerRoom + prng.below(size.tabsMore + 1); count > 0; count--)
       this.tabs.push(this.#openTab());
+    if (size.services === undefined) return;
+    for (let count = draw(size.services.documentServices, prng); count > 0; count--)
+      this.#documentServices.push(this.#startDocumentService());
+    for (let count = draw(size.services.leaderboards, prng); count > 0; count--) this.#leaderboards.push(this.#startLeaderboard());
   }
 
   get roomServers(): readonly RoomServerProcess[] {
@@ -76,16 +89,38 @@ export class Cluster {
     return pick(this.#placements, whom)!;
   }
 
+  documentService({ whom }: Whom): DocumentServiceProcess | undefined {
+    return pick(this.#documentServices, whom);
+  }
+
+  /** The one that answers for the room. */
+  documentServiceOf(room: RoomKey): DocumentServiceProcess | undefined {
+    return this.#documentServices.find(({ process, host }) => process.state === "running" && host.holds(room));
+  }
+
+  leaderboard({ whom }: Whom): LeaderboardProcess | undefined {
+    return pick(this.#leaderboards, whom);
+  }
+
   tab(whom: number): Tab {
     return pick(this.tabs, whom)!;
   }
 
   processes(): SimProcess[] {
-    return [...this.#gateways, ...this.#roomServers, ...this.#placements, ...this.tabs].map(({ process }) => process);
+    return [
+      ...this.#gateways,
+      ...this.#roomServers,
+      ...this.#placements,
+      ...this.tabs,
+      ...this.#documentServices,
+      ...this.#leaderboards,
+    ].map(({ process }) => process);
   }
 
   lines(): SimLine[] {
-    return [...this.#gateways, ...this.#roomServers, ...this.#placements].map(({ line }) => line);
+    return [...this.#gateways, ...this.#roomServers, ...this.#placements, ...this.#documentServices, ...this.#leaderboards].map(
+      ({ line }) => line,
+    );
   }
 
   /** False: it is dead already. Another takes its place after that time. */
@@ -124,6 +159,34 @@ export class Cluster {
     placement.process.die();
     this.#endLine(placement.line, "killed");
     this.later(forMs, () => this.#replace(this.#placements, placement, () => this.#startPlacement()));
+    return true;
+  }
+
+  endDocumentService(service: DocumentServiceProcess, ending: Ending, forMs: number): boolean {
+    return this.#endService(this.#documentServices, service, () => this.#startDocumentService(), ending, forMs);
+  }
+
+  endLeaderboard(leaderboard: LeaderboardProcess, ending: Ending, forMs: number): boolean {
+    return this.#endService(this.#leaderboards, leaderboard, () => this.#startLeaderboard(), ending, forMs);
+  }
+
+  #endService<Part extends OnLine & { stop(): Promise<void> }>(
+    parts: Part[],
+    part: Part,
+    start: () => Part,
+    ending: Ending,
+    forMs: number,
+  ): boolean {
+    if (part.process.state === "dead") return false;
+    if (ending === "stopped") part.process.run(() => void part.stop());
+    else {
+      part.process.die();
+      this.#endLine(part.line, ending);
+    }
+    this.later(forMs, () => {
+      this.#endUnlessLost(part, ending);
+      if (parts.includes(part)) this.#replace(parts, part, start); // Two faults may have ended it, one while it was stopping.
+    });
     return true;
   }
 
@@ -181,6 +244,14 @@ export class Cluster {
 
   #startPlacement(): PlacementProcess {
     return new PlacementProcess(this.world, `placement-${++this.#named}`);
+  }
+
+  #startDocumentService(): DocumentServiceProcess {
+    return new DocumentServiceProcess(this.world, `documents-${++this.#named}`);
+  }
+
+  #startLeaderboard(): LeaderboardProcess {
+    return new LeaderboardProcess(this.world, `boards-${++this.#named}`);
   }
 
   #newDevice(author: number): Device | undefined {

@@ -1,8 +1,8 @@
 /** A browser that keeps what its tabs have not saved, over their end: the real client's store, whose writes take time. */
 
-import type { EditStore } from "../../client/keeping/edit-store.ts";
+import type { EditStore } from "../../client/persistence/edit-store.ts";
 import { MemoryStore } from "../../client/testing/memory-store.ts";
-import type { Prng } from "../../shared/prng.ts";
+import type { Prng } from "../../shared/collections/prng.ts";
 import type { SimProcess } from "./sim-process.ts";
 
 const WRITE_MS_MAX = 30;

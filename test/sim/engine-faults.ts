@@ -5,10 +5,11 @@ import { NO_EPOCHS, withRecords } from "../../shared/bus/epoch-history.ts";
 import { encodeToOwner } from "../../shared/bus/envelope.ts";
 import { epochOf, headOf } from "../../shared/bus/record.ts";
 import type { ClientId, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
-import { Prng } from "../../shared/prng.ts";
+import { Prng } from "../../shared/collections/prng.ts";
 import type { Strike } from "./faults.ts";
 import { pick } from "./pick.ts";
 import { always, claimAtRandom, moveAtRandom, never, RECONNECT_MS } from "./process-faults.ts";
+import { deleteRoomThroughService } from "./service-faults.ts";
 import type { LogMood } from "./sim-jetstream.ts";
 import { breakLine, replace } from "./tab-faults.ts";
 
@@ -65,7 +66,7 @@ export const cutNodes: Strike = (cluster, { how, forMs }) => {
 
 /**
  * Some nodes are cut off, and with them leaders: they take nothing, and go on answering what is read. The others choose new
- * ones after a while, and for a moment once all nodes are together again both answer (docs/adr/0036-what-is-read-may-be-old.md).
+ * ones after a while, and for a moment once all nodes are together again both answer (docs/adr/0036-reads-may-be-stale.md).
  * Meanwhile rooms are taken, trimmed, and asked for by whoever comes over another gateway.
  */
 export const leaveOldLeader: Strike = (cluster, fault) => {
@@ -171,7 +172,9 @@ export const takeSnapshotsAway: Strike = (cluster, fault) => {
  * For good: the log takes the record as soon as it takes any. Then what is kept goes, and whoever owns the room is told to
  * look at the log until nobody does, as the document service does it.
  */
-export const deleteRoom: Strike = (cluster, { whom }) => {
+export const deleteRoom: Strike = (cluster, fault) => {
+  if (cluster.world.stores !== undefined) return deleteRoomThroughService(cluster, fault);
+  const { whom } = fault;
   const { judge, log, nats, scheduler, subjects, trace } = cluster.world;
   const key = pick(
     [...judge.rooms.keys()].filter((room) => !judge.room(room).isDeleted),
@@ -180,7 +183,7 @@ export const deleteRoom: Strike = (cluster, { whom }) => {
   if (key === undefined) return never;
   const tellOwner = (): void => {
     if (!cluster.roomServers.some(({ process, host }) => process.state !== "dead" && host.has(key))) return;
-    nats.publish({ subject: subjects.toOwner(key), data: encodeToOwner({ kind: "doubt" }) });
+    nats.publish({ subject: subjects.toOwner(key), data: encodeToOwner({ kind: "check-ownership" }) });
     scheduler.after(TELL_OWNER_MS, tellOwner);
   };
   const remove = (): void => {
@@ -199,6 +202,7 @@ export const deleteRoom: Strike = (cluster, { whom }) => {
 /** A snapshot of some of the newest records is durable; what it covers goes from the log. */
 export const checkpointAndTrim: Strike = (cluster, { whom, how }) => {
   const { judge, log, scheduler, trace } = cluster.world;
+  if (log.checkpointEntries !== undefined) return never; // The document services do it.
   const key = pick([...judge.rooms.keys()], whom);
   if (key === undefined) return never;
   const [{ records, isDeleted }, before] = [judge.room(key), log.checkpoint(key)];

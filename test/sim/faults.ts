@@ -3,11 +3,12 @@
  * again with fewer faults (minimize.ts). Every fault ends by itself.
  */
 
-import type { Prng } from "../../shared/prng.ts";
+import type { Prng } from "../../shared/collections/prng.ts";
 import type { Cluster } from "./cluster.ts";
 import * as engine from "./engine-faults.ts";
 import { makeDocument } from "./makers.ts";
 import * as processes from "./process-faults.ts";
+import * as services from "./service-faults.ts";
 import { draw, type Size } from "./sizes.ts";
 import * as tabs from "./tab-faults.ts";
 
@@ -30,7 +31,7 @@ export type Met = () => boolean;
 
 export type Strike = (cluster: Cluster, fault: Omit<Fault, "kind">) => Met;
 
-export const FAULTS = {
+const EDIT_PATH_FAULTS = {
   "gateway killed": processes.endGateway("killed"),
   "gateway's machine lost": processes.endGateway("lost"),
   "gateway stopped": processes.endGateway("stopped"),
@@ -81,6 +82,29 @@ export const FAULTS = {
   "tab loaded again": tabs.loadAgain,
 } as const satisfies Record<string, Strike>;
 
+const SERVICE_FAULTS = {
+  "document service killed": services.endDocumentService("killed"),
+  "document service's machine lost": services.endDocumentService("lost"),
+  "document service stopped": services.endDocumentService("stopped"),
+  "document service paused": services.pauseDocumentService,
+  "document service cut off": services.cutOffDocumentService,
+  "document service's line stalled": services.stallDocumentService,
+  "leaderboard killed": services.endLeaderboard("killed"),
+  "leaderboard's machine lost": services.endLeaderboard("lost"),
+  "leaderboard stopped": services.endLeaderboard("stopped"),
+  "leaderboard paused": services.pauseLeaderboard,
+  "leaderboard cut off": services.cutOffLeaderboard,
+  "leaderboard's line stalled": services.stallLeaderboard,
+  "object store away": services.takeObjectsAway,
+  "object store damages writes": services.damageObjects,
+  "Redis away": services.takeRedisAway,
+  "Redis loses data": services.loseEndOfRedis,
+  "lease buckets lose their ends": services.loseEndsOfLeases,
+  "log and stores lose their ends apart": services.loseEndsApart,
+} as const satisfies Record<string, Strike>;
+
+export const FAULTS = { ...EDIT_PATH_FAULTS, ...SERVICE_FAULTS };
+
 const STORMS_MAX = 4;
 const STORM_MS = 1_500;
 const MS_MIN = 50;
@@ -95,10 +119,17 @@ const LOSS_CHANCE = 0.15;
 const LOSSES_MAX = 2;
 /** Those that not every run may have. */
 const CHOSEN_APART: ReadonlySet<string> = new Set(["room deleted", "document made of content", "log loses its end"]);
+/** In a run with document services these trim the log. Faults that today's product does not survive are drawn on request only. */
+const NOT_WITH_SERVICES: ReadonlySet<string> = new Set([...CHOSEN_APART, "log trimmed", "log and stores lose their ends apart"]);
+
+const SERVICE_KINDS = (Object.keys(SERVICE_FAULTS) as FaultKind[]).filter((kind) => !NOT_WITH_SERVICES.has(kind));
 
 /** In most runs the faults come in storms, so that they meet. */
-export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims }: Size): Fault[] {
-  const kinds = (Object.keys(FAULTS) as FaultKind[]).filter((kind) => !CHOSEN_APART.has(kind));
+export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims, services: tiers }: Size, { isHarsh = false } = {}): Fault[] {
+  const kinds =
+    tiers === undefined
+      ? (Object.keys(EDIT_PATH_FAULTS) as FaultKind[]).filter((kind) => !CHOSEN_APART.has(kind))
+      : (Object.keys(FAULTS) as FaultKind[]).filter((kind) => !NOT_WITH_SERVICES.has(kind));
   const storms = Array.from({ length: prng.below(STORMS_MAX) }, () => prng.below(faultyMs));
   const drawTime = (): number =>
     storms.length === 0 ? prng.below(faultyMs) : Math.min(faultyMs - 1, storms[prng.below(storms.length)]! + prng.below(STORM_MS));
@@ -111,6 +142,14 @@ export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims }: 
     aimed: prng.chance(AIMED_CHANCE),
   });
   const drawn = Array.from({ length: draw(faults, prng) }, () => drawOne(kinds[prng.below(kinds.length)]!));
+  if (tiers !== undefined) {
+    // So that about as many faults meet the edit path as without the other tiers.
+    const more = Array.from({ length: 3 + prng.below(4) }, () => drawOne(SERVICE_KINDS[prng.below(SERVICE_KINDS.length)]!));
+    const deletedHere = prng.chance(DELETION_CHANCE) ? [drawOne("room deleted")] : [];
+    const madeHere = prng.chance(MAKING_CHANCE) ? [{ ...drawOne("document made of content"), atMs: prng.below(MAKING_MS_MAX) }] : [];
+    const harsh = isHarsh ? [drawOne(prng.chance(0.5) ? "log and stores lose their ends apart" : "log loses its end")] : [];
+    return [...drawn, ...more, ...deletedHere, ...madeHere, ...harsh].sort((a, b) => a.atMs - b.atMs);
+  }
   // Trimming is no fault but every day's work; what follows from it shows only where it is frequent.
   const trimmed = prng.chance(0.5) ? Array.from({ length: prng.below(trims) }, () => drawOne("log trimmed")) : [];
   const deleted = prng.chance(DELETION_CHANCE) ? [drawOne("room deleted")] : [];

@@ -2,12 +2,10 @@
 
 import { assembleGateway, type GatewayPorts } from "../../gateway/gateway.ts";
 import { clientIdOf } from "../../gateway/io/client-ids.ts";
-import { natsPlacement } from "../../gateway/io/nats-placement.ts";
-import { natsPresence } from "../../gateway/io/nats-presence.ts";
-import { natsRooms } from "../../gateway/io/nats-rooms.ts";
+import { natsPlacement } from "../../gateway/io/nats/nats-placement.ts";
 import type { Activities, BoardBus, Tokens } from "../../gateway/ports.ts";
-import type { PresenceHost } from "../../gateway/presence/presence-host.ts";
-import type { RoomHost } from "../../gateway/rooms/room-host.ts";
+import type { PresenceRelayHost } from "../../gateway/presence/presence-relay-host.ts";
+import type { FollowedRoomsHost } from "../../gateway/rooms/room-host.ts";
 import type { WriteOutcome, WritesHost } from "../../gateway/rooms/writes-host.ts";
 import type { SessionHost } from "../../gateway/sessions/session-host.ts";
 import type { SubmittedEdit } from "../../shared/bus/envelope.ts";
@@ -16,18 +14,19 @@ import { SimLine } from "./sim-line.ts";
 import type { SimProcess } from "./sim-process.ts";
 import { SimListener } from "./sim-sockets.ts";
 import type { World } from "./world.ts";
+import { natsRoomOwners, natsPresenceOwners } from "../../gateway/io/nats/nats-rooms.ts";
 
 const TOKEN_CHECK_MS = 1;
 
 /** Nobody watches boards here. */
-const NO_BOARDS: BoardBus = { follow: () => {}, unfollow: () => {}, watch: () => {}, tellNames: () => {}, leaderboards: () => 0 };
-const NO_ACTIVITIES: Activities = { tell: () => Promise.resolve("unavailable") };
+const NO_BOARDS: BoardBus = { follow: () => {}, unfollow: () => {}, watch: () => {}, publishNames: () => {}, leaderboards: () => 0 };
+const NO_ACTIVITIES: Activities = { storeActivity: () => Promise.resolve("unavailable") };
 /** Nobody is kicked or banned, and nothing comes near a limit. */
 const ALONE: Pick<GatewayPorts, "counts" | "sanctionsLine" | "store" | "orders"> = {
   counts: { tell: () => {}, onReport: () => {} },
-  sanctionsLine: { tell: () => {}, onTold: () => {}, ask: () => Promise.resolve([]), onAsked: () => {} },
+  sanctionsLine: { publishSanction: () => {}, onSanction: () => {}, requestSanctions: () => Promise.resolve([]), onRequest: () => {} },
   store: undefined,
-  orders: { issue: () => Promise.resolve({ kicked: 0, members: [], gateways: 0 }), onOrder: () => {} },
+  orders: { issueCommand: () => Promise.resolve({ kicked: 0, members: [], gateways: 0 }), onCommand: () => {} },
 };
 
 export class GatewayProcess {
@@ -35,8 +34,8 @@ export class GatewayProcess {
   readonly line: SimLine;
   readonly listener: SimListener;
   readonly #clients: SessionHost;
-  readonly #rooms: RoomHost;
-  readonly #presence: PresenceHost;
+  readonly #rooms: FollowedRoomsHost;
+  readonly #presence: PresenceRelayHost;
   readonly #writes: WritesHost;
   #isStarted = false;
   #stopping = false;
@@ -55,8 +54,8 @@ export class GatewayProcess {
       log: world.logOf(name),
       metrics: world.telemetry.gateway,
     };
-    const bus = natsRooms(this.line.connection, world.subjects, gateway, deps);
-    const presenceBus = natsPresence(this.line.connection, world.subjects, gateway, deps);
+    const bus = natsRoomOwners(this.line.connection, world.subjects, gateway, deps);
+    const presenceBus = natsPresenceOwners(this.line.connection, world.subjects, gateway, deps);
     const placement = natsPlacement(this.line.connection, world.subjects, placementConfig, clock);
     const { sockets, topics } = this.listener;
 

@@ -5,12 +5,12 @@
  * The first broken promise ends the run.
  */
 
-import type { RoomEdit } from "../../client/room/inbox.ts";
-import type { StoredRecord } from "../../room-server/ports.ts";
+import type { DecodedRecord } from "../../room-server/ports.ts";
 import { epochOf, headOf, type RecordStamp, serverOf } from "../../shared/bus/record.ts";
 import type { ClientId, RoomKey } from "../../shared/ids.ts";
 import { keystrokesIn } from "./keystrokes.ts";
 import { beginsWith, LostEnds, type Ordered } from "./lost-ends.ts";
+import type { RoomEdit } from "../../client/room/room-messages.ts";
 
 export type Failure = { readonly room: RoomKey | undefined; readonly reason: string };
 
@@ -19,7 +19,7 @@ export type FirstEdit = "asked" | "committed" | "not-first" | "deleted";
 
 /** A room as the log has it, trimmed or not. */
 export class RoomTruth {
-  readonly records: StoredRecord[] = [];
+  readonly records: DecodedRecord[] = [];
   readonly order: Ordered[] = [];
   readonly lost = new LostEnds();
   readonly counters = new Map<ClientId, number>();
@@ -94,7 +94,7 @@ export class Judge {
   }
 
   /** One order, without hole or repeat; one writer in each epoch. */
-  receiveStored(key: RoomKey, stored: StoredRecord): void {
+  receiveStored(key: RoomKey, stored: DecodedRecord): void {
     const room = this.room(key);
     const { record } = stored;
     const writer = serverOf(record);

@@ -5,24 +5,37 @@
  * everybody must be told the truth; of cursors in a large room, those in view.
  */
 
-import { type PresenceEffect as GatewayEffect, type PresenceInput as GatewayInput, RoomPresence } from "../../gateway/presence/presence.ts";
-import type { ConnectionId } from "../../gateway/ports.ts";
-import { Presence, type PresenceEffect as OwnerEffect, type PresenceInput as OwnerInput } from "../../room-server/presence/presence.ts";
 import {
-  decodePresenceAnswer,
+  type PresenceRelayEffect as GatewayEffect,
+  type PresenceRelayInput as GatewayInput,
+  PresenceRelay,
+} from "../../gateway/presence/presence-relay.ts";
+import type { ConnectionId } from "../../gateway/ports.ts";
+import {
+  OwnerPresence,
+  type OwnerPresenceEffect as OwnerEffect,
+  type OwnerPresenceInput as OwnerInput,
+} from "../../room-server/presence/presence.ts";
+import {
+  decodePresenceReply,
   decodePresenceFromOwner,
   decodePresenceToOwner,
-  encodePresenceAnswer,
+  encodePresenceReply,
   encodePresenceFromOwner,
   encodePresenceToOwner,
 } from "../../shared/bus/presence-messages.ts";
 import type { ClientId, Epoch, GatewayId, Millis, UserId } from "../../shared/ids.ts";
-import { Prng } from "../../shared/prng.ts";
+import { Prng } from "../../shared/collections/prng.ts";
 import { encodePoint, encodeRectangle } from "../../shared/wire/positions.ts";
 import { CURSOR, VIEWPORT } from "../../shared/wire/presence.ts";
-import { bytesOf, Onlooker, textOf } from "./onlooker.ts";
+import { bytesOf, SimOnlooker, textOf } from "./onlooker.ts";
 
-type Gateway = { readonly id: GatewayId; readonly presence: RoomPresence; readonly onlookers: Map<ConnectionId, Onlooker>; alive: boolean };
+type Gateway = {
+  readonly id: GatewayId;
+  readonly presence: PresenceRelay;
+  readonly onlookers: Map<ConnectionId, SimOnlooker>;
+  alive: boolean;
+};
 type Person = {
   readonly client: ClientId;
   readonly names: Set<string>;
@@ -49,7 +62,7 @@ export class LossyPresence {
   #queue: { at: number; run: () => void }[] = [];
   #isLossy = true;
   #gateways: Gateway[] = [];
-  #owner: Presence;
+  #owner: OwnerPresence;
   #epoch = 1 as Epoch;
   readonly #people: Person[];
   #named = 0;
@@ -112,7 +125,7 @@ export class LossyPresence {
     const gateway = this.#pick(this.#gateways);
     const connection = ++this.#connections as ConnectionId;
     person.at = { gateway, connection };
-    gateway.onlookers.set(connection, new Onlooker(person.client));
+    gateway.onlookers.set(connection, new SimOnlooker(person.client));
     this.#feedGateway(gateway, {
       kind: "enter",
       connection,
@@ -173,7 +186,7 @@ export class LossyPresence {
     this.#owner = this.#newOwner();
   }
 
-  #newOwner(): Presence {
+  #newOwner(): OwnerPresence {
     const options = {
       participantsMax: 100,
       presenceBytesMax: 100_000,
@@ -185,7 +198,7 @@ export class LossyPresence {
       beaconsWhenQuiet: 3,
       ...this.#steps,
     };
-    const owner = new Presence(this.#epoch, options, this.#now);
+    const owner = new OwnerPresence(this.#epoch, options, this.#now);
     this.#after(0, () => this.#tickOwner(owner));
     return owner;
   }
@@ -202,18 +215,18 @@ export class LossyPresence {
       flushMs: 15,
       ownerSilenceMsMax: 2_000,
     };
-    const gateway: Gateway = { id, presence: new RoomPresence(options, 0, this.#now), onlookers: new Map(), alive: true };
+    const gateway: Gateway = { id, presence: new PresenceRelay(options, 0, this.#now), onlookers: new Map(), alive: true };
     this.#after(10, () => this.#feedGateway(gateway, { kind: "attached" }));
     return gateway;
   }
 
-  #feedOwner(owner: Presence, input: OwnerInput): void {
+  #feedOwner(owner: OwnerPresence, input: OwnerInput): void {
     if (owner !== this.#owner) return;
-    for (const effect of owner.receive(input, this.#now)) this.#carryOutOwner(effect);
+    for (const effect of owner.receivePresenceInput(input, this.#now)) this.#carryOutOwner(effect);
     this.#tickOwner(owner);
   }
 
-  #tickOwner(owner: Presence): void {
+  #tickOwner(owner: OwnerPresence): void {
     const { dueAt } = owner;
     if (owner !== this.#owner || dueAt === undefined) return;
     this.#after(Math.max(1, dueAt - this.#now), () => {
@@ -227,15 +240,15 @@ export class LossyPresence {
       for (const gateway of this.#gateways)
         this.#send(() => this.#feedGateway(gateway, { kind: "from-owner", message: decodePresenceFromOwner(sent)! }));
     } else if (effect.kind === "answer") {
-      const sent = encodePresenceAnswer(effect.answer);
+      const sent = encodePresenceReply(effect.answer);
       const gateway = this.#gateways.find(({ id }) => id === effect.gateway);
-      if (gateway !== undefined) this.#send(() => this.#feedGateway(gateway, { kind: "answer", answer: decodePresenceAnswer(sent)! }));
+      if (gateway !== undefined) this.#send(() => this.#feedGateway(gateway, { kind: "answer", answer: decodePresenceReply(sent)! }));
     }
   }
 
   #feedGateway(gateway: Gateway, input: GatewayInput): void {
     if (!gateway.alive) return;
-    for (const effect of gateway.presence.receive(input, this.#now)) this.#carryOutGateway(gateway, effect);
+    for (const effect of gateway.presence.receiveInput(input, this.#now)) this.#carryOutGateway(gateway, effect);
     const at = gateway.presence.dueAt;
     if (at === Number.POSITIVE_INFINITY) return;
     this.#after(Math.max(1, at - this.#now), () => {
@@ -245,17 +258,17 @@ export class LossyPresence {
 
   #carryOutGateway(gateway: Gateway, effect: GatewayEffect): void {
     switch (effect.kind) {
-      case "tell": {
+      case "send-to-owner": {
         const sent = encodePresenceToOwner(effect.message);
         this.#send(() => this.#feedOwner(this.#owner, decodePresenceToOwner(sent)!));
         return;
       }
       case "publish":
         for (const [connection, onlooker] of gateway.onlookers)
-          if (onlooker.topics.has(effect.topic) && connection !== effect.except) onlooker.tell(effect.news);
+          if (onlooker.topics.has(effect.topic) && connection !== effect.except) onlooker.tell(effect.delta);
         return;
       case "send":
-        return gateway.onlookers.get(effect.to)!.tell(effect.news);
+        return gateway.onlookers.get(effect.to)!.tell(effect.delta);
       case "listen":
         return void gateway.onlookers.get(effect.connection)?.topics.add(effect.topic);
       case "unlisten":
@@ -263,7 +276,7 @@ export class LossyPresence {
       case "welcome":
         for (const connection of effect.connections) {
           const onlooker = gateway.onlookers.get(connection);
-          onlooker?.welcome(effect.whole);
+          onlooker?.welcome(effect.snapshot);
         }
         return;
       default:

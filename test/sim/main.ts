@@ -3,6 +3,7 @@
 import { describeFault } from "./faults.ts";
 import { parseOptions, sizeOf, USAGE } from "./options.ts";
 import { PLANTED_BUGS } from "./planted-bugs.ts";
+import { PLANTED_SERVICE_BUGS } from "./planted-service-bugs.ts";
 import { RunThread, type Stuck } from "./run-thread.ts";
 import type { Outcome } from "./simulation.ts";
 import type { SizeName } from "./sizes.ts";
@@ -12,12 +13,16 @@ const LINES_SHOWN = 80;
 const FAILURES_MAX = 5;
 const PROGRESS_MS = 60_000;
 
+const plantedBugs = [...PLANTED_BUGS, ...PLANTED_SERVICE_BUGS];
 const options = parseOptions(process.argv.slice(2), Math.floor(Date.now() / 1000) % 1_000_000_000);
-if (options === undefined || (options.planted !== undefined && !PLANTED_BUGS.some(({ name }) => name === options.planted))) {
-  console.error(`${USAGE}\n\nbugs to plant: ${PLANTED_BUGS.map(({ name }) => JSON.stringify(name)).join(", ")}`);
+if (options === undefined || (options.planted !== undefined && !plantedBugs.some(({ name }) => name === options.planted))) {
+  console.error(`${USAGE}\n\nbugs to plant: ${plantedBugs.map(({ name }) => JSON.stringify(name)).join(", ")}`);
   process.exit(2);
 }
-const { seed: firstSeed, runsMax, secondsMax, verbose, planted } = options;
+const { seed: firstSeed, runsMax, secondsMax, verbose, planted, isHarsh } = options;
+const isOfEditPath = PLANTED_BUGS.some(({ name }) => name === planted);
+/** Bugs in the edit path need logs trimmed where their faults have it, not where document services do. */
+const sizes = isOfEditPath && options.size === "mixed" ? "mixed-edit-path" : options.size;
 const begun = performance.now();
 const secondsSince = (): number => (performance.now() - begun) / 1_000;
 const tally = new Tally();
@@ -36,7 +41,7 @@ async function runSeeds(): Promise<void> {
   const thread = new RunThread(options!);
   while (!stopping && nextSeed - firstSeed < runsMax && secondsSince() < secondsMax && tally.failures < FAILURES_MAX) {
     const seed = nextSeed++;
-    const size = sizeOf(seed, options!.size);
+    const size = sizeOf(seed, sizes);
     const answer = await thread.ask({ kind: "run", seed, size, verbose });
     if (answer.kind === "well") tally.add(answer.sum);
     else if (answer.kind === "stuck") await tellStuck(seed, size, answer, thread);
@@ -79,10 +84,10 @@ function tellLines({ lines }: Outcome): void {
 
 function tellAgain(seed: number, size: SizeName): void {
   console.log(
-    `again: npm run sim -- --seed ${seed} --size ${size}${planted === undefined ? "" : ` --planted ${JSON.stringify(planted)}`} --verbose\n`,
+    `again: npm run sim -- --seed ${seed} --size ${size}${planted === undefined ? "" : ` --planted ${JSON.stringify(planted)}`}${isHarsh ? " --harsh" : ""} --verbose\n`,
   );
 }
 
 function summary(kind: "progress" | "total"): string {
-  return JSON.stringify({ sim: kind, seeds: [firstSeed, nextSeed - 1], size: options!.size, planted, ...tally.summary(secondsSince()) });
+  return JSON.stringify({ sim: kind, seeds: [firstSeed, nextSeed - 1], size: sizes, planted, isHarsh, ...tally.summary(secondsSince()) });
 }

@@ -5,13 +5,12 @@
  */
 
 import { expect, test } from "vitest";
-
-import { readFromOwner } from "../../gateway/rooms/from-owner.ts";
 import { decodeToOwner, encodeToOwner } from "../../shared/bus/envelope.ts";
 import { decodeRecord } from "../../shared/bus/record.ts";
 import { decodeFrame, encodeCommittedFrame, encodeFrame } from "../../shared/wire/codec.ts";
 import type { ServerFrame } from "../../shared/wire/frames.ts";
 import { CHANNEL, joinedRoom, NOW, the } from "./joined-room.ts";
+import { readFromOwner } from "../../gateway/rooms/room-messages.ts";
 
 const HELLO = new TextEncoder().encode("hello");
 
@@ -19,22 +18,22 @@ test("one edit goes from its author over the log to everybody, and is acknowledg
   const { ann, ben, gateway, owner } = joinedRoom();
 
   // client/room/outbox.ts numbers it, and keeps it until it is acknowledged.
-  ann.room.receive({ kind: "edit", payload: HELLO }, NOW);
-  const { frame } = the("send", ann.room.receive({ kind: "tick" }, NOW));
+  ann.room.receiveInput({ kind: "edit", payload: HELLO }, NOW);
+  const { frame } = the("send", ann.room.receiveInput({ kind: "tick" }, NOW));
   expect(frame).toEqual({ type: "edit", channel: CHANNEL, counter: 1, ackedThrough: 0, parentSeq: 0, payload: HELLO });
 
-  // gateway/sessions/session.ts decodes it, sees that Ann may write, and adds that it is Ann who sent it.
+  // gateway/sessions/client-session.ts decodes it, sees that Ann may write, and adds that it is Ann who sent it.
   const { edit } = the("edit", ann.session.receiveFrame(encodeFrame(frame), NOW));
   expect(edit).toEqual({ author: { user: "ann", client: ann.client }, counter: 1, ackedThrough: 0, parentSeq: 0, payload: HELLO });
 
-  // gateway/rooms/unacked.ts keeps it until the log has it; when the turn ends it goes to the owner, whoever that is.
-  expect(gateway.receive({ kind: "edit", connection: ann.connection, edit }, NOW)).toEqual([]);
-  const { message } = the("tell", gateway.receive({ kind: "turn-ended" }, NOW));
+  // gateway/rooms/edit-relay.ts keeps it until the log has it; when the turn ends it goes to the owner, whoever that is.
+  expect(gateway.receiveInput({ kind: "edit", connection: ann.connection, edit }, NOW)).toEqual([]);
+  const { message } = the("send-to-owner", gateway.receiveInput({ kind: "turn-ended" }, NOW));
   const overNats = encodeToOwner(message);
 
   // room-server/rooms/sequencer.ts finds it next in Ann's numbering, room-server/rooms/group-commit.ts none in flight: it gets
   // the next seq, in a record that the log takes only right behind the owner's last one. Nobody is told anything.
-  const toAppend = owner.receive({ kind: "message", message: decodeToOwner(overNats)!, bytes: overNats.byteLength }, NOW);
+  const toAppend = owner.receiveOwnershipInput({ kind: "message", message: decodeToOwner(overNats)!, bytes: overNats.byteLength }, NOW);
   expect(toAppend.map(({ kind }) => kind)).toEqual(["append"]);
   const { record } = the("append", toAppend);
   expect(record.expectedStreamSeq).toBe(1);
@@ -45,20 +44,20 @@ test("one edit goes from its author over the log to everybody, and is acknowledg
   expect(ann.room.unsavedEdits).toBe(1);
 
   // The log stores the record, and republishes it as stored. The owner learns it too, and need not say it again.
-  expect(owner.receive({ kind: "append-settled", outcome: { kind: "appended", streamSeq: 2 } }, NOW)).toEqual([]);
+  expect(owner.receiveOwnershipInput({ kind: "append-settled", outcome: { kind: "appended", streamSeq: 2 } }, NOW)).toEqual([]);
 
-  // gateway/rooms/in-order.ts finds the record next in the room's order; gateway/rooms/delivery.ts gives everybody its bytes,
+  // gateway/rooms/in-order.ts finds the record next in the room's order; gateway/rooms/edit-feed.ts gives everybody its bytes,
   // encoded once, and Ann, who has the edit already, an acknowledgement in its place.
-  const toMembers = gateway.receive({ kind: "from-owner", message: readFromOwner(record.bytes)! }, NOW);
+  const toMembers = gateway.receiveInput({ kind: "from-owner", message: readFromOwner(record.bytes)! }, NOW);
   const { batch, except } = the("publish-edits", toMembers);
   const { to, frame: ack } = the("send", toMembers);
   expect({ firstSeq: batch.firstSeq, lastSeq: batch.lastSeq, except }).toEqual({ firstSeq: 1, lastSeq: 1, except: ann.connection });
   expect({ to, ack }).toEqual({ to: [ann.connection], ack: { type: "ack", channel: CHANNEL, epoch: 1, counter: 1, seq: 1, count: 1 } });
 
-  // client/room/inbox.ts delivers it to Ben in order, client/room/outbox.ts lets go of Ann's: both stand at the same place.
+  // client/room/incoming-edits.ts delivers it to Ben in order, client/room/outbox.ts settles Ann's: both have the same position.
   const committed = decodeFrame(encodeCommittedFrame(CHANNEL, batch.bytes)) as ServerFrame & { type: "committed" };
-  const toBen = ben.room.receive({ kind: "frame", frame: committed }, NOW);
-  const toAnn = ann.room.receive({ kind: "frame", frame: ack as ServerFrame & { type: "ack" } }, NOW);
+  const toBen = ben.room.receiveInput({ kind: "frame", frame: committed }, NOW);
+  const toAnn = ann.room.receiveInput({ kind: "frame", frame: ack as ServerFrame & { type: "ack" } }, NOW);
   expect(the("deliver", toBen).edits).toEqual([{ seq: 1, client: ann.client, counter: 1, payload: HELLO, own: false }]);
   expect(the("deliver", toAnn).edits).toEqual([{ seq: 1, client: ann.client, counter: 1, payload: HELLO, own: true }]);
   expect(ann.room.unsavedEdits).toBe(0);

@@ -2,28 +2,28 @@
 
 import type { ClientId } from "../../shared/ids.ts";
 import { decodePoint, decodeRectangle } from "../../shared/wire/positions.ts";
-import { CURSOR, decodeNews, type Participant, VIEWPORT } from "../../shared/wire/presence.ts";
+import { CURSOR, decodeDelta, type ParticipantEntry, VIEWPORT } from "../../shared/wire/presence.ts";
 
 type Fields = ReadonlyMap<string, string>;
 
-export class Onlooker {
+export class SimOnlooker {
   readonly client: ClientId;
   readonly topics = new Set<string>();
-  #told = new Map<number, { participant: Participant; fields: Map<string, string> }>();
+  #told = new Map<number, { participant: ParticipantEntry; fields: Map<string, string> }>();
   #isWelcome = false;
 
   constructor(client: ClientId) {
     this.client = client;
   }
 
-  welcome(whole: Uint8Array): void {
+  welcome(snapshot: Uint8Array): void {
     this.#isWelcome = true;
-    this.tell(whole);
+    this.tell(snapshot);
   }
 
-  tell(news: Uint8Array): void {
-    const { whole, present, gone, states } = decodeNews(news)!;
-    if (whole) this.#told = new Map();
+  tell(delta: Uint8Array): void {
+    const { snapshot, present, gone, states } = decodeDelta(delta)!;
+    if (snapshot) this.#told = new Map();
     for (const number of gone) this.#told.delete(number);
     for (const participant of present)
       this.#told.set(participant.number, { participant, fields: this.#told.get(participant.number)?.fields ?? new Map() });

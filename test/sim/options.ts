@@ -9,7 +9,9 @@ export const USAGE = `npm run sim -- [--seconds N] [--runs N] [--seed N] [--size
   --seconds N      run seed after seed for so long (60, unless --runs is given)
   --runs N         run so many seeds
   --seed N         begin with this seed; without --runs and --seconds: run it alone
-  --size S         small, large, or mixed: every twentieth seed large, the others small (mixed)
+  --size S         small, large, or mixed: every twentieth seed large, the others small (mixed);
+                   small-edit-path, large-edit-path, mixed-edit-path: without document services and leaderboards
+  --harsh          adds faults that today's product does not survive: the log and its stores lose their ends apart
   --jobs N         run so many seeds at a time, each in a thread of its own (1)
   --run-seconds N  a run that takes longer has failed (300)
   --planted X      plant a bug first, to see it found; without a name: lists them
@@ -19,7 +21,8 @@ export type SimOptions = {
   readonly seed: number;
   readonly runsMax: number;
   readonly secondsMax: number;
-  readonly size: SizeName | "mixed";
+  readonly size: SizeOption;
+  readonly isHarsh: boolean;
   readonly jobs: number;
   readonly runSecondsMax: number;
   readonly planted: string | undefined;
@@ -34,9 +37,11 @@ const FLAGS = {
   "jobs": { type: "string", default: "1" },
   "run-seconds": { type: "string", default: "300" },
   "planted": { type: "string" },
+  "harsh": { type: "boolean", default: false },
   "verbose": { type: "boolean", default: false },
 } as const;
-const SIZE_NAMES = ["small", "large", "mixed"] as const;
+const SIZE_NAMES = ["small", "large", "mixed", "small-edit-path", "large-edit-path", "mixed-edit-path"] as const;
+type SizeOption = (typeof SIZE_NAMES)[number];
 /** Of as many seeds one is large. */
 const LARGE_EVERY = 20;
 
@@ -61,6 +66,7 @@ export function parseOptions(args: readonly string[], fresh: number): SimOptions
       runSecondsMax,
       planted: values.planted,
       verbose: values.verbose,
+      isHarsh: values.harsh,
     };
   } catch (error) {
     if (error instanceof TypeError || error instanceof RangeError) return undefined; // What parseArgs throws, and what is no number or size.
@@ -68,9 +74,11 @@ export function parseOptions(args: readonly string[], fresh: number): SimOptions
   }
 }
 
-export function sizeOf(seed: number, size: SizeName | "mixed"): SizeName {
-  if (size !== "mixed") return size;
-  return seed % LARGE_EVERY === 0 ? "large" : "small";
+export function sizeOf(seed: number, size: SizeOption): SizeName {
+  const isLarge = seed % LARGE_EVERY === 0;
+  if (size === "mixed") return isLarge ? "large" : "small";
+  if (size === "mixed-edit-path") return isLarge ? "large-edit-path" : "small-edit-path";
+  return size;
 }
 
 function numberIn(raw: string | undefined): number | undefined {

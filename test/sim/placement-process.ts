@@ -1,12 +1,11 @@
 /** One run of placement, on a simulated line. */
 
 import { decideOptions } from "../../placement/config.ts";
-import { natsQuestions } from "../../placement/io/nats-questions.ts";
-import { natsRoomServers } from "../../placement/io/nats-room-servers.ts";
+import { natsQuestions, natsRoomServers } from "../../placement/io/nats-questions.ts";
 import { hostPlacement, type PlacementPorts } from "../../placement/placement-host.ts";
 import type { RoomKey } from "../../shared/ids.ts";
-import type { Leases } from "../../shared/lease.ts";
-import type { SimBucket } from "./sim-jetstream.ts";
+import type { Leases } from "../../shared/cluster/lease.ts";
+import type { SimBucket } from "./sim-bucket.ts";
 import { SimLine } from "./sim-line.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { World } from "./world.ts";

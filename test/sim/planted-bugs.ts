@@ -3,12 +3,14 @@
  * changes none of the product's code.
  */
 
-import type { RoomHost as ClientRoomHost } from "../../client/room/room-host.ts";
-import type { Rooms } from "../../gateway/ports.ts";
+import type { RoomConnection as ClientRoomHost } from "../../client/room/room-connection-host.ts";
+import type { RoomOwners } from "../../gateway/ports.ts";
+import type { DocumentServicePorts } from "./document-service-process.ts";
+import type { LeaderboardPortsInSim } from "./leaderboard-process.ts";
 import type { PlacementPorts } from "../../placement/placement-host.ts";
 import type { RoomServerPorts } from "../../room-server/room-server.ts";
 import { decodeToOwner, encodeToOwner, type ToOwner } from "../../shared/bus/envelope.ts";
-import type { Clock } from "../../shared/clock.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { CommittedEdits } from "../../shared/wire/frames.ts";
 import type { ClientId, Epoch, Millis, RoomKey, Seq } from "../../shared/ids.ts";
@@ -19,9 +21,11 @@ import type { Size } from "./sizes.ts";
 export type PlantedBug = {
   readonly name: string;
   readonly roomServer?: (ports: RoomServerPorts) => RoomServerPorts;
+  readonly documentService?: (ports: DocumentServicePorts) => DocumentServicePorts;
+  readonly leaderboard?: (ports: LeaderboardPortsInSim) => LeaderboardPortsInSim;
   readonly placement?: (ports: PlacementPorts) => PlacementPorts;
   readonly appendsLine?: (connection: NatsConnection) => NatsConnection;
-  readonly gatewayRooms?: (rooms: Rooms) => Rooms;
+  readonly gatewayRooms?: (rooms: RoomOwners) => RoomOwners;
   readonly clock?: (clock: Clock) => Clock;
   /** What must go wrong for it to show, where chance seldom has it. */
   readonly faults?: (size: Size) => readonly Fault[];

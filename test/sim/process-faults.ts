@@ -1,6 +1,6 @@
 /** What happens to processes, their clocks and their lines, and what they are asked to do at the wrong time. */
 
-import type { ClaimRequest, ServerOrder } from "../../shared/bus/placement-messages.ts";
+import type { ClaimRequest, ServerCommand } from "../../shared/bus/placement-messages.ts";
 import type { Cluster, Ending, OnLine, Whom } from "./cluster.ts";
 import type { Met, Strike } from "./faults.ts";
 import { pick } from "./pick.ts";
@@ -103,12 +103,12 @@ export const moveAtRandom: Strike = (cluster, { whom, how }) => {
     cluster.roomServers.filter((server) => server !== owner),
     how,
   )!;
-  const order: ServerOrder =
+  const order: ServerCommand =
     owner === undefined || how < 0.3
       ? { kind: "follow", room, generation: 0 }
       : { kind: "hand-over", room, to: other.server, generation: 0 };
   const told = order.kind === "follow" ? other : owner!;
-  told.process.run(() => void told.handOvers.answer(order));
+  told.process.run(() => void told.handovers.answer(order));
   return told.process.state === "running" ? always : never;
 };
 

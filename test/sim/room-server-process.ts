@@ -1,33 +1,30 @@
 /** One run of a room server: `room-server/main.ts` again, on a simulated line, with its own adapters wherever they speak core NATS. */
 
-import { beatHeart, LISTEN_BEATS, listenToPeers } from "../../room-server/ownership/heart.ts";
+import { sendServerHeartbeats, LISTEN_HEARTBEATS, listenToPeers } from "../../room-server/ownership/heartbeat-host.ts";
 import { roomHostOptions } from "../../room-server/config.ts";
-import type { HandOvers } from "../../room-server/ownership/hand-overs-host.ts";
+import type { RoomHandovers } from "../../room-server/ownership/handovers-host.ts";
 import { LoadMeter } from "../../room-server/load/load-meter.ts";
 import { datedEpochs } from "../../room-server/io/dated-epochs.ts";
 import { hmacSeal } from "../../room-server/io/hmac.ts";
 import { jetstreamAppend } from "../../room-server/io/jetstream-append.ts";
-import { natsClaims } from "../../room-server/io/nats-claims.ts";
 import { natsFanOut } from "../../room-server/io/nats-fan-out.ts";
-import { natsGateways } from "../../room-server/io/nats-gateways.ts";
-import { natsHeartbeat } from "../../room-server/io/nats-heartbeat.ts";
 import { natsInbox } from "../../room-server/io/nats-inbox.ts";
-import { natsOrders } from "../../room-server/io/nats-orders.ts";
-import { natsOtherServers } from "../../room-server/io/nats-other-servers.ts";
 import { natsPresence } from "../../room-server/io/nats-presence.ts";
-import { wholeRange } from "../../room-server/io/whole-range.ts";
-import type { LastRecord, RoomEntries, RoomLog, StoredRecord } from "../../room-server/ports.ts";
-import type { RoomHost } from "../../room-server/ownership/room-host.ts";
+import type { LastRecord, RoomEntries, RoomLog, DecodedRecord } from "../../room-server/ports.ts";
+import type { OwnedRooms } from "../../room-server/ownership/owned-rooms-host.ts";
 import { assembleRoomServer, type RoomServerParts, type RoomServerPorts } from "../../room-server/room-server.ts";
 import type { RoomEntry } from "../../shared/bus/placement-messages.ts";
 import type { RoomKey, ServerId } from "../../shared/ids.ts";
-import type { Log } from "../../shared/log.ts";
-import { BEATS_MISSED_MAX, Membership } from "../../shared/membership.ts";
-import type { Prng } from "../../shared/prng.ts";
+import type { Log } from "../../shared/process/log.ts";
+import { HEARTBEATS_MISSED_MAX, Membership } from "../../shared/cluster/membership.ts";
+import type { Prng } from "../../shared/collections/prng.ts";
 import type { Led } from "./sim-jetstream.ts";
 import { SimLine } from "./sim-line.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { World } from "./world.ts";
+import { natsHeartbeat, natsOrders, natsClaims } from "../../room-server/io/nats-bus.ts";
+import { natsOtherServers, natsGateways } from "../../room-server/io/nats-ports.ts";
+import { wholeRange } from "../../room-server/io/jetstream-log.ts";
 
 const ENTRY_ATTEMPTS_MAX = 5;
 const RECORDS_PER_FETCH = 3;
@@ -36,8 +33,8 @@ export class RoomServerProcess {
   readonly process: SimProcess;
   readonly line: SimLine;
   readonly server: ServerId;
-  readonly host: RoomHost;
-  readonly handOvers: HandOvers;
+  readonly host: OwnedRooms;
+  readonly handovers: RoomHandovers;
   readonly #parts: RoomServerParts;
   readonly #world: World;
   readonly #log: Log;
@@ -53,7 +50,7 @@ export class RoomServerProcess {
     this.#log = world.logOf(name);
     const { heartbeatMs } = world.settings.roomServer;
     const { clock } = this.process;
-    const membership = new Membership({ silenceMsMax: BEATS_MISSED_MAX * heartbeatMs });
+    const membership = new Membership({ silenceMsMax: HEARTBEATS_MISSED_MAX * heartbeatMs });
     const peers = natsHeartbeat(this.line.connection, world.subjects);
     const options = roomHostOptions(world.settings.roomServer, undefined);
     const loads = new LoadMeter(options);
@@ -68,23 +65,23 @@ export class RoomServerProcess {
     };
     const ports = this.#ports();
     this.#parts = assembleRoomServer(this.server, world.planted?.roomServer?.(ports) ?? ports, options, deps);
-    [this.host, this.handOvers] = [this.#parts.rooms, this.#parts.handOvers];
+    [this.host, this.handovers] = [this.#parts.rooms, this.#parts.handovers];
     listenToPeers(this.server, membership, peers, {
       clock,
       log: this.#log,
-      receiveLost: (lost) => void this.#parts.takeOvers.receiveLost(lost),
+      receiveLost: (lost) => void this.#parts.takeovers.receiveLost(lost),
     });
-    clock.after(LISTEN_BEATS * heartbeatMs, () => {
+    clock.after(LISTEN_HEARTBEATS * heartbeatMs, () => {
       natsClaims(this.line.connection, world.subjects, this.server, this.#log).onClaim((request) => this.host.claim(request));
-      natsOrders(this.line.connection, world.subjects, this.server, this.#log).onOrder((order) => this.handOvers.answer(order));
-      this.#stopHeart = beatHeart(this.#parts.describe, peers, clock, heartbeatMs);
+      natsOrders(this.line.connection, world.subjects, this.server, this.#log).onOrder((order) => this.handovers.answer(order));
+      this.#stopHeart = sendServerHeartbeats(this.#parts.describe, peers, clock, heartbeatMs);
     });
   }
 
   /** In good order. */
   async stop(): Promise<void> {
-    const { rooms, replicas, presence, handOvers } = this.#parts;
-    await handOvers.drain();
+    const { rooms, replicas, presence, handovers } = this.#parts;
+    await handovers.drain();
     await rooms.stop();
     replicas.stop();
     presence.stop();
@@ -132,7 +129,7 @@ export class RoomServerProcess {
     return this.line.read(run, (side) => this.#world.log.asOf(led, side));
   }
 
-  async *#read(room: RoomKey, after: number, through: number): AsyncIterable<StoredRecord> {
+  async *#read(room: RoomKey, after: number, through: number): AsyncIterable<DecodedRecord> {
     for await (const { record, streamSeq } of wholeRange((from) => this.#readOn(room, from), after, through, this.process.clock))
       if (record.kind !== "deleted") yield { record, streamSeq };
   }

@@ -4,13 +4,14 @@ import { parentPort, workerData } from "node:worker_threads";
 
 import { minimize } from "./minimize.ts";
 import { PLANTED_BUGS } from "./planted-bugs.ts";
+import { PLANTED_SERVICE_BUGS } from "./planted-service-bugs.ts";
 import type { RunAnswer, RunnerData, RunOrder } from "./run-orders.ts";
 import { type Outcome, simulate } from "./simulation.ts";
 import type { Sum } from "./tally.ts";
 import { type Telemetry, telemetry } from "./world.ts";
 
-const { planted: name, pulse } = workerData as RunnerData;
-const planted = PLANTED_BUGS.find((bug) => bug.name === name);
+const { planted: name, isHarsh, pulse } = workerData as RunnerData;
+const planted = [...PLANTED_BUGS, ...PLANTED_SERVICE_BUGS].find((bug) => bug.name === name);
 const counted = telemetry();
 
 parentPort?.on("message", (order: RunOrder) => {
@@ -21,14 +22,17 @@ async function carryOut(order: RunOrder): Promise<RunAnswer> {
   switch (order.kind) {
     case "run": {
       const { seed, size, verbose } = order;
-      const outcome = await simulate(seed, { size, telemetry: counted, planted, verbose, pulse });
+      const outcome = await simulate(seed, { size, telemetry: counted, planted, isHarsh, verbose, pulse });
       return outcome.failure === undefined && !verbose ? { kind: "well", sum: sumOf(outcome) } : { kind: "told", outcome };
     }
     case "minimize":
       return { kind: "told", outcome: await minimize(order.failed, { telemetry: telemetry(), planted, pulse }) };
     case "retrace": {
       const { seed, size, stepsMax } = order;
-      return { kind: "told", outcome: await simulate(seed, { size, telemetry: telemetry(), planted, verbose: true, pulse, stepsMax }) };
+      return {
+        kind: "told",
+        outcome: await simulate(seed, { size, telemetry: telemetry(), planted, isHarsh, verbose: true, pulse, stepsMax }),
+      };
     }
     case "count":
       return { kind: "counters", counters: await countersOf(counted) };

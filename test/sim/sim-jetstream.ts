@@ -4,16 +4,18 @@
  * stored and before its answer. On top of that, what a cluster under stress does to whoever appends.
  */
 
-import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
+import { type Checkpoint, type CheckpointEntry, isDeleted } from "../../shared/bus/checkpoint.ts";
+import type { StoredRecord as StoredBytes } from "../../shared/bus/record.ts";
 import type { PlannedRoom, RoomEntry } from "../../shared/bus/placement-messages.ts";
 import { type DeletedRecord, encodeDeletedRecord } from "../../shared/bus/record.ts";
 import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
-import type { Lease } from "../../shared/lease.ts";
+import type { Lease } from "../../shared/cluster/lease.ts";
 import { roomOfSubject, type Subjects } from "../../shared/bus/subjects.ts";
 import type { RoomKey, UnixMillis } from "../../shared/ids.ts";
-import type { Prng } from "../../shared/prng.ts";
-import type { KnownCheckpoint, LastRecord, StoredRecord } from "../../room-server/ports.ts";
+import type { Prng } from "../../shared/collections/prng.ts";
+import type { KnownCheckpoint, LastRecord, DecodedRecord } from "../../room-server/ports.ts";
 import { Pipe } from "./pipe.ts";
+import { SimBucket } from "./sim-bucket.ts";
 import type { Scheduler } from "./scheduler.ts";
 import type { Inside, Published, SimNats } from "./sim-nats.ts";
 
@@ -29,7 +31,7 @@ const NO_LEADER = 10_008;
 /** Of the streams of the log and of the checkpoints each has a leader of its own. */
 export type Led = "log" | "checkpoints";
 
-type Kept = LastRecord & { readonly at: number };
+type Kept = LastRecord & { readonly at: number; readonly bytes: Uint8Array };
 /** A leader that has not heard that there is another. */
 type OldLeader = {
   readonly since: number;
@@ -49,7 +51,7 @@ export class SimJetStream implements Inside {
   readonly prefix: string;
   readonly #subjects: Subjects;
   readonly #nats: SimNats;
-  readonly #judge: (room: RoomKey, stored: StoredRecord) => void;
+  readonly #judge: (room: RoomKey, stored: DecodedRecord) => void;
   readonly #appends: Pipe;
   readonly #scheduler: Scheduler;
   readonly #rooms = new Map<RoomKey, RoomLogs>();
@@ -57,6 +59,8 @@ export class SimJetStream implements Inside {
   readonly entries: SimBucket<RoomEntry>;
   readonly plans: SimBucket<PlannedRoom>;
   readonly leases: SimBucket<Lease>;
+  /** Written by the simulated document services. Undefined: there are none, and `checkpointAndTrim` stands for them. */
+  checkpointEntries: SimBucket<CheckpointEntry> | undefined;
   readonly #appendedAt: { readonly streamSeq: number; readonly at: number }[] = [];
   #lastSeq = 0;
   /** How many appends met each mood but the good one, and how many the slowness. */
@@ -78,7 +82,7 @@ export class SimJetStream implements Inside {
     nats: SimNats,
     scheduler: Scheduler,
     latencyMs: () => number,
-    judge: (room: RoomKey, stored: StoredRecord) => void,
+    judge: (room: RoomKey, stored: DecodedRecord) => void,
   ) {
     this.prefix = subjects.log(0, "" as RoomKey);
     this.#subjects = subjects;
@@ -94,6 +98,11 @@ export class SimJetStream implements Inside {
 
   get isReadable(): boolean {
     return this.mood !== "silent" && this.mood !== "refusing" && this.#oldLeader?.stage !== "alone";
+  }
+
+  /** Whether the leader has a majority, and so takes what is written to buckets. */
+  get takesWrites(): boolean {
+    return this.#oldLeader?.stage !== "alone";
   }
 
   receive(message: Published): void {
@@ -152,7 +161,35 @@ export class SimJetStream implements Inside {
       .slice(0, countMax);
   }
 
+  /** Of all rooms, in the order of the log. */
+  readAll(after: number, countMax: number, asOf: number): StoredBytes[] {
+    return [...this.#rooms.keys()]
+      .flatMap((room) => this.#keptAt(room, asOf).map((kept) => storedBytes(room, kept)))
+      .filter(({ streamSeq }) => streamSeq > after)
+      .sort((a, b) => a.streamSeq - b.streamSeq)
+      .slice(0, countMax);
+  }
+
+  readBytes(room: RoomKey, after: number, countMax: number, asOf: number): StoredBytes[] {
+    return this.read(room, after, countMax, asOf).map((kept) => storedBytes(room, kept as Kept));
+  }
+
+  /** The last stream sequence that was given out by then. */
+  lastSeq(asOf: number): number {
+    return this.#appendedAt.findLast(({ at }) => at <= asOf)?.streamSeq ?? 0;
+  }
+
+  /** The rooms that have more than one record. */
+  untrimmed(asOf: number): RoomKey[] {
+    return [...this.#rooms.keys()].filter((room) => this.#keptAt(room, asOf).length > 1);
+  }
+
   checkpoint(room: RoomKey, asOf: number = this.#scheduler.now): KnownCheckpoint {
+    if (this.checkpointEntries !== undefined) {
+      const { entry, revision } = this.checkpointEntries.entryAsOf(room, asOf);
+      if (revision !== this.checkpointEntries.entryAsOf(room, this.#scheduler.now).revision) this.#staleEver += 1;
+      return isDeleted(entry) ? "deleted" : entry;
+    }
     const checkpoints = this.#rooms.get(room)?.checkpoints;
     const known = checkpoints?.findLast(({ at }) => at <= asOf);
     if (known !== checkpoints?.at(-1)) this.#staleEver += 1;
@@ -162,11 +199,27 @@ export class SimJetStream implements Inside {
   /** As the document service does: a record behind whatever stands there. False: the log does not take it. */
   delete(room: RoomKey): boolean {
     if (!this.isReadable) return false;
+    this.appendDeletion(room);
+    return true;
+  }
+
+  /** Returns the record's stream sequence. */
+  appendDeletion(room: RoomKey): number {
     const streamSeq = this.#nextSeq();
     const record: DeletedRecord = { kind: "deleted", id: `deletion.${streamSeq}`, time: this.#scheduler.now as UnixMillis };
-    this.#room(room).kept.push({ record, streamSeq, at: this.#scheduler.now });
-    if (this.mood !== "changing-leader") this.#republish(room, encodeDeletedRecord(record), streamSeq);
-    return true;
+    const bytes = encodeDeletedRecord(record);
+    this.#room(room).kept.push({ record, streamSeq, at: this.#scheduler.now, bytes });
+    if (this.mood !== "changing-leader") this.#republish(room, bytes, streamSeq);
+    return streamSeq;
+  }
+
+  /** A purge: removes the room's records before that stream sequence, the last one too if it is among them. Returns what is removed. */
+  trim(key: RoomKey, before: number): readonly LastRecord[] {
+    const room = this.#room(key);
+    const first = room.kept.findIndex(({ streamSeq }) => streamSeq >= before);
+    const records = room.kept.splice(0, first < 0 ? room.kept.length : first);
+    room.trimmed.push({ records, at: this.#scheduler.now });
+    return records;
   }
 
   /** Nothing but that record stays. */
@@ -223,7 +276,7 @@ export class SimJetStream implements Inside {
     const streamSeq = this.#nextSeq();
     if (id !== undefined) this.#seqOfMessage.set(id, streamSeq);
     const stored = { record: ownersRecordOf(message.data), streamSeq };
-    kept.push({ ...stored, at: this.#scheduler.now });
+    kept.push({ ...stored, at: this.#scheduler.now, bytes: message.data });
     this.#judge(room, stored);
     if (this.mood === "changing-leader") return;
     this.#republish(room, message.data, streamSeq);
@@ -260,91 +313,12 @@ export class SimJetStream implements Inside {
   }
 }
 
+function storedBytes(room: RoomKey, { streamSeq, at, bytes }: Kept): StoredBytes {
+  return { room, streamSeq, time: Math.floor(at) as UnixMillis, bytes };
+}
+
 /** A room's records as they were then, those that were trimmed since among them. */
 function keptAt({ kept, trimmed }: RoomLogs, then: number): Kept[] {
   const untrimmed = trimmed.filter(({ at }) => at > then).flatMap(({ records }) => records);
   return [...untrimmed, ...kept].filter(({ at }) => at <= then);
-}
-
-/** A bucket: every write against a revision; a read may be behind while the bucket lags. */
-export class SimBucket<Entry> {
-  readonly #scheduler: Scheduler;
-  readonly #entries = new Map<RoomKey, { revision: number; at: number; entry: Entry | undefined }[]>();
-  readonly #followers: (() => void)[] = [];
-  #revision = 0;
-  #lateEver = 0;
-  #unansweredEver = 0;
-  #isThere = true;
-  lagMs = 0;
-
-  constructor(scheduler: Scheduler) {
-    this.#scheduler = scheduler;
-  }
-
-  /** So many reads were told what was no longer so. */
-  get lateEver(): number {
-    return this.#lateEver;
-  }
-
-  get unansweredEver(): number {
-    return this.#unansweredEver;
-  }
-
-  /** Asked once for each question. */
-  answers(): boolean {
-    if (!this.#isThere) this.#unansweredEver += 1;
-    return this.#isThere;
-  }
-
-  goAway(): void {
-    this.#isThere = false;
-  }
-
-  comeBack(): void {
-    this.#isThere = true;
-    this.#tellFollowers();
-  }
-
-  read(room: RoomKey): { revision: number; entry: Entry | undefined } {
-    const history = this.#entries.get(room);
-    const visible = history?.findLast(({ at }) => at + this.lagMs <= this.#scheduler.now);
-    if (visible !== history?.at(-1)) this.#lateEver += 1;
-    return visible ?? { revision: 0, entry: undefined };
-  }
-
-  all(): Map<RoomKey, Entry> {
-    const entries = [...this.#entries.keys()].map((room) => [room, this.read(room).entry] as const);
-    return new Map(entries.filter((pair): pair is [RoomKey, NonNullable<Entry>] => pair[1] !== undefined));
-  }
-
-  /** False: it was written meanwhile. */
-  write(room: RoomKey, entry: Entry | undefined, revision: number): boolean {
-    const history = this.#entries.get(room) ?? [];
-    if ((history.at(-1)?.revision ?? 0) !== revision) return false;
-    if (this.lagMs > 0) this.#lateEver += 1;
-    history.push({ revision: ++this.#revision, at: this.#scheduler.now, entry });
-    this.#entries.set(room, history);
-    this.#scheduler.after(this.lagMs, () => this.#tellFollowers());
-    return true;
-  }
-
-  /** Called when there is something new to be read. */
-  onChange(tell: () => void): void {
-    this.#followers.push(tell);
-  }
-
-  /** The server lost power: what was written since it last synced is gone, and its revisions are given out again. */
-  loseSince(syncedAt: number): void {
-    this.#revision = 0;
-    for (const [room, history] of this.#entries) {
-      const synced = history.filter(({ at }) => at <= syncedAt);
-      if (synced.length > 0) this.#entries.set(room, synced);
-      else this.#entries.delete(room);
-      this.#revision = Math.max(this.#revision, synced.at(-1)?.revision ?? 0);
-    }
-  }
-
-  #tellFollowers(): void {
-    if (this.#isThere) for (const tell of this.#followers) tell();
-  }
 }

@@ -141,7 +141,7 @@ export class SimLine {
     return this.#roundTrip(() => {}, undefined);
   }
 
-  request(subject: string, data: Uint8Array, { timeout }: { timeout: number }): Promise<SimMsg> {
+  request(subject: string, data: Uint8Array, { timeout, headers }: { timeout: number; headers?: MsgHdrs }): Promise<SimMsg> {
     return new Promise((resolve, reject) => {
       const inbox = `_INBOX.${this.#process.name}.${++this.#requests}`;
       const subscription = this.subscribe(inbox, {
@@ -160,7 +160,7 @@ export class SimLine {
         finish();
         reject(new errors.TimeoutError());
       });
-      this.publish(subject, data, { reply: inbox });
+      this.publish(subject, data, headers === undefined ? { reply: inbox } : { reply: inbox, headers });
     });
   }
 

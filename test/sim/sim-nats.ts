@@ -5,10 +5,10 @@
  * no client is told. `sim-line.ts` is the other end, as the adapters see it.
  */
 
-import { decodeAnswer, decodeFromOwner, decodeToOwner } from "../../shared/bus/envelope.ts";
-import { decodePresenceAnswer, decodePresenceFromOwner, decodePresenceToOwner } from "../../shared/bus/presence-messages.ts";
+import { decodeOwnerReply, decodeFromOwner, decodeToOwner } from "../../shared/bus/envelope.ts";
+import { decodePresenceReply, decodePresenceFromOwner, decodePresenceToOwner } from "../../shared/bus/presence-messages.ts";
 import { roomOfSubject } from "../../shared/bus/subjects.ts";
-import { decodeNews } from "../../shared/wire/presence.ts";
+import { decodeDelta } from "../../shared/wire/presence.ts";
 import type { Trace } from "./trace.ts";
 
 /** JSON in a message from JetStream, a status from NATS itself: the adapters tell by `code`. */
@@ -121,14 +121,14 @@ function describe({ subject, data }: Published): string {
     : (decodeToOwner(data) ??
       decodePresenceToOwner(data) ??
       decodeFromOwner(data) ??
-      decodeAnswer(data) ??
+      decodeOwnerReply(data) ??
       (data[0] === JSON_OBJECT ? new TextDecoder().decode(data) : undefined));
   return `  ${subject} ${JSON.stringify(message, (key, value: unknown) => (value instanceof Uint8Array || key === "payload" ? undefined : value))}`;
 }
 
 function presenceIn(subject: string, data: Uint8Array): unknown {
-  const message = subject.includes(".presence.out.") ? decodePresenceFromOwner(data) : decodePresenceAnswer(data);
-  return message !== undefined && "news" in message ? { ...message, news: decodeNews(message.news) } : message;
+  const message = subject.includes(".presence.out.") ? decodePresenceFromOwner(data) : decodePresenceReply(data);
+  return message !== undefined && "delta" in message ? { ...message, delta: decodeDelta(message.delta) } : message;
 }
 
 function matches(wanted: readonly string[], given: readonly string[]): boolean {

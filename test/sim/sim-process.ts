@@ -4,7 +4,7 @@
  * never.
  */
 
-import type { Clock } from "../../shared/clock.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import type { Millis, UnixMillis } from "../../shared/ids.ts";
 import type { Scheduler } from "./scheduler.ts";
 

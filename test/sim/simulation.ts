@@ -9,6 +9,7 @@ import type { Failure } from "./judge.ts";
 import type { PlantedBug } from "./planted-bugs.ts";
 import { START_MS } from "./scheduler.ts";
 import { type SizeName, SIZES } from "./sizes.ts";
+import type { Tab } from "./tab.ts";
 import { type Telemetry, World } from "./world.ts";
 
 export type SimulationOptions = {
@@ -18,6 +19,8 @@ export type SimulationOptions = {
   /** Instead of those drawn from the seed. */
   readonly faults?: readonly Fault[] | undefined;
   readonly verbose?: boolean;
+  /** Draws faults too that today's product does not survive. */
+  readonly isHarsh?: boolean | undefined;
   readonly pulse?: Int32Array | undefined;
   readonly stepsMax?: number | undefined;
 };
@@ -54,7 +57,7 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
   const size = SIZES[options.size];
   const { telemetry, planted, verbose = false, pulse, stepsMax } = options;
   const world = new World(seed, { size, telemetry, planted, verbose, pulse, stepsMax });
-  const faults = options.faults ?? planted?.faults?.(size) ?? drawFaults(world.chance("faults"), size);
+  const faults = options.faults ?? planted?.faults?.(size) ?? drawFaults(world.chance("faults"), size, options);
   const peaceAt = START_MS + size.faultyMs;
   const { scheduler, judge, trace } = world;
   const receiveError = (error: unknown): void => judge.fail(`a part threw: ${error instanceof Error ? error.stack : String(error)}`);
@@ -85,12 +88,24 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
         lookAt = scheduler.now + LOOK_MS;
         return cluster.tabs.every((tab) => tab.wrongAbout(cluster.tabs) === undefined);
       };
-      const settle = (): Promise<void> => scheduler.runUntil(scheduler.now + HEALING_MS_MAX, () => checked() || isSettled());
+      let lookAtServicesAt = 0;
+      const areServicesSettled = (): boolean => {
+        if (world.serviceJudge === undefined) return true;
+        if (scheduler.now < lookAtServicesAt) return false;
+        lookAtServicesAt = scheduler.now + LOOK_MS;
+        return world.serviceJudge.unsettled() === undefined;
+      };
+      const settle = (): Promise<void> =>
+        scheduler.runUntil(scheduler.now + HEALING_MS_MAX, () => checked() || (isSettled() && areServicesSettled()));
       await settle();
       healedInMs = scheduler.now - peaceAt;
       const deleted = cluster.tabs.find(({ isToldDeleted }) => isToldDeleted);
       if (deleted !== undefined) {
         cluster.replaceTab(deleted); // Who comes later is told so too: the name is never given again.
+        await settle();
+      }
+      if (world.serviceJudge !== undefined && deleted === undefined) {
+        for (const tab of firstOfEachRoom(cluster)) cluster.replaceTab(tab); // It begins at a snapshot, and is given the log behind it.
         await settle();
       }
       if (world.chance("quiet").chance(QUIET_CHANCE)) {
@@ -101,6 +116,7 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
       if (!cluster.tabs.every((tab) => tab.isSettled))
         judge.fail(`not everybody has everything and knows it saved:\n${cluster.tabs.map(({ state }) => `  ${state}`).join("\n")}`);
       else if (!judge.isEveryFirstEditAnswered) judge.fail("not everybody who made the document of content is answered");
+      else if (world.serviceJudge?.unsettled() !== undefined) judge.fail(`not settled: ${world.serviceJudge.unsettled()}`);
       else if (wrong.length > 0) judge.fail(`not everybody is told who is there and what they show:\n  ${wrong.join("\n  ")}`);
     }
   } catch (error) {
@@ -139,4 +155,8 @@ function letType(world: World, cluster: Cluster): void {
       for (let one = 0; one < burst; one++) world.scheduler.after(at + prng.below(BURST_MS), () => cluster.tabs[place]!.type());
     }
   }
+}
+
+function firstOfEachRoom({ tabs }: Cluster): Tab[] {
+  return [...new Map(tabs.map((tab) => [tab.room, tab])).values()];
 }

@@ -3,7 +3,7 @@
  * hardly more than what makes a run worth counting, so that there can be very many of them.
  */
 
-import type { Prng } from "../../shared/prng.ts";
+import type { Prng } from "../../shared/collections/prng.ts";
 
 /** At least so many, and up to so many more. */
 type Count = { readonly min: number; readonly more: number };
@@ -21,6 +21,8 @@ export type Size = {
   readonly tabsMore: number;
   readonly faults: Count;
   readonly trims: number;
+  /** Undefined: no document services and no leaderboards run. */
+  readonly services: { readonly documentServices: Count; readonly leaderboards: Count } | undefined;
   /** Most faults are short, a few are long enough for deadlines to pass. */
   readonly faultMsMax: readonly number[];
   /** What clients wait by chance is that share of the longest, drawn evenly, to this power: they may all wait as long as ever, but seldom do. */
@@ -29,11 +31,14 @@ export type Size = {
   readonly quietMs: number;
 };
 
-export type SizeName = "small" | "large";
+/** `…-edit-path`: without document services and leaderboards; most regression seeds are of these. */
+export type SizeName = "small" | "large" | "small-edit-path" | "large-edit-path";
 
-export const SIZES: Readonly<Record<SizeName, Size>> = {
+const SERVICES = { documentServices: { min: 1, more: 1 }, leaderboards: { min: 1, more: 1 } };
+
+const EDIT_PATH = {
   small: {
-    name: "small",
+    name: "small-edit-path",
     faultyMs: 2_500,
     keystrokesPerTab: 48,
     twoRoomsChance: 0,
@@ -44,12 +49,13 @@ export const SIZES: Readonly<Record<SizeName, Size>> = {
     tabsMore: 0,
     faults: { min: 8, more: 6 },
     trims: 5,
+    services: undefined,
     faultMsMax: [300, 1_200, 3_000],
     patience: 4,
     quietMs: 3_000,
   },
   large: {
-    name: "large",
+    name: "large-edit-path",
     faultyMs: 16_000,
     keystrokesPerTab: 40,
     twoRoomsChance: 0.3,
@@ -60,10 +66,18 @@ export const SIZES: Readonly<Record<SizeName, Size>> = {
     tabsMore: 1,
     faults: { min: 6, more: 19 },
     trims: 12,
+    services: undefined,
     faultMsMax: [600, 3_000, 9_000],
     patience: 1,
     quietMs: 15_000,
   },
+} as const satisfies Readonly<Record<string, Size>>;
+
+export const SIZES: Readonly<Record<SizeName, Size>> = {
+  "small-edit-path": EDIT_PATH.small,
+  "large-edit-path": EDIT_PATH.large,
+  "small": { ...EDIT_PATH.small, name: "small", services: SERVICES },
+  "large": { ...EDIT_PATH.large, name: "large", services: SERVICES },
 };
 
 export function draw({ min, more }: Count, prng: Prng): number {

@@ -1,11 +1,11 @@
 /** One person's tab: the real client on a simulated socket, somebody who types, and what the judge needs to know of it. */
 
-import type { SnapshotAnswer, Socket, SocketListener, World as ClientWorld } from "../../client/ports.ts";
-import { RoomHost } from "../../client/room/room-host.ts";
-import { SteadyTime } from "../../client/connection/steady-time.ts";
+import type { SnapshotAnswer, Socket, SocketListener, ClientWorld } from "../../client/ports.ts";
+import { RoomConnection } from "../../client/room/room-connection-host.ts";
 import { type ClientKey, type Position, type RoomId, roomKey, type RoomKey, type Seq, type TenantId } from "../../shared/ids.ts";
 import { epochOf, headOf } from "../../shared/bus/record.ts";
-import type { Prng } from "../../shared/prng.ts";
+import type { Prng } from "../../shared/collections/prng.ts";
+import { contentOf, type DocumentServiceProcess } from "./document-service-process.ts";
 import type { Device } from "./device.ts";
 import type { Judged } from "./judge.ts";
 import { beginsWith } from "./lost-ends.ts";
@@ -13,12 +13,20 @@ import { keystroke, keystrokeEdits } from "./keystrokes.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { SimConnection, SimListener } from "./sim-sockets.ts";
 import type { World } from "./world.ts";
+import { SteadyTime } from "../../client/io/system.ts";
 
 /** Problems that a tab may meet while something is struck: it goes on trying, and has to be where all are in the end. */
 const PASSING: ReadonlySet<string> = new Set(["snapshot-unavailable", "room-unavailable"]);
 
+const SNAPSHOT_MS_MAX = 3_000;
+
 /** What tabs of one room have in common. */
-export type Internet = { readonly listeners: () => readonly SimListener[]; snapshotsAreThere: boolean; snapshotsRefused: number };
+export type Internet = {
+  readonly listeners: () => readonly SimListener[];
+  readonly documentServices: () => readonly DocumentServiceProcess[];
+  snapshotsAreThere: boolean;
+  snapshotsRefused: number;
+};
 
 export class Tab implements Judged {
   readonly name: string;
@@ -30,7 +38,7 @@ export class Tab implements Judged {
   readonly #prng: Prng;
   readonly #roomId: RoomId;
   readonly #mergeUnsent: boolean;
-  #host: RoomHost;
+  #host: RoomConnection;
   #connection: SimConnection | undefined;
   #keys = 0;
   #deliveredSeq = 0;
@@ -153,8 +161,8 @@ export class Tab implements Judged {
     this.#connection?.break();
   }
 
-  #open(): RoomHost {
-    const host = new RoomHost(
+  #open(): RoomConnection {
+    const host = new RoomConnection(
       {
         url: "ws://sim",
         token: this.user,
@@ -208,7 +216,7 @@ export class Tab implements Judged {
   }
 
   /** Of a planted bug: what is not saved is lost, and the room is joined as if for the first time. */
-  #forgetOutbox(host: RoomHost): void {
+  #forgetOutbox(host: RoomConnection): void {
     if (host !== this.#host) return;
     host.destroy();
     this.#deliveredSeq = 0;
@@ -259,6 +267,7 @@ export class Tab implements Judged {
       this.#internet.snapshotsRefused += 1;
       return { kind: "unavailable", retryAfterMs: 500, why: "HTTP 503" };
     }
+    if (this.#world.stores !== undefined) return this.#askDocumentServices();
     const { records, order } = this.#world.judge.room(this.room);
     const checkpoint = this.#world.log.checkpoint(this.room);
     if (checkpoint === "deleted") return { kind: "unavailable", retryAfterMs: 500, why: "HTTP 410" };
@@ -268,5 +277,20 @@ export class Tab implements Judged {
     if (record === undefined || headOf(record) === 0) return { kind: "none" };
     const position: Position = { epoch: epochOf(record), seq: headOf(record) as Seq };
     return { kind: "snapshot", position, payload: keystrokeEdits.merge(order.slice(0, position.seq).map(({ payload }) => payload)) };
+  }
+
+  /** The gateway asks the service that answers for the room. */
+  async #askDocumentServices(): Promise<SnapshotAnswer> {
+    const service = this.#internet.documentServices().find(({ process, host }) => process.state === "running" && host.holds(this.room));
+    const unavailable: SnapshotAnswer = { kind: "unavailable", retryAfterMs: 500, why: "HTTP 503" };
+    if (service === undefined) return unavailable;
+    const served = await new Promise<Awaited<ReturnType<typeof service.host.serve>>>((resolve) => {
+      const callOff = this.process.clock.after(SNAPSHOT_MS_MAX, () => resolve({ kind: "loading" }));
+      service.process.run(() => void service.host.serve(this.room, "joinable").then((answer) => (callOff(), resolve(answer))));
+    });
+    await new Promise<void>((resolve) => void this.process.clock.after(this.#world.latencyMs(), resolve));
+    if (served.kind === "no-document") return { kind: "none" };
+    if (served.kind !== "snapshot") return unavailable;
+    return { kind: "snapshot", position: served.position, payload: contentOf(served.state) };
   }
 }

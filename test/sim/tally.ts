@@ -2,7 +2,7 @@
 
 import { type FaultKind, FAULTS } from "./faults.ts";
 import type { Outcome } from "./simulation.ts";
-import { MINIMUM } from "./sizes.ts";
+import { MINIMUM, type SizeName } from "./sizes.ts";
 
 /** Of a kind of fault: how often it struck, and how often anything met it. */
 type Strikes = { struck: number; met: number };
@@ -11,7 +11,7 @@ type Strikes = { struck: number; met: number };
 export type Sum = Omit<Outcome, "faults" | "lines">;
 
 export class Tally {
-  readonly #runs = { small: 0, large: 0 };
+  readonly #runs: Record<SizeName, number> = { "small": 0, "large": 0, "small-edit-path": 0, "large-edit-path": 0 };
   readonly #failedSeeds: number[] = [];
   readonly #healedInMs: number[] = [];
   readonly #faults = new Map<FaultKind, Strikes>();
@@ -55,7 +55,7 @@ export class Tally {
       Object.keys(FAULTS).map((kind) => [kind, this.#faults.get(kind as FaultKind) ?? { struck: 0, met: 0 }]),
     );
     return {
-      runs: this.#runs.small + this.#runs.large,
+      runs: this.#runsCount,
       ...this.#runs,
       fullSize: this.#fullSize,
       failed: this.#failedSeeds,
@@ -69,8 +69,8 @@ export class Tally {
   }
 
   *report(seconds: number): Iterable<string> {
-    const { small, large } = this.#runs;
-    yield `${small + large} runs (${small} small, ${large} large), ${this.failures} failed, ${this.#steps} steps, ${this.#edits} edits in the logs, ${this.#acked} taken for saved, ${seconds.toFixed(1)} s`;
+    const bySize = Object.entries(this.#runs).filter(([, count]) => count > 0);
+    yield `${this.#runsCount} runs (${bySize.map(([size, count]) => `${count} ${size}`).join(", ")}), ${this.failures} failed, ${this.#steps} steps, ${this.#edits} edits in the logs, ${this.#acked} taken for saved, ${seconds.toFixed(1)} s`;
     yield `${this.#fullSize} of them had at least ${MINIMUM.steps} steps, ${MINIMUM.edits} edits, and ${MINIMUM.faults} faults that something met`;
     yield `after the last fault all was well within (p50, p99, max): ${this.#healed()
       .map((ms) => `${(ms / 1_000).toFixed(1)} s`)
@@ -82,6 +82,10 @@ export class Tally {
     }
     yield "what the parts counted:";
     for (const [name, value] of this.#counters) yield `${String(value).padStart(8)}  ${name}`;
+  }
+
+  get #runsCount(): number {
+    return Object.values(this.#runs).reduce((sum, count) => sum + count, 0);
   }
 
   #healed(): number[] {

@@ -2,20 +2,26 @@
 
 import { Registry } from "prom-client";
 
+import { type DocumentServiceConfig, documentServiceSettings } from "../../document-service/config.ts";
+import { type DocumentServiceMetrics, documentServiceMetrics } from "../../document-service/metrics.ts";
 import { type GatewayConfig, gatewaySettings } from "../../gateway/config.ts";
 import { type GatewayMetrics, gatewayMetrics } from "../../gateway/metrics.ts";
+import { type LeaderboardConfig, leaderboardSettings } from "../../leaderboard/config.ts";
+import { type LeaderboardMetrics, leaderboardMetrics } from "../../leaderboard/metrics.ts";
 import { type PlacementConfig, placementSettings } from "../../placement/config.ts";
 import { type PlacementMetrics, placementMetrics } from "../../placement/metrics.ts";
 import { type RoomServerConfig, roomServerSettings } from "../../room-server/config.ts";
 import { type RoomServerMetrics, roomServerMetrics } from "../../room-server/metrics.ts";
 import { type Subjects, subjectsOf } from "../../shared/bus/subjects.ts";
-import { readSettings } from "../../shared/config.ts";
+import { readSettings } from "../../shared/settings/settings.ts";
 import type { RoomKey } from "../../shared/ids.ts";
-import type { Log } from "../../shared/log.ts";
-import { Prng } from "../../shared/prng.ts";
+import type { Log } from "../../shared/process/log.ts";
+import { Prng } from "../../shared/collections/prng.ts";
 import { Judge } from "./judge.ts";
 import type { PlantedBug } from "./planted-bugs.ts";
 import { Scheduler, type SchedulerOptions } from "./scheduler.ts";
+import { ServiceJudge } from "./service-judge.ts";
+import { ServiceStores } from "./service-stores.ts";
 import { SimJetStream } from "./sim-jetstream.ts";
 import { SimNats } from "./sim-nats.ts";
 import { SimProcess } from "./sim-process.ts";
@@ -28,14 +34,29 @@ export type Telemetry = {
   readonly gateway: GatewayMetrics;
   readonly roomServer: RoomServerMetrics;
   readonly placement: PlacementMetrics;
+  readonly documentService: DocumentServiceMetrics;
+  readonly leaderboard: LeaderboardMetrics;
 };
 
 export function telemetry(): Telemetry {
   const registry = new Registry();
-  return { registry, gateway: gatewayMetrics(registry), roomServer: roomServerMetrics(registry), placement: placementMetrics(registry) };
+  return {
+    registry,
+    gateway: gatewayMetrics(registry),
+    roomServer: roomServerMetrics(registry),
+    placement: placementMetrics(registry),
+    documentService: documentServiceMetrics(registry),
+    leaderboard: leaderboardMetrics(registry),
+  };
 }
 
-export type SimSettings = { readonly gateway: GatewayConfig; readonly roomServer: RoomServerConfig; readonly placement: PlacementConfig };
+export type SimSettings = {
+  readonly gateway: GatewayConfig;
+  readonly roomServer: RoomServerConfig;
+  readonly placement: PlacementConfig;
+  readonly documentService: DocumentServiceConfig;
+  readonly leaderboard: LeaderboardConfig;
+};
 
 /** Dates differ by so much from the start. */
 const SKEW_MS_MAX = 2_000;
@@ -62,6 +83,9 @@ export class World {
   readonly nats: SimNats;
   readonly log: SimJetStream;
   readonly settings: SimSettings;
+  /** Undefined: no document services and no leaderboards run. */
+  readonly stores: ServiceStores | undefined;
+  readonly serviceJudge: ServiceJudge | undefined;
   readonly #latency: Prng;
   readonly #clocks: Prng;
   readonly #latencyMsMax: number;
@@ -80,7 +104,11 @@ export class World {
     this.log = new SimJetStream(this.subjects, this.nats, this.scheduler, this.latencyMs, (room, stored) =>
       this.judge.receiveStored(room, stored),
     );
-    this.settings = drawSettings(this.chance("settings"));
+    this.settings = { ...drawSettings(this.chance("settings")), ...drawServiceSettings(this.chance("service settings")) };
+    if (options.size.services === undefined) return;
+    this.stores = new ServiceStores(this.scheduler);
+    this.log.checkpointEntries = this.stores.checkpoints;
+    this.serviceJudge = new ServiceJudge(this.judge, this.stores, this.log, this.settings.leaderboard);
   }
 
   /** A generator of its own for each purpose, so that one draw more here changes nothing there. */
@@ -113,7 +141,7 @@ export class World {
 }
 
 /** Half of the runs have bounds so tight that each is met. */
-function drawSettings(prng: Prng): SimSettings {
+function drawSettings(prng: Prng): Pick<SimSettings, "gateway" | "roomServer" | "placement"> {
   const tight = prng.chance(0.5);
   const editBytesMax = tight && prng.chance(0.3) ? 12 : 400;
   const sometimes = (settings: Record<string, number>): Record<string, string> =>
@@ -161,5 +189,45 @@ function drawSettings(prng: Prng): SimSettings {
     gateway: readSettings(gatewaySettings, { flags: gateway, env: {} }),
     roomServer: readSettings(roomServerSettings, { flags: roomServer, env: {} }),
     placement: readSettings(placementSettings, { flags: { controlLoopMs: "1000", placementLeaseMs: "1500" }, env: {} }),
+  };
+}
+
+/** Leases and intervals so short that a run sees many of each; caps so high that points are a plain sum. */
+function drawServiceSettings(prng: Prng): Pick<SimSettings, "documentService" | "leaderboard"> {
+  const among = (...values: readonly number[]): string => String(values[prng.below(values.length)]!);
+  const documentService = {
+    documentsLeaseMs: "800",
+    documentsReadMs: among(50, 150),
+    documentsDrainMsMax: "1000",
+    documentsAnswerMsMax: "1000",
+    documentsSweepMs: "1500",
+    snapshotEditsMax: among(3, 20),
+    snapshotAgeMsMax: among(200, 600),
+    snapshotIntervalMsMin: among(50, 200),
+    replayWindowMs: among(100, 600),
+    boardsHoldMsMax: "600000",
+    historySegmentMsMin: among(100, 500),
+    historyVersionMsMin: "500",
+    historyVersionEditsMax: "20",
+    mergeEditsMax: among(4, 1_000),
+    stalledBytesMax: among(400, 100_000),
+    documentIdleMsMax: among(400, 5_000),
+    trimReadOverlapMin: "1",
+    documentsBytesMax: among(4_000, 1_000_000),
+  };
+  const leaderboard = {
+    boardsLeaseMs: "800",
+    boardsDrainMsMax: "1000",
+    boardReadMs: among(50, 150),
+    boardBatchMs: among(30, 120),
+    boardTotalsMs: "300",
+    boardCheckpointMsMax: among(150, 600),
+    boardPointsPerMinuteMax: "1000000",
+    boardEditMediumBytesMin: "8",
+    boardEditLargeBytesMin: "24",
+  };
+  return {
+    documentService: readSettings(documentServiceSettings, { flags: documentService, env: {} }),
+    leaderboard: readSettings(leaderboardSettings, { flags: leaderboard, env: {} }),
   };
 }

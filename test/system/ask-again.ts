@@ -1,4 +1,4 @@
-/** Asks as a reader does who is told "not just now": again, for a while. */
+/** Repeats a request that is answered with "try again later", like a reader does. */
 
 import { eventually } from "./eventually.ts";
 

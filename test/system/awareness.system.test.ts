@@ -6,7 +6,7 @@ import * as Y from "yjs";
 import { CoroomProvider } from "../../client/index.ts";
 import { type RoomId, roomKey, type TenantId } from "../../shared/ids.ts";
 import { Balancer } from "./balancer.ts";
-import { Cluster, type Gateway } from "./cluster.ts";
+import { SystemCluster, type RunningGateway } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
 import { ownerOf } from "./owner.ts";
 
@@ -19,12 +19,12 @@ const UNDISTURBED = {
   GATEWAY_SILENCE_MS_MAX: "4000",
 };
 
-let cluster: Cluster;
+let cluster: SystemCluster;
 let balancer: Balancer;
 let providers: CoroomProvider[] = [];
 
 beforeAll(async () => {
-  cluster = await Cluster.start({ gateways: 2, roomServers: 2, settings: UNDISTURBED });
+  cluster = await SystemCluster.start({ gateways: 2, roomServers: 2, settings: UNDISTURBED });
   balancer = await Balancer.before(cluster.gateways);
 });
 afterEach(() => {
@@ -36,7 +36,7 @@ afterAll(async () => {
   await cluster.stop();
 });
 
-async function enter(room: string, name: string, { url }: Pick<Gateway, "url">): Promise<CoroomProvider> {
+async function enter(room: string, name: string, { url }: Pick<RunningGateway, "url">): Promise<CoroomProvider> {
   const provider = new CoroomProvider({ url, room, doc: new Y.Doc(), token: await cluster.token(room, name) });
   provider.awareness.setLocalStateField("user", { name });
   providers.push(provider);
@@ -53,7 +53,7 @@ function moodsSeenBy({ awareness }: CoroomProvider): string {
 }
 
 test("[AWA7] people on two gateways see what each shows, its last value, and who goes", async () => {
-  const [one, other] = cluster.gateways as [Gateway, Gateway];
+  const [one, other] = cluster.gateways as [RunningGateway, RunningGateway];
   const [ann, bob] = [await enter("across", "Ann", one), await enter("across", "Bob", other)];
   for (let mood = 0; mood <= 50; mood++) ann.awareness.setLocalStateField("mood", mood);
   bob.awareness.setLocalStateField("mood", "calm");
@@ -73,7 +73,7 @@ test("[AWA7] people on two gateways see what each shows, its last value, and who
 });
 
 test("[AWA8] the owner of a room dies: nobody disappears meanwhile, and what is shown next is seen", async () => {
-  const [one, other] = cluster.gateways as [Gateway, Gateway];
+  const [one, other] = cluster.gateways as [RunningGateway, RunningGateway];
   const [ann, bob] = [await enter("failover", "Ann", one), await enter("failover", "Bob", other)];
   ann.awareness.setLocalStateField("mood", "before");
   await eventually("they see each other", () => moodsSeenBy(bob) === "Ann before" && moodsSeenBy(ann) === "Bob ?");
@@ -89,7 +89,7 @@ test("[AWA8] the owner of a room dies: nobody disappears meanwhile, and what is 
 });
 
 test("[AWA9] a gateway dies: whoever was on it comes back elsewhere as themselves, once", async () => {
-  const [one, other] = cluster.gateways as [Gateway, Gateway];
+  const [one, other] = cluster.gateways as [RunningGateway, RunningGateway];
   const bob = await enter("gateway", "Bob", other);
   const ann = await enter("gateway", "Ann", balancer);
   ann.awareness.setLocalStateField("mood", "here");

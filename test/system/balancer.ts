@@ -1,21 +1,21 @@
-/** A load balancer as a deployment has one, for tests: TCP to the first gateway whose readiness says yes. */
+/** A load balancer for tests: forwards TCP to the first gateway that is ready. */
 
 import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
 
-import type { Gateway } from "./cluster.ts";
+import type { RunningGateway } from "./cluster.ts";
 import { RelayedSockets } from "./relayed-sockets.ts";
 
 export class Balancer {
-  readonly #gateways: readonly Gateway[];
+  readonly #gateways: readonly RunningGateway[];
   readonly #server: Server;
   readonly #sockets = new RelayedSockets();
 
-  private constructor(gateways: readonly Gateway[]) {
+  private constructor(gateways: readonly RunningGateway[]) {
     this.#gateways = gateways;
     this.#server = createServer((near) => void this.#take(near));
   }
 
-  static async before(gateways: readonly Gateway[]): Promise<Balancer> {
+  static async before(gateways: readonly RunningGateway[]): Promise<Balancer> {
     const balancer = new Balancer(gateways);
     await new Promise<void>((resolve) => balancer.#server.listen(0, "127.0.0.1", resolve));
     return balancer;

@@ -34,7 +34,7 @@ test("[PAGE36] who types rises on the other's board, and whoever passes another 
   const [ada, grace] = [await demo.open("active", "Ada"), await demo.open("active", "Grace")];
   await eventually(
     "nobody has done anything",
-    async () => (await ada.page.locator("#board-remark").innerText()) === "Nobody has written anything this hour yet.",
+    async () => (await ada.page.locator("#board-remark").innerText()) === "No edits this hour yet.",
   );
   await ada.types("a word or two, ", 60);
   await eventually("Grace sees Ada on the board", async () => (await scoreOf(grace, "Ada")) > 0);
@@ -70,10 +70,10 @@ test("[PAGE37] the board of another time is another board, and one who comes lat
   const ada = await demo.open("windows", "Ada");
   await ada.types("a few words, ", 60);
   await eventually("she is on the board", async () => (await orderSeenBy(ada)) === "Ada");
-  await ada.page.getByRole("button", { name: "Ever" }).click();
+  await ada.page.getByRole("button", { name: "All time" }).click();
   await eventually(
     "that one is chosen",
-    async () => (await ada.page.getByRole("button", { name: "Ever" }).getAttribute("aria-pressed")) === "true",
+    async () => (await ada.page.getByRole("button", { name: "All time" }).getAttribute("aria-pressed")) === "true",
   );
   await eventually("and on the one of all time", async () => (await orderSeenBy(ada)) === "Ada");
   const late = await demo.open("windows", "Hedy");

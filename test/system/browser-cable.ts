@@ -1,4 +1,7 @@
-/** The network between a page and the system, as something a test can pull out: a TCP relay that then cuts and refuses. */
+/**
+ * The network between a page and the system: a TCP relay that a test can unplug. Unplugged, it cuts and refuses
+ * connections.
+ */
 
 import { connect, createServer, type AddressInfo, type Server } from "node:net";
 

@@ -10,7 +10,7 @@ import { join, resolve } from "node:path";
 import { chromium, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
 
 import { NODE_FLAGS } from "../../cli/node-flags.ts";
-import { type Child, spawnChild } from "../../engines/child.ts";
+import { type ChildProcessHandle, spawnChild } from "../../engines/child.ts";
 import { findChromium } from "../../engines/chromium.ts";
 import { claimPort } from "../../engines/free-port.ts";
 import { eventually } from "./eventually.ts";
@@ -40,10 +40,14 @@ export async function openBrowser(): Promise<Browser> {
 export class DemoSystem {
   readonly folder: string;
   readonly url: string;
-  readonly #start: () => Promise<{ url: string; child: Child }>;
-  #child: Child;
+  readonly #start: () => Promise<{ url: string; child: ChildProcessHandle }>;
+  #child: ChildProcessHandle;
 
-  private constructor(folder: string, start: () => Promise<{ url: string; child: Child }>, { url, child }: { url: string; child: Child }) {
+  private constructor(
+    folder: string,
+    start: () => Promise<{ url: string; child: ChildProcessHandle }>,
+    { url, child }: { url: string; child: ChildProcessHandle },
+  ) {
     this.folder = folder;
     this.url = url;
     this.#start = start;
@@ -142,7 +146,7 @@ export class Visitor {
   }
 }
 
-async function startIn(folder: string, settings: Readonly<Record<string, string>>): Promise<{ url: string; child: Child }> {
+async function startIn(folder: string, settings: Readonly<Record<string, string>>): Promise<{ url: string; child: ChildProcessHandle }> {
   const before = readyLines(folder).length;
   const child = await spawnChild({
     path: process.execPath,

@@ -123,7 +123,7 @@ test("[PAGE31] keys alone write a note, move it, remove it and take that back, a
 test("[PAGE32] a hand without a keyboard removes the shape that it touched last, and nothing once that is let go", async () => {
   const ada = await demo.open("hand", "Ada");
   await writeNote(ada, "Call the printers");
-  const [note, remove] = [ada.page.locator(".shape"), ada.page.getByRole("button", { name: "Remove" })];
+  const [note, remove] = [ada.page.locator(".shape"), ada.page.getByRole("button", { name: "Remove", exact: true })];
   const { x, y } = (await ada.page.locator("#stage").boundingBox())!;
   await ada.page.mouse.click(x + 20, y + 20);
   await eventually("nothing is chosen", () => remove.isDisabled());

@@ -7,23 +7,24 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { roomKey, type RoomId, type TenantId } from "../../shared/ids.ts";
-import { Prng } from "../../shared/prng.ts";
-import { Cluster } from "./cluster.ts";
+import { Prng } from "../../shared/collections/prng.ts";
+import { SystemCluster } from "./cluster.ts";
 import { checkLog, readLog } from "./log-checks.ts";
 import { ownerOf } from "./owner.ts";
 import { Person } from "./person.ts";
 import { replay } from "./replay.ts";
 import { readTrace } from "./traces.ts";
+import { soakLength } from "../soak.ts";
 
 const SEED = Number(process.env["COROOM_TEST_SEED"] ?? 20261121);
-const KILLS_OF_EACH = 5;
+const KILLS_OF_EACH = soakLength(2, 20);
 const UNLIMITED = { EDIT_BURST: "1000000", EDITS_PER_SECOND: "1000000", RESEND_BURST: "1000000", RESENDS_PER_SECOND: "1000000" };
 const ROOM = "friends";
 const KEY = roomKey("default" as TenantId, ROOM as RoomId);
 
-let cluster: Cluster;
+let cluster: SystemCluster;
 beforeAll(async () => {
-  cluster = await Cluster.start({ gateways: 2, roomServers: 2, settings: UNLIMITED });
+  cluster = await SystemCluster.start({ gateways: 2, roomServers: 2, settings: UNLIMITED });
 });
 afterAll(() => cluster.stop());
 
@@ -50,7 +51,7 @@ const kill = {
 
 test(
   `[CHA1] no kill of any process loses an acknowledged edit, reuses a seq or leaves documents apart (seed ${SEED})`,
-  { timeout: 600_000 },
+  { timeout: soakLength(600_000, 3_600_000) },
   async () => {
     const trace = readTrace("friendsforever");
     const people = await Promise.all(

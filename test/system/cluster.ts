@@ -9,7 +9,7 @@ import { join, resolve } from "node:path";
 
 import { NODE_FLAGS } from "../../cli/node-flags.ts";
 import { makeToken } from "../../cli/token.ts";
-import { spawnChild, type Child, type Exit } from "../../engines/child.ts";
+import { spawnChild, type ChildProcessHandle, type Exit } from "../../engines/child.ts";
 import type { Engine } from "../../engines/engine.ts";
 import { claimPort } from "../../engines/free-port.ts";
 import { startNatsCluster } from "../../engines/nats-cluster.ts";
@@ -39,9 +39,9 @@ export type ClusterShape = {
   readonly natsUrlOf?: (process: ProcessName, servers: readonly string[]) => Promise<string>;
 };
 
-export type Role = "placement" | "document-service" | "room-server" | "leaderboard" | "gateway";
+export type ProcessRole = "placement" | "document-service" | "room-server" | "leaderboard" | "gateway";
 /** `index` counts from 0 among the processes of a role. */
-export type ProcessName = { readonly role: Role; readonly index: number };
+export type ProcessName = { readonly role: ProcessRole; readonly index: number };
 
 const JWT_SECRET = "a secret of the tests, 32 characters";
 const READY_MS_MAX = 120_000;
@@ -52,10 +52,10 @@ export class Process {
   readonly role: string;
   readonly #logFile: string;
   readonly #serversReady: GrowingLog;
-  readonly #start: () => Promise<Child>;
-  #child: Child;
+  readonly #start: () => Promise<ChildProcessHandle>;
+  #child: ChildProcessHandle;
 
-  private constructor(role: string, logFile: string, start: () => Promise<Child>, child: Child) {
+  private constructor(role: string, logFile: string, start: () => Promise<ChildProcessHandle>, child: ChildProcessHandle) {
     this.role = role;
     this.#logFile = logFile;
     this.#serversReady = new GrowingLog(logFile, (line) => line.includes("room server is ready"));
@@ -110,14 +110,14 @@ export class Process {
   }
 }
 
-export type Gateway = { readonly process: Process; readonly url: string; readonly httpUrl: string };
+export type RunningGateway = { readonly process: Process; readonly url: string; readonly httpUrl: string };
 
 type Parts = Pick<
-  Cluster,
+  SystemCluster,
   "environment" | "natsServers" | "placements" | "documentServices" | "roomServers" | "leaderboards" | "redis" | "gateways" | "folder"
 >;
 
-export class Cluster {
+export class SystemCluster {
   readonly environment: string;
   readonly natsServers: readonly Engine[];
   readonly placements: readonly Process[];
@@ -125,7 +125,7 @@ export class Cluster {
   readonly roomServers: readonly Process[];
   readonly leaderboards: readonly Process[];
   readonly redis: Engine | undefined;
-  readonly gateways: readonly Gateway[];
+  readonly gateways: readonly RunningGateway[];
   readonly folder: string;
 
   private constructor(parts: Parts) {
@@ -140,7 +140,7 @@ export class Cluster {
     this.folder = parts.folder;
   }
 
-  static async start(shape: ClusterShape): Promise<Cluster> {
+  static async start(shape: ClusterShape): Promise<SystemCluster> {
     const folder = mkdtempSync(join(tmpdir(), "coroom-test-"));
     const environment = "test";
     const natsServers = await startNats(shape, join(folder, "nats"));
@@ -155,7 +155,7 @@ export class Cluster {
       INTERNAL_SECRET: JWT_SECRET,
       DATA_DIR: folder,
     };
-    const start = async (role: Role, index: number, more: Readonly<Record<string, string>> = {}): Promise<Process> => {
+    const start = async (role: ProcessRole, index: number, more: Readonly<Record<string, string>> = {}): Promise<Process> => {
       const natsUrl = await (shape.natsUrlOf?.({ role, index }, urls) ?? urls.join(","));
       return Process.start(role, join(folder, `${role}-${index + 1}.log`), { ...settings, NATS_URL: natsUrl, ...more });
     };
@@ -184,7 +184,17 @@ export class Cluster {
         };
       }),
     ]);
-    return new Cluster({ environment, natsServers, placements, documentServices, roomServers, leaderboards, redis, gateways, folder });
+    return new SystemCluster({
+      environment,
+      natsServers,
+      placements,
+      documentServices,
+      roomServers,
+      leaderboards,
+      redis,
+      gateways,
+      folder,
+    });
   }
 
   /** The only one, or the first. */
@@ -236,7 +246,7 @@ async function startNats({ natsServers = 1, natsRoute, syncAlways = false }: Clu
   return startNatsCluster({ dataDir, members: natsServers, syncAlways, ...(natsRoute === undefined ? {} : { route: natsRoute }) });
 }
 
-async function startRole(role: string, logFile: string, settings: Readonly<Record<string, string>>): Promise<Child> {
+async function startRole(role: string, logFile: string, settings: Readonly<Record<string, string>>): Promise<ChildProcessHandle> {
   const env = Object.fromEntries(Object.entries(settings).map(([name, value]) => [`COROOM_${name}`, value]));
   const ready = new GrowingLog(logFile, (line) => line.includes("coroom ready"), sizeOf(logFile));
   const child = await spawnChild({

@@ -12,7 +12,7 @@ import { decodeRecord } from "../../shared/bus/record.ts";
 import { partitionOf, subjectsOf } from "../../shared/bus/subjects.ts";
 import { roomKey, type RoomId, type TenantId } from "../../shared/ids.ts";
 import { connectNats, type NatsConnection } from "../../shared/io/nats.ts";
-import { Cluster } from "./cluster.ts";
+import { SystemCluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
 import { ownerOf } from "./owner.ts";
 import { insertion, Person } from "./person.ts";
@@ -23,7 +23,7 @@ const MARK = "unmistakable";
 /** Nobody takes over from an owner that is paused, though the machine has much to do, before its room is deleted. */
 const UNHURRIED = { HEARTBEAT_MS: "1000", SERVER_SILENCE_MS_MAX: "8000", OWNER_SILENCE_MS_MAX: "10000" };
 
-let cluster: Cluster;
+let cluster: SystemCluster;
 let nats: NatsConnection;
 
 beforeAll(async () => {
@@ -38,7 +38,7 @@ beforeAll(async () => {
     DOCUMENTS_LEASE_MS: "500",
     ...UNHURRIED,
   };
-  cluster = await Cluster.start({ gateways: 2, roomServers: 2, settings });
+  cluster = await SystemCluster.start({ gateways: 2, roomServers: 2, settings });
   nats = await connectNats({ servers: cluster.natsUrl, name: "deleted-room" });
   const token = await cluster.token("*", "probe");
   await eventually("a document service is heard of", async () =>

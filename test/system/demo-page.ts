@@ -1,4 +1,6 @@
-/** The demo page for the tests of one file: a system and a browser for all of them, and visitors until each test is over. */
+/**
+ * The demo page for the tests of one file. All tests share one system and one browser; visitors leave after each test.
+ */
 
 import type { Browser, BrowserContextOptions } from "playwright-core";
 import { afterAll, afterEach, beforeAll } from "vitest";

@@ -10,7 +10,7 @@ import * as Y from "yjs";
 
 import { Declared } from "../contract/declared.ts";
 import { askAgain } from "./ask-again.ts";
-import { Cluster } from "./cluster.ts";
+import { SystemCluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
 import { Person } from "./person.ts";
 import { TRACE_TEXT } from "./traces.ts";
@@ -24,7 +24,7 @@ const BINARY = { "content-type": "application/octet-stream" };
 const TEXT = { "content-type": "text/plain" };
 const JSON_TYPE = { "content-type": "application/json" };
 
-let cluster: Cluster;
+let cluster: SystemCluster;
 
 beforeAll(async () => {
   const settings = {
@@ -37,7 +37,7 @@ beforeAll(async () => {
     SNAPSHOT_SHARED_MS: "0",
     DOCUMENTS_READ_MS: "50",
   };
-  cluster = await Cluster.start({ gateways: 2, roomServers: 2, settings });
+  cluster = await SystemCluster.start({ gateways: 2, roomServers: 2, settings });
   const token = await cluster.token("*", "probe");
   await eventually("a document service is heard of", async () =>
     (await Promise.all([0, 1].map((at) => ask("GET", "none/snapshot", { token, at })))).every(({ status }) => status === 404),

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { roomKey, type RoomId, type TenantId } from "../../shared/ids.ts";
-import { Cluster } from "./cluster.ts";
+import { SystemCluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
 import { ownerOf } from "./owner.ts";
 import { insertion, Person } from "./person.ts";
@@ -21,8 +21,8 @@ beforeAll(async () => {
 });
 afterAll(() => collector.stop());
 
-function start(share: string): Promise<Cluster> {
-  return Cluster.start({
+function start(share: string): Promise<SystemCluster> {
+  return SystemCluster.start({
     gateways: 2,
     roomServers: 1,
     leaderboards: 1,
@@ -38,7 +38,7 @@ function start(share: string): Promise<Cluster> {
 }
 
 /** Ada on one gateway writes, Grace on another reads. */
-async function write(cluster: Cluster, texts: readonly string[]): Promise<void> {
+async function write(cluster: SystemCluster, texts: readonly string[]): Promise<void> {
   const ada = await Person.enter(cluster, cluster.gateways[0]!, ROOM, "ada", { merging: false });
   const grace = await Person.enter(cluster, cluster.gateways[1]!, ROOM, "grace", { merging: false });
   await eventually("both are in the room", () => ada.room.synced && grace.room.synced);
@@ -90,7 +90,7 @@ test("[TRC1] each edit is one trace: every hop is in it once, under the hop that
 
 test("[TRC26] an edit whose owner stops goes on under the next one in the same trace, which also tells that the first did not append it", async () => {
   collector.spans.length = 0;
-  const cluster = await Cluster.start({
+  const cluster = await SystemCluster.start({
     gateways: 1,
     roomServers: 2,
     // Only who is paused is taken for dead.

@@ -1,4 +1,4 @@
-/** Waits for something to come true, and says what did not. */
+/** Waits until a condition holds, and names the condition that did not. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { roomKey, type RoomId, type TenantId } from "../../shared/ids.ts";
 import { Balancer } from "./balancer.ts";
-import { Cluster } from "./cluster.ts";
+import { SystemCluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
 import { checkLog, readLog } from "./log-checks.ts";
 import { insertion, Person } from "./person.ts";
@@ -19,10 +19,10 @@ const PAUSE_MS = 300;
 /** Of what the gateway printed, where it does not end well. */
 const LAST_WORDS = 2_000;
 
-let cluster: Cluster;
+let cluster: SystemCluster;
 let balancer: Balancer;
 beforeAll(async () => {
-  cluster = await Cluster.start({ gateways: 2, roomServers: 1, settings: { DRAIN_MS_MAX: String(DRAIN_MS) } });
+  cluster = await SystemCluster.start({ gateways: 2, roomServers: 1, settings: { DRAIN_MS_MAX: String(DRAIN_MS) } });
   balancer = await Balancer.before(cluster.gateways);
 });
 afterAll(async () => {

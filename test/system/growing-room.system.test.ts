@@ -8,21 +8,21 @@ import { Registry } from "prom-client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { describeRoom } from "../../cli/ops.ts";
-import { opsRoomSettings } from "../../cli/ops-settings.ts";
 import { makeToken } from "../../cli/token.ts";
 import { gatewaySettings } from "../../gateway/config.ts";
 import { startGateway } from "../../gateway/main.ts";
 import { roomServerSettings } from "../../room-server/config.ts";
 import { startRoomServer } from "../../room-server/main.ts";
-import { readSettings } from "../../shared/config.ts";
-import type { Running } from "../../shared/lifecycle.ts";
-import { sharedSettings } from "../../shared/settings.ts";
-import { SILENT } from "../../shared/testing/silent-log.ts";
+import { readSettings } from "../../shared/settings/settings.ts";
+import type { Running } from "../../shared/process/lifecycle.ts";
+import { sharedSettings } from "../../shared/settings/common-settings.ts";
+import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import { decodePoint, encodePoint, encodeRectangle, type Point, type Rectangle } from "../../shared/wire/positions.ts";
 import { CURSOR, VIEWPORT } from "../../shared/wire/presence.ts";
 import { type RealNats, startRealNats, until } from "../contract/real-nats.ts";
 import { Onlooker } from "./onlooker.ts";
 import { operationsEvents } from "./operations-events.ts";
+import { opsRoomSettings } from "../../cli/command-settings.ts";
 
 const SECRET = "a secret of at least 32 bytes, for tests only";
 const ROOM = "canvas";
@@ -62,9 +62,9 @@ beforeAll(async () => {
     ...readSettings({ ...sharedSettings, ...gatewaySettings, ...roomServerSettings }, { flags, env: {} }),
     serverSilenceMsMax: 10_000,
   };
-  running.push(await startRoomServer(config, { log: SILENT, registry: new Registry() }));
+  running.push(await startRoomServer(config, { log: SILENT_LOG, registry: new Registry() }));
   for (let count = 0; count < 2; count++) {
-    const gateway = await startGateway(config, { log: SILENT, registry: new Registry() });
+    const gateway = await startGateway(config, { log: SILENT_LOG, registry: new Registry() });
     running.push(gateway);
     gateways.push(`ws://127.0.0.1:${gateway.port}`);
   }
@@ -225,5 +225,5 @@ async function expectToldByView(dwellers: readonly Dweller[]): Promise<void> {
     () => (nearKnew.add(String(knows(near))), farKnew.add(String(knows(far))), nearKnew.size > MOVES_SEEN),
     "somebody near to see some moves",
   );
-  expect(farKnew.size, "but for being told the whole again, now and then").toBeLessThan(MOVES_SEEN / 2);
+  expect(farKnew.size, "but for being told the snapshot again, now and then").toBeLessThan(MOVES_SEEN / 2);
 }

@@ -5,14 +5,14 @@ import * as Y from "yjs";
 
 import { Declared } from "../contract/declared.ts";
 import { askAgain } from "./ask-again.ts";
-import { Cluster } from "./cluster.ts";
+import { SystemCluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
 
 /** Answers that wait for something to fail, for more than a test has, or for a document that no thread can read. */
 const UNMET = /unavailable|loading|busy|log-stalled|unconfirmed|token-expired|rate-limited|too-much|too-large|not-kept|unreadable/;
 
 const declared = new Declared(new URL("../../document-service/history-openapi.json", import.meta.url));
-let cluster: Cluster;
+let cluster: SystemCluster;
 
 beforeAll(async () => {
   const settings = {
@@ -26,7 +26,7 @@ beforeAll(async () => {
     SNAPSHOT_INTERVAL_MS_MIN: "1",
     HISTORY_SEGMENT_MS_MIN: "1",
   };
-  cluster = await Cluster.start({ gateways: 2, roomServers: 1, settings });
+  cluster = await SystemCluster.start({ gateways: 2, roomServers: 1, settings });
   const token = await cluster.token("*", "probe");
   await eventually("a document service is heard of", async () =>
     (await Promise.all([0, 1].map((at) => ask("GET", "none/text", { token, at })))).every(({ status }) => status === 404),

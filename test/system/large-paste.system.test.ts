@@ -4,14 +4,14 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import * as Y from "yjs";
 
 import { CoroomProvider } from "../../client/index.ts";
-import { Cluster } from "./cluster.ts";
+import { SystemCluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
 
 const MIB = 1024 ** 2;
 
-let cluster: Cluster;
+let cluster: SystemCluster;
 beforeAll(async () => {
-  cluster = await Cluster.start({ gateways: 1, roomServers: 1 });
+  cluster = await SystemCluster.start({ gateways: 1, roomServers: 1 });
 });
 afterAll(() => cluster.stop());
 

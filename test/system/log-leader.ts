@@ -1,17 +1,17 @@
-/** Which nats-server of a cluster leads the first part of the log. */
+/** Finds the nats-server that leads the first partition of the log. */
 
 import { jetstreamManager } from "@nats-io/jetstream";
 
 import { subjectsOf } from "../../shared/bus/subjects.ts";
-import { isUnsettled } from "../../shared/io/copies.ts";
+import { isUnsettled } from "../../shared/io/jetstream-stores.ts";
 import { closeNats, connectNats, type NatsConnection } from "../../shared/io/nats.ts";
-import type { Cluster } from "./cluster.ts";
+import type { SystemCluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
 
 const LEADER_MS_MAX = 60_000;
 
 /** Its index. Waits for one while there is none. */
-export async function leaderOfLog({ natsUrl, natsServers, environment }: Cluster): Promise<number> {
+export async function leaderOfLog({ natsUrl, natsServers, environment }: SystemCluster): Promise<number> {
   if (natsServers.length === 1) return 0; // A lone server is no cluster, and names no leader.
   const nats = await connectNats({ servers: natsUrl, name: "log-leader" });
   try {

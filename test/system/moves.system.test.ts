@@ -3,22 +3,22 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { explainRoom, moveRoom } from "../../cli/ops-placement.ts";
-import { opsExplainSettings, opsMoveSettings } from "../../cli/ops-settings.ts";
 import { epochOf } from "../../shared/bus/record.ts";
-import { readSettings } from "../../shared/config.ts";
+import { readSettings } from "../../shared/settings/settings.ts";
 import { roomKey, type RoomId, type TenantId } from "../../shared/ids.ts";
-import { Cluster, type Process } from "./cluster.ts";
+import { SystemCluster, type Process } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
 import { checkLog, readLog } from "./log-checks.ts";
 import { ownerOf } from "./owner.ts";
 import { insertion, Person } from "./person.ts";
+import { opsExplainSettings, opsMoveSettings } from "../../cli/command-settings.ts";
 
 /** No server is taken for dead for being late, and no owner for silent. */
 const UNHURRIED = { HEARTBEAT_MS: "1000", SERVER_SILENCE_MS_MAX: "5000", OWNER_SILENCE_MS_MAX: "5000" };
 
-let cluster: Cluster;
+let cluster: SystemCluster;
 beforeAll(async () => {
-  cluster = await Cluster.start({ gateways: 2, roomServers: 3, settings: { CONTROL_LOOP_MS: "500", ...UNHURRIED } });
+  cluster = await SystemCluster.start({ gateways: 2, roomServers: 3, settings: { CONTROL_LOOP_MS: "500", ...UNHURRIED } });
 });
 afterAll(() => cluster.stop());
 
@@ -109,10 +109,7 @@ test("[MOV3] a lost owner's room goes to whoever has the warm copy, and an opera
   people[0]!.type(insertion("before."));
   await people[0]!.untilSaved();
   let copy: string | undefined;
-  await eventually(
-    "a warm copy is kept",
-    async () => (copy = /a warm copy is kept by ([^\s,]+)/.exec(await explained("lost"))?.[1]) !== undefined,
-  );
+  await eventually("a warm copy is kept", async () => (copy = /replica: ([^\s,]+)/.exec(await explained("lost"))?.[1]) !== undefined);
   const owner = await ownerOf(cluster, keyOf("lost"));
   await owner.kill();
   people[0]!.type(insertion("after."));
@@ -138,7 +135,7 @@ test("[MOV4] with placement away rooms are found, lost and handed over all the s
   await people[0]!.untilSaved();
   const found = await ownerOf(cluster, keyOf("unplaced"));
   await cluster.placement.startAgain();
-  await eventually("the room is planned for", async () => (await explained("unplaced")).includes("a warm copy is kept by"));
+  await eventually("the room is planned for", async () => (await explained("unplaced")).includes("replica: "));
   expect(await ownerOf(cluster, keyOf("unplaced"))).toBe(found);
   await agree("unplaced", people, ["one.", "two.", "three."]);
   for (const person of people) person.leave();

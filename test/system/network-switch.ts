@@ -1,4 +1,4 @@
-/** The network of a browser context, as the page has it: what goes on inside the machine (its files) is left alone. */
+/** The network of a browser context. It affects only traffic of the page; the page's files stay available. */
 
 import type { BrowserContext, WebSocketRoute } from "playwright-core";
 

@@ -1,13 +1,13 @@
-/** A participant as plain as can be: shows fields of its own, keeps what it is told of everybody else's, and comes back. */
+/** A minimal presence client: sets its own fields, keeps the fields that it receives, and reconnects. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { WireClient } from "../../gateway/testing/wire-client.ts";
 import type { ClientId } from "../../shared/ids.ts";
 import type { RoomMode } from "../../shared/wire/frames.ts";
-import type { Participant, PresenceField } from "../../shared/wire/presence.ts";
+import type { ParticipantEntry, PresenceField } from "../../shared/wire/presence.ts";
 
-export type Seen = { readonly participant: Participant; readonly fields: Map<string, Uint8Array> };
+export type Seen = { readonly participant: ParticipantEntry; readonly fields: Map<string, Uint8Array> };
 
 /** Where to go, and as whom. The same client key is the same participant. */
 export type Ticket = { readonly urls: readonly string[]; readonly token: string; readonly room: string; readonly clientKey: string };
@@ -82,7 +82,7 @@ export class Onlooker {
     return [...this.#everybody().values()].map(({ participant }) => participant.name).sort();
   }
 
-  participant(client: ClientId): Participant | undefined {
+  participant(client: ClientId): ParticipantEntry | undefined {
     return this.#of(client)?.participant;
   }
 
@@ -126,9 +126,9 @@ export class Onlooker {
     const { received } = this.#line;
     for (; this.#framesRead < received.length; this.#framesRead++) {
       const frame = received[this.#framesRead]!;
-      if (frame.type !== "presence-news") continue;
-      const { whole, present, gone, states } = frame.news;
-      if (whole) this.#seen = new Map();
+      if (frame.type !== "presence-delta") continue;
+      const { snapshot, present, gone, states } = frame.delta;
+      if (snapshot) this.#seen = new Map();
       for (const number of gone) this.#seen.delete(number);
       for (const participant of present)
         this.#seen.set(participant.number, { participant, fields: this.#seen.get(participant.number)?.fields ?? new Map() });

@@ -1,10 +1,10 @@
-/** What operations were told of, in order. */
+/** The operations events, in order. */
 
 import type { OperationsEvent } from "../../shared/bus/operations-events.ts";
 import { subjectsOf } from "../../shared/bus/subjects.ts";
 import { closeNats, connectNats } from "../../shared/io/nats.ts";
-import { watchOperations } from "../../shared/io/watch-operations.ts";
 import { eventually } from "./eventually.ts";
+import { watchOperations } from "../../shared/io/nats-operations.ts";
 
 const EVENTS_MAX = 1_000;
 

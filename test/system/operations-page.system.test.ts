@@ -11,7 +11,7 @@ import { shortName } from "../../console/operations/format.ts";
 import type { ServerId, UnixMillis } from "../../shared/ids.ts";
 import { makeOperatorPass } from "../../shared/io/operator-pass.ts";
 import { openBrowser, PATIENCE_MS } from "./browser.ts";
-import { Cluster } from "./cluster.ts";
+import { SystemCluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
 import { processOf, serverOf } from "./owner.ts";
 import { insertion, Person } from "./person.ts";
@@ -32,11 +32,11 @@ const UNHURRIED = {
 };
 const NAMES = ["Ada", "Shafi", "Grace", "Hedy", "Radia"];
 
-let cluster: Cluster;
+let cluster: SystemCluster;
 let browser: Browser;
 beforeAll(async () => {
   [cluster, browser] = await Promise.all([
-    Cluster.start({ gateways: 2, roomServers: 2, settings: { ...UNHURRIED, CONTROL_LOOP_MS: "3600000" } }),
+    SystemCluster.start({ gateways: 2, roomServers: 2, settings: { ...UNHURRIED, CONTROL_LOOP_MS: "3600000" } }),
     openBrowser(),
   ]);
 });
@@ -56,7 +56,7 @@ async function open(pass: string, options: BrowserContextOptions = { viewport: W
   const page = await context.newPage();
   await page.goto(`${cluster.gateways[0]!.httpUrl}/operations`);
   await page.getByLabel("Pass or token").fill(pass);
-  await page.getByRole("button", { name: "Show" }).click();
+  await page.getByRole("button", { name: "Sign in" }).click();
   return page;
 }
 
@@ -86,7 +86,7 @@ test("[OPG1] an operator sees that all is well, the servers, gateways and rooms,
         "All is well",
         "2 of 2 gateways ready",
         "2 room servers",
-        "placement leads",
+        "1 placement leader",
         "1 document service",
         "no leaderboard",
         "2 connections",
@@ -119,7 +119,7 @@ test("[OPG2] an operator moves a room, and sees it move, and is told so in what 
   expect(await confirm(page).innerText()).toContain("nobody is disconnected and nothing is lost");
   await page.getByRole("button", { name: "Move it" }).click();
   await eventually("it says that it is done", async () =>
-    (await page.locator("#confirm-outcome").innerText()).startsWith("It has moved from"),
+    (await page.locator("#confirm-outcome").innerText()).startsWith("The room moved from"),
   );
   await page.getByRole("button", { name: "Close" }).last().click();
   await eventually("the list shows it there", async () => ![from, ""].includes(await serverShown(page, "moved")));
@@ -137,20 +137,20 @@ test("[OPG3] the transition of a room that grew is told with its cause, beside t
     async () => (await page.locator("#events").textContent())?.includes("all hands: flat → hierarchical") === true,
   );
   expect(await page.locator("#events li", { hasText: "all hands: flat" }).innerText()).toMatch(
-    /\d participants; (?:it grew|a new owner found it so)/,
+    /\d participants; (?:the room grew|set by a new owner)/,
   ); // The latter where they came before their owner had asked who is there.
   await page.getByRole("button", { name: "all hands", exact: true }).click();
   await page.getByRole("button", { name: "Read only… Shafi" }).click();
-  await page.getByRole("button", { name: "Only read", exact: true }).click();
-  await eventually("it is done", async () => (await page.locator("#confirm-outcome").innerText()).includes("may only read"));
+  await page.getByRole("button", { name: "Make read-only", exact: true }).click();
+  await eventually("it is done", async () => (await page.locator("#confirm-outcome").innerText()).includes("can only read"));
   await page.locator("#confirm-no").click();
   await page.locator("#room-close").click();
   await eventually("it is listed", async () => (await page.locator("#bans").innerText()).includes("read-only in default / all hands"));
   const picture = process.env["TEST_PICTURE"];
   if (picture !== undefined) await keepPicture(page, picture, await furnish());
-  await page.getByRole("button", { name: "Lift what holds Shafi back" }).click();
+  await page.getByRole("button", { name: "Lift the restriction of Shafi" }).click();
   await page.getByRole("button", { name: "Lift it" }).click();
-  await eventually("it is lifted", async () => (await page.locator("#confirm-outcome").innerText()) === "It is lifted.");
+  await eventually("it is lifted", async () => (await page.locator("#confirm-outcome").innerText()) === "The restriction is lifted.");
 });
 
 test("[OPG4] a search narrows the list down, and pages follow each other", async () => {
@@ -164,7 +164,7 @@ test("[OPG4] a search narrows the list down, and pages follow each other", async
   await page.getByLabel("Part of a room’s name").fill("none is called so");
   await eventually(
     "it says that there is none",
-    async () => (await page.locator("#rooms-empty").innerText()) === "No open room is called so.",
+    async () => (await page.locator("#rooms-empty").innerText()) === "No open room matches the search.",
   );
 });
 
@@ -172,14 +172,14 @@ test("[OPG5] a token without the right to it is refused in words, and an adminis
   await occupy("for administrators", ["Ada"]);
   const page = await open(await tokenWith(["read", "write"]));
   await eventually("it says what it takes", async () =>
-    (await page.locator("#sign-in-problem").innerText()).includes("whose claim `rights` has `admin`"),
+    (await page.locator("#sign-in-problem").innerText()).includes("whose claim `rights` contains `admin`"),
   );
   expect(await page.locator("#operations").isVisible()).toBe(false);
   await page.getByLabel("Pass or token").fill(await tokenWith(["read", "admin"]));
-  await page.getByRole("button", { name: "Show" }).click();
+  await page.getByRole("button", { name: "Sign in" }).click();
   await eventually("the rooms are listed", async () => (await rowOf(page, "for administrators").count()) === 1);
   await eventually("servers are not", async () =>
-    (await page.locator("#servers-empty").innerText()).startsWith("Servers are for operators"),
+    (await page.locator("#servers-empty").innerText()).startsWith("Servers are shown to operators only"),
   );
   expect(await page.getByRole("button", { name: "Drain" }).count()).toBe(0);
   await page.reload();
@@ -191,7 +191,7 @@ test("[OPG6] a gateway that is gone is said to be so, and what was shown stays; 
   const page = await open(operatorsPass());
   await eventually("the room is listed", async () => (await rowOf(page, "kept").count()) === 1);
   await page.context().setOffline(true);
-  await eventually("it says since when", async () => /^Not reached since \d\d:\d\d:\d\d$/.test(await page.locator("#reach").innerText()));
+  await eventually("it says since when", async () => /^No answer since \d\d:\d\d:\d\d$/.test(await page.locator("#reach").innerText()));
   expect(await rowOf(page, "kept").count()).toBe(1);
   await page.context().setOffline(false);
   await eventually("it is back", async () => (await page.locator("#reach").innerText()) === "Live");
@@ -206,9 +206,9 @@ test("[OPG7] a server that is drained hands its rooms over, and the page says wh
   const server = await serverShown(page, "drained");
   await page.getByRole("button", { name: `Drain ${server}` }).click();
   await page.getByRole("button", { name: "Drain it" }).click();
-  await eventually("it is told to", async () => (await page.locator("#confirm-outcome").innerText()).includes("hands its rooms over"));
+  await eventually("it is told to", async () => (await page.locator("#confirm-outcome").innerText()).includes("is handing over its rooms"));
   await page.locator("#confirm-no").click();
-  await eventually("it can be stopped", async () => /Worth a look[^]*is drained: it can be stopped\./.test(await verdict(page)));
+  await eventually("it can be stopped", async () => /Needs attention[^]*is drained\. You can stop it\./.test(await verdict(page)));
   await eventually("the room is elsewhere", async () => ![server, ""].includes(await serverShown(page, "drained")));
   const process = cluster.roomServers.find((each) => serverOf(each) === server) ?? processOf(cluster, server as never);
   await process!.restart();
@@ -237,7 +237,9 @@ test("[OPG9] a room server that was killed is named on top and among what happen
   await process.kill();
   ada!.type(insertion("two."));
   await ada!.untilSaved();
-  await eventually("the verdict names it", async () => (await verdict(page)).includes(`Room server ${shortName(server)} fell silent`));
+  await eventually("the verdict names it", async () =>
+    (await verdict(page)).includes(`Room server ${shortName(server)} stopped sending heartbeats`),
+  );
   const told = new RegExp(`took over \\d+ rooms? from ${shortName(server)}`);
   await eventually("it is told who took over", async () => told.test(await page.locator("#events").innerText()));
   await process.startAgain();
@@ -254,7 +256,7 @@ test("[OPG10] NATS that ends is what is said to be wrong, no server is blamed fo
     seen.add(await verdict(page));
     return [...seen].at(-1)!.includes("This gateway does not reach NATS");
   });
-  expect([...seen].filter((said) => said.includes("No room server is heard"))).toEqual([]);
+  expect([...seen].filter((said) => said.includes("No room server sends heartbeats"))).toEqual([]);
   expect(await page.locator("#servers li").count()).toBeGreaterThan(0);
   await cluster.nats.restart();
   await eventually("it is told no more", async () => !(await verdict(page)).includes("reach NATS"));

@@ -1,10 +1,10 @@
-/** Which process owns a room, by what the log says: the writer of its last record. */
+/** Finds the owner of a room from the log: the writer of its last record. */
 
 import type { RoomKey, ServerId } from "../../shared/ids.ts";
-import type { Cluster, Process } from "./cluster.ts";
+import type { SystemCluster, Process } from "./cluster.ts";
 import { readLog } from "./log-checks.ts";
 
-export async function ownerOf(cluster: Cluster, room: RoomKey): Promise<Process> {
+export async function ownerOf(cluster: SystemCluster, room: RoomKey): Promise<Process> {
   const last = (await readLog(cluster.natsUrl, cluster.environment, room)).at(-1);
   const server = last?.id.slice(0, last.id.lastIndexOf("."));
   const owner = server === undefined ? undefined : processOf(cluster, server as ServerId);
@@ -13,7 +13,7 @@ export async function ownerOf(cluster: Cluster, room: RoomKey): Promise<Process>
 }
 
 /** The process that runs, or ran, a room server of this name. */
-export function processOf(cluster: Cluster, server: ServerId): Process | undefined {
+export function processOf(cluster: SystemCluster, server: ServerId): Process | undefined {
   return cluster.roomServers.find((process) => process.serversReady().some((line) => line.includes(server)));
 }
 

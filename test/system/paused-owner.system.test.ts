@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { epochOf } from "../../shared/bus/record.ts";
 import { roomKey, type RoomId, type TenantId } from "../../shared/ids.ts";
-import { Cluster } from "./cluster.ts";
+import { SystemCluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
 import { checkLog, readLog } from "./log-checks.ts";
 import { ownerOf } from "./owner.ts";
@@ -13,9 +13,9 @@ import { insertion, Person } from "./person.ts";
 const ROOM = "paused";
 const KEY = roomKey("default" as TenantId, ROOM as RoomId);
 
-let cluster: Cluster;
+let cluster: SystemCluster;
 beforeAll(async () => {
-  cluster = await Cluster.start({
+  cluster = await SystemCluster.start({
     gateways: 2,
     roomServers: 2,
     settings: { HEARTBEAT_MS: "500", SERVER_SILENCE_MS_MAX: "3000", OWNER_SILENCE_MS_MAX: "3000" },

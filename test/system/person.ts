@@ -7,7 +7,7 @@ import * as Y from "yjs";
 
 import { RoomConnection } from "../../client/index.ts";
 import { yjsEdits } from "../../client/yjs/yjs-edits.ts";
-import type { Cluster, Gateway } from "./cluster.ts";
+import type { SystemCluster, RunningGateway } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
 import { TRACE_TEXT } from "./traces.ts";
 
@@ -47,8 +47,8 @@ export class Person {
 
   /** `merging`: waiting edits may go out as one, as the provider does it. */
   static async enter(
-    cluster: Pick<Cluster, "token">,
-    gateway: Pick<Gateway, "url">,
+    cluster: Pick<SystemCluster, "token">,
+    gateway: Pick<RunningGateway, "url">,
     room: string,
     name: string,
     options: { merging: boolean },

@@ -210,7 +210,7 @@ test("[PAGE19] bots come, move and type, and go home", async () => {
   await eventually("most of them point", async () => (await pointersSeenBy(ada)).length >= 8);
   await eventually("one of them types", async () => (await ada.text()).length > 5);
   expect((await caretsSeenBy(ada)).every((name) => name.endsWith("(bot)"))).toBe(true);
-  await ada.page.getByRole("button", { name: "Send home" }).click();
+  await ada.page.getByRole("button", { name: "Remove bots" }).click();
   await eventually(
     "Ada is alone, with an empty page",
     async () => (await countSeenBy(ada)) === "Only you" && (await pointersSeenBy(ada)).length === 0,

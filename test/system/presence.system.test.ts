@@ -8,10 +8,10 @@ import { gatewaySettings } from "../../gateway/config.ts";
 import { startGateway } from "../../gateway/main.ts";
 import { roomServerSettings } from "../../room-server/config.ts";
 import { startRoomServer } from "../../room-server/main.ts";
-import { readSettings } from "../../shared/config.ts";
-import type { Running } from "../../shared/lifecycle.ts";
-import { sharedSettings } from "../../shared/settings.ts";
-import { SILENT } from "../../shared/testing/silent-log.ts";
+import { readSettings } from "../../shared/settings/settings.ts";
+import type { Running } from "../../shared/process/lifecycle.ts";
+import { sharedSettings } from "../../shared/settings/common-settings.ts";
+import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import { CURSOR } from "../../shared/wire/presence.ts";
 import { encodePoint } from "../../shared/wire/positions.ts";
 import { type RealNats, startRealNats, until } from "../contract/real-nats.ts";
@@ -53,7 +53,7 @@ async function gateway(settings: Record<string, string> = {}): Promise<string> {
     ...settings,
   };
   const config = { ...readSettings({ ...sharedSettings, ...gatewaySettings }, { flags, env: {} }), serverSilenceMsMax: 300 };
-  const started = await startGateway(config, { log: SILENT, registry: new Registry() });
+  const started = await startGateway(config, { log: SILENT_LOG, registry: new Registry() });
   running.push(started);
   return `ws://127.0.0.1:${started.port}`;
 }
@@ -61,7 +61,7 @@ async function gateway(settings: Record<string, string> = {}): Promise<string> {
 async function roomServer(settings: Record<string, string> = {}): Promise<void> {
   const flags = { environment, natsUrl: nats.url, roomSecret: SECRET, heartbeatMs: "50", shareDelayMsMin: UNDISTURBED_MS, ...settings };
   const config = readSettings({ ...sharedSettings, ...roomServerSettings }, { flags, env: {} });
-  running.push(await startRoomServer(config, { log: SILENT, registry: new Registry() }));
+  running.push(await startRoomServer(config, { log: SILENT_LOG, registry: new Registry() }));
 }
 
 async function scrape(url: string, name: string): Promise<number> {

@@ -1,4 +1,4 @@
-/** The connections of a TCP relay: two sockets each, of which neither outlives the other. */
+/** The connections of a TCP relay: two sockets each, which close together. */
 
 import type { Socket } from "node:net";
 

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { RoomConnection } from "../../client/index.ts";
-import { Cluster } from "./cluster.ts";
+import { SystemCluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
 
 /** With the tolerance 20 s, of which the last fifth is left for whoever is late with the renewal. */
@@ -12,9 +12,13 @@ const TOKEN_SECONDS = 16;
 const TOLERANCE_SECONDS = 4;
 const TYPING_MS = 22_000;
 
-let cluster: Cluster;
+let cluster: SystemCluster;
 beforeAll(async () => {
-  cluster = await Cluster.start({ gateways: 1, roomServers: 1, settings: { JWT_CLOCK_TOLERANCE_SECONDS: String(TOLERANCE_SECONDS) } });
+  cluster = await SystemCluster.start({
+    gateways: 1,
+    roomServers: 1,
+    settings: { JWT_CLOCK_TOLERANCE_SECONDS: String(TOLERANCE_SECONDS) },
+  });
 });
 afterAll(() => cluster.stop());
 

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { roomKey, type RoomId, type TenantId } from "../../shared/ids.ts";
-import { Cluster } from "./cluster.ts";
+import { SystemCluster } from "./cluster.ts";
 import { checkLog, readLog } from "./log-checks.ts";
 import { Person } from "./person.ts";
 import { replay } from "./replay.ts";
@@ -12,15 +12,15 @@ import { readTrace } from "./traces.ts";
 const UNLIMITED = { EDIT_BURST: "1000000", EDITS_PER_SECOND: "1000000" };
 const TEST_MS_MAX = 180_000;
 
-const logOf = async (cluster: Cluster, room: string) =>
+const logOf = async (cluster: SystemCluster, room: string) =>
   checkLog(await readLog(cluster.nats.url, cluster.environment, roomKey("default" as TenantId, room as RoomId)));
 
-let keystrokes: Cluster;
-let merging: Cluster;
+let keystrokes: SystemCluster;
+let merging: SystemCluster;
 beforeAll(async () => {
   [keystrokes, merging] = await Promise.all([
-    Cluster.start({ gateways: 2, roomServers: 2, settings: UNLIMITED }),
-    Cluster.start({ gateways: 2, roomServers: 2 }),
+    SystemCluster.start({ gateways: 2, roomServers: 2, settings: UNLIMITED }),
+    SystemCluster.start({ gateways: 2, roomServers: 2 }),
   ]);
 });
 afterAll(async () => {

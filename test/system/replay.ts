@@ -1,14 +1,14 @@
-/** Types a recorded session into a room, each author a person of their own, all at the same time. */
+/** Types a recorded session into a room. Each author is a separate person, and all type at the same time. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Person } from "./person.ts";
-import type { Trace } from "./traces.ts";
+import type { RecordedTrace } from "./traces.ts";
 
-export type Pace = { readonly editsPerTurn: number; readonly pauseMs: number; readonly unsavedMax: number };
+export type ReplayRate = { readonly editsPerTurn: number; readonly pauseMs: number; readonly unsavedMax: number };
 
 /** `editsPerTurn` of each author go out every `pauseMs`; more wait while one has over `unsavedMax` unsaved. Asked anew each turn. */
-export async function replay(trace: Trace, people: readonly Person[], pace: () => Pace): Promise<void> {
+export async function replay(trace: RecordedTrace, people: readonly Person[], pace: () => ReplayRate): Promise<void> {
   await Promise.all(
     trace.editsByAuthor.map(async (edits, author) => {
       const person = people[author]!;

@@ -12,11 +12,11 @@ import { startGateway } from "../../gateway/main.ts";
 import { WireClient } from "../../gateway/testing/wire-client.ts";
 import { roomServerSettings } from "../../room-server/config.ts";
 import { startRoomServer } from "../../room-server/main.ts";
-import { readSettings } from "../../shared/config.ts";
+import { readSettings } from "../../shared/settings/settings.ts";
 import { type Epoch, type Seq, START } from "../../shared/ids.ts";
-import type { Running } from "../../shared/lifecycle.ts";
-import { sharedSettings } from "../../shared/settings.ts";
-import { SILENT } from "../../shared/testing/silent-log.ts";
+import type { Running } from "../../shared/process/lifecycle.ts";
+import { sharedSettings } from "../../shared/settings/common-settings.ts";
+import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import { encodePoint } from "../../shared/wire/positions.ts";
 import { CURSOR } from "../../shared/wire/presence.ts";
 import { type RealNats, startRealNats, until } from "../contract/real-nats.ts";
@@ -57,10 +57,10 @@ beforeAll(async () => {
     ...readSettings({ ...sharedSettings, ...gatewaySettings, ...roomServerSettings }, { flags, env: {} }),
     serverSilenceMsMax: 10_000,
   };
-  running.push(await startRoomServer(config, { log: SILENT, registry }));
+  running.push(await startRoomServer(config, { log: SILENT_LOG, registry }));
   for (let count = 0; count < 2; count++) {
     const gatewayRegistry = new Registry();
-    const gateway = await startGateway(config, { log: SILENT, registry: gatewayRegistry });
+    const gateway = await startGateway(config, { log: SILENT_LOG, registry: gatewayRegistry });
     running.push(gateway);
     gatewayRegistries.push(gatewayRegistry);
     gateways.push(`ws://127.0.0.1:${gateway.port}`);

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { roomKey, type RoomId, type TenantId } from "../../shared/ids.ts";
-import { Cluster } from "./cluster.ts";
+import { SystemCluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
 import { checkLog, readLog } from "./log-checks.ts";
 import { insertion, Person } from "./person.ts";
@@ -12,11 +12,11 @@ import { SlowLogProxy } from "./slow-log-proxy.ts";
 const ROOM = "slow";
 const KEY = roomKey("default" as TenantId, ROOM as RoomId);
 
-let cluster: Cluster;
+let cluster: SystemCluster;
 let proxied: ReturnType<typeof SlowLogProxy.start> | undefined;
 let proxy: SlowLogProxy;
 beforeAll(async () => {
-  cluster = await Cluster.start({
+  cluster = await SystemCluster.start({
     gateways: 2,
     roomServers: 1,
     natsUrlOf: async (_, [server]) => {

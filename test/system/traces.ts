@@ -8,7 +8,7 @@ import { gunzipSync } from "node:zlib";
 
 import * as Y from "yjs";
 
-export type Trace = {
+export type RecordedTrace = {
   /** One list of edits per author, in the order in which they were typed. */
   readonly editsByAuthor: readonly (readonly Uint8Array[])[];
   /** All of them, in an order in which they could have come to a server. */
@@ -23,7 +23,7 @@ type Transaction = { readonly parents?: readonly number[]; readonly agent?: numb
 export const TRACE_TEXT = "text";
 
 /** `editsMax` cuts the session short; its end text is then what had been typed by that time. */
-export function readTrace(name: "friendsforever" | "automerge-paper", editsMax = Infinity): Trace {
+export function readTrace(name: "friendsforever" | "automerge-paper", editsMax = Infinity): RecordedTrace {
   const file = new URL(`../traces/${name}.json.gz`, import.meta.url);
   const recorded = JSON.parse(gunzipSync(readFileSync(file)).toString()) as { numAgents?: number; endContent: string; txns: Transaction[] };
   const transactions = recorded.txns.slice(0, editsMax);

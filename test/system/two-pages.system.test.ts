@@ -110,7 +110,7 @@ test("[PAGE13] a reader sees what others write, and cannot write", async () => {
   await ada.types("for everybody to read. ");
   await agreeAndAreSaved(ada);
   await eventually("the reader has it", async () => (await reader.text()) === (await ada.text()));
-  await eventually("the page says that it is for reading", async () => (await reader.notice()).startsWith("You are reading along."));
+  await eventually("the page says that it is for reading", async () => (await reader.notice()).startsWith("You have read access only."));
   await eventually(
     "so does the remark, and the text takes nothing",
     async () =>
@@ -133,7 +133,7 @@ test("[PAGE46] a document that is deleted is told on its open pages, which keep 
     expect(await person.page.getByRole("button", { name: "Copy my text" }).isVisible()).toBe(true);
   }
   await ada.page.reload();
-  await eventually("it is told again", async () => (await ada.notice()).includes("its link leads nowhere any more"));
+  await eventually("it is told again", async () => (await ada.notice()).includes("its link no longer works"));
   await eventually("nobody counts there", async () => (await ada.page.locator("#board-remark").innerText()) === "");
   expect(await ada.text()).toBe("");
 });
@@ -177,7 +177,7 @@ test("[PAGE14] while the log is held back the page says so, then that nothing ca
   expect(["Saving…", "Not saved"]).toContain(await ada.saveRemark());
   await eventually("the page says that it takes longer", async () => (await ada.notice()).startsWith("Saving takes longer than usual."));
   await eventually("the page says that nothing can be saved", async () =>
-    (await ada.notice()).startsWith("Nothing can be saved right now."),
+    (await ada.notice()).startsWith("The server cannot save edits right now."),
   );
   await ada.types("refused; ");
   await eventually("and not that it is saving", async () => (await ada.saveRemark()) === "Not saved");

@@ -8,7 +8,7 @@ import type { AddressInfo } from "node:net";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { Cluster } from "./cluster.ts";
+import { SystemCluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
 import { insertion, Person } from "./person.ts";
 
@@ -20,7 +20,7 @@ type Received = {
   readonly event: { type: string; timestamp: string; data: { tenant: string; room: string; seq?: number; edits?: number } };
 };
 
-let cluster: Cluster;
+let cluster: SystemCluster;
 let customer: Server;
 const received: Received[] = [];
 const unsigned: unknown[] = [];
@@ -56,7 +56,7 @@ beforeAll(async () => {
     DOCUMENTS_READ_MS: "50",
     EDIT_BURST: "1000",
   };
-  cluster = await Cluster.start({ gateways: 1, roomServers: 1, settings });
+  cluster = await SystemCluster.start({ gateways: 1, roomServers: 1, settings });
 });
 afterAll(async () => {
   await cluster?.stop();

@@ -1,6 +1,6 @@
 /** Bytes that are almost right, made from right ones: what fuzz tests feed to decoders. The seed decides all. */
 
-import { Prng } from "../../shared/prng.ts";
+import { Prng } from "../../shared/collections/prng.ts";
 
 type Mutation = (prng: Prng, bytes: Uint8Array, other: Uint8Array) => Uint8Array;
 

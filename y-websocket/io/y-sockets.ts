@@ -1,4 +1,7 @@
-/** Where y-websocket clients connect: `ws://host:port/room?token=…`, as its provider makes of a server, a room and `params`. */
+/**
+ * WebSocket server for y-websocket clients: `ws://host:port/room?token=…`, the URL that its provider makes of server,
+ * room and `params`.
+ */
 
 import { createServer, type IncomingMessage, STATUS_CODES } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
@@ -7,78 +10,78 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { type WebSocket, WebSocketServer } from "ws";
 
-import { clientAddressOf } from "../../shared/client-address.ts";
+import { clientAddressOf } from "../../shared/limits/client-address.ts";
 import { parseRoomId } from "../../shared/ids.ts";
-import { isAllowedOrigin } from "../../shared/origins.ts";
-import { StartError } from "../../shared/start-error.ts";
-import type { TurnedAway, YDoor, YListener, YSeat, YSocket } from "../ports.ts";
-import { Y_CLOSE } from "../y-line.ts";
+import { isAllowedOrigin } from "../../shared/settings/origins.ts";
+import { StartError } from "../../shared/process/lifecycle.ts";
+import type { YRejection, YClientAdmission, YListener, YSeat, YSocket } from "../ports.ts";
+import { Y_CLOSE } from "../y-connection.ts";
 
 export type YSocketsOptions = {
   readonly host: string;
   readonly port: number;
   readonly allowedOrigins: readonly string[];
-  /** In lower case; empty where no balancer is trusted. */
+  /** In lower case; empty if there is no trusted load balancer. */
   readonly addressHeader: string;
   readonly messageBytesMax: number;
 };
 
 export type YSockets = { readonly port: number; close(): Promise<void> };
 
-/** One that answers no ping within that time is gone. */
+/** A client that does not answer a ping within this time is disconnected. */
 const PING_MS = 30_000;
-/** For one that is closed to answer that: it keeps its place as long. */
+/** Time for a client to answer a close frame. It keeps its place meanwhile. */
 const CLOSE_ANSWER_MS = 5_000;
-/** For close frames to be read. */
+/** Time for clients to read the close frames. */
 const FAREWELL_MS = 250;
-/** As `ws` names it. */
+/** Error code of `ws`. */
 const TOO_LARGE = "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH";
 const BASE = "ws://host";
-const REFUSALS: Readonly<Record<TurnedAway, { readonly status: number; readonly message: string }>> = {
-  full: { status: 503, message: "this server takes no more clients: try again, or another" },
+const REFUSALS: Readonly<Record<YRejection, { readonly status: number; readonly message: string }>> = {
+  full: { status: 503, message: "this server has reached its maximum number of clients: try again later, or use another server" },
   address: {
     status: 429,
-    message: "too many clients from this address: close others, or try again later; behind a balancer set COROOM_CLIENT_ADDRESS_HEADER",
+    message: "too many clients from this address: close some, or try again later. Behind a load balancer set COROOM_CLIENT_ADDRESS_HEADER.",
   },
-  stopping: { status: 503, message: "this server stops: try again, or another" },
-  origin: { status: 403, message: "pages of this origin may not connect: add it to COROOM_ALLOWED_ORIGINS" },
+  stopping: { status: 503, message: "this server is stopping: try again, or use another server" },
+  origin: { status: 403, message: "pages of this origin may not connect. Add the origin to COROOM_ALLOWED_ORIGINS." },
   request: {
     status: 400,
-    message: "name a room and give a token: ws://host:port/room?token=…, with WebsocketProvider's option params: { token }",
+    message: "the URL needs a room and a token: ws://host:port/room?token=…. Pass WebsocketProvider the option params: { token }.",
   },
 };
 
-/** Throws where the port cannot be had. */
-export async function ySockets(options: YSocketsOptions, door: YDoor): Promise<YSockets> {
+/** Throws `StartError` if it cannot listen on the port. */
+export async function ySockets(options: YSocketsOptions, door: YClientAdmission): Promise<YSockets> {
   const http = createServer((_, response) => {
     response
       .writeHead(426, { "content-type": "text/plain" })
-      .end("this is for clients of y-websocket: connect with its WebsocketProvider\n");
+      .end("this port serves y-websocket clients only. Connect with WebsocketProvider.\n");
   });
   const server = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: options.messageBytesMax });
   const answered = new WeakSet<WebSocket>();
 
-  const lines = new Set<Socket>();
-  http.on("connection", (line) => {
-    lines.add(line);
-    line.on("close", () => lines.delete(line));
+  const connections = new Set<Socket>();
+  http.on("connection", (connection) => {
+    connections.add(connection);
+    connection.on("close", () => connections.delete(connection));
   });
   http.on("upgrade", (request, stream, head) => {
-    stream.on("error", () => stream.destroy()); // The line broke: nobody is there to be told.
+    stream.on("error", () => stream.destroy()); // The connection broke.
     const seat = seatOf(request, options);
     const reason = reasonAgainst(request, seat);
     if (seat === undefined || reason !== undefined) {
-      door.receiveTurnedAway(reason ?? "request");
+      door.receiveRejected(reason ?? "request");
       return turnAway(stream, reason ?? "request");
     }
     server.handleUpgrade(request, stream, head, (socket) => serve(socket, stream, door.enter(seat, ySocketOf(socket))));
   });
 
-  const reasonAgainst = (request: IncomingMessage, seat: YSeat | undefined): TurnedAway | undefined => {
+  const reasonAgainst = (request: IncomingMessage, seat: YSeat | undefined): YRejection | undefined => {
     if (!isAllowedOrigin(request.headers.origin ?? "", options.allowedOrigins)) return "origin";
     return seat === undefined ? "request" : door.mayEnter(seat);
   };
-  /** `ws` itself closes whoever says more than it may at once, with 1009, and would wait longer for the answer. */
+  /** `ws` itself closes a client whose message is too large, with code 1009, and would wait longer for its answer. */
   const receiveError = (socket: WebSocket, error: Error): void => {
     if (!("code" in error) || error.code !== TOO_LARGE) return;
     door.receiveTooLarge();
@@ -86,9 +89,10 @@ export async function ySockets(options: YSocketsOptions, door: YDoor): Promise<Y
   };
   const serve = (socket: WebSocket, stream: Duplex, listener: YListener): void => {
     answered.add(socket);
-    // Before `ws` has it, which keeps what is not whole. Its own pause holds: it resumes the stream as it likes.
+    // Runs before `ws` buffers incomplete messages. Pausing the socket of `ws` is needed, because it resumes the stream
+    // itself.
     stream.prependListener("data", (bytes: Buffer) => listener.receiveBytes(bytes.byteLength) || socket.pause());
-    socket.on("message", (data: Buffer) => listener.receive(new Uint8Array(data.buffer, data.byteOffset, data.byteLength)));
+    socket.on("message", (data: Buffer) => listener.receiveMessage(new Uint8Array(data.buffer, data.byteOffset, data.byteLength)));
     socket.on("pong", () => answered.add(socket));
     socket.on("error", (error) => receiveError(socket, error)); // "close" follows.
     socket.on("close", () => listener.receiveClosed());
@@ -109,18 +113,18 @@ export async function ySockets(options: YSocketsOptions, door: YDoor): Promise<Y
     port: (http.address() as AddressInfo).port,
     close: async () => {
       clearInterval(pinging);
-      for (const socket of server.clients) socket.close(Y_CLOSE.goingAway, "this server stops");
+      for (const socket of server.clients) socket.close(Y_CLOSE.goingAway, "this server is stopping");
       const closed = new Promise((resolve) => http.close(resolve));
       await sleep(FAREWELL_MS);
-      for (const line of lines) line.destroy(); // Those, too, that have said nothing yet.
+      for (const connection of connections) connection.destroy(); // Also connections that have sent nothing yet.
       await closed;
     },
   };
 }
 
 function cannotListen({ host, port }: YSocketsOptions, cause: Error): StartError {
-  const why = "another process has it, or the address is not this machine's; set COROOM_Y_PORT or COROOM_Y_HOST";
-  return new StartError(`port ${port} of ${host} cannot be listened on for y-websocket: ${why}`, { cause });
+  const why = "the port is in use, or the address is not of this machine. Set COROOM_Y_PORT or COROOM_Y_HOST.";
+  return new StartError(`cannot listen on ${host}:${port} for y-websocket: ${why}`, { cause });
 }
 
 function ySocketOf(socket: WebSocket): YSocket {
@@ -140,16 +144,16 @@ function ySocketOf(socket: WebSocket): YSocket {
 
 const REASON_BYTES_MAX = 123;
 
-/** A close frame takes no more. */
+/** A close frame has no room for more. */
 function cut(reason: string): string {
   if (Buffer.byteLength(reason) <= REASON_BYTES_MAX) return reason;
   const start = Buffer.from(reason)
     .subarray(0, REASON_BYTES_MAX - 3)
     .toString("utf8");
-  return start.replace(/\uFFFD+$/, ""); // Half a character, where it was cut.
+  return start.replace(/\uFFFD+$/, ""); // The cut may leave half a character.
 }
 
-/** The room may have slashes in it, and whatever a URL writes otherwise. */
+/** A room id may contain slashes and escaped characters. */
 function seatOf(request: IncomingMessage, { addressHeader }: YSocketsOptions): YSeat | undefined {
   if (!URL.canParse(request.url ?? "", BASE)) return undefined;
   const url = new URL(request.url ?? "", BASE);
@@ -165,11 +169,11 @@ function decoded(path: string): string {
   try {
     return decodeURIComponent(path);
   } catch {
-    return ""; // A lone %: no room's name.
+    return ""; // A single %: no room id.
   }
 }
 
-function turnAway(stream: Duplex, reason: TurnedAway): void {
+function turnAway(stream: Duplex, reason: YRejection): void {
   const { status, message } = REFUSALS[reason];
   stream.once("finish", () => stream.destroy());
   const head = [

@@ -1,16 +1,15 @@
-/** Shows who is banned or may only read, and until when. */
+/** Shows bans and restrictions, and when they end. */
 
-import { element } from "../../io/element.ts";
-import { tagged } from "../../io/tagged.ts";
-import type { Ban } from "../answers.ts";
+import { element, tagged } from "../../io/element.ts";
+import type { ListedBan } from "../answers.ts";
 import { count } from "../format.ts";
-import { keyedRows, say } from "./keyed-rows.ts";
+import { keyedRows, setText } from "./keyed-rows.ts";
 
 const SHOWN_MAX = 30;
 
-export function bansView(lift: (ban: Ban) => void): (bans: readonly Ban[]) => void {
+export function bansView(lift: (ban: ListedBan) => void): (bans: readonly ListedBan[]) => void {
   const empty = element("bans-empty", HTMLElement);
-  const rows = keyedRows<Ban>(
+  const rows = keyedRows<ListedBan>(
     element("bans", HTMLElement),
     (ban) => JSON.stringify(ban),
     (ban) => rowOf(ban, lift),
@@ -18,25 +17,25 @@ export function bansView(lift: (ban: Ban) => void): (bans: readonly Ban[]) => vo
   );
   return (bans) => {
     rows(bans.slice(0, SHOWN_MAX));
-    say(empty, bans.length === 0 ? "Nobody is." : notShown(bans.length - SHOWN_MAX));
+    setText(empty, bans.length === 0 ? "No bans or restrictions." : notShown(bans.length - SHOWN_MAX));
   };
 }
 
 function notShown(more: number): string {
-  return more > 0 ? `And ${count(more)} more: coroom bans lists them.` : "";
+  return more > 0 ? `${count(more)} more are not shown. Run coroom bans to list all.` : "";
 }
 
-export function whoOf({ user, address }: Ban): string {
-  return user ?? address ?? "somebody";
+export function bannedName({ user, address }: ListedBan): string {
+  return user ?? address ?? "unknown";
 }
 
-function rowOf(ban: Ban, lift: (ban: Ban) => void): HTMLElement {
+function rowOf(ban: ListedBan, lift: (ban: ListedBan) => void): HTMLElement {
   const { tenant, room, level, until, reason } = ban;
   const where = [tenant, room].filter((part) => part !== undefined).join(" / ");
   const what = `${level}${where === "" ? "" : ` in ${where}`} until ${new Date(until).toLocaleString()}${reason === "" ? "" : `: ${reason}`}`;
   const button = tagged("button", "quiet", "Lift…") as HTMLButtonElement;
   button.type = "button";
-  button.ariaLabel = `Lift what holds ${whoOf(ban)} back`;
+  button.ariaLabel = `Lift the ${level === "banned" ? "ban" : "restriction"} of ${bannedName(ban)}`;
   button.addEventListener("click", () => lift(ban));
-  return tagged("li", "", tagged("div", "who", whoOf(ban), tagged("div", "why", what)), button);
+  return tagged("li", "", tagged("div", "who", bannedName(ban), tagged("div", "why", what)), button);
 }

@@ -1,18 +1,18 @@
-/** The question before anything is done: what will happen, then what came of it. */
+/** The dialog before an action: it explains the effect, and then shows the result. */
 
 import { element } from "../../io/element.ts";
-import type { Asked } from "./ask.ts";
+import type { AdminResponse } from "./admin-api.ts";
 
-/** `done`: in words, of the answer. */
-export type Deed<Body> = {
+/** `done`: returns the text of a successful result. */
+export type ConfirmationRequest<Body> = {
   readonly title: string;
   readonly text: string;
   readonly yes: string;
-  readonly act: () => Promise<Asked<Body>>;
+  readonly act: () => Promise<AdminResponse<Body>>;
   readonly done: (body: Body) => string;
 };
 
-export function confirmDialog(): <Body>(deed: Deed<Body>) => void {
+export function confirmDialog(): <Body>(request: ConfirmationRequest<Body>) => void {
   const dialog = element("confirm", HTMLDialogElement);
   const [title, text, outcome] = [
     element("confirm-title", HTMLElement),
@@ -24,42 +24,42 @@ export function confirmDialog(): <Body>(deed: Deed<Body>) => void {
   no.addEventListener("click", () => dialog.close());
   yes.addEventListener("click", () => act());
 
-  return <Body>(deed: Deed<Body>): void => {
-    const tell = (tone: string, words: string): void => {
+  return <Body>(request: ConfirmationRequest<Body>): void => {
+    const showOutcome = (tone: string, text: string): void => {
       outcome.dataset["tone"] = tone;
-      outcome.textContent = words;
+      outcome.textContent = text;
     };
-    title.textContent = deed.title;
-    text.textContent = deed.text;
-    yes.textContent = deed.yes;
+    title.textContent = request.title;
+    text.textContent = request.text;
+    yes.textContent = request.yes;
     [no.textContent, yes.hidden, yes.disabled] = ["Cancel", false, false];
-    tell("calm", "");
+    showOutcome("calm", "");
     act = async (): Promise<void> => {
       yes.disabled = true;
-      tell("calm", "Under way…");
-      const asked = await deed.act();
+      showOutcome("calm", "Working…");
+      const response = await request.act();
       no.textContent = "Close";
-      if (asked.kind === "answered") {
-        tell("good", deed.done(asked.body));
+      if (response.kind === "answered") {
+        showOutcome("good", request.done(response.body));
         yes.hidden = true;
         no.focus();
         return;
       }
-      tell("trouble", whyNot(asked));
+      showOutcome("trouble", failureText(response));
       [yes.disabled, yes.textContent] = [false, "Try again"];
     };
     dialog.showModal();
-    no.focus(); // Whoever presses Enter without reading does nothing.
+    no.focus(); // The focus is on Cancel: Enter without reading does nothing.
   };
 }
 
-function whyNot(asked: Exclude<Asked<unknown>, { kind: "answered" }>): string {
-  switch (asked.kind) {
+function failureText(response: Exclude<AdminResponse<unknown>, { kind: "answered" }>): string {
+  switch (response.kind) {
     case "refused":
-      return `Not done: ${asked.message}`;
+      return `The action was not performed: ${response.message}`;
     case "too-fast":
-      return "Not done: too much was asked at once. Try again in a moment.";
+      return "The action was not performed: too many requests. Wait a few seconds and try again.";
     case "unreachable":
-      return "No answer: it may have been done or not. Look before you try again.";
+      return "The gateway did not answer. The action may or may not have been performed: check before you try again.";
   }
 }

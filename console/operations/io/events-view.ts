@@ -1,28 +1,27 @@
-/** Shows what happened, newest first. */
+/** Shows events, newest first. */
 
-import { element } from "../../io/element.ts";
-import { tagged } from "../../io/tagged.ts";
+import { element, tagged } from "../../io/element.ts";
 import { clockTime } from "../format.ts";
-import { type Happening, type Happenings, NOTHING_YET, SHOWN, type Shown } from "../happenings.ts";
-import { toned } from "./fleet-view.ts";
-import { keyedRows, say } from "./keyed-rows.ts";
+import { type EventRow, type EventRows, NO_EVENTS, EVENT_FILTERS, type EventFilter } from "../event-rows.ts";
+import { withTone } from "./fleet-view.ts";
+import { keyedRows, setText } from "./keyed-rows.ts";
 
 const ROWS_MAX = 100;
 
-export function eventsView(): (happenings: Happenings) => void {
+export function eventsView(): (events: EventRows) => void {
   const [choice, empty] = [element("events-shown", HTMLElement), element("events-empty", HTMLElement)];
-  const rows = keyedRows<Happening>(element("events", HTMLElement), ({ seq, at }) => `${seq} ${at}`, emptyRow, fill);
-  let shown: Shown = "notable";
-  let known = NOTHING_YET;
+  const rows = keyedRows<EventRow>(element("events", HTMLElement), ({ seq, at }) => `${seq} ${at}`, emptyRow, fill);
+  let shown: EventFilter = "notable";
+  let known = NO_EVENTS;
 
-  const show = (happenings: Happenings): void => {
-    known = happenings;
-    const chosen = happenings.rows.filter(SHOWN[shown].shows).slice(0, ROWS_MAX);
+  const show = (events: EventRows): void => {
+    known = events;
+    const chosen = events.rows.filter(EVENT_FILTERS[shown].shows).slice(0, ROWS_MAX);
     rows(chosen);
-    say(empty, chosen.length > 0 ? "" : SHOWN[shown].whenEmpty);
+    setText(empty, chosen.length > 0 ? "" : EVENT_FILTERS[shown].whenEmpty);
   };
-  const buttons = (Object.keys(SHOWN) as Shown[]).map((name) => {
-    const button = tagged("button", "", SHOWN[name].label) as HTMLButtonElement;
+  const buttons = (Object.keys(EVENT_FILTERS) as EventFilter[]).map((name) => {
+    const button = tagged("button", "", EVENT_FILTERS[name].label) as HTMLButtonElement;
     button.type = "button";
     button.ariaPressed = String(name === shown);
     button.addEventListener("click", () => {
@@ -36,15 +35,15 @@ export function eventsView(): (happenings: Happenings) => void {
   return show;
 }
 
-function emptyRow({ at, tone, by }: Happening): HTMLElement {
+function emptyRow({ at, tone, by }: EventRow): HTMLElement {
   const date = new Date(at);
   const time = tagged("time", "", clockTime(date)) as HTMLTimeElement;
-  [time.dateTime, time.title] = [at, `${date.toLocaleString()}, told by ${by}`];
-  return toned(tagged("li", "", time, tagged("div", "", tagged("div", "what"), tagged("div", "why"))), tone);
+  [time.dateTime, time.title] = [at, `${date.toLocaleString()}, reported by ${by}`];
+  return withTone(tagged("li", "", time, tagged("div", "", tagged("div", "what"), tagged("div", "why"))), tone);
 }
 
-/** A takeover grows. */
-function fill(row: HTMLElement, { what, why }: Happening): void {
-  say(row.querySelector<HTMLElement>(".what")!, what);
-  say(row.querySelector<HTMLElement>(".why")!, why);
+/** The count of a takeover grows. */
+function fill(row: HTMLElement, { what, why }: EventRow): void {
+  setText(row.querySelector<HTMLElement>(".what")!, what);
+  setText(row.querySelector<HTMLElement>(".why")!, why);
 }

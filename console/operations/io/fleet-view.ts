@@ -1,28 +1,31 @@
-/** Shows what it all runs on, and whether all is well. */
+/** Shows servers, gateways, placement and the overall state. */
 
-import { element } from "../../io/element.ts";
-import { tagged } from "../../io/tagged.ts";
-import type { Fleet, Gateway, RoomPage, Server, Takeover, Tone } from "../answers.ts";
-import { counted, percent, shortName } from "../format.ts";
+import { element, tagged } from "../../io/element.ts";
+import type { FleetAnswer, FleetGateway, RoomPageAnswer, FleetServer, ListedTakeover, HealthTone } from "../answers.ts";
+import { counted, percent, shortName, droppedAt } from "../format.ts";
 import { verdictOf } from "../health.ts";
-import { leftOut } from "../left-out.ts";
-import type { Reach } from "../reach.ts";
-import { keyedRows, say } from "./keyed-rows.ts";
+import type { PollState } from "../polling.ts";
+import { keyedRows, setText } from "./keyed-rows.ts";
 
-export type FleetDeeds = { readonly drainServer: (server: Server) => void; readonly drainGateway: (gateway: Gateway) => void };
+export type FleetActions = { readonly drainServer: (server: FleetServer) => void; readonly drainGateway: (gateway: FleetGateway) => void };
 
-const STATES: Readonly<Record<Gateway["state"], Tone>> = {
+const STATES: Readonly<Record<FleetGateway["state"], HealthTone>> = {
   ready: "good",
   draining: "warning",
   slow: "warning",
   degraded: "trouble",
   misconfigured: "trouble",
 };
-const USED_MUCH = 0.8;
+const USED_SHARE_MAX = 0.8;
 
-export type ShowFleet = (fleet: Fleet | "not-for-you", page: RoomPage | undefined, reach: Reach, takeovers: readonly Takeover[]) => void;
+export type ShowFleet = (
+  fleet: FleetAnswer | "not-for-you",
+  page: RoomPageAnswer | undefined,
+  reach: PollState,
+  takeovers: readonly ListedTakeover[],
+) => void;
 
-export function fleetView(deeds: FleetDeeds): ShowFleet {
+export function fleetView(actions: FleetActions): ShowFleet {
   const [verdict, title, facts, problems] = [
     element("verdict", HTMLElement),
     element("verdict-title", HTMLElement),
@@ -31,20 +34,20 @@ export function fleetView(deeds: FleetDeeds): ShowFleet {
   ];
   const [environment, remark] = [element("environment", HTMLElement), element("servers-empty", HTMLElement)];
   const placement = element("placement", HTMLElement);
-  const known = new Map<string, Server | Gateway>();
-  const servers = keyedRows<Server>(
+  const known = new Map<string, FleetServer | FleetGateway>();
+  const servers = keyedRows<FleetServer>(
     element("servers", HTMLElement),
     ({ server }) => server,
-    ({ server }) => processRow(server, () => deeds.drainServer(known.get(server) as Server)),
+    ({ server }) => processRow(server, () => actions.drainServer(known.get(server) as FleetServer)),
     (row, server) => {
       known.set(server.server, server);
       fillServer(row, server);
     },
   );
-  const gateways = keyedRows<Gateway>(
+  const gateways = keyedRows<FleetGateway>(
     element("gateways", HTMLElement),
     ({ gateway }) => gateway,
-    ({ gateway }) => processRow(gateway, () => deeds.drainGateway(known.get(gateway) as Gateway)),
+    ({ gateway }) => processRow(gateway, () => actions.drainGateway(known.get(gateway) as FleetGateway)),
     (row, gateway) => {
       known.set(gateway.gateway, gateway);
       fillGateway(row, gateway);
@@ -57,35 +60,35 @@ export function fleetView(deeds: FleetDeeds): ShowFleet {
     environment.hidden = !isForAll;
     if (!isForAll) {
       servers([]);
-      return say(
+      return setText(
         remark,
-        "Servers are for operators: with a token you see the rooms of its tenant. A pass (coroom ops pass) shows the rest.",
+        "Servers are shown to operators only. A token shows the rooms of its tenant. To see the servers, sign in with a pass from coroom ops pass.",
       );
     }
     [environment.textContent, environment.dataset["environment"]] = [fleet.environment, fleet.environment];
     const judged = verdictOf(fleet, page, reach, takeovers);
     verdict.dataset["tone"] = judged.tone;
-    say(title, judged.title);
+    setText(title, judged.title);
     facts.replaceChildren(...judged.facts.map((fact) => tagged("li", "", fact)));
-    problems.replaceChildren(...judged.problems.map(({ tone, text }) => toned(tagged("li", "", text), tone)));
+    problems.replaceChildren(...judged.problems.map(({ tone, text }) => withTone(tagged("li", "", text), tone)));
     known.clear();
     servers(fleet.servers);
     gateways(fleet.gateways);
-    say(remark, fleet.servers.length === 0 ? "None is heard." : "");
+    setText(remark, fleet.servers.length === 0 ? "No room server sends heartbeats." : "");
     placement.dataset["tone"] = fleet.placement.leader === undefined ? "warning" : "good";
-    say(
+    setText(
       placement.querySelector("span")!,
-      fleet.placement.leader === undefined ? "None leads" : `${shortName(fleet.placement.leader)} leads`,
+      fleet.placement.leader === undefined ? "No leader" : `Leader: ${shortName(fleet.placement.leader)}`,
     );
   };
 }
 
-export function toned<Made extends HTMLElement>(made: Made, tone: Tone): Made {
+export function withTone<Made extends HTMLElement>(made: Made, tone: HealthTone): Made {
   made.dataset["tone"] = tone;
   return made;
 }
 
-/** Its name and state, facts, and the button that drains it. */
+/** Creates a row with name, state, facts and the Drain button. */
 function processRow(name: string, drain: () => void): HTMLElement {
   const button = tagged("button", "quiet", "Drain…") as HTMLButtonElement;
   button.type = "button";
@@ -101,40 +104,38 @@ function processRow(name: string, drain: () => void): HTMLElement {
   );
 }
 
-function fillServer(row: HTMLElement, { server, rooms, draining, host, zone, pool, used, hot }: Server): void {
-  const tone: Tone = draining || used > USED_MUCH ? "warning" : "good";
+function fillServer(row: HTMLElement, { server, rooms, draining, host, zone, pool, used, hot }: FleetServer): void {
+  const tone: HealthTone = draining || used > USED_SHARE_MAX ? "warning" : "good";
   fillState(row, draining ? "draining" : "ready", draining ? "warning" : "good", draining);
   const where = [host, zone, pool === "" ? "" : `pool ${pool}`].filter((part) => part !== "").join(" · ");
-  say(
+  setText(
     row.querySelector<HTMLElement>(".process-facts")!,
-    [counted(rooms, "room"), `${percent(used)} used`, where].filter((part) => part !== "").join(" · "),
+    [counted(rooms, "room"), `${percent(used)} of budget used`, where].filter((part) => part !== "").join(" · "),
   );
   const bar = row.querySelector<HTMLElement>(".used") ?? row.appendChild(tagged("div", "used"));
   bar.role = "meter";
-  [bar.ariaLabel, bar.ariaValueNow] = [`Budget of ${server} in use, in percent`, String(Math.round(used * 100))];
+  [bar.ariaLabel, bar.ariaValueNow] = [`Used budget of ${server}, in percent`, String(Math.round(used * 100))];
   bar.ariaValueMin = "0";
   bar.ariaValueMax = "100";
   bar.style.setProperty("--share", String(Math.min(1, Math.max(used, 0.01))));
-  toned(bar, tone);
+  withTone(bar, tone);
   const hottest = hot[0];
   const why = row.querySelector<HTMLElement>(".why") ?? row.appendChild(tagged("div", "why"));
   why.hidden = hottest === undefined;
-  if (hottest !== undefined) say(why, `${hottest.room} takes ${percent(hottest.share)}`);
+  if (hottest !== undefined) setText(why, `Busiest room: ${hottest.room}, ${percent(hottest.share)}`);
 }
 
-function fillGateway(row: HTMLElement, { connections, rooms, shedLevel, state }: Gateway): void {
+function fillGateway(row: HTMLElement, { connections, rooms, shedLevel, state }: FleetGateway): void {
   fillState(row, state, STATES[state], state === "draining");
-  say(
+  setText(
     row.querySelector<HTMLElement>(".process-facts")!,
-    [counted(connections, "connection"), counted(rooms, "room"), ...(shedLevel === 0 ? [] : [`leaves out ${leftOut(shedLevel)}`])].join(
-      " · ",
-    ),
+    [counted(connections, "connection"), counted(rooms, "room"), ...(shedLevel === 0 ? [] : [`drops ${droppedAt(shedLevel)}`])].join(" · "),
   );
 }
 
-function fillState(row: HTMLElement, state: string, tone: Tone, draining: boolean): void {
+function fillState(row: HTMLElement, state: string, tone: HealthTone, draining: boolean): void {
   const tag = row.querySelector<HTMLElement>(".tag")!;
-  say(tag, state);
-  toned(tag, tone);
+  setText(tag, state);
+  withTone(tag, tone);
   row.querySelector("button")!.hidden = draining;
 }

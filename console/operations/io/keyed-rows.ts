@@ -1,14 +1,14 @@
-/** Shows a list whose rows stay the same elements while what they show stays the same thing: so that a focus stays where it is. */
+/** Shows a list. An item keeps its row element while its key stays the same, so that the focus is kept. */
 
-export type Rows<Item> = (items: readonly Item[]) => void;
+export type KeyedRows<Item> = (items: readonly Item[]) => void;
 
-/** `make`: an empty row for the item of that key; `fill`: what it says now. */
+/** `make`: creates the empty row of an item. `fill`: shows the current values. */
 export function keyedRows<Item>(
   list: HTMLElement,
   keyOf: (item: Item) => string,
   make: (item: Item) => HTMLElement,
   fill: (row: HTMLElement, item: Item) => void,
-): Rows<Item> {
+): KeyedRows<Item> {
   const rows = new Map<string, HTMLElement>();
   return (items) => {
     const focused = document.activeElement;
@@ -24,11 +24,11 @@ export function keyedRows<Item>(
       fill(row, item);
       if (list.children[index] !== row) list.insertBefore(row, list.children[index] ?? null);
     });
-    if (focused instanceof HTMLElement && focused.isConnected && document.activeElement !== focused) focused.focus({ preventScroll: true }); // It was moved.
+    if (focused instanceof HTMLElement && focused.isConnected && document.activeElement !== focused) focused.focus({ preventScroll: true }); // A moved element loses the focus.
   };
 }
 
-/** Leaves the text alone where it says so already: a screen reader would read it out again. */
-export function say(place: HTMLElement, text: string): void {
+/** Writes only a changed text: otherwise a screen reader would read it again. */
+export function setText(place: HTMLElement, text: string): void {
   if (place.textContent !== text) place.textContent = text;
 }

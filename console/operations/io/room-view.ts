@@ -1,26 +1,25 @@
-/** One room in a sheet: how it is, why it is where it is, who is in it, and where it could go. */
+/** The dialog of one room: state, reason for its placement, members, and possible target servers. */
 
-import { element } from "../../io/element.ts";
-import { tagged } from "../../io/tagged.ts";
-import type { Fleet, Member, Room, RoomName, Server } from "../answers.ts";
+import { element, tagged } from "../../io/element.ts";
+import type { FleetAnswer, ListedMember, RoomDetails, RoomName, FleetServer } from "../answers.ts";
 import { clockTime, count, counted, percent, shortName } from "../format.ts";
-import { keyedRows, say } from "./keyed-rows.ts";
+import { keyedRows, setText } from "./keyed-rows.ts";
 
-export type RoomDeeds = {
-  readonly move: (room: RoomName, to: Server) => void;
-  readonly kick: (room: RoomName, member: Member) => void;
-  readonly holdBack: (room: RoomName, member: Member) => void;
+export type RoomActions = {
+  readonly move: (room: RoomName, to: FleetServer) => void;
+  readonly kick: (room: RoomName, member: ListedMember) => void;
+  readonly makeReadOnly: (room: RoomName, member: ListedMember) => void;
 };
-export type RoomView = {
-  /** Undefined while none is open. */
+export type RoomDialogView = {
+  /** Undefined while no room is open. */
   readonly open: () => RoomName | undefined;
   readonly begin: (room: RoomName) => void;
-  readonly show: (room: Room | "gone", members: readonly Member[] | undefined, fleet: Fleet | undefined) => void;
+  readonly show: (room: RoomDetails | "gone", members: readonly ListedMember[] | undefined, fleet: FleetAnswer | undefined) => void;
 };
 
 const MEMBERS_MAX = 100;
 
-export function roomView(deeds: RoomDeeds): RoomView {
+export function roomView(actions: RoomActions): RoomDialogView {
   const [dialog, title, remark, facts, total] = [
     element("room", HTMLDialogElement),
     element("room-title", HTMLElement),
@@ -30,11 +29,11 @@ export function roomView(deeds: RoomDeeds): RoomView {
   ];
   const [form, choice] = [element("move", HTMLFormElement), element("move-to", HTMLSelectElement)];
   let here: RoomName | undefined;
-  let servers: readonly Server[] = [];
-  const members = keyedRows<Member>(
+  let servers: readonly FleetServer[] = [];
+  const members = keyedRows<ListedMember>(
     element("members", HTMLElement),
     ({ connection }) => connection,
-    (member) => memberRow(member, (deed) => here !== undefined && deed(here, member), deeds),
+    (member) => memberRow(member, (action) => here !== undefined && action(here, member), actions),
     () => {},
   );
 
@@ -43,7 +42,7 @@ export function roomView(deeds: RoomDeeds): RoomView {
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     const to = servers.find(({ server }) => server === choice.value);
-    if (here !== undefined && to !== undefined) deeds.move(here, to);
+    if (here !== undefined && to !== undefined) actions.move(here, to);
   });
 
   return {
@@ -54,61 +53,65 @@ export function roomView(deeds: RoomDeeds): RoomView {
       facts.replaceChildren();
       members([]);
       form.hidden = true;
-      say(total, "");
-      say(remark, "Asking…");
+      setText(total, "");
+      setText(remark, "Loading…");
       dialog.showModal();
     },
     show: (room, listed, fleet) => {
       if (room === "gone") {
-        say(remark, "Nobody has this room open any more.");
+        setText(remark, "This room is no longer open.");
         form.hidden = true;
         return members([]);
       }
-      say(remark, "");
+      setText(remark, "");
       facts.replaceChildren(...factsOf(room).map(([name, value]) => tagged("div", "", tagged("dt", "", name), tagged("dd", "", value))));
       servers = (fleet?.servers ?? []).filter(({ server, draining }) => server !== room.server && !draining);
       form.hidden = servers.length === 0;
       showChoice(choice, servers);
       if (listed === undefined) return;
       members(listed.slice(0, MEMBERS_MAX));
-      say(total, listed.length > MEMBERS_MAX ? `${count(listed.length)}, the first ${MEMBERS_MAX} shown` : count(listed.length));
+      setText(total, listed.length > MEMBERS_MAX ? `${count(listed.length)} (first ${MEMBERS_MAX} shown)` : count(listed.length));
     },
   };
 }
 
-function factsOf({ tenant, server, epoch, mode, participants, heldBack, gateways, placed }: Room): [string, string][] {
+function factsOf({ tenant, server, epoch, mode, participants, heldBack, gateways, placed }: RoomDetails): [string, string][] {
   return [
     ["Tenant", tenant],
     ["Owned by", `${server}, epoch ${epoch}`],
-    ["Warm copy", placed?.replica ?? "none"],
+    ["Replica", placed?.replica ?? "none"],
     ["Mode", `${mode}, ${counted(participants, "participant")}`],
-    ["Held back", heldBack === 0 ? "no" : `level ${heldBack}`],
-    ...gateways.map(({ gateway, members }): [string, string] => [`On ${shortName(gateway)}`, counted(members, "member")]),
-    ...(placed === undefined ? [] : [["Why it is there", `${placed.reason} (${clockTime(new Date(placed.at))})`] as [string, string]]),
+    ["Throttled", heldBack === 0 ? "no" : `level ${heldBack}`],
+    ...gateways.map(({ gateway, members }): [string, string] => [`Gateway ${shortName(gateway)}`, counted(members, "member")]),
+    ...(placed === undefined ? [] : [["Reason for placement", `${placed.reason} (${clockTime(new Date(placed.at))})`] as [string, string]]),
   ];
 }
 
-/** Only where it is another choice: one that is being made is left alone. */
-function showChoice(choice: HTMLSelectElement, servers: readonly Server[]): void {
+/** Updates only a changed list, so that a choice in progress is kept. */
+function showChoice(choice: HTMLSelectElement, servers: readonly FleetServer[]): void {
   const wanted = servers.map(({ server }) => server);
   if ([...choice.options].map(({ value }) => value).join() === wanted.join()) return;
   choice.replaceChildren(
     ...servers.map(({ server, rooms, used }) => {
       const option = document.createElement("option");
-      [option.value, option.textContent] = [server, `${shortName(server)}: ${counted(rooms, "room")}, ${percent(used)} used`];
+      [option.value, option.textContent] = [server, `${shortName(server)}: ${counted(rooms, "room")}, ${percent(used)} of budget used`];
       return option;
     }),
   );
 }
 
-function memberRow(member: Member, on: (deed: (room: RoomName, member: Member) => void) => void, deeds: RoomDeeds): HTMLElement {
+function memberRow(
+  member: ListedMember,
+  on: (action: (room: RoomName, member: ListedMember) => void) => void,
+  actions: RoomActions,
+): HTMLElement {
   const { user, name, write } = member;
   const who = tagged(
     "span",
     "who",
     name === "" ? user : name,
     ...(name === "" || name === user ? [] : [tagged("span", "of-tenant", user)]),
-    ...(write ? [] : [tagged("span", "of-tenant", "reading")]),
+    ...(write ? [] : [tagged("span", "of-tenant", "read only")]),
   );
   const button = (label: string, act: () => void): HTMLElement => {
     const made = tagged("button", "quiet", label) as HTMLButtonElement;
@@ -121,7 +124,7 @@ function memberRow(member: Member, on: (deed: (room: RoomName, member: Member) =
     "li",
     "",
     who,
-    ...(write ? [button("Read only…", () => on(deeds.holdBack))] : []),
-    button("Kick…", () => on(deeds.kick)),
+    ...(write ? [button("Read only…", () => on(actions.makeReadOnly))] : []),
+    button("Kick…", () => on(actions.kick)),
   );
 }

@@ -1,19 +1,17 @@
-/** Shows open rooms a page at a time, and takes what to look for. */
+/** Shows open rooms in pages, and the search fields. */
 
-import { element } from "../../io/element.ts";
-import { tagged } from "../../io/tagged.ts";
-import type { ListedRoom, RoomName, RoomPage } from "../answers.ts";
+import { element, tagged } from "../../io/element.ts";
+import type { ListedRoomRow, RoomName, RoomPageAnswer } from "../answers.ts";
 import { count, rate, shortName } from "../format.ts";
-import { toned } from "./fleet-view.ts";
-import { keyedRows, say } from "./keyed-rows.ts";
+import { withTone } from "./fleet-view.ts";
+import { keyedRows, setText } from "./keyed-rows.ts";
 
 const TYPED_MS = 250;
-/** Few enough to be looked at. */
 const PAGE_ROOMS = 25;
 
-export type RoomsView = { readonly query: () => string; readonly show: (page: RoomPage, tenantIsMine: boolean) => void };
+export type RoomsView = { readonly query: () => string; readonly show: (page: RoomPageAnswer, tenantIsMine: boolean) => void };
 
-/** `changed`: another page or other rooms are to be asked for. */
+/** `changed`: called when another page or search must be requested. */
 export function roomsView(open: (room: RoomName) => void, changed: () => void): RoomsView {
   const [tenant, name, form] = [
     element("search-tenant", HTMLInputElement),
@@ -27,13 +25,13 @@ export function roomsView(open: (room: RoomName) => void, changed: () => void): 
     element("page-number", HTMLElement),
   ];
   const [back, on] = [element("page-back", HTMLButtonElement), element("page-on", HTMLButtonElement)];
-  const rows = keyedRows<ListedRoom>(
+  const rows = keyedRows<ListedRoomRow>(
     element("rooms", HTMLElement),
     ({ tenant: of, room }) => `${of}.${room}`,
     (room) => emptyRow(room, open),
     fill,
   );
-  /** Where each page before this one ends. */
+  /** Cursors of the pages before this one. */
   let cursors: string[] = [];
   let next: string | undefined;
   let typing: ReturnType<typeof setTimeout> | undefined;
@@ -59,8 +57,8 @@ export function roomsView(open: (room: RoomName) => void, changed: () => void): 
   const wanted = (): { tenant: string; search: string } => ({ tenant: tenant.value.trim(), search: name.value.trim() });
   const whyEmpty = (): string => {
     const { tenant: ofTenant, search: named } = wanted();
-    if (cursors.length > 0) return "No more rooms: go back.";
-    return ofTenant !== "" || named !== "" ? "No open room is called so." : "No room is open. One opens when somebody joins it.";
+    if (cursors.length > 0) return "No more rooms. Go back to the previous page.";
+    return ofTenant !== "" || named !== "" ? "No open room matches the search." : "No room is open. A room opens when somebody joins it.";
   };
 
   return {
@@ -72,16 +70,16 @@ export function roomsView(open: (room: RoomName) => void, changed: () => void): 
       tenant.hidden = tenantIsMine;
       next = page.next;
       rows(page.rooms);
-      say(total, count(page.matching));
-      say(empty, page.rooms.length > 0 ? "" : whyEmpty());
+      setText(total, count(page.matching));
+      setText(empty, page.rooms.length > 0 ? "" : whyEmpty());
       pager.hidden = cursors.length === 0 && next === undefined;
       [back.disabled, on.disabled] = [cursors.length === 0, next === undefined];
-      say(number, `Page ${cursors.length + 1} of ${Math.max(cursors.length + 1, Math.ceil(page.matching / PAGE_ROOMS))}`);
+      setText(number, `Page ${cursors.length + 1} of ${Math.max(cursors.length + 1, Math.ceil(page.matching / PAGE_ROOMS))}`);
     },
   };
 }
 
-function emptyRow({ tenant, room }: ListedRoom, open: (room: RoomName) => void): HTMLElement {
+function emptyRow({ tenant, room }: ListedRoomRow, open: (room: RoomName) => void): HTMLElement {
   const name = tagged("button", "row-name", room) as HTMLButtonElement;
   name.type = "button";
   name.title = room;
@@ -91,7 +89,7 @@ function emptyRow({ tenant, room }: ListedRoom, open: (room: RoomName) => void):
   return tagged("tr", "", ...cells);
 }
 
-function fill(row: HTMLElement, { mode, participants, gateways, editsPerSecond, server, heldBack }: ListedRoom): void {
+function fill(row: HTMLElement, { mode, participants, gateways, editsPerSecond, server, heldBack }: ListedRoomRow): void {
   const [, people, edits, modeCell, over, on] = [...row.children] as [
     HTMLElement,
     HTMLElement,
@@ -102,11 +100,11 @@ function fill(row: HTMLElement, { mode, participants, gateways, editsPerSecond, 
   ];
   modeCell.replaceChildren(
     tagged("span", "tag", mode),
-    ...(heldBack === 0 ? [] : [toned(tagged("span", "tag", `held back ${heldBack}`), "warning")]),
+    ...(heldBack === 0 ? [] : [withTone(tagged("span", "tag", `throttled ${heldBack}`), "warning")]),
   );
-  say(people, count(participants));
-  say(over, count(gateways));
-  say(edits, rate(editsPerSecond));
-  say(on, shortName(server));
+  setText(people, count(participants));
+  setText(over, count(gateways));
+  setText(edits, rate(editsPerSecond));
+  setText(on, shortName(server));
   on.title = server;
 }

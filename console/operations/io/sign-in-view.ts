@@ -1,10 +1,10 @@
-/** Takes a pass or a token, for this tab alone. */
+/** Accepts a pass or a token, and keeps it for this tab only. */
 
 import { element } from "../../io/element.ts";
 
 const KEPT_AS = "coroom-operations-pass";
 
-/** What was given in this tab before. */
+/** Returns the pass of this tab, if there is one. */
 export function keptPass(): string | undefined {
   return sessionStorage.getItem(KEPT_AS) ?? undefined;
 }
@@ -13,7 +13,7 @@ export function forgetPass(): void {
   sessionStorage.removeItem(KEPT_AS);
 }
 
-/** Returns what shows the form, with why it is asked for again. */
+/** Returns a function that shows the form with the reason why a new pass is needed. */
 export function signInView(begin: (pass: string) => void): (problem: string) => void {
   const [place, form, field, problemPlace, local] = [
     element("sign-in", HTMLElement),
@@ -32,12 +32,12 @@ export function signInView(begin: (pass: string) => void): (problem: string) => 
     event.preventDefault();
     const pass = field.value.trim();
     if (/^[\x21-\x7e]+$/.test(pass)) take(pass);
-    else problemPlace.textContent = "That is neither a pass nor a token: paste it without spaces or line breaks.";
+    else problemPlace.textContent = "This is not a valid pass or token. Paste it without spaces and line breaks.";
   });
   local.hidden = !["127.0.0.1", "localhost", "[::1]"].includes(location.hostname);
   local.addEventListener("click", async () => {
     const pass = await localPass();
-    if (pass === undefined) problemPlace.textContent = "This system hands no pass out: take one from coroom ops pass.";
+    if (pass === undefined) problemPlace.textContent = "The local system did not provide a pass. Run coroom ops pass and paste the result.";
     else take(pass);
   });
   return (problem) => {
@@ -47,14 +47,17 @@ export function signInView(begin: (pass: string) => void): (problem: string) => 
   };
 }
 
-/** Of a local system, which hands them out to its own machine. Undefined: it does not. */
+/**
+ * Requests a pass from a local system, which provides one to its own machine. Undefined: the system does not provide
+ * one.
+ */
 async function localPass(): Promise<string | undefined> {
   try {
     const answer = await fetch("/demo/operator", { method: "POST", cache: "no-store" });
     if (!answer.ok) return undefined;
     return ((await answer.json()) as { pass?: string }).pass;
   } catch (problem) {
-    console.warn(problem); // Not reached, or no JSON.
+    console.warn(problem); // No answer, or not JSON.
     return undefined;
   }
 }

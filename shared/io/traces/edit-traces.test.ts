@@ -55,7 +55,7 @@ test("[TRC7] of edits committed together each that is traced is found, with its 
   expect([...tracing(0).among(ROOM, runs)]).toEqual([]);
 });
 
-test("[TRC8] each span says which edit of whom it is about", () => {
+test("[TRC8] each span names its edit and the edit's writer", () => {
   const traces = new TestTraces();
   const edit = traces.edits.of(ROOM, CLIENT, 3)!;
   traces.edits.record(edit, { name: "hop", kind: 0, spanId: "s", parentSpanId: undefined, start: 1, end: 2, attributes: { more: true } });

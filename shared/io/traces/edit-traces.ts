@@ -8,16 +8,16 @@
 import { SpanStatusCode } from "@opentelemetry/api";
 import { createHash, randomBytes } from "node:crypto";
 
-import { hash32 } from "../../hash.ts";
+import { hash32 } from "../../collections/hash.ts";
 import type { ClientId, Epoch, GatewayId, RoomKey, Seq } from "../../ids.ts";
-import type { Run } from "../../wire/committed-edits.ts";
+import type { CounterRun } from "../../wire/committed-edits.ts";
 import type { Counter } from "../../wire/frames.ts";
 import type { Span, SpanAttributes, SpanEvent, UnixMicros } from "./span.ts";
 import type { TraceMetrics } from "./trace-metrics.ts";
 
 export type TracedEdit = { readonly room: RoomKey; readonly client: ClientId; readonly counter: Counter; readonly traceId: string };
 
-/** A hop that has begun. What is known at its end only, `end` is told. */
+/** A hop that has begun. `end` receives what is known only at its end. */
 export type OpenHop = Omit<Span, "traceId" | "end" | "status" | "events"> & { readonly events: SpanEvent[] };
 
 export type EditTracesOptions = { readonly environment: string; readonly share: number };
@@ -47,7 +47,7 @@ export class EditTraces {
   }
 
   /** Those among edits that were committed together, with their seqs. */
-  *among(room: RoomKey, runs: readonly Run[]): Iterable<readonly [edit: TracedEdit, seq: Seq]> {
+  *among(room: RoomKey, runs: readonly CounterRun[]): Iterable<readonly [edit: TracedEdit, seq: Seq]> {
     for (const { client, counter, seq, count } of runs) {
       for (let index = 0; index < count; index++) {
         const edit = this.of(room, client, counter + index);

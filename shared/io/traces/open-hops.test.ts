@@ -18,7 +18,7 @@ function opened(options: { openMax: number; openMsMax: number }) {
   return { traces, open, edit, hop, unfinished };
 }
 
-test("[TRC9] a hop is told of once, at its end, with what happened meanwhile and what is known then", () => {
+test("[TRC9] a hop is reported once, at its end, with its events and attributes", () => {
   const { traces, open, edit, hop } = opened({ openMax: 10, openMsMax: 1_000 });
   open.begin(edit(1), hop("one"));
   traces.now += 5;
@@ -45,7 +45,7 @@ test("[TRC28] of what happens to one hop only the first is kept", () => {
 test("[TRC10] past so many, or for so long, whoever waited longest is let go, told of as unfinished, and counted", async () => {
   const { traces, open, edit, hop, unfinished } = opened({ openMax: 2, openMsMax: 1 });
   for (const counter of [1, 2, 3]) open.begin(edit(counter), hop(`hop ${counter}`));
-  expect(traces.told).toEqual([{ name: "hop 1", took: [1_000, 1_000], failed: "not followed to its end" }]);
+  expect(traces.summary).toEqual([{ name: "hop 1", took: [1_000, 1_000], failed: "not followed to its end" }]);
   traces.now += 1_000;
   open.begin(edit(4), hop("hop 4"));
   expect(traces.spans.map(({ name }) => name)).toEqual(["hop 1", "hop 2", "hop 3"]);

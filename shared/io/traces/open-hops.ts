@@ -1,4 +1,7 @@
-/** Hops of traced edits that have begun and wait for their end. Bounded: whoever waited longest is let go, and said to be unfinished. */
+/**
+ * Hops of traced edits that have begun and not ended. The number is bounded: the oldest hop is released and reported as
+ * unfinished.
+ */
 
 import type { EditTraces, OpenHop, TracedEdit } from "./edit-traces.ts";
 import type { Span, SpanAttributes } from "./span.ts";
@@ -8,7 +11,7 @@ export type OpenHopsOptions = { readonly openMax: number; readonly openMsMax: nu
 /** Some 600 bytes each. */
 const LIMITS: OpenHopsOptions = { openMax: 10_000, openMsMax: 300_000 };
 
-/** Of one hop: who repeats an edit for ever tells nothing new. */
+/** Per hop. Repeats of an edit add no information beyond this. */
 const EVENTS_MAX = 32;
 
 export class OpenHops {
@@ -27,7 +30,7 @@ export class OpenHops {
   }
 
   begin(edit: TracedEdit, hop: OpenHop): void {
-    this.#letGo(hop.start);
+    this.#drop(hop.start);
     this.#open.set(edit.traceId, { edit, hop });
   }
 
@@ -50,7 +53,7 @@ export class OpenHops {
     this.#traces.record(edit, { ...open.hop, ...last, attributes, end: this.#traces.now() });
   }
 
-  #letGo(now: number): void {
+  #drop(now: number): void {
     for (const [id, { edit, hop }] of this.#open) {
       if (this.#open.size < this.#options.openMax && now - hop.start < this.#options.openMsMax * 1_000) return;
       this.#open.delete(id);

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { Registry } from "prom-client";
 import { afterEach, expect, test } from "vitest";
 
-import type { Log } from "../../log.ts";
+import type { Log } from "../../process/log.ts";
 import type { Span } from "./span.ts";
 import { SpanSender } from "./span-sender.ts";
 import { traceMetrics } from "./trace-metrics.ts";

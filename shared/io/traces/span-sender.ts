@@ -3,9 +3,9 @@
  * the limits, or where the collector does not take them, spans are counted and let go. While there are none it does nothing.
  */
 
-import type { Log } from "../../log.ts";
-import { TRACES_PATH } from "../../traces-settings.ts";
-import { encodeSpans, type Span, type SpanAttributes } from "./span.ts";
+import type { Log } from "../../process/log.ts";
+import { TRACES_PATH } from "../../settings/traces-settings.ts";
+import { encodeSpans, type Span, type SpanAttributes, type UnixMicros } from "./span.ts";
 import type { TraceMetrics } from "./trace-metrics.ts";
 
 export type SpanSenderOptions = {
@@ -53,7 +53,7 @@ export class SpanSender {
     this.#sendLater();
   }
 
-  /** Once what waits was sent, or refused. */
+  /** Resolves once the waiting spans were sent or refused. */
   async stop(): Promise<void> {
     clearTimeout(this.#timer);
     await this.#sending;
@@ -75,12 +75,12 @@ export class SpanSender {
       const spans = this.#waiting.splice(0, SENT_AT_ONCE_MAX);
       const refused = await this.#post(encodeSpans(this.#resource, spans));
       this.#metrics.spans.inc({ outcome: refused === undefined ? "sent" : "refused" }, spans.length);
-      this.#tell(refused);
+      this.#logOutcome(refused);
       if (refused !== undefined) return; // The rest with the next, or none.
     }
   }
 
-  /** Why it did not take them. */
+  /** Returns the status, or the cause of the failure. */
   async #post(body: string): Promise<{ readonly status: number } | { readonly cause: unknown } | undefined> {
     try {
       const {
@@ -101,10 +101,23 @@ export class SpanSender {
     }
   }
 
-  #tell(refused: object | undefined): void {
+  #logOutcome(refused: object | undefined): void {
     if (this.#isRefused === (refused !== undefined)) return;
     this.#isRefused = refused !== undefined;
     if (refused === undefined) this.#log.info({}, "the collector takes traces again");
     else this.#log.warn(refused, "the collector does not take traces, and they are lost: is COROOM_TRACES_URL right, and does it run?");
   }
+}
+
+/** The date, finely enough to put hops in order: `Date.now` alone shows those of one millisecond in any. */
+/** The steady clock drifts from the date, which may also be set. */
+const DRIFT_MS_MAX = 5;
+
+export function steadyDate(): () => UnixMicros {
+  let began = performance.timeOrigin;
+  return () => {
+    const [steady, date] = [performance.now(), Date.now()];
+    if (Math.abs(date - began - steady) > DRIFT_MS_MAX) began = date - steady;
+    return Math.round((began + steady) * 1_000);
+  };
 }

@@ -24,7 +24,7 @@ export type Span = {
   readonly status?: SpanStatus;
 };
 
-/** Spans of one process's role: who that is, says `resource`. */
+/** Encodes spans of one process role, which `resource` identifies. */
 export function encodeSpans(resource: SpanAttributes, spans: readonly Span[]): string {
   const scopeSpans = [{ scope: { name: "coroom" }, spans: spans.map(spanJson) }];
   return JSON.stringify({ resourceSpans: [{ resource: { attributes: attributesJson(resource) }, scopeSpans }] });

@@ -1,9 +1,9 @@
 import { Registry } from "prom-client";
 import { expect, test, vi } from "vitest";
 
-import { readSettings } from "../../config.ts";
-import { sharedSettings } from "../../settings.ts";
-import { SILENT } from "../../testing/silent-log.ts";
+import { readSettings } from "../../settings/settings.ts";
+import { sharedSettings } from "../../settings/common-settings.ts";
+import { SILENT_LOG } from "../../testing/silent-log.ts";
 import { startTraces } from "./start-traces.ts";
 
 test("[TRC16] off, as it is by default, nothing is loaded and nothing is counted", async () => {
@@ -12,7 +12,7 @@ test("[TRC16] off, as it is by default, nothing is loaded and nothing is counted
   const registry = new Registry();
   for (const env of [{}, { COROOM_TRACES_URL: "http://collector:4318", COROOM_TRACES_SHARE: "0" }, { COROOM_TRACES_SHARE: "1" }]) {
     const config = readSettings(sharedSettings, { flags: {}, env });
-    expect(await startTraces(config, { role: "gateway", instance: "g" }, { log: SILENT, registry })).toBeUndefined();
+    expect(await startTraces(config, { role: "gateway", instance: "g" }, { log: SILENT_LOG, registry })).toBeUndefined();
   }
   expect([loaded.mock.calls.length, registry.getMetricsAsArray()]).toEqual([0, []]);
   vi.doUnmock("./edit-traces.ts");

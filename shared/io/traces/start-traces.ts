@@ -2,9 +2,9 @@
 
 import type { Registry } from "prom-client";
 
-import type { Log } from "../../log.ts";
-import type { Running } from "../../lifecycle.ts";
-import type { SharedConfig } from "../../settings.ts";
+import type { Log } from "../../process/log.ts";
+import type { Running } from "../../process/lifecycle.ts";
+import type { SharedConfig } from "../../settings/common-settings.ts";
 import type { EditTraces } from "./edit-traces.ts";
 
 export type Traces = Running & { readonly edits: EditTraces };
@@ -16,10 +16,9 @@ export async function startTraces(
   { log, registry }: { log: Log; registry: Registry },
 ): Promise<Traces | undefined> {
   if (tracesUrl === "" || tracesShare === 0) return undefined;
-  const [{ EditTraces }, { SpanSender }, { steadyDate }, { traceMetrics }] = await Promise.all([
+  const [{ EditTraces }, { SpanSender, steadyDate }, { traceMetrics }] = await Promise.all([
     import("./edit-traces.ts"),
     import("./span-sender.ts"),
-    import("./steady-date.ts"),
     import("./trace-metrics.ts"),
   ]);
   const resource = {

@@ -5,8 +5,8 @@ import { Counter, type Registry } from "prom-client";
 export type TraceMetrics = ReturnType<typeof traceMetrics>;
 
 export const traceMetrics = (registry: Registry) => ({
-  spans: counter(registry, "coroom_trace_spans_total", "Spans of traces, by outcome: sent, refused, dropped", ["outcome"]),
-  unfinished: counter(registry, "coroom_trace_unfinished_total", "Hops of traced edits that were not followed to their end", []),
+  spans: counter(registry, "coroom_trace_spans_total", "Trace spans, by outcome: sent, refused, dropped", ["outcome"]),
+  unfinished: counter(registry, "coroom_trace_unfinished_total", "Hops of traced edits without an end", []),
 });
 
 function counter(registry: Registry, name: string, help: string, labelNames: readonly "outcome"[]): Counter<"outcome"> {

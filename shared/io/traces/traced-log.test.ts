@@ -1,10 +1,9 @@
 import { expect, test } from "vitest";
 
-import { encodeEditsRecord, encodeEpochRecord } from "../../bus/record.ts";
-import type { StoredRecord } from "../../bus/stored-record.ts";
+import { encodeEditsRecord, encodeEpochRecord, type StoredRecord } from "../../bus/record.ts";
 import type { ClientId, Epoch, RoomKey, Seq, UnixMillis, UserId } from "../../ids.ts";
 import { TestTraces } from "../../testing/traces.ts";
-import type { Follow } from "../follow-log.ts";
+import type { FollowPartition } from "../log-reader.ts";
 import { appendSpanId } from "./edit-traces.ts";
 import { tracedLog } from "./traced-log.ts";
 
@@ -27,7 +26,7 @@ function edits(counter: number): Uint8Array {
 async function read(records: readonly StoredRecord[]): Promise<TestTraces> {
   const traces = new TestTraces();
   traces.now = NOW_MS * 1_000;
-  const log: { readonly follow: Follow } = {
+  const log: { readonly follow: FollowPartition } = {
     follow: async function* () {
       yield* records;
     },
@@ -42,8 +41,8 @@ async function read(records: readonly StoredRecord[]): Promise<TestTraces> {
 }
 
 test("[TRC23] an edit that is read from the log is a hop under its append, for as long as its reader takes", async () => {
-  const { spans, told, edits: traces } = await read([stored(edits(1))]);
-  expect(told).toEqual([{ name: "process log", took: [NOW_MS * 1_000, NOW_MS * 1_000 + 5] }]);
+  const { spans, summary, edits: traces } = await read([stored(edits(1))]);
+  expect(summary).toEqual([{ name: "process log", took: [NOW_MS * 1_000, NOW_MS * 1_000 + 5] }]);
   expect(spans[0]).toMatchObject({
     parentSpanId: appendSpanId(traces.of(ROOM, CLIENT, 1)!, EPOCH),
     attributes: { "messaging.consumer.group.name": "readers", "coroom.edit.seq": 3, "coroom.stream_seq": 7 },

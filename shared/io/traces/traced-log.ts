@@ -2,9 +2,8 @@
 
 import { SpanKind } from "@opentelemetry/api";
 
-import { runsOf } from "../../bus/record.ts";
-import type { StoredRecord } from "../../bus/stored-record.ts";
-import type { Follow } from "../follow-log.ts";
+import { runsOf, type StoredRecord } from "../../bus/record.ts";
+import type { FollowPartition } from "../log-reader.ts";
 import { appendSpanId, drawnSpanId, type EditTraces } from "./edit-traces.ts";
 import type { UnixMicros } from "./span.ts";
 
@@ -12,7 +11,11 @@ import type { UnixMicros } from "./span.ts";
 const OLD_MS_MIN = 60_000;
 
 /** `traces`: undefined, and the log is as it was. `readers`: by what name those who read it for this are known. */
-export function tracedLog<Log extends { readonly follow: Follow }>(log: Log, traces: EditTraces | undefined, readers: string): Log {
+export function tracedLog<Log extends { readonly follow: FollowPartition }>(
+  log: Log,
+  traces: EditTraces | undefined,
+  readers: string,
+): Log {
   if (traces === undefined) return log;
   return {
     ...log,

@@ -1,0 +1,33 @@
+/**
+ * The scenarios that are not of the edit path, with few clients and two at a time: no edit is lost and every client is
+ * served. Times are not checked.
+ */
+
+import { expect, test } from "vitest";
+
+import { COMPARISONS } from "./scenarios.ts";
+import { idle } from "./idle.bench.ts";
+import { SYSTEM_NAMES } from "./systems/system.ts";
+
+const OPTIONS = { small: true, seed: 1, loadProcesses: 1, systems: SYSTEM_NAMES, print: () => {} };
+
+for (const { name, smallClients, run } of COMPARISONS) {
+  test.concurrent(
+    `${name}: with few clients every check passes, and Coroom and its comparison have figures`,
+    { timeout: 300_000 },
+    async () => {
+      const { figures } = await run({ ...OPTIONS, clients: smallClients });
+
+      expect(Object.keys(figures)[0]).toBe("coroom");
+      for (const [system, ofSystem] of Object.entries(figures)) {
+        for (const [figure, value] of Object.entries(ofSystem)) expect(value, `${figure} of ${system}`).not.toBeNaN();
+      }
+    },
+  );
+}
+
+test.concurrent("idle: Coroom can be measured alone", { timeout: 300_000 }, async () => {
+  const { figures } = await idle.run({ ...OPTIONS, clients: idle.smallClients, systems: ["coroom"] });
+
+  expect(Object.keys(figures)).toEqual(["coroom"]);
+});

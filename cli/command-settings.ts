@@ -1,0 +1,172 @@
+/** The settings of every command except `coroom start`. Values that belong to one call can only be flags. */
+
+import { oneOf, positiveInteger, SettingError, type Settings, text, type Values, wholeNumber, list } from "../shared/settings/settings.ts";
+import { startSettings } from "./settings.ts";
+import { flagsOnly } from "./command.ts";
+import { storeSettings, threadSettings } from "../document-service/config.ts";
+
+const gateway = {
+  url: { parse: gatewayAddress, fallback: "http://127.0.0.1:8080", meaning: "URL of any gateway. Commands reach all gateways." },
+  token: { parse: text, secret: true, fallback: "", meaning: "Token with the right admin. Empty: the internal secret is used." },
+  internalSecret: {
+    ...startSettings.internalSecret,
+    meaning: "Internal secret (COROOM_INTERNAL_SECRET). Empty: the secret of the local system.",
+  },
+  dataDir: startSettings.dataDir,
+} as const satisfies Settings;
+const whose = { tenant: { parse: text, fallback: "default", meaning: "Tenant." } } as const satisfies Settings;
+const who = {
+  user: { parse: text, fallback: "", meaning: "Id of the user." },
+  room: { parse: text, fallback: "", meaning: "Room id. Empty: all rooms." },
+  ...whose,
+} as const satisfies Settings;
+const address = { parse: text, fallback: "", meaning: "IP address to ban, instead of a user. It is banned from all rooms." } as const;
+const reason = { parse: text, fallback: "", meaning: "Reason that the user sees." } as const;
+const howLong = { parse: duration, fallback: 900, meaning: "Duration, for example 90s, 15m, 1h, 7d." } as const;
+
+/** The settings of each command that calls a gateway. */
+export const adminSettings = {
+  "kick": {
+    ...flagsOnly({
+      ...who,
+      connection: { parse: text, fallback: "", meaning: "Connection id from the WELCOME frame, instead of a user." },
+    }),
+    ...gateway,
+  },
+  "downgrade": { ...flagsOnly({ ...who, for: howLong, reason }), ...gateway },
+  "ban": { ...flagsOnly({ ...who, address, for: howLong, reason }), ...gateway },
+  "unban": {
+    ...flagsOnly({
+      ...who,
+      address,
+      level: { parse: oneOf("banned", "read-only"), fallback: "banned", meaning: "Sanction to lift: banned or read-only." },
+    }),
+    ...gateway,
+  },
+  "bans": gateway,
+  "members": { ...flagsOnly({ room: { parse: text, meaning: "Room id." }, ...whose }), ...gateway },
+  "delete-room": { ...flagsOnly({ room: { parse: text, meaning: "Room id. The room is deleted permanently." }, ...whose }), ...gateway },
+  "drain": {
+    ...flagsOnly({ drainMs: { parse: positiveInteger, fallback: 60_000, meaning: "Milliseconds to wait until all clients have moved." } }),
+    ...gateway,
+  },
+} as const satisfies Record<string, Settings>;
+
+export const opsRoomsSettings = {
+  ...flagsOnly({
+    tenant: { parse: text, fallback: "", meaning: "Tenant. Empty: all tenants, or the token's tenant." },
+    search: { parse: text, fallback: "", meaning: "Text that the room id must contain." },
+    limit: { parse: positiveInteger, fallback: 100, meaning: "Maximum number of rooms, those with most participants first." },
+  }),
+  ...gateway,
+} as const satisfies Settings;
+export const opsGatewaysSettings = gateway;
+
+export type AdminCommandName = keyof typeof adminSettings;
+export type GatewayAccess = Values<typeof gateway>;
+
+export function gatewayAddress(raw: string): string {
+  if (!URL.canParse(raw) || !["http:", "https:"].includes(new URL(raw).protocol))
+    throw new SettingError("must be an address with http:// or https://, such as http://gateway-3:8080");
+  return raw;
+}
+
+const { natsCredentials, natsCa, natsCert, natsKey, dataDir, environment, logReplicas, logPartitions } = startSettings;
+
+/** The settings of `coroom start` that locate the system. */
+export const whereSettings = {
+  natsUrl: { ...startSettings.natsUrl, meaning: "NATS servers, comma-separated. Empty: the server of the local system." },
+  natsCredentials,
+  natsCa,
+  natsCert,
+  natsKey,
+  dataDir,
+  environment,
+} as const satisfies Settings;
+
+const whichRoom = flagsOnly({
+  room: { parse: text, meaning: "Room id." },
+  tenant: { parse: text, fallback: "default", meaning: "Tenant of the room." },
+});
+const serverId = { parse: text, meaning: "Id of the room server, as shown by coroom ops servers." } as const;
+const placedRoom = { ...whichRoom, ...whereSettings, logReplicas } as const satisfies Settings;
+
+export const opsWatchSettings = {
+  ...flagsOnly({ last: { parse: wholeNumber, fallback: 20, meaning: "Number of past events to show first." } }),
+  ...whereSettings,
+} as const satisfies Settings;
+export const opsRoomSettings = { ...whichRoom, ...whereSettings } as const satisfies Settings;
+export const opsServersSettings = whereSettings;
+export const opsExplainSettings = placedRoom;
+export const opsMoveSettings = { ...flagsOnly({ to: serverId }), ...placedRoom } as const satisfies Settings;
+export const opsDrainSettings = { ...flagsOnly({ server: serverId }), ...whereSettings } as const satisfies Settings;
+export const opsPinSettings = {
+  ...flagsOnly({
+    pool: { parse: text, fallback: "", meaning: "Pool of servers (COROOM_SERVER_POOL) that may own the room." },
+    onHost: { parse: text, fallback: "", meaning: "Host (COROOM_SERVER_HOST) whose servers may own the room." },
+  }),
+  ...placedRoom,
+} as const satisfies Settings;
+export const opsPassSettings = {
+  ...flagsOnly({ ttl: { parse: duration, fallback: 8 * 3_600, meaning: "Lifetime of the pass, for example 15m or 8h; at most 7d." } }),
+  internalSecret: {
+    ...startSettings.internalSecret,
+    meaning: "Internal secret (COROOM_INTERNAL_SECRET). Empty: the secret of the local system.",
+  },
+  dataDir,
+} as const satisfies Settings;
+export const opsLeftOutSettings = { ...whereSettings, logReplicas } as const satisfies Settings;
+export const opsStepDownSettings = {
+  ...flagsOnly({
+    server: { parse: text, meaning: "Name (server_name) of the nats-server." },
+    waitMsMax: { parse: wholeNumber, fallback: 60_000, meaning: "Milliseconds to wait for lagging stream replicas and for new leaders." },
+  }),
+  ...whereSettings,
+} as const satisfies Settings;
+
+export const restoreSettings = {
+  ...whereSettings,
+  logPartitions,
+  logReplicas,
+  ...storeSettings,
+  ...threadSettings,
+} as const satisfies Settings;
+
+const claims = flagsOnly({
+  room: { parse: list, meaning: "Rooms that the token gives access to, comma-separated. A trailing * matches any rest of a name." },
+  user: { parse: text, meaning: "Id of the user." },
+  name: { parse: text, fallback: "", meaning: "Display name. Default: the user's id." },
+  rights: {
+    parse: rights,
+    fallback: ["read", "write"],
+    meaning: "Rights, comma-separated: read, write, admin, award. The right award lets a backend report activities that earn points.",
+  },
+  tenant: { parse: text, fallback: "default", meaning: "Tenant of the rooms." },
+  ttl: { parse: duration, fallback: 3600, meaning: "Lifetime of the token, for example 90s, 15m, 1h, 7d." },
+});
+
+export type TokenClaims = Values<typeof claims>;
+
+export const tokenSettings = {
+  ...claims,
+  dataDir: startSettings.dataDir,
+  jwtSecret: {
+    ...startSettings.jwtSecret,
+    meaning: "HS256 secret of the tokens, at least 32 bytes. Empty: the secret of the local system.",
+  },
+} as const satisfies Settings;
+
+const RIGHTS = ["read", "write", "admin", "award"];
+
+function rights(raw: string): readonly string[] {
+  const named = list(raw);
+  if (named.length === 0 || named.some((right) => !RIGHTS.includes(right))) throw new SettingError(`must be out of ${RIGHTS.join(", ")}`);
+  return named;
+}
+
+/** Returns seconds. */
+function duration(raw: string): number {
+  const match = /^(\d+)([smhd])$/.exec(raw);
+  if (match === null) throw new SettingError("must be a number and a unit: 90s, 15m, 1h, 7d");
+  return positiveInteger(match[1]!) * { s: 1, m: 60, h: 3600, d: 86_400 }[match[2] as "s" | "m" | "h" | "d"];
+}

@@ -1,0 +1,108 @@
+/**
+ * Checks the settings of all roles before any role starts. A failure later in the start would have to stop started
+ * roles again.
+ */
+
+import { refuseUnfit as refuseDocumentService } from "../document-service/config.ts";
+import { refuseUnsafeGateway as refuseGateway, portTaken } from "../gateway/config.ts";
+import { refuseUnfit as refuseLeaderboard } from "../leaderboard/config.ts";
+import { refuseUnfit as refuseProbe } from "../probe/config.ts";
+import { refuseUnfit as refuseRoomServer } from "../room-server/config.ts";
+import { SettingError } from "../shared/settings/settings.ts";
+import { natsAddress } from "../shared/io/nats-address.ts";
+import { refuseUnsafe as refuseYWebsocket } from "../y-websocket/config.ts";
+import { DEFAULT_NATS_URL } from "./local-nats-url.ts";
+import type { Role, StartConfig } from "./settings.ts";
+import { createServer } from "node:net";
+
+/** The gateway of the same process. Its port is not known yet. */
+const OWN_GATEWAY = "ws://127.0.0.1";
+
+/**
+ * Throws one SettingError with all problems. It contacts no server; problems of NATS appear at the connect. `config`
+ * includes the secrets.
+ */
+export async function refuseUnfit(config: StartConfig): Promise<void> {
+  const refuseFiles = config.roles.includes("gateway") ? (await import("../gateway/io/start-checks.ts")).refuseUnreadableFiles : () => {};
+  const refuseTokenFile = config.roles.includes("probe") ? (await import("../probe/io/tokens.ts")).refuseUnreadable : () => {};
+  const checks: Readonly<Record<Role, () => void>> = {
+    "engines": () => {},
+    "placement": () => {},
+    "room-server": () => refuseRoomServer(config),
+    "document-service": () => refuseDocumentService(config),
+    "leaderboard": () => refuseLeaderboard(config),
+    "gateway": () => {
+      refuseGateway(config);
+      refuseFiles(config);
+    },
+    "y-websocket": () => refuseYWebsocket({ ...config, yGatewayUrl: gatewayFor(config) }),
+    "probe": () => {
+      refuseProbe({ ...config, probeGatewayUrls: gatewaysFor(config) });
+      refuseTokenFile(config);
+    },
+  };
+  const problems = [
+    () => refuseShortWriterMemory(config),
+    () => void natsAddress({ ...config, natsUrl: config.natsUrl || DEFAULT_NATS_URL }),
+    ...config.roles.map((role) => checks[role]),
+  ].flatMap(problemOf);
+  if (problems.length > 0) throw new SettingError(problems.join("\n"));
+}
+
+/** The gateway for clients of y-websocket. The port of this process's own gateway may not be known yet. */
+function gatewayFor({ roles, yGatewayUrl, tlsCertFile }: StartConfig): string {
+  if (yGatewayUrl !== "" || !roles.includes("gateway")) return yGatewayUrl;
+  if (tlsCertFile !== "")
+    throw new SettingError(
+      "COROOM_Y_GATEWAY_URL is not set. Over TLS it must be a wss:// address with the host name in the gateway's certificate",
+    );
+  return OWN_GATEWAY;
+}
+
+/** The gateways for the probe, by the same rule. */
+function gatewaysFor({ roles, probeGatewayUrls, tlsCertFile }: StartConfig): readonly string[] {
+  if (probeGatewayUrls.length > 0 || !roles.includes("gateway")) return probeGatewayUrls;
+  if (tlsCertFile !== "")
+    throw new SettingError(
+      "COROOM_PROBE_GATEWAY_URLS is not set. Over TLS it must be a wss:// address with the host name in the gateway's certificate",
+    );
+  return [OWN_GATEWAY];
+}
+
+function problemOf(check: () => void): readonly string[] {
+  try {
+    check();
+    return [];
+  } catch (error) {
+    if (error instanceof SettingError) return [error.message];
+    throw error;
+  }
+}
+
+/**
+ * Throws when a checkpoint would forget a writer that the owner must still recognise. The next owner learns its writers
+ * from the checkpoint, so it would order a repeated edit twice.
+ */
+export function refuseShortWriterMemory({
+  roles,
+  checkpointClientMsMax,
+  dedupeMsMin,
+}: Pick<StartConfig, "roles" | "checkpointClientMsMax" | "dedupeMsMin">): void {
+  if (checkpointClientMsMax >= dedupeMsMin || !(roles.includes("room-server") || roles.includes("document-service"))) return;
+  throw new SettingError(
+    `checkpoints would forget an inactive writer after ${checkpointClientMsMax} ms, but its edits must be recognised for ${dedupeMsMin} ms. Raise COROOM_CHECKPOINT_CLIENT_MS_MAX or lower COROOM_DEDUPE_MS_MIN, and use the same values for all room servers and document services`,
+  );
+}
+
+/**
+ * Throws a StartError when the gateway's port is in use, before engines and roles start. If the port is taken later,
+ * the gateway's own listen fails.
+ */
+export async function refuseTakenPort({ roles, host, port }: Pick<StartConfig, "roles" | "host" | "port">): Promise<void> {
+  if (!roles.includes("gateway") || port === 0) return;
+  await new Promise<void>((free, refuse) => {
+    const server = createServer();
+    server.once("error", () => refuse(portTaken({ host, port })));
+    server.listen(port, host, () => server.close(() => free()));
+  });
+}

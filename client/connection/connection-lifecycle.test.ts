@@ -1,0 +1,476 @@
+import { expect, test } from "vitest";
+
+import type { Millis } from "../../shared/ids.ts";
+import { CLOSE } from "../../shared/wire/close-codes.ts";
+import type { Limits, ServerFrame } from "../../shared/wire/frames.ts";
+import { ConnectionLifecycle, type ConnectionLifecycleOptions } from "./connection-lifecycle.ts";
+import type { ConnectionInput } from "./connection-messages.ts";
+
+const LIMITS: Limits = {
+  pingIntervalMs: 30_000,
+  silenceMsMax: 75_000,
+  frameBytesMax: 1_000,
+  editBytesMax: 900,
+  editBurst: 30,
+  editsPerSecond: 10,
+  bytesBurst: 100_000,
+  bytesPerSecond: 10_000,
+  presenceBurst: 60,
+  presencePerSecond: 30,
+  presenceBytesMax: 8_192,
+  presenceFieldsMax: 64,
+  controlBurst: 300,
+  controlsPerSecond: 20,
+};
+const WELCOME: ServerFrame = { type: "welcome", version: 1, connection: "c", limits: LIMITS, tokenExpiresInMs: 3_600_000 };
+const OPTIONS: ConnectionLifecycleOptions = {
+  agent: "test",
+  tokenIsFixed: false,
+  tokenMsMax: 30_000,
+  renewShare: 0.8,
+  renewMsMin: 3_000,
+  openMsMax: 10_000,
+  checkMsMax: 5_000,
+  retryMsMax: 300_000,
+  banMsMax: 86_400_000,
+  healthyAfterMs: 5_000,
+  quickRetryMs: 400,
+  backoff: { baseMs: 500, maxMs: 15_000, jitterMs: 5_000 },
+};
+
+/** A connection, the time, and what it wants done. */
+class Driver {
+  readonly connection: ConnectionLifecycle;
+  now = 1_000_000 as Millis;
+
+  constructor(options: Partial<ConnectionLifecycleOptions> = {}) {
+    this.connection = new ConnectionLifecycle({ ...OPTIONS, ...options }, () => 0.5);
+  }
+
+  receive(input: ConnectionInput): string[] {
+    return this.connection.receiveInput(input, this.now).map((effect) => {
+      if (effect.kind === "send") return `send ${effect.frame.type}`;
+      if (effect.kind === "refused") return `refused: ${effect.refusal.message}`;
+      return effect.kind === "problem" ? `problem: ${effect.problem.kind}` : effect.kind;
+    });
+  }
+
+  /** Advances time until something is due, and returns how long that took. */
+  untilDue(): number {
+    const due = this.connection.dueAt!;
+    const passed = due - this.now;
+    this.now = due;
+    return passed;
+  }
+
+  tick(): string[] {
+    return this.receive({ kind: "tick" });
+  }
+
+  open(): void {
+    if (this.connection.status === "disconnected") this.receive({ kind: "connect" });
+    this.receive({ kind: "token", token: "t" });
+    this.receive({ kind: "socket-opened" });
+    this.receive({ kind: "frame", frame: WELCOME });
+    expect(this.connection.status).toBe("connected");
+  }
+
+  /** From a healthy connection. */
+  close(code: number): string[] {
+    this.open();
+    this.now = (this.now + OPTIONS.healthyAfterMs) as Millis;
+    return this.receive({ kind: "socket-closed", code });
+  }
+}
+
+test("[CON1] a connection opens with a token, a socket, HELLO and WELCOME", () => {
+  const driver = new Driver();
+  expect(driver.connection.status).toBe("disconnected");
+  expect(driver.receive({ kind: "connect" })).toEqual(["ask-token"]);
+  expect(driver.receive({ kind: "token", token: "t" })).toEqual(["open-socket"]);
+  expect(driver.connection.receiveInput({ kind: "socket-opened" }, driver.now)).toEqual([
+    { kind: "send", frame: { type: "hello", version: 1, token: "t", agent: "test" } },
+  ]);
+  expect(driver.connection.status).toBe("connecting");
+  expect(driver.connection.receiveInput({ kind: "frame", frame: WELCOME }, driver.now)).toEqual([
+    { kind: "connection-open", limits: LIMITS },
+  ]);
+  expect(driver.connection.status).toBe("connected");
+});
+
+test("[CON2] the first retry after a healthy connection comes quickly, later ones after growing waits with up to 5 s of jitter", () => {
+  const driver = new Driver();
+  expect(driver.close(1006)).toEqual(["close-socket", "connection-lost"]);
+  const waits: number[] = [];
+  for (let attempt = 0; attempt < 8; attempt++) {
+    expect(driver.connection.status).toBe("waiting");
+    waits.push(driver.untilDue());
+    expect(driver.tick()).toEqual(["ask-token"]);
+    driver.receive({ kind: "token", token: "t" });
+    expect(driver.receive({ kind: "socket-closed", code: 1006 })).toEqual(["close-socket"]);
+  }
+  expect(waits).toEqual([200, 3_000, 3_500, 4_500, 6_500, 10_500, 17_500, 17_500]);
+});
+
+test("[CON19] while the client waits to retry, its status gives the reason as text for a developer", () => {
+  const driver = new Driver();
+  expect(driver.connection.waiting).toBeUndefined();
+  driver.close(1006);
+  expect(driver.connection.waiting).toMatchObject({ why: "the connection was lost (close code 1006)", until: driver.connection.dueAt });
+  const failing = (fail: () => void): string | undefined => {
+    driver.untilDue();
+    driver.tick();
+    driver.receive({ kind: "token", token: "t" });
+    fail();
+    return driver.connection.waiting?.why;
+  };
+  expect(failing(() => driver.receive({ kind: "socket-closed", code: 1006, why: "connect ECONNREFUSED 127.0.0.1:1" }))).toBe(
+    "cannot reach the server: connect ECONNREFUSED 127.0.0.1:1. Check that the URL is correct and that a gateway is running there.",
+  );
+  expect(failing(() => driver.receive({ kind: "socket-closed", code: 1006 }))).toContain(
+    "COROOM_ALLOWED_ORIGINS includes this page's origin.",
+  );
+  expect(
+    failing(() => {
+      driver.receive({ kind: "socket-opened" });
+      driver.receive({ kind: "socket-closed", code: CLOSE.tenantFull.code });
+    }),
+  ).toBe("the tenant has as many connections as it may (close code 4008)");
+  expect(
+    failing(() => {
+      driver.receive({ kind: "socket-opened" });
+      driver.receive({ kind: "frame", frame: { type: "error", code: CLOSE.banned.code, message: "the user is banned" } });
+      driver.receive({ kind: "socket-closed", code: CLOSE.banned.code });
+    }),
+  ).toBe("the user is banned (close code 4009)");
+  expect(
+    failing(() => {
+      driver.untilDue();
+      driver.tick();
+    }),
+  ).toBe(`the server did not answer within ${OPTIONS.openMsMax} ms`);
+  driver.untilDue();
+  driver.tick();
+  driver.receive({ kind: "token-failed", how: "failed: backend 500", cause: "no" });
+  expect(driver.connection.waiting?.why).toBe("the application's token function failed: backend 500");
+});
+
+test("[CON2] a connection that breaks immediately after WELCOME does not reset the backoff", () => {
+  const driver = new Driver();
+  const waits: number[] = [];
+  for (let attempt = 0; attempt < 4; attempt++) {
+    driver.open();
+    driver.receive({ kind: "socket-closed", code: CLOSE.rateLimited.code });
+    waits.push(driver.untilDue());
+    driver.tick();
+  }
+  expect(waits).toEqual([200, 3_000, 3_500, 4_500]);
+});
+
+test.each(Object.entries(CLOSE))("[CON3] after the close code of %s the client does what the code says", (_, { code, reconnect }) => {
+  const driver = new Driver();
+  const effects = driver.close(code);
+  if (reconnect === "never") {
+    expect(effects.at(-1)).toContain(`(close code ${code})`);
+    expect([driver.connection.status, driver.connection.dueAt]).toEqual(["stopped", undefined]);
+  } else expect([driver.connection.status, driver.untilDue()]).toEqual(["waiting", 200]);
+});
+
+test("[CON4] every attempt calls the token function; an expired fixed token ends the connection", () => {
+  const driver = new Driver();
+  driver.close(CLOSE.tokenExpired.code);
+  driver.untilDue();
+  expect(driver.tick()).toEqual(["ask-token"]);
+  const fixed = new Driver({ tokenIsFixed: true });
+  expect(fixed.close(CLOSE.tokenExpired.code).at(-1)).toMatch(/refused: the token has expired. Pass/);
+  expect(fixed.connection.status).toBe("stopped");
+});
+
+test("[CON5] a token function that fails or does not answer is reported and called again", () => {
+  const driver = new Driver();
+  driver.receive({ kind: "connect" });
+  expect(driver.receive({ kind: "token-failed", how: "failed: no network", cause: new Error("no network") })).toEqual([
+    "problem: token-failed",
+  ]);
+  driver.untilDue();
+  driver.tick();
+  expect(driver.untilDue()).toBe(30_000);
+  expect(driver.tick()).toEqual(["problem: token-failed"]);
+  expect(driver.connection.waiting?.why).toBe("the application's token function took longer than 30 s");
+  expect(driver.receive({ kind: "token", token: "late" })).toEqual([]);
+});
+
+test("[CON23] a connection that may be dead is sent a PING at once, and closed when nothing arrives", () => {
+  const driver = new Driver();
+  driver.open();
+  driver.now = (driver.now + 1_000) as Millis;
+  expect(driver.receive({ kind: "network", change: "doubtful" })).toEqual(["send ping"]);
+  expect(driver.receive({ kind: "network", change: "doubtful" }), "asked once").toEqual([]);
+  expect([driver.untilDue(), driver.tick()]).toEqual([5_000, ["close-socket", "connection-lost"]]);
+  expect(driver.connection.waiting?.why).toBe("the server did not answer within 5000 ms");
+
+  driver.untilDue();
+  driver.tick();
+  driver.open();
+  driver.receive({ kind: "network", change: "back" });
+  driver.now = (driver.now + 4_000) as Millis;
+  driver.receive({ kind: "frame", frame: { type: "renewed", tokenExpiresInMs: 3_600_000 } });
+  expect(driver.untilDue(), "something comes, the answer may stand behind it").toBe(5_000);
+  driver.receive({ kind: "frame", frame: { type: "pong", nonce: 1 } });
+  expect([driver.untilDue() > 5_000, driver.connection.status]).toEqual([true, "connected"]);
+});
+
+test("[CON23] after sleep the device checks its connection before it does anything else", () => {
+  const driver = new Driver();
+  driver.open();
+  driver.now = (driver.now + 50_000) as Millis;
+  expect(driver.tick()).toEqual(["send ping"]);
+  expect([driver.untilDue(), driver.tick()]).toEqual([5_000, ["close-socket", "connection-lost"]]);
+});
+
+test("[CON24] when the network returns the client retries at once with a small random delay, unless the server asked it to wait", () => {
+  const driver = new Driver();
+  driver.close(1006);
+  for (let attempt = 0; attempt < 6; attempt++) {
+    driver.untilDue();
+    driver.tick();
+    driver.receive({ kind: "token", token: "t" });
+    driver.receive({ kind: "socket-closed", code: 1006 });
+  }
+  expect(driver.receive({ kind: "network", change: "doubtful" })).toEqual([]);
+  expect(driver.connection.dueAt! - driver.now).toBe(17_500);
+  driver.receive({ kind: "network", change: "back" });
+  expect([driver.untilDue(), driver.tick()]).toEqual([200, ["ask-token"]]);
+
+  driver.receive({ kind: "token", token: "t" });
+  driver.receive({ kind: "socket-closed", code: 1006, retryAfterMs: 60_000 });
+  driver.receive({ kind: "network", change: "back" });
+  expect(driver.untilDue()).toBeGreaterThanOrEqual(60_000);
+});
+
+test("[CON6] the client sends PINGs at the server's interval and treats a silent connection as broken", () => {
+  const driver = new Driver();
+  driver.open();
+  expect([driver.untilDue(), driver.tick()]).toEqual([30_000, ["send ping"]]);
+  driver.receive({ kind: "frame", frame: { type: "pong", nonce: 1 } });
+  expect([driver.untilDue(), driver.tick()]).toEqual([30_000, ["send ping"]]);
+  expect([driver.untilDue(), driver.tick()]).toEqual([30_000, ["send ping"]]);
+  expect([driver.untilDue(), driver.tick()], "75 s after the pong").toEqual([15_000, ["close-socket", "connection-lost"]]);
+});
+
+test("[CON6] the connection was last known to work when the last frame arrived, not when its end was noticed", () => {
+  const driver = new Driver();
+  driver.open();
+  const lastReceivedAt = driver.now;
+  driver.now = (driver.now + 8 * 3_600_000) as Millis; // A laptop's night.
+  expect(driver.connection.receiveInput({ kind: "tick" }, driver.now)).toContainEqual({ kind: "connection-lost", lastReceivedAt });
+});
+
+test("[CON7] the client abandons an attempt that the server does not answer, and tries again", () => {
+  const driver = new Driver();
+  driver.receive({ kind: "connect" });
+  driver.receive({ kind: "token", token: "t" });
+  expect([driver.untilDue(), driver.tick()]).toEqual([10_000, ["close-socket"]]);
+  driver.untilDue();
+  driver.tick();
+  driver.receive({ kind: "token", token: "t" });
+  driver.receive({ kind: "socket-opened" });
+  expect([driver.untilDue(), driver.tick()]).toEqual([10_000, ["close-socket"]]);
+});
+
+test("[CON8] disconnect ends any attempt or wait, and connect starts again at once", () => {
+  const driver = new Driver();
+  driver.open();
+  expect(driver.receive({ kind: "disconnect" })).toEqual(["close-socket", "connection-lost"]);
+  expect([driver.connection.status, driver.connection.dueAt]).toEqual(["disconnected", undefined]);
+  driver.open();
+  driver.receive({ kind: "socket-closed", code: 1006 });
+  expect(driver.receive({ kind: "connect" }), "while waiting").toEqual(["ask-token"]);
+  expect(driver.receive({ kind: "connect" }), "while trying").toEqual([]);
+  driver.receive({ kind: "disconnect" });
+  expect(driver.receive({ kind: "token", token: "late" })).toEqual([]);
+  driver.close(CLOSE.unauthorized.code);
+  expect(driver.receive({ kind: "connect" }), "after a refusal").toEqual(["ask-token"]);
+});
+
+test("[CON9] bytes that are no frame end the connection permanently, because a retry would end the same way", () => {
+  const driver = new Driver();
+  driver.open();
+  expect(driver.receive({ kind: "frame", frame: undefined }).at(-1)).toMatch(/may speak another protocol/);
+  expect(driver.connection.status).toBe("stopped");
+});
+
+test("[CON9] the client skips frames of a later protocol version, and they count as activity", () => {
+  const driver = new Driver();
+  driver.open();
+  driver.now = (driver.now + 74_000) as Millis;
+  expect(driver.receive({ kind: "frame", frame: { type: "unknown", number: 0xee } })).toEqual([]);
+  driver.now = (driver.now + 74_000) as Millis;
+  expect(driver.tick()).toEqual(["send ping"]);
+});
+
+test("[CON10] a rejected connection reports the server's reason", () => {
+  const driver = new Driver();
+  driver.open();
+  driver.receive({ kind: "frame", frame: { type: "error", code: 4101, message: "the token was refused: wrong signature" } });
+  expect(driver.receive({ kind: "socket-closed", code: 4101 }).at(-1)).toBe(
+    "refused: the token was refused: wrong signature (close code 4101)",
+  );
+});
+
+test("[CON20] an ERROR frame without a close is not the reason of a later close", () => {
+  const driver = new Driver();
+  driver.open();
+  driver.receive({ kind: "frame", frame: { type: "error", code: 4104, message: "show less" } });
+  driver.receive({ kind: "frame", frame: { type: "pong", nonce: 1 } });
+  driver.receive({ kind: "socket-closed", code: 1006 });
+  expect(driver.connection.waiting?.why).toBe("the connection was lost (close code 1006)");
+});
+
+test("[CON21] the application learns that it exceeded the server's presence limits; on a close the ERROR is only the reason", () => {
+  const driver = new Driver();
+  driver.open();
+  const error: ConnectionInput = { kind: "frame", frame: { type: "error", code: CLOSE.frameTooLarge.code, message: "too large" } };
+  expect(driver.receive(error)).toEqual([]);
+  expect(driver.receive({ kind: "frame", frame: { type: "pong", nonce: 1 } })).toEqual(["problem: presence-too-large"]);
+  expect(driver.receive({ kind: "frame", frame: { type: "pong", nonce: 2 } })).toEqual([]);
+  driver.receive(error);
+  expect(driver.receive({ kind: "socket-closed", code: CLOSE.frameTooLarge.code })).toEqual([
+    "close-socket",
+    "connection-lost",
+    "refused: too large (close code 4104)",
+  ]);
+});
+
+test("[CON11] after GOING_AWAY the client opens another connection at its assigned time and keeps the old one", () => {
+  const driver = new Driver();
+  driver.open();
+  expect(driver.receive({ kind: "frame", frame: { type: "going-away", reconnectAfterMs: 12_000 } })).toEqual([]);
+  expect([driver.untilDue(), driver.tick()]).toEqual([12_000, ["move"]]);
+  expect([driver.connection.status, driver.untilDue(), driver.tick()]).toEqual(["connected", 18_000, ["send ping"]]);
+});
+
+test("[CON15] a banned client comes back when the ban ends, however long it is, and only slightly later", () => {
+  const driver = new Driver();
+  driver.open();
+  driver.receive({ kind: "frame", frame: { type: "retry-later", retryAfterMs: 3_600_000 } });
+  driver.receive({ kind: "socket-closed", code: CLOSE.banned.code });
+  expect([driver.connection.status, driver.untilDue()]).toEqual(["waiting", 3_602_500]);
+});
+
+test("[CON14] the status shows that a gateway lost its backbone; the client leaves at its assigned time, or stays if the backbone returns", () => {
+  const driver = new Driver();
+  driver.open();
+  const told = (backbone: "lost" | "found", reconnectAfterMs = 0): string[] =>
+    driver.receive({ kind: "frame", frame: { type: "degraded", backbone, reconnectAfterMs } });
+  expect([told("lost", 9_000), driver.connection.status, driver.connection.isOpen]).toEqual([[], "degraded", true]);
+  expect([driver.untilDue(), driver.tick()]).toEqual([9_000, ["move"]]);
+  expect([told("found"), driver.connection.status]).toEqual([["stay"], "connected"]);
+
+  told("lost", 9_000);
+  driver.now = (driver.now + 5_000) as Millis;
+  told("lost", 20_000); // Repeated: the first time counts.
+  expect(driver.untilDue()).toBe(4_000);
+  expect(told("found")).toEqual(["stay"]);
+  expect(driver.untilDue()).toBeGreaterThan(4_000); // The next ping.
+});
+
+test.each([
+  ["before", ["going-away", "lost", "found"]],
+  ["while", ["lost", "going-away", "found"]],
+] as const)(
+  "[CON14] the client leaves a gateway that announced its shutdown %s it lost its backbone, even when the backbone returns",
+  (_, said) => {
+    const driver = new Driver();
+    driver.open();
+    for (const what of said) {
+      const frame: ServerFrame =
+        what === "going-away"
+          ? { type: "going-away", reconnectAfterMs: 12_000 }
+          : { type: "degraded", backbone: what, reconnectAfterMs: 15_000 };
+      expect(driver.receive({ kind: "frame", frame })).toEqual([]);
+    }
+    expect(driver.connection.status).toBe("connected");
+    expect([driver.untilDue(), driver.tick()]).toEqual([12_000, ["move"]]);
+    const found: ServerFrame = { type: "degraded", backbone: "found", reconnectAfterMs: 0 };
+    driver.receive({ kind: "frame", frame: { ...found, backbone: "lost" } });
+    expect(driver.receive({ kind: "frame", frame: found })).toEqual([]); // It does not call off the move either.
+  },
+);
+
+test("[CON12] the client calls the token function after 80 % of the token's life, and the connection stays open", () => {
+  const driver = new Driver();
+  driver.open();
+  const renewFrame = { kind: "send", frame: { type: "renew", token: "new" } };
+  const openedAt = driver.now;
+  expect(msUntilTokenIsAsked(driver)).toBe(2_880_000);
+  expect(driver.connection.receiveInput({ kind: "token", token: "new" }, driver.now)).toEqual([renewFrame]);
+  expect(msUntilTokenIsAsked(driver), "no answer").toBe(30_000);
+  expect(driver.receive({ kind: "token-failed", how: "failed: undefined", cause: undefined })).toEqual(["problem: token-failed"]);
+  expect(msUntilTokenIsAsked(driver), "no token").toBe(3_000);
+  driver.receive({ kind: "token", token: "new" });
+  driver.receive({ kind: "frame", frame: { type: "renewed", tokenExpiresInMs: 1_000 } });
+  expect(msUntilTokenIsAsked(driver), "never more often").toBe(3_000);
+  expect([driver.connection.status, driver.now - openedAt]).toEqual(["connected", 2_916_000]);
+  expect(driver.receive({ kind: "socket-closed", code: CLOSE.tokenExpired.code })).toEqual(["close-socket", "connection-lost"]);
+});
+
+test("[CON17] a token function that fails on an open connection is called after growing waits until it returns a token", () => {
+  const driver = new Driver();
+  driver.open();
+  msUntilTokenIsAsked(driver);
+  const waits = Array.from({ length: 8 }, () => {
+    driver.receive({ kind: "token-failed", how: "failed: undefined", cause: undefined });
+    return msUntilTokenIsAsked(driver);
+  });
+  expect(waits).toEqual([3_000, 3_500, 4_500, 6_500, 10_500, 17_500, 17_500, 17_500]);
+  driver.receive({ kind: "token", token: "new" });
+  driver.receive({ kind: "frame", frame: { type: "renewed", tokenExpiresInMs: 3_600_000 } });
+  msUntilTokenIsAsked(driver);
+  driver.receive({ kind: "token-failed", how: "failed: undefined", cause: undefined });
+  expect(msUntilTokenIsAsked(driver)).toBe(3_000);
+});
+
+test("[CON18] a fixed token is not renewed", () => {
+  const driver = new Driver({ tokenIsFixed: true });
+  driver.open();
+  expect([driver.untilDue(), driver.tick()]).toEqual([30_000, ["send ping"]]);
+});
+
+test("[CON13] the client waits as long as the server asks plus a random part; a longer backoff takes precedence", () => {
+  const driver = new Driver();
+  const turnedAway = (retryAfterMs: number): number => {
+    driver.receive({ kind: "connect" });
+    driver.receive({ kind: "token", token: "t" });
+    driver.receive({ kind: "socket-opened" });
+    driver.receive({ kind: "frame", frame: { type: "retry-later", retryAfterMs } });
+    driver.receive({ kind: "socket-closed", code: CLOSE.overloaded.code });
+    return driver.untilDue();
+  };
+  expect([turnedAway(5_000), turnedAway(5_000), turnedAway(1_000), turnedAway(1e12)]).toEqual([7_500, 7_500, 3_500, 450_000]);
+  driver.tick();
+  driver.receive({ kind: "token", token: "t" });
+  driver.receive({ kind: "socket-closed", code: 1006 });
+  expect(driver.untilDue(), "the hint counts once").toBeLessThan(20_000);
+});
+
+test("[CON22] a rejected upgrade is never retried quickly, and not before the server's Retry-After where the platform reveals it", () => {
+  const driver = new Driver();
+  const refused = (retryAfterMs?: number): number => {
+    driver.receive({ kind: "connect" });
+    driver.receive({ kind: "token", token: "t" });
+    driver.receive({ kind: "socket-closed", code: 1006, retryAfterMs });
+    return driver.untilDue();
+  };
+  expect([refused(), refused(), refused(5_000), refused()]).toEqual([3_000, 3_500, 7_500, 6_500]);
+});
+
+/** While all else goes well. */
+function msUntilTokenIsAsked(driver: Driver): number {
+  const from = driver.now;
+  for (;;) {
+    driver.receive({ kind: "frame", frame: { type: "pong", nonce: 1 } });
+    driver.untilDue();
+    if (driver.tick().includes("ask-token")) return driver.now - from;
+  }
+}

@@ -1,0 +1,279 @@
+/**
+ * The life of a connection to the server: token, socket, HELLO, open (`open-connection.ts`), and the next attempt after
+ * a failure. Only the close code decides whether and when to reconnect. Deterministic. Rules CON1 to CON24.
+ */
+
+import { assertNever } from "../../shared/assert.ts";
+import type { Millis } from "../../shared/ids.ts";
+import { CLOSE, meaningOfClose, reconnectAfterClose } from "../../shared/wire/close-codes.ts";
+import { PROTOCOL_VERSION, type ServerFrame, type UnknownFrame } from "../../shared/wire/frames.ts";
+import type { ConnectionEffect, ConnectionInput, ConnectionStatus, RetryWait } from "./connection-messages.ts";
+import type { NetworkChange } from "../ports.ts";
+import { OpenConnection, type OpenConnectionOptions } from "./open-connection.ts";
+import { connectionRefused, presenceTooLarge, type Refusal, socketForbidden, tokenExpired } from "../room/problems.ts";
+import { Retry, type RetryOptions } from "./retry.ts";
+
+export type ConnectionLifecycleOptions = RetryOptions &
+  OpenConnectionOptions & {
+    readonly agent: string;
+    readonly openMsMax: number;
+    /** A connection that lasted this long counts as healthy: the next attempt follows quickly. */
+    readonly healthyAfterMs: number;
+  };
+
+/** idle: not wanted. waiting: between two attempts. refused: no attempt until `connect()` is called. */
+type State =
+  | { readonly kind: "idle" }
+  | { readonly kind: "refused" }
+  | ({ readonly kind: "waiting" } & RetryWait)
+  | { readonly kind: "asking-token"; readonly until: Millis }
+  | { readonly kind: "opening"; readonly token: string; readonly until: Millis }
+  | { readonly kind: "greeting"; readonly until: Millis }
+  | { readonly kind: "open"; readonly connection: OpenConnection };
+
+const TOKEN_FUNCTION = "the application's token function";
+
+export class ConnectionLifecycle {
+  readonly #options: ConnectionLifecycleOptions;
+  readonly #retry: Retry;
+  readonly #unit: () => number;
+  #state: State = { kind: "idle" };
+  /** The last ERROR frame: the reason for the close that follows. */
+  #lastError: (ServerFrame & { type: "error" }) | undefined;
+
+  /** `unit`: returns a number in [0, 1). */
+  constructor(options: ConnectionLifecycleOptions, unit: () => number) {
+    this.#options = options;
+    this.#retry = new Retry(options, unit);
+    this.#unit = unit;
+  }
+
+  get status(): ConnectionStatus {
+    switch (this.#state.kind) {
+      case "idle":
+        return "disconnected";
+      case "refused":
+        return "stopped";
+      case "waiting":
+        return "waiting";
+      case "asking-token":
+      case "opening":
+      case "greeting":
+        return "connecting";
+      case "open":
+        return this.#state.connection.isDegraded ? "degraded" : "connected";
+      default:
+        return assertNever(this.#state);
+    }
+  }
+
+  /** Undefined unless it waits for the next attempt. */
+  get waiting(): RetryWait | undefined {
+    return this.#state.kind === "waiting" ? this.#state : undefined;
+  }
+
+  /** Frames can be sent and received. */
+  get isOpen(): boolean {
+    return this.#state.kind === "open";
+  }
+
+  /** When a tick is next needed. */
+  get dueAt(): Millis | undefined {
+    const state = this.#state;
+    switch (state.kind) {
+      case "waiting":
+      case "asking-token":
+      case "opening":
+      case "greeting":
+        return state.until;
+      case "open":
+        return state.connection.dueAt;
+      case "idle":
+      case "refused":
+        return undefined;
+      default:
+        return assertNever(state);
+    }
+  }
+
+  receiveInput(input: ConnectionInput, now: Millis): ConnectionEffect[] {
+    switch (input.kind) {
+      case "connect":
+        return ["idle", "refused", "waiting"].includes(this.#state.kind) ? this.#attempt(now) : [];
+      case "disconnect":
+        this.#retry.receiveHealthy();
+        return this.#end({ kind: "idle" });
+      case "token":
+        if (this.#state.kind === "open") return [{ kind: "send", frame: { type: "renew", token: input.token } }];
+        if (this.#state.kind !== "asking-token") return [];
+        this.#state = { kind: "opening", token: input.token, until: this.#openUntil(now) };
+        return [{ kind: "open-socket" }];
+      case "token-failed":
+        return this.#receiveTokenFailed(input, now);
+      case "socket-opened":
+        return this.#state.kind === "opening" ? this.#greet(this.#state.token, now) : [];
+      case "socket-forbidden":
+        return this.#refuse(socketForbidden());
+      case "socket-closed":
+        return this.#receiveClosed(input, now);
+      case "frame":
+        return [...this.#receiveAfterError(input.frame), ...this.#receiveFrame(input.frame, now)];
+      case "ask-arrival":
+        return this.#state.kind === "open" ? this.#state.connection.ping(now) : [];
+      case "network":
+        return this.#receiveNetwork(input.change, now);
+      case "tick":
+        return this.#receiveTick(now);
+      default:
+        return assertNever(input);
+    }
+  }
+
+  #attempt(now: Millis): ConnectionEffect[] {
+    this.#state = { kind: "asking-token", until: (now + this.#options.tokenMsMax) as Millis };
+    this.#lastError = undefined;
+    this.#retry.begin();
+    return [{ kind: "ask-token" }];
+  }
+
+  #greet(token: string, now: Millis): ConnectionEffect[] {
+    this.#state = { kind: "greeting", until: this.#openUntil(now) };
+    return [{ kind: "send", frame: { type: "hello", version: PROTOCOL_VERSION, token, agent: this.#options.agent } }];
+  }
+
+  #receiveTokenFailed({ how, cause }: { readonly how: string; readonly cause?: unknown }, now: Millis): ConnectionEffect[] {
+    const why = `${TOKEN_FUNCTION} ${how}`;
+    if (this.#state.kind === "open") this.#state.connection.receiveTokenFailed(now);
+    else if (this.#state.kind === "asking-token") this.#wait(why, now);
+    else return [];
+    return [{ kind: "problem", problem: { kind: "token-failed", message: `${why}; it is called again later`, cause } }];
+  }
+
+  /**
+   * An ERROR frame that is followed by another frame did not announce a close. If it says "frame too large", a room's
+   * presence was too large.
+   */
+  #receiveAfterError(frame: ServerFrame | UnknownFrame | undefined): ConnectionEffect[] {
+    const before = this.#lastError;
+    this.#lastError = frame?.type === "error" ? frame : undefined;
+    if (frame === undefined || this.#state.kind !== "open" || before?.code !== CLOSE.frameTooLarge.code) return [];
+    return [{ kind: "problem", problem: presenceTooLarge(this.#state.connection.limits.presenceBytesMax) }];
+  }
+
+  #receiveFrame(frame: ServerFrame | UnknownFrame | undefined, now: Millis): ConnectionEffect[] {
+    const state = this.#state;
+    if (state.kind === "open") state.connection.receiveSign(now);
+    if (frame === undefined) {
+      return this.#refuse(connectionRefused(CLOSE.badFrame.code, "the server sent bytes that are no frame: it may speak another protocol"));
+    }
+    if (frame.type === "retry-later") this.#retry.receiveRetryAfter(frame.retryAfterMs);
+    if (state.kind === "open") return state.connection.receiveFrame(frame, now);
+    if (frame.type !== "welcome" || state.kind !== "greeting") return [];
+    this.#state = { kind: "open", connection: new OpenConnection(frame, this.#options, this.#unit, now) };
+    return [{ kind: "connection-open", limits: frame.limits }];
+  }
+
+  #receiveClosed({ code, why, retryAfterMs }: ConnectionInput & { kind: "socket-closed" }, now: Millis): ConnectionEffect[] {
+    const { kind } = this.#state;
+    if (kind !== "opening" && kind !== "greeting" && kind !== "open") return [];
+    if (kind === "opening") this.#retry.receiveUnreachable(retryAfterMs);
+    const reason =
+      kind === "opening"
+        ? unreachable(why)
+        : `${this.#lastError?.message ?? meaningOfClose(code) ?? why ?? "the connection was lost"} (close code ${code})`;
+    const reconnect = reconnectAfterClose(code);
+    switch (reconnect) {
+      case "never":
+        return this.#refuse(connectionRefused(code, this.#lastError?.message));
+      case "with-new-token":
+        return this.#options.tokenIsFixed ? this.#refuse(tokenExpired()) : this.#retryLater(reason, now);
+      case "when-told":
+        this.#retry.receiveBan();
+        return this.#retryLater(reason, now);
+      case "now":
+      case "after-backoff":
+        return this.#retryLater(reason, now);
+      default:
+        return assertNever(reconnect);
+    }
+  }
+
+  /** Any network change checks an open connection. If the network is back, a wait between attempts is shortened. */
+  #receiveNetwork(change: NetworkChange, now: Millis): ConnectionEffect[] {
+    const state = this.#state;
+    if (state.kind === "open") return state.connection.check(now);
+    if (state.kind === "waiting" && change === "back" && !this.#retry.isAsked) {
+      this.#state = { ...state, until: Math.min(state.until, now + this.#retry.receiveNetworkBack()) as Millis };
+    }
+    return [];
+  }
+
+  #receiveTick(now: Millis): ConnectionEffect[] {
+    const state = this.#state;
+    switch (state.kind) {
+      case "waiting":
+        return now < state.until ? [] : this.#attempt(now);
+      case "asking-token":
+        return now < state.until ? [] : this.#receiveTokenFailed({ how: `took longer than ${this.#options.tokenMsMax / 1000} s` }, now);
+      case "opening":
+      case "greeting":
+        return now < state.until ? [] : this.#retryLater(`the server did not answer within ${this.#options.openMsMax} ms`, now);
+      case "open": {
+        const why = state.connection.silenceReason(now);
+        return why === undefined ? state.connection.receiveTick(now) : this.#retryLater(why, now);
+      }
+      case "idle":
+      case "refused":
+        return [];
+      default:
+        return assertNever(state);
+    }
+  }
+
+  /** The connection has ended and is still wanted. */
+  #retryLater(why: string, now: Millis): ConnectionEffect[] {
+    if (this.#state.kind === "open" && now - this.#state.connection.since >= this.#options.healthyAfterMs) this.#retry.receiveHealthy();
+    const lost = this.#end({ kind: "idle" });
+    this.#wait(why, now);
+    return lost;
+  }
+
+  #refuse(refusal: Refusal): ConnectionEffect[] {
+    return [...this.#end({ kind: "refused" }), { kind: "refused", refusal }];
+  }
+
+  #end(next: State): ConnectionEffect[] {
+    const state = this.#state;
+    this.#state = next;
+    switch (state.kind) {
+      case "opening":
+      case "greeting":
+        return [{ kind: "close-socket" }];
+      case "open":
+        return [{ kind: "close-socket" }, { kind: "connection-lost", lastReceivedAt: state.connection.lastReceivedAt }];
+      case "idle":
+      case "refused":
+      case "waiting":
+      case "asking-token":
+        return [];
+      default:
+        return assertNever(state);
+    }
+  }
+
+  #wait(why: string, now: Millis): void {
+    this.#state = { kind: "waiting", why, until: (now + this.#retry.nextMs()) as Millis };
+  }
+
+  #openUntil(now: Millis): Millis {
+    return (now + this.#options.openMsMax) as Millis;
+  }
+}
+
+/** Browsers do not report to the page why a connection failed. */
+function unreachable(why: string | undefined): string {
+  const advice = "Check that the URL is correct and that a gateway is running there";
+  return why === undefined
+    ? `cannot reach the server (the browser gives no reason). ${advice}, and that COROOM_ALLOWED_ORIGINS includes this page's origin.`
+    : `cannot reach the server: ${why}. ${advice}.`;
+}

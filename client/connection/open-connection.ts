@@ -1,0 +1,178 @@
+/**
+ * A connection on which frames go both ways: sends pings, detects silence, renews the token before it expires, and
+ * decides when to move to another gateway. Deterministic.
+ */
+
+import type { Millis } from "../../shared/ids.ts";
+import type { Limits, ServerFrame, UnknownFrame } from "../../shared/wire/frames.ts";
+import type { ConnectionEffect } from "./connection-messages.ts";
+import type { Backoff } from "./retry.ts";
+import { backoffMs } from "./retry.ts";
+
+export type OpenConnectionOptions = {
+  readonly backoff: Backoff;
+  /** True: the token is a text, so asking again cannot bring another one. */
+  readonly tokenIsFixed: boolean;
+  readonly tokenMsMax: number;
+  /** Fraction of the token's lifetime after which a new token is requested. */
+  readonly renewShare: number;
+  /** Milliseconds that a connection has to answer when it may be dead. */
+  readonly checkMsMax: number;
+  /** Minimum interval between two token requests, however short the tokens' lifetime. */
+  readonly renewMsMin: number;
+};
+
+/** A tick that is late by this much shows that the device or page was asleep. */
+const SLEPT_MS_MIN = 5_000;
+
+export class OpenConnection {
+  readonly limits: Limits;
+  readonly since: Millis;
+  readonly #options: OpenConnectionOptions;
+  readonly #unit: () => number;
+  #receivedAt: Millis;
+  #pingAt: Millis;
+  #pings = 0;
+  /** A check of a connection that may be dead: the ping to be answered, and the deadline. */
+  #check: { readonly nonce: number; readonly until: number } | undefined;
+  #moveAt: Millis | undefined;
+  /** Undefined: no other token is available. */
+  #renewAt: Millis | undefined;
+  /** Failures of the token function in a row. */
+  #renewFailures = 0;
+  #isDegraded = false;
+  /** The gateway announced that it is shutting down. */
+  #gatewayIsLeaving = false;
+
+  /** `unit`: returns a number in [0, 1). */
+  constructor(
+    { limits, tokenExpiresInMs }: ServerFrame & { type: "welcome" },
+    options: OpenConnectionOptions,
+    unit: () => number,
+    now: Millis,
+  ) {
+    this.limits = limits;
+    this.since = now;
+    this.#options = options;
+    this.#unit = unit;
+    this.#receivedAt = now;
+    this.#pingAt = (now + limits.pingIntervalMs) as Millis;
+    this.#renewBefore(tokenExpiresInMs, now);
+  }
+
+  /** The gateway cannot reach the servers of its rooms. */
+  get isDegraded(): boolean {
+    return this.#isDegraded;
+  }
+
+  get lastReceivedAt(): Millis {
+    return this.#receivedAt;
+  }
+
+  /** When a tick is next needed. */
+  get dueAt(): Millis {
+    return Math.min(
+      this.#pingAt,
+      this.#moveAt ?? Infinity,
+      this.#renewAt ?? Infinity,
+      this.#check?.until ?? Infinity,
+      this.#silentAt,
+    ) as Millis;
+  }
+
+  get #silentAt(): number {
+    return this.#receivedAt + this.limits.silenceMsMax;
+  }
+
+  /** Why the connection counts as dead, in words for a developer. Undefined: it works, as far as is known. */
+  silenceReason(now: Millis): string | undefined {
+    if (this.#check !== undefined && now >= this.#check.until) return `the server did not answer within ${this.#options.checkMsMax} ms`;
+    return now >= this.#silentAt ? `nothing arrived from the server for ${this.limits.silenceMsMax} ms` : undefined;
+  }
+
+  /** Any frame extends the deadline of a check, because its answer may be queued behind other frames. */
+  receiveSign(now: Millis): void {
+    this.#receivedAt = now;
+    if (this.#check !== undefined) this.#check = { ...this.#check, until: now + this.#options.checkMsMax };
+  }
+
+  /** Checks at once whether the connection still works, instead of waiting for the silence limit. */
+  check(now: Millis): ConnectionEffect[] {
+    if (this.#check !== undefined) return [];
+    this.#check = { nonce: this.#pings + 1, until: now + this.#options.checkMsMax };
+    return this.ping(now);
+  }
+
+  receiveFrame(frame: ServerFrame | UnknownFrame, now: Millis): ConnectionEffect[] {
+    switch (frame.type) {
+      case "pong":
+        if (this.#check !== undefined && frame.nonce >= this.#check.nonce) this.#check = undefined;
+        return [];
+      case "going-away":
+        this.#moveAt = (now + frame.reconnectAfterMs) as Millis;
+        this.#gatewayIsLeaving = true;
+        return [];
+      case "degraded":
+        return this.#receiveDegraded(frame, now);
+      case "renewed":
+        this.#renewBefore(frame.tokenExpiresInMs, now);
+        this.#renewFailures = 0;
+        return [];
+      default:
+        return []; // A room's frame, or one that does not change the connection.
+    }
+  }
+
+  /** The next attempt is spread by chance, because many clients may ask a failing token service. */
+  receiveTokenFailed(now: Millis): void {
+    const { renewMsMin, backoff } = this.#options;
+    this.#renewFailures += 1;
+    this.#renewAt = (now + Math.max(renewMsMin, backoffMs(backoff, this.#renewFailures, this.#unit()))) as Millis;
+  }
+
+  ping(now: Millis): ConnectionEffect[] {
+    this.#pingAt = (now + this.limits.pingIntervalMs) as Millis;
+    this.#pings += 1;
+    return [{ kind: "send", frame: { type: "ping", nonce: this.#pings } }];
+  }
+
+  receiveTick(now: Millis): ConnectionEffect[] {
+    if (this.#check === undefined && now - this.dueAt >= SLEPT_MS_MIN) return this.check(now); // The other steps are due at the next tick.
+    return [...this.#moveIfDue(now), ...this.#renewIfDue(now), ...this.#pingIfDue(now)];
+  }
+
+  #moveIfDue(now: Millis): ConnectionEffect[] {
+    if (this.#moveAt === undefined || now < this.#moveAt) return [];
+    this.#moveAt = undefined;
+    return [{ kind: "move" }];
+  }
+
+  /** Repeats the request until a token comes. The server closes the connection when the old token expires. */
+  #renewIfDue(now: Millis): ConnectionEffect[] {
+    if (this.#renewAt === undefined || now < this.#renewAt) return [];
+    this.#renewAt = (now + this.#options.tokenMsMax) as Millis;
+    return [{ kind: "ask-token" }];
+  }
+
+  #pingIfDue(now: Millis): ConnectionEffect[] {
+    return now < this.#pingAt ? [] : this.ping(now);
+  }
+
+  #renewBefore(tokenExpiresInMs: number, now: Millis): void {
+    const { tokenIsFixed, renewShare, renewMsMin } = this.#options;
+    this.#renewAt = tokenIsFixed ? undefined : ((now + Math.max(renewMsMin, tokenExpiresInMs * renewShare)) as Millis);
+  }
+
+  /**
+   * The first announced time of a move counts; later ones do not change it. A client does not stay with a gateway that
+   * shuts down.
+   */
+  #receiveDegraded({ backbone, reconnectAfterMs }: ServerFrame & { type: "degraded" }, now: Millis): ConnectionEffect[] {
+    const wasDegraded = this.#isDegraded;
+    this.#isDegraded = backbone === "lost";
+    if (this.#isDegraded && !wasDegraded) this.#moveAt ??= (now + reconnectAfterMs) as Millis;
+    if (this.#isDegraded || !wasDegraded || this.#gatewayIsLeaving) return [];
+    this.#moveAt = undefined;
+    return [{ kind: "stay" }];
+  }
+}

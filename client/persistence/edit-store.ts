@@ -1,0 +1,103 @@
+/**
+ * Port of the local store, which keeps rooms on this device so that a closed or reloaded page loses nothing. Public:
+ * `io/indexed-db-store.ts` implements it for browsers, and an application may implement its own. Rules STO1 to STO14.
+ */
+
+import type { ClientId, ClientKey, Position, RoomId, Seq } from "../../shared/ids.ts";
+import type { Counter } from "../../shared/wire/frames.ts";
+
+export interface EditStore {
+  /**
+   * Opens the store of a room. Edits left by pages that are gone now belong to this page; those of running pages are
+   * not returned. Rejects if nothing can be stored, with an `Error` whose message gives the reason for developers.
+   */
+  open(room: StoredRoom): Promise<RoomStore>;
+}
+
+export interface RoomStore {
+  readonly kept: KeptRoom;
+  /** Writes all of the change or nothing, durably once the promise resolves. There is at most one call at a time. */
+  keep(change: KeptChange): Promise<void>;
+  /**
+   * Removes everything stored of the room, including the edits of other pages, because the room is deleted. Nothing is
+   * written afterwards.
+   */
+  forget(): Promise<void>;
+  /**
+   * The page leaves the room permanently: the last writes follow, then `close()` within seconds. A page that opens the
+   * room meanwhile should wait for that.
+   */
+  leave?(): void;
+  /** Releases the stored edits, so that another page may take them over. No method is called afterwards. */
+  close(): void;
+}
+
+export type StoredRoom = {
+  /** URL of the server, without the token. */
+  readonly server: string;
+  readonly room: RoomId;
+  /**
+   * Merges payloads, from the room's first edit on, into one payload with the same state. Undefined: only
+   * unacknowledged edits are stored.
+   */
+  readonly condense: ((payloads: readonly Uint8Array[]) => Uint8Array) | undefined;
+  /** Call this if the stored data may be lost. The client then passes everything to `keep()` again. */
+  readonly lost?: () => void;
+};
+
+export type KeptRoom = { readonly document: KeptDocument | undefined; readonly edits: readonly KeptEdit[] };
+
+/**
+ * The room's content up to a position, without this device's unacknowledged edits. `last`: the edit at the position, if
+ * known.
+ */
+export type KeptDocument = { readonly position: Position; readonly last: EditName | undefined; readonly payload: Uint8Array };
+
+/** An edit that is not known to be committed. */
+export type KeptEdit = {
+  /** Defines the order, and is used once per page. */
+  readonly place: number;
+  readonly payload: Uint8Array;
+  /** Number of the application's calls that made it. */
+  readonly made: number;
+  /**
+   * Under which key and counter the edit was sent or was about to be sent, so the log may contain it. Undefined: it was
+   * never sent.
+   */
+  readonly sent: SentAs | undefined;
+};
+
+/** `client`: the sender's client id, if known. */
+export type SentAs = {
+  readonly clientKey: ClientKey;
+  readonly client?: ClientId | undefined;
+  readonly counter: Counter;
+  readonly parentSeq: Seq;
+};
+/** Identifies an edit. */
+export type EditName = { readonly client: ClientId; readonly counter: Counter };
+
+export type KeptChange = {
+  readonly put: readonly KeptEdit[];
+  /** Places of the edits to remove. */
+  readonly drop: readonly number[];
+  /** Apply in this order. */
+  readonly document: readonly DocumentChange[];
+};
+
+export type DocumentChange =
+  /**
+   * Edits after `after`, up to the position. If the stored content is already further (another page stores the same
+   * document), or does not reach `after`, the change is ignored.
+   */
+  | {
+      readonly kind: "continued";
+      readonly after: Seq;
+      readonly position: Position;
+      readonly last: EditName;
+      readonly payloads: readonly Uint8Array[];
+    }
+  /** A snapshot; ignored if the stored content is further. `last`: the edit at the position. */
+  | { readonly kind: "begun"; readonly position: Position; readonly last?: EditName | undefined; readonly payload: Uint8Array }
+  /** The stored content does not belong to the server's log: remove it. */
+  | { readonly kind: "forgotten" };

@@ -1,0 +1,140 @@
+/** Documents kept on a device, and the log that they are of: trimmed meanwhile, caught up by a snapshot, or lost. */
+
+import { expect, test } from "vitest";
+
+import { RoomConnection } from "../room/room-connection-host.ts";
+import { MemoryStore, receivedFrames, MINUTE, NOTES, serverOn } from "../testing/memory-store.ts";
+import type { ModelServer } from "../testing/model-server.ts";
+import { TestPage } from "../testing/test-page.ts";
+
+async function opened(server: ModelServer, device: MemoryStore | undefined, seed: number): Promise<TestPage> {
+  const page = new TestPage(server, device, seed);
+  await server.clock.advance(1_000);
+  return page;
+}
+
+/** Each an edit of its own. */
+async function typeEach(page: TestPage, words: readonly string[], server: ModelServer): Promise<void> {
+  for (const word of words) {
+    page.type(word);
+    await server.clock.advance(1_000);
+  }
+}
+
+async function withTwoEdits(): Promise<{ server: ModelServer; device: MemoryStore }> {
+  const server = serverOn();
+  await typeEach(await opened(server, undefined, 1), ["a ", "b "], server);
+  return { server, device: new MemoryStore() };
+}
+
+test.each([
+  ["is empty", 0],
+  ["has fewer edits", 1],
+  ["has as many edits", 2],
+  ["has more edits", 3],
+])("[KPO1] a document stored from a lost log is sent to the current log, which %s", async (_, edits) => {
+  const news = Array.from({ length: edits }, (_, edit) => `new${edit} `);
+  const [lost, device] = [serverOn(), new MemoryStore()];
+  const ann = await opened(lost, device, 1);
+  await typeEach(ann, ["old ", "text "], lost);
+  ann.close();
+  const server = serverOn();
+  const bob = await opened(server, undefined, 2);
+  await typeEach(bob, news, server);
+  const again = new TestPage(server, device, 3);
+  await server.clock.advance(MINUTE);
+  expect(again.text).toBe(bob.text);
+  for (const word of ["old ", "text ", ...news]) expect(again.text.split(word)).toHaveLength(2);
+  expect([again.provider.saved, again.provider.synced, again.provider.seq]).toEqual([true, true, server.room(NOTES).head]);
+  again.close();
+  const third = new TestPage(server, device, 4);
+  const joins = receivedFrames(server, "join").length;
+  await server.clock.advance(1_000);
+  expect([third.text, receivedFrames(server, "join").length - joins], "what is kept is of the new log").toEqual([bob.text, 1]);
+});
+
+test("[KPO3] the room is not synced before the stored document is known to belong to the log", async () => {
+  const [lost, server, device] = [serverOn(), serverOn(), new MemoryStore()];
+  const format = {
+    merge: (payloads: readonly Uint8Array[]) => new Uint8Array(payloads.flatMap((payload) => [...payload])),
+    split: () => undefined,
+  };
+  const facts: string[] = [];
+  const open = (on: ModelServer, seed: number) => {
+    const page = device.forPage();
+    const host = new RoomConnection({ url: "ws://h", token: "t", room: NOTES, store: page, format }, on.world(seed));
+    host.on("synced", (synced) => facts.push(synced ? "synced" : "not synced"));
+    host.on("rolled-back", () => facts.push("rolled back"));
+    return async (edits: number) => {
+      for (let edit = 0; edit < edits; edit++) {
+        await on.clock.advance(1_000);
+        host.send(new Uint8Array([seed, edit]));
+      }
+      await on.clock.advance(MINUTE);
+      page.die();
+      host.destroy();
+      return facts.splice(0);
+    };
+  };
+  await open(lost, 1)(2);
+  expect(await open(lost, 2)(0), "the same log").toEqual(["synced", "not synced"]);
+  const bob = new RoomConnection({ url: "ws://h", token: "t", room: NOTES }, server.world(3));
+  for (const value of [8, 9]) {
+    await server.clock.advance(1_000);
+    bob.send(new Uint8Array([value]));
+  }
+  await server.clock.advance(1_000);
+  expect(await open(server, 4)(0), "another, as long").toEqual(["rolled back", "synced", "not synced"]);
+});
+
+test("[KPO2] when the log is trimmed beyond the stored position a snapshot catches up, and nothing is sent again", async () => {
+  const [server, device] = [serverOn(), new MemoryStore()];
+  const [ann, bob] = [new TestPage(server, device, 1), new TestPage(server, undefined, 2)];
+  await server.clock.advance(1_000);
+  ann.type("a ");
+  await server.clock.advance(1_000);
+  ann.close();
+  await typeEach(bob, ["b ", "c ", "d "], server);
+  server.room(NOTES).trimmedThrough = 3;
+  for (const seed of [3, 4]) {
+    const again = new TestPage(server, device, seed); // Then one of whose document no last edit is known.
+    await server.clock.advance(1_000);
+    expect([again.text, again.provider.saved, server.room(NOTES).head]).toEqual(["a b c d ", true, 4]);
+    again.close();
+  }
+});
+
+test("[KPO5] a stored document that ended in a snapshot continues from there, where the log still holds its last edit", async () => {
+  const { server, device } = await withTwoEdits();
+  Object.assign(server.room(NOTES), { trimmedThrough: 1, snapshotThrough: 2 });
+  const ann = await opened(server, device, 2);
+  ann.close();
+  server.snapshotsAvailable = false;
+  const joins = receivedFrames(server, "join").length;
+  const again = new TestPage(server, device, 3);
+  await server.clock.advance(1_000);
+  expect([again.text, again.provider.synced, again.provider.seq, again.events]).toEqual(["a b ", true, 2, ["restored"]]);
+  expect(
+    receivedFrames(server, "join")
+      .slice(joins)
+      .map(({ position }) => position.seq),
+  ).toEqual([1]);
+});
+
+test("[KPO2] edits typed offline on a document that ended in a snapshot are sent and counted once", async () => {
+  const { server, device } = await withTwoEdits();
+  server.room(NOTES).trimmedThrough = 2;
+  const ann = await opened(server, device, 2);
+  server.reachable = false;
+  server.cut();
+  ann.type("offline ");
+  await server.clock.advance(1_000);
+  ann.close();
+  server.reachable = true;
+  const again = new TestPage(server, device, 3);
+  let unsavedMost = 0;
+  for (const name of ["synced", "saved", "restored"] as const)
+    again.provider.on(name, () => (unsavedMost = Math.max(unsavedMost, again.provider.unsavedEdits)));
+  await server.clock.advance(MINUTE);
+  expect([again.text, again.provider.saved, server.room(NOTES).head, unsavedMost]).toEqual(["a b offline ", true, 3, 1]);
+});

@@ -1,0 +1,224 @@
+/**
+ * Decides which data of a room is written to the local store, and when: unacknowledged edits, and the content up to the
+ * current position. An edit is stored before it is sent, so that after a page reload the client can resend it with the
+ * same counter. If the store cannot be written, the room continues without it. Deterministic. Rules KEE1 to KEE11.
+ */
+
+import type { ClientKey, Millis, Position } from "../../shared/ids.ts";
+import type { Counter } from "../../shared/wire/frames.ts";
+import { DocumentChanges } from "./document-changes.ts";
+import { Journal, type JournalEntry } from "./journal.ts";
+import type { Outbox } from "../room/outbox.ts";
+import { storageFailed } from "../room/problems.ts";
+import type { RoomSessionEffect } from "../room/room-messages.ts";
+
+export type PersistenceOptions = {
+  /** False: the application gave no store. */
+  readonly isWanted: boolean;
+  /** False: payloads cannot be condensed, so only unacknowledged edits are stored. */
+  readonly keepsDocument: boolean;
+  readonly openMsMax: number;
+  readonly writeMsMax: number;
+  /** Milliseconds for which edits of others are collected before they are written. */
+  readonly delayMs: number;
+  readonly retryMs: number;
+  /** Maximum bytes of the document that wait to be written. Above it, the document is no longer stored. */
+  readonly bytesMax: number;
+};
+
+type State =
+  /** There is no store, or it could not be opened. */
+  | { readonly kind: "off" }
+  | ({ readonly kind: "opening" } & Partial<Wait>)
+  | { readonly kind: "ready" }
+  /** `isRetry`: edits are sent without waiting for this write. */
+  | ({ readonly kind: "writing"; readonly write: Write; readonly isRetry: boolean } & Wait)
+  | { readonly kind: "failed"; readonly until: Millis };
+
+/**
+ * A deadline of the store, in two halves. The second half starts when the first is found to be over. So a device that
+ * slept, or whose clock was set ahead, still gives the store time to answer.
+ */
+type Wait = { readonly until: Millis; readonly isSecondHalf: boolean };
+
+/** The outbox's state at the time of the write. */
+type Write = {
+  readonly number: number;
+  readonly clientKey: ClientKey;
+  readonly through: Counter;
+  readonly made: number;
+  readonly settled: number;
+};
+
+/** Differs from every count of the outbox. */
+const NOTHING_KEPT = -1;
+
+export class RoomPersistence {
+  readonly #options: PersistenceOptions;
+  readonly #outbox: Outbox;
+  readonly #journal = new Journal();
+  readonly #document: DocumentChanges;
+  #state: State;
+  #lastWrite = 0;
+  /** The outbox's counts at the last confirmed write. */
+  #keptMade = 0;
+  #keptSettled = 0;
+  /** When changes that are not urgent are written. */
+  #laterAt: Millis | undefined;
+
+  constructor(options: PersistenceOptions, outbox: Outbox) {
+    this.#options = options;
+    this.#outbox = outbox;
+    this.#document = new DocumentChanges(options.bytesMax);
+    this.#state = options.isWanted ? { kind: "opening" } : { kind: "off" };
+  }
+
+  get isOpening(): boolean {
+    return this.#state.kind === "opening";
+  }
+
+  /** All unacknowledged edits are stored. */
+  get isKept(): boolean {
+    return (this.#state.kind === "ready" || this.#state.kind === "writing") && this.#keptMade === this.#outbox.changes.made;
+  }
+
+  /** There is nothing left to write. */
+  get isDone(): boolean {
+    return this.#state.kind === "off" || this.#state.kind === "failed" || (this.#state.kind === "ready" && !this.#hasChanges);
+  }
+
+  dueAt(now: Millis): Millis | undefined {
+    switch (this.#state.kind) {
+      case "off":
+        return undefined;
+      case "ready":
+        return this.#hasUrgentChanges ? now : this.#laterAt;
+      case "opening":
+      case "writing":
+      case "failed":
+        return this.#state.until;
+    }
+  }
+
+  /** The store is open. `places`: the place of each edit in it. */
+  receiveOpened(places: readonly (readonly [JournalEntry, number])[]): void {
+    this.#journal.begin(places);
+    this.#state = { kind: "ready" };
+  }
+
+  /** `number`: the number of the write. */
+  receiveWritten(number: number, clientKey: ClientKey): void {
+    if (this.#state.kind !== "writing" || this.#state.write.number !== number) return; // The write had already timed out.
+    const { write } = this.#state;
+    this.#journal.kept();
+    this.#keptMade = write.made;
+    this.#keptSettled = write.settled;
+    this.#document.kept();
+    this.#state = { kind: "ready" };
+    if (write.clientKey === clientKey) this.#outbox.receiveKept(write.through);
+  }
+
+  /** The store could not be opened, or a write failed. Writing is tried again, and edits no longer wait for it. */
+  receiveFailed(number: number | undefined, cause: unknown, now: Millis, effects: RoomSessionEffect[]): void {
+    const state = this.#state;
+    if (state.kind === "opening" && number === undefined) {
+      this.#state = { kind: "off" };
+    } else if (state.kind === "writing" && number === state.write.number) {
+      this.#document.notKept();
+      this.#state = { kind: "failed", until: (now + this.#options.retryMs) as Millis };
+    } else {
+      return; // The timeout was reported already.
+    }
+    if (state.kind === "opening" || !state.isRetry) effects.push({ kind: "problem", problem: storageFailed(cause) });
+  }
+
+  /** The store may have lost its content: everything is written again, and the write in progress no longer counts. */
+  receiveStoreLost(): void {
+    if (this.#state.kind === "off" || this.#state.kind === "opening") return;
+    this.#journal.lost();
+    this.#document.notKept();
+    this.#keptMade = NOTHING_KEPT;
+    if (this.#state.kind === "writing") this.#state = { kind: "ready" };
+  }
+
+  /** The room is deleted: nothing of it is stored any more. */
+  forget(effects: RoomSessionEffect[]): void {
+    if (this.#options.isWanted) effects.push({ kind: "forget-room" });
+    this.#state = { kind: "off" };
+    this.#outbox.keepFirst(false);
+  }
+
+  /** Content that the application is about to receive. `position`: the position after it. */
+  observe(effects: readonly RoomSessionEffect[], position: Position): void {
+    if (this.#state.kind === "off" || !this.#options.keepsDocument) return;
+    for (const effect of effects) this.#document.observe(effect, position);
+  }
+
+  /**
+   * Adds the write that is due now. `isEnd`: write everything, because the page may end. `isSynced`: the room's content
+   * is complete.
+   */
+  follow(
+    { clientKey, isEnd, isSynced }: { clientKey: ClientKey; isEnd: boolean; isSynced: boolean },
+    now: Millis,
+    effects: RoomSessionEffect[],
+  ): void {
+    if (this.#state.kind === "off") return;
+    this.#writeLater(now);
+    this.#goOn(now, effects);
+    if (this.#state.kind === "ready" && (this.#hasUrgentChanges || (this.#hasChanges && (isEnd || now >= this.#laterAt!)))) {
+      this.#write(clientKey, false, now, effects);
+    } else if (this.#state.kind === "failed" && (isEnd || now >= this.#state.until)) {
+      this.#write(clientKey, true, now, effects);
+    }
+    this.#outbox.keepFirst(this.#state.kind === "ready" || (this.#state.kind === "writing" && !this.#state.isRetry));
+    if (!isSynced) return;
+    this.#document.release(); // Only now: edits that the application makes on "synced" are written together with it.
+    this.#writeLater(now);
+  }
+
+  #writeLater(now: Millis): void {
+    this.#laterAt = this.#hasChanges ? (this.#laterAt ?? ((now + this.#options.delayMs) as Millis)) : undefined;
+  }
+
+  get #hasUrgentChanges(): boolean {
+    return this.#keptMade !== this.#outbox.changes.made;
+  }
+
+  get #hasChanges(): boolean {
+    return this.#hasUrgentChanges || this.#keptSettled !== this.#outbox.changes.settled || this.#document.isWaiting;
+  }
+
+  /** A store that does not answer in time counts as failed. */
+  #goOn(now: Millis, effects: RoomSessionEffect[]): void {
+    const state = this.#state;
+    if (state.kind !== "opening" && state.kind !== "writing") return;
+    if (state.until === undefined) {
+      this.#state = { ...state, ...this.#wait(state.kind, now, false) };
+    } else if (now >= state.until && !state.isSecondHalf) {
+      this.#state = { ...state, ...this.#wait(state.kind, now, true) };
+    } else if (now >= state.until) {
+      this.receiveFailed(
+        state.kind === "writing" ? state.write.number : undefined,
+        new Error("the store did not answer in time"),
+        now,
+        effects,
+      );
+    }
+  }
+
+  #wait(what: "opening" | "writing", now: Millis, isSecondHalf: boolean): Wait {
+    const { openMsMax, writeMsMax } = this.#options;
+    return { until: (now + (what === "opening" ? openMsMax : writeMsMax) / 2) as Millis, isSecondHalf };
+  }
+
+  #write(clientKey: ClientKey, isRetry: boolean, now: Millis, effects: RoomSessionEffect[]): void {
+    this.#lastWrite += 1;
+    const { made, settled } = this.#outbox.changes;
+    const write = { number: this.#lastWrite, clientKey, through: this.#outbox.lastSent, made, settled };
+    this.#state = { kind: "writing", write, isRetry, ...this.#wait("writing", now, false) };
+    this.#laterAt = undefined;
+    const { put, drop } = this.#journal.plan(this.#outbox.pending(clientKey));
+    effects.push({ kind: "keep", write: write.number, change: { put, drop, document: this.#document.take() } });
+  }
+}

@@ -1,0 +1,72 @@
+/**
+ * Carries out the effects of a room's persistence: opens the store, writes one change at a time, removes the room,
+ * closes the store.
+ */
+
+import type { EditStore, KeptChange, RoomStore, StoredRoom } from "./edit-store.ts";
+import type { RoomSessionInput } from "../room/room-messages.ts";
+
+export class StoreHost {
+  readonly #receive: (input: RoomSessionInput) => void;
+  readonly #opened: Promise<RoomStore>;
+  /** Calls to the store run one after another. */
+  #last: Promise<unknown>;
+  #isClosed = false;
+
+  constructor(store: EditStore, room: StoredRoom, receive: (input: RoomSessionInput) => void) {
+    this.#receive = receive;
+    this.#opened = openIn(store, { ...room, lost: () => this.#isClosed || receive({ kind: "store-lost" }) });
+    this.#last = this.#opened;
+    this.#opened.then(
+      ({ kept }) => receive({ kind: "restored", kept }),
+      (cause: unknown) => receive({ kind: "keep-failed", write: undefined, cause }), // Any error of the store: the room continues without it.
+    );
+  }
+
+  keep(write: number, change: KeptChange): void {
+    const kept = this.#last.then(async () => (await this.#opened).keep(change));
+    this.#last = kept.catch(() => undefined); // Reported below. The next write is tried anyway.
+    kept.then(
+      () => this.#receive({ kind: "stored", write }),
+      (cause: unknown) => this.#receive({ kind: "keep-failed", write, cause }),
+    );
+  }
+
+  /** Runs after all earlier calls, as the last one. */
+  forget(failed: (cause: unknown) => void): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#last
+      .then(async () => {
+        const store = await this.#opened;
+        try {
+          await store.forget();
+        } finally {
+          store.close();
+        }
+      })
+      .catch(failed);
+  }
+
+  /** `close` or `forget` follows once everything is written. */
+  leave(): void {
+    if (this.#isClosed) return;
+    this.#opened.then(
+      (store) => store.leave?.(),
+      () => undefined, // The store was never opened.
+    );
+  }
+
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#opened.then(
+      (store) => store.close(),
+      () => undefined, // The store was never opened.
+    );
+  }
+}
+
+async function openIn(store: EditStore, room: StoredRoom): Promise<RoomStore> {
+  return await store.open(room); // A store that throws synchronously counts as one that rejects.
+}

@@ -1,0 +1,284 @@
+/**
+ * Whether a client has all edits of a room, and what to do if not: request a replay for a gap, join again if that
+ * fails, start from a snapshot if the server demands it, and start from the beginning if the stored content belongs to
+ * another log.
+ */
+
+import { type ClientId, type Millis, type Position, type Seq, START } from "../../shared/ids.ts";
+import type { Channel, ResyncReason } from "../../shared/wire/frames.ts";
+import { earlier } from "../connection/turns.ts";
+import type { IncomingEdits } from "./incoming-edits.ts";
+import type { KeptDocument, EditName } from "../persistence/edit-store.ts";
+import type { SnapshotAnswer } from "../ports.ts";
+import { snapshotUnavailable } from "./problems.ts";
+import type { RoomSessionEffect, RoomFrame } from "./room-messages.ts";
+import type { Backoff } from "../connection/retry.ts";
+import { backoffMs } from "../connection/retry.ts";
+
+/** `rejoin`: join the room again, from the position reached. */
+export type CatchUpStep = "go-on" | "rejoin";
+
+export class RoomCatchUp {
+  readonly #feed: IncomingEdits;
+  readonly #resync: Resync;
+  readonly #stored = new StoredPosition();
+  #synced = false;
+
+  constructor(feed: IncomingEdits, resync: Resync) {
+    this.#feed = feed;
+    this.#resync = resync;
+  }
+
+  /** Everything up to the head in JOINED has been delivered. */
+  get synced(): boolean {
+    return this.#synced;
+  }
+
+  get position(): Position {
+    return this.#feed.position;
+  }
+
+  /** The position to send in JOIN. */
+  get joinFrom(): Position {
+    return this.#stored.joinFrom(this.position);
+  }
+
+  get dueAt(): Millis | undefined {
+    return earlier(this.#resync.dueAt, this.#feed.repairAt);
+  }
+
+  /** Starts from the content of the local store. */
+  restored({ position, last, payload }: KeptDocument, effects: RoomSessionEffect[]): void {
+    this.#stored.restored(position, last);
+    if (last !== undefined) this.#feed.startAt(position);
+    effects.push({ kind: "load-snapshot", position, payload });
+  }
+
+  /** No frames arrive until the room is joined again. */
+  lost(): void {
+    this.#synced = false;
+    this.#feed.lost();
+    this.#resync.abandon();
+  }
+
+  joined(head: Seq, effects: RoomSessionEffect[]): CatchUpStep {
+    this.#resync.abandon(); // A new join shows again whether a resync is needed.
+    // If the position is beyond the head, it belongs to another log, and the server sends RESYNC_REQUIRED next.
+    this.#synced = false;
+    if (this.position.seq === head) this.#caughtUp();
+    return this.#settle(this.#stored.receiveHead(head), effects);
+  }
+
+  /** `self`: this client's id in the room. */
+  receiveSequenced(
+    frame: RoomFrame & { type: "committed" | "ack" },
+    self: ClientId | undefined,
+    now: Millis,
+    effects: RoomSessionEffect[],
+  ): CatchUpStep {
+    const next = this.#settle(this.#stored.receiveFrame(frame, self), effects);
+    if (next === "rejoin") return next; // Join again: the position belongs to another log.
+    if (frame.type === "committed") this.#feed.receiveCommitted(frame, !this.#synced, now, effects);
+    else this.#feed.receiveAck(frame, !this.#synced, now, effects);
+    return next;
+  }
+
+  deliveredSoFar(head: Seq): void {
+    if (!this.#synced && !this.#resync.active && this.position.seq >= head) this.#caughtUp();
+  }
+
+  repair(channel: Channel, now: Millis, effects: RoomSessionEffect[]): CatchUpStep {
+    const repair = this.#feed.planRepair(now);
+    if (repair?.kind === "replay") {
+      effects.push({ kind: "send", frame: { type: "replay-request", channel, after: repair.after, through: repair.through } });
+    }
+    return repair?.kind === "rejoin" ? "rejoin" : "go-on";
+  }
+
+  receiveResyncRequired(given: ResyncReason, now: Millis, effects: RoomSessionEffect[]): void {
+    const reason = this.#stored.isUnproven ? "other-epoch" : given;
+    this.#stored.settle();
+    this.#synced = false;
+    this.#feed.lost();
+    if (reason !== "too-old") this.#rollBack(effects);
+    this.#resync.begin(reason, now);
+    this.fetchSnapshot(now, effects);
+  }
+
+  fetchSnapshot(now: Millis, effects: RoomSessionEffect[]): void {
+    if (this.#resync.takeDue(now)) effects.push({ kind: "fetch-snapshot" });
+  }
+
+  receiveSnapshot(answer: SnapshotAnswer, now: Millis, effects: RoomSessionEffect[]): CatchUpStep {
+    if (answer.kind === "unavailable") effects.push({ kind: "problem", problem: snapshotUnavailable(answer.why) });
+    const beginning = this.#resync.receiveSnapshot(answer, this.position, now);
+    if (beginning === undefined) return "go-on";
+    const { position, last, payload } = beginning;
+    this.#feed.startAt(position);
+    if (payload !== undefined) effects.push({ kind: "load-snapshot", position, last, payload });
+    if (last !== undefined) this.#feed.receiveLast(last, effects);
+    return "rejoin";
+  }
+
+  /** Stored content of another log gives no valid position in this one. */
+  #settle(proof: Proof, effects: RoomSessionEffect[]): CatchUpStep {
+    if (proof === "unknown") return "go-on";
+    this.#stored.settle();
+    if (proof === "proven") return "go-on";
+    this.#synced = false;
+    this.#rollBack(effects);
+    return "rejoin";
+  }
+
+  /**
+   * The position is void. The application is informed, and receives everything again from the start or from a snapshot.
+   */
+  #rollBack(effects: RoomSessionEffect[]): void {
+    this.#feed.startAt(START);
+    effects.push({ kind: "log-rolled-back" });
+  }
+
+  /** Stored content must first be proven to belong to this log. Each join requests the edit that proves it. */
+  #caughtUp(): void {
+    if (this.#stored.isUnproven) return;
+    this.#synced = true;
+    this.#resync.caughtUp();
+  }
+}
+
+/**
+ * Resync of a client that cannot catch up edit by edit: fetch the room's snapshot and continue after it. Decides the
+ * next step; the session carries it out. Rules RES1 to RES6.
+ */
+/** The position to join from, and the snapshot's content up to there. */
+type Beginning = { readonly position: Position; readonly last?: EditName | undefined; readonly payload: Uint8Array | undefined };
+
+type State = { readonly kind: "idle" } | { readonly kind: "waiting"; readonly until: Millis } | { readonly kind: "fetching" };
+
+export class Resync {
+  readonly #backoff: Backoff;
+  readonly #unit: () => number;
+  #state: State = { kind: "idle" };
+  /** Attempts since the room was last caught up. */
+  #attempts = 0;
+  /** True: this client's edits do not belong to the server's log. */
+  #rolledBack = false;
+
+  /** `unit`: returns a number in [0, 1). */
+  constructor(backoff: Backoff, unit: () => number) {
+    this.#backoff = backoff;
+    this.#unit = unit;
+  }
+
+  get active(): boolean {
+    return this.#state.kind !== "idle";
+  }
+
+  get dueAt(): Millis | undefined {
+    return this.#state.kind === "waiting" ? this.#state.until : undefined;
+  }
+
+  /** The first snapshot is fetched at once; later ones after a delay. */
+  begin(reason: ResyncReason, now: Millis): void {
+    this.#rolledBack = reason !== "too-old";
+    this.#attempts += 1;
+    this.#state = { kind: "waiting", until: this.#attempts === 1 ? now : this.#later(now) };
+  }
+
+  /** True once, when the snapshot should be fetched now. */
+  takeDue(now: Millis): boolean {
+    if (this.#state.kind !== "waiting" || now < this.#state.until) return false;
+    this.#state = { kind: "fetching" };
+    return true;
+  }
+
+  /** `held`: this client's position. Undefined: fetch again later, or not needed any more. */
+  receiveSnapshot(answer: SnapshotAnswer, held: Position, now: Millis): Beginning | undefined {
+    if (this.#state.kind === "idle") return undefined;
+    switch (answer.kind) {
+      case "snapshot":
+        return this.#beginAt(answer, held);
+      case "none":
+        return this.#beginAt({ position: START, payload: undefined }, held); // Nothing was trimmed yet, so the log has all edits.
+      case "unavailable":
+        this.#attempts += 1;
+        this.#state = { kind: "waiting", until: Math.max(now + answer.retryAfterMs, this.#later(now)) as Millis };
+        return undefined;
+    }
+  }
+
+  /** The connection is lost: the next join shows what is needed. */
+  abandon(): void {
+    this.#state = { kind: "idle" };
+  }
+
+  caughtUp(): void {
+    this.#attempts = 0;
+  }
+
+  /**
+   * A catch-up that was interrupted may have passed the newest snapshot. The room then continues from the client's
+   * position.
+   */
+  #beginAt({ position, last, payload }: Beginning, held: Position): Beginning {
+    this.#state = { kind: "idle" };
+    return this.#rolledBack || position.seq > held.seq ? { position, last, payload } : { position: held, payload: undefined };
+  }
+
+  #later(now: Millis): Millis {
+    return (now + backoffMs(this.#backoff, this.#attempts, this.#unit())) as Millis;
+  }
+}
+
+/**
+ * Whether the stored document belongs to the server's log. A log that was lost and started anew may have the same
+ * position with another edit. So the client requests the last known edit again and compares it. If no last edit is
+ * known, it requests everything. Rules KPO1 to KPO5.
+ */
+type Proof = "unknown" | "proven" | "refuted";
+
+class StoredPosition {
+  #unproven: { readonly position: Position; readonly last: EditName | undefined } | undefined;
+
+  get isUnproven(): boolean {
+    return this.#unproven !== undefined;
+  }
+
+  restored(position: Position, last: EditName | undefined): void {
+    this.#unproven = { position, last };
+  }
+
+  /** The position to send in JOIN. */
+  joinFrom(position: Position): Position {
+    if (this.#unproven === undefined) return position;
+    const {
+      position: { epoch, seq },
+      last,
+    } = this.#unproven;
+    return seq === 1 || last === undefined ? START : { epoch, seq: (seq - 1) as Seq };
+  }
+
+  /** The question is answered, either way. */
+  settle(): void {
+    this.#unproven = undefined;
+  }
+
+  receiveHead(head: Seq): Proof {
+    if (this.#unproven === undefined) return "unknown";
+    return this.#unproven.last === undefined || head < this.#unproven.position.seq ? "refuted" : "unknown";
+  }
+
+  /** `self`: this client's id in the room. */
+  receiveFrame(frame: RoomFrame & { type: "committed" | "ack" }, self: ClientId | undefined): Proof {
+    const { position, last } = this.#unproven ?? {};
+    const there = position && editAt(position.seq, frame, self);
+    if (last === undefined || there === undefined) return "unknown";
+    return there.client === last.client && there.counter === last.counter ? "proven" : "refuted";
+  }
+}
+
+function editAt(seq: Seq, frame: RoomFrame & { type: "committed" | "ack" }, self: ClientId | undefined): EditName | undefined {
+  if (frame.type === "committed") return frame.edits.edits[seq - frame.edits.firstSeq];
+  const behind = seq - frame.seq;
+  return self === undefined || behind < 0 || behind >= frame.count ? undefined : { client: self, counter: frame.counter + behind };
+}

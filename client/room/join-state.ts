@@ -1,0 +1,127 @@
+/**
+ * Whether a client is in a room: out, refused, offline, waiting to join again, joining, live. While a room is joined
+ * again, the result of the last join stays valid until the new JOINED.
+ */
+
+import { assertNever } from "../../shared/assert.ts";
+import type { Millis, Seq } from "../../shared/ids.ts";
+import type { Channel, JoinRefusal } from "../../shared/wire/frames.ts";
+import type { SharedLimits } from "./room-messages.ts";
+
+/** Why the room is not joined, and when the next JOIN is sent. */
+export type JoinRetry = { readonly reason: JoinRefusal; readonly message: string; readonly until: Millis };
+
+/** The result of a join. */
+export type JoinResult = { readonly channel: Channel; readonly head: Seq };
+
+type JoinPhase =
+  | { readonly kind: "out" }
+  | { readonly kind: "refused" }
+  | { readonly kind: "offline" }
+  | { readonly kind: "waiting"; readonly connection: SharedLimits; readonly joinRetry: JoinRetry }
+  | {
+      readonly kind: "joining";
+      readonly connection: SharedLimits;
+      readonly until: Millis;
+      readonly before: JoinResult | undefined;
+      /** From the answer to the JOIN before this one. */
+      readonly joinRetry: JoinRetry | undefined;
+    }
+  | { readonly kind: "live"; readonly connection: SharedLimits; readonly joined: JoinResult };
+
+/** waiting: the server does not admit the client for now. */
+export type RoomStatus = "disconnected" | "stopped" | "connecting" | "waiting" | "connected";
+
+export class JoinState {
+  #state: JoinPhase = { kind: "out" };
+  #heldChannel: Channel | undefined;
+
+  get status(): RoomStatus {
+    switch (this.#state.kind) {
+      case "out":
+        return "disconnected";
+      case "refused":
+        return "stopped";
+      case "offline":
+        return "connecting";
+      case "waiting":
+        return "waiting";
+      case "joining":
+        if (this.#state.before !== undefined) return "connected";
+        return this.#state.joinRetry === undefined ? "connecting" : "waiting";
+      case "live":
+        return "connected";
+      default:
+        return assertNever(this.#state);
+    }
+  }
+
+  /** The connection over which the room is joined or being joined. */
+  get connection(): SharedLimits | undefined {
+    return "connection" in this.#state ? this.#state.connection : undefined;
+  }
+
+  /** True: join the room as soon as there is a connection. */
+  get needsConnection(): boolean {
+    return this.#state.kind === "offline";
+  }
+
+  get isJoining(): boolean {
+    return this.#state.kind === "joining";
+  }
+
+  /** Set while the client is in the room and no new JOIN is open. */
+  get live(): { readonly connection: SharedLimits; readonly joined: JoinResult } | undefined {
+    return this.#state.kind === "live" ? this.#state : undefined;
+  }
+
+  /** The result of the last join, as long as it is valid. */
+  get joined(): JoinResult | undefined {
+    if (this.#state.kind === "joining") return this.#state.before;
+    return this.#state.kind === "live" ? this.#state.joined : undefined;
+  }
+
+  /** The channel that the server holds for this client, also while it refuses a new JOIN. */
+  get heldChannel(): Channel | undefined {
+    return this.#heldChannel;
+  }
+
+  /** When the room is to be joined again. */
+  get askAgainAt(): Millis | undefined {
+    if (this.#state.kind === "waiting") return this.#state.joinRetry.until;
+    return this.#state.kind === "joining" ? this.#state.until : undefined;
+  }
+
+  /** Set from the first temporary refusal until the room is joined or the connection is lost. */
+  get joinRetry(): JoinRetry | undefined {
+    return "joinRetry" in this.#state ? this.#state.joinRetry : undefined;
+  }
+
+  /** Also starts again after a refusal. */
+  enter(): void {
+    if (this.#state.kind === "out" || this.#state.kind === "refused") this.#state = { kind: "offline" };
+  }
+
+  ask(connection: SharedLimits, before: JoinResult | undefined, until: Millis): void {
+    this.#state = { kind: "joining", connection, before, until, joinRetry: this.joinRetry };
+  }
+
+  /** False: no JOIN was open. */
+  receiveJoined(joined: JoinResult): boolean {
+    if (this.#state.kind !== "joining") return false;
+    this.#state = { kind: "live", connection: this.#state.connection, joined };
+    this.#heldChannel = joined.channel;
+    return true;
+  }
+
+  /** The server does not admit the client for now. */
+  wait(connection: SharedLimits, joinRetry: JoinRetry): void {
+    this.#state = { kind: "waiting", connection, joinRetry };
+  }
+
+  /** `offline`: join again on the next connection. */
+  end(kind: "out" | "refused" | "offline"): void {
+    this.#state = { kind };
+    this.#heldChannel = undefined;
+  }
+}

@@ -1,0 +1,330 @@
+/**
+ * The class `RoomConnection`: one room, for payloads of any format. Feeds `room-session.ts`, carries out its effects,
+ * and emits changes as events.
+ */
+
+import { assert, assertNever } from "../../shared/assert.ts";
+import { type ClientId, parseRoomId, type RoomId, type Seq } from "../../shared/ids.ts";
+import type { Rights, SavingState } from "../../shared/wire/frames.ts";
+import type { PresenceField } from "../../shared/wire/presence.ts";
+import { WakeTimer, earlier, Turns } from "../connection/turns.ts";
+import { ConnectionHost } from "../connection/connection-host.ts";
+import type { Outage } from "../connection/connection-messages.ts";
+import * as defaults from "../defaults.ts";
+import { assertBytes, assertInFlight, assertOptions, assertConnectionSource, assertStore } from "../options.ts";
+import { Events } from "../events.ts";
+import { Leaderboard } from "../boards/leaderboard.ts";
+import type { Participant } from "../presence/participants.ts";
+import type { ClientClock, ClientWorld } from "../ports.ts";
+import { fieldsOf, type Presence } from "../presence/presence-fields.ts";
+import { type Problem, type Refusal, storageFailed } from "./problems.ts";
+import { type ModeFacts, type PresenceSessionEffect, type PresenceSessionInput, PresenceSession } from "../presence/room-presence.ts";
+import { type BoardsEffect, RoomBoards, type WatchInput } from "../boards/room-boards.ts";
+import type { RoomEvents, RoomConnectionOptions, Status } from "./room-events.ts";
+import type { RoomSessionEffect, RoomSessionInput } from "./room-messages.ts";
+import { RoomSession } from "./room-session.ts";
+import { type ReportedStatus, reportedStatusOf, RoomStatusReporter } from "./room-status.ts";
+import { StoreHost } from "../persistence/store-host.ts";
+
+export class RoomConnection {
+  readonly room: RoomId;
+  /** This client's presence. `set` changes the named fields; null removes a field. */
+  readonly presence = { set: (presence: Presence): void => this.show(fieldsOf(presence)) };
+  /** The room's leaderboards. */
+  readonly leaderboard: Leaderboard;
+  readonly #connection: ConnectionHost;
+  readonly #ownsConnection: boolean;
+  readonly #clock: ClientClock;
+  readonly #session: RoomSession;
+  readonly #presence = new PresenceSession(defaults.PRESENCE);
+  readonly #boards = new RoomBoards();
+  readonly #turns = new Turns<HostInput>((input) => this.#takeInput(input));
+  readonly #alarm: WakeTimer;
+  readonly #events: Events<RoomEvents>;
+  readonly #store: StoreHost | undefined;
+  /** The newest snapshot download. */
+  #download: AbortController | undefined;
+  #flushing = false;
+  /** Edits passed to `send` whose input is still queued. */
+  #queuedEdits = 0;
+  /** The application's last request; its input may still be queued. */
+  #isWanted = false;
+  #isDestroyed = false;
+  readonly #reporter: RoomStatusReporter;
+
+  constructor(options: RoomConnectionOptions, world: ClientWorld) {
+    assertOptions(options, "url, token and room");
+    const room = typeof options.room === "string" ? parseRoomId(options.room) : undefined;
+    assert(room !== undefined, "`room` must be the room's id: a string of 1 to 128 characters without control characters");
+    assertConnectionSource(options);
+    assertStore(options.store);
+    assertInFlight(options.inFlightEditsMax);
+    this.room = room;
+    this.#clock = world.clock;
+    const outbox = {
+      ...defaults.OUTBOX,
+      format: options.format,
+      mergeUnsent: options.mergeUnsent ?? true,
+      inFlightEditsMax: options.inFlightEditsMax ?? defaults.OUTBOX.inFlightEditsMax,
+    };
+    const keeping = { ...defaults.ROOM.keeping, isWanted: options.store !== undefined, keepsDocument: options.format !== undefined };
+    this.#session = new RoomSession({ ...defaults.ROOM, outbox, keeping }, world.chance);
+    this.#alarm = new WakeTimer(world.clock, () => this.receiveInput({ kind: "tick" }));
+    this.#events = new Events(world.reportError);
+    this.leaderboard = new Leaderboard((board, shown) => this.#turns.add({ kind: "watch-board", board, shown }), world);
+    this.#ownsConnection = options.connection === undefined;
+    this.#connection = options.connection ?? new ConnectionHost(options, world);
+    if (options.connect ?? true) this.#connection.assertFree(this);
+    this.#connection.on("status", this.#receiveConnectionStatus);
+    this.#connection.on("refused", this.#emitRefused);
+    this.#connection.on("error", this.#emitProblem);
+    this.#reporter = new RoomStatusReporter(this, this.#events);
+    const stored = { server: this.#connection.server, room, condense: options.format?.condense ?? options.format?.merge };
+    this.#store = options.store && new StoreHost(options.store, stored, (input) => this.receiveInput(input));
+    if (options.connect ?? true) this.connect();
+  }
+
+  get status(): Status {
+    return this.#reported.status;
+  }
+
+  /**
+   * Why there is no connection or the room is not joined, and when the next attempt follows. Undefined unless the
+   * client waits for an attempt.
+   */
+  get outage(): Outage | undefined {
+    return this.#reported.outage;
+  }
+
+  /** True: everything up to the head at the time of joining has been delivered. */
+  get synced(): boolean {
+    return this.#session.synced;
+  }
+
+  /** True: every edit made here, and everything it may build on, is in the server's log. */
+  get saved(): boolean {
+    return this.unsavedEdits === 0 && !this.#session.buildsOnTentative;
+  }
+
+  /** True: every edit made here is acknowledged or stored on this device, and builds on nothing that may be lost. */
+  get stored(): boolean {
+    return this.#queuedEdits === 0 && this.#session.stored && !this.#session.buildsOnTentative;
+  }
+
+  /** State of the room's log: `saved`, `saving` (slow) or `refusing` (accepts no edits). */
+  get saving(): SavingState {
+    return this.#session.saving;
+  }
+
+  /** Number of edits made here that are not acknowledged yet. */
+  get unsavedEdits(): number {
+    return this.#session.unsavedEdits + this.#queuedEdits;
+  }
+
+  /** @internal Payloads of unacknowledged edits, except those whose input is still queued. */
+  get waiting(): readonly Uint8Array[] {
+    return this.#session.waiting;
+  }
+
+  /** Seq of the newest delivered edit; 0: none yet. */
+  get seq(): Seq {
+    return this.#session.position.seq;
+  }
+
+  /** This client's id, as others see it. Undefined before the first join. */
+  get client(): ClientId | undefined {
+    return this.#session.client;
+  }
+
+  /** This client's rights in the room. None before the first join. */
+  get rights(): Rights {
+    return this.#session.rights;
+  }
+
+  /** Maximum payload in bytes that the server accepts, as far as known. */
+  get editBytesMax(): number | undefined {
+    return this.#session.editBytesMax;
+  }
+
+  /** A live map of the participants in the room, including this client. */
+  get participants(): ReadonlyMap<ClientId, Participant> {
+    return this.#presence.participants;
+  }
+
+  /** Undefined before the first MODE frame of the server. */
+  get mode(): ModeFacts | undefined {
+    return this.#presence.mode;
+  }
+
+  on<Name extends keyof RoomEvents>(name: Name, listener: (...args: RoomEvents[Name]) => void): void {
+    this.#events.on(name, listener);
+  }
+
+  once<Name extends keyof RoomEvents>(name: Name, listener: (...args: RoomEvents[Name]) => void): void {
+    this.#events.once(name, listener);
+  }
+
+  off<Name extends keyof RoomEvents>(name: Name, listener: (...args: RoomEvents[Name]) => void): void {
+    this.#events.off(name, listener);
+  }
+
+  /**
+   * Joins the room and stays in it. After a refusal, or while it waits, tries at once. Throws if the connection already
+   * has this room.
+   */
+  connect(): void {
+    if (this.#isDestroyed) return;
+    this.#connection.assertFree(this);
+    this.#isWanted = true;
+    this.receiveInput({ kind: "enter" });
+    this.#connection.enter(this);
+    this.#connection.connect();
+  }
+
+  /** Leaves the room. Unsent edits are kept for the next `connect()`. */
+  disconnect(): void {
+    this.#isWanted = false;
+    this.#connection.leave(this);
+    this.receiveInput({ kind: "leave" });
+    if (this.#ownsConnection && !this.#isWanted) this.#connection.disconnect(); // A listener may have called `connect()` again.
+  }
+
+  /** Leaves permanently. No event is emitted any more. */
+  destroy(): void {
+    if (this.#isDestroyed) return;
+    this.#isDestroyed = true;
+    this.leaderboard.end();
+    this.disconnect();
+    this.#connection.off("status", this.#receiveConnectionStatus);
+    this.#connection.off("refused", this.#emitRefused);
+    this.#connection.off("error", this.#emitProblem);
+    this.#events.clear();
+    this.#store?.leave();
+    this.receiveInput({ kind: "tick" }); // Ends the room after all queued inputs, once its last edits are stored.
+  }
+
+  /**
+   * Sends an edit, now or as soon as possible. `payload`: a Uint8Array, which must not be changed afterwards. Throws if
+   * it is anything else.
+   */
+  send(payload: Uint8Array): void {
+    assertBytes(payload);
+    if (this.#isDestroyed) return;
+    this.#queuedEdits += 1;
+    this.receiveInput({ kind: "edit", payload });
+    this.#flushSoon();
+  }
+
+  /** @internal For the awareness: encoded fields. */
+  show(fields: readonly PresenceField[]): void {
+    if (this.#isDestroyed) return;
+    this.#turns.add({ kind: "show", fields });
+    this.#flushSoon();
+  }
+
+  /** @internal Input of the connection and of the store. */
+  receiveInput(input: RoomSessionInput): void {
+    this.#turns.add(input);
+  }
+
+  get #reported(): ReportedStatus {
+    return reportedStatusOf(this.#session.joinState, this.#connection, this.#clock.now());
+  }
+
+  /** Edits made in one task are sent together. */
+  #flushSoon(): void {
+    if (this.#flushing) return;
+    this.#flushing = true;
+    this.#clock.soon(() => {
+      this.#flushing = false;
+      this.receiveInput({ kind: "tick" });
+    });
+  }
+
+  #takeInput(input: HostInput): void {
+    if (input.kind === "connection-status") return this.#reporter.report();
+    if (input.kind === "edit") this.#queuedEdits -= 1;
+    const now = this.#clock.now();
+    if (input.kind === "leave" || input.kind === "connection-lost") this.#download?.abort(); // The next join shows what is needed.
+    const isRestoring = this.#session.keeping.isOpening;
+    if (input.kind !== "show") for (const effect of this.#boards.receiveInput(input)) this.#carryOut(effect);
+    if (input.kind === "watch-board") return;
+    if (input.kind !== "show") for (const effect of this.#session.receiveInput(input, now)) this.#carryOut(effect);
+    for (const effect of this.#presence.receiveInput(input, now)) this.#carryOut(effect);
+    if (input.kind === "leave") this.#connection.left(this);
+    // The stored content is known now, so the room can be joined.
+    if (isRestoring && !this.#session.keeping.isOpening && this.#isWanted) this.#connection.enter(this);
+    this.#reporter.report();
+    if (this.#isDestroyed && this.#queuedEdits === 0 && this.#session.keeping.isDone) return this.#end();
+    if (!this.#flushing) this.#alarm.setFor(earlier(this.#session.dueAt(now), this.#presence.dueAt(now)));
+  }
+
+  #carryOut(effect: RoomSessionEffect | PresenceSessionEffect | BoardsEffect): void {
+    switch (effect.kind) {
+      case "join":
+        return this.#connection.join(this, effect.clientKey, effect.position);
+      case "send":
+        return this.#connection.send(effect.frame);
+      case "fetch-snapshot":
+        void this.#fetchSnapshot();
+        return;
+      case "deliver":
+        this.#events.emit("edits", effect.edits);
+        if (this.#events.has("edit")) for (const edit of effect.edits) this.#events.emit("edit", edit);
+        return;
+      case "show-tentative":
+        return this.#events.emit("tentative", effect.edits);
+      case "unconfirmed":
+        return this.#events.emit("unconfirmed", effect.edits);
+      case "load-snapshot":
+        return this.#events.emit("snapshot", { position: effect.position, payload: effect.payload });
+      case "log-rolled-back":
+        return this.#events.emit("rolled-back");
+      case "emit-participants":
+        return this.#events.emit("participants", this.participants);
+      case "emit-presence":
+        return this.#events.emit("presence", effect.change);
+      case "emit-mode":
+        return this.#events.emit("mode", effect.mode);
+      case "emit-board":
+        return this.leaderboard.receiveBoard(effect.board, effect.facts);
+      case "restored":
+        return this.#events.emit("restored", effect.edits);
+      case "keep":
+        return this.#store?.keep(effect.write, effect.change);
+      case "forget-room":
+        return this.#store?.forget((cause) => this.#emitProblem(storageFailed(cause)));
+      case "close-store":
+        return this.#store?.close();
+      case "refused":
+        this.#download?.abort();
+        if (this.#ownsConnection) this.#connection.disconnect();
+        return this.#emitRefused(effect.refusal);
+      case "problem":
+        return this.#emitProblem(effect.problem);
+      default:
+        return assertNever(effect);
+    }
+  }
+
+  #end(): void {
+    this.#alarm.setFor(undefined);
+    this.#store?.close();
+  }
+
+  async #fetchSnapshot(): Promise<void> {
+    this.#download?.abort();
+    const download = new AbortController();
+    this.#download = download;
+    const answer = await this.#connection.fetchSnapshot(this.room, download.signal);
+    if (!download.signal.aborted) this.receiveInput({ kind: "snapshot", answer });
+  }
+
+  readonly #emitRefused = (refusal: Refusal): void => this.#events.emit("refused", refusal);
+  readonly #emitProblem = (problem: Problem): void => this.#events.emit("error", problem);
+
+  readonly #receiveConnectionStatus = (): void => this.#turns.add({ kind: "connection-status" });
+}
+
+/** `connection-status`: the status of the connection has changed. */
+type HostInput = PresenceSessionInput | WatchInput | { kind: "connection-status" };

@@ -1,0 +1,113 @@
+/**
+ * The client key under which this page numbers its edits in a room: a key of its own, or for a while that of an earlier
+ * page whose edits it sends again. Edits under one key are never renumbered under another while a server may know them.
+ */
+
+import type { ClientId, ClientKey, Millis } from "../../shared/ids.ts";
+import type { WriterEdits } from "../persistence/journal.ts";
+
+export class WriterNumbering {
+  #client: ClientId | undefined;
+  #isStale = false;
+  /** The key belonged to an earlier page, so the server may know edits under it that this page does not know. */
+  #isInherited = false;
+  /** False: the room is not joined under this key yet, so an answer that arrives belongs to the key before. */
+  #isJoined = true;
+  #inherited: WriterEdits[] = [];
+
+  get client(): ClientId | undefined {
+    return this.#client;
+  }
+
+  get isInherited(): boolean {
+    return this.#isInherited;
+  }
+
+  get isJoined(): boolean {
+    return this.#isJoined;
+  }
+
+  /** Edits go out under the next key only. */
+  get isStale(): boolean {
+    return this.#isStale;
+  }
+
+  /** The numberings of earlier pages that are still to be sent. */
+  get inherited(): readonly WriterEdits[] {
+    return this.#inherited;
+  }
+
+  /** How many calls of the application made the inherited edits. */
+  get inheritedMade(): number {
+    return this.#inherited.reduce((sum, { sent }) => sum + sent.reduce((made, edit) => made + edit.made, 0), 0);
+  }
+
+  receiveJoined(client: ClientId): void {
+    this.#client = client;
+    this.#isJoined = true;
+  }
+
+  inherit(numberings: readonly WriterEdits[]): void {
+    this.#inherited = numberings.filter(({ sent }) => sent.length > 0);
+    this.#isStale ||= this.#inherited.length > 0;
+  }
+
+  markStale(): void {
+    this.#isStale = true;
+  }
+
+  /** Starts the next inherited numbering; undefined: a fresh one, under a new key. */
+  takeNext(): WriterEdits | undefined {
+    const next = this.#inherited.shift();
+    this.#isInherited = this.#isStale = next !== undefined;
+    this.#isJoined = false;
+    return next;
+  }
+}
+
+/** The part of the outbox that the writer key depends on. */
+type NumberedEdits = {
+  readonly needsNewKey: boolean;
+  newKey(): ClientKey | undefined;
+  keyIsStale(): void;
+};
+
+/** A page that had no connection for long takes a new key, because servers may have forgotten its numbering. */
+export class WriterKey {
+  readonly #outbox: NumberedEdits;
+  readonly #fresh: () => ClientKey;
+  /** Servers remember the numbering of an absent client for at least this long. */
+  readonly #dedupeMs: number;
+  #key: ClientKey;
+  /** When the connection was last known to work. */
+  #lastReceivedAt: Millis | undefined;
+
+  /** `fresh`: returns a key that is hard to guess and used by no other page. */
+  constructor(outbox: NumberedEdits, fresh: () => ClientKey, dedupeMs: number) {
+    this.#outbox = outbox;
+    this.#fresh = fresh;
+    this.#dedupeMs = dedupeMs;
+    this.#key = fresh();
+  }
+
+  get key(): ClientKey {
+    return this.#key;
+  }
+
+  receiveSign(at: Millis): void {
+    this.#lastReceivedAt = at;
+  }
+
+  /** Call before the room is joined on a new connection. */
+  renewIfSilent(now: Millis): void {
+    if (this.#lastReceivedAt !== undefined && now - this.#lastReceivedAt > this.#dedupeMs) this.#outbox.keyIsStale();
+    this.renewIfNeeded();
+  }
+
+  /** True: the room is to be joined again with the new key. */
+  renewIfNeeded(): boolean {
+    if (!this.#outbox.needsNewKey) return false;
+    this.#key = this.#outbox.newKey() ?? this.#fresh();
+    return true;
+  }
+}

@@ -1,0 +1,209 @@
+/**
+ * Applies the room's edits to a Yjs document, and decides which changes of the document are sent to the room, and when.
+ * Before the room is synced, changes are not sent one by one. At sync the difference between document and room is sent,
+ * so content loaded from elsewhere is not sent again in each session.
+ */
+
+import * as Y from "yjs";
+
+import {
+  type Clocks,
+  clocksBefore,
+  contentSince,
+  isUpdate,
+  lackingIn,
+  isEmptyUpdate,
+  splitEdit,
+  yjsEdits,
+  deletesOnlyMarks,
+} from "./yjs-edits.ts";
+import type { Seq } from "../../shared/ids.ts";
+
+/** Applies edits of the room to the document, and recognizes the cleanup that Yjs does by itself afterwards. */
+/** An edit, or a snapshot up to `seq`. */
+export type RoomContent = { readonly seq?: Seq; readonly payload: Uint8Array };
+
+export class YjsContent {
+  readonly #doc: Y.Doc;
+  readonly #origin: unknown;
+  readonly #reportError: (error: unknown) => void;
+  #isApplying = false;
+  /** The transaction in which Yjs cleaned up after edits of the room. */
+  #cleanup: Y.Transaction | undefined;
+
+  /** `origin`: transaction origin of the room's edits. */
+  constructor(doc: Y.Doc, origin: unknown, reportError: (error: unknown) => void) {
+    this.#doc = doc;
+    this.#origin = origin;
+    this.#reportError = reportError;
+    doc.on("afterTransaction", this.#receiveTransaction);
+  }
+
+  /**
+   * Applies all edits in one transaction, so that an editor renders once. The transaction is not `local`, which
+   * bindings and undo managers rely on. Returns the payloads that are Yjs updates; a room may contain other bytes.
+   */
+  apply(edits: readonly RoomContent[], onUnreadable: (cause: unknown, seq: Seq | undefined) => void): Uint8Array[] {
+    const read: Uint8Array[] = [];
+    const applyAll = (): void => {
+      for (const { seq, payload } of edits) {
+        try {
+          Y.applyUpdate(this.#doc, payload, this.#origin);
+          read.push(payload);
+        } catch (cause) {
+          onUnreadable(cause, seq);
+        }
+      }
+    };
+    this.#isApplying = true;
+    try {
+      Y.transact(this.#doc, applyAll, this.#origin, false);
+    } catch (error) {
+      this.#reportError(error); // An observer of the application threw. The document has all edits nevertheless.
+    }
+    this.#isApplying = false;
+    this.#cleanup = undefined;
+    return read;
+  }
+
+  /** True: Yjs made the transaction after edits of the room, to remove formatting marks without effect. */
+  isCleanup(transaction: Y.Transaction): boolean {
+    return transaction === this.#cleanup;
+  }
+
+  end(): void {
+    this.#doc.off("afterTransaction", this.#receiveTransaction);
+  }
+
+  /** Runs before Yjs removes deleted content. */
+  readonly #receiveTransaction = (transaction: Y.Transaction): void => {
+    if (this.#isApplying && transaction.origin === null && deletesOnlyMarks(transaction)) this.#cleanup = transaction;
+  };
+}
+
+/** The room that receives the changes. `waiting`: payloads of its unacknowledged edits. */
+export type ChangesRoom = {
+  send(payload: Uint8Array): void;
+  readonly editBytesMax: number | undefined;
+  readonly waiting: readonly Uint8Array[];
+};
+
+type Mode =
+  /** The room's content is not known yet. `received`: its content so far. `made`: number of local changes meanwhile. */
+  | { readonly kind: "meeting"; readonly received: Uint8Array[]; readonly hadContent: boolean; made: number }
+  /** Each change is sent at once. */
+  | { readonly kind: "following" }
+  /** A change could not be sent, and later changes would be unreadable without it. Everything from `since` on waits. */
+  | { readonly kind: "withholding"; readonly since: Clocks; made: number };
+
+export class YjsChanges {
+  readonly #doc: Y.Doc;
+  readonly #room: ChangesRoom;
+  #mode: Mode;
+  /**
+   * Content that the document has and the room lacks. Local changes may build on it. At most as large as the document.
+   */
+  #unconfirmed: Uint8Array | undefined;
+
+  constructor(doc: Y.Doc, room: ChangesRoom) {
+    this.#doc = doc;
+    this.#room = room;
+    this.#mode = { kind: "meeting", received: [], hadContent: doc.store.clients.size > 0, made: 0 };
+  }
+
+  /** Number of local changes that were not given to the room yet. */
+  get unsent(): number {
+    return this.#mode.kind === "following" ? 0 : this.#mode.made;
+  }
+
+  get isMeeting(): boolean {
+    return this.#mode.kind === "meeting";
+  }
+
+  /** True: the room may lack content that is in no count. */
+  get mayLack(): boolean {
+    return this.#mode.kind === "meeting" && this.#mode.hadContent;
+  }
+
+  receiveChange(update: Uint8Array): void {
+    this.sendUnconfirmed();
+    switch (this.#mode.kind) {
+      case "meeting":
+        this.#mode.made += 1;
+        return;
+      case "following":
+        return this.#room.send(update);
+      case "withholding":
+        this.#mode.made += 1;
+        return this.tryAgain();
+    }
+  }
+
+  /** The document and the room have this content. */
+  receiveContent(payloads: readonly Uint8Array[]): void {
+    if (this.#mode.kind !== "meeting") return;
+    for (const payload of payloads) this.#mode.received.push(payload);
+  }
+
+  /**
+   * The content of the local store has been applied. From now on each change is sent, because only sent changes are
+   * stored. Exception: the document had content before and nothing is known of the room, which may have that content
+   * too.
+   */
+  receiveRestored(isRoomKnown: boolean): void {
+    if (this.#mode.kind === "meeting" && (isRoomKnown || !this.#mode.hadContent)) this.#follow(this.#mode);
+  }
+
+  /** The room is synced. */
+  receiveSynced(): void {
+    if (this.#mode.kind === "meeting") this.#follow(this.#mode);
+  }
+
+  /** The log lost content that this document still has. */
+  meetAgain(): void {
+    this.#mode = { kind: "meeting", received: [], hadContent: true, made: this.unsent };
+  }
+
+  /** Content of others that the room lost and this client may not write yet. */
+  keepUnconfirmed(payloads: readonly Uint8Array[]): void {
+    const kept = this.#unconfirmed === undefined ? payloads : [this.#unconfirmed, ...payloads];
+    if (kept.length > 0) this.#unconfirmed = yjsEdits.merge(kept);
+  }
+
+  /** Call when the client may write, or has made a change: others could not read that change without this content. */
+  sendUnconfirmed(): void {
+    const unconfirmed = this.#unconfirmed;
+    this.#unconfirmed = undefined;
+    if (unconfirmed !== undefined) this.#room.send(unconfirmed);
+  }
+
+  withhold(payload: Uint8Array): void {
+    if (this.#mode.kind === "meeting") return; // Missing content is sent at the next sync.
+    const since = clocksBefore([payload]);
+    const made = 1;
+    if (this.#mode.kind === "following") this.#mode = { kind: "withholding", since, made };
+    else this.#mode = { kind: "withholding", since: earliest(this.#mode.since, since), made: this.#mode.made + made };
+  }
+
+  /** Content that was too large may be smaller now (for example after an undo), or the outbox may have room. */
+  tryAgain(): void {
+    const bytesMax = this.#room.editBytesMax;
+    if (this.#mode.kind !== "withholding" || bytesMax === undefined) return;
+    const withheld = contentSince(this.#mode.since, this.#doc);
+    if (withheld.byteLength > bytesMax && splitEdit(withheld, bytesMax) === undefined) return;
+    this.#mode = { kind: "following" };
+    if (!isEmptyUpdate(withheld)) this.#room.send(withheld);
+  }
+
+  #follow({ received, hadContent, made }: Mode & { kind: "meeting" }): void {
+    this.#mode = { kind: "following" };
+    const lacking = hadContent || made > 0 ? lackingIn([...received, ...this.#room.waiting.filter(isUpdate)], this.#doc) : undefined;
+    if (lacking !== undefined) this.#room.send(lacking);
+  }
+}
+
+function earliest(a: Clocks, b: Clocks): Clocks {
+  const clocks = new Map(a);
+  for (const [client, clock] of b) clocks.set(client, Math.min(clock, clocks.get(client) ?? clock));
+  return clocks;
+}

@@ -1,0 +1,171 @@
+import { expect, test } from "vitest";
+
+import type { Epoch, Millis, Seq, UnixMillis } from "../../shared/ids.ts";
+import { EMPTY_STATE } from "../merge.ts";
+import { recordsOf, ROOM } from "../testing/one-room.ts";
+import { type DocumentVersion, type History, type HistoryPolicy, NO_HISTORY, type Segment } from "./history.ts";
+import type { HistoryEffect, HistoryInput, HistoryJob } from "./history-messages.ts";
+import { HistoryPlan } from "./history-plan.ts";
+import { encodeSegment } from "./segments.ts";
+
+const POLICY: HistoryPolicy = {
+  historyMsMax: 1_000_000,
+  historyBytesMax: 1_000_000,
+  historyVersionMsMin: 600,
+  historyVersionEditsMax: 50,
+  historyVersionsMax: 10,
+  historyNamedMax: 1,
+  historySegmentBytesMax: 10_000,
+  historySegmentMsMin: 1,
+};
+const NOW = 1_000 as UnixMillis;
+const RECORDS = recordsOf("abcd"); // Their stream sequences are 10 to 40.
+
+const DOCUMENT = { state: EMPTY_STATE, applied: { epoch: 1 as Epoch, seq: 4 as Seq }, leftOut: 0 };
+const addVersion = (name?: string): HistoryInput => ({ kind: "job", job: { kind: "add-version", document: DOCUMENT, name } });
+const job = (one: HistoryJob): HistoryInput => ({ kind: "job", job: one });
+const archive = job({ kind: "archive", before: 40 });
+const entryRead = (history: History, revision = 1): HistoryInput => ({ kind: "entry-read", found: { history, revision } });
+const objectWritten = (object: string): HistoryInput => ({ kind: "object-written", written: { object, bytes: 5, sha256: "x" } });
+const entryWritten = (revision: number): HistoryInput => ({ kind: "entry-written", write: { kind: "written", revision } });
+const superseded: HistoryInput = { kind: "entry-written", write: { kind: "superseded" } };
+const removed: HistoryInput = { kind: "objects-removed" };
+const recordsRead = (from: number, to: number): HistoryInput => ({
+  kind: "records-read",
+  records: RECORDS.slice(from, to),
+  isComplete: true,
+});
+const segment = (firstSeq: number, lastSeq: number): Segment => ({
+  object: `${ROOM}/edits-${firstSeq}-${lastSeq}-old`,
+  bytes: 50,
+  sha256: "",
+  firstSeq: firstSeq as Seq,
+  lastSeq: lastSeq as Seq,
+  firstTime: 0 as UnixMillis,
+  lastTime: 0 as UnixMillis,
+});
+const version = (seq: number): DocumentVersion => ({
+  object: `${ROOM}/version-1-${seq}-old`,
+  id: `v${seq}`,
+  bytes: 5,
+  sha256: "",
+  epoch: 1 as Epoch,
+  seq: seq as Seq,
+  time: NOW,
+});
+
+function planOf(policy: Partial<HistoryPolicy> = {}): (...inputs: readonly HistoryInput[]) => HistoryEffect[] {
+  let names = 0;
+  const plan = new HistoryPlan(ROOM, { ...POLICY, ...policy }, () => `new${++names}`, 0 as Millis);
+  /** Returns the effects of the last input. */
+  return (...inputs) => inputs.map((input) => plan.receive(input, NOW)).at(-1) ?? [];
+}
+
+test("[HJB1] an archive job writes records into a segment, then names it in the entry, until no record is left before the bound", () => {
+  const receive = planOf();
+  expect(receive(archive)).toEqual([{ kind: "read-entry" }]);
+  expect(receive(entryRead(NO_HISTORY, 0))).toEqual([{ kind: "read-records", after: 0, before: 40, bytesMax: 10_000 }]);
+  const object = `${ROOM}/edits-1-3-new1`;
+  expect(receive(recordsRead(0, 3))).toEqual([{ kind: "write-object", object, bytes: encodeSegment(ROOM, RECORDS.slice(0, 3)) }]);
+  expect(receive(objectWritten(object))).toMatchObject([
+    { kind: "write-entry", history: { segments: [{ object, firstSeq: 1, lastSeq: 3 }], through: 30 }, revision: 0 },
+  ]);
+  expect(receive(entryWritten(1))).toEqual([{ kind: "read-records", after: 30, before: 40, bytesMax: 10_000 }]);
+  expect(receive(recordsRead(3, 3))).toEqual([{ kind: "end", result: { kind: "done" } }]);
+});
+
+test("[HJB2] a new segment replaces a readable earlier one, whose object is removed once the entry no longer names it", () => {
+  const receive = planOf();
+  const history: History = { ...NO_HISTORY, segments: [segment(1, 2)], through: 20 };
+  expect(receive(archive, entryRead(history), recordsRead(2, 3))).toEqual([{ kind: "read-segment", segment: segment(1, 2) }]);
+  const object = `${ROOM}/edits-1-3-new1`;
+  const bytes = encodeSegment(ROOM, RECORDS.slice(0, 2));
+  expect(receive({ kind: "segment-read", bytes })).toMatchObject([{ kind: "write-object", object }]);
+  expect(receive(objectWritten(object))).toMatchObject([{ kind: "write-entry", history: { segments: [{ object }] }, revision: 1 }]);
+  expect(receive(entryWritten(2))).toEqual([{ kind: "remove-objects", objects: [segment(1, 2).object] }]);
+});
+
+test("[HJB3] a damaged earlier segment stays named beside the new one", () => {
+  const receive = planOf();
+  const history: History = { ...NO_HISTORY, segments: [segment(1, 2)], through: 20 };
+  const object = `${ROOM}/edits-3-3-new1`;
+  expect(receive(archive, entryRead(history), recordsRead(2, 3), { kind: "segment-read", bytes: undefined })).toMatchObject([
+    { kind: "write-object", object },
+  ]);
+  expect(receive(objectWritten(object))).toMatchObject([
+    { kind: "write-entry", history: { segments: [{ object: segment(1, 2).object }, { object }] } },
+  ]);
+});
+
+test("[HJB4] an archive job ends at an empty log, and fails if the log does not show a record that exists", () => {
+  const missing: HistoryInput = { kind: "records-read", records: [], isComplete: false };
+  const endAt = (end: (HistoryInput & { kind: "log-end-read" })["end"]) =>
+    planOf()(archive, entryRead(NO_HISTORY), missing, { kind: "log-end-read", end });
+  expect(planOf()(archive, entryRead(NO_HISTORY), missing)).toEqual([{ kind: "read-log-end" }]);
+  expect(endAt({ kind: "empty" })).toEqual([{ kind: "end", result: { kind: "done" } }]);
+  expect(endAt({ kind: "at", seq: 4 as Seq })).toMatchObject([{ kind: "end", result: { kind: "failed" } }]);
+});
+
+test("[HJB5] a superseded job removes its new object and begins again from the other service's entry, three times at most", () => {
+  const receive = planOf();
+  receive(addVersion(), entryRead(NO_HISTORY));
+  for (const tries of [1, 2, 3]) {
+    const object = `${ROOM}/version-1-4-new${tries}`;
+    expect(receive(objectWritten(object), superseded)).toEqual([{ kind: "remove-objects", objects: [object] }]);
+    const after = receive(removed);
+    expect(after).toMatchObject([tries < 3 ? { kind: "read-entry" } : { kind: "end", result: { kind: "failed" } }]);
+    if (tries < 3) receive(entryRead(NO_HISTORY, tries + 1));
+  }
+});
+
+test("[HJB6] an object that a failed write may have named is removed with the next write that does not name it", () => {
+  const receive = planOf();
+  const first = `${ROOM}/version-1-4-new1`;
+  receive(addVersion(), entryRead(NO_HISTORY), objectWritten(first), { kind: "failed" });
+  receive(addVersion(), objectWritten(`${ROOM}/version-1-4-new2`));
+  expect(receive(entryWritten(2))).toEqual([{ kind: "remove-objects", objects: [first] }]);
+  expect(receive(removed)).toMatchObject([{ kind: "end", result: { kind: "named", version: { id: "new2", time: NOW } } }]);
+});
+
+test("[HJB7] jobs run one after another, and a failed job does not stop the next one", () => {
+  const receive = planOf();
+  receive(addVersion());
+  expect(receive(archive)).toEqual([]);
+  expect(receive({ kind: "failed" })).toEqual([{ kind: "read-entry" }]);
+  expect(receive(entryRead(NO_HISTORY))).toMatchObject([{ kind: "read-records" }]);
+});
+
+test("[HJB8] a named version is rejected beyond the limit, and a deleted room keeps no version", () => {
+  const full: History = { ...NO_HISTORY, versions: [{ ...version(1), name: "draft" }] };
+  expect(planOf()(addVersion("two"), entryRead(full))).toEqual([{ kind: "end", result: { kind: "too-many" } }]);
+  expect(planOf()(addVersion(), entryRead(full))).toMatchObject([{ kind: "write-object" }]);
+  expect(planOf()(addVersion(), entryRead({ ...full, deleted: true }))).toEqual([{ kind: "end", result: { kind: "deleted" } }]);
+});
+
+test("[HJB9] orphans are removed only after the entry was written again, and never without an entry", () => {
+  const history: History = { ...NO_HISTORY, versions: [version(1)] };
+  const sweep = job({ kind: "remove-orphans", names: [version(1).object, "orphan"] });
+  const receive = planOf();
+  expect(receive(sweep, entryRead(history, 7))).toEqual([{ kind: "write-entry", history, revision: 7 }]);
+  expect(receive(entryWritten(8))).toEqual([{ kind: "remove-objects", objects: ["orphan"] }]);
+  expect(planOf()(sweep, entryRead(history, 7), superseded)).toEqual([{ kind: "end", result: { kind: "done" } }]);
+  expect(planOf()(sweep, entryRead(NO_HISTORY, 0))).toEqual([{ kind: "end", result: { kind: "done" } }]);
+});
+
+test("[HJB10] a wipe marks the entry deleted, then removes every object, then empties the entry", () => {
+  const receive = planOf();
+  const history: History = { ...NO_HISTORY, versions: [version(1)], segments: [segment(1, 2)], through: 20 };
+  expect(receive(job({ kind: "wipe" }), entryRead(history, 3))).toEqual([
+    { kind: "write-entry", history: { ...history, deleted: true }, revision: 3 },
+  ]);
+  expect(receive(superseded)).toEqual([{ kind: "read-entry" }]);
+  receive(entryRead(history, 4));
+  expect(receive(entryWritten(5))).toEqual([{ kind: "erase-objects", objects: [version(1).object, segment(1, 2).object] }]);
+  expect(receive(removed)).toEqual([{ kind: "write-entry", history: { ...NO_HISTORY, deleted: true }, revision: 5 }]);
+  expect(receive(entryWritten(6))).toEqual([{ kind: "end", result: { kind: "done" } }]);
+  expect(receive(archive)).toEqual([{ kind: "end", result: { kind: "done" } }]);
+});
+
+test("[HJB11] nothing is archived if the settings keep no history", () => {
+  expect(planOf({ historyMsMax: 0 })(archive)).toEqual([{ kind: "end", result: { kind: "done" } }]);
+});

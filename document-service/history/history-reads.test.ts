@@ -1,0 +1,143 @@
+import { expect, test } from "vitest";
+
+import type { Epoch, Seq, UnixMillis } from "../../shared/ids.ts";
+import { EMPTY_STATE } from "../merge.ts";
+import { recordsOf, ROOM } from "../testing/one-room.ts";
+import { type DocumentVersion, type History, NO_HISTORY, type Segment } from "./history.ts";
+import { type HistoryMoment, type HistoryReadEffect, type HistoryReadInput, planNaming, SessionsRead, StateRead } from "./history-reads.ts";
+import type { TailReader } from "./log-tail.ts";
+import { encodeSegment } from "./segments.ts";
+
+const OPTIONS = { historySessionMsMax: 60_000, historyReadBytesMax: 1_000 };
+/** The log's time of each record is its seq times 1,000. */
+const RECORDS = recordsOf("abcdef").map((record, index) => ({ ...record, time: ((index + 1) * 1_000) as UnixMillis }));
+
+const segment = (firstSeq: number, lastSeq: number, bytes = 50): Segment => ({
+  object: `edits ${firstSeq}`,
+  bytes,
+  sha256: "",
+  firstSeq: firstSeq as Seq,
+  lastSeq: lastSeq as Seq,
+  firstTime: (firstSeq * 1_000) as UnixMillis,
+  lastTime: (lastSeq * 1_000) as UnixMillis,
+});
+const version = (seq: number): DocumentVersion => ({
+  object: `version ${seq}`,
+  id: `v${seq}`,
+  bytes: 5,
+  sha256: "",
+  epoch: 1 as Epoch,
+  seq: seq as Seq,
+  time: 0 as UnixMillis,
+});
+/** Seqs 1 to 4 are in two segments, the rest is in the log. There are versions at 2 and at 4. */
+const HISTORY: History = { versions: [version(2), version(4)], segments: [segment(1, 2), segment(3, 4)], through: 40 };
+
+const entry = (history: History = HISTORY): HistoryReadInput => ({ kind: "entry-read", history });
+const object = (bytes: Uint8Array | undefined): HistoryReadInput => ({ kind: "object-read", bytes });
+const bytesOf = (from: number, to: number): Uint8Array => encodeSegment(ROOM, RECORDS.slice(from - 1, to));
+const endAt = (seq: number): HistoryReadInput => ({ kind: "log-end-read", end: { kind: "at", seq: seq as Seq } });
+const TAIL_READ: HistoryReadInput = { kind: "tail-read", isAborted: false };
+const NOT_KEPT = { kind: "answer", answer: { kind: "not-kept" } };
+const readEntry = { kind: "read-entry" };
+const readObject = (name: string) => ({ kind: "read-object", object: name, sha256: "" });
+
+/** Returns the effect of the last input. Hands records of the log's tail over as the host does. */
+function readOf(read: StateRead | SessionsRead): (...inputs: readonly HistoryReadInput[]) => HistoryReadEffect<unknown> {
+  let effect: HistoryReadEffect<unknown> = read.begin();
+  return (...inputs) => {
+    for (const input of inputs) {
+      if (input.kind === "tail-read" && !input.isAborted && effect.kind === "read-tail") handOver(effect.after, effect.reader);
+      effect = read.receive(input);
+    }
+    return effect;
+  };
+}
+
+function handOver(after: number, reader: TailReader): void {
+  for (const record of RECORDS) if (record.streamSeq > after && reader.receiveRecord(record) === "done") return;
+}
+
+const stateAt = (moment: HistoryMoment, options = OPTIONS) => readOf(new StateRead(moment, "state", options));
+const seq = (number: number): HistoryMoment => ({ seq: number as Seq });
+const time = (number: number): HistoryMoment => ({ time: number as UnixMillis });
+
+test("[HRS1] a state that has a version is read from it alone", () => {
+  const receive = stateAt(seq(4));
+  expect(receive()).toEqual(readEntry);
+  expect(receive(entry())).toEqual(readObject("version 4"));
+  expect(receive(object(EMPTY_STATE))).toEqual({
+    kind: "answer",
+    answer: { kind: "state", state: EMPTY_STATE, position: { epoch: 1, seq: 4 } },
+  });
+});
+
+test("[HRS2] a state between two versions is built from the earlier one and the edits of the segments after it", () => {
+  const receive = stateAt(seq(3));
+  expect(receive(entry(), object(EMPTY_STATE))).toEqual(readObject("edits 3"));
+  expect(receive(object(bytesOf(3, 4)))).toMatchObject({ kind: "merge", edits: [expect.anything()] });
+  expect(receive({ kind: "merged", merged: { state: EMPTY_STATE, refused: 0 } })).toMatchObject({
+    kind: "answer",
+    answer: { kind: "state", position: { epoch: 1, seq: 3 } },
+  });
+});
+
+test("[HRS3] a state behind the last segment needs the log's tail, and is first compared with the log's end", () => {
+  const receive = stateAt(seq(6));
+  expect(receive(entry())).toEqual({ kind: "read-log-end" });
+  expect(receive(endAt(6))).toEqual(readObject("version 4"));
+  expect(receive(object(EMPTY_STATE))).toMatchObject({ kind: "read-tail", after: 40 });
+  expect(receive(TAIL_READ)).toMatchObject({ kind: "merge", edits: { length: 2 } });
+  expect(stateAt(seq(7))(entry(), endAt(6))).toEqual({ kind: "answer", answer: { kind: "not-yet", head: 6 } });
+});
+
+test("[HRS4] a damaged object leads to the next path, and a read without any path reads the entry once more before it ends", () => {
+  const receive = stateAt(seq(4));
+  expect(receive(entry(), object(undefined))).toEqual(readObject("version 2"));
+  expect(receive(object(EMPTY_STATE))).toEqual(readObject("edits 3"));
+  expect(receive(object(undefined))).toEqual(readObject("edits 1"));
+  expect(receive(object(undefined))).toEqual(readEntry);
+  expect(receive(entry({ ...NO_HISTORY, segments: [segment(3, 4)] }))).toEqual(NOT_KEPT);
+});
+
+test("[HRS5] a time is found in the log's tail, else in the segment around it; a time before the room's first edit is seq 0", () => {
+  expect(stateAt(time(5_500))(entry())).toMatchObject({ kind: "read-tail" });
+  expect(stateAt(time(5_500))(entry(), TAIL_READ)).toEqual({ kind: "read-log-end" });
+  expect(stateAt(time(2_500))(entry())).toEqual(readObject("edits 1"));
+  expect(stateAt(time(2_500))(entry(), object(bytesOf(1, 2)))).toEqual(readObject("version 2"));
+  expect(stateAt(time(500))(entry())).toMatchObject({ kind: "answer", answer: { kind: "state", position: { seq: 0 } } });
+  const later: History = { ...HISTORY, segments: [segment(3, 4)] };
+  expect(stateAt(time(500))(entry(later), entry(later))).toEqual(NOT_KEPT);
+});
+
+test("[HRS6] a read is refused beyond its byte limit, in segments or in the tail, and ends once nobody waits for it", () => {
+  const tooMuch = { kind: "answer", answer: { kind: "too-much" } };
+  expect(stateAt(seq(3))(entry({ ...HISTORY, versions: [], segments: [segment(1, 4, 2_000)] }))).toEqual(tooMuch);
+  const receive = stateAt(seq(6), { ...OPTIONS, historyReadBytesMax: 100 });
+  expect(receive(entry(), endAt(6), object(EMPTY_STATE), TAIL_READ)).toEqual(tooMuch);
+  expect(stateAt(seq(6))(entry(), endAt(6), object(EMPTY_STATE), { kind: "tail-read", isAborted: true })).toEqual({
+    kind: "answer",
+    answer: { kind: "loading" },
+  });
+});
+
+test("[HRS7] the edit that brings a state back is made against the current document", () => {
+  const receive = readOf(new StateRead(seq(4), "revert", OPTIONS));
+  expect(receive(entry(), object(EMPTY_STATE))).toEqual({ kind: "read-current" });
+  const current = Uint8Array.of(1);
+  const document = { state: current, applied: { epoch: 1 as Epoch, seq: 6 as Seq }, leftOut: 0 };
+  expect(receive({ kind: "current-read", document })).toEqual({ kind: "revert", current, past: EMPTY_STATE });
+  expect(receive({ kind: "reverted", reverted: "busy" })).toEqual({ kind: "answer", answer: { kind: "loading" } });
+  expect([planNaming(undefined), planNaming({ ...document, applied: { epoch: 1 as Epoch, seq: 0 as Seq } })]).toEqual([
+    { kind: "loading" },
+    { kind: "no-document" },
+  ]);
+});
+
+test("[HRS8] sessions are read from one segment for each answer, then from the tail, and a damaged segment is skipped", () => {
+  const sessionsFrom = (from: number) => readOf(new SessionsRead(from as Seq, OPTIONS));
+  expect(sessionsFrom(1)(entry(), object(bytesOf(1, 2)))).toMatchObject({ kind: "answer", answer: { through: 2 } });
+  expect(sessionsFrom(1)(entry(), object(undefined))).toEqual(readObject("edits 3"));
+  expect(sessionsFrom(5)(entry(), TAIL_READ)).toMatchObject({ kind: "answer", answer: { through: 6, sessions: [{ edits: 2 }] } });
+  expect(sessionsFrom(7)(entry(), TAIL_READ)).toEqual({ kind: "answer", answer: { sessions: [], through: 6 } });
+});

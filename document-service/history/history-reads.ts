@@ -1,0 +1,326 @@
+/**
+ * Reads of one room's history, each a state machine with one effect at a time: the document at a seq or a time, the
+ * edit that brings that state back, and the writing sessions.
+ *
+ * The invariant: a state is never built across a missing edit. Another service may replace the entry during a read and
+ * remove its objects, so a read that finds nothing reads the entry a second time.
+ */
+
+import { assert, assertNever } from "../../shared/assert.ts";
+import { headOf } from "../../shared/bus/record.ts";
+import type { Position, Seq, UnixMillis } from "../../shared/ids.ts";
+import { EMPTY_STATE, type MergedDocument } from "../merge.ts";
+import type { RoomLogEnd, Unread } from "../ports.ts";
+import { type History, type HistoryPath, pathsTo, type Segment } from "./history.ts";
+import type { CurrentDocument } from "./history-messages.ts";
+import { EditsInTail, SeqInTail, type TailReader } from "./log-tail.ts";
+import type { Reverted } from "./reverting.ts";
+import { decodeSegment, editsBetween, type LoggedEdits, loggedEditsOf, seqAt, type WritingSession, writingSessionsOf } from "./segments.ts";
+
+export type HistoryMoment = { readonly seq: Seq } | { readonly time: UnixMillis };
+export type HistoryRefusal =
+  /** The room has not reached the seq. */
+  | { readonly kind: "not-yet"; readonly head: Seq }
+  /** The moment is not kept any more, or was never kept. */
+  | { readonly kind: "not-kept" }
+  /** The read needs more edits than it may read, or merging them takes too long. */
+  | { readonly kind: "too-much" }
+  /** The stored objects cannot be read. */
+  | { readonly kind: "unreadable" }
+  /** Not now: ask again. */
+  | { readonly kind: "loading" };
+export type HistoryState = { readonly kind: "state"; readonly state: Uint8Array; readonly position: Position } | HistoryRefusal;
+/** The next page begins at `through + 1`. */
+export type WritingSessions = { readonly sessions: readonly WritingSession[]; readonly through: Seq };
+export type HistoryReadsOptions = { readonly historySessionMsMax: number; readonly historyReadBytesMax: number };
+
+export type HistoryReadInput =
+  | { readonly kind: "entry-read"; readonly history: History }
+  | { readonly kind: "log-end-read"; readonly end: RoomLogEnd }
+  /** `bytes` undefined: the object is missing or damaged. */
+  | { readonly kind: "object-read"; readonly bytes: Uint8Array | undefined }
+  /** `isAborted`: nobody waits for the answer any more. */
+  | { readonly kind: "tail-read"; readonly isAborted: boolean }
+  | { readonly kind: "merged"; readonly merged: MergedDocument | Unread }
+  | { readonly kind: "current-read"; readonly document: CurrentDocument | undefined }
+  | { readonly kind: "reverted"; readonly reverted: Reverted | Unread };
+
+export type HistoryReadEffect<Answer> =
+  | { readonly kind: "read-entry" }
+  | { readonly kind: "read-log-end" }
+  | { readonly kind: "read-object"; readonly object: string; readonly sha256: string }
+  /** Hands the room's records after the stream sequence to the reader until it is done. */
+  | { readonly kind: "read-tail"; readonly after: number; readonly reader: TailReader }
+  | { readonly kind: "merge"; readonly state: Uint8Array; readonly edits: readonly Uint8Array[] }
+  | { readonly kind: "read-current" }
+  | { readonly kind: "revert"; readonly current: Uint8Array; readonly past: Uint8Array }
+  | { readonly kind: "answer"; readonly answer: Answer };
+
+/** The effect whose outcome the read waits for. */
+type Step =
+  | { readonly kind: "reading-entry" }
+  | { readonly kind: "finding-seq-in-tail"; readonly reader: SeqInTail; readonly time: UnixMillis }
+  | { readonly kind: "finding-seq-in-segment"; readonly segment: Segment; readonly time: UnixMillis }
+  | { readonly kind: "reading-log-end"; readonly target: Seq; readonly known: Seq }
+  | { readonly kind: "reading-version"; readonly reading: PathReading }
+  | { readonly kind: "reading-segment"; readonly reading: PathReading; readonly rest: readonly Segment[] }
+  | { readonly kind: "reading-tail"; readonly reading: PathReading; readonly reader: EditsInTail }
+  | { readonly kind: "merging"; readonly position: Position }
+  | { readonly kind: "reading-current"; readonly past: Uint8Array }
+  | { readonly kind: "reverting" };
+/** A path to the target. `others`: the paths to try if this one leads nowhere. */
+type PathReading = {
+  readonly target: Seq;
+  readonly path: HistoryPath;
+  readonly others: readonly HistoryPath[];
+  readonly state: Uint8Array;
+  readonly edits: readonly LoggedEdits[];
+};
+
+/** The document at a moment, or the edit that brings it back. */
+export class StateRead {
+  readonly #moment: HistoryMoment;
+  readonly #wants: "state" | "revert";
+  readonly #options: HistoryReadsOptions;
+  #step: Step = { kind: "reading-entry" };
+  #history: History | undefined;
+  #isSecondTry = false;
+
+  constructor(moment: HistoryMoment, wants: "state" | "revert", options: HistoryReadsOptions) {
+    this.#moment = moment;
+    this.#wants = wants;
+    this.#options = options;
+  }
+
+  begin(): HistoryReadEffect<HistoryState | Reverted> {
+    return this.#wait({ kind: "reading-entry" }, { kind: "read-entry" });
+  }
+
+  receive(input: HistoryReadInput): HistoryReadEffect<HistoryState | Reverted> {
+    const step = this.#step;
+    switch (input.kind) {
+      case "entry-read":
+        this.#history = input.history;
+        return "seq" in this.#moment ? this.#compareWithHead(this.#moment.seq) : this.#findSeq(this.#moment.time);
+      case "log-end-read":
+        assert(step.kind === "reading-log-end", "the log's end is read to know the last seq");
+        return this.#receiveLogEnd(step, input.end);
+      case "object-read":
+        return this.#receiveObject(step, input.bytes);
+      case "tail-read":
+        return input.isAborted ? this.#answer({ kind: "loading" }) : this.#receiveTail(step);
+      case "merged":
+        assert(step.kind === "merging", "edits are merged into the version before them");
+        return typeof input.merged === "string"
+          ? this.#answer(refusalOf(input.merged))
+          : this.#receiveState(input.merged.state, step.position);
+      case "current-read":
+        assert(step.kind === "reading-current", "the current document is read to revert it");
+        return input.document === undefined
+          ? this.#answer({ kind: "loading" })
+          : this.#wait({ kind: "reverting" }, { kind: "revert", current: input.document.state, past: step.past });
+      case "reverted":
+        return this.#answer(typeof input.reverted === "string" ? refusalOf(input.reverted) : input.reverted);
+      default:
+        return assertNever(input);
+    }
+  }
+
+  get #entry(): History {
+    assert(this.#history !== undefined, "a read begins with the entry");
+    return this.#history;
+  }
+
+  /** Finds the last seq at the time: in the log's tail if the last segment ends before the time, else in a segment. */
+  #findSeq(time: UnixMillis): HistoryReadEffect<HistoryState | Reverted> {
+    const newest = this.#entry.segments.at(-1);
+    if (newest !== undefined && newest.lastTime > time) return this.#findSeqInSegments(time);
+    const reader = new SeqInTail(time);
+    return this.#wait({ kind: "finding-seq-in-tail", reader, time }, { kind: "read-tail", after: this.#entry.through, reader });
+  }
+
+  #findSeqInSegments(time: UnixMillis): HistoryReadEffect<HistoryState | Reverted> {
+    const { segments } = this.#entry;
+    const segment = segments.findLast(({ firstTime }) => firstTime <= time);
+    if (segment !== undefined) return this.#wait({ kind: "finding-seq-in-segment", segment, time }, readSegment(segment));
+    return segments[0]?.firstSeq === 1 ? this.#compareWithHead(0 as Seq) : this.#answerNotKept();
+  }
+
+  #compareWithHead(target: Seq): HistoryReadEffect<HistoryState | Reverted> {
+    const { segments, versions } = this.#entry;
+    const known = Math.max(segments.at(-1)?.lastSeq ?? 0, versions.at(-1)?.seq ?? 0) as Seq;
+    if (target <= known) return this.#followNext(target, pathsTo(this.#entry, target));
+    return this.#wait({ kind: "reading-log-end", target, known }, { kind: "read-log-end" });
+  }
+
+  #receiveLogEnd({ target, known }: Step & { kind: "reading-log-end" }, end: RoomLogEnd): HistoryReadEffect<HistoryState | Reverted> {
+    const head = end.kind === "at" && end.seq > known ? end.seq : known;
+    return target > head ? this.#answer({ kind: "not-yet", head }) : this.#followNext(target, pathsTo(this.#entry, target));
+  }
+
+  #followNext(target: Seq, [path, ...others]: readonly HistoryPath[]): HistoryReadEffect<HistoryState | Reverted> {
+    if (path === undefined) return this.#answerNotKept();
+    const { base, segments } = path;
+    if (segments.reduce((sum, { bytes }) => sum + bytes, 0) > this.#options.historyReadBytesMax) return this.#answer({ kind: "too-much" });
+    const reading: PathReading = { target, path, others, state: EMPTY_STATE, edits: [] };
+    return base === undefined
+      ? this.#readNextSegment(reading, segments)
+      : this.#wait({ kind: "reading-version", reading }, { kind: "read-object", object: base.object, sha256: base.sha256 });
+  }
+
+  #receiveObject(step: Step, bytes: Uint8Array | undefined): HistoryReadEffect<HistoryState | Reverted> {
+    switch (step.kind) {
+      case "finding-seq-in-segment": {
+        const edits = editsInSegment(bytes);
+        if (edits === undefined) return this.#answerNotKept();
+        return this.#compareWithHead(seqAt(edits, step.time) ?? ((step.segment.firstSeq - 1) as Seq));
+      }
+      case "reading-version": {
+        const { reading } = step;
+        if (bytes === undefined) return this.#followNext(reading.target, reading.others);
+        return this.#readNextSegment({ ...reading, state: bytes }, reading.path.segments);
+      }
+      default: {
+        assert(step.kind === "reading-segment", "an object is read for a version or a segment");
+        const { reading, rest } = step;
+        const edits = editsInSegment(bytes);
+        if (edits === undefined) return this.#followNext(reading.target, reading.others);
+        return this.#readNextSegment({ ...reading, edits: [...reading.edits, ...edits] }, rest);
+      }
+    }
+  }
+
+  #readNextSegment(reading: PathReading, [next, ...rest]: readonly Segment[]): HistoryReadEffect<HistoryState | Reverted> {
+    if (next !== undefined) return this.#wait({ kind: "reading-segment", reading, rest }, readSegment(next));
+    const { target, path } = reading;
+    const after = path.base?.seq ?? (0 as Seq);
+    if (Math.max(after, path.segments.at(-1)?.lastSeq ?? 0) >= target) return this.#merge(reading);
+    const reader = new EditsInTail({ after, through: target, bytesMax: this.#options.historyReadBytesMax });
+    return this.#wait({ kind: "reading-tail", reading, reader }, { kind: "read-tail", after: this.#entry.through, reader });
+  }
+
+  #receiveTail(step: Step): HistoryReadEffect<HistoryState | Reverted> {
+    if (step.kind === "finding-seq-in-tail") {
+      const { seq } = step.reader;
+      const isFound = seq !== undefined && (seq > 0 || this.#entry.segments.length === 0);
+      return isFound ? this.#compareWithHead(seq) : this.#findSeqInSegments(step.time);
+    }
+    assert(step.kind === "reading-tail", "the tail is read for a seq or for edits");
+    const { reading, reader } = step;
+    return reader.isCut ? this.#answer({ kind: "too-much" }) : this.#merge({ ...reading, edits: [...reading.edits, ...reader.edits] });
+  }
+
+  #merge({ target, path, others, state, edits }: PathReading): HistoryReadEffect<HistoryState | Reverted> {
+    const found = editsBetween(edits, path.base?.seq ?? (0 as Seq), target);
+    if (found.kind === "missing") return this.#followNext(target, others);
+    if (found.payloads.length === 0) return this.#receiveState(state, { epoch: path.base?.epoch ?? found.epoch, seq: target });
+    return this.#wait({ kind: "merging", position: { epoch: found.epoch, seq: target } }, { kind: "merge", state, edits: found.payloads });
+  }
+
+  #receiveState(state: Uint8Array, position: Position): HistoryReadEffect<HistoryState | Reverted> {
+    return this.#wants === "state"
+      ? this.#answer({ kind: "state", state, position })
+      : this.#wait({ kind: "reading-current", past: state }, { kind: "read-current" });
+  }
+
+  #answerNotKept(): HistoryReadEffect<HistoryState | Reverted> {
+    if (this.#isSecondTry) return this.#answer({ kind: "not-kept" });
+    this.#isSecondTry = true;
+    return this.begin();
+  }
+
+  #answer(answer: HistoryState | Reverted): HistoryReadEffect<HistoryState | Reverted> {
+    return { kind: "answer", answer };
+  }
+
+  #wait(step: Step, effect: HistoryReadEffect<HistoryState | Reverted>): HistoryReadEffect<HistoryState | Reverted> {
+    this.#step = step;
+    return effect;
+  }
+}
+
+/**
+ * The writing sessions from a seq on: one segment for each answer, then as much of the log's tail as a read may take.
+ */
+export class SessionsRead {
+  readonly #from: Seq;
+  readonly #options: HistoryReadsOptions;
+  #through = 0;
+  /** The segments that are still to be read. */
+  #segments: readonly Segment[] = [];
+  #tail: EditsInTail | undefined;
+
+  constructor(from: Seq, options: HistoryReadsOptions) {
+    this.#from = from;
+    this.#options = options;
+  }
+
+  begin(): HistoryReadEffect<WritingSessions> {
+    return { kind: "read-entry" };
+  }
+
+  receive(input: HistoryReadInput): HistoryReadEffect<WritingSessions> {
+    switch (input.kind) {
+      case "entry-read":
+        this.#through = input.history.through;
+        this.#segments = input.history.segments.filter(({ lastSeq }) => lastSeq >= this.#from);
+        return this.#readNext();
+      case "object-read":
+        return this.#answerWith(editsInSegment(input.bytes) ?? []) ?? this.#readNext();
+      default: {
+        assert(input.kind === "tail-read" && this.#tail !== undefined, "sessions are read from the entry, segments and the log's tail");
+        const nothing: WritingSessions = { sessions: [], through: (this.#from - 1) as Seq };
+        return this.#answerWith(this.#tail.edits) ?? { kind: "answer", answer: nothing };
+      }
+    }
+  }
+
+  #readNext(): HistoryReadEffect<WritingSessions> {
+    const [next, ...rest] = this.#segments;
+    this.#segments = rest;
+    if (next !== undefined) return readSegment(next);
+    const after = (this.#from - 1) as Seq;
+    this.#tail = new EditsInTail({ after, through: Number.POSITIVE_INFINITY, bytesMax: this.#options.historyReadBytesMax });
+    return { kind: "read-tail", after: this.#through, reader: this.#tail };
+  }
+
+  /** Undefined: no edit is at or after the seq. */
+  #answerWith(edits: readonly LoggedEdits[]): HistoryReadEffect<WritingSessions> | undefined {
+    const wanted = edits.filter(({ record }) => headOf(record) >= this.#from);
+    const last = wanted.at(-1);
+    if (last === undefined) return undefined;
+    const sessions = writingSessionsOf(wanted, this.#options.historySessionMsMax);
+    return { kind: "answer", answer: { sessions, through: headOf(last.record) } };
+  }
+}
+
+/** Whether the current document can be named. `document` undefined: it cannot be read at the moment. */
+export function planNaming(
+  document: CurrentDocument | undefined,
+): { readonly kind: "loading" | "no-document" } | { readonly kind: "name"; readonly document: CurrentDocument } {
+  if (document === undefined) return { kind: "loading" };
+  return document.applied.seq === 0 ? { kind: "no-document" } : { kind: "name", document };
+}
+
+function readSegment({ object, sha256 }: Segment): HistoryReadEffect<never> {
+  return { kind: "read-object", object, sha256 };
+}
+
+/** Undefined: the segment is missing or damaged. */
+function editsInSegment(bytes: Uint8Array | undefined): LoggedEdits[] | undefined {
+  const records = bytes && decodeSegment(bytes);
+  return records && loggedEditsOf(records);
+}
+
+function refusalOf(why: Unread): HistoryRefusal {
+  switch (why) {
+    case "busy":
+      return { kind: "loading" };
+    case "overran":
+      return { kind: "too-much" };
+    case "unreadable":
+      return { kind: "unreadable" };
+    default:
+      return assertNever(why);
+  }
+}

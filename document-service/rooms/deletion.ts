@@ -1,0 +1,242 @@
+/**
+ * The deletion of one room, step by step. The room's last log record is the deletion; every step after it may fail, and
+ * the next try, here or in another service, reaches the same end:
+ *
+ *   checkpoint "deleting" -> snapshot -> history -> log before that record -> no owner -> announced -> checkpoint "done"
+ *
+ * The invariant: each store says that the room is deleted before anything is removed from it, so that a late writer fails.
+ */
+
+import { assert, assertNever } from "../../shared/assert.ts";
+import { type DeletedCheckpoint, isDeleted } from "../../shared/bus/checkpoint.ts";
+import type { LeaseWrite } from "../../shared/cluster/lease.ts";
+import type { UnixMillis } from "../../shared/ids.ts";
+import type { RoomLogEnd, StoredCheckpoint } from "../ports.ts";
+
+/** The answer to `notify-owner`. `somebody`: a room server holds the room, or may hold it. */
+export type OwnerAnswer = "nobody" | "somebody";
+
+export type DeletionInput =
+  | { readonly kind: "begin"; readonly time: UnixMillis }
+  | { readonly kind: "owner-answered"; readonly attempt: number; readonly answer: OwnerAnswer }
+  | { readonly kind: "checkpoint-read"; readonly found: StoredCheckpoint }
+  | { readonly kind: "checkpoint-written"; readonly write: LeaseWrite }
+  | { readonly kind: "snapshot-removed" }
+  | { readonly kind: "history-removed" }
+  | { readonly kind: "log-end-read"; readonly end: RoomLogEnd }
+  | { readonly kind: "log-trimmed" }
+  | { readonly kind: "announced" }
+  /** The last effect failed. */
+  | { readonly kind: "failed" };
+
+export type DeletionEffect =
+  | { readonly kind: "notify-owner"; readonly attempt: number }
+  | { readonly kind: "read-checkpoint" }
+  | { readonly kind: "write-checkpoint"; readonly entry: DeletedCheckpoint; readonly revision: number }
+  | { readonly kind: "remove-snapshot"; readonly object: string }
+  | { readonly kind: "remove-history" }
+  | { readonly kind: "read-log-end" }
+  | { readonly kind: "trim-log"; readonly before: number }
+  | { readonly kind: "announce" }
+  /** `owned`: a room server may still hold the room. `contended`: another service wrote the checkpoint at each try. */
+  | { readonly kind: "end"; readonly outcome: DeletionOutcome };
+export type DeletionOutcome = "wiped" | "owned" | "contended" | "failed";
+
+/** The effect whose outcome the attempt waits for. */
+type Step =
+  | { readonly kind: "reading-checkpoint"; readonly tries: number }
+  | { readonly kind: "fencing-checkpoint"; readonly tries: number; readonly object: string | undefined }
+  | { readonly kind: "removing-snapshot" }
+  | { readonly kind: "removing-history" }
+  | { readonly kind: "reading-log-end" }
+  | { readonly kind: "trimming-log" }
+  | { readonly kind: "awaiting-owner"; readonly isRepeated: boolean }
+  | { readonly kind: "announcing" }
+  | { readonly kind: "reading-final-revision" }
+  | { readonly kind: "marking-done" };
+
+type Attempt = {
+  readonly number: number;
+  readonly time: UnixMillis;
+  /** An earlier attempt finished; only records that came later are trimmed. */
+  wasDone: boolean;
+  /** Undefined: the owner has not answered yet. */
+  ownerAnswer: OwnerAnswer | undefined;
+  step: Step;
+};
+
+type State =
+  | { readonly kind: "living" }
+  /** `streamSeq`: of the deletion's record, where it was read. */
+  | { readonly kind: "wiping"; readonly streamSeq: number | undefined; readonly attempt: Attempt | undefined }
+  | { readonly kind: "wiped" };
+
+/** Another service writes the checkpoint only while it believes that this one is dead. */
+const TRIES_MAX = 3;
+
+export class Deletion {
+  #state: State = { kind: "living" };
+  #lastRecord = 0;
+  #attempts = 0;
+
+  get isDeleted(): boolean {
+    return this.#state.kind !== "living";
+  }
+
+  /** Something of the room may be left. */
+  get isDue(): boolean {
+    return this.#state.kind === "wiping";
+  }
+
+  get isDone(): boolean {
+    return this.#state.kind === "wiped";
+  }
+
+  /** The record that the next service must read again until the deletion is done. */
+  get uncoveredFrom(): number | undefined {
+    return this.#state.kind === "wiping" ? this.#state.streamSeq : undefined;
+  }
+
+  /** The log may show the record twice, and may hold two of them. */
+  receiveRecord(streamSeq: number): void {
+    if (streamSeq <= this.#lastRecord) return;
+    this.#lastRecord = streamSeq;
+    this.#state = { kind: "wiping", streamSeq, attempt: this.#attempt };
+  }
+
+  /** The room's checkpoint says that the room is deleted. */
+  receiveEntry({ wiping }: DeletedCheckpoint): void {
+    if (this.#state.kind !== "living") return;
+    this.#state = wiping === true ? { kind: "wiping", streamSeq: undefined, attempt: undefined } : { kind: "wiped" };
+  }
+
+  receive(input: DeletionInput): DeletionEffect[] {
+    if (input.kind === "begin") return this.#begin(input.time);
+    const attempt = this.#attempt;
+    if (attempt === undefined) return []; // An owner's late answer.
+    if (input.kind === "owner-answered") {
+      if (input.attempt !== attempt.number) return [];
+      attempt.ownerAnswer = input.answer;
+      return attempt.step.kind === "awaiting-owner" ? this.#askOwnerOnce(attempt, attempt.step.isRepeated) : [];
+    }
+    return input.kind === "failed" ? this.#end("failed") : this.#receiveOutcome(attempt, input);
+  }
+
+  get #attempt(): Attempt | undefined {
+    return this.#state.kind === "wiping" ? this.#state.attempt : undefined;
+  }
+
+  /** Notifies the owner at once, so that it stops showing the room as early as possible. */
+  #begin(time: UnixMillis): DeletionEffect[] {
+    assert(this.#state.kind === "wiping" && this.#attempt === undefined, "one attempt at a time removes what is left of a deleted room");
+    this.#attempts += 1;
+    const attempt: Attempt = {
+      number: this.#attempts,
+      time,
+      wasDone: false,
+      ownerAnswer: undefined,
+      step: { kind: "reading-checkpoint", tries: 1 },
+    };
+    this.#state = { ...this.#state, attempt };
+    return [{ kind: "notify-owner", attempt: attempt.number }, { kind: "read-checkpoint" }];
+  }
+
+  #receiveOutcome(attempt: Attempt, input: Exclude<DeletionInput, { kind: "begin" | "owner-answered" | "failed" }>): DeletionEffect[] {
+    switch (input.kind) {
+      case "checkpoint-read":
+        return attempt.step.kind === "reading-final-revision"
+          ? this.#next(
+              attempt,
+              { kind: "marking-done" },
+              { kind: "write-checkpoint", entry: { deleted: true, time: attempt.time }, revision: input.found.revision },
+            )
+          : this.#fenceCheckpoint(attempt, input.found);
+      case "checkpoint-written":
+        return this.#receiveWrite(attempt, input.write);
+      case "snapshot-removed":
+        return this.#next(attempt, { kind: "removing-history" }, { kind: "remove-history" });
+      case "history-removed":
+        return this.#next(attempt, { kind: "reading-log-end" }, { kind: "read-log-end" });
+      case "log-end-read":
+        return input.end.kind === "deleted"
+          ? this.#next(attempt, { kind: "trimming-log" }, { kind: "trim-log", before: input.end.streamSeq })
+          : this.#finishStores(attempt);
+      case "log-trimmed":
+        return this.#finishStores(attempt);
+      case "announced":
+        return this.#next(attempt, { kind: "reading-final-revision" }, { kind: "read-checkpoint" });
+      default:
+        return assertNever(input);
+    }
+  }
+
+  /** Writes "deleting" in the checkpoint's place: from then on a late checkpoint finds another revision and is refused. */
+  #fenceCheckpoint(attempt: Attempt, { checkpoint, revision }: StoredCheckpoint): DeletionEffect[] {
+    assert(attempt.step.kind === "reading-checkpoint", "a checkpoint is fenced after it was read");
+    if (isDeleted(checkpoint) && checkpoint.wiping !== true) {
+      attempt.wasDone = true;
+      return this.#next(attempt, { kind: "reading-log-end" }, { kind: "read-log-end" });
+    }
+    if (isDeleted(checkpoint)) return this.#removeSnapshot(attempt, checkpoint.snapshot);
+    const object = checkpoint?.snapshot.object;
+    const entry: DeletedCheckpoint = {
+      deleted: true,
+      time: attempt.time,
+      wiping: true,
+      ...(object === undefined ? {} : { snapshot: object }),
+    };
+    return this.#next(
+      attempt,
+      { kind: "fencing-checkpoint", tries: attempt.step.tries, object },
+      { kind: "write-checkpoint", entry, revision },
+    );
+  }
+
+  #receiveWrite(attempt: Attempt, write: LeaseWrite): DeletionEffect[] {
+    const { step } = attempt;
+    if (step.kind === "marking-done") return this.#end("wiped"); // A writer that superseded it wrote the same.
+    assert(step.kind === "fencing-checkpoint", "a deletion writes the checkpoint to fence it, and to mark that it is done");
+    if (write.kind === "written") return this.#removeSnapshot(attempt, step.object);
+    return step.tries < TRIES_MAX
+      ? this.#next(attempt, { kind: "reading-checkpoint", tries: step.tries + 1 }, { kind: "read-checkpoint" })
+      : this.#end("contended");
+  }
+
+  #removeSnapshot(attempt: Attempt, object: string | undefined): DeletionEffect[] {
+    return object === undefined
+      ? this.#next(attempt, { kind: "removing-history" }, { kind: "remove-history" })
+      : this.#next(attempt, { kind: "removing-snapshot" }, { kind: "remove-snapshot", object });
+  }
+
+  #finishStores(attempt: Attempt): DeletionEffect[] {
+    return attempt.wasDone ? this.#end("wiped") : this.#askOwnerOnce(attempt, false);
+  }
+
+  /** The owner may have been slow to look at its log. It is asked a second time before the attempt ends. */
+  #askOwnerOnce(attempt: Attempt, isRepeated: boolean): DeletionEffect[] {
+    switch (attempt.ownerAnswer) {
+      case undefined:
+        attempt.step = { kind: "awaiting-owner", isRepeated };
+        return [];
+      case "nobody":
+        return this.#next(attempt, { kind: "announcing" }, { kind: "announce" });
+      case "somebody":
+        if (isRepeated) return this.#end("owned");
+        attempt.ownerAnswer = undefined;
+        return this.#next(attempt, { kind: "awaiting-owner", isRepeated: true }, { kind: "notify-owner", attempt: attempt.number });
+      default:
+        return assertNever(attempt.ownerAnswer);
+    }
+  }
+
+  #next(attempt: Attempt, step: Step, effect: DeletionEffect): DeletionEffect[] {
+    attempt.step = step;
+    return [effect];
+  }
+
+  #end(outcome: DeletionOutcome): DeletionEffect[] {
+    assert(this.#state.kind === "wiping", "an attempt ends while something of the room may be left");
+    this.#state = outcome === "wiped" ? { kind: "wiped" } : { ...this.#state, attempt: undefined };
+    return [{ kind: "end", outcome }];
+  }
+}

@@ -1,0 +1,138 @@
+/**
+ * Keeps one room's state merged: loads the snapshot where only the store has the state, and merges the pending edits, once
+ * at a time for all that wait. A merge that takes too long, or ends its thread, stalls only its own room: the room is tried
+ * again after a pause that doubles. A room whose snapshot is lost stalls until the snapshot is restored.
+ */
+
+import { assert } from "../../shared/assert.ts";
+import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
+import type { Millis } from "../../shared/ids.ts";
+import type { MergedDocument } from "../merge.ts";
+import type { Unread } from "../ports.ts";
+import type { Document, PendingMerge, MergedState } from "./document.ts";
+import type { DocumentRoomEffect, StoreFailure } from "./room-messages.ts";
+
+const PAUSE_DOUBLINGS_MAX = 6;
+
+/** `merged` undefined: the room's snapshot is not available now. */
+export type MergeEnd =
+  { readonly kind: "settled"; readonly merged: MergedState | undefined } | { readonly kind: "failed"; readonly failure: StoreFailure };
+
+type MergeStep =
+  | { readonly kind: "idle" }
+  | { readonly kind: "reading-snapshot"; readonly checkpoint: Checkpoint }
+  | { readonly kind: "reading-checkpoint"; readonly checkpoint: Checkpoint }
+  | { readonly kind: "merging"; readonly merge: PendingMerge; readonly startedAt: Millis };
+
+export class DocumentMerges {
+  readonly #mergeMsMax: number;
+  #step: MergeStep = { kind: "idle" };
+  /** Abandoned merges in a row. */
+  #overrunCount = 0;
+  #isSnapshotLost = false;
+  #notBefore = 0 as Millis;
+
+  constructor({ mergeMsMax }: { readonly mergeMsMax: number }) {
+    this.#mergeMsMax = mergeMsMax;
+  }
+
+  get isRunning(): boolean {
+    return this.#step.kind !== "idle";
+  }
+
+  /** The last merge was abandoned, or had no state to start from. */
+  get isStalled(): boolean {
+    return this.#overrunCount > 0 || this.#isSnapshotLost;
+  }
+
+  isPausing(now: Millis): boolean {
+    return now < this.#notBefore;
+  }
+
+  /** Returns the end where nothing has to be read or merged; otherwise the end comes from a later input. */
+  begin(document: Document, now: Millis, effects: DocumentRoomEffect[]): MergeEnd | undefined {
+    assert(!this.isRunning, "a room is merged once at a time");
+    const { checkpoint } = document;
+    if (document.merged !== undefined) return this.#mergePending(document, now, effects);
+    if (checkpoint === undefined) return this.#end(undefined);
+    this.#step = { kind: "reading-snapshot", checkpoint };
+    effects.push({ kind: "read-snapshot", checkpoint });
+    return undefined;
+  }
+
+  /** `state` undefined: the snapshot is gone or damaged. */
+  receiveSnapshot(document: Document, state: Uint8Array | undefined, now: Millis, effects: DocumentRoomEffect[]): MergeEnd | undefined {
+    assert(this.#step.kind === "reading-snapshot", "a snapshot is read for a merge");
+    const { checkpoint } = this.#step;
+    if (document.checkpoint !== checkpoint) return this.#end(undefined); // Replaced during the read.
+    if (state !== undefined) {
+      document.receiveState(state);
+      return this.#mergePending(document, now, effects);
+    }
+    this.#step = { kind: "reading-checkpoint", checkpoint };
+    effects.push({ kind: "read-checkpoint", reader: "merge" });
+    return undefined;
+  }
+
+  /** `isNewer`: another service has replaced the checkpoint and its snapshot. Otherwise the snapshot is lost. */
+  receiveCheckpoint(isNewer: boolean, effects: DocumentRoomEffect[]): MergeEnd {
+    assert(this.#step.kind === "reading-checkpoint", "a checkpoint is read for a merge whose snapshot is missing");
+    this.#isSnapshotLost = !isNewer;
+    const { object } = this.#step.checkpoint.snapshot;
+    if (!isNewer) effects.push({ kind: "report", report: { kind: "snapshot-lost", object } });
+    return this.#end(undefined);
+  }
+
+  receiveMerged(document: Document, outcome: MergedDocument | Unread, now: Millis, effects: DocumentRoomEffect[]): MergeEnd {
+    assert(this.#step.kind === "merging", "edits are merged for a merge");
+    const { merge, startedAt } = this.#step;
+    if (typeof outcome === "string") {
+      this.#pauseAfterOverrun(merge, outcome, now, effects);
+      return this.#end(document.merged);
+    }
+    this.#overrunCount = 0;
+    document.receiveMerged(merge, outcome); // Edits that arrived meanwhile belong to the next merge.
+    effects.push({ kind: "report", report: { kind: "merged", ms: now - startedAt } });
+    if (outcome.refused > 0) {
+      effects.push({ kind: "report", report: { kind: "edits-refused", refused: outcome.refused, through: merge.into.applied } });
+    }
+    return this.#end(document.merged);
+  }
+
+  receiveFailure(failure: StoreFailure): MergeEnd {
+    this.#step = { kind: "idle" };
+    return { kind: "failed", failure };
+  }
+
+  #mergePending(document: Document, now: Millis, effects: DocumentRoomEffect[]): MergeEnd | undefined {
+    this.#isSnapshotLost = false;
+    const merge = document.planMerge();
+    if (merge === undefined || this.isPausing(now)) return this.#end(document.merged);
+    this.#step = { kind: "merging", merge, startedAt: now };
+    effects.push({ kind: "merge", base: merge.base, edits: merge.edits });
+    return undefined;
+  }
+
+  /** The next try may end the same way and take as long. */
+  #pauseAfterOverrun(merge: PendingMerge, why: Unread, now: Millis, effects: DocumentRoomEffect[]): void {
+    this.#overrunCount += 1;
+    const pauseMs = this.#mergeMsMax * 2 ** Math.min(this.#overrunCount, PAUSE_DOUBLINGS_MAX);
+    this.#notBefore = (now + pauseMs) as Millis;
+    effects.push({
+      kind: "report",
+      report: {
+        kind: "merge-abandoned",
+        edits: merge.edits.length,
+        baseBytes: merge.base.byteLength,
+        through: merge.into.applied,
+        pauseMs,
+        why,
+      },
+    });
+  }
+
+  #end(merged: MergedState | undefined): MergeEnd {
+    this.#step = { kind: "idle" };
+    return { kind: "settled", merged };
+  }
+}

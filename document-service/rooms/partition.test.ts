@@ -1,0 +1,140 @@
+import { expect, test } from "vitest";
+
+import type { Millis, RoomKey } from "../../shared/ids.ts";
+import { DocumentPartition, type DocumentPartitionEffect, type DocumentPartitionRoom } from "./partition.ts";
+
+const LIMITS = { documentsBytesMax: 1_000, documentsMax: 10, documentOpeningsMax: 2, documentSavesMax: 2 };
+
+type FakeRoom = { -readonly [Key in keyof DocumentPartitionRoom]: DocumentPartitionRoom[Key] } & { isLooked: boolean };
+
+class Rig {
+  readonly partition = new DocumentPartition(LIMITS);
+  now = 0 as Millis;
+
+  add(name: string, facts: Partial<FakeRoom> = {}): FakeRoom {
+    const room: FakeRoom = {
+      key: name as RoomKey,
+      heldBytes: 0,
+      uncoveredFrom: undefined,
+      uncoveredSince: undefined,
+      readAgainFrom: undefined,
+      isUndecodable: false,
+      isStalled: false,
+      isUnwiped: false,
+      canBeCovered: true,
+      isSaveDue: () => false,
+      isWipeDue: () => false,
+      isTrimDue: () => false,
+      canRetire: () => false,
+      isLooked: true,
+      ...facts,
+    };
+    this.partition.receive({ kind: "room-created", room }, this.now);
+    if (room.isLooked) this.partition.receive({ kind: "room-looked-up", room }, this.now);
+    return room;
+  }
+
+  tick(): readonly string[] {
+    return this.partition.receive({ kind: "rooms-ticked" }, this.now).map(textOf);
+  }
+
+  receive(kind: "job-ended" | "drain" | "lease-given-back"): readonly string[] {
+    return this.partition.receive({ kind }, this.now).map(textOf);
+  }
+}
+
+function textOf(effect: DocumentPartitionEffect): string {
+  return `${effect.kind === "start-job" ? effect.job : effect.kind} ${effect.room}`;
+}
+
+const due = () => true;
+
+test("[PTN1] rooms are saved oldest first within the limit of concurrent saves, and deleted rooms are wiped last", () => {
+  const rig = new Rig();
+  rig.add("wiped", { isUnwiped: true, isWipeDue: due });
+  const young = rig.add("young", { isSaveDue: due, uncoveredSince: 3 as Millis });
+  rig.add("old", { isSaveDue: due, uncoveredSince: 1 as Millis });
+  rig.add("middle", { isSaveDue: due, uncoveredSince: 2 as Millis });
+  expect(rig.tick()).toEqual(["save old", "save middle"]);
+  expect([rig.receive("job-ended"), rig.receive("job-ended")]).toEqual([["save young"], ["wipe wiped"]]);
+  young.isSaveDue = () => false;
+  expect(rig.receive("job-ended")).toEqual([]);
+});
+
+test("[PTN2] a room that is no longer due at its turn is skipped", () => {
+  const rig = new Rig();
+  for (const name of ["a", "b"]) rig.add(name, { isSaveDue: due });
+  const third = rig.add("c", { isSaveDue: due });
+  rig.add("d", { isSaveDue: due });
+  expect(rig.tick()).toEqual(["save a", "save b"]);
+  third.isSaveDue = () => false;
+  expect(rig.receive("job-ended")).toEqual(["save d"]);
+});
+
+test("[PTN3] rooms release memory above half of it, are saved above four fifths, and reading stops above the limit", () => {
+  const rig = new Rig();
+  const room = rig.add("a", { isSaveDue: (_, isPressed) => isPressed });
+  const pressures = [500, 501, 801, 1_001].map((heldBytes) => {
+    room.heldBytes = heldBytes;
+    rig.tick(); // Counts the bytes.
+    const jobs = rig.tick();
+    if (jobs.length > 0) rig.receive("job-ended");
+    return [rig.partition.isReleasing, jobs.length > 0, rig.partition.isFull];
+  });
+  expect(pressures).toEqual([
+    [false, false, false],
+    [true, false, false],
+    [true, true, false],
+    [true, true, true],
+  ]);
+});
+
+test("[PTN4] too many opening rooms, or rooms in memory, stop the reading, and undecodable rooms do not count", () => {
+  const opening = new Rig();
+  for (const name of ["a", "b", "c"]) opening.add(name, { isLooked: false });
+  expect(opening.partition.isFull).toBe(true);
+  const many = new Rig();
+  const rooms = Array.from({ length: 11 }, (_, index) => many.add(`room${index}`));
+  expect(many.partition.isFull).toBe(true);
+  rooms[0]!.isUndecodable = true;
+  many.tick();
+  expect(many.partition.isFull).toBe(false);
+});
+
+test("[PTN5] the floor is before the first record that no snapshot covers, and rises to the last record received", () => {
+  const rig = new Rig();
+  rig.partition.receive({ kind: "held", floor: 10 }, rig.now);
+  const room = rig.add("a", { uncoveredFrom: 12 });
+  rig.add("b", { uncoveredFrom: 15 });
+  rig.partition.receive({ kind: "record-read", streamSeq: 20, bytes: 5 }, rig.now);
+  expect(rig.partition.floor).toBe(11);
+  room.uncoveredFrom = undefined;
+  expect(rig.partition.floor).toBe(14);
+});
+
+test("[PTN6] a room that can take its dropped records is forgotten, and the log is read again from the first of them", () => {
+  const rig = new Rig();
+  rig.partition.receive({ kind: "held", floor: 100 }, rig.now);
+  rig.add("a", { readAgainFrom: 40, isSaveDue: due });
+  expect(rig.tick()).toEqual(["read-again a"]);
+  expect([rig.partition.received, rig.partition.rooms.size]).toEqual([39, 0]);
+});
+
+test("[PTN7] a partition is drained once no job runs and everything that can be covered is", () => {
+  const rig = new Rig();
+  rig.add("stuck", { uncoveredFrom: 1, canBeCovered: false });
+  const room = rig.add("a", { uncoveredFrom: 5, isSaveDue: (_, isPressed) => isPressed && room.uncoveredFrom !== undefined });
+  expect([rig.partition.isDrained, rig.receive("drain")]).toEqual([false, ["save a"]]);
+  room.uncoveredFrom = undefined;
+  expect(rig.partition.isDrained).toBe(false);
+  rig.receive("job-ended");
+  expect(rig.partition.isDrained).toBe(true);
+});
+
+test("[PTN8] after the lease is given back no job starts", () => {
+  const rig = new Rig();
+  for (const name of ["a", "b", "c"]) rig.add(name, { isSaveDue: due });
+  rig.tick();
+  rig.receive("lease-given-back");
+  expect(rig.receive("job-ended")).toEqual([]);
+});

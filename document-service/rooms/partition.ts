@@ -1,0 +1,240 @@
+/**
+ * One partition of the log while this service reads it: which rooms are in memory, how full memory is, which room is saved,
+ * wiped, read again or forgotten next. It takes what happened and returns what its host does next.
+ *
+ * The invariant: every record up to `floor` is covered by a snapshot, so the next reader may begin there.
+ */
+
+import { assertNever } from "../../shared/assert.ts";
+import type { Millis, RoomKey } from "../../shared/ids.ts";
+import type { DocumentRoom } from "./room.ts";
+
+/** A room as its partition sees it. */
+export type DocumentPartitionRoom = Pick<
+  DocumentRoom,
+  | "key"
+  | "heldBytes"
+  | "uncoveredFrom"
+  | "uncoveredSince"
+  | "readAgainFrom"
+  | "isUndecodable"
+  | "isStalled"
+  | "isUnwiped"
+  | "canBeCovered"
+  | "isSaveDue"
+  | "isWipeDue"
+  | "isTrimDue"
+  | "canRetire"
+>;
+
+export type DocumentPartitionLimits = {
+  readonly documentsBytesMax: number;
+  readonly documentsMax: number;
+  readonly documentOpeningsMax: number;
+  readonly documentSavesMax: number;
+};
+
+export type DocumentPartitionInput =
+  | { readonly kind: "held"; readonly floor: number }
+  | { readonly kind: "room-created"; readonly room: DocumentPartitionRoom }
+  | { readonly kind: "room-looked-up"; readonly room: DocumentPartitionRoom }
+  | { readonly kind: "record-read"; readonly streamSeq: number; readonly bytes: number }
+  /** All rooms have had their tick. */
+  | { readonly kind: "rooms-ticked" }
+  | { readonly kind: "job-ended" }
+  /** Save everything that can be saved. */
+  | { readonly kind: "drain" }
+  /** No new job starts. */
+  | { readonly kind: "lease-given-back" }
+  | { readonly kind: "released" };
+
+export type DocumentPartitionEffect =
+  | { readonly kind: "start-job"; readonly room: RoomKey; readonly job: "save" | "wipe" }
+  /** Forget the room and read the log again from `from`: a new room takes the records that this one dropped. */
+  | { readonly kind: "read-again"; readonly room: RoomKey; readonly from: number }
+  | { readonly kind: "forget-room"; readonly room: RoomKey };
+
+/** `isPressed`: the partition needs the room's memory. */
+type DueJob = { readonly room: DocumentPartitionRoom; readonly isPressed: boolean };
+
+/**
+ * Share of memory above which rooms release what a snapshot or the log also has; above the second share they are saved,
+ * to release the rest.
+ */
+const RELEASE_ABOVE = 0.5;
+const SAVE_ABOVE = 0.8;
+
+export class DocumentPartition {
+  readonly #limits: DocumentPartitionLimits;
+  readonly #rooms = new Map<RoomKey, DocumentPartitionRoom>();
+  readonly #opening = new Set<DocumentPartitionRoom>();
+  /** The last stream sequence given to a room. */
+  #received = 0;
+  #heldBytes = 0;
+  /**
+   * Rooms whose checkpoint did not decode at the last tick. They cannot be forgotten and need almost no memory. If they
+   * counted towards `documentsMax`, many of them would stop the reading for all other rooms.
+   */
+  #undecodableCount = 0;
+  /** The most urgent first. */
+  #dueJobs: DueJob[] = [];
+  #runningJobs = 0;
+
+  constructor(limits: DocumentPartitionLimits) {
+    this.#limits = limits;
+  }
+
+  get rooms(): ReadonlyMap<RoomKey, DocumentPartitionRoom> {
+    return this.#rooms;
+  }
+
+  get received(): number {
+    return this.#received;
+  }
+
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
+  get stalledCount(): number {
+    return this.#countRooms(({ isStalled }) => isStalled);
+  }
+
+  get unwipedCount(): number {
+    return this.#countRooms(({ isUnwiped }) => isUnwiped);
+  }
+
+  /** Snapshots cover every record up to it. */
+  get floor(): number {
+    let floor = this.#received;
+    for (const { uncoveredFrom } of this.#rooms.values()) if (uncoveredFrom !== undefined) floor = Math.min(floor, uncoveredFrom - 1);
+    return floor;
+  }
+
+  /** The log is not read on until rooms have released memory. */
+  get isFull(): boolean {
+    const { documentsBytesMax, documentsMax, documentOpeningsMax } = this.#limits;
+    return this.#heldBytes > documentsBytesMax || this.#countedRooms > documentsMax || this.#opening.size > documentOpeningsMax;
+  }
+
+  /** Rooms release what a snapshot or the log also has. */
+  get isReleasing(): boolean {
+    return this.#usedShare > RELEASE_ABOVE;
+  }
+
+  /** Everything that can be saved is saved. */
+  get isDrained(): boolean {
+    return (
+      this.#runningJobs === 0 && this.#countRooms(({ uncoveredFrom, canBeCovered }) => uncoveredFrom !== undefined && canBeCovered) === 0
+    );
+  }
+
+  receive(input: DocumentPartitionInput, now: Millis): readonly DocumentPartitionEffect[] {
+    switch (input.kind) {
+      case "held":
+        this.#received = input.floor;
+        return [];
+      case "room-created":
+        this.#rooms.set(input.room.key, input.room);
+        this.#opening.add(input.room);
+        return [];
+      case "room-looked-up":
+        this.#opening.delete(input.room);
+        return [];
+      case "record-read":
+        this.#received = input.streamSeq;
+        this.#heldBytes += input.bytes;
+        return [];
+      case "rooms-ticked":
+        return this.#review(now);
+      case "job-ended": // The next starts at once, not at the next tick.
+        this.#runningJobs -= 1;
+        return this.#startJobs(now);
+      case "drain":
+        return this.#planJobs([...this.#rooms.values()], [], true, now);
+      case "lease-given-back":
+        this.#dueJobs = [];
+        return [];
+      case "released":
+        this.#release();
+        return [];
+      default:
+        return assertNever(input);
+    }
+  }
+
+  #review(now: Millis): readonly DocumentPartitionEffect[] {
+    const [isReleasing, isSaving] = [this.isReleasing, this.#usedShare > SAVE_ABOVE];
+    this.#heldBytes = 0;
+    this.#undecodableCount = 0;
+    const [unwiped, unsaved]: [DocumentPartitionRoom[], DocumentPartitionRoom[]] = [[], []];
+    const effects: DocumentPartitionEffect[] = [];
+    for (const room of this.#rooms.values()) {
+      this.#heldBytes += room.heldBytes;
+      if (room.isUndecodable) this.#undecodableCount += 1;
+      if (room.readAgainFrom !== undefined) effects.push(this.#readAgain(room.key, room.readAgainFrom));
+      else if (room.isWipeDue(now)) unwiped.push(room);
+      else if (room.isSaveDue(now, isSaving)) unsaved.push(room);
+      else if (room.canRetire(now, isReleasing)) {
+        this.#rooms.delete(room.key);
+        effects.push({ kind: "forget-room", room: room.key });
+      }
+    }
+    return [...effects, ...this.#planJobs(unsaved, unwiped, isSaving, now)];
+  }
+
+  /** All other rooms ignore the records that they have read before. */
+  #readAgain(room: RoomKey, from: number): DocumentPartitionEffect {
+    this.#rooms.delete(room);
+    this.#received = Math.min(this.#received, from - 1);
+    return { kind: "read-again", room, from };
+  }
+
+  /** The room that waits longest is saved first. Deleted rooms can wait. */
+  #planJobs(
+    unsaved: readonly DocumentPartitionRoom[],
+    unwiped: readonly DocumentPartitionRoom[],
+    isPressed: boolean,
+    now: Millis,
+  ): readonly DocumentPartitionEffect[] {
+    const byAge = unsaved.toSorted((a, b) => (a.uncoveredSince ?? 0) - (b.uncoveredSince ?? 0));
+    this.#dueJobs = [...byAge.map((room) => ({ room, isPressed })), ...unwiped.map((room) => ({ room, isPressed: false }))];
+    return this.#startJobs(now);
+  }
+
+  #startJobs(now: Millis): readonly DocumentPartitionEffect[] {
+    const effects: DocumentPartitionEffect[] = [];
+    while (this.#runningJobs < this.#limits.documentSavesMax) {
+      const next = this.#dueJobs.shift();
+      if (next === undefined) break;
+      const { room, isPressed } = next;
+      const job = room.isWipeDue(now) ? "wipe" : room.isSaveDue(now, isPressed) ? "save" : undefined;
+      if (job === undefined) continue; // No longer due.
+      this.#runningJobs += 1;
+      effects.push({ kind: "start-job", room: room.key, job });
+    }
+    return effects;
+  }
+
+  /** Jobs that run go on. */
+  #release(): void {
+    this.#rooms.clear();
+    this.#opening.clear();
+    this.#heldBytes = 0;
+    this.#undecodableCount = 0;
+  }
+
+  get #countedRooms(): number {
+    return this.#rooms.size - this.#undecodableCount;
+  }
+
+  get #usedShare(): number {
+    return Math.max(this.#heldBytes / this.#limits.documentsBytesMax, this.#countedRooms / this.#limits.documentsMax);
+  }
+
+  #countRooms(isCounted: (room: DocumentPartitionRoom) => boolean): number {
+    let count = 0;
+    for (const room of this.#rooms.values()) if (isCounted(room)) count += 1;
+    return count;
+  }
+}

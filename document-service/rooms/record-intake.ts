@@ -1,0 +1,165 @@
+/**
+ * Takes one room's records into its document, in log order: `opening` until its checkpoint is known, then `open`, and
+ * `behind-gap` while it looks for a newer checkpoint that explains a hole in the log. Records that arrive during a lookup
+ * wait. The invariant: nothing behind a hole is taken before that lookup has ended.
+ */
+
+import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
+import type { StoredRecord } from "../../shared/bus/record.ts";
+import type { Millis } from "../../shared/ids.ts";
+import { Document, type RecordReceipt } from "./document.ts";
+import type { DocumentRoomEffect, StoreFailure } from "./room-messages.ts";
+
+export type RecordIntakeOptions = {
+  readonly checkpointClientsMax: number;
+  readonly checkpointClientMsMax: number;
+  readonly checkpointClientsBytesMax: number;
+};
+
+export const RETRY_MS = 500;
+/** Many rooms may hold an entry that does not decode, and a person has to repair each. */
+export const UNDECODABLE_RETRY_MS = 10_000;
+
+/** `retryAt` undefined: the checkpoint is being read. */
+type Lookup = { readonly waiting: StoredRecord[]; retryAt: Millis | undefined };
+
+type IntakeState =
+  | { readonly kind: "opening"; readonly lookup: Lookup }
+  | { readonly kind: "open"; readonly document: Document }
+  | { readonly kind: "behind-gap"; readonly document: Document; readonly lookup: Lookup };
+
+/** The records that the document has taken, and what else follows. */
+export type IntakeStep = { readonly taken: StoredRecord[]; readonly effects: DocumentRoomEffect[] };
+
+export class RecordIntake {
+  readonly #options: RecordIntakeOptions;
+  #state: IntakeState = { kind: "opening", lookup: { waiting: [], retryAt: undefined } };
+  /** The last lookup found a checkpoint that does not decode. */
+  #isUndecodable = false;
+  /** The first record that was dropped from memory. */
+  #missingFrom: number | undefined;
+  #isSetAside = false;
+
+  /** The first effect to carry out reads the checkpoint for "opening". */
+  constructor(options: RecordIntakeOptions) {
+    this.#options = options;
+  }
+
+  get state(): IntakeState["kind"] {
+    return this.#state.kind;
+  }
+
+  /** Undefined until the checkpoint is known. */
+  get document(): Document | undefined {
+    return this.#state.kind === "opening" ? undefined : this.#state.document;
+  }
+
+  get isUndecodable(): boolean {
+    return this.#isUndecodable;
+  }
+
+  /** The room takes no more records in this run. */
+  get isSetAside(): boolean {
+    return this.#isSetAside;
+  }
+
+  get heldBytes(): number {
+    return this.#waitingBytes + (this.document?.heldBytes ?? 0);
+  }
+
+  /** The first stream sequence of the room that no snapshot may cover yet. */
+  get uncoveredFrom(): number | undefined {
+    return this.document?.uncovered?.fromStreamSeq ?? this.#missingFrom ?? this.#lookup?.waiting[0]?.streamSeq;
+  }
+
+  /** The log is read again from here into a new room, once this one can take the records that it dropped. */
+  get readAgainFrom(): number | undefined {
+    return this.#missingFrom === undefined || this.#lookup !== undefined ? undefined : this.uncoveredFrom;
+  }
+
+  receiveRecord(stored: StoredRecord, step: IntakeStep): void {
+    if (this.#isSetAside) return;
+    if (this.#state.kind !== "open") return void this.#state.lookup.waiting.push(stored);
+    const { document } = this.#state;
+    if (this.#take(stored, document.receiveRecord(stored), step) !== "gap") return;
+    this.#state = { kind: "behind-gap", document, lookup: { waiting: [stored], retryAt: undefined } };
+    step.effects.push({ kind: "read-checkpoint", reader: "gap" });
+  }
+
+  /** The outcome of the first lookup. */
+  receiveFirstCheckpoint(checkpoint: Checkpoint | undefined, step: IntakeStep): void {
+    if (this.#state.kind !== "opening") return;
+    const { checkpointClientMsMax: silenceMsMax, checkpointClientsMax: clientsMax, checkpointClientsBytesMax: bytesMax } = this.#options;
+    this.#endLookup(new Document(checkpoint, { silenceMsMax, clientsMax, bytesMax }), this.#state.lookup.waiting, step);
+  }
+
+  /** The document continues from the newest checkpoint. A hole that is still there is permanent. */
+  receiveGapLookedUp(step: IntakeStep): void {
+    if (this.#state.kind !== "behind-gap") return;
+    const { document, lookup } = this.#state;
+    const [first, ...rest] = lookup.waiting;
+    if (first !== undefined && this.#take(first, document.receiveRecord(first), step) === "gap") {
+      step.effects.push({ kind: "report", report: { kind: "gap-crossed", streamSeq: first.streamSeq, after: document.applied } });
+      this.#take(first, document.receiveAcrossGap(first), step);
+    }
+    this.#endLookup(document, rest, step);
+  }
+
+  receiveLookupFailed({ isUndecodable }: StoreFailure, now: Millis): void {
+    this.#isUndecodable = isUndecodable;
+    if (this.#lookup !== undefined) this.#lookup.retryAt = (now + (isUndecodable ? UNDECODABLE_RETRY_MS : RETRY_MS)) as Millis;
+  }
+
+  retryLookupIfDue(now: Millis, effects: DocumentRoomEffect[]): void {
+    if (this.#state.kind === "open" || this.#state.lookup.retryAt === undefined || now < this.#state.lookup.retryAt) return;
+    this.#state.lookup.retryAt = undefined;
+    effects.push({ kind: "read-checkpoint", reader: this.#state.kind === "opening" ? "opening" : "gap" });
+  }
+
+  /** Drops the edits that wait for a merge. They hold the partition's floor down, so the next reader reads all of them again. */
+  setAside(document: Document, effects: DocumentRoomEffect[]): void {
+    this.#isSetAside = true;
+    this.#missingFrom = document.uncovered?.fromStreamSeq;
+    effects.push({ kind: "report", report: { kind: "set-aside", after: document.merged?.applied, bytes: document.pending.bytes } });
+    document.dropPending();
+  }
+
+  /** Drops the records that wait for a checkpoint that does not decode: the log has them too. */
+  releaseUndecodable(effects: DocumentRoomEffect[]): void {
+    const lookup = this.#lookup;
+    const first = lookup?.waiting[0];
+    if (!this.#isUndecodable || lookup === undefined || first === undefined) return;
+    effects.push({ kind: "report", report: { kind: "released-undecodable", fromStreamSeq: first.streamSeq, bytes: this.heldBytes } });
+    this.#missingFrom = first.streamSeq;
+    this.#isSetAside = true;
+    lookup.waiting.length = 0;
+  }
+
+  /** The room is deleted. */
+  stop(): void {
+    this.#isSetAside = true;
+    if (this.#lookup !== undefined) this.#lookup.waiting.length = 0;
+  }
+
+  get #lookup(): Lookup | undefined {
+    return this.#state.kind === "open" ? undefined : this.#state.lookup;
+  }
+
+  get #waitingBytes(): number {
+    return this.#lookup?.waiting.reduce((bytes, stored) => bytes + stored.bytes.byteLength, 0) ?? 0;
+  }
+
+  #endLookup(document: Document, waiting: readonly StoredRecord[], step: IntakeStep): void {
+    this.#isUndecodable = false;
+    this.#state = { kind: "open", document };
+    for (const stored of waiting) this.receiveRecord(stored, step);
+  }
+
+  #take(stored: StoredRecord, receipt: RecordReceipt, { taken, effects }: IntakeStep): RecordReceipt["kind"] {
+    if (receipt.kind === "repeat" || receipt.kind === "gap") return receipt.kind;
+    if (receipt.kind === "unreadable") effects.push({ kind: "report", report: { kind: "record-unreadable", streamSeq: stored.streamSeq } });
+    else if (receipt.forgotten > 0) effects.push({ kind: "report", report: { kind: "writers-forgotten", count: receipt.forgotten } });
+    taken.push(stored);
+    return receipt.kind;
+  }
+}

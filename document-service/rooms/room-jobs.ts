@@ -1,0 +1,274 @@
+/**
+ * The work on one room, one job at a time: save (and add a version to the history), trim, wipe, remove orphans. After a
+ * store fails, no job starts for a moment.
+ */
+
+import { assert, assertNever } from "../../shared/assert.ts";
+import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
+import type { LeaseWrite } from "../../shared/cluster/lease.ts";
+import type { Millis, RoomKey, UnixMillis } from "../../shared/ids.ts";
+import type { StoredCheckpoint } from "../ports.ts";
+import type { Document, MergedState } from "./document.ts";
+import type { HeldCheckpoint } from "./known-checkpoint.ts";
+import type { MergeEnd } from "./merges.ts";
+import { RETRY_MS, UNDECODABLE_RETRY_MS } from "./record-intake.ts";
+import type { DocumentRoomEffect, RoomJobOutcome, RoomJobRequest, SaveOutcome, StoreFailure } from "./room-messages.ts";
+import { DocumentSaves } from "./saves.ts";
+import type { SnapshotPlan } from "./snapshot-plan.ts";
+import { planSnapshotRemoval } from "./sweep.ts";
+
+/** `names`: the orphans, removed once the checkpoint is written again. */
+type Job = { readonly document: Document } & (
+  | { readonly kind: "saving" }
+  | { readonly kind: "checking-version" }
+  | { readonly kind: "merging-version" }
+  | { readonly kind: "adding-version" }
+  | { readonly kind: "trimming"; readonly before: number }
+  | { readonly kind: "wiping" }
+  | { readonly kind: "removing-orphans"; readonly names: readonly string[] }
+);
+
+/** `mergeOrJoin`: the room merges, and calls `receiveMergeEnd` at the end. */
+export type RoomJobsParts = {
+  readonly checkpoint: HeldCheckpoint;
+  readonly plan: SnapshotPlan;
+  readonly newName: () => string;
+  readonly isDeleted: () => boolean;
+  readonly isStalled: () => boolean;
+  readonly mergeOrJoin: (now: Millis, effects: DocumentRoomEffect[]) => void;
+};
+
+export class RoomJobs {
+  readonly #parts: RoomJobsParts;
+  readonly #saves: DocumentSaves;
+  #job: Job | undefined;
+  #notBefore = 0 as Millis;
+  #isClosed = false;
+
+  constructor(room: RoomKey, parts: RoomJobsParts) {
+    this.#parts = parts;
+    this.#saves = new DocumentSaves(room, parts.newName);
+  }
+
+  get isBusy(): boolean {
+    return this.#job !== undefined;
+  }
+
+  /** A store failed a moment ago, or the room waits for another service. */
+  isPausing(now: Millis): boolean {
+    return now < this.#notBefore;
+  }
+
+  /** Failures are no longer reported. */
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  /** `trimDue`: records before this one may be trimmed; undefined: none. */
+  begin(
+    job: RoomJobRequest,
+    { document, trimDue }: { document: Document | undefined; trimDue: number | undefined },
+    now: Millis,
+    wall: UnixMillis,
+    effects: DocumentRoomEffect[],
+  ): void {
+    assert(this.#job === undefined, "one job at a time works on a room");
+    if (document === undefined) return this.#end(effects);
+    switch (job.kind) {
+      case "save":
+        this.#job = { kind: "saving", document };
+        this.#saves.begin(now);
+        return this.#parts.mergeOrJoin(now, effects);
+      case "trim": {
+        if (trimDue === undefined) return this.#end(effects);
+        const before = Math.min(trimDue, job.before ?? trimDue);
+        this.#job = { kind: "trimming", document, before };
+        return void effects.push({ kind: "archive", before });
+      }
+      case "wipe": {
+        this.#job = { kind: "wiping", document };
+        document.clear();
+        const names = this.#saves.takeUnnamed(document);
+        return void effects.push(names.length > 0 ? { kind: "remove-snapshots", names, isAwaited: true } : { kind: "wipe" });
+      }
+      case "remove-orphans":
+        return this.#beginRemovingOrphans(document, job.names, wall, effects);
+      default:
+        return assertNever(job);
+    }
+  }
+
+  /** The room's merge has ended; a job may have waited for it. */
+  receiveMergeEnd(end: MergeEnd, now: Millis, effects: DocumentRoomEffect[]): void {
+    const isSaving = this.#job?.kind === "saving" && this.#saves.step === "merging";
+    if (!isSaving && this.#job?.kind !== "merging-version") return;
+    if (end.kind === "failed") this.receiveFailure(end.failure, now, effects);
+    else if (isSaving) this.#receiveSaveStep(this.#saves.receiveMerged(end.merged, this.#parts.isStalled(), effects), now, effects);
+    else this.#addVersion(end.merged, effects);
+  }
+
+  receive(input: RoomJobOutcome, now: Millis, wall: UnixMillis, effects: DocumentRoomEffect[]): void {
+    switch (input.kind) {
+      case "snapshot-written":
+        return this.#receiveSaveStep(this.#saves.receiveWritten(input.written, effects), now, effects);
+      case "notifications-queued":
+        return this.#nameSnapshot(now, wall, effects);
+      case "checkpoint-written":
+        return this.#receiveCheckpointWritten(input.checkpoint, input.write, now, wall, effects);
+      case "snapshots-removed":
+        return input.isAwaited ? this.#receiveSnapshotsRemoved(now, effects) : undefined;
+      case "snapshot-announced":
+        return this.#receiveSaveStep(this.#saves.receiveAnnounced(), now, effects);
+      case "version-checked":
+        return input.isDue ? this.#mergeVersion(now, effects) : this.#end(effects);
+      case "version-added":
+        return this.#end(effects);
+      case "archived":
+        return void effects.push({ kind: "trim-log", before: this.#trimming.before });
+      case "log-trimmed":
+        return this.#receiveLogTrimmed(effects);
+      case "wiped": // If not, a room server may still hold the room.
+        if (!input.isWiped) this.#pause(RETRY_MS, now);
+        return this.#end(effects);
+      default:
+        return assertNever(input);
+    }
+  }
+
+  /** Where a newer checkpoint was found during the save, this service does not go back behind it. */
+  #nameSnapshot(now: Millis, wall: UnixMillis, effects: DocumentRoomEffect[]): void {
+    const { document } = this.#running;
+    const checkpoint = this.#saves.receiveQueued(wall);
+    const isBehind = checkpoint.streamSeq < (document.checkpoint?.streamSeq ?? 0);
+    if (isBehind) this.#receiveSaveStep(this.#saves.receiveNamed(false, [], document, effects), now, effects);
+    else effects.push({ kind: "write-checkpoint", checkpoint, revision: this.#parts.checkpoint.revision });
+  }
+
+  #receiveCheckpointWritten(checkpoint: Checkpoint, write: LeaseWrite, now: Millis, wall: UnixMillis, effects: DocumentRoomEffect[]): void {
+    const { document } = this.#running;
+    const known = this.#parts.checkpoint;
+    if (write.kind === "superseded") {
+      effects.push(
+        { kind: "report", report: { kind: "superseded", revision: known.revision } },
+        { kind: "read-checkpoint", reader: "job" },
+      );
+      return;
+    }
+    const { replaced } = known.adopt(document, { checkpoint, revision: write.revision }, now, wall);
+    this.#receiveNamed(true, replaced, now, effects);
+  }
+
+  /** Another service had written the checkpoint. */
+  receiveCheckpointRead(found: StoredCheckpoint, now: Millis, wall: UnixMillis, effects: DocumentRoomEffect[]): void {
+    const { replaced } = this.#parts.checkpoint.receiveRead(this.#running.document, found, now, wall);
+    this.#receiveNamed(false, replaced, now, effects);
+  }
+
+  #receiveSnapshotsRemoved(now: Millis, effects: DocumentRoomEffect[]): void {
+    const { kind } = this.#running;
+    if (kind === "saving") this.#receiveSaveStep(this.#saves.receiveRemoved(effects), now, effects);
+    else if (kind === "wiping") effects.push({ kind: "wipe" });
+    else this.#end(effects);
+  }
+
+  #mergeVersion(now: Millis, effects: DocumentRoomEffect[]): void {
+    this.#job = { kind: "merging-version", document: this.#running.document };
+    this.#parts.plan.receiveUse(now);
+    this.#parts.mergeOrJoin(now, effects);
+  }
+
+  #receiveLogTrimmed(effects: DocumentRoomEffect[]): void {
+    this.#parts.plan.receiveTrimmed(this.#trimming.before);
+    effects.push({ kind: "report", report: { kind: "trim-ended", outcome: "trimmed" } });
+    this.#end(effects, { isTrimmed: true });
+  }
+
+  /** A store failed: the job is due again after a pause. */
+  receiveFailure(failure: StoreFailure, now: Millis, effects: DocumentRoomEffect[]): void {
+    const { kind } = this.#running;
+    if (kind === "trimming") effects.push({ kind: "report", report: { kind: "trim-ended", outcome: "failed" } });
+    if (kind === "saving") {
+      effects.push({ kind: "report", report: { kind: "save-ended", outcome: "failed", ms: now - this.#saves.startedAt } });
+      this.#saves.abandon();
+    }
+    this.pauseAfterFailure(FAILED[kind], failure, now, effects);
+    this.#end(effects);
+  }
+
+  /** `what`: the step that failed, for the log. */
+  pauseAfterFailure(what: string, { cause, isUndecodable }: StoreFailure, now: Millis, effects: DocumentRoomEffect[]): void {
+    this.#pause(isUndecodable ? UNDECODABLE_RETRY_MS : RETRY_MS, now);
+    if (!this.#isClosed) effects.push({ kind: "report", report: { kind: "storage-failed", what, cause } });
+  }
+
+  get #running(): Job {
+    assert(this.#job !== undefined, "the outcome of a job's step arrives while the job runs");
+    return this.#job;
+  }
+
+  get #trimming(): Job & { kind: "trimming" } {
+    assert(this.#job?.kind === "trimming", "records are archived and removed for a trim");
+    return this.#job;
+  }
+
+  /** The checkpoint is known. `isOurs`: this service has written it just now. */
+  #receiveNamed(isOurs: boolean, replaced: readonly string[], now: Millis, effects: DocumentRoomEffect[]): void {
+    const job = this.#running;
+    if (job.kind === "saving")
+      return this.#receiveSaveStep(this.#saves.receiveNamed(isOurs, replaced, job.document, effects), now, effects);
+    assert(job.kind === "removing-orphans", "a checkpoint is written for a save, or before orphans are removed");
+    const names = isOurs ? job.names : replaced;
+    if (names.length === 0) this.#end(effects);
+    else effects.push({ kind: "remove-snapshots", names, isAwaited: true });
+  }
+
+  /** `outcome` undefined: the save goes on. */
+  #receiveSaveStep(outcome: SaveOutcome | undefined, now: Millis, effects: DocumentRoomEffect[]): void {
+    if (outcome === undefined) return;
+    const { document } = this.#running;
+    const { startedAt } = this.#saves;
+    effects.push({ kind: "report", report: { kind: "save-ended", outcome, ms: now - startedAt } });
+    this.#parts.plan.receiveSaveEnd(document, startedAt, outcome === "saved");
+    if (outcome === "failed") this.#pause(RETRY_MS, now);
+    if (outcome !== "saved" || this.#parts.isDeleted()) return this.#end(effects);
+    this.#job = { kind: "checking-version", document };
+    effects.push({ kind: "check-version", seq: document.applied.seq });
+  }
+
+  #addVersion(present: MergedState | undefined, effects: DocumentRoomEffect[]): void {
+    if (present === undefined) return this.#end(effects);
+    this.#job = { kind: "adding-version", document: this.#running.document };
+    effects.push({ kind: "add-version", present });
+  }
+
+  #beginRemovingOrphans(document: Document, found: readonly string[], wall: UnixMillis, effects: DocumentRoomEffect[]): void {
+    const plan = planSnapshotRemoval(found, { isDeleted: this.#parts.isDeleted(), checkpoint: document.checkpoint });
+    if (plan.kind === "none") return this.#end(effects);
+    const { names } = plan;
+    this.#job = { kind: "removing-orphans", document, names };
+    effects.push(
+      plan.kind === "remove"
+        ? { kind: "remove-snapshots", names, isAwaited: true }
+        : { kind: "write-checkpoint", checkpoint: { ...plan.checkpoint, time: wall }, revision: this.#parts.checkpoint.revision },
+    );
+  }
+
+  #pause(ms: number, now: Millis): void {
+    this.#notBefore = (now + ms) as Millis;
+  }
+
+  #end(effects: DocumentRoomEffect[], { isTrimmed } = { isTrimmed: false }): void {
+    this.#job = undefined;
+    effects.push({ kind: "job-ended", isTrimmed });
+  }
+}
+
+const FAILED: Readonly<Record<Job["kind"], string>> = {
+  "saving": "its snapshot was not saved",
+  "checking-version": "its snapshot was not saved",
+  "merging-version": "its snapshot was not saved",
+  "adding-version": "its snapshot was not saved",
+  "trimming": "its log was not trimmed",
+  "wiping": "what is left of it was not removed",
+  "removing-orphans": "what a crash left behind was not removed",
+};

@@ -1,0 +1,137 @@
+/**
+ * What a document room receives and what it asks its host to do. Each `StoreEffect` comes back as one input: its outcome,
+ * or "failed" with the effect itself. All other effects have no outcome.
+ */
+
+import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
+import type { StoredRecord } from "../../shared/bus/record.ts";
+import type { LeaseWrite } from "../../shared/cluster/lease.ts";
+import type { Position, Seq } from "../../shared/ids.ts";
+import type { MergedDocument } from "../merge.ts";
+import type { StoredCheckpoint, Unread } from "../ports.ts";
+import type { Written } from "../verified-write-host.ts";
+import type { AppliedPosition, MergedState } from "./document.ts";
+import type { Watermark } from "./watermarks.ts";
+
+/** "joinable": a long document may lack its newest edits, because a joining client receives them from the log. */
+export type Freshness = "newest" | "joinable";
+
+/** The client and counter that identify one edit. */
+export type SnapshotEdit = Pick<Watermark, "client" | "counter">;
+
+export type Served =
+  /** `last`: the edit at the position, where it is known. */
+  | { kind: "snapshot"; state: Uint8Array; position: Position; last?: SnapshotEdit | undefined }
+  /** The room has no edit that this service knows. */
+  | { kind: "no-document" }
+  /** None of its edits is a Yjs update. */
+  | { kind: "not-a-document" }
+  | { kind: "deleted" }
+  /** The document is not available now; the caller asks again. */
+  | { kind: "loading" };
+
+/** The part of the room that reads a checkpoint. */
+export type RoomCheckpointReader = "opening" | "gap" | "merge" | "job";
+
+/** `superseded`: another service saved the room, and this one continues from that checkpoint. */
+export type SaveOutcome = "saved" | "superseded" | "failed";
+
+export type StoreEffect =
+  | { readonly kind: "read-checkpoint"; readonly reader: RoomCheckpointReader }
+  | { readonly kind: "read-snapshot"; readonly checkpoint: Checkpoint }
+  | { readonly kind: "merge"; readonly base: Uint8Array; readonly edits: readonly Uint8Array[] }
+  | { readonly kind: "write-snapshot"; readonly object: string; readonly state: Uint8Array }
+  /** Queue the pending change notifications before a checkpoint covers their edits. */
+  | { readonly kind: "queue-notifications" }
+  | { readonly kind: "write-checkpoint"; readonly checkpoint: Checkpoint; readonly revision: number }
+  /** Never fails: a snapshot that stays costs only space, and a later sweep removes it. */
+  | { readonly kind: "remove-snapshots"; readonly names: readonly string[]; readonly isAwaited: boolean }
+  | { readonly kind: "announce-snapshot"; readonly position: Position; readonly bytes: number }
+  | { readonly kind: "check-version"; readonly seq: Seq }
+  | { readonly kind: "add-version"; readonly present: MergedState }
+  | { readonly kind: "archive"; readonly before: number }
+  | { readonly kind: "trim-log"; readonly before: number }
+  | { readonly kind: "wipe" };
+
+/** For the log and the metrics. */
+export type DocumentRoomReport =
+  | { readonly kind: "set-aside"; readonly after: AppliedPosition | undefined; readonly bytes: number }
+  | { readonly kind: "released-undecodable"; readonly fromStreamSeq: number; readonly bytes: number }
+  | { readonly kind: "gap-crossed"; readonly streamSeq: number; readonly after: AppliedPosition }
+  | { readonly kind: "record-unreadable"; readonly streamSeq: number }
+  | { readonly kind: "writers-forgotten"; readonly count: number }
+  | { readonly kind: "merged"; readonly ms: number }
+  | { readonly kind: "edits-refused"; readonly refused: number; readonly through: AppliedPosition }
+  | {
+      readonly kind: "merge-abandoned";
+      readonly edits: number;
+      readonly baseBytes: number;
+      readonly through: AppliedPosition;
+      readonly pauseMs: number;
+      readonly why: Unread;
+    }
+  | { readonly kind: "snapshot-lost"; readonly object: string }
+  | { readonly kind: "snapshot-damaged"; readonly object: string }
+  | { readonly kind: "superseded"; readonly revision: number }
+  | { readonly kind: "save-ended"; readonly outcome: SaveOutcome; readonly ms: number }
+  | { readonly kind: "trim-ended"; readonly outcome: "trimmed" | "failed" }
+  | { readonly kind: "storage-failed"; readonly what: string; readonly cause: unknown };
+
+export type DocumentRoomEffect =
+  | StoreEffect
+  /** The room has read new edits up to the position. */
+  | { readonly kind: "notify-edits"; readonly position: Position; readonly edits: number }
+  /** The checkpoint is known, or known not to decode: the room no longer counts as opening. */
+  | { readonly kind: "looked-up" }
+  | { readonly kind: "opened"; readonly isOpen: boolean }
+  | { readonly kind: "answer"; readonly request: number; readonly served: Served }
+  | { readonly kind: "answer-state"; readonly request: number; readonly state: MergedState | undefined }
+  | { readonly kind: "answer-failure"; readonly request: number; readonly cause: unknown }
+  | { readonly kind: "job-ended"; readonly isTrimmed: boolean }
+  | { readonly kind: "report"; readonly report: DocumentRoomReport };
+
+/** A failure of a store. `isUndecodable`: the entry is there, and only a person can repair it. */
+export type StoreFailure = { readonly cause: unknown; readonly isUndecodable: boolean };
+
+/** Work on a room that excludes other work on it. `before`: a trim goes no further than this record of the room. */
+export type RoomJobRequest =
+  | { readonly kind: "save" }
+  | { readonly kind: "trim"; readonly before: number | undefined }
+  | { readonly kind: "wipe" }
+  | { readonly kind: "remove-orphans"; readonly names: readonly string[] };
+
+/** Outcomes of the effects of a job. */
+export type RoomJobOutcome =
+  | { readonly kind: "snapshot-written"; readonly written: Written | undefined }
+  | { readonly kind: "notifications-queued" }
+  | { readonly kind: "checkpoint-written"; readonly checkpoint: Checkpoint; readonly write: LeaseWrite }
+  | { readonly kind: "snapshots-removed"; readonly isAwaited: boolean }
+  | { readonly kind: "snapshot-announced" }
+  | { readonly kind: "version-checked"; readonly isDue: boolean }
+  | { readonly kind: "version-added" }
+  | { readonly kind: "archived" }
+  | { readonly kind: "log-trimmed" }
+  | { readonly kind: "wiped"; readonly isWiped: boolean };
+
+export type CheckpointRead = {
+  readonly kind: "checkpoint-read";
+  readonly reader: RoomCheckpointReader;
+  readonly found: StoredCheckpoint;
+};
+
+export type DocumentRoomInput =
+  | { readonly kind: "record"; readonly stored: StoredRecord }
+  /** The stream sequence of the log record that deletes the room. */
+  | { readonly kind: "deletion"; readonly streamSeq: number }
+  /** `isPressed`: the partition needs memory. */
+  | { readonly kind: "tick"; readonly isPressed: boolean }
+  | { readonly kind: "serve"; readonly request: number; readonly freshness: Freshness; readonly minSeq: number }
+  | { readonly kind: "read-state"; readonly request: number }
+  | { readonly kind: "job"; readonly job: RoomJobRequest }
+  | { readonly kind: "failure"; readonly what: string; readonly failure: StoreFailure }
+  | { readonly kind: "close" }
+  | CheckpointRead
+  | { readonly kind: "snapshot-read"; readonly state: Uint8Array | undefined }
+  | { readonly kind: "merge-ended"; readonly outcome: MergedDocument | Unread }
+  | RoomJobOutcome
+  | { readonly kind: "failed"; readonly effect: StoreEffect; readonly failure: StoreFailure };

@@ -1,0 +1,105 @@
+/**
+ * The callers that wait for one room's document. However many ask at once, the room merges once, or twice where a merge
+ * was already running when they asked.
+ */
+
+import type { Seq } from "../../shared/ids.ts";
+import { EMPTY_STATE } from "../merge.ts";
+import type { Document, MergedState } from "./document.ts";
+import type { MergeEnd } from "./merges.ts";
+import type { DocumentRoomEffect, Freshness, Served } from "./room-messages.ts";
+
+export type DocumentRequest =
+  | { readonly kind: "serve"; readonly request: number; readonly freshness: Freshness; readonly minSeq: number }
+  | { readonly kind: "read-state"; readonly request: number };
+
+/** `seq`: the merged state must reach it. `isSecond`: the answer is whatever the next merge yields. */
+type Merging = { readonly asked: DocumentRequest; readonly seq: Seq; readonly isSecond: boolean };
+
+export class RoomRequests {
+  readonly #lagBytesMax: number;
+  #unopened: DocumentRequest[] = [];
+  #merging: Merging[] = [];
+
+  constructor({ snapshotLagBytesMax }: { readonly snapshotLagBytesMax: number }) {
+    this.#lagBytesMax = snapshotLagBytesMax;
+  }
+
+  get isMergeWanted(): boolean {
+    return this.#merging.length > 0;
+  }
+
+  addUnopened(asked: DocumentRequest): void {
+    this.#unopened.push(asked);
+  }
+
+  /** The requests that waited until the room opened. */
+  takeUnopened(): readonly DocumentRequest[] {
+    return this.#unopened.splice(0);
+  }
+
+  /** Answers at once where no merge is needed. "answered-without-use": the document itself was not needed. */
+  receive(
+    asked: DocumentRequest,
+    document: Document,
+    isDeleted: boolean,
+    effects: DocumentRoomEffect[],
+  ): "answered" | "answered-without-use" | "merge" {
+    const early = answerWithoutDocument(asked, document, isDeleted);
+    if (early !== undefined) {
+      effects.push({ kind: "answer", request: asked.request, served: early });
+      return "answered-without-use";
+    }
+    const isLagAllowed = asked.kind === "serve" && asked.freshness === "joinable";
+    const nearly = isLagAllowed ? document.nearlyMerged(this.#lagBytesMax) : undefined;
+    if (nearly !== undefined) {
+      effects.push(answer(asked, nearly, false));
+      return "answered";
+    }
+    this.#merging.push({ asked, seq: document.applied.seq, isSecond: false });
+    return "merge";
+  }
+
+  /** Answers all whose edits are merged. The others wait for a second merge, which has all edits that they ask for. */
+  receiveMergeEnd(end: MergeEnd, isDeleted: boolean, effects: DocumentRoomEffect[]): void {
+    const waiting = this.#merging;
+    this.#merging = [];
+    const again: Merging[] = [];
+    for (const { asked, seq, isSecond } of waiting) {
+      if (end.kind === "failed") {
+        effects.push({ kind: "answer-failure", request: asked.request, cause: end.failure.cause });
+      } else if (end.merged !== undefined && end.merged.applied.seq < seq && !isSecond) {
+        again.push({ asked, seq, isSecond: true });
+      } else {
+        effects.push(answer(asked, end.merged, isDeleted));
+      }
+    }
+    this.#merging = again;
+  }
+}
+
+export function answer(asked: DocumentRequest, merged: MergedState | undefined, isDeleted: boolean): DocumentRoomEffect {
+  const { request } = asked;
+  return asked.kind === "read-state"
+    ? { kind: "answer-state", request, state: merged }
+    : { kind: "answer", request, served: isDeleted ? { kind: "deleted" } : servedState(merged) };
+}
+
+function answerWithoutDocument(asked: DocumentRequest, document: Document, isDeleted: boolean): Served | undefined {
+  if (asked.kind === "read-state") return undefined;
+  if (isDeleted) return { kind: "deleted" };
+  if (document.applied.seq === 0) return { kind: "no-document" };
+  return document.applied.seq < asked.minSeq ? { kind: "loading" } : undefined;
+}
+
+function servedState(merged: MergedState | undefined): Served {
+  if (merged === undefined || merged.applied.seq === 0) return { kind: "loading" };
+  const { state, applied, clients, leftOut } = merged;
+  if (leftOut > 0 && state.byteLength <= EMPTY_STATE.byteLength) return { kind: "not-a-document" };
+  return {
+    kind: "snapshot",
+    state,
+    position: { epoch: applied.epoch, seq: applied.seq },
+    last: clients.findLast(({ seq }) => seq === applied.seq),
+  };
+}

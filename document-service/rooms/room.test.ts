@@ -1,0 +1,306 @@
+import { expect, test } from "vitest";
+
+import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
+import type { StoredRecord } from "../../shared/bus/record.ts";
+import type { Millis, UnixMillis } from "../../shared/ids.ts";
+import { mergeEdits } from "../merge.ts";
+import { deletedRecord, recordsOf, ROOM } from "../testing/one-room.ts";
+import { Deletion } from "./deletion.ts";
+import type { DocumentRoomEffect, DocumentRoomInput, RoomJobRequest, StoreEffect, StoreFailure } from "./room-messages.ts";
+import { DocumentRoom, type DocumentRoomOptions } from "./room.ts";
+
+const OPTIONS: DocumentRoomOptions = {
+  snapshotEditsMax: 2,
+  snapshotBytesMax: 10_000,
+  snapshotAgeMsMax: 1_000,
+  snapshotIntervalMsMin: 100,
+  replayWindowMs: 1_000,
+  boardsHoldMsMax: 60_000,
+  checkpointClientsMax: 10,
+  checkpointClientMsMax: 60_000,
+  checkpointClientsBytesMax: 10_000,
+  mergeEditsMax: 3,
+  mergeBytesMax: 10_000,
+  mergeMsMax: 1_000,
+  snapshotLagBytesMax: 200,
+  stalledBytesMax: 400,
+  documentIdleMsMax: 60_000,
+};
+const FAILURE: StoreFailure = { cause: "the store does not answer", isUndecodable: false };
+const UNDECODABLE: StoreFailure = { cause: "the entry does not decode", isUndecodable: true };
+
+/** One room without any store: the test gives it each outcome. */
+class Rig {
+  now = 0 as Millis;
+  readonly deletion = new Deletion();
+  readonly room: DocumentRoom;
+  #namedCount = 0;
+
+  constructor(options: Partial<DocumentRoomOptions> = {}) {
+    this.room = new DocumentRoom(
+      ROOM,
+      { ...OPTIONS, ...options },
+      { deletion: this.deletion, newName: () => `name${++this.#namedCount}`, boardsFloor: () => Number.POSITIVE_INFINITY },
+      this.now,
+    );
+  }
+
+  static opened(checkpoint?: Checkpoint, revision = 0, options: Partial<DocumentRoomOptions> = {}): Rig {
+    const rig = new Rig(options);
+    rig.receive({ kind: "checkpoint-read", reader: "opening", found: { checkpoint, revision } });
+    return rig;
+  }
+
+  receive(input: DocumentRoomInput): readonly DocumentRoomEffect[] {
+    return this.room.receive(input, this.now, this.now as number as UnixMillis);
+  }
+
+  read(...records: readonly StoredRecord[]): readonly DocumentRoomEffect[] {
+    return records.flatMap((stored) => this.receive({ kind: "record", stored }));
+  }
+
+  begin(job: RoomJobRequest): readonly DocumentRoomEffect[] {
+    return this.receive({ kind: "job", job });
+  }
+
+  /** Merges what the last effects ask for. */
+  merge(effects: readonly DocumentRoomEffect[]): readonly DocumentRoomEffect[] {
+    const { base, edits } = effectOf(effects, "merge");
+    return this.receive({ kind: "merge-ended", outcome: mergeEdits(base, edits) });
+  }
+
+  /** A save up to the write of the checkpoint. */
+  saveUntilNamed(): StoreEffect & { kind: "write-checkpoint" } {
+    const writing = effectOf(this.merge(this.begin({ kind: "save" })), "write-snapshot");
+    const written = { object: writing.object, bytes: writing.state.byteLength, sha256: "" };
+    this.receive({ kind: "snapshot-written", written });
+    return effectOf(this.receive({ kind: "notifications-queued" }), "write-checkpoint");
+  }
+
+  fail(effect: StoreEffect, failure = FAILURE): readonly DocumentRoomEffect[] {
+    return this.receive({ kind: "failed", effect, failure });
+  }
+}
+
+function effectOf<Kind extends DocumentRoomEffect["kind"]>(
+  effects: readonly DocumentRoomEffect[],
+  kind: Kind,
+): DocumentRoomEffect & { kind: Kind } {
+  const effect = effects.find((one): one is DocumentRoomEffect & { kind: Kind } => one.kind === kind);
+  if (effect === undefined) throw new Error(`no ${kind} among ${kindsOf(effects).join(", ")}`);
+  return effect;
+}
+
+function kindsOf(effects: readonly DocumentRoomEffect[]): string[] {
+  return effects.map((effect) => (effect.kind === "report" ? `report ${effect.report.kind}` : effect.kind));
+}
+
+test("[DRM1] records that arrive before the checkpoint is known wait for it, and so do callers", () => {
+  const rig = new Rig();
+  expect(kindsOf(rig.room.open())).toEqual(["read-checkpoint"]);
+  expect(kindsOf(rig.read(...recordsOf("ab")))).toEqual([]);
+  expect(rig.receive({ kind: "serve", request: 1, freshness: "newest", minSeq: 0 })).toEqual([]);
+  expect([rig.room.state, rig.room.uncoveredFrom]).toEqual(["opening", 10]);
+  const opened = rig.receive({ kind: "checkpoint-read", reader: "opening", found: { checkpoint: undefined, revision: 0 } });
+  expect(kindsOf(opened)).toEqual(["notify-edits", "opened", "looked-up", "merge"]);
+  expect(rig.room.state).toBe("open");
+  expect(effectOf(rig.merge(opened), "answer").served).toMatchObject({ kind: "snapshot", position: { seq: 2 } });
+});
+
+test("[DRM2] a checkpoint that cannot be read is read again after 0.5 s, and one that does not decode after 10 s", () => {
+  const rig = new Rig();
+  const [read] = rig.room.open() as [StoreEffect];
+  const triesUntil = (end: number): number[] => {
+    const tries: number[] = [];
+    for (; rig.now < end; rig.now = (rig.now + 100) as Millis) {
+      if (rig.receive({ kind: "tick", isPressed: false }).length > 0) tries.push(rig.now);
+    }
+    return tries;
+  };
+  expect(kindsOf(rig.fail(read))).toEqual(["report storage-failed"]);
+  expect(triesUntil(1_000)).toEqual([500]);
+  expect(kindsOf(rig.fail(read, UNDECODABLE))).toEqual(["looked-up", "report storage-failed"]);
+  expect(rig.room.isUndecodable).toBe(true);
+  expect(triesUntil(20_000)).toEqual([11_000]);
+});
+
+test("[DRM3] a save writes the snapshot, then the checkpoint, and removes the old snapshot after that", () => {
+  const rig = Rig.opened();
+  rig.read(...recordsOf("ab").slice(0, 1));
+  const first = rig.saveUntilNamed();
+  expect(first).toMatchObject({ revision: 0, checkpoint: { seq: 1, streamSeq: 10, snapshot: { object: `${ROOM}/1-1-name1` } } });
+  const named = rig.receive({ kind: "checkpoint-written", checkpoint: first.checkpoint, write: { kind: "written", revision: 5 } });
+  expect(kindsOf(named)).toEqual(["announce-snapshot"]);
+  expect(kindsOf(rig.receive({ kind: "snapshot-announced" }))).toEqual(["report save-ended", "check-version"]);
+  expect(rig.room.uncoveredFrom).toBeUndefined();
+  expect(kindsOf(rig.receive({ kind: "version-checked", isDue: false }))).toEqual(["job-ended"]);
+
+  rig.read(...recordsOf("ab").slice(1));
+  const second = rig.saveUntilNamed();
+  expect(second.revision).toBe(5);
+  const again = rig.receive({ kind: "checkpoint-written", checkpoint: second.checkpoint, write: { kind: "written", revision: 6 } });
+  expect(again).toEqual([{ kind: "remove-snapshots", names: [`${ROOM}/1-1-name1`], isAwaited: true }]);
+});
+
+test("[DRM4] a save that another service was faster than goes on from that service's checkpoint, and removes its own snapshot", () => {
+  const rig = Rig.opened();
+  rig.read(...recordsOf("a"));
+  const { checkpoint } = rig.saveUntilNamed();
+  const superseded = rig.receive({ kind: "checkpoint-written", checkpoint, write: { kind: "superseded" } });
+  expect(kindsOf(superseded)).toEqual(["report superseded", "read-checkpoint"]);
+  const theirs: Checkpoint = {
+    ...checkpoint,
+    seq: 4 as typeof checkpoint.seq,
+    streamSeq: 40,
+    snapshot: { object: "theirs", bytes: 1, sha256: "" },
+  };
+  const found = rig.receive({ kind: "checkpoint-read", reader: "job", found: { checkpoint: theirs, revision: 9 } });
+  expect(found).toEqual([{ kind: "remove-snapshots", names: [checkpoint.snapshot.object], isAwaited: true }]);
+  expect(kindsOf(rig.receive({ kind: "snapshots-removed", isAwaited: true }))).toEqual(["report save-ended", "job-ended"]);
+  expect([rig.room.uncoveredFrom, rig.room.isSaveDue(99_999 as Millis, true)]).toEqual([undefined, false]);
+});
+
+test("[DRM5] a save whose store fails is due again after a pause, and names the snapshot that it has written", () => {
+  const rig = Rig.opened();
+  rig.read(...recordsOf("ab"));
+  const naming = rig.saveUntilNamed();
+  expect(kindsOf(rig.fail(naming))).toEqual(["report save-ended", "report storage-failed", "job-ended"]);
+  const due = [0, 499, 500].map((now) => rig.room.isSaveDue(now as Millis, true));
+  expect(due).toEqual([false, false, true]);
+  rig.now = 500 as Millis;
+  expect(kindsOf(rig.begin({ kind: "save" }))).toEqual(["queue-notifications"]);
+  expect(effectOf(rig.receive({ kind: "notifications-queued" }), "write-checkpoint").checkpoint.snapshot).toEqual(
+    naming.checkpoint.snapshot,
+  );
+});
+
+test("[DRM6] a save is due by edits or by age, not while a save runs, and at once where memory is short", () => {
+  const rig = Rig.opened();
+  const [first, second] = recordsOf("ab") as [StoredRecord, StoredRecord];
+  rig.read(first);
+  const isDue = (now: number, isPressed = false) => rig.room.isSaveDue(now as Millis, isPressed);
+  expect([isDue(999), isDue(1_000), isDue(0, true)]).toEqual([false, true, true]);
+  rig.read(second);
+  expect(isDue(0)).toBe(true);
+  rig.begin({ kind: "save" });
+  expect([rig.room.isBusy, isDue(1_000, true)]).toEqual([true, false]);
+});
+
+test("[DRM7] a trim archives first, removes from the log after that, and goes no further than it is asked to", () => {
+  const rig = Rig.opened();
+  rig.read(...recordsOf("ab"));
+  const { checkpoint } = rig.saveUntilNamed();
+  rig.receive({ kind: "checkpoint-written", checkpoint, write: { kind: "written", revision: 1 } });
+  rig.receive({ kind: "snapshot-announced" });
+  rig.receive({ kind: "version-checked", isDue: false });
+  expect([1_000, 1_001].map((now) => rig.room.trimThrough(now as Millis))).toEqual([undefined, 20]);
+  rig.now = 1_001 as Millis;
+  expect(rig.room.trimRange(20, 0)).toMatchObject({ after: 0, from: 9, through: 20, records: 2 });
+  expect(rig.room.trimRange(20, 20)).toBeUndefined();
+  expect(rig.begin({ kind: "trim", before: 15 })).toEqual([{ kind: "archive", before: 15 }]);
+  expect(rig.receive({ kind: "archived" })).toEqual([{ kind: "trim-log", before: 15 }]);
+  expect(rig.receive({ kind: "log-trimmed" })).toContainEqual({ kind: "job-ended", isTrimmed: true });
+  expect(rig.room.isTrimDue(rig.now)).toBe(true);
+  expect(kindsOf(rig.fail(effectOf(rig.begin({ kind: "trim", before: undefined }), "archive")))).toEqual([
+    "report trim-ended",
+    "report storage-failed",
+    "job-ended",
+  ]);
+  expect(rig.room.isTrimDue(rig.now)).toBe(false);
+});
+
+test("[DRM8] callers that ask during a merge share one second merge", () => {
+  const rig = Rig.opened();
+  const [one, two] = recordsOf("ab") as [StoredRecord, StoredRecord];
+  rig.read(one);
+  const serve = (request: number) => rig.receive({ kind: "serve", request, freshness: "newest", minSeq: 0 });
+  const merging = serve(1);
+  rig.read(two);
+  expect([serve(2), serve(3)]).toEqual([[], []]);
+  const again = rig.merge(merging);
+  expect(kindsOf(again)).toEqual(["report merged", "answer", "merge"]);
+  expect(rig.merge(again).filter(({ kind }) => kind === "answer")).toMatchObject([
+    { request: 2, served: { position: { seq: 2 } } },
+    { request: 3, served: { position: { seq: 2 } } },
+  ]);
+});
+
+test("[DRM9] a merge that fails answers every caller, and the save that waited for it, with the failure", () => {
+  const rig = Rig.opened();
+  rig.read(...recordsOf("ab"));
+  const merge = effectOf(rig.receive({ kind: "read-state", request: 1 }), "merge");
+  expect(rig.begin({ kind: "save" })).toEqual([]);
+  expect(kindsOf(rig.fail(merge))).toEqual(["answer-failure", "report save-ended", "report storage-failed", "job-ended"]);
+});
+
+test("[DRM10] a hole in the log is looked up once; the records behind it wait, and a hole that no checkpoint explains is reported", () => {
+  const rig = Rig.opened();
+  const [a, , c, d] = recordsOf("abcd") as [StoredRecord, StoredRecord, StoredRecord, StoredRecord];
+  rig.read(a);
+  expect(kindsOf(rig.read(c, d))).toEqual(["read-checkpoint"]);
+  expect([rig.room.isLookingUp, rig.room.isSaveDue(9_999 as Millis, true)]).toEqual([true, false]);
+  const crossed = rig.receive({ kind: "checkpoint-read", reader: "gap", found: { checkpoint: undefined, revision: 0 } });
+  expect(kindsOf(crossed)).toEqual(["report gap-crossed", "notify-edits", "merge"]);
+  expect([rig.room.isLookingUp, rig.room.isSaveDue(9_999 as Millis, true)]).toEqual([false, true]);
+});
+
+test("[DRM11] a deleted room takes no more records, is wiped once, and can then be forgotten", () => {
+  const rig = Rig.opened();
+  rig.read(...recordsOf("a"), deletedRecord(50));
+  expect([rig.room.state, rig.room.uncoveredFrom, rig.read(...recordsOf("ab").slice(1))]).toEqual(["deleting", 50, []]);
+  expect(rig.receive({ kind: "serve", request: 1, freshness: "newest", minSeq: 0 })).toMatchObject([{ served: { kind: "deleted" } }]);
+  expect([rig.room.isWipeDue(rig.now), rig.room.canRetire(rig.now, true)]).toEqual([true, false]);
+  expect(rig.begin({ kind: "wipe" })).toEqual([{ kind: "wipe" }]);
+  rig.receive({ kind: "wiped", isWiped: false });
+  expect([0, 500].map((now) => rig.room.isWipeDue(now as Millis))).toEqual([false, true]);
+  rig.deletion.receiveEntry({ deleted: true, time: 0 as UnixMillis });
+  expect(rig.room.state).toBe("deleting");
+});
+
+test("[DRM12] orphans are removed after the checkpoint is written again, and stay where another service was faster", () => {
+  const snapshot = { object: "named", bytes: 1, sha256: "" };
+  const checkpoint = { epoch: 1, seq: 1, streamSeq: 10, time: 0, clients: [], snapshot } as unknown as Checkpoint;
+  const rig = Rig.opened(checkpoint, 3);
+  const begin = () => rig.begin({ kind: "remove-orphans", names: ["named", "orphan"] });
+  expect(begin()).toMatchObject([{ kind: "write-checkpoint", revision: 3 }]);
+  expect(rig.receive({ kind: "checkpoint-written", checkpoint, write: { kind: "written", revision: 4 } })).toEqual([
+    { kind: "remove-snapshots", names: ["orphan"], isAwaited: true },
+  ]);
+  expect(kindsOf(rig.receive({ kind: "snapshots-removed", isAwaited: true }))).toEqual(["job-ended"]);
+  begin();
+  rig.receive({ kind: "checkpoint-written", checkpoint, write: { kind: "superseded" } });
+  expect(kindsOf(rig.receive({ kind: "checkpoint-read", reader: "job", found: { checkpoint, revision: 8 } }))).toEqual(["job-ended"]);
+});
+
+test("[DRM13] a room that cannot be merged drops its pending edits past their limit, and reads them again once it can", () => {
+  const snapshot = { object: "lost", bytes: 1, sha256: "" };
+  const checkpoint = { epoch: 1, seq: 1, streamSeq: 10, time: 0, clients: [], snapshot } as unknown as Checkpoint;
+  const rig = Rig.opened(checkpoint, 3, { stalledBytesMax: 50 });
+  rig.read(...recordsOf("abcdefghij").slice(1, 3));
+  rig.receive({ kind: "read-state", request: 1 });
+  expect(kindsOf(rig.receive({ kind: "snapshot-read", state: undefined }))).toEqual(["read-checkpoint"]);
+  const lost = rig.receive({ kind: "checkpoint-read", reader: "merge", found: { checkpoint, revision: 3 } });
+  expect(kindsOf(lost)).toEqual(["report snapshot-lost", "answer-state"]);
+  const effects = rig.read(...recordsOf("abcdefghij").slice(3));
+  expect(kindsOf(effects)).toContain("report set-aside");
+  expect([rig.room.heldBytes, rig.room.canBeCovered, rig.room.readAgainFrom, rig.room.uncoveredFrom]).toEqual([0, false, undefined, 20]);
+  rig.receive({ kind: "read-state", request: 2 });
+  rig.receive({ kind: "snapshot-read", state: new Uint8Array([0, 0]) });
+  expect(rig.room.readAgainFrom).toBe(20);
+});
+
+test("[DRM14] a closed room answers the callers that wait for it, and reports no more failures", () => {
+  const rig = new Rig();
+  const [read] = rig.room.open() as [StoreEffect];
+  rig.receive({ kind: "serve", request: 1, freshness: "newest", minSeq: 0 });
+  rig.receive({ kind: "read-state", request: 2 });
+  expect(rig.receive({ kind: "close" })).toEqual([
+    { kind: "answer", request: 1, served: { kind: "loading" } },
+    { kind: "answer-state", request: 2, state: undefined },
+    { kind: "opened", isOpen: false },
+    { kind: "looked-up" },
+  ]);
+  expect(rig.fail(read)).toEqual([]);
+  rig.now = 99_999 as Millis;
+  expect(rig.receive({ kind: "tick", isPressed: false })).toEqual([]);
+});

@@ -1,0 +1,134 @@
+/**
+ * Saves one room's document, step by step. Each step may fail, and the next try starts from a complete document:
+ *
+ *   merge -> write snapshot, read it back, compare -> queue notifications -> write checkpoint -> remove old snapshots
+ *
+ * The checkpoint is the commit. A snapshot that no checkpoint names belongs to nobody and is removed later.
+ */
+
+import { assert } from "../../shared/assert.ts";
+import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
+import { LazySet } from "../../shared/collections/lazy-map.ts";
+import type { Millis, RoomKey, UnixMillis } from "../../shared/ids.ts";
+import type { Written } from "../verified-write-host.ts";
+import type { Document, MergedState } from "./document.ts";
+import type { DocumentRoomEffect, SaveOutcome } from "./room-messages.ts";
+
+type SaveStep =
+  | { readonly kind: "idle" }
+  | { readonly kind: "merging" }
+  | { readonly kind: "writing"; readonly object: string; readonly merged: MergedState }
+  | { readonly kind: "queueing"; readonly snapshot: Written; readonly merged: MergedState }
+  | { readonly kind: "naming"; readonly merged: MergedState }
+  | { readonly kind: "removing"; readonly merged: MergedState; readonly isNamed: boolean }
+  | { readonly kind: "announcing" };
+
+export class DocumentSaves {
+  readonly #room: RoomKey;
+  /** Unique among all snapshots ever written. */
+  readonly #newName: () => string;
+  #step: SaveStep = { kind: "idle" };
+  #startedAt = 0 as Millis;
+  /** Snapshots that the room's checkpoint may name: a write of it may have failed or not. */
+  readonly #unsettled = new LazySet<string>();
+  /** The last written snapshot: a retry names the same one while the state is the same. */
+  #written: { readonly state: Uint8Array; readonly snapshot: Written } | undefined;
+
+  constructor(room: RoomKey, newName: () => string) {
+    this.#room = room;
+    this.#newName = newName;
+  }
+
+  get startedAt(): Millis {
+    return this.#startedAt;
+  }
+
+  get step(): SaveStep["kind"] {
+    return this.#step.kind;
+  }
+
+  begin(now: Millis): void {
+    assert(this.#step.kind === "idle", "a room is saved once at a time");
+    this.#startedAt = now;
+    this.#step = { kind: "merging" };
+  }
+
+  /** `merged` undefined, or a merge that stalled: the save has failed. */
+  receiveMerged(merged: MergedState | undefined, isStalled: boolean, effects: DocumentRoomEffect[]): SaveOutcome | undefined {
+    if (merged === undefined || isStalled) return this.#end("failed");
+    const { state, applied } = merged;
+    if (this.#written?.state === state) return this.#queueNotifications(merged, this.#written.snapshot, effects);
+    const object = `${this.#room}/${applied.epoch}-${applied.seq}-${this.#newName()}`;
+    this.#unsettled.add(object);
+    this.#step = { kind: "writing", object, merged };
+    effects.push({ kind: "write-snapshot", object, state });
+    return undefined;
+  }
+
+  /** `written` undefined: the object reads back different from what was written. */
+  receiveWritten(written: Written | undefined, effects: DocumentRoomEffect[]): SaveOutcome | undefined {
+    assert(this.#step.kind === "writing", "a snapshot is written for a save");
+    const { merged, object } = this.#step;
+    if (written !== undefined) return this.#queueNotifications(merged, written, effects);
+    effects.push({ kind: "report", report: { kind: "snapshot-damaged", object } });
+    return this.#end("failed");
+  }
+
+  /** Returns the checkpoint to write. */
+  receiveQueued(wall: UnixMillis): Checkpoint {
+    assert(this.#step.kind === "queueing", "notifications are queued for a save");
+    const { merged, snapshot } = this.#step;
+    const { applied, clients, leftOut } = merged;
+    this.#step = { kind: "naming", merged };
+    return { ...applied, time: wall, clients: [...clients], ...(leftOut > 0 ? { leftOut } : {}), snapshot };
+  }
+
+  /** The room's checkpoint is known. `replaced`: the snapshot of the checkpoint before. */
+  receiveNamed(isNamed: boolean, replaced: readonly string[], document: Document, effects: DocumentRoomEffect[]): SaveOutcome | undefined {
+    assert(this.#step.kind === "naming", "a checkpoint is written for a save");
+    const { merged } = this.#step;
+    this.#written = undefined;
+    const names = [...replaced, ...this.takeUnnamed(document)];
+    this.#step = { kind: "removing", merged, isNamed };
+    if (names.length === 0) return this.receiveRemoved(effects);
+    effects.push({ kind: "remove-snapshots", names, isAwaited: true });
+    return undefined;
+  }
+
+  receiveRemoved(effects: DocumentRoomEffect[]): SaveOutcome | undefined {
+    assert(this.#step.kind === "removing", "old snapshots are removed for a save");
+    const { merged, isNamed } = this.#step;
+    if (!isNamed) return this.#end("superseded");
+    this.#step = { kind: "announcing" };
+    effects.push({ kind: "announce-snapshot", position: merged.applied, bytes: merged.state.byteLength });
+    return undefined;
+  }
+
+  receiveAnnounced(): SaveOutcome {
+    return this.#end("saved");
+  }
+
+  /** A store failed. What was written stays known, for the next try. */
+  abandon(): void {
+    this.#step = { kind: "idle" };
+  }
+
+  /** Own snapshots that the room's checkpoint, which is known now, does not name and never will. */
+  takeUnnamed({ checkpoint }: Document): string[] {
+    const names = [...this.#unsettled].filter((object) => object !== checkpoint?.snapshot.object);
+    this.#unsettled.clear();
+    return names;
+  }
+
+  #queueNotifications(merged: MergedState, snapshot: Written, effects: DocumentRoomEffect[]): undefined {
+    this.#written = { state: merged.state, snapshot };
+    this.#step = { kind: "queueing", snapshot, merged };
+    effects.push({ kind: "queue-notifications" });
+    return undefined;
+  }
+
+  #end(outcome: SaveOutcome): SaveOutcome {
+    this.#step = { kind: "idle" };
+    return outcome;
+  }
+}

@@ -1,0 +1,152 @@
+/**
+ * Decides when one room is merged, saved, trimmed and removed from memory. Only positions, counts and times are held here:
+ * the document and the stores are elsewhere.
+ */
+
+import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
+import type { StoredRecord } from "../../shared/bus/record.ts";
+import type { Millis, RoomKey, UnixMillis } from "../../shared/ids.ts";
+import type { Document, Uncovered } from "./document.ts";
+import type { RoomRange } from "./read-ahead.ts";
+import { type TrimOptions, TrimPlan } from "./trim-plan.ts";
+
+export type SnapshotPolicy = {
+  readonly snapshotEditsMax: number;
+  readonly snapshotBytesMax: number;
+  readonly snapshotAgeMsMax: number;
+  /** Minimum time between two snapshots of a busy room, whatever else is due. */
+  readonly snapshotIntervalMsMin: number;
+};
+export type SnapshotPlanOptions = SnapshotPolicy &
+  TrimOptions & {
+    readonly mergeEditsMax: number;
+    readonly mergeBytesMax: number;
+    readonly stalledBytesMax: number;
+    readonly documentIdleMsMax: number;
+  };
+
+/** A room without any edit leaves memory early: to open it again costs one checkpoint read and no snapshot. */
+const BLANK_IDLE_MS_MAX = 10_000;
+
+/** `since`: when the first uncovered edit was read here. */
+export function isSnapshotDue(
+  uncovered: Uncovered & { readonly since: Millis },
+  lastSaved: Millis | undefined,
+  policy: SnapshotPolicy,
+  now: Millis,
+): boolean {
+  if (lastSaved !== undefined && now - lastSaved < policy.snapshotIntervalMsMin) return false;
+  return (
+    uncovered.edits >= policy.snapshotEditsMax ||
+    uncovered.bytes >= policy.snapshotBytesMax ||
+    now - uncovered.since >= policy.snapshotAgeMsMax
+  );
+}
+
+export class SnapshotPlan {
+  readonly #room: RoomKey;
+  readonly #options: SnapshotPlanOptions;
+  readonly #trims: TrimPlan;
+  #uncoveredSince: Millis | undefined;
+  #lastSaved: Millis | undefined;
+  #lastUsed: Millis;
+  /** The first record received here. Records before it are left from an earlier run. */
+  #firstStreamSeq: number | undefined;
+  /** The newest checkpoint, and since when it exists by the steady clock: its date is read once. */
+  #covered: { readonly checkpoint: Checkpoint; readonly since: Millis } | undefined;
+
+  constructor(room: RoomKey, options: SnapshotPlanOptions, now: Millis) {
+    this.#room = room;
+    this.#options = options;
+    this.#trims = new TrimPlan(options);
+    this.#lastUsed = now;
+  }
+
+  /** When the first edit was read that no snapshot covers. */
+  get uncoveredSince(): Millis | undefined {
+    return this.#uncoveredSince;
+  }
+
+  /** Every record that the document takes, in order. */
+  receiveTaken({ streamSeq, time }: StoredRecord, document: Document, now: Millis): void {
+    this.#lastUsed = now;
+    this.#firstStreamSeq ??= streamSeq;
+    this.#trims.receiveRecord({ streamSeq, since: now }, time);
+    this.#noteUncovered(document, now);
+  }
+
+  receiveUse(now: Millis): void {
+    this.#lastUsed = now;
+  }
+
+  /** Call after each change of the document's checkpoint. */
+  receiveCheckpoint(document: Document, now: Millis, wall: UnixMillis): void {
+    this.#noteUncovered(document, now);
+    const { checkpoint } = document;
+    if (checkpoint === undefined || checkpoint === this.#covered?.checkpoint) return;
+    this.#covered = { checkpoint, since: (now - Math.max(0, wall - checkpoint.time)) as Millis };
+  }
+
+  /** `startedAt`: of the save. Edits that arrived during a successful save count from its start. */
+  receiveSaveEnd(document: Document, startedAt: Millis, isSaved: boolean): void {
+    this.#lastSaved = startedAt;
+    if (isSaved) this.#uncoveredSince = undefined;
+    this.#noteUncovered(document, startedAt);
+  }
+
+  receiveTrimmed(before: number): void {
+    this.#trims.receiveTrimmed(before);
+  }
+
+  /** "set-aside": the room cannot be merged, and its pending edits are too many to keep in memory. */
+  nextMergeStep({ pending: { edits, bytes } }: Document, isStalled: boolean): "merge" | "set-aside" | "wait" {
+    if (isStalled && bytes >= this.#options.stalledBytesMax) return "set-aside";
+    return edits >= this.#options.mergeEditsMax || bytes >= this.#options.mergeBytesMax ? "merge" : "wait";
+  }
+
+  /** A run of edits this long is merged at once, not only at the next tick. */
+  hasManyPending({ pending }: Document): boolean {
+    return pending.edits >= this.#options.mergeEditsMax;
+  }
+
+  /** `isPressed`: the partition needs memory. */
+  isSaveDue({ uncovered }: Document, isPressed: boolean, now: Millis): boolean {
+    if (uncovered === undefined) return false;
+    return isPressed || isSnapshotDue({ ...uncovered, since: this.#uncoveredSince ?? now }, this.#lastSaved, this.#options, now);
+  }
+
+  /** Records before this stream sequence may be trimmed; undefined: none. */
+  trimBefore({ checkpoint, leftOut }: Document, boardsFloor: number, now: Millis): number | undefined {
+    if (checkpoint === undefined || leftOut > 0 || this.#covered?.checkpoint !== checkpoint) return undefined;
+    return this.#trims.before({ streamSeq: checkpoint.streamSeq, since: this.#covered.since }, boardsFloor, now);
+  }
+
+  /** What a trim up to `through` reads of the log; undefined: nothing. `archivedThrough`: the history has all records up to it. */
+  trimRange(through: number, archivedThrough: number | undefined): RoomRange | undefined {
+    if (archivedThrough === undefined || archivedThrough >= through) return undefined;
+    const from = Math.max(archivedThrough, Math.min(through, (this.#firstStreamSeq ?? 0) - 1));
+    return { room: this.#room, after: archivedThrough, from, through, records: this.#trims.recordsThrough(through) };
+  }
+
+  isIdle(now: Millis): boolean {
+    return now - this.#lastUsed > this.#options.documentIdleMsMax;
+  }
+
+  /** Whether memory holds nothing but what the checkpoint and the log have, and nothing is left to do for the room. */
+  canRetire(document: Document, isPressed: boolean, now: Millis): boolean {
+    if (document.uncovered !== undefined) return false;
+    if (isPressed) return true;
+    const { documentIdleMsMax } = this.#options;
+    const idleMsMax = document.isBlank ? Math.min(BLANK_IDLE_MS_MAX, documentIdleMsMax) : documentIdleMsMax;
+    return this.#isTrimDone(document) && now - this.#lastUsed > idleMsMax;
+  }
+
+  /** Nothing can be trimmed before there is another snapshot. */
+  #isTrimDone({ checkpoint, leftOut }: Document): boolean {
+    return checkpoint === undefined || leftOut > 0 || this.#trims.trimmedBefore >= checkpoint.streamSeq;
+  }
+
+  #noteUncovered({ uncovered }: Document, now: Millis): void {
+    this.#uncoveredSince = uncovered === undefined ? undefined : (this.#uncoveredSince ?? now);
+  }
+}

@@ -1,0 +1,83 @@
+/** Carries out what a partition's sweep decides (sweep.ts). */
+
+import { assertNever } from "../../shared/assert.ts";
+import type { Clock } from "../../shared/time/clock.ts";
+import type { RoomKey } from "../../shared/ids.ts";
+import type { Log } from "../../shared/process/log.ts";
+import { pause, unlessMistake } from "../../shared/time/pause.ts";
+import type { EditLog, ObjectStore } from "../ports.ts";
+import type { DocumentRoomHost } from "./room-host.ts";
+import { Sweep, type SweepEffect, type SweepInput, type SweepOptions } from "./sweep.ts";
+
+export type SweepPorts = {
+  readonly log: Pick<EditLog, "untrimmed">;
+  readonly snapshots: Pick<ObjectStore, "list" | "sweep">;
+  readonly history: Pick<ObjectStore, "list" | "sweep">;
+};
+/** `visit` resolves with the room once there is memory for it; undefined: the signal came first. */
+export type SweepDeps = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly visit: (room: RoomKey, signal: AbortSignal) => Promise<Pick<DocumentRoomHost, "sweepSnapshots" | "sweepHistory"> | undefined>;
+};
+
+export class SweepHost {
+  readonly #partition: number;
+  readonly #ports: SweepPorts;
+  readonly #options: SweepOptions;
+  readonly #deps: SweepDeps;
+
+  constructor(partition: number, ports: SweepPorts, options: SweepOptions, deps: SweepDeps) {
+    this.#partition = partition;
+    this.#ports = ports;
+    this.#options = options;
+    this.#deps = deps;
+  }
+
+  /** Sweeps until the signal. */
+  async run(signal: AbortSignal): Promise<void> {
+    const sweep = new Sweep(this.#partition, this.#options);
+    for (let input: SweepInput = { kind: "started" }; !signal.aborted;) {
+      input = await this.#carryOut(sweep.receive(input), signal).catch((cause: unknown) => {
+        unlessMistake(cause);
+        this.#deps.log.warn({ partition: this.#partition, cause }, "a sweep for what a crash left behind was not finished");
+        return { kind: "failed" } as const;
+      });
+    }
+  }
+
+  async #carryOut(effect: SweepEffect, signal: AbortSignal): Promise<SweepInput> {
+    const { log: edits, snapshots, history } = this.#ports;
+    const { clock, visit } = this.#deps;
+    switch (effect.kind) {
+      case "list-untrimmed":
+        return { kind: "untrimmed-listed", rooms: await edits.untrimmed(this.#partition) };
+      case "visit":
+        await visit(effect.room, signal);
+        return { kind: "visited" };
+      case "list-snapshots":
+        return { kind: "snapshots-listed", names: await snapshots.list() };
+      case "sweep-snapshots": {
+        const room = await visit(effect.room, signal);
+        return { kind: "snapshots-swept", isDone: (await room?.sweepSnapshots(effect.names)) === true };
+      }
+      case "list-history":
+        return { kind: "history-listed", names: await history.list() };
+      case "sweep-history": {
+        const room = await visit(effect.room, signal);
+        await room?.sweepHistory(effect.names);
+        return { kind: "history-swept" };
+      }
+      case "remove-unfinished": {
+        const objects = (await snapshots.sweep()) + (await history.sweep());
+        if (objects > 0) this.#deps.log.info({ objects }, "removed objects that a writer left unfinished");
+        return { kind: "unfinished-removed", objects };
+      }
+      case "pause":
+        await pause(clock, effect.ms, signal);
+        return { kind: "paused" };
+      default:
+        return assertNever(effect);
+    }
+  }
+}

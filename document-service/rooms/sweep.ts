@@ -1,0 +1,184 @@
+/**
+ * The sweep of one partition: a pass looks for what a crash left behind of its rooms, one effect at a time. It visits rooms
+ * whose log has more than one record (a visited room is trimmed when that is due), and removes objects that no entry names.
+ *
+ * The invariant: a sweep considers only objects that another run of the service wrote; this run may be about to name its own.
+ */
+
+import { assert, assertNever } from "../../shared/assert.ts";
+import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
+import { partitionOf } from "../../shared/bus/subjects.ts";
+import { parseRoomKey, type RoomKey } from "../../shared/ids.ts";
+
+/** `service`: this run of the service; the names of its objects contain it. */
+export type SweepOptions = { readonly service: string; readonly logPartitions: number; readonly documentsSweepMs: number };
+
+export type SweepInput =
+  | { readonly kind: "started" }
+  | { readonly kind: "untrimmed-listed"; readonly rooms: readonly RoomKey[] }
+  | { readonly kind: "visited" }
+  | { readonly kind: "snapshots-listed"; readonly names: readonly string[] }
+  /** `isDone` false: the room cannot be swept yet. */
+  | { readonly kind: "snapshots-swept"; readonly isDone: boolean }
+  | { readonly kind: "history-listed"; readonly names: readonly string[] }
+  | { readonly kind: "history-swept" }
+  | { readonly kind: "unfinished-removed"; readonly objects: number }
+  | { readonly kind: "paused" }
+  /** The last effect failed. */
+  | { readonly kind: "failed" };
+
+export type SweepEffect =
+  | { readonly kind: "list-untrimmed" }
+  | { readonly kind: "visit"; readonly room: RoomKey }
+  | { readonly kind: "list-snapshots" }
+  | { readonly kind: "sweep-snapshots"; readonly room: RoomKey; readonly names: readonly string[] }
+  | { readonly kind: "list-history" }
+  | { readonly kind: "sweep-history"; readonly room: RoomKey; readonly names: readonly string[] }
+  /** Removes objects that writers left unfinished. */
+  | { readonly kind: "remove-unfinished" }
+  | { readonly kind: "pause"; readonly ms: number };
+
+type RoomObjectNames = readonly [room: RoomKey, names: readonly string[]];
+type SweepState =
+  | { readonly kind: "visiting"; readonly rooms: readonly RoomKey[] }
+  /** `later`: rooms that could not be swept in this look. */
+  | {
+      readonly kind: "sweeping-snapshots";
+      readonly look: number;
+      readonly rooms: readonly RoomObjectNames[];
+      readonly later: readonly RoomObjectNames[];
+    }
+  | { readonly kind: "sweeping-history"; readonly rooms: readonly RoomObjectNames[] }
+  | { readonly kind: "between-passes" };
+
+/** A killed service leaves rooms that are deleted or saved first: they are looked at again for one minute in all. */
+const LOOK_MS = 5_000;
+const LOOKS_MAX = 12;
+/** The partition whose sweep also removes unfinished objects, which belong to no room. */
+const UNFINISHED_PARTITION = 0;
+
+export class Sweep {
+  readonly #partition: number;
+  readonly #options: SweepOptions;
+  #state: SweepState = { kind: "between-passes" };
+
+  constructor(partition: number, options: SweepOptions) {
+    this.#partition = partition;
+    this.#options = options;
+  }
+
+  receive(input: SweepInput): SweepEffect {
+    switch (input.kind) {
+      case "started":
+        return { kind: "list-untrimmed" };
+      case "untrimmed-listed":
+        return this.#visitNext(input.rooms);
+      case "visited":
+        assert(this.#state.kind === "visiting", "a visit ends while rooms are visited");
+        return this.#visitNext(this.#state.rooms);
+      case "snapshots-listed":
+        return this.#sweepNextSnapshots(1, this.#byRoom(input.names), []);
+      case "snapshots-swept":
+        return this.#receiveSnapshotsSwept(input);
+      case "history-listed":
+        return this.#sweepNextHistory(this.#byRoom(input.names));
+      case "history-swept":
+        assert(this.#state.kind === "sweeping-history", "a room's history is swept while histories are swept");
+        return this.#sweepNextHistory(this.#state.rooms);
+      case "unfinished-removed":
+      case "failed":
+        return this.#endPass();
+      case "paused":
+        return this.#state.kind === "sweeping-snapshots"
+          ? this.#sweepNextSnapshots(this.#state.look, this.#state.rooms, this.#state.later)
+          : { kind: "list-untrimmed" };
+      default:
+        return assertNever(input);
+    }
+  }
+
+  #visitNext([room, ...rooms]: readonly RoomKey[]): SweepEffect {
+    this.#state = { kind: "visiting", rooms };
+    return room === undefined ? { kind: "list-snapshots" } : { kind: "visit", room };
+  }
+
+  #receiveSnapshotsSwept({ isDone }: SweepInput & { kind: "snapshots-swept" }): SweepEffect {
+    assert(this.#state.kind === "sweeping-snapshots", "a room's snapshots are swept while snapshots are swept");
+    const { look, rooms, later } = this.#state;
+    const [swept, ...rest] = rooms;
+    return this.#sweepNextSnapshots(look, rest, isDone || swept === undefined ? later : [...later, swept]);
+  }
+
+  /** Once each room had its turn, those that could not be swept have another one after a pause. */
+  #sweepNextSnapshots(look: number, rooms: readonly RoomObjectNames[], later: readonly RoomObjectNames[]): SweepEffect {
+    const [next] = rooms;
+    if (next !== undefined) {
+      this.#state = { kind: "sweeping-snapshots", look, rooms, later };
+      return { kind: "sweep-snapshots", room: next[0], names: next[1] };
+    }
+    if (later.length === 0 || look >= LOOKS_MAX) return { kind: "list-history" };
+    this.#state = { kind: "sweeping-snapshots", look: look + 1, rooms: later, later: [] };
+    return { kind: "pause", ms: LOOK_MS };
+  }
+
+  #sweepNextHistory([next, ...rooms]: readonly RoomObjectNames[]): SweepEffect {
+    this.#state = { kind: "sweeping-history", rooms };
+    if (next !== undefined) return { kind: "sweep-history", room: next[0], names: next[1] };
+    return this.#partition === UNFINISHED_PARTITION ? { kind: "remove-unfinished" } : this.#endPass();
+  }
+
+  #endPass(): SweepEffect {
+    this.#state = { kind: "between-passes" };
+    return { kind: "pause", ms: this.#options.documentsSweepMs };
+  }
+
+  /** Objects of this partition's rooms that another run wrote. An entry may name one of them. */
+  #byRoom(names: readonly string[]): RoomObjectNames[] {
+    const { service, logPartitions } = this.#options;
+    const byRoom = new Map<RoomKey, string[]>();
+    for (const name of names) {
+      const room = parseRoomKey(name.slice(0, name.indexOf("/")));
+      if (room === undefined || partitionOf(room, logPartitions) !== this.#partition || name.includes(service)) continue;
+      const ofRoom = byRoom.get(room);
+      if (ofRoom === undefined) byRoom.set(room, [name]);
+      else ofRoom.push(name);
+    }
+    return [...byRoom];
+  }
+}
+
+/** What is known of a room whose snapshots are swept. */
+export type SweptRoomState = {
+  /** False: its checkpoint could not be read in time. */
+  readonly isOpened: boolean;
+  readonly isOpening: boolean;
+  readonly isBusy: boolean;
+  /** Something of a deleted room is still to be removed. */
+  readonly isWipeDue: boolean;
+};
+/** `skip`: the objects stay until the next pass. `later`: other work of the room comes first. */
+export function decideSnapshotSweep({ isOpened, isOpening, isBusy, isWipeDue }: SweptRoomState): "skip" | "later" | "sweep" {
+  if (!isOpened) return "skip";
+  return isOpening || isBusy || isWipeDue ? "later" : "sweep";
+}
+
+export type SnapshotRemoval =
+  | { readonly kind: "none" }
+  | { readonly kind: "remove"; readonly names: readonly string[] }
+  /**
+   * The writer of a snapshot may only be slow, and about to name it. Write the checkpoint again first, so that the writer
+   * finds another revision than it knows and gives up; then remove the snapshots.
+   */
+  | { readonly kind: "replace-checkpoint-and-remove"; readonly checkpoint: Checkpoint; readonly names: readonly string[] };
+
+/** Which snapshots of a room to remove. Without a checkpoint none is removed: it may be lost, and they are all that is left. */
+export function planSnapshotRemoval(
+  names: readonly string[],
+  room: { readonly isDeleted: boolean; readonly checkpoint: Checkpoint | undefined },
+): SnapshotRemoval {
+  if (room.isDeleted) return { kind: "remove", names };
+  const { checkpoint } = room;
+  const orphans = names.filter((name) => name !== checkpoint?.snapshot.object);
+  if (checkpoint === undefined || orphans.length === 0) return { kind: "none" };
+  return { kind: "replace-checkpoint-and-remove", checkpoint, names: orphans };
+}

@@ -1,0 +1,94 @@
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+
+import type { OperationsReport } from "../../shared/bus/operations-events.ts";
+import type { WebhookEvent } from "../../shared/bus/webhook-events.ts";
+import type { Clock } from "../../shared/time/clock.ts";
+import type { Epoch, Millis, RoomKey, Seq, UnixMillis } from "../../shared/ids.ts";
+import { webhookEndpoints } from "../../shared/settings/webhook-endpoints.ts";
+import type { DeliveryOutcome, NextStep } from "./delivery.ts";
+import { documentServiceMetrics } from "../metrics.ts";
+import { ChangeQueueHost } from "./change-queue-host.ts";
+import { WebhooksHost } from "./delivery-host.ts";
+
+const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+const clock: Clock = {
+  now: () => 0 as Millis,
+  wallNow: () => 0 as UnixMillis,
+  after: (ms, run) => (ms < 2_000 ? (setImmediate(run), () => {}) : () => {}),
+};
+const ENDPOINTS = webhookEndpoints("https://a.example/");
+const EVENT: WebhookEvent = { type: "room.occupied", tenant: "acme", room: "notes", at: 0 };
+
+/** Delivers one event for each outcome, in order. */
+async function deliver(
+  outcomes: readonly (DeliveryOutcome | "unreadable")[],
+): Promise<{ settled: NextStep[]; reports: OperationsReport[] }> {
+  const settled: NextStep[] = [];
+  const reports: OperationsReport[] = [];
+  const queue = {
+    add: () => Promise.resolve(),
+    waiting: () => Promise.resolve(outcomes.length),
+    async *take() {
+      for (const [index, outcome] of outcomes.entries())
+        yield {
+          id: `e${index}`,
+          event: outcome === "unreadable" ? undefined : EVENT,
+          attempt: 8,
+          settle: (next: NextStep) => void settled.push(next),
+        };
+      await new Promise(() => {}); // Nothing more is due.
+    },
+  };
+  const calls = { deliver: (_: unknown, id: string) => Promise.resolve(outcomes[Number(id.slice(1))] as DeliveryOutcome) };
+  new WebhooksHost(
+    queue,
+    calls,
+    { webhookUrls: ENDPOINTS, webhookAttemptsMax: 8, webhookDeliveriesMax: 1 },
+    {
+      clock,
+      log,
+      metrics: documentServiceMetrics(new Registry()),
+      operations: { report: (report) => void reports.push(report) },
+      random: () => 0,
+    },
+  );
+  while (settled.length < outcomes.length) await new Promise(setImmediate);
+  await new Promise(setImmediate);
+  return { settled, reports };
+}
+
+test("[WEBH5] an abandoned event is taken from the queue, and operations receive one report a minute", async () => {
+  const { settled, reports } = await deliver([
+    { kind: "delivered" },
+    { kind: "failed", why: "HTTP 500" },
+    "unreadable",
+    { kind: "refused", why: "HTTP 410" },
+  ]);
+  expect(settled.map(({ kind }) => kind)).toEqual(["done", "give-up", "give-up", "give-up"]);
+  expect(reports).toEqual([{ kind: "webhook_given_up", endpoint: "all-tenants", id: "e1", reason: "HTTP 500, 8 times" }]);
+});
+
+test("[WEBH6] a change that cannot be queued stops the checkpoint that would cover it, and is queued with the next one", async () => {
+  const queued: [string, WebhookEvent][] = [];
+  let isAway = true;
+  const queue = {
+    add: (id: string, event: WebhookEvent) =>
+      isAway ? Promise.reject(new Error("NATS is away")) : (queued.push([id, event]), Promise.resolve()),
+  };
+  const changes = new ChangeQueueHost(
+    queue,
+    { webhookUrls: ENDPOINTS, webhookQuietMs: 60_000, webhookChangeMsMax: 60_000 },
+    { clock: { ...clock, after: () => () => {} }, log },
+  );
+  const room = "acme.notes" as RoomKey;
+  changes.receiveEdits(room, { epoch: 1 as Epoch, seq: 3 as Seq }, 3);
+  await expect(changes.queuePending(room)).rejects.toThrow("NATS is away");
+  isAway = false;
+  changes.receiveEdits(room, { epoch: 1 as Epoch, seq: 4 as Seq }, 1);
+  await changes.queuePending(room);
+  await changes.queuePending(room);
+  expect(queued).toEqual([
+    ["changed-acme.notes-1-4", { type: "document.changed", tenant: "acme", room: "notes", at: 0, epoch: 1, seq: 4, edits: 4 }],
+  ]);
+});

@@ -1,0 +1,35 @@
+import { expect, test } from "vitest";
+
+import { type DisplayName, DISPLAY_NAMES_MAX } from "../../shared/bus/board-messages.ts";
+import type { RoomKey, UserId } from "../../shared/ids.ts";
+import { FakeClock } from "../../shared/testing/fake-clock.ts";
+import { UnpublishedNames } from "./board-host.ts";
+
+const nameOf = (user: string, name = user): DisplayName => ({ room: "acme.plan" as RoomKey, user: user as UserId, name });
+
+function gathered() {
+  const clock = new FakeClock();
+  const told: (readonly DisplayName[])[] = [];
+  return { clock, told, names: new UnpublishedNames(clock, (names) => told.push(names)) };
+}
+
+test("[GBO15] users who join within a moment are published together, each with the latest name", async () => {
+  const { clock, told, names } = gathered();
+  for (const name of [nameOf("ann", "Ann"), nameOf("bob"), nameOf("ann", "Anne")]) names.add(name);
+  expect(told).toEqual([]);
+  await clock.advance(100);
+  expect(told).toEqual([[nameOf("ann", "Anne"), nameOf("bob")]]);
+  await clock.advance(1_000);
+  names.add(nameOf("cy"));
+  await clock.advance(100);
+  expect(told.slice(1)).toEqual([[nameOf("cy")]]);
+});
+
+test("[GBO16] a batch has at most as many names as a message holds, and none is left when the gateway stops", async () => {
+  const { clock, told, names } = gathered();
+  for (let user = 0; user <= DISPLAY_NAMES_MAX; user++) names.add(nameOf(`user-${user}`));
+  expect(told.map(({ length }) => length)).toEqual([DISPLAY_NAMES_MAX]);
+  names.publishAll();
+  await clock.advance(1_000);
+  expect(told.map(({ length }) => length)).toEqual([DISPLAY_NAMES_MAX, 1]);
+});

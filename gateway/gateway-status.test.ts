@@ -1,0 +1,24 @@
+import { expect, test } from "vitest";
+
+import { decideUpgrade, type UpgradeFacts, upgradeRefusal } from "./gateway-status.ts";
+
+const facts: UpgradeFacts = { isOriginAllowed: true, unready: undefined, hasRoom: true, isAddressWithinLimit: () => true };
+
+test("[GST1] an upgrade is refused for its origin first, then for the gateway's state, its connections, and the address", () => {
+  const reasonOf = (given: Partial<UpgradeFacts>) => {
+    const decision = decideUpgrade({ ...facts, ...given });
+    return decision.kind === "refuse" ? decision.reason : undefined;
+  };
+  const all = { isOriginAllowed: false, unready: "draining", hasRoom: false, isAddressWithinLimit: () => false } as const;
+  expect(reasonOf({})).toBeUndefined();
+  expect(reasonOf(all)).toBe("origin");
+  expect(reasonOf({ ...all, isOriginAllowed: true })).toBe("draining");
+  expect(reasonOf({ ...all, isOriginAllowed: true, unready: undefined })).toBe("full");
+  expect(reasonOf({ isAddressWithinLimit: () => false })).toBe("ip");
+});
+
+test("[GST2] a refused origin may not try again elsewhere, a busy gateway says that another may accept", () => {
+  expect(upgradeRefusal("origin").status).toMatch(/^403 /);
+  expect(upgradeRefusal("ip").status).toMatch(/^429 /);
+  for (const reason of ["full", "degraded", "draining", "misconfigured"] as const) expect(upgradeRefusal(reason).status).toMatch(/^503 /);
+});

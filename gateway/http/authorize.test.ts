@@ -1,0 +1,54 @@
+import { expect, test } from "vitest";
+
+import { type Millis, parseRoomId, type TenantId, type UserId } from "../../shared/ids.ts";
+import type { Identity, Restriction } from "../sessions/identity.ts";
+import { adminFrom, admittedRoom, identityFrom, scopeOf } from "./authorize.ts";
+
+const ACME = "acme" as TenantId;
+const RIGHTS = { read: true, write: true, admin: true, award: false };
+const identity = (given: Partial<Identity> = {}): Identity => ({
+  tenant: ACME,
+  user: "ann" as UserId,
+  name: "Ann",
+  rooms: ["notes", "plans-*"],
+  rights: RIGHTS,
+  expiresAt: 1e9 as Millis,
+  ...given,
+});
+const refusal = (outcome: object): unknown => ("status" in outcome ? outcome.status : undefined);
+
+test("[AUZ1] a token that does not hold is answered with 401, and 503 when the keys are not available", () => {
+  expect(refusal(identityFrom({ kind: "expired" }))).toBe(401);
+  expect(refusal(identityFrom({ kind: "refused", why: "bad signature" }))).toBe(401);
+  expect(refusal(identityFrom({ kind: "unchecked" }))).toBe(503);
+  expect(identityFrom({ kind: "valid", identity: identity() })).toMatchObject({ user: "ann" });
+});
+
+test("[AUZ2] a bearer needs the right admin, and a refusal is passed on", () => {
+  expect(adminFrom(identity())).toMatchObject({ of: { user: "ann" } });
+  expect(refusal(adminFrom(identity({ rights: { ...RIGHTS, admin: false } })))).toBe(403);
+  expect(adminFrom({ status: 401 })).toEqual({ status: 401 });
+});
+
+test("[AUZ3] a token holds in its tenant and in the rooms that it opens; an operator holds everywhere", () => {
+  expect(scopeOf({ room: "notes" }, identity(), "act")).toEqual({ tenant: "acme", room: "acme.notes" });
+  expect(refusal(scopeOf({ room: "other" }, identity(), "act"))).toBe(403);
+  expect(refusal(scopeOf({ tenant: "globex", room: "notes" }, identity(), "act"))).toBe(403);
+  expect(refusal(scopeOf({}, identity(), "act")), "the whole tenant").toBe(403);
+  expect(scopeOf({}, identity({ rooms: ["*"] }), "act")).toEqual({ tenant: "acme", room: undefined });
+  expect(scopeOf({ tenant: "globex", room: "other" }, undefined, "act")).toEqual({ tenant: "globex", room: "globex.other" });
+  expect(refusal(scopeOf({ tenant: "no tenant" }, undefined, "act"))).toBe(400);
+});
+
+test("[AUZ4] a read-only bearer looks and does not act; a banned bearer does neither", () => {
+  const restricted = (level: Restriction["level"]) => identity({ restrictionIn: () => ({ level, reason: "" }) });
+  expect(refusal(scopeOf({ room: "notes" }, restricted("read-only"), "look"))).toBeUndefined();
+  expect(refusal(scopeOf({ room: "notes" }, restricted("read-only"), "act"))).toBe(403);
+  expect(refusal(scopeOf({ room: "notes" }, restricted("banned"), "look"))).toBe(403);
+});
+
+test("[AUZ5] the room of a path is admitted as a join would admit it", () => {
+  expect(admittedRoom({ parameters: ["plans-2026"] }, identity())).toBe(parseRoomId("plans-2026"));
+  expect(admittedRoom({ parameters: ["%ZZ"] }, identity())).toMatchObject({ status: 404 });
+  expect(admittedRoom({ parameters: ["other"] }, identity())).toMatchObject({ status: 403 });
+});

@@ -1,0 +1,117 @@
+/** Requests about boards, as the path that a leaderboard is asked for. `me` is the user of the token. */
+
+import { parseRoomId, type RoomId, type UserId } from "../../shared/ids.ts";
+import { admit, type Identity, opens } from "../sessions/identity.ts";
+import { errorAnswer, type HttpAnswer, retryAfter, jsonAnswer } from "./answers.ts";
+import { queryWithoutToken, reencodeParameter, roomParameter, type RouteRequest } from "./requests.ts";
+import { z } from "zod";
+import { ACTIVITY_USERS_MAX, UserAction } from "../../shared/bus/activity.ts";
+import { decodeJson } from "../../shared/bus/json-messages.ts";
+import type { ActivityOutcome } from "../ports.ts";
+import { refuseRestricted } from "./authorize.ts";
+
+export const NO_LEADERBOARD = errorAnswer(
+  503,
+  "no-leaderboard",
+  "no leaderboard answers right now: the boards are behind. Ask again in a moment.",
+  retryAfter(5),
+);
+export const TOO_MANY_BOARD_READS = errorAnswer(
+  429,
+  "rate-limited",
+  "too many requests about boards: ask less often, or subscribe to the board",
+  retryAfter(1),
+);
+const NOT_ADMIN = errorAnswer(
+  403,
+  "not-allowed",
+  "only administrators may list the busiest rooms: request a token whose claim `rights` contains `admin`",
+);
+
+/** What follows the room in a board's path. `parameters`: those behind the room. */
+type BoardPart = (parameters: readonly string[], user: UserId) => string;
+
+/** By what follows `/v1/rooms/:room/leaderboard` in the route's path. */
+export const BOARD_PARTS: Readonly<Record<string, BoardPart>> = {
+  "": () => "",
+  "/me": (_, user) => `/members/${encodeURIComponent(user)}`,
+  "/members": () => "/members",
+  "/members/:user": ([user = ""]) => `/members/${reencodeParameter(user)}`,
+};
+
+/** The path of a board of one room, if the token opens the room. */
+export function boardPath(request: RouteRequest, identity: Identity, part: BoardPart): { readonly path: string } | HttpAnswer {
+  const room = parseRoomId(roomParameter(request));
+  if (room === undefined) return errorAnswer(400, "bad-room", "a room is 1 to 128 characters without control characters");
+  const admission = admit(identity, room);
+  if (admission.kind === "refused") return errorAnswer(403, "not-allowed", admission.why);
+  return { path: pathOf(room, part(request.parameters.slice(1), identity.user), request.query) };
+}
+
+/** The path of the tenant's busiest rooms, or of one of them, for administrators. */
+export function tenantBoardPath({ parameters: [room], query }: RouteRequest, identity: Identity): { readonly path: string } | HttpAnswer {
+  if (!identity.rights.admin) return NOT_ADMIN;
+  return { path: `/v1/leaderboard/rooms${room === undefined ? "" : `/${reencodeParameter(room)}`}${queryWithoutToken(query)}` };
+}
+
+function pathOf(room: RoomId, part: string, query: URLSearchParams): string {
+  return `/v1/rooms/${encodeURIComponent(room)}/leaderboard${part}${queryWithoutToken(query)}`;
+}
+
+/** Activities that a backend reports for points: what a request reports, and the answer to each outcome. */
+const Body = z.object({ id: z.string().regex(/^[A-Za-z0-9_.:-]{1,64}$/), activities: z.array(UserAction).min(1).max(ACTIVITY_USERS_MAX) });
+type ReportedActivities = z.output<typeof Body>;
+
+const NOT_AWARDING = errorAnswer(
+  403,
+  "not-allowed",
+  "only backends report activities: request a token whose claim `rights` contains `award` and whose `rooms` names the room",
+);
+const BAD_BODY = errorAnswer(
+  400,
+  "bad-body",
+  `send {"id": "…", "activities": [{"user": "…", "kind": "…", "times": 1}]}: an id of 1 to 64 letters, digits and _.:- and 1 to ${ACTIVITY_USERS_MAX} activities`,
+);
+export const TOO_MANY_REPORTS = errorAnswer(
+  429,
+  "rate-limited",
+  "too many reports of activities: put more activities into one request",
+  retryAfter(1),
+);
+const OUTCOMES: Readonly<Record<ActivityOutcome, HttpAnswer>> = {
+  stored: jsonAnswer(202, { outcome: "stored" }),
+  known: jsonAnswer(202, { outcome: "known" }),
+  full: errorAnswer(
+    503,
+    "full",
+    "activities arrive faster than they are counted: report them again later, under the same id",
+    retryAfter(10),
+  ),
+  unavailable: errorAnswer(503, "unavailable", "these activities may not be stored: report them again, under the same id", retryAfter(1)),
+};
+
+/** The room whose activities the bearer may report. */
+export function awardedRoom(request: RouteRequest, identity: Identity): RoomId | HttpAnswer {
+  const room = parseRoomId(roomParameter(request));
+  if (room === undefined) return errorAnswer(400, "bad-room", "a room is 1 to 128 characters without control characters");
+  if (!identity.rights.award || !opens(identity, room)) return NOT_AWARDING;
+  return refuseRestricted(identity, room, "the user may not report activities of this room for a time") ?? room;
+}
+
+/** `kinds` are those that points are set for. */
+export function reportedActivities({ body }: RouteRequest, kinds: readonly string[]): ReportedActivities | HttpAnswer {
+  const reported = decodeJson(Body, body);
+  if (reported === undefined) return BAD_BODY;
+  const unknown = reported.activities.find(({ kind }) => !kinds.includes(kind));
+  return unknown === undefined
+    ? reported
+    : errorAnswer(
+        400,
+        "unknown-kind",
+        `no points are set for ${unknown.kind}: the kinds are ${kinds.join(", ")}; set COROOM_BOARD_KINDS to add more`,
+      );
+}
+
+export function activitiesAnswer(outcome: ActivityOutcome): HttpAnswer {
+  return OUTCOMES[outcome];
+}

@@ -1,0 +1,95 @@
+import { expect, test } from "vitest";
+
+import type { Millis, TenantId, UserId } from "../../shared/ids.ts";
+import type { Identity } from "../sessions/identity.ts";
+import { deletionRequest, documentRead, forwardedAnswer, historyRequest, isAnswerCurrent, isAuthorizedUrl } from "./document-requests.ts";
+import { madeEdit, refuseContentType, writeAnswer, writerOf } from "./document-writes.ts";
+import type { RouteRequest } from "./requests.ts";
+
+const RIGHTS = { read: true, write: true, admin: false, award: false };
+const ann: Identity = {
+  tenant: "acme" as TenantId,
+  user: "ann" as UserId,
+  name: "Ann",
+  rooms: ["notes"],
+  rights: RIGHTS,
+  expiresAt: 1e9 as Millis,
+};
+const request = (query = "", headers: Record<string, string> = {}, room = "notes"): RouteRequest => ({
+  path: "",
+  parameters: [room],
+  query: new URLSearchParams(query),
+  header: (name) => headers[name] ?? "",
+  address: undefined,
+  body: new Uint8Array([1]),
+  signal: new AbortController().signal,
+});
+
+test("[DRQ1] a read asks the service for the room's part, with the known parameters and headers only", () => {
+  const headers = { "if-none-match": '"1-2"', "accept-encoding": "br, gzip;q=0.5" };
+  expect(documentRead(request("type=text&token=secret", headers), ann, "snapshot")).toEqual({
+    path: "/v1/rooms/notes/snapshot?type=text",
+    tenant: "acme",
+    headers: { "if-none-match": '"1-2"', "x-coroom-accept": "gzip" },
+    room: "notes",
+  });
+  expect(documentRead(request("", { "accept-encoding": "gzip;q=0" }), ann, "text")).toMatchObject({ headers: {} });
+});
+
+test("[DRQ2] versions are kept by users who may write, and not while they are restricted", () => {
+  const keep = { place: "versions", needs: "write", method: "POST" } as const;
+  expect(historyRequest(request(), ann, keep)).toMatchObject({ method: "POST", body: new Uint8Array([1]) });
+  expect(historyRequest(request(), { ...ann, rights: { ...RIGHTS, write: false } }, keep)).toMatchObject({ status: 403 });
+  expect(historyRequest(request(), { ...ann, restrictionIn: () => ({ level: "read-only", reason: "" }) }, keep)).toMatchObject({
+    status: 403,
+  });
+});
+
+test("[DRQ3] a room is deleted by administrators of the room and by operators, who name the tenant", () => {
+  const admin = { ...ann, rights: { ...RIGHTS, admin: true } };
+  expect(deletionRequest(request(), admin)).toMatchObject({ path: "/v1/rooms/notes", tenant: "acme", user: "ann" });
+  expect(deletionRequest(request(), ann)).toMatchObject({ status: 403 });
+  expect(deletionRequest(request("", {}, "other"), admin)).toMatchObject({ status: 403 });
+  expect(deletionRequest(request("tenant=globex"), undefined)).toMatchObject({ tenant: "globex", user: "" });
+  expect(deletionRequest(request("tenant=no%20tenant"), undefined)).toMatchObject({ status: 404 });
+});
+
+test("[DRQ4] an answer is current while the room stands where the answer says, in the same epoch", () => {
+  const answer = { status: 200, headers: { "x-coroom-seq": "7" } };
+  expect(isAnswerCurrent(answer, { epoch: 1, seq: 7 }, { epoch: 1, seq: 7 })).toBe(true);
+  expect(isAnswerCurrent(answer, { epoch: 1, seq: 7 }, { epoch: 1, seq: 8 })).toBe(false);
+  expect(isAnswerCurrent(answer, { epoch: 1, seq: 7 }, { epoch: 2, seq: 7 })).toBe(false);
+  expect(isAnswerCurrent(answer, { epoch: 1, seq: 6 }, { epoch: 1, seq: 6 })).toBe(false);
+  expect(isAnswerCurrent(answer, undefined, undefined)).toBe(false);
+});
+
+test("[DRQ5] only known headers of a service's answer reach the client, and a URL never asks for another path", () => {
+  const given = { "etag": "e", "x-coroom-internal": "secret", "x-coroom-encoding": "gzip", "content-length": "12" };
+  expect(forwardedAnswer(200, given)).toEqual({
+    status: 200,
+    headers: { "etag": "e", "content-encoding": "gzip" },
+    hasBody: true,
+    bodyBytes: 12,
+  });
+  expect(forwardedAnswer(304, given)).toMatchObject({ hasBody: false });
+  const path = "/v1/rooms/%2E%2E/document?type=text";
+  expect(isAuthorizedUrl(new URL(path, "http://documents"), path)).toBe(false);
+  expect(isAuthorizedUrl(new URL("/v1/rooms/a/document?type=text", "http://documents"), "/v1/rooms/a/document?type=text")).toBe(true);
+});
+
+test("[DRQ6] a write needs the right to write, a Yjs update, and an edit within the limit", () => {
+  expect(writerOf(request(), ann)).toMatchObject({ roomId: "notes", room: "acme.notes" });
+  expect(writerOf(request(), { ...ann, rights: { ...RIGHTS, write: false } })).toMatchObject({ status: 403 });
+  expect(writerOf(request("", { "idempotency-key": "x".repeat(256) }), ann)).toMatchObject({ status: 400 });
+  expect(refuseContentType(request("", { "content-type": "text/plain" }))).toMatchObject({ status: 415 });
+  expect(refuseContentType(request("", { "content-type": "application/octet-stream; v=1" }))).toBeUndefined();
+  expect(madeEdit(new Uint8Array(5), 4)).toMatchObject({ status: 413 });
+});
+
+test("[DRQ7] a refused write says when to retry, but not one that can never succeed", () => {
+  const refused = (reason: "log-stalled" | "not-first") => writeAnswer({ kind: "refused", reason, retryAfterMs: 1_500 }, 200);
+  expect(refused("log-stalled")).toMatchObject({ status: 503, headers: { "retry-after": "2" } });
+  expect(refused("not-first").status).toBe(409);
+  expect(refused("not-first").headers).not.toHaveProperty("retry-after");
+  expect(writeAnswer({ kind: "unanswered" }, 200).status).toBe(504);
+});

@@ -1,0 +1,154 @@
+/** Requests to read documents and their history, and to delete rooms: who may, and what the document service is asked for. */
+
+import { parseRoomId, parseTenantId, type RoomId, roomKey, type TenantId } from "../../shared/ids.ts";
+import { type Identity, opens } from "../sessions/identity.ts";
+import { errorAnswer, type HttpAnswer, retryAfter } from "./answers.ts";
+import { admittedRoom, refuseRestricted } from "./authorize.ts";
+import { queryWith, roomParameter, type RouteRequest } from "./requests.ts";
+
+/** `path`, with its names encoded, is what the authorization covers: no other path may be asked for. */
+export type ServiceRequest = {
+  readonly path: string;
+  readonly tenant: TenantId;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly method?: "POST" | "PUT" | "DELETE";
+  readonly body?: Uint8Array;
+};
+
+export const NO_DOCUMENT_SERVICE = errorAnswer(503, "unavailable", "no document service answers right now: try again in a moment");
+export const TOO_MANY_DOCUMENT_READS = errorAnswer(429, "rate-limited", "too many document reads: try again later", retryAfter(2));
+export const TOO_MANY_HISTORY_READS = errorAnswer(429, "rate-limited", "too many history requests: try again later", retryAfter(2));
+export const TOO_MANY_DELETIONS = errorAnswer(429, "rate-limited", "too many rooms deleted at once: continue later", retryAfter(1));
+export const TOO_MANY_STREAMS = errorAnswer(
+  429,
+  "rate-limited",
+  "too many long answers are being sent: finish reading the ones you requested, then try again",
+  retryAfter(5),
+);
+const NOT_A_VERSION_KEEPER = errorAnswer(403, "not-allowed", "only users who may write in the room keep and remove versions");
+const NO_SUCH_ROOM = errorAnswer(
+  404,
+  "no-such-room",
+  "a room id has 1 to 128 characters and no control characters; a tenant has letters, digits, _ and -",
+);
+
+const READ_PARAMETERS = ["type", "minSeq"];
+const HISTORY_PARAMETERS = ["seq", "time", "from"];
+/** Stands for the user when an operator asks: an operator has no user id. */
+const OPERATOR = "";
+
+/** `place` is the part of the document: snapshot, document, text or diff. */
+export function documentRead(
+  request: RouteRequest,
+  identity: Identity,
+  place: string,
+): (ServiceRequest & { readonly room: RoomId }) | HttpAnswer {
+  const room = admittedRoom(request, identity);
+  if (typeof room !== "string") return room;
+  return {
+    path: `${roomPath(room)}/${place}${queryWith(request.query, READ_PARAMETERS)}`,
+    tenant: identity.tenant,
+    headers: readHeaders(request),
+    room,
+  };
+}
+
+/** `needs`: whether the bearer must be allowed to write. */
+export function historyRequest(
+  request: RouteRequest,
+  identity: Identity,
+  { place, needs, method }: { readonly place: string; readonly needs: "read" | "write"; readonly method?: "POST" | "DELETE" },
+): ServiceRequest | HttpAnswer {
+  const room = admittedRoom(request, identity);
+  if (typeof room !== "string") return room;
+  const { tenant, rights, restrictionIn } = identity;
+  if (needs === "write" && (!rights.write || restrictionIn?.(roomKey(tenant, room)) !== undefined)) return NOT_A_VERSION_KEEPER;
+  return {
+    path: `${roomPath(room)}/${place}${queryWith(request.query, HISTORY_PARAMETERS)}`,
+    tenant,
+    ...(method === undefined ? {} : { method }),
+    ...(method === "POST" ? { body: request.body } : {}),
+  };
+}
+
+/** `user` is what the rate of deletions is counted under. */
+type Deletion = ServiceRequest & { readonly user: string };
+
+/** `identity` undefined: an operator, who names the tenant in the query. */
+export function deletionRequest(request: RouteRequest, identity: Identity | undefined): Deletion | HttpAnswer {
+  const room = parseRoomId(roomParameter(request));
+  const tenant = identity === undefined ? parseTenantId(request.query.get("tenant") ?? "default") : identity.tenant;
+  if (room === undefined || tenant === undefined) return NO_SUCH_ROOM;
+  const refusal = identity === undefined ? undefined : refuseDeletion(identity, room);
+  return refusal ?? { path: roomPath(room), tenant, method: "DELETE", user: identity?.user ?? OPERATOR };
+}
+
+function refuseDeletion(identity: Identity, room: RoomId): HttpAnswer | undefined {
+  if (!opens(identity, room)) return errorAnswer(403, "not-allowed", "the token does not open this room");
+  if (!identity.rights.admin) return errorAnswer(403, "not-allowed", "deleting a room needs a token whose claim `rights` contains `admin`");
+  return refuseRestricted(identity, room, "the user may not delete this room for a time");
+}
+
+export function roomPath(room: RoomId): string {
+  return `/v1/rooms/${encodeURIComponent(room)}`;
+}
+
+type RoomPosition = { readonly epoch: number; readonly seq: number } | undefined;
+
+/** Whether an answer still holds everything in the room. `before`: where the room was when the answer was requested. */
+export function isAnswerCurrent({ headers }: HttpAnswer, before: RoomPosition, now: RoomPosition): boolean {
+  return before !== undefined && now?.seq === before.seq && now.epoch === before.epoch && headers?.["x-coroom-seq"] === String(now.seq);
+}
+
+function readHeaders({ header }: RouteRequest): Record<string, string> {
+  const ifNoneMatch = header("if-none-match");
+  return {
+    ...(ifNoneMatch === "" ? {} : { "if-none-match": ifNoneMatch }),
+    ...(acceptsGzip(header("accept-encoding")) ? { "x-coroom-accept": "gzip" } : {}),
+  };
+}
+
+function acceptsGzip(acceptEncoding: string): boolean {
+  return acceptEncoding.split(",").some((part) => {
+    const [name = "", quality = "q=1"] = part.split(";").map((text) => text.trim().toLowerCase());
+    return (name === "gzip" || name === "*") && Number(quality.replace("q=", "")) > 0;
+  });
+}
+
+/** Headers of a service's answer that the client receives. */
+const FORWARDED_HEADERS = [
+  "content-type",
+  "etag",
+  "x-coroom-seq",
+  "x-coroom-epoch",
+  "x-coroom-last-edit",
+  "cache-control",
+  "retry-after",
+  "vary",
+];
+const STATUSES_WITHOUT_BODY: ReadonlySet<number> = new Set([204, 304]);
+
+/** `.` and `..` are steps in a URL, encoded or not. */
+export const NO_SUCH_PATH = errorAnswer(404, "not-found", "`.` and `..` cannot be asked for over HTTP");
+
+/** Whether the URL still asks for the authorized path. A URL resolves `.`, `..` and `\`, and would then name another room. */
+export function isAuthorizedUrl(url: { readonly pathname: string }, path: string): boolean {
+  return url.pathname === path.split("?")[0];
+}
+
+/** What the client receives of a service's answer, its body apart. */
+export function forwardedAnswer(
+  status: number,
+  given: Readonly<Record<string, string | readonly string[] | undefined>>,
+): { readonly status: number; readonly headers: Record<string, string>; readonly hasBody: boolean; readonly bodyBytes?: number } {
+  const headers: Record<string, string> = {};
+  for (const name of FORWARDED_HEADERS) {
+    const value = given[name];
+    if (typeof value === "string") headers[name] = value;
+  }
+  const encoding = given["x-coroom-encoding"];
+  if (typeof encoding === "string") headers["content-encoding"] = encoding;
+  const bytes = given["content-length"];
+  const hasBody = !STATUSES_WITHOUT_BODY.has(status) && bytes !== "0";
+  return { status, headers, hasBody, ...(hasBody && bytes !== undefined ? { bodyBytes: Number(bytes) } : {}) };
+}

@@ -1,0 +1,51 @@
+import { expect, test } from "vitest";
+
+import type { ListedRoom } from "../../shared/bus/fleet-messages.ts";
+import type { RoomKey } from "../../shared/ids.ts";
+import { cursorText, parseCursor } from "./operations-requests.ts";
+import { pageOf } from "./operations-answers.ts";
+
+const listed = (room: string, participants: number, more: Partial<ListedRoom> = {}): ListedRoom => ({
+  room: room as RoomKey,
+  server: "rs-1",
+  epoch: 1,
+  mode: "flat",
+  participants,
+  gateways: 1,
+  editsPerSecond: 0,
+  heldBack: 0,
+  ...more,
+});
+const rooms = (page: ReturnType<typeof pageOf>) => page.rooms.map(({ room }) => room);
+
+test("[RPG1] the rooms of all servers form one list, which is cut at the page's end with a cursor to the next page", () => {
+  const page = pageOf(
+    [
+      { rooms: [listed("a.x", 9), listed("a.y", 2)], matching: 40 },
+      { rooms: [listed("a.z", 5)], matching: 1 },
+    ],
+    2,
+  );
+  expect(rooms(page)).toEqual(["a.x", "a.z"]);
+  expect(page).toMatchObject({ matching: 41, servers: 2, next: { participants: 5, room: "a.z" } });
+  expect(pageOf([{ rooms: [listed("a.x", 9)], matching: 1 }], 2)).not.toHaveProperty("next");
+  expect(pageOf([], 2)).toEqual({ rooms: [], matching: 0, servers: 0 });
+});
+
+test("[RPG2] a room that two servers list belongs to the later epoch", () => {
+  const page = pageOf(
+    [
+      { rooms: [listed("a.x", 9, { epoch: 4 })], matching: 1 },
+      { rooms: [listed("a.x", 0, { epoch: 5, server: "rs-2" })], matching: 1 },
+    ],
+    10,
+  );
+  expect(page.rooms).toEqual([listed("a.x", 0, { epoch: 5, server: "rs-2" })]);
+});
+
+test("[RPG3] a cursor is written as text and read again, and other text is refused", () => {
+  const cursor = { participants: 12, room: "acme.notes=20today" as RoomKey };
+  expect(parseCursor(cursorText(cursor))).toEqual(cursor);
+  for (const text of ["", "12", "12:", ":acme.notes", "-1:acme.notes", "12:no key", "1e3:acme.notes"])
+    expect(parseCursor(text)).toBeUndefined();
+});

@@ -1,0 +1,195 @@
+/** Servers, rooms and events as the operations console receives them, with names and dates that people read. */
+
+import { assertNever } from "../../shared/assert.ts";
+import type { GatewayReport, ListedRoom, RoomListReply } from "../../shared/bus/fleet-messages.ts";
+import type { OperationsEvent } from "../../shared/bus/operations-events.ts";
+import type { ServerCommandReply, ServerHeartbeat } from "../../shared/bus/placement-messages.ts";
+import type { MoveOutcome } from "../../shared/bus/placement-messages.ts";
+import { type RoomKey, roomOf, type ServerId, tenantOf } from "../../shared/ids.ts";
+import type { TakeoverTally } from "../operations/events-kept.ts";
+import type { LostRoomServer } from "../operations/servers-lost.ts";
+import type { RoomDescription } from "../ports.ts";
+import type { KeptEventsSince } from "../operations/events-kept.ts";
+import { errorAnswer, type HttpAnswer, isoDate, jsonAnswer } from "./answers.ts";
+import type { Authority } from "./authorize.ts";
+import { cursorText } from "./operations-requests.ts";
+import { compareListed, type RoomCursor } from "../../shared/bus/fleet-messages.ts";
+
+export const NOT_OPEN = errorAnswer(404, "not-open", "nobody has this room open, so no server owns it: check the room's name and tenant");
+export const NO_NATS = errorAnswer(503, "unavailable", "this gateway cannot reach NATS, so it knows of no room: check the NATS servers");
+
+export function noServer(server: string): HttpAnswer {
+  return errorAnswer(404, "no-such-server", `${server} sends no heartbeat: GET /v1/admin/fleet lists the servers that do`);
+}
+
+/** The gateways that answered, and whether this gateway reaches NATS. */
+export type SeenGateways = { readonly gateways: readonly GatewayReport[]; readonly reachesNats: boolean };
+
+/**
+ * A gateway is among those that answer its own question. One that does not hear its own answer is cut off, whether its
+ * connection has reported that yet or not. `own` is this gateway's report.
+ */
+export function seenGateways(own: GatewayReport, answered: readonly GatewayReport[]): SeenGateways {
+  if (own.state !== "degraded" && answered.some(({ gateway }) => gateway === own.gateway)) return { gateways: answered, reachesNats: true };
+  const others = answered.filter(({ gateway }) => gateway !== own.gateway);
+  return { gateways: [{ ...own, state: own.state === "ready" ? "degraded" : own.state }, ...others], reachesNats: false };
+}
+
+export type FleetFacts = SeenGateways & {
+  readonly environment: string;
+  readonly at: number;
+  readonly servers: readonly ServerHeartbeat[];
+  readonly serversLost: readonly LostRoomServer[];
+  readonly leader: string | undefined;
+  readonly services: { readonly documents: number; readonly leaderboards: number; readonly leaderboardsWithoutRedis: number };
+};
+
+export function fleetAnswer({ environment, at, reachesNats, servers, serversLost, gateways, leader, services }: FleetFacts): HttpAnswer {
+  return jsonAnswer(200, {
+    environment,
+    at: isoDate(at),
+    reachesNats,
+    servers: servers.map(serverShown),
+    serversLost: serversLost.map((lost) => ({ ...lost, at: isoDate(lost.at) })),
+    gateways,
+    placement: leader === undefined ? {} : { leader },
+    services,
+  });
+}
+
+/** `serversKnown`: room servers that send heartbeats, whether they have answered or not. */
+export function roomListAnswer(replies: readonly RoomListReply[], limit: number, serversKnown: number): HttpAnswer {
+  const { rooms, next, ...page } = pageOf(replies, limit);
+  return jsonAnswer(200, {
+    rooms: rooms.map(listedRoomShown),
+    ...page,
+    serversKnown,
+    ...(next === undefined ? {} : { next: cursorText(next) }),
+  });
+}
+
+export function roomAnswer(room: RoomKey, { account, planned, pin }: RoomDescription): HttpAnswer {
+  if (account === undefined) return NOT_OPEN;
+  const { server, epoch, mode, shed, participants, presencePerSecond, gateways } = account;
+  const placed =
+    planned === undefined
+      ? {}
+      : {
+          placed: {
+            reason: planned.reason,
+            at: isoDate(planned.at),
+            ...(planned.replica === undefined ? {} : { replica: planned.replica }),
+          },
+        };
+  return jsonAnswer(200, {
+    ...namesOf(room),
+    server,
+    epoch,
+    mode,
+    participants,
+    heldBack: shed,
+    presencePerSecond,
+    ...placed,
+    ...(pin === undefined ? {} : { pin }),
+    gateways: Object.entries(gateways).map(([gateway, members]) => ({ gateway, members })),
+  });
+}
+
+export function maySeeEvent(event: OperationsEvent, authority: Authority): boolean {
+  return authority === undefined || ("room" in event && tenantOf(event.room) === authority.tenant);
+}
+
+export function eventsAnswer({ events, takeovers, last }: KeptEventsSince): HttpAnswer {
+  return jsonAnswer(200, {
+    events: events.map(({ seq, event }) => eventShown(seq, event)),
+    takeovers: takeovers.map(takeoverShown),
+    last,
+  });
+}
+
+export function moveAnswer(outcome: MoveOutcome, to: ServerId): HttpAnswer {
+  switch (outcome.kind) {
+    case "moved":
+      return jsonAnswer(200, { from: outcome.from, to });
+    case "open-nowhere":
+      return NOT_OPEN;
+    case "refused":
+      return errorAnswer(409, "refused", outcome.reason);
+    case "silent":
+      return errorAnswer(
+        503,
+        "unavailable",
+        `${outcome.server}, which owns the room, does not answer: check whether it runs, and try again`,
+      );
+    default:
+      return assertNever(outcome);
+  }
+}
+
+/** `reply` undefined: the server does not answer. */
+export function serverDrainAnswer({ server, rooms }: ServerHeartbeat, reply: ServerCommandReply | undefined): HttpAnswer {
+  if (reply === undefined) return errorAnswer(503, "unavailable", `${server} does not answer: check whether it runs, and try again`);
+  return reply.kind === "done" ? jsonAnswer(202, { server, rooms }) : errorAnswer(409, "refused", reply.reason);
+}
+
+export function gatewayDrainAnswer(server: string, report: GatewayReport | undefined): HttpAnswer {
+  return report === undefined ? noServer(server) : jsonAnswer(202, { server, connections: report.connections });
+}
+
+function serverShown({ server, rooms, draining, labels, load }: ServerHeartbeat): object {
+  const { host = "", zone = "", pool = "" } = labels ?? {};
+  return {
+    server,
+    rooms,
+    draining,
+    host,
+    zone,
+    pool,
+    used: load?.used ?? 0,
+    hot: (load?.hot ?? []).map(({ room, share }) => ({ ...namesOf(room), share })),
+  };
+}
+
+function listedRoomShown({ room, ...facts }: ListedRoom): object {
+  return { ...namesOf(room), ...facts };
+}
+
+function eventShown(seq: number, { at, ...event }: OperationsEvent): object {
+  return { seq, at: isoDate(at), ...event, ...("room" in event ? namesOf(event.room) : {}) };
+}
+
+function takeoverShown({ seq, first: { at, by, from, room }, count, rooms }: TakeoverTally): object {
+  return { seq, at: isoDate(at), by, from, tenant: tenantOf(room), count, rooms: rooms.map(roomOf) };
+}
+
+function namesOf(room: RoomKey): { readonly tenant: string; readonly room: string } {
+  return { tenant: tenantOf(room), room: roomOf(room) };
+}
+
+/** One page of all open rooms, of what each room server has told of its own. */
+/** `next`: where the next page begins; absent on the last. `servers`: how many have answered. */
+type RoomPage = {
+  readonly rooms: readonly ListedRoom[];
+  readonly matching: number;
+  readonly servers: number;
+  readonly next?: RoomCursor;
+};
+
+/** `answers`: of one room more than `limit` each, where they have as many. */
+export function pageOf(answers: readonly RoomListReply[], limit: number): RoomPage {
+  const byRoom = new Map<RoomKey, ListedRoom>();
+  for (const listed of answers.flatMap(({ rooms }) => rooms)) {
+    const other = byRoom.get(listed.room); // While a room is handed over both may have it: the later term is its owner's.
+    if (other === undefined || other.epoch < listed.epoch) byRoom.set(listed.room, listed);
+  }
+  const all = [...byRoom.values()].sort(compareListed);
+  const rooms = all.slice(0, limit);
+  const last = rooms.at(-1);
+  const next = all.length > limit && last !== undefined ? { participants: last.participants, room: last.room } : undefined;
+  return {
+    rooms,
+    matching: answers.reduce((sum, { matching }) => sum + matching, 0),
+    servers: answers.length,
+    ...(next === undefined ? {} : { next }),
+  };
+}

@@ -1,0 +1,85 @@
+/** What the operations console asks for: pages of rooms, events, moves and drains. Read from queries and bodies. */
+
+import { z } from "zod";
+
+import { LISTED_ROOMS_MAX, type RoomCursor, type RoomListRequest } from "../../shared/bus/fleet-messages.ts";
+import { parseRoomKey, type RoomKey, type ServerId } from "../../shared/ids.ts";
+import { errorAnswer, type HttpAnswer, retryAfter } from "./answers.ts";
+import { type Authority, scopeOf, userKey } from "./authorize.ts";
+import { readBody, type RouteRequest } from "./requests.ts";
+
+const ROOMS_DEFAULT = 50;
+const SEARCH_LENGTH_MAX = 128;
+const SERVER_NAME = /^[A-Za-z0-9_-]{1,64}$/;
+const BAD_CURSOR = errorAnswer(400, "bad-request", "after: use `next` of the previous page");
+export const TOO_MANY_QUERIES = errorAnswer(
+  429,
+  "rate-limited",
+  "too many requests about rooms and servers: ask less often",
+  retryAfter(1),
+);
+
+const MoveBody = z.strictObject({
+  tenant: z.string().optional(),
+  room: z.string(),
+  to: z.string().regex(SERVER_NAME, "a room server that GET /v1/admin/fleet lists"),
+});
+const DrainBody = z.strictObject({ server: z.string().regex(SERVER_NAME, "a room server or gateway that GET /v1/admin/fleet lists") });
+
+/** The key that the rate of queries is counted under: all operators together, or one user. */
+export function rateKey(authority: Authority): string {
+  return authority === undefined ? "" : userKey(authority);
+}
+
+/** `limit` is the page's; the room servers are asked for one room more, which says whether there is a next page. */
+export function roomListRequest(
+  { query }: Pick<RouteRequest, "query">,
+  authority: Authority,
+): { readonly list: RoomListRequest; readonly limit: number } | HttpAnswer {
+  const scope = scopeOf({ tenant: query.get("tenant") ?? undefined }, authority, "look");
+  if ("status" in scope) return scope;
+  const [after, limit] = [query.get("after"), Number(query.get("limit") ?? ROOMS_DEFAULT)];
+  const cursor = after === null ? undefined : parseCursor(after);
+  if (after !== null && cursor === undefined) return BAD_CURSOR;
+  if (!Number.isInteger(limit) || limit < 1 || limit > LISTED_ROOMS_MAX)
+    return errorAnswer(400, "bad-request", `limit: 1 to ${LISTED_ROOMS_MAX}`);
+  const coversAllTenants = authority === undefined && !query.has("tenant");
+  const list = {
+    ...(coversAllTenants ? {} : { tenant: scope.tenant }),
+    search: (query.get("search") ?? "").slice(0, SEARCH_LENGTH_MAX),
+    ...(cursor === undefined ? {} : { after: cursor }),
+    limit: limit + 1,
+  };
+  return { list, limit };
+}
+
+/** The number of the newest event that the console has. */
+export function eventsAfter({ query }: Pick<RouteRequest, "query">, authority: Authority): { readonly after: number } | HttpAnswer {
+  const scope = scopeOf({}, authority, "look");
+  if ("status" in scope) return scope;
+  const after = Number(query.get("after") ?? 0);
+  return Number.isSafeInteger(after) && after >= 0 ? { after } : errorAnswer(400, "bad-request", "after: the number of an event");
+}
+
+export function moveRequest(request: Pick<RouteRequest, "body">): { readonly room: RoomKey; readonly to: ServerId } | HttpAnswer {
+  const body = readBody(request, MoveBody);
+  if ("status" in body) return body;
+  const scope = scopeOf(body, undefined, "act");
+  return "status" in scope ? scope : { room: scope.room!, to: body.to as ServerId };
+}
+
+export function drainRequest(request: Pick<RouteRequest, "body">): { readonly server: ServerId } | HttpAnswer {
+  const body = readBody(request, DrainBody);
+  return "status" in body ? body : { server: body.server as ServerId };
+}
+
+/** As a query carries it: participants, a colon, the room's key. */
+export function cursorText({ participants, room }: RoomCursor): string {
+  return `${participants}:${room}`;
+}
+
+export function parseCursor(text: string): RoomCursor | undefined {
+  const [, participants, key = ""] = /^(\d{1,9}):(.+)$/.exec(text) ?? [];
+  const room = parseRoomKey(key);
+  return participants === undefined || room === undefined ? undefined : { participants: Number(participants), room };
+}

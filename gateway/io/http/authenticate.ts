@@ -1,0 +1,87 @@
+/**
+ * Who sends an HTTP request: a bearer whose token and sanctions were checked, or an operator. A banned bearer is refused
+ * like a token that does not hold. A refused token counts against the address, as on the socket.
+ */
+
+import { createHash, timingSafeEqual } from "node:crypto";
+
+import { isOperatorPass } from "../../../shared/io/operator-pass.ts";
+import { systemClock } from "../../../shared/io/system-clock.ts";
+import type { ClientAddress } from "../../../shared/limits/client-address.ts";
+import type { Log } from "../../../shared/process/log.ts";
+import type { HttpAnswer } from "../../http/answers.ts";
+import { adminFrom, type Authority, identityFrom, NO_TOKEN, NOT_AN_OPERATOR, verdictUnderSanctions } from "../../http/authorize.ts";
+import { bearerOf, type RouteRequest, requestToken } from "../../http/requests.ts";
+import type { HttpRoute } from "../../http/route-table.ts";
+import type { DisciplineHost } from "../../limits/discipline-host.ts";
+import type { SanctionsHost } from "../../limits/sanctions-host.ts";
+import type { Tokens } from "../../ports.ts";
+import type { Identity, TokenVerdict } from "../../sessions/identity.ts";
+import { because } from "../../limits/sanctions.ts";
+
+/** `from` is the address that sends the token. Never rejects. */
+export type HttpTokens = { readonly verify: (token: string, from: ClientAddress | undefined) => Promise<TokenVerdict> };
+
+export type HttpTokenPorts = {
+  readonly tokens: Tokens;
+  readonly sanctions: Pick<SanctionsHost, "banOf" | "banOfAddress" | "restriction">;
+  readonly discipline: Pick<DisciplineHost, "receiveForgery">;
+};
+
+export function httpTokens({ tokens, sanctions, discipline }: HttpTokenPorts, { log }: { log: Log }): HttpTokens {
+  /** Verification rejects for one reason only: the keys are not available. */
+  const unchecked = (cause: unknown): TokenVerdict => {
+    log.error({ cause }, "tokens cannot be checked: make sure that the JWKS address answers with a key set");
+    return { kind: "unchecked" };
+  };
+  return {
+    verify: async (token, from) => {
+      const banned = from === undefined ? undefined : sanctions.banOfAddress(from);
+      if (banned !== undefined) return { kind: "refused", why: because("the sender's address is banned for a time", banned) };
+      const verdict = await tokens.verify(token).catch(unchecked);
+      if (verdict.kind === "refused") discipline.receiveForgery(from);
+      return verdictUnderSanctions(verdict, sanctions);
+    },
+  };
+}
+
+export async function identify(request: RouteRequest, tokens: HttpTokens): Promise<Identity | HttpAnswer> {
+  const token = requestToken(request);
+  return token === undefined ? NO_TOKEN : identityFrom(await tokens.verify(token, request.address));
+}
+
+/** A route for bearers of any valid token. */
+export function forBearers(
+  tokens: HttpTokens,
+  answer: (request: RouteRequest, identity: Identity) => HttpAnswer | Promise<HttpAnswer>,
+): HttpRoute["answer"] {
+  return async (request) => {
+    const identity = await identify(request, tokens);
+    return "status" in identity ? identity : answer(request, identity);
+  };
+}
+
+/** Operators, and bearers of the right `admin`. */
+export async function authorityOf(
+  request: RouteRequest,
+  tokens: HttpTokens,
+  options: { internalSecret: string },
+): Promise<{ readonly of: Authority } | HttpAnswer> {
+  return isOperator(request, options) ? { of: undefined } : adminFrom(await identify(request, tokens));
+}
+
+/** An operator sends the tiers' shared secret, or a pass made from it. No token makes an operator: tenants issue tokens. False while no secret is set. */
+export function isOperator(request: Pick<RouteRequest, "header">, { internalSecret }: { internalSecret: string }): boolean {
+  const bearer = bearerOf(request) ?? "";
+  if (internalSecret === "") return false;
+  // Digests have the same length, whatever the request contains.
+  return timingSafeEqual(digest(bearer), digest(internalSecret)) || isOperatorPass(bearer, internalSecret, systemClock.wallNow());
+}
+
+export function forOperators(answer: HttpRoute["answer"], options: { internalSecret: string }): HttpRoute["answer"] {
+  return (request) => (isOperator(request, options) ? answer(request) : NOT_AN_OPERATOR);
+}
+
+function digest(text: string): Buffer {
+  return createHash("sha256").update(text).digest();
+}

@@ -1,0 +1,105 @@
+/**
+ * HTTP routes for boards and activities. The gateway checks the token and passes the request to a leaderboard. A token
+ * for a room may read that room's boards; a tenant's administrators may also read its busiest rooms.
+ * `leaderboard/openapi.json` describes each route.
+ */
+
+import type { Clock } from "../../../shared/time/clock.ts";
+import type { HttpAnswer } from "../../http/answers.ts";
+import { userKey } from "../../http/authorize.ts";
+import {
+  BOARD_PARTS,
+  boardPath,
+  NO_LEADERBOARD,
+  tenantBoardPath,
+  TOO_MANY_BOARD_READS,
+  activitiesAnswer,
+  awardedRoom,
+  reportedActivities,
+  TOO_MANY_REPORTS,
+} from "../../http/board-requests.ts";
+import type { RouteRequest } from "../../http/requests.ts";
+import type { HttpRoute } from "../../http/route-table.ts";
+import { type Rate, UserRates } from "../../limits/reader-rates.ts";
+import type { GatewayMetrics } from "../../metrics.ts";
+import type { Identity } from "../../sessions/identity.ts";
+import type { ServiceDirectory } from "../nats/nats-services.ts";
+import { forBearers, type HttpTokens } from "./authenticate.ts";
+import { callServices } from "./call-services.ts";
+import { roomKey } from "../../../shared/ids.ts";
+import type { Activities } from "../../ports.ts";
+
+export type BoardRouteOptions = { readonly internalSecret: string; readonly boardReads: Rate; readonly readersMax: number };
+
+export function boardRoutes(
+  tokens: HttpTokens,
+  leaderboards: ServiceDirectory,
+  options: BoardRouteOptions,
+  { clock, metrics }: { clock: Clock; metrics: GatewayMetrics },
+): HttpRoute[] {
+  const rates = new UserRates(options.boardReads, options.readersMax);
+
+  const board = (pathOf: (request: RouteRequest, identity: Identity) => { readonly path: string } | HttpAnswer): HttpRoute["answer"] => {
+    const answer = forBearers(tokens, async (request, identity) => {
+      if (!rates.take(userKey(identity), clock.now())) return TOO_MANY_BOARD_READS;
+      const asked = pathOf(request, identity);
+      if ("status" in asked) return asked;
+      return (await callServices(leaderboards, { path: asked.path, tenant: identity.tenant }, request, options)) ?? NO_LEADERBOARD;
+    });
+    return async (request) => {
+      const given = await answer(request);
+      metrics.boardReads.inc({ status: String(given.status) });
+      return given;
+    };
+  };
+
+  const ofRooms = Object.entries(BOARD_PARTS).map(([rest, part]): HttpRoute => ({
+    method: "get",
+    path: `/v1/rooms/:room/leaderboard${rest}`,
+    answer: board((request, identity) => boardPath(request, identity, part)),
+  }));
+  const ofTenant = ["", "/:room"].map((rest): HttpRoute => ({
+    method: "get",
+    path: `/v1/leaderboard/rooms${rest}`,
+    answer: board(tenantBoardPath),
+  }));
+  return [...ofRooms, ...ofTenant];
+}
+
+/**
+ * POST /v1/rooms/{room}/activities: activities that an application's backend reports, such as comments and reviews.
+ * They count for boards only, and need a token with the right `award`, so that no client changes a score.
+ *
+ *   { "id": "…", "activities": [{ "user": "ann", "kind": "comment", "times": 1 }] }
+ */
+type ActivityRouteOptions = { readonly kinds: readonly string[]; readonly telling: Rate; readonly tellersMax: number };
+
+export function activityRoutes(
+  tokens: HttpTokens,
+  activities: Activities,
+  { kinds, telling, tellersMax }: ActivityRouteOptions,
+  { clock, metrics }: { clock: Clock; metrics: GatewayMetrics },
+): HttpRoute[] {
+  const rates = new UserRates(telling, tellersMax);
+
+  const answer = forBearers(tokens, async (request, identity) => {
+    const room = awardedRoom(request, identity);
+    if (typeof room !== "string") return room;
+    if (!rates.take(userKey(identity), clock.now())) {
+      metrics.limitsReached.inc({ limit: "activities" });
+      return TOO_MANY_REPORTS;
+    }
+    const reported = reportedActivities(request, kinds);
+    if ("status" in reported) return reported;
+    // The user is part of the id: two backends may use the same id.
+    const outcome = await activities.storeActivity(
+      roomKey(identity.tenant, room),
+      { kind: "deeds", deeds: reported.activities },
+      `${identity.user} ${reported.id}`,
+    );
+    metrics.activities.inc({ by: "backend", outcome });
+    return activitiesAnswer(outcome);
+  });
+
+  return [{ method: "post", path: "/v1/rooms/:room/activities", answer }];
+}

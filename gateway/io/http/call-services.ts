@@ -1,0 +1,58 @@
+/** Calls a service of another tier for a client, with the tiers' shared secret and the tenant, and forwards its answer. */
+
+import type { IncomingMessage } from "node:http";
+
+import type { HttpAnswer } from "../../http/answers.ts";
+import { forwardedAnswer, isAuthorizedUrl, NO_SUCH_PATH, type ServiceRequest } from "../../http/document-requests.ts";
+import type { RouteRequest } from "../../http/requests.ts";
+import type { ServiceDirectory } from "../nats/nats-services.ts";
+
+/** node:http types the status of an answer as optional; it is always there. */
+const BROKEN_GATEWAY = 502;
+
+/**
+ * The answer of the first service that is ready: one that died a moment ago is still among them. Undefined: no service
+ * answers. Without a signal nothing ends the call.
+ */
+export async function callServices(
+  services: ServiceDirectory,
+  { path, tenant, headers = {}, method, body }: ServiceRequest,
+  { signal }: Partial<Pick<RouteRequest, "signal">>,
+  { internalSecret }: { internalSecret: string },
+): Promise<HttpAnswer | undefined> {
+  const sent = { ...headers, "x-coroom-internal": internalSecret, "x-coroom-tenant": tenant };
+  let unready: HttpAnswer | undefined;
+  await services.heard;
+  for (const service of services.urls()) {
+    const url = new URL(path, service);
+    if (!isAuthorizedUrl(url, path)) return NO_SUCH_PATH;
+    const answer = await services.ask(url, { method: method ?? "GET", headers: sent, ...(body === undefined ? {} : { body }) }, signal);
+    if (answer === undefined) continue;
+    if (answer.statusCode !== 503) return forward(answer);
+    unready = { ...forward(answer), body: await textOf(answer) }; // Another service may be ready.
+  }
+  return unready;
+}
+
+function forward(answer: IncomingMessage): HttpAnswer {
+  const { hasBody, ...head } = forwardedAnswer(answer.statusCode ?? BROKEN_GATEWAY, answer.headers);
+  if (hasBody) return { ...head, body: answer };
+  answer.resume(); // The connection becomes free when the answer is read to its end.
+  return head;
+}
+
+/** Empty when the answer breaks off: the status says enough. */
+function textOf(answer: IncomingMessage): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  answer.on("data", (chunk: Uint8Array) => chunks.push(chunk));
+  answer.on("error", () => {}); // It broke off.
+  return new Promise((resolve) => answer.on("close", () => resolve(answer.complete ? Buffer.concat(chunks).toString() : "")));
+}
+
+export async function bytesOf(body: NonNullable<HttpAnswer["body"]>): Promise<Uint8Array> {
+  if (typeof body === "string") return new TextEncoder().encode(body);
+  if (body instanceof Uint8Array) return body;
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of body) chunks.push(chunk);
+  return new Uint8Array(Buffer.concat(chunks));
+}

@@ -1,0 +1,154 @@
+/**
+ * Documents over HTTP, forwarded from the document service: reading, history and versions, and the deletion of rooms. A
+ * token is checked as a join would check it. One answer serves all clients that ask for the same document at once.
+ * `document-service/openapi.json` and `document-service/history-openapi.json` describe each route.
+ */
+
+import { type RoomKey, roomKey } from "../../../shared/ids.ts";
+import { type Rate, TokenBucket } from "../../../shared/limits/token-bucket.ts";
+import type { Clock } from "../../../shared/time/clock.ts";
+import type { HttpAnswer } from "../../http/answers.ts";
+import { userKey } from "../../http/authorize.ts";
+import {
+  deletionRequest,
+  documentRead,
+  historyRequest,
+  isAnswerCurrent,
+  NO_DOCUMENT_SERVICE,
+  type ServiceRequest,
+  TOO_MANY_DELETIONS,
+  TOO_MANY_DOCUMENT_READS,
+  TOO_MANY_HISTORY_READS,
+} from "../../http/document-requests.ts";
+import { reencodeParameter, type RouteRequest } from "../../http/requests.ts";
+import type { HttpRoute } from "../../http/route-table.ts";
+import { UserRates } from "../../limits/reader-rates.ts";
+import type { GatewayMetrics } from "../../metrics.ts";
+import type { FollowedRoomsHost } from "../../rooms/room-host.ts";
+import type { Identity } from "../../sessions/identity.ts";
+import type { ServiceDirectory } from "../nats/nats-services.ts";
+import { forBearers, type HttpTokens, identify, isOperator } from "./authenticate.ts";
+import { callServices } from "./call-services.ts";
+import { SharedAnswers, type SharedAnswersOptions } from "./shared-answers.ts";
+import type { StreamedAnswers } from "./streamed-answers.ts";
+
+/** `rooms` gives each room's position, as far as this gateway follows the room. */
+export type DocumentReadPorts = DocumentHistoryPorts & { readonly rooms: Pick<FollowedRoomsHost, "positionOf"> };
+export type DocumentHistoryPorts = DocumentDeletePorts & { readonly streamed: StreamedAnswers };
+export type DocumentDeletePorts = { readonly tokens: HttpTokens; readonly documents: ServiceDirectory };
+
+export type DocumentReadOptions = DocumentHistoryOptions & { readonly everybody: Rate; readonly shared: SharedAnswersOptions };
+export type DocumentHistoryOptions = { readonly internalSecret: string; readonly eachUser: Rate; readonly readersMax: number };
+export type DocumentDeleteOptions = { readonly internalSecret: string; readonly eachUser: Rate; readonly writersMax: number };
+type RouteTools = { readonly clock: Clock; readonly metrics: GatewayMetrics };
+
+/** The largest state vector: of a document that a thousand people wrote. */
+const VECTOR_BYTES_MAX = 65_536;
+const VERSION_NAME_BYTES_MAX = 1_024;
+/** The client that asked first may disconnect before the others have their answer, so no signal ends a shared call. */
+const FOR_ALL = {};
+
+export function documentReadRoutes(
+  { tokens, documents, streamed, rooms }: DocumentReadPorts,
+  options: DocumentReadOptions,
+  { clock, metrics }: RouteTools,
+): HttpRoute[] {
+  const rates = new UserRates(options.eachUser, options.readersMax);
+  const answers = new SharedAnswers(options.shared, clock);
+  const everybody = new TokenBucket(options.everybody, clock.now());
+
+  const limitReached = (identity: Identity): "snapshots" | "gateway-snapshots" | undefined => {
+    if (!rates.take(userKey(identity), clock.now())) return "snapshots";
+    return everybody.take(clock.now()) ? undefined : "gateway-snapshots";
+  };
+  const read = (place: string, fetch: (asked: ServiceRequest, room: RoomKey, request: RouteRequest) => Promise<HttpAnswer | undefined>) =>
+    forBearers(tokens, async (request, identity) => {
+      const asked = documentRead(request, identity, place);
+      if ("status" in asked) return asked;
+      const limit = limitReached(identity);
+      if (limit !== undefined) {
+        metrics.limitsReached.inc({ limit });
+        return TOO_MANY_DOCUMENT_READS;
+      }
+      const answer = await fetch(asked, roomKey(identity.tenant, asked.room), request);
+      return streamed.pass(userKey(identity), answer ?? NO_DOCUMENT_SERVICE);
+    });
+
+  const shared = (place: string): HttpRoute["answer"] =>
+    read(place, (asked, room) => {
+      const before = rooms.positionOf(room);
+      return answers.get(
+        `${asked.tenant} ${JSON.stringify(asked.headers)} ${asked.path}`,
+        () => callServices(documents, asked, FOR_ALL, options),
+        (answer) => isAnswerCurrent(answer, before, rooms.positionOf(room)),
+      );
+    });
+  const diff = read("diff", (asked, _, request) =>
+    callServices(documents, { ...asked, method: "POST", body: request.body }, request, options),
+  );
+
+  return [
+    ...["snapshot", "document", "text"].map((place): HttpRoute => ({
+      method: "get",
+      path: `/v1/rooms/:room/${place}`,
+      answer: shared(place),
+    })),
+    { method: "post", path: "/v1/rooms/:room/diff", answer: diff, bodyBytesMax: VECTOR_BYTES_MAX },
+  ];
+}
+
+/** Versions, states at a seq or a time, and who wrote when. Restoring a state is a write: see document-write-routes.ts. */
+export function documentHistoryRoutes(
+  { tokens, documents, streamed }: DocumentHistoryPorts,
+  options: DocumentHistoryOptions,
+  { clock, metrics }: RouteTools,
+): HttpRoute[] {
+  const rates = new UserRates(options.eachUser, options.readersMax);
+
+  const history = (place: (request: RouteRequest) => string, needs: "read" | "write", method?: "POST" | "DELETE"): HttpRoute["answer"] =>
+    forBearers(tokens, async (request, identity) => {
+      const asked = historyRequest(request, identity, { place: place(request), needs, ...(method === undefined ? {} : { method }) });
+      if ("status" in asked) return asked;
+      if (!rates.take(userKey(identity), clock.now())) {
+        metrics.limitsReached.inc({ limit: "snapshots" });
+        return TOO_MANY_HISTORY_READS;
+      }
+      return streamed.pass(userKey(identity), (await callServices(documents, asked, request, options)) ?? NO_DOCUMENT_SERVICE);
+    });
+
+  const versions = "/v1/rooms/:room/versions";
+  return [
+    { method: "get", path: versions, answer: history(() => "versions", "read") },
+    { method: "get", path: "/v1/rooms/:room/past", answer: history(() => "past", "read") },
+    { method: "get", path: "/v1/rooms/:room/sessions", answer: history(() => "sessions", "read") },
+    { method: "post", path: versions, answer: history(() => "versions", "write", "POST"), bodyBytesMax: VERSION_NAME_BYTES_MAX },
+    {
+      method: "del",
+      path: `${versions}/:version`,
+      answer: history(({ parameters: [, version = ""] }) => `versions/${reencodeParameter(version)}`, "write", "DELETE"),
+    },
+  ];
+}
+
+/** Deletes a room: for operators, and for tokens with the right `admin` that open the room. */
+export function documentDeleteRoutes(
+  { tokens, documents }: DocumentDeletePorts,
+  options: DocumentDeleteOptions,
+  { clock, metrics }: RouteTools,
+): HttpRoute[] {
+  const rates = new UserRates(options.eachUser, options.writersMax);
+
+  const answer = async (request: RouteRequest): Promise<HttpAnswer> => {
+    const identity = isOperator(request, options) ? undefined : await identify(request, tokens);
+    if (identity !== undefined && "status" in identity) return identity;
+    const deletion = deletionRequest(request, identity);
+    if ("status" in deletion) return deletion;
+    if (!rates.take(userKey(deletion), clock.now())) {
+      metrics.limitsReached.inc({ limit: "document-writes" });
+      return TOO_MANY_DELETIONS;
+    }
+    return (await callServices(documents, deletion, request, options)) ?? NO_DOCUMENT_SERVICE;
+  };
+
+  return [{ method: "del", path: "/v1/rooms/:room", answer }];
+}

@@ -1,0 +1,89 @@
+/**
+ * Documents written over HTTP: an edit, a new document made from content, or an old state restored. The document service
+ * makes one edit of the body. That edit takes the path of every edit, and the answer comes once the log has it.
+ * `document-service/openapi.json` describes each route.
+ */
+
+import { createHash, randomUUID } from "node:crypto";
+
+import type { Clock } from "../../../shared/time/clock.ts";
+import type { HttpAnswer } from "../../http/answers.ts";
+import { userKey } from "../../http/authorize.ts";
+import { NO_DOCUMENT_SERVICE } from "../../http/document-requests.ts";
+import {
+  CREATE,
+  EDIT,
+  editOf,
+  madeEdit,
+  makingRequest,
+  refuseContentType,
+  RESTORE,
+  TOO_MANY_WRITES,
+  writeAnswer,
+  type WritePlan,
+  writerOf,
+} from "../../http/document-writes.ts";
+import { clientKeyOf } from "../../http/idempotency.ts";
+import type { HttpRoute } from "../../http/route-table.ts";
+import { type Rate, UserRates } from "../../limits/reader-rates.ts";
+import type { GatewayMetrics } from "../../metrics.ts";
+import type { WritesHost } from "../../rooms/writes-host.ts";
+import type { ClientSessionOptions } from "../../sessions/client-session.ts";
+import type { ServiceDirectory } from "../nats/nats-services.ts";
+import { forBearers, type HttpTokens } from "./authenticate.ts";
+import { bytesOf, callServices } from "./call-services.ts";
+
+export type DocumentWritePorts = {
+  readonly tokens: HttpTokens;
+  readonly documents: ServiceDirectory;
+  readonly writes: Pick<WritesHost, "write">;
+  readonly clientIdOf: ClientSessionOptions["clientIdOf"];
+};
+export type DocumentWriteOptions = {
+  readonly internalSecret: string;
+  readonly eachUser: Rate;
+  readonly writersMax: number;
+  readonly editBytesMax: number;
+};
+
+const MAKING_MS_MAX = 15_000;
+const KEYS = { digest, randomKey: (): string => randomUUID() };
+
+export function documentWriteRoutes(
+  { tokens, documents, writes, clientIdOf }: DocumentWritePorts,
+  options: DocumentWriteOptions,
+  { clock, metrics }: { clock: Clock; metrics: GatewayMetrics },
+): HttpRoute[] {
+  const rates = new UserRates(options.eachUser, options.writersMax);
+
+  const write = (plan: WritePlan): HttpRoute["answer"] =>
+    forBearers(tokens, async (request, identity) => {
+      const writer = writerOf(request, identity);
+      if ("status" in writer) return writer;
+      if (!rates.take(userKey(identity), clock.now())) {
+        metrics.limitsReached.inc({ limit: "document-writes" });
+        return TOO_MANY_WRITES;
+      }
+      // The client's signal does not end this call: the same edit may be requested again.
+      const making = { signal: AbortSignal.timeout(MAKING_MS_MAX) };
+      const made = (await callServices(documents, makingRequest(writer, plan, request), making, options)) ?? NO_DOCUMENT_SERVICE;
+      if (made.status !== 200 || made.body === undefined) return made;
+      const payload = madeEdit(await bytesOf(made.body), options.editBytesMax);
+      if (!(payload instanceof Uint8Array)) return payload;
+      const client = clientIdOf(identity.tenant, identity.user, clientKeyOf(request, plan.scope, KEYS));
+      return writeAnswer(await writes.write(writer.room, editOf(writer, client, payload, plan)), plan.status);
+    });
+  const writeEdit = write(EDIT);
+  const edit: HttpRoute["answer"] = (request): HttpAnswer | Promise<HttpAnswer> => refuseContentType(request) ?? writeEdit(request);
+
+  const { editBytesMax: bodyBytesMax } = options;
+  return [
+    { method: "post", path: "/v1/rooms/:room/restore", answer: write(RESTORE) },
+    { method: "post", path: "/v1/rooms/:room/edits", answer: edit, bodyBytesMax },
+    { method: "put", path: "/v1/rooms/:room/document", answer: write(CREATE), bodyBytesMax },
+  ];
+}
+
+function digest(of: string | Uint8Array): string {
+  return createHash("sha256").update(of).digest("base64url");
+}

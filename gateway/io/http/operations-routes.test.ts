@@ -1,0 +1,115 @@
+/** What the console is answered by a gateway that NATS does not reach; all else is `gateway/operations.system.test.ts`. */
+
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+
+import type { GatewayReport } from "../../../shared/bus/fleet-messages.ts";
+import type { ServerId, UnixMillis } from "../../../shared/ids.ts";
+import { systemClock as clock } from "../../../shared/io/system-clock.ts";
+import { gatewayMetrics } from "../../metrics.ts";
+import { RecentEventLog } from "../../operations/events-kept.ts";
+import type { FleetControl, OpenRooms } from "../../ports.ts";
+import type { RouteRequest } from "../../http/requests.ts";
+import { operationsRoutes } from "./operations-routes.ts";
+
+const OPERATOR = "a secret of operators, 32 characters";
+const own: GatewayReport = { gateway: "gw-1", connections: 7, rooms: 2, shedLevel: 0, state: "ready" };
+const FEW = { eventsMax: 5, takeoversMax: 5 };
+const other: GatewayReport = { ...own, gateway: "gw-2" };
+
+async function ask(
+  path: string,
+  heard: readonly GatewayReport[],
+  { kept = new RecentEventLog(FEW), query = "", account = () => own, leader = async (): Promise<string> => "placement-1" } = {},
+) {
+  const fleet: FleetControl = {
+    servers: () => [],
+    serversLost: () => [{ server: "rs-9" as ServerId, rooms: 12, at: 1_000 as UnixMillis }],
+    gateways: async () => heard,
+    leader,
+    drainGateway: async () => undefined,
+    drainServer: async () => undefined,
+  };
+  const routes = operationsRoutes(
+    { verify: () => Promise.reject(new Error("operators show no token")) },
+    {
+      fleet,
+      openRooms: { list: async () => [] } as Partial<OpenRooms> as OpenRooms,
+      events: { read: async () => kept },
+      account,
+      documents: { urls: () => ["http://127.0.0.1:1"] },
+      leaderboards: { urls: () => [], withoutRedis: () => 1 },
+    },
+    { internalSecret: OPERATOR, environment: "test", reads: { burst: 10, perSecond: 10 }, readersMax: 10 },
+    { clock, metrics: gatewayMetrics(new Registry()) },
+  );
+  const question: RouteRequest = {
+    path,
+    parameters: [],
+    query: new URLSearchParams(query),
+    header: (name) => (name === "authorization" ? `Bearer ${OPERATOR}` : ""),
+    address: undefined,
+    body: new Uint8Array(),
+    signal: new AbortController().signal,
+  };
+  const { status, body } = await routes.find((route) => route.path === path)!.answer(question);
+  return { status, body: JSON.parse(String(body)) as Record<string, unknown> };
+}
+
+test("[OPR9] a gateway that does not receive its own answer reports that it cannot reach NATS, and its own state", async () => {
+  const { status, body } = await ask("/v1/admin/fleet", []);
+  expect([status, body]).toMatchObject([200, { reachesNats: false, gateways: [{ ...own, state: "degraded" }], placement: {} }]);
+});
+
+test("[OPR10] a gateway that receives its own answer reaches NATS, and reports the services that send heartbeats", async () => {
+  const { body } = await ask("/v1/admin/fleet", [own, other]);
+  expect(body).toMatchObject({
+    reachesNats: true,
+    gateways: [own, other],
+    placement: { leader: "placement-1" },
+    services: { documents: 1, leaderboards: 0 },
+  });
+});
+
+test("[OPR14] a gateway that has lost NATS asks nobody, and reports so also when it loses NATS while it asks", async () => {
+  const degraded: GatewayReport = { ...own, state: "degraded" };
+  const nobody = (): Promise<never> => Promise.reject(new Error("nobody is to be asked"));
+  const known = await ask("/v1/admin/fleet", [own, other], { account: () => degraded, leader: nobody });
+  expect(known.body).toMatchObject({ reachesNats: false, gateways: [degraded], placement: {} });
+  let state: GatewayReport = own;
+  const lost = await ask("/v1/admin/fleet", [own, other], {
+    account: () => state,
+    leader: async () => {
+      state = degraded;
+      return "placement-1";
+    },
+  });
+  expect(lost.body).toMatchObject({ reachesNats: false, gateways: [degraded, other], placement: {} });
+  expect(lost.body["placement"]).toEqual({});
+});
+
+test("[OPR11] without NATS an empty list of rooms is refused, for nobody knows that it is empty", async () => {
+  expect(await ask("/v1/admin/rooms", [])).toMatchObject({ status: 503, body: { error: "unavailable" } });
+  expect(await ask("/v1/admin/rooms", [own])).toMatchObject({ status: 200, body: { rooms: [], serversKnown: 0 } });
+});
+
+test("[OPR12] of any number of events the newest 500 are answered, oldest first", async () => {
+  const kept = new RecentEventLog({ eventsMax: 10_000, takeoversMax: 5 });
+  for (let seq = 1; seq <= 1_200; seq++) kept.receiveEvent(seq, { kind: "placement_leads", generation: seq, at: 1_000, by: "placement-1" });
+  const seqs = async (after: number) =>
+    ((await ask("/v1/admin/events", [own], { kept, query: `after=${after}` })).body["events"] as { seq: number }[]).map(({ seq }) => seq);
+  for (const after of [0, 600]) {
+    const told = await seqs(after);
+    expect([told.length, told[0], told.at(-1)]).toEqual([500, 701, 1_200]);
+  }
+  expect(await seqs(1_198)).toEqual([1_199, 1_200]);
+});
+
+test("[OPR13] the fleet's answer lists gateways and leaderboards without Redis, and lost servers", async () => {
+  const { body } = await ask("/v1/admin/fleet", [{ ...own, reachesRedis: false }, other]);
+  expect(body).toMatchObject({
+    gateways: [{ gateway: "gw-1", reachesRedis: false }, { gateway: "gw-2" }],
+    serversLost: [{ server: "rs-9", rooms: 12, at: "1970-01-01T00:00:01.000Z" }],
+    services: { leaderboardsWithoutRedis: 1 },
+  });
+});

@@ -1,0 +1,171 @@
+/**
+ * The operations console's queries (fleet, rooms, events) and actions (move a room, drain a server or a gateway). Servers
+ * are for operators only. A token with the right `admin` that opens the rooms `*` sees its tenant's rooms.
+ * `gateway/operations-openapi.json` describes each route. The console polls: see
+ * `docs/adr/0026-console-polls.md`.
+ */
+
+import type { GatewayReport } from "../../../shared/bus/fleet-messages.ts";
+import type { Clock } from "../../../shared/time/clock.ts";
+import { scopeInPath } from "../../http/admin-requests.ts";
+import type { HttpAnswer } from "../../http/answers.ts";
+import { type Authority, NOT_AN_OPERATOR } from "../../http/authorize.ts";
+import {
+  eventsAnswer,
+  fleetAnswer,
+  gatewayDrainAnswer,
+  maySeeEvent,
+  moveAnswer,
+  NO_NATS,
+  noServer,
+  roomAnswer,
+  roomListAnswer,
+  type SeenGateways,
+  seenGateways,
+  serverDrainAnswer,
+} from "../../http/operations-answers.ts";
+import { drainRequest, eventsAfter, moveRequest, rateKey, roomListRequest, TOO_MANY_QUERIES } from "../../http/operations-requests.ts";
+import type { RouteRequest } from "../../http/requests.ts";
+import type { HttpRoute } from "../../http/route-table.ts";
+import { type Rate, UserRates } from "../../limits/reader-rates.ts";
+import type { GatewayMetrics } from "../../metrics.ts";
+import type { FleetControl, OpenRooms, RecentEvents } from "../../ports.ts";
+import type { ServiceDirectoryWithRedis, ServiceDirectory } from "../nats/nats-services.ts";
+import { authorityOf, type HttpTokens, isOperator } from "./authenticate.ts";
+
+/** `account` reports this gateway without asking another process. `documents` and `leaderboards` are the services that send heartbeats. */
+export type OperationsPorts = {
+  readonly fleet: FleetControl;
+  readonly openRooms: OpenRooms;
+  readonly events: RecentEvents;
+  readonly account: () => GatewayReport;
+  readonly documents: Pick<ServiceDirectory, "urls">;
+  readonly leaderboards: Pick<ServiceDirectoryWithRedis, "urls" | "withoutRedis">;
+};
+
+export type OperationsRouteOptions = {
+  readonly internalSecret: string;
+  readonly environment: string;
+  readonly reads: Rate;
+  readonly readersMax: number;
+};
+
+type AuthorizedAnswer = (request: RouteRequest, authority: Authority) => Promise<HttpAnswer>;
+
+/** As many events as are kept. */
+const EVENTS_MAX = 500;
+
+export function operationsRoutes(
+  tokens: HttpTokens,
+  ports: OperationsPorts,
+  options: OperationsRouteOptions,
+  { clock, metrics }: { clock: Clock; metrics: GatewayMetrics },
+): HttpRoute[] {
+  const rates = new UserRates(options.reads, options.readersMax);
+
+  const limited = async (request: RouteRequest, authority: Authority, answer: AuthorizedAnswer): Promise<HttpAnswer> => {
+    if (rates.take(rateKey(authority), clock.now())) return answer(request, authority);
+    metrics.limitsReached.inc({ limit: "admin-reads" });
+    return TOO_MANY_QUERIES;
+  };
+  const forAdmins =
+    (answer: AuthorizedAnswer) =>
+    async (request: RouteRequest): Promise<HttpAnswer> => {
+      const authority = await authorityOf(request, tokens, options);
+      return "status" in authority ? authority : limited(request, authority.of, answer);
+    };
+  /** A bearer whose token is valid learns that operators only may ask; any other bearer, what is wrong with the token. */
+  const forOperators =
+    (answer: AuthorizedAnswer) =>
+    async (request: RouteRequest): Promise<HttpAnswer> => {
+      if (isOperator(request, options)) return limited(request, undefined, answer);
+      const authority = await authorityOf(request, tokens, options);
+      return "status" in authority ? authority : NOT_AN_OPERATOR;
+    };
+
+  const queries = operationsQueries(ports, options.environment, clock);
+  const actions = operationsActions(ports);
+  return [
+    { method: "get", path: "/v1/admin/fleet", answer: forOperators(queries.showFleet) },
+    { method: "get", path: "/v1/admin/rooms", answer: forAdmins(queries.listRooms) },
+    { method: "get", path: "/v1/admin/rooms/:room", answer: forAdmins(queries.describeRoom) },
+    { method: "get", path: "/v1/admin/events", answer: forAdmins(queries.listEvents) },
+    { method: "post", path: "/v1/admin/move", answer: forOperators(actions.moveRoom) },
+    { method: "post", path: "/v1/admin/drain-server", answer: forOperators(actions.drainServer) },
+    { method: "post", path: "/v1/admin/drain-gateway", answer: forOperators(actions.drainGateway) },
+  ];
+}
+
+type Queries = Readonly<Record<"showFleet" | "listRooms" | "describeRoom" | "listEvents", AuthorizedAnswer>>;
+
+function operationsQueries(ports: OperationsPorts, environment: string, clock: Clock): Queries {
+  const { fleet, openRooms, events, account, documents, leaderboards } = ports;
+  /** A gateway that knows that it is cut off asks nobody. */
+  const findGateways = async (): Promise<SeenGateways> =>
+    account().state === "degraded" ? seenGateways(account(), []) : answeredGateways(await fleet.gateways());
+  const answeredGateways = (answered: readonly GatewayReport[]): SeenGateways => seenGateways(account(), answered);
+
+  return {
+    showFleet: async () => {
+      const seen = await findGateways();
+      const leader = seen.reachesNats ? await fleet.leader() : undefined;
+      const after = seen.reachesNats ? answeredGateways(seen.gateways) : seen; // NATS may have been lost meanwhile.
+      return fleetAnswer({
+        ...after,
+        leader: after.reachesNats ? leader : undefined,
+        environment,
+        at: clock.wallNow(),
+        servers: fleet.servers(),
+        serversLost: fleet.serversLost(),
+        services: {
+          documents: documents.urls().length,
+          leaderboards: leaderboards.urls().length,
+          leaderboardsWithoutRedis: leaderboards.withoutRedis(),
+        },
+      });
+    },
+    listRooms: async (request, authority) => {
+      const asked = roomListRequest(request, authority);
+      if ("status" in asked) return asked;
+      const replies = await openRooms.list(asked.list);
+      if (replies.length === 0 && !(await findGateways()).reachesNats) return NO_NATS;
+      return roomListAnswer(replies, asked.limit, fleet.servers().length);
+    },
+    describeRoom: async (request, authority) => {
+      const scope = scopeInPath(request, authority);
+      if ("status" in scope) return scope;
+      return roomAnswer(scope.room!, await openRooms.describe(scope.room!));
+    },
+    listEvents: async (request, authority) => {
+      const asked = eventsAfter(request, authority);
+      if ("status" in asked) return asked;
+      const kept = await events.read();
+      return eventsAnswer(kept.since(asked.after, EVENTS_MAX, (event) => maySeeEvent(event, authority)));
+    },
+  };
+}
+
+function operationsActions({ fleet, openRooms }: Pick<OperationsPorts, "fleet" | "openRooms">): {
+  readonly moveRoom: AuthorizedAnswer;
+  readonly drainServer: AuthorizedAnswer;
+  readonly drainGateway: AuthorizedAnswer;
+} {
+  return {
+    moveRoom: async (request) => {
+      const move = moveRequest(request);
+      if ("status" in move) return move;
+      if (!fleet.servers().some(({ server }) => server === move.to)) return noServer(move.to);
+      return moveAnswer(await openRooms.move(move.room, move.to), move.to);
+    },
+    drainServer: async (request) => {
+      const drain = drainRequest(request);
+      if ("status" in drain) return drain;
+      const heartbeat = fleet.servers().find(({ server }) => server === drain.server);
+      return heartbeat === undefined ? noServer(drain.server) : serverDrainAnswer(heartbeat, await fleet.drainServer(heartbeat.server));
+    },
+    drainGateway: async (request) => {
+      const drain = drainRequest(request);
+      return "status" in drain ? drain : gatewayDrainAnswer(drain.server, await fleet.drainGateway(drain.server));
+    },
+  };
+}

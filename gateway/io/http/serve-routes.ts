@@ -1,0 +1,154 @@
+/** Serves HTTP routes on uWebSockets.js, beside the WebSockets. A route is a plain function from request to answer. */
+
+import type { HttpRequest, HttpResponse, TemplatedApp } from "uWebSockets.js-glibc-2.36";
+
+import type { Log } from "../../../shared/process/log.ts";
+import { type HttpAnswer, statusLine } from "../../http/answers.ts";
+import type { RouteRequest } from "../../http/requests.ts";
+import {
+  BODY_BYTES_MAX,
+  bodyRefusal,
+  type HttpRoute,
+  methodNotAllowed,
+  methodsByPath,
+  NOT_FOUND,
+  parameterCount,
+  REQUEST_FAILED,
+} from "../../http/route-table.ts";
+import { addressOf } from "../sockets/address-of.ts";
+import { corsHeaders } from "../../../shared/settings/origins.ts";
+import { HeldBodies, type HeldBodiesOptions } from "./held-bodies.ts";
+import { type SendOptions, sendParts, sendUnsized, sendWhole } from "./send-body.ts";
+
+const NO_BODY = new Uint8Array(0);
+
+export type HttpServeOptions = SendOptions &
+  HeldBodiesOptions & {
+    readonly allowedOrigins: readonly string[];
+    readonly clientAddressHeader: string;
+    readonly log: Log;
+  };
+
+/** `headOnly`: HEAD is answered like GET, without the body (RFC 9110, 9.3.2). */
+type RespondOptions = HttpServeOptions & { readonly headOnly?: boolean };
+
+export function serveRoutes(app: TemplatedApp, routes: readonly HttpRoute[], options: HttpServeOptions): void {
+  const { allowedOrigins, clientAddressHeader } = options;
+  const bodies = new HeldBodies(options);
+  for (const { method, path, answer, bodyBytesMax = BODY_BYTES_MAX } of routes) {
+    if (method === "get") {
+      app.head(path, (res, req) => {
+        const request = readRequest(res, req, path, clientAddressHeader);
+        void respond(res, request, answer, corsHeaders(request.header("origin"), allowedOrigins), { ...options, headOnly: true });
+      });
+    }
+    app[method](path, (res, req) => {
+      const request = readRequest(res, req, path, clientAddressHeader);
+      const cors = corsHeaders(request.header("origin"), allowedOrigins);
+      if (method === "get" || method === "del") return void respond(res, request, answer, cors, options);
+      bodies.read(res, bodyBytesMax, request.signal, (read) => {
+        if (read.kind === "read") return respond(res, { ...request, body: read.body }, answer, cors, options);
+        return respond(res, request, () => bodyRefusal(read.kind, bodyBytesMax), cors, options);
+      });
+    });
+  }
+  const refuse = (path: string, { status, headers, body }: HttpAnswer): void => {
+    app.any(path, (res, req) => {
+      const cors = corsHeaders(req.getHeader("origin"), allowedOrigins);
+      const isHead = req.getMethod() === "head"; // A client would read a body as the start of the next answer.
+      res.cork(() => writeHead(res, status, { ...headers, ...cors }).end(isHead ? "" : String(body)));
+    });
+  };
+  for (const [path, allow] of methodsByPath(routes)) refuse(path, methodNotAllowed(allow));
+  refuse("/*", NOT_FOUND);
+  app.options("/*", (res, req) => {
+    const cors = corsHeaders(req.getHeader("origin"), allowedOrigins);
+    res.cork(() => writeHead(res, 204, cors).end());
+  });
+}
+
+async function respond(
+  res: HttpResponse,
+  request: RouteRequest,
+  answer: HttpRoute["answer"],
+  cors: Record<string, string>,
+  options: RespondOptions,
+): Promise<void> {
+  const given = await answered(request, answer, options.log);
+  try {
+    await send(res, given, request.signal, cors, options);
+  } catch (cause) {
+    if (request.signal.aborted) return; // The client has disconnected, which also ends what was read for it.
+    options.log.error({ path: request.path, cause }, "an HTTP answer broke off");
+    res.close(); // The head may be sent already: a closed connection shows that the rest is missing.
+  } finally {
+    given.onEnded?.();
+  }
+}
+
+/**
+ * A route that fails is answered with 500, which is possible while nothing of its answer is sent. NATS or a service may
+ * be unavailable.
+ */
+async function answered(request: RouteRequest, answer: HttpRoute["answer"], log: Log): Promise<HttpAnswer> {
+  try {
+    return await answer(request);
+  } catch (cause) {
+    if (!request.signal.aborted) log.error({ path: request.path, cause }, "an HTTP request failed");
+    return REQUEST_FAILED;
+  }
+}
+
+async function send(
+  res: HttpResponse,
+  { status, headers = {}, body = "", bodyBytes }: HttpAnswer,
+  signal: AbortSignal,
+  cors: Record<string, string>,
+  options: RespondOptions,
+): Promise<void> {
+  if (signal.aborted) return letGo(body);
+  if (options.headOnly === true) {
+    const length = typeof body === "string" || body instanceof Uint8Array ? Buffer.byteLength(body) : bodyBytes;
+    const sized = length === undefined ? {} : { "content-length": String(length) }; // With a length, uWebSockets.js would wait for the body.
+    res.cork(() => writeHead(res, status, { ...headers, ...cors, ...sized }).endWithoutBody());
+    return letGo(body);
+  }
+  if (typeof body === "string") return void res.cork(() => writeHead(res, status, { ...headers, ...cors }).end(body));
+  if (body instanceof Uint8Array && body.byteLength === 0)
+    return void res.cork(() => writeHead(res, status, { ...headers, ...cors }).end());
+  if (body instanceof Uint8Array)
+    return void (await sendWhole(res, body, () => writeHead(res, status, { ...headers, ...cors }), signal, options));
+  res.cork(() => writeHead(res, status, { ...headers, ...cors }));
+  if (bodyBytes === undefined) return sendUnsized(res, body, signal);
+  return sendParts(res, body, bodyBytes, signal, options);
+}
+
+/** Discards a body that nobody reads: a body in parts holds a connection until it is read or ended. */
+export async function letGo(body: HttpAnswer["body"]): Promise<void> {
+  if (body === undefined || typeof body === "string" || body instanceof Uint8Array) return;
+  for await (const part of body) return void part; // An iterator that has not started cannot release anything.
+}
+
+/** uWebSockets.js keeps the request for this call only, so everything is copied out of it. */
+function readRequest(res: HttpResponse, req: HttpRequest, path: string, clientAddressHeader: string): RouteRequest {
+  const gone = new AbortController();
+  res.onAborted(() => gone.abort());
+  const headers = new Map<string, string>();
+  req.forEach((name, value) => headers.set(name, value));
+  const parameters = Array.from({ length: parameterCount(path) }, (_, index) => req.getParameter(index) ?? "");
+  return {
+    path: req.getUrl(),
+    parameters,
+    query: new URLSearchParams(req.getQuery()),
+    header: (name) => headers.get(name) ?? "",
+    address: addressOf(res, req, clientAddressHeader),
+    body: NO_BODY,
+    signal: gone.signal,
+  };
+}
+
+function writeHead(res: HttpResponse, status: number, headers: Readonly<Record<string, string>>): HttpResponse {
+  res.writeStatus(statusLine(status));
+  for (const [name, value] of Object.entries(headers)) res.writeHeader(name, value);
+  return res;
+}

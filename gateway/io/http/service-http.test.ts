@@ -1,0 +1,87 @@
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { afterEach, expect, test } from "vitest";
+
+import { serviceHttp } from "./service-http.ts";
+
+const QUESTION = { method: "GET", headers: {} };
+const servers: Server[] = [];
+afterEach(() => servers.splice(0).forEach((server) => server.closeAllConnections()));
+
+async function serving(server: Server): Promise<URL> {
+  servers.push(server.listen(0, "127.0.0.1"));
+  await once(server, "listening");
+  return new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+}
+
+test("[ASK1] many calls share a few connections, and each gets its answer", async () => {
+  let connections = 0;
+  const url = await serving(
+    createServer((_, response) => void setImmediate(() => response.end("here"))).on("connection", () => (connections += 1)),
+  );
+  const ask = serviceHttp();
+  const answers = await Promise.all(
+    Array.from({ length: 300 }, async () => {
+      const answer = await ask(url, QUESTION, undefined);
+      const chunks = await answer!.toArray();
+      return Buffer.concat(chunks as Buffer[]).toString();
+    }),
+  );
+  expect(answers).toEqual(Array.from({ length: 300 }, () => "here"));
+  expect(connections).toBeLessThanOrEqual(64);
+});
+
+test("[ASK2] a missing service, a broken connection and a disconnected client all count as no answer", async () => {
+  const ask = serviceHttp();
+  const url = await serving(createServer((request) => request.socket.destroy()));
+  expect(await ask(url, QUESTION, undefined)).toBeUndefined();
+  expect(await ask(url, QUESTION, AbortSignal.abort())).toBeUndefined();
+  servers[0]!.close();
+  expect(await ask(url, QUESTION, undefined)).toBeUndefined();
+});
+
+test("[ASK3] a long answer arrives completely however long it takes: the service may be slow, or its reader", async () => {
+  const LONG = Buffer.alloc(3_000_000, 7);
+  const ask = serviceHttp({ silenceMsMax: 1_200 });
+  const url = await serving(
+    createServer(async ({ url: path }, response) => {
+      response.writeHead(200, { "content-length": LONG.byteLength });
+      if (path === "/slow")
+        for (let start = 0; start < 1_500_000; start += 100_000) await sleep(100, response.write(LONG.subarray(start, start + 100_000)));
+      response.end(LONG.subarray(path === "/slow" ? 1_500_000 : 0));
+    }),
+  );
+  const bytesOf = async (path: string, afterFirst: () => Promise<unknown>): Promise<number> => {
+    let bytes = 0;
+    for await (const chunk of (await ask(new URL(path, url), QUESTION, undefined))!) {
+      if (bytes === 0) await afterFirst();
+      bytes += (chunk as Buffer).byteLength;
+    }
+    return bytes;
+  };
+  expect(await Promise.all([bytesOf("/slow", async () => {}), bytesOf("/fast", () => sleep(1_500))])).toEqual([
+    LONG.byteLength,
+    LONG.byteLength,
+  ]);
+});
+
+test("[ASK5] a call that waits for a connection times out as well", async () => {
+  const ask = serviceHttp({ silenceMsMax: 2_000 });
+  const url = await serving(
+    createServer(({ url: path }, response) => void (path === "/long" ? response.write("so far") : response.end("here"))),
+  );
+  const held = await Promise.all(Array.from({ length: 64 }, () => ask(new URL("/long", url), QUESTION, undefined)));
+  expect(await ask(url, QUESTION, undefined)).toBeUndefined();
+  for (const answer of held) answer!.destroy();
+});
+
+test("[ASK4] a call to a service that falls silent times out, before its answer and in the middle of it", async () => {
+  const ask = serviceHttp({ silenceMsMax: 1_000 });
+  const url = await serving(createServer(({ url: path }, response) => void (path === "/middle" && response.write("so far"))));
+  expect(await ask(url, QUESTION, undefined)).toBeUndefined();
+  const answer = await ask(new URL("/middle", url), QUESTION, undefined);
+  await expect(answer!.toArray()).rejects.toThrow("aborted");
+});

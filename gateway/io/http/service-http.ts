@@ -1,0 +1,59 @@
+/**
+ * Calls services of other tiers over a few connections that stay open. Under load `fetch` would open a connection per
+ * call, which costs several times as much. An answer may be long and be read slowly, so a call is aborted only when the
+ * service sends nothing while this side waits for it.
+ */
+
+import { Agent, type IncomingMessage, request } from "node:http";
+
+export type ServiceCall = { readonly method: string; readonly headers: Readonly<Record<string, string>>; readonly body?: Uint8Array };
+/**
+ * Resolves when the answer begins. Undefined: no answer in time, or the client disconnected. An unread answer keeps its
+ * connection.
+ */
+export type CallService = (url: URL, question: ServiceCall, signal: AbortSignal | undefined) => Promise<IncomingMessage | undefined>;
+
+/**
+ * Connections to each service for answers that are read at once. More calls wait, and time out like calls that nobody
+ * answers.
+ */
+const SOCKETS_MAX = 64;
+/** Services close a connection that is idle for 5 s, so this side closes it earlier. */
+const IDLE_MS_MAX = 2_000;
+/** The longest wait for an answer to begin, or for its next bytes. */
+const SILENCE_MS_MAX = 15_000;
+/** Checks within that time: a reader that has just read everything must not count as one that waits for long. */
+const LOOKS = 5;
+
+/** `streamsMax` is how many answers may be on their way to slow readers, besides those that are read at once. */
+export function serviceHttp({
+  silenceMsMax = SILENCE_MS_MAX,
+  streamsMax = 0,
+}: { silenceMsMax?: number; streamsMax?: number } = {}): CallService {
+  const agent = new Agent({ keepAlive: true, maxSockets: SOCKETS_MAX + streamsMax, timeout: IDLE_MS_MAX });
+  return (url, { method, headers, body }, signal) =>
+    new Promise((resolve) => {
+      const length = body === undefined ? {} : { "content-length": String(body.byteLength) };
+      const asked = request(url, { agent, method, headers: { ...headers, ...length }, ...(signal === undefined ? {} : { signal }) });
+      let answer: IncomingMessage | undefined;
+      let [silentMs, bytesBefore] = [0, 0];
+      const look = (): void => {
+        const bytes = answer?.socket.bytesRead ?? 0;
+        silentMs = bytes === bytesBefore && !isReadersTurn(answer) ? silentMs + silenceMsMax / LOOKS : 0;
+        bytesBefore = bytes;
+        if (silentMs < silenceMsMax) return;
+        asked.destroy(new Error("nothing more came of the answer"));
+        resolve(undefined); // While the call waits for a connection, destroying it emits no event.
+      };
+      const looking = setInterval(look, silenceMsMax / LOOKS);
+      asked.on("close", () => clearInterval(looking));
+      asked.on("error", () => resolve(undefined)); // After the answer has begun, its reader gets the error.
+      asked.on("response", (begun) => resolve((answer = begun)));
+      asked.end(body);
+    });
+}
+
+/** Whether bytes wait here for the reader, or the answer is complete. */
+function isReadersTurn(answer: IncomingMessage | undefined): boolean {
+  return answer !== undefined && (answer.complete || answer.readableLength > 0);
+}

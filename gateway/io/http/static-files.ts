@@ -1,0 +1,81 @@
+/** Serves files of a folder at /, or one page at a path of its own. No file outside the folder is ever read. */
+
+import { readFile, realpath } from "node:fs/promises";
+import { extname, join, sep } from "node:path";
+
+import type { HttpAnswer } from "../../http/answers.ts";
+import type { RouteRequest } from "../../http/requests.ts";
+import { type HttpRoute, NOT_FOUND } from "../../http/route-table.ts";
+
+const CONTENT_TYPES: Readonly<Record<string, string>> = {
+  ".css": "text/css; charset=utf-8",
+  ".html": "text/html; charset=utf-8",
+  ".ico": "image/x-icon",
+  ".js": "text/javascript; charset=utf-8",
+  ".json": "application/json",
+  ".map": "application/json",
+  ".mjs": "text/javascript; charset=utf-8",
+  ".png": "image/png",
+  ".svg": "image/svg+xml",
+  ".txt": "text/plain; charset=utf-8",
+  ".wasm": "application/wasm",
+  ".webp": "image/webp",
+  ".woff2": "font/woff2",
+};
+
+/** No routes for an empty folder name. */
+export function staticRoutes(folder: string): HttpRoute[] {
+  return folder === "" ? [] : [{ method: "get", path: "/*", answer: ({ path }) => serveFile(folder, path) }];
+}
+
+/**
+ * Forbids framing of a page with commands: a page laid over it could make people press buttons that they do not see.
+ */
+const UNFRAMED = { "content-security-policy": "frame-ancestors 'none'", "referrer-policy": "no-referrer" };
+
+/** Serves one page at a path such as /operations. */
+export function pageRoutes(at: string, folder: string): HttpRoute[] {
+  const serve = async ({ path }: Pick<RouteRequest, "path">): Promise<HttpAnswer> => {
+    const answer = await serveFile(folder, path.slice(at.length));
+    return { ...answer, headers: { ...answer.headers, ...UNFRAMED } };
+  };
+  return [
+    { method: "get", path: at, answer: () => ({ status: 308, headers: { location: `${at}/` } }) },
+    { method: "get", path: `${at}/*`, answer: serve },
+  ];
+}
+
+async function serveFile(folder: string, path: string): Promise<HttpAnswer> {
+  const name = decodePath(path);
+  if (name === undefined) return NOT_FOUND;
+  try {
+    const root = await realpath(folder);
+    const file = await realpath(join(root, name.endsWith("/") ? `${name}index.html` : name)); // Resolves links before the check.
+    if (!file.startsWith(root + sep)) return NOT_FOUND;
+    // The names of built files under assets/ contain a hash of their content.
+    const cacheControl = name.startsWith("/assets/") ? "public, max-age=31536000, immutable" : "no-cache";
+    return {
+      status: 200,
+      headers: {
+        "content-type": CONTENT_TYPES[extname(file)] ?? "application/octet-stream",
+        "cache-control": cacheControl,
+        "x-content-type-options": "nosniff",
+      },
+      body: await readFile(file),
+    };
+  } catch (error) {
+    if (error instanceof Error && "code" in error && ["ENOENT", "ENOTDIR", "EISDIR", "ENAMETOOLONG"].includes(String(error.code)))
+      return NOT_FOUND;
+    throw error;
+  }
+}
+
+function decodePath(path: string): string | undefined {
+  try {
+    const decoded = decodeURIComponent(path);
+    return decoded.includes("\0") ? undefined : decoded;
+  } catch (error) {
+    if (error instanceof URIError) return undefined;
+    throw error;
+  }
+}

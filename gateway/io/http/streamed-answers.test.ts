@@ -1,0 +1,116 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+
+import { FakeClock } from "../../../shared/testing/fake-clock.ts";
+import { until } from "../../../test/contract/real-nats.ts";
+import { gatewayMetrics } from "../../metrics.ts";
+import type { Identity } from "../../sessions/identity.ts";
+import { documentReadRoutes } from "./document-routes.ts";
+import type { HttpAnswer } from "../../http/answers.ts";
+import type { RouteRequest } from "../../http/requests.ts";
+import type { HttpTokens } from "./authenticate.ts";
+import { serviceHttp } from "./service-http.ts";
+import { StreamedAnswers } from "./streamed-answers.ts";
+
+const PLENTY = { burst: 1_000, perSecond: 1_000 };
+const LONG = Buffer.alloc(20_000_000, 7);
+const OPTIONS = {
+  internalSecret: "",
+  eachUser: PLENTY,
+  everybody: PLENTY,
+  readersMax: 1_000,
+  shared: { sharedMs: 1_000, bytesMax: 1_000 },
+};
+
+const countsOf = async (registry: Registry): Promise<string[]> =>
+  (await registry.metrics()).split("\n").filter((line) => line.startsWith("coroom_gateway_limits_reached_total{"));
+
+test("[STM1] shared answers are served however many clients read long answers slowly", async () => {
+  const service = createServer(({ url }, response) => void response.end(url?.endsWith("/diff") === true ? LONG : "small")).listen(
+    0,
+    "127.0.0.1",
+  );
+  await once(service, "listening");
+  const [clock, registry] = [new FakeClock(), new Registry()];
+  const metrics = gatewayMetrics(registry);
+  const tokens: HttpTokens = {
+    verify: async (user) => ({
+      kind: "valid",
+      identity: { tenant: "acme", user, rooms: ["*"], rights: { read: true, write: false } } as unknown as Identity,
+    }),
+  };
+  const documents = {
+    urls: () => [`http://127.0.0.1:${(service.address() as AddressInfo).port}`],
+    heard: Promise.resolve(),
+    ask: serviceHttp({ silenceMsMax: 30_000, streamsMax: 60 }),
+  };
+  const routes = documentReadRoutes(
+    { tokens, documents, streamed: new StreamedAnswers({ eachMax: 8, allMax: 60 }, metrics), rooms: { positionOf: () => undefined } },
+    OPTIONS,
+    { clock, metrics },
+  );
+  const ask = async (place: string, user: string): Promise<HttpAnswer> =>
+    routes
+      .find(({ path }) => path.endsWith(place))!
+      .answer({
+        parameters: ["notes"],
+        query: new URLSearchParams(),
+        header: (name) => (name === "authorization" ? `Bearer ${user}` : ""),
+        body: new Uint8Array(1),
+        signal: new AbortController().signal,
+        path: "",
+        address: undefined,
+      } satisfies RouteRequest);
+  try {
+    const reading: AsyncIterator<Uint8Array>[] = [];
+    const statuses: number[] = [];
+    for (let reader = 0; reader < 64; reader++) {
+      const { status, body } = await ask("/diff", `user${reader % 16}`);
+      statuses.push(status);
+      if (status !== 200) continue;
+      reading.push((body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]());
+      await reading.at(-1)!.next(); // And no more of it.
+    }
+    expect(await ask("/snapshot", "ann")).toMatchObject({ status: 200, body: new Uint8Array(Buffer.from("small")) });
+    expect(statuses.filter((status) => status === 429)).toHaveLength(4);
+    expect(await countsOf(registry)).toEqual(['coroom_gateway_limits_reached_total{limit="gateway-streams"} 4']);
+    for (const one of reading) await one.return?.();
+    expect((await ask("/diff", "ann")).status).toBe(200);
+  } finally {
+    service.closeAllConnections();
+    service.close();
+  }
+});
+
+test("[STM2] one user has a limited number of streams, each until it is read or abandoned; one above it is refused", async () => {
+  const registry = new Registry();
+  const streamed = new StreamedAnswers({ eachMax: 2, allMax: 100 }, gatewayMetrics(registry));
+  let open = 0;
+  async function* parts(): AsyncGenerator<Uint8Array> {
+    open += 1;
+    try {
+      yield new Uint8Array(1);
+      yield new Uint8Array(1);
+    } finally {
+      open -= 1;
+    }
+  }
+  const passed = (user: string): HttpAnswer => streamed.pass(user, { status: 200, body: parts() });
+  const bodyOf = ({ body }: HttpAnswer) => (body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]();
+  const [taken, left] = [bodyOf(passed("ann")), bodyOf(passed("ann"))];
+  await Promise.all([taken.next(), left.next()]);
+  const refused = passed("ann");
+  expect([refused.status, refused.headers?.["retry-after"]]).toEqual([429, "5"]);
+  expect(passed("bob").status).toBe(200);
+  await until(() => open === 2, "the one too many to be let go");
+  expect(streamed.pass("ann", { status: 200, body: new Uint8Array(9) }).status).toBe(200);
+
+  for (let part = await taken.next(); part.done !== true;) part = await taken.next();
+  await left.return?.();
+  expect([passed("ann").status, passed("ann").status, passed("ann").status]).toEqual([200, 200, 429]);
+  expect(await countsOf(registry)).toEqual(['coroom_gateway_limits_reached_total{limit="streams"} 2']);
+});

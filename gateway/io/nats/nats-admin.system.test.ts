@@ -1,0 +1,83 @@
+/** What gateways ask of each other for the people who run rooms, on a real nats-server: however much there is to tell. */
+
+import { connect, type NatsConnection } from "nats";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import type { RoomMember, Sanction } from "../../../shared/bus/admin-messages.ts";
+import { subjectsOf } from "../../../shared/bus/subjects.ts";
+import type { GatewayId, RoomKey, TenantId, UnixMillis, UserId } from "../../../shared/ids.ts";
+import { type RealNats, startRealNats } from "../../../test/contract/real-nats.ts";
+import { natsAdminCommands, natsSanctions } from "./nats-admin.ts";
+
+const subjects = subjectsOf("nats-admin");
+/** What a nats-server carries where nobody raised it. */
+const NATS_BYTES_MAX = 1_048_576;
+const [one, two] = ["gw-1", "gw-2"] as [GatewayId, GatewayId];
+let nats: RealNats;
+let line: NatsConnection;
+/** Of the longest message so far. */
+let bytes = 0;
+
+beforeAll(async () => {
+  nats = await startRealNats();
+  line = await connect({ servers: nats.url });
+  line.subscribe(">", { callback: (_, { data }) => void (bytes = Math.max(bytes, data.byteLength)) });
+});
+afterAll(async () => {
+  await line.close();
+  await nats.stop();
+});
+
+test("[NAD1] an answer carries as many sanctions as one NATS message holds, the first of them", async () => {
+  const sanctions = Array.from({ length: 10_000 }, (_, user): Sanction => ({
+    target: { kind: "user", tenant: "acme" as TenantId, user: `${"\u{1f600}".repeat(60)}${user}` as UserId },
+    level: "banned",
+    until: 2_000 as UnixMillis,
+    madeAt: 1_000 as UnixMillis,
+    lifted: false,
+    reason: "\u{1f600}".repeat(100),
+  }));
+  natsSanctions(line, subjects, one).onRequest(() => sanctions);
+  await line.flush();
+  const told = await natsSanctions(line, subjects, two).requestSanctions();
+  expect(told.length).toBeGreaterThan(500);
+  expect(told).toEqual(sanctions.slice(0, told.length));
+  await line.flush();
+  expect(bytes).toBeLessThan(NATS_BYTES_MAX);
+});
+
+test("[NAD2] members that exceed one NATS message come in several, and their gateway counts once", async () => {
+  const members = Array.from({ length: 20_000 }, (_, user): RoomMember => ({
+    user: `u${user}`,
+    name: "\u{1f600}".repeat(30),
+    connection: `gw-1-${user}`,
+    write: user % 2 === 0,
+  }));
+  const orders = natsAdminCommands(line, subjects);
+  orders.onCommand(() => ({ kicked: 3, members }));
+  await line.flush();
+  expect(await orders.issueCommand({ kind: "list-members", room: "acme.notes" as RoomKey })).toEqual({ kicked: 3, members, gateways: 1 });
+  await line.flush();
+  expect(bytes).toBeLessThan(NATS_BYTES_MAX);
+});
+
+test("[NAD3] a request for sanctions returns what any gateway knows, though another one answers with none", async () => {
+  const gathered = subjectsOf("nats-admin-gathered");
+  const banOf = (user: string): Sanction => ({
+    target: { kind: "user", tenant: "acme" as TenantId, user: user as UserId },
+    level: "banned",
+    until: 2_000 as UnixMillis,
+    madeAt: 1_000 as UnixMillis,
+    lifted: false,
+    reason: "",
+  });
+  for (const [gateway, sanctions] of [
+    ["gw-3", []],
+    ["gw-4", [banOf("ann")]],
+    ["gw-5", [banOf("bob")]],
+  ] as const)
+    natsSanctions(line, gathered, gateway as GatewayId).onRequest(() => sanctions);
+  await line.flush();
+  const told = await natsSanctions(line, gathered, one).requestSanctions();
+  expect(told.map(({ target }) => (target.kind === "user" ? target.user : target.address)).sort()).toEqual(["ann", "bob"]);
+});

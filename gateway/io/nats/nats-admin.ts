@@ -1,0 +1,82 @@
+/**
+ * Sanctions and admin commands between gateways over core NATS: published to all gateways, or requested from all with
+ * the answers gathered.
+ */
+
+import type { NatsConnection } from "nats";
+import { z } from "zod";
+
+import { AdminCommand, AdminReply, type RoomMember, Sanction } from "../../../shared/bus/admin-messages.ts";
+import { decodeJson, encodeJson } from "../../../shared/bus/json-messages.ts";
+import type { Subjects } from "../../../shared/bus/subjects.ts";
+import type { GatewayId } from "../../../shared/ids.ts";
+import { splitBySize } from "../../../shared/collections/split-by-size.ts";
+import { REQUEST_MANY, isNoAnswer } from "../../../shared/io/nats-json.ts";
+import { crashing, respond, publish } from "../../../shared/io/nats.ts";
+import { subscribeJson } from "../../../shared/io/nats-json.ts";
+import type { AdminCommands, SanctionsBus } from "../../ports.ts";
+
+const Sanctions = z.array(Sanction);
+/** Half of what NATS carries in one message by default. */
+const ANSWER_BYTES_MAX = 524_288;
+/** Maximum number of sanctions in one answer. A gateway knows more than these only from publications. */
+const ANSWER_SANCTIONS_MAX = 2_000;
+
+export function natsSanctions(nats: NatsConnection, subjects: Subjects, gateway: GatewayId): SanctionsBus {
+  return {
+    publishSanction: (sanction) => publish(nats, subjects.sanctions, encodeJson(sanction)),
+    onSanction: (receive) => void subscribeJson(nats, subjects.sanctions, Sanction, receive),
+    requestSanctions: async () => {
+      const known: Sanction[] = []; // Gathers all answers: the first gateway to answer may have just started, and know no sanction.
+      try {
+        for await (const msg of await nats.requestMany(subjects.allSanctions, gateway, REQUEST_MANY))
+          known.push(...(decodeJson(Sanctions, msg.data) ?? []));
+      } catch (error) {
+        if (!isNoAnswer(error)) throw error;
+      }
+      return known;
+    },
+    onRequest: (answer) => {
+      nats.subscribe(subjects.allSanctions, {
+        callback: crashing((error, msg) => {
+          if (error === null && msg.string() !== gateway) respond(msg, encodeJson(inAnswers(answer().slice(0, ANSWER_SANCTIONS_MAX))[0]));
+        }),
+      });
+    },
+  };
+}
+
+export function natsAdminCommands(nats: NatsConnection, subjects: Subjects): AdminCommands {
+  return {
+    issueCommand: async (order) => {
+      const outcome = { kicked: 0, members: [] as RoomMember[], gateways: 0 };
+      for await (const msg of await nats.requestMany(subjects.orders, encodeJson(order), REQUEST_MANY)) {
+        const answer = decodeJson(AdminReply, msg.data);
+        if (answer === undefined) continue;
+        outcome.kicked += answer.kicked;
+        outcome.members.push(...answer.members);
+        if (answer.isPart === undefined) outcome.gateways += 1;
+      }
+      return outcome;
+    },
+    onCommand: (carryOut) => {
+      subscribeJson(nats, subjects.orders, AdminCommand, (order, msg) => {
+        const { kicked, members } = carryOut(order);
+        const answers = inAnswers(members);
+        answers.forEach((part, index) => {
+          const isLast = index === answers.length - 1;
+          respond(
+            msg,
+            encodeJson({ kicked: isLast ? kicked : 0, members: part, ...(isLast ? {} : { isPart: true }) } satisfies AdminReply),
+          );
+        });
+      });
+    },
+  };
+}
+
+/** At least one part. */
+function inAnswers<Item>(items: readonly Item[]): Item[][] {
+  const parts = splitBySize(items, (item) => encodeJson(item).byteLength + 1, ANSWER_BYTES_MAX);
+  return parts.length === 0 ? [[]] : parts;
+}

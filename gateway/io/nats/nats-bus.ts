@@ -1,0 +1,123 @@
+/** Connects the gateway to NATS, and builds each adapter that uses the connection. */
+
+import type { GatewayReport } from "../../../shared/bus/fleet-messages.ts";
+import { subjectsOf, type Subjects } from "../../../shared/bus/subjects.ts";
+import type { GatewayId } from "../../../shared/ids.ts";
+import { closeNats, connectAs, type NatsConnection } from "../../../shared/io/nats.ts";
+import { natsCounts } from "../../../shared/io/nats-counts.ts";
+import { ensureOperationsStream, natsOperations } from "../../../shared/io/nats-operations.ts";
+import type { SharedConfig } from "../../../shared/settings/common-settings.ts";
+import { type GatewayConfig, refuseUnsendable } from "../../config.ts";
+import type { HostDeps } from "../../host-deps.ts";
+import type { Backbone } from "../../ports.ts";
+import { natsAdminCommands, natsSanctions } from "./nats-admin.ts";
+import { type BoardListener, natsBoards, natsActivities } from "./nats-boards.ts";
+import { natsEvents } from "./nats-events.ts";
+import { answerGatewayQuestions, natsFleet, natsOpenRooms } from "./nats-fleet.ts";
+import { natsPlacement } from "./nats-placement.ts";
+import { natsServices } from "./nats-services.ts";
+import { natsRoomOwners, natsPresenceOwners } from "./nats-rooms.ts";
+import type { Clock } from "../../../shared/time/clock.ts";
+import { SettingError } from "../../../shared/settings/settings.ts";
+import { checkLogPartitions } from "../../../shared/io/log-stream.ts";
+import type { Log } from "../../../shared/process/log.ts";
+import { unlessMistake } from "../../../shared/time/pause.ts";
+
+export type BusListeners = { readonly rooms: Backbone; readonly presence: Backbone; readonly boards: BoardListener };
+
+export async function connectBus(
+  gateway: GatewayId,
+  config: SharedConfig & GatewayConfig & { serverSilenceMsMax: number },
+  deps: HostDeps,
+) {
+  const nats = await connectAs(`gateway ${gateway}`, config);
+  refuseUnsendable(config, nats.info?.max_payload);
+  const subjects = subjectsOf(config.environment);
+  const parts = await checkPartitions(nats, subjects, config.logPartitions, deps);
+  await ensureOperationsStream(nats, subjects, config);
+  const { clock, metrics } = deps;
+  const [rooms, presence] = [natsRoomOwners(nats, subjects, gateway, deps), natsPresenceOwners(nats, subjects, gateway, deps)];
+  const [documents, leaderboards] = [
+    natsServices(nats, subjects.documents, clock, config.streamedAnswersMax),
+    natsServices(nats, subjects.leaderboards, clock),
+  ];
+  const placement = natsPlacement(nats, subjects, config, clock);
+  const boards = natsBoards(nats, subjects, leaderboards);
+  return {
+    nats,
+    operations: natsOperations(nats, subjects, gateway, { ...deps, count: (kind) => metrics.events.inc({ kind }) }),
+    isMisconfigured: parts.differ,
+    services: { documents, leaderboards },
+    ports: {
+      rooms: rooms.rooms,
+      presence: presence.rooms,
+      boardBus: boards.boardBus,
+      activities: natsActivities(nats, subjects, { ...config, mayTell: () => !parts.differ() }),
+      placement,
+      counts: natsCounts(nats, subjects),
+      sanctionsLine: natsSanctions(nats, subjects, gateway),
+      orders: natsAdminCommands(nats, subjects),
+    },
+    operators: {
+      fleet: natsFleet(nats, subjects, placement, config, clock),
+      openRooms: natsOpenRooms(nats, subjects, () => placement.servers().length, config),
+      events: natsEvents(nats, subjects, config, deps),
+    },
+    onGatewayAsked: (account: () => GatewayReport, drain: () => void): void => answerGatewayQuestions(nats, subjects, account, drain),
+    start: async (listeners: BusListeners): Promise<void> => {
+      await rooms.start(listeners.rooms);
+      await presence.start(listeners.presence);
+      boards.start(listeners.boards);
+    },
+    stop: (): Promise<void> => {
+      parts.stop();
+      return closeNats(nats);
+    },
+  };
+}
+
+/**
+ * Checks that this gateway divides rooms into as many partitions as the log. With another number it would use
+ * partitions where nobody counts the room. A gateway that starts before any log exists asks again until there is one.
+ */
+type PartitionCheck = { readonly differ: () => boolean; readonly stop: () => void };
+
+const ASK_AGAIN_MS = 1_000;
+
+/** Throws a SettingError when the log exists with another number. */
+async function checkPartitions(
+  nats: NatsConnection,
+  subjects: Subjects,
+  partitions: number,
+  { clock, log }: { clock: Clock; log: Log },
+): Promise<PartitionCheck> {
+  let areOthers = false;
+  let isStopped = false;
+  let callOff = (): void => {};
+  const askLater = (): void => {
+    if (!isStopped) callOff = clock.after(ASK_AGAIN_MS, ask);
+  };
+  const ask = (): void => {
+    checkLogPartitions(nats, subjects, partitions).then(
+      (isSaid) => isSaid || askLater(),
+      (cause: unknown) => {
+        unlessMistake(cause);
+        areOthers = cause instanceof SettingError;
+        if (areOthers)
+          log.error(
+            { cause },
+            "this gateway takes no connections: it was started with another COROOM_LOG_PARTITIONS than the deployment's",
+          );
+        else askLater(); // NATS does not answer now.
+      },
+    );
+  };
+  if (!(await checkLogPartitions(nats, subjects, partitions))) askLater();
+  return {
+    differ: () => areOthers,
+    stop: () => {
+      isStopped = true;
+      callOff();
+    },
+  };
+}

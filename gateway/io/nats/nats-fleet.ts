@@ -1,0 +1,126 @@
+/** Room servers, gateways and placement for operators: their heartbeats, reports and drain commands over NATS. */
+
+import { jetstream } from "@nats-io/jetstream";
+
+import { GatewayReport, GatewayReportRequest, RoomListReply } from "../../../shared/bus/fleet-messages.ts";
+import { encodeJson } from "../../../shared/bus/json-messages.ts";
+import type { ServerHeartbeat } from "../../../shared/bus/placement-messages.ts";
+import type { Subjects } from "../../../shared/bus/subjects.ts";
+import type { Clock } from "../../../shared/time/clock.ts";
+import { requestMany, isNoAnswer, requestManyCounted } from "../../../shared/io/nats-json.ts";
+import { kvLeases } from "../../../shared/io/kv-leases.ts";
+import { type NatsConnection, respond } from "../../../shared/io/nats.ts";
+import { subscribeJson } from "../../../shared/io/nats-json.ts";
+import { commandServer, bucketOf, moveRoomTo, readEntry } from "../../../shared/io/move-room.ts";
+import { type Leases, NOBODY } from "../../../shared/cluster/lease.ts";
+import type { Millis } from "../../../shared/ids.ts";
+import type { LostRoomServer } from "../../operations/servers-lost.ts";
+import type { FleetControl, OpenRooms } from "../../ports.ts";
+import { PlannedRoom, RoomPin } from "../../../shared/bus/placement-messages.ts";
+import { RoomReport, type RoomReportRequest } from "../../../shared/bus/fleet-messages.ts";
+import { requestReply } from "../../../shared/io/nats-json.ts";
+
+/** Gateways are asked once a second, however many consoles are open. */
+const KEPT_MS = 1_000;
+/** The index of placement's only lease. */
+const LEASE = 0;
+/** A leader renews its lease several times within this. */
+const LEADER_SILENCE_MS_MAX = 10_000;
+/** A person waits for the answer, which contains more than the leader. */
+const LEADER_ANSWER_MS_MAX = 2_000;
+
+export type NatsFleetOptions = { readonly logReplicas: number };
+
+export function natsFleet(
+  nats: NatsConnection,
+  subjects: Subjects,
+  heard: { readonly servers: () => readonly ServerHeartbeat[]; readonly serversLost: () => readonly LostRoomServer[] },
+  { logReplicas }: NatsFleetOptions,
+  clock: Clock,
+): FleetControl {
+  const ask = (question: GatewayReportRequest): Promise<GatewayReport[]> =>
+    requestMany(nats, subjects.askGateways, encodeJson(question), GatewayReport);
+  let leases: Promise<Leases> | undefined;
+  let seen: { readonly revision: number; readonly at: Millis } | undefined;
+
+  /**
+   * The holder of a lease that is no longer renewed is not the leader: a leader that was killed does not release its
+   * lease.
+   */
+  const readLeader = async (): Promise<string | undefined> => {
+    leases ??= kvLeases(jetstream(nats, { timeout: LEADER_ANSWER_MS_MAX }), subjects.placementBucket, logReplicas);
+    leases.catch(() => (leases = undefined)); // The next request tries again.
+    const read = await leases.then((bucket) => bucket.read(LEASE)).catch(undefinedIfSilent);
+    if (read === undefined) return undefined;
+    const { lease, revision } = read;
+    if (seen?.revision !== revision) seen = { revision, at: clock.now() };
+    if (lease === undefined || lease.holder === NOBODY || clock.now() - seen.at > LEADER_SILENCE_MS_MAX) return undefined;
+    return lease.holder;
+  };
+
+  return {
+    ...heard,
+    gateways: askedLately(async () => (await ask({})).sort((a, b) => (a.gateway < b.gateway ? -1 : 1)), KEPT_MS, clock),
+    leader: askedLately(readLeader, KEPT_MS, clock),
+    drainGateway: async (gateway) => (await ask({ drain: gateway })).find((account) => account.gateway === gateway),
+    drainServer: (server) => commandServer({ nats, subjects }, server, { kind: "drain" }),
+  };
+}
+
+/** NATS, or its log, does not answer. */
+function undefinedIfSilent(error: unknown): undefined {
+  if (!isNoAnswer(error)) throw error;
+}
+
+/** Answers questions to this gateway. */
+export function answerGatewayQuestions(nats: NatsConnection, subjects: Subjects, account: () => GatewayReport, drain: () => void): void {
+  subscribeJson(nats, subjects.askGateways, GatewayReportRequest, (question, msg) => {
+    if (question.drain === account().gateway) drain();
+    respond(msg, encodeJson(account()));
+  });
+}
+
+/**
+ * Open rooms: asked from the room servers that own them, and read from the buckets of placement and of operators' pins.
+ */
+const OWNER_MS_MAX = 1_000;
+
+/** `servers` is the number of room servers that send heartbeats. */
+export function natsOpenRooms(
+  nats: NatsConnection,
+  subjects: Subjects,
+  servers: () => number,
+  { logReplicas }: { logReplicas: number },
+): OpenRooms {
+  const placed = { nats, subjects, replicas: logReplicas };
+  return {
+    list: (question) => requestManyCounted(nats, subjects.listRooms, encodeJson(question), RoomListReply, servers()),
+    describe: async (room) => {
+      const [account, planned, pin] = await Promise.all([
+        requestReply(nats, subjects.askRooms, { room } satisfies RoomReportRequest, RoomReport, OWNER_MS_MAX),
+        bucketOf(placed, subjects.planBucket).then((plans) => readEntry(plans, room, PlannedRoom)),
+        bucketOf(placed, subjects.pinsBucket).then((pins) => readEntry(pins, room, RoomPin)),
+      ]);
+      return { account, planned, pin };
+    },
+    move: (room, to) => moveRoomTo(placed, room, to),
+  };
+}
+
+/** Shares one request among all that ask within `keptMs`. */
+export function askedLately<Answer>(ask: () => Promise<Answer>, keptMs: number, clock: Clock): () => Promise<Answer> {
+  let kept: Promise<Answer> | undefined;
+  const forget = (asked: Promise<Answer>): void => {
+    if (kept === asked) kept = undefined;
+  };
+  return () => {
+    if (kept !== undefined) return kept;
+    const asked = ask();
+    kept = asked;
+    asked.then(
+      () => clock.after(keptMs, () => forget(asked)),
+      () => forget(asked),
+    );
+    return asked;
+  };
+}

@@ -1,0 +1,76 @@
+import type { Msg, MsgCallback } from "nats";
+import { expect, test } from "vitest";
+
+import type { RoomKey } from "../../../shared/ids.ts";
+import { endOfTurn } from "../../../shared/io/event-loop.ts";
+import type { NatsConnection } from "../../../shared/io/nats.ts";
+import type { Backbone } from "../../ports.ts";
+import { roomSubscriptions } from "./nats-rooms.ts";
+
+const SUBJECTS = {
+  heard: (room: RoomKey) => `out.${room}`,
+  told: (room: RoomKey) => `in.${room}`,
+  reply: (room: RoomKey) => `to.${room}`,
+  replies: "to.*",
+};
+const room = (name: string) => `acme.${name}` as RoomKey;
+
+test("[NAT19] rooms that are followed in one turn are subscribed in one write at its end; rooms left by then are not", async () => {
+  const writes: string[][] = [];
+  let written: string[] = [];
+  const say = (command: string): void => {
+    if (written.push(command) === 1) queueMicrotask(() => writes.push(written.splice(0))); // As nats.js does.
+  };
+  let lastId = 0;
+  const line = {
+    subscribe: (subject: string) => {
+      say(`sub ${subject}`);
+      const id = ++lastId;
+      return { getID: () => id, unsubscribe: () => say(`unsub ${subject}`) };
+    },
+    flush: async () => say("ping"),
+  };
+  const { rooms } = roomSubscriptions(line as unknown as NatsConnection, SUBJECTS, { endOfTurn: endOfTurn() });
+  const followed: Promise<void>[] = [];
+  for (const name of ["one", "two", "left", "back"]) {
+    followed.push(rooms.follow(room(name)));
+    await Promise.resolve(); // uWebSockets.js runs microtasks after each client's message.
+  }
+  rooms.unfollow(room("left"));
+  rooms.unfollow(room("back"));
+  followed.push(rooms.follow(room("back")));
+  expect(writes).toEqual([]);
+  await Promise.all(followed);
+  expect(writes).toEqual([["sub out.acme.one", "sub out.acme.two", "sub out.acme.back"], ["ping"]]);
+  rooms.unfollow(room("one"));
+  await Promise.resolve();
+  expect(writes.at(-1)).toEqual(["unsub out.acme.one"]);
+});
+
+test("[NAT20] a message arrives with its room until the room is no longer followed", async () => {
+  const heard: [string, number][] = [];
+  const backbone = { receiveFromOwner: (from: RoomKey, bytes: Uint8Array) => void heard.push([from, bytes[0]!]) } as unknown as Backbone;
+  let lastId = 0;
+  const callbacks = new Map<number, MsgCallback<Msg>>();
+  const line = {
+    subscribe: (_: string, { callback }: { callback: MsgCallback<Msg> }) => {
+      const id = ++lastId;
+      callbacks.set(id, callback);
+      return { getID: () => id, unsubscribe: () => {} };
+    },
+    flush: async () => {},
+    status: async function* () {},
+  };
+  const lines = roomSubscriptions(line as unknown as NatsConnection, SUBJECTS, { endOfTurn: endOfTurn() });
+  await lines.start(backbone); // Has the first number, for answers.
+  await Promise.all(["one", "two"].map((name) => lines.rooms.follow(room(name))));
+  const hear = (id: number): void => void callbacks.get(id)!(null, { sid: id, data: Uint8Array.of(id) } as Msg);
+  for (const id of [3, 2]) hear(id);
+  lines.rooms.unfollow(room("one"));
+  for (const id of [2, 3]) hear(id);
+  expect(heard).toEqual([
+    [room("two"), 3],
+    [room("one"), 2],
+    [room("two"), 3],
+  ]);
+});

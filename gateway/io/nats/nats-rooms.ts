@@ -1,0 +1,158 @@
+/**
+ * Messages about rooms over core NATS, fire and forget in both directions. Answers of owners, and NATS's "no
+ * responders", arrive on one subscription for all rooms, with the room in the subject.
+ *
+ * A gateway follows thousands of quiet rooms. Each holds its subscription and its name, and nothing that can be created
+ * when a message comes.
+ */
+
+import type { Msg, Subscription } from "nats";
+
+import { roomOfSubject, type Subjects } from "../../../shared/bus/subjects.ts";
+import type { RoomKey, GatewayId } from "../../../shared/ids.ts";
+import { untilTurnEnds } from "../../../shared/io/event-loop.ts";
+import { crashing, flushTogether, lightSubscriber, type NatsConnection, publish, carries } from "../../../shared/io/nats.ts";
+import type { HostDeps } from "../../host-deps.ts";
+import type { Backbone, RoomOwners, PresenceOwners } from "../../ports.ts";
+import { encodeJson } from "../../../shared/bus/json-messages.ts";
+import type { GatewayHeartbeat } from "../../../shared/bus/placement-messages.ts";
+import type { GatewayMetrics } from "../../metrics.ts";
+
+/** The subjects of one line of talk: edits, or presence. */
+export type RoomSubjects = {
+  readonly heard: (room: RoomKey) => string;
+  readonly told: (room: RoomKey) => string;
+  readonly reply: (room: RoomKey) => string;
+  readonly replies: string;
+};
+export type RoomSubscriptions = { readonly rooms: RoomOwners; start(backbone: Backbone): Promise<void> };
+
+const NO_RESPONDERS = 503;
+
+/** The subscription is created at the end of the turn. */
+type Coming = { readonly isComing: true };
+
+export function roomSubscriptions(
+  nats: NatsConnection,
+  subjects: RoomSubjects,
+  { endOfTurn }: Pick<HostDeps, "endOfTurn">,
+): RoomSubscriptions {
+  const turnEnds = untilTurnEnds(endOfTurn);
+  const flush = flushTogether(nats);
+  const followed = new Map<RoomKey, Subscription | Coming>();
+  const roomsById = new Map<number, RoomKey>();
+  const subscribe = lightSubscriber(nats, (error, msg) => {
+    const room = error === null ? roomsById.get(msg.sid) : undefined;
+    if (room !== undefined) backbone?.receiveFromOwner(room, msg.data);
+  });
+  let connected = true;
+  let backbone: Backbone | undefined;
+
+  const rooms: RoomOwners = {
+    follow: async (room) => {
+      const coming: Coming = { isComing: true };
+      followed.set(room, coming);
+      await turnEnds(); // Reconnecting clients open hundreds of rooms in one turn: subscribed one by one, each would cost two writes.
+      if (followed.get(room) !== coming) return;
+      const subscription = subscribe(subjects.heard(room));
+      followed.set(room, subscription);
+      roomsById.set(subscription.getID(), room);
+      await flush();
+    },
+    unfollow: (room) => {
+      const subscription = followed.get(room);
+      followed.delete(room);
+      if (subscription === undefined || "isComing" in subscription) return;
+      roomsById.delete(subscription.getID());
+      subscription.unsubscribe();
+    },
+    tell: (room, message) => {
+      // While disconnected the NATS client would buffer the message without bound. The room sends it again after the
+      // reconnect.
+      if (followed.has(room) && connected) publish(nats, subjects.told(room), message, { reply: subjects.reply(room) });
+    },
+  };
+
+  const receiveAnswer = (msg: Msg): void => {
+    const room = roomOfSubject(msg.subject);
+    if (room === undefined) return;
+    if (msg.data.byteLength === 0 && msg.headers?.code === NO_RESPONDERS) backbone?.receiveNoResponders(room);
+    else backbone?.receiveAnswer(room, msg.data);
+  };
+
+  const watchConnection = async (): Promise<void> => {
+    for await (const status of nats.status()) {
+      if (status.type === "disconnect") {
+        connected = false;
+        backbone?.receiveBackboneLost();
+      } else if (status.type === "reconnect") {
+        connected = true;
+        // Rejects if the connection is lost again: another "reconnect" follows.
+        nats.flush().then(
+          () => backbone?.receiveBackboneFound(),
+          () => {},
+        );
+      }
+    }
+  };
+
+  return {
+    rooms,
+    start: async (given) => {
+      backbone = given;
+      nats.subscribe(subjects.replies, {
+        callback: crashing((error, msg) => {
+          if (error === null) receiveAnswer(msg);
+        }),
+      });
+      void watchConnection();
+      await nats.flush();
+    },
+  };
+}
+
+/** The rooms' edits over NATS. */
+export function natsRoomOwners(
+  nats: NatsConnection,
+  subjects: Subjects,
+  gateway: GatewayId,
+  deps: Pick<HostDeps, "endOfTurn">,
+): RoomSubscriptions {
+  return roomSubscriptions(
+    nats,
+    {
+      heard: subjects.editsOut,
+      told: subjects.toOwner,
+      reply: (room) => subjects.toGateway(gateway, room),
+      replies: subjects.allToGateway(gateway),
+    },
+    deps,
+  );
+}
+
+/** The rooms' presence over NATS, on its own subjects, and the gateway's heartbeat. */
+export function natsPresenceOwners(
+  nats: NatsConnection,
+  subjects: Subjects,
+  gateway: GatewayId,
+  { endOfTurn, metrics }: Pick<HostDeps, "endOfTurn"> & { readonly metrics: Pick<GatewayMetrics, "presenceUnsent"> },
+): { rooms: PresenceOwners; start(backbone: Backbone): Promise<void> } {
+  const lines = roomSubscriptions(
+    nats,
+    {
+      heard: subjects.presenceOut,
+      told: subjects.toOwner,
+      reply: (room) => subjects.presenceToGateway(gateway, room),
+      replies: subjects.allPresenceToGateway(gateway),
+    },
+    { endOfTurn },
+  );
+  const heartbeat = encodeJson({ gateway } satisfies GatewayHeartbeat);
+  const rooms: PresenceOwners = {
+    ...lines.rooms,
+    // No member's presence may end a gateway: a message that NATS does not carry is dropped.
+    tell: (room, message) => (carries(nats, message) ? lines.rooms.tell(room, message) : metrics.presenceUnsent.inc()),
+    sayAlive: () => publish(nats, subjects.gateways, heartbeat),
+  };
+  return { rooms, start: lines.start };
+}

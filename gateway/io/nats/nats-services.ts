@@ -1,0 +1,50 @@
+/** Finds services of one kind by their heartbeats, to call them over HTTP. */
+
+import { ServiceHeartbeat } from "../../../shared/bus/placement-messages.ts";
+import type { Clock } from "../../../shared/time/clock.ts";
+import type { Millis } from "../../../shared/ids.ts";
+import type { NatsConnection } from "../../../shared/io/nats.ts";
+import { subscribeJson } from "../../../shared/io/nats-json.ts";
+import { type CallService, serviceHttp } from "../http/service-http.ts";
+
+const SILENCE_MS_MAX = 5_000;
+/** Every live service has sent a heartbeat by then: heartbeats come each second. */
+const FIRST_MS_MAX = 1_500;
+
+/**
+ * `urls` are those of services with a recent heartbeat, in an order that spreads the load. `heard` resolves at the
+ * first heartbeat, or when none seems to come: a gateway that has just started knows no service.
+ */
+export type ServiceDirectory = {
+  readonly urls: () => string[];
+  readonly heard: Promise<void>;
+  readonly ask: CallService;
+};
+
+/** `withoutRedis` counts the services that report that they cannot reach Redis. */
+export type ServiceDirectoryWithRedis = ServiceDirectory & { readonly withoutRedis: () => number };
+
+/** `streamsMax` is how many answers may be on their way to slow readers. */
+export function natsServices(nats: NatsConnection, subject: string, clock: Clock, streamsMax = 0): ServiceDirectoryWithRedis {
+  const heard = new Map<string, { url: string; at: Millis; isWithoutRedis: boolean }>();
+  let turn = 0;
+  let receiveFirst = (): void => {};
+  const first = new Promise<void>((resolve) => (receiveFirst = resolve));
+  clock.after(FIRST_MS_MAX, receiveFirst);
+  subscribeJson(nats, subject, ServiceHeartbeat, ({ service, url, reachesRedis }) => {
+    heard.set(service, { url, at: clock.now(), isWithoutRedis: reachesRedis === false });
+    receiveFirst();
+  });
+  const heardLately = () => {
+    const now = clock.now();
+    for (const [service, { at }] of heard) if (now - at > SILENCE_MS_MAX) heard.delete(service);
+    return [...heard.values()];
+  };
+  const urls = (): string[] => {
+    const all = heardLately().map(({ url }) => url);
+    turn = (turn + 1) % Math.max(1, all.length);
+    return [...all.slice(turn), ...all.slice(0, turn)];
+  };
+  const withoutRedis = (): number => heardLately().filter(({ isWithoutRedis }) => isWithoutRedis).length;
+  return { urls, withoutRedis, heard: first, ask: serviceHttp({ streamsMax }) };
+}

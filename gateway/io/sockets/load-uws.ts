@@ -1,0 +1,49 @@
+/**
+ * Loads the uWebSockets.js build that runs here. The newer build supports Node 22, 24 and 26 and needs glibc 2.38. The
+ * older build supports Node 20, 22 and 23 and runs on glibc 2.36. Where both run, the newer is taken.
+ */
+
+import { createRequire } from "node:module";
+import type { TemplatedApp } from "uWebSockets.js-glibc-2.36";
+import { certificateFiles } from "../../../shared/io/certificate-files.ts";
+
+export type Uws = typeof import("uWebSockets.js-glibc-2.36");
+
+const require = createRequire(import.meta.url);
+const NODE_OF_NEWER = 22;
+
+/** Throws, with the reason of each build, when neither runs. */
+export function loadUws(load: (name: string) => unknown = require, version = process.versions.node): Uws {
+  const node = Number(version.split(".")[0]);
+  // Under Node 20 the newer build would load the older one's binary, which lies beside it, with its own JavaScript.
+  const names = node >= NODE_OF_NEWER ? ["uWebSockets.js", "uWebSockets.js-glibc-2.36"] : ["uWebSockets.js-glibc-2.36"];
+  const reasons: unknown[] = [];
+  for (const name of names) {
+    try {
+      return load(name) as Uws;
+    } catch (error) {
+      reasons.push(error); // No binary for this Node, or a binary that needs a newer libc: both are reported as a plain Error.
+    }
+  }
+  throw new AggregateError(
+    reasons,
+    `uWebSockets.js does not run under Node ${version} on ${process.platform} ${process.arch} with ${libc()}: use Node 20 or 22, or on Linux with glibc 2.38 or newer (Debian 13), on macOS or on Windows also 24 or 26`,
+  );
+}
+
+function libc(): string {
+  const { header } = process.report.getReport() as { header: { glibcVersionRuntime?: string } };
+  return header.glibcVersionRuntime === undefined ? "no glibc" : `glibc ${header.glibcVersionRuntime}`;
+}
+
+/** The uWebSockets.js server for sockets and HTTP, with TLS where a certificate is configured. */
+export type TlsOptions = { readonly tlsCertFile: string; readonly tlsKeyFile: string };
+
+/**
+ * Throws a SettingError when the certificate cannot be used. The certificate is read once: a renewed one takes effect
+ * at the next start.
+ */
+export function uwsApp(uws: Uws, { tlsCertFile, tlsKeyFile }: TlsOptions): TemplatedApp {
+  const files = certificateFiles({ certFile: tlsCertFile, keyFile: tlsKeyFile }, ["COROOM_TLS_CERT_FILE", "COROOM_TLS_KEY_FILE"]);
+  return files === undefined ? uws.App() : uws.SSLApp({ cert_file_name: files.certFile, key_file_name: files.keyFile });
+}

@@ -1,0 +1,96 @@
+/**
+ * Clients with unread data, which are checked often; all others are checked rarely. Sent bytes are counted only while a
+ * client is behind, and those of a publication once per topic.
+ */
+
+import type { WebSocket } from "uWebSockets.js-glibc-2.36";
+
+import { OutboundLag, type OutboundOptions } from "../../limits/outbound.ts";
+import type { ConnectionId, ReadProgress } from "../../ports.ts";
+
+/** Interval between two checks of the clients that are behind. After several checks all clients are checked. */
+export const CHECK_MS = 250;
+const LOOKS_PER_SWEEP = 4;
+/** Up to this many slow connections may be the clients' own fault, even in a small gateway. */
+const SLOW_LINES = 9;
+
+export type SlowReaderOptions = Omit<OutboundOptions, "lookMs"> & { readonly behindBytesMax: number };
+
+export class SlowReaders {
+  readonly #open: ReadonlyMap<ConnectionId, Pick<WebSocket<unknown>, "getBufferedAmount" | "getTopics">>;
+  readonly #options: OutboundOptions;
+  readonly #behindBytesMax: number;
+  readonly #behind = new Map<ConnectionId, OutboundLag>();
+  /** Connections with so much unread data that the gateway was informed. */
+  readonly #farBehind = new Set<ConnectionId>();
+  readonly #sentTo = new Map<ConnectionId, number>();
+  readonly #publishedTo = new Map<string, number>();
+  #looks = 0;
+
+  constructor(open: ReadonlyMap<ConnectionId, Pick<WebSocket<unknown>, "getBufferedAmount" | "getTopics">>, options: SlowReaderOptions) {
+    this.#open = open;
+    this.#behindBytesMax = options.behindBytesMax;
+    this.#options = { slowBytesMax: options.slowBytesMax, slowMsMax: options.slowMsMax, lookMs: CHECK_MS };
+  }
+
+  get count(): number {
+    return this.#behind.size;
+  }
+
+  get bytes(): number {
+    let bytes = 0;
+    for (const outbound of this.#behind.values()) bytes += outbound.bytes;
+    return bytes;
+  }
+
+  /** Age of a connection's oldest unread data: the p99 of all connections. */
+  get p99AgeMs(): number {
+    const worseOff = Math.max(SLOW_LINES, Math.floor(this.#open.size / 100));
+    if (this.#behind.size <= worseOff) return 0;
+    return Array.from(this.#behind.values(), ({ ageMs }) => ageMs).sort((a, b) => b - a)[worseOff]!;
+  }
+
+  countSent(to: ConnectionId, bytes: number): void {
+    if (this.#behind.has(to)) this.#sentTo.set(to, (this.#sentTo.get(to) ?? 0) + bytes);
+  }
+
+  countPublished(topic: string, bytes: number): void {
+    if (this.#behind.size > 0) this.#publishedTo.set(topic, (this.#publishedTo.get(topic) ?? 0) + bytes);
+  }
+
+  /** Call every CHECK_MS. Returns the connections whose state has changed. */
+  look(): [ConnectionId, ReadProgress][] {
+    const changed: [ConnectionId, ReadProgress][] = [];
+    for (const [connection, outbound] of this.#behind) {
+      const socket = this.#open.get(connection);
+      const waiting = socket?.getBufferedAmount() ?? 0;
+      if (socket === undefined || waiting === 0) {
+        this.#behind.delete(connection);
+        if (this.#farBehind.delete(connection)) changed.push([connection, "keeping-up"]);
+        continue;
+      }
+      const published = socket.getTopics().reduce((bytes, topic) => bytes + (this.#publishedTo.get(topic) ?? 0), 0);
+      outbound.receiveCheck((this.#sentTo.get(connection) ?? 0) + published, waiting);
+      if (outbound.isSlow()) changed.push([connection, "stuck"]);
+      else if (waiting > this.#behindBytesMax && !this.#farBehind.has(connection)) {
+        this.#farBehind.add(connection);
+        changed.push([connection, "behind"]);
+      }
+    }
+    this.#sentTo.clear();
+    this.#publishedTo.clear();
+    this.#looks += 1;
+    if (this.#looks % LOOKS_PER_SWEEP === 0) this.#sweep();
+    return changed;
+  }
+
+  #sweep(): void {
+    this.#open.forEach((socket, connection) => {
+      const waiting = socket.getBufferedAmount();
+      if (waiting === 0 || this.#behind.has(connection)) return;
+      const outbound = new OutboundLag(this.#options);
+      outbound.receiveCheck(0, waiting);
+      this.#behind.set(connection, outbound);
+    });
+  }
+}

@@ -1,0 +1,112 @@
+/**
+ * Load shedding: under lasting pressure the gateway stops sending one kind of data after another, in a fixed order.
+ * Spectators lose first, edits are never shed. When the load has been calm, the level falls step by step. A short peak,
+ * such as many joins at once, changes nothing: informing every client of a step costs more than it saves.
+ */
+
+import type { Millis } from "../../shared/ids.ts";
+import type { Pressure } from "../ports.ts";
+import { SHED_LEVEL_MAX } from "../presence/shed-ladder.ts";
+
+/** Each value counts as pressure from this limit on. The load is calm below half of every limit. */
+export type ShedOptions = {
+  readonly shedDelayMsMin: number;
+  readonly shedOutboundBytesMin: number;
+  readonly shedNatsLagMsMin: number;
+  /** The first step follows after this time without calm, the others at each measurement after it. */
+  readonly shedPressureMs: number;
+  readonly shedCalmMs: number;
+};
+
+export type ShedCause = "delay" | "outbound" | "nats-lag" | "calm";
+export type ShedChange = { readonly from: number; readonly to: number; readonly cause: ShedCause };
+
+export class LoadShedder {
+  readonly #options: ShedOptions;
+  #level = 0;
+  #pressedSince: Millis | undefined;
+  #calmSince: Millis | undefined;
+
+  constructor(options: ShedOptions) {
+    this.#options = options;
+  }
+
+  get level(): number {
+    return this.#level;
+  }
+
+  /** Call at a steady interval: each measurement changes the level by at most one step. */
+  receivePressure(pressure: Pressure, now: Millis): ShedChange | undefined {
+    const cause = this.#causeIn(pressure, 1);
+    if (cause !== undefined) {
+      this.#calmSince = undefined;
+      this.#pressedSince ??= now;
+      const lasts = now - this.#pressedSince >= this.#options.shedPressureMs;
+      return lasts && this.#level < SHED_LEVEL_MAX ? this.#step(1, cause) : undefined;
+    }
+    if (this.#causeIn(pressure, 1 / 2) !== undefined) this.#calmSince = undefined;
+    else {
+      this.#pressedSince = undefined;
+      this.#calmSince ??= now;
+    }
+    if (this.#level === 0 || this.#calmSince === undefined || now - this.#calmSince < this.#options.shedCalmMs) return undefined;
+    this.#calmSince = now;
+    return this.#step(-1, "calm");
+  }
+
+  #step(by: number, cause: ShedCause): ShedChange {
+    const from = this.#level;
+    this.#level += by;
+    return { from, to: this.#level, cause };
+  }
+
+  #causeIn({ delayMs, outboundBytes, natsLagMs }: Pressure, share: number): ShedCause | undefined {
+    const { shedDelayMsMin, shedOutboundBytesMin, shedNatsLagMsMin } = this.#options;
+    if (delayMs >= shedDelayMsMin * share) return "delay";
+    if (outboundBytes >= shedOutboundBytesMin * share) return "outbound";
+    return natsLagMs >= shedNatsLagMsMin * share ? "nats-lag" : undefined;
+  }
+}
+
+/**
+ * Whether messages reach clients so late that the gateway should receive no new clients. Existing clients stay.
+ * Changing the state takes time, and becoming well takes more: a balancer that moved every client back and forth would
+ * make the load worse. Rules OUH1 to OUH3.
+ */
+/** 0 disables the check. */
+type OutboundHealthOptions = { readonly outboundP99MsMax: number };
+
+const DEGRADED_AFTER_MS = 5_000;
+const WELL_AFTER_MS = 10_000;
+/** Below this share of the limit delivery is well again. */
+const WELL_SHARE = 1 / 2;
+
+export class OutboundHealth {
+  readonly #options: OutboundHealthOptions;
+  #isDegraded = false;
+  /** Since when the measurements contradict the current state. */
+  #otherwiseSince: Millis | undefined;
+
+  constructor(options: OutboundHealthOptions) {
+    this.#options = options;
+  }
+
+  get isDegraded(): boolean {
+    return this.#isDegraded;
+  }
+
+  /** Call at a steady interval with the latest p99. Returns whether the state has changed. */
+  receiveP99(p99Ms: number, now: Millis): boolean {
+    const { outboundP99MsMax: max } = this.#options;
+    const isOtherwise = this.#isDegraded ? p99Ms < max * WELL_SHARE : max > 0 && p99Ms > max;
+    if (!isOtherwise) {
+      this.#otherwiseSince = undefined;
+      return false;
+    }
+    this.#otherwiseSince ??= now;
+    if (now - this.#otherwiseSince < (this.#isDegraded ? WELL_AFTER_MS : DEGRADED_AFTER_MS)) return false;
+    this.#isDegraded = !this.#isDegraded;
+    this.#otherwiseSince = undefined;
+    return true;
+  }
+}

@@ -1,0 +1,56 @@
+import { expect, test } from "vitest";
+
+import type { Millis } from "../../shared/ids.ts";
+import { EditRate } from "./connection-rates.ts";
+
+const at = (ms: number): Millis => ms as Millis;
+const rates = { fresh: { burst: 3, perSecond: 1 }, repeats: { burst: 5, perSecond: 4 } };
+
+function takeAll(take: () => boolean): number {
+  let taken = 0;
+  while (taken < 1_000 && take()) taken += 1;
+  return taken;
+}
+
+test("[RATE3] edits sent again cost nothing of the allowance for new ones", () => {
+  const rate = new EditRate(rates, at(0));
+  const seen = { joinedAt: at(-60_000), first: 1, through: 4 };
+  for (const counter of [1, 2, 3, 4]) expect(rate.takeEdit(counter, seen, at(0))).toBe(true);
+  for (const counter of [5, 6, 7]) expect(rate.takeEdit(counter, seen, at(0))).toBe(true);
+  expect(rate.takeEdit(8, seen, at(0))).toBe(false);
+});
+
+test("[RATE4] the same edit sent over and over is stopped as well", () => {
+  const rate = new EditRate(rates, at(0));
+  const seen = { joinedAt: at(-60_000), first: 1, through: 1 };
+  expect(takeAll(() => rate.takeEdit(1, seen, at(0)))).toBe(5);
+});
+
+test("[RATE5] right after a join, what another connection may have sent before counts as sent again", () => {
+  const rate = new EditRate(rates, at(0));
+  let counter = 0;
+  const seen = { joinedAt: at(0), first: 1, through: 0 };
+  expect(takeAll(() => rate.takeEdit((counter += 1), seen, at(0)))).toBe(3 + 5);
+  const later = new EditRate(rates, at(0));
+  counter = 0;
+  expect(takeAll(() => later.takeEdit((counter += 1), { joinedAt: at(-60_000), first: 1, through: 0 }, at(0)))).toBe(3);
+});
+
+test("[RATE6] a counter far ahead makes no repeats of the edits below it, which were never sent", () => {
+  const rate = new EditRate(rates, at(0));
+  const seen = { joinedAt: at(-60_000), first: 1, through: 0 };
+  expect(rate.takeEdit(Number.MAX_SAFE_INTEGER, seen, at(0))).toBe(true);
+  let counter = 0;
+  expect(takeAll(() => rate.takeEdit((counter += 1), seen, at(0)))).toBe(2); // It was the first of three.
+  expect([1, 2].map((sent) => rate.takeEdit(sent, seen, at(0)))).toEqual([true, true]);
+});
+
+test("[RATE7] whoever joins again and again sends new edits at no more than twice the rate", () => {
+  const rate = new EditRate(rates, at(0));
+  let counter = 0;
+  const sentAt = (now: number): number => {
+    const seen = { joinedAt: at(now), first: 1, through: 0 };
+    return takeAll(() => rate.takeEdit((counter += 1), seen, at(now)));
+  };
+  expect([sentAt(0), sentAt(1_000), sentAt(2_000), sentAt(3_000)]).toEqual([3 + 5, 2, 2, 2]);
+});

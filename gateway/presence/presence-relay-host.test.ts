@@ -1,0 +1,121 @@
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+
+import { encodePresenceReply, encodePresenceFromOwner } from "../../shared/bus/presence-messages.ts";
+import type { ClientId, Epoch, GatewayId, RoomKey, UserId } from "../../shared/ids.ts";
+import { FakeClock } from "../../shared/testing/fake-clock.ts";
+import { encodeDelta } from "../../shared/wire/presence.ts";
+import { gatewayMetrics } from "../metrics.ts";
+import type { ConnectionId } from "../ports.ts";
+import { PresenceRelayHost } from "./presence-relay-host.ts";
+
+const options = {
+  gateway: "gw" as GatewayId,
+  repeatMs: 500,
+  keepaliveMs: 5_000,
+  spectatorAfterMs: 60_000,
+  memberBytesMax: 1_000,
+  memberFieldsMax: 10,
+  flushMs: 15,
+  ownerSilenceMsMax: 2_000,
+  heartbeatMs: 500,
+};
+const room = "acme.notes" as RoomKey;
+const [connection, epoch] = [1 as ConnectionId, 1 as Epoch];
+const ann = { client: "client0000000001" as ClientId, user: "ann" as UserId, name: "Ann", canWrite: true, spectator: false };
+const present = [{ ...ann, number: 1 }];
+
+test("[PRG47] a stopped presence host sets no timer and sends nothing, whatever it receives", async () => {
+  const clock = new FakeClock();
+  let sentCount = 0;
+  const countSent = (): void => void (sentCount += 1);
+  const silent = (): void => {};
+  const sockets = { send: countSent, publish: countSent, listen: countSent, unlisten: countSent, close: countSent };
+  const topics = { publishTo: countSent, listenTo: countSent, unlistenTo: countSent };
+  const rooms = { follow: () => Promise.resolve(), unfollow: silent, tell: countSent, sayAlive: countSent };
+  const log = { debug: silent, info: silent, warn: silent, error: silent };
+  const host = new PresenceRelayHost({ sockets, topics, rooms, dispatch: countSent }, options, {
+    clock,
+    endOfTurn: (run) => void clock.after(0, run),
+    log,
+    metrics: gatewayMetrics(new Registry()),
+  });
+  const receiveOwner = (number: number): void => {
+    const status = { mode: "flat", participants: 1, presencePerSecond: 30, shed: 0 } as const;
+    host.receiveAnswer(
+      room,
+      encodePresenceReply({
+        kind: "snapshot",
+        epoch,
+        number,
+        status,
+        delta: encodeDelta({ snapshot: true, present, gone: [], states: [] }),
+      }),
+    );
+    host.receiveFromOwner(
+      room,
+      encodePresenceFromOwner({
+        kind: "delta",
+        epoch,
+        number: number + 1,
+        delta: encodeDelta({ snapshot: false, present, gone: [], states: [] }),
+      }),
+    );
+    host.receiveFromOwner(room, encodePresenceFromOwner({ kind: "head", epoch, number: number + 9, status }));
+  };
+  host.start();
+  host.receiveEntry(room, 1, connection, ann);
+  await clock.advance(100);
+  receiveOwner(1);
+  await clock.advance(100);
+  expect(sentCount).toBeGreaterThan(5);
+  expect(clock.pending).toBeGreaterThan(0);
+
+  receiveOwner(20);
+  host.stop();
+  sentCount = 0;
+  receiveOwner(40);
+  host.receiveFields(room, connection, [{ name: "tool", value: Uint8Array.of(1) }]);
+  host.receiveActivity(room, connection);
+  host.receiveEntry(room, 1, connection, ann);
+  host.receiveShed(5);
+  host.receiveBackboneFound();
+  host.receiveInput(room, { kind: "leave", connection });
+  await clock.advance(60_000);
+  expect([sentCount, clock.pending]).toEqual([0, 0]);
+});
+
+test("[PRG48] a member that is behind when it joins receives no presence until it keeps up", async () => {
+  const clock = new FakeClock();
+  const sent: ConnectionId[] = [];
+  const silent = (): void => {};
+  const sockets = { send: (to: ConnectionId) => void sent.push(to), publish: silent, listen: silent, unlisten: silent, close: silent };
+  const topics = { publishTo: silent, listenTo: (to: ConnectionId) => void sent.push(to), unlistenTo: silent };
+  const rooms = { follow: () => Promise.resolve(), unfollow: silent, tell: silent, sayAlive: silent };
+  const log = { debug: silent, info: silent, warn: silent, error: silent };
+  const host = new PresenceRelayHost({ sockets, topics, rooms, dispatch: silent }, options, {
+    clock,
+    endOfTurn: (run) => void clock.after(0, run),
+    log,
+    metrics: gatewayMetrics(new Registry()),
+  });
+  const status = { mode: "flat", participants: 1, presencePerSecond: 30, shed: 0 } as const;
+  host.receivePace(connection, "behind", [room]);
+  host.receiveEntry(room, 1, connection, ann);
+  host.receiveAnswer(
+    room,
+    encodePresenceReply({
+      kind: "snapshot",
+      epoch,
+      number: 1,
+      status,
+      delta: encodeDelta({ snapshot: true, present, gone: [], states: [] }),
+    }),
+  );
+  await clock.advance(1_000);
+  expect(sent).toEqual([]);
+  host.receivePace(connection, "keeping-up", [room]);
+  await clock.advance(1_000);
+  expect(sent.length).toBeGreaterThan(0);
+  host.stop();
+});

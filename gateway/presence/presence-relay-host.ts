@@ -1,0 +1,229 @@
+/**
+ * Holds the presence of the rooms that have members on this gateway: passes each input to its room, and carries out the
+ * effects. Presence has its own messages and timers, so edits never wait for it.
+ */
+
+import { Alarm, Alarms } from "../../shared/time/alarm.ts";
+import { assertNever } from "../../shared/assert.ts";
+import {
+  decodePresenceReply,
+  decodePresenceFromOwner,
+  encodePresenceToOwner,
+  type PresenceMember,
+  type PresenceStatus,
+} from "../../shared/bus/presence-messages.ts";
+import type { ClientId, RoomKey } from "../../shared/ids.ts";
+import { CLOSE } from "../../shared/wire/close-codes.ts";
+import { encodeFrame, encodePresenceDeltaFrame } from "../../shared/wire/codec.ts";
+import type { Channel } from "../../shared/wire/frames.ts";
+import type { PresenceField } from "../../shared/wire/presence.ts";
+import type { Backbone, ConnectionId, PresenceOwners, Sockets, Topics } from "../ports.ts";
+import { type PresenceRelayEffect, type PresenceRelayInput, type PresenceRelayOptions, PresenceRelay } from "./presence-relay.ts";
+import type { AudienceTopic } from "./audience.ts";
+import type { HostDeps } from "../host-deps.ts";
+import type { Dispatch } from "../part-effects.ts";
+
+export type PresenceRelayPorts = {
+  readonly sockets: Sockets;
+  readonly topics: Topics;
+  readonly rooms: PresenceOwners;
+  readonly dispatch: Dispatch;
+};
+export type PresenceRelayHostOptions = PresenceRelayOptions & { readonly heartbeatMs: number };
+
+type Hosted = { readonly key: RoomKey; channel: Channel; readonly presence: PresenceRelay; readonly alarm: Alarm };
+
+const TICK = { kind: "tick" } as const;
+
+export class PresenceRelayHost implements Backbone {
+  readonly #ports: PresenceRelayPorts;
+  readonly #options: PresenceRelayHostOptions;
+  readonly #deps: HostDeps;
+  readonly #alarms: Alarms;
+  readonly #rooms = new Map<RoomKey, Hosted>();
+  /**
+   * Connections that receive no presence until they have read what was sent to them, in all rooms that they join
+   * meanwhile.
+   */
+  readonly #behind = new Set<ConnectionId>();
+  /** Above all numbers used in rooms that are no longer held: an owner may still know those numbers. */
+  #lastNumber = 0;
+  #shedLevel = 0;
+  #stopBeating: () => void = () => {};
+  #isStopped = false;
+
+  constructor(ports: PresenceRelayPorts, options: PresenceRelayHostOptions, deps: HostDeps) {
+    this.#ports = ports;
+    this.#options = options;
+    this.#deps = deps;
+    this.#alarms = new Alarms(deps);
+  }
+
+  start(): void {
+    this.#ports.rooms.sayAlive();
+    this.#stopBeating = this.#deps.clock.after(this.#options.heartbeatMs, () => this.start());
+  }
+
+  /** Permanently. Messages of owners and clients find no room afterwards, and set no timer. */
+  stop(): void {
+    this.#isStopped = true;
+    this.#stopBeating();
+    for (const { alarm } of this.#rooms.values()) alarm.callOff();
+    this.#rooms.clear();
+  }
+
+  receiveEntry(room: RoomKey, channel: Channel, connection: ConnectionId, member: PresenceMember): void {
+    if (this.#isStopped) return;
+    const hosted = this.#rooms.get(room) ?? this.#open(room, channel);
+    hosted.channel = channel;
+    this.#feed(hosted, { kind: "enter", connection, member });
+    if (this.#behind.has(connection)) this.#feed(hosted, { kind: "behind", connection });
+  }
+
+  /**
+   * `rooms`: the rooms of the connection. A closed connection is either keeping up, or this is called for it once more
+   * with "keeping-up".
+   */
+  receivePace(connection: ConnectionId, pace: "behind" | "keeping-up", rooms: readonly RoomKey[]): void {
+    if (pace === "behind") this.#behind.add(connection);
+    else this.#behind.delete(connection);
+    for (const room of rooms) this.receiveInput(room, { kind: pace, connection });
+  }
+
+  receiveInput(room: RoomKey, input: PresenceRelayInput): void {
+    const hosted = this.#rooms.get(room);
+    if (hosted !== undefined) this.#feed(hosted, input);
+  }
+
+  /** Call for an edit or any other input of a user. */
+  receiveActivity(room: RoomKey, connection: ConnectionId): void {
+    const hosted = this.#rooms.get(room);
+    if (hosted?.presence.receiveActivity(connection, this.#deps.clock.now()) === true) hosted.alarm.setFor(hosted.presence.dueAt);
+  }
+
+  receiveFields(room: RoomKey, connection: ConnectionId, fields: readonly PresenceField[]): void {
+    this.#deps.metrics.presenceFrames.inc();
+    this.receiveInput(room, { kind: "fields", connection, fields });
+  }
+
+  receiveFromOwner(room: RoomKey, bytes: Uint8Array): void {
+    const message = decodePresenceFromOwner(bytes);
+    if (message === undefined) return this.#deps.metrics.unreadable.inc();
+    this.receiveInput(room, { kind: "from-owner", message });
+  }
+
+  receiveAnswer(room: RoomKey, bytes: Uint8Array): void {
+    const answer = decodePresenceReply(bytes);
+    if (answer === undefined) return this.#deps.metrics.unreadable.inc();
+    this.receiveInput(room, { kind: "answer", answer });
+  }
+
+  receiveNoResponders(room: RoomKey): void {
+    this.receiveInput(room, { kind: "no-responders" });
+    this.#ports.dispatch({ kind: "owner-missing", room });
+  }
+
+  /** The client is in the room over any gateway, as far as this gateway knows from the owner. */
+  knows(room: RoomKey, client: ClientId): boolean {
+    return this.#rooms.get(room)?.presence.knows(client) === true;
+  }
+
+  /** Undefined: the owner has sent this gateway nothing about the room yet. */
+  isFullFor(room: RoomKey, client: ClientId): boolean | undefined {
+    return this.#rooms.get(room)?.presence.isFullFor(client);
+  }
+
+  /** `level`: the shed level of this gateway. */
+  receiveShed(level: number): void {
+    this.#shedLevel = level;
+    for (const hosted of this.#rooms.values()) this.#feed(hosted, { kind: "shed", level });
+  }
+
+  receiveBackboneLost(): void {
+    for (const hosted of this.#rooms.values()) this.#feed(hosted, { kind: "detached" });
+  }
+
+  receiveBackboneFound(): void {
+    for (const hosted of this.#rooms.values()) this.#feed(hosted, { kind: "attached" });
+  }
+
+  #open(key: RoomKey, channel: Channel): Hosted {
+    const presence = new PresenceRelay(this.#options, this.#lastNumber, this.#deps.clock.now());
+    const alarm = new Alarm(() => this.#feed(hosted, TICK), this.#alarms);
+    const hosted: Hosted = { key, channel, presence, alarm };
+    this.#rooms.set(key, hosted);
+    this.#feed(hosted, { kind: "shed", level: this.#shedLevel });
+    this.#ports.rooms.follow(key).then(
+      () => {
+        if (this.#rooms.get(key) === hosted) this.#feed(hosted, { kind: "attached" });
+      },
+      // The connection to NATS is lost: `receiveBackboneFound` attaches the room with all others.
+      (cause: unknown) => this.#deps.log.debug({ room: key, cause }, "a room's presence is followed once NATS is back"),
+    );
+    return hosted;
+  }
+
+  #feed(hosted: Hosted, input: PresenceRelayInput): void {
+    for (const effect of hosted.presence.receiveInput(input, this.#deps.clock.now())) this.#carryOut(hosted, effect);
+    if (hosted.presence.isDone) this.#close(hosted);
+    else hosted.alarm.setFor(hosted.presence.dueAt);
+  }
+
+  #close({ key, presence, alarm }: Hosted): void {
+    this.#lastNumber = Math.max(this.#lastNumber, presence.lastNumber);
+    alarm.callOff();
+    this.#rooms.delete(key);
+    this.#ports.rooms.unfollow(key);
+  }
+
+  #carryOut({ key, channel }: Hosted, effect: PresenceRelayEffect): void {
+    const { sockets, topics, rooms } = this.#ports;
+    const { metrics } = this.#deps;
+    switch (effect.kind) {
+      case "send-to-owner":
+        return rooms.tell(key, encodePresenceToOwner(effect.message));
+      case "publish": {
+        const frame = encodePresenceDeltaFrame(channel, effect.delta);
+        metrics.presenceNews.inc();
+        metrics.presenceNewsBytes.inc(frame.byteLength);
+        return topics.publishTo(topicOf(channel, effect.topic), frame, effect.except);
+      }
+      case "send": {
+        const frame = encodePresenceDeltaFrame(channel, effect.delta);
+        metrics.presenceNewsBytes.inc(frame.byteLength);
+        return sockets.send(effect.to, frame);
+      }
+      case "listen":
+        return topics.listenTo(effect.connection, topicOf(channel, effect.topic));
+      case "unlisten":
+        return topics.unlistenTo(effect.connection, topicOf(channel, effect.topic));
+      case "publish-mode":
+        return topics.publishTo(topicOf(channel, "everybody"), modeFrame(channel, effect.status), undefined);
+      case "welcome": {
+        const frames = [encodePresenceDeltaFrame(channel, effect.snapshot), modeFrame(channel, effect.status)];
+        for (const connection of effect.connections) for (const frame of frames) sockets.send(connection, frame);
+        return;
+      }
+      case "refuse": {
+        metrics.presenceRefused.inc({ limit: "bytes" });
+        const message = `what one participant shows may have ${this.#options.memberBytesMax} bytes in ${this.#options.memberFieldsMax} fields: show less`;
+        return sockets.send(effect.connection, encodeFrame({ type: "error", code: CLOSE.frameTooLarge.code, message }));
+      }
+      case "owner-silent":
+        return this.#ports.dispatch({ kind: "owner-missing", room: key });
+      case "synced":
+        return metrics.presenceSyncs.inc();
+      default:
+        return assertNever(effect);
+    }
+  }
+}
+
+/** Presence topics are separate from the channel's own topic, which carries edits. */
+function topicOf(channel: Channel, topic: AudienceTopic): string {
+  return `${channel}p/${topic}`;
+}
+
+function modeFrame(channel: Channel, status: PresenceStatus): Uint8Array {
+  return encodeFrame({ type: "mode", channel, ...status });
+}

@@ -1,0 +1,256 @@
+/**
+ * The questions of a room to its owner: which edits follow a position? An answer may have megabytes, so a member has
+ * one open question at a time, even when it no longer wants the answer. Members that ask from the same position share a
+ * question. When an answer does not contain everything, or a part of it cannot be read, the rest is asked for. Rules
+ * CUP1 to CUP16.
+ */
+
+import { assertNever } from "../../shared/assert.ts";
+import type { CatchUpReply, ToOwner } from "../../shared/bus/envelope.ts";
+import type { GatewayId, Millis, Position, Seq } from "../../shared/ids.ts";
+import { LazyMap } from "../../shared/collections/lazy-map.ts";
+import { batchFrom, type CommittedBatch } from "./in-order.ts";
+import type { ConnectionId } from "../ports.ts";
+
+/**
+ * The recipients of the edits: all members (to close a gap), members that are joining, one member that has missed some, or
+ * nobody, because the member has left or asks for something else.
+ */
+export type Asker =
+  | { readonly kind: "order" }
+  | { readonly kind: "members"; readonly members: Set<ConnectionId> }
+  | { readonly kind: "replay"; readonly member: ConnectionId }
+  | { readonly kind: "nobody"; readonly member: ConnectionId };
+
+/** The meaning of an answer for those who asked. */
+export type CaughtUp = {
+  readonly asker: Asker;
+  readonly batches: readonly CommittedBatch[];
+  /** The position after the batches. */
+  readonly position: Position;
+  /** The answer is complete. */
+  readonly isComplete: boolean;
+  /** Earlier answers contained a part of what the asker misses. */
+  readonly isBegun: boolean;
+  /** Number of questions in a row that made no progress. */
+  readonly fruitless: number;
+  /** Questions to send now: for the rest, or those that had to wait. */
+  readonly ask: readonly ToOwner[];
+};
+
+/** Asks for the edits after a position, up to a seq. */
+type Inquiry = {
+  readonly asker: Asker;
+  readonly after: Position;
+  readonly through: Seq;
+  /**
+   * A follow-up question. The owner takes earlier answers to this asker into account, so the answer is valid for nobody
+   * else.
+   */
+  readonly isBegun: boolean;
+};
+type Question = Inquiry & {
+  askedAt: Millis;
+  attempt: number;
+  /** The last answer made no progress: the question is sent at this time. */
+  pausedUntil: Millis | undefined;
+};
+
+/** This seq means "up to the head". */
+const TO_HEAD = 0 as Seq;
+const DOUBLINGS_MAX = 3;
+/** After so many repetitions a question counts as fruitless: after 7 s, while an answer takes less than one. */
+const ASKED_AGAIN_MAX = 2;
+const PAUSE_MS_MIN = 100;
+const PAUSE_DOUBLINGS_MAX = 6;
+
+export class CatchUpQuestions {
+  readonly #gateway: GatewayId;
+  readonly #questions = new LazyMap<number, Question>();
+  /** Each member's open question. */
+  readonly #openOf = new LazyMap<ConnectionId, number>();
+  /** The member's next question, the newest only. A gap never replaces the question of a member that is joining. */
+  readonly #nextOf = new LazyMap<ConnectionId, Inquiry>();
+  #lastRequest = 0;
+
+  constructor(gateway: GatewayId) {
+    this.#gateway = gateway;
+  }
+
+  get open(): number {
+    return this.#questions.size;
+  }
+
+  get asksForOrder(): boolean {
+    return [...this.#questions.values()].some(({ asker }) => asker.kind === "order");
+  }
+
+  /** Closes a gap for all members. One question at a time: the answer shows what is still missing. */
+  askForOrder(after: Position, through: Seq, now: Millis): ToOwner[] {
+    return this.asksForOrder ? [] : this.#ask({ asker: { kind: "order" }, after, through, isBegun: false }, now);
+  }
+
+  /** `fruitless`: number of questions without progress. The next one waits accordingly. */
+  askForMember(member: ConnectionId, after: Position, now: Millis, fruitless = 0): ToOwner[] {
+    const asker: Asker = { kind: "members", members: new Set([member]) };
+    return this.#askNext(member, { asker, after, through: TO_HEAD, isBegun: false }, now, fruitless);
+  }
+
+  askForReplay(member: ConnectionId, after: Position, through: Seq, now: Millis): ToOwner[] {
+    return this.#askNext(member, { asker: { kind: "replay", member }, after, through, isBegun: false }, now);
+  }
+
+  /** The room continues at another position: the answer to the open question is ignored. */
+  forgetOrder(): void {
+    for (const [request, { asker }] of this.#questions) if (asker.kind === "order") this.#questions.delete(request);
+  }
+
+  /** Undefined: nobody has asked for it. */
+  receiveCatchUp({ request, head, answer }: CatchUpReply, now: Millis): CaughtUp | undefined {
+    const question = this.#questions.get(request);
+    if (question === undefined) return undefined;
+    const { asker, isBegun, after, through, attempt } = question;
+    if (answer.kind === "resync" || asker.kind === "nobody")
+      return { asker, batches: [], position: after, isComplete: true, isBegun, fruitless: 0, ask: this.#close(request, asker, now) };
+    const { batches, position } = inSequence(after, answer.parts);
+    const isFurther = position.seq > after.seq;
+    const fruitless = isFurther ? 0 : attempt + 1;
+    const isComplete = position.seq >= (through === TO_HEAD ? head : Math.min(through, head));
+    const caughtUp = { asker, batches, position, isComplete, isBegun, fruitless };
+    if (isComplete) return { ...caughtUp, ask: this.#close(request, asker, now) };
+    this.#questions.delete(request);
+    return { ...caughtUp, ask: this.#ask({ asker, after: position, through, isBegun: isBegun || isFurther }, now, fruitless) };
+  }
+
+  /** Returns what to ask now: after a pause, or again where an unwanted answer does not arrive. */
+  receiveTick(unwantedMsMax: number, now: Millis): ToOwner[] {
+    const ask: ToOwner[] = [];
+    for (const [request, question] of this.#questions) {
+      const { asker, askedAt, pausedUntil } = question;
+      if (asker.kind === "nobody" && now - askedAt >= unwantedMsMax) ask.push(...this.#close(request, asker, now));
+      else if (pausedUntil !== undefined && now >= pausedUntil) {
+        question.pausedUntil = undefined;
+        question.askedAt = now;
+        ask.push(this.#message(request, question));
+      }
+    }
+    return ask;
+  }
+
+  /** Whether answers are overdue. The limit doubles with each repetition, because the owner may be reading its log. */
+  overdue(msMax: number, now: Millis): "nothing" | "some" | "fruitless" {
+    const overdue = this.#overdue(msMax, now);
+    if (overdue.length === 0) return "nothing";
+    return overdue.some(([, { attempt }]) => attempt >= ASKED_AGAIN_MAX) ? "fruitless" : "some";
+  }
+
+  /** For an owner that is alive. A question keeps its number, so that a late answer is accepted. */
+  askOverdueAgain(msMax: number, now: Millis): ToOwner[] {
+    return this.#overdue(msMax, now).map(([request, question]) => {
+      question.askedAt = now;
+      question.attempt += 1;
+      return this.#message(request, question);
+    });
+  }
+
+  /** Asks every open question again with a new number: answers to the old ones are ignored. */
+  askAllAgain(now: Millis): ToOwner[] {
+    const questions = [...this.#questions];
+    this.#questions.clear();
+    return questions.flatMap(([request, question]) =>
+      question.asker.kind === "nobody" ? this.#close(request, question.asker, now) : this.#ask(question, now),
+    );
+  }
+
+  /** The member wants nothing any more. Its own question stays open until it is answered. */
+  forget(member: ConnectionId): void {
+    this.#nextOf.delete(member);
+    const request = this.#openOf.get(member);
+    const question = request === undefined ? undefined : this.#questions.get(request);
+    if (request === undefined || question === undefined) return;
+    const { asker } = question;
+    if (asker.kind === "members" && asker.members.size > 1) {
+      asker.members.delete(member);
+      this.#openOf.delete(member);
+    } else this.#questions.set(request, { ...question, asker: { kind: "nobody", member }, pausedUntil: undefined });
+  }
+
+  #askNext(member: ConnectionId, next: Inquiry, now: Millis, fruitless = 0): ToOwner[] {
+    if (this.#openOf.has(member)) {
+      // A joining member's question is not replaced by the client's question for a gap: the client repeats that one.
+      const isOnWayIn = this.#nextOf.get(member)?.asker.kind === "members";
+      if (next.asker.kind === "members" || !isOnWayIn) this.#nextOf.set(member, next);
+      return [];
+    }
+    return next.asker.kind === "members" && this.#share(member, next.after) ? [] : this.#ask(next, now, fruitless);
+  }
+
+  #share(member: ConnectionId, after: Position): boolean {
+    for (const [request, { asker, after: asked, isBegun }] of this.#questions) {
+      if (asker.kind !== "members" || isBegun || asked.seq !== after.seq || asked.epoch !== after.epoch) continue;
+      asker.members.add(member);
+      this.#openOf.set(member, request);
+      return true;
+    }
+    return false;
+  }
+
+  /** Returns the questions that waited for this one. */
+  #close(request: number, asker: Asker, now: Millis): ToOwner[] {
+    this.#questions.delete(request);
+    return membersOf(asker).flatMap((member) => {
+      this.#openOf.delete(member);
+      const next = this.#nextOf.get(member);
+      this.#nextOf.delete(member);
+      return next === undefined ? [] : this.#askNext(member, next, now);
+    });
+  }
+
+  /** Asks immediately, or after a pause that doubles with each fruitless question. */
+  #ask(inquiry: Inquiry, now: Millis, fruitless = 0): ToOwner[] {
+    const request = ++this.#lastRequest;
+    const pauseMs = fruitless === 0 ? 0 : PAUSE_MS_MIN * 2 ** Math.min(fruitless - 1, PAUSE_DOUBLINGS_MAX);
+    const pausedUntil = pauseMs === 0 ? undefined : ((now + pauseMs) as Millis);
+    this.#questions.set(request, { ...inquiry, askedAt: now, attempt: fruitless, pausedUntil });
+    for (const member of membersOf(inquiry.asker)) this.#openOf.set(member, request);
+    return pausedUntil === undefined ? [this.#message(request, inquiry)] : [];
+  }
+
+  #message(request: number, { after, through }: Inquiry): ToOwner {
+    return { kind: "catch-up-request", gateway: this.#gateway, request, after, through };
+  }
+
+  #overdue(msMax: number, now: Millis): [number, Question][] {
+    return [...this.#questions].filter(
+      ([, { asker, askedAt, attempt, pausedUntil }]) =>
+        asker.kind !== "nobody" && pausedUntil === undefined && now - askedAt >= msMax * 2 ** Math.min(attempt, DOUBLINGS_MAX),
+    );
+  }
+}
+
+/** The parts before the first gap, and the position after them. */
+function inSequence(after: Position, parts: readonly Uint8Array[]): Pick<CaughtUp, "batches" | "position"> {
+  const batches: CommittedBatch[] = [];
+  let position = after;
+  for (const part of parts) {
+    const batch = batchFrom(part);
+    if (batch === undefined || batch.firstSeq > position.seq + 1) break;
+    batches.push(batch);
+    if (batch.lastSeq > position.seq) position = { epoch: batch.epoch, seq: batch.lastSeq };
+  }
+  return { batches, position };
+}
+
+function membersOf(asker: Asker): readonly ConnectionId[] {
+  switch (asker.kind) {
+    case "order":
+      return [];
+    case "members":
+      return [...asker.members];
+    case "replay":
+    case "nobody":
+      return [asker.member];
+    default:
+      return assertNever(asker);
+  }
+}

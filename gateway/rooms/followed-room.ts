@@ -1,0 +1,324 @@
+/**
+ * One room on this gateway: its members, the edits delivered to them, and their edits that the log may not have yet.
+ * Deterministic.
+ *
+ * Two promises. A member receives every edit after its position, in seq order and without a gap (edit-feed.ts). An
+ * accepted edit is sent on until it is in the log or refused, whatever happens to the owner (edit-relay.ts). Joins and
+ * leaves are in entrance.ts. This file knows the owner, and decides when to look for another.
+ */
+
+import { assertNever } from "../../shared/assert.ts";
+import type { OwnerReply } from "../../shared/bus/envelope.ts";
+import type { ClientId, Epoch, GatewayId, Millis, Position, ServerId } from "../../shared/ids.ts";
+import type { Channel } from "../../shared/wire/frames.ts";
+import { CatchUpQuestions } from "./catch-up-questions.ts";
+import { MemberEditFeed, type MemberEditFeedOptions } from "./edit-feed.ts";
+import { EditRelay, Unacked, type UnackedOptions } from "./edit-relay.ts";
+import { Entrance, type EntranceOptions } from "./entrance.ts";
+import { MemberConnections } from "./members.ts";
+import { OwnerSearch, type SearchCause, type SearchOutcome, type SearchStep } from "./owner-search.ts";
+import type { ConnectionId } from "../ports.ts";
+import type { FollowedRoomEffect, FollowedRoomInput } from "./room-messages.ts";
+import type { UnackedBudget } from "./unacked-budget.ts";
+import { epochOfMessage, type LiveOwnerMessage, ownerOf } from "./room-messages.ts";
+
+/** Shared by all rooms. */
+export type FollowedRoomOptions = EntranceOptions &
+  MemberEditFeedOptions &
+  UnackedOptions & {
+    readonly gateway: GatewayId;
+    readonly ownerSilenceMsMax: number;
+  };
+
+/**
+ * An owner with a slow log announces that every second. After this many silent intervals it no longer counts as slow.
+ */
+const SLOW_OWNER_SILENCES = 2.5;
+/** An owner without a known name may be the lost server if it was silent for this part of the interval. */
+const UNKNOWN_OWNER_SILENCES = 0.25;
+
+export class FollowedRoom {
+  readonly #options: FollowedRoomOptions;
+  readonly #members = new MemberConnections();
+  readonly #unacked: Unacked;
+  readonly #catchUps: CatchUpQuestions;
+  readonly #entrance: Entrance;
+  readonly #feed: MemberEditFeed;
+  readonly #relay: EditRelay;
+  readonly #search = new OwnerSearch();
+  #attached = false;
+  /** Permanently: later inputs are rejected. */
+  #isDeleted = false;
+  #ownerAliveAt = 0;
+  #usedAt: Millis;
+
+  constructor(options: FollowedRoomOptions, channel: Channel, budget: UnackedBudget, now: Millis) {
+    const { gateway } = options;
+    this.#options = options;
+    this.#usedAt = now;
+    this.#unacked = new Unacked(options, budget);
+    this.#catchUps = new CatchUpQuestions(gateway);
+    this.#entrance = new Entrance(options, channel, this.#members, this.#unacked, this.#catchUps);
+    this.#feed = new MemberEditFeed(options, channel, this.#entrance, this.#members, this.#unacked, this.#catchUps);
+    this.#relay = new EditRelay(gateway, channel, this.#members, this.#unacked);
+  }
+
+  get position(): Position | undefined {
+    return this.#isDeleted ? undefined : this.#feed.position;
+  }
+
+  /** Of the last known owner; 0: none. */
+  get epoch(): Epoch {
+    return this.#entrance.epoch;
+  }
+
+  /** The room has had no members and no unacknowledged edits since then. Undefined: in use. */
+  get idleSince(): Millis | undefined {
+    return this.#members.size === 0 && this.#unacked.size === 0 ? this.#usedAt : undefined;
+  }
+
+  get members(): number {
+    return this.#members.size;
+  }
+
+  has(connection: ConnectionId): boolean {
+    return this.#members.get(connection) !== undefined;
+  }
+
+  /** A client has one connection, beside former ones that have not timed out yet. */
+  connectionCountOf(client: ClientId): number {
+    return this.#members.of(client).length;
+  }
+
+  /** `fast` while the room waits for something, `slow` while it only has something to expire. */
+  get tickRate(): "fast" | "slow" | "none" {
+    if (this.#isDeleted) return "none";
+    if (this.#unacked.size > 0 || this.#catchUps.open > 0 || this.#search.active || this.#entrance.hasWaiting || this.#feed.awaitsEdits)
+      return "fast";
+    return this.#feed.hasRecent ? "slow" : "none";
+  }
+
+  receiveInput(input: FollowedRoomInput, now: Millis): FollowedRoomEffect[] {
+    if (this.#isDeleted) return onceDeleted(input);
+    const effects: FollowedRoomEffect[] = [];
+    switch (input.kind) {
+      case "join":
+        this.#feed.receiveJoin(input, now, effects);
+        break;
+      case "leave":
+        this.#entrance.receiveLeave(input.connection, now, effects);
+        this.#usedAt = now;
+        break;
+      case "edit":
+        this.#relay.receiveEdit(input.connection, input.edit, now, effects);
+        break;
+      case "write":
+        this.#relay.receiveWrite(input.edit, now, effects);
+        break;
+      case "turn-ended":
+        this.#relay.endTurn(effects);
+        break;
+      case "resubmit":
+        effects.push({ kind: "send-to-owner", message: { kind: "resubmit", gateway: this.#options.gateway, edit: input.edit } });
+        break;
+      case "replay":
+        this.#feed.receiveReplay(input.connection, input.after, input.through, now, effects);
+        break;
+      case "from-owner":
+        if (input.message.kind === "deleted") return this.#receiveDeleted(now); // A deletion counts in every epoch.
+        this.#receiveFromOwner(input.message, now, effects);
+        break;
+      case "answer":
+        this.#receiveAnswer(input.answer, now, effects);
+        break;
+      case "no-responders":
+        this.#beginSearch({ kind: "no-responders" }, now, effects);
+        break;
+      case "not-opened":
+        this.#entrance.reject("tenant-rooms", 0, now, effects);
+        this.#relay.abandon(); // Otherwise the edits would be overdue, and the search for an owner would open the room.
+        break;
+      case "search": {
+        if (isDeletion(input.outcome)) return this.#receiveDeleted(now);
+        const { found, steps } = this.#search.receiveOutcome(input.outcome, now);
+        pushSteps(steps, effects);
+        if (found) this.#askAndSendAgain(now, effects);
+        break;
+      }
+      case "server-lost":
+        this.#receiveServerLost(input.server, now, effects);
+        break;
+      case "attached":
+        this.#attached = true;
+        this.#search.abandon();
+        this.#askAndSendAgain(now, effects);
+        this.#entrance.receiveSaving("saved", effects); // The owner may have recovered meanwhile. An owner that is still slow announces it again.
+        this.#feed.receiveAttached(now, effects);
+        break;
+      case "detached":
+        this.#attached = false;
+        break;
+      case "tick":
+        this.#receiveTick(now, effects);
+        break;
+      default:
+        assertNever(input);
+    }
+    // Nobody would receive the messages. When the owner is there, all open ones are sent again.
+    return this.#ownerIsThere ? effects : effects.filter(({ kind }) => kind !== "send-to-owner");
+  }
+
+  /** Gives its share of the gateway's budget back. */
+  close(): void {
+    this.#unacked.clear();
+  }
+
+  /** All members leave, and nothing is kept for them. */
+  #receiveDeleted(now: Millis): FollowedRoomEffect[] {
+    const effects: FollowedRoomEffect[] = [];
+    const connections = this.#members.all().map(({ connection }) => connection);
+    for (const connection of connections) this.#entrance.receiveLeave(connection, now, effects);
+    this.#isDeleted = true;
+    this.#usedAt = now;
+    this.#search.abandon();
+    this.#unacked.clear();
+    return [
+      ...effects,
+      ...connections.map((connection): FollowedRoomEffect => ({ kind: "expel", connection })),
+      { kind: "refuse-writes", reason: "deleted" },
+    ];
+  }
+
+  get #ownerIsThere(): boolean {
+    return this.#attached && !this.#search.active;
+  }
+
+  #receiveFromOwner(message: LiveOwnerMessage, now: Millis, effects: FollowedRoomEffect[]): void {
+    const epoch = epochOfMessage(message);
+    if (epoch < this.#entrance.epoch) return this.#receiveFormerOwner(now, effects);
+    this.#receiveSignOfLife(now);
+    if (epoch > this.#entrance.epoch) {
+      const isNext = message.kind === "epoch" && message.before === this.#entrance.epoch;
+      this.#feed.receiveNewEpoch(epoch, isNext ? message.head : undefined, effects);
+      this.#receiveNewOwner(ownerOf(message), now, effects);
+    }
+    this.#receiveCurrentMessage(message, epoch, now, effects);
+    this.#feed.settleDoubt(now, effects); // The message may have settled the doubt.
+  }
+
+  #receiveCurrentMessage(message: LiveOwnerMessage, epoch: Epoch, now: Millis, effects: FollowedRoomEffect[]): void {
+    switch (message.kind) {
+      case "committed":
+        return this.#feed.receiveBatch(message.batch, now, effects);
+      case "epoch":
+      case "beacon":
+        return this.#feed.receiveHead({ epoch, seq: message.head }, now, effects);
+      case "tentative":
+        return this.#feed.receiveTentative(message.edit, effects);
+      case "saving":
+        return this.#entrance.receiveSaving(message.state, effects);
+      default:
+        assertNever(message);
+    }
+  }
+
+  #receiveAnswer(answer: OwnerReply, now: Millis, effects: FollowedRoomEffect[]): void {
+    if (answer.epoch < this.#entrance.epoch) return this.#receiveFormerOwner(now, effects);
+    this.#receiveSignOfLife(now);
+    const isNew = answer.epoch > this.#entrance.epoch;
+    if (isNew) this.#feed.receiveNewEpoch(answer.epoch, undefined, effects);
+    switch (answer.kind) {
+      case "catch-up":
+        this.#feed.receiveCatchUp(answer, now, effects);
+        break;
+      case "acked":
+        this.#relay.receiveAck(answer, this.#feed.position, now, effects);
+        break;
+      case "refused":
+        this.#relay.receiveRefusal(answer, now, effects);
+        break;
+      case "not-first":
+        this.#relay.receiveNotFirst(answer, effects);
+        break;
+      default:
+        assertNever(answer);
+    }
+    if (isNew) this.#receiveNewOwner(undefined, now, effects); // A question that this message answered is not repeated.
+    this.#feed.settleDoubt(now, effects);
+  }
+
+  /**
+   * A message of a former owner is ignored: what is true of it comes again. If the current owner is silent, it may be
+   * gone and its epoch lost from the log. Then a search tells the next server which epochs no longer count here.
+   */
+  #receiveFormerOwner(now: Millis, effects: FollowedRoomEffect[]): void {
+    if (now - this.#ownerAliveAt >= this.#options.ownerSilenceMsMax) this.#beginSearch({ kind: "silent" }, now, effects);
+  }
+
+  /** A new owner does not know the uncommitted edits that the former one received. */
+  #receiveNewOwner(owner: ServerId | undefined, now: Millis, effects: FollowedRoomEffect[]): void {
+    this.#search.receiveNewOwner(owner);
+    this.#askAndSendAgain(now, effects);
+  }
+
+  #askAndSendAgain(now: Millis, effects: FollowedRoomEffect[]): void {
+    for (const message of this.#catchUps.askAllAgain(now)) effects.push({ kind: "send-to-owner", message });
+    this.#relay.sendAllAgain(now, effects);
+  }
+
+  #receiveSignOfLife(now: Millis): void {
+    this.#ownerAliveAt = now;
+    this.#search.receiveSignOfLife();
+  }
+
+  /** Begins a search only if an answer is open. Otherwise the next question finds out, or placement. */
+  #receiveServerLost(server: ServerId, now: Millis, effects: FollowedRoomEffect[]): void {
+    if (this.#unacked.size === 0 && this.#catchUps.open === 0) return;
+    const { owner } = this.#search;
+    const mayBeOwner = owner === undefined && now - this.#ownerAliveAt >= this.#options.ownerSilenceMsMax * UNKNOWN_OWNER_SILENCES;
+    if (owner === server || mayBeOwner) this.#beginSearch({ kind: "lost", server }, now, effects);
+  }
+
+  #beginSearch(cause: SearchCause, now: Millis, effects: FollowedRoomEffect[]): void {
+    if (!this.#ownerIsThere) return;
+    effects.push({ kind: "search-begun", cause: cause.kind === "no-responders" ? "no-responders" : cause.kind });
+    pushSteps(this.#search.begin(cause, now), effects);
+  }
+
+  #receiveTick(now: Millis, effects: FollowedRoomEffect[]): void {
+    this.#unacked.expire(now);
+    this.#entrance.receiveTick(now, effects);
+    this.#feed.receiveTick(now, effects);
+    if (!this.#attached) return;
+    pushSteps(this.#search.receiveTick(now), effects);
+    if (this.#search.active) return;
+
+    const silenceMsMax = this.#options.ownerSilenceMsMax;
+    for (const message of this.#catchUps.receiveTick(silenceMsMax, now)) effects.push({ kind: "send-to-owner", message });
+    const overdue = this.#unacked.takeOverdue(silenceMsMax, now);
+    const unanswered = this.#catchUps.overdue(silenceMsMax, now);
+    if (overdue.edits.length === 0 && unanswered === "nothing") return;
+    // An owner that was alive a moment ago may have missed a message, or reads its log for an answer. The gateway looks
+    // for another owner if it stays silent or keeps missing messages. It does not while the owner announces that its
+    // log is slow, because nothing is sent to an owner during a search.
+    const silentMs = now - this.#ownerAliveAt;
+    const isWaiting = this.#entrance.isSlow && silentMs < SLOW_OWNER_SILENCES * silenceMsMax;
+    const isLost = !isWaiting && (silentMs >= silenceMsMax || overdue.fruitless);
+    if (isLost || unanswered === "fruitless") return this.#beginSearch({ kind: "silent" }, now, effects);
+    for (const message of this.#catchUps.askOverdueAgain(silenceMsMax, now)) effects.push({ kind: "send-to-owner", message });
+    this.#relay.sendAgain(overdue.edits, effects);
+  }
+}
+
+function isDeletion(outcome: SearchOutcome): boolean {
+  return outcome.kind === "claimed" && outcome.reply?.kind === "deleted";
+}
+
+function onceDeleted(input: FollowedRoomInput): FollowedRoomEffect[] {
+  if (input.kind === "join") return [{ kind: "reject", connection: input.connection, request: input.request, reason: "deleted" }];
+  return input.kind === "write" ? [{ kind: "write-refused", client: input.edit.author.client, reason: "deleted" }] : [];
+}
+
+function pushSteps(steps: readonly SearchStep[], effects: FollowedRoomEffect[]): void {
+  for (const step of steps) effects.push({ kind: "search", step });
+}

@@ -1,0 +1,73 @@
+/**
+ * Limits how fast connections are admitted: some each second, the next ones wait in a short queue, and the rest are
+ * rejected. Connections are admitted in the order of their arrival: a new one never passes one that waits.
+ */
+
+import type { Millis } from "../../shared/ids.ts";
+import { TokenBucket } from "../../shared/limits/token-bucket.ts";
+
+/** `connectQueueBytesMax`: of the frames that all queued connections have sent, overhead included. */
+export type AdmissionQueueOptions = {
+  readonly connectsPerSecondMax: number;
+  readonly connectQueueMax: number;
+  readonly connectQueueBytesMax: number;
+};
+
+/** This part of a second's connections is admitted at once. */
+const BURST_SECONDS = 0.05;
+/** Memory that an array of bytes takes beside its bytes. Without it, a client could send empty frames without end. */
+const FRAME_OVERHEAD_BYTES = 200;
+
+type Queued = { readonly since: Millis; bytes: number };
+
+export class AdmissionQueue<Connection> {
+  readonly #options: AdmissionQueueOptions;
+  readonly #bucket: TokenBucket;
+  /** In the order of arrival. */
+  readonly #queue = new Map<Connection, Queued>();
+  #bytes = 0;
+
+  constructor(options: AdmissionQueueOptions, now: Millis) {
+    const { connectsPerSecondMax: perSecond } = options;
+    this.#options = options;
+    this.#bucket = new TokenBucket({ burst: Math.max(1, perSecond * BURST_SECONDS), perSecond }, now);
+  }
+
+  get size(): number {
+    return this.#queue.size;
+  }
+
+  receiveConnection(connection: Connection, now: Millis): "admitted" | "queued" | "rejected" {
+    if (this.#queue.size === 0 && this.#bucket.take(now)) return "admitted";
+    if (this.#queue.size >= this.#options.connectQueueMax) return "rejected";
+    this.#queue.set(connection, { since: now, bytes: 0 });
+    return "queued";
+  }
+
+  /** False: the frame of a queued connection does not fit, so the connection is to be rejected. */
+  takeFrame(connection: Connection, byteLength: number): boolean {
+    const queued = this.#queue.get(connection);
+    const bytes = byteLength + FRAME_OVERHEAD_BYTES;
+    if (queued === undefined || this.#bytes + bytes > this.#options.connectQueueBytesMax) return false;
+    queued.bytes += bytes;
+    this.#bytes += bytes;
+    return true;
+  }
+
+  /** Frees the place of a connection that has closed or is rejected. */
+  remove(connection: Connection): void {
+    this.#bytes -= this.#queue.get(connection)?.bytes ?? 0;
+    this.#queue.delete(connection);
+  }
+
+  /** Connections whose turn it is, and how long each has waited. */
+  admitDue(now: Millis): { connection: Connection; waitedMs: number }[] {
+    const admitted: { connection: Connection; waitedMs: number }[] = [];
+    for (const [connection, { since }] of this.#queue) {
+      if (!this.#bucket.take(now)) break;
+      this.remove(connection);
+      admitted.push({ connection, waitedMs: now - since });
+    }
+    return admitted;
+  }
+}

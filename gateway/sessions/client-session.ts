@@ -1,0 +1,298 @@
+/**
+ * One connection, from HELLO to its end: admission, token, rates, and reasons to close. open-session.ts handles frames
+ * behind a valid token. Deterministic.
+ *
+ * A refused frame closes the connection with a code that tells the client what to do. Other connections are not
+ * affected.
+ */
+
+import { assertNever } from "../../shared/assert.ts";
+import type { Millis, RoomKey } from "../../shared/ids.ts";
+import type { CloseName } from "../../shared/wire/close-codes.ts";
+import { decodeFrame } from "../../shared/wire/codec.ts";
+import { type BackboneState, type Frame, PROTOCOL_VERSION, type Rights, type ServerFrame } from "../../shared/wire/frames.ts";
+import type { ConnectionRates, RatePool } from "../limits/connection-rates.ts";
+import type { Identity, TokenVerdict } from "./identity.ts";
+import {
+  type JoinFrame,
+  type JoinConfirmation,
+  OpenSession,
+  type OpenSessionOptions,
+  type Reply,
+  type WritableRoom,
+} from "./open-session.ts";
+import { badFrame, outOfTurn, type SessionRefusal, type SessionEffect, tooFast, farewell } from "./session-effects.ts";
+
+/** Shared by all connections, because a copy for each takes more memory than the rest of an idle one. */
+export type ClientSessionOptions = OpenSessionOptions & {
+  readonly rates: RatePool;
+  readonly helloMsMax: number;
+  /** Delay that a client is asked to wait when it is closed because of load. */
+  readonly retryAfterMs: number;
+};
+
+/** `name`: the connection's name in WELCOME, for logs on both sides. `since`: when the state began. */
+type State =
+  /** The admission queue has not admitted the connection yet: its frames wait. */
+  | { readonly kind: "queued"; readonly name: string; readonly frames: Uint8Array[] }
+  | { readonly kind: "awaiting-hello"; readonly name: string; readonly since: Millis }
+  /** A client may join rooms without waiting for WELCOME. */
+  | { readonly kind: "checking-token"; readonly name: string; readonly since: Millis; readonly early: JoinFrame[] }
+  | OpenSession
+  | { readonly kind: "closed"; readonly rooms: readonly RoomKey[]; readonly identity: Identity | undefined };
+
+const TOKEN_EXPIRED: SessionRefusal = { kind: "refused", close: "tokenExpired", message: "the token has expired: ask for a new one" };
+const TOKEN_UNCHECKED: SessionRefusal = { kind: "refused", close: "overloaded", message: "tokens cannot be checked right now: try again" };
+
+/** The result of nearly every tick. */
+const NOTHING: readonly SessionEffect[] = [];
+
+export class ClientSession {
+  readonly #options: ClientSessionOptions;
+  #lastFrameAt: Millis;
+  /** Undefined: the connection has used none of its rates lately. */
+  #rates: ConnectionRates | undefined;
+  #state: State;
+
+  constructor(options: ClientSessionOptions, name: string, now: Millis, admission: "admitted" | "queued" = "admitted") {
+    this.#options = options;
+    this.#state = admission === "queued" ? { kind: "queued", name, frames: [] } : { kind: "awaiting-hello", name, since: now };
+    this.#lastFrameAt = now;
+  }
+
+  /** Including rooms that have not admitted the session yet. */
+  get rooms(): readonly RoomKey[] {
+    return this.#open?.rooms ?? [];
+  }
+
+  /** Undefined: the token is not checked yet, or the session has ended. */
+  get identity(): Identity | undefined {
+    return this.#open?.identity;
+  }
+
+  /** Like `identity`, but available after the end too. */
+  get bearer(): Identity | undefined {
+    return this.#state.kind === "closed" ? this.#state.identity : this.identity;
+  }
+
+  /** Rooms in which the session may write. */
+  get writing(): readonly WritableRoom[] {
+    return this.#open?.writing ?? [];
+  }
+
+  /** Undefined: the session is not in the room. */
+  rightsIn(room: RoomKey): Rights | undefined {
+    return this.#open?.rightsIn(room);
+  }
+
+  /** The socket lends the bytes: the session copies what it keeps. */
+  receiveFrame(bytes: Uint8Array, now: Millis): SessionEffect[] {
+    if (this.#state.kind === "closed") return [];
+    if (this.#state.kind !== "queued") return this.#answer(this.#read(bytes, now));
+    this.#state.frames.push(bytes.slice());
+    return [];
+  }
+
+  /** The admission queue has admitted the connection: the frames that waited are answered in their order. */
+  receiveAdmission(now: Millis): SessionEffect[] {
+    if (this.#state.kind !== "queued") return [];
+    const { name, frames } = this.#state;
+    this.#state = { kind: "awaiting-hello", name, since: now };
+    this.#lastFrameAt = now;
+    return frames.flatMap((bytes) => this.receiveFrame(bytes, now));
+  }
+
+  #read(bytes: Uint8Array, now: Millis): Reply {
+    const { frameBytesMax } = this.#options.limits;
+    this.#lastFrameAt = now;
+    if (bytes.byteLength > frameBytesMax)
+      return { kind: "refused", close: "frameTooLarge", message: `a frame may have ${frameBytesMax} bytes: split the edit` };
+    const rates = this.#takenRates;
+    if (!rates.takeBytes(bytes.byteLength, now)) return tooFast("bytes");
+    const frame = decodeFrame(bytes);
+    if (frame === undefined) return badFrame("a frame did not decode: see WIRE.md for its fields");
+    const hasRateOfItsOwn = this.#open !== undefined && (frame.type === "edit" || frame.type === "presence");
+    if (!hasRateOfItsOwn && !rates.takeControl(now)) return tooFast("frames");
+    return frame.type === "unknown" ? [] : this.#receive(frame, rates, now); // A frame type of a newer protocol version.
+  }
+
+  #receive(frame: Frame, rates: ConnectionRates, now: Millis): Reply {
+    const state = this.#state;
+    switch (state.kind) {
+      case "awaiting-hello":
+        return frame.type === "hello" ? this.#receiveHello(state, frame, now) : outOfTurn(frame, "say HELLO first");
+      case "checking-token":
+        if (frame.type !== "join" || state.early.length >= this.#options.roomsMax)
+          return outOfTurn(frame, "only JOIN may come before WELCOME");
+        state.early.push(frame);
+        return [];
+      case "open":
+        return state.receiveFrame(frame, rates, now);
+      case "queued":
+      case "closed":
+        return [];
+      default:
+        return assertNever(state);
+    }
+  }
+
+  #receiveHello({ name }: State & { kind: "awaiting-hello" }, frame: Frame & { type: "hello" }, now: Millis): Reply {
+    if (frame.version !== PROTOCOL_VERSION)
+      return {
+        kind: "refused",
+        close: "versionUnsupported",
+        message: `protocol version ${frame.version} is not served here, ${PROTOCOL_VERSION} is: update the client`,
+      };
+    this.#state = { kind: "checking-token", name, since: now, early: [] };
+    return [{ kind: "verify", token: frame.token }];
+  }
+
+  receiveVerdict(verdict: TokenVerdict, now: Millis): SessionEffect[] {
+    const state = this.#state;
+    return state.kind === "open" || state.kind === "checking-token" ? this.#answer(this.#conclude(state, verdict, now)) : [];
+  }
+
+  #conclude(state: State & { kind: "open" | "checking-token" }, verdict: TokenVerdict, now: Millis): Reply {
+    switch (verdict.kind) {
+      case "refused":
+        return { kind: "refused", close: "unauthorized", message: `the token was refused: ${verdict.why}` };
+      case "expired":
+        return TOKEN_EXPIRED;
+      case "unchecked":
+        return state.kind === "open" ? state.receiveRenewal(undefined, now) : TOKEN_UNCHECKED;
+      case "valid":
+        if (verdict.identity.expiresAt <= now) return TOKEN_EXPIRED;
+        return state.kind === "open" ? state.receiveRenewal(verdict.identity, now) : this.#welcome(state, verdict.identity, now);
+      default:
+        return assertNever(verdict);
+    }
+  }
+
+  #welcome({ name, early }: State & { kind: "checking-token" }, identity: Identity, now: Millis): SessionEffect[] {
+    const open = new OpenSession(this.#options, identity);
+    this.#state = open;
+    const welcome: ServerFrame = {
+      type: "welcome",
+      version: PROTOCOL_VERSION,
+      connection: name,
+      limits: this.#options.limits,
+      tokenExpiresInMs: open.tokenLeftMs(now),
+    };
+    return [{ kind: "send", frame: welcome }, ...early.flatMap((frame) => open.receiveJoin(frame))];
+  }
+
+  /** Returns the session's rights in the room. Undefined: the session has ended. */
+  receiveJoined(joined: JoinConfirmation, now: Millis): Rights | undefined {
+    return this.#open?.receiveJoined(joined, now);
+  }
+
+  receiveJoinRefused(room: RoomKey): void {
+    this.#open?.receiveJoinRefused(room);
+  }
+
+  /** `bytes`: of a catch-up that the client has asked for. */
+  receiveCaughtUp(bytes: number, now: Millis): void {
+    this.#takenRates.receiveCaughtUp(bytes, now);
+  }
+
+  receiveTick(now: Millis): readonly SessionEffect[] {
+    const { helloMsMax, limits } = this.#options;
+    switch (this.#state.kind) {
+      case "awaiting-hello":
+        return now - this.#state.since < helloMsMax ? NOTHING : this.#refuse("helloTimeout", "no HELLO came in time");
+      case "checking-token":
+        return now - this.#state.since < helloMsMax ? NOTHING : this.#answer(TOKEN_UNCHECKED); // The gateway is late, not the client.
+      case "open":
+        this.#giveBackRates(now);
+        if (now >= this.#state.identity.expiresAt) return this.#answer(TOKEN_EXPIRED);
+        return now - this.#lastFrameAt < limits.silenceMsMax
+          ? NOTHING
+          : this.#refuse("silent", `no frame came for ${limits.silenceMsMax} ms: send PING every ${limits.pingIntervalMs} ms`);
+      case "queued":
+      case "closed":
+        return NOTHING;
+      default:
+        return assertNever(this.#state);
+    }
+  }
+
+  /** The gateway stops soon. A session without a valid token has nothing to move, and is closed. */
+  receiveGoingAway(reconnectAfterMs: number): SessionEffect[] {
+    switch (this.#state.kind) {
+      case "open":
+        return [{ kind: "send", frame: { type: "going-away", reconnectAfterMs } }];
+      case "queued":
+      case "awaiting-hello":
+      case "checking-token":
+        return this.#refuse("goingAway", "this gateway stops: connect to another");
+      case "closed":
+        return [];
+      default:
+        return assertNever(this.#state);
+    }
+  }
+
+  receiveBackbone(backbone: BackboneState, reconnectAfterMs: number): SessionEffect[] {
+    return this.#open === undefined ? [] : [{ kind: "send", frame: { type: "degraded", backbone, reconnectAfterMs } }];
+  }
+
+  /** The gateway closes the connection, whatever the client sends. */
+  receiveRefusal(close: CloseName, message: string, retryAfterMs?: number): SessionEffect[] {
+    if (this.#state.kind === "closed") return [];
+    return this.#refuse(close, message, retryAfterMs).map((effect) =>
+      effect.kind === "close" ? { ...effect, isGatewaysWill: true } : effect,
+    );
+  }
+
+  /** The rights of the user have changed in some room. */
+  receiveRestriction(): SessionEffect[] {
+    return this.#open?.receiveRestriction() ?? [];
+  }
+
+  /** The user has to leave one room. */
+  receiveKick(room: RoomKey): SessionEffect[] {
+    return this.#open?.receiveKick(room) ?? [];
+  }
+
+  /** The room is deleted. */
+  receiveDeleted(room: RoomKey): SessionEffect[] {
+    return this.#open?.receiveDeleted(room) ?? [];
+  }
+
+  /** Returns the rooms to leave. */
+  receiveClosed(): RoomKey[] {
+    this.#end();
+    return this.#state.kind === "closed" ? [...this.#state.rooms] : [];
+  }
+
+  get #open(): OpenSession | undefined {
+    return this.#state.kind === "open" ? this.#state : undefined;
+  }
+
+  get #takenRates(): ConnectionRates {
+    return (this.#rates ??= this.#options.rates.take());
+  }
+
+  #giveBackRates(now: Millis): void {
+    if (this.#rates?.receiveTick(now) !== "untouched") return;
+    this.#options.rates.giveBack(this.#rates);
+    this.#rates = undefined;
+  }
+
+  #answer(reply: Reply): SessionEffect[] {
+    if (!("kind" in reply)) return reply;
+    const { close, message, limit } = reply;
+    return [...(limit === undefined ? [] : [{ kind: "limit-reached" as const, limit }]), ...this.#refuse(close, message)];
+  }
+
+  /** The message is for people who read logs. The close code tells the client what to do. */
+  #refuse(close: CloseName, message: string, retryAfterMs = this.#options.retryAfterMs): SessionEffect[] {
+    this.#end();
+    return farewell(close, message, retryAfterMs);
+  }
+
+  #end(): void {
+    if (this.#state.kind === "closed") return;
+    this.#state = { kind: "closed", rooms: this.rooms, identity: this.identity };
+  }
+}

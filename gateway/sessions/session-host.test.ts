@@ -1,0 +1,111 @@
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+
+import type { ClientAddress } from "../../shared/limits/client-address.ts";
+import { FakeClock } from "../../shared/testing/fake-clock.ts";
+import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
+import { encodeFrame } from "../../shared/wire/codec.ts";
+import { PROTOCOL_VERSION } from "../../shared/wire/frames.ts";
+import { gatewaySettings } from "../config.ts";
+import { readSettings } from "../../shared/settings/settings.ts";
+import { Connections } from "../connections.ts";
+import { gatewayMetrics } from "../metrics.ts";
+import type { ConnectionId } from "../ports.ts";
+import { sessionOptions } from "../settings/sessions.ts";
+import { SessionHost } from "./session-host.ts";
+
+const [ann, bob, cid, dan] = [1, 2, 3, 4] as ConnectionId[] as [ConnectionId, ConnectionId, ConnectionId, ConnectionId];
+const BANNED = "203.0.113.7" as ClientAddress;
+const BAN = { close: "banned", message: "banned", retryAfterMs: 1 } as const;
+const NO_FRAME = new Uint8Array(0);
+
+function helloOf(token: string): Uint8Array {
+  return encodeFrame({ type: "hello", version: PROTOCOL_VERSION, token, agent: "test" });
+}
+
+/**
+ * Admits one connection at once, and one each second after that. Two connections may wait, with this many bytes of
+ * frames.
+ */
+function host(connectQueueBytesMax = 10_000) {
+  const seen: string[] = [];
+  const clock = new FakeClock();
+  const nothing = (): void => {};
+  const addresses = new Map<ConnectionId, ClientAddress | undefined>();
+  const ports = {
+    sockets: { send: nothing, close: (connection: ConnectionId, close: string) => seen.push(`${connection} ${close}`) },
+    tokens: { verify: (token: string) => (seen.push(`verify ${token}`), new Promise(nothing)) },
+    rooms: { receive: nothing },
+    boards: { receiveGone: nothing },
+    quotas: {
+      receiveConnection: (connection: ConnectionId, address: ClientAddress | undefined) => addresses.set(connection, address),
+      receiveDisconnection: nothing,
+      addressOf: (connection: ConnectionId) => addresses.get(connection),
+    },
+    discipline: {
+      receiveConnection: (address: ClientAddress | undefined) => (address === BANNED ? BAN : undefined),
+      receiveAddress: nothing,
+      receiveClose: nothing,
+    },
+  };
+  const sessions: ConstructorParameters<typeof SessionHost>[1] = new Connections();
+  const session = sessionOptions(readSettings(gatewaySettings, { flags: {}, env: {} }), {
+    clientIdOf: () => "c" as never,
+    restrictionOn: () => undefined,
+  });
+  const clients = new SessionHost(
+    ports as never,
+    sessions,
+    { name: "gw", session, backboneLossMsMax: 1_000, admission: { connectsPerSecondMax: 1, connectQueueMax: 2, connectQueueBytesMax } },
+    { clock, endOfTurn: nothing, log: SILENT_LOG, metrics: gatewayMetrics(new Registry()) },
+  );
+  const admitted = (): ConnectionId[] => [...sessions.keys()];
+  return { clients, seen, clock, admitted };
+}
+
+test("[LOB1] the gateway admits a queued connection when its turn comes, and answers the frames that waited in their order", () => {
+  const { clients, seen, clock, admitted } = host();
+  for (const connection of [ann, bob]) clients.receiveConnection(connection, undefined);
+  const lent = helloOf("first");
+  clients.receiveFrame(bob, lent);
+  lent.fill(9); // The socket lends the bytes only for the call.
+  clients.receiveFrame(bob, helloOf("second"));
+  clock.turn(500);
+  expect([admitted(), seen]).toEqual([[ann], []]);
+  clock.turn(600);
+  expect([admitted(), seen]).toEqual([
+    [ann, bob],
+    ["verify first", "2 badFrame"],
+  ]);
+});
+
+test("[LOB2] a queued connection that closes is never admitted, and the next one takes its turn", () => {
+  const { clients, seen, clock, admitted } = host();
+  for (const connection of [ann, bob, cid, dan]) clients.receiveConnection(connection, undefined);
+  expect(seen).toEqual(["4 overloaded"]);
+  clients.receiveDisconnection(bob);
+  clock.turn(1_100);
+  expect(admitted()).toEqual([ann, cid]);
+});
+
+test("[LOB3] the gateway rejects a queued connection whose frames do not fit", () => {
+  const { clients, seen, clock, admitted } = host(410);
+  for (const connection of [ann, bob, cid]) clients.receiveConnection(connection, undefined);
+  clients.receiveFrame(bob, new Uint8Array(8));
+  clients.receiveFrame(cid, new Uint8Array(3));
+  expect([admitted(), seen]).toEqual([[ann], ["3 overloaded"]]);
+  clients.receiveFrame(cid, NO_FRAME);
+  clock.turn(1_100);
+  expect(admitted()).toEqual([ann, bob]);
+});
+
+test("[LOB5] a banned address takes no turn and no place in the queue, however many of its connections arrive", () => {
+  const { clients, seen, clock, admitted } = host();
+  for (const connection of [10, 11, 12, 13] as ConnectionId[]) clients.receiveConnection(connection, BANNED);
+  for (const connection of [ann, bob]) clients.receiveConnection(connection, undefined);
+  clients.receiveConnection(14 as ConnectionId, BANNED);
+  clients.receiveConnection(cid, undefined);
+  clock.turn(1_100);
+  expect(admitted()).toEqual([ann, bob]);
+  expect(seen).toEqual(["10 banned", "11 banned", "12 banned", "13 banned", "14 banned"]);
+});

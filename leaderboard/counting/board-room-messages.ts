@@ -1,0 +1,57 @@
+/** What a room of a pass receives, and what it wants done. Each effect of the first group is answered by one outcome. */
+
+import type { RemovalEffect, RemovalInput } from "../archiving/removal.ts";
+import type { ScoreBatch, BoardsDump } from "../boards/board.ts";
+import type { Window } from "../boards/windows.ts";
+import type { BoardWrite, CheckpointMark, CheckpointWrite, StoredBoards } from "../ports.ts";
+import type { ReceivedEntry } from "./received.ts";
+
+export type BoardRoomInput =
+  | { readonly kind: "open" }
+  | { readonly kind: "received"; readonly received: ReceivedEntry }
+  /** The log's record of the deletion: nothing more is counted, and the next checkpoint removes the boards. */
+  | { readonly kind: "deleted"; readonly streamSeq: number }
+  | { readonly kind: "apply" | "send-totals" | "save" }
+  | BoardRoomOutcome;
+
+/** "windows-opened" and "users-added" may also belong to a batch, and "removed" to a room that is not being opened. */
+export type OpeningOutcome =
+  | { readonly kind: "looked-up"; readonly stored: StoredBoards; readonly mark: CheckpointMark }
+  | { readonly kind: "deletion-marked" }
+  | { readonly kind: "restored" }
+  | { readonly kind: "checkpoint-read"; readonly dump: BoardsDump | undefined }
+  | { readonly kind: "windows-opened" }
+  | { readonly kind: "users-added" }
+  | { readonly kind: "loaded"; readonly stored: StoredBoards }
+  | RemovalInput;
+
+export type BoardRoomOutcome =
+  | OpeningOutcome
+  | { readonly kind: "undecodable"; readonly cause: unknown }
+  | { readonly kind: "activities-confirmed" }
+  | { readonly kind: "batch-applied"; readonly write: BoardWrite }
+  | { readonly kind: "totals-sent" }
+  | { readonly kind: "dumped"; readonly dump: BoardsDump | undefined }
+  | { readonly kind: "checkpoint-written"; readonly write: CheckpointWrite };
+
+export type BoardRoomRequest =
+  | { readonly kind: "look-up" | "mark-deleted" | "read-checkpoint" | "load" }
+  | { readonly kind: "open-windows" | "send-totals" | "dump"; readonly windows: readonly Window[] }
+  | { readonly kind: "add-users"; readonly windows: readonly Window[]; readonly users: readonly string[] }
+  | { readonly kind: "restore"; readonly dump: BoardsDump }
+  | { readonly kind: "apply-batch"; readonly batch: ScoreBatch }
+  | { readonly kind: "write-checkpoint"; readonly dump: BoardsDump; readonly revision: number }
+  | RemovalEffect;
+
+/** What the pass takes note of. */
+export type BoardRoomNotice =
+  /** Answer with "activities-confirmed" once new activities are sure to get numbers above `counted`. */
+  | { readonly kind: "confirm-activities"; readonly counted: number }
+  | { readonly kind: "set-aside"; readonly cause: unknown }
+  /** The stored boards are not what was expected: the pass cannot go on. */
+  | { readonly kind: "fail"; readonly message: string }
+  | { readonly kind: "counted"; readonly edits: number }
+  | { readonly kind: "edits-missing"; readonly streamSeq: number; readonly missing: number }
+  | { readonly kind: "boards-removed" };
+
+export type BoardRoomEffect = BoardRoomRequest | BoardRoomNotice;

@@ -1,0 +1,187 @@
+import { expect, test } from "vitest";
+
+import type { Millis, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
+import { type BoardsDump, NO_USES, NOTHING_APPLIED } from "../boards/board.ts";
+import { PassAnswers } from "../testing/pass-answers.ts";
+import { recordOf } from "../testing/records.ts";
+import { SCORING } from "../testing/scoring.ts";
+import { BoardRoom } from "./board-room.ts";
+import type { BoardRoomEffect, BoardRoomInput, BoardRoomRequest } from "./board-room-messages.ts";
+import { decodeReceived } from "./received.ts";
+
+const ROOM = "acme.notes" as RoomKey;
+const NOON = Date.UTC(2026, 6, 1, 12) as UnixMillis;
+const CHECKPOINT_MS = 1_000;
+const at = (ms: number) => ms as Millis;
+const dumpTo = (seq: number): BoardsDump => ({
+  applied: { ...NOTHING_APPLIED, seq: seq as Seq },
+  uses: NO_USES,
+  names: new Map(),
+  boards: [],
+});
+
+/** The room's requests wait until the test answers them. */
+function begin() {
+  const [room, answers] = [new BoardRoom(ROOM, { ...SCORING, boardCheckpointMsMax: CHECKPOINT_MS }), new PassAnswers()];
+  const waiting: BoardRoomRequest[] = [];
+  const notices: BoardRoomEffect[] = [];
+  const feed = (input: BoardRoomInput, now = 0): void => {
+    for (const effect of room.receive(input, at(now))) {
+      switch (effect.kind) {
+        case "confirm-activities":
+          feed({ kind: "activities-confirmed" }, now);
+          break;
+        case "set-aside":
+        case "fail":
+        case "counted":
+        case "edits-missing":
+        case "boards-removed":
+          notices.push(effect);
+          break;
+        default:
+          waiting.push(effect);
+      }
+    }
+  };
+  /** Returns the kind of the request that was answered. */
+  const answerNext = (now = 0): string | undefined => {
+    const request = waiting.shift();
+    if (request !== undefined) feed(answers.answerRoom(ROOM, request), now);
+    return request?.kind;
+  };
+  const answerAll = (now = 0): string[] => {
+    const kinds: string[] = [];
+    for (let kind = answerNext(now); kind !== undefined; kind = answerNext(now)) kinds.push(kind);
+    return kinds;
+  };
+  const edit = (seq: number, now = 0): void => {
+    const bytes = recordOf(seq, [{ user: "ann" as UserId, bytes: 1, time: NOON }]);
+    const decoded = decodeReceived("edits", { room: ROOM, streamSeq: seq, time: NOON, bytes });
+    if (decoded.kind === "received") feed({ kind: "received", received: decoded.received }, now);
+  };
+  return { room, answers, feed, answerNext, answerAll, edit, notices, waiting };
+}
+
+test("[BROOM1] edits that arrive during the look-up are counted after it, and only if they are not counted yet", () => {
+  const { room, answers, feed, answerAll, edit } = begin();
+  answers.applied.set(ROOM, { ...NOTHING_APPLIED, seq: 1 as Seq });
+  feed({ kind: "open" });
+  edit(1);
+  edit(2);
+  expect([room.pending, room.isOpening]).toEqual([2, true]);
+  expect(answerAll()).toEqual(["look-up"]);
+  expect([room.pending, room.isOpening]).toEqual([1, false]);
+});
+
+test("[BROOM2] boards that lack what the checkpoint has are restored before the room counts", () => {
+  const { answers, feed, answerAll, edit, room } = begin();
+  answers.checkpoints.set(ROOM, { dump: dumpTo(5), revision: 3 });
+  feed({ kind: "open" });
+  edit(6);
+  expect(answerAll()).toEqual(["look-up", "read-checkpoint", "open-windows", "restore", "load"]);
+  expect([answers.applied.get(ROOM)?.seq, room.pending]).toEqual([5, 1]);
+});
+
+test("[BROOM3] a batch registers its windows and its users first, and an hour's next batch has nothing new to register", () => {
+  const { feed, answerAll, edit, notices } = begin();
+  feed({ kind: "open" });
+  answerAll();
+  edit(1);
+  feed({ kind: "apply" });
+  expect(answerAll()).toEqual(["open-windows", "add-users", "apply-batch"]);
+  edit(2);
+  feed({ kind: "apply" });
+  expect(answerAll()).toEqual(["apply-batch"]);
+  expect(notices).toEqual([
+    { kind: "counted", edits: 1 },
+    { kind: "counted", edits: 1 },
+  ]);
+});
+
+test("[BROOM4] one batch is under way at a time, and what arrives meanwhile is applied after it", () => {
+  const { feed, answerAll, edit, waiting, room } = begin();
+  feed({ kind: "open" });
+  answerAll();
+  edit(1);
+  feed({ kind: "apply" });
+  edit(2);
+  feed({ kind: "apply" });
+  expect([waiting.length, room.isApplying]).toEqual([1, true]);
+  expect(answerAll()).toEqual(["open-windows", "add-users", "apply-batch", "apply-batch"]);
+  expect([room.isApplying, room.pending]).toEqual([false, 0]);
+});
+
+test("[BROOM5] boards that stand elsewhere than expected fail the room", () => {
+  const { answers, feed, answerAll, edit, notices } = begin();
+  feed({ kind: "open" });
+  answerAll();
+  edit(1);
+  answers.applied.set(ROOM, { ...NOTHING_APPLIED, seq: 7 as Seq });
+  feed({ kind: "apply" });
+  answerAll();
+  expect(notices.map(({ kind }) => kind)).toEqual(["fail"]);
+});
+
+test("[BROOM6] a checkpoint is due after its time, is applied and sent first, and covers what came before it", () => {
+  const { feed, answerAll, answerNext, edit, room } = begin();
+  feed({ kind: "open" });
+  answerAll();
+  edit(1, 100);
+  const isDue = (now: number): boolean => room.isCheckpointDue(at(now), { isPressed: false });
+  expect([isDue(100 + CHECKPOINT_MS - 1), isDue(100 + CHECKPOINT_MS)]).toEqual([false, true]);
+  feed({ kind: "save" });
+  expect([room.isSaving, isDue(5_000)]).toEqual([true, false]);
+  expect([answerNext(), answerNext()]).toEqual(["open-windows", "add-users"]);
+  edit(2, 200);
+  expect(answerAll()).toEqual(["apply-batch", "apply-batch", "send-totals", "dump", "write-checkpoint"]);
+  expect([room.isSaving, room.uncoveredFrom("edits"), room.canRetire]).toEqual([false, 2, false]);
+});
+
+test("[BROOM7] a room that is idle and covered, with its totals sent, can retire", () => {
+  const { feed, answerAll, edit, room } = begin();
+  feed({ kind: "open" });
+  answerAll();
+  edit(1);
+  expect(room.canRetire).toBe(false);
+  expect(room.isCheckpointDue(at(0), { isPressed: true })).toBe(false);
+  feed({ kind: "apply" });
+  answerAll();
+  expect(room.isCheckpointDue(at(0), { isPressed: true })).toBe(true);
+  feed({ kind: "save" });
+  answerAll();
+  expect(room.canRetire).toBe(true);
+});
+
+test("[BROOM8] a deleted room removes its boards once its batch has ended, the checkpoint first, and only once", () => {
+  const { feed, answerAll, answerNext, edit, room, notices } = begin();
+  feed({ kind: "open" });
+  answerAll();
+  edit(1);
+  feed({ kind: "apply" });
+  feed({ kind: "deleted", streamSeq: 2 });
+  expect([room.pending, room.uncoveredFrom("edits"), room.isCheckpointDue(at(0), { isPressed: false })]).toEqual([0, 2, true]);
+  feed({ kind: "save" });
+  expect([answerNext(), answerNext(), answerNext()]).toEqual(["open-windows", "add-users", "apply-batch"]);
+  expect(answerAll()).toEqual(Array.from({ length: 6 }, () => "remove"));
+  expect(notices.at(-1)).toEqual({ kind: "boards-removed" });
+  expect([room.isCovered, room.canRetire]).toEqual([true, true]);
+});
+
+test("[BROOM9] a room that is deleted during its look-up waits for the end of the look-up before it is removed", () => {
+  const { feed, answerAll, room } = begin();
+  feed({ kind: "open" });
+  feed({ kind: "deleted", streamSeq: 2 });
+  expect(room.isCheckpointDue(at(0), { isPressed: true })).toBe(false);
+  expect(answerAll()).toEqual(["look-up"]);
+  expect(room.isCheckpointDue(at(0), { isPressed: true })).toBe(true);
+});
+
+test("[BROOM10] a room whose checkpoint does not decode holds back its streams' floor and keeps no entries", () => {
+  const { feed, edit, room, notices } = begin();
+  feed({ kind: "open" });
+  edit(4);
+  feed({ kind: "undecodable", cause: new Error("it does not decode") });
+  edit(5);
+  expect([room.isAside, room.pending, room.uncoveredFrom("edits"), room.canRetire]).toEqual([true, 0, 4, false]);
+  expect(notices.map(({ kind }) => kind)).toEqual(["set-aside"]);
+});

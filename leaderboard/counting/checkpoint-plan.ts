@@ -1,0 +1,103 @@
+/**
+ * When a room's checkpoint is due, and what it covers. Coverage is kept per stream, because a checkpoint covers only what
+ * was received before the checkpoint began: after [7, begin, 8, end] the first uncovered entry is 8.
+ */
+
+import { headOf } from "../../shared/bus/record.ts";
+import type { Millis, Seq } from "../../shared/ids.ts";
+import type { CountedMark } from "../boards/board.ts";
+import type { Source } from "./instants.ts";
+import type { ReceivedEntry } from "./received.ts";
+
+type Uncovered = { readonly streamSeq: number; readonly since: Millis };
+
+/** The first entry of one stream that no checkpoint covers. */
+export class Coverage {
+  #first: Uncovered | undefined;
+  /** The first entry that a checkpoint being written will not cover. */
+  #later: Uncovered | undefined;
+
+  get from(): number | undefined {
+    return this.#first?.streamSeq;
+  }
+
+  get since(): Millis | undefined {
+    return this.#first?.since;
+  }
+
+  receive(streamSeq: number, now: Millis): void {
+    this.#first ??= { streamSeq, since: now };
+    this.#later ??= { streamSeq, since: now };
+  }
+
+  /** Treats everything received so far as covered. */
+  forget(): void {
+    this.#first = undefined;
+  }
+
+  beginCheckpoint(): void {
+    this.#later = undefined;
+  }
+
+  endCheckpoint(): void {
+    this.#first = this.#later;
+  }
+}
+
+const NOTHING_COVERED: CountedMark & { readonly revision: number } = { seq: 0 as Seq, activity: 0, revision: 0 };
+
+export class CheckpointPlan {
+  readonly #checkpointMsMax: number;
+  readonly #uncovered: Readonly<Record<Source, Coverage>> = { edits: new Coverage(), activities: new Coverage() };
+  #covered = NOTHING_COVERED;
+
+  constructor({ boardCheckpointMsMax }: { boardCheckpointMsMax: number }) {
+    this.#checkpointMsMax = boardCheckpointMsMax;
+  }
+
+  /** The revision that the next checkpoint replaces. */
+  get revision(): number {
+    return this.#covered.revision;
+  }
+
+  get isCovered(): boolean {
+    return this.uncoveredFrom("edits") === undefined && this.uncoveredFrom("activities") === undefined;
+  }
+
+  uncoveredFrom(source: Source): number | undefined {
+    return this.#uncovered[source].from;
+  }
+
+  /** Whether an entry has been in no checkpoint for too long. */
+  isOverdue(now: Millis): boolean {
+    const { edits, activities } = this.#uncovered;
+    return now - Math.min(edits.since ?? now, activities.since ?? now) >= this.#checkpointMsMax;
+  }
+
+  /** The room's stored checkpoint is known. */
+  receiveStored(mark: CountedMark & { readonly revision: number }): void {
+    this.#covered = { seq: mark.seq, activity: mark.activity, revision: mark.revision };
+  }
+
+  /** Entries that arrived before the stored checkpoint was known have to be received again. */
+  forgetEntries(): void {
+    for (const coverage of Object.values(this.#uncovered)) coverage.forget();
+  }
+
+  receiveEntry(received: ReceivedEntry, now: Millis): void {
+    if (!this.#covers(received)) this.#uncovered[received.source].receive(received.streamSeq, now);
+  }
+
+  begin(): void {
+    for (const coverage of Object.values(this.#uncovered)) coverage.beginCheckpoint();
+  }
+
+  end(written: CountedMark, revision: number): void {
+    this.#covered = { seq: written.seq, activity: written.activity, revision };
+    for (const coverage of Object.values(this.#uncovered)) coverage.endCheckpoint();
+  }
+
+  #covers(received: ReceivedEntry): boolean {
+    return received.source === "edits" ? headOf(received.record) <= this.#covered.seq : received.streamSeq <= this.#covered.activity;
+  }
+}

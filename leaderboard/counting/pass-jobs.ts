@@ -1,0 +1,253 @@
+/**
+ * What is done for many rooms of a pass at regular intervals, a bounded number of rooms at a time: apply batches (rooms
+ * with watched boards more often), save checkpoints, send totals, restore, and drain. A job is due again only after it ended.
+ */
+
+import type { Millis, RoomKey, UnixMillis } from "../../shared/ids.ts";
+import type { BoardRoom } from "./board-room.ts";
+import type { PassRooms } from "./pass-rooms.ts";
+import type { StreamEnds } from "./progress.ts";
+import type { RoomFeed } from "./room-feed.ts";
+import { WorkQueue } from "./work-queue.ts";
+
+export type PassJobsOptions = {
+  readonly boardBatchMs: number;
+  readonly boardWritesMax: number;
+  readonly boardTotalsMs: number;
+  readonly boardCheckpointWritesMax: number;
+};
+export type PassJobsCallbacks = {
+  readonly received: () => StreamEnds;
+  readonly through: () => UnixMillis;
+  readonly hasCaughtUp: () => boolean;
+  /** Everything that was received up to there is counted. */
+  readonly onCounted: (received: StreamEnds) => void;
+  /** Answer with `endSaving`. */
+  readonly onSaved: () => void;
+  /** The totals of everything that was counted up to there are sent. */
+  readonly onTotalsSent: (through: UnixMillis) => void;
+  readonly onRestored: (room: RoomKey) => void;
+};
+
+/** Rooms with watched boards are counted so many times as often. */
+const WATCHED_TURNS = 4;
+const SAVE_MS = 500;
+const NEVER = Number.POSITIVE_INFINITY;
+
+/** `received`: how far the streams were received at the start; undefined while rooms were being looked up. */
+type Counting = {
+  readonly queue: WorkQueue<BoardRoom>;
+  readonly begun: Millis;
+  readonly isForAll: boolean;
+  readonly received: StreamEnds | undefined;
+};
+
+export class PassJobs {
+  readonly #rooms: PassRooms;
+  readonly #options: PassJobsOptions;
+  readonly #watchedRooms: () => Iterable<RoomKey>;
+  readonly #feed: RoomFeed;
+  readonly #pass: PassJobsCallbacks;
+  /** `NEVER` while the job is under way. */
+  readonly #dueAt = { count: NEVER, save: NEVER, totals: NEVER };
+  #allDueAt = NEVER;
+  #counting: Counting | undefined;
+  #saving: WorkQueue<BoardRoom> | undefined;
+  /** `through`: what was counted at the start; undefined while the pass still catches up. */
+  #totals: { readonly queue: WorkQueue<BoardRoom>; readonly through: UnixMillis | undefined } | undefined;
+  /** Rooms that are only looked up, and so restored. They are counted in rooms of their own. */
+  readonly #restoring = new Map<RoomKey, BoardRoom>();
+  #restoringAll: { readonly queue: WorkQueue<RoomKey>; readonly onRestored: () => void } | undefined;
+  #draining: { readonly queue: WorkQueue<BoardRoom>; readonly onDrained: () => void; readonly until: Millis } | undefined;
+
+  constructor(rooms: PassRooms, feed: RoomFeed, options: PassJobsOptions, watchedRooms: () => Iterable<RoomKey>, pass: PassJobsCallbacks) {
+    this.#rooms = rooms;
+    this.#feed = feed;
+    this.#options = options;
+    this.#watchedRooms = watchedRooms;
+    this.#pass = pass;
+  }
+
+  get nextAt(): number {
+    return Math.min(this.#dueAt.count, this.#dueAt.save, this.#dueAt.totals);
+  }
+
+  begin(now: Millis): void {
+    this.#allDueAt = now + this.#options.boardBatchMs;
+    this.#scheduleCount(now);
+    this.#dueAt.save = now + SAVE_MS;
+    this.#dueAt.totals = now + this.#options.boardTotalsMs;
+  }
+
+  tick(now: Millis): void {
+    if (now >= this.#dueAt.count) this.#beginCounting(now);
+    if (now >= this.#dueAt.save) this.#beginSaving(now);
+    if (now >= this.#dueAt.totals) this.#beginTotals(now);
+  }
+
+  /** The pass is over: no room begins anything. */
+  cancel(): void {
+    this.#counting = this.#saving = this.#totals = this.#restoringAll = undefined;
+    this.#restoring.clear();
+  }
+
+  countRoom(key: RoomKey): void {
+    const room = this.#rooms.get(key);
+    if (room !== undefined) this.#feed.feed(room, { kind: "apply" });
+  }
+
+  restoreAll(rooms: readonly RoomKey[], onRestored: () => void): void {
+    this.#restoringAll = { queue: new WorkQueue(rooms, this.#options.boardCheckpointWritesMax), onRestored };
+    this.#advanceRestoring();
+  }
+
+  restore(key: RoomKey): void {
+    if (this.#restoring.has(key)) return;
+    const room = this.#feed.newRoom(key);
+    this.#restoring.set(key, room);
+    this.#feed.feed(room, { kind: "open" });
+  }
+
+  /** Saves the checkpoints of all rooms that need one. None begins after `until`. */
+  drain(until: Millis, now: Millis, onDrained: () => void): void {
+    this.#draining = { queue: new WorkQueue(this.#rooms.all, this.#options.boardCheckpointWritesMax), onDrained, until };
+    this.#advanceDrain(now);
+  }
+
+  endSaving(now: Millis): void {
+    this.#dueAt.save = now + SAVE_MS;
+  }
+
+  /** The room received an outcome: it may be done with what a job waits for. */
+  settle(room: BoardRoom, now: Millis): void {
+    if (this.#counting?.queue.has(room) === true && !room.isApplying) {
+      this.#counting.queue.finish(room);
+      this.#advanceCounting(now);
+    }
+    if (this.#saving?.has(room) === true && !room.isSaving) {
+      this.#saving.finish(room);
+      this.#advanceSaving();
+    }
+    if (this.#totals?.queue.has(room) === true && !room.isSendingTotals) {
+      this.#totals.queue.finish(room);
+      this.#advanceTotals(now);
+    }
+    if (this.#draining?.queue.has(room) === true && !room.isSaving) {
+      this.#draining.queue.finish(room);
+      this.#advanceDrain(now);
+    }
+    if (this.#restoring.get(room.key) === room) this.#settleRestored(room);
+  }
+
+  /** Where counting takes longer than the interval, the next turn begins immediately. */
+  #scheduleCount(now: Millis): void {
+    const { boardBatchMs } = this.#options;
+    const turnMs = this.#watched().length > 0 ? boardBatchMs / WATCHED_TURNS : boardBatchMs;
+    this.#dueAt.count = now + Math.max(0, Math.min(turnMs, this.#allDueAt - now));
+  }
+
+  #watched(): BoardRoom[] {
+    return [...this.#watchedRooms()].flatMap((key) => this.#rooms.get(key) ?? []);
+  }
+
+  #beginCounting(now: Millis): void {
+    this.#dueAt.count = NEVER;
+    const isForAll = now >= this.#allDueAt;
+    const rooms = (isForAll ? this.#rooms.all : this.#watched()).filter(({ pending }) => pending > 0);
+    const queue = new WorkQueue(rooms, this.#options.boardWritesMax);
+    this.#counting = { queue, begun: now, isForAll, received: this.#rooms.areOpen ? this.#pass.received() : undefined };
+    this.#advanceCounting(now);
+  }
+
+  #advanceCounting(now: Millis): void {
+    const counting = this.#counting;
+    if (counting === undefined) return;
+    counting.queue.advance((room) => {
+      this.#feed.feed(room, { kind: "apply" });
+      return room.isApplying;
+    });
+    if (!counting.queue.isOver) return;
+    this.#counting = undefined;
+    if (counting.isForAll) {
+      this.#allDueAt = counting.begun + this.#options.boardBatchMs;
+      if (counting.received !== undefined) this.#pass.onCounted(counting.received);
+    }
+    this.#scheduleCount(now);
+  }
+
+  #beginSaving(now: Millis): void {
+    this.#dueAt.save = NEVER;
+    this.#saving = new WorkQueue(this.#rooms.checkpointsDue(now), this.#options.boardCheckpointWritesMax);
+    this.#advanceSaving();
+  }
+
+  #advanceSaving(): void {
+    this.#saving?.advance((room) => this.#save(room));
+    if (this.#saving?.isOver !== true) return;
+    this.#saving = undefined;
+    this.#pass.onSaved();
+  }
+
+  #save(room: BoardRoom): boolean {
+    this.#feed.feed(room, { kind: "save" });
+    return room.isSaving;
+  }
+
+  /**
+   * A pass that still catches up does not send totals, because checkpoints send their own. With many rooms it does: each
+   * room is to be forgotten, and no room is before it has sent its totals.
+   */
+  #beginTotals(now: Millis): void {
+    this.#dueAt.totals = NEVER;
+    const hasCaughtUp = this.#pass.hasCaughtUp();
+    const unsent = hasCaughtUp || this.#rooms.isPressed ? this.#rooms.all.filter((room) => room.hasUnsentTotals) : [];
+    const queue = new WorkQueue(unsent, this.#options.boardWritesMax);
+    this.#totals = { queue, through: hasCaughtUp ? this.#pass.through() : undefined };
+    this.#advanceTotals(now);
+  }
+
+  #advanceTotals(now: Millis): void {
+    const totals = this.#totals;
+    if (totals === undefined) return;
+    totals.queue.advance((room) => this.#sendTotals(room));
+    if (!totals.queue.isOver) return;
+    this.#totals = undefined;
+    if (totals.through !== undefined) this.#pass.onTotalsSent(totals.through);
+    this.#dueAt.totals = now + this.#options.boardTotalsMs;
+  }
+
+  #sendTotals(room: BoardRoom): boolean {
+    this.#feed.feed(room, { kind: "send-totals" });
+    return room.isSendingTotals;
+  }
+
+  #advanceRestoring(): void {
+    const restoring = this.#restoringAll;
+    if (restoring === undefined) return;
+    restoring.queue.advance((key) => {
+      this.restore(key);
+      return this.#restoring.has(key);
+    });
+    if (!restoring.queue.isOver) return;
+    this.#restoringAll = undefined;
+    restoring.onRestored();
+  }
+
+  #settleRestored(room: BoardRoom): void {
+    if (room.isOpening || room.isSendingTotals) return;
+    if (room.hasUnsentTotals && this.#sendTotals(room)) return;
+    this.#restoring.delete(room.key);
+    this.#pass.onRestored(room.key);
+    this.#restoringAll?.queue.finish(room.key);
+    this.#advanceRestoring();
+  }
+
+  #advanceDrain(now: Millis): void {
+    const draining = this.#draining;
+    if (draining === undefined) return;
+    draining.queue.advance((room) => now < draining.until && !room.isCovered && this.#save(room));
+    if (!draining.queue.isOver) return;
+    this.#draining = undefined;
+    draining.onDrained();
+  }
+}

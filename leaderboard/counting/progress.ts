@@ -1,0 +1,106 @@
+/** How far a pass has come on both streams: what was received, what is counted, and which totals are sent. */
+
+import type { UnixMillis } from "../../shared/ids.ts";
+import { type Source, SOURCES } from "./instants.ts";
+
+export type StreamEnds = Readonly<Record<Source, number>>;
+
+export class CountingProgress {
+  readonly #received: Record<Source, number>;
+  /**
+   * The streams' ends when they were asked: once everything up to there is counted, so is everything before `asked`.
+   */
+  #target: { readonly ends: StreamEnds; readonly asked: UnixMillis } | undefined;
+  #through: UnixMillis;
+  #totalsSent = 0 as UnixMillis;
+  #hasCaughtUp = false;
+  /** While the streams are being asked for their ends: when they were asked, and how far they were received then. */
+  #asking: { readonly asked: UnixMillis; readonly received: StreamEnds; readonly ends: StreamEnds | undefined } | undefined;
+
+  /** `through`: how far the previous pass had come, for readers that ask meanwhile. */
+  constructor(received: StreamEnds, through: UnixMillis) {
+    this.#received = { ...received };
+    this.#through = through;
+  }
+
+  /** The last stream sequences that rooms received. */
+  get received(): StreamEnds {
+    return { ...this.#received };
+  }
+
+  /** Everything that the streams took before this date is counted. 0: not known. */
+  get through(): UnixMillis {
+    return this.#through;
+  }
+
+  /** As `through`, with the rooms' totals also sent to the tenants' boards. */
+  get totalsSent(): UnixMillis {
+    return this.#totalsSent;
+  }
+
+  get hasCaughtUp(): boolean {
+    return this.#hasCaughtUp;
+  }
+
+  /** Goes on from the progress that the previous leaderboard reported. */
+  resume(last: { readonly through: UnixMillis } | undefined): void {
+    if (last !== undefined && last.through > this.#through) this.#through = last.through;
+  }
+
+  receive(source: Source, streamSeq: number): void {
+    this.#received[source] = Math.max(this.#received[source], streamSeq);
+  }
+
+  /** The streams are about to be asked for their ends. */
+  beginAsking(asked: UnixMillis): void {
+    this.#asking = { asked, received: this.received, ends: undefined };
+  }
+
+  /** Returns what to do next. `lost`: a stream ends before what was read of it, and the pass has to end. */
+  receiveEnds(ends: StreamEnds): { readonly kind: "ask-last" | "aimed" } | { readonly kind: "lost"; readonly message: string } {
+    const asking = this.#asking;
+    if (asking === undefined) return { kind: "aimed" };
+    const lost = SOURCES.find((source) => ends[source] < asking.received[source]);
+    if (lost !== undefined) return { kind: "lost", message: messageOf(lost, ends[lost], asking.received[lost]) };
+    this.#asking = { ...asking, ends };
+    // Activities of deleted rooms are removed before they are counted; the last activity may be one of them.
+    if (ends.activities > asking.received.activities) return { kind: "ask-last" };
+    this.receiveLastActivity(ends.activities);
+    return { kind: "aimed" };
+  }
+
+  receiveLastActivity(last: number): void {
+    if (this.#asking?.ends !== undefined) this.aimAt({ edits: this.#asking.ends.edits, activities: last }, this.#asking.asked);
+    this.#asking = undefined;
+  }
+
+  /**
+   * The streams were asked for their ends at `asked`. The lower of two answers counts: entries that were removed in
+   * between never arrive.
+   */
+  aimAt(ends: StreamEnds, asked: UnixMillis): void {
+    const target = this.#target ?? { ends, asked };
+    const lower = (source: Source): number => Math.min(target.ends[source], ends[source]);
+    this.#target = { asked: target.asked, ends: { edits: lower("edits"), activities: lower("activities") } };
+  }
+
+  /** Everything received up to `counted` is counted. Returns true when the pass has caught up for the first time. */
+  receiveCounted(counted: StreamEnds): boolean {
+    const target = this.#target;
+    if (target === undefined || SOURCES.some((source) => counted[source] < target.ends[source])) return false;
+    this.#through = target.asked;
+    this.#target = undefined;
+    const isFirst = !this.#hasCaughtUp;
+    this.#hasCaughtUp = true;
+    return isFirst;
+  }
+
+  /** All totals were sent after everything up to `through` was counted. */
+  receiveTotalsSent(through: UnixMillis): void {
+    this.#totalsSent = through;
+  }
+}
+
+function messageOf(source: Source, end: number, received: number): string {
+  return `the stream of ${source} ends at ${end}, before ${received} which had been read: it was lost or restored from a backup`;
+}

@@ -1,0 +1,249 @@
+/**
+ * Answers questions about rooms' boards. A question is a chain of steps: each step names what to read and how to go on with
+ * it, until there is an answer. Nothing is read without a bound: past the ordered part of a long board, a rank is a range.
+ */
+
+import type { Epoch, RoomKey, Seq, UnixMillis } from "../../shared/ids.ts";
+import { ranksWithin } from "../boards/bands.ts";
+import { type CountedPosition, type BoardContents, byRank, type RankEntry } from "../boards/board.ts";
+import type { MemberRole } from "../boards/keys.ts";
+import { neighboursOf, percentileOf, type Ranked, rankAll, rankFrom, type Ranking } from "../boards/ranking.ts";
+import { type Window, windowNamed } from "../boards/windows.ts";
+import type { ArchivedWindow, OrderedPlaces, PlacesAsked, ProgressReport } from "../ports.ts";
+
+export type BoardAnswersOptions = {
+  readonly boardRoles: readonly MemberRole[];
+  readonly boardReadMembersMax: number;
+  readonly boardBehindMsMax: number;
+};
+
+/** `window`: a kind for the present one, or an id. */
+export type BoardQuestion = { readonly room: RoomKey; readonly role: MemberRole; readonly window: string; readonly ranking: Ranking };
+export type PageRange = { readonly offset: number; readonly limit: number };
+
+/** What every answer says of the board it is about. */
+export type About = {
+  readonly role: MemberRole;
+  readonly window: { readonly id: string; readonly kind: string; readonly start: number; readonly end: number | null };
+  readonly isArchived: boolean;
+  /** The boards count the room up to here; `missing` edits the log had lost before. */
+  readonly asOf: { readonly epoch: Epoch; readonly seq: Seq; readonly time: UnixMillis; readonly missing: number };
+  readonly isBehind: boolean;
+  readonly members: number;
+  readonly points: number;
+};
+/** A rank is exact, or somewhere in a range. */
+export type OwnRank = { readonly rank: number } | { readonly rankFirst: number; readonly rankLast: number };
+
+export type BoardRefusal = {
+  readonly kind: "unknown-room" | "unknown-window" | "unknown-role" | "too-deep" | "not-ranked" | "beyond-archive" | "rebuilding";
+};
+export type PageAnswer = {
+  readonly kind: "page";
+  readonly about: About;
+  readonly ranking: readonly Ranked[];
+  readonly nextOffset: number | undefined;
+};
+export type MemberAnswer = {
+  readonly kind: "member";
+  readonly about: About;
+  readonly own: OwnRank & { readonly user: string; readonly score: number; readonly percentile: number };
+  readonly neighbours: readonly Ranked[];
+};
+export type MembersAnswer = { readonly kind: "members"; readonly about: About; readonly ranking: readonly Ranked[] };
+
+/** `ordered`: the first members in order; all of them if `isWhole`. `reach`: of how many a page can be asked for. */
+type View = {
+  readonly about: About;
+  readonly ordered: readonly RankEntry[];
+  readonly isWhole: boolean;
+  readonly reach: number;
+  readonly state: BoardContents | undefined;
+  readonly window: Window;
+};
+
+/** What to read next, and how to go on with it. All reads are of the question's room and role. */
+export type BoardStep<Answer> =
+  | { readonly kind: "answer"; readonly answer: Answer | BoardRefusal }
+  /** `word`: what the leaderboard that counts the room reports of its progress. */
+  | {
+      readonly kind: "read-board";
+      readonly window: Window;
+      readonly next: (state: BoardContents, word: ProgressReport | undefined) => BoardStep<Answer>;
+    }
+  | { readonly kind: "read-archive"; readonly window: Window; readonly next: (archived: ArchivedWindow | undefined) => BoardStep<Answer> }
+  | { readonly kind: "read-all"; readonly window: Window; readonly next: (standings: readonly RankEntry[]) => BoardStep<Answer> }
+  | {
+      readonly kind: "read-places";
+      readonly window: Window;
+      readonly places: PlacesAsked;
+      readonly next: (places: OrderedPlaces | undefined) => BoardStep<Answer>;
+    }
+  | {
+      readonly kind: "read-members";
+      readonly window: Window;
+      readonly members: readonly string[];
+      readonly next: (standings: readonly RankEntry[]) => BoardStep<Answer>;
+    };
+
+type PageStep = BoardStep<PageAnswer>;
+type MemberStep = BoardStep<MemberAnswer>;
+type MembersStep = BoardStep<MembersAnswer>;
+
+/** Answers as of one date. */
+export class BoardAnswers {
+  readonly #options: BoardAnswersOptions;
+  readonly #wallNow: UnixMillis;
+
+  constructor(options: BoardAnswersOptions, wallNow: UnixMillis) {
+    this.#options = options;
+    this.#wallNow = wallNow;
+  }
+
+  page(question: BoardQuestion, page: PageRange): PageStep {
+    const { offset, limit } = page;
+    return this.#view<PageAnswer>(question, offset + limit, (view) => {
+      const { about, ordered, isWhole, reach } = view;
+      if (!isWhole && offset + limit > ordered.length && reach > ordered.length) return deepPage(view, question, page);
+      if (!isWhole && offset >= ordered.length) return refused("too-deep");
+      const ranking = rankAll(ordered, question.ranking).slice(offset, offset + limit);
+      const end = offset + ranking.length;
+      return answered({ kind: "page", about, ranking, nextOffset: end < reach ? end : undefined });
+    });
+  }
+
+  /** With up to `around` members above and below. */
+  member(question: BoardQuestion, user: string, around: number): MemberStep {
+    return this.#view<MemberAnswer>(question, 0, (view) => {
+      if (view.isWhole || view.ordered.some(({ member }) => member === user)) return this.#memberIn(view, question, user, around);
+      return this.#view(question, Number.POSITIVE_INFINITY, (whole) => this.#memberIn(whole, question, user, around));
+    });
+  }
+
+  /** These members among themselves. Members without points are left out. */
+  members(question: BoardQuestion, users: readonly string[]): MembersStep {
+    return this.#view<MembersAnswer>(question, 0, (view) => {
+      const wanted = new Set(users);
+      const rank = (standings: readonly RankEntry[]): MembersStep =>
+        answered({ kind: "members", about: view.about, ranking: rankAll([...standings].sort(byRank), question.ranking) });
+      if (view.state === undefined) return rank(view.ordered.filter(({ member }) => wanted.has(member)));
+      return { kind: "read-members", window: view.window, members: [...wanted], next: rank };
+    });
+  }
+
+  #memberIn(view: View, question: BoardQuestion, user: string, around: number): MemberStep {
+    const { about, ordered, state, window } = view;
+    const { ranking } = question;
+    const found = neighboursOf(rankAll(ordered, ranking), user, around);
+    if (found !== undefined) return answered(memberAnswer(about, found, ordered.findIndex(({ member }) => member === user) + 1));
+    if (view.isWhole) return refused("not-ranked");
+    if (state === undefined) return refused("beyond-archive");
+    const readScore: MemberStep = { kind: "read-members", window, members: [user], next: ([own]) => rangeOf(view, state, own) };
+    if (ranking === "dense") return readScore; // A dense rank would need all scores above.
+    return {
+      kind: "read-places",
+      window,
+      places: { kind: "around", member: user, around },
+      next: (places) => {
+        const exact = places === undefined ? undefined : neighboursOf(rankFrom(places, ranking), user, around);
+        if (places === undefined || exact === undefined) return readScore;
+        return answered(memberAnswer(about, exact, places.first + places.standings.findIndex(({ member }) => member === user) + 1));
+      },
+    };
+  }
+
+  /** `needed`: how many from the top are to be in order. */
+  #view<Answer>(question: BoardQuestion, needed: number, next: (view: View) => BoardStep<Answer>): BoardStep<Answer> {
+    const { role, window: name, ranking } = question;
+    const { boardRoles, boardReadMembersMax } = this.#options;
+    if (!boardRoles.includes(role)) return refused("unknown-role");
+    const window = windowNamed(name, this.#wallNow);
+    if (window === undefined || window.start > this.#wallNow) return refused("unknown-window");
+    const thenState = (state: BoardContents, word: ProgressReport | undefined): BoardStep<Answer> => {
+      const isBehind = isProgressBehind(word, this.#wallNow, this.#options);
+      if (state.applied === undefined) return refused(isBehind ? "rebuilding" : "unknown-room");
+      if (state.members === 0 && window.end <= this.#wallNow) {
+        return { kind: "read-archive", window, next: (archived) => archivedView(archived, role, window, isBehind, next) };
+      }
+      const about = aboutOf(role, window, state.applied, { members: state.members, points: state.points, isArchived: false, isBehind });
+      const isShort = state.members <= boardReadMembersMax;
+      if (state.hot.length < state.members && needed > state.hot.length && isShort) {
+        const whole = (ordered: readonly RankEntry[]): View => ({ about, ordered, isWhole: true, reach: ordered.length, state, window });
+        return { kind: "read-all", window, next: (all) => next(whole(all)) };
+      }
+      const goesOn = isShort || (state.isOrdered && ranking !== "dense");
+      const isWhole = state.hot.length === state.members;
+      return next({ about, ordered: state.hot, isWhole, reach: goesOn ? state.members : state.hot.length, state, window });
+    };
+    return { kind: "read-board", window, next: thenState };
+  }
+}
+
+/** Whether the boards of a partition lack what was done too long ago. */
+export function isProgressBehind(
+  word: ProgressReport | undefined,
+  wallNow: UnixMillis,
+  { boardBehindMsMax }: { readonly boardBehindMsMax: number },
+): boolean {
+  return word === undefined || word.isRebuilding || wallNow - word.through > boardBehindMsMax;
+}
+
+function archivedView<Answer>(
+  archived: ArchivedWindow | undefined,
+  role: MemberRole,
+  window: Window,
+  isBehind: boolean,
+  next: (view: View) => BoardStep<Answer>,
+): BoardStep<Answer> {
+  const board = archived?.boards.find((candidate) => candidate.role === role);
+  if (archived === undefined || board === undefined) return refused("unknown-window");
+  const { members, points, standings } = board;
+  const about = aboutOf(role, window, archived.applied, { members, points, isArchived: true, isBehind });
+  const isWhole = standings.length === members;
+  return next({ about, ordered: standings, isWhole, reach: standings.length, state: undefined, window });
+}
+
+/** Beyond the first members, where the rest is in order too. A dense rank would need all scores above. */
+function deepPage({ about, window, reach }: View, { ranking }: BoardQuestion, { offset, limit }: PageRange): PageStep {
+  if (ranking === "dense") return refused("too-deep");
+  return {
+    kind: "read-places",
+    window,
+    places: { kind: "from", offset, limit },
+    next: (places) => {
+      if (places === undefined) return refused("too-deep");
+      const end = offset + places.standings.length;
+      return answered({ kind: "page", about, ranking: rankFrom(places, ranking), nextOffset: end < reach ? end : undefined });
+    },
+  };
+}
+
+/** Past the ordered part: between which ranks the member's score lies. */
+function rangeOf({ about, ordered }: View, state: BoardContents, own: RankEntry | undefined): MemberStep {
+  if (own === undefined) return refused("not-ranked");
+  const { first, last } = ranksWithin(state.bands, own.score);
+  const [rankFirst, rankLast] = [Math.max(first, ordered.length + 1), Math.max(last, ordered.length + 1)];
+  const percentile = percentileOf((rankFirst + rankLast) / 2, about.members);
+  return answered({ kind: "member", about, own: { user: own.member, score: own.score, rankFirst, rankLast, percentile }, neighbours: [] });
+}
+
+function memberAnswer(about: About, { own, neighbours }: NonNullable<ReturnType<typeof neighboursOf>>, place: number): MemberAnswer {
+  return { kind: "member", about, own: { ...own, percentile: percentileOf(place, about.members) }, neighbours };
+}
+
+function answered<Answer>(answer: Answer): BoardStep<Answer> {
+  return { kind: "answer", answer };
+}
+
+function refused<Answer>(kind: BoardRefusal["kind"]): BoardStep<Answer> {
+  return { kind: "answer", answer: { kind } };
+}
+
+function aboutOf(
+  role: MemberRole,
+  { id, kind, start, end }: Window,
+  { epoch, seq, time, missing }: CountedPosition,
+  rest: Pick<About, "members" | "points" | "isArchived" | "isBehind">,
+): About {
+  return { role, window: { id, kind, start, end: Number.isFinite(end) ? end : null }, asOf: { epoch, seq, time, missing }, ...rest };
+}

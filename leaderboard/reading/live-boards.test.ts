@@ -1,0 +1,74 @@
+import { expect, test } from "vitest";
+
+import type { Millis, RoomKey, UnixMillis } from "../../shared/ids.ts";
+import type { BoardContents } from "../boards/board.ts";
+import { LiveBoards, type LiveEffect, type LiveInput } from "./live-boards.ts";
+import type { Counted } from "./watched-boards.ts";
+
+const ROOM = "acme.notes" as RoomKey;
+const OPTIONS = {
+  boardRoles: ["everyone" as const],
+  boardShownMax: 10,
+  boardPushMs: 500,
+  boardWatchMs: 5_000,
+  boardWatchesMax: 9,
+  boardWritesMax: 4,
+};
+const STATE: BoardContents = { applied: undefined, hot: [], members: 1, points: 1, bands: new Map(), isOrdered: false };
+
+function begin(counted: Counted = "current") {
+  const timeAt = (ms: number) => ({ now: ms as Millis, wallNow: ms as UnixMillis });
+  const boards = new LiveBoards(OPTIONS, () => counted, timeAt(0));
+  const feed = (input: LiveInput, ms: number): LiveEffect[] => boards.receive(input, timeAt(ms));
+  const watch = (window: string, ms: number): LiveEffect[] =>
+    feed({ kind: "watch", watch: { room: ROOM, role: "everyone", window, isNew: true } }, ms);
+  return { boards, feed, watch };
+}
+const reads = (effects: readonly LiveEffect[]) => effects.flatMap((effect) => (effect.kind === "read-board" ? [effect] : []));
+
+const answerOf = (read: LiveEffect & { kind: "read-board" }): LiveInput => ({
+  ...read,
+  kind: "board-read",
+  state: STATE,
+  names: new Map(),
+});
+
+test("[LIVEB1] a room is counted before its boards are read, and is published again only after the interval", () => {
+  const { boards, feed, watch } = begin();
+  watch("day", 0);
+  expect(boards.nextTickAt).toBe(5);
+  const [count] = feed({ kind: "tick" }, 5);
+  expect(count?.kind).toBe("count-room");
+  if (count?.kind !== "count-room") return;
+  const [read] = reads(feed({ kind: "room-counted", push: count.push }, 6));
+  expect(read).toMatchObject({ room: ROOM, from: "redis" });
+  feed({ kind: "changed", room: ROOM }, 7);
+  expect(feed({ kind: "tick" }, 10)).toEqual([]); // The push is under way.
+  const published = feed(answerOf(read!), 20);
+  expect(published.map(({ kind }) => kind)).toEqual(["publish"]);
+  expect(feed({ kind: "tick" }, 515)).toEqual([]);
+  expect(feed({ kind: "tick" }, 520).map(({ kind }) => kind)).toEqual(["count-room"]);
+});
+
+test("[LIVEB2] a push of which one board cannot be read ends once the others are answered, and makes the boards behind", () => {
+  const { feed, watch } = begin();
+  watch("day", 0);
+  watch("week", 0);
+  const [count] = feed({ kind: "tick" }, 5);
+  if (count?.kind !== "count-room") throw new Error("the room is counted first");
+  const [day, week] = reads(feed({ kind: "room-counted", push: count.push }, 6));
+  expect(feed({ kind: "failed", push: count.push }, 7)).toEqual([]);
+  const effects = feed(answerOf(week!), 8);
+  expect([day?.board.kind, ...effects.map((effect) => effect.kind === "publish" && effect.update.kind)]).toEqual([
+    "day",
+    "shown",
+    "behind",
+    "behind",
+  ]);
+});
+
+test("[LIVEB3] a room that is behind is read by nobody", () => {
+  const { feed, watch } = begin("behind");
+  watch("day", 0);
+  expect(feed({ kind: "tick" }, 5)).toEqual([{ kind: "publish", update: { kind: "behind", room: ROOM, role: "everyone", window: "day" } }]);
+});

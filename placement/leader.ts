@@ -1,0 +1,346 @@
+/**
+ * Leads placement while this process holds the lease: decides when to plan, which steps may begin, and what to plan anew.
+ * Each input returns the effects to carry out; `leader-host.ts` feeds and carries out. The invariant: no step of a plan
+ * begins before the plan's generation is in the lease, so a leader that lost the lease unknowingly begins nothing.
+ */
+
+import type { OperationsReport } from "../shared/bus/operations-events.ts";
+import type { ClaimReply, PlannedRoom, ServerCommandReply } from "../shared/bus/placement-messages.ts";
+import type { Lease, LeaseWrite } from "../shared/cluster/lease.ts";
+import { FIRST_HEARTBEATS_MS, type Membership } from "../shared/cluster/membership.ts";
+import type { Millis, RoomKey, ServerId, UnixMillis } from "../shared/ids.ts";
+import { assertNever } from "../shared/assert.ts";
+import { CooledRooms, type CooledRoomsOptions } from "./cooled-rooms.ts";
+import { Leadership, type LeadershipOptions } from "./leadership.ts";
+import { type Placements, type PlacementPlan, type PlacementWorld, type PlanAction, type PlanStep, replicaAfter } from "./plan.ts";
+import type { PlacementView } from "./view.ts";
+
+export type LeaderInput =
+  | { kind: "start" }
+  | { kind: "tick" }
+  | { kind: "lease-read"; lease: Lease | undefined; revision: number }
+  | { kind: "lease-written"; written: LeaseWrite }
+  /** The bucket did not answer a read or a write of the lease. */
+  | { kind: "lease-unavailable" }
+  /** `refused`: why the step was not carried out; undefined: it was. */
+  | { kind: "step-settled"; step: PlanStep; generation: number; refused: string | undefined; wallNow: UnixMillis }
+  /** The bucket did not store a room's planned entry. */
+  | { kind: "plan-entry-failed"; room: RoomKey };
+
+export type LeaderEffect =
+  | { kind: "tick-after"; delayMs: number }
+  | { kind: "read-lease" }
+  | { kind: "write-lease"; lease: Lease; revision: number }
+  /** Answered by "step-settled". */
+  | { kind: "carry-out-step"; step: PlanStep; generation: number }
+  | { kind: "unfollow"; server: ServerId; room: RoomKey; generation: number }
+  | { kind: "write-plan-entry"; room: RoomKey; planned: PlannedRoom | undefined }
+  | { kind: "report"; report: OperationsReport }
+  | { kind: "servers-lost"; servers: readonly ServerId[] }
+  | { kind: "leading-began"; generation: number }
+  | { kind: "leading-ended" }
+  | { kind: "plan-adopted"; generation: number; stepCount: number; promotionCount: number }
+  | { kind: "step-counted"; step: PlanStep; refused: string | undefined };
+
+export type LeaderCoreOptions = CooledRoomsOptions & LeadershipOptions & { readonly controlLoopMs: number };
+/** `decide`: computes a plan from the world and the placements so far. */
+export type LeaderCoreDeps = {
+  readonly view: PlacementView;
+  readonly membership: Membership;
+  readonly decide: (world: PlacementWorld, previous: Placements) => PlacementPlan;
+};
+
+/** What waits for a write of the lease. `roundAt`: when the round began that wrote. */
+type LeaseWait =
+  | { readonly kind: "none" }
+  | { readonly kind: "renewing"; readonly lease: Lease; readonly roundAt: Millis }
+  | { readonly kind: "confirming"; readonly lease: Lease; readonly plan: PlacementPlan; readonly roundAt: Millis };
+
+type State =
+  | { readonly kind: "not-started" }
+  /** Another process leads, or none yet. */
+  | { readonly kind: "following"; readonly startedAt: Millis; readonly askAt: number }
+  | { readonly kind: "reading-lease"; readonly startedAt: Millis; readonly askAt: number }
+  | { readonly kind: "claiming-lease"; readonly startedAt: Millis; readonly askAt: number; readonly lease: Lease }
+  | { readonly kind: "leading"; readonly startedAt: Millis; decideAt: number; wait: LeaseWait };
+type Leading = Extract<State, { kind: "leading" }>;
+
+/** Steps that wait for their turn, all of one plan. */
+type Queue = { readonly underWayMax: number; waiting: PlanStep[]; generation: number; underWay: number };
+
+const ROUND_MS = 50;
+/** A new process listens for this many maximum silences before it decides anything: an unheard server would look lost. */
+const SILENCES_LISTENED = 2;
+/** Holders of replicas take a lost server's rooms without an order. Rooms left after this time are ordered. */
+const UNASKED_MS_MAX = 1_000;
+/** Takeovers from lost servers under way at once: nothing else is as urgent. */
+const PROMOTIONS_MAX = 32;
+/** Moves under way at once: users must not notice them. */
+const MOVES_MAX = 4;
+/** Replicas being made at once: until one is complete its room has none, and the owner does not notice. */
+const REPLICAS_MAX = 16;
+const NO_STEPS: PlacementPlan = { generation: 0, steps: [] };
+const NO_WAIT: LeaseWait = { kind: "none" };
+
+export class Leader {
+  readonly #options: LeaderCoreOptions;
+  readonly #deps: LeaderCoreDeps;
+  readonly #leadership: Leadership;
+  readonly #cooled: CooledRooms;
+  /** Rooms with a step under way: what is known of them is about to change. */
+  readonly #busy = new Set<RoomKey>();
+  readonly #promotions: Queue = { underWayMax: PROMOTIONS_MAX, waiting: [], generation: 0, underWay: 0 };
+  readonly #moves: Queue = { underWayMax: MOVES_MAX, waiting: [], generation: 0, underWay: 0 };
+  readonly #replicas: Queue = { underWayMax: REPLICAS_MAX, waiting: [], generation: 0, underWay: 0 };
+  readonly #lostAt = new Map<ServerId, Millis>();
+  #state: State = { kind: "not-started" };
+
+  constructor(options: LeaderCoreOptions, deps: LeaderCoreDeps) {
+    this.#options = options;
+    this.#deps = deps;
+    this.#leadership = new Leadership(options);
+    this.#cooled = new CooledRooms(options);
+  }
+
+  receiveLeaderInput(input: LeaderInput, now: Millis): readonly LeaderEffect[] {
+    const effects: LeaderEffect[] = [];
+    switch (input.kind) {
+      case "start":
+        this.#state = { kind: "following", startedAt: now, askAt: 0 };
+        endRound(effects);
+        break;
+      case "tick":
+        this.#receiveTick(now, effects);
+        break;
+      case "lease-read":
+        this.#receiveLeaseRead(input.lease, input.revision, now, effects);
+        break;
+      case "lease-written":
+        this.#receiveLeaseWritten(input.written, now, effects);
+        break;
+      case "lease-unavailable":
+        this.#receiveLeaseUnavailable(effects);
+        break;
+      case "step-settled":
+        this.#receiveStepSettled(input, now, effects);
+        break;
+      case "plan-entry-failed":
+        this.#deps.view.receivePlanned(input.room, undefined); // Other processes cannot read it, so it is planned anew.
+        break;
+      default:
+        assertNever(input);
+    }
+    return effects;
+  }
+
+  #receiveTick(now: Millis, effects: LeaderEffect[]): void {
+    const state = this.#state;
+    const lost = this.#deps.membership.takeLost(now);
+    if (lost.length > 0) {
+      effects.push({ kind: "servers-lost", servers: lost });
+      for (const server of lost) this.#lostAt.set(server, now);
+      if (state.kind === "leading") state.decideAt = Math.min(state.decideAt, now);
+    }
+    if (state.kind === "following") return this.#askForLease(state, now, effects);
+    if (state.kind !== "leading") return;
+    if (this.#leadership.renewalDue(now)) return this.#renew(state, this.#leadership.generation, now, effects);
+    this.#decideIfDue(state, now, now, effects);
+  }
+
+  #askForLease({ startedAt, askAt }: Extract<State, { kind: "following" }>, now: Millis, effects: LeaderEffect[]): void {
+    const listenMs = Math.max(FIRST_HEARTBEATS_MS, SILENCES_LISTENED * this.#deps.membership.silenceMsMost);
+    if (now < Math.max(askAt, startedAt + listenMs)) return endRound(effects);
+    this.#state = { kind: "reading-lease", startedAt, askAt: now + this.#options.leaseMs / 4 };
+    effects.push({ kind: "read-lease" });
+  }
+
+  #receiveLeaseRead(lease: Lease | undefined, revision: number, now: Millis, effects: LeaderEffect[]): void {
+    const state = this.#state;
+    if (state.kind !== "reading-lease") return;
+    const own = this.#leadership.receiveRead(lease, revision, now);
+    if (own === undefined) {
+      this.#state = { ...state, kind: "following" };
+      return endRound(effects);
+    }
+    this.#state = { ...state, kind: "claiming-lease", lease: own };
+    effects.push({ kind: "write-lease", lease: own, revision });
+  }
+
+  #receiveLeaseWritten(written: LeaseWrite, now: Millis, effects: LeaderEffect[]): void {
+    const state = this.#state;
+    if (state.kind === "claiming-lease") {
+      this.#leadership.receiveWritten(state.lease, written, now);
+      if (this.#leadership.leads) this.#beginLeading(state, now, effects);
+      else this.#state = { kind: "following", startedAt: state.startedAt, askAt: state.askAt };
+      return endRound(effects);
+    }
+    if (state.kind !== "leading" || state.wait.kind === "none") return;
+    const { wait } = state;
+    state.wait = NO_WAIT;
+    this.#leadership.receiveWritten(wait.lease, written, now);
+    if (!this.#leadership.leads) {
+      this.#state = { kind: "following", startedAt: state.startedAt, askAt: 0 };
+      this.#queueSteps(NO_STEPS);
+      effects.push({ kind: "leading-ended" });
+      return endRound(effects);
+    }
+    if (wait.kind === "renewing") return this.#decideIfDue(state, wait.roundAt, now, effects);
+    this.#adoptPlan(this.#withoutUnaskedTakeovers(wait.plan, state, wait.roundAt), now, effects);
+    endRound(effects);
+  }
+
+  #receiveLeaseUnavailable(effects: LeaderEffect[]): void {
+    const state = this.#state;
+    if (state.kind === "leading") state.wait = NO_WAIT;
+    else if (state.kind !== "not-started") this.#state = { kind: "following", startedAt: state.startedAt, askAt: state.askAt };
+    this.#leadership.receiveSilence();
+    endRound(effects);
+  }
+
+  #beginLeading({ startedAt, lease }: Extract<State, { kind: "claiming-lease" }>, now: Millis, effects: LeaderEffect[]): void {
+    this.#cooled.forget();
+    this.#state = { kind: "leading", startedAt, decideAt: now, wait: NO_WAIT };
+    effects.push(
+      { kind: "leading-began", generation: lease.floor },
+      { kind: "report", report: { kind: "placement_leads", generation: lease.floor } },
+    );
+  }
+
+  #renew(state: Leading, generation: number, roundAt: Millis, effects: LeaderEffect[], plan?: PlacementPlan): void {
+    const renewal = this.#leadership.renewal(generation);
+    if (renewal === undefined) return endRound(effects);
+    const { lease, revision } = renewal;
+    state.wait = plan === undefined ? { kind: "renewing", lease, roundAt } : { kind: "confirming", lease, plan, roundAt };
+    effects.push({ kind: "write-lease", lease, revision });
+  }
+
+  #decideIfDue(state: Leading, roundAt: Millis, now: Millis, effects: LeaderEffect[]): void {
+    if (roundAt < state.decideAt) return endRound(effects);
+    const { view, membership, decide } = this.#deps;
+    state.decideAt = roundAt + this.#options.controlLoopMs;
+    this.#forgetReleasedRooms(effects);
+    const observed = view.world(membership.live(now));
+    const world = { ...observed, cooled: this.#cooled.receiveLook(observed, roundAt) };
+    const plan = decide(world, view.placements(this.#leadership.generation));
+    if (plan.steps.length > 0) return this.#renew(state, plan.generation, roundAt, effects, plan);
+    this.#queueSteps(NO_STEPS);
+    endRound(effects);
+  }
+
+  #forgetReleasedRooms(effects: LeaderEffect[]): void {
+    for (const { room, replica } of this.#deps.view.released()) {
+      if (this.#busy.has(room)) continue;
+      this.#writePlanEntry(room, undefined, effects);
+      if (replica !== undefined) effects.push({ kind: "unfollow", server: replica, room, generation: this.#leadership.generation });
+    }
+  }
+
+  #withoutUnaskedTakeovers(plan: PlacementPlan, state: Leading, roundAt: Millis): PlacementPlan {
+    for (const [server, at] of this.#lostAt) if (roundAt - at >= UNASKED_MS_MAX) this.#lostAt.delete(server);
+    const unasked = new Set(plan.steps.filter((step) => this.#isTakenUnasked(step)).map(({ room }) => room));
+    if (unasked.size > 0) state.decideAt = roundAt + UNASKED_MS_MAX;
+    return { ...plan, steps: plan.steps.filter(({ room }) => !unasked.has(room)) };
+  }
+
+  #isTakenUnasked({ room, action }: PlanStep): boolean {
+    return action.kind === "promote" && this.#lostAt.has(action.from) && this.#deps.view.replicaOf(room) === action.to;
+  }
+
+  #adoptPlan({ generation, steps: planned }: PlacementPlan, now: Millis, effects: LeaderEffect[]): void {
+    const steps = planned.filter(({ room }) => !this.#busy.has(room));
+    this.#queueSteps({ generation, steps });
+    effects.push({ kind: "plan-adopted", generation, stepCount: steps.length, promotionCount: this.#promotions.waiting.length });
+    for (const queue of this.#queues()) this.#startNext(queue, now, effects);
+  }
+
+  #queues(): readonly Queue[] {
+    return [this.#promotions, this.#moves, this.#replicas];
+  }
+
+  #queueOf({ kind }: PlanAction): Queue {
+    if (kind === "promote") return this.#promotions;
+    return kind === "move" ? this.#moves : this.#replicas;
+  }
+
+  /** Drops the steps of the previous plan that have not begun: the new plan is made from newer facts. */
+  #queueSteps({ generation, steps }: PlacementPlan): void {
+    for (const queue of this.#queues()) {
+      queue.generation = generation;
+      queue.waiting = steps.filter(({ action }) => this.#queueOf(action) === queue);
+    }
+  }
+
+  /** The next step may belong to a newer plan than the step that ended. */
+  #startNext(queue: Queue, now: Millis, effects: LeaderEffect[]): void {
+    while (queue.underWay < queue.underWayMax) {
+      const step = queue.waiting.shift();
+      if (step === undefined) return;
+      const { room, action } = step;
+      if (this.#busy.has(room)) continue;
+      // A claim takes the room from the suspect without asking whether it is alive.
+      if (action.kind === "promote" && this.#deps.membership.isLive(action.from, now)) {
+        effects.push({ kind: "step-counted", step, refused: `its owner ${action.from} sends heartbeats again` });
+        continue;
+      }
+      queue.underWay += 1;
+      this.#busy.add(room);
+      const { generation } = queue;
+      if (action.kind === "follow" && action.instead !== undefined)
+        effects.push({ kind: "unfollow", server: action.instead, room, generation });
+      effects.push({ kind: "carry-out-step", step, generation });
+    }
+  }
+
+  #receiveStepSettled(
+    { step, generation, refused, wallNow }: Extract<LeaderInput, { kind: "step-settled" }>,
+    now: Millis,
+    effects: LeaderEffect[],
+  ): void {
+    this.#busy.delete(step.room);
+    effects.push({ kind: "step-counted", step, refused });
+    if (refused === undefined) this.#recordStep(step, generation, wallNow, effects);
+    const queue = this.#queueOf(step.action);
+    queue.underWay -= 1;
+    this.#startNext(queue, now, effects);
+  }
+
+  #recordStep({ room, action, reason }: PlanStep, generation: number, at: UnixMillis, effects: LeaderEffect[]): void {
+    const { view } = this.#deps;
+    const owner = "to" in action ? action.to : view.ownerOf(room);
+    if (owner === undefined) return;
+    const replica = replicaAfter(action, view.replicaOf(room));
+    const ownerReason = "to" in action ? reason : view.ownerReasonOf(room);
+    const planned: PlannedRoom = {
+      owner,
+      ...(replica === undefined ? {} : { replica }),
+      reason,
+      ...(ownerReason === undefined ? {} : { ownerReason }),
+      generation,
+      at,
+    };
+    this.#writePlanEntry(room, planned, effects);
+    const server = "to" in action ? action.to : action.by;
+    effects.push({ kind: "report", report: { kind: "room_placed", room, action: action.kind, server, reason } });
+  }
+
+  #writePlanEntry(room: RoomKey, planned: PlannedRoom | undefined, effects: LeaderEffect[]): void {
+    this.#deps.view.receivePlanned(room, planned);
+    effects.push({ kind: "write-plan-entry", room, planned });
+  }
+}
+
+/** Why a server did not take a room; undefined: it did. A deleted room needs no owner. */
+export function refusalOfClaim(reply: ClaimReply | undefined): string | undefined {
+  if (reply === undefined) return "no answer";
+  return reply.kind === "refused" ? reply.reason : undefined;
+}
+
+/** Why a server did not carry out a command; undefined: it did. */
+export function refusalOfCommand(reply: ServerCommandReply | undefined): string | undefined {
+  if (reply?.kind === "done") return undefined;
+  return reply?.reason ?? "no answer";
+}
+
+function endRound(effects: LeaderEffect[]): void {
+  effects.push({ kind: "tick-after", delayMs: ROUND_MS });
+}

@@ -1,0 +1,140 @@
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+
+import type { ClaimReply, ClaimRequest, LogEnd } from "../../shared/bus/placement-messages.ts";
+import type { Epoch, Millis, RoomKey, Seq, ServerId, UnixMillis } from "../../shared/ids.ts";
+import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
+import { RoomHandovers } from "./handovers-host.ts";
+import { roomServerMetrics } from "../metrics.ts";
+import type { OtherServers } from "../ports.ts";
+
+const [own, peer, third] = ["one", "two", "three"] as ServerId[] as [ServerId, ServerId, ServerId];
+const room = "acme.notes" as RoomKey;
+const END: LogEnd = { id: "one.7", streamSeq: 40, epoch: 3 as Epoch, head: 12 as Seq };
+
+type World = {
+  owned: RoomKey[];
+  end: LogEnd | undefined;
+  follows: boolean;
+  expects: boolean;
+  reply: (server: ServerId, request: ClaimRequest) => ClaimReply | undefined;
+  located: ServerId | undefined;
+};
+
+/** Everything that is said, in order. */
+function serverWith(more: Partial<World> = {}) {
+  const world: World = {
+    owned: [room],
+    end: END,
+    follows: true,
+    expects: true,
+    reply: (server) => ({ kind: "owned", server, epoch: 4 as Epoch }),
+    located: undefined,
+    ...more,
+  };
+  const said: string[] = [];
+  const claims: ClaimRequest[] = [];
+  let stopping = false;
+  const rooms = {
+    get stopping() {
+      return stopping;
+    },
+    has: (key: RoomKey) => world.owned.includes(key),
+    owned: () => [...world.owned],
+    drain: () => void (stopping = true),
+    unfollow: () => void said.push("unfollow"),
+    expect: async () => (said.push("expect"), world.expects),
+    beginHandOver: async (key: RoomKey) => (said.push(`stop ${key}`), world.end),
+    endHandOver: (key: RoomKey, outcome: string) => void said.push(`${outcome} ${key}`),
+  };
+  const replicas = { follow: async () => (said.push("follow"), world.follows) };
+  const others: OtherServers = {
+    follow: async (server) => (said.push(`${server} follows`), world.follows),
+    expect: async (server) => (said.push(`${server} expects`), world.expects),
+    claim: async (server, request) => (said.push(`${server} claims`), claims.push(request), world.reply(server, request)),
+    locate: async () => world.located,
+  };
+  const clock = { now: () => 0 as Millis, wallNow: () => 0 as UnixMillis, after: () => () => {} };
+  const metrics = roomServerMetrics(new Registry());
+  const handovers = new RoomHandovers(
+    own,
+    { rooms, replicas, others },
+    { handOverMsMax: 1_000 },
+    { clock, log: SILENT_LOG, metrics, available: () => [own, peer, third] },
+  );
+  return { handovers, said, claims, metrics, world };
+}
+
+test("[HND1] the owner stops only once the next owner has a copy and receives the room's edits, and sends it the end of the log", async () => {
+  const { handovers, said, claims } = serverWith();
+  expect(await handovers.handOver(room, peer)).toEqual({ kind: "done" });
+  expect(said).toEqual(["two follows", "two expects", `stop ${room}`, "two claims", `handed-over ${room}`]);
+  expect(claims).toEqual([{ room, suspect: own, end: END }]);
+});
+
+test.each<[string, Partial<World>, string[]]>([
+  ["has no copy", { follows: false }, ["two follows"]],
+  ["does not hear the edits", { expects: false }, ["two follows", "two expects"]],
+  ["does not answer", { reply: () => undefined }, ["two follows", "two expects", `stop ${room}`, "two claims", `keep ${room}`]],
+  [
+    "refuses",
+    { reply: () => ({ kind: "refused", reason: "full" }) },
+    ["two follows", "two expects", `stop ${room}`, "two claims", `keep ${room}`],
+  ],
+  [
+    "finds another to have it",
+    { reply: () => ({ kind: "elsewhere", server: third, epoch: 9 as Epoch }) },
+    ["two follows", "two expects", `stop ${room}`, "two claims", `keep ${room}`],
+  ],
+])("[HND2] a room stays where the other %s", async (_, more, expected) => {
+  const { handovers, said } = serverWith(more);
+  expect((await handovers.handOver(room, peer)).kind).toBe("refused");
+  expect(said).toEqual(expected);
+});
+
+test("[HND3] a room that is not this server's, or whose log does not settle, is not claimed by anybody", async () => {
+  const { handovers, said } = serverWith({ end: undefined });
+  expect(await handovers.handOver(room, peer)).toMatchObject({ kind: "refused" });
+  expect(said).not.toContain("two claims");
+  expect((await handovers.handOver(room, own)).kind).toBe("refused");
+});
+
+test("[HND4] an order of a plan older than one heard of is refused; an operator's is not", async () => {
+  const { handovers, said } = serverWith({ owned: [] });
+  expect((await handovers.answer({ kind: "follow", room, generation: 7 })).kind).toBe("done");
+  expect(await handovers.answer({ kind: "unfollow", room, generation: 6 })).toEqual({
+    kind: "refused",
+    reason: "the plan of generation 6 is stale: 7 was heard of",
+  });
+  expect((await handovers.answer({ kind: "unfollow", room, generation: 0 })).kind).toBe("done");
+  expect((await handovers.answer({ kind: "expect", room, generation: 0 })).kind).toBe("done");
+  expect(said).toEqual(["follow", "unfollow", "expect"]);
+});
+
+test("[HND5] a server that empties itself takes nothing more, and tries others where one does not take a room", async () => {
+  const { handovers, said } = serverWith({
+    located: peer,
+    reply: (server) => (server === peer ? undefined : { kind: "owned", server, epoch: 4 as Epoch }),
+  });
+  await handovers.drain();
+  expect(said.filter((word) => word.includes("claims"))).toEqual(["two claims"]); // Placement names nobody else.
+  expect((await handovers.answer({ kind: "follow", room: "acme.other" as RoomKey, generation: 0 })).kind).toBe("refused");
+
+  const alone = serverWith({ reply: (server) => (server === peer ? undefined : { kind: "owned", server, epoch: 4 as Epoch }) });
+  await alone.handovers.drain();
+  expect(alone.said.filter((word) => word.startsWith("handed-over"))).toEqual([`handed-over ${room}`]);
+});
+
+test("[HND6] rooms whose claim ends meanwhile are handed over too, and what is left when it ends at the next order", async () => {
+  const late = "acme.late" as RoomKey;
+  const { handovers, said, world } = serverWith({
+    reply: (server) => (world.owned.push(late), { kind: "owned", server, epoch: 4 as Epoch }),
+  });
+  await handovers.drain();
+  const handedOver = () => said.filter((word) => word.startsWith("handed-over"));
+  expect(handedOver()).toEqual([`handed-over ${room}`, `handed-over ${late}`]);
+  world.owned = [late];
+  expect(await handovers.answer({ kind: "drain" })).toEqual({ kind: "done" });
+  await handovers.drain();
+  expect(handedOver()).toEqual([`handed-over ${room}`, `handed-over ${late}`, `handed-over ${late}`]);
+});

@@ -1,0 +1,128 @@
+import { expect, test } from "vitest";
+
+import type { ServerHeartbeat } from "../../shared/bus/placement-messages.ts";
+import type { ServerId, UnixMillis } from "../../shared/ids.ts";
+import { HEARTBEAT_MS_MAX, Membership } from "../../shared/cluster/membership.ts";
+import { FakeClock } from "../../shared/testing/fake-clock.ts";
+import { sendServerHeartbeats, isBelievedAlive, listenToPeers } from "./heartbeat-host.ts";
+import type { Peers } from "../ports.ts";
+
+const beat = (server: string): ServerHeartbeat => ({ server: server as ServerId, rooms: 0, draining: false, time: 0 as UnixMillis });
+
+function line() {
+  const clock = new FakeClock();
+  const said: ServerHeartbeat[] = [];
+  let hear: (heartbeat: ServerHeartbeat) => void = () => {};
+  let receiveUnreached: (server: ServerId) => void = () => {};
+  const gone = new Set<string>();
+  const peers: Peers = {
+    publishHeartbeat: (heartbeat) => void said.push(heartbeat),
+    onHeartbeat: (receive) => (hear = receive),
+    onUnreached: (receive) => (receiveUnreached = receive),
+    isGone: async (server) => gone.has(server),
+  };
+  return {
+    clock,
+    peers,
+    said,
+    gone,
+    hear: (server: string, everyMs?: number) => hear({ ...beat(server), ...(everyMs === undefined ? {} : { everyMs }) }),
+    suspect: (server: string) => receiveUnreached(server as ServerId),
+  };
+}
+const own = "own" as ServerId;
+const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+
+test("[HRT1] however many servers come and go, only those that live are remembered", () => {
+  const { clock, peers, hear } = line();
+  const membership = new Membership({ silenceMsMax: 750 });
+  const stop = listenToPeers(own, membership, peers, { clock, log, receiveLost: () => {} });
+  for (let come = 0; come < 1_000; come++) {
+    hear("stays");
+    hear(`rs-${come}`);
+    clock.turn(100);
+  }
+  expect(membership.size).toBeLessThan(12);
+  clock.turn(700);
+  hear("stays");
+  clock.turn(100);
+  expect(membership.size).toBe(1);
+  expect(membership.isLive("stays" as ServerId, clock.now())).toBe(true);
+  stop();
+  expect(clock.pending).toBe(0);
+});
+
+test("[HRT2] a server sends its state and its interval in regular heartbeats until it stops, and then once more", () => {
+  const { clock, peers, said } = line();
+  let rooms = 0;
+  const stop = sendServerHeartbeats(() => ({ server: "one" as ServerId, rooms: rooms++, draining: false }), peers, clock, 250);
+  clock.turn(1_000);
+  expect(said.map((heartbeat) => [heartbeat.time, heartbeat.rooms])).toEqual([
+    [1, 0],
+    [251, 1],
+    [501, 2],
+    [751, 3],
+    [1_001, 4],
+  ]);
+  expect(said.every(({ everyMs }) => everyMs === 250)).toBe(true);
+  stop();
+  clock.turn(1_000);
+  expect(said.map((heartbeat) => heartbeat.rooms)).toEqual([0, 1, 2, 3, 4, 5]);
+});
+
+function listening() {
+  const heard = line();
+  const lost: ServerId[] = [];
+  listenToPeers(own, new Membership({ silenceMsMax: 750 }), heard.peers, {
+    clock: heard.clock,
+    log,
+    receiveLost: (server) => void lost.push(server),
+  });
+  const pass = async (ms: number, ...alive: string[]): Promise<void> => {
+    for (let left = ms; left > 0; left -= 250) {
+      for (const server of alive) heard.hear(server);
+      await heard.clock.advance(250);
+    }
+  };
+  return { ...heard, lost, pass };
+}
+
+test("[HRT3] a silent server is lost; a server that receives no heartbeats, not even its own, is cut off and takes nobody for lost", async () => {
+  const one = listening();
+  await one.pass(1_000, "own", "peer");
+  await one.pass(1_000, "own");
+  expect(one.lost).toEqual(["peer"]);
+
+  const deaf = listening();
+  await deaf.pass(1_000, "own", "peer");
+  await deaf.pass(2_000);
+  expect(deaf.lost).toEqual([]);
+});
+
+test("[HRT4] a server that somebody does not reach is lost at once if nobody listens there, and only then", async () => {
+  const { pass, gone, suspect, lost, clock } = listening();
+  await pass(500, "own", "peer", "other");
+  gone.add("peer");
+  suspect("other");
+  suspect("peer");
+  suspect("stranger");
+  await clock.advance(0);
+  expect(lost).toEqual(["peer"]);
+});
+
+test("[HRT5] an owner that was not heard is believed alive until each that lives was, however seldom it beats", () => {
+  const { clock, peers, hear } = line();
+  const membership = new Membership({ silenceMsMax: 150 }); // Its own beats come every 50 ms.
+  const since = clock.now();
+  const stop = listenToPeers(own, membership, peers, { clock, log, receiveLost: () => {} });
+  const believed = (): boolean[] => ["seldom", "dead"].map((server) => isBelievedAlive(membership, since, server as ServerId, clock.now()));
+  clock.turn(75);
+  expect(believed()).toEqual([true, true]);
+  clock.turn(924);
+  hear("seldom", HEARTBEAT_MS_MAX);
+  clock.turn(500);
+  expect(believed()).toEqual([true, true]);
+  clock.turn(1);
+  expect(believed()).toEqual([true, false]);
+  stop();
+});

@@ -1,0 +1,72 @@
+/**
+ * Tracks which room servers are alive, and publishes this server's own heartbeat at a steady interval. A server is lost
+ * after missed heartbeats. A server that somebody cannot reach is also lost if NATS confirms that nothing listens
+ * there: a process that ends closes its connection long before its heartbeats are missed.
+ */
+
+import type { ServerHeartbeat } from "../../shared/bus/placement-messages.ts";
+import type { Clock } from "../../shared/time/clock.ts";
+import type { Millis, ServerId } from "../../shared/ids.ts";
+import type { Log } from "../../shared/process/log.ts";
+import { FIRST_HEARTBEATS_MS, type Membership } from "../../shared/cluster/membership.ts";
+import type { Peers } from "../ports.ts";
+
+/**
+ * Heartbeat intervals that a server listens before it takes rooms, so that it knows every live server with the same
+ * interval.
+ */
+export const LISTEN_HEARTBEATS = 1.5;
+
+/**
+ * Whether a room's owner counts as alive. A server with a longer heartbeat interval may not have been received yet, and
+ * its rooms must not be taken while it lives.
+ */
+export function isBelievedAlive(membership: Membership, listeningSince: Millis, server: ServerId, now: Millis): boolean {
+  return now < listeningSince + FIRST_HEARTBEATS_MS || membership.isLive(server, now);
+}
+
+export type PeersDeps = { readonly clock: Clock; readonly log: Log; readonly receiveLost: (server: ServerId) => void };
+
+/** `own`: this server's own heartbeats come back as well; without them its own connection is broken. */
+export function listenToPeers(own: ServerId, membership: Membership, peers: Peers, { clock, log, receiveLost }: PeersDeps): () => void {
+  const lose = (server: ServerId, how: string): void => {
+    const hearsItself = membership.isFresh(own, clock.now());
+    log.info({ server, how, hearsItself }, "another room server is gone, or this one is cut off");
+    if (hearsItself) receiveLost(server);
+  };
+  const receiveGone = (server: ServerId): void => {
+    if (!membership.isLive(server, clock.now())) return; // Noticed in the meantime, or asked twice.
+    membership.forget(server);
+    lose(server, "nobody listens there");
+  };
+  peers.onHeartbeat((heartbeat) => membership.receiveHeartbeat(heartbeat, clock.now()));
+  peers.onUnreached((server) => void peers.isGone(server).then((isGone) => isGone && receiveGone(server)));
+  let cancel = (): void => {};
+  const look = (): void => {
+    const now = clock.now();
+    for (const server of membership.takeLost(now)) lose(server, "it is no longer heard");
+    cancel = clock.after(membership.nextLookAt(now) - now, look);
+  };
+  look();
+  return () => cancel();
+}
+
+/** Returns a function that stops the heartbeats and sends a last one: a server that released its rooms is not lost. */
+export function sendServerHeartbeats(
+  describe: () => Omit<ServerHeartbeat, "time" | "everyMs">,
+  peers: Peers,
+  clock: Clock,
+  heartbeatMs: number,
+): () => void {
+  const publishAlive = (): void => peers.publishHeartbeat({ ...describe(), everyMs: heartbeatMs, time: clock.wallNow() });
+  let cancel = (): void => {};
+  const beat = (): void => {
+    publishAlive();
+    cancel = clock.after(heartbeatMs, beat);
+  };
+  beat();
+  return () => {
+    cancel();
+    publishAlive();
+  };
+}

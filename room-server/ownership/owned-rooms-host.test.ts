@@ -1,0 +1,420 @@
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+
+import type { RoomEntry } from "../../shared/bus/placement-messages.ts";
+import type { OperationsReport } from "../../shared/bus/operations-events.ts";
+import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
+import { readSettings } from "../../shared/settings/settings.ts";
+import type { ClientId, Epoch, GatewayId, RoomKey, Seq, ServerId, UnixMillis, UserId } from "../../shared/ids.ts";
+import type { Log } from "../../shared/process/log.ts";
+import { FakeClock } from "../../shared/testing/fake-clock.ts";
+import { BacklogBudget } from "../rooms/backlog.ts";
+import { Loading } from "../rooms/loading.ts";
+import { roomHostOptions, roomServerSettings } from "../config.ts";
+import { roomServerMetrics } from "../metrics.ts";
+import type { LastRecord, OutgoingRecord, Receiver, DecodedRecord } from "../ports.ts";
+import { OwnedRooms, type OwnedRoomsPorts, type ReplicaSource } from "./owned-rooms-host.ts";
+import { wholeRange } from "../io/jetstream-log.ts";
+
+const room = "acme.notes" as RoomKey;
+const own = "one" as ServerId;
+const peer = "two" as ServerId;
+const ann = { user: "ann" as UserId, client: "annannannannann1" as ClientId };
+
+function world(options: { settings?: Record<string, string>; entry?: RoomEntry; registry?: Registry } = {}) {
+  const clock = new FakeClock();
+  const stored: LastRecord[] = [];
+  const reports: OperationsReport[] = [];
+  const state = {
+    logAnswers: true,
+    natsAnswers: true,
+    inhabited: false,
+    entry: options.entry,
+    subscribed: false,
+    givenUp: 0,
+    withdrawMs: 0,
+    entryFound: Promise.resolve(),
+    copy: "none" as "none" | "cold" | "warm",
+    shown: Number.POSITIVE_INFINITY,
+    presenceHeard: 0,
+  };
+  let owner: Receiver | undefined;
+  const logs = new Map([[room, stored]]);
+  const logOf = (key: RoomKey): LastRecord[] => logs.get(key) ?? logs.set(key, []).get(key)!;
+  const append = (stored: LastRecord[], record: OutgoingRecord): { kind: "appended"; streamSeq: number } | { kind: "fenced" } => {
+    if ((stored.at(-1)?.streamSeq ?? 0) !== record.expectedStreamSeq) return { kind: "fenced" };
+    stored.push({ record: ownersRecordOf(record.bytes), streamSeq: stored.length + 1 });
+    return { kind: "appended", streamSeq: stored.length };
+  };
+  const answering = async <Value>(value: () => Value): Promise<Value> => {
+    if (!state.natsAnswers) throw new Error("no answer");
+    return value();
+  };
+  const shownBehind = async function* (key: RoomKey, read: number) {
+    yield* logOf(key).filter(
+      (one): one is DecodedRecord => one.record.kind !== "deleted" && one.streamSeq > read && one.streamSeq <= state.shown,
+    );
+  };
+  const ports: OwnedRoomsPorts = {
+    log: {
+      append: (key, record, settled) => {
+        if (state.logAnswers) setImmediate(() => settled(append(logOf(key), record)));
+        return () => void (state.givenUp += 1);
+      },
+      readLast: (key) => answering(() => logOf(key).at(-1)),
+      endsAt: (key, streamSeq) => answering(() => (logOf(key).at(-1)?.streamSeq ?? 0) <= streamSeq),
+      read: (key, after, through) => wholeRange((read) => shownBehind(key, read), after, through, clock),
+    },
+    inbox: {
+      subscribe: (_, receiver) =>
+        answering(() => {
+          owner = receiver;
+          state.subscribed = true;
+          return { isOpen: () => state.subscribed, close: async () => void (state.subscribed = false) };
+        }),
+    },
+    gateways: { answer: () => {}, broadcast: () => {} },
+    presence: { begin: () => {}, receive: () => void (state.presenceHeard += 1), end: () => {}, isInhabited: () => state.inhabited },
+    checkpoints: { newest: async () => undefined },
+    entries: {
+      find: () => state.entryFound.then(() => state.entry),
+      announce: async (_, epoch) => void (state.entry = { owner: own, epoch }),
+      withdraw: async () => {
+        if (state.withdrawMs > 0) await new Promise<void>((resolve) => clock.after(state.withdrawMs, resolve));
+        state.entry = undefined;
+      },
+      forget: async () => void (state.entry = undefined),
+    },
+    seal: { sealOf: () => new Uint8Array(16), isGenuine: () => true },
+    epochs: { after: (known: Epoch) => (known + 1) as Epoch },
+    operations: { report: (event) => void reports.push(event) },
+  };
+  const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
+  const hostOptions = roomHostOptions(readSettings(roomServerSettings, { flags: options.settings ?? {}, env: {} }), undefined);
+  const budget = new BacklogBudget({ bytesMax: 1_000_000 });
+  const copies: ReplicaSource = {
+    has: () => state.copy !== "none",
+    ownerOf: () => (state.copy === "warm" ? peer : undefined),
+    take: () => {
+      const { copy } = state;
+      state.copy = "none";
+      if (copy !== "warm") return undefined;
+      return {
+        loading: new Loading(undefined, hostOptions, budget, clock.now()),
+        last: { id: "two.1", streamSeq: 1, epoch: 1 as Epoch, head: 0 as Seq },
+        isProven: true,
+      };
+    },
+    follow: async () => {
+      state.copy = "cold";
+      return true;
+    },
+    unfollow: () => void (state.copy = "none"),
+  };
+  const host = new OwnedRooms(own, ports, hostOptions, {
+    clock,
+    log: silent,
+    metrics: roomServerMetrics(options.registry ?? new Registry()),
+    budget,
+    copies,
+    loads: { count: () => {} },
+    isLive: (server) => server === peer,
+  });
+  const send = (counter: number) =>
+    owner?.receiveMessage(
+      {
+        kind: "edits",
+        gateway: "gw" as GatewayId,
+        edits: [{ author: ann, counter, ackedThrough: 0, parentSeq: 0 as Seq, payload: new Uint8Array(1) }],
+      },
+      20,
+    );
+  const showPresence = () => owner?.receivePresence({ kind: "sync", gateway: "gw" as GatewayId });
+  return { host, clock, stored, state, reports, send, showPresence };
+}
+
+const claimed = (epoch: number) => ({ kind: "owned", server: own, epoch });
+const otherClaim = (epoch: number): DecodedRecord["record"] => ({
+  kind: "epoch",
+  id: `two.${epoch}`,
+  time: 0 as UnixMillis,
+  epoch: epoch as Epoch,
+  head: 0 as Seq,
+});
+
+test("[HOST1] a room is claimed, announced, and its edits appended", async () => {
+  const { host, clock, stored, state, send } = world();
+  expect(await host.claim({ room })).toEqual(claimed(1));
+  send(1);
+  await clock.advance(100);
+  expect(stored.map(({ record }) => record.kind)).toEqual(["epoch", "edits"]);
+  expect(state.entry).toEqual({ owner: own, epoch: 1 });
+  expect(host.rooms).toBe(1);
+});
+
+test("[HOST1] one whose entry the bucket did not take is announced again when somebody asks for it", async () => {
+  const { host, state } = world();
+  await host.claim({ room });
+  state.entry = { owner: "dead" as ServerId, epoch: 0 as Epoch };
+  expect(await host.claim({ room })).toEqual(claimed(1));
+  expect(state.entry).toEqual({ owner: own, epoch: 1 });
+});
+
+test("[HOST2] several who ask for a room at once get the one claim's answer", async () => {
+  const { host, stored } = world();
+  expect(await Promise.all([host.claim({ room }), host.claim({ room }), host.claim({ room })])).toEqual([
+    claimed(1),
+    claimed(1),
+    claimed(1),
+  ]);
+  expect(stored).toHaveLength(1);
+});
+
+test("[HOST3] a live peer's room is left to it, unless it is the one suspected; a dead one's is taken", async () => {
+  const entry = { owner: peer, epoch: 4 as Epoch };
+  expect(await world({ entry }).host.claim({ room })).toEqual({ kind: "elsewhere", server: peer, epoch: 4 });
+  expect(await world({ entry }).host.claim({ room, suspect: peer })).toEqual(claimed(1));
+  expect(await world({ entry: { owner: "dead" as ServerId, epoch: 4 as Epoch } }).host.claim({ room })).toEqual(claimed(1));
+});
+
+test("[HOST4] asked for a room that it lost unawares, it claims it anew; if the log does not answer, it refuses", async () => {
+  const { host, stored, state } = world();
+  await host.claim({ room });
+  state.natsAnswers = false;
+  expect(await host.claim({ room })).toMatchObject({ kind: "refused" });
+  state.natsAnswers = true;
+  expect(await host.claim({ room })).toEqual(claimed(1));
+  stored.push({ record: otherClaim(2), streamSeq: 2 });
+  expect(await host.claim({ room })).toEqual(claimed(3));
+});
+
+test("[HOST5] a lost subscription is noticed when the room is asked for, and the room claimed anew", async () => {
+  const { host, state } = world();
+  await host.claim({ room });
+  state.subscribed = false;
+  expect(await host.claim({ room })).toEqual(claimed(2));
+  expect(state.subscribed).toBe(true);
+});
+
+test("[HOST6] a claim that the log does not answer is refused after a while, and its append taken back", async () => {
+  const { host, clock, state } = world({ settings: { claimMsMax: "1000" } });
+  state.logAnswers = false;
+  const reply = host.claim({ room });
+  await clock.advance(2_500);
+  expect(await reply).toMatchObject({ kind: "refused" });
+  expect(state.givenUp).toBe(1);
+  expect(state.subscribed).toBe(false);
+  expect(host.rooms).toBe(0);
+});
+
+test("[HOST7] a server takes only so many rooms", async () => {
+  const { host } = world({ settings: { roomsMax: "1" } });
+  await host.claim({ room });
+  expect(await host.claim({ room: "acme.other" as RoomKey })).toMatchObject({
+    kind: "refused",
+    reason: expect.stringContaining("COROOM_ROOMS_MAX"),
+  });
+  expect(await host.claim({ room })).toMatchObject({ kind: "owned" });
+});
+
+test("[HOST20] asked for many rooms at once, it takes as many as it may and counts the others; room for one is there again when one has gone", async () => {
+  const registry = new Registry();
+  const { host, clock } = world({ settings: { roomsMax: "3", roomIdleMsMax: "1000" }, registry });
+  const ask = (count: number) =>
+    Promise.all(Array.from({ length: count }, (_, index) => host.claim({ room: `acme.r${index}` as RoomKey })));
+  const first = ask(10);
+  await clock.advance(100);
+  expect((await first).map(({ kind }) => kind).sort()).toEqual([...Array<string>(3).fill("owned"), ...Array<string>(7).fill("refused")]);
+  expect(host.rooms).toBe(3);
+  expect(await registry.getSingleMetricAsString("coroom_room_server_limits_reached_total")).toContain('{limit="rooms"} 7');
+  await clock.advance(3_000);
+  const again = ask(1);
+  await clock.advance(100);
+  expect((await again)[0]).toMatchObject({ kind: "owned" });
+});
+
+test("[HOST21] two who ask for the same room while there is place for one both get it", async () => {
+  const { host, clock } = world({ settings: { roomsMax: "1" } });
+  const both = Promise.all([host.claim({ room }), host.claim({ room })]);
+  await clock.advance(100);
+  expect((await both).map(({ kind }) => kind)).toEqual(["owned", "owned"]);
+});
+
+test("[HOST8] stopping, it commits what waits, withdraws its entries, and refuses claims", async () => {
+  const { host, clock, stored, state, send } = world();
+  state.withdrawMs = 300;
+  await host.claim({ room });
+  await clock.advance(50);
+  send(1);
+  send(2);
+  let hasStopped = false;
+  const stopped = host.stop().then(() => (hasStopped = true));
+  expect(await host.claim({ room })).toMatchObject({ kind: "refused" });
+  await clock.advance(200);
+  expect([host.rooms, hasStopped], "the bucket has not answered").toEqual([0, false]);
+  await clock.advance(300);
+  await stopped;
+  expect(stored.map(({ record }) => record.kind)).toEqual(["epoch", "edits", "edits"]);
+  expect(state.entry).toBeUndefined();
+});
+
+test("[HOST9] stopping, it waits only so long for a log that does not answer", async () => {
+  const { host, clock, state, send } = world({ settings: { releaseMsMax: "1000" } });
+  await host.claim({ room });
+  await clock.advance(50);
+  state.logAnswers = false;
+  send(1);
+  const stopped = host.stop();
+  await clock.advance(1_500);
+  await stopped;
+  expect(state.givenUp).toBe(1);
+});
+
+test("[HOST22] a room that is deleted is claimed by nobody, and its entry goes, whoever it names", async () => {
+  const { host, stored, state } = world({ entry: { owner: "dead" as ServerId, epoch: 4 as Epoch } });
+  stored.push({ record: { kind: "deleted", id: "deletion.1", time: 0 as UnixMillis }, streamSeq: 1 });
+  expect(await host.claim({ room })).toEqual({ kind: "deleted" });
+  expect([host.rooms, state.entry, state.subscribed]).toEqual([0, undefined, false]);
+});
+
+test("[HOST22] its owner's next edit is refused by the log, and asked again the server says that the room is deleted", async () => {
+  const { host, clock, stored, send } = world();
+  await host.claim({ room });
+  stored.push({ record: { kind: "deleted", id: "deletion.1", time: 0 as UnixMillis }, streamSeq: 2 });
+  send(1);
+  await clock.advance(100);
+  expect(stored.map(({ record }) => record.kind)).toEqual(["epoch", "deleted"]);
+  expect(await host.claim({ room })).toEqual({ kind: "deleted" });
+});
+
+test("[HOST23] a copy that a claim took is kept again where the claim comes to nothing, warm or not, and only then", async () => {
+  const late = world();
+  late.state.copy = "warm";
+  late.stored.push({ record: otherClaim(1), streamSeq: 1 }, { record: otherClaim(2), streamSeq: 2 }); // Another was faster than the copy knows.
+  expect(await late.host.takeOver(room, peer)).toBe(false);
+  expect([late.stored.length, late.state.copy]).toEqual([2, "cold"]);
+
+  const unanswered = world({ settings: { claimMsMax: "1000" } });
+  unanswered.state.copy = "cold";
+  unanswered.state.logAnswers = false;
+  const reply = unanswered.host.claim({ room });
+  await unanswered.clock.advance(2_500);
+  expect([(await reply).kind, unanswered.state.copy]).toEqual(["refused", "cold"]);
+
+  const inTime = world();
+  inTime.state.copy = "warm";
+  inTime.stored.push({ record: otherClaim(1), streamSeq: 1 });
+  expect(await inTime.host.takeOver(room, peer)).toBe(true);
+  expect(inTime.state.copy).toBe("none");
+  inTime.stored.push({ record: otherClaim(3), streamSeq: 3 });
+  inTime.send(1); // It finds itself deposed.
+  await inTime.clock.advance(100);
+  expect([inTime.host.rooms, inTime.state.copy]).toEqual([0, "none"]);
+
+  const deleted = world();
+  deleted.state.copy = "warm";
+  deleted.stored.push(
+    { record: otherClaim(1), streamSeq: 1 },
+    { record: { kind: "deleted", id: "deletion.1", time: 0 as UnixMillis }, streamSeq: 2 },
+  );
+  expect(await deleted.host.takeOver(room, peer)).toBe(false);
+  expect(deleted.state.copy).toBe("none");
+});
+
+test("[HOST23] without a copy there is none to keep again", async () => {
+  const { host, clock, state } = world({ settings: { claimMsMax: "1000" } });
+  state.logAnswers = false;
+  const reply = host.claim({ room });
+  await clock.advance(2_500);
+  expect([(await reply).kind, state.copy]).toEqual(["refused", "none"]);
+});
+
+test("[HOST24] a claim that is not shown the log up to its own record fails: it does not go on without what is missing", async () => {
+  const registry = new Registry();
+  const { host, clock, stored, state, send } = world({ registry });
+  await host.claim({ room });
+  send(1);
+  await clock.advance(100);
+  stored.push({ record: { kind: "epoch", id: "two.2", time: 0 as UnixMillis, epoch: 2 as Epoch, head: 1 as Seq }, streamSeq: 3 });
+  state.shown = 1;
+  const behind = host.claim({ room });
+  await clock.advance(3_000);
+  expect([(await behind).kind, host.rooms]).toEqual(["owned", 0]); // It was fenced, and then let go.
+  expect(await registry.getSingleMetricAsString("coroom_room_server_log_holes_total")).toContain("coroom_room_server_log_holes_total 0");
+
+  state.shown = Number.POSITIVE_INFINITY;
+  expect(await host.claim({ room })).toEqual(claimed(4));
+  send(1); // Sent again: the log has it.
+  await clock.advance(100);
+  expect(stored.map(({ record }) => record.kind)).toEqual(["epoch", "edits", "epoch", "epoch", "epoch"]);
+});
+
+test("[HOST25] a copy that is to be kept no longer is not kept again after the claim that took it", async () => {
+  const kept: string[] = [];
+  for (const isUnfollowed of [false, true]) {
+    const { host, clock, stored, state } = world({ settings: { claimMsMax: "1000" } });
+    state.copy = "warm";
+    stored.push({ record: otherClaim(1), streamSeq: 1 });
+    state.logAnswers = false;
+    const taken = host.takeOver(room, peer);
+    await clock.advance(100);
+    expect(state.copy).toBe("none");
+    if (isUnfollowed) host.unfollow(room);
+    await clock.advance(2_500);
+    expect(await taken).toBe(false);
+    kept.push(state.copy);
+  }
+  expect(kept).toEqual(["cold", "none"]);
+});
+
+test("[HOST26] a claim that the bucket keeps waiting until a takeover is through is answered like one that comes then", async () => {
+  const { host, clock, stored, state } = world();
+  let answerEntry = (): void => {};
+  state.entryFound = new Promise((resolve) => (answerEntry = resolve));
+  state.copy = "warm";
+  stored.push({ record: otherClaim(1), streamSeq: 1 });
+  const replies: unknown[] = [];
+  void host.claim({ room }).then((reply) => replies.push(reply));
+  expect(await host.takeOver(room, peer)).toBe(true);
+  expect(replies).toEqual([]);
+  answerEntry();
+  await clock.advance(100);
+  expect(replies).toEqual([claimed(2)]);
+});
+
+test("[HOST27] presence that is said to a room reaches its presence for as long as the room is here", async () => {
+  const { host, clock, state, showPresence } = world();
+  await host.claim({ room });
+  showPresence();
+  expect(state.presenceHeard).toBe(1);
+  const stopped = host.stop();
+  await clock.advance(1_000);
+  await stopped;
+  showPresence();
+  expect(state.presenceHeard).toBe(1);
+});
+
+test("[HOST28] a claim says whom the room was taken over from, where that one had not let it go", async () => {
+  const claims = async (of: ReturnType<typeof world>, suspect?: ServerId) => {
+    await (suspect === undefined ? of.host.claim({ room }) : of.host.claim({ room, suspect }));
+    return of.reports;
+  };
+  const report = { kind: "room_claimed", room, epoch: 1 };
+  expect(await claims(world())).toEqual([report]);
+  expect(await claims(world({ entry: { owner: own, epoch: 0 as Epoch } }))).toEqual([report]);
+  expect(await claims(world({ entry: { owner: "dead" as ServerId, epoch: 0 as Epoch } }))).toEqual([{ ...report, from: "dead" }]);
+  expect(await claims(world({ entry: { owner: peer, epoch: 0 as Epoch } }), peer)).toEqual([{ ...report, from: peer }]);
+
+  const unasked = world();
+  unasked.stored.push({ record: otherClaim(1), streamSeq: 1 });
+  unasked.state.copy = "warm";
+  expect(await unasked.host.takeOver(room, peer)).toBe(true);
+  expect(unasked.reports).toEqual([{ ...report, epoch: 2, from: peer }]);
+
+  const handed = world({ entry: { owner: peer, epoch: 1 as Epoch } });
+  handed.stored.push({ record: otherClaim(1), streamSeq: 1 });
+  const expecting = handed.host.expect(room);
+  expect(await expecting).toBe(true);
+  await handed.host.claim({ room, end: { id: "two.1", streamSeq: 1, epoch: 1 as Epoch, head: 0 as Seq } });
+  expect(handed.reports).toEqual([{ ...report, epoch: 2 }]);
+});

@@ -1,0 +1,164 @@
+/**
+ * Checks that this server is still the owner, by reading the log's end. A check answers only the requests that existed
+ * when it began: a later owner may appear in between.
+ *
+ * After a catch-up answer the owner checks a moment later. A deposed owner that nobody informs would otherwise answer
+ * from an old log for as long as nobody writes.
+ *
+ * A stale stream leader may answer a check with old data. A gateway is therefore told that its position is not of this
+ * log only if this owner's last record is so young that no other leader can exist yet
+ * (docs/adr/0036-reads-may-be-stale.md).
+ */
+
+import type { LogEnd } from "../../shared/bus/placement-messages.ts";
+import type { Millis } from "../../shared/ids.ts";
+import { NO_ITEMS } from "../../shared/collections/lazy-map.ts";
+import type { CatchUpRequest } from "../rooms/catch-ups.ts";
+
+/** One check covers all catch-ups answered within this time. */
+const LOOK_AFTER_MS = 1_000;
+/** An owner that must check before it appends asks again after this time without an answer. */
+const LOOK_AGAIN_MS = 1_000;
+/** nats-server elects another leader at the earliest 4 s after the last sign of the old one. */
+const SAME_LEADER_MS = 3_000;
+
+/**
+ * A check and its requests. `end`: the log's end as this owner knew it when it asked, with a record sent at `sentAt`.
+ */
+type Look =
+  | { readonly kind: "behind"; readonly requests: readonly CatchUpRequest[]; readonly begunAt: Millis }
+  | {
+      readonly kind: "end";
+      readonly requests: readonly CatchUpRequest[];
+      readonly begunAt: Millis;
+      readonly end: LogEnd;
+      readonly sentAt: Millis;
+    };
+
+export class OwnershipCheck {
+  readonly #waitingMax: number;
+  /** The check under way. */
+  #look: Look | undefined;
+  /**
+   * Whether the log is known to hold this owner's last record. After a connection loss it is unknown until the log was
+   * asked.
+   */
+  #end: "known" | "unknown" | "asked" = "known";
+  #waiting: readonly CatchUpRequest[] = NO_ITEMS;
+  /** Since when an answer is out that no check has confirmed. */
+  #answeredAt: Millis | undefined;
+  /** When the last stored record was sent, and the record in flight. */
+  #sentAt: Millis;
+  #sendingAt: Millis;
+  #isUnanswered = false;
+
+  /** `sentAt`: when the epoch record was sent that made this server the owner. */
+  constructor(options: { deferredCatchUpsMax: number }, sentAt: Millis) {
+    this.#waitingMax = options.deferredCatchUpsMax;
+    this.#sentAt = sentAt;
+    this.#sendingAt = sentAt;
+  }
+
+  /** A request that may know of a later owner got no answer: only another record of this owner would be proof. */
+  get isUnanswered(): boolean {
+    return this.#isUnanswered;
+  }
+
+  /** Whether the check that begins must read the last record itself. */
+  get isForEnd(): boolean {
+    return this.#end === "unknown" || (this.#look !== undefined && this.#look.requests.length > 0);
+  }
+
+  /**
+   * Whether the log is known to hold the last record since the last connection loss. False while the question is open.
+   */
+  get isEndProven(): boolean {
+    return this.#end === "known";
+  }
+
+  get waiting(): boolean {
+    return this.#waiting.length > 0;
+  }
+
+  /** Adds a request of a gateway that knows of a later owner. False when too many wait. */
+  add(request: CatchUpRequest): boolean {
+    if (this.#waiting.length >= this.#waitingMax) return false;
+    this.#waiting = [...this.#waiting, request];
+    return true;
+  }
+
+  /** A catch-up was answered. */
+  answered(now: Millis): void {
+    this.#answeredAt ??= now;
+  }
+
+  /** A record is on its way to the log. */
+  appending(now: Millis): void {
+    this.#sendingAt = now;
+  }
+
+  /** The log stored the record behind this owner's last one. */
+  appended(): void {
+    this.#sentAt = this.#sendingAt;
+    this.#isUnanswered = false;
+  }
+
+  /**
+   * The log may have lost this owner's last record, so the next check reads that record. A check over the lost
+   * connection may never be answered.
+   */
+  receiveReconnect(): void {
+    this.#end = "unknown";
+    if (this.#look !== undefined) this.#waiting = [...this.#look.requests, ...this.#waiting];
+    this.#look = undefined;
+  }
+
+  /** Whether to begin a check because of answered catch-ups. */
+  due(now: Millis): boolean {
+    return this.#answeredAt !== undefined && now - this.#answeredAt >= LOOK_AFTER_MS && this.begin(now);
+  }
+
+  /** Whether to begin a check now: not while one is under way. */
+  begin(now: Millis): boolean {
+    const look = this.#look;
+    const isOverdue = look !== undefined && this.#end === "asked" && now - look.begunAt >= LOOK_AGAIN_MS;
+    if (look !== undefined && !isOverdue) return false;
+    if (isOverdue) this.#end = "unknown";
+    this.#look = { kind: "behind", requests: [...(look?.requests ?? NO_ITEMS), ...this.#waiting], begunAt: now };
+    this.#waiting = NO_ITEMS;
+    this.#answeredAt = undefined;
+    return true;
+  }
+
+  /** The check under way reads the last record. `end`: that record as this owner knows it. */
+  askForEnd(end: LogEnd): void {
+    if (this.#look === undefined) return; // Dropped in the meantime.
+    const { requests, begunAt } = this.#look;
+    this.#look = { kind: "end", requests, begunAt, end, sentAt: this.#sentAt };
+    if (this.#end === "unknown") this.#end = "asked";
+  }
+
+  /** The answer is not older than what the owner knew when it asked; later appends may be missing. */
+  receiveEnd(): LogEnd | undefined {
+    if (this.#look?.kind !== "end") return undefined;
+    if (this.#end === "asked") this.#end = "known";
+    return this.#look.end;
+  }
+
+  /** No later owner was found: returns the requests for which that is proven. Gateways repeat the others. */
+  settle(now: Millis): readonly CatchUpRequest[] {
+    const look = this.#look;
+    this.#look = undefined;
+    if (look === undefined || look.requests.length === 0) return NO_ITEMS;
+    if (look.kind === "end" && now - look.sentAt <= SAME_LEADER_MS) return look.requests;
+    this.#isUnanswered = true;
+    return NO_ITEMS;
+  }
+
+  /** The log could not be asked. Gateways repeat their requests. */
+  drop(): void {
+    if (this.#end === "asked") this.#end = "unknown";
+    this.#look = undefined;
+    this.#waiting = NO_ITEMS;
+  }
+}

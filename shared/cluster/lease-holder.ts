@@ -1,0 +1,90 @@
+/** Takes the lease on one log partition, renews it with its holder's progress, and gives it back. */
+
+import type { Clock } from "../time/clock.ts";
+import { type Lease, type Leases, LeaseWatch, NOBODY } from "./lease.ts";
+import type { Log } from "../process/log.ts";
+import { pause, unlessMistake } from "../time/pause.ts";
+
+export type LeaseHolderOptions = {
+  /** The unique name of this run of the service. */
+  readonly holder: string;
+  readonly leaseMs: number;
+};
+
+/** What a holder leaves in the lease for the next one. */
+export type LeaseFacts = Pick<Lease, "floor" | "said">;
+
+export class LeaseHolder {
+  readonly #partition: number;
+  readonly #leases: Leases;
+  readonly #options: LeaseHolderOptions;
+  readonly #deps: { readonly clock: Clock; readonly log: Log };
+  /** The revision of our lease; undefined: we hold none. */
+  #revision: number | undefined;
+
+  constructor(partition: number, leases: Leases, options: LeaseHolderOptions, deps: { clock: Clock; log: Log }) {
+    this.#partition = partition;
+    this.#leases = leases;
+    this.#options = options;
+    this.#deps = deps;
+  }
+
+  get isHeld(): boolean {
+    return this.#revision !== undefined;
+  }
+
+  /** Resolves with the previous holder's facts; undefined: the signal came first. */
+  async take(signal: AbortSignal): Promise<LeaseFacts | undefined> {
+    const { clock, log } = this.#deps;
+    const watch = new LeaseWatch(this.#options);
+    while (!signal.aborted) {
+      try {
+        const { lease, revision } = await this.#leases.read(this.#partition);
+        const facts = { floor: lease?.floor ?? 0, said: lease?.said };
+        if (watch.mayTake(lease, revision, clock.now())) await this.#write({ holder: this.#options.holder, ...facts }, revision);
+        if (this.isHeld) return facts;
+      } catch (cause) {
+        unlessMistake(cause);
+        watch.receiveSilence();
+        log.warn({ partition: this.#partition, cause }, "a lease could not be read or taken");
+      }
+      await pause(clock, this.#options.leaseMs / 4, signal);
+    }
+    return undefined;
+  }
+
+  /**
+   * Resolves when another process has the lease, or with the signal. While NATS is away nobody can take it, so it
+   * counts as held until another holder is known.
+   */
+  async renewUntilLost(facts: () => LeaseFacts, signal: AbortSignal): Promise<void> {
+    const { clock, log } = this.#deps;
+    while (this.#revision !== undefined) {
+      await pause(clock, this.#options.leaseMs / 4, signal);
+      if (signal.aborted) return;
+      try {
+        await this.#write({ holder: this.#options.holder, ...facts() }, this.#revision);
+      } catch (cause) {
+        unlessMistake(cause);
+        log.warn({ partition: this.#partition, cause }, "a lease could not be renewed");
+      }
+    }
+    log.warn({ partition: this.#partition }, "another process has taken over this part of the log");
+  }
+
+  async giveBack(facts: LeaseFacts): Promise<void> {
+    if (this.#revision === undefined) return;
+    try {
+      await this.#write({ holder: NOBODY, ...facts }, this.#revision);
+    } catch (cause) {
+      unlessMistake(cause);
+      this.#deps.log.warn({ partition: this.#partition, cause }, "a lease was not given back; it runs out by itself");
+    }
+    this.#revision = undefined;
+  }
+
+  async #write(lease: Lease, revision: number): Promise<void> {
+    const write = await this.#leases.write(this.#partition, lease, revision);
+    this.#revision = write.kind === "written" ? write.revision : undefined;
+  }
+}

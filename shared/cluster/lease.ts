@@ -1,0 +1,56 @@
+/**
+ * Decides which of several equal processes works on a log partition. One holds the lease and renews it. The others take
+ * it when it stays unchanged for its length by their own clock, so no clocks are compared.
+ *
+ * The lease only avoids double work. A process that lost it unknowingly does no harm, because every write names the
+ * revision that it replaces.
+ */
+
+import type { Millis } from "../ids.ts";
+
+/**
+ * A marker that a service writes where its data is: whoever finds it, or a later one, finds everything written before.
+ */
+export type Sentinel = { readonly service: string; readonly number: number };
+
+/**
+ * `floor`: the results for records up to this stream sequence are durable; a new holder reads on from there. `said`:
+ * the sentinel written after that, if the holder writes sentinels.
+ */
+export type Lease = { readonly holder: string; readonly floor: number; readonly said?: Sentinel | undefined };
+
+/** The holder's name after the lease was given back. */
+export const NOBODY = "";
+
+export class LeaseWatch {
+  readonly #holder: string;
+  readonly #leaseMs: number;
+  #seen: { revision: number; since: Millis } | undefined;
+
+  constructor(options: { holder: string; leaseMs: number }) {
+    this.#holder = options.holder;
+    this.#leaseMs = options.leaseMs;
+  }
+
+  /** Whether the lease that was just read may be taken. */
+  mayTake(lease: Lease | undefined, revision: number, now: Millis): boolean {
+    if (lease === undefined || lease.holder === NOBODY || lease.holder === this.#holder) return true;
+    if (this.#seen?.revision !== revision) this.#seen = { revision, since: now };
+    return now - this.#seen.since > this.#leaseMs;
+  }
+
+  /** The lease could not be read, so it may have been renewed. */
+  receiveSilence(): void {
+    this.#seen = undefined;
+  }
+}
+
+/** `superseded`: another process wrote after that revision. */
+export type LeaseWrite = { readonly kind: "written"; readonly revision: number } | { readonly kind: "superseded" };
+
+/** The store of leases. `revision` 0: no lease exists yet. */
+export interface Leases {
+  read(partition: number): Promise<{ readonly lease: Lease | undefined; readonly revision: number }>;
+  /** Replaces exactly `revision`. */
+  write(partition: number, lease: Lease, revision: number): Promise<LeaseWrite>;
+}

@@ -1,0 +1,55 @@
+import { expect, test } from "vitest";
+
+import { endOfTurn, turnEnd, untilTurnEnds } from "./event-loop.ts";
+
+test("what waits for the end of a turn runs in its order with nothing between, and what it leads to runs in the next", async () => {
+  const ran: string[] = [];
+  const later = endOfTurn();
+  for (const name of ["one", "two", "three"]) {
+    later(() => {
+      ran.push(name);
+      queueMicrotask(() => ran.push(`after ${name}`));
+      if (name === "one") later(() => ran.push("next turn"));
+    });
+  }
+  expect(ran).toEqual([]);
+  await new Promise(setImmediate);
+  expect(ran).toEqual(["one", "two", "three", "after one", "after two", "after three"]);
+  await new Promise(setImmediate);
+  expect(ran.at(-1)).toBe("next turn");
+});
+
+test("[EOT1] what is last in a turn takes along what the others of that turn lead to", async () => {
+  const ran: string[] = [];
+  const { endOfTurn, lastOfTurn } = turnEnd();
+  const write = (): void => lastOfTurn(() => ran.push(`written after ${ran.length}`));
+  write();
+  endOfTurn(() => ran.push("one"));
+  endOfTurn(() => {
+    ran.push("two");
+    endOfTurn(() => ran.push("next turn"));
+  });
+  await new Promise(setImmediate);
+  expect(ran).toEqual(["one", "two", "written after 2"]);
+  lastOfTurn(write); // Of a turn that was over: it comes in the next.
+  await new Promise(setImmediate);
+  await new Promise(setImmediate);
+  expect(ran.slice(3)).toEqual(["next turn", "written after 4"]);
+});
+
+test("[EOT2] all who await the end of a turn go on in a row, and who awaits it then the end of the next", async () => {
+  const ran: string[] = [];
+  const turnEnds = untilTurnEnds(endOfTurn());
+  const wait = async (name: string): Promise<void> => {
+    await turnEnds();
+    ran.push(name);
+    queueMicrotask(() => ran.push(`after ${name}`));
+  };
+  void wait("one").then(() => wait("one again"));
+  void wait("two");
+  expect(ran).toEqual([]);
+  await new Promise(setImmediate);
+  expect(ran).toEqual(["one", "two", "after one", "after two"]);
+  await new Promise(setImmediate);
+  expect(ran.at(-1)).toBe("after one again");
+});

@@ -1,0 +1,79 @@
+/**
+ * Batches work at the end of the current turn of the event loop, and measures how late the loop runs. Work given to
+ * `setImmediate` one by one takes a turn each in Node, so messages of a hundred rooms would be a hundred writes to NATS.
+ */
+
+import { monitorEventLoopDelay } from "node:perf_hooks";
+
+type Later = (run: () => void) => void;
+
+/** `lastOfTurn`: after all other work of the turn, together with what that work added. */
+export type TurnEnd = { readonly endOfTurn: Later; readonly lastOfTurn: Later };
+
+export function turnEnd(): TurnEnd {
+  let waiting: (() => void)[] = [];
+  let last: (() => void)[] = [];
+  let isSet = false;
+  const set = (): void => {
+    if (!isSet) setImmediate(runAll);
+    isSet = true;
+  };
+  const runAll = (): void => {
+    const now = waiting;
+    waiting = [];
+    for (const run of now) run();
+    const nowLast = last;
+    last = [];
+    isSet = false;
+    if (waiting.length > 0) set();
+    for (const run of nowLast) run();
+  };
+  return {
+    endOfTurn: (run) => {
+      waiting.push(run);
+      set();
+    },
+    lastOfTurn: (run) => {
+      last.push(run);
+      set();
+    },
+  };
+}
+
+export function endOfTurn(): Later {
+  return turnEnd().endOfTurn;
+}
+
+/**
+ * For code that awaits: at the end of the turn all waiting callers continue in a row, before any work that they cause.
+ */
+export function untilTurnEnds(endOfTurn: Later): () => Promise<void> {
+  let end: Promise<void> | undefined;
+  return () =>
+    (end ??= new Promise((resolve) => {
+      endOfTurn(() => {
+        end = undefined;
+        resolve();
+      });
+    }));
+}
+
+/** A finer resolution would wake an idle process more often than its work. */
+const RESOLUTION_MS = 50;
+const NANOS_PER_MS = 1e6;
+/** Of the delays since the last measurement. One long turn is no pressure, several are. */
+const PERCENTILE = 90;
+
+/** How late this process's event loop runs, in milliseconds since the last call: the first sign of overload. */
+export function eventLoopDelay(): { measure(): number; stop(): void } {
+  const delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+  delays.enable();
+  return {
+    measure: () => {
+      const delayMs = delays.count === 0 ? 0 : Math.max(0, delays.percentile(PERCENTILE) / NANOS_PER_MS - RESOLUTION_MS);
+      delays.reset();
+      return delayMs;
+    },
+    stop: () => delays.disable(),
+  };
+}

@@ -1,0 +1,44 @@
+/** What writers that died leave in a JetStream object store, on a real nats-server. */
+
+import { jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { expect, test } from "vitest";
+
+import { startRealNats } from "../../test/contract/real-nats.ts";
+import { eventually } from "../../test/system/eventually.ts";
+import { objectBucket } from "./jetstream-stores.ts";
+import { readObject, removeOrphanChunks } from "./jetstream-object.ts";
+import { connectNats } from "./nats.ts";
+const CHUNK = 128 * 1024;
+
+test("[UNC1] chunks whose writer was killed before it named them go once they are old, and what has a name stays", async () => {
+  const server = await startRealNats();
+  const [nats, dying] = await Promise.all([
+    connectNats({ servers: server.url, name: "test" }),
+    connectNats({ servers: server.url, name: "dying" }),
+  ]);
+  const store = await objectBucket(jetstream(nats), "unnamed", 1);
+  const bucket = { name: "unnamed", store, manager: await jetstreamManager(nats) };
+  const chunks = async () =>
+    Object.values((await bucket.manager.streams.info("OBJ_unnamed", { subjects_filter: "$O.unnamed.C.>" })).state.subjects ?? {}).sort();
+
+  const names = ["acme.a/1", "acme.a/2", "acme.b/1"];
+  for (const name of names) await store.putBlob({ name }, new Uint8Array(2 * CHUNK).fill(name.length));
+  await store.putBlob({ name: "acme.empty/1" }, new Uint8Array());
+  const endless = new ReadableStream<Uint8Array>({ start: (controller) => controller.enqueue(new Uint8Array(3 * CHUNK + 1)) });
+  const writing = (await objectBucket(jetstream(dying), "unnamed", 1)).put({ name: "acme.c/1" }, endless).catch(() => "never ended");
+  await eventually("its chunks are there", async () => (await chunks()).includes(3));
+  await dying.close();
+
+  expect(await removeOrphanChunks(bucket, 3_600_000)).toBe(0);
+  expect(await chunks()).toEqual([2, 2, 2, 3]);
+  expect(await removeOrphanChunks(bucket, 0)).toBe(1);
+  expect(await chunks()).toEqual([2, 2, 2]);
+  expect(await removeOrphanChunks(bucket, 0)).toBe(0);
+  for (const name of names) expect((await readObject(bucket, name))?.byteLength).toBe(2 * CHUNK);
+
+  const partial = { ...bucket, store: Object.assign(Object.create(store) as typeof store, { list: () => Promise.resolve([]) }) };
+  expect(await removeOrphanChunks(partial, 0), "a listing that breaks off costs nothing").toBe(0);
+  void writing;
+  await nats.close();
+  await server.stop();
+});

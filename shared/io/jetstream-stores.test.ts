@@ -1,0 +1,35 @@
+import { JetStreamApiError } from "@nats-io/jetstream";
+import { TimeoutError } from "nats";
+import { expect, test } from "vitest";
+
+import { SettingError } from "../settings/settings.ts";
+import { retryUntilSettled } from "./jetstream-stores.ts";
+import { StartError } from "../process/lifecycle.ts";
+
+const refused = (code: number) => new JetStreamApiError({ code: 400, err_code: code, description: `error ${code}` });
+
+test.each([
+  ["no server for a copy yet: one has just come", refused(10_005)],
+  ["temporarily unavailable", refused(10_008)],
+  ["not found, though just made", refused(10_059)],
+  ["no answer", new TimeoutError()],
+])("[COP4] what may pass is tried again: %s", async (_, error) => {
+  const outcomes = [() => Promise.reject(error), () => Promise.resolve("made")];
+  expect(await retryUntilSettled(() => outcomes.shift()!())).toBe("made");
+});
+
+test("[COP4] a failure that will not pass is reported at once", async () => {
+  const outcomes = [() => Promise.reject(refused(10_058)), () => Promise.resolve("made")];
+  await expect(retryUntilSettled(() => outcomes.shift()!())).rejects.toThrow("error 10058");
+});
+
+test("[COP5] more copies than there are servers is a setting, and NATS without JetStream is said to be that", async () => {
+  const ofCopies = retryUntilSettled(() => Promise.reject(refused(10_074)));
+  await expect(ofCopies).rejects.toThrow(SettingError);
+  await expect(ofCopies).rejects.toThrow(/^COROOM_LOG_REPLICAS .*a single one keeps 1/);
+  const without = retryUntilSettled(() =>
+    Promise.reject(Object.assign(new Error("jetstream is not enabled"), { name: "JetStreamNotEnabled" })),
+  );
+  await expect(without).rejects.toThrow(StartError);
+  await expect(without).rejects.toThrow(/start it with -js/);
+});

@@ -1,0 +1,111 @@
+/**
+ * Creates streams, KV buckets and object buckets with the set number of replicas. One made with fewer gets more.
+ * Replicas are never removed here, because a process with another setting would remove them for all: an operator does
+ * that (`nats stream update`).
+ */
+
+import { setTimeout } from "node:timers/promises";
+
+import { JetStreamApiError, type JetStreamClient, type JetStreamManager, StorageType } from "@nats-io/jetstream";
+import { type KV, Kvm } from "@nats-io/kv";
+import { type ObjectStore, Objm } from "@nats-io/obj";
+import { RequestError, TimeoutError } from "nats";
+
+import { SettingError } from "../settings/settings.ts";
+import { StartError } from "../process/lifecycle.ts";
+
+/** A single nats-server cannot keep several replicas; a cluster lacks a server for one. */
+const TOO_FEW_SERVERS: readonly number[] = [10_074, 10_005];
+/** No server for a replica yet; temporarily unavailable; not found, for a stream made a moment ago. */
+const UNSETTLED: readonly number[] = [10_005, 10_008, 10_059];
+const SETTLED_MS_MAX = 20_000;
+const RETRY_MS = 200;
+
+/** `replicas`: 1, 3 or 5. */
+export async function ensureReplicas(manager: JetStreamManager, stream: string, copies: number): Promise<void> {
+  const { config } = await manager.streams.info(stream);
+  if (config.num_replicas < copies) await manager.streams.update(stream, { num_replicas: copies });
+}
+
+/**
+ * Retries while JetStream elects a leader or another process makes the same. Without it a system started all at once
+ * would lose processes.
+ */
+export async function retryUntilSettled<Made>(make: () => Promise<Made>): Promise<Made> {
+  for (const until = performance.now() + SETTLED_MS_MAX; ;) {
+    try {
+      return await make();
+    } catch (error) {
+      if (!isUnsettled(error) || performance.now() > until) throw refusalOf(error) ?? error;
+    }
+    await setTimeout(RETRY_MS);
+  }
+}
+
+/** Undefined: it is not about what NATS is or was asked for. The client exports no class to tell the first by. */
+function refusalOf(cause: unknown): SettingError | StartError | undefined {
+  if (cause instanceof Error && cause.name === "JetStreamNotEnabled") {
+    return new StartError(
+      "NATS runs without JetStream, which keeps the log: give nats-server a jetstream section with a store_dir (or start it with -js -sd folder), and its account JetStream",
+      { cause },
+    );
+  }
+  if (cause instanceof JetStreamApiError && TOO_FEW_SERVERS.includes(cause.code)) {
+    return new SettingError(
+      "COROOM_LOG_REPLICAS asks for more copies than there are nats-servers to keep them: a single one keeps 1, a cluster of three keeps 3; set it to that for every role, or see to it that all servers of the cluster run",
+      { cause },
+    );
+  }
+  return undefined;
+}
+
+/** JetStream did not answer, or could not decide yet. */
+export function isUnsettled(error: unknown): boolean {
+  return (
+    error instanceof TimeoutError || error instanceof RequestError || (error instanceof JetStreamApiError && UNSETTLED.includes(error.code))
+  );
+}
+
+/** Creates the bucket if missing. Reads from its leader: a stale value would be written back over a newer one. */
+export function kvBucket(
+  jetstream: JetStreamClient,
+  bucket: string,
+  options: { readonly replicas: number; readonly ttl?: number },
+): Promise<KV> {
+  return retryUntilSettled(async () => {
+    const kvm = new Kvm(jetstream);
+    await kvm.create(bucket, options);
+    await ensureReplicas(await jetstream.jetstreamManager(), `KV_${bucket}`, options.replicas);
+    return kvm.open(bucket, { allow_direct: false });
+  });
+}
+
+/** Creates the bucket if missing. */
+export function objectBucket(jetstream: JetStreamClient, bucket: string, replicas: number): Promise<ObjectStore> {
+  return retryUntilSettled(async () => {
+    const store = await new Objm(jetstream).create(bucket, { storage: StorageType.File, replicas });
+    await ensureReplicas(await jetstream.jetstreamManager(), `OBJ_${bucket}`, replicas);
+    return store;
+  });
+}
+
+/** The second is a cluster's answer while another write to the entry or room is in flight. */
+const WRONG_LAST_SEQUENCE: readonly number[] = [10_071, 10_164];
+
+/** Nothing was written: the entry changed since it was read. */
+export function isRevisionConflict(error: unknown): boolean {
+  return error instanceof JetStreamApiError && WRONG_LAST_SEQUENCE.includes(error.code);
+}
+
+/**
+ * Compare-and-set: replaces exactly `revision` (0: none) and returns the new one; undefined: the entry has another
+ * revision. Keeps a deposed process from overwriting its successor.
+ */
+export async function replaceRevision(kv: KV, key: string, value: Uint8Array, revision: number): Promise<number | undefined> {
+  try {
+    return await kv.put(key, value, { previousSeq: revision });
+  } catch (error) {
+    if (isRevisionConflict(error)) return undefined;
+    throw new Error(`it is not known whether ${key} was written`, { cause: error });
+  }
+}

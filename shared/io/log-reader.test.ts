@@ -1,0 +1,39 @@
+/** Headers of stored messages, read from bytes laid out as the client hands them out. */
+
+import { headers as newHeaders } from "nats";
+import { expect, test } from "vitest";
+import { readStoredMessage } from "./log-reader.ts";
+
+const LINES = [
+  "Nats-Stream: acme_log_0",
+  "Nats-Subject: acme.log.0.acme.notes",
+  "Nats-Sequence: 7",
+  "Nats-Time-Stamp: 2026-07-01T12:00:00.123456789Z",
+  "Nats-Num-Pending: 3",
+];
+const STORED = { subject: "acme.log.0.acme.notes", streamSeq: 7, time: Date.UTC(2026, 6, 1, 12, 0, 0, 123), pending: 3 };
+
+/** As the client hands it out: a view of what arrived, with something else before it. */
+function dataBehind(text: string): Uint8Array {
+  const before = Buffer.from(text, "latin1");
+  return new Uint8Array(Buffer.concat([before, Buffer.from("edits")])).subarray(before.byteLength);
+}
+
+function answered(data: Uint8Array, lines = LINES) {
+  const headers = newHeaders();
+  for (const line of lines) headers.append(line.slice(0, line.indexOf(":")), line.slice(line.indexOf(":") + 2));
+  return { data, headers };
+}
+
+test("[LOGREAD1] where a message stood is read from the bytes before its data, whatever else is stored with it or lies before it", () => {
+  const other = ["NATS/1.0", "Nats-Sequence: 6", "Nats-Subject: acme.log.0.acme.other", "", ""].join("\r\n");
+  const text = ["NATS/1.0", "Nats-Expected-Stream: NATS/1.0", ...LINES, "", ""].join("\r\n");
+  const message = answered(dataBehind(`${other}edits\r\n${text}`), []);
+  expect(readStoredMessage(message)).toMatchObject(STORED);
+});
+
+test("[LOGREAD2] headers that do not lie there, or are longer than those of a log, are asked of the client", () => {
+  const long = ["NATS/1.0", `Other: ${"x".repeat(600)}`, ...LINES, "", ""].join("\r\n");
+  for (const before of ["", "something else\r\n\r\n", "NATS/1.0\r\nNats-Sequence: 6\r\n\r\n and more", long])
+    expect(readStoredMessage(answered(dataBehind(before)))).toMatchObject(STORED);
+});

@@ -1,0 +1,165 @@
+/**
+ * Reads one log partition in order: all records, then again after a pause. A reader woken by each record would cost as
+ * much as the edit itself, and readers that make snapshots or count can wait.
+ */
+
+import { jetstreamManager, DirectMsgHeaders as Header } from "@nats-io/jetstream";
+import { setImmediate, setTimeout } from "node:timers/promises";
+import { roomOfSubject, type Subjects } from "../bus/subjects.ts";
+import type { NatsConnection, Msg } from "./nats.ts";
+import type { StoredRecord } from "../bus/record.ts";
+import type { UnixMillis } from "../ids.ts";
+
+export type FollowPartition = (partition: number, after: number, signal: AbortSignal) => AsyncIterable<StoredRecord>;
+
+const END_OF_BATCH = 204;
+const NOTHING_THERE = 404;
+const READ_RECORDS_MAX = 1_024;
+/** For one room: the server scans all records in between, and frequent readers want few. */
+const READ_OF_ROOM_FIRST = 64;
+/** A larger record comes alone. */
+const READ_BYTES_MAX = 1024 * 1024;
+const READ_MS_MAX = 3_000;
+/** After this much continuous reading, sockets and timers run. */
+const STRETCH_MS_MAX = 10;
+
+/** Throws when the log does not answer: start again after the last record received. */
+export function followLog(nats: NatsConnection, subjects: Subjects, options: { readonly everyMs: () => number }): Promise<FollowPartition> {
+  // The one error it has is the signal's.
+  return followStream(nats, subjects.logStream, (_, signal) => setTimeout(options.everyMs(), undefined, { signal }).catch(() => {}));
+}
+
+/** The same for any partitioned stream whose subjects end in a room. `rest`: waits until reading continues. */
+export async function followStream(
+  nats: NatsConnection,
+  streamOf: (partition: number) => string,
+  rest: (partition: number, signal: AbortSignal) => Promise<void>,
+): Promise<FollowPartition> {
+  const manager = await jetstreamManager(nats);
+  return async function* follow(partition, after, signal) {
+    const stream = streamOf(partition);
+    const { state } = await manager.streams.info(stream);
+    if (state.last_seq < after) {
+      throw new Error(
+        `the log ${stream} ends at ${state.last_seq}, before ${after} which had been read: it was lost or rolled back; restore it, or remove the checkpoints with it`,
+      );
+    }
+    for (let read = after; !signal.aborted;) {
+      const { messages, more } = await readOn(nats, stream, read, { records: READ_RECORDS_MAX });
+      let stretchEnd = performance.now() + STRETCH_MS_MAX;
+      for (const message of messages) {
+        if (signal.aborted) return;
+        read = message.streamSeq;
+        const record = recordOf(message);
+        if (record !== undefined) yield record;
+        if (performance.now() < stretchEnd) continue;
+        await setImmediate();
+        stretchEnd = performance.now() + STRETCH_MS_MAX;
+      }
+      if (!more) await rest(partition, signal);
+    }
+  };
+}
+
+/**
+ * A stream's records in `after < streamSeq <= through`, or those of one room's subject. To be sure that none is
+ * missing, ask through an existing record and check that it came.
+ */
+export async function* readLog(
+  nats: NatsConnection,
+  { stream, subject }: { readonly stream: string; readonly subject?: string | undefined },
+  after: number,
+  through: number,
+): AsyncIterable<StoredRecord> {
+  let read = after;
+  for (let records = subject === undefined ? READ_RECORDS_MAX : READ_OF_ROOM_FIRST; ; records = Math.min(records * 2, READ_RECORDS_MAX)) {
+    const { messages, more } = await readOn(nats, stream, read, { records, subject });
+    for (const message of messages) {
+      read = message.streamSeq;
+      if (read > through) return;
+      const record = recordOf(message);
+      if (record !== undefined) yield record;
+    }
+    if (!more || read >= through) return;
+  }
+}
+
+/**
+ * The next records after a stream sequence, followed by an empty message. Any replica may answer: a stale one shows
+ * fewer, never different ones.
+ */
+async function readOn(
+  nats: NatsConnection,
+  stream: string,
+  after: number,
+  { records, subject }: { readonly records: number; readonly subject?: string | undefined },
+): Promise<{ messages: StoredMessage[]; more: boolean }> {
+  const request = JSON.stringify({ seq: after + 1, batch: records, max_bytes: READ_BYTES_MAX, next_by_subj: subject });
+  const messages: StoredMessage[] = [];
+  for await (const message of await nats.requestMany(`$JS.API.DIRECT.GET.${stream}`, request, {
+    strategy: "sentinel",
+    maxWait: READ_MS_MAX,
+  })) {
+    if (message.data.byteLength > 0) {
+      messages.push(readStoredMessage(message));
+      continue;
+    }
+    const { code = 0, description = "" } = message.headers ?? {};
+    if (code !== END_OF_BATCH && code !== NOTHING_THERE) throw new Error(`the log ${stream} cannot be read: ${code} ${description}`);
+    return { messages, more: (messages.at(-1)?.pending ?? 0) > 0 };
+  }
+  throw new Error(
+    `the log ${stream} did not answer a read after sequence ${after} within ${READ_MS_MAX} ms. Check that NATS is reachable.`,
+  );
+}
+
+/** Undefined: the subject is not a room's. */
+function recordOf({ subject, streamSeq, time, data }: StoredMessage): StoredRecord | undefined {
+  const room = roomOfSubject(subject);
+  return room === undefined ? undefined : { room, streamSeq, time, bytes: data };
+}
+
+/**
+ * A record from a JetStream direct get, with its position from the headers. The headers are parsed from the bytes
+ * before the data, because this runs for every record and the client's header object takes four times as long. If they
+ * are not found there, that object is used. `pending`: how many requested records follow.
+ */
+/** `pending`: how many more there are behind it, of those that were asked for. */
+type StoredMessage = {
+  readonly subject: string;
+  readonly streamSeq: number;
+  readonly time: UnixMillis;
+  readonly pending: number;
+  readonly data: Uint8Array;
+};
+
+const HEADERS_BYTES_MAX = 512;
+
+export function readStoredMessage(message: Pick<Msg, "data" | "headers">): StoredMessage {
+  const { data } = message;
+  const text = headersBefore(data);
+  const header = (name: string): string => (text === undefined ? (message.headers?.get(name) ?? "") : headerIn(text, name));
+  return {
+    subject: header(Header.Subject),
+    streamSeq: Number(header(Header.Sequence)),
+    time: Date.parse(header(Header.TimeStamp)) as UnixMillis,
+    pending: Number(header(Header.NumPending)),
+    data,
+  };
+}
+
+/** A message arrives in one piece, of which the client returns views. Header values contain no line end. */
+function headersBefore({ buffer, byteOffset }: Uint8Array): string | undefined {
+  const length = Math.min(byteOffset, HEADERS_BYTES_MAX);
+  const text = Buffer.from(buffer, byteOffset - length, length).toString("latin1");
+  const start = text.lastIndexOf("NATS/1.0\r\n");
+  return start >= 0 && text.endsWith("\r\n\r\n") ? text.slice(start) : undefined;
+}
+
+/** Empty where there is none. */
+function headerIn(text: string, name: string): string {
+  const line = text.indexOf(`\r\n${name}: `);
+  if (line < 0) return "";
+  const value = line + name.length + 4;
+  return text.slice(value, text.indexOf("\r\n", value));
+}

@@ -1,0 +1,77 @@
+/** Orders a room's owner to hand it over to the server that an operator names, and records that an operator did it. */
+
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { jetstream } from "@nats-io/jetstream";
+import type { KV } from "@nats-io/kv";
+import type { z } from "zod";
+
+import { decodeJson, encodeJson } from "../bus/json-messages.ts";
+import { ServerCommandReply, PlannedRoom, RoomEntry, type ServerCommand, type MoveOutcome } from "../bus/placement-messages.ts";
+import type { Subjects } from "../bus/subjects.ts";
+import type { RoomKey, ServerId, UnixMillis } from "../ids.ts";
+import { kvBucket } from "./jetstream-stores.ts";
+import type { NatsConnection } from "./nats.ts";
+import { requestReply } from "./nats-json.ts";
+
+/** A replica is made first. */
+const ORDER_MS_MAX = 15_000;
+const WRITTEN_DOWN_MS = 500;
+
+/** `replicas`: for a bucket that must be created because placement never ran. */
+export type PlacementAccess = { readonly nats: NatsConnection; readonly subjects: Subjects; readonly replicas: number };
+
+export async function moveRoomTo(placed: PlacementAccess, room: RoomKey, to: ServerId): Promise<MoveOutcome> {
+  const { subjects } = placed;
+  const outcome = await orderOwner(placed, { kind: "hand-over", room, to, generation: 0 });
+  if (outcome.kind !== "moved" || outcome.from === to) return outcome;
+  const plans = await bucketOf(placed, subjects.planBucket);
+  const before = await readEntry(plans, room, PlannedRoom);
+  const kept = before?.replica === to ? undefined : before?.replica;
+  const reason = `an operator moved it from ${outcome.from}`;
+  const planned: PlannedRoom = {
+    owner: to,
+    ...(kept === undefined ? {} : { replica: kept }),
+    reason,
+    ownerReason: reason,
+    generation: before?.generation ?? 1,
+    at: Date.now() as UnixMillis,
+  };
+  await plans.put(room, encodeJson(planned));
+  return outcome;
+}
+
+/** Undefined: no answer. */
+export function commandServer(
+  { nats, subjects }: Pick<PlacementAccess, "nats" | "subjects">,
+  server: ServerId,
+  order: ServerCommand,
+): Promise<ServerCommandReply | undefined> {
+  return requestReply(nats, subjects.order(server), order, ServerCommandReply, ORDER_MS_MAX);
+}
+
+export function bucketOf({ nats, replicas }: PlacementAccess, name: string): Promise<KV> {
+  return kvBucket(jetstream(nats), name, { replicas });
+}
+
+export async function readEntry<Entry>(bucket: KV, room: RoomKey, schema: z.ZodType<Entry>): Promise<Entry | undefined> {
+  const entry = await bucket.get(room);
+  return entry === null || entry.operation !== "PUT" ? undefined : decodeJson(schema, entry.value);
+}
+
+/** A room that has just come to somebody is written down a moment later: a refusal is asked about once more. */
+async function orderOwner(placed: PlacementAccess, order: ServerCommand & { kind: "hand-over" }): Promise<MoveOutcome> {
+  const rooms = await bucketOf(placed, placed.subjects.roomsBucket);
+  for (let asked: ServerId | undefined; ;) {
+    const entry = await readEntry(rooms, order.room, RoomEntry);
+    if (entry === undefined) return { kind: "open-nowhere" };
+    // It was done, and only the answer was late.
+    if (asked !== undefined && entry.owner === order.to) return { kind: "moved", from: asked };
+    const reply = await commandServer(placed, entry.owner, order);
+    if (reply?.kind === "done") return { kind: "moved", from: entry.owner };
+    if (asked !== undefined)
+      return reply === undefined ? { kind: "silent", server: entry.owner } : { kind: "refused", reason: reply.reason };
+    asked = entry.owner;
+    await sleep(WRITTEN_DOWN_MS);
+  }
+}

@@ -1,0 +1,29 @@
+import type { Redis } from "ioredis";
+import { expect, test } from "vitest";
+
+import { FakeClock } from "../testing/fake-clock.ts";
+import { watchRedis } from "./redis.ts";
+
+test("[RAD5] Redis is reached for as long as it answers, however well its connection stands, and that is measured", async () => {
+  const clock = new FakeClock();
+  let answers = true;
+  let asked = 0;
+  const unreached: number[] = [];
+  const ping = (): Promise<string> => {
+    asked += 1;
+    return answers ? Promise.resolve("PONG") : Promise.reject(new Error("Command timed out"));
+  };
+  const { reaches, stop } = watchRedis({ ping } as Partial<Redis> as Redis, clock, { set: (value) => void unreached.push(value) });
+  expect(reaches()).toBeUndefined();
+  await clock.advance(2_000);
+  expect(reaches()).toBe(true);
+  answers = false;
+  await clock.advance(2_000);
+  expect(reaches()).toBe(false);
+  answers = true;
+  await clock.advance(2_000);
+  expect([reaches(), unreached]).toEqual([true, [0, 1, 0]]);
+  stop();
+  await clock.advance(10_000);
+  expect(asked).toBe(3);
+});

@@ -1,0 +1,32 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+
+import { clientAddressOf } from "./client-address.ts";
+
+test.each<[string, string, string | undefined]>([
+  ["203.0.113.7", "", "203.0.113.7"],
+  ["2001:0db8:0001:0002:0003:0004:0005:0006", "", "2001:db8:1:2"],
+  ["2001:db8:1:2::6", "", "2001:db8:1:2"],
+  ["::ffff:203.0.113.7", "", "203.0.113.7"],
+  ["0000:0000:0000:0000:0000:ffff:cb00:7107", "", "203.0.113.7"],
+  ["127.0.0.1", "", undefined],
+  ["0000:0000:0000:0000:0000:0000:0000:0001", "", undefined],
+  ["127.0.0.1", "203.0.113.7", "203.0.113.7"],
+  ["127.0.0.1", "10.9.9.9, 203.0.113.7", "203.0.113.7"], // What the client claimed, then what the balancer saw.
+  ["127.0.0.1", "203.0.113.7:51234", "203.0.113.7"],
+  ["127.0.0.1", "[2001:db8:1:2::6]:443", "2001:db8:1:2"],
+  ["10.0.0.1", "unknown", undefined],
+  ["", "", undefined],
+])("[ADR1] a connection from '%s', forwarded for '%s', counts under %s", (peer, forwarded, place) => {
+  expect(clientAddressOf(peer, forwarded)).toBe(place);
+});
+
+test("[ADR2] every header leads to an address or to none", () => {
+  fc.assert(
+    fc.property(
+      fc.string(),
+      fc.string(),
+      (peer, forwarded) => void expect(clientAddressOf(peer, forwarded) ?? "1.2.3.4").toMatch(/^[0-9a-f.:]{1,39}$/),
+    ),
+  );
+});

@@ -1,0 +1,18 @@
+import { expect, test } from "vitest";
+
+import { limitConcurrency } from "./concurrency-limit.ts";
+
+test("[TRN1] so many are under way at a time, and each has its turn, whatever becomes of those before it", async () => {
+  let [underWay, most] = [0, 0];
+  const run = limitConcurrency(2, async (number: number) => {
+    most = Math.max(most, ++underWay);
+    await new Promise(setImmediate);
+    underWay -= 1;
+    if (number === 3) throw new Error("refused");
+    return number;
+  });
+  const outcomes = await Promise.allSettled([1, 2, 3, 4, 5].map((number) => run(number)));
+  expect(outcomes.map((outcome) => (outcome.status === "fulfilled" ? outcome.value : "failed"))).toEqual([1, 2, "failed", 4, 5]);
+  expect([most, underWay]).toEqual([2, 0]);
+  expect(await run(6)).toBe(6);
+});

@@ -1,0 +1,41 @@
+/** So much at once, and so much a second from then on. Rules RATE1 and RATE2. */
+
+import type { Millis } from "../ids.ts";
+
+export type Rate = { readonly burst: number; readonly perSecond: number };
+
+export class TokenBucket {
+  readonly #rate: Rate;
+  #tokens: number;
+  #filledAt: Millis;
+
+  constructor(rate: Rate, now: Millis) {
+    this.#rate = rate;
+    this.#tokens = rate.burst;
+    this.#filledAt = now;
+  }
+
+  take(now: Millis, cost = 1): boolean {
+    this.#fill(now);
+    if (this.#tokens < cost) return false;
+    this.#tokens -= cost;
+    return true;
+  }
+
+  /** For a cost that shows only afterwards. May go below nothing; then not even `take` for nothing is granted until that is made up for. */
+  spend(now: Millis, cost: number): void {
+    this.#fill(now);
+    this.#tokens -= cost;
+  }
+
+  isFull(now: Millis): boolean {
+    this.#fill(now);
+    return this.#tokens === this.#rate.burst;
+  }
+
+  #fill(now: Millis): void {
+    const elapsedMs = now - this.#filledAt;
+    this.#tokens = Math.min(this.#rate.burst, this.#tokens + (elapsedMs * this.#rate.perSecond) / 1000);
+    this.#filledAt = now;
+  }
+}

@@ -1,0 +1,51 @@
+/**
+ * News too long for one message, or one frame, are told as several, each of which stands for itself. What a room shows is
+ * bounded; what was taken back of it since it was last told is not.
+ */
+
+import { splitBySize } from "../collections/split-by-size.ts";
+import { encodeDelta, type ParticipantEntry, type PresenceField, type PresenceDelta } from "../wire/presence.ts";
+
+/** Of one message, but for a few bytes. NATS takes a megabyte. */
+const DELTA_BYTES_MAX = 256 * 1024;
+/** Beside the texts and the value, which are as long as they are. Texts have up to three bytes a character. */
+const PARTICIPANT_BYTES = 16;
+const FIELD_BYTES = 8;
+const STATE_BYTES = 8;
+const NUMBER_BYTES = 8;
+const BYTES_PER_CODE_UNIT = 3;
+
+const NO_NEWS: PresenceDelta = { snapshot: false, present: [], gone: [], states: [] };
+
+/** Not of the whole. One, nearly always; else in the order in which they are to be told. */
+export function encodeSplitDelta(delta: PresenceDelta): Uint8Array[] {
+  const bytes = encodeDelta(delta);
+  return bytes.byteLength <= DELTA_BYTES_MAX ? [bytes] : cut(delta).map(encodeDelta);
+}
+
+/** Who comes is told of before what they show. */
+function cut({ gone, present, states }: PresenceDelta): PresenceDelta[] {
+  const pieces = states.flatMap(({ number, fields }) =>
+    splitBySize(fields, bytesOfField, DELTA_BYTES_MAX).map((some) => ({ number, fields: some })),
+  );
+  return [
+    ...splitBySize(gone, () => NUMBER_BYTES, DELTA_BYTES_MAX).map((some) => ({ ...NO_NEWS, gone: some })),
+    ...splitBySize(present, bytesOfParticipant, DELTA_BYTES_MAX).map((some) => ({ ...NO_NEWS, present: some })),
+    ...splitBySize(pieces, ({ fields }) => STATE_BYTES + sum(fields.map(bytesOfField)), DELTA_BYTES_MAX).map((some) => ({
+      ...NO_NEWS,
+      states: some,
+    })),
+  ];
+}
+
+function bytesOfParticipant({ client, user, name }: ParticipantEntry): number {
+  return PARTICIPANT_BYTES + (client.length + user.length + name.length) * BYTES_PER_CODE_UNIT;
+}
+
+function bytesOfField({ name, value }: PresenceField): number {
+  return FIELD_BYTES + name.length * BYTES_PER_CODE_UNIT + value.byteLength;
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, some) => total + some, 0);
+}

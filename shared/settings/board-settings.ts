@@ -1,0 +1,63 @@
+/** What leaderboards and gateways both have to know of boards, so that one word for each is said to all of them. */
+
+import { ACTIVITY_KIND } from "../bus/activity.ts";
+import { list, positiveInteger, type Settings, SettingError, wholeNumber } from "./settings.ts";
+import { BOARD_ROLES, type BoardRole } from "../wire/boards.ts";
+
+/** A kind of activity that an application's backend may tell: points for each time, for everyone's board and for the role's. */
+export type BoardKind = { readonly name: string; readonly points: number; readonly role: BoardRole };
+
+const COMMENT: BoardKind = { name: "comment", points: 5, role: "commenters" };
+
+export const boardSettings = {
+  boardKinds: {
+    parse: kinds,
+    fallback: [COMMENT],
+    shownAs: `${COMMENT.name}:${COMMENT.points}:${COMMENT.role}`,
+    meaning:
+      "Kinds of activity that a backend may report, comma-separated: name:points or name:points:role. A role has a board of its own as well.",
+    basic: true,
+  },
+  boardSessionMs: {
+    parse: positiveInteger,
+    fallback: 300_000,
+    meaning:
+      "Length of a presence period in milliseconds. A participant with the right to write gets COROOM_BOARD_SESSION_POINTS at most once per period.",
+  },
+  boardSessionPoints: {
+    parse: wholeNumber,
+    fallback: 1,
+    meaning: "Points for one presence period (COROOM_BOARD_SESSION_MS); 0 disables them.",
+  },
+  boardWatchMs: {
+    parse: positiveInteger,
+    fallback: 30_000,
+    meaning: "Milliseconds within which a gateway renews its subscription to a board.",
+  },
+} as const satisfies Settings;
+
+/** So that no score reaches 2^53: a million a minute takes it seventeen thousand years. */
+const POINTS_MAX = 1_000_000;
+
+export function points(raw: string): number {
+  const value = positiveInteger(raw);
+  if (value > POINTS_MAX) throw new SettingError(`must be at most ${POINTS_MAX}`);
+  return value;
+}
+
+function kinds(raw: string): readonly BoardKind[] {
+  const named = list(raw).map((entry) => {
+    const [name = "", worth = "", role = "everyone", ...rest] = entry.split(":");
+    if (!ACTIVITY_KIND.test(name) || rest.length > 0) {
+      throw new SettingError("must be like comment:5:commenters, with names of small letters, digits and -");
+    }
+    if (!isRole(role)) throw new SettingError(`must name a role out of ${Object.keys(BOARD_ROLES).join(", ")}`);
+    return { name, points: points(worth), role };
+  });
+  if (new Set(named.map(({ name }) => name)).size < named.length) throw new SettingError("must name each kind once");
+  return named;
+}
+
+function isRole(text: string): text is BoardRole {
+  return Object.hasOwn(BOARD_ROLES, text);
+}

@@ -1,0 +1,35 @@
+/** Which pages may talk to Coroom. A request without an origin comes from no page: its token is its pass. */
+
+import { list, SettingError } from "./settings.ts";
+
+export function isAllowedOrigin(origin: string, allowed: readonly string[]): boolean {
+  return origin === "" || allowed.length === 0 || allowed.includes(origin);
+}
+
+/**
+ * A list as people write it, as browsers name them. Throws a SettingError for what no browser would: an address with a
+ * path, a pattern.
+ */
+export function origins(raw: string): readonly string[] {
+  return list(raw).map((entry) => {
+    const url = URL.canParse(entry) ? new URL(entry) : undefined;
+    if (url === undefined || entry.includes("*"))
+      throw new SettingError("must be origins such as https://app.example, one each: no patterns, no host without its scheme");
+    if (!/^https?:$/.test(url.protocol)) return entry; // Of an app's own scheme, which is not known here.
+    if (url.href !== `${url.origin}/`) throw new SettingError(`must be origins, with no path or user: write ${url.origin}`);
+    return url.origin;
+  });
+}
+
+/** For HTTP answers to pages of other origins. */
+export function corsHeaders(origin: string, allowed: readonly string[]): Record<string, string> {
+  if (origin === "" || !isAllowedOrigin(origin, allowed)) return {};
+  return {
+    "access-control-allow-origin": origin,
+    "access-control-allow-headers": "authorization, content-type, idempotency-key, if-none-match",
+    "access-control-allow-methods": "GET, POST, PUT, DELETE",
+    "access-control-expose-headers": "etag, retry-after, x-coroom-seq, x-coroom-epoch, x-coroom-last-edit",
+    "access-control-max-age": "600",
+    "vary": "origin, accept-encoding",
+  };
+}

@@ -1,0 +1,59 @@
+/**
+ * Where Redis is and who Coroom is there, from the setting. ioredis takes what it does not know for the path of a socket
+ * and names it in its errors, password and all: so addresses are taken apart here.
+ */
+
+import { SettingError, isDecodable } from "./settings.ts";
+/** Several nodes: of a Redis Cluster. */
+export type RedisAddress = {
+  readonly nodes: readonly { readonly host: string; readonly port: number }[];
+  readonly options: { readonly username?: string; readonly password?: string; readonly db?: number; readonly tls?: object };
+};
+
+const DEFAULT_PORT = 6379;
+
+/** Throws a SettingError that shows nothing of it. */
+export function redisAddress(urls: string): RedisAddress {
+  const all = urls.split(",").map((url) => parsed(url.trim()));
+  const [first] = all;
+  const isSame = (part: "protocol" | "username" | "password"): boolean => all.every((url) => url[part] === first![part]);
+  if (!(["protocol", "username", "password"] as const).every(isSame)) {
+    throw new SettingError("must name one user, and redis:// or rediss://, for all nodes of a Redis Cluster");
+  }
+  const db = databaseOf(first!);
+  if (all.length > 1 && all.some((url) => databaseOf(url) > 0)) {
+    throw new SettingError("must name no number of a database where it names several nodes: a Redis Cluster has one only");
+  }
+  const { username, password, protocol } = first!;
+  return {
+    nodes: all.map(({ hostname, port }) => ({ host: hostname.replace(/^\[|\]$/g, ""), port: port === "" ? DEFAULT_PORT : Number(port) })),
+    options: {
+      ...(username === "" ? {} : { username: decodeURIComponent(username) }),
+      ...(password === "" ? {} : { password: decodeURIComponent(password) }),
+      ...(db === 0 ? {} : { db }),
+      ...(protocol === "rediss:" ? { tls: {} } : {}),
+    },
+  };
+}
+
+/** As a setting: it stays a text. */
+export function redisUrls(raw: string): string {
+  redisAddress(raw);
+  return raw;
+}
+
+function parsed(url: string): URL {
+  const full = url.includes("://") ? url : `redis://${url}`;
+  if (/^rediss?:/.test(full) && URL.canParse(full)) {
+    const address = new URL(full);
+    const isWhole = address.hostname !== "" && address.search === "" && address.hash === "" && /^(?:\/\d*)?$/.test(address.pathname);
+    if (isWhole && [address.username, address.password].every(isDecodable)) return address;
+  }
+  throw new SettingError(
+    "must be redis://host:port, or rediss:// for TLS, with a user redis://user:password@host:port, a database redis://host:port/1; the nodes of a Redis Cluster comma-separated; what is special in a password is written as in any URL, @ as %40",
+  );
+}
+
+function databaseOf({ pathname }: URL): number {
+  return Number(pathname.slice(1));
+}

@@ -1,0 +1,32 @@
+import { expect, test } from "vitest";
+
+import { documentServiceSettings } from "../../document-service/config.ts";
+import { readSettings, SettingError } from "./settings.ts";
+import { refuseNowhere, serviceAddress } from "./service-address.ts";
+
+const at = (host: string, url = "") => ({ host, url, urlSetting: "COROOM_DOCUMENTS_URL" });
+
+test.each(["0.0.0.0", "0", "::", "[::]", "0:0:0:0:0:0:0:0"])("[SVC1] whoever listens on %s says by which address it is reached", (host) => {
+  expect(() => refuseNowhere(at(host))).toThrow(SettingError);
+  expect(() => refuseNowhere(at(host))).toThrow(/^COROOM_DOCUMENTS_URL is not set/);
+  expect(() => refuseNowhere(at(host, "http://documents-1:8081"))).not.toThrow();
+});
+
+test.each(["127.0.0.1", "10.0.0.0", "::1", "documents-1"])("[SVC2] %s is an address that others may reach", (host) => {
+  expect(() => refuseNowhere(at(host))).not.toThrow();
+});
+
+test("[SVC3] a service is at its announced address, else at its listening address", () => {
+  expect(serviceAddress(at("0.0.0.0", "http://documents-1:8081"), 9)).toBe("http://documents-1:8081");
+  expect(serviceAddress(at("127.0.0.1"), 9)).toBe("http://127.0.0.1:9");
+  expect(serviceAddress(at("::1"), 9)).toBe("http://[::1]:9");
+});
+
+test("[SVC4] what is no address to be reached by is refused", () => {
+  const read = (documentsUrl: string) => () =>
+    readSettings(documentServiceSettings, { flags: {}, env: { COROOM_DOCUMENTS_URL: documentsUrl } });
+  expect(read("documents-1:8081")).toThrow(/COROOM_DOCUMENTS_URL=documents-1:8081 must be an address such as http:/);
+  for (const more of ["/docs", "?a=b", "#a"]) expect(read(`http://documents-1:8081${more}`)).toThrow(/without a path/);
+  expect(read("http://ann:secret@documents-1:8081")).toThrow(/without a path/);
+  for (const good of ["https://documents-1:8081", "http://documents-1:8081/"]) expect(read(good)).not.toThrow();
+});

@@ -1,0 +1,39 @@
+/** Where traces of edits go, and of how many edits. The same for all roles, or a trace misses hops. */
+
+import { SettingError, type Settings, type Values, isDecodable } from "./settings.ts";
+export const tracesSettings = {
+  tracesUrl: {
+    parse: tracesUrl,
+    secret: true,
+    fallback: "",
+    meaning: "OTLP/HTTP endpoint for traces of edits, for example http://collector:4318 (without /v1/traces). Empty: tracing is off.",
+    basic: true,
+  },
+  tracesShare: {
+    parse: share,
+    fallback: 0.01,
+    meaning: "Fraction of edits that are traced, 0 to 1. Use the same value for all roles.",
+  },
+} as const satisfies Settings;
+
+export type TracesConfig = Values<typeof tracesSettings>;
+
+/** Below the endpoint, as OpenTelemetry has it. */
+export const TRACES_PATH = "/v1/traces";
+
+function tracesUrl(raw: string): string {
+  const url = URL.canParse(raw) ? new URL(raw) : undefined;
+  const isBase = url !== undefined && /^https?:$/.test(url.protocol) && url.search === "" && url.hash === "";
+  if (!isBase || url.pathname.includes(TRACES_PATH) || ![url.username, url.password].every(isDecodable)) {
+    throw new SettingError(
+      "must be an address such as http://collector:4318, without /v1/traces, query or fragment; what is special in a password is written as in any URL, @ as %40",
+    );
+  }
+  return raw;
+}
+
+function share(raw: string): number {
+  const value = Number(raw);
+  if (!(value >= 0 && value <= 1)) throw new SettingError("must be a number from 0 to 1");
+  return value;
+}

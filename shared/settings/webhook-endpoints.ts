@@ -1,0 +1,52 @@
+/**
+ * Where events are delivered, from settings: one address for all tenants, or addresses of tenants. They come from
+ * operators alone: no token and no client can name one.
+ */
+
+import { SettingError } from "./settings.ts";
+import { parseTenantId, type TenantId } from "../ids.ts";
+
+/** `tenant` undefined: all tenants'. `name`: of its consumer, for good. */
+export type WebhookEndpoint = { readonly name: string; readonly tenant: TenantId | undefined; readonly url: string };
+
+/** `https://a.example/hook, acme=https://b.example/hook`. */
+export function webhookEndpoints(raw: string): readonly WebhookEndpoint[] {
+  const endpoints = entriesOf(raw).map(({ tenant, value }): WebhookEndpoint => {
+    if (!URL.canParse(value) || !/^https?:$/.test(new URL(value).protocol)) {
+      throw new SettingError("must be addresses that begin with https:// or http://, each of all tenants or as tenant=address");
+    }
+    return { name: tenant ?? "all-tenants", tenant, url: value };
+  });
+  if (new Set(endpoints.map(({ name }) => name)).size < endpoints.length) {
+    throw new SettingError("must name one address for a tenant, and one for all");
+  }
+  return endpoints;
+}
+
+/** As `webhookEndpoints`, with the secret of each: `whsec_…, acme=whsec_…`. */
+export function webhookSecrets(raw: string): ReadonlyMap<string, string> {
+  return new Map(
+    entriesOf(raw).map(({ tenant, value }) => {
+      if (!/^whsec_[A-Za-z0-9+/]{32,}={0,2}$/.test(value)) {
+        throw new SettingError("must be secrets as Standard Webhooks has them: whsec_ and 24 random bytes or more in base64");
+      }
+      return [tenant ?? "all-tenants", value];
+    }),
+  );
+}
+
+/** Whether anybody wants to hear of the tenant's rooms. */
+export function wantsEventsOf(tenant: TenantId, endpoints: readonly WebhookEndpoint[]): boolean {
+  return endpoints.some((endpoint) => endpoint.tenant === undefined || endpoint.tenant === tenant);
+}
+
+function entriesOf(raw: string): { tenant: TenantId | undefined; value: string }[] {
+  return raw
+    .split(",")
+    .map((part) => part.trim())
+    .filter((part) => part !== "")
+    .map((part) => {
+      const [, tenantText, value = part] = /^([A-Za-z0-9_-]{1,64})=((?:https?:|whsec_).*)$/.exec(part) ?? [];
+      return { tenant: tenantText === undefined ? undefined : parseTenantId(tenantText), value };
+    });
+}

@@ -1,0 +1,104 @@
+/**
+ * An alarm rings once at the last time set, always at the end of a turn, so that rooms due together send their NATS
+ * messages in one write.
+ *
+ * Alarms for one time share one timer. A timer per room, renewed every few seconds, was most of an idle gateway's
+ * long-lived garbage.
+ */
+
+import type { Clock } from "./clock.ts";
+import type { Millis } from "../ids.ts";
+
+export type AlarmDeps = {
+  readonly clock: Clock;
+  /** Runs once whatever is at hand in this turn of the event loop is done, in a row with all else that waits for that. */
+  readonly endOfTurn: (run: () => void) => void;
+};
+
+/** Those that wait for one time, in the order in which they came. */
+type Waiting = { readonly at: Millis; readonly alarms: Set<Alarm>; callOff: () => void };
+
+const NEVER = Number.POSITIVE_INFINITY as Millis;
+
+/** The timers of very many alarms, which live as long as what they are for. */
+export class Alarms {
+  readonly deps: AlarmDeps;
+  readonly #times = new Map<Millis, Waiting>();
+
+  constructor(deps: AlarmDeps) {
+    this.deps = deps;
+  }
+
+  waitFor(at: Millis, alarm: Alarm): Waiting {
+    const waiting = this.#times.get(at) ?? this.#begin(at);
+    waiting.alarms.add(alarm);
+    return waiting;
+  }
+
+  leave(waiting: Waiting, alarm: Alarm): void {
+    waiting.alarms.delete(alarm);
+    if (waiting.alarms.size > 0 || this.#times.get(waiting.at) !== waiting) return;
+    waiting.callOff();
+    this.#times.delete(waiting.at);
+  }
+
+  #begin(at: Millis): Waiting {
+    const { clock, endOfTurn } = this.deps;
+    const waiting: Waiting = { at, alarms: new Set(), callOff: () => {} };
+    this.#times.set(at, waiting);
+    const end = (): void => endOfTurn(() => this.#runOut(waiting));
+    const waitMs = at - clock.now();
+    if (waitMs > 0) waiting.callOff = clock.after(waitMs, end);
+    else end();
+    return waiting;
+  }
+
+  /** What is set meanwhile waits for another turn, even if it is for the same time. */
+  #runOut(waiting: Waiting): void {
+    if (this.#times.get(waiting.at) !== waiting) return;
+    this.#times.delete(waiting.at);
+    for (const alarm of waiting.alarms) alarm.runOut();
+  }
+}
+
+export class Alarm {
+  readonly #ring: () => void;
+  readonly #alarms: Alarms;
+  #at = NEVER;
+  /** Not for later than `#at`. */
+  #waiting: Waiting | undefined;
+
+  constructor(ring: () => void, alarms: Alarms) {
+    this.#ring = ring;
+    this.#alarms = alarms;
+  }
+
+  /**
+   * Infinity: not at all. A timer that runs for an earlier time is left to run out: what is due is put off far more
+   * often than it comes.
+   */
+  setFor(at: Millis): void {
+    this.#at = at;
+    if (at === NEVER) return;
+    const from = Math.max(at, this.#alarms.deps.clock.now()) as Millis; // All that is overdue rings together.
+    const before = this.#waiting;
+    if (before !== undefined && before.at <= from) return;
+    if (before !== undefined) this.#alarms.leave(before, this);
+    this.#waiting = this.#alarms.waitFor(from, this);
+  }
+
+  callOff(): void {
+    if (this.#waiting !== undefined) this.#alarms.leave(this.#waiting, this);
+    this.#waiting = undefined;
+    this.#at = NEVER;
+  }
+
+  /** Of `Alarms`: the time that it waited for has come. */
+  runOut(): void {
+    const { clock } = this.#alarms.deps;
+    this.#waiting = undefined;
+    if (this.#at > clock.now()) return this.setFor(this.#at);
+    this.#at = NEVER;
+    this.#ring();
+  }
+}

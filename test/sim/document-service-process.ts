@@ -1,0 +1,157 @@
+/** One run of a document service: `document-service/main.ts` again, over simulated stores and with the simulator's payloads. */
+
+import { createHash } from "node:crypto";
+
+import { headOf } from "../../shared/bus/record.ts";
+import { DocumentHost } from "../../document-service/document-host.ts";
+import { jetstreamDeletions } from "../../document-service/io/jetstream-deletions.ts";
+import { EMPTY_STATE, type MergedDocument } from "../../document-service/merge.ts";
+import type { EditLog, ObjectStore } from "../../document-service/ports.ts";
+
+import { type Keystroke, keystroke, keystrokesIn } from "./keystrokes.ts";
+import { kvLeasesOf, kvValuesOf, readInParts } from "./service-ports.ts";
+import { SimLine } from "./sim-line.ts";
+import type { SimObjects } from "./service-stores.ts";
+import type { SimProcess } from "./sim-process.ts";
+import type { Led } from "./sim-jetstream.ts";
+import type { World } from "./world.ts";
+
+export type DocumentServicePorts = ConstructorParameters<typeof DocumentHost>[0];
+type Notifications = ConstructorParameters<typeof DocumentHost>[2]["notifications"];
+
+/** Webhooks are off: every call does nothing. */
+const NO_NOTIFICATIONS = new Proxy({}, { get: () => () => Promise.resolve() }) as Notifications;
+
+export class DocumentServiceProcess {
+  readonly process: SimProcess;
+  readonly line: SimLine;
+  readonly host: DocumentHost;
+  readonly #world: World;
+
+  constructor(world: World, name: string) {
+    this.#world = world;
+    this.process = world.process(name);
+    this.line = new SimLine(this.process, world.nats, world.scheduler, world.latencyMs);
+    const ports = this.#ports();
+    this.host = new DocumentHost(
+      world.planted?.documentService?.(ports) ?? ports,
+      { ...world.settings.documentService, service: name, logPartitions: 1 },
+      { clock: this.process.clock, log: world.logOf(name), metrics: world.telemetry.documentService, notifications: NO_NOTIFICATIONS },
+    );
+  }
+
+  /** In good order. */
+  async stop(): Promise<void> {
+    await this.host.stop();
+    this.process.die();
+    this.line.end();
+  }
+
+  #ports(): DocumentServicePorts {
+    const { log: jetstream, stores, subjects } = this.#world;
+    const { checkpoints, histories, documentLeases, boardLeases, snapshots, archive } = stores!;
+    const { line } = this;
+    const { clock } = this.process;
+    const merge = (state: Uint8Array, edits: readonly Uint8Array[]): Promise<MergedDocument> =>
+      Promise.resolve(mergeKeystrokes(state, edits));
+    const takesWrites = (): boolean => jetstream.takesWrites;
+    const ofCheckpoints = kvValuesOf(line, checkpoints, {
+      takesWrites,
+      read: (room) => this.#readFrom("checkpoints", (asOf) => checkpoints.entryAsOf(room, asOf)),
+    });
+    const ofHistories = kvValuesOf(line, histories, { takesWrites });
+    return {
+      log: this.#log(),
+      checkpoints: {
+        read: async (room) => {
+          const { entry, revision } = await ofCheckpoints.read(room);
+          return { checkpoint: entry, revision };
+        },
+        write: ofCheckpoints.write,
+      },
+      histories: {
+        read: async (room) => {
+          const { entry, revision } = await ofHistories.read(room);
+          return { history: entry ?? { versions: [], segments: [], through: 0 }, revision };
+        },
+        write: ofHistories.write,
+      },
+      leases: kvLeasesOf(line, documentLeases, takesWrites),
+      boards: kvLeasesOf(line, boardLeases, takesWrites),
+      snapshots: this.#objects(snapshots),
+      history: this.#objects(archive),
+      merging: { merge },
+      reverting: { mergePast: merge, revert: () => Promise.reject(new Error("nobody restores a room here")) },
+      deletions: {
+        ...jetstreamDeletions(line.connection, undefined as never, subjects, { partitions: 1 }, clock),
+        append: (room) =>
+          line.ask(
+            () => {
+              this.#world.judge.receiveDeleted(room);
+              return jetstream.appendDeletion(room);
+            },
+            () => jetstream.isReadable,
+          ),
+      },
+      digest: (bytes) => createHash("sha256").update(bytes).digest("hex"),
+    };
+  }
+
+  #log(): EditLog {
+    const { log: jetstream, settings, serviceJudge } = this.#world;
+    const { clock } = this.process;
+    const readFrom = <Answer>(run: (asOf: number) => Answer): Promise<Answer> => this.#readFrom("log", run);
+    return {
+      follow: (_, after, signal) =>
+        readInParts({ jetstream, readFrom, clock, restMs: settings.documentService.documentsReadMs }, after, signal),
+      end: async (room) => {
+        const last = await readFrom((asOf) => jetstream.last(room, asOf));
+        if (last === undefined) return { kind: "empty" };
+        if (last.record.kind === "deleted") return { kind: "deleted", streamSeq: last.streamSeq };
+        return { kind: "at", seq: headOf(last.record) };
+      },
+      untrimmed: () => readFrom((asOf) => jetstream.untrimmed(asOf)),
+      read: async function* (room, after, through) {
+        const records = await readFrom((asOf) => jetstream.readBytes(room, after, Number.POSITIVE_INFINITY, asOf));
+        yield* records.filter(({ streamSeq }) => streamSeq <= through);
+      },
+      readAll: async function* (_, after, through) {
+        const records = await readFrom((asOf) => jetstream.readAll(after, Number.POSITIVE_INFINITY, asOf));
+        yield* records.filter(({ streamSeq }) => streamSeq <= through);
+      },
+      trim: (room, before) =>
+        this.line.ask(
+          () => serviceJudge!.receiveTrimmed(room, jetstream.trim(room, before)),
+          () => jetstream.isReadable,
+        ),
+    };
+  }
+
+  #objects(store: SimObjects<Uint8Array>): ObjectStore {
+    const ask = <Answer>(run: () => Answer): Promise<Answer> => this.line.ask(run, () => store.answers());
+    return {
+      write: (name, bytes) => ask(() => store.write(name, bytes.slice())),
+      read: (name) => ask(() => store.read(name)),
+      remove: (name) => ask(() => store.remove(name)),
+      list: () => ask(() => store.names()),
+      sweep: () => Promise.resolve(0),
+    };
+  }
+
+  #readFrom<Answer>(led: Led, run: (asOf: number) => Answer): Promise<Answer> {
+    return this.line.read(run, (side) => this.#world.log.asOf(led, side));
+  }
+}
+
+/** A state is all keystrokes in their order, behind the bytes of an empty document. As with Yjs, a repeated edit changes nothing. */
+function mergeKeystrokes(state: Uint8Array, edits: readonly Uint8Array[]): MergedDocument {
+  const nameOf = ({ author, index }: Keystroke): number => author * 65_536 + index;
+  const known = new Set(keystrokesIn(contentOf(state)).map(nameOf));
+  const added = edits.flatMap((edit) => keystrokesIn(edit)).filter((one) => !known.has(nameOf(one)) && known.add(nameOf(one)));
+  return { state: Uint8Array.from([...state, ...added.flatMap((one) => [...keystroke(one)])]), refused: 0 };
+}
+
+/** The keystrokes in a document's state. */
+export function contentOf(state: Uint8Array): Uint8Array {
+  return state.slice(EMPTY_STATE.byteLength);
+}

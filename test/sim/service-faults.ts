@@ -1,0 +1,144 @@
+/** What happens to document services, leaderboards and their stores. */
+
+import type { Strike } from "./faults.ts";
+import type { Cluster, Ending, OnLine, Whom } from "./cluster.ts";
+import { Prng } from "../../shared/collections/prng.ts";
+import { START_MS } from "./scheduler.ts";
+import { always, cutOff, never, pause, stall } from "./process-faults.ts";
+
+type Chosen = (cluster: Cluster, fault: Whom) => OnLine | undefined;
+
+/** As with the log: what a store had not synced when its machine lost power. */
+const UNSYNCED_MS_MAX = 1_500;
+const DAMAGE_BYTES = 3;
+
+const documentService: Chosen = (cluster, fault) => cluster.documentService(fault);
+const leaderboard: Chosen = (cluster, fault) => cluster.leaderboard(fault);
+
+/** Nothing happens where no such process runs. */
+function ofEach(chosen: Chosen, strikeOn: (found: (cluster: Cluster, fault: Whom) => OnLine) => Strike): Strike {
+  const strike = strikeOn((cluster, fault) => chosen(cluster, fault)!);
+  return (cluster, fault) => (chosen(cluster, fault) === undefined ? never : strike(cluster, fault));
+}
+
+export const pauseDocumentService = ofEach(documentService, pause);
+export const pauseLeaderboard = ofEach(leaderboard, pause);
+export const cutOffDocumentService = ofEach(documentService, cutOff);
+export const cutOffLeaderboard = ofEach(leaderboard, cutOff);
+export const stallDocumentService = ofEach(documentService, (found) => stall(found, "both"));
+export const stallLeaderboard = ofEach(leaderboard, (found) => stall(found, "both"));
+
+export function endDocumentService(ending: Ending): Strike {
+  return (cluster, fault) => {
+    const service = cluster.documentService(fault);
+    const isServing = service?.host.isServing === true;
+    return service !== undefined && cluster.endDocumentService(service, ending, fault.forMs) && isServing ? always : never;
+  };
+}
+
+export function endLeaderboard(ending: Ending): Strike {
+  return (cluster, fault) => {
+    const found = cluster.leaderboard(fault);
+    return found !== undefined && cluster.endLeaderboard(found, ending, fault.forMs) ? always : never;
+  };
+}
+
+export const takeObjectsAway: Strike = (cluster, { how, forMs }) => {
+  const { stores } = cluster.world;
+  if (stores === undefined) return never;
+  const store = [stores.snapshots, stores.archive, stores.boards][Math.floor(how * 3)]!;
+  const before = store.unansweredEver;
+  store.isThere = false;
+  let met = false;
+  cluster.later(forMs, () => {
+    met = store.unansweredEver > before;
+    store.isThere = true;
+  });
+  return () => met;
+};
+
+/** The store answers that a write is done, and has other bytes. */
+export const damageObjects: Strike = (cluster, { how, forMs }) => {
+  const { stores } = cluster.world;
+  if (stores === undefined) return never;
+  const store = how < 0.7 ? stores.snapshots : stores.archive;
+  const before = store.damagedEver;
+  store.damage = (bytes) => bytes.slice(0, Math.max(0, bytes.byteLength - DAMAGE_BYTES));
+  let met = false;
+  cluster.later(forMs, () => {
+    met = store.damagedEver > before;
+    store.damage = undefined;
+  });
+  return () => met;
+};
+
+export const takeRedisAway: Strike = (cluster, { forMs }) => {
+  const { stores } = cluster.world;
+  if (stores === undefined) return never;
+  const { redis } = stores;
+  const before = redis.unansweredEver;
+  redis.isThere = false;
+  let met = false;
+  cluster.later(forMs, () => {
+    met = redis.unansweredEver > before;
+    redis.isThere = true;
+  });
+  return () => met;
+};
+
+/** Redis restarts with what it last wrote to disk, or with nothing. Checkpoints and the log have the rest. */
+export const loseEndOfRedis: Strike = (cluster, { how }) => {
+  const { redis } = cluster.world.stores ?? {};
+  return redis?.lose(how < 0.7 ? "end" : "everything") === true ? always : never;
+};
+
+/** The buckets of leases and of rooms' owners lose their ends, each at an instant of its own. Log and checkpoints are whole. */
+export const loseEndsOfLeases: Strike = (cluster, { how }) => {
+  const { stores, log, scheduler } = cluster.world;
+  if (stores === undefined) return never;
+  const prng = new Prng(Math.floor(how * 2 ** 32));
+  for (const bucket of [stores.documentLeases, stores.boardLeases, log.entries, log.plans, log.leases])
+    if (prng.chance(0.6)) bucket.loseSince(Math.max(START_MS, scheduler.now - prng.unit() ** 2 * UNSYNCED_MS_MAX));
+  return always;
+};
+
+/** The log and every store lose their ends, each at an instant of its own. Today's product does not promise to survive that. */
+export const loseEndsApart: Strike = (cluster, { how }) => {
+  const { stores, log, judge, scheduler, trace } = cluster.world;
+  if (stores === undefined || [...judge.rooms.values()].some(({ isDeleted }) => isDeleted)) return never;
+  const prng = new Prng(Math.floor(how * 2 ** 32));
+  const syncedAt = (): number => Math.max(START_MS, scheduler.now - prng.unit() ** 2 * UNSYNCED_MS_MAX);
+  for (const line of cluster.lines()) {
+    if (!line.connected) continue;
+    line.break();
+    cluster.later(150, () => line.reconnect());
+  }
+  const edits = judge.receiveEndLost(log.loseSince(syncedAt()));
+  for (const store of stores.onNats) store.loseSince(syncedAt());
+  if (prng.chance(0.3)) stores.redis.lose("end");
+  trace.note(`log and stores lose their ends apart: ${edits} edits are lost from the log`);
+  return always;
+};
+
+/** A document service deletes a room, and is asked until it says that nothing is left. */
+export const deleteRoomThroughService: Strike = (cluster, fault) => {
+  const { judge, trace, scheduler } = cluster.world;
+  const keys = [...judge.rooms.keys()];
+  const key = keys[Math.floor(fault.whom * keys.length)];
+  if (key === undefined) return never;
+  let isWiped = false;
+  const ask = (): void => {
+    if (isWiped) return;
+    const service = cluster.documentServiceOf(key);
+    service?.process.run(
+      () =>
+        void service.host.delete(key).then((outcome) => {
+          trace.note(`the deletion is answered: ${outcome}`, key);
+          isWiped ||= outcome === "wiped" || outcome === "wiping";
+        }),
+    );
+    scheduler.after(1_000, ask);
+  };
+  ask();
+  return always;
+};

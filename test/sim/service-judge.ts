@@ -1,0 +1,91 @@
+/**
+ * The promises of the document service and the leaderboard, held against what the judge knows of the log: nothing is
+ * trimmed that no readable snapshot covers, a room keeps its last record, and the boards count every edit exactly once.
+ */
+
+import { type Checkpoint, isDeleted } from "../../shared/bus/checkpoint.ts";
+import { type OwnersRecord } from "../../shared/bus/record.ts";
+import type { RoomKey } from "../../shared/ids.ts";
+import { type ScoringOptions, worthOfEdit } from "../../leaderboard/counting/scoring.ts";
+import type { LastRecord } from "../../room-server/ports.ts";
+import { contentOf } from "./document-service-process.ts";
+import type { Judge } from "./judge.ts";
+import type { ServiceStores } from "./service-stores.ts";
+import type { SimJetStream } from "./sim-jetstream.ts";
+
+export class ServiceJudge {
+  readonly #judge: Judge;
+  readonly #stores: ServiceStores;
+  readonly #log: SimJetStream;
+  readonly #scoring: ScoringOptions;
+
+  constructor(judge: Judge, stores: ServiceStores, log: SimJetStream, scoring: ScoringOptions) {
+    this.#judge = judge;
+    this.#stores = stores;
+    this.#log = log;
+    this.#scoring = scoring;
+  }
+
+  /** These records of a room are gone from the log. */
+  receiveTrimmed(key: RoomKey, removed: readonly LastRecord[]): void {
+    if (removed.length === 0) return;
+    const last = removed.at(-1)!;
+    if (this.#log.last(key, Number.POSITIVE_INFINITY) === undefined)
+      this.#judge.fail("the last record of the room is trimmed from its log", key);
+    if (this.#judge.room(key).isDeleted) return;
+    const entry = this.#stores.checkpoints.entryAsOf(key, Number.POSITIVE_INFINITY).entry;
+    if (entry === undefined || isDeleted(entry) || entry.streamSeq < last.streamSeq)
+      return this.#judge.fail(`record ${last.streamSeq} is trimmed, and no checkpoint covers it`, key);
+    const wrong = this.wrongAboutSnapshot(key, entry);
+    if (wrong !== undefined) this.#judge.fail(`record ${last.streamSeq} is trimmed, and ${wrong}`, key);
+  }
+
+  /** Undefined: the checkpoint's snapshot can be read, and has exactly the log's edits up to there. */
+  wrongAboutSnapshot(key: RoomKey, { seq, snapshot }: Checkpoint): string | undefined {
+    const state = this.#stores.snapshots.read(snapshot.object);
+    if (state === undefined) return `the snapshot at seq ${seq} is not there`;
+    const expected = this.#judge.room(key).order.slice(0, seq);
+    const content = Buffer.concat(expected.map(({ payload }) => payload));
+    return content.equals(contentOf(state)) ? undefined : `the snapshot at seq ${seq} is not what the log had up to there`;
+  }
+
+  /** What document services and leaderboards still have to do. Undefined: nothing, all of it is right. */
+  unsettled(): string | undefined {
+    for (const [key, room] of this.#judge.rooms) {
+      const entry = this.#stores.checkpoints.entryAsOf(key, Number.POSITIVE_INFINITY).entry;
+      const points = this.#stores.redis.pointsOf(key);
+      if (room.isDeleted) {
+        if (!isDeleted(entry) || entry.wiping === true)
+          return `room ${key} is deleted, and its checkpoint does not say that nothing is left`;
+        continue;
+      }
+      if (room.head === 0) continue;
+      if (entry === undefined || isDeleted(entry)) return `room ${key} has edits and no checkpoint`;
+      if (entry.seq !== room.head) return `the checkpoint of room ${key} is at seq ${entry.seq}, the log at ${room.head}`;
+      const wrong = this.wrongAboutSnapshot(key, entry);
+      if (wrong !== undefined) return `of room ${key}, ${wrong}`;
+      const [counted, expected] = [
+        points === "deleted" ? points : described(points),
+        described(this.#pointsOf(room.records.map(({ record }) => record))),
+      ];
+      if (counted !== expected) return `the board of room ${key} is ${counted}, and the log comes to ${expected}`;
+    }
+    return undefined;
+  }
+
+  #pointsOf(records: readonly OwnersRecord[]): Map<string, number> {
+    const points = new Map<string, number>();
+    for (const record of records) {
+      if (record.kind !== "edits") continue;
+      for (const { client, payload } of record.edits.edits) {
+        const user = record.users.get(client)!;
+        points.set(user, (points.get(user) ?? 0) + worthOfEdit(payload.byteLength, this.#scoring));
+      }
+    }
+    return points;
+  }
+}
+
+function described(points: ReadonlyMap<string, number>): string {
+  return JSON.stringify([...points].sort(([a], [b]) => (a < b ? -1 : 1)));
+}

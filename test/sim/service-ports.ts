@@ -1,0 +1,94 @@
+/** How the simulated document services and leaderboards reach KV buckets and the log over their connections. */
+
+import type { StoredRecord } from "../../shared/bus/record.ts";
+import type { Lease, Leases, LeaseWrite } from "../../shared/cluster/lease.ts";
+import type { RoomKey } from "../../shared/ids.ts";
+import type { Clock } from "../../shared/time/clock.ts";
+import { pause } from "../../shared/time/pause.ts";
+import type { SimBucket } from "./sim-bucket.ts";
+import type { SimJetStream } from "./sim-jetstream.ts";
+import type { SimLine } from "./sim-line.ts";
+
+type Entry<Value> = { readonly entry: Value | undefined; readonly revision: number };
+export type SimValues<Value> = {
+  read(room: RoomKey): Promise<Entry<Value>>;
+  write(room: RoomKey, value: Value, revision: number): Promise<LeaseWrite>;
+};
+
+const RECORDS_PER_READ = 64;
+
+/** As `document-service/io/kv-room-values.ts`. `read`: where a leader of before may answer. */
+export function kvValuesOf<Value>(
+  line: SimLine,
+  bucket: SimBucket<Value>,
+  {
+    takesWrites,
+    read = (room) =>
+      line.ask(
+        () => bucket.read(room),
+        () => bucket.answers(),
+      ),
+  }: { takesWrites: () => boolean; read?: (room: RoomKey) => Promise<Entry<Value>> },
+): SimValues<Value> {
+  return {
+    read,
+    write: async (room, value, revision) => {
+      const written = await line.ask(
+        () => (bucket.write(room, value, revision) ? bucket.read(room).revision : undefined),
+        () => bucket.answers() && takesWrites(),
+      );
+      if (written !== undefined) return { kind: "written", revision: written };
+      const found = await read(room);
+      const isOurs = JSON.stringify(found.entry) === JSON.stringify(value);
+      return isOurs ? { kind: "written", revision: found.revision } : { kind: "superseded" };
+    },
+  };
+}
+
+/** As `shared/io/kv-leases.ts`. */
+export function kvLeasesOf(line: SimLine, bucket: SimBucket<Lease>, takesWrites: () => boolean): Leases {
+  const keyOf = (partition: number): RoomKey => `partition.${partition}` as RoomKey;
+  const values = kvValuesOf(line, bucket, { takesWrites });
+  const read: Leases["read"] = async (partition) => {
+    const { entry, revision } = await values.read(keyOf(partition));
+    return { lease: entry, revision };
+  };
+  return {
+    read,
+    write: async (partition, lease, revision) => {
+      const outcome = await values.write(keyOf(partition), lease, revision);
+      if (outcome.kind === "written") return outcome;
+      const found = await read(partition);
+      return found.lease?.holder === lease.holder ? { kind: "written", revision: found.revision } : outcome;
+    },
+  };
+}
+
+/** As `shared/io/follow-log.ts`: all there is, then again after a rest. */
+export async function* readInParts(
+  {
+    jetstream,
+    readFrom,
+    clock,
+    restMs,
+  }: {
+    readonly jetstream: SimJetStream;
+    readonly readFrom: <Answer>(run: (asOf: number) => Answer) => Promise<Answer>;
+    readonly clock: Clock;
+    readonly restMs: number;
+  },
+  after: number,
+  signal: AbortSignal,
+): AsyncIterable<StoredRecord> {
+  const last = await readFrom((asOf) => jetstream.lastSeq(asOf));
+  if (last < after) throw new Error(`the log ends at ${last}, before ${after} which had been read`);
+  for (let read = after; !signal.aborted;) {
+    const records = await readFrom((asOf) => jetstream.readAll(read, RECORDS_PER_READ, asOf));
+    for (const record of records) {
+      if (signal.aborted) return;
+      read = record.streamSeq;
+      yield record;
+    }
+    if (records.length < RECORDS_PER_READ) await pause(clock, restMs, signal);
+  }
+}

@@ -1,0 +1,71 @@
+/**
+ * The connection to one y-websocket client: sends messages, and closes it with a close code. A closed client counts as
+ * gone at once, although it may take long to answer the close.
+ */
+
+import type { YWebsocketMetrics } from "./metrics.ts";
+import type { YSocket } from "./ports.ts";
+import { encodeDenied } from "./protocol.ts";
+
+/** On codes 4400 to 4499, clients of y-websocket 3.1 and later do not reconnect by themselves. */
+export const Y_CLOSE = {
+  unreadable: 4400,
+  refused: 4401,
+  tokenExpired: 4501,
+  silent: 4508,
+  tooFast: 4529,
+  goingAway: 1001,
+  overloaded: 1013,
+} as const;
+
+/** `left`: the client closed the socket. `refused`: the bridge closed it. */
+export type YConnectionEnd = "left" | "refused";
+
+export type YConnectionOptions = { readonly yWaitingBytesMax: number };
+
+export class YConnection {
+  readonly #socket: YSocket;
+  readonly #options: YConnectionOptions;
+  readonly #closes: YWebsocketMetrics["closes"];
+  readonly #onEnd: (end: YConnectionEnd) => void;
+  #isOpen = true;
+
+  /** `onEnd` is called once, before the socket is closed. */
+  constructor(socket: YSocket, options: YConnectionOptions, closes: YWebsocketMetrics["closes"], onEnd: (end: YConnectionEnd) => void) {
+    this.#socket = socket;
+    this.#options = options;
+    this.#closes = closes;
+    this.#onEnd = onEnd;
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** One message may be as long as the document. So the limit applies to the bytes that were unread before it. */
+  send(bytes: Uint8Array): void {
+    if (!this.#isOpen) return;
+    if (this.#socket.waitingBytes > this.#options.yWaitingBytesMax) {
+      return this.refuse(Y_CLOSE.overloaded, "it does not take what it is sent");
+    }
+    this.#socket.send(bytes);
+  }
+
+  /** Edits that the client sent earlier are still saved. */
+  refuse(code: number, reason: string): void {
+    if (!this.#isOpen) return;
+    if (code === Y_CLOSE.refused) this.#socket.send(encodeDenied(reason));
+    this.#closes.inc({ code: String(code) });
+    this.#end("refused");
+    this.#socket.close(code, reason);
+  }
+
+  receiveClosed(): void {
+    if (this.#isOpen) this.#end("left");
+  }
+
+  #end(end: YConnectionEnd): void {
+    this.#isOpen = false;
+    this.#onEnd(end);
+  }
+}
