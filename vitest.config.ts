@@ -37,9 +37,19 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: "system", include: [system], exclude: [...exclude, ...busy, ...alone], maxWorkers: 5, sequence: { groupOrder: 1 } },
+        test: {
+          name: "system",
+          include: [system],
+          exclude: [...exclude, ...busy, ...alone],
+          maxWorkers: 5,
+          isolate: false,
+          sequence: { groupOrder: 1 },
+        },
       },
-      { extends: true, test: { name: "busy", include: busy, exclude, maxWorkers: 3, maxConcurrency: 2, sequence: { groupOrder: 2 } } },
+      {
+        extends: true,
+        test: { name: "busy", include: busy, exclude, isolate: false, maxWorkers: 3, maxConcurrency: 2, sequence: { groupOrder: 2 } },
+      },
       { extends: true, test: { name: "alone", include: alone, exclude, maxWorkers: 1, sequence: { groupOrder: 3 } } },
     ],
   },
