@@ -22,7 +22,7 @@ import type { CloseName } from "../shared/wire/close-codes.ts";
 import type { Channel } from "../shared/wire/frames.ts";
 import type { ClientAddress } from "../shared/limits/client-address.ts";
 import type { TokenVerdict } from "./sessions/identity.ts";
-import type { CommittedBatch } from "./rooms/in-order.ts";
+import type { CommittedBatch } from "../shared/wire/committed-edits.ts";
 import type { RecentEventLog } from "./operations/events-kept.ts";
 import type { LostRoomServer } from "./operations/servers-lost.ts";
 

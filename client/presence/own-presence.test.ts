@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 
 import type { Millis } from "../../shared/ids.ts";
 import { type PresenceField, VIEWPORT } from "../../shared/wire/presence.ts";
-import { OwnPresence, type PresenceLimits } from "./own-presence.ts";
+import { OwnPresence, type PresenceLimits } from "./room-presence.ts";
 import { FrameSendRate } from "../connection/client-rates.ts";
 
 const OPTIONS = { bytesMax: 200, fieldsMax: 4, perSecond: 20, viewportsPerSecond: 5 };

@@ -4,7 +4,7 @@ import type { OwnerReply, SubmittedEdit } from "../../shared/bus/envelope.ts";
 import type { ClientId, Epoch, GatewayId, RoomKey, Seq, UserId } from "../../shared/ids.ts";
 import { appendSpanId, editSpanId } from "../../shared/io/traces/edit-traces.ts";
 import { TestTraces } from "../../shared/testing/traces.ts";
-import type { CommittedBatch } from "../rooms/in-order.ts";
+import type { CommittedBatch } from "../../shared/wire/committed-edits.ts";
 import { tracedEdits } from "./traced-edits.ts";
 
 const GATEWAY = "g1" as GatewayId;

@@ -4,7 +4,9 @@
  * most nine cells, however far it is zoomed out.
  */
 
-import type { Point, Rectangle } from "../../shared/wire/positions.ts";
+import { LazyMap } from "../../shared/collections/lazy-map.ts";
+import { CURSOR, type ParticipantNumber, type PresenceDelta, type PresenceState } from "../../shared/wire/presence.ts";
+import { decodePoint, type Point, type Rectangle } from "../../shared/wire/positions.ts";
 
 declare const brand: unique symbol;
 /** `level/column/row` */
@@ -47,4 +49,75 @@ function sideOf(level: Level): number {
 
 function cell(level: Level, column: number, row: number): Cell {
   return `${level}/${column}/${row}` as Cell;
+}
+
+/** Counts the viewers of each cell. */
+export class Viewers {
+  readonly #cells = new LazyMap<Cell, number>();
+  readonly #levels = new LazyMap<Level, number>();
+
+  get levels(): Iterable<Level> {
+    return this.#levels.keys();
+  }
+
+  has(cell: Cell): boolean {
+    return this.#cells.has(cell);
+  }
+
+  add(level: Level, cells: readonly Cell[]): void {
+    count(this.#levels, level, 1);
+    for (const cell of cells) count(this.#cells, cell, 1);
+  }
+
+  remove(level: Level, cells: readonly Cell[]): void {
+    count(this.#levels, level, -1);
+    for (const cell of cells) count(this.#cells, cell, -1);
+  }
+}
+
+function count<Key>(counts: LazyMap<Key, number>, key: Key, by: number): void {
+  const sum = (counts.get(key) ?? 0) + by;
+  if (sum === 0) counts.delete(key);
+  else counts.set(key, sum);
+}
+
+/** `point`: undefined when the participant removed its cursor. */
+type Cursor = { readonly value: Uint8Array; readonly point: Point | undefined; readonly moved: number };
+
+/**
+ * Where each participant of a room points, and when each cursor last moved. A client whose view has moved receives the
+ * cursors that moved out of its view meanwhile.
+ */
+export class Cursors {
+  /** In the order of the last move: the newest last. */
+  readonly #cursors = new LazyMap<ParticipantNumber, Cursor>();
+  #version = 0;
+
+  /** Increases with each delta. */
+  get version(): number {
+    return this.#version;
+  }
+
+  at(number: ParticipantNumber): Point | undefined {
+    return this.#cursors.get(number)?.point;
+  }
+
+  receiveDelta({ snapshot, gone, states }: PresenceDelta): void {
+    this.#version += 1;
+    if (snapshot) this.#cursors.clear();
+    for (const number of gone) this.#cursors.delete(number);
+    for (const { number, fields } of states) {
+      const value = fields.find(({ name }) => name === CURSOR)?.value;
+      if (value === undefined) continue;
+      this.#cursors.delete(number);
+      this.#cursors.set(number, { value: value.slice(), point: decodePoint(value), moved: this.#version });
+    }
+  }
+
+  /** All cursors that moved after the version. */
+  since(version: number): PresenceState[] {
+    const states: PresenceState[] = [];
+    for (const [number, { value, moved }] of this.#cursors) if (moved > version) states.push({ number, fields: [{ name: CURSOR, value }] });
+    return states;
+  }
 }

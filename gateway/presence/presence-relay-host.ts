@@ -18,7 +18,8 @@ import { encodeFrame, encodePresenceDeltaFrame } from "../../shared/wire/codec.t
 import type { Channel } from "../../shared/wire/frames.ts";
 import type { PresenceField } from "../../shared/wire/presence.ts";
 import type { Backbone, ConnectionId, PresenceOwners, Sockets, Topics } from "../ports.ts";
-import { type PresenceRelayEffect, type PresenceRelayInput, type PresenceRelayOptions, PresenceRelay } from "./presence-relay.ts";
+import { type PresenceRelayOptions, PresenceRelay } from "./presence-relay.ts";
+import type { PresenceRelayEffect, PresenceRelayInput } from "./relay-messages.ts";
 import type { AudienceTopic } from "./audience.ts";
 import type { HostDeps } from "../host-deps.ts";
 import type { Dispatch } from "../part-effects.ts";

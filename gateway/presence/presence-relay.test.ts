@@ -4,7 +4,8 @@ import type { ClientId, Epoch, GatewayId, Millis, UserId } from "../../shared/id
 import { encodePoint, encodeRectangle } from "../../shared/wire/positions.ts";
 import { CURSOR, encodeDelta, VIEWPORT } from "../../shared/wire/presence.ts";
 import type { ConnectionId } from "../ports.ts";
-import { type PresenceRelayEffect, type PresenceRelayInput, PresenceRelay } from "./presence-relay.ts";
+import { PresenceRelay } from "./presence-relay.ts";
+import type { PresenceRelayEffect, PresenceRelayInput } from "./relay-messages.ts";
 
 const options = {
   gateway: "gw" as GatewayId,

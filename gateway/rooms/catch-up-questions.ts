@@ -9,7 +9,7 @@ import { assertNever } from "../../shared/assert.ts";
 import type { CatchUpReply, ToOwner } from "../../shared/bus/envelope.ts";
 import type { GatewayId, Millis, Position, Seq } from "../../shared/ids.ts";
 import { LazyMap } from "../../shared/collections/lazy-map.ts";
-import { batchFrom, type CommittedBatch } from "./in-order.ts";
+import { batchFrom, type CommittedBatch } from "../../shared/wire/committed-edits.ts";
 import type { ConnectionId } from "../ports.ts";
 
 /**

@@ -12,7 +12,7 @@ import { Prng } from "../../shared/collections/prng.ts";
 import type { ConnectionId } from "../ports.ts";
 import type { FollowedRoomEffect, FollowedRoomInput } from "./room-messages.ts";
 import { FollowedRoom } from "./followed-room.ts";
-import { batchFrom, type CommittedBatch } from "./in-order.ts";
+import { batchFrom, type CommittedBatch } from "../../shared/wire/committed-edits.ts";
 import { UnackedBudget } from "./unacked-budget.ts";
 import { readFromOwner } from "./room-messages.ts";
 

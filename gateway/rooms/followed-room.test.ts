@@ -14,8 +14,7 @@ import {
   type UnixMillis,
   type UserId,
 } from "../../shared/ids.ts";
-import { writeCommittedEdits } from "../../shared/wire/committed-edits.ts";
-import { batchFrom } from "./in-order.ts";
+import { writeCommittedEdits, batchFrom } from "../../shared/wire/committed-edits.ts";
 import type { ConnectionId } from "../ports.ts";
 import type { FollowedRoomEffect, FollowedRoomInput } from "./room-messages.ts";
 import { FollowedRoom } from "./followed-room.ts";

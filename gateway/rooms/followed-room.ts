@@ -2,19 +2,21 @@
  * One room on this gateway: its members, the edits delivered to them, and their edits that the log may not have yet.
  * Deterministic.
  *
- * Two promises. A member receives every edit after its position, in seq order and without a gap (edit-feed.ts). An
- * accepted edit is sent on until it is in the log or refused, whatever happens to the owner (edit-relay.ts). Joins and
- * leaves are in entrance.ts. This file knows the owner, and decides when to look for another.
+ * Two promises. A member receives every edit after its position, in seq order and without a gap (edit-feed.ts and
+ * member-catch-ups.ts). An accepted edit is sent on until it is in the log or refused, whatever happens to the owner
+ * (edit-relay.ts). Joins and leaves are in entrance.ts. This file knows the owner, and decides when to look for
+ * another.
  */
 
 import { assertNever } from "../../shared/assert.ts";
 import type { OwnerReply } from "../../shared/bus/envelope.ts";
-import type { ClientId, Epoch, GatewayId, Millis, Position, ServerId } from "../../shared/ids.ts";
+import type { ClientId, Epoch, GatewayId, Millis, Position, Seq, ServerId } from "../../shared/ids.ts";
 import type { Channel } from "../../shared/wire/frames.ts";
 import { CatchUpQuestions } from "./catch-up-questions.ts";
 import { MemberEditFeed, type MemberEditFeedOptions } from "./edit-feed.ts";
 import { EditRelay, Unacked, type UnackedOptions } from "./edit-relay.ts";
 import { Entrance, type EntranceOptions } from "./entrance.ts";
+import { MemberCatchUps } from "./member-catch-ups.ts";
 import { MemberConnections } from "./members.ts";
 import { OwnerSearch, type SearchCause, type SearchOutcome, type SearchStep } from "./owner-search.ts";
 import type { ConnectionId } from "../ports.ts";
@@ -41,9 +43,10 @@ export class FollowedRoom {
   readonly #options: FollowedRoomOptions;
   readonly #members = new MemberConnections();
   readonly #unacked: Unacked;
-  readonly #catchUps: CatchUpQuestions;
+  readonly #questions: CatchUpQuestions;
   readonly #entrance: Entrance;
   readonly #feed: MemberEditFeed;
+  readonly #catchUps: MemberCatchUps;
   readonly #relay: EditRelay;
   readonly #search = new OwnerSearch();
   #attached = false;
@@ -57,9 +60,10 @@ export class FollowedRoom {
     this.#options = options;
     this.#usedAt = now;
     this.#unacked = new Unacked(options, budget);
-    this.#catchUps = new CatchUpQuestions(gateway);
-    this.#entrance = new Entrance(options, channel, this.#members, this.#unacked, this.#catchUps);
-    this.#feed = new MemberEditFeed(options, channel, this.#entrance, this.#members, this.#unacked, this.#catchUps);
+    this.#questions = new CatchUpQuestions(gateway);
+    this.#entrance = new Entrance(options, channel, this.#members, this.#unacked, this.#questions);
+    this.#feed = new MemberEditFeed(options, channel, this.#entrance, this.#members, this.#unacked, this.#questions);
+    this.#catchUps = new MemberCatchUps(this.#feed, this.#entrance, this.#members, this.#questions);
     this.#relay = new EditRelay(gateway, channel, this.#members, this.#unacked);
   }
 
@@ -93,9 +97,9 @@ export class FollowedRoom {
   /** `fast` while the room waits for something, `slow` while it only has something to expire. */
   get tickRate(): "fast" | "slow" | "none" {
     if (this.#isDeleted) return "none";
-    if (this.#unacked.size > 0 || this.#catchUps.open > 0 || this.#search.active || this.#entrance.hasWaiting || this.#feed.awaitsEdits)
+    if (this.#unacked.size > 0 || this.#questions.open > 0 || this.#search.active || this.#entrance.hasWaiting || this.#feed.awaitsEdits)
       return "fast";
-    return this.#feed.hasRecent ? "slow" : "none";
+    return this.#feed.recent.empty ? "none" : "slow";
   }
 
   receiveInput(input: FollowedRoomInput, now: Millis): FollowedRoomEffect[] {
@@ -103,7 +107,7 @@ export class FollowedRoom {
     const effects: FollowedRoomEffect[] = [];
     switch (input.kind) {
       case "join":
-        this.#feed.receiveJoin(input, now, effects);
+        this.#catchUps.receiveJoin(input, now, effects);
         break;
       case "leave":
         this.#entrance.receiveLeave(input.connection, now, effects);
@@ -122,7 +126,7 @@ export class FollowedRoom {
         effects.push({ kind: "send-to-owner", message: { kind: "resubmit", gateway: this.#options.gateway, edit: input.edit } });
         break;
       case "replay":
-        this.#feed.receiveReplay(input.connection, input.after, input.through, now, effects);
+        this.#catchUps.receiveReplay(input.connection, input.after, input.through, now, effects);
         break;
       case "from-owner":
         if (input.message.kind === "deleted") return this.#receiveDeleted(now); // A deletion counts in every epoch.
@@ -199,7 +203,7 @@ export class FollowedRoom {
     this.#receiveSignOfLife(now);
     if (epoch > this.#entrance.epoch) {
       const isNext = message.kind === "epoch" && message.before === this.#entrance.epoch;
-      this.#feed.receiveNewEpoch(epoch, isNext ? message.head : undefined, effects);
+      this.#receiveNewEpoch(epoch, isNext ? message.head : undefined, effects);
       this.#receiveNewOwner(ownerOf(message), now, effects);
     }
     this.#receiveCurrentMessage(message, epoch, now, effects);
@@ -226,10 +230,10 @@ export class FollowedRoom {
     if (answer.epoch < this.#entrance.epoch) return this.#receiveFormerOwner(now, effects);
     this.#receiveSignOfLife(now);
     const isNew = answer.epoch > this.#entrance.epoch;
-    if (isNew) this.#feed.receiveNewEpoch(answer.epoch, undefined, effects);
+    if (isNew) this.#receiveNewEpoch(answer.epoch, undefined, effects);
     switch (answer.kind) {
       case "catch-up":
-        this.#feed.receiveCatchUp(answer, now, effects);
+        this.#catchUps.receiveCatchUp(answer, now, effects);
         break;
       case "acked":
         this.#relay.receiveAck(answer, this.#feed.position, now, effects);
@@ -247,6 +251,12 @@ export class FollowedRoom {
     this.#feed.settleDoubt(now, effects);
   }
 
+  /** `begin`: the seq after which the epoch begins, if it directly follows the last known one. Undefined: not known. */
+  #receiveNewEpoch(epoch: Epoch, begin: Seq | undefined, effects: FollowedRoomEffect[]): void {
+    this.#feed.receiveNewEpoch(epoch, begin, effects);
+    this.#catchUps.receiveNewEpoch();
+  }
+
   /**
    * A message of a former owner is ignored: what is true of it comes again. If the current owner is silent, it may be
    * gone and its epoch lost from the log. Then a search tells the next server which epochs no longer count here.
@@ -262,7 +272,7 @@ export class FollowedRoom {
   }
 
   #askAndSendAgain(now: Millis, effects: FollowedRoomEffect[]): void {
-    for (const message of this.#catchUps.askAllAgain(now)) effects.push({ kind: "send-to-owner", message });
+    for (const message of this.#questions.askAllAgain(now)) effects.push({ kind: "send-to-owner", message });
     this.#relay.sendAllAgain(now, effects);
   }
 
@@ -273,7 +283,7 @@ export class FollowedRoom {
 
   /** Begins a search only if an answer is open. Otherwise the next question finds out, or placement. */
   #receiveServerLost(server: ServerId, now: Millis, effects: FollowedRoomEffect[]): void {
-    if (this.#unacked.size === 0 && this.#catchUps.open === 0) return;
+    if (this.#unacked.size === 0 && this.#questions.open === 0) return;
     const { owner } = this.#search;
     const mayBeOwner = owner === undefined && now - this.#ownerAliveAt >= this.#options.ownerSilenceMsMax * UNKNOWN_OWNER_SILENCES;
     if (owner === server || mayBeOwner) this.#beginSearch({ kind: "lost", server }, now, effects);
@@ -294,9 +304,9 @@ export class FollowedRoom {
     if (this.#search.active) return;
 
     const silenceMsMax = this.#options.ownerSilenceMsMax;
-    for (const message of this.#catchUps.receiveTick(silenceMsMax, now)) effects.push({ kind: "send-to-owner", message });
+    for (const message of this.#questions.receiveTick(silenceMsMax, now)) effects.push({ kind: "send-to-owner", message });
     const overdue = this.#unacked.takeOverdue(silenceMsMax, now);
-    const unanswered = this.#catchUps.overdue(silenceMsMax, now);
+    const unanswered = this.#questions.overdue(silenceMsMax, now);
     if (overdue.edits.length === 0 && unanswered === "nothing") return;
     // An owner that was alive a moment ago may have missed a message, or reads its log for an answer. The gateway looks
     // for another owner if it stays silent or keeps missing messages. It does not while the owner announces that its
@@ -305,7 +315,7 @@ export class FollowedRoom {
     const isWaiting = this.#entrance.isSlow && silentMs < SLOW_OWNER_SILENCES * silenceMsMax;
     const isLost = !isWaiting && (silentMs >= silenceMsMax || overdue.fruitless);
     if (isLost || unanswered === "fruitless") return this.#beginSearch({ kind: "silent" }, now, effects);
-    for (const message of this.#catchUps.askOverdueAgain(silenceMsMax, now)) effects.push({ kind: "send-to-owner", message });
+    for (const message of this.#questions.askOverdueAgain(silenceMsMax, now)) effects.push({ kind: "send-to-owner", message });
     this.#relay.sendAgain(overdue.edits, effects);
   }
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { Epoch, Millis, Seq } from "../../shared/ids.ts";
-import type { CommittedBatch } from "./in-order.ts";
+import type { CommittedBatch } from "../../shared/wire/committed-edits.ts";
 import { Recent } from "./recent.ts";
 
 const at = (ms: number): Millis => ms as Millis;

@@ -4,7 +4,7 @@
  */
 
 import type { Epoch, Millis, Position, Seq } from "../../shared/ids.ts";
-import type { CommittedBatch } from "./in-order.ts";
+import type { CommittedBatch } from "../../shared/wire/committed-edits.ts";
 
 /** The answer expires, so that a restored log or snapshot counts again. */
 const KNOWN_MS = 2_000;

@@ -3,7 +3,7 @@
 import type { OwnerReply, SubmittedEdit, ToOwner } from "../../shared/bus/envelope.ts";
 import type { ClientId, Epoch, Position, Seq, ServerId } from "../../shared/ids.ts";
 import type { JoinRefusal, ServerFrame, TentativeEdit } from "../../shared/wire/frames.ts";
-import type { CommittedBatch } from "./in-order.ts";
+import { type CommittedBatch, batchFrom } from "../../shared/wire/committed-edits.ts";
 import type { SearchOutcome, SearchStep } from "./owner-search.ts";
 import type { ConnectionId } from "../ports.ts";
 import type { WriteOutcome, WriteRefusal } from "./writes-host.ts";
@@ -11,7 +11,6 @@ import { decodeFromOwner, type FromOwner } from "../../shared/bus/envelope.ts";
 import type { EditsRecord } from "../../shared/bus/record.ts";
 import { editsBytesOf, serverOf } from "../../shared/bus/record.ts";
 import { Tag } from "../../shared/bus/record.ts";
-import { batchFrom } from "./in-order.ts";
 
 /**
  * A message of the owner to all gateways. Of committed edits only the authors are decoded: decoding everything took a

@@ -8,7 +8,7 @@ import type { SubmittedEdit } from "../../shared/bus/envelope.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 import type { ClientId, Epoch, RoomKey, Seq } from "../../shared/ids.ts";
 import type { NackReason } from "../../shared/wire/frames.ts";
-import type { CommittedBatch } from "./in-order.ts";
+import type { CommittedBatch } from "../../shared/wire/committed-edits.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 
 export type WriteRefusal = NackReason | "not-first" | "tenant-rooms" | "too-many-writes" | "deleted";

@@ -3,6 +3,7 @@
  * a receiver that misses one requests a snapshot. Kept apart from edits, which never wait for presence.
  */
 
+import { splitBySize } from "../collections/split-by-size.ts";
 import type { ClientId, Epoch, GatewayId, UserId } from "../ids.ts";
 import {
   bits,
@@ -182,4 +183,41 @@ export function encodePresenceReply(message: PresenceReply): Uint8Array {
 
 export function decodePresenceReply(bytes: Uint8Array): PresenceReply | undefined {
   return decodeAll(bytes, ANSWER.read);
+}
+
+/** Maximum size of a message; the rest follows in the next one. NATS accepts 1 MB. */
+const MESSAGE_BYTES_MAX = 256 * 1024;
+/** Overhead of a member, of a client's fields and of one field. Texts take up to three bytes a character. */
+const MEMBER_BYTES = 8;
+const STATE_BYTES = 8;
+const FIELD_BYTES = 8;
+const BYTES_PER_CODE_UNIT = 3;
+
+/** Nearly always one message. Several parts count once all of them have arrived. */
+export function membersInParts(message: PresenceToOwner & { kind: "members" }): (PresenceToOwner & { kind: "members" })[] {
+  const exits = splitBySize(message.exited, (client) => client.length + 1, MESSAGE_BYTES_MAX).map((exited) => ({
+    ...message,
+    entered: [],
+    exited,
+  }));
+  const entries = splitBySize(message.entered, bytesOfMember, MESSAGE_BYTES_MAX).map((entered) => ({ ...message, entered, exited: [] }));
+  if (exits.length + entries.length <= 1 || (exits.length === 1 && entries.length === 1)) return [message];
+  const parts = [...exits, ...entries];
+  return parts.map((part, index) => ({ ...part, partOf: { part: index + 1, parts: parts.length } }));
+}
+
+/** The states of each message, nearly always of one. */
+export function statesInParts(states: readonly PresenceMemberState[]): PresenceMemberState[][] {
+  return splitBySize(states, bytesOfState, MESSAGE_BYTES_MAX);
+}
+
+function bytesOfMember({ client, user, name }: PresenceMember): number {
+  return MEMBER_BYTES + client.length + (user.length + name.length) * BYTES_PER_CODE_UNIT;
+}
+
+function bytesOfState({ client, fields }: PresenceMemberState): number {
+  return fields.reduce(
+    (sum, { name, value }) => sum + FIELD_BYTES + name.length * BYTES_PER_CODE_UNIT + value.byteLength,
+    STATE_BYTES + client.length,
+  );
 }

@@ -12,6 +12,7 @@ import {
   checked,
   clientId,
   counter,
+  decodeAll,
   epoch,
   type Format,
   fields,
@@ -84,7 +85,15 @@ export function readRange(input: Decoder): { epoch: Epoch; firstSeq: Seq } {
 /** Consecutive edits of one client, in its own numbering and in the room's order. */
 export type CounterRun = { readonly client: ClientId; readonly counter: Counter; readonly seq: Seq; readonly count: number };
 
-export type CommittedRuns = { readonly epoch: Epoch; readonly firstSeq: Seq; readonly lastSeq: Seq; readonly runs: CounterRun[] };
+export type CommittedRuns = { readonly epoch: Epoch; readonly firstSeq: Seq; readonly lastSeq: Seq; readonly runs: readonly CounterRun[] };
+
+/** Committed edits of one frame: the bytes as the log has them, and the authors. */
+export type CommittedBatch = CommittedRuns & { readonly bytes: Uint8Array };
+
+/** Undefined: the bytes are no committed edits. */
+export function batchFrom(bytes: Uint8Array): CommittedBatch | undefined {
+  return decodeAll(bytes, (input) => ({ ...readRuns(input), bytes }));
+}
 
 /** Reads the writers and skips the payloads, which is all that a gateway needs. Throws on other bytes. */
 export function readRuns(input: Decoder): CommittedRuns {

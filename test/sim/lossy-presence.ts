@@ -5,11 +5,8 @@
  * everybody must be told the truth; of cursors in a large room, those in view.
  */
 
-import {
-  type PresenceRelayEffect as GatewayEffect,
-  type PresenceRelayInput as GatewayInput,
-  PresenceRelay,
-} from "../../gateway/presence/presence-relay.ts";
+import { PresenceRelay } from "../../gateway/presence/presence-relay.ts";
+import type { PresenceRelayEffect as GatewayEffect, PresenceRelayInput as GatewayInput } from "../../gateway/presence/relay-messages.ts";
 import type { ConnectionId } from "../../gateway/ports.ts";
 import {
   OwnerPresence,

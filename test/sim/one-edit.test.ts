@@ -46,7 +46,7 @@ test("one edit goes from its author over the log to everybody, and is acknowledg
   // The log stores the record, and republishes it as stored. The owner learns it too, and need not say it again.
   expect(owner.receiveOwnershipInput({ kind: "append-settled", outcome: { kind: "appended", streamSeq: 2 } }, NOW)).toEqual([]);
 
-  // gateway/rooms/in-order.ts finds the record next in the room's order; gateway/rooms/edit-feed.ts gives everybody its bytes,
+  // gateway/rooms/edit-feed.ts finds the record next in the room's order and gives everybody its bytes,
   // encoded once, and Ann, who has the edit already, an acknowledgement in its place.
   const toMembers = gateway.receiveInput({ kind: "from-owner", message: readFromOwner(record.bytes)! }, NOW);
   const { batch, except } = the("publish-edits", toMembers);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { ConnectionId } from "../../ports.ts";
-import { FRAMES_SENT_MAX, TopicListeners, LISTENERS_SENT_MAX } from "./topic-listeners.ts";
+import { FRAMES_SENT_MAX, TopicListeners, LISTENERS_SENT_MAX } from "./uws-server.ts";
 
 const STEP_MS = 1_000;
 const WINDOW_STEPS = 10;

@@ -2,8 +2,8 @@ import * as encoding from "lib0/encoding";
 import { expect, test } from "vitest";
 
 import type { ClientId, Epoch, Seq } from "../../shared/ids.ts";
-import { writeCommittedEdits } from "../../shared/wire/committed-edits.ts";
-import { batchFrom, type CommittedBatch, InOrder } from "./in-order.ts";
+import { writeCommittedEdits, batchFrom, type CommittedBatch } from "../../shared/wire/committed-edits.ts";
+import { InOrder } from "./edit-feed.ts";
 
 const ann = "annannannannann1" as ClientId;
 const bob = "bobbobbobbobbob1" as ClientId;

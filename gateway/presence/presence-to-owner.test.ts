@@ -4,7 +4,7 @@ import { encodePresenceToOwner, type PresenceToOwner } from "../../shared/bus/pr
 import type { ClientId, Epoch, GatewayId, Millis, UserId } from "../../shared/ids.ts";
 import { encodeDelta, type PresenceDelta } from "../../shared/wire/presence.ts";
 import type { ConnectionId } from "../ports.ts";
-import { PresenceUpward } from "./presence-upward.ts";
+import { PresenceUpward } from "./presence-relay.ts";
 import { PresenceView } from "./presence-view.ts";
 
 const options = {

@@ -1,0 +1,154 @@
+/**
+ * Brings members that join to the room's position: from the recent edits, or by a question to the owner. A member goes
+ * live at exactly the room's position, so that it misses nothing: after [1,2,3], a client at 1 receives [2,3], never
+ * [3]. Joining and leaving is in entrance.ts.
+ */
+
+import { assertNever } from "../../shared/assert.ts";
+import type { CatchUpReply, ToOwner } from "../../shared/bus/envelope.ts";
+import type { Millis, Position, Seq } from "../../shared/ids.ts";
+import type { ResyncReason } from "../../shared/wire/frames.ts";
+import type { ConnectionId } from "../ports.ts";
+import type { Asker, CatchUpQuestions, CaughtUp } from "./catch-up-questions.ts";
+import type { MemberEditFeed } from "./edit-feed.ts";
+import type { Entrance } from "./entrance.ts";
+import type { MemberConnection, MemberConnections } from "./members.ts";
+import { TooOldPosition } from "./recent.ts";
+import type { FollowedRoomEffect, JoinInput } from "./room-messages.ts";
+
+export class MemberCatchUps {
+  readonly #feed: MemberEditFeed;
+  readonly #entrance: Entrance;
+  readonly #members: MemberConnections;
+  readonly #questions: CatchUpQuestions;
+  readonly #tooOld = new TooOldPosition();
+
+  constructor(feed: MemberEditFeed, entrance: Entrance, members: MemberConnections, questions: CatchUpQuestions) {
+    this.#feed = feed;
+    this.#entrance = entrance;
+    this.#members = members;
+    this.#questions = questions;
+  }
+
+  receiveJoin(input: JoinInput, now: Millis, effects: FollowedRoomEffect[]): void {
+    const { connection, position } = input;
+    const member = this.#entrance.receiveJoin(input, now, effects);
+    if (this.#isOurs(position))
+      this.#goLiveOrAsk(this.#entrance.admit(member, this.#feed.position!.seq, now, effects), position, now, effects);
+    else if (this.#tooOld.covers(position, now)) this.#entrance.sendToSnapshot([member], "too-old", this.#feed.position!, now, effects);
+    else this.#ask(this.#questions.askForMember(connection, position, now), effects);
+  }
+
+  /** The client has found a gap in its edits. */
+  receiveReplay(connection: ConnectionId, after: Seq, through: Seq, now: Millis, effects: FollowedRoomEffect[]): void {
+    if (!this.#entrance.isServed(connection)) return;
+    const recent = this.#feed.recent.after(after);
+    if (recent !== undefined) return this.#sendEdits([connection], recent, effects);
+    this.#ask(this.#questions.askForReplay(connection, { epoch: this.#entrance.epoch, seq: after }, through, now), effects);
+  }
+
+  receiveCatchUp(message: CatchUpReply, now: Millis, effects: FollowedRoomEffect[]): void {
+    const { answer } = message;
+    const head: Position = { epoch: message.epoch, seq: message.head };
+    this.#feed.resyncIfBeyond(head, now, effects);
+    const caughtUp = this.#questions.receiveCatchUp(message, now);
+    if (caughtUp === undefined) return;
+    if (this.#feed.position === undefined) this.#feed.startAt(head, now, effects);
+    this.#ask(caughtUp.ask, effects);
+    if (answer.kind === "resync") return this.#receiveResync(caughtUp, answer.reason, head, now, effects);
+    this.#receiveEdits(caughtUp, answer.parts, head, now, effects);
+    this.#feed.receiveHead(head, now, effects);
+  }
+
+  /** Another owner may judge positions differently. */
+  receiveNewEpoch(): void {
+    this.#tooOld.forget();
+  }
+
+  /** Whether the position is the room's own or among its recent ones. Only the owner can judge other positions. */
+  #isOurs(position: Position): boolean {
+    const here = this.#feed.position;
+    const { epoch } = this.#entrance;
+    if (here === undefined || this.#feed.isUnconfirmed || position.epoch > epoch) return false;
+    const atHead = position.seq === here.seq && (position.seq === 0 || position.epoch === here.epoch || position.epoch === epoch);
+    return (
+      atHead ||
+      (this.#feed.recent.vouchesFor(position, epoch) && (position.seq === here.seq || this.#feed.recent.after(position.seq) !== undefined))
+    );
+  }
+
+  /**
+   * A member that has all edits up to `position` receives the later ones and goes live. If they are no longer here, it
+   * asks again. `fruitless`: number of its questions in a row without progress.
+   */
+  #goLiveOrAsk(member: MemberConnection, position: Position, now: Millis, effects: FollowedRoomEffect[], fruitless = 0): void {
+    const { connection } = member;
+    const missing = this.#feed.isUnconfirmed
+      ? undefined
+      : position.seq >= this.#feed.position!.seq
+        ? []
+        : this.#feed.recent.after(position.seq);
+    if (missing === undefined) return this.#ask(this.#questions.askForMember(connection, position, now, fruitless), effects);
+    this.#sendEdits([connection], missing, effects);
+    this.#entrance.goLive(member, effects);
+  }
+
+  #receiveEdits(caughtUp: CaughtUp, parts: readonly Uint8Array[], head: Position, now: Millis, effects: FollowedRoomEffect[]): void {
+    const { asker, batches } = caughtUp;
+    const taken = batches.map(({ bytes }) => bytes);
+    switch (asker.kind) {
+      case "order":
+        return this.#feed.receiveConfirmed(batches, now, effects);
+      case "replay":
+        if (this.#entrance.isServed(asker.member)) this.#sendEdits([asker.member], taken, effects);
+        return;
+      case "members": {
+        const members = this.#membersOf(asker.members).map((member) => this.#entrance.admit(member, head.seq, now, effects));
+        this.#sendEdits([...asker.members], taken, effects);
+        if (caughtUp.isComplete)
+          for (const member of members) this.#goLiveOrAsk(member, caughtUp.position, now, effects, caughtUp.fruitless);
+        return;
+      }
+      case "nobody": {
+        const bytes = parts.reduce((sum, part) => sum + part.byteLength, 0);
+        if (bytes > 0) effects.push({ kind: "unwanted-catch-up", connection: asker.member, bytes });
+        return;
+      }
+      default:
+        assertNever(asker);
+    }
+  }
+
+  #receiveResync(caughtUp: CaughtUp, reason: ResyncReason, head: Position, now: Millis, effects: FollowedRoomEffect[]): void {
+    const { asker, position, isBegun } = caughtUp;
+    if (reason === "too-old" && !isBegun) this.#tooOld.remember(position, now);
+    this.#sendToSnapshot(asker, reason, head, now, effects);
+  }
+
+  #sendToSnapshot(asker: Asker, reason: ResyncReason, head: Position, now: Millis, effects: FollowedRoomEffect[]): void {
+    switch (asker.kind) {
+      case "order":
+        return this.#feed.restart(reason, head, now, effects);
+      case "members":
+        return this.#entrance.sendToSnapshot(this.#membersOf(asker.members), reason, head, now, effects);
+      case "replay":
+        return this.#entrance.sendToSnapshot(this.#membersOf([asker.member]), reason, head, now, effects);
+      case "nobody":
+        return;
+      default:
+        assertNever(asker);
+    }
+  }
+
+  #membersOf(connections: Iterable<ConnectionId>): MemberConnection[] {
+    return [...connections].map((connection) => this.#members.get(connection)).filter((member) => member !== undefined);
+  }
+
+  #sendEdits(to: readonly ConnectionId[], parts: readonly Uint8Array[], effects: FollowedRoomEffect[]): void {
+    for (const edits of parts) effects.push({ kind: "send-edits", to, edits });
+  }
+
+  #ask(messages: readonly ToOwner[], effects: FollowedRoomEffect[]): void {
+    for (const message of messages) effects.push({ kind: "send-to-owner", message });
+  }
+}
