@@ -1,6 +1,6 @@
 /**
- * What people who run rooms do over one gateway's HTTP, and what those on another gateway notice of it; and
- * `openapi.json` held true: each answer has to fit its schema, each error declared there has to be met here.
+ * Administration over the HTTP API of one gateway, and its effect on members at another gateway. `openapi.json` is
+ * checked too: each answer must match its schema, and each declared error must occur in a test.
  */
 
 import { generateKeyPair, SignJWT } from "jose";
@@ -29,7 +29,7 @@ async function enter(address: string, user: string): Promise<{ client: WireClien
 
 type Answer = { readonly status: number; readonly body: Record<string, unknown> };
 
-/** `body`: a text is sent as it is. */
+/** A `body` that is a string is sent unchanged. */
 async function ask(address: string, path: string, token: string, body?: object | string): Promise<Answer> {
   const method = body === undefined ? "GET" : "POST";
   const headers = token === "" ? {} : { authorization: `Bearer ${token}` };
@@ -144,7 +144,7 @@ test("[ADN6] a gateway that starts later knows the bans in force", async () => {
   expect((await (await rig.greet(three, "bob")).end()).code).toBe(4009);
 });
 
-test("[ADN7] an admin's authority holds in its tenant and the rooms that its token opens, and every refusal says what to do", async () => {
+test("[ADN7] an admin acts only in its tenant and in the rooms of its token, and every other request is refused with its status", async () => {
   const inNotes = await admin({ rooms: [ROOM] });
   const cases: [string, string, object | undefined, number][] = [
     ["/kick", await tokenOf("ann"), { user: "bob" }, 403],
@@ -178,7 +178,7 @@ test("[ADN8] a gateway that is drained over HTTP is not ready at once, and its c
   await until(async () => (await ask(three, "/drain", OPERATOR, {})).body["connections"] === 0, "everybody to have moved");
 });
 
-test("[ADN13] a gateway whose drain time is 0 is drained at once", async () => {
+test("[ADN13] a gateway whose drain time is 0 closes its clients immediately", async () => {
   const three = await rig.start({ drainMsMax: "0" });
   const ann = await rig.greet(three, "ann");
   await ann.next("welcome");
@@ -187,7 +187,7 @@ test("[ADN13] a gateway whose drain time is 0 is drained at once", async () => {
   await until(async () => (await ask(three, "/drain", OPERATOR, {})).body["connections"] === 0, "it to be gone");
 });
 
-test("[ADN9] every error that openapi.json declares occurs, and says what to do", async () => {
+test("[ADN9] every error that openapi.json declares occurs in these tests", async () => {
   expect((await ask(one, "/bans", "")).body).toMatchObject({ error: "no-token" });
   expect((await ask(one, "/bans", await tokenOf("boss", { rights: ["admin"] }, "1m ago"))).body).toMatchObject({ error: "token-expired" });
   const keyless = await rig.start({ jwtSecret: "", jwksUrl: "http://127.0.0.1:9/keys" });
@@ -200,5 +200,5 @@ test("[ADN9] every error that openapi.json declares occurs, and says what to do"
   expect(await ask(keyless, "/bans", signed)).toMatchObject({ status: 503, body: { error: "unavailable" } });
   const small = await rig.start({ bodiesBytesMax: "1000", editBytesMax: "1000" });
   expect(await ask(small, "/kick", await admin(), "x".repeat(1_001))).toMatchObject({ status: 503, body: { error: "busy" } });
-  expect(declared.unmet).toEqual([]); // With what the tests before have met.
+  expect(declared.unmet).toEqual([]); // The earlier tests of this file cover the other errors.
 });

@@ -7,20 +7,20 @@ const read = (flags: Record<string, string> = {}) => readSettings(gatewaySetting
 const NATS_DEFAULT_MAX_PAYLOAD = 1024 * 1024;
 const jwtSecret = "0123456789abcdef0123456789abcdef";
 
-test("[GCF1] a limit of edits above what NATS carries is refused at the start: one such edit would end the gateway", () => {
+test("[GCF1] an edit size limit above the max_payload of NATS is refused at the start, because one such edit would end the gateway", () => {
   expect(() => refuseUnsendable(read(), NATS_DEFAULT_MAX_PAYLOAD)).not.toThrow();
   expect(() => refuseUnsendable(read({ editBytesMax: String(NATS_DEFAULT_MAX_PAYLOAD) }), NATS_DEFAULT_MAX_PAYLOAD)).toThrow(
     /max_payload.*COROOM_EDIT_BYTES_MAX/,
   );
 });
 
-test("[GCF7] a NATS that does not carry a batch of small edits is refused", () => {
+test("[GCF7] a max_payload of NATS below one batch of small edits is refused", () => {
   const small = { editBytesMax: "1000", presenceMemberBytesMax: "100", presenceFieldsMax: "4" };
   expect(() => refuseUnsendable(read(small), 131_072)).toThrow(/batch of edits.*max_payload to 263168/);
   expect(() => refuseUnsendable(read(small), 263_168)).not.toThrow();
 });
 
-test("[GCF5] a limit of one participant's presence, field names included, above what NATS carries is refused", () => {
+test("[GCF5] a presence size limit, field names included, above the max_payload of NATS is refused", () => {
   expect(() => refuseUnsendable(read({ presenceMemberBytesMax: String(NATS_DEFAULT_MAX_PAYLOAD) }), NATS_DEFAULT_MAX_PAYLOAD)).toThrow(
     /max_payload.*COROOM_PRESENCE_MEMBER_BYTES_MAX/,
   );
@@ -56,7 +56,7 @@ test.each(["nope", "ftp://id.example/keys", "https://ada:HUSH@id.example/keys"])
   },
 );
 
-test("[GCF9] limits that an honest client would exceed for ever are refused, each with the change to make", () => {
+test("[GCF9] limits that an honest client would always exceed are refused, each with the required change", () => {
   expect(() => refuseUnsafeGateway(read({ jwtSecret, bodiesBytesMax: "524287" }))).toThrow(
     /COROOM_BODIES_BYTES_MAX must be at least COROOM_EDIT_BYTES_MAX/,
   );

@@ -10,7 +10,7 @@ const steps = fc.array(fc.record({ what: fc.constantFrom("set", "set", "delete")
   maxLength: 200,
 });
 
-test("[CNX1] it behaves like a Map", () => {
+test("[CNX1] connections behave like a Map", () => {
   fc.assert(
     fc.property(steps, (taken) => {
       const connections = new Connections<Value>();

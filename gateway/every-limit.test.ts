@@ -1,6 +1,6 @@
 /**
- * Each limit has a number, a metric and a test that reaches it. Every setting is named here, as a limit with those or
- * as something else, so that no limit comes to be without them.
+ * Each limit has a number, a metric and a test that reaches it. Every setting is listed here as a limit or as no limit,
+ * so that no limit lacks a metric or a test.
  */
 
 import { Registry } from "prom-client";
@@ -80,7 +80,10 @@ const LIMITS: readonly Limit<Setting>[] = [
   { settings: ["backboneLossMsMax"], metric: "coroom_gateway_closes_total", tests: ["GW17"] },
 ];
 
-/** Where it listens, whom it believes, how often it does things, how long it keeps what is bounded by something else. */
+/**
+ * Settings that limit nothing: addresses, credentials, intervals, and retention times of data that another limit
+ * bounds.
+ */
 const NO_LIMITS: readonly Setting[] = [
   "host",
   "port",
@@ -129,10 +132,10 @@ test("[GCF3] every setting is a limit with a metric and a test, or is none", () 
     settings.filter((setting) => !named.includes(setting as Setting)),
     "name it in LIMITS, or in NO_LIMITS",
   ).toEqual([]);
-  expect(named.toSorted()).toEqual(settings.toSorted()); // Each once.
+  expect(named.toSorted()).toEqual(settings.toSorted()); // Each setting is listed once.
 });
 
-test("[GCF4] the metrics and tests of all limits are there", () => {
+test("[GCF4] the metric and the tests of every limit exist", () => {
   const registry = new Registry();
   gatewayMetrics(registry);
   expect(missingOf(LIMITS, registry, new URL(".", import.meta.url))).toEqual({ metrics: [], tests: [] });

@@ -1,4 +1,4 @@
-/** What a gateway says over HTTP, with a document service that is a plain HTTP server of the test's own. */
+/** Requests over the HTTP API of a gateway. The document service is a plain HTTP server of this test. */
 
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { once } from "node:events";
@@ -25,7 +25,7 @@ const SECRET = "a secret of at least 32 bytes, for tests only";
 const snapshot = new Uint8Array(3_000_000).map((_, index) => index % 251);
 
 let nats: RealNats;
-let line: NatsConnection;
+let natsConnection: NatsConnection;
 let gateway: Awaited<ReturnType<typeof startGateway>>;
 let documents: Server;
 let heart: NodeJS.Timeout;
@@ -42,7 +42,7 @@ beforeAll(async () => {
   symlinkSync(join(folder, "secret.txt"), join(folder, "site", "link.txt"));
 
   nats = await startRealNats();
-  line = await connect({ servers: nats.url });
+  natsConnection = await connect({ servers: nats.url });
   documents = createServer(serveDocument).listen(0, "127.0.0.1");
   const flags = {
     environment: "http",
@@ -66,7 +66,7 @@ beforeAll(async () => {
 afterAll(async () => {
   clearInterval(heart);
   await gateway.stop();
-  await line.close();
+  await natsConnection.close();
   documents.close();
   await nats.stop();
   rmSync(folder, { recursive: true });
@@ -110,7 +110,11 @@ test("[HTTP1] a snapshot is unavailable without a document service, and arrives 
 
   const { port } = documents.address() as AddressInfo;
   heart = setInterval(
-    () => line.publish(subjectsOf("http").documents, encodeJson({ service: "d1", url: `http://127.0.0.1:${port}`, time: Date.now() })),
+    () =>
+      natsConnection.publish(
+        subjectsOf("http").documents,
+        encodeJson({ service: "d1", url: `http://127.0.0.1:${port}`, time: Date.now() }),
+      ),
     50,
   );
   const answer = await until(async () => {
@@ -136,14 +140,14 @@ test("[HTTP1] a snapshot is unavailable without a document service, and arrives 
   expect(asked.at(-1)).toEqual({ url: path, internal: "between us", tenant: "acme" });
 });
 
-test("[HTTP1] a document service that cannot serve the room now is skipped for one that can", async () => {
+test("[HTTP1] the gateway asks another document service when the first cannot serve the room", async () => {
   const standby = createServer((_, response) => void response.writeHead(503).end()).listen(0, "127.0.0.1");
   await once(standby, "listening");
   try {
     const { port } = standby.address() as AddressInfo;
     const before = asked.length;
-    line.publish(subjectsOf("http").documents, encodeJson({ service: "d2", url: `http://127.0.0.1:${port}`, time: Date.now() }));
-    await line.flush();
+    natsConnection.publish(subjectsOf("http").documents, encodeJson({ service: "d2", url: `http://127.0.0.1:${port}`, time: Date.now() }));
+    await natsConnection.flush();
     const authorization = `Bearer ${await bearer()}`;
     for (let time = 0; time < 4; time++) expect((await get("/v1/rooms/notes%2F7/snapshot", { authorization })).status).toBe(200);
     expect(asked.length).toBe(before + 4);
@@ -157,7 +161,7 @@ test("[HTTP2] a snapshot that the client already has is not sent again", async (
   expect([response.status, response.headers.get("x-coroom-seq"), (await response.arrayBuffer()).byteLength]).toEqual([304, "40", 0]);
 });
 
-test("[HTTP3] only a token that opens the room gets a snapshot, and every refusal says what to do", async () => {
+test("[HTTP3] only a token that opens the room gets a snapshot, and every refusal has its status and error code", async () => {
   const cases: [string, Record<string, string>, number, string][] = [
     ["/v1/rooms/notes%2F7/snapshot", {}, 401, "no-token"],
     ["/v1/rooms/notes%2F7/snapshot", { authorization: "Bearer nonsense" }, 401, "token-refused"],
@@ -196,7 +200,7 @@ test("[HTTP6] files are served with their types, and no file outside their folde
   for (const path of ["/nothing", "/assets", "/link.txt", "/..%2fsecret.txt", "/assets/..%2f..%2fsecret.txt", "/%00", "/%zz"]) {
     expect([path, (await get(path)).status]).toEqual([path, 404]);
   }
-  expect(await raw("/../secret.txt")).toBe(404); // As no browser would send it.
+  expect(await raw("/../secret.txt")).toBe(404); // Sent on a bare socket, because browsers normalise such a path.
 });
 
 test("[HTTP7] a page of an allowed origin may send requests with a token", async () => {
@@ -236,18 +240,18 @@ test("[HTTP11] HEAD is answered like GET, without the body", async () => {
   }
 });
 
-test("[HTTP10] nothing follows the answer to a HEAD, where a client expects the next answer", async () => {
+test("[HTTP10] the answer to HEAD has no body, so that the next answer on the connection follows directly", async () => {
   const { hostname, port } = new URL(address);
-  const line = connectTcp(Number(port), hostname);
-  let heard = "";
-  line.on("data", (data) => (heard += data.toString()));
-  const answers = (): string[] => heard.split("\r\n\r\n");
+  const socket = connectTcp(Number(port), hostname);
+  let received = "";
+  socket.on("data", (data) => (received += data.toString()));
+  const answers = (): string[] => received.split("\r\n\r\n");
   for (const [place, [method, path]] of [
     ["HEAD", "/v1/nothing"],
     ["HEAD", "/healthz"],
     ["GET", "/healthz"],
   ].entries()) {
-    line.write(`${method} ${path} HTTP/1.1\r\nHost: h\r\n\r\n`);
+    socket.write(`${method} ${path} HTTP/1.1\r\nHost: h\r\n\r\n`);
     await until(() => answers().length > place + 1, "the answer");
   }
   expect(answers().slice(0, 3)).toEqual([
@@ -255,7 +259,7 @@ test("[HTTP10] nothing follows the answer to a HEAD, where a client expects the 
     expect.stringMatching(/^HTTP\/1.1 200 /),
     expect.stringMatching(/^HTTP\/1.1 200 /),
   ]);
-  line.destroy();
+  socket.destroy();
 });
 
 test("[HTTP8] in production only operators get the metrics", async () => {
@@ -279,7 +283,7 @@ test("[HTTP8] in production only operators get the metrics", async () => {
     expect((await metrics({})).status).toBe(401);
     expect((await metrics({ authorization: `Bearer ${await bearer({ rights: ["admin"] })}` })).status).toBe(401);
     expect((await metrics({ authorization: `Bearer ${internalSecret}` })).status).toBe(200);
-    expect((await fetch(`http://127.0.0.1:${guarded.port}/readyz`)).status).toBe(200); // For balancers.
+    expect((await fetch(`http://127.0.0.1:${guarded.port}/readyz`)).status).toBe(200); // Load balancers need no secret.
   } finally {
     await guarded.stop();
   }

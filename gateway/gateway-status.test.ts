@@ -17,7 +17,7 @@ test("[GST1] an upgrade is refused for its origin first, then for the gateway's 
   expect(reasonOf({ isAddressWithinLimit: () => false })).toBe("ip");
 });
 
-test("[GST2] a refused origin may not try again elsewhere, a busy gateway says that another may accept", () => {
+test("[GST2] a refused origin is answered with 403, an address above its limit with 429, a gateway that cannot accept with 503", () => {
   expect(upgradeRefusal("origin").status).toMatch(/^403 /);
   expect(upgradeRefusal("ip").status).toMatch(/^429 /);
   for (const reason of ["full", "degraded", "draining", "misconfigured"] as const) expect(upgradeRefusal(reason).status).toMatch(/^503 /);

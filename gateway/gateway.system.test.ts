@@ -1,4 +1,4 @@
-/** A gateway on a real nats-server, seen by clients on real sockets. The room's owner is a fake that speaks NATS. */
+/** A gateway on a real nats-server with clients on real sockets. The room's owner is a fake that uses NATS. */
 
 import { SignJWT } from "jose";
 import { connect, type NatsConnection } from "nats";
@@ -24,7 +24,7 @@ const SECRET = "a secret of at least 32 bytes, for tests only";
 const ROOM = "notes";
 
 let nats: RealNats;
-let line: NatsConnection;
+let natsConnection: NatsConnection;
 let environment: string;
 let runs = 0;
 let gateways: Running[];
@@ -37,7 +37,7 @@ beforeAll(async () => {
 });
 afterAll(() => nats.stop());
 beforeEach(async () => {
-  line = await connect({ servers: nats.url, maxReconnectAttempts: -1, reconnectTimeWait: 20 });
+  natsConnection = await connect({ servers: nats.url, maxReconnectAttempts: -1, reconnectTimeWait: 20 });
   environment = `gateway${++runs}`;
   [gateways, clients, owners, log] = [[], [], [], new FakeLog()];
 });
@@ -45,7 +45,7 @@ afterEach(async () => {
   for (const client of clients) client.close();
   for (const owner of owners) owner.stop();
   await Promise.all(gateways.map((gateway) => gateway.stop()));
-  await line.close();
+  await natsConnection.close();
 });
 
 async function start(settings: Record<string, string> = {}): Promise<string> {
@@ -57,7 +57,7 @@ async function start(settings: Record<string, string> = {}): Promise<string> {
 }
 
 function startOwner(name: string): FakeOwner {
-  const owner = new FakeOwner(line, subjectsOf(environment), log, roomKey("default" as TenantId, ROOM as RoomId), name);
+  const owner = new FakeOwner(natsConnection, subjectsOf(environment), log, roomKey("default" as TenantId, ROOM as RoomId), name);
   owners.push(owner);
   return owner;
 }
@@ -76,7 +76,7 @@ async function enter(address: string, user: string, claims: object = {}): Promis
   return client;
 }
 
-test("[GW1] an edit travels from one client over the owner to the other, and its author gets an ack", async () => {
+test("[GW1] an edit travels from its author over the owner to another client, and the author receives an ack", async () => {
   startOwner("rs-1");
   const address = await start();
   const [ann, bob] = [await enter(address, "ann"), await enter(address, "bob")];
@@ -89,7 +89,7 @@ test("[GW1] an edit travels from one client over the owner to the other, and its
   expect(ann.committed().size).toBe(0);
 });
 
-/** Somebody else in the room, who must not notice. */
+/** Another member of the room, which the tested client must not affect. */
 async function bystander(address: string): Promise<{ client: WireClient; unharmed: () => Promise<void> }> {
   const client = await enter(address, "bystander");
   const { channel } = await client.join(ROOM, "bystander");
@@ -99,7 +99,7 @@ async function bystander(address: string): Promise<{ client: WireClient; unharme
     unharmed: async () => {
       counter += 1;
       client.edit(channel, counter, `still here ${counter}`, counter - 1);
-      const mine = `still here ${counter}`; // It may be in one record with a stranger's: then it comes back itself.
+      const mine = `still here ${counter}`; // The edit may share a record with a stranger's edit. The record then returns instead of an ack.
       await client.until(
         () =>
           client.received.some(
@@ -113,7 +113,7 @@ async function bystander(address: string): Promise<{ client: WireClient; unharme
 
 const hello = (jwt: string): Parameters<WireClient["send"]>[0] => ({ type: "hello", version: 1, token: jwt, agent: "test" });
 
-test("[GW2] each thing a stranger may do wrong has its close code, and nobody else notices", async () => {
+test("[GW2] every protocol violation has its close code, and other members are not affected", async () => {
   startOwner("rs-1");
   const address = await start({ frameBytesMax: "4000", editBytesMax: "2000", resendBurst: "3" });
   const url = `ws://${address}/v1/connect`;
@@ -182,23 +182,23 @@ test("[GW2] each thing a stranger may do wrong has its close code, and nobody el
   }
   const flooder = await WireClient.open(url);
   flooder.sendBytes(new Uint8Array(100_000));
-  expect((await flooder.end()).code).toBe(1006); // Too large even to be read: the library breaks the line.
+  expect((await flooder.end()).code).toBe(1006); // The frame exceeds the library's limit, so the library closes the connection.
   await unharmed();
 });
 
-test("[GW3] a hello that does not come ends the connection", async () => {
+test("[GW3] a connection without HELLO is closed after its deadline", async () => {
   const client = await WireClient.open(`ws://${await start({ helloMsMax: "100" })}/v1/connect`);
   expect((await client.end()).code).toBe(4007);
 });
 
-test("[GW4] a token that runs out ends the open connection", async () => {
+test("[GW4] a connection is closed when its token expires", async () => {
   const client = await WireClient.open(`ws://${await start({ jwtClockToleranceSeconds: "1" })}/v1/connect`);
   client.send(hello(await token("ann", {}, "3s")));
   await client.next("welcome");
   expect((await client.end()).code).toBe(4102);
 });
 
-test("[GW5] a token opens the rooms it names and gives the rights it lists", async () => {
+test("[GW5] a token opens the rooms that it names, with the rights that it lists", async () => {
   startOwner("rs-1");
   const address = await start();
   const reader = await enter(address, "ann", { rights: ["read"] });
@@ -214,7 +214,7 @@ test("[GW5] a token opens the rooms it names and gives the rights it lists", asy
   expect(await blind.next("join-refused")).toMatchObject({ reason: "not-allowed" });
 });
 
-test("[GW6] a killed owner's room is claimed elsewhere, and what it had not committed is sent again in order", async () => {
+test("[GW6] after the owner is killed another server claims the room, and uncommitted edits are resent in order", async () => {
   const first = startOwner("rs-1");
   const address = await start();
   const [ann, bob] = [await enter(address, "ann"), await enter(address, "bob")];
@@ -236,7 +236,7 @@ test("[GW6] a killed owner's room is claimed elsewhere, and what it had not comm
   expect([...bob.committed().values()]).toEqual(["one", "edit 2", "edit 3", "edit 4", "edit 5"]);
 });
 
-test("[GW7] an owner that falls silent is taken over from after the deadline, and named as the suspect", async () => {
+test("[GW7] a silent owner is replaced after the deadline, and the claim request names it as the suspect", async () => {
   const first = startOwner("rs-1");
   const address = await start({ ownerSilenceMsMax: "200" });
   const ann = await enter(address, "ann");
@@ -251,7 +251,7 @@ test("[GW7] an owner that falls silent is taken over from after the deadline, an
   expect(second.claims[0]).toMatchObject({ suspect: "rs-1" });
 });
 
-test("[GW8] records lost on the way are asked for when a beacon or a later record shows it", async () => {
+test("[GW8] lost records are requested when a beacon or a later record reveals the gap", async () => {
   const owner = startOwner("rs-1");
   const address = await start();
   const [ann, bob] = [await enter(address, "ann"), await enter(address, "bob")];
@@ -277,7 +277,7 @@ test("[GW8] records lost on the way are asked for when a beacon or a later recor
   ]);
 });
 
-test("[GW9] after a crash of NATS rooms catch up and edits sent meanwhile arrive once", async () => {
+test("[GW9] rooms catch up after a crash of NATS, and edits sent meanwhile arrive once", async () => {
   startOwner("rs-1");
   const address = await start();
   const [ann, bob] = [await enter(address, "ann"), await enter(address, "bob")];
@@ -294,14 +294,14 @@ test("[GW9] after a crash of NATS rooms catch up and edits sent meanwhile arrive
   expect(log.edits.length).toBe(3);
 });
 
-test("[GW10] while no room server is there a join waits, and is then refused with a time to come back", async () => {
+test("[GW10] a join waits while no room server exists, and is then refused with a retry time", async () => {
   const address = await start({ joinMsMax: "500" });
   const ann = await enter(address, "ann");
   void ann.join(ROOM, "annannann").catch(() => {});
   expect(await ann.next("join-refused")).toMatchObject({ reason: "unavailable", retryAfterMs: 1000 });
 });
 
-test("[GW11] a late joiner gets what was before it, once and in order, while edits go on", async () => {
+test("[GW11] a late joiner receives all earlier edits once and in order while new edits arrive", async () => {
   startOwner("rs-1");
   const address = await start({ editBurst: "1000" });
   const ann = await enter(address, "ann");
@@ -316,12 +316,12 @@ test("[GW11] a late joiner gets what was before it, once and in order, while edi
     .map(({ edits }) => [edits.firstSeq, edits.firstSeq + edits.edits.length - 1] as const);
   let head = 0;
   for (const [first, last] of firsts) {
-    expect(first).toBeLessThanOrEqual(head + 1); // Never a hole.
+    expect(first).toBeLessThanOrEqual(head + 1); // No record leaves a gap.
     head = Math.max(head, last);
   }
 });
 
-test("[GW12] pages of other origins are turned away, and no more connections are taken than allowed", async () => {
+test("[GW12] pages of other origins and connections above the maximum are refused", async () => {
   const address = await start({ allowedOrigins: "https://app.example", connectionsMax: "1" });
   const url = `ws://${address}/v1/connect`;
   await expect(WireClient.open(url, { origin: "https://evil.example" })).rejects.toThrow("HTTP 403");
@@ -329,13 +329,13 @@ test("[GW12] pages of other origins are turned away, and no more connections are
   await expect(WireClient.open(url)).rejects.toThrow("HTTP 503");
 });
 
-test("[GW13] in production nothing is open by default", async () => {
+test("[GW13] production does not start without allowed origins, and no gateway starts without a long JWT secret", async () => {
   await expect(start({ production: "true" })).rejects.toThrow("COROOM_ALLOWED_ORIGINS");
   await expect(start({ jwtSecret: "" })).rejects.toThrow("COROOM_JWT_SECRET");
   await expect(start({ jwtSecret: "short" })).rejects.toThrow("too short");
 });
 
-/** Fills the room with edits of 100 KB until the author has so many acks. */
+/** Sends edits of 100 KB until the author has received this many acks. */
 async function flood(author: WireClient, edits: number): Promise<void> {
   const { channel } = await author.join(ROOM, "floodflood");
   await author.flood(channel, edits, "x".repeat(100_000));
@@ -345,7 +345,7 @@ function seqsOf(client: WireClient): number[] {
   return [...client.committed().keys()];
 }
 
-test("[GW14] a client that takes nothing is closed with a code that lets it resume; the others go on", async () => {
+test("[GW14] a client that does not read is closed with a code that lets it resume, and other clients continue", async () => {
   startOwner("rs-1");
   const address = await start({ editBurst: "100000", slowBytesMax: "200000", closingMsMax: "60000" });
   const [ann, stuck] = [await enter(address, "ann"), await enter(address, "stuck")];
@@ -355,13 +355,13 @@ test("[GW14] a client that takes nothing is closed with a code that lets it resu
   const gauge = async () =>
     (await (await fetch(`http://${address}/metrics`)).text()).includes('coroom_gateway_closes_total{close="tooSlow"} 1');
   await until(gauge, "the slow client's close");
-  stuck.resume(); // Before what it has not taken is let go, its close with it.
+  stuck.resume(); // Before the gateway discards the unread data, and with it the close frame.
   expect((await stuck.end()).code).toBe(4002);
   await flooding;
   expect(seqsOf(stuck)).toEqual(seqsOf(stuck).map((_, index) => index + 1)); // No edit was skipped before the close.
 });
 
-test("[GW15] a client that falls behind the hard limit is cut, and no edit is skipped before", async () => {
+test("[GW15] a client above the hard limit of unread bytes is disconnected, and no edit is skipped before", async () => {
   startOwner("rs-1");
   const address = await start({ editBurst: "100000", outboundBytesMax: "1000000", slowBytesMax: "1000000000", slowMsMax: "60000" });
   const [ann, stuck] = [await enter(address, "ann"), await enter(address, "stuck")];
@@ -375,7 +375,7 @@ test("[GW15] a client that falls behind the hard limit is cut, and no edit is sk
   expect(seqsOf(stuck)).toEqual(seqsOf(stuck).map((_, index) => index + 1));
 });
 
-test("[GW16] frames sent to one and frames for all keep their order: two who write at once each get every seq in turn", async () => {
+test("[GW16] frames to one client and frames to all keep their order: two concurrent writers each receive every seq in turn", async () => {
   startOwner("rs-1");
   const address = await start({ editBurst: "10000" });
   const [ann, bob] = [await enter(address, "ann"), await enter(address, "bob")];
@@ -385,7 +385,7 @@ test("[GW16] frames sent to one and frames for all keep their order: two who wri
   for (let counter = 1; counter <= edits; counter++) {
     ann.edit(channel, counter, "from ann");
     bob.edit(channel, counter, "from bob");
-    if (counter % 7 === 0) await new Promise(setImmediate); // Turns end between, so that batches differ in size and authors.
+    if (counter % 7 === 0) await new Promise(setImmediate); // Turns end in between, so that batches differ in size and authors.
   }
   await until(() => log.edits.length === 2 * edits, "all edits in the log");
   for (const client of [ann, bob]) {
@@ -394,7 +394,7 @@ test("[GW16] frames sent to one and frames for all keep their order: two who wri
   }
 });
 
-/** What acks and committed frames told, in the order they came. */
+/** Seqs of acks and committed frames, in the order of arrival. */
 function seqsInTurn(client: WireClient): number[] {
   return client.received.flatMap((frame) => {
     if (frame.type === "ack") return Array.from({ length: frame.count }, (_, index) => frame.seq + index);
@@ -402,7 +402,7 @@ function seqsInTurn(client: WireClient): number[] {
   });
 }
 
-test("[GW17] when NATS stays away clients are sent to another gateway, and new ones are not taken", async () => {
+test("[GW17] a gateway that has lost NATS too long closes its clients, so that they choose another, and refuses new ones", async () => {
   startOwner("rs-1");
   const address = await start({ backboneLossMsMax: "100" });
   const ann = await enter(address, "ann");
@@ -410,25 +410,25 @@ test("[GW17] when NATS stays away clients are sent to another gateway, and new o
   nats.signal("SIGKILL");
   expect((await ann.end()).code).toBe(4003);
   await expect(WireClient.open(`ws://${address}/v1/connect`)).rejects.toThrow("HTTP 503");
-  await nats.crash(); // Starts it again.
+  await nats.crash(); // Restarts NATS.
   await until(async () => (await fetch(`http://${address}/readyz`)).status === 200, "the gateway to be ready again");
 });
 
-test("[GW25] when NATS is away clients are told, each with another time to move, and told again when it is back", async () => {
+test("[GW25] a loss of NATS is announced to each client with a different time to move, and so is the recovery", async () => {
   startOwner("rs-1");
   const address = await start();
-  const crowd = await Promise.all(["ann", "bob", "cid"].map((user) => enter(address, user)));
-  const { channel } = await crowd[0]!.join(ROOM, "annannann");
+  const group = await Promise.all(["ann", "bob", "cid"].map((user) => enter(address, user)));
+  const { channel } = await group[0]!.join(ROOM, "annannann");
   await nats.crash(async () => {
-    const delays = await Promise.all(crowd.map(async (client) => (await client.next("degraded")).reconnectAfterMs));
+    const delays = await Promise.all(group.map(async (client) => (await client.next("degraded")).reconnectAfterMs));
     expect(delays.toSorted((a, b) => a - b)).toEqual([0, 7_500, 15_000]);
-    crowd[0]!.edit(channel, 1, "kept meanwhile");
+    group[0]!.edit(channel, 1, "kept meanwhile");
   });
-  expect(await crowd[0]!.next("ack")).toMatchObject({ counter: 1 });
-  for (const client of crowd) expect(await client.next("degraded")).toEqual({ type: "degraded", backbone: "found", reconnectAfterMs: 0 });
+  expect(await group[0]!.next("ack")).toMatchObject({ counter: 1 });
+  for (const client of group) expect(await client.next("degraded")).toEqual({ type: "degraded", backbone: "found", reconnectAfterMs: 0 });
 });
 
-test("[GW26] who says HELLO while NATS is away is welcomed, told so at once, and told when it is back", async () => {
+test("[GW26] a client that sends HELLO while NATS is lost is welcomed, and the loss and the recovery are announced to it", async () => {
   startOwner("rs-1");
   const address = await start({ helloMsMax: "600000" });
   const ann = await enter(address, "ann");
@@ -444,8 +444,8 @@ test("[GW26] who says HELLO while NATS is away is welcomed, told so at once, and
   await late.join(ROOM, "boblatebo");
 });
 
-test("[GW18] a gateway that stops sends its clients on, and another can have its port at once", async () => {
-  const port = String(await claimPort(0, "127.0.0.1", "port")); // None that others' outgoing connections may take meanwhile.
+test("[GW18] a gateway that stops closes its clients with the code goingAway, and its port can be reused immediately", async () => {
+  const port = String(await claimPort(0, "127.0.0.1", "port")); // A port that outgoing connections of other processes cannot take meanwhile.
   await start({ port });
   await gateways.pop()!.stop();
   const address = await start({ port });
@@ -456,25 +456,25 @@ test("[GW18] a gateway that stops sends its clients on, and another can have its
   await expect(start({ port })).rejects.toThrow("COROOM_PORT");
 });
 
-test("[GW19] a crowd joining one room at once asks its owner a few times, not once each", async () => {
+test("[GW19] 200 clients that join one room at once cause fewer than 5 catch-up requests to its owner", async () => {
   const owner = startOwner("rs-1");
-  const address = await start({ ownerSilenceMsMax: "60000", recentMsMax: "60000" }); // Nothing is asked again for being late.
+  const address = await start({ ownerSilenceMsMax: "60000", recentMsMax: "60000" }); // No request is repeated because of a late answer.
   const ann = await enter(address, "ann");
   const { channel } = await ann.join(ROOM, "annannann");
   ann.edit(channel, 1, "one");
   await ann.next("ack");
   const questions = () => owner.received.filter(({ kind }) => kind === "catch-up-request").length;
   const before = questions();
-  const crowd = await Promise.all(Array.from({ length: 200 }, (_, index) => enter(address, `user${index}`)));
-  await Promise.all(crowd.map((client, index) => client.join(ROOM, `client-${index}`)));
-  await Promise.all(crowd.map((client) => client.until(() => client.committed().size === 1, "the edit")));
+  const group = await Promise.all(Array.from({ length: 200 }, (_, index) => enter(address, `user${index}`)));
+  await Promise.all(group.map((client, index) => client.join(ROOM, `client-${index}`)));
+  await Promise.all(group.map((client) => client.until(() => client.committed().size === 1, "the edit")));
   expect(questions() - before).toBeLessThan(5);
 });
 
-test("[GW32] whoever is sent to a snapshot is in the room for the others once it has joined from there", async () => {
-  const told: string[][] = [];
+test("[GW32] a client that is sent to a snapshot becomes a participant only after it has joined from the snapshot", async () => {
+  const announced: string[][] = [];
   startOwner("rs-1").onPresence = (message) => {
-    if (message.kind === "members") told.push(message.entered.map(({ user }) => user));
+    if (message.kind === "members") announced.push(message.entered.map(({ user }) => user));
   };
   const address = await start();
   const newcomer = await enter(address, "newcomer");
@@ -484,40 +484,40 @@ test("[GW32] whoever is sent to a snapshot is in the room for the others once it
     room: ROOM as RoomId,
     clientKey: "newcomer" as ClientKey,
     position: { epoch: 1 as Epoch, seq: 5 as Seq },
-  }); // Nothing is there yet.
+  }); // The room is still empty.
   await newcomer.next("resync-required");
   const member = await enter(address, "member");
   await member.join(ROOM, "membermem");
-  await until(() => told.length > 0, "a member is told of");
-  expect(new Set(told.flat())).toEqual(new Set(["member"])); // Once or, where nobody answers, again.
+  await until(() => announced.length > 0, "the announcement of a member");
+  expect(new Set(announced.flat())).toEqual(new Set(["member"])); // Announced once, or again while no owner confirms it.
   await newcomer.join(ROOM, "newcomer");
-  await until(() => told.at(-1)?.includes("newcomer"), "the newcomer is told of");
+  await until(() => announced.at(-1)?.includes("newcomer"), "the announcement of the newcomer");
 });
 
-test("[GW20] a gateway that stops is unready at once, serves on while its clients move one after the other, and ends when all have", async () => {
+test("[GW20] a gateway that stops is unready at once, serves its clients while they move one by one, and ends when all have moved", async () => {
   startOwner("rs-1");
   const address = await start({ drainMsMax: "60000" });
-  const crowd = await Promise.all(["ann", "bob", "cid", "dan"].map((user) => enter(address, user)));
-  const { channel } = await crowd[0]!.join(ROOM, "annannann");
+  const group = await Promise.all(["ann", "bob", "cid", "dan"].map((user) => enter(address, user)));
+  const { channel } = await group[0]!.join(ROOM, "annannann");
   const stopped = gateways.pop()!.stop();
-  const delays = await Promise.all(crowd.map(async (client) => (await client.next("going-away")).reconnectAfterMs));
+  const delays = await Promise.all(group.map(async (client) => (await client.next("going-away")).reconnectAfterMs));
   expect(delays.toSorted((a, b) => a - b)).toEqual([0, 11_250, 22_500, 33_750]);
 
   expect(await (await fetch(`http://${address}/readyz`)).text()).toBe("shutting down\n");
   await expect(WireClient.open(`ws://${address}/v1/connect`)).rejects.toThrow("HTTP 503");
-  crowd[0]!.edit(channel, 1, "still served");
-  expect(await crowd[0]!.next("ack")).toMatchObject({ counter: 1 });
-  for (const client of crowd) client.close();
+  group[0]!.edit(channel, 1, "still served");
+  expect(await group[0]!.next("ack")).toMatchObject({ counter: 1 });
+  for (const client of group) client.close();
   await stopped;
 });
 
-test("[GW21] whoever has not moved when the time is up is closed, and what it sent reaches the log first", async () => {
+test("[GW21] a client that has not moved in time is closed, and its edits reach the log before the gateway ends", async () => {
   const owner = startOwner("rs-1");
   const address = await start({ drainMsMax: "1", ownerSilenceMsMax: "100" });
   const ann = await enter(address, "ann");
   const { channel } = await ann.join(ROOM, "annannann");
   owner.mode = "ignore-edits";
-  ann.edit(channel, 1, "the last word");
+  ann.edit(channel, 1, "the last edit");
   await until(() => owner.received.some(({ kind }) => kind === "edits"), "the edit at its owner");
   const stopped = gateways.pop()!.stop();
   expect((await ann.end()).code).toBe(4001);
@@ -526,7 +526,7 @@ test("[GW21] whoever has not moved when the time is up is closed, and what it se
   expect(log.edits).toHaveLength(1);
 });
 
-test("[GW22] a renewed token keeps the connection past the old one's end, and what it does not open is left", async () => {
+test("[GW22] a renewed token extends the connection, and rooms that it does not open are left", async () => {
   startOwner("rs-1");
   const client = await WireClient.greet(`ws://${await start()}/v1/connect`, await token("ann", {}, "1m"));
   clients.push(client);
@@ -534,7 +534,7 @@ test("[GW22] a renewed token keeps the connection past the old one's end, and wh
   client.send({ type: "renew", token: await token("ann", { rights: ["read"] }, "1h") });
   expect((await client.next("renewed")).tokenExpiresInMs).toBeGreaterThan(600_000);
   expect(await client.next("left")).toMatchObject({ channel, reason: "rights-changed" });
-  client.edit(channel, 1, "on its way"); // Passed over.
+  client.edit(channel, 1, "on its way"); // Sent before LEFT arrived. The gateway ignores it.
   expect((await client.join(ROOM, "annannann")).rights).toEqual({ read: true, write: false });
   client.send({ type: "renew", token: await token("ann", { rooms: [] }, "1h") });
   expect(await client.next("left")).toMatchObject({ channel, reason: "rights-revoked" });
@@ -543,47 +543,47 @@ test("[GW22] a renewed token keeps the connection past the old one's end, and wh
   expect(log.edits).toHaveLength(0);
 });
 
-test("[GW23] a crowd that connects at once is let in at the rate allowed, and the rest told to come later", async () => {
+test("[GW23] connections above the allowed rate are closed with a time to retry", async () => {
   const address = await start({ connectsPerSecondMax: "2", connectQueueMax: "0", retryAfterMs: "7000", helloMsMax: "600000" });
-  const crowd = await Promise.all(Array.from({ length: 40 }, () => WireClient.open(`ws://${address}/v1/connect`)));
-  clients.push(...crowd);
+  const group = await Promise.all(Array.from({ length: 40 }, () => WireClient.open(`ws://${address}/v1/connect`)));
+  clients.push(...group);
   const away = async () =>
     Number(/turned_away_total\{reason="herd"\} (\d+)/.exec(await (await fetch(`http://${address}/metrics`)).text())?.[1]);
-  await until(async () => (await away()) >= 10, "most of them turned away");
-  await until(async () => (await away()) === crowd.filter((client) => client.closed !== undefined).length, "their closes");
-  for (const client of crowd.filter(({ closed }) => closed !== undefined)) {
+  await until(async () => (await away()) >= 10, "most of them to be refused");
+  await until(async () => (await away()) === group.filter((client) => client.closed !== undefined).length, "their closes");
+  for (const client of group.filter(({ closed }) => closed !== undefined)) {
     expect(client.received.map((frame) => frame.type)).toEqual(["retry-later", "error"]);
     expect([client.closed?.code, await client.next("retry-later")]).toEqual([4005, { type: "retry-later", retryAfterMs: 7_000 }]);
   }
-  const admitted = crowd.find(({ closed }) => closed === undefined)!;
+  const admitted = group.find(({ closed }) => closed === undefined)!;
   admitted.send(hello(await token("ann")));
   await admitted.next("welcome");
 });
 
-test("[GW24] whoever comes while it is busy waits for a turn in a short queue; who does not wait leaves it, and beyond it is turned away", async () => {
+test("[GW24] connections above the rate wait in a short admission queue; a client that leaves frees its place, and others are closed when it is full", async () => {
   const address = await start({ connectsPerSecondMax: "1", connectQueueMax: "30", helloMsMax: "600000" });
   const metric = async (sample: string) =>
     Number(new RegExp(`${sample} (\\d+)`).exec(await (await fetch(`http://${address}/metrics`)).text())?.[1]);
   const greeting = hello(await token("ann"));
-  const crowd = await Promise.all(Array.from({ length: 50 }, () => WireClient.open(`ws://${address}/v1/connect`)));
-  clients.push(...crowd);
-  for (const client of crowd) client.send(greeting);
+  const group = await Promise.all(Array.from({ length: 50 }, () => WireClient.open(`ws://${address}/v1/connect`)));
+  clients.push(...group);
+  for (const client of group) client.send(greeting);
   const isClosed = ({ closed }: WireClient): boolean => closed !== undefined;
   await until(
-    async () => (await metric('coroom_gateway_turned_away_total{reason="herd"}')) === crowd.filter(isClosed).length,
-    "all for whom there is no place to be turned away",
+    async () => (await metric('coroom_gateway_turned_away_total{reason="herd"}')) === group.filter(isClosed).length,
+    "all connections without a place to be refused",
   );
-  expect(new Set(crowd.filter(isClosed).map(({ closed }) => closed?.code))).toEqual(new Set([4005]));
+  expect(new Set(group.filter(isClosed).map(({ closed }) => closed?.code))).toEqual(new Set([4005]));
 
-  const waiting = crowd.filter((client) => !isClosed(client) && client.received.length === 0);
+  const waiting = group.filter((client) => !isClosed(client) && client.received.length === 0);
   const patient = waiting.pop()!;
   for (const hasty of waiting) hasty.close();
-  await patient.next("welcome"); // What it said while it waited is not lost.
-  await until(async () => (await metric("coroom_gateway_connects_waiting")) === 0, "nobody to wait");
-  expect(await metric("coroom_gateway_connect_wait_seconds_count")).toBeLessThan(20); // Who left took nobody's turn.
+  await patient.next("welcome"); // The gateway kept the HELLO while the client waited.
+  await until(async () => (await metric("coroom_gateway_connects_waiting")) === 0, "an empty queue");
+  expect(await metric("coroom_gateway_connect_wait_seconds_count")).toBeLessThan(20); // Clients that left used no turn.
 });
 
-test("[GW31] a gateway whose clients are reached late is not ready for more, takes those who come, and is ready once they are reached", async () => {
+test("[GW31] a gateway that reaches its clients late is unready but still accepts connections, and is ready again once the clients read", async () => {
   startOwner("rs-1");
   const address = await start({ editBurst: "100000", slowBytesMax: "1000000000", slowMsMax: "600000", outboundBytesMax: "1000000000" });
   const isReady = async (): Promise<boolean> => (await fetch(`http://${address}/readyz`)).ok;
@@ -599,15 +599,15 @@ test("[GW31] a gateway whose clients are reached late is not ready for more, tak
   await until(isReady, "the gateway to be ready", 120_000);
 });
 
-test("[GW27] a gateway that would name other parts of the log than there are does not start", async () => {
-  await ensureLogStreams(line, subjectsOf(environment), { partitions: 2, replicas: 1 });
+test("[GW27] a gateway whose partition count differs from the log's does not start", async () => {
+  await ensureLogStreams(natsConnection, subjectsOf(environment), { partitions: 2, replicas: 1 });
   await expect(start()).rejects.toThrow(/set COROOM_LOG_PARTITIONS=2 for every role/);
   await start({ logPartitions: "2" });
 });
 
-test("[GW30] nor does one stay ready that was there before the log", async () => {
+test("[GW30] a gateway that started before the log becomes unready when the partition counts differ", async () => {
   const address = await start();
-  await ensureLogStreams(line, subjectsOf(environment), { partitions: 2, replicas: 1 });
+  await ensureLogStreams(natsConnection, subjectsOf(environment), { partitions: 2, replicas: 1 });
   const unready = await until(async () => {
     const answer = await fetch(`http://${address}/readyz`);
     return answer.status === 503 && answer.text();

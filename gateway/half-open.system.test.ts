@@ -1,4 +1,4 @@
-/** Sockets that never become anything: each stage on the way in has a deadline, and costs little until then. */
+/** Sockets that never become clients. Each stage of a connection has a deadline and costs little memory until then. */
 
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 
@@ -9,16 +9,16 @@ import { until } from "../test/contract/real-nats.ts";
 import { gatewayRig, metric } from "./testing/gateway-rig.ts";
 
 const rig = gatewayRig("halfopen", { helloMsMax: "1000", abusePointsMax: "1000000" });
-/** uWebSockets.js gives a request ten seconds, and looks every four. */
+/** uWebSockets.js closes an incomplete request after ten seconds, and checks every four seconds. */
 const REQUEST_MS_MAX = 60_000;
 const EACH = 200;
 const DRIP_MS = 300;
-/** Both ends of them all, for they are in one process here. */
+/** Both ends of all sockets, because clients and gateway share this process. */
 const GROWTH_BYTES_MAX = 60 * 1024 ** 2;
 
-/** How far it gets, and what it then says a little of at a time. */
+/** How far each request gets, and the bytes that it then repeats slowly. */
 const WAYS: Readonly<Record<string, { readonly head: string; readonly drip: string }>> = {
-  "says nothing": { head: "", drip: "" },
+  "sends nothing": { head: "", drip: "" },
   "stops within a header": { head: "GET /v1/connect HTTP/1.1\r\nHost: h\r\nX-Slow: ", drip: "" },
   "never ends a header": { head: "GET /v1/connect HTTP/1.1\r\nHost: h\r\nX-Slow: ", drip: "x" },
   "never ends its headers": { head: "GET /v1/connect HTTP/1.1\r\nHost: h\r\n", drip: "X: y\r\n" },
@@ -34,7 +34,7 @@ test("[HALF1] a request that never completes is cut, however slowly it sends, an
   for (const [way, { head, drip }] of Object.entries(WAYS)) {
     for (let index = 0; index < EACH; index++) {
       const socket = connect(Number(address.split(":")[1]), "127.0.0.1");
-      socket.on("error", () => {}); // A write to a line that was cut; a close follows.
+      socket.on("error", () => {}); // A write to a closed connection. The close event follows.
       socket.once("close", () => ends.set(way, ends.get(way)! + 1));
       socket.write(head);
       if (drip !== "") drips.push(setInterval(() => socket.writable && socket.write(drip), DRIP_MS));
@@ -59,7 +59,7 @@ test("[HALF2] a WebSocket that sends no HELLO is closed with its code, and count
   await until(async () => (await metric(address, "coroom_gateway_connections")) === 0, "them to be forgotten");
 });
 
-test("[HALF3] a token whose keys never arrive is not waited for: its bearer is told to return later", async () => {
+test("[HALF3] a HELLO whose signing keys never arrive is refused with a time to retry", async () => {
   const held: Socket[] = [];
   const keys = createServer((socket) => void held.push(socket));
   await new Promise<void>((resolve) => void keys.listen(0, "127.0.0.1", resolve));

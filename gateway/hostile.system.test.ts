@@ -1,6 +1,6 @@
 /**
- * A live gateway among strangers: noise, frames that are almost right, floods, half frames, upgrades that never end.
- * The seed decides what each does. Honest people type meanwhile: every edit of theirs is acknowledged and reaches all.
+ * A live gateway against hostile clients: noise, almost valid frames, floods, half frames, endless upgrades. The seed
+ * decides what each client does. Meanwhile every edit of the honest clients is acknowledged and reaches all of them.
  */
 
 import { connect as connectTcp, type Socket } from "node:net";
@@ -33,18 +33,18 @@ const SEED = 20_260_701;
 const STRANGERS = 160;
 const AT_ONCE = 8;
 const EDITS_EACH = 60;
-/** What the process may grow by, the strangers' own sockets among it. */
+/** Maximum growth of the process, sockets of the hostile clients included. */
 const GROWTH_BYTES_MAX = 200 * 1024 ** 2;
 
 let nats: RealNats;
-let line: NatsConnection;
+let natsConnection: NatsConnection;
 let gateway: Running & { readonly port: number };
 let owner: FakeOwner;
 
 beforeAll(async () => {
   nats = await startRealNats();
-  line = await connect({ servers: nats.url });
-  owner = new FakeOwner(line, subjectsOf("hostile"), new FakeLog(), roomKey("default" as TenantId, ROOM as RoomId), "rs-1");
+  natsConnection = await connect({ servers: nats.url });
+  owner = new FakeOwner(natsConnection, subjectsOf("hostile"), new FakeLog(), roomKey("default" as TenantId, ROOM as RoomId), "rs-1");
   const flags = {
     environment: "hostile",
     natsUrl: nats.url,
@@ -61,7 +61,7 @@ beforeAll(async () => {
 afterAll(async () => {
   owner.stop();
   await gateway.stop();
-  await line.close();
+  await natsConnection.close();
   await nats.stop();
 });
 
@@ -85,7 +85,7 @@ async function metric(sample: string): Promise<number> {
   );
 }
 
-/** Types until all is acknowledged. */
+/** Sends edits, each after the ack of the previous one. */
 async function typist(name: string, isOver: () => boolean): Promise<{ client: WireClient; edits: number }> {
   const client = await WireClient.greet(url(), await tokenOf(name));
   const { channel } = await client.join(ROOM, `${name}-${name}-key`);
@@ -103,14 +103,14 @@ async function typist(name: string, isOver: () => boolean): Promise<{ client: Wi
         ),
       `the ack of ${name}'s edit ${counter}`,
     );
-    await new Promise((resolve) => setTimeout(resolve, 120)); // Within the rate of a connection.
+    await new Promise((resolve) => setTimeout(resolve, 120)); // Stays within the rate of a connection.
   }
   return { client, edits: counter };
 }
 
 type Stranger = (prng: Prng, seed: number, from: string) => Promise<void>;
 
-/** In order of their rudeness. Each ends by itself. */
+/** Sorted by increasing hostility. Each ends by itself. */
 const STRANGERS_WAYS: Readonly<Record<string, Stranger>> = {
   "almost right before hello": async (_, seed, from) => throwAt(await opened(from), [...almostRight(seed, frames, 40)]),
   "almost right after hello": async (_, seed, from) => throwAt(await greeted(from, `stranger-${seed}`), [...almostRight(seed, frames, 40)]),
@@ -147,7 +147,7 @@ const STRANGERS_WAYS: Readonly<Record<string, Stranger>> = {
 };
 
 async function opened(from: string): Promise<WireClient | undefined> {
-  return WireClient.open(url(), { "x-forwarded-for": from }).catch(() => undefined); // Turned away: as it should be.
+  return WireClient.open(url(), { "x-forwarded-for": from }).catch(() => undefined); // A refusal is correct too.
 }
 
 async function greeted(from: string, user: string): Promise<WireClient | undefined> {
@@ -161,7 +161,7 @@ function throwAt(client: WireClient | undefined, all: readonly Uint8Array[]): vo
   if (client !== undefined) strangers.push(client);
 }
 
-/** Says so much on a bare socket, and then nothing until it is cut. */
+/** Sends these bytes on a bare socket, and nothing more until the gateway closes it. */
 function raw(text: string, bytes: Uint8Array): Promise<void> {
   const socket = connectTcp(gateway.port, "127.0.0.1");
   socket.on("error", () => {});
@@ -173,7 +173,7 @@ function raw(text: string, bytes: Uint8Array): Promise<void> {
 const held: Socket[] = [];
 const strangers: WireClient[] = [];
 
-/** Upgrades whose headers never end: one more byte whenever the test looks. */
+/** An upgrade with endless headers: the test adds one byte per round. */
 function slowLoris(): Socket {
   const socket = connectTcp(gateway.port, "127.0.0.1");
   socket.on("error", () => {});
@@ -181,7 +181,7 @@ function slowLoris(): Socket {
   return socket;
 }
 
-test("[HOS1] whatever strangers send, honest people notice nothing, and nothing is left of the strangers", async () => {
+test("[HOS1] hostile clients do not affect honest clients, and the gateway keeps nothing of them", async () => {
   const before = process.memoryUsage().rss;
   let isOver = false;
   const typing = ["ann", "bob", "cid"].map((name) => typist(name, () => isOver));
@@ -211,14 +211,14 @@ test("[HOS1] whatever strangers send, honest people notice nothing, and nothing 
   for (const socket of [...held, ...lorises]) socket.destroy();
   for (const client of strangers) client.close();
   await until(async () => (await metric("coroom_gateway_connections")) === people.length, "the strangers to be gone");
-  await until(async () => (await metric("coroom_gateway_connects_waiting")) === 0, "nobody to wait");
+  await until(async () => (await metric("coroom_gateway_connects_waiting")) === 0, "an empty queue");
   expect(process.memoryUsage().rss - before).toBeLessThan(GROWTH_BYTES_MAX);
   expect(await metric('coroom_gateway_closes_total{close="badFrame"}')).toBeGreaterThan(10);
   expect(await metric('coroom_gateway_abuse_total{measure="hold-off",suspect="address"}')).toBeGreaterThan(0);
   for (const { client } of people) client.close();
 });
 
-/** What acks and committed frames told, in the order they came. */
+/** Seqs of acks and committed frames, in the order of arrival. */
 function seqsOf(client: WireClient): number[] {
   return client.received.flatMap((frame) => {
     if (frame.type === "ack") return Array.from({ length: frame.count }, (_, index) => frame.seq + index);

@@ -1,6 +1,6 @@
 /**
- * What an operations console asks of a gateway, with room servers that are played here; `operations-openapi.json` held
- * true: each answer has to fit its schema, each error declared there has to be met.
+ * Requests of an operations console to a gateway with fake room servers. `operations-openapi.json` is checked too: each
+ * answer must match its schema, and each declared error must occur in a test.
  */
 
 import { jetstream } from "@nats-io/jetstream";
@@ -22,7 +22,7 @@ import { Declared } from "../test/contract/declared.ts";
 import { until } from "../test/contract/real-nats.ts";
 import { gatewayRig, metric, OPERATOR, ROOM, TENANT, tokenOf } from "./testing/gateway-rig.ts";
 
-const rig = gatewayRig("operations", { adminReadBurst: "100000", adminReadsPerSecond: "100000" }); // Tests ask again and again until they see what they wait for.
+const rig = gatewayRig("operations", { adminReadBurst: "100000", adminReadsPerSecond: "100000" }); // Tests repeat their requests until they see what they wait for.
 const declared = new Declared(new URL("./operations-openapi.json", import.meta.url));
 const NOTES = roomKey(TENANT as TenantId, ROOM as RoomId);
 let one: string;
@@ -60,16 +60,16 @@ const listed = (room: string, participants: number, more: Partial<ListedRoom> = 
   ...more,
 });
 
-/** A room server that has these rooms, as far as a gateway can tell. `obey`: undefined: it does not answer orders. */
+/** A fake room server with these rooms. It leaves a command unanswered if `obey` is or returns undefined. */
 async function playServer(
   server: string,
   rooms: readonly ListedRoom[],
   obey: ((order: ServerCommand) => object) | undefined = () => ({ kind: "done" }),
 ): Promise<{ orders: ServerCommand[]; asked: RoomListRequest[] }> {
   const played = { orders: [] as ServerCommand[], asked: [] as RoomListRequest[] };
-  const { line, subjects } = rig;
+  const { line: natsConnection, subjects } = rig;
   const answering = (receive: (msg: Msg) => void) => ({ callback: (_: Error | null, msg: Msg) => receive(msg) });
-  line.subscribe(
+  natsConnection.subscribe(
     subjects.listRooms,
     answering((msg) => {
       const question = decodeJson(RoomListRequest, msg.data)!;
@@ -77,7 +77,7 @@ async function playServer(
       msg.respond(encodeJson({ rooms: rooms.slice(0, question.limit), matching: rooms.length }));
     }),
   );
-  line.subscribe(
+  natsConnection.subscribe(
     subjects.order(server as ServerId),
     answering((msg) => {
       const order = decodeJson(ServerCommand, msg.data)!;
@@ -87,7 +87,7 @@ async function playServer(
     }),
   );
   const beat = () =>
-    line.publish(
+    natsConnection.publish(
       subjects.servers,
       encodeJson({
         server,
@@ -103,7 +103,7 @@ async function playServer(
   onTestFinished(() => clearInterval(beating));
   await until(
     async () => ((await ask("/fleet", OPERATOR)).body["servers"] as { server: string }[]).some((each) => each.server === server),
-    `${server} to be heard`,
+    `the heartbeat of ${server}`,
   );
   return played;
 }
@@ -113,10 +113,10 @@ async function ownedBy(server: string): Promise<void> {
   await rooms.put(NOTES, encodeJson({ owner: server as ServerId, epoch: 3 as Epoch } satisfies RoomEntry));
 }
 
-/** Gateways and room servers tell of themselves now and then, and who does not answer in time is left out of a list. */
-const HEARD = { timeout: 60_000 };
+/** Gateways and room servers report at intervals, and a list lacks those that do not answer in time. */
+const EVENTUALLY = { timeout: 60_000 };
 
-test("[OPR1] servers, gateways and who leads placement are shown to operators, with the secret or a pass made of it", async () => {
+test("[OPR1] operators see the servers, the gateways and the placement leader, with the secret or a pass made from it", async () => {
   await playServer("rs-1", [listed(ROOM, 3)]);
   const two = await rig.start();
   await (await rig.greet(two, "ann")).next("welcome");
@@ -133,14 +133,14 @@ test("[OPR1] servers, gateways and who leads placement are shown to operators, w
     placement: { leader: "placement-1" },
   };
   for (const token of [OPERATOR, makeOperatorPass(OPERATOR, (Date.now() + 600_000) as UnixMillis)])
-    await expect.poll(() => fleet(token), HEARD).toMatchObject(shown);
+    await expect.poll(() => fleet(token), EVENTUALLY).toMatchObject(shown);
 });
 
-test("[OPR2] rooms are listed a page at a time, of all servers, and of a tenant's administrator only its tenant's are asked for", async () => {
+test("[OPR2] the rooms of all servers are listed in pages, and an administrator gets only those of its tenant", async () => {
   const first = await playServer("rs-1", [listed("big", 90), listed("small", 1)]);
   await playServer("rs-2", [listed("middle", 40, { server: "rs-2", heldBack: 1 })]);
   const page = async () => (await ask("/rooms?limit=2&search=IDD", OPERATOR)).body;
-  await expect.poll(page, HEARD).toMatchObject({
+  await expect.poll(page, EVENTUALLY).toMatchObject({
     matching: 3,
     servers: 2,
     serversKnown: 2,
@@ -156,7 +156,7 @@ test("[OPR2] rooms are listed a page at a time, of all servers, and of a tenant'
   for (const wrong of ["after=x", "limit=0", "limit=101", "tenant=a.b"]) expect((await ask(`/rooms?${wrong}`, OPERATOR)).status).toBe(400);
 });
 
-test("[OPR3] one room is described as its owner and placement know it; one that nobody has open is none", async () => {
+test("[OPR3] a room is described by its owner and by placement, and a room that is not open is not found", async () => {
   const account: RoomReport = {
     server: "rs-1",
     epoch: 3,
@@ -197,7 +197,7 @@ test("[OPR3] one room is described as its owner and placement know it; one that 
   expect(await ask("/rooms/elsewhere", OPERATOR)).toMatchObject({ status: 404, body: { error: "not-open" } });
 });
 
-test("[OPR4] what happened is told from the beginning, then what came since; to a tenant's administrator of its rooms only", async () => {
+test("[OPR4] events are listed from the first one or after a number, and an administrator gets only those of its tenant", async () => {
   const { report } = natsOperations(rig.line, rig.subjects, "rs-1", {
     clock: systemClock,
     log: SILENT_LOG,
@@ -215,7 +215,7 @@ test("[OPR4] what happened is told from the beginning, then what came since; to 
   expect((await ask("/events", await admin())).body).toMatchObject({ last: 2, events: [{ seq: 1 }] });
   expect((await ask("/events", await admin({ tenant: "other" }))).body).toEqual({ events: [], takeovers: [], last: 2 });
   expect((await ask("/events?after=-1", OPERATOR)).status).toBe(400);
-  const two = await rig.start(); // It has told nobody yet, and knows what was kept all the same.
+  const two = await rig.start(); // The gateway started after the events, and knows them because they are stored.
   expect((await ask("/events", OPERATOR, undefined, two)).body).toMatchObject({ last: 2 });
   report({ kind: "room_claimed", room: NOTES, epoch: 4, from: "rs-0" });
   await until(async () => (await ask("/events", OPERATOR)).body["last"] === 3, "the takeover");
@@ -225,7 +225,7 @@ test("[OPR4] what happened is told from the beginning, then what came since; to 
   });
 });
 
-test("[OPR5] a room is moved by its owner and it is written down that an operator did; a refusal says why", async () => {
+test("[OPR5] a room is moved by its owner, and the plan names the operator as the reason; a refusal gives its reason", async () => {
   let reply: object | undefined = { kind: "done" };
   const { orders } = await playServer("rs-1", [listed(ROOM, 1)], () => reply!);
   await playServer("rs-2", []);
@@ -243,10 +243,10 @@ test("[OPR5] a room is moved by its owner and it is written down that an operato
   expect((await ask("/move", OPERATOR, { room: "..", to: "rs-2" })).status).toBe(400);
 });
 
-test("[OPR6] who asks too often is told so and counted, and nobody else is for it", async () => {
+test("[OPR6] an administrator above the rate of reads is refused and counted, and others are not affected", async () => {
   const slow = await rig.start({ adminReadBurst: "2", adminReadsPerSecond: "1" });
   const boss = await admin();
-  const answers = await Promise.all(Array.from({ length: 20 }, () => ask("/rooms", boss, undefined, slow))); // Seconds may pass, and let one more in each.
+  const answers = await Promise.all(Array.from({ length: 20 }, () => ask("/rooms", boss, undefined, slow))); // The limit refills by one request per second.
   const refused = answers.filter(({ status }) => status !== 200);
   expect([...new Set(refused.map(({ status, body }) => `${status} ${String(body["error"])}`))]).toEqual(["429 rate-limited"]);
   expect(answers.length - refused.length).toBeGreaterThan(1);
@@ -255,7 +255,7 @@ test("[OPR6] who asks too often is told so and counted, and nobody else is for i
   expect((await ask("/rooms", await tokenOf("other boss", { rights: ["admin"] }), undefined, slow)).status).toBe(200);
 });
 
-test("[OPR7] a server is drained, and so is a gateway over another", async () => {
+test("[OPR7] a server is drained, and a gateway is drained through another gateway", async () => {
   const { orders } = await playServer("rs-1", [listed(ROOM, 1)]);
   expect(await ask("/drain-server", OPERATOR, { server: "rs-1" })).toEqual({ status: 202, body: { server: "rs-1", rooms: 1 } });
   expect(orders).toEqual([{ kind: "drain" }]);
@@ -278,7 +278,7 @@ test("[OPR7] a server is drained, and so is a gateway over another", async () =>
   expect((await ask("/drain-gateway", OPERATOR, { server: "none" })).status).toBe(404);
 });
 
-test("[OPR8] servers, moves and drains are operators' alone, rooms are administrators', and every error that is declared is met", async () => {
+test("[OPR8] only operators may use servers, moves and drains, only administrators rooms, and every declared error occurs", async () => {
   const cases: [string, string, object | undefined, number, string][] = [
     ["/fleet", await admin(), undefined, 401, "not-an-operator"],
     ["/move", await admin(), { room: ROOM, to: "rs-1" }, 401, "not-an-operator"],
@@ -308,5 +308,5 @@ test("[OPR8] servers, moves and drains are operators' alone, rooms are administr
     .setExpirationTime("1h")
     .sign(privateKey);
   expect(await ask("/rooms", signed, undefined, keyless)).toMatchObject({ status: 503, body: { error: "unavailable" } });
-  expect(declared.unmet).toEqual([]); // With what the tests before have met.
+  expect(declared.unmet).toEqual([]); // The earlier tests of this file cover the other errors.
 });

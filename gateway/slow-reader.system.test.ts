@@ -1,4 +1,6 @@
-/** Who takes slowly what is sent, over HTTP and WebSockets, on real sockets. They wait for the most part, so all at once. */
+/**
+ * Readers that read slowly over HTTP and WebSockets, on real sockets. The tests mostly wait, so they run concurrently.
+ */
 
 import { get } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -19,7 +21,7 @@ import { SOCKET_PATH } from "./http/route-table.ts";
 import type { ConnectionId } from "./ports.ts";
 
 const LONG = new Uint8Array(30_000_000).fill(7);
-/** Longer than uWebSockets.js lets an answer lie. */
+/** Longer than the time for which uWebSockets.js keeps a stalled answer. */
 const PAUSE_MS = 16_000;
 
 async function* inParts(): AsyncGenerator<Uint8Array> {
@@ -29,7 +31,7 @@ async function* inParts(): AsyncGenerator<Uint8Array> {
 test.concurrent.each<[string, () => HttpAnswer]>([
   ["held in memory", () => ({ status: 200, body: LONG })],
   ["that comes in parts", () => ({ status: 200, body: inParts(), bodyBytes: LONG.byteLength })],
-])("[SLOW1] a long answer %s reaches whoever stops reading for a while", { timeout: 60_000 }, async (_, answer) => {
+])("[SLOW1] a long answer %s reaches a reader that pauses for a while", { timeout: 60_000 }, async (_, answer) => {
   const uws = loadUws();
   const app = uws.App();
   serveRoutes(app, [{ method: "get", path: "/long", answer }], {
@@ -59,7 +61,7 @@ test.concurrent.each<[string, () => HttpAnswer]>([
   }
 });
 
-test.concurrent("[SLOW2] of one that takes nothing at all the answer is given up in the end", async () => {
+test.concurrent("[SLOW2] an answer is abandoned when its reader reads nothing for too long", async () => {
   const uws = loadUws();
   const app = uws.App();
   let stalled = 0;
@@ -78,7 +80,7 @@ test.concurrent("[SLOW2] of one that takes nothing at all the answer is given up
       get({ host: "127.0.0.1", port, path: "/long", agent: false }, (response) => {
         response.on("error", resolve);
         response.pause();
-        void until(() => stalled > 0, "it to be given up").then(() => response.resume(), resolve);
+        void until(() => stalled > 0, "the answer to be abandoned").then(() => response.resume(), resolve);
       }).on("error", resolve);
     });
     expect([why.message, stalled]).toEqual(["aborted", 1]);
@@ -87,15 +89,15 @@ test.concurrent("[SLOW2] of one that takes nothing at all the answer is given up
   }
 });
 
-test.concurrent("[SLOW3] of one that has gone before its answer began the answer is let go", async () => {
+test.concurrent("[SLOW3] an answer is released when its client disconnects before it begins", async () => {
   const uws = loadUws();
   const app = uws.App();
-  let [isAsked, isLetGo] = [false, false];
+  let [isAsked, isReleased] = [false, false];
   async function* held(): AsyncGenerator<Uint8Array> {
     try {
       yield* inParts();
     } finally {
-      isLetGo = true;
+      isReleased = true;
     }
   }
   const answer = async ({ signal }: RouteRequest): Promise<HttpAnswer> => {
@@ -117,7 +119,7 @@ test.concurrent("[SLOW3] of one that has gone before its answer began the answer
     const asking = get({ host: "127.0.0.1", port, path: "/long", agent: false }).on("error", () => {});
     await until(() => isAsked, "the question");
     asking.destroy();
-    await until(() => isLetGo, "the answer to be let go");
+    await until(() => isReleased, "the answer to be released");
   } finally {
     app.close();
   }
@@ -125,7 +127,10 @@ test.concurrent("[SLOW3] of one that has gone before its answer began the answer
 
 type Stalled = { readonly reader: WebSocket; readonly closed: Promise<number> };
 
-/** Serves so many readers, who read nothing while each is sent what `closing` gets to see, and then closed as too slow. */
+/**
+ * Serves this many readers that read nothing. Each is sent a long frame and then closed as too slow. `closing` returns
+ * what waits for them.
+ */
 async function withStalled(
   readers: number,
   closingMsMax: number,
@@ -138,9 +143,9 @@ async function withStalled(
   const upgrade = { allowedOrigins: none, clientAddressHeader: "", connectionsMax: 100, retryAfterMs: 5_000 };
   const outbound = { outboundBytesMax: noLimit, slowBytesMax: noLimit, slowMsMax: noLimit, behindBytesMax: noLimit };
   const options = { ...upgrade, ...outbound, frameBytesMax: 1_000, silenceMsMax: 75_000, closingMsMax };
-  const door = { unready: () => undefined, mayConnect: () => true, onTurnedAway: () => {} };
+  const admission = { unready: () => undefined, mayConnect: () => true, onTurnedAway: () => {} };
   let closing = { count: 0, bytes: 0 };
-  const web = uwsSockets(app, options, door, lastOfTurn, (_, { count, bytes }) => (closing = { count, bytes }));
+  const web = uwsSockets(app, options, admission, lastOfTurn, (_, { count, bytes }) => (closing = { count, bytes }));
   const [inside, gone] = [new Set<ConnectionId>(), new Set<ConnectionId>()];
   web.start({
     receiveConnection: (connection) => void inside.add(connection),
@@ -161,7 +166,7 @@ async function withStalled(
       web.sockets.send(connection, LONG);
       web.sockets.close(connection, "tooSlow");
     }
-    expect(gone).toEqual(inside); // They are nobody's any more, while they have something to take.
+    expect(gone).toEqual(inside); // The connections are reported as gone although they have unread data.
     await until(() => closing.count === readers, "all of them to be closing");
     await check(stalled, () => closing);
   } finally {
@@ -169,22 +174,22 @@ async function withStalled(
   }
 }
 
-test.concurrent("[SLOW4] what readers have not taken who are closed and read nothing is counted, and let go within their time", () =>
+test.concurrent("[SLOW4] the unread data of closed readers that read nothing is counted, and released within its time", () =>
   withStalled(10, 6_000, async (stalled, closing) => {
     expect(closing().bytes).toBeGreaterThan(stalled.length * 10_000_000);
-    await until(() => closing().count === 0, "them to be let go");
+    await until(() => closing().count === 0, "the sockets to be released");
     for (const { reader } of stalled) reader.resume();
-    expect(new Set(await Promise.all(stalled.map(({ closed }) => closed)))).toEqual(new Set([1006])); // What waited, the close frame among it, is gone.
+    expect(new Set(await Promise.all(stalled.map(({ closed }) => closed)))).toEqual(new Set([1006])); // The unread data was discarded, and the close frame with it.
     expect(closing().bytes).toBe(0);
   }),
 );
 
-test.concurrent("[SLOW5] one that reads again in time takes all of it, and hears why it is closed", () =>
+test.concurrent("[SLOW5] a closed reader that reads again in time receives all data and the close code", () =>
   withStalled(1, 60_000, async ([stalled], closing) => {
     let bytes = 0;
     stalled!.reader.on("message", (frame: Buffer) => (bytes += frame.byteLength));
     stalled!.reader.resume();
     expect([await stalled!.closed, bytes]).toEqual([4002, LONG.byteLength]);
-    await until(() => closing().count === 0, "it to be let go");
+    await until(() => closing().count === 0, "the socket to be released");
   }),
 );

@@ -1,4 +1,4 @@
-/** A gateway whose own listener speaks TLS, with a certificate that nobody signed but itself. */
+/** A gateway whose own listener uses TLS, with a self-signed certificate. */
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { get } from "node:https";
@@ -22,7 +22,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-test("[GW28] with a certificate HTTP and WebSocket are over TLS, on one port, and nothing is served without", async () => {
+test("[GW28] a gateway with a certificate serves HTTP and WebSocket over TLS on one port, and refuses plain HTTP", async () => {
   rig.startOwner();
   const address = await rig.start(tls);
   const status = await new Promise<number | undefined>(
@@ -40,7 +40,7 @@ test("[GW28] with a certificate HTTP and WebSocket are over TLS, on one port, an
   await expect(fetch(`http://${address}/readyz`)).rejects.toThrow();
 });
 
-test("[GW29] a gateway does not start with a certificate that cannot be used, and says why", async () => {
+test("[GW29] a gateway with an unusable certificate does not start, and the error names the setting", async () => {
   const damaged = join(folder, "damaged.pem");
   writeFileSync(damaged, "SECRET");
   for (const [settings, message] of [

@@ -1,4 +1,4 @@
-/** What a gateway says over HTTP about boards, with a leaderboard that is a plain HTTP server of the test's own. */
+/** Board requests over the HTTP API of a gateway. The leaderboard is a plain HTTP server of this test. */
 
 import { createServer, request, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -23,17 +23,17 @@ const BURST = 20;
 const declared = new Declared(new URL("../../leaderboard/openapi.json", import.meta.url));
 
 let nats: RealNats;
-let line: NatsConnection;
+let natsConnection: NatsConnection;
 let gateway: Awaited<ReturnType<typeof startGateway>>;
 let leaderboard: Server;
 let heart: NodeJS.Timeout;
 let metrics: Registry;
-/** What the leaderboard was asked. */
+/** Requests that the leaderboard received. */
 const asked: { url: string; internal: string; tenant: string }[] = [];
 
 beforeAll(async () => {
   nats = await startRealNats();
-  line = await connect({ servers: nats.url });
+  natsConnection = await connect({ servers: nats.url });
   leaderboard = createServer(({ url = "", headers }, response) => {
     asked.push({ url, internal: String(headers["x-coroom-internal"]), tenant: String(headers["x-coroom-tenant"]) });
     if (url.includes("rebuilt"))
@@ -60,7 +60,7 @@ beforeAll(async () => {
 afterAll(async () => {
   clearInterval(heart);
   await gateway.stop();
-  await line.close();
+  await natsConnection.close();
   leaderboard.close();
   await nats.stop();
 });
@@ -79,20 +79,24 @@ async function get(path: string, token?: string): Promise<{ status: number; erro
   });
   const body = (await response.json()) as { error?: string };
   const { error } = body;
-  if (error !== undefined) declared.expect({ method: "GET", path: path.split("?")[0]!, status: response.status, body }); // The rest is the leaderboard's, which is none here.
+  if (error !== undefined) declared.expect({ method: "GET", path: path.split("?")[0]!, status: response.status, body }); // Other answers come from the leaderboard, which is a fake here.
   return { status: response.status, error, retryAfter: response.headers.get("retry-after") };
 }
 
-test("[HTTP20] without a leaderboard the answer says that boards are behind; with one its answer is forwarded", async () => {
+test("[HTTP20] a board request fails with no-leaderboard until a leaderboard sends heartbeats, and is then forwarded to it", async () => {
   const token = await bearer("ann");
   expect(await get("/v1/rooms/notes%2F7/leaderboard", token)).toEqual({ status: 503, error: "no-leaderboard", retryAfter: "5" });
 
   const { port } = leaderboard.address() as AddressInfo;
   heart = setInterval(
-    () => line.publish(subjectsOf("boards").leaderboards, encodeJson({ service: "l1", url: `http://127.0.0.1:${port}`, time: Date.now() })),
+    () =>
+      natsConnection.publish(
+        subjectsOf("boards").leaderboards,
+        encodeJson({ service: "l1", url: `http://127.0.0.1:${port}`, time: Date.now() }),
+      ),
     50,
   );
-  let looks = 0; // Each by another user: nobody asks too often.
+  let looks = 0; // Each request has its own user, so that no user exceeds the read rate.
   await until(
     async () => (await get("/v1/rooms/notes%2F7/leaderboard", await bearer(`looks on ${(looks += 1)}`))).status === 200,
     "a leaderboard",
@@ -133,7 +137,7 @@ test("[HTTP23] only administrators list the busiest rooms of their tenant", asyn
   }
 });
 
-/** A path as it is written here: fetch would make another of it. */
+/** Sends the path unchanged: fetch would normalise it. */
 function statusOf(path: string, token: string): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
     request({ port: gateway.port, path, headers: { authorization: `Bearer ${token}` } }, (answer) => resolve(answer.resume().statusCode))
@@ -161,12 +165,12 @@ test("[HTTP24] no name in a path reaches a board that the token does not open", 
   expect(asked).toEqual([]);
 });
 
-test("[HTTP22] a user above the rate of board reads is told to wait, and other users are not affected", async () => {
+test("[HTTP22] a user above the rate of board reads is refused with a retry time, and other users are not affected", async () => {
   const [greedy, modest] = [await bearer("greedy"), await bearer("modest")];
   const answers = await Promise.all(Array.from({ length: 2 * BURST }, () => get("/v1/rooms/notes%2F7/leaderboard", greedy)));
   const refused = answers.filter(({ error }) => error === "rate-limited").length;
   expect(refused).toBeGreaterThan(0);
-  expect(refused).toBeLessThanOrEqual(BURST); // Fewer, if seconds have passed.
+  expect(refused).toBeLessThanOrEqual(BURST); // The bucket refills while seconds pass.
   expect(answers.find(({ status }) => status === 429)?.retryAfter).toBe("1");
   expect((await get("/v1/rooms/notes%2F7/leaderboard", modest)).status).toBe(200);
   expect(await metrics.metrics()).toContain(`coroom_gateway_board_reads_total{status="429"} ${refused}\n`);

@@ -10,8 +10,8 @@ import { gatewayRig, ROOM, TENANT, tokenOf } from "../testing/gateway-rig.ts";
 const rig = gatewayRig("names");
 
 test("[GBO12] the name of every user who may write is published, also when the right came after JOIN", async () => {
-  const told: DisplayName[] = [];
-  rig.line.subscribe(rig.subjects.boardNames, { callback: (_, msg) => void told.push(...(decodeJson(DisplayNames, msg.data) ?? [])) });
+  const published: DisplayName[] = [];
+  rig.line.subscribe(rig.subjects.boardNames, { callback: (_, msg) => void published.push(...(decodeJson(DisplayNames, msg.data) ?? [])) });
   const address = await rig.start();
   const client = await rig.connect(address);
   client.send({ type: "hello", version: 1, token: await tokenOf("ann", { name: "Ann", rights: ["read"] }), agent: "test" });
@@ -21,12 +21,12 @@ test("[GBO12] the name of every user who may write is published, also when the r
   await client.next("renewed");
   rig.startOwner();
   expect((await client.next("joined")).rights).toEqual({ read: true, write: true });
-  await until(() => told.length > 0, "the name");
-  expect(told).toEqual([{ room: `${TENANT}.${ROOM}`, user: "ann", name: "Ann" }]);
+  await until(() => published.length > 0, "the name");
+  expect(published).toEqual([{ room: `${TENANT}.${ROOM}`, user: "ann", name: "Ann" }]);
 
   const other = await rig.connect(address);
   other.send({ type: "hello", version: 1, token: await tokenOf("bob", { rights: ["read", "write"] }), agent: "test" });
   other.send({ type: "join", request: 1, room: ROOM as RoomId, clientKey: "key-of-bob" as ClientKey, position: START });
-  await until(() => told.length > 1, "a name that is the user's id");
-  expect(told[1]).toEqual({ room: `${TENANT}.${ROOM}`, user: "bob", name: "bob" });
+  await until(() => published.length > 1, "a name that is the user's id");
+  expect(published[1]).toEqual({ room: `${TENANT}.${ROOM}`, user: "bob", name: "bob" });
 });

@@ -38,8 +38,8 @@ const shown = (ranking: [string, number, string?][], change: object = {}): Board
 const behind: BoardUpdate = { kind: "behind", room: ROOM, role: "everyone", window: "hour" };
 const boards = () => new GatewayBoards({ boardsPerConnectionMax: 2, boardWatchMs: 30_000 });
 
-/** In short: what happens, to whom, and what it says. */
-function told(effects: readonly BoardEffect[]): string[] {
+/** Summary of each effect: kind, recipient, content. */
+function summaryOf(effects: readonly BoardEffect[]): string[] {
   return effects.map((effect) => {
     switch (effect.kind) {
       case "follow":
@@ -69,12 +69,12 @@ function told(effects: readonly BoardEffect[]): string[] {
 
 const TOPIC = "board 7 everyone hour 10";
 
-test("[GBO1] the first watcher makes the gateway ask; the answer is published once, and each watcher gets its own rank", () => {
+test("[GBO1] the first watch requests the board; the answer is published once, and each watcher receives its own rank", () => {
   const watched = boards();
-  expect(told(watched.receiveRequest(of(1), at(0)))).toEqual([`listen 1 ${TOPIC}`, "follow", "watch new"]);
-  expect(told(watched.receiveRequest(of(2), at(1)))).toEqual([`listen 2 ${TOPIC}`]);
+  expect(summaryOf(watched.receiveRequest(of(1), at(0)))).toEqual([`listen 1 ${TOPIC}`, "follow", "watch new"]);
+  expect(summaryOf(watched.receiveRequest(of(2), at(1)))).toEqual([`listen 2 ${TOPIC}`]);
   expect(
-    told(
+    summaryOf(
       watched.receiveUpdate(
         shown([
           ["user-2", 9],
@@ -89,8 +89,8 @@ test("[GBO2] a later watcher gets the known board at once, without a new request
   const watched = boards();
   watched.receiveRequest(of(1), at(0));
   watched.receiveUpdate(shown([["user-2", 9]]));
-  expect(told(watched.receiveRequest(of(2), at(5)))).toEqual([`listen 2 ${TOPIC}`, "send 2: live user-2=9", "send 2: rank 1 score 9"]);
-  expect(told(watched.receiveUpdate(shown([["user-2", 9]])))).toEqual([]);
+  expect(summaryOf(watched.receiveRequest(of(2), at(5)))).toEqual([`listen 2 ${TOPIC}`, "send 2: live user-2=9", "send 2: rank 1 score 9"]);
+  expect(summaryOf(watched.receiveUpdate(shown([["user-2", 9]])))).toEqual([]);
 });
 
 test("[GBO3] a list is published only when it changed; own ranks go to watchers whose rank or score changed", () => {
@@ -102,18 +102,20 @@ test("[GBO3] a list is published only when it changed; own ranks go to watchers 
     ["user-2", 4],
   ];
   watched.receiveUpdate(shown(first));
-  expect(told(watched.receiveUpdate(shown([...first.slice(0, 10), ["user-2", 6], ["user-1", 5]], { seq: 6 })))).toEqual([
+  expect(summaryOf(watched.receiveUpdate(shown([...first.slice(0, 10), ["user-2", 6], ["user-1", 5]], { seq: 6 })))).toEqual([
     "send 1: rank 12 score 5",
     "send 2: rank 11 score 6",
   ]);
-  expect(told(watched.receiveUpdate(shown([["top-0", 101], ...first.slice(1, 10), ["user-2", 6], ["user-1", 5]])))[0]).toContain("publish");
+  expect(summaryOf(watched.receiveUpdate(shown([["top-0", 101], ...first.slice(1, 10), ["user-2", 6], ["user-1", 5]])))[0]).toContain(
+    "publish",
+  );
 });
 
 test("[GBO4] lists differ by length, role and window, and watchers of a similar length share one list", () => {
   const watched = boards();
   watched.receiveRequest(of(1, { shown: 3 }), at(0));
   watched.receiveRequest(of(2, { shown: 40 }), at(0));
-  expect(told(watched.receiveRequest(of(3, { window: "all" }), at(0)))).toEqual(["listen 3 board 7 everyone all 10", "watch new"]);
+  expect(summaryOf(watched.receiveRequest(of(3, { window: "all" }), at(0)))).toEqual(["listen 3 board 7 everyone all 10", "watch new"]);
   const many = Array.from({ length: 60 }, (_, index): [string, number] => [`top-${index}`, 100 - index]);
   const published = watched.receiveUpdate(shown(many, { shown: 50 })).filter((effect) => effect.kind === "publish");
   expect(published.map(({ topic, frame }) => [topic, frame.type === "board" && frame.ranking.length])).toEqual([
@@ -126,11 +128,11 @@ test("[GBO5] a new length replaces the first; length 0 ends the watch, and the l
   const watched = boards();
   watched.receiveRequest(of(1), at(0));
   watched.receiveUpdate(shown([["ann", 1]]));
-  expect(told(watched.receiveRequest(of(1, { shown: 100 }), at(1))).slice(0, 2)).toEqual([
+  expect(summaryOf(watched.receiveRequest(of(1, { shown: 100 }), at(1))).slice(0, 2)).toEqual([
     `unlisten 1 ${TOPIC}`,
     "listen 1 board 7 everyone hour 100",
   ]);
-  expect(told(watched.receiveRequest(of(1, { shown: 0 }), at(2)))).toEqual(["unlisten 1 board 7 everyone hour 100", "unfollow"]);
+  expect(summaryOf(watched.receiveRequest(of(1, { shown: 0 }), at(2)))).toEqual(["unlisten 1 board 7 everyone hour 100", "unfollow"]);
   expect(watched.size).toEqual({ boards: 0, watchers: 0 });
 });
 
@@ -138,46 +140,49 @@ test("[GBO6] a connection that leaves the room or closes is forgotten", () => {
   const watched = boards();
   watched.receiveRequest(of(1), at(0));
   watched.receiveRequest(of(1, { room: "acme.other" as RoomKey, channel: 8 }), at(0));
-  expect(told(watched.receiveLeft(1 as ConnectionId, ROOM))).toEqual([`unlisten 1 ${TOPIC}`, "unfollow"]);
-  expect(told(watched.receiveGone(1 as ConnectionId))).toEqual(["unlisten 1 board 8 everyone hour 10", "unfollow"]);
+  expect(summaryOf(watched.receiveLeft(1 as ConnectionId, ROOM))).toEqual([`unlisten 1 ${TOPIC}`, "unfollow"]);
+  expect(summaryOf(watched.receiveGone(1 as ConnectionId))).toEqual(["unlisten 1 board 8 everyone hour 10", "unfollow"]);
   expect(watched.receiveUpdate(shown([["ann", 1]]))).toEqual([]);
 });
 
 test("[GBO7] a board above the limit, or one that does not exist, is unavailable, and no update follows", () => {
   const watched = boards();
   for (const window of ["hour", "day"] as const) watched.receiveRequest(of(1, { window }), at(0));
-  expect(told(watched.receiveRequest(of(1, { window: "all" }), at(0)))).toEqual(["send 1: unavailable"]);
-  expect(told(watched.receiveUpdate({ ...behind, kind: "unavailable" }))).toEqual([`publish ${TOPIC}: unavailable`, `unlisten 1 ${TOPIC}`]);
+  expect(summaryOf(watched.receiveRequest(of(1, { window: "all" }), at(0)))).toEqual(["send 1: unavailable"]);
+  expect(summaryOf(watched.receiveUpdate({ ...behind, kind: "unavailable" }))).toEqual([
+    `publish ${TOPIC}: unavailable`,
+    `unlisten 1 ${TOPIC}`,
+  ]);
   expect(watched.size).toEqual({ boards: 1, watchers: 1 });
 });
 
 test("[GBO8] a board is behind while its leaderboard does not answer, reports so, or is gone", () => {
   const watched = boards();
   watched.receiveRequest(of(1), at(0));
-  expect(told(watched.receiveTick(1, at(1_999)))).toEqual([]);
-  expect(told(watched.receiveTick(1, at(2_000)))).toEqual([`publish ${TOPIC}: behind`, "watch new"]);
-  expect(told(watched.receiveUpdate(shown([["ann", 1]])))[0]).toBe(`publish ${TOPIC}: live ann=1`);
-  expect(told(watched.receiveUpdate(behind))).toEqual([`publish ${TOPIC}: behind ann=1`]);
-  expect(told(watched.receiveUpdate(behind))).toEqual([]);
-  expect(told(watched.receiveUpdate(shown([["ann", 1]])))[0]).toBe(`publish ${TOPIC}: live ann=1`);
-  expect(told(watched.receiveTick(0, at(3_000)))).toEqual([`publish ${TOPIC}: behind ann=1`]);
-  expect(told(watched.receiveTick(1, at(4_000)))).toEqual(["watch new"]);
+  expect(summaryOf(watched.receiveTick(1, at(1_999)))).toEqual([]);
+  expect(summaryOf(watched.receiveTick(1, at(2_000)))).toEqual([`publish ${TOPIC}: behind`, "watch new"]);
+  expect(summaryOf(watched.receiveUpdate(shown([["ann", 1]])))[0]).toBe(`publish ${TOPIC}: live ann=1`);
+  expect(summaryOf(watched.receiveUpdate(behind))).toEqual([`publish ${TOPIC}: behind ann=1`]);
+  expect(summaryOf(watched.receiveUpdate(behind))).toEqual([]);
+  expect(summaryOf(watched.receiveUpdate(shown([["ann", 1]])))[0]).toBe(`publish ${TOPIC}: live ann=1`);
+  expect(summaryOf(watched.receiveTick(0, at(3_000)))).toEqual([`publish ${TOPIC}: behind ann=1`]);
+  expect(summaryOf(watched.receiveTick(1, at(4_000)))).toEqual(["watch new"]);
 });
 
 test("[GBO9] a watch is renewed in time, and requested again after a lost connection", () => {
   const watched = boards();
   watched.receiveRequest(of(1), at(0));
   watched.receiveUpdate(shown([]));
-  expect(told(watched.receiveTick(1, at(9_999)))).toEqual([]);
-  expect(told(watched.receiveTick(1, at(10_000)))).toEqual(["watch still"]);
-  expect(told(watched.receiveBackboneFound(at(11_000)))).toEqual(["watch new"]);
+  expect(summaryOf(watched.receiveTick(1, at(9_999)))).toEqual([]);
+  expect(summaryOf(watched.receiveTick(1, at(10_000)))).toEqual(["watch still"]);
+  expect(summaryOf(watched.receiveBackboneFound(at(11_000)))).toEqual(["watch new"]);
 });
 
 test("[GBO10] the name of a user whom a board shows without a name, or with an old one, is published once", () => {
   const watched = boards();
   watched.receiveRequest(of(1, { name: "Ann" }), at(0));
   expect(
-    told(
+    summaryOf(
       watched.receiveUpdate(
         shown([
           ["user-1", 1],
@@ -187,26 +192,26 @@ test("[GBO10] the name of a user whom a board shows without a name, or with an o
     ),
   ).toContain("name user-1 Ann");
   expect(
-    told(
+    summaryOf(
       watched.receiveUpdate(
         shown([
           ["user-1", 2],
           ["bob", 1],
         ]),
       ),
-    ).some((line) => line.startsWith("name")),
+    ).some((summary) => summary.startsWith("name")),
   ).toBe(false);
 });
 
 test("[GBO14] a name that equals the user id replaces an older name, and is not published when none is shown", () => {
   const watched = boards();
   watched.receiveRequest(of(1), at(0));
-  expect(told(watched.receiveUpdate(shown([["user-1", 1]]))).some((line) => line.startsWith("name"))).toBe(false);
-  expect(told(watched.receiveUpdate(shown([["user-1", 2, "Ann"]])))).toContain("name user-1 user-1");
+  expect(summaryOf(watched.receiveUpdate(shown([["user-1", 1]]))).some((summary) => summary.startsWith("name"))).toBe(false);
+  expect(summaryOf(watched.receiveUpdate(shown([["user-1", 2, "Ann"]])))).toContain("name user-1 user-1");
 });
 
 test("[GBO11] a score above the range of a frame is sent as the highest score that a frame holds", () => {
   const watched = boards();
   watched.receiveRequest(of(1), at(0));
-  expect(told(watched.receiveUpdate(shown([["ann", 2 ** 53]])))[0]).toContain(`ann=${Number.MAX_SAFE_INTEGER}`);
+  expect(summaryOf(watched.receiveUpdate(shown([["ann", 2 ** 53]])))[0]).toContain(`ann=${Number.MAX_SAFE_INTEGER}`);
 });

@@ -1,4 +1,4 @@
-/** Of whoever was in a room and is turned away when it joins again, nothing stays behind there. */
+/** A client that was in a room and is refused when it joins again leaves no presence and no board watch behind. */
 
 import { expect, test } from "vitest";
 
@@ -14,7 +14,7 @@ type Refused = Extract<ServerFrame, { type: "join-refused" }>;
 
 const rig = gatewayRig("turned", { joinMsMax: "500", roomLingerMs: "1" });
 const room = roomKey(TENANT as TenantId, ROOM as RoomId);
-/** Of no room that anybody here knows, so its owner is asked. */
+/** A position that the gateway does not know, so that it asks the owner. */
 const AHEAD: Position = { epoch: 1 as Epoch, seq: 5 as Seq };
 
 function join(client: WireClient, request: number, position: Position): void {
@@ -25,7 +25,7 @@ function watch(client: WireClient, channel: Channel): void {
   client.send({ type: "watch-board", channel, role: "everyone", window: "day", shown: 10 });
 }
 
-/** Once the new owner answers in time: where much else goes on, a join or two may be refused before. */
+/** Joins until the new owner answers in time. Under load one or two joins may be refused first. */
 async function joined(ann: WireClient): Promise<Joined> {
   const answers = () =>
     ann.received.filter(
@@ -54,10 +54,10 @@ test("[GBO13] a client that is refused a room it was in leaves its presence and 
   owner.mode = "silent";
   join(ann, 50, AHEAD);
   expect(await ann.next("join-refused")).toMatchObject({ request: 50, reason: "unavailable" });
-  watch(ann, channel); // Sent before it knew.
-  await until(async () => (await metric(address, "coroom_gateway_board_watchers")) === 0, "nobody to watch");
+  watch(ann, channel); // Sent before the client received the refusal.
+  await until(async () => (await metric(address, "coroom_gateway_board_watchers")) === 0, "the watch to end");
   await until(() => exited.includes(1), "her to be out of the room's presence");
-  await until(async () => (await metric(address, "coroom_gateway_rooms")) === 0, "the room to be let go");
+  await until(async () => (await metric(address, "coroom_gateway_rooms")) === 0, "the room to be released");
 
   rig.startOwner();
   const again = await joined(ann);

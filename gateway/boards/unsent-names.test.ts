@@ -9,27 +9,27 @@ const nameOf = (user: string, name = user): DisplayName => ({ room: "acme.plan" 
 
 function gathered() {
   const clock = new FakeClock();
-  const told: (readonly DisplayName[])[] = [];
-  return { clock, told, names: new UnpublishedNames(clock, (names) => told.push(names)) };
+  const published: (readonly DisplayName[])[] = [];
+  return { clock, published, names: new UnpublishedNames(clock, (names) => published.push(names)) };
 }
 
-test("[GBO15] users who join within a moment are published together, each with the latest name", async () => {
-  const { clock, told, names } = gathered();
+test("[GBO15] the names of users who join within 100 ms are published together, each user with the latest name", async () => {
+  const { clock, published, names } = gathered();
   for (const name of [nameOf("ann", "Ann"), nameOf("bob"), nameOf("ann", "Anne")]) names.add(name);
-  expect(told).toEqual([]);
+  expect(published).toEqual([]);
   await clock.advance(100);
-  expect(told).toEqual([[nameOf("ann", "Anne"), nameOf("bob")]]);
+  expect(published).toEqual([[nameOf("ann", "Anne"), nameOf("bob")]]);
   await clock.advance(1_000);
   names.add(nameOf("cy"));
   await clock.advance(100);
-  expect(told.slice(1)).toEqual([[nameOf("cy")]]);
+  expect(published.slice(1)).toEqual([[nameOf("cy")]]);
 });
 
 test("[GBO16] a batch has at most as many names as a message holds, and none is left when the gateway stops", async () => {
-  const { clock, told, names } = gathered();
+  const { clock, published, names } = gathered();
   for (let user = 0; user <= DISPLAY_NAMES_MAX; user++) names.add(nameOf(`user-${user}`));
-  expect(told.map(({ length }) => length)).toEqual([DISPLAY_NAMES_MAX]);
+  expect(published.map(({ length }) => length)).toEqual([DISPLAY_NAMES_MAX]);
   names.publishAll();
   await clock.advance(1_000);
-  expect(told.map(({ length }) => length)).toEqual([DISPLAY_NAMES_MAX, 1]);
+  expect(published.map(({ length }) => length)).toEqual([DISPLAY_NAMES_MAX, 1]);
 });

@@ -54,7 +54,7 @@ test("[DRQ3] a room is deleted by administrators of the room and by operators, w
   expect(deletionRequest(request("tenant=no%20tenant"), undefined)).toMatchObject({ status: 404 });
 });
 
-test("[DRQ4] an answer is current while the room stands where the answer says, in the same epoch", () => {
+test("[DRQ4] an answer is current while its epoch and seq are those of the room", () => {
   const answer = { status: 200, headers: { "x-coroom-seq": "7" } };
   expect(isAnswerCurrent(answer, { epoch: 1, seq: 7 }, { epoch: 1, seq: 7 })).toBe(true);
   expect(isAnswerCurrent(answer, { epoch: 1, seq: 7 }, { epoch: 1, seq: 8 })).toBe(false);
@@ -63,7 +63,7 @@ test("[DRQ4] an answer is current while the room stands where the answer says, i
   expect(isAnswerCurrent(answer, undefined, undefined)).toBe(false);
 });
 
-test("[DRQ5] only known headers of a service's answer reach the client, and a URL never asks for another path", () => {
+test("[DRQ5] only known headers of a service's answer reach the client, and a URL that changes its path is refused", () => {
   const given = { "etag": "e", "x-coroom-internal": "secret", "x-coroom-encoding": "gzip", "content-length": "12" };
   expect(forwardedAnswer(200, given)).toEqual({
     status: 200,
@@ -86,7 +86,7 @@ test("[DRQ6] a write needs the right to write, a Yjs update, and an edit within 
   expect(madeEdit(new Uint8Array(5), 4)).toMatchObject({ status: 413 });
 });
 
-test("[DRQ7] a refused write says when to retry, but not one that can never succeed", () => {
+test("[DRQ7] a refused write carries a retry time, unless the write can never succeed", () => {
   const refused = (reason: "log-stalled" | "not-first") => writeAnswer({ kind: "refused", reason, retryAfterMs: 1_500 }, 200);
   expect(refused("log-stalled")).toMatchObject({ status: 503, headers: { "retry-after": "2" } });
   expect(refused("not-first").status).toBe(409);

@@ -8,7 +8,7 @@ import { drainRequest, eventsAfter, moveRequest, roomListRequest } from "./opera
 const query = (text: string) => ({ query: new URLSearchParams(text) });
 const body = (given: object) => ({ body: new TextEncoder().encode(JSON.stringify(given)) });
 
-test("[ORQ1] one room more than the page is asked for, of all tenants unless an operator names one", () => {
+test("[ORQ1] a request lists one room more than the page holds, of all tenants unless an operator names one", () => {
   expect(roomListRequest(query("limit=10&search=plan"), undefined)).toEqual({ list: { search: "plan", limit: 11 }, limit: 10 });
   expect(roomListRequest(query("tenant=acme"), undefined)).toMatchObject({ list: { tenant: "acme", limit: 51 } });
   expect(roomListRequest(query("limit=0"), undefined)).toMatchObject({ status: 400 });

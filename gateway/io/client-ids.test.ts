@@ -5,7 +5,7 @@ import { clientIdOf } from "./client-ids.ts";
 
 const id = (tenant: string, user: string, key: string) => clientIdOf(tenant as TenantId, user as UserId, key as ClientKey);
 
-test("[CID1] a client id is always the same for the same tenant, user and key, and well-formed", () => {
+test("[CID1] equal tenant, user and key always give the same well-formed client id", () => {
   expect(id("acme", "ann", "12345678")).toBe(id("acme", "ann", "12345678"));
   expect(parseClientId(id("acme", "ann", "12345678"))).toBeDefined();
 });

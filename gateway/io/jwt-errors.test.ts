@@ -2,7 +2,7 @@ import { errors } from "jose";
 import { expect, test } from "vitest";
 import { verdictOfError } from "./jwt-tokens.ts";
 
-/** Every error that jose knows. */
+/** Every error class of jose. */
 const VERDICTS: Record<Exclude<keyof typeof errors, "JOSEError">, "refused" | "expired" | "unchecked"> = {
   JWTExpired: "expired",
   JWTClaimValidationFailed: "refused",

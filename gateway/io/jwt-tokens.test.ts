@@ -26,7 +26,7 @@ const options: TokenOptions = {
   waitingTokensMax: 2,
 };
 const date = Math.floor(Date.now() / 1000) * 1000;
-/** Seven seconds old. */
+/** A process that is seven seconds old. */
 const clock: Clock = { now: () => 7_000 as Millis, wallNow: () => date as UnixMillis, after: () => () => {} };
 const jwtTokens = (of: TokenOptions) => tokensBy(of, clock);
 const key = (secret: string) => new TextEncoder().encode(secret);
@@ -105,7 +105,7 @@ test("[JWT4] issuer and audience are checked when they are configured", async ()
   expect((await strict.verify(await token().setIssuer("https://id.example").setAudience("coroom").sign(key(SECRET)))).kind).toBe("valid");
 });
 
-test("[JWT5] keys of a JWKS allow their own algorithms only, and a public key is never a secret", async () => {
+test("[JWT5] keys of a JWKS allow their own algorithms only, and a public key is never accepted as a shared secret", async () => {
   const tokens = jwtTokens({ ...options, jwtSecret: "", jwksFile });
   const header = { alg: "ES256", kid: "one" };
   expect((await tokens.verify(await token({}, "1h", header).sign(pair.privateKey))).kind).toBe("valid");
@@ -129,7 +129,7 @@ test.each([
   ["no list of keys", JSON.stringify({ keys: null })],
   ["keys that are none", JSON.stringify({ keys: ["one"] })],
   ["no JSON", "<html>"],
-])("[JWT9] a JWKS address that answers 200 with %s has given no keys, which says nothing of the token", async (_, body) => {
+])("[JWT9] a JWKS address that answers 200 with %s gives no keys, and no verdict on the token", async (_, body) => {
   const issuer = createServer((_request, response) => void response.setHeader("content-type", "application/json").end(body)).listen(
     0,
     "127.0.0.1",
@@ -148,7 +148,7 @@ test("[JWT10] a token that asks for an unknown feature is refused: the keys are 
   expect(await tokens.verify(`${header}.${payload}.${signature}`)).toMatchObject({ kind: "refused" });
 });
 
-/** A JWKS at an address, where keys may be added, and a clock that it grows old by. */
+/** A JWKS server to which keys can be added, and the clock by which its keys age. */
 async function issuing(
   run: (issuer: {
     tokens: Tokens;
@@ -165,7 +165,7 @@ async function issuing(
     response.setHeader("content-type", "application/json").end(JSON.stringify({ keys }));
   }).listen(0, "127.0.0.1");
   await once(issuer, "listening");
-  vi.useFakeTimers({ toFake: ["Date"], now: date }); // By which the keys grow old.
+  vi.useFakeTimers({ toFake: ["Date"], now: date }); // The age of the keys follows Date.
   const turned = new FakeClock(date);
   const jwksUrl = `http://127.0.0.1:${(issuer.address() as AddressInfo).port}/jwks.json`;
   const tokens = tokensBy({ ...options, jwtSecret: "", jwksUrl }, turned, (count) => (waiting = count));
@@ -189,7 +189,7 @@ async function issuing(
 
 const of = (kid: string, signer: CryptoKey): Promise<string> => token({}, "1h", { alg: "ES256", kid }).sign(signer);
 
-test("[JWT7] a token of a new key, and one of a forged key, wait for the keys: only the forged one is refused", () =>
+test("[JWT7] tokens of a new key and of an invented key wait for the JWKS, and only the invented one is refused", () =>
   issuing(async ({ tokens, add, turn, fetches, waiting }) => {
     const first = await add("one");
     expect((await tokens.verify(await of("one", first))).kind).toBe("valid");
@@ -219,7 +219,7 @@ test.each([
   ["is not there", undefined, /^COROOM_JWKS_FILE=.* cannot be read \(ENOENT\)/],
   ["is no JSON", "HUSH", /^COROOM_JWKS_FILE=.* holds no key set/],
   ["holds something else", '{"HUSH":1}', /^COROOM_JWKS_FILE=.* holds no key set/],
-])("[JWT11] a file of keys that %s is told by its setting, and nothing of what is in it", (_, text, message) => {
+])("[JWT11] a key file that %s is reported by its setting, without its content", (_, text, message) => {
   const file = join(folder, "broken.json");
   rmSync(file, { force: true });
   if (text !== undefined) writeFileSync(file, text);

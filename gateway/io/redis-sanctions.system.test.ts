@@ -1,4 +1,4 @@
-/** What gateways keep of sanctions in a real Redis, whoever of them writes last. */
+/** Sanctions in a real Redis do not depend on which gateway writes last. */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -45,7 +45,7 @@ const ban = (given: Partial<Sanction>): Sanction => ({
   ...given,
 });
 
-test("[SAN15] of two sanctions with one subject the later is stored, in any order of saving; at the same time, the lift", async () => {
+test("[SAN15] the later of two sanctions with one subject is stored in any order of saving; at the same time, the lift is stored", async () => {
   const [earlier, later] = [ban({ madeAt: 1_700_000_000_001 as UnixMillis }), ban({ madeAt: 1_700_000_000_002 as UnixMillis })];
   const lift = { ...later, lifted: true };
   for (const [index, [first, second, holds]] of [
@@ -63,15 +63,15 @@ test("[SAN15] of two sanctions with one subject the later is stored, in any orde
 });
 
 test("[SAN16] a stored value that is not a sanction is overwritten", async () => {
-  const line = new Redis(redis.url);
+  const client = new Redis(redis.url);
   try {
     for (const nonsense of ["{", "null", '"a"', '{"madeAt":"never"}']) {
       const sanction = ban({});
-      await line.hset("test:sanctions", keyOf(sanction), nonsense);
+      await client.hset("test:sanctions", keyOf(sanction), nonsense);
       await kept.store!.save(sanction);
       expect(await kept.store!.load()).toContainEqual(sanction);
     }
   } finally {
-    line.disconnect();
+    client.disconnect();
   }
 });

@@ -29,18 +29,18 @@ function refused(counter: number): OwnerReply {
 function gateway() {
   const traces = new TestTraces();
   const hops = tracedEdits(GATEWAY, traces.edits);
-  const tell = (...edits: SubmittedEdit[]): void => hops.told(ROOM, { kind: "edits", gateway: GATEWAY, edits });
-  return { traces, hops, tell, traced: (counter: number) => traces.edits.of(ROOM, CLIENT, counter)! };
+  const send = (...edits: SubmittedEdit[]): void => hops.told(ROOM, { kind: "edits", gateway: GATEWAY, edits });
+  return { traces, hops, send, traced: (counter: number) => traces.edits.of(ROOM, CLIENT, counter)! };
 }
 
 test("[TRC17] an edit's span lasts from its receipt until the log is known to have it", () => {
-  const { traces, hops, tell, traced } = gateway();
+  const { traces, hops, send, traced } = gateway();
   hops.taken(ROOM, edit(1));
   traces.now += 10;
-  tell(edit(1));
+  send(edit(1));
   hops.answered(ROOM, refused(1));
   hops.taken(ROOM, edit(1));
-  tell(edit(1), edit(2)); // The second came before this process traced.
+  send(edit(1), edit(2)); // The second edit arrived before this process recorded traces.
   traces.now += 10;
   hops.committed(ROOM, batch(1, 8));
   hops.committed(ROOM, batch(1, 8));

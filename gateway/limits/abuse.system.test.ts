@@ -1,4 +1,4 @@
-/** Whoever makes trouble is held off, then banned: by real sockets on two gateways, with a real Redis and without. */
+/** Clients with faults are delayed, then banned: real sockets on two gateways, with a real Redis and without. */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -26,7 +26,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Comes back and misbehaves until it is not let in any more. */
+/** Reconnects and misbehaves until the gateway refuses the connection. */
 async function misbehave(
   address: string,
   user: string,
@@ -44,11 +44,11 @@ async function misbehave(
   return seen;
 }
 
-/** Once the only ban is. */
+/** Waits until Redis holds the only ban. */
 async function keptInRedis(): Promise<void> {
-  const line = new Redis(redis.url);
-  await until(async () => Object.keys(await line.hgetall(`${rig.environment}:sanctions`)).length === 1, "the ban in Redis");
-  line.disconnect();
+  const redisClient = new Redis(redis.url);
+  await until(async () => Object.keys(await redisClient.hgetall(`${rig.environment}:sanctions`)).length === 1, "the ban in Redis");
+  redisClient.disconnect();
 }
 
 const garbage = (client: WireClient): void => client.sendBytes(Uint8Array.of(0x02, 0xff));
@@ -57,7 +57,7 @@ test("[ABS1] a user who sends invalid frames is delayed, then banned on all gate
   const [one, two] = [await rig.start(), await rig.start()];
   const tabs = await Promise.all([1, 2, 3].map(() => rig.greet(two, "eve", { from: "203.0.113.7" })));
   for (const client of tabs) await client.next("welcome");
-  expect(await misbehave(one, "eve", "203.0.113.7", garbage)).toEqual(["welcome", 4006]); // Held off above 13 of 26 points, which one such frame is worth 15 of.
+  expect(await misbehave(one, "eve", "203.0.113.7", garbage)).toEqual(["welcome", 4006]); // A delay begins above 13 of 26 points, and one such frame counts 15.
   expect(await metric(one, 'coroom_gateway_abuse_total{measure="hold-off",suspect="user"}')).toBe(1);
   for (const client of tabs) garbage(client);
   await until(async () => (await metric(two, 'coroom_gateway_abuse_total{measure="ban",suspect="user"}')) === 1, "the ban");
@@ -80,12 +80,12 @@ test("[ABS2] an address that sends bad tokens, or connects too often, is banned 
     codes.add((await client.end()).code);
     if (codes.has(4006)) break;
   }
-  expect([...codes]).toEqual([4103, 4006]); // Refused, and then not even listened to.
+  expect([...codes]).toEqual([4103, 4006]); // Refused for its token, then refused when it connects.
   expect(await outcomeOf(await rig.greet(address, "ann", { from: "203.0.113.10" }))).toBe("welcome");
   expect(await metric(address, 'coroom_gateway_abuse_total{measure="hold-off",suspect="address"}')).toBeGreaterThan(0);
 });
 
-test("[ABS3] with a Redis a ban outlives the gateways", async () => {
+test("[ABS3] a ban in Redis outlives the gateways", async () => {
   const first = await rig.start({}, redis.url);
   await Promise.all([1, 2, 3].map(() => rig.greet(first, "eve"))).then(async (all) => {
     for (const client of all) await client.next("welcome");
@@ -123,7 +123,7 @@ test("[ABS5] scores are added over all gateways: a user with faults at one is de
     await eve.end();
   }
   const isHeldOff = async (): Promise<boolean> => {
-    await new Promise((resolve) => setTimeout(resolve, 200)); // Knocking at full speed would be a storm of its own.
+    await new Promise((resolve) => setTimeout(resolve, 200)); // Continuous attempts would exceed the rate of connections.
     return (await outcomeOf(await rig.greet(two, "eve"))) === 4006;
   };
   await until(isHeldOff, "the other gateway to know");
@@ -177,7 +177,7 @@ test("[ABS7] a tenant whose users have faults one after the other is delayed, an
   expect(await outcomeOf(await rig.greet(address, "ann", { tenant: "other" }))).toBe("welcome");
 });
 
-test("[ABS8] a ban holds over HTTP as it does on the socket: from everywhere, and from one room", async () => {
+test("[ABS8] a ban from all rooms, or from one room, applies to HTTP as it does to sockets", async () => {
   const address = await rig.start();
   const ban = (body: object) =>
     fetch(`http://${address}/v1/admin/ban`, {
@@ -187,7 +187,7 @@ test("[ABS8] a ban holds over HTTP as it does on the socket: from everywhere, an
     });
   const read = async (user: string, room: string): Promise<number> =>
     (await fetch(`http://${address}/v1/rooms/${room}/snapshot`, { headers: { authorization: `Bearer ${await tokenOf(user)}` } })).status;
-  expect([await read("eve", ROOM), await read("bob", ROOM)]).toEqual([503, 503]); // Let through: no document service is there.
+  expect([await read("eve", ROOM), await read("bob", ROOM)]).toEqual([503, 503]); // Admitted: no document service exists here.
   await ban({ user: "eve" });
   await ban({ user: "bob", room: ROOM });
   expect([await read("eve", ROOM), await read("bob", ROOM), await read("bob", "other"), await read("ann", ROOM)]).toEqual([
@@ -199,11 +199,11 @@ test("[ABS14] an address that repeats bad tokens over HTTP is banned, and a wron
   const address = await rig.start();
   const headers = { "x-forwarded-for": "203.0.113.30", "authorization": "Bearer none" };
   const show = async (path: string): Promise<string> => (await (await fetch(`http://${address}${path}`, { headers })).json()).message;
-  const told = [];
-  for (const path of ["snapshot", "document", "snapshot", "document", "snapshot"]) told.push(await show(`/v1/rooms/${ROOM}/${path}`));
-  told.push(await show("/v1/admin/bans"));
-  expect(told.filter((message) => message.includes("banned"))).toEqual([]);
-  expect(await metric(address, 'coroom_gateway_faults_total{fault="bad-token"}')).toBe(6); // Of 5 points each, where 26 are a ban.
+  const messages = [];
+  for (const path of ["snapshot", "document", "snapshot", "document", "snapshot"]) messages.push(await show(`/v1/rooms/${ROOM}/${path}`));
+  messages.push(await show("/v1/admin/bans"));
+  expect(messages.filter((message) => message.includes("banned"))).toEqual([]);
+  expect(await metric(address, 'coroom_gateway_faults_total{fault="bad-token"}')).toBe(6); // Each counts 5 points, and 26 points are a ban.
   expect(await show(`/v1/rooms/${ROOM}/snapshot`)).toContain("banned");
   const back = await rig.greet(address, "ann", { from: "203.0.113.30" });
   expect(await outcomeOf(back)).toBe(4009);
@@ -254,9 +254,9 @@ test("[ABS10] a connected user renews its token while its tenant is delayed, and
 test("[ABS11] a user who is banned during many joins becomes a member of none, and the rooms are released", async () => {
   const address = await rig.start({ abusePointsMax: "1", joinMsMax: "600000", roomLingerMs: "1" });
   const eve = await rig.greet(address, "eve");
-  times(40, (room) => void eve.join(`room-${room}`, "eveeveeve").catch(() => {})); // Before she is welcomed.
+  times(40, (room) => void eve.join(`room-${room}`, "eveeveeve").catch(() => {})); // Sent before WELCOME.
   expect((await eve.end()).code).toBe(4009);
-  await until(async () => (await metric(address, "coroom_gateway_rooms")) === 0, "the rooms to be let go");
+  await until(async () => (await metric(address, "coroom_gateway_rooms")) === 0, "the rooms to be released");
 });
 
 function erring(client: WireClient, err: (client: WireClient) => void): WireClient {
@@ -268,7 +268,7 @@ function times(count: number, run: (index: number) => void): void {
   for (let index = 0; index < count; index++) run(index);
 }
 
-test("[ABS12] a delayed user who returns too soon does not affect others at the address", async () => {
+test("[ABS12] a delayed user who returns early does not affect others at the address", async () => {
   const address = await rig.start({ tenantAbusePointsMax: "40" });
   const from = "203.0.113.30";
   for (const user of ["a", "b"]) {

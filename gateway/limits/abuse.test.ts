@@ -19,7 +19,7 @@ const watch = (suspectsMax = 100): AbuseScores => new AbuseScores({ ...options, 
 
 const ban = (madeAt: number, forMs = 60_000): BanTime => ({ madeAt: madeAt as UnixMillis, until: (madeAt + forMs) as UnixMillis });
 
-/** What comes of so many at once, each time that it changes. */
+/** The measures after this many faults at once, each change once. */
 function measures(abuse: AbuseScores, suspect: Suspect, fault: AbuseFault, times: number, from = 0): string[] {
   const seen: string[] = [];
   for (let time = 0; time < times; time++) {
@@ -56,8 +56,8 @@ test("[ABU3] faults fade: rare faults never cause a delay, and no delay exceeds 
   for (let minute = 0; minute < 100; minute++) expect(measures(abuse, eve, "too-fast", 4, minute * 60_000)).toEqual(["none"]);
   const later = 100 * 60_000;
   expect(measures(abuse, eve, "too-fast", 6, later).at(-1)).toBe("hold-off");
-  const standing = abuse.holdOffOf(eve, at(later));
-  expect(standing).toEqual({ kind: "hold-off", retryAfterMs: 6_000 });
+  const delay = abuse.holdOffOf(eve, at(later));
+  expect(delay).toEqual({ kind: "hold-off", retryAfterMs: 6_000 });
   expect(abuse.holdOffOf(eve, at(later + 6_000))).toEqual({ kind: "none" });
 });
 
@@ -74,15 +74,15 @@ test("[ABU5] the number of suspects is bounded, and the least recent is forgotte
   expect([abuse.watched, abuse.holdOffOf(eve, at(0)).kind]).toEqual([2, "none"]);
 });
 
-/** Two gateways that tell each other at the end of each second. */
+/** Two gateways that exchange their points at the end of each second. */
 function twoGateways() {
-  const told = [new Map<string, number>(), new Map<string, number>()] as const;
+  const reported = [new Map<string, number>(), new Map<string, number>()] as const;
   const [one, two] = [
-    new AbuseScores(options, (_, key) => told[1].get(key) ?? 0),
-    new AbuseScores(options, (_, key) => told[0].get(key) ?? 0),
+    new AbuseScores(options, (_, key) => reported[1].get(key) ?? 0),
+    new AbuseScores(options, (_, key) => reported[0].get(key) ?? 0),
   ];
   const endSecond = (now: number): void =>
-    [one, two].forEach((abuse, index) => abuse.endSecond(at(now)).forEach(({ key, points }) => told[index]!.set(key, points)));
+    [one, two].forEach((abuse, index) => abuse.endSecond(at(now)).forEach(({ key, points }) => reported[index]!.set(key, points)));
   return { one, two, endSecond };
 }
 
@@ -112,7 +112,7 @@ test("[ABU8] points do not fade faster when they are spread over gateways", () =
   for (const abuse of [one, two]) measures(abuse, eve, "too-fast", 4);
   for (let second = 0; second < 24; second++) endSecond(second * 1_000);
   const left = [one, two].reduce((sum, abuse) => sum + (abuse.endSecond(at(24_000))[0]?.points ?? 0), 0);
-  expect(left).toBeGreaterThanOrEqual(38); // 80, and 40 of 100 a minute have faded: not twice 40.
+  expect(left).toBeGreaterThanOrEqual(38); // 80 points, less 40 in a minute, and not less twice 40.
   expect(left).toBeLessThanOrEqual(41);
 });
 

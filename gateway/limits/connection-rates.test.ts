@@ -18,7 +18,7 @@ const asked = fc.record({
   afterMs: fc.integer({ min: 0, max: 3_000 }),
 });
 
-test("[RATE12] rates that are given back when they are full, and taken again, give what buckets give that are kept", () => {
+test("[RATE12] rates that return to the pool when they are full behave like rates that are kept", () => {
   fc.assert(
     fc.property(fc.array(asked, { maxLength: 60 }), (questions) => {
       const kept = new ConnectionRates(options);
@@ -57,7 +57,7 @@ test("[RATE12] rates that are given back when they are full, and taken again, gi
   );
 });
 
-test("[RATE13] rates that were given back are taken before new ones are made, and of very many some are let go", () => {
+test("[RATE13] the pool hands out returned rates before it creates new ones, and keeps at most 1,024", () => {
   const spare = new RatePool(options);
   const all = Array.from({ length: 1_030 }, () => spare.take());
   expect(new Set(all).size).toBe(1_030);

@@ -22,7 +22,7 @@ const eve: Identity = {
   rights: { read: true, write: true, admin: false, award: false },
   expiresAt: 1e9 as Millis,
 };
-/** Points to a ban: 100. A bad token has 5, a frame that is none 15. */
+/** 100 points are a ban. A bad token counts 5 points, an invalid frame 15. */
 const abuseOptions = {
   abusePointsMax: 100,
   tenantAbusePointsMax: 1e6,
@@ -86,7 +86,7 @@ function forge(tokens: number): void {
 
 const lengths = (): number[] => imposed.map(({ madeAt, until }) => until - madeAt);
 
-test("[DIS1] one burst of bad tokens is one offence, however many of them are judged after the ban; only a later burst is a further one", () => {
+test("[DIS1] a burst of bad tokens is one offence, however many are judged after the ban; a later burst is another offence", () => {
   forge(100);
   expect(lengths()).toEqual([60_000]);
   clock.turn(60_000);
@@ -95,19 +95,19 @@ test("[DIS1] one burst of bad tokens is one offence, however many of them are ju
   expect(lengths()).toEqual([60_000, 120_000]);
 });
 
-test("[DIS2] bad tokens judged after an operator has banned their address leave that ban as it is", () => {
+test("[DIS2] bad tokens that are judged after an operator banned their address do not change that ban", () => {
   const until = (clock.wallNow() + 86_400_000) as UnixMillis;
   take({ target: { kind: "address", address: FORGER }, level: "banned", madeAt: clock.wallNow(), until, lifted: false, reason: "spam" });
   forge(100);
   expect([imposed, sanctions.banOfAddress(FORGER)?.until]).toEqual([[], until]);
 });
 
-test("[DIS3] nor do the faults of a user who is banned on all of its connections at once count", () => {
+test("[DIS3] faults of one user on many connections at once are one offence", () => {
   for (let connection = 1; connection <= 20; connection++) discipline.receiveClose(connection as ConnectionId, eve, "badFrame");
   expect(lengths()).toEqual([60_000]);
 });
 
-test("[DIS4] a burst that two gateways ban for before they hear of each other is one offence to both", () => {
+test("[DIS4] a burst for which two gateways impose a ban at the same time is one offence for both", () => {
   forge(20);
   const elsewhere: Sanction = {
     ...imposed[0]!,
@@ -121,7 +121,7 @@ test("[DIS4] a burst that two gateways ban for before they hear of each other is
   expect(lengths()).toEqual([60_000, 120_000]);
 });
 
-test("[DIS5] after a ban that people lifted each further burst is a further offence", () => {
+test("[DIS5] after people lifted a ban each further burst is a further offence", () => {
   const ban: Sanction = {
     target: { kind: "address", address: FORGER },
     level: "banned",

@@ -1,4 +1,4 @@
-/** Tokens that name keys which the gateway does not know: of a key that was just added, and of keys that are made up. */
+/** Tokens that name keys unknown to the gateway: a key that was just added, and invented keys. */
 
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
@@ -14,10 +14,10 @@ import type { WireClient } from "../testing/wire-client.ts";
 const rig = gatewayRig("forged", { abusePointsMax: "26" });
 const HONEST = "203.0.113.20";
 const FORGER = "203.0.113.21";
-const COUNT = 6; // Five points each.
+const COUNT = 6; // Each counts five points.
 const keys: object[] = [];
 let issuer: Server;
-/** The keys are told once it is over. */
+/** The server answers with the keys when this resolves. */
 let hold = Promise.resolve();
 
 beforeAll(async () => {
@@ -38,7 +38,7 @@ async function add(kid: string): Promise<CryptoKey> {
   return privateKey;
 }
 
-test("[ABS15] made-up keys are held against the address that names them, also where it hangs up; a key just added against nobody", async () => {
+test("[ABS15] invented keys count against their address even if the client disconnects; a key that was just added counts against nobody", async () => {
   const first = await add("one");
   const address = await rig.start({ jwtSecret: "", jwksUrl: `http://127.0.0.1:${(issuer.address() as AddressInfo).port}/jwks.json` });
   const greet = async (from: string, kid: string, signer: CryptoKey): Promise<WireClient> => {
@@ -52,8 +52,8 @@ test("[ABS15] made-up keys are held against the address that names them, also wh
     return client;
   };
   expect(await outcomeOf(await greet(HONEST, "one", first))).toBe("welcome");
-  let tell = (): void => {};
-  hold = new Promise((resolve) => (tell = resolve));
+  let release = (): void => {};
+  hold = new Promise((resolve) => (release = resolve));
   const second = await add("two");
   const honest = await Promise.all(Array.from({ length: COUNT }, () => greet(HONEST, "two", second)));
   const forged = await Promise.all(Array.from({ length: COUNT }, (_, index) => greet(FORGER, `made up ${index}`, second)));
@@ -62,7 +62,7 @@ test("[ABS15] made-up keys are held against the address that names them, also wh
     "all of them to wait",
   );
   for (const client of forged.slice(0, COUNT / 2)) client.close();
-  tell();
+  release();
   expect(await Promise.all(honest.map(outcomeOf))).toEqual(honest.map(() => "welcome"));
   await until(async () => (await metric(address, 'coroom_gateway_abuse_total{measure="ban",suspect="address"}')) === 1, "the ban");
   expect(await metric(address, 'coroom_gateway_faults_total{fault="bad-token"}')).toBe(COUNT);

@@ -1,4 +1,7 @@
-/** Each limit, reached by real sockets on gateways that share a real nats-server: its error, its hint, its metric. */
+/**
+ * Real sockets reach each limit on gateways that share a real nats-server, and get its error, its retry time and its
+ * metric.
+ */
 
 import { connect } from "node:net";
 
@@ -14,12 +17,12 @@ import type { WireClient } from "../testing/wire-client.ts";
 
 const rig = gatewayRig("limits", { clientAddressHeader: "", retryAfterMs: "7000", abusePointsMax: "1000000", helloMsMax: "600000" });
 
-/** It hears the counts of another. */
+/** Waits until the gateway receives another gateway's counts. */
 async function acquainted(address: string): Promise<void> {
   await until(async () => (await metric(address, "coroom_gateway_count_sources")) > 0, "another's counts");
 }
 
-test("[LIM1] an address has so many connections on all gateways together, and those of a gateway that died are forgotten", async () => {
+test("[LIM1] an address has a maximum of connections over all gateways, and the counts of a dead gateway are forgotten", async () => {
   const settings = { connectionsPerIpMax: "3", clientAddressHeader: "x-forwarded-for" };
   const [one, two] = [await rig.start(settings), await rig.start(settings)];
   const here = "203.0.113.7";
@@ -27,7 +30,7 @@ test("[LIM1] an address has so many connections on all gateways together, and th
   await expect(rig.connect(one, here)).rejects.toThrow("HTTP 429");
   expect(await metric(one, 'coroom_gateway_turned_away_total{reason="ip"}')).toBe(1);
   const isRefused = async (): Promise<boolean> => {
-    await new Promise((resolve) => setTimeout(resolve, 200)); // Knocking at full speed is a storm, and answered as one.
+    await new Promise((resolve) => setTimeout(resolve, 200)); // Continuous attempts would count as a storm of connections.
     return rig.connect(two, here).then(
       (client) => (client.close(), false),
       (error: Error) => error.message === "HTTP 429",
@@ -40,7 +43,7 @@ test("[LIM1] an address has so many connections on all gateways together, and th
   await until(() => rig.connect(two, here).catch(() => undefined), "the dead gateway's counts to lapse");
 });
 
-test("[LIM2] a tenant has so many connections on all gateways together; the next are closed with a time to come back", async () => {
+test("[LIM2] a tenant has a maximum of connections over all gateways, and further ones are closed with a time to retry", async () => {
   const [one, two] = [await rig.start({ connectionsPerTenantMax: "2" }), await rig.start({ connectionsPerTenantMax: "2" })];
   await acquainted(two);
   await (await rig.greet(one, "ann")).next("welcome");
@@ -57,14 +60,14 @@ test("[LIM2] a tenant has so many connections on all gateways together; the next
   await (await rig.greet(two, "eve", { tenant: "other" })).next("welcome");
 });
 
-test("[LIM3] a room has so many members on all gateways together; whoever is in may join again", async () => {
+test("[LIM3] a room has a maximum of members over all gateways, and a member may join again", async () => {
   rig.startOwner();
   const [one, two] = [await rig.start({ participantsPerRoomMax: "2" }), await rig.start({ participantsPerRoomMax: "2" })];
   await acquainted(two);
   const ann = await rig.greet(one, "ann");
   await ann.join(ROOM, "annannann");
   await (await rig.greet(one, "bob")).join(ROOM, "bobbobbob");
-  await ann.join(ROOM, "annannan2"); // In already.
+  await ann.join(ROOM, "annannan2"); // A member already.
   const refused = { reason: "room-full", retryAfterMs: 10_000 };
   const cid = await rig.greet(one, "cid");
   void cid.join(ROOM, "cidcidcid").catch(() => {});
@@ -79,18 +82,18 @@ test("[LIM3] a room has so many members on all gateways together; whoever is in 
   }, "the other gateway to know");
 });
 
-test("[LIM4] a tenant has so many open rooms; a join that would open another is refused, those open are joined as before", async () => {
+test("[LIM4] a tenant has a maximum of open rooms: a join that would open another is refused, and open rooms can be joined", async () => {
   const owner = rig.startOwner();
   const address = await rig.start({ roomsPerTenantMax: "2" });
   const ann = await rig.greet(address, "ann");
   await ann.join(ROOM, "annannann");
-  const tell = (): void =>
+  const report = (): void =>
     rig.line.publish(
       rig.subjects.counts,
       encodeCountsReport({ source: owner.server, counts: [{ kind: "tenant-rooms", key: TENANT, count: 2 }] }, 1_000),
     );
-  const telling = setInterval(tell, 100); // What was told lapses.
-  onTestFinished(() => clearInterval(telling));
+  const reporting = setInterval(report, 100); // Repeated, because counts expire.
+  onTestFinished(() => clearInterval(reporting));
   await acquainted(address);
   void ann.join("another", "annannann").catch(() => {});
   expect(await ann.next("join-refused")).toMatchObject({ reason: "tenant-rooms", retryAfterMs: 10_000 });
@@ -98,7 +101,7 @@ test("[LIM4] a tenant has so many open rooms; a join that would open another is 
   await (await rig.greet(address, "bob")).join(ROOM, "bobbobbob");
 });
 
-test("[LIM5] a tenant sends so many edits in a second; the rest are refused for a moment and reach the room when sent again", async () => {
+test("[LIM5] a tenant has a maximum of edits per second: further edits are refused with a retry time, and accepted when resent", async () => {
   rig.startOwner();
   const address = await rig.start({ tenantEditsPerSecondMax: "5", editBurst: "100", resendBurst: "1000000" });
   const ann = await rig.greet(address, "ann");
@@ -117,7 +120,7 @@ test("[LIM5] a tenant sends so many edits in a second; the rest are refused for 
   expect([...bob.committed().values()]).toEqual(["1", "2", "3", "4", "5", "6", "7", "8"]);
 });
 
-test("[LIM6] a connection sends so many bytes, edits and frames; over it is closed with a time to come back", async () => {
+test("[LIM6] a connection above its rate of bytes, edits or frames is closed with a time to retry", async () => {
   rig.startOwner();
   const address = await rig.start({
     frameBytesMax: "50000",
@@ -147,7 +150,7 @@ test("[LIM6] a connection sends so many bytes, edits and frames; over it is clos
   }
 });
 
-test("[LIM7] a user fetches so many snapshots, and all together so many; the next are told when to ask again", async () => {
+test("[LIM7] snapshot requests above the rate of a user, or of the gateway, are refused with a retry time", async () => {
   const address = await rig.start({
     snapshotBurst: "2",
     snapshotsPerSecond: "1",
@@ -156,19 +159,19 @@ test("[LIM7] a user fetches so many snapshots, and all together so many; the nex
   });
   const fetchAs = async (user: string): Promise<Response> =>
     fetch(`http://${address}/v1/rooms/${ROOM}/snapshot`, { headers: { authorization: `Bearer ${await tokenOf(user)}` } });
-  const crowd = Array.from({ length: 20 }, (_, index) => `user${index}`); // Seconds may pass, and let one more in each.
+  const manyUsers = Array.from({ length: 20 }, (_, index) => `user${index}`); // The limit refills by one request per second.
   for (const [users, limit] of [
-    [crowd.map(() => "ann"), "snapshots"],
-    [crowd, "gateway-snapshots"],
+    [manyUsers.map(() => "ann"), "snapshots"],
+    [manyUsers, "gateway-snapshots"],
   ] as const) {
     const answers = await Promise.all(users.map(fetchAs));
-    expect([limit, [...new Set(answers.map(({ status }) => status))].sort()]).toEqual([limit, [429, 503]]); // 503: no document service is there.
+    expect([limit, [...new Set(answers.map(({ status }) => status))].sort()]).toEqual([limit, [429, 503]]); // 503: no document service exists here.
     for (const { status, headers } of answers) if (status === 429) expect(headers.get("retry-after")).toBe("2");
     expect(await metric(address, `coroom_gateway_limits_reached_total{limit="${limit}"}`)).toBeGreaterThanOrEqual(1);
   }
 });
 
-test("[LIM8] every other limit of one connection has its answer and its count", async () => {
+test("[LIM8] every other limit of a connection has its answer and its metric", async () => {
   rig.startOwner();
   const address = await rig.start({
     roomsPerConnectionMax: "1",
@@ -252,7 +255,7 @@ test("[LIM8] every other limit of one connection has its answer and its count", 
   }
 });
 
-test("[LIM9] past what a connection may have itself sent of rooms' past, its next question ends it; a client that only reads what comes is let be", async () => {
+test("[LIM9] a connection that has used up its bytes of catch-up is closed at its next request, and one that requests nothing is not", async () => {
   rig.startOwner();
   const address = await rig.start({ catchUpBytesBurst: "200", catchUpBytesPerSecond: "1" });
   const ann = await rig.greet(address, "ann");
@@ -261,16 +264,16 @@ test("[LIM9] past what a connection may have itself sent of rooms' past, its nex
   const bob = await rig.greet(address, "bob");
   await until(async () => (await metric(address, "coroom_gateway_committed_edits_total")) === 5, "the edits");
   await bob.join(ROOM, "bobbobbob");
-  await bob.until(() => bob.committed().size === 5, "the past");
+  await bob.until(() => bob.committed().size === 5, "the earlier edits");
   void bob.join(ROOM, "bobbobbob").catch(() => {});
   expect((await bob.end()).code).toBe(4006);
   expect(await metric(address, 'coroom_gateway_limits_reached_total{limit="catch-ups"}')).toBe(1);
   expect(ann.closed).toBeUndefined();
 });
 
-test("[LIM10] a gateway has so many connections; the next are told so with HTTP 503, and one not heard of makes room", async () => {
+test("[LIM10] connections above the maximum of a gateway are refused with HTTP 503, and a silent connection is closed and frees its place", async () => {
   const address = await rig.start({ connectionsMax: "1", silenceMsMax: "1500", pingIntervalMs: "750" });
-  const ann = await rig.connect(address); // Its silence counts from HELLO on.
+  const ann = await rig.connect(address); // Silence is measured from HELLO on.
   await expect(rig.connect(address)).rejects.toThrow("HTTP 503");
   expect(await metric(address, 'coroom_gateway_turned_away_total{reason="full"}')).toBe(1);
   ann.send({ type: "hello", version: 1, token: await tokenOf("ann"), agent: "test" });
@@ -280,10 +283,10 @@ test("[LIM10] a gateway has so many connections; the next are told so with HTTP 
   await until(() => rig.connect(address).catch(() => undefined), "the place to be free");
 });
 
-test("[LIM11] a backend tells of activities so often; then it is told to put more into one request", async () => {
+test("[LIM11] a backend that reports activities above its rate is refused", async () => {
   const address = await rig.start({ activityBurst: "2", activitiesPerSecond: "1" });
   const token = await tokenOf("backend", { rights: ["award"] });
-  const tell = async (): Promise<number> =>
+  const reportActivity = async (): Promise<number> =>
     (
       await fetch(`http://${address}/v1/rooms/${ROOM}/activities`, {
         method: "POST",
@@ -291,14 +294,14 @@ test("[LIM11] a backend tells of activities so often; then it is told to put mor
         body: "{}",
       })
     ).status;
-  const answers = await Promise.all(Array.from({ length: 20 }, tell)); // Seconds may pass, and let one more in each.
-  expect([...new Set(answers)].sort()).toEqual([400, 429]); // 400: there is nothing in it.
+  const answers = await Promise.all(Array.from({ length: 20 }, reportActivity)); // The limit refills by one request per second.
+  expect([...new Set(answers)].sort()).toEqual([400, 429]); // 400: the body holds no activities.
   expect(await metric(address, 'coroom_gateway_limits_reached_total{limit="activities"}')).toBe(
     answers.filter((status) => status === 429).length,
   );
 });
 
-test("[LIM12] a client that takes nothing is told of no presence once so much waits for it, and has every edit when it reads on", async () => {
+test("[LIM12] a client that does not read receives no presence once too many bytes wait for it, and every edit when it reads again", async () => {
   rig.startOwner();
   const address = await rig.start({
     behindBytesMax: "10000",
@@ -312,7 +315,7 @@ test("[LIM12] a client that takes nothing is told of no presence once so much wa
   const { channel } = await ann.join(ROOM, "annannann");
   await bob.join(ROOM, "bobbobbob");
   bob.pause();
-  const edits = 150; // More than the kernel holds for a line.
+  const edits = 150; // More than the send buffer of the kernel.
   await ann.flood(channel, edits, "x".repeat(100_000));
   await until(async () => (await metric(address, "coroom_gateway_presence_behind_total")) > 0, "somebody to be seen far behind");
   await until(async () => (await metric(address, "coroom_gateway_behind_connections")) === 1, "bob alone to be behind");
@@ -321,14 +324,14 @@ test("[LIM12] a client that takes nothing is told of no presence once so much wa
   expect(bob.closed).toBeUndefined();
 });
 
-test("[LIM13] whoever waits for its turn counts for its address, until it is gone", async () => {
+test("[LIM13] a connection in the admission queue counts for its address until it leaves", async () => {
   const address = await rig.start({
     connectionsPerIpMax: "3",
     clientAddressHeader: "x-forwarded-for",
     connectsPerSecondMax: "1",
     connectQueueMax: "1000",
   });
-  for (let other = 1; other <= 30; other++) await rig.connect(address, `198.51.100.${other}`); // Half a minute of turns.
+  for (let other = 1; other <= 30; other++) await rig.connect(address, `198.51.100.${other}`); // Turns for half a minute.
   const here = "203.0.113.7";
   const waiting = [await rig.connect(address, here), await rig.connect(address, here), await rig.connect(address, here)];
   await expect(rig.connect(address, here)).rejects.toThrow("HTTP 429");
@@ -337,7 +340,7 @@ test("[LIM13] whoever waits for its turn counts for its address, until it is gon
   await until(() => rig.connect(address, here).catch(() => undefined), "the one that left to count no more");
 });
 
-test("[LIM14] whoever comes back to a full room from another gateway has its seat; for a position's sake no gateway takes more than the room may have", async () => {
+test("[LIM14] members of a full room join again at another gateway with their position, and no gateway admits more than the maximum that way", async () => {
   rig.startOwner();
   const settings = { participantsPerRoomMax: "2" };
   const [one, two] = [await rig.start(settings), await rig.start(settings)];
@@ -376,7 +379,7 @@ test("[LIM15] a gateway that stops leaves no counts behind", async () => {
   await until(mayConnect, "the counts to be gone");
 });
 
-test("[LIM16] whoever is in a full room comes again over three lines at most", async () => {
+test("[LIM16] a member of a full room may reconnect with at most three connections", async () => {
   const gateway = await rig.start({ participantsPerRoomMax: "1" });
   let present: ParticipantEntry[] = [];
   rig.startOwner().onPresence = (message, reply) => {
@@ -400,26 +403,26 @@ test("[LIM16] whoever is in a full room comes again over three lines at most", a
     return client.received[1]!.type;
   };
   expect(await answer()).toBe("joined");
-  await until(async () => (await metric(gateway, "coroom_gateway_presence_syncs_total")) > 0, "the gateway to know who is there");
+  await until(async () => (await metric(gateway, "coroom_gateway_presence_syncs_total")) > 0, "the gateway to know the participants");
   expect([await answer(), await answer(), await answer()]).toEqual(["joined", "joined", "join-refused"]);
 });
 
-test("[LIM17] clients of a gateway that goes away have their places at another, while their lines still hold, of an address and a tenant that are full", async () => {
+test("[LIM17] clients of a draining gateway are admitted by another gateway although their address and tenant are at their limits", async () => {
   const settings = { connectionsPerIpMax: "1", connectionsPerTenantMax: "1", drainMsMax: "60000", clientAddressHeader: "x-forwarded-for" };
   const [one, two] = [await rig.start(settings), await rig.start(settings)];
   const from = "203.0.113.7";
   const ann = await rig.greet(one, "ann", { from });
   await ann.next("welcome");
-  const comeIn = (): Promise<WireClient | undefined> => rig.greet(two, "ann", { from }).catch(() => undefined);
+  const connectToOther = (): Promise<WireClient | undefined> => rig.greet(two, "ann", { from }).catch(() => undefined);
   await acquainted(two);
   await until(async () => {
-    const early = await comeIn();
+    const early = await connectToOther();
     early?.close();
     return early === undefined;
   }, "the other gateway to know");
   const stopped = rig.stop(one);
   await ann.next("going-away");
-  const moved = await until(comeIn, "its place at the other");
+  const moved = await until(connectToOther, "its place at the other");
   await moved.next("welcome");
   expect(ann.closed).toBeUndefined();
   ann.close();
@@ -427,8 +430,8 @@ test("[LIM17] clients of a gateway that goes away have their places at another, 
   await stopped;
 });
 
-test("[LIM18] a connection past the limit of its address is let in for a line that may be lost, and ends when none was", async () => {
-  // Nobody is taken for silent because the process, which plays everybody, stood still.
+test("[LIM18] a connection above the limit of its address is admitted on credit, and closed if no other connection was lost", async () => {
+  // Long limits, so that no client counts as silent while this process, which plays all clients, pauses.
   const settings = { connectionsPerIpMax: "10", clientAddressHeader: "x-forwarded-for", pingIntervalMs: "1500", silenceMsMax: "4000" };
   const address = await rig.start(settings);
   const from = "203.0.113.7";
@@ -447,7 +450,7 @@ test("[LIM18] a connection past the limit of its address is let in for a line th
   expect(await metric(address, 'coroom_gateway_limits_reached_total{limit="ip"}')).toBe(1);
 });
 
-test("[LIM19] so many bytes of bodies are in hand at a gateway, whoever sends them; past it, who began first is told to come again", async () => {
+test("[LIM19] all request bodies of a gateway share one limit; above it the request that began first is refused with a retry time", async () => {
   const address = await rig.start({ bodiesBytesMax: "1000", editBytesMax: "1000" });
   const [host, port] = address.split(":");
   const begun = connect(Number(port), host);

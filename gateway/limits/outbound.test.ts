@@ -5,7 +5,7 @@ import { OutboundLag } from "./outbound.ts";
 const LOOK_MS = 250;
 const options = { slowBytesMax: 100_000, slowMsMax: 1_000, lookMs: LOOK_MS };
 
-/** After each look: how old the oldest is, and whether the client is slow. */
+/** After each check: the age of the oldest unread data, and whether the client is slow. */
 function look(outbound: OutboundLag, ...looks: readonly { sent: number; waiting: number }[]): { ageMs: number; slow: boolean }[] {
   return looks.map(({ sent, waiting }) => {
     outbound.receiveCheck(sent, waiting);
@@ -13,13 +13,13 @@ function look(outbound: OutboundLag, ...looks: readonly { sent: number; waiting:
   });
 }
 
-test("[OUT1] a reader that takes nothing is slow once what it was sent is older than a second, however little it is", () => {
+test("[OUT1] a client that reads nothing is slow once its oldest unread data is older than a second, however little it is", () => {
   const seen = look(new OutboundLag(options), ...Array.from({ length: 6 }, (_, index) => ({ sent: 10, waiting: 10 * (index + 1) })));
   expect(seen.map(({ ageMs }) => ageMs)).toEqual([0, 250, 500, 750, 1_000, 1_250]);
   expect(seen.map(({ slow }) => slow)).toEqual([false, false, false, false, false, true]);
 });
 
-test("[OUT2] a reader whose queue is never empty, but who takes within a second what it is sent, is not slow", () => {
+test("[OUT2] a client whose queue is never empty but who reads everything within a second is not slow", () => {
   const seen = look(
     new OutboundLag(options),
     { sent: 300, waiting: 300 },
@@ -28,7 +28,7 @@ test("[OUT2] a reader whose queue is never empty, but who takes within a second 
   for (const { ageMs, slow } of seen) expect([ageMs <= 750, slow]).toEqual([true, false]);
 });
 
-test("[OUT3] a reader on its way through a large catch-up is not slow while less waits than a second ago", () => {
+test("[OUT3] a client that reads a large catch-up is not slow while fewer bytes wait than a second ago", () => {
   const seen = look(
     new OutboundLag(options),
     ...Array.from({ length: 30 }, (_, index) => ({ sent: index === 0 ? 3_000_000 : 0, waiting: 3_000_000 - index * 100_000 })),
@@ -36,18 +36,18 @@ test("[OUT3] a reader on its way through a large catch-up is not slow while less
   expect(seen.every(({ slow }) => !slow)).toBe(true);
 });
 
-test("[OUT4] far behind by bytes and no less so than a second ago is slow, though nothing is old", () => {
+test("[OUT4] a client with many unread bytes, and no fewer than a second ago, is slow although none of them is old", () => {
   const seen = look(new OutboundLag(options), ...Array.from({ length: 5 }, () => ({ sent: 200_000, waiting: 200_000 })));
   expect(seen.map(({ ageMs, slow }) => [ageMs, slow])).toEqual([...Array.from({ length: 4 }, () => [0, false]), [0, true]]);
 });
 
-test("[OUT5] a gateway that stood still takes nobody for slow: age is counted in looks", () => {
+test("[OUT5] a gateway that paused considers no client slow, because age is counted in checks", () => {
   const outbound = new OutboundLag(options);
   look(outbound, { sent: 10, waiting: 10 }, { sent: 10, waiting: 20 });
   expect(look(outbound, { sent: 0, waiting: 0 }).at(-1)).toEqual({ ageMs: 0, slow: false });
 });
 
-test("[OUT6] bytes that nobody counted, as what goes around each frame, do not make a reader older", () => {
+test("[OUT6] bytes that nobody counted, such as frame headers, do not increase the age of unread data", () => {
   const seen = look(new OutboundLag(options), ...Array.from({ length: 40 }, () => ({ sent: 100, waiting: 120 })));
   for (const { ageMs, slow } of seen) expect([ageMs <= 250, slow]).toEqual([true, false]);
 });

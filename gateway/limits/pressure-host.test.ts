@@ -11,7 +11,7 @@ import { watchPressure } from "./pressure-host.ts";
 
 const CALM: Pressure = { delayMs: 0, outboundBytes: 0, natsLagMs: 0 };
 
-test("[SHED6] a change of level is told to operations and to the rooms, and shown by the metrics", async () => {
+test("[SHED6] a change of the shed level is reported to operations, sent to the rooms, and shown by the metrics", async () => {
   const pressures = [CALM, { ...CALM, delayMs: 300 }, CALM, CALM];
   const timers: (() => void)[] = [];
   const [reports, levels]: [OperationsReport[], number[]] = [[], []];
@@ -48,7 +48,7 @@ test("[SHED6] a change of level is told to operations and to the rooms, and show
   look();
   expect(reports).toEqual([{ kind: "shed_level", from: 0, to: 1, cause: "delay", ...CALM, delayMs: 300 }]);
   expect(await registry.metrics()).toMatch(/^coroom_gateway_shed_level 1$/m);
-  expect(await registry.metrics(), "what waits at the sockets, and before").toMatch(/^coroom_gateway_outbound_p99_seconds 0.7$/m);
+  expect(await registry.metrics(), "delay at the sockets and before them").toMatch(/^coroom_gateway_outbound_p99_seconds 0.7$/m);
   look();
   look();
   expect(levels).toEqual([1, 0]);

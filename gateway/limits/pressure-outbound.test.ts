@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { Millis } from "../../shared/ids.ts";
 import { OutboundHealth } from "./pressure.ts";
 
-/** What is believed at the end of so many seconds of each time, looked at twice a second. */
+/** Whether the gateway is degraded after each period, with two checks per second. */
 function believed(health: OutboundHealth, ...spells: readonly (readonly [seconds: number, p99Ms: number])[]): boolean[] {
   let now = 0;
   return spells.map(([seconds, p99Ms]) => {
@@ -13,15 +13,15 @@ function believed(health: OutboundHealth, ...spells: readonly (readonly [seconds
 }
 const health = (outboundP99MsMax = 500) => new OutboundHealth({ outboundP99MsMax });
 
-test("[OUH1] a p99 over the limit is degraded once it has been so for five seconds on end", () => {
+test("[OUH1] a gateway is degraded once its p99 has exceeded the limit for five seconds without a break", () => {
   expect(believed(health(), [5, 501], [1, 501])).toEqual([false, true]);
   expect(believed(health(), [4, 501], [0.5, 500], [4, 501])).toEqual([false, false, false]);
 });
 
-test("[OUH2] it is well again after ten seconds below half of the limit, and not between", () => {
+test("[OUH2] a degraded gateway recovers after ten seconds below half of the limit", () => {
   expect(believed(health(), [6, 900], [60, 300], [9, 249], [0.5, 250], [10, 249], [1, 249])).toEqual([true, true, true, true, true, false]);
 });
 
-test("[OUH3] where there is no limit nothing is degraded", () => {
+test("[OUH3] a gateway without a limit is never degraded", () => {
   expect(believed(health(0), [60, 60_000])).toEqual([false]);
 });

@@ -9,7 +9,7 @@ const options = { shedDelayMsMin: 100, shedOutboundBytesMin: 1_000, shedNatsLagM
 const CALM: Pressure = { delayMs: 1, outboundBytes: 0, natsLagMs: 1 };
 const EVERY_MS = 500;
 
-/** The level after each telling. */
+/** The shed level after each measurement. */
 function levelsUnder(pressures: readonly Pressure[], shed = new LoadShedder(options)): number[] {
   return pressures.map((pressure, index) => {
     shed.receivePressure(pressure, (index * EVERY_MS) as Millis);
@@ -17,19 +17,19 @@ function levelsUnder(pressures: readonly Pressure[], shed = new LoadShedder(opti
   });
 }
 
-test("[SHED1] any one pressure leads down the ladder, a step at a time, to its end and no further", () => {
+test("[SHED1] any single pressure raises the shed level one step at a time, up to the highest level", () => {
   for (const pressure of [{ delayMs: 100 }, { outboundBytes: 1_000 }, { natsLagMs: 200 }]) {
     const levels = levelsUnder(Array.from({ length: 9 }, () => ({ ...CALM, ...pressure })));
     expect(levels).toEqual([0, 1, 2, 3, 4, 5, 6, 6, 6]);
   }
 });
 
-test("[SHED2] it goes up again a step at a time, each after a time of calm", () => {
+test("[SHED2] the level falls one step at a time, each step after a period of calm", () => {
   const levels = levelsUnder([...Array.from({ length: 3 }, () => ({ ...CALM, delayMs: 500 })), ...Array.from({ length: 12 }, () => CALM)]);
   expect(levels).toEqual([0, 1, 2, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0]);
 });
 
-test("[SHED3] between pressure and calm it stays where it is", () => {
+test("[SHED3] the level does not change between pressure and calm", () => {
   const levels = levelsUnder([
     { ...CALM, delayMs: 500 },
     { ...CALM, delayMs: 500 },
@@ -38,24 +38,24 @@ test("[SHED3] between pressure and calm it stays where it is", () => {
   expect(new Set(levels.slice(1))).toEqual(new Set([1]));
 });
 
-test("[SHED4] a change says where it led and why", () => {
+test("[SHED4] a change names both levels and its cause", () => {
   const shed = new LoadShedder(options);
   expect(shed.receivePressure({ ...CALM, delayMs: 900 }, 0 as Millis)).toBeUndefined();
   expect(shed.receivePressure({ ...CALM, natsLagMs: 900 }, 500 as Millis)).toEqual({ from: 0, to: 1, cause: "nats-lag" });
   expect(shed.receivePressure({ ...CALM, natsLagMs: 150 }, 1_000 as Millis)).toBeUndefined();
 });
 
-test("[SHED9] pressure that comes and goes without calm between leads down as well", () => {
+test("[SHED9] pressure that returns without a period of calm raises the level as well", () => {
   const levels = levelsUnder(Array.from({ length: 8 }, (_, index) => ({ ...CALM, delayMs: index % 2 === 0 ? 110 : 90 })));
   expect(levels).toEqual([0, 0, 1, 1, 2, 2, 3, 3]);
 });
 
-test("[SHED8] pressure that is over sooner than it counts leaves nothing out, however often it comes", () => {
+test("[SHED8] pressure shorter than its minimum time never raises the level, however often it returns", () => {
   const levels = levelsUnder(Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? { ...CALM, delayMs: 500 } : CALM)));
   expect(new Set(levels)).toEqual(new Set([0]));
 });
 
-test("[SHED5] each level tells no more than the one before, spectators never more than editors, and all who comes and goes", () => {
+test("[SHED5] no level sends more than the level below it, spectators never receive more than editors, and every level announces joins and leaves", () => {
   const depths = ["members-only", "without-viewports", "all"];
   for (let level = 0; level <= SHED_LEVEL_MAX; level++) {
     const { editors, spectators } = laneRatesOf(level);

@@ -39,7 +39,7 @@ function abuseOf(): AbuseScores {
   );
 }
 
-test("[QUOH1] the log names a tenant at its limit once a minute, and the setting to raise", async () => {
+test("[QUOH1] the log names a tenant at its limit, and the setting to raise, once a minute", async () => {
   const clock = new FakeClock();
   const quotas = quotasOf();
   const lines: unknown[] = [];
@@ -67,40 +67,40 @@ test("[QUOH1] the log names a tenant at its limit once a minute, and the setting
   expect(lines).toHaveLength(1);
 });
 
-test("[QUOH2] a gateway that stops says that it has nothing any more, unless nobody would hear it", async () => {
+test("[QUOH2] a gateway that stops reports that it has no counts, unless NATS is lost", async () => {
   const clock = new FakeClock();
-  const told: number[] = [];
+  const reported: number[] = [];
   const share = (isUp: boolean): Sharing => {
     const quotas = quotasOf();
     quotas.receiveConnection(1 as ConnectionId, "203.0.113.7" as ClientAddress, clock.now());
     return shareCounts(
       { quotas, abuse: abuseOf() },
-      { onReport: silent, tell: ({ counts }) => void told.push(counts.length) },
+      { onReport: silent, tell: ({ counts }) => void reported.push(counts.length) },
       "gateway" as GatewayId,
       { clock, log: silentLog, metrics: gatewayMetrics(new Registry()), backbone: { isUp } },
     );
   };
   share(true).stop();
-  expect(told).toEqual([1, 0]);
+  expect(reported).toEqual([1, 0]);
   share(false).stop();
   await clock.advance(5_000);
-  expect(told).toEqual([1, 0]);
+  expect(reported).toEqual([1, 0]);
 });
 
-test("[QUOH3] a gateway that goes away tells the others in time that they may take its connections, and counts them no more", async () => {
+test("[QUOH3] a draining gateway omits a connection from its reports from the time at which it is to move, and counts it itself until it ends", async () => {
   const clock = new FakeClock();
   const quotas = quotasOf();
   quotas.receiveConnection(1 as ConnectionId, "203.0.113.7" as ClientAddress, clock.now());
   quotas.receiveMembers("acme.notes" as RoomKey, 1);
-  const told: string[][] = [];
+  const reported: string[][] = [];
   const sharing = shareCounts(
     { quotas, abuse: abuseOf() },
-    { onReport: silent, tell: ({ counts }) => void told.push(counts.map(({ kind }) => kind)) },
+    { onReport: silent, tell: ({ counts }) => void reported.push(counts.map(({ kind }) => kind)) },
     "gateway" as GatewayId,
     { clock, log: silentLog, metrics: gatewayMetrics(new Registry()), backbone: { isUp: true } },
   );
   sharing.handOver(new Map([[1 as ConnectionId, (clock.now() + 2_000) as Millis]]));
   await clock.advance(2_000);
-  expect(told).toEqual([["ip", "room"], ["ip", "room"], ["room"], ["room"]]);
+  expect(reported).toEqual([["ip", "room"], ["ip", "room"], ["room"], ["room"]]);
   expect(quotas.mayConnect("203.0.113.7" as ClientAddress), "they are here still").toBe(false);
 });

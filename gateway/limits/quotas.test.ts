@@ -28,16 +28,16 @@ const OPTIONS = {
 };
 const quotas = (): Quotas => new Quotas(OPTIONS);
 
-test("[QUO1] an address has so many connections, and one that ends makes room", () => {
+test("[QUO1] an address has a maximum of connections, and one that ends makes room", () => {
   const mine = quotas();
   for (const number of [1, 2]) mine.receiveConnection(connection(number), place, at(0));
   expect(mine.mayConnect(place)).toBe(false);
-  expect(mine.mayConnect(undefined)).toBe(true); // The machine's own.
+  expect(mine.mayConnect(undefined)).toBe(true); // Connections from this machine have no address.
   mine.receiveDisconnection(connection(1));
   expect(mine.mayConnect(place)).toBe(true);
 });
 
-test("[QUO2] a tenant has so many connections; a renewed token takes no further place, a refused connection none", () => {
+test("[QUO2] a tenant has a maximum of connections; a renewed token takes no second place, and a refused connection none", () => {
   const mine = quotas();
   for (const number of [1, 2, 3]) mine.receiveConnection(connection(number), undefined, at(0));
   expect([1, 1, 2, 3].map((number) => mine.admitTo(acme, connection(number), at(0)))).toEqual([true, true, true, false]);
@@ -47,7 +47,7 @@ test("[QUO2] a tenant has so many connections; a renewed token takes no further 
   expect(mine.endSecond(at(1_000))).toEqual([{ kind: "tenant", key: "acme", count: 1 }]);
 });
 
-test("[QUO3] a room has so many members, wherever they are", () => {
+test("[QUO3] a room has a maximum of members over all gateways", () => {
   const mine = quotas();
   mine.receiveMembers(notes, 1);
   mine.receiveReport({ source: "other", counts: [{ kind: "room", key: notes, count: 1 }] }, at(0));
@@ -56,23 +56,23 @@ test("[QUO3] a room has so many members, wherever they are", () => {
   expect(mine.isRoomFull(notes)).toBe(false);
 });
 
-test("[QUO4] a tenant has so many open rooms, as the room servers count them", () => {
+test("[QUO4] a tenant has a maximum of open rooms, as the room servers report them", () => {
   const mine = quotas();
   for (const source of ["rs-1", "rs-2"]) mine.receiveReport({ source, counts: [{ kind: "tenant-rooms", key: acme, count: 1 }] }, at(0));
   expect([mine.mayOpenRoomOf(acme), mine.mayOpenRoomOf("other" as TenantId)]).toEqual([false, true]);
 });
 
-test("[QUO5] a tenant sends so many edits in a second, those on other gateways among them", () => {
+test("[QUO5] a tenant has a maximum of edits per second over all gateways", () => {
   const mine = quotas();
   expect([mine.takeEdit(notes), mine.takeEdit(notes), mine.takeEdit(notes)]).toEqual([true, true, false]);
   expect(mine.endSecond(at(1_000))).toEqual([{ kind: "tenant-edits", key: "acme", count: 3 }]);
   mine.receiveReport({ source: "other", counts: [{ kind: "tenant-edits", key: "acme", count: 3 }] }, at(1_000));
   mine.takeEdit(notes);
   mine.endSecond(at(2_000));
-  expect([mine.takeEdit(notes), mine.takeEdit(notes)]).toEqual([false, false]); // A quarter of two.
+  expect([mine.takeEdit(notes), mine.takeEdit(notes)]).toEqual([false, false]); // The gateway's share is a quarter of two.
 });
 
-test("[QUO6] a room that its room server holds back takes nobody new, wherever its members are, until that is told no more", () => {
+test("[QUO6] a room over its budget admits no new member at any gateway, until its room server no longer reports it", () => {
   const mine = quotas();
   mine.receiveReport({ source: "rs-1", counts: [{ kind: "full-room", key: notes, count: 1 }] }, at(0));
   expect([mine.isOverBudget(notes), mine.isRoomFull(notes), mine.isOverBudget("acme.other" as RoomKey)]).toEqual([true, false, false]);
@@ -80,7 +80,7 @@ test("[QUO6] a room that its room server holds back takes nobody new, wherever i
   expect(mine.isOverBudget(notes)).toBe(false);
 });
 
-test("[QUO7] which tenants were refused, for which limit and how often, is told once", () => {
+test("[QUO7] refusals of a tenant are reported once, with the limit and their number", () => {
   const mine = quotas();
   for (const number of [1, 2, 3, 4]) mine.receiveConnection(connection(number), undefined, at(0));
   for (const number of [1, 2, 3, 4]) mine.admitTo(acme, connection(number), at(0));
@@ -95,7 +95,7 @@ test("[QUO7] which tenants were refused, for which limit and how often, is told 
   expect(mine.takeAtLimit()).toEqual([]);
 });
 
-/** Of ten connections each, so that one may be had on credit. */
+/** Limits of ten connections each, so that one connection may be admitted on credit. */
 const ofTen = (): Quotas => new Quotas({ ...OPTIONS, limits: { ...OPTIONS.limits, ip: 10, tenant: 10 } });
 const tenOf = (mine: Quotas): void => {
   for (let number = 1; number <= 10; number++) {
@@ -104,7 +104,7 @@ const tenOf = (mine: Quotas): void => {
   }
 };
 
-test("[QUO8] whoever lost its line comes back to a full address and a full tenant on credit, and stays once the lost line is gone", () => {
+test("[QUO8] a client that reconnects is admitted on credit to a full address and tenant, and stays once its lost connection ends", () => {
   const mine = ofTen();
   tenOf(mine);
   expect(mine.mayConnect(place)).toBe(true);
@@ -117,7 +117,7 @@ test("[QUO8] whoever lost its line comes back to a full address and a full tenan
   expect([mine.takeUnplaced(at(76_000)), mine.onCredit]).toEqual([undefined, 0]);
 });
 
-test("[QUO10] a place that becomes free is the oldest credit's, though somebody new comes in at once", () => {
+test("[QUO10] a place that becomes free goes to the oldest connection on credit, even if a new connection arrives first", () => {
   const mine = ofTen();
   tenOf(mine);
   mine.receiveConnection(connection(11), place, at(1_000));
@@ -128,7 +128,7 @@ test("[QUO10] a place that becomes free is the oldest credit's, though somebody 
   expect(mine.takeUnplaced(at(150_000))).toEqual({ connection: connection(12), limit: "ip" });
 });
 
-test("[QUO11] a gateway that goes away closes nobody for want of a place", () => {
+test("[QUO11] a draining gateway closes no connection on credit", () => {
   const mine = ofTen();
   tenOf(mine);
   mine.receiveConnection(connection(11), place, at(1_000));
@@ -136,27 +136,27 @@ test("[QUO11] a gateway that goes away closes nobody for want of a place", () =>
   expect(mine.takeUnplaced(at(80_000))).toBeUndefined();
 });
 
-test("[QUO12] of a gateway that goes away each place is free from when its connection is to move, and taken until then", () => {
+test("[QUO12] each place of a draining gateway is free from the time at which its connection is to move, and occupied until then", () => {
   const [mine, other] = [ofTen(), ofTen()];
   tenOf(mine);
   mine.handOver(new Map(Array.from({ length: 10 }, (_, index) => [connection(index + 1), at(1_000 * index)])));
-  const toldAt = (ms: number): (number | undefined)[] => {
+  const reportedAt = (ms: number): (number | undefined)[] => {
     const report = mine.currentReport(at(ms));
     other.receiveReport({ source: "mine", counts: report }, at(ms));
     return (["ip", "tenant"] as const).map((kind) => report.find((count) => count.kind === kind)?.count);
   };
-  expect([toldAt(0), toldAt(1_000)]).toEqual([
+  expect([reportedAt(0), reportedAt(1_000)]).toEqual([
     [8, 8],
     [7, 7],
   ]);
   for (let number = 1; number <= 4; number++) other.receiveConnection(connection(number), place, at(2_000));
-  expect([toldAt(2_000), other.mayConnect(place), other.onCredit]).toEqual([[6, 6], true, 1]);
+  expect([reportedAt(2_000), other.mayConnect(place), other.onCredit]).toEqual([[6, 6], true, 1]);
   mine.receiveDisconnection(connection(1));
-  expect(toldAt(2_000), "who has gone is not left out twice").toEqual([6, 6]);
-  expect(toldAt(9_000)).toEqual([undefined, undefined]);
+  expect(reportedAt(2_000), "a connection that ended is not omitted twice").toEqual([6, 6]);
+  expect(reportedAt(9_000)).toEqual([undefined, undefined]);
 });
 
-test("[QUO9] one that no line was lost for ends with its credit, and for each limit only as many as are too many", () => {
+test("[QUO9] a connection on credit is closed when its credit ends and no other was lost, and only as many as exceed each limit", () => {
   const mine = ofTen();
   tenOf(mine);
   mine.receiveConnection(connection(11), place, at(1_000));

@@ -12,7 +12,7 @@ function takeAll(take: () => boolean): number {
   return taken;
 }
 
-test("[RATE3] edits sent again cost nothing of the allowance for new ones", () => {
+test("[RATE3] resent edits use nothing of the rate for new edits", () => {
   const rate = new EditRate(rates, at(0));
   const seen = { joinedAt: at(-60_000), first: 1, through: 4 };
   for (const counter of [1, 2, 3, 4]) expect(rate.takeEdit(counter, seen, at(0))).toBe(true);
@@ -20,13 +20,13 @@ test("[RATE3] edits sent again cost nothing of the allowance for new ones", () =
   expect(rate.takeEdit(8, seen, at(0))).toBe(false);
 });
 
-test("[RATE4] the same edit sent over and over is stopped as well", () => {
+test("[RATE4] an edit that is resent repeatedly is limited as well", () => {
   const rate = new EditRate(rates, at(0));
   const seen = { joinedAt: at(-60_000), first: 1, through: 1 };
   expect(takeAll(() => rate.takeEdit(1, seen, at(0)))).toBe(5);
 });
 
-test("[RATE5] right after a join, what another connection may have sent before counts as sent again", () => {
+test("[RATE5] directly after a join, edits that another connection may have sent count as resent", () => {
   const rate = new EditRate(rates, at(0));
   let counter = 0;
   const seen = { joinedAt: at(0), first: 1, through: 0 };
@@ -36,16 +36,16 @@ test("[RATE5] right after a join, what another connection may have sent before c
   expect(takeAll(() => later.takeEdit((counter += 1), { joinedAt: at(-60_000), first: 1, through: 0 }, at(0)))).toBe(3);
 });
 
-test("[RATE6] a counter far ahead makes no repeats of the edits below it, which were never sent", () => {
+test("[RATE6] a counter far ahead does not make repeats of the edits below it, which were never sent", () => {
   const rate = new EditRate(rates, at(0));
   const seen = { joinedAt: at(-60_000), first: 1, through: 0 };
   expect(rate.takeEdit(Number.MAX_SAFE_INTEGER, seen, at(0))).toBe(true);
   let counter = 0;
-  expect(takeAll(() => rate.takeEdit((counter += 1), seen, at(0)))).toBe(2); // It was the first of three.
+  expect(takeAll(() => rate.takeEdit((counter += 1), seen, at(0)))).toBe(2); // The edit far ahead was the first of three.
   expect([1, 2].map((sent) => rate.takeEdit(sent, seen, at(0)))).toEqual([true, true]);
 });
 
-test("[RATE7] whoever joins again and again sends new edits at no more than twice the rate", () => {
+test("[RATE7] a client that joins repeatedly sends new edits at no more than twice the rate", () => {
   const rate = new EditRate(rates, at(0));
   let counter = 0;
   const sentAt = (now: number): number => {

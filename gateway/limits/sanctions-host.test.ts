@@ -24,23 +24,23 @@ const ban = (given: Partial<Sanction> = {}): Sanction => ({
 
 let clock: FakeClock;
 let kept: Map<string, Sanction>;
-/** Of the others: what they told comes in, what they are told. */
-let hear: (sanction: Sanction) => void;
-let told: Sanction[];
-/** Carries out what is written to the store: as it is told to here. */
+/** Delivers a sanction of another gateway. `published` holds what this gateway published. */
+let deliver: (sanction: Sanction) => void;
+let published: Sanction[];
+/** Writes to the store. A test may replace it. */
 let save: SanctionStore["save"];
 
 beforeEach(() => {
   clock = new FakeClock(1_000);
   kept = new Map();
-  told = [];
+  published = [];
   save = async (sanction) => void kept.set(keyOf(sanction), sanction);
 });
 
 function start(known: readonly Sanction[] = []): SanctionsHost {
-  const line: SanctionsBus = {
-    publishSanction: (sanction) => void told.push(sanction),
-    onSanction: (receive) => void (hear = receive),
+  const bus: SanctionsBus = {
+    publishSanction: (sanction) => void published.push(sanction),
+    onSanction: (receive) => void (deliver = receive),
     requestSanctions: async () => [],
     onRequest: () => {},
   };
@@ -48,7 +48,7 @@ function start(known: readonly Sanction[] = []): SanctionsHost {
   const sanctions = new Sanctions({ sanctionsMax: 10 });
   for (const sanction of known) sanctions.receiveSanction(sanction, clock.wallNow());
   const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {}, fatal: () => {} };
-  const host = new SanctionsHost(sanctions, line, store, {
+  const host = new SanctionsHost(sanctions, bus, store, {
     clock,
     log,
     metrics: gatewayMetrics(new Registry()),
@@ -58,19 +58,19 @@ function start(known: readonly Sanction[] = []): SanctionsHost {
   return host;
 }
 
-test("[SAN7] a lift holds although the ban was made where the date is ahead, here and wherever it is heard", () => {
+test("[SAN7] a lift holds on all gateways although the ban was made by a gateway whose clock is ahead", () => {
   const host = start();
-  hear(ban({ madeAt: at(9_000) }));
+  deliver(ban({ madeAt: at(9_000) }));
   host.impose(ban({ lifted: true, madeAt: at(1_000) }));
   expect(host.banOf(acme, eve)).toBeUndefined();
   const elsewhere = new Sanctions({ sanctionsMax: 10 });
-  for (const sanction of [...told, ban({ madeAt: at(9_000) })]) elsewhere.receiveSanction(sanction, at(1_000));
+  for (const sanction of [...published, ban({ madeAt: at(9_000) })]) elsewhere.receiveSanction(sanction, at(1_000));
   expect(elsewhere.banOf(acme, eve)).toBeUndefined();
   host.impose(ban({ madeAt: at(1_000) }));
   expect(host.banOf(acme, eve), "banned again").toBeDefined();
 });
 
-test("[SAN8] what the store has is not overwritten with what it supersedes", async () => {
+test("[SAN8] a stored sanction is not overwritten with an older one", async () => {
   kept.set(keyOf(ban()), ban({ lifted: true, madeAt: at(500) }));
   const host = start([ban({ madeAt: at(100) })]);
   await clock.advance(1_000);
@@ -78,7 +78,7 @@ test("[SAN8] what the store has is not overwritten with what it supersedes", asy
   expect(host.banOf(acme, eve)).toBeUndefined();
 });
 
-test("[SAN14] the store is told only what it misses, until it has all of it: also what could not be saved while it caught up", async () => {
+test("[SAN14] the store receives only what it lacks, until it has everything, also what could not be saved while it caught up", async () => {
   const bob = ban({ target: { kind: "user", tenant: acme, user: "bob" as UserId } });
   kept.set(keyOf(bob), bob);
   const tried: string[] = [];
@@ -101,15 +101,15 @@ test("[SAN14] the store is told only what it misses, until it has all of it: als
 });
 
 test.each([
-  ["lifts it", { lifted: true }, undefined],
-  ["is the ban that holds, though it ends sooner", { until: at(5_000) }, 5_000],
-])("[SAN10] what people say of somebody whom a gateway banned %s, here and wherever it is heard", (_, word, until) => {
+  ["lifts that ban", { lifted: true }, undefined],
+  ["replaces that ban, although it ends earlier", { until: at(5_000) }, 5_000],
+])("[SAN10] a sanction by people on a user whom a gateway banned %s, on all gateways", (_, change, until) => {
   const host = start();
-  const imposed = ban({ by: "gateway", madeAt: at(9_000) }); // Where the date is ahead.
-  hear(imposed);
-  host.impose(ban({ madeAt: at(1_000), ...word }));
+  const imposed = ban({ by: "gateway", madeAt: at(9_000) }); // Made by a gateway whose clock is ahead.
+  deliver(imposed);
+  host.impose(ban({ madeAt: at(1_000), ...change }));
   expect(host.banOf(acme, eve)?.until).toBe(until);
   const elsewhere = new Sanctions({ sanctionsMax: 10 });
-  for (const sanction of [...told, imposed]) elsewhere.receiveSanction(sanction, at(1_000));
+  for (const sanction of [...published, imposed]) elsewhere.receiveSanction(sanction, at(1_000));
   expect(elsewhere.banOf(acme, eve)?.until).toBe(until);
 });

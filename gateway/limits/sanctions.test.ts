@@ -22,7 +22,7 @@ const ban = (given: Partial<Sanction> = {}): Sanction => ({
   ...given,
 });
 
-test("[SAN1] a ban holds for whom it is about, until its end", () => {
+test("[SAN1] a ban applies to its target only, until its end", () => {
   const sanctions = none();
   expect(sanctions.receiveSanction(ban(), at(0))).toBe(true);
   sanctions.receiveSanction(ban({ target: { kind: "address", address: place } }), at(0));
@@ -36,7 +36,7 @@ test("[SAN1] a ban holds for whom it is about, until its end", () => {
   expect(sanctions.receiveSanction(ban(), at(1_000)), "over already").toBe(false);
 });
 
-test("[SAN2] in a room counts what is said of the room or of everywhere, the harder first", () => {
+test("[SAN2] in a room the stricter one of a sanction for the room and a sanction for all rooms applies", () => {
   const sanctions = none();
   sanctions.receiveSanction(ban({ level: "read-only" }), at(0));
   expect(sanctions.restriction(acme, eve, notes)?.level).toBe("read-only");
@@ -45,7 +45,7 @@ test("[SAN2] in a room counts what is said of the room or of everywhere, the har
   expect([sanctions.restriction(acme, eve, "acme.other" as RoomKey)?.level, sanctions.banOf(acme, eve)]).toEqual(["read-only", undefined]);
 });
 
-test("[SAN3] a lifted ban stays lifted, though the ban itself is heard again later", () => {
+test("[SAN3] a lifted ban stays lifted although the ban itself arrives again", () => {
   const sanctions = none();
   sanctions.receiveSanction(ban(), at(0));
   expect(sanctions.receiveSanction(ban({ lifted: true, madeAt: at(5) }), at(10))).toBe(true);
@@ -54,7 +54,7 @@ test("[SAN3] a lifted ban stays lifted, though the ban itself is heard again lat
   expect(sanctions.receiveSanction(ban({ madeAt: at(20) }), at(20))).toBe(true);
 });
 
-test("[SAN4] where there are too many, the one that ends first makes room", () => {
+test("[SAN4] at the maximum, the sanction that ends first is removed", () => {
   const sanctions = none();
   for (const [user, until] of [
     ["a", 500],
@@ -66,7 +66,7 @@ test("[SAN4] where there are too many, the one that ends first makes room", () =
   expect(sanctions.all.map(({ until }) => until)).toEqual([900, 700, 800]);
 });
 
-test("[SAN6] a tenant that imposes more than there is room for pushes out its own, and comes last in what is told of all", () => {
+test("[SAN6] a tenant above the maximum removes its own sanctions, and a report lists its sanctions last", () => {
   const sanctions = none();
   const other = ban({ target: { kind: "user", tenant: "other" as TenantId, user: eve }, until: at(10) });
   const address = ban({ target: { kind: "address", address: place }, until: at(20) });
@@ -84,7 +84,7 @@ test("[SAN6] a tenant that imposes more than there is room for pushes out its ow
 
 const byGateway = ban({ by: "gateway", madeAt: at(10), until: at(100) });
 
-test("[SAN9] what a gateway imposes for abuse does not shorten what people imposed, in whatever order the two are heard; of both the one that ends later holds", () => {
+test("[SAN9] a ban by a gateway does not shorten a ban by people in either order, and the later end applies", () => {
   for (const order of [
     [ban(), byGateway],
     [byGateway, ban()],
@@ -95,15 +95,15 @@ test("[SAN9] what a gateway imposes for abuse does not shorten what people impos
     sanctions.receiveSanction({ ...byGateway, madeAt: at(20), until: at(2_000) }, at(0));
     expect(sanctions.banOf(acme, eve)?.until).toBe(2_000);
     sanctions.expire(at(1_000));
-    expect(sanctions.banOf(acme, eve)?.until, "what people imposed is over").toBe(2_000);
+    expect(sanctions.banOf(acme, eve)?.until, "after the end of the ban by people").toBe(2_000);
   }
 });
 
-test("[SAN11] a gateway of an earlier version, which does not know by whom, keeps to what people impose", () => {
+test("[SAN11] a gateway of an earlier version, which does not know who imposed a sanction, obeys what people impose", () => {
   const mine = none();
   mine.receiveSanction(byGateway, at(0));
   const byPeople = ban({ madeAt: at(20), until: at(1_000) });
-  const words = [mine.liftedBy(byPeople)!, byPeople].map(({ target, level, madeAt, until, lifted, reason }): Sanction => ({
+  const issued = [mine.liftedBy(byPeople)!, byPeople].map(({ target, level, madeAt, until, lifted, reason }): Sanction => ({
     target,
     level,
     madeAt,
@@ -111,14 +111,14 @@ test("[SAN11] a gateway of an earlier version, which does not know by whom, keep
     lifted,
     reason,
   }));
-  for (const order of [words, words.toReversed()]) {
+  for (const order of [issued, issued.toReversed()]) {
     const earlier = none();
-    for (const word of order) earlier.receiveSanction(word, at(0));
+    for (const sanction of order) earlier.receiveSanction(sanction, at(0));
     expect(earlier.banOf(acme, eve)?.until).toBe(1_000);
   }
 });
 
-const heard = fc.array(
+const arriving = fc.array(
   fc.record({
     target: fc.constantFrom(ban().target, { kind: "address", address: place } as const),
     level: fc.constantFrom("banned", "read-only"),
@@ -131,10 +131,10 @@ const heard = fc.array(
   { maxLength: 12 },
 );
 
-test("[SAN5] whatever the order they are heard in, all gateways forbid the same", () => {
+test("[SAN5] all gateways enforce the same sanctions, in whatever order they arrive", () => {
   fc.assert(
-    fc.property(heard, fc.infiniteStream(fc.nat()), (sanctions, shuffle) => {
-      // What one gateway makes is made once: no two of one moment about the same differ but in being lifted.
+    fc.property(arriving, fc.infiniteStream(fc.nat()), (sanctions, shuffle) => {
+      // Two sanctions of one moment on one target differ only in being lifted, because a gateway makes each one once.
       const given = sanctions.map((sanction) => ({ ...sanction, until: at(100 + sanction.madeAt) }) as Sanction);
       const shuffled = given
         .map((sanction) => ({ sanction, place: shuffle.next().value }))

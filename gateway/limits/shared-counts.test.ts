@@ -20,7 +20,7 @@ const limits = {
 const gateway = (toldShare = 0): SharedCounts => new SharedCounts({ limits, toldShare, reportSilenceMsMax: 3_000 });
 const ip = (count: number, key = "10.0.0.1"): Count => ({ kind: "ip", key, count });
 
-test("[SHC1] what is here and what the others said make the whole, and the limit is where it is full", () => {
+test("[SHC1] a count is the sum of own and reported counts, and is full at its limit", () => {
   const counts = gateway();
   counts.add("ip", "10.0.0.1", 4);
   counts.receiveReport({ source: "b", counts: [ip(3)] }, at(0));
@@ -29,14 +29,14 @@ test("[SHC1] what is here and what the others said make the whole, and the limit
   expect([counts.elsewhere("ip", "10.0.0.1"), counts.isFull("ip", "10.0.0.1"), counts.isFull("ip", "10.0.0.2")]).toEqual([6, true, false]);
 });
 
-test("[SHC2] the last report of a gateway holds, and only that", () => {
+test("[SHC2] only the latest report of a gateway counts", () => {
   const counts = gateway();
   counts.receiveReport({ source: "b", counts: [ip(7), { kind: "room", key: "acme.notes", count: 5 }] }, at(0));
   counts.receiveReport({ source: "b", counts: [ip(2)] }, at(1_000));
   expect([counts.elsewhere("ip", "10.0.0.1"), counts.elsewhere("room", "acme.notes")]).toEqual([2, 0]);
 });
 
-test("[SHC3] a gateway that died counts no more after a few seconds", () => {
+test("[SHC3] the counts of a dead gateway expire after three seconds", () => {
   const counts = gateway();
   counts.receiveReport({ source: "b", counts: [ip(10)] }, at(0));
   counts.receiveTick(at(3_000));
@@ -45,7 +45,7 @@ test("[SHC3] a gateway that died counts no more after a few seconds", () => {
   expect([counts.isFull("ip", "10.0.0.1"), counts.sources]).toEqual([false, 0]);
 });
 
-test("[SHC4] small counts are kept to oneself, those nearest to their limits are told first", () => {
+test("[SHC4] small counts are not reported, and the counts nearest to their limits are reported first", () => {
   const counts = gateway(0.1);
   counts.add("room", "acme.small", 9);
   counts.add("room", "acme.large", 60);
@@ -55,10 +55,10 @@ test("[SHC4] small counts are kept to oneself, those nearest to their limits are
   expect(counts.report()).toEqual([ip(9)]);
 });
 
-type Step = { readonly kind: "add" | "tell" | "die"; readonly gateway: number; readonly key: string; readonly by: number };
+type Step = { readonly kind: "add" | "report" | "die"; readonly gateway: number; readonly key: string; readonly by: number };
 const steps = fc.array(
   fc.record<Step>({
-    kind: fc.constantFrom("add", "add", "add", "tell", "die"),
+    kind: fc.constantFrom("add", "add", "add", "report", "die"),
     gateway: fc.nat(3),
     key: fc.constantFrom("a", "b", "c"),
     by: fc.integer({ min: -3, max: 5 }),
@@ -66,30 +66,30 @@ const steps = fc.array(
   { maxLength: 120 },
 );
 
-test("[SHC5] whatever happens, once everybody alive has told, all see the same sum, and no more is untold than the share says", () => {
+test("[SHC5] once every live gateway has reported, each sees the true sum, less at most the share that need not be reported", () => {
   fc.assert(
     fc.property(steps, fc.constantFrom(0, 0.3), (given, toldShare) => {
       const all = [0, 1, 2, 3].map(() => gateway(toldShare));
       let now = 0;
-      const tell = (from: number): void => {
+      const sendReport = (from: number): void => {
         const report = decodeCountsReport(encodeCountsReport({ source: String(from), counts: all[from]!.report() }, 1e6))!;
         all.forEach((to, index) => index !== from && to.receiveReport(report, at(now)));
       };
       for (const { kind, gateway: index, key, by } of given) {
         now += 100;
         if (kind === "add") all[index]!.add("ip", key, Math.max(by, -all[index]!.here("ip", key)));
-        if (kind === "tell") tell(index);
-        if (kind === "die") all[index] = gateway(toldShare); // Restarted; what it had is gone.
+        if (kind === "report") sendReport(index);
+        if (kind === "die") all[index] = gateway(toldShare); // Restarted without its counts.
       }
       now += 3_001;
-      all.forEach((_, index) => tell(index));
+      all.forEach((_, index) => sendReport(index));
       for (const key of ["a", "b", "c"]) {
-        const whole = all.reduce((sum, counts) => sum + counts.here("ip", key), 0);
+        const total = all.reduce((sum, counts) => sum + counts.here("ip", key), 0);
         for (const counts of all) {
           counts.receiveTick(at(now));
           const seen = counts.here("ip", key) + counts.elsewhere("ip", key);
-          expect(seen).toBeLessThanOrEqual(whole);
-          expect(whole - seen).toBeLessThanOrEqual(3 * limits.ip * toldShare);
+          expect(seen).toBeLessThanOrEqual(total);
+          expect(total - seen).toBeLessThanOrEqual(3 * limits.ip * toldShare);
         }
       }
     }),

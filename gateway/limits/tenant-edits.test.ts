@@ -12,20 +12,20 @@ function takeAll(edits: TenantEdits, asked: number): number {
   return taken;
 }
 
-test("[TED1] a tenant that is on this gateway alone has its whole limit, each second anew", () => {
+test("[TED1] a tenant on this gateway alone has its complete limit each second", () => {
   const edits = new TenantEdits(100, () => 0);
   expect(takeAll(edits, 150)).toBe(100);
   expect(edits.endSecond()).toEqual([[acme, 150]]);
   expect(takeAll(edits, 150)).toBe(100);
 });
 
-test("[TED2] a tenant that fell quiet is forgotten", () => {
+test("[TED2] a tenant without edits is forgotten", () => {
   const edits = new TenantEdits(100, () => 0);
   takeAll(edits, 1);
   expect([edits.endSecond(), edits.endSecond(), edits.endSecond()]).toEqual([[[acme, 1]], [[acme, 0]], []]);
 });
 
-test("[TED3] whatever is asked for where, once told the gateways together give no less than was asked for within the limit, and no more than the limit beyond it", () => {
+test("[TED3] after their reports all gateways together accept no more than the limit, and no fewer edits than requested below it", () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 1, max: 400 }), { minLength: 1, maxLength: 6 }), (asked) => {
       const limit = 300;
@@ -35,9 +35,9 @@ test("[TED3] whatever is asked for where, once told the gateways together give n
       all.forEach((edits, index) => takeAll(edits, asked[index]!));
       for (const edits of all) edits.endSecond();
       const taken = all.reduce((sum, edits, index) => sum + takeAll(edits, asked[index]!), 0);
-      const whole = asked.reduce((sum, count) => sum + count, 0);
-      expect(taken).toBeLessThanOrEqual(Math.min(whole, limit));
-      expect(taken).toBeGreaterThan(Math.min(whole, limit) - asked.length); // Each rounds down.
+      const total = asked.reduce((sum, count) => sum + count, 0);
+      expect(taken).toBeLessThanOrEqual(Math.min(total, limit));
+      expect(taken).toBeGreaterThan(Math.min(total, limit) - asked.length); // Each gateway rounds down.
     }),
   );
 });

@@ -14,28 +14,28 @@ function keptOf(count: number, eventsMax = 5): RecentEventLog {
   return kept;
 }
 
-test("[EVK1] who has some is told those since, and who is far behind the newest only", () => {
+test("[EVK1] a reader receives the events after its number, and only the newest events if it is far behind", () => {
   expect(seqs(keptOf(4), 2)).toEqual([3, 4]);
   expect(seqs(keptOf(4), 4)).toEqual([]);
   expect(seqs(keptOf(20), 0)).toEqual([16, 17, 18, 19, 20]);
   expect(seqs(keptOf(20), 0, 2)).toEqual([19, 20]);
 });
 
-test("[EVK2] what may not be shown, or is not known, is passed over and counts as told", () => {
+test("[EVK2] events that are hidden or unknown are skipped, and the number advances past them", () => {
   const kept = keptOf(3);
   kept.receiveEvent(4, undefined);
   expect(kept.since(0, 10, ({ at }) => at < 0)).toEqual({ events: [], takeovers: [], last: 4 });
   expect(kept.since(3, 10, ALL)).toEqual({ events: [], takeovers: [], last: 4 });
 });
 
-test("[EVK3] after the stream was made anew its events are told to those who have higher numbers", () => {
+test("[EVK3] after the stream was created anew, its events reach readers that have higher numbers", () => {
   const kept = keptOf(20);
   kept.receiveEvent(1, event(1));
   expect(seqs(kept, 20)).toEqual([1]);
   expect(kept.last).toBe(1);
 });
 
-test("[EVK4] rooms that are taken over are counted whole, for each tenant, and push no other event out", () => {
+test("[EVK4] takeovers are counted completely for each tenant, and remove no other event", () => {
   const kept = new RecentEventLog({ eventsMax: 5, takeoversMax: 3 });
   const claim = (tenant: string, room: string, at: number, from = "rs-1"): OperationsEvent => ({
     kind: "room_claimed",
@@ -55,10 +55,10 @@ test("[EVK4] rooms that are taken over are counted whole, for each tenant, and p
     [3, 2_500, "r3,r5,r7"],
   ]);
   expect(shown(5_000)).toEqual([[3, 2_500, "r3,r5,r7"]]);
-  expect(shown(0, (told) => "room" in told && tenantOf(told.room) === "acme")).toEqual([[2, 2_500, "r2,r4,r6"]]);
+  expect(shown(0, (shownEvent) => "room" in shownEvent && tenantOf(shownEvent.room) === "acme")).toEqual([[2, 2_500, "r2,r4,r6"]]);
   kept.receiveEvent(5_002, claim("acme", "late", 70_000));
   kept.receiveEvent(5_003, claim("acme", "of another", 70_000, "rs-3"));
-  expect(shown(0).map(([seq]) => seq)).toEqual([3, 5_002, 5_003]); // As many as are kept; a minute later it is another.
+  expect(shown(0).map(([seq]) => seq)).toEqual([3, 5_002, 5_003]); // As many as are kept. A minute later a takeover is counted separately.
   kept.receiveEvent(1, claim("acme", "anew", 80_000));
   expect(shown(0)).toEqual([[1, 1, "anew"]]);
 });

@@ -9,40 +9,40 @@ const heartbeat = (server: string, rooms: number, draining = false) => ({ server
 function lost() {
   const servers = new LostRoomServers({ keptMs: 10 * MINUTE, serversMax: 2 });
   return {
-    hear: (...said: Parameters<typeof heartbeat>) => servers.receiveHeartbeat(heartbeat(...said)),
+    beat: (...given: Parameters<typeof heartbeat>) => servers.receiveHeartbeat(heartbeat(...given)),
     miss: (server: string, now = 0) => servers.receiveSilence(server as ServerId, now as Millis, at),
     lately: (now = 0) => servers.lately(now as Millis).map(({ server, rooms }) => `${server} ${rooms}`),
   };
 }
 
-test("[SVL1] a server that falls silent is lost with the rooms that it had, for ten minutes, unless it is heard again", () => {
-  const { hear, miss, lately } = lost();
-  hear("rs-1", 500);
-  hear("rs-2", 0);
+test("[SVL1] a silent server is lost with the rooms that it had, for ten minutes, unless it sends a heartbeat again", () => {
+  const { beat, miss, lately } = lost();
+  beat("rs-1", 500);
+  beat("rs-2", 0);
   miss("rs-1");
   miss("rs-2", MINUTE);
   miss("rs-never");
   expect([lately(), lately(10 * MINUTE + 1), lately(12 * MINUTE)]).toEqual([["rs-2 0", "rs-1 500"], ["rs-2 0"], []]);
   miss("rs-1", 13 * MINUTE);
   expect(lately(13 * MINUTE)).toEqual([]);
-  hear("rs-1", 400);
+  beat("rs-1", 400);
   miss("rs-1", 14 * MINUTE);
-  hear("rs-1", 0);
+  beat("rs-1", 0);
   expect(lately(14 * MINUTE)).toEqual([]);
 });
 
-test("[SVL2] one that has let go of its rooms is not lost, one that was lost while it did is; no more are kept than the newest", () => {
-  const { hear, miss, lately } = lost();
+test("[SVL2] a draining server is lost only if it still had rooms, and only the newest losses are kept", () => {
+  const { beat, miss, lately } = lost();
   for (const [server, rooms] of [
     ["rs-1", 0],
     ["rs-2", 3],
   ] as const) {
-    hear(server, rooms, true);
+    beat(server, rooms, true);
     miss(server);
   }
   expect(lately()).toEqual(["rs-2 3"]);
   for (const server of ["rs-3", "rs-4"]) {
-    hear(server, 1);
+    beat(server, 1);
     miss(server);
   }
   expect(lately()).toEqual(["rs-4 1", "rs-3 1"]);

@@ -26,7 +26,7 @@ function participant(number: number): ParticipantEntry {
   };
 }
 
-/** What a client knows after the frames that it has received. */
+/** Participants and fields that a client knows after the frames that it has received. */
 class Knowledge {
   present = new Set<number>();
   fields = new Map<string, Uint8Array>();
@@ -142,7 +142,7 @@ class Room {
       else if (effect.kind === "publish")
         for (const { topics, knows } of this.clients.values()) if (topics.has(effect.topic)) this.#deliver(knows, effect.delta);
       if (effect.kind === "send") this.#deliver(this.clients.get(effect.to)!.knows, effect.delta);
-      if (effect.kind === "send-snapshot") this.#tellWhole(effect.to);
+      if (effect.kind === "send-snapshot") this.#sendSnapshot(effect.to);
     }
   }
 
@@ -164,7 +164,7 @@ class Room {
     knows.learn(delta);
   }
 
-  #tellWhole(to: ConnectionId | undefined): void {
+  #sendSnapshot(to: ConnectionId | undefined): void {
     const snapshot = this.truth.snapshot();
     for (const [id, { knows }] of this.clients) if (to === undefined || to === id) this.#deliver(knows, snapshot);
     if (to === undefined) this.lanes.receiveSnapshot(snapshot);

@@ -16,7 +16,7 @@ const member = (name: string) => ({
   spectator: false,
 });
 
-/** With ann, whom the owner has acknowledged. */
+/** Members with ann, whom the owner has acknowledged. */
 function acknowledged(): PresenceMembers {
   const members = new PresenceMembers(options, 0);
   members.enter(connection(1), member("ann"), at(0));
@@ -127,10 +127,10 @@ test("[PRG52] the first change is announced immediately, and the ones that follo
 
 test("[PRG58] joins within half a second after the first one into an empty room are announced together", () => {
   const members = acknowledged();
-  for (const id of [2, 3]) members.enter(connection(id), member(`crowd-${id}`), at(id * 100));
+  for (const id of [2, 3]) members.enter(connection(id), member(`joiner-${id}`), at(id * 100));
   expect(members.dueAt).toBe(500);
   expect(members.takeDue(epoch, at(499))).toBeUndefined();
-  expect(members.takeDue(epoch, at(500))).toMatchObject({ snapshot: false, entered: [{ name: "crowd-2" }, { name: "crowd-3" }] });
+  expect(members.takeDue(epoch, at(500))).toMatchObject({ snapshot: false, entered: [{ name: "joiner-2" }, { name: "joiner-3" }] });
   members.receiveAck(2);
   members.enter(connection(4), member("dan"), at(600));
   expect(members.takeDue(epoch, at(600))).toMatchObject({ entered: [{ name: "dan" }] });

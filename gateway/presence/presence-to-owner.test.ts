@@ -54,7 +54,7 @@ test("[PRG42] a field that a new owner did not receive is sent again, although t
 
   view.receiveEpoch(2 as Epoch);
   up.receiveNewOwner();
-  expect(states(up.takeDue(30, 1_000 as Millis).messages)).toHaveLength(1); // Lost on its way.
+  expect(states(up.takeDue(30, 1_000 as Millis).messages)).toHaveLength(1); // The message is lost.
   up.watch(1_100 as Millis);
   receiveSnapshot(2, { snapshot: true, present, gone: [], states: [] });
   up.watch(2_000 as Millis);
@@ -126,7 +126,7 @@ test("[PRG41] very many leaves at once are announced in parts, a few in one mess
   expect(sent.flatMap(({ exited }) => exited)).toHaveLength(MANY - 1);
 });
 
-test("[PRG44] a room is checked soon after a message until the owner answers, and joins and leaves do not delay that", () => {
+test("[PRG44] a room is checked within half a second of a message until the owner answers, and joins and leaves do not delay that", () => {
   const up = new PresenceUpward(options, new PresenceView(), 0, 0 as Millis);
   const enter = (index: number, now: Millis) =>
     up.enter(index as ConnectionId, { client: client(index), user: "ann" as UserId, name: "ann", canWrite: true, spectator: false }, now);

@@ -160,7 +160,7 @@ test("[CUP13] an overdue question is repeated with its number, so that a late an
   ]);
   expect(catchUps.askOverdueAgain(1_000, at(2_999))).toEqual([]);
   expect(catchUps.receiveCatchUp(answer(1, 2, [part(1, 2)]), at(2_999))).toMatchObject({ batches: [{ firstSeq: 1 }], isComplete: true });
-  expect(catchUps.receiveCatchUp(answer(1, 2, [part(1, 2)]), at(3_000)), "what it was asked for again").toBeUndefined();
+  expect(catchUps.receiveCatchUp(answer(1, 2, [part(1, 2)]), at(3_000)), "the repeated answer").toBeUndefined();
 });
 
 test("[CUP14] a question that was repeated twice counts as fruitless", () => {

@@ -117,7 +117,7 @@ test("[ORD13] the position takes the next owner's epoch if that owner begins dir
   expect([level, behind, doubtful].map(({ position }) => position?.epoch)).toEqual([2, 1, 1]);
 });
 
-test("[ORD6] edits are told apart by author, each run once, without reading payloads", () => {
+test("[ORD6] a batch is divided into runs of one author each, without reading payloads", () => {
   const payload = new Uint8Array(5);
   const edits = [
     [ann, 4],

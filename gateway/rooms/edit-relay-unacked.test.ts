@@ -96,7 +96,7 @@ test("[UNA7] the wait doubles with each fruitless repetition, up to eight times,
   expect(unacked.takeOverdue(1_000, at(41_000))).toMatchObject({ fruitless: false, edits: [{ counter: 2 }] });
 });
 
-test("[UNA8] edits outlive their client by some minutes, unless it comes back", () => {
+test("[UNA8] the edits of a disconnected client expire after five minutes, unless the client reconnects", () => {
   const unacked = held();
   unacked.add(edit(ann, 1), at(0));
   unacked.add(edit(bob, 1), at(0));

@@ -40,10 +40,10 @@ function messagesOf(edits: number, payloadBytes: number, user: string): number[]
 }
 
 test.each([
-  ["small ones of users with long names", 2_000, 130, "漢".repeat(128)],
-  ["small ones", 2_000, 1, "ann"],
-  ["large ones", 20, 524_288, "漢".repeat(128)],
-])("[REL1] no message to the owner is larger than NATS takes: %s", (_, edits, payloadBytes, user) => {
+  ["small edits of users with long names", 2_000, 130, "漢".repeat(128)],
+  ["small edits", 2_000, 1, "ann"],
+  ["large edits", 20, 524_288, "漢".repeat(128)],
+])("[REL1] no message to the owner exceeds the max_payload of NATS: %s", (_, edits, payloadBytes, user) => {
   const messages = messagesOf(edits, payloadBytes, user);
   expect(Math.max(...messages)).toBeLessThan(NATS_PAYLOAD_BYTES_MAX);
   expect(messages.length).toBeLessThanOrEqual(edits);

@@ -106,7 +106,7 @@ class World {
     this.#run();
   }
 
-  /** Without further faults. Clients that were rejected or have left come back. */
+  /** Runs without further faults. Clients that were rejected or have left join again. */
   heal(): void {
     this.faulty = false;
     this.#paused = false;
@@ -149,7 +149,7 @@ class World {
   }
 
   #join(connection: ConnectionId, client: Client): void {
-    if (client.state === "resyncing") client.position = { epoch: this.#epoch as Epoch, seq: this.order.length as Seq }; // Its snapshot is fresh.
+    if (client.state === "resyncing") client.position = { epoch: this.#epoch as Epoch, seq: this.order.length as Seq }; // The snapshot is current.
     client.state = "asked";
     client.live = false;
     this.#feed({ kind: "join", connection, request: 1, client: client.id, position: client.position });

@@ -131,13 +131,13 @@ function summaryOf(effects: readonly FollowedRoomEffect[]): string[] {
       case "search":
         return [effect.step.kind === "locate" ? "locate" : `claim ${effect.step.server}`];
       case "admit":
-        return [`let ${effect.connection} in at ${effect.epoch}/${effect.head}${effect.toSnapshot ? " for a snapshot" : ""}`];
+        return [`admit ${effect.connection} at ${effect.epoch}/${effect.head}${effect.toSnapshot ? " for a snapshot" : ""}`];
       case "expel":
         return [`expel ${effect.connection}`];
       case "refuse-writes":
         return [`refuse writes: ${effect.reason}`];
       case "reject":
-        return [`turn ${effect.connection} away`];
+        return [`reject ${effect.connection}`];
       case "send":
         return [`${effect.frame.type} to ${effect.to.join(",")}`];
       case "publish":
@@ -145,7 +145,7 @@ function summaryOf(effects: readonly FollowedRoomEffect[]): string[] {
       case "send-edits":
         return [`edits from ${batchFrom(effect.edits)!.firstSeq} to ${effect.to.join(",")}`];
       case "unwanted-catch-up":
-        return [`${effect.bytes > 0 ? "edits" : "nothing"} in vain for ${effect.connection}`];
+        return [`${effect.bytes > 0 ? "edits" : "nothing"} unwanted for ${effect.connection}`];
       case "publish-edits":
         return [`edits from ${effect.batch.firstSeq} to all${effect.except === undefined ? "" : ` but ${effect.except}`}`];
       case "listen":
@@ -187,7 +187,7 @@ function bothLive(head = 0): void {
 test("[ROOM1] a join waits until the room is followed, then the owner is asked from the member's position", () => {
   expect(summaryOf(join(ann))).toEqual([]);
   expect(summaryOf(feed({ kind: "attached" }))).toEqual(["ask #2 after 0"]);
-  expect(summaryOf(feed(catchUp(2, 2, [part(1, [bob, bob])])))).toEqual(["let 1 in at 1/2", "edits from 1 to 1", "listen 1"]);
+  expect(summaryOf(feed(catchUp(2, 2, [part(1, [bob, bob])])))).toEqual(["admit 1 at 1/2", "edits from 1 to 1", "listen 1"]);
 });
 
 test("[ROOM2] a member at the room's head is live immediately, and one that was away for a moment is served from recent edits", () => {
@@ -195,10 +195,10 @@ test("[ROOM2] a member at the room's head is live immediately, and one that was 
   feed(committed(1, [ann]));
   feed(committed(2, [bob], 1, 1));
   const carol = { connection: 3 as ConnectionId, client: "carolcarolcarol1" as ClientId };
-  expect(summaryOf(join(carol, { epoch: 1 as Epoch, seq: 2 as Seq }))).toEqual(["let 3 in at 1/2", "listen 3"]);
+  expect(summaryOf(join(carol, { epoch: 1 as Epoch, seq: 2 as Seq }))).toEqual(["admit 3 at 1/2", "listen 3"]);
   expect(summaryOf(join(carol, { epoch: 1 as Epoch, seq: 1 as Seq }))).toEqual([
     "unlisten 3",
-    "let 3 in at 1/2",
+    "admit 3 at 1/2",
     "edits from 2 to 3",
     "listen 3",
   ]);
@@ -218,7 +218,7 @@ test("[ROOM4] a member that catches up misses no edit committed meanwhile: it go
   expect(summaryOf(join(carol))).toEqual(["ask #2 after 0"]);
   feed(committed(2, [ann]));
   expect(summaryOf(feed(catchUp(2, 1, [part(1, [ann])])))).toEqual([
-    "let 3 in at 1/1",
+    "admit 3 at 1/1",
     "edits from 1 to 3",
     "edits from 2 to 3",
     "listen 3",
@@ -251,7 +251,7 @@ test("[ROOM8] an edit beyond the limit is refused for a moment, until some are i
   expect(summaryOf(send(ann, 4))).toEqual(["edits 4"]);
 });
 
-test("[ROOM9] with a new epoch all unacknowledged edits are sent again in order, once", () => {
+test("[ROOM9] a new epoch makes the gateway resend all unacknowledged edits in order, once", () => {
   bothLive();
   send(ann, 1, 2);
   send(bob, 1);
@@ -329,16 +329,16 @@ test("[ROOM13] a gap is asked for immediately, an announced head after a moment,
 test("[ROOM14] a member too far behind receives JOINED and has to fetch a snapshot, and receives nothing until it joins again", () => {
   feed({ kind: "attached" });
   join(ann, { epoch: 1 as Epoch, seq: 3 as Seq });
-  expect(summaryOf(feed(resync(1, 90)))).toEqual(["let 1 in at 1/90 for a snapshot", "resync-required to 1"]);
+  expect(summaryOf(feed(resync(1, 90)))).toEqual(["admit 1 at 1/90 for a snapshot", "resync-required to 1"]);
   expect(summaryOf(feed(committed(91, [bob])))).toEqual([]);
-  expect(summaryOf(join(ann, { epoch: 1 as Epoch, seq: 91 as Seq }))).toEqual(["let 1 in at 1/91", "listen 1"]);
+  expect(summaryOf(join(ann, { epoch: 1 as Epoch, seq: 91 as Seq }))).toEqual(["admit 1 at 1/91", "listen 1"]);
 });
 
 test("[ROOM14] for a moment, clients with the same old position need a snapshot without a question, within one epoch", () => {
   feed({ kind: "attached" });
   join(ann);
   feed(resync(1, 90));
-  expect(summaryOf(join(bob))).toEqual(["let 2 in at 1/90 for a snapshot", "resync-required to 2"]);
+  expect(summaryOf(join(bob))).toEqual(["admit 2 at 1/90 for a snapshot", "resync-required to 2"]);
   expect(summaryOf(join(bob, { epoch: 1 as Epoch, seq: 1 as Seq })), "from another place").toEqual(["ask #2 after 1"]);
   feed(resync(2, 90), 2_000);
   expect(summaryOf(join(ann)), "later").toEqual(["ask #3 after 0"]);
@@ -347,7 +347,7 @@ test("[ROOM14] for a moment, clients with the same old position need a snapshot 
   expect(summaryOf(join(bob)), "of another owner").toEqual(["ask #4 after 0"]);
 });
 
-test("[ROOM14] a position that became too old after some answers says nothing about clients that join there: they ask", () => {
+test("[ROOM14] a position that became too old after some answers does not decide about clients that join there: they ask", () => {
   const place = { epoch: 1 as Epoch, seq: 1 as Seq };
   bothLive(2);
   for (const { connection } of [ann, bob]) feed({ kind: "leave", connection });
@@ -407,7 +407,7 @@ test("[ROOM20] a join that no owner answers is rejected after its time", () => {
   feed({ kind: "attached" });
   expect(summaryOf(feed({ kind: "tick" }, 500))).toEqual([]);
   feed({ kind: "no-responders" });
-  expect(summaryOf(feed({ kind: "tick" }, 9_500))).toEqual(["turn 1 away"]);
+  expect(summaryOf(feed({ kind: "tick" }, 9_500))).toEqual(["reject 1"]);
   expect(summaryOf(feed(catchUp(2, 5)))).toEqual([]);
 });
 
@@ -428,7 +428,7 @@ test("[ROOM21] tentative edits reach everybody except their author, and a joinin
   ]);
   expect(summaryOf(feed({ kind: "from-owner", message: { kind: "tentative", edit } }))).toEqual(["tentative to all but 1"]);
   expect(summaryOf(join({ connection: 3 as ConnectionId, client: "carolcarolcarol1" as ClientId }))).toEqual([
-    "let 3 in at 1/0",
+    "admit 3 at 1/0",
     "saving to 3",
     "listen 3",
   ]);
@@ -466,7 +466,7 @@ test("[ROOM24] edits that a client sent before it was rejected are kept as if it
   send(ann, 1);
   feed({ kind: "leave", connection: bob.connection });
   join(ann, { epoch: 9 as Epoch, seq: 0 as Seq });
-  expect(summaryOf(feed({ kind: "tick" }, 10_000))).toContain("turn 1 away");
+  expect(summaryOf(feed({ kind: "tick" }, 10_000))).toContain("reject 1");
   feed({ kind: "tick" }, 300_001);
   expect(room.idleSince).toBeDefined();
 });
@@ -498,9 +498,9 @@ test("[GRM40] a member that joins repeatedly costs the owner one answer at a tim
   feed(epochBegins(1, 2));
   expect(summaryOf(join(ann))).toEqual(["ask #1 after 0"]);
   for (let again = 0; again < 20; again++) expect(summaryOf(join(ann, { epoch: 1 as Epoch, seq: (again % 2) as Seq }))).toEqual([]);
-  expect(summaryOf(feed(catchUp(1, 2, [part(1, [bob, bob])])))).toEqual(["ask #2 after 1", `edits in vain for ${ann.connection}`]);
+  expect(summaryOf(feed(catchUp(1, 2, [part(1, [bob, bob])])))).toEqual(["ask #2 after 1", `edits unwanted for ${ann.connection}`]);
   expect(summaryOf(feed(catchUp(2, 2, [part(2, [bob])])))).toEqual([
-    `let ${ann.connection} in at 1/2`,
+    `admit ${ann.connection} at 1/2`,
     `edits from 2 to ${ann.connection}`,
     `listen ${ann.connection}`,
   ]);
@@ -604,8 +604,10 @@ test.each<[string, FollowedRoomInput]>([
   expect(summaryOf(feed(input))).toEqual(["unlisten 1", "resync-required to 1", "unlisten 2", "resync-required to 2"]);
   const next = room.position!.seq + 1;
   expect(room.position).toEqual({ epoch: 2, seq: next - 1 });
-  expect(summaryOf(join(ann, { epoch: 1 as Epoch, seq: 5 as Seq })), "what it holds is for the owner to judge").toEqual(["ask #2 after 5"]);
-  expect(summaryOf(join(bob, { epoch: 2 as Epoch, seq: (next - 1) as Seq }))).toEqual([`let 2 in at 2/${next - 1}`, "listen 2"]);
+  expect(summaryOf(join(ann, { epoch: 1 as Epoch, seq: 5 as Seq })), "the owner judges the position of its edits").toEqual([
+    "ask #2 after 5",
+  ]);
+  expect(summaryOf(join(bob, { epoch: 2 as Epoch, seq: (next - 1) as Seq }))).toEqual([`admit 2 at 2/${next - 1}`, "listen 2"]);
   const effects = feed(committed(next, [ann], 2));
   expect([...counted(effects), ...summaryOf(effects)]).toEqual([`settled ${next}`, `edits from ${next} to all`]);
 });
@@ -639,11 +641,11 @@ test.each<[string, number]>([
   feed({ kind: "leave", connection: ann.connection });
   feed({ kind: "tick" }, 20_000); // Recent edits have expired.
   expect(summaryOf(join(ann))).toEqual(["ask #2 after 0"]);
-  expect(summaryOf(feed(catchUp(2, 5, [part(1, [bob])])))).toContain("let 1 in at 1/5");
+  expect(summaryOf(feed(catchUp(2, 5, [part(1, [bob])])))).toContain("admit 1 at 1/5");
   expect(summaryOf(feed(epochBegins(2, 3)))).toContain("resync-required to 1");
   for (const request of [3, 4, 5])
     expect(summaryOf(feed(catchUp(request, 3, [part(2, [bob, bob])], 2)))).not.toContain("edits from 2 to 1");
-  expect(summaryOf(join(ann, { epoch: 2 as Epoch, seq: 3 as Seq }))).toContain("let 1 in at 2/3");
+  expect(summaryOf(join(ann, { epoch: 2 as Epoch, seq: 3 as Seq }))).toContain("admit 1 at 2/3");
   expect(summaryOf(feed(epochBegins(3, 3))), "sent once").toEqual([]);
 });
 
@@ -702,7 +704,7 @@ test("[ROOM33] an edit held for a joining member is not delivered either", () =>
   expect(summaryOf(join(ann))).toEqual(["ask #1 after 0"]);
   expect(summaryOf(feed(committed(4, [bob]))), "from a new owner").toEqual(["ask #2 after 0"]);
   expect(summaryOf(feed(epochBegins(2, 3)))).toEqual(["ask #3 after 0"]);
-  expect(summaryOf(feed(catchUp(3, 3, [part(1, [bob, bob, bob])], 2)))).toEqual(["let 1 in at 2/3", "edits from 1 to 1", "listen 1"]);
+  expect(summaryOf(feed(catchUp(3, 3, [part(1, [bob, bob, bob])], 2)))).toEqual(["admit 1 at 2/3", "edits from 1 to 1", "listen 1"]);
   expect(delivered(feed(committed(4, [bob], 2)))).toEqual(["2/4"]);
 });
 
@@ -759,7 +761,7 @@ test("[ROOM35] edits committed while nobody has asked for the room are not held,
   feed(committed(5, [bob]));
   expect(room.tickRate).toBe("none");
   expect(summaryOf(join(ann))).toEqual(["ask #1 after 0"]);
-  expect(summaryOf(feed(catchUp(1, 4, [part(1, [bob, bob, bob, bob])])))).toEqual(["let 1 in at 1/4", "edits from 1 to 1", "listen 1"]);
+  expect(summaryOf(feed(catchUp(1, 4, [part(1, [bob, bob, bob, bob])])))).toEqual(["admit 1 at 1/4", "edits from 1 to 1", "listen 1"]);
   feed({ kind: "tick" }, 10);
   expect(summaryOf(feed({ kind: "tick" }, 100))).toEqual(["ask #2 after 4"]);
   expect(summaryOf(feed(catchUp(2, 5, [part(5, [bob])])))).toEqual(["edits from 5 to all"]);
@@ -785,9 +787,9 @@ test("[ROOM44] a joining member goes live, however often its client asks for a g
 test("[ROOM38] if only owners of former epochs send messages, the room searches for an owner, because the log may have lost the last one", () => {
   bothLive(5);
   feed(epochBegins(9, 5));
-  const words = [committed(6, [ann], 2), catchUp(9, 5, [], 2)];
+  const messages = [committed(6, [ann], 2), catchUp(9, 5, [], 2)];
   expect(
-    words.map((input) => summaryOf(feed(input))),
+    messages.map((input) => summaryOf(feed(input))),
     "a deposed owner's",
   ).toEqual([[], []]);
   expect(summaryOf(feed(committed(6, [ann], 2), 1_000))).toEqual(["locate"]);

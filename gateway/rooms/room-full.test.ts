@@ -46,7 +46,7 @@ test("[FULL1] a room over its budget admits nobody new, but clients that were ju
   expect([presence.isFullFor(here), presence.isFullFor(stranger)]).toEqual([false, true]);
 });
 
-test("[FULL2] a client counts as present as soon as the owner has announced it", () => {
+test("[FULL2] a client counts as present once the owner has announced it", () => {
   const presence = new PresenceRelay(options, 0, now);
   expect(presence.knows(here)).toBe(false);
   presence.receiveInput(

@@ -10,12 +10,12 @@ const BEHIND = { epoch: 1 as Epoch, seq: 7 as Seq };
 /** A room without limits, except those given here. */
 function answer(
   position: typeof BEHIND | typeof START,
-  { isFull = false, isFullHere = false, isOverBudget = false, isKnown = false, lines = 0, isFullFor }: Partial<RoomNow> = {},
+  { isFull = false, isFullHere = false, isOverBudget = false, isKnown = false, connections = 0, isFullFor }: Partial<RoomNow> = {},
 ): string {
   const seats = new Seats({
     quotas: { isRoomFull: () => isFull, isRoomFullHere: () => isFullHere, isOverBudget: () => isOverBudget },
     presence: { knows: () => isKnown, isFullFor: () => isFullFor },
-    connectionCountOf: () => lines,
+    connectionCountOf: () => connections,
   });
   return seats.limitOf(ROOM, { client: CLIENT, position }) ?? "come in";
 }
@@ -25,7 +25,7 @@ type RoomNow = {
   isFullHere: boolean;
   isOverBudget: boolean;
   isKnown: boolean;
-  lines: number;
+  connections: number;
   isFullFor: boolean | undefined;
 };
 
@@ -35,8 +35,8 @@ test("[SEAT1] every client may join a room that is not full, and no new client a
 
 test("[SEAT2] a client that presence knows may join a full room again, with up to three connections a gateway", () => {
   const known = { isFull: true, isFullHere: true, isKnown: true };
-  expect([0, 2, 3].map((lines) => answer(START, { ...known, lines }))).toEqual(["come in", "come in", "room"]);
-  expect(answer(BEHIND, { ...known, lines: 3 }), "a position helps no further").toBe("room");
+  expect([0, 2, 3].map((connections) => answer(START, { ...known, connections }))).toEqual(["come in", "come in", "room"]);
+  expect(answer(BEHIND, { ...known, connections: 3 }), "a position helps no further").toBe("room");
 });
 
 test("[SEAT3] an unknown client has a seat by its position, while this gateway has fewer members than the room's limit", () => {
@@ -49,6 +49,6 @@ test("[SEAT4] a room over its budget admits nobody new, according to presence or
   expect([answer(START, { isOverBudget: true }), answer(BEHIND, { isOverBudget: true })]).toEqual(["room-budget", "come in"]);
 });
 
-test("[SEAT5] a client with a seat in a full room is rejected while the room's presence says that it is full for the client", () => {
+test("[SEAT5] a client with a seat in a full room is rejected while the room's presence reports that it is full for the client", () => {
   expect(answer(BEHIND, { isFull: true, isFullFor: true })).toBe("room-budget");
 });

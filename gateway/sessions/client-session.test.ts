@@ -72,7 +72,7 @@ function welcomed(rights: Partial<Identity["rights"]> = {}): ClientSession {
   return session;
 }
 
-/** In the room "notes", on channel 7. */
+/** A session in the room "notes", on channel 7. */
 function joined(rights: Partial<Identity["rights"]> = {}): ClientSession {
   const session = welcomed(rights);
   receive(session, join("notes"));
@@ -371,7 +371,7 @@ test.each([
 
 test("[SES90] bytes have a rate of their own, whatever the frames are", () => {
   const flooder = connect();
-  const unknown = new Uint8Array(1_000).fill(0x7f); // Of a newer protocol: ignored.
+  const unknown = new Uint8Array(1_000).fill(0x7f); // A frame of a newer protocol, which is ignored.
   const sent = Array.from({ length: 11 }, () => flooder.receiveFrame(unknown, now));
   expect(sent.slice(0, 10).flat()).toEqual([]);
   expect(sent[10]).toMatchObject(closed("rateLimited"));
@@ -402,7 +402,7 @@ test.each(["edits", "presence", "frames", "bytes", "catch-ups"] as const)(
   },
 );
 
-test("[SES91] a connection that the gateway rejects learns the reason and when to come back", () => {
+test("[SES91] a connection that the gateway rejects receives the reason and a time to retry", () => {
   const session = connect();
   receive(session, hello);
   expect(session.receiveRefusal("tenantFull", "full")).toMatchObject(closed("tenantFull"));

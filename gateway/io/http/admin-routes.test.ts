@@ -56,14 +56,14 @@ test("[ADN11] when both people and a gateway have banned a user, a lift lasts as
 
 test("[ADN12] the end of a sanction is an ISO 8601 date, whatever the request", async () => {
   const routes = routesWith([ban(95_000)]);
-  const said: string[] = [];
+  const ends: string[] = [];
   for (const path of ["/v1/admin/ban", "/v1/admin/downgrade", "/v1/admin/lift", "/v1/admin/bans"]) {
     const { body } = await routes
       .find((route) => route.path === path)!
       .answer(question({ tenant: "acme", user: "eve", ...(path === "/v1/admin/lift" ? {} : { seconds: 60 }) }));
-    said.push(/"until":("?[^",}]*"?)/.exec(typeof body === "string" ? body : new TextDecoder().decode(body as Uint8Array))![1]!);
+    ends.push(/"until":("?[^",}]*"?)/.exec(typeof body === "string" ? body : new TextDecoder().decode(body as Uint8Array))![1]!);
   }
-  expect(said).toEqual([
+  expect(ends).toEqual([
     '"1970-01-01T00:01:01.000Z"',
     '"1970-01-01T00:01:01.000Z"',
     '"1970-01-01T00:01:35.000Z"',
@@ -71,26 +71,29 @@ test("[ADN12] the end of a sanction is an ISO 8601 date, whatever the request", 
   ]);
 });
 
-test("[ADN14] a body with an unknown field is refused, since the field may narrow whom it means; every refusal names the error", async () => {
+test("[ADN14] a body with an unknown field is refused, because the field may narrow its target; every refusal names the error", async () => {
   const imposed: Sanction[] = [];
   const routes = routesWith([ban(95_000)], imposed);
   const eve = { tenant: "acme", user: "eve" };
-  const said = async (action: string, body: unknown): Promise<string> => {
+  const messageOf = async (action: string, body: unknown): Promise<string> => {
     const answer = await routes.find(({ path }) => path === `/v1/admin/${action}`)!.answer(question(body as object));
     expect(answer.status).toBe(400);
     return (JSON.parse(String(answer.body)) as { message: string }).message;
   };
-  expect(await said("kick", { ...eve, rom: "notes" })).toBe("rom: unknown field; the fields are tenant, user, connection, room");
-  expect(await said("ban", { ...eve, seconds: 60, level: "read-only" })).toMatch(/^level: unknown field; the fields are /);
-  expect(await said("ban", { ...eve, address: "203.0.113.7", seconds: 60 })).toBe("name a user or an address, not both");
-  expect(await said("lift", { ...eve, seconds: 60 })).toMatch(/^seconds: unknown field; the fields are /);
-  expect(await said("ban", { ...eve, seconds: "an hour" })).toMatch(/^seconds: /);
+  expect(await messageOf("kick", { ...eve, rom: "notes" })).toBe("rom: unknown field; the fields are tenant, user, connection, room");
+  expect(await messageOf("ban", { ...eve, seconds: 60, level: "read-only" })).toMatch(/^level: unknown field; the fields are /);
+  expect(await messageOf("ban", { ...eve, address: "203.0.113.7", seconds: 60 })).toBe("name a user or an address, not both");
+  expect(await messageOf("lift", { ...eve, seconds: 60 })).toMatch(/^seconds: unknown field; the fields are /);
+  expect(await messageOf("ban", { ...eve, seconds: "an hour" })).toMatch(/^seconds: /);
   for (const none of [null, [], "eve", 5])
-    expect(await said("kick", none)).toBe("the body must be a JSON object with tenant, user, connection, room");
+    expect(await messageOf("kick", none)).toBe("the body must be a JSON object with tenant, user, connection, room");
   expect(imposed).toEqual([]);
 });
 
-/** As an administrator of all rooms who is held back so asks for `path`: the status, and how much was done. */
+/**
+ * Sends a request to `path` as an administrator of all rooms who has the given sanction. Returns the status and the
+ * number of actions.
+ */
 async function askedByEve(held: Pick<Sanction, "room" | "level">, path: string, room: string | undefined): Promise<[number, number]> {
   const [acme, eve] = ["acme" as TenantId, "eve" as UserId];
   const known = new Sanctions({ sanctionsMax: 10 });
@@ -123,7 +126,7 @@ async function askedByEve(held: Pick<Sanction, "room" | "level">, path: string, 
 const notes = roomKey("acme" as TenantId, parseRoomId("notes")!);
 
 test.each(["lift", "kick", "ban", "downgrade"])(
-  "[ADN15] a bearer who is restricted in a room, or everywhere, does not administrate it: %s",
+  "[ADN15] a bearer who is restricted in a room, or everywhere, may not administrate it: %s",
   async (path) => {
     expect(await askedByEve({ room: notes, level: "banned" }, path, "notes")).toEqual([403, 0]);
     expect(await askedByEve({ room: notes, level: "read-only" }, path, "notes")).toEqual([403, 0]);

@@ -24,7 +24,7 @@ const tokens: Tokens = {
     identity: { tenant: "acme" as TenantId, user: user as UserId, name: user, rooms: ["*"], rights: ALL_RIGHTS, expiresAt: 1e9 as Millis },
   }),
 };
-/** "notes" is closed to who writes, to ann alone. */
+/** "notes" is read-only for ann alone. */
 const sanctions = {
   banOf: () => undefined,
   banOfAddress: () => undefined,

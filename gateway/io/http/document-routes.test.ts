@@ -50,7 +50,7 @@ test("[SNAP9] many clients share one snapshot until the room has newer edits", a
     OPTIONS,
     { clock, metrics },
   ).find(({ path }) => path.endsWith("/snapshot"))!;
-  /** One asks, and another within the second; then it is over. How often the service was asked by now. */
+  /** Sends two requests within one second. Returns the number of calls to the service so far. */
   const second = async (): Promise<number> => {
     for (let reader = 0; reader < 2; reader++)
       await route.answer({
@@ -68,14 +68,14 @@ test("[SNAP9] many clients share one snapshot until the room has newer edits", a
   try {
     expect([await second(), await second(), await second()]).toEqual([1, 1, 1]);
     position = at(1, 4);
-    expect([await second(), await second()], "an edit has come").toEqual([1, 2]);
+    expect([await second(), await second()], "an edit arrived").toEqual([1, 2]);
     expect(await second(), "the service has not read it yet").toBe(3);
     served = 4;
-    expect([await second(), await second()], "it has").toEqual([4, 4]);
+    expect([await second(), await second()], "the service has read it").toEqual([4, 4]);
     position = at(2, 4);
     expect([await second(), await second()], "of another epoch").toEqual([4, 5]);
     position = undefined;
-    expect([await second(), await second()], "not heard here").toEqual([5, 6]);
+    expect([await second(), await second()], "the room is not followed here").toEqual([5, 6]);
   } finally {
     service.closeAllConnections();
     service.close();

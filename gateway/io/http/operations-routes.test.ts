@@ -1,4 +1,7 @@
-/** What the console is answered by a gateway that NATS does not reach; all else is `gateway/operations.system.test.ts`. */
+/**
+ * Answers to the console by a gateway that cannot reach NATS. `gateway/operations.system.test.ts` covers all other
+ * answers.
+ */
 
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
@@ -19,13 +22,13 @@ const other: GatewayReport = { ...own, gateway: "gw-2" };
 
 async function ask(
   path: string,
-  heard: readonly GatewayReport[],
+  answering: readonly GatewayReport[],
   { kept = new RecentEventLog(FEW), query = "", account = () => own, leader = async (): Promise<string> => "placement-1" } = {},
 ) {
   const fleet: FleetControl = {
     servers: () => [],
     serversLost: () => [{ server: "rs-9" as ServerId, rooms: 12, at: 1_000 as UnixMillis }],
-    gateways: async () => heard,
+    gateways: async () => answering,
     leader,
     drainGateway: async () => undefined,
     drainServer: async () => undefined,
@@ -71,7 +74,7 @@ test("[OPR10] a gateway that receives its own answer reaches NATS, and reports t
   });
 });
 
-test("[OPR14] a gateway that has lost NATS asks nobody, and reports so also when it loses NATS while it asks", async () => {
+test("[OPR14] a gateway that has lost NATS sends no request, and reports a loss during a request too", async () => {
   const degraded: GatewayReport = { ...own, state: "degraded" };
   const nobody = (): Promise<never> => Promise.reject(new Error("nobody is to be asked"));
   const known = await ask("/v1/admin/fleet", [own, other], { account: () => degraded, leader: nobody });
@@ -88,19 +91,19 @@ test("[OPR14] a gateway that has lost NATS asks nobody, and reports so also when
   expect(lost.body["placement"]).toEqual({});
 });
 
-test("[OPR11] without NATS an empty list of rooms is refused, for nobody knows that it is empty", async () => {
+test("[OPR11] without NATS a list of rooms is refused, because an empty list could be wrong", async () => {
   expect(await ask("/v1/admin/rooms", [])).toMatchObject({ status: 503, body: { error: "unavailable" } });
   expect(await ask("/v1/admin/rooms", [own])).toMatchObject({ status: 200, body: { rooms: [], serversKnown: 0 } });
 });
 
-test("[OPR12] of any number of events the newest 500 are answered, oldest first", async () => {
+test("[OPR12] an answer holds the newest 500 events, oldest first", async () => {
   const kept = new RecentEventLog({ eventsMax: 10_000, takeoversMax: 5 });
   for (let seq = 1; seq <= 1_200; seq++) kept.receiveEvent(seq, { kind: "placement_leads", generation: seq, at: 1_000, by: "placement-1" });
   const seqs = async (after: number) =>
     ((await ask("/v1/admin/events", [own], { kept, query: `after=${after}` })).body["events"] as { seq: number }[]).map(({ seq }) => seq);
   for (const after of [0, 600]) {
-    const told = await seqs(after);
-    expect([told.length, told[0], told.at(-1)]).toEqual([500, 701, 1_200]);
+    const answered = await seqs(after);
+    expect([answered.length, answered[0], answered.at(-1)]).toEqual([500, 701, 1_200]);
   }
   expect(await seqs(1_198)).toEqual([1_199, 1_200]);
 });

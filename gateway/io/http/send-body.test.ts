@@ -9,7 +9,7 @@ import { serveRoutes } from "./serve-routes.ts";
 import { loadUws } from "../sockets/load-uws.ts";
 import { listen } from "../sockets/uws-server.ts";
 
-/** Several times what the kernel takes for a line at once. */
+/** Several times the send buffer of the kernel. */
 const LONG = new Uint8Array(30_000_000).fill(7);
 
 async function* inParts(): AsyncGenerator<Uint8Array> {
@@ -19,8 +19,8 @@ async function* inParts(): AsyncGenerator<Uint8Array> {
 test.each<[string, () => HttpAnswer]>([
   ["held in memory", () => ({ status: 200, body: LONG })],
   ["that comes in parts", () => ({ status: 200, body: inParts(), bodyBytes: LONG.byteLength })],
-  ["that comes in parts and does not say how long it is", () => ({ status: 200, body: inParts() })],
-])("[SLOW6] a long answer %s goes on whenever its reader has taken some, without being offered again", async (_, answer) => {
+  ["that comes in parts and without its length", () => ({ status: 200, body: inParts() })],
+])("[SLOW6] a long answer %s continues whenever its reader has read some of it, without a timer", async (_, answer) => {
   const offeredAgain = vi.spyOn(globalThis, "setInterval").mockReturnValue(undefined as never);
   const uws = loadUws();
   const app = uws.App();

@@ -43,7 +43,7 @@ test("[ASK2] a missing service, a broken connection and a disconnected client al
   expect(await ask(url, QUESTION, undefined)).toBeUndefined();
 });
 
-test("[ASK3] a long answer arrives completely however long it takes: the service may be slow, or its reader", async () => {
+test("[ASK3] a long answer arrives completely even if the service or its reader is slow", async () => {
   const LONG = Buffer.alloc(3_000_000, 7);
   const ask = serviceHttp({ silenceMsMax: 1_200 });
   const url = await serving(

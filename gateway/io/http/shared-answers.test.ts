@@ -11,7 +11,7 @@ async function* inParts(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes.subarray(3);
 }
 
-/** A service that answers when told to. */
+/** A service that answers when the test decides. */
 function service() {
   const waiting: ((answer: HttpAnswer | Error) => void)[] = [];
   return {
@@ -20,7 +20,7 @@ function service() {
       this.asked += 1;
       return new Promise((resolve, reject) => waiting.push((answer) => (answer instanceof Error ? reject(answer) : resolve(answer))));
     },
-    say(answer: HttpAnswer | Error): void {
+    answerNext(answer: HttpAnswer | Error): void {
       waiting.shift()!(answer);
     },
   };
@@ -38,7 +38,7 @@ test("[SNAP1] a thousand clients that ask at once cost one call, and get the sam
   const answers = new SharedAnswers({ sharedMs: 0, bytesMax: 100 }, clock);
   const documents = service();
   const asked = Array.from({ length: 1_000 }, () => answers.get("room", () => documents.fetch()));
-  documents.say(snapshot());
+  documents.answerNext(snapshot());
 
   for (const answer of await Promise.all(asked))
     expect(answer).toMatchObject({ status: 200, headers: { etag: '"1-2"' }, body: DOCUMENT, bodyBytes: 10 });
@@ -51,18 +51,18 @@ test("[SNAP2] an answer is shared for its time after the request, and not longer
   const documents = service();
   const first = answers.get("room", () => documents.fetch());
   clock.turn(400);
-  documents.say(snapshot());
+  documents.answerNext(snapshot());
   await first;
   clock.turn(599);
   expect((await answers.get("room", () => documents.fetch()))?.body).toBe((await first)?.body);
   clock.turn(1);
   const later = answers.get("room", () => documents.fetch());
-  documents.say(snapshot());
+  documents.answerNext(snapshot());
   await later;
   expect(documents.asked).toBe(2);
 });
 
-test("[SNAP8] beyond that time an answer is shared while it is current and requested", async () => {
+test("[SNAP8] after its time an answer is shared while it is current and requested", async () => {
   const clock = new FakeClock();
   const answers = new SharedAnswers({ sharedMs: 1_000, bytesMax: 100 }, clock);
   const documents = service();
@@ -75,7 +75,7 @@ test("[SNAP8] beyond that time an answer is shared while it is current and reque
     );
   const anew = async (): Promise<void> => {
     const asked = ask();
-    documents.say(snapshot());
+    documents.answerNext(snapshot());
     await asked;
   };
   await anew();
@@ -101,8 +101,8 @@ test("[SNAP3] other rooms, and clients with another state, have calls of their o
   const answers = new SharedAnswers({ sharedMs: 1_000, bytesMax: 100 }, new FakeClock());
   const documents = service();
   const asked = [answers.get("room", () => documents.fetch()), answers.get("other", () => documents.fetch())];
-  documents.say(snapshot());
-  documents.say({ status: 304 });
+  documents.answerNext(snapshot());
+  documents.answerNext({ status: 304 });
   expect((await Promise.all(asked)).map((answer) => answer?.status)).toEqual([200, 304]);
 });
 
@@ -110,14 +110,14 @@ test("[SNAP4] an answer above the bound is streamed to each client by itself, an
   const answers = new SharedAnswers({ sharedMs: 1_000, bytesMax: 15 }, new FakeClock());
   const documents = service();
   const one = answers.get("one", () => documents.fetch());
-  documents.say(snapshot());
+  documents.answerNext(snapshot());
   await one;
   const two = answers.get("two", () => documents.fetch());
   const too = answers.get("two", () => documents.fetch());
-  documents.say(snapshot());
+  documents.answerNext(snapshot());
   const body = (await two)?.body;
   expect(body).not.toBeInstanceOf(Uint8Array);
-  documents.say(snapshot());
+  documents.answerNext(snapshot());
   expect((await too)?.status).toBe(200);
   expect(documents.asked).toBe(3);
 });
@@ -128,26 +128,26 @@ test("[SNAP5] memory is released when an answer is forgotten and its readers hav
   const documents = service();
   for (const room of ["one", "two", "three"]) {
     const answer = answers.get(room, () => documents.fetch());
-    documents.say(snapshot());
+    documents.answerNext(snapshot());
     expect((await answer)?.body).toEqual(DOCUMENT);
     (await answer)?.onEnded?.();
     clock.turn(1_000);
   }
 });
 
-test("[SNAP7] a forgotten answer counts until its last reader has it: an answer that does not fit beside it is not held", async () => {
+test("[SNAP7] a forgotten answer occupies memory until its last reader has it, and an answer that does not fit beside it is not held", async () => {
   const clock = new FakeClock();
   const answers = new SharedAnswers({ sharedMs: 1_000, bytesMax: 15 }, clock);
   const documents = service();
   const ask = async (): Promise<HttpAnswer | undefined> => {
     const asked = answers.get("room", () => documents.fetch());
-    documents.say(snapshot());
+    documents.answerNext(snapshot());
     const answer = await asked;
-    clock.turn(1_000); // Whoever asks next has a question of its own.
+    clock.turn(1_000); // The next request makes a call of its own.
     return answer;
   };
   const both = [answers.get("room", () => documents.fetch()), answers.get("room", () => documents.fetch())];
-  documents.say(snapshot());
+  documents.answerNext(snapshot());
   const [quick, slow] = await Promise.all(both);
   clock.turn(1_000);
   quick?.onEnded?.();
@@ -161,19 +161,19 @@ test("[SNAP6] an error goes to the clients that wait for it, and the next client
   const answers = new SharedAnswers({ sharedMs: 1_000, bytesMax: 100 }, new FakeClock());
   const documents = service();
   const refused = answers.get("room", () => documents.fetch());
-  documents.say({ status: 503, body: "" });
+  documents.answerNext({ status: 503, body: "" });
   expect((await refused)?.status).toBe(503);
 
   const both = [answers.get("room", () => documents.fetch()), answers.get("room", () => documents.fetch())];
-  documents.say(new Error("the line broke"));
+  documents.answerNext(new Error("the connection broke"));
   for (const outcome of await Promise.allSettled(both)) expect(outcome.status).toBe("rejected");
 
   const cutShort = answers.get("room", () => documents.fetch());
-  documents.say({ ...snapshot(), body: inParts(DOCUMENT.subarray(0, 5)) });
+  documents.answerNext({ ...snapshot(), body: inParts(DOCUMENT.subarray(0, 5)) });
   await expect(cutShort).rejects.toThrow(/broke off/);
 
   const last = answers.get("room", () => documents.fetch());
-  documents.say(snapshot());
+  documents.answerNext(snapshot());
   expect((await last)?.status).toBe(200);
   expect(documents.asked).toBe(4);
 });

@@ -73,7 +73,7 @@ test("[STM1] shared answers are served however many clients read long answers sl
       statuses.push(status);
       if (status !== 200) continue;
       reading.push((body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]());
-      await reading.at(-1)!.next(); // And no more of it.
+      await reading.at(-1)!.next(); // The rest stays unread.
     }
     expect(await ask("/snapshot", "ann")).toMatchObject({ status: 200, body: new Uint8Array(Buffer.from("small")) });
     expect(statuses.filter((status) => status === 429)).toHaveLength(4);
@@ -86,7 +86,7 @@ test("[STM1] shared answers are served however many clients read long answers sl
   }
 });
 
-test("[STM2] one user has a limited number of streams, each until it is read or abandoned; one above it is refused", async () => {
+test("[STM2] a user has a limited number of streams, each until it is read or abandoned; another stream is refused", async () => {
   const registry = new Registry();
   const streamed = new StreamedAnswers({ eachMax: 2, allMax: 100 }, gatewayMetrics(registry));
   let open = 0;
@@ -106,7 +106,7 @@ test("[STM2] one user has a limited number of streams, each until it is read or 
   const refused = passed("ann");
   expect([refused.status, refused.headers?.["retry-after"]]).toEqual([429, "5"]);
   expect(passed("bob").status).toBe(200);
-  await until(() => open === 2, "the one too many to be let go");
+  await until(() => open === 2, "the stream above the limit to be released");
   expect(streamed.pass("ann", { status: 200, body: new Uint8Array(9) }).status).toBe(200);
 
   for (let part = await taken.next(); part.done !== true;) part = await taken.next();

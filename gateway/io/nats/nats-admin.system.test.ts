@@ -1,4 +1,4 @@
-/** What gateways ask of each other for the people who run rooms, on a real nats-server: however much there is to tell. */
+/** Requests between gateways for administrators, on a real nats-server, with more data than one message holds. */
 
 import { connect, type NatsConnection } from "nats";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -10,21 +10,21 @@ import { type RealNats, startRealNats } from "../../../test/contract/real-nats.t
 import { natsAdminCommands, natsSanctions } from "./nats-admin.ts";
 
 const subjects = subjectsOf("nats-admin");
-/** What a nats-server carries where nobody raised it. */
+/** The default max_payload of nats-server. */
 const NATS_BYTES_MAX = 1_048_576;
 const [one, two] = ["gw-1", "gw-2"] as [GatewayId, GatewayId];
 let nats: RealNats;
-let line: NatsConnection;
-/** Of the longest message so far. */
+let natsConnection: NatsConnection;
+/** Size of the longest message so far. */
 let bytes = 0;
 
 beforeAll(async () => {
   nats = await startRealNats();
-  line = await connect({ servers: nats.url });
-  line.subscribe(">", { callback: (_, { data }) => void (bytes = Math.max(bytes, data.byteLength)) });
+  natsConnection = await connect({ servers: nats.url });
+  natsConnection.subscribe(">", { callback: (_, { data }) => void (bytes = Math.max(bytes, data.byteLength)) });
 });
 afterAll(async () => {
-  await line.close();
+  await natsConnection.close();
   await nats.stop();
 });
 
@@ -37,31 +37,31 @@ test("[NAD1] an answer carries as many sanctions as one NATS message holds, the 
     lifted: false,
     reason: "\u{1f600}".repeat(100),
   }));
-  natsSanctions(line, subjects, one).onRequest(() => sanctions);
-  await line.flush();
-  const told = await natsSanctions(line, subjects, two).requestSanctions();
-  expect(told.length).toBeGreaterThan(500);
-  expect(told).toEqual(sanctions.slice(0, told.length));
-  await line.flush();
+  natsSanctions(natsConnection, subjects, one).onRequest(() => sanctions);
+  await natsConnection.flush();
+  const received = await natsSanctions(natsConnection, subjects, two).requestSanctions();
+  expect(received.length).toBeGreaterThan(500);
+  expect(received).toEqual(sanctions.slice(0, received.length));
+  await natsConnection.flush();
   expect(bytes).toBeLessThan(NATS_BYTES_MAX);
 });
 
-test("[NAD2] members that exceed one NATS message come in several, and their gateway counts once", async () => {
+test("[NAD2] members that exceed one NATS message arrive in several messages, and their gateway counts once", async () => {
   const members = Array.from({ length: 20_000 }, (_, user): RoomMember => ({
     user: `u${user}`,
     name: "\u{1f600}".repeat(30),
     connection: `gw-1-${user}`,
     write: user % 2 === 0,
   }));
-  const orders = natsAdminCommands(line, subjects);
+  const orders = natsAdminCommands(natsConnection, subjects);
   orders.onCommand(() => ({ kicked: 3, members }));
-  await line.flush();
+  await natsConnection.flush();
   expect(await orders.issueCommand({ kind: "list-members", room: "acme.notes" as RoomKey })).toEqual({ kicked: 3, members, gateways: 1 });
-  await line.flush();
+  await natsConnection.flush();
   expect(bytes).toBeLessThan(NATS_BYTES_MAX);
 });
 
-test("[NAD3] a request for sanctions returns what any gateway knows, though another one answers with none", async () => {
+test("[NAD3] a request for sanctions returns what any gateway knows, although another gateway answers with none", async () => {
   const gathered = subjectsOf("nats-admin-gathered");
   const banOf = (user: string): Sanction => ({
     target: { kind: "user", tenant: "acme" as TenantId, user: user as UserId },
@@ -76,8 +76,8 @@ test("[NAD3] a request for sanctions returns what any gateway knows, though anot
     ["gw-4", [banOf("ann")]],
     ["gw-5", [banOf("bob")]],
   ] as const)
-    natsSanctions(line, gathered, gateway as GatewayId).onRequest(() => sanctions);
-  await line.flush();
-  const told = await natsSanctions(line, gathered, one).requestSanctions();
-  expect(told.map(({ target }) => (target.kind === "user" ? target.user : target.address)).sort()).toEqual(["ann", "bob"]);
+    natsSanctions(natsConnection, gathered, gateway as GatewayId).onRequest(() => sanctions);
+  await natsConnection.flush();
+  const received = await natsSanctions(natsConnection, gathered, one).requestSanctions();
+  expect(received.map(({ target }) => (target.kind === "user" ? target.user : target.address)).sort()).toEqual(["ann", "bob"]);
 });

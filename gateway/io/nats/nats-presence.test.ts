@@ -9,21 +9,21 @@ import { natsPresenceOwners } from "./nats-rooms.ts";
 
 const room = "acme.notes" as RoomKey;
 
-test("[NAT5] presence that NATS does not carry is dropped and counted, and ends nothing", async () => {
-  const said: number[] = [];
-  const line = {
+test("[NAT5] presence above the max_payload of NATS is dropped and counted, and the process continues", async () => {
+  const publishedBytes: number[] = [];
+  const connection = {
     info: { max_payload: 1_000 },
-    publish: (_: string, data: Uint8Array) => void said.push(data.byteLength),
+    publish: (_: string, data: Uint8Array) => void publishedBytes.push(data.byteLength),
     subscribe: () => ({ getID: () => 1, unsubscribe: () => {} }),
     flush: () => Promise.resolve(),
   };
   const metrics = gatewayMetrics(new Registry());
-  const { rooms } = natsPresenceOwners(line as unknown as NatsConnection, subjectsOf("test"), "gw" as GatewayId, {
+  const { rooms } = natsPresenceOwners(connection as unknown as NatsConnection, subjectsOf("test"), "gw" as GatewayId, {
     endOfTurn: setImmediate,
     metrics,
   });
   await rooms.follow(room);
   for (const bytes of [1_000, 1_001, 5]) rooms.tell(room, new Uint8Array(bytes));
-  expect(said).toEqual([1_000, 5]);
+  expect(publishedBytes).toEqual([1_000, 5]);
   expect((await metrics.presenceUnsent.get()).values).toMatchObject([{ value: 1 }]);
 });

@@ -18,19 +18,19 @@ const room = (name: string) => `acme.${name}` as RoomKey;
 test("[NAT19] rooms that are followed in one turn are subscribed in one write at its end; rooms left by then are not", async () => {
   const writes: string[][] = [];
   let written: string[] = [];
-  const say = (command: string): void => {
-    if (written.push(command) === 1) queueMicrotask(() => writes.push(written.splice(0))); // As nats.js does.
+  const write = (command: string): void => {
+    if (written.push(command) === 1) queueMicrotask(() => writes.push(written.splice(0))); // As nats.js batches its writes.
   };
   let lastId = 0;
-  const line = {
+  const connection = {
     subscribe: (subject: string) => {
-      say(`sub ${subject}`);
+      write(`sub ${subject}`);
       const id = ++lastId;
-      return { getID: () => id, unsubscribe: () => say(`unsub ${subject}`) };
+      return { getID: () => id, unsubscribe: () => write(`unsub ${subject}`) };
     },
-    flush: async () => say("ping"),
+    flush: async () => write("ping"),
   };
-  const { rooms } = roomSubscriptions(line as unknown as NatsConnection, SUBJECTS, { endOfTurn: endOfTurn() });
+  const { rooms } = roomSubscriptions(connection as unknown as NatsConnection, SUBJECTS, { endOfTurn: endOfTurn() });
   const followed: Promise<void>[] = [];
   for (const name of ["one", "two", "left", "back"]) {
     followed.push(rooms.follow(room(name)));
@@ -48,11 +48,11 @@ test("[NAT19] rooms that are followed in one turn are subscribed in one write at
 });
 
 test("[NAT20] a message arrives with its room until the room is no longer followed", async () => {
-  const heard: [string, number][] = [];
-  const backbone = { receiveFromOwner: (from: RoomKey, bytes: Uint8Array) => void heard.push([from, bytes[0]!]) } as unknown as Backbone;
+  const received: [string, number][] = [];
+  const backbone = { receiveFromOwner: (from: RoomKey, bytes: Uint8Array) => void received.push([from, bytes[0]!]) } as unknown as Backbone;
   let lastId = 0;
   const callbacks = new Map<number, MsgCallback<Msg>>();
-  const line = {
+  const connection = {
     subscribe: (_: string, { callback }: { callback: MsgCallback<Msg> }) => {
       const id = ++lastId;
       callbacks.set(id, callback);
@@ -61,14 +61,14 @@ test("[NAT20] a message arrives with its room until the room is no longer follow
     flush: async () => {},
     status: async function* () {},
   };
-  const lines = roomSubscriptions(line as unknown as NatsConnection, SUBJECTS, { endOfTurn: endOfTurn() });
-  await lines.start(backbone); // Has the first number, for answers.
-  await Promise.all(["one", "two"].map((name) => lines.rooms.follow(room(name))));
-  const hear = (id: number): void => void callbacks.get(id)!(null, { sid: id, data: Uint8Array.of(id) } as Msg);
-  for (const id of [3, 2]) hear(id);
-  lines.rooms.unfollow(room("one"));
-  for (const id of [2, 3]) hear(id);
-  expect(heard).toEqual([
+  const subscriptions = roomSubscriptions(connection as unknown as NatsConnection, SUBJECTS, { endOfTurn: endOfTurn() });
+  await subscriptions.start(backbone); // Takes the first subscription id, for replies.
+  await Promise.all(["one", "two"].map((name) => subscriptions.rooms.follow(room(name))));
+  const deliver = (id: number): void => void callbacks.get(id)!(null, { sid: id, data: Uint8Array.of(id) } as Msg);
+  for (const id of [3, 2]) deliver(id);
+  subscriptions.rooms.unfollow(room("one"));
+  for (const id of [2, 3]) deliver(id);
+  expect(received).toEqual([
     [room("two"), 3],
     [room("one"), 2],
     [room("two"), 3],

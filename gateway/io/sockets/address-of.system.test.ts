@@ -1,4 +1,4 @@
-/** Which address a request comes from, by the header lines that a balancer makes of what a client sends. */
+/** The client address of a request, from the header values that a balancer produces. */
 
 import { request } from "node:http";
 
@@ -18,10 +18,10 @@ beforeAll(async () => {
 });
 afterAll(() => void app.close());
 
-function addressBy(...lines: readonly string[]): Promise<string> {
+function addressBy(...values: readonly string[]): Promise<string> {
   return new Promise((resolve, reject) => {
     request(
-      { port, headers: { "X-Forwarded-For": [...lines] } },
+      { port, headers: { "X-Forwarded-For": [...values] } },
       (answer) => void answer.toArray().then((parts) => resolve(Buffer.concat(parts as Buffer[]).toString()), reject),
     )
       .on("error", reject)
@@ -29,7 +29,7 @@ function addressBy(...lines: readonly string[]): Promise<string> {
   });
 }
 
-test("[ADR3] of several headers the balancer's own is the last, whatever the client sent", async () => {
+test("[ADR3] the last header value is the balancer's own, whatever the client sent", async () => {
   expect(await addressBy("203.0.113.7")).toBe("203.0.113.7");
   expect(await addressBy("198.51.100.1", "203.0.113.7")).toBe("203.0.113.7");
   expect(await addressBy("198.51.100.1, 198.51.100.2", "198.51.100.3", "198.51.100.4, 203.0.113.7")).toBe("203.0.113.7");

@@ -1,4 +1,4 @@
-/** What is sent within a turn goes out together, in order, and once. */
+/** Frames that are sent within one turn leave together, in order, and once. */
 
 import { expect, test } from "vitest";
 
@@ -61,7 +61,7 @@ test("[GAT3] a send that causes another flush keeps the order of frames and repe
   const { sent, gathered, send, enter, endTurn } = rig();
   enter(1, () => {
     if (sent.length > 1) return;
-    send(2, 21); // Its line broke: the others are told at once.
+    send(2, 21); // The connection broke, and its peer is informed immediately.
     gathered.flush();
   });
   [2, 3].forEach((id) => enter(id));

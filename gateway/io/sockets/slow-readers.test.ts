@@ -5,7 +5,7 @@ import { SlowReaders, CHECK_MS } from "./slow-readers.ts";
 
 const OPTIONS = { slowBytesMax: 1e9, slowMsMax: 1e9, behindBytesMax: 1e9 };
 
-/** So many connections, of which some take nothing; ten seconds later. */
+/** The p99 after ten seconds with this many connections, of which `stuck` read nothing. */
 function p99Of(connections: number, stuck: number): number {
   const open = new Map(
     Array.from({ length: connections }, (_, index) => [

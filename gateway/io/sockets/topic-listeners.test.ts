@@ -7,7 +7,7 @@ const STEP_MS = 1_000;
 const WINDOW_STEPS = 10;
 const FRAME = new Uint8Array([7]);
 
-/** What went to whom, and who listens to which topic of uWebSockets.js. */
+/** Records the recipients of frames, and the subscriptions to topics of uWebSockets.js. */
 function rig(connections: number) {
   const seen: string[] = [];
   const subscribed = new Set<string>();
@@ -88,7 +88,7 @@ test("[LSN4] a closed connection listens to nothing any more", () => {
   const { open, publish, listen, unlisten, subscribed } = rig(2);
   for (const id of [0, 1]) listen(id);
   publish(FRAMES_SENT_MAX + 1);
-  open.delete(0 as ConnectionId); // uWebSockets.js has taken it out of its topics.
+  open.delete(0 as ConnectionId); // uWebSockets.js has removed it from its topics.
   unlisten(0);
   listen(0);
   expect([...subscribed].filter((each) => each.startsWith("1"))).toEqual(["1 room"]);
