@@ -4,43 +4,43 @@ import { Events } from "./events.ts";
 
 test("[EVE1] listeners receive their events until they unsubscribe", () => {
   const events = new Events<{ saved: [boolean]; seq: [number] }>(() => {});
-  const heard: string[] = [];
-  const listener = (saved: boolean): void => void heard.push(`on ${saved}`);
+  const received: string[] = [];
+  const listener = (saved: boolean): void => void received.push(`on ${saved}`);
   events.on("saved", listener);
-  events.once("saved", (saved) => heard.push(`once ${saved}`));
+  events.once("saved", (saved) => received.push(`once ${saved}`));
   events.emit("saved", true);
   events.emit("seq", 1);
   events.emit("saved", false);
   events.off("saved", listener);
   events.emit("saved", true);
-  expect(heard).toEqual(["on true", "once true", "on false"]);
+  expect(received).toEqual(["on true", "once true", "on false"]);
 });
 
 test("[EVE2] an error of one listener is reported, and the other listeners still receive the event", () => {
   const reported: unknown[] = [];
   const events = new Events<{ seq: [number] }>((error) => reported.push(error));
-  const heard: number[] = [];
+  const received: number[] = [];
   events.on("seq", () => {
     throw new Error("the application's own");
   });
-  events.on("seq", (seq) => heard.push(seq));
+  events.on("seq", (seq) => received.push(seq));
   events.emit("seq", 1);
-  expect(heard).toEqual([1]);
+  expect(received).toEqual([1]);
   expect(reported).toEqual([new Error("the application's own")]);
 });
 
 test("[EVE3] a once listener can be removed, and a listener that is removed during an event receives nothing more", () => {
   const events = new Events<{ seq: [number] }>(() => {});
-  const heard: string[] = [];
-  const [first, second] = [(): void => void heard.push("first"), (): void => void heard.push("second")];
+  const received: string[] = [];
+  const [first, second] = [(): void => void received.push("first"), (): void => void received.push("second")];
   events.once("seq", first);
   events.off("seq", first);
   events.on("seq", () => events.off("seq", second));
   events.on("seq", second);
   events.emit("seq", 1);
-  expect(heard).toEqual([]);
+  expect(received).toEqual([]);
   events.on("seq", () => events.clear());
   events.on("seq", first);
   events.emit("seq", 2);
-  expect(heard, "nobody is told anything after it is over").toEqual([]);
+  expect(received, "nobody is told anything after it is over").toEqual([]);
 });

@@ -28,21 +28,21 @@ const boardOf = (ranking: [string, number][], change: Partial<BoardFrame> = {}):
 const asked = (server: ModelServer): string[] =>
   server.receivedFrames.flatMap((frame) => (frame.type === "watch-board" ? [`${frame.role} ${frame.window} ${frame.shown}`] : []));
 
-/** What each change showed. */
+/** The text of each change that the board announced. */
 function record(board: Board): string[] {
-  const told: string[] = [];
+  const changes: string[] = [];
   board.on("change", ({ state, ranking, own }) =>
-    told.push(
+    changes.push(
       `${state}: ${ranking.map(({ rank, name, score }) => `${rank} ${name} ${score}`).join(", ")}${own === undefined ? "" : `; own ${own.rank}`}`,
     ),
   );
-  return told;
+  return changes;
 }
 
 test("[LBO1] the client requests a board once it has joined, and keeps it up to date", async () => {
   const server = serverOn();
   const board = appOn(server).leaderboard.subscribe({ window: "hour", shown: 2 });
-  const told = record(board);
+  const changes = record(board);
   await server.clock.advance(1_000);
   expect([asked(server), board.state]).toEqual([["everyone hour 2"], "waiting"]);
   server.send(
@@ -54,13 +54,13 @@ test("[LBO1] the client requests a board once it has joined, and keeps it up to 
   );
   server.send({ type: "own-rank", channel: 1, role: "everyone", window: "hour", rank: 3, score: 1 });
   await server.clock.advance(100);
-  expect(told).toEqual(["live: 1 Ann 9, 2 bob 4", "live: 1 Ann 9, 2 bob 4; own 3"]);
+  expect(changes).toEqual(["live: 1 Ann 9, 2 bob 4", "live: 1 Ann 9, 2 bob 4; own 3"]);
   expect([board.windowId, board.members, board.seq]).toEqual(["2026-07-01T12", 3, 5]);
 });
 
 test("[LBO2] a view is not notified when nothing that it shows has changed", async () => {
   const server = serverOn();
-  const told = record(appOn(server).leaderboard.subscribe({ window: "hour", shown: 1 }));
+  const changes = record(appOn(server).leaderboard.subscribe({ window: "hour", shown: 1 }));
   await server.clock.advance(1_000);
   for (const score of [4, 5, 6])
     server.send(
@@ -70,7 +70,7 @@ test("[LBO2] a view is not notified when nothing that it shows has changed", asy
       ]),
     );
   await server.clock.advance(100);
-  expect(told).toEqual(["live: 1 Ann 9"]);
+  expect(changes).toEqual(["live: 1 Ann 9"]);
 });
 
 test("[LBO3] the client requests its boards again after a reconnect or a move to another gateway; views keep what they showed", async () => {
@@ -105,16 +105,16 @@ test("[LBO4] views of one board share one request, as long as the longest view n
   );
   await server.clock.advance(100);
   const long = leaderboard.subscribe({ window: "hour", shown: 5 });
-  expect(long.ranking.map(({ name }) => name)).toEqual(["Ann", "bob"]); // Known already.
+  expect(long.ranking.map(({ name }) => name)).toEqual(["Ann", "bob"]); // The list is known already.
   long.unsubscribe();
   short.unsubscribe();
   short.unsubscribe();
   await server.clock.advance(100);
   expect(asked(server)).toEqual(["everyone hour 1", "everyone hour 5", "everyone hour 1", "everyone hour 0"]);
-  const told = record(long);
+  const changes = record(long);
   server.send(boardOf([["bob", 99]]));
   await server.clock.advance(100);
-  expect(told).toEqual([]);
+  expect(changes).toEqual([]);
 });
 
 test("[LBO5] a board is identified by window and role, and an invalid board is the application's error", async () => {
@@ -139,13 +139,13 @@ test("[LBO6] a new view of a known board receives it once; no view is notified a
   server.send(boardOf([["ann", 9]]));
   await server.clock.advance(100);
   const later = leaderboard.subscribe({ window: "hour" });
-  const told = record(later);
+  const changes = record(later);
   const gone = leaderboard.subscribe({ window: "hour" });
-  const untold = record(gone);
+  const changesOfClosedView = record(gone);
   gone.unsubscribe();
   await server.clock.advance(1_000);
-  expect([later.ranking.length, told, untold]).toEqual([1, ["live: 1 Ann 9"], []]);
+  expect([later.ranking.length, changes, changesOfClosedView]).toEqual([1, ["live: 1 Ann 9"], []]);
   room.destroy();
   await server.clock.advance(1_000);
-  expect([first, told]).toEqual([["live: 1 Ann 9"], ["live: 1 Ann 9"]]);
+  expect([first, changes]).toEqual([["live: 1 Ann 9"], ["live: 1 Ann 9"]]);
 });

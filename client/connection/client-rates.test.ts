@@ -13,43 +13,43 @@ function takeAll({ edits }: ClientRates, ms: number): number {
 }
 
 test("[LIP1] the client sends one PING when half a burst of any kind is unconfirmed, and no second before the PONG", () => {
-  const paces = new ClientRates(LIMITS, at(0));
-  for (let count = 0; count < 20; count++) paces.presence.takeTurn(at(0));
-  expect(paces.takeArrivalRequest("frame")).toBe(false);
-  paces.presence.takeTurn(at(0));
-  expect([paces.takeArrivalRequest("frame"), paces.takeArrivalRequest("frame")]).toEqual([true, false]);
-  paces.receivePingSent(1);
-  for (let count = 0; count < 21; count++) paces.presence.takeTurn(at(0));
-  expect(paces.takeArrivalRequest("frame")).toBe(false);
-  paces.receivePong(1, at(100));
-  expect(paces.takeArrivalRequest("frame")).toBe(true);
+  const rates = new ClientRates(LIMITS, at(0));
+  for (let count = 0; count < 20; count++) rates.presence.takeTurn(at(0));
+  expect(rates.takeArrivalRequest("frame")).toBe(false);
+  rates.presence.takeTurn(at(0));
+  expect([rates.takeArrivalRequest("frame"), rates.takeArrivalRequest("frame")]).toEqual([true, false]);
+  rates.receivePingSent(1);
+  for (let count = 0; count < 21; count++) rates.presence.takeTurn(at(0));
+  expect(rates.takeArrivalRequest("frame")).toBe(false);
+  rates.receivePong(1, at(100));
+  expect(rates.takeArrivalRequest("frame")).toBe(true);
 });
 
 test("[LIP2] every PING covers all kinds, and the PONG of an earlier PING confirms nothing", () => {
-  const paces = new ClientRates(LIMITS, at(0));
-  expect(takeAll(paces, 0)).toBe(21);
-  paces.receivePingSent(7);
-  paces.receivePong(6, at(10_000));
-  expect(takeAll(paces, 20_000)).toBe(0);
-  paces.receivePong(7, at(20_000));
-  expect(takeAll(paces, 30_000)).toBe(21);
+  const rates = new ClientRates(LIMITS, at(0));
+  expect(takeAll(rates, 0)).toBe(21);
+  rates.receivePingSent(7);
+  rates.receivePong(6, at(10_000));
+  expect(takeAll(rates, 20_000)).toBe(0);
+  rates.receivePong(7, at(20_000));
+  expect(takeAll(rates, 30_000)).toBe(21);
 });
 
 test("[LIP3] the PONG of a later PING is accepted too, because that of the first may never arrive", () => {
-  const paces = new ClientRates(LIMITS, at(0));
-  takeAll(paces, 0);
-  paces.receivePingSent(1);
-  paces.receivePingSent(2);
-  paces.receivePong(2, at(10_000));
-  expect(takeAll(paces, 20_000)).toBe(21);
+  const rates = new ClientRates(LIMITS, at(0));
+  takeAll(rates, 0);
+  rates.receivePingSent(1);
+  rates.receivePingSent(2);
+  rates.receivePong(2, at(10_000));
+  expect(takeAll(rates, 20_000)).toBe(21);
 });
 
 test("[LIP4] after a PONG only edits cause another PING, because other kinds may still use their turns", () => {
-  const paces = new ClientRates({ ...LIMITS, controlBurst: 1 }, at(0));
-  paces.receivePingSent(1);
-  paces.controls.takeTurn(at(0));
-  paces.receivePong(1, at(100));
-  expect(paces.takeArrivalRequest("pong")).toBe(false);
-  takeAll(paces, 100);
-  expect([paces.takeArrivalRequest("pong"), paces.takeArrivalRequest("pong")]).toEqual([true, false]);
+  const rates = new ClientRates({ ...LIMITS, controlBurst: 1 }, at(0));
+  rates.receivePingSent(1);
+  rates.controls.takeTurn(at(0));
+  rates.receivePong(1, at(100));
+  expect(rates.takeArrivalRequest("pong")).toBe(false);
+  takeAll(rates, 100);
+  expect([rates.takeArrivalRequest("pong"), rates.takeArrivalRequest("pong")]).toEqual([true, false]);
 });

@@ -1,4 +1,4 @@
-/** Rooms on a connection: shared, moved from one gateway to the next, renewed. */
+/** Rooms on a connection that they share, that moves to another gateway, and whose token is renewed. */
 
 import { expect, test } from "vitest";
 
@@ -39,7 +39,7 @@ test("[COH1] several rooms share one connection and its rates, and the connectio
   expect([notes.host.status, tasks.host.status, tasks.host.saved, server.connections.size]).toEqual(["disconnected", "connected", true, 1]);
 });
 
-/** Two rooms on one connection; the second is asked for and not joined yet. */
+/** Two rooms on one connection. The JOIN of the second is sent and not answered yet. */
 async function askForTasks() {
   const server = serverOn();
   const connection = new ConnectionHost({ url: "ws://h", token: "t" }, server.world(1));
@@ -47,12 +47,12 @@ async function askForTasks() {
   const notes = new App(server, 1, shared);
   await server.clock.advance(1_000);
   const tasks = new App(server, 2, { ...shared, room: "tasks" });
-  await untilHeard(server, "join", 2);
+  await untilReceived(server, "join", 2);
   return { server, shared, notes, tasks };
 }
 
-/** And not a moment longer: the answer is still on its way. */
-async function untilHeard(server: ModelServer, type: ClientFrame["type"], count: number): Promise<void> {
+/** Stops as soon as the server has received the frames, while its answers are on their way. */
+async function untilReceived(server: ModelServer, type: ClientFrame["type"], count: number): Promise<void> {
   for (let step = 0; step < 100_000 && receivedFrames(server, type).length < count; step++) await server.clock.advance(0.01);
 }
 
@@ -88,7 +88,7 @@ test("[COH11] a room that is left during a rejoin is left once, and a room that 
   server.room("tasks").trimmedThrough = 1;
   const resync = { type: "resync-required", channel: 2, reason: "other-epoch", head: { epoch: 1 as never, seq: 1 as never } } as const;
   server.send(resync);
-  await untilHeard(server, "join", 3);
+  await untilReceived(server, "join", 3);
   tasks.host.disconnect();
   await server.clock.advance(1_000);
   expect([receivedFrames(server, "join").length, receivedFrames(server, "leave").length]).toEqual([3, 1]);
@@ -229,7 +229,7 @@ test("[COH4] when a gateway announces its shutdown the next connection opens bef
   await type(100);
   server.send({ type: "going-away", reconnectAfterMs: 500 });
   await type(450);
-  expect(server.connections.has(old!), "nobody moves before the time").toBe(true);
+  expect(server.connections.has(old!), "no client moves before its time").toBe(true);
   await type(500);
   await server.clock.advance(1_000);
   expect([server.connections.has(old!), server.connections.size]).toEqual([false, 2]);
@@ -239,7 +239,7 @@ test("[COH4] when a gateway announces its shutdown the next connection opens bef
   expect(ann.statuses, "away for one answer to JOIN only").toEqual(["connecting", "connected", "connecting", "connected"]);
 });
 
-test("[COH5] a connection to a closing gateway serves on while no other gateway is available, and its end is an ordinary one", async () => {
+test("[COH5] a connection to a closing gateway stays in use while no other gateway is available, and its end is an ordinary one", async () => {
   const server = serverOn();
   const ann = new App(server, 1);
   await server.clock.advance(1_000);
@@ -262,20 +262,20 @@ test("[COH7] while the gateway has lost its backbone the client tries another ga
   const server = serverOn();
   const ann = new App(server, 1);
   await server.clock.advance(1_000);
-  const [line] = server.connections;
-  server.reachable = false; // The other gateways have lost it too.
+  const [connectionOfAnn] = server.connections;
+  server.reachable = false; // The other gateways have lost NATS too.
   server.send({ type: "degraded", backbone: "lost", reconnectAfterMs: 500 });
   await server.clock.advance(5_000);
-  expect([ann.host.status, server.connections.has(line!)]).toEqual(["degraded", true]);
+  expect([ann.host.status, server.connections.has(connectionOfAnn!)]).toEqual(["degraded", true]);
   ann.host.send(bytes(1));
   server.send({ type: "degraded", backbone: "found", reconnectAfterMs: 0 });
   server.reachable = true;
   await server.clock.advance(30_000);
-  expect([ann.host.status, ann.host.saved, [...server.connections]]).toEqual(["connected", true, [line]]);
+  expect([ann.host.status, ann.host.saved, [...server.connections]]).toEqual(["connected", true, [connectionOfAnn]]);
 
   server.send({ type: "degraded", backbone: "lost", reconnectAfterMs: 500 });
   await server.clock.advance(2_000);
-  expect([ann.host.status, server.connections.has(line!), server.connections.size]).toEqual(["connected", false, 1]); // Moved.
+  expect([ann.host.status, server.connections.has(connectionOfAnn!), server.connections.size]).toEqual(["connected", false, 1]); // The client has moved.
   expect(ann.problems).toEqual([]);
 });
 
@@ -331,9 +331,9 @@ test("[COH16] an error of the token function is reported as text, with its cause
 test("[COH17] the client listens to the platform's network events as long as the connection is wanted", async () => {
   const server = serverOn();
   const listeners = new Set<(change: NetworkChange) => void>();
-  const watchNetwork: WatchNetwork = (tell) => {
-    listeners.add(tell);
-    return () => listeners.delete(tell);
+  const watchNetwork: WatchNetwork = (report) => {
+    listeners.add(report);
+    return () => listeners.delete(report);
   };
   const host = new ConnectionHost({ url: "ws://h", token: "t" }, { ...server.world(1), watchNetwork });
   expect(listeners.size, "not wanted yet").toBe(0);
@@ -342,12 +342,12 @@ test("[COH17] the client listens to the platform's network events as long as the
   expect(listeners.size).toBe(1);
   server.reachable = false;
   server.cut("silently");
-  for (const tell of listeners) tell("doubtful");
+  for (const report of listeners) report("doubtful");
   await server.clock.advance(5_000);
   expect(host.outage).toBeDefined();
   await server.clock.advance(2 * MINUTE);
   server.reachable = true;
-  for (const tell of listeners) tell("back");
+  for (const report of listeners) report("back");
   await server.clock.advance(600);
   expect(host.status).toBe("connected");
   host.disconnect();
@@ -420,15 +420,15 @@ test("[COH19] a room whose edits are not answered does not hold back other rooms
  * A connection with at most 100 ms each way, a PING every half minute, and an application whose platform reports when
  * it is shown again.
  */
-async function onSlowLine(limits: Partial<Limits>) {
+async function onSlowConnection(limits: Partial<Limits>) {
   const server = serverOn();
   server.faults = { ...server.faults, delayMsMax: 100 };
   server.limits = { ...LIMITS, pingIntervalMs: 30_000, silenceMsMax: 75_000, editBurst: 60, editsPerSecond: 30, ...limits };
   let show = (): void => {};
   let losesPongs = false;
   const world = server.world(1);
-  const watchNetwork: WatchNetwork = (tell) => {
-    show = () => tell("doubtful");
+  const watchNetwork: WatchNetwork = (report) => {
+    show = () => report("doubtful");
     return () => {};
   };
   const openSocket: OpenSocket = (url, listener) => {
@@ -450,7 +450,7 @@ test.each([
 ])(
   "[COH20] %s that use up the rate behind a PING send again with its PONG, without waiting for the interval",
   async (_what, size, limits) => {
-    const { server, ann, show } = await onSlowLine(limits);
+    const { server, ann, show } = await onSlowConnection(limits);
     const before = receivedFrames(server, "ping").length;
     show();
     for (let count = 0; count < 100; count++) ann.host.send(new Uint8Array(size));
@@ -465,7 +465,7 @@ test.each<[string, Partial<Limits>]>([
   ["two control frames", { controlBurst: 4 }],
   ["fewer bytes than a PING", { bytesBurst: LIMITS.editBytesMax }],
 ])("[COH21] PING and PONG do not alternate endlessly where the unconfirmed maximum is %s", async (_what, limits) => {
-  const { server, ann, show } = await onSlowLine(limits);
+  const { server, ann, show } = await onSlowConnection(limits);
   show();
   ann.host.send(bytes(1));
   await server.clock.advance(10_000);
@@ -481,7 +481,7 @@ test.each<[string, Partial<Limits>]>([
 test.each(["what is sent is held back", "no PONG comes"])(
   "[COH22] a connection on which %s for a minute continues once the fault is over",
   async (how) => {
-    const { server, ann, losePongs } = await onSlowLine({});
+    const { server, ann, losePongs } = await onSlowConnection({});
     if (how === "no PONG comes") losePongs(true);
     else server.stalledUntil = server.clock.now() + MINUTE;
     for (let count = 0; count < 100; count++) ann.host.send(bytes(count));

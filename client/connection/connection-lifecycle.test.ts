@@ -38,7 +38,7 @@ const OPTIONS: ConnectionLifecycleOptions = {
   backoff: { baseMs: 500, maxMs: 15_000, jitterMs: 5_000 },
 };
 
-/** A connection, the time, and what it wants done. */
+/** A connection, the time, and the effects of each input. */
 class Driver {
   readonly connection: ConnectionLifecycle;
   now = 1_000_000 as Millis;
@@ -75,7 +75,7 @@ class Driver {
     expect(this.connection.status).toBe("connected");
   }
 
-  /** From a healthy connection. */
+  /** The connection was healthy before. */
   close(code: number): string[] {
     this.open();
     this.now = (this.now + OPTIONS.healthyAfterMs) as Millis;
@@ -167,7 +167,7 @@ test("[CON2] a connection that breaks immediately after WELCOME does not reset t
   expect(waits).toEqual([200, 3_000, 3_500, 4_500]);
 });
 
-test.each(Object.entries(CLOSE))("[CON3] after the close code of %s the client does what the code says", (_, { code, reconnect }) => {
+test.each(Object.entries(CLOSE))("[CON3] after the close code of %s the client does what the code requires", (_, { code, reconnect }) => {
   const driver = new Driver();
   const effects = driver.close(code);
   if (reconnect === "never") {
@@ -215,7 +215,7 @@ test("[CON23] a connection that may be dead is sent a PING at once, and closed w
   driver.receive({ kind: "network", change: "back" });
   driver.now = (driver.now + 4_000) as Millis;
   driver.receive({ kind: "frame", frame: { type: "renewed", tokenExpiresInMs: 3_600_000 } });
-  expect(driver.untilDue(), "something comes, the answer may stand behind it").toBe(5_000);
+  expect(driver.untilDue(), "a frame arrived, and the answer may follow it").toBe(5_000);
   driver.receive({ kind: "frame", frame: { type: "pong", nonce: 1 } });
   expect([driver.untilDue() > 5_000, driver.connection.status]).toEqual([true, "connected"]);
 });
@@ -262,7 +262,7 @@ test("[CON6] the connection was last known to work when the last frame arrived, 
   const driver = new Driver();
   driver.open();
   const lastReceivedAt = driver.now;
-  driver.now = (driver.now + 8 * 3_600_000) as Millis; // A laptop's night.
+  driver.now = (driver.now + 8 * 3_600_000) as Millis; // The night of a laptop.
   expect(driver.connection.receiveInput({ kind: "tick" }, driver.now)).toContainEqual({ kind: "connection-lost", lastReceivedAt });
 });
 
@@ -350,7 +350,7 @@ test("[CON11] after GOING_AWAY the client opens another connection at its assign
   expect([driver.connection.status, driver.untilDue(), driver.tick()]).toEqual(["connected", 18_000, ["send ping"]]);
 });
 
-test("[CON15] a banned client comes back when the ban ends, however long it is, and only slightly later", () => {
+test("[CON15] a banned client returns when the ban ends, however long it is, and only slightly later", () => {
   const driver = new Driver();
   driver.open();
   driver.receive({ kind: "frame", frame: { type: "retry-later", retryAfterMs: 3_600_000 } });
@@ -361,18 +361,18 @@ test("[CON15] a banned client comes back when the ban ends, however long it is, 
 test("[CON14] the status shows that a gateway lost its backbone; the client leaves at its assigned time, or stays if the backbone returns", () => {
   const driver = new Driver();
   driver.open();
-  const told = (backbone: "lost" | "found", reconnectAfterMs = 0): string[] =>
+  const announce = (backbone: "lost" | "found", reconnectAfterMs = 0): string[] =>
     driver.receive({ kind: "frame", frame: { type: "degraded", backbone, reconnectAfterMs } });
-  expect([told("lost", 9_000), driver.connection.status, driver.connection.isOpen]).toEqual([[], "degraded", true]);
+  expect([announce("lost", 9_000), driver.connection.status, driver.connection.isOpen]).toEqual([[], "degraded", true]);
   expect([driver.untilDue(), driver.tick()]).toEqual([9_000, ["move"]]);
-  expect([told("found"), driver.connection.status]).toEqual([["stay"], "connected"]);
+  expect([announce("found"), driver.connection.status]).toEqual([["stay"], "connected"]);
 
-  told("lost", 9_000);
+  announce("lost", 9_000);
   driver.now = (driver.now + 5_000) as Millis;
-  told("lost", 20_000); // Repeated: the first time counts.
+  announce("lost", 20_000); // Repeated: the time of the first announcement counts.
   expect(driver.untilDue()).toBe(4_000);
-  expect(told("found")).toEqual(["stay"]);
-  expect(driver.untilDue()).toBeGreaterThan(4_000); // The next ping.
+  expect(announce("found")).toEqual(["stay"]);
+  expect(driver.untilDue()).toBeGreaterThan(4_000); // The next PING.
 });
 
 test.each([
@@ -380,10 +380,10 @@ test.each([
   ["while", ["lost", "going-away", "found"]],
 ] as const)(
   "[CON14] the client leaves a gateway that announced its shutdown %s it lost its backbone, even when the backbone returns",
-  (_, said) => {
+  (_, announced) => {
     const driver = new Driver();
     driver.open();
-    for (const what of said) {
+    for (const what of announced) {
       const frame: ServerFrame =
         what === "going-away"
           ? { type: "going-away", reconnectAfterMs: 12_000 }
@@ -394,7 +394,7 @@ test.each([
     expect([driver.untilDue(), driver.tick()]).toEqual([12_000, ["move"]]);
     const found: ServerFrame = { type: "degraded", backbone: "found", reconnectAfterMs: 0 };
     driver.receive({ kind: "frame", frame: { ...found, backbone: "lost" } });
-    expect(driver.receive({ kind: "frame", frame: found })).toEqual([]); // It does not call off the move either.
+    expect(driver.receive({ kind: "frame", frame: found })).toEqual([]); // The recovery does not cancel the move either.
   },
 );
 
@@ -465,7 +465,7 @@ test("[CON22] a rejected upgrade is never retried quickly, and not before the se
   expect([refused(), refused(), refused(5_000), refused()]).toEqual([3_000, 3_500, 7_500, 6_500]);
 });
 
-/** While all else goes well. */
+/** Everything else works meanwhile. */
 function msUntilTokenIsAsked(driver: Driver): number {
   const from = driver.now;
   for (;;) {

@@ -20,7 +20,7 @@ const replay = (channel: number, after: number): ControlFrame => ({
   through: 9 as Seq,
 });
 
-/** One frame may go out at once, and one a second from then on. */
+/** Allows one frame at once, and one frame each second after that. */
 function frames(): { controls: ControlFrames; sent: string[]; until: (ms: number) => string[] } {
   const sent: string[] = [];
   const controls = new ControlFrames((frame) => {
@@ -30,11 +30,11 @@ function frames(): { controls: ControlFrames; sent: string[]; until: (ms: number
         : `${frame.type} ${"after" in frame ? frame.after : "channel" in frame ? frame.channel : ""}`.trim(),
     );
   });
-  const pace = new FrameSendRate({ burst: 1, perSecond: 1 / 0.9 }, at(0));
-  controls.open(pace);
+  const rate = new FrameSendRate({ burst: 1, perSecond: 1 / 0.9 }, at(0));
+  controls.open(rate);
   const arrive = (now: Millis): void => {
-    pace.markAsked();
-    pace.receiveArrival(now);
+    rate.markAsked();
+    rate.receiveArrival(now);
   };
   const until = (ms: number): string[] => {
     for (let due = controls.dueAt; due !== undefined && due <= ms; due = controls.dueAt) {

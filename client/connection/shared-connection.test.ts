@@ -15,10 +15,10 @@ const SEEDS = Array.from({ length: 40 }, (_, index) => 1000 + index);
 const ROOMS = ["notes", "tasks"];
 const EVENTS = ["edit", "status", "synced", "saved", "participants", "seq"] as const;
 const STEPS = 40;
-const DEEDS_IN_LISTENERS_MAX = 12;
+const ACTIONS_IN_LISTENERS_MAX = 12;
 const LAST = 77;
 
-/** One place in a room, and the client that has it. */
+/** A place in a room, and the client that occupies it. */
 class Place {
   app: App;
   isWanted = true;
@@ -49,7 +49,7 @@ class Place {
 class Page {
   readonly places: readonly Place[];
   readonly #prng: Prng;
-  #deedsLeft = DEEDS_IN_LISTENERS_MAX;
+  #actionsLeft = ACTIONS_IN_LISTENERS_MAX;
   #isActing = false;
   #taken = 0;
 
@@ -78,15 +78,15 @@ class Page {
   }
 
   rest(): void {
-    this.#deedsLeft = 0;
+    this.#actionsLeft = 0;
   }
 
   #listening(app: App): App {
     const { host } = app;
     for (const event of EVENTS) {
       host.on(event, () => {
-        if (this.#isActing || this.#deedsLeft === 0 || !this.#prng.chance(0.15)) return;
-        this.#deedsLeft -= 1;
+        if (this.#isActing || this.#actionsLeft === 0 || !this.#prng.chance(0.15)) return;
+        this.#actionsLeft -= 1;
         this.act();
       });
     }
@@ -94,7 +94,7 @@ class Page {
   }
 
   #actOn(place: Place): void {
-    const deeds = [
+    const actions = [
       () => place.leave(),
       () => place.enter(),
       () => {
@@ -108,7 +108,7 @@ class Page {
       },
       () => place.app.host.send(bytes(this.#prng.below(LAST))),
     ];
-    deeds[this.#prng.below(deeds.length)]!();
+    actions[this.#prng.below(actions.length)]!();
   }
 }
 
@@ -133,8 +133,8 @@ async function run(seed: number): Promise<void> {
   for (const other of others) other.host.send(bytes(LAST));
   await server.clock.advance(1_000);
   expect(
-    page.places.map(({ app: { host, edits } }) => ({ status: host.status, told: edits.some((edit) => edit.endsWith(`:${LAST}`)) })),
-  ).toEqual(page.places.map(({ isWanted }) => ({ status: isWanted ? "connected" : "disconnected", told: isWanted })));
+    page.places.map(({ app: { host, edits } }) => ({ status: host.status, hasEdit: edits.some((edit) => edit.endsWith(`:${LAST}`)) })),
+  ).toEqual(page.places.map(({ isWanted }) => ({ status: isWanted ? "connected" : "disconnected", hasEdit: isWanted })));
   expect(
     page.places.filter(({ app, isWanted }) => isWanted && !app.host.saved),
     "all is sent",

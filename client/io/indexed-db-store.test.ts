@@ -195,7 +195,7 @@ test("[STO7] a growing document is condensed regularly, so that it takes no more
   db.close();
 });
 
-test("[STO7] of a view on a large buffer only the viewed bytes are stored", async () => {
+test("[STO7] the store holds only the viewed bytes of a view on a large buffer", async () => {
   const store = indexedDbStore({ owner: "acme/views" });
   const page = await open(store);
   const payload = new Uint8Array(1_000_000).subarray(10, 13);
@@ -263,7 +263,7 @@ test("[STO12] on a full device all edits can be read, and are taken over once th
     document: { position: at(2), last: last(2), payload: bytes(1, 2) },
     edits: [unsent(1, 1), sent(2, 1, 2), unsent(3, 3)],
   });
-  expect((await open(store)).kept.edits).toEqual([]); // They belong to the other page.
+  expect((await open(store)).kept.edits).toEqual([]); // The edits belong to the other page.
   await expect(late.keep(change({ drop: [1], put: [unsent(4, 4)] }))).rejects.toThrow("no more storage");
   full.mockRestore();
   await late.keep(change({ drop: [1], put: [unsent(4, 4)] }));
@@ -330,7 +330,7 @@ test("[STO9] the store does not change data that a later version of this package
 test.each([
   ["IndexedDB", () => vi.stubGlobal("indexedDB", undefined), "IndexedDB is not available. In Node omit the option `store`"],
   ["Web Locks", () => vi.stubGlobal("navigator", {}), "Web Locks are not available. Serve the page over https"],
-])("[STO9] without %s the error tells what to do", async (_, takeAway, advice) => {
+])("[STO9] without %s the error names the remedy", async (_, takeAway, advice) => {
   takeAway();
   await expect(indexedDbStore({ owner: "acme/nowhere" }).open(ROOM)).rejects.toThrow(advice);
 });

@@ -8,8 +8,8 @@ class FakePage extends EventTarget {
 
 test("[NET1] the browser's network events and a page that wakes up are reported until the last listener unsubscribes", () => {
   const [window, page] = [new EventTarget(), new FakePage()];
-  const told: string[] = [];
-  const stop = networkOf(window, page)((news) => told.push(news));
+  const changes: string[] = [];
+  const stop = networkOf(window, page)((change) => changes.push(change));
   const fireAll = (): void => {
     for (const event of ["offline", "online", "pageshow"]) window.dispatchEvent(new Event(event));
     page.dispatchEvent(new Event("resume"));
@@ -19,10 +19,10 @@ test("[NET1] the browser's network events and a page that wakes up are reported 
     }
   };
   fireAll();
-  expect(told).toEqual(["doubtful", "back", "doubtful", "doubtful", "doubtful"]);
+  expect(changes).toEqual(["doubtful", "back", "doubtful", "doubtful", "doubtful"]);
   stop();
   fireAll();
-  expect(told).toHaveLength(5);
+  expect(changes).toHaveLength(5);
 });
 
 test("[NET2] without a window no listener is added", () => {

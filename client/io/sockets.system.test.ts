@@ -38,20 +38,20 @@ afterEach(async () => {
 
 /** Opens a socket. `next` returns its next event each time. */
 function open(openSocket: OpenSocket, to: string): { socket: Socket; next: () => Promise<string> } {
-  const heard: string[] = [];
-  let tell: (() => void) | undefined;
-  const hear = (what: string): void => {
-    heard.push(what);
-    tell?.();
+  const events: string[] = [];
+  let wake: (() => void) | undefined;
+  const addEvent = (what: string): void => {
+    events.push(what);
+    wake?.();
   };
   const socket = openSocket(to, {
-    opened: () => hear("opened"),
-    received: (bytes) => hear(`received ${bytes}`),
-    closed: (code) => hear(`closed ${code}`),
+    opened: () => addEvent("opened"),
+    received: (bytes) => addEvent(`received ${bytes}`),
+    closed: (code) => addEvent(`closed ${code}`),
   });
   const next = async (): Promise<string> => {
-    if (heard.length === 0) await new Promise<void>((told) => (tell = told));
-    return heard.shift()!;
+    if (events.length === 0) await new Promise<void>((ready) => (wake = ready));
+    return events.shift()!;
   };
   return { socket, next };
 }
@@ -132,10 +132,10 @@ test.each([
   sockets.close();
   http.removeAllListeners("upgrade");
   answerWith = (_, response) => response.writeHead(429, { "retry-after": retryAfter }).end("too many");
-  const heard = await new Promise((resolve) =>
+  const events = await new Promise((resolve) =>
     nodeSocket(`ws://${url}/`, { opened: () => {}, received: () => {}, closed: (...closed) => resolve(closed) }),
   );
-  expect(heard).toEqual([1006, "HTTP 429 Too Many Requests", expected]);
+  expect(events).toEqual([1006, "HTTP 429 Too Many Requests", expected]);
 });
 
 test("[SNA1] a snapshot arrives with its position, for the token that requests it", async () => {

@@ -1,4 +1,4 @@
-/** Rooms of any payloads kept on a device: what waited is handed to the page that comes after, once. */
+/** Rooms with arbitrary payloads stored on a device: the edits that wait are passed to the next page, once. */
 
 import { expect, test } from "vitest";
 
@@ -8,11 +8,11 @@ import type { ModelServer } from "../testing/model-server.ts";
 
 type OpenPage = {
   readonly host: RoomConnection;
-  /** Of pages before this one. */
+  /** Edits of earlier pages. */
   readonly restored: readonly string[];
-  /** Those, and what others wrote. */
+  /** Edits of earlier pages, and of other users. */
   readonly had: readonly string[];
-  /** At once, as a browser ends it. */
+  /** Ends the page immediately, as a browser does. */
   readonly end: () => void;
 };
 

@@ -1,6 +1,7 @@
 /**
- * Pages of a few devices, whole, that end at any moment and are opened again, over a network, a server and stores that
- * fail at random: what was said to be stored is there in the end, once, and everybody ends with the same document.
+ * Complete pages of a few devices that end at any moment and are opened again, over a network, a server and stores that
+ * fail at random. Every edit that was reported as stored is in the final document once, and all pages end with the same
+ * document.
  */
 
 import { expect, test } from "vitest";
@@ -17,16 +18,16 @@ const seedsFrom = (first: number, count: number): number[] => Array.from({ lengt
 
 type World = {
   readonly log: "keeps up" | "is slow" | "loses its end";
-  /** Of a device, open at a time. */
+  /** Open pages of a device at one time. */
   readonly pagesMax: number;
   readonly seeds: readonly number[];
 };
 const WORLDS: readonly World[] = [
   { log: "keeps up", pagesMax: 3, seeds: seedsFrom(3_000, 16) },
-  // In the last four somebody typed behind a tentative edit that was lost.
+  // In the last four seeds somebody typed behind a tentative edit that was lost.
   { log: "is slow", pagesMax: 3, seeds: [...seedsFrom(50_000, 4), 50_092, 50_145, 50_159, 50_171] },
-  // What a device has may be all there is: its store is never full, its pages come one after the other. In the last three
-  // one ends before it has the snapshot.
+  // The device may hold the only copy, so its store is never full and its pages follow each other. In the last three
+  // seeds a page ends before it has the snapshot.
   { log: "loses its end", pagesMax: 1, seeds: [...seedsFrom(60_000, 5), 60_065, 60_274, 60_292] },
 ];
 const ROOM = "notes" as RoomId;
@@ -91,9 +92,9 @@ async function run(log: World["log"], seed: number, { pagesMax }: World): Promis
     for (const { pages: open, typed, promised } of devices) {
       for (const page of open) {
         if (!page.provider.stored) continue;
-        if (log === "loses its end" && page.provider.seq !== room.head) continue; // Behind a gap the log's word is all there is.
+        if (log === "loses its end" && page.provider.seq !== room.head) continue; // Behind a gap only the log decides.
         for (const [word, author] of typed) {
-          const isTentative = log === "is slow" && author !== page; // Perhaps: what another page typed is not this one's to promise.
+          const isTentative = log === "is slow" && author !== page; // A page does not promise what another page typed.
           if (!isTentative && page.text.includes(word)) promised.add(word);
         }
       }
@@ -126,9 +127,9 @@ async function run(log: World["log"], seed: number, { pagesMax }: World): Promis
     expect(promised.size).toBeGreaterThan(0);
     for (const word of promised) expect(text!.split(word), `${word} is there once`).toHaveLength(2);
   }
-  const whole = new Y.Doc();
-  for (const { payload } of room.log) Y.applyUpdate(whole, payload);
-  expect(whole.getText("t").toString(), "and so it stands in the log").toBe(text);
+  const complete = new Y.Doc();
+  for (const { payload } of room.log) Y.applyUpdate(complete, payload);
+  expect(complete.getText("t").toString(), "the log has the same text").toBe(text);
   for (const { provider } of last) provider.destroy();
   await clock.advance(60_000);
   expect(clock.pending, "nothing runs on").toBe(0);

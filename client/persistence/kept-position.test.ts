@@ -1,4 +1,6 @@
-/** Documents kept on a device, and the log that they are of: trimmed meanwhile, caught up by a snapshot, or lost. */
+/**
+ * Documents stored on a device, and their log, which was trimmed meanwhile, is caught up by a snapshot, or was lost.
+ */
 
 import { expect, test } from "vitest";
 
@@ -13,7 +15,7 @@ async function opened(server: ModelServer, device: MemoryStore | undefined, seed
   return page;
 }
 
-/** Each an edit of its own. */
+/** Types each word as one edit. */
 async function typeEach(page: TestPage, words: readonly string[], server: ModelServer): Promise<void> {
   for (const word of words) {
     page.type(word);
@@ -33,24 +35,24 @@ test.each([
   ["has as many edits", 2],
   ["has more edits", 3],
 ])("[KPO1] a document stored from a lost log is sent to the current log, which %s", async (_, edits) => {
-  const news = Array.from({ length: edits }, (_, edit) => `new${edit} `);
+  const added = Array.from({ length: edits }, (_, edit) => `new${edit} `);
   const [lost, device] = [serverOn(), new MemoryStore()];
   const ann = await opened(lost, device, 1);
   await typeEach(ann, ["old ", "text "], lost);
   ann.close();
   const server = serverOn();
   const bob = await opened(server, undefined, 2);
-  await typeEach(bob, news, server);
+  await typeEach(bob, added, server);
   const again = new TestPage(server, device, 3);
   await server.clock.advance(MINUTE);
   expect(again.text).toBe(bob.text);
-  for (const word of ["old ", "text ", ...news]) expect(again.text.split(word)).toHaveLength(2);
+  for (const word of ["old ", "text ", ...added]) expect(again.text.split(word)).toHaveLength(2);
   expect([again.provider.saved, again.provider.synced, again.provider.seq]).toEqual([true, true, server.room(NOTES).head]);
   again.close();
   const third = new TestPage(server, device, 4);
   const joins = receivedFrames(server, "join").length;
   await server.clock.advance(1_000);
-  expect([third.text, receivedFrames(server, "join").length - joins], "what is kept is of the new log").toEqual([bob.text, 1]);
+  expect([third.text, receivedFrames(server, "join").length - joins], "the stored document belongs to the new log").toEqual([bob.text, 1]);
 });
 
 test("[KPO3] the room is not synced before the stored document is known to belong to the log", async () => {
@@ -97,7 +99,7 @@ test("[KPO2] when the log is trimmed beyond the stored position a snapshot catch
   await typeEach(bob, ["b ", "c ", "d "], server);
   server.room(NOTES).trimmedThrough = 3;
   for (const seed of [3, 4]) {
-    const again = new TestPage(server, device, seed); // Then one of whose document no last edit is known.
+    const again = new TestPage(server, device, seed); // The second page stores a document without a known last edit.
     await server.clock.advance(1_000);
     expect([again.text, again.provider.saved, server.room(NOTES).head]).toEqual(["a b c d ", true, 4]);
     again.close();

@@ -1,4 +1,4 @@
-/** Rooms kept on a device, through the whole client: pages end at any moment, and others come after them. */
+/** Rooms stored on a device, through the complete client: pages end at any moment, and other pages follow. */
 
 import { expect, test } from "vitest";
 import { MemoryStore, receivedFrames, HOUR, lengthsInLog, MINUTE, NOTES, serverOn } from "../testing/memory-store.ts";
@@ -46,7 +46,7 @@ test("[KEE2] edits that were sent go out again with the same client key and coun
   await server.clock.advance(1_000);
   server.faults = { ...server.faults, committedFrameLost: 1 };
   before.type("two ");
-  await server.clock.advance(2); // Sent, and not acknowledged.
+  await server.clock.advance(2); // The edit is sent, and not acknowledged.
   expect(before.provider.saved).toBe(false);
   await server.clock.advance(4);
   before.close();
@@ -78,7 +78,7 @@ test("[KEE3] no edit is sent before it is stored, and typing continues meanwhile
   page.type("b");
   await server.clock.advance(2_900);
   expect(receivedFrames(server, "edit")).toEqual([]);
-  await server.clock.advance(1_000); // The store takes too long.
+  await server.clock.advance(1_000); // The store exceeds its time.
   expect([page.provider.saved, page.provider.stored, page.events]).toEqual([true, true, ["restored", "storage-failed"]]);
   page.type("c");
   await server.clock.advance(100);
@@ -134,7 +134,7 @@ test("[KEE5] two pages of one device each send their own edits; the page that op
   await server.clock.advance(1_000);
   left.type("both ");
   await server.clock.advance(1_000);
-  server.commits = false; // Nothing is acknowledged from here on.
+  server.commits = false; // Nothing is acknowledged from now on.
   left.type("left ");
   right.type("right ");
   await server.clock.advance(1_000);
@@ -147,7 +147,7 @@ test("[KEE5] two pages of one device each send their own edits; the page that op
   const after = new TestPage(server, device, 3);
   await server.clock.advance(1_000);
   expect(after.provider.unsavedEdits).toBe(3);
-  server.room(NOTES).failOver(); // Another owner, who knows nothing of what waited.
+  server.room(NOTES).failOver(); // The next owner knows nothing of the edits that waited.
   server.commits = server.reachable = true;
   await server.clock.advance(MINUTE);
   for (const typed of ["both ", "left ", "right ", "offline "]) expect(after.text.split(typed)).toHaveLength(2);
@@ -203,7 +203,7 @@ test("[KEE7] after hours away the server has forgotten the page, and the documen
   server.faults = { ...server.faults, committedFrameLost: 1 };
   ann.type("sent ");
   await server.clock.advance(6);
-  ann.close(); // Its edit is committed, and it does not know.
+  ann.close(); // The edit is committed, and its page does not know that.
   server.faults = { ...server.faults, committedFrameLost: 0 };
   const away = new ModelServer(server.clock);
   away.reachable = false;
@@ -320,7 +320,7 @@ test.each([
     },
   ],
 ] as const)(
-  "[KEE8] of a room that is deleted while %s nothing stays on the device, what was not sent included, and nobody joins it again",
+  "[KEE8] the device keeps nothing of a room that is deleted while %s, unsent edits included, and nobody joins it again",
   async (_, remove) => {
     const [server, device] = [serverOn(), new MemoryStore()];
     const page = new TestPage(server, device, 1);

@@ -34,9 +34,9 @@ type Change = { readonly added: number[]; readonly updated: number[]; readonly r
 
 describe.each([
   ["of y-protocols", (doc: Y.Doc): Awareness => new Awareness(doc)],
-  ["of a room", (doc: Y.Doc): Awareness => alone(doc)], // Its type is assignable to theirs.
+  ["of a room", (doc: Y.Doc): Awareness => alone(doc)], // The type of the room's awareness is assignable to that of y-protocols.
 ])("an awareness %s", (_, make) => {
-  function heard(awareness: Awareness): string[] {
+  function eventsOf(awareness: Awareness): string[] {
     const events: string[] = [];
     for (const name of ["change", "update"] as const) {
       awareness.on(name, ({ added, updated, removed }: Change, origin: unknown) =>
@@ -63,7 +63,7 @@ describe.each([
 
   test("[AWA1] awareness emits its own update at once, and a change only where a field differs", () => {
     const awareness = make(new Y.Doc());
-    const events = heard(awareness);
+    const events = eventsOf(awareness);
     awareness.setLocalStateField("user", { name: "Ann" });
     awareness.setLocalStateField("user", { name: "Ann" });
     awareness.setLocalState({ user: { name: "Ann" }, cursor: null });
@@ -96,7 +96,7 @@ describe.each([
     awareness.off("change", count);
     awareness.setLocalStateField("a", 2);
     expect(calls).toBe(1);
-    const events = heard(awareness);
+    const events = eventsOf(awareness);
     awareness.destroy();
     awareness.setLocalState({ a: 3 });
     expect(events).toEqual(["destroy", "change 0/0/1 local", "update 0/0/1 local"]);
@@ -143,7 +143,7 @@ test("[AWA2] each client sees the states of the others by document client id, an
       { added: [], updated: [], removed: [annId] },
     ].map((change) => ({ ...change, origin: bob.provider })),
   );
-  expect([...bob.provider.awareness.meta.keys()], "nothing is kept of those who went").toEqual([bob.doc.clientID]);
+  expect([...bob.provider.awareness.meta.keys()], "nothing is kept of clients that left").toEqual([bob.doc.clientID]);
 });
 
 test("[AWA3] a changed field travels alone, and nothing is sent while nothing changes", async () => {

@@ -9,16 +9,16 @@ import { FrameSendRate } from "../connection/client-rates.ts";
 const OPTIONS = { bytesMax: 200, fieldsMax: 4, perSecond: 20, viewportsPerSecond: 5 };
 const field = (name: string, ...value: number[]): PresenceField => ({ name, value: Uint8Array.from(value) });
 const at = (ms: number): Millis => ms as Millis;
-const said = (fields: readonly PresenceField[]): string[] => fields.map(({ name, value }) => `${name}=${value}`);
+const fieldsOf = (fields: readonly PresenceField[]): string[] => fields.map(({ name, value }) => `${name}=${value}`);
 
 test("[OPN1] the first change is sent at once; a field that changes again before the next frame is sent with its latest value", () => {
   const own = new OwnPresence(OPTIONS);
   own.set([field("a", 1)]);
-  expect(said(own.takeDue(at(0)))).toEqual(["a=1"]);
+  expect(fieldsOf(own.takeDue(at(0)))).toEqual(["a=1"]);
   own.set([field("a", 2), field("b", 1)]);
   own.set([field("a", 3)]);
-  expect([said(own.takeDue(at(49))), own.dueAt(at(49))]).toEqual([[], 50]);
-  expect(said(own.takeDue(at(50)))).toEqual(["a=3", "b=1"]);
+  expect([fieldsOf(own.takeDue(at(49))), own.dueAt(at(49))]).toEqual([[], 50]);
+  expect(fieldsOf(own.takeDue(at(50)))).toEqual(["a=3", "b=1"]);
   expect([own.takeDue(at(1_000)), own.dueAt(at(1_000))]).toEqual([[], undefined]);
 });
 
@@ -35,7 +35,7 @@ test("[OPN2] a removed field is sent as empty, once", () => {
   own.set([field("a", 1)]);
   own.takeDue(at(0));
   own.set([field("a")]);
-  expect(said(own.takeDue(at(100)))).toEqual(["a="]);
+  expect(fieldsOf(own.takeDue(at(100)))).toEqual(["a="]);
   own.sendAgain();
   expect(own.takeDue(at(200))).toEqual([]);
 });
@@ -43,11 +43,11 @@ test("[OPN2] a removed field is sent as empty, once", () => {
 test("[OPN3] a viewport is sent at a lower rate, and does not delay other fields", () => {
   const own = new OwnPresence(OPTIONS);
   own.set([field(VIEWPORT, 1), field("a", 1)]);
-  expect(said(own.takeDue(at(0)))).toEqual([`${VIEWPORT}=1`, "a=1"]);
+  expect(fieldsOf(own.takeDue(at(0)))).toEqual([`${VIEWPORT}=1`, "a=1"]);
   own.set([field(VIEWPORT, 2), field("a", 2)]);
-  expect(said(own.takeDue(at(50)))).toEqual(["a=2"]);
+  expect(fieldsOf(own.takeDue(at(50)))).toEqual(["a=2"]);
   expect([own.takeDue(at(150)), own.dueAt(at(150))]).toEqual([[], 200]);
-  expect(said(own.takeDue(at(200)))).toEqual([`${VIEWPORT}=2`]);
+  expect(fieldsOf(own.takeDue(at(200)))).toEqual([`${VIEWPORT}=2`]);
 });
 
 test("[OPN4] after a rejoin all fields are sent at once; fields that the room still shows from before are removed", () => {
@@ -63,7 +63,7 @@ test("[OPN4] after a rejoin all fields are sent at once; fields that the room st
       ["b", Uint8Array.of(2)],
     ]),
   );
-  expect(said(own.takeDue(at(101)))).toEqual(["a=1", "b="]);
+  expect(fieldsOf(own.takeDue(at(101)))).toEqual(["a=1", "b="]);
 });
 
 test("[OPN5] a value over the limit is rejected as a whole, and the earlier value stays", () => {
@@ -85,7 +85,7 @@ test("[OPN7] a field that is removed before it was sent is never sent, however m
   }
   own.set([field("a")]);
   own.sendAgain();
-  expect(said(own.takeDue(at(100)))).toEqual(["a="]);
+  expect(fieldsOf(own.takeDue(at(100)))).toEqual(["a="]);
 });
 
 test("[OPN7] a field that the room shows from before is removed there, even if it was set again in between", () => {
@@ -93,7 +93,7 @@ test("[OPN7] a field that the room shows from before is removed there, even if i
   own.reconcile(new Map([["a", Uint8Array.of(9)]]));
   own.set([field("a", 1)]);
   own.set([field("a")]);
-  expect(said(own.takeDue(at(0)))).toEqual(["a="]);
+  expect(fieldsOf(own.takeDue(at(0)))).toEqual(["a="]);
 });
 
 /** All frames sent so far have arrived and are confirmed. */
@@ -107,16 +107,16 @@ const lineOf = (rate: FrameSendRate, bytesMax = 8_192): PresenceLimits => ({ rat
 test("[OPN8] rooms that share a rate send their latest values, each in its turn", () => {
   const rate = new FrameSendRate({ burst: 1, perSecond: 1 / 0.9 }, at(0));
   const rooms = ["a", "b", "c"].map((name) => ({ name, own: new OwnPresence(OPTIONS) }));
-  const told: string[] = [];
+  const received: string[] = [];
   for (const { own } of rooms) own.receiveConnection(lineOf(rate));
   for (let ms = 0; ms <= 6_000; ms += 50) {
     for (const { name, own } of rooms) {
       own.set([field(name, ms / 50)]);
-      told.push(...said(own.takeDue(at(ms))));
+      received.push(...fieldsOf(own.takeDue(at(ms))));
     }
     if (ms % 1_000 === 0) arriveAll(rate, ms);
   }
-  expect(told).toEqual(["a=0", "b=20", "c=40", "a=60", "b=80", "c=100", "a=120"]);
+  expect(received).toEqual(["a=0", "b=20", "c=40", "a=60", "b=80", "c=100", "a=120"]);
 });
 
 test("[OPN8] a room with nothing left to send, or that is left, returns its turn", () => {
@@ -124,7 +124,7 @@ test("[OPN8] a room with nothing left to send, or that is left, returns its turn
   const [ann, ben] = [new OwnPresence(OPTIONS), new OwnPresence(OPTIONS)];
   for (const own of [ann, ben]) own.receiveConnection(lineOf(rate));
   ann.set([field("a", 1)]);
-  expect(said(ann.takeDue(at(0)))).toEqual(["a=1"]);
+  expect(fieldsOf(ann.takeDue(at(0)))).toEqual(["a=1"]);
   arriveAll(rate, 0);
   for (let time = 0; time < 5; time += 1) {
     ann.set([field("b", 1)]);
@@ -160,7 +160,7 @@ test("[OPN10] fields that the server skipped are sent again with their latest va
   own.set([field("b", 2)]);
   own.set([field("b")]);
   expect(own.dueAt(at(101)), "no faster than it may").toBe(150);
-  expect(said(own.takeDue(at(150))).toSorted()).toEqual(["a=2", "b=", "c=1"]);
+  expect(fieldsOf(own.takeDue(at(150))).toSorted()).toEqual(["a=2", "b=", "c=1"]);
   expect(own.dueAt(at(1_000))).toBeUndefined();
 });
 
@@ -178,12 +178,12 @@ test("[OPN6] after any changes and lost connections the room shows what is set, 
     fc.property(fc.array(moment, { maxLength: 60 }), (moments) => {
       const own = new OwnPresence(OPTIONS);
       const shown = new Map<string, number>();
-      let [now, perSecond, saidAt] = [0, OPTIONS.perSecond, -Infinity];
-      const hear = (): void => {
+      let [now, perSecond, sentAt] = [0, OPTIONS.perSecond, -Infinity];
+      const receiveDue = (): void => {
         const fields = own.takeDue(at(now));
         if (fields.length === 0) return;
-        expect(now - saidAt).toBeGreaterThanOrEqual(1000 / perSecond);
-        saidAt = now;
+        expect(now - sentAt).toBeGreaterThanOrEqual(1000 / perSecond);
+        sentAt = now;
         for (const { name, value } of fields) {
           if (value.byteLength === 0) shown.delete(name);
           else shown.set(name, value[0]!);
@@ -192,7 +192,7 @@ test("[OPN6] after any changes and lost connections the room shows what is set, 
       const until = (end: number): void => {
         for (let due = own.dueAt(at(now)); due !== undefined && due <= end; due = own.dueAt(at(now))) {
           now = Math.max(now, due);
-          hear();
+          receiveDue();
         }
         now = Math.max(now, end);
       };
@@ -203,9 +203,9 @@ test("[OPN6] after any changes and lost connections the room shows what is set, 
         if (does.kind === "rejoin") {
           own.sendAgain();
           own.reconcile(new Map([...shown].map(([name, value]) => [name, Uint8Array.of(value)])));
-          saidAt = -Infinity;
+          sentAt = -Infinity;
         }
-        hear();
+        receiveDue();
       }
       until(now + 5_000);
       expect(shown).toEqual(new Map([...own.values].map(([name, value]) => [name, value[0]])));

@@ -54,7 +54,7 @@ test("[PAR2] fields are independent: one changes, one is removed, the others sta
   });
   const after = participants.all.get(ANN)!;
   expect([after.cursor, after.fields]).toEqual([{ x: 2, y: 1 }, { user: { name: "Ann" } }]);
-  expect(after.fields["user"], "what did not change is not made anew").toBe(before.fields["user"]);
+  expect(after.fields["user"], "an unchanged participant is the same object").toBe(before.fields["user"]);
   participants.receiveDelta(room.show(ANN, fieldsOf({ cursor: { x: 3, y: 1 } })));
   expect(participants.all.get(ANN)!.fields).toBe(after.fields);
 });
@@ -147,17 +147,17 @@ test("[PAR7] clients that receive every delta, join late, or receive occasional 
     fc.property(fc.array(step, { maxLength: 40 }), fc.nat(39), (steps, lateAt) => {
       const room = new ModelPresence();
       const [early, late] = [new Participants(), new Participants()];
-      const told = new Set<ClientId>();
+      const reported = new Set<ClientId>();
       early.receiveDelta(room.snapshot);
       for (const [index, taken] of steps.entries()) {
         if (index === lateAt) late.receiveDelta(room.snapshot);
-        const delta = newsOf(room, taken);
+        const delta = deltaOf(room, taken);
         if (delta === undefined) continue;
         const before = seenBy(early);
         const { entered, changed, left, roster } = early.receiveDelta(delta);
         if (index >= lateAt) late.receiveDelta(delta);
-        for (const client of entered) expect(told.has(client) || !told.add(client)).toBe(false);
-        for (const client of left) expect(told.delete(client)).toBe(true);
+        for (const client of entered) expect(reported.has(client) || !reported.add(client)).toBe(false);
+        for (const client of left) expect(reported.delete(client)).toBe(true);
         expect(roster || entered.length + left.length === 0).toBe(true);
         if (entered.length + changed.length + left.length === 0) expect(seenBy(early)).toEqual(before);
       }
@@ -166,14 +166,14 @@ test("[PAR7] clients that receive every delta, join late, or receive occasional 
       truth.receiveDelta(room.snapshot);
       expect(seenBy(early)).toEqual(seenBy(truth));
       expect(seenBy(late)).toEqual(seenBy(truth));
-      expect([...told].sort()).toEqual([...truth.all.keys()].sort());
+      expect([...reported].sort()).toEqual([...truth.all.keys()].sort());
     }),
   );
 });
 
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 
-function newsOf(room: ModelPresence, taken: Step): PresenceDelta | undefined {
+function deltaOf(room: ModelPresence, taken: Step): PresenceDelta | undefined {
   switch (taken.kind) {
     case "toggle":
       return room.has(taken.client) ? room.leave(taken.client) : room.enter(taken.client);

@@ -9,7 +9,7 @@ test("[VAL1] every JSON value is decoded as it was encoded", () => {
   );
 });
 
-test.each([[undefined], [() => 1], [Symbol("s")]])("[VAL1] what JSON leaves out takes the field back: %s", (value) => {
+test.each([[undefined], [() => 1], [Symbol("s")]])("[VAL1] a value that JSON omits removes the field: %s", (value) => {
   expect(encodeValue(value)).toHaveLength(0);
 });
 

@@ -26,13 +26,13 @@ const serverOn = (): ModelServer => new ModelServer(new ClientFakeClock(), { fau
 
 class App {
   readonly host: RoomConnection;
-  readonly told: string[] = [];
+  readonly events: string[] = [];
 
   constructor(server: ModelServer, seed: number, options: Partial<RoomConnectionOptions> = {}) {
     this.host = new RoomConnection({ url: "ws://h", token: "t", room: NOTES, ...options } as RoomConnectionOptions, server.world(seed));
-    this.host.on("participants", (participants) => this.told.push(`${participants.size} there`));
-    this.host.on("mode", ({ mode }) => this.told.push(mode));
-    this.host.on("error", ({ kind }) => this.told.push(kind));
+    this.host.on("participants", (participants) => this.events.push(`${participants.size} there`));
+    this.host.on("mode", ({ mode }) => this.events.push(mode));
+    this.host.on("error", ({ kind }) => this.events.push(kind));
   }
 
   /** The presence of all other participants. */
@@ -45,7 +45,7 @@ class App {
   }
 }
 
-const framesHeard = (server: ModelServer): string[][] =>
+const framesReceived = (server: ModelServer): string[][] =>
   server.receivedFrames.flatMap((frame) => (frame.type === "presence" ? [frame.fields.map(({ name }) => name)] : []));
 
 test("[RPR1] all participants, late ones too, see who is present and what each shows", async () => {
@@ -56,10 +56,10 @@ test("[RPR1] all participants, late ones too, see who is present and what each s
   const bob = new App(server, 2);
   await server.clock.advance(1_000);
   expect(bob.others).toEqual([{ cursor: { x: 1, y: 2 }, fields: { mood: "calm" } }]);
-  expect([ann.self, ann.told, bob.told.at(-1)]).toEqual([{ mood: "calm" }, ["1 there", "2 there"], "2 there"]);
+  expect([ann.self, ann.events, bob.events.at(-1)]).toEqual([{ mood: "calm" }, ["1 there", "2 there"], "2 there"]);
   bob.host.destroy();
   await server.clock.advance(100);
-  expect([ann.others, ann.told.at(-1)]).toEqual([[], "1 there"]);
+  expect([ann.others, ann.events.at(-1)]).toEqual([[], "1 there"]);
 });
 
 test("[RPR2] fields set together go out as one frame with only the changes, at the server's rate", async () => {
@@ -70,17 +70,17 @@ test("[RPR2] fields set together go out as one frame with only the changes, at t
   ann.host.presence.set({ cursor: { x: 0, y: 0 } });
   ann.host.presence.set({ mood: "calm", place: "here" });
   await server.clock.advance(500);
-  const { length } = framesHeard(server);
-  expect(framesHeard(server)).toEqual([["@cursor", "mood", "place"]]);
+  const { length } = framesReceived(server);
+  expect(framesReceived(server)).toEqual([["@cursor", "mood", "place"]]);
   for (let x = 1; x <= 100; x++) {
     ann.host.presence.set({ cursor: { x, y: 0 } });
     await server.clock.advance(10);
   }
   await server.clock.advance(200);
-  const moves = framesHeard(server).slice(length);
+  const moves = framesReceived(server).slice(length);
   expect(moves.length).toBeLessThanOrEqual(11);
   expect(moves.every((names) => names.join() === "@cursor")).toBe(true);
-  expect(ann.told).toContain("hierarchical");
+  expect(ann.events).toContain("hierarchical");
   expect([ann.host.mode, ann.host.mode?.presencePerSecond]).toEqual([
     { mode: "hierarchical", participants: 60, presencePerSecond: 10, shed: 0 },
     10,
@@ -95,14 +95,14 @@ test("[RPR3] after a broken connection all fields are sent again, and nobody dis
   const [ann, bob] = [new App(server, 1), new App(server, 2)];
   ann.host.presence.set({ mood: "calm", gone: true });
   await server.clock.advance(1_000);
-  const before = bob.told.length;
+  const before = bob.events.length;
   server.cut();
   ann.host.presence.set({ gone: null });
   await server.clock.advance(10);
   expect([ann.host.participants.size, bob.others]).toEqual([2, [{ cursor: undefined, fields: { mood: "calm", gone: true } }]]);
   await server.clock.advance(2_000);
   expect(bob.others).toEqual([{ cursor: undefined, fields: { mood: "calm" } }]);
-  expect(bob.told.slice(before).filter((told) => told === "0 there")).toEqual([]);
+  expect(bob.events.slice(before).filter((received) => received === "0 there")).toEqual([]);
 });
 
 test("[RPR4] after a long time without a connection nobody is listed as present; leaving the room empties the list at once", async () => {
@@ -145,7 +145,7 @@ test("[RPR6] presence over the limit is reported and not sent; an invalid field 
   await server.clock.advance(1_000);
   ann.host.presence.set({ essay: "x".repeat(5_000) });
   await server.clock.advance(1_000);
-  expect([ann.told.at(-1), framesHeard(server)]).toEqual(["presence-too-large", []]);
+  expect([ann.events.at(-1), framesReceived(server)]).toEqual(["presence-too-large", []]);
   expect(() => ann.host.presence.set({ "@mood": 1 })).toThrow(/the first no @/);
   expect(() => ann.host.presence.set({ cursor: { x: NaN, y: 0 } })).toThrow(/whole number/);
 });
@@ -155,11 +155,11 @@ test("[RPR7] presence sends nothing outside the room, and keeps no process alive
   const ann = new App(server, 1, { connect: false });
   ann.host.presence.set({ mood: "calm" });
   await server.clock.advance(1_000);
-  expect([server.clock.pending, framesHeard(server)]).toEqual([0, []]);
+  expect([server.clock.pending, framesReceived(server)]).toEqual([0, []]);
   ann.host.connect();
   await server.clock.advance(1_000);
   ann.host.presence.set({ mood: "gone" });
   ann.host.destroy();
   await server.clock.advance(10_000);
-  expect([server.clock.pending, framesHeard(server)]).toEqual([0, [["mood"]]]);
+  expect([server.clock.pending, framesReceived(server)]).toEqual([0, [["mood"]]]);
 });

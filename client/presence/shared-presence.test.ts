@@ -43,7 +43,7 @@ test.each([
   expect(statuses).toEqual(["connecting", "connected"]);
 });
 
-test("[RPR9] with changes in all rooms at once no position stays outdated, and none waits long", async () => {
+test("[RPR9] with changes in all rooms at once no room keeps an outdated position, and none waits long", async () => {
   const server = strictServer();
   const { connection, statuses } = connectionTo(server);
   const rooms = Array.from({ length: 8 }, (_, index) => roomOn(server, connection, `move-${index}`, index));
@@ -56,7 +56,7 @@ test("[RPR9] with changes in all rooms at once no position stays outdated, and n
     await server.clock.advance(25);
     for (const { room } of rooms) seen.set(room, (seen.get(room) ?? new Set()).add(JSON.stringify(shownIn(server, room))));
   }
-  for (const [room, positions] of seen) expect(positions.size, room).toBeGreaterThan(25); // In ten seconds: about three a second.
+  for (const [room, positions] of seen) expect(positions.size, room).toBeGreaterThan(25); // About three a second, in ten seconds.
   await server.clock.advance(2_000);
   expect(rooms.map(({ room }) => shownIn(server, room))).toEqual(rooms.map(() => [[`${new TextEncoder().encode(String(x))}`]]));
   expect(statuses).toEqual(["connecting", "connected"]);
@@ -66,14 +66,14 @@ test("[RPR10] presence over the server's limit is reported to the application, b
   const server = strictServer({ presenceBytesMax: 100 });
   const { connection } = connectionTo(server);
   const [early, late] = ["early", "late"].map((room, index) => roomOn(server, connection, room, index)) as [RoomConnection, RoomConnection];
-  const told: unknown[] = [];
+  const received: unknown[] = [];
   for (const room of [early, late])
-    room.on("error", (problem) => told.push([room.room, problem.kind, "bytesMax" in problem && problem.bytesMax]));
+    room.on("error", (problem) => received.push([room.room, problem.kind, "bytesMax" in problem && problem.bytesMax]));
   early.presence.set({ essay: "x".repeat(200) });
   await server.clock.advance(1_000);
   late.presence.set({ essay: "x".repeat(200) });
   await server.clock.advance(1_000);
-  expect(told).toEqual([
+  expect(received).toEqual([
     ["early", "presence-too-large", 100],
     ["late", "presence-too-large", 100],
   ]);

@@ -1,6 +1,6 @@
 /**
- * Several clients, whole, over a network and a server that fail at random: whatever happens, every edit is in the
- * log once, each author's in order, and everybody ends with all of them in the log's order.
+ * Several complete clients over a network and a server that fail at random. Every edit is in the log once, each
+ * author's edits are in order, and all clients end with all edits in the log's order.
  */
 
 import { expect, test } from "vitest";
@@ -18,7 +18,7 @@ const FRESH_SEEDS = Array.from({ length: 20 }, (_, index) => 1000 + index);
 const ROOM = "notes" as RoomId;
 const EDITS_PER_CLIENT = 50;
 
-/** A payload is a list of numbers, each one keystroke's: four bytes each. */
+/** A payload is a list of numbers of four bytes, one for each keystroke. */
 const KEYSTROKE_BYTES = 4;
 const format: EditFormat = {
   merge: (payloads) => Uint8Array.from(payloads.flatMap((payload) => [...payload])),
@@ -37,7 +37,7 @@ class Person {
   readonly host: RoomConnection;
   readonly number: number;
   typed = 0;
-  /** What the application holds: replaced by a snapshot, added to by edits. */
+  /** The edits that the application holds: a snapshot replaces them, and edits extend them. */
   held: string[] = [];
   seqs: number[] = [];
 

@@ -30,7 +30,7 @@ test("[SEN2] after a long network stall the server does not receive more than it
   server.limits = LIMITS;
   const ann = new App(server, 1);
   await server.clock.advance(1_000);
-  server.faults = { ...server.faults, editLost: 1 }; // As if under way.
+  server.faults = { ...server.faults, editLost: 1 }; // The edit is lost as if it were still on its way.
   for (let value = 0; value < 100; value++) {
     ann.host.send(bytes(value));
     await server.clock.advance(90);
@@ -134,7 +134,7 @@ test("[SEN6] an edit on its way is cut into pieces for a server with a smaller f
     Array.from({ length: Math.ceil(payload.byteLength / bytesMax) }, (_, index) => payload.slice(index * bytesMax, (index + 1) * bytesMax));
   const ann = new App(server, 1, { format: { merge, split } });
   await server.clock.advance(1_000);
-  server.faults = { ...server.faults, editLost: 1 }; // As if under way.
+  server.faults = { ...server.faults, editLost: 1 }; // The edit is lost as if it were still on its way.
   const pasted = Array.from({ length: 4_000 }, (_, index) => index % 251);
   ann.host.send(Uint8Array.from(pasted));
   await server.clock.advance(1_000);

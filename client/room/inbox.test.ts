@@ -20,7 +20,7 @@ function batch(first: number, last: number, epoch = 1, payloadBytes = 1): EditBa
 const receive = (inbox: EditInbox, received: EditBatch, patienceMs = 0, now = at(0)): number[] =>
   inbox.receiveBatch(received, patienceMs, now).flatMap(({ edits }) => edits.map(({ seq }) => seq as number));
 
-test("[INB1] edits are delivered in seq order, each once", () => {
+test("[INB1] edits are delivered in seq order, each of them once", () => {
   const inbox = new EditInbox(OPTIONS);
   expect(receive(inbox, batch(1, 3))).toEqual([1, 2, 3]);
   expect(receive(inbox, batch(1, 3)), "a repeat").toEqual([]);

@@ -1,4 +1,4 @@
-/** What comes into a room: in order, without a hole, tentative edits among it. */
+/** Edits that arrive in a room: delivered in order and without gaps, tentative edits included. */
 
 import { expect, test } from "vitest";
 
@@ -109,7 +109,7 @@ test("[FEE5] the client rejoins where no replay fills a gap, and edits typed mea
   expect([bob.edits, bob.host.saved, bob.host.synced]).toEqual([["1:1", "2:2", "3:3 own"], true, true]);
 });
 
-test("[FEE6] of an earlier page only recovered edits are own, even when acknowledged before they arrive", () => {
+test("[FEE6] only recovered edits of an earlier page are own, even when acknowledged before they arrive", () => {
   const outbox = new Outbox({ ...OUTBOX, format: undefined, mergeUnsent: true });
   const feed = new IncomingEdits(ROOM.feed, outbox, () => 0.5);
   const now = 0 as Millis;

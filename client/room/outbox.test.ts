@@ -13,7 +13,7 @@ const OPTIONS: OutboxOptions = {
   silenceMsMax: 10_000,
 };
 const BYTES_MAX = 50;
-/** Of payloads that can be joined and cut. */
+/** The format of payloads that can be merged and cut. */
 const FORMAT = { merge: () => bytes(), split: () => undefined };
 const CUTTING: Partial<OutboxOptions> = { format: FORMAT, mergeUnsent: false };
 const CLIENT = "client__________" as ClientId;
@@ -27,7 +27,7 @@ function outboxWith(count: number, options: Partial<OutboxOptions> = {}): Outbox
   return outbox;
 }
 
-/** What goes out now: counter:payload/ackedThrough. */
+/** The edits that are sent now, as counter:payload/ackedThrough. */
 function send(outbox: Outbox, now = at(0), parentSeq = 0, windowMax = Infinity, resentBytesMax = BYTES_MAX): string[] {
   const sent: string[] = [];
   while (outbox.hasNext(windowMax, now)) {
@@ -173,7 +173,7 @@ test("[OBX10] unanswered edits go out again, each time after twice the wait", ()
   const outbox = outboxWith(2);
   send(outbox);
   expect(outbox.dueAt(true, at(0))).toBe(at(10_000));
-  expect(outbox.dueAt(false, at(0)), "while the log is slow nobody answers").toBeUndefined();
+  expect(outbox.dueAt(false, at(0)), "a slow log gives no answers").toBeUndefined();
   outbox.receiveTick(at(9_999));
   expect(send(outbox, at(9_999))).toEqual([]);
   outbox.receiveTick(at(10_000));

@@ -13,7 +13,7 @@ test("[OWE1] all edits under a client id of this page are own, and no others", (
   expect(own.has(BEFORE, 1)).toBe(false);
 });
 
-test("[OWE2] of earlier pages only recovered edits are own, in runs that may have gaps and repeat", () => {
+test("[OWE2] only recovered edits of earlier pages are own, in runs that may have gaps and repeat", () => {
   const own = new OwnEdits();
   for (const counter of [3, 4, 8]) own.add(BEFORE, counter - 1, counter);
   own.add(BEFORE, 3, 4);

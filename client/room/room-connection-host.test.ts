@@ -171,9 +171,9 @@ test("[ROO8] when a log lost its end the application is notified first, then the
   const server = serverOn();
   server.snapshotOf = () => bytes(1);
   const ann = new App(server, 1);
-  const told: string[] = [];
-  ann.host.on("rolled-back", () => told.push("rolled back"));
-  ann.host.on("snapshot", () => told.push("snapshot"));
+  const reported: string[] = [];
+  ann.host.on("rolled-back", () => reported.push("rolled back"));
+  ann.host.on("snapshot", () => reported.push("snapshot"));
   await server.clock.advance(1_000);
   for (const value of [1, 2, 3]) ann.host.send(bytes(value));
   await server.clock.advance(1_000);
@@ -181,7 +181,7 @@ test("[ROO8] when a log lost its end the application is notified first, then the
   server.room(NOTES).trimmedThrough = 1;
   server.cut();
   await server.clock.advance(5_000);
-  expect(told).toEqual(["rolled back", "snapshot"]);
+  expect(reported).toEqual(["rolled back", "snapshot"]);
   expect([ann.host.seq, ann.host.synced]).toEqual([1, true]);
   ann.host.send(bytes(4));
   await server.clock.advance(1_000);
@@ -192,9 +192,9 @@ test("[ROO8] the room starts again even when the connection is lost before the s
   const server = serverOn();
   server.snapshotOf = () => bytes(1);
   const ann = new App(server, 1);
-  const told: string[] = [];
-  ann.host.on("rolled-back", () => told.push("rolled back"));
-  ann.host.on("snapshot", ({ position }) => told.push(`snapshot at ${position.seq}`));
+  const reported: string[] = [];
+  ann.host.on("rolled-back", () => reported.push("rolled back"));
+  ann.host.on("snapshot", ({ position }) => reported.push(`snapshot at ${position.seq}`));
   await server.clock.advance(1_000);
   for (const value of [1, 2, 3]) ann.host.send(bytes(value));
   await server.clock.advance(1_000);
@@ -203,7 +203,7 @@ test("[ROO8] the room starts again even when the connection is lost before the s
   server.snapshotsAvailable = false;
   server.cut();
   await server.clock.advance(5_000);
-  expect(told).toEqual(["rolled back"]);
+  expect(reported).toEqual(["rolled back"]);
   server.cut();
   server.snapshotsAvailable = true;
   await server.clock.advance(30_000);
@@ -212,7 +212,7 @@ test("[ROO8] the room starts again even when the connection is lost before the s
       .map(({ position }) => position.seq)
       .slice(0, 3),
   ).toEqual([0, 3, 0]);
-  expect(told).toEqual(["rolled back", "snapshot at 1"]);
+  expect(reported).toEqual(["rolled back", "snapshot at 1"]);
   expect([ann.host.seq, ann.host.synced]).toEqual([1, true]);
 });
 
@@ -293,9 +293,9 @@ test("[ROO14] a destroyed room emits nothing more and leaves nothing running", a
   await server.clock.advance(1_000);
   ann.host.send(bytes(1));
   ann.host.destroy();
-  const told = ann.facts.length;
+  const reported = ann.facts.length;
   await server.clock.advance(MINUTE);
-  expect([server.clock.pending, server.connections.size, ann.facts.length]).toEqual([0, 0, told]);
+  expect([server.clock.pending, server.connections.size, ann.facts.length]).toEqual([0, 0, reported]);
 });
 
 test("[ROO15] a room whose rights changed is joined again on the same connection", async () => {
@@ -373,25 +373,25 @@ test("[ROO25] while the room waits for the server the application learns the rea
   const server = serverOn();
   const ann = new App(server, 1);
   await server.clock.advance(1_000);
-  const told: StatusChange[] = [];
-  ann.host.on("status", (change) => told.push(change));
+  const reported: StatusChange[] = [];
+  ann.host.on("status", (change) => reported.push(change));
   server.cut();
   await server.clock.advance(0);
-  expect(told).toEqual([{ status: "waiting", why: "the connection was lost (close code 1006)", retryInMs: expect.any(Number) }]);
+  expect(reported).toEqual([{ status: "waiting", why: "the connection was lost (close code 1006)", retryInMs: expect.any(Number) }]);
   expect(ann.host.outage?.retryInMs).toBeGreaterThan(0);
   await server.clock.advance(30_000);
-  expect([told.at(-1), ann.host.outage]).toEqual([{ status: "connected" }, undefined]);
+  expect([reported.at(-1), ann.host.outage]).toEqual([{ status: "connected" }, undefined]);
 });
 
 test("[ROO26] while the room admits nobody the application learns the reason, once for each reason, until the join", async () => {
   const server = serverOn();
   server.refuseJoins = { reason: "room-full", retryAfterMs: 10_000 };
   const ann = new App(server, 1);
-  const told: StatusChange[] = [];
-  ann.host.on("status", (change) => told.push(change));
+  const reported: StatusChange[] = [];
+  ann.host.on("status", (change) => reported.push(change));
   await server.clock.advance(MINUTE);
   const outage = { why: "not now", retryInMs: expect.any(Number), reason: "room-full" };
-  expect(told).toEqual([{ status: "waiting", ...outage }]);
+  expect(reported).toEqual([{ status: "waiting", ...outage }]);
   expect(ann.host.outage).toEqual(outage);
   expect(ann.problems).toEqual([
     {
@@ -407,7 +407,7 @@ test("[ROO26] while the room admits nobody the application learns the reason, on
   expect(ann.host.outage?.reason).toBe("unavailable");
   server.refuseJoins = undefined;
   await server.clock.advance(5_000);
-  expect([told.at(-1), ann.host.outage]).toEqual([{ status: "connected" }, undefined]);
+  expect([reported.at(-1), ann.host.outage]).toEqual([{ status: "connected" }, undefined]);
 });
 
 test("[ROO26] a connection that is lost while the room admits nobody is reported as a connection error", async () => {
@@ -415,14 +415,14 @@ test("[ROO26] a connection that is lost while the room admits nobody is reported
   server.refuseJoins = { reason: "room-full", retryAfterMs: 10_000 };
   const ann = new App(server, 1);
   await server.clock.advance(1_000);
-  const told: StatusChange[] = [];
-  ann.host.on("status", (change) => told.push(change));
+  const reported: StatusChange[] = [];
+  ann.host.on("status", (change) => reported.push(change));
   server.reachable = false;
   server.cut();
   await server.clock.advance(0);
   expect(ann.host.outage?.why).toBe("the connection was lost (close code 1006)");
   expect(ann.host.outage?.reason).toBeUndefined();
-  expect(told).toMatchObject([{ status: "waiting", why: "the connection was lost (close code 1006)" }]);
+  expect(reported).toMatchObject([{ status: "waiting", why: "the connection was lost (close code 1006)" }]);
 });
 
 test("[ROO22] each listener receives the statuses in order, though an earlier listener ends the connection meanwhile", async () => {
@@ -431,11 +431,11 @@ test("[ROO22] each listener receives the statuses in order, though an earlier li
   const ann = new App(server, 2, { connection, url: undefined, token: undefined } as unknown as Partial<RoomConnectionOptions>);
   await server.clock.advance(1_000);
   ann.host.disconnect();
-  const told: string[] = [];
+  const reported: string[] = [];
   ann.host.once("status", () => connection.disconnect());
-  ann.host.on("status", ({ status }) => told.push(status));
+  ann.host.on("status", ({ status }) => reported.push(status));
   ann.host.connect();
-  expect(told).toEqual(["connecting", "disconnected", "connecting"]);
+  expect(reported).toEqual(["connecting", "disconnected", "connecting"]);
 });
 
 test.each([
@@ -476,7 +476,7 @@ test.each([
   ["for now", "disconnect"],
 ] as const)("[ROO24] edits sent immediately before the room is left %s go out before the LEAVE", async (_, leave) => {
   const server = serverOn();
-  const connection = new ConnectionHost({ url: "ws://h", token: "t" }, server.world(3)); // Its connection stays open: the model loses frames on the way when a connection closes.
+  const connection = new ConnectionHost({ url: "ws://h", token: "t" }, server.world(3)); // The connection stays open, because the model loses frames on their way when a connection closes.
   const [ann, bob] = [
     new App(server, 1, { connection, url: undefined, token: undefined } as unknown as Partial<RoomConnectionOptions>),
     new App(server, 2),
@@ -527,14 +527,14 @@ test.each(["committed", "handed back"])(
       server.cut();
     }
     server.setSaving(NOTES, "saved");
-    const told: unknown[] = [];
-    bob.host.on("unconfirmed", (edits) => told.push(edits.length));
-    for (const name of ["saved", "stored"] as const) bob.host.on(name, (is) => told.push([name, is, bob.host.unsavedEdits]));
+    const reported: unknown[] = [];
+    bob.host.on("unconfirmed", (edits) => reported.push(edits.length));
+    for (const name of ["saved", "stored"] as const) bob.host.on(name, (is) => reported.push([name, is, bob.host.unsavedEdits]));
     await server.clock.advance(MINUTE);
     const settled = [
       ["stored", true, 0],
       ["saved", true, 0],
     ];
-    expect(told).toEqual(outcome === "committed" ? settled : [1, ...settled]);
+    expect(reported).toEqual(outcome === "committed" ? settled : [1, ...settled]);
   },
 );

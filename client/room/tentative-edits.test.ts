@@ -125,7 +125,7 @@ test("[TNT8] an edit that was shown and submitted as often as allowed is handed 
 test("[TNT9] an edit whose bytes another client submitted as its own is released", () => {
   const held = tentativeEdits();
   held.receiveTentative(edit(ann, 1, 0, 3));
-  held.receiveSame(new Uint8Array(3)); // It was not even sent in again yet: somebody may have typed the same.
+  held.receiveSame(new Uint8Array(3)); // The edit was not submitted yet, so an equal edit of another author may be a coincidence.
   expect(held.size).toBe(1);
   held.receiveSaved(at(0));
   held.takeDue(at(6_000));

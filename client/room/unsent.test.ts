@@ -74,7 +74,7 @@ test("[UNS4] above the limit no further edit is merged; a single edit always is 
   expect([waiting.add(bytes(1, 2)), waiting.add(bytes(3)), waiting.add(bytes(4))]).toEqual([true, true, false]);
 });
 
-test("[UNS5] hours of typing offline are kept in few pieces, in order", () => {
+test("[UNS5] edits of hours of offline typing are stored in few pieces, in order", () => {
   let merges = 0;
   const counting: EditFormat = { ...format, merge: (payloads) => ((merges += 1), format.merge(payloads)) };
   const waiting = unsent({ format: counting });

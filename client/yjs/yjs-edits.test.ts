@@ -79,12 +79,12 @@ test("[YED3] a large edit is cut into pieces that fit and have the same effect i
           else if (text.length > 0) text.delete(at % text.length, 1);
           Y.applyUpdate(docs[(index + 1) % 2]!, Y.encodeStateAsUpdate(doc));
         });
-        const whole = Y.encodeStateAsUpdate(docs[0]!);
-        const pieces = splitEdit(whole, bytesMax)!;
+        const complete = Y.encodeStateAsUpdate(docs[0]!);
+        const pieces = splitEdit(complete, bytesMax)!;
         for (const piece of pieces) expect(piece.byteLength).toBeLessThanOrEqual(bytesMax);
         const rebuilt = new Y.Doc();
         for (const piece of reversed ? [...pieces].reverse() : pieces) Y.applyUpdate(rebuilt, piece);
-        expect(Y.encodeStateAsUpdate(rebuilt)).toEqual(Y.encodeStateAsUpdate(replayed(whole)));
+        expect(Y.encodeStateAsUpdate(rebuilt)).toEqual(Y.encodeStateAsUpdate(replayed(complete)));
       },
     ),
     { numRuns: 200 },
@@ -127,13 +127,13 @@ test("[YED3] text typed meanwhile into the middle of a cut text stays where it w
 test("[YED3] deletions are cut where needed: a long-lived document has more of them than fit", () => {
   const docs = [docWith("x".repeat(300)), docWith("y".repeat(300))];
   for (const doc of docs) for (let at = 0; at < 100; at++) doc.getText("t").delete(at, 1);
-  const whole = Y.mergeUpdates(docs.map((doc) => Y.encodeStateAsUpdate(doc)));
-  const pieces = splitEdit(whole, 200)!;
+  const complete = Y.mergeUpdates(docs.map((doc) => Y.encodeStateAsUpdate(doc)));
+  const pieces = splitEdit(complete, 200)!;
   expect(Math.max(...pieces.map(({ byteLength }) => byteLength))).toBeLessThanOrEqual(200);
   for (const order of [pieces, pieces.toReversed()]) {
     const rebuilt = new Y.Doc();
     for (const piece of order) Y.applyUpdate(rebuilt, piece);
-    expect(Y.encodeStateAsUpdate(rebuilt)).toEqual(Y.encodeStateAsUpdate(replayed(whole)));
+    expect(Y.encodeStateAsUpdate(rebuilt)).toEqual(Y.encodeStateAsUpdate(replayed(complete)));
   }
 });
 

@@ -1,4 +1,4 @@
-/** Documents on a model server, through the whole client. */
+/** Documents on a model server, through the complete client. */
 
 import { expect, test } from "vitest";
 import * as Y from "yjs";
@@ -21,14 +21,14 @@ function serverOn(): ModelServer {
 class Writer {
   readonly doc: Y.Doc;
   readonly provider: YjsProvider;
-  readonly told: string[] = [];
+  readonly events: string[] = [];
 
   constructor(server: ModelServer, seed: number, { doc = new Y.Doc(), ...options }: Partial<ProviderOptions> = {}) {
     this.doc = doc;
     this.provider = new YjsProvider({ url: "ws://h", token: "t", room: "notes", doc, ...options } as ProviderOptions, server.world(seed));
-    this.provider.on("synced", (synced) => this.told.push(synced ? "synced" : "not synced"));
-    this.provider.on("saved", (saved) => this.told.push(saved ? "saved" : "unsaved"));
-    this.provider.on("error", ({ kind }) => this.told.push(kind));
+    this.provider.on("synced", (synced) => this.events.push(synced ? "synced" : "not synced"));
+    this.provider.on("saved", (saved) => this.events.push(saved ? "saved" : "unsaved"));
+    this.provider.on("error", ({ kind }) => this.events.push(kind));
   }
 
   get text(): string {
@@ -54,7 +54,7 @@ test("[YJS1] two documents converge, and each provider knows when its changes ar
   await server.clock.advance(1_000);
   expect(ann.text).toBe(bob.text);
   expect([...ann.text].sort()).toEqual([..."helloworld"].sort());
-  expect(ann.told).toEqual(["synced", "unsaved", "saved"]);
+  expect(ann.events).toEqual(["synced", "unsaved", "saved"]);
   expect([ann.provider.status, ann.provider.seq]).toEqual(["connected", 2]);
 });
 
@@ -74,7 +74,7 @@ test("[YJS3] content that the document had before reaches the room, once", async
   const doc = new Y.Doc();
   doc.getText("t").insert(0, "imported");
   const ann = new Writer(server, 1, { doc });
-  expect(ann.provider.saved, "nobody knows yet").toBe(false);
+  expect(ann.provider.saved, "the content is not known yet").toBe(false);
   await server.clock.advance(1_000);
   expect([ann.provider.saved, server.room().head]).toEqual([true, 1]);
   ann.provider.destroy();
@@ -179,7 +179,7 @@ test("[YJS6] bytes that are no Yjs update are skipped and reported; the room con
     edits: { epoch: 1 as Epoch, firstSeq: 1 as Seq, edits: [edit(1, new Uint8Array([1, 9, 9, 9])), edit(2, Y.encodeStateAsUpdate(other))] },
   });
   await server.clock.advance(100);
-  expect([ann.text, ann.provider.seq, ann.told]).toEqual(["fine", 2, ["synced", "edit-unreadable"]]);
+  expect([ann.text, ann.provider.seq, ann.events]).toEqual(["fine", 2, ["synced", "edit-unreadable"]]);
 });
 
 test("[YJS7] a change too large to send is reported; later changes are not lost, and sending continues when it is undone", async () => {
@@ -191,7 +191,11 @@ test("[YJS7] a change too large to send is reported; later changes are not lost,
   await server.clock.advance(1_000);
   ann.type("behind");
   await server.clock.advance(1_000);
-  expect([ann.provider.saved, ann.provider.stored, ann.told.filter((told) => told === "edit-too-large").length]).toEqual([false, false, 1]);
+  expect([ann.provider.saved, ann.provider.stored, ann.events.filter((reported) => reported === "edit-too-large").length]).toEqual([
+    false,
+    false,
+    1,
+  ]);
   expect(bob.text).toBe("before ");
   ann.doc.getArray("pictures").delete(0);
   await server.clock.advance(1_000);
@@ -209,7 +213,7 @@ test("[YJS7] a large text pasted at once is sent in pieces", async () => {
   ann.type("x".repeat(10 * LIMITS.editBytesMax));
   ann.type("behind");
   await server.clock.advance(30_000);
-  expect([ann.provider.saved, bob.text === ann.text, ann.told.includes("edit-too-large")]).toEqual([true, true, false]);
+  expect([ann.provider.saved, bob.text === ann.text, ann.events.includes("edit-too-large")]).toEqual([true, true, false]);
 });
 
 test("[YJS7] a large document is sent in pieces", async () => {
@@ -287,7 +291,7 @@ test("[YJS10] a read-only client makes no edit of a departed author's tentative 
   server.room("notes" as RoomId).failOver();
   server.setSaving("notes" as RoomId, "saved");
   await server.clock.advance(MINUTE);
-  expect([viewer.text, viewer.provider.saved, viewer.told]).toEqual(["farewell", true, ["synced"]]);
+  expect([viewer.text, viewer.provider.saved, viewer.events]).toEqual(["farewell", true, ["synced"]]);
 });
 
 test("[YJS11] saved and stored are not emitted before the document's earlier content is in the room", async () => {
@@ -315,7 +319,7 @@ test("[YJS12] a read-only client has nothing unsaved when Yjs cleans up formatti
   await server.clock.advance(1_000);
   ann.type("some words");
   await server.clock.advance(1_000);
-  for (const { doc } of [ann, bob]) doc.getText("t").format(0, 4, { bold: true }); // At once: one's marks are too many.
+  for (const { doc } of [ann, bob]) doc.getText("t").format(0, 4, { bold: true }); // Both at the same time, so that the marks of one are redundant.
   for (const { provider } of [ann, bob]) provider.once("seq", () => provider.destroy()); // Before they send what they clean up.
   await server.clock.advance(1_000);
   const late = new Writer(server, 4);
@@ -324,7 +328,7 @@ test("[YJS12] a read-only client has nothing unsaved when Yjs cleans up formatti
   late.doc.on("update", (_, origin) => (cleaned += origin === null ? 1 : 0));
   await server.clock.advance(1_000);
   expect([cleaned, server.room().head]).toEqual([1, 3]);
-  for (const { provider, told } of [viewer, late]) expect([provider.saved, provider.unsavedEdits, told]).toEqual([true, 0, ["synced"]]);
+  for (const { provider, events } of [viewer, late]) expect([provider.saved, provider.unsavedEdits, events]).toEqual([true, 0, ["synced"]]);
 });
 
 test("[YJS13] an error of a document observer is reported, and does not affect what is known of the room", async () => {
@@ -362,7 +366,7 @@ test("[YJS14] a second provider for a room on one connection is rejected, and le
   const [doc, device] = [new Y.Doc(), new MemoryStore()];
   const second = (connect: boolean) => new YjsProvider({ connection, room: "notes", doc, store: device, connect }, server.world(3));
   const listeners = (): number => [...doc._observers.values()].reduce((sum, { size }) => sum + size, 0);
-  const before = listeners(); // Yjs has its own.
+  const before = listeners(); // Yjs registers observers itself.
   expect(() => second(true)).toThrow("on this connection already");
   expect(listeners()).toBe(before);
   const waiting = second(false);
@@ -378,13 +382,13 @@ test("[YJS14] a second provider for a room on one connection is rejected, and le
 test("[YJS15] a `sync` listener, as bindings for y-websocket use, is called when the document is complete", async () => {
   const server = serverOn();
   const { provider } = new Writer(server, 1);
-  const heard: boolean[] = [];
-  provider.on("sync", (synced) => heard.push(synced));
+  const received: boolean[] = [];
+  provider.on("sync", (synced) => received.push(synced));
   await server.clock.advance(1_000);
-  expect(heard).toEqual([true]);
+  expect(received).toEqual([true]);
   server.cut();
   await server.clock.advance(10_000);
-  expect([heard, provider.synced]).toEqual([[true, false, true], true]);
+  expect([received, provider.synced]).toEqual([[true, false, true], true]);
 });
 
 test("[YJS16] an edit typed behind a tentative edit is not saved before it: late joiners can read it", async () => {
@@ -397,7 +401,7 @@ test("[YJS16] an edit typed behind a tentative edit is not saved before it: late
   bob.type("word");
   await server.clock.advance(100);
   ann.provider.destroy();
-  server.room("notes" as RoomId).failOver(); // Nobody but bob has what ann typed.
+  server.room("notes" as RoomId).failOver(); // Only bob has what ann typed.
   server.cut();
   server.setSaving("notes" as RoomId, "saved");
   bob.provider.on("saved", (saved) => saved && bob.provider.destroy());
@@ -428,7 +432,7 @@ test.each([
   server.setSaving("notes" as RoomId, "saved");
   await server.clock.advance(MINUTE);
   if (typing.when === "before it may write") bob.type("word");
-  expect(bob.provider.unsavedEdits, "what was typed waits with what it builds upon").toBe(typing.waiting);
+  expect(bob.provider.unsavedEdits, "typed edits wait with the edits that they depend on").toBe(typing.waiting);
 
   server.rights = { read: true, write: true };
   server.send({ type: "left", channel: 1, reason: "rights-changed" });
