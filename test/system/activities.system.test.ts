@@ -1,4 +1,7 @@
-/** Points for what is no edit, end to end: a backend tells of it over HTTP, or somebody is simply there. No client can. */
+/**
+ * Points for activities that are no edits, end to end: a backend reports an activity over HTTP, or a user is present.
+ * Clients cannot report activities.
+ */
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -31,7 +34,7 @@ afterAll(() => system?.stop());
 const tokenOf = (user: string, rights: readonly string[], room = "*"): Promise<string> =>
   makeToken({ room: [room], user, name: user, rights, tenant: "default", ttl: 600 }, jwtSecret);
 
-async function tell(
+async function report(
   room: string,
   body: unknown,
   { user = "backend", rights = ["award"], opens = "*" }: { user?: string; rights?: string[]; opens?: string } = {},
@@ -54,24 +57,24 @@ async function scoresOf(room: string, role: string): Promise<string[]> {
 
 const comment = (user: string, times = 1) => ({ user, kind: "comment", times });
 
-test("[ACT10] what a backend tells counts once for everyone's board and the role's, also in a room where nobody is", async () => {
+test("[ACT10] an activity that a backend reports counts once on everyone's board and on the role's board, also in an empty room", async () => {
   const body = { id: "c-1", activities: [comment("ann", 2), { user: "bob", kind: "review" }] };
-  await eventually("it is stored", async () => ["stored", "known"].includes((await tell("quiet", body)).outcome ?? ""));
-  expect(await tell("quiet", body)).toEqual({ status: 202, outcome: "known" });
-  expect(await tell("quiet", { id: "c-2", activities: [comment("bob")] })).toEqual({ status: 202, outcome: "stored" });
+  await eventually("it is stored", async () => ["stored", "known"].includes((await report("quiet", body)).outcome ?? ""));
+  expect(await report("quiet", body)).toEqual({ status: 202, outcome: "known" });
+  expect(await report("quiet", { id: "c-2", activities: [comment("bob")] })).toEqual({ status: 202, outcome: "stored" });
   await eventually("it is counted", async () => (await scoresOf("quiet", "everyone")).join() === "ann 10,bob 7");
   expect(await scoresOf("quiet", "commenters")).toEqual(["ann 10", "bob 5"]);
   expect(await scoresOf("quiet", "editors")).toEqual([]);
 });
 
-test("[ACT11] nobody tells without the right to, or what is not well put", async () => {
+test("[ACT11] an activity without the right, of an invalid form or above the rate is refused", async () => {
   const body = { id: "x-1", activities: [comment("eve", 1_000)] };
   for (const rights of [
     ["read", "write"],
     ["read", "write", "admin"],
   ])
-    expect(await tell("closed", body, { user: "eve", rights })).toMatchObject({ status: 403, error: "not-allowed" });
-  expect(await tell("closed", body, { opens: "other" })).toMatchObject({ status: 403, error: "not-allowed" });
+    expect(await report("closed", body, { user: "eve", rights })).toMatchObject({ status: 403, error: "not-allowed" });
+  expect(await report("closed", body, { opens: "other" })).toMatchObject({ status: 403, error: "not-allowed" });
   expect((await fetch(`${system.url}/v1/rooms/closed/activities`, { method: "POST", body: JSON.stringify(body) })).status).toBe(401);
   const user = "careless";
   for (const bad of [
@@ -82,21 +85,23 @@ test("[ACT11] nobody tells without the right to, or what is not well put", async
     { ...body, activities: [{ user: "", kind: "comment" }] },
     { ...body, activities: [{ user: "eve", kind: "comment", score: 5, times: "many" }] },
   ]) {
-    expect(await tell("closed", bad, { user }), JSON.stringify(bad)).toMatchObject({ status: 400, error: "bad-body" });
+    expect(await report("closed", bad, { user }), JSON.stringify(bad)).toMatchObject({ status: 400, error: "bad-body" });
   }
-  expect(await tell("closed", { id: "x-2", activities: [{ user: "eve", kind: "applause" }] }, { user })).toMatchObject({
+  expect(await report("closed", { id: "x-2", activities: [{ user: "eve", kind: "applause" }] }, { user })).toMatchObject({
     status: 400,
     error: "unknown-kind",
   });
-  expect(await tell("%01", body, { user })).toMatchObject({ status: 400, error: "bad-room" });
+  expect(await report("%01", body, { user })).toMatchObject({ status: 400, error: "bad-room" });
   const often = await Promise.all(
-    Array.from({ length: 2 * BURST }, (_, index) => tell("often", { id: `o-${index}`, activities: [comment("ann")] }, { user: "greedy" })),
+    Array.from({ length: 2 * BURST }, (_, index) =>
+      report("often", { id: `o-${index}`, activities: [comment("ann")] }, { user: "greedy" }),
+    ),
   );
-  expect(often.filter(({ error }) => error === "rate-limited").length).toBeGreaterThan(0); // All but one less for each second that has passed.
+  expect(often.filter(({ error }) => error === "rate-limited").length).toBeGreaterThan(0); // The rate admits one more each second.
   expect(await scoresOf("closed", "everyone")).toEqual([]);
 });
 
-test("[ACT12] being in a room is worth points to those who may write in it, whatever connections they have", async () => {
+test("[ACT12] presence in a room earns points for users who may write, however many connections each of them has", async () => {
   const enter = (user: string, rights: readonly string[]) =>
     new RoomConnection({ url: system.url, room: "present", token: () => tokenOf(user, rights) });
   const here = [enter("ann", ["read", "write"]), enter("ann", ["read", "write"]), enter("onlooker", ["read"])];

@@ -2,7 +2,10 @@
 
 import { eventually } from "./eventually.ts";
 
-/** A room whose document is still being loaded, too many readers at once, or no service that is heard of yet. */
+/**
+ * Errors while a room's document is loaded, while there are too many readers, and before the first heartbeat of a
+ * document service.
+ */
 const NOT_JUST_NOW = new Set(["loading", "busy", "unavailable"]);
 const PATIENCE_MS = 20_000;
 

@@ -1,4 +1,7 @@
-/** The SDK's awareness between real processes: seen across gateways, through the death of a gateway and of the room's owner. */
+/**
+ * Awareness of the SDK between real processes: visible across gateways, and preserved when a gateway or the room's
+ * owner dies.
+ */
 
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import * as Y from "yjs";
@@ -10,7 +13,7 @@ import { SystemCluster, type RunningGateway } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
 import { ownerOf } from "./owner.ts";
 
-/** However late this machine is: no presence is left out, and nobody who lives is taken for gone. */
+/** Long limits: on a slow machine no presence is shed, and no live process counts as dead. */
 const UNDISTURBED = {
   SHED_DELAY_MS_MIN: "60000",
   SHED_NATS_LAG_MS_MIN: "60000",
@@ -43,7 +46,7 @@ async function enter(room: string, name: string, { url }: Pick<RunningGateway, "
   return provider;
 }
 
-/** What others show, by name. */
+/** The states that others show, with their names. */
 function moodsSeenBy({ awareness }: CoroomProvider): string {
   const others = [...awareness.getStates()].filter(([client]) => client !== awareness.clientID);
   return others
@@ -52,14 +55,14 @@ function moodsSeenBy({ awareness }: CoroomProvider): string {
     .join();
 }
 
-test("[AWA7] people on two gateways see what each shows, its last value, and who goes", async () => {
+test("[AWA7] people on two gateways see each other's latest state, and who joins and leaves", async () => {
   const [one, other] = cluster.gateways as [RunningGateway, RunningGateway];
   const [ann, bob] = [await enter("across", "Ann", one), await enter("across", "Bob", other)];
   for (let mood = 0; mood <= 50; mood++) ann.awareness.setLocalStateField("mood", mood);
   bob.awareness.setLocalStateField("mood", "calm");
   await eventually("each sees the other", () => moodsSeenBy(bob) === "Ann 50" && moodsSeenBy(ann) === "Bob calm");
   const late = await enter("across", "Cid", one);
-  await eventually("who comes later sees both", () => moodsSeenBy(late) === "Ann 50,Bob calm");
+  await eventually("a later participant sees both", () => moodsSeenBy(late) === "Ann 50,Bob calm");
   const roster = (): string =>
     [...late.participants.values()]
       .map(({ name, self, role }) => `${name} ${self ? "self" : role}`)
@@ -68,11 +71,11 @@ test("[AWA7] people on two gateways see what each shows, its last value, and who
   await eventually("and is there as well", () => roster() === "Ann editor,Bob editor,Cid self");
   ann.awareness.setLocalState(null);
   bob.destroy();
-  await eventually("who hides or goes is not seen", () => moodsSeenBy(late) === "");
+  await eventually("participants that hide or leave are not seen", () => moodsSeenBy(late) === "");
   expect(late.mode).toMatchObject({ mode: "flat", shed: 0 });
 });
 
-test("[AWA8] the owner of a room dies: nobody disappears meanwhile, and what is shown next is seen", async () => {
+test("[AWA8] when the owner of a room dies nobody disappears, and later states are seen", async () => {
   const [one, other] = cluster.gateways as [RunningGateway, RunningGateway];
   const [ann, bob] = [await enter("failover", "Ann", one), await enter("failover", "Bob", other)];
   ann.awareness.setLocalStateField("mood", "before");
@@ -88,7 +91,7 @@ test("[AWA8] the owner of a room dies: nobody disappears meanwhile, and what is 
   await owner.restart();
 });
 
-test("[AWA9] a gateway dies: whoever was on it comes back elsewhere as themselves, once", async () => {
+test("[AWA9] when a gateway dies its clients return elsewhere as the same participants, each once", async () => {
   const [one, other] = cluster.gateways as [RunningGateway, RunningGateway];
   const bob = await enter("gateway", "Bob", other);
   const ann = await enter("gateway", "Ann", balancer);

@@ -1,6 +1,6 @@
 /**
- * The board on the demo page: typing in one page moves it in the other. With TEST_PICTURE=docs/board.png the two pages
- * are kept side by side, as README's documents show them.
+ * The leaderboard on the demo page: typing in one page changes the board in the other. With TEST_PICTURE=docs/board.png
+ * the test stores a picture of both pages side by side.
  */
 
 import { expect, test } from "vitest";
@@ -13,14 +13,14 @@ const WINDOW = { width: 1180, height: 760 };
 
 const demo = DemoPage.forThisFile({ viewport: WINDOW });
 
-/** Names and scores, the first ahead. */
+/** Names and scores, the highest score first. */
 async function boardSeenBy(person: Visitor): Promise<{ name: string; score: number }[]> {
   const rows = person.page.locator("#board li");
   const [names, scores] = await Promise.all([rows.locator(".name").allTextContents(), rows.locator(".score").allTextContents()]);
   return names.map((name, index) => ({ name, score: Number(scores[index]) }));
 }
 
-/** Its board would be empty again. */
+/** Waits near the end of an hour, because a new hour begins with an empty board. */
 function untilTheHourDoesNotEnd(): Promise<void> {
   return eventually("the hour does not end meanwhile", () => new Date().getUTCMinutes() < 57, 200_000);
 }
@@ -29,13 +29,10 @@ const orderSeenBy = async (person: Visitor): Promise<string> => (await boardSeen
 const scoreOf = async (person: Visitor, name: string): Promise<number> =>
   (await boardSeenBy(person)).find((row) => row.name === name)?.score ?? 0;
 
-test("[PAGE36] who types rises on the other's board, and whoever passes another is seen to", { timeout: 400_000 }, async () => {
+test("[PAGE36] a user who types rises on the other user's board, and a change of ranks moves the rows", { timeout: 400_000 }, async () => {
   await untilTheHourDoesNotEnd();
   const [ada, grace] = [await demo.open("active", "Ada"), await demo.open("active", "Grace")];
-  await eventually(
-    "nobody has done anything",
-    async () => (await ada.page.locator("#board-remark").innerText()) === "No edits this hour yet.",
-  );
+  await eventually("the board is empty", async () => (await ada.page.locator("#board-remark").innerText()) === "No edits this hour yet.");
   await ada.types("a word or two, ", 60);
   await eventually("Grace sees Ada on the board", async () => (await scoreOf(grace, "Ada")) > 0);
   const adas = await scoreOf(grace, "Ada");
@@ -65,7 +62,7 @@ async function keepSideBySide(people: readonly Visitor[], path: string): Promise
   await page.screenshot({ path });
 }
 
-test("[PAGE37] the board of another time is another board, and one who comes later sees it at once", { timeout: 400_000 }, async () => {
+test("[PAGE37] each window has its own board, and a later visitor sees it immediately", { timeout: 400_000 }, async () => {
   await untilTheHourDoesNotEnd();
   const ada = await demo.open("windows", "Ada");
   await ada.types("a few words, ", 60);
@@ -77,5 +74,5 @@ test("[PAGE37] the board of another time is another board, and one who comes lat
   );
   await eventually("and on the one of all time", async () => (await orderSeenBy(ada)) === "Ada");
   const late = await demo.open("windows", "Hedy");
-  await eventually("who comes later sees it", async () => (await orderSeenBy(late)) === "Ada");
+  await eventually("a later visitor sees the board", async () => (await orderSeenBy(late)) === "Ada");
 });

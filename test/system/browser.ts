@@ -1,6 +1,6 @@
 /**
- * The demo page in a real Chromium, on a system started as a user would start it. A visitor is one page,
- * in a browser context of its own, as on a computer of their own.
+ * The demo page in a real Chromium, on a system started with `coroom start`. A visitor is one page in its own browser
+ * context, like a user on another computer.
  */
 
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -15,9 +15,9 @@ import { findChromium } from "../../engines/chromium.ts";
 import { claimPort } from "../../engines/free-port.ts";
 import { eventually } from "./eventually.ts";
 
-/** The first start on a machine may fetch the engines. */
+/** The first start on a machine may download the engines. */
 export const FIRST_START_MS_MAX = 600_000;
-/** For one step of a browser, however busy the machine. */
+/** Maximum duration of one browser step, on a slow machine. */
 export const PATIENCE_MS = 120_000;
 const STOP_PATIENCE_MS = 15_000;
 const CHROMIUM_FLAGS = [
@@ -36,7 +36,7 @@ export async function openBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath: path, env: { ...process.env, ...env }, args: CHROMIUM_FLAGS, timeout: PATIENCE_MS });
 }
 
-/** `coroom start`, with data of its own. It comes back on its port and data after a kill. */
+/** `coroom start` with its own data. After a kill it restarts on the same port with the same data. */
 export class DemoSystem {
   readonly folder: string;
   readonly url: string;
@@ -54,10 +54,10 @@ export class DemoSystem {
     this.#child = child;
   }
 
-  /** `settings`: as variables without their prefix. */
+  /** `settings`: environment variables without their prefix. */
   static async start(settings: Readonly<Record<string, string>> = {}): Promise<DemoSystem> {
     const folder = mkdtempSync(join(tmpdir(), "coroom-demo-"));
-    const port = await claimPort(0, "127.0.0.1", "port"); // Chosen here, so that it comes back where its pages look for it.
+    const port = await claimPort(0, "127.0.0.1", "port"); // Chosen here, so that a restarted system keeps its port.
     const start = () => startIn(folder, { ...settings, PORT: String(port), DATA_DIR: join(folder, "data") });
     return new DemoSystem(folder, start, await start());
   }
@@ -71,7 +71,7 @@ export class DemoSystem {
     this.#child = (await this.#start()).child;
   }
 
-  /** Where it was, and with nothing of what it had. */
+  /** Restarts on the same port without any data. */
   async startAnew(): Promise<void> {
     await this.#child.stop(STOP_PATIENCE_MS);
     rmSync(join(this.folder, "data"), { recursive: true });
@@ -84,7 +84,7 @@ export class DemoSystem {
   }
 }
 
-/** Somebody at the demo page: what they do, and what they see. */
+/** A user at the demo page: what the user does, and what the page shows. */
 export class Visitor {
   readonly page: Page;
 
@@ -101,13 +101,13 @@ export class Visitor {
     return visitor;
   }
 
-  /** Key by key, where the caret is. */
+  /** Types key by key at the caret. */
   async types(text: string, keyMs = 15): Promise<void> {
     await this.page.locator(".cm-content").focus();
     await this.page.keyboard.type(text, { delay: keyMs });
   }
 
-  /** Where the caret is, as from the clipboard. */
+  /** Pastes from the clipboard at the caret. */
   async pastes(text: string): Promise<void> {
     await this.page.locator(".cm-content").evaluate((editor, pasted) => {
       const clipboardData = new DataTransfer();
@@ -116,7 +116,7 @@ export class Visitor {
     }, text);
   }
 
-  /** What was written, without other people's carets in it. */
+  /** The text of the document, without other users' carets in it. */
   text(): Promise<string> {
     return this.page.locator(".cm-line").evaluateAll((lines) => {
       const written = lines.map((line) => line.cloneNode(true) as Element);
@@ -134,7 +134,7 @@ export class Visitor {
     return (await notice.isVisible()) ? notice.innerText() : "";
   }
 
-  /** For people to look at. */
+  /** Stores a picture for people who investigate a failure. */
   async screenshot(name: string): Promise<string> {
     const path = join(tmpdir(), "coroom-screenshots", `${name.replace(/\W+/g, "-")}.png`);
     await this.page.screenshot({ path });
@@ -157,7 +157,7 @@ async function startIn(folder: string, settings: Readonly<Record<string, string>
   });
   let exited = false;
   void child.exited.then(() => (exited = true));
-  await eventually("coroom start says that it is ready", () => exited || readyLines(folder).length > before, FIRST_START_MS_MAX);
+  await eventually("coroom start is ready", () => exited || readyLines(folder).length > before, FIRST_START_MS_MAX);
   const url = readyLines(folder).at(-1);
   if (exited || url === undefined) throw new Error(`coroom start ended before it was ready:\n${logIn(folder)}`);
   return { url, child };

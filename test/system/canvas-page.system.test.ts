@@ -1,4 +1,7 @@
-/** What hands and keys do on the demo page's canvas, in a real browser: who writes on a note, and what is in view. */
+/**
+ * Mouse and keyboard on the canvas of the demo page, in a real browser: the text of notes, the focus, and the visible
+ * area.
+ */
 
 import { expect, test } from "vitest";
 
@@ -8,7 +11,7 @@ import { eventually } from "./eventually.ts";
 
 const demo = DemoPage.forThisFile({ viewport: { width: 1440, height: 860 } });
 
-test("[PAGE23] a double click on a note writes on it; one on a word there selects the word", async () => {
+test("[PAGE23] a double click on a note opens its text, and a double click on a word selects the word", async () => {
   const ada = await demo.open("double click", "Ada");
   await writeNote(ada, "Call the printers");
   const note = ada.page.locator(".shape");
@@ -21,7 +24,7 @@ test("[PAGE23] a double click on a note writes on it; one on a word there select
   await eventually("it is there", async () => (await note.innerText()) === "Ring the printers today");
 });
 
-test("[PAGE23] a drag goes on beyond the canvas", async () => {
+test("[PAGE23] a drag continues outside the canvas", async () => {
   const ada = await demo.open("far", "Ada");
   await writeNote(ada, "Far away");
   const note = ada.page.locator(".shape");
@@ -33,7 +36,7 @@ test("[PAGE23] a drag goes on beyond the canvas", async () => {
   await eventually("the note lies where the hand went", async () => Math.abs((await note.boundingBox())!.x - (5 - 90)) < 4);
 });
 
-test("[PAGE24] who opens a note and leaves it as it was takes back nothing that another wrote on it", async () => {
+test("[PAGE24] a user who opens a note and closes it unchanged reverts nothing that another user wrote", async () => {
   const [ada, grace] = [await demo.open("note of two", "Ada"), await demo.open("note of two", "Grace")];
   await writeNote(ada, "Call the printers");
   const [adas, graces] = [ada.page.locator(".shape"), grace.page.locator(".shape")];
@@ -44,13 +47,13 @@ test("[PAGE24] who opens a note and leaves it as it was takes back nothing that 
   await grace.page.keyboard.press("Enter");
   await grace.page.keyboard.type("Write to them");
   await grace.page.keyboard.press("Escape");
-  await eventually("Ada's page knows what Grace wrote", async () => (await adas.getAttribute("aria-label"))!.endsWith("Write to them"));
+  await eventually("Ada's page has Grace's text", async () => (await adas.getAttribute("aria-label"))!.endsWith("Write to them"));
   await ada.page.keyboard.press("Escape");
   await eventually("Ada sees it", async () => (await adas.innerText()) === "Write to them");
   expect(await graces.innerText()).toBe("Write to them");
 });
 
-test("[PAGE25] the key that goes to a note out of view brings it into view, and pointers stay where they point", async () => {
+test("[PAGE25] a key that focuses a note outside the visible area moves it into view, and pointers keep their positions", async () => {
   const [ada, grace] = [await demo.open("out of view", "Ada"), await demo.open("out of view", "Grace")];
   await writeNote(ada, "Far off");
   const note = ada.page.locator(".shape");
@@ -72,7 +75,7 @@ test("[PAGE25] the key that goes to a note out of view brings it into view, and 
   });
 });
 
-test("[PAGE28] a note is told as a group with its text, and as a field while it is written on", async () => {
+test("[PAGE28] a screen reader gets a note as a group with its text, and as a text field while it is edited", async () => {
   const ada = await demo.open("told", "Ada");
   await writeNote(ada, "Call the printers");
   const note = ada.page.getByRole("group", { name: "note: Call the printers" });
@@ -82,7 +85,7 @@ test("[PAGE28] a note is told as a group with its text, and as a field while it 
   await eventually("it is a field", () => note.getByRole("textbox", { name: "Text" }).isVisible());
 });
 
-test("[PAGE42] where the system gives the colours, a note still has an edge, and a pressed button shows", async () => {
+test("[PAGE42] a note has a border and a pressed button is marked when the system forces its colours", async () => {
   const ada = await demo.open("forced", "Ada");
   await writeNote(ada, "Seen");
   await ada.page.emulateMedia({ forcedColors: "active" });
@@ -95,7 +98,7 @@ test("[PAGE42] where the system gives the colours, a note still has an edge, and
   );
 });
 
-test("[PAGE31] keys alone write a note, move it, remove it and take that back, and always know where they are", async () => {
+test("[PAGE31] the keyboard alone creates, moves, deletes and restores a note, and the focus is always visible", async () => {
   const ada = await demo.open("keys", "Ada");
   const { page } = ada;
   const shapes = page.locator(".shape");
@@ -117,10 +120,10 @@ test("[PAGE31] keys alone write a note, move it, remove it and take that back, a
   await eventually("it is gone again", async () => (await shapes.count()) === 0);
   await page.locator("#add-rectangle").focus();
   await page.keyboard.press("Enter");
-  await eventually("what was added has the focus", () => hasFocus(".shape.rectangle"));
+  await eventually("the added shape has the focus", () => hasFocus(".shape.rectangle"));
 });
 
-test("[PAGE32] a hand without a keyboard removes the shape that it touched last, and nothing once that is let go", async () => {
+test("[PAGE32] the Remove button deletes the shape that was selected last, and is disabled without a selection", async () => {
   const ada = await demo.open("hand", "Ada");
   await writeNote(ada, "Call the printers");
   const [note, remove] = [ada.page.locator(".shape"), ada.page.getByRole("button", { name: "Remove", exact: true })];
@@ -132,7 +135,7 @@ test("[PAGE32] a hand without a keyboard removes the shape that it touched last,
   await eventually("it is gone", async () => (await note.count()) === 0 && remove.isDisabled());
 });
 
-test("[PAGE29] who opens a canvas sees what lies on it, wherever that is", async () => {
+test("[PAGE29] a visitor who opens a canvas sees its content, wherever the content lies", async () => {
   const ada = await demo.open("elsewhere", "Ada");
   const stage = (await ada.page.locator("#stage").boundingBox())!;
   await ada.page.mouse.move(stage.x + 20, stage.y + 20);

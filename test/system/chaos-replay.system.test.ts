@@ -1,6 +1,6 @@
 /**
- * The recorded session again while, at seeded moments, each kind of process is killed with SIGKILL and started
- * again, several times over. Judged by the log and by the documents, whatever the processes believe.
+ * Replays the recorded session while each kind of process is killed with SIGKILL and restarted at seeded moments,
+ * several times. The log and the documents are checked, whatever the processes believe.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -50,7 +50,7 @@ const kill = {
 } as const;
 
 test(
-  `[CHA1] no kill of any process loses an acknowledged edit, reuses a seq or leaves documents apart (seed ${SEED})`,
+  `[CHA1] no kill of any process loses an acknowledged edit, reuses a seq or lets documents diverge (seed ${SEED})`,
   { timeout: soakLength(600_000, 3_600_000) },
   async () => {
     const trace = readTrace("friendsforever");

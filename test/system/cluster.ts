@@ -1,6 +1,6 @@
 /**
- * A whole Coroom for a test: a real nats-server, or three as a cluster, and each role in processes of its own, as
- * `coroom start --roles` runs them, any of which can be killed, paused and started again.
+ * A complete Coroom for a test: one nats-server or a cluster of three, and each role in its own process, as `coroom
+ * start --roles` runs it. A test can kill, pause and restart each process.
  */
 
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -20,34 +20,34 @@ import { startTestNats, startTestRedis } from "../contract/test-engines.ts";
 export type ClusterShape = {
   readonly gateways: number;
   readonly roomServers: number;
-  /** Default: one of each. */
+  /** Default: one each. */
   readonly placements?: number;
   readonly documentServices?: number;
-  /** Default: none. A redis-server comes with them. */
+  /** Default: none. A redis-server starts with them. */
   readonly leaderboards?: number;
-  /** With three or five, everything is kept by as many. Default: one. */
+  /** Servers, and replicas of everything: one, three or five. Default: one. */
   readonly natsServers?: number;
-  /** The way between two of them, by their indexes. */
+  /** Address of the route between two servers, by their indexes. */
   readonly natsRoute?: (from: number, to: number, address: string) => Promise<string>;
-  /** nats-server syncs to disk before it answers. */
+  /** nats-server syncs to disk before it acknowledges. */
   readonly syncAlways?: boolean;
-  /** Settings of every process, as variables without their prefix: `{ EDITS_PER_SECOND: "100000" }`. */
+  /** Settings of every process, as environment variables without their prefix: `{ EDITS_PER_SECOND: "100000" }`. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** More settings of the first room server, the second and so on. */
+  /** Additional settings of the first room server, the second and so on. */
   readonly roomServerSettings?: readonly Readonly<Record<string, string>>[];
-  /** Where a process finds NATS, if not at the servers themselves: a proxy in between, or a line of its own that can be cut. */
+  /** Address of NATS for a process, if not the servers themselves: a proxy, or a connection that a test can cut. */
   readonly natsUrlOf?: (process: ProcessName, servers: readonly string[]) => Promise<string>;
 };
 
 export type ProcessRole = "placement" | "document-service" | "room-server" | "leaderboard" | "gateway";
-/** `index` counts from 0 among the processes of a role. */
+/** `index` counts the processes of one role from 0. */
 export type ProcessName = { readonly role: ProcessRole; readonly index: number };
 
 const JWT_SECRET = "a secret of the tests, 32 characters";
 const READY_MS_MAX = 120_000;
 const STOP_PATIENCE_MS = 10_000;
 
-/** One process of one role. */
+/** A process of one role. */
 export class Process {
   readonly role: string;
   readonly #logFile: string;
@@ -68,12 +68,12 @@ export class Process {
     return new Process(role, logFile, start, await start());
   }
 
-  /** All that it has printed, over all its runs. */
+  /** The output of all its runs. */
   printed(): string {
     return readFileSync(this.#logFile, "utf8");
   }
 
-  /** What it has printed of each room server that it ran, the newest last. */
+  /** The log line of each room server that it ran, the newest last. */
   serversReady(): readonly string[] {
     return this.#serversReady.lines();
   }
@@ -95,7 +95,7 @@ export class Process {
     await this.#child.exited;
   }
 
-  /** Again after its end. */
+  /** Starts the process after its end. */
   async startAgain(): Promise<void> {
     this.#child = await this.#start();
   }
@@ -159,7 +159,8 @@ export class SystemCluster {
       const natsUrl = await (shape.natsUrlOf?.({ role, index }, urls) ?? urls.join(","));
       return Process.start(role, join(folder, `${role}-${index + 1}.log`), { ...settings, NATS_URL: natsUrl, ...more });
     };
-    // No role needs another at its start. But of several nats-servers that are asked for the same thing by many at once, one may not answer, and its asker waits 5 s.
+    // No role needs another at its start. However, one of several nats-servers may not answer when many clients request
+    // the same thing at once, and such a client waits 5 s.
     const oneRoleAtATime = urls.length > 1;
     let before: Promise<unknown> = Promise.resolve();
     const several = <Started>(count: number, one: (index: number) => Promise<Started>): Promise<Started[]> => {
@@ -176,7 +177,7 @@ export class SystemCluster {
       several(shape.roomServers, (index) => start("room-server", index, shape.roomServerSettings?.[index])),
       several(shape.leaderboards ?? 0, (index) => start("leaderboard", index, { REDIS_URL: redis!.url })),
       several(shape.gateways, async (index) => {
-        const port = await claimPort(0, "127.0.0.1", "port"); // Chosen here, so that a restarted gateway is where its clients look for it.
+        const port = await claimPort(0, "127.0.0.1", "port"); // Chosen here, so that a restarted gateway keeps its port.
         return {
           process: await start("gateway", index, { PORT: String(port) }),
           url: `ws://127.0.0.1:${port}`,
@@ -197,12 +198,12 @@ export class SystemCluster {
     });
   }
 
-  /** The only one, or the first. */
+  /** The only nats-server, or the first one. */
   get nats(): Engine {
     return this.natsServers[0]!;
   }
 
-  /** All of them, as a client is given them. */
+  /** The addresses of all nats-servers, as a client expects them. */
   get natsUrl(): string {
     return this.natsServers.map(({ url }) => url).join(",");
   }
@@ -215,7 +216,7 @@ export class SystemCluster {
     return this.documentServices[0]!;
   }
 
-  /** What its processes show each other. */
+  /** The secret that its processes share. */
   get internalSecret(): string {
     return JWT_SECRET;
   }

@@ -5,12 +5,12 @@
 
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 
-/** What goes to the server, what comes from it, or both. */
+/** Bytes that go to the server, that come from it, or both. */
 export type Way = "to" | "from" | "both";
 
 export class CuttableConnection {
   readonly #server: Server;
-  /** Each with the way of what is read there. */
+  /** Each socket with the direction of the bytes that are read from it. */
   readonly #sockets = new Map<Socket, Exclude<Way, "both">>();
   #cut: Way | undefined;
 
@@ -20,9 +20,9 @@ export class CuttableConnection {
   }
 
   static async start(natsUrl: string): Promise<CuttableConnection> {
-    const line = new CuttableConnection(natsUrl);
-    await new Promise<void>((resolve) => line.#server.listen(0, "127.0.0.1", resolve));
-    return line;
+    const connection = new CuttableConnection(natsUrl);
+    await new Promise<void>((resolve) => connection.#server.listen(0, "127.0.0.1", resolve));
+    return connection;
   }
 
   get url(): string {

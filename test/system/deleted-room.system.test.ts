@@ -1,6 +1,6 @@
 /**
- * A room deleted for good, on real engines: everybody in it is told, nobody gets in or brings anything back, and of its
- * content not a byte is left in NATS, whoever was paused, offline or killed meanwhile.
+ * A room that is deleted permanently, on real engines. All members are informed, nobody joins it or restores anything,
+ * and NATS keeps no byte of its content, whichever client or process was paused, offline or killed meanwhile.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -17,10 +17,10 @@ import { eventually } from "./eventually.ts";
 import { ownerOf } from "./owner.ts";
 import { insertion, Person } from "./person.ts";
 
-/** Stands in every edit of these tests. */
+/** Part of every edit of these tests. */
 const MARK = "unmistakable";
 
-/** Nobody takes over from an owner that is paused, though the machine has much to do, before its room is deleted. */
+/** Long limits: on a slow machine nobody takes over from the paused owner before its room is deleted. */
 const UNHURRIED = { HEARTBEAT_MS: "1000", SERVER_SILENCE_MS_MAX: "8000", OWNER_SILENCE_MS_MAX: "10000" };
 
 let cluster: SystemCluster;
@@ -41,7 +41,7 @@ beforeAll(async () => {
   cluster = await SystemCluster.start({ gateways: 2, roomServers: 2, settings });
   nats = await connectNats({ servers: cluster.natsUrl, name: "deleted-room" });
   const token = await cluster.token("*", "probe");
-  await eventually("a document service is heard of", async () =>
+  await eventually("both gateways know a document service", async () =>
     (await Promise.all([0, 1].map((at) => ask("GET", "none/text", token, at)))).every(({ status }) => status === 404),
   );
 });
@@ -68,12 +68,12 @@ async function ask(
   };
 }
 
-/** Subjects of all messages in all streams that speak of the room, or hold what was written in it. */
+/** Subjects of all messages in all streams that name the room or hold its content. */
 async function tracesOf(room: string): Promise<string[]> {
   const [manager, key, objects] = [await jetstreamManager(nats), keyOf(room), `${keyOf(room)}/`];
   const traces: string[] = [];
   for await (const { config, state } of manager.streams.list()) {
-    if (config.name === subjectsOf(cluster.environment).operationsStream) continue; // Who owned it when; no content.
+    if (config.name === subjectsOf(cluster.environment).operationsStream) continue; // The events name owners, and hold no content.
     for (let seq = state.first_seq; seq <= state.last_seq; seq++) {
       const message = await manager.streams.getMessage(config.name, { seq }).catch(() => null); // Removed.
       if (message === null) continue;
@@ -86,7 +86,7 @@ async function tracesOf(room: string): Promise<string[]> {
 
 const keyOf = (room: string) => roomKey("default" as TenantId, room as RoomId);
 
-/** That the room is deleted is all that is left. */
+/** Checks that only the records of the deletion are left. */
 async function expectOnlyItsEnd(room: string): Promise<void> {
   const [subjects, key] = [subjectsOf(cluster.environment), keyOf(room)];
   const log = subjects.log(partitionOf(key, 1), key);
@@ -105,12 +105,12 @@ async function admin(room: string): Promise<string> {
   return cluster.token(room, "boss", { rights: ["admin"] });
 }
 
-/** Answered once nothing is left in the log and the stores. */
+/** Waits until nothing is left in the log and the stores. */
 function untilWiped(room: string, token: string): Promise<void> {
   return eventually(`nothing is left of ${room}`, async () => (await ask("DELETE", room, token)).json.wiped === true);
 }
 
-/** With a snapshot, a segment of its history and a version. */
+/** A room with a snapshot, a history segment and a version. */
 async function writtenRoom(room: string): Promise<Person> {
   const ann = await Person.enter(cluster, cluster.gateways[0]!, room, "ann", { merging: true });
   for (const words of [`${MARK} one `, `${MARK} two `]) {
@@ -130,7 +130,7 @@ async function writtenRoom(room: string): Promise<Person> {
 
 const DELETED = expect.objectContaining({ kind: "room-refused", reason: "deleted" });
 
-test("[DEL1] everybody in a room that is deleted is told, nothing of it is left, and whoever was away brings nothing back", async () => {
+test("[DEL1] all members of a deleted room are informed, nothing of it remains, and a member that was offline restores nothing", async () => {
   const ann = await writtenRoom("doomed");
   const bob = await Person.enter(cluster, cluster.gateways[1]!, "doomed", "bob", { merging: true });
   const carol = await Person.enter(cluster, cluster.gateways[1]!, "doomed", "carol", { merging: true });
@@ -141,15 +141,15 @@ test("[DEL1] everybody in a room that is deleted is told, nothing of it is left,
   expect((await ask("DELETE", "doomed", await admin("doomed"), 1)).status).toBeOneOf([200, 202]);
   await untilWiped("doomed", await admin("doomed"));
   for (const person of [ann, bob])
-    await eventually(`${person.name} is told`, () => person.errors.length > 0 && person.room.status === "stopped");
+    await eventually(`${person.name} is informed`, () => person.errors.length > 0 && person.room.status === "stopped");
   await expectOnlyItsEnd("doomed");
 
   carol.room.connect();
-  await eventually("carol is told", () => carol.errors.length > 0);
+  await eventually("carol is informed", () => carol.errors.length > 0);
   for (const person of [ann, bob, carol]) expect(person.errors, person.name).toEqual([DELETED]);
   expect(carol.room.saved).toBe(false);
   const dora = await Person.enter(cluster, cluster.gateways[0]!, "doomed", "dora", { merging: true });
-  await eventually("dora is told", () => dora.errors.length > 0);
+  await eventually("dora is informed", () => dora.errors.length > 0);
   expect([dora.text, dora.errors]).toEqual(["", [DELETED]]);
   await expectOnlyItsEnd("doomed");
   for (const person of [ann, bob, carol, dora]) person.leave();
@@ -161,19 +161,19 @@ test("[DEL2] an owner that was paused while its room was deleted acknowledges no
   paused.signal("SIGSTOP");
   try {
     ann.type(insertion(`${MARK} late `));
-    await sleep(200); // It is on its way to who does not take it.
+    await sleep(200); // The edit is on its way to the paused owner.
     expect((await ask("DELETE", "paused", boss)).status).toBeOneOf([200, 202]);
   } finally {
     paused.signal("SIGCONT");
   }
-  await eventually("ann is told", () => ann.room.status === "stopped");
+  await eventually("ann is informed", () => ann.room.status === "stopped");
   await untilWiped("paused", boss);
   expect([ann.room.saved, ann.errors]).toEqual([false, [DELETED]]);
   await expectOnlyItsEnd("paused");
   ann.leave();
 });
 
-test("[DEL3] a document service that is killed while it removes a room goes on with it when it is there again", async () => {
+test("[DEL3] a document service that is killed during a deletion completes it after its restart", async () => {
   for (const [index, afterMs] of [0, 3, 10, 30].entries()) {
     const room = `killed-${index}`;
     const ann = await writtenRoom(room);

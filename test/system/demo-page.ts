@@ -7,10 +7,13 @@ import { afterAll, afterEach, beforeAll } from "vitest";
 
 import { DemoSystem, FIRST_START_MS_MAX, openBrowser, Visitor } from "./browser.ts";
 
-/** `url`: of another system, or of a line to this one. */
+/** `url`: address of another system, or of a cable to this one. */
 export type Visit = { readonly url?: string; readonly rights?: string };
 
-/** Beside several pages one process for everything is late on a machine with much to do: it would tell less, which is not what these tests are about. */
+/**
+ * Long limits: beside several pages the system is slow on a busy machine and would shed presence, which these tests are
+ * not about.
+ */
 const UNDISTURBED = {
   SHED_DELAY_MS_MIN: "60000",
   SHED_NATS_LAG_MS_MIN: "60000",
@@ -28,7 +31,7 @@ export class DemoPage {
     this.#context = context;
   }
 
-  /** To be called once, outside of the tests. What a visitor saw of a failed one is kept as a picture. */
+  /** Call once per file, outside of the tests. The pages of a failed test are stored as pictures. */
   static forThisFile(context: BrowserContextOptions = {}): DemoPage {
     const demo = new DemoPage(context);
     beforeAll(async () => {

@@ -1,6 +1,6 @@
 /**
- * Documents over HTTP, through the gateways of a whole Coroom; and `document-service/openapi.json` held true: each answer
- * has to fit what it declares, and each error that it declares and that can be brought about is met here.
+ * Documents over HTTP through the gateways of a complete Coroom. `document-service/openapi.json` is checked too: each
+ * answer must match its schema, and each declared error that a test can cause must occur.
  */
 
 import { createHash } from "node:crypto";
@@ -17,7 +17,7 @@ import { TRACE_TEXT } from "./traces.ts";
 
 const declared = new Declared(new URL("../../document-service/openapi.json", import.meta.url));
 
-/** What a healthy system of this size cannot be brought to say. */
+/** Errors that a healthy system of this size does not return. */
 const UNMET = /unavailable|loading|busy|too-long|log-stalled|unconfirmed|token-expired|unknown|(text|put.*|diff|edits) 422 unreadable/;
 
 const BINARY = { "content-type": "application/octet-stream" };
@@ -39,7 +39,7 @@ beforeAll(async () => {
   };
   cluster = await SystemCluster.start({ gateways: 2, roomServers: 2, settings });
   const token = await cluster.token("*", "probe");
-  await eventually("a document service is heard of", async () =>
+  await eventually("both gateways know a document service", async () =>
     (await Promise.all([0, 1].map((at) => ask("GET", "none/snapshot", { token, at })))).every(({ status }) => status === 404),
   );
 });
@@ -54,7 +54,7 @@ type Answer = {
   json: { error?: string; wiped?: boolean; seq?: number; epoch?: number; types?: Record<string, { kind: string; value: unknown }> };
 };
 
-/** Whoever reads, and is told that the service cannot answer just now, asks again. */
+/** Repeats a read while the service is temporarily unable to answer. */
 function ask(method: string, path: string, asking: Asking): Promise<Answer> {
   const once = (): Promise<Answer> => askOnce(method, path, asking);
   return method === "GET" ? askAgain(`${method} ${path}`, once) : once();
@@ -82,7 +82,7 @@ function update(write: (doc: Y.Doc) => void): Uint8Array {
 
 const typing = (words: string) => update((doc) => doc.getText(TRACE_TEXT).insert(0, words));
 
-test("[DHTTP1] what is written over HTTP is ordered and seen by those in the room, and read back at its seq as text, JSON, bytes and a difference", async () => {
+test("[DHTTP1] an edit over HTTP is ordered and reaches the members, and is read at its seq as text, JSON, bytes and a difference", async () => {
   const token = await cluster.token("plan", "backend");
   const ann = await Person.enter(cluster, cluster.gateways[1]!, "plan", "ann", { merging: false });
   try {
@@ -121,7 +121,7 @@ test("[DHTTP1] what is written over HTTP is ordered and seen by those in the roo
   }
 });
 
-test("[DHTTP2] a long document comes compressed to whoever takes that, the same bytes once it is undone", async () => {
+test("[DHTTP2] a long document is compressed for a client that accepts it, and decompresses to the same bytes", async () => {
   const token = await cluster.token("long", "backend");
   expect(
     (await ask("POST", "long/edits", { token, headers: BINARY, body: typing("all work and no play ".repeat(4_000)) })).json,
@@ -135,7 +135,7 @@ test("[DHTTP2] a long document comes compressed to whoever takes that, the same 
   expect((await ask("GET", "long/snapshot", { token, headers: { "if-none-match": zipped.headers.get("etag")! } })).status).toBe(304);
 });
 
-test("[DHTTP3] of all who make a document of content at once, through whichever gateway, one does; its content is there once", async () => {
+test("[DHTTP3] exactly one of several concurrent requests creates a document, through any gateway, and its content exists once", async () => {
   for (let round = 0; round < 5; round++) {
     const room = `seeded-${round}`;
     const ann = await Person.enter(cluster, cluster.gateways[round % 2]!, room, "ann", { merging: false });
@@ -152,13 +152,13 @@ test("[DHTTP3] of all who make a document of content at once, through whichever 
     expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array.from({ length: 7 }, () => 409)]);
     const winner = answers.findIndex(({ status }) => status === 201);
     expect(answers[winner]!.json).toMatchObject({ seq: 1 });
-    await eventually("who was in the room has it, once", () => ann.doc.getText("text").toString() === `template of ${winner} `);
+    await eventually("the member of the room has the content once", () => ann.doc.getText("text").toString() === `template of ${winner} `);
     expect((await ask("GET", `${room}/text?minSeq=1`, { token: await cluster.token(room, "reader") })).text).toBe(`template of ${winner} `);
     ann.leave();
   }
 });
 
-test("[DHTTP4] a request that is sent again is answered as the first, also past the death of the room's owner", async () => {
+test("[DHTTP4] a repeated request gets the answer of the first, also after the death of the room's owner", async () => {
   const token = await cluster.token("again", "backend");
   const put = (at: number) =>
     ask("PUT", "again/document", {
@@ -185,7 +185,7 @@ test("[DHTTP4] a request that is sent again is answered as the first, also past 
   });
 });
 
-test("[DHTTP5] each refusal that the document declares is met, and says what to do", async () => {
+test("[DHTTP5] each declared refusal occurs with its status and error code", async () => {
   const room = "refusals";
   const all = await cluster.token("*", "tester");
   await ask("PUT", `${room}/document`, {
@@ -274,7 +274,7 @@ test("[DHTTP5] each refusal that the document declares is met, and says what to 
   await untilTooFast("DELETE", "nothing", {});
 });
 
-test("[DHTTP8] whatever is asked of a room that is deleted is answered with 410, on every gateway, and its name is not given again", async () => {
+test("[DHTTP8] every request for a deleted room is answered with 410 on every gateway, and its name cannot be used again", async () => {
   const [token, admin] = [await cluster.token("doomed", "ann"), await cluster.token("doomed", "boss", { rights: ["admin"] })];
   await ask("POST", "doomed/edits", { token, headers: BINARY, body: typing("content") });
   expect((await ask("GET", "doomed/text?minSeq=1", { token })).text).toBe("content");
@@ -297,7 +297,7 @@ test("[DHTTP8] whatever is asked of a room that is deleted is answered with 410,
   }
 });
 
-test("[DHTTP6] every error that the document declares was met, but those of a system in trouble; those of other payloads too", async () => {
+test("[DHTTP6] every declared error occurs, except those of a failing system, and a room with other payloads is not a document", async () => {
   const token = await cluster.token("*", "stranger");
   const { RoomConnection } = await import("../../client/index.ts");
   const room = new RoomConnection({ url: cluster.gateways[0]!.url, room: "json", token, format: { merge: undefined } as never });
@@ -317,7 +317,7 @@ test("[DHTTP6] every error that the document declares was met, but those of a sy
   expect(declared.unmet.filter((error) => !UNMET.test(error))).toEqual([]);
 });
 
-test("[DHTTP7] a crowd that comes for a document at once, through two gateways, gets the same bytes", async () => {
+test("[DHTTP7] 100 concurrent readers of a document, through two gateways, get the same bytes", async () => {
   const owner = await cluster.token("crowd", "owner");
   await ask("POST", "crowd/edits", { token: owner, headers: BINARY, body: typing("x".repeat(50_000)) });
   const hashes = await Promise.all(

@@ -1,4 +1,4 @@
-/** Edits through real processes of each role, as a tracing backend is shown them. */
+/** Edits through real processes of each role, as a tracing backend receives them. */
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 
@@ -10,9 +10,9 @@ import { insertion, Person } from "./person.ts";
 import { type CollectedSpan, TraceCollector } from "./trace-collector.ts";
 
 const ROOM = "traced";
-/** How far two processes' dates may be off. */
+/** Maximum difference between the clocks of two processes. */
 const OFF_NANOS_MAX = 10_000_000n;
-/** As OTLP numbers them. */
+/** Span kinds of OTLP. */
 const [SERVER, PRODUCER, CONSUMER] = [2, 4, 5];
 
 let collector: TraceCollector;
@@ -26,7 +26,7 @@ function start(share: string): Promise<SystemCluster> {
     gateways: 2,
     roomServers: 1,
     leaderboards: 1,
-    // No edit is sent twice, and nobody taken for dead, for being late.
+    // Long limits, so that no edit is resent and no process counts as dead on a slow machine.
     settings: {
       TRACES_URL: collector.url,
       TRACES_SHARE: share,
@@ -37,7 +37,7 @@ function start(share: string): Promise<SystemCluster> {
   });
 }
 
-/** Ada on one gateway writes, Grace on another reads. */
+/** Ada writes on one gateway, and Grace reads on another. */
 async function write(cluster: SystemCluster, texts: readonly string[]): Promise<void> {
   const ada = await Person.enter(cluster, cluster.gateways[0]!, ROOM, "ada", { merging: false });
   const grace = await Person.enter(cluster, cluster.gateways[1]!, ROOM, "grace", { merging: false });
@@ -51,7 +51,7 @@ async function write(cluster: SystemCluster, texts: readonly string[]): Promise<
   grace.leave();
 }
 
-test("[TRC1] each edit is one trace: every hop is in it once, under the hop that it came from, and none began before that", async () => {
+test("[TRC1] each edit is one trace with every hop once, under the hop that caused it, and no hop begins before its cause", async () => {
   const cluster = await start("1");
   const secret = "what nobody is shown";
   await write(cluster, [secret, "and more"]);
@@ -59,7 +59,7 @@ test("[TRC1] each edit is one trace: every hop is in it once, under the hop that
     collector.spans.filter(({ attributes }) => attributes["coroom.edit.counter"] === counter);
   await eventually("all hops of both were sent", () => spansOf("1").length === 7 && spansOf("2").length === 7);
   await cluster.stop();
-  expect(collector.spans.length).toBe(14); // Nor comes anything at the end.
+  expect(collector.spans.length).toBe(14); // Nothing is sent at the end.
 
   for (const counter of ["1", "2"]) {
     const spans = spansOf(counter);
@@ -88,12 +88,12 @@ test("[TRC1] each edit is one trace: every hop is in it once, under the hop that
   expect(JSON.stringify(collector.spans, (_, value: unknown) => (typeof value === "bigint" ? String(value) : value))).not.toContain(secret);
 });
 
-test("[TRC26] an edit whose owner stops goes on under the next one in the same trace, which also tells that the first did not append it", async () => {
+test("[TRC26] an edit whose owner pauses continues under the next owner in the same trace, and the first owner reports that it did not append it", async () => {
   collector.spans.length = 0;
   const cluster = await SystemCluster.start({
     gateways: 1,
     roomServers: 2,
-    // Only who is paused is taken for dead.
+    // Only the paused process counts as dead.
     settings: {
       TRACES_URL: collector.url,
       TRACES_SHARE: "1",
@@ -113,12 +113,12 @@ test("[TRC26] an edit whose owner stops goes on under the next one in the same t
   paused.signal("SIGCONT");
   const spans = (): CollectedSpan[] => collector.spans.filter(({ attributes }) => attributes["coroom.edit.counter"] === "2");
   const appends = (): (string | undefined)[] => spans().flatMap(({ name, failure }) => (name === "send log" ? [failure] : []));
-  await eventually("the owner of before has told of its append, too", () => appends().length === 2);
+  await eventually("the former owner has reported its append too", () => appends().length === 2);
   ada.leave();
   await cluster.stop();
 
   const [failed, succeeded] = appends().sort();
-  // The log refuses its append; or a look at the log's end, due since Ada was caught up, ends its ownership before that.
+  // The log refuses its append, or the ownership check after Ada's catch-up ends its ownership before that.
   expect(["fenced", "given up: fenced"]).toContain(failed);
   expect(succeeded).toBe(undefined);
   expect(new Set(spans().map(({ traceId }) => traceId)).size).toBe(1);
@@ -130,10 +130,10 @@ test("[TRC26] an edit whose owner stops goes on under the next one in the same t
   expect(new Set(known).size).toBe(known.length);
 });
 
-test("[TRC2] of a share of 0 nothing is sent, and nothing by default", async () => {
+test("[TRC2] nothing is sent when the share of traces is 0", async () => {
   collector.spans.length = 0;
   const cluster = await start("0");
   await write(cluster, ["nobody", "looks"]);
-  await cluster.stop(); // Whatever waited would be sent now.
+  await cluster.stop(); // Everything that waits is sent now.
   expect(collector.spans).toEqual([]);
 });

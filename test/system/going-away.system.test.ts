@@ -1,4 +1,4 @@
-/** A gateway is stopped under people who type, as a deploy does it: they move to another and notice nothing. */
+/** A gateway stops while people type, as during a deployment. They move to another gateway and notice nothing. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -11,13 +11,13 @@ import { checkLog, readLog } from "./log-checks.ts";
 import { insertion, Person } from "./person.ts";
 
 const ROOM = "deploy";
-/** As many, and as fast, as one process can play all of on a machine that has much to do. */
+/** As many people, and as fast, as one process can play on a slow machine. */
 const PEOPLE = 12;
-/** A quarter of it is for the last to move, however busy the machine; it ends when all have. */
+/** The last person has a quarter of it to move, on a slow machine. The drain ends when all have moved. */
 const DRAIN_MS = 16_000;
 const PAUSE_MS = 300;
-/** Of what the gateway printed, where it does not end well. */
-const LAST_WORDS = 2_000;
+/** Characters of the gateway's output that a failure shows. */
+const OUTPUT_SHOWN = 2_000;
 
 let cluster: SystemCluster;
 let balancer: Balancer;
@@ -35,7 +35,7 @@ async function connectionsTo(httpUrl: string): Promise<number> {
   return Number(/^coroom_gateway_connections (\d+)$/m.exec(metrics)?.[1]);
 }
 
-test("[AWAY1] people who type while their gateway is stopped move to another: nothing is lost, repeated or told as an error", async () => {
+test("[AWAY1] people who type while their gateway stops move to another one: no edit is lost or repeated, and no error is reported", async () => {
   const [leaving, staying] = cluster.gateways as [(typeof cluster.gateways)[0], (typeof cluster.gateways)[0]];
   const people = await Promise.all(
     Array.from({ length: PEOPLE }, (_, index) =>
@@ -63,7 +63,7 @@ test("[AWAY1] people who type while their gateway is stopped move to another: no
   await sleep(500);
   const { exited } = leaving.process;
   leaving.process.signal("SIGTERM");
-  expect(await exited, leaving.process.printed().slice(-LAST_WORDS)).toEqual({ code: 0, signal: null });
+  expect(await exited, leaving.process.printed().slice(-OUTPUT_SHOWN)).toEqual({ code: 0, signal: null });
   await eventually("all have moved", async () => (await connectionsTo(staying.httpUrl)) === PEOPLE);
   await sleep(500);
   typing = false;
@@ -83,7 +83,7 @@ test("[AWAY1] people who type while their gateway is stopped move to another: no
   for (const seen of statuses) {
     expect(seen, "each has moved").toContain("connecting");
     const others = [...seen].filter((status) => !["connecting", "connected", "degraded"].includes(status));
-    expect(others, "nobody had to wait between two attempts").toEqual([]);
+    expect(others, "no client waited between two attempts").toEqual([]);
   }
   for (const person of people) person.leave();
 });

@@ -14,7 +14,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-test("[GLO1] the lines that matter are there once each is whole, though a look comes in the middle of a character", () => {
+test("[GLO1] matching lines are returned once they are complete, even if a read ends within a character", () => {
   const log = new GrowingLog(file, (line) => line.includes("ready"));
   expect(log.lines()).toEqual([]);
   const line = Buffer.from("é ready\nother\n");
@@ -27,7 +27,7 @@ test("[GLO1] the lines that matter are there once each is whole, though a look c
   expect(log.lines()).toEqual(["é ready", "two ready"]);
 });
 
-test("[GLO2] a look reads nothing a second time, and nothing before where it is to begin", () => {
+test("[GLO2] no byte is read twice, and no byte before the start position", () => {
   writeFileSync(file, "ready 1\n");
   const [all, later] = [new GrowingLog(file, () => true), new GrowingLog(file, () => true, sizeOf(file))];
   expect(all.lines()).toEqual(["ready 1"]);
@@ -35,7 +35,7 @@ test("[GLO2] a look reads nothing a second time, and nothing before where it is 
   expect([all.lines(), later.lines()]).toEqual([["ready 1", "ready 2"], ["ready 2"]]);
 });
 
-test("[GLO3] lines longer than what is read at a time are whole", () => {
+test("[GLO3] lines longer than one read are returned completely", () => {
   const long = "x".repeat(200_000);
   writeFileSync(file, `${long}\n${long}y\n`);
   expect(new GrowingLog(file, () => true).lines()).toEqual([long, `${long}y`]);

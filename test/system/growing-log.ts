@@ -1,6 +1,6 @@
 /**
- * The lines that matter of a log that a process goes on writing. A look reads what is new since the last one: what looks
- * fifty times a second at hours of logs would otherwise read nothing else, and keep its own process from everything.
+ * The matching lines of a log that a process continues to write. A call reads only what is new: a test that polls fifty
+ * times a second would otherwise read hours of logs each time, and block its own process.
  */
 
 import { closeSync, existsSync, openSync, readSync, statSync } from "node:fs";
@@ -12,18 +12,18 @@ export class GrowingLog {
   readonly #file: string;
   readonly #matters: (line: string) => boolean;
   #read: number;
-  /** Of the last line, what is there of it. */
+  /** The incomplete last line. */
   #begun = Buffer.alloc(0);
   readonly #lines: string[] = [];
 
-  /** `from`: the bytes before are passed over. */
+  /** `from`: the bytes before this position are skipped. */
   constructor(file: string, matters: (line: string) => boolean, from = 0) {
     this.#file = file;
     this.#matters = matters;
     this.#read = from;
   }
 
-  /** All until now, each once its end is written. */
+  /** All complete matching lines so far. */
   lines(): readonly string[] {
     if (sizeOf(this.#file) > this.#read) this.#readOn();
     return this.#lines;
@@ -45,11 +45,11 @@ export class GrowingLog {
 
   #take(bytes: Buffer): void {
     const text = Buffer.concat([this.#begun, bytes]);
-    const whole = text.lastIndexOf(NEWLINE) + 1;
-    this.#begun = text.subarray(whole);
+    const completeBytes = text.lastIndexOf(NEWLINE) + 1;
+    this.#begun = text.subarray(completeBytes);
     this.#lines.push(
       ...text
-        .subarray(0, whole)
+        .subarray(0, completeBytes)
         .toString("utf8")
         .split("\n")
         .filter((line) => line !== "" && this.#matters(line)),
@@ -57,7 +57,7 @@ export class GrowingLog {
   }
 }
 
-/** 0 where there is none yet. */
+/** 0 if there is no file yet. */
 export function sizeOf(file: string): number {
   return existsSync(file) ? statSync(file).size : 0;
 }

@@ -1,7 +1,6 @@
 /**
- * A room that grows from two people to two hundred and shrinks to thirty, over two gateways, while two of them edit and
- * many move: at every point where it comes to rest, everybody has the true list of who is there, and sees in view what
- * is in view.
+ * A room that grows from two people to two hundred and shrinks to thirty, over two gateways, while two people edit and
+ * many move. Whenever it rests, everybody has the correct list of participants and sees what is in view.
  */
 
 import { Registry } from "prom-client";
@@ -27,7 +26,7 @@ import { opsRoomSettings } from "../../cli/command-settings.ts";
 const SECRET = "a secret of at least 32 bytes, for tests only";
 const ROOM = "canvas";
 const environment = "growing";
-/** Whatever else the machine does meanwhile: nothing is left out, and nobody is taken for gone who only looks on. */
+/** Long limits: on a slow machine no presence is shed, and no process or silent client counts as gone. */
 const UNDISTURBED = {
   shedDelayMsMin: "60000",
   shedNatsLagMsMin: "60000",
@@ -36,7 +35,7 @@ const UNDISTURBED = {
   silenceMsMax: "600000",
 };
 const MOVERS = 25;
-/** Of somebody near, to tell them from nothing. */
+/** Number of moves that a participant near the mover must see. */
 const MOVES_SEEN = 10;
 const EDIT_EVERY_MS = 200;
 const MOVE_EVERY_MS = 100;
@@ -74,7 +73,7 @@ afterAll(async () => {
   await nats.stop();
 });
 
-/** Somebody on the canvas: where it points, and what it sees around it. */
+/** A participant on the canvas, with a pointer and a view. */
 class Dweller {
   readonly onlooker: Onlooker;
   readonly name: string;
@@ -115,7 +114,7 @@ class Dweller {
     return point.x >= x && point.x <= x + width && point.y >= y && point.y <= y + height;
   }
 
-  /** What is wrong with what it knows of the others, if anything. */
+  /** The first error in what this participant knows of the others, if any. */
   mistake(present: ReadonlyMap<string, Dweller>): string | undefined {
     if (
       this.onlooker.names().join() !==
@@ -137,7 +136,7 @@ class Dweller {
   }
 }
 
-test("[GROW1] a room of 2, 60, 200 and 30 people switches once each way, loses no edit and lists everybody truly", async () => {
+test("[GROW1] a room of 2, 60, 200 and 30 people changes its mode once each way, loses no edit and lists everybody correctly", async () => {
   const present = new Map<string, Dweller>();
   let isStill = false;
   const all = (): Dweller[] => [...present.values()];
@@ -180,10 +179,10 @@ test("[GROW1] a room of 2, 60, 200 and 30 people switches once each way, loses n
     await settle();
     await grow(200);
     await settle();
-    await expectToldByView(all());
+    await expectMovesByView(all());
     shrink(30);
     await settle();
-    await until(() => all().every(({ onlooker }) => onlooker.modes().length === 3), "everybody to be told of both switches");
+    await until(() => all().every(({ onlooker }) => onlooker.modes().length === 3), "everybody to receive both mode changes");
     await settle();
   } finally {
     clearInterval(moving);
@@ -192,16 +191,16 @@ test("[GROW1] a room of 2, 60, 200 and 30 people switches once each way, loses n
 
   const [ann, bob, ...others] = all();
   for (const { onlooker } of [ann!, bob!]) expect(onlooker.modes()).toEqual(["flat", "hierarchical", "flat"]);
-  const reader = others[0]!.onlooker.line;
+  const reader = others[0]!.onlooker.connection;
   await until(() => reader.committed().size === ann!.edits + bob!.edits, "every edit");
   const seqs = [...reader.committed().keys()].sort((a, b) => a - b);
   expect(seqs.at(-1)).toBe(seqs.length + seqs[0]! - 1);
   for (const { name, edits } of [ann!, bob!]) {
-    const told = [...reader.committed()]
+    const payloads = [...reader.committed()]
       .sort(([a], [b]) => a - b)
       .map(([, payload]) => payload)
       .filter((payload) => payload.startsWith(name));
-    expect(told).toEqual(Array.from({ length: edits }, (_, index) => `${name} ${index + 1}`));
+    expect(payloads).toEqual(Array.from({ length: edits }, (_, index) => `${name} ${index + 1}`));
   }
   expect((await operationsEvents(nats.url, environment, "mode_transition", 2)).map(({ from, to, cause }) => [from, to, cause])).toEqual([
     ["flat", "hierarchical", "grew"],
@@ -216,8 +215,8 @@ test("[GROW1] a room of 2, 60, 200 and 30 people switches once each way, loses n
   for (const { onlooker } of all()) onlooker.leave();
 });
 
-/** Who looks where somebody moves is told, who looks elsewhere is not. */
-async function expectToldByView(dwellers: readonly Dweller[]): Promise<void> {
+/** Checks that a participant who looks at the mover receives its moves, and one who looks elsewhere does not. */
+async function expectMovesByView(dwellers: readonly Dweller[]): Promise<void> {
   const [mover, near, far] = [dwellers[0]!, dwellers[1]!, dwellers.at(-1)!];
   const knows = ({ onlooker }: Dweller): Uint8Array | undefined => onlooker.shown(CURSOR).get(mover.onlooker.client);
   const [nearKnew, farKnew] = [new Set<string>(), new Set<string>()];
@@ -225,5 +224,5 @@ async function expectToldByView(dwellers: readonly Dweller[]): Promise<void> {
     () => (nearKnew.add(String(knows(near))), farKnew.add(String(knows(far))), nearKnew.size > MOVES_SEEN),
     "somebody near to see some moves",
   );
-  expect(farKnew.size, "but for being told the snapshot again, now and then").toBeLessThan(MOVES_SEEN / 2);
+  expect(farKnew.size, "occasional snapshots only").toBeLessThan(MOVES_SEEN / 2);
 }

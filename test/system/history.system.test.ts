@@ -1,4 +1,7 @@
-/** A room's past over HTTP, through the gateways of a whole Coroom, and `document-service/history-openapi.json` held true. */
+/**
+ * The history of a room over HTTP, through the gateways of a complete Coroom. `document-service/history-openapi.json`
+ * is checked too.
+ */
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 import * as Y from "yjs";
@@ -8,7 +11,7 @@ import { askAgain } from "./ask-again.ts";
 import { SystemCluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
 
-/** Answers that wait for something to fail, for more than a test has, or for a document that no thread can read. */
+/** Errors that need a failure, more time than a test has, or a document that no thread can read. */
 const UNMET = /unavailable|loading|busy|log-stalled|unconfirmed|token-expired|rate-limited|too-much|too-large|not-kept|unreadable/;
 
 const declared = new Declared(new URL("../../document-service/history-openapi.json", import.meta.url));
@@ -28,7 +31,7 @@ beforeAll(async () => {
   };
   cluster = await SystemCluster.start({ gateways: 2, roomServers: 1, settings });
   const token = await cluster.token("*", "probe");
-  await eventually("a document service is heard of", async () =>
+  await eventually("both gateways know a document service", async () =>
     (await Promise.all([0, 1].map((at) => ask("GET", "none/text", { token, at })))).every(({ status }) => status === 404),
   );
 });
@@ -46,7 +49,7 @@ type Json = {
 type Asking = { token?: string; json?: object; body?: Uint8Array; headers?: Record<string, string>; at?: number };
 type Answer = { status: number; bytes: Uint8Array; json: Json };
 
-/** Whoever reads, and is told that the service cannot answer just now, asks again. */
+/** Repeats a read while the service is temporarily unable to answer. */
 function ask(method: string, place: string, asking: Asking = {}): Promise<Answer> {
   const once = (): Promise<Answer> => askOnce(method, place, asking);
   return method === "GET" ? askAgain(`${method} ${place}`, once) : once();
@@ -70,7 +73,7 @@ async function askOnce(method: string, place: string, { token, json, body, heade
 
 const BINARY = { "content-type": "application/octet-stream" };
 
-/** A letter an edit. */
+/** Sends one edit for each letter. */
 async function typed(room: string, token: string, letters: string): Promise<void> {
   const doc = new Y.Doc();
   for (const letter of letters) {
@@ -87,7 +90,7 @@ function textOf({ status, bytes, json }: { status: number; bytes: Uint8Array; js
   return doc.getText("text").toString();
 }
 
-test("[HHTTP1] any seq can be read while the log is trimmed behind it, and an old state comes back as an edit that everybody gets", async () => {
+test("[HHTTP1] every seq stays readable while the log is trimmed, and an old state is restored by an edit that everybody receives", async () => {
   const token = await cluster.token("notes", "ann");
   await typed("notes", token, "abcdef");
   await eventually("some of it is in segments", async () => (await ask("GET", "notes/sessions", { token })).json.through !== 6);
@@ -96,7 +99,7 @@ test("[HHTTP1] any seq can be read while the log is trimmed behind it, and an ol
   const key = { "idempotency-key": "back to three" };
   const restored = await ask("POST", "notes/restore?seq=3", { token, headers: key });
   expect(restored).toMatchObject({ status: 200, json: { seq: 7 } });
-  expect((await ask("POST", "notes/restore?seq=2", { token, headers: key })).json.seq).toBe(7); // The same edit: ordered once.
+  expect((await ask("POST", "notes/restore?seq=2", { token, headers: key })).json.seq).toBe(7); // The same edit, which is ordered once.
   expect(new TextDecoder().decode((await ask("GET", "notes/text?minSeq=7", { token })).bytes)).toBe("abc");
   expect([textOf(await ask("GET", "notes/past?seq=6", { token })), textOf(await ask("GET", "notes/past?seq=7", { token }))]).toEqual([
     "abcdef",
@@ -105,7 +108,7 @@ test("[HHTTP1] any seq can be read while the log is trimmed behind it, and an ol
   expect((await ask("POST", "notes/restore?seq=7", { token })).json.error).toBe("unchanged");
 });
 
-test("[HHTTP2] a version with a name is listed until it is removed, by who may write", async () => {
+test("[HHTTP2] a named version is listed until a user who may write removes it", async () => {
   const [token, reader] = [await cluster.token("plans", "ann"), await cluster.token("plans", "rae", { rights: ["read"] })];
   expect((await ask("POST", "plans/versions", { token, json: { name: "too soon" } })).json.error).toBe("no-document");
   await typed("plans", token, "ab");
@@ -119,7 +122,7 @@ test("[HHTTP2] a version with a name is listed until it is removed, by who may w
   expect((await ask("DELETE", `plans/versions/${named.id}`, { token })).json.error).toBe("no-such-version");
 });
 
-test("[HHTTP4] a deleted room has no past: whatever is asked of it is answered with 410", async () => {
+test("[HHTTP4] a deleted room has no history: every request for it is answered with 410", async () => {
   const [token, admin] = [await cluster.token("doomed", "ann"), await cluster.token("doomed", "boss", { rights: ["admin"] })];
   await typed("doomed", token, "ab");
   await eventually("it is kept", async () => (await ask("POST", "doomed/versions", { token, json: { name: "first" } })).status === 201);
@@ -141,7 +144,7 @@ test("[HHTTP4] a deleted room has no past: whatever is asked of it is answered w
   }
 });
 
-test("[HHTTP3] whatever is asked wrongly is told why, and every error that is declared is met", async () => {
+test("[HHTTP3] each invalid request gets its error, and every declared error occurs", async () => {
   const token = await cluster.token("*", "ann");
   const other = await cluster.token("other", "ann");
   const long = encodeURIComponent("x".repeat(129));

@@ -1,4 +1,4 @@
-/** What is typed without a connection outlasts the page: it is loaded again, shows it, and sends it once. */
+/** Text that is typed offline survives its page: the reloaded page shows it, and sends it once. */
 
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
@@ -25,7 +25,7 @@ afterAll(async () => {
   await system?.stop();
 });
 
-test("[PAGE33] what was typed offline is there after the page is loaded again offline, and reaches the others once", async () => {
+test("[PAGE33] text typed offline is present after the page is reloaded offline, and reaches others once", async () => {
   const device = await newDevice();
   const network = await NetworkSwitch.of(device);
   const ada = await openIn(device, "kept", "Ada");
@@ -34,17 +34,17 @@ test("[PAGE33] what was typed offline is there after the page is loaded again of
 
   await network.off();
   await ada.types("on a train; ");
-  await eventually("the page says that it is offline, and where it keeps what is typed", async () =>
+  await eventually("the page reports that it is offline and stores edits on the device", async () =>
     (await ada.notice()).includes("kept on this device"),
   );
-  await ada.page.reload(); // Nobody asks whether to leave: nothing would be lost.
+  await ada.page.reload(); // The browser asks for no confirmation, because nothing would be lost.
   await eventually("the text is there, without a connection", async () => (await ada.text()) === "before; on a train; ");
   await ada.page.keyboard.press("Control+End");
   await ada.types("in a tunnel; ");
   await mayLeave(ada);
   await ada.page.reload();
   await eventually("all of it", async () => (await ada.text()) === "before; on a train; in a tunnel; ");
-  await sees("it is said that they are kept", ada, async () => /^Offline, \d+ edits? kept here$/.test(await ada.saveRemark()));
+  await sees("the page reports the stored edits", ada, async () => /^Offline, \d+ edits? kept here$/.test(await ada.saveRemark()));
 
   await network.on();
   await isSaved(ada);
@@ -53,7 +53,7 @@ test("[PAGE33] what was typed offline is there after the page is loaded again of
   expect(await ada.text()).toBe(await grace.text());
 });
 
-test("[PAGE33] two tabs of one browser keep each what was typed in it, and the tab that comes after both has all of it", async () => {
+test("[PAGE33] two tabs of one browser each keep what was typed in them, and a later tab has the text of both", async () => {
   const device = await newDevice();
   const network = await NetworkSwitch.of(device);
   const [left, right] = [await openIn(device, "tabs", "Ada"), await openIn(device, "tabs", "Ada")];
@@ -66,13 +66,13 @@ test("[PAGE33] two tabs of one browser keep each what was typed in it, and the t
   await right.page.keyboard.press("Control+End");
   await right.types("right ");
   for (const tab of [left, right]) {
-    await sees("it is offline, and keeps what is typed", tab, async () => (await tab.notice()).includes("kept on this device"));
+    await sees("the page is offline and stores edits", tab, async () => (await tab.notice()).includes("kept on this device"));
     await mayLeave(tab);
   }
   await Promise.all([left.page.close(), right.page.close()]);
 
   const after = await openIn(device, "tabs", "Ada");
-  await eventually("what both typed is there, once", async () => {
+  await eventually("the text of both tabs is present once", async () => {
     const text = await after.text();
     return ["both. ", "left ", "right "].every((typed) => text.split(typed).length === 2);
   });
@@ -82,7 +82,7 @@ test("[PAGE33] two tabs of one browser keep each what was typed in it, and the t
   await eventually("Grace has the same", async () => (await grace.text()) === (await after.text()));
 });
 
-test("[PAGE35] what was typed offline under one name is there under another, and for who opens the plain link", async () => {
+test("[PAGE35] text typed offline under one name is present under another name, and for a visitor without a name", async () => {
   const device = await newDevice();
   const network = await NetworkSwitch.of(device);
   const ada = await openIn(device, "renamed", "Ada");
@@ -100,7 +100,7 @@ test("[PAGE35] what was typed offline under one name is there under another, and
 
   const plain = await openIn(device, "renamed", undefined);
   await sees(
-    "it is there for who opens the link without a name",
+    "the text is present for a visitor without a name",
     plain,
     async () => (await plain.text()) === "before; under another name; ",
   );
@@ -110,7 +110,7 @@ test("[PAGE35] what was typed offline under one name is there under another, and
   await eventually("Grace has it, once", async () => (await grace.text()) === "before; under another name; ");
 });
 
-test("[PAGE34] a document kept from a log that is gone is told from the one that is there, and nothing is doubled", async () => {
+test("[PAGE34] a document stored from a lost log is merged with the document of the new log, and no text is doubled", async () => {
   const device = await newDevice();
   const ada = await openIn(device, "wiped", "Ada");
   await ada.types("old ");
@@ -146,7 +146,7 @@ async function openIn(context: BrowserContext, room: string, name: string | unde
   return visitor;
 }
 
-/** Says what is there instead, if it does not come to be seen. */
+/** Reports what the page shows instead if the expectation fails. */
 async function sees(what: string, visitor: Visitor, isSeen: () => Promise<boolean>): Promise<void> {
   await eventually(what, isSeen).catch(async (cause: unknown) => {
     throw new Error(`${what}: there is "${await visitor.text()}", "${await visitor.saveRemark()}", "${await visitor.notice()}"`, { cause });
@@ -157,14 +157,14 @@ async function isSaved(visitor: Visitor): Promise<void> {
   await eventually("it is saved", async () => (await visitor.saveRemark()) === "Saved");
 }
 
-/** Else the page would ask. */
+/** Otherwise the browser would ask for confirmation. */
 async function mayLeave(visitor: Visitor): Promise<void> {
   await eventually("nothing is lost by leaving", () =>
     visitor.page.evaluate(() => dispatchEvent(new Event("beforeunload", { cancelable: true }))),
   );
 }
 
-/** How far the device's document goes: what the server has is written there a moment later. */
+/** The last seq of the document on the device. The page stores what the server has a moment later. */
 async function keptSeq(page: Page): Promise<number> {
   return page.evaluate(async () => {
     const done = <Result>(request: IDBRequest<Result>): Promise<Result> =>

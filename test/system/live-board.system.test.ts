@@ -1,4 +1,7 @@
-/** A board from the keystroke to another's screen: the SDK, gateways, the log, the leaderboard and Redis, as a user would start them. */
+/**
+ * A board from the keystroke to another user's screen: the SDK, gateways, the log, the leaderboard and Redis, as
+ * `coroom start` runs them.
+ */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -20,7 +23,7 @@ let here: RoomConnection[] = [];
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "coroom-live-board-"));
   redis = await startTestRedis({ dataDir: folder });
-  // Nobody gets points for how long a test takes.
+  // Presence earns no points, because the duration of a test varies.
   system = await DemoSystem.start({ REDIS_URL: redis.url, BOARD_CHECKPOINT_MS_MAX: "500", BOARD_SESSION_POINTS: "0" });
 }, FIRST_START_MS_MAX);
 
@@ -46,7 +49,7 @@ function enter(room: string, user: string, name: string): RoomConnection {
   return connection;
 }
 
-/** So many edits, a point each. */
+/** Sends this many edits, which earn one point each. */
 async function edits(room: RoomConnection, count: number): Promise<void> {
   for (let edit = 0; edit < count; edit++) room.send(Uint8Array.of(1, edit));
   await eventually("all is saved", () => room.synced && room.saved);
@@ -56,7 +59,7 @@ const placesOf = (board: Board): string[] => board.ranking.map(({ rank, name, sc
 const shows = (board: Board, ...places: string[]): Promise<void> =>
   eventually(`the board shows ${places.join(", ")}`, () => board.state === "live" && placesOf(board).join() === places.join(), PATIENCE_MS);
 
-test("[LIVE13] what is typed in one place moves the board in another, with names and own ranks; one who comes later sees it at once", async () => {
+test("[LIVE13] edits of one user change another user's board, with names and own ranks, and a later user sees it immediately", async () => {
   const [ada, grace] = [enter("moving", "u-ada", "Ada"), enter("moving", "u-grace", "Grace")];
   const boards = [ada, grace].map((room) => room.leaderboard.subscribe({ window: "year", shown: 5 }));
   await shows(boards[0]!);
@@ -64,11 +67,11 @@ test("[LIVE13] what is typed in one place moves the board in another, with names
   for (const board of boards) await shows(board, "1 Ada 3");
   await edits(grace, 5);
   for (const board of boards) await shows(board, "1 Grace 5", "2 Ada 3");
-  await eventually("each is told its own rank", () => boards[0]!.own?.rank === 2 && boards[1]!.own?.rank === 1);
+  await eventually("each user receives the own rank", () => boards[0]!.own?.rank === 2 && boards[1]!.own?.rank === 1);
 
   const late = enter("moving", "u-late", "Late").leaderboard.subscribe({ window: "all" });
   await shows(late, "1 Grace 5", "2 Ada 3");
-  await expect.poll(() => [late.own, late.members], { timeout: 60_000 }).toEqual([{ rank: 0, score: 0 }, 2]); // Told beside the list.
+  await expect.poll(() => [late.own, late.members], { timeout: 60_000 }).toEqual([{ rank: 0, score: 0 }, 2]); // Sent after the list.
   const mine = await fetch(`${system.url}/v1/rooms/moving/leaderboard/me?window=year`, {
     headers: { authorization: `Bearer ${await tokenOf("moving", "u-ada", "Ada")}` },
   });
@@ -81,7 +84,7 @@ test("[LIVE13] what is typed in one place moves the board in another, with names
   });
 });
 
-test("[LIVE11] without Redis the board says that it is behind and edits go on; Redis comes back empty, and the board is as it should be", async () => {
+test("[LIVE11] without Redis the board is behind and edits continue; when Redis returns empty, the board is rebuilt", async () => {
   const ada = enter("behind", "u-ada", "Ada");
   const board = ada.leaderboard.subscribe({ window: "all" });
   await edits(ada, 2);
@@ -99,13 +102,13 @@ test("[LIVE11] without Redis the board says that it is behind and edits go on; R
   await shows(board, "1 Ada 4");
 });
 
-test("[LIVE12] after the whole system was killed the board comes back to whoever watched it", async () => {
+test("[LIVE12] after the complete system was killed, a watched board returns", async () => {
   const ada = enter("killed", "u-ada", "Ada");
   const board = ada.leaderboard.subscribe({ window: "all" });
   await edits(ada, 2);
   await shows(board, "1 Ada 2");
   await system.kill();
-  await eventually("the line is lost", () => board.state === "waiting");
+  await eventually("the connection is lost", () => board.state === "waiting");
   await system.startAgain();
   await shows(board, "1 Ada 2");
   await edits(ada, 1);

@@ -1,6 +1,6 @@
 /**
- * The judge of every system test: reads a room's log as it stands in JetStream and holds it against
- * ARCHITECTURE.md's invariants 1 to 3. Whatever the processes believe, this is what was ordered.
+ * The judge of every system test: reads a room's log from JetStream and checks invariants 1 to 3 of ARCHITECTURE.md.
+ * The log shows what was ordered, whatever the processes believe.
  */
 
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
@@ -13,7 +13,7 @@ import { connectNats } from "../../shared/io/nats.ts";
 
 export type OrderedEdit = { readonly seq: number; readonly client: ClientId; readonly counter: number; readonly payload: Uint8Array };
 
-/** `time`: when JetStream stored it. */
+/** `time`: when JetStream stored the record. */
 export type LoggedRecord = { readonly record: OwnersRecord; readonly time: UnixMillis };
 
 const PARTITIONS = 1;
@@ -25,7 +25,7 @@ export async function readLog(natsUrl: string, environment: string, room: RoomKe
   return (await readTimedLog(natsUrl, environment, room)).map(({ record }) => record);
 }
 
-/** Patient: JetStream may not answer in time what is asked of it soon after a fault, though edits are acknowledged again. */
+/** Retries, because JetStream may not answer in time after a fault although edits are acknowledged again. */
 export async function readTimedLog(natsUrl: string, environment: string, room: RoomKey): Promise<LoggedRecord[]> {
   const deadline = performance.now() + ANSWER_MS_MAX;
   for (;;) {
@@ -66,8 +66,8 @@ async function readOnce(natsUrl: string, environment: string, room: RoomKey): Pr
 }
 
 /**
- * Throws unless: seqs are 1..N without hole or repeat, no edit stands twice, each client's edits stand in
- * its order without a hole, epochs only rise, and each epoch has one owner. Returns the edits in order.
+ * Throws unless seqs are 1..N without gap or repeat, each client's edits are in its order without gap or repeat, epochs
+ * never decrease, and each epoch has one owner. Returns the edits in order.
  */
 export function checkLog(records: readonly OwnersRecord[]): OrderedEdit[] {
   const edits: OrderedEdit[] = [];

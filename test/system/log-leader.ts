@@ -10,9 +10,9 @@ import { eventually } from "./eventually.ts";
 
 const LEADER_MS_MAX = 60_000;
 
-/** Its index. Waits for one while there is none. */
+/** The index of the leader. Waits while there is none. */
 export async function leaderOfLog({ natsUrl, natsServers, environment }: SystemCluster): Promise<number> {
-  if (natsServers.length === 1) return 0; // A lone server is no cluster, and names no leader.
+  if (natsServers.length === 1) return 0; // A single server is no cluster, and names no leader.
   const nats = await connectNats({ servers: natsUrl, name: "log-leader" });
   try {
     let leader: string | undefined;
@@ -31,7 +31,7 @@ async function ask(nats: NatsConnection, stream: string): Promise<string | undef
   try {
     return (await (await jetstreamManager(nats)).streams.info(stream)).cluster?.leader;
   } catch (error) {
-    if (isUnsettled(error)) return undefined; // It elects.
+    if (isUnsettled(error)) return undefined; // An election is under way.
     throw error;
   }
 }

@@ -1,4 +1,7 @@
-/** Rooms that move while people write in them: by an operator, by restarts, by the loss of a server, with placement and without. */
+/**
+ * Rooms that move while people write in them: by an operator, by restarts, and by the loss of a server, with and
+ * without placement.
+ */
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 
@@ -13,7 +16,7 @@ import { ownerOf } from "./owner.ts";
 import { insertion, Person } from "./person.ts";
 import { opsExplainSettings, opsMoveSettings } from "../../cli/command-settings.ts";
 
-/** No server is taken for dead for being late, and no owner for silent. */
+/** Long limits: on a slow machine no server counts as dead, and no owner as silent. */
 const UNHURRIED = { HEARTBEAT_MS: "1000", SERVER_SILENCE_MS_MAX: "5000", OWNER_SILENCE_MS_MAX: "5000" };
 
 let cluster: SystemCluster;
@@ -42,7 +45,7 @@ async function explained(room: string): Promise<string> {
   return lines.join("\n");
 }
 
-/** How often gateways found nobody who owns a room. */
+/** How often gateways found that a room has no owner. */
 async function roomsUnowned(): Promise<number> {
   const texts = await Promise.all(cluster.gateways.map(async ({ httpUrl }) => (await fetch(`${httpUrl}/metrics`)).text()));
   return texts.reduce((sum, text) => sum + Number(/owner_searches_total\{cause="no-responders"\} (\d+)/.exec(text)?.[1] ?? 0), 0);
@@ -59,7 +62,7 @@ async function agree(room: string, people: readonly Person[], words: readonly st
   return records;
 }
 
-test("[MOV1] a room moves from server to server while people write, and it is never without an owner", async () => {
+test("[MOV1] a room moves from server to server while people write, and always has an owner", async () => {
   const [ada, bob] = await enter("moving");
   const words: string[] = [];
   const write = (person: Person): void => {
@@ -104,7 +107,7 @@ test("[MOV2] a rolling restart of all room servers hands every room over", async
   for (const person of people) person.leave();
 });
 
-test("[MOV3] a lost owner's room goes to whoever has the warm copy, and an operator can read why", async () => {
+test("[MOV3] a lost owner's room goes to the server with its replica, and an operator can read the reason", async () => {
   const people = await enter("lost");
   people[0]!.type(insertion("before."));
   await people[0]!.untilSaved();
@@ -120,7 +123,7 @@ test("[MOV3] a lost owner's room goes to whoever has the warm copy, and an opera
   for (const person of people) person.leave();
 });
 
-test("[MOV4] with placement away rooms are found, lost and handed over all the same; back again, it adopts what it finds", async () => {
+test("[MOV4] without placement rooms are found, lost and handed over, and placement adopts them when it returns", async () => {
   await cluster.placement.kill();
   const people = await enter("unplaced");
   people[0]!.type(insertion("one."));
@@ -141,7 +144,7 @@ test("[MOV4] with placement away rooms are found, lost and handed over all the s
   for (const person of people) person.leave();
 });
 
-test("[MOV5] an owner that ends by itself, as one out of memory does, is found out by its closed connection while people write", async () => {
+test("[MOV5] an owner that aborts is detected by its closed connection while people write", async () => {
   const people = await enter("aborted");
   const words: string[] = [];
   const write = (): void => {
@@ -153,7 +156,7 @@ test("[MOV5] an owner that ends by itself, as one out of memory does, is found o
   const owner = await ownerOf(cluster, keyOf("aborted"));
   const unownedBefore = await roomsUnowned();
   const typing = setInterval(write, 20);
-  owner.signal("SIGABRT"); // What V8 ends a process with whose heap is full.
+  owner.signal("SIGABRT"); // V8 ends a process whose heap is full with this signal.
   await owner.exited;
   await eventually("another owns the room", async () => (await ownerOf(cluster, keyOf("aborted"))) !== owner);
   clearInterval(typing);

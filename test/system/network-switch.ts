@@ -11,7 +11,7 @@ export class NetworkSwitch {
     this.#context = context;
   }
 
-  /** Before the context opens its first page. */
+  /** Call before the context opens its first page. */
   static async of(context: BrowserContext): Promise<NetworkSwitch> {
     const network = new NetworkSwitch(context);
     await context.routeWebSocket(/./, (socket) => network.#route(socket));
@@ -25,7 +25,7 @@ export class NetworkSwitch {
     this.#sockets.clear();
   }
 
-  /** The browser says so to its pages, as it does of a network that is back. */
+  /** Sends pages the event that a browser sends when its network returns. */
   async on(): Promise<void> {
     this.#isOn = true;
     await Promise.all(this.#context.pages().map((page) => page.evaluate(() => dispatchEvent(new Event("online")))));

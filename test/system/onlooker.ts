@@ -9,7 +9,7 @@ import type { ParticipantEntry, PresenceField } from "../../shared/wire/presence
 
 export type Seen = { readonly participant: ParticipantEntry; readonly fields: Map<string, Uint8Array> };
 
-/** Where to go, and as whom. The same client key is the same participant. */
+/** Addresses and identity. The same client key is the same participant. */
 export type Ticket = { readonly urls: readonly string[]; readonly token: string; readonly room: string; readonly clientKey: string };
 
 const RETRY_MS = 50;
@@ -17,19 +17,19 @@ const RETRY_MS = 50;
 export class Onlooker {
   readonly #ticket: Ticket;
   readonly #shows = new Map<string, Uint8Array>();
-  #line: WireClient;
+  #connection: WireClient;
   #channel = 0;
   #client: ClientId | undefined;
   #seen = new Map<number, Seen>();
   #framesRead = 0;
   #gone = false;
 
-  private constructor(ticket: Ticket, line: WireClient) {
+  private constructor(ticket: Ticket, connection: WireClient) {
     this.#ticket = ticket;
-    this.#line = line;
+    this.#connection = connection;
   }
 
-  /** `urls`: it goes to the first, and after a lost connection to the next. */
+  /** Connects to the first of `urls`, and after a lost connection to the next. */
   static async enter(ticket: Ticket): Promise<Onlooker> {
     const onlooker = new Onlooker(ticket, await WireClient.greet(`${ticket.urls[0]!}/v1/connect`, ticket.token));
     await onlooker.#join();
@@ -41,43 +41,43 @@ export class Onlooker {
   }
 
   get isConnected(): boolean {
-    return this.#line.closed === undefined;
+    return this.#connection.closed === undefined;
   }
 
   get channel(): number {
     return this.#channel;
   }
 
-  get line(): WireClient {
-    return this.#line;
+  get connection(): WireClient {
+    return this.#connection;
   }
 
   show(...fields: PresenceField[]): void {
     for (const { name, value } of fields) this.#shows.set(name, value);
-    if (this.isConnected) this.#line.send({ type: "presence", channel: this.#channel, fields });
+    if (this.isConnected) this.#connection.send({ type: "presence", channel: this.#channel, fields });
   }
 
   leave(): void {
     this.#gone = true;
-    this.#line.close();
+    this.#connection.close();
   }
 
-  /** Comes back over the other gateways, until it has left. */
+  /** Reconnects over the other gateways until it leaves. */
   async stay(): Promise<void> {
     for (let turn = 1; !this.#gone; turn++) {
-      await this.#line.end().catch(() => {}); // Nothing closed it for long.
+      await this.#connection.end().catch(() => {}); // The wait for a close timed out.
       if (this.isConnected || this.#gone) continue;
       const { urls, token } = this.#ticket;
       try {
-        this.#line = await WireClient.greet(`${urls[turn % urls.length]!}/v1/connect`, token);
+        this.#connection = await WireClient.greet(`${urls[turn % urls.length]!}/v1/connect`, token);
         await this.#join();
       } catch {
-        await sleep(RETRY_MS); // A gateway that is not there, or went while it was joined.
+        await sleep(RETRY_MS); // The gateway is not there, or failed during the join.
       }
     }
   }
 
-  /** Everybody in the room by name, as this one is told. */
+  /** All participants by name, as this client knows them. */
   names(): string[] {
     return [...this.#everybody().values()].map(({ participant }) => participant.name).sort();
   }
@@ -96,13 +96,13 @@ export class Onlooker {
 
   async #join(): Promise<void> {
     this.#framesRead = 0;
-    const { channel, client } = await this.#line.join(this.#ticket.room, this.#ticket.clientKey);
+    const { channel, client } = await this.#connection.join(this.#ticket.room, this.#ticket.clientKey);
     this.#channel = channel;
     this.#client = client;
     if (this.#shows.size > 0) this.show(...[...this.#shows].map(([name, value]) => ({ name, value })));
   }
 
-  /** What each shows in that field, as this one is told. */
+  /** The value of that field for each participant, as this client knows it. */
   shown(name: string): Map<ClientId, Uint8Array> {
     const shown = new Map<ClientId, Uint8Array>();
     for (const { participant, fields } of this.#everybody().values()) {
@@ -112,18 +112,18 @@ export class Onlooker {
     return shown;
   }
 
-  /** The modes that it was told of, in order, each change once. */
+  /** The modes that the gateway announced, in order, each change once. */
   modes(): RoomMode[] {
-    const modes = this.#line.received.flatMap((frame) => (frame.type === "mode" ? [frame.mode] : []));
+    const modes = this.#connection.received.flatMap((frame) => (frame.type === "mode" ? [frame.mode] : []));
     return modes.filter((mode, index) => mode !== modes[index - 1]);
   }
 
   edit(counter: number, payload: string): void {
-    this.#line.edit(this.#channel, counter, payload);
+    this.#connection.edit(this.#channel, counter, payload);
   }
 
   #everybody(): ReadonlyMap<number, Seen> {
-    const { received } = this.#line;
+    const { received } = this.#connection;
     for (; this.#framesRead < received.length; this.#framesRead++) {
       const frame = received[this.#framesRead]!;
       if (frame.type !== "presence-delta") continue;

@@ -10,7 +10,7 @@ const EVENTS_MAX = 1_000;
 
 type Of<Kind extends OperationsEvent["kind"]> = OperationsEvent & { kind: Kind };
 
-/** All of one kind that are kept, once there are so many. */
+/** All stored events of one kind, as soon as there are this many. */
 export async function operationsEvents<Kind extends OperationsEvent["kind"]>(
   natsUrl: string,
   environment: string,
@@ -25,7 +25,7 @@ export async function operationsEvents<Kind extends OperationsEvent["kind"]>(
     for await (const event of watchOperations(nats, subjectsOf(environment), EVENTS_MAX, enough.signal))
       if (isOfKind(event)) seen.push(event);
   })();
-  await eventually(`operations are told of ${atLeast} events of the kind ${kind}`, () => seen.length >= atLeast);
+  await eventually(`there are ${atLeast} events of the kind ${kind}`, () => seen.length >= atLeast);
   enough.abort();
   await reading;
   await closeNats(nats);

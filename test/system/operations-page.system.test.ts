@@ -1,6 +1,6 @@
 /**
- * The operations console in a real Chromium, on a Coroom of several processes. With TEST_PICTURE=docs/operations.png the
- * page is kept as README's documents show it, in a wide window and on a phone in the dark.
+ * The operations console in a real Chromium, on a Coroom of several processes. With TEST_PICTURE=docs/operations.png
+ * the test stores a picture of the page, in a wide window and on a phone in dark mode.
  */
 
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
@@ -18,7 +18,7 @@ import { insertion, Person } from "./person.ts";
 
 const WINDOW = { width: 1180, height: 740 };
 const PHONE: BrowserContextOptions = { viewport: { width: 370, height: WINDOW.height }, colorScheme: "dark" };
-/** A page of its own beside others and several processes on one machine: no server is taken for dead for being late, and nothing is left out. */
+/** Long limits: beside a browser and several processes on one machine no server counts as dead, and nothing is shed. */
 const UNHURRIED = {
   HEARTBEAT_MS: "500",
   SERVER_SILENCE_MS_MAX: "5000",
@@ -60,7 +60,7 @@ async function open(pass: string, options: BrowserContextOptions = { viewport: W
   return page;
 }
 
-/** People in a room, of whom the first has written. */
+/** People in a room, the first of whom has sent an edit. */
 async function occupy(room: string, names: readonly string[]): Promise<Person[]> {
   const people = await Promise.all(
     names.map((name, index) => Person.enter(cluster, cluster.gateways[index % 2]!, room, name, { merging: false })),
@@ -77,7 +77,7 @@ const serverShown = async (page: Page, room: string): Promise<string> =>
 const verdict = (page: Page) => page.locator("#verdict").innerText();
 const confirm = (page: Page) => page.locator("#confirm");
 
-test("[OPG1] an operator sees that all is well, the servers, gateways and rooms, and who is in one", async () => {
+test("[OPG1] an operator sees the overall status, the servers, gateways and rooms, and the members of a room", async () => {
   await occupy("launch plan", ["Ada", "Grace"]);
   const page = await open(operatorsPass());
   await eventually("all is well", async () =>
@@ -95,7 +95,7 @@ test("[OPG1] an operator sees that all is well, the servers, gateways and rooms,
   );
   await eventually("the room is listed", async () => (await rowOf(page, "launch plan").innerText()).includes("flat"));
   expect(await page.locator("#servers li").count()).toBe(2);
-  await eventually("what is shown is of now", async () => (await page.locator("#reach").innerText()) === "Live");
+  await eventually("the page is live", async () => (await page.locator("#reach").innerText()) === "Live");
   await page.getByRole("button", { name: "launch plan", exact: true }).click();
   await eventually(
     "both are there",
@@ -105,11 +105,11 @@ test("[OPG1] an operator sees that all is well, the servers, gateways and rooms,
         .sort()
         .join() === "Ada,Gra",
   );
-  await eventually("and what is known of it", async () => (await page.locator("#room-facts").innerText()).includes("epoch"));
+  await eventually("the facts of the room are shown", async () => (await page.locator("#room-facts").innerText()).includes("epoch"));
   expect(page.url()).not.toContain("operator.");
 });
 
-test("[OPG2] an operator moves a room, and sees it move, and is told so in what happened", async () => {
+test("[OPG2] an operator moves a room, sees it on its new server, and sees the move among the events", async () => {
   const [ada] = await occupy("moved", ["Ada"]);
   const page = await open(operatorsPass());
   await eventually("the room is listed", async () => (await serverShown(page, "moved")) !== "");
@@ -118,27 +118,30 @@ test("[OPG2] an operator moves a room, and sees it move, and is told so in what 
   await page.getByRole("button", { name: "Move…" }).click();
   expect(await confirm(page).innerText()).toContain("nobody is disconnected and nothing is lost");
   await page.getByRole("button", { name: "Move it" }).click();
-  await eventually("it says that it is done", async () =>
+  await eventually("the page reports the move", async () =>
     (await page.locator("#confirm-outcome").innerText()).startsWith("The room moved from"),
   );
   await page.getByRole("button", { name: "Close" }).last().click();
   await eventually("the list shows it there", async () => ![from, ""].includes(await serverShown(page, "moved")));
-  await eventually("it is told", async () => (await page.locator("#events").textContent())?.includes("moved handed over") === true);
+  await eventually(
+    "the move is listed among the events",
+    async () => (await page.locator("#events").textContent())?.includes("moved handed over") === true,
+  );
   ada!.type(insertion("two."));
   await ada!.untilSaved();
 });
 
-test("[OPG3] the transition of a room that grew is told with its cause, beside the people in it", async () => {
+test("[OPG3] the mode change of a room that grew is listed with its cause, and a member is made read-only and released again", async () => {
   await occupy("all hands", NAMES.slice(0, 1));
   await occupy("all hands", NAMES.slice(1));
   const page = await open(operatorsPass());
   await eventually(
-    "the transition is told",
+    "the mode change is listed",
     async () => (await page.locator("#events").textContent())?.includes("all hands: flat → hierarchical") === true,
   );
   expect(await page.locator("#events li", { hasText: "all hands: flat" }).innerText()).toMatch(
     /\d participants; (?:the room grew|set by a new owner)/,
-  ); // The latter where they came before their owner had asked who is there.
+  ); // The second cause if they joined before the owner had collected the members.
   await page.getByRole("button", { name: "all hands", exact: true }).click();
   await page.getByRole("button", { name: "Read only… Shafi" }).click();
   await page.getByRole("button", { name: "Make read-only", exact: true }).click();
@@ -153,25 +156,25 @@ test("[OPG3] the transition of a room that grew is told with its cause, beside t
   await eventually("it is lifted", async () => (await page.locator("#confirm-outcome").innerText()) === "The restriction is lifted.");
 });
 
-test("[OPG4] a search narrows the list down, and pages follow each other", async () => {
+test("[OPG4] a search narrows the list of rooms, and the list has several pages", async () => {
   await Promise.all(Array.from({ length: 27 }, (_, index) => occupy(`page ${String(index).padStart(2, "0")}`, ["Ada"])));
   const page = await open(operatorsPass());
   await page.getByLabel("Part of a room’s name").fill("PAGE ");
-  await eventually("only those are counted", async () => (await page.locator("#rooms-count").innerText()) === "27");
+  await eventually("only matching rooms are counted", async () => (await page.locator("#rooms-count").innerText()) === "27");
   await eventually("the first page is full", async () => (await page.locator("#rooms tr").count()) === 25);
   await page.getByRole("button", { name: "Next" }).click();
   await eventually("the rest is on the next", async () => (await page.locator("#rooms tr").count()) === 2);
   await page.getByLabel("Part of a room’s name").fill("none is called so");
   await eventually(
-    "it says that there is none",
+    "the page reports that no room matches",
     async () => (await page.locator("#rooms-empty").innerText()) === "No open room matches the search.",
   );
 });
 
-test("[OPG5] a token without the right to it is refused in words, and an administrator's shows rooms and no servers", async () => {
+test("[OPG5] a token without the right is refused with the required claim, and an administrator's token shows rooms but no servers", async () => {
   await occupy("for administrators", ["Ada"]);
   const page = await open(await tokenWith(["read", "write"]));
-  await eventually("it says what it takes", async () =>
+  await eventually("the page names the required claim", async () =>
     (await page.locator("#sign-in-problem").innerText()).includes("whose claim `rights` contains `admin`"),
   );
   expect(await page.locator("#operations").isVisible()).toBe(false);
@@ -186,12 +189,14 @@ test("[OPG5] a token without the right to it is refused in words, and an adminis
   await eventually("it is still signed in", async () => (await rowOf(page, "for administrators").count()) === 1);
 });
 
-test("[OPG6] a gateway that is gone is said to be so, and what was shown stays; the page and its way in are framed by nobody", async () => {
+test("[OPG6] the page reports an unreachable gateway and keeps what it showed, and no other page may frame it", async () => {
   await occupy("kept", ["Ada"]);
   const page = await open(operatorsPass());
   await eventually("the room is listed", async () => (await rowOf(page, "kept").count()) === 1);
   await page.context().setOffline(true);
-  await eventually("it says since when", async () => /^No answer since \d\d:\d\d:\d\d$/.test(await page.locator("#reach").innerText()));
+  await eventually("the page names the time of the last answer", async () =>
+    /^No answer since \d\d:\d\d:\d\d$/.test(await page.locator("#reach").innerText()),
+  );
   expect(await rowOf(page, "kept").count()).toBe(1);
   await page.context().setOffline(false);
   await eventually("it is back", async () => (await page.locator("#reach").innerText()) === "Live");
@@ -199,14 +204,16 @@ test("[OPG6] a gateway that is gone is said to be so, and what was shown stays; 
   expect([answer.status, answer.headers.get("content-security-policy")]).toEqual([200, "frame-ancestors 'none'"]);
 });
 
-test("[OPG7] a server that is drained hands its rooms over, and the page says when it can be stopped", async () => {
+test("[OPG7] a drained server hands over its rooms, and the page reports when it can be stopped", async () => {
   await occupy("drained", ["Ada"]);
   const page = await open(operatorsPass());
   await eventually("the room is listed", async () => (await serverShown(page, "drained")) !== "");
   const server = await serverShown(page, "drained");
   await page.getByRole("button", { name: `Drain ${server}` }).click();
   await page.getByRole("button", { name: "Drain it" }).click();
-  await eventually("it is told to", async () => (await page.locator("#confirm-outcome").innerText()).includes("is handing over its rooms"));
+  await eventually("the drain has begun", async () =>
+    (await page.locator("#confirm-outcome").innerText()).includes("is handing over its rooms"),
+  );
   await page.locator("#confirm-no").click();
   await eventually("it can be stopped", async () => /Needs attention[^]*is drained\. You can stop it\./.test(await verdict(page)));
   await eventually("the room is elsewhere", async () => ![server, ""].includes(await serverShown(page, "drained")));
@@ -214,7 +221,7 @@ test("[OPG7] a server that is drained hands its rooms over, and the page says wh
   await process!.restart();
 });
 
-test("[OPG8] on a phone a room with a long name leaves people, mode and server of all rooms in sight", async () => {
+test("[OPG8] on a phone a long room name hides neither participants, mode nor server of any room", async () => {
   const name = `a name that is far longer than a phone is wide ${"and longer ".repeat(4)}`.trim();
   await occupy(name, NAMES);
   const page = await open(operatorsPass(), PHONE);
@@ -228,7 +235,7 @@ test("[OPG8] on a phone a room with a long name leaves people, mode and server o
   }
 });
 
-test("[OPG9] a room server that was killed is named on top and among what happened, with the rooms that others took over", async () => {
+test("[OPG9] a killed room server is named in the verdict and among the events, with the rooms that others took over", async () => {
   const [ada] = await occupy("bereft", ["Ada"]);
   const page = await open(operatorsPass());
   await eventually("the room is listed", async () => (await serverShown(page, "bereft")) !== "");
@@ -240,31 +247,31 @@ test("[OPG9] a room server that was killed is named on top and among what happen
   await eventually("the verdict names it", async () =>
     (await verdict(page)).includes(`Room server ${shortName(server)} stopped sending heartbeats`),
   );
-  const told = new RegExp(`took over \\d+ rooms? from ${shortName(server)}`);
-  await eventually("it is told who took over", async () => told.test(await page.locator("#events").innerText()));
+  const takeover = new RegExp(`took over \\d+ rooms? from ${shortName(server)}`);
+  await eventually("the takeover is listed among the events", async () => takeover.test(await page.locator("#events").innerText()));
   await process.startAgain();
 });
 
-test("[OPG10] NATS that ends is what is said to be wrong, no server is blamed for it, and once it is back nothing is", async () => {
+test("[OPG10] a failure of NATS is reported as such and blamed on no server, and the report ends when NATS returns", async () => {
   const [ada] = await occupy("waiting for NATS", ["Ada"]);
   const page = await open(operatorsPass());
   await eventually("both servers are listed", async () => (await page.locator("#servers li").count()) === 2);
   cluster.nats.kill("SIGKILL");
   await cluster.nats.exited;
   const seen = new Set<string>();
-  await eventually("it is told", async () => {
+  await eventually("the failure of NATS is reported", async () => {
     seen.add(await verdict(page));
     return [...seen].at(-1)!.includes("This gateway does not reach NATS");
   });
-  expect([...seen].filter((said) => said.includes("No room server sends heartbeats"))).toEqual([]);
+  expect([...seen].filter((verdictText) => verdictText.includes("No room server sends heartbeats"))).toEqual([]);
   expect(await page.locator("#servers li").count()).toBeGreaterThan(0);
   await cluster.nats.restart();
-  await eventually("it is told no more", async () => !(await verdict(page)).includes("reach NATS"));
+  await eventually("the failure is no longer reported", async () => !(await verdict(page)).includes("reach NATS"));
   ada!.type(insertion("two."));
   await ada!.untilSaved();
 });
 
-/** Rooms to be seen, in which people write; ends it. */
+/** Rooms with people who type, for the picture. The returned function ends the typing. */
 async function furnish(): Promise<() => void> {
   const rooms: [string, number][] = [
     ["Launch plan", 4],
@@ -287,7 +294,7 @@ async function keepPicture(page: Page, path: string, end: () => void): Promise<v
   const phone = await open(operatorsPass(), PHONE);
   await eventually("the phone sees it too", async () => (await phone.locator("#rooms tr").count()) > 0);
   await eventually("all rooms are listed", async () => (await page.locator("#rooms tr", { hasText: "Reading list" }).count()) > 0);
-  await page.waitForTimeout(8_000); // Rates are those of the last seconds.
+  await page.waitForTimeout(8_000); // Rates cover the last few seconds.
   end();
   const pictures = await Promise.all([page, phone].map(async (each) => (await each.screenshot()).toString("base64")));
   const frame = await page.context().newPage();

@@ -1,4 +1,7 @@
-/** An owner that stops without dying: the case in which leases lie and only the log's fencing tells the truth. */
+/**
+ * An owner that pauses without dying. Its heartbeats and lease are misleading then, and only fencing by the log
+ * decides.
+ */
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 
@@ -19,11 +22,11 @@ beforeAll(async () => {
     gateways: 2,
     roomServers: 2,
     settings: { HEARTBEAT_MS: "500", SERVER_SILENCE_MS_MAX: "3000", OWNER_SILENCE_MS_MAX: "3000" },
-  }); // Only who is paused is taken for dead.
+  }); // Only the paused process counts as dead.
 });
 afterAll(() => cluster.stop());
 
-test("[PAU1] a paused owner is taken over from, and cannot append when it goes on", async () => {
+test("[PAU1] a paused owner is replaced, and cannot append when it continues", async () => {
   const [ada, bob] = await Promise.all(
     cluster.gateways.map((gateway, index) => Person.enter(cluster, gateway, ROOM, ["ada", "bob"][index]!, { merging: true })),
   );

@@ -1,6 +1,6 @@
 /**
- * Somebody in a room, for tests: the SDK's room connection, a document that takes what comes, and a note of
- * every seq that was delivered. Edits are given as bytes, so that recorded ones can be sent as they are.
+ * A user in a room, for tests: the SDK's room connection, a document that applies every edit, and a check of the
+ * delivered seqs. Edits are given as bytes, so that recorded edits are sent unchanged.
  */
 
 import * as Y from "yjs";
@@ -15,7 +15,7 @@ export class Person {
   readonly name: string;
   readonly room: RoomConnection;
   readonly doc = new Y.Doc();
-  /** Where the order as delivered broke; must stay empty. */
+  /** Violations of the order of delivery. Must stay empty. */
   readonly disorders: string[] = [];
   readonly errors: unknown[] = [];
   #seq = 0;
@@ -45,7 +45,7 @@ export class Person {
     room.on("error", (problem) => this.errors.push(problem));
   }
 
-  /** `merging`: waiting edits may go out as one, as the provider does it. */
+  /** `merging`: waiting edits may be merged, as the provider does it. */
   static async enter(
     cluster: Pick<SystemCluster, "token">,
     gateway: Pick<RunningGateway, "url">,
@@ -61,7 +61,7 @@ export class Person {
     return this.doc.getText(TRACE_TEXT).toString();
   }
 
-  /** How many edits were shown before the log had them. */
+  /** Number of edits shown before the log had them. */
   get tentativeSeen(): number {
     return this.#tentativeSeen;
   }
@@ -92,7 +92,7 @@ export class Person {
   }
 }
 
-/** An edit by somebody who had seen nothing: where it ends up is for Yjs to say. */
+/** An edit of an author who has seen no other edit. Yjs decides its place in the text. */
 export function insertion(words: string): Uint8Array {
   const doc = new Y.Doc();
   doc.getText(TRACE_TEXT).insert(0, words);

@@ -1,4 +1,4 @@
-/** Who is told of whom while gateways and room servers are killed: nobody is missing, and nobody stays who is gone. */
+/** Participant lists while gateways and room servers are killed: nobody is missing, and nobody who has left stays. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
@@ -16,7 +16,7 @@ import { soakLength } from "../soak.ts";
 const SEED = Number(process.env["COROOM_TEST_SEED"] ?? 20261121);
 const PEOPLE = 6;
 const KILLING_MS = soakLength(12_000, 300_000);
-/** However late this machine is: no presence is left out, and nobody who lives is taken for gone. */
+/** Long limits: on a slow machine no presence is shed, and no live process counts as dead. */
 const UNDISTURBED = {
   SHED_DELAY_MS_MIN: "60000",
   SHED_NATS_LAG_MS_MIN: "60000",
@@ -47,7 +47,7 @@ const at = (x: number) => ({ name: CURSOR, value: encodePoint({ x, y: 0 }) });
 const shows = (viewer: Onlooker, shown: Onlooker, x: number): boolean =>
   Buffer.from(viewer.field(shown.client, CURSOR) ?? []).equals(encodePoint({ x, y: 0 }));
 
-test("[PRE2] whoever was on a killed gateway is gone for the others, and back under the same client id once it is back", async () => {
+test("[PRE2] a participant of a killed gateway disappears for the others, and returns under the same client id after its reconnect", async () => {
   const [stays, goes] = [await enter("killed-gateway", "stays", 0), await enter("killed-gateway", "goes", 1)];
   goes.show(at(7));
   await eventually("both see both", () => stays.names().length === 2 && goes.names().length === 2 && shows(stays, goes, 7));
@@ -55,11 +55,11 @@ test("[PRE2] whoever was on a killed gateway is gone for the others, and back un
   await cluster.gateways[1]!.process.kill();
   await eventually("the other is gone", () => stays.names().length === 1);
   void goes.stay();
-  await eventually("the other is back, with what it shows", () => stays.names().length === 2 && shows(stays, goes, 7));
+  await eventually("the other is back with its cursor", () => stays.names().length === 2 && shows(stays, goes, 7));
   await cluster.gateways[1]!.process.restart();
 });
 
-test("[PRE3] when the room's owner is killed nobody seems to leave, and what people show goes on being shown", async () => {
+test("[PRE3] when the room's owner is killed nobody disappears, and later presence is shown", async () => {
   const ROOM = "killed-owner";
   const [ann, bob] = [await enter(ROOM, "ann", 0), await enter(ROOM, "bob", 1)];
   ann.show(at(1));
@@ -76,7 +76,7 @@ test("[PRE3] when the room's owner is killed nobody seems to leave, and what peo
     return !shows(bob, ann, 1) && x > 30;
   });
   expect(flickers).toEqual([]);
-  await eventually("the newest is seen", () => (ann.show(at(999)), shows(bob, ann, 999))); // What comes too fast is passed over.
+  await eventually("the newest is seen", () => (ann.show(at(999)), shows(bob, ann, 999))); // Presence above the rate is dropped.
   await owner.restart();
 });
 
@@ -102,7 +102,7 @@ test(
     people.forEach((person, index) => person.show(at(1_000 + index)));
     await eventually("all lists are true", () => people.every((person) => person.isConnected && person.names().join() === names.join()));
     people.forEach((person, index) => person.show(at(2_000 + index)));
-    await eventually("all see what all show", () =>
+    await eventually("everybody sees everybody's cursor", () =>
       people.every((viewer) => people.every((shown, index) => viewer === shown || shows(viewer, shown, 2_000 + index))),
     );
   },

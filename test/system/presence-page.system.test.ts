@@ -1,4 +1,7 @@
-/** What people at the demo page see of each other: carets in the text, pointers and shapes on the canvas, who is here. */
+/**
+ * Other people on the demo page, as each of them sees them: carets in the text, pointers and shapes on the canvas, and
+ * the list of people.
+ */
 
 import type { Locator } from "playwright-core";
 import { expect, onTestFinished, test } from "vitest";
@@ -13,20 +16,20 @@ const WINDOW = { width: 1440, height: 860 };
 
 const demo = DemoPage.forThisFile({ viewport: WINDOW });
 
-test("[PAGE15] each sees the other's caret and selection in the text, under the right name", async () => {
+test("[PAGE15] each user sees the other's caret and selection in the text, with the right name", async () => {
   const [ada, grace] = [await demo.open("carets", "Ada"), await demo.open("carets", "Grace")];
   await ada.types("The quick brown fox.");
   await eventually("Grace sees Ada's caret", async () => (await caretsSeenBy(grace)).join() === "Ada");
   for (let key = 0; key < 4; key++) await ada.page.keyboard.press("Shift+ArrowLeft");
   await eventually(
-    "and what she has selected",
+    "Grace sees Ada's selection",
     async () => (await grace.page.locator(".cm-ySelection").allTextContents()).join("") === "fox.",
   );
   await grace.types("Hello. ");
   await eventually("Ada sees Grace's", async () => (await caretsSeenBy(ada)).join() === "Grace");
 });
 
-test("[PAGE44] the flag of a long name stays within the paper, and a selection over lines moves nobody's text", async () => {
+test("[PAGE44] the flag of a long name stays within the editor, and a selection over several lines moves no text", async () => {
   const name = "Maximiliane-Alexandra Hohenlohe-Langen";
   const [ada, long] = [await demo.open("flags", "Ada"), await demo.open("flags", name)];
   await ada.pastes(`${"long words at the end of a line ".repeat(2)}\nA line between.\n${"and so on ".repeat(40)}`);
@@ -37,7 +40,7 @@ test("[PAGE44] the flag of a long name stays within the paper, and a selection o
   const [flag, paper] = [ada.page.locator(".cm-ySelectionInfo"), ada.page.locator(".cm-scroller")];
   for (let words = 0; words < 8; words++) {
     await long.page.keyboard.press("Control+ArrowRight");
-    await long.page.waitForTimeout(100); // So that some of the way is seen; where the caret is by then does not matter.
+    await long.page.waitForTimeout(100); // Time in which some positions of the flag are seen. The exact position of the caret does not matter.
     await eventually("its flag hangs over no edge", async () => {
       const [inner, outer] = [await flag.boundingBox({ timeout: 1_000 }).catch(() => null), (await paper.boundingBox())!];
       return inner !== null && inner.x >= outer.x && inner.x + inner.width <= outer.x + outer.width + 1;
@@ -64,11 +67,11 @@ test("[PAGE45] a line that begins in Hebrew or Arabic runs from right to left, i
   expect((await directions()).join()).toBe("ltr,rtl,rtl,ltr");
 });
 
-test("[PAGE27] the page runs no script but its own, and shows carets and shapes nevertheless", async () => {
+test("[PAGE27] the page runs only its own scripts, and still shows carets and shapes", async () => {
   const [ada, grace] = [await demo.open("policy", "Ada"), await demo.open("policy", "Grace")];
   const refused: string[] = [];
-  ada.page.on("console", (said) => {
-    if (said.text().includes("Content Security Policy")) refused.push(said.text());
+  ada.page.on("console", (message) => {
+    if (message.text().includes("Content Security Policy")) refused.push(message.text());
   });
   await grace.types("Hello.");
   await grace.page.locator("#add-note").click();
@@ -88,7 +91,7 @@ test("[PAGE27] the page runs no script but its own, and shows carets and shapes 
     script.textContent = "document.title = 'taken over'";
     document.head.append(script);
   });
-  await eventually("the browser says that it refused", () => refused.length === 1);
+  await eventually("the browser reports the refused script", () => refused.length === 1);
   expect(await ada.page.title()).toBe("policy · Coroom");
 });
 
@@ -96,7 +99,7 @@ function rgbOf(colour: string): string {
   return [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16)).join(", ");
 }
 
-test("[PAGE15] a page that is closed disappears from the text, the canvas and the list; one that is cut off too", async () => {
+test("[PAGE15] a user whose page is closed or disconnected disappears from the text, the canvas and the list", async () => {
   const { cable, url } = await Cable.to(demo.system.url);
   onTestFinished(() => cable.stop());
   const [ada, grace, hedy] = [
@@ -122,7 +125,7 @@ test("[PAGE15] a page that is closed disappears from the text, the canvas and th
   );
   cable.pull();
   await eventually("Hedy has gone", async () => (await namesSeenBy(ada)).join() === "Ada");
-  await eventually("who is cut off knows of nobody", async () => (await namesSeenBy(hedy)).join() === "");
+  await eventually("a disconnected page lists nobody", async () => (await namesSeenBy(hedy)).join() === "");
   cable.plug();
   await eventually(
     "and is back",
@@ -130,7 +133,7 @@ test("[PAGE15] a page that is closed disappears from the text, the canvas and th
   );
 });
 
-test("[PAGE16] pointers are where they point, whatever part of the canvas the other looks at", async () => {
+test("[PAGE16] pointers appear at their places on the canvas at every zoom, and disappear when they leave it", async () => {
   const [ada, grace] = [await demo.open("pointers", "Ada"), await demo.open("pointers", "Grace")];
   await pointAt(grace, 240, 180);
   const pointer = pointerOf(ada, "Grace");
@@ -146,7 +149,7 @@ test("[PAGE16] pointers are where they point, whatever part of the canvas the ot
   await eventually("it goes when it leaves the canvas", async () => (await pointersSeenBy(ada)).length === 0);
 });
 
-test("[PAGE17] a shape is seen on its way while it is dragged, and stays where it was dropped", async () => {
+test("[PAGE17] others see a shape move while it is dragged, and it stays where it was dropped", async () => {
   const [ada, grace] = [await demo.open("shapes", "Ada"), await demo.open("shapes", "Grace")];
   await ada.page.locator("#add-note").click();
   await ada.page.keyboard.type("Call the printers");
@@ -165,20 +168,20 @@ test("[PAGE17] a shape is seen on its way while it is dragged, and stays where i
   expect(await grace.text(), "nothing else changed").toBe(await ada.text());
   await ada.page.mouse.up();
   await eventually(
-    "it is let go, and stays",
+    "the shape is released and stays",
     async () =>
       (await graces.getAttribute("data-holder")) === null &&
       isNear((await graces.boundingBox())!, { x: before!.x + 60, y: before!.y + 40 }),
   );
   await eventually(
-    "what was written on it is there",
+    "the text of the note is present",
     async () => (await graces.innerText()) === "Call the printers" && (await ada.saveRemark()) === "Saved",
   );
   const late = await demo.open("shapes", "Hedy");
   await eventually("somebody later has it too", async () => (await late.page.locator(".shape").innerText()) === "Call the printers");
 });
 
-test("[PAGE17] keys alone move a shape and take it away", async () => {
+test("[PAGE17] the keyboard alone moves and deletes a shape", async () => {
   const [ada, grace] = [await demo.open("keys", "Ada"), await demo.open("keys", "Grace")];
   await ada.page.locator("#add-rectangle").click();
   const [adas, graces] = [ada.page.locator(".shape"), grace.page.locator(".shape")];
@@ -191,7 +194,7 @@ test("[PAGE17] keys alone move a shape and take it away", async () => {
   await eventually("it is gone", async () => (await graces.count()) === 0);
 });
 
-test("[PAGE18] a new name is everybody's at once, on the list and at the caret", async () => {
+test("[PAGE18] a new name appears for everybody immediately, in the list and at the caret", async () => {
   const [ada, grace] = [await demo.open("names", "Ada"), await demo.open("names", "Grace")];
   await ada.types("x");
   await ada.page.getByLabel("Your name").fill("Augusta");
@@ -203,7 +206,7 @@ test("[PAGE18] a new name is everybody's at once, on the list and at the caret",
   );
 });
 
-test("[PAGE19] bots come, move and type, and go home", async () => {
+test("[PAGE19] bots join, move and type, and their text disappears when they leave", async () => {
   const ada = await demo.open("bots", "Ada");
   await ada.page.getByRole("button", { name: "10 bots" }).click();
   await eventually("eleven are here", async () => (await countSeenBy(ada)) === "11 people");
@@ -215,7 +218,7 @@ test("[PAGE19] bots come, move and type, and go home", async () => {
     "Ada is alone, with an empty page",
     async () => (await countSeenBy(ada)) === "Only you" && (await pointersSeenBy(ada)).length === 0,
   );
-  await eventually("what they wrote has gone with them", async () => (await ada.text()) === "");
+  await eventually("the text of the bots is removed", async () => (await ada.text()) === "");
 });
 
 async function namesSeenBy({ page }: Visitor): Promise<string[]> {
@@ -238,7 +241,7 @@ function pointerOf({ page }: Visitor, name: string): Locator {
   return page.locator(".pointer", { hasText: name });
 }
 
-/** Pixels from the canvas's corner. */
+/** Pixels from the corner of the canvas. */
 async function pointAt({ page }: Visitor, x: number, y: number): Promise<void> {
   const stage = (await page.locator("#stage").boundingBox())!;
   await page.mouse.move(stage.x + x, stage.y + y, { steps: 3 });

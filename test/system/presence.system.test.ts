@@ -1,4 +1,4 @@
-/** Presence end to end: gateways and a room server on a real nats-server, people on real sockets. */
+/** Presence end to end: gateways and a room server on a real nats-server, clients on real sockets. */
 
 import { Registry } from "prom-client";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
@@ -19,7 +19,7 @@ import { Onlooker } from "./onlooker.ts";
 
 const SECRET = "a secret of at least 32 bytes, for tests only";
 const ROOM = "notes";
-/** However late this machine is: nothing is left out for it. */
+/** A long limit: on a slow machine nothing is shed. */
 const UNDISTURBED_MS = "60000";
 
 let nats: RealNats;
@@ -96,20 +96,20 @@ test("[PRE1] two people on two gateways see each other, and each other's cursor 
   expect(bob.names()).toEqual(["bob"]);
 });
 
-test("[PRE6] a client that does not read is told of no presence until it does, then of all there is; edits wait for it", async () => {
+test("[PRE6] a client that does not read receives no presence until it reads, then a snapshot, and receives every edit", async () => {
   await roomServer();
   const url = await gateway({ slowBytesMax: String(16 * 1024 ** 2), slowMsMax: "60000" });
   const [ann, bob] = [await enter(url, "ann"), await enter(url, "bob")];
-  const crowd = await Promise.all(Array.from({ length: 12 }, (_, index) => enter(url, `crowd-${index}`)));
+  const others = await Promise.all(Array.from({ length: 12 }, (_, index) => enter(url, `crowd-${index}`)));
   await until(() => bob.names().length === 14, "bob to see all");
 
-  bob.line.pause();
+  bob.connection.pause();
   const avatar = (turn: number) => ({ name: "avatar", value: new Uint8Array(8_000).fill(turn) });
   let turn = 0;
   await until(
     () => {
       turn += 1;
-      for (const person of crowd) person.show(avatar(turn % 250));
+      for (const person of others) person.show(avatar(turn % 250));
       return new Promise<boolean>((resolve) =>
         setTimeout(() => void scrape(url, "coroom_gateway_presence_behind_total").then((behind) => resolve(behind > 0)), 50),
       );
@@ -117,17 +117,17 @@ test("[PRE6] a client that does not read is told of no presence until it does, t
     "bob to be found behind",
     30_000,
   );
-  ann.line.edit(ann.channel, 1, "an edit");
-  for (const person of crowd) person.show(avatar(251));
-  await until(() => crowd.every((person) => ann.field(person.client, "avatar")?.[0] === 251), "ann to see the newest");
+  ann.connection.edit(ann.channel, 1, "an edit");
+  for (const person of others) person.show(avatar(251));
+  await until(() => others.every((person) => ann.field(person.client, "avatar")?.[0] === 251), "ann to see the newest");
 
-  bob.line.resume();
-  await until(() => crowd.every((person) => bob.field(person.client, "avatar")?.[0] === 251), "bob to see the newest");
-  await until(() => bob.line.committed().size > 0, "bob to have the edit, which goes another way");
-  expect([...bob.line.committed().values()]).toEqual(["an edit"]);
+  bob.connection.resume();
+  await until(() => others.every((person) => bob.field(person.client, "avatar")?.[0] === 251), "bob to see the newest");
+  await until(() => bob.connection.committed().size > 0, "bob to have the edit, which goes another way");
+  expect([...bob.connection.committed().values()]).toEqual(["an edit"]);
 });
 
-test("[PRE7] who may only read is a participant like others, and shows what it points at", async () => {
+test("[PRE7] a user who may only read is a participant and can show presence", async () => {
   await roomServer();
   const url = await gateway();
   const [ann, reader] = [await enter(url, "ann"), await enter(url, "reader", ["read"])];
@@ -136,17 +136,17 @@ test("[PRE7] who may only read is a participant like others, and shows what it p
   expect(ann.participant(reader.client)).toMatchObject({ name: "reader", canWrite: false, spectator: false });
 });
 
-test("[PRE8] who gives no input for a while is a spectator, until any input", async () => {
+test("[PRE8] a user without input for a while is a spectator until the next input", async () => {
   await roomServer();
   const url = await gateway({ spectatorAfterMs: "300", editBurst: "1000000" });
   const [ann, bob] = [await enter(url, "ann"), await enter(url, "bob")];
   await until(() => ann.participant(bob.client)?.spectator, "bob to be a spectator");
   let counter = 0;
-  const types = (): void => bob.line.edit(bob.channel, (counter += 1), "an edit"); // He is an editor for a moment only.
+  const types = (): void => bob.connection.edit(bob.channel, (counter += 1), "an edit"); // Bob is an editor for a moment only.
   await until(() => (types(), ann.participant(bob.client)?.spectator === false), "bob to be an editor again");
 });
 
-test("[PRE9] presence that comes much too fast ends the connection; a little too fast, and it is passed over", async () => {
+test("[PRE9] presence above the rate is dropped, and presence far above the rate closes the connection", async () => {
   await roomServer();
   const url = await gateway();
   const ann = await enter(url, "ann");
@@ -154,22 +154,22 @@ test("[PRE9] presence that comes much too fast ends the connection; a little too
   await until(async () => (await scrape(url, "coroom_gateway_presence_refused_total")) > 0, "some to be passed over");
   expect(ann.isConnected).toBe(true);
   for (let frame = 0; frame < 1_000; frame++) ann.show(at(frame, 0));
-  expect(await ann.line.end()).toMatchObject({ code: 4006 });
+  expect(await ann.connection.end()).toMatchObject({ code: 4006 });
 });
 
-test("[PRE10] who shows more than it may is told so, and goes on", async () => {
+test("[PRE10] a client that shows too many bytes receives an error, and its later presence is shown", async () => {
   await roomServer();
   const url = await gateway();
   const [ann, bob] = [await enter(url, "ann"), await enter(url, "bob")];
   ann.show({ name: "avatar", value: new Uint8Array(9_000) });
-  expect((await ann.line.next("error")).message).toContain("8192 bytes");
+  expect((await ann.connection.next("error")).message).toContain("8192 bytes");
   ann.show(at(1, 1));
   await until(() => bob.field(ann.client, CURSOR), "the cursor");
   expect(bob.field(ann.client, "avatar")).toBeUndefined();
 });
 
-test("[PRE11] a room of two is told its mode on joining, and that it is flat", async () => {
+test("[PRE11] a client that joins a room of few people receives its mode, which is flat", async () => {
   await roomServer();
   const ann = await enter(await gateway(), "ann");
-  expect(await ann.line.next("mode")).toMatchObject({ mode: "flat", presencePerSecond: 30, shed: 0 });
+  expect(await ann.connection.next("mode")).toMatchObject({ mode: "flat", presencePerSecond: 30, shed: 0 });
 });

@@ -12,7 +12,7 @@ export class RelayedSockets {
     ] as const) {
       this.#sockets.add(from);
       from.pipe(to);
-      from.on("error", () => to.destroy()); // A reset on one side is the end of the other.
+      from.on("error", () => to.destroy()); // A reset on one side ends the other side.
       from.on("close", () => {
         this.#sockets.delete(from);
         to.destroy();

@@ -1,4 +1,4 @@
-/** Tokens that live for seconds, under somebody who types: the SDK renews them on the line in use. */
+/** Tokens that expire within seconds while a user types: the SDK renews them on the open connection. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -7,7 +7,10 @@ import { RoomConnection } from "../../client/index.ts";
 import { SystemCluster } from "./cluster.ts";
 import { eventually } from "./eventually.ts";
 
-/** With the tolerance 20 s, of which the last fifth is left for whoever is late with the renewal. */
+/**
+ * A token is valid for 20 s with the tolerance. The SDK renews early, and the last fifth is a reserve on a slow
+ * machine.
+ */
 const TOKEN_SECONDS = 16;
 const TOLERANCE_SECONDS = 4;
 const TYPING_MS = 22_000;
@@ -22,15 +25,15 @@ beforeAll(async () => {
 });
 afterAll(() => cluster.stop());
 
-test("[RENEW1] a connection is typed over past the end of its first token without a reconnect", async () => {
+test("[RENEW1] a user types beyond the expiry of the first token, on one connection", async () => {
   let tokens = 0;
   const token = (): Promise<string> => {
     tokens += 1;
     return cluster.token("renewed", "ann", { ttl: TOKEN_SECONDS });
   };
   const room = new RoomConnection({ url: cluster.gateways[0]!.url, room: "renewed", token });
-  const told: unknown[] = [];
-  for (const name of ["status", "error", "refused"] as const) room.on(name, (event: unknown) => told.push(event));
+  const events: unknown[] = [];
+  for (const name of ["status", "error", "refused"] as const) room.on(name, (event: unknown) => events.push(event));
   let delivered = 0;
   room.on("edits", (edits) => (delivered += edits.length));
   await eventually("the room is joined", () => room.synced);
@@ -43,7 +46,7 @@ test("[RENEW1] a connection is typed over past the end of its first token withou
   }
   await eventually("everything is saved", () => room.saved);
   expect(delivered).toBe(typed);
-  expect(told).toEqual([{ status: "connected" }]);
+  expect(events).toEqual([{ status: "connected" }]);
   expect(tokens).toBeGreaterThanOrEqual(2);
   const metrics = await (await fetch(`${cluster.gateways[0]!.httpUrl}/metrics`)).text();
   expect(metrics).toContain("coroom_gateway_connects_total 1\n");

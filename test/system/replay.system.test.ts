@@ -1,4 +1,4 @@
-/** Real editing sessions through two gateways, two room servers, JetStream and the document service. */
+/** Recorded editing sessions through two gateways, two room servers, JetStream and the document service. */
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 
@@ -28,7 +28,7 @@ afterAll(async () => {
 });
 
 test(
-  "[E2E1] two people's session, keystroke by keystroke: one order, every edit acknowledged, one text for all",
+  "[E2E1] two authors replay a session keystroke by keystroke: one order, every edit acknowledged, one text for all",
   { timeout: TEST_MS_MAX },
   async () => {
     const trace = readTrace("friendsforever");
@@ -50,7 +50,7 @@ test(
 );
 
 test(
-  "[E2E2] the same session within the default limits: the SDK merges what waits, and nothing is refused",
+  "[E2E2] within the default limits the SDK merges the waiting edits of the same session, and nothing is refused",
   { timeout: TEST_MS_MAX },
   async () => {
     const trace = readTrace("friendsforever");
@@ -70,22 +70,18 @@ test(
   },
 );
 
-test(
-  "[E2E3] the writing of a long paper: one writer, two readers, and a late one who gets it whole",
-  { timeout: TEST_MS_MAX },
-  async () => {
-    const trace = readTrace("automerge-paper");
-    const [near, far] = keystrokes.gateways;
-    const writer = await Person.enter(keystrokes, near!, "paper", "writer", { merging: true });
-    const readers = await Promise.all(
-      [near!, far!].map((gateway, index) => Person.enter(keystrokes, gateway, "paper", `reader-${index}`, { merging: true })),
-    );
-    await replay(trace, [writer], () => ({ editsPerTurn: 1_000, pauseMs: 5, unsavedMax: 20_000 }));
-    await writer.untilSaved(60_000);
-    const late = await Person.enter(keystrokes, far!, "paper", "late", { merging: true });
-    for (const person of [writer, ...readers, late]) await person.untilText(trace.endText, 60_000);
-    await logOf(keystrokes, "paper");
-    expect([writer, ...readers, late].flatMap(({ disorders, errors }) => [...disorders, ...errors])).toEqual([]);
-    for (const person of [writer, ...readers, late]) person.leave();
-  },
-);
+test("[E2E3] the edits of a long paper reach two readers and a late reader completely", { timeout: TEST_MS_MAX }, async () => {
+  const trace = readTrace("automerge-paper");
+  const [near, far] = keystrokes.gateways;
+  const writer = await Person.enter(keystrokes, near!, "paper", "writer", { merging: true });
+  const readers = await Promise.all(
+    [near!, far!].map((gateway, index) => Person.enter(keystrokes, gateway, "paper", `reader-${index}`, { merging: true })),
+  );
+  await replay(trace, [writer], () => ({ editsPerTurn: 1_000, pauseMs: 5, unsavedMax: 20_000 }));
+  await writer.untilSaved(60_000);
+  const late = await Person.enter(keystrokes, far!, "paper", "late", { merging: true });
+  for (const person of [writer, ...readers, late]) await person.untilText(trace.endText, 60_000);
+  await logOf(keystrokes, "paper");
+  expect([writer, ...readers, late].flatMap(({ disorders, errors }) => [...disorders, ...errors])).toEqual([]);
+  for (const person of [writer, ...readers, late]) person.leave();
+});

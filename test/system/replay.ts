@@ -7,13 +7,16 @@ import type { RecordedTrace } from "./traces.ts";
 
 export type ReplayRate = { readonly editsPerTurn: number; readonly pauseMs: number; readonly unsavedMax: number };
 
-/** `editsPerTurn` of each author go out every `pauseMs`; more wait while one has over `unsavedMax` unsaved. Asked anew each turn. */
-export async function replay(trace: RecordedTrace, people: readonly Person[], pace: () => ReplayRate): Promise<void> {
+/**
+ * Sends `editsPerTurn` edits of each author every `pauseMs`, and pauses an author who has more than `unsavedMax`
+ * unsaved edits. The rate is read before each turn.
+ */
+export async function replay(trace: RecordedTrace, people: readonly Person[], rate: () => ReplayRate): Promise<void> {
   await Promise.all(
     trace.editsByAuthor.map(async (edits, author) => {
       const person = people[author]!;
       for (let next = 0; next < edits.length;) {
-        const { editsPerTurn, pauseMs, unsavedMax } = pace();
+        const { editsPerTurn, pauseMs, unsavedMax } = rate();
         await sleep(pauseMs);
         if (person.room.unsavedEdits > unsavedMax) continue;
         for (const edit of edits.slice(next, next + editsPerTurn)) person.type(edit);

@@ -1,6 +1,7 @@
 /**
- * A room server that is late holds its costliest room back step by step, each to be seen: less presence, then later
- * acks, then nobody new on any gateway. No edit is refused for it, and on time again it gives everything back.
+ * A late room server throttles its most expensive room step by step, and each step is visible: less presence, then
+ * later acks, then no new members on any gateway. No edit is refused, and a server that is on time again undoes all
+ * steps.
  */
 
 import { Registry } from "prom-client";
@@ -27,7 +28,7 @@ const SECRET = "a secret of at least 32 bytes, for tests only";
 const ROOM = "hot";
 const environment = "budget";
 const STEPS_MS_MAX = 150_000;
-/** Of every so many milliseconds the process stands still for the most: everything in it is late. */
+/** The process blocks for most of each period, so that everything in it is late. */
 const [HEAT_EVERY_MS, HEAT_MS] = [500, 430];
 const LATE_MS = 300;
 const REFUSED = { type: "join-refused", reason: "room-full" };
@@ -75,10 +76,10 @@ function tokenOf(name: string): Promise<string> {
   return makeToken({ room: [ROOM], user: name, name, rights: ["read", "write"], tenant: "default", ttl: 3600 }, SECRET);
 }
 
-/** Whether somebody may come in over that gateway: somebody new, or with a position somebody who was there. */
+/** Whether a client may join over that gateway: a new client, or, with a position, a former member. */
 async function mayEnter(gateway: string, name: string, position = START): Promise<boolean> {
   const client = await WireClient.greet(`${gateway}/v1/connect`, await tokenOf(name));
-  void client.join(ROOM, `${name}-client-key`, position).catch(() => {}); // Refused: told below.
+  void client.join(ROOM, `${name}-client-key`, position).catch(() => {}); // A refusal is read below.
   await client.until(() => client.received.some(({ type }) => type === "joined" || type === "join-refused"), "an answer");
   const answer = client.received.find(({ type }) => type === "joined" || type === "join-refused")!;
   if (answer.type === "join-refused") expect(answer).toMatchObject(REFUSED);
@@ -87,11 +88,11 @@ async function mayEnter(gateway: string, name: string, position = START): Promis
 }
 
 test(
-  "[BUD1] a room over its budget loses presence, then acks come later, then nobody new comes in on any gateway; no edit is refused, and all of it is given back",
+  "[BUD1] a room over its budget loses presence, then acks are delayed, then new members are refused; no edit is refused, and all steps are undone",
   { timeout: 600_000 },
   async () => {
     const ann = await Onlooker.enter({ urls: [gateways[0]!], token: await tokenOf("ann"), room: ROOM, clientKey: "ann-client-key" });
-    const shed = (): number[] => ann.line.received.flatMap((frame) => (frame.type === "mode" ? [frame.shed] : []));
+    const shed = (): number[] => ann.connection.received.flatMap((frame) => (frame.type === "mode" ? [frame.shed] : []));
     let [edits, x] = [0, 0];
     const acting = setInterval(() => {
       ann.show({ name: CURSOR, value: encodePoint({ x: (x += 1), y: 0 }) });
@@ -104,42 +105,43 @@ test(
     try {
       await until(() => shed().at(-1) === 8, "the last step", STEPS_MS_MAX);
       expect(await registry.metrics()).toMatch(/^coroom_room_server_rooms_held_back\{level="5"\} 1$/m);
-      // Of a stranger that came in before its gateway was told, the room's presence is followed for a moment: until then it decides, and knows nobody by position.
-      let knocks = 0;
+      // A gateway that admitted a stranger too early follows the room's presence for a moment. That presence decides
+      // meanwhile, and ignores positions.
+      let attempts = 0;
       await until(
         async () => {
-          knocks += 1;
-          if (await mayEnter(gateways[1]!, `stranger-${knocks}`)) return false;
+          attempts += 1;
+          if (await mayEnter(gateways[1]!, `stranger-${attempts}`)) return false;
           return mayEnter(gateways[1]!, "somebody-back", { epoch: 1 as Epoch, seq: 1 as Seq });
         },
-        "a gateway without members to turn strangers away, and to let in who was there",
+        "a gateway without members to refuse strangers and to admit a former member",
         STEPS_MS_MAX,
       );
       expect(await mayEnter(gateways[0]!, "another")).toBe(false);
       const again = await Onlooker.enter({ urls: [gateways[0]!], token: await tokenOf("ann"), room: ROOM, clientKey: "ann-client-key" });
-      again.leave(); // Who is there may come again.
+      again.leave(); // A member may join again.
       expect(await gatewayRegistries[1]!.metrics()).toMatch(/^coroom_gateway_limits_reached_total\{limit="room-budget"\} [1-9]/m);
     } finally {
       clearInterval(heat);
     }
     await until(
       () => {
-        if (!ann.isConnected) throw new Error(`ann's line was closed: ${JSON.stringify(ann.line.closed)}`);
+        if (!ann.isConnected) throw new Error(`ann's connection was closed: ${JSON.stringify(ann.connection.closed)}`);
         return shed().at(-1) === 0;
       },
       "everything to be given back",
       STEPS_MS_MAX,
     );
     clearInterval(acting);
-    await until(() => mayEnter(gateways[1]!, "latecomer"), "somebody new to come in", STEPS_MS_MAX);
+    await until(() => mayEnter(gateways[1]!, "latecomer"), "a new member to be admitted", STEPS_MS_MAX);
 
     const down = shed().slice(0, shed().indexOf(8) + 1);
-    expect(down, "two steps may be told as one").toEqual([...down].sort((a, b) => a - b));
+    expect(down, "two steps may be announced as one").toEqual([...down].sort((a, b) => a - b));
     await until(
-      () => ann.line.received.flatMap((frame) => (frame.type === "ack" ? [frame.counter + frame.count - 1] : [])).at(-1) === edits,
+      () => ann.connection.received.flatMap((frame) => (frame.type === "ack" ? [frame.counter + frame.count - 1] : [])).at(-1) === edits,
       "every edit to be acknowledged",
     );
-    expect(ann.line.received.filter(({ type }) => type === "nack")).toEqual([]);
+    expect(ann.connection.received.filter(({ type }) => type === "nack")).toEqual([]);
     const events = await operationsEvents(nats.url, environment, "room_budget", 10);
     expect(events.map(({ from, to }) => [from, to])).toEqual(
       expect.arrayContaining([

@@ -1,7 +1,7 @@
 /**
- * Stands between a process and nats-server and can hold back what is published to the log, while all else
- * flows: a log that is slow or silent, with everything around it well. Reads the NATS protocol just far
- * enough to know where a published message begins and ends.
+ * A proxy between a process and nats-server. It can hold back what is published to the log while everything else
+ * passes, so that the log is slow or silent in a healthy system. It parses the NATS protocol only to find the bounds of
+ * published messages.
  */
 
 import { createServer, type AddressInfo, type Server, type Socket, connect } from "node:net";
@@ -25,12 +25,12 @@ export class SlowLogProxy {
     return { proxy, url: `nats://127.0.0.1:${(proxy.#server.address() as AddressInfo).port}` };
   }
 
-  /** From now on appends do not reach the log. */
+  /** Appends do not reach the log from now on. */
   hold(): void {
     this.#holding = true;
   }
 
-  /** Lets pass what was held, in order, and all that follows. */
+  /** Forwards what was held back, in order, and everything that follows. */
   release(): void {
     this.#holding = false;
     for (const pass of this.#held.splice(0)) pass();
@@ -65,12 +65,12 @@ export class SlowLogProxy {
   }
 }
 
-/** The length of the first whole protocol message, its payload included; undefined if it has not all come. */
+/** The length of the first complete protocol message, payload included, or undefined if it is incomplete. */
 function firstMessage(bytes: Buffer): { length: number; toLog: boolean } | undefined {
   const end = bytes.indexOf(CRLF);
   if (end < 0) return undefined;
-  const line = bytes.subarray(0, end).toString();
-  const [verb, subject = "", ...more] = line.split(" ");
+  const header = bytes.subarray(0, end).toString();
+  const [verb, subject = "", ...more] = header.split(" ");
   if (verb !== "PUB" && verb !== "HPUB") return { length: end + CRLF.length, toLog: false };
   const length = end + CRLF.length + Number(more.at(-1)) + CRLF.length;
   return bytes.length < length ? undefined : { length, toLog: /^[^.]+\.log\./.test(subject) };

@@ -1,4 +1,7 @@
-/** A line that stalls for seconds without an end, as mobile networks do, and then brings at once what was sent meanwhile. */
+/**
+ * A connection that stalls for seconds without closing, as in mobile networks, and then delivers at once what was sent
+ * meanwhile.
+ */
 
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -12,23 +15,23 @@ import { eventually } from "./eventually.ts";
 
 const TYPING_MS = 150;
 const MOVING_MS = 16;
-/** Longer than for what is unanswered to be sent again. */
+/** Longer than the time after which unanswered frames are resent. */
 const STALL_MS = 14_000;
 
 let cluster: SystemCluster;
-let line: CuttableConnection;
+let cuttable: CuttableConnection;
 
 beforeAll(async () => {
   cluster = await SystemCluster.start({ gateways: 1, roomServers: 1 });
-  line = await CuttableConnection.start(cluster.gateways[0]!.url.replace("ws:", "nats:"));
+  cuttable = await CuttableConnection.start(cluster.gateways[0]!.url.replace("ws:", "nats:"));
 });
 afterAll(async () => {
-  await line.stop();
+  await cuttable.stop();
   await cluster.stop();
 });
 
-test("[STL1] somebody who types and moves over a line that stalls is not closed for it, and all is saved", async () => {
-  const connection = new CoroomConnection({ url: line.url.replace("nats:", "ws:"), token: () => cluster.token("*", "ann") });
+test("[STL1] a client that types and moves over a stalled connection is not closed for its rate, and everything is saved", async () => {
+  const connection = new CoroomConnection({ url: cuttable.url.replace("nats:", "ws:"), token: () => cluster.token("*", "ann") });
   const lost: string[] = [];
   connection.on("status", ({ status, why }) => status === "waiting" && lost.push(why ?? ""));
   const notes = new RoomConnection({ connection, room: "notes" });
@@ -42,13 +45,13 @@ test("[STL1] somebody who types and moves over a line that stalls is not closed 
     notes.send(new TextEncoder().encode(`edit ${typed}`));
     docs[typed++ % docs.length]!.getText("t").insert(0, "x");
   };
-  const doings = [setInterval(type, TYPING_MS), setInterval(() => notes.presence.set({ cursor: { x: ++moved, y: 0 } }), MOVING_MS)];
+  const intervals = [setInterval(type, TYPING_MS), setInterval(() => notes.presence.set({ cursor: { x: ++moved, y: 0 } }), MOVING_MS)];
   await sleep(3_000);
-  line.cut("to");
+  cuttable.cut("to");
   await sleep(STALL_MS);
-  line.repair();
+  cuttable.repair();
   await sleep(3_000);
-  for (const doing of doings) clearInterval(doing);
+  for (const interval of intervals) clearInterval(interval);
   await eventually("all to be saved", () => rooms.every(({ saved }) => saved));
   expect(lost.filter((why) => why.includes("4006"))).toEqual([]);
   for (const room of rooms) room.destroy();

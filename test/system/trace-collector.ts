@@ -1,4 +1,4 @@
-/** What a tracing backend is to Coroom, for tests: takes OTLP over HTTP in JSON, and keeps the spans. */
+/** A tracing backend for tests: receives OTLP over HTTP in JSON, and keeps the spans. */
 
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -14,7 +14,7 @@ export type CollectedSpan = {
   readonly endNanos: bigint;
   readonly attributes: Readonly<Record<string, string>>;
   readonly events: readonly string[];
-  /** Undefined: all is well. */
+  /** Undefined: the span did not fail. */
   readonly failure: string | undefined;
 };
 

@@ -1,6 +1,6 @@
 /**
- * Recorded editing sessions as the Yjs edits their authors would have sent: made ahead of time, so that a
- * replay sends each author's edits in order and Yjs merges them in whatever order they arrive.
+ * Recorded editing sessions as the Yjs edits that their authors would have sent. The edits are made in advance, so that
+ * a replay sends each author's edits in order and Yjs merges them in any order of arrival.
  */
 
 import { readFileSync } from "node:fs";
@@ -9,9 +9,9 @@ import { gunzipSync } from "node:zlib";
 import * as Y from "yjs";
 
 export type RecordedTrace = {
-  /** One list of edits per author, in the order in which they were typed. */
+  /** A list of edits for each author, in the order in which they were typed. */
   readonly editsByAuthor: readonly (readonly Uint8Array[])[];
-  /** All of them, in an order in which they could have come to a server. */
+  /** All edits, in an order in which a server could have received them. */
   readonly edits: readonly { readonly author: number; readonly edit: Uint8Array }[];
   readonly endText: string;
 };
@@ -19,10 +19,10 @@ export type RecordedTrace = {
 type Patch = readonly [position: number, deleted: number, inserted: string];
 type Transaction = { readonly parents?: readonly number[]; readonly agent?: number; readonly patches: readonly Patch[] };
 
-/** The Y.Text of every replayed document. */
+/** The name of the Y.Text in every replayed document. */
 export const TRACE_TEXT = "text";
 
-/** `editsMax` cuts the session short; its end text is then what had been typed by that time. */
+/** `editsMax` cuts the session. Its end text is then the text at that moment. */
 export function readTrace(name: "friendsforever" | "automerge-paper", editsMax = Infinity): RecordedTrace {
   const file = new URL(`../traces/${name}.json.gz`, import.meta.url);
   const recorded = JSON.parse(gunzipSync(readFileSync(file)).toString()) as { numAgents?: number; endContent: string; txns: Transaction[] };
@@ -47,7 +47,7 @@ export function readTrace(name: "friendsforever" | "automerge-paper", editsMax =
   };
 }
 
-/** The earlier transactions that an author had seen and we have not given it yet, oldest first. */
+/** The earlier transactions that the author had seen in the recording and does not have here yet, oldest first. */
 function ancestorsNotIn(has: ReadonlySet<number>, parents: readonly number[], transactions: readonly Transaction[]): number[] {
   const missing = new Set<number>();
   const open = [...parents];
@@ -64,7 +64,7 @@ class TraceAuthor {
   readonly #doc = new Y.Doc();
 
   constructor(index: number) {
-    this.#doc.clientID = index + 1; // Ascending: the recording holds ties at one position, which only this order resolves its way.
+    this.#doc.clientID = index + 1; // Ascending, because only this order resolves ties at one position as the recording does.
   }
 
   get text(): string {

@@ -1,4 +1,4 @@
-/** What a person sees who follows README: two pages, one document, nothing lost. */
+/** The experience of a user who follows README: two pages, one document, nothing lost. */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -19,7 +19,7 @@ const GRACES = "Grace writes from the other: over the lazy dog.\nAnd her second 
 
 const demo = DemoPage.forThisFile();
 
-test("[PAGE10] two people who type at once end with one text that holds both of theirs whole, saved", async () => {
+test("[PAGE10] two users who type at the same time end with one saved text that contains both texts", async () => {
   const [ada, grace] = await Promise.all([demo.open("at once", "Ada"), demo.open("at once", "Grace")]);
   await Promise.all([ada.types(ADAS), grace.types(GRACES)]);
   await agreeAndAreSaved(ada, grace);
@@ -29,7 +29,7 @@ test("[PAGE10] two people who type at once end with one text that holds both of 
   for (const person of [ada, grace]) await seesNames(person, ["Ada", "Grace"]);
 });
 
-test("[PAGE10] somebody who comes later gets all of it", async () => {
+test("[PAGE10] a later visitor gets the complete text", async () => {
   const ada = await demo.open("late", "Ada");
   await ada.types(ADAS);
   await agreeAndAreSaved(ada);
@@ -39,7 +39,7 @@ test("[PAGE10] somebody who comes later gets all of it", async () => {
   await seesNames(late, ["Ada", "Hedy"]);
 });
 
-test("[PAGE11] a page that loses the network says so, takes what is typed, and heals", async () => {
+test("[PAGE11] a page that loses the network reports it, accepts edits, and recovers", async () => {
   const { cable, url } = await Cable.to(demo.system.url);
   onTestFinished(() => cable.stop());
   const [ada, grace] = await Promise.all([demo.open("offline", "Ada", { url }), demo.open("offline", "Grace")]);
@@ -55,7 +55,7 @@ test("[PAGE11] a page that loses the network says so, takes what is typed, and h
 
   cable.pull();
   await ada.types("typed on a train; ");
-  await eventually("the page says that it is offline", async () => (await ada.notice()).startsWith("You are offline."));
+  await eventually("the page reports that it is offline", async () => (await ada.notice()).startsWith("You are offline."));
   await grace.types("typed at a desk; ");
   await eventually("and how much is kept", async () => /^Offline, \d+ edits? kept here$/.test(await ada.saveRemark()));
   expect(await grace.text()).not.toContain("train");
@@ -63,9 +63,9 @@ test("[PAGE11] a page that loses the network says so, takes what is typed, and h
   cable.plug();
   await agreeAndAreSaved(ada, grace);
   for (const typed of ["before; ", "typed on a train; ", "typed at a desk; "]) expect(await grace.text()).toContain(typed.trim());
-  await eventually("nothing is left to say", async () => (await ada.notice()) === "");
+  await eventually("the notice is gone", async () => (await ada.notice()) === "");
   await eventually(
-    "but that it is saved, to who cannot see it",
+    "the hidden status is Saved",
     async () =>
       (await ada.page
         .getByRole("status")
@@ -74,14 +74,14 @@ test("[PAGE11] a page that loses the network says so, takes what is typed, and h
   );
 });
 
-test("[PAGE11] a page whose server is killed takes what is typed, and heals when it is back", async () => {
+test("[PAGE11] a page whose server is killed accepts edits, and recovers when the server returns", async () => {
   const [ada, grace] = await Promise.all([demo.open("killed", "Ada"), demo.open("killed", "Grace")]);
   await ada.types("before the kill; ");
   await agreeAndAreSaved(ada, grace);
 
   await demo.system.kill();
   await Promise.all([ada.types("ada in the dark; "), grace.types("grace in the dark; ")]);
-  await eventually("the page says that it is offline", async () => (await grace.notice()).startsWith("You are offline."));
+  await eventually("the page reports that it is offline", async () => (await grace.notice()).startsWith("You are offline."));
   await demo.system.startAgain();
 
   await agreeAndAreSaved(ada, grace);
@@ -110,7 +110,7 @@ test("[PAGE13] a reader sees what others write, and cannot write", async () => {
   await ada.types("for everybody to read. ");
   await agreeAndAreSaved(ada);
   await eventually("the reader has it", async () => (await reader.text()) === (await ada.text()));
-  await eventually("the page says that it is for reading", async () => (await reader.notice()).startsWith("You have read access only."));
+  await eventually("the page reports read access", async () => (await reader.notice()).startsWith("You have read access only."));
   await eventually(
     "so does the remark, and the text takes nothing",
     async () =>
@@ -118,7 +118,7 @@ test("[PAGE13] a reader sees what others write, and cannot write", async () => {
   );
 });
 
-test("[PAGE46] a document that is deleted is told on its open pages, which keep the text to copy, and to who loads it again", async () => {
+test("[PAGE46] the open pages of a deleted document report it and keep the text for copying, and a reloaded page reports it too", async () => {
   const [ada, grace] = await Promise.all([demo.open("doomed", "Ada"), demo.open("doomed", "Grace")]);
   await ada.types("not for long");
   await agreeAndAreSaved(ada, grace);
@@ -126,19 +126,19 @@ test("[PAGE46] a document that is deleted is told on its open pages, which keep 
   const deletion = { method: "DELETE", headers: { authorization: `Bearer ${internalSecret}` } };
   await eventually("it is deleted", async () => (await fetch(`${demo.system.url}/v1/rooms/doomed`, deletion)).ok);
   for (const person of [ada, grace]) {
-    await eventually("the page says so", async () => (await person.notice()).startsWith("This document was deleted."));
-    await eventually("and how it stands", async () => (await person.saveRemark()) === "Deleted");
+    await eventually("the page reports the deletion", async () => (await person.notice()).startsWith("This document was deleted."));
+    await eventually("the save remark is Deleted", async () => (await person.saveRemark()) === "Deleted");
     expect(await person.page.locator(".cm-content").getAttribute("contenteditable")).toBe("false");
     expect(await person.text()).toBe("not for long");
     expect(await person.page.getByRole("button", { name: "Copy my text" }).isVisible()).toBe(true);
   }
   await ada.page.reload();
-  await eventually("it is told again", async () => (await ada.notice()).includes("its link no longer works"));
-  await eventually("nobody counts there", async () => (await ada.page.locator("#board-remark").innerText()) === "");
+  await eventually("the reloaded page reports the deletion", async () => (await ada.notice()).includes("its link no longer works"));
+  await eventually("the board is empty", async () => (await ada.page.locator("#board-remark").innerText()) === "");
   expect(await ada.text()).toBe("");
 });
 
-test("[PAGE40] in a text with other line ends each types where they see it, and a paste brings none", async () => {
+test("[PAGE40] users type at the visible place in a text with mixed line ends, and a paste adds no other line ends", async () => {
   const token = await demoToken("line ends");
   const made = await fetch(`${demo.system.url}/v1/rooms/line%20ends/document`, {
     method: "PUT",
@@ -159,13 +159,13 @@ test("[PAGE40] in a text with other line ends each types where they see it, and 
   const content = ada.page.locator(".cm-content");
   for (const key of ["Control+Home", "End", "!", "ArrowRight", "2", "End", "ArrowRight", "Backspace"]) await content.press(key);
   await agreeAndAreSaved(ada, grace);
-  await eventually("nobody comes to stand between the two that end a line", async () => {
+  await eventually("no text is inserted between the two characters of a line end", async () => {
     const answer = await fetch(`${demo.system.url}/v1/rooms/line%20ends/text`, { headers: { authorization: `Bearer ${token}` } });
     return (await answer.text()) === "one!\r\n2twothree\rfour\nfive\nsix\nseven";
   });
 });
 
-test("[PAGE14] while the log is held back the page says so, then that nothing can be saved, and heals", async () => {
+test("[PAGE14] while the log is held back the page reports it, then that nothing can be saved, and then recovers", async () => {
   const { proxy, slow } = await startWithSlowLog();
   const [ada, grace] = await Promise.all([demo.open("slow", "Ada", { url: slow.url }), demo.open("slow", "Grace", { url: slow.url })]);
   await ada.types("before; ");
@@ -173,10 +173,12 @@ test("[PAGE14] while the log is held back the page says so, then that nothing ca
 
   proxy.hold();
   await ada.types("meanwhile; ");
-  await eventually("others see what is not saved yet", async () => (await grace.text()).includes("meanwhile;"));
+  await eventually("others see the unsaved text", async () => (await grace.text()).includes("meanwhile;"));
   expect(["Saving…", "Not saved"]).toContain(await ada.saveRemark());
-  await eventually("the page says that it takes longer", async () => (await ada.notice()).startsWith("Saving takes longer than usual."));
-  await eventually("the page says that nothing can be saved", async () =>
+  await eventually("the page reports that saving takes longer", async () =>
+    (await ada.notice()).startsWith("Saving takes longer than usual."),
+  );
+  await eventually("the page reports that nothing can be saved", async () =>
     (await ada.notice()).startsWith("The server cannot save edits right now."),
   );
   await ada.types("refused; ");
@@ -185,16 +187,16 @@ test("[PAGE14] while the log is held back the page says so, then that nothing ca
   proxy.release();
   await agreeAndAreSaved(ada, grace);
   for (const typed of ["before;", "meanwhile;", "refused;"]) expect(await grace.text()).toContain(typed);
-  await eventually("nothing is left to say", async () => (await ada.notice()) === "");
+  await eventually("the notice is gone", async () => (await ada.notice()) === "");
 });
 
-/** As the page gets one. */
+/** A token as the page requests it. */
 async function demoToken(room: string): Promise<string> {
   const answer = await fetch(`${demo.system.url}/demo/token?${new URLSearchParams({ room, user: "backend", name: "Backend" })}`);
   return ((await answer.json()) as { token: string }).token;
 }
 
-/** A system of this test's own, whose log can be held back; gone when the test is over. */
+/** A system of its own for one test, whose log can be held back. */
 async function startWithSlowLog(): Promise<{ proxy: SlowLogProxy; slow: DemoSystem }> {
   const folder = mkdtempSync(join(tmpdir(), "coroom-slow-log-"));
   const nats = await startNatsServer({ dataDir: folder });

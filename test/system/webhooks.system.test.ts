@@ -1,4 +1,7 @@
-/** Webhooks of a whole Coroom, received by an HTTP server as a customer's would be, and verified by Standard Webhooks' own library. */
+/**
+ * Webhooks of a complete Coroom, received by an HTTP server like a customer's, and verified with the library of
+ * Standard Webhooks.
+ */
 
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
@@ -65,7 +68,7 @@ afterAll(async () => {
 
 const of = (room: string, type: string) =>
   received.filter(({ path, event }) => path === "/all" && event.type === type && event.data.room === room);
-/** One edit, however often it has to be asked for: the document service may not be heard of just now. */
+/** Sends one edit, repeatedly until it is accepted: the document service may be unavailable. */
 async function post(room: string, tenant = "default"): Promise<void> {
   const [body, key] = [Buffer.from(insertion("x")), randomUUID()];
   const headers = {
@@ -79,58 +82,58 @@ async function post(room: string, tenant = "default"): Promise<void> {
   );
 }
 
-test("[WEBH1] that a room is in use, that its document changed, that it is saved and that all have left is told, signed, each once", async () => {
+test("[WEBH1] a room in use, a changed document, a snapshot and a vacated room are each sent, signed and once", async () => {
   const ann = await Person.enter(cluster, cluster.gateways[0]!, "told", "ann", { merging: false });
-  await eventually("it is told that somebody is there", () => of("told", "room.occupied").length === 1);
+  await eventually("the room is reported as occupied", () => of("told", "room.occupied").length === 1);
   for (let edit = 0; edit < 20; edit++) ann.type(insertion("word "));
   await ann.untilSaved();
-  await eventually("the change is told", () => of("told", "document.changed").at(-1)?.event.data.seq === 20);
+  await eventually("the change is sent", () => of("told", "document.changed").at(-1)?.event.data.seq === 20);
   const changes = of("told", "document.changed");
   expect(changes.reduce((sum, { event }) => sum + event.data.edits!, 0)).toBe(20);
   expect(changes.length, "typed in one go").toBeLessThan(10);
-  await eventually("the snapshot is told", () => of("told", "document.snapshot").at(-1)?.event.data.seq === 20);
+  await eventually("the snapshot is sent", () => of("told", "document.snapshot").at(-1)?.event.data.seq === 20);
   ann.leave();
-  await eventually("it is told that nobody is there", () => of("told", "room.vacated").length === 1);
+  await eventually("the room is reported as vacated", () => of("told", "room.vacated").length === 1);
   expect([new Set(received.map(({ path, id }) => `${path} ${id}`)).size, unsigned]).toEqual([received.length, []]);
 });
 
-test("[WEBH2] a tenant's endpoint hears of its rooms alone", async () => {
+test("[WEBH2] the endpoint of a tenant receives events of this tenant only", async () => {
   await post("theirs");
   await post("ours", "acme");
   await eventually(
-    "both are told to the endpoint of all",
+    "both changes are sent to the general endpoint",
     () => of("theirs", "document.changed").length > 0 && of("ours", "document.changed").length > 0,
   );
   await eventually("and theirs to acme's", () => received.some(({ path, event }) => path === "/acme" && event.data.room === "ours"));
   expect(new Set(received.filter(({ path }) => path === "/acme").map(({ event }) => event.data.tenant))).toEqual(new Set(["acme"]));
 });
 
-test("[WEBH3] an endpoint that fails, or sends elsewhere, is tried again after a pause, and gets the event then", async () => {
+test("[WEBH3] an endpoint that fails or redirects is retried after a pause, and receives the event then", async () => {
   const answers = [{ status: 500 }, { status: 302, headers: { location: "http://127.0.0.1:1/inside" } }];
   let tries = 0;
   answerWith = () => ((tries += 1), answers.shift() ?? { status: 204 });
   await post("flaky");
-  await eventually("it is told in the end", () => of("flaky", "document.changed").length === 1);
+  await eventually("the change is sent in the end", () => of("flaky", "document.changed").length === 1);
   expect(tries).toBeGreaterThan(2);
   answerWith = () => ({ status: 204 });
 });
 
-test("[WEBH4] a document service that is killed before it has told a change tells it when it is back", async () => {
+test("[WEBH4] a document service that is killed before it has sent a change sends it after its restart", async () => {
   const rooms = Array.from({ length: 20 }, (_, index) => `killed-${index}`);
   await Promise.all(rooms.map((room) => post(room)));
   await cluster.documentService.kill();
   await cluster.documentService.startAgain();
-  await eventually("every change is told", () => rooms.every((room) => of(room, "document.changed").length > 0));
+  await eventually("every change is sent", () => rooms.every((room) => of(room, "document.changed").length > 0));
 });
 
-test("[WEBH7] that a room is deleted is told once nothing of it is left", async () => {
+test("[WEBH7] the deletion of a room is sent when nothing of the room is left", async () => {
   await post("gone");
-  await eventually("its change is told", () => of("gone", "document.changed").length > 0);
+  await eventually("the change is sent", () => of("gone", "document.changed").length > 0);
   const token = await cluster.token("gone", "boss", { rights: ["admin"] });
   const remove = async () =>
     (
       await fetch(`${cluster.gateways[0]!.httpUrl}/v1/rooms/gone`, { method: "DELETE", headers: { authorization: `Bearer ${token}` } })
     ).json() as Promise<{ wiped?: boolean }>;
   await eventually("nothing is left of it", async () => (await remove()).wiped === true);
-  await eventually("it is told", () => of("gone", "room.deleted").length === 1);
+  await eventually("the deletion is sent", () => of("gone", "room.deleted").length === 1);
 });
