@@ -196,7 +196,7 @@ test("[COH12] a room that its own listener leaves and enters again during a rejo
   expect([tasks.host.status, tasks.host.synced]).toEqual(["connected", true]);
 });
 
-test("[COH3] frames that only a client may send, and acks for an unknown client, have no effect", async () => {
+test("[COH3] an ack for an unknown channel has no effect, and another client's edit is not taken for an own one", async () => {
   const server = serverOn();
   const ann = new App(server, 1);
   await server.clock.advance(1_000);
@@ -354,7 +354,7 @@ test("[COH17] the client listens to the platform's network events as long as the
   expect(listeners.size).toBe(0);
 });
 
-test("[COH9] where the platform allows no socket to the URL, the client fails once, with advice in the error", async () => {
+test("[COH9] the client fails once, with advice in the error, if the platform forbids a socket to the URL", async () => {
   const server = serverOn();
   const forbidding = {
     ...server.world(1),

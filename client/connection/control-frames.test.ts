@@ -73,7 +73,7 @@ test("[CTL3] leaving a channel drops its requests, and a withdrawn request retur
   expect(until(11_000), "no later than if it had never been asked for").toEqual(["leave 5"]);
 });
 
-test("[CTL4] frames that would block the connection go out before all that waits, and presence of others after it", () => {
+test("[CTL4] a PING goes out before the frames that wait, and resubmitted edits of others go out after them", () => {
   const { controls, until } = frames();
   const edit = { client: "c", counter: 1 } as unknown as (ControlFrame & { type: "resubmit" })["edit"];
   for (const frame of [leave(1), { type: "resubmit", channel: 3, edit } as const, leave(2), { type: "ping", nonce: 1 } as const])

@@ -39,7 +39,7 @@ test("[PAC2] the server's bucket never runs empty, even when the network delays 
   }
 });
 
-test("[PAC1] the limiter returns when the next edit may be sent", () => {
+test("[PAC1] the limiter names the time at which the next edit may be sent", () => {
   const rate = new EditSendRate(LIMITS, at(0));
   expect(rate.nextAt(at(0))).toBe(at(0));
   for (let sent = 0; sent < 21; sent++) rate.take(at(0));
@@ -76,7 +76,7 @@ test("[PAC3] large edits go out below the byte rate, even when they are few", ()
   expect(sent).toBeGreaterThan(100);
 });
 
-test("[PAC3] the limiter returns when an edit that waits for bytes may be sent", () => {
+test("[PAC3] the limiter names the time at which an edit that waits for bytes may be sent", () => {
   const rate = new EditSendRate(LIMITS, at(0));
   while (rate.take(at(0))) rate.spend(LIMITS.editBytesMax, at(0));
   arriveAll(rate, 0);

@@ -7,7 +7,7 @@ const at = (ms: number): Millis => (1_000_000 + ms) as Millis;
 const rateOf = (burst: number, perSecond: number): FrameSendRate => new FrameSendRate({ burst, perSecond }, at(0));
 const turns = (rate: FrameSendRate, count: number, ms = 0): number[] => Array.from({ length: count }, () => rate.takeTurn(at(ms)) - at(0));
 
-test("[FPA1] part of the burst goes out at once, the rest below the rate, and unused turns come back", () => {
+test("[FPA1] most of the burst goes out at once, the rest below the rate, and unused turns come back", () => {
   const rate = rateOf(10, 10);
   expect(turns(rate, 7)).toEqual([0, 0, 0, 0, 0, 0, 0]);
   rate.markAsked();
@@ -37,7 +37,7 @@ test("[FPA3] a returned turn goes to the next request, and saved turns never exc
   expect(turns(rate, 2)).toEqual([0, 1_112]);
 });
 
-test("[FPA4] while nothing arrives turns come at growing intervals: after a stall of 75 s the server receives little more than one burst", () => {
+test("[FPA4] turns come at growing intervals while nothing arrives: after a stall of 75 s the server receives little more than one burst", () => {
   const [rate, times] = [rateOf(60, 30), [0]];
   while (times.at(-1)! < 75_000) times.push(...turns(rate, 1, times.at(-1)));
   expect(times.length).toBeLessThan(2 * 60);

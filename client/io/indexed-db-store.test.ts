@@ -135,7 +135,7 @@ describe.each([
     expect((await open(store)).kept.document).toEqual({ position: at(4, 2), last: last(4), payload: bytes(1, 2, 3, 4) });
   });
 
-  test("[STO4] an edit that would leave a hole, or belongs to a lost log, is not stored", async () => {
+  test("[STO4] an edit that would leave a gap, or belongs to a lost log, is not stored", async () => {
     const store = storeOf();
     const page = await open(store);
     await page.keep(change({ document: [continued(0, at(2, 5), bytes(1), bytes(2))] }));

@@ -99,7 +99,7 @@ test("[KPO2] when the log is trimmed beyond the stored position a snapshot catch
   await typeEach(bob, ["b ", "c ", "d "], server);
   server.room(NOTES).trimmedThrough = 3;
   for (const seed of [3, 4]) {
-    const again = new TestPage(server, device, seed); // The second page stores a document without a known last edit.
+    const again = new TestPage(server, device, seed); // The document that the second page opens has no known last edit.
     await server.clock.advance(1_000);
     expect([again.text, again.provider.saved, server.room(NOTES).head]).toEqual(["a b c d ", true, 4]);
     again.close();

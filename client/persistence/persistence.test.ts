@@ -298,7 +298,7 @@ test("[KEE10] unsent edits are written again when the store reports a possible l
   expect(after.text).toBe("typed on a train ");
 });
 
-test("[KEE10] a failure to write them again is reported at once", async () => {
+test("[KEE10] a failure to write unsent edits again is reported at once", async () => {
   const [server, device] = [serverOn(), new MemoryStore()];
   const page = new TestPage(server, device, 1);
   await server.clock.advance(1_000);
@@ -311,9 +311,9 @@ test("[KEE10] a failure to write them again is reported at once", async () => {
 });
 
 test.each([
-  ["it is in", async (server: ModelServer) => server.send({ type: "left", channel: 1, reason: "deleted" })],
+  ["its page is a member", async (server: ModelServer) => server.send({ type: "left", channel: 1, reason: "deleted" })],
   [
-    "it comes back to",
+    "its page is offline",
     async (server: ModelServer) => {
       server.refuseJoins = { reason: "deleted", retryAfterMs: 0 };
       server.cut();

@@ -1,6 +1,6 @@
 /**
- * The awareness beside that of y-protocols: the same script on both, then the room's additions, then a binding's own
- * code.
+ * Runs one script on the room's awareness and on that of y-protocols, then tests the room's additions, then a binding's
+ * own code.
  */
 
 import { EditorState, Text } from "@codemirror/state";

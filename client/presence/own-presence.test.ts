@@ -102,13 +102,13 @@ function arriveAll(rate: FrameSendRate, ms: number): void {
   rate.receiveArrival(at(ms));
 }
 
-const lineOf = (rate: FrameSendRate, bytesMax = 8_192): PresenceLimits => ({ rate, bytesMax, fieldsMax: 64 });
+const limitsOf = (rate: FrameSendRate, bytesMax = 8_192): PresenceLimits => ({ rate, bytesMax, fieldsMax: 64 });
 
 test("[OPN8] rooms that share a rate send their latest values, each in its turn", () => {
   const rate = new FrameSendRate({ burst: 1, perSecond: 1 / 0.9 }, at(0));
   const rooms = ["a", "b", "c"].map((name) => ({ name, own: new OwnPresence(OPTIONS) }));
   const received: string[] = [];
-  for (const { own } of rooms) own.receiveConnection(lineOf(rate));
+  for (const { own } of rooms) own.receiveConnection(limitsOf(rate));
   for (let ms = 0; ms <= 6_000; ms += 50) {
     for (const { name, own } of rooms) {
       own.set([field(name, ms / 50)]);
@@ -122,7 +122,7 @@ test("[OPN8] rooms that share a rate send their latest values, each in its turn"
 test("[OPN8] a room with nothing left to send, or that is left, returns its turn", () => {
   const rate = new FrameSendRate({ burst: 1, perSecond: 1 / 0.9 }, at(0));
   const [ann, ben] = [new OwnPresence(OPTIONS), new OwnPresence(OPTIONS)];
-  for (const own of [ann, ben]) own.receiveConnection(lineOf(rate));
+  for (const own of [ann, ben]) own.receiveConnection(limitsOf(rate));
   ann.set([field("a", 1)]);
   expect(fieldsOf(ann.takeDue(at(0)))).toEqual(["a=1"]);
   arriveAll(rate, 0);
@@ -142,7 +142,7 @@ test("[OPN8] a room with nothing left to send, or that is left, returns its turn
 test("[OPN9] presence over the server's limit is not sent until it fits", () => {
   const own = new OwnPresence(OPTIONS);
   for (const name of ["a", "b", "c"]) own.set([{ name, value: new Uint8Array(40).fill(1) }]);
-  own.receiveConnection(lineOf(new FrameSendRate({ burst: 60, perSecond: 30 }, at(0)), 50));
+  own.receiveConnection(limitsOf(new FrameSendRate({ burst: 60, perSecond: 30 }, at(0)), 50));
   expect([own.isTooLarge, own.bytesMax, own.takeDue(at(0)), own.dueAt(at(0))]).toEqual([true, 50, [], undefined]);
   expect([own.set([field("d", 1)]), own.set([field("a")]), own.isTooLarge]).toEqual([false, true, true]);
   expect([own.set([field("b")]), own.isTooLarge]).toEqual([true, false]);

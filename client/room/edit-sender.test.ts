@@ -30,7 +30,7 @@ test("[SEN2] after a long network stall the server does not receive more than it
   server.limits = LIMITS;
   const ann = new App(server, 1);
   await server.clock.advance(1_000);
-  server.faults = { ...server.faults, editLost: 1 }; // The edit is lost as if it were still on its way.
+  server.faults = { ...server.faults, editLost: 1 }; // Edits are lost as if they were still on their way.
   for (let value = 0; value < 100; value++) {
     ann.host.send(bytes(value));
     await server.clock.advance(90);

@@ -50,7 +50,7 @@ test("[INB3] the inbox requests a gap at once, again if nothing arrives, and fin
   expect(receive(inbox, batch(3, 9))).toEqual([3, 4, 5, 6, 7, 8, 9]);
 });
 
-test("[INB3] the inbox requests the next gap afterwards", () => {
+test("[INB3] the inbox requests the next gap when the previous one is filled", () => {
   const inbox = new EditInbox(OPTIONS);
   receive(inbox, batch(3, 3));
   receive(inbox, batch(6, 6));

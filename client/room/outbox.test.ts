@@ -192,7 +192,7 @@ test.each(["read-only", "forged"] as const)("[OBX11] %s removes nothing from the
   expect(send(outbox)).toHaveLength(2);
 });
 
-test("[OBX10] the same holds when only part of the edits may be sent", () => {
+test("[OBX10] unanswered edits go out again even if only some of the edits may be sent", () => {
   const outbox = outboxWith(4);
   send(outbox);
   outbox.joined(CLIENT, at(1_000));
@@ -213,7 +213,7 @@ test("[OBX16] a sent edit that is too large for the current connection waits, wi
   expect([outbox.needsNewKey, outbox.newKey(), outbox.unsavedEdits]).toEqual([true, undefined, 2]);
 });
 
-test.each(["refused", "too large for the next line"] as const)(
+test.each(["refused", "too large for the next connection"] as const)(
   "[OBX17] an edit that cannot be cut and is %s is dropped once earlier edits are settled; later edits keep their counters",
   (why) => {
     const outbox = outboxWith(0);

@@ -472,8 +472,8 @@ test("[ROO23] a room that is left permanently stays left, though a status listen
 });
 
 test.each([
-  ["for good", "destroy"],
-  ["for now", "disconnect"],
+  ["permanently", "destroy"],
+  ["temporarily", "disconnect"],
 ] as const)("[ROO24] edits sent immediately before the room is left %s go out before the LEAVE", async (_, leave) => {
   const server = serverOn();
   const connection = new ConnectionHost({ url: "ws://h", token: "t" }, server.world(3)); // The connection stays open, because the model loses frames on their way when a connection closes.

@@ -84,7 +84,7 @@ test("[TNT5] edits that stay unconfirmed after the log is back are submitted aga
   expect([held.size, held.dueAt]).toEqual([0, undefined]);
 });
 
-test("[TNT5] the edits are not all submitted at once", () => {
+test("[TNT5] a limited number of edits is submitted again at once", () => {
   const held = tentativeEdits();
   for (const counter of [1, 2, 3, 4]) held.receiveTentative(edit(ann, counter));
   held.receiveTentative(edit(bob, 1));

@@ -91,7 +91,7 @@ test("[YED3] a large edit is cut into pieces that fit and have the same effect i
   );
 });
 
-test("[YED3] an edit with a hole in it is cut as well", () => {
+test("[YED3] an edit with a gap in it is cut as well", () => {
   const doc = new Y.Doc();
   const letters = editsOf(doc, () => [..."abcdefgh"].forEach((letter) => doc.getText("t").insert(0, letter)));
   const holed = Y.mergeUpdates([letters[0]!, ...letters.slice(3)]);

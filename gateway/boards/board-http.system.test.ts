@@ -79,7 +79,7 @@ async function get(path: string, token?: string): Promise<{ status: number; erro
   });
   const body = (await response.json()) as { error?: string };
   const { error } = body;
-  if (error !== undefined) declared.expect({ method: "GET", path: path.split("?")[0]!, status: response.status, body }); // Other answers come from the leaderboard, which is a fake here.
+  if (error !== undefined) declared.expect({ method: "GET", path: path.split("?")[0]!, status: response.status, body }); // The leaderboard, which is a fake here, sends all other answers.
   return { status: response.status, error, retryAfter: response.headers.get("retry-after") };
 }
 

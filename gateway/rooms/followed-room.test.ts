@@ -699,7 +699,7 @@ test("[ROOM33] an edit held behind a gap is not delivered if another owner began
   expect(delivered(feed(committed(4, [ann], 2)))).toEqual(["2/4"]);
 });
 
-test("[ROOM33] an edit held for a joining member is not delivered either", () => {
+test("[ROOM33] an edit held for a joining member is not delivered if another owner began before it", () => {
   feed({ kind: "attached" });
   expect(summaryOf(join(ann))).toEqual(["ask #1 after 0"]);
   expect(summaryOf(feed(committed(4, [bob]))), "from a new owner").toEqual(["ask #2 after 0"]);
