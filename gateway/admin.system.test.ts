@@ -167,7 +167,7 @@ test("[ADN7] an admin acts only in its tenant and in the rooms of its token, and
   expect((await ask(one, "/kick", OPERATOR, "x".repeat(100_000))).status).toBe(413);
 });
 
-test("[ADN8] a gateway that is drained over HTTP is not ready at once, and its clients move to other gateways", async () => {
+test("[ADN8] a gateway that is drained over HTTP is unready immediately, and its clients move to other gateways", async () => {
   const three = await rig.start({ drainMsMax: "60000" });
   const ann = await rig.greet(three, "ann");
   await ann.next("welcome");

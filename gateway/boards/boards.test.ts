@@ -169,7 +169,7 @@ test("[GBO8] a board is behind while its leaderboard does not answer, reports so
   expect(summaryOf(watched.receiveTick(1, at(4_000)))).toEqual(["watch new"]);
 });
 
-test("[GBO9] a watch is renewed in time, and requested again after a lost connection", () => {
+test("[GBO9] a watch is renewed in time, and requested again when NATS returns", () => {
   const watched = boards();
   watched.receiveRequest(of(1), at(0));
   watched.receiveUpdate(shown([]));

@@ -17,7 +17,7 @@ const identity = (given: Partial<Identity> = {}): Identity => ({
 });
 const refusal = (outcome: object): unknown => ("status" in outcome ? outcome.status : undefined);
 
-test("[AUZ1] a token that does not hold is answered with 401, and 503 when the keys are not available", () => {
+test("[AUZ1] an invalid token is answered with 401, and a token that cannot be checked with 503", () => {
   expect(refusal(identityFrom({ kind: "expired" }))).toBe(401);
   expect(refusal(identityFrom({ kind: "refused", why: "bad signature" }))).toBe(401);
   expect(refusal(identityFrom({ kind: "unchecked" }))).toBe(503);
@@ -30,7 +30,7 @@ test("[AUZ2] a bearer needs the right admin, and a refusal is passed on", () => 
   expect(adminFrom({ status: 401 })).toEqual({ status: 401 });
 });
 
-test("[AUZ3] a token holds in its tenant and in the rooms that it opens; an operator holds everywhere", () => {
+test("[AUZ3] a token is valid in its tenant and in the rooms that it opens, and an operator may act everywhere", () => {
   expect(scopeOf({ room: "notes" }, identity(), "act")).toEqual({ tenant: "acme", room: "acme.notes" });
   expect(refusal(scopeOf({ room: "other" }, identity(), "act"))).toBe(403);
   expect(refusal(scopeOf({ tenant: "globex", room: "notes" }, identity(), "act"))).toBe(403);
@@ -40,7 +40,7 @@ test("[AUZ3] a token holds in its tenant and in the rooms that it opens; an oper
   expect(refusal(scopeOf({ tenant: "no tenant" }, undefined, "act"))).toBe(400);
 });
 
-test("[AUZ4] a read-only bearer looks and does not act; a banned bearer does neither", () => {
+test("[AUZ4] a read-only bearer may read and may not act, and a banned bearer may do neither", () => {
   const restricted = (level: Restriction["level"]) => identity({ restrictionIn: () => ({ level, reason: "" }) });
   expect(refusal(scopeOf({ room: "notes" }, restricted("read-only"), "look"))).toBeUndefined();
   expect(refusal(scopeOf({ room: "notes" }, restricted("read-only"), "act"))).toBe(403);

@@ -97,7 +97,7 @@ test("[SNAP8] after its time an answer is shared while it is current and request
   expect(documents.asked, "nobody asked for it").toBe(3);
 });
 
-test("[SNAP3] other rooms, and clients with another state, have calls of their own", async () => {
+test("[SNAP3] each key has a call and an answer of its own", async () => {
   const answers = new SharedAnswers({ sharedMs: 1_000, bytesMax: 100 }, new FakeClock());
   const documents = service();
   const asked = [answers.get("room", () => documents.fetch()), answers.get("other", () => documents.fetch())];
