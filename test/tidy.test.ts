@@ -92,6 +92,11 @@ test("every file of more than a few lines opens with what it is", () => {
   expect(code.filter((file) => linesOf(file).length >= LINES_MIN && !/^(?:\/\*\*|#!)/.test(linesOf(file)[0]!))).toEqual([]);
 });
 
+test("no file has more than 350 lines, tests apart", () => {
+  const LINES_MAX = 350;
+  expect(code.filter((file) => readFileSync(file, "utf8").split("\n").length - 1 > LINES_MAX)).toEqual([]);
+});
+
 test("what the callback of a NATS subscription throws ends the process, in every tier", () => {
   const withCallbacks = code.filter((file) => [...TIERS, "shared"].includes(folderOf(file)) && /\bcallback: /.test(withoutComments(file)));
   expect(withCallbacks.length).toBeGreaterThan(5);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { Millis } from "../../shared/ids.ts";
-import { LIMITS } from "../testing/model-server.ts";
+import { LIMITS } from "../testing/model-connection.ts";
 import { ClientRates } from "./client-rates.ts";
 
 const at = (ms: number): Millis => (1_000_000 + ms) as Millis;

@@ -10,7 +10,8 @@ import type { NetworkChange, OpenSocket, WatchNetwork } from "../ports.ts";
 import type { RoomConnectionOptions } from "../room/room-events.ts";
 import { RoomConnection } from "../room/room-connection-host.ts";
 import { App, bytes, receivedFrames, MINUTE, NOTES, serverOn } from "../testing/test-page.ts";
-import { LIMITS, type ModelServer } from "../testing/model-server.ts";
+import { LIMITS } from "../testing/model-connection.ts";
+import type { ModelServer } from "../testing/model-server.ts";
 
 /** Options of a room that shares a connection instead of opening its own. */
 function over(connection: ConnectionHost): Partial<RoomConnectionOptions> {

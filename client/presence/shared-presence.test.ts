@@ -7,7 +7,8 @@ import { ConnectionHost } from "../connection/connection-host.ts";
 import type { RoomConnectionOptions } from "../room/room-events.ts";
 import { RoomConnection } from "../room/room-connection-host.ts";
 import { ClientFakeClock } from "../testing/fake-clock.ts";
-import { LIMITS, ModelServer } from "../testing/model-server.ts";
+import { LIMITS } from "../testing/model-connection.ts";
+import { ModelServer } from "../testing/model-server.ts";
 
 function strictServer(limits: Partial<typeof LIMITS> = {}): ModelServer {
   const server = new ModelServer(new ClientFakeClock(), { faults: { delayMsMax: 5 } });

@@ -10,7 +10,8 @@ import type { RoomId } from "../../shared/ids.ts";
 import { Prng } from "../../shared/collections/prng.ts";
 import { RoomConnection } from "./room-connection-host.ts";
 import { ClientFakeClock } from "../testing/fake-clock.ts";
-import { LIMITS, ModelServer } from "../testing/model-server.ts";
+import { LIMITS } from "../testing/model-connection.ts";
+import { ModelServer } from "../testing/model-server.ts";
 import type { EditFormat } from "./unsent.ts";
 
 const REGRESSION_SEEDS: number[] = [1, 7];

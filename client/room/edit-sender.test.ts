@@ -3,7 +3,7 @@
 import { expect, test } from "vitest";
 
 import { App, bytes, receivedFrames, MINUTE, NOTES, serverOn } from "../testing/test-page.ts";
-import { LIMITS } from "../testing/model-server.ts";
+import { LIMITS } from "../testing/model-connection.ts";
 
 test("[SEN1] the first edits go out at once, those of a busy writer at the rate limit, merged", async () => {
   const server = serverOn();

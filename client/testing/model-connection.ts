@@ -11,6 +11,24 @@ import type { Channel, ClientFrame, Limits, ServerFrame } from "../../shared/wir
 import type { ClientClock, SocketListener } from "../ports.ts";
 import { TokenBucket } from "../../shared/limits/token-bucket.ts";
 
+/** What the model server allows a connection. */
+export const LIMITS: Limits = {
+  pingIntervalMs: 1_000,
+  silenceMsMax: 3_000,
+  frameBytesMax: 10_000,
+  editBytesMax: 5_000,
+  editBurst: 30,
+  editsPerSecond: 10,
+  bytesBurst: 1_000_000,
+  bytesPerSecond: 100_000,
+  presenceBurst: 60,
+  presencePerSecond: 30,
+  presenceBytesMax: 8_192,
+  presenceFieldsMax: 64,
+  controlBurst: 300,
+  controlsPerSecond: 20,
+};
+
 /** A client that has joined a room on this connection. */
 export type ModelMember = { readonly client: ClientId; readonly room: RoomId; live: boolean };
 

@@ -6,31 +6,14 @@
 import { assert } from "../../shared/assert.ts";
 import type { ClientId, ClientKey, Position, RoomId, Seq } from "../../shared/ids.ts";
 import { Prng } from "../../shared/collections/prng.ts";
-import type { Channel, ClientFrame, CommittedEdit, JoinRefusal, Limits, Rights, ServerFrame } from "../../shared/wire/frames.ts";
+import type { Channel, ClientFrame, CommittedEdit, JoinRefusal, Rights, ServerFrame } from "../../shared/wire/frames.ts";
 import type { PresenceDelta } from "../../shared/wire/presence.ts";
 import { CLOSE } from "../../shared/wire/close-codes.ts";
 import type { OpenSocket, SnapshotAnswer, ClientWorld } from "../ports.ts";
 import type { ClientFakeClock } from "./fake-clock.ts";
-import { ModelConnection, ModelRates } from "./model-connection.ts";
+import { LIMITS, ModelConnection, ModelRates } from "./model-connection.ts";
 import { ModelPresence } from "./model-presence.ts";
 import { ModelRoom, type ModelEdit } from "./model-room.ts";
-
-export const LIMITS: Limits = {
-  pingIntervalMs: 1_000,
-  silenceMsMax: 3_000,
-  frameBytesMax: 10_000,
-  editBytesMax: 5_000,
-  editBurst: 30,
-  editsPerSecond: 10,
-  bytesBurst: 1_000_000,
-  bytesPerSecond: 100_000,
-  presenceBurst: 60,
-  presencePerSecond: 30,
-  presenceBytesMax: 8_192,
-  presenceFieldsMax: 64,
-  controlBurst: 300,
-  controlsPerSecond: 20,
-};
 
 /** Probabilities in [0, 1), each per frame or edit. */
 export type Faults = {

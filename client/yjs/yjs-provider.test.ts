@@ -7,7 +7,8 @@ import type { ClientId, Epoch, RoomId, Seq } from "../../shared/ids.ts";
 import { ConnectionHost } from "../connection/connection-host.ts";
 import { ClientFakeClock } from "../testing/fake-clock.ts";
 import { MemoryStore } from "../testing/memory-store.ts";
-import { LIMITS, ModelServer } from "../testing/model-server.ts";
+import { LIMITS } from "../testing/model-connection.ts";
+import { ModelServer } from "../testing/model-server.ts";
 import { type ProviderOptions, YjsProvider } from "./yjs-provider.ts";
 
 const MINUTE = 60_000;

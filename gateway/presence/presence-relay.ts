@@ -177,10 +177,7 @@ export class PresenceRelay {
 
   #receiveTick(now: Millis): PresenceRelayEffect[] {
     const effects: PresenceRelayEffect[] = [];
-    if (now >= this.#up.watchAt && this.#up.watch(now) && this.#attached) {
-      this.#up.receiveSilenceReported(now);
-      effects.push({ kind: "owner-silent" });
-    }
+    if (now >= this.#up.watchAt && this.#up.watch(now, this.#attached)) effects.push({ kind: "owner-silent" });
     effects.push(...this.#audience.receiveTick(now));
     if (!this.#attached) return effects;
     const { messages, entered, shown } = this.#up.takeDue(this.#audience.presencePerSecond, now);
@@ -310,19 +307,17 @@ export class PresenceUpward {
   }
 
   /** Checks what was sent. Returns whether the owner has been silent for too long. */
-  watch(now: Millis): boolean {
+  watch(now: Millis, isAttached = true): boolean {
     this.members.findSpectators(now);
     // The view may still show what a former owner confirmed, which proves nothing about the new owner.
     this.#outbox.findUnshown((client, name) => (this.#view.isOfEarlierEpoch ? undefined : this.#view.shown(client, name)), now);
     this.#view.forgetSnapshot();
     this.#watchedAt = now;
     const { unackedSince } = this.members;
-    return unackedSince !== undefined && now - Math.max(unackedSince, this.#silenceReportedAt) >= this.#options.ownerSilenceMsMax;
-  }
-
-  /** A later silence is reported again. */
-  receiveSilenceReported(now: Millis): void {
+    if (!isAttached || unackedSince === undefined) return false;
+    if (now - Math.max(unackedSince, this.#silenceReportedAt) < this.#options.ownerSilenceMsMax) return false;
     this.#silenceReportedAt = now;
+    return true;
   }
 
   /** The owner has to answer, or to show what it received. */
