@@ -24,7 +24,7 @@ const files = filesUnder(".");
 const sources = files.filter((file) => file.endsWith(".ts") && !file.endsWith(".d.ts"));
 const code = sources.filter((file) => !file.endsWith(".test.ts"));
 const documents = files.filter((file) =>
-  /^(?:README|ARCHITECTURE|CHANGELOG|CONTRIBUTING)\.md$|^docs\/.*\.md$|^[^/]+\/(?:.*\/)?(?:README|WIRE)\.md$/.test(file),
+  /^(?:README|ARCHITECTURE|CHANGELOG|CONTRIBUTING|SECURITY)\.md$|^docs\/.*\.md$|^[^/]+\/(?:.*\/)?(?:README|WIRE)\.md$/.test(file),
 );
 
 test("a tier imports nothing of another, and the client nothing of the servers", () => {
@@ -141,6 +141,16 @@ test("every file that a document names exists", () => {
       .map((path) => `${document} names ${path}`),
   );
   expect(missing).toEqual([]);
+});
+
+test("every test that the threat model names exists", () => {
+  const tests = sources
+    .filter((file) => file.endsWith(".test.ts"))
+    .map((file) => readFileSync(file, "utf8"))
+    .join("\n");
+  const named = [...readFileSync("docs/THREAT-MODEL.md", "utf8").matchAll(/\[[A-Z]+\d+\]/g)].map(([id]) => id);
+  expect(named.length).toBeGreaterThan(0);
+  expect(named.filter((id) => !tests.includes(`"${id} `))).toEqual([]);
 });
 
 test("every setting that a document names is declared", async () => {
