@@ -36,7 +36,7 @@ export async function connectBus(server: ServerId, config: SharedConfig & RoomSe
     /** Answers claims, commands and questions from now on. */
     answer: async ({ rooms, handovers, presence, listRooms }: AnsweringParts): Promise<void> => {
       natsClaims(nats, subjects, server, deps.log).onClaim((request) => rooms.claim(request));
-      natsOrders(nats, subjects, server, deps.log).onOrder((order) => handovers.answer(order));
+      natsOrders(nats, subjects, server, deps.log).onOrder((order) => handovers.answerCommand(order));
       answerQuestions(nats, subjects, server, (room) => presence.accountOf(room));
       answerRoomLists(nats, subjects, listRooms);
       await nats.flush();

@@ -101,13 +101,13 @@ test("[HND3] a room that is not this server's, or whose log does not settle, is 
 
 test("[HND4] an order of a plan older than one heard of is refused; an operator's is not", async () => {
   const { handovers, said } = serverWith({ owned: [] });
-  expect((await handovers.answer({ kind: "follow", room, generation: 7 })).kind).toBe("done");
-  expect(await handovers.answer({ kind: "unfollow", room, generation: 6 })).toEqual({
+  expect((await handovers.answerCommand({ kind: "follow", room, generation: 7 })).kind).toBe("done");
+  expect(await handovers.answerCommand({ kind: "unfollow", room, generation: 6 })).toEqual({
     kind: "refused",
-    reason: "the plan of generation 6 is stale: 7 was heard of",
+    reason: "the plan of generation 6 is stale: generation 7 was received",
   });
-  expect((await handovers.answer({ kind: "unfollow", room, generation: 0 })).kind).toBe("done");
-  expect((await handovers.answer({ kind: "expect", room, generation: 0 })).kind).toBe("done");
+  expect((await handovers.answerCommand({ kind: "unfollow", room, generation: 0 })).kind).toBe("done");
+  expect((await handovers.answerCommand({ kind: "expect", room, generation: 0 })).kind).toBe("done");
   expect(said).toEqual(["follow", "unfollow", "expect"]);
 });
 
@@ -118,7 +118,7 @@ test("[HND5] a server that empties itself takes nothing more, and tries others w
   });
   await handovers.drain();
   expect(said.filter((word) => word.includes("claims"))).toEqual(["two claims"]); // Placement names nobody else.
-  expect((await handovers.answer({ kind: "follow", room: "acme.other" as RoomKey, generation: 0 })).kind).toBe("refused");
+  expect((await handovers.answerCommand({ kind: "follow", room: "acme.other" as RoomKey, generation: 0 })).kind).toBe("refused");
 
   const alone = serverWith({ reply: (server) => (server === peer ? undefined : { kind: "owned", server, epoch: 4 as Epoch }) });
   await alone.handovers.drain();
@@ -134,7 +134,7 @@ test("[HND6] rooms whose claim ends meanwhile are handed over too, and what is l
   const handedOver = () => said.filter((word) => word.startsWith("handed-over"));
   expect(handedOver()).toEqual([`handed-over ${room}`, `handed-over ${late}`]);
   world.owned = [late];
-  expect(await handovers.answer({ kind: "drain" })).toEqual({ kind: "done" });
+  expect(await handovers.answerCommand({ kind: "drain" })).toEqual({ kind: "done" });
   await handovers.drain();
   expect(handedOver()).toEqual([`handed-over ${room}`, `handed-over ${late}`, `handed-over ${late}`]);
 });

@@ -1,18 +1,27 @@
 /**
- * Hands rooms over to other servers, and takes over the rooms of lost servers. In a handover the next owner first
- * prepares a replica and subscribes to the room's edits. Then this server stops appending and sends the log's end, and
- * the next owner claims with one append. If any step fails, the room stays here or gateways find a new owner; the log's
- * fencing decides.
+ * Hands rooms over to other servers, and takes over the rooms of lost servers: asks the other servers and the rooms of
+ * this process, and returns their answers to `handovers.ts`, which decides.
  */
 
 import type { ServerCommandReply, ServerCommand } from "../../shared/bus/placement-messages.ts";
 import { assertNever } from "../../shared/assert.ts";
 import type { Clock } from "../../shared/time/clock.ts";
-import type { RoomKey, ServerId } from "../../shared/ids.ts";
+import type { Millis, RoomKey, ServerId } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
-import { rankServers } from "../../shared/cluster/rendezvous.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import type { OtherServers } from "../ports.ts";
+import {
+  CommandCheck,
+  Drain,
+  type DrainEffect,
+  type DrainInput,
+  expectReply,
+  followReply,
+  Handover,
+  type HandoverEffect,
+  type HandoverInput,
+  Takeover,
+} from "./handovers.ts";
 import type { Replicas } from "./replicas-host.ts";
 import type { OwnedRooms } from "./owned-rooms-host.ts";
 
@@ -29,13 +38,14 @@ export type HandoverDeps = {
   readonly available: () => readonly ServerId[];
 };
 
-const DONE: ServerCommandReply = { kind: "done" };
-/** Time for the append in flight to settle; after it the room continues here. */
-const READY_MS_MAX = 1_000;
-/** Rooms handed over at once during a drain. */
-const AT_ONCE = 4;
-/** Servers tried for one room before gateways look for an owner. */
-const TARGETS_MAX = 3;
+/** One handover: how its outcomes return, and its timer. */
+type HandoverRun = {
+  readonly room: RoomKey;
+  readonly to: ServerId;
+  readonly handover: Handover;
+  readonly resolve: (reply: ServerCommandReply) => void;
+  cancelTimeout: () => void;
+};
 
 export class RoomHandovers {
   readonly #server: ServerId;
@@ -44,8 +54,7 @@ export class RoomHandovers {
   readonly #others: OtherServers;
   readonly #options: { readonly handOverMsMax: number };
   readonly #deps: HandoverDeps;
-  /** The newest plan's generation received so far. */
-  #generation = 0;
+  readonly #check = new CommandCheck();
   #draining: Promise<void> | undefined;
 
   constructor(server: ServerId, parts: HandoverParts, options: { handOverMsMax: number }, deps: HandoverDeps) {
@@ -57,69 +66,35 @@ export class RoomHandovers {
     this.#deps = deps;
   }
 
-  async answer(order: ServerCommand): Promise<ServerCommandReply> {
-    if ("generation" in order && order.generation > 0) {
-      if (order.generation < this.#generation)
-        return { kind: "refused", reason: `the plan of generation ${order.generation} is stale: ${this.#generation} was heard of` };
-      this.#generation = order.generation;
-    }
-    switch (order.kind) {
+  async answerCommand(command: ServerCommand): Promise<ServerCommandReply> {
+    const here = { isStopping: this.#rooms.stopping, hasRoom: "room" in command && this.#rooms.has(command.room) };
+    const refusal = this.#check.receiveCommand(command, here);
+    if (refusal !== undefined) return refusal;
+    switch (command.kind) {
       case "follow":
-        if (this.#rooms.stopping) return { kind: "refused", reason: "the server is stopping" };
-        if (this.#rooms.has(order.room)) return { kind: "refused", reason: "the server has the room itself" };
-        return (await this.#replicas.follow(order.room))
-          ? DONE
-          : {
-              kind: "refused",
-              reason: "the copy did not become warm: the server has as many as it takes, or the room was claimed meanwhile",
-            };
+        return followReply(await this.#replicas.follow(command.room));
       case "unfollow":
-        this.#rooms.unfollow(order.room);
-        return DONE;
+        this.#rooms.unfollow(command.room);
+        return { kind: "done" };
       case "expect":
-        return (await this.#rooms.expect(order.room))
-          ? DONE
-          : { kind: "refused", reason: "the server has the room itself, or takes no more" };
+        return expectReply(await this.#rooms.expect(command.room));
       case "hand-over":
-        return this.handOver(order.room, order.to);
+        return this.handOver(command.room, command.to);
       case "drain":
         void this.drain();
-        return DONE;
+        return { kind: "done" };
       case "show-presence":
-        return DONE;
+        return { kind: "done" };
       default:
-        return assertNever(order);
+        return assertNever(command);
     }
   }
 
-  async handOver(room: RoomKey, to: ServerId): Promise<ServerCommandReply> {
-    const { clock, log, metrics } = this.#deps;
-    const failed = (outcome: string, reason: string): ServerCommandReply => {
-      metrics.handovers.inc({ outcome });
-      log.warn({ room, to, reason }, "a room was not handed over");
-      return { kind: "refused", reason };
-    };
-    if (to === this.#server) return failed("not-owned", "the server has the room itself");
-    if (!(await this.#others.follow(to, room))) return failed("not-warm", `${to} does not get ready for the room`);
-    if (!(await this.#others.expect(to, room))) return failed("not-expected", `${to} does not hear the room's edits`);
-
-    const begun = clock.now();
-    const cancel = clock.after(READY_MS_MAX, () => this.#rooms.endHandOver(room, "keep"));
-    const end = await this.#rooms.beginHandOver(room);
-    cancel();
-    if (end === undefined) return failed("not-owned", "the room is not this server's, or its log does not settle");
-    const reply = await this.#others.claim(to, { room, suspect: this.#server, end });
-    const taken = reply?.kind === "owned" && reply.server === to;
-    this.#rooms.endHandOver(room, taken ? "handed-over" : "keep");
-    if (!taken)
-      return failed(
-        "not-claimed",
-        `${to} did not take the room: ${reply?.kind === "refused" ? reply.reason : (reply?.kind ?? "no answer")}`,
-      );
-    metrics.handovers.inc({ outcome: "done" });
-    metrics.handOverSeconds.observe((clock.now() - begun) / 1_000);
-    log.info({ room, to, epoch: reply.epoch }, "handed a room over");
-    return DONE;
+  handOver(room: RoomKey, to: ServerId): Promise<ServerCommandReply> {
+    return new Promise((resolve) => {
+      const run: HandoverRun = { room, to, handover: new Handover(this.#server, room, to), resolve, cancelTimeout: () => {} };
+      this.#receiveHandoverInput(run, { kind: "begun" });
+    });
   }
 
   /**
@@ -130,55 +105,85 @@ export class RoomHandovers {
     return (this.#draining ??= this.#handAllOver().finally(() => (this.#draining = undefined)));
   }
 
-  async #handAllOver(): Promise<void> {
-    this.#rooms.drain();
-    const until = this.#deps.clock.now() + this.#options.handOverMsMax;
-    const tried = new Set<RoomKey>();
-    // Some rooms are still being claimed at the start.
-    const untried = (): RoomKey[] => this.#rooms.owned().filter((room) => !tried.has(room));
-    for (let rooms = untried(); rooms.length > 0 && this.#deps.clock.now() < until; rooms = untried()) {
-      for (const room of rooms) tried.add(room);
-      this.#deps.log.info({ rooms: rooms.length }, "handing all rooms over");
-      const next = async (): Promise<void> => {
-        for (let room = rooms.pop(); room !== undefined && this.#deps.clock.now() < until; room = rooms.pop())
-          await this.#handOverToAny(room);
-      };
-      await Promise.all(Array.from({ length: AT_ONCE }, next));
+  #receiveHandoverInput(run: HandoverRun, input: HandoverInput): void {
+    for (const effect of run.handover.receiveHandoverInput(input, this.#deps.clock.now())) void this.#carryOutHandover(run, effect);
+  }
+
+  async #carryOutHandover(run: HandoverRun, effect: HandoverEffect): Promise<void> {
+    const { clock, log, metrics } = this.#deps;
+    const { room, to } = run;
+    const receive = (input: HandoverInput): void => this.#receiveHandoverInput(run, input);
+    switch (effect.kind) {
+      case "follow":
+        return receive({ kind: "followed", isReady: await this.#others.follow(to, room) });
+      case "expect":
+        return receive({ kind: "expected", isReady: await this.#others.expect(to, room) });
+      case "stop-appends": {
+        run.cancelTimeout = clock.after(effect.msMax, () => receive({ kind: "timed-out" }));
+        const end = await this.#rooms.beginHandOver(room);
+        run.cancelTimeout();
+        return receive({ kind: "stopped", end });
+      }
+      case "claim":
+        return receive({ kind: "claim-answered", reply: await this.#others.claim(to, effect.request) });
+      case "end-handover":
+        return this.#rooms.endHandOver(room, effect.outcome);
+      case "failed":
+        metrics.handovers.inc({ outcome: effect.outcome });
+        log.warn({ room, to, reason: effect.reply.reason }, "a room was not handed over");
+        return run.resolve(effect.reply);
+      case "done":
+        metrics.handovers.inc({ outcome: "done" });
+        metrics.handOverSeconds.observe(effect.tookMs / 1_000);
+        log.info({ room, to, epoch: effect.epoch }, "handed a room over");
+        return run.resolve(effect.reply);
+      default:
+        return assertNever(effect);
     }
   }
 
-  async #handOverToAny(room: RoomKey): Promise<void> {
-    const tried = [this.#server];
-    while (tried.length <= TARGETS_MAX) {
-      const named = await this.#others.locate(room, tried);
-      const to =
-        named ??
-        rankServers(
-          room,
-          this.#deps.available().filter((server) => !tried.includes(server)),
-        )[0];
-      if (to === undefined || tried.includes(to)) return;
-      if ((await this.handOver(room, to)).kind === "done") return;
-      tried.push(to);
+  #handAllOver(): Promise<void> {
+    this.#rooms.drain();
+    const until = (this.#deps.clock.now() + this.#options.handOverMsMax) as Millis;
+    const drain = new Drain(this.#server, { until, ownedRooms: () => this.#rooms.owned() });
+    return new Promise((resolve) => this.#receiveDrainInput(drain, { kind: "begun" }, resolve));
+  }
+
+  #receiveDrainInput(drain: Drain, input: DrainInput, end: () => void): void {
+    for (const effect of drain.receiveDrainInput(input, this.#deps.clock.now())) void this.#carryOutDrain(drain, effect, end);
+  }
+
+  async #carryOutDrain(drain: Drain, effect: DrainEffect, end: () => void): Promise<void> {
+    const receive = (input: DrainInput): void => this.#receiveDrainInput(drain, input, end);
+    switch (effect.kind) {
+      case "round-begun":
+        return this.#deps.log.info({ rooms: effect.rooms }, "handing all rooms over");
+      case "locate": {
+        const { room, suspects } = effect;
+        const named = await this.#others.locate(room, suspects);
+        return receive({ kind: "located", room, named, available: this.#deps.available() });
+      }
+      case "hand-over": {
+        const { room, to } = effect;
+        return receive({ kind: "handover-ended", room, isDone: (await this.handOver(room, to)).kind === "done" });
+      }
+      case "ended":
+        return end();
+      default:
+        return assertNever(effect);
     }
   }
 }
 
-/**
- * Takes over the rooms of a lost server that have a replica here, each with one append. No order is needed. If two
- * servers do so at once, the log decides.
- */
-type TakeOversParts = { readonly rooms: Pick<OwnedRooms, "takeOver">; readonly replicas: Pick<Replicas, "copiesOf"> };
-type TakeOversDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: RoomServerMetrics };
+type TakeoverParts = { readonly rooms: Pick<OwnedRooms, "takeOver">; readonly replicas: Pick<Replicas, "copiesOf"> };
+type TakeoverDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: RoomServerMetrics };
 
-/** Claims under way at once. */
-const TAKE_OVERS_AT_ONCE = 128;
-
+/** Takes over the rooms of a lost server that have a replica here, each with one append. */
 export class RoomTakeovers {
-  readonly #parts: TakeOversParts;
-  readonly #deps: TakeOversDeps;
+  readonly #parts: TakeoverParts;
+  readonly #deps: TakeoverDeps;
 
-  constructor(parts: TakeOversParts, deps: TakeOversDeps) {
+  constructor(parts: TakeoverParts, deps: TakeoverDeps) {
     this.#parts = parts;
     this.#deps = deps;
   }
@@ -186,16 +191,19 @@ export class RoomTakeovers {
   /** Resolves once all claims are settled. */
   async receiveLost(server: ServerId): Promise<void> {
     const { clock, log, metrics } = this.#deps;
-    const rooms = this.#parts.replicas.copiesOf(server);
-    if (rooms.length === 0) return;
+    const takeover = new Takeover(this.#parts.replicas.copiesOf(server));
+    if (takeover.roomCount === 0) return;
     const begun = clock.now();
-    let taken = 0;
-    const waiting = rooms.values();
-    const next = async (): Promise<void> => {
-      for (const room of waiting) if (await this.#parts.rooms.takeOver(room, server)) taken += 1;
-    };
-    await Promise.all(Array.from({ length: TAKE_OVERS_AT_ONCE }, next));
-    metrics.takeOverSeconds.observe((clock.now() - begun) / 1_000);
-    log.info({ server, rooms: rooms.length, taken, tookMs: clock.now() - begun }, "took over from a room server that is gone");
+    await new Promise<void>((resolve) => {
+      const claim = (room: RoomKey): void =>
+        void this.#parts.rooms.takeOver(room, server).then((isTaken) => {
+          for (const next of takeover.receiveSettled(isTaken)) claim(next);
+          if (takeover.hasEnded) resolve();
+        });
+      for (const room of takeover.begin()) claim(room);
+    });
+    const tookMs = clock.now() - begun;
+    metrics.takeOverSeconds.observe(tookMs / 1_000);
+    log.info({ server, rooms: takeover.roomCount, taken: takeover.takenCount, tookMs }, "took over the rooms of a lost room server");
   }
 }

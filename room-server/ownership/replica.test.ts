@@ -73,9 +73,9 @@ test("[REP2] a replica appends the records that it receives, and a repeated reco
   const { receive, copy } = following();
   expect(
     receive(
-      { kind: "heard", stored: stored(edits(2, 3), 9) },
-      { kind: "heard", stored: stored(edits(2, 3), 9) },
-      { kind: "heard", stored: stored(epoch(2, 4), 10) },
+      { kind: "announced", stored: stored(edits(2, 3), 9) },
+      { kind: "announced", stored: stored(edits(2, 3), 9) },
+      { kind: "announced", stored: stored(epoch(2, 4), 10) },
     ),
   ).toEqual([]);
   const taken = copy.take();
@@ -85,8 +85,8 @@ test("[REP2] a replica appends the records that it receives, and a repeated reco
 
 test("[REP3] a replica reads a gap from the log before it accepts any later record", () => {
   const { receive, copy } = following();
-  expect(receive({ kind: "heard", stored: stored(edits(4), 12) })).toEqual([{ kind: "load", after: 6, through: 12 }]);
-  expect(receive({ kind: "heard", stored: stored(edits(5), 13) })).toEqual([]);
+  expect(receive({ kind: "announced", stored: stored(edits(4), 12) })).toEqual([{ kind: "load", after: 6, through: 12 }]);
+  expect(receive({ kind: "announced", stored: stored(edits(5), 13) })).toEqual([]);
   const read = [stored(edits(1), 7), stored(edits(2, 2), 11), stored(edits(4), 12)].map((one): ReplicaInput => ({
     kind: "log-read",
     stored: one,
@@ -129,9 +129,9 @@ test("[REP6] one that could not read tries again, and gives its memory back when
 
 test("[REP7] what follows lost edits by its seq, in another epoch, is not taken behind them: the copy's own record is looked for first", () => {
   const { receive, copy, budget } = following();
-  receive({ kind: "heard", stored: stored(edits(2, 3), 9) });
+  receive({ kind: "announced", stored: stored(edits(2, 3), 9) });
   // The log has lost seqs 2 to 4, and epoch 2 has ordered others in their place. Only its last edit is heard.
-  expect(receive({ kind: "heard", stored: stored(edits(5, 1, 2), 14) })).toEqual([{ kind: "load", after: 8, through: 14 }]);
+  expect(receive({ kind: "announced", stored: stored(edits(5, 1, 2), 14) })).toEqual([{ kind: "load", after: 8, through: 14 }]);
   const log = [stored(epoch(2, 1), 10), stored(edits(2, 3, 2), 12), stored(edits(5, 1, 2), 14)];
   const read = log.map((one): ReplicaInput => ({ kind: "log-read", stored: one }));
   expect(receive(...read, { kind: "log-loaded" })).toEqual([]);
@@ -142,10 +142,10 @@ test("[REP7] what follows lost edits by its seq, in another epoch, is not taken 
 
 test("[REP8] nor is what takes the place of lost edits passed over as known", () => {
   const { receive } = following();
-  receive({ kind: "heard", stored: stored(edits(2, 3), 9) });
-  expect(receive({ kind: "heard", stored: stored(edits(2, 1, 2), 14) })).toEqual([{ kind: "load", after: 8, through: 14 }]);
+  receive({ kind: "announced", stored: stored(edits(2, 3), 9) });
+  expect(receive({ kind: "announced", stored: stored(edits(2, 1, 2), 14) })).toEqual([{ kind: "load", after: 8, through: 14 }]);
   const inItsPlace = following();
-  expect(inItsPlace.receive({ kind: "heard", stored: stored(epoch(2, 0), 6) })).toEqual([{ kind: "read-log-end" }]);
+  expect(inItsPlace.receive({ kind: "announced", stored: stored(epoch(2, 0), 6) })).toEqual([{ kind: "read-log-end" }]);
   expect(inItsPlace.budget.bytes).toBe(0);
 });
 
@@ -157,7 +157,7 @@ test.each([
   ],
 ])("[REP9] an owner's beginning with %s is read behind the copy's own record", (_, begins) => {
   const { receive, copy } = following();
-  expect(receive({ kind: "heard", stored: stored(begins, 9) })).toEqual([{ kind: "load", after: 6, through: 9 }]);
+  expect(receive({ kind: "announced", stored: stored(begins, 9) })).toEqual([{ kind: "load", after: 6, through: 9 }]);
   const log = [stored(edits(1), 7), stored(epoch(2, 1), 8), stored(begins, 9)];
   expect(receive(...log.map((one): ReplicaInput => ({ kind: "log-read", stored: one })), { kind: "log-loaded" })).toEqual([
     { kind: "warm" },
@@ -167,7 +167,7 @@ test.each([
 
 test("[REP10] what stands at the very number of the copy's last record, and is another, is no repeat: the log has lost that one", () => {
   const { receive } = following();
-  receive({ kind: "heard", stored: stored(epoch(2, 1, 1), 8) }, { kind: "heard", stored: stored(edits(2, 1, 2), 9) });
-  expect(receive({ kind: "heard", stored: stored(edits(2, 1), 8) })).toEqual([]);
-  expect(receive({ kind: "heard", stored: stored(edits(3, 1), 9) })).toEqual([{ kind: "read-log-end" }]);
+  receive({ kind: "announced", stored: stored(epoch(2, 1, 1), 8) }, { kind: "announced", stored: stored(edits(2, 1, 2), 9) });
+  expect(receive({ kind: "announced", stored: stored(edits(2, 1), 8) })).toEqual([]);
+  expect(receive({ kind: "announced", stored: stored(edits(3, 1), 9) })).toEqual([{ kind: "read-log-end" }]);
 });

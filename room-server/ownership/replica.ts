@@ -23,7 +23,7 @@ export type ReplicaInput =
   | { kind: "log-end-read"; last: DecodedRecord | undefined; checkpoint: Checkpoint | undefined }
   | { kind: "log-read"; stored: DecodedRecord }
   | { kind: "log-loaded" }
-  | { kind: "heard"; stored: DecodedRecord }
+  | { kind: "announced"; stored: DecodedRecord }
   /** The owner announces the room's head. */
   | { kind: "beacon"; head: Seq }
   /** The awaited result failed. */
@@ -97,7 +97,7 @@ export class Replica {
         return [];
       case "log-loaded":
         return this.#state.kind === "loading" ? this.#receiveLoaded(this.#state) : [];
-      case "heard":
+      case "announced":
         return this.#receiveFanOut(input.stored, moment);
       case "beacon":
         return this.#state.kind === "following" && input.head > (this.#loading?.head ?? 0) ? this.#lookAtEnd() : [];

@@ -108,7 +108,7 @@ export const moveAtRandom: Strike = (cluster, { whom, how }) => {
       ? { kind: "follow", room, generation: 0 }
       : { kind: "hand-over", room, to: other.server, generation: 0 };
   const told = order.kind === "follow" ? other : owner!;
-  told.process.run(() => void told.handovers.answer(order));
+  told.process.run(() => void told.handovers.answerCommand(order));
   return told.process.state === "running" ? always : never;
 };
 

@@ -1,0 +1,259 @@
+/**
+ * Decides the steps of a handover, of a drain and of the takeover of a lost server's rooms. In a handover the owner
+ * stops appending only after the target has a replica and receives the room's edits. If any step fails, the room stays
+ * with its owner; the log's fencing decides which of the two may append.
+ */
+
+import { assert, assertNever } from "../../shared/assert.ts";
+import type { ClaimReply, ClaimRequest, LogEnd, ServerCommand, ServerCommandReply } from "../../shared/bus/placement-messages.ts";
+import { rankServers } from "../../shared/cluster/rendezvous.ts";
+import type { Epoch, Millis, RoomKey, ServerId } from "../../shared/ids.ts";
+
+/** Time for the append in flight to settle; after it the room continues here. */
+const READY_MS_MAX = 1_000;
+/** Rooms handed over at once during a drain. */
+const HANDOVERS_AT_ONCE = 4;
+/** Servers tried for one room before gateways look for an owner. */
+const TARGETS_MAX = 3;
+/** Claims under way at once during a takeover. */
+const TAKEOVERS_AT_ONCE = 128;
+
+const DONE: ServerCommandReply = { kind: "done" };
+
+/** Refuses commands of a plan that is older than another plan whose command was received. */
+export class CommandCheck {
+  #generation = 0;
+
+  /** Undefined: the server carries the command out. */
+  receiveCommand(command: ServerCommand, here: { isStopping: boolean; hasRoom: boolean }): ServerCommandReply | undefined {
+    if ("generation" in command && command.generation > 0) {
+      if (command.generation < this.#generation)
+        return refused(`the plan of generation ${command.generation} is stale: generation ${this.#generation} was received`);
+      this.#generation = command.generation;
+    }
+    if (command.kind !== "follow") return undefined;
+    if (here.isStopping) return refused("the server is stopping");
+    return here.hasRoom ? refused("the server owns the room itself") : undefined;
+  }
+}
+
+export function followReply(isWarm: boolean): ServerCommandReply {
+  return isWarm ? DONE : refused("the replica is not complete: the server has as many as it accepts, or the room was claimed meanwhile");
+}
+
+export function expectReply(isExpecting: boolean): ServerCommandReply {
+  return isExpecting ? DONE : refused("the server owns the room itself, or accepts no more rooms");
+}
+
+export type HandoverInput =
+  | { kind: "begun" }
+  /** The target has a replica of the room, or refused. */
+  | { kind: "followed"; isReady: boolean }
+  /** The target receives the room's edits, or refused. */
+  | { kind: "expected"; isReady: boolean }
+  /** Undefined: this server does not own the room, or its append did not settle. */
+  | { kind: "stopped"; end: LogEnd | undefined }
+  | { kind: "timed-out" }
+  | { kind: "claim-answered"; reply: ClaimReply | undefined };
+
+export type HandoverEffect =
+  | { kind: "follow" }
+  | { kind: "expect" }
+  /** Stops appends; `timed-out` is an input after `msMax`, unless they stopped before. */
+  | { kind: "stop-appends"; msMax: number }
+  | { kind: "claim"; request: ClaimRequest }
+  | { kind: "end-handover"; outcome: "handed-over" | "keep" }
+  | { kind: "done"; reply: ServerCommandReply; epoch: Epoch; tookMs: number }
+  | { kind: "failed"; reply: ServerCommandReply & { kind: "refused" }; outcome: "not-owned" | "not-warm" | "not-expected" | "not-claimed" };
+
+type HandoverState =
+  { kind: "beginning" | "following" | "expecting" | "ended" } | { kind: "stopping"; since: Millis } | { kind: "claiming"; since: Millis };
+
+export class Handover {
+  readonly #own: ServerId;
+  readonly #room: RoomKey;
+  readonly #to: ServerId;
+  #state: HandoverState = { kind: "beginning" };
+
+  constructor(own: ServerId, room: RoomKey, to: ServerId) {
+    this.#own = own;
+    this.#room = room;
+    this.#to = to;
+  }
+
+  receiveHandoverInput(input: HandoverInput, now: Millis): readonly HandoverEffect[] {
+    const state = this.#state;
+    switch (input.kind) {
+      case "begun":
+        if (this.#to === this.#own) return this.#fail("not-owned", "the server owns the room itself");
+        this.#state = { kind: "following" };
+        return [{ kind: "follow" }];
+      case "followed":
+        if (!input.isReady) return this.#fail("not-warm", `${this.#to} has no complete replica of the room`);
+        this.#state = { kind: "expecting" };
+        return [{ kind: "expect" }];
+      case "expected":
+        if (!input.isReady) return this.#fail("not-expected", `${this.#to} does not receive the room's edits`);
+        this.#state = { kind: "stopping", since: now };
+        return [{ kind: "stop-appends", msMax: READY_MS_MAX }];
+      case "timed-out":
+        return state.kind === "stopping" ? [{ kind: "end-handover", outcome: "keep" }] : [];
+      case "stopped":
+        assert(state.kind === "stopping", "appends stop once in a handover");
+        if (input.end === undefined) return this.#fail("not-owned", "this server does not own the room, or its append does not settle");
+        this.#state = { kind: "claiming", since: state.since };
+        return [{ kind: "claim", request: { room: this.#room, suspect: this.#own, end: input.end } }];
+      case "claim-answered":
+        assert(state.kind === "claiming", "a claim is answered once in a handover");
+        return this.#receiveClaimReply(input.reply, now - state.since);
+      default:
+        return assertNever(input);
+    }
+  }
+
+  #receiveClaimReply(reply: ClaimReply | undefined, tookMs: number): readonly HandoverEffect[] {
+    if (reply?.kind === "owned" && reply.server === this.#to) {
+      this.#state = { kind: "ended" };
+      return [
+        { kind: "end-handover", outcome: "handed-over" },
+        { kind: "done", reply: DONE, epoch: reply.epoch, tookMs },
+      ];
+    }
+    const why = reply?.kind === "refused" ? reply.reason : (reply?.kind ?? "no answer");
+    return [{ kind: "end-handover", outcome: "keep" }, ...this.#fail("not-claimed", `${this.#to} did not claim the room: ${why}`)];
+  }
+
+  #fail(outcome: (HandoverEffect & { kind: "failed" })["outcome"], reason: string): readonly HandoverEffect[] {
+    this.#state = { kind: "ended" };
+    return [{ kind: "failed", reply: refused(reason), outcome }];
+  }
+}
+
+export type DrainInput =
+  | { kind: "begun" }
+  /** `named`: the server that placement names, if it answered. `available`: the servers that accept rooms. */
+  | { kind: "located"; room: RoomKey; named: ServerId | undefined; available: readonly ServerId[] }
+  | { kind: "handover-ended"; room: RoomKey; isDone: boolean };
+
+export type DrainEffect =
+  | { kind: "round-begun"; rooms: number }
+  | { kind: "locate"; room: RoomKey; suspects: readonly ServerId[] }
+  | { kind: "hand-over"; room: RoomKey; to: ServerId }
+  | { kind: "ended" };
+
+/** `ownedRooms`: the rooms that can be handed over now. Some rooms are still being claimed when a drain begins. */
+export type DrainDeps = { readonly until: Millis; readonly ownedRooms: () => readonly RoomKey[] };
+
+/** Hands over all rooms, each at most once. */
+export class Drain {
+  readonly #own: ServerId;
+  readonly #deps: DrainDeps;
+  readonly #tried = new Set<RoomKey>();
+  /** Rooms of this round that wait for their turn. */
+  #waiting: RoomKey[] = [];
+  /** Rooms under way, with the target of each and the servers that did not accept the room. */
+  readonly #underWay = new Map<RoomKey, { to: ServerId | undefined; suspects: readonly ServerId[] }>();
+
+  constructor(own: ServerId, deps: DrainDeps) {
+    this.#own = own;
+    this.#deps = deps;
+  }
+
+  receiveDrainInput(input: DrainInput, now: Millis): readonly DrainEffect[] {
+    switch (input.kind) {
+      case "begun":
+        return this.#continue(now);
+      case "located":
+        return this.#receiveLocated(input, now);
+      case "handover-ended":
+        return this.#receiveEnded(input.room, input.isDone, now);
+      default:
+        return assertNever(input);
+    }
+  }
+
+  /** Fills the free places. A round begins once the round before has ended. */
+  #continue(now: Millis): readonly DrainEffect[] {
+    const effects: DrainEffect[] = [];
+    if (this.#underWay.size === 0 && this.#waiting.length === 0 && now < this.#deps.until) {
+      this.#waiting = this.#deps.ownedRooms().filter((room) => !this.#tried.has(room));
+      for (const room of this.#waiting) this.#tried.add(room);
+      if (this.#waiting.length > 0) effects.push({ kind: "round-begun", rooms: this.#waiting.length });
+    }
+    while (this.#underWay.size < HANDOVERS_AT_ONCE && this.#waiting.length > 0 && now < this.#deps.until)
+      effects.push(this.#locate(this.#waiting.pop()!, [this.#own]));
+    return this.#underWay.size === 0 ? [...effects, { kind: "ended" }] : effects;
+  }
+
+  #locate(room: RoomKey, suspects: readonly ServerId[]): DrainEffect {
+    this.#underWay.set(room, { to: undefined, suspects });
+    return { kind: "locate", room, suspects };
+  }
+
+  #receiveLocated({ room, named, available }: DrainInput & { kind: "located" }, now: Millis): readonly DrainEffect[] {
+    const { suspects } = this.#underWay.get(room)!;
+    const to = named ?? rankServers(room, available.filter((server) => !suspects.includes(server)))[0]; // prettier-ignore
+    if (to === undefined || suspects.includes(to)) return this.#settle(room, now);
+    this.#underWay.set(room, { to, suspects });
+    return [{ kind: "hand-over", room, to }];
+  }
+
+  #receiveEnded(room: RoomKey, isDone: boolean, now: Millis): readonly DrainEffect[] {
+    const { to, suspects } = this.#underWay.get(room)!;
+    const refusing = to === undefined ? suspects : [...suspects, to];
+    return isDone || refusing.length > TARGETS_MAX ? this.#settle(room, now) : [this.#locate(room, refusing)];
+  }
+
+  #settle(room: RoomKey, now: Millis): readonly DrainEffect[] {
+    this.#underWay.delete(room);
+    return this.#continue(now);
+  }
+}
+
+/** Limits the claims of a lost server's rooms. No command is needed. If two servers claim at once, the log decides. */
+export class Takeover {
+  readonly #waiting: Iterator<RoomKey>;
+  readonly roomCount: number;
+  #underWay = 0;
+  #takenCount = 0;
+
+  constructor(rooms: readonly RoomKey[]) {
+    this.#waiting = rooms.values();
+    this.roomCount = rooms.length;
+  }
+
+  get takenCount(): number {
+    return this.#takenCount;
+  }
+
+  get hasEnded(): boolean {
+    return this.#underWay === 0;
+  }
+
+  /** The rooms to claim now. */
+  begin(): readonly RoomKey[] {
+    return this.#fill();
+  }
+
+  /** The rooms to claim now, after a claim was settled. */
+  receiveSettled(isTaken: boolean): readonly RoomKey[] {
+    this.#underWay -= 1;
+    if (isTaken) this.#takenCount += 1;
+    return this.#fill();
+  }
+
+  #fill(): readonly RoomKey[] {
+    const rooms: RoomKey[] = [];
+    while (this.#underWay < TAKEOVERS_AT_ONCE) {
+      const next = this.#waiting.next();
+      if (next.done === true) break;
+      rooms.push(next.value);
+      this.#underWay += 1;
+    }
+    return rooms;
+  }
+}
+
+function refused(reason: string): ServerCommandReply & { kind: "refused" } {
+  return { kind: "refused", reason };
+}
