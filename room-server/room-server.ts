@@ -3,17 +3,15 @@
 import type { AlarmDeps } from "../shared/time/alarm.ts";
 import type { ServerHeartbeat, ServerLabels } from "../shared/bus/placement-messages.ts";
 import type { ServerId, RoomKey } from "../shared/ids.ts";
-import type { Log } from "../shared/process/log.ts";
 import type { Membership } from "../shared/cluster/membership.ts";
 import { BacklogBudget } from "./rooms/backlog.ts";
 import { RoomHandovers, RoomTakeovers } from "./ownership/handovers-host.ts";
 import { isBelievedAlive } from "./ownership/heartbeat-host.ts";
 import type { LoadMeter, LoadMeterOptions } from "./load/load-meter.ts";
-import type { RoomServerMetrics } from "./metrics.ts";
 import type { RoomActivityReports, FanOut, OtherServers, PresenceBus } from "./ports.ts";
 import { OwnerPresenceHost, type OwnerPresenceHostOptions } from "./presence/presence-host.ts";
 import { Replicas } from "./ownership/replicas-host.ts";
-import { OwnedRooms, type OwnedRoomsOptions, type OwnedRoomsPorts } from "./ownership/owned-rooms-host.ts";
+import { OwnedRooms, type OwnedRoomsDeps, type OwnedRoomsOptions, type OwnedRoomsPorts } from "./ownership/owned-rooms-host.ts";
 import type { CostlyRooms } from "./load/sharing-host.ts";
 
 export type RoomServerPorts = Omit<OwnedRoomsPorts, "presence"> & {
@@ -30,13 +28,12 @@ export type RoomServerOptions = OwnedRoomsOptions &
     readonly handOverMsMax: number;
     readonly labels: ServerLabels;
   };
-export type RoomServerDeps = AlarmDeps & {
-  readonly log: Log;
-  readonly metrics: RoomServerMetrics;
-  readonly membership: Membership;
-  readonly loads: LoadMeter;
-  readonly memoryBytes: () => number;
-};
+export type RoomServerDeps = AlarmDeps &
+  Pick<OwnedRoomsDeps, "log" | "metrics"> & {
+    readonly membership: Membership;
+    readonly loads: LoadMeter;
+    readonly memoryBytes: () => number;
+  };
 export type RoomServerParts = {
   readonly rooms: OwnedRooms;
   readonly replicas: Replicas;
@@ -77,7 +74,7 @@ export function assembleRoomServer(
     copies: replicas,
     isLive: (peer) => isBelievedAlive(membership, listeningSince, peer, clock.now()),
   });
-  ports.fanOut.onGap(() => rooms.receiveLineBack());
+  ports.fanOut.onGap(() => rooms.receiveReconnect());
   const handovers = new RoomHandovers(server, { rooms, replicas, others: ports.others }, options, {
     ...deps,
     available: () => membership.available(clock.now()),

@@ -44,8 +44,11 @@ type HandoverRun = {
   readonly to: ServerId;
   readonly handover: Handover;
   readonly resolve: (reply: ServerCommandReply) => void;
+  readonly reject: (cause: unknown) => void;
   cancelTimeout: () => void;
 };
+
+type DrainRun = { readonly drain: Drain; readonly resolve: () => void; readonly reject: (cause: unknown) => void };
 
 export class RoomHandovers {
   readonly #server: ServerId;
@@ -91,8 +94,8 @@ export class RoomHandovers {
   }
 
   handOver(room: RoomKey, to: ServerId): Promise<ServerCommandReply> {
-    return new Promise((resolve) => {
-      const run: HandoverRun = { room, to, handover: new Handover(this.#server, room, to), resolve, cancelTimeout: () => {} };
+    return new Promise((resolve, reject) => {
+      const run: HandoverRun = { room, to, handover: new Handover(this.#server, room, to), resolve, reject, cancelTimeout: () => {} };
       this.#receiveHandoverInput(run, { kind: "begun" });
     });
   }
@@ -106,7 +109,8 @@ export class RoomHandovers {
   }
 
   #receiveHandoverInput(run: HandoverRun, input: HandoverInput): void {
-    for (const effect of run.handover.receiveHandoverInput(input, this.#deps.clock.now())) void this.#carryOutHandover(run, effect);
+    for (const effect of run.handover.receiveHandoverInput(input, this.#deps.clock.now()))
+      this.#carryOutHandover(run, effect).catch(run.reject);
   }
 
   async #carryOutHandover(run: HandoverRun, effect: HandoverEffect): Promise<void> {
@@ -146,15 +150,15 @@ export class RoomHandovers {
     this.#rooms.drain();
     const until = (this.#deps.clock.now() + this.#options.handOverMsMax) as Millis;
     const drain = new Drain(this.#server, { until, ownedRooms: () => this.#rooms.owned() });
-    return new Promise((resolve) => this.#receiveDrainInput(drain, { kind: "begun" }, resolve));
+    return new Promise((resolve, reject) => this.#receiveDrainInput({ drain, resolve, reject }, { kind: "begun" }));
   }
 
-  #receiveDrainInput(drain: Drain, input: DrainInput, end: () => void): void {
-    for (const effect of drain.receiveDrainInput(input, this.#deps.clock.now())) void this.#carryOutDrain(drain, effect, end);
+  #receiveDrainInput(run: DrainRun, input: DrainInput): void {
+    for (const effect of run.drain.receiveDrainInput(input, this.#deps.clock.now())) this.#carryOutDrain(run, effect).catch(run.reject);
   }
 
-  async #carryOutDrain(drain: Drain, effect: DrainEffect, end: () => void): Promise<void> {
-    const receive = (input: DrainInput): void => this.#receiveDrainInput(drain, input, end);
+  async #carryOutDrain(run: DrainRun, effect: DrainEffect): Promise<void> {
+    const receive = (input: DrainInput): void => this.#receiveDrainInput(run, input);
     switch (effect.kind) {
       case "round-begun":
         return this.#deps.log.info({ rooms: effect.rooms }, "handing all rooms over");
@@ -168,7 +172,7 @@ export class RoomHandovers {
         return receive({ kind: "handover-ended", room, isDone: (await this.handOver(room, to)).kind === "done" });
       }
       case "ended":
-        return end();
+        return run.resolve();
       default:
         return assertNever(effect);
     }
@@ -194,12 +198,12 @@ export class RoomTakeovers {
     const takeover = new Takeover(this.#parts.replicas.copiesOf(server));
     if (takeover.roomCount === 0) return;
     const begun = clock.now();
-    await new Promise<void>((resolve) => {
-      const claim = (room: RoomKey): void =>
-        void this.#parts.rooms.takeOver(room, server).then((isTaken) => {
-          for (const next of takeover.receiveSettled(isTaken)) claim(next);
-          if (takeover.hasEnded) resolve();
-        });
+    await new Promise<void>((resolve, reject) => {
+      const receiveSettled = (isTaken: boolean): void => {
+        for (const room of takeover.receiveSettled(isTaken)) claim(room);
+        if (takeover.hasEnded) resolve();
+      };
+      const claim = (room: RoomKey): void => void this.#parts.rooms.takeOver(room, server).then(receiveSettled, reject);
       for (const room of takeover.begin()) claim(room);
     });
     const tookMs = clock.now() - begun;

@@ -14,7 +14,7 @@ import { NO_ITEMS } from "../../shared/collections/lazy-map.ts";
 import type { LoadMeter } from "../load/load-meter.ts";
 import type { LogCatchUps } from "../rooms/log-catch-ups-host.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
-import type { OwnershipEffect, OwnershipInput } from "./ownership-messages.ts";
+import type { ClaimOutcome, OwnershipEffect, OwnershipInput } from "./ownership-messages.ts";
 import type { Ownership } from "./ownership.ts";
 import type { CheckpointReader, Gateways, ReleaseReason, RoomInbox, Receiver, RoomEntries, RoomLog, Subscription } from "../ports.ts";
 import type { OwnerPresenceHost } from "../presence/presence-host.ts";
@@ -22,7 +22,7 @@ import type { TickUrgency } from "../rooms/owned-room.ts";
 import type { Operations } from "../../shared/bus/operations-events.ts";
 
 /** Presence that begins and ends with a room's ownership and runs on its own in between. */
-export type OwnedPresence = Pick<OwnerPresenceHost, "begin" | "receive" | "end" | "isInhabited">;
+export type OwnedPresence = Pick<OwnerPresenceHost, "begin" | "receivePresence" | "end" | "isInhabited">;
 
 export type HostedRoomPorts = {
   readonly log: RoomLog;
@@ -35,7 +35,7 @@ export type HostedRoomPorts = {
 };
 
 /**
- * `receivePace`: when the room wants its next tick. `receiveEnd`: forget the room. `claimLost`: another server has or
+ * `receiveUrgency`: when the room wants its next tick. `receiveEnd`: forget the room. `isClaimLost`: another server has or
  * may have the room, and this one never had it. `receiveRemoval`: the room's entry is removed.
  */
 export type HostedRoomDeps = {
@@ -44,13 +44,10 @@ export type HostedRoomDeps = {
   readonly metrics: RoomServerMetrics;
   readonly loads: Pick<LoadMeter, "count">;
   readonly logCatchUps: LogCatchUps;
-  readonly receivePace: (room: HostedRoom, pace: Exclude<TickUrgency, "never">) => void;
-  readonly receiveEnd: (room: HostedRoom, claimLost: boolean) => void;
+  readonly receiveUrgency: (room: HostedRoom, urgency: TickUrgency) => void;
+  readonly receiveEnd: (room: HostedRoom, isClaimLost: boolean) => void;
   readonly receiveRemoval: (removed: Promise<void>) => void;
 };
-
-/** `wasOwner`: the room was this server's until now, so it may be claimed again. */
-export type ClaimOutcome = { kind: "owned"; epoch: Epoch } | { kind: "deleted" } | { kind: "lost"; wasOwner: boolean; reason: string };
 
 /**
  * Shared by all rooms: a closure of each would keep alive what was in scope where it was made, such as the last record.
@@ -90,15 +87,15 @@ export class HostedRoom implements Receiver {
     return this.#ownership.kind === "owning";
   }
 
-  get pace(): TickUrgency {
-    return this.#ownership.pace;
+  get tickUrgency(): TickUrgency {
+    return this.#ownership.tickUrgency;
   }
 
   /** Begins a claim of an epoch above `above`. `from`: the earlier owner, which has not released the room. */
   claim(above: Epoch | undefined, from: ServerId | undefined): Promise<ClaimOutcome> {
     this.#from = from;
     const outcome = this.#untilClaimed();
-    this.receive({ kind: "ownership-questioned", above });
+    this.receiveOwnershipInput({ kind: "ownership-questioned", above });
     this.#carryOut({ kind: "subscribe" });
     return outcome;
   }
@@ -121,7 +118,7 @@ export class HostedRoom implements Receiver {
   claimExpected(end: LogEnd | undefined, from: ServerId | undefined): Promise<ClaimOutcome> {
     this.#from = from;
     const outcome = this.#untilClaimed();
-    this.receive(end === undefined ? { kind: "claimed" } : { kind: "end-received", end });
+    this.receiveOwnershipInput(end === undefined ? { kind: "claimed" } : { kind: "end-received", end });
     return outcome;
   }
 
@@ -131,7 +128,7 @@ export class HostedRoom implements Receiver {
    */
   confirm(above: Epoch | undefined): Promise<ClaimOutcome> {
     const outcome = this.#untilClaimed();
-    this.receive(this.#subscription?.isOpen() === false ? { kind: "unsubscribed" } : { kind: "ownership-questioned", above });
+    this.receiveOwnershipInput(this.#subscription?.isOpen() === false ? { kind: "unsubscribed" } : { kind: "ownership-questioned", above });
     return outcome;
   }
 
@@ -139,32 +136,32 @@ export class HostedRoom implements Receiver {
   beginHandOver(): Promise<LogEnd | undefined> {
     return new Promise((resolve) => {
       this.#resolveReady = resolve;
-      this.receive({ kind: "hand-over" });
+      this.receiveOwnershipInput({ kind: "hand-over" });
     });
   }
 
   endHandOver(outcome: "handed-over" | "keep"): void {
     this.#resolveReady(undefined);
-    this.receive({ kind: outcome });
+    this.receiveOwnershipInput({ kind: outcome });
   }
 
-  giveUpAppend(why: ReleaseReason): void {
+  abandonAppend(why: ReleaseReason): void {
     this.#abandonAppend(why);
   }
 
   receiveMessage(message: ToOwner, bytes: number): void {
-    this.receive({ kind: "message", message, bytes });
+    this.receiveOwnershipInput({ kind: "message", message, bytes });
   }
 
   /** Gateways send again, to the next owner, what arrives before the room is owned. */
   receivePresence(message: PresenceToOwner): void {
-    if (this.#ownership.kind !== "ended") this.#ports.presence.receive(this.key, message);
+    if (this.#ownership.kind !== "ended") this.#ports.presence.receivePresence(this.key, message);
   }
 
-  receive(input: OwnershipInput): void {
+  receiveOwnershipInput(input: OwnershipInput): void {
     for (const effect of this.#ownership.receiveOwnershipInput(input, this.#deps.clock.now())) this.#carryOut(effect);
-    const { pace } = this.#ownership;
-    if (pace !== "never") this.#deps.receivePace(this, pace);
+    const { tickUrgency } = this.#ownership;
+    if (tickUrgency !== "never") this.#deps.receiveUrgency(this, tickUrgency);
   }
 
   /** The outcome of the claim or of the ownership check under way. */
@@ -195,7 +192,7 @@ export class HostedRoom implements Receiver {
       case "check-log-end":
       case "read-checkpoint":
       case "load":
-        return this.#await(askStores(this.key, effect, this.#ports, (read) => this.receive(read)));
+        return this.#await(askStores(this.key, effect, this.#ports, (read) => this.receiveOwnershipInput(read)));
       case "fenced-others":
         this.#reportClaim(effect.epoch);
         this.#announce(effect.epoch);
@@ -237,17 +234,17 @@ export class HostedRoom implements Receiver {
         this.#deps.metrics.editsCommitted.inc(edits);
         this.#deps.loads.count(this.key, edits, record.bytes.byteLength);
       }
-      this.receive({ kind: "append-settled", outcome });
+      this.receiveOwnershipInput({ kind: "append-settled", outcome });
     });
   }
 
   /** The result becomes the room's next input; so does a failure. */
   #await(outcome: Promise<OwnershipInput>): void {
     outcome.then(
-      (input) => this.receive(input),
+      (input) => this.receiveOwnershipInput(input),
       (cause: unknown) => {
         this.#deps.log.warn({ room: this.key, state: this.#ownership.kind, cause }, "NATS did not answer for a room");
-        this.receive({ kind: "failed", reason: "NATS did not answer" });
+        this.receiveOwnershipInput({ kind: "failed", reason: "NATS did not answer" });
       },
     );
   }
@@ -288,7 +285,7 @@ export class HostedRoom implements Receiver {
   #resolveClaimers(outcome: ClaimOutcome): void {
     const claimers = this.#claimers;
     this.#claimers = NO_ITEMS;
-    for (const tell of claimers) tell(outcome);
+    for (const resolve of claimers) resolve(outcome);
   }
 
   #end({ why, reason, wasOwner, wasClaim }: OwnershipEffect & { kind: "ended" }): void {

@@ -74,7 +74,12 @@ function world(options: { settings?: Record<string, string>; entry?: RoomEntry; 
         }),
     },
     gateways: { answer: () => {}, broadcast: () => {} },
-    presence: { begin: () => {}, receive: () => void (state.presenceHeard += 1), end: () => {}, isInhabited: () => state.inhabited },
+    presence: {
+      begin: () => {},
+      receivePresence: () => void (state.presenceHeard += 1),
+      end: () => {},
+      isInhabited: () => state.inhabited,
+    },
     checkpoints: { newest: async () => undefined },
     entries: {
       find: () => state.entryFound.then(() => state.entry),

@@ -1,25 +1,35 @@
 /**
- * Holds the rooms of this process: answers claims, hands rooms over and releases them. `hosted-room-host.ts` runs each
- * of them.
+ * Holds the rooms of this process: answers claims, hands rooms over and releases them. `room-claims.ts` decides, and
+ * `hosted-room-host.ts` runs each room.
  */
 
 import { assertNever } from "../../shared/assert.ts";
 import type { ClaimReply, ClaimRequest, LogEnd, RoomEntry } from "../../shared/bus/placement-messages.ts";
 import type { Clock } from "../../shared/time/clock.ts";
-import { type Epoch, type RoomKey, type ServerId, type TenantId, tenantOf } from "../../shared/ids.ts";
+import { type RoomKey, type ServerId, type TenantId, tenantOf } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { BacklogBudget } from "../rooms/backlog.ts";
 import { type BudgetLevel, budgetOf } from "../load/fair-share.ts";
 import type { ReplicaContent } from "./claim.ts";
-import { type ClaimOutcome, HostedRoom, type HostedRoomDeps, type HostedRoomPorts } from "./hosted-room-host.ts";
+import { HostedRoom, type HostedRoomDeps, type HostedRoomPorts } from "./hosted-room-host.ts";
 import type { LoadMeter } from "../load/load-meter.ts";
 import { LogCatchUps, type LogCatchUpsOptions } from "../rooms/log-catch-ups-host.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import type { Replicas } from "./replicas-host.ts";
 import { Ownership, type OwnershipDeps, type OwnershipOptions } from "./ownership.ts";
 import type { Epochs, Seal } from "../ports.ts";
-import { RoomTicks } from "./room-ticks-host.ts";
-import type { ClaimBeginning } from "./ownership-messages.ts";
+import {
+  ClaimHandling,
+  type ClaimHandlingEffect,
+  type ClaimHandlingInput,
+  type ClaimPlan,
+  decideExpectation,
+  decideTakeover,
+  type RoomsHere,
+  TakenReplicas,
+} from "./room-claims.ts";
+import { ROOM_TICK_MS, RoomTicks } from "./room-ticks.ts";
+import type { ClaimBeginning, ClaimOutcome } from "./ownership-messages.ts";
 
 export type OwnedRoomsPorts = HostedRoomPorts & { readonly seal: Seal; readonly epochs: Epochs };
 /** The replicas kept here of other servers' rooms. */
@@ -39,34 +49,33 @@ export type OwnedRoomsOptions = OwnershipOptions &
 /** Interval of checks whether all rooms are released. */
 const LOOK_MS = 50;
 /** One object for thousands of rooms. */
-const LINE_BACK = { kind: "reconnected" } as const;
+const [RECONNECTED, TICK, INHABITED] = [{ kind: "reconnected" }, { kind: "tick" }, { kind: "inhabited" }] as const;
 
 export class OwnedRooms {
-  readonly #server: ServerId;
   readonly #ports: OwnedRoomsPorts;
   readonly #options: OwnedRoomsOptions;
   readonly #deps: OwnedRoomsDeps;
   readonly #rooms = new Map<RoomKey, HostedRoom>();
-  readonly #ticks: RoomTicks;
-  /** Rooms whose replica was kept here until their claim took it. */
-  readonly #replicasUsed = new Set<RoomKey>();
+  readonly #here: RoomsHere;
+  readonly #ticks = new RoomTicks<HostedRoom>();
+  readonly #takenReplicas = new TakenReplicas();
   readonly #hosted: HostedRoomDeps;
   readonly #ownership: OwnershipDeps;
   /** Entry removals that the bucket has not confirmed. */
   #removals = 0;
   #recordsMade = 0;
   #stopping = false;
+  #cancelTick: () => void;
 
   constructor(server: ServerId, ports: OwnedRoomsPorts, options: OwnedRoomsOptions, deps: OwnedRoomsDeps) {
-    this.#server = server;
     this.#ports = ports;
     this.#options = options;
     this.#deps = deps;
     this.#hosted = {
       ...deps,
       logCatchUps: new LogCatchUps(ports, options, deps),
-      receivePace: (room, pace) => this.#ticks.receivePace(room, pace),
-      receiveEnd: (room, claimLost) => this.#forget(room, claimLost),
+      receiveUrgency: (room, urgency) => this.#ticks.receiveUrgency(room, urgency),
+      receiveEnd: (room, isClaimLost) => this.#forget(room, isClaimLost),
       receiveRemoval: (removed) => this.#countRemoval(removed),
     };
     const nextStamp = () => ({ id: `${server}.${++this.#recordsMade}`, time: deps.clock.wallNow() });
@@ -77,9 +86,15 @@ export class OwnedRooms {
       nextStamp,
       takeReplica: (room) => this.#takeReplica(room),
     };
-    const isInhabited = (room: RoomKey): boolean => ports.presence.isInhabited(room);
-    const receiveRound = (): void => deps.metrics.backlogBytes.set(deps.budget.bytes);
-    this.#ticks = new RoomTicks(this.#rooms, { clock: deps.clock, isInhabited, receiveRound });
+    this.#here = {
+      own: server,
+      isStopping: () => this.#stopping,
+      placeOf: (room) => this.#placeOf(room),
+      isFull: () => this.#rooms.size >= options.roomsMax,
+      isLive: deps.isLive,
+      replicaOwnerOf: (room) => deps.copies.ownerOf(room),
+    };
+    this.#cancelTick = deps.clock.after(ROOM_TICK_MS, () => this.#tick());
   }
 
   get rooms(): number {
@@ -101,24 +116,30 @@ export class OwnedRooms {
   }
 
   async claim(request: ClaimRequest): Promise<ClaimReply> {
-    const reply = await this.#decideClaim(request);
-    this.#deps.metrics.claims.inc({ reply: reply.kind });
-    return reply;
+    const { metrics } = this.#deps;
+    const handling = new ClaimHandling(request, this.#here);
+    let effect = handling.receiveClaimHandlingInput({ kind: "begun" });
+    while (effect.kind !== "reply") effect = handling.receiveClaimHandlingInput(await this.#carryOut(request, effect));
+    if (effect.isLimitReached) metrics.limitsReached.inc({ limit: "rooms" });
+    metrics.claims.inc({ reply: effect.reply.kind });
+    return effect.reply;
   }
 
   /** A gateway knows of a later owner of the room. */
   receiveDoubt(room: RoomKey): void {
-    this.#rooms.get(room)?.receive({ kind: "ownership-questioned" });
+    this.#rooms.get(room)?.receiveOwnershipInput({ kind: "ownership-questioned" });
   }
 
   /** The connection to NATS is back: the log may have lost its end. */
-  receiveLineBack(): void {
-    for (const hosted of this.#rooms.values()) hosted.receive(LINE_BACK);
+  receiveReconnect(): void {
+    for (const hosted of this.#rooms.values()) hosted.receiveOwnershipInput(RECONNECTED);
   }
 
   /** Sets how long the room's edits gather before they share a record. */
   holdBack(room: RoomKey, level: BudgetLevel): void {
-    this.#rooms.get(room)?.receive({ kind: "gather", everyMs: budgetOf(level).gathersEdits ? this.#options.heldBackCommitMs : 0 });
+    this.#rooms
+      .get(room)
+      ?.receiveOwnershipInput({ kind: "gather", everyMs: budgetOf(level).gathersEdits ? this.#options.heldBackCommitMs : 0 });
   }
 
   /** Refuses new rooms from now on. */
@@ -128,19 +149,20 @@ export class OwnedRooms {
 
   /** A room that is only expected does not count. */
   has(key: RoomKey): boolean {
-    return this.#rooms.get(key)?.isExpecting === false;
+    return this.#placeOf(key) === "claimed";
   }
 
   /** Stops keeping a replica of the room, also after a claim under way. */
   unfollow(room: RoomKey): void {
-    this.#replicasUsed.delete(room);
+    this.#takenReplicas.receiveUnfollow(room);
     this.#deps.copies.unfollow(room);
   }
 
   /** Claims the room of a lost owner with its replica. False: the room was not taken. */
   async takeOver(room: RoomKey, suspect: ServerId): Promise<boolean> {
-    if (this.#stopping || this.has(room) || this.#deps.copies.ownerOf(room) !== suspect || !this.#hasRoomFor(room)) return false;
-    return (await this.#take({ room, suspect }, suspect)).kind === "owned";
+    const plan = decideTakeover(room, suspect, this.#here);
+    if (plan === "limit-reached") this.#deps.metrics.limitsReached.inc({ limit: "rooms" });
+    return typeof plan === "object" && (await this.#claim({ room, suspect }, plan)).kind === "owned";
   }
 
   /**
@@ -148,10 +170,20 @@ export class OwnedRooms {
    * room.
    */
   expect(key: RoomKey): Promise<boolean> {
-    const here = this.#rooms.get(key);
-    if (here !== undefined) return here.isExpecting ? here.expect() : Promise.resolve(false);
-    if (this.#stopping || !this.#hasRoomFor(key)) return Promise.resolve(false);
-    return this.#host(key, { kind: "expectation" }).expect();
+    const decision = decideExpectation(key, this.#here);
+    switch (decision) {
+      case "known":
+        return this.#rooms.get(key)!.expect();
+      case "new":
+        return this.#host(key, { kind: "expectation" }).expect();
+      case "limit-reached":
+        this.#deps.metrics.limitsReached.inc({ limit: "rooms" });
+        return Promise.resolve(false);
+      case "refused":
+        return Promise.resolve(false);
+      default:
+        return assertNever(decision);
+    }
   }
 
   /** The rooms that can be handed over. */
@@ -178,13 +210,13 @@ export class OwnedRooms {
     const { clock, log } = this.#deps;
     this.#stopping = true;
     const deadline = clock.now() + this.#options.releaseMsMax;
-    for (const hosted of this.#rooms.values()) hosted.receive({ kind: "release" });
+    for (const hosted of this.#rooms.values()) hosted.receiveOwnershipInput({ kind: "release" });
     while (this.#rooms.size + this.#removals > 0 && clock.now() < deadline)
       await new Promise<void>((resolve) => clock.after(LOOK_MS, resolve));
-    this.#ticks.stop();
+    this.#cancelTick();
     if (this.#rooms.size > 0)
-      log.warn({ rooms: this.#rooms.size }, "rooms were let go before the log had answered; gateways send their edits again");
-    for (const hosted of this.#rooms.values()) hosted.giveUpAppend("stopped");
+      log.warn({ rooms: this.#rooms.size }, "rooms were released before the log had answered; gateways send their edits again");
+    for (const hosted of this.#rooms.values()) hosted.abandonAppend("stopped");
   }
 
   #countRemoval(removed: Promise<void>): void {
@@ -192,77 +224,27 @@ export class OwnedRooms {
     void removed.then(() => (this.#removals -= 1));
   }
 
-  async #decideClaim(request: ClaimRequest): Promise<ClaimReply> {
-    if (this.#stopping) return { kind: "refused", reason: "the server is stopping" };
-    const hosted = this.#rooms.get(request.room);
-    const outcome = hosted === undefined || hosted.isExpecting ? undefined : await hosted.confirm(request.above);
-    if (outcome?.kind === "owned") return this.#owned(outcome.epoch);
-    if (outcome?.kind === "deleted") return outcome;
-    if (outcome?.wasOwner === false) return this.#lost(request.room, outcome.reason);
+  #placeOf(room: RoomKey): "none" | "expected" | "claimed" {
+    const hosted = this.#rooms.get(room);
+    if (hosted === undefined) return "none";
+    return hosted.isExpecting ? "expected" : "claimed";
+  }
 
-    // Its owner hands it over, or the replica shows that no other server took it: the bucket need not be asked.
-    const isKnown = request.end !== undefined || this.#isCopied(request);
-    const entry = isKnown ? undefined : await this.#entryOf(request.room);
-    if (entry !== undefined && entry.owner !== request.suspect && this.#isLivePeer(entry.owner))
-      return { kind: "elsewhere", server: entry.owner, epoch: entry.epoch };
-    if (this.#stopping) return { kind: "refused", reason: "the server is stopping" };
-    if (!this.#hasRoomFor(request.room))
-      return { kind: "refused", reason: "the server has as many rooms as it takes: start another one, or raise COROOM_ROOMS_MAX" };
-    const claimed = await this.#take(request, this.#takenFrom(request, entry));
-    switch (claimed.kind) {
-      case "owned":
-        return this.#owned(claimed.epoch);
-      case "deleted":
-        return claimed;
-      case "lost":
-        return this.#lost(request.room, claimed.reason);
+  async #carryOut(request: ClaimRequest, effect: Exclude<ClaimHandlingEffect, { kind: "reply" }>): Promise<ClaimHandlingInput> {
+    switch (effect.kind) {
+      case "confirm":
+        return { kind: "settled", outcome: await this.#rooms.get(request.room)!.confirm(request.above) };
+      case "find-entry":
+        return { kind: "entry-found", entry: await this.#entryOf(request.room) };
+      case "claim":
+        return { kind: "settled", outcome: await this.#claim(request, effect) };
       default:
-        return assertNever(claimed);
+        return assertNever(effect);
     }
   }
 
-  #owned(epoch: Epoch): ClaimReply {
-    return { kind: "owned", server: this.#server, epoch };
-  }
-
-  /** Another server claimed at the same time: claiming again would alternate forever. */
-  async #lost(room: RoomKey, reason: string): Promise<ClaimReply> {
-    const entry = await this.#entryOf(room);
-    return entry !== undefined && this.#isLivePeer(entry.owner)
-      ? { kind: "elsewhere", server: entry.owner, epoch: entry.epoch }
-      : { kind: "refused", reason };
-  }
-
-  #isLivePeer(server: ServerId): boolean {
-    return server !== this.#server && this.#deps.isLive(server);
-  }
-
-  #hasRoomFor(key: RoomKey): boolean {
-    if (this.#rooms.size < this.#options.roomsMax || this.#rooms.has(key)) return true;
-    this.#deps.metrics.limitsReached.inc({ limit: "rooms" });
-    return false;
-  }
-
-  /** The earlier owner, unless it hands the room over itself: an owner that releases a room removes its entry. */
-  #takenFrom(request: ClaimRequest, entry: RoomEntry | undefined): ServerId | undefined {
-    const from = this.#isCopied(request) ? request.suspect : entry?.owner;
-    return request.end !== undefined || from === this.#server ? undefined : from;
-  }
-
-  /** `from`: the earlier owner, which has not released the room. */
-  #take(request: ClaimRequest, from: ServerId | undefined): Promise<ClaimOutcome> {
-    const here = this.#rooms.get(request.room);
-    if (here === undefined)
-      return this.#host(request.room, this.#isCopied(request) ? { kind: "takeover", from: request.suspect! } : { kind: "claim" }).claim(
-        request.above,
-        from,
-      );
-    return here.isExpecting ? here.claimExpected(request.end, from) : here.confirm(request.above); // The bucket may have answered after another claim was won.
-  }
-
-  /** Whether the suspect is the owner by the replica's newest record. */
-  #isCopied({ room, suspect }: ClaimRequest): boolean {
-    return suspect !== undefined && this.#deps.copies.ownerOf(room) === suspect;
+  #claim({ room, above, end }: ClaimRequest, { beginning, from }: ClaimPlan): Promise<ClaimOutcome> {
+    return beginning === undefined ? this.#rooms.get(room)!.claimExpected(end, from) : this.#host(room, beginning).claim(above, from);
   }
 
   #host(key: RoomKey, beginning: ClaimBeginning): HostedRoom {
@@ -280,20 +262,32 @@ export class OwnedRooms {
 
   #takeReplica(key: RoomKey): ReplicaContent | undefined {
     const { copies } = this.#deps;
-    if (copies.has(key)) this.#replicasUsed.add(key);
+    if (copies.has(key)) this.#takenReplicas.receiveTaken(key);
     const warm = copies.take(key);
     this.#deps.metrics.warmClaims.inc({ copy: warm === undefined ? "cold" : "warm" });
     return warm;
   }
 
-  /**
-   * A server that was ordered to keep a replica still counts as one: after a failed claim it keeps the replica again.
-   */
-  #forget(hosted: HostedRoom, claimLost: boolean): void {
+  #forget(hosted: HostedRoom, isClaimLost: boolean): void {
     this.#rooms.delete(hosted.key);
     this.#ticks.forget(hosted);
     this.#deps.metrics.rooms.set(this.#rooms.size);
-    if (this.#replicasUsed.delete(hosted.key) && claimLost && !this.#stopping) void this.#deps.copies.follow(hosted.key);
+    if (this.#takenReplicas.receiveEnd(hosted.key, isClaimLost, this.#stopping)) void this.#deps.copies.follow(hosted.key);
+  }
+
+  #tick(): void {
+    this.#cancelTick = this.#deps.clock.after(ROOM_TICK_MS, () => this.#tick());
+    if (this.#ticks.beginTick()) return this.#tickAll();
+    for (const hosted of this.#ticks.dueRooms()) hosted.receiveOwnershipInput(TICK);
+  }
+
+  #tickAll(): void {
+    const { metrics, budget } = this.#deps;
+    for (const hosted of this.#rooms.values()) {
+      if (this.#ports.presence.isInhabited(hosted.key)) hosted.receiveOwnershipInput(INHABITED);
+      hosted.receiveOwnershipInput(TICK);
+    }
+    metrics.backlogBytes.set(budget.bytes);
   }
 
   #entryOf(room: RoomKey): Promise<RoomEntry | undefined> {

@@ -90,6 +90,9 @@ export type ClaimStep =
   | { kind: "won"; effects: readonly ClaimEffect[]; start: OwnedRoomStart }
   | { kind: "lost"; why: "fenced" | "failed" | "deleted"; reason: string };
 
+/** The outcome for the requesters. `wasOwner`: the room was this server's until now, so it may be claimed again. */
+export type ClaimOutcome = { kind: "owned"; epoch: Epoch } | { kind: "deleted" } | { kind: "lost"; wasOwner: boolean; reason: string };
+
 /**
  * Holds messages from gateways during a claim, within bounds. A message that does not fit is dropped, and its gateway
  * sends it again.

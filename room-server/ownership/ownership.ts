@@ -81,7 +81,7 @@ export class Ownership {
   }
 
   /** When the room wants its next tick. */
-  get pace(): TickUrgency {
+  get tickUrgency(): TickUrgency {
     return "room" in this.#state ? this.#state.room.tickUrgency : "never";
   }
 

@@ -8,9 +8,9 @@ const at = (ms: number) => ms as Millis;
 
 test("[GWA1] a gateway is lost once it has been silent for too long, and only once", () => {
   const alive = new GatewaysAlive({ gatewaySilenceMsMax: 2_000 });
-  alive.receive(here, at(0));
-  alive.receive(there, at(0));
-  alive.receive(there, at(1_500));
+  alive.receiveHeartbeat(here, at(0));
+  alive.receiveHeartbeat(there, at(0));
+  alive.receiveHeartbeat(there, at(1_500));
   expect(alive.takeLost(at(2_000))).toEqual([]);
   expect(alive.takeLost(at(2_001))).toEqual([here]);
   expect(alive.takeLost(at(2_002))).toEqual([]);
@@ -18,7 +18,7 @@ test("[GWA1] a gateway is lost once it has been silent for too long, and only on
 
 test("[GWA2] who could not hear judges nobody by the silence", () => {
   const alive = new GatewaysAlive({ gatewaySilenceMsMax: 2_000 });
-  alive.receive(here, at(0));
+  alive.receiveHeartbeat(here, at(0));
   alive.excuseAll(at(10_000));
   expect(alive.takeLost(at(11_000))).toEqual([]);
   expect(alive.takeLost(at(12_001))).toEqual([here]);

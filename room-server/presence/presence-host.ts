@@ -63,7 +63,7 @@ export class OwnerPresenceHost {
     this.#deps = deps;
     this.#alarms = new Alarms(deps);
     this.#alive = new GatewaysAlive(options);
-    bus.onHeartbeat((gateway) => this.#alive.receive(gateway, deps.clock.now()));
+    bus.onHeartbeat((gateway) => this.#alive.receiveHeartbeat(gateway, deps.clock.now()));
     this.#watch();
   }
 
@@ -76,10 +76,10 @@ export class OwnerPresenceHost {
   }
 
   /** Dropped if this server does not own the room, or not yet. */
-  receive(key: RoomKey, message: PresenceToOwner): void {
+  receivePresence(key: RoomKey, message: PresenceToOwner): void {
     const hosted = this.#rooms.get(key);
     if (hosted === undefined) return;
-    this.#alive.receive(message.gateway, this.#deps.clock.now());
+    this.#alive.receiveHeartbeat(message.gateway, this.#deps.clock.now());
     this.#feed(hosted, message);
   }
 
@@ -218,7 +218,7 @@ export class GatewaysAlive {
     return this.#lastHeartbeats.size;
   }
 
-  receive(gateway: GatewayId, now: Millis): void {
+  receiveHeartbeat(gateway: GatewayId, now: Millis): void {
     this.#lastHeartbeats.set(gateway, now);
   }
 

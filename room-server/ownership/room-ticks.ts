@@ -1,0 +1,46 @@
+/** Decides which rooms of this process are ticked now: most of thousands have nothing under way. */
+
+import type { TickUrgency } from "../rooms/owned-room.ts";
+
+/** Interval of the ticks that `RoomTicks` distributes. */
+export const ROOM_TICK_MS = 50;
+/** Rooms that only repeat their head are ticked once in this many ticks. */
+const TICKS_LOW_PRIORITY = 5;
+/** Rooms with nothing under way are ticked once in this many ticks. */
+const TICKS_PER_ROUND = 20;
+
+type TickedRoom = { readonly tickUrgency: TickUrgency };
+
+export class RoomTicks<Room extends TickedRoom> {
+  readonly #urgent = new Set<Room>();
+  readonly #lowPriority = new Set<Room>();
+  #ticks = 0;
+
+  receiveUrgency(room: Room, urgency: TickUrgency): void {
+    if (urgency !== "never") (urgency === "soon" ? this.#urgent : this.#lowPriority).add(room);
+  }
+
+  forget(room: Room): void {
+    this.#urgent.delete(room);
+    this.#lowPriority.delete(room);
+  }
+
+  /** Counts a tick. True: every room is ticked, instead of `dueRooms`. */
+  beginTick(): boolean {
+    this.#ticks += 1;
+    return this.#ticks % TICKS_PER_ROUND === 0;
+  }
+
+  /** The caller ticks each room before it takes the next one. */
+  *dueRooms(): Generator<Room, void> {
+    for (const room of this.#urgent) {
+      if (room.tickUrgency === "soon") yield room;
+      if (room.tickUrgency !== "soon") this.#urgent.delete(room); // The awaited result has arrived.
+    }
+    if (this.#ticks % TICKS_LOW_PRIORITY !== 0) return;
+    for (const room of this.#lowPriority) {
+      yield room;
+      if (room.tickUrgency === "never") this.#lowPriority.delete(room);
+    }
+  }
+}
