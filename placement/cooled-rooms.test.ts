@@ -16,16 +16,16 @@ const look = (share: number, owner = "d") => ({
 });
 const cooled = () => new CooledRooms({ hotShare: 0.3, hotRoomCalmMs: 1_000 });
 
-test("[CLD1] a room in the dedicated pool has cooled once it took less than half of what is hot for the whole of the time", () => {
+test("[CLD1] a room in the dedicated pool has cooled after it used less than half of the hot share for the whole cool-down time", () => {
   const rooms = cooled();
   const found = (share: number, ms: number) => [...rooms.receiveLook(look(share), at(ms))];
   expect([found(0.5, 0), found(0.14, 100), found(0.14, 1_099)]).toEqual([[], [], []]);
   expect(found(0.14, 1_100)).toEqual([ROOM]);
-  expect([found(0.16, 1_200), found(0, 1_300), found(0, 2_299)], "it was no longer calm: the time begins anew").toEqual([[], [], []]);
+  expect([found(0.16, 1_200), found(0, 1_300), found(0, 2_299)], "it was no longer calm: the time begins again").toEqual([[], [], []]);
   expect(found(0, 2_300)).toEqual([ROOM]);
 });
 
-test("[CLD2] what it was elsewhere, or while nobody looked, does not count", () => {
+test("[CLD2] time in another pool, or without observation, does not count as cool-down time", () => {
   const rooms = cooled();
   rooms.receiveLook(look(0, "a"), at(0));
   expect([...rooms.receiveLook(look(0), at(1_000))]).toEqual([]);

@@ -55,7 +55,7 @@ const said = (plan: PlacementPlan): string[] =>
   });
 const quiet = { ...OPTIONS, keepsReplicas: false };
 
-test("[DEC1] where nothing is wrong nothing is done", () => {
+test("[DEC1] a cluster without problems gets an empty plan", () => {
   const calm = world([server("a"), server("b")], { x: "a", y: "b" });
   expect(said(decide(calm, previously({ x: "b", y: "a" }), OPTIONS))).toEqual([]);
 });
@@ -91,12 +91,12 @@ test("[DEC3] the plan places replicas as far from the owner as possible: in anot
   expect(copies("a")).toEqual([]);
 });
 
-test("[DEC4] a draining server's rooms are its own to hand over; it takes none and keeps no copies", () => {
+test("[DEC4] a draining server hands its rooms over itself; it accepts no rooms and keeps no replicas", () => {
   const draining = world([server("a", { draining: true }), server("b"), server("c")], { x: "a", y: "b" });
   expect(said(decide(draining, previously({ x: "b", y: "a" }), OPTIONS))).toEqual(["y: follow by c"]);
 });
 
-test("[DEC5] a room over its share of the budget goes to the dedicated pool, or to where most is to spare, and stays", () => {
+test("[DEC5] a room over its share of the budget moves to the dedicated pool, or to the server with most to spare, and stays there", () => {
   const servers = [server("a", { used: 0.9 }), server("b", { used: 0.2 }), server("d", { used: 0, pool: "dedicated" })];
   const hot = world(servers, { hot: "a", x: "a", y: "b" }, { shares: { hot: 0.5 } });
   expect(said(decide(hot, NOTHING_PLANNED, quiet))).toEqual(["hot: move a to d"]);
@@ -111,7 +111,7 @@ test("[DEC5] a room over its share of the budget goes to the dedicated pool, or 
   expect(said(decide(moved, NOTHING_PLANNED, quiet))).toEqual([]);
 });
 
-test("[DEC6] a hot room stays where nowhere is better", () => {
+test("[DEC6] a hot room stays where it is if no server is better", () => {
   expect(
     said(
       decide(
@@ -126,7 +126,7 @@ test("[DEC6] a hot room stays where nowhere is better", () => {
   ).toEqual([]);
 });
 
-test("[DEC7] a pin is kept while it can be", () => {
+test("[DEC7] a pin is kept while a server satisfies it", () => {
   const servers = [server("a"), server("b", { pool: "gold" }), server("c", { host: "h9" })];
   const pins = { x: { pool: "gold" }, y: { host: "h9" }, z: { pool: "nowhere" } };
   expect(said(decide(world(servers, { x: "a", y: "a", z: "a", w: "b" }, { pins }), NOTHING_PLANNED, quiet))).toEqual([
@@ -136,7 +136,7 @@ test("[DEC7] a pin is kept while it can be", () => {
   ]);
 });
 
-test("[DEC8] a plan that is not newer than the last is refused", () => {
+test("[DEC8] a plan that is not newer than the last one is refused", () => {
   const placed = extendPlacements(NOTHING_PLANNED, {
     generation: 3,
     steps: [{ room: key("x"), action: { kind: "follow", by: id("b"), instead: undefined }, reason: "because" }],
@@ -157,7 +157,7 @@ test("[DEC9] the plan depends only on the world, not on the order in which its p
   expect(decide({ ...one, servers: [...servers].reverse() }, NOTHING_PLANNED, OPTIONS)).toEqual(decide(one, NOTHING_PLANNED, OPTIONS));
 });
 
-test("[DEC12] a hot room goes to the dedicated server even where that is no better for the room itself: its neighbours are", () => {
+test("[DEC12] a hot room moves to the dedicated server even if the room itself gains nothing: its neighbours gain", () => {
   const servers = [server("a", { used: 0.52 }), server("d", { used: 0.05, pool: "dedicated" })];
   const hot = world(servers, { hot: "a", x: "a" }, { shares: { hot: 0.5 } });
   expect(said(decide(hot, NOTHING_PLANNED, quiet))).toEqual(["hot: move a to d"]);
@@ -169,7 +169,7 @@ test("[DEC12] a hot room goes to the dedicated server even where that is no bett
   expect(said(decide(taken, NOTHING_PLANNED, quiet))).toEqual([]);
 });
 
-test("[DEC13] a server that uses nearly all of its budget, by edits, bytes or memory, gives rooms away to those with most to spare, a few at a time", () => {
+test("[DEC13] a server that uses nearly all of its budget, by edits, bytes or memory, gives rooms to the servers with most to spare, a few at a time", () => {
   const rooms = Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`r${index}`, ["a", "b", "c"][index % 3]!]));
   const busy = world([server("a", { used: 0.98 }), server("b", { used: 0.4 }), server("c", { used: 0.3 })], rooms, {
     shares: { r0: 0.06, r3: 0.05 },
@@ -188,7 +188,7 @@ test("[DEC13] a server that uses nearly all of its budget, by edits, bytes or me
   expect(said(decide(busy, NOTHING_PLANNED, { ...quiet, fullShare: 0.99 }))).toEqual([]);
 });
 
-test("[DEC14] a server that uses nearly all of its budget takes no room while another can", () => {
+test("[DEC14] a server that uses nearly all of its budget accepts no room while another server can", () => {
   const full = world([server("a", { used: 0.95 }), server("b", { used: 0.5 })], { x: "gone", y: "b", z: "b" });
   expect(said(decide(full, NOTHING_PLANNED, quiet))).toEqual(["x: promote gone to b"]);
   expect(
@@ -204,13 +204,13 @@ test("[DEC16] a replica stays where it is unless an eligible server is farther f
   expect(said(decide(pinned([server("p4", { pool: "gold", zone: "z2" })]), previously({ x: "p2" }), OPTIONS))).toEqual(["x: follow by p4"]);
 });
 
-test("[DEC17] where no general server is up, rooms stay in the pool that they fled to", () => {
+test("[DEC17] while no general server is alive, rooms stay in the pool that they moved to", () => {
   const pools = [server("p1", { pool: "a" }), server("p2", { pool: "a" }), server("q1", { pool: "b" })];
   expect(said(decide(world(pools, { x: "p1", y: "p1", z: "q1" }), NOTHING_PLANNED, quiet))).toEqual([]);
   expect(said(decide(world([...pools, server("g")], { x: "p1" }), NOTHING_PLANNED, quiet))).toEqual(["x: move p1 to g"]);
 });
 
-test("[DEC18] a room that has cooled leaves the dedicated pool for the general server with the fewest rooms that has as much to spare", () => {
+test("[DEC18] a room that has cooled leaves the dedicated pool for the general server with the fewest rooms among those with as much to spare", () => {
   const servers = [
     server("a", { used: 0.85 }),
     server("b", { used: 0.4 }),
@@ -237,7 +237,8 @@ test("[DEC18] a room that has cooled leaves the dedicated pool for the general s
       servers.map((each) => ({ ...each, used: 0.85 })),
     ),
   ).toEqual([]);
-  expect(said(decide(world(servers, { ...owners, hot: "b" }, { shares: { hot: 0.1 } }), NOTHING_PLANNED, quiet)), "there it stays").toEqual(
-    [],
-  );
+  expect(
+    said(decide(world(servers, { ...owners, hot: "b" }, { shares: { hot: 0.1 } }), NOTHING_PLANNED, quiet)),
+    "the room stays there",
+  ).toEqual([]);
 });

@@ -102,7 +102,7 @@ function leaderOf(options: Partial<LeaderOptions> = {}, silenceMsMax = 750) {
   return { clock, leader, view, pass, said, planned, kept, state, membership, timers: () => clock.pending };
 }
 
-test("[LDR1] before it decides anything it listens, and a plan's generation stands in the lease before anything of it is done", async () => {
+test("[LDR1] the leader listens before its first decision, and stores a plan's generation in the lease before any step of the plan", async () => {
   const { view, pass, said, planned, kept } = leaderOf();
   view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
   await pass(1_400);
@@ -118,7 +118,7 @@ test("[LDR1] before it decides anything it listens, and a plan's generation stan
   });
 });
 
-test("[LDR2] when a server falls silent its rooms are claimed at once, but for those that are taken unasked: by who has the warm copy", async () => {
+test("[LDR2] the rooms of a silent server are claimed at once by the servers with a replica, except rooms that were taken over unasked", async () => {
   const { view, pass, said, state } = leaderOf();
   view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
   await pass(2_500);
@@ -129,10 +129,10 @@ test("[LDR2] when a server falls silent its rooms are claimed at once, but for t
   expect(said).toEqual(["b claims acme.other"]);
   view.receiveEntry(other, { owner: b, epoch: 2 as Epoch });
   await pass(1_500);
-  expect(said).toEqual(["b claims acme.other", "b claims acme.notes"]); // It has not taken that one.
+  expect(said).toEqual(["b claims acme.other", "b claims acme.notes"]); // The server has not claimed that room.
 });
 
-test("[LDR7] why a room has its owner can be read after its copy was placed anew", async () => {
+test("[LDR7] the reason for a room's owner stays readable after its replica was placed again", async () => {
   const { view, pass, planned, state, said } = leaderOf({ controlLoopMs: 1_000 });
   view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
   await pass(2_500);
@@ -160,7 +160,7 @@ test("[LDR3] a leader decides nothing while the bucket does not answer, and does
   expect(said).toEqual(["b: follow of plan 1"]);
 });
 
-test("[LDR4] a step that is refused is planned anew", async () => {
+test("[LDR4] a refused step is planned again", async () => {
   const { view, pass, said, state, planned } = leaderOf({ controlLoopMs: 1_000 });
   state.refuses = true;
   view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
@@ -172,7 +172,7 @@ test("[LDR4] a step that is refused is planned anew", async () => {
   expect(planned.get(room)).toMatchObject({ generation: 2 });
 });
 
-test("[LDR5] the copy of a room that was released is let go", async () => {
+test("[LDR5] the replica of a released room is dropped", async () => {
   const { view, pass, said, planned } = leaderOf({ controlLoopMs: 1_000 });
   view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
   await pass(2_000);
@@ -182,7 +182,7 @@ test("[LDR5] the copy of a room that was released is let go", async () => {
   expect(planned.get(room)).toBeUndefined();
 });
 
-test("[LDR6] stopped, it does nothing more", async () => {
+test("[LDR6] a stopped leader does nothing more", async () => {
   const { leader, view, pass, said, timers } = leaderOf();
   view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
   leader.stop();
@@ -190,7 +190,7 @@ test("[LDR6] stopped, it does nothing more", async () => {
   expect([said, timers()]).toEqual([[], 0]);
 });
 
-test("[LDR8] a copy whose entry the plan bucket did not take is planned anew, so that everybody can read of it", async () => {
+test("[LDR8] a replica whose entry the plan bucket did not store is planned again, so that every process can read it", async () => {
   const { view, pass, planned, said, state } = leaderOf({ controlLoopMs: 1_000 });
   view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
   state.planIsKept = false;
@@ -201,7 +201,7 @@ test("[LDR8] a copy whose entry the plan bucket did not take is planned anew, so
   expect(planned.get(room)).toMatchObject({ owner: a, replica: b });
 });
 
-test("[LDR9] whoever took the room that it kept a copy of keeps none when the next takes the room from it", async () => {
+test("[LDR9] a server that took over a room from its replica keeps no replica when the next server takes the room from it", async () => {
   const { view, pass, said, planned } = leaderOf({ controlLoopMs: 10_000 });
   view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
   await pass(2_000);
@@ -219,7 +219,7 @@ test("[LDR10] a leader leaves a lost server's unclaimed rooms alone once that se
   const succeeded = ({ kept }: ReturnType<typeof leaderOf>): void =>
     void ([kept.lease, kept.revision] = [{ holder: "two", floor: 5 }, kept.revision + 1]);
   for (const change of [returns, succeeded]) {
-    const leading = leaderOf({ keepsReplicas: false, leaseMs: 5_000 }); // The other has it until the end.
+    const leading = leaderOf({ keepsReplicas: false, leaseMs: 5_000 }); // The other process holds the lease until then.
     const { view, pass, said, state } = leading;
     for (let index = 0; index < 100; index++) view.receiveEntry(`acme.room${index}` as RoomKey, { owner: a, epoch: 1 as Epoch });
     await pass(2_000);
@@ -237,7 +237,7 @@ test("[LDR10] a leader leaves a lost server's unclaimed rooms alone once that se
   }
 });
 
-test("[LDR11] a step of a new plan that waited for one of the plan before is of the new one", async () => {
+test("[LDR11] a step of a new plan that waited for a step of the previous plan belongs to the new plan", async () => {
   const { view, pass, said, planned, state } = leaderOf({ controlLoopMs: 1_000 });
   for (let index = 0; index < 20; index++)
     view.receiveEntry(`acme.room${index}` as RoomKey, { owner: index % 2 === 0 ? a : b, epoch: 1 as Epoch });
@@ -252,7 +252,7 @@ test("[LDR11] a step of a new plan that waited for one of the plan before is of 
   expect([...planned.values()].filter((entry) => entry?.generation === 2).length).toBe(4);
 });
 
-test("[LDR12] it decides nothing before a server was heard that is heard as seldom as any may be", async () => {
+test("[LDR12] the leader decides nothing before it could receive a server with the longest permitted heartbeat interval", async () => {
   const { clock, view, said, membership } = leaderOf({}, 300);
   view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
   for (let ms = 0; ms < 10_000; ms += HEARTBEAT_MS) {
@@ -263,7 +263,7 @@ test("[LDR12] it decides nothing before a server was heard that is heard as seld
   expect(said).toEqual(["b: follow of plan 1"]);
 });
 
-test("[LDR13] a room that was too hot once goes back to the others when it has been calm for long, and not before", async () => {
+test("[LDR13] a formerly hot room returns to the general pool after it has been calm for long enough, and not before", async () => {
   const { view, pass, said, state } = leaderOf({ controlLoopMs: 1_000, hotRoomCalmMs: 5_000, keepsReplicas: false });
   const labels = { host: "", zone: "", pool: "dedicated" };
   const load = (share: number) => state.says.set(b, { labels, load: { used: share, hot: [{ room, share }] } });

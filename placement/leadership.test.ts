@@ -13,12 +13,12 @@ function leading(generation: number) {
   return leadership;
 }
 
-test("[LEA1] a lease that nobody holds is taken, with the generation it stands at", () => {
+test("[LEA1] a free lease is taken, with the generation that it contains", () => {
   const leadership = leading(12);
   expect([leadership.leads, leadership.generation]).toEqual([true, 12]);
 });
 
-test("[LEA2] another's lease is left alone until it has stood still for its whole length", () => {
+test("[LEA2] the lease of another process is not taken until it was unchanged for its whole length", () => {
   const leadership = new Leadership({ holder: "one", leaseMs: 1_000 });
   const others = { holder: "two", floor: 3 };
   expect(leadership.receiveRead(others, 4, at(0))).toBeUndefined();
@@ -27,7 +27,7 @@ test("[LEA2] another's lease is left alone until it has stood still for its whol
   expect(leadership.receiveRead(others, 5, at(1_901))).toEqual({ holder: "one", floor: 3 });
 });
 
-test("[LEA3] a plan's generation goes into the lease over exactly the revision that was written last", () => {
+test("[LEA3] a plan's generation is written into the lease over exactly the last written revision", () => {
   const leadership = leading(12);
   const renewal = leadership.renewal(13)!;
   expect(renewal).toEqual({ lease: { holder: "one", floor: 13 }, revision: 5 });
@@ -35,7 +35,7 @@ test("[LEA3] a plan's generation goes into the lease over exactly the revision t
   expect([leadership.generation, leadership.renewalDue(at(300)), leadership.renewalDue(at(350))]).toEqual([13, false, true]);
 });
 
-test("[LEA4] a leader that was succeeded leads no more", () => {
+test("[LEA4] a leader that was succeeded no longer leads", () => {
   const leadership = leading(12);
   leadership.receiveWritten(leadership.renewal(13)!.lease, { kind: "superseded" }, at(100));
   expect([leadership.leads, leadership.renewal(14)]).toEqual([false, undefined]);

@@ -9,13 +9,13 @@ const ids = (...names: string[]) => names as ServerId[];
 const servers = (live: ServerId[], available = live): LocateServers => ({ available, isLive: (server) => live.includes(server) });
 const owned = (owner: string) => ({ owner: owner as ServerId, epoch: 3 as Epoch });
 
-test("[LOC1] a live owner keeps its room, whatever the hash says", () => {
+test("[LOC1] a live owner keeps its room, whatever the hash returns", () => {
   const all = ids("a", "b", "c");
   for (const owner of all)
     expect(decideOwner({ room, suspects: [] }, owned(owner), undefined, servers(all))).toEqual({ kind: "server", server: owner });
 });
 
-test("[LOC2] a draining owner still answers for the rooms it has", () => {
+test("[LOC2] a draining owner is still returned for the rooms that it owns", () => {
   expect(decideOwner({ room, suspects: [] }, owned("a"), undefined, servers(ids("a", "b"), ids("b")))).toEqual({
     kind: "server",
     server: "a",
@@ -29,7 +29,7 @@ test("[LOC3] without an entry, or with a dead owner, the hash over the live serv
   expect(decideOwner({ room, suspects: [] }, owned("dead"), undefined, servers(live))).toEqual({ kind: "server", server: best });
 });
 
-test("[LOC4] a suspect is passed over, as the owner and as a candidate", () => {
+test("[LOC4] a suspect is skipped, as the owner and as a candidate", () => {
   const live = ids("a", "b", "c");
   const [first, second] = rankServers(room, live);
   expect(decideOwner({ room, suspects: [first!] }, owned(first!), undefined, servers(live))).toEqual({ kind: "server", server: second });

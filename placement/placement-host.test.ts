@@ -28,7 +28,7 @@ const OPTIONS: PlacementOptions = {
 };
 const PLANNED: PlannedRoom = { owner: a, replica: b, reason: "another server than its owner", generation: 1, at: 0 as UnixMillis };
 
-/** The plan is told at once, the room's entry when the test says so. */
+/** The fake stores the plan at once, and the room's entry when the test decides. */
 function placementWith() {
   const clock = new FakeClock();
   const [said, planned]: [string[], (PlannedRoom | undefined)[]] = [[], []];
@@ -71,7 +71,7 @@ function placementWith() {
   };
 }
 
-test("[PLH1] it leads only once it knows every room: one whose entry comes late is not taken for released", async () => {
+test("[PLH1] a process leads only once it knows every room: a room with a late entry does not count as released", async () => {
   const { said, planned, pass, lease, tellEntry } = placementWith();
   await pass(5_000);
   expect(lease()).toBeUndefined();
@@ -81,7 +81,7 @@ test("[PLH1] it leads only once it knows every room: one whose entry comes late 
   expect([said, planned]).toEqual([[], []]);
 });
 
-test("[PLH2] stopped before it knows every room, it does not begin to lead", async () => {
+test("[PLH2] a process that is stopped before it knows every room does not begin to lead", async () => {
   const { pass, stop, lease, tellEntry, timers } = placementWith();
   stop();
   tellEntry();

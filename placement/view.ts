@@ -138,6 +138,6 @@ export function decideOwner(
     servers.available.filter((server) => !request.suspects.includes(server)),
   );
   return best === undefined
-    ? { kind: "none", reason: "no room server is alive that was not tried: start one, or look at why those there do not answer" }
+    ? { kind: "none", reason: "no room server is alive that was not tried: start one, or find out why the listed ones do not answer" }
     : { kind: "server", server: best };
 }

@@ -10,13 +10,13 @@ test("[RCF1] the defaults fit a NATS server with its default limits", () => {
   expect(() => roomHostOptions(read({}), NATS_DEFAULT_MAX_PAYLOAD)).not.toThrow();
 });
 
-test("[RCF2] records larger than NATS takes are refused at the start, with the settings that help", () => {
+test("[RCF2] records larger than the maximum payload of NATS are refused at the start, with the settings that help", () => {
   expect(() => roomHostOptions(read({ recordBytesMax: "1000000" }), NATS_DEFAULT_MAX_PAYLOAD)).toThrow(
     /max_payload.*COROOM_RECORD_BYTES_MAX/,
   );
 });
 
-test("[RCF2] answers larger than NATS takes are refused alike", () => {
+test("[RCF2] answers larger than the maximum payload of NATS are refused at the start", () => {
   expect(() => roomHostOptions(read({ answerBytesMax: "1000000" }), NATS_DEFAULT_MAX_PAYLOAD)).toThrow(
     /max_payload.*COROOM_ANSWER_BYTES_MAX/,
   );
@@ -26,7 +26,7 @@ test("[RCF3] a short secret is refused", () => {
   expect(() => read({ roomSecret: "short" })).toThrow(/--room-secret.*32/);
 });
 
-test("[RCF4] a server that would be heard so seldom that it is taken for dead by who has just started is refused", () => {
+test("[RCF4] a heartbeat interval so long that newly started processes would consider the server dead is refused", () => {
   expect(read({ heartbeatMs: "1000" }).heartbeatMs).toBe(1_000);
   expect(() => read({ heartbeatMs: "1001" })).toThrow(/--heartbeat-ms=1001 must be at most 1000.*COROOM_SERVER_SILENCE_MS_MAX/);
 });

@@ -189,7 +189,7 @@ function heartbeat(raw: string): number {
   const everyMs = positiveInteger(raw);
   if (everyMs > HEARTBEAT_MS_MAX)
     throw new SettingError(
-      `must be at most ${HEARTBEAT_MS_MAX}: whoever has just started listens for little longer, and would take a server that it has not heard for dead. On machines that pause for longer than three heartbeats give ${HEARTBEAT_MS_MAX}, and raise COROOM_SERVER_SILENCE_MS_MAX`,
+      `must be at most ${HEARTBEAT_MS_MAX}: a process that has just started listens only slightly longer, and would consider a silent server dead. If machines pause for longer than three heartbeats, set ${HEARTBEAT_MS_MAX} and raise COROOM_SERVER_SILENCE_MS_MAX`,
     );
   return everyMs;
 }
@@ -199,40 +199,43 @@ function secret(raw: string): string {
   return raw;
 }
 
-/** What a record holds beside payloads at the most: numbers, client ids and user names of as many edits as may wait. */
+/** Maximum bytes of a record beside payloads: numbers, client ids and user names of as many edits as may wait. */
 const BESIDE_PAYLOAD_BYTES_PER_EDIT = 480;
 
-/** A catch-up's message with the lengths of its parts: the smallest, one small edit, has some 30 bytes. */
+/** A catch-up's message with the lengths of its parts: the smallest part, one small edit, has about 30 bytes. */
 const ANSWER_WITH_LENGTHS = 1.05;
 
-/** Throws where it may not, or cannot, be started so. */
+/** Throws if the room server cannot be started with these settings. */
 export function refuseUnfit(config: RoomServerConfig): void {
   if (config.roomSecret === "")
     throw new SettingError("COROOM_ROOM_SECRET is not set: give all room servers the same secret of at least 32 characters");
   roomHostOptions(config, undefined);
 }
 
-/** The settings as the host's parts call them. Refuses limits that NATS's own would break: `maxPayload` bytes a message. */
+/**
+ * The settings under the names that the host's parts use. Throws if a message could exceed `maxPayload`, the limit of
+ * NATS.
+ */
 export function roomHostOptions(config: RoomServerConfig, maxPayload: number | undefined): RoomServerOptions {
   const recordBytes = config.recordBytesMax + config.unackedEditsMax * BESIDE_PAYLOAD_BYTES_PER_EDIT;
   if (maxPayload !== undefined && recordBytes > maxPayload) {
     throw new SettingError(
-      `a record may have ${recordBytes} bytes, more than NATS takes (max_payload ${maxPayload}): raise max_payload, or lower COROOM_RECORD_BYTES_MAX or COROOM_UNACKED_EDITS_MAX`,
+      `a record may have ${recordBytes} bytes, more than NATS accepts (max_payload ${maxPayload}): raise max_payload, or lower COROOM_RECORD_BYTES_MAX or COROOM_UNACKED_EDITS_MAX`,
     );
   }
   if (maxPayload !== undefined && config.answerBytesMax * ANSWER_WITH_LENGTHS > maxPayload) {
     throw new SettingError(
-      `a catch-up's message may have ${config.answerBytesMax} bytes, more than NATS takes (max_payload ${maxPayload}): raise max_payload, or lower COROOM_ANSWER_BYTES_MAX`,
+      `a catch-up's message may have ${config.answerBytesMax} bytes, more than NATS accepts (max_payload ${maxPayload}): raise max_payload, or lower COROOM_ANSWER_BYTES_MAX`,
     );
   }
   if (maxPayload !== undefined && config.presenceRoomBytesMax * ANSWER_WITH_LENGTHS > maxPayload) {
     throw new SettingError(
-      `a room's presence may have ${config.presenceRoomBytesMax} bytes, more than NATS takes (max_payload ${maxPayload}): raise max_payload, or lower COROOM_PRESENCE_ROOM_BYTES_MAX`,
+      `a room's presence may have ${config.presenceRoomBytesMax} bytes, more than NATS accepts (max_payload ${maxPayload}): raise max_payload, or lower COROOM_PRESENCE_ROOM_BYTES_MAX`,
     );
   }
   if (config.flatAgainParticipants >= config.flatParticipantsMax)
     throw new SettingError(
-      "COROOM_FLAT_AGAIN_PARTICIPANTS must be below COROOM_FLAT_PARTICIPANTS_MAX: else a room would switch with every one who comes or goes",
+      "COROOM_FLAT_AGAIN_PARTICIPANTS must be below COROOM_FLAT_PARTICIPANTS_MAX: otherwise a room switches its mode with every join or leave",
     );
   return {
     ...config,

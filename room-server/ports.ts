@@ -68,7 +68,7 @@ export interface Receiver {
 }
 
 export interface RoomInbox {
-  /** Resolves once gateways' messages of the room reach this server. Throws when NATS does not answer. */
+  /** Resolves once gateways' messages of the room reach this server. Throws if NATS does not answer. */
   subscribe(room: RoomKey, receiver: Receiver): Promise<Subscription>;
 }
 

@@ -1,4 +1,4 @@
-/** Room servers on a real nats-server, seen from a gateway's side: everything here goes over NATS. */
+/** Room servers on a real nats-server, seen from a gateway: all messages go over NATS. */
 
 import { jetstreamManager } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
@@ -37,7 +37,7 @@ const ann = { user: "ann" as UserId, client: "annannannannann1" as ClientId };
 const bob = { user: "bob" as UserId, client: "bobbobbobbobbob1" as ClientId };
 const START: Position = { epoch: 0 as Epoch, seq: 0 as Seq };
 
-/** Nobody is taken for dead for being late. */
+/** So long that a late server does not count as dead. */
 const UNHURRIED = { heartbeatMs: "700" };
 
 let nats: RealNats;
@@ -45,7 +45,7 @@ let line: NatsConnection;
 let environment: string;
 let runs = 0;
 let servers: RoomServer[];
-/** What the servers warned of: nothing, unless a test expects it. */
+/** The servers' warnings: none, unless a test expects them. */
 let warnings: string[];
 
 beforeAll(async () => {
@@ -64,7 +64,7 @@ afterEach(async () => {
 });
 
 type TestServer = RoomServer & {
-  /** Whether a line of its metrics reads so. */
+  /** Whether the server's metrics contain this text. */
   readonly shows: (line: string) => Promise<boolean>;
 };
 
@@ -79,7 +79,7 @@ async function startServer(settings: Record<string, string> = {}): Promise<TestS
   return { ...server, shows: async (line) => (await registry.metrics()).split("\n").includes(line) };
 }
 
-/** What a gateway hears of a room, in order. */
+/** The messages that a gateway receives for a room, in order. */
 function listen() {
   const subjects = subjectsOf(environment);
   const heard: { fromOwner: FromOwner[]; answers: OwnerReply[]; noResponders: number } = { fromOwner: [], answers: [], noResponders: 0 };
@@ -123,7 +123,7 @@ const committed = (heard: readonly FromOwner[]) =>
       : [],
   );
 
-/** As the room was last said to be. */
+/** The last announced head of the room. */
 const savingOf = (heard: readonly FromOwner[]) => heard.flatMap((message) => (message.kind === "saving" ? [message.state] : [])).at(-1);
 
 test("[RS1] an edit goes from a gateway through the log to every gateway, in one order", async () => {
@@ -143,7 +143,7 @@ test("[RS1] an edit goes from a gateway through the log to every gateway, in one
   expect(warnings).toEqual([]);
 });
 
-test("[RS2] a repeat is answered with its seq and ordered once, by the owner and by the next one alike", async () => {
+test("[RS2] a repeat is answered with its seq and ordered once, by the owner and by the next one", async () => {
   const [first, second] = [await startServer(), await startServer()];
   const heard = listen();
   await claim(first.server);
@@ -157,7 +157,7 @@ test("[RS2] a repeat is answered with its seq and ordered once, by the owner and
   sendEdits(edit(ann, 1), edit(ann, 2), edit(ann, 3));
   await until(() => committed(heard.fromOwner).length === 3, "the third edit");
   expect(committed(heard.fromOwner).at(-1)).toEqual({ seq: 3, epoch: 2, edit: "ann 3" });
-  const answers = () => heard.answers.filter((answer) => answer.epoch === 2); // The first server has not heard yet that it is deposed.
+  const answers = () => heard.answers.filter((answer) => answer.epoch === 2); // The first server does not know yet that it is fenced.
   await until(() => answers().length === 2, "the new owner's answers to the repeats");
   expect(answers().at(-1)).toMatchObject({ epoch: 2, counter: 2, seq: 2, exact: true });
 });
@@ -172,7 +172,7 @@ test("[RS3] NATS reports that a room without an owner has no responders, and edi
   await until(() => committed(heard.fromOwner).length === 1, "the edit");
 });
 
-test("[RS4] a catch-up brings what was missed, from the backlog and, for a new owner, from the log", async () => {
+test("[RS4] a catch-up returns the missed edits, from the backlog and, for a new owner, from the log", async () => {
   const [first, second] = [await startServer(), await startServer({ backlogBytesMax: "1" })];
   const heard = listen();
   await claim(first.server);
@@ -191,7 +191,9 @@ test("[RS4] a catch-up brings what was missed, from the backlog and, for a new o
   expect(fromLog.kind === "catch-up" && fromLog.answer.kind === "edits" && fromLog.answer.parts.length).toBe(5);
 });
 
-/** Writes what the document service would once a snapshot covers the log up to its present end, and trims behind it. */
+/**
+ * Writes a checkpoint as the document service does after a snapshot, up to the log's present end, and trims behind it.
+ */
 async function checkpointAndTrim(clients: Checkpoint["clients"], { head, keep = 0 }: { head: number; keep?: number }): Promise<void> {
   const subjects = subjectsOf(environment);
   const manager = await jetstreamManager(line);
@@ -222,7 +224,7 @@ const entry = async () => {
   return found === null || found.operation !== "PUT" ? undefined : decodeJson(RoomEntry, found.value);
 };
 
-test("[RS5] an owner cut off until another has claimed cannot append when it is back, and steps down; its edits are committed once", async () => {
+test("[RS5] an owner that was cut off until another claimed cannot append afterwards, and ends; its edits are committed once", async () => {
   const cut = await Line.to(nats.url);
   const first = await startServer({ natsUrl: cut.url });
   const second = await startServer();
@@ -260,11 +262,11 @@ test("[RS6] a server with a broken connection receives its rooms' messages again
   await broken.close();
 });
 
-test("[RS7] nats-server is killed under traffic: what was committed stays, seqs go on, every edit is committed once", async () => {
+test("[RS7] after nats-server is killed under traffic committed edits stay, seqs continue, and every edit is committed once", async () => {
   const server = await startServer({ appendAnswerMsMax: "100" });
   const heard = listen();
   await claim(server.server);
-  // As a gateway knows: from records, and from answers to repeats of those whose record it missed.
+  // As a gateway knows them: from records, and from answers to repeats of edits whose record it missed.
   const acked = (): Set<number> =>
     new Set([
       ...heard.fromOwner.flatMap((message) => (message.kind === "edits" ? message.edits.edits.map(({ counter }) => counter) : [])),
@@ -285,7 +287,7 @@ test("[RS7] nats-server is killed under traffic: what was committed stays, seqs 
   expect(headOf(ownersRecordOf(last!.data))).toBe(60);
 });
 
-test("[RS8] while the log does not answer, edits go out as tentative; when it is back they are committed, and the room is saved", async () => {
+test("[RS8] while the log does not answer, edits are announced as tentative; afterwards they are committed, and the room is saved", async () => {
   const { proxy, url } = await SlowLogProxy.start(nats.url);
   const server = await startServer({ natsUrl: url, refusingAfterMs: "400", refusedRetryMs: "70" });
   const heard = listen();
@@ -296,7 +298,7 @@ test("[RS8] while the log does not answer, edits go out as tentative; when it is
   const tentative = await until(
     () => heard.fromOwner.find((message) => message.kind === "tentative" && message.edit.counter === 2),
     "the tentative edit",
-  ); // The first may have been slow as well.
+  ); // The first append may have been slow as well.
   expect(tentative).toMatchObject({ edit: { user: "ann", counter: 2, epoch: 1 } });
   await until(() => savingOf(heard.fromOwner) === "refusing", "the refusing state");
   sendEdits(edit(ann, 3));
@@ -315,7 +317,7 @@ test("[RS8] while the log does not answer, edits go out as tentative; when it is
   await proxy.stop();
 });
 
-test("[RS9] a server that stops commits what has arrived, gives its rooms back and refuses new ones", async () => {
+test("[RS9] a stopping server commits what has arrived, releases its rooms and refuses new ones", async () => {
   const server = await startServer();
   const heard = listen();
   await claim(server.server);
@@ -329,7 +331,7 @@ test("[RS9] a server that stops commits what has arrived, gives its rooms back a
   await until(() => heard.noResponders === 1, "no responders");
 });
 
-test("[RS10] of servers that claim a room at the same time one owns it, and no two records share a place", async () => {
+test("[RS10] of several servers that claim a room at once one owns it, and no two records share a sequence", async () => {
   const all = await Promise.all([startServer(), startServer(), startServer()]);
   const heard = listen();
   const replies = await Promise.all(all.map((server) => claim(server.server)));
@@ -340,11 +342,11 @@ test("[RS10] of servers that claim a room at the same time one owns it, and no t
   expect(epochs).toEqual(epochs.map((_, index) => index + 1));
 });
 
-test("[RS11] a room that a live server owns is elsewhere, unless that server is the one suspected", async () => {
+test("[RS11] a claim of a live server's room is answered with that server, unless it is the suspect", async () => {
   const [first, second] = await Promise.all([startServer(UNHURRIED), startServer(UNHURRIED)]);
   await claim(first.server);
   await until(entry, "the owner's entry");
-  await until(async () => (await claim(second.server)).kind === "elsewhere", "the second server to hear of the first");
+  await until(async () => (await claim(second.server)).kind === "elsewhere", "the second server to receive the first one's heartbeat");
   expect(await claim(second.server)).toEqual({ kind: "elsewhere", server: first.server, epoch: 1 });
   expect(await claim(second.server, first.server)).toEqual({ kind: "owned", server: second.server, epoch: 2 });
   expect(await until(async () => ((await entry())?.epoch === 2 ? entry() : undefined), "the new entry")).toEqual({
@@ -353,7 +355,7 @@ test("[RS11] a room that a live server owns is elsewhere, unless that server is 
   });
 });
 
-test("[RS12] asked for a room that it has lost unawares, a server finds out and claims it anew only if nobody live has it", async () => {
+test("[RS12] a request for a room that a server lost unnoticed leads to a new claim only if no live server owns it", async () => {
   const [first, second] = await Promise.all([startServer(UNHURRIED), startServer(UNHURRIED)]);
   await claim(first.server);
   await claim(second.server, first.server);
@@ -362,7 +364,7 @@ test("[RS12] asked for a room that it has lost unawares, a server finds out and 
   expect(await claim(first.server, second.server)).toEqual({ kind: "owned", server: first.server, epoch: 3 });
 });
 
-test("[RS13] whoever is at the newest snapshot is served, from the log where the backlog does not reach; before it, a resync", async () => {
+test("[RS13] a client at the newest snapshot or later is answered, from the log if the backlog is too short; an earlier one gets a resync", async () => {
   const server = await startServer({ backlogBytesMax: "1", answerBytesMax: "60" });
   const heard = listen();
   await claim(server.server);
@@ -409,11 +411,11 @@ test("[RS14] a new owner knows from the checkpoint what the trimmed log no longe
   expect(committed(heard.fromOwner).at(-1)).toEqual({ seq: 5, epoch: 2, edit: "ann 5" });
 });
 
-test("[RS15] a room that nobody uses is released", async () => {
+test("[RS15] an unused room is released", async () => {
   const server = await startServer({ roomIdleMsMax: "200" });
   await claim(server.server);
   await until(() => server.shows('coroom_room_server_ownerships_ended_total{why="released"} 1'), "the release");
-  expect(await until(async () => ((await entry()) === undefined ? true : undefined), "the entry to go")).toBe(true);
+  expect(await until(async () => ((await entry()) === undefined ? true : undefined), "the entry's removal")).toBe(true);
 });
 
 test("[RS16] a server starts only with a secret and with limits that NATS allows", async () => {

@@ -1,4 +1,4 @@
-/** The buckets' watches on a real nats-server. */
+/** Watches of the KV buckets on a real nats-server. */
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 
@@ -23,7 +23,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-test("[ENT1] a watch says when it has told every entry there was, of a bucket without any too, and goes on telling", async () => {
+test("[ENT1] a watch reports when it has delivered every existing entry, also of an empty bucket, and continues afterwards", async () => {
   const { kv, onEntry } = await watchedBucket(nats, "rooms", 1, RoomEntry, SILENT_LOG);
   await onEntry(() => {});
   for (let room = 0; room < 500; room++) await kv.put(`acme.r${room}`, encodeJson(entryOf(1)));

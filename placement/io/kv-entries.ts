@@ -46,7 +46,7 @@ export async function watchedBucket<Entry>(
         const begin = (): void => {
           const again = (cause?: unknown): void => {
             if (nats.isClosed() || nats.isDraining()) return;
-            log.warn({ bucket, cause }, "a bucket is not followed any more; trying again");
+            log.warn({ bucket, cause }, "the watch of a bucket ended; trying again");
             setTimeout(begin, WATCH_AGAIN_MS).unref();
           };
           watch(receive, told).then(again, again); // For every outcome.

@@ -18,7 +18,8 @@ export function natsQuestions(nats: NatsConnection, subjects: Subjects, log: Log
       const receive = (request: LocateRequest, msg: Msg): void =>
         void answer(request).then(
           (reply) => respond(msg, encodeJson(reply)),
-          (cause: unknown) => log.warn({ room: request.room, cause }, "the rooms bucket did not answer; the asker falls back to hashing"),
+          (cause: unknown) =>
+            log.warn({ room: request.room, cause }, "the rooms bucket did not answer; the requester falls back to hashing"),
         );
       subscribeJson(nats, subjects.locate, LocateRequest, receive, { queue: "placement" });
     },

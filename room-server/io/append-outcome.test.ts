@@ -10,25 +10,25 @@ const last = (id: string, streamSeq: number): DecodedRecord => ({
   record: { kind: "epoch", id, time: 0 as UnixMillis, epoch: 1 as Epoch, head: 0 as Seq },
 });
 
-test("[APO1] a mismatch caused by the record itself, sent before, means that it is in the log", () => {
+test("[APO1] a mismatch caused by the record itself, appended before, means that the log contains it", () => {
   expect(outcomeByLast(record, last("s.7", 44))).toEqual({ kind: "appended", streamSeq: 44 });
 });
 
-test("[APO2] another's record in its place means fenced, and so does a log that was cut whole", () => {
+test("[APO2] another server's record in the expected place means fenced, and so does an empty log", () => {
   expect(outcomeByLast(record, last("t.1", 44))).toEqual({ kind: "fenced" });
   expect(outcomeByLast(record, undefined)).toEqual({ kind: "fenced" });
 });
 
-test("[APO5] a log that lost its end has another record under the expected place: fenced", () => {
+test("[APO5] a log that lost its end has another record at the expected place: fenced", () => {
   expect(outcomeByLast(record, last("t.1", 40))).toEqual({ kind: "fenced" });
 });
 
-test("[APO3] while the expected record is still the last, nothing is decided", () => {
+test("[APO3] nothing is decided while the expected record is still the last one", () => {
   expect(outcomeByLast(record, last("s.6", 40))).toBeUndefined();
   expect(outcomeByLast({ ...record, expectedId: undefined, expectedStreamSeq: 0 }, undefined)).toBeUndefined();
 });
 
-test("[APO4] an acknowledged place that does not lie behind the expected one is of another log", () => {
+test("[APO4] an acknowledged sequence that does not follow the expected one belongs to another log", () => {
   expect(outcomeOfAck(record, 41)).toEqual({ kind: "appended", streamSeq: 41 });
   expect(outcomeOfAck(record, 40)).toEqual({ kind: "fenced" });
   expect(outcomeOfAck(record, 3)).toEqual({ kind: "fenced" });

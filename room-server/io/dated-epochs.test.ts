@@ -9,20 +9,20 @@ function epochsAt(date: number, unit = 0) {
   return datedEpochs({ wallNow: () => date as UnixMillis }, () => unit);
 }
 
-test("[EPO1] a later epoch has a higher number, whether the log knows of the one before or not", () => {
+test("[EPO1] a later epoch has a higher number, whether the log contains the previous one or not", () => {
   const first = epochsAt(DATE, 0.999).after(0 as Epoch);
   expect(epochsAt(DATE + 100).after(0 as Epoch)).toBeGreaterThan(first);
   expect(epochsAt(DATE).after(first)).toBeGreaterThan(first);
 });
 
-test("[EPO2] where dates are set back the numbers go on above what is known, and by chance apart", () => {
+test("[EPO2] after the date was set back, epochs continue above the known one, at random distances", () => {
   const known = epochsAt(DATE).after(0 as Epoch);
   const [one, other] = [epochsAt(DATE - 3_600_000, 0.2).after(known), epochsAt(DATE - 3_600_000, 0.7).after(known)];
   expect(Math.min(one, other)).toBeGreaterThan(known);
   expect(one).not.toBe(other);
 });
 
-test("[EPO3] a server whose date is set back gives none below those that it gave", () => {
+test("[EPO3] a server whose date is set back returns no epoch below its earlier ones", () => {
   let date = DATE;
   const epochs = datedEpochs({ wallNow: () => date as UnixMillis }, () => 0.5);
   const before = epochs.after(0 as Epoch);
@@ -30,6 +30,6 @@ test("[EPO3] a server whose date is set back gives none below those that it gave
   expect(epochs.after(0 as Epoch)).toBe(before + 1);
 });
 
-test("[EPO4] the numbers are safe integers for centuries", () => {
+test("[EPO4] epochs are safe integers for centuries", () => {
   expect(Number.isSafeInteger(epochsAt(Date.UTC(2800, 0)).after(0 as Epoch))).toBe(true);
 });

@@ -16,7 +16,7 @@ const content = {
 };
 const genuine: TentativeEdit = { ...content, epoch: 4 as Epoch, mac: seal.sealOf(room, content) };
 
-test("[SEAL1] what one room server sealed, another with the same secret takes, in a later epoch too", () => {
+test("[SEAL1] a seal of one room server is accepted by another with the same secret, in a later epoch too", () => {
   expect(genuine.mac).toHaveLength(16);
   expect(hmacSeal("a secret that all room servers share").isGenuine(room, { ...genuine, epoch: 9 as Epoch })).toBe(true);
   expect(hmacSeal("another secret of the same length!!").isGenuine(room, genuine)).toBe(false);

@@ -16,7 +16,10 @@ const EXPECTED: DecodedRecord = {
   record: { kind: "epoch", id: "s.1", time: 0 as UnixMillis, epoch: 1 as Epoch, head: 0 as Seq },
 };
 
-/** One append under way over a line whose state is told, to a log that takes so long to tell its last record. */
+/**
+ * One append in flight over a connection whose state the test sets, to a log that needs this long to return its last
+ * record.
+ */
 async function appending(lookMs: number) {
   const clock = new FakeClock();
   const counts = { looks: 0, sent: 0 };
@@ -52,11 +55,11 @@ test("[APO6] after a lost connection, the appender sends a record again however 
     const { counts, say, advance } = await appending(lookMs);
     await say("reconnect");
     await advance(lookMs + 50);
-    expect(counts.sent, `where it takes ${lookMs} ms`).toBe(2);
+    expect(counts.sent, `if a read takes ${lookMs} ms`).toBe(2);
   }
 });
 
-test("[APO7] what a line told that was lost proves nothing, and nothing is asked while there is none", async () => {
+test("[APO7] an answer from a connection that was lost proves nothing, and nothing is asked while there is no connection", async () => {
   const { counts, say, advance } = await appending(600);
   await say("reconnect");
   await say("disconnect");
@@ -67,13 +70,13 @@ test("[APO7] what a line told that was lost proves nothing, and nothing is asked
   expect(counts.sent).toBe(2);
 });
 
-test("[APO9] a look that began over a line that was lost sends nothing once the next is there", async () => {
+test("[APO9] a read that began on a lost connection sends nothing once the next connection is there", async () => {
   const { counts, say, advance } = await appending(600);
   await say("reconnect");
   await say("disconnect");
   await advance(300);
   await say("reconnect");
-  await advance(350); // The first look would have ended.
+  await advance(350); // The first read would have ended.
   expect(counts.sent).toBe(1);
   await advance(400);
   expect(counts.sent).toBe(2);

@@ -125,14 +125,14 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
       if (outcome.kind === "fenced")
         log.error(
           { room: append.room, expected: append.record.expectedStreamSeq, seq: ack.seq },
-          "the log stored a record before its predecessor: it was lost or rolled back; the room has to be claimed anew",
+          "the log stored a record before its predecessor: the log was lost or rolled back, and the room must be claimed again",
         );
       return settle(token, append, outcome);
     }
     const { step } = append;
     if (ack.error?.err_code !== undefined && WRONG_LAST_SEQUENCE.has(ack.error.err_code))
       return step.kind === "sent" ? void look(token, append, { kind: "looking" }) : undefined;
-    log.warn({ room: append.room, error: ack.error ?? msg.headers?.description }, "the log does not take a record; trying on");
+    log.warn({ room: append.room, error: ack.error ?? msg.headers?.description }, "the log does not accept a record; trying again");
     if (step.kind !== "looking") step.nextAt = Math.min(step.nextAt, checkIn(UNAVAILABLE_RETRY_MS));
   };
 

@@ -1,4 +1,4 @@
-/** The log's adapter on a real nats-server, over a line that fails. */
+/** The log's adapter on a real nats-server, over a connection that fails. */
 
 import { jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "nats";
@@ -20,7 +20,7 @@ import { jetstreamLog } from "./jetstream-log.ts";
 
 const room = "acme.notes" as RoomKey;
 const ann = "annannannannann1" as ClientId;
-/** A log that is written to by hand, on a machine that may have much to do. */
+/** A log that the test writes to directly, on a machine under load. */
 const ANSWER_MS_MAX = 30_000;
 
 let nats: RealNats;
@@ -85,7 +85,7 @@ function edits(seq: number, expectedStreamSeq: number): Record {
   };
 }
 
-/** Behind what this test appended there. */
+/** Behind the records that this test appended. */
 function append(to: RoomLog, record: Record): Promise<AppendOutcome> {
   return new Promise((resolve) =>
     to.append(room, { ...record, expectedId: idsByPlace.get(record.expectedStreamSeq) }, (outcome) => {
@@ -108,7 +108,7 @@ test("[LOG1] an append returns the record's place, the next append expects that 
   expect(await log.readLast(room)).toMatchObject({ streamSeq: 2, record: { id: "one.2", epoch: 2 } });
 });
 
-test("[LOG2] an append behind another's record is fenced, and leaves nothing", async () => {
+test("[LOG2] an append behind another server's record is fenced, and stores nothing", async () => {
   await append(log, claim("one.1", 1, 0));
   expect(await append(other, claim("two.1", 2, 1))).toEqual({ kind: "appended", streamSeq: 2 });
   expect(await append(log, edits(1, 1))).toEqual({ kind: "fenced" });
@@ -133,7 +133,7 @@ test("[LOG3] an append whose answer was lost is found in the log, stored once", 
   expect(await all(other.read(room, 0, 2))).toHaveLength(2);
 });
 
-test("[LOG4] an append whose answer was lost, and that another's claim followed, is fenced although it is in the log", async () => {
+test("[LOG4] an append whose answer was lost is fenced if another server's claim follows it, although the log contains it", async () => {
   await append(log, claim("one.1", 1, 0));
   line.loseAnswers();
   const outcome = append(log, edits(1, 1));
@@ -155,7 +155,7 @@ test("[LOG14] an append during a lost connection is fenced if another record has
   const outcome = append(log, edits(1, 1));
   const manager = await jetstreamManager(direct);
   const stream = subjectsOf(environment).logStream(0);
-  await manager.streams.delete(stream); // What a log that has lost its end comes to: the number is given out again.
+  await manager.streams.delete(stream); // The result for a log that has lost its end: the sequence is used again.
   await ensureLogStreams(direct, subjectsOf(environment), { partitions: 1, replicas: 1 });
   await append(other, claim("two.1", 2, 0));
   line.cut();
@@ -182,12 +182,12 @@ test("[LOG7] an abandoned append is never settled", async () => {
   const giveUp = log.append(room, { ...edits(1, 1), expectedId: "one.1" }, () => (settled = true));
   giveUp("stopped");
   line.release();
-  await until(async () => (await other.readLast(room))?.streamSeq === 2, "the record, which was on its way");
+  await until(async () => (await other.readLast(room))?.streamSeq === 2, "the record in flight");
   expect(await append(log, edits(2, 2))).toEqual({ kind: "appended", streamSeq: 3 });
   expect(settled).toBe(false);
 });
 
-test("[LOG8] appends go on when nats-server is killed and comes back, none lost and none twice", async () => {
+test("[LOG8] appends continue after nats-server is killed and restarted; no record is lost or stored twice", async () => {
   let streamSeq = ((await append(log, claim("one.1", 1, 0))) as { streamSeq: number }).streamSeq;
   const crashed = nats.crash();
   for (let seq = 1; seq <= 300; seq++) {
@@ -200,11 +200,11 @@ test("[LOG8] appends go on when nats-server is killed and comes back, none lost 
   expect(records.map(({ record }) => headOf(record))).toEqual(Array.from({ length: 301 }, (_, index) => index));
 });
 
-test("[LOG9] a range is read in order, without other rooms' records, and what was trimmed is left out", async () => {
+test("[LOG9] a range is read in order, without other rooms' records and without trimmed records", async () => {
   const subjects = subjectsOf(environment);
   let streamSeq = 0;
   for (let seq = 1; seq <= 600; seq++) {
-    if (seq % 3 === 0) await direct.request(subjects.log(0, "acme.other" as RoomKey), "not to be read", { timeout: ANSWER_MS_MAX });
+    if (seq % 3 === 0) await direct.request(subjects.log(0, "acme.other" as RoomKey), "beyond the range", { timeout: ANSWER_MS_MAX });
     const outcome = await append(log, edits(seq, streamSeq));
     if (outcome.kind === "appended") streamSeq = outcome.streamSeq;
   }
@@ -220,7 +220,7 @@ test("[LOG9] a range is read in order, without other rooms' records, and what wa
   expect(await heads(0, whole[580]!.streamSeq)).toEqual([]);
 });
 
-test("[LOG13] a log that lacks the record it is to be read up to is not taken for read", async () => {
+test("[LOG13] a read fails if the log lacks the last record of the requested range", async () => {
   await append(log, claim("one.1", 1, 0));
   await expect(all(log.read(room, 0, 2))).rejects.toThrow(/shows nothing behind 1/);
 });

@@ -74,7 +74,9 @@ export async function jetstreamLog(
 function decode(room: RoomKey, streamSeq: number, data: Uint8Array): LogRecord {
   const record = decodeRecord(new Uint8Array(data));
   if (record === undefined)
-    throw new Error(`the log of room ${room} holds at ${streamSeq} something that is no record: was it written by a newer version?`);
+    throw new Error(
+      `the log of room ${room} contains at sequence ${streamSeq} a message that is no record: a newer version may have written it. Run the same version everywhere.`,
+    );
   return record;
 }
 
@@ -106,7 +108,7 @@ export async function* wholeRange<Stored extends { readonly streamSeq: number }>
     }
     if (pauses === PAUSES_MAX)
       throw new Error(
-        `the log shows nothing behind ${read}, and had something at ${through} or behind it: is a replica of its stream far behind?`,
+        `the log shows no record after ${read}, but had one at ${through} or later: a replica of its stream may be far behind. The read is repeated.`,
       );
     await pause(clock, PAUSE_MS_MIN * 2 ** pauses);
   }

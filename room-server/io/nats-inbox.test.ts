@@ -13,7 +13,7 @@ import { natsInbox } from "./nats-inbox.ts";
 const room = "acme.notes" as RoomKey;
 const subjects = subjectsOf("test");
 
-test("[NAT21] an owner hears edits and presence on one subscription, each as what it is, and counts what is neither", async () => {
+test("[NAT21] an owner receives edits and presence on one subscription, separates them, and counts messages that are neither", async () => {
   const subscribed: string[] = [];
   let deliver: (error: null, message: { sid: number; data: Uint8Array }) => void = () => {};
   const nats = {

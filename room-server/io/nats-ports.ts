@@ -120,7 +120,10 @@ async function kvCheckpoints(nats: NatsConnection, bucket: string, replicas: num
       const entry = await kv.get(room);
       if (entry === null || entry.operation !== "PUT") return undefined;
       const checkpoint = decodeJson(CheckpointEntry, entry.value);
-      if (checkpoint === undefined) throw new Error(`the checkpoint of room ${room} does not decode: was it written by a newer version?`);
+      if (checkpoint === undefined)
+        throw new Error(
+          `the checkpoint of room ${room} does not decode: a newer version may have written it. Run the same version everywhere.`,
+        );
       return "deleted" in checkpoint ? "deleted" : checkpoint;
     },
   };

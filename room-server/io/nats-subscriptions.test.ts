@@ -1,4 +1,4 @@
-/** What NATS keeps of a subscription whose line was lost before anybody knew that it stands. */
+/** What NATS keeps of a subscription whose connection was lost before NATS confirmed it. */
 
 import { Registry } from "prom-client";
 import { expect, test } from "vitest";
@@ -15,7 +15,10 @@ const room = "acme.notes" as RoomKey;
 const subjects = subjectsOf("test");
 const deaf = { receiveMessage: () => {}, receivePresence: () => {} };
 
-/** Lost between a subscription and NATS's answer; the client keeps what is subscribed for the next. */
+/**
+ * The connection is lost between a subscription and NATS's answer; the client keeps the subscription for the next
+ * connection.
+ */
 function brokenLine() {
   const kept: string[] = [];
   const subscribe = (subject: string) => {
@@ -32,12 +35,12 @@ function brokenLine() {
 
 test.each([
   [
-    "gateways say to its owner",
+    "messages from gateways to the owner",
     (nats: NatsConnection) =>
       natsInbox(nats, subjects, { log: SILENT_LOG, metrics: roomServerMetrics(new Registry()) }).subscribe(room, deaf),
   ],
-  ["is said in it", (nats: NatsConnection) => natsFanOut(nats, subjects).subscribe(room, () => {})],
-])("[SUBS1] where NATS does not answer, nothing stays subscribed to what %s of a room", async (_, subscribeOn) => {
+  ["announcements", (nats: NatsConnection) => natsFanOut(nats, subjects).subscribe(room, () => {})],
+])("[SUBS1] without an answer from NATS no subscription to %s of a room remains", async (_, subscribeOn) => {
   const { nats, kept } = brokenLine();
   await expect(subscribeOn(nats)).rejects.toThrow("disconnected");
   expect(kept).toEqual([]);

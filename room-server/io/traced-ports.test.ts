@@ -25,7 +25,7 @@ function recordOf(...counters: number[]): OutgoingRecord {
   return { id: STAMP.id, bytes, expectedId: undefined, expectedStreamSeq: 0 };
 }
 
-/** The traced ports over ones that note what reaches them. */
+/** Traced ports around ports that record their calls. */
 async function roomServer() {
   const traces = new TestTraces();
   const reached: unknown[] = [];
@@ -56,7 +56,7 @@ async function roomServer() {
   return { traces, reached, ports, give, edits, append, traced, settle: (outcome: AppendOutcome) => settle(outcome) };
 }
 
-test("[TRC20] an edit is processed until its record is in the log, and the append is a part of that", async () => {
+test("[TRC20] an edit is processed until the log contains its record, and the append is a part of that", async () => {
   const { traces, reached, give, edits, append, traced, settle } = await roomServer();
   give(edits(1, 2));
   traces.now += 10;
@@ -80,7 +80,7 @@ test("[TRC20] an edit is processed until its record is in the log, and the appen
   expect(reached).toEqual([edits(1, 2), edits(2), recordOf(1, 2), { kind: "appended", streamSeq: 3 }]);
 });
 
-test("[TRC21] whatever else becomes of an edit is told as such", async () => {
+test("[TRC21] every other outcome of an edit is recorded as that outcome", async () => {
   const { traces, ports, give, edits, append, settle } = await roomServer();
   const answer = (message: OwnerReply): void => ports.gateways.answer(GATEWAY, ROOM, message);
   give(edits(1, 2, 3, 4));
@@ -101,15 +101,15 @@ test("[TRC21] whatever else becomes of an edit is told as such", async () => {
     ["process owner", "gap"],
     ["send log", "fenced"],
     ["process owner", "fenced"],
-    ["send log", "given up: fenced"],
-    ["process owner", "given up: fenced"],
+    ["send log", "abandoned: fenced"],
+    ["process owner", "abandoned: fenced"],
     ["send log", 8],
     ["process owner", 8],
   ]);
   expect(traces.spans.at(-1)!.attributes).toMatchObject({ "coroom.edit.resubmitted": true });
 });
 
-test("[TRC22] what is no edit goes through, and leaves no trace", async () => {
+test("[TRC22] messages other than edits pass through without a trace", async () => {
   const { traces, reached, give, append, settle } = await roomServer();
   give({ kind: "check-ownership" });
   append({ ...recordOf(1), bytes: encodeEpochRecord({ ...STAMP, epoch: EPOCH, head: 0 as Seq }) });

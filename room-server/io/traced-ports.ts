@@ -15,7 +15,7 @@ import type { Counter } from "../../shared/wire/frames.ts";
 import type { AppendOutcome, Gateways, ReleaseReason, RoomInbox, OutgoingRecord, RoomLog } from "../ports.ts";
 
 type Ports = { readonly inbox: RoomInbox; readonly log: RoomLog; readonly gateways: Gateways };
-type Outcome = AppendOutcome["kind"] | `given up: ${ReleaseReason}`;
+type Outcome = AppendOutcome["kind"] | `abandoned: ${ReleaseReason}`;
 
 const ON_NATS = { "messaging.system": "nats" };
 
@@ -120,7 +120,7 @@ export function tracedPorts<P extends Ports>(ports: P, traces: EditTraces): P {
         });
         return (why) => {
           giveUp(why);
-          traced(`given up: ${why}`);
+          traced(`abandoned: ${why}`);
         };
       },
     },

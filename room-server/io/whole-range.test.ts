@@ -5,7 +5,7 @@ import { wholeRange } from "./jetstream-log.ts";
 
 const at = (streamSeq: number) => ({ streamSeq });
 
-/** `shows`: how far a replica is at each time that it is asked; the last of them from then on. */
+/** `shows`: how far a replica is at each read; the last value repeats. */
 function rangeOf(log: readonly number[], shows: readonly number[], after: number, through: number) {
   const clock = new FakeClock();
   const asked: number[] = [];
@@ -21,17 +21,17 @@ function rangeOf(log: readonly number[], shows: readonly number[], after: number
   return { whole, read, asked, advance: () => clock.advance(2_000) };
 }
 
-test("[WHR1] it ends with the record that was asked for, or before one behind it where that has been trimmed", async () => {
+test("[WHR1] a read ends with the requested record, or before a later one if the requested one was trimmed", async () => {
   expect(await rangeOf([2, 5, 7, 9], [9], 2, 7).whole).toEqual([5, 7]);
   expect(await rangeOf([8, 9], [9], 0, 7).whole).toEqual([]);
 });
 
-test("[WHR2] nothing is asked where there is nothing between", async () => {
+test("[WHR2] an empty range causes no read", async () => {
   const { whole, asked } = rangeOf([2, 5], [5], 5, 5);
   expect([await whole, asked]).toEqual([[], []]);
 });
 
-test("[WHR3] what a replica that is behind does not show is read once it does, and nothing twice", async () => {
+test("[WHR3] records that a replica behind its leader lacks are read once it has them, and none is read twice", async () => {
   const { whole, asked, advance } = rangeOf([1, 2, 3, 4], [2, 2, 4], 0, 4);
   await advance();
   expect([await whole, asked]).toEqual([
@@ -40,7 +40,7 @@ test("[WHR3] what a replica that is behind does not show is read once it does, a
   ]);
 });
 
-test("[WHR4] one that stays behind is not taken for the log's end", async () => {
+test("[WHR4] a replica that stays behind does not count as the log's end", async () => {
   const { whole, read, asked, advance } = rangeOf([1, 2, 3, 4], [2], 0, 4);
   const outcome = expect(whole).rejects.toThrow(/far behind/);
   await advance();

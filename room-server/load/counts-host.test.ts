@@ -5,7 +5,7 @@ import type { Clock } from "../../shared/time/clock.ts";
 import type { Millis, RoomKey, ServerId, UnixMillis } from "../../shared/ids.ts";
 import { reportCounts } from "./sharing-host.ts";
 
-test("[TRM1] every second the gateways are told which rooms are full, and how many of each tenant are open, the largest first", () => {
+test("[TRM1] every second gateways receive the full rooms and the number of open rooms of each tenant, the largest first", () => {
   const told: CountsReport[] = [];
   let next: (() => void) | undefined;
   const clock: Clock = {

@@ -40,7 +40,7 @@ function world() {
   return { totals, reports, held, state, registry, pass, stop };
 }
 
-test("[FAIR6] what counts is what a room cost in the last second, and each change is reported", async () => {
+test("[FAIR6] the cost of a room is that of the last second, and each change is reported", async () => {
   const { totals, reports, held, state, registry, pass, stop } = world();
   pass(500);
   state.delayMs = 130;
@@ -48,18 +48,18 @@ test("[FAIR6] what counts is what a room cost in the last second, and each chang
   expect(held).toEqual([[hot, 1]]);
   expect(reports).toEqual([{ kind: "room_budget", room: hot, from: 0, to: 1, cost: 500, delayMs: 130 }]);
   expect(await registry.metrics()).toMatch(/^coroom_room_server_rooms_held_back\{level="1"\} 1$/m);
-  totals.delete(hot); // Another server has it now.
+  totals.delete(hot); // Another server owns the room now.
   state.delayMs = 0;
   pass();
   expect(await registry.metrics()).toMatch(/^coroom_room_server_rooms_held_back\{level="1"\} 0$/m);
   stop();
 });
 
-test("[FAIR8] a room is told again and again that it is held back: one that ended and began anew within a second knows nothing of it; let go, it is told once", () => {
+test("[FAIR8] a throttled room receives its level repeatedly, because a room that ended and began again within a second does not know it; a released room receives it once", () => {
   const { totals, reports, held, state, pass, stop } = world();
   state.delayMs = 130;
   pass(500);
-  state.delayMs = 60; // Neither late nor on time: the levels stay.
+  state.delayMs = 60; // Between late and on time: the levels stay.
   totals.set(hot, 0);
   pass(20);
   expect(held).toEqual([

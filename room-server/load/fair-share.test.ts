@@ -11,21 +11,21 @@ const costs = new Map<RoomKey, number>([
 ]);
 const seconds = (count: number) => (count * 1_000) as Millis;
 
-test("[FAIR1] the room that costs half of it all is held back, the ordinary ones are not", () => {
+test("[FAIR1] the room that costs half of the total is throttled; ordinary rooms are not", () => {
   const share = new FairShare(options);
   expect(share.receiveCosts(costs, 150, seconds(1))).toEqual([{ room: hot, from: 0, to: 1 }]);
   expect(share.receiveCosts(costs, 150, seconds(2))).toEqual([{ room: hot, from: 1, to: 2 }]);
   expect([1, 2, 3].map((level) => share.heldAt(level))).toEqual([0, 1, 0]);
 });
 
-test("[FAIR2] it goes down to the last step and stays there while the server is late", () => {
+test("[FAIR2] the room goes down to the last level and stays there while the server is late", () => {
   const share = new FairShare(options);
   for (let second = 1; second <= BUDGET_LEVEL_MAX; second++) expect(share.receiveCosts(costs, 500, seconds(second))).toHaveLength(1);
   expect(share.receiveCosts(costs, 500, seconds(9))).toEqual([]);
   expect(share.full).toEqual([hot]);
 });
 
-test("[FAIR3] a server on time gives a step back after each time of calm, until nothing is held back", () => {
+test("[FAIR3] a server on time raises the level once per calm interval, until no room is throttled", () => {
   const share = new FairShare(options);
   for (let second = 1; second <= 2; second++) share.receiveCosts(costs, 500, seconds(second));
   const given = [3, 4, 5, 6, 7, 8, 9].map((second) => share.receiveCosts(costs, 10, seconds(second)).map(({ to }) => to));
@@ -33,7 +33,7 @@ test("[FAIR3] a server on time gives a step back after each time of calm, until 
   expect([1, 2].map((level) => share.heldAt(level))).toEqual([0, 0]);
 });
 
-test("[FAIR4] between late and on time nothing changes, nor where no room costs anything", () => {
+test("[FAIR4] nothing changes between late and on time, or if no room costs anything", () => {
   const share = new FairShare(options);
   share.receiveCosts(costs, 500, seconds(1));
   for (let second = 2; second < 20; second++) expect(share.receiveCosts(costs, 60, seconds(second))).toEqual([]);

@@ -6,7 +6,7 @@ import { LoadMeter } from "./load-meter.ts";
 const [x, y] = ["acme.x", "acme.y"] as [RoomKey, RoomKey];
 const OPTIONS = { budgetEditsPerSecond: 100, budgetEgressBytesPerSecond: 10_000, budgetMemoryBytes: 1_000 };
 
-/** Each second the rooms cost as much. */
+/** The rooms cost the same each second. */
 function run(meter: LoadMeter, seconds: number, cost: () => void, memory = 0, from = 0) {
   meter.read(memory, from as Millis);
   for (let second = 1; second <= seconds; second++) {
@@ -16,7 +16,7 @@ function run(meter: LoadMeter, seconds: number, cost: () => void, memory = 0, fr
   return meter.read(memory, (from + seconds * 1_000) as Millis);
 }
 
-test("[LOAD1] a steady room's share is its rate by the budget, by what is scarcer", () => {
+test("[LOAD1] a steady room's share is its rate divided by the budget, for the scarcer resource", () => {
   const typing = new LoadMeter(OPTIONS);
   const load = run(typing, 60, () => typing.count(x, 40, 100));
   expect(load.used).toBeCloseTo(0.4, 3);
@@ -25,7 +25,7 @@ test("[LOAD1] a steady room's share is its rate by the budget, by what is scarce
   expect(run(heavy, 60, () => heavy.count(x, 1, 9_000)).hot[0]?.share).toBeCloseTo(0.9, 3);
 });
 
-test("[LOAD2] the hottest rooms come first; those that take little are not named", () => {
+test("[LOAD2] the hottest rooms come first; rooms with a small share are not named", () => {
   const meter = new LoadMeter(OPTIONS);
   const load = run(meter, 60, () => {
     meter.count(x, 10, 0);
@@ -36,14 +36,14 @@ test("[LOAD2] the hottest rooms come first; those that take little are not named
   expect(load.used).toBeCloseTo(0.31, 3);
 });
 
-test("[LOAD3] what is over fades within seconds and is forgotten", () => {
+test("[LOAD3] load that has ended fades within seconds and is forgotten", () => {
   const meter = new LoadMeter(OPTIONS);
   run(meter, 30, () => meter.count(x, 50, 0));
   expect(run(meter, 10, () => {}, 0, 30_000).used).toBeLessThan(0.1);
   expect(run(meter, 60, () => {}, 0, 40_000)).toEqual({ used: 0, hot: [] });
 });
 
-test("[LOAD4] memory counts where it is scarcest", () => {
+test("[LOAD4] memory counts when it is the scarcest resource", () => {
   const meter = new LoadMeter(OPTIONS);
   expect(run(meter, 2, () => meter.count(x, 1, 1), 700).used).toBeCloseTo(0.7, 3);
 });

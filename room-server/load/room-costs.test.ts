@@ -18,7 +18,7 @@ function costsBeside(presence: Map<RoomKey, number>) {
   return { costs, all };
 }
 
-test("[COST1] a room costs what its presence costs, and its records and edits", () => {
+test("[COST1] the cost of a room is the sum of its presence, records and edits", () => {
   const presence = new Map([
     [hot, 10],
     [cool, 3],
@@ -32,7 +32,7 @@ test("[COST1] a room costs what its presence costs, and its records and edits", 
   ]);
 });
 
-test("[COST2] a room that is not here any more costs nothing, and begins anew when it is back", () => {
+test("[COST2] a room that left this server costs nothing, and starts at zero when it returns", () => {
   const presence = new Map([[hot, 10]]);
   const { costs, all } = costsBeside(presence);
   costs.receiveRecord(hot, 20);

@@ -34,7 +34,7 @@ const list = (question: Partial<RoomListRequest>) =>
   listRooms("rs-1" as ServerId, rooms, (room) => (room === key("acme", "big") ? 12.5 : 0), { search: "", limit: 10, ...question });
 const names = (question: Partial<RoomListRequest>) => list(question).rooms.map(({ room }) => room);
 
-test("[RLI1] most participants come first, then names; each is described as its owner knows it", () => {
+test("[RLI1] rooms are sorted by participants, then by name; each is described as its owner knows it", () => {
   expect(names({})).toEqual([key("acme", "big"), key("acme", "Notes"), key("beta", "notes 2"), key("acme", "quiet")]);
   expect(list({}).rooms[0]).toEqual({
     room: "acme.big",
@@ -48,7 +48,7 @@ test("[RLI1] most participants come first, then names; each is described as its 
   });
 });
 
-test("[RLI2] pages follow each other without a room missing or twice, and only those on the page are described", () => {
+test("[RLI2] pages follow each other without a missing or repeated room, and only the rooms of the page are described", () => {
   described = 0;
   const first = list({ limit: 2 });
   expect([first.matching, described]).toEqual([4, 2]);
@@ -58,8 +58,8 @@ test("[RLI2] pages follow each other without a room missing or twice, and only t
   expect(second.matching).toBe(4);
 });
 
-test("[RLI3] a tenant and a part of the name narrow it down, whatever its case", () => {
+test("[RLI3] a tenant and a part of the name filter the list, ignoring case", () => {
   expect(names({ search: "notes" })).toEqual([key("acme", "Notes"), key("beta", "notes 2")]);
   expect(names({ search: "NOTES", tenant: "beta" })).toEqual([key("beta", "notes 2")]);
-  expect(list({ search: "nothing like it" })).toEqual({ rooms: [], matching: 0 });
+  expect(list({ search: "no such name" })).toEqual({ rooms: [], matching: 0 });
 });

@@ -21,7 +21,7 @@ type World = {
   located: ServerId | undefined;
 };
 
-/** Everything that is said, in order. */
+/** Records each request, in order. */
 function serverWith(more: Partial<World> = {}) {
   const world: World = {
     owned: [room],
@@ -73,8 +73,8 @@ test("[HND1] the owner stops only once the next owner has a copy and receives th
 });
 
 test.each<[string, Partial<World>, string[]]>([
-  ["has no copy", { follows: false }, ["two follows"]],
-  ["does not hear the edits", { expects: false }, ["two follows", "two expects"]],
+  ["has no replica", { follows: false }, ["two follows"]],
+  ["does not receive the edits", { expects: false }, ["two follows", "two expects"]],
   ["does not answer", { reply: () => undefined }, ["two follows", "two expects", `stop ${room}`, "two claims", `keep ${room}`]],
   [
     "refuses",
@@ -82,24 +82,24 @@ test.each<[string, Partial<World>, string[]]>([
     ["two follows", "two expects", `stop ${room}`, "two claims", `keep ${room}`],
   ],
   [
-    "finds another to have it",
+    "finds that a third server owns it",
     { reply: () => ({ kind: "elsewhere", server: third, epoch: 9 as Epoch }) },
     ["two follows", "two expects", `stop ${room}`, "two claims", `keep ${room}`],
   ],
-])("[HND2] a room stays where the other %s", async (_, more, expected) => {
+])("[HND2] a room stays with its owner if the target %s", async (_, more, expected) => {
   const { handovers, said } = serverWith(more);
   expect((await handovers.handOver(room, peer)).kind).toBe("refused");
   expect(said).toEqual(expected);
 });
 
-test("[HND3] a room that is not this server's, or whose log does not settle, is not claimed by anybody", async () => {
+test("[HND3] a room that this server does not own, or whose log does not settle, is not claimed by any server", async () => {
   const { handovers, said } = serverWith({ end: undefined });
   expect(await handovers.handOver(room, peer)).toMatchObject({ kind: "refused" });
   expect(said).not.toContain("two claims");
   expect((await handovers.handOver(room, own)).kind).toBe("refused");
 });
 
-test("[HND4] an order of a plan older than one heard of is refused; an operator's is not", async () => {
+test("[HND4] a command of a plan older than one already received is refused; an operator's command is not", async () => {
   const { handovers, said } = serverWith({ owned: [] });
   expect((await handovers.answerCommand({ kind: "follow", room, generation: 7 })).kind).toBe("done");
   expect(await handovers.answerCommand({ kind: "unfollow", room, generation: 6 })).toEqual({
@@ -111,13 +111,13 @@ test("[HND4] an order of a plan older than one heard of is refused; an operator'
   expect(said).toEqual(["follow", "unfollow", "expect"]);
 });
 
-test("[HND5] a server that empties itself takes nothing more, and tries others where one does not take a room", async () => {
+test("[HND5] a draining server accepts no rooms, and tries other servers if one does not accept a room", async () => {
   const { handovers, said } = serverWith({
     located: peer,
     reply: (server) => (server === peer ? undefined : { kind: "owned", server, epoch: 4 as Epoch }),
   });
   await handovers.drain();
-  expect(said.filter((word) => word.includes("claims"))).toEqual(["two claims"]); // Placement names nobody else.
+  expect(said.filter((word) => word.includes("claims"))).toEqual(["two claims"]); // Placement names no other server.
   expect((await handovers.answerCommand({ kind: "follow", room: "acme.other" as RoomKey, generation: 0 })).kind).toBe("refused");
 
   const alone = serverWith({ reply: (server) => (server === peer ? undefined : { kind: "owned", server, epoch: 4 as Epoch }) });
@@ -125,7 +125,7 @@ test("[HND5] a server that empties itself takes nothing more, and tries others w
   expect(alone.said.filter((word) => word.startsWith("handed-over"))).toEqual([`handed-over ${room}`]);
 });
 
-test("[HND6] rooms whose claim ends meanwhile are handed over too, and what is left when it ends at the next order", async () => {
+test("[HND6] a drain also hands over rooms whose claim ends meanwhile, and a later command hands over what was left", async () => {
   const late = "acme.late" as RoomKey;
   const { handovers, said, world } = serverWith({
     reply: (server) => (world.owned.push(late), { kind: "owned", server, epoch: 4 as Epoch }),

@@ -33,7 +33,7 @@ function line() {
 const own = "own" as ServerId;
 const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
-test("[HRT1] however many servers come and go, only those that live are remembered", () => {
+test("[HRT1] only live servers are remembered, however many start and stop", () => {
   const { clock, peers, hear } = line();
   const membership = new Membership({ silenceMsMax: 750 });
   const stop = listenToPeers(own, membership, peers, { clock, log, receiveLost: () => {} });
@@ -99,7 +99,7 @@ test("[HRT3] a silent server is lost; a server that receives no heartbeats, not 
   expect(deaf.lost).toEqual([]);
 });
 
-test("[HRT4] a server that somebody does not reach is lost at once if nobody listens there, and only then", async () => {
+test("[HRT4] an unreachable server is lost at once if NATS reports that nothing listens there, and only then", async () => {
   const { pass, gone, suspect, lost, clock } = listening();
   await pass(500, "own", "peer", "other");
   gone.add("peer");
@@ -110,9 +110,9 @@ test("[HRT4] a server that somebody does not reach is lost at once if nobody lis
   expect(lost).toEqual(["peer"]);
 });
 
-test("[HRT5] an owner that was not heard is believed alive until each that lives was, however seldom it beats", () => {
+test("[HRT5] an owner without a received heartbeat counts as alive until every live server could be received, at any permitted interval", () => {
   const { clock, peers, hear } = line();
-  const membership = new Membership({ silenceMsMax: 150 }); // Its own beats come every 50 ms.
+  const membership = new Membership({ silenceMsMax: 150 }); // Its own heartbeats come every 50 ms.
   const since = clock.now();
   const stop = listenToPeers(own, membership, peers, { clock, log, receiveLost: () => {} });
   const believed = (): boolean[] => ["seldom", "dead"].map((server) => isBelievedAlive(membership, since, server as ServerId, clock.now()));

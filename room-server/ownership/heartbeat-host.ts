@@ -31,20 +31,20 @@ export type PeersDeps = { readonly clock: Clock; readonly log: Log; readonly rec
 export function listenToPeers(own: ServerId, membership: Membership, peers: Peers, { clock, log, receiveLost }: PeersDeps): () => void {
   const lose = (server: ServerId, how: string): void => {
     const hearsItself = membership.isFresh(own, clock.now());
-    log.info({ server, how, hearsItself }, "another room server is gone, or this one is cut off");
+    log.info({ server, how, hearsItself }, "another room server is lost, or this one is cut off");
     if (hearsItself) receiveLost(server);
   };
   const receiveGone = (server: ServerId): void => {
     if (!membership.isLive(server, clock.now())) return; // Noticed in the meantime, or asked twice.
     membership.forget(server);
-    lose(server, "nobody listens there");
+    lose(server, "nothing listens there");
   };
   peers.onHeartbeat((heartbeat) => membership.receiveHeartbeat(heartbeat, clock.now()));
   peers.onUnreached((server) => void peers.isGone(server).then((isGone) => isGone && receiveGone(server)));
   let cancel = (): void => {};
   const look = (): void => {
     const now = clock.now();
-    for (const server of membership.takeLost(now)) lose(server, "it is no longer heard");
+    for (const server of membership.takeLost(now)) lose(server, "its heartbeats are missed");
     cancel = clock.after(membership.nextLookAt(now) - now, look);
   };
   look();

@@ -267,7 +267,7 @@ export class HostedRoom implements Receiver {
       .catch((cause: unknown) =>
         this.#deps.log.warn(
           { room: this.key, cause },
-          "the rooms bucket did not take the owner's entry; gateways find the owner by asking",
+          "the rooms bucket did not store the owner's entry; gateways find the owner by asking",
         ),
       );
   }
@@ -277,7 +277,7 @@ export class HostedRoom implements Receiver {
     const removed = why === "released" ? entries.withdraw(this.key) : entries.forget(this.key);
     this.#deps.receiveRemoval(
       removed.catch((cause: unknown) =>
-        this.#deps.log.warn({ room: this.key, cause }, "the rooms bucket kept the entry of a room that nobody owns; a claim corrects it"),
+        this.#deps.log.warn({ room: this.key, cause }, "the rooms bucket kept the entry of a room without an owner; a claim corrects it"),
       ),
     );
   }

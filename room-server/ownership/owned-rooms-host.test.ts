@@ -157,7 +157,7 @@ test("[HOST1] a room is claimed, announced, and its edits appended", async () =>
   expect(host.rooms).toBe(1);
 });
 
-test("[HOST1] one whose entry the bucket did not take is announced again when somebody asks for it", async () => {
+test("[HOST1] a room whose entry the bucket did not store is announced again at the next request", async () => {
   const { host, state } = world();
   await host.claim({ room });
   state.entry = { owner: "dead" as ServerId, epoch: 0 as Epoch };
@@ -165,7 +165,7 @@ test("[HOST1] one whose entry the bucket did not take is announced again when so
   expect(state.entry).toEqual({ owner: own, epoch: 1 });
 });
 
-test("[HOST2] several who ask for a room at once get the one claim's answer", async () => {
+test("[HOST2] simultaneous requests for a room receive the answer of one claim", async () => {
   const { host, stored } = world();
   expect(await Promise.all([host.claim({ room }), host.claim({ room }), host.claim({ room })])).toEqual([
     claimed(1),
@@ -175,14 +175,14 @@ test("[HOST2] several who ask for a room at once get the one claim's answer", as
   expect(stored).toHaveLength(1);
 });
 
-test("[HOST3] a live peer's room is left to it, unless it is the one suspected; a dead one's is taken", async () => {
+test("[HOST3] the room of a live server stays with it unless that server is the suspect; the room of a dead server is claimed", async () => {
   const entry = { owner: peer, epoch: 4 as Epoch };
   expect(await world({ entry }).host.claim({ room })).toEqual({ kind: "elsewhere", server: peer, epoch: 4 });
   expect(await world({ entry }).host.claim({ room, suspect: peer })).toEqual(claimed(1));
   expect(await world({ entry: { owner: "dead" as ServerId, epoch: 4 as Epoch } }).host.claim({ room })).toEqual(claimed(1));
 });
 
-test("[HOST4] asked for a room that it lost unawares, it claims it anew; if the log does not answer, it refuses", async () => {
+test("[HOST4] a request for a room that this server lost unnoticed leads to a new claim; without an answer from the log it is refused", async () => {
   const { host, stored, state } = world();
   await host.claim({ room });
   state.natsAnswers = false;
@@ -193,7 +193,7 @@ test("[HOST4] asked for a room that it lost unawares, it claims it anew; if the 
   expect(await host.claim({ room })).toEqual(claimed(3));
 });
 
-test("[HOST5] a lost subscription is noticed when the room is asked for, and the room claimed anew", async () => {
+test("[HOST5] a request reveals a lost subscription, and the room is claimed again", async () => {
   const { host, state } = world();
   await host.claim({ room });
   state.subscribed = false;
@@ -201,7 +201,7 @@ test("[HOST5] a lost subscription is noticed when the room is asked for, and the
   expect(state.subscribed).toBe(true);
 });
 
-test("[HOST6] a claim that the log does not answer is refused after a while, and its append taken back", async () => {
+test("[HOST6] a claim without an answer from the log is refused after its time limit, and its append is abandoned", async () => {
   const { host, clock, state } = world({ settings: { claimMsMax: "1000" } });
   state.logAnswers = false;
   const reply = host.claim({ room });
@@ -212,7 +212,7 @@ test("[HOST6] a claim that the log does not answer is refused after a while, and
   expect(host.rooms).toBe(0);
 });
 
-test("[HOST7] a server takes only so many rooms", async () => {
+test("[HOST7] a server owns at most its maximum number of rooms", async () => {
   const { host } = world({ settings: { roomsMax: "1" } });
   await host.claim({ room });
   expect(await host.claim({ room: "acme.other" as RoomKey })).toMatchObject({
@@ -222,7 +222,7 @@ test("[HOST7] a server takes only so many rooms", async () => {
   expect(await host.claim({ room })).toMatchObject({ kind: "owned" });
 });
 
-test("[HOST20] asked for many rooms at once, it takes as many as it may and counts the others; room for one is there again when one has gone", async () => {
+test("[HOST20] a server at its maximum claims no more of many requested rooms and counts the refusals; a released room makes place for another", async () => {
   const registry = new Registry();
   const { host, clock } = world({ settings: { roomsMax: "3", roomIdleMsMax: "1000" }, registry });
   const ask = (count: number) =>
@@ -238,14 +238,14 @@ test("[HOST20] asked for many rooms at once, it takes as many as it may and coun
   expect((await again)[0]).toMatchObject({ kind: "owned" });
 });
 
-test("[HOST21] two who ask for the same room while there is place for one both get it", async () => {
+test("[HOST21] two requests for the same room both succeed when only one place is free", async () => {
   const { host, clock } = world({ settings: { roomsMax: "1" } });
   const both = Promise.all([host.claim({ room }), host.claim({ room })]);
   await clock.advance(100);
   expect((await both).map(({ kind }) => kind)).toEqual(["owned", "owned"]);
 });
 
-test("[HOST8] stopping, it commits what waits, withdraws its entries, and refuses claims", async () => {
+test("[HOST8] a stopping server commits waiting edits, removes its entries, and refuses claims", async () => {
   const { host, clock, stored, state, send } = world();
   state.withdrawMs = 300;
   await host.claim({ room });
@@ -263,7 +263,7 @@ test("[HOST8] stopping, it commits what waits, withdraws its entries, and refuse
   expect(state.entry).toBeUndefined();
 });
 
-test("[HOST9] stopping, it waits only so long for a log that does not answer", async () => {
+test("[HOST9] a stopping server waits at most its release time for a log that does not answer", async () => {
   const { host, clock, state, send } = world({ settings: { releaseMsMax: "1000" } });
   await host.claim({ room });
   await clock.advance(50);
@@ -275,14 +275,14 @@ test("[HOST9] stopping, it waits only so long for a log that does not answer", a
   expect(state.givenUp).toBe(1);
 });
 
-test("[HOST22] a room that is deleted is claimed by nobody, and its entry goes, whoever it names", async () => {
+test("[HOST22] a deleted room is not claimed, and its entry is removed, whichever server it names", async () => {
   const { host, stored, state } = world({ entry: { owner: "dead" as ServerId, epoch: 4 as Epoch } });
   stored.push({ record: { kind: "deleted", id: "deletion.1", time: 0 as UnixMillis }, streamSeq: 1 });
   expect(await host.claim({ room })).toEqual({ kind: "deleted" });
   expect([host.rooms, state.entry, state.subscribed]).toEqual([0, undefined, false]);
 });
 
-test("[HOST22] its owner's next edit is refused by the log, and asked again the server says that the room is deleted", async () => {
+test("[HOST22] the log refuses the next edit of a deleted room's owner, and the next request receives that the room is deleted", async () => {
   const { host, clock, stored, send } = world();
   await host.claim({ room });
   stored.push({ record: { kind: "deleted", id: "deletion.1", time: 0 as UnixMillis }, streamSeq: 2 });
@@ -292,10 +292,10 @@ test("[HOST22] its owner's next edit is refused by the log, and asked again the 
   expect(await host.claim({ room })).toEqual({ kind: "deleted" });
 });
 
-test("[HOST23] a copy that a claim took is kept again where the claim comes to nothing, warm or not, and only then", async () => {
+test("[HOST23] a replica that a claim took is kept again if the claim fails, complete or not, and only then", async () => {
   const late = world();
   late.state.copy = "warm";
-  late.stored.push({ record: otherClaim(1), streamSeq: 1 }, { record: otherClaim(2), streamSeq: 2 }); // Another was faster than the copy knows.
+  late.stored.push({ record: otherClaim(1), streamSeq: 1 }, { record: otherClaim(2), streamSeq: 2 }); // Another server was faster than the replica knows.
   expect(await late.host.takeOver(room, peer)).toBe(false);
   expect([late.stored.length, late.state.copy]).toEqual([2, "cold"]);
 
@@ -312,7 +312,7 @@ test("[HOST23] a copy that a claim took is kept again where the claim comes to n
   expect(await inTime.host.takeOver(room, peer)).toBe(true);
   expect(inTime.state.copy).toBe("none");
   inTime.stored.push({ record: otherClaim(3), streamSeq: 3 });
-  inTime.send(1); // It finds itself deposed.
+  inTime.send(1); // The owner notices that it is fenced.
   await inTime.clock.advance(100);
   expect([inTime.host.rooms, inTime.state.copy]).toEqual([0, "none"]);
 
@@ -326,7 +326,7 @@ test("[HOST23] a copy that a claim took is kept again where the claim comes to n
   expect(deleted.state.copy).toBe("none");
 });
 
-test("[HOST23] without a copy there is none to keep again", async () => {
+test("[HOST23] without an earlier replica none is kept after a failed claim", async () => {
   const { host, clock, state } = world({ settings: { claimMsMax: "1000" } });
   state.logAnswers = false;
   const reply = host.claim({ room });
@@ -334,7 +334,7 @@ test("[HOST23] without a copy there is none to keep again", async () => {
   expect([(await reply).kind, state.copy]).toEqual(["refused", "none"]);
 });
 
-test("[HOST24] a claim that is not shown the log up to its own record fails: it does not go on without what is missing", async () => {
+test("[HOST24] a claim fails if the log does not show everything up to the claim's own record", async () => {
   const registry = new Registry();
   const { host, clock, stored, state, send } = world({ registry });
   await host.claim({ room });
@@ -344,17 +344,17 @@ test("[HOST24] a claim that is not shown the log up to its own record fails: it 
   state.shown = 1;
   const behind = host.claim({ room });
   await clock.advance(3_000);
-  expect([(await behind).kind, host.rooms]).toEqual(["owned", 0]); // It was fenced, and then let go.
+  expect([(await behind).kind, host.rooms]).toEqual(["owned", 0]); // The server won the claim, then released the room.
   expect(await registry.getSingleMetricAsString("coroom_room_server_log_holes_total")).toContain("coroom_room_server_log_holes_total 0");
 
   state.shown = Number.POSITIVE_INFINITY;
   expect(await host.claim({ room })).toEqual(claimed(4));
-  send(1); // Sent again: the log has it.
+  send(1); // A repeat: the log contains it.
   await clock.advance(100);
   expect(stored.map(({ record }) => record.kind)).toEqual(["epoch", "edits", "epoch", "epoch", "epoch"]);
 });
 
-test("[HOST25] a copy that is to be kept no longer is not kept again after the claim that took it", async () => {
+test("[HOST25] a replica that was unfollowed is not kept again after the claim that took it", async () => {
   const kept: string[] = [];
   for (const isUnfollowed of [false, true]) {
     const { host, clock, stored, state } = world({ settings: { claimMsMax: "1000" } });
@@ -372,7 +372,7 @@ test("[HOST25] a copy that is to be kept no longer is not kept again after the c
   expect(kept).toEqual(["cold", "none"]);
 });
 
-test("[HOST26] a claim that the bucket keeps waiting until a takeover is through is answered like one that comes then", async () => {
+test("[HOST26] a claim that waits for the bucket until a takeover has ended is answered like a later request", async () => {
   const { host, clock, stored, state } = world();
   let answerEntry = (): void => {};
   state.entryFound = new Promise((resolve) => (answerEntry = resolve));
@@ -387,7 +387,7 @@ test("[HOST26] a claim that the bucket keeps waiting until a takeover is through
   expect(replies).toEqual([claimed(2)]);
 });
 
-test("[HOST27] presence that is said to a room reaches its presence for as long as the room is here", async () => {
+test("[HOST27] presence messages reach a room's presence while the room is here", async () => {
   const { host, clock, state, showPresence } = world();
   await host.claim({ room });
   showPresence();
@@ -399,7 +399,7 @@ test("[HOST27] presence that is said to a room reaches its presence for as long 
   expect(state.presenceHeard).toBe(1);
 });
 
-test("[HOST28] a claim says whom the room was taken over from, where that one had not let it go", async () => {
+test("[HOST28] a claim reports the earlier owner unless that owner had released the room", async () => {
   const claims = async (of: ReturnType<typeof world>, suspect?: ServerId) => {
     await (suspect === undefined ? of.host.claim({ room }) : of.host.claim({ room, suspect }));
     return of.reports;

@@ -1,12 +1,10 @@
 /**
- * Several room servers claim one room from each other while clients write into it, over a network that loses,
- * repeats, delays and reorders, and a log whose answers get lost. Servers pause and go on. The log is trimmed
- * behind checkpoints.
- *
- * Goal: whatever happens, the log's seqs have no hole, no edit is in it twice or out of its writer's order, what a
- * client was told is so, a catch-up leaves nothing out, and in the end every edit is acknowledged; and of a room that
- * is deleted meanwhile nothing is acknowledged that its log did not have by then, and nobody owns it. A failing seed
- * goes into REGRESSION_SEEDS.
+ * Several room servers claim one room from each other while clients write into it. The network loses, repeats, delays
+ * and reorders messages, and answers of the log get lost. Servers pause and continue. The log is trimmed behind
+ * checkpoints.  Goal, under all faults: the log's seqs have no gap; no edit is stored twice or out of its writer's
+ * order; every ack is true; a catch-up omits nothing; in the end every edit is acknowledged. After a deletion no edit
+ * is acknowledged that the log did not contain before, and no server owns the room. A failing seed goes into
+ * REGRESSION_SEEDS.
  */
 
 import * as decoding from "lib0/decoding";
@@ -28,9 +26,9 @@ import type { LastRecord, OutgoingRecord, DecodedRecord } from "../ports.ts";
 import { outcomeByLast, outcomeOfAck } from "../io/jetstream-append.ts";
 
 /**
- * 1050: a deposed owner vouched for commits that only the writer knew of. 1031: a look at the log that had begun
- * before answered for a position of a later epoch. 2113: a claim paused while it loaded took a checkpoint of its
- * successor's edits for a hole.
+ * 1050: a fenced owner confirmed commits that only the writer knew of. 1031: a read of the log that had begun earlier
+ * answered for a position of a later epoch. 2113: a claim paused while it loaded counted a checkpoint of its
+ * successor's edits as a hole.
  */
 const REGRESSION_SEEDS = [1050, 1031, 2113, 2966];
 const FRESH_SEEDS = Array.from({ length: 60 }, (_, index) => 10_000 + index);
@@ -63,7 +61,7 @@ const OPTIONS: OwnershipOptions = {
   backlogBytesMax: 2_000,
 };
 
-/** A fault of the world or of the code that a checker must notice. */
+/** A fault of the environment or of the code that a checker must notice. */
 type Planted = "none" | "log-without-fence" | "checkpoint-without-writers" | "catch-up-without-an-edit";
 
 class Simulation {
@@ -92,7 +90,7 @@ class Simulation {
     this.#events.push({ at: this.now + 1 + this.prng.below(msMax), order: this.#order++, run });
   }
 
-  /** A message that may be lost, come twice or late. */
+  /** A message that may be lost, repeated or late. */
   send(run: () => void): void {
     const copies = this.calm ? 1 : this.prng.chance(0.1) ? 0 : this.prng.chance(0.1) ? 2 : 1;
     for (let copy = 0; copy < copies; copy++) this.after(!this.calm && this.prng.chance(0.05) ? 3_000 : 20, run);
@@ -106,7 +104,7 @@ class Simulation {
     this.log.check();
   }
 
-  /** The room is deleted while they write, and its owner told to look at the log until nobody listens. */
+  /** Deletes the room while clients write, and makes its owner check the log until no server is subscribed. */
   runToItsEnd(): void {
     for (const client of this.clients) client.step();
     this.#disturb();
@@ -126,9 +124,9 @@ class Simulation {
     this.#runUntil(() => this.now >= end);
     this.calm = true;
     this.#runUntil(() => this.servers.every((server) => !server.holds));
-    expect(this.log.edits().length, "nothing is ordered after the room's end").toBe(before);
+    expect(this.log.edits().length, "no edit is ordered after the room's end").toBe(before);
     for (const client of this.clients)
-      expect(client.acked, "nothing is acknowledged that the log does not have").toBeLessThanOrEqual(
+      expect(client.acked, "no edit is acknowledged that the log lacks").toBeLessThanOrEqual(
         this.log.edits().filter((edit) => edit.client === client.id).length,
       );
   }
@@ -163,7 +161,7 @@ class Simulation {
 
 class SimLog {
   readonly #sim: Simulation;
-  /** All that was ever stored. */
+  /** All records ever stored. */
   readonly all: DecodedRecord[] = [];
   #kept = 0;
   #end: LastRecord | undefined;
@@ -188,10 +186,10 @@ class SimLog {
     return this.all.slice(this.#kept).filter(({ streamSeq }) => streamSeq > after && streamSeq <= through);
   }
 
-  /** As JetStream: the expected sequence first. */
+  /** Like JetStream: checks the expected sequence first. */
   store({ expectedStreamSeq, bytes }: OutgoingRecord): number | "mismatch" {
     if ((this.last?.streamSeq ?? 0) !== expectedStreamSeq && this.#sim.planted !== "log-without-fence") return "mismatch";
-    const streamSeq = (this.last?.streamSeq ?? 0) + 1 + this.#sim.prng.below(3); // Other rooms' records lie between.
+    const streamSeq = (this.last?.streamSeq ?? 0) + 1 + this.#sim.prng.below(3); // Records of other rooms lie between.
     const record = ownersRecordOf(new Uint8Array(bytes));
     this.all.push({ record, streamSeq });
     for (const client of this.#sim.clients) this.#sim.send(() => client.receiveRecord(record));
@@ -236,17 +234,19 @@ class SimLog {
     let epoch = 0;
     for (const { record } of this.all) {
       if (record.kind === "epoch") expect(record.epoch, "each claim raises the epoch by one").toBe(epoch + 1);
-      else expect(record.edits.epoch, "only the present owner appends").toBe(epoch);
+      else expect(record.edits.epoch, "only the current owner appends").toBe(epoch);
       epoch = epochOf(record);
     }
     const edits = this.edits();
     expect(
       edits.map(({ seq }) => seq),
-      "seqs have no hole and none is used twice",
+      "seqs have no gap and none is used twice",
     ).toEqual(edits.map((_, index) => index + 1));
     for (const client of this.#sim.clients) {
       const counters = edits.filter((edit) => edit.client === client.id).map(({ counter }) => counter);
-      expect(counters, "each edit once, in its writer's order").toEqual(Array.from({ length: EDITS_PER_CLIENT }, (_, index) => index + 1));
+      expect(counters, "each edit is stored once, in its writer's order").toEqual(
+        Array.from({ length: EDITS_PER_CLIENT }, (_, index) => index + 1),
+      );
     }
   }
 }
@@ -352,7 +352,7 @@ class SimServer {
         throw new Error(`a hole in the log: ${JSON.stringify(effect.hole)}`);
       case "ended":
         this.#ownership = undefined;
-        expect(this.#budget.bytes, "an ended ownership gives its memory back").toBe(0);
+        expect(this.#budget.bytes, "an ownership that has ended releases its memory").toBe(0);
         return;
       case "subscribe":
       case "broadcast":
@@ -367,12 +367,12 @@ class SimServer {
 
   #answer(answer: OwnerReply): void {
     for (const client of this.#sim.clients) {
-      if (answer.kind === "catch-up") client.judgeCatchUp(answer); // While none of it is lost, and it is in order.
+      if (answer.kind === "catch-up") client.judgeCatchUp(answer); // While no record is lost, and all are in order.
       this.#sim.send(() => client.receiveAnswer(answer));
     }
   }
 
-  /** Reads what is there when it comes to it, which may be less than when the claim began. */
+  /** Reads what exists at the time of the read, which may be less than when the claim began. */
   #load(ownership: Ownership, { after, through }: OwnershipEffect & { kind: "load" }): void {
     this.#sim.after(50, () => {
       for (const { record } of this.#sim.log.read(after, through)) this.#feed(ownership, { kind: "log-read", record });
@@ -380,7 +380,7 @@ class SimServer {
     });
   }
 
-  /** As the adapter does: tries until the outcome is certain. Copies and answers get lost. */
+  /** Like the adapter: retries until the outcome is certain. Requests and answers get lost. */
   #append(ownership: Ownership, record: OutgoingRecord): void {
     if (ownership !== this.#ownership) return;
     const { prng, log, calm } = this.#sim;
@@ -404,7 +404,7 @@ class SimClient {
   #ackedThrough = 0;
   readonly #acked = new Set<number>();
   #requests = 0;
-  /** By request: from where on, and how far the answers to it have come. */
+  /** By request: the start, and how far its answers have come. */
   readonly #asked = new Map<number, number>();
 
   constructor(sim: Simulation, id: ClientId) {
@@ -420,7 +420,7 @@ class SimClient {
     return this.#ackedThrough === EDITS_PER_CLIENT;
   }
 
-  /** Writes, sends again what is not acknowledged, and now and then asks for what it might have missed. */
+  /** Writes, resends what is not acknowledged, and sometimes requests what it may have missed. */
   step(): void {
     if (this.#written < EDITS_PER_CLIENT) this.#written += this.#sim.prng.below(3);
     this.#written = Math.min(this.#written, EDITS_PER_CLIENT);
@@ -455,7 +455,7 @@ class SimClient {
     this.#toOwners({ kind: "catch-up-request", gateway, request, after: { epoch, seq: after as Seq }, through: 0 as Seq });
   }
 
-  /** Every server that is subscribed receives it, a paused owner too. */
+  /** Every subscribed server receives the message, a paused owner too. */
   #toOwners(
     message: Parameters<Ownership["receiveOwnershipInput"]>[0] extends infer Input
       ? Input extends { kind: "message"; message: infer Message }
@@ -475,7 +475,7 @@ class SimClient {
   receiveAnswer(answer: OwnerReply): void {
     if (answer.kind === "acked" && answer.client === this.id) {
       const committed = this.#sim.log.edits().find(({ client, counter }) => client === this.id && counter === answer.counter);
-      expect(committed, "what was acknowledged is in the log").toBeDefined();
+      expect(committed, "the log contains every acknowledged edit").toBeDefined();
       if (answer.exact) expect(answer.seq, "an exact answer names the edit's own seq").toBe(committed!.seq);
       else expect(answer.seq).toBeGreaterThanOrEqual(committed!.seq);
       this.#ack(answer.counter);
@@ -485,19 +485,24 @@ class SimClient {
   judgeCatchUp({ request, head, answer }: OwnerReply & { kind: "catch-up" }): void {
     const after = this.#asked.get(request);
     if (after === undefined) return;
-    if (answer.kind === "resync") return expect(answer.reason, "a position of this very log is never refused as another's").toBe("too-old");
+    if (answer.kind === "resync")
+      return expect(answer.reason, "a position of this log is never refused as a position of another").toBe("too-old");
     let got = after;
     const truth = this.#sim.log.edits();
     for (const part of answer.parts) {
       const { firstSeq, edits } = readCommittedEdits(decoding.createDecoder(part));
-      expect(firstSeq, "a catch-up leaves nothing out between what it tells").toBe(got + 1);
+      expect(firstSeq, "a catch-up omits nothing between its edits").toBe(got + 1);
       got += edits.length;
       edits.forEach(({ client, counter }, index) =>
-        expect(truth[firstSeq + index - 1], "a catch-up tells what the log holds").toEqual({ client, counter, seq: firstSeq + index }),
+        expect(truth[firstSeq + index - 1], "a catch-up contains what the log contains").toEqual({
+          client,
+          counter,
+          seq: firstSeq + index,
+        }),
       );
     }
     if (got === head) return;
-    expect(got, "what does not reach the head that it names brings whoever asked further").toBeGreaterThan(after);
+    expect(got, "a catch-up that ends before its head brings the requester further").toBeGreaterThan(after);
     this.#askFrom(got);
   }
 
@@ -523,13 +528,13 @@ test.each([...REGRESSION_SEEDS, ...FRESH_SEEDS])("seed %i", (seed) => {
 });
 
 test.each(FRESH_SEEDS.slice(0, 30))(
-  "[OWN43] of a room that is deleted nobody orders or acknowledges anything more, and in the end nobody holds it (seed %i)",
+  "[OWN43] after a deletion no server orders or acknowledges anything, and in the end none owns the room (seed %i)",
   (seed) => {
     new Simulation(seed).runToItsEnd();
   },
 );
 
-test("[OWN43] the checker sees a log without the fence", () => {
+test("[OWN43] the checker notices a log without the fence", () => {
   const found = FRESH_SEEDS.slice(0, 30).filter((seed) => {
     try {
       new Simulation(seed, "log-without-fence").runToItsEnd();

@@ -140,7 +140,7 @@ test("[OWN2] after fencing, the ownership reports it and loads the records after
   expect(records(receive(appended(402)))).toMatchObject([{ edits: { firstSeq: 2, edits: [{ counter: 2 }] } }]);
 });
 
-test("[OWN3] a room without a record has nothing to load", () => {
+test("[OWN3] a room without a record loads nothing", () => {
   const { receive, ownership } = claimOf();
   receive({ kind: "subscribed" });
   receive({ kind: "log-end-read", last: undefined, checkpoint: undefined });
@@ -148,14 +148,14 @@ test("[OWN3] a room without a record has nothing to load", () => {
   expect(ownership.kind).toBe("owning");
 });
 
-test("[OWN4] a claim that another was faster than ends, and was never an owner", () => {
+test("[OWN4] a claim that another server won ends without ever having been the owner", () => {
   const { receive } = claimOf();
   receive({ kind: "subscribed" });
   receive({ kind: "log-end-read", last: undefined, checkpoint: undefined });
   expect(receive(FENCED)).toMatchObject([{ kind: "ended", why: "fenced", wasOwner: false }]);
 });
 
-test("[OWN5] an owner that is fenced ends at once: its unacked edits are simply not acknowledged", () => {
+test("[OWN5] a fenced owner ends at once, and its unacked edits are not acknowledged", () => {
   const { receive, ownership, budget } = owning();
   receive(message(edits(1)));
   receive(appended(6));
@@ -166,7 +166,7 @@ test("[OWN5] an owner that is fenced ends at once: its unacked edits are simply 
   expect(budget.bytes).toBe(0);
 });
 
-test("[OWN6] what is held during a claim is bounded", () => {
+test("[OWN6] messages held during a claim are bounded", () => {
   const { receive } = claimOf();
   receive(message(edits(1)));
   receive(message(edits(2)));
@@ -185,7 +185,7 @@ test("[OWN7] an owner that is asked again reads the log before it confirms its o
   ]);
 });
 
-test("[OWN19] an owner that caught somebody up looks at the log a second later, and deposed, it tells where the room stands", () => {
+test("[OWN19] an owner checks the log a second after a catch-up; if it is fenced, it announces the room's position", () => {
   const { receive } = owning();
   const looks = (at: number) => kinds(receive({ kind: "tick" }, at)).includes("check-log-end");
   expect(kinds(receive(message(ask(0)), 100))).toEqual(["answer"]);
@@ -199,7 +199,7 @@ test("[OWN19] an owner that caught somebody up looks at the log a second later, 
   expect(ended).toMatchObject({ kind: "ended", why: "fenced" });
 });
 
-test("[OWN8] a gateway that has heard of a later owner makes it look; what it asked is answered only by a look that began after", () => {
+test("[OWN8] an owner checks the log when a gateway knows of a later owner; requests are answered only by a check that began after them", () => {
   const { receive } = owning();
   expect(kinds(receive(message(ask(3))))).toEqual(["read-log-end"]);
   expect(receive(message(ask(3)))).toEqual([]);
@@ -208,7 +208,7 @@ test("[OWN8] a gateway that has heard of a later owner makes it look; what it as
   expect(kinds(receive({ kind: "log-end-read", last: last(3, 0, 8), checkpoint: undefined }))).toEqual(["broadcast", "ended"]);
 });
 
-test("[OWN62] a look alone proves to nobody that what it holds is not of the log: a record must that the owner appended moments before", () => {
+test("[OWN62] a check alone does not prove that a position belongs to the log: a record that the owner appended just before does", () => {
   const { receive } = owning();
   const asked = (now: number) => [
     ...receive(message(ask(3)), now),
@@ -223,11 +223,11 @@ test("[OWN62] a look alone proves to nobody that what it holds is not of the log
     ...receive(message(ask(3)), now),
     ...receive({ kind: "log-end-read", last: ours, checkpoint: undefined }, now),
   ];
-  expect(kinds(askedAgain(23_000)), "since it was sent").toEqual(["read-log-end", "confirmed", "answer"]);
+  expect(kinds(askedAgain(23_000)), "after it was sent").toEqual(["read-log-end", "confirmed", "answer"]);
   expect(kinds(askedAgain(23_001))).not.toContain("answer");
 });
 
-test("[OWN62] nor does one that began before that record was in the log", () => {
+test("[OWN62] a check that began before that record was in the log proves nothing", () => {
   const { receive } = owning();
   receive(message(ask(3)), 20_000);
   receive(message(edits(1)), 20_000);
@@ -235,15 +235,15 @@ test("[OWN62] nor does one that began before that record was in the log", () => 
   expect(kinds(receive({ kind: "log-end-read", last: own(5), checkpoint: undefined }, 20_000))).toEqual(["confirmed"]);
 });
 
-test("[OWN63] an owner that has left a doubt without an answer ends where gateways look for one: a new claim is proof", () => {
+test("[OWN63] an owner with an unanswered doubt ends when gateways search for an owner: a new claim is the proof", () => {
   const { receive } = owning();
   receive(message(ask(3)), 20_000);
   receive({ kind: "log-end-read", last: own(5), checkpoint: undefined }, 20_000);
   receive(message(edits(1)), 21_000);
-  expect(kinds(receive({ kind: "ownership-questioned" }, 21_000)), "while a record of its own is on its way").toEqual(["check-log-end"]);
+  expect(kinds(receive({ kind: "ownership-questioned" }, 21_000)), "while its own record is in flight").toEqual(["check-log-end"]);
   receive({ kind: "log-end-checked", isEnd: true }, 21_000);
   receive(appended(6), 21_000);
-  expect(kinds(receive({ kind: "ownership-questioned" }, 21_000)), "once that is in the log").toEqual(["check-log-end"]);
+  expect(kinds(receive({ kind: "ownership-questioned" }, 21_000)), "once the log contains that record").toEqual(["check-log-end"]);
   receive({ kind: "log-end-checked", isEnd: true }, 21_000);
 
   receive(message(ask(3)), 40_000);
@@ -254,12 +254,12 @@ test("[OWN63] an owner that has left a doubt without an answer ends where gatewa
 test("[OWN9] when the log does not answer, the owner continues and reports that its ownership is unconfirmed", () => {
   const { receive, ownership } = owning();
   receive({ kind: "ownership-questioned" });
-  expect(kinds(receive({ kind: "failed", reason: "NATS is away" }))).toEqual(["unconfirmed"]);
+  expect(kinds(receive({ kind: "failed", reason: "NATS does not answer" }))).toEqual(["unconfirmed"]);
   expect(ownership.kind).toBe("owning");
   expect(kinds(receive({ kind: "ownership-questioned" }))).toEqual(["check-log-end"]);
 });
 
-test("[OWN10] released, it takes what has arrived, commits it, and only then ends", () => {
+test("[OWN10] a released owner accepts what has arrived, commits it, and only then ends", () => {
   const { receive } = owning();
   receive(message(edits(1)));
   expect(receive({ kind: "release" })).toEqual([{ kind: "unsubscribe" }]);
@@ -269,7 +269,7 @@ test("[OWN10] released, it takes what has arrived, commits it, and only then end
   expect(receive(appended(7))).toMatchObject([{ kind: "ended", why: "released" }]);
 });
 
-test("[OWN11] a room that nobody uses is released; one that is caught up with is not", () => {
+test("[OWN11] an unused room is released; a room with catch-ups is not", () => {
   const { receive } = owning();
   receive({ kind: "tick" }, 30_000);
   receive(message(ask(1)), 50_000);
@@ -300,7 +300,7 @@ test("[OWN13] an owner reads a checkpoint again that was replaced during loading
     expect(kinds(receive({ kind: "log-loaded" }))).toEqual(["read-checkpoint"]);
     receive({ kind: "checkpoint-read", checkpoint: checkpoint(1, 40, 300) });
   }
-  expect(receive({ kind: "log-loaded" }), "a leader of before may have told it").toEqual([]);
+  expect(receive({ kind: "log-loaded" }), "a former leader may have answered").toEqual([]);
   for (const [now, expected] of [
     [1_000, []],
     [9_999, []],
@@ -314,7 +314,7 @@ test("[OWN13] an owner reads a checkpoint again that was replaced during loading
   expect(ownership.kind).toBe("owning");
 });
 
-test("[OWN61] a claim that is told an old checkpoint reads it again until it fits what the log still has", () => {
+test("[OWN61] a claim that reads an old checkpoint reads it again until it fits what the log still contains", () => {
   const { receive, ownership } = claimOf();
   receive({ kind: "subscribed" });
   receive({ kind: "log-end-read", last: last(1, 50, 400), checkpoint: checkpoint(1, 10, 100) });
@@ -330,7 +330,7 @@ test("[OWN61] a claim that is told an old checkpoint reads it again until it fit
   expect(ownership.kind).toBe("owning");
 });
 
-test("[OWN14] a checkpoint of edits beyond its own claim shows that it has a successor", () => {
+test("[OWN14] a checkpoint with edits beyond the claim shows that the claim has a successor", () => {
   const { receive } = claimOf();
   receive({ kind: "subscribed" });
   receive({ kind: "log-end-read", last: last(1, 50, 400), checkpoint: checkpoint(1, 10, 100) });
@@ -339,7 +339,7 @@ test("[OWN14] a checkpoint of edits beyond its own claim shows that it has a suc
   expect(receive({ kind: "checkpoint-read", checkpoint: checkpoint(2, 60, 500) })).toMatchObject([{ kind: "ended", why: "fenced" }]);
 });
 
-test("[OWN15] over a log that was lost, neither epochs nor seqs of the snapshot are given out again", () => {
+test("[OWN15] after the log was lost, neither epochs nor seqs of the snapshot are used again", () => {
   const { receive } = claimOf();
   receive({ kind: "subscribed" });
   expect(records(receive({ kind: "log-end-read", last: undefined, checkpoint: checkpoint(6, 90, 400) }))).toMatchObject([
@@ -349,26 +349,26 @@ test("[OWN15] over a log that was lost, neither epochs nor seqs of the snapshot 
   expect(records(receive(message(edits(1))))).toMatchObject([{ edits: { epoch: 7, firstSeq: 91 } }]);
 });
 
-test("[OWN16] an owner whose subscription was lost ends, so that the room can be claimed anew", () => {
+test("[OWN16] an owner whose subscription was lost ends, so that the room can be claimed again", () => {
   expect(owning().receive({ kind: "unsubscribed" })).toMatchObject([{ kind: "ended", why: "failed", wasOwner: true }]);
 });
 
 test("[OWN17] a failure before the claim is confirmed ends the claim", () => {
   const { receive } = claimOf();
-  expect(receive({ kind: "failed", reason: "NATS is away" })).toEqual([
-    { kind: "ended", why: "failed", reason: "NATS is away", wasOwner: false, wasClaim: true },
+  expect(receive({ kind: "failed", reason: "NATS does not answer" })).toEqual([
+    { kind: "ended", why: "failed", reason: "NATS does not answer", wasOwner: false, wasClaim: true },
   ]);
 });
 
-test("[OWN18] a release whose unsubscribing fails still ends, once nothing waits for the log", () => {
+test("[OWN18] a release whose unsubscribe fails still ends, once nothing waits for the log", () => {
   const { receive } = owning();
   receive(message(edits(1)));
   receive({ kind: "release" });
-  expect(receive({ kind: "failed", reason: "NATS is away" })).toEqual([]);
+  expect(receive({ kind: "failed", reason: "NATS does not answer" })).toEqual([]);
   expect(receive(appended(6))).toMatchObject([{ kind: "ended", why: "released" }]);
 });
 
-test("[OWN30] a hand-over waits for the append in flight, and edits wait for the hand-over", () => {
+test("[OWN30] a handover waits for the append in flight, and edits wait for the handover", () => {
   const { receive, ownership } = owning();
   expect(kinds(receive(message(edits(1))))).toEqual(["append"]);
   receive(message(edits(2)));
@@ -379,7 +379,7 @@ test("[OWN30] a hand-over waits for the append in flight, and edits wait for the
   expect(ownership.kind).toBe("ended");
 });
 
-test("[OWN31] a room that nobody took goes on with all that waited, and asks the log whether it may", () => {
+test("[OWN31] an owner whose room no server claimed continues with all waiting edits, and checks the log", () => {
   const { receive } = owning();
   expect(receive({ kind: "hand-over" })).toEqual([{ kind: "ready-to-hand-over", end: { id: "s.1", streamSeq: 5, epoch: 1, head: 0 } }]);
   expect(receive(message(edits(1)))).toEqual([]);
@@ -388,14 +388,14 @@ test("[OWN31] a room that nobody took goes on with all that waited, and asks the
   expect(records(kept)).toMatchObject([{ kind: "edits", edits: { firstSeq: 1 } }]);
 });
 
-test("[OWN32] an owner that is fenced while it hands over ends like any other", () => {
+test("[OWN32] an owner that is fenced during a handover ends at once", () => {
   const { receive } = owning();
   receive(message(edits(1)));
   receive({ kind: "hand-over" });
   expect(receive(FENCED)).toMatchObject([{ kind: "ended", why: "fenced" }]);
 });
 
-test("[OWN33] with a warm copy there is nothing left to load, unless the log has gone on or holds something else", () => {
+test("[OWN33] a takeover with a complete replica loads nothing, unless the log has continued or contains other records", () => {
   const claimWith = (streamSeq: number, id: string) => {
     const { receive, ownership } = claimOf({}, { warm: warmCopy(streamSeq, id) });
     receive({ kind: "subscribed" });
@@ -408,7 +408,7 @@ test("[OWN33] with a warm copy there is nothing left to load, unless the log has
   expect(claimWith(410, "lost.2").effects).toContainEqual({ kind: "load", after: 0, through: 401 });
 });
 
-test("[OWN34] a room that was expected is claimed where its owner says the log ends, with nothing to read, and goes on with what it heard", () => {
+test("[OWN34] an expected room is claimed at the end that its owner sent, without a read, and continues with the edits it received", () => {
   const { receive, ownership } = claimOf({}, { warm: warmCopy(400, "other.1"), begin: { kind: "expectation" } });
   expect(receive({ kind: "subscribed" })).toEqual([{ kind: "expecting" }]);
   expect([ownership.isExpecting, receive(message(edits(1)))]).toEqual([true, []]);
@@ -421,7 +421,7 @@ test("[OWN34] a room that was expected is claimed where its owner says the log e
   expect([ownership.kind, ownership.isExpecting]).toEqual(["owning", false]);
 });
 
-test("[OWN35] a room that is expected can be claimed like any other, and a claim comes before its subscription or after", () => {
+test("[OWN35] an expected room can be claimed like any other, before or after its subscription is confirmed", () => {
   for (const early of [true, false]) {
     const { receive } = claimOf({}, { begin: { kind: "expectation" } });
     const first = early ? { kind: "claimed" as const } : { kind: "subscribed" as const };
@@ -430,7 +430,7 @@ test("[OWN35] a room that is expected can be claimed like any other, and a claim
   }
 });
 
-test("[OWN36] a room that is not handed over after all is expected no longer; a claim by then has its own time", () => {
+test("[OWN36] an expectation without a handover ends after its time limit; a claim made before has its own time limit", () => {
   const waiting = claimOf({}, { begin: { kind: "expectation" } });
   waiting.receive({ kind: "subscribed" });
   expect(waiting.receive({ kind: "tick" }, 3_000)).toEqual([]);
@@ -442,7 +442,7 @@ test("[OWN36] a room that is not handed over after all is expected no longer; a 
   expect(claimed.receive({ kind: "tick" }, 7_901)).toMatchObject([{ kind: "ended", why: "failed" }]);
 });
 
-test("[OWN37] an end that the log has left behind is refused by the log, as any stale claim is", () => {
+test("[OWN37] a log end that is out of date is refused by the log, like any stale claim", () => {
   const { receive, ownership } = claimOf({}, { warm: warmCopy(400, "other.1"), begin: { kind: "expectation" } });
   receive({ kind: "subscribed" });
   receive({ kind: "end-received", end: { id: "other.1", streamSeq: 400, epoch: 6 as Epoch, head: 0 as Seq } });
@@ -450,7 +450,7 @@ test("[OWN37] an end that the log has left behind is refused by the log, as any 
   expect(ownership.kind).toBe("ended");
 });
 
-test("[OWN40] however much a message held during the claim leads to, it is carried out", () => {
+test("[OWN40] all effects of messages held during the claim are carried out, however many", () => {
   const { receive } = claimOf();
   receive({ kind: "subscribed" });
   receive({ kind: "log-end-read", last: last(6, 1, 400), checkpoint: undefined });
@@ -485,7 +485,7 @@ test("[OWN41] no server claims a room that is deleted according to its log or it
   }
 });
 
-test("[OWN42] an owner that is told to look at the log finds the room deleted, tells all gateways, and ends", () => {
+test("[OWN42] an owner that checks the log and finds the room deleted announces it to all gateways, and ends", () => {
   const { receive } = owning();
   expect(receive(message({ kind: "check-ownership" }))).toEqual([{ kind: "check-log-end", streamSeq: 5 }]);
   expect(receive({ kind: "log-end-checked", isEnd: false })).toEqual([{ kind: "read-log-end" }]);
@@ -496,7 +496,7 @@ test("[OWN42] an owner that is told to look at the log finds the room deleted, t
   expect(receive(message(edits(1)))).toEqual([]);
 });
 
-test("[OWN42] told so while it is the owner still, it goes on", () => {
+test("[OWN42] an owner that checks the log and is still the owner continues", () => {
   const { receive } = owning();
   receive(message({ kind: "check-ownership" }));
   receive({ kind: "log-end-checked", isEnd: false });
@@ -516,7 +516,7 @@ test("[OWN54] a takeover fences after its replica's last record without reading,
   expect(ownership.kind).toBe("owning");
 });
 
-test("[OWN44] one whose copy missed the end reads it, and loads what is missing", () => {
+test("[OWN44] a takeover whose replica lacks the log's end reads the end, and loads what is missing", () => {
   const { receive } = claimOf({}, { warm: warmCopy(400, "other.1"), begin: TAKEOVER });
   receive({ kind: "subscribed" });
   expect(kinds(receive(FENCED))).toEqual(["read-log-end"]);
@@ -540,7 +540,7 @@ test("[OWN45] the server that claimed first keeps the room, whether the replica 
   ]);
 });
 
-test("[OWN46] a takeover whose copy is gone is a claim like any other", () => {
+test("[OWN46] a takeover without its replica is an ordinary claim", () => {
   const { receive } = claimOf({}, { begin: TAKEOVER });
   expect(kinds(receive({ kind: "subscribed" }))).toEqual(["read-log-end"]);
 });
@@ -573,7 +573,7 @@ test("[OWN47] a writer whose edit a warm copy lacked, however old the copy, is k
 
 const askedFor = (above: number): OwnershipInput => ({ kind: "ownership-questioned", above: above as Epoch });
 
-test("[OWN48] an owner ends that the log confirms, where somebody has heard of a later one: the log has lost that", () => {
+test("[OWN48] an owner that the log confirms still ends if a gateway knows of a later one, because the log has lost that owner", () => {
   const { receive } = owning();
   expect(receive(askedFor(9))).toEqual([{ kind: "check-log-end", streamSeq: 5 }]);
   expect(receive({ kind: "log-end-checked", isEnd: true })).toMatchObject([{ kind: "ended", why: "fenced", wasOwner: true }]);
@@ -610,17 +610,17 @@ test("[OWN50] after a lost connection, an owner looks for its own last record an
 
 test.each([
   [
-    "after its line was back",
+    "after the reconnect",
     (receive: ReturnType<typeof owning>["receive"]) => [...receive({ kind: "reconnected" }), ...receive({ kind: "ownership-questioned" })],
   ],
   [
-    "as something stands behind its last record",
+    "because a record follows its own",
     (receive: ReturnType<typeof owning>["receive"]) => [
       ...receive({ kind: "ownership-questioned" }),
       ...receive({ kind: "log-end-checked", isEnd: false }),
     ],
   ],
-])("[OWN52] an owner that looked at the log's end %s is not deposed by what it has appended since", (_, look) => {
+])("[OWN52] an owner that checked the log's end %s is not fenced by its own later records", (_, look) => {
   const { receive, ownership } = owning();
   receive(message(edits(1)));
   expect(kinds(look(receive)).at(-1)).toBe("read-log-end");
@@ -629,28 +629,28 @@ test.each([
   expect(ownership.kind).toBe("owning");
 });
 
-test("[OWN53] a look for its own last record that failed is not forgotten", () => {
+test("[OWN53] a failed search for its own last record is repeated", () => {
   const { receive } = owning();
   receive({ kind: "reconnected" });
   receive({ kind: "ownership-questioned" });
   expect(kinds(receive({ kind: "failed", reason: "NATS does not answer" }))).toEqual(["unconfirmed"]);
   expect(receive({ kind: "ownership-questioned" })).toEqual([{ kind: "read-log-end" }]);
   receive({ kind: "log-end-read", last: own(5), checkpoint: undefined });
-  expect(kinds(receive({ kind: "ownership-questioned" })), "once it was found").toEqual(["check-log-end"]);
+  expect(kinds(receive({ kind: "ownership-questioned" })), "once the record was found").toEqual(["check-log-end"]);
 });
 
 test("[OWN55] after a lost connection, an owner appends nothing until it has found its last record in the log", () => {
   const { receive } = owning();
   receive({ kind: "reconnected" });
   expect(kinds(receive(message(edits(1))))).toEqual(["read-log-end"]);
-  expect(kinds(receive({ kind: "tick" }, 50)), "while it looks").not.toContain("read-log-end");
+  expect(kinds(receive({ kind: "tick" }, 50)), "while the check is under way").not.toContain("read-log-end");
   receive({ kind: "reconnected" });
-  expect(kinds(receive({ kind: "tick" }, 100)), "a look over a lost line may never be answered").toContain("read-log-end");
-  expect(kinds(receive({ kind: "tick" }, 1_100)), "nor may another").toContain("read-log-end");
+  expect(kinds(receive({ kind: "tick" }, 100)), "a check over a lost connection may never be answered").toContain("read-log-end");
+  expect(kinds(receive({ kind: "tick" }, 1_100)), "the second check may not be answered either").toContain("read-log-end");
   expect(kinds(receive({ kind: "log-end-read", last: own(5), checkpoint: undefined }))).toEqual(["confirmed", "append"]);
 });
 
-test("[OWN56] an owner whose last record another has taken the place of, in a log that lost its end, appends nothing", () => {
+test("[OWN56] an owner whose last record was replaced by another, in a log that lost its end, appends nothing", () => {
   const { receive } = owning();
   receive({ kind: "reconnected" });
   receive(message(edits(1)));
@@ -666,7 +666,7 @@ test("[OWN57] after a lost connection, a room is handed over only after records 
   expect(kinds(effects)).toEqual(["confirmed", "ready-to-hand-over"]);
 });
 
-test("[OWN58] a takeover whose copy was not looked after since the line was lost reads the log's end first", () => {
+test("[OWN58] a takeover whose replica was not checked since the reconnect reads the log's end first", () => {
   const { receive } = claimOf({}, { warm: { ...warmCopy(400, "other.1"), isProven: false }, begin: TAKEOVER });
   expect(kinds(receive({ kind: "subscribed" }))).toEqual(["read-log-end"]);
 });
@@ -681,7 +681,7 @@ test("[OWN51] a replica whose last record is missing from the log is not used: t
   expect(receive({ kind: "checkpoint-read", checkpoint: undefined })).toEqual([{ kind: "load", after: 0, through: 401 }]);
 });
 
-test("[OWN59] a room that is let go while its end is not found ends without what waits for it", () => {
+test("[OWN59] a room that is released while its log end is unproven ends without its waiting edits", () => {
   const { receive, ownership } = owning();
   receive({ kind: "reconnected" });
   receive(message(edits(1)));
@@ -691,7 +691,7 @@ test("[OWN59] a room that is let go while its end is not found ends without what
   expect(ownership.kind).toBe("ended");
 });
 
-test("[OWN60] so does one that nobody used since the line was lost, where an edit comes while it is let go", () => {
+test("[OWN60] a room that was unused since the reconnect ends without an edit that arrives during its release", () => {
   const { receive, ownership } = owning();
   receive({ kind: "reconnected" });
   expect(kinds(receive({ kind: "tick" }, 60_000))).toEqual(["unsubscribe"]);

@@ -200,14 +200,15 @@ export class Ownership {
     // Gateways need an owner that can answer. No read of the log proves that this is one, but the record of a new claim
     // does.
     if (state.kind === "owning" && state.check.isUnanswered && !state.room.isAppending)
-      return this.#end("fenced", "somebody may have heard of a later owner, and only a new claim proves that there is none");
+      return this.#end("fenced", "a gateway may know of a later owner, and only a new claim proves that there is none");
     return this.#receiveCheckRequest(undefined, now);
   }
 
   /** Appends wait until the log was checked. Edits that wait in a released room go to its next owner. */
   #receiveReconnect(state: State): readonly OwnershipEffect[] {
     if (!("room" in state)) return [];
-    if (state.kind === "releasing") return state.room.isAppending ? [] : this.#end("released", "the line was lost as the room was let go");
+    if (state.kind === "releasing")
+      return state.room.isAppending ? [] : this.#end("released", "the connection was lost while the room was released");
     state.check.receiveReconnect();
     state.room.receiveReconnect();
     return [];
@@ -228,7 +229,7 @@ export class Ownership {
   }
 
   #confirm({ room, check }: InDoubt, now: Millis): readonly OwnershipEffect[] {
-    if (this.#above > room.epoch) return this.#end("fenced", "the log has lost an owner that gateways have heard of, and believe");
+    if (this.#above > room.epoch) return this.#end("fenced", "the log has lost an owner that gateways know of");
     const answers = check.settle(now).map((request) => room.answerOwnershipCheck(request));
     const again: OwnershipEffect[] = check.waiting && check.begin(now) ? [readLogEnd({ room, check })] : [];
     const confirmed: OwnershipEffect = { kind: "confirmed", epoch: room.epoch };
@@ -286,7 +287,7 @@ export class Ownership {
     const state = this.#state;
     // Edits behind an unproven end of the log go to the next owner.
     if (state.kind !== "releasing" || !state.unsubscribed || (state.room.unacked > 0 && state.room.isEndProven)) return [];
-    return this.#end("released", "nobody has used the room for long, or the server is stopping");
+    return this.#end("released", "the room was unused for its idle time, or the server is stopping");
   }
 
   #receiveTick(now: Millis): readonly OwnershipEffect[] {

@@ -41,7 +41,7 @@ function replica() {
   return { copy, receive, budget };
 }
 
-/** It has the epoch record at 5 and one edit at 7. */
+/** A replica with the epoch record at 5 and one edit at 7. */
 function following() {
   const made = replica();
   made.receive({ kind: "attached" }, { kind: "log-end-read", last: stored(edits(1), 7), checkpoint: undefined });
@@ -53,7 +53,7 @@ function following() {
   return made;
 }
 
-test("[REP1] a copy is warm once it has all that the log had when it asked", () => {
+test("[REP1] a replica is complete once it has everything that the log had when it asked", () => {
   const { receive, copy } = replica();
   expect(receive({ kind: "attached" })).toEqual([{ kind: "read-log-end" }]);
   expect(receive({ kind: "log-end-read", last: stored(edits(1), 7), checkpoint: undefined })).toEqual([
@@ -97,7 +97,7 @@ test("[REP3] a replica reads a gap from the log before it accepts any later reco
   expect(copy.take()?.loading.head).toBe(5);
 });
 
-test("[REP4] the owner's beacon tells of a lost tail, and a line that was lost of anything", () => {
+test("[REP4] a replica reads the log after the owner's beacon shows a lost tail, and after a reconnect", () => {
   const { receive } = following();
   expect(receive({ kind: "beacon", head: 1 as Seq })).toEqual([]);
   expect(receive({ kind: "beacon", head: 2 as Seq })).toEqual([{ kind: "read-log-end" }]);
@@ -105,7 +105,7 @@ test("[REP4] the owner's beacon tells of a lost tail, and a line that was lost o
   expect(receive({ kind: "attached" })).toEqual([{ kind: "read-log-end" }]);
 });
 
-test("[REP5] a copy of what the log has lost begins anew", () => {
+test("[REP5] a replica of records that the log has lost starts again", () => {
   const { receive, copy } = following();
   receive({ kind: "attached" });
   expect(receive({ kind: "log-end-read", last: stored(epoch(1, 0), 5), checkpoint: undefined })).toEqual([
@@ -115,11 +115,11 @@ test("[REP5] a copy of what the log has lost begins anew", () => {
   expect(copy.take()).toMatchObject({ last: { streamSeq: 5 } });
 });
 
-test("[REP6] one that could not read tries again, and gives its memory back when it is not taken", () => {
+test("[REP6] a replica that could not read tries again, and releases its memory when it is dropped", () => {
   const { receive, copy, budget } = replica();
   receive({ kind: "attached" }, { kind: "failed" });
   expect(receive({ kind: "tick" })).toEqual([{ kind: "read-log-end" }]);
-  // Trimmed between the look and the read, so that seq 2 is missing.
+  // Trimmed between the two reads, so that seq 2 is missing.
   receive({ kind: "log-end-read", last: stored(edits(3), 9), checkpoint: undefined }, { kind: "log-read", stored: stored(edits(3), 9) });
   expect(receive({ kind: "log-loaded" })).toEqual([]);
   expect(copy.isWarm).toBe(false);
@@ -127,10 +127,10 @@ test("[REP6] one that could not read tries again, and gives its memory back when
   expect(budget.bytes).toBe(0);
 });
 
-test("[REP7] what follows lost edits by its seq, in another epoch, is not taken behind them: the copy's own record is looked for first", () => {
+test("[REP7] a record that follows lost edits by seq, in another epoch, is not added: the replica's own last record must be found first", () => {
   const { receive, copy, budget } = following();
   receive({ kind: "announced", stored: stored(edits(2, 3), 9) });
-  // The log has lost seqs 2 to 4, and epoch 2 has ordered others in their place. Only its last edit is heard.
+  // The log has lost seqs 2 to 4, and epoch 2 has ordered other edits in their place. Only its last edit is announced.
   expect(receive({ kind: "announced", stored: stored(edits(5, 1, 2), 14) })).toEqual([{ kind: "load", after: 8, through: 14 }]);
   const log = [stored(epoch(2, 1), 10), stored(edits(2, 3, 2), 12), stored(edits(5, 1, 2), 14)];
   const read = log.map((one): ReplicaInput => ({ kind: "log-read", stored: one }));
@@ -140,7 +140,7 @@ test("[REP7] what follows lost edits by its seq, in another epoch, is not taken 
   expect(receive({ kind: "log-end-read", last: log[2], checkpoint: undefined })).toEqual([{ kind: "load", after: 0, through: 14 }]);
 });
 
-test("[REP8] nor is what takes the place of lost edits passed over as known", () => {
+test("[REP8] a record in the place of lost edits is not skipped as known", () => {
   const { receive } = following();
   receive({ kind: "announced", stored: stored(edits(2, 3), 9) });
   expect(receive({ kind: "announced", stored: stored(edits(2, 1, 2), 14) })).toEqual([{ kind: "load", after: 8, through: 14 }]);
@@ -150,12 +150,12 @@ test("[REP8] nor is what takes the place of lost edits passed over as known", ()
 });
 
 test.each([
-  ["another epoch before it than the copy's", epoch(3, 1, 2)],
+  ["an epoch before it other than the replica's", epoch(3, 1, 2)],
   [
-    "an earlier build's, which does not name it",
+    "no epoch before it, as an earlier version wrote it",
     ownersRecordOf(encodeEpochRecord({ id: "s.e2", time: 0 as UnixMillis, epoch: 2 as Epoch, head: 1 as Seq })),
   ],
-])("[REP9] an owner's beginning with %s is read behind the copy's own record", (_, begins) => {
+])("[REP9] an epoch record with %s is read from the log behind the replica's own record", (_, begins) => {
   const { receive, copy } = following();
   expect(receive({ kind: "announced", stored: stored(begins, 9) })).toEqual([{ kind: "load", after: 6, through: 9 }]);
   const log = [stored(edits(1), 7), stored(epoch(2, 1), 8), stored(begins, 9)];
@@ -165,7 +165,7 @@ test.each([
   expect(copy.take()?.last.streamSeq).toBe(9);
 });
 
-test("[REP10] what stands at the very number of the copy's last record, and is another, is no repeat: the log has lost that one", () => {
+test("[REP10] another record with the stream sequence of the replica's last record is no repeat: the log has lost that one", () => {
   const { receive } = following();
   receive({ kind: "announced", stored: stored(epoch(2, 1, 1), 8) }, { kind: "announced", stored: stored(edits(2, 1, 2), 9) });
   expect(receive({ kind: "announced", stored: stored(edits(2, 1), 8) })).toEqual([]);

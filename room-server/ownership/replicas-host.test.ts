@@ -72,14 +72,14 @@ function replicasWith(settings: Record<string, string> = {}) {
   };
 }
 
-test("[RPH1] following resolves once the copy has all that the log had, and a second time at once", async () => {
+test("[RPH1] following resolves once the replica has everything that the log had; a second request resolves at once", async () => {
   const { replicas, state } = replicasWith();
   expect(await replicas.follow(room)).toBe(true);
   expect(await replicas.follow(room)).toBe(true);
   expect([replicas.size, state.subscriptions, state.reads]).toEqual([1, 1, 1]);
 });
 
-test("[RPH2] who takes the copy has what was read and what was heard since, and it is kept here no longer", async () => {
+test("[RPH2] a taken replica contains what was read and announced, and is no longer kept here", async () => {
   const { replicas, state, hear, settle } = replicasWith();
   await replicas.follow(room);
   hear(epochRecord(2, 9));
@@ -88,7 +88,7 @@ test("[RPH2] who takes the copy has what was read and what was heard since, and 
   expect([replicas.size, state.subscriptions, replicas.take(room)]).toEqual([0, 0, undefined]);
 });
 
-test("[RPH3] a copy taken before it is warm leaves nobody waiting", async () => {
+test("[RPH3] taking a replica that is not complete resolves the waiting requests", async () => {
   const { replicas } = replicasWith();
   const followed = replicas.follow(room);
   replicas.unfollow(room);
@@ -104,7 +104,7 @@ test("[RPH4] a replica reads the records sent during a lost connection from the 
   expect(replicas.take(room)?.last).toMatchObject({ id: "one.2", streamSeq: 9 });
 });
 
-test("[RPH5] what NATS does not answer is asked again until it does", async () => {
+test("[RPH5] a request that NATS does not answer is repeated until it does", async () => {
   const { replicas, state, settle } = replicasWith();
   state.natsAnswers = false;
   const followed = replicas.follow(room);
@@ -114,7 +114,7 @@ test("[RPH5] what NATS does not answer is asked again until it does", async () =
   expect(await followed).toBe(true);
 });
 
-test("[RPH6] there are no more copies than may be, and one that nobody adds to is let go", async () => {
+test("[RPH6] the number of replicas is limited, and a replica without announcements is dropped", async () => {
   const { replicas, settle } = replicasWith({ replicasMax: "1", roomIdleMsMax: "5000" });
   expect(await replicas.follow(room)).toBe(true);
   expect(await replicas.follow("acme.other" as RoomKey)).toBe(false);
@@ -137,7 +137,7 @@ test("[RPH7] the replica of a deleted room is released, whether an announcement 
   }
 });
 
-test("[RPH8] on a line that stands still one subscription is waited for, and not one more each second", async () => {
+test("[RPH8] on a stalled connection one subscription is awaited, and none is added each second", async () => {
   const { replicas, state, settle } = replicasWith();
   state.natsAnswers = false;
   const followed = replicas.follow(room);
@@ -148,10 +148,10 @@ test("[RPH8] on a line that stands still one subscription is waited for, and not
   await settle(5_500);
   goOn();
   expect(await followed).toBe(true);
-  expect([state.subscribing, state.subscriptions]).toEqual([2, 1]); // The first was refused.
+  expect([state.subscribing, state.subscriptions]).toEqual([2, 1]); // NATS did not answer the first.
 });
 
-test("[RPH9] the copy of a room that its owner keeps without edits stays for as long as that says where the room stands", async () => {
+test("[RPH9] the replica of a room without edits is kept while the owner's beacons arrive", async () => {
   const { replicas, settle, hear } = replicasWith({ roomIdleMsMax: "5000" });
   await replicas.follow(room);
   for (let told = 0; told < 20; told++) {
@@ -163,7 +163,7 @@ test("[RPH9] the copy of a room that its owner keeps without edits stays for as 
   expect(replicas.size).toBe(0);
 });
 
-test("[RPH10] after a lost line the copies look at the log in turn, and all of them do", async () => {
+test("[RPH10] after a reconnect all replicas read the log's end, a limited number at once", async () => {
   const { replicas, stored, state, settle, loseLine } = replicasWith();
   const rooms = Array.from({ length: 1_000 }, (_, index) => `acme.room${index}` as RoomKey);
   for (const one of rooms) await replicas.follow(one);

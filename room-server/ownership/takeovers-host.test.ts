@@ -9,7 +9,7 @@ import { RoomTakeovers } from "./handovers-host.ts";
 
 const lost = "two" as ServerId;
 
-/** `taken`: whether the room becomes this server's; it is settled once asked to. */
+/** `taken`: whether this server won the room. A claim is settled when the test calls `settle`. */
 function takeOversOf(rooms: number, taken: (room: RoomKey) => boolean) {
   const copies = Array.from({ length: rooms }, (_, index) => `acme.r${index}` as RoomKey);
   const [asked, settle] = [[] as RoomKey[], [] as (() => void)[]];
@@ -25,7 +25,7 @@ function takeOversOf(rooms: number, taken: (room: RoomKey) => boolean) {
   return { takeovers, asked, settle };
 }
 
-test("[TKO1] all rooms of a server that is gone are taken over, so many at a time", async () => {
+test("[TKO1] all rooms of a lost server are taken over, a limited number at a time", async () => {
   const { takeovers, asked, settle } = takeOversOf(300, () => true);
   const done = takeovers.receiveLost(lost);
   expect(asked).toHaveLength(128);
@@ -40,7 +40,7 @@ test("[TKO1] all rooms of a server that is gone are taken over, so many at a tim
   expect(new Set(asked).size).toBe(300);
 });
 
-test("[TKO2] a room that another took is passed over; a server without copies here is nothing to do", async () => {
+test("[TKO2] a room that another server claimed does not end the takeover; a lost server without replicas here causes no claims", async () => {
   const { takeovers, asked, settle } = takeOversOf(2, (room) => room === "acme.r0");
   const done = takeovers.receiveLost(lost);
   for (const one of settle) one();

@@ -29,17 +29,17 @@ const SIXTY_ONE = Array.from({ length: 61 }, (_, index) => ({
   canWrite: true,
   spectator: false,
 }));
-/** Sixty-four fields with names as long as they may be. */
+/** Sixty-four fields with names of the maximum length. */
 const named = (set: string, text: string) =>
   Array.from({ length: 64 }, (_, index) => ({ name: `${set}${index}`.padEnd(63, "\u2654"), value: new TextEncoder().encode(text) }));
 
-/** What each shows, whatever the order. */
+/** The state of each participant, in any order. */
 const shownIn = ({ present, states }: PresenceDelta) => [
   present.map(({ client }) => client).sort(),
   Object.fromEntries(states.map(({ number, fields }) => [number, fields.map(({ name }) => name).sort()])),
 ];
 
-test("[PRS22] names taken back faster than the room is told make several news, none longer than NATS carries, and nothing is missing", () => {
+test("[PRS22] fields removed faster than the room announces become several deltas, each within the NATS limit, and complete", () => {
   const room = new OwnerPresence(epoch, options, 0 as Millis);
   const view = new PresenceView();
   view.receiveEpoch(epoch);
@@ -76,7 +76,7 @@ test("[PRS22] names taken back faster than the room is told make several news, n
   expect(view.shown(SIXTY_ONE[60]!.client, named("c", "1")[63]!.name)).toEqual(Uint8Array.of(0x31));
 });
 
-test("[PRS23] very many who come and go at once are told of in several news, and few in one", () => {
+test("[PRS23] very many simultaneous joins and leaves are announced in several deltas, and few in one", () => {
   const participant = (number: number) => ({ number, ...SIXTY_ONE[0]!, name: "\u2654".repeat(256) });
   const many = Array.from({ length: 1_000 }, (_, index) => index + 1);
   const delta: PresenceDelta = {

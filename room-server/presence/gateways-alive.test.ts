@@ -16,7 +16,7 @@ test("[GWA1] a gateway is lost once it has been silent for too long, and only on
   expect(alive.takeLost(at(2_002))).toEqual([]);
 });
 
-test("[GWA2] who could not hear judges nobody by the silence", () => {
+test("[GWA2] a server that could not receive declares no gateway lost", () => {
   const alive = new GatewaysAlive({ gatewaySilenceMsMax: 2_000 });
   alive.receiveHeartbeat(here, at(0));
   alive.excuseAll(at(10_000));

@@ -22,7 +22,7 @@ const gateway = "gw" as GatewayId;
 const client = "client0000000001" as ClientId;
 const at = (ms: number) => ms as Millis;
 
-/** A room of one, who shows something at every turn of ten milliseconds for a second; how often the room is told. */
+/** A room of one participant, who changes state every 10 ms for a second. Returns how often the room sends a delta. */
 function newsInASecond(level: number): { delta: number; status: PresenceStatus | undefined } {
   const presence = new OwnerPresence(1 as Epoch, options, at(0));
   presence.receivePresenceInput(
@@ -59,7 +59,7 @@ function newsInASecond(level: number): { delta: number; status: PresenceStatus |
   return { delta: said.filter(({ kind }) => kind === "delta").length, status: head?.kind === "head" ? head.status : undefined };
 }
 
-test("[FAIR7] a room that is held back is told less often, and how often each may tell of itself", () => {
+test("[FAIR7] a throttled room sends deltas less often, and permits fewer updates per participant", () => {
   expect([0, 1, 2].map((level) => newsInASecond(level).delta)).toEqual([20, 10, 5]);
   expect(newsInASecond(1).status).toMatchObject({ shed: 4, presencePerSecond: 10 });
   expect([4, 5].map((level) => newsInASecond(level).status)).toMatchObject([
@@ -68,7 +68,7 @@ test("[FAIR7] a room that is held back is told less often, and how often each ma
   ]);
 });
 
-/** A room of one, who shows something at every turn of ten milliseconds; its standings, as they are told until then. */
+/** A room of one participant, who changes state every 10 ms. Returns its statuses as sent until then. */
 function standingsUntil(endMs: number, holdBacks: ReadonlyMap<number, number>): { ms: number; shed: number }[] {
   const presence = new OwnerPresence(1 as Epoch, options, at(0));
   presence.receivePresenceInput(
@@ -104,19 +104,19 @@ function standingsUntil(endMs: number, holdBacks: ReadonlyMap<number, number>): 
   return told;
 }
 
-test("[FAIR9] what changes of its standing is told at once, though news are due at that very moment and never pause", () => {
+test("[FAIR9] a changed status is sent at once, even if a delta is due at that moment and deltas never pause", () => {
   const told = standingsUntil(
     9_000,
     new Map([
       [5_000, 5],
       [7_000, 0],
     ]),
-  ); // News are due every 50 ms, at a level of 5 every 200.
+  ); // Deltas are due every 50 ms, at level 5 every 200 ms.
   expect(told).toContainEqual({ ms: 5_000, shed: 8 });
   expect(told).toContainEqual({ ms: 7_000, shed: 0 });
 });
 
-test("[FAIR10] and again every second, while news never pause: one that was lost on the way is not missed for long", () => {
+test("[FAIR10] the status is sent again every second while deltas never pause, so that a lost one is repaired", () => {
   const told = standingsUntil(9_000, new Map([[5_000, 5]]));
   expect(told.filter(({ shed }) => shed === 8).length).toBeGreaterThanOrEqual(4);
   expect(told.length).toBeLessThanOrEqual(11);

@@ -28,7 +28,7 @@ const part = (gateway: GatewayId, version: number, number: number, parts: number
 const names = (outcome: Members | "incomplete" | "broken") =>
   typeof outcome === "string" ? outcome : outcome.entered.map(({ name }) => name);
 
-test("[MPT1] parts count once the last has come, whatever other gateways say in between", () => {
+test("[MPT1] parts count once the last has arrived, whatever other gateways send in between", () => {
   const parts = new MemberParts();
   expect(parts.receive(part(here, 7, 1, 3))).toBe("incomplete");
   expect(parts.receive(part(there, 7, 1, 2))).toBe("incomplete");
@@ -37,18 +37,18 @@ test("[MPT1] parts count once the last has come, whatever other gateways say in 
   expect(names(parts.receive(part(there, 7, 2, 2)))).toEqual(["Ann 1", "Ann 2"]);
 });
 
-test("[MPT2] with one lost, or of another version, they are worth nothing; said again they count", () => {
+test("[MPT2] parts with a missing one, or of another version, are discarded; a repeat counts", () => {
   const parts = new MemberParts();
   parts.receive(part(here, 7, 1, 3));
   expect(parts.receive(part(here, 7, 3, 3))).toBe("broken");
   parts.receive(part(here, 7, 1, 2));
   expect(parts.receive(part(here, 8, 2, 2))).toBe("broken");
-  expect(parts.receive(part(here, 8, 2, 2)), "of what nothing is left").toBe("broken");
+  expect(parts.receive(part(here, 8, 2, 2)), "after all parts were discarded").toBe("broken");
   parts.receive(part(here, 9, 1, 2));
   expect(names(parts.receive(part(here, 9, 2, 2)))).toEqual(["Ann 1", "Ann 2"]);
 });
 
-test("[MPT3] whatever is lost, nothing is made of parts of two versions", () => {
+test("[MPT3] whatever is lost, parts of two versions are never combined", () => {
   fc.assert(
     fc.property(fc.array(fc.boolean(), { minLength: 12, maxLength: 12 }), (isLost) => {
       const parts = new MemberParts();
@@ -61,7 +61,7 @@ test("[MPT3] whatever is lost, nothing is made of parts of two versions", () => 
   );
 });
 
-test("[MPT4] a message in one part is as long as it was before there were parts", () => {
+test("[MPT4] a message of one part has the same length as before parts existed", () => {
   const { partOf: _, ...snapshot } = part(here, 7, 1, 1);
   expect(encodePresenceToOwner(part(here, 7, 1, 1)).byteLength - encodePresenceToOwner(snapshot).byteLength).toBe(2);
 });

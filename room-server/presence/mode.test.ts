@@ -7,7 +7,7 @@ import { decideMode, FLAT_FROM_THE_START, type ModeSince, presencePerSecondOf } 
 const options = { flatParticipantsMax: 50, flatAgainParticipants: 40, modeMsMin: 5_000 };
 const at = (seconds: number) => (seconds * 1_000) as Millis;
 
-/** The modes that a room goes through as its size changes, one size each so many seconds. */
+/** The modes that a room passes as its size changes, each size for so many seconds. */
 function modesOf(sizes: readonly number[], everySeconds: number): string[] {
   let current: ModeSince = FLAT_FROM_THE_START;
   return sizes.map((size, index) => (current = decideMode(current, size, at(index * everySeconds), options)).mode);
@@ -17,7 +17,7 @@ test("[MOD1] a room is flat up to its fiftieth participant and hierarchical from
   expect(modesOf([2, 50, 51], 1)).toEqual(["flat", "flat", "hierarchical"]);
 });
 
-test("[MOD2] between the thresholds a room stays what it is", () => {
+test("[MOD2] between the thresholds a room keeps its mode", () => {
   expect(modesOf([51, 41, 50, 41, 40, 45, 50], 10)).toEqual([
     "hierarchical",
     "hierarchical",
@@ -29,7 +29,7 @@ test("[MOD2] between the thresholds a room stays what it is", () => {
   ]);
 });
 
-test("[MOD3] a room that grows and shrinks within moments switches no more than once in the shortest stay", () => {
+test("[MOD3] a room that grows and shrinks quickly switches at most once in the minimum stay", () => {
   const sizes = fc.array(fc.nat({ max: 100 }), { minLength: 2, maxLength: 60 });
   fc.assert(
     fc.property(sizes, fc.integer({ min: 1, max: 6_000 }), (sizes, everyMs) => {
@@ -46,6 +46,6 @@ test("[MOD3] a room that grows and shrinks within moments switches no more than 
   );
 });
 
-test("[MOD4] the more there are, the less often each may tell of itself", () => {
+test("[MOD4] the more participants, the lower the update rate of each", () => {
   expect([0, 1, 1_000, 1_500, 3_000, 100_000].map(presencePerSecondOf)).toEqual([30, 30, 30, 20, 10, 1]);
 });

@@ -24,7 +24,7 @@ const room = "acme.notes" as RoomKey;
 const silent = (): void => {};
 const log = { debug: silent, info: silent, warn: silent, error: silent };
 
-test("[PRS26] an ownership that ends before it has said anything says nothing, not even once the room has begun again", async () => {
+test("[PRS26] an ownership that ends before it has sent anything sends nothing, not even after the room began again", async () => {
   const clock = new FakeClock();
   const told: Epoch[] = [];
   const bus: PresenceBus = {

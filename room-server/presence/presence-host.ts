@@ -179,7 +179,7 @@ export class OwnerPresenceHost {
       for (const hosted of this.#rooms.values()) this.#feed(hosted, { kind: "line-lost" });
     }
     for (const gateway of this.#alive.takeLost(now)) {
-      log.info({ gateway }, "a gateway has fallen silent; its members are gone");
+      log.info({ gateway }, "a gateway is silent; its members are removed");
       metrics.gatewaysLost.inc();
       for (const hosted of this.#rooms.values()) this.#feed(hosted, { kind: "gateway-lost", gateway });
     }

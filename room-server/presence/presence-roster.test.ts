@@ -29,7 +29,7 @@ function shown(of: Roster, client: ClientId): Record<string, string> | undefined
   );
 }
 
-test("[PRS1] a participant held by two gateways keeps its place, and is gone when the last lets it go", () => {
+test("[PRS1] a participant at two gateways keeps its number, and leaves when the last gateway removes it", () => {
   const room = roster();
   room.enter(here, member(ann));
   const { number } = room.takeNews().present[0]!;
@@ -40,7 +40,7 @@ test("[PRS1] a participant held by two gateways keeps its place, and is gone whe
   expect(room.takeNews().gone).toEqual([number]);
 });
 
-test("[PRS2] a number is never another participant's, nor the same one's again", () => {
+test("[PRS2] a number is never used for another participant, nor used again", () => {
   const room = roster();
   room.enter(here, member(ann));
   room.exit(here, ann);
@@ -65,7 +65,7 @@ test("[PRS3] a member that changed twice appears once in a delta, and an unchang
   expect(room.hasNews).toBe(false);
 });
 
-test("[PRS4] a gateway that a client has left cannot speak for it any more", () => {
+test("[PRS4] a gateway that a client has left cannot change its state any more", () => {
   const room = roster();
   room.enter(here, member(ann));
   room.setFields(here, ann, [field("tool", "pen")], true);
@@ -75,7 +75,7 @@ test("[PRS4] a gateway that a client has left cannot speak for it any more", () 
   expect(shown(room, ann)).toEqual({ tool: "brush" });
 });
 
-test("[PRS5] what a client showed where it was before goes when it shows something elsewhere", () => {
+test("[PRS5] the state that a client showed at its previous gateway is removed when it shows another state at the next", () => {
   const room = roster();
   room.enter(here, member(ann));
   room.setFields(here, ann, [field("tool", "pen"), field("color", "red")], true);
@@ -84,7 +84,7 @@ test("[PRS5] what a client showed where it was before goes when it shows somethi
   expect(shown(room, ann)).toEqual({ tool: "pen" });
 });
 
-test("[PRS6] nobody speaks for a client that it does not have", () => {
+test("[PRS6] a gateway cannot change the state of a client that it does not have", () => {
   const room = roster();
   room.enter(here, member(ann));
   room.setFields(there, ann, [field("tool", "pen")], true);
@@ -100,7 +100,7 @@ test("[PRS7] a member above the room's maximum is announced once another has lef
   expect(shown(room, bob)).toEqual({});
 });
 
-test("[PRS8] what the room has no bytes for is not shown; what is taken back gives its bytes back", () => {
+test("[PRS8] a state beyond the room's bytes is not shown; a removed state releases its bytes", () => {
   const room = roster({ presenceBytesMax: 1_000 });
   room.enter(here, member(ann));
   const empty = room.bytes;
@@ -113,7 +113,7 @@ test("[PRS8] what the room has no bytes for is not shown; what is taken back giv
   expect(room.bytes).toBe(0);
 });
 
-test("[PRS8] whoever the room had no bytes for is shown once there are: a value shrinks, a name, or somebody goes; a long name does not keep a short one out", () => {
+test("[PRS8] a state beyond the room's bytes is shown once bytes are free: a value or name shrinks, or a participant leaves; a long name does not exclude a short one", () => {
   const room = roster({ presenceBytesMax: 1_000 });
   room.enter(here, member(ann));
   room.setFields(here, ann, [field("avatar", "x".repeat(800))], true);
@@ -138,13 +138,13 @@ test("[PRS8] whoever the room had no bytes for is shown once there are: a value 
   expect(room.enter(here, member(long, { name: "x".repeat(320) }))).toBe("presence-bytes");
   expect(room.enter(here, member(bob))).toBe("presence-bytes");
   room.exit(here, ann);
-  expect([shown(room, long), shown(room, bob), room.size], "somebody has gone").toEqual([undefined, {}, 1]);
+  expect([shown(room, long), shown(room, bob), room.size], "a participant left").toEqual([undefined, {}, 1]);
   room.exit(here, long);
   room.exit(here, bob);
   expect([room.size, room.bytes]).toEqual([0, 0]);
 });
 
-test("[PRS9] a participant is a spectator where all who hold it say so", () => {
+test("[PRS9] a participant is a spectator if all gateways that have it report so", () => {
   const room = roster();
   room.enter(here, member(ann, { spectator: true }));
   expect(room.snapshot().present).toMatchObject([{ spectator: true }]);
@@ -154,7 +154,7 @@ test("[PRS9] a participant is a spectator where all who hold it say so", () => {
   expect(room.snapshot().present).toMatchObject([{ spectator: true }]);
 });
 
-test("[PRS24] a name that changes is counted as it is then; one that the room has no bytes for is not shown, the right to write is", () => {
+test("[PRS24] a changed name counts with its new length; a name beyond the room's bytes is not shown, the right to write is", () => {
   const room = roster({ presenceBytesMax: 1_000 });
   room.enter(here, member(ann));
   const short = room.bytes;

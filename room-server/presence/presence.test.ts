@@ -47,7 +47,7 @@ class Owned {
   say(...inputs: OwnerPresenceInput[]): OwnerPresenceEffect[] {
     return inputs.flatMap((input) => this.presence.receivePresenceInput(input, this.now as Millis));
   }
-  /** All that comes in the next while. */
+  /** All effects of the given time. */
   pass(ms: number): OwnerPresenceEffect[] {
     const effects: OwnerPresenceEffect[] = [];
     for (const end = this.now + ms; this.now < end; this.now += 5)
@@ -103,12 +103,12 @@ test("[PRS12] a gateway's member messages are applied once and in order, and req
   expect(namesIn(room.pass(60))).toEqual([["bob"]]);
 });
 
-test("[PRS13] a gateway that it does not know is asked for all its members, when it only asks whether it is known", () => {
+test("[PRS13] an unknown gateway that only asks whether it is known is asked for all its members", () => {
   const room = new Owned();
   expect(room.say(members(here, 5, [], { snapshot: false }))).toMatchObject([{ answer: { kind: "missed" } }]);
 });
 
-test("[PRS14] a lost gateway's members are gone, but for those that another has too", () => {
+test("[PRS14] a lost gateway's members leave, except those that another gateway also has", () => {
   const room = new Owned();
   room.say(members(here, 1, ["ann", "bob"]), members(there, 1, ["bob"]));
   room.pass(100);
@@ -117,7 +117,7 @@ test("[PRS14] a lost gateway's members are gone, but for those that another has 
   expect(room.presence.participants).toBe(1);
 });
 
-test("[PRS20] after its line was lost all gateways are asked again, and who has left the room meanwhile is gone with its members", () => {
+test("[PRS20] after a reconnect all gateways are asked again, and a gateway that has left the room leaves with its members", () => {
   const room = new Owned();
   room.say(members(here, 1, ["ann"]), members(there, 1, ["bob"]));
   room.pass(100);
@@ -131,7 +131,7 @@ test("[PRS20] after its line was lost all gateways are asked again, and who has 
   expect(room.presence.participants).toBe(1);
 });
 
-test("[PRS21] a gateway that says nothing of its members for long is asked, once; if it has left the room they are gone, if not they stay", () => {
+test("[PRS21] a gateway that sends nothing about its members for long is asked once; its members leave if it has left the room, and stay otherwise", () => {
   const room = new Owned();
   room.say(members(here, 1, ["ann"]), members(there, 1, ["bob"]));
   room.pass(8_000);
@@ -152,7 +152,7 @@ test("[PRS21] a gateway that says nothing of its members for long is asked, once
   expect(room.presence.participants).toBe(1);
 });
 
-test("[PRS15] states that come late or twice do not undo newer ones", () => {
+test("[PRS15] late or repeated states do not replace newer ones", () => {
   const room = new Owned();
   const states = (number: number, tool: string): OwnerPresenceInput => ({
     kind: "states",
@@ -198,7 +198,7 @@ test("[PRS18] a gateway that knows of a later owner makes this owner read the lo
   expect(room.say(members(here, 1, ["ann"], { epoch: (epoch + 1) as Epoch }))).toContainEqual({ kind: "deposed" });
 });
 
-test("[PRS19] a thousand who come in within a second make twenty-odd news, and one answer to each gateway's message", () => {
+test("[PRS19] a thousand joins within a second make about twenty deltas, and one answer to each gateway's message", () => {
   const room = new Owned();
   const told: OwnerPresenceEffect[] = [];
   const gateways = Array.from({ length: 4 }, (_, index) => `gw-${index}` as GatewayId);
@@ -211,7 +211,7 @@ test("[PRS19] a thousand who come in within a second make twenty-odd news, and o
   expect(answers(told, "acked")).toHaveLength(1_000);
 });
 
-test("[PRS25] of a gateway that is lost before it has said who is with it, nothing is kept, and it is answered nothing", () => {
+test("[PRS25] a gateway that is lost before it has sent its members leaves no state and receives no answer", () => {
   const room = new Owned();
   const inPart = (part: number): OwnerPresenceInput => ({
     kind: "members",

@@ -37,7 +37,7 @@ function seqsOf(answer: BacklogAnswer): number[] | string {
   });
 }
 
-test("[BLG1] gives exactly the edits in the range, cutting a record where the range begins or ends inside it", () => {
+test("[BLG1] a range returns exactly its edits, and cuts records at both ends", () => {
   const backlog = backlogOf([record(1, 3), record(4, 4), record(8, 1)]);
   expect(seqsOf(backlog.range(seqAt(0), seqAt(8)))).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
   expect(seqsOf(backlog.range(seqAt(5), seqAt(8)))).toEqual([6, 7, 8]);
@@ -46,13 +46,13 @@ test("[BLG1] gives exactly the edits in the range, cutting a record where the ra
   expect(seqsOf(backlog.range(seqAt(8), seqAt(8)))).toEqual([]);
 });
 
-test("[BLG2] a whole record is handed on as the bytes that the log holds", () => {
+test("[BLG2] a complete record is returned as the bytes that the log holds", () => {
   const whole = record(4, 4);
   const answer = backlogOf([record(1, 3), whole]).range(seqAt(3), seqAt(7));
   expect(answer.kind === "edits" && answer.parts[0]).toBe(whole.bytes);
 });
 
-test("[BLG3] what is too old, too much for the room or too much for the process goes, the oldest first", () => {
+test("[BLG3] the oldest records are removed when they are too old, too many for the room or too many for the process", () => {
   const records = Array.from({ length: 10 }, (_, index) => record(index + 1, 1, { time: index * 200 }));
   const byAge = backlogOf(records);
   expect(seqsOf(byAge.range(seqAt(4), seqAt(10)))).toEqual([5, 6, 7, 8, 9, 10]);
@@ -71,7 +71,7 @@ test("[BLG3] what is too old, too much for the room or too much for the process 
   expect(budget.bytes).toBe(0);
 });
 
-test("[BLG6] an idle room's backlog ages away", () => {
+test("[BLG6] an idle room's backlog expires", () => {
   const budget = plenty();
   const backlog = backlogOf([record(1, 3)], {}, budget);
   backlog.expire(at(1_001));
@@ -80,7 +80,7 @@ test("[BLG6] an idle room's backlog ages away", () => {
   expect(seqsOf(backlog.range(seqAt(3), seqAt(3)))).toEqual([]);
 });
 
-test("[BLG7] thousands of records come and go, and the range stays right", () => {
+test("[BLG7] the range stays correct while thousands of records are added and removed", () => {
   const backlog = new Backlog({ ...options, backlogMsMax: 100 }, plenty(), 0 as Seq);
   for (let seq = 1; seq <= 5_000; seq++) backlog.append(record(seq, 1, { time: seq }), at(seq));
   expect(seqsOf(backlog.range(seqAt(4_899), seqAt(5_000)))).toEqual(Array.from({ length: 101 }, (_, index) => 4_900 + index));

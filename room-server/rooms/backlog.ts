@@ -97,7 +97,7 @@ export class Backlog {
   #bytes = 0;
   #head: Seq;
 
-  /** `head`: the seq before the first record to come. */
+  /** `head`: the seq before the next record. */
   constructor(options: BacklogOptions, budget: BacklogBudget, head: Seq) {
     this.#options = options;
     this.#budget = budget;
@@ -105,7 +105,7 @@ export class Backlog {
   }
 
   append(record: BacklogRecord, now: Millis): void {
-    assert(record.firstSeq === this.#head + 1, "the backlog takes records in the log's order");
+    assert(record.firstSeq === this.#head + 1, "the backlog receives records in the log's order");
     if (this.#records === NO_RECORDS) this.#records = [record];
     else this.#records.push(record);
     this.#head = record.lastSeq;

@@ -23,7 +23,7 @@ test("[BCN1] after the last commit the room announces its head a few times more,
   expect(beacons.due(at(71_000))).toBe(true);
 });
 
-test("[BCN2] while records follow each other none is needed", () => {
+test("[BCN2] no beacon is needed while records follow each other", () => {
   const beacons = new Beacons(OPTIONS, at(0));
   for (let ms = 0; ms < 5_000; ms += 500) {
     beacons.committed(at(ms));
@@ -31,7 +31,7 @@ test("[BCN2] while records follow each other none is needed", () => {
   }
 });
 
-test("[BCN3] a room that is kept without edits tells its head so often that its warm copy hears it, and wants no tick for it", () => {
+test("[BCN3] a room without edits sends its head often enough for its replica, and needs no tick for it", () => {
   const beacons = new Beacons(OPTIONS, at(0));
   const told = Array.from({ length: 1_200 }, (_, second) => second).filter((second) => beacons.due(at(second * 1_000)));
   expect(told).toEqual([1, 2, 152, 302, 452, 602, 752, 902, 1_052]);

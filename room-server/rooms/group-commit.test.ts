@@ -14,7 +14,7 @@ const edit = (counter: number, bytes = 10) => ({
 });
 const counters = (edits: Iterable<{ counter: number }>) => [...edits].map(({ counter }) => counter);
 
-test("[GRP1] one append is in flight at a time; what waits meanwhile shares the next", () => {
+test("[GRP1] one append is in flight at a time; edits that wait meanwhile share the next", () => {
   const group = new GroupCommit(options);
   group.add(edit(1), now);
   expect(counters(group.takeNext(now))).toEqual([1]);
@@ -25,7 +25,7 @@ test("[GRP1] one append is in flight at a time; what waits meanwhile shares the 
   expect(counters(group.takeNext(now))).toEqual([2, 3]);
 });
 
-test("[GRP2] a record takes no more bytes than it may, in order", () => {
+test("[GRP2] a record keeps the order and its maximum of bytes", () => {
   const group = new GroupCommit(options);
   for (const [counter, bytes] of [
     [1, 30],
@@ -40,7 +40,7 @@ test("[GRP2] a record takes no more bytes than it may, in order", () => {
   }
 });
 
-test("[GRP3] edits and bytes that are not in the log yet are bounded, the ones in flight included", () => {
+test("[GRP3] edits and bytes that the log does not have yet are bounded, including those in flight", () => {
   const byEdits = new GroupCommit(options);
   for (let counter = 1; counter <= 5; counter++) byEdits.add(edit(counter, 1), now);
   byEdits.takeNext(now);
@@ -73,11 +73,11 @@ test("[GRP5] a payload is copied, so that the network's buffer is not kept", () 
   expect(group.takeNext(now)[0]?.payload.buffer.byteLength).toBe(10);
 });
 
-test("[GRP6] a room that is held back begins a record so long after the one before, and all that gathered shares it", () => {
+test("[GRP6] a throttled room begins a record a fixed time after the previous one, and all gathered edits share it", () => {
   const group = new GroupCommit(options);
   group.gatherFor(80);
   group.add(edit(1), 0 as Millis);
-  expect(counters(group.takeNext(0 as Millis)), "the first waits for nothing").toEqual([1]);
+  expect(counters(group.takeNext(0 as Millis)), "the first does not wait").toEqual([1]);
   group.settle();
   for (const [counter, ms] of [
     [2, 10],

@@ -38,7 +38,7 @@ function intake(isGenuine = true) {
 }
 const answerOf = (taken: IntakeResult) => ("answer" in taken ? taken.answer : undefined);
 
-test("[INT1] edits are taken in their writer's order; one that waits already is passed over, and of a gap the writer is told once", () => {
+test("[INT1] edits are accepted in their writer's order; a waiting repeat is skipped, and a gap is reported to the writer once", () => {
   const { intake: of } = intake();
   expect(of.receiveEdit(edit(1), SAVED, at(0)).kind).toBe("accepted");
   expect(of.receiveEdit(edit(1), SAVED, at(0)).kind).toBe("passed-over");
@@ -47,7 +47,7 @@ test("[INT1] edits are taken in their writer's order; one that waits already is 
   expect(of.receiveEdit(edit(6), SAVED, at(200)).kind).toBe("answered");
 });
 
-test("[INT2] an edit that the log has is answered with its seq", () => {
+test("[INT2] an edit that the log contains is answered with its seq", () => {
   const { intake: of, sequencer } = intake();
   sequencer.commit(
     { epoch: 3 as Epoch, firstSeq: 1 as Seq, edits: [{ client: ann.client, counter: 1, parentSeq: 0 as Seq, payload: new Uint8Array(1) }] },
@@ -56,7 +56,7 @@ test("[INT2] an edit that the log has is answered with its seq", () => {
   expect(answerOf(of.receiveEdit(edit(1), SAVED, at(0)))).toMatchObject({ kind: "acked", seq: 1, exact: true });
 });
 
-test("[INT3] where there is no room, where the log is stalled, and where it could never fit, an edit is refused with the reason", () => {
+test("[INT3] an edit is refused with the reason if the room is full, the log is stalled, or the edit could never fit", () => {
   const { intake: of } = intake();
   expect(answerOf(of.receiveEdit(edit(1, 101), SAVED, at(0)))).toMatchObject({ reason: "too-large", retryAfterMs: 0 });
   expect(answerOf(of.receiveEdit(edit(1), { ...SAVED, saving: "refusing" }, at(0)))).toMatchObject({
@@ -69,7 +69,7 @@ test("[INT3] where there is no room, where the log is stalled, and where it coul
   expect(answerOf(full)).toMatchObject({ reason: "write-backpressure", expected: 3 });
 });
 
-test("[INT4] what others send in again for a writer is taken only with a room server's seal", () => {
+test("[INT4] an edit submitted by another client is accepted only with a room server's seal", () => {
   const tentative = {
     ...ann,
     counter: 1,
@@ -83,12 +83,12 @@ test("[INT4] what others send in again for a writer is taken only with a room se
   expect(answerOf(intake(false).intake.receiveResubmit(tentative, SAVED, at(0)))).toMatchObject({ kind: "refused", reason: "forged" });
 });
 
-test("[INT5] a first edit is taken once, where there is no edit and none waits; its repeat is answered, and it is never shown before the log has it", () => {
+test("[INT5] a first edit is accepted once, if no edit exists or waits; its repeat is answered, and it is never shown before the log has it", () => {
   const { intake: of, sequencer, unacked } = intake();
   const bob = { ...edit(1), author: { user: "bob" as UserId, client: "bobbobbobbobbob1" as ClientId } };
   expect(of.receiveFirstEdit(edit(1), SAVED, at(0))).toMatchObject({ kind: "accepted", edit: { shown: "never" } });
   expect(of.receiveFirstEdit(edit(1), SAVED, at(0)).kind, "its own repeat").toBe("passed-over");
-  expect(of.receiveFirstEdit(bob, SAVED, at(0)).kind, "until it is known what became of the other").toBe("passed-over");
+  expect(of.receiveFirstEdit(bob, SAVED, at(0)).kind, "until the outcome of the other is known").toBe("passed-over");
   unacked.takeNext(at(0));
   unacked.settle();
   sequencer.commit(

@@ -57,7 +57,7 @@ function load(
   return loading.receiveEnd(EPOCH, head as Seq, now);
 }
 
-test("[LOD1] every writer's place is known again, from the checkpoint and from the log behind it", () => {
+test("[LOD1] every writer's progress is restored, from the checkpoint and from the log behind it", () => {
   const { sequencer, hole } = load(
     checkpoint(2, [
       [ann, 1, 1],
@@ -78,20 +78,20 @@ test("[LOD1] every writer's place is known again, from the checkpoint and from t
   expect(sequencer.placeOf(bob, 2, 0, now)).toEqual({ kind: "next" });
 });
 
-test("[LOD2] records that the checkpoint covers are passed over", () => {
+test("[LOD2] records that the checkpoint covers are skipped", () => {
   const { sequencer, backlog, hole } = load(checkpoint(2, []), [edits(1, [[ann, 1]]), edits(2, [[ann, 2]]), edits(3, [[ann, 3]])], 3);
   expect(hole).toBeUndefined();
   expect(sequencer.head).toBe(3);
   expect(backlog.range(2 as Seq, 3 as Seq)).toMatchObject({ kind: "edits", parts: [expect.any(Uint8Array)] });
 });
 
-test("[LOD3] edits that neither holds are a hole, at the start, in the middle and at the end", () => {
+test("[LOD3] edits that neither the checkpoint nor the log contains are a hole, at the start, in the middle and at the end", () => {
   expect(load(undefined, [edits(3, [[ann, 3]])], 3).hole).toEqual({ after: 0, before: 3 });
   expect(load(undefined, [edits(1, [[ann, 1]]), edits(4, [[ann, 4]])], 4).hole).toEqual({ after: 1, before: 4 });
   expect(load(undefined, [edits(1, [[ann, 1]])], 5).hole).toEqual({ after: 1, before: 6 });
 });
 
-test("[LOD4] behind a hole the seqs go on where the log says, and the backlog begins there", () => {
+test("[LOD4] after a hole the seqs continue where the log continues, and the backlog begins there", () => {
   const { sequencer, backlog } = load(undefined, [edits(1, [[ann, 1]]), edits(4, [[ann, 4]])], 4);
   expect(sequencer.head).toBe(4);
   expect(backlog.range(0 as Seq, 4 as Seq)).toEqual({ kind: "older" });
@@ -107,7 +107,7 @@ test("[LOD5] an abandoned load releases its memory", () => {
   expect(budget.bytes).toBe(0);
 });
 
-test("[LOD6] an owner that begins before what is here is a hole: what follows is of a log that has lost its end", () => {
+test("[LOD6] an epoch record that begins before the loaded end is a hole: later records belong to a log that lost its end", () => {
   const begins = (head: number): OwnersRecord => ({
     kind: "epoch",
     id: "s.9",
@@ -144,7 +144,7 @@ test("[LOD6] an owner that begins before what is here is a hole: what follows is
   ).toEqual({ after: 1, before: 2 });
 });
 
-test("[LOD7] the log's epochs are known, from the checkpoint on; one of an earlier build knows only of its own", () => {
+test("[LOD7] the log's epochs are known from the checkpoint on; a checkpoint of an earlier version contains only its own epoch", () => {
   const begins: OwnersRecord = { kind: "epoch", id: "s.9", time: 1_000 as UnixMillis, epoch: 7 as Epoch, head: 3 as Seq };
   const before = { ...checkpoint(2, []), epoch: 5 as Epoch };
   expect(load(before, [begins], 3).epochs).toEqual([5, 2, 7, 3, EPOCH, 3]);
@@ -160,7 +160,7 @@ test("[LOD7] the log's epochs are known, from the checkpoint on; one of an earli
 });
 
 test.each([1, 20, 31, 40])(
-  "[LOD8] whoever loads the checkpoint's snapshot is of this log, after %i openings in which nobody wrote",
+  "[LOD8] a client that loads the checkpoint's snapshot belongs to this log, after %i openings without edits",
   (openings) => {
     const from = { ...checkpoint(10, []), epoch: 5 as Epoch };
     const begins = (epoch: number): OwnersRecord => ({

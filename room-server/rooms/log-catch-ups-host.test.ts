@@ -27,7 +27,7 @@ const gateway = "gw" as GatewayId;
 const ann = "annannannannann1" as ClientId;
 const epoch = 1 as Epoch;
 
-/** One edit of 100 bytes a record; the room's seqs are the stream's. */
+/** One edit of 100 bytes per record; the room's seqs are the stream's sequences. */
 const stored: DecodedRecord[] = [1, 2, 3, 4].map((seq) => {
   const edits = { epoch, firstSeq: seq as Seq, edits: [{ client: ann, counter: seq, parentSeq: 0 as Seq, payload: new Uint8Array(100) }] };
   return {
@@ -46,7 +46,7 @@ const checkpointAt = (seq: number, what: { leftOut?: number; bytes: number }): C
   snapshot: { object: "o", bytes: what.bytes, sha256: "" },
 });
 
-/** Asks for all after a position, in the name of a room whose log is read one question at a time. */
+/** Requests everything after a position, for a room whose log is read one request at a time. */
 function askerOf(
   ports: ConstructorParameters<typeof LogCatchUps>[0],
   { logReadsWaitingMax = 1, logReadBytesMax = 250, answerBytesMax = 1e6, clock = new FakeClock() } = {},
@@ -59,7 +59,7 @@ function askerOf(
   };
 }
 
-/** Where a catch-up from `after` to the head leads that may read 250 bytes: to a seq, or to a snapshot. */
+/** The outcome of a catch-up from `after` to the head that may read 250 bytes: a seq, or a snapshot. */
 async function catchUp(after: number, checkpoint: Checkpoint | undefined, heldFrom = epoch): Promise<string> {
   const read: number[] = [];
   const answer = await new Promise<CatchUp>((resolve) => {
@@ -88,24 +88,24 @@ async function catchUp(after: number, checkpoint: Checkpoint | undefined, heldFr
     : `${answer.parts.length} records of ${read.join()}`;
 }
 
-test("[LCU1] what a newer snapshot would lead to faster is not read from the log", async () => {
-  expect(await catchUp(2, checkpointAt(4, { bytes: 400 }))).toBe("too-old"); // What lies before counts as read.
+test("[LCU1] a range that a newer snapshot covers faster is not read from the log", async () => {
+  expect(await catchUp(2, checkpointAt(4, { bytes: 400 }))).toBe("too-old"); // Skipped records count as read.
 });
 
-test("[LCU4] a newcomer to a room that has a snapshot is sent there at once: a herd of them costs no look into the log", async () => {
+test("[LCU4] a new client in a room with a snapshot is sent to it at once, so that many new clients cause no read of the log", async () => {
   expect(await catchUp(0, checkpointAt(1, { bytes: 100 }))).toBe("too-old, unread");
 });
 
-test("[LCU2] where no snapshot is newer all is read, from the checkpoint on", async () => {
+test("[LCU2] without a newer snapshot everything is read, from the checkpoint on", async () => {
   expect(await catchUp(0, undefined)).toBe("4 records of 1,2,3,4");
   expect(await catchUp(1, checkpointAt(1, { bytes: 400 }))).toBe("3 records of 1,2,3,4");
 });
 
-test("[LCU7] whoever holds the edit that the checkpoint ends with, of another epoch than the log has it, is told so", async () => {
+test("[LCU7] a client with the checkpoint's last edit, in another epoch than the log's, receives that its position is unknown", async () => {
   expect(await catchUp(1, checkpointAt(1, { bytes: 400 }), 0 as Epoch)).toBe("other-epoch");
 });
 
-test("[LCU3] a room of other payloads than Yjs updates has no snapshot to be sent to: its log is read, however long", async () => {
+test("[LCU3] a room with other payloads than Yjs updates has no snapshot: its log is read, however long", async () => {
   expect(await catchUp(0, checkpointAt(4, { leftOut: 4, bytes: 2 }))).toBe("4 records of 1,2,3,4");
   expect(await catchUp(0, checkpointAt(4, { leftOut: 1, bytes: 300 }))).toBe("too-old, unread");
 });
@@ -128,7 +128,7 @@ test("[LCU5] many newcomers request a room's checkpoint once", async () => {
   expect([answers, asked]).toEqual([Array(3).fill({ kind: "resync", reason: "too-old" }), [room]]);
 });
 
-test("[LCU6] a question that is asked again while it waits, or while the log is read for it, is read for once; once answered, again", async () => {
+test("[LCU6] a request that is repeated while it waits, or while the log is read for it, causes one read; after its answer it causes another", async () => {
   const answered: number[] = [];
   const reads: (() => void)[] = [];
   const ports = {
@@ -163,7 +163,10 @@ test("[LCU6] a question that is asked again while it waits, or while the log is 
 
 type Served = { readonly answer: number | string; readonly read: readonly number[]; readonly tookMs: number };
 
-/** Of somebody at seq 1 who asks on at seq 3, and of another there, where an answer holds two edits and a record takes 20 ms to read. `isCutOff`: the log fails for one who asks on before them. */
+/**
+ * A client at seq 1 that continues at seq 3, and another one there. An answer holds two edits, and a record takes 20 ms
+ * to read. `isCutOff`: the log fails for a client that continues before seq 3.
+ */
 async function askedOn(logReadBytesMax: number, { isCutOff = false } = {}): Promise<[Served, Served, Served]> {
   const clock = new FakeClock();
   let isBroken = false;
@@ -177,7 +180,7 @@ async function askedOn(logReadBytesMax: number, { isCutOff = false } = {}): Prom
       read: async function* (_: RoomKey, from: number, through: number) {
         if (isBroken) {
           isBroken = false;
-          throw new Error("the log shows nothing there");
+          throw new Error("the log has no record there");
         }
         for (const one of stored.filter(({ streamSeq }) => streamSeq > from && streamSeq <= through)) {
           clock.turn(20);
@@ -222,18 +225,18 @@ async function askedOn(logReadBytesMax: number, { isCutOff = false } = {}): Prom
   return [first, await ask(2, 3), await ask(3, 3)];
 }
 
-test("[LCU8] an answer holds what fits a message; whoever asks on is read on for from there, after a rest as long as reading took", async () => {
+test("[LCU8] an answer holds what fits a message; a request for the rest continues there, after a pause as long as the read took", async () => {
   const [first, second] = await askedOn(1e6);
   expect([first.answer, first.read, second.answer, second.read]).toEqual([2, [1, 2, 3], 1, [3, 4]]);
   expect(second.tookMs).toBeGreaterThanOrEqual(60 + 40);
 });
 
-test("[LCU9] what was read for the answers before counts, until a newer snapshot is the better answer", async () => {
+test("[LCU9] the bytes of earlier answers count, until a newer snapshot is the better answer", async () => {
   const [first, second] = await askedOn(450);
   expect([first.answer, second.answer]).toEqual([2, "too-old"]);
 });
 
-test("[LCU10] others who ask on from the same place are read on for from there as well, but not once that led nowhere", async () => {
+test("[LCU10] other requests that continue at the same place are read from there too, but not after that place led nowhere", async () => {
   const [, , third] = await askedOn(1e6);
   expect([third.answer, third.read]).toEqual([1, [3, 4]]);
   const [, turnedAway, another] = await askedOn(450);
@@ -243,7 +246,7 @@ test("[LCU10] others who ask on from the same place are read on for from there a
   ]);
 });
 
-test("[LCU11] where reading on from a place fails, the next who asks is read for from further back", async () => {
+test("[LCU11] if a read from a place fails, the next request is read from an earlier place", async () => {
   const [, second] = await askedOn(1e6, { isCutOff: true });
   expect([second.answer, second.read]).toEqual([1, [1, 2, 3, 4]]);
 });

@@ -52,29 +52,29 @@ function shown(answer: CatchUp): unknown {
   return answer.parts.flatMap((part) => readCommittedEdits(decoding.createDecoder(part)).edits.map(({ counter }) => counter));
 }
 
-test("[RPL1] the range is answered from the records that hold it, cut at both ends, across epochs", () => {
+test("[RPL1] the range is answered from the records that contain it, cut at both ends, across epochs", () => {
   const log = [claim(1, 0), edits(1, 3), edits(4, 3), claim(2, 6), edits(7, 3, 2)];
   expect(shown(replay(log, { after: 0, through: 9 }))).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
   expect(shown(replay(log, { after: 4, through: 8 }))).toEqual([5, 6, 7, 8]);
 });
 
-test("[RPL2] edits that the log no longer holds are too old, and so is a log that ends early", () => {
+test("[RPL2] edits that the log no longer contains are too old, and so is a log that ends early", () => {
   expect(shown(replay([edits(4, 3)], { after: 2, through: 6 }))).toBe("too-old");
   expect(shown(replay([edits(4, 3)], { after: 3, through: 9 }))).toBe("too-old");
   expect(shown(replay([], { after: 0, through: 1 }))).toBe("too-old");
 });
 
-test("[RPL3] a position that a later epoch's edit stands at is of another log", () => {
+test("[RPL3] a position at a later epoch's edit belongs to another log", () => {
   expect(shown(replay([edits(1, 3, 2)], { after: 2, epoch: 1, through: 3 }))).toBe("other-epoch");
 });
 
-test("[RPL4] where a newer snapshot would help, it reads only so much", () => {
+test("[RPL4] a read is limited if a newer snapshot would help", () => {
   const log = Array.from({ length: 10 }, (_, index) => edits(index + 1, 1, 1, 100));
   expect(shown(replay(log, { after: 8, through: 10 }, { readBytesMax: 500 }))).toBe("too-old");
   expect(shown(replay(log, { after: 8, through: 10 }))).toEqual([9, 10]);
 });
 
-test("[RPL5] what does not fit an answer is left for whoever asks on, to whom one more edit comes at least", () => {
+test("[RPL5] edits beyond an answer are left for the next request, which receives at least one more edit", () => {
   const log = Array.from({ length: 5 }, (_, index) => edits(index + 1, 1, 1, 100));
   expect(shown(replay(log, { after: 0, through: 5 }, { answerBytesMax: 300 }))).toEqual([1, 2]);
   expect(shown(replay(log, { after: 2, through: 5 }, { answerBytesMax: 300 }))).toEqual([3, 4]);

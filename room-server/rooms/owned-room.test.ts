@@ -73,7 +73,7 @@ function appends(effects: readonly OwnedRoomEffect[]): (EditsRecord & { expected
   );
 }
 
-test("[RRM1] edits are appended behind the room's last record, with their authors, and with nothing said before the log has them", () => {
+test("[RRM1] edits are appended behind the room's last record, with their authors, and nothing is announced before the log contains them", () => {
   const room = roomAt(40);
   const effects = send(room, 0, edit(ann, 1), edit(bob, 1));
   expect(kinds(effects)).toEqual(["append"]);
@@ -99,7 +99,7 @@ test("[RRM1] edits are appended behind the room's last record, with their author
   expect(room.head).toBe(42);
 });
 
-test("[RRM2] what arrives while an append is in flight shares the next record, which expects the one before", () => {
+test("[RRM2] edits that arrive during an append share the next record, which expects the one in flight", () => {
   const room = roomAt();
   send(room, 0, edit(ann, 1));
   expect(send(room, 0, edit(ann, 2))).toEqual([]);
@@ -108,7 +108,7 @@ test("[RRM2] what arrives while an append is in flight shares the next record, w
   expect(record).toMatchObject({ expected: 17, edits: { firstSeq: 2, edits: [{ counter: 2 }, { counter: 1 }] } });
 });
 
-test("[RRM3] a repeat gets no answer while its first copy waits, and the seq once that is in the log", () => {
+test("[RRM3] a repeat gets no answer while its first copy waits, and the seq once the log contains that copy", () => {
   const room = roomAt();
   send(room, 0, edit(ann, 1));
   expect(send(room, 0, edit(ann, 1))).toEqual([]);
@@ -116,7 +116,7 @@ test("[RRM3] a repeat gets no answer while its first copy waits, and the seq onc
   expect(answers(send(room, 2, edit(ann, 1)))).toEqual([{ kind: "acked", epoch: 4, client: ann.client, counter: 1, seq: 1, exact: true }]);
 });
 
-test("[RRM4] a gap names the missing edit, once, however many edits follow it", () => {
+test("[RRM4] a gap is refused with the missing counter, once, however many edits follow it", () => {
   const room = roomAt();
   expect(answers(send(room, 0, edit(ann, 3), edit(ann, 4), edit(ann, 5)))).toEqual([
     { kind: "refused", epoch: 4, client: ann.client, counter: 3, reason: "gap", expected: 1, retryAfterMs: 0 },
@@ -125,7 +125,7 @@ test("[RRM4] a gap names the missing edit, once, however many edits follow it", 
   expect(answers(send(room, 200, edit(ann, 6)))).toMatchObject([{ reason: "gap", expected: 1 }]);
 });
 
-test("[RRM5] past the limit an edit is refused with a time to wait, and those behind it are refused by that", () => {
+test("[RRM5] over the limit an edit is refused with a retry time, and the edits behind it are refused with it", () => {
   const room = roomAt();
   const effects = send(room, 0, ...[1, 2, 3, 4, 5, 6, 7].map((counter) => edit(ann, counter)));
   expect(answers(effects)).toMatchObject([{ counter: 6, reason: "write-backpressure", expected: 6, retryAfterMs: 1_000 }]);
@@ -141,7 +141,7 @@ test("[RRM6] an edit too large for a record is refused permanently, and a smalle
   expect(appends(send(room, 0, edit(ann, 1)))).toHaveLength(1);
 });
 
-test("[RRM7] a parent that does not lie before its edit is taken for the one before it", () => {
+test("[RRM7] a parent that is not before its edit is replaced by the edit before", () => {
   const room = roomAt(5);
   const [record] = appends(send(room, 0, edit(ann, 1, { parentSeq: 99 as Seq }), edit(ann, 2, { parentSeq: 3 as Seq })));
   expect(record!.edits.edits.map(({ parentSeq }) => parentSeq)).toEqual([5, 3]);
@@ -161,7 +161,7 @@ test("[RRM8] while the log is slow the room is saving: unacked edits are shown o
   expect(broadcasts(send(room, 160, edit(bob, 1)))).toMatchObject([{ kind: "tentative", edit: { client: bob.client, counter: 1 } }]);
 });
 
-test("[RRM9] after ten seconds new edits are refused; those accepted stay and are committed when the log is back", () => {
+test("[RRM9] after ten seconds new edits are refused; accepted ones stay, and are committed when the log answers", () => {
   const room = roomAt(0, { beaconMs: 1_000_000 });
   send(room, 0, edit(ann, 1));
   send(room, 9_000, edit(ann, 2));
@@ -176,7 +176,7 @@ test("[RRM9] after ten seconds new edits are refused; those accepted stay and ar
   expect(appends(send(room, 12_002, edit(ann, 3)))).toHaveLength(1);
 });
 
-test("[RRM10] a tentative edit is submitted again by anyone who can show its seal, and by nobody else", () => {
+test("[RRM10] a tentative edit is submitted again by any client with its seal, and by no other", () => {
   const room = roomAt();
   const tentative: TentativeEdit = {
     epoch: 3 as Epoch,
@@ -196,7 +196,7 @@ test("[RRM10] a tentative edit is submitted again by anyone who can show its sea
   expect(answers(resubmit(tentative))).toMatchObject([{ kind: "acked", counter: 1, seq: 1 }]);
 });
 
-test("[RRM27] while the log stays slow the oldest tentative edits go out again: who missed one would show nothing of its author", () => {
+test("[RRM27] while the log stays slow the oldest tentative edits are sent again, because a client that missed one shows nothing of its author", () => {
   const room = roomAt(0, { recordBytesMax: 10 });
   const large = { payload: new Uint8Array(8) };
   send(room, 0, edit(ann, 1, large), edit(ann, 2, large));
@@ -205,7 +205,7 @@ test("[RRM27] while the log stays slow the oldest tentative edits go out again: 
   expect([101, 200, 1_101, 1_200, 2_101].map(shown)).toEqual([[1, 2], [], [1], [], [1]]);
 });
 
-test("[RRM31] a first edit is never shown as tentative, however long the log stays slow: whoever held it could send it in after another", () => {
+test("[RRM31] a first edit is never shown as tentative, however long the log stays slow: another client could submit it after a different one", () => {
   const room = roomAt();
   room.receiveRoomInput({ kind: "first-edit", gateway, edit: edit(ann, 1) }, at(0));
   send(room, 0, edit(bob, 1));
@@ -225,7 +225,7 @@ test("[RRM11] a catch-up returns the edits after the position, and the head", ()
   expect(answers(catchUp(room, position(2, 3)))).toMatchObject([{ answer: { kind: "resync", reason: "other-epoch" } }]);
 });
 
-test("[RRM40] a catch-up from a position of an epoch that the log has lost is refused, also where its edits are here or the head is", () => {
+test("[RRM40] a catch-up from a position of an epoch that the log has lost is refused, even if its edits or its head are here", () => {
   const ask = (seq: number, of: number) => answers(catchUp(roomAt(40, {}, [3, 0, epoch, 30]), position(seq, of)));
   for (const [seq, of] of [
     [20, 2],
@@ -237,7 +237,7 @@ test("[RRM40] a catch-up from a position of an epoch that the log has lost is re
   expect(ask(40, 4)).toMatchObject([{ answer: { kind: "edits", parts: [] } }]);
 });
 
-test("[RRM41] one from before all epochs that are known is refused, and counted: they are bounded", () => {
+test("[RRM41] a catch-up from before all known epochs is refused, and counted: the epochs are bounded", () => {
   const many = Array.from({ length: EPOCHS_MAX }, (_, index) => [index + 10, index]).flat();
   expect(catchUp(roomAt(40, {}, many), position(1, 9))).toMatchObject([
     { kind: "limit-reached", limit: "epochs" },
@@ -245,14 +245,14 @@ test("[RRM41] one from before all epochs that are known is refused, and counted:
   ]);
 });
 
-test("[RRM12] a new room's start is its head; what lies before the backlog is read from the log", () => {
+test("[RRM12] a new room's start is its head; edits before the backlog are read from the log", () => {
   expect(answers(catchUp(roomAt(), position(0, 0)))).toMatchObject([{ head: 0, answer: { kind: "edits", parts: [] } }]);
   expect(catchUp(roomAt(40), position(12))).toMatchObject([
     { kind: "read-log", request: { after: { seq: 12 }, through: 40 }, epoch: 4, head: 40, streamSeq: 10 },
   ]);
 });
 
-test("[RRM13] a position that the append in flight reaches waits for it: gateways may see a record before its owner does", () => {
+test("[RRM13] a catch-up from a position in the record in flight waits for it, because gateways may see a record before its owner does", () => {
   const room = roomAt();
   send(room, 0, edit(ann, 1), edit(ann, 2));
   expect(catchUp(room, position(2))).toEqual([]);
@@ -261,7 +261,7 @@ test("[RRM13] a position that the append in flight reaches waits for it: gateway
   expect(answers(appended(room, 1))).toMatchObject([{ answer: { parts: [] } }, { answer: { parts: [expect.any(Uint8Array)] } }]);
 });
 
-test("[RRM14] a position of a later epoch makes the owner doubt itself", () => {
+test("[RRM14] a position of a later epoch makes the owner check its ownership", () => {
   expect(kinds(catchUp(roomAt(), position(0, 5)))).toEqual(["check-ownership"]);
 });
 
@@ -278,7 +278,7 @@ test("[RRM15] a quiet room announces its head a few times and then rests", () =>
   expect(room.tickUrgency).toBe("never");
 });
 
-test("[RRM16] a room is idle while no edit and no catch-up comes, and never while an edit waits for the log", () => {
+test("[RRM16] a room is idle while no edit and no catch-up arrives, and never while an edit waits for the log", () => {
   const room = roomAt();
   expect(room.idleMs(at(700))).toBe(700);
   send(room, 1_000, edit(ann, 1));
@@ -287,7 +287,7 @@ test("[RRM16] a room is idle while no edit and no catch-up comes, and never whil
   expect(room.idleMs(at(9_500))).toBe(8_500);
 });
 
-test("[RRM17] a catch-up of many edits is answered with as many as fit a message: its gateway asks on once it has those", () => {
+test("[RRM17] a catch-up of many edits is answered with as many as fit a message, and its gateway then requests the rest", () => {
   const room = roomAt(0, { answerBytesMax: 150, unackedEditsMax: 100 });
   for (let counter = 1; counter <= 4; counter++) {
     send(room, 0, edit(ann, counter, { payload: new Uint8Array(60) }));
@@ -300,7 +300,7 @@ test("[RRM17] a catch-up of many edits is answered with as many as fit a message
   expect([0, 1, 2, 3, 4].map(partsAfter)).toEqual([[1], [1], [1], [1], [0]]);
 });
 
-test("[RRM17] a room that is held back appends what has gathered at a tick, refuses nothing, and is not taken to be saving", () => {
+test("[RRM17] a throttled room appends gathered edits at a tick, refuses none, and is not saving", () => {
   const room = roomAt();
   room.receiveRoomInput({ kind: "gather", everyMs: 80 }, at(0));
   send(room, 0, edit(ann, 1));
@@ -312,10 +312,10 @@ test("[RRM17] a room that is held back appends what has gathered at a tick, refu
   expect(broadcasts(effects)).toEqual([]);
   appended(room, 101, 12);
   send(room, 110, edit(ann, 3));
-  expect(kinds(room.receiveRoomInput({ kind: "gather", everyMs: 0 }, at(111))), "let go, it appends at once").toEqual(["append"]);
+  expect(kinds(room.receiveRoomInput({ kind: "gather", everyMs: 0 }, at(111))), "released, it appends at once").toEqual(["append"]);
 });
 
-test("[ROOM39] a room in which nobody writes for a while goes on where it was: it numbers on, knows repeats, and gathers where it is held back", () => {
+test("[ROOM39] a room without edits for a while continues: its numbers, its knowledge of repeats, and its gathering while throttled", () => {
   const room = roomAt(40);
   send(room, 0, edit(ann, 1));
   appended(room, 1);

@@ -7,7 +7,7 @@ const ann = "annannannannann1" as ClientId;
 const bob = "bobbobbobbobbob1" as ClientId;
 const at = (ms: number) => ms as Millis;
 
-test("[REF1] after a refusal a writer's next gaps get no answer for a while; other writers' do", () => {
+test("[REF1] after a refusal a writer's next gaps get no answer for a while; other writers' gaps do", () => {
   const refusals = new Refusals();
   expect(refusals.mayRefuse(ann, at(0))).toBe(true);
   refusals.noteRefusal(ann, 200, at(0));

@@ -21,7 +21,7 @@ test("[BKM1] a replayPosition is for all who ask on behind the very edit, over t
   expect(replayPositions.find(at(3))).toBeUndefined();
 });
 
-test("[BKM2] past so many the oldest goes", () => {
+test("[BKM2] the oldest position is removed at the limit", () => {
   const replayPositions = new ReplayPositions(2);
   for (const seq of [1, 2, 1, 3]) replayPositions.keep(at(seq), replayPosition(seq));
   expect([1, 2, 3].map((seq) => replayPositions.find(at(seq))?.streamSeq)).toEqual([1, undefined, 3]);

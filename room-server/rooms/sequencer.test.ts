@@ -29,7 +29,7 @@ function commit(sequencer: Sequencer, edits: readonly (readonly [ClientId, numbe
   );
 }
 
-test("[SEQ1] only the next edit of a writer is taken; a later one names the one that is missing", () => {
+test("[SEQ1] only the next edit of a writer is accepted; a later one is refused with the missing counter", () => {
   const seq = sequencer();
   expect(seq.placeOf(ann, 2, 0, at(0))).toEqual({ kind: "gap", expected: 1 });
   take(seq, ann, 1);
@@ -37,7 +37,7 @@ test("[SEQ1] only the next edit of a writer is taken; a later one names the one 
   expect(seq.placeOf(ann, 4, 0, at(0))).toEqual({ kind: "gap", expected: 3 });
 });
 
-test("[SEQ2] a repeat is not taken: it waits while its first copy does, and is committed with that one's seq afterwards", () => {
+test("[SEQ2] a repeat is not ordered twice: it waits with its first copy, and afterwards is committed with that seq", () => {
   const seq = sequencer();
   take(seq, ann, 1);
   expect(seq.placeOf(ann, 1, 0, at(0))).toEqual({ kind: "waiting" });
@@ -48,7 +48,7 @@ test("[SEQ2] a repeat is not taken: it waits while its first copy does, and is c
   expect(seq.placeOf(ann, 1, 0, at(0))).toEqual({ kind: "committed", seq: 2, exact: true });
 });
 
-test("[SEQ3] all writers' edits share one order without a hole", () => {
+test("[SEQ3] all writers' edits share one order without a gap", () => {
   const seq = sequencer();
   commit(seq, [
     [ann, 1],
@@ -60,27 +60,27 @@ test("[SEQ3] all writers' edits share one order without a hole", () => {
   expect(seq.placeOf(bob, 1, 0, at(0))).toMatchObject({ seq: 2 });
 });
 
-test("[SEQ4] an edit that was not taken after all leaves no trace: its retry is the next again", () => {
+test("[SEQ4] an edit that was withdrawn leaves no trace: its retry is the next again", () => {
   const seq = sequencer();
   expect(seq.placeOf(ann, 1, 0, at(0))).toEqual({ kind: "next" });
   expect(seq.placeOf(ann, 2, 0, at(0))).toEqual({ kind: "gap", expected: 1 });
   take(seq, ann, 1);
 });
 
-test("[SEQ5] a writer unknown here goes on after what it knows committed", () => {
+test("[SEQ5] an unknown writer continues after the counter that it knows committed", () => {
   const seq = sequencer();
   expect(seq.placeOf(ann, 9, 7, at(0))).toEqual({ kind: "gap", expected: 8 });
   expect(seq.placeOf(ann, 8, 7, at(0))).toEqual({ kind: "next" });
 });
 
-test("[SEQ6] a writer that knows of commits the log has lost is not refused for ever", () => {
+test("[SEQ6] a writer that knows of commits which the log has lost is not refused forever", () => {
   const seq = sequencer();
   take(seq, ann, 1);
   commit(seq, [[ann, 1]]);
   expect(seq.placeOf(ann, 6, 5, at(0))).toEqual({ kind: "next" });
 });
 
-test("[SEQ6] what only the writer knows committed is not vouched for: an owner deposed unawares has not seen it", () => {
+test("[SEQ6] a counter that only the writer knows committed is not confirmed: an owner fenced unnoticed has not seen it", () => {
   const seq = sequencer();
   commit(seq, [
     [ann, 1],
@@ -91,7 +91,7 @@ test("[SEQ6] what only the writer knows committed is not vouched for: an owner d
   expect(seq.placeOf(ann, 2, 0, at(0))).toEqual({ kind: "committed", seq: 2, exact: true });
 });
 
-test("[SEQ7] only so many stretches are known exactly; before them an edit is committed at or before the head", () => {
+test("[SEQ7] a limited number of stretches is known exactly; an edit before them is committed at or before the head", () => {
   const seq = sequencer();
   for (let counter = 1; counter <= 6; counter++)
     commit(seq, [
@@ -103,13 +103,13 @@ test("[SEQ7] only so many stretches are known exactly; before them an edit is co
   expect(seq.placeOf(ann, 2, 0, at(0))).toEqual({ kind: "committed", seq: 12, exact: false });
 });
 
-test("[SEQ7] edits in a row are one stretch, however many", () => {
+test("[SEQ7] consecutive edits are one stretch, however many", () => {
   const seq = sequencer({ runsPerWriterMax: 1 });
   for (let counter = 1; counter <= 500; counter++) commit(seq, [[ann, counter]]);
   expect(seq.placeOf(ann, 1, 0, at(0))).toEqual({ kind: "committed", seq: 1, exact: true });
 });
 
-test("[SEQ8] a writer is known for the dedupe window after it was last seen, and while an edit of it waits", () => {
+test("[SEQ8] a writer is known for the dedupe window after its last edit, and while an edit of it waits", () => {
   const seq = sequencer();
   commit(seq, [[ann, 1]], at(0));
   take(seq, bob, 1, at(0));
@@ -120,7 +120,7 @@ test("[SEQ8] a writer is known for the dedupe window after it was last seen, and
   expect(seq.placeOf(bob, 1, 0, at(1_001))).toEqual({ kind: "waiting" });
 });
 
-test("[SEQ9] with too many writers the most silent go first, and it is told how many", () => {
+test("[SEQ9] with too many writers the most silent are removed first, and their number is reported", () => {
   const seq = sequencer({ writersMax: 10 });
   for (let number = 0; number < 12; number++) commit(seq, [[`client${String(number).padStart(10, "0")}` as ClientId, 1]], at(number));
   expect(seq.forgetSilent(at(12))).toBe(3);
@@ -128,7 +128,7 @@ test("[SEQ9] with too many writers the most silent go first, and it is told how 
   expect(seq.placeOf("client0000000002" as ClientId, 2, 1, at(12))).toEqual({ kind: "next" });
 });
 
-test("[SEQ10] what a checkpoint knows of a writer counts from the claim on", () => {
+test("[SEQ10] the dedupe window of a checkpoint's writers begins at the claim", () => {
   const seq = new Sequencer(options, 40 as Seq);
   seq.restore([{ client: ann, user: "ann" as never, counter: 12, seq: 31 as Seq, lastSeen: 0 as UnixMillis }], at(1_000_000));
   expect(seq.placeOf(ann, 12, 0, at(1_000_000))).toEqual({ kind: "committed", seq: 31, exact: true });

@@ -34,7 +34,7 @@ function writing(): WritingState {
   );
 }
 
-test("[WRG1] it is over once the log has all edits", () => {
+test("[WRG1] writing is over once the log has all edits", () => {
   const begun = writing();
   expect(begun.isIdle).toBe(true);
   begun.intake.receiveEdit(edit(1), state, at(0));
@@ -45,7 +45,7 @@ test("[WRG1] it is over once the log has all edits", () => {
   expect(begun.isIdle).toBe(true);
 });
 
-test("[WRG2] it is not over while a writer that left a gap was told so a moment ago: it would be told again", () => {
+test("[WRG2] writing is not over while a writer was refused for a gap a moment ago, because it would be refused again", () => {
   const begun = writing();
   begun.intake.receiveEdit(edit(2), state, at(0));
   expect(begun.isIdle).toBe(false);
@@ -53,7 +53,7 @@ test("[WRG2] it is not over while a writer that left a gap was told so a moment 
   expect(begun.isIdle).toBe(true);
 });
 
-test("[WRG3] it is not over while the room is held back: its first edits would not gather", () => {
+test("[WRG3] writing is not over while the room is throttled, because its first edits would not gather", () => {
   const begun = writing();
   begun.unacked.gatherFor(500);
   expect(begun.isIdle).toBe(false);
@@ -61,7 +61,7 @@ test("[WRG3] it is not over while the room is held back: its first edits would n
   expect(begun.isIdle).toBe(true);
 });
 
-test("[WRG4] it is not over before gateways have been told often enough that the room is saved again", () => {
+test("[WRG4] writing is not over before gateways received often enough that the room is saved again", () => {
   const begun = writing();
   for (const [saving, now] of [
     ["saving", 0],

@@ -1,7 +1,7 @@
 /**
- * The judge of the boards: what the log of edits has of each room, and what its backend was answered, counted with a
- * pencil. The stream of activities is no witness: it forgets what a leaderboard has in a checkpoint, and a mirror of it
- * can miss that, since JetStream may take longer than a checkpoint to go on with a mirror after a fault.
+ * Judges the boards: counts points independently, from the log of edits and from the answers to each room's backend.
+ * The stream of activities is no evidence, because it forgets what a leaderboard has in a checkpoint. A mirror of the
+ * stream can miss that too: JetStream may resume a mirror after a fault later than the checkpoint.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
@@ -43,9 +43,9 @@ export class BoardsWatch {
 
   async #faultOf(judged: Judged): Promise<string | undefined> {
     const shown = await this.#boardOf(judged.room);
-    if (typeof shown === "number") return `it was answered with ${shown}`;
+    if (typeof shown === "number") return `the backend was answered ${shown}`;
     const [should, is] = [listed(this.#scoresOf(judged)), listed(new Map(shown.ranking.map(({ user, score }) => [user, score])))];
-    return should === is ? undefined : `it shows ${is}, and it should ${should}`;
+    return should === is ? undefined : `it shows ${is}, but should show ${should}`;
   }
 
   #scoresOf({ edits, told }: Judged): Map<string, number> {

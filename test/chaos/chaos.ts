@@ -1,7 +1,7 @@
 /**
- * Rounds of faults, drawn from a seed, on a system of real processes that people type on. After each all faults are
- * undone and every room must be level again; every few rounds the rooms are judged by their logs, the boards of all rooms
- * until then with them, and new ones opened.
+ * Rounds of faults, drawn from a seed, on a system of real processes with typing clients. After each round all faults
+ * are undone, and every room must become level again. Every few rounds the rooms are judged by their logs and the
+ * boards with them, and new rooms are opened.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";

@@ -41,7 +41,7 @@ export function containersTarget({ project, environment, gatewayUrls, jwtSecret 
       ...ROLES.flatMap((role) => faultsOf(containers, role, 2, false)),
       ...faultsOf(containers, "nats", 3, true),
       {
-        kind: "all nats killed at once",
+        kind: "all nats-servers killed at once",
         lastsMsMax: SHORT_MS,
         disturbsNats: true,
         aim: async () => ({ victim: "nats-1, nats-2, nats-3", strike: () => containers.kill("nats-1", "nats-2", "nats-3") }),
@@ -63,7 +63,7 @@ function faultsOf(containers: Containers, role: string, count: number, disturbsN
   return [
     on("killed", SHORT_MS, (service) => containers.kill(service)),
     on("paused", LONG_MS, (service) => containers.pause(service)),
-    on("restarted in good order", 0, (service) => containers.restart(service)),
+    on("restarted gracefully", 0, (service) => containers.restart(service)),
     on("cut off", LONG_MS, (service) => containers.cutOff(service)),
   ];
 }

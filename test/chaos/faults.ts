@@ -24,10 +24,10 @@ export function processFaults(system: ChaosSystem): ChaosFault[] {
   return [
     ...onEach("killed", SHORT_MS, kill),
     ...onEach("paused", LONG_MS, pause),
-    ...onEach("restarted in good order", 0, restart),
+    ...onEach("restarted gracefully", 0, restart),
     ...onEach("cut off", LONG_MS, cutOff("both")),
-    ...onEach("not heard, though it hears", LONG_MS, cutOff("to")),
-    ...onEach("hears nothing, though it is heard", LONG_MS, cutOff("from")),
+    ...onEach("not received, though it receives", LONG_MS, cutOff("to")),
+    ...onEach("receives nothing, though it is received", LONG_MS, cutOff("from")),
     {
       kind: "redis-server killed",
       lastsMsMax: SHORT_MS,

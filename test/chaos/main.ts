@@ -1,6 +1,7 @@
 /**
- * Runs chaos: `node dist/test/chaos/main.js --rounds 200 --seed 1` on processes that it starts itself, or with `--project`
- * on the containers of a running compose file. Says what was done in each round, and in the end how often each fault.
+ * Runs chaos: `node dist/test/chaos/main.js --rounds 200 --seed 1` on processes that it starts itself, or with
+ * `--project` on the containers of a running compose file. Prints the faults of each round, and at the end the count of
+ * each fault.
  */
 
 import { cpSync } from "node:fs";
@@ -12,17 +13,17 @@ import type { ChaosTarget } from "./target.ts";
 import { parseCommandLine } from "../../cli/run.ts";
 
 const settings = {
-  rounds: { parse: positiveInteger, fallback: 200, meaning: "how many rounds" },
-  seed: { parse: positiveInteger, fallback: 1, meaning: "where faults are drawn from" },
-  secondsMax: { parse: positiveInteger, fallback: 7_200, meaning: "no round begins after so long" },
-  rooms: { parse: positiveInteger, fallback: 3, meaning: "rooms at a time, with three people each" },
-  everyMs: { parse: positiveInteger, fallback: 150, meaning: "how often each person types" },
-  only: { parse: text, fallback: "", meaning: "only faults whose name has this in it" },
-  project: { parse: text, fallback: "", meaning: "the compose project whose containers it is done to; empty: processes of its own" },
+  rounds: { parse: positiveInteger, fallback: 200, meaning: "number of rounds" },
+  seed: { parse: positiveInteger, fallback: 1, meaning: "seed from which faults are drawn" },
+  secondsMax: { parse: positiveInteger, fallback: 7_200, meaning: "time after which no round begins" },
+  rooms: { parse: positiveInteger, fallback: 3, meaning: "rooms at a time, with three clients each" },
+  everyMs: { parse: positiveInteger, fallback: 150, meaning: "interval between two keystrokes of a client" },
+  only: { parse: text, fallback: "", meaning: "only faults whose name contains this text" },
+  project: { parse: text, fallback: "", meaning: "compose project whose containers the faults affect; empty: own processes" },
   environment: { parse: text, fallback: "production", meaning: "COROOM_ENVIRONMENT of those containers" },
-  doors: { parse: list, fallback: ["ws://127.0.0.1:8080", "ws://127.0.0.1:8081"], meaning: "where their gateways are reached" },
+  doors: { parse: list, fallback: ["ws://127.0.0.1:8080", "ws://127.0.0.1:8081"], meaning: "address of their gateways" },
   jwtSecret: { parse: text, fallback: "", meaning: "COROOM_JWT_SECRET of those containers" },
-  logs: { parse: text, fallback: "", meaning: "a folder that all processes' logs are copied to in the end; empty: nowhere" },
+  logs: { parse: text, fallback: "", meaning: "folder to which all processes' logs are copied at the end; empty: none" },
 } as const satisfies Settings;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
@@ -50,10 +51,10 @@ function tell({ faults: all }: ChaosTarget, { rounds, faults, levelMs, sums }: C
   );
   const seconds = ((performance.now() - begun) / 1_000).toFixed(0);
   const edits = `${sums.typed} edits typed in ${sums.rooms} rooms, ${sums.acked} acknowledged, 0 lost, 0 twice, 0 seqs used again`;
-  const boards = `the boards of all rooms as edits and ${sums.deeds} deeds make them`;
+  const boards = `the boards of all rooms match edits and ${sums.deeds} activities`;
   const rest = `${sums.tentative} shown before the log had them, ${sums.epochs} epochs`;
   say(`\n${rounds} rounds in ${seconds} s, seed ${options.seed}: ${edits}; ${boards}; ${rest}`);
-  say(`after the last fault of a round all was level within p50 ${p50} s, p99 ${p99} s, max ${max} s`);
+  say(`after the last fault of a round all rooms were level within p50 ${p50} s, p99 ${p99} s, max ${max} s`);
   say(`${[...faults.values()].reduce((sum, count) => sum + count, 0)} faults:`);
   for (const { kind } of all) say(`${String(faults.get(kind) ?? 0).padStart(6)}  ${kind}`);
 }

@@ -1,6 +1,6 @@
 /**
- * The people of one room and a judge that remembers what each was told. Every edit that was delivered with a seq, an ack
- * of one's own among them, must stand at that seq in the log in the end: then none was lost, and no seq was used twice.
+ * The clients of one room and a judge that remembers what each received. Every edit that was delivered with a seq, also
+ * by an ack, must be at that seq in the log at the end: then no edit was lost, and no seq was used twice.
  */
 
 import type { LoggedEdit } from "../../leaderboard/testing/reference-boards.ts";
@@ -82,7 +82,7 @@ export class RoomWatch {
     await eventually(`room ${this.room} is level`, isLevel, LEVEL_MS_MAX).catch((cause: unknown) => {
       throw new Error(`${this.#typed} edits were typed in room ${this.room}: ${state()}`, { cause });
     });
-    await eventually(`the backend of room ${this.room} is answered`, () => !this.#teller.isReporting, LEVEL_MS_MAX);
+    await eventually(`the backend of room ${this.room} gets an answer`, () => !this.#teller.isReporting, LEVEL_MS_MAX);
     const [first, ...others] = people.map(({ text }) => text);
     if (others.some((text) => text !== first)) throw new Error(`the documents of room ${this.room} differ at seq ${this.#typed}`);
   }
@@ -100,7 +100,7 @@ export class RoomWatch {
       for (const [seq, edit] of told) {
         const found = ordered[seq - 1];
         const stands = found === undefined ? "nothing" : `${found.client}/${found.counter}`;
-        if (stands !== edit) faults.push(`${this.#people[index]!.name} was told ${edit} at seq ${seq}, where the log has ${stands}`);
+        if (stands !== edit) faults.push(`${this.#people[index]!.name} received ${edit} at seq ${seq}, where the log has ${stands}`);
       }
     });
     if (faults.length > 0) throw new Error(`room ${this.room}:\n${faults.slice(0, 20).join("\n")}`);
@@ -127,12 +127,12 @@ export class RoomWatch {
       for (const { seq, client, counter, own } of edits) {
         const edit = `${client}/${counter}`;
         const before = told.get(seq);
-        if (before !== undefined && before !== edit) this.#faults.push(`${name} was told ${before} and then ${edit} at seq ${seq}`);
+        if (before !== undefined && before !== edit) this.#faults.push(`${name} received ${before} and then ${edit} at seq ${seq}`);
         told.set(seq, edit);
         if (own) this.#acked += 1;
       }
     });
-    room.on("rolled-back", () => this.#faults.push(`${name} was told that the server has lost edits`));
+    room.on("rolled-back", () => this.#faults.push(`${name} received that the server has lost edits`));
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * Three zones on one machine: every nats-server is in a zone of its own, every process in one of them, and whatever goes
- * from one to another goes over a line that can be cut. A cut line is as silent as a network's: nobody is told.
+ * Three zones on one machine: every nats-server is in a zone of its own, and every process in one of them. Traffic
+ * between zones goes over connections that can be cut. A cut connection is silent, like a broken network.
  */
 
 import type { ProcessName } from "../system/cluster.ts";

@@ -1,4 +1,4 @@
-/** Activities from a gateway's side to a leaderboard's, over a real nats-server. */
+/** Activities from a gateway to a leaderboard, over a real nats-server. */
 
 import { jetstreamManager } from "@nats-io/jetstream";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -38,11 +38,11 @@ const begin = async (environment: string, options: Partial<typeof OPTIONS> = {})
   };
 };
 
-test("[ACT1] what is told is stored once under its id, and comes in order to who counts", async () => {
+test("[ACT1] a reported activity is stored once under its id, and arrives in order at the leaderboard", async () => {
   const { stream, activities } = await begin("act1");
   expect(await activities.storeActivity(ROOM, ANN, "a")).toBe("stored");
   expect(await activities.storeActivity(ROOM, ANN, "a")).toBe("known");
-  expect(await activities.storeActivity("acme.other" as RoomKey, ANN, "a")).toBe("stored"); // An id is of its room.
+  expect(await activities.storeActivity("acme.other" as RoomKey, ANN, "a")).toBe("stored"); // An id belongs to its room.
   const first = (await stream.forgotten(0)) + 1;
   const over = new AbortController();
   const found: unknown[] = [];
@@ -57,7 +57,7 @@ test("[ACT1] what is told is stored once under its id, and comes in order to who
   expect(await stream.end(0)).toBe(first + 1);
 });
 
-test("[ACT2] what checkpoints cover is forgotten, and the stream goes on with its numbers", async () => {
+test("[ACT2] activities that checkpoints cover are removed, and the stream keeps its numbers", async () => {
   const { stream, activities } = await begin("act2");
   const first = (await stream.forgotten(0)) + 1;
   for (const id of ["a", "b", "c"]) await activities.storeActivity(ROOM, ANN, id);
@@ -69,12 +69,12 @@ test("[ACT2] what checkpoints cover is forgotten, and the stream goes on with it
   }
   await stream.forget(0, first + 2);
   expect([await stream.forgotten(0), await stream.end(0)]).toEqual([first + 2, first + 2]);
-  expect(await activities.storeActivity(ROOM, ANN, "b")).toBe("known"); // Forgotten, not unheard.
+  expect(await activities.storeActivity(ROOM, ANN, "b")).toBe("known"); // Removed, but it was stored.
   await activities.storeActivity(ROOM, ANN, "d");
   expect(await stream.end(0)).toBe(first + 3);
 });
 
-test("[ACT3] a stream that is full takes no more and loses nothing; once there is room it goes on, also under a new limit", async () => {
+test("[ACT3] a full stream accepts nothing and loses nothing; with free space it continues, also under a new limit", async () => {
   const { stream, activities } = await begin("act3", { bytesMax: 4_096 });
   const first = (await stream.end(0)) + 1;
   let told = 0;
@@ -86,11 +86,11 @@ test("[ACT3] a stream that is full takes no more and loses nothing; once there i
   expect(await activities.storeActivity(ROOM, ANN, "more")).toBe("stored");
 });
 
-test("[ACT4] without a stream nothing is taken", async () => {
+test("[ACT4] without a stream nothing is accepted", async () => {
   expect(await natsActivities(nats, subjectsOf("act4"), { logPartitions: 1 }).storeActivity(ROOM, ANN, "a")).toBe("unavailable");
 });
 
-test("[ACT5] a stream that was lost is made anew behind all that it ever had", async () => {
+test("[ACT5] a lost stream is created again behind all numbers that it ever had", async () => {
   const { stream, activities } = await begin("act5");
   await activities.storeActivity(ROOM, ANN, "a");
   const before = await stream.end(0);
@@ -99,7 +99,7 @@ test("[ACT5] a stream that was lost is made anew behind all that it ever had", a
   expect(await activities.storeActivity(ROOM, ANN, "b")).toBe("stored");
 });
 
-test("[ACT6] a stream goes on behind what it is told to forget, also where that is more than it has", async () => {
+test("[ACT6] a stream continues behind the number that it must forget, even if it does not have that many", async () => {
   const { stream, activities } = await begin("act6");
   await activities.storeActivity(ROOM, ANN, "a");
   const far = (await stream.end(0)) + 5_000;
@@ -108,7 +108,7 @@ test("[ACT6] a stream goes on behind what it is told to forget, also where that 
   expect(await stream.end(0)).toBe(far + 1);
 });
 
-test("[ACT7] where the last ones are removed with their room the last is one before them, and numbers go on behind the end", async () => {
+test("[ACT7] after the last activities are removed with their room, the last one is an earlier one, and numbers continue behind the end", async () => {
   const { stream, activities } = await begin("act7");
   const [end, { removeAll }] = [await stream.end(0), await activityRemoval(nats, subjectsOf("act7"), 1)];
   expect(await stream.last(0)).toBe(0);

@@ -1,9 +1,9 @@
-/** A certificate that nobody signed but itself, for tests of TLS, on either side of it. */
+/** A self-signed certificate for tests of TLS, on both sides. */
 
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** Of localhost and 127.0.0.1, from 2020 to 2120. They guard nothing. */
+/** For localhost and 127.0.0.1, from 2020 to 2120. The two protect nothing. */
 export const CERTIFICATE = `-----BEGIN CERTIFICATE-----
 MIIBZzCCAQ2gAwIBAgIBATAKBggqhkjOPQQDAjAUMRIwEAYDVQQDDAlsb2NhbGhv
 c3QwIBcNMjAwMTAxMDAwMDAwWhgPMjEyMDAxMDEwMDAwMDBaMBQxEjAQBgNVBAMM
@@ -22,7 +22,7 @@ EJMmwJ2gd9L6vmyG7h+8IK6X3sChRANCAARORW1viXMtr04CyZfLhsm40vVvyC5F
 -----END PRIVATE KEY-----
 `;
 
-/** Where the two are then. */
+/** The location of both files. */
 export function writeCertificate(folder: string): { readonly certFile: string; readonly keyFile: string } {
   const files = { certFile: join(folder, "cert.pem"), keyFile: join(folder, "key.pem") };
   writeFileSync(files.certFile, CERTIFICATE);

@@ -1,6 +1,6 @@
 /**
- * An engine in a container, with the same handles as one that runs as a child: it can be killed, paused and started again
- * on its port and data. Only where a container engine answers; its images are pulled, or were made on the machine.
+ * An engine in a container, with the same handles as one that runs as a child: it can be killed, paused and started
+ * again on its port and data. Needs a container engine; images are pulled, or were built on the machine.
  */
 
 import { GenericContainer, getContainerRuntimeClient, Wait } from "testcontainers";
@@ -16,7 +16,7 @@ export type ContainerProgram = {
   /** The one port that it listens on. */
   readonly port: number;
   readonly scheme: string;
-  /** Files that it is given, by their path in the container. */
+  /** Files for the container, by their path in it. */
   readonly files: Readonly<Record<string, string>>;
   readonly isReady: (port: number) => Promise<boolean>;
 };
@@ -63,7 +63,7 @@ export async function runContainer(program: ContainerProgram): Promise<Engine> {
   };
 }
 
-/** 304: it does not run. */
+/** 304: the container does not run. */
 function ignoreStopped(error: unknown): void {
   if ((error as { statusCode?: number }).statusCode !== 304) throw error;
 }

@@ -1,4 +1,6 @@
-/** Holds an OpenAPI document true: each answer has to be declared there and fit its schema, each declared error has to be met. */
+/**
+ * Checks an OpenAPI document: each answer must be declared and match its schema, and each declared error must occur.
+ */
 
 import { readFileSync } from "node:fs";
 
@@ -16,7 +18,10 @@ type Document = {
   readonly components: Readonly<Record<string, Readonly<Record<string, object>>>>;
 };
 
-/** `body`: nothing but where it is JSON. With `headers` it is looked at whether those are there that are declared, and what is not JSON too. */
+/**
+ * `body`: undefined unless it is JSON. With `headers` the declared headers are checked, and answers that are not JSON
+ * too.
+ */
 export type Answered = {
   readonly method: string;
   readonly path: string;
@@ -29,7 +34,7 @@ const JSON_TYPE = "application/json";
 
 export class Declared {
   readonly #document: Document;
-  /** As the document has them: those that several operations share are met by any of them. */
+  /** As the document has them: an error that several operations share counts for all of them. */
   readonly #met = new Set<string>();
 
   constructor(file: URL) {
@@ -45,7 +50,7 @@ export class Declared {
     if (headers !== undefined)
       expect(
         Object.keys(response.headers ?? {}).filter((name) => !headers.has(name)),
-        `headers that are declared and not there: ${what}`,
+        `declared headers that are missing: ${what}`,
       ).toEqual([]);
     if (response.content === undefined) return;
 
@@ -58,7 +63,7 @@ export class Declared {
     if ("error" in body) this.#met.add(`${declared!.$ref ?? `${method.toLowerCase()} ${template} ${status}`} ${String(body.error)}`);
   }
 
-  /** Errors that are declared and were not met. */
+  /** Errors that are declared and did not occur. */
   get unmet(): string[] {
     const operations = Object.entries(this.#document.paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, { responses }]) => ({ path, method, responses })),
@@ -77,7 +82,7 @@ export class Declared {
     return schema?.allOf?.[1].properties.error.enum ?? [];
   }
 
-  /** With its references written out. */
+  /** The schema with its references resolved. */
   #resolved(part: unknown): unknown {
     if (Array.isArray(part)) return part.map((each) => this.#resolved(each));
     if (typeof part !== "object" || part === null) return part;

@@ -1,6 +1,6 @@
 /**
- * What the edit path takes for granted about JetStream, checked on the real server. The room server's append and
- * claim, and the document service's trimming, stand on these. A newer nats-server that answers otherwise fails here.
+ * What the edit path relies on in JetStream, checked on the real server. The room server's append and claim, and the
+ * document service's trimming, depend on it. A newer nats-server that answers differently fails here.
  */
 
 import { JetStreamApiError, jetstreamManager, type JetStreamManager } from "@nats-io/jetstream";
@@ -62,13 +62,13 @@ test("[JS1] a wrong expected sequence is error 10071, and nothing is stored", as
   expect((await manager.streams.info(stream())).state.messages).toBe(1);
 });
 
-test("[JS2] the expected sequence is the subject's own: another room's records do not touch it", async () => {
+test("[JS2] the expected sequence is the subject's own: another room's records do not affect it", async () => {
   await append("one", { expected: 0 });
   await append("other", { expected: 0, to: other });
   expect((await append("two", { expected: 1 })).seq).toBe(3);
 });
 
-test("[JS3] a message id seen before answers duplicate with the first one's sequence", async () => {
+test("[JS3] a known message id is answered as a duplicate with the first message's sequence", async () => {
   await append("one", { id: "s.1" });
   await append("two", { id: "s.2" });
   expect(await append("one", { id: "s.1" })).toMatchObject({ seq: 1, duplicate: true });
@@ -100,7 +100,7 @@ test("[JS7] a purge that keeps one leaves the last record; the expectation stays
   expect((await append("next", { expected: 3 })).seq).toBe(4);
 });
 
-test("[JS8] a subject purged whole expects 0 again, and so does one purged past its end: the last record must be kept", async () => {
+test("[JS8] a subject that was purged completely expects 0 again, and so does one purged past its end: the last record must be kept", async () => {
   await append("one", { expected: 0 });
   await manager.streams.purge(stream(), { filter: subjects.log(0, room) });
   expect(await last()).toBeUndefined();
@@ -138,7 +138,7 @@ test("[JS10] neither a refused append nor a duplicate is republished", async () 
   expect(heard).toEqual(["one", "two"]);
 });
 
-test("[JS11] what was answered is there after SIGKILL, and so are the expected sequence and the message ids", async () => {
+test("[JS11] acknowledged records survive SIGKILL, and so do the expected sequence and the message ids", async () => {
   await append("one", { id: "s.1", expected: 0 });
   for (let expected = 1; expected < 200; expected++) await append(`${expected}`, { id: `s.${expected + 1}`, expected });
   await nats.crash();
@@ -157,7 +157,7 @@ test("[JS11] what was answered is there after SIGKILL, and so are the expected s
   expect((await append("next", { expected: 200 })).seq).toBe(201);
 });
 
-test("[JS12] the last record is read through the stream's API, which its leader answers, not by a direct get, which any replica may", async () => {
+test("[JS12] the last record is read through the stream's API, which its leader answers, not by a direct get, which any replica may answer", async () => {
   await append("one", { expected: 0 });
   const asked: string[] = [];
   line.subscribe("$JS.API.>", { callback: (_, message) => void asked.push(message.subject) });
@@ -166,7 +166,7 @@ test("[JS12] the last record is read through the stream's API, which its leader 
   expect(asked).toEqual([`$JS.API.STREAM.MSG.GET.${stream()}`]);
 });
 
-test("[JS13] a publish that nobody hears comes back as 503 on its reply subject", async () => {
+test("[JS13] a publish without a subscriber returns as 503 on its reply subject", async () => {
   const codes: (number | undefined)[] = [];
   line.subscribe("told", { callback: (_, message) => void codes.push(message.headers?.code) });
   line.publish(subjects.toOwner(room), "anyone?", { reply: "told" });
@@ -174,7 +174,7 @@ test("[JS13] a publish that nobody hears comes back as 503 on its reply subject"
   expect(codes).toEqual([503]);
 });
 
-test("[JS14] reading on goes from record to record over what was purged, says when there is no more, and takes an empty log for one that ends", async () => {
+test("[JS14] a read continues from record to record over purged ones, reports when there are no more, and accepts an empty log", async () => {
   const follow = await followLog(line, subjects, { everyMs: () => 5 });
   const stopping = new AbortController();
   const read: string[] = [];
@@ -195,7 +195,7 @@ test("[JS14] reading on goes from record to record over what was purged, says wh
   expect(read.filter((line) => !line.includes(other))).toEqual([`${room} 1 3`, `${room} 2 1500000`, `${room} 4 1500000`, `${room} 5 4`]);
 });
 
-test("[JS15] reading on after more than a stream holds, or while it is away, throws", async () => {
+test("[JS15] a read after more than a stream holds, or while the stream does not answer, throws", async () => {
   const follow = await followLog(line, subjects, { everyMs: () => 5 });
   let read = 0;
   const readAll = async (partition: number, after: number) => {

@@ -1,6 +1,6 @@
 /**
- * A TCP line between one process and nats-server that a test can hold, make one-way, or cut: what a paused
- * process, a lost answer and a broken network look like from the other side.
+ * A TCP connection between one process and nats-server that a test can hold, make one-way, or cut. The other side sees
+ * a paused process, a lost answer or a broken network.
  */
 
 import { connect, createServer, type AddressInfo, type Server, type Socket } from "node:net";
@@ -28,7 +28,7 @@ export class Line {
     return `nats://127.0.0.1:${(this.#listener.address() as AddressInfo).port}`;
   }
 
-  /** Nothing passes, and nothing is lost: it all comes later. */
+  /** Nothing passes, and nothing is lost: all bytes arrive later. */
   hold(): void {
     this.#held = true;
     for (const { client, server } of this.#pairs) {
@@ -45,12 +45,12 @@ export class Line {
     }
   }
 
-  /** What the process sends arrives; what NATS answers does not, until `cut`. */
+  /** Bytes from the process arrive; answers of NATS do not, until `cut`. */
   loseAnswers(): void {
     this.#answersLost = true;
   }
 
-  /** Breaks the line; the process connects anew. */
+  /** Breaks the connection; the process connects again. */
   cut(): void {
     this.#answersLost = false;
     for (const { client, server } of this.#pairs) {

@@ -1,4 +1,7 @@
-/** What the adapters take for granted of a subscription that ends, the same over a line to the real server and over the simulator's. */
+/**
+ * What the adapters rely on when a subscription ends, the same over a connection to the real server and over the
+ * simulator's.
+ */
 
 import type { Subscription } from "nats";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -12,7 +15,7 @@ import { Trace } from "../sim/trace.ts";
 import { Line } from "./line.ts";
 import { startRealNats } from "./real-nats.ts";
 
-/** `settle`: lets time pass until the promise is settled. `hold`: nothing arrives any more, neither here nor there. */
+/** `settle`: lets time pass until the promise is settled. `hold`: nothing arrives any more, on either side. */
 type LineCase = {
   readonly connection: NatsConnection;
   settle<Value>(promise: Promise<Value>): Promise<Value>;
@@ -59,7 +62,7 @@ function simulatedCase(): Promise<LineCase> {
 describe.each([
   ["the real server", realCase],
   ["the simulator", simulatedCase],
-] as const)("over a line to %s", (_, start) => {
+] as const)("over a connection to %s", (_, start) => {
   let line: LineCase;
   let heard: string[];
   let subscription: Subscription;
@@ -72,7 +75,7 @@ describe.each([
   afterEach(() => line.stop());
   const say = (word: string): void => line.connection.publish("words", new TextEncoder().encode(word));
 
-  test("[LIN1] a subscription that drains goes on until all that was said before has come, and hears nothing after", async () => {
+  test("[LIN1] a subscription that drains receives everything published before, and nothing after", async () => {
     for (const word of ["one", "two"]) say(word);
     const drained = subscription.drain();
     say("three");
@@ -83,7 +86,7 @@ describe.each([
     expect(heard).toEqual(["one", "two"]);
   });
 
-  test("[LIN2] one whose line breaks while it drains is closed, and whoever waits for that is told no error", async () => {
+  test("[LIN2] a subscription whose connection breaks during a drain is closed, and the drain resolves without an error", async () => {
     line.hold();
     say("one");
     const drained = subscription.drain();
@@ -92,7 +95,7 @@ describe.each([
     expect([heard, subscription.isClosed()]).toEqual([[], true]);
   });
 
-  test("[LIN3] one that is ended hears nothing more, even of what is on its way", async () => {
+  test("[LIN3] a subscription that has ended receives nothing more, even messages in flight", async () => {
     say("one");
     subscription.unsubscribe();
     await line.settle(line.connection.flush());

@@ -1,4 +1,4 @@
-/** The stores that objects can lie in, each started for a test: JetStream, a folder, S3 (OpenStack Swift). */
+/** The object stores, each started for a test: JetStream, a folder, S3 (OpenStack Swift). */
 
 import { mkdtempSync, rmSync, truncateSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,7 +16,10 @@ import { connectNats, type NatsConnection } from "../../shared/io/nats.ts";
 import { type RealNats, startRealNats } from "./real-nats.ts";
 
 export const START_MS_MAX = 180_000;
-/** `open`: another adapter on the same objects, as another service has it. `damage`: the object as a broken disk leaves it. */
+/**
+ * `open`: another adapter on the same objects, as another service has it. `damage`: changes the object like a broken
+ * disk.
+ */
 export type ObjectStoreCase = { open(): Promise<ObjectStore>; damage(name: string): Promise<void>; stop(): Promise<void> };
 
 async function jetstreamCase(): Promise<ObjectStoreCase> {

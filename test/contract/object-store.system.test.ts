@@ -1,4 +1,6 @@
-/** What the document service relies on in a store of objects, the same for each: JetStream, a folder, S3 (OpenStack Swift). */
+/**
+ * What the document service relies on in an object store, the same for each: JetStream, a folder, S3 (OpenStack Swift).
+ */
 
 import { createHash, randomUUID } from "node:crypto";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
@@ -12,7 +14,7 @@ import { s3Objects } from "../../document-service/io/s3-objects.ts";
 import type { ObjectStore } from "../../document-service/ports.ts";
 import { OBJECT_STORES, type ObjectStoreCase, s3Case, START_MS_MAX } from "./object-store-cases.ts";
 
-/** More than a service ever writes at once, and no more than one process of Swift takes. */
+/** More than a service ever writes at once, and no more than one process of Swift accepts. */
 const AT_ONCE = 16;
 const bytesOf = (length: number, seed = 1) => Uint8Array.from({ length }, (_, index) => (index * 31 + seed * 17 + (index >> 8)) & 255);
 const digest = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
@@ -28,7 +30,7 @@ describe.each(OBJECT_STORES)("objects in %s", (_, start) => {
   afterAll(() => running?.stop());
 
   test.each([0, 1, 3_000_000, 20_000_000])(
-    "[OBJ1] what is written is read back, byte for byte, by others too: %i bytes",
+    "[OBJ1] a written object is read back, byte for byte, by other adapters too: %i bytes",
     async (length) => {
       const [name, bytes] = [nameIn(), bytesOf(length)];
       await store.write(name, bytes);
@@ -39,7 +41,7 @@ describe.each(OBJECT_STORES)("objects in %s", (_, start) => {
     },
   );
 
-  test("[OBJ2] what is not there is said to be not there, and may be removed again", async () => {
+  test("[OBJ2] a missing object is reported as missing, and may be removed again", async () => {
     const name = nameIn();
     expect(await store.read(name)).toBeUndefined();
     await store.write(name, bytesOf(10));
@@ -48,7 +50,7 @@ describe.each(OBJECT_STORES)("objects in %s", (_, start) => {
     expect([await store.read(name), (await store.list()).includes(name)]).toEqual([undefined, false]);
   });
 
-  test("[OBJ3] versions of a room stand side by side until each is removed, and all are listed", async () => {
+  test("[OBJ3] versions of a room exist side by side until each is removed, and all are listed", async () => {
     const names = [nameIn("acme.one"), nameIn("acme.one"), nameIn("acme.a=20b"), nameIn("acme.two")];
     for (const [index, name] of names.entries()) await store.write(name, bytesOf(100, index));
     expect(await store.list()).toEqual(expect.arrayContaining(names));
@@ -57,13 +59,13 @@ describe.each(OBJECT_STORES)("objects in %s", (_, start) => {
     expect(digest((await store.read(names[1]!))!)).toBe(digest(bytesOf(100, 1)));
   });
 
-  test("[OBJ4] a name as long as a room's may be is no trouble", async () => {
+  test("[OBJ4] an object name of the maximum length works", async () => {
     const name = nameIn(`acme.${"=e2=80=a6".repeat(128)}`);
     await store.write(name, bytesOf(10));
     expect([digest((await store.read(name))!), (await store.list()).includes(name)]).toEqual([digest(bytesOf(10)), true]);
   });
 
-  test("[OBJ5] bytes that were damaged are never given back as the ones written", async () => {
+  test("[OBJ5] damaged bytes are never returned as the written ones", async () => {
     const [name, bytes] = [nameIn(), bytesOf(1_000_000)];
     await store.write(name, bytes);
     await running.damage(name);
@@ -71,7 +73,7 @@ describe.each(OBJECT_STORES)("objects in %s", (_, start) => {
     expect(read === "refused" || read === undefined || digest(read) !== digest(bytes)).toBe(true);
   });
 
-  test("[OBJ6] a hundred objects, many written at once, are all there", async () => {
+  test("[OBJ6] a hundred objects, many written at once, are all stored", async () => {
     const names = Array.from({ length: 100 }, () => nameIn("acme.many"));
     for (let start = 0; start < names.length; start += AT_ONCE)
       await Promise.all(names.slice(start, start + AT_ONCE).map((name, index) => store.write(name, bytesOf(2_000, start + index))));
@@ -82,28 +84,24 @@ describe.each(OBJECT_STORES)("objects in %s", (_, start) => {
   });
 });
 
-describe("what only one store can do", () => {
-  test(
-    "[OBJ7] a listing of more than S3 tells at once is told whole, and a wrong secret is refused",
-    { timeout: START_MS_MAX },
-    async () => {
-      const running = await s3Case();
-      try {
-        const store = await running.open();
-        const names = Array.from({ length: 100 }, (_, index) => `acme.listed/${index}`); // Told 40 at a time.
-        for (let start = 0; start < names.length; start += AT_ONCE)
-          await Promise.all(names.slice(start, start + AT_ONCE).map((name) => store.write(name, bytesOf(1))));
-        expect((await store.list()).toSorted()).toEqual(names.toSorted());
-        await expect(s3Objects({ ...running.options, s3SecretAccessKey: "wrong" }, "snapshots/")).rejects.toThrow(
-          "COROOM_S3_SECRET_ACCESS_KEY",
-        );
-      } finally {
-        await running.stop();
-      }
-    },
-  );
+describe("properties of only one store", () => {
+  test("[OBJ7] a listing longer than one answer of S3 is complete, and a wrong secret is refused", { timeout: START_MS_MAX }, async () => {
+    const running = await s3Case();
+    try {
+      const store = await running.open();
+      const names = Array.from({ length: 100 }, (_, index) => `acme.listed/${index}`); // 40 objects per answer.
+      for (let start = 0; start < names.length; start += AT_ONCE)
+        await Promise.all(names.slice(start, start + AT_ONCE).map((name) => store.write(name, bytesOf(1))));
+      expect((await store.list()).toSorted()).toEqual(names.toSorted());
+      await expect(s3Objects({ ...running.options, s3SecretAccessKey: "wrong" }, "snapshots/")).rejects.toThrow(
+        "COROOM_S3_SECRET_ACCESS_KEY",
+      );
+    } finally {
+      await running.stop();
+    }
+  });
 
-  test("[OBJ8] a file that was being written when its writer died is nobody's object, and goes when it is old", async () => {
+  test("[OBJ8] a file whose writer died during the write is no object, and is removed when it is old", async () => {
     const root = mkdtempSync(join(tmpdir(), "coroom-objects-"));
     mkdirSync(join(root, ".unfinished"));
     writeFileSync(join(root, ".unfinished", "half"), "ha");

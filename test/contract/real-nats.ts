@@ -1,4 +1,7 @@
-/** A nats-server of a test's own, with its data in a folder that goes with it, and a way to wait that never hopes. */
+/**
+ * A nats-server of one test, with its data in a folder that is removed with it, and a function that polls until a
+ * deadline.
+ */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,7 +17,7 @@ export async function startRealNats(options: Pick<TestNatsOptions, "users" | "tl
     url: engine.url,
     /** SIGKILL, SIGSTOP, SIGCONT. */
     signal: (signal: NodeJS.Signals) => engine.kill(signal),
-    /** Kills it at once and starts it again on the same port and data, after what is to be seen while it is away. */
+    /** Kills nats-server at once and starts it again on the same port and data, after `whileAway` has run. */
     crash: async (whileAway: () => Promise<unknown> = async () => {}) => {
       engine.kill("SIGKILL");
       await engine.exited;
@@ -28,7 +31,7 @@ export async function startRealNats(options: Pick<TestNatsOptions, "users" | "tl
   };
 }
 
-/** Polls until there is something; throws when the deadline has passed. */
+/** Polls until there is a value; throws after the deadline. */
 export async function until<Value>(
   look: () => Value | undefined | false | Promise<Value | undefined | false>,
   what: string,
@@ -38,7 +41,7 @@ export async function until<Value>(
   for (;;) {
     const seen = await look();
     if (seen !== undefined && seen !== false) return seen;
-    if (performance.now() > deadline) throw new Error(`waited ${msMax} ms in vain for ${what}`);
+    if (performance.now() > deadline) throw new Error(`${what} did not occur within ${msMax} ms`);
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 }

@@ -1,4 +1,4 @@
-/** The same scripts on a Redis Cluster of two: all keys of a room lie in one slot, whichever server has it. */
+/** The same scripts on a Redis Cluster of two servers: all keys of a room are in one slot, on either server. */
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -65,7 +65,7 @@ beforeAll(async () => {
     "the cluster",
   );
   line = redisConnection(servers.map(({ port }) => `redis://127.0.0.1:${port}`).join(","), SILENT_LOG);
-  await until(() => line.redis.status === "ready", "the line to the cluster");
+  await until(() => line.redis.status === "ready", "the connection to the cluster");
 });
 afterAll(async () => {
   line?.stop();
@@ -76,7 +76,7 @@ afterAll(async () => {
   rmSync(dataDir, { recursive: true, force: true });
 });
 
-test("[BOARD10] rooms on every server of a cluster count, read, dump and restore, all at once", async () => {
+test("[BOARD10] rooms on every server of a cluster count, read, dump and restore at the same time", async () => {
   const boards = redisBoard(line.redis, KEYS, { hotMembers: 1, tail: "ordered", roles: ["everyone", "editors"] });
   const rooms = Array.from({ length: 20 }, (_, index) => `acme.room-${index}` as RoomKey);
   expect(await ownersOf(rooms.map(KEYS.applied))).toEqual(new Set([0, 1]));
@@ -111,9 +111,9 @@ test("[BOARD10] rooms on every server of a cluster count, read, dump and restore
   const names = redisNames(line.redis, KEYS, { namesMax: 2 });
   await Promise.all(
     rooms.map(async (room) => {
-      for (let time = 0; time < 2; time++) await tenants.tell(room, windowsAt(NOON)); // Told again it counts once.
+      for (let time = 0; time < 2; time++) await tenants.tell(room, windowsAt(NOON)); // A repeat counts once.
       for (const user of ["ann", "bob", "cy"]) await names.write(room, user, user.toUpperCase());
-      expect(await names.read(room, ["bob", "cy", "nobody"])).toEqual(new Map([["bob", "BOB"]])); // No more than two.
+      expect(await names.read(room, ["bob", "cy", "nobody"])).toEqual(new Map([["bob", "BOB"]])); // At most two.
     }),
   );
   await Promise.all([
@@ -133,7 +133,7 @@ test("[BOARD10] rooms on every server of a cluster count, read, dump and restore
   expect(await tenants.rankOf("acme.room-7" as RoomKey, ALL_TIME)).toEqual({ rank: 1, room: "room-7", points: 3 });
 });
 
-test("[BOARD10] tenants on every server of a cluster are met and told of all at once", async () => {
+test("[BOARD10] tenants on every server of a cluster are found and announced at the same time", async () => {
   const boards = redisBoard(line.redis, KEYS, { hotMembers: 1, tail: "counted", roles: ["everyone"] });
   const tenants = redisTenants(line.redis, KEYS, { roles: ["everyone"] });
   const ids = Array.from({ length: 6 }, (_, index) => `tenant-${index}` as TenantId);
@@ -147,7 +147,7 @@ test("[BOARD10] tenants on every server of a cluster are met and told of all at 
   for (const page of pages) expect(page).toEqual({ rooms: 1, people: 2, ranking: [{ rank: 1, room: "room", points: 1 }] });
 });
 
-/** Of a room that moves, what has arrived on the other server already. */
+/** The part of a moving room that has already arrived on the other server. */
 const ARRIVED = {
   "nothing": () => [],
   "its boards": (room: RoomKey) => Object.values(KEYS.board(room, "everyone", ALL_TIME)),
@@ -155,7 +155,7 @@ const ARRIVED = {
 };
 
 test.each(Object.entries(ARRIVED))(
-  "[BOARD18] of a room that moves to another server a batch and a checkpoint write all or nothing: %s there",
+  "[BOARD18] a batch and a checkpoint of a room that moves to another server write all or nothing: %s there",
   async (arrived, arrivedOf) => {
     const boards = redisBoard(line.redis, KEYS, { hotMembers: 1, tail: "counted", roles: ["everyone"] });
     const room = `acme.moves-${arrived.replace(" ", "-")}` as RoomKey;
@@ -180,7 +180,7 @@ test.each(Object.entries(ARRIVED))(
   },
 );
 
-/** One point for ann, who has used some of every cap, in a board that there is and in another that is new. */
+/** One point for ann, who has used a part of every cap, in an existing board and in a new one. */
 function batchAfter(seq: number, ...windows: Window[]): ScoreBatch {
   const use = { period: 1, hasBegun: false, points: new Map([["ann" as UserId, seq + 1]]) };
   return {
@@ -192,7 +192,7 @@ function batchAfter(seq: number, ...windows: Window[]): ScoreBatch {
   };
 }
 
-/** Which of the servers have the slots of these keys, as they say themselves. */
+/** Which server has the slots of these keys, as the servers report it. */
 async function ownersOf(keys: readonly string[]): Promise<Set<number>> {
   return new Set(await Promise.all(keys.map(ownerOf)));
 }
@@ -208,7 +208,7 @@ async function slotOf(key: string): Promise<number> {
   return servers[0]!.redis.cluster("KEYSLOT", key);
 }
 
-/** Moves a room's slot from the server that has it to the other, as `redis-cli --cluster reshard` does it. */
+/** Moves a room's slot to the other server, as `redis-cli --cluster reshard` does it. */
 async function beginMove(room: RoomKey) {
   const slot = await slotOf(KEYS.applied(room));
   const owner = await ownerOf(KEYS.applied(room));

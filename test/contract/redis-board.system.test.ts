@@ -1,6 +1,6 @@
 /**
- * The scripts of the boards on a real redis-server: one and the same log, cut into batches anyhow, sent twice,
- * by several writers and with lost memory, comes to the boards that a pencil comes to.
+ * The board scripts on a real redis-server: one log, cut into batches at random, sent twice, by several writers and
+ * with lost memory, results in the boards of an independent calculation.
  */
 
 import { mkdtempSync, rmSync } from "node:fs";
@@ -63,7 +63,7 @@ const UNCHANGED: ScoreBatch["uses"] = { edits: unchanged, deeds: unchanged, pres
 const stale = (seq: number, activity = 0) => ({ kind: "stale", counted: { seq, activity } });
 const newRoom = () => `acme.room-${++rooms}` as RoomKey;
 
-/** Of a room that lives. */
+/** Of a room that exists. */
 async function loaded(room: RoomKey) {
   const stored = await boards.load(room);
   return stored === "deleted" ? undefined : stored;
@@ -87,7 +87,7 @@ async function allOf(room: RoomKey, window = ALL_TIME, role: MemberRole = "every
   return found.sort((a, b) => b.score - a.score || a.reachedAt - b.reachedAt);
 }
 
-/** Of a board with a tail, every place can be had by its number and by who is there, with those around. */
+/** In a board with a tail, every place can be read by its number and by its participant, with its neighbours. */
 async function expectInOrder(room: RoomKey, role: MemberRole, window: Window, all: readonly RankEntry[]): Promise<void> {
   const aheadOf = (first: number): number => all.filter(({ score }) => score > all[first]!.score).length;
   for (const offset of [0, Math.floor(all.length / 2), all.length - 1]) {
@@ -110,7 +110,7 @@ async function expectInOrder(room: RoomKey, role: MemberRole, window: Window, al
 type Place = Pick<RankEntry, "member" | "score">;
 const placesOf = (standings: readonly RankEntry[]): Place[] => standings.map(({ member, score }) => ({ member, score }));
 
-/** What is stored agrees with itself: the hot set is the first of all, the bands count everyone. */
+/** The stored data is consistent: the hot set contains the first places, and the bands count all participants. */
 async function expectBoard(room: RoomKey, windowId: string, expected: readonly Place[], role: MemberRole = "everyone"): Promise<void> {
   const window = parseWindow(windowId)!;
   const all = await allOf(room, window, role);
@@ -125,7 +125,7 @@ async function expectBoard(room: RoomKey, windowId: string, expected: readonly P
   if (expected.length > HOT_MEMBERS) await expectInOrder(room, role, window, all);
 }
 
-test("[BOARD1] a batch counts once: sent again it is told how far the room is, and changes nothing", async () => {
+test("[BOARD1] a batch counts once: a repeat is answered with the room's mark, and changes nothing", async () => {
   const room = newRoom();
   const batch = batchOf(0, 3, [
     ["ann", 5, 3],
@@ -146,13 +146,13 @@ test("[BOARD2] of several writers with the same batch one succeeds", async () =>
   await expectBoard(room, "all", [{ member: "ann", score: 1 }]);
 });
 
-test("[BOARD3] a batch that leaves a hole is refused", async () => {
+test("[BOARD3] a batch that leaves a gap is refused", async () => {
   const room = newRoom();
   expect(await boards.apply(room, batchOf(4, 5, [["ann", 1, 5]]))).toEqual(stale(0));
   expect((await boards.read(room, "everyone", ALL_TIME)).applied).toBeUndefined();
 });
 
-test("[BOARD4] of equal scores the one reached first is ahead, to the last digit a double has", async () => {
+test("[BOARD4] of equal scores the one reached first ranks higher, to the last digit of a double", async () => {
   const room = newRoom();
   const near = SCORE_MAX - 1;
   await boards.apply(
@@ -173,14 +173,14 @@ test("[BOARD4] of equal scores the one reached first is ahead, to the last digit
   expect((await allOf(room)).map(({ member }) => member)).toEqual(["top", "late", "first", "second"]);
 });
 
-test("[BOARD5] at the top of what a double holds a score stays, with the moment it was reached", async () => {
+test("[BOARD5] a score at the maximum of a double stays, with the moment when it was reached", async () => {
   const room = newRoom();
   await boards.apply(room, batchOf(0, 1, [["ann", SCORE_MAX, 1]]));
   await boards.apply(room, batchOf(1, 2, [["ann", 10, 2]]));
   expect(await allOf(room)).toEqual([{ member: "ann", score: SCORE_MAX, reachedAt: 1 }]);
 });
 
-test("[BOARD6] somebody from the long tail enters the hot set with the full score, and pushes out its last", async () => {
+test("[BOARD6] a participant from the tail enters the hot set with the full score, and replaces its last one", async () => {
   const room = newRoom();
   const many = Array.from({ length: 20 }, (_, index) => [`user-${index}`, 100 - index, index + 1] as const);
   await boards.apply(room, batchOf(0, 20, many));
@@ -194,7 +194,7 @@ test("[BOARD6] somebody from the long tail enters the hot set with the full scor
   ]);
 });
 
-test("[BOARD7] names are only names, whatever they are", async () => {
+test("[BOARD7] names are only names, whatever they contain", async () => {
   const room = newRoom();
   const names = ["__proto__", "constructor", "seq", "points", "0", "ünïcode ✓", " ", "{x}", "a:b"];
   await boards.apply(
@@ -214,7 +214,7 @@ test("[BOARD7] names are only names, whatever they are", async () => {
   expect(dump?.boards[0]?.standings.map(({ member }) => member)).toEqual(names);
 });
 
-test("[BOARD8] whoever reads meanwhile sees whole batches only", async () => {
+test("[BOARD8] a reader during a batch sees complete batches only", async () => {
   const room = newRoom();
   let isWriting = true;
   const writing = (async () => {
@@ -242,7 +242,7 @@ test("[BOARD8] whoever reads meanwhile sees whole batches only", async () => {
   expect(reads).toBeGreaterThan(0);
 });
 
-test("[BOARD11] a minute that begins clears what everyone had in the one before, and no other cap's", async () => {
+test("[BOARD11] a new minute clears the counts of the previous minute, and no other cap's", async () => {
   const room = newRoom();
   const useOf = (period: number, user: string) => ({ period, hasBegun: true, points: new Map([[user as UserId, 7]]) });
   await boards.apply(room, { ...batchOf(0, 1, [["ann", 7, 1]]), uses: { ...UNCHANGED, edits: useOf(1, "ann"), deeds: useOf(1, "cy") } });
@@ -257,7 +257,7 @@ test("[BOARD11] a minute that begins clears what everyone had in the one before,
   });
 });
 
-test("[BOARD12] a batch whose activities were counted already is refused, though its edits were not", async () => {
+test("[BOARD12] a batch whose activities were counted already is refused, even if its edits were not", async () => {
   const room = newRoom();
   const batch = (after: number, activity: number): ScoreBatch => ({
     ...batchOf(0, 0, [["ann", 1, 1]]),
@@ -270,7 +270,7 @@ test("[BOARD12] a batch whose activities were counted already is refused, though
   await expectBoard(room, "all", [{ member: "ann", score: 1 }]);
 });
 
-test("[BOARD13] what happened earlier and is counted later takes nobody's moment back", async () => {
+test("[BOARD13] an earlier event that is counted later does not change the moment of a score", async () => {
   const room = newRoom();
   await boards.apply(
     room,
@@ -290,7 +290,7 @@ test("[BOARD13] what happened earlier and is counted later takes nobody's moment
   ]);
 });
 
-test("[BOARD14] whoever reads a long board while its members go from band to band sees each of them once, in order", async () => {
+test("[BOARD14] a reader of a long board whose members change bands sees each of them once, in order", async () => {
   const room = newRoom();
   const members = Array.from({ length: 60 }, (_, index) => `user-${index}`);
   const prng = new Prng(14);
@@ -321,7 +321,7 @@ test("[BOARD14] whoever reads a long board while its members go from band to ban
   expect(reads).toBeGreaterThan(0);
 });
 
-test("[BOARD15] a board that was only counted is put in order when that is wanted, and let go when it is not", async () => {
+test("[BOARD15] a board that was only counted is put in order on request, and released afterwards", async () => {
   const room = newRoom();
   const counted = redisBoard(line.redis, keysOf("contract"), { hotMembers: HOT_MEMBERS, tail: "counted", roles: ROLES });
   const places = () => boards.places(room, "everyone", ALL_TIME, { kind: "from", offset: 0, limit: 20 });
@@ -347,7 +347,7 @@ test.each([
   [20, 12],
   [6_000, HOT_MEMBERS],
 ])(
-  "[BOARD20] of a board of %i, where more members are to stand in order than did, none stands before one who has more: %i do then",
+  "[BOARD20] in a board of %i whose ordered part grows to %i members, none ranks before one with more points",
   async (members, standing) => {
     const room = newRoom();
     const applied = { ...NOTHING_APPLIED, seq: members as Seq };
@@ -371,7 +371,7 @@ test.each([
 );
 
 const USERS = ["ann", "bob", "cy", "dee", "__proto__", "eve", "fay", "gus", "hal", "ida"] as UserId[];
-/** Minutes and hours long pauses, from shortly before the boundaries of every window. */
+/** Pauses of minutes and hours, from just before the boundaries of every window. */
 const pause = fc.oneof(fc.constant(0), fc.nat(1_000), fc.nat(90_000), fc.nat(7_200_000));
 const user = fc.constantFrom(...USERS);
 const edited = fc.record({ user, bytes: fc.constantFrom(0, 5, 10, 29, 30), pause });
@@ -396,7 +396,7 @@ const cuts = fc.array(
   { minLength: 1, maxLength: 40 },
 );
 
-test("[BOARD16] a tenant hears of all who come back with a large board at once, and its window goes in the end", async () => {
+test("[BOARD16] a tenant's board receives all members of a large restored board at once, and its window expires at the end", async () => {
   const tenants = redisTenants(line.redis, keysOf("contract"), { roles: ROLES });
   const room = "crowd.room-1" as RoomKey;
   const users = Array.from({ length: 150_000 }, (_, index) => `user-${index}`);
@@ -412,7 +412,7 @@ test("[BOARD16] a tenant hears of all who come back with a large board at once, 
   expect(await tenants.due((hour!.end + 1) as UnixMillis, 10)).toEqual([{ tenant: "crowd", window: hour! }]);
 });
 
-test("[BOARD17] a large board comes back whole, with all its windows and names", async () => {
+test("[BOARD17] a large board is restored completely, with all its windows and names", async () => {
   const [room, windows] = [newRoom(), windowsAt(Date.UTC(2126, 6, 1, 12) as UnixMillis)];
   const users = Array.from({ length: 8_000 }, (_, index) => `user-${index}` as UserId);
   const standings = users.map((member, index) => ({ member, score: users.length - index, reachedAt: index + 1 }));
@@ -428,10 +428,10 @@ test("[BOARD17] a large board comes back whole, with all its windows and names",
   expect(await boards.restore(room, dump)).toEqual(stale(users.length));
 });
 
-/** What each stream had handed over of the room. */
+/** What each stream had counted of the room. */
 type Fed = { readonly edits: number; readonly activities: number };
 
-test("[BOARD9] random edits and activities, one stream ahead of the other, repeats, crashes, stale writers and lost memory: every board equals the reference, ties included", async () => {
+test("[BOARD9] after random edits and activities, one stream ahead of the other, repeats, crashes, stale writers and lost memory, every board equals the reference, ties included", async () => {
   await fc.assert(
     fc.asyncProperty(steps, start, cuts, async (done, begin, plan) => {
       const room = newRoom();
@@ -472,7 +472,7 @@ test("[BOARD9] random edits and activities, one stream ahead of the other, repea
         fed = to;
         if (cut.next === "crash") {
           projection = await load();
-          feed(projection, NOTHING, fed); // The streams are read again from some way back.
+          feed(projection, NOTHING, fed); // The streams are read again from an earlier position.
         }
         const late = cut.next === "stale" ? await load() : undefined;
         for (let batch = projection.takeBatch(); batch !== undefined; batch = projection.takeBatch()) {
@@ -498,20 +498,20 @@ test("[BOARD9] random edits and activities, one stream ahead of the other, repea
         for (const [id, places] of referenceBoards({ edits, activities }, SCORING, role)) await expectBoard(room, id, places, role);
       expect((await loaded(room))?.applied).toMatchObject({ seq: edits.length, activity: activities.length, missing: 0 } satisfies
         Partial<CountedPosition> | object);
-      // A restore of what is older than what is counted is turned away.
+      // A restore older than the counted state is refused.
       if (checkpoint !== undefined) expect((await boards.restore(room, checkpoint)).kind).toBe("stale");
     }),
     { numRuns: 60 },
   );
 });
 
-test("[BOARD11] of a room that is deleted no board is left, and nobody who is late counts into it or puts it back", async () => {
+test("[BOARD11] a deleted room leaves no board, and no late writer counts into it or restores it", async () => {
   const [room, other] = [newRoom(), newRoom()];
   const many = Array.from({ length: 2 * HOT_MEMBERS }, (_, index) => [`user-${index}`, index + 1, index + 1] as const);
   for (const one of [room, other]) await boards.apply(one, batchOf(0, 10, many));
   const dump = (await boards.dump(room, [ALL_TIME]))!;
   await boards.remove(room, [ALL_TIME]);
-  await boards.remove(room, [ALL_TIME]); // As often as one likes.
+  await boards.remove(room, [ALL_TIME]); // Any number of times.
   const left = await line.redis.keys(`contract:board:{${room}}*`);
   expect(left).toEqual([`contract:board:{${room}}:applied`]);
   expect([await boards.load(room), await boards.dump(room, [ALL_TIME]), (await boards.read(room, "everyone", ALL_TIME)).applied]).toEqual([
@@ -525,7 +525,7 @@ test("[BOARD11] of a room that is deleted no board is left, and nobody who is la
   expect((await boards.read(other, "everyone", ALL_TIME)).members).toBe(many.length);
 });
 
-test("[BOARD19] no name of a room that is deleted comes back, by whoever tells it meanwhile or by a checkpoint; a room that is put back has its names", async () => {
+test("[BOARD19] no name of a deleted room returns, by a late writer or by a checkpoint; a restored room has its names", async () => {
   const [doomed, other] = [newRoom(), newRoom()];
   const stored = redisNames(line.redis, keysOf("contract"), { namesMax: 2 });
   for (const room of [doomed, other]) {
@@ -545,7 +545,7 @@ test("[BOARD19] no name of a room that is deleted comes back, by whoever tells i
     );
   }
   const [dump, ofOther] = [(await boards.dump(doomed, [ALL_TIME]))!, (await boards.dump(other, [ALL_TIME]))!];
-  await Promise.all([stored.write(doomed, "ann", "Annie"), boards.remove(doomed, [ALL_TIME])]); // Asked before the removal, answered after it.
+  await Promise.all([stored.write(doomed, "ann", "Annie"), boards.remove(doomed, [ALL_TIME])]); // Requested before the removal, answered after it.
   const left = [`contract:board:{${doomed}}:applied`];
   expect(await line.redis.keys(`contract:board:{${doomed}}*`)).toEqual(left);
   expect(await boards.restore(doomed, dump)).toMatchObject({ kind: "stale" });

@@ -1,6 +1,6 @@
 /**
- * The engines of a test: those of this machine, found or fetched as everywhere; and where there are none, or
- * `COROOM_TEST_ENGINES=containers` says so, containers. Images of one's own: COROOM_TEST_NATS_IMAGE, COROOM_TEST_REDIS_IMAGE.
+ * The engines of a test: those of this machine, found or downloaded as everywhere. Without them, or with
+ * `COROOM_TEST_ENGINES=containers`, containers are used. Other images: COROOM_TEST_NATS_IMAGE, COROOM_TEST_REDIS_IMAGE.
  */
 
 import { readFileSync } from "node:fs";
@@ -12,7 +12,7 @@ import { natsConfigText, type NatsTls, type NatsUsers } from "../../engines/nats
 import { jetStreamAnswers, startNatsServer } from "../../engines/nats-server.ts";
 import { startRedisServer, redisConfigText } from "../../engines/redis-server.ts";
 
-/** `dataDir`: what the machine's own keep their data in; a container has its own. */
+/** `dataDir`: folder for the data of the machine's own engines; a container has its own. */
 export type TestEngineOptions = { readonly dataDir: string; readonly syncAlways?: boolean };
 export type TestNatsOptions = TestEngineOptions & { readonly users?: NatsUsers; readonly tls?: NatsTls };
 

@@ -1,6 +1,6 @@
 /**
- * What uWebSockets.js does with a subscriber that stops reading, on the real library: what the gateway relies on when
- * it publishes edits. Its documentation says little of it, so that a new version has to pass here first.
+ * What uWebSockets.js does with a subscriber that stops reading, on the real library: the gateway relies on it when it
+ * publishes edits. Its documentation leaves this open, so a new version must pass here first.
  */
 
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -12,7 +12,7 @@ import { until } from "./real-nats.ts";
 const TOPIC = "room";
 const BACKPRESSURE_BYTES_MAX = 1024 ** 2;
 const FRAME_BYTES = 64 * 1024;
-/** More than the kernel takes on the way from one process to itself. */
+/** More than the kernel buffers on the way from one process to itself. */
 const FRAMES = 1_000;
 
 type Reader = { readonly client: Client; readonly got: number[]; closed: boolean };
@@ -53,7 +53,7 @@ async function enter(): Promise<Reader> {
   return reader;
 }
 
-/** Each frame begins with its number. A turn of the event loop in between, so that whoever reads can. */
+/** Each frame begins with its number. The event loop turns once in between, so that readers can read. */
 async function publishAll(): Promise<void> {
   for (let number = 0; number < FRAMES; number++) {
     const frame = Buffer.alloc(FRAME_BYTES);
@@ -65,30 +65,30 @@ async function publishAll(): Promise<void> {
 
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
-test("[UWS1] past maxBackpressure a publish is dropped for that subscriber, who is told nothing and reads on behind the hole", async () => {
+test("[UWS1] past maxBackpressure a publish is dropped for that subscriber, which receives no notice and reads on behind the gap", async () => {
   await serve(false);
   const [stalled, other] = [await enter(), await enter()];
   stalled.client.pause();
   await publishAll();
   stalled.client.resume();
-  await until(() => other.got.length === FRAMES, "the other has all");
+  await until(() => other.got.length === FRAMES, "the other subscriber has all frames");
   const last = Buffer.alloc(FRAME_BYTES);
   last.writeUInt32BE(FRAMES);
-  await until(() => (app.publish(TOPIC, last, true), stalled.got.at(-1) === FRAMES), "the stalled reader has what came last");
+  await until(() => (app.publish(TOPIC, last, true), stalled.got.at(-1) === FRAMES), "the stalled reader has the last frames");
 
   expect(other.got.slice(0, FRAMES)).toEqual(numbers(FRAMES));
   expect(stalled.got.filter((number) => number < FRAMES).length).toBeLessThan(FRAMES);
   expect([stalled.closed, closedByServer]).toEqual([false, 0]);
 });
 
-test("[UWS2] with closeOnBackpressureLimit it is cut instead, and has an unbroken beginning of what was published", async () => {
+test("[UWS2] with closeOnBackpressureLimit the subscriber is closed instead, and has an unbroken beginning of the published frames", async () => {
   await serve(true);
   const [stalled, other] = [await enter(), await enter()];
   stalled.client.pause();
   await publishAll();
-  await until(() => closedByServer === 1, "the stalled reader is cut");
+  await until(() => closedByServer === 1, "the stalled reader is closed");
   stalled.client.resume();
-  await until(() => stalled.closed && other.got.length === FRAMES, "it has noticed, and the other has all");
+  await until(() => stalled.closed && other.got.length === FRAMES, "the reader has noticed, and the other has all frames");
 
   expect(other.got).toEqual(numbers(FRAMES));
   expect(stalled.got).toEqual(numbers(stalled.got.length));

@@ -119,7 +119,7 @@ test("[TRC26] an edit whose owner pauses continues under the next owner in the s
 
   const [failed, succeeded] = appends().sort();
   // The log refuses its append, or the ownership check after Ada's catch-up ends its ownership before that.
-  expect(["fenced", "given up: fenced"]).toContain(failed);
+  expect(["fenced", "abandoned: fenced"]).toContain(failed);
   expect(succeeded).toBe(undefined);
   expect(new Set(spans().map(({ traceId }) => traceId)).size).toBe(1);
   const [edit, ...others] = spans().filter(({ parentSpanId }) => parentSpanId === undefined);

@@ -1,4 +1,4 @@
-/** Every value that may travel, as fast-check arbitraries: for tests that what is written is read again. */
+/** Every value that may be sent, as fast-check arbitraries, for tests that encode and decode. */
 
 import fc from "fast-check";
 
@@ -8,7 +8,7 @@ import type { CommittedEdits, TentativeEdit } from "../../shared/wire/frames.ts"
 
 const URL_SAFE = [..."ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"];
 
-/** From 0, with the ends and the small ones often. */
+/** From 0, with the limits and small values often. */
 export const number = fc.oneof(fc.nat(200), fc.maxSafeNat(), fc.constantFrom(2 ** 31, 2 ** 32, Number.MAX_SAFE_INTEGER));
 const positive = number.map((value) => Math.max(1, value));
 

@@ -1,10 +1,10 @@
-/** Bytes that are almost right, made from right ones: what fuzz tests feed to decoders. The seed decides all. */
+/** Bytes that are almost valid, made from valid ones, for fuzz tests of decoders. The seed decides everything. */
 
 import { Prng } from "../../shared/collections/prng.ts";
 
 type Mutation = (prng: Prng, bytes: Uint8Array, other: Uint8Array) => Uint8Array;
 
-/** Numbers that a decoder may stumble over: around sign bits, 2^32 and 2^53, beyond 2^64, and without an end. */
+/** Numbers that may break a decoder: around sign bits, 2^32 and 2^53, beyond 2^64, and without an end. */
 const LIES = [
   "00",
   "7f",
@@ -49,7 +49,7 @@ const MUTATIONS: readonly Mutation[] = [
   },
 ];
 
-/** `runs` inputs: mutated once to three times, and now and then plain noise behind a right first byte. */
+/** `runs` inputs: mutated once to three times, and sometimes random bytes behind a valid first byte. */
 export function* almostRight(seed: number, right: readonly Uint8Array[], runs: number): Iterable<Uint8Array> {
   const prng = new Prng(seed);
   const any = () => right[prng.below(right.length)]!;

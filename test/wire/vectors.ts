@@ -1,4 +1,7 @@
-/** What vectors.json says, as bytes and frames: `payload`, `mac` and `value` are hex there, and everything else is as in frames.ts. */
+/**
+ * Reads vectors.json as bytes and frames: `payload`, `mac` and `value` are hex there, and everything else is as in
+ * frames.ts.
+ */
 
 import type { Frame, UnknownFrame } from "../../shared/wire/frames.ts";
 
