@@ -171,7 +171,7 @@ class Decision {
     const to = warm ?? this.#preferences.leastFor(room);
     if (to === undefined) return;
     to.rooms += 1;
-    const reason = `its owner ${from} is no longer heard; ${to.state.server} has ${to === warm ? "a warm copy" : "the fewest rooms"}`;
+    const reason = `its owner ${from} has missed its heartbeats; ${to.state.server} has ${to === warm ? "a replica" : "the fewest rooms"}`;
     this.#moves.set(room, { room, action: { kind: "promote", from, to: to.state.server }, reason });
   }
 
@@ -274,7 +274,7 @@ class Decision {
       const move = this.#moves.get(room)?.action;
       const isOwnerToBe = move !== undefined && "to" in move && move.to === replica;
       if (replica === undefined || isOwnerToBe || !this.#world.rooms.has(room)) continue;
-      if (steps.push({ room, action: { kind: "unfollow", by: replica }, reason: "no warm copies are kept" }) >= this.#options.followsMax) {
+      if (steps.push({ room, action: { kind: "unfollow", by: replica }, reason: "no replicas are kept" }) >= this.#options.followsMax) {
         break;
       }
     }

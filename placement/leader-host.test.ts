@@ -38,13 +38,13 @@ const beat = (server: ServerId, more: Partial<ServerHeartbeat> = {}): ServerHear
 function leaderOf(options: Partial<LeaderOptions> = {}, silenceMsMax = 750) {
   const clock = new FakeClock();
   const kept: { lease: Lease | undefined; revision: number } = { lease: undefined, revision: 0 };
-  const said: string[] = [];
+  const requests: string[] = [];
   const planned = new Map<RoomKey, PlannedRoom | undefined>();
   const state = {
     bucketAnswers: true,
     planIsKept: true,
     alive: [a, b],
-    says: new Map<ServerId, Partial<ServerHeartbeat>>(),
+    heartbeats: new Map<ServerId, Partial<ServerHeartbeat>>(),
     refuses: false,
     claims: Promise.resolve(),
     orders: Promise.resolve(),
@@ -71,12 +71,12 @@ function leaderOf(options: Partial<LeaderOptions> = {}, silenceMsMax = 750) {
     },
     servers: {
       claim: async (server: ServerId, request: ClaimRequest) => {
-        said.push(`${server} claims ${request.room}`);
+        requests.push(`${server} claims ${request.room}`);
         await state.claims;
         return state.refuses ? undefined : ({ kind: "owned", server, epoch: 2 as Epoch } as const);
       },
       order: async (server: ServerId, order: ServerCommand) => {
-        said.push(`${server}: ${order.kind}${"generation" in order ? ` of plan ${order.generation}` : ""}`);
+        requests.push(`${server}: ${order.kind}${"generation" in order ? ` of plan ${order.generation}` : ""}`);
         await state.orders;
         return state.refuses ? ({ kind: "refused", reason: "busy" } as const) : ({ kind: "done" } as const);
       },
@@ -95,45 +95,45 @@ function leaderOf(options: Partial<LeaderOptions> = {}, silenceMsMax = 750) {
   leader.start();
   const pass = async (ms: number): Promise<void> => {
     for (let left = ms; left > 0; left -= HEARTBEAT_MS) {
-      for (const server of state.alive) membership.receiveHeartbeat(beat(server, state.says.get(server)), clock.now());
+      for (const server of state.alive) membership.receiveHeartbeat(beat(server, state.heartbeats.get(server)), clock.now());
       await clock.advance(HEARTBEAT_MS);
     }
   };
-  return { clock, leader, view, pass, said, planned, kept, state, membership, timers: () => clock.pending };
+  return { clock, leader, view, pass, requests, planned, kept, state, membership, timers: () => clock.pending };
 }
 
 test("[LDR1] the leader listens before its first decision, and stores a plan's generation in the lease before any step of the plan", async () => {
-  const { view, pass, said, planned, kept } = leaderOf();
+  const { view, pass, requests, planned, kept } = leaderOf();
   view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
   await pass(1_400);
-  expect([kept.lease, said]).toEqual([undefined, []]);
+  expect([kept.lease, requests]).toEqual([undefined, []]);
   await pass(1_000);
   expect(kept.lease).toEqual({ holder: "one", floor: 1 });
-  expect(said).toEqual(["b: follow of plan 1"]);
+  expect(requests).toEqual(["b: follow of plan 1"]);
   expect(planned.get(room)).toMatchObject({
     owner: a,
     replica: b,
     generation: 1,
-    reason: "b keeps its warm copy: another server than its owner a",
+    reason: "b keeps its replica: another server than its owner a",
   });
 });
 
 test("[LDR2] the rooms of a silent server are claimed at once by the servers with a replica, except rooms that were taken over unasked", async () => {
-  const { view, pass, said, state } = leaderOf();
+  const { view, pass, requests, state } = leaderOf();
   view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
   await pass(2_500);
   view.receiveEntry(other, { owner: a, epoch: 1 as Epoch });
-  said.length = 0;
+  requests.length = 0;
   state.alive = [b];
   await pass(900);
-  expect(said).toEqual(["b claims acme.other"]);
+  expect(requests).toEqual(["b claims acme.other"]);
   view.receiveEntry(other, { owner: b, epoch: 2 as Epoch });
   await pass(1_500);
-  expect(said).toEqual(["b claims acme.other", "b claims acme.notes"]); // The server has not claimed that room.
+  expect(requests).toEqual(["b claims acme.other", "b claims acme.notes"]); // The server has not claimed that room.
 });
 
 test("[LDR7] the reason for a room's owner stays readable after its replica was placed again", async () => {
-  const { view, pass, planned, state, said } = leaderOf({ controlLoopMs: 1_000 });
+  const { view, pass, planned, state, requests } = leaderOf({ controlLoopMs: 1_000 });
   view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
   await pass(2_500);
   state.alive = [b];
@@ -141,76 +141,76 @@ test("[LDR7] the reason for a room's owner stays readable after its replica was 
   view.receiveEntry(room, { owner: b, epoch: 2 as Epoch });
   state.alive = [a, b];
   await pass(2_500);
-  expect(said).not.toContain("b claims acme.notes");
-  expect(planned.get(room)).toMatchObject({ owner: b, replica: a, ownerReason: "a was gone; b had a warm copy" });
+  expect(requests).not.toContain("b claims acme.notes");
+  expect(planned.get(room)).toMatchObject({ owner: b, replica: a, ownerReason: "a was gone; b had a replica" });
 });
 
 test("[LDR3] a leader decides nothing while the bucket does not answer, and does nothing more once another leader succeeds it", async () => {
-  const { view, pass, said, kept, state } = leaderOf();
+  const { view, pass, requests, kept, state } = leaderOf();
   state.bucketAnswers = false;
   view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
   await pass(4_000);
-  expect(said).toEqual([]);
+  expect(requests).toEqual([]);
   state.bucketAnswers = true;
   await pass(2_000);
-  expect(said).toEqual(["b: follow of plan 1"]);
+  expect(requests).toEqual(["b: follow of plan 1"]);
   [kept.lease, kept.revision] = [{ holder: "two", floor: 5 }, kept.revision + 1];
   state.alive = [b];
   await pass(900);
-  expect(said).toEqual(["b: follow of plan 1"]);
+  expect(requests).toEqual(["b: follow of plan 1"]);
 });
 
 test("[LDR4] a refused step is planned again", async () => {
-  const { view, pass, said, state, planned } = leaderOf({ controlLoopMs: 1_000 });
+  const { view, pass, requests, state, planned } = leaderOf({ controlLoopMs: 1_000 });
   state.refuses = true;
   view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
   await pass(2_000);
-  expect([said, planned.size]).toEqual([["b: follow of plan 1"], 0]);
+  expect([requests, planned.size]).toEqual([["b: follow of plan 1"], 0]);
   state.refuses = false;
   await pass(1_500);
-  expect(said).toEqual(["b: follow of plan 1", "b: follow of plan 2"]);
+  expect(requests).toEqual(["b: follow of plan 1", "b: follow of plan 2"]);
   expect(planned.get(room)).toMatchObject({ generation: 2 });
 });
 
 test("[LDR5] the replica of a released room is dropped", async () => {
-  const { view, pass, said, planned } = leaderOf({ controlLoopMs: 1_000 });
+  const { view, pass, requests, planned } = leaderOf({ controlLoopMs: 1_000 });
   view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
   await pass(2_000);
   view.receiveEntry(room, undefined);
   await pass(1_500);
-  expect(said.slice(0, 2)).toEqual(["b: follow of plan 1", "b: unfollow of plan 1"]);
+  expect(requests.slice(0, 2)).toEqual(["b: follow of plan 1", "b: unfollow of plan 1"]);
   expect(planned.get(room)).toBeUndefined();
 });
 
 test("[LDR6] a stopped leader does nothing more", async () => {
-  const { leader, view, pass, said, timers } = leaderOf();
+  const { leader, view, pass, requests, timers } = leaderOf();
   view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
   leader.stop();
   await pass(3_000);
-  expect([said, timers()]).toEqual([[], 0]);
+  expect([requests, timers()]).toEqual([[], 0]);
 });
 
 test("[LDR8] a replica whose entry the plan bucket did not store is planned again, so that every process can read it", async () => {
-  const { view, pass, planned, said, state } = leaderOf({ controlLoopMs: 1_000 });
+  const { view, pass, planned, requests, state } = leaderOf({ controlLoopMs: 1_000 });
   view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
   state.planIsKept = false;
   await pass(2_500);
-  expect([planned.has(room), said[0]]).toEqual([false, "b: follow of plan 1"]);
+  expect([planned.has(room), requests[0]]).toEqual([false, "b: follow of plan 1"]);
   state.planIsKept = true;
   await pass(1_500);
   expect(planned.get(room)).toMatchObject({ owner: a, replica: b });
 });
 
 test("[LDR9] a server that took over a room from its replica keeps no replica when the next server takes the room from it", async () => {
-  const { view, pass, said, planned } = leaderOf({ controlLoopMs: 10_000 });
+  const { view, pass, requests, planned } = leaderOf({ controlLoopMs: 10_000 });
   view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
   await pass(2_000);
-  expect(said).toEqual(["b: follow of plan 1"]);
+  expect(requests).toEqual(["b: follow of plan 1"]);
   view.receiveEntry(room, { owner: b, epoch: 2 as Epoch });
-  expect([view.replicaOf(room), view.ownerReasonOf(room)]).toEqual([undefined, "a was gone; b had a warm copy"]);
+  expect([view.replicaOf(room), view.ownerReasonOf(room)]).toEqual([undefined, "a was gone; b had a replica"]);
   view.receiveEntry(room, { owner: a, epoch: 3 as Epoch });
   await pass(10_000);
-  expect(said).toEqual(["b: follow of plan 1", "b: follow of plan 2"]);
+  expect(requests).toEqual(["b: follow of plan 1", "b: follow of plan 2"]);
   expect(planned.get(room)).toMatchObject({ owner: a, replica: b, generation: 2 });
 });
 
@@ -220,10 +220,10 @@ test("[LDR10] a leader leaves a lost server's unclaimed rooms alone once that se
     void ([kept.lease, kept.revision] = [{ holder: "two", floor: 5 }, kept.revision + 1]);
   for (const change of [returns, succeeded]) {
     const leading = leaderOf({ keepsReplicas: false, leaseMs: 5_000 }); // The other process holds the lease until then.
-    const { view, pass, said, state } = leading;
+    const { view, pass, requests, state } = leading;
     for (let index = 0; index < 100; index++) view.receiveEntry(`acme.room${index}` as RoomKey, { owner: a, epoch: 1 as Epoch });
     await pass(2_000);
-    const claims = () => said.filter((word) => word.includes(" claims ")).length;
+    const claims = () => requests.filter((text) => text.includes(" claims ")).length;
     let goOn = (): void => {};
     state.claims = new Promise((resolve) => (goOn = resolve));
     state.alive = [b];
@@ -238,41 +238,41 @@ test("[LDR10] a leader leaves a lost server's unclaimed rooms alone once that se
 });
 
 test("[LDR11] a step of a new plan that waited for a step of the previous plan belongs to the new plan", async () => {
-  const { view, pass, said, planned, state } = leaderOf({ controlLoopMs: 1_000 });
+  const { view, pass, requests, planned, state } = leaderOf({ controlLoopMs: 1_000 });
   for (let index = 0; index < 20; index++)
     view.receiveEntry(`acme.room${index}` as RoomKey, { owner: index % 2 === 0 ? a : b, epoch: 1 as Epoch });
   let goOn = (): void => {};
   state.orders = new Promise((resolve) => (goOn = resolve));
   await pass(3_000);
-  expect([said.length, said.every((word) => word.endsWith("follow of plan 1"))]).toEqual([16, true]);
-  said.length = 0;
+  expect([requests.length, requests.every((text) => text.endsWith("follow of plan 1"))]).toEqual([16, true]);
+  requests.length = 0;
   goOn();
   await pass(50);
-  expect([said.length, said.every((word) => word.endsWith("follow of plan 2"))]).toEqual([4, true]);
+  expect([requests.length, requests.every((text) => text.endsWith("follow of plan 2"))]).toEqual([4, true]);
   expect([...planned.values()].filter((entry) => entry?.generation === 2).length).toBe(4);
 });
 
 test("[LDR12] the leader decides nothing before it could receive a server with the longest permitted heartbeat interval", async () => {
-  const { clock, view, said, membership } = leaderOf({}, 300);
+  const { clock, view, requests, membership } = leaderOf({}, 300);
   view.receiveEntry(room, { owner: a, epoch: 1 as Epoch });
   for (let ms = 0; ms < 10_000; ms += HEARTBEAT_MS) {
     if (ms % 1_000 === 950) membership.receiveHeartbeat(beat(a, { everyMs: 1_000 }), clock.now());
     membership.receiveHeartbeat(beat(b, { everyMs: HEARTBEAT_MS }), clock.now());
     await clock.advance(HEARTBEAT_MS);
   }
-  expect(said).toEqual(["b: follow of plan 1"]);
+  expect(requests).toEqual(["b: follow of plan 1"]);
 });
 
 test("[LDR13] a formerly hot room returns to the general pool after it has been calm for long enough, and not before", async () => {
-  const { view, pass, said, state } = leaderOf({ controlLoopMs: 1_000, hotRoomCalmMs: 5_000, keepsReplicas: false });
+  const { view, pass, requests, state } = leaderOf({ controlLoopMs: 1_000, hotRoomCalmMs: 5_000, keepsReplicas: false });
   const labels = { host: "", zone: "", pool: "dedicated" };
-  const load = (share: number) => state.says.set(b, { labels, load: { used: share, hot: [{ room, share }] } });
+  const load = (share: number) => state.heartbeats.set(b, { labels, load: { used: share, hot: [{ room, share }] } });
   view.receiveEntry(room, { owner: b, epoch: 1 as Epoch });
   load(0.5);
   await pass(9_000);
   load(0.1);
   await pass(4_000);
-  expect(said).toEqual([]);
+  expect(requests).toEqual([]);
   await pass(3_000);
-  expect([...new Set(said.map((each) => each.split(" of plan")[0]))], "planned until the world shows it").toEqual(["b: hand-over"]);
+  expect([...new Set(requests.map((each) => each.split(" of plan")[0]))], "planned until the world shows it").toEqual(["b: hand-over"]);
 });

@@ -31,14 +31,14 @@ const PLANNED: PlannedRoom = { owner: a, replica: b, reason: "another server tha
 /** The fake stores the plan at once, and the room's entry when the test decides. */
 function placementWith() {
   const clock = new FakeClock();
-  const [said, planned]: [string[], (PlannedRoom | undefined)[]] = [[], []];
+  const [requests, planned]: [string[], (PlannedRoom | undefined)[]] = [[], []];
   let lease: Lease | undefined;
-  let hear: (heartbeat: ServerHeartbeat) => void = () => {};
-  let tellEntry: (entry: RoomEntry) => void = () => {};
+  let receiveHeartbeat: (heartbeat: ServerHeartbeat) => void = () => {};
+  let sendEntry: (entry: RoomEntry) => void = () => {};
   const ports: PlacementPorts = {
     rooms: {
       entry: async () => undefined,
-      onEntry: (receive) => new Promise((told) => (tellEntry = (entry) => (receive(room, entry), told()))),
+      onEntry: (receive) => new Promise((resolve) => (sendEntry = (entry) => (receive(room, entry), resolve()))),
     },
     plans: { onEntry: async (receive) => receive(room, PLANNED), write: async (_, entry) => void planned.push(entry) },
     pins: { onEntry: async () => {} },
@@ -46,45 +46,45 @@ function placementWith() {
       read: async () => ({ lease, revision: 0 }),
       write: async (_, written) => ((lease = written), { kind: "written", revision: 0 }),
     },
-    questions: { onLocate: () => {}, onHeartbeat: (receive) => void (hear = receive) },
+    questions: { onLocate: () => {}, onHeartbeat: (receive) => void (receiveHeartbeat = receive) },
     servers: {
       claim: async () => undefined,
-      order: async (server: ServerId, { kind }: ServerCommand) => (said.push(`${server}: ${kind}`), { kind: "done" }),
+      order: async (server: ServerId, { kind }: ServerCommand) => (requests.push(`${server}: ${kind}`), { kind: "done" }),
     },
     operations: { report: () => {} },
   };
   const { stop } = hostPlacement(ports, OPTIONS, { clock, log: SILENT_LOG, metrics: placementMetrics(new Registry()) });
   const pass = async (ms: number): Promise<void> => {
     for (let left = ms; left > 0; left -= HEARTBEAT_MS) {
-      for (const server of [a, b]) hear({ server, rooms: 1, draining: false, time: 0 as UnixMillis });
+      for (const server of [a, b]) receiveHeartbeat({ server, rooms: 1, draining: false, time: 0 as UnixMillis });
       await clock.advance(HEARTBEAT_MS);
     }
   };
   return {
-    said,
+    requests,
     planned,
     pass,
     stop,
     lease: () => lease,
-    tellEntry: () => tellEntry({ owner: a, epoch: 1 as Epoch }),
+    sendEntry: () => sendEntry({ owner: a, epoch: 1 as Epoch }),
     timers: () => clock.pending,
   };
 }
 
 test("[PLH1] a process leads only once it knows every room: a room with a late entry does not count as released", async () => {
-  const { said, planned, pass, lease, tellEntry } = placementWith();
+  const { requests, planned, pass, lease, sendEntry } = placementWith();
   await pass(5_000);
   expect(lease()).toBeUndefined();
-  tellEntry();
+  sendEntry();
   await pass(5_000);
   expect(lease()).toMatchObject({ holder: "one" });
-  expect([said, planned]).toEqual([[], []]);
+  expect([requests, planned]).toEqual([[], []]);
 });
 
 test("[PLH2] a process that is stopped before it knows every room does not begin to lead", async () => {
-  const { pass, stop, lease, tellEntry, timers } = placementWith();
+  const { pass, stop, lease, sendEntry, timers } = placementWith();
   stop();
-  tellEntry();
+  sendEntry();
   await pass(5_000);
   expect([lease(), timers()]).toEqual([undefined, 0]);
 });

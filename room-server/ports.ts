@@ -89,7 +89,7 @@ export interface PresenceBus {
   /**
    * While the connection is down a gateway's silence means nothing. `losses`: how often it went down, losing messages.
    */
-  line(): { readonly isUp: boolean; readonly losses: number };
+  connectionStatus(): { readonly isUp: boolean; readonly losses: number };
 }
 
 export type KnownCheckpoint = Checkpoint | "deleted" | undefined;
@@ -133,7 +133,7 @@ export interface Epochs {
 /** Republished records and owners' announcements, as every gateway of the room receives them. */
 export interface FanOut {
   /** Resolves once no later announcement of the room is missed. Throws when NATS does not answer. */
-  subscribe(room: RoomKey, receive: (heard: DecodedRecord | Beacon | DeletedRecord) => void): Promise<Subscription>;
+  subscribe(room: RoomKey, receive: (announcement: DecodedRecord | Beacon | DeletedRecord) => void): Promise<Subscription>;
   /** The connection was lost and is back: announcements in between are lost. Calls every subscriber. */
   onGap(receive: () => void): void;
 }
@@ -168,5 +168,5 @@ export interface Seal {
 /** Announces outside that a room is in use, or no longer. */
 export interface RoomActivityReports {
   /** The first participant has joined, or the last has left. After a change of owner the first is found again. */
-  tell(room: RoomKey, activity: "room.occupied" | "room.vacated"): void;
+  report(room: RoomKey, activity: "room.occupied" | "room.vacated"): void;
 }

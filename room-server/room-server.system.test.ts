@@ -41,7 +41,7 @@ const START: Position = { epoch: 0 as Epoch, seq: 0 as Seq };
 const UNHURRIED = { heartbeatMs: "700" };
 
 let nats: RealNats;
-let line: NatsConnection;
+let connection: NatsConnection;
 let environment: string;
 let runs = 0;
 let servers: RoomServer[];
@@ -53,19 +53,19 @@ beforeAll(async () => {
 });
 afterAll(() => nats.stop());
 beforeEach(async () => {
-  line = await connect({ servers: nats.url, maxReconnectAttempts: -1, reconnectTimeWait: 20 });
+  connection = await connect({ servers: nats.url, maxReconnectAttempts: -1, reconnectTimeWait: 20 });
   environment = `test${++runs}`;
   servers = [];
   warnings = [];
 });
 afterEach(async () => {
   await Promise.all(servers.map((server) => server.stop()));
-  await line.close();
+  await connection.close();
 });
 
 type TestServer = RoomServer & {
   /** Whether the server's metrics contain this text. */
-  readonly shows: (line: string) => Promise<boolean>;
+  readonly shows: (connection: string) => Promise<boolean>;
 };
 
 async function startServer(settings: Record<string, string> = {}): Promise<TestServer> {
@@ -76,26 +76,28 @@ async function startServer(settings: Record<string, string> = {}): Promise<TestS
   const registry = new Registry();
   const server = await startRoomServer(config, { log, registry, epochs: { after: (known) => (known + 1) as Epoch } });
   servers.push(server);
-  return { ...server, shows: async (line) => (await registry.metrics()).split("\n").includes(line) };
+  return { ...server, shows: async (connection) => (await registry.metrics()).split("\n").includes(connection) };
 }
 
 /** The messages that a gateway receives for a room, in order. */
 function listen() {
   const subjects = subjectsOf(environment);
-  const heard: { fromOwner: FromOwner[]; answers: OwnerReply[]; noResponders: number } = { fromOwner: [], answers: [], noResponders: 0 };
-  line.subscribe(subjects.editsOut(room), { callback: (_, msg) => void heard.fromOwner.push(decodeFromOwner(new Uint8Array(msg.data))!) });
-  line.subscribe(subjects.allToGateway(gatewayId), {
+  const received: { fromOwner: FromOwner[]; answers: OwnerReply[]; noResponders: number } = { fromOwner: [], answers: [], noResponders: 0 };
+  connection.subscribe(subjects.editsOut(room), {
+    callback: (_, msg) => void received.fromOwner.push(decodeFromOwner(new Uint8Array(msg.data))!),
+  });
+  connection.subscribe(subjects.allToGateway(gatewayId), {
     callback: (_, msg) => {
-      if (msg.headers?.code === 503) heard.noResponders += 1;
-      else heard.answers.push(decodeOwnerReply(new Uint8Array(msg.data))!);
+      if (msg.headers?.code === 503) received.noResponders += 1;
+      else received.answers.push(decodeOwnerReply(new Uint8Array(msg.data))!);
     },
   });
-  return heard;
+  return received;
 }
 
 function send(message: ToOwner): void {
   const subjects = subjectsOf(environment);
-  line.publish(subjects.toOwner(room), encodeToOwner(message), { reply: subjects.toGateway(gatewayId, room) });
+  connection.publish(subjects.toOwner(room), encodeToOwner(message), { reply: subjects.toGateway(gatewayId, room) });
 }
 
 function sendEdits(...edits: SubmittedEdit[]): void {
@@ -108,12 +110,12 @@ function edit(author: typeof ann, counter: number, ackedThrough = 0): SubmittedE
 
 async function claim(server: ServerId, suspect?: ServerId): Promise<ClaimReply> {
   const request: ClaimRequest = { room, ...(suspect === undefined ? {} : { suspect }) };
-  const reply = await line.request(subjectsOf(environment).claim(server), encodeJson(request), { timeout: 30_000 });
+  const reply = await connection.request(subjectsOf(environment).claim(server), encodeJson(request), { timeout: 30_000 });
   return decodeJson(ClaimReply, reply.data)!;
 }
 
-const committed = (heard: readonly FromOwner[]) =>
-  heard.flatMap((message) =>
+const committed = (received: readonly FromOwner[]) =>
+  received.flatMap((message) =>
     message.kind === "edits"
       ? message.edits.edits.map(({ client, counter }, index) => ({
           seq: message.edits.firstSeq + index,
@@ -124,69 +126,70 @@ const committed = (heard: readonly FromOwner[]) =>
   );
 
 /** The last announced head of the room. */
-const savingOf = (heard: readonly FromOwner[]) => heard.flatMap((message) => (message.kind === "saving" ? [message.state] : [])).at(-1);
+const savingOf = (received: readonly FromOwner[]) =>
+  received.flatMap((message) => (message.kind === "saving" ? [message.state] : [])).at(-1);
 
 test("[RS1] an edit goes from a gateway through the log to every gateway, in one order", async () => {
   const server = await startServer();
-  const heard = listen();
-  await line.flush();
+  const received = listen();
+  await connection.flush();
   expect(await claim(server.server)).toEqual({ kind: "owned", server: server.server, epoch: 1 });
   sendEdits(edit(ann, 1), edit(ann, 2));
   sendEdits(edit(bob, 1));
-  await until(() => committed(heard.fromOwner).length === 3, "three committed edits");
-  expect(committed(heard.fromOwner)).toEqual([
+  await until(() => committed(received.fromOwner).length === 3, "three committed edits");
+  expect(committed(received.fromOwner)).toEqual([
     { seq: 1, epoch: 1, edit: "ann 1" },
     { seq: 2, epoch: 1, edit: "ann 2" },
     { seq: 3, epoch: 1, edit: "bob 1" },
   ]);
-  expect(heard.fromOwner[0]).toMatchObject({ kind: "epoch", epoch: 1, head: 0 });
+  expect(received.fromOwner[0]).toMatchObject({ kind: "epoch", epoch: 1, head: 0 });
   expect(warnings).toEqual([]);
 });
 
 test("[RS2] a repeat is answered with its seq and ordered once, by the owner and by the next one", async () => {
   const [first, second] = [await startServer(), await startServer()];
-  const heard = listen();
+  const received = listen();
   await claim(first.server);
   sendEdits(edit(ann, 1), edit(ann, 2));
-  await until(() => committed(heard.fromOwner).length === 2, "the edits");
+  await until(() => committed(received.fromOwner).length === 2, "the edits");
   sendEdits(edit(ann, 1), edit(ann, 2));
-  await until(() => heard.answers.length === 2, "both answers");
-  expect(heard.answers[1]).toEqual({ kind: "acked", epoch: 1, client: ann.client, counter: 2, seq: 2, exact: true });
+  await until(() => received.answers.length === 2, "both answers");
+  expect(received.answers[1]).toEqual({ kind: "acked", epoch: 1, client: ann.client, counter: 2, seq: 2, exact: true });
 
   expect(await claim(second.server, first.server)).toEqual({ kind: "owned", server: second.server, epoch: 2 });
   sendEdits(edit(ann, 1), edit(ann, 2), edit(ann, 3));
-  await until(() => committed(heard.fromOwner).length === 3, "the third edit");
-  expect(committed(heard.fromOwner).at(-1)).toEqual({ seq: 3, epoch: 2, edit: "ann 3" });
-  const answers = () => heard.answers.filter((answer) => answer.epoch === 2); // The first server does not know yet that it is fenced.
+  await until(() => committed(received.fromOwner).length === 3, "the third edit");
+  expect(committed(received.fromOwner).at(-1)).toEqual({ seq: 3, epoch: 2, edit: "ann 3" });
+  const answers = () => received.answers.filter((answer) => answer.epoch === 2); // The first server does not know yet that it is fenced.
   await until(() => answers().length === 2, "the new owner's answers to the repeats");
   expect(answers().at(-1)).toMatchObject({ epoch: 2, counter: 2, seq: 2, exact: true });
 });
 
 test("[RS3] NATS reports that a room without an owner has no responders, and edits commit once a server claims the room", async () => {
   const server = await startServer();
-  const heard = listen();
+  const received = listen();
   sendEdits(edit(ann, 1));
-  await until(() => heard.noResponders === 1, "no responders");
+  await until(() => received.noResponders === 1, "no responders");
   await claim(server.server);
   sendEdits(edit(ann, 1));
-  await until(() => committed(heard.fromOwner).length === 1, "the edit");
+  await until(() => committed(received.fromOwner).length === 1, "the edit");
 });
 
 test("[RS4] a catch-up returns the missed edits, from the backlog and, for a new owner, from the log", async () => {
   const [first, second] = [await startServer(), await startServer({ backlogBytesMax: "1" })];
-  const heard = listen();
+  const received = listen();
   await claim(first.server);
   for (let counter = 1; counter <= 5; counter++) {
     sendEdits(edit(ann, counter));
-    await until(() => committed(heard.fromOwner).length === counter, "the edit");
+    await until(() => committed(received.fromOwner).length === counter, "the edit");
   }
   send({ kind: "catch-up-request", gateway: gatewayId, request: 7, after: { epoch: 1 as Epoch, seq: 3 as Seq }, through: 0 as Seq });
-  const answer = await until(() => heard.answers[0], "the answer");
+  const answer = await until(() => received.answers[0], "the answer");
   expect(answer).toMatchObject({ kind: "catch-up", request: 7, epoch: 1, head: 5, answer: { kind: "edits" } });
 
   await claim(second.server, first.server);
   send({ kind: "catch-up-request", gateway: gatewayId, request: 8, after: START, through: 0 as Seq });
-  const fromLog = await until(() => heard.answers.find((answer) => answer.epoch === 2), "the answer from the log");
+  const fromLog = await until(() => received.answers.find((answer) => answer.epoch === 2), "the answer from the log");
   expect(fromLog).toMatchObject({ kind: "catch-up", request: 8, epoch: 2, head: 5, answer: { kind: "edits" } });
   expect(fromLog.kind === "catch-up" && fromLog.answer.kind === "edits" && fromLog.answer.parts.length).toBe(5);
 });
@@ -196,7 +199,7 @@ test("[RS4] a catch-up returns the missed edits, from the backlog and, for a new
  */
 async function checkpointAndTrim(clients: Checkpoint["clients"], { head, keep = 0 }: { head: number; keep?: number }): Promise<void> {
   const subjects = subjectsOf(environment);
-  const manager = await jetstreamManager(line);
+  const manager = await jetstreamManager(connection);
   const last = await manager.streams.getMessage(subjects.logStream(0), { last_by_subj: subjects.log(0, room) });
   const checkpoint: Checkpoint = {
     epoch: 1 as Epoch,
@@ -206,21 +209,21 @@ async function checkpointAndTrim(clients: Checkpoint["clients"], { head, keep = 
     clients,
     snapshot: { object: "o", bytes: 1, sha256: "s" },
   };
-  await (await new Kvm(line).open(subjects.checkpointsBucket)).put(room, encodeJson(checkpoint));
+  await (await new Kvm(connection).open(subjects.checkpointsBucket)).put(room, encodeJson(checkpoint));
   await manager.streams.purge(subjects.logStream(0), { filter: subjects.log(0, room), seq: keep === 0 ? last!.seq : last!.seq - keep + 1 });
 }
 
 /** One record each. */
-async function commitOneByOne(heard: ReturnType<typeof listen>, counters: readonly number[]): Promise<void> {
+async function commitOneByOne(received: ReturnType<typeof listen>, counters: readonly number[]): Promise<void> {
   for (const counter of counters) {
-    const before = committed(heard.fromOwner).length;
+    const before = committed(received.fromOwner).length;
     sendEdits(edit(ann, counter));
-    await until(() => committed(heard.fromOwner).length > before, `edit ${counter}`);
+    await until(() => committed(received.fromOwner).length > before, `edit ${counter}`);
   }
 }
 
 const entry = async () => {
-  const found = await (await new Kvm(line).open(subjectsOf(environment).roomsBucket)).get(room);
+  const found = await (await new Kvm(connection).open(subjectsOf(environment).roomsBucket)).get(room);
   return found === null || found.operation !== "PUT" ? undefined : decodeJson(RoomEntry, found.value);
 };
 
@@ -228,19 +231,19 @@ test("[RS5] an owner that was cut off until another claimed cannot append afterw
   const cut = await Line.to(nats.url);
   const first = await startServer({ natsUrl: cut.url });
   const second = await startServer();
-  const heard = listen();
+  const received = listen();
   await claim(first.server);
-  await commitOneByOne(heard, [1]);
+  await commitOneByOne(received, [1]);
   cut.hold();
   sendEdits(edit(ann, 2));
   expect(await claim(second.server, first.server)).toEqual({ kind: "owned", server: second.server, epoch: 2 });
   sendEdits(edit(ann, 2));
-  await until(() => committed(heard.fromOwner).length === 2, "the edit from the new owner");
+  await until(() => committed(received.fromOwner).length === 2, "the edit from the new owner");
   cut.release();
   await until(() => first.shows('coroom_room_server_ownerships_ended_total{why="fenced"} 1'), "the first owner to step down");
   sendEdits(edit(ann, 3));
-  await until(() => committed(heard.fromOwner).length === 3, "the next edit");
-  expect(committed(heard.fromOwner)).toEqual([
+  await until(() => committed(received.fromOwner).length === 3, "the next edit");
+  expect(committed(received.fromOwner)).toEqual([
     { seq: 1, epoch: 1, edit: "ann 1" },
     { seq: 2, epoch: 2, edit: "ann 2" },
     { seq: 3, epoch: 2, edit: "ann 3" },
@@ -252,25 +255,25 @@ test("[RS5] an owner that was cut off until another claimed cannot append afterw
 test("[RS6] a server with a broken connection receives its rooms' messages again afterwards, in the same epoch", async () => {
   const broken = await Line.to(nats.url);
   const server = await startServer({ natsUrl: broken.url });
-  const heard = listen();
+  const received = listen();
   await claim(server.server);
-  await commitOneByOne(heard, [1]);
+  await commitOneByOne(received, [1]);
   broken.cut();
-  await until(() => (sendEdits(edit(ann, 2), edit(ann, 3)), committed(heard.fromOwner).length === 3), "the edits");
-  expect(committed(heard.fromOwner).map(({ edit, epoch }) => `${edit} in ${epoch}`)).toEqual(["ann 1 in 1", "ann 2 in 1", "ann 3 in 1"]);
+  await until(() => (sendEdits(edit(ann, 2), edit(ann, 3)), committed(received.fromOwner).length === 3), "the edits");
+  expect(committed(received.fromOwner).map(({ edit, epoch }) => `${edit} in ${epoch}`)).toEqual(["ann 1 in 1", "ann 2 in 1", "ann 3 in 1"]);
   await server.stop();
   await broken.close();
 });
 
 test("[RS7] after nats-server is killed under traffic committed edits stay, seqs continue, and every edit is committed once", async () => {
   const server = await startServer({ appendAnswerMsMax: "100" });
-  const heard = listen();
+  const received = listen();
   await claim(server.server);
   // As a gateway knows them: from records, and from answers to repeats of edits whose record it missed.
   const acked = (): Set<number> =>
     new Set([
-      ...heard.fromOwner.flatMap((message) => (message.kind === "edits" ? message.edits.edits.map(({ counter }) => counter) : [])),
-      ...heard.answers.flatMap((answer) => (answer.kind === "acked" ? [answer.counter] : [])),
+      ...received.fromOwner.flatMap((message) => (message.kind === "edits" ? message.edits.edits.map(({ counter }) => counter) : [])),
+      ...received.answers.flatMap((answer) => (answer.kind === "acked" ? [answer.counter] : [])),
     ]);
   const ackedAtLeast = (count: number) => (): boolean => {
     const known = acked();
@@ -283,62 +286,64 @@ test("[RS7] after nats-server is killed under traffic committed edits stay, seqs
   await until(ackedAtLeast(60), "edits around the crash");
   await crashed;
   const subjects = subjectsOf(environment);
-  const last = await (await jetstreamManager(line)).streams.getMessage(subjects.logStream(0), { last_by_subj: subjects.log(0, room) });
+  const last = await (
+    await jetstreamManager(connection)
+  ).streams.getMessage(subjects.logStream(0), { last_by_subj: subjects.log(0, room) });
   expect(headOf(ownersRecordOf(last!.data))).toBe(60);
 });
 
 test("[RS8] while the log does not answer, edits are announced as tentative; afterwards they are committed, and the room is saved", async () => {
   const { proxy, url } = await SlowLogProxy.start(nats.url);
   const server = await startServer({ natsUrl: url, refusingAfterMs: "400", refusedRetryMs: "70" });
-  const heard = listen();
+  const received = listen();
   await claim(server.server);
-  await commitOneByOne(heard, [1]);
+  await commitOneByOne(received, [1]);
   proxy.hold();
   sendEdits(edit(ann, 2));
   const tentative = await until(
-    () => heard.fromOwner.find((message) => message.kind === "tentative" && message.edit.counter === 2),
+    () => received.fromOwner.find((message) => message.kind === "tentative" && message.edit.counter === 2),
     "the tentative edit",
   ); // The first append may have been slow as well.
   expect(tentative).toMatchObject({ edit: { user: "ann", counter: 2, epoch: 1 } });
-  await until(() => savingOf(heard.fromOwner) === "refusing", "the refusing state");
+  await until(() => savingOf(received.fromOwner) === "refusing", "the refusing state");
   sendEdits(edit(ann, 3));
-  expect(await until(() => heard.answers.find((answer) => answer.kind === "refused"), "the refusal")).toMatchObject({
+  expect(await until(() => received.answers.find((answer) => answer.kind === "refused"), "the refusal")).toMatchObject({
     counter: 3,
     reason: "log-stalled",
     retryAfterMs: 70,
   });
-  expect(committed(heard.fromOwner)).toHaveLength(1);
+  expect(committed(received.fromOwner)).toHaveLength(1);
   proxy.release();
-  await until(() => committed(heard.fromOwner).length === 2, "the edit in the log");
-  await until(() => savingOf(heard.fromOwner) === "saved", "the saved state");
+  await until(() => committed(received.fromOwner).length === 2, "the edit in the log");
+  await until(() => savingOf(received.fromOwner) === "saved", "the saved state");
   sendEdits(edit(ann, 3));
-  await until(() => committed(heard.fromOwner).length === 3, "the refused edit, sent again");
+  await until(() => committed(received.fromOwner).length === 3, "the refused edit, sent again");
   await server.stop();
   await proxy.stop();
 });
 
 test("[RS9] a stopping server commits what has arrived, releases its rooms and refuses new ones", async () => {
   const server = await startServer();
-  const heard = listen();
+  const received = listen();
   await claim(server.server);
   expect(await until(entry, "the owner's entry")).toEqual({ owner: server.server, epoch: 1 });
   sendEdits(...Array.from({ length: 100 }, (_, index) => edit(ann, index + 1)));
-  await line.flush();
+  await connection.flush();
   await server.stop();
-  await until(() => committed(heard.fromOwner).length === 100, "all edits");
+  await until(() => committed(received.fromOwner).length === 100, "all edits");
   expect(await entry()).toBeUndefined();
   sendEdits(edit(ann, 101));
-  await until(() => heard.noResponders === 1, "no responders");
+  await until(() => received.noResponders === 1, "no responders");
 });
 
 test("[RS10] of several servers that claim a room at once one owns it, and no two records share a sequence", async () => {
   const all = await Promise.all([startServer(), startServer(), startServer()]);
-  const heard = listen();
+  const received = listen();
   const replies = await Promise.all(all.map((server) => claim(server.server)));
   expect(replies.filter(({ kind }) => kind === "owned").length).toBeGreaterThanOrEqual(1);
   sendEdits(edit(ann, 1));
-  await until(() => committed(heard.fromOwner).length === 1, "the edit");
-  const epochs = heard.fromOwner.flatMap((message) => (message.kind === "epoch" ? [message.epoch] : []));
+  await until(() => committed(received.fromOwner).length === 1, "the edit");
+  const epochs = received.fromOwner.flatMap((message) => (message.kind === "epoch" ? [message.epoch] : []));
   expect(epochs).toEqual(epochs.map((_, index) => index + 1));
 });
 
@@ -366,18 +371,18 @@ test("[RS12] a request for a room that a server lost unnoticed leads to a new cl
 
 test("[RS13] a client at the newest snapshot or later is answered, from the log if the backlog is too short; an earlier one gets a resync", async () => {
   const server = await startServer({ backlogBytesMax: "1", answerBytesMax: "60" });
-  const heard = listen();
+  const received = listen();
   await claim(server.server);
-  await commitOneByOne(heard, [1, 2, 3]);
+  await commitOneByOne(received, [1, 2, 3]);
   await checkpointAndTrim([], { head: 3 });
-  await commitOneByOne(heard, [4, 5, 6, 7]);
+  await commitOneByOne(received, [4, 5, 6, 7]);
   const ask = (request: number, after: Position): void =>
     send({ kind: "catch-up-request", gateway: gatewayId, request, after, through: 0 as Seq });
   for (let [request, got] = [100, 3]; got < 7; request++) {
     ask(request, { epoch: 1 as Epoch, seq: got as Seq });
     const parts = await until(
       () =>
-        heard.answers.flatMap((answer) =>
+        received.answers.flatMap((answer) =>
           answer.kind === "catch-up" && answer.request === request && answer.answer.kind === "edits" ? [answer.answer.parts] : [],
         )[0],
       "the answer",
@@ -388,7 +393,7 @@ test("[RS13] a client at the newest snapshot or later is answered, from the log 
   ask(2, START);
   await until(
     () =>
-      heard.answers.some(
+      received.answers.some(
         (answer) =>
           answer.kind === "catch-up" && answer.request === 2 && answer.answer.kind === "resync" && answer.answer.reason === "too-old",
       ),
@@ -398,17 +403,17 @@ test("[RS13] a client at the newest snapshot or later is answered, from the log 
 
 test("[RS14] a new owner knows from the checkpoint what the trimmed log no longer holds", async () => {
   const [first, second] = [await startServer(), await startServer()];
-  const heard = listen();
+  const received = listen();
   await claim(first.server);
-  await commitOneByOne(heard, [1, 2, 3]);
+  await commitOneByOne(received, [1, 2, 3]);
   await checkpointAndTrim([{ client: ann.client, user: ann.user, counter: 3, seq: 3 as Seq, lastSeen: Date.now() as Checkpoint["time"] }], {
     head: 3,
   });
-  await commitOneByOne(heard, [4]);
+  await commitOneByOne(received, [4]);
   await claim(second.server, first.server);
   sendEdits(...[1, 2, 3, 4, 5].map((counter) => edit(ann, counter)));
-  await until(() => committed(heard.fromOwner).length === 5, "the fifth edit");
-  expect(committed(heard.fromOwner).at(-1)).toEqual({ seq: 5, epoch: 2, edit: "ann 5" });
+  await until(() => committed(received.fromOwner).length === 5, "the fifth edit");
+  expect(committed(received.fromOwner).at(-1)).toEqual({ seq: 5, epoch: 2, edit: "ann 5" });
 });
 
 test("[RS15] an unused room is released", async () => {

@@ -81,7 +81,7 @@ export function assembleRoomServer(
   });
   const takeovers = new RoomTakeovers({ rooms, replicas }, deps);
   const costly: CostlyRooms = {
-    eachCost: (tell) => costs.each(tell),
+    eachCost: (receive) => costs.each(receive),
     holdBack: (room, level) => {
       presence.holdBack(room, level);
       rooms.holdBack(room, level);
@@ -101,7 +101,7 @@ export function assembleRoomServer(
  * The cost of each room since it came here, in one unit: a presence state, a record and an edit count the same.
  * Presence begins and ends with ownership, so it lists the rooms that are here.
  */
-type PresenceCosts = { isHere(room: RoomKey): boolean; eachCost(tell: (room: RoomKey, cost: number) => void): void };
+type PresenceCosts = { isHere(room: RoomKey): boolean; eachCost(receive: (room: RoomKey, cost: number) => void): void };
 
 export class RoomCosts {
   readonly #presence: PresenceCosts;
@@ -115,8 +115,8 @@ export class RoomCosts {
     this.#edits.set(room, (this.#edits.get(room) ?? 0) + 1 + edits);
   }
 
-  each(tell: (room: RoomKey, cost: number) => void): void {
+  each(receive: (room: RoomKey, cost: number) => void): void {
     for (const room of this.#edits.keys()) if (!this.#presence.isHere(room)) this.#edits.delete(room);
-    this.#presence.eachCost((room, cost) => tell(room, cost + (this.#edits.get(room) ?? 0)));
+    this.#presence.eachCost((room, cost) => receive(room, cost + (this.#edits.get(room) ?? 0)));
   }
 }

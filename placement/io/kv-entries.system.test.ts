@@ -29,9 +29,9 @@ test("[ENT1] a watch reports when it has delivered every existing entry, also of
   for (let room = 0; room < 500; room++) await kv.put(`acme.r${room}`, encodeJson(entryOf(1)));
   await kv.delete("acme.r499");
 
-  const told = new Map<RoomKey, RoomEntry | undefined>();
-  await onEntry((room, entry) => void told.set(room, entry));
-  expect([told.size, told.get("acme.r0" as RoomKey), told.get("acme.r499" as RoomKey)]).toEqual([500, entryOf(1), undefined]);
+  const received = new Map<RoomKey, RoomEntry | undefined>();
+  await onEntry((room, entry) => void received.set(room, entry));
+  expect([received.size, received.get("acme.r0" as RoomKey), received.get("acme.r499" as RoomKey)]).toEqual([500, entryOf(1), undefined]);
   await kv.put("acme.r0", encodeJson(entryOf(2)));
-  await until(() => told.get("acme.r0" as RoomKey)?.epoch === 2, "what changed since");
+  await until(() => received.get("acme.r0" as RoomKey)?.epoch === 2, "what changed since");
 });

@@ -26,14 +26,14 @@ export async function watchedBucket<Entry>(
   log: Log,
 ): Promise<WatchedBucket<Entry>> {
   const kv = await kvBucket(jetstream(nats), bucket, { replicas });
-  const watch = async (receive: (room: RoomKey, entry: Entry | undefined) => void, told: () => void): Promise<void> => {
+  const watch = async (receive: (room: RoomKey, entry: Entry | undefined) => void, receiveAllDelivered: () => void): Promise<void> => {
     const entries = await kv.watch();
     try {
-      if ((await kv.status()).values === 0) told();
+      if ((await kv.status()).values === 0) receiveAllDelivered();
       for await (const { key, operation, value, delta, isUpdate } of entries) {
         const room = parseRoomKey(key);
         if (room !== undefined) receive(copyOf(room), operation === "PUT" ? decodeJson(schema, value) : undefined);
-        if (delta === 0 || isUpdate) told();
+        if (delta === 0 || isUpdate) receiveAllDelivered();
       }
     } finally {
       entries.stop();
@@ -42,14 +42,14 @@ export async function watchedBucket<Entry>(
   return {
     kv,
     onEntry: (receive) =>
-      new Promise((told) => {
+      new Promise((receiveAllDelivered) => {
         const begin = (): void => {
           const again = (cause?: unknown): void => {
             if (nats.isClosed() || nats.isDraining()) return;
             log.warn({ bucket, cause }, "the watch of a bucket ended; trying again");
             setTimeout(begin, WATCH_AGAIN_MS).unref();
           };
-          watch(receive, told).then(again, again); // For every outcome.
+          watch(receive, receiveAllDelivered).then(again, again); // For every outcome.
         };
         begin();
       }),

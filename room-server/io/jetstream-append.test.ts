@@ -23,13 +23,13 @@ const EXPECTED: DecodedRecord = {
 async function appending(lookMs: number) {
   const clock = new FakeClock();
   const counts = { looks: 0, sent: 0 };
-  let tell: (status: Status) => void = () => {};
+  let sendStatus: (status: Status) => void = () => {};
   const nats: Partial<NatsConnection> = {
     subscribe: () => ({}) as ReturnType<NatsConnection["subscribe"]>,
     publish: () => void (counts.sent += 1),
     closed: () => new Promise(() => {}),
     async *status() {
-      for (;;) yield await new Promise<Status>((resolve) => (tell = resolve));
+      for (;;) yield await new Promise<Status>((resolve) => (sendStatus = resolve));
     },
   };
   const readLast = (): Promise<DecodedRecord> => {
@@ -40,42 +40,42 @@ async function appending(lookMs: number) {
   const deps = { readLast, clock, log: SILENT_LOG, metrics: roomServerMetrics(new Registry()) };
   const append = jetstreamAppend(nats as NatsConnection, subjectsOf("test"), options, deps);
   const record = { id: "s.2", bytes: new Uint8Array(1), expectedId: "s.1", expectedStreamSeq: 5 };
-  const giveUp = append("acme.notes" as RoomKey, record, () => {});
-  const say = async (type: "disconnect" | "reconnect"): Promise<void> => {
+  const abandon = append("acme.notes" as RoomKey, record, () => {});
+  const change = async (type: "disconnect" | "reconnect"): Promise<void> => {
     await clock.advance(1);
-    tell({ type, server: "127.0.0.1:4222" });
+    sendStatus({ type, server: "127.0.0.1:4222" });
     await clock.advance(1);
   };
-  await say("disconnect");
-  return { counts, say, giveUp, advance: (ms: number) => clock.advance(ms as Millis) };
+  await change("disconnect");
+  return { counts, change, abandon, advance: (ms: number) => clock.advance(ms as Millis) };
 }
 
 test("[APO6] after a lost connection, the appender sends a record again however long the log takes to report its last record", async () => {
   for (const lookMs of [100, 600, 2_000]) {
-    const { counts, say, advance } = await appending(lookMs);
-    await say("reconnect");
+    const { counts, change, advance } = await appending(lookMs);
+    await change("reconnect");
     await advance(lookMs + 50);
     expect(counts.sent, `if a read takes ${lookMs} ms`).toBe(2);
   }
 });
 
 test("[APO7] an answer from a connection that was lost proves nothing, and nothing is asked while there is no connection", async () => {
-  const { counts, say, advance } = await appending(600);
-  await say("reconnect");
-  await say("disconnect");
+  const { counts, change, advance } = await appending(600);
+  await change("reconnect");
+  await change("disconnect");
   await advance(10_000);
   expect(counts).toEqual({ looks: 1, sent: 1 });
-  await say("reconnect");
+  await change("reconnect");
   await advance(650);
   expect(counts.sent).toBe(2);
 });
 
 test("[APO9] a read that began on a lost connection sends nothing once the next connection is there", async () => {
-  const { counts, say, advance } = await appending(600);
-  await say("reconnect");
-  await say("disconnect");
+  const { counts, change, advance } = await appending(600);
+  await change("reconnect");
+  await change("disconnect");
   await advance(300);
-  await say("reconnect");
+  await change("reconnect");
   await advance(350); // The first read would have ended.
   expect(counts.sent).toBe(1);
   await advance(400);
@@ -83,9 +83,9 @@ test("[APO9] a read that began on a lost connection sends nothing once the next 
 });
 
 test("[APO8] the appender does not send an append again that was abandoned while it queried the log", async () => {
-  const { counts, say, giveUp, advance } = await appending(600);
-  await say("reconnect");
-  giveUp("stopped");
+  const { counts, change, abandon, advance } = await appending(600);
+  await change("reconnect");
+  abandon("stopped");
   await advance(10_000);
   expect(counts).toEqual({ looks: 1, sent: 1 });
 });

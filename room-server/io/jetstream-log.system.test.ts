@@ -24,7 +24,7 @@ const ann = "annannannannann1" as ClientId;
 const ANSWER_MS_MAX = 30_000;
 
 let nats: RealNats;
-let line: Line;
+let proxy: Line;
 let through: NatsConnection;
 let direct: NatsConnection;
 let log: RoomLog;
@@ -40,8 +40,8 @@ afterAll(() => nats.stop());
 beforeEach(async () => {
   environment = `log${++runs}`;
   idsByPlace = new Map();
-  line = await Line.to(nats.url);
-  through = await connectNats({ servers: line.url, name: "one" });
+  proxy = await Line.to(nats.url);
+  through = await connectNats({ servers: proxy.url, name: "one" });
   direct = await connect({ servers: nats.url, maxReconnectAttempts: -1, reconnectTimeWait: 20 });
   await ensureLogStreams(direct, subjectsOf(environment), { partitions: 1, replicas: 1 });
   log = await logOf(through, "one");
@@ -50,7 +50,7 @@ beforeEach(async () => {
 afterEach(async () => {
   await through.close();
   await direct.close();
-  await line.close();
+  await proxy.close();
 });
 
 function logOf(connection: NatsConnection, server: string): Promise<RoomLog> {
@@ -125,51 +125,51 @@ test("[LOG12] the log reports whether a room has records after a given record wi
 
 test("[LOG3] an append whose answer was lost is found in the log, stored once", async () => {
   await append(log, claim("one.1", 1, 0));
-  line.loseAnswers();
+  proxy.loseAnswers();
   const outcome = append(log, edits(1, 1));
   await until(async () => (await other.readLast(room))?.record.id === "edits.1", "the record in the log");
-  line.cut();
+  proxy.cut();
   expect(await outcome).toEqual({ kind: "appended", streamSeq: 2 });
   expect(await all(other.read(room, 0, 2))).toHaveLength(2);
 });
 
 test("[LOG4] an append whose answer was lost is fenced if another server's claim follows it, although the log contains it", async () => {
   await append(log, claim("one.1", 1, 0));
-  line.loseAnswers();
+  proxy.loseAnswers();
   const outcome = append(log, edits(1, 1));
   await until(async () => (await other.readLast(room))?.streamSeq === 2, "the record in the log");
   await append(other, claim("two.1", 2, 2));
-  line.cut();
+  proxy.cut();
   expect(await outcome).toEqual({ kind: "fenced" });
 });
 
 test("[LOG5] an append during a lost connection arrives once the connection is back", async () => {
   await append(log, claim("one.1", 1, 0));
-  line.cut();
+  proxy.cut();
   expect(await append(log, edits(1, 1))).toEqual({ kind: "appended", streamSeq: 2 });
 });
 
 test("[LOG14] an append during a lost connection is fenced if another record has taken the place of the expected one", async () => {
   await append(log, claim("one.1", 1, 0));
-  line.hold();
+  proxy.hold();
   const outcome = append(log, edits(1, 1));
   const manager = await jetstreamManager(direct);
   const stream = subjectsOf(environment).logStream(0);
   await manager.streams.delete(stream); // The result for a log that has lost its end: the sequence is used again.
   await ensureLogStreams(direct, subjectsOf(environment), { partitions: 1, replicas: 1 });
   await append(other, claim("two.1", 2, 0));
-  line.cut();
-  line.release();
+  proxy.cut();
+  proxy.release();
   expect(await outcome).toEqual({ kind: "fenced" });
   expect(await other.endsAt(room, 1)).toBe(true);
 });
 
 test("[LOG6] an append delayed on the connection is fenced once another server has claimed the room", async () => {
   await append(log, claim("one.1", 1, 0));
-  line.hold();
+  proxy.hold();
   const outcome = append(log, edits(1, 1));
   await append(other, claim("two.1", 2, 1));
-  line.release();
+  proxy.release();
   expect(await outcome).toEqual({ kind: "fenced" });
   expect(await other.endsAt(room, 2)).toBe(true);
   expect((await all(other.read(room, 0, 2))).map(({ record }) => record.id)).toEqual(["one.1", "two.1"]);
@@ -177,11 +177,11 @@ test("[LOG6] an append delayed on the connection is fenced once another server h
 
 test("[LOG7] an abandoned append is never settled", async () => {
   await append(log, claim("one.1", 1, 0));
-  line.hold();
+  proxy.hold();
   let settled = false;
-  const giveUp = log.append(room, { ...edits(1, 1), expectedId: "one.1" }, () => (settled = true));
-  giveUp("stopped");
-  line.release();
+  const abandon = log.append(room, { ...edits(1, 1), expectedId: "one.1" }, () => (settled = true));
+  abandon("stopped");
+  proxy.release();
   await until(async () => (await other.readLast(room))?.streamSeq === 2, "the record in flight");
   expect(await append(log, edits(2, 2))).toEqual({ kind: "appended", streamSeq: 3 });
   expect(settled).toBe(false);
@@ -209,15 +209,15 @@ test("[LOG9] a range is read in order, without other rooms' records and without 
     if (outcome.kind === "appended") streamSeq = outcome.streamSeq;
   }
   const heads = async (after: number, to: number) => (await all(log.read(room, after, to))).map(({ record }) => headOf(record));
-  const whole = await all(log.read(room, 0, streamSeq));
-  expect(whole.map(({ record }) => headOf(record))).toEqual(Array.from({ length: 600 }, (_, index) => index + 1));
-  expect(await heads(whole[99]!.streamSeq, whole[102]!.streamSeq)).toEqual([101, 102, 103]);
+  const complete = await all(log.read(room, 0, streamSeq));
+  expect(complete.map(({ record }) => headOf(record))).toEqual(Array.from({ length: 600 }, (_, index) => index + 1));
+  expect(await heads(complete[99]!.streamSeq, complete[102]!.streamSeq)).toEqual([101, 102, 103]);
   await (
     await jetstreamManager(direct)
-  ).streams.purge(subjects.logStream(0), { filter: subjects.log(0, room), seq: whole[590]!.streamSeq });
+  ).streams.purge(subjects.logStream(0), { filter: subjects.log(0, room), seq: complete[590]!.streamSeq });
   expect(await heads(0, streamSeq)).toEqual([591, 592, 593, 594, 595, 596, 597, 598, 599, 600]);
   expect(await heads(streamSeq, streamSeq)).toEqual([]);
-  expect(await heads(0, whole[580]!.streamSeq)).toEqual([]);
+  expect(await heads(0, complete[580]!.streamSeq)).toEqual([]);
 });
 
 test("[LOG13] a read fails if the log lacks the last record of the requested range", async () => {

@@ -22,10 +22,11 @@ export function natsFanOut(nats: NatsConnection, subjects: Subjects): FanOut {
         if (error !== null) return;
         // Copied where it is kept: the network's buffer must not be.
         const streamSeq = Number(msg.headers?.get(STREAM_SEQUENCE) ?? 0);
-        const said = decodeFromOwner(streamSeq > 0 ? new Uint8Array(msg.data) : msg.data);
-        if (said?.kind === "beacon") receive({ kind: "beacon", head: said.head });
-        else if (said?.kind === "deleted") receive(said);
-        else if ((said?.kind === "epoch" || said?.kind === "edits") && streamSeq > 0) receive({ record: said, streamSeq });
+        const announcement = decodeFromOwner(streamSeq > 0 ? new Uint8Array(msg.data) : msg.data);
+        if (announcement?.kind === "beacon") receive({ kind: "beacon", head: announcement.head });
+        else if (announcement?.kind === "deleted") receive(announcement);
+        else if ((announcement?.kind === "epoch" || announcement?.kind === "edits") && streamSeq > 0)
+          receive({ record: announcement, streamSeq });
       });
       await onceSubscribed(subscription, flush);
       return {

@@ -25,20 +25,20 @@ test("[NAT21] an owner receives edits and presence on one subscription, separate
     flush: () => Promise.resolve(),
   };
   const metrics = roomServerMetrics(new Registry());
-  const heard: (ToOwner | PresenceToOwner)[] = [];
+  const received: (ToOwner | PresenceToOwner)[] = [];
   await natsInbox(nats as unknown as NatsConnection, subjects, { log: SILENT_LOG, metrics }).subscribe(room, {
-    receiveMessage: (message) => void heard.push(message),
-    receivePresence: (message) => void heard.push(message),
+    receiveMessage: (message) => void received.push(message),
+    receivePresence: (message) => void received.push(message),
   });
 
   const gateway = "gw" as GatewayId;
-  const said = [{ kind: "sync", gateway }, { kind: "check-ownership" }, { kind: "edits", gateway, edits: [] }] as const;
-  deliver(null, { sid: 7, data: encodePresenceToOwner(said[0]) });
-  deliver(null, { sid: 7, data: encodeToOwner(said[1]) });
-  deliver(null, { sid: 7, data: encodeToOwner(said[2]) });
-  for (const bytes of [[], [0xff], [encodePresenceToOwner(said[0])[0]!], [encodeToOwner(said[2])[0]!]])
+  const sent = [{ kind: "sync", gateway }, { kind: "check-ownership" }, { kind: "edits", gateway, edits: [] }] as const;
+  deliver(null, { sid: 7, data: encodePresenceToOwner(sent[0]) });
+  deliver(null, { sid: 7, data: encodeToOwner(sent[1]) });
+  deliver(null, { sid: 7, data: encodeToOwner(sent[2]) });
+  for (const bytes of [[], [0xff], [encodePresenceToOwner(sent[0])[0]!], [encodeToOwner(sent[2])[0]!]])
     deliver(null, { sid: 7, data: Uint8Array.from(bytes) });
   expect(subscribed).toEqual([subjects.toOwner(room)]);
-  expect(heard).toEqual(said);
+  expect(received).toEqual(sent);
   expect((await metrics.messagesUnread.get()).values).toMatchObject([{ value: 4 }]);
 });

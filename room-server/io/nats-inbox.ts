@@ -28,15 +28,15 @@ export function natsInbox(nats: NatsConnection, subjects: Subjects, deps: InboxD
   });
   return {
     subscribe: async (room, receiver) => {
-      const heard = new HeardRoom(subscribe(subjects.toOwner(room)), receivers);
-      receivers.set(heard.id, receiver);
+      const roomSubscription = new RoomSubscription(subscribe(subjects.toOwner(room)), receivers);
+      receivers.set(roomSubscription.id, receiver);
       try {
-        await onceSubscribed(heard, flush);
+        await onceSubscribed(roomSubscription, flush);
       } catch (error) {
-        receivers.delete(heard.id);
+        receivers.delete(roomSubscription.id);
         throw error;
       }
-      return heard;
+      return roomSubscription;
     },
   };
 }
@@ -54,7 +54,7 @@ function receive(bytes: Uint8Array, receiver: Receiver, { metrics }: InboxDeps):
 }
 
 /** There are very many: an object with its own closures would double this file's memory per room. */
-class HeardRoom implements Subscription {
+class RoomSubscription implements Subscription {
   readonly #subscription: NatsSubscription;
   readonly #receivers: Receivers;
 

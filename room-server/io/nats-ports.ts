@@ -98,7 +98,7 @@ export function natsGateways(nats: NatsConnection, subjects: Subjects): Gateways
 /** Queues webhook events when a room becomes occupied or vacant, if an endpoint wants them. Lost while NATS is away. */
 function natsActivity(nats: NatsConnection, subjects: Subjects, endpoints: readonly WebhookEndpoint[], clock: Clock): RoomActivityReports {
   return {
-    tell: (room, type) => {
+    report: (room, type) => {
       const tenant = tenantOf(room);
       if (!wantsEventsOf(tenant, endpoints)) return;
       const event: WebhookEvent = { type, tenant, room: roomOf(room), at: clock.wallNow() };

@@ -47,6 +47,6 @@ export function natsPresence(
       if (connected) publishIfCarried(subjects.presenceToGateway(gateway, room), encodePresenceReply(answer));
     },
     onHeartbeat: (receive) => void subscribeJson(nats, subjects.gateways, GatewayHeartbeat, ({ gateway }) => receive(gateway)),
-    line: () => ({ isUp: connected, losses }),
+    connectionStatus: () => ({ isUp: connected, losses }),
   };
 }

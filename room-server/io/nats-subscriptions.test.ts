@@ -19,7 +19,7 @@ const deaf = { receiveMessage: () => {}, receivePresence: () => {} };
  * The connection is lost between a subscription and NATS's answer; the client keeps the subscription for the next
  * connection.
  */
-function brokenLine() {
+function brokenConnection() {
   const kept: string[] = [];
   const subscribe = (subject: string) => {
     kept.push(subject);
@@ -41,7 +41,7 @@ test.each([
   ],
   ["announcements", (nats: NatsConnection) => natsFanOut(nats, subjects).subscribe(room, () => {})],
 ])("[SUBS1] without an answer from NATS no subscription to %s of a room remains", async (_, subscribeOn) => {
-  const { nats, kept } = brokenLine();
+  const { nats, kept } = brokenConnection();
   await expect(subscribeOn(nats)).rejects.toThrow("disconnected");
   expect(kept).toEqual([]);
 });

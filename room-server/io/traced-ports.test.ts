@@ -44,7 +44,7 @@ async function roomServer() {
       return () => void reached.push("given up");
     },
   };
-  const gateways = { answer: (...said: unknown[]) => void reached.push(said), broadcast: () => {} };
+  const gateways = { answer: (...sent: unknown[]) => void reached.push(sent), broadcast: () => {} };
   const ports = tracedPorts({ inbox, log: log as RoomLog, gateways }, traces.edits);
   const reach = (message: unknown): void => void reached.push(message);
   await ports.inbox.subscribe(ROOM, { receiveMessage: reach, receivePresence: reach });

@@ -114,12 +114,12 @@ export function tracedPorts<P extends Ports>(ports: P, traces: EditTraces): P {
       append: (room, record, settled) => {
         const traced = append(room, record);
         if (traced === undefined) return ports.log.append(room, record, settled);
-        const giveUp = ports.log.append(room, record, (outcome) => {
+        const abandon = ports.log.append(room, record, (outcome) => {
           traced(outcome.kind);
           settled(outcome);
         });
         return (why) => {
-          giveUp(why);
+          abandon(why);
           traced(`abandoned: ${why}`);
         };
       },

@@ -14,35 +14,35 @@ function rangeOf(log: readonly number[], shows: readonly number[], after: number
     yield* log.filter((streamSeq) => streamSeq > read && streamSeq <= end).map(at);
   };
   const read: number[] = [];
-  const whole = (async () => {
+  const result = (async () => {
     for await (const { streamSeq } of wholeRange(readOn, after, through, clock)) read.push(streamSeq);
     return read;
   })();
-  return { whole, read, asked, advance: () => clock.advance(2_000) };
+  return { result, read, asked, advance: () => clock.advance(2_000) };
 }
 
 test("[WHR1] a read ends with the requested record, or before a later one if the requested one was trimmed", async () => {
-  expect(await rangeOf([2, 5, 7, 9], [9], 2, 7).whole).toEqual([5, 7]);
-  expect(await rangeOf([8, 9], [9], 0, 7).whole).toEqual([]);
+  expect(await rangeOf([2, 5, 7, 9], [9], 2, 7).result).toEqual([5, 7]);
+  expect(await rangeOf([8, 9], [9], 0, 7).result).toEqual([]);
 });
 
 test("[WHR2] an empty range causes no read", async () => {
-  const { whole, asked } = rangeOf([2, 5], [5], 5, 5);
-  expect([await whole, asked]).toEqual([[], []]);
+  const { result, asked } = rangeOf([2, 5], [5], 5, 5);
+  expect([await result, asked]).toEqual([[], []]);
 });
 
 test("[WHR3] records that a replica behind its leader lacks are read once it has them, and none is read twice", async () => {
-  const { whole, asked, advance } = rangeOf([1, 2, 3, 4], [2, 2, 4], 0, 4);
+  const { result, asked, advance } = rangeOf([1, 2, 3, 4], [2, 2, 4], 0, 4);
   await advance();
-  expect([await whole, asked]).toEqual([
+  expect([await result, asked]).toEqual([
     [1, 2, 3, 4],
     [0, 2, 2],
   ]);
 });
 
 test("[WHR4] a replica that stays behind does not count as the log's end", async () => {
-  const { whole, read, asked, advance } = rangeOf([1, 2, 3, 4], [2], 0, 4);
-  const outcome = expect(whole).rejects.toThrow(/far behind/);
+  const { result, read, asked, advance } = rangeOf([1, 2, 3, 4], [2], 0, 4);
+  const outcome = expect(result).rejects.toThrow(/far behind/);
   await advance();
   await outcome;
   expect([read, asked.length]).toEqual([[1, 2], 9]);

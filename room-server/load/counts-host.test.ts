@@ -6,7 +6,7 @@ import type { Millis, RoomKey, ServerId, UnixMillis } from "../../shared/ids.ts"
 import { reportCounts } from "./sharing-host.ts";
 
 test("[TRM1] every second gateways receive the full rooms and the number of open rooms of each tenant, the largest first", () => {
-  const told: CountsReport[] = [];
+  const reports: CountsReport[] = [];
   let next: (() => void) | undefined;
   const clock: Clock = {
     now: () => 0 as Millis,
@@ -25,13 +25,13 @@ test("[TRM1] every second gateways receive the full rooms and the number of open
   const stop = reportCounts(
     "rs-1" as ServerId,
     { tenantRooms: () => rooms, fullRooms: () => full },
-    { tell: (report) => void told.push(report) },
+    { tell: (report) => void reports.push(report) },
     clock,
   );
   rooms.clear();
   full.pop();
   next!();
-  expect(told).toEqual([
+  expect(reports).toEqual([
     {
       source: "rs-1",
       counts: [

@@ -17,17 +17,20 @@ function world() {
   const reports: OperationsReport[] = [];
   const held: [RoomKey, number][] = [];
   const state = { now: 0, delayMs: 0 };
-  let look = (): void => {};
+  let runTimer = (): void => {};
   const clock = {
     now: () => state.now as Millis,
     wallNow: () => state.now as UnixMillis,
-    after: (_: number, run: () => void) => ((look = run), () => void (look = () => {})),
+    after: (_: number, run: () => void) => ((runTimer = run), () => void (runTimer = () => {})),
   };
   const registry = new Registry();
   const share = new FairShare({ shareDelayMsMin: 100, shareCalmMs: 2_000 });
   const stop = watchBudgets(
     share,
-    { eachCost: (tell) => totals.forEach((cost, room) => tell(room, cost)), holdBack: (room, level) => void held.push([room, level]) },
+    {
+      eachCost: (receive) => totals.forEach((cost, room) => receive(room, cost)),
+      holdBack: (room, level) => void held.push([room, level]),
+    },
     () => state.delayMs,
     { clock, metrics: roomServerMetrics(registry), operations: { report: (report) => void reports.push(report) } },
   );
@@ -35,7 +38,7 @@ function world() {
     state.now += 1_000;
     if (cost !== undefined) totals.set(hot, (totals.get(hot) ?? 0) + cost);
     totals.set(cool, totals.get(cool)! + 10);
-    look();
+    runTimer();
   };
   return { totals, reports, held, state, registry, pass, stop };
 }

@@ -8,12 +8,12 @@ const [hot, cool] = ["acme.hot" as RoomKey, "acme.cool" as RoomKey];
 function costsBeside(presence: Map<RoomKey, number>) {
   const costs = new RoomCosts({
     isHere: (room) => presence.has(room),
-    eachCost: (tell) => presence.forEach((cost, room) => tell(room, cost)),
+    eachCost: (receive) => presence.forEach((cost, room) => receive(room, cost)),
   });
   const all = (): [RoomKey, number][] => {
-    const told: [RoomKey, number][] = [];
-    costs.each((room, cost) => void told.push([room, cost]));
-    return told;
+    const received: [RoomKey, number][] = [];
+    costs.each((room, cost) => void received.push([room, cost]));
+    return received;
   };
   return { costs, all };
 }

@@ -13,7 +13,7 @@ const SIZES = new Map([
 ]);
 let described = 0;
 const rooms: ListedRooms = {
-  eachSize: (tell) => SIZES.forEach((participants, room) => tell(room, participants)),
+  eachSize: (receive) => SIZES.forEach((participants, room) => receive(room, participants)),
   accountOf: (room) => {
     described += 1;
     return {

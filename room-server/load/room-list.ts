@@ -14,7 +14,7 @@ import {
 import { type RoomKey, roomOf, type ServerId, tenantOf } from "../../shared/ids.ts";
 
 export type ListedRooms = {
-  eachSize(tell: (room: RoomKey, participants: number) => void): void;
+  eachSize(receive: (room: RoomKey, participants: number) => void): void;
   accountOf(room: RoomKey): Omit<RoomReport, "server"> | undefined;
 };
 

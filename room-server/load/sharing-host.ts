@@ -20,10 +20,10 @@ export function startSharing(
   { clock, metrics }: { clock: Clock; metrics: RoomServerMetrics },
 ): () => void {
   const share = new FairShare(options);
-  const stopTelling = reportCounts(server, { tenantRooms: () => rooms.tenantRooms(), fullRooms: () => share.full }, counts, clock);
+  const stopReporting = reportCounts(server, { tenantRooms: () => rooms.tenantRooms(), fullRooms: () => share.full }, counts, clock);
   const stopWatching = watchBudgets(share, costly, measureDelayMs, { clock, metrics, operations });
   return () => {
-    stopTelling();
+    stopReporting();
     stopWatching();
   };
 }
@@ -53,7 +53,7 @@ export function reportCounts(server: ServerId, state: CountedState, counts: Coun
 /** Measures each room's cost once a second, and holds back those that make the server late. */
 export type CostlyRooms = {
   /** Calls `tell` with each room's total cost so far, which only grows. */
-  eachCost(tell: (room: RoomKey, cost: number) => void): void;
+  eachCost(receive: (room: RoomKey, cost: number) => void): void;
   /** Called once a second while the level is above 0. */
   holdBack(room: RoomKey, level: BudgetLevel): void;
 };

@@ -32,7 +32,7 @@ function serverWith(more: Partial<World> = {}) {
     located: undefined,
     ...more,
   };
-  const said: string[] = [];
+  const requests: string[] = [];
   const claims: ClaimRequest[] = [];
   let stopping = false;
   const rooms = {
@@ -42,16 +42,16 @@ function serverWith(more: Partial<World> = {}) {
     has: (key: RoomKey) => world.owned.includes(key),
     owned: () => [...world.owned],
     drain: () => void (stopping = true),
-    unfollow: () => void said.push("unfollow"),
-    expect: async () => (said.push("expect"), world.expects),
-    beginHandOver: async (key: RoomKey) => (said.push(`stop ${key}`), world.end),
-    endHandOver: (key: RoomKey, outcome: string) => void said.push(`${outcome} ${key}`),
+    unfollow: () => void requests.push("unfollow"),
+    expect: async () => (requests.push("expect"), world.expects),
+    beginHandOver: async (key: RoomKey) => (requests.push(`stop ${key}`), world.end),
+    endHandOver: (key: RoomKey, outcome: string) => void requests.push(`${outcome} ${key}`),
   };
-  const replicas = { follow: async () => (said.push("follow"), world.follows) };
+  const replicas = { follow: async () => (requests.push("follow"), world.follows) };
   const others: OtherServers = {
-    follow: async (server) => (said.push(`${server} follows`), world.follows),
-    expect: async (server) => (said.push(`${server} expects`), world.expects),
-    claim: async (server, request) => (said.push(`${server} claims`), claims.push(request), world.reply(server, request)),
+    follow: async (server) => (requests.push(`${server} follows`), world.follows),
+    expect: async (server) => (requests.push(`${server} expects`), world.expects),
+    claim: async (server, request) => (requests.push(`${server} claims`), claims.push(request), world.reply(server, request)),
     locate: async () => world.located,
   };
   const clock = { now: () => 0 as Millis, wallNow: () => 0 as UnixMillis, after: () => () => {} };
@@ -62,13 +62,13 @@ function serverWith(more: Partial<World> = {}) {
     { handOverMsMax: 1_000 },
     { clock, log: SILENT_LOG, metrics, available: () => [own, peer, third] },
   );
-  return { handovers, said, claims, metrics, world };
+  return { handovers, requests, claims, metrics, world };
 }
 
 test("[HND1] the owner stops only once the next owner has a copy and receives the room's edits, and sends it the end of the log", async () => {
-  const { handovers, said, claims } = serverWith();
+  const { handovers, requests, claims } = serverWith();
   expect(await handovers.handOver(room, peer)).toEqual({ kind: "done" });
-  expect(said).toEqual(["two follows", "two expects", `stop ${room}`, "two claims", `handed-over ${room}`]);
+  expect(requests).toEqual(["two follows", "two expects", `stop ${room}`, "two claims", `handed-over ${room}`]);
   expect(claims).toEqual([{ room, suspect: own, end: END }]);
 });
 
@@ -87,20 +87,20 @@ test.each<[string, Partial<World>, string[]]>([
     ["two follows", "two expects", `stop ${room}`, "two claims", `keep ${room}`],
   ],
 ])("[HND2] a room stays with its owner if the target %s", async (_, more, expected) => {
-  const { handovers, said } = serverWith(more);
+  const { handovers, requests } = serverWith(more);
   expect((await handovers.handOver(room, peer)).kind).toBe("refused");
-  expect(said).toEqual(expected);
+  expect(requests).toEqual(expected);
 });
 
 test("[HND3] a room that this server does not own, or whose log does not settle, is not claimed by any server", async () => {
-  const { handovers, said } = serverWith({ end: undefined });
+  const { handovers, requests } = serverWith({ end: undefined });
   expect(await handovers.handOver(room, peer)).toMatchObject({ kind: "refused" });
-  expect(said).not.toContain("two claims");
+  expect(requests).not.toContain("two claims");
   expect((await handovers.handOver(room, own)).kind).toBe("refused");
 });
 
 test("[HND4] a command of a plan older than one already received is refused; an operator's command is not", async () => {
-  const { handovers, said } = serverWith({ owned: [] });
+  const { handovers, requests } = serverWith({ owned: [] });
   expect((await handovers.answerCommand({ kind: "follow", room, generation: 7 })).kind).toBe("done");
   expect(await handovers.answerCommand({ kind: "unfollow", room, generation: 6 })).toEqual({
     kind: "refused",
@@ -108,30 +108,30 @@ test("[HND4] a command of a plan older than one already received is refused; an 
   });
   expect((await handovers.answerCommand({ kind: "unfollow", room, generation: 0 })).kind).toBe("done");
   expect((await handovers.answerCommand({ kind: "expect", room, generation: 0 })).kind).toBe("done");
-  expect(said).toEqual(["follow", "unfollow", "expect"]);
+  expect(requests).toEqual(["follow", "unfollow", "expect"]);
 });
 
 test("[HND5] a draining server accepts no rooms, and tries other servers if one does not accept a room", async () => {
-  const { handovers, said } = serverWith({
+  const { handovers, requests } = serverWith({
     located: peer,
     reply: (server) => (server === peer ? undefined : { kind: "owned", server, epoch: 4 as Epoch }),
   });
   await handovers.drain();
-  expect(said.filter((word) => word.includes("claims"))).toEqual(["two claims"]); // Placement names no other server.
+  expect(requests.filter((text) => text.includes("claims"))).toEqual(["two claims"]); // Placement names no other server.
   expect((await handovers.answerCommand({ kind: "follow", room: "acme.other" as RoomKey, generation: 0 })).kind).toBe("refused");
 
   const alone = serverWith({ reply: (server) => (server === peer ? undefined : { kind: "owned", server, epoch: 4 as Epoch }) });
   await alone.handovers.drain();
-  expect(alone.said.filter((word) => word.startsWith("handed-over"))).toEqual([`handed-over ${room}`]);
+  expect(alone.requests.filter((text) => text.startsWith("handed-over"))).toEqual([`handed-over ${room}`]);
 });
 
 test("[HND6] a drain also hands over rooms whose claim ends meanwhile, and a later command hands over what was left", async () => {
   const late = "acme.late" as RoomKey;
-  const { handovers, said, world } = serverWith({
+  const { handovers, requests, world } = serverWith({
     reply: (server) => (world.owned.push(late), { kind: "owned", server, epoch: 4 as Epoch }),
   });
   await handovers.drain();
-  const handedOver = () => said.filter((word) => word.startsWith("handed-over"));
+  const handedOver = () => requests.filter((text) => text.startsWith("handed-over"));
   expect(handedOver()).toEqual([`handed-over ${room}`, `handed-over ${late}`]);
   world.owned = [late];
   expect(await handovers.answerCommand({ kind: "drain" })).toEqual({ kind: "done" });

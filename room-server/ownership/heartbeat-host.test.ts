@@ -9,24 +9,24 @@ import type { Peers } from "../ports.ts";
 
 const beat = (server: string): ServerHeartbeat => ({ server: server as ServerId, rooms: 0, draining: false, time: 0 as UnixMillis });
 
-function line() {
+function fakePeers() {
   const clock = new FakeClock();
-  const said: ServerHeartbeat[] = [];
-  let hear: (heartbeat: ServerHeartbeat) => void = () => {};
+  const published: ServerHeartbeat[] = [];
+  let beatFrom: (heartbeat: ServerHeartbeat) => void = () => {};
   let receiveUnreached: (server: ServerId) => void = () => {};
   const gone = new Set<string>();
   const peers: Peers = {
-    publishHeartbeat: (heartbeat) => void said.push(heartbeat),
-    onHeartbeat: (receive) => (hear = receive),
+    publishHeartbeat: (heartbeat) => void published.push(heartbeat),
+    onHeartbeat: (receive) => (beatFrom = receive),
     onUnreached: (receive) => (receiveUnreached = receive),
     isGone: async (server) => gone.has(server),
   };
   return {
     clock,
     peers,
-    said,
+    published,
     gone,
-    hear: (server: string, everyMs?: number) => hear({ ...beat(server), ...(everyMs === undefined ? {} : { everyMs }) }),
+    beatFrom: (server: string, everyMs?: number) => beatFrom({ ...beat(server), ...(everyMs === undefined ? {} : { everyMs }) }),
     suspect: (server: string) => receiveUnreached(server as ServerId),
   };
 }
@@ -34,17 +34,17 @@ const own = "own" as ServerId;
 const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 
 test("[HRT1] only live servers are remembered, however many start and stop", () => {
-  const { clock, peers, hear } = line();
+  const { clock, peers, beatFrom } = fakePeers();
   const membership = new Membership({ silenceMsMax: 750 });
   const stop = listenToPeers(own, membership, peers, { clock, log, receiveLost: () => {} });
   for (let come = 0; come < 1_000; come++) {
-    hear("stays");
-    hear(`rs-${come}`);
+    beatFrom("stays");
+    beatFrom(`rs-${come}`);
     clock.turn(100);
   }
   expect(membership.size).toBeLessThan(12);
   clock.turn(700);
-  hear("stays");
+  beatFrom("stays");
   clock.turn(100);
   expect(membership.size).toBe(1);
   expect(membership.isLive("stays" as ServerId, clock.now())).toBe(true);
@@ -53,38 +53,38 @@ test("[HRT1] only live servers are remembered, however many start and stop", () 
 });
 
 test("[HRT2] a server sends its state and its interval in regular heartbeats until it stops, and then once more", () => {
-  const { clock, peers, said } = line();
+  const { clock, peers, published } = fakePeers();
   let rooms = 0;
   const stop = sendServerHeartbeats(() => ({ server: "one" as ServerId, rooms: rooms++, draining: false }), peers, clock, 250);
   clock.turn(1_000);
-  expect(said.map((heartbeat) => [heartbeat.time, heartbeat.rooms])).toEqual([
+  expect(published.map((heartbeat) => [heartbeat.time, heartbeat.rooms])).toEqual([
     [1, 0],
     [251, 1],
     [501, 2],
     [751, 3],
     [1_001, 4],
   ]);
-  expect(said.every(({ everyMs }) => everyMs === 250)).toBe(true);
+  expect(published.every(({ everyMs }) => everyMs === 250)).toBe(true);
   stop();
   clock.turn(1_000);
-  expect(said.map((heartbeat) => heartbeat.rooms)).toEqual([0, 1, 2, 3, 4, 5]);
+  expect(published.map((heartbeat) => heartbeat.rooms)).toEqual([0, 1, 2, 3, 4, 5]);
 });
 
 function listening() {
-  const heard = line();
+  const peer = fakePeers();
   const lost: ServerId[] = [];
-  listenToPeers(own, new Membership({ silenceMsMax: 750 }), heard.peers, {
-    clock: heard.clock,
+  listenToPeers(own, new Membership({ silenceMsMax: 750 }), peer.peers, {
+    clock: peer.clock,
     log,
     receiveLost: (server) => void lost.push(server),
   });
   const pass = async (ms: number, ...alive: string[]): Promise<void> => {
     for (let left = ms; left > 0; left -= 250) {
-      for (const server of alive) heard.hear(server);
-      await heard.clock.advance(250);
+      for (const server of alive) peer.beatFrom(server);
+      await peer.clock.advance(250);
     }
   };
-  return { ...heard, lost, pass };
+  return { ...peer, lost, pass };
 }
 
 test("[HRT3] a silent server is lost; a server that receives no heartbeats, not even its own, is cut off and takes nobody for lost", async () => {
@@ -111,7 +111,7 @@ test("[HRT4] an unreachable server is lost at once if NATS reports that nothing 
 });
 
 test("[HRT5] an owner without a received heartbeat counts as alive until every live server could be received, at any permitted interval", () => {
-  const { clock, peers, hear } = line();
+  const { clock, peers, beatFrom } = fakePeers();
   const membership = new Membership({ silenceMsMax: 150 }); // Its own heartbeats come every 50 ms.
   const since = clock.now();
   const stop = listenToPeers(own, membership, peers, { clock, log, receiveLost: () => {} });
@@ -119,7 +119,7 @@ test("[HRT5] an owner without a received heartbeat counts as alive until every l
   clock.turn(75);
   expect(believed()).toEqual([true, true]);
   clock.turn(924);
-  hear("seldom", HEARTBEAT_MS_MAX);
+  beatFrom("seldom", HEARTBEAT_MS_MAX);
   clock.turn(500);
   expect(believed()).toEqual([true, true]);
   clock.turn(1);

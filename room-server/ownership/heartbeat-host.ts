@@ -30,9 +30,9 @@ export type PeersDeps = { readonly clock: Clock; readonly log: Log; readonly rec
 /** `own`: this server's own heartbeats come back as well; without them its own connection is broken. */
 export function listenToPeers(own: ServerId, membership: Membership, peers: Peers, { clock, log, receiveLost }: PeersDeps): () => void {
   const lose = (server: ServerId, how: string): void => {
-    const hearsItself = membership.isFresh(own, clock.now());
-    log.info({ server, how, hearsItself }, "another room server is lost, or this one is cut off");
-    if (hearsItself) receiveLost(server);
+    const receivesItself = membership.isFresh(own, clock.now());
+    log.info({ server, how, receivesItself }, "another room server is lost, or this one is cut off");
+    if (receivesItself) receiveLost(server);
   };
   const receiveGone = (server: ServerId): void => {
     if (!membership.isLive(server, clock.now())) return; // Noticed in the meantime, or asked twice.
@@ -42,12 +42,12 @@ export function listenToPeers(own: ServerId, membership: Membership, peers: Peer
   peers.onHeartbeat((heartbeat) => membership.receiveHeartbeat(heartbeat, clock.now()));
   peers.onUnreached((server) => void peers.isGone(server).then((isGone) => isGone && receiveGone(server)));
   let cancel = (): void => {};
-  const look = (): void => {
+  const check = (): void => {
     const now = clock.now();
     for (const server of membership.takeLost(now)) lose(server, "its heartbeats are missed");
-    cancel = clock.after(membership.nextLookAt(now) - now, look);
+    cancel = clock.after(membership.nextLookAt(now) - now, check);
   };
-  look();
+  check();
   return () => cancel();
 }
 

@@ -31,12 +31,12 @@ function world(options: { settings?: Record<string, string>; entry?: RoomEntry; 
     inhabited: false,
     entry: options.entry,
     subscribed: false,
-    givenUp: 0,
+    abandonedCount: 0,
     withdrawMs: 0,
     entryFound: Promise.resolve(),
     copy: "none" as "none" | "cold" | "warm",
     shown: Number.POSITIVE_INFINITY,
-    presenceHeard: 0,
+    presenceCount: 0,
   };
   let owner: Receiver | undefined;
   const logs = new Map([[room, stored]]);
@@ -59,7 +59,7 @@ function world(options: { settings?: Record<string, string>; entry?: RoomEntry; 
     log: {
       append: (key, record, settled) => {
         if (state.logAnswers) setImmediate(() => settled(append(logOf(key), record)));
-        return () => void (state.givenUp += 1);
+        return () => void (state.abandonedCount += 1);
       },
       readLast: (key) => answering(() => logOf(key).at(-1)),
       endsAt: (key, streamSeq) => answering(() => (logOf(key).at(-1)?.streamSeq ?? 0) <= streamSeq),
@@ -76,7 +76,7 @@ function world(options: { settings?: Record<string, string>; entry?: RoomEntry; 
     gateways: { answer: () => {}, broadcast: () => {} },
     presence: {
       begin: () => {},
-      receivePresence: () => void (state.presenceHeard += 1),
+      receivePresence: () => void (state.presenceCount += 1),
       end: () => {},
       isInhabited: () => state.inhabited,
     },
@@ -207,7 +207,7 @@ test("[HOST6] a claim without an answer from the log is refused after its time l
   const reply = host.claim({ room });
   await clock.advance(2_500);
   expect(await reply).toMatchObject({ kind: "refused" });
-  expect(state.givenUp).toBe(1);
+  expect(state.abandonedCount).toBe(1);
   expect(state.subscribed).toBe(false);
   expect(host.rooms).toBe(0);
 });
@@ -272,7 +272,7 @@ test("[HOST9] a stopping server waits at most its release time for a log that do
   const stopped = host.stop();
   await clock.advance(1_500);
   await stopped;
-  expect(state.givenUp).toBe(1);
+  expect(state.abandonedCount).toBe(1);
 });
 
 test("[HOST22] a deleted room is not claimed, and its entry is removed, whichever server it names", async () => {
@@ -391,12 +391,12 @@ test("[HOST27] presence messages reach a room's presence while the room is here"
   const { host, clock, state, showPresence } = world();
   await host.claim({ room });
   showPresence();
-  expect(state.presenceHeard).toBe(1);
+  expect(state.presenceCount).toBe(1);
   const stopped = host.stop();
   await clock.advance(1_000);
   await stopped;
   showPresence();
-  expect(state.presenceHeard).toBe(1);
+  expect(state.presenceCount).toBe(1);
 });
 
 test("[HOST28] a claim reports the earlier owner unless that owner had released the room", async () => {

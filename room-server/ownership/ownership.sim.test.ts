@@ -113,13 +113,13 @@ class Simulation {
     this.#runUntil(() => this.now >= at && this.log.all.length > 0);
     const before = this.log.edits().length;
     this.log.delete();
-    const tellOwner = (): void => {
+    const questionOwner = (): void => {
       this.send(() =>
         this.servers.forEach((server) => server.receive({ kind: "message", message: { kind: "check-ownership" }, bytes: 1 })),
       );
-      this.after(500, tellOwner);
+      this.after(500, questionOwner);
     };
-    tellOwner();
+    questionOwner();
     const end = this.now + 60_000;
     this.#runUntil(() => this.now >= end);
     this.calm = true;

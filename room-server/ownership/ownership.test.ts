@@ -194,8 +194,8 @@ test("[OWN19] an owner checks the log a second after a catch-up; if it is fenced
   receive(message(ask(0)), 5_000);
   receive({ kind: "tick" }, 6_000);
   expect(kinds(receive({ kind: "log-end-checked", isEnd: false }, 6_005))).toEqual(["read-log-end"]);
-  const [told, ended] = receive({ kind: "log-end-read", last: last(3, 8, 20), checkpoint: undefined }, 6_010);
-  expect(told).toEqual({ kind: "broadcast", message: { kind: "beacon", epoch: 3, head: 8 } });
+  const [announced, ended] = receive({ kind: "log-end-read", last: last(3, 8, 20), checkpoint: undefined }, 6_010);
+  expect(announced).toEqual({ kind: "broadcast", message: { kind: "beacon", epoch: 3, head: 8 } });
   expect(ended).toMatchObject({ kind: "ended", why: "fenced" });
 });
 
@@ -529,8 +529,8 @@ test("[OWN44] a takeover whose replica lacks the log's end reads the end, and lo
 });
 
 test("[OWN45] the server that claimed first keeps the room, whether the replica or the log shows it", () => {
-  const heard = claimOf({}, { warm: warmCopy(400, "third.1"), begin: TAKEOVER });
-  expect(heard.receive({ kind: "subscribed" })).toMatchObject([{ kind: "ended", why: "fenced", wasOwner: false }]);
+  const informed = claimOf({}, { warm: warmCopy(400, "third.1"), begin: TAKEOVER });
+  expect(informed.receive({ kind: "subscribed" })).toMatchObject([{ kind: "ended", why: "fenced", wasOwner: false }]);
 
   const refused = claimOf({}, { warm: warmCopy(400, "other.1"), begin: TAKEOVER });
   refused.receive({ kind: "subscribed" });

@@ -22,8 +22,8 @@ function replicasWith(settings: Record<string, string> = {}) {
   const clock = new FakeClock();
   const stored: LastRecord[] = [epochRecord(1, 5)];
   const state = { natsAnswers: true, subscriptions: 0, subscribing: 0, reads: 0, reading: 0, readingMost: 0, stall: Promise.resolve() };
-  let hear: (heard: DecodedRecord | Beacon | DeletedRecord) => void = () => {};
-  let loseLine: () => void = () => {};
+  let announce: (announced: DecodedRecord | Beacon | DeletedRecord) => void = () => {};
+  let reconnect: () => void = () => {};
   const answering = async <Value>(value: () => Value): Promise<Value> => {
     if (!state.natsAnswers) throw new Error("no answer");
     return value();
@@ -46,16 +46,16 @@ function replicasWith(settings: Record<string, string> = {}) {
     },
     checkpoints: { newest: async () => undefined },
     fanOut: {
-      subscribe: async (_: RoomKey, receive: typeof hear) => {
+      subscribe: async (_: RoomKey, receive: typeof announce) => {
         state.subscribing += 1;
         await state.stall;
         return answering(() => {
-          hear = receive;
+          announce = receive;
           state.subscriptions += 1;
           return { isOpen: () => true, close: async () => void (state.subscriptions -= 1) };
         });
       },
-      onGap: (receive: () => void) => (loseLine = receive),
+      onGap: (receive: () => void) => (reconnect = receive),
     },
   };
   const options = roomHostOptions(readSettings(roomServerSettings, { flags: settings, env: {} }), undefined);
@@ -67,8 +67,8 @@ function replicasWith(settings: Record<string, string> = {}) {
     state,
     stored,
     settle,
-    hear: (heard: DecodedRecord | Beacon | DeletedRecord) => hear(heard),
-    loseLine: () => loseLine(),
+    announce: (announced: DecodedRecord | Beacon | DeletedRecord) => announce(announced),
+    reconnect: () => reconnect(),
   };
 }
 
@@ -80,9 +80,9 @@ test("[RPH1] following resolves once the replica has everything that the log had
 });
 
 test("[RPH2] a taken replica contains what was read and announced, and is no longer kept here", async () => {
-  const { replicas, state, hear, settle } = replicasWith();
+  const { replicas, state, announce, settle } = replicasWith();
   await replicas.follow(room);
-  hear(epochRecord(2, 9));
+  announce(epochRecord(2, 9));
   expect(replicas.take(room)?.last).toMatchObject({ id: "one.2", streamSeq: 9 });
   await settle();
   expect([replicas.size, state.subscriptions, replicas.take(room)]).toEqual([0, 0, undefined]);
@@ -96,10 +96,10 @@ test("[RPH3] taking a replica that is not complete resolves the waiting requests
 });
 
 test("[RPH4] a replica reads the records sent during a lost connection from the log", async () => {
-  const { replicas, stored, settle, loseLine } = replicasWith();
+  const { replicas, stored, settle, reconnect } = replicasWith();
   await replicas.follow(room);
   stored.push(epochRecord(2, 9));
-  loseLine();
+  reconnect();
   await settle();
   expect(replicas.take(room)?.last).toMatchObject({ id: "one.2", streamSeq: 9 });
 });
@@ -125,13 +125,13 @@ test("[RPH6] the number of replicas is limited, and a replica without announceme
 });
 
 test("[RPH7] the replica of a deleted room is released, whether an announcement or the log reports the deletion, and nobody waits for it", async () => {
-  const heard = replicasWith();
-  await heard.replicas.follow(room);
-  heard.hear({ kind: "deleted", id: "deletion.1", time: 0 as UnixMillis });
+  const announced = replicasWith();
+  await announced.replicas.follow(room);
+  announced.announce({ kind: "deleted", id: "deletion.1", time: 0 as UnixMillis });
   const read = replicasWith();
   read.stored.push({ streamSeq: 9, record: { kind: "deleted", id: "deletion.1", time: 0 as UnixMillis } });
   expect(await read.replicas.follow(room)).toBe(false);
-  for (const { replicas, settle, state } of [heard, read]) {
+  for (const { replicas, settle, state } of [announced, read]) {
     await settle();
     expect([replicas.size, state.subscriptions]).toEqual([0, 0]);
   }
@@ -143,20 +143,20 @@ test("[RPH8] on a stalled connection one subscription is awaited, and none is ad
   const followed = replicas.follow(room);
   await settle();
   state.natsAnswers = true;
-  let goOn = (): void => {};
-  state.stall = new Promise((resolve) => (goOn = resolve));
+  let resume = (): void => {};
+  state.stall = new Promise((resolve) => (resume = resolve));
   await settle(5_500);
-  goOn();
+  resume();
   expect(await followed).toBe(true);
   expect([state.subscribing, state.subscriptions]).toEqual([2, 1]); // NATS did not answer the first.
 });
 
 test("[RPH9] the replica of a room without edits is kept while the owner's beacons arrive", async () => {
-  const { replicas, settle, hear } = replicasWith({ roomIdleMsMax: "5000" });
+  const { replicas, settle, announce } = replicasWith({ roomIdleMsMax: "5000" });
   await replicas.follow(room);
-  for (let told = 0; told < 20; told++) {
+  for (let beacons = 0; beacons < 20; beacons++) {
     await settle(2_500);
-    hear({ kind: "beacon", head: 0 as Seq });
+    announce({ kind: "beacon", head: 0 as Seq });
   }
   expect(replicas.ownerOf(room)).toBe("one");
   await settle(11_000);
@@ -164,16 +164,16 @@ test("[RPH9] the replica of a room without edits is kept while the owner's beaco
 });
 
 test("[RPH10] after a reconnect all replicas read the log's end, a limited number at once", async () => {
-  const { replicas, stored, state, settle, loseLine } = replicasWith();
+  const { replicas, stored, state, settle, reconnect } = replicasWith();
   const rooms = Array.from({ length: 1_000 }, (_, index) => `acme.room${index}` as RoomKey);
   for (const one of rooms) await replicas.follow(one);
   stored.push(epochRecord(2, 9));
-  let goOn = (): void => {};
-  state.stall = new Promise((resolve) => (goOn = resolve));
-  loseLine();
+  let resume = (): void => {};
+  state.stall = new Promise((resolve) => (resume = resolve));
+  reconnect();
   await settle();
   expect(state.reading).toBe(64);
-  goOn();
+  resume();
   await settle();
   expect(state.readingMost).toBe(64);
   expect(rooms.filter((one) => replicas.take(one)?.last.streamSeq !== 9)).toEqual([]);

@@ -51,7 +51,7 @@ test("[PRS22] fields removed faster than the room announces become several delta
       now as Millis,
     );
   const tick = (): OwnerPresenceEffect[] => room.receivePresenceInput({ kind: "tick" }, (now += 50) as Millis);
-  const newsIn = (effects: OwnerPresenceEffect[]) =>
+  const deltasIn = (effects: OwnerPresenceEffect[]) =>
     effects.flatMap((effect): (PresenceFromOwner & { kind: "delta" })[] =>
       effect.kind === "broadcast" && effect.message.kind === "delta" ? [effect.message] : [],
     );
@@ -64,7 +64,7 @@ test("[PRS22] fields removed faster than the room announces become several delta
   view.receiveSnapshot(wholeOf());
   show(...named("a", ""), ...named("b", "1"));
   show(...named("b", ""), ...named("c", "1"));
-  const delta = newsIn(tick());
+  const delta = deltasIn(tick());
   expect(delta.length).toBeGreaterThan(1);
   for (const one of delta) {
     expect(one.delta.byteLength).toBeLessThanOrEqual(DELTA_BYTES_MAX);

@@ -23,7 +23,7 @@ const client = "client0000000001" as ClientId;
 const at = (ms: number) => ms as Millis;
 
 /** A room of one participant, who changes state every 10 ms for a second. Returns how often the room sends a delta. */
-function newsInASecond(level: number): { delta: number; status: PresenceStatus | undefined } {
+function deltasInASecond(level: number): { delta: number; status: PresenceStatus | undefined } {
   const presence = new OwnerPresence(1 as Epoch, options, at(0));
   presence.receivePresenceInput(
     {
@@ -54,22 +54,22 @@ function newsInASecond(level: number): { delta: number; status: PresenceStatus |
       );
     if ((presence.dueAt ?? Number.POSITIVE_INFINITY) <= ms) effects.push(...presence.receivePresenceInput({ kind: "tick" }, at(ms)));
   }
-  const said = effects.flatMap((effect) => (effect.kind === "broadcast" ? [effect.message] : []));
-  const head = said.find((message) => message.kind === "head");
-  return { delta: said.filter(({ kind }) => kind === "delta").length, status: head?.kind === "head" ? head.status : undefined };
+  const messages = effects.flatMap((effect) => (effect.kind === "broadcast" ? [effect.message] : []));
+  const head = messages.find((message) => message.kind === "head");
+  return { delta: messages.filter(({ kind }) => kind === "delta").length, status: head?.kind === "head" ? head.status : undefined };
 }
 
 test("[FAIR7] a throttled room sends deltas less often, and permits fewer updates per participant", () => {
-  expect([0, 1, 2].map((level) => newsInASecond(level).delta)).toEqual([20, 10, 5]);
-  expect(newsInASecond(1).status).toMatchObject({ shed: 4, presencePerSecond: 10 });
-  expect([4, 5].map((level) => newsInASecond(level).status)).toMatchObject([
+  expect([0, 1, 2].map((level) => deltasInASecond(level).delta)).toEqual([20, 10, 5]);
+  expect(deltasInASecond(1).status).toMatchObject({ shed: 4, presencePerSecond: 10 });
+  expect([4, 5].map((level) => deltasInASecond(level).status)).toMatchObject([
     { shed: 7, presencePerSecond: 1 },
     { shed: 8, presencePerSecond: 1 },
   ]);
 });
 
 /** A room of one participant, who changes state every 10 ms. Returns its statuses as sent until then. */
-function standingsUntil(endMs: number, holdBacks: ReadonlyMap<number, number>): { ms: number; shed: number }[] {
+function statusesUntil(endMs: number, holdBacks: ReadonlyMap<number, number>): { ms: number; shed: number }[] {
   const presence = new OwnerPresence(1 as Epoch, options, at(0));
   presence.receivePresenceInput(
     {
@@ -83,7 +83,7 @@ function standingsUntil(endMs: number, holdBacks: ReadonlyMap<number, number>): 
     },
     at(0),
   );
-  const told: { ms: number; shed: number }[] = [];
+  const statuses: { ms: number; shed: number }[] = [];
   for (let ms = 0; ms <= endMs; ms += 10) {
     presence.receivePresenceInput(
       {
@@ -99,25 +99,25 @@ function standingsUntil(endMs: number, holdBacks: ReadonlyMap<number, number>): 
     if (level !== undefined) presence.receivePresenceInput({ kind: "hold-back", level }, at(ms));
     if ((presence.dueAt ?? Number.POSITIVE_INFINITY) > ms) continue;
     for (const effect of presence.receivePresenceInput({ kind: "tick" }, at(ms)))
-      if (effect.kind === "broadcast" && effect.message.kind === "head") told.push({ ms, shed: effect.message.status.shed });
+      if (effect.kind === "broadcast" && effect.message.kind === "head") statuses.push({ ms, shed: effect.message.status.shed });
   }
-  return told;
+  return statuses;
 }
 
 test("[FAIR9] a changed status is sent at once, even if a delta is due at that moment and deltas never pause", () => {
-  const told = standingsUntil(
+  const statuses = statusesUntil(
     9_000,
     new Map([
       [5_000, 5],
       [7_000, 0],
     ]),
   ); // Deltas are due every 50 ms, at level 5 every 200 ms.
-  expect(told).toContainEqual({ ms: 5_000, shed: 8 });
-  expect(told).toContainEqual({ ms: 7_000, shed: 0 });
+  expect(statuses).toContainEqual({ ms: 5_000, shed: 8 });
+  expect(statuses).toContainEqual({ ms: 7_000, shed: 0 });
 });
 
 test("[FAIR10] the status is sent again every second while deltas never pause, so that a lost one is repaired", () => {
-  const told = standingsUntil(9_000, new Map([[5_000, 5]]));
-  expect(told.filter(({ shed }) => shed === 8).length).toBeGreaterThanOrEqual(4);
-  expect(told.length).toBeLessThanOrEqual(11);
+  const statuses = statusesUntil(9_000, new Map([[5_000, 5]]));
+  expect(statuses.filter(({ shed }) => shed === 8).length).toBeGreaterThanOrEqual(4);
+  expect(statuses.length).toBeLessThanOrEqual(11);
 });

@@ -30,31 +30,31 @@ const names = (outcome: Members | "incomplete" | "broken") =>
 
 test("[MPT1] parts count once the last has arrived, whatever other gateways send in between", () => {
   const parts = new MemberParts();
-  expect(parts.receive(part(here, 7, 1, 3))).toBe("incomplete");
-  expect(parts.receive(part(there, 7, 1, 2))).toBe("incomplete");
-  expect(parts.receive(part(here, 7, 2, 3))).toBe("incomplete");
-  expect(names(parts.receive(part(here, 7, 3, 3)))).toEqual(["Ann 1", "Ann 2", "Ann 3"]);
-  expect(names(parts.receive(part(there, 7, 2, 2)))).toEqual(["Ann 1", "Ann 2"]);
+  expect(parts.receiveMembers(part(here, 7, 1, 3))).toBe("incomplete");
+  expect(parts.receiveMembers(part(there, 7, 1, 2))).toBe("incomplete");
+  expect(parts.receiveMembers(part(here, 7, 2, 3))).toBe("incomplete");
+  expect(names(parts.receiveMembers(part(here, 7, 3, 3)))).toEqual(["Ann 1", "Ann 2", "Ann 3"]);
+  expect(names(parts.receiveMembers(part(there, 7, 2, 2)))).toEqual(["Ann 1", "Ann 2"]);
 });
 
 test("[MPT2] parts with a missing one, or of another version, are discarded; a repeat counts", () => {
   const parts = new MemberParts();
-  parts.receive(part(here, 7, 1, 3));
-  expect(parts.receive(part(here, 7, 3, 3))).toBe("broken");
-  parts.receive(part(here, 7, 1, 2));
-  expect(parts.receive(part(here, 8, 2, 2))).toBe("broken");
-  expect(parts.receive(part(here, 8, 2, 2)), "after all parts were discarded").toBe("broken");
-  parts.receive(part(here, 9, 1, 2));
-  expect(names(parts.receive(part(here, 9, 2, 2)))).toEqual(["Ann 1", "Ann 2"]);
+  parts.receiveMembers(part(here, 7, 1, 3));
+  expect(parts.receiveMembers(part(here, 7, 3, 3))).toBe("broken");
+  parts.receiveMembers(part(here, 7, 1, 2));
+  expect(parts.receiveMembers(part(here, 8, 2, 2))).toBe("broken");
+  expect(parts.receiveMembers(part(here, 8, 2, 2)), "after all parts were discarded").toBe("broken");
+  parts.receiveMembers(part(here, 9, 1, 2));
+  expect(names(parts.receiveMembers(part(here, 9, 2, 2)))).toEqual(["Ann 1", "Ann 2"]);
 });
 
 test("[MPT3] whatever is lost, parts of two versions are never combined", () => {
   fc.assert(
     fc.property(fc.array(fc.boolean(), { minLength: 12, maxLength: 12 }), (isLost) => {
       const parts = new MemberParts();
-      const said = [1, 2, 3, 4].flatMap((version) => [1, 2, 3].map((number) => part(here, version, number, 3)));
-      for (const message of said.filter((_, index) => !isLost[index])) {
-        const outcome = parts.receive(message);
+      const sent = [1, 2, 3, 4].flatMap((version) => [1, 2, 3].map((number) => part(here, version, number, 3)));
+      for (const message of sent.filter((_, index) => !isLost[index])) {
+        const outcome = parts.receiveMembers(message);
         if (typeof outcome !== "string") expect(names(outcome)).toEqual(["Ann 1", "Ann 2", "Ann 3"]);
       }
     }),

@@ -26,12 +26,12 @@ const log = { debug: silent, info: silent, warn: silent, error: silent };
 
 test("[PRS26] an ownership that ends before it has sent anything sends nothing, not even after the room began again", async () => {
   const clock = new FakeClock();
-  const told: Epoch[] = [];
+  const sent: Epoch[] = [];
   const bus: PresenceBus = {
-    broadcast: (_, { epoch }) => told.push(epoch),
+    broadcast: (_, { epoch }) => sent.push(epoch),
     answer: silent,
     onHeartbeat: silent,
-    line: () => ({ isUp: true, losses: 0 }),
+    connectionStatus: () => ({ isUp: true, losses: 0 }),
   };
   const host = new OwnerPresenceHost(bus, options, {
     clock,
@@ -40,12 +40,12 @@ test("[PRS26] an ownership that ends before it has sent anything sends nothing, 
     metrics: roomServerMetrics(new Registry()),
     operations: { report: silent },
     onDeposed: silent,
-    activity: { tell: silent },
+    activity: { report: silent },
   });
   host.begin(room, 1 as Epoch);
   host.end(room);
   host.begin(room, 2 as Epoch);
   await clock.advance(5_000);
-  expect([...new Set(told)]).toEqual([2]);
+  expect([...new Set(sent)]).toEqual([2]);
   host.stop();
 });

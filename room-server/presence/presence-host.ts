@@ -41,7 +41,7 @@ const WATCH_MS = 250;
 /** Silent gateways of a room are searched once in this many watches: there are very many rooms. */
 const WATCHES_PER_ROUND = 4;
 /** A timer this late means that the process was paused and received nothing. */
-const STOOD_STILL_MS = 1_000;
+const PAUSED_MS = 1_000;
 
 const TICK = { kind: "tick" } as const;
 
@@ -99,12 +99,12 @@ export class OwnerPresenceHost {
     return this.#rooms.has(key);
   }
 
-  eachSize(tell: (key: RoomKey, participants: number) => void): void {
-    for (const { key, presence } of this.#rooms.values()) tell(key, presence.participants);
+  eachSize(receive: (key: RoomKey, participants: number) => void): void {
+    for (const { key, presence } of this.#rooms.values()) receive(key, presence.participants);
   }
 
-  eachCost(tell: (key: RoomKey, cost: number) => void): void {
-    for (const { key, presence } of this.#rooms.values()) tell(key, presence.cost);
+  eachCost(receive: (key: RoomKey, cost: number) => void): void {
+    for (const { key, presence } of this.#rooms.values()) receive(key, presence.cost);
   }
 
   holdBack(key: RoomKey, level: BudgetLevel): void {
@@ -125,7 +125,7 @@ export class OwnerPresenceHost {
     const before = hosted.presence.participants;
     for (const effect of hosted.presence.receivePresenceInput(input, this.#deps.clock.now())) this.#carryOut(hosted, effect);
     const after = hosted.presence.participants;
-    if ((before === 0) !== (after === 0)) this.#deps.activity.tell(hosted.key, after > 0 ? "room.occupied" : "room.vacated");
+    if ((before === 0) !== (after === 0)) this.#deps.activity.report(hosted.key, after > 0 ? "room.occupied" : "room.vacated");
     this.#setAlarm(hosted);
   }
 
@@ -140,8 +140,8 @@ export class OwnerPresenceHost {
     switch (effect.kind) {
       case "broadcast":
         if (effect.message.kind === "delta") {
-          metrics.presenceNews.inc();
-          metrics.presenceNewsBytes.inc(effect.message.delta.byteLength);
+          metrics.presenceDeltas.inc();
+          metrics.presenceDeltaBytes.inc(effect.message.delta.byteLength);
         }
         return this.#bus.broadcast(key, effect.message);
       case "answer":
@@ -171,12 +171,12 @@ export class OwnerPresenceHost {
   #lookAtGateways(before: Millis): void {
     const { clock, log, metrics } = this.#deps;
     const now = clock.now();
-    const { isUp, losses } = this.#bus.line();
-    const couldHear = isUp && now - before <= STOOD_STILL_MS;
-    if (!couldHear) this.#alive.excuseAll(now);
+    const { isUp, losses } = this.#bus.connectionStatus();
+    const couldReceive = isUp && now - before <= PAUSED_MS;
+    if (!couldReceive) this.#alive.excuseAll(now);
     if (isUp && losses > this.#lossesRepaired) {
       this.#lossesRepaired = losses;
-      for (const hosted of this.#rooms.values()) this.#feed(hosted, { kind: "line-lost" });
+      for (const hosted of this.#rooms.values()) this.#feed(hosted, { kind: "connection-lost" });
     }
     for (const gateway of this.#alive.takeLost(now)) {
       log.info({ gateway }, "a gateway is silent; its members are removed");
@@ -185,15 +185,15 @@ export class OwnerPresenceHost {
     }
     metrics.gatewaysAlive.set(this.#alive.size);
     this.#watches += 1;
-    if (this.#watches % WATCHES_PER_ROUND === 0) this.#lookAtRooms(couldHear, now);
+    if (this.#watches % WATCHES_PER_ROUND === 0) this.#lookAtRooms(couldReceive, now);
   }
 
-  #lookAtRooms(couldHear: boolean, now: Millis): void {
+  #lookAtRooms(couldReceive: boolean, now: Millis): void {
     const { metrics } = this.#deps;
     let [participants, bytes] = [0, 0];
     for (const hosted of this.#rooms.values()) {
       const { presence } = hosted;
-      if (couldHear && presence.hasSilent(now)) this.#feed(hosted, { kind: "look" });
+      if (couldReceive && presence.hasSilent(now)) this.#feed(hosted, { kind: "look" });
       participants += presence.participants;
       bytes += presence.bytes;
     }

@@ -32,12 +32,12 @@ function shown(of: Roster, client: ClientId): Record<string, string> | undefined
 test("[PRS1] a participant at two gateways keeps its number, and leaves when the last gateway removes it", () => {
   const room = roster();
   room.enter(here, member(ann));
-  const { number } = room.takeNews().present[0]!;
+  const { number } = room.takeDelta().present[0]!;
   room.enter(there, member(ann));
   room.exit(here, ann);
-  expect(room.takeNews()).toEqual({ snapshot: false, present: [], gone: [], states: [] });
+  expect(room.takeDelta()).toEqual({ snapshot: false, present: [], gone: [], states: [] });
   room.exit(there, ann);
-  expect(room.takeNews().gone).toEqual([number]);
+  expect(room.takeDelta().gone).toEqual([number]);
 });
 
 test("[PRS2] a number is never used for another participant, nor used again", () => {
@@ -56,13 +56,13 @@ test("[PRS3] a member that changed twice appears once in a delta, and an unchang
   const room = roster();
   room.enter(here, member(ann));
   room.setFields(here, ann, [field("tool", "pen")], true);
-  room.takeNews();
+  room.takeDelta();
   room.setFields(here, ann, [field("tool", "brush")], true);
   room.setFields(here, ann, [field("tool", "eraser")], true);
-  expect(room.takeNews().states).toEqual([{ number: 1, fields: [field("tool", "eraser")] }]);
+  expect(room.takeDelta().states).toEqual([{ number: 1, fields: [field("tool", "eraser")] }]);
   room.setFields(here, ann, [field("tool", "eraser")], true);
   room.enter(here, member(ann));
-  expect(room.hasNews).toBe(false);
+  expect(room.hasDelta).toBe(false);
 });
 
 test("[PRS4] a gateway that a client has left cannot change its state any more", () => {
@@ -118,10 +118,10 @@ test("[PRS8] a state beyond the room's bytes is shown once bytes are free: a val
   room.enter(here, member(ann));
   room.setFields(here, ann, [field("avatar", "x".repeat(800))], true);
   expect(room.enter(here, member(bob))).toBe("presence-bytes");
-  room.takeNews();
+  room.takeDelta();
   room.setFields(here, ann, [field("avatar", "x".repeat(500))], true);
   expect(
-    room.takeNews().present.map(({ client }) => client),
+    room.takeDelta().present.map(({ client }) => client),
     "a value shrank",
   ).toEqual([bob]);
 

@@ -74,7 +74,7 @@ export class Roster {
     return this.#bytes;
   }
 
-  get hasNews(): boolean {
+  get hasDelta(): boolean {
     const changes = this.#changes;
     return changes !== undefined && (changes.present.size > 0 || changes.gone.length > 0 || changes.fields.size > 0);
   }
@@ -130,7 +130,7 @@ export class Roster {
   }
 
   /** The changes since the last call. */
-  takeNews(): PresenceDelta {
+  takeDelta(): PresenceDelta {
     const changes = this.#changes;
     this.#changes = undefined;
     if (changes === undefined) return { snapshot: false, present: [], gone: [], states: [] };
@@ -298,34 +298,34 @@ function isSame(a: Uint8Array, b: Uint8Array): boolean {
  * was lost, and the gateway must send all again.
  */
 type Members = PresenceToOwner & { kind: "members" };
-type Begun = { readonly version: number; next: number; readonly entered: PresenceMember[]; readonly exited: ClientId[] };
+type IncompleteMembers = { readonly version: number; next: number; readonly entered: PresenceMember[]; readonly exited: ClientId[] };
 
 export class MemberParts {
-  readonly #begun = new LazyMap<GatewayId, Begun>();
+  readonly #incomplete = new LazyMap<GatewayId, IncompleteMembers>();
 
   get isEmpty(): boolean {
-    return this.#begun.size === 0;
+    return this.#incomplete.size === 0;
   }
 
   /** The complete list once its last part is here. */
-  receive(message: Members): Members | "incomplete" | "broken" {
+  receiveMembers(message: Members): Members | "incomplete" | "broken" {
     const { gateway, version, partOf } = message;
     if (partOf === undefined) {
-      this.#begun.delete(gateway);
+      this.#incomplete.delete(gateway);
       return message;
     }
-    const begun = partOf.part === 1 ? { version, next: 1, entered: [], exited: [] } : this.#begun.get(gateway);
-    this.#begun.delete(gateway);
-    if (begun === undefined || begun.version !== version || begun.next !== partOf.part) return "broken";
-    begun.next += 1;
-    begun.entered.push(...message.entered);
-    begun.exited.push(...message.exited);
-    if (begun.next > partOf.parts) return { ...message, entered: begun.entered, exited: begun.exited };
-    this.#begun.set(gateway, begun);
+    const incomplete = partOf.part === 1 ? { version, next: 1, entered: [], exited: [] } : this.#incomplete.get(gateway);
+    this.#incomplete.delete(gateway);
+    if (incomplete === undefined || incomplete.version !== version || incomplete.next !== partOf.part) return "broken";
+    incomplete.next += 1;
+    incomplete.entered.push(...message.entered);
+    incomplete.exited.push(...message.exited);
+    if (incomplete.next > partOf.parts) return { ...message, entered: incomplete.entered, exited: incomplete.exited };
+    this.#incomplete.set(gateway, incomplete);
     return "incomplete";
   }
 
   forget(gateway: GatewayId): void {
-    this.#begun.delete(gateway);
+    this.#incomplete.delete(gateway);
   }
 }

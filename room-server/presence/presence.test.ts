@@ -44,14 +44,14 @@ class Owned {
   constructor(at = 1_000) {
     for (; this.now < at; this.now += 10) this.presence.receivePresenceInput({ kind: "tick" }, this.now as Millis);
   }
-  say(...inputs: OwnerPresenceInput[]): OwnerPresenceEffect[] {
+  receiveAll(...inputs: OwnerPresenceInput[]): OwnerPresenceEffect[] {
     return inputs.flatMap((input) => this.presence.receivePresenceInput(input, this.now as Millis));
   }
   /** All effects of the given time. */
   pass(ms: number): OwnerPresenceEffect[] {
     const effects: OwnerPresenceEffect[] = [];
     for (const end = this.now + ms; this.now < end; this.now += 5)
-      if ((this.presence.dueAt ?? Number.POSITIVE_INFINITY) <= this.now) effects.push(...this.say({ kind: "tick" }));
+      if ((this.presence.dueAt ?? Number.POSITIVE_INFINITY) <= this.now) effects.push(...this.receiveAll({ kind: "tick" }));
     return effects;
   }
 }
@@ -69,10 +69,10 @@ const namesIn = (effects: OwnerPresenceEffect[]) =>
 
 test("[PRS10] the room announces the first join at once, and all joins of the next 50 ms together", () => {
   const room = new Owned();
-  room.say(members(here, 1, ["ann"]));
+  room.receiveAll(members(here, 1, ["ann"]));
   expect(namesIn(room.pass(5))).toEqual([["ann"]]);
-  room.say(members(here, 2, ["bob"]));
-  room.say(members(there, 1, ["cid"]));
+  room.receiveAll(members(here, 2, ["bob"]));
+  room.receiveAll(members(there, 1, ["cid"]));
   expect(namesIn(room.pass(40))).toEqual([]);
   expect(namesIn(room.pass(20))).toEqual([["bob", "cid"]]);
   expect(namesIn(room.pass(500))).toEqual([]);
@@ -82,8 +82,8 @@ test("[PRS11] a new owner asks the gateways for their members, and collects answ
   const room = new Owned(0);
   const first = room.pass(5);
   expect(broadcasts(first, "head")).toMatchObject([{ message: { epoch, number: 0 } }]);
-  room.say(members(here, 7, ["ann"], { snapshot: true }), { kind: "sync", gateway: here });
-  room.say(members(there, 4, ["bob"], { snapshot: true }), { kind: "sync", gateway: there });
+  room.receiveAll(members(here, 7, ["ann"], { snapshot: true }), { kind: "sync", gateway: here });
+  room.receiveAll(members(there, 4, ["bob"], { snapshot: true }), { kind: "sync", gateway: there });
   expect(room.pass(60)).toEqual([]);
   const told = room.pass(40);
   expect(namesIn(told)).toEqual([["ann", "bob"]]);
@@ -95,34 +95,34 @@ test("[PRS11] a new owner asks the gateways for their members, and collects answ
 
 test("[PRS12] a gateway's member messages are applied once and in order, and requested again after a gap", () => {
   const room = new Owned();
-  expect(room.say(members(here, 1, ["ann"]))).toMatchObject([{ answer: { kind: "acked", version: 1 } }]);
-  expect(room.say(members(here, 3, [], { exited: ["ann"] }))).toMatchObject([{ answer: { kind: "missed" } }]);
-  expect(room.say(members(here, 2, ["bob"]))).toMatchObject([{ answer: { kind: "acked", version: 2 } }]);
-  expect(room.say(members(here, 1, ["cid"]))).toMatchObject([{ answer: { kind: "acked", version: 2 } }]);
-  expect(room.say(members(here, 3, ["bob"], { snapshot: true }))).toMatchObject([{ answer: { kind: "acked", version: 3 } }]);
+  expect(room.receiveAll(members(here, 1, ["ann"]))).toMatchObject([{ answer: { kind: "acked", version: 1 } }]);
+  expect(room.receiveAll(members(here, 3, [], { exited: ["ann"] }))).toMatchObject([{ answer: { kind: "missed" } }]);
+  expect(room.receiveAll(members(here, 2, ["bob"]))).toMatchObject([{ answer: { kind: "acked", version: 2 } }]);
+  expect(room.receiveAll(members(here, 1, ["cid"]))).toMatchObject([{ answer: { kind: "acked", version: 2 } }]);
+  expect(room.receiveAll(members(here, 3, ["bob"], { snapshot: true }))).toMatchObject([{ answer: { kind: "acked", version: 3 } }]);
   expect(namesIn(room.pass(60))).toEqual([["bob"]]);
 });
 
 test("[PRS13] an unknown gateway that only asks whether it is known is asked for all its members", () => {
   const room = new Owned();
-  expect(room.say(members(here, 5, [], { snapshot: false }))).toMatchObject([{ answer: { kind: "missed" } }]);
+  expect(room.receiveAll(members(here, 5, [], { snapshot: false }))).toMatchObject([{ answer: { kind: "missed" } }]);
 });
 
 test("[PRS14] a lost gateway's members leave, except those that another gateway also has", () => {
   const room = new Owned();
-  room.say(members(here, 1, ["ann", "bob"]), members(there, 1, ["bob"]));
+  room.receiveAll(members(here, 1, ["ann", "bob"]), members(there, 1, ["bob"]));
   room.pass(100);
-  room.say({ kind: "gateway-lost", gateway: here });
+  room.receiveAll({ kind: "gateway-lost", gateway: here });
   room.pass(100);
   expect(room.presence.participants).toBe(1);
 });
 
 test("[PRS20] after a reconnect all gateways are asked again, and a gateway that has left the room leaves with its members", () => {
   const room = new Owned();
-  room.say(members(here, 1, ["ann"]), members(there, 1, ["bob"]));
+  room.receiveAll(members(here, 1, ["ann"]), members(there, 1, ["bob"]));
   room.pass(100);
-  expect(answers(room.say({ kind: "line-lost" }), "missed")).toMatchObject([{ gateway: here }, { gateway: there }]);
-  room.say(members(here, 1, ["ann"], { snapshot: true }));
+  expect(answers(room.receiveAll({ kind: "connection-lost" }), "missed")).toMatchObject([{ gateway: here }, { gateway: there }]);
+  room.receiveAll(members(here, 1, ["ann"], { snapshot: true }));
   expect(room.presence.participants).toBe(2);
   room.pass(1_900);
   expect(room.presence.participants).toBe(2);
@@ -133,21 +133,21 @@ test("[PRS20] after a reconnect all gateways are asked again, and a gateway that
 
 test("[PRS21] a gateway that sends nothing about its members for long is asked once; its members leave if it has left the room, and stay otherwise", () => {
   const room = new Owned();
-  room.say(members(here, 1, ["ann"]), members(there, 1, ["bob"]));
+  room.receiveAll(members(here, 1, ["ann"]), members(there, 1, ["bob"]));
   room.pass(8_000);
-  room.say(members(here, 1, [], { snapshot: false }));
+  room.receiveAll(members(here, 1, [], { snapshot: false }));
   room.pass(3_990);
   expect(room.presence.hasSilent(room.now as Millis)).toBe(false);
   room.pass(10);
   expect(room.presence.hasSilent(room.now as Millis)).toBe(true);
-  expect(answers(room.say({ kind: "look" }), "missed")).toMatchObject([{ gateway: there }]);
+  expect(answers(room.receiveAll({ kind: "look" }), "missed")).toMatchObject([{ gateway: there }]);
   expect(room.presence.hasSilent(room.now as Millis)).toBe(false);
   room.pass(2_010);
   expect(room.presence.account.gateways).toEqual({ [here]: 1 });
 
   room.pass(8_000);
-  expect(answers(room.say({ kind: "look" }), "missed")).toMatchObject([{ gateway: here }]);
-  room.say(members(here, 1, ["ann"], { snapshot: true }));
+  expect(answers(room.receiveAll({ kind: "look" }), "missed")).toMatchObject([{ gateway: here }]);
+  room.receiveAll(members(here, 1, ["ann"], { snapshot: true }));
   room.pass(2_010);
   expect(room.presence.participants).toBe(1);
 });
@@ -161,7 +161,7 @@ test("[PRS15] late or repeated states do not replace newer ones", () => {
     fresh: true,
     states: [{ client: client("ann"), fields: [{ name: "tool", value: new TextEncoder().encode(tool) }] }],
   });
-  room.say(members(here, 1, ["ann"]), states(1, "pen"), states(3, "brush"), states(2, "eraser"), states(1, "pen"));
+  room.receiveAll(members(here, 1, ["ann"]), states(1, "pen"), states(3, "brush"), states(2, "eraser"), states(1, "pen"));
   const [delta] = broadcasts(room.pass(5), "delta");
   expect(
     delta?.kind === "broadcast" && delta.message.kind === "delta"
@@ -173,7 +173,7 @@ test("[PRS15] late or repeated states do not replace newer ones", () => {
 test("[PRS16] after its last delta the room sends its version three times, then nothing", () => {
   const room = new Owned(10_000);
   expect(room.presence.dueAt).toBeUndefined();
-  room.say(members(here, 1, ["ann"]));
+  room.receiveAll(members(here, 1, ["ann"]));
   expect(broadcasts(room.pass(10_000), "head")).toMatchObject([
     { message: { number: 1 } },
     { message: { number: 1 } },
@@ -184,18 +184,18 @@ test("[PRS16] after its last delta the room sends its version three times, then 
 
 test("[PRS17] a room above its size changes its mode, announces it at once, and returns when it may", () => {
   const room = new Owned();
-  room.say(members(here, 1, ["ann", "bob", "cid"]));
+  room.receiveAll(members(here, 1, ["ann", "bob", "cid"]));
   const grown = room.pass(20);
   expect(grown.filter(({ kind }) => kind === "mode-changed")).toMatchObject([{ from: "flat", to: "hierarchical", participants: 3 }]);
   expect(broadcasts(grown, "head")).toMatchObject([{ message: { status: { mode: "hierarchical" } } }]);
-  room.say(members(here, 2, [], { exited: ["ann", "bob"] }));
+  room.receiveAll(members(here, 2, [], { exited: ["ann", "bob"] }));
   expect(room.pass(4_900).filter(({ kind }) => kind === "mode-changed")).toEqual([]);
   expect(room.pass(200).filter(({ kind }) => kind === "mode-changed")).toMatchObject([{ to: "flat" }]);
 });
 
 test("[PRS18] a gateway that knows of a later owner makes this owner read the log", () => {
   const room = new Owned();
-  expect(room.say(members(here, 1, ["ann"], { epoch: (epoch + 1) as Epoch }))).toContainEqual({ kind: "deposed" });
+  expect(room.receiveAll(members(here, 1, ["ann"], { epoch: (epoch + 1) as Epoch }))).toContainEqual({ kind: "deposed" });
 });
 
 test("[PRS19] a thousand joins within a second make about twenty deltas, and one answer to each gateway's message", () => {
@@ -203,7 +203,7 @@ test("[PRS19] a thousand joins within a second make about twenty deltas, and one
   const told: OwnerPresenceEffect[] = [];
   const gateways = Array.from({ length: 4 }, (_, index) => `gw-${index}` as GatewayId);
   for (let turn = 0; turn < 250; turn++) {
-    for (const gateway of gateways) told.push(...room.say(members(gateway, turn + 1, [`p${turn}-${gateway}`])));
+    for (const gateway of gateways) told.push(...room.receiveAll(members(gateway, turn + 1, [`p${turn}-${gateway}`])));
     told.push(...room.pass(5));
   }
   told.push(...room.pass(100));
@@ -223,10 +223,10 @@ test("[PRS25] a gateway that is lost before it has sent its members leaves no st
     exited: [],
     partOf: { part, parts: 2 },
   });
-  room.say(members(there, 1, ["bob"]));
+  room.receiveAll(members(there, 1, ["bob"]));
   room.pass(5);
-  room.say(inPart(1), { kind: "sync", gateway: here }, { kind: "gateway-lost", gateway: here });
+  room.receiveAll(inPart(1), { kind: "sync", gateway: here }, { kind: "gateway-lost", gateway: here });
   expect(answers(room.pass(500), "snapshot")).toEqual([]);
-  expect(answers(room.say(inPart(2)), "missed")).toHaveLength(1);
+  expect(answers(room.receiveAll(inPart(2)), "missed")).toHaveLength(1);
   expect(room.presence.participants).toBe(1);
 });

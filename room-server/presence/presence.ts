@@ -25,7 +25,7 @@ export type OwnerPresenceInput =
   /** The gateway became silent, and its members are gone with it. */
   | { kind: "gateway-lost"; gateway: GatewayId }
   /** Messages of gateways may have been lost for a while, and some may have left the room. */
-  | { kind: "line-lost" }
+  | { kind: "connection-lost" }
   /** Search for gateways that were silent for long. */
   | { kind: "look" }
   /** Send less, or more again. */
@@ -124,7 +124,7 @@ export class OwnerPresence {
 
   /** When the next tick has something to do. Undefined: not before the next input. */
   get dueAt(): Millis | undefined {
-    let dueAt = this.#asking.size > 0 || this.#roster.hasNews ? this.#deltaFrom : NEVER;
+    let dueAt = this.#asking.size > 0 || this.#roster.hasDelta ? this.#deltaFrom : NEVER;
     if (this.#headsLeft > 0) dueAt = Math.min(dueAt, this.#headAt);
     if (this.#unconfirmed.size > 0) dueAt = Math.min(dueAt, ...this.#unconfirmed.values());
     if (this.#outgrowsMode) dueAt = Math.min(dueAt, this.#mode.since + this.#options.modeMsMin);
@@ -152,7 +152,7 @@ export class OwnerPresence {
       case "gateway-lost":
         this.#receiveGatewayLost(input.gateway);
         break;
-      case "line-lost":
+      case "connection-lost":
         for (const { gateway } of this.#gateways.values()) this.#askAgain(gateway, now, effects);
         break;
       case "look":
@@ -195,10 +195,10 @@ export class OwnerPresence {
     effects.push({ kind: "answer", gateway, answer: { kind: "acked", epoch: this.#epoch, version: known.version, number: this.#number } });
   }
 
-  #snapshot(message: PresenceToOwner & { kind: "members" }): ReturnType<MemberParts["receive"]> {
+  #snapshot(message: PresenceToOwner & { kind: "members" }): ReturnType<MemberParts["receiveMembers"]> {
     if (message.partOf === undefined && this.#parts === undefined) return message;
     this.#parts ??= new MemberParts();
-    const all = this.#parts.receive(message);
+    const all = this.#parts.receiveMembers(message);
     if (this.#parts.isEmpty) this.#parts = undefined;
     return all;
   }
@@ -241,7 +241,7 @@ export class OwnerPresence {
   #receiveTick(now: Millis, effects: OwnerPresenceEffect[]): void {
     for (const [gateway, until] of this.#unconfirmed) if (now >= until) this.#receiveGatewayLost(gateway);
     if (now >= this.#deltaFrom) {
-      if (this.#roster.hasNews) this.#sendDelta(now, effects);
+      if (this.#roster.hasDelta) this.#sendDelta(now, effects);
       this.#answerSyncs(effects);
     }
     if (this.#outgrowsMode) this.#decideStatus(now, effects);
@@ -250,7 +250,7 @@ export class OwnerPresence {
 
   #sendDelta(now: Millis, effects: OwnerPresenceEffect[]): void {
     this.#announcements += 1;
-    for (const delta of encodeSplitDelta(this.#roster.takeNews())) {
+    for (const delta of encodeSplitDelta(this.#roster.takeDelta())) {
       this.#counts.newsBytesTold += delta.byteLength;
       effects.push({ kind: "broadcast", message: { kind: "delta", epoch: this.#epoch, number: (this.#number += 1), delta } });
     }

@@ -146,7 +146,7 @@ export type PlannedRoom = z.infer<typeof PlannedRoom>;
 /** Why `owner` has the room, by its plan. The replica's server takes the room of a lost server without an order. */
 export function ownerReasonIn(planned: Pick<PlannedRoom, "owner" | "replica" | "ownerReason">, owner: ServerId): string | undefined {
   if (planned.owner === owner) return planned.ownerReason;
-  return planned.replica === owner ? `${planned.owner} was gone; ${owner} had a warm copy` : undefined;
+  return planned.replica === owner ? `${planned.owner} was gone; ${owner} had a replica` : undefined;
 }
 
 /** A room's entry in the pins bucket: where an operator wants it. */

@@ -48,14 +48,14 @@ export class ActivityReporter {
     this.#hasLeft = true;
   }
 
-  async #report(deed: number): Promise<void> {
-    const user = this.#users[deed % this.#users.length]!;
-    const body = JSON.stringify({ id: `deed-${deed}`, activities: [{ user, kind: ACTIVITY_KIND }] });
+  async #report(count: number): Promise<void> {
+    const user = this.#users[count % this.#users.length]!;
+    const body = JSON.stringify({ id: `deed-${count}`, activities: [{ user, kind: ACTIVITY_KIND }] });
     while (!(await this.#isTaken(body))) {
       if (this.#hasLeft) return;
       await sleep(AGAIN_MS);
     }
-    this.#activities = deed;
+    this.#activities = count;
     this.#reported.set(user, (this.#reported.get(user) ?? 0) + 1);
   }
 

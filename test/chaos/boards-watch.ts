@@ -11,7 +11,7 @@ import type { ChaosTarget } from "./target.ts";
 import { ACTIVITY_KIND } from "./activity-reporter.ts";
 
 /** A room without further activity. `told`: how many activities of each user were acknowledged. */
-type Judged = { readonly room: string; readonly edits: readonly LoggedEdit[]; readonly told: ReadonlyMap<string, number> };
+type Judged = { readonly room: string; readonly edits: readonly LoggedEdit[]; readonly reported: ReadonlyMap<string, number> };
 type Page = { readonly ranking: readonly { readonly user: string; readonly score: number }[] };
 
 const COUNTED_MS_MAX = 90_000;
@@ -48,11 +48,11 @@ export class BoardsWatch {
     return should === is ? undefined : `it shows ${is}, but should show ${should}`;
   }
 
-  #scoresOf({ edits, told }: Judged): Map<string, number> {
+  #scoresOf({ edits, reported }: Judged): Map<string, number> {
     const { scoring } = this.#target;
     const worth = scoring.boardKinds.find(({ name }) => name === ACTIVITY_KIND)?.points ?? 0;
     const scores = new Map((referenceBoards({ edits }, scoring).get("all") ?? []).map(({ member, score }) => [member, score]));
-    for (const [user, times] of told) scores.set(user, (scores.get(user) ?? 0) + times * worth);
+    for (const [user, times] of reported) scores.set(user, (scores.get(user) ?? 0) + times * worth);
     return scores;
   }
 

@@ -22,13 +22,13 @@ beforeAll(async () => {
 });
 afterAll(() => system.stop(), 120_000);
 
-const stepDownFrom = (server: string, say: (line: string) => void, waitMsMax = "120000") =>
+const stepDownFrom = (server: string, print: (line: string) => void, waitMsMax = "120000") =>
   stepDown(
     readSettings(opsStepDownSettings, {
       flags: { natsUrl: system.cluster.natsUrl, environment: system.cluster.environment, server, waitMsMax },
       env: {},
     }),
-    say,
+    print,
   );
 
 test("[CHA2] every stream, bucket and object store of the roles has the configured number of replicas", async () => {

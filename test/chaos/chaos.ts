@@ -29,7 +29,7 @@ export type ChaosReport = {
   rounds: number;
   readonly faults: Map<string, number>;
   readonly levelMs: number[];
-  readonly sums: { rooms: number; typed: number; acked: number; deeds: number; tentative: number; epochs: number };
+  readonly sums: { rooms: number; typed: number; acked: number; activities: number; tentative: number; epochs: number };
 };
 
 /** A room is used only for this many rounds, before the trim removes records that the judge needs. */
@@ -41,12 +41,12 @@ const FIRST_LEVEL_MS = 200;
 const SECOND_CHANCE = 0.5;
 
 /** Throws with the round in its message when a guarantee is broken. */
-export async function runChaos(target: ChaosTarget, options: ChaosOptions, say: (line: string) => void): Promise<ChaosReport> {
+export async function runChaos(target: ChaosTarget, options: ChaosOptions, print: (line: string) => void): Promise<ChaosReport> {
   const report: ChaosReport = {
     rounds: 0,
     faults: new Map(),
     levelMs: [],
-    sums: { rooms: 0, typed: 0, acked: 0, deeds: 0, tentative: 0, epochs: 0 },
+    sums: { rooms: 0, typed: 0, acked: 0, activities: 0, tentative: 0, epochs: 0 },
   };
   const until = performance.now() + options.secondsMax * 1_000;
   const boards = new BoardsWatch(target);
@@ -56,7 +56,7 @@ export async function runChaos(target: ChaosTarget, options: ChaosOptions, say: 
     );
     try {
       for (let turn = 0; turn < ROUNDS_PER_ROOM && report.rounds < options.rounds && performance.now() < until; turn++)
-        await playRound(target, rooms, options, report, say);
+        await playRound(target, rooms, options, report, print);
       for (const room of rooms) add(report, await room.judge(boards));
       await boards.judge();
     } catch (error) {
@@ -73,14 +73,14 @@ async function playRound(
   rooms: readonly RoomWatch[],
   options: ChaosOptions,
   report: ChaosReport,
-  say: (line: string) => void,
+  print: (line: string) => void,
 ): Promise<void> {
   report.rounds += 1;
   const prng = new Prng(options.seed * 1_000_003 + report.rounds); // Drawn from the seed, so that one round can be replayed alone.
   const plan = await draw(target.faults, prng, options.only);
   const names = plan.map(({ kind, aimed }) => `${kind} (${aimed.victim})`).join(" + ");
   const typing = setInterval(() => rooms.forEach((room) => room.type()), options.everyMs);
-  const telling = setInterval(() => rooms.forEach((room) => room.tell()), TELL_EVERY_MS);
+  const reporting = setInterval(() => rooms.forEach((room) => room.tell()), TELL_EVERY_MS);
   try {
     await sleep(CALM_MS);
     const struck: Struck[] = [];
@@ -92,7 +92,7 @@ async function playRound(
     await sleep(FIRST_LEVEL_MS);
   } finally {
     clearInterval(typing);
-    clearInterval(telling);
+    clearInterval(reporting);
   }
   for (const { kind } of plan) report.faults.set(kind, (report.faults.get(kind) ?? 0) + 1);
   const begun = performance.now();
@@ -100,7 +100,7 @@ async function playRound(
     throw new Error(`not level again after: ${names}`, { cause });
   });
   report.levelMs.push(performance.now() - begun);
-  say(`round ${String(report.rounds).padStart(3)}  ${names}; level after ${(report.levelMs.at(-1)! / 1_000).toFixed(1)} s`);
+  print(`round ${String(report.rounds).padStart(3)}  ${names}; level after ${(report.levelMs.at(-1)! / 1_000).toFixed(1)} s`);
 }
 
 type Planned = { readonly kind: string; readonly aimed: Aimed; readonly lastsMs: number };
@@ -123,7 +123,7 @@ function add({ sums }: ChaosReport, account: RoomAccount): void {
   sums.rooms += 1;
   sums.typed += account.typed;
   sums.acked += account.acked;
-  sums.deeds += account.deeds;
+  sums.activities += account.activities;
   sums.tentative += account.tentative;
   sums.epochs += account.epochs;
 }

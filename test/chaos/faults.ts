@@ -51,7 +51,7 @@ export function processFaults(system: ChaosSystem): ChaosFault[] {
       disturbsNats: true,
       aim: async (prng) => {
         const zone = prng.below(servers.length);
-        return { victim: `zone ${zone + 1}`, strike: async () => mendLater(zones.cutZone(zone)) };
+        return { victim: `zone ${zone + 1}`, strike: async () => repairLater(zones.cutZone(zone)) };
       },
     },
     {
@@ -61,7 +61,7 @@ export function processFaults(system: ChaosSystem): ChaosFault[] {
       aim: async (prng) => {
         const kept = prng.below(servers.length);
         const [one, other] = servers.map((_, zone) => zone).filter((zone) => zone !== kept) as [number, number];
-        return { victim: `zones ${one + 1} and ${other + 1}`, strike: async () => mendLater(zones.cutBetween(one, other)) };
+        return { victim: `zones ${one + 1} and ${other + 1}`, strike: async () => repairLater(zones.cutBetween(one, other)) };
       },
     },
   ];
@@ -118,11 +118,11 @@ async function restart({ revive }: ChaosSystem, process: Process): Promise<Struc
 }
 
 function cutOff(way: Way): OnProcess {
-  return ({ zones }, _, role, index) => mendLater(zones.cutOff({ role, index }, way));
+  return ({ zones }, _, role, index) => repairLater(zones.cutOff({ role, index }, way));
 }
 
-async function mendLater(mend: () => void): Promise<Struck> {
-  return { undo: async () => mend() };
+async function repairLater(repair: () => void): Promise<Struck> {
+  return { undo: async () => repair() };
 }
 
 function killServer(_: ChaosSystem, server: Engine): Promise<Struck> {

@@ -26,7 +26,7 @@ const settings = {
   logs: { parse: text, fallback: "", meaning: "folder to which all processes' logs are copied at the end; empty: none" },
 } as const satisfies Settings;
 
-const say = (line: string): void => void process.stdout.write(`${line}\n`);
+const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
 const options = readSettings(settings, { flags: parseCommandLine(process.argv.slice(2)).flags, env: {} });
 const begun = performance.now();
@@ -34,7 +34,7 @@ const system = options.project === "" ? await ChaosSystem.start() : undefined;
 const target = system?.target ?? containersTarget({ ...options, gatewayUrls: options.doors });
 let failed = false;
 try {
-  tell(target, await runChaos(target, { ...options, roomsNamed: `chaos-${Date.now().toString(36)}` }, say));
+  printReport(target, await runChaos(target, { ...options, roomsNamed: `chaos-${Date.now().toString(36)}` }, print));
 } catch (error) {
   failed = true;
   for (let at: unknown = error; at instanceof Error; at = at.cause) process.stderr.write(`${at.stack ?? at.message}\n`);
@@ -44,17 +44,17 @@ try {
 }
 process.exit(failed ? 1 : 0);
 
-function tell({ faults: all }: ChaosTarget, { rounds, faults, levelMs, sums }: ChaosReport): void {
+function printReport({ faults: all }: ChaosTarget, { rounds, faults, levelMs, sums }: ChaosReport): void {
   const sorted = [...levelMs].sort((a, b) => a - b);
   const [p50, p99, max] = [0.5, 0.99, 1].map((part) =>
     (sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))]! / 1_000).toFixed(1),
   );
   const seconds = ((performance.now() - begun) / 1_000).toFixed(0);
   const edits = `${sums.typed} edits typed in ${sums.rooms} rooms, ${sums.acked} acknowledged, 0 lost, 0 twice, 0 seqs used again`;
-  const boards = `the boards of all rooms match edits and ${sums.deeds} activities`;
+  const boards = `the boards of all rooms match edits and ${sums.activities} activities`;
   const rest = `${sums.tentative} shown before the log had them, ${sums.epochs} epochs`;
-  say(`\n${rounds} rounds in ${seconds} s, seed ${options.seed}: ${edits}; ${boards}; ${rest}`);
-  say(`after the last fault of a round all rooms were level within p50 ${p50} s, p99 ${p99} s, max ${max} s`);
-  say(`${[...faults.values()].reduce((sum, count) => sum + count, 0)} faults:`);
-  for (const { kind } of all) say(`${String(faults.get(kind) ?? 0).padStart(6)}  ${kind}`);
+  print(`\n${rounds} rounds in ${seconds} s, seed ${options.seed}: ${edits}; ${boards}; ${rest}`);
+  print(`after the last fault of a round all rooms were level within p50 ${p50} s, p99 ${p99} s, max ${max} s`);
+  print(`${[...faults.values()].reduce((sum, count) => sum + count, 0)} faults:`);
+  for (const { kind } of all) print(`${String(faults.get(kind) ?? 0).padStart(6)}  ${kind}`);
 }

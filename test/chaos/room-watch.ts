@@ -19,7 +19,7 @@ const UNSAVED_MAX = 300;
 export type RoomAccount = {
   readonly typed: number;
   readonly acked: number;
-  readonly deeds: number;
+  readonly activities: number;
   readonly tentative: number;
   readonly epochs: number;
 };
@@ -29,9 +29,9 @@ export class RoomWatch {
   readonly #key: RoomKey;
   readonly #target: ChaosTarget;
   readonly #people: readonly Person[];
-  readonly #teller: ActivityReporter;
+  readonly #reporter: ActivityReporter;
   /** By person and seq: the writer of the edit and the number of the edit. */
-  readonly #told: Map<number, string>[] = [];
+  readonly #deliveries: Map<number, string>[] = [];
   readonly #faults: string[] = [];
   #typed = 0;
   #acked = 0;
@@ -41,7 +41,7 @@ export class RoomWatch {
     this.room = room;
     this.#key = roomKey("default" as TenantId, room as RoomId);
     this.#people = people;
-    this.#teller = new ActivityReporter(
+    this.#reporter = new ActivityReporter(
       target,
       room,
       people.map(({ name }) => name),
@@ -67,7 +67,7 @@ export class RoomWatch {
 
   /** The backend reports one activity, unless it still waits for an answer. */
   tell(): void {
-    this.#teller.reportNext();
+    this.#reporter.reportNext();
   }
 
   /** Resolves when no edit is pending, all documents are equal, and everyone sees everyone. */
@@ -82,7 +82,7 @@ export class RoomWatch {
     await eventually(`room ${this.room} is level`, isLevel, LEVEL_MS_MAX).catch((cause: unknown) => {
       throw new Error(`${this.#typed} edits were typed in room ${this.room}: ${state()}`, { cause });
     });
-    await eventually(`the backend of room ${this.room} gets an answer`, () => !this.#teller.isReporting, LEVEL_MS_MAX);
+    await eventually(`the backend of room ${this.room} gets an answer`, () => !this.#reporter.isReporting, LEVEL_MS_MAX);
     const [first, ...others] = people.map(({ text }) => text);
     if (others.some((text) => text !== first)) throw new Error(`the documents of room ${this.room} differ at seq ${this.#typed}`);
   }
@@ -96,39 +96,39 @@ export class RoomWatch {
       ...this.#people.flatMap(({ disorders, errors }) => [...disorders, ...errors.map((error) => JSON.stringify(error))]),
     ];
     if (ordered.length !== this.#typed) faults.push(`${this.#typed} edits were typed, the log has ${ordered.length}`);
-    this.#told.forEach((told, index) => {
-      for (const [seq, edit] of told) {
+    this.#deliveries.forEach((deliveries, index) => {
+      for (const [seq, edit] of deliveries) {
         const found = ordered[seq - 1];
         const stands = found === undefined ? "nothing" : `${found.client}/${found.counter}`;
         if (stands !== edit) faults.push(`${this.#people[index]!.name} received ${edit} at seq ${seq}, where the log has ${stands}`);
       }
     });
     if (faults.length > 0) throw new Error(`room ${this.room}:\n${faults.slice(0, 20).join("\n")}`);
-    boards.add({ room: this.room, edits: editsIn(records), told: this.#teller.reportedCounts });
+    boards.add({ room: this.room, edits: editsIn(records), reported: this.#reporter.reportedCounts });
     const epochs = records.filter(({ record }) => record.kind === "epoch").length;
     return {
       typed: this.#typed,
       acked: this.#acked,
-      deeds: [...this.#teller.reportedCounts.values()].reduce((sum, times) => sum + times, 0),
+      activities: [...this.#reporter.reportedCounts.values()].reduce((sum, times) => sum + times, 0),
       tentative: this.#people.reduce((sum, { tentativeSeen }) => sum + tentativeSeen, 0),
       epochs,
     };
   }
 
   leave(): void {
-    this.#teller.leave();
+    this.#reporter.leave();
     for (const person of this.#people) person.leave();
   }
 
   #listen({ name, room }: Person): void {
-    const told = new Map<number, string>();
-    this.#told.push(told);
+    const deliveries = new Map<number, string>();
+    this.#deliveries.push(deliveries);
     room.on("edits", (edits) => {
       for (const { seq, client, counter, own } of edits) {
         const edit = `${client}/${counter}`;
-        const before = told.get(seq);
+        const before = deliveries.get(seq);
         if (before !== undefined && before !== edit) this.#faults.push(`${name} received ${before} and then ${edit} at seq ${seq}`);
-        told.set(seq, edit);
+        deliveries.set(seq, edit);
         if (own) this.#acked += 1;
       }
     });

@@ -77,11 +77,11 @@ test("[ACT2] activities that checkpoints cover are removed, and the stream keeps
 test("[ACT3] a full stream accepts nothing and loses nothing; with free space it continues, also under a new limit", async () => {
   const { stream, activities } = await begin("act3", { bytesMax: 4_096 });
   const first = (await stream.end(0)) + 1;
-  let told = 0;
-  while ((await activities.storeActivity(ROOM, ANN, `${told}`)) === "stored") told += 1;
-  expect(told).toBeGreaterThan(5);
+  let stored = 0;
+  while ((await activities.storeActivity(ROOM, ANN, `${stored}`)) === "stored") stored += 1;
+  expect(stored).toBeGreaterThan(5);
   expect(await activities.storeActivity(ROOM, ANN, "more")).toBe("full");
-  expect(await stream.end(0)).toBe(first + told - 1);
+  expect(await stream.end(0)).toBe(first + stored - 1);
   await begin("act3");
   expect(await activities.storeActivity(ROOM, ANN, "more")).toBe("stored");
 });

@@ -112,30 +112,30 @@ test("[JS8] a subject that was purged completely expects 0 again, and so does on
 });
 
 test("[JS9] the stream republishes each record, in order, as stored, and before its answer", async () => {
-  const heard: string[] = [];
+  const received: string[] = [];
   const seqs: number[] = [];
   line.subscribe(subjects.editsOut(room), {
     callback: (_, message) => {
-      heard.push(`record ${message.string()}`);
+      received.push(`record ${message.string()}`);
       seqs.push(Number(message.headers?.get("Nats-Sequence")));
     },
   });
-  line.subscribe("answers", { callback: (_, message) => void heard.push(`answer ${message.json<PubAck>().seq}`) });
+  line.subscribe("answers", { callback: (_, message) => void received.push(`answer ${message.json<PubAck>().seq}`) });
   for (let number = 1; number <= 50; number++) line.publish(subjects.log(0, room), `${number}`, { reply: "answers" });
-  await until(() => heard.length === 100, "fifty records and answers");
-  expect(heard).toEqual(Array.from({ length: 50 }, (_, index) => [`record ${index + 1}`, `answer ${index + 1}`]).flat());
+  await until(() => received.length === 100, "fifty records and answers");
+  expect(received).toEqual(Array.from({ length: 50 }, (_, index) => [`record ${index + 1}`, `answer ${index + 1}`]).flat());
   expect(seqs).toEqual(Array.from({ length: 50 }, (_, index) => index + 1));
 });
 
 test("[JS10] neither a refused append nor a duplicate is republished", async () => {
-  const heard: string[] = [];
-  line.subscribe(subjects.editsOut(room), { callback: (_, message) => void heard.push(message.string()) });
+  const received: string[] = [];
+  line.subscribe(subjects.editsOut(room), { callback: (_, message) => void received.push(message.string()) });
   await append("one", { id: "s.1", expected: 0 });
   await append("refused", { id: "s.2", expected: 0 });
   await append("one", { id: "s.1" });
   await append("two", { id: "s.3", expected: 1 });
-  await until(() => heard.includes("two"), "the last record");
-  expect(heard).toEqual(["one", "two"]);
+  await until(() => received.includes("two"), "the last record");
+  expect(received).toEqual(["one", "two"]);
 });
 
 test("[JS11] acknowledged records survive SIGKILL, and so do the expected sequence and the message ids", async () => {

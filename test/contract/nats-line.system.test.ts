@@ -64,41 +64,43 @@ describe.each([
   ["the simulator", simulatedCase],
 ] as const)("over a connection to %s", (_, start) => {
   let line: LineCase;
-  let heard: string[];
+  let received: string[];
   let subscription: Subscription;
   beforeEach(async () => {
     line = await start();
-    heard = [];
-    subscription = line.connection.subscribe("words", { callback: (_error, msg) => void heard.push(new TextDecoder().decode(msg.data)) });
+    received = [];
+    subscription = line.connection.subscribe("words", {
+      callback: (_error, msg) => void received.push(new TextDecoder().decode(msg.data)),
+    });
     await line.settle(line.connection.flush());
   });
   afterEach(() => line.stop());
-  const say = (word: string): void => line.connection.publish("words", new TextEncoder().encode(word));
+  const send = (text: string): void => line.connection.publish("words", new TextEncoder().encode(text));
 
   test("[LIN1] a subscription that drains receives everything published before, and nothing after", async () => {
-    for (const word of ["one", "two"]) say(word);
+    for (const text of ["one", "two"]) send(text);
     const drained = subscription.drain();
-    say("three");
+    send("three");
     expect([subscription.isDraining(), subscription.isClosed()]).toEqual([true, false]);
     await line.settle(drained);
-    expect([heard, subscription.isClosed()]).toEqual([["one", "two"], true]);
+    expect([received, subscription.isClosed()]).toEqual([["one", "two"], true]);
     await line.settle(line.connection.flush());
-    expect(heard).toEqual(["one", "two"]);
+    expect(received).toEqual(["one", "two"]);
   });
 
   test("[LIN2] a subscription whose connection breaks during a drain is closed, and the drain resolves without an error", async () => {
     line.hold();
-    say("one");
+    send("one");
     const drained = subscription.drain();
     line.cut();
     await line.settle(drained);
-    expect([heard, subscription.isClosed()]).toEqual([[], true]);
+    expect([received, subscription.isClosed()]).toEqual([[], true]);
   });
 
   test("[LIN3] a subscription that has ended receives nothing more, even messages in flight", async () => {
-    say("one");
+    send("one");
     subscription.unsubscribe();
     await line.settle(line.connection.flush());
-    expect([heard, subscription.isClosed()]).toEqual([[], true]);
+    expect([received, subscription.isClosed()]).toEqual([[], true]);
   });
 });

@@ -86,6 +86,7 @@ async function redisContainer(): Promise<Engine> {
     files: {
       "/coroom.conf": redisConfigText({ host: "0.0.0.0", port: 6379, dataDir: "/data" }).replace("protected-mode yes", "protected-mode no"),
     },
-    isReady: (port) => answersOverTcp({ host: "127.0.0.1", port, send: "PING\r\n", msMax: ASK_MS_MAX }, (heard) => heard.includes("+PONG")),
+    isReady: (port) =>
+      answersOverTcp({ host: "127.0.0.1", port, send: "PING\r\n", msMax: ASK_MS_MAX }, (received) => received.includes("+PONG")),
   });
 }

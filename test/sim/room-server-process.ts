@@ -99,7 +99,7 @@ export class RoomServerProcess {
     const { appendAnswerMsMax } = this.#world.settings.roomServer;
     return {
       presenceBus: natsPresence(connection, subjects, { ...deps, sent: () => {} }),
-      activity: { tell: () => {} },
+      activity: { report: () => {} },
       log: {
         append: jetstreamAppend(
           this.#world.planted?.appendsLine?.(connection) ?? connection,
