@@ -25,7 +25,7 @@ import { readSettings } from "../shared/settings/settings.ts";
 import type { ClientId, Epoch, GatewayId, Position, RoomKey, Seq, ServerId, UserId } from "../shared/ids.ts";
 import type { Log } from "../shared/process/log.ts";
 import { sharedSettings } from "../shared/settings/common-settings.ts";
-import { Line } from "../test/contract/line.ts";
+import { TcpProxy } from "../test/contract/tcp-proxy.ts";
 import { type RealNats, startRealNats, until } from "../test/contract/real-nats.ts";
 import { SlowLogProxy } from "../test/system/slow-log-proxy.ts";
 import { roomServerSettings } from "./config.ts";
@@ -228,7 +228,7 @@ const entry = async () => {
 };
 
 test("[RS5] an owner that was cut off until another claimed cannot append afterwards, and ends; its edits are committed once", async () => {
-  const cut = await Line.to(nats.url);
+  const cut = await TcpProxy.to(nats.url);
   const first = await startServer({ natsUrl: cut.url });
   const second = await startServer();
   const received = listen();
@@ -253,7 +253,7 @@ test("[RS5] an owner that was cut off until another claimed cannot append afterw
 });
 
 test("[RS6] a server with a broken connection receives its rooms' messages again afterwards, in the same epoch", async () => {
-  const broken = await Line.to(nats.url);
+  const broken = await TcpProxy.to(nats.url);
   const server = await startServer({ natsUrl: broken.url });
   const received = listen();
   await claim(server.server);

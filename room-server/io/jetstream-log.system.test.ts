@@ -12,7 +12,7 @@ import { ensureLogStreams } from "../../shared/io/log-stream.ts";
 import { connectNats } from "../../shared/io/nats.ts";
 import { systemClock } from "../../shared/io/system-clock.ts";
 import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
-import { Line } from "../../test/contract/line.ts";
+import { TcpProxy } from "../../test/contract/tcp-proxy.ts";
 import { type RealNats, startRealNats, until } from "../../test/contract/real-nats.ts";
 import { roomServerMetrics } from "../metrics.ts";
 import type { AppendOutcome, OutgoingRecord, RoomLog, DecodedRecord } from "../ports.ts";
@@ -24,7 +24,7 @@ const ann = "annannannannann1" as ClientId;
 const ANSWER_MS_MAX = 30_000;
 
 let nats: RealNats;
-let proxy: Line;
+let proxy: TcpProxy;
 let through: NatsConnection;
 let direct: NatsConnection;
 let log: RoomLog;
@@ -40,7 +40,7 @@ afterAll(() => nats.stop());
 beforeEach(async () => {
   environment = `log${++runs}`;
   idsByPlace = new Map();
-  proxy = await Line.to(nats.url);
+  proxy = await TcpProxy.to(nats.url);
   through = await connectNats({ servers: proxy.url, name: "one" });
   direct = await connect({ servers: nats.url, maxReconnectAttempts: -1, reconnectTimeWait: 20 });
   await ensureLogStreams(direct, subjectsOf(environment), { partitions: 1, replicas: 1 });

@@ -45,7 +45,7 @@ export async function connectBus(server: ServerId, config: SharedConfig & RoomSe
   };
 }
 
-/** Heartbeats between room servers, on the subject that everybody uses. */
+/** Heartbeats between room servers, on the subject of all room servers. */
 export function natsHeartbeat(nats: NatsConnection, subjects: Subjects): Peers {
   return {
     publishHeartbeat: (heartbeat) => publish(nats, subjects.servers, encodeJson(heartbeat)),

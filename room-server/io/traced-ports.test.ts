@@ -41,7 +41,7 @@ async function roomServer() {
     append: (_room, record, settled) => {
       settle = settled;
       reached.push(record);
-      return () => void reached.push("given up");
+      return () => void reached.push("abandoned");
     },
   };
   const gateways = { answer: (...sent: unknown[]) => void reached.push(sent), broadcast: () => {} };

@@ -52,7 +52,7 @@ export function reportCounts(server: ServerId, state: CountedState, counts: Coun
 
 /** Measures each room's cost once a second, and holds back those that make the server late. */
 export type CostlyRooms = {
-  /** Calls `tell` with each room's total cost so far, which only grows. */
+  /** Calls `receive` with each room's total cost so far, which only grows. */
   eachCost(receive: (room: RoomKey, cost: number) => void): void;
   /** Called once a second while the level is above 0. */
   holdBack(room: RoomKey, level: BudgetLevel): void;

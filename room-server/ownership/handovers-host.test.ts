@@ -65,7 +65,7 @@ function serverWith(more: Partial<World> = {}) {
   return { handovers, requests, claims, metrics, world };
 }
 
-test("[HND1] the owner stops only once the next owner has a copy and receives the room's edits, and sends it the end of the log", async () => {
+test("[HND1] the owner stops only once the next owner has a replica and receives the room's edits, and sends it the end of the log", async () => {
   const { handovers, requests, claims } = serverWith();
   expect(await handovers.handOver(room, peer)).toEqual({ kind: "done" });
   expect(requests).toEqual(["two follows", "two expects", `stop ${room}`, "two claims", `handed-over ${room}`]);

@@ -1,6 +1,6 @@
 /**
  * Tracks which room servers are alive, and publishes this server's own heartbeat at a steady interval. A server is lost
- * after missed heartbeats. A server that somebody cannot reach is also lost if NATS confirms that nothing listens
+ * after missed heartbeats. A server that another process cannot reach is also lost if NATS confirms that nothing listens
  * there: a process that ends closes its connection long before its heartbeats are missed.
  */
 

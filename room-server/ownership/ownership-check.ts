@@ -2,10 +2,10 @@
  * Checks that this server is still the owner, by reading the log's end. A check answers only the requests that existed
  * when it began: a later owner may appear in between.
  *
- * After a catch-up answer the owner checks a moment later. A deposed owner that nobody informs would otherwise answer
- * from an old log for as long as nobody writes.
+ * After a catch-up answer the owner checks a moment later. A fenced owner without information would otherwise answer
+ * from an old log until the next edit.
  *
- * A stale stream leader may answer a check with old data. A gateway is therefore told that its position is not of this
+ * A stale stream leader may answer a check with old data. A gateway therefore receives that its position is not of this
  * log only if this owner's last record is so young that no other leader can exist yet
  * (docs/adr/0036-reads-may-be-stale.md).
  */

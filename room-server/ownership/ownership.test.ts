@@ -545,7 +545,7 @@ test("[OWN46] a takeover without its replica is an ordinary claim", () => {
   expect(kinds(receive({ kind: "subscribed" }))).toEqual(["read-log-end"]);
 });
 
-test("[OWN47] a writer whose edit a warm copy lacked, however old the copy, is known when it sends the edit again", () => {
+test("[OWN47] a writer whose edit the replica lacked, however old the replica, is known when it sends the edit again", () => {
   const { receive } = claimOf({ idleMsMax: 10_000_000 }, { warm: warmCopy(400, "other.1"), begin: TAKEOVER });
   const claimedAt = 2 * OPTIONS.dedupeMsMin;
   receive({ kind: "subscribed" }, claimedAt);

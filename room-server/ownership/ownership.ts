@@ -101,7 +101,7 @@ export class Ownership {
         return "check" in state ? this.#receiveLogEndForCheck(state, input.last, now) : [];
       case "log-end-checked":
         if (!("check" in state)) return [];
-        return input.isEnd ? this.#confirm(state, now) : [readLogEnd(state)]; // The epoch tells whose record was on its way.
+        return input.isEnd ? this.#confirm(state, now) : [readLogEnd(state)]; // The epoch shows whose record was in flight.
       case "append-settled":
         if (state.kind === "claiming") return this.#receiveClaimStep(state.claim.receiveClaimInput(input, now), now);
         return this.#receiveSettled(state, input.outcome, now);
@@ -221,7 +221,7 @@ export class Ownership {
     if (last === undefined) return this.#end("fenced", "the room's records are gone from the log");
     const { record } = last;
     if (record.kind === "deleted") return [{ kind: "broadcast", message: record }, ...this.#end("deleted", "the room is deleted")];
-    // Gateways learn of the later owner from this announcement: possibly nobody else informs them.
+    // Gateways learn of the later owner from this announcement, possibly only from it.
     const announcement: OwnershipEffect = { kind: "broadcast", message: { kind: "beacon", epoch: epochOf(record), head: headOf(record) } };
     if (isBefore(last, end)) return this.#end("fenced", "the log has lost records of this owner");
     if (epochOf(record) !== room.epoch)

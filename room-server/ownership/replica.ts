@@ -81,7 +81,7 @@ export class Replica {
     this.#loading = undefined;
     this.#state = { kind: "idle" };
     if (loading === undefined) return undefined;
-    if (loading.isWhole && this.#last.streamSeq > 0) return { loading, last: this.#last, isProven };
+    if (loading.isComplete && this.#last.streamSeq > 0) return { loading, last: this.#last, isProven };
     loading.clear();
     return undefined;
   }
@@ -125,7 +125,7 @@ export class Replica {
   #receiveEnd(last: DecodedRecord | undefined, checkpoint: Checkpoint | undefined, moment: LoadTime): ReplicaEffect[] {
     const end = last?.streamSeq ?? 0;
     // The replica starts again if the log lost what it holds, or if it has a hole.
-    if (this.#loading?.isWhole !== true || this.#isOff(last)) this.#begin(checkpoint, moment);
+    if (this.#loading?.isComplete !== true || this.#isOff(last)) this.#begin(checkpoint, moment);
     if (last !== undefined && end === this.#last.streamSeq) this.#last = endAt(last);
     this.#announcedHead = Math.max(this.#announcedHead, end);
     return this.#loadOrFollow();
@@ -150,7 +150,7 @@ export class Replica {
 
   #receiveLoaded({ through, unfound }: State & { kind: "loading" }): ReplicaEffect[] {
     if (unfound !== undefined) this.#forget();
-    else if (this.#loading?.isWhole === true && this.#last.streamSeq >= through) return this.#loadOrFollow();
+    else if (this.#loading?.isComplete === true && this.#last.streamSeq >= through) return this.#loadOrFollow();
     this.#state = { kind: "failed" }; // The log was trimmed in the meantime, or lost its end.
     return [];
   }

@@ -124,7 +124,7 @@ test("[RPH6] the number of replicas is limited, and a replica without announceme
   replicas.stop();
 });
 
-test("[RPH7] the replica of a deleted room is released, whether an announcement or the log reports the deletion, and nobody waits for it", async () => {
+test("[RPH7] the replica of a deleted room is released, whether an announcement or the log reports the deletion, and no request waits for it", async () => {
   const announced = replicasWith();
   await announced.replicas.follow(room);
   announced.announce({ kind: "deleted", id: "deletion.1", time: 0 as UnixMillis });

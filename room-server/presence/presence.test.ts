@@ -85,9 +85,9 @@ test("[PRS11] a new owner asks the gateways for their members, and collects answ
   room.receiveAll(members(here, 7, ["ann"], { snapshot: true }), { kind: "sync", gateway: here });
   room.receiveAll(members(there, 4, ["bob"], { snapshot: true }), { kind: "sync", gateway: there });
   expect(room.pass(60)).toEqual([]);
-  const told = room.pass(40);
-  expect(namesIn(told)).toEqual([["ann", "bob"]]);
-  expect(answers(told, "snapshot")).toMatchObject([
+  const outcome = room.pass(40);
+  expect(namesIn(outcome)).toEqual([["ann", "bob"]]);
+  expect(answers(outcome, "snapshot")).toMatchObject([
     { gateway: here, answer: { number: 1 } },
     { gateway: there, answer: { number: 1 } },
   ]);
@@ -200,15 +200,15 @@ test("[PRS18] a gateway that knows of a later owner makes this owner read the lo
 
 test("[PRS19] a thousand joins within a second make about twenty deltas, and one answer to each gateway's message", () => {
   const room = new Owned();
-  const told: OwnerPresenceEffect[] = [];
+  const outcome: OwnerPresenceEffect[] = [];
   const gateways = Array.from({ length: 4 }, (_, index) => `gw-${index}` as GatewayId);
   for (let turn = 0; turn < 250; turn++) {
-    for (const gateway of gateways) told.push(...room.receiveAll(members(gateway, turn + 1, [`p${turn}-${gateway}`])));
-    told.push(...room.pass(5));
+    for (const gateway of gateways) outcome.push(...room.receiveAll(members(gateway, turn + 1, [`p${turn}-${gateway}`])));
+    outcome.push(...room.pass(5));
   }
-  told.push(...room.pass(100));
-  expect(broadcasts(told, "delta").length).toBeLessThan(30);
-  expect(answers(told, "acked")).toHaveLength(1_000);
+  outcome.push(...room.pass(100));
+  expect(broadcasts(outcome, "delta").length).toBeLessThan(30);
+  expect(answers(outcome, "acked")).toHaveLength(1_000);
 });
 
 test("[PRS25] a gateway that is lost before it has sent its members leaves no state and receives no answer", () => {

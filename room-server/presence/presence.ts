@@ -176,10 +176,10 @@ export class OwnerPresence {
     if (epoch > this.#epoch) effects.push({ kind: "deposed" });
     const all = this.#snapshot(message);
     if (all === "incomplete") return;
-    const heard = this.#gateways.get(message.gateway);
-    const known = heard ?? { gateway: message.gateway, version: 0, statesNumber: 0, lastReceivedAt: now };
+    const existing = this.#gateways.get(message.gateway);
+    const known = existing ?? { gateway: message.gateway, version: 0, statesNumber: 0, lastReceivedAt: now };
     const { gateway } = known; // Its members share this one string and do not keep their message's.
-    const follows = all !== "broken" && (snapshot ? version >= known.version : version === known.version + 1 && heard !== undefined);
+    const follows = all !== "broken" && (snapshot ? version >= known.version : version === known.version + 1 && existing !== undefined);
     if (all === "broken" || (!follows && version > known.version)) {
       effects.push({ kind: "answer", gateway, answer: { kind: "missed", epoch: this.#epoch } });
       return;
@@ -187,7 +187,7 @@ export class OwnerPresence {
     if (version === known.version || follows) known.lastReceivedAt = now;
     if (follows) {
       this.#unconfirmed.delete(gateway);
-      if (heard === undefined) this.#gateways.set(known);
+      if (existing === undefined) this.#gateways.set(known);
       known.version = version;
       for (const client of snapshot ? this.#leftOut(gateway, all.entered) : all.exited) this.#roster.exit(gateway, client);
       for (const member of all.entered) this.#noteLimit(this.#roster.enter(gateway, member), effects);

@@ -94,7 +94,7 @@ export class Beacons {
     this.#next = (now + this.#intervalMs) as Millis;
   }
 
-  /** Announcements are due soon. */
+  /** Announcements are due at the next ticks. */
   get pending(): boolean {
     return this.#left > 0;
   }

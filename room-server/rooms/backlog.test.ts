@@ -47,9 +47,9 @@ test("[BLG1] a range returns exactly its edits, and cuts records at both ends", 
 });
 
 test("[BLG2] a complete record is returned as the bytes that the log holds", () => {
-  const whole = record(4, 4);
-  const answer = backlogOf([record(1, 3), whole]).range(seqAt(3), seqAt(7));
-  expect(answer.kind === "edits" && answer.parts[0]).toBe(whole.bytes);
+  const complete = record(4, 4);
+  const answer = backlogOf([record(1, 3), complete]).range(seqAt(3), seqAt(7));
+  expect(answer.kind === "edits" && answer.parts[0]).toBe(complete.bytes);
 });
 
 test("[BLG3] the oldest records are removed when they are too old, too many for the room or too many for the process", () => {

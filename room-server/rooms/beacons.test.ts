@@ -33,7 +33,7 @@ test("[BCN2] no beacon is needed while records follow each other", () => {
 
 test("[BCN3] a room without edits sends its head often enough for its replica, and needs no tick for it", () => {
   const beacons = new Beacons(OPTIONS, at(0));
-  const told = Array.from({ length: 1_200 }, (_, second) => second).filter((second) => beacons.due(at(second * 1_000)));
-  expect(told).toEqual([1, 2, 152, 302, 452, 602, 752, 902, 1_052]);
+  const dueSeconds = Array.from({ length: 1_200 }, (_, second) => second).filter((second) => beacons.due(at(second * 1_000)));
+  expect(dueSeconds).toEqual([1, 2, 152, 302, 452, 602, 752, 902, 1_052]);
   expect(beacons.pending).toBe(false);
 });

@@ -16,7 +16,7 @@ export type CatchUpRequest = ToOwner & { kind: "catch-up-request" };
 
 export type CatchUpDecision =
   | { kind: "answer"; answer: CatchUp }
-  /** The position is not of this log. `isForgotten`: it is too old to tell. */
+  /** The position is not of this log. `isForgotten`: it is too old to decide. */
   | { kind: "resync"; answer: CatchUp; isForgotten: boolean }
   /** The range is not in memory. */
   | { kind: "read-log"; request: CatchUpRequest }
@@ -50,9 +50,9 @@ export class CatchUpAnswers {
       return { kind: "deferred" };
     }
     const through = request.through === 0 ? head : (Math.min(request.through, head) as Seq);
-    const standing = checkPosition(after, epochs, head);
-    if (standing !== "of-this-log")
-      return { kind: "resync", answer: { kind: "resync", reason: standing }, isForgotten: isForgotten(after.epoch, epochs) };
+    const check = checkPosition(after, epochs, head);
+    if (check !== "of-this-log")
+      return { kind: "resync", answer: { kind: "resync", reason: check }, isForgotten: isForgotten(after.epoch, epochs) };
     const answer = this.#backlog.range(after.seq, through);
     switch (answer.kind) {
       case "older":

@@ -50,7 +50,7 @@ export class Loading {
   }
 
   /** Whether it has every edit up to its head that it needs. */
-  get isWhole(): boolean {
+  get isComplete(): boolean {
     return this.#hole === undefined;
   }
 

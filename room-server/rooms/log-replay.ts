@@ -42,7 +42,7 @@ export class LogReplay {
     return this.#read;
   }
 
-  /** Returns the answer once it is complete: the whole range, or as much as fits. */
+  /** Returns the answer once it is complete: the complete range, or as much as fits. */
   receiveRecord(record: OwnersRecord): CatchUp | undefined {
     if (this.#done || record.kind === "epoch") return undefined;
     const { after, through, readBytesMax } = this.#options;

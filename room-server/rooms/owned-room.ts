@@ -47,7 +47,7 @@ export class OwnedRoom {
   readonly #start: OwnedRoomStart;
   readonly #options: OwnedRoomOptions;
   readonly #deps: OwnedRoomDeps;
-  /** Undefined: nobody writes. */
+  /** Undefined: the room has no recent edits. */
   #writing: WritingState | undefined;
   readonly #beacons: Beacons;
   readonly #catchUps: CatchUpAnswers;

@@ -50,7 +50,7 @@ export class ActivityReporter {
 
   async #report(count: number): Promise<void> {
     const user = this.#users[count % this.#users.length]!;
-    const body = JSON.stringify({ id: `deed-${count}`, activities: [{ user, kind: ACTIVITY_KIND }] });
+    const body = JSON.stringify({ id: `activity-${count}`, activities: [{ user, kind: ACTIVITY_KIND }] });
     while (!(await this.#isTaken(body))) {
       if (this.#hasLeft) return;
       await sleep(AGAIN_MS);

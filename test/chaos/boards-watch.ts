@@ -10,7 +10,7 @@ import { type LoggedEdit, referenceBoards } from "../../leaderboard/testing/refe
 import type { ChaosTarget } from "./target.ts";
 import { ACTIVITY_KIND } from "./activity-reporter.ts";
 
-/** A room without further activity. `told`: how many activities of each user were acknowledged. */
+/** A room without further activity. `reported`: how many activities of each user were acknowledged. */
 type Judged = { readonly room: string; readonly edits: readonly LoggedEdit[]; readonly reported: ReadonlyMap<string, number> };
 type Page = { readonly ranking: readonly { readonly user: string; readonly score: number }[] };
 

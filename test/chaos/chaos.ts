@@ -34,14 +34,14 @@ export type ChaosReport = {
 
 /** A room is used only for this many rounds, before the trim removes records that the judge needs. */
 const ROUNDS_PER_ROOM = 8;
-const TELL_EVERY_MS = 500;
+const REPORT_EVERY_MS = 500;
 const CALM_MS = 300;
 const FIRST_LEVEL_MS = 200;
 /** Probability of a second fault during the first. */
 const SECOND_CHANCE = 0.5;
 
 /** Throws with the round in its message when a guarantee is broken. */
-export async function runChaos(target: ChaosTarget, options: ChaosOptions, print: (line: string) => void): Promise<ChaosReport> {
+export async function runChaos(target: ChaosTarget, options: ChaosOptions, print: (text: string) => void): Promise<ChaosReport> {
   const report: ChaosReport = {
     rounds: 0,
     faults: new Map(),
@@ -73,14 +73,14 @@ async function playRound(
   rooms: readonly RoomWatch[],
   options: ChaosOptions,
   report: ChaosReport,
-  print: (line: string) => void,
+  print: (text: string) => void,
 ): Promise<void> {
   report.rounds += 1;
   const prng = new Prng(options.seed * 1_000_003 + report.rounds); // Drawn from the seed, so that one round can be replayed alone.
   const plan = await draw(target.faults, prng, options.only);
   const names = plan.map(({ kind, aimed }) => `${kind} (${aimed.victim})`).join(" + ");
   const typing = setInterval(() => rooms.forEach((room) => room.type()), options.everyMs);
-  const reporting = setInterval(() => rooms.forEach((room) => room.tell()), TELL_EVERY_MS);
+  const reporting = setInterval(() => rooms.forEach((room) => room.reportActivity()), REPORT_EVERY_MS);
   try {
     await sleep(CALM_MS);
     const struck: Struck[] = [];

@@ -10,7 +10,7 @@ import { leaderboardSettings } from "../../leaderboard/config.ts";
 import { readSettings } from "../../shared/settings/settings.ts";
 import { type ChaosTarget, type ChaosFault, LONG_MS, SHORT_MS, type Struck } from "./target.ts";
 
-/** `project`: as compose was told; `gatewayUrls`: where its gateways are reached from here. */
+/** `project`: name of the compose project. `gatewayUrls`: addresses of its gateways from here. */
 export type ContainersOptions = {
   readonly project: string;
   readonly environment: string;

@@ -26,7 +26,7 @@ const settings = {
   logs: { parse: text, fallback: "", meaning: "folder to which all processes' logs are copied at the end; empty: none" },
 } as const satisfies Settings;
 
-const print = (line: string): void => void process.stdout.write(`${line}\n`);
+const print = (output: string): void => void process.stdout.write(`${output}\n`);
 
 const options = readSettings(settings, { flags: parseCommandLine(process.argv.slice(2)).flags, env: {} });
 const begun = performance.now();

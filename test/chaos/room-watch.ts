@@ -66,7 +66,7 @@ export class RoomWatch {
   }
 
   /** The backend reports one activity, unless it still waits for an answer. */
-  tell(): void {
+  reportActivity(): void {
     this.#reporter.reportNext();
   }
 
@@ -99,8 +99,8 @@ export class RoomWatch {
     this.#deliveries.forEach((deliveries, index) => {
       for (const [seq, edit] of deliveries) {
         const found = ordered[seq - 1];
-        const stands = found === undefined ? "nothing" : `${found.client}/${found.counter}`;
-        if (stands !== edit) faults.push(`${this.#people[index]!.name} received ${edit} at seq ${seq}, where the log has ${stands}`);
+        const logged = found === undefined ? "nothing" : `${found.client}/${found.counter}`;
+        if (logged !== edit) faults.push(`${this.#people[index]!.name} received ${edit} at seq ${seq}, where the log has ${logged}`);
       }
     });
     if (faults.length > 0) throw new Error(`room ${this.room}:\n${faults.slice(0, 20).join("\n")}`);

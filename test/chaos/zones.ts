@@ -6,10 +6,15 @@
 import type { ProcessName } from "../system/cluster.ts";
 import { CuttableConnection, type Way } from "../system/cuttable-connection.ts";
 
-type Line = { readonly from: string; readonly fromZone: number; readonly toZone: number; readonly line: CuttableConnection };
+type ZoneConnection = {
+  readonly from: string;
+  readonly fromZone: number;
+  readonly toZone: number;
+  readonly connection: CuttableConnection;
+};
 
 export class Zones {
-  readonly #lines: Line[] = [];
+  readonly #connections: ZoneConnection[] = [];
   readonly #count: number;
 
   /** `count`: the number of nats-servers. */
@@ -19,14 +24,14 @@ export class Zones {
 
   /** The connection from one nats-server to another. */
   readonly route = async (from: number, to: number, address: string): Promise<string> => {
-    const line = await this.#open(`nats-${from + 1}`, from, to, `nats://${address}`);
-    return new URL(line.url).host;
+    const connection = await this.#open(`nats-${from + 1}`, from, to, `nats://${address}`);
+    return new URL(connection.url).host;
   };
 
   /** A process has one connection to each nats-server. */
   readonly natsUrlOf = async (process: ProcessName, servers: readonly string[]): Promise<string> => {
-    const lines = await Promise.all(servers.map((server, zone) => this.#open(nameOf(process), this.zoneOf(process), zone, server)));
-    return lines.map(({ url }) => url).join(",");
+    const connections = await Promise.all(servers.map((server, zone) => this.#open(nameOf(process), this.zoneOf(process), zone, server)));
+    return connections.map(({ url }) => url).join(",");
   };
 
   zoneOf({ index }: ProcessName): number {
@@ -49,21 +54,21 @@ export class Zones {
   }
 
   async stop(): Promise<void> {
-    await Promise.all(this.#lines.map(({ line }) => line.stop()));
+    await Promise.all(this.#connections.map(({ connection }) => connection.stop()));
   }
 
-  #cut(isCut: (line: Line) => boolean, way: Way = "both"): () => void {
-    const cut = this.#lines.filter(isCut);
-    for (const { line } of cut) line.cut(way);
+  #cut(isCut: (connection: ZoneConnection) => boolean, way: Way = "both"): () => void {
+    const cut = this.#connections.filter(isCut);
+    for (const { connection } of cut) connection.cut(way);
     return () => {
-      for (const { line } of cut) line.repair();
+      for (const { connection } of cut) connection.repair();
     };
   }
 
   async #open(from: string, fromZone: number, toZone: number, url: string): Promise<CuttableConnection> {
-    const line = await CuttableConnection.start(url);
-    this.#lines.push({ from, fromZone, toZone, line });
-    return line;
+    const connection = await CuttableConnection.start(url);
+    this.#connections.push({ from, fromZone, toZone, connection });
+    return connection;
   }
 }
 

@@ -18,7 +18,7 @@ type PubAck = { seq?: number; duplicate?: boolean; error?: { err_code: number } 
 const room = "acme.notes" as RoomKey;
 const other = "acme.other" as RoomKey;
 let nats: RealNats;
-let line: NatsConnection;
+let connection: NatsConnection;
 let manager: JetStreamManager;
 let subjects: ReturnType<typeof subjectsOf>;
 let runs = 0;
@@ -28,12 +28,12 @@ beforeAll(async () => {
 });
 afterAll(() => nats.stop());
 beforeEach(async () => {
-  line = await connect({ servers: nats.url, maxReconnectAttempts: -1, reconnectTimeWait: 20 });
+  connection = await connect({ servers: nats.url, maxReconnectAttempts: -1, reconnectTimeWait: 20 });
   subjects = subjectsOf(`facts${++runs}`);
-  await ensureLogStreams(line, subjects, { partitions: 1, replicas: 1 });
-  manager = await jetstreamManager(line);
+  await ensureLogStreams(connection, subjects, { partitions: 1, replicas: 1 });
+  manager = await jetstreamManager(connection);
 });
-afterEach(() => line.close());
+afterEach(() => connection.close());
 
 const stream = () => subjects.logStream(0);
 
@@ -41,7 +41,7 @@ async function append(text: string, options: { id?: string; expected?: number; t
   const head = headers();
   if (options.id !== undefined) head.set("Nats-Msg-Id", options.id);
   if (options.expected !== undefined) head.set("Nats-Expected-Last-Subject-Sequence", String(options.expected));
-  return (await line.request(subjects.log(0, options.to ?? room), text, { headers: head, timeout: 30_000 })).json<PubAck>();
+  return (await connection.request(subjects.log(0, options.to ?? room), text, { headers: head, timeout: 30_000 })).json<PubAck>();
 }
 
 async function last(of: RoomKey = room): Promise<{ seq: number; text: string } | undefined> {
@@ -114,14 +114,14 @@ test("[JS8] a subject that was purged completely expects 0 again, and so does on
 test("[JS9] the stream republishes each record, in order, as stored, and before its answer", async () => {
   const received: string[] = [];
   const seqs: number[] = [];
-  line.subscribe(subjects.editsOut(room), {
+  connection.subscribe(subjects.editsOut(room), {
     callback: (_, message) => {
       received.push(`record ${message.string()}`);
       seqs.push(Number(message.headers?.get("Nats-Sequence")));
     },
   });
-  line.subscribe("answers", { callback: (_, message) => void received.push(`answer ${message.json<PubAck>().seq}`) });
-  for (let number = 1; number <= 50; number++) line.publish(subjects.log(0, room), `${number}`, { reply: "answers" });
+  connection.subscribe("answers", { callback: (_, message) => void received.push(`answer ${message.json<PubAck>().seq}`) });
+  for (let number = 1; number <= 50; number++) connection.publish(subjects.log(0, room), `${number}`, { reply: "answers" });
   await until(() => received.length === 100, "fifty records and answers");
   expect(received).toEqual(Array.from({ length: 50 }, (_, index) => [`record ${index + 1}`, `answer ${index + 1}`]).flat());
   expect(seqs).toEqual(Array.from({ length: 50 }, (_, index) => index + 1));
@@ -129,7 +129,7 @@ test("[JS9] the stream republishes each record, in order, as stored, and before 
 
 test("[JS10] neither a refused append nor a duplicate is republished", async () => {
   const received: string[] = [];
-  line.subscribe(subjects.editsOut(room), { callback: (_, message) => void received.push(message.string()) });
+  connection.subscribe(subjects.editsOut(room), { callback: (_, message) => void received.push(message.string()) });
   await append("one", { id: "s.1", expected: 0 });
   await append("refused", { id: "s.2", expected: 0 });
   await append("one", { id: "s.1" });
@@ -144,7 +144,7 @@ test("[JS11] acknowledged records survive SIGKILL, and so do the expected sequen
   await nats.crash();
   await until(
     () =>
-      line.flush().then(
+      connection.flush().then(
         () => true,
         () => false,
       ),
@@ -160,7 +160,7 @@ test("[JS11] acknowledged records survive SIGKILL, and so do the expected sequen
 test("[JS12] the last record is read through the stream's API, which its leader answers, not by a direct get, which any replica may answer", async () => {
   await append("one", { expected: 0 });
   const asked: string[] = [];
-  line.subscribe("$JS.API.>", { callback: (_, message) => void asked.push(message.subject) });
+  connection.subscribe("$JS.API.>", { callback: (_, message) => void asked.push(message.subject) });
   await last();
   await until(() => asked.length > 0, "the question");
   expect(asked).toEqual([`$JS.API.STREAM.MSG.GET.${stream()}`]);
@@ -168,14 +168,14 @@ test("[JS12] the last record is read through the stream's API, which its leader 
 
 test("[JS13] a publish without a subscriber returns as 503 on its reply subject", async () => {
   const codes: (number | undefined)[] = [];
-  line.subscribe("told", { callback: (_, message) => void codes.push(message.headers?.code) });
-  line.publish(subjects.toOwner(room), "anyone?", { reply: "told" });
+  connection.subscribe("told", { callback: (_, message) => void codes.push(message.headers?.code) });
+  connection.publish(subjects.toOwner(room), "anyone?", { reply: "told" });
   await until(() => codes.length === 1, "the status");
   expect(codes).toEqual([503]);
 });
 
 test("[JS14] a read continues from record to record over purged ones, reports when there are no more, and accepts an empty log", async () => {
-  const follow = await followLog(line, subjects, { everyMs: () => 5 });
+  const follow = await followLog(connection, subjects, { everyMs: () => 5 });
   const stopping = new AbortController();
   const read: string[] = [];
   const reading = (async () => {
@@ -189,14 +189,19 @@ test("[JS14] a read continues from record to record over purged ones, reports wh
   await manager.streams.purge(stream(), { filter: subjects.log(0, other) });
   await append(large, { expected: 2 });
   await append("last", { expected: 4 });
-  await until(() => read.some((line) => line.includes(" 5 ")), "the last record");
+  await until(() => read.some((connection) => connection.includes(" 5 ")), "the last record");
   stopping.abort();
   await reading;
-  expect(read.filter((line) => !line.includes(other))).toEqual([`${room} 1 3`, `${room} 2 1500000`, `${room} 4 1500000`, `${room} 5 4`]);
+  expect(read.filter((connection) => !connection.includes(other))).toEqual([
+    `${room} 1 3`,
+    `${room} 2 1500000`,
+    `${room} 4 1500000`,
+    `${room} 5 4`,
+  ]);
 });
 
 test("[JS15] a read after more than a stream holds, or while the stream does not answer, throws", async () => {
-  const follow = await followLog(line, subjects, { everyMs: () => 5 });
+  const follow = await followLog(connection, subjects, { everyMs: () => 5 });
   let read = 0;
   const readAll = async (partition: number, after: number) => {
     for await (const { streamSeq } of follow(partition, after, new AbortController().signal)) read = streamSeq;

@@ -12,11 +12,11 @@ import { SimLine } from "../sim/sim-line.ts";
 import { SimNats } from "../sim/sim-nats.ts";
 import { SimProcess } from "../sim/sim-process.ts";
 import { Trace } from "../sim/trace.ts";
-import { Line } from "./line.ts";
+import { TcpProxy } from "./tcp-proxy.ts";
 import { startRealNats } from "./real-nats.ts";
 
 /** `settle`: lets time pass until the promise is settled. `hold`: nothing arrives any more, on either side. */
-type LineCase = {
+type ConnectionCase = {
   readonly connection: NatsConnection;
   settle<Value>(promise: Promise<Value>): Promise<Value>;
   hold(): void;
@@ -24,9 +24,9 @@ type LineCase = {
   stop(): Promise<void>;
 };
 
-async function realCase(): Promise<LineCase> {
+async function realCase(): Promise<ConnectionCase> {
   const server = await startRealNats();
-  const line = await Line.to(server.url);
+  const line = await TcpProxy.to(server.url);
   const connection = await connectNats({ servers: line.url, name: "test" });
   return {
     connection,
@@ -41,7 +41,7 @@ async function realCase(): Promise<LineCase> {
   };
 }
 
-function simulatedCase(): Promise<LineCase> {
+function simulatedCase(): Promise<ConnectionCase> {
   const trace = new Trace({ verbose: false });
   const scheduler = new Scheduler(trace, { explains: false });
   const line = new SimLine(new SimProcess("test", scheduler, 0), new SimNats(trace), scheduler, () => 1);
@@ -63,7 +63,7 @@ describe.each([
   ["the real server", realCase],
   ["the simulator", simulatedCase],
 ] as const)("over a connection to %s", (_, start) => {
-  let line: LineCase;
+  let line: ConnectionCase;
   let received: string[];
   let subscription: Subscription;
   beforeEach(async () => {

@@ -33,7 +33,7 @@ const KEYS = keysOf("cluster");
 
 let dataDir: string;
 const servers: { child: ChildProcessHandle; port: number; redis: Redis }[] = [];
-let line: RedisConnection;
+let connection: RedisConnection;
 
 beforeAll(async () => {
   dataDir = mkdtempSync(join(tmpdir(), "coroom-cluster-"));
@@ -64,11 +64,11 @@ beforeAll(async () => {
     async () => (await Promise.all(servers.map(({ redis }) => redis.cluster("INFO")))).every((info) => info.includes("cluster_state:ok")),
     "the cluster",
   );
-  line = redisConnection(servers.map(({ port }) => `redis://127.0.0.1:${port}`).join(","), SILENT_LOG);
-  await until(() => line.redis.status === "ready", "the connection to the cluster");
+  connection = redisConnection(servers.map(({ port }) => `redis://127.0.0.1:${port}`).join(","), SILENT_LOG);
+  await until(() => connection.redis.status === "ready", "the connection to the cluster");
 });
 afterAll(async () => {
-  line?.stop();
+  connection?.stop();
   for (const { redis, child } of servers) {
     redis.disconnect();
     await child.stop(2_000);
@@ -77,7 +77,7 @@ afterAll(async () => {
 });
 
 test("[BOARD10] rooms on every server of a cluster count, read, dump and restore at the same time", async () => {
-  const boards = redisBoard(line.redis, KEYS, { hotMembers: 1, tail: "ordered", roles: ["everyone", "editors"] });
+  const boards = redisBoard(connection.redis, KEYS, { hotMembers: 1, tail: "ordered", roles: ["everyone", "editors"] });
   const rooms = Array.from({ length: 20 }, (_, index) => `acme.room-${index}` as RoomKey);
   expect(await ownersOf(rooms.map(KEYS.applied))).toEqual(new Set([0, 1]));
   await Promise.all(
@@ -107,8 +107,8 @@ test("[BOARD10] rooms on every server of a cluster count, read, dump and restore
       expect(await boards.read(copy, "everyone", ALL_TIME)).toEqual(await boards.read(room, "everyone", ALL_TIME));
     }),
   );
-  const tenants = redisTenants(line.redis, KEYS, { roles: ["everyone"] });
-  const names = redisNames(line.redis, KEYS, { namesMax: 2 });
+  const tenants = redisTenants(connection.redis, KEYS, { roles: ["everyone"] });
+  const names = redisNames(connection.redis, KEYS, { namesMax: 2 });
   await Promise.all(
     rooms.map(async (room) => {
       for (let time = 0; time < 2; time++) await tenants.tell(room, windowsAt(NOON)); // A repeat counts once.
@@ -134,8 +134,8 @@ test("[BOARD10] rooms on every server of a cluster count, read, dump and restore
 });
 
 test("[BOARD10] tenants on every server of a cluster are found and announced at the same time", async () => {
-  const boards = redisBoard(line.redis, KEYS, { hotMembers: 1, tail: "counted", roles: ["everyone"] });
-  const tenants = redisTenants(line.redis, KEYS, { roles: ["everyone"] });
+  const boards = redisBoard(connection.redis, KEYS, { hotMembers: 1, tail: "counted", roles: ["everyone"] });
+  const tenants = redisTenants(connection.redis, KEYS, { roles: ["everyone"] });
   const ids = Array.from({ length: 6 }, (_, index) => `tenant-${index}` as TenantId);
   expect(await ownersOf(ids.map((tenant) => KEYS.tenant(tenant, ALL_TIME)))).toEqual(new Set([0, 1]));
   const roomIn = (tenant: TenantId): RoomKey => `${tenant}.room` as RoomKey;
@@ -157,7 +157,7 @@ const ARRIVED = {
 test.each(Object.entries(ARRIVED))(
   "[BOARD18] a batch and a checkpoint of a room that moves to another server write all or nothing: %s there",
   async (arrived, arrivedOf) => {
-    const boards = redisBoard(line.redis, KEYS, { hotMembers: 1, tail: "counted", roles: ["everyone"] });
+    const boards = redisBoard(connection.redis, KEYS, { hotMembers: 1, tail: "counted", roles: ["everyone"] });
     const room = `acme.moves-${arrived.replace(" ", "-")}` as RoomKey;
     await boards.apply(room, batchAfter(0));
     const behind = (await boards.dump(room, [ALL_TIME]))!;

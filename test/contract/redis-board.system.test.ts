@@ -41,19 +41,19 @@ const HOT_MEMBERS = 6;
 
 let dataDir: string;
 let engine: Engine;
-let line: RedisConnection;
+let connection: RedisConnection;
 let boards: RedisBoard;
 let rooms = 0;
 
 beforeAll(async () => {
   dataDir = mkdtempSync(join(tmpdir(), "coroom-boards-"));
   engine = await startTestRedis({ dataDir });
-  line = redisConnection(engine.url, SILENT_LOG);
-  await new Promise((resolve) => line.redis.once("ready", resolve));
-  boards = redisBoard(line.redis, keysOf("contract"), { hotMembers: HOT_MEMBERS, tail: "ordered", roles: ROLES });
+  connection = redisConnection(engine.url, SILENT_LOG);
+  await new Promise((resolve) => connection.redis.once("ready", resolve));
+  boards = redisBoard(connection.redis, keysOf("contract"), { hotMembers: HOT_MEMBERS, tail: "ordered", roles: ROLES });
 });
 afterAll(async () => {
-  line?.stop();
+  connection?.stop();
   await engine?.stop();
   rmSync(dataDir, { recursive: true, force: true });
 });
@@ -323,7 +323,7 @@ test("[BOARD14] a reader of a long board whose members change bands sees each of
 
 test("[BOARD15] a board that was only counted is put in order on request, and released afterwards", async () => {
   const room = newRoom();
-  const counted = redisBoard(line.redis, keysOf("contract"), { hotMembers: HOT_MEMBERS, tail: "counted", roles: ROLES });
+  const counted = redisBoard(connection.redis, keysOf("contract"), { hotMembers: HOT_MEMBERS, tail: "counted", roles: ROLES });
   const places = () => boards.places(room, "everyone", ALL_TIME, { kind: "from", offset: 0, limit: 20 });
   const isOrdered = async () => (await boards.read(room, "everyone", ALL_TIME)).isOrdered;
   const many = Array.from({ length: 20 }, (_, index) => [`user-${index}`, 100 - index, index + 1] as const);
@@ -334,7 +334,7 @@ test("[BOARD15] a board that was only counted is put in order on request, and re
   expect((await places())?.standings.map(({ member }) => member)).toEqual(["user-19", ...many.slice(0, 19).map(([member]) => member)]);
   await counted.apply(room, batchOf(21, 22, [["user-0", 1, 22]]));
   expect([await places(), await isOrdered()]).toEqual([undefined, false]);
-  expect(await line.redis.keys(`contract:board:{${room}}:everyone:all:in:*`)).toEqual([]);
+  expect(await connection.redis.keys(`contract:board:{${room}}:everyone:all:in:*`)).toEqual([]);
   const dump = (await counted.dump(room, [ALL_TIME]))!;
   const copy = newRoom();
   await boards.restore(copy, dump);
@@ -357,7 +357,7 @@ test.each([
       reachedAt: index + 1,
     }));
     await boards.restore(room, { applied, uses: NO_USES, names: new Map(), boards: [{ role: "everyone", window: ALL_TIME, standings }] });
-    const more = redisBoard(line.redis, keysOf("contract"), { hotMembers: 12, tail: "counted", roles: ROLES });
+    const more = redisBoard(connection.redis, keysOf("contract"), { hotMembers: 12, tail: "counted", roles: ROLES });
     await more.apply(
       room,
       batchOf(members, members + 1, [
@@ -375,15 +375,15 @@ const USERS = ["ann", "bob", "cy", "dee", "__proto__", "eve", "fay", "gus", "hal
 const pause = fc.oneof(fc.constant(0), fc.nat(1_000), fc.nat(90_000), fc.nat(7_200_000));
 const user = fc.constantFrom(...USERS);
 const edited = fc.record({ user, bytes: fc.constantFrom(0, 5, 10, 29, 30), pause });
-const deed = fc.record({ user, kind: fc.constantFrom("comment", "review", "unheard-of"), times: fc.integer({ min: 1, max: 3 }) });
-const told = fc.record({
+const userAction = fc.record({ user, kind: fc.constantFrom("comment", "review", "unheard-of"), times: fc.integer({ min: 1, max: 3 }) });
+const reported = fc.record({
   pause,
   activity: fc.oneof(
-    fc.record({ kind: fc.constant("deeds" as const), deeds: fc.array(deed, { minLength: 1, maxLength: 3 }) }),
+    fc.record({ kind: fc.constant("deeds" as const), deeds: fc.array(userAction, { minLength: 1, maxLength: 3 }) }),
     fc.record({ kind: fc.constant("present" as const), users: fc.uniqueArray(user, { minLength: 1, maxLength: 4 }) }),
   ),
 });
-const steps = fc.array(fc.oneof({ arbitrary: edited, weight: 3 }, { arbitrary: told, weight: 1 }), { minLength: 1, maxLength: 80 });
+const steps = fc.array(fc.oneof({ arbitrary: edited, weight: 3 }, { arbitrary: reported, weight: 1 }), { minLength: 1, maxLength: 80 });
 const start = fc
   .constantFrom("2026-12-31T23:58:00Z", "2027-01-03T23:59:30Z", "2028-02-29T23:59:59Z", "2026-07-15T10:20:00Z")
   .map((text) => Date.parse(text));
@@ -397,7 +397,7 @@ const cuts = fc.array(
 );
 
 test("[BOARD16] a tenant's board receives all members of a large restored board at once, and its window expires at the end", async () => {
-  const tenants = redisTenants(line.redis, keysOf("contract"), { roles: ROLES });
+  const tenants = redisTenants(connection.redis, keysOf("contract"), { roles: ROLES });
   const room = "crowd.room-1" as RoomKey;
   const users = Array.from({ length: 150_000 }, (_, index) => `user-${index}`);
   const [hour] = windowsAt(Date.UTC(2126, 6, 1, 12) as UnixMillis);
@@ -407,8 +407,8 @@ test("[BOARD16] a tenant's board receives all members of a large restored board 
     [hour!, ALL_TIME].map(async (window) => (await tenants.page("crowd" as TenantId, window, { offset: 0, limit: 1 })).people),
   );
   for (const counted of people) expect(Math.abs(counted / users.length - 1)).toBeLessThan(0.03);
-  expect(await line.redis.pexpiretime(keysOf("contract").people("crowd" as TenantId, hour!))).toBeGreaterThan(hour!.end);
-  expect(await line.redis.pexpiretime(keysOf("contract").people("crowd" as TenantId, ALL_TIME))).toBe(-1);
+  expect(await connection.redis.pexpiretime(keysOf("contract").people("crowd" as TenantId, hour!))).toBeGreaterThan(hour!.end);
+  expect(await connection.redis.pexpiretime(keysOf("contract").people("crowd" as TenantId, ALL_TIME))).toBe(-1);
   expect(await tenants.due((hour!.end + 1) as UnixMillis, 10)).toEqual([{ tenant: "crowd", window: hour! }]);
 });
 
@@ -486,8 +486,8 @@ test("[BOARD9] after random edits and activities, one stream ahead of the other,
         }
         if (cut.next === "crash after") projection = await load();
         if (cut.next === "lost" && !isFed()) {
-          const keys = await line.redis.keys(`contract:board:{${room}}:*`);
-          if (keys.length > 0) await line.redis.del(...keys);
+          const keys = await connection.redis.keys(`contract:board:{${room}}:*`);
+          if (keys.length > 0) await connection.redis.del(...keys);
           if (checkpoint !== undefined) expect(await boards.restore(room, checkpoint)).toEqual({ kind: "written" });
           projection = await load();
           feed(projection, NOTHING, fed);
@@ -512,7 +512,7 @@ test("[BOARD11] a deleted room leaves no board, and no late writer counts into i
   const dump = (await boards.dump(room, [ALL_TIME]))!;
   await boards.remove(room, [ALL_TIME]);
   await boards.remove(room, [ALL_TIME]); // Any number of times.
-  const left = await line.redis.keys(`contract:board:{${room}}*`);
+  const left = await connection.redis.keys(`contract:board:{${room}}*`);
   expect(left).toEqual([`contract:board:{${room}}:applied`]);
   expect([await boards.load(room), await boards.dump(room, [ALL_TIME]), (await boards.read(room, "everyone", ALL_TIME)).applied]).toEqual([
     "deleted",
@@ -521,13 +521,13 @@ test("[BOARD11] a deleted room leaves no board, and no late writer counts into i
   ]);
   for (const after of [0, 10]) expect(await boards.apply(room, batchOf(after, 11, many))).toMatchObject({ kind: "stale" });
   expect(await boards.restore(room, dump)).toMatchObject({ kind: "stale" });
-  expect(await line.redis.keys(`contract:board:{${room}}*`)).toEqual(left);
+  expect(await connection.redis.keys(`contract:board:{${room}}*`)).toEqual(left);
   expect((await boards.read(other, "everyone", ALL_TIME)).members).toBe(many.length);
 });
 
 test("[BOARD19] no name of a deleted room returns, by a late writer or by a checkpoint; a restored room has its names", async () => {
   const [doomed, other] = [newRoom(), newRoom()];
-  const stored = redisNames(line.redis, keysOf("contract"), { namesMax: 2 });
+  const stored = redisNames(connection.redis, keysOf("contract"), { namesMax: 2 });
   for (const room of [doomed, other]) {
     await boards.apply(room, batchOf(0, 10, [["ann", 1, 1]]));
     for (const [user, name] of [
@@ -547,10 +547,10 @@ test("[BOARD19] no name of a deleted room returns, by a late writer or by a chec
   const [dump, ofOther] = [(await boards.dump(doomed, [ALL_TIME]))!, (await boards.dump(other, [ALL_TIME]))!];
   await Promise.all([stored.write(doomed, "ann", "Annie"), boards.remove(doomed, [ALL_TIME])]); // Requested before the removal, answered after it.
   const left = [`contract:board:{${doomed}}:applied`];
-  expect(await line.redis.keys(`contract:board:{${doomed}}*`)).toEqual(left);
+  expect(await connection.redis.keys(`contract:board:{${doomed}}*`)).toEqual(left);
   expect(await boards.restore(doomed, dump)).toMatchObject({ kind: "stale" });
-  expect(await line.redis.keys(`contract:board:{${doomed}}*`)).toEqual(left);
-  await line.redis.del(await line.redis.keys(`contract:board:{${other}}*`));
+  expect(await connection.redis.keys(`contract:board:{${doomed}}*`)).toEqual(left);
+  await connection.redis.del(await connection.redis.keys(`contract:board:{${other}}*`));
   expect(await boards.restore(other, ofOther)).toEqual({ kind: "written" });
   expect(await stored.read(other, ["ann", "bob"])).toEqual(
     new Map([

@@ -7,7 +7,7 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 
 type Pair = { readonly client: Socket; readonly server: Socket };
 
-export class Line {
+export class TcpProxy {
   readonly #listener: Server;
   readonly #pairs = new Set<Pair>();
   #answersLost = false;
@@ -18,10 +18,10 @@ export class Line {
     this.#listener = createServer((client) => this.#join({ client, server: connect(Number(target.port), target.hostname) }));
   }
 
-  static async to(natsUrl: string): Promise<Line> {
-    const line = new Line(natsUrl);
-    await new Promise<void>((resolve) => line.#listener.listen(0, "127.0.0.1", resolve));
-    return line;
+  static async to(natsUrl: string): Promise<TcpProxy> {
+    const proxy = new TcpProxy(natsUrl);
+    await new Promise<void>((resolve) => proxy.#listener.listen(0, "127.0.0.1", resolve));
+    return proxy;
   }
 
   get url(): string {
