@@ -74,7 +74,7 @@ test("[DEC3] the plan places replicas as far from the owner as possible: in anot
     near: server("near", { host: "h2", zone: "z1" }),
     far: server("far", { host: "h3", zone: "z2" }),
   };
-  const copies = (...names: (keyof typeof near)[]): string[] =>
+  const replicas = (...names: (keyof typeof near)[]): string[] =>
     stepsOf(
       decide(
         world(
@@ -85,10 +85,10 @@ test("[DEC3] the plan places replicas as far from the owner as possible: in anot
         OPTIONS,
       ),
     );
-  expect(copies("a", "twin", "near", "far")).toEqual(["x: follow by far"]);
-  expect(copies("a", "twin", "near")).toEqual(["x: follow by near"]);
-  expect(copies("a", "twin")).toEqual(["x: follow by twin"]);
-  expect(copies("a")).toEqual([]);
+  expect(replicas("a", "twin", "near", "far")).toEqual(["x: follow by far"]);
+  expect(replicas("a", "twin", "near")).toEqual(["x: follow by near"]);
+  expect(replicas("a", "twin")).toEqual(["x: follow by twin"]);
+  expect(replicas("a")).toEqual([]);
 });
 
 test("[DEC4] a draining server hands its rooms over itself; it accepts no rooms and keeps no replicas", () => {

@@ -54,7 +54,7 @@ class Decision {
   readonly #options: DecideOptions;
   readonly #usages: ServerUsages;
   readonly #preferences: ServerPreferences;
-  readonly #copies: ReplicaPlan;
+  readonly #replicas: ReplicaPlan;
   readonly #moves = new Map<RoomKey, PlanStep>();
   /**
    * Rooms that the survey found: without an owner, in a forbidden place, and without a replica or with one too near.
@@ -69,7 +69,7 @@ class Decision {
     this.#options = options;
     this.#usages = new ServerUsages(world.servers, options.fullShare);
     this.#preferences = new ServerPreferences(world.pins, this.#usages.takers);
-    this.#copies = new ReplicaPlan(this.#usages, this.#preferences);
+    this.#replicas = new ReplicaPlan(this.#usages, this.#preferences);
     for (const [room, { owner }] of world.rooms) this.#survey(room, owner);
   }
 
@@ -146,7 +146,7 @@ class Decision {
       const owner = this.#usages.of(move !== undefined && "to" in move ? move.to : this.#ownerOf(room));
       if (owner === undefined) continue;
       const keeper = this.#previous.rooms.get(room)?.replica;
-      const step = this.#copies.place(room, owner, keeper === owner.state.server ? undefined : keeper);
+      const step = this.#replicas.place(room, owner, keeper === owner.state.server ? undefined : keeper);
       if (step !== undefined) steps.push(step);
     }
     return steps;
@@ -162,7 +162,7 @@ class Decision {
     if (!usage.state.draining && !this.#preferences.mayStay(room, usage.state)) this.#misplaced.push(room);
     const keeper = this.#keeperOf(room);
     if (keeper !== undefined && keeper !== usage) this.#usages.countCopy(usage, keeper, 1);
-    if (keeper === undefined || !this.#copies.isWellKept(usage, keeper)) this.#illKept.push(room);
+    if (keeper === undefined || !this.#replicas.isWellKept(usage, keeper)) this.#illKept.push(room);
   }
 
   #promote(room: RoomKey, from: ServerId): void {

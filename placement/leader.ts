@@ -69,7 +69,10 @@ type Leading = Extract<State, { kind: "leading" }>;
 type Queue = { readonly underWayMax: number; waiting: PlanStep[]; generation: number; underWay: number };
 
 const ROUND_MS = 50;
-/** A new process listens for this many maximum silences before it decides anything: a server without a received heartbeat would look lost. */
+/**
+ * A new process listens for this many maximum silences before it decides anything. Otherwise a live server without a
+ * received heartbeat would look lost.
+ */
 const SILENCES_LISTENED = 2;
 /** Holders of replicas take a lost server's rooms without an order. Rooms left after this time are ordered. */
 const UNASKED_MS_MAX = 1_000;

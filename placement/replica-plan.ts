@@ -53,7 +53,7 @@ export class ReplicaPlan {
 
   #isBetter(one: ServerUsage, other: ServerUsage, owner: ServerUsage): boolean {
     const byApart = this.#usages.apart(owner, one) - this.#usages.apart(owner, other);
-    const byCopies = this.#usages.copies(owner, other) - this.#usages.copies(owner, one);
-    return byApart > 0 || (byApart === 0 && (byCopies > 0 || (byCopies === 0 && one.replicas < other.replicas)));
+    const byReplicas = this.#usages.replicas(owner, other) - this.#usages.replicas(owner, one);
+    return byApart > 0 || (byApart === 0 && (byReplicas > 0 || (byReplicas === 0 && one.replicas < other.replicas)));
   }
 }

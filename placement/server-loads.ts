@@ -24,7 +24,7 @@ export class ServerUsages {
   readonly #count: number;
   /** Distance between two servers, and how many of the one's rooms the other replicates. */
   readonly #apart: Uint8Array;
-  readonly #copies: Int32Array;
+  readonly #replicas: Int32Array;
   readonly #apartMax: readonly number[];
 
   constructor(servers: readonly ServerState[], fullAt: number) {
@@ -35,7 +35,7 @@ export class ServerUsages {
     this.#byServer = new Map(usages.map((usage) => [usage.state.server, usage]));
     this.#count = usages.length;
     this.#apart = Uint8Array.from(usages.flatMap((a) => usages.map((b) => apartness(a.state, b.state))));
-    this.#copies = new Int32Array(this.#count ** 2);
+    this.#replicas = new Int32Array(this.#count ** 2);
     this.#apartMax = usages.map((usage) => this.takers.reduce((most, other) => Math.max(most, this.apart(usage, other)), 0));
   }
 
@@ -54,13 +54,13 @@ export class ServerUsages {
     return this.#apartMax[owner.index]!;
   }
 
-  copies(owner: ServerUsage, by: ServerUsage): number {
-    return this.#copies[owner.index * this.#count + by.index]!;
+  replicas(owner: ServerUsage, by: ServerUsage): number {
+    return this.#replicas[owner.index * this.#count + by.index]!;
   }
 
   countCopy(owner: ServerUsage, by: ServerUsage, change: 1 | -1): void {
     by.replicas += change;
-    this.#copies[owner.index * this.#count + by.index]! += change;
+    this.#replicas[owner.index * this.#count + by.index]! += change;
   }
 }
 

@@ -71,7 +71,7 @@ export function assembleRoomServer(
     ...deps,
     loads,
     budget,
-    copies: replicas,
+    replicas,
     isLive: (peer) => isBelievedAlive(membership, listeningSince, peer, clock.now()),
   });
   ports.fanOut.onGap(() => rooms.receiveReconnect());

@@ -179,7 +179,7 @@ export class RoomHandovers {
   }
 }
 
-type TakeoverParts = { readonly rooms: Pick<OwnedRooms, "takeOver">; readonly replicas: Pick<Replicas, "copiesOf"> };
+type TakeoverParts = { readonly rooms: Pick<OwnedRooms, "takeOver">; readonly replicas: Pick<Replicas, "roomsOf"> };
 type TakeoverDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: RoomServerMetrics };
 
 /** Takes over the rooms of a lost server that have a replica here, each with one append. */
@@ -195,7 +195,7 @@ export class RoomTakeovers {
   /** Resolves once all claims are settled. */
   async receiveLost(server: ServerId): Promise<void> {
     const { clock, log, metrics } = this.#deps;
-    const takeover = new Takeover(this.#parts.replicas.copiesOf(server));
+    const takeover = new Takeover(this.#parts.replicas.roomsOf(server));
     if (takeover.roomCount === 0) return;
     const begun = clock.now();
     await new Promise<void>((resolve, reject) => {

@@ -97,7 +97,7 @@ function world(options: { settings?: Record<string, string>; entry?: RoomEntry; 
   const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
   const hostOptions = roomHostOptions(readSettings(roomServerSettings, { flags: options.settings ?? {}, env: {} }), undefined);
   const budget = new BacklogBudget({ bytesMax: 1_000_000 });
-  const copies: ReplicaSource = {
+  const replicas: ReplicaSource = {
     has: () => state.copy !== "none",
     ownerOf: () => (state.copy === "warm" ? peer : undefined),
     take: () => {
@@ -121,7 +121,7 @@ function world(options: { settings?: Record<string, string>; entry?: RoomEntry; 
     log: silent,
     metrics: roomServerMetrics(options.registry ?? new Registry()),
     budget,
-    copies,
+    replicas,
     loads: { count: () => {} },
     isLive: (server) => server === peer,
   });

@@ -41,7 +41,7 @@ export type OwnedRoomsDeps = {
   readonly isLive: (server: ServerId) => boolean;
   readonly budget: BacklogBudget;
   readonly loads: Pick<LoadMeter, "count">;
-  readonly copies: ReplicaSource;
+  readonly replicas: ReplicaSource;
 };
 export type OwnedRoomsOptions = OwnershipOptions &
   LogCatchUpsOptions & { readonly roomsMax: number; readonly releaseMsMax: number; readonly heldBackCommitMs: number };
@@ -92,7 +92,7 @@ export class OwnedRooms {
       placeOf: (room) => this.#placeOf(room),
       isFull: () => this.#rooms.size >= options.roomsMax,
       isLive: deps.isLive,
-      replicaOwnerOf: (room) => deps.copies.ownerOf(room),
+      replicaOwnerOf: (room) => deps.replicas.ownerOf(room),
     };
     this.#cancelTick = deps.clock.after(ROOM_TICK_MS, () => this.#tick());
   }
@@ -155,7 +155,7 @@ export class OwnedRooms {
   /** Stops keeping a replica of the room, also after a claim under way. */
   unfollow(room: RoomKey): void {
     this.#takenReplicas.receiveUnfollow(room);
-    this.#deps.copies.unfollow(room);
+    this.#deps.replicas.unfollow(room);
   }
 
   /** Claims the room of a lost owner with its replica. False: the room was not taken. */
@@ -261,9 +261,9 @@ export class OwnedRooms {
   }
 
   #takeReplica(key: RoomKey): ReplicaContent | undefined {
-    const { copies } = this.#deps;
-    if (copies.has(key)) this.#takenReplicas.receiveTaken(key);
-    const warm = copies.take(key);
+    const { replicas } = this.#deps;
+    if (replicas.has(key)) this.#takenReplicas.receiveTaken(key);
+    const warm = replicas.take(key);
     this.#deps.metrics.warmClaims.inc({ copy: warm === undefined ? "cold" : "warm" });
     return warm;
   }
@@ -272,7 +272,7 @@ export class OwnedRooms {
     this.#rooms.delete(hosted.key);
     this.#ticks.forget(hosted);
     this.#deps.metrics.rooms.set(this.#rooms.size);
-    if (this.#takenReplicas.receiveEnd(hosted.key, isClaimLost, this.#stopping)) void this.#deps.copies.follow(hosted.key);
+    if (this.#takenReplicas.receiveEnd(hosted.key, isClaimLost, this.#stopping)) void this.#deps.replicas.follow(hosted.key);
   }
 
   #tick(): void {

@@ -41,7 +41,7 @@ const OPTIONS: OwnershipOptions = {
 };
 
 /** Of a room without edits. */
-function warmCopy(streamSeq: number, id: string): ReplicaContent {
+function replicaAt(streamSeq: number, id: string): ReplicaContent {
   return {
     loading: new Loading(undefined, OPTIONS, new BacklogBudget({ bytesMax: 1_000 }), at(0)),
     last: { id, streamSeq, epoch: 6 as Epoch, head: 0 as Seq },
@@ -397,7 +397,7 @@ test("[OWN32] an owner that is fenced during a handover ends at once", () => {
 
 test("[OWN33] a takeover with a complete replica loads nothing, unless the log has continued or contains other records", () => {
   const claimWith = (streamSeq: number, id: string) => {
-    const { receive, ownership } = claimOf({}, { warm: warmCopy(streamSeq, id) });
+    const { receive, ownership } = claimOf({}, { warm: replicaAt(streamSeq, id) });
     receive({ kind: "subscribed" });
     receive({ kind: "log-end-read", last: last(6, 0, 400), checkpoint: undefined });
     return { effects: receive(appended(401)), kind: ownership.kind };
@@ -409,7 +409,7 @@ test("[OWN33] a takeover with a complete replica loads nothing, unless the log h
 });
 
 test("[OWN34] an expected room is claimed at the end that its owner sent, without a read, and continues with the edits it received", () => {
-  const { receive, ownership } = claimOf({}, { warm: warmCopy(400, "other.1"), begin: { kind: "expectation" } });
+  const { receive, ownership } = claimOf({}, { warm: replicaAt(400, "other.1"), begin: { kind: "expectation" } });
   expect(receive({ kind: "subscribed" })).toEqual([{ kind: "expecting" }]);
   expect([ownership.isExpecting, receive(message(edits(1)))]).toEqual([true, []]);
   const claim = receive({ kind: "end-received", end: { id: "other.1", streamSeq: 400, epoch: 6 as Epoch, head: 0 as Seq } });
@@ -443,7 +443,7 @@ test("[OWN36] an expectation without a handover ends after its time limit; a cla
 });
 
 test("[OWN37] a log end that is out of date is refused by the log, like any stale claim", () => {
-  const { receive, ownership } = claimOf({}, { warm: warmCopy(400, "other.1"), begin: { kind: "expectation" } });
+  const { receive, ownership } = claimOf({}, { warm: replicaAt(400, "other.1"), begin: { kind: "expectation" } });
   receive({ kind: "subscribed" });
   receive({ kind: "end-received", end: { id: "other.1", streamSeq: 400, epoch: 6 as Epoch, head: 0 as Seq } });
   expect(receive(FENCED)).toMatchObject([{ kind: "ended", why: "fenced", wasOwner: false }]);
@@ -506,7 +506,7 @@ test("[OWN42] an owner that checks the log and is still the owner continues", ()
 const TAKEOVER = { kind: "takeover", from: "other" as ServerId } as const;
 
 test("[OWN54] a takeover fences after its replica's last record without reading, and owns the room with that one append", () => {
-  const { receive, ownership } = claimOf({}, { warm: warmCopy(400, "other.1"), begin: TAKEOVER });
+  const { receive, ownership } = claimOf({}, { warm: replicaAt(400, "other.1"), begin: TAKEOVER });
   const [effect] = receive({ kind: "subscribed" });
   expect(effect).toMatchObject({ kind: "append", record: { expectedStreamSeq: 400 }, edits: 0 });
   expect(records([effect!])).toMatchObject([{ kind: "epoch", epoch: 7, head: 0 }]);
@@ -517,7 +517,7 @@ test("[OWN54] a takeover fences after its replica's last record without reading,
 });
 
 test("[OWN44] a takeover whose replica lacks the log's end reads the end, and loads what is missing", () => {
-  const { receive } = claimOf({}, { warm: warmCopy(400, "other.1"), begin: TAKEOVER });
+  const { receive } = claimOf({}, { warm: replicaAt(400, "other.1"), begin: TAKEOVER });
   receive({ kind: "subscribed" });
   expect(kinds(receive(FENCED))).toEqual(["read-log-end"]);
   const [effect] = receive({ kind: "log-end-read", last: last(6, 0, 402), checkpoint: undefined });
@@ -529,10 +529,10 @@ test("[OWN44] a takeover whose replica lacks the log's end reads the end, and lo
 });
 
 test("[OWN45] the server that claimed first keeps the room, whether the replica or the log shows it", () => {
-  const informed = claimOf({}, { warm: warmCopy(400, "third.1"), begin: TAKEOVER });
+  const informed = claimOf({}, { warm: replicaAt(400, "third.1"), begin: TAKEOVER });
   expect(informed.receive({ kind: "subscribed" })).toMatchObject([{ kind: "ended", why: "fenced", wasOwner: false }]);
 
-  const refused = claimOf({}, { warm: warmCopy(400, "other.1"), begin: TAKEOVER });
+  const refused = claimOf({}, { warm: replicaAt(400, "other.1"), begin: TAKEOVER });
   refused.receive({ kind: "subscribed" });
   refused.receive(FENCED);
   expect(refused.receive({ kind: "log-end-read", last: last(7, 0, 402), checkpoint: undefined })).toMatchObject([
@@ -546,7 +546,7 @@ test("[OWN46] a takeover without its replica is an ordinary claim", () => {
 });
 
 test("[OWN47] a writer whose edit the replica lacked, however old the replica, is known when it sends the edit again", () => {
-  const { receive } = claimOf({ idleMsMax: 10_000_000 }, { warm: warmCopy(400, "other.1"), begin: TAKEOVER });
+  const { receive } = claimOf({ idleMsMax: 10_000_000 }, { warm: replicaAt(400, "other.1"), begin: TAKEOVER });
   const claimedAt = 2 * OPTIONS.dedupeMsMin;
   receive({ kind: "subscribed" }, claimedAt);
   receive(FENCED, claimedAt);
@@ -591,7 +591,7 @@ test("[OWN49] a claim uses an epoch above every epoch known to anyone", () => {
       (record) => record.kind === "epoch" && record.epoch,
     );
   };
-  expect([epochOf(undefined, 0), epochOf(undefined, 8), epochOf(warmCopy(400, "lost.1"), 0)]).toEqual([[4], [9], [7]]);
+  expect([epochOf(undefined, 0), epochOf(undefined, 8), epochOf(replicaAt(400, "lost.1"), 0)]).toEqual([[4], [9], [7]]);
 });
 
 test("[OWN50] after a lost connection, an owner looks for its own last record and ends if the log has lost it", () => {
@@ -667,12 +667,12 @@ test("[OWN57] after a lost connection, a room is handed over only after records 
 });
 
 test("[OWN58] a takeover whose replica was not checked since the reconnect reads the log's end first", () => {
-  const { receive } = claimOf({}, { warm: { ...warmCopy(400, "other.1"), isProven: false }, begin: TAKEOVER });
+  const { receive } = claimOf({}, { warm: { ...replicaAt(400, "other.1"), isProven: false }, begin: TAKEOVER });
   expect(kinds(receive({ kind: "subscribed" }))).toEqual(["read-log-end"]);
 });
 
 test("[OWN51] a replica whose last record is missing from the log is not used: the server loads everything again", () => {
-  const { receive } = claimOf({}, { warm: warmCopy(390, "lost.1") });
+  const { receive } = claimOf({}, { warm: replicaAt(390, "lost.1") });
   receive({ kind: "subscribed" });
   receive({ kind: "log-end-read", last: last(6, 0, 400), checkpoint: undefined });
   receive(appended(401));

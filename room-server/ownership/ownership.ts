@@ -222,10 +222,9 @@ export class Ownership {
     const { record } = last;
     if (record.kind === "deleted") return [{ kind: "broadcast", message: record }, ...this.#end("deleted", "the room is deleted")];
     // Gateways learn of the later owner from this announcement, possibly only from it.
-    const announcement: OwnershipEffect = { kind: "broadcast", message: { kind: "beacon", epoch: epochOf(record), head: headOf(record) } };
+    const head: OwnershipEffect = { kind: "broadcast", message: { kind: "beacon", epoch: epochOf(record), head: headOf(record) } };
     if (isBefore(last, end)) return this.#end("fenced", "the log has lost records of this owner");
-    if (epochOf(record) !== room.epoch)
-      return [announcement, ...this.#end("fenced", "the room's last record in the log is not of this owner")];
+    if (epochOf(record) !== room.epoch) return [head, ...this.#end("fenced", "the room's last record in the log is not of this owner")];
     return this.#confirm(state, now);
   }
 

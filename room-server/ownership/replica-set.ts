@@ -85,8 +85,8 @@ export class ReplicaSet {
 
   /** The rooms owned by that server, most recently announced first. */
   roomsOf(server: ServerId): RoomKey[] {
-    const copies = [...this.#kept.values()].filter(({ key }) => this.ownerOf(key) === server);
-    return copies.sort((a, b) => b.usedAt - a.usedAt).map(({ key }) => key);
+    const owned = [...this.#kept.values()].filter(({ key }) => this.ownerOf(key) === server);
+    return owned.sort((a, b) => b.usedAt - a.usedAt).map(({ key }) => key);
   }
 
   /** For a takeover: the replica is no longer kept afterwards. */

@@ -62,7 +62,7 @@ export class Replicas {
   }
 
   /** The rooms owned by that server, most recently announced first. */
-  copiesOf(server: ServerId): RoomKey[] {
+  roomsOf(server: ServerId): RoomKey[] {
     return this.#set.roomsOf(server);
   }
 
