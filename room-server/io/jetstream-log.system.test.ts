@@ -222,7 +222,7 @@ test("[LOG9] a range is read in order, without other rooms' records and without 
 
 test("[LOG13] a read fails if the log lacks the last record of the requested range", async () => {
   await append(log, claim("one.1", 1, 0));
-  await expect(all(log.read(room, 0, 2))).rejects.toThrow(/shows nothing behind 1/);
+  await expect(all(log.read(room, 0, 2))).rejects.toThrow(/shows no record after 1/);
 });
 
 test("[LOG10] the log reports entries that are not records and does not guess at their meaning", async () => {
