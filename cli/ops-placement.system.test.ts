@@ -117,7 +117,7 @@ test("[OPL4] a command that cannot be done names the remedy", async () => {
   const person = await writeIn("stays");
   await eventually("it is on record who owns the room", async () => (await explained("stays")).includes("is owned by"));
   await expect(asked(moveRoom, opsMoveSettings, { room: "stays", to: "rs-none" })).rejects.toThrow(
-    /rs-none does not get ready for the room/,
+    /rs-none has no complete replica of the room/,
   );
   await expect(asked(drainServer, opsDrainSettings, { server: "rs-none" })).rejects.toThrow(/Run coroom ops servers/);
   expect(await explained("nowhere")).toContain("is not open");
