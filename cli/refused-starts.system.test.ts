@@ -50,7 +50,7 @@ function refused(settings: Readonly<Record<string, string>>): Promise<string> {
     execFile(
       process.execPath,
       [...NODE_FLAGS, resolve("dist/cli/main.js"), "start"],
-      { env, cwd: folder, timeout: ENDS_MS_MAX },
+      { env, cwd: folder, timeout: ENDS_MS_MAX, killSignal: "SIGKILL" },
       (error, _, stderr) => {
         if (error?.code === 1) done(stderr);
         else fail(error ?? new Error("it was not refused"));
@@ -97,6 +97,16 @@ test.each<[string, () => Record<string, string>, RegExp]>([
       S3_SECRET_ACCESS_KEY: "secret",
     }),
     /^coroom: the S3 store at http:\/\/127\.0\.0\.1:9 does not answer.*[sS]et COROOM_S3_URL/,
+  ],
+  [
+    "a data folder in a file system that creates no folders",
+    () => ({ ROLES: "engines", DATA_DIR: "/proc/coroom" }),
+    /^coroom: the data folder \/proc\/coroom cannot be used \(\w+\)\. Set COROOM_DATA_DIR/,
+  ],
+  [
+    "a folder of snapshots in a file system that creates no folders",
+    () => ({ ROLES: "document-service", SNAPSHOTS_STORE: "folder", SNAPSHOTS_FOLDER: "/proc/coroom" }),
+    /^coroom: the folder \/proc\/coroom\S* cannot be written: .*COROOM_SNAPSHOTS_FOLDER/,
   ],
   [
     "a misspelt variable",

@@ -5,11 +5,12 @@
  */
 
 import { randomBytes } from "node:crypto";
-import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { linkSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { z } from "zod";
 
+import { makeFolder } from "../shared/io/make-folder.ts";
 import { StartError } from "../shared/process/lifecycle.ts";
 import { SettingError } from "../shared/settings/settings.ts";
 import type { Role, StartConfig } from "./settings.ts";
@@ -30,7 +31,7 @@ export function localSecrets(dataDir: string): Secrets {
 
 function storedIn(dataDir: string, file: string): string {
   try {
-    mkdirSync(dataDir, { recursive: true });
+    makeFolder(dataDir);
     createOnce(file, JSON.stringify({ jwtSecret: secret(), roomSecret: secret(), internalSecret: secret() }, null, 2));
     return readFileSync(file, "utf8");
   } catch (cause) {

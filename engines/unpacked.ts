@@ -15,7 +15,7 @@ import { EngineError } from "./engine-error.ts";
 import { isErrno } from "../shared/io/system-error.ts";
 import { claimLock, type Lock } from "./pid-lock.ts";
 import { ProgramError } from "./run-program.ts";
-import { makeFolder } from "./data-dir.ts";
+import { makeFolder } from "../shared/io/make-folder.ts";
 
 export type FetchOptions = {
   /** What failed is added here, for the message that says so. */

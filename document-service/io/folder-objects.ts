@@ -8,6 +8,7 @@ import type { Dirent } from "node:fs";
 import { mkdir, open, readdir, readFile, rename, rm, rmdir, stat } from "node:fs/promises";
 import { dirname, join, relative, resolve, sep } from "node:path";
 
+import { makeFolder } from "../../shared/io/make-folder.ts";
 import { isErrno } from "../../shared/io/system-error.ts";
 import type { ObjectStore } from "../ports.ts";
 import { isOfRoom, nameAt, pathOf } from "./object-paths.ts";
@@ -27,7 +28,7 @@ export async function folderObjects(folder: string): Promise<ObjectStore> {
   const root = resolve(folder);
   const unfinished = join(root, UNFINISHED);
   try {
-    await mkdir(unfinished, { recursive: true });
+    makeFolder(unfinished);
     await removeAbandoned(unfinished);
   } catch (cause) {
     throw new StartError(
