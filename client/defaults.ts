@@ -19,6 +19,8 @@ export const CONNECTION: Omit<ConnectionLifecycleOptions, "agent" | "tokenIsFixe
   healthyAfterMs: 5_000,
   quickRetryMs: 500,
   backoff: { baseMs: 500, maxMs: 15_000, jitterMs: 5_000 },
+  lostBackoff: { baseMs: 500, maxMs: 1_000, jitterMs: 3_000 },
+  lostMsMax: 60_000,
 };
 
 export const OUTBOX: Omit<OutboxOptions, "format" | "mergeUnsent"> = {

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 
-import type { Millis } from "../../shared/ids.ts";
+import type { ClientId, Epoch, Millis, Seq } from "../../shared/ids.ts";
 import { CLOSE } from "../../shared/wire/close-codes.ts";
-import type { Limits, ServerFrame } from "../../shared/wire/frames.ts";
+import type { Channel, Limits, ServerFrame } from "../../shared/wire/frames.ts";
 import { ConnectionLifecycle, type ConnectionLifecycleOptions } from "./connection-lifecycle.ts";
 import type { ConnectionInput } from "./connection-messages.ts";
 
@@ -36,6 +36,17 @@ const OPTIONS: ConnectionLifecycleOptions = {
   healthyAfterMs: 5_000,
   quickRetryMs: 400,
   backoff: { baseMs: 500, maxMs: 15_000, jitterMs: 5_000 },
+  lostBackoff: { baseMs: 500, maxMs: 1_000, jitterMs: 3_000 },
+  lostMsMax: 60_000,
+};
+const JOINED: ServerFrame = {
+  type: "joined",
+  request: 1,
+  channel: 1 as Channel,
+  client: "c" as ClientId,
+  epoch: 1 as Epoch,
+  head: 0 as Seq,
+  rights: { read: true, write: true },
 };
 
 /** A connection, the time, and the effects of each input. */
@@ -43,8 +54,8 @@ class Driver {
   readonly connection: ConnectionLifecycle;
   now = 1_000_000 as Millis;
 
-  constructor(options: Partial<ConnectionLifecycleOptions> = {}) {
-    this.connection = new ConnectionLifecycle({ ...OPTIONS, ...options }, () => 0.5);
+  constructor(options: Partial<ConnectionLifecycleOptions> = {}, unit = 0.5) {
+    this.connection = new ConnectionLifecycle({ ...OPTIONS, ...options }, () => unit);
   }
 
   receive(input: ConnectionInput): string[] {
@@ -110,6 +121,67 @@ test("[CON2] the first retry after a healthy connection comes quickly, later one
     expect(driver.receive({ kind: "socket-closed", code: 1006 })).toEqual(["close-socket"]);
   }
   expect(waits).toEqual([200, 3_000, 3_500, 4_500, 6_500, 10_500, 17_500, 17_500]);
+});
+
+/** Kills of the server, each shortly after the client joined its room, with two attempts in between. */
+function crashLoop(driver: Driver, kills: number): number[] {
+  const waits: number[] = [];
+  for (let kill = 0; kill < kills; kill++) {
+    driver.open();
+    driver.receive({ kind: "frame", frame: JOINED });
+    driver.now = (driver.now + 1_000) as Millis;
+    driver.receive({ kind: "socket-closed", code: 1006 });
+    for (let attempt = 0; attempt < 3; attempt++) {
+      waits.push(driver.untilDue());
+      driver.tick();
+      driver.receive({ kind: "token", token: "t" });
+      if (attempt < 2) driver.receive({ kind: "socket-closed", code: 1006 });
+    }
+  }
+  return waits;
+}
+
+test("[CON25] while a server that admitted the client to a room crashes repeatedly, no wait exceeds 4 s", () => {
+  const driver = new Driver({}, 0.999);
+  const waits = crashLoop(driver, 10);
+  expect(Math.max(...waits)).toBeLessThan(4_000);
+  expect(Math.min(...waits.slice(1)), "spread by chance, never quick").toBeGreaterThan(3_000);
+});
+
+test("[CON25] a server that stays away for a minute is tried after growing waits again", () => {
+  const driver = new Driver();
+  driver.open();
+  driver.receive({ kind: "frame", frame: JOINED });
+  const lostAt = driver.now;
+  driver.receive({ kind: "socket-closed", code: 1006 });
+  const waits: number[] = [];
+  while (driver.now - lostAt < 120_000) {
+    waits.push(driver.untilDue());
+    driver.tick();
+    driver.receive({ kind: "token", token: "t" });
+    driver.receive({ kind: "socket-closed", code: 1006 });
+  }
+  expect(waits.slice(0, 4)).toEqual([200, 2_000, 2_500, 2_500]);
+  expect([waits.filter((wait) => wait === 2_500).length, waits.at(-1)]).toEqual([24, 17_500]);
+});
+
+test.each([
+  ["closes it for its behaviour", (driver: Driver) => driver.receive({ kind: "socket-closed", code: CLOSE.tooSlow.code }), 17_500],
+  [
+    "asks it to come later",
+    (driver: Driver) => {
+      driver.receive({ kind: "frame", frame: { type: "retry-later", retryAfterMs: 20_000 } });
+      driver.receive({ kind: "socket-closed", code: CLOSE.overloaded.code });
+    },
+    30_000,
+  ],
+] as const)("[CON25] a server that %s is not lost: the client waits longer each time", (_, close, waitMs) => {
+  const driver = new Driver();
+  crashLoop(driver, 2);
+  driver.open();
+  driver.receive({ kind: "frame", frame: JOINED });
+  close(driver);
+  expect(driver.untilDue()).toBe(waitMs);
 });
 
 test("[CON19] while the client waits to retry, its status gives the reason as text for a developer", () => {

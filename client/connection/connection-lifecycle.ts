@@ -1,6 +1,6 @@
 /**
  * The life of a connection to the server: token, socket, HELLO, open (`open-connection.ts`), and the next attempt after
- * a failure. Only the close code decides whether and when to reconnect. Deterministic. Rules CON1 to CON24.
+ * a failure. Only the close code decides whether and when to reconnect. Deterministic. Rules CON1 to CON25.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -11,7 +11,7 @@ import type { ConnectionEffect, ConnectionInput, ConnectionStatus, RetryWait } f
 import type { NetworkChange } from "../ports.ts";
 import { OpenConnection, type OpenConnectionOptions } from "./open-connection.ts";
 import { connectionRefused, presenceTooLarge, type Refusal, socketForbidden, tokenExpired } from "../room/problems.ts";
-import { Retry, type RetryOptions } from "./retry.ts";
+import { Retry, type RetryCause, type RetryOptions } from "./retry.ts";
 
 export type ConnectionLifecycleOptions = RetryOptions &
   OpenConnectionOptions & {
@@ -144,7 +144,7 @@ export class ConnectionLifecycle {
   #receiveTokenFailed({ how, cause }: { readonly how: string; readonly cause?: unknown }, now: Millis): ConnectionEffect[] {
     const why = `${TOKEN_FUNCTION} ${how}`;
     if (this.#state.kind === "open") this.#state.connection.receiveTokenFailed(now);
-    else if (this.#state.kind === "asking-token") this.#wait(why, now);
+    else if (this.#state.kind === "asking-token") this.#wait(why, "answer", now);
     else return [];
     return [{ kind: "problem", problem: { kind: "token-failed", message: `${why}; it is called again later`, cause } }];
   }
@@ -186,13 +186,14 @@ export class ConnectionLifecycle {
       case "never":
         return this.#refuse(connectionRefused(code, this.#lastError?.message));
       case "with-new-token":
-        return this.#options.tokenIsFixed ? this.#refuse(tokenExpired()) : this.#retryLater(reason, now);
+        return this.#options.tokenIsFixed ? this.#refuse(tokenExpired()) : this.#retryLater(reason, "answer", now);
       case "when-told":
         this.#retry.receiveBan();
-        return this.#retryLater(reason, now);
+        return this.#retryLater(reason, "answer", now);
       case "now":
+        return this.#retryLater(reason, "no-answer", now);
       case "after-backoff":
-        return this.#retryLater(reason, now);
+        return this.#retryLater(reason, meaningOfClose(code) === undefined ? "no-answer" : "answer", now);
       default:
         return assertNever(reconnect);
     }
@@ -217,10 +218,12 @@ export class ConnectionLifecycle {
         return now < state.until ? [] : this.#receiveTokenFailed({ how: `took longer than ${this.#options.tokenMsMax / 1000} s` }, now);
       case "opening":
       case "greeting":
-        return now < state.until ? [] : this.#retryLater(`the server did not answer within ${this.#options.openMsMax} ms`, now);
+        return now < state.until
+          ? []
+          : this.#retryLater(`the server did not answer within ${this.#options.openMsMax} ms`, "no-answer", now);
       case "open": {
         const why = state.connection.silenceReason(now);
-        return why === undefined ? state.connection.receiveTick(now) : this.#retryLater(why, now);
+        return why === undefined ? state.connection.receiveTick(now) : this.#retryLater(why, "no-answer", now);
       }
       case "idle":
       case "refused":
@@ -231,10 +234,14 @@ export class ConnectionLifecycle {
   }
 
   /** The connection has ended and is still wanted. */
-  #retryLater(why: string, now: Millis): ConnectionEffect[] {
-    if (this.#state.kind === "open" && now - this.#state.connection.since >= this.#options.healthyAfterMs) this.#retry.receiveHealthy();
+  #retryLater(why: string, cause: RetryCause, now: Millis): ConnectionEffect[] {
+    if (this.#state.kind === "open") {
+      const { since, hasJoined } = this.#state.connection;
+      if (now - since >= this.#options.healthyAfterMs) this.#retry.receiveHealthy();
+      if (hasJoined) this.#retry.receiveLost(now);
+    }
     const lost = this.#end({ kind: "idle" });
-    this.#wait(why, now);
+    this.#wait(why, cause, now);
     return lost;
   }
 
@@ -261,8 +268,8 @@ export class ConnectionLifecycle {
     }
   }
 
-  #wait(why: string, now: Millis): void {
-    this.#state = { kind: "waiting", why, until: (now + this.#retry.nextMs()) as Millis };
+  #wait(why: string, cause: RetryCause, now: Millis): void {
+    this.#state = { kind: "waiting", why, until: (now + this.#retry.nextMs(cause, now)) as Millis };
   }
 
   #openUntil(now: Millis): Millis {

@@ -43,6 +43,7 @@ export class OpenConnection {
   #isDegraded = false;
   /** The gateway announced that it is shutting down. */
   #gatewayIsLeaving = false;
+  #hasJoined = false;
 
   /** `unit`: returns a number in [0, 1). */
   constructor(
@@ -63,6 +64,11 @@ export class OpenConnection {
   /** The gateway cannot reach the servers of its rooms. */
   get isDegraded(): boolean {
     return this.#isDegraded;
+  }
+
+  /** The server admitted the client to a room: its gateway, room server and log work. */
+  get hasJoined(): boolean {
+    return this.#hasJoined;
   }
 
   get lastReceivedAt(): Millis {
@@ -107,6 +113,9 @@ export class OpenConnection {
     switch (frame.type) {
       case "pong":
         if (this.#check !== undefined && frame.nonce >= this.#check.nonce) this.#check = undefined;
+        return [];
+      case "joined":
+        this.#hasJoined = true;
         return [];
       case "going-away":
         this.#moveAt = (now + frame.reconnectAfterMs) as Millis;

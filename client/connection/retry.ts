@@ -1,16 +1,26 @@
 /**
  * Delay before the next attempt: short after a healthy connection, then exponentially longer, and never shorter than
- * the server asked for. Random jitter spreads clients that reconnect together.
+ * the server asked for. Random jitter spreads clients that reconnect together. A lost server is tried every few seconds
+ * for a minute, so that clients return soon after its last crash: the gateway's rate of admission protects it.
  */
+
+import type { Millis } from "../../shared/ids.ts";
 
 export type RetryOptions = {
   readonly quickRetryMs: number;
   readonly backoff: Backoff;
+  /** While a server that admitted the client to a room is lost. Its sum is the longest wait. */
+  readonly lostBackoff: Backoff;
+  /** How long a server counts as lost. */
+  readonly lostMsMax: number;
   /** Maximum delay that a server may ask for. */
   readonly retryMsMax: number;
   /** Maximum delay that a server may ask for in case of a ban. */
   readonly banMsMax: number;
 };
+
+/** `answer`: the server, or the application's token function, refused. `no-answer`: the server is gone or leaves. */
+export type RetryCause = "answer" | "no-answer";
 
 export class Retry {
   readonly #options: RetryOptions;
@@ -21,6 +31,8 @@ export class Retry {
   #askedMs = 0;
   /** True: the delay is a ban of this client, so jitter need not grow with it. */
   #isBanned = false;
+  /** A server that admitted the client to a room counts as lost until then. */
+  #lostUntil = 0;
 
   /** `unit`: returns a number in [0, 1). */
   constructor(options: RetryOptions, unit: () => number) {
@@ -52,6 +64,11 @@ export class Retry {
     this.#failures = 0;
   }
 
+  /** A connection with a room ended. */
+  receiveLost(now: Millis): void {
+    this.#lostUntil = now + this.#options.lostMsMax;
+  }
+
   receiveRetryAfter(retryAfterMs: number): void {
     this.#askedMs = retryAfterMs;
   }
@@ -70,9 +87,11 @@ export class Retry {
   }
 
   /** Call once for each failed attempt or ended connection. */
-  nextMs(): number {
-    const { quickRetryMs, backoff } = this.#options;
-    const delayMs = this.#failures === 0 ? this.#unit() * quickRetryMs : backoffMs(backoff, this.#failures, this.#unit());
+  nextMs(cause: RetryCause, now: Millis): number {
+    const { quickRetryMs, backoff, lostBackoff } = this.#options;
+    const isLost = cause === "no-answer" && this.#askedMs === 0 && now < this.#lostUntil;
+    const delayMs =
+      this.#failures === 0 ? this.#unit() * quickRetryMs : backoffMs(isLost ? lostBackoff : backoff, this.#failures, this.#unit());
     const askedMs = this.#askedMs === 0 ? 0 : this.#spreadAskedMs();
     this.#failures += 1;
     return Math.max(delayMs, askedMs);
