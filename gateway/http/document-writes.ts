@@ -1,5 +1,6 @@
 /** Edits over HTTP: who may write, which edit the document service makes of the body, and the answer to each outcome. */
 
+import type { Counter } from "../../shared/wire/frames.ts";
 import { type ClientId, roomKey, type RoomId, type RoomKey, type Seq } from "../../shared/ids.ts";
 import type { WriteOutcome, WriteRefusal } from "../rooms/writes-host.ts";
 import type { Identity } from "../sessions/identity.ts";
@@ -44,6 +45,12 @@ const REFUSALS: Readonly<Record<WriteRefusal, { status: number; error: string; m
     status: 409,
     error: "document-exists",
     message: "the room already has edits, so nothing was written: read the document, or send edits",
+  },
+  "key-reused": {
+    status: 422,
+    error: "key-reused",
+    message:
+      "another request was sent with this Idempotency-Key, so nothing was written: repeat a request unchanged, or use a new key for another one",
   },
   "too-large": { status: 413, error: "too-large", message: "the record is too large for the room server: split the edit" },
   "tenant-rate": {
@@ -106,10 +113,15 @@ export function madeEdit(made: Uint8Array, editBytesMax: number): Uint8Array | H
 }
 
 /** The only edit of its client, which exists for this one write. */
-export function editOf({ identity }: DocumentWriter, client: ClientId, payload: Uint8Array, { mustBeFirst }: WritePlan) {
+export function editOf(
+  { identity }: DocumentWriter,
+  { client, counter }: { readonly client: ClientId; readonly counter: Counter },
+  payload: Uint8Array,
+  { mustBeFirst }: WritePlan,
+) {
   return {
     author: { user: identity.user, client },
-    counter: 1,
+    counter,
     ackedThrough: 0,
     parentSeq: 0 as Seq,
     payload,

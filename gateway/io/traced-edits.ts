@@ -51,6 +51,8 @@ export function tracedEdits(gateway: GatewayId, traces: EditTraces): EditHops {
           return open.note(edit, "refused", { "coroom.reason": answer.reason }); // The edit is sent again, by the gateway or by its client, or it is dropped.
         case "not-first":
           return open.end(edit, { status: { code: SpanStatusCode.ERROR, message: "the room had edits already" } });
+        case "key-reused":
+          return open.end(edit, { status: { code: SpanStatusCode.ERROR, message: "another edit has the key" } });
       }
     },
     committed: (room, batch) => {

@@ -98,12 +98,15 @@ export class EditRelay {
     }
     this.#unacked.refuse(client, counter);
     effects.push(this.#nack(this.#joinedOf(client), counter, reason, expected, retryAfterMs));
-    effects.push({ kind: "write-answered", client, outcome: { kind: "refused", reason, retryAfterMs } });
+    effects.push({ kind: "write-answered", client, counter, outcome: { kind: "refused", reason, retryAfterMs } });
   }
 
-  receiveNotFirst({ client, counter }: OwnerReply & { kind: "not-first" }, effects: FollowedRoomEffect[]): void {
+  receiveWriteRefusal(
+    { kind: reason, client, counter }: OwnerReply & { kind: "not-first" | "key-reused" },
+    effects: FollowedRoomEffect[],
+  ): void {
     this.#unacked.refuse(client, counter);
-    effects.push({ kind: "write-answered", client, outcome: { kind: "refused", reason: "not-first", retryAfterMs: 0 } });
+    effects.push({ kind: "write-answered", client, counter, outcome: { kind: "refused", reason, retryAfterMs: 0 } });
   }
 
   /**
@@ -116,7 +119,7 @@ export class EditRelay {
     effects: FollowedRoomEffect[],
   ): void {
     this.#unacked.settle(client, counter, now);
-    effects.push({ kind: "write-answered", client, outcome: { kind: "committed", epoch, seq } });
+    effects.push({ kind: "write-answered", client, counter, outcome: { kind: "committed", epoch, seq } });
     const channel = this.#channel;
     const live = this.#members.soleLive(client);
     if (exact && live !== undefined) {

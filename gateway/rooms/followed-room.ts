@@ -242,7 +242,8 @@ export class FollowedRoom {
         this.#relay.receiveRefusal(answer, now, effects);
         break;
       case "not-first":
-        this.#relay.receiveNotFirst(answer, effects);
+      case "key-reused":
+        this.#relay.receiveWriteRefusal(answer, effects);
         break;
       default:
         assertNever(answer);

@@ -299,7 +299,7 @@ export class FollowedRoomsHost implements Backbone {
       case "refuse-writes":
         return writes.refuseRoom(key, effect.reason);
       case "write-answered":
-        return writes.settle(key, effect.client, effect.outcome);
+        return writes.settle(key, effect.client, effect.counter, effect.outcome);
       case "write-refused":
         return writes.receiveRefused(key, effect.client, effect.reason);
       case "gap-found":

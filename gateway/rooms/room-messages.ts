@@ -2,7 +2,7 @@
 
 import type { OwnerReply, SubmittedEdit, ToOwner } from "../../shared/bus/envelope.ts";
 import type { ClientId, Epoch, Position, Seq, ServerId } from "../../shared/ids.ts";
-import type { JoinRefusal, ServerFrame, TentativeEdit } from "../../shared/wire/frames.ts";
+import type { JoinRefusal, ServerFrame, TentativeEdit, Counter } from "../../shared/wire/frames.ts";
 import { type CommittedBatch, batchFrom } from "../../shared/wire/committed-edits.ts";
 import type { SearchOutcome, SearchStep } from "./owner-search.ts";
 import type { ConnectionId } from "../ports.ts";
@@ -103,7 +103,7 @@ export type FollowedRoomEffect =
   /** The edits are in the log, so nobody sends them again. */
   | { kind: "settled"; batch: CommittedBatch }
   /** The owner's answer to an edit, which a write over HTTP may wait for. */
-  | { kind: "write-answered"; client: ClientId; outcome: WriteOutcome }
+  | { kind: "write-answered"; client: ClientId; counter: Counter; outcome: WriteOutcome }
   | { kind: "write-refused"; client: ClientId; reason: WriteRefusal }
   /** This effect and the two after it are only counted. */
   | { kind: "gap-found" }

@@ -8,9 +8,9 @@ import { gatewayMetrics } from "../metrics.ts";
 import { WritesHost } from "./writes-host.ts";
 
 const ROOM = "acme.notes" as RoomKey;
-const editOf = (client: string): SubmittedEdit => ({
+const editOf = (client: string, counter = 1): SubmittedEdit => ({
   author: { user: "backend" as UserId, client: client as ClientId },
-  counter: 1,
+  counter,
   ackedThrough: 0,
   parentSeq: 0 as Seq,
   payload: new Uint8Array(1),
@@ -53,8 +53,8 @@ test("[WRI1] a write waits for its seq, and two callers with the same edit recei
 test("[WRI2] the owner's answer settles a write: the log has the edit already, or the reason for a refusal", async () => {
   const { writes } = start();
   const [a, b] = [writes.write(ROOM, editOf("a")), writes.write(ROOM, editOf("b"))];
-  writes.settle(ROOM, "a" as ClientId, { kind: "committed", epoch: 3 as Epoch, seq: 1 as Seq });
-  writes.settle(ROOM, "b" as ClientId, { kind: "refused", reason: "log-stalled", retryAfterMs: 700 });
+  writes.settle(ROOM, "a" as ClientId, 1, { kind: "committed", epoch: 3 as Epoch, seq: 1 as Seq });
+  writes.settle(ROOM, "b" as ClientId, 1, { kind: "refused", reason: "log-stalled", retryAfterMs: 700 });
   expect(await Promise.all([a, b])).toEqual([
     { kind: "committed", epoch: 3, seq: 1 },
     { kind: "refused", reason: "log-stalled", retryAfterMs: 700 },
@@ -76,4 +76,14 @@ test("[WRI4] a write beyond the limit is refused before it is sent, and a room t
   writes.refuseRoom(ROOM, "tenant-rooms");
   expect(await first).toMatchObject({ kind: "refused", reason: "tenant-rooms" });
   expect(sent).toEqual([`${ROOM} a`]);
+});
+
+test("[WRI5] while a write waits, another one of the same key is refused, and so is the one whose key another gateway used first", async () => {
+  const { writes, sent } = start();
+  const first = writes.write(ROOM, editOf("a", 7));
+  expect(await writes.write(ROOM, editOf("a", 8))).toMatchObject({ kind: "refused", reason: "key-reused" });
+  expect(sent).toEqual([`${ROOM} a`]);
+  writes.settle(ROOM, "a" as ClientId, 9, { kind: "committed", epoch: 3 as Epoch, seq: 1 as Seq });
+  writes.receiveCommitted(ROOM, committed("a", 6)); // Its counter is 1.
+  expect(await first).toMatchObject({ kind: "refused", reason: "key-reused" });
 });

@@ -1,17 +1,17 @@
 /**
  * Edits over HTTP, whose authors are not in the room. They take the way of every edit, each under a client id of its
- * own with counter 1. The caller waits here for the seq. An edit that is not answered in time may still be ordered: the
+ * own as its only one. The caller waits here for the seq. An edit that is not answered in time may still be ordered: the
  * same request under the same key is the same edit.
  */
 
 import type { SubmittedEdit } from "../../shared/bus/envelope.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 import type { ClientId, Epoch, RoomKey, Seq } from "../../shared/ids.ts";
-import type { NackReason } from "../../shared/wire/frames.ts";
+import type { Counter, NackReason } from "../../shared/wire/frames.ts";
 import type { CommittedBatch } from "../../shared/wire/committed-edits.ts";
 import type { GatewayMetrics } from "../metrics.ts";
 
-export type WriteRefusal = NackReason | "not-first" | "tenant-rooms" | "too-many-writes" | "deleted";
+export type WriteRefusal = NackReason | "not-first" | "key-reused" | "tenant-rooms" | "too-many-writes" | "deleted";
 export type WriteOutcome =
   | { readonly kind: "committed"; readonly epoch: Epoch; readonly seq: Seq }
   | { readonly kind: "refused"; readonly reason: WriteRefusal; readonly retryAfterMs: number }
@@ -19,9 +19,11 @@ export type WriteOutcome =
 
 export type WritesOptions = { readonly writesMax: number; readonly writeMsMax: number };
 
-type Waiting = Set<(outcome: WriteOutcome) => void>;
+/** The callers that wait for one edit. */
+type Waiting = { readonly counter: Counter; readonly callers: Set<(outcome: WriteOutcome) => void> };
 
 const RETRY_MS = 1_000;
+const KEY_REUSED: WriteOutcome = { kind: "refused", reason: "key-reused", retryAfterMs: 0 };
 
 export class WritesHost {
   readonly #options: WritesOptions;
@@ -42,6 +44,8 @@ export class WritesHost {
       this.#deps.metrics.limitsReached.inc({ limit: "writes" });
       return { kind: "refused", reason: "too-many-writes", retryAfterMs: RETRY_MS };
     }
+    const waiting = this.#waiting.get(room)?.get(edit.author.client);
+    if (waiting !== undefined && waiting.counter !== edit.counter) return KEY_REUSED;
     const { clock, metrics } = this.#deps;
     const began = clock.now();
     metrics.writes.set((this.#writes += 1));
@@ -53,15 +57,22 @@ export class WritesHost {
 
   receiveCommitted(room: RoomKey, { epoch, runs }: CommittedBatch): void {
     if (!this.#waiting.has(room)) return;
-    for (const { client, seq } of runs) this.settle(room, client, { kind: "committed", epoch, seq });
+    for (const { client, counter, seq } of runs) {
+      this.settle(room, client, counter, { kind: "committed", epoch, seq });
+      this.#settleAll(room, client, KEY_REUSED); // Another gateway's request was first.
+    }
   }
 
-  settle(room: RoomKey, client: ClientId, outcome: WriteOutcome): void {
-    for (const tell of this.#waiting.get(room)?.get(client) ?? []) tell(outcome);
+  settle(room: RoomKey, client: ClientId, counter: Counter, outcome: WriteOutcome): void {
+    if (this.#waiting.get(room)?.get(client)?.counter === counter) this.#settleAll(room, client, outcome);
   }
 
   receiveRefused(room: RoomKey, client: ClientId, reason: WriteRefusal, retryAfterMs = RETRY_MS): void {
-    this.settle(room, client, { kind: "refused", reason, retryAfterMs });
+    this.#settleAll(room, client, { kind: "refused", reason, retryAfterMs });
+  }
+
+  #settleAll(room: RoomKey, client: ClientId, outcome: WriteOutcome): void {
+    for (const tell of this.#waiting.get(room)?.get(client)?.callers ?? []) tell(outcome);
   }
 
   /** No write that waits for the room will be answered otherwise. */
@@ -71,19 +82,20 @@ export class WritesHost {
 
   /** Two callers that send the same edit wait for the same answer. */
   #wait(room: RoomKey, edit: SubmittedEdit): Promise<WriteOutcome> {
-    const { client } = edit.author;
+    const { author, counter } = edit;
+    const { client } = author;
     return new Promise((resolve) => {
       const ofRoom = this.#waiting.get(room) ?? new Map<ClientId, Waiting>();
-      const ofClient: Waiting = ofRoom.get(client) ?? new Set();
-      this.#waiting.set(room, ofRoom.set(client, ofClient));
+      const { callers }: Waiting = ofRoom.get(client) ?? { counter, callers: new Set() };
+      this.#waiting.set(room, ofRoom.set(client, { counter, callers }));
       const callOff = this.#deps.clock.after(this.#options.writeMsMax, () => tell({ kind: "unanswered" }));
       const tell = (outcome: WriteOutcome): void => {
         callOff();
-        ofClient.delete(tell);
-        if (ofClient.size === 0) this.#forget(room, client);
+        callers.delete(tell);
+        if (callers.size === 0) this.#forget(room, client);
         resolve(outcome);
       };
-      ofClient.add(tell);
+      callers.add(tell);
       this.#send(room, edit);
     });
   }

@@ -308,7 +308,7 @@ export class HostedRoom implements Receiver {
     const { metrics } = this.#deps;
     if (answer.kind === "acked") metrics.editsRepeated.inc();
     else if (answer.kind === "refused") metrics.editsRefused.inc({ reason: answer.reason });
-    else if (answer.kind === "not-first") metrics.editsRefused.inc({ reason: answer.kind });
+    else if (answer.kind !== "catch-up") metrics.editsRefused.inc({ reason: answer.kind });
     else metrics.catchUps.inc({ source: answer.answer.kind === "resync" ? "resync" : "backlog" });
   }
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import type { SubmittedEdit } from "../../shared/bus/envelope.ts";
+import { ONLY_EDIT_COUNTER_MIN, type SubmittedEdit } from "../../shared/bus/envelope.ts";
 import type { ClientId, Epoch, Millis, RoomKey, Seq, UserId } from "../../shared/ids.ts";
 import { Intake, type IntakeResult, GroupCommit } from "./intake.ts";
 import { Sequencer } from "./sequencer.ts";
@@ -54,6 +54,19 @@ test("[INT2] an edit that the log contains is answered with its seq", () => {
     at(0),
   );
   expect(answerOf(of.receiveEdit(edit(1), SAVED, at(0)))).toMatchObject({ kind: "acked", seq: 1, exact: true });
+});
+
+test("[INT6] another body under the key of a write over HTTP is answered as such, and such a write is never shown as tentative", () => {
+  const { intake: of } = intake();
+  const taken = of.receiveEdit(edit(ONLY_EDIT_COUNTER_MIN), SAVED, at(0));
+  expect(taken).toMatchObject({ kind: "accepted", edit: { shown: "never" } });
+  expect(of.receiveEdit(edit(1), SAVED, at(0)).kind).not.toBe("accepted");
+  expect(answerOf(of.receiveEdit(edit(ONLY_EDIT_COUNTER_MIN + 1), SAVED, at(0)))).toEqual({
+    kind: "key-reused",
+    epoch: 3,
+    client: ann.client,
+    counter: ONLY_EDIT_COUNTER_MIN + 1,
+  });
 });
 
 test("[INT3] an edit is refused with the reason if the room is full, the log is stalled, or the edit could never fit", () => {

@@ -1,11 +1,11 @@
 /**
  * Decides what happens to an incoming edit before the log has it. The edit is accepted in its writer's order, answered
  * if the log already has it, or refused with a reason. Accepted edits wait here and share the next record. Rules INT1
- * to INT5.
+ * to INT6.
  */
 
 import { assertNever, assert } from "../../shared/assert.ts";
-import type { OwnerReply, SubmittedEdit } from "../../shared/bus/envelope.ts";
+import { ONLY_EDIT_COUNTER_MIN, type OwnerReply, type SubmittedEdit } from "../../shared/bus/envelope.ts";
 import type { Epoch, Millis, RoomKey, ClientId, Seq, UserId } from "../../shared/ids.ts";
 import type { NackReason, SavingState, TentativeEdit, CommittedEdits } from "../../shared/wire/frames.ts";
 import type { Seal } from "../ports.ts";
@@ -68,6 +68,8 @@ export class Intake {
         if (!this.#refusals.mayRefuse(client, now)) return PASSED_OVER;
         this.#refusals.noteRefusal(client, this.#options.gapQuietMs, now);
         return { kind: "answered", answer: refusal(state, edit, "gap", place.expected, 0) };
+      case "key-reused":
+        return { kind: "answered", answer: { kind: "key-reused", epoch: state.epoch, client, counter: edit.counter } };
       default:
         return assertNever(place);
     }
@@ -119,7 +121,9 @@ export class Intake {
     }
     this.#refusals.noteAccepted(client);
     this.#sequencer.accept(client, edit.counter);
-    return { kind: "accepted", edit: this.#unacked.add(edit, now) };
+    const accepted = this.#unacked.add(edit, now);
+    if (edit.counter >= ONLY_EDIT_COUNTER_MIN) accepted.shown = "never"; // Its counter follows none, so no member could show it.
+    return { kind: "accepted", edit: accepted };
   }
 
   #reasonToRefuse(payload: Uint8Array, { saving }: IntakeState): NackReason | undefined {

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 
-import type { ClientId, Epoch, Millis, Seq, UnixMillis } from "../../shared/ids.ts";
+import { ONLY_EDIT_COUNTER_MIN } from "../../shared/bus/envelope.ts";
+import type { ClientId, Epoch, Millis, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { Sequencer } from "./sequencer.ts";
 
 const ann = "annannannannann1" as ClientId;
@@ -35,6 +36,24 @@ test("[SEQ1] only the next edit of a writer is accepted; a later one is refused 
   take(seq, ann, 1);
   take(seq, ann, 2);
   expect(seq.placeOf(ann, 4, 0, at(0))).toEqual({ kind: "gap", expected: 3 });
+});
+
+test("[SEQ11] a client id of a write over HTTP stands for one edit: another counter is another body under the same key", () => {
+  const seq = sequencer();
+  const [body, otherBody] = [ONLY_EDIT_COUNTER_MIN + 7, ONLY_EDIT_COUNTER_MIN + 3];
+  expect(seq.placeOf(ann, body, 0, at(0))).toEqual({ kind: "next" });
+  expect(seq.placeOf(ann, otherBody, 0, at(0)), "the first was refused").toEqual({ kind: "next" });
+  take(seq, ann, body);
+  expect(seq.placeOf(ann, body, 0, at(0))).toEqual({ kind: "waiting" });
+  for (const other of [otherBody, body + 1]) expect(seq.placeOf(ann, other, other - 1, at(0))).toEqual({ kind: "key-reused" });
+  commit(seq, [[ann, body]]);
+  expect(seq.placeOf(ann, body, 0, at(0))).toEqual({ kind: "committed", seq: 1, exact: true });
+  for (const other of [otherBody, body + 1]) expect(seq.placeOf(ann, other, other - 1, at(0))).toEqual({ kind: "key-reused" });
+
+  const next = new Sequencer(options, 1 as Seq);
+  next.restore([{ client: ann, user: "ann" as UserId, counter: body, seq: 1 as Seq, lastSeen: 0 as UnixMillis }], at(0));
+  expect(next.placeOf(ann, body, 0, at(0)), "an owner that knows a checkpoint").toEqual({ kind: "committed", seq: 1, exact: true });
+  expect(next.placeOf(ann, otherBody, 0, at(0))).toEqual({ kind: "key-reused" });
 });
 
 test("[SEQ2] a repeat is not ordered twice: it waits with its first copy, and afterwards is committed with that seq", () => {

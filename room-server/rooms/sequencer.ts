@@ -1,12 +1,13 @@
 /**
  * Finds the place of each edit among its writer's edits, so that none is ordered twice or skipped. A writer numbers its
- * edits 1, 2, 3, ...; only the next number is accepted. Rules SEQ1 to SEQ9.
+ * edits 1, 2, 3, ...; only the next number is accepted. Rules SEQ1 to SEQ11.
  *
  * A writer silent for long is forgotten. When it returns, it states up to where its edits are committed
  * (`ackedThrough`), so forgetting leaves no hole; only a repeat of an earlier edit might be ordered again.
  */
 
 import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
+import { ONLY_EDIT_COUNTER_MIN } from "../../shared/bus/envelope.ts";
 import type { ClientId, Millis, Seq } from "../../shared/ids.ts";
 import { LazyMap } from "../../shared/collections/lazy-map.ts";
 import type { CommittedEdits, Counter } from "../../shared/wire/frames.ts";
@@ -20,7 +21,9 @@ export type EditPosition =
   | { kind: "waiting" }
   /** `exact`: `seq` is the edit's own; otherwise it was committed at or before `seq`. */
   | { kind: "committed"; seq: Seq; exact: boolean }
-  | { kind: "gap"; expected: Counter };
+  | { kind: "gap"; expected: Counter }
+  /** The client id stands for one edit over HTTP, and that was another one. */
+  | { kind: "key-reused" };
 
 /** `count` consecutive edits, in the writer's numbering and in the room's order. */
 type Run = { counter: Counter; seq: Seq; count: number };
@@ -37,6 +40,7 @@ const FORGOTTEN_AT_ONCE = 0.1;
 
 const NEXT: EditPosition = { kind: "next" };
 const WAITING: EditPosition = { kind: "waiting" };
+const KEY_REUSED: EditPosition = { kind: "key-reused" };
 
 export class Sequencer {
   readonly #options: SequencerOptions;
@@ -76,6 +80,7 @@ export class Sequencer {
   placeOf(client: ClientId, counter: Counter, ackedThrough: Counter, now: Millis): EditPosition {
     const writer = this.#writers.get(client) ?? this.#meet(client, now);
     writer.lastSeen = now;
+    if (counter >= ONLY_EDIT_COUNTER_MIN) return this.#placeOfOnly(writer, counter);
     writer.announced = Math.max(writer.announced, ackedThrough);
     // For a new writer, or one that knows of commits that this log lost: it continues from there.
     writer.accepted = Math.max(writer.accepted, ackedThrough);
@@ -84,6 +89,12 @@ export class Sequencer {
     if (counter > writer.accepted) return { kind: "gap", expected: writer.accepted + 1 };
     if (counter > writer.committed) return WAITING;
     return this.#committedPlace(writer, counter);
+  }
+
+  #placeOfOnly(writer: Writer, counter: Counter): EditPosition {
+    if (writer.accepted === 0) return NEXT;
+    if (writer.accepted !== counter) return KEY_REUSED;
+    return writer.committed === counter ? this.#committedPlace(writer, counter) : WAITING;
   }
 
   /** Call only after `placeOf` returned "next". */

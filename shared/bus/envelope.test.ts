@@ -70,7 +70,7 @@ const answer: fc.Arbitrary<OwnerReply> = fc.oneof(
     expected: counter,
     retryAfterMs: number,
   }),
-  fc.record({ kind: fc.constant("not-first" as const), epoch, client: clientId, counter }),
+  fc.record({ kind: fc.constantFrom("not-first" as const, "key-reused" as const), epoch, client: clientId, counter }),
 );
 
 const languages = [

@@ -47,6 +47,12 @@ export type SubmittedEdit = {
   readonly mustBeFirst?: true;
 };
 
+/**
+ * An edit over HTTP is the only one of its client id, which stands for its Idempotency-Key. Its counter is not 1 but this
+ * plus a digest of the request, so that the log and checkpoints recognise another request under the same key.
+ */
+export const ONLY_EDIT_COUNTER_MIN = 2 ** 32;
+
 /** To the owner. */
 export type ToOwner =
   | FromGateway
@@ -79,7 +85,9 @@ export type OwnerReply =
   | { kind: "acked"; epoch: Epoch; client: ClientId; counter: Counter; seq: Seq; exact: boolean }
   | { kind: "refused"; epoch: Epoch; client: ClientId; counter: Counter; reason: NackReason; expected: Counter; retryAfterMs: number }
   /** Answers a first edit: the room already has edits, or accepted one. */
-  | { kind: "not-first"; epoch: Epoch; client: ClientId; counter: Counter };
+  | { kind: "not-first"; epoch: Epoch; client: ClientId; counter: Counter }
+  /** Answers an edit over HTTP: another one was accepted under its key. */
+  | { kind: "key-reused"; epoch: Epoch; client: ClientId; counter: Counter };
 
 export type CatchUpReply = {
   readonly kind: "catch-up";
@@ -125,6 +133,7 @@ const ANSWER = kinds<OwnerReply>({
     fields({ epoch, client: clientId, counter, reason: oneOf(NACK_REASONS), expected: counter, retryAfterMs: number }),
   ],
   "not-first": [Tag.notFirst, fields({ epoch, client: clientId, counter })],
+  "key-reused": [Tag.keyReused, fields({ epoch, client: clientId, counter })],
 });
 
 export function encodeToOwner(message: ToOwner): Uint8Array {

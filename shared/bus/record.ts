@@ -50,6 +50,7 @@ export const Tag = {
   acked: 0x21,
   refused: 0x22,
   notFirst: 0x23,
+  keyReused: 0x24,
   // to the owner, of presence
   members: 0x30,
   presenceStates: 0x31,

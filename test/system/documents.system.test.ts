@@ -167,13 +167,21 @@ test("[DHTTP4] a repeated request gets the answer of the first, also after the d
       body: JSON.stringify({ types: { body: { kind: "text", value: "once" }, items: { kind: "array", value: [1, [2]] } } }),
       at,
     });
-  const post = (at: number) =>
-    ask("POST", "again/edits", { token, headers: { ...BINARY, "idempotency-key": "rename 7" }, body: typing("named "), at });
+  const named = typing("named ");
+  const post = (at: number, body = named) =>
+    ask("POST", "again/edits", { token, headers: { ...BINARY, "idempotency-key": "rename 7" }, body, at });
   expect([(await put(0)).json.seq, (await post(0)).json.seq]).toEqual([1, 2]);
   expect([(await put(1)).json.seq, (await post(1)).json.seq]).toEqual([1, 2]);
+  const create = (body: string) =>
+    ask("PUT", "keyed/document", { token: keyed, headers: { ...TEXT, "idempotency-key": "create 1" }, body });
+  const keyed = await cluster.token("keyed", "backend");
+  expect([(await create("one")).status, (await create("two")).json.error]).toEqual([201, "key-reused"]);
+  const other = typing("other ");
+  for (const at of [0, 1]) expect(await post(at, other)).toMatchObject({ status: 422, json: { error: "key-reused" } });
   const victim = cluster.roomServers[0]!;
   await victim.kill();
   expect([(await put(0)).json.seq, (await post(1)).json.seq]).toEqual([1, 2]);
+  expect((await post(0, other)).status).toBe(422);
   await victim.startAgain();
   await cluster.roomServers[1]!.kill();
   expect([(await post(0)).json.seq, (await put(1)).status]).toEqual([2, 201]);

@@ -23,7 +23,7 @@ import {
   type WritePlan,
   writerOf,
 } from "../../http/document-writes.ts";
-import { clientKeyOf } from "../../http/idempotency.ts";
+import { type EditNaming, editNameOf } from "../../http/idempotency.ts";
 import type { HttpRoute } from "../../http/route-table.ts";
 import { type Rate, UserRates } from "../../limits/reader-rates.ts";
 import type { GatewayMetrics } from "../../metrics.ts";
@@ -47,7 +47,11 @@ export type DocumentWriteOptions = {
 };
 
 const MAKING_MS_MAX = 15_000;
-const KEYS = { digest, randomKey: (): string => randomUUID() };
+const NAMING: EditNaming = {
+  digest: (of) => createHash("sha256").update(of).digest("base64url"),
+  number: (of) => createHash("sha256").update(of).digest().readUInt32BE(),
+  randomKey: randomUUID,
+};
 
 export function documentWriteRoutes(
   { tokens, documents, writes, clientIdOf }: DocumentWritePorts,
@@ -70,8 +74,9 @@ export function documentWriteRoutes(
       if (made.status !== 200 || made.body === undefined) return made;
       const payload = madeEdit(await bytesOf(made.body), options.editBytesMax);
       if (!(payload instanceof Uint8Array)) return payload;
-      const client = clientIdOf(identity.tenant, identity.user, clientKeyOf(request, plan.scope, KEYS));
-      return writeAnswer(await writes.write(writer.room, editOf(writer, client, payload, plan)), plan.status);
+      const { key, counter } = editNameOf(request, plan, NAMING);
+      const name = { client: clientIdOf(identity.tenant, identity.user, key), counter };
+      return writeAnswer(await writes.write(writer.room, editOf(writer, name, payload, plan)), plan.status);
     });
   const writeEdit = write(EDIT);
   const edit: HttpRoute["answer"] = (request): HttpAnswer | Promise<HttpAnswer> => refuseContentType(request) ?? writeEdit(request);
@@ -82,8 +87,4 @@ export function documentWriteRoutes(
     { method: "post", path: "/v1/rooms/:room/edits", answer: edit, bodyBytesMax },
     { method: "put", path: "/v1/rooms/:room/document", answer: write(CREATE), bodyBytesMax },
   ];
-}
-
-function digest(of: string | Uint8Array): string {
-  return createHash("sha256").update(of).digest("base64url");
 }
