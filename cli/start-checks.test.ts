@@ -44,6 +44,8 @@ test.each<[string, Record<string, string>, RegExp]>([
     { roles: "document-service", webhookUrls: "https://hooks.example" },
     /COROOM_WEBHOOK_SECRETS a secret for all-tenants/,
   ],
+  ["its certificate's key", { roles: "document-service", internalCertFile: "/nope" }, /COROOM_INTERNAL_CERT_FILE and .* go together/],
+  ["the certificates it trusts", { roles: "gateway", internalCaFile: "/nope" }, /COROOM_INTERNAL_CA_FILE=.nope cannot be read/],
   ["a leaderboard's address", { roles: "leaderboard", boardsHost: "::" }, /COROOM_BOARDS_URL is not set/],
   ["a gateway's keys", { roles: "gateway", jwtSecret: "", jwksFile: "/nope" }, /COROOM_JWKS_FILE=.nope cannot be read/],
   ["its certificate", { roles: "gateway", tlsCertFile: "/nope" }, /COROOM_TLS_CERT_FILE and COROOM_TLS_KEY_FILE go together/],

@@ -3,12 +3,13 @@
  * roles again.
  */
 
-import { refuseUnfit as refuseDocumentService } from "../document-service/config.ts";
+import { refuseUnfit as refuseDocumentService, whereDocumentsAre } from "../document-service/config.ts";
 import { refuseUnsafeGateway as refuseGateway, portTaken } from "../gateway/config.ts";
-import { refuseUnfit as refuseLeaderboard } from "../leaderboard/config.ts";
+import { refuseUnfit as refuseLeaderboard, whereBoardsAre } from "../leaderboard/config.ts";
 import { refuseUnfit as refuseProbe } from "../probe/config.ts";
 import { refuseUnfit as refuseRoomServer } from "../room-server/config.ts";
 import { SettingError } from "../shared/settings/settings.ts";
+import { internalTls } from "../shared/io/internal-tls.ts";
 import { natsAddress } from "../shared/io/nats-address.ts";
 import { refuseUnsafe as refuseYWebsocket } from "../y-websocket/config.ts";
 import { DEFAULT_NATS_URL } from "./local-nats-url.ts";
@@ -29,8 +30,14 @@ export async function refuseUnfit(config: StartConfig): Promise<void> {
     "engines": () => {},
     "placement": () => {},
     "room-server": () => refuseRoomServer(config),
-    "document-service": () => refuseDocumentService(config),
-    "leaderboard": () => refuseLeaderboard(config),
+    "document-service": () => {
+      refuseDocumentService(config);
+      internalTls(config, whereDocumentsAre(config));
+    },
+    "leaderboard": () => {
+      refuseLeaderboard(config);
+      internalTls(config, whereBoardsAre(config));
+    },
     "gateway": () => {
       refuseGateway(config);
       refuseFiles(config);

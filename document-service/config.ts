@@ -11,6 +11,7 @@ import {
   type Values,
   wholeNumber,
 } from "../shared/settings/settings.ts";
+import { internalTlsSettings } from "../shared/settings/internal-tls-settings.ts";
 import { refuseNowhere, type ServiceAddress, serviceUrl } from "../shared/settings/service-address.ts";
 import type { SharedConfig } from "../shared/settings/common-settings.ts";
 import { webhookSecrets } from "../shared/settings/webhook-endpoints.ts";
@@ -57,6 +58,7 @@ export const threadSettings = {
 } as const satisfies Settings;
 
 export const documentServiceSettings = {
+  ...internalTlsSettings,
   internalSecret: {
     parse: text,
     secret: true,

@@ -26,6 +26,7 @@ import { serveHttp } from "./io/http.ts";
 import { jetstreamDeletions } from "./io/jetstream-deletions.ts";
 import { jetstreamLog } from "./io/jetstream-log.ts";
 import { kvCheckpoints, kvHistories } from "./io/kv-checkpoints.ts";
+import { internalTls } from "../shared/io/internal-tls.ts";
 import { kvLeases } from "../shared/io/kv-leases.ts";
 import { documentThreads } from "./io/document-threads.ts";
 import { openStores } from "./io/object-stores.ts";
@@ -72,12 +73,13 @@ export async function startDocumentService(
   const deps = { clock: systemClock, log, metrics };
   const webhooks = await startWebhooks(nats, streams, subjects, config, { ...deps, service });
   const host = new DocumentHost(ports, { ...config, service }, { ...deps, notifications: webhooks.notifications });
+  const tls = internalTls(config, whereDocumentsAre(config));
   const http = await serveHttp(
     [...readRoutes(host, threads, config, systemClock), ...writeRoutes(threads), ...historyRoutes(host, log), ...deleteRoutes(host)],
-    config,
+    { ...config, tls },
     { log, metrics, registry },
   );
-  const url = serviceAddress(whereDocumentsAre(config), http.port);
+  const url = serviceAddress(whereDocumentsAre(config), http.port, tls !== undefined);
   const heartbeats = sendHeartbeats(
     nats,
     subjects.documents,

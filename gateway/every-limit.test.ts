@@ -99,6 +99,7 @@ const NO_LIMITS: readonly Setting[] = [
   "jwtAudience",
   "jwtClockToleranceSeconds",
   "internalSecret",
+  "internalCaFile",
   "clientAddressHeader",
   "knownTokenMsMax",
   "retryAfterMs",

@@ -13,6 +13,7 @@ import {
   type Values,
 } from "../shared/settings/settings.ts";
 import { redisUrls } from "../shared/settings/redis-address.ts";
+import { internalTlsSettings } from "../shared/settings/internal-tls-settings.ts";
 import { refuseNowhere, type ServiceAddress, serviceUrl } from "../shared/settings/service-address.ts";
 import { parseRole, type MemberRole } from "./boards/keys.ts";
 
@@ -25,6 +26,7 @@ export const leaderboardSettings = {
       "Redis for leaderboards, for example redis://user:password@host:port/0, rediss:// for TLS, or several nodes of a Redis Cluster, comma-separated.",
     basic: true,
   },
+  ...internalTlsSettings,
   internalSecret: {
     parse: text,
     secret: true,

@@ -10,6 +10,7 @@ import type { Registry } from "prom-client";
 
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { sendHeartbeats } from "../shared/io/heartbeats.ts";
+import { internalTls } from "../shared/io/internal-tls.ts";
 import { kvLeases } from "../shared/io/kv-leases.ts";
 import { ensureLogStreams } from "../shared/io/log-stream.ts";
 import { closeNats, connectAs } from "../shared/io/nats.ts";
@@ -73,8 +74,9 @@ export async function startLeaderboard(
   const host: LeaderboardHost = new LeaderboardHost(ports, { ...config, service }, { clock: systemClock, log, metrics });
   subscribeWatches(nats, subjects, (watch) => host.receiveWatch(watch));
   subscribeNames(nats, subjects, (name) => host.receiveName(name));
-  const http = await serveHttp(host, config, { log, metrics, registry });
-  const url = serviceAddress(whereBoardsAre(config), http.port);
+  const tls = internalTls(config, whereBoardsAre(config));
+  const http = await serveHttp(host, { ...config, tls }, { log, metrics, registry });
+  const url = serviceAddress(whereBoardsAre(config), http.port, tls !== undefined);
   const heartbeats = sendHeartbeats(
     nats,
     subjects.leaderboards,

@@ -9,6 +9,7 @@ import type { Registry } from "prom-client";
 
 import { parseRoomId, parseTenantId, type RoomKey, roomKey } from "../../shared/ids.ts";
 import { type InternalResponse, type InternalRequest, refusal, serveInternal } from "../../shared/io/internal-http.ts";
+import type { InternalTls } from "../../shared/io/internal-tls.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
 
@@ -25,18 +26,20 @@ export type DocumentHttpOptions = {
   readonly documentsHost: string;
   readonly documentsPort: number;
   readonly internalSecret: string;
+  readonly tls: InternalTls | undefined;
   readonly documentBodyBytesMax: number;
 };
 
 export function serveHttp(
   routes: readonly RoomRoute[],
-  { documentsHost, documentsPort, internalSecret, documentBodyBytesMax }: DocumentHttpOptions,
+  { documentsHost, documentsPort, internalSecret, tls, documentBodyBytesMax }: DocumentHttpOptions,
   { log, metrics, registry }: { log: Log; metrics: DocumentServiceMetrics; registry: Registry },
 ): Promise<{ port: number; stop(): Promise<void> }> {
   const listening = {
     host: documentsHost,
     port: documentsPort,
     secret: internalSecret,
+    tls,
     bodyBytesMax: documentBodyBytesMax,
     tier: "document service",
     portSetting: "COROOM_DOCUMENTS_PORT",

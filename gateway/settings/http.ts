@@ -11,6 +11,12 @@ export const httpSettings = {
     meaning: "Secret for HTTP requests between Coroom's processes. Use the same value everywhere.",
     basic: true,
   },
+  internalCaFile: {
+    parse: text,
+    fallback: "",
+    meaning:
+      "File with the PEM certificates that sign the certificates of document services and leaderboards. Empty: the certificate authorities that Node trusts.",
+  },
   answerStallMsMax: {
     parse: positiveInteger,
     fallback: 60_000,

@@ -9,6 +9,7 @@ import type { Registry } from "prom-client";
 
 import type { RoomKey } from "../../shared/ids.ts";
 import { type InternalResponse, type InternalRequest, jsonResponse, refusal, serveInternal } from "../../shared/io/internal-http.ts";
+import type { InternalTls } from "../../shared/io/internal-tls.ts";
 import type { Log } from "../../shared/process/log.ts";
 import { unlessMistake } from "../../shared/time/pause.ts";
 import type { LeaderboardMetrics } from "../metrics.ts";
@@ -30,6 +31,7 @@ export type BoardHttpOptions = QuestionLimits & {
   readonly boardsHost: string;
   readonly boardsPort: number;
   readonly internalSecret: string;
+  readonly tls: InternalTls | undefined;
 };
 
 const NO_BODY = 0;
@@ -66,11 +68,12 @@ export function serveHttp(
       return refusal(503, "unavailable", "the boards are out of reach: ask again");
     }
   };
-  const { boardsHost, boardsPort, internalSecret } = options;
+  const { boardsHost, boardsPort, internalSecret, tls } = options;
   const listening = {
     host: boardsHost,
     port: boardsPort,
     secret: internalSecret,
+    tls,
     bodyBytesMax: NO_BODY,
     tier: "leaderboard",
     portSetting: "COROOM_BOARDS_PORT",

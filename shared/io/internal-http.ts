@@ -6,6 +6,7 @@
 
 import { createHash, timingSafeEqual } from "node:crypto";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 
 import type { Registry } from "prom-client";
@@ -13,6 +14,7 @@ import type { Registry } from "prom-client";
 import type { Log } from "../process/log.ts";
 import { unlessMistake } from "../time/pause.ts";
 import { StartError } from "../process/lifecycle.ts";
+import type { InternalTls } from "./internal-tls.ts";
 
 export type InternalRequest = {
   readonly method: string;
@@ -44,6 +46,8 @@ export type InternalHttpOptions = {
   readonly host: string;
   readonly port: number;
   readonly secret: string;
+  /** Undefined: plain HTTP. */
+  readonly tls?: InternalTls | undefined;
   /** Of a request. */
   readonly bodyBytesMax: number;
   /** For the error when it cannot listen: who wants to, and the setting to change. */
@@ -86,7 +90,7 @@ export async function serveInternal(
     count(given.name);
     send(response, given);
   };
-  const server = createServer((request, response) => {
+  const receive = (request: IncomingMessage, response: ServerResponse): void => {
     respond(request, response).catch((cause: unknown) => {
       if (cause instanceof AskerGone) return void response.destroy(); // It asks again.
       unlessMistake(cause);
@@ -98,7 +102,8 @@ export async function serveInternal(
       if (response.headersSent) response.destroy();
       else send(response, FAILED);
     });
-  });
+  };
+  const server = options.tls === undefined ? createServer(receive) : createTlsServer(options.tls, receive);
   await listen(server, options);
   return {
     port: (server.address() as AddressInfo).port,

@@ -23,7 +23,8 @@ export function refuseNowhere({ host, url, urlSetting }: ServiceAddress): void {
   );
 }
 
-export function serviceAddress({ host, url }: ServiceAddress, port: number): string {
+/** `isTls`: the service itself serves over TLS. */
+export function serviceAddress({ host, url }: ServiceAddress, port: number, isTls = false): string {
   if (url !== "") return url;
-  return `http://${host.includes(":") && !host.startsWith("[") ? `[${host}]` : host}:${port}`;
+  return `${isTls ? "https" : "http"}://${host.includes(":") && !host.startsWith("[") ? `[${host}]` : host}:${port}`;
 }

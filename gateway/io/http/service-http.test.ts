@@ -1,10 +1,12 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
+import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { afterEach, expect, test } from "vitest";
 
+import { CERTIFICATE, KEY } from "../../../test/contract/certificate.ts";
 import { serviceHttp } from "./service-http.ts";
 
 const QUESTION = { method: "GET", headers: {} };
@@ -32,6 +34,22 @@ test("[ASK1] many calls share a few connections, and each gets its answer", asyn
   );
   expect(answers).toEqual(Array.from({ length: 300 }, () => "here"));
   expect(connections).toBeLessThanOrEqual(64);
+});
+
+test("[ASK6] a service over TLS answers a gateway that trusts its certificate; to another one it is missing, and the reason is reported", async () => {
+  const server = createTlsServer({ cert: CERTIFICATE, key: KEY }, (_, response) => void response.end("over TLS"));
+  servers.push(server.listen(0, "127.0.0.1"));
+  await once(server, "listening");
+  const url = new URL(`https://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+  const failures: string[] = [];
+  const onTlsFailure = (_: URL, cause: Error) => void failures.push(cause.message);
+  const answer = await serviceHttp({ ca: CERTIFICATE, onTlsFailure })(url, QUESTION, undefined);
+  expect(Buffer.concat((await answer!.toArray()) as Buffer[]).toString()).toBe("over TLS");
+  expect([await serviceHttp({ onTlsFailure })(url, QUESTION, undefined), failures]).toEqual([undefined, ["self-signed certificate"]]);
+  server.closeAllConnections();
+  server.close();
+  expect(await serviceHttp({ ca: CERTIFICATE, onTlsFailure })(url, QUESTION, undefined)).toBeUndefined();
+  expect(failures, "a service that is gone").toHaveLength(1);
 });
 
 test("[ASK2] a missing service, a broken connection and a disconnected client all count as no answer", async () => {

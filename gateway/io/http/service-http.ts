@@ -5,6 +5,9 @@
  */
 
 import { Agent, type IncomingMessage, request } from "node:http";
+import { Agent as TlsAgent, request as requestOverTls } from "node:https";
+
+import { isErrno } from "../../../shared/io/system-error.ts";
 
 export type ServiceCall = { readonly method: string; readonly headers: Readonly<Record<string, string>>; readonly body?: Uint8Array };
 /**
@@ -25,16 +28,34 @@ const SILENCE_MS_MAX = 15_000;
 /** Checks within that time: a reader that has just read everything must not count as one that waits for long. */
 const LOOKS = 5;
 
-/** `streamsMax` is how many answers may be on their way to slow readers, besides those that are read at once. */
+/** Errors of a service that is gone or ended. Another error of a service over TLS is its certificate's. */
+const GONE = ["ECONNREFUSED", "ECONNRESET", "EPIPE", "ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH", "ENOTFOUND", "EAI_AGAIN", "ABORT_ERR"];
+
+export type ServiceHttpOptions = {
+  readonly silenceMsMax?: number;
+  /** Answers that may be on their way to slow readers, besides those that are read at once. */
+  readonly streamsMax?: number;
+  /** PEM certificates that sign the services' certificates. Undefined: the authorities that Node trusts. */
+  readonly ca?: string | undefined;
+  /** Called for each call that failed because TLS failed. */
+  readonly onTlsFailure?: (url: URL, cause: Error) => void;
+};
+
 export function serviceHttp({
   silenceMsMax = SILENCE_MS_MAX,
   streamsMax = 0,
-}: { silenceMsMax?: number; streamsMax?: number } = {}): CallService {
-  const agent = new Agent({ keepAlive: true, maxSockets: SOCKETS_MAX + streamsMax, timeout: IDLE_MS_MAX });
+  ca,
+  onTlsFailure = () => {},
+}: ServiceHttpOptions = {}): CallService {
+  const connections = { keepAlive: true, maxSockets: SOCKETS_MAX + streamsMax, timeout: IDLE_MS_MAX };
+  const agent = new Agent(connections);
+  const tlsAgent = new TlsAgent({ ...connections, ...(ca === undefined ? {} : { ca }) });
   return (url, { method, headers, body }, signal) =>
     new Promise((resolve) => {
       const length = body === undefined ? {} : { "content-length": String(body.byteLength) };
-      const asked = request(url, { agent, method, headers: { ...headers, ...length }, ...(signal === undefined ? {} : { signal }) });
+      const question = { method, headers: { ...headers, ...length }, ...(signal === undefined ? {} : { signal }) };
+      const isTls = url.protocol === "https:";
+      const asked = isTls ? requestOverTls(url, { ...question, agent: tlsAgent }) : request(url, { ...question, agent });
       let answer: IncomingMessage | undefined;
       let [silentMs, bytesBefore] = [0, 0];
       const look = (): void => {
@@ -47,7 +68,10 @@ export function serviceHttp({
       };
       const looking = setInterval(look, silenceMsMax / LOOKS);
       asked.on("close", () => clearInterval(looking));
-      asked.on("error", () => resolve(undefined)); // After the answer has begun, its reader gets the error.
+      asked.on("error", (cause) => {
+        if (isTls && answer === undefined && "code" in cause && !isErrno(cause, ...GONE)) onTlsFailure(url, cause);
+        resolve(undefined); // After the answer has begun, its reader gets the error.
+      });
       asked.on("response", (begun) => resolve((answer = begun)));
       asked.end(body);
     });

@@ -5,6 +5,7 @@ import { subjectsOf, type Subjects } from "../../../shared/bus/subjects.ts";
 import type { GatewayId } from "../../../shared/ids.ts";
 import { closeNats, connectAs, type NatsConnection } from "../../../shared/io/nats.ts";
 import { natsCounts } from "../../../shared/io/nats-counts.ts";
+import { trustedCertificates } from "../../../shared/io/internal-tls.ts";
 import { ensureOperationsStream, natsOperations } from "../../../shared/io/nats-operations.ts";
 import type { SharedConfig } from "../../../shared/settings/common-settings.ts";
 import { type GatewayConfig, refuseUnsendable } from "../../config.ts";
@@ -37,9 +38,10 @@ export async function connectBus(
   await ensureOperationsStream(nats, subjects, config);
   const { clock, metrics } = deps;
   const [rooms, presence] = [natsRoomOwners(nats, subjects, gateway, deps), natsPresenceOwners(nats, subjects, gateway, deps)];
+  const ca = trustedCertificates(config.internalCaFile);
   const [documents, leaderboards] = [
-    natsServices(nats, subjects.documents, clock, config.streamedAnswersMax),
-    natsServices(nats, subjects.leaderboards, clock),
+    natsServices(nats, subjects.documents, deps, { ca, streamsMax: config.streamedAnswersMax }),
+    natsServices(nats, subjects.leaderboards, deps, { ca }),
   ];
   const placement = natsPlacement(nats, subjects, config, clock);
   const boards = natsBoards(nats, subjects, leaderboards);

@@ -3,11 +3,14 @@
 import { ServiceHeartbeat } from "../../../shared/bus/placement-messages.ts";
 import type { Clock } from "../../../shared/time/clock.ts";
 import type { Millis } from "../../../shared/ids.ts";
+import type { Log } from "../../../shared/process/log.ts";
 import type { NatsConnection } from "../../../shared/io/nats.ts";
 import { subscribeJson } from "../../../shared/io/nats-json.ts";
-import { type CallService, serviceHttp } from "../http/service-http.ts";
+import { type CallService, serviceHttp, type ServiceHttpOptions } from "../http/service-http.ts";
 
 const SILENCE_MS_MAX = 5_000;
+/** A service's TLS failure is logged once in this time. */
+const REPORT_MS_MIN = 60_000;
 /** Every live service has sent a heartbeat by then: heartbeats come each second. */
 const FIRST_MS_MAX = 1_500;
 
@@ -24,8 +27,12 @@ export type ServiceDirectory = {
 /** `withoutRedis` counts the services that report that they cannot reach Redis. */
 export type ServiceDirectoryWithRedis = ServiceDirectory & { readonly withoutRedis: () => number };
 
-/** `streamsMax` is how many answers may be on their way to slow readers. */
-export function natsServices(nats: NatsConnection, subject: string, clock: Clock, streamsMax = 0): ServiceDirectoryWithRedis {
+export function natsServices(
+  nats: NatsConnection,
+  subject: string,
+  { clock, log }: { readonly clock: Clock; readonly log: Log },
+  http: Pick<ServiceHttpOptions, "streamsMax" | "ca">,
+): ServiceDirectoryWithRedis {
   const heard = new Map<string, { url: string; at: Millis; isWithoutRedis: boolean }>();
   let turn = 0;
   let receiveFirst = (): void => {};
@@ -46,5 +53,15 @@ export function natsServices(nats: NatsConnection, subject: string, clock: Clock
     return [...all.slice(turn), ...all.slice(0, turn)];
   };
   const withoutRedis = (): number => heardLately().filter(({ isWithoutRedis }) => isWithoutRedis).length;
-  return { urls, withoutRedis, heard: first, ask: serviceHttp({ streamsMax }) };
+  const reported = new Map<string, Millis>();
+  const onTlsFailure = ({ origin }: URL, cause: Error): void => {
+    if (clock.now() - (reported.get(origin) ?? Number.NEGATIVE_INFINITY) < REPORT_MS_MIN) return;
+    for (const [service, at] of reported) if (clock.now() - at >= REPORT_MS_MIN) reported.delete(service);
+    reported.set(origin, clock.now());
+    log.error(
+      { service: origin, cause },
+      "TLS to a service failed: sign its certificate by an authority in COROOM_INTERNAL_CA_FILE, for the host of its address",
+    );
+  };
+  return { urls, withoutRedis, heard: first, ask: serviceHttp({ ...http, onTlsFailure }) };
 }
