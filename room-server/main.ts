@@ -42,7 +42,7 @@ export async function startRoomServer(
   const traced = traces === undefined ? bus.ports : tracedPorts(bus.ports, traces.edits);
   const membership = new Membership({ silenceMsMax: HEARTBEATS_MISSED_MAX * config.heartbeatMs });
   const memoryBytes = (): number => process.memoryUsage.rss();
-  const parts = assembleRoomServer(server, { ...traced, seal: hmacSeal(config.roomSecret), epochs }, bus.options, {
+  const parts = assembleRoomServer(server, { ...traced, seal: hmacSeal(config.roomSecret, config, clock), epochs }, bus.options, {
     ...deps,
     endOfTurn: endOfTurn(),
     membership,

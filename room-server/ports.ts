@@ -159,7 +159,7 @@ export interface Claims {
   onClaim(answer: (request: ClaimRequest) => Promise<ClaimReply>): void;
 }
 
-/** Proves, to any later owner of the room, that a room server received an edit from its author. */
+/** Proves, to any later owner of the room, that a room server received an edit from its author, not long ago. */
 export interface Seal {
   sealOf(room: RoomKey, edit: Omit<TentativeEdit, "mac" | "epoch">): Uint8Array;
   isGenuine(room: RoomKey, edit: TentativeEdit): boolean;

@@ -1,27 +1,51 @@
-/** HMAC-SHA-256, cut to 128 bits, over an edit without its epoch: a later owner accepts it too. */
+/**
+ * HMAC-SHA-256, cut to 128 bits, over an edit without its epoch, so that a later owner accepts it too, and over the date
+ * of the seal, which stands in front. An old seal is refused: the owner may have forgotten the writer, and would order
+ * the edit a second time.
+ */
 
 import { createHmac, timingSafeEqual } from "node:crypto";
 
 import * as encoding from "lib0/encoding";
 
 import type { RoomKey } from "../../shared/ids.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import type { TentativeEdit } from "../../shared/wire/frames.ts";
 import type { Seal } from "../ports.ts";
 
-const PURPOSE = "coroom tentative edit 1";
+const PURPOSE = "coroom tentative edit 2";
+const DATE_BYTES = 8;
 const MAC_BYTES = 16;
+/** How far the dates of two room servers may differ. At most half of the dedupe window. */
+const CLOCK_DIFFERENCE_MS_MAX = 60_000;
 
-export function hmacSeal(secret: string): Seal {
-  const sealOf: Seal["sealOf"] = (room, edit) =>
-    new Uint8Array(createHmac("sha256", secret).update(contentOf(room, edit)).digest().subarray(0, MAC_BYTES));
+export type SealOptions = { readonly dedupeMsMin: number };
+
+export function hmacSeal(secret: string, { dedupeMsMin }: SealOptions, clock: Pick<Clock, "wallNow">): Seal {
+  const differenceMsMax = Math.min(CLOCK_DIFFERENCE_MS_MAX, dedupeMsMin / 2);
+  const sealAt = (room: RoomKey, edit: Content, date: bigint): Uint8Array => {
+    const seal = Buffer.alloc(DATE_BYTES + MAC_BYTES);
+    seal.writeBigUInt64BE(date);
+    const hmac = createHmac("sha256", secret).update(seal.subarray(0, DATE_BYTES)).update(contentOf(room, edit));
+    hmac.digest().copy(seal, DATE_BYTES, 0, MAC_BYTES);
+    return new Uint8Array(seal);
+  };
   return {
-    sealOf,
-    isGenuine: (room, edit) => edit.mac.byteLength === MAC_BYTES && timingSafeEqual(edit.mac, sealOf(room, edit)),
+    sealOf: (room, edit) => sealAt(room, edit, BigInt(Math.floor(clock.wallNow()))),
+    isGenuine: (room, edit) => {
+      if (edit.mac.byteLength !== DATE_BYTES + MAC_BYTES) return false;
+      const date = Buffer.from(edit.mac).readBigUInt64BE();
+      if (!timingSafeEqual(edit.mac, sealAt(room, edit, date))) return false;
+      const ageMs = clock.wallNow() - Number(date);
+      return ageMs >= -differenceMsMax && ageMs <= dedupeMsMin - differenceMsMax;
+    },
   };
 }
 
+type Content = Omit<TentativeEdit, "mac" | "epoch">;
+
 /** Every text and the payload follow their length, so no two contents give the same bytes. */
-function contentOf(room: RoomKey, edit: Omit<TentativeEdit, "mac" | "epoch">): Uint8Array {
+function contentOf(room: RoomKey, edit: Content): Uint8Array {
   return encoding.encode((out) => {
     encoding.writeVarString(out, PURPOSE);
     encoding.writeVarString(out, room);

@@ -55,7 +55,7 @@ export function the<Effect extends { readonly kind: string }, Kind extends Effec
 function claimedRoom(): Ownership {
   let records = 0;
   const deps = {
-    seal: hmacSeal("a secret of at least 32 characters"),
+    seal: hmacSeal("a secret of at least 32 characters", { dedupeMsMin: 300_000 }, { wallNow: () => 0 as UnixMillis }),
     epochs: { after: (known: Epoch) => (known + 1) as Epoch },
     budget: new BacklogBudget({ bytesMax: 1_000_000 }),
     takeReplica: () => undefined,

@@ -120,7 +120,7 @@ export class RoomServerProcess {
       fanOut: natsFanOut(connection, subjects),
       others: natsOtherServers(connection, subjects),
       operations: { report: () => {} },
-      seal: hmacSeal("the secret that all room servers share"),
+      seal: hmacSeal("the secret that all room servers share", this.#world.settings.roomServer, this.process.clock),
       epochs: datedEpochs(this.process.clock, () => this.#epochs.unit()),
     };
   }
