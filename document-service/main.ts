@@ -20,11 +20,10 @@ import { serviceAddress } from "../shared/settings/service-address.ts";
 import type { SharedConfig } from "../shared/settings/common-settings.ts";
 import { type DocumentServiceConfig, refuseUnfit, refuseUnwritable, whereDocumentsAre } from "./config.ts";
 import { DocumentHost } from "./document-host.ts";
-import { deleteRoutes } from "./io/delete-routes.ts";
+import { deleteRoutes, writeRoutes } from "./io/write-routes.ts";
 import { historyRoutes } from "./io/history-routes.ts";
 import { serveHttp } from "./io/http.ts";
-import { jetstreamDeletions } from "./io/jetstream-deletions.ts";
-import { jetstreamLog } from "./io/jetstream-log.ts";
+import { jetstreamDeletions, jetstreamLog } from "./io/jetstream-log.ts";
 import { kvCheckpoints, kvHistories } from "./io/kv-checkpoints.ts";
 import { internalTls } from "../shared/io/internal-tls.ts";
 import { kvLeases } from "../shared/io/kv-leases.ts";
@@ -32,7 +31,6 @@ import { documentThreads } from "./io/document-threads.ts";
 import { openStores } from "./io/object-stores.ts";
 import { readRoutes } from "./io/read-routes.ts";
 import { startWebhooks } from "./io/webhooks.ts";
-import { writeRoutes } from "./io/write-routes.ts";
 import { documentServiceMetrics } from "./metrics.ts";
 
 /** A request that nats-server has not answered by then is sent again. */

@@ -8,7 +8,6 @@ import type { LeaseWrite } from "../shared/cluster/lease.ts";
 import type { DocumentContent, Diff, Made, TextFound, Wanted } from "./content.ts";
 import type { History } from "./history/history.ts";
 import type { WebhookEndpoint } from "../shared/settings/webhook-endpoints.ts";
-import type { DeliveryOutcome, NextStep } from "./webhooks/delivery.ts";
 import type { MergedDocument } from "./merge.ts";
 import type { Reverted } from "./history/reverting.ts";
 
@@ -132,6 +131,14 @@ export interface ChangeNotifications {
   /** Resolves once the notification is queued. */
   receiveDeleted(room: RoomKey): Promise<void>;
 }
+
+/** `failed`: no answer, or an error that may pass. `refused`: the endpoint answers that it does not want the event. */
+export type DeliveryOutcome =
+  | { readonly kind: "delivered" }
+  | { readonly kind: "failed"; readonly why: string; readonly retryAfterMs?: number }
+  | { readonly kind: "refused"; readonly why: string };
+export type NextStep =
+  { readonly kind: "done" } | { readonly kind: "again"; readonly afterMs: number } | { readonly kind: "give-up"; readonly why: string };
 
 /** `event` undefined: it does not decode. `attempt` counts from 1. */
 export type QueuedEvent = {

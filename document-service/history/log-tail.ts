@@ -3,8 +3,7 @@
  * another.
  */
 
-import { headOf } from "../../shared/bus/record.ts";
-import type { StoredRecord } from "../../shared/bus/record.ts";
+import { headOf, type StoredRecord } from "../../shared/bus/record.ts";
 import type { Seq, UnixMillis } from "../../shared/ids.ts";
 import { type LoggedEdits, loggedEditsOf } from "./segments.ts";
 

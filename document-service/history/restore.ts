@@ -10,8 +10,7 @@
 import { assert, assertNever } from "../../shared/assert.ts";
 import { type Checkpoint, type CheckpointEntry, isDeleted } from "../../shared/bus/checkpoint.ts";
 import { NO_EPOCHS, withEpoch, withRecords } from "../../shared/bus/epoch-history.ts";
-import { epochOf } from "../../shared/bus/record.ts";
-import type { StoredRecord } from "../../shared/bus/record.ts";
+import { epochOf, type StoredRecord } from "../../shared/bus/record.ts";
 import type { LeaseWrite } from "../../shared/cluster/lease.ts";
 import type { Epoch, RoomKey, Seq, UnixMillis } from "../../shared/ids.ts";
 import { EMPTY_STATE, type MergedDocument } from "../merge.ts";

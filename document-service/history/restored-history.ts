@@ -3,8 +3,7 @@
  * rolled back.
  */
 
-import { headOf } from "../../shared/bus/record.ts";
-import type { StoredRecord } from "../../shared/bus/record.ts";
+import { headOf, type StoredRecord } from "../../shared/bus/record.ts";
 import type { Epoch, Seq, UnixMillis } from "../../shared/ids.ts";
 import type { Digest, StoredHistory } from "../ports.ts";
 import { type DocumentVersion, type History, objectsOf, type Segment } from "./history.ts";

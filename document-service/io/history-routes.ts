@@ -14,9 +14,8 @@ import { type InternalResponse, jsonResponse, refusal } from "../../shared/io/in
 import { readableFrom, type DocumentVersion } from "../history/history.ts";
 import type { HistoryMoment, HistoryRefusal } from "../history/history-reads.ts";
 import type { HistoryReadsHost } from "../history/history-reads-host.ts";
-import { DELETED } from "./delete-routes.ts";
-import type { RoomQuestion, RoomRoute } from "./http.ts";
-import { unread } from "./unread.ts";
+import { DELETED } from "./write-routes.ts";
+import { type RoomQuestion, type RoomRoute, unread } from "./http.ts";
 
 const NAME_CHARACTERS_MAX = 128;
 const NewVersion = z.object({ name: z.string().min(1).max(NAME_CHARACTERS_MAX) });

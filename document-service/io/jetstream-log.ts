@@ -1,13 +1,21 @@
-/** The log in JetStream: reads partitions in order, reads the end of a room's log, and trims. */
+/**
+ * The log in JetStream: reads partitions in order, reads the end of a room's log, trims, and appends deletions. It asks on
+ * NATS whether a deleted room still has an owner.
+ */
 
-import { jetstreamManager } from "@nats-io/jetstream";
+import { randomUUID } from "node:crypto";
 
-import { decodeRecord, headOf } from "../../shared/bus/record.ts";
+import { jetstreamManager, type JetStreamClient } from "@nats-io/jetstream";
+import { errors } from "nats";
+
+import { encodeToOwner } from "../../shared/bus/envelope.ts";
+import { decodeRecord, headOf, encodeDeletedRecord } from "../../shared/bus/record.ts";
 import { partitionOf, roomOfSubject, type Subjects } from "../../shared/bus/subjects.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import { followLog, readLog } from "../../shared/io/log-reader.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
-import type { EditLog } from "../ports.ts";
+import type { Clock } from "../../shared/time/clock.ts";
+import type { EditLog, Deletions } from "../ports.ts";
 
 export async function jetstreamLog(
   nats: NatsConnection,
@@ -43,4 +51,39 @@ export async function jetstreamLog(
       await manager.streams.purge(stream, { filter: subject, seq: before });
     },
   };
+}
+
+/** An owner sends no reply: it reads its log and has released the room by the next request. */
+const OWNER_MS_MAX = 300;
+
+export function jetstreamDeletions(
+  nats: NatsConnection,
+  jetstream: JetStreamClient,
+  subjects: Subjects,
+  { partitions }: { partitions: number },
+  clock: Pick<Clock, "wallNow">,
+): Deletions {
+  return {
+    append: async (room) => {
+      const id = `deletion.${randomUUID()}`;
+      const { seq } = await jetstream.publish(
+        subjects.log(partitionOf(room, partitions), room),
+        encodeDeletedRecord({ id, time: clock.wallNow() }),
+        { msgID: id },
+      );
+      return seq;
+    },
+    notifyOwner: async (room) => {
+      try {
+        await nats.request(subjects.toOwner(room), encodeToOwner({ kind: "check-ownership" }), { timeout: OWNER_MS_MAX });
+      } catch (error) {
+        if (isNobodyThere(error)) return "nobody"; // On any other error an owner may exist.
+      }
+      return "somebody";
+    },
+  };
+}
+
+function isNobodyThere(error: unknown): boolean {
+  return error instanceof errors.NoRespondersError || (error instanceof errors.RequestError && error.isNoResponders());
 }

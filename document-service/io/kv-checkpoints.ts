@@ -6,12 +6,10 @@ import { CheckpointEntry } from "../../shared/bus/checkpoint.ts";
 import type { Checkpoints, Histories } from "../ports.ts";
 import { History, NO_HISTORY } from "../history/history.ts";
 import type { z } from "zod";
-import { decodeJson, encodeJson } from "../../shared/bus/json-messages.ts";
+import { decodeJson, encodeJson, UndecodableEntry } from "../../shared/bus/json-messages.ts";
 import type { RoomKey } from "../../shared/ids.ts";
-import { kvBucket } from "../../shared/io/jetstream-stores.ts";
-import { replaceRevision } from "../../shared/io/jetstream-stores.ts";
+import { kvBucket, replaceRevision } from "../../shared/io/jetstream-stores.ts";
 import type { LeaseWrite } from "../../shared/cluster/lease.ts";
-import { UndecodableEntry } from "../../shared/bus/json-messages.ts";
 
 /** Reads go to the leader: an old entry from a replica would not fit the trimmed log. */
 type RoomValues<Value> = {

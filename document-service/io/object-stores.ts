@@ -1,12 +1,16 @@
-/** Opens the object store that the settings name. */
+/**
+ * Opens the object store that the settings name. A JetStream object store needs no set-up, and is backed up with
+ * everything else in NATS.
+ */
 
 import type { JetStreamClient } from "@nats-io/jetstream";
 
 import type { Subjects } from "../../shared/bus/subjects.ts";
+import { objectNames, readObject, removeObject, withTimeout, removeOrphanChunks } from "../../shared/io/jetstream-object.ts";
+import { objectBucket } from "../../shared/io/jetstream-stores.ts";
 import { refuseIncompleteStore, type StoreSettings } from "../config.ts";
 import type { ObjectStore } from "../ports.ts";
 import { folderObjects } from "./folder-objects.ts";
-import { jetstreamObjects } from "./jetstream-objects.ts";
 import { s3Objects } from "./s3-objects.ts";
 
 type StoreConfig = StoreSettings & { readonly environment: string; readonly logReplicas: number };
@@ -28,4 +32,25 @@ export async function openStores(
     }
   };
   return { snapshots: await open(subjects.snapshotsBucket), history: await open(subjects.historyObjectsBucket) };
+}
+
+const CHUNK_BYTES = 512 * 1024;
+/** When NATS disappears during a transfer, its client waits for ever; this limit lets the caller try again. */
+const TRANSFER_MS_MAX = 15_000;
+/** Minimum age of chunks without a name. No write takes so long. */
+const ABANDONED_MS_MIN = 24 * 3_600_000;
+
+/** Creates `bucket` if it is missing, with `replicas` copies. */
+export async function jetstreamObjects(jetstream: JetStreamClient, bucket: string, replicas: number): Promise<ObjectStore> {
+  const store = await objectBucket(jetstream, bucket, replicas);
+  const objects = { name: bucket, store, manager: await jetstream.jetstreamManager() };
+  return {
+    write: async (name, bytes) => {
+      await withTimeout(TRANSFER_MS_MAX, `writing ${name}`, store.putBlob({ name, options: { max_chunk_size: CHUNK_BYTES } }, bytes));
+    },
+    read: (name) => withTimeout(TRANSFER_MS_MAX, `reading ${name}`, readObject(objects, name)),
+    list: () => objectNames(objects), // The store's own list ends silently when NATS disappears, and the objects that it omits would count as lost.
+    remove: (name) => removeObject(objects, name),
+    sweep: () => removeOrphanChunks(objects, ABANDONED_MS_MIN),
+  };
 }

@@ -11,9 +11,8 @@ import { pause } from "../../shared/time/pause.ts";
 import { KINDS, type Wanted } from "../content.ts";
 import type { DocumentReads } from "../ports.ts";
 import type { Freshness, Served } from "../rooms/room-messages.ts";
-import { DELETED } from "./delete-routes.ts";
-import type { RoomQuestion, RoomRoute } from "./http.ts";
-import { isRead, TOO_LARGE, unread } from "./unread.ts";
+import { DELETED } from "./write-routes.ts";
+import { type RoomQuestion, type RoomRoute, isRead, TOO_LARGE, unread } from "./http.ts";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 

@@ -1,19 +1,24 @@
-/** Everything that webhooks take, where settings name an endpoint; else nothing. */
+/**
+ * Starts webhooks if settings name an endpoint. An event is delivered as Standard Webhooks defines it: a POST with an id,
+ * a date and a signature. The operator sets the address, so a redirect is a failure, and only the status is read.
+ */
+
+import { createHmac } from "node:crypto";
 
 import type { JetStreamClient } from "@nats-io/jetstream";
 
 import type { Subjects } from "../../shared/bus/subjects.ts";
-import type { Clock } from "../../shared/time/clock.ts";
-import type { NatsConnection } from "../../shared/io/nats.ts";
+import type { WebhookEvent } from "../../shared/bus/webhook-events.ts";
 import { ensureOperationsStream, natsOperations, type OperationsLimits } from "../../shared/io/nats-operations.ts";
+import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { Log } from "../../shared/process/log.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
-import type { ChangeQueueOptions } from "../webhooks/change-queue.ts";
+import type { ChangeNotifications, DeliveryOutcome, WebhookCalls } from "../ports.ts";
 import { ChangeQueueHost, NO_NOTIFICATIONS } from "../webhooks/change-queue-host.ts";
-import type { ChangeNotifications } from "../ports.ts";
+import type { ChangeQueueOptions } from "../webhooks/change-queue.ts";
 import { WebhooksHost, type WebhooksOptions } from "../webhooks/delivery-host.ts";
 import { jetstreamWebhooks, type WebhookQueueOptions } from "./jetstream-webhooks.ts";
-import { webhookCalls, type WebhookCallOptions } from "./webhook-calls.ts";
 
 export type WebhookConfig = ChangeQueueOptions & WebhooksOptions & WebhookQueueOptions & WebhookCallOptions & OperationsLimits;
 /** `service`: who tells operations. */
@@ -39,4 +44,58 @@ export async function startWebhooks(
       await webhooks.stop();
     },
   };
+}
+
+export type WebhookCallOptions = { readonly webhookSecrets: ReadonlyMap<string, string>; readonly webhookTimeoutMs: number };
+
+const GONE = 410;
+
+/** Each endpoint has a secret. */
+export function webhookCalls({ webhookSecrets, webhookTimeoutMs }: WebhookCallOptions, clock: Clock): WebhookCalls {
+  return {
+    deliver: async ({ name, url }, id, event) => {
+      const body = bodyOf(event);
+      const timestamp = Math.floor(clock.wallNow() / 1000);
+      const headers = {
+        "content-type": "application/json",
+        "user-agent": "coroom",
+        "webhook-id": id,
+        "webhook-timestamp": String(timestamp),
+        "webhook-signature": signatureOf(webhookSecrets.get(name) ?? "", `${id}.${timestamp}.${body}`),
+      };
+      try {
+        const response = await fetch(url, {
+          method: "POST",
+          headers,
+          body,
+          redirect: "manual",
+          signal: AbortSignal.timeout(webhookTimeoutMs),
+        });
+        await response.body?.cancel();
+        return outcomeOf(response);
+      } catch (error) {
+        // fetch throws these when the endpoint does not answer, or not in time.
+        if (!(error instanceof TypeError) && !(error instanceof DOMException)) throw error;
+        return { kind: "failed", why: error instanceof DOMException ? `no answer within ${webhookTimeoutMs} ms` : "it cannot be reached" };
+      }
+    },
+  };
+}
+
+function bodyOf({ type, at, ...data }: WebhookEvent): string {
+  return JSON.stringify({ type, timestamp: new Date(at).toISOString(), data });
+}
+
+function signatureOf(secret: string, signed: string): string {
+  return `v1,${createHmac("sha256", Buffer.from(secret.replace(/^whsec_/, ""), "base64"))
+    .update(signed)
+    .digest("base64")}`;
+}
+
+function outcomeOf({ ok, status, headers }: Response): DeliveryOutcome {
+  if (ok) return { kind: "delivered" };
+  const why = `HTTP ${status}`;
+  if (status === GONE) return { kind: "refused", why };
+  const seconds = Number(headers.get("retry-after") ?? "");
+  return { kind: "failed", why, ...(seconds > 0 ? { retryAfterMs: seconds * 1000 } : {}) };
 }

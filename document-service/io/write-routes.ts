@@ -1,15 +1,18 @@
 /**
- * The HTTP routes that turn a write into one edit: an edit is checked, so that a backend's mistake does not reach a
- * room's log; text and JSON are converted. Nothing is written here: the gateway sends the edit like any other edit.
+ * The HTTP routes that change a room. A write becomes one edit: an edit is checked, so that a backend's mistake does not
+ * reach a room's log; text and JSON are converted. Nothing is written here: the gateway sends the edit like any other.
+ * A repeated deletion has the same effect and answer.
  */
 
 import { z } from "zod";
 
-import { type InternalResponse, refusal } from "../../shared/io/internal-http.ts";
+import { assertNever } from "../../shared/assert.ts";
+import type { RoomKey } from "../../shared/ids.ts";
+import { type InternalResponse, refusal, jsonResponse } from "../../shared/io/internal-http.ts";
 import type { DocumentContent, Made } from "../content.ts";
+import type { DocumentHost } from "../document-host.ts";
 import type { DocumentReads, Unread } from "../ports.ts";
-import type { RoomQuestion, RoomRoute } from "./http.ts";
-import { isRead, TOO_LARGE, unread } from "./unread.ts";
+import { type RoomQuestion, type RoomRoute, isRead, TOO_LARGE, unread } from "./http.ts";
 
 const DEFAULT_TEXT = "text";
 const TYPES_MAX = 100;
@@ -100,4 +103,28 @@ function isTooDeep(value: unknown): boolean {
 
 function isObject(value: unknown): value is object {
   return typeof value === "object" && value !== null;
+}
+
+/** The answer to every request about a deleted room. */
+export const DELETED = refusal(410, "deleted", "the room is deleted permanently: create another room under a new name");
+
+export function deleteRoutes(host: Pick<DocumentHost, "delete">): RoomRoute[] {
+  const answer = async ({ room }: { room: RoomKey }) => {
+    const outcome = await host.delete(room);
+    switch (outcome) {
+      case "wiped":
+        return jsonResponse(200, "deleted", { deleted: true, wiped: true });
+      case "wiping":
+        return jsonResponse(202, "deleted", { deleted: true, wiped: false });
+      case "no-room":
+        return refusal(404, "no-room", "nobody was ever in this room: there is nothing to delete");
+      case "elsewhere":
+        return refusal(503, "loading", "this room is not ready: ask again");
+      case "unknown":
+        return refusal(503, "unknown", "the log does not answer, so it is not known whether the room is deleted: ask again");
+      default:
+        return assertNever(outcome);
+    }
+  };
+  return [{ method: "DELETE", place: "", answer }];
 }

@@ -14,15 +14,20 @@ import { pause, unlessMistake } from "../../shared/time/pause.ts";
 import type { HistoryReadsHost } from "../history/history-reads-host.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
 import type { ChangeNotifications } from "../ports.ts";
-import { nextDeletionStep, servedWithoutEdits } from "./log-end.ts";
-import { DocumentPartition, type DocumentPartitionEffect, type DocumentPartitionInput, type DocumentPartitionLimits } from "./partition.ts";
-import { ReadAheadHost } from "./read-ahead-host.ts";
+import {
+  nextDeletionStep,
+  servedWithoutEdits,
+  DocumentPartition,
+  type DocumentPartitionEffect,
+  type DocumentPartitionInput,
+  type DocumentPartitionLimits,
+} from "./partition.ts";
+import { ReadAheadHost, TrimRoundsHost } from "./trim-rounds-host.ts";
 import type { ReadAheadOptions } from "./read-ahead.ts";
 import { type DocumentRoomHostDeps, DocumentRoomHost, type DocumentRoomHostOptions, type DocumentRoomPorts } from "./room-host.ts";
 import type { Freshness, Served } from "./room-messages.ts";
 import { SweepHost } from "./sweep-host.ts";
 import type { SweepOptions } from "./sweep.ts";
-import { TrimRoundsHost } from "./trim-rounds-host.ts";
 import { TrimRounds, type TrimRoundsOptions } from "./trim-rounds.ts";
 
 /** `boards`: the leaderboards' leases on the same partitions. */

@@ -1,7 +1,13 @@
 import { expect, test } from "vitest";
 
-import type { Millis, RoomKey } from "../../shared/ids.ts";
-import { DocumentPartition, type DocumentPartitionEffect, type DocumentPartitionRoom } from "./partition.ts";
+import type { Millis, RoomKey, Seq } from "../../shared/ids.ts";
+import {
+  DocumentPartition,
+  type DocumentPartitionEffect,
+  type DocumentPartitionRoom,
+  nextDeletionStep,
+  servedWithoutEdits,
+} from "./partition.ts";
 
 const LIMITS = { documentsBytesMax: 1_000, documentsMax: 10, documentOpeningsMax: 2, documentSavesMax: 2 };
 
@@ -137,4 +143,34 @@ test("[PTN8] after the lease is given back no job starts", () => {
   rig.tick();
   rig.receive("lease-given-back");
   expect(rig.receive("job-ended")).toEqual([]);
+});
+
+const empty = { kind: "empty" } as const;
+const at = (seq: number) => ({ kind: "at", seq: seq as Seq }) as const;
+const deleted = { kind: "deleted", streamSeq: 9 } as const;
+
+test("[LGE1] a room of which no edit was read is loading while its log has edits, and has no document otherwise", () => {
+  expect([empty, at(0), at(1), deleted].map((end) => servedWithoutEdits(end).kind)).toEqual([
+    "no-document",
+    "no-document",
+    "loading",
+    "deleted",
+  ]);
+});
+
+test("[LGE2] a room is deleted once, a room that never existed not at all, and a room whose log was lost by its checkpoint", () => {
+  const steps = [
+    nextDeletionStep({ isDeleted: false, isKnown: false }, empty),
+    nextDeletionStep({ isDeleted: false, isKnown: true }, empty),
+    nextDeletionStep({ isDeleted: false, isKnown: false }, at(0)),
+    nextDeletionStep({ isDeleted: true, isKnown: false }, empty),
+    nextDeletionStep({ isDeleted: false, isKnown: true }, deleted),
+  ];
+  expect(steps).toEqual([
+    { kind: "no-room" },
+    { kind: "append", streamSeq: undefined },
+    { kind: "append", streamSeq: undefined },
+    { kind: "deleted", streamSeq: undefined },
+    { kind: "deleted", streamSeq: 9 },
+  ]);
 });

@@ -7,6 +7,8 @@
 
 import { assertNever } from "../../shared/assert.ts";
 import type { Millis, RoomKey } from "../../shared/ids.ts";
+import type { RoomLogEnd } from "../ports.ts";
+import type { Served } from "./room-messages.ts";
 import type { DocumentRoom } from "./room.ts";
 
 /** A room as its partition sees it. */
@@ -237,4 +239,24 @@ export class DocumentPartition {
     for (const room of this.#rooms.values()) if (isCounted(room)) count += 1;
     return count;
   }
+}
+
+/** The answer for a room of which this service has read no edit: the log may have edits that were not read yet. */
+export function servedWithoutEdits(end: RoomLogEnd): Served {
+  if (end.kind === "deleted") return { kind: "deleted" };
+  return end.kind === "at" && end.seq > 0 ? { kind: "loading" } : { kind: "no-document" };
+}
+
+/** `streamSeq`: of the record that deletes the room, where the log has it. */
+export type DeletionStep =
+  | { readonly kind: "no-room" }
+  /** Append the record that deletes the room. */
+  | { readonly kind: "append"; readonly streamSeq: undefined }
+  | { readonly kind: "deleted"; readonly streamSeq: number | undefined };
+
+/** A room without records, checkpoint or deletion never existed. A deleted room is not deleted again. */
+export function nextDeletionStep({ isDeleted, isKnown }: Pick<DocumentRoom, "isDeleted" | "isKnown">, end: RoomLogEnd): DeletionStep {
+  if (end.kind === "deleted") return { kind: "deleted", streamSeq: end.streamSeq };
+  if (isDeleted) return { kind: "deleted", streamSeq: undefined };
+  return end.kind === "empty" && !isKnown ? { kind: "no-room" } : { kind: "append", streamSeq: undefined };
 }

@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 
-import type { StoredRecord } from "../../shared/bus/record.ts";
+import { type StoredRecord, encodeEditsRecord, encodeEpochRecord } from "../../shared/bus/record.ts";
 import { hasDocument } from "../../shared/bus/checkpoint.ts";
-import { encodeEditsRecord, encodeEpochRecord } from "../../shared/bus/record.ts";
 import type { Epoch, Millis, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { UndecodableEntry } from "../../shared/bus/json-messages.ts";
 import { mergeEdits } from "../merge.ts";

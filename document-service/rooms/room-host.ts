@@ -1,8 +1,8 @@
 /** Carries out what one room decides (room.ts), and feeds each outcome back. The only caller of `DocumentRoom.receive`. */
 
 import { assertNever } from "../../shared/assert.ts";
-import type { StoredRecord } from "../../shared/bus/record.ts";
 import { UndecodableEntry } from "../../shared/bus/json-messages.ts";
+import type { StoredRecord } from "../../shared/bus/record.ts";
 import type { Millis, RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { Clock } from "../../shared/time/clock.ts";
@@ -25,8 +25,8 @@ import type {
   Served,
   StoreEffect,
   StoreFailure,
+  DocumentRoomReport,
 } from "./room-messages.ts";
-import { reportRoom } from "./room-reports.ts";
 import { DocumentRoom, type DocumentRoomOptions } from "./room.ts";
 import { decideSnapshotSweep } from "./sweep.ts";
 
@@ -267,4 +267,73 @@ export class DocumentRoomHost {
 function failureOf(cause: unknown): StoreFailure {
   unlessMistake(cause);
   return { cause, isUndecodable: cause instanceof UndecodableEntry };
+}
+
+export function reportRoom(
+  room: RoomKey,
+  report: DocumentRoomReport,
+  { log, metrics }: { log: Log; metrics: DocumentServiceMetrics },
+): void {
+  switch (report.kind) {
+    case "set-aside":
+      return log.error(
+        { room, after: report.after, bytes: report.bytes },
+        "the edits of a room that cannot be merged are too many to keep in memory; they stay in the log, which is not trimmed, and are read again once the room's snapshot is restored or the service restarts",
+      );
+    case "released-undecodable":
+      return log.error(
+        { room, fromStreamSeq: report.fromStreamSeq, bytes: report.bytes },
+        "memory is short: the edits of a room whose checkpoint does not decode leave memory; they are read again from the log once it decodes",
+      );
+    case "gap-crossed":
+      metrics.gaps.inc();
+      return log.error(
+        { room, streamSeq: report.streamSeq, after: report.after },
+        "the log of a room has a hole that no checkpoint explains; the room's log is no longer trimmed",
+      );
+    case "record-unreadable":
+      metrics.unreadable.inc();
+      return log.error(
+        { room, streamSeq: report.streamSeq },
+        "a record of the log does not decode: check whether a newer version wrote it. The room's log is no longer trimmed",
+      );
+    case "writers-forgotten":
+      return metrics.forgottenWriters.inc(report.count);
+    case "merged":
+      return metrics.merges.observe(report.ms / 1000);
+    case "edits-refused":
+      metrics.refusedEdits.inc(report.refused);
+      return log.error(
+        { room, refused: report.refused, through: report.through },
+        "edits that are no Yjs updates are left out of the document; the room's log is no longer trimmed",
+      );
+    case "merge-abandoned": {
+      const { kind: _, ...facts } = report;
+      metrics.mergesOverrun.inc();
+      return log.error(
+        { room, ...facts },
+        "a document was not merged within the time or the memory of a thread; its edits stay in the log, which is not trimmed: check whether a client writes what Yjs cannot read, or raise COROOM_MERGE_MS_MAX",
+      );
+    }
+    case "snapshot-lost":
+      return log.error(
+        { room, object: report.object },
+        "the snapshot that a checkpoint names is missing or damaged: restore it from a backup of the object store",
+      );
+    case "snapshot-damaged":
+      return log.error({ room, object: report.object }, "a snapshot reads back different from what was written; it is not used");
+    case "superseded":
+      return log.warn(
+        { room, revision: report.revision },
+        "another document service saved this room meanwhile; continuing from its checkpoint",
+      );
+    case "save-ended":
+      return metrics.saves.observe({ outcome: report.outcome }, report.ms / 1000);
+    case "trim-ended":
+      return metrics.trims.inc({ outcome: report.outcome });
+    case "storage-failed":
+      return log.warn({ room, cause: report.cause }, `a room waits for its storage: ${report.what}`);
+    default:
+      return assertNever(report);
+  }
 }

@@ -4,12 +4,11 @@
  */
 
 import { assert, assertNever } from "../../shared/assert.ts";
-import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
+import { type Checkpoint, type DeletedCheckpoint, isDeleted } from "../../shared/bus/checkpoint.ts";
 import type { LeaseWrite } from "../../shared/cluster/lease.ts";
 import type { Millis, RoomKey, UnixMillis } from "../../shared/ids.ts";
 import type { StoredCheckpoint } from "../ports.ts";
 import type { Document, MergedState } from "./document.ts";
-import type { HeldCheckpoint } from "./known-checkpoint.ts";
 import type { MergeEnd } from "./merges.ts";
 import { RETRY_MS, UNDECODABLE_RETRY_MS } from "./record-intake.ts";
 import type { DocumentRoomEffect, RoomJobOutcome, RoomJobRequest, SaveOutcome, StoreFailure } from "./room-messages.ts";
@@ -272,3 +271,47 @@ const FAILED: Readonly<Record<Job["kind"], string>> = {
   "wiping": "what is left of it was not removed",
   "removing-orphans": "what a crash left behind was not removed",
 };
+
+/** `replaced`: the snapshot of the checkpoint before, which belongs to nobody now. */
+export type CheckpointAdoption = { readonly isNewer: boolean; readonly replaced: readonly string[] };
+
+const NOTHING_NEWER: CheckpointAdoption = { isNewer: false, replaced: [] };
+
+export class HeldCheckpoint {
+  readonly #plan: Pick<SnapshotPlan, "receiveCheckpoint">;
+  readonly #onDeleted: (entry: DeletedCheckpoint) => void;
+  #revision = 0;
+
+  /** `onDeleted`: the entry says that the room is deleted. */
+  constructor(plan: Pick<SnapshotPlan, "receiveCheckpoint">, onDeleted: (entry: DeletedCheckpoint) => void) {
+    this.#plan = plan;
+    this.#onDeleted = onDeleted;
+  }
+
+  get revision(): number {
+    return this.#revision;
+  }
+
+  /** Returns the checkpoint that the document starts from. */
+  receiveFirst({ checkpoint, revision }: StoredCheckpoint): Checkpoint | undefined {
+    this.#revision = revision;
+    if (!isDeleted(checkpoint)) return checkpoint;
+    this.#onDeleted(checkpoint);
+    return undefined;
+  }
+
+  /** Another service may have written since the last read. */
+  receiveRead(document: Document, found: StoredCheckpoint, now: Millis, wall: UnixMillis): CheckpointAdoption {
+    return found.revision === this.#revision ? NOTHING_NEWER : this.adopt(document, found, now, wall);
+  }
+
+  adopt(document: Document, { checkpoint, revision }: StoredCheckpoint, now: Millis, wall: UnixMillis): CheckpointAdoption {
+    const before = document.checkpoint?.snapshot.object;
+    this.#revision = revision;
+    if (isDeleted(checkpoint)) this.#onDeleted(checkpoint);
+    if (checkpoint === undefined || isDeleted(checkpoint)) return { isNewer: true, replaced: [] };
+    document.receiveCheckpoint(checkpoint);
+    this.#plan.receiveCheckpoint(document, now, wall);
+    return { isNewer: true, replaced: before === undefined || before === checkpoint.snapshot.object ? [] : [before] };
+  }
+}

@@ -6,7 +6,7 @@ import type { WebhookEvent } from "../../shared/bus/webhook-events.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 import type { Epoch, Millis, RoomKey, Seq, UnixMillis } from "../../shared/ids.ts";
 import { webhookEndpoints } from "../../shared/settings/webhook-endpoints.ts";
-import type { DeliveryOutcome, NextStep } from "./delivery.ts";
+import type { DeliveryOutcome, NextStep } from "../ports.ts";
 import { documentServiceMetrics } from "../metrics.ts";
 import { ChangeQueueHost } from "./change-queue-host.ts";
 import { WebhooksHost } from "./delivery-host.ts";

@@ -10,8 +10,7 @@ import type { Operations } from "../../shared/bus/operations-events.ts";
 import { pause, unlessMistake } from "../../shared/time/pause.ts";
 import type { WebhookEndpoint } from "../../shared/settings/webhook-endpoints.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
-import type { QueuedEvent, WebhookCalls, WebhookQueue } from "../ports.ts";
-import type { DeliveryOutcome } from "./delivery.ts";
+import type { DeliveryOutcome, QueuedEvent, WebhookCalls, WebhookQueue } from "../ports.ts";
 import { type DeliveriesEffect, type DeliveriesInput, type DeliveriesOptions, EndpointDeliveries } from "./endpoint-deliveries.ts";
 
 export type WebhooksOptions = DeliveriesOptions & { readonly webhookUrls: readonly WebhookEndpoint[] };

@@ -1,13 +1,13 @@
 /**
  * The deliveries to one endpoint: how many run at once, what follows each attempt, and which abandoned events are
  * reported to operations. Each endpoint has its own state, so that a failing one does not delay the others.
+ * Rules DLV1 to DLV4.
  */
 
 import { assertNever } from "../../shared/assert.ts";
 import type { WebhookEvent } from "../../shared/bus/webhook-events.ts";
 import type { Millis } from "../../shared/ids.ts";
-import type { QueuedEvent } from "../ports.ts";
-import { type DeliveryOptions, type DeliveryOutcome, type NextStep, planNext } from "./delivery.ts";
+import type { DeliveryOutcome, NextStep, QueuedEvent } from "../ports.ts";
 
 export type DeliveriesOptions = DeliveryOptions & { readonly webhookDeliveriesMax: number };
 
@@ -81,5 +81,34 @@ export class EndpointDeliveries {
     if (this.#reportedAt !== undefined && now - this.#reportedAt < REPORT_MS_MIN) return [];
     this.#reportedAt = now;
     return [{ kind: "report-abandoned", id, why }];
+  }
+}
+
+export type DeliveryOptions = { readonly webhookAttemptsMax: number };
+
+/**
+ * The longest pause, also for an endpoint that asks for a longer one. The event would outlive the queue, and
+ * nats-server treats a delay that it cannot represent as none.
+ */
+const PAUSE_MS_MAX = 3_600_000;
+/** The pauses that Standard Webhooks suggests. The last one also follows every later attempt. */
+const PAUSES_MS = [5_000, 30_000, 120_000, 600_000, 1_800_000, PAUSE_MS_MAX];
+const JITTER = 0.2;
+
+/** `attempt`: counted from 1. `chance`: in [0, 1); it spreads retries over time. */
+export function planNext(outcome: DeliveryOutcome, attempt: number, { webhookAttemptsMax }: DeliveryOptions, chance: number): NextStep {
+  switch (outcome.kind) {
+    case "delivered":
+      return { kind: "done" };
+    case "refused":
+      return { kind: "give-up", why: outcome.why };
+    case "failed": {
+      if (attempt >= webhookAttemptsMax) return { kind: "give-up", why: `${outcome.why}, ${attempt} times` };
+      const pauseMs = PAUSES_MS[Math.min(attempt, PAUSES_MS.length) - 1]!;
+      return {
+        kind: "again",
+        afterMs: Math.round(Math.max(pauseMs, Math.min(outcome.retryAfterMs ?? 0, PAUSE_MS_MAX)) * (1 + JITTER * chance)),
+      };
+    }
   }
 }

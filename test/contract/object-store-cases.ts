@@ -8,7 +8,7 @@ import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { AwsClient } from "aws4fetch";
 
 import { folderObjects } from "../../document-service/io/folder-objects.ts";
-import { jetstreamObjects } from "../../document-service/io/jetstream-objects.ts";
+import { jetstreamObjects } from "../../document-service/io/object-stores.ts";
 import { s3Objects, type S3Options } from "../../document-service/io/s3-objects.ts";
 import type { ObjectStore } from "../../document-service/ports.ts";
 import { type S3Server, startS3Server } from "../../engines/s3-server.ts";

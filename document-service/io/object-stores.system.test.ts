@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 
 import { connectNats } from "../../shared/io/nats.ts";
 import { startRealNats } from "../../test/contract/real-nats.ts";
-import { jetstreamObjects } from "./jetstream-objects.ts";
+import { jetstreamObjects } from "./object-stores.ts";
 
 test("[JSO1] objects are listed without a consumer, which a lost connection would end with a partial list", async () => {
   const server = await startRealNats();

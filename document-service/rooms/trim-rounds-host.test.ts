@@ -5,7 +5,7 @@ import type { StoredRecord } from "../../shared/bus/record.ts";
 import type { RoomKey, UnixMillis } from "../../shared/ids.ts";
 import { documentServiceMetrics } from "../metrics.ts";
 import { OnePartition } from "../testing/one-partition.ts";
-import { ReadAheadHost } from "./read-ahead-host.ts";
+import { ReadAheadHost } from "./trim-rounds-host.ts";
 import type { RoomRange } from "./read-ahead.ts";
 
 const ROOMS = 10;
