@@ -72,9 +72,9 @@ export class DocumentHost {
   }
 
   /** The room's history; undefined if another service serves the room, or its checkpoint cannot be read. */
-  async past(room: RoomKey): Promise<HistoryReadsHost | "deleted" | undefined> {
+  async historyReads(room: RoomKey): Promise<HistoryReadsHost | "deleted" | undefined> {
     const partition = this.#partitions[partitionOf(room, this.#options.logPartitions)];
-    return partition && within(this.#deps.clock, this.#options.documentsAnswerMsMax, partition.past(room), undefined);
+    return partition && within(this.#deps.clock, this.#options.documentsAnswerMsMax, partition.historyReads(room), undefined);
   }
 
   /**

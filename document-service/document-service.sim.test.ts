@@ -565,14 +565,14 @@ async function readPasts(world: World, service: Service, begin: number): Promise
   for (const room of world.rooms.filter(({ isDeleted: is }) => !is)) {
     for (let count = 0; count < 6; count++) {
       const seq = world.prng.below(room.edits.length + 1) as Seq;
-      let past: HistoryState | undefined;
+      let earlier: HistoryState | undefined;
       void service.host
-        .past(room.key)
-        .then(async (host) => (past = host === undefined || host === "deleted" ? undefined : await host.readAt({ seq })));
-      for (let at = 0; past === undefined && at < 100; at++) await world.clock.runUntil(world.clock.now() + 100);
+        .historyReads(room.key)
+        .then(async (host) => (earlier = host === undefined || host === "deleted" ? undefined : await host.readAt({ seq })));
+      for (let at = 0; earlier === undefined && at < 100; at++) await world.clock.runUntil(world.clock.now() + 100);
       check(
-        past?.kind === "state" && textOf(past.state) === textOf(mergeEdits(EMPTY_STATE, room.edits.slice(0, seq)).state),
-        `${room.key} at ${seq} of ${room.edits.length} is read back as ${past?.kind}, ${world.clock.now() - begin} ms on`,
+        earlier?.kind === "state" && textOf(earlier.state) === textOf(mergeEdits(EMPTY_STATE, room.edits.slice(0, seq)).state),
+        `${room.key} at ${seq} of ${room.edits.length} is read back as ${earlier?.kind}, ${world.clock.now() - begin} ms on`,
       );
     }
   }

@@ -7,10 +7,10 @@ import type { DocumentRoomHostOptions } from "../rooms/room-host.ts";
 import { ann, recordsOf, ROOM, RoomRun, Stores } from "../testing/one-room.ts";
 import { KEEP_ALL, readBackSession } from "../testing/recorded-session.ts";
 
-function textOf(past: HistoryState, name = "text"): string {
-  if (past.kind !== "state") return past.kind;
+function textOf(earlier: HistoryState, name = "text"): string {
+  if (earlier.kind !== "state") return earlier.kind;
   const doc = new Y.Doc();
-  Y.applyUpdate(doc, past.state);
+  Y.applyUpdate(doc, earlier.state);
   return doc.getText(name).toString();
 }
 
@@ -38,16 +38,16 @@ async function written(text: string, options: Partial<DocumentRoomHostOptions> =
 test("[PST2] a time reads as the last seq that the log had then", async () => {
   const { stores, run } = await written("abcdefgh");
   expect(stores.history.segments.at(-1)?.lastSeq).toBeGreaterThan(2);
-  const at = async (time: number) => textOf(await run.room.past.readAt({ time: time as UnixMillis }));
+  const at = async (time: number) => textOf(await run.room.historyReads.readAt({ time: time as UnixMillis }));
   expect([await at(-1), await at(0), await at(2_999), await at(3_000), await at(99_000)]).toEqual(["", "a", "abc", "abcd", "abcdefgh"]);
-  expect(await run.room.past.readAt({ seq: 9 as Seq })).toEqual({ kind: "not-yet", head: 8 });
+  expect(await run.room.historyReads.readAt({ seq: 9 as Seq })).toEqual({ kind: "not-yet", head: 8 });
 });
 
 test("[PST3] writing sessions are read from segments and from the log", async () => {
   const { run } = await written("abcdef");
   const ends: unknown[] = [];
   for (let next = 1; next <= 6;) {
-    const { sessions, through } = await run.room.past.sessions(next as Seq);
+    const { sessions, through } = await run.room.historyReads.sessions(next as Seq);
     expect(sessions).toMatchObject([
       {
         user: "ann",
@@ -63,12 +63,12 @@ test("[PST3] writing sessions are read from segments and from the log", async ()
     next = through + 1;
   }
   expect([ends.length > 1, ends.at(-1)]).toEqual([true, 6]);
-  expect(await run.room.past.sessions(7 as Seq)).toEqual({ sessions: [], through: 6 });
+  expect(await run.room.historyReads.sessions(7 as Seq)).toEqual({ sessions: [], through: 6 });
 });
 
 test("[PST4] an old state comes back as an ordinary edit, and the edits since stay in the history", async () => {
   const { run } = await written("abcd");
-  const reverted = await run.room.past.revert({ seq: 2 as Seq });
+  const reverted = await run.room.historyReads.revert({ seq: 2 as Seq });
   expect(reverted.kind).toBe("edit");
   const payload = reverted.kind === "edit" ? reverted.edit : new Uint8Array();
   const edits = { epoch: 1 as Epoch, firstSeq: 5 as Seq, edits: [{ client: ann, counter: 5, parentSeq: 4 as Seq, payload }] };
@@ -80,28 +80,28 @@ test("[PST4] an old state comes back as an ordinary edit, and the edits since st
   });
   expect([
     await run.served(),
-    textOf(await run.room.past.readAt({ seq: 4 as Seq })),
-    textOf(await run.room.past.readAt({ seq: 5 as Seq })),
+    textOf(await run.room.historyReads.readAt({ seq: 4 as Seq })),
+    textOf(await run.room.historyReads.readAt({ seq: 5 as Seq })),
   ]).toEqual(["5 ab", "abcd", "ab"]);
-  expect(await run.room.past.revert({ seq: 5 as Seq })).toEqual({ kind: "unchanged" });
+  expect(await run.room.historyReads.revert({ seq: 5 as Seq })).toEqual({ kind: "unchanged" });
 });
 
 test("[PST5] a named version outlives the history around it until it is removed, and the number of named versions is limited", async () => {
   const { stores, run } = await written("abc");
-  const named = await run.room.past.name("before lunch");
+  const named = await run.room.historyReads.name("before lunch");
   expect(named).toMatchObject({ kind: "named", version: { seq: 3, name: "before lunch" } });
-  expect((await run.room.past.name("two")).kind).toBe("named");
-  expect(await run.room.past.name("three")).toEqual({ kind: "too-many" });
+  expect((await run.room.historyReads.name("two")).kind).toBe("named");
+  expect(await run.room.historyReads.name("three")).toEqual({ kind: "too-many" });
   const later = new RoomRun(stores, { ...KEEP_ALL, historyMsMax: 1_000 });
   for (const record of recordsOf("abcdef").slice(2)) await later.take({ ...record, time: 90_000 as UnixMillis });
   await later.saveAndTrim(100_000);
   await later.saveAndTrim(110_000);
-  expect([textOf(await later.room.past.readAt({ seq: 1 as Seq })), textOf(await later.room.past.readAt({ seq: 3 as Seq }))]).toEqual([
-    "not-kept",
-    "abc",
-  ]);
+  expect([
+    textOf(await later.room.historyReads.readAt({ seq: 1 as Seq })),
+    textOf(await later.room.historyReads.readAt({ seq: 3 as Seq })),
+  ]).toEqual(["not-kept", "abc"]);
   const id = named.kind === "named" ? named.version.id : "";
-  expect([await later.room.past.removeVersion(id), await later.room.past.removeVersion(id)]).toEqual([true, false]);
+  expect([await later.room.historyReads.removeVersion(id), await later.room.historyReads.removeVersion(id)]).toEqual([true, false]);
   expect([...stores.objects.keys()].toSorted()).toEqual(
     [...stores.history.versions, ...stores.history.segments].map(({ object }) => object).toSorted(),
   );
@@ -111,9 +111,9 @@ test("[PST6] a state whose version is lost or damaged is built another way, and 
   const { stores, run } = await written("abcdefgh", { historyVersionEditsMax: 2 });
   expect(stores.history.versions.length).toBeGreaterThan(1);
   for (const { object } of stores.history.versions) stores.objects.set(object, Uint8Array.of(1));
-  expect(textOf(await run.room.past.readAt({ seq: 7 as Seq }))).toBe("abcdefg");
+  expect(textOf(await run.room.historyReads.readAt({ seq: 7 as Seq }))).toBe("abcdefg");
   stores.objects.delete(stores.history.segments[0]!.object);
-  expect(textOf(await run.room.past.readAt({ seq: 7 as Seq }))).toBe("not-kept");
+  expect(textOf(await run.room.historyReads.readAt({ seq: 7 as Seq }))).toBe("not-kept");
 });
 
 /** Objects that the history names and that are missing, and objects that it does not name. */
@@ -126,9 +126,9 @@ test("[PST7] a version whose object was removed by a sweep before it was named i
   const stores = new Stores();
   const [slow, next] = [new RoomRun(stores), new RoomRun(stores)];
   await slow.take(...recordsOf("abc"));
-  await slow.room.past.name("one");
+  await slow.room.historyReads.name("one");
   const release = stores.hold("history");
-  const naming = slow.room.past.name("two");
+  const naming = slow.room.historyReads.name("two");
   await new Promise(setImmediate);
   expect(stores.objects.size).toBe(2);
   await next.room.sweepHistory([...stores.objects.keys()]);
@@ -144,13 +144,13 @@ test.each(["before", "after"] as const)(
     const stores = new Stores();
     const run = new RoomRun(stores);
     await run.take(...recordsOf("abc"));
-    const named = await run.room.past.name("one");
+    const named = await run.room.historyReads.name("one");
     const id = named.kind === "named" ? named.version.id : "";
     stores.failing = { step: "history", when };
-    await expect(run.room.past.removeVersion(id)).rejects.toThrow();
-    for (let tries = 0; tries < 3; tries++) await expect(run.room.past.name("two")).rejects.toThrow();
+    await expect(run.room.historyReads.removeVersion(id)).rejects.toThrow();
+    for (let tries = 0; tries < 3; tries++) await expect(run.room.historyReads.name("two")).rejects.toThrow();
     stores.failing = undefined;
-    expect(await run.room.past.name("three")).toMatchObject({ kind: "named" });
+    expect(await run.room.historyReads.name("three")).toMatchObject({ kind: "named" });
     expect(mismatched(stores)).toEqual([]);
   },
 );
@@ -159,7 +159,7 @@ test("[PST8] a save that checks whether a version is due does not change the ent
   const stores = new Stores();
   const [earlier, next] = [new RoomRun(stores), new RoomRun(stores)];
   await earlier.take(...recordsOf("abc"));
-  await earlier.room.past.name("one");
+  await earlier.room.historyReads.name("one");
   /** The first read of the entry waits, and so does each read of an object. */
   const held: Record<"entry" | "object", () => void> = { entry: () => {}, object: () => {} };
   const until = (what: keyof typeof held) => new Promise<void>((resolve) => (held[what] = resolve));
@@ -186,7 +186,7 @@ test("[PST8] a save that checks whether a version is due does not change the ent
   const saving = slow.save();
   await new Promise(setImmediate);
   expect(isFirst).toBe(false);
-  const naming = slow.room.past.name("two");
+  const naming = slow.room.historyReads.name("two");
   await new Promise(setImmediate);
   expect(stores.objects.size).toBe(2);
   await next.room.sweepHistory([...stores.objects.keys()]);
@@ -211,7 +211,10 @@ test.each([
     const run = new RoomRun(
       Object.assign(new Stores(), { ports, history: stores.history, log: stores.log, checkpoint: stores.checkpoint }),
     );
-    expect([await run.room.past.readAt({ seq: 2 as Seq }), await run.room.past.revert({ seq: 2 as Seq })]).toEqual([{ kind }, { kind }]);
+    expect([await run.room.historyReads.readAt({ seq: 2 as Seq }), await run.room.historyReads.revert({ seq: 2 as Seq })]).toEqual([
+      { kind },
+      { kind },
+    ]);
   },
 );
 
@@ -220,10 +223,10 @@ test("[PST10] a read takes only the records that it needs from a long log tail: 
   const letters = Array.from({ length: 40 }, (_, index) => String.fromCharCode(97 + (index % 26)));
   const records = recordsOf(letters).map((record, index) => ({ ...record, time: index as UnixMillis }));
   await run.take(...records.slice(0, 30));
-  expect((await run.room.past.name("noon")).kind).toBe("named");
+  expect((await run.room.historyReads.name("noon")).kind).toBe("named");
   await run.take(...records.slice(30));
   const text = letters.join("");
-  const at = async (seq: number) => textOf(await run.room.past.readAt({ seq: seq as Seq }));
+  const at = async (seq: number) => textOf(await run.room.historyReads.readAt({ seq: seq as Seq }));
   expect(await Promise.all([2, 29, 30, 32, 41].map(at))).toEqual([
     text.slice(0, 2),
     "too-much",
@@ -231,17 +234,17 @@ test("[PST10] a read takes only the records that it needs from a long log tail: 
     text.slice(0, 32),
     "not-yet",
   ]);
-  expect(textOf(await run.room.past.readAt({ time: 31 as UnixMillis }))).toBe(text.slice(0, 32));
-  const { sessions, through } = await run.room.past.sessions(1 as Seq);
+  expect(textOf(await run.room.historyReads.readAt({ time: 31 as UnixMillis }))).toBe(text.slice(0, 32));
+  const { sessions, through } = await run.room.historyReads.sessions(1 as Seq);
   expect(sessions).toMatchObject([{ firstSeq: 1, lastSeq: through, edits: through }]);
   expect([through > 1, through < 40]).toEqual([true, true]);
-  expect((await run.room.past.sessions((through + 1) as Seq)).sessions).toMatchObject([{ firstSeq: through + 1 }]);
+  expect((await run.room.historyReads.sessions((through + 1) as Seq)).sessions).toMatchObject([{ firstSeq: through + 1 }]);
 });
 
 test.each([
-  ["a seq", (run: RoomRun, signal: AbortSignal) => run.room.past.readAt({ seq: 20 as Seq }, signal)],
-  ["a time", (run: RoomRun, signal: AbortSignal) => run.room.past.readAt({ time: 20 as UnixMillis }, signal)],
-  ["who wrote", (run: RoomRun, signal: AbortSignal) => run.room.past.sessions(1 as Seq, signal)],
+  ["a seq", (run: RoomRun, signal: AbortSignal) => run.room.historyReads.readAt({ seq: 20 as Seq }, signal)],
+  ["a time", (run: RoomRun, signal: AbortSignal) => run.room.historyReads.readAt({ time: 20 as UnixMillis }, signal)],
+  ["who wrote", (run: RoomRun, signal: AbortSignal) => run.room.historyReads.sessions(1 as Seq, signal)],
 ])("[PST12] a read of the log for %s ends once nobody waits for it", async (_, ask) => {
   const [stores, asker] = [new Stores(), new AbortController()];
   const records = recordsOf("abcdefghijklmnopqrstuvwxyz").map((record, index) => ({ ...record, time: index as UnixMillis }));

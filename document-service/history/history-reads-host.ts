@@ -108,7 +108,7 @@ export class HistoryReadsHost {
       case "read-current":
         return { kind: "current-read", document: await this.#parts.present() };
       case "revert":
-        return { kind: "reverted", reverted: await reverting.revert(effect.current, effect.past) };
+        return { kind: "reverted", reverted: await reverting.revert(effect.current, effect.earlier) };
       default:
         return assertNever(effect);
     }

@@ -126,7 +126,7 @@ test("[HRS7] the edit that brings a state back is made against the current docum
   expect(receive(entry(), object(EMPTY_STATE))).toEqual({ kind: "read-current" });
   const current = Uint8Array.of(1);
   const document = { state: current, applied: { epoch: 1 as Epoch, seq: 6 as Seq }, leftOut: 0 };
-  expect(receive({ kind: "current-read", document })).toEqual({ kind: "revert", current, past: EMPTY_STATE });
+  expect(receive({ kind: "current-read", document })).toEqual({ kind: "revert", current, earlier: EMPTY_STATE });
   expect(receive({ kind: "reverted", reverted: "busy" })).toEqual({ kind: "answer", answer: { kind: "loading" } });
   expect([planNaming(undefined), planNaming({ ...document, applied: { epoch: 1 as Epoch, seq: 0 as Seq } })]).toEqual([
     { kind: "loading" },

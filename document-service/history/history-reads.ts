@@ -53,7 +53,7 @@ export type HistoryReadEffect<Answer> =
   | { readonly kind: "read-tail"; readonly after: number; readonly reader: TailReader }
   | { readonly kind: "merge"; readonly state: Uint8Array; readonly edits: readonly Uint8Array[] }
   | { readonly kind: "read-current" }
-  | { readonly kind: "revert"; readonly current: Uint8Array; readonly past: Uint8Array }
+  | { readonly kind: "revert"; readonly current: Uint8Array; readonly earlier: Uint8Array }
   | { readonly kind: "answer"; readonly answer: Answer };
 
 /** The effect whose outcome the read waits for. */
@@ -66,7 +66,7 @@ type Step =
   | { readonly kind: "reading-segment"; readonly reading: PathReading; readonly rest: readonly Segment[] }
   | { readonly kind: "reading-tail"; readonly reading: PathReading; readonly reader: EditsInTail }
   | { readonly kind: "merging"; readonly position: Position }
-  | { readonly kind: "reading-current"; readonly past: Uint8Array }
+  | { readonly kind: "reading-current"; readonly earlier: Uint8Array }
   | { readonly kind: "reverting" };
 /** A path to the target. `others`: the paths to try if this one leads nowhere. */
 type PathReading = {
@@ -118,7 +118,7 @@ export class StateRead {
         assert(step.kind === "reading-current", "the current document is read to revert it");
         return input.document === undefined
           ? this.#answer({ kind: "loading" })
-          : this.#wait({ kind: "reverting" }, { kind: "revert", current: input.document.state, past: step.past });
+          : this.#wait({ kind: "reverting" }, { kind: "revert", current: input.document.state, earlier: step.earlier });
       case "reverted":
         return this.#answer(typeof input.reverted === "string" ? refusalOf(input.reverted) : input.reverted);
       default:
@@ -220,7 +220,7 @@ export class StateRead {
   #receiveState(state: Uint8Array, position: Position): HistoryReadEffect<HistoryState | Reverted> {
     return this.#wants === "state"
       ? this.#answer({ kind: "state", state, position })
-      : this.#wait({ kind: "reading-current", past: state }, { kind: "read-current" });
+      : this.#wait({ kind: "reading-current", earlier: state }, { kind: "read-current" });
   }
 
   #answerNotKept(): HistoryReadEffect<HistoryState | Reverted> {

@@ -60,11 +60,11 @@ test("[RVT1] the edit restores the earlier content, whatever was changed since",
   fc.assert(
     fc.property(fc.array(change, { maxLength: 40 }), fc.array(change, { maxLength: 40 }), (before, since) => {
       const docs = [1, 2, 3].map((id) => Object.assign(new Y.Doc(), { clientID: id }));
-      const past = written(before, docs);
+      const earlier = written(before, docs);
       const current = written(since, docs);
-      const edit = revertingEdit(Y.encodeStateAsUpdate(current), Y.encodeStateAsUpdate(past), AUTHOR);
+      const edit = revertingEdit(Y.encodeStateAsUpdate(current), Y.encodeStateAsUpdate(earlier), AUTHOR);
       if (edit.kind === "edit") Y.applyUpdate(current, edit.edit);
-      expect(contentOf(current)).toEqual(contentOf(past));
+      expect(contentOf(current)).toEqual(contentOf(earlier));
     }),
     { numRuns: 150 },
   );
@@ -73,10 +73,10 @@ test("[RVT1] the edit restores the earlier content, whatever was changed since",
 test("[RVT2] text that is typed at the same time stays", () => {
   const doc = new Y.Doc();
   doc.getText("text").insert(0, "the old text");
-  const past = Y.encodeStateAsUpdate(doc);
+  const earlier = Y.encodeStateAsUpdate(doc);
   doc.getText("text").delete(0, 12);
   doc.getText("text").insert(0, "new");
-  const edit = revertingEdit(Y.encodeStateAsUpdate(doc), past, AUTHOR);
+  const edit = revertingEdit(Y.encodeStateAsUpdate(doc), earlier, AUTHOR);
   doc.getText("text").insert(3, "!");
   if (edit.kind === "edit") Y.applyUpdate(doc, edit.edit);
   expect(doc.getText("text").toString()).toMatch(/^(?:!the old text|the old text!)$/);

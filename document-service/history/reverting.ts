@@ -10,13 +10,13 @@ export type Reverted = { readonly kind: "edit"; readonly edit: Uint8Array } | { 
 
 const SINCE = "since";
 
-/** `past`: an earlier state of `current`. `author`: a Yjs client id that no other edit has. */
-export function revertingEdit(current: Uint8Array, past: Uint8Array, author: number): Reverted {
+/** `earlier`: an earlier state of `current`. `author`: a Yjs client id that no other edit has. */
+export function revertingEdit(current: Uint8Array, earlier: Uint8Array, author: number): Reverted {
   const [now, then] = [new Y.Doc(), new Y.Doc()];
   then.clientID = author;
   try {
     Y.applyUpdate(now, current);
-    Y.applyUpdate(then, past);
+    Y.applyUpdate(then, earlier);
     const undo = new Y.UndoManager(then, { trackedOrigins: new Set([SINCE]) });
     Y.applyUpdate(then, Y.encodeStateAsUpdate(now, Y.encodeStateVector(then)), SINCE);
     return undo.undo() === null ? { kind: "unchanged" } : { kind: "edit", edit: Y.encodeStateAsUpdate(then, Y.encodeStateVector(now)) };

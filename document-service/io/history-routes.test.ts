@@ -11,8 +11,8 @@ const FOUND: HistoryState = { kind: "state", state: Uint8Array.of(1), position: 
 
 test("[HRR1] a limited number of history reads run at once, the others wait, and a read whose caller has left is not started", async () => {
   const held: (() => void)[] = [];
-  const past = { readAt: () => new Promise<HistoryState>((resolve) => held.push(() => resolve(FOUND))) } as unknown as HistoryReadsHost;
-  const route = historyRoutes({ past: () => Promise.resolve(past) }, SILENT_LOG).find(({ place }) => place === "past")!;
+  const history = { readAt: () => new Promise<HistoryState>((resolve) => held.push(() => resolve(FOUND))) } as unknown as HistoryReadsHost;
+  const route = historyRoutes({ historyReads: () => Promise.resolve(history) }, SILENT_LOG).find(({ place }) => place === "past")!;
   const ask = (signal: AbortSignal): Promise<InternalResponse> =>
     route.answer({
       method: "GET",

@@ -20,34 +20,37 @@ import { type RoomQuestion, type RoomRoute, unread } from "./http.ts";
 const NAME_CHARACTERS_MAX = 128;
 const NewVersion = z.object({ name: z.string().min(1).max(NAME_CHARACTERS_MAX) });
 const BINARY = { "content-type": "application/octet-stream" };
-const LOADING = refusal(503, "loading", "this room's past is not ready: ask again");
+const LOADING = refusal(503, "loading", "this room's history is not ready: ask again");
 
 /** Concurrent reads in a process: each may read a log and a history of any length. */
 const READS_AT_ONCE = 8;
 
-type Ask = (past: HistoryReadsHost, question: RoomQuestion) => Promise<InternalResponse>;
+type Ask = (history: HistoryReadsHost, question: RoomQuestion) => Promise<InternalResponse>;
 
-/** `host.past` is undefined where another service serves the room. */
-export function historyRoutes(host: { past(room: RoomKey): Promise<HistoryReadsHost | "deleted" | undefined> }, log: Log): RoomRoute[] {
+/** `host.historyReads` is undefined where another service serves the room. */
+export function historyRoutes(
+  host: { historyReads(room: RoomKey): Promise<HistoryReadsHost | "deleted" | undefined> },
+  log: Log,
+): RoomRoute[] {
   /** A failed store is answered like a history that is not available yet. */
   const asked =
     (ask: Ask) =>
     async (question: RoomQuestion): Promise<InternalResponse> => {
-      const past = await host.past(question.room);
-      if (past === undefined) return LOADING;
-      if (past === "deleted") return DELETED;
+      const history = await host.historyReads(question.room);
+      if (history === undefined) return LOADING;
+      if (history === "deleted") return DELETED;
       try {
-        return await ask(past, question);
+        return await ask(history, question);
       } catch (cause) {
         unlessMistake(cause);
         log.warn({ room: question.room, cause }, "a room's history could not be read or written; the client asks again");
         return LOADING;
       }
     };
-  const reads = limitConcurrency(READS_AT_ONCE, async (ask: Ask, past: HistoryReadsHost, question: RoomQuestion) =>
-    question.signal.aborted ? LOADING : ask(past, question),
+  const reads = limitConcurrency(READS_AT_ONCE, async (ask: Ask, history: HistoryReadsHost, question: RoomQuestion) =>
+    question.signal.aborted ? LOADING : ask(history, question),
   );
-  const askedInTurn = (ask: Ask) => asked((past, question) => reads(ask, past, question));
+  const askedInTurn = (ask: Ask) => asked((history, question) => reads(ask, history, question));
   return [
     { method: "GET", place: "versions", answer: asked(listVersions) },
     { method: "POST", place: "versions", answer: asked(nameVersion) },
@@ -58,15 +61,15 @@ export function historyRoutes(host: { past(room: RoomKey): Promise<HistoryReadsH
   ];
 }
 
-async function listVersions(past: HistoryReadsHost): Promise<InternalResponse> {
-  const history = await past.list();
-  return jsonResponse(200, "versions", { versions: history.versions.map(shown), readableFrom: readableFrom(history) ?? null });
+async function listVersions(history: HistoryReadsHost): Promise<InternalResponse> {
+  const listed = await history.list();
+  return jsonResponse(200, "versions", { versions: listed.versions.map(shown), readableFrom: readableFrom(listed) ?? null });
 }
 
-async function nameVersion(past: HistoryReadsHost, { body }: RoomQuestion): Promise<InternalResponse> {
+async function nameVersion(history: HistoryReadsHost, { body }: RoomQuestion): Promise<InternalResponse> {
   const { data } = NewVersion.safeParse(parseJson(await body()));
   if (data === undefined) return refusal(400, "bad-name", `send {"name": …} with 1 to ${NAME_CHARACTERS_MAX} characters`);
-  const named = await past.name(data.name);
+  const named = await history.name(data.name);
   switch (named.kind) {
     case "named":
       return jsonResponse(201, "named", shown(named.version));
@@ -83,16 +86,16 @@ async function nameVersion(past: HistoryReadsHost, { body }: RoomQuestion): Prom
   }
 }
 
-async function removeVersion(past: HistoryReadsHost, { parameters: [id = ""] }: RoomQuestion): Promise<InternalResponse> {
-  return (await past.removeVersion(id))
+async function removeVersion(history: HistoryReadsHost, { parameters: [id = ""] }: RoomQuestion): Promise<InternalResponse> {
+  return (await history.removeVersion(id))
     ? { status: 204, name: "removed" }
     : refusal(404, "no-such-version", "the room has no such version: GET versions lists them");
 }
 
-async function readPast(past: HistoryReadsHost, question: RoomQuestion): Promise<InternalResponse> {
+async function readPast(history: HistoryReadsHost, question: RoomQuestion): Promise<InternalResponse> {
   const moment = momentOf(question);
   if ("status" in moment) return moment;
-  const found = await past.readAt(moment, question.signal);
+  const found = await history.readAt(moment, question.signal);
   if (found.kind !== "state") return noPast(found);
   return {
     status: 200,
@@ -102,16 +105,16 @@ async function readPast(past: HistoryReadsHost, question: RoomQuestion): Promise
   };
 }
 
-async function readSessions(past: HistoryReadsHost, { query, signal }: RoomQuestion): Promise<InternalResponse> {
+async function readSessions(history: HistoryReadsHost, { query, signal }: RoomQuestion): Promise<InternalResponse> {
   const from = Number(query.get("from") ?? 1);
   if (!Number.isSafeInteger(from) || from < 1) return refusal(400, "bad-seq", "from is a seq, 1 or more");
-  return jsonResponse(200, "sessions", await past.sessions(from as Seq, signal));
+  return jsonResponse(200, "sessions", await history.sessions(from as Seq, signal));
 }
 
-async function revert(past: HistoryReadsHost, question: RoomQuestion): Promise<InternalResponse> {
+async function revert(history: HistoryReadsHost, question: RoomQuestion): Promise<InternalResponse> {
   const moment = momentOf(question);
   if ("status" in moment) return moment;
-  const reverted = await past.revert(moment, question.signal);
+  const reverted = await history.revert(moment, question.signal);
   switch (reverted.kind) {
     case "edit":
       return { status: 200, name: "revert", headers: BINARY, body: reverted.edit };

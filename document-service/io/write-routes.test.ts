@@ -40,7 +40,7 @@ test("[WRT1] content with the maximum nesting becomes an edit; one level more, o
     });
 });
 
-test("[WRT2] a body past its maximum length is refused with the limit", async () => {
+test("[WRT2] a body over its maximum length is refused with the limit", async () => {
   const question = {
     method: "POST",
     segments: [],

@@ -1,6 +1,7 @@
 /**
- * Reads one partition of the log while it holds the partition's lease, and carries out what the partition decides
- * (partition.ts). Reading stops while memory is full, and the log waits.
+ * Maps the effects of one partition (partition.ts) to rooms and to the log, while this service holds the partition's lease.
+ *
+ * The invariant: the lease is given back with the floor that `partition.ts` computes, and no room saves after that.
  */
 
 import { assert, assertNever } from "../../shared/assert.ts";
@@ -36,7 +37,7 @@ export type DocumentPartitionOptions = DocumentRoomHostOptions &
   SweepOptions &
   ReadAheadOptions &
   TrimRoundsOptions &
-  DocumentPartitionLimits & { readonly documentsLeaseMs: number; readonly documentsDrainMsMax: number };
+  DocumentPartitionLimits & { readonly documentsLeaseMs: number };
 export type DocumentPartitionDeps = {
   readonly clock: Clock;
   readonly log: Log;
@@ -72,8 +73,6 @@ export class DocumentPartitionHost {
   readonly #rooms = new Map<RoomKey, DocumentRoomHost>();
   /** Ends the read of the log that runs; the next one continues after the last record received. */
   #readAgain = new AbortController();
-  /** The boards' checkpoints have all records up to it; 0 until it is known. Infinity: no leaderboard ever ran. */
-  #boardsFloor = 0;
   #namedCount = 0;
 
   constructor(partition: number, ports: DocumentPorts, options: DocumentPartitionOptions, deps: DocumentPartitionDeps) {
@@ -88,7 +87,7 @@ export class DocumentPartitionHost {
     this.#roomDeps = {
       ...deps,
       newName: () => `${options.service}-${partition}-${++this.#namedCount}`,
-      boardsFloor: () => this.#boardsFloor,
+      boardsFloor: () => this.#state.boardsFloor,
     };
     this.#sweep = new SweepHost(partition, ports, options, { ...deps, visit: (key, signal) => this.#visit(key, signal) });
   }
@@ -116,11 +115,11 @@ export class DocumentPartitionHost {
     return servedWithoutEdits(await this.#ports.log.end(key));
   }
 
-  async past(key: RoomKey): Promise<HistoryReadsHost | "deleted" | undefined> {
+  async historyReads(key: RoomKey): Promise<HistoryReadsHost | "deleted" | undefined> {
     if (!this.isHeld) return undefined;
     const room = this.#room(key);
     if (!(await room.opened)) return undefined;
-    return room.state.isDeleted ? "deleted" : room.past;
+    return room.state.isDeleted ? "deleted" : room.historyReads;
   }
 
   /** The record in the log is the deletion, because nothing is ordered after it. The room's stores are wiped later. */
@@ -155,7 +154,11 @@ export class DocumentPartitionHost {
     ];
     await this.#lease.renewUntilLost(() => ({ floor: this.#state.floor }), this.#stopping.signal);
     reading.abort();
-    if (this.#lease.isHeld) await this.#drain();
+    this.#receive({ kind: "reading-stopped", isLeaseHeld: this.#lease.isHeld });
+    while (this.#state.isDraining) {
+      await pause(this.#deps.clock, TICK_MS / 4);
+      this.#receive({ kind: "drain-ticked" });
+    }
     await this.#lease.giveBack({ floor: this.#state.floor });
     working.abort();
     this.#receive({ kind: "lease-given-back" });
@@ -197,7 +200,7 @@ export class DocumentPartitionHost {
     while (!signal.aborted) {
       try {
         const { lease } = await this.#ports.boards.read(this.#partition);
-        this.#boardsFloor = lease?.floor ?? Number.POSITIVE_INFINITY;
+        this.#receive({ kind: "boards-lease-read", floor: lease?.floor });
       } catch (cause) {
         unlessMistake(cause);
         this.#deps.log.debug(
@@ -235,16 +238,6 @@ export class DocumentPartitionHost {
     }
   }
 
-  /** Saves what can be saved, so that the next reader begins at the end of the log. */
-  async #drain(): Promise<void> {
-    const { clock } = this.#deps;
-    const deadline = clock.now() + this.#options.documentsDrainMsMax;
-    while (!this.#state.isDrained && clock.now() < deadline) {
-      this.#receive({ kind: "drain" });
-      await pause(clock, TICK_MS / 4);
-    }
-  }
-
   #receive(input: DocumentPartitionInput): void {
     for (const effect of this.#state.receive(input, this.#deps.clock.now())) this.#carryOut(effect);
   }
@@ -278,14 +271,14 @@ export class DocumentPartitionHost {
 
   #observe(): void {
     const { metrics } = this.#deps;
-    const { rooms, heldBytes, stalledCount, unwipedCount, received, floor } = this.#state;
+    const { rooms, heldBytes, stalledCount, unwipedCount, uncoveredCount, heldForBoardsCount } = this.#state;
     const partition = String(this.#partition);
     metrics.rooms.set({ partition }, rooms.size);
     metrics.heldBytes.set({ partition }, heldBytes);
     metrics.stalledRooms.set({ partition }, stalledCount);
     metrics.unwipedRooms.set({ partition }, unwipedCount);
     metrics.isReading.set({ partition }, this.isHeld ? 1 : 0);
-    metrics.uncoveredRecords.set({ partition }, received - floor);
-    metrics.heldForBoards.set({ partition }, Math.max(0, received - this.#boardsFloor));
+    metrics.uncoveredRecords.set({ partition }, uncoveredCount);
+    metrics.heldForBoards.set({ partition }, heldForBoardsCount);
   }
 }

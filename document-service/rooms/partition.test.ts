@@ -9,7 +9,7 @@ import {
   servedWithoutEdits,
 } from "./partition.ts";
 
-const LIMITS = { documentsBytesMax: 1_000, documentsMax: 10, documentOpeningsMax: 2, documentSavesMax: 2 };
+const LIMITS = { documentsBytesMax: 1_000, documentsMax: 10, documentOpeningsMax: 2, documentSavesMax: 2, documentsDrainMsMax: 1_000 };
 
 type FakeRoom = { -readonly [Key in keyof DocumentPartitionRoom]: DocumentPartitionRoom[Key] } & { isLooked: boolean };
 
@@ -44,8 +44,12 @@ class Rig {
     return this.partition.receive({ kind: "rooms-ticked" }, this.now).map(textOf);
   }
 
-  receive(kind: "job-ended" | "drain" | "lease-given-back"): readonly string[] {
+  receive(kind: "job-ended" | "drain-ticked" | "lease-given-back"): readonly string[] {
     return this.partition.receive({ kind }, this.now).map(textOf);
+  }
+
+  stopReading({ isLeaseHeld = true } = {}): readonly string[] {
+    return this.partition.receive({ kind: "reading-stopped", isLeaseHeld }, this.now).map(textOf);
   }
 }
 
@@ -126,15 +130,46 @@ test("[PTN6] a room that can take its dropped records is forgotten, and the log 
   expect([rig.partition.received, rig.partition.rooms.size]).toEqual([39, 0]);
 });
 
-test("[PTN7] a partition is drained once no job runs and everything that can be covered is", () => {
+test("[PTN7] a drain ends once no job runs and everything that can be covered is covered", () => {
   const rig = new Rig();
   rig.add("stuck", { uncoveredFrom: 1, canBeCovered: false });
   const room = rig.add("a", { uncoveredFrom: 5, isSaveDue: (_, isPressed) => isPressed && room.uncoveredFrom !== undefined });
-  expect([rig.partition.isDrained, rig.receive("drain")]).toEqual([false, ["save a"]]);
+  expect([rig.stopReading(), rig.partition.isDraining]).toEqual([["save a"], true]);
   room.uncoveredFrom = undefined;
-  expect(rig.partition.isDrained).toBe(false);
+  expect([rig.receive("drain-ticked"), rig.partition.isDraining]).toEqual([[], true]);
   rig.receive("job-ended");
-  expect(rig.partition.isDrained).toBe(true);
+  expect([rig.receive("drain-ticked"), rig.partition.isDraining]).toEqual([[], false]);
+});
+
+test("[PTN9] a drain ends after its time limit, and a lost lease is not drained at all", () => {
+  const isSaveDue = (_: Millis, isPressed: boolean) => isPressed;
+  const slow = new Rig();
+  slow.add("a", { uncoveredFrom: 5, isSaveDue });
+  expect(slow.stopReading()).toEqual(["save a"]);
+  slow.now = (LIMITS.documentsDrainMsMax - 1) as Millis;
+  slow.receive("job-ended"); // The save failed.
+  expect([slow.receive("drain-ticked"), slow.partition.isDraining]).toEqual([["save a"], true]);
+  slow.now = LIMITS.documentsDrainMsMax as Millis;
+  expect([slow.receive("drain-ticked"), slow.partition.isDraining]).toEqual([[], false]);
+  const lost = new Rig();
+  lost.add("a", { uncoveredFrom: 5, isSaveDue });
+  expect([lost.stopReading({ isLeaseHeld: false }), lost.partition.isDraining]).toEqual([[], false]);
+});
+
+test("[PTN10] all records count as held for the boards until their floor is known, and none if no leaderboard ever ran", () => {
+  const { partition, now } = new Rig();
+  partition.receive({ kind: "held", floor: 100 }, now);
+  const held = [undefined, 40, 120].map((floor, index) => {
+    if (index > 0) partition.receive({ kind: "boards-lease-read", floor }, now);
+    return [partition.boardsFloor, partition.heldForBoardsCount];
+  });
+  expect(held).toEqual([
+    [0, 100],
+    [40, 60],
+    [120, 0],
+  ]);
+  partition.receive({ kind: "boards-lease-read", floor: undefined }, now);
+  expect([partition.boardsFloor, partition.heldForBoardsCount]).toEqual([Number.POSITIVE_INFINITY, 0]);
 });
 
 test("[PTN8] after the lease is given back no job starts", () => {

@@ -5,7 +5,7 @@
  * The invariant: every record up to `floor` is covered by a snapshot, so the next reader may begin there.
  */
 
-import { assertNever } from "../../shared/assert.ts";
+import { assert, assertNever } from "../../shared/assert.ts";
 import type { Millis, RoomKey } from "../../shared/ids.ts";
 import type { RoomLogEnd } from "../ports.ts";
 import type { Served } from "./room-messages.ts";
@@ -34,6 +34,7 @@ export type DocumentPartitionLimits = {
   readonly documentsMax: number;
   readonly documentOpeningsMax: number;
   readonly documentSavesMax: number;
+  readonly documentsDrainMsMax: number;
 };
 
 export type DocumentPartitionInput =
@@ -44,9 +45,11 @@ export type DocumentPartitionInput =
   /** All rooms have had their tick. */
   | { readonly kind: "rooms-ticked" }
   | { readonly kind: "job-ended" }
-  /** Save everything that can be saved. */
-  | { readonly kind: "drain" }
-  /** No new job starts. */
+  /** The boards' lease was read. `floor` undefined: no leaderboard ever ran. */
+  | { readonly kind: "boards-lease-read"; readonly floor: number | undefined }
+  /** The service stops, or another service has the lease. */
+  | { readonly kind: "reading-stopped"; readonly isLeaseHeld: boolean }
+  | { readonly kind: "drain-ticked" }
   | { readonly kind: "lease-given-back" }
   | { readonly kind: "released" };
 
@@ -55,6 +58,14 @@ export type DocumentPartitionEffect =
   /** Forget the room and read the log again from `from`: a new room takes the records that this one dropped. */
   | { readonly kind: "read-again"; readonly room: RoomKey; readonly from: number }
   | { readonly kind: "forget-room"; readonly room: RoomKey };
+
+type DocumentPartitionState =
+  | { readonly kind: "idle" }
+  | { readonly kind: "reading" }
+  /** Saves what can be saved, for a limited time, so that the next reader begins at the end of the log. */
+  | { readonly kind: "draining"; readonly until: Millis }
+  /** Another reader may begin at the floor. No new job starts after the lease is given back. */
+  | { readonly kind: "releasing" };
 
 /** `isPressed`: the partition needs the room's memory. */
 type DueJob = { readonly room: DocumentPartitionRoom; readonly isPressed: boolean };
@@ -70,8 +81,10 @@ export class DocumentPartition {
   readonly #limits: DocumentPartitionLimits;
   readonly #rooms = new Map<RoomKey, DocumentPartitionRoom>();
   readonly #opening = new Set<DocumentPartitionRoom>();
+  #state: DocumentPartitionState = { kind: "idle" };
   /** The last stream sequence given to a room. */
   #received = 0;
+  #boardsFloor = 0;
   #heldBytes = 0;
   /**
    * Rooms whose checkpoint did not decode at the last tick. They cannot be forgotten and need almost no memory. If they
@@ -124,16 +137,29 @@ export class DocumentPartition {
     return this.#usedShare > RELEASE_ABOVE;
   }
 
-  /** Everything that can be saved is saved. */
-  get isDrained(): boolean {
-    return (
-      this.#runningJobs === 0 && this.#countRooms(({ uncoveredFrom, canBeCovered }) => uncoveredFrom !== undefined && canBeCovered) === 0
-    );
+  /** While true, "drain-ticked" follows; then the lease is given back. */
+  get isDraining(): boolean {
+    return this.#state.kind === "draining";
+  }
+
+  /** The boards have counted every record up to it: 0 until it is known, infinity if no leaderboard ever ran. */
+  get boardsFloor(): number {
+    return this.#boardsFloor;
+  }
+
+  get uncoveredCount(): number {
+    return this.#received - this.floor;
+  }
+
+  /** Records that stay in the log because the boards still have to count them. */
+  get heldForBoardsCount(): number {
+    return Math.max(0, this.#received - this.#boardsFloor);
   }
 
   receive(input: DocumentPartitionInput, now: Millis): readonly DocumentPartitionEffect[] {
     switch (input.kind) {
       case "held":
+        this.#state = { kind: "reading" };
         this.#received = input.floor;
         return [];
       case "room-created":
@@ -152,8 +178,14 @@ export class DocumentPartition {
       case "job-ended": // The next starts at once, not at the next tick.
         this.#runningJobs -= 1;
         return this.#startJobs(now);
-      case "drain":
-        return this.#planJobs([...this.#rooms.values()], [], true, now);
+      case "boards-lease-read":
+        this.#boardsFloor = input.floor ?? Number.POSITIVE_INFINITY;
+        return [];
+      case "reading-stopped":
+        return input.isLeaseHeld ? this.#drain((now + this.#limits.documentsDrainMsMax) as Millis, now) : this.#endDrain();
+      case "drain-ticked":
+        assert(this.#state.kind === "draining", "a drain ticks until it ends");
+        return this.#drain(this.#state.until, now);
       case "lease-given-back":
         this.#dueJobs = [];
         return [];
@@ -218,12 +250,31 @@ export class DocumentPartition {
     return effects;
   }
 
-  /** Jobs that run go on. */
+  #drain(until: Millis, now: Millis): readonly DocumentPartitionEffect[] {
+    if (this.#isDrained || now >= until) return this.#endDrain();
+    this.#state = { kind: "draining", until };
+    return this.#planJobs([...this.#rooms.values()], [], true, now);
+  }
+
+  #endDrain(): readonly DocumentPartitionEffect[] {
+    this.#state = { kind: "releasing" };
+    return [];
+  }
+
+  /** Running jobs continue. */
   #release(): void {
+    this.#state = { kind: "idle" };
     this.#rooms.clear();
     this.#opening.clear();
     this.#heldBytes = 0;
     this.#undecodableCount = 0;
+  }
+
+  /** Everything that can be saved is saved. */
+  get #isDrained(): boolean {
+    return (
+      this.#runningJobs === 0 && this.#countRooms(({ uncoveredFrom, canBeCovered }) => uncoveredFrom !== undefined && canBeCovered) === 0
+    );
   }
 
   get #countedRooms(): number {

@@ -222,7 +222,7 @@ test.each([
   expect([await run.served(), run.room.state.isStalled, run.room.state.uncoveredFrom]).toEqual(["4 abcd", false, undefined]);
 });
 
-test("[RMH13] edits of a stalled room past their limit stay in the log, and the next run reads from the same place", async () => {
+test("[RMH13] edits of a stalled room over their limit stay in the log, and the next run reads from the same place", async () => {
   const { stores, state } = stallingStores();
   const run = new RoomRun(stores);
   const records = recordsOf("abcdefghijklmnopqrst");
@@ -310,7 +310,7 @@ async function deletedRoom(): Promise<{ stores: Stores; run: RoomRun }> {
   await run.take(...recordsOf("abcd"));
   await run.saveAndTrim(5_000);
   await run.saveAndTrim(9_000);
-  await run.room.past.name("first draft");
+  await run.room.historyReads.name("first draft");
   expect([stores.snapshots.size, stores.objects.size]).toEqual([1, 2]);
   await run.take(deletedRecord(50));
   return { stores, run };
@@ -358,7 +358,7 @@ test.each(["checkpoint", "history"])(
     await run.take(...recordsOf("abcd"));
     stores.failing = { step, when: "before" };
     await run.save();
-    await run.room.past.name("first draft").catch(() => {});
+    await run.room.historyReads.name("first draft").catch(() => {});
     expect(stores.snapshots.size + stores.objects.size).toBeGreaterThan(0);
     stores.failing = undefined;
     await run.take(deletedRecord(50));
@@ -385,7 +385,7 @@ test("[RMH18] a late snapshot or version of a deleted room restores nothing", as
   await late.take(...recordsOf("abcd"));
   await late.saveAndTrim(5_000);
   const letGo = stores.hold("history");
-  const naming = late.room.past.name("too late");
+  const naming = late.room.historyReads.name("too late");
   await new Promise(setImmediate);
 
   const other = new RoomRun(stores);

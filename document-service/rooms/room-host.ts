@@ -55,7 +55,7 @@ type Caller<Answer> = { readonly resolve: (answer: Answer) => void; readonly rej
 export class DocumentRoomHost {
   /** What the room decides. Read-only for others. */
   readonly state: Omit<DocumentRoom, "receive" | "open">;
-  readonly past: HistoryReadsHost;
+  readonly historyReads: HistoryReadsHost;
   /** Resolves once the checkpoint is known: true; or once the room is closed, if that is before: false. */
   readonly opened: Promise<boolean>;
   /** Resolves once the checkpoint is known, or known not to decode. */
@@ -77,7 +77,7 @@ export class DocumentRoomHost {
     this.#deps = deps;
     this.#history = new HistoryHost(key, ports, options, deps);
     this.#deletion = new DeletionHost(key, ports, this.#history, deps);
-    this.past = new HistoryReadsHost(key, ports, options, { history: this.#history, present: () => this.#readState() });
+    this.historyReads = new HistoryReadsHost(key, ports, options, { history: this.#history, present: () => this.#readState() });
     this.opened = new Promise((resolve) => (this.#onOpened = resolve));
     this.lookedUp = new Promise((resolve) => (this.#onLookedUp = resolve));
     this.#room = new DocumentRoom(key, options, { ...deps, deletion: this.#deletion }, deps.clock.now());

@@ -272,7 +272,7 @@ test("[DRM12] orphans are removed after the checkpoint is written again, and sta
   expect(kindsOf(rig.receive({ kind: "checkpoint-read", reader: "job", found: { checkpoint, revision: 8 } }))).toEqual(["job-ended"]);
 });
 
-test("[DRM13] a room that cannot be merged drops its pending edits past their limit, and reads them again once it can", () => {
+test("[DRM13] a room that cannot be merged drops its pending edits over their limit, and reads them again once it can", () => {
   const snapshot = { object: "lost", bytes: 1, sha256: "" };
   const checkpoint = { epoch: 1, seq: 1, streamSeq: 10, time: 0, clients: [], snapshot } as unknown as Checkpoint;
   const rig = Rig.opened(checkpoint, 3, { stalledBytesMax: 50 });

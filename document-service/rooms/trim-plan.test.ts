@@ -49,7 +49,7 @@ test("[CMP4] records are trimmed once, and a silent room is trimmed up to its ch
   expect(plan.before(checkpoint, NO_BOARDS, at(99_000))).toBeUndefined();
 });
 
-test("[CMP5] for any log, records past the checkpoint, recent records and the checkpoint's last record stay", () => {
+test("[CMP5] for any log, records after the checkpoint, recent records and the checkpoint's last record stay", () => {
   const log = fc.array(fc.record({ gap: fc.nat(3), wait: fc.nat(400) }), { minLength: 1, maxLength: 200 });
   fc.assert(
     fc.property(log, fc.nat(199), fc.nat(4_000), (steps, coveredIndex, later) => {

@@ -43,7 +43,7 @@ test("[WMK2] a client that is silent for too long, by the log's dates, is forgot
   expect(watermarks.all().map(({ client }) => client)).toEqual([bob]);
 });
 
-test("[WMK3] past the limit the longest-silent client is forgotten, after a restart too", () => {
+test("[WMK3] over the limit the longest-silent client is forgotten, after a restart too", () => {
   const known = [
     { client: bob, user: "bob" as UserId, counter: 7, seq: 9 as Seq, lastSeen: 50 as UnixMillis },
     { client: ann, user: "ann" as UserId, counter: 5, seq: 8 as Seq, lastSeen: 40 as UnixMillis },

@@ -6,8 +6,8 @@ import type { Millis, Seq } from "../../shared/ids.ts";
 import { recordsOf, RoomRun, type Stores } from "./one-room.ts";
 
 export type Crash = { readonly step: string; readonly when: "before" | "after" };
-/** `past`: the text at each seq from 0. `isTrimmedTooFar`: beyond the checkpoint. */
-export type AfterCrash = { readonly served: string; readonly past: readonly string[]; readonly isTrimmedTooFar: boolean };
+/** `textBySeq`: the text at each seq from 0. `isTrimmedTooFar`: beyond the checkpoint. */
+export type AfterCrash = { readonly served: string; readonly textBySeq: readonly string[]; readonly isTrimmedTooFar: boolean };
 
 const LETTERS = "abcd";
 
@@ -27,7 +27,7 @@ export const CRASHES: readonly Crash[] = [
       { step, when: "after" },
     ] satisfies Crash[],
 );
-export const NOTHING_LOST: AfterCrash = { served: `4 ${LETTERS}`, past: ["", "a", "ab", "abc", LETTERS], isTrimmedTooFar: false };
+export const NOTHING_LOST: AfterCrash = { served: `4 ${LETTERS}`, textBySeq: ["", "a", "ab", "abc", LETTERS], isTrimmedTooFar: false };
 
 export async function afterCrash(stores: Stores, crash: Crash): Promise<AfterCrash> {
   const records = recordsOf(LETTERS);
@@ -47,15 +47,15 @@ export async function afterCrash(stores: Stores, crash: Crash): Promise<AfterCra
   const next = new RoomRun(stores);
   await next.take(...records.filter(({ streamSeq }) => streamSeq >= stores.trimmedBefore && streamSeq > covered));
   const served = await next.served();
-  const past: string[] = [];
-  for (let seq = 0; seq <= LETTERS.length; seq++) past.push(await textAt(next, seq as Seq));
-  return { served, past, isTrimmedTooFar };
+  const textBySeq: string[] = [];
+  for (let seq = 0; seq <= LETTERS.length; seq++) textBySeq.push(await textAt(next, seq as Seq));
+  return { served, textBySeq, isTrimmedTooFar };
 }
 
 async function textAt(run: RoomRun, seq: Seq): Promise<string> {
-  const past = await run.room.past.readAt({ seq });
-  if (past.kind !== "state") return past.kind;
+  const earlier = await run.room.historyReads.readAt({ seq });
+  if (earlier.kind !== "state") return earlier.kind;
   const doc = new Y.Doc();
-  Y.applyUpdate(doc, past.state);
+  Y.applyUpdate(doc, earlier.state);
   return doc.getText("text").toString();
 }

@@ -91,9 +91,9 @@ function recordOf(
 }
 
 async function textAt(run: RoomRun, seq: Seq): Promise<string> {
-  const past = await run.room.past.readAt({ seq });
-  if (past.kind !== "state") return past.kind;
+  const earlier = await run.room.historyReads.readAt({ seq });
+  if (earlier.kind !== "state") return earlier.kind;
   const doc = new Y.Doc();
-  Y.applyUpdate(doc, past.state);
+  Y.applyUpdate(doc, earlier.state);
   return doc.getText(TRACE_TEXT).toString();
 }
