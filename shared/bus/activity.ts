@@ -10,7 +10,7 @@ import { parseUserId, type UserId } from "../ids.ts";
 /** Maximum users in one message. */
 export const ACTIVITY_USERS_MAX = 200;
 export const ACTIVITY_TIMES_MAX = 1_000;
-/** An application's name for a kind of activity. */
+/** The application's name for a kind of activity. */
 export const ACTIVITY_KIND = /^[a-z][a-z0-9-]{0,31}$/;
 
 const user = z.string().transform((text, context) => {

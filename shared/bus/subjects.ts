@@ -1,46 +1,46 @@
 /**
- * Every NATS subject, stream and bucket, built and read here and nowhere else. `{env}` is the
- * environment's name (development, staging, production, or a test run's own); `{room}` is two tokens,
- * tenant and room.
+ * Every NATS subject, stream and bucket. Only this file builds and parses them, so that a name from outside can never
+ * contain a wildcard. `{env}` is the environment's name (development, staging, production, or one per test run); `{room}`
+ * is two tokens, tenant and room. `{p}` is a partition. Each row: subject, sender -> receiver, content.
  *
- *   {env}.owner.{room}               gateway        -> owner            edits, joins, replays asked for; who is there, what they show of themselves; of the document service: "look at the log"
- *   {env}.edits.out.{room}           log, owner     -> gateways         records as stored (JetStream republishes them), beacons, tentative edits
- *   {env}.gateway.{id}.{room}        owner          -> one gateway      answers; also NATS's "no responders"
- *   {env}.presence.out.{room}        owner          -> gateways         who is there and what they show, for everybody, a few times a second
- *   {env}.presence.gateway.{id}.{room}  owner       -> one gateway      answers about who is there
- *   {env}.gateways                   gateway        -> room servers     heartbeats: one that falls silent has taken its members along
- *   {env}.log.{p}.{room}             owner          -> JetStream        the log: stream {env}_log_{p}; its end, where a room is deleted: of the document service
- *   {env}.activity.{p}.{room}        gateway        -> JetStream        what is worth points and is no edit: stream {env}_activity_{p}
- *   {env}.appended.{server}.{token}  JetStream      -> owner            answers to appends
- *   {env}.server.{id}.claim          placement, gateway -> room server  "take this room": request and reply
- *   {env}.server.{id}.order          placement, operators, gateway, room server -> room server  "follow, hand over, drain, show that you are there": request and reply
- *   {env}.servers                    room server    -> everyone         heartbeats
- *   {env}.servers.unreached          gateway        -> room servers     "nobody listens where this one should": it may be gone
- *   {env}.documents                  document service -> gateways       heartbeats, with the address of its HTTP
- *   {env}.leaderboards               leaderboard    -> gateways         heartbeats, with the address of its HTTP
- *   {env}.boards.{room}              leaderboard    -> gateways         a watched board's first members, when they changed
- *   {env}.boards.watch               gateway        -> leaderboards     "somebody here looks at this board"
- *   {env}.boards.names               gateway        -> leaderboards     how a user is called
- *   {env}.counts                     gateway, room server -> gateways  how much of what is limited each has
- *   {env}.sanctions                  gateway        -> gateways         who is banned or may only read; .all: "whom do you know of?", request and reply
- *   {env}.orders                     gateway        -> gateways         "kick them", "who is there?": a request, a reply of each
- *   {env}.placement.locate           gateway        -> placement        "who owns this room?": request and reply
- *   {env}.rooms.ask                  terminal, gateway -> room servers  "how is this room?": request, and reply by its owner alone
- *   {env}.rooms.list                 gateway        -> room servers     "which rooms have you?": a request, a reply of each
- *   {env}.gateways.ask               gateway        -> gateways         "how are you?", "drain": a request, a reply of each
- *   {env}.webhook.{tenant}           document service, room server -> JetStream  what is to be told outside: stream {env}_webhooks
- *   {env}.ops.{kind}                 everyone       -> JetStream        events for the people who run it: stream {env}_ops
+ *   {env}.owner.{room}                 gateway, document service -> owner: edits, joins, presence, catch-up requests; check-ownership of a deleted room
+ *   {env}.edits.out.{room}             log, owner -> gateways: stored records (JetStream republishes them), beacons, tentative edits
+ *   {env}.gateway.{id}.{room}          owner -> one gateway: answers; also NATS's "no responders"
+ *   {env}.presence.out.{room}          owner -> gateways: presence deltas for all members, several per second
+ *   {env}.presence.gateway.{id}.{room} owner -> one gateway: answers to presence requests
+ *   {env}.gateways                     gateway -> room servers: heartbeats; the members of a silent gateway leave
+ *   {env}.log.{p}.{room}               owner, document service -> JetStream: records of the log, stream {env}_log_{p}; the document service appends the deletion
+ *   {env}.activity.{p}.{room}          gateway -> JetStream: activities that earn points and are no edits, stream {env}_activity_{p}
+ *   {env}.appended.{server}.{token}    JetStream -> owner: answers to appends
+ *   {env}.server.{id}.claim            placement, gateway -> room server: request to claim a room, with a reply
+ *   {env}.server.{id}.order            placement, operators, gateway, room server -> room server: order to follow, hand over, drain, or answer; with a reply
+ *   {env}.servers                      room server -> all processes: heartbeats
+ *   {env}.servers.unreached            gateway -> room servers: a room server that has no subscriber and may be dead
+ *   {env}.documents                    document service -> gateways: heartbeats, with the address of its HTTP
+ *   {env}.leaderboards                 leaderboard -> gateways: heartbeats, with the address of its HTTP
+ *   {env}.boards.{room}                leaderboard -> gateways: top ranks of a watched board, after a change
+ *   {env}.boards.watch                 gateway -> leaderboards: boards that clients of the gateway watch
+ *   {env}.boards.names                 gateway -> leaderboards: display names of users
+ *   {env}.counts                       gateway, room server -> gateways: usage of each process that counts towards a limit
+ *   {env}.sanctions                    gateway -> gateways: bans and downgrades; .all: request for all known ones, with a reply
+ *   {env}.orders                       gateway -> gateways: order to disconnect users, or request for members; each gateway replies
+ *   {env}.placement.locate             gateway -> placement: request for a room's owner, with a reply
+ *   {env}.rooms.ask                    command line, gateway -> room servers: request for a room's status; only its owner replies
+ *   {env}.rooms.list                   gateway -> room servers: request for the rooms of each server; each replies
+ *   {env}.gateways.ask                 gateway -> gateways: request for a gateway's status, or order to drain; each replies
+ *   {env}.webhook.{tenant}             document service, room server -> JetStream: events for webhooks, stream {env}_webhooks
+ *   {env}.ops.{kind}                   all processes -> JetStream: events for operators, stream {env}_ops
  *
- *   KV {env}_rooms         room -> owner and epoch, written by owners and placement: a hint, never the authority
- *   KV {env}_plan          room -> what placement planned for it last and why, written by the leading placement
- *   KV {env}_pins          room -> where an operator wants it, written by operators
- *   KV {env}_placement     which placement process leads, and the generation of its plans
- *   KV {env}_checkpoints   room -> what its newest snapshot covers, written by the document service
- *   KV {env}_documents     partition of the log -> which document service reads it, and from where
- *   KV {env}_boards        partition of the log -> which leaderboard counts it, and from where
- *   KV {env}_boardpoints   partition, room -> its boards' newest checkpoint
- *   KV {env}_boards_{kind} room, window -> the window's board after it closed; {kind}: hour to year, each kept for its own time
- *   KV {env}_history       room -> its versions and the edits kept beside the log, written by the document service
+ *   KV {env}_rooms           room -> owner and epoch, written by owners and placement; a hint, never the authority
+ *   KV {env}_plan            room -> newest plan of placement and its reason, written by the leading placement
+ *   KV {env}_pins            room -> server that an operator wants, written by operators
+ *   KV {env}_placement       the leading placement process, and the generation of its plans
+ *   KV {env}_checkpoints     room -> checkpoint, written by the document service
+ *   KV {env}_documents       partition of the log -> lease and floor of the document service that reads it
+ *   KV {env}_boards          partition of the log -> lease and floor of the leaderboard that counts it
+ *   KV {env}_boardpoints     partition, room -> newest checkpoint of its boards
+ *   KV {env}_boards_{kind}   room, window -> board of a closed window; {kind}: hour to year, each with its own retention
+ *   KV {env}_history         room -> versions, and the edits kept beside the log, written by the document service
  *   objects {env}_snapshots, {env}_versions, {env}_boardpoints
  */
 

@@ -58,7 +58,7 @@ export class Membership {
     );
   }
 
-  /** Known to be gone, however recent its heartbeat. */
+  /** The server is known to have stopped, however recent its heartbeat is. */
   forget(server: ServerId): void {
     this.#lastHeartbeats.delete(server);
   }

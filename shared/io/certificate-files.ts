@@ -1,4 +1,4 @@
-/** Reads files named by settings, with an error that says what to do. */
+/** Reads certificates and keys from files that settings name. The error names the setting, and never quotes a key. */
 
 import { readFileSync } from "node:fs";
 import { createSecureContext } from "node:tls";
@@ -7,7 +7,7 @@ import { SettingError } from "../settings/settings.ts";
 
 export type CertificateFiles = { readonly certFile: string; readonly keyFile: string };
 
-/** `setting`: as in the environment. */
+/** `setting`: its name in the environment. */
 export function textIn(setting: string, file: string): string {
   try {
     return readFileSync(file, "utf8");
@@ -20,7 +20,7 @@ export function textIn(setting: string, file: string): string {
   }
 }
 
-/** Undefined: neither is named. `settings`: of the certificate and of its key, as in the environment. */
+/** Undefined: no file is named. `settings`: names in the environment of the certificate and of its key. */
 export function certificateFiles(
   { certFile, keyFile }: CertificateFiles,
   settings: readonly [string, string],
@@ -36,7 +36,7 @@ export function certificateFiles(
   } catch {
     throw new SettingError(
       `${ofCert}=${certFile} and ${ofKey}=${keyFile} do not fit together, or are no PEM: give a certificate and the key that it was made for, without a passphrase`,
-    ); // With no cause: it may quote the key.
+    ); // Without `cause`: it may quote the key.
   }
   return { certFile, keyFile };
 }

@@ -21,20 +21,20 @@ export type InternalRequest = {
   /** The path after `/v1`, decoded. Empty for any other, and for a broken escape. */
   readonly segments: readonly string[];
   readonly query: URLSearchParams;
-  /** As it was sent, not checked; empty: none. */
+  /** Not checked; empty if the request has none. */
   readonly tenant: string;
   /** Empty: none. */
   readonly header: (lowerCaseName: string) => string;
   /**
-   * Undefined: longer than it may be. Throws when the asker goes before it is whole: nobody is left to be answered,
-   * and what it throws need not be caught.
+   * Undefined: longer than the limit. Throws when the client disconnects before the body is complete. Nobody waits
+   * for an answer then, so the caller need not catch it.
    */
   readonly body: () => Promise<Uint8Array | undefined>;
-  /** Aborted once nobody waits for the answer any more. */
+  /** Aborted when the client no longer waits for the answer. */
   readonly signal: AbortSignal;
 };
 
-/** `name`: what it is counted as. */
+/** `name`: the label of the request in metrics. */
 export type InternalResponse = {
   readonly status: number;
   readonly name: string;
@@ -48,12 +48,12 @@ export type InternalHttpOptions = {
   readonly secret: string;
   /** Undefined: plain HTTP. */
   readonly tls?: InternalTls | undefined;
-  /** Of a request. */
+  /** Of a request's body. */
   readonly bodyBytesMax: number;
-  /** For the error when it cannot listen: who wants to, and the setting to change. */
+  /** For the error when the port is in use: the role that listens, and the setting to change. */
   readonly tier: string;
   readonly portSetting: string;
-  /** Shown at /metrics. */
+  /** Metrics that /metrics shows. */
   readonly registry: Registry;
   readonly log: Log;
 };
@@ -62,7 +62,7 @@ const DRAIN_MS_MAX = 2_000;
 /** Sent with every 503: a client may succeed when it asks again. */
 const RETRY_AFTER_SECONDS = 1;
 const NO_OPERATOR = refusal(401, "unauthorized", "metrics are for operators: give COROOM_INTERNAL_SECRET as Authorization: Bearer");
-/** Not 503: it would be asked of the next service. */
+/** Not 503: the gateway would repeat the request at the next service. */
 const FAILED = refusal(500, "failed", "this request failed, and would again: what went wrong is in the service's log");
 const UNAUTHORIZED = refusal(401, "unauthorized", "only gateways ask here: send x-coroom-internal");
 
@@ -92,7 +92,7 @@ export async function serveInternal(
   };
   const receive = (request: IncomingMessage, response: ServerResponse): void => {
     respond(request, response).catch((cause: unknown) => {
-      if (cause instanceof AskerGone) return void response.destroy(); // It asks again.
+      if (cause instanceof AskerGone) return void response.destroy(); // The client asks again.
       unlessMistake(cause);
       options.log.error(
         { method: request.method, url: request.url, cause },

@@ -33,7 +33,7 @@ export async function readObject({ name: bucket, store, manager }: ObjectBucket,
         after = seq;
       }
     } catch (cause) {
-      if (!isNotFound(cause)) throw cause; // Else there are no more.
+      if (!isNotFound(cause)) throw cause; // Otherwise no message follows.
     }
   }
   const read = Buffer.concat(chunks);
@@ -43,7 +43,7 @@ export async function readObject({ name: bucket, store, manager }: ObjectBucket,
   return new Uint8Array(read.buffer, read.byteOffset, read.byteLength);
 }
 
-/** The client names no class for what a server answers where there is no such message. */
+/** The NATS client exports no class for the answer that a message does not exist. */
 function isNotFound(error: unknown): boolean {
   return error instanceof JetStreamError && "code" in error && error.code === NOT_FOUND;
 }
@@ -54,14 +54,14 @@ export async function removeObject({ name: bucket, store, manager }: ObjectBucke
   await manager.streams.purge(`OBJ_${bucket}`, { filter: `$O.${bucket}.M.${token(name)}` });
 }
 
-/** Of all objects. */
+/** Names of all objects. */
 export async function objectNames({ name: bucket, manager }: ObjectBucket): Promise<string[]> {
   const subjects = `$O.${bucket}.M.`;
   const { state } = await manager.streams.info(`OBJ_${bucket}`, { subjects_filter: `${subjects}>` });
   return Object.keys(state.subjects ?? {}).map((subject) => Buffer.from(subject.slice(subjects.length), "base64url").toString());
 }
 
-/** As the object store names its entries: base64 for URLs, padded. */
+/** The name of an entry in the object store: base64 for URLs, padded. */
 function token(name: string): string {
   return Buffer.from(name).toString("base64").replaceAll("+", "-").replaceAll("/", "_");
 }
@@ -102,7 +102,7 @@ async function unnamedChunks(bucket: ObjectBucket): Promise<Set<string>> {
   return unnamed;
 }
 
-/** By its last chunk. */
+/** The age of an object is the age of its last chunk. */
 async function isOlder(subject: string, ageMsMin: number, { name, manager }: ObjectBucket): Promise<boolean> {
   const last = await manager.streams.getMessage(`OBJ_${name}`, { last_by_subj: subject });
   return last !== null && Date.now() - last.time.getTime() >= ageMsMin;

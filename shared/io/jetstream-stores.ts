@@ -42,7 +42,7 @@ export async function retryUntilSettled<Made>(make: () => Promise<Made>): Promis
   }
 }
 
-/** Undefined: it is not about what NATS is or was asked for. The client exports no class to tell the first by. */
+/** Undefined: the error has another cause than NATS or the request. The client exports no class for it. */
 function refusalOf(cause: unknown): SettingError | StartError | undefined {
   if (cause instanceof Error && cause.name === "JetStreamNotEnabled") {
     return new StartError(

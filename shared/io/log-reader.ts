@@ -25,7 +25,7 @@ const STRETCH_MS_MAX = 10;
 
 /** Throws when the log does not answer: start again after the last record received. */
 export function followLog(nats: NatsConnection, subjects: Subjects, options: { readonly everyMs: () => number }): Promise<FollowPartition> {
-  // The one error it has is the signal's.
+  // The only possible error is that of the signal.
   return followStream(nats, subjects.logStream, (_, signal) => setTimeout(options.everyMs(), undefined, { signal }).catch(() => {}));
 }
 
@@ -124,7 +124,7 @@ function recordOf({ subject, streamSeq, time, data }: StoredMessage): StoredReco
  * before the data, because this runs for every record and the client's header object takes four times as long. If they
  * are not found there, that object is used. `pending`: how many requested records follow.
  */
-/** `pending`: how many more there are behind it, of those that were asked for. */
+/** `pending`: the number of requested records that follow this one. */
 type StoredMessage = {
   readonly subject: string;
   readonly streamSeq: number;
@@ -156,7 +156,7 @@ function headersBefore({ buffer, byteOffset }: Uint8Array): string | undefined {
   return start >= 0 && text.endsWith("\r\n\r\n") ? text.slice(start) : undefined;
 }
 
-/** Empty where there is none. */
+/** Empty if the message has no such header. */
 function headerIn(text: string, name: string): string {
   const line = text.indexOf(`\r\n${name}: `);
   if (line < 0) return "";

@@ -30,16 +30,16 @@ const PARTITIONS = "coroom.partitions";
 type LogOptions = { readonly partitions: number; readonly replicas: number };
 
 /**
- * `replicas`: 1, 3 or 5; `partitions` is fixed for the life of a deployment, rooms are spread over it by hash.
- * Refuses another number of them with a SettingError.
+ * `replicas`: 1, 3 or 5. `partitions` is fixed for the life of a deployment: rooms are spread over them by hash.
+ * Throws a SettingError if the log has another number of partitions.
  */
 export function ensureLogStreams(nats: NatsConnection, subjects: Subjects, options: LogOptions): Promise<void> {
   return retryUntilSettled(() => makeLogStreams(nats, subjects, options));
 }
 
 /**
- * For a tier that only names parts of the log: makes nothing, and refuses nothing of a log that is not there yet, or
- * does not say how many it has. Whether it says so.
+ * For a tier that only names partitions. Creates nothing. Throws a SettingError if the log states another number of
+ * partitions. Returns whether the log states a number; false also if the log does not exist yet.
  */
 export function checkLogPartitions(nats: NatsConnection, subjects: Subjects, partitions: number): Promise<boolean> {
   return retryUntilSettled(async () => {
@@ -109,7 +109,10 @@ function refuseOtherThanSaid({ name, metadata }: StreamConfig, partitions: numbe
   return said !== undefined;
 }
 
-/** Not how many there are: one in between may be lost, and with fewer than there were a room's records would be looked for elsewhere. */
+/**
+ * The highest number of a stream, not the count: a stream in between may be lost. With too small a number of
+ * partitions, a room's records would be searched in the wrong stream.
+ */
 async function lastStream(manager: JetStreamManager, subjects: Subjects): Promise<number> {
   let last = 0;
   for await (const name of manager.streams.names(subjects.logOfPartition("*"))) {

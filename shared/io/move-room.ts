@@ -14,7 +14,7 @@ import { kvBucket } from "./jetstream-stores.ts";
 import type { NatsConnection } from "./nats.ts";
 import { requestReply } from "./nats-json.ts";
 
-/** A replica is made first. */
+/** The target makes a replica first. */
 const ORDER_MS_MAX = 15_000;
 const WRITTEN_DOWN_MS = 500;
 
@@ -59,13 +59,13 @@ export async function readEntry<Entry>(bucket: KV, room: RoomKey, schema: z.ZodT
   return entry === null || entry.operation !== "PUT" ? undefined : decodeJson(schema, entry.value);
 }
 
-/** A room that has just come to somebody is written down a moment later: a refusal is asked about once more. */
+/** The rooms bucket names a new owner a moment after it claims the room: after a rejection, ask once more. */
 async function orderOwner(placed: PlacementAccess, order: ServerCommand & { kind: "hand-over" }): Promise<MoveOutcome> {
   const rooms = await bucketOf(placed, placed.subjects.roomsBucket);
   for (let asked: ServerId | undefined; ;) {
     const entry = await readEntry(rooms, order.room, RoomEntry);
     if (entry === undefined) return { kind: "open-nowhere" };
-    // It was done, and only the answer was late.
+    // The order succeeded, and only its reply was late.
     if (asked !== undefined && entry.owner === order.to) return { kind: "moved", from: asked };
     const reply = await commandServer(placed, entry.owner, order);
     if (reply?.kind === "done") return { kind: "moved", from: entry.owner };

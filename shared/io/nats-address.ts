@@ -1,6 +1,6 @@
 /**
- * Where NATS is and who Coroom is there, from the settings. A secret is taken out of the addresses here, before
- * anything can log them: what goes on from here is either an address or a credential.
+ * Addresses and credentials of NATS, from the settings. This file removes every secret from the addresses before
+ * anything can log them: the result is either an address or a credential, never both.
  */
 
 import { readFileSync } from "node:fs";
@@ -20,7 +20,7 @@ export type NatsSettings = {
 };
 
 export type NatsAddress = {
-  /** With no secret in them: for the client, logs and messages. */
+  /** Addresses without secrets: for the client, logs and messages. */
   readonly servers: readonly string[];
   readonly options: Pick<ConnectionOptions, "user" | "pass" | "token" | "authenticator" | "tls">;
 };
@@ -51,12 +51,12 @@ export function natsAddress({ natsUrl, natsCredentials = "", natsCa = "", natsCe
   };
 }
 
-/** The same address with no secret in it. */
+/** The address without its secret. */
 export function withoutSecrets(natsUrl: string): string {
   return natsAddress({ natsUrl }).servers.join(",");
 }
 
-/** What it throws names no address: there may be a password in it. */
+/** The error names no address, because the address may contain a password. */
 function parsed(url: string): URL {
   const full = url.includes("://") ? url : `nats://${url}`;
   if (/^(?:nats|tls):/.test(full) && URL.canParse(full)) {
@@ -72,7 +72,7 @@ function isDecodable(text: string): boolean {
   return !/%(?![0-9A-Fa-f]{2})/.test(text);
 }
 
-/** As elsewhere with NATS, what stands alone before the @ is a token. */
+/** A single text before the @ is a token, as in other NATS clients. */
 function userOf({ username, password }: URL): NatsAddress["options"] {
   const user = decodeURIComponent(username);
   return password === "" ? { token: user } : { user, pass: decodeURIComponent(password) };
@@ -98,7 +98,7 @@ function credentialsIn(file: string): Authenticator {
       usable = newest;
       return signed;
     } catch {
-      return usable(nonce); // The file is gone, or half written: the next connection looks again.
+      return usable(nonce); // The file is missing or half written: the next connection reads it again.
     }
   };
 }

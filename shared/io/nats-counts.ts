@@ -7,7 +7,7 @@ import { type CountsReport, decodeCountsReport, encodeCountsReport } from "../bu
 import type { Subjects } from "../bus/subjects.ts";
 import { crashing, type NatsConnection, publish } from "./nats.ts";
 
-/** Half of a default NATS message. */
+/** Half the maximum of a NATS message by default. */
 const REPORT_BYTES_MAX = 524_288;
 
 export function natsCounts(

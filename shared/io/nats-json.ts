@@ -9,7 +9,7 @@ import type { Subjects } from "../bus/subjects.ts";
 import type { ServerId } from "../ids.ts";
 import { crashing, type NatsConnection } from "./nats.ts";
 
-/** Undefined: nobody is there, the reply is late or invalid, or the connection is down or closing. */
+/** Undefined: there is no subscriber, the reply is late or invalid, or the connection is down or closing. */
 export async function requestReply<Reply>(
   nats: NatsConnection,
   subject: string,
@@ -41,10 +41,10 @@ export async function isServerGone(nats: NatsConnection, subjects: Subjects, ser
 /** Replies come within moments of each other: after a pause this long no more are expected. */
 export const REQUEST_MANY = { strategy: "stall", stall: 300, maxWait: 2_000 } as const;
 
-/** With a known number of replies, waiting ends when all came. */
+/** Waiting ends when the known number of replies arrived. */
 const COUNTED_MS_MAX = 1_000;
 
-/** Empty: nobody is there, or the connection is down or closing. */
+/** Empty: there is no subscriber, or the connection is down or closing. */
 export function requestMany<Answer>(
   nats: NatsConnection,
   subject: string,
@@ -84,7 +84,7 @@ async function collect<Answer>(
   return answers;
 }
 
-/** Nobody there, too slow, or the connection is down or closing. */
+/** No subscriber, a late reply, or a connection that is down or closing. */
 export function isNoAnswer(error: unknown): boolean {
   return [
     errors.RequestError,

@@ -19,7 +19,7 @@ const STREAM_NOT_FOUND = 10_059;
 
 export type OperationsLimits = Pick<SharedConfig, "opsEventsMax" | "opsBytesMax" | "opsKeptMsMax" | "logReplicas">;
 
-/** Creates the stream where it is missing, and gives it these limits where it has others. Its oldest events make room for new ones. */
+/** Creates the stream if it is missing, and sets its limits. The oldest events make room for new ones. */
 export function ensureOperationsStream(nats: NatsConnection, subjects: Subjects, limits: OperationsLimits): Promise<void> {
   return retryUntilSettled(() => makeOperationsStream(nats, subjects, limits));
 }
@@ -62,7 +62,7 @@ export async function hasOperationsStream(nats: NatsConnection, subjects: Subjec
   }
 }
 
-/** `by`: who tells; `count`: the tier's counter, by kind. */
+/** `by`: the process that reports. `count`: the counter of the tier, by kind. */
 export function natsOperations(
   nats: NatsConnection,
   subjects: Subjects,
@@ -94,7 +94,7 @@ export async function* watchOperations(
   for await (const { event } of watchNumbered(nats, subjects, last, signal)) if (event !== undefined) yield event;
 }
 
-/** `onBegun`: told the seq of the newest event that is kept, 0 for none, before any comes. */
+/** `onBegun`: receives the seq of the newest stored event before any event arrives; 0 if none is stored. */
 export async function* watchNumbered(
   nats: NatsConnection,
   subjects: Subjects,

@@ -11,7 +11,7 @@ import { StartError } from "../process/lifecycle.ts";
 
 export type { Msg, NatsConnection } from "nats";
 
-/** As the settings say, under a name that `nats server report connections` shows. */
+/** Addresses and credentials from the settings, and a name that `nats server report connections` shows. */
 export function connectAs(
   name: string,
   { natsUrl: servers, natsCredentials, natsCa, natsCert, natsKey }: Required<NatsSettings>,
@@ -20,8 +20,8 @@ export function connectAs(
 }
 
 /**
- * `servers`: one URL or several, comma-separated. Throws a StartError when none answers within `timeoutMs`, and a
- * SettingError when none lets us in.
+ * `servers`: one URL or several, separated by commas. Throws a StartError when no server answers within `timeoutMs`,
+ * and a SettingError when the servers reject the credentials.
  */
 export async function connectNats(
   options: { servers: string; name: string; timeoutMs?: number } & Omit<NatsSettings, "natsUrl">,
@@ -79,7 +79,7 @@ export function flushTogether(nats: Pick<NatsConnection, "flush">): () => Promis
     }));
 }
 
-/** Where nobody waits, and nothing does. */
+/** For promises that no caller awaits. */
 const UNAWAITED = { resolve: () => {}, reject: () => {} };
 const UNREAD = { signal: UNAWAITED, iterClosed: UNAWAITED, closed: UNAWAITED, yields: Object.freeze([]) };
 
@@ -96,7 +96,7 @@ export function lightSubscriber(
   return (subject) => Object.assign(nats.subscribe(subject, options), UNREAD);
 }
 
-/** One of them, with a callback of its own. */
+/** One light subscription, with its own callback. */
 export function subscribeLightly(
   nats: Pick<NatsConnection, "subscribe">,
   subject: string,
@@ -136,7 +136,7 @@ export function publish(
   }
 }
 
-/** The same for a reply. */
+/** Publishes a reply. The same rule applies to a closing connection. */
 export function respond(msg: Pick<Msg, "respond">, data: Uint8Array): void {
   try {
     msg.respond(data);
@@ -145,12 +145,12 @@ export function respond(msg: Pick<Msg, "respond">, data: Uint8Array): void {
   }
 }
 
-/** Whether NATS takes a message so long: the client throws at one that it would not. */
+/** Whether NATS accepts a message of this length: the client throws on a longer one. */
 export function carries(nats: Pick<NatsConnection, "info">, data: Uint8Array): boolean {
   return data.byteLength <= (nats.info?.max_payload ?? Number.POSITIVE_INFINITY);
 }
 
-/** Node's codes for them begin or end so, such as DEPTH_ZERO_SELF_SIGNED_CERT and ERR_TLS_CERT_ALTNAME_INVALID. */
+/** Node's codes of certificate errors, such as DEPTH_ZERO_SELF_SIGNED_CERT and ERR_TLS_CERT_ALTNAME_INVALID. */
 function isOfCertificates(error: unknown): error is Error & { code: string } {
   return error instanceof Error && "code" in error && typeof error.code === "string" && /CERT|^UNABLE_TO_|^ERR_TLS_/.test(error.code);
 }
@@ -172,8 +172,8 @@ export async function closeNats(nats: NatsConnection): Promise<void> {
 }
 
 /**
- * For a subscription's callback: what it throws is a programmer's mistake and ends the process. Left to itself,
- * nats.js would end its reader and keep a connection that hears nothing.
+ * For a callback of a subscription: an exception is a programming error and ends the process. Without this, nats.js
+ * would end its reader and keep a connection that receives nothing.
  */
 export function crashing<Args extends readonly unknown[]>(receive: (...args: Args) => void): (...args: Args) => void {
   return (...args) => {

@@ -1,8 +1,8 @@
 /**
- * What an operator shows a gateway instead of the secret that the tiers share: made of it, good for a few hours, and good
- * for nothing else. So a browser never holds the secret.
+ * An operator shows this pass to a gateway instead of the secret that the tiers share. The pass is derived from the
+ * secret and valid for a few hours, for this purpose only. So a browser never holds the secret.
  *
- *   operator.<seconds since the Unix epoch when it expires>.<HMAC-SHA-256 of what stands before the last dot, base64url>
+ *   operator.<seconds since the Unix epoch when it expires>.<HMAC-SHA-256 of the text before the last dot, base64url>
  */
 
 import { createHmac, timingSafeEqual } from "node:crypto";
@@ -16,7 +16,7 @@ export function makeOperatorPass(internalSecret: string, expiresAt: UnixMillis):
   return `${head}.${seal(head, internalSecret).toString("base64url")}`;
 }
 
-/** Never true for an empty secret: anybody could make a pass of it. */
+/** Always false for an empty secret: anybody could derive a pass from it. */
 export function isOperatorPass(text: string, internalSecret: string, now: UnixMillis): boolean {
   const [, head = "", expires = "0", shown = ""] = SHAPE.exec(text) ?? [];
   return (
@@ -27,7 +27,7 @@ export function isOperatorPass(text: string, internalSecret: string, now: UnixMi
   );
 }
 
-/** Named, so that nothing else that is ever made of the secret can be taken for a pass. */
+/** The name of the purpose, so that no other value derived from the secret is accepted as a pass. */
 function seal(head: string, internalSecret: string): Buffer {
   return createHmac("sha256", internalSecret).update(`coroom operator pass\n${head}`).digest();
 }

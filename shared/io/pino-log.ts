@@ -1,4 +1,7 @@
-/** The real log: one JSON line an event on standard error, so that standard output stays for what a person asked for. */
+/**
+ * The real log: one line of JSON per event on standard error, so that standard output contains only what a person
+ * requested.
+ */
 
 import { destination, pino } from "pino";
 

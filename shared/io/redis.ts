@@ -1,7 +1,7 @@
 /**
- * Connects to Redis for as long as the process lives. While it is away every command fails at once: boards are
- * behind then, new bans are not kept, and nobody waits. What was on its way when a connection broke is not sent again
- * by itself either: whoever sent it looks first.
+ * Connects to Redis for the life of the process. While Redis is away every command fails immediately: boards are
+ * late, new bans are not stored, and no caller waits. A command that was in flight when a connection broke is not
+ * repeated: the caller first checks whether it was applied.
  */
 
 import { readFileSync } from "node:fs";
@@ -14,7 +14,7 @@ import type { Clock } from "../time/clock.ts";
 
 export type RedisConnection = {
   readonly redis: Redis | Cluster;
-  /** How often a connection has broken: after that a server may have come back with less than it had. */
+  /** Number of lost connections. After a loss a server may return with less data than before. */
   breaks(): number;
   stop(): void;
 };
@@ -22,7 +22,10 @@ export type RedisConnection = {
 const COMMAND_MS_MAX = 5_000;
 const RECONNECT_MS_MAX = 1_000;
 
-/** `urls`: one of a single server, or several of a Redis Cluster, comma-separated. Does not wait for it. */
+/**
+ * `urls`: one address of a single server, or several of a Redis Cluster, separated by commas. Returns without waiting
+ * for the connection.
+ */
 export function redisConnection(urls: string, log: Log): RedisConnection {
   const retry = (times: number): number => Math.min(50 * times, RECONNECT_MS_MAX);
   const common = {
@@ -59,9 +62,10 @@ export function redisConnection(urls: string, log: Log): RedisConnection {
 }
 
 /**
- * The only way to give a client scripts: `files` of each its Lua, `beside` the module that asks. The first argument of
- * each is how many keys follow, and by its first argument the client picks what it sends together: scripts for different
- * servers of a cluster would be one pipeline, which it refuses. There each goes alone, and is sent on to another server alone.
+ * Defines Lua scripts on a client; the only way to do so. `files`: the Lua file of each script. `beside`: the module
+ * that uses them. The first argument of a script is the number of its keys. The client also groups commands into a
+ * pipeline by that argument, and refuses a pipeline with scripts for different servers of a cluster. So in a cluster
+ * each script is sent alone, and redirected alone.
  */
 export function defineScripts<Scripts extends object>(
   redis: Redis | Cluster,
@@ -73,16 +77,16 @@ export function defineScripts<Scripts extends object>(
   if (redis instanceof Cluster) {
     redis.options.autoPipeliningIgnoredCommands = [...(redis.options.autoPipeliningIgnoredCommands ?? []), ...names];
   }
-  return redis as unknown as Scripts; // `defineCommand` adds them to the client itself.
+  return redis as unknown as Scripts; // `defineCommand` adds the scripts to the client itself.
 }
 
 /**
- * Whether Redis answers, asked of each of its servers every other second: a connection that stands says nothing of one that is
- * stuck, and whoever has nothing to ask would notice neither.
+ * Whether Redis answers, from a request to each of its servers every two seconds. An open connection does not reveal
+ * that its server is stuck, and a process without commands would notice neither.
  */
 const EVERY_MS = 2_000;
 
-/** `reaches`: undefined until it is known. `unreached`: set to 1 while it does not answer, and to 0. */
+/** `reaches`: undefined until it is known. `unreached`: a gauge that is 1 while Redis does not answer, else 0. */
 type RedisReach = { readonly reaches: () => boolean | undefined; stop(): void };
 
 export function watchRedis(redis: Redis | Cluster, clock: Clock, unreached: { set(value: number): void }): RedisReach {
@@ -95,7 +99,7 @@ export function watchRedis(redis: Redis | Cluster, clock: Clock, unreached: { se
     unreached.set(reaches ? 0 : 1);
     if (!isStopped) cancel = clock.after(EVERY_MS, () => void look());
   };
-  let cancel = clock.after(EVERY_MS, () => void look()); // Before that it may still be connecting.
+  let cancel = clock.after(EVERY_MS, () => void look()); // Earlier the client may still be connecting.
   return {
     reaches: () => reaches,
     stop: () => {

@@ -1,4 +1,4 @@
-/** Tells one expected system error from the rest. */
+/** Distinguishes one expected system error from all others. */
 export function isErrno(error: unknown, ...codes: readonly string[]): boolean {
   return error instanceof Error && "code" in error && typeof error.code === "string" && codes.includes(error.code);
 }

@@ -1,24 +1,24 @@
 /**
- * Which address a connection counts under. An IPv6 customer holds a whole /64, so that is what is counted. The
- * machine itself is nobody in particular: behind its own proxy everybody would come from there.
+ * The address under which a connection is counted. An IPv6 customer has a /64 network, so the network is counted. The
+ * machine's own address is not counted: behind a local proxy all clients would share it.
  */
 
-/** What connections from one place have in common: an IPv4 address, or the first half of an IPv6 one. */
+/** The common part of connections from one place: an IPv4 address, or the first half of an IPv6 address. */
 export type ClientAddress = string & { readonly [address]: true };
 declare const address: unique symbol;
 
 /**
- * `peer`: who the socket is with. `forwarded`: what the balancer's header says, if one is set and trusted: the last
+ * `peer`: the address of the socket. `forwarded`: the balancer's header, if one is configured and trusted; its last
  * entry is the balancer's own.
  */
 export function clientAddressOf(peer: string, forwarded: string): ClientAddress | undefined {
   const named = forwarded.slice(forwarded.lastIndexOf(",") + 1).trim();
   if (named !== "") return placeOf(named);
   const place = placeOf(peer);
-  return place === "0:0:0:0" || place?.startsWith("127.") ? undefined : place; // 0:0:0:0: ::1, the loopback, among them.
+  return place === "0:0:0:0" || place?.startsWith("127.") ? undefined : place; // 0:0:0:0 includes ::1, the loopback.
 }
 
-/** Undefined: no address. */
+/** Undefined: the text is not an address. */
 function placeOf(text: string): ClientAddress | undefined {
   const bare = text.replace(/^\[(.*)\](?::\d+)?$/, "$1").replace(/%.*$/, "");
   const mapped = /^(?:::ffff:|(?:0{1,4}:){5}ffff:)(.+)$/i.exec(bare)?.[1] ?? bare;

@@ -1,4 +1,7 @@
-/** Does so many at a time; who comes later waits for its turn. As many wait as there are callers that do not give up. */
+/**
+ * Runs a limited number of tasks at a time; later tasks wait for their turn. The number of waiting tasks is bounded
+ * only by the number of callers.
+ */
 
 export function limitConcurrency<Args extends readonly unknown[], Result>(
   atOnce: number,

@@ -1,4 +1,4 @@
-/** So much at once, and so much a second from then on. Rules RATE1 and RATE2. */
+/** Grants a burst at once, and then a rate per second. Rules RATE1 and RATE2. */
 
 import type { Millis } from "../ids.ts";
 
@@ -22,7 +22,10 @@ export class TokenBucket {
     return true;
   }
 
-  /** For a cost that shows only afterwards. May go below nothing; then not even `take` for nothing is granted until that is made up for. */
+  /**
+   * For a cost that is known only afterwards. The balance may become negative; until it is positive again, `take`
+   * grants nothing, not even a cost of 0.
+   */
   spend(now: Millis, cost: number): void {
     this.#fill(now);
     this.#tokens -= cost;

@@ -1,6 +1,7 @@
 /**
- * What one participant shows of itself, few fields by name. A list that is replaced as a whole, and one empty one for
- * all who show nothing: there are very many of them, and a map for each would weigh more than all else kept of them.
+ * The presence fields of one participant: few fields by name. The list is replaced as a unit, and all participants
+ * without fields share one empty list. There are very many participants, and a map for each would use more memory
+ * than all else.
  */
 
 import type { PresenceField } from "../wire/presence.ts";
@@ -13,7 +14,7 @@ export function valueOf(fields: PresenceFieldList, name: string): Uint8Array | u
   return fields.find((field) => field.name === name)?.value;
 }
 
-/** An empty value takes the field back. `value` is lent: it is copied. */
+/** An empty value removes the field. `value` is borrowed: it is copied. */
 export function withField(fields: PresenceFieldList, name: string, value: Uint8Array): PresenceFieldList {
   const others = fields.filter((field) => field.name !== name);
   if (value.byteLength > 0) return [...others, { name, value: value.slice() }];

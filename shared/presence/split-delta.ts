@@ -1,14 +1,14 @@
 /**
- * News too long for one message, or one frame, are told as several, each of which stands for itself. What a room shows is
- * bounded; what was taken back of it since it was last told is not.
+ * Splits a delta that is too long for one message, or one frame, into several. Each part is valid on its own. The
+ * shown fields of a room are bounded; the fields removed since the last delta are not.
  */
 
 import { splitBySize } from "../collections/split-by-size.ts";
 import { encodeDelta, type ParticipantEntry, type PresenceField, type PresenceDelta } from "../wire/presence.ts";
 
-/** Of one message, but for a few bytes. NATS takes a megabyte. */
+/** Maximum size of one message, except for a few bytes. NATS accepts one megabyte. */
 const DELTA_BYTES_MAX = 256 * 1024;
-/** Beside the texts and the value, which are as long as they are. Texts have up to three bytes a character. */
+/** Bytes beside the texts and the value, whose lengths vary. Texts have up to three bytes per character. */
 const PARTICIPANT_BYTES = 16;
 const FIELD_BYTES = 8;
 const STATE_BYTES = 8;
@@ -17,13 +17,16 @@ const BYTES_PER_CODE_UNIT = 3;
 
 const NO_NEWS: PresenceDelta = { snapshot: false, present: [], gone: [], states: [] };
 
-/** Not of the whole. One, nearly always; else in the order in which they are to be told. */
+/**
+ * For deltas only, not for snapshots. Returns one delta in most cases, otherwise several in the order in which to
+ * send them.
+ */
 export function encodeSplitDelta(delta: PresenceDelta): Uint8Array[] {
   const bytes = encodeDelta(delta);
   return bytes.byteLength <= DELTA_BYTES_MAX ? [bytes] : cut(delta).map(encodeDelta);
 }
 
-/** Who comes is told of before what they show. */
+/** New participants come before their fields. */
 function cut({ gone, present, states }: PresenceDelta): PresenceDelta[] {
   const pieces = states.flatMap(({ number, fields }) =>
     splitBySize(fields, bytesOfField, DELTA_BYTES_MAX).map((some) => ({ number, fields: some })),

@@ -4,15 +4,15 @@ export interface Running {
   stop(): Promise<void>;
 }
 
-/** A `stop` that is safe to call twice: whoever calls again waits for the same end. */
+/** A `stop` that is safe to call twice: a second caller waits for the same end. */
 export function stopOnce(stop: () => Promise<void>): () => Promise<void> {
   let stopped: Promise<void> | undefined;
   return () => (stopped ??= stop());
 }
 
 /**
- * Why a process cannot start in the world as it finds it: a port is taken, NATS does not answer. The message is for the
- * person who starts it, says what to do, and is all that is shown; `cause` is what was met.
+ * Why a process cannot start: a port is in use, NATS does not answer. Only the message is shown to the person who
+ * starts the process, and it names the remedy; `cause` is the original error.
  */
 export class StartError extends Error {
   override readonly name = "StartError";

@@ -1,10 +1,13 @@
-/** What leaderboards and gateways both have to know of boards, so that one word for each is said to all of them. */
+/** Settings of boards that leaderboards and gateways share, declared once so that both have the same defaults. */
 
 import { ACTIVITY_KIND } from "../bus/activity.ts";
 import { list, positiveInteger, type Settings, SettingError, wholeNumber } from "./settings.ts";
 import { BOARD_ROLES, type BoardRole } from "../wire/boards.ts";
 
-/** A kind of activity that an application's backend may tell: points for each time, for everyone's board and for the role's. */
+/**
+ * A kind of activity that an application's backend may report. Its points count on the board of all participants and
+ * on the board of the role.
+ */
 export type BoardKind = { readonly name: string; readonly points: number; readonly role: BoardRole };
 
 const COMMENT: BoardKind = { name: "comment", points: 5, role: "commenters" };
@@ -36,7 +39,7 @@ export const boardSettings = {
   },
 } as const satisfies Settings;
 
-/** So that no score reaches 2^53: a million a minute takes it seventeen thousand years. */
+/** Limits scores to below 2^53: at a million points a minute that takes 17,000 years. */
 const POINTS_MAX = 1_000_000;
 
 export function points(raw: string): number {

@@ -1,4 +1,4 @@
-/** The settings that every role reads. Each role's own stand beside its tier. */
+/** The settings that every role reads. Settings of one role are declared beside its tier. */
 
 import { oneOf, positiveInteger, type Settings, SettingError, text, type Values } from "./settings.ts";
 import { tracesSettings } from "./traces-settings.ts";

@@ -1,4 +1,7 @@
-/** Which pages may talk to Coroom. A request without an origin comes from no page: its token is its pass. */
+/**
+ * Which web pages may connect to Coroom. A request without an origin does not come from a page: its token authorises
+ * it.
+ */
 
 import { list, SettingError } from "./settings.ts";
 
@@ -7,15 +10,15 @@ export function isAllowedOrigin(origin: string, allowed: readonly string[]): boo
 }
 
 /**
- * A list as people write it, as browsers name them. Throws a SettingError for what no browser would: an address with a
- * path, a pattern.
+ * Parses a list of origins, each as browsers send it. Throws a SettingError for anything that no browser sends, such
+ * as an address with a path or a pattern.
  */
 export function origins(raw: string): readonly string[] {
   return list(raw).map((entry) => {
     const url = URL.canParse(entry) ? new URL(entry) : undefined;
     if (url === undefined || entry.includes("*"))
       throw new SettingError("must be origins such as https://app.example, one each: no patterns, no host without its scheme");
-    if (!/^https?:$/.test(url.protocol)) return entry; // Of an app's own scheme, which is not known here.
+    if (!/^https?:$/.test(url.protocol)) return entry; // The scheme belongs to an application, and is not known here.
     if (url.href !== `${url.origin}/`) throw new SettingError(`must be origins, with no path or user: write ${url.origin}`);
     return url.origin;
   });

@@ -1,10 +1,10 @@
 /**
- * Where Redis is and who Coroom is there, from the setting. ioredis takes what it does not know for the path of a socket
- * and names it in its errors, password and all: so addresses are taken apart here.
+ * Addresses and credentials of Redis, from the setting. ioredis takes an unknown text for the path of a socket and
+ * puts it into its errors, including the password. So this file parses addresses itself.
  */
 
 import { SettingError, isDecodable } from "./settings.ts";
-/** Several nodes: of a Redis Cluster. */
+/** Several nodes mean a Redis Cluster. */
 export type RedisAddress = {
   readonly nodes: readonly { readonly host: string; readonly port: number }[];
   readonly options: { readonly username?: string; readonly password?: string; readonly db?: number; readonly tls?: object };
@@ -12,7 +12,7 @@ export type RedisAddress = {
 
 const DEFAULT_PORT = 6379;
 
-/** Throws a SettingError that shows nothing of it. */
+/** Throws a SettingError that shows no part of the value. */
 export function redisAddress(urls: string): RedisAddress {
   const all = urls.split(",").map((url) => parsed(url.trim()));
   const [first] = all;
@@ -36,7 +36,7 @@ export function redisAddress(urls: string): RedisAddress {
   };
 }
 
-/** As a setting: it stays a text. */
+/** Parses the setting, and returns it as text. */
 export function redisUrls(raw: string): string {
   redisAddress(raw);
   return raw;

@@ -1,21 +1,24 @@
-/** Where gateways reach a service that tells them so itself: at the address that a setting names, else where it listens. */
+/** The address that a service announces to gateways: from a setting, else the address on which it listens. */
 
 import { SettingError } from "./settings.ts";
 
-/** `urlSetting`: as in the environment. */
+/** `urlSetting`: its name in the environment. */
 export type ServiceAddress = { readonly host: string; readonly url: string; readonly urlSetting: string };
 
-/** As a setting. */
+/** Parser of the setting. */
 export function serviceUrl(raw: string): string {
   const url = URL.canParse(raw) ? new URL(raw) : undefined;
-  // What is asked there has a path of its own.
+  // Requests to it have their own paths.
   if (url === undefined || !/^https?:$/.test(url.protocol) || `${url.origin}/` !== url.href) {
     throw new SettingError("must be an address such as http://documents-1:8081, without a path");
   }
   return raw;
 }
 
-/** Throws a SettingError for every address of a machine, where none is named: nobody else can go there. */
+/**
+ * Throws a SettingError if the service listens on all addresses and no setting names one: other machines cannot
+ * connect to such an address.
+ */
 export function refuseNowhere({ host, url, urlSetting }: ServiceAddress): void {
   if (url !== "" || !/^(?:0+(?:\.0+){0,3}|\[?[0:]+\]?)$/.test(host)) return;
   throw new SettingError(

@@ -124,7 +124,7 @@ export function flagName(setting: string): string {
   return `--${setting.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }
 
-/** Whether what stands in a URL, such as a password, is written as it should be there. */
+/** Whether a part of a URL, such as a password, is percent-encoded correctly. */
 export function isDecodable(text: string): boolean {
   try {
     decodeURIComponent(text);

@@ -1,4 +1,7 @@
-/** Where traces of edits go, and of how many edits. The same for all roles, or a trace misses hops. */
+/**
+ * The collector of traces, and the share of edits that are traced. All roles need the same values, or traces miss
+ * hops.
+ */
 
 import { SettingError, type Settings, type Values, isDecodable } from "./settings.ts";
 export const tracesSettings = {
@@ -18,7 +21,7 @@ export const tracesSettings = {
 
 export type TracesConfig = Values<typeof tracesSettings>;
 
-/** Below the endpoint, as OpenTelemetry has it. */
+/** The path below the endpoint, as OpenTelemetry defines it. */
 export const TRACES_PATH = "/v1/traces";
 
 function tracesUrl(raw: string): string {

@@ -1,12 +1,12 @@
 /**
- * Where events are delivered, from settings: one address for all tenants, or addresses of tenants. They come from
- * operators alone: no token and no client can name one.
+ * Endpoints of webhooks, from settings: one for all tenants, or one per tenant. Only operators set them: no token and
+ * no client can name an endpoint.
  */
 
 import { SettingError } from "./settings.ts";
 import { parseTenantId, type TenantId } from "../ids.ts";
 
-/** `tenant` undefined: all tenants'. `name`: of its consumer, for good. */
+/** `tenant` undefined: all tenants. `name`: of its JetStream consumer; it must never change. */
 export type WebhookEndpoint = { readonly name: string; readonly tenant: TenantId | undefined; readonly url: string };
 
 /** `https://a.example/hook, acme=https://b.example/hook`. */
@@ -23,7 +23,7 @@ export function webhookEndpoints(raw: string): readonly WebhookEndpoint[] {
   return endpoints;
 }
 
-/** As `webhookEndpoints`, with the secret of each: `whsec_…, acme=whsec_…`. */
+/** The secret of each endpoint, in the same form: `whsec_…, acme=whsec_…`. */
 export function webhookSecrets(raw: string): ReadonlyMap<string, string> {
   return new Map(
     entriesOf(raw).map(({ tenant, value }) => {
@@ -35,7 +35,7 @@ export function webhookSecrets(raw: string): ReadonlyMap<string, string> {
   );
 }
 
-/** Whether anybody wants to hear of the tenant's rooms. */
+/** Whether any endpoint receives the tenant's events. */
 export function wantsEventsOf(tenant: TenantId, endpoints: readonly WebhookEndpoint[]): boolean {
   return endpoints.some((endpoint) => endpoint.tenant === undefined || endpoint.tenant === tenant);
 }

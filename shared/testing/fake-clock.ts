@@ -7,7 +7,7 @@ type Timer = { readonly at: number; readonly run: () => void };
 
 export class FakeClock implements Clock {
   #now: number;
-  /** Earliest first; of those at one time, the one set first. */
+  /** Earliest first; timers of one time in the order in which they were set. */
   readonly #timers: Timer[] = [];
 
   constructor(now = 1) {
@@ -33,7 +33,7 @@ export class FakeClock implements Clock {
     };
   }
 
-  /** Timers that were neither run nor called off. */
+  /** Timers that neither ran nor were cancelled. */
   get pending(): number {
     return this.#timers.length;
   }

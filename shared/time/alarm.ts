@@ -11,16 +11,16 @@ import type { Millis } from "../ids.ts";
 
 export type AlarmDeps = {
   readonly clock: Clock;
-  /** Runs once whatever is at hand in this turn of the event loop is done, in a row with all else that waits for that. */
+  /** Runs after the work of this turn of the event loop, in a row with all other calls that wait for its end. */
   readonly endOfTurn: (run: () => void) => void;
 };
 
-/** Those that wait for one time, in the order in which they came. */
+/** The alarms that wait for one time, in the order in which they were set. */
 type Waiting = { readonly at: Millis; readonly alarms: Set<Alarm>; callOff: () => void };
 
 const NEVER = Number.POSITIVE_INFINITY as Millis;
 
-/** The timers of very many alarms, which live as long as what they are for. */
+/** The timers of very many alarms, which live as long as their owners. */
 export class Alarms {
   readonly deps: AlarmDeps;
   readonly #times = new Map<Millis, Waiting>();
@@ -53,7 +53,7 @@ export class Alarms {
     return waiting;
   }
 
-  /** What is set meanwhile waits for another turn, even if it is for the same time. */
+  /** An alarm that is set meanwhile waits for another turn, even if it is for the same time. */
   #runOut(waiting: Waiting): void {
     if (this.#times.get(waiting.at) !== waiting) return;
     this.#times.delete(waiting.at);
@@ -65,7 +65,7 @@ export class Alarm {
   readonly #ring: () => void;
   readonly #alarms: Alarms;
   #at = NEVER;
-  /** Not for later than `#at`. */
+  /** The timer never runs for a time later than `#at`. */
   #waiting: Waiting | undefined;
 
   constructor(ring: () => void, alarms: Alarms) {
@@ -74,13 +74,13 @@ export class Alarm {
   }
 
   /**
-   * Infinity: not at all. A timer that runs for an earlier time is left to run out: what is due is put off far more
-   * often than it comes.
+   * Infinity: never. A timer for an earlier time keeps running, because alarms are postponed far more often than they
+   * ring.
    */
   setFor(at: Millis): void {
     this.#at = at;
     if (at === NEVER) return;
-    const from = Math.max(at, this.#alarms.deps.clock.now()) as Millis; // All that is overdue rings together.
+    const from = Math.max(at, this.#alarms.deps.clock.now()) as Millis; // All overdue alarms ring together.
     const before = this.#waiting;
     if (before !== undefined && before.at <= from) return;
     if (before !== undefined) this.#alarms.leave(before, this);
@@ -93,7 +93,7 @@ export class Alarm {
     this.#at = NEVER;
   }
 
-  /** Of `Alarms`: the time that it waited for has come. */
+  /** Called by `Alarms` when the time has come. */
   runOut(): void {
     const { clock } = this.#alarms.deps;
     this.#waiting = undefined;

@@ -1,8 +1,8 @@
 /**
- * Which edits are traced, and the names of their traces. Both follow from the edit: its room, its client's id and its number
- * there, which every hop knows. So nothing travels with it, neither on the bus nor in the log, and whoever goes on with an
- * edit after a failure goes on with its trace. Names are derived for what another process names as a parent; all others
- * are drawn.
+ * Which edits are traced, and the names of their traces. Both follow from the edit: its room, client id and counter,
+ * which every hop knows. So no message and no record carries a trace, and a process that continues an edit after a
+ * failure continues its trace. Names are derived only for spans that another process names as a parent; all others
+ * are random.
  */
 
 import { SpanStatusCode } from "@opentelemetry/api";
@@ -17,7 +17,7 @@ import type { TraceMetrics } from "./trace-metrics.ts";
 
 export type TracedEdit = { readonly room: RoomKey; readonly client: ClientId; readonly counter: Counter; readonly traceId: string };
 
-/** A hop that has begun. `end` receives what is known only at its end. */
+/** A hop that has begun. `end` receives the facts that are known only at the end. */
 export type OpenHop = Omit<Span, "traceId" | "end" | "status" | "events"> & { readonly events: SpanEvent[] };
 
 export type EditTracesOptions = { readonly environment: string; readonly share: number };
@@ -40,13 +40,13 @@ export class EditTraces {
     this.#deps = deps;
   }
 
-  /** Undefined: it is not traced, by no process of its environment that traces no larger share. */
+  /** Undefined: the edit is not traced by any process of the environment with the same or a smaller share. */
   of(room: RoomKey, client: ClientId, counter: Counter): TracedEdit | undefined {
     if (hash32(`${client} ${counter}`) >= this.#below) return undefined;
     return { room, client, counter, traceId: digest(`${this.#environment} ${room} ${client} ${counter}`, TRACE_ID_LETTERS) };
   }
 
-  /** Those among edits that were committed together, with their seqs. */
+  /** The traced edits among those committed together, with their seqs. */
   *among(room: RoomKey, runs: readonly CounterRun[]): Iterable<readonly [edit: TracedEdit, seq: Seq]> {
     for (const { client, counter, seq, count } of runs) {
       for (let index = 0; index < count; index++) {
@@ -65,7 +65,7 @@ export class EditTraces {
     this.#deps.send({ ...span, traceId, attributes });
   }
 
-  /** What became of it is not known here, and nobody waits for that any longer. */
+  /** The outcome is not known here, and the process no longer waits for it. */
   recordUnfinished(edit: TracedEdit, hop: OpenHop): void {
     this.#deps.metrics.unfinished.inc();
     this.record(edit, { ...hop, end: this.now(), status: { code: SpanStatusCode.ERROR, message: "not followed to its end" } });

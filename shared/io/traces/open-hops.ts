@@ -8,7 +8,7 @@ import type { Span, SpanAttributes } from "./span.ts";
 
 export type OpenHopsOptions = { readonly openMax: number; readonly openMsMax: number };
 
-/** Some 600 bytes each. */
+/** About 600 bytes each. */
 const LIMITS: OpenHopsOptions = { openMax: 10_000, openMsMax: 300_000 };
 
 /** Per hop. Repeats of an edit add no information beyond this. */
@@ -38,13 +38,13 @@ export class OpenHops {
     return this.#open.get(edit.traceId)?.hop;
   }
 
-  /** Adds to what is open; nothing if it is not. */
+  /** Adds facts to an open hop; has no effect on any other. */
   note(edit: TracedEdit, name: string, attributes: SpanAttributes = {}): void {
     const events = this.get(edit)?.events;
     if (events !== undefined && events.length < EVENTS_MAX) events.push({ name, at: this.#traces.now(), attributes });
   }
 
-  /** `last`: what is known now, and what is otherwise than it began. */
+  /** `last`: facts that are known only now, or that changed since the hop began. */
   end(edit: TracedEdit, last: Partial<Pick<Span, "name" | "spanId" | "parentSpanId" | "attributes" | "status">>): void {
     const open = this.#open.get(edit.traceId);
     if (open === undefined) return;

@@ -1,6 +1,6 @@
 /**
- * Sends spans to a collector, some at a time, as OTLP over HTTP in JSON. A trace is worth less than what it tells of: past
- * the limits, or where the collector does not take them, spans are counted and let go. While there are none it does nothing.
+ * Sends spans to a collector in batches, as OTLP over HTTP in JSON. A trace is worth less than the edit: spans over
+ * the limits, or that the collector refuses, are counted and dropped. Without spans the sender does nothing.
  */
 
 import type { Log } from "../../process/log.ts";
@@ -9,13 +9,13 @@ import { encodeSpans, type Span, type SpanAttributes, type UnixMicros } from "./
 import type { TraceMetrics } from "./trace-metrics.ts";
 
 export type SpanSenderOptions = {
-  /** The setting, as it was taken: not empty. */
+  /** The accepted value of the setting: not empty. */
   readonly url: string;
   readonly resource: SpanAttributes;
   readonly waitingMax?: number;
 };
 
-/** Spans that wait for their turn. */
+/** Spans that wait for the next batch. */
 const WAITING_MAX = 4_096;
 const SENT_AT_ONCE_MAX = 512;
 const EVERY_MS = 1_000;
@@ -76,7 +76,7 @@ export class SpanSender {
       const refused = await this.#post(encodeSpans(this.#resource, spans));
       this.#metrics.spans.inc({ outcome: refused === undefined ? "sent" : "refused" }, spans.length);
       this.#logOutcome(refused);
-      if (refused !== undefined) return; // The rest with the next, or none.
+      if (refused !== undefined) return; // All remaining spans go with the next batch.
     }
   }
 
@@ -97,7 +97,7 @@ export class SpanSender {
       await answer?.cancel();
       return ok ? undefined : { status };
     } catch (cause) {
-      return { cause }; // Whatever fetch throws, it did not arrive.
+      return { cause }; // After any exception of fetch, the batch did not arrive.
     }
   }
 
@@ -109,7 +109,7 @@ export class SpanSender {
   }
 }
 
-/** The date, finely enough to put hops in order: `Date.now` alone shows those of one millisecond in any. */
+/** The date with enough precision to order hops: `Date.now` alone would leave the hops of one millisecond unordered. */
 /** The steady clock drifts from the date, which may also be set. */
 const DRIFT_MS_MAX = 5;
 

@@ -1,11 +1,11 @@
-/** One hop of an edit, over: in OpenTelemetry's terms, and as OTLP writes it in JSON. */
+/** One ended hop of an edit, in OpenTelemetry's terms and as OTLP writes it in JSON. */
 
 import type { SpanKind, SpanStatus } from "@opentelemetry/api";
 
 /** Microseconds since the Unix epoch. */
 export type UnixMicros = number;
 
-/** As OpenTelemetry's, of which the hops need no lists. */
+/** Like OpenTelemetry's attributes, but without lists. */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
 
 export type SpanEvent = { readonly name: string; readonly at: UnixMicros; readonly attributes?: SpanAttributes };
@@ -36,7 +36,7 @@ function spanJson({ name, kind, traceId, spanId, parentSpanId, start, end, attri
     spanId,
     ...(parentSpanId === undefined ? {} : { parentSpanId }),
     name,
-    kind: kind + 1, // OTLP begins with "unspecified", the API does not know it.
+    kind: kind + 1, // OTLP's kinds begin with "unspecified", which the API does not have.
     startTimeUnixNano: nanos(start),
     endTimeUnixNano: nanos(Math.max(start, end)), // The date may have been set back meanwhile.
     attributes: attributesJson(attributes),
@@ -49,7 +49,7 @@ function spanJson({ name, kind, traceId, spanId, parentSpanId, start, end, attri
   };
 }
 
-/** As text: more than a double holds exactly. */
+/** Text, because a double cannot hold it exactly. */
 function nanos(micros: UnixMicros): string {
   return `${Math.round(micros)}000`;
 }

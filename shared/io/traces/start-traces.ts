@@ -1,4 +1,4 @@
-/** Traces of edits, where an operator wants them. Where not, nothing of it is loaded. */
+/** Starts traces of edits if a setting names a collector. Otherwise no module of tracing is loaded. */
 
 import type { Registry } from "prom-client";
 

@@ -1,4 +1,4 @@
-/** What tracing itself counts: one of each for all roles of a process. */
+/** Metrics of tracing itself, one set for all roles of a process. */
 
 import { Counter, type Registry } from "prom-client";
 

@@ -1,4 +1,7 @@
-/** A reader of the log, with `process log` as a span for each traced edit that it reads: until it has taken the record. */
+/**
+ * Wraps a reader of the log: each traced edit that it reads has a span `process log`, until the reader has taken the
+ * record.
+ */
 
 import { SpanKind } from "@opentelemetry/api";
 
@@ -7,10 +10,10 @@ import type { FollowPartition } from "../log-reader.ts";
 import { appendSpanId, drawnSpanId, type EditTraces } from "./edit-traces.ts";
 import type { UnixMicros } from "./span.ts";
 
-/** Who begins reads again what was read before, and has been traced. */
+/** A reader that starts again reads records that were read, and traced, before. */
 const OLD_MS_MIN = 60_000;
 
-/** `traces`: undefined, and the log is as it was. `readers`: by what name those who read it for this are known. */
+/** `traces` undefined: returns the log unchanged. `readers`: the name of these readers in spans. */
 export function tracedLog<Log extends { readonly follow: FollowPartition }>(
   log: Log,
   traces: EditTraces | undefined,
