@@ -124,7 +124,7 @@ test("[KUB9] a pod with connections from outside leaves its Service before it re
 });
 
 test.each(workloads.map(({ metadata: { name }, spec }) => ({ name, ...spec.template.spec })))(
-  "[KUB10] $name runs without any rights, writes to its volumes alone, and is told of no Service",
+  "[KUB10] $name runs without privileges, writes only to its volumes, and gets no Service variables",
   ({ securityContext, containers: [container], enableServiceLinks, automountServiceAccountToken }) => {
     expect(securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } });
     expect(container.securityContext).toEqual({

@@ -129,7 +129,7 @@ function momentOf({ query }: RoomQuestion): HistoryMoment | InternalResponse {
   const [seq, time] = [query.get("seq"), query.get("time")];
   const number = Number(seq ?? time ?? Number.NaN);
   if ((seq === null) === (time === null) || !Number.isSafeInteger(number) || number < 0) {
-    return refusal(400, "bad-moment", "say which moment: seq=, or time= in milliseconds since 1970");
+    return refusal(400, "bad-moment", "name a moment: seq=, or time= in milliseconds since 1970");
   }
   return seq === null ? { time: number as UnixMillis } : { seq: number as Seq };
 }
@@ -139,7 +139,7 @@ function noPast(found: HistoryRefusal): InternalResponse {
     case "not-yet":
       return refusal(404, "not-yet", `the room is at ${found.head}`);
     case "not-kept":
-      return refusal(410, "not-kept", "that is not kept any more, or was not yet: GET versions says from where on everything is");
+      return refusal(410, "not-kept", "this state is not kept: GET versions shows readableFrom, the first seq that can be read");
     case "too-much":
       return refusal(
         413,

@@ -21,7 +21,7 @@ import { WebhooksHost, type WebhooksOptions } from "../webhooks/delivery-host.ts
 import { jetstreamWebhooks, type WebhookQueueOptions } from "./jetstream-webhooks.ts";
 
 export type WebhookConfig = ChangeQueueOptions & WebhooksOptions & WebhookQueueOptions & WebhookCallOptions & OperationsLimits;
-/** `service`: who tells operations. */
+/** `service`: the name under which events are reported to operators. */
 export type WebhookDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: DocumentServiceMetrics; readonly service: string };
 
 export async function startWebhooks(

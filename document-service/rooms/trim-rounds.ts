@@ -1,6 +1,6 @@
 /**
- * Trims the logs of a partition's rooms in rounds, one room at a time, spread over the round: nobody waits for a trim, and
- * many at once would slow NATS down for everybody. What a round's rooms add to their histories is read in one pass first,
+ * Trims the logs of a partition's rooms in rounds, one room at a time, spread over the round: no request waits for a trim,
+ * and many trims at once would slow NATS for all. What a round's rooms add to their histories is read in one pass first,
  * where that costs less. A round that takes longer than its time delays the next one.
  */
 

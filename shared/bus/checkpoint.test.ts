@@ -13,12 +13,12 @@ const checkpoint = {
   snapshot: { object: "acme.notes/412", bytes: 0, sha256: "e3b0c442" },
 };
 
-test("[CHK1] a checkpoint is read as it was written", () => {
+test("[CHK1] a checkpoint decodes to what was encoded", () => {
   expect(decodeJson(Checkpoint, encodeJson(checkpoint))).toEqual(checkpoint);
   expect(decodeJson(Checkpoint, encodeJson({ ...checkpoint, seq: 0, clients: [] }))).toEqual({ ...checkpoint, seq: 0, clients: [] });
 });
 
-test("[CHK3] one of an earlier build, which has no epochs, tells of its own", () => {
+test("[CHK3] a checkpoint of an earlier build, without epochs, yields its own epoch", () => {
   const { data } = Checkpoint.safeParse({ ...checkpoint, epochs: [1, 0, 3, 400] });
   expect([epochsOf(data!), epochsOf(Checkpoint.parse(checkpoint))]).toEqual([
     [1, 0, 3, 400],

@@ -8,7 +8,7 @@ const counts = fc.array(fc.record({ kind: fc.constantFrom(...kinds), key: fc.str
   maxLength: 50,
 });
 
-test("[CNT1] a report comes out as it went in", () => {
+test("[CNT1] a report decodes to what was encoded", () => {
   fc.assert(
     fc.property(
       counts,
@@ -21,7 +21,7 @@ test("[CNT1] a report comes out as it went in", () => {
   );
 });
 
-test("[CNT2] bytes that are no report are refused, however they came about", () => {
+test("[CNT2] bytes that are not a report are refused", () => {
   fc.assert(fc.property(fc.uint8Array({ maxLength: 60 }), (bytes) => void decodeCountsReport(bytes)));
   const whole = encodeCountsReport({ source: "gw-1", counts: [{ kind: "ip", key: "10.0.0.1", count: 3 }] }, 1e6);
   for (let length = 0; length < whole.length; length++) expect(decodeCountsReport(whole.subarray(0, length))).toBeUndefined();

@@ -15,25 +15,25 @@ const HISTORY = historyOf([3, 0], [5, 10], [7, 20], [9, 20]);
 const HEAD = 25 as Seq;
 const standings = (epoch: number, ...seqs: readonly number[]) => seqs.map((seq) => checkPosition(position(epoch, seq), HISTORY, HEAD));
 
-test("[EPH1] a position is of the log up to where its epoch came", () => {
+test("[EPH1] a position belongs to the log if it is at or before the end of its epoch", () => {
   expect(standings(3, 1, 10, 11)).toEqual(["of-this-log", "of-this-log", "other-epoch"]);
   expect(standings(5, 1, 20, 21)).toEqual(["of-this-log", "of-this-log", "other-epoch"]);
   expect(standings(7, 20, 21)).toEqual(["of-this-log", "other-epoch"]);
   expect(standings(9, 1, 25)).toEqual(["of-this-log", "of-this-log"]);
 });
 
-test("[EPH2] one of an epoch that the log does not know is not, however its number lies to those that ordered the edits", () => {
+test("[EPH2] a position in an epoch that the log does not have is refused, whether its number is lower or higher", () => {
   for (const epoch of [0, 1, 4, 6, 8, 10]) expect(standings(epoch, 1, 15, 25)).toEqual(["other-epoch", "other-epoch", "other-epoch"]);
 });
 
-test("[EPH3] nobody is ahead of the log, and all logs begin with nothing", () => {
+test("[EPH3] a position after the head is ahead, and the empty position belongs to every log", () => {
   expect(standings(9, 26)).toEqual(["ahead"]);
   expect(standings(4, 26)).toEqual(["ahead"]);
   expect(standings(0, 0)).toEqual(["of-this-log"]);
   expect(checkPosition(position(0, 0), NO_EPOCHS, 0 as Seq)).toBe("of-this-log");
 });
 
-test("[EPH4] what is read again changes nothing, and an epoch before those that are known is not put behind them", () => {
+test("[EPH4] repeated records change nothing, and an epoch before the known ones is not added after them", () => {
   const again = [3, 5, 9].reduce((history, epoch) => withEpoch(history, epoch as Epoch, 24 as Seq), HISTORY);
   expect(again).toBe(HISTORY);
 });
@@ -47,7 +47,7 @@ const opened = (history: EpochHistory, times: number, head: number, kept?: numbe
     history,
   );
 
-test("[EPH5] of too many epochs the oldest that no edit is of goes first, and then the oldest", () => {
+test("[EPH5] above the limit the oldest epoch without edits is removed first, then the oldest", () => {
   expect(isForgotten(1 as Epoch, FULL)).toBe(false);
   const known = (history: EpochHistory, epoch: number) => checkPosition(position(epoch, 1), history, (NEXT + 20) as Seq) === "of-this-log";
   const some = opened(FULL, 3, NEXT);
@@ -66,12 +66,12 @@ test("[EPH5] of too many epochs the oldest that no edit is of goes first, and th
   expect([isForgotten(8 as Epoch, many), isForgotten(9 as Epoch, many)]).toEqual([true, false]);
 });
 
-test("[EPH7] whoever is in the newest epochs is known there, though nobody wrote in them", () => {
+test("[EPH7] positions in the newest epochs are known even if these have no edits", () => {
   const handedOver = opened(FULL, 2, EPOCHS_MAX);
   expect(checkPosition(position(NEXT, EPOCHS_MAX), handedOver, EPOCHS_MAX as Seq)).toBe("of-this-log");
 });
 
-test("[EPH8] the checkpoint's epoch is never forgotten, however often the room is opened and by whomever it was written in", () => {
+test("[EPH8] the checkpoint's epoch is never removed, however many epochs follow", () => {
   for (const history of [historyOf([5, 10]), FULL]) {
     const [kept, seq] = [history.at(-2)!, history === FULL ? EPOCHS_MAX : 10];
     expect(checkPosition(position(kept, seq), opened(history, 100, seq, kept), seq as Seq)).toBe("of-this-log");
@@ -83,7 +83,7 @@ test("[EPH8] the checkpoint's epoch is never forgotten, however often the room i
   expect([busy.length, checkPosition(position(5, 40), busy, 1_000 as Seq)]).toEqual([2 * EPOCHS_MAX, "of-this-log"]);
 });
 
-test("[EPH9] what goes on in an earlier epoch says that the log has lost the later ones", () => {
+test("[EPH9] a record of an earlier epoch shows that the log has lost the later epochs", () => {
   const record: OwnersRecord = { kind: "epoch", id: "s.5", time: 0 as UnixMillis, epoch: 5 as Epoch, head: 18 as Seq };
   const gone = withNext(HISTORY, record);
   expect(checkPosition(position(5, 24), gone, HEAD)).toBe("of-this-log");
@@ -91,7 +91,7 @@ test("[EPH9] what goes on in an earlier epoch says that the log has lost the lat
   expect(withNext(HISTORY, { ...record, epoch: 9 as Epoch })).toBe(HISTORY);
 });
 
-test("[EPH6] an epoch that is left out moves no other's end", () => {
+test("[EPH6] removing an epoch moves the end of no other epoch", () => {
   const full = historyOf(...Array.from({ length: EPOCHS_MAX + 4 }, (_, index) => [index + 1, 10 * (index >> 1)] as const));
   expect(full.length).toBe(2 * EPOCHS_MAX);
   for (let epoch = 10; epoch <= EPOCHS_MAX; epoch += 2) {
@@ -101,7 +101,7 @@ test("[EPH6] an epoch that is left out moves no other's end", () => {
   }
 });
 
-test("[EPH10] nor does one that is left out for the checkpoint's sake: who was behind its end is still of what the log has lost", () => {
+test("[EPH10] removing an epoch to keep the checkpoint's epoch moves no end: a position after its end stays refused", () => {
   const busy = Array.from({ length: 2 * EPOCHS_MAX }, (_, index) => index + 40).reduce(
     (history, epoch) => withEpoch(history, epoch as Epoch, epoch as Seq, 5 as Epoch),
     historyOf([5, 10]),
@@ -112,7 +112,7 @@ test("[EPH10] nor does one that is left out for the checkpoint's sake: who was b
   expect([at(last, last + 1), at(last - 1, last), at(last - 1, last + 1)]).toEqual(["of-this-log", "of-this-log", "other-epoch"]);
 });
 
-test("[EPH11] who was away while a room had an owner of its own each working day for four months is known", () => {
+test("[EPH11] a client that was away for four months is known, with a new owner of the room each working day", () => {
   const busy = historyOf(...Array.from({ length: 90 }, (_, index) => [index + 1, 10 * index] as const));
   expect(checkPosition(position(1, 10), busy, 900 as Seq)).toBe("of-this-log");
 });

@@ -33,7 +33,7 @@ test.each([
   expect(decodeJson(schema as typeof RoomEntry, encodeJson(message))).toEqual(message);
 });
 
-test("[PLM2] a field of a later version does no harm", () => {
+test("[PLM2] an unknown field of a later version is ignored", () => {
   expect(decodeJson(RoomEntry, encodeJson({ owner: "s1", epoch: 3, replica: "s2" }))).toEqual({ owner: "s1", epoch: 3 });
 });
 
@@ -59,6 +59,6 @@ test.each(["", "{", "null", "[]", '"acme.notes"', "\u0000", "[".repeat(100_000)]
   expect(decodeJson(ClaimRequest, new TextEncoder().encode(text))).toBeUndefined();
 });
 
-test("[PLM3] bytes that are no text are refused", () => {
+test("[PLM3] bytes that are not text are refused", () => {
   expect(decodeJson(ClaimRequest, Uint8Array.of(0xff, 0xfe, 0x00))).toBeUndefined();
 });

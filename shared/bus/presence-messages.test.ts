@@ -122,7 +122,7 @@ test("[BUS5] the first byte distinguishes presence from edits", () => {
   expect(isPresenceToOwner(new Uint8Array(0))).toBe(false);
 });
 
-test("[BUS6] that a quiet room still has its members is said without a hidden class for each time", () => {
+test("[BUS6] repeated messages about the members of a quiet room share one hidden class", () => {
   const say = (times: number): void => {
     for (let version = 1; version <= times; version++)
       encodePresenceToOwner({

@@ -46,7 +46,7 @@ function encodeRecord(record: LogRecord): Uint8Array {
   }
 }
 
-test("[REC1] an epoch's record is read as it was written, and tells the head before it", () => {
+test("[REC1] an epoch record decodes to what was encoded, with the head before it", () => {
   fc.assert(
     fc.property(epochRecord, (written) => {
       const record = ownersRecordOf(encodeEpochRecord(written));
@@ -56,12 +56,12 @@ test("[REC1] an epoch's record is read as it was written, and tells the head bef
   );
 });
 
-test("[REC5] an epoch's record of an earlier build, which does not name the epoch before, is read", () => {
+test("[REC5] an epoch record of an earlier build, without the previous epoch, decodes", () => {
   expect(decodeRecord(bytesOf("01 02 7331 00 03 05"))).toEqual({ kind: "epoch", id: "s1", time: 0, epoch: 3, head: 5 });
   expect(decodeRecord(bytesOf("07 02 7331 00 03 05 02"))).toEqual({ kind: "epoch", id: "s1", time: 0, epoch: 3, head: 5, before: 2 });
 });
 
-test("[REC1] the record of a room's end is read as it was written", () => {
+test("[REC1] a deletion record decodes to what was encoded", () => {
   fc.assert(
     fc.property(deletedRecord, (written) => {
       expect(decodeRecord(encodeDeletedRecord(written))).toEqual({ kind: "deleted", ...written });
@@ -69,7 +69,7 @@ test("[REC1] the record of a room's end is read as it was written", () => {
   );
 });
 
-test("[REC1] a record of edits is read as it was written, and its last edit is the head", () => {
+test("[REC1] an edits record decodes to what was encoded, and its last edit is the head", () => {
   fc.assert(
     fc.property(editsRecord, (written) => {
       const record = ownersRecordOf(encodeEditsRecord(written));
@@ -79,7 +79,7 @@ test("[REC1] a record of edits is read as it was written, and its last edit is t
   );
 });
 
-test("[REC2] the edits' bytes in a record are those of a committed frame", () => {
+test("[REC2] the bytes of edits in a record equal those in a committed frame", () => {
   fc.assert(
     fc.property(editsRecord, (written) => {
       const bytes = encodeEditsRecord(written);
@@ -92,7 +92,7 @@ test("[REC2] the edits' bytes in a record are those of a committed frame", () =>
   );
 });
 
-test("[REC3] a record that is cut short or goes on is refused", () => {
+test("[REC3] a truncated record, or one with extra bytes, is refused", () => {
   fc.assert(
     fc.property(
       fc.oneof(epochRecord.map(encodeEpochRecord), editsRecord.map(encodeEditsRecord), deletedRecord.map(encodeDeletedRecord)),
@@ -105,7 +105,7 @@ test("[REC3] a record that is cut short or goes on is refused", () => {
   );
 });
 
-test("[REC3] whatever the log or another sender holds, it is refused or can be written again", () => {
+test("[REC3] any bytes are refused, or decode to a record that can be encoded again", () => {
   const right = fc.sample(
     fc.oneof(epochRecord.map(encodeEpochRecord), editsRecord.map(encodeEditsRecord), deletedRecord.map(encodeDeletedRecord)),
     { seed: 20261121, numRuns: 60 },
@@ -122,7 +122,7 @@ test("[REC3] whatever the log or another sender holds, it is refused or can be w
   expect(accepted).toBeGreaterThan(1_000);
 });
 
-test("[REC4] gateways read a republished record as the log does", () => {
+test("[REC4] a republished record decodes the same in a gateway as in a reader of the log", () => {
   fc.assert(
     fc.property(
       fc.oneof(epochRecord.map(encodeEpochRecord), editsRecord.map(encodeEditsRecord), deletedRecord.map(encodeDeletedRecord)),
@@ -133,7 +133,7 @@ test("[REC4] gateways read a republished record as the log does", () => {
   );
 });
 
-test("[REC5] who wrote which of a record's edits is read without them, and nothing of what is no record of edits", () => {
+test("[REC5] the writers of an edits record decode without the payloads, and other records have none", () => {
   const right = [
     ...fc.sample(editsRecord, { numRuns: 50, seed: 20261123 }).map(encodeEditsRecord),
     encodeDeletedRecord({ id: "", time: 0 as UnixMillis }),

@@ -11,7 +11,7 @@ const room = fc
   .filter(([, name]) => parseRoomId(name) !== undefined)
   .map(([tenant, name]) => roomKey(tenant as TenantId, parseRoomId(name)!));
 
-test("[SUB1] every subject of a room gives the room back", () => {
+test("[SUB1] the room can be parsed from each of its subjects", () => {
   fc.assert(
     fc.property(room, (key) => {
       for (const subject of [
@@ -27,7 +27,7 @@ test("[SUB1] every subject of a room gives the room back", () => {
   );
 });
 
-test("[SUB2] no room's name reaches a subject as a wildcard, a dot or a space", () => {
+test("[SUB2] a room's name never adds a wildcard, a dot or a space to a subject", () => {
   fc.assert(
     fc.property(room, (key) => {
       expect(subjects.toOwner(key)).toMatch(/^staging-2\.owner\.[A-Za-z0-9_-]+\.[A-Za-z0-9_=-]+$/);
@@ -35,7 +35,7 @@ test("[SUB2] no room's name reaches a subject as a wildcard, a dot or a space", 
   );
 });
 
-test("[SUB3] what is sent to a room lies under what is listened to", () => {
+test("[SUB3] each subject that is published for a room matches a subscription", () => {
   const key = "acme.notes=2edraft" as RoomKey;
   const server = "s1" as ServerId;
   expect(matches(subjects.allToGateway(gateway), subjects.toGateway(gateway, key))).toBe(true);
@@ -45,7 +45,7 @@ test("[SUB3] what is sent to a room lies under what is listened to", () => {
   expect(matches(subjects.allAppended(server), subjects.appended(server, "t0ken"))).toBe(true);
 });
 
-test("[SUB4] a stored record is republished to where the room's gateways listen", () => {
+test("[SUB4] a stored record is republished on the subject to which the room's gateways subscribe", () => {
   const key = "acme.notes=2edraft" as RoomKey;
   const [tenant, name] = key.split(".");
   expect(subjects.logRepublished.replace("{{wildcard(1)}}", tenant!).replace("{{wildcard(2)}}", name!)).toBe(subjects.editsOut(key));
@@ -64,7 +64,7 @@ test.each([
   expect(found === undefined || !subjects.toOwner(found).startsWith(subject)).toBe(true);
 });
 
-test("[SUB6] rooms spread evenly over the partitions, whatever their names have in common", () => {
+test("[SUB6] rooms spread evenly over the partitions even if their names are similar", () => {
   const families: readonly ((index: number) => string)[] = [
     (index) => `acme.doc-${index}`,
     (index) => `acme.${String(index).padStart(8, "0")}`,

@@ -7,13 +7,13 @@ const at = (millis: number) => millis as Millis;
 const theirs = { holder: "other", floor: 7 };
 const watch = () => new LeaseWatch({ holder: "me", leaseMs: 1_000 });
 
-test("[LSE1] a lease that nobody holds, or that is ours already, may be taken at once", () => {
+test("[LSE1] a process may immediately take a lease that is free or its own", () => {
   expect(watch().mayTake(undefined, 0, at(0))).toBe(true);
   expect(watch().mayTake({ holder: NOBODY, floor: 7 }, 3, at(0))).toBe(true);
   expect(watch().mayTake({ holder: "me", floor: 7 }, 3, at(0))).toBe(true);
 });
 
-test("[LSE2] another's lease may be taken when it was not renewed for its whole length", () => {
+test("[LSE2] a process may take another's lease that was not renewed for its full duration", () => {
   const standby = watch();
   expect(standby.mayTake(theirs, 3, at(0))).toBe(false);
   expect(standby.mayTake(theirs, 4, at(900))).toBe(false); // Renewed: a new revision.

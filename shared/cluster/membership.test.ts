@@ -6,7 +6,7 @@ import { Membership } from "./membership.ts";
 const beat = (server: string, draining = false) => ({ server: server as ServerId, rooms: 0, draining, time: 0 as UnixMillis });
 const at = (ms: number) => ms as Millis;
 
-test("[MBR1] a server is live until it was silent for longer than allowed", () => {
+test("[MBR1] a server is live until it has been silent for longer than allowed", () => {
   const membership = new Membership({ silenceMsMax: 750 });
   membership.receiveHeartbeat(beat("a"), at(0));
   expect(membership.isLive("a" as ServerId, at(750))).toBe(true);
@@ -14,7 +14,7 @@ test("[MBR1] a server is live until it was silent for longer than allowed", () =
   expect(membership.available(at(751))).toEqual([]);
 });
 
-test("[MBR2] a draining server lives but takes no new room", () => {
+test("[MBR2] a draining server is live but takes no new room", () => {
   const membership = new Membership({ silenceMsMax: 750 });
   membership.receiveHeartbeat(beat("b"), at(0));
   membership.receiveHeartbeat(beat("a", true), at(0));
@@ -22,7 +22,7 @@ test("[MBR2] a draining server lives but takes no new room", () => {
   expect(membership.available(at(1))).toEqual(["b"]);
 });
 
-test("[MBR3] a server that fell silent is reported lost once", () => {
+test("[MBR3] a silent server is reported as lost once", () => {
   const membership = new Membership({ silenceMsMax: 750 });
   membership.receiveHeartbeat(beat("a"), at(0));
   membership.receiveHeartbeat(beat("b"), at(300));
@@ -30,7 +30,7 @@ test("[MBR3] a server that fell silent is reported lost once", () => {
   expect(membership.takeLost(at(900))).toEqual([]);
 });
 
-test("[MBR4] a member that was paused itself takes no other for lost", () => {
+test("[MBR4] a process that was paused itself reports no server as lost", () => {
   const membership = new Membership({ silenceMsMax: 750 });
   membership.receiveHeartbeat(beat("a"), at(0));
   membership.takeLost(at(100));
@@ -38,7 +38,7 @@ test("[MBR4] a member that was paused itself takes no other for lost", () => {
   expect([5_300, 5_600, 5_751].map((ms) => membership.takeLost(at(ms)))).toEqual([[], [], ["a"]]);
 });
 
-test("[MBR6] it is looked again as soon as the next may have fallen silent, and often meanwhile", () => {
+test("[MBR6] the next check is due when the next server may be silent, and often before", () => {
   const membership = new Membership({ silenceMsMax: 750 });
   expect(membership.nextLookAt(at(0))).toBe(150);
   membership.receiveHeartbeat(beat("a"), at(0));

@@ -17,7 +17,7 @@ test("[RDV2] rooms spread evenly: no server is over 10% off its share", () => {
   }
 });
 
-test("[RDV3] a server that goes moves only its own rooms, to where they stood second", () => {
+test("[RDV3] removing a server moves only its own rooms, each to its second choice", () => {
   const left = servers.filter((server) => server !== "b");
   for (const room of rooms) {
     const [first, second] = rankServers(room, servers);

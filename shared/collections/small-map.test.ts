@@ -10,7 +10,7 @@ const steps = fc.array(
   { maxLength: 120 },
 );
 
-test("[FEW1] few or many, it holds what a Map would, in the same order", () => {
+test("[FEW1] a small map holds the same entries as a Map, in the same order, with few or many entries", () => {
   fc.assert(
     fc.property(steps, (taken) => {
       const few = new SmallMap(keyOf);
@@ -30,7 +30,7 @@ test("[FEW1] few or many, it holds what a Map would, in the same order", () => {
   );
 });
 
-test("[FEW2] a loop over it may take away what it meets", () => {
+test("[FEW2] a loop over a small map may remove the entries that it visits", () => {
   for (const size of [5, 50]) {
     const few = new SmallMap(keyOf);
     for (let key = 0; key < size; key++) few.set({ key, value: key });

@@ -13,10 +13,7 @@ export function textIn(setting: string, file: string): string {
     return readFileSync(file, "utf8");
   } catch (cause) {
     const code = cause instanceof Error && "code" in cause ? String(cause.code) : "unknown";
-    throw new SettingError(
-      `${setting}=${file} cannot be read (${code}): give a file that is there, and that the user whom Coroom runs as may read`,
-      { cause },
-    );
+    throw new SettingError(`${setting}=${file} cannot be read (${code}): name an existing file that Coroom's user may read`, { cause });
   }
 }
 
@@ -35,7 +32,7 @@ export function certificateFiles(
     createSecureContext({ cert, key });
   } catch {
     throw new SettingError(
-      `${ofCert}=${certFile} and ${ofKey}=${keyFile} do not fit together, or are no PEM: give a certificate and the key that it was made for, without a passphrase`,
+      `${ofCert}=${certFile} and ${ofKey}=${keyFile} do not fit together, or are no PEM: name a certificate and its own key without a passphrase`,
     ); // Without `cause`: it may quote the key.
   }
   return { certFile, keyFile };

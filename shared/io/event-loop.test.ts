@@ -19,7 +19,7 @@ test("what waits for the end of a turn runs in its order with nothing between, a
   expect(ran.at(-1)).toBe("next turn");
 });
 
-test("[EOT1] what is last in a turn takes along what the others of that turn lead to", async () => {
+test("[EOT1] the last work of a turn runs after all work that the turn added", async () => {
   const ran: string[] = [];
   const { endOfTurn, lastOfTurn } = turnEnd();
   const write = (): void => lastOfTurn(() => ran.push(`written after ${ran.length}`));
@@ -37,7 +37,7 @@ test("[EOT1] what is last in a turn takes along what the others of that turn lea
   expect(ran.slice(3)).toEqual(["next turn", "written after 4"]);
 });
 
-test("[EOT2] all who await the end of a turn go on in a row, and who awaits it then the end of the next", async () => {
+test("[EOT2] all callers that await the end of a turn continue in a row; a caller that awaits it then waits for the next turn", async () => {
   const ran: string[] = [];
   const turnEnds = untilTurnEnds(endOfTurn());
   const wait = async (name: string): Promise<void> => {

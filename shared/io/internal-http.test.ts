@@ -18,7 +18,7 @@ const OPTIONS: InternalHttpOptions = {
   log: SILENT_LOG,
 };
 
-test("[IHT1] a body that breaks off costs its request alone: nothing is answered, and the next one is", async () => {
+test("[IHT1] an incomplete body fails only its own request: it is not answered, and the next request is", async () => {
   const unhandled: unknown[] = [];
   const onUnhandled = (error: unknown) => void unhandled.push(error);
   process.on("unhandledRejection", onUnhandled);
@@ -62,7 +62,7 @@ test("[IHT1] a body that breaks off costs its request alone: nothing is answered
   }
 });
 
-test("[IHT2] what a route throws costs its request alone: it is logged, counted and answered, and the next one is", async () => {
+test("[IHT2] an exception in a route fails only its own request: it is logged, counted and answered, and the next request succeeds", async () => {
   const logged: object[] = [];
   const log = { ...SILENT_LOG, error: (facts: object) => void logged.push(facts) };
   const counted: string[] = [];

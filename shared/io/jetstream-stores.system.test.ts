@@ -34,7 +34,7 @@ afterAll(async () => {
 
 const copiesOf = async (stream: string) => (await manager.streams.info(stream)).config.num_replicas;
 
-test("[COP1] what was made with one copy is given three, and what has three keeps them whoever comes with fewer", async () => {
+test("[COP1] a store with one replica gets three, and a store with three keeps them when a process asks for fewer", async () => {
   const subjects = subjectsOf("copies");
   for (const replicas of [1, 3, 1]) {
     await ensureLogStreams(nats, subjects, { partitions: 1, replicas });
@@ -46,7 +46,7 @@ test("[COP1] what was made with one copy is given three, and what has three keep
   expect(await copiesOf(subjects.logStream(0))).toBe(3);
 });
 
-test("[COP6] the queue of webhooks is given more copies, and its consumers the time of the newest setting for a try", async () => {
+test("[COP6] the webhook queue gets more replicas, and its consumers the newest time limit of an attempt", async () => {
   const subjects = subjectsOf("webhooks");
   const limits = {
     webhookUrls: [{ name: "all", url: "http://127.0.0.1:1/", tenant: undefined }],
@@ -71,7 +71,7 @@ test("[COP6] the queue of webhooks is given more copies, and its consumers the t
   ]);
 });
 
-test("[COP2] of many writes at once to one entry that go by the same revision exactly one is made, and the others are told so", async () => {
+test("[COP2] exactly one of many concurrent writes to one revision of an entry succeeds, and the others learn that they failed", async () => {
   const kv = await kvBucket(jetstream(nats), "contended", { replicas: 3 });
   for (let round = 0, revision = 0; round < 20; round++) {
     const outcomes = await Promise.all(
@@ -83,7 +83,7 @@ test("[COP2] of many writes at once to one entry that go by the same revision ex
   }
 });
 
-test("[COP3] of many processes that start at once on an empty cluster none fails for another's making the same", async () => {
+test("[COP3] no process fails when many start at once on an empty cluster and create the same stores", async () => {
   const subjects = subjectsOf("crowded");
   const lines = await Promise.all(
     Array.from({ length: 8 }, (_, index) => connectNats({ servers: engines[index % engines.length]!.url, name: "test" })),

@@ -18,12 +18,12 @@ test.each([
   expect(await retryUntilSettled(() => outcomes.shift()!())).toBe("made");
 });
 
-test("[COP4] a failure that will not pass is reported at once", async () => {
+test("[COP4] a permanent failure is reported at once", async () => {
   const outcomes = [() => Promise.reject(refused(10_058)), () => Promise.resolve("made")];
   await expect(retryUntilSettled(() => outcomes.shift()!())).rejects.toThrow("error 10058");
 });
 
-test("[COP5] more copies than there are servers is a setting, and NATS without JetStream is said to be that", async () => {
+test("[COP5] too many replicas for the servers, and NATS without JetStream, are reported with the setting to change", async () => {
   const ofCopies = retryUntilSettled(() => Promise.reject(refused(10_074)));
   await expect(ofCopies).rejects.toThrow(SettingError);
   await expect(ofCopies).rejects.toThrow(/^COROOM_LOG_REPLICAS .*a single one keeps 1/);

@@ -54,14 +54,14 @@ test.each([
   expect(await read(after, through)).toEqual(between(after, through));
 });
 
-test("[FLW3] without a subject all rooms' records come, in order", async () => {
+test("[FLW3] without a subject the records of all rooms arrive in order", async () => {
   const rooms: (string | undefined)[] = [];
   for await (const { streamSeq, room } of readLog(nats, { stream: subjects.logStream(0) }, 100, 1_390)) rooms[streamSeq] = room;
   expect(Object.keys(rooms).map(Number)).toEqual(Array.from({ length: 1_290 }, (_, index) => 101 + index));
   expect([rooms[101], rooms[102], rooms[1_390]]).toEqual(["acme.a", "acme.b", "acme.b"]);
 });
 
-test("[FLW2] whoever wants few is not sent all that there is: the server looks through what stands between them", async () => {
+test("[FLW2] a reader of one room receives only its records: the server skips those in between", async () => {
   const before = nats.stats().inMsgs;
   await read(0, 100);
   expect(nats.stats().inMsgs - before).toBeLessThan(100);

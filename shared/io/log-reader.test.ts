@@ -25,14 +25,14 @@ function answered(data: Uint8Array, lines = LINES) {
   return { data, headers };
 }
 
-test("[LOGREAD1] where a message stood is read from the bytes before its data, whatever else is stored with it or lies before it", () => {
+test("[LOGREAD1] the position of a message is read from the bytes before its data, whatever other headers it has", () => {
   const other = ["NATS/1.0", "Nats-Sequence: 6", "Nats-Subject: acme.log.0.acme.other", "", ""].join("\r\n");
   const text = ["NATS/1.0", "Nats-Expected-Stream: NATS/1.0", ...LINES, "", ""].join("\r\n");
   const message = answered(dataBehind(`${other}edits\r\n${text}`), []);
   expect(readStoredMessage(message)).toMatchObject(STORED);
 });
 
-test("[LOGREAD2] headers that do not lie there, or are longer than those of a log, are asked of the client", () => {
+test("[LOGREAD2] headers that are not there, or are longer than a log's, are read through the client", () => {
   const long = ["NATS/1.0", `Other: ${"x".repeat(600)}`, ...LINES, "", ""].join("\r\n");
   for (const before of ["", "something else\r\n\r\n", "NATS/1.0\r\nNats-Sequence: 6\r\n\r\n and more", long])
     expect(readStoredMessage(answered(dataBehind(before)))).toMatchObject(STORED);

@@ -26,7 +26,7 @@ const ensure = (environment: string, partitions: number) => ensureLogStreams(nat
 const streamsOf = async (environment: string) =>
   (await manager.streams.names(subjectsOf(environment).logOfPartition(0).replace(".0.*.*", ".>")).next()).sort();
 
-test("[LGS1] whoever would spread rooms over more or fewer streams than there are is refused, and makes none", async () => {
+test("[LGS1] a process with another number of partitions is refused, and creates no stream", async () => {
   await ensure("lgs1", 2);
   for (const partitions of [1, 3]) {
     const refused = ensure("lgs1", partitions);
@@ -43,7 +43,7 @@ test("[LGS2] of two that start at once with different numbers only one goes on",
   expect(refused).toEqual([expect.any(SettingError)]);
 });
 
-test("[LGS3] a log whose first stream does not say how many there are goes by the last there is, once", async () => {
+test("[LGS3] a log whose first stream does not state the number of partitions uses the highest stream, once", async () => {
   const subjects = subjectsOf("lgs3");
   await addStreams("lgs3", [0, 1]);
   await expect(ensure("lgs3", 3)).rejects.toThrow(/up to lgs3_log_1.*COROOM_LOG_PARTITIONS=2/);
@@ -52,7 +52,7 @@ test("[LGS3] a log whose first stream does not say how many there are goes by th
   await expect(ensure("lgs3", 1)).rejects.toThrow(/spread over 2 streams/);
 });
 
-test("[LGS4] whoever found no stream is refused where another made the first meanwhile, for another number", async () => {
+test("[LGS4] a process that found no stream is refused if another has meanwhile created the first for another number", async () => {
   let looked = false;
   const request: NatsConnection["request"] = async (subject, payload, options) => {
     const answer = await nats.request(subject, payload, options);
@@ -78,7 +78,7 @@ test("[LGS5] one that lost a stream in between is not taken for a smaller one", 
   expect(await streamsOf("lgs5")).toEqual([0, 1, 2, 3].map((partition) => `lgs5_log_${partition}`));
 });
 
-test("[LGS6] whoever only asks for the number is refused another, and makes nothing", async () => {
+test("[LGS6] a process that only checks the number is refused another number, and creates nothing", async () => {
   const check = (partitions: number) => checkLogPartitions(nats, subjectsOf("lgs6"), partitions);
   expect(await check(3)).toBe(false);
   expect(await streamsOf("lgs6")).toEqual([]);

@@ -24,7 +24,7 @@ test("[NAT7] who Coroom is to NATS is taken out of the addresses, decoded", () =
   expect(natsAddress({ natsUrl: "nats://nats-1:4222" }).options).toEqual({});
 });
 
-test("[NAT8] what cannot be used says which setting it is and what to do, and tells no secret", () => {
+test("[NAT8] an error names the setting and the remedy, and contains no secret", () => {
   const nothing = join(folder, "nothing");
   const damaged = join(folder, "damaged.creds");
   writeFileSync(damaged, "SECRET");
@@ -36,7 +36,7 @@ test("[NAT8] what cannot be used says which setting it is and what to do, and te
     [{ natsUrl: "nats://ada:SECRET@nats,nats://bob:SECRET@nats" }, /names several users/],
     [{ natsUrl: "nats://ada:SECRET@nats", natsCredentials: damaged }, /set one of them/],
     [{ natsUrl: "nats", natsCredentials: nothing }, /COROOM_NATS_CREDENTIALS=.*nothing cannot be read \(ENOENT\)/],
-    [{ natsUrl: "nats", natsCredentials: damaged }, /holds no credentials: it is to be a \.creds file/],
+    [{ natsUrl: "nats", natsCredentials: damaged }, /contains no credentials: name a .creds file/],
     [{ natsUrl: "nats", natsCert: damaged }, /COROOM_NATS_CERT and COROOM_NATS_KEY go together/],
     [{ natsUrl: "nats", natsKey: damaged }, /COROOM_NATS_CERT and COROOM_NATS_KEY go together/],
     [{ natsUrl: "nats", natsCert: damaged, natsKey: nothing }, /COROOM_NATS_KEY=.*nothing cannot be read/],
@@ -60,7 +60,7 @@ test("[NAT9] a credentials file signs, and certificates are for TLS only", () =>
   expect((options.authenticator as (nonce: string) => unknown)("nonce")).toMatchObject({ jwt: "jwt", sig: expect.any(String) });
 });
 
-test("[NAT16] credentials that are put into the file anew sign from the next connection on, and a damaged file leaves those before", () => {
+test("[NAT16] replaced credentials sign from the next connection on, and a damaged file keeps the earlier ones", () => {
   const creds = join(folder, "coroom.creds");
   const write = (jwt: string): void => writeFileSync(creds, credentialsOf(jwt));
   write("first");

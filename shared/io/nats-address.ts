@@ -31,10 +31,10 @@ export function natsAddress({ natsUrl, natsCredentials = "", natsCa = "", natsCe
   const users = urls.filter(({ username }) => username !== "");
   const [user] = users;
   if (users.some(({ username, password }) => username !== user!.username || password !== user!.password)) {
-    throw new SettingError("COROOM_NATS_URL names several users: all its servers are to know the same");
+    throw new SettingError("COROOM_NATS_URL names several users: use the same user for all servers");
   }
   if (user !== undefined && natsCredentials !== "") {
-    throw new SettingError("COROOM_NATS_URL names a user and COROOM_NATS_CREDENTIALS another: set one of them");
+    throw new SettingError("COROOM_NATS_URL and COROOM_NATS_CREDENTIALS both name a user: set one of them");
   }
   const servers = urls.map(({ protocol, host }) => `${protocol}//${host}`);
   // The client reads them again for each connection.
@@ -88,7 +88,7 @@ function credentialsIn(file: string): Authenticator {
     usable("to be signed");
   } catch {
     throw new SettingError(
-      `COROOM_NATS_CREDENTIALS=${file} holds no credentials: it is to be a .creds file, such as nsc generate creds makes`,
+      `COROOM_NATS_CREDENTIALS=${file} contains no credentials: name a .creds file, such as nsc generate creds writes`,
     ); // The cause is omitted because it would quote the file.
   }
   return (nonce) => {

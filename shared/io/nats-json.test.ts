@@ -23,7 +23,7 @@ test("[HEAR1] a valid message is received, and any other message is skipped", ()
   expect([heard, queue]).toEqual([[alive, "services"], "placement"]);
 });
 
-test("[HEAR2] whoever wants to know of the rest is told, and why where NATS says so", () => {
+test("[HEAR2] a subscriber can also receive invalid messages, with the error of NATS if there is one", () => {
   const others: (Error | null)[] = [];
   const { heard, arrive } = hearing({ receiveOther: (error) => void others.push(error) });
   const denied = new Error("permissions violation");

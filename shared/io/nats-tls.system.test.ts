@@ -45,7 +45,7 @@ test("[NAT15] a client that requires TLS sends nothing without it", async () => 
   await expect(asked).rejects.toThrow(/no NATS server answers at tls:.* over TLS/);
 });
 
-test("[NAT17] a server that asks for a certificate is shown COROOM_NATS_CERT, and without one says what to set", async () => {
+test("[NAT17] a server that requires a certificate receives COROOM_NATS_CERT; without one the error names the setting", async () => {
   const { certFile: natsCert, keyFile: natsKey } = own;
   const nats = await connectAs("test", { natsUrl: strict.url, natsCredentials: "", natsCa: own.certFile, natsCert, natsKey });
   await nats.flush();

@@ -31,12 +31,12 @@ function urlWith(password: string): string {
   return server.url.replace("nats://", `nats://coroom:${encodeURIComponent(password)}@`);
 }
 
-test("[NAT11] a user and password in the address let Coroom in", async () => {
+test("[NAT11] NATS accepts a user and password from the address", async () => {
   await isLetIn(await connectAs("test", { natsUrl: urlWith(PASSWORD), natsCredentials: "", ...NO_TLS }));
   await isLetIn(await connectOperator({ natsUrl: urlWith(PASSWORD), natsCredentials: "", ...NO_TLS, dataDir: folder }));
 });
 
-test("[NAT12] so does a credentials file", async () => {
+test("[NAT12] NATS accepts a credentials file", async () => {
   const natsCredentials = join(folder, "coroom.creds");
   const seed = new TextDecoder().decode(signer.getSeed());
   writeFileSync(

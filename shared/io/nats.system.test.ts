@@ -12,7 +12,7 @@ beforeEach(async () => {
 });
 afterEach(() => server.stop());
 
-test("[NAT1] what was published is delivered before the connection ends", async () => {
+test("[NAT1] published messages are delivered before the connection ends", async () => {
   const [from, to] = [await connectNats({ servers: server.url, name: "from" }), await connectNats({ servers: server.url, name: "to" })];
   let heard = 0;
   to.subscribe("words", { callback: () => void (heard += 1) });
@@ -24,7 +24,7 @@ test("[NAT1] what was published is delivered before the connection ends", async 
   await closeNats(to);
 });
 
-test("[NAT2] with NATS away the connection ends all the same, so that a process stops in good order", async () => {
+test("[NAT2] the connection ends even while NATS is away, so that a process stops in order", async () => {
   const nats = await connectNats({ servers: server.url, name: "test" });
   nats.subscribe("words", { callback: () => {} });
   await nats.flush();
@@ -32,7 +32,7 @@ test("[NAT2] with NATS away the connection ends all the same, so that a process 
   expect(nats.isClosed()).toBe(true);
 });
 
-test("[NAT3] what timers and late answers say while the connection ends throws nothing", async () => {
+test("[NAT3] publishing from timers and late answers while the connection ends does not throw", async () => {
   const [nats, asker] = [
     await connectNats({ servers: server.url, name: "test" }),
     await connectNats({ servers: server.url, name: "asker" }),
@@ -61,7 +61,7 @@ test("[NAT3] what timers and late answers say while the connection ends throws n
   await closeNats(asker);
 });
 
-test("[NAT4] messages are carried up to the length at which the client throws", async () => {
+test("[NAT4] every message below the length at which the client throws is delivered", async () => {
   const nats = await connectNats({ servers: server.url, name: "test" });
   const longest = new Uint8Array(nats.info!.max_payload);
   const tooLong = new Uint8Array(longest.byteLength + 1);
@@ -71,7 +71,7 @@ test("[NAT4] messages are carried up to the length at which the client throws", 
   await closeNats(nats);
 });
 
-test("[NAT18] one of very many subscriptions hears, ends either way, comes back with the line and ends with it", async () => {
+test("[NAT18] a light subscription receives messages, ends by unsubscribe or drain, is restored with the connection and ends with it", async () => {
   const nats = await connectNats({ servers: server.url, name: "test" });
   const heard: string[] = [];
   const lines = ["kept", "left", "drained"].map((subject) =>

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { SILENT_LOG } from "../testing/silent-log.ts";
 import { redisConnection } from "./redis.ts";
 
-test("[RAD3] Redis is asked at the address, as the user and for the database that the setting names", () => {
+test("[RAD3] the client uses the address, user and database of the setting", () => {
   const { redis, stop } = redisConnection("redis://ada:p%40ss@127.0.0.1:9/2", SILENT_LOG);
   stop();
   expect(redis.options).toMatchObject({ host: "127.0.0.1", port: 9, username: "ada", password: "p@ss", db: 2 });

@@ -51,11 +51,11 @@ export function redisConnection(urls: string, log: Log): RedisConnection {
   else countBreaks(redis);
   let isAway = false;
   redis.on("error", (cause: Error) => {
-    if (!isAway) log.warn({ cause }, "Redis is away: what is kept there falls behind until it is back; is COROOM_REDIS_URL right?");
+    if (!isAway) log.warn({ cause }, "Redis does not answer: boards and bans are not updated until it does. Check COROOM_REDIS_URL");
     isAway = true;
   });
   redis.on("ready", () => {
-    if (isAway) log.info({}, "Redis is back");
+    if (isAway) log.info({}, "Redis answers again");
     isAway = false;
   });
   return { redis, breaks: () => breaks, stop: () => redis.disconnect() };

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import { limitConcurrency } from "./concurrency-limit.ts";
 
-test("[TRN1] so many are under way at a time, and each has its turn, whatever becomes of those before it", async () => {
+test("[TRN1] a limited number of tasks runs at a time, and each task runs even if earlier ones fail", async () => {
   let [underWay, most] = [0, 0];
   const run = limitConcurrency(2, async (number: number) => {
     most = Math.max(most, ++underWay);

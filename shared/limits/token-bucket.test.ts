@@ -11,14 +11,14 @@ function takeAll(take: () => boolean): number {
   return taken;
 }
 
-test("[RATE1] a bucket gives its burst at once and then its rate", () => {
+test("[RATE1] a bucket grants its burst at once and then its rate", () => {
   const bucket = new TokenBucket({ burst: 30, perSecond: 10 }, at(0));
   expect(takeAll(() => bucket.take(at(0)))).toBe(30);
   expect(takeAll(() => bucket.take(at(1_000)))).toBe(10);
   expect(takeAll(() => bucket.take(at(1e9)))).toBe(30);
 });
 
-test("[RATE2] what was spent beyond the burst is made up for before anything is given again", () => {
+test("[RATE2] a bucket with a negative balance grants nothing until the balance is positive again", () => {
   const bucket = new TokenBucket({ burst: 2, perSecond: 1 }, at(0));
   bucket.spend(at(0), 2);
   expect(bucket.take(at(0), 0)).toBe(true);

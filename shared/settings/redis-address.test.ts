@@ -4,7 +4,7 @@ import { leaderboardSettings } from "../../leaderboard/config.ts";
 import { readSettings, SettingError } from "./settings.ts";
 import { redisAddress } from "./redis-address.ts";
 
-test("[RAD1] who Coroom is to Redis is taken out of the addresses, decoded", () => {
+test("[RAD1] user and password are removed from the addresses of Redis, and decoded", () => {
   expect(redisAddress("redis://redis")).toEqual({ nodes: [{ host: "redis", port: 6379 }], options: {} });
   expect(redisAddress("rediss://ada:p%40ss%2C1@[::1]:6380/2")).toEqual({
     nodes: [{ host: "::1", port: 6380 }],

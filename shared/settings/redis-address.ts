@@ -22,7 +22,7 @@ export function redisAddress(urls: string): RedisAddress {
   }
   const db = databaseOf(first!);
   if (all.length > 1 && all.some((url) => databaseOf(url) > 0)) {
-    throw new SettingError("must name no number of a database where it names several nodes: a Redis Cluster has one only");
+    throw new SettingError("must not contain a database number with several nodes: a Redis Cluster has only one database");
   }
   const { username, password, protocol } = first!;
   return {

@@ -6,13 +6,16 @@ import { refuseNowhere, serviceAddress } from "./service-address.ts";
 
 const at = (host: string, url = "") => ({ host, url, urlSetting: "COROOM_DOCUMENTS_URL" });
 
-test.each(["0.0.0.0", "0", "::", "[::]", "0:0:0:0:0:0:0:0"])("[SVC1] whoever listens on %s says by which address it is reached", (host) => {
-  expect(() => refuseNowhere(at(host))).toThrow(SettingError);
-  expect(() => refuseNowhere(at(host))).toThrow(/^COROOM_DOCUMENTS_URL is not set/);
-  expect(() => refuseNowhere(at(host, "http://documents-1:8081"))).not.toThrow();
-});
+test.each(["0.0.0.0", "0", "::", "[::]", "0:0:0:0:0:0:0:0"])(
+  "[SVC1] a service that listens on %s requires a setting with its announced address",
+  (host) => {
+    expect(() => refuseNowhere(at(host))).toThrow(SettingError);
+    expect(() => refuseNowhere(at(host))).toThrow(/^COROOM_DOCUMENTS_URL is not set/);
+    expect(() => refuseNowhere(at(host, "http://documents-1:8081"))).not.toThrow();
+  },
+);
 
-test.each(["127.0.0.1", "10.0.0.0", "::1", "documents-1"])("[SVC2] %s is an address that others may reach", (host) => {
+test.each(["127.0.0.1", "10.0.0.0", "::1", "documents-1"])("[SVC2] a service may announce the address %s", (host) => {
   expect(() => refuseNowhere(at(host))).not.toThrow();
 });
 
@@ -22,7 +25,7 @@ test("[SVC3] a service is at its announced address, else at its listening addres
   expect(serviceAddress(at("::1"), 9)).toBe("http://[::1]:9");
 });
 
-test("[SVC4] what is no address to be reached by is refused", () => {
+test("[SVC4] an invalid announced address is refused", () => {
   const read = (documentsUrl: string) => () =>
     readSettings(documentServiceSettings, { flags: {}, env: { COROOM_DOCUMENTS_URL: documentsUrl } });
   expect(read("documents-1:8081")).toThrow(/COROOM_DOCUMENTS_URL=documents-1:8081 must be an address such as http:/);

@@ -22,7 +22,7 @@ export function serviceUrl(raw: string): string {
 export function refuseNowhere({ host, url, urlSetting }: ServiceAddress): void {
   if (url !== "" || !/^(?:0+(?:\.0+){0,3}|\[?[0:]+\]?)$/.test(host)) return;
   throw new SettingError(
-    `${urlSetting} is not set: whoever listens on ${host} has to tell gateways where they reach it, such as http://name-of-this-machine:port`,
+    `${urlSetting} is not set: a service that listens on ${host} must announce an address to gateways. Set it to, for example, http://name-of-this-machine:port`,
   );
 }
 

@@ -29,18 +29,18 @@ test("[CFG1] a setting is read from its flag, else its variable, else its defaul
   });
 });
 
-test("[CFG2] all problems are reported together, each naming its variable", () => {
+test("[CFG2] all problems are reported together, each with its variable", () => {
   const read = () => readSettings(settings, { flags: {}, env: { COROOM_LIMIT: "-1" } });
   expect(read).toThrow(SettingError);
   expect(read).toThrow(/COROOM_NATS_URL is not set[\s\S]*COROOM_LIMIT=-1 must be a positive whole number/);
 });
 
-test("[CFG3] a name gives its variable and its flag", () => {
+test("[CFG3] the name of a setting determines its variable and its flag", () => {
   expect(envName("backlogBytesMax")).toBe("COROOM_BACKLOG_BYTES_MAX");
   expect(flagName("backlogBytesMax")).toBe("--backlog-bytes-max");
 });
 
-test("[CFG5] what is given empty is not given: an empty flag is the default, an empty variable nothing", () => {
+test("[CFG5] an empty flag means the default, and an empty variable counts as absent", () => {
   const each = {
     isOpen: { parse: flag, fallback: false, meaning: "" },
     at: { parse: port, fallback: 8080, meaning: "" },
@@ -56,13 +56,13 @@ test("[CFG5] what is given empty is not given: an empty flag is the default, an 
   expect(() => readSettings(settings, { flags: {}, env: { COROOM_NATS_URL: "" } })).toThrow("COROOM_NATS_URL is not set");
 });
 
-test("[CFG8] a problem names what was typed: the flag where it came from one", () => {
+test("[CFG8] a problem names the source of the value: the flag if the value came from a flag", () => {
   expect(() => readSettings(settings, { flags: { natsUrl: "nats://flag", limit: "bogus" }, env: { COROOM_LIMIT: "9" } })).toThrow(
     /--limit=bogus must be a positive whole number/,
   );
 });
 
-test("[CFG9] what is of one call alone is read from its flag, whatever variable has its name", () => {
+test("[CFG9] a value of one call is read from its flag only, never from a variable", () => {
   const ofOneCall = {
     host: { parse: text, fallback: "", meaning: "which host", flagOnly: true },
     room: { parse: text, meaning: "which room", flagOnly: true },

@@ -5,7 +5,7 @@ import { tracesSettings } from "./traces-settings.ts";
 
 const read = (env: Record<string, string>) => readSettings(tracesSettings, { flags: {}, env });
 
-test("[TRC3] nothing is traced by default, and an endpoint is taken as OpenTelemetry writes it, with a share of the edits", () => {
+test("[TRC3] no edit is traced by default; an endpoint in OpenTelemetry's form enables traces of a share of the edits", () => {
   expect(read({})).toEqual({ tracesUrl: "", tracesShare: 0.01 });
   for (const url of ["http://collector:4318", "https://ada:p%40ss@otlp.example/otlp/", "http://[::1]:4318/"]) {
     expect(read({ COROOM_TRACES_URL: url, COROOM_TRACES_SHARE: "1" })).toEqual({ tracesUrl: url, tracesShare: 1 });

@@ -5,7 +5,7 @@ import { wantsEventsOf, webhookEndpoints, webhookSecrets } from "./webhook-endpo
 
 const SECRET = `whsec_${"c2VjcmV0".repeat(5)}`;
 
-test("[WHK1] an address is of all tenants or of one; an event is wanted where either is there", () => {
+test("[WHK1] an endpoint receives all tenants' events or one tenant's; an event is queued if either endpoint exists", () => {
   const endpoints = webhookEndpoints("https://a.example/hook?of=coroom, acme=http://10.0.0.7:8080/");
   expect(endpoints).toEqual([
     { name: "all-tenants", tenant: undefined, url: "https://a.example/hook?of=coroom" },
@@ -27,12 +27,12 @@ test("[WHK1] an address is of all tenants or of one; an event is wanted where ei
 });
 
 test.each(["ftp://a.example", "nonsense", "acme=file:///etc/passwd", "https://a.example, https://b.example", "a.b=https://x.example"])(
-  "[WHK2] %j is no setting for addresses",
+  "[WHK2] %j is refused as a setting for addresses",
   (raw) => {
     expect(() => webhookEndpoints(raw)).toThrow();
   },
 );
 
-test.each(["secret", "whsec_c2hvcnQ=", `acme=${"x".repeat(40)}`])("[WHK2] %j is no setting for secrets", (raw) => {
+test.each(["secret", "whsec_c2hvcnQ=", `acme=${"x".repeat(40)}`])("[WHK2] %j is refused as a setting for secrets", (raw) => {
   expect(() => webhookSecrets(raw)).toThrow();
 });

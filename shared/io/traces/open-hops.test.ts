@@ -42,7 +42,7 @@ test("[TRC28] of what happens to one hop only the first is kept", () => {
   expect(traces.spans[0]!.events).toHaveLength(32);
 });
 
-test("[TRC10] past so many, or for so long, whoever waited longest is let go, told of as unfinished, and counted", async () => {
+test("[TRC10] above the limit of hops or time the oldest hop is released, reported as unfinished, and counted", async () => {
   const { traces, open, edit, hop, unfinished } = opened({ openMax: 2, openMsMax: 1 });
   for (const counter of [1, 2, 3]) open.begin(edit(counter), hop(`hop ${counter}`));
   expect(traces.summary).toEqual([{ name: "hop 1", took: [1_000, 1_000], failed: "not followed to its end" }]);

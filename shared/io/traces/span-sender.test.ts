@@ -75,7 +75,7 @@ test("[TRC13] what waits is bounded: more is dropped, and counted", async () => 
   expect(await counted()).toEqual({ sent: 3, dropped: 2 });
 });
 
-test("[TRC14] what a collector does not take is lost and counted, and it is said once; and once, that it takes them again", async () => {
+test("[TRC14] spans that a collector refuses are dropped and counted; the log reports it once, and once that it accepts spans again", async () => {
   const { url, requests } = await collector([503, 500, 200]);
   const { sender: to, counted, said } = sender(`http://${url}`);
   for (const name of ["a", "b", "c"]) {
