@@ -120,7 +120,7 @@ class Watcher {
       const now = performance.now();
       for (let index = 0; index < frame.edits.edits.length; index++) this.#seenAt.set(frame.edits.firstSeq + index, now);
     } else if (frame?.type === "board") this.#receiveBoard(frame, bytes.byteLength);
-    else if (frame?.type === "error") throw new Error(`the server says: ${frame.message}`);
+    else if (frame?.type === "error") throw new Error(`the server reports: ${frame.message}`);
   }
 
   #receiveBoard(frame: BoardFrame, length: number): void {

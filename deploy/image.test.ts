@@ -96,8 +96,8 @@ test("[DEP5] the image's health check accepts only a process whose roles run", a
 async function copiedByTheBuild(): Promise<readonly string[]> {
   const [compile, ...rest] = scripts["build:server"]!.split(" && ");
   expect(compile).toMatch(/^tsc /);
-  const said = await runProgram("bash", ["-c", `cp() { printf '%s\\n' "\${@:1:$#-1}"; }; ${rest.join(" && ")}`], { msMax: MS_MAX });
-  return said.trim().split("\n");
+  const output = await runProgram("bash", ["-c", `cp() { printf '%s\\n' "\${@:1:$#-1}"; }; ${rest.join(" && ")}`], { msMax: MS_MAX });
+  return output.trim().split("\n");
 }
 
 /** By `import` and by what starts a thread. */

@@ -223,7 +223,7 @@ class World {
       const { checkpoint } = this.checkpoints.get(room.key) ?? {};
       check(room.oldestKept <= room.lastStreamSeq, `${room.key}'s last record is gone`);
       if (isDeleted(checkpoint)) {
-        check(room.isDeleted, `${room.key} is said to be deleted`);
+        check(room.isDeleted, `${room.key} is reported as deleted`);
         continue;
       }
       const covered = checkpoint?.streamSeq ?? 0;
@@ -268,11 +268,11 @@ class World {
       state !== undefined && textOf(state) === textOf(mergeEdits(EMPTY_STATE, room.edits.slice(0, seq)).state),
       `the snapshot of ${key} is not what its log says at ${seq}`,
     );
-    // Only this list tells a new owner which trimmed edits it must not order again.
+    // Only from this list does a new owner know which trimmed edits it must not order again.
     const last = new Map(room.names.slice(0, seq).map(([client, counter]) => [client, counter]));
     check(
       clients.length === last.size && clients.every(({ client, counter }) => last.get(client) === counter),
-      `the checkpoint of ${key} at ${seq} does not say how far each of its writers has come`,
+      `the checkpoint of ${key} at ${seq} does not contain the last counter of each writer`,
     );
   }
 
@@ -604,7 +604,7 @@ const REGRESSION_SEEDS: readonly number[] = [];
 const SEEDS = [...REGRESSION_SEEDS, ...Array.from({ length: Number(process.env["SIM_SEEDS"] ?? 12) }, (_, index) => index + 1)];
 
 test.each(SEEDS)(
-  "[DOC2] services that fail, die or pause between any two steps lose no edit of a document, trim no record too soon, and leave nothing over in the end (seed %i)",
+  "[DOC2] services that fail, die or pause between any two steps lose no edit of a document, trim no record too early, and leave nothing behind in the end (seed %i)",
   async (seed) => {
     await simulate(seed);
   },

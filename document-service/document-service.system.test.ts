@@ -201,7 +201,7 @@ async function keptOf(environment: string, room: string): Promise<{ records: num
   return { records: state.subjects?.[subject] ?? 0, last: last?.seq ?? 0 };
 }
 
-/** Asks again while the room is not ready: a service that stood still for longer than its lease claims it anew. */
+/** Asks again while the room is not ready: a service that stood still for longer than its lease claims it again. */
 async function get(url: string, room: string, headers: Record<string, string> = {}): Promise<Response> {
   let response: Response | undefined;
   await eventually(`${room} is answered for`, async () => {
@@ -311,7 +311,7 @@ test("[DOC15] the service keeps log records that a leaderboard still has to coun
   await writeFloor(6);
   await eventually("5 and 6 are counted and may go", async () => (await keptOf(environment, room)).records === 2);
   await (await new Kvm(jetstream(nats)).open(subjectsOf(environment).boardsBucket)).delete("partition.0"); // As docs/operations/leaderboard.md describes.
-  await eventually("given up, it holds nothing", async () => (await keptOf(environment, room)).records === 1);
+  await eventually("after the abandoned attempt its log has one record", async () => (await keptOf(environment, room)).records === 1);
   await later.stop();
 
   await leases.write(0, { holder: "a leaderboard", floor: 8 }, (await leases.read(0)).revision);

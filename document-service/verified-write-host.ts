@@ -1,10 +1,13 @@
-/** Writes an object so that something may rely on it: read back whole and compared, before anybody is told its name. */
+/**
+ * Writes an object and reads it back, before any checkpoint or history names it. An object that differs is never
+ * used.
+ */
 
 import type { Digest, ObjectStore } from "./ports.ts";
 
 export type Written = { readonly object: string; readonly bytes: number; readonly sha256: string };
 
-/** Undefined: it reads back other than it was written, and is nobody's. */
+/** Undefined: the object differs from what was written, and is not used. */
 export async function writeVerified(store: ObjectStore, digest: Digest, object: string, bytes: Uint8Array): Promise<Written | undefined> {
   const sha256 = digest(bytes);
   await store.write(object, bytes);

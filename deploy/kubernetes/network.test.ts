@@ -15,7 +15,7 @@ const PORTS = [
 ];
 
 /** All allowed connections between pods. */
-const SAID: Readonly<Record<string, Readonly<Record<string, readonly number[]>>>> = {
+const EXPECTED_PORTS: Readonly<Record<string, Readonly<Record<string, readonly number[]>>>> = {
   "gateway": { "nats": [4222], "redis": [6379], "document-service": [8081], "leaderboard": [8082] },
   "room-server": { nats: [4222] },
   "placement": { nats: [4222] },
@@ -48,12 +48,12 @@ const isPod =
 
 test("[KUB16] policies allow exactly the connections between pods that roles need", () => {
   const names = workloads.map(({ metadata }) => metadata.name);
-  expect(Object.keys(SAID).sort()).toEqual([...names].sort());
+  expect(Object.keys(EXPECTED_PORTS).sort()).toEqual([...names].sort());
   for (const from of names)
     for (const to of names)
       for (const port of PORTS) {
         const isOpen = lets(from, "egress", port, isPod(to)) && lets(to, "ingress", port, isPod(from));
-        expect([from, to, port, isOpen]).toEqual([from, to, port, SAID[from]![to]?.includes(port) ?? false]);
+        expect([from, to, port, isOpen]).toEqual([from, to, port, EXPECTED_PORTS[from]![to]?.includes(port) ?? false]);
         // Nothing is let out that is not let in, or the other way round.
         expect(lets(from, "egress", port, isPod(to))).toBe(isOpen);
         expect(lets(to, "ingress", port, isPod(from))).toBe(isOpen);

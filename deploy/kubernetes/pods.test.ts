@@ -36,7 +36,7 @@ const ENDING_MS_MAX = 5_000;
 const deployments = workloads.filter(({ kind }) => kind === "Deployment");
 const roles = deployments.map(({ metadata: { name }, spec }) => ({ role: name as Role, ...spec.template.spec }));
 
-const told = (container: Container) => ({
+const settingsIn = (container: Container) => ({
   ...imageEnvironment(),
   ...environmentOf(container, { fields: FIELDS, secret: () => SECRET }),
 });
@@ -60,7 +60,7 @@ test.each(roles)(
     const settings = settingsOf(role);
     const given = Object.keys(environmentOf(containers[0], { fields: FIELDS, secret: () => SECRET }));
     expect(given.filter((name) => name.startsWith("COROOM_") && !settings.has(name))).toEqual([]);
-    await expect(configOf(role, told(containers[0]))).resolves.toMatchObject({ environment: "production", production: true });
+    await expect(configOf(role, settingsIn(containers[0]))).resolves.toMatchObject({ environment: "production", production: true });
   },
 );
 
@@ -83,7 +83,7 @@ test("[KUB5] exactly the secrets come from the Secret that the Kubernetes page c
 });
 
 test.each(roles)("[KUB6] the ports of $role match its settings", async ({ role, containers }) => {
-  const config = await configOf(role, told(containers[0]));
+  const config = await configOf(role, settingsIn(containers[0]));
   const http = portOf(role, config);
   const ports = [...(http === undefined ? [] : [["http", http]]), ["health", config.healthPort]];
   expect(containers[0].ports.map(({ name, containerPort }) => [name, containerPort])).toEqual(ports);
@@ -110,7 +110,7 @@ test("[KUB7] probes request existing paths: the health port's, and a gateway's r
 });
 
 test.each(roles)("[KUB8] $role gets enough time to stop", async ({ role, containers, terminationGracePeriodSeconds }) => {
-  const config = await configOf(role, told(containers[0]));
+  const config = await configOf(role, settingsIn(containers[0]));
   const preStopMs = (containers[0].lifecycle?.preStop.sleep.seconds ?? 0) * 1_000;
   expect(terminationGracePeriodSeconds * 1_000).toBeGreaterThanOrEqual(preStopMs + drainMsOf(role, config) + ENDING_MS_MAX);
 });
@@ -147,7 +147,7 @@ test.each(workloads.map(({ metadata: { name }, spec }) => ({ name, ...spec.templ
 
 test("[KUB12] the memory request of a room server equals its budget, and its backlog fits", async () => {
   const { containers } = roles.find(({ role }) => role === "room-server")!;
-  const config = await configOf("room-server", told(containers[0]));
+  const config = await configOf("room-server", settingsIn(containers[0]));
   expect(config.budgetMemoryBytes).toBe(amountOf(containers[0].resources.requests["memory"]!));
   expect(config.backlogTotalBytesMax).toBeLessThan(config.budgetMemoryBytes / 2);
 });

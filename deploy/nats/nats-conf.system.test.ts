@@ -34,12 +34,12 @@ async function jetStreamWith(syncInterval: string): Promise<JetStreamConfig> {
     logFile: join(dataDir, "log"),
   });
   try {
-    let said: Response | undefined;
+    let response: Response | undefined;
     await eventually("nats-server answers", async () => {
-      said = await fetch(`http://127.0.0.1:${monitorPort}/varz`).catch(() => undefined); // It does not listen yet.
-      return said?.ok === true;
+      response = await fetch(`http://127.0.0.1:${monitorPort}/varz`).catch(() => undefined); // It does not listen yet.
+      return response?.ok === true;
     });
-    return ((await said!.json()) as { jetstream: { config: JetStreamConfig } }).jetstream.config;
+    return ((await response!.json()) as { jetstream: { config: JetStreamConfig } }).jetstream.config;
   } finally {
     await server.stop(10_000);
     rmSync(dataDir, { recursive: true });
@@ -47,7 +47,7 @@ async function jetStreamWith(syncInterval: string): Promise<JetStreamConfig> {
 }
 
 test("[DEP1] both documented values of the sync interval have the documented effect", async () => {
-  const [, always, seldom] = /NATS_SYNC_INTERVAL \((\w+), or (\w+)\)/.exec(conf)!;
+  const [, always, rarely] = /NATS_SYNC_INTERVAL \((\w+), or (\w+)\)/.exec(conf)!;
   expect(await jetStreamWith(always!)).toMatchObject({ sync_always: true });
-  expect(await jetStreamWith(seldom!)).toMatchObject({ sync_interval: TWO_MINUTES_NS });
+  expect(await jetStreamWith(rarely!)).toMatchObject({ sync_interval: TWO_MINUTES_NS });
 });

@@ -244,7 +244,7 @@ export class HistoryPlan {
 
   /**
    * The writer of an orphan may be slow, and about to name it. The entry is written again first: the writer then finds
-   * another revision than it knows and gives up. Without an entry nothing is removed, because the entry may be lost.
+   * another revision than it knows and stops. Without an entry nothing is removed, because the entry may be lost.
    */
   #confirmOrphans(running: RunningJob, names: readonly string[], { history, revision }: StoredHistory): HistoryEffect[] {
     const known = new Set(history.deleted ? [] : objectsOf(history));
@@ -253,7 +253,7 @@ export class HistoryPlan {
     return this.#writeEntry(running, history, { orphans, result: DONE });
   }
 
-  /** The entry of a deleted room says so before anything is removed. Then no other service adds anything. */
+  /** The entry states that the room is deleted before anything is removed. Then no other service adds anything. */
   #fenceEntry(running: RunningJob, { history, revision }: StoredHistory): HistoryEffect[] {
     if (history.deleted) return this.#eraseObjects(running, history, revision);
     const deleted: History = { ...history, deleted: true };

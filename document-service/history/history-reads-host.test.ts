@@ -245,7 +245,7 @@ test.each([
   ["a seq", (run: RoomRun, signal: AbortSignal) => run.room.historyReads.readAt({ seq: 20 as Seq }, signal)],
   ["a time", (run: RoomRun, signal: AbortSignal) => run.room.historyReads.readAt({ time: 20 as UnixMillis }, signal)],
   ["who wrote", (run: RoomRun, signal: AbortSignal) => run.room.historyReads.sessions(1 as Seq, signal)],
-])("[PST12] a read of the log for %s ends once nobody waits for it", async (_, ask) => {
+])("[PST12] a read of the log for %s ends when its client disconnects", async (_, ask) => {
   const [stores, asker] = [new Stores(), new AbortController()];
   const records = recordsOf("abcdefghijklmnopqrstuvwxyz").map((record, index) => ({ ...record, time: index as UnixMillis }));
   let read = 0;

@@ -110,7 +110,7 @@ test("[HRS5] a time is found in the log's tail, else in the segment around it; a
   expect(stateAt(time(500))(entry(later), entry(later))).toEqual(NOT_KEPT);
 });
 
-test("[HRS6] a read is refused beyond its byte limit, in segments or in the tail, and ends once nobody waits for it", () => {
+test("[HRS6] a read is refused beyond its byte limit, in segments or in the tail, and ends when its client disconnects", () => {
   const tooMuch = { kind: "answer", answer: { kind: "too-much" } };
   expect(stateAt(seq(3))(entry({ ...HISTORY, versions: [], segments: [segment(1, 4, 2_000)] }))).toEqual(tooMuch);
   const receive = stateAt(seq(6), { ...OPTIONS, historyReadBytesMax: 100 });

@@ -11,7 +11,7 @@ import { readBytes, readList, readNumber, readText, decodeAll } from "../../shar
 
 const RECORD_BYTES_MIN = 3;
 
-/** The bytes begin with the room, so an object says by itself whose it is. */
+/** The bytes begin with the room, so that an object alone identifies its room. */
 export function encodeSegment(room: RoomKey, records: readonly StoredRecord[]): Uint8Array {
   return encoding.encode((out) => {
     encoding.writeVarString(out, room);

@@ -117,7 +117,7 @@ export function deleteRoutes(host: Pick<DocumentHost, "delete">): RoomRoute[] {
       case "wiping":
         return jsonResponse(202, "deleted", { deleted: true, wiped: false });
       case "no-room":
-        return refusal(404, "no-room", "nobody was ever in this room: there is nothing to delete");
+        return refusal(404, "no-room", "this room never existed: there is nothing to delete");
       case "elsewhere":
         return refusal(503, "loading", "this room is not ready: ask again");
       case "unknown":

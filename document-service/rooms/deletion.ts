@@ -104,7 +104,7 @@ export class Deletion {
     this.#state = { kind: "wiping", streamSeq, attempt: this.#attempt };
   }
 
-  /** The room's checkpoint says that the room is deleted. */
+  /** The room's checkpoint states that the room is deleted. */
   receiveEntry({ wiping }: DeletedCheckpoint): void {
     if (this.#state.kind !== "living") return;
     this.#state = wiping === true ? { kind: "wiping", streamSeq: undefined, attempt: undefined } : { kind: "wiped" };

@@ -79,7 +79,7 @@ test("[PTH6] a busy room with an undecodable checkpoint does not stop other room
   const read = async () => (await rig.deps.metrics.records.get()).values[0]?.value;
   let last: number | undefined;
   await rig.until(() => (void read().then((records) => (last = records)), last === records.length + 1));
-  rig.mended.add(room);
+  rig.repaired.add(room);
   await rig.until(() => rig.stores.checkpoint?.streamSeq === records.at(-1)!.streamSeq);
   expect(rig.stores.checkpoint).toMatchObject({ seq: records.length });
   expect(rig.stores.checkpoint?.leftOut).toBeUndefined();
@@ -160,19 +160,19 @@ test("[PTH11] a room whose snapshot is restored has all edits that stayed in the
   rig.stores.snapshots.clear();
   const host = new DocumentPartitionHost(0, rig.ports, { ...rig.options, stalledBytesMax: 100 }, rig.deps);
   void host.run();
-  const told = { records: 0, heldBytes: 0, stalled: 0 };
+  const observed = { records: 0, heldBytes: 0, stalled: 0 };
   const look = async (): Promise<void> => {
     const { records, heldBytes, stalledRooms } = rig.deps.metrics;
     const [read, held, stalled] = await Promise.all([records.get(), heldBytes.get(), stalledRooms.get()]);
-    Object.assign(told, {
+    Object.assign(observed, {
       records: read.values[0]?.value ?? 0,
       heldBytes: held.values[0]?.value ?? 0,
       stalled: stalled.values[0]?.value ?? 0,
     });
   };
-  await rig.until(() => (void look(), told.records === rest.length));
+  await rig.until(() => (void look(), observed.records === rest.length));
   expect(await host.serve(first!.room, "newest")).toEqual({ kind: "loading" });
-  await rig.until(() => (void look(), told.stalled === 1 && told.heldBytes === 0));
+  await rig.until(() => (void look(), observed.stalled === 1 && observed.heldBytes === 0));
 
   for (const [name, bytes] of kept) rig.stores.snapshots.set(name, bytes);
   await host.serve(first!.room, "newest");

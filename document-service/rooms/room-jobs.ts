@@ -272,7 +272,7 @@ const FAILED: Readonly<Record<Job["kind"], string>> = {
   "removing-orphans": "what a crash left behind was not removed",
 };
 
-/** `replaced`: the snapshot of the checkpoint before, which belongs to nobody now. */
+/** `replaced`: the snapshot of the previous checkpoint, which no checkpoint names now. */
 export type CheckpointAdoption = { readonly isNewer: boolean; readonly replaced: readonly string[] };
 
 const NOTHING_NEWER: CheckpointAdoption = { isNewer: false, replaced: [] };
@@ -282,7 +282,7 @@ export class HeldCheckpoint {
   readonly #onDeleted: (entry: DeletedCheckpoint) => void;
   #revision = 0;
 
-  /** `onDeleted`: the entry says that the room is deleted. */
+  /** `onDeleted`: called when the entry states that the room is deleted. */
   constructor(plan: Pick<SnapshotPlan, "receiveCheckpoint">, onDeleted: (entry: DeletedCheckpoint) => void) {
     this.#plan = plan;
     this.#onDeleted = onDeleted;

@@ -167,7 +167,7 @@ export type SnapshotRemoval =
   | { readonly kind: "remove"; readonly names: readonly string[] }
   /**
    * The writer of a snapshot may only be slow, and about to name it. Write the checkpoint again first, so that the writer
-   * finds another revision than it knows and gives up; then remove the snapshots.
+   * finds another revision than it knows and stops; then remove the snapshots.
    */
   | { readonly kind: "replace-checkpoint-and-remove"; readonly checkpoint: Checkpoint; readonly names: readonly string[] };
 

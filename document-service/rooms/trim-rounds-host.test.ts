@@ -109,10 +109,10 @@ test("[AHD2] other reads come from the log: another end, an earlier start, a for
 test("[AHD3] few rooms, and rooms with few records over a long stretch, are read separately", async () => {
   const rig = new Rig();
   expect((await rig.read(...allRooms.slice(0, 5))).ends.size).toBe(0);
-  const seldom = Array.from({ length: 100 }, (_, index) => ({ room: roomAt(index), after: 0, from: 0, through: 1_000_000, records: 2 }));
-  expect((await rig.read(...seldom)).ends.size).toBe(0);
+  const rare = Array.from({ length: 100 }, (_, index) => ({ room: roomAt(index), after: 0, from: 0, through: 1_000_000, records: 2 }));
+  expect((await rig.read(...rare)).ends.size).toBe(0);
   expect(rig.asked).toEqual([]);
-  await rig.read(...seldom, ...allRooms.map((range) => ({ ...range, after: 999_900, from: 999_900, through: 1_000_000 })));
+  await rig.read(...rare, ...allRooms.map((range) => ({ ...range, after: 999_900, from: 999_900, through: 1_000_000 })));
   expect(rig.askedAfter, "a pass for others does not begin as early as they do").toBe(999_900);
 });
 

@@ -134,7 +134,7 @@ test("[TRM10] a room that is no longer due at its turn, or that another has repl
   rig.rooms.set(c.key, new FakeRoom("c"));
   expect(rig.after(ROUND_MS)).toEqual(["d"]);
   expect([rig.room("b").trims, c.trims, rig.room("c").trims]).toEqual([0, 0, 0]);
-  expect(rig.forgotten, "what was read for them is given up").toEqual(["a", "b", "c"]);
+  expect(rig.forgotten, "what was read for them is released").toEqual(["a", "b", "c"]);
 });
 
 test("[TRM11] rooms are trimmed as far as they were read ahead, and after a cut pass the next round follows at once", () => {

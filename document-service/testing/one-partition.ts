@@ -18,7 +18,7 @@ import { Stores } from "./one-room.ts";
 
 const LEASE_MS = 1_000;
 const SETTINGS = readSettings(documentServiceSettings, { env: {}, flags: { documentsLeaseMs: String(LEASE_MS) } });
-/** Rooms whose names begin with this have a checkpoint that does not decode, until they are in `mended`. */
+/** Rooms whose names begin with this have a checkpoint that does not decode, until they are in `repaired`. */
 export const BROKEN = "acme.broken" as RoomKey;
 
 export class OnePartition {
@@ -27,7 +27,7 @@ export class OnePartition {
   readonly options: DocumentHostOptions = { ...SETTINGS, service: "this", logPartitions: 1 };
   readonly deps;
   readonly ports: DocumentPorts;
-  readonly mended = new Set<RoomKey>();
+  readonly repaired = new Set<RoomKey>();
   lease: Lease | undefined;
   #revision = 0;
 
@@ -66,7 +66,7 @@ export class OnePartition {
       checkpoints: {
         ...ports.checkpoints,
         read: (room) =>
-          room.startsWith(BROKEN) && !this.mended.has(room)
+          room.startsWith(BROKEN) && !this.repaired.has(room)
             ? Promise.reject(new UndecodableEntry("it does not decode"))
             : ports.checkpoints.read(room),
       },

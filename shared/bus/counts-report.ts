@@ -38,12 +38,12 @@ const COUNT_OVERHEAD_BYTES = 10;
 /** Encodes as many of the counts, in order, as fit `bytesMax`. */
 export function encodeCountsReport({ source, counts }: CountsReport, bytesMax: number): Uint8Array {
   let bytes = 0;
-  const told = counts.filter(({ key }) => (bytes += key.length + COUNT_OVERHEAD_BYTES) <= bytesMax); // Keys are ASCII.
+  const fitting = counts.filter(({ key }) => (bytes += key.length + COUNT_OVERHEAD_BYTES) <= bytesMax); // Keys are ASCII.
   return encoding.encode((out) => {
     encoding.writeUint8(out, Tag.countsReport);
     encoding.writeVarString(out, source);
-    encoding.writeVarUint(out, told.length);
-    for (const { kind, key, count } of told) {
+    encoding.writeVarUint(out, fitting.length);
+    for (const { kind, key, count } of fitting) {
       encoding.writeUint8(out, COUNT_KINDS[kind]);
       encoding.writeVarString(out, key);
       encoding.writeVarUint(out, count);

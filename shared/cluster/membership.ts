@@ -40,14 +40,14 @@ export class Membership {
   }
 
   isLive(server: ServerId, now: Millis): boolean {
-    const heard = this.#lastHeartbeats.get(server);
-    return heard !== undefined && now - heard.at <= this.#silenceOf(heard.heartbeat);
+    const latest = this.#lastHeartbeats.get(server);
+    return latest !== undefined && now - latest.at <= this.#silenceOf(latest.heartbeat);
   }
 
   /** Whether a heartbeat came within two of the three intervals that it may miss. */
   isFresh(server: ServerId, now: Millis): boolean {
-    const heard = this.#lastHeartbeats.get(server);
-    return heard !== undefined && now - heard.at <= (this.#silenceOf(heard.heartbeat) * 2) / 3;
+    const latest = this.#lastHeartbeats.get(server);
+    return latest !== undefined && now - latest.at <= (this.#silenceOf(latest.heartbeat) * 2) / 3;
   }
 
   /** The longest silence allowed to any known server. */
@@ -93,7 +93,7 @@ export class Membership {
     // A process that was paused received nothing meanwhile: heartbeats are still on their way to it.
     const deaf = this.#askedAt !== undefined && now - this.#askedAt > this.#silenceMsMax / 2;
     this.#askedAt = now;
-    if (deaf) for (const heard of this.#lastHeartbeats.values()) heard.at = now;
+    if (deaf) for (const latest of this.#lastHeartbeats.values()) latest.at = now;
     const lost = [...this.#lastHeartbeats]
       .filter(([, { at, heartbeat }]) => now - at > this.#silenceOf(heartbeat))
       .map(([server]) => server);

@@ -9,43 +9,43 @@ const steps = fc.array(fc.record({ kind: fc.constantFrom("put", "put", "delete",
   maxLength: 40,
 });
 
-test("a seldom map holds what a map holds, through being empty and not", () => {
+test("a lazy map behaves like a Map, empty or not", () => {
   fc.assert(
     fc.property(steps, (taken) => {
-      const [seldom, map] = [new LazyMap<number, number>(), new Map<number, number>()];
+      const [lazy, map] = [new LazyMap<number, number>(), new Map<number, number>()];
       taken.forEach(({ kind, key }, index) => {
         if (kind === "put") {
-          seldom.set(key, index);
+          lazy.set(key, index);
           map.set(key, index);
-        } else if (kind === "delete") expect(seldom.delete(key)).toBe(map.delete(key));
+        } else if (kind === "delete") expect(lazy.delete(key)).toBe(map.delete(key));
         else {
-          seldom.clear();
+          lazy.clear();
           map.clear();
         }
-        expect([...seldom]).toEqual([...map]);
-        expect([...seldom.keys()]).toEqual([...map.keys()]);
-        expect([...seldom.values()]).toEqual([...map.values()]);
-        expect([seldom.size, seldom.has(key), seldom.get(key)]).toEqual([map.size, map.has(key), map.get(key)]);
+        expect([...lazy]).toEqual([...map]);
+        expect([...lazy.keys()]).toEqual([...map.keys()]);
+        expect([...lazy.values()]).toEqual([...map.values()]);
+        expect([lazy.size, lazy.has(key), lazy.get(key)]).toEqual([map.size, map.has(key), map.get(key)]);
       });
     }),
   );
 });
 
-test("a seldom set holds what a set holds, through being empty and not", () => {
+test("a lazy set behaves like a Set, empty or not", () => {
   fc.assert(
     fc.property(steps, (taken) => {
-      const [seldom, set] = [new LazySet<number>(), new Set<number>()];
+      const [lazy, set] = [new LazySet<number>(), new Set<number>()];
       for (const { kind, key } of taken) {
         if (kind === "put") {
-          seldom.add(key);
+          lazy.add(key);
           set.add(key);
-        } else if (kind === "delete") expect(seldom.delete(key)).toBe(set.delete(key));
+        } else if (kind === "delete") expect(lazy.delete(key)).toBe(set.delete(key));
         else {
-          seldom.clear();
+          lazy.clear();
           set.clear();
         }
-        expect([...seldom]).toEqual([...set]);
-        expect([seldom.size, seldom.has(key)]).toEqual([set.size, set.has(key)]);
+        expect([...lazy]).toEqual([...set]);
+        expect([lazy.size, lazy.has(key)]).toEqual([set.size, set.has(key)]);
       }
     }),
   );

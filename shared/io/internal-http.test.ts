@@ -108,7 +108,7 @@ test("[IHT3] a route is informed when no client waits for its answer any more", 
     expect((await signal).aborted).toBe(false);
     asker.abort();
     await expect(answer).rejects.toThrow("aborted");
-    await eventually("it is told", async () => (await signal).aborted);
+    await eventually("the route is informed", async () => (await signal).aborted);
   } finally {
     await server.stop();
   }

@@ -96,7 +96,7 @@ export async function serveInternal(
       unlessMistake(cause);
       options.log.error(
         { method: request.method, url: request.url, cause },
-        "a request failed in a way that nobody foresaw: report it with this entry",
+        "a request failed with an unexpected error: report it with this entry",
       );
       count(FAILED.name);
       if (response.headersSent) response.destroy();

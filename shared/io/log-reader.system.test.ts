@@ -50,7 +50,7 @@ test.each([
   [1, 385],
   [500, 1_399],
   [2 * RECORDS, Number.MAX_SAFE_INTEGER],
-])("[FLW1] a room's records after %i and up to %i come whole, in order, and nobody else's", async (after, through) => {
+])("[FLW1] a room's records after %i and up to %i arrive completely and in order, without those of other rooms", async (after, through) => {
   expect(await read(after, through)).toEqual(between(after, through));
 });
 

@@ -88,7 +88,7 @@ async function agreeOnPartitions(manager: JetStreamManager, subjects: Subjects, 
   if (refuseOtherThanSaid(first, partitions)) return;
   const last = await lastStream(manager, subjects);
   if (last + 1 !== partitions) {
-    const found = `the log has streams up to ${subjects.logStream(last)}, and ${first.name} does not say over how many rooms are spread`;
+    const found = `the log has streams up to ${subjects.logStream(last)}, and ${first.name} does not state the number of partitions`;
     const ifLost = "Where streams are lost, or an earlier version is just making them, start again once they are there";
     const ifNot = `set COROOM_LOG_PARTITIONS=${last + 1} for every role, it is fixed for the life of a deployment`;
     throw new SettingError(`${found}: not over COROOM_LOG_PARTITIONS=${partitions}. ${ifLost}; else ${ifNot}`);
@@ -100,13 +100,13 @@ async function agreeOnPartitions(manager: JetStreamManager, subjects: Subjects, 
  * Returns whether the first stream states the number of partitions. Streams of earlier versions or of operators do not.
  */
 function refuseOtherThanSaid({ name, metadata }: StreamConfig, partitions: number): boolean {
-  const said = metadata?.[PARTITIONS];
-  if (said !== undefined && Number(said) !== partitions) {
+  const stated = metadata?.[PARTITIONS];
+  if (stated !== undefined && Number(stated) !== partitions) {
     throw new SettingError(
-      `rooms are spread over ${said} streams of the log (${name} is the first), not over ${partitions}: set COROOM_LOG_PARTITIONS=${said} for every role, it is fixed for the life of a deployment`,
+      `rooms are spread over ${stated} streams of the log (${name} is the first), not over ${partitions}: set COROOM_LOG_PARTITIONS=${stated} for every role, it is fixed for the life of a deployment`,
     );
   }
-  return said !== undefined;
+  return stated !== undefined;
 }
 
 /**

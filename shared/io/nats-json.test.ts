@@ -8,26 +8,26 @@ import { subscribeJson, type SubscribeJsonOptions } from "./nats-json.ts";
 const alive = { service: "d1", url: "http://127.0.0.1:7000", time: 0 };
 
 function hearing(options?: SubscribeJsonOptions) {
-  const heard: unknown[] = [];
+  const received: unknown[] = [];
   let subscribed: SubscriptionOptions = {};
   const nats = { subscribe: (_: string, given: SubscriptionOptions) => void (subscribed = given) } as unknown as NatsConnection;
-  subscribeJson(nats, "services", ServiceHeartbeat, (message, { subject }) => void heard.push(message, subject), options);
+  subscribeJson(nats, "services", ServiceHeartbeat, (message, { subject }) => void received.push(message, subject), options);
   const arrive = (data: Uint8Array, error: Error | null = null): void =>
     void subscribed.callback!(error, { subject: "services", data } as Msg);
-  return { heard, arrive, queue: subscribed.queue };
+  return { received, arrive, queue: subscribed.queue };
 }
 
 test("[HEAR1] a valid message is received, and any other message is skipped", () => {
-  const { heard, arrive, queue } = hearing({ queue: "placement" });
+  const { received, arrive, queue } = hearing({ queue: "placement" });
   for (const data of [encodeJson(alive), encodeJson({ service: 1 }), new TextEncoder().encode("no json")]) arrive(data);
-  expect([heard, queue]).toEqual([[alive, "services"], "placement"]);
+  expect([received, queue]).toEqual([[alive, "services"], "placement"]);
 });
 
 test("[HEAR2] a subscriber can also receive invalid messages, with the error of NATS if there is one", () => {
   const others: (Error | null)[] = [];
-  const { heard, arrive } = hearing({ receiveOther: (error) => void others.push(error) });
+  const { received, arrive } = hearing({ receiveOther: (error) => void others.push(error) });
   const denied = new Error("permissions violation");
   arrive(encodeJson({ service: 1 }));
   arrive(encodeJson(alive), denied);
-  expect([heard, others]).toEqual([[], [null, denied]]);
+  expect([received, others]).toEqual([[], [null, denied]]);
 });

@@ -14,13 +14,13 @@ afterEach(() => server.stop());
 
 test("[NAT1] published messages are delivered before the connection ends", async () => {
   const [from, to] = [await connectNats({ servers: server.url, name: "from" }), await connectNats({ servers: server.url, name: "to" })];
-  let heard = 0;
-  to.subscribe("words", { callback: () => void (heard += 1) });
+  let received = 0;
+  to.subscribe("words", { callback: () => void (received += 1) });
   await to.flush();
   for (let word = 0; word < 1_000; word++) from.publish("words", "w");
   await closeNats(from);
   expect(from.isClosed()).toBe(true);
-  await until(() => heard === 1_000, "all words");
+  await until(() => received === 1_000, "all words");
   await closeNats(to);
 });
 
@@ -57,7 +57,7 @@ test("[NAT3] publishing from timers and late answers while the connection ends d
   await closing;
   expect(refused, "the client itself refuses").not.toEqual([]);
   publish(nats, "words", "w");
-  expect(() => publish(asker, "no subject", "w"), "a mistake is told").toThrow();
+  expect(() => publish(asker, "no subject", "w"), "a mistake is thrown").toThrow();
   await closeNats(asker);
 });
 
@@ -73,28 +73,28 @@ test("[NAT4] every message below the length at which the client throws is delive
 
 test("[NAT18] a light subscription receives messages, ends by unsubscribe or drain, is restored with the connection and ends with it", async () => {
   const nats = await connectNats({ servers: server.url, name: "test" });
-  const heard: string[] = [];
+  const received: string[] = [];
   const lines = ["kept", "left", "drained"].map((subject) =>
-    subscribeLightly(nats, subject, (error, msg) => void heard.push(error?.message ?? msg.subject)),
+    subscribeLightly(nats, subject, (error, msg) => void received.push(error?.message ?? msg.subject)),
   );
   const sayAll = async (): Promise<void> => {
     for (const subject of ["left", "drained", "kept"]) publish(nats, subject);
     await nats.flush();
   };
   await sayAll();
-  expect(heard).toEqual(["left", "drained", "kept"]);
+  expect(received).toEqual(["left", "drained", "kept"]);
   lines[1]!.unsubscribe();
   await lines[2]!.drain();
   expect(lines.map((line) => line.isClosed())).toEqual([false, true, true]);
   await sayAll();
-  expect(heard.splice(0)).toEqual(["left", "drained", "kept", "kept"]);
+  expect(received.splice(0)).toEqual(["left", "drained", "kept", "kept"]);
   const back = (async () => {
     for await (const { type } of nats.status()) if (type === "reconnect") return;
   })();
   await server.crash();
   await back;
   await sayAll();
-  expect(heard).toEqual(["kept"]);
+  expect(received).toEqual(["kept"]);
   await closeNats(nats);
   expect(lines[0]!.isClosed()).toBe(true);
 });

@@ -7,7 +7,7 @@ import { committedEdits, tentativeEdit } from "../../test/wire/arbitraries.ts";
 import { decodeFrame, encodeFrame } from "./codec.ts";
 import { readCommittedEdits, readRange, writeCommittedEdits } from "./committed-edits.ts";
 
-test("[WIRE11] committed edits are read as they were written, and say where they stand before the rest is read", () => {
+test("[WIRE11] committed edits decode to what was encoded, and their position decodes before the rest", () => {
   fc.assert(
     fc.property(committedEdits, (edits) => {
       const bytes = encoding.encode((out) => writeCommittedEdits(out, edits));

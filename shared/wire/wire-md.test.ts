@@ -79,10 +79,10 @@ test("WIRE.md lists every name with its number", () => {
     "saving state": SAVING_STATES,
   };
   for (const [field, names] of Object.entries(lists)) {
-    const said = Object.entries(names)
+    const listed = Object.entries(names)
       .map(([name, number]) => `${number} ${name}`)
       .join(", ");
-    expect(WIRE).toContain(`| ${field} | ${said} |`);
+    expect(WIRE).toContain(`| ${field} | ${listed} |`);
   }
 });
 

@@ -36,15 +36,15 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
 
 function sender(url: string, waitingMax = 1_000) {
   const registry = new Registry();
-  const said: string[] = [];
-  const say = (_: object, sentence: string): void => void said.push(sentence);
+  const logged: string[] = [];
+  const say = (_: object, sentence: string): void => void logged.push(sentence);
   const log: Log = { debug: say, info: say, warn: say, error: say };
   const made = new SpanSender({ url, resource: {}, waitingMax }, { log, metrics: traceMetrics(registry) });
   const counted = async (): Promise<Record<string, number>> => {
     const { values } = await registry.getSingleMetric("coroom_trace_spans_total")!.get();
     return Object.fromEntries(values.map(({ labels, value }) => [String(labels["outcome"]), value]));
   };
-  return { sender: made, said, counted };
+  return { sender: made, logged, counted };
 }
 
 function span(name: string): Span {
@@ -53,7 +53,7 @@ function span(name: string): Span {
 
 test("[TRC12] spans go below the endpoint, with its user, in parts of 512, and what waits at the end too", async () => {
   const { url, requests } = await collector([]);
-  const { sender: to, counted, said } = sender(`http://ada:p%40ss@${url}/otlp/`);
+  const { sender: to, counted, logged } = sender(`http://ada:p%40ss@${url}/otlp/`);
   for (let count = 0; count < 600; count++) to.send(span(`hop ${count}`));
   await to.stop();
   expect(requests.map(({ spans }) => [spans.length, spans[0]!.name])).toEqual([
@@ -61,7 +61,7 @@ test("[TRC12] spans go below the endpoint, with its user, in parts of 512, and w
     [88, "hop 512"],
   ]);
   expect(requests[0]).toMatchObject({ url: "/otlp/v1/traces", authorization: `Basic ${Buffer.from("ada:p@ss").toString("base64")}` });
-  expect([await counted(), said]).toEqual([{ sent: 600 }, []]);
+  expect([await counted(), logged]).toEqual([{ sent: 600 }, []]);
   await to.stop();
   expect(requests.length).toBe(2);
 });
@@ -77,13 +77,13 @@ test("[TRC13] what waits is bounded: more is dropped, and counted", async () => 
 
 test("[TRC14] spans that a collector refuses are dropped and counted; the log reports it once, and once that it accepts spans again", async () => {
   const { url, requests } = await collector([503, 500, 200]);
-  const { sender: to, counted, said } = sender(`http://${url}`);
+  const { sender: to, counted, logged } = sender(`http://${url}`);
   for (const name of ["a", "b", "c"]) {
     to.send(span(name));
     await to.stop();
   }
   expect([requests.length, await counted()]).toEqual([3, { refused: 2, sent: 1 }]);
-  expect(said).toEqual([
+  expect(logged).toEqual([
     "the collector does not take traces, and they are lost: is COROOM_TRACES_URL right, and does it run?",
     "the collector takes traces again",
   ]);
@@ -92,8 +92,8 @@ test("[TRC14] spans that a collector refuses are dropped and counted; the log re
 test("[TRC15] a collector that is not there costs the spans, and nothing else", async () => {
   const { url } = await collector([]);
   ends.pop()!();
-  const { sender: to, counted, said } = sender(`http://${url}`);
+  const { sender: to, counted, logged } = sender(`http://${url}`);
   to.send(span("a"));
   await to.stop();
-  expect([await counted(), said.length]).toEqual([{ refused: 1 }, 1]);
+  expect([await counted(), logged.length]).toEqual([{ refused: 1 }, 1]);
 });
