@@ -122,15 +122,15 @@ export class Document {
   }
 
   receiveRecord(stored: StoredRecord): RecordReceipt {
-    return this.#receive(stored, { acrossGap: false });
+    return this.#receiveInOrder(stored, { acrossGap: false });
   }
 
   /** After a gap that no checkpoint explains: takes the record, and counts the missing edits as left out. */
   receiveAcrossGap(stored: StoredRecord): RecordReceipt {
-    return this.#receive(stored, { acrossGap: true });
+    return this.#receiveInOrder(stored, { acrossGap: true });
   }
 
-  #receive(stored: StoredRecord, { acrossGap }: { acrossGap: boolean }): RecordReceipt {
+  #receiveInOrder(stored: StoredRecord, { acrossGap }: { acrossGap: boolean }): RecordReceipt {
     if (stored.streamSeq <= this.#applied.streamSeq) return { kind: "repeat" };
     const bytes = stored.bytes.slice(); // The reader reuses its buffer.
     const record = decodeRecord(bytes);

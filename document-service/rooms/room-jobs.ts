@@ -106,7 +106,7 @@ export class RoomJobs {
     else this.#addVersion(end.merged, effects);
   }
 
-  receive(input: RoomJobOutcome, now: Millis, wall: UnixMillis, effects: DocumentRoomEffect[]): void {
+  receiveOutcome(input: RoomJobOutcome, now: Millis, wall: UnixMillis, effects: DocumentRoomEffect[]): void {
     switch (input.kind) {
       case "snapshot-written":
         return this.#receiveSaveStep(this.#saves.receiveWritten(input.written, effects), now, effects);

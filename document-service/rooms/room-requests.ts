@@ -39,7 +39,7 @@ export class RoomRequests {
   }
 
   /** Answers at once where no merge is needed. "answered-without-use": the document itself was not needed. */
-  receive(
+  receiveRequest(
     asked: DocumentRequest,
     document: Document,
     isDeleted: boolean,

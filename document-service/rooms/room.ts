@@ -202,7 +202,7 @@ export class DocumentRoom {
         this.#receiveStoreFailure(input.effect, input.failure, now, effects);
         break;
       default:
-        this.#jobs.receive(input, now, wall, effects);
+        this.#jobs.receiveOutcome(input, now, wall, effects);
     }
     return effects;
   }
@@ -266,7 +266,7 @@ export class DocumentRoom {
     const { document } = this.#intake;
     if (document === undefined && this.#isClosed) return void effects.push(answer(asked, undefined, this.isDeleted));
     if (document === undefined) return this.#requests.addUnopened(asked);
-    const next = this.#requests.receive(asked, document, this.isDeleted, effects);
+    const next = this.#requests.receiveRequest(asked, document, this.isDeleted, effects);
     if (next !== "answered-without-use") this.#plan.receiveUse(now);
     if (next === "merge") this.#mergeOrJoin(now, effects);
   }
