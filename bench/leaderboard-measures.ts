@@ -10,26 +10,21 @@ import { performance } from "node:perf_hooks";
 import { jetstream } from "@nats-io/jetstream";
 import { Registry } from "prom-client";
 
-import type { ScoreBatch } from "../leaderboard/boards/board.ts";
+import { NOTHING_APPLIED, ranksWithin, type ScoreBatch } from "../leaderboard/boards/board.ts";
 import { leaderboardSettings } from "../leaderboard/config.ts";
-import { activityRemoval, jetstreamActivities, jetstreamLog } from "../leaderboard/io/jetstream-activities.ts";
+import { activityRemoval, HURRY, jetstreamActivities, jetstreamLog, ReadingInterval } from "../leaderboard/io/jetstream-activities.ts";
 import { kvArchive } from "../leaderboard/io/kv-archive.ts";
 import { kvCheckpoints } from "../leaderboard/io/kv-checkpoints.ts";
 import { type RedisConnection, redisConnection } from "../shared/io/redis.ts";
-import { type RedisBoard, redisBoard } from "../leaderboard/io/redis-board-writes.ts";
+import { type RedisBoard, redisBoard } from "../leaderboard/io/redis-boards.ts";
 import { redisTenants } from "../leaderboard/io/redis-tenants.ts";
-import { redisNames } from "../leaderboard/io/redis-ports.ts";
-import { redisClosings, redisProgress } from "../leaderboard/io/redis-progress.ts";
+import { redisClosings, redisNames, redisProgress } from "../leaderboard/io/redis-ports.ts";
 import { keysOf } from "../leaderboard/boards/keys.ts";
 import { LeaderboardHost } from "../leaderboard/leaderboard-host.ts";
 import { leaderboardMetrics } from "../leaderboard/metrics.ts";
-import { HURRY, ReadingInterval } from "../leaderboard/io/reading-interval.ts";
 import type { BoardStore } from "../leaderboard/ports.ts";
-import { ranksWithin } from "../leaderboard/boards/bands.ts";
-import { NOTHING_APPLIED } from "../leaderboard/boards/board.ts";
-import { stampOf } from "../leaderboard/boards/stamp.ts";
+import { stampOf } from "../leaderboard/io/board-hashes.ts";
 import { recordOf } from "../leaderboard/testing/records.ts";
-import { eachOf } from "../leaderboard/testing/each-of.ts";
 import { ALL_TIME } from "../leaderboard/boards/windows.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { readSettings } from "../shared/settings/settings.ts";
@@ -312,4 +307,28 @@ export async function benchMemory({ connection, room, allOrdered }: LargeBoard, 
 export function percentile(times: readonly number[], percent: number): number {
   const sorted = times.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor((sorted.length * percent) / 100))] ?? Number.NaN;
+}
+
+/** Runs `work` for each entry, at most `atATime` at once. After a failure it waits for the started ones, then throws the failure. */
+function eachOf<Entry>(entries: readonly Entry[], atATime: number, work: (entry: Entry) => Promise<unknown>): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let next = 0;
+    let underWay = 0;
+    let failure: { readonly cause: unknown } | undefined;
+    const advance = (): void => {
+      while (failure === undefined && underWay < atATime && next < entries.length) {
+        underWay += 1;
+        work(entries[next++]!)
+          .catch((cause: unknown) => (failure ??= { cause }))
+          .finally(() => {
+            underWay -= 1;
+            advance();
+          });
+      }
+      if (underWay > 0) return;
+      if (failure !== undefined) reject(failure.cause);
+      else if (next === entries.length) resolve();
+    };
+    advance();
+  });
 }

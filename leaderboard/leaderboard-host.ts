@@ -6,10 +6,9 @@ import type { RoomKey } from "../shared/ids.ts";
 import type { LiveOptions } from "./reading/live-boards.ts";
 import { LiveHost } from "./reading/live-host.ts";
 import type { Counted } from "./reading/watched-boards.ts";
-import { NamesHost, type NamesOptions } from "./reading/names-host.ts";
+import { BoardReader, NamesHost, type NamesOptions, type ReadsOptions, type ReadsPorts, TenantReader } from "./reading/reads-host.ts";
 import { CountingHost, type CountingDeps, type CountingOptions, type CountingPorts } from "./counting/counting-host.ts";
 import type { BoardPublisher, StoredNames, TenantArchive, TenantBoards } from "./ports.ts";
-import { BoardReader, type ReadsOptions, type ReadsPorts, TenantReader } from "./reading/reads-host.ts";
 
 export type LeaderboardPorts = CountingPorts &
   ReadsPorts & {

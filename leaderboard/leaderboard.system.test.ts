@@ -7,8 +7,18 @@ import { expect, test } from "vitest";
 import { Prng } from "../shared/collections/prng.ts";
 import { eventually } from "../test/system/eventually.ts";
 import type { LeaderboardPorts } from "./leaderboard-host.ts";
-import { counted, expectReference, expectTenantReference, MINUTE_MS, NEW_YEARS_EVE, ROOMS, type } from "./testing/expected-boards.ts";
-import { LeaderboardRig, SetClock, type Started } from "./testing/leaderboard-rig.ts";
+import {
+  counted,
+  expectReference,
+  expectTenantReference,
+  LeaderboardRig,
+  MINUTE_MS,
+  NEW_YEARS_EVE,
+  ROOMS,
+  SetClock,
+  type Started,
+  type,
+} from "./testing/leaderboard-rig.ts";
 import { MadeUpLog } from "./testing/made-up-log.ts";
 import type { StoredRecord } from "../shared/bus/record.ts";
 

@@ -3,34 +3,35 @@
  * them answer.
  */
 
-import { randomUUID } from "node:crypto";
-
 import { jetstream } from "@nats-io/jetstream";
+import { randomUUID } from "node:crypto";
 import type { Registry } from "prom-client";
 
-import { subjectsOf } from "../shared/bus/subjects.ts";
+import { type BoardUpdate, BoardWatch, type DisplayName, DisplayNames } from "../shared/bus/board-messages.ts";
+import { encodeJson } from "../shared/bus/json-messages.ts";
+import { type Subjects, subjectsOf } from "../shared/bus/subjects.ts";
 import { sendHeartbeats } from "../shared/io/heartbeats.ts";
 import { internalTls } from "../shared/io/internal-tls.ts";
 import { kvLeases } from "../shared/io/kv-leases.ts";
 import { ensureLogStreams } from "../shared/io/log-stream.ts";
-import { closeNats, connectAs } from "../shared/io/nats.ts";
+import { subscribeJson } from "../shared/io/nats-json.ts";
+import { closeNats, connectAs, type NatsConnection, publish } from "../shared/io/nats.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
 import { startTraces } from "../shared/io/traces/start-traces.ts";
 import { tracedLog } from "../shared/io/traces/traced-log.ts";
 import { type Running, stopOnce } from "../shared/process/lifecycle.ts";
 import type { Log } from "../shared/process/log.ts";
-import { serviceAddress } from "../shared/settings/service-address.ts";
 import type { SharedConfig } from "../shared/settings/common-settings.ts";
+import { serviceAddress } from "../shared/settings/service-address.ts";
 import { type LeaderboardConfig, refuseUnarchivable, refuseUnfit, whereBoardsAre } from "./config.ts";
 import { serveHttp } from "./io/http.ts";
-import { activityRemoval, jetstreamActivities, jetstreamLog } from "./io/jetstream-activities.ts";
+import { activityRemoval, HURRY, jetstreamActivities, jetstreamLog, ReadingInterval } from "./io/jetstream-activities.ts";
 import { kvArchive } from "./io/kv-archive.ts";
 import { kvCheckpoints } from "./io/kv-checkpoints.ts";
-import { subscribeNames, subscribeWatches, natsShown } from "./io/nats-boards.ts";
 import { redisPorts } from "./io/redis-ports.ts";
 import { LeaderboardHost, type LeaderboardPorts } from "./leaderboard-host.ts";
 import { leaderboardMetrics } from "./metrics.ts";
-import { HURRY, ReadingInterval } from "./io/reading-interval.ts";
+import type { BoardPublisher } from "./ports.ts";
 
 export async function startLeaderboard(
   config: SharedConfig & LeaderboardConfig,
@@ -45,7 +46,7 @@ export async function startLeaderboard(
   refuseUnarchivable(config, nats.info?.max_payload);
   await ensureLogStreams(nats, subjects, { partitions, replicas });
   const redis = redisPorts(config, { clock: systemClock, log, metrics });
-  const paces = () =>
+  const intervals = () =>
     Array.from(
       { length: partitions },
       () => new ReadingInterval(systemClock, { restMs: () => (host.isWatched ? config.boardWatchedReadMs : config.boardReadMs), ...HURRY }),
@@ -54,8 +55,8 @@ export async function startLeaderboard(
   let named = 0;
   const ports: LeaderboardPorts = {
     ...redis.ports,
-    log: tracedLog(await jetstreamLog(nats, subjects, paces()), traces?.edits, "leaderboard"),
-    activities: await jetstreamActivities(nats, subjects, paces(), {
+    log: tracedLog(await jetstreamLog(nats, subjects, intervals()), traces?.edits, "leaderboard"),
+    activities: await jetstreamActivities(nats, subjects, intervals(), {
       partitions,
       replicas,
       bytesMax: config.boardActivityBytesMax,
@@ -92,4 +93,20 @@ export async function startLeaderboard(
     await traces?.stop();
   };
   return { url, stop: stopOnce(stop) };
+}
+
+export function natsShown(nats: NatsConnection, subjects: Subjects): BoardPublisher {
+  return {
+    publish: (news: BoardUpdate) => {
+      publish(nats, subjects.boards(news.room), encodeJson(news));
+    },
+  };
+}
+
+export function subscribeWatches(nats: NatsConnection, subjects: Subjects, receive: (watch: BoardWatch) => void): void {
+  subscribeJson(nats, subjects.watchBoard, BoardWatch, receive);
+}
+
+export function subscribeNames(nats: NatsConnection, subjects: Subjects, receive: (name: DisplayName) => void): void {
+  subscribeJson(nats, subjects.boardNames, DisplayNames, (names) => names.forEach(receive));
 }

@@ -10,13 +10,15 @@ import {
   counted,
   expectReference,
   expectTenantReference,
+  LeaderboardRig,
   MINUTE_MS,
   NEW_YEARS_EVE,
   ROOMS,
   SCORING,
+  SetClock,
+  type Started,
   type,
-} from "./testing/expected-boards.ts";
-import { LeaderboardRig, SetClock, type Started } from "./testing/leaderboard-rig.ts";
+} from "./testing/leaderboard-rig.ts";
 import { MadeUpLog } from "./testing/made-up-log.ts";
 import { referenceBoards } from "./testing/reference-boards.ts";
 

@@ -10,8 +10,18 @@ import { connectNats } from "../shared/io/nats.ts";
 import { Prng } from "../shared/collections/prng.ts";
 import { eventually } from "../test/system/eventually.ts";
 import { parseWindow } from "./boards/windows.ts";
-import { appliedOf, counted, expectReference, MINUTE_MS, NEW_YEARS_EVE, ROOMS, type } from "./testing/expected-boards.ts";
-import { LeaderboardRig, SetClock, type Started } from "./testing/leaderboard-rig.ts";
+import {
+  appliedOf,
+  counted,
+  expectReference,
+  LeaderboardRig,
+  MINUTE_MS,
+  NEW_YEARS_EVE,
+  ROOMS,
+  SetClock,
+  type Started,
+  type,
+} from "./testing/leaderboard-rig.ts";
 import { MadeUpLog } from "./testing/made-up-log.ts";
 
 const rig = LeaderboardRig.forThisFile();

@@ -10,14 +10,15 @@ import {
   counted,
   expectReference,
   expectTenantReference,
+  LeaderboardRig,
   MINUTE_MS,
   NEW_YEARS_EVE,
   ROOMS,
+  SetClock,
   TENANT,
   type,
   USERS,
-} from "../testing/expected-boards.ts";
-import { LeaderboardRig, SetClock } from "../testing/leaderboard-rig.ts";
+} from "../testing/leaderboard-rig.ts";
 import { MadeUpLog } from "../testing/made-up-log.ts";
 import { parseWindow } from "../boards/windows.ts";
 

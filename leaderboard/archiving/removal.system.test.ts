@@ -11,8 +11,7 @@ import { eventually } from "../../test/system/eventually.ts";
 import type { LeaderboardHost } from "../leaderboard-host.ts";
 import { NO_USES, NOTHING_APPLIED } from "../boards/board.ts";
 import { kvCheckpoints } from "../io/kv-checkpoints.ts";
-import { appliedOf, counted, MINUTE_MS, NEW_YEARS_EVE, ROOMS, type, USERS } from "../testing/expected-boards.ts";
-import { LeaderboardRig, SetClock } from "../testing/leaderboard-rig.ts";
+import { appliedOf, counted, LeaderboardRig, MINUTE_MS, NEW_YEARS_EVE, ROOMS, SetClock, type, USERS } from "../testing/leaderboard-rig.ts";
 import { MadeUpLog } from "../testing/made-up-log.ts";
 import { ALL_TIME, parseWindow } from "../boards/windows.ts";
 

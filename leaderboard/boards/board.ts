@@ -1,8 +1,11 @@
-/** What a room's boards are made of: how far they are counted, what a batch adds, and who stands where. */
+/**
+ * A room's boards: the counted position, a batch of points, ranks, and counts of members by score band. A member outside
+ * a board's exact part gets a rank range of one band, on a board of any size.
+ */
 
+import { assert } from "../../shared/assert.ts";
 import type { Epoch, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import type { Cap, MemberRole } from "./keys.ts";
-import type { BandCounts } from "./bands.ts";
 import type { Window } from "./windows.ts";
 
 /** The highest score: above it, a double skips numbers. */
@@ -98,3 +101,93 @@ export type BoardsDump = {
   readonly uses: Uses;
   readonly boards: readonly { readonly role: MemberRole; readonly window: Window; readonly standings: readonly RankEntry[] }[];
 };
+
+/** Score bands per doubling. The Lua scripts contain the same number. */
+const STEPS = 8;
+
+/** How many members each band has, by the scripts' band numbers. */
+export type BandCounts = ReadonlyMap<number, number>;
+
+/** The lowest score of a band. Band numbers rise with the scores in them. */
+export function bandFloor(band: number): number {
+  return 2 ** Math.floor(band / STEPS) * (1 + (band % STEPS) / STEPS);
+}
+
+export function bandOf(score: number): number {
+  assert(score >= 1, "a member of a board has points");
+  let doubling = Math.floor(Math.log2(score));
+  if (2 ** doubling > score)
+    doubling -= 1; // The logarithm of a large score may be rounded up to the next whole number.
+  else if (2 ** (doubling + 1) <= score) doubling += 1;
+  return doubling * STEPS + Math.floor((score / 2 ** doubling - 1) * STEPS);
+}
+
+/**
+ * The ranks that a member with this score may have: after all members of higher bands, somewhere in the score's own
+ * band.
+ */
+export function ranksWithin(counts: BandCounts, score: number): { readonly first: number; readonly last: number } {
+  const own = bandOf(score);
+  let higher = 0;
+  for (const [band, members] of counts) if (band > own) higher += members;
+  return { first: higher + 1, last: higher + Math.max(1, counts.get(own) ?? 0) };
+}
+
+/** With scores 9, 9, 7: `unique` 1 2 3, `competition` 1 1 3, `dense` 1 1 2. */
+export const RANKINGS = ["unique", "competition", "dense"] as const;
+export type Ranking = (typeof RANKINGS)[number];
+
+export type Ranked = { readonly rank: number; readonly user: string; readonly score: number };
+
+/** `standings`: in order, from the first on. */
+export function rankAll(standings: readonly RankEntry[], ranking: Ranking): Ranked[] {
+  let rank = 0;
+  return standings.map(({ member, score }, index) => {
+    const isTied = index > 0 && standings[index - 1]!.score === score;
+    if (ranking === "unique" || (!isTied && ranking === "competition")) rank = index + 1;
+    else if (!isTied) rank += 1;
+    return { rank, user: member, score };
+  });
+}
+
+/**
+ * Ranks consecutive places. The first has the index `first`, from 0 on, and `ahead` members have more points. Dense
+ * ranks cannot be computed from these.
+ */
+export function rankFrom(
+  { first, ahead, standings }: { first: number; ahead: number; standings: readonly RankEntry[] },
+  ranking: "unique" | "competition",
+): Ranked[] {
+  let rank = ahead + 1;
+  return standings.map(({ member, score }, index) => {
+    if (ranking === "unique" || (index > 0 && standings[index - 1]!.score !== score)) rank = first + index + 1;
+    return { rank, user: member, score };
+  });
+}
+
+/** The member with up to `around` entries above and below; undefined if the member is not among them. */
+export function neighboursOf(
+  ranked: readonly Ranked[],
+  user: string,
+  around: number,
+): { readonly own: Ranked; readonly neighbours: Ranked[] } | undefined {
+  const index = ranked.findIndex((entry) => entry.user === user);
+  const own = ranked[index];
+  if (own === undefined) return undefined;
+  return { own, neighbours: ranked.slice(Math.max(0, index - around), index + around + 1) };
+}
+
+/** The percentage of other members behind a place; 100 for a single member. */
+export function percentileOf(place: number, members: number): number {
+  return members <= 1 ? 100 : Math.round(((members - place) / (members - 1)) * 1_000) / 10;
+}
+
+/** A checksum of users and scores in order (FNV-1a). */
+export function checksumOf(ranked: readonly Pick<Ranked, "user" | "score">[]): number {
+  let hash = 0x811c9dc5;
+  for (const { user, score } of ranked) {
+    const text = `${user}\0${score}\0`;
+    for (let index = 0; index < text.length; index++) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
+  }
+  return hash >>> 0;
+}

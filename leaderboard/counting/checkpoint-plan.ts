@@ -6,8 +6,7 @@
 import { headOf } from "../../shared/bus/record.ts";
 import type { Millis, Seq } from "../../shared/ids.ts";
 import type { CountedMark } from "../boards/board.ts";
-import type { Source } from "./instants.ts";
-import type { ReceivedEntry } from "./received.ts";
+import type { ReceivedEntry, Source } from "./received.ts";
 
 type Uncovered = { readonly streamSeq: number; readonly since: Millis };
 

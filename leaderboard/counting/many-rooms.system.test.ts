@@ -4,8 +4,17 @@ import { expect, test } from "vitest";
 
 import { NOBODY } from "../../shared/cluster/lease.ts";
 import { eventually } from "../../test/system/eventually.ts";
-import { counted, expectReference, expectTenantReference, NEW_YEARS_EVE, ROOMS, USERS } from "../testing/expected-boards.ts";
-import { LeaderboardRig, SetClock, type Started } from "../testing/leaderboard-rig.ts";
+import {
+  counted,
+  expectReference,
+  expectTenantReference,
+  LeaderboardRig,
+  NEW_YEARS_EVE,
+  ROOMS,
+  SetClock,
+  type Started,
+  USERS,
+} from "../testing/leaderboard-rig.ts";
 import { MadeUpLog } from "../testing/made-up-log.ts";
 
 const rig = LeaderboardRig.forThisFile();

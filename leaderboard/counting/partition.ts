@@ -6,7 +6,7 @@
 import { assertNever } from "../../shared/assert.ts";
 import type { LeaseFacts } from "../../shared/cluster/lease-holder.ts";
 import type { UnixMillis } from "../../shared/ids.ts";
-import type { LogFloor } from "./checkpoint-floor.ts";
+import type { LogFloor } from "./progress.ts";
 import type { CountingPass } from "./pass.ts";
 
 export type PartitionInput =

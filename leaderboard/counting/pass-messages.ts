@@ -7,8 +7,8 @@ import type { ArchivingOutcome, ArchivingRequest, ArchiveWrite } from "../archiv
 import type { SentinelWrite, ProgressReport } from "../ports.ts";
 import type { BoardRoom } from "./board-room.ts";
 import type { BoardRoomOutcome, BoardRoomRequest } from "./board-room-messages.ts";
-import type { LogFloor } from "./checkpoint-floor.ts";
-import type { Source } from "./instants.ts";
+import type { LogFloor } from "./progress.ts";
+import type { Source } from "./received.ts";
 
 export type PassTime = { readonly now: Millis; readonly wallNow: UnixMillis };
 

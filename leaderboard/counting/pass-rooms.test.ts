@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { Millis, RoomKey, UnixMillis, UserId } from "../../shared/ids.ts";
-import { recordOf } from "../testing/records.ts";
-import { SCORING } from "../testing/scoring.ts";
+import { recordOf, SCORING } from "../testing/records.ts";
 import { BoardRoom } from "./board-room.ts";
 import { PassRooms } from "./pass-rooms.ts";
 import { decodeReceived } from "./received.ts";

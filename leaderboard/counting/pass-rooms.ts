@@ -4,7 +4,7 @@
  */
 
 import type { Millis, RoomKey } from "../../shared/ids.ts";
-import { SOURCES } from "./instants.ts";
+import { SOURCES } from "./received.ts";
 import type { BoardRoom } from "./board-room.ts";
 import type { StreamEnds } from "./progress.ts";
 

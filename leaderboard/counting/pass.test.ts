@@ -3,8 +3,7 @@ import { expect, test } from "vitest";
 import type { Millis, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { NO_USES, NOTHING_APPLIED } from "../boards/board.ts";
 import { PassAnswers } from "../testing/pass-answers.ts";
-import { recordOf } from "../testing/records.ts";
-import { SCORING } from "../testing/scoring.ts";
+import { recordOf, SCORING } from "../testing/records.ts";
 import { CountingPass } from "./pass.ts";
 import type { PassEffect, PassInput, PassNotice, PassRequest } from "./pass-messages.ts";
 

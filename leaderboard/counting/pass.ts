@@ -10,13 +10,11 @@ import { ArchivePlan, type ArchivingOptions } from "../archiving/archive-plan.ts
 import type { ArchivingInput } from "../archiving/archiving-messages.ts";
 import type { SentinelWrite, ProgressReport } from "../ports.ts";
 import type { BoardRoomOptions } from "./board-room.ts";
-import { CheckpointFloor, type LogFloor, type SentinelPurpose } from "./checkpoint-floor.ts";
+import { CheckpointFloor, CountingProgress, type LogFloor, type SentinelPurpose, type StreamEnds } from "./progress.ts";
 import type { PassEffect, PassInput, PassTime, PassView } from "./pass-messages.ts";
-import { PassUpkeep } from "./pass-upkeep.ts";
+import { PassJobs, type PassJobsOptions, PassUpkeep } from "./pass-jobs.ts";
 import { PassRooms, type PassRoomsOptions } from "./pass-rooms.ts";
-import { CountingProgress, type StreamEnds } from "./progress.ts";
 import { RoomFeed } from "./room-feed.ts";
-import { PassJobs, type PassJobsOptions } from "./pass-jobs.ts";
 
 export type PassOptions = BoardRoomOptions &
   ArchivingOptions &

@@ -1,10 +1,30 @@
-/** Decodes what a pass reads of its two streams. */
+/**
+ * Decodes the entries of a pass's two streams, and gives each score its instant: one whole number below 2^53, made of the
+ * milliseconds of the log's clock and the order within the millisecond. An instant depends only on its own stream, so a
+ * room's two streams may be counted in any order, and again, with the same boards. Instants of edits are even, instants of
+ * other activities odd.
+ */
 
 import { Activity } from "../../shared/bus/activity.ts";
 import { decodeJson } from "../../shared/bus/json-messages.ts";
 import { decodeRecord, type OwnersRecord, type StoredRecord } from "../../shared/bus/record.ts";
 import type { UnixMillis } from "../../shared/ids.ts";
-import type { Source } from "./instants.ts";
+
+export const SOURCES = ["edits", "activities"] as const;
+export type Source = (typeof SOURCES)[number];
+
+/** If one millisecond has more than half as many entries, a room's instants run ahead of the clock. */
+const PER_MS = 2 ** 11;
+
+/** The instant after `last` of the same source. Instants never go back, even if the clock does. */
+export function instantAfter(last: number, time: UnixMillis, source: Source): number {
+  const parity = source === "edits" ? 0 : 1;
+  return Math.max(time * PER_MS, Math.floor(last / 2) * 2 + 2) + parity;
+}
+
+export function timeOf(instant: number): UnixMillis {
+  return Math.floor(instant / PER_MS) as UnixMillis;
+}
 
 /** A record or an activity of a room, and how many entries it has. */
 export type ReceivedEntry = { readonly streamSeq: number; readonly time: UnixMillis; readonly entries: number } & (

@@ -4,10 +4,9 @@ import { encodeEpochRecord } from "../../shared/bus/record.ts";
 import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
 import type { Epoch, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { NO_USES, NOTHING_APPLIED } from "../boards/board.ts";
-import { instantAfter } from "./instants.ts";
+import { instantAfter } from "./received.ts";
 import { RoomProjection, BATCH_USERS_MAX } from "./room-projection.ts";
-import { recordOf } from "../testing/records.ts";
-import { SCORING } from "../testing/scoring.ts";
+import { recordOf, SCORING } from "../testing/records.ts";
 
 const NOON = Date.UTC(2026, 6, 1, 12) as UnixMillis;
 const HOUR_MS = 3_600_000;

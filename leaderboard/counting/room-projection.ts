@@ -9,7 +9,7 @@ import type { Activity } from "../../shared/bus/activity.ts";
 import { type EditsRecord, headOf, type OwnersRecord } from "../../shared/bus/record.ts";
 import type { Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import type { CountedPosition, ScoreBatch, Uses, Award, CountedMark } from "../boards/board.ts";
-import { instantAfter, timeOf } from "./instants.ts";
+import { instantAfter, timeOf } from "./received.ts";
 import type { Cap, MemberRole } from "../boards/keys.ts";
 import { capOf, EDIT_ROLES, PRESENT_ROLES, type ScoringOptions, pointsOfAction, worthOfEdit, type PeriodCap } from "./scoring.ts";
 import { type Window, windowsAt } from "../boards/windows.ts";

@@ -7,7 +7,7 @@ import type { UnixMillis, UserId } from "../../shared/ids.ts";
 import type { ScoreBatch } from "../boards/board.ts";
 import { type Window, windowsAt } from "../boards/windows.ts";
 import type { BoardRoomRequest } from "./board-room-messages.ts";
-import type { Source } from "./instants.ts";
+import type { Source } from "./received.ts";
 
 /**
  * Windows whose newest total the tenant's board may lack. One update is under way at a time: a window is archived, and a

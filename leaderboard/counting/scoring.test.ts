@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import type { UnixMillis, UserId } from "../../shared/ids.ts";
 import { capOf, pointsOfAction, worthOfEdit } from "./scoring.ts";
-import { SCORING } from "../testing/scoring.ts";
+import { SCORING } from "../testing/records.ts";
 
 const OPTIONS = {
   ...SCORING,

@@ -4,9 +4,35 @@ import type { Cluster, Redis } from "ioredis";
 
 import { assert } from "../../shared/assert.ts";
 import type { Epoch, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
-import type { CountedPosition, BoardContents, RankEntry, Use, Uses } from "../boards/board.ts";
+import type { BoardContents, CountedPosition, RankEntry, Use, Uses } from "../boards/board.ts";
 import { type Cap, CAPS } from "../boards/keys.ts";
-import { reachedAtOf, STAMP_LENGTH } from "../boards/stamp.ts";
+
+/**
+ * The member who reached a score first is ahead. Redis orders members of equal score by their bytes. A member of the hot
+ * set is therefore its stamp followed by its name; a later instant has a lower stamp. Nine characters of 64 in ASCII order
+ * hold 54 bits: every possible instant.
+ */
+const ALPHABET = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
+export const STAMP_LENGTH = 9;
+const LATEST = 2 ** 53;
+
+export function stampOf(reachedAt: number): string {
+  assert(Number.isSafeInteger(reachedAt) && reachedAt >= 0, "a score is reached at a seq");
+  let rest = LATEST - reachedAt;
+  let stamp = "";
+  for (let place = 0; place < STAMP_LENGTH; place++) {
+    stamp = ALPHABET[rest % 64]! + stamp;
+    rest = Math.floor(rest / 64);
+  }
+  return stamp;
+}
+
+/** The instant that a stamp was made of. */
+export function reachedAtOf(stamp: string): number {
+  let rest = 0;
+  for (let place = 0; place < STAMP_LENGTH; place++) rest = rest * 64 + ALPHABET.indexOf(stamp[place]!);
+  return LATEST - rest;
+}
 
 /**
  * In the applied hash of a deleted room, beside marks that nothing exceeds: a leaderboard that counts on is rejected.

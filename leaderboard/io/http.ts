@@ -21,10 +21,9 @@ import {
   type QuestionLimits,
   type TenantQuestion,
 } from "../reading/questions.ts";
-import type { NamesHost } from "../reading/names-host.ts";
-import type { Ranked } from "../boards/ranking.ts";
+import type { BoardReader, NamesHost, TenantReader } from "../reading/reads-host.ts";
+import type { Ranked } from "../boards/board.ts";
 import type { MemberAnswer, MembersAnswer, PageAnswer, BoardRefusal } from "../reading/board-answers.ts";
-import type { BoardReader, TenantReader } from "../reading/reads-host.ts";
 import type { RoomAnswer, RoomsAnswer } from "../reading/tenant-answers.ts";
 
 export type BoardHttpOptions = QuestionLimits & {

@@ -6,9 +6,9 @@
 
 import {
   DiscardPolicy,
+  JetStreamApiError,
   jetstreamManager,
   type JetStreamManager,
-  JetStreamApiError,
   RetentionPolicy,
   StorageType,
   type StreamConfig,
@@ -18,8 +18,8 @@ import { partitionOf, type Subjects } from "../../shared/bus/subjects.ts";
 import { ensureReplicas, retryUntilSettled } from "../../shared/io/jetstream-stores.ts";
 import { followStream } from "../../shared/io/log-reader.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
+import type { Clock } from "../../shared/time/clock.ts";
 import type { ActivityRemoval, ActivityStream, CountedEditLog } from "../ports.ts";
-import type { ReadingInterval } from "./reading-interval.ts";
 
 export type ActivityStreamOptions = {
   readonly partitions: number;
@@ -41,19 +41,19 @@ const NUMBERS_PER_MS = 1_000;
 export async function jetstreamActivities(
   nats: NatsConnection,
   subjects: Subjects,
-  paces: readonly ReadingInterval[],
+  intervals: readonly ReadingInterval[],
   options: ActivityStreamOptions,
 ): Promise<ActivityStream> {
   const manager = await jetstreamManager(nats);
   const ensure = (partition: number): Promise<void> => retryUntilSettled(() => ensureStream(manager, subjects, partition, options));
   for (let partition = 0; partition < options.partitions; partition++) await ensure(partition);
   return {
-    follow: await followStream(nats, subjects.activityStream, (partition, signal) => paces[partition]!.rest(signal)),
+    follow: await followStream(nats, subjects.activityStream, (partition, signal) => intervals[partition]!.rest(signal)),
     end: async (partition) => (await manager.streams.info(subjects.activityStream(partition))).state.last_seq,
     last: async (partition) =>
       (await manager.streams.getMessage(subjects.activityStream(partition), { last_by_subj: subjects.activityOfPartition(partition) }))
         ?.seq ?? 0,
-    readNow: (partition) => paces[partition]!.readNow(),
+    readNow: (partition) => intervals[partition]!.readNow(),
     forgotten: async (partition) => {
       await ensure(partition);
       return (await manager.streams.info(subjects.activityStream(partition))).state.first_seq - 1;
@@ -116,13 +116,78 @@ async function addStream(
   }
 }
 
-/** The log in JetStream, as the leaderboard reads it. */
-/** `paces`: one for each partition. */
-export async function jetstreamLog(nats: NatsConnection, subjects: Subjects, paces: readonly ReadingInterval[]): Promise<CountedEditLog> {
+/** The log in JetStream, as the leaderboard reads it. `intervals`: one for each partition. */
+export async function jetstreamLog(
+  nats: NatsConnection,
+  subjects: Subjects,
+  intervals: readonly ReadingInterval[],
+): Promise<CountedEditLog> {
   const manager = await jetstreamManager(nats);
   return {
-    follow: await followStream(nats, subjects.logStream, (partition, signal) => paces[partition]!.rest(signal)),
+    follow: await followStream(nats, subjects.logStream, (partition, signal) => intervals[partition]!.rest(signal)),
     end: async (partition) => (await manager.streams.info(subjects.logStream(partition))).state.last_seq,
-    readNow: (partition) => paces[partition]!.readNow(),
+    readNow: (partition) => intervals[partition]!.readNow(),
   };
+}
+
+export type ReadingIntervalOptions = {
+  readonly restMs: () => number;
+  /** The shortest wait: one read answers many requests. */
+  readonly restMsMin: number;
+  readonly waitMsMax: number;
+};
+
+export const HURRY = { restMsMin: 2, waitMsMax: 50 } as const;
+
+/**
+ * The wait between two reads of a stream. A request ends the wait early. A waiter is answered after a read that began
+ * after its request has been delivered.
+ */
+export class ReadingInterval {
+  readonly #clock: Clock;
+  readonly #options: ReadingIntervalOptions;
+  /** Answered by the read under way, and by the next one. */
+  #current: (() => void)[] = [];
+  #next: (() => void)[] = [];
+  #wake: () => void = () => {};
+
+  constructor(clock: Clock, options: ReadingIntervalOptions) {
+    this.#clock = clock;
+    this.#options = options;
+  }
+
+  /** Called by the reader: everything read so far is handed over. Resolves when it has to read again. */
+  rest(signal: AbortSignal): Promise<void> {
+    for (const met of this.#current) met();
+    this.#current = [];
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        signal.removeEventListener("abort", wake);
+        callOff();
+        this.#wake = () => {};
+        [this.#current, this.#next] = [this.#next, []];
+        resolve();
+      };
+      let callOff = this.#clock.after(this.#options.restMs(), wake);
+      const hurry = (): void => {
+        callOff();
+        callOff = this.#clock.after(this.#options.restMsMin, wake);
+      };
+      this.#wake = hurry;
+      if (this.#next.length > 0) hurry();
+      signal.addEventListener("abort", wake);
+    });
+  }
+
+  /** Resolves once everything that there is now was read and handed over, or after `waitMsMax`. */
+  readNow(): Promise<void> {
+    return new Promise((resolve) => {
+      const callOff = this.#clock.after(this.#options.waitMsMax, resolve);
+      this.#next.push(() => {
+        callOff();
+        resolve();
+      });
+      if (this.#next.length === 1) this.#wake();
+    });
+  }
 }

@@ -1,18 +1,23 @@
-/** The leaderboard's ports that Redis implements. */
+/**
+ * The leaderboard's ports that Redis implements: boards, display names, the progress report of each partition, and the
+ * windows that are still to be archived.
+ */
 
-import type { Clock } from "../../shared/time/clock.ts";
-import { redisConnection, defineScripts } from "../../shared/io/redis.ts";
-import { watchRedis } from "../../shared/io/redis.ts";
+import type { Cluster, Redis } from "ioredis";
+import { z } from "zod";
+
+import { parseRoomKey, type UnixMillis } from "../../shared/ids.ts";
+import { defineScripts, redisConnection, type RedisConnection, watchRedis } from "../../shared/io/redis.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { SharedConfig } from "../../shared/settings/common-settings.ts";
-import { keysOf, type Keys } from "../boards/keys.ts";
+import type { Clock } from "../../shared/time/clock.ts";
+import { type Keys, keysOf, ROLES } from "../boards/keys.ts";
+import { parseWindow } from "../boards/windows.ts";
 import type { LeaderboardConfig } from "../config.ts";
 import type { LeaderboardMetrics } from "../metrics.ts";
-import { redisClosings, redisProgress } from "./redis-progress.ts";
+import type { Closing, Closings, Progress, StoredNames } from "../ports.ts";
+import { redisBoard } from "./redis-boards.ts";
 import { redisTenants } from "./redis-tenants.ts";
-import { redisBoard } from "./redis-board-writes.ts";
-import type { Cluster, Redis } from "ioredis";
-import type { StoredNames } from "../ports.ts";
 
 export function redisPorts(
   config: SharedConfig & LeaderboardConfig,
@@ -42,12 +47,11 @@ export function redisPorts(
   };
 }
 
-/** Display names, in Redis beside the boards. */
-type Scripts = { storeName(keys: number, ...args: (string | number)[]): Promise<null> };
+type NameScripts = { storeName(keys: number, ...args: (string | number)[]): Promise<null> };
 
-/** `namesMax`: of one room; past it, new names are not stored. */
+/** Display names. `namesMax`: names stored per room; further names are not stored. */
 export function redisNames(redis: Redis | Cluster, keys: Keys, { namesMax }: { namesMax: number }): StoredNames {
-  const scripts = defineScripts<Scripts>(redis, import.meta.url, { storeName: "names.lua" });
+  const scripts = defineScripts<NameScripts>(redis, import.meta.url, { storeName: "names.lua" });
   return {
     write: async (room, user, name) =>
       void (await scripts.storeName(3, keys.applied(room), keys.names(room), keys.whole(room), user, name, namesMax)),
@@ -57,4 +61,82 @@ export function redisNames(redis: Redis | Cluster, keys: Keys, { namesMax }: { n
       return new Map(users.flatMap((user, index) => (names[index] == null ? [] : [[user, names[index]]])));
     },
   };
+}
+
+const StoredWord = z.object({
+  service: z.string(),
+  through: z.number().transform((number) => number as UnixMillis),
+  told: z
+    .number()
+    .default(0)
+    .transform((number) => number as UnixMillis),
+  isRebuilding: z.boolean(),
+});
+
+type SentinelScripts = { writeSentinel(keys: number, ...args: (string | number)[]): Promise<0 | 1> };
+
+export function redisProgress({ redis, breaks }: RedisConnection, keys: Keys): Progress {
+  const scripts = defineScripts<SentinelScripts>(redis, import.meta.url, { writeSentinel: "write-sentinel.lua" });
+  /** How often the connection had broken when this partition's last sentinel was written. */
+  const breaksAt = new Map<number, number>();
+  /** No two sentinels of a service have the same number. */
+  let words = 0;
+  return {
+    begin: async (partition, word) => {
+      const said = { service: word.service, number: ++words };
+      breaksAt.set(partition, breaks());
+      await redis.set(keys.progress(partition), JSON.stringify({ ...word, ...said }));
+      return said;
+    },
+    beat: async (partition, word, last) => {
+      if (last === undefined) return { kind: "lost" };
+      const now = breaks();
+      const said = { service: word.service, number: ++words };
+      const isSaid = await scripts.writeSentinel(
+        1,
+        keys.progress(partition),
+        last.service,
+        last.number,
+        JSON.stringify({ ...word, ...said }),
+      );
+      if (isSaid === 0) return { kind: "lost" };
+      const isKept = breaksAt.get(partition) === now && last.service === word.service;
+      breaksAt.set(partition, now);
+      return { kind: isKept ? "kept" : "doubtful", said };
+    },
+    read: async (partition) => {
+      const word = await redis.get(keys.progress(partition));
+      return word === null ? undefined : StoredWord.safeParse(JSON.parse(word)).data;
+    },
+  };
+}
+
+export function redisClosings({ redis }: RedisConnection, keys: Keys): Closings {
+  return {
+    open: async (partition, room, windows) => {
+      const ending = windows.filter(({ end }) => Number.isFinite(end));
+      if (ending.length > 0) await redis.zadd(keys.closing(partition), ...ending.flatMap(({ id, end }) => [end, `${room} ${id}`]));
+    },
+    due: async (partition, endedBefore, countMax) => {
+      const entries = await redis.zrangebyscore(keys.closing(partition), "-inf", endedBefore, "LIMIT", 0, countMax);
+      return entries.flatMap(closingOf);
+    },
+    finish: async (partition, { room, window }, keepUntil) => {
+      for (const role of ROLES) {
+        const { hot, full, counts, inBand } = keys.board(room, role, window);
+        const bands = (await redis.hkeys(counts)).map((band) => `${inBand}${band}`); // The bands of `points` and `ordered` do not exist.
+        for (const key of [hot, full, counts, ...bands]) await redis.pexpireat(key, keepUntil);
+      }
+      await redis.zrem(keys.closing(partition), `${room} ${window.id}`);
+    },
+    remove: async (partition, room, windows) => {
+      await redis.zrem(keys.closing(partition), ...windows.map(({ id }) => `${room} ${id}`));
+    },
+  };
+}
+
+function closingOf(entry: string): Closing[] {
+  const [roomText = "", id = ""] = entry.split(" ");
+  const [room, window] = [parseRoomKey(roomText), parseWindow(id)];
+  return room === undefined || window === undefined ? [] : [{ room, window }];
 }

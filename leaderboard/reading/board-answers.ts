@@ -4,10 +4,20 @@
  */
 
 import type { Epoch, RoomKey, Seq, UnixMillis } from "../../shared/ids.ts";
-import { ranksWithin } from "../boards/bands.ts";
-import { type CountedPosition, type BoardContents, byRank, type RankEntry } from "../boards/board.ts";
+import {
+  type BoardContents,
+  byRank,
+  type CountedPosition,
+  neighboursOf,
+  percentileOf,
+  rankAll,
+  type Ranked,
+  type RankEntry,
+  rankFrom,
+  type Ranking,
+  ranksWithin,
+} from "../boards/board.ts";
 import type { MemberRole } from "../boards/keys.ts";
-import { neighboursOf, percentileOf, type Ranked, rankAll, rankFrom, type Ranking } from "../boards/ranking.ts";
 import { type Window, windowNamed } from "../boards/windows.ts";
 import type { ArchivedWindow, OrderedPlaces, PlacesAsked, ProgressReport } from "../ports.ts";
 

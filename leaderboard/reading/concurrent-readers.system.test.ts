@@ -8,8 +8,18 @@ import { expect, test } from "vitest";
 import { Prng } from "../../shared/collections/prng.ts";
 import { eventually } from "../../test/system/eventually.ts";
 import type { LeaderboardPorts } from "../leaderboard-host.ts";
-import { counted, expectReference, MINUTE_MS, NEW_YEARS_EVE, ROOMS, SCORING, USERS } from "../testing/expected-boards.ts";
-import { LeaderboardRig, SetClock, type Started } from "../testing/leaderboard-rig.ts";
+import {
+  counted,
+  expectReference,
+  LeaderboardRig,
+  MINUTE_MS,
+  NEW_YEARS_EVE,
+  ROOMS,
+  SCORING,
+  SetClock,
+  type Started,
+  USERS,
+} from "../testing/leaderboard-rig.ts";
 import { MadeUpLog } from "../testing/made-up-log.ts";
 import { referenceBoards } from "../testing/reference-boards.ts";
 import { parseWindow } from "../boards/windows.ts";

@@ -7,9 +7,8 @@
 import { assertNever } from "../../shared/assert.ts";
 import type { BoardUpdate, BoardWatch } from "../../shared/bus/board-messages.ts";
 import type { Millis, RoomKey, UnixMillis } from "../../shared/ids.ts";
-import { type BoardContents, type Names, NOTHING_APPLIED } from "../boards/board.ts";
+import { type BoardContents, checksumOf, type Names, NOTHING_APPLIED, rankAll } from "../boards/board.ts";
 import { parseRole, type MemberRole } from "../boards/keys.ts";
-import { checksumOf, rankAll } from "../boards/ranking.ts";
 import { type Window, windowAt, WINDOW_KINDS } from "../boards/windows.ts";
 import { type Counted, type WatchedBoard, WatchedBoards, type WatchedRoom } from "./watched-boards.ts";
 

@@ -9,8 +9,7 @@ import { unlessMistake } from "../../shared/time/pause.ts";
 import type { LeaderboardMetrics } from "../metrics.ts";
 import type { BoardPublisher } from "../ports.ts";
 import { LiveBoards, type LiveEffect, type LiveInput, type LiveOptions, type LiveTime, type BoardPush } from "./live-boards.ts";
-import type { NamesHost } from "./names-host.ts";
-import type { BoardReader } from "./reads-host.ts";
+import type { BoardReader, NamesHost } from "./reads-host.ts";
 import type { Counted } from "./watched-boards.ts";
 
 export type LivePorts = {

@@ -3,8 +3,7 @@
 import { expect, test } from "vitest";
 
 import { eventually } from "../../test/system/eventually.ts";
-import { appliedOf, MINUTE_MS, NEW_YEARS_EVE, ROOMS, USERS } from "../testing/expected-boards.ts";
-import { LeaderboardRig, SetClock } from "../testing/leaderboard-rig.ts";
+import { appliedOf, LeaderboardRig, MINUTE_MS, NEW_YEARS_EVE, ROOMS, SetClock, USERS } from "../testing/leaderboard-rig.ts";
 import { MadeUpLog } from "../testing/made-up-log.ts";
 
 const rig = LeaderboardRig.forThisFile();

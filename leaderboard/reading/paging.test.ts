@@ -4,8 +4,7 @@ import { expect, test } from "vitest";
 
 import type { Clock } from "../../shared/time/clock.ts";
 import type { Millis, RoomKey, UnixMillis } from "../../shared/ids.ts";
-import { type BoardContents, NOTHING_APPLIED, type RankEntry } from "../boards/board.ts";
-import type { Ranking } from "../boards/ranking.ts";
+import { type BoardContents, NOTHING_APPLIED, type RankEntry, type Ranking } from "../boards/board.ts";
 import type { ArchivedWindow } from "../ports.ts";
 import { BoardReader } from "./reads-host.ts";
 

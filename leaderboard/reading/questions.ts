@@ -5,7 +5,7 @@
 
 import { parseRoomId, parseTenantId, parseUserId, type RoomKey, roomKey, type TenantId } from "../../shared/ids.ts";
 import { parseRole } from "../boards/keys.ts";
-import { RANKINGS } from "../boards/ranking.ts";
+import { RANKINGS } from "../boards/board.ts";
 import type { BoardQuestion, PageRange } from "./board-answers.ts";
 import { parseWindow, WINDOW_KINDS } from "../boards/windows.ts";
 

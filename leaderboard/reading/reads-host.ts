@@ -1,25 +1,28 @@
-/** Answers questions about boards: carries out the reads that the answers ask for, one port call for each. It decides nothing. */
+/** Carries out the reads of boards and display names that the answers request: one port call for each. It decides nothing. */
 
 import { assertNever } from "../../shared/assert.ts";
+import type { DisplayName } from "../../shared/bus/board-messages.ts";
 import { partitionOf } from "../../shared/bus/subjects.ts";
 import { type RoomKey, type TenantId, tenantOf } from "../../shared/ids.ts";
+import type { Log } from "../../shared/process/log.ts";
 import type { Clock } from "../../shared/time/clock.ts";
-import { type BoardContents, byRank, type RankEntry } from "../boards/board.ts";
+import { unlessMistake } from "../../shared/time/pause.ts";
+import { type BoardContents, byRank, type Names, type RankEntry } from "../boards/board.ts";
 import type { MemberRole } from "../boards/keys.ts";
 import type { Window } from "../boards/windows.ts";
-import type { Archive, BoardReads, Progress, TenantArchive, TenantBoards } from "../ports.ts";
+import type { Archive, BoardReads, Progress, StoredNames, TenantArchive, TenantBoards } from "../ports.ts";
 import {
   BoardAnswers,
   type BoardAnswersOptions,
   type BoardQuestion,
+  type BoardRefusal,
   type BoardStep,
   type MemberAnswer,
   type MembersAnswer,
-  type PageRange,
   type PageAnswer,
-  type BoardRefusal,
+  type PageRange,
 } from "./board-answers.ts";
-import { RecentBoards } from "./recent-boards.ts";
+import { KnownNames, RecentBoards } from "./read-caches.ts";
 import { type RoomAnswer, type RoomsAnswer, TenantAnswers, type TenantStep } from "./tenant-answers.ts";
 
 export type ReadsPorts = { readonly reads: BoardReads; readonly archive: Archive; readonly progress: Pick<Progress, "read"> };
@@ -158,5 +161,42 @@ export class TenantReader {
           return assertNever(step);
       }
     }
+  }
+}
+
+export type NamesOptions = { readonly boardNamesMax: number };
+
+/** Stores the display names that gateways announce, and reads unknown names. */
+export class NamesHost {
+  readonly #stored: StoredNames;
+  readonly #known: KnownNames;
+  readonly #log: Log;
+  readonly #onNew: (room: RoomKey) => void;
+
+  /** `onNew`: a name in the room has changed. */
+  constructor(stored: StoredNames, options: NamesOptions, { log, onNew }: { log: Log; onNew: (room: RoomKey) => void }) {
+    this.#stored = stored;
+    this.#known = new KnownNames(options.boardNamesMax);
+    this.#log = log;
+    this.#onNew = onNew;
+  }
+
+  async receiveName({ room, user, name }: DisplayName): Promise<void> {
+    if (!this.#known.receiveName(room, user, name)) return;
+    this.#onNew(room);
+    try {
+      await this.#stored.write(room, user, name);
+    } catch (cause) {
+      unlessMistake(cause);
+      this.#known.forget(room, user);
+      this.#log.debug({ room, cause }, "a name was not stored");
+    }
+  }
+
+  /** The names of those users who have one. */
+  async namesOf(room: RoomKey, users: readonly string[]): Promise<Names> {
+    const unknown = this.#known.unknownOf(room, users);
+    if (unknown.length > 0) this.#known.receiveStored(room, unknown, await this.#stored.read(room, unknown));
+    return this.#known.namesOf(room, users);
   }
 }

@@ -1,7 +1,8 @@
-/** Records of a room's log for tests, from what was done in it. */
+/** Log records and scoring options for tests. */
 
 import { encodeEditsRecord } from "../../shared/bus/record.ts";
 import type { ClientId, Epoch, Seq } from "../../shared/ids.ts";
+import type { ProjectionOptions } from "../counting/room-projection.ts";
 import type { LoggedEdit } from "./reference-boards.ts";
 
 /** Edits from `firstSeq` on, committed together. Each user is one client. */
@@ -30,3 +31,21 @@ function clientOf(user: string): ClientId {
   for (const char of user) hash = (hash * 1_000_003n + BigInt(char.codePointAt(0)!)) % (1n << 60n);
   return hash.toString(16).padStart(16, "c") as ClientId;
 }
+
+/** Small numbers, so that caps and ties are frequent. */
+export const SCORING: ProjectionOptions = {
+  boardRoles: ["everyone", "editors", "commenters"],
+  boardEditPointsSmall: 1,
+  boardEditPointsMedium: 2,
+  boardEditPointsLarge: 5,
+  boardEditMediumBytesMin: 10,
+  boardEditLargeBytesMin: 30,
+  boardPointsPerMinuteMax: 7,
+  boardKinds: [
+    { name: "comment", points: 3, role: "commenters" },
+    { name: "review", points: 4, role: "everyone" },
+  ],
+  boardKindPointsPerMinuteMax: 9,
+  boardSessionPoints: 2,
+  boardSessionMs: 300_000,
+};

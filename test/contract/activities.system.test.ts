@@ -2,8 +2,7 @@
 
 import { jetstreamManager } from "@nats-io/jetstream";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { activityRemoval, jetstreamActivities } from "../../leaderboard/io/jetstream-activities.ts";
-import { HURRY, ReadingInterval } from "../../leaderboard/io/reading-interval.ts";
+import { activityRemoval, HURRY, jetstreamActivities, ReadingInterval } from "../../leaderboard/io/jetstream-activities.ts";
 import { subjectsOf } from "../../shared/bus/subjects.ts";
 import type { RoomKey, UserId } from "../../shared/ids.ts";
 import { connectNats, type NatsConnection } from "../../shared/io/nats.ts";

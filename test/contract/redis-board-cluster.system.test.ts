@@ -16,14 +16,13 @@ import { type RedisConnection, redisConnection } from "../../shared/io/redis.ts"
 import { redisTenants } from "../../leaderboard/io/redis-tenants.ts";
 import { CAPS, keysOf } from "../../leaderboard/boards/keys.ts";
 import { RoomProjection } from "../../leaderboard/counting/room-projection.ts";
-import { recordOf } from "../../leaderboard/testing/records.ts";
-import { SCORING } from "../../leaderboard/testing/scoring.ts";
+import { recordOf, SCORING } from "../../leaderboard/testing/records.ts";
 import { ALL_TIME, type Window, windowsAt } from "../../leaderboard/boards/windows.ts";
 import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
 import type { Epoch, RoomKey, Seq, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
 import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import { until } from "./real-nats.ts";
-import { redisBoard } from "../../leaderboard/io/redis-board-writes.ts";
+import { redisBoard } from "../../leaderboard/io/redis-boards.ts";
 import { redisNames } from "../../leaderboard/io/redis-ports.ts";
 
 const SLOTS = 16_384;

@@ -11,30 +11,28 @@ import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import type { Engine } from "../../engines/engine.ts";
-import { bandOf } from "../../leaderboard/boards/bands.ts";
 import {
+  bandOf,
   type CountedPosition,
-  type ScoreBatch,
   NO_USES,
   NOTHING_APPLIED,
-  SCORE_MAX,
   type RankEntry,
+  SCORE_MAX,
+  type ScoreBatch,
 } from "../../leaderboard/boards/board.ts";
 import { type RedisConnection, redisConnection } from "../../shared/io/redis.ts";
 import { redisTenants } from "../../leaderboard/io/redis-tenants.ts";
 import { keysOf, type MemberRole, ROLES } from "../../leaderboard/boards/keys.ts";
 import { RoomProjection } from "../../leaderboard/counting/room-projection.ts";
-import { recordOf } from "../../leaderboard/testing/records.ts";
+import { recordOf, SCORING } from "../../leaderboard/testing/records.ts";
 import { type LoggedEdit, referenceBoards, type ReportedActivity } from "../../leaderboard/testing/reference-boards.ts";
-import { SCORING } from "../../leaderboard/testing/scoring.ts";
 import { ALL_TIME, parseWindow, type Window, windowsAt } from "../../leaderboard/boards/windows.ts";
 import { ownersRecordOf } from "../../shared/testing/owners-record.ts";
 import { Prng } from "../../shared/collections/prng.ts";
 import type { Epoch, RoomKey, Seq, TenantId, UnixMillis, UserId } from "../../shared/ids.ts";
 import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
 import { startTestRedis } from "./test-engines.ts";
-import type { RedisBoard } from "../../leaderboard/io/redis-board-writes.ts";
-import { redisBoard } from "../../leaderboard/io/redis-board-writes.ts";
+import { type RedisBoard, redisBoard } from "../../leaderboard/io/redis-boards.ts";
 import { redisNames } from "../../leaderboard/io/redis-ports.ts";
 
 const HOT_MEMBERS = 6;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { Millis } from "../../shared/ids.ts";
-import { ActivitiesEnd } from "./activities-end.ts";
+import { ActivitiesEnd } from "./room-feed.ts";
 
 const at = (ms: number) => ms as Millis;
 

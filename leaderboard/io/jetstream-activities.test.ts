@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import type { Clock } from "../../shared/time/clock.ts";
 import type { Millis, UnixMillis } from "../../shared/ids.ts";
-import { ReadingInterval } from "./reading-interval.ts";
+import { ReadingInterval } from "./jetstream-activities.ts";
 
 /** Rings only when a test says so. */
 function begin() {

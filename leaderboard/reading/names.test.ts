@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { RoomKey, UserId } from "../../shared/ids.ts";
-import { NamesHost } from "./names-host.ts";
+import { NamesHost } from "./reads-host.ts";
 import type { StoredNames } from "../ports.ts";
 
 const ROOM = "acme.notes" as RoomKey;

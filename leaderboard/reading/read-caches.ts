@@ -1,13 +1,14 @@
-/**
- * Display names by room and user, also of users who have none, so that showing a board looks nothing up. Bounded: the user
- * who was asked for or named longest ago goes first.
- */
+/** Bounded caches for readers of boards: display names, and boards that were read within the push interval. */
 
-import type { RoomKey } from "../../shared/ids.ts";
-import type { Names } from "../boards/board.ts";
+import type { Millis, RoomKey } from "../../shared/ids.ts";
+import type { BoardContents, Names } from "../boards/board.ts";
 
 const NO_NAME = "";
 
+/**
+ * Display names by room and user, including users without a name: showing a cached board reads nothing. The entry that was
+ * requested or named longest ago is removed first.
+ */
 export class KnownNames {
   readonly #countMax: number;
   /** The last one named stands last. */
@@ -54,4 +55,35 @@ export class KnownNames {
 
 function keyOf(room: RoomKey, user: string): string {
   return `${room} ${user}`;
+}
+
+const BOARDS_MAX = 10_000;
+
+/** Boards read within the push interval. All readers of the interval share one read. The oldest reads are removed first. */
+export class RecentBoards {
+  readonly #keptMs: number;
+  readonly #boards = new Map<string, { readonly until: Millis; readonly state: Promise<BoardContents> }>();
+
+  constructor(keptMs: number) {
+    this.#keptMs = keptMs;
+  }
+
+  find(key: string, now: Millis): Promise<BoardContents> | undefined {
+    const known = this.#boards.get(key);
+    return known !== undefined && now < known.until ? known.state : undefined;
+  }
+
+  add(key: string, state: Promise<BoardContents>, now: Millis): void {
+    this.#boards.delete(key); // So that the map stays in order of age.
+    this.#boards.set(key, { until: (now + this.#keptMs) as Millis, state });
+    for (const oldest of this.#boards.keys()) {
+      if (this.#boards.size <= BOARDS_MAX) break;
+      this.#boards.delete(oldest);
+    }
+  }
+
+  /** The read failed: the next one asks Redis again. */
+  remove(key: string): void {
+    this.#boards.delete(key);
+  }
 }

@@ -1,19 +1,75 @@
-/** Writes the boards of rooms in Redis, each time through one script, and reads complete boards for checkpoints. */
+/** Reads and writes the boards of rooms in Redis. Each write is one script; each answer to a reader shows one instant. */
 
 import type { Cluster, Redis } from "ioredis";
 
 import type { RoomKey, Seq } from "../../shared/ids.ts";
 import { defineScripts } from "../../shared/io/redis.ts";
-import { type ScoreBatch, byRank } from "../boards/board.ts";
+import { byRank, type ScoreBatch } from "../boards/board.ts";
 import { CAPS, type Keys, type MemberRole, ROLES } from "../boards/keys.ts";
-import { stampOf } from "../boards/stamp.ts";
 import type { Window } from "../boards/windows.ts";
-import type { BoardStore, BoardWrite, BoardReads } from "../ports.ts";
-import { appliedFields, atOnce, DELETED, fieldsOf, loaded, standingsOf, textsOf } from "./board-hashes.ts";
-import { redisBoardReads } from "./redis-board-reads.ts";
+import type { BoardReads, BoardStore, BoardWrite } from "../ports.ts";
+import {
+  appliedFields,
+  atOnce,
+  boardState,
+  DELETED,
+  fieldsOf,
+  loaded,
+  orderedOf,
+  pairsOf,
+  rankEntryOf,
+  stampOf,
+  standingsOf,
+  textsOf,
+} from "./board-hashes.ts";
 
 type Arguments = readonly (string | number)[];
-type Scripts = {
+type ReadScripts = { readOrdered(keys: number, ...args: Arguments): Promise<readonly (string | number)[]> };
+
+const SCAN_COUNT = 1_000;
+
+export function redisBoardReads(redis: Redis | Cluster, keys: Keys): BoardReads {
+  const scripts = defineScripts<ReadScripts>(redis, import.meta.url, { readOrdered: "ordered.lua" });
+  return {
+    read: async (room, role, window) => {
+      const { hot, full, counts } = keys.board(room, role, window);
+      const [applied, entries, members, bands] = await atOnce(redis, [
+        ["hgetall", keys.applied(room)],
+        ["zrange", hot, 0, -1, "REV", "WITHSCORES"],
+        ["hlen", full],
+        ["hgetall", counts],
+      ]);
+      return boardState(fieldsOf(applied), entries as string[], members as number, fieldsOf(bands));
+    },
+
+    members: async (room, role, window, members) => {
+      if (members.length === 0) return [];
+      const values = await redis.hmget(keys.board(room, role, window).full, ...members);
+      return members.flatMap((member, index) => {
+        const value = values[index];
+        return value == null ? [] : [rankEntryOf(member, value)];
+      });
+    },
+
+    places: async (room, role, window, places) => {
+      const { full, counts, inBand } = keys.board(room, role, window);
+      const asked = places.kind === "around" ? [places.member, places.around] : ["", places.offset, places.limit];
+      const [first, ahead, ...entries] = await scripts.readOrdered(3, full, counts, inBand, ...asked);
+      return first === undefined ? undefined : { first: Number(first), ahead: Number(ahead), standings: orderedOf(entries as string[]) };
+    },
+
+    all: async function* (room, role, window) {
+      let cursor = "0";
+      do {
+        const [next, flat] = await redis.hscan(keys.board(room, role, window).full, cursor, "COUNT", SCAN_COUNT);
+        yield standingsOf(pairsOf(flat));
+        cursor = next;
+      } while (cursor !== "0");
+    },
+  };
+}
+
+type WriteScripts = {
   applyBatch(keys: number, ...args: Arguments): Promise<readonly string[]>;
   restoreBoards(keys: number, ...args: Arguments): Promise<readonly string[]>;
 };
@@ -29,7 +85,7 @@ export type RedisBoardOptions = {
 };
 
 export function redisBoardWrites(redis: Redis | Cluster, keys: Keys, options: RedisBoardOptions): BoardStore {
-  const scripts = defineScripts<Scripts>(redis, import.meta.url, { applyBatch: "apply.lua", restoreBoards: "restore.lua" });
+  const scripts = defineScripts<WriteScripts>(redis, import.meta.url, { applyBatch: "apply.lua", restoreBoards: "restore.lua" });
   const boardKeys = (room: RoomKey, role: MemberRole, window: Window): string[] => {
     const { hot, full, counts, inBand } = keys.board(room, role, window);
     return [hot, full, counts, inBand];

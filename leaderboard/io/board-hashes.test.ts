@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { reachedAtOf, STAMP_LENGTH, stampOf } from "./stamp.ts";
+import { reachedAtOf, STAMP_LENGTH, stampOf } from "./board-hashes.ts";
 
 const seq = fc.oneof(fc.nat(), fc.maxSafeNat(), fc.constantFrom(0, 1, 63, 64, 2 ** 53 - 1));
 
