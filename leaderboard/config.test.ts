@@ -9,7 +9,7 @@ import { ARCHIVED_MEMBER_BYTES, leaderboardSettings, refuseUnarchivable } from "
 
 const NATS_DEFAULT_MAX_PAYLOAD = 1_048_576;
 
-test("[LCF1] a leaderboard does not start if NATS would reject its archived windows, and the error says what to do", () => {
+test("[LCF1] a leaderboard does not start if NATS would reject its archived windows, and the error names the remedy", () => {
   const read = (flags: Record<string, string>) => readSettings(leaderboardSettings, { flags, env: {} });
   refuseUnarchivable(read({}), NATS_DEFAULT_MAX_PAYLOAD);
   refuseUnarchivable(read({ boardRoles: "everyone,editors,commenters" }), NATS_DEFAULT_MAX_PAYLOAD);

@@ -186,7 +186,7 @@ export const leaderboardSettings = {
 
 export type LeaderboardConfig = Values<typeof leaderboardSettings>;
 
-/** Throws where it may not, or cannot, be started so. */
+/** Throws if the leaderboard may not, or cannot, start with this configuration. */
 export function refuseUnfit(config: LeaderboardConfig): void {
   if (config.internalSecret === "") {
     throw new SettingError("the leaderboard answers only who shows a secret: set COROOM_INTERNAL_SECRET, the same as the gateways'");
@@ -198,14 +198,14 @@ export function whereBoardsAre({ boardsHost, boardsUrl }: LeaderboardConfig): Se
   return { host: boardsHost, url: boardsUrl, urlSetting: "COROOM_BOARDS_URL" };
 }
 
-/** What a member takes in an archived window at the most, packed: of its 128 characters each any other than the one before. */
+/** Maximum packed bytes of a member in an archived window: 128 characters, each different from the one before. */
 export const ARCHIVED_MEMBER_BYTES = 340;
-/** What an archived window holds beside its members. */
+/** Bytes of an archived window without its members. */
 const BESIDE_MEMBERS_BYTES = 4_096;
 
 /**
- * Refuses archived windows that NATS might not carry: `maxPayload` bytes a message. One that cannot be written has
- * its part of the log counted anew, again and again.
+ * Rejects a maximum of archived members that may exceed `maxPayload`, the bytes of a NATS message. A window that cannot be
+ * written would make its partition be counted again and again.
  */
 export function refuseUnarchivable(
   { boardArchivedMax, boardRoles }: Pick<LeaderboardConfig, "boardArchivedMax" | "boardRoles">,

@@ -33,11 +33,11 @@ const SECRET = "a secret of the tests, 32 characters";
 const subjects = subjectsOf("http");
 const HOT = 8;
 const HOUR_MS = 3_600_000;
-/** All of them: what is typed in one hour is not on the board of the next. */
+/** Maximum duration of all tests. They share one hour: its points are not on the board of the next hour. */
 const TESTS_MS_MAX = 90_000;
 
 const DECLARED = new Declared(new URL("./openapi.json", import.meta.url));
-/** Of no operation, or only for whoever is no gateway. */
+/** Errors that belong to no operation, or only to callers that are not gateways. */
 const UNDECLARED: readonly (string | undefined)[] = ["not-found", "unauthorized", "method-not-allowed"];
 
 let dataDir: string;
@@ -245,7 +245,7 @@ test("[BREST7] a tenant's rooms are ranked by their total points, and rooms with
   const ask = (path: string) => get(`../leaderboard/rooms${path}`, { headers: { "x-coroom-tenant": "tenant9" } });
   type Rooms = { rooms: number; ranking: { rank: number; room: string; points: number }[]; cursor?: string };
   await eventually(
-    "all is told",
+    "all points are counted",
     async () => ((await ask("")).body as unknown as Rooms).ranking.reduce((sum, { points }) => sum + points, 0) === 11,
   );
   const first = (await ask("?window=day&limit=2")).body as unknown as Rooms;
@@ -268,11 +268,11 @@ test("[BREST4] gateways receive the leaderboard's address, and a watched board w
   nats.subscribe(subjects.boards("acme.watched" as RoomKey), {
     callback: (_, message) => void shown.push(decodeJson(BoardUpdate, message.data)!),
   });
-  const lastShown = () => shown.findLast((news) => news.kind === "shown");
+  const lastShown = () => shown.findLast((update) => update.kind === "shown");
   await nats.flush();
   nats.publish(subjects.boardNames, encodeJson([{ room: "acme.watched", user: "bob", name: "Bob B." }]));
   nats.publish(subjects.watchBoard, encodeJson({ room: "acme.watched", role: "everyone", window: "hour", isNew: true }));
-  await eventually("a room without points is told of at once", () => shown.at(-1)?.kind === "shown");
+  await eventually("the board of a room without points is published immediately", () => shown.at(-1)?.kind === "shown");
   expect(shown.at(-1)).toMatchObject({ seq: 0, members: 0, ranking: [] });
   await log("acme.watched" as RoomKey, 1, ["ann"]);
   await eventually("ann is shown", () => lastShown()?.seq === 1);
@@ -296,10 +296,10 @@ test("[BREST4] gateways receive the leaderboard's address, and a watched board w
 
   const before = shown.length;
   nats.publish(subjects.watchBoard, encodeJson({ room: "acme.watched", role: "everyone", window: "hour", isNew: true }));
-  await eventually("whoever is new is told though nothing changed", () => shown.length > before);
+  await eventually("a new watcher receives the unchanged board", () => shown.length > before);
   nats.publish(subjects.watchBoard, encodeJson({ room: "acme.watched", role: "editors", window: "hour", isNew: true }));
   await eventually("a board that is not kept is not available", () => shown.at(-1)?.kind === "unavailable");
-  await eventually("the address is said", () => heartbeat?.url === leaderboard.url);
+  await eventually("the address is announced", () => heartbeat?.url === leaderboard.url);
 });
 
 test("[BREST5] boards are unavailable without Redis; after a flush they come back complete", async () => {
@@ -317,7 +317,7 @@ test("[BREST5] boards are unavailable without Redis; after a flush they come bac
   expect((await get("notes/leaderboard?ranking=unique")).body.ranking!.map(({ user }) => user)).toEqual(["bob", "cy", "ann", "dee"]);
 });
 
-/** What a gateway says before it asks a leaderboard; its own tests have them, and `me`. */
+/** Answers that a gateway gives without asking a leaderboard; the gateway's tests cover them, and `me`. */
 const OF_GATEWAYS = ["no-token", "token-refused", "token-expired", "not-allowed", "rate-limited", "no-leaderboard"];
 
 test("[BREST6] the tests met every error that the document declares", () => {

@@ -1,6 +1,6 @@
 /**
  * Leaderboards on a real redis-server and nats-server: whatever is killed, flushed, paused or started beside them, the
- * boards equal those that a pencil makes of the whole log.
+ * boards equal the reference boards of the complete log.
  */
 
 import { expect, test } from "vitest";
@@ -24,7 +24,7 @@ import type { StoredRecord } from "../shared/bus/record.ts";
 
 const rig = LeaderboardRig.forThisFile();
 
-/** In seconds. Undefined: nothing is said of it. */
+/** In seconds. Undefined: no value is reported. */
 async function behindOf({ registry }: Started): Promise<number | undefined> {
   return (await registry.getSingleMetric("coroom_boards_behind_seconds")!.get()).values[0]?.value;
 }
@@ -46,7 +46,7 @@ test("[LB1] every room's boards are counted in every window, across the end of e
   await expectTenantReference(log, started);
 });
 
-test("[LB2] Redis is killed, flushed and emptied while edits go on: all boards are restored completely", async () => {
+test("[LB2] all boards are restored completely after Redis is killed, flushed and emptied during edits", async () => {
   const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(2)];
   const started = await rig.start("lb2", log, clock);
   for (let round = 0; round < 6; round++) {
@@ -61,9 +61,9 @@ test("[LB2] Redis is killed, flushed and emptied while edits go on: all boards a
           (await started.ports.checkpoints.rooms(0)).length === ROOMS.length,
       );
     type(log, prng, clock.wallNow(), 20);
-    if (round % 3 === 0) await started.line.redis.flushall();
+    if (round % 3 === 0) await started.connection.redis.flushall();
     else {
-      if (round % 3 === 1) await started.line.redis.flushall();
+      if (round % 3 === 1) await started.connection.redis.flushall();
       rig.redis.kill("SIGKILL");
       await rig.redis.restart();
     }
@@ -81,7 +81,7 @@ test("[LB3] rooms without further edits get their boards back too", async () => 
   type(log, prng, clock.wallNow(), 60);
   await eventually("all is counted", () => counted(log, started));
   await eventually("all is in checkpoints", async () => (await started.ports.leases.read(0)).lease?.floor === (await log.end(0)));
-  await started.line.redis.flushall();
+  await started.connection.redis.flushall();
   await eventually("all is put back", () => counted(log, started));
   await expectReference(log, started);
   await expectTenantReference(log, started);
@@ -97,7 +97,7 @@ test("[LB4] leaderboards that share the log, stop, start and lose their leases c
       await first.host.stop();
       first = await rig.start("lb4", log, clock, flags);
     } else {
-      // Cut off from its leases it believes in them no longer than the next renewal, while another takes over.
+      // A leaderboard that cannot reach its leases counts no longer than until the next renewal. Another one takes over.
       const lease = await second.ports.leases.read(round % 4 === 1 ? 0 : 1);
       await second.ports.leases.write(round % 4 === 1 ? 0 : 1, { holder: "", floor: lease.lease?.floor ?? 0 }, lease.revision);
     }
@@ -110,7 +110,7 @@ test("[LB4] leaderboards that share the log, stop, start and lose their leases c
   await expectTenantReference(log, second);
 });
 
-test("[LB7] while Redis is away the log goes on and boards report that they are behind; afterwards they are right", async () => {
+test("[LB7] boards report that they are behind while Redis is unavailable, and are correct afterwards", async () => {
   const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(7)];
   const started = await rig.start("lb7", log, clock, { boardBehindMsMax: "1500" });
   type(log, prng, clock.wallNow(), 30);
@@ -133,7 +133,7 @@ test("[LB7] while Redis is away the log goes on and boards report that they are 
   await expectReference(log, started);
 });
 
-test("[LB21] only the leaderboard that counts reports how far the boards are behind, as soon as it counts", async () => {
+test("[LB21] only the leaderboard that counts reports the delay of the boards", async () => {
   const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(21)];
   const first = await rig.start("lb21", log, clock);
   type(log, prng, clock.wallNow(), 30);
@@ -160,7 +160,7 @@ test("[LB9] the next leaderboard sends the totals of a window that ended before 
   const never = String(3 * 60 * MINUTE_MS);
   const dying = (ports: LeaderboardPorts): LeaderboardPorts => ({
     ...ports,
-    tenants: { ...ports.tenants, tell: () => Promise.reject(new Error("it died")) },
+    tenants: { ...ports.tenants, sendTotals: () => Promise.reject(new Error("it died")) },
   });
   const first = await rig.start("lb9", log, clock, { boardTotalsMs: never, boardCheckpointMsMax: never }, dying);
   type(log, prng, clock.wallNow(), 60);

@@ -97,8 +97,8 @@ export async function startLeaderboard(
 
 export function natsShown(nats: NatsConnection, subjects: Subjects): BoardPublisher {
   return {
-    publish: (news: BoardUpdate) => {
-      publish(nats, subjects.boards(news.room), encodeJson(news));
+    publish: (update: BoardUpdate) => {
+      publish(nats, subjects.boards(update.room), encodeJson(update));
     },
   };
 }

@@ -13,7 +13,7 @@ export const leaderboardMetrics = (registry: Registry) => {
     for (const observe of observers) observe();
   };
   return {
-    /** Whenever somebody asks, so that what they are told does not stand still with what it is about. */
+    /** Calls `observe` at each scrape, so that gauges are current. */
     onAsked: (observe: () => void): void => void observers.push(observe),
     records: new Counter({ name: "coroom_boards_records_total", help: "Records read from the log", registers }),
     unreadable: new Counter({ name: "coroom_boards_unreadable_records_total", help: "Log records that do not decode", registers }),

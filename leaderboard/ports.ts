@@ -105,9 +105,9 @@ export type SentinelWrite = { readonly kind: "kept" | "doubtful"; readonly said:
 /** Keeps a sentinel beside the boards, so that a loss of Redis data loses both together. */
 export interface Progress {
   /** Writes the first sentinel, once everything is restored. */
-  begin(partition: number, word: ProgressReport): Promise<Sentinel>;
+  begin(partition: number, report: ProgressReport): Promise<Sentinel>;
   /** Writes a sentinel. `last`: the last sentinel that is known to have been there, of any service. */
-  beat(partition: number, word: ProgressReport, last: Sentinel | undefined): Promise<SentinelWrite>;
+  beat(partition: number, report: ProgressReport, last: Sentinel | undefined): Promise<SentinelWrite>;
   read(partition: number): Promise<ProgressReport | undefined>;
 }
 
@@ -177,9 +177,9 @@ export type TenantPage = { readonly rooms: number; readonly people: number; read
 /** The rooms of each tenant, by the sum of their points. */
 export interface TenantBoards {
   /** Adds users with points in the room. Call this before the first of them counts. */
-  meet(room: RoomKey, windows: readonly Window[], users: readonly string[]): Promise<void>;
+  addUsers(room: RoomKey, windows: readonly Window[], users: readonly string[]): Promise<void>;
   /** Raises the room's totals of these windows to what its boards hold. It may be repeated at any time. */
-  tell(room: RoomKey, windows: readonly Window[]): Promise<void>;
+  sendTotals(room: RoomKey, windows: readonly Window[]): Promise<void>;
   page(tenant: TenantId, window: Window, page: { readonly offset: number; readonly limit: number }): Promise<TenantPage>;
   /** Undefined: the room has no points in the window. */
   rankOf(room: RoomKey, window: Window): Promise<RankedRoom | undefined>;
@@ -204,5 +204,5 @@ export interface TenantArchive {
 
 /** Sends board updates to the gateways. */
 export interface BoardPublisher {
-  publish(news: BoardUpdate): void;
+  publish(update: BoardUpdate): void;
 }

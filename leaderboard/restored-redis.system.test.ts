@@ -1,4 +1,4 @@
-/** A Redis that comes back with less than it had: put back from an older file, or a replica that lagged. No edit has to come for its boards to be whole. */
+/** Redis returns with older data: from a backup, or from a replica that lagged. Its boards are restored without any new edit. */
 
 import { expect, test } from "vitest";
 
@@ -25,8 +25,8 @@ import { referenceBoards } from "./testing/reference-boards.ts";
 const HOUR = "2028-12-31T23";
 const rig = LeaderboardRig.forThisFile();
 
-/** What Redis has of these keys, to be put back in one step. */
-async function copyOf({ line: { redis } }: Started, pattern: string): Promise<() => Promise<void>> {
+/** Copies these keys of Redis. The returned function restores them in one step. */
+async function copyOf({ connection: { redis } }: Started, pattern: string): Promise<() => Promise<void>> {
   const copy = await Promise.all((await redis.keys(pattern)).map(async (key) => [key, (await redis.dumpBuffer(key))!] as const));
   return async () => {
     const step = redis.multi().del(await redis.keys(pattern));
@@ -60,7 +60,7 @@ test("[LB12] Redis is restored from an earlier state with its connection broken:
   await eventually("more is counted", () => counted(log, started));
   await eventually("all of it is in checkpoints", () => isCheckpointed(log, started));
   await putBack();
-  started.line.redis.disconnect(true);
+  started.connection.redis.disconnect(true);
   await eventually("all is put back", () => counted(log, started));
   await expectReference(log, started);
   await expectTenantReference(log, started);
@@ -77,7 +77,7 @@ test("[LB13] a window is not archived while the room's checkpoint has more than 
   type(log, prng, clock.wallNow(), 60);
   await eventually("more is counted", () => counted(log, started));
   await eventually("all of it is in checkpoints", () => isCheckpointed(log, started));
-  await putBack(); // As of a node of a cluster that has not the leaderboard's word.
+  await putBack(); // Like a cluster node without the leaderboard's sentinel.
   clock.advance(30 * MINUTE_MS);
   await expectArchive(log, started);
   expect(await counted(log, started)).toBe(true);
@@ -95,7 +95,7 @@ test("[LB14] a broken connection and a successor restore no room where Redis los
   const passes = async (): Promise<number> =>
     (await first.registry.getSingleMetric("coroom_boards_passes_total")!.get()).values.reduce((sum, { value }) => sum + value, 0);
   const before = await passes();
-  first.line.redis.disconnect(true);
+  first.connection.redis.disconnect(true);
   await eventually("it begins anew", async () => (await passes()) > before);
   type(log, prng, clock.wallNow(), 20);
   await eventually("and counts on", async () => (await counted(log, first)) && isCheckpointed(log, first));
@@ -106,15 +106,15 @@ test("[LB14] a broken connection and a successor restore no room where Redis los
   }));
   type(log, prng, clock.wallNow(), 20);
   await eventually("the other counts on", async () => (await counted(log, second)) && isCheckpointed(log, second));
-  expect(compared).toEqual(["first"]); // When nothing had ever been said.
+  expect(compared).toEqual(["first"]); // No sentinel had been written before.
 });
 
-test("[LB16] Redis is restored from before a room's deletion: nothing of the room comes back", async () => {
+test("[LB16] no board of a deleted room returns after Redis is restored from an older backup", async () => {
   const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(16)];
   const started = await rig.start("lb16", log, clock);
   const doomed = ROOMS[0] as RoomKey;
   const isGone = async (): Promise<boolean> => {
-    const left = await started.line.redis.keys(`lb16:board:{${doomed}}*`);
+    const left = await started.connection.redis.keys(`lb16:board:{${doomed}}*`);
     return left.join() === `lb16:board:{${doomed}}:applied` && (await started.ports.tenants.rankOf(doomed, ALL_TIME)) === undefined;
   };
   type(log, prng, clock.wallNow(), 60);

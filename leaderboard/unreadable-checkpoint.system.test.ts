@@ -1,4 +1,4 @@
-/** A room whose boards' checkpoint cannot be understood stands alone aside: the others of its part of the log are counted. */
+/** A room whose checkpoint does not decode is set aside alone: the other rooms of its partition are counted. */
 
 import { jetstream } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
@@ -26,7 +26,7 @@ import { MadeUpLog } from "./testing/made-up-log.ts";
 
 const rig = LeaderboardRig.forThisFile();
 
-/** What is looked at again after ten seconds is so after half a one. */
+/** Shortens the retry interval from ten seconds to half a second. */
 function hurried(clock: SetClock): SetClock {
   const after = clock.after.bind(clock);
   return Object.assign(clock, { after: (delayMs: number, run: () => void) => after(Math.min(delayMs, 500), run) });
@@ -115,7 +115,7 @@ test("[LB20] a room that is deleted while its checkpoint does not decode is remo
   );
   await eventually(
     "only that is left of its boards",
-    async () => (await second.line.redis.keys(`lb20:board:{${bad}}*`)).join() === `lb20:board:{${bad}}:applied`,
+    async () => (await second.connection.redis.keys(`lb20:board:{${bad}}*`)).join() === `lb20:board:{${bad}}:applied`,
   );
   await eventually("all is in checkpoints", async () => (await second.ports.leases.read(0)).lease?.floor === (await log.end(0)));
   await eventually("it stands aside no more", async () => (await asideOf(second)) === 0);

@@ -23,7 +23,7 @@ const MARK = { seq: 0 as Seq, activity: 0, windows: [], revision: 0, isDeleted: 
 const BOARD = { role: "everyone" as const, members: 1, points: 1, standings: [{ member: "ann", score: 1, reachedAt: 1 }] };
 const CLOSING: Closing = { room: ROOM, window: WINDOW };
 
-/** A room, and a tenant, with a point in the window. `outcome`: of the archive. */
+/** A room and a tenant with a point in the window. `outcome`: result of the archive write. */
 function answerTo(effect: ArchivingEffect, outcome: ArchiveWrite): ArchivingInput | undefined {
   switch (effect.kind) {
     case "find-closings":
@@ -45,7 +45,7 @@ function answerTo(effect: ArchivingEffect, outcome: ArchiveWrite): ArchivingInpu
     case "restore-room":
       return { kind: "room-restored", room: effect.closing.room };
     case "read-progress":
-      return { kind: "progress-read", words: [{ service: "a", through: NOW, told: NOW, isRebuilding: false }] };
+      return { kind: "progress-read", reports: [{ service: "a", through: NOW, told: NOW, isRebuilding: false }] };
     case "find-closed-tenants":
       return { kind: "closed-tenants-found", closed: [{ tenant: TENANT, window: WINDOW }] };
     case "read-tenant":
@@ -60,7 +60,7 @@ function answerTo(effect: ArchivingEffect, outcome: ArchiveWrite): ArchivingInpu
   }
 }
 
-/** One look, with each effect answered at once. `answer`: instead of the usual one. */
+/** One look, with each effect answered immediately. `answer` replaces the usual answer. */
 function look(
   plan: ArchivePlan,
   answer: (effect: ArchivingEffect) => ArchivingInput | undefined = () => undefined,
@@ -69,7 +69,7 @@ function look(
   const seen: ArchivingEffect[] = [];
   const inputs: ArchivingInput[] = [{ kind: "look", through: NOW }];
   for (let input = inputs.shift(); input !== undefined; input = inputs.shift()) {
-    for (const effect of plan.receive(input, NOW)) {
+    for (const effect of plan.receiveInput(input, NOW)) {
       seen.push(effect);
       const next = answer(effect) ?? answerTo(effect, outcome);
       if (next !== undefined) inputs.push(next);
@@ -91,7 +91,7 @@ test.each([
   expect(plan.isIdle).toBe(true);
 });
 
-test("[ARC2] windows of rooms aside delay no window of other rooms, however many they are", () => {
+test("[ARC2] any number of windows of rooms aside delays no window of another room", () => {
   const aside = new Set<RoomKey>();
   const rooms = [...Array.from({ length: 1_000 }, (_, index) => `acme.aside${index}` as RoomKey), ROOM];
   const waiting = rooms.map((room) => ({ room, window: WINDOW }));
@@ -142,5 +142,5 @@ test("[ARC5] the archive of a room that was deleted while it was written is remo
 });
 
 test("[ARC6] nothing is archived while the boards are behind", () => {
-  expect(planOf(0).receive({ kind: "look", through: undefined }, NOW)).toEqual([]);
+  expect(planOf(0).receiveInput({ kind: "look", through: undefined }, NOW)).toEqual([]);
 });

@@ -55,7 +55,7 @@ export class ArchivePlan {
     return this.#state.kind === "idle";
   }
 
-  receive(input: ArchivingInput, wallNow: UnixMillis): ArchivingEffect[] {
+  receiveInput(input: ArchivingInput, wallNow: UnixMillis): ArchivingEffect[] {
     this.#take(input, wallNow);
     const effects = this.#effects;
     this.#effects = [];
@@ -82,7 +82,7 @@ export class ArchivePlan {
         this.#effects.push({ kind: "check-deleted", closing: input.closing });
         return;
       case "deleted-checked":
-        // Deleted meanwhile: no other part of the leaderboard looks at this archive again.
+        // The room was deleted meanwhile. Nothing else removes this archive.
         if (input.isDeleted) this.#effects.push({ kind: "remove-archive", closing: input.closing });
         else this.#release(input.closing, this.#outcomeOf(input.closing), wallNow);
         return;
@@ -118,7 +118,7 @@ export class ArchivePlan {
 
   #receiveClosings(closings: readonly Closing[]): void {
     const due = closings.filter(({ room }) => !this.#isAside(room));
-    // Windows of rooms aside stay at the head of the list, so the next look has to see past them.
+    // Windows of rooms aside stay at the head of the list, so the next look reads more windows.
     this.#countMax = AT_A_TIME + 2 * (closings.length - due.length);
     this.#state = { kind: "archiving", queue: new WorkQueue(due, this.#options.boardCheckpointWritesMax), steps: new Map() };
     this.#advance();
@@ -191,8 +191,8 @@ export class ArchivePlan {
     this.#advance();
   }
 
-  #advanceTenants(input: Parameters<TenantArchiving["receive"]>[0], wallNow: UnixMillis): void {
-    const effects = this.#tenants.receive(input, wallNow);
+  #advanceTenants(input: Parameters<TenantArchiving["receiveInput"]>[0], wallNow: UnixMillis): void {
+    const effects = this.#tenants.receiveInput(input, wallNow);
     this.#effects.push(...effects);
     if (this.#tenants.isOver) this.#state = { kind: "idle" };
   }
@@ -239,10 +239,10 @@ export class TenantArchiving {
     return { kind: "read-progress", partitions: this.#options.logPartitions };
   }
 
-  receive(input: TenantArchivingInput, wallNow: UnixMillis): ArchivingEffect[] {
+  receiveInput(input: TenantArchivingInput, wallNow: UnixMillis): ArchivingEffect[] {
     switch (input.kind) {
       case "progress-read":
-        return [{ kind: "find-closed-tenants", endedBefore: this.#endedBefore(input.words), countMax: AT_A_TIME }];
+        return [{ kind: "find-closed-tenants", endedBefore: this.#endedBefore(input.reports), countMax: AT_A_TIME }];
       case "closed-tenants-found":
         this.#due = input.closed;
         return this.#readFirst();
@@ -268,8 +268,8 @@ export class TenantArchiving {
   }
 
   /** Every partition has counted, and sent, everything that its streams took before. */
-  #endedBefore(words: readonly (ProgressReport | undefined)[]): UnixMillis {
-    const sent = Math.min(...words.map((word) => (word === undefined || word.isRebuilding ? 0 : word.told)));
+  #endedBefore(reports: readonly (ProgressReport | undefined)[]): UnixMillis {
+    const sent = Math.min(...reports.map((report) => (report === undefined || report.isRebuilding ? 0 : report.told)));
     return (sent - this.#options.boardArchiveGraceMs) as UnixMillis;
   }
 

@@ -48,7 +48,7 @@ export type ArchivingOutcome =
   | { readonly kind: "archive-written"; readonly closing: Closing; readonly outcome: ArchiveWrite }
   | { readonly kind: "deleted-checked"; readonly closing: Closing; readonly isDeleted: boolean }
   | { readonly kind: "archive-removed" | "closing-finished"; readonly closing: Closing }
-  | { readonly kind: "progress-read"; readonly words: readonly (ProgressReport | undefined)[] }
+  | { readonly kind: "progress-read"; readonly reports: readonly (ProgressReport | undefined)[] }
   | { readonly kind: "closed-tenants-found"; readonly closed: readonly ClosedTenant[] }
   | { readonly kind: "tenant-read"; readonly page: TenantPage }
   | { readonly kind: "tenant-written"; readonly outcome: ArchiveWrite }

@@ -1,4 +1,4 @@
-/** Windows that end: archived once, whoever dies meanwhile, and read from the archive when Redis has them no more. */
+/** Closed windows are archived once, even if a leaderboard dies meanwhile, and are read from the archive after Redis removed them. */
 
 import { expect, test } from "vitest";
 
@@ -43,7 +43,7 @@ test("[LB5] a window that ended is archived once, and is read from the archive w
     "nothing is left to archive but what still runs",
     async () => (await started.ports.closings.due(0, clock.wallNow(), 100)).length === 0,
   );
-  const hour = started.line.redis;
+  const hour = started.connection.redis;
   expect(await hour.pttl(keysOf("lb5").board(ROOMS[0]!, "everyone", { id: ended[0]! }).full)).toBeGreaterThan(0);
   expect(await hour.pttl(keysOf("lb5").board(ROOMS[0]!, "everyone", { id: "all" }).full)).toBe(-1);
   // A second writer changes nothing.

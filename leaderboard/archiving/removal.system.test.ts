@@ -21,7 +21,7 @@ test("[LB10] no board of a deleted room is left in Redis, checkpoints or the arc
   const [log, clock, prng] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE), new Prng(10)];
   const first = await rig.start("lb10", log, clock);
   const [doomed, other] = ROOMS as [RoomKey, RoomKey];
-  const keysOfRoom = async (room: RoomKey) => (await first.line.redis.keys(`lb10:board:{${room}}*`)).sort();
+  const keysOfRoom = async (room: RoomKey) => (await first.connection.redis.keys(`lb10:board:{${room}}*`)).sort();
   const pageOf = async (host: LeaderboardHost, room: RoomKey, window = "all") =>
     (await host.reader.page({ room, role: "everyone", window, ranking: "unique" }, { offset: 0, limit: 3 })).kind;
   type(log, prng, clock.wallNow(), 100);
@@ -55,13 +55,13 @@ test("[LB10] no board of a deleted room is left in Redis, checkpoints or the arc
   expect(await first.ports.boards.restore(doomed, late)).toMatchObject({ kind: "stale" });
   expect((await first.ports.checkpoints.write(doomed, late, mark.revision)).kind).toBe("superseded");
   await first.ports.names.write(doomed, "ann", "Ann");
-  log.tell(doomed, { kind: "present", users: USERS }, clock.wallNow());
+  log.addActivity(doomed, { kind: "present", users: USERS }, clock.wallNow());
   log.append(other, [{ user: USERS[0]!, bytes: 10, time: clock.wallNow() }]);
   await eventually(
     "what came since is counted",
     async () => appliedOf(await first.ports.boards.load(other)).seq === log.editsOf(other).length,
   );
-  await first.line.redis.flushall();
+  await first.connection.redis.flushall();
   await eventually("the others are put back", async () => (await pageOf(first.host, other)) === "page");
   await eventually("Redis knows again that it is deleted", async () => (await first.ports.boards.load(doomed)) === "deleted");
   expect(await keysOfRoom(doomed)).toEqual([`lb10:board:{${doomed}}:applied`]);

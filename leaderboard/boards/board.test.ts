@@ -6,7 +6,7 @@ import { bandFloor, bandOf, byRank, checksumOf, neighboursOf, percentileOf, rank
 const standings = (...scores: number[]): RankEntry[] =>
   scores.map((score, index) => ({ member: `user-${index}`, score, reachedAt: index + 1 }));
 
-test("[RANK1] ties share a rank with a gap after it, share it without a gap, or get different ranks, as the ranking says", () => {
+test("[RANK1] competition ranks leave a gap after a tie, dense ranks leave none, and unique ranks differ", () => {
   const tied = standings(9, 9, 7, 7, 7, 1);
   const ranks = (how: "unique" | "competition" | "dense") => rankAll(tied, how).map(({ rank }) => rank);
   expect(ranks("unique")).toEqual([1, 2, 3, 4, 5, 6]);

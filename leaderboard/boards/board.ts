@@ -25,7 +25,7 @@ export type CountedPosition = {
   readonly time: UnixMillis;
   /** Edits that the log had lost before they were counted. */
   readonly missing: number;
-  /** Of the last edit counted. */
+  /** The instant of the last counted edit. */
   readonly instant: number;
   /** The stream sequence of the last message of activities counted. */
   readonly activity: number;

@@ -10,22 +10,22 @@ import type { BoardsDump, Use } from "./board.ts";
 import { ROLES } from "./keys.ts";
 import { parseWindow } from "./windows.ts";
 
-const whole = z.int().nonnegative();
-/** Scores reach 2^53, one past what `int` takes. */
+const count = z.int().nonnegative();
+/** Scores reach 2^53, one more than `int` accepts. */
 const score = z.number().positive();
 
 export const WrittenApplied = z.object({
-  epoch: whole.transform((number) => number as Epoch),
-  seq: whole.transform((number) => number as Seq),
-  streamSeq: whole,
-  time: whole.transform((number) => number as UnixMillis),
-  missing: whole,
-  instant: whole.default(0),
-  activity: whole.default(0),
-  activityInstant: whole.default(0),
+  epoch: count.transform((number) => number as Epoch),
+  seq: count.transform((number) => number as Seq),
+  streamSeq: count,
+  time: count.transform((number) => number as UnixMillis),
+  missing: count,
+  instant: count.default(0),
+  activity: count.default(0),
+  activityInstant: count.default(0),
 });
 
-const WrittenUse = z.object({ period: whole, points: z.array(z.tuple([z.string(), whole])) }).default({ period: 0, points: [] });
+const WrittenUse = z.object({ period: count, points: z.array(z.tuple([z.string(), count])) }).default({ period: 0, points: [] });
 
 const WrittenBoards = z.object({
   applied: WrittenApplied,
@@ -33,7 +33,7 @@ const WrittenBoards = z.object({
   names: z.array(z.tuple([z.string(), z.string()])).default([]),
   members: z.array(z.string()),
   /** For each member its number, its score, and the instant at which the score was reached. */
-  boards: z.array(z.object({ role: z.enum(ROLES), window: z.string(), standings: z.array(z.tuple([whole, score, whole])) })),
+  boards: z.array(z.object({ role: z.enum(ROLES), window: z.string(), standings: z.array(z.tuple([count, score, count])) })),
 });
 export type WrittenBoards = z.infer<typeof WrittenBoards>;
 

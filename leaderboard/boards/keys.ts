@@ -2,18 +2,18 @@
  * Every Redis key, built here and nowhere else. `{env}` is the environment's name. What one script touches
  * shares a hash tag in braces, so that it lies in one slot of a Redis Cluster.
  *
- *   {env}:board:{<room>}:applied               hash: how far the room's streams are counted; the writer's fence, and all that is left of a room that is deleted
- *   {env}:board:{<room>}:use:<cap>             hash: user -> points in the stretch of time that `applied` names
- *   {env}:board:{<room>}:whole                 never there: whoever names it beside others is refused while the room's slot moves to another server
- *   {env}:board:{<room>}:names                 hash: user -> how the user is called, of those who were told of
+ *   {env}:board:{<room>}:applied               hash: counted position of the room; fences writers, and remains after the room is deleted
+ *   {env}:board:{<room>}:use:<cap>             hash: user -> points in the period that `applied` names
+ *   {env}:board:{<room>}:whole                 never written: a script that names it gets TRYAGAIN while the room's slot moves to another server
+ *   {env}:board:{<room>}:names                 hash: user -> announced display name
  *   {env}:board:{<room>}:<role>:<window>:hot     sorted set: the first `boardHotMembers` members, tie-break in the member
  *   {env}:board:{<room>}:<role>:<window>:full    hash: member -> stamp and score, of all members
  *   {env}:board:{<room>}:<role>:<window>:counts  hash: band of scores -> members in it; `points` -> sum of all scores; `ordered` -> 1 where there are
- *   {env}:board:{<room>}:<role>:<window>:in:<band>  sorted set: the band's members, as in the hot set; of long boards, where exact ranks are wanted
+ *   {env}:board:{<room>}:<role>:<window>:in:<band>  sorted set: the band's members, as in the hot set; only of long boards with exact ranks
  *   {env}:tenant:{<tenant>}:<window>             sorted set: the tenant's rooms, by their points in the window
  *   {env}:tenant:{<tenant>}:<window>:people      HyperLogLog: users with points in any of the rooms
  *   {env}:tenants:closing                      sorted set: tenants' windows to archive, by the instant they end
- *   {env}:boards:<partition>:progress          string: the projector's word on how far it is; gone or an older one when Redis lost data
+ *   {env}:boards:<partition>:progress          string: progress report and sentinel of the counting leaderboard; missing or older after Redis lost data
  *   {env}:boards:<partition>:closing           sorted set: windows to archive, by the instant they end
  */
 
@@ -42,7 +42,7 @@ export function keysOf(env: string) {
     /**
      * Never written. A script that writes boards touches keys that it does not declare; while a slot moves, some of those
      * lie on the other server, and the script would stop half done, its mark written already. At the declared ones Redis
-     * looks before it begins, and where one of several is missing it says TRYAGAIN. This one is missing on both servers.
+     * checks the declared keys first and answers TRYAGAIN if one of several is missing. This one is missing on both servers.
      */
     whole: (room: RoomKey) => `${ofRoom(room)}:whole`,
     names: (room: RoomKey) => `${ofRoom(room)}:names`,

@@ -1,6 +1,6 @@
 /**
  * The windows that boards are kept for, in UTC: hour, day, ISO week, month, year, and all time. A window's id names its
- * kind and its place (`2026-W07`), so keys and addresses need one word. The calendar counts days from 1970-01-01, after
+ * kind and its place (`2026-W07`), so keys and addresses need only the id. The calendar counts days from 1970-01-01, after
  * Hinnant's "chrono-compatible date algorithms".
  */
 
@@ -146,11 +146,11 @@ function digits(number: number, length: number): string {
 }
 
 /** How long Redis keeps a window that is archived. */
-/** The shortest time, so that a reader that has just begun ends before the window goes. */
+/** The shortest time, so that a reader that has just begun ends before the window expires. */
 const KEPT_MS_MIN = 60_000;
 
 /**
- * A window that was archived already goes soon: Redis may have come back from a backup of before the window closed, and
+ * A window that was archived already expires early: Redis may have come back from a backup of before the window closed, and
  * readers ask Redis first.
  */
 export function keptUntil(outcome: "written" | "there", { start, kind }: Window, wallNow: UnixMillis): UnixMillis {

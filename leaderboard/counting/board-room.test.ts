@@ -25,7 +25,7 @@ function begin() {
   const waiting: BoardRoomRequest[] = [];
   const notices: BoardRoomEffect[] = [];
   const feed = (input: BoardRoomInput, now = 0): void => {
-    for (const effect of room.receive(input, at(now))) {
+    for (const effect of room.receiveInput(input, at(now))) {
       switch (effect.kind) {
         case "confirm-activities":
           feed({ kind: "activities-confirmed" }, now);

@@ -121,7 +121,7 @@ export class BoardRoom {
     this.#windows.forget(id);
   }
 
-  receive(input: BoardRoomInput, now: Millis): readonly BoardRoomEffect[] {
+  receiveInput(input: BoardRoomInput, now: Millis): readonly BoardRoomEffect[] {
     this.#take(input, now);
     if (this.#effects.length === 0) return NOTHING;
     const effects = this.#effects;
@@ -202,7 +202,7 @@ export class BoardRoom {
 
   #advanceOpening(input: OpeningOutcome): void {
     assert(this.#opening?.kind === "looking-up", "the room's boards are being looked up");
-    const step = this.#opening.opening.receive(input, this.#state.kind === "deleted");
+    const step = this.#opening.opening.receiveOutcome(input, this.#state.kind === "deleted");
     switch (step.kind) {
       case "next":
         return this.#effect(step.effect);

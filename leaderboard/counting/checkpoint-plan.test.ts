@@ -7,8 +7,8 @@ const at = (ms: number) => ms as Millis;
 
 test("[COV1] the first uncovered entry stays the first until a checkpoint covers it", () => {
   const coverage = new Coverage();
-  coverage.receive(7, at(100));
-  coverage.receive(9, at(200));
+  coverage.receiveEntry(7, at(100));
+  coverage.receiveEntry(9, at(200));
   expect([coverage.from, coverage.since]).toEqual([7, 100]);
   coverage.beginCheckpoint();
   coverage.endCheckpoint();
@@ -17,9 +17,9 @@ test("[COV1] the first uncovered entry stays the first until a checkpoint covers
 
 test("[COV2] a checkpoint does not cover what arrives while it is written", () => {
   const coverage = new Coverage();
-  coverage.receive(7, at(100));
+  coverage.receiveEntry(7, at(100));
   coverage.beginCheckpoint();
-  coverage.receive(8, at(300));
+  coverage.receiveEntry(8, at(300));
   expect(coverage.from).toBe(7);
   coverage.endCheckpoint();
   expect([coverage.from, coverage.since]).toEqual([8, 300]);
@@ -27,9 +27,9 @@ test("[COV2] a checkpoint does not cover what arrives while it is written", () =
 
 test("[COV3] a checkpoint that fails covers nothing", () => {
   const coverage = new Coverage();
-  coverage.receive(7, at(100));
+  coverage.receiveEntry(7, at(100));
   coverage.beginCheckpoint();
-  coverage.receive(8, at(300));
+  coverage.receiveEntry(8, at(300));
   coverage.beginCheckpoint();
   expect(coverage.from).toBe(7);
 });

@@ -24,7 +24,7 @@ export class Coverage {
     return this.#first?.since;
   }
 
-  receive(streamSeq: number, now: Millis): void {
+  receiveEntry(streamSeq: number, now: Millis): void {
     this.#first ??= { streamSeq, since: now };
     this.#later ??= { streamSeq, since: now };
   }
@@ -84,7 +84,7 @@ export class CheckpointPlan {
   }
 
   receiveEntry(received: ReceivedEntry, now: Millis): void {
-    if (!this.#covers(received)) this.#uncovered[received.source].receive(received.streamSeq, now);
+    if (!this.#covers(received)) this.#uncovered[received.source].receiveEntry(received.streamSeq, now);
   }
 
   begin(): void {

@@ -72,17 +72,17 @@ export class CountingHost {
     log.info({ partition: this.#partition, after: facts.floor }, "counting this part of the log from here on");
     metrics.isCounting.set({ partition }, 1);
     const left = new Promise<LeaseFacts>((resolve) => (this.#onLeft = resolve));
-    this.#receive({ kind: "lease-taken", facts });
+    this.#receivePartitionInput({ kind: "lease-taken", facts });
     await this.#lease.renewUntilLost(() => this.#state.facts, this.#stopping.signal);
-    this.#receive({ kind: this.#stopping.signal.aborted ? "stop" : "lease-lost" });
+    this.#receivePartitionInput({ kind: this.#stopping.signal.aborted ? "stop" : "lease-lost" });
     await this.#lease.giveBack(await left);
     this.#running = undefined;
     metrics.isCounting.set({ partition }, 0);
     metrics.aside.remove({ partition });
   }
 
-  #receive(input: PartitionInput): void {
-    for (const effect of this.#state.receive(input)) this.#carryOut(effect);
+  #receivePartitionInput(input: PartitionInput): void {
+    for (const effect of this.#state.receiveInput(input)) this.#carryOut(effect);
   }
 
   #carryOut(effect: PartitionEffect): void {
@@ -90,12 +90,12 @@ export class CountingHost {
       case "begin-pass":
         return this.#beginPass(effect);
       case "wait":
-        this.#callOff = this.#deps.clock.after(effect.ms, () => this.#receive({ kind: "tick" }));
+        this.#callOff = this.#deps.clock.after(effect.ms, () => this.#receivePartitionInput({ kind: "tick" }));
         return;
       case "stop-pass":
         return this.#running?.stop();
       case "drain-pass":
-        void this.#running?.drain(this.#options.boardsDrainMsMax).then(() => this.#receive({ kind: "drained" }));
+        void this.#running?.drain(this.#options.boardsDrainMsMax).then(() => this.#receivePartitionInput({ kind: "drained" }));
         return;
       case "leave":
         this.#callOff();
@@ -110,10 +110,10 @@ export class CountingHost {
     metrics.passes.inc({ reason });
     metrics.aside.set({ partition: String(this.#partition) }, 0);
     const running = new PassHost(this.#partition, { floor, through }, this.#ports, this.#options, this.#deps, (raised) =>
-      this.#receive({ kind: "floor-raised", floor: raised }),
+      this.#receivePartitionInput({ kind: "floor-raised", floor: raised }),
     );
     this.#running = running;
-    void running.run().then(() => this.#receive({ kind: "pass-ended", pass: running.pass }));
+    void running.run().then(() => this.#receivePartitionInput({ kind: "pass-ended", pass: running.pass }));
   }
 
   /** A partition that is counted elsewhere reports nothing. */

@@ -33,7 +33,7 @@ let server: Engine;
 let nats: NatsConnection;
 let leaderboard: Running & { url: string };
 const registry = new Registry();
-let told = 0;
+let sentCount = 0;
 
 function start(into: Registry): Promise<Running & { url: string }> {
   const flags = {
@@ -66,8 +66,8 @@ afterAll(async () => {
   rmSync(dataDir, { recursive: true, force: true });
 });
 
-/** The same id again is the same deed, whose answer was lost. */
-function tell(id = `comment-${++told}`, room = ROOM): Promise<string> {
+/** A repeated id means the same activity, whose answer was lost. */
+function sendActivity(id = `comment-${++sentCount}`, room = ROOM): Promise<string> {
   return natsActivities(nats, subjects, { logPartitions: 1 }).storeActivity(
     room,
     { kind: "deeds", deeds: [{ user: "ann" as UserId, kind: "comment", times: 1 }] },
@@ -87,16 +87,16 @@ async function points(): Promise<number> {
 }
 
 test("[BLOST1] a lost stream of activities is created again while the leaderboard runs, and later activities count", async () => {
-  for (const id of ["one", "two", "three"]) await eventually(`${id} is stored`, async () => (await tell(id)) === "stored");
+  for (const id of ["one", "two", "three"]) await eventually(`${id} is stored`, async () => (await sendActivity(id)) === "stored");
   await eventually("three are counted", async () => (await points()) === 3);
   await (await jetstreamManager(nats)).streams.delete(subjects.activityStream(0));
-  await eventually("something is taken again", async () => (await tell("four")) === "stored");
+  await eventually("something is taken again", async () => (await sendActivity("four")) === "stored");
   await eventually("and counted", async () => (await points()) === 4);
-  await eventually("five is stored", async () => (await tell("five")) === "stored");
+  await eventually("five is stored", async () => (await sendActivity("five")) === "stored");
   await eventually("as is all that follows", async () => (await points()) === 5);
 });
 
-test("[BLOST2] a stream of activities that was restored from an old backup goes on above what was counted of it", async () => {
+test("[BLOST2] a stream of activities restored from an old backup continues above the counted sequences", async () => {
   const before = await points();
   const { streams } = await jetstreamManager(nats);
   const { config } = await streams.info(subjects.activityStream(0));
@@ -108,12 +108,12 @@ test("[BLOST2] a stream of activities that was restored from an old backup goes 
     );
   });
   await eventually("it is found out", async () => {
-    await tell();
+    await sendActivity();
     return ((await registry.getSingleMetric("coroom_boards_rolled_back_activities_total")!.get()).values[0]?.value ?? 0) === 1;
   });
   const counted = await points();
   expect(counted).toBeGreaterThanOrEqual(before);
-  await eventually("another is stored", async () => (await tell("another")) === "stored");
+  await eventually("another is stored", async () => (await sendActivity("another")) === "stored");
   await eventually("what is told counts", async () => (await points()) > counted);
 });
 
@@ -121,7 +121,7 @@ test("[BLOST3] boards are up to date even if the last activity belonged to a del
   await leaderboard.stop();
   const [quiet, doomed] = ["acme.quiet", "acme.doomed"] as [RoomKey, RoomKey];
   for (const room of [quiet, doomed])
-    await eventually("it is stored", async () => ["stored", "known"].includes(await tell("before the start", room)));
+    await eventually("it is stored", async () => ["stored", "known"].includes(await sendActivity("before the start", room)));
   await (await activityRemoval(nats, subjects, 1)).removeAll(doomed);
   leaderboard = await start(new Registry());
   await eventually("what is there is counted, and nothing waited for", async () => {

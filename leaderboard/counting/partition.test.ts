@@ -11,7 +11,7 @@ const ended = (reason: string, hasCaughtUp = false) => ({
 
 function begin() {
   const partition = new CountedPartition();
-  expect(partition.receive({ kind: "lease-taken", facts: { floor: 7, said: SAID } })).toEqual([
+  expect(partition.receiveInput({ kind: "lease-taken", facts: { floor: 7, said: SAID } })).toEqual([
     { kind: "begin-pass", floor: { edits: 7, said: SAID }, through: 0, reason: "lease" },
   ]);
   return partition;
@@ -19,39 +19,39 @@ function begin() {
 
 test("[PART1] after a failed pass the next one begins at the newest floor, after a delay that doubles", () => {
   const partition = begin();
-  partition.receive({ kind: "floor-raised", floor: { edits: 9, said: SAID } });
-  expect(partition.receive(ended("stale"))).toEqual([{ kind: "wait", ms: 250 }]);
-  expect(partition.receive({ kind: "tick" })).toEqual([
+  partition.receiveInput({ kind: "floor-raised", floor: { edits: 9, said: SAID } });
+  expect(partition.receiveInput(ended("stale"))).toEqual([{ kind: "wait", ms: 250 }]);
+  expect(partition.receiveInput({ kind: "tick" })).toEqual([
     { kind: "begin-pass", floor: { edits: 9, said: SAID }, through: 50, reason: "stale" },
   ]);
-  expect(partition.receive(ended("failed"))).toEqual([{ kind: "wait", ms: 500 }]);
+  expect(partition.receiveInput(ended("failed"))).toEqual([{ kind: "wait", ms: 500 }]);
 });
 
 test("[PART2] a pass that had caught up resets the delay, and the delay is at most four seconds", () => {
   const partition = begin();
   const delays = Array.from({ length: 8 }, () => {
-    const [effect] = partition.receive(ended("failed"));
-    partition.receive({ kind: "tick" });
+    const [effect] = partition.receiveInput(ended("failed"));
+    partition.receiveInput({ kind: "tick" });
     return effect?.kind === "wait" ? effect.ms : undefined;
   });
   expect(delays.slice(-2)).toEqual([4_000, 4_000]);
-  expect(partition.receive(ended("stale", true))).toEqual([{ kind: "wait", ms: 250 }]);
+  expect(partition.receiveInput(ended("stale", true))).toEqual([{ kind: "wait", ms: 250 }]);
 });
 
 test("[PART3] a leaderboard that stops saves checkpoints before it gives the lease back, with the floor they reach", () => {
   const partition = begin();
-  expect(partition.receive({ kind: "stop" })).toEqual([{ kind: "stop-pass" }]);
-  expect(partition.receive(ended("lease"))).toEqual([{ kind: "drain-pass" }]);
-  partition.receive({ kind: "floor-raised", floor: { edits: 12, said: SAID } });
-  expect(partition.receive({ kind: "drained" })).toEqual([{ kind: "leave", facts: { floor: 12, said: SAID } }]);
+  expect(partition.receiveInput({ kind: "stop" })).toEqual([{ kind: "stop-pass" }]);
+  expect(partition.receiveInput(ended("lease"))).toEqual([{ kind: "drain-pass" }]);
+  partition.receiveInput({ kind: "floor-raised", floor: { edits: 12, said: SAID } });
+  expect(partition.receiveInput({ kind: "drained" })).toEqual([{ kind: "leave", facts: { floor: 12, said: SAID } }]);
 });
 
 test("[PART4] a lost lease leaves the partition without saving, and a wait for the next pass is called off", () => {
   const counting = begin();
-  counting.receive({ kind: "lease-lost" });
-  expect(counting.receive(ended("lease")).map(({ kind }) => kind)).toEqual(["leave"]);
+  counting.receiveInput({ kind: "lease-lost" });
+  expect(counting.receiveInput(ended("lease")).map(({ kind }) => kind)).toEqual(["leave"]);
   const waiting = begin();
-  waiting.receive(ended("failed"));
-  expect(waiting.receive({ kind: "lease-lost" }).map(({ kind }) => kind)).toEqual(["leave"]);
-  expect(waiting.receive({ kind: "tick" })).toEqual([]);
+  waiting.receiveInput(ended("failed"));
+  expect(waiting.receiveInput({ kind: "lease-lost" }).map(({ kind }) => kind)).toEqual(["leave"]);
+  expect(waiting.receiveInput({ kind: "tick" })).toEqual([]);
 });

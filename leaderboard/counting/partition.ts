@@ -50,7 +50,7 @@ export class CountedPartition {
     return { floor: this.#floor.edits, said: this.#floor.said };
   }
 
-  receive(input: PartitionInput): PartitionEffect[] {
+  receiveInput(input: PartitionInput): PartitionEffect[] {
     switch (input.kind) {
       case "lease-taken":
         this.#floor = { edits: input.facts.floor, said: input.facts.said };

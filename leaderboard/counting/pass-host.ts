@@ -64,7 +64,7 @@ export class PassHost {
   }
 
   stop(): void {
-    this.#receive({ kind: "stop" });
+    this.#receivePassInput({ kind: "stop" });
   }
 
   /** Resolves once the checkpoints of what is left are saved, or the time is over. */
@@ -75,7 +75,7 @@ export class PassHost {
   /** Resolves once everything is counted that the streams have of the room now, or after a while. */
   async countNow(room: RoomKey): Promise<void> {
     await Promise.all([this.#ports.log.readNow(this.#partition), this.#ports.activities.readNow(this.#partition)]);
-    this.#receive({ kind: "count-room", room });
+    this.#receivePassInput({ kind: "count-room", room });
     await new Promise<void>((resolve) => {
       this.#waiting.push({ room, resolve });
       this.#resolveCounted();
@@ -85,13 +85,13 @@ export class PassHost {
   #untilQuiet(input: PassInput): Promise<void> {
     return new Promise((resolve) => {
       this.#onQuiet = resolve;
-      this.#receive(input);
+      this.#receivePassInput(input);
     });
   }
 
-  #receive(input: PassInput): void {
+  #receivePassInput(input: PassInput): void {
     const { clock } = this.#deps;
-    for (const effect of this.pass.receive(input, { now: clock.now(), wallNow: clock.wallNow() })) this.#carryOut(effect);
+    for (const effect of this.pass.receiveInput(input, { now: clock.now(), wallNow: clock.wallNow() })) this.#carryOut(effect);
     this.#setTimer();
     if (this.#waiting.length > 0) this.#resolveCounted();
     if (!this.pass.isOver) return;
@@ -108,7 +108,7 @@ export class PassHost {
     const { clock } = this.#deps;
     this.#callOff = clock.after(Math.max(0, at - clock.now()), () => {
       this.#timerAt = Number.POSITIVE_INFINITY;
-      this.#receive({ kind: "tick" });
+      this.#receivePassInput({ kind: "tick" });
     });
   }
 
@@ -146,12 +146,12 @@ export class PassHost {
     outcome.then(
       (input) => {
         this.#underWay -= 1;
-        this.#receive(input);
+        this.#receivePassInput(input);
       },
       (cause: unknown) => {
         unlessMistake(cause);
         this.#underWay -= 1;
-        this.#receive({ kind: "failed", cause });
+        this.#receivePassInput({ kind: "failed", cause });
       },
     );
   }
@@ -159,7 +159,7 @@ export class PassHost {
   async #follow(source: Source, after: number): Promise<PassInput> {
     const stream = source === "edits" ? this.#ports.log : this.#ports.activities;
     for await (const stored of stream.follow(this.#partition, after, this.#over.signal)) {
-      this.#receive({ kind: "record", source, stored });
+      this.#receivePassInput({ kind: "record", source, stored });
       this.#deps.metrics.records.inc();
       while (!this.pass.mayRead && !this.pass.isOver) await pause(this.#deps.clock, FULL_PAUSE_MS, this.#over.signal);
     }
@@ -172,11 +172,11 @@ export class PassHost {
       case "read-forgotten":
         return { kind: "forgotten-read", through: await activities.forgotten(partition) };
       case "read-progress":
-        return { kind: "progress-read", word: await progress.read(partition) };
+        return { kind: "progress-read", report: await progress.read(partition) };
       case "write-sentinel":
-        return { kind: "sentinel-written", beat: await progress.beat(partition, request.word, request.last) };
+        return { kind: "sentinel-written", beat: await progress.beat(partition, request.report, request.last) };
       case "begin-progress":
-        return { kind: "progress-begun", said: await progress.begin(partition, request.word) };
+        return { kind: "progress-begun", said: await progress.begin(partition, request.report) };
       case "list-checkpoints":
         return { kind: "checkpoints-listed", rooms: await checkpoints.rooms(partition) };
       case "read-ends": {

@@ -29,7 +29,7 @@ export type PassInput =
 
 export type PassOutcome =
   | { readonly kind: "forgotten-read" | "activities-skipped" | "activities-forgotten"; readonly through: number }
-  | { readonly kind: "progress-read"; readonly word: ProgressReport | undefined }
+  | { readonly kind: "progress-read"; readonly report: ProgressReport | undefined }
   | { readonly kind: "sentinel-written"; readonly beat: SentinelWrite }
   | { readonly kind: "progress-begun"; readonly said: Sentinel }
   | { readonly kind: "checkpoints-listed"; readonly rooms: readonly RoomKey[] }
@@ -45,8 +45,8 @@ export type PassRequest =
   | { readonly kind: "read-forgotten" | "read-progress" | "list-checkpoints" | "read-ends" | "read-last-activity" }
   | { readonly kind: "read-activities-end" | "read-activities-now" }
   /** `last`: the last sentinel that is known to have been in Redis. */
-  | { readonly kind: "write-sentinel"; readonly word: ProgressReport; readonly last: Sentinel | undefined }
-  | { readonly kind: "begin-progress"; readonly word: ProgressReport }
+  | { readonly kind: "write-sentinel"; readonly report: ProgressReport; readonly last: Sentinel | undefined }
+  | { readonly kind: "begin-progress"; readonly report: ProgressReport }
   /** `end`: where the stream ended. */
   | { readonly kind: "skip-activities"; readonly end: number; readonly through: number }
   | { readonly kind: "forget-activities"; readonly through: number }

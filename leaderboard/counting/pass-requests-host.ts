@@ -29,7 +29,7 @@ export type BoardRoomPorts = {
   readonly boards: BoardStore;
   readonly closings: Closings;
   readonly checkpoints: BoardCheckpoints;
-  readonly tenants: Pick<TenantBoards, "meet" | "tell" | "remove">;
+  readonly tenants: Pick<TenantBoards, "addUsers" | "sendTotals" | "remove">;
   readonly archive: Pick<Archive, "remove">;
   readonly activityRemoval: ActivityRemoval;
 };
@@ -63,7 +63,7 @@ export async function carryOutRoom(
       await closings.open(deps.partition, room, request.windows);
       return { kind: "windows-opened" };
     case "add-users":
-      await tenants.meet(room, request.windows, request.users);
+      await tenants.addUsers(room, request.windows, request.users);
       return { kind: "users-added" };
     case "restore":
       if ((await boards.restore(room, request.dump)).kind === "written") deps.metrics.restores.inc();
@@ -75,7 +75,7 @@ export async function carryOutRoom(
       return { kind: "batch-applied", write };
     }
     case "send-totals":
-      await tenants.tell(room, request.windows);
+      await tenants.sendTotals(room, request.windows);
       return { kind: "totals-sent" };
     case "dump":
       return { kind: "dumped", dump: await boards.dump(room, request.windows) };
@@ -166,7 +166,7 @@ export async function carryOutArchiving(partition: number, request: ArchivingReq
       return { kind: "closing-finished", closing: request.closing };
     case "read-progress": {
       const partitions = Array.from({ length: request.partitions }, (_, index) => index);
-      return { kind: "progress-read", words: await Promise.all(partitions.map((index) => ports.progress.read(index))) };
+      return { kind: "progress-read", reports: await Promise.all(partitions.map((index) => ports.progress.read(index))) };
     }
     case "find-closed-tenants":
       return { kind: "closed-tenants-found", closed: await closedTenants.due(request.endedBefore, request.countMax) };

@@ -10,11 +10,11 @@ const NOON = Date.UTC(2026, 6, 1, 12) as UnixMillis;
 const OPTIONS = { boardPendingEditsMax: 40, boardRoomsMax: 8, boardOpeningsMax: 64 };
 const NOW = 0 as Millis;
 
-/** The rooms' boards are being looked up, so what they receive stays pending. */
+/** The rooms' boards are being looked up, so what they receiveEntries stays pending. */
 function begin() {
   const world = { countedPartitions: 1 };
   const rooms = new PassRooms(OPTIONS, () => world.countedPartitions);
-  const receive = (name: string, edits: number): BoardRoom => {
+  const receiveEntries = (name: string, edits: number): BoardRoom => {
     const key = `acme.${name}` as RoomKey;
     const one = { user: "ann" as UserId, bytes: 1, time: NOON };
     const bytes = recordOf(
@@ -24,14 +24,14 @@ function begin() {
     const decoded = decodeReceived("edits", { room: key, streamSeq: 1, time: NOON, bytes });
     const room = new BoardRoom(key, { ...SCORING, boardCheckpointMsMax: 1_000 });
     rooms.add(room);
-    room.receive({ kind: "open" }, NOW);
+    room.receiveInput({ kind: "open" }, NOW);
     if (decoded.kind === "received") {
       rooms.receiveEntries(decoded.received.entries);
-      room.receive({ kind: "received", received: decoded.received }, NOW);
+      room.receiveInput({ kind: "received", received: decoded.received }, NOW);
     }
     return room;
   };
-  return { world, rooms, receive };
+  return { world, rooms, receiveEntries };
 }
 
 test.each([
@@ -40,10 +40,10 @@ test.each([
 ])(
   "[PROOM1] a process that counts $counted partitions holds at most $full rooms of each, and forgets quiet rooms from $pressed on",
   ({ counted, pressed, full }) => {
-    const { world, rooms, receive } = begin();
+    const { world, rooms, receiveEntries } = begin();
     world.countedPartitions = counted;
     const seen = Array.from({ length: full }, (_, index) => {
-      receive(`room-${index}`, 1);
+      receiveEntries(`room-${index}`, 1);
       return [rooms.isPressed, rooms.isFull];
     });
     expect(seen).toEqual(seen.map((_, index) => [index + 1 >= pressed, index + 1 >= full]));
@@ -51,21 +51,21 @@ test.each([
 );
 
 test("[PROOM2] a second partition in the process halves the edits that each partition may have pending", () => {
-  const { world, rooms, receive } = begin();
-  receive("notes", 20);
+  const { world, rooms, receiveEntries } = begin();
+  receiveEntries("notes", 20);
   expect(rooms.isFull).toBe(false);
   world.countedPartitions = 2;
   expect(rooms.isFull).toBe(true);
 });
 
-test("[PROOM3] rooms that are set aside do not count against the maximum of rooms, however many there are", () => {
-  const { rooms, receive } = begin();
+test("[PROOM3] rooms that are set aside do not count against the maximum of rooms", () => {
+  const { rooms, receiveEntries } = begin();
   for (let index = 0; index < 20; index++) {
-    const room = receive(`aside-${index}`, 1);
-    room.receive({ kind: "undecodable", cause: new Error("it does not decode") }, NOW);
+    const room = receiveEntries(`aside-${index}`, 1);
+    room.receiveInput({ kind: "undecodable", cause: new Error("it does not decode") }, NOW);
     rooms.settle(room);
   }
   expect([rooms.size, rooms.isPressed, rooms.isFull]).toEqual([20, false, false]);
-  for (let index = 0; index < 8; index++) receive(`room-${index}`, 1);
+  for (let index = 0; index < 8; index++) receiveEntries(`room-${index}`, 1);
   expect([rooms.isPressed, rooms.isFull]).toEqual([true, true]);
 });

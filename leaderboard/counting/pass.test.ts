@@ -51,7 +51,7 @@ function begin({ floor = 0, said = SAID as typeof SAID | undefined, watched = []
   const nameOf = (request: PassRequest): string => (request.kind === "room" ? request.request.kind : request.kind);
   const feed = (...inputs: PassInput[]): void => {
     for (let input = inputs.shift(); input !== undefined; input = inputs.shift()) {
-      for (const effect of pass.receive(input, { now: now as Millis, wallNow: (NOON + now) as UnixMillis })) {
+      for (const effect of pass.receiveInput(input, { now: now as Millis, wallNow: (NOON + now) as UnixMillis })) {
         if (isNotice(effect)) notices.push(effect);
         else {
           requests.push(nameOf(effect));

@@ -116,7 +116,7 @@ export class CountingPass {
     return Math.min(this.#heartbeatAt, this.#archiveAt, this.#upkeep.nextAt, this.#jobs.nextAt, activitiesEnd);
   }
 
-  receive(input: PassInput, time: PassTime): PassEffect[] {
+  receiveInput(input: PassInput, time: PassTime): PassEffect[] {
     this.#time = time;
     this.#feed.now = time.now;
     this.#take(input);
@@ -132,10 +132,10 @@ export class CountingPass {
         return this.#effect({ kind: "read-forgotten" });
       case "forgotten-read":
         this.#forgotten = input.through;
-        this.#progress.receive("activities", input.through);
+        this.#progress.receiveEntry("activities", input.through);
         return this.#effect({ kind: "read-progress" });
       case "progress-read":
-        this.#progress.resume(input.word);
+        this.#progress.resume(input.report);
         return this.#requestSentinel({ kind: "start" });
       case "sentinel-written":
         return this.#receiveSentinel(input.beat);
@@ -147,7 +147,7 @@ export class CountingPass {
         return this.#run();
       case "record":
         this.#feed.receiveRecord(input.source, input.stored);
-        return this.#progress.receive(input.source, input.stored.streamSeq);
+        return this.#progress.receiveEntry(input.source, input.stored.streamSeq);
       case "tick":
         return this.#tick();
       case "count-room":
@@ -167,7 +167,7 @@ export class CountingPass {
       case "activities-read-now":
         return this.#feed.confirmActivities(this.#feed.activitiesEnd.receiveReadNow());
       case "activities-skipped":
-        this.#progress.receive("activities", input.through);
+        this.#progress.receiveEntry("activities", input.through);
         return this.#feed.confirmActivities(this.#feed.activitiesEnd.receiveSkipped(input.through));
       case "activities-forgotten":
         this.#forgotten = input.through;
@@ -256,7 +256,7 @@ export class CountingPass {
   }
 
   #feedArchiving(input: ArchivingInput): void {
-    for (const effect of this.#archiving.receive(input, this.#time.wallNow)) {
+    for (const effect of this.#archiving.receiveInput(input, this.#time.wallNow)) {
       switch (effect.kind) {
         case "confirm":
           this.#requestSentinel({ kind: "confirm", subject: effect.subject });
@@ -290,7 +290,7 @@ export class CountingPass {
 
   #writeSentinel(): void {
     if (!this.#floor.beginSentinel()) return;
-    this.#effect({ kind: "write-sentinel", word: this.#word(), last: this.#floor.floor.said });
+    this.#effect({ kind: "write-sentinel", report: this.#report(), last: this.#floor.floor.said });
   }
 
   #receiveSentinel(beat: SentinelWrite): void {
@@ -306,7 +306,7 @@ export class CountingPass {
     this.#writeSentinel();
   }
 
-  #word(): ProgressReport {
+  #report(): ProgressReport {
     const { through, totalsSent, hasCaughtUp } = this.#progress;
     return { service: this.#options.service, through, told: totalsSent, isRebuilding: !hasCaughtUp };
   }
@@ -314,7 +314,7 @@ export class CountingPass {
   /** Redis may have less than it had, or nothing: each room gets its boards back where its checkpoint has more. */
   #restoreAll(rooms: readonly RoomKey[]): void {
     if (rooms.length > 0) this.#effect({ kind: "restoring", rooms: rooms.length });
-    this.#jobs.restoreAll(rooms, () => this.#effect({ kind: "begin-progress", word: this.#word() }));
+    this.#jobs.restoreAll(rooms, () => this.#effect({ kind: "begin-progress", report: this.#report() }));
   }
 
   #readEnds(): void {

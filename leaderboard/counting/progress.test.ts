@@ -9,9 +9,9 @@ test("[HEAD1] everything before the question is counted once both streams are co
   const progress = new CountingProgress({ edits: 3, activities: 0 }, date(50));
   progress.aimAt({ edits: 5, activities: 2 }, date(100));
   progress.aimAt({ edits: 9, activities: 9 }, date(200)); // One question at a time.
-  progress.receive("edits", 7);
+  progress.receiveEntry("edits", 7);
   expect([progress.receiveCounted(progress.received), progress.through, progress.hasCaughtUp]).toEqual([false, 50, false]);
-  progress.receive("activities", 2);
+  progress.receiveEntry("activities", 2);
   expect([progress.receiveCounted(progress.received), progress.through, progress.hasCaughtUp]).toEqual([true, 100, true]);
 });
 

@@ -53,7 +53,7 @@ export class CountingProgress {
     if (last !== undefined && last.through > this.#through) this.#through = last.through;
   }
 
-  receive(source: Source, streamSeq: number): void {
+  receiveEntry(source: Source, streamSeq: number): void {
     this.#received[source] = Math.max(this.#received[source], streamSeq);
   }
 

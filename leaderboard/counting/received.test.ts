@@ -53,7 +53,7 @@ test("[RCV1] a record of edits has as many entries as edits", () => {
   });
 });
 
-test("[RCV2] an activity is one entry, however many users it names", () => {
+test("[RCV2] an activity with several users is one entry", () => {
   const activity = { kind: "present", users: [USER, "ben" as UserId] } as const;
   expect(decodeReceived("activities", stored(encodeJson(activity)))).toEqual({
     kind: "received",

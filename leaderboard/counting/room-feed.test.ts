@@ -25,7 +25,7 @@ test("[ENDS2] a stream that ends below what is counted is asked again after a se
   expect(ends.receiveEnd(5, at(1_101))).toEqual([{ kind: "confirmed", waiter: "a" }]);
 });
 
-test("[ENDS3] a stream that still ends below is read, and then goes on after the highest number that is counted", () => {
+test("[ENDS3] a stream that still ends below is read, and then continues after the highest counted number", () => {
   const ends = new ActivitiesEnd<string>();
   ends.confirm("a", 5);
   ends.confirm("b", 9);

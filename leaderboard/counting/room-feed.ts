@@ -50,7 +50,7 @@ export class RoomFeed {
   }
 
   feed(room: BoardRoom, input: BoardRoomInput): void {
-    for (const effect of room.receive(input, this.now)) {
+    for (const effect of room.receiveInput(input, this.now)) {
       switch (effect.kind) {
         case "confirm-activities":
           if (!this.#pass.isOver()) this.confirmActivities(this.activitiesEnd.confirm(room, effect.counted));

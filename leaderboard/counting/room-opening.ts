@@ -27,7 +27,7 @@ export class RoomOpening {
   }
 
   /** `isDeleted`: the log has said so meanwhile. */
-  receive(input: OpeningOutcome, isDeleted: boolean): OpeningStep {
+  receiveOutcome(input: OpeningOutcome, isDeleted: boolean): OpeningStep {
     switch (input.kind) {
       case "looked-up":
         return this.#receiveLookUp(input.stored, input.mark, isDeleted);

@@ -63,7 +63,7 @@ test("[PROJ4] a batch ends with the hour, so that it lies in the same windows", 
   ]);
 });
 
-test("[PROJ5] a log whose clock goes back counts into no past window", () => {
+test("[PROJ5] edits of a log whose clock moves backward count in no earlier window", () => {
   const projection = fresh();
   projection.receiveRecord(records(1, ["ann"]), 1, NOON);
   projection.receiveRecord(records(2, ["ann"]), 2, (NOON - HOUR_MS) as UnixMillis);

@@ -59,7 +59,7 @@ test("[SCORE6] a backend's activity is worth what its kind is set to, on the boa
   expect(pointsOfAction({ user: ann, kind: "unheard-of", times: 9 }, OPTIONS)).toEqual({ points: 0, roles: [] });
 });
 
-test("[SCORE7] presence counts once in a period, however often it is reported", () => {
+test("[SCORE7] repeated presence reports of one period count once", () => {
   const cap = capOf("present", UNUSED, OPTIONS);
   expect([1, 2].map(() => cap.grant(ann, OPTIONS.boardSessionPoints).granted)).toEqual([2, 0]);
   cap.advance(OPTIONS.boardSessionMs as UnixMillis);

@@ -18,7 +18,7 @@ test("[TURN1] each entry is started once, in order, so many at a time", () => {
   expect([started, queue.isOver]).toEqual([[1, 2, 3, 4, 5], true]);
 });
 
-test("[TURN2] an entry that is done as soon as it is started leaves its place to the next", () => {
+test("[TURN2] an entry that ends at its start frees its place for the next entry", () => {
   const started: number[] = [];
   const queue = new WorkQueue([1, 2, 3], 1);
   queue.advance((entry) => started.push(entry) > 0 && entry === 3);

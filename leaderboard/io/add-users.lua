@@ -1,4 +1,4 @@
--- Adds users to those that a tenant's windows have counted. A window that is never archived expires.
+-- Adds users to the counted users of a tenant's windows. A window that is never archived expires.
 --
 -- KEYS  the tenant's users of each window
 -- ARGV  for each window when it expires at the latest (0: never), and then the users

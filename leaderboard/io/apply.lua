@@ -1,6 +1,6 @@
 -- Counts one batch of a room's activity: checks how far the room is counted, adds to every board, and moves
--- that mark on, all or nothing. So a batch counts once, whoever sends it again, and a writer that was
--- replaced unknowingly is turned away. Numbers are doubles: whole to 2^53, and printed with %.0f only.
+-- that mark, all or nothing. A repeated batch therefore counts once, and a replaced writer is rejected.
+-- Numbers are doubles: exact integers up to 2^53, printed with %.0f only.
 --
 -- KEYS  applied, the caps' uses, and one that is never there: of a room that moves to another server nothing begins
 -- ARGV  members kept in a hot set; 1 if all of a longer board are kept in order too; and the batch, in JSON: `after`, the
@@ -31,7 +31,7 @@ local function bandOf(score)
   return (exponent - 1) * 8 + math.floor((mantissa * 2 - 1) * 8)
 end
 
--- The later of two: stamps fall as instants rise. By their bytes, whatever language the server is set to.
+-- Returns the stamp of the later instant: a later instant has a lower stamp. Compares bytes, independent of the locale.
 local function later(a, b)
   for place = 1, STAMP do
     local x, y = string.byte(a, place), string.byte(b, place)
@@ -44,11 +44,11 @@ local function bandKey(beginning, band)
   return beginning .. string.format("%d", band)
 end
 
--- Members that a batch puts in order because that is wanted newly; of a longer board they stay as they are.
+-- Maximum members of a board that one batch puts in order; a longer board stays as it is.
 local ORDERED_AT_ONCE = 5000
 
--- How many stand in the hot set. Where more are wanted than were, those who follow are taken in: were only those of the
--- batch, they would stand before some who have more.
+-- Returns the maximum size of the hot set. After its maximum was raised, the next members of the board are added. Adding only
+-- members of the batch would place them ahead of members with more points.
 local function hotMax(hot, full)
   local held, members = redis.call("ZCARD", hot), redis.call("HLEN", full)
   if held >= math.min(members, hotMembers) then return hotMembers end
@@ -60,8 +60,8 @@ local function hotMax(hot, full)
   return hotMembers
 end
 
--- The tail of a board, in order: a sorted set for each band of scores. Kept from when there is a tail, and given up
--- when it is not wanted any more.
+-- The tail of a board in order: one sorted set for each score band. Created with the tail, and removed after exact ranks
+-- were switched off.
 local function order(full, counts, beginning, members, moved)
   local was = redis.call("HGET", counts, "ordered") == "1"
   if not isOrdered then
@@ -96,7 +96,7 @@ local function add(group, hot, full, counts, bands)
     end
     local now = math.min(score + group.points[index], SCORE_MAX)
     local stamp = group.stamps[index]
-    -- At the very top nothing changes any more: whoever got there first stays ahead.
+    -- At the maximum score nothing changes: the member that reached it first stays ahead.
     if now == score then stamp = oldStamp elseif old then stamp = later(oldStamp, stamp) end
     local text = string.format("%.0f", now)
     standing[#standing + 1] = member
@@ -115,7 +115,7 @@ local function add(group, hot, full, counts, bands)
   end
   redis.call("HSET", full, unpack(standing))
   if #leaving > 0 then redis.call("ZREM", hot, unpack(leaving)) end
-  -- Scores only rise: whoever stands behind a full hot set is passed by nobody but these.
+  -- Scores only rise: only members of this batch can enter a full hot set.
   redis.call("ZADD", hot, unpack(entering))
   redis.call("ZREMRANGEBYRANK", hot, 0, -kept - 1)
   for band, members in pairs(moves) do

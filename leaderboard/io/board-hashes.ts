@@ -27,7 +27,7 @@ export function stampOf(reachedAt: number): string {
   return stamp;
 }
 
-/** The instant that a stamp was made of. */
+/** The instant of a stamp. */
 export function reachedAtOf(stamp: string): number {
   let rest = 0;
   for (let place = 0; place < STAMP_LENGTH; place++) rest = rest * 64 + ALPHABET.indexOf(stamp[place]!);
@@ -35,7 +35,7 @@ export function reachedAtOf(stamp: string): number {
 }
 
 /**
- * In the applied hash of a deleted room, beside marks that nothing exceeds: a leaderboard that counts on is rejected.
+ * In the applied hash of a deleted room, beside marks that nothing exceeds: further counting is rejected.
  */
 export const DELETED = "deleted";
 

@@ -29,7 +29,7 @@ export type ActivityStreamOptions = {
 };
 
 const STREAM_NOT_FOUND = 10_059;
-/** Another process has just created it, at another moment and so with another first sequence. */
+/** Another process has just created the stream, with another first sequence. */
 const MADE_OTHERWISE = 10_058;
 const NANOS_PER_MS = 1_000_000;
 /**

@@ -21,7 +21,7 @@ const DUMP = {
   boards: [{ role: "everyone" as const, window: ALL_TIME, standings: [{ member: "ann", score: 1, reachedAt: 1 }] }],
 };
 
-test("[LB18] a checkpoint with a lost part is undecodable; an undecodable one keeps its objects until its room goes, and sweeps remove other rooms' leftovers", async () => {
+test("[LB18] a checkpoint with a lost part is undecodable and keeps its objects until its room is removed; sweeps remove unnamed objects", async () => {
   const server = await startRealNats();
   const nats = await connectNats({ servers: server.url, name: "test" });
   let names = 0;

@@ -22,7 +22,7 @@ import { parseWindow, type Window } from "../boards/windows.ts";
 
 const [deflate, inflate] = [promisify(deflateRaw), promisify(inflateRaw)];
 const TRANSFER_MS_MAX = 15_000;
-/** An object that is not named so long after it was begun will never be named. */
+/** Age after which an object without an entry never gets one. */
 const NAMED_MS_MAX = 60_000;
 
 const Entry = z.object({
@@ -159,7 +159,7 @@ export async function kvCheckpoints(
   };
 }
 
-/** A part of what was replaced meanwhile is gone as well. */
+/** A part of a replaced object may already be removed. */
 function ifUndecodable(cause: unknown): undefined {
   if (!(cause instanceof UndecodableEntry)) throw cause;
 }

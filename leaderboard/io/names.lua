@@ -1,4 +1,4 @@
--- Stores a user's display name, unless the room is deleted: in one step, so that no removal comes in between.
+-- Stores a user's display name, unless the room is deleted. Check and write are one step, so that no removal happens in between.
 --
 -- KEYS  applied, the room's names, and a key that never exists: a room that moves to another server fails the call
 -- ARGV  the user, the name, and the maximum number of stored names of a room

@@ -1,9 +1,9 @@
 -- Reads places of a board whose members are all kept in order, band by band: exact ranks however long it is. All at
--- one instant, so that whoever moves into another band meanwhile is counted in one of them, and once.
+-- one instant, so that a member that moves to another band is counted exactly once.
 --
 -- KEYS  full, counts, and the beginning of the names of the bands' sorted sets
 -- ARGV  a member and how many places around it; or an empty string, the first place from 0 on, and how many
--- Returns an empty list where not everyone is in order or there is no such member. Else the place of the first one
+-- Returns an empty list if not all members are in order, or the member is missing. Else the place of the first one
 -- returned, from 0 on; how many have more points than it; and then of each: stamp and member, score
 
 local STAMP = 9

@@ -25,24 +25,24 @@ export function redisPorts(
 ) {
   const { boardRoles: roles, boardTail: tail, boardShownMax, boardNamesPerRoomMax } = config;
   const keys = keysOf(config.environment);
-  const line = redisConnection(config.redisUrl, log);
-  const reach = watchRedis(line.redis, clock, metrics.redisUnreached);
-  const boards = redisBoard(line.redis, keys, { hotMembers: 2 * boardShownMax, tail, roles });
-  const tenants = redisTenants(line.redis, keys, { roles });
+  const connection = redisConnection(config.redisUrl, log);
+  const reach = watchRedis(connection.redis, clock, metrics.redisUnreached);
+  const boards = redisBoard(connection.redis, keys, { hotMembers: 2 * boardShownMax, tail, roles });
+  const tenants = redisTenants(connection.redis, keys, { roles });
   return {
     ports: {
       boards,
       reads: boards,
-      closings: redisClosings(line, keys),
-      progress: redisProgress(line, keys),
+      closings: redisClosings(connection, keys),
+      progress: redisProgress(connection, keys),
       tenants,
       closedTenants: tenants,
-      names: redisNames(line.redis, keys, { namesMax: boardNamesPerRoomMax }),
+      names: redisNames(connection.redis, keys, { namesMax: boardNamesPerRoomMax }),
     },
     reaches: reach.reaches,
     stop: (): void => {
       reach.stop();
-      line.stop();
+      connection.stop();
     },
   };
 }
@@ -63,7 +63,7 @@ export function redisNames(redis: Redis | Cluster, keys: Keys, { namesMax }: { n
   };
 }
 
-const StoredWord = z.object({
+const StoredReport = z.object({
   service: z.string(),
   through: z.number().transform((number) => number as UnixMillis),
   told: z
@@ -80,33 +80,33 @@ export function redisProgress({ redis, breaks }: RedisConnection, keys: Keys): P
   /** How often the connection had broken when this partition's last sentinel was written. */
   const breaksAt = new Map<number, number>();
   /** No two sentinels of a service have the same number. */
-  let words = 0;
+  let sentinelCount = 0;
   return {
-    begin: async (partition, word) => {
-      const said = { service: word.service, number: ++words };
+    begin: async (partition, report) => {
+      const said = { service: report.service, number: ++sentinelCount };
       breaksAt.set(partition, breaks());
-      await redis.set(keys.progress(partition), JSON.stringify({ ...word, ...said }));
+      await redis.set(keys.progress(partition), JSON.stringify({ ...report, ...said }));
       return said;
     },
-    beat: async (partition, word, last) => {
+    beat: async (partition, report, last) => {
       if (last === undefined) return { kind: "lost" };
       const now = breaks();
-      const said = { service: word.service, number: ++words };
+      const said = { service: report.service, number: ++sentinelCount };
       const isSaid = await scripts.writeSentinel(
         1,
         keys.progress(partition),
         last.service,
         last.number,
-        JSON.stringify({ ...word, ...said }),
+        JSON.stringify({ ...report, ...said }),
       );
       if (isSaid === 0) return { kind: "lost" };
-      const isKept = breaksAt.get(partition) === now && last.service === word.service;
+      const isKept = breaksAt.get(partition) === now && last.service === report.service;
       breaksAt.set(partition, now);
       return { kind: isKept ? "kept" : "doubtful", said };
     },
     read: async (partition) => {
-      const word = await redis.get(keys.progress(partition));
-      return word === null ? undefined : StoredWord.safeParse(JSON.parse(word)).data;
+      const report = await redis.get(keys.progress(partition));
+      return report === null ? undefined : StoredReport.safeParse(JSON.parse(report)).data;
     },
   };
 }

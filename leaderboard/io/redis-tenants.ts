@@ -35,7 +35,7 @@ export function redisTenants(
   });
 
   return {
-    meet: async (room, windows, users) => {
+    addUsers: async (room, windows, users) => {
       if (users.length === 0) return;
       const tenant = tenantOf(room);
       const closing = windows.flatMap(({ id, end }) => (Number.isFinite(end) ? [end, `${tenant} ${id}`] : []));
@@ -46,18 +46,18 @@ export function redisTenants(
       ]);
     },
 
-    tell: async (room, windows) => {
+    sendTotals: async (room, windows) => {
       if (role === undefined || windows.length === 0) return;
       const sums = await scripts.sumPoints(windows.length, ...windows.map((window) => keys.board(room, role, window).counts));
-      const told = windows.flatMap((window, index) =>
+      const raised = windows.flatMap((window, index) =>
         sums[index] === "0" ? [] : [{ key: keys.tenant(tenantOf(room), window), sum: sums[index]!, goesAt: goesAt(window) }],
       );
-      if (told.length > 0) {
+      if (raised.length > 0) {
         await scripts.sendTotals(
-          told.length,
-          ...told.map(({ key }) => key),
+          raised.length,
+          ...raised.map(({ key }) => key),
           roomOf(room),
-          ...told.flatMap(({ sum, goesAt: at }) => [sum, String(at)]),
+          ...raised.flatMap(({ sum, goesAt: at }) => [sum, String(at)]),
         );
       }
     },
@@ -95,10 +95,7 @@ export function redisTenants(
   };
 }
 
-/**
- * When it expires at the latest: a window that gets a total again after it was archived is archived by nobody. 0:
- * never.
- */
+/** The latest expiry: no leaderboard archives a window that gets a total after it was archived. 0: never. */
 function goesAt({ kind, start, end }: Window): number {
   return Number.isFinite(end) ? start + KEPT_MS[kind] + LATE_MS_MAX : 0;
 }

@@ -1,4 +1,4 @@
--- Puts a room's boards back as a checkpoint holds them, unless Redis has counted as far or farther.
+-- Restores a room's boards from a checkpoint, unless Redis has counted as much or more.
 --
 -- KEYS  applied, the caps' uses, one that is never there: of a room that moves to another server nothing begins; and the
 --       room's names
@@ -14,7 +14,7 @@ if tonumber(seq) >= checkpoint.through[1] and tonumber(activity) >= checkpoint.t
 
 local hotMembers, isOrdered = tonumber(ARGV[1]), ARGV[2] == "1"
 
--- Pairs for one key, many a call: one by one a large board would take as long again as all else.
+-- Writes many pairs of one key per call. Single calls would double the time for a large board.
 local AT_ONCE = 1000
 local function writer(command, key)
   local parts, writes = {}, {}

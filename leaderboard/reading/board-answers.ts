@@ -31,7 +31,7 @@ export type BoardAnswersOptions = {
 export type BoardQuestion = { readonly room: RoomKey; readonly role: MemberRole; readonly window: string; readonly ranking: Ranking };
 export type PageRange = { readonly offset: number; readonly limit: number };
 
-/** What every answer says of the board it is about. */
+/** The fields that every answer has about its board. */
 export type About = {
   readonly role: MemberRole;
   readonly window: { readonly id: string; readonly kind: string; readonly start: number; readonly end: number | null };
@@ -72,14 +72,14 @@ type View = {
   readonly window: Window;
 };
 
-/** What to read next, and how to go on with it. All reads are of the question's room and role. */
+/** The next read, and the step after it. All reads are of the question's room and role. */
 export type BoardStep<Answer> =
   | { readonly kind: "answer"; readonly answer: Answer | BoardRefusal }
-  /** `word`: what the leaderboard that counts the room reports of its progress. */
+  /** `report`: the progress of the leaderboard that counts the room. */
   | {
       readonly kind: "read-board";
       readonly window: Window;
-      readonly next: (state: BoardContents, word: ProgressReport | undefined) => BoardStep<Answer>;
+      readonly next: (state: BoardContents, report: ProgressReport | undefined) => BoardStep<Answer>;
     }
   | { readonly kind: "read-archive"; readonly window: Window; readonly next: (archived: ArchivedWindow | undefined) => BoardStep<Answer> }
   | { readonly kind: "read-all"; readonly window: Window; readonly next: (standings: readonly RankEntry[]) => BoardStep<Answer> }
@@ -169,8 +169,8 @@ export class BoardAnswers {
     if (!boardRoles.includes(role)) return refused("unknown-role");
     const window = windowNamed(name, this.#wallNow);
     if (window === undefined || window.start > this.#wallNow) return refused("unknown-window");
-    const thenState = (state: BoardContents, word: ProgressReport | undefined): BoardStep<Answer> => {
-      const isBehind = isProgressBehind(word, this.#wallNow, this.#options);
+    const thenState = (state: BoardContents, report: ProgressReport | undefined): BoardStep<Answer> => {
+      const isBehind = isProgressBehind(report, this.#wallNow, this.#options);
       if (state.applied === undefined) return refused(isBehind ? "rebuilding" : "unknown-room");
       if (state.members === 0 && window.end <= this.#wallNow) {
         return { kind: "read-archive", window, next: (archived) => archivedView(archived, role, window, isBehind, next) };
@@ -189,13 +189,13 @@ export class BoardAnswers {
   }
 }
 
-/** Whether the boards of a partition lack what was done too long ago. */
+/** Whether the boards of a partition lag by more than the maximum. */
 export function isProgressBehind(
-  word: ProgressReport | undefined,
+  report: ProgressReport | undefined,
   wallNow: UnixMillis,
   { boardBehindMsMax }: { readonly boardBehindMsMax: number },
 ): boolean {
-  return word === undefined || word.isRebuilding || wallNow - word.through > boardBehindMsMax;
+  return report === undefined || report.isRebuilding || wallNow - report.through > boardBehindMsMax;
 }
 
 function archivedView<Answer>(

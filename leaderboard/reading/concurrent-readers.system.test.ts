@@ -29,7 +29,7 @@ const rig = LeaderboardRig.forThisFile();
 /** Thirty, and more where the readers are slow. */
 const ROUNDS_MAX = 300;
 
-/** A batch in ten is written and not heard of, and what the log has is handed over again and again. */
+/** One batch in ten is written without an answer to the writer, and log records are delivered repeatedly. */
 function harassed(prng: Prng): (ports: LeaderboardPorts) => LeaderboardPorts {
   return (ports) => ({
     ...ports,
@@ -54,7 +54,7 @@ function harassed(prng: Prng): (ports: LeaderboardPorts) => LeaderboardPorts {
   });
 }
 
-/** One board as it is just now, against a pencil's of the edits that it counts. Returns how many those are. */
+/** Compares one board with the reference board of the edits that it counts. Returns the number of these edits. */
 async function expectPrefix(log: MadeUpLog, { ports }: Started, prng: Prng): Promise<number> {
   const room = ROOMS[prng.below(ROOMS.length)]!;
   const id = ["all", "2028", "2028-12-31", "2028-12-31T23", "2029-01-01T00", "2029-W01"][prng.below(6)]!;

@@ -19,7 +19,7 @@ const STATE: BoardContents = { applied: undefined, hot: [], members: 1, points: 
 function begin(counted: Counted = "current") {
   const timeAt = (ms: number) => ({ now: ms as Millis, wallNow: ms as UnixMillis });
   const boards = new LiveBoards(OPTIONS, () => counted, timeAt(0));
-  const feed = (input: LiveInput, ms: number): LiveEffect[] => boards.receive(input, timeAt(ms));
+  const feed = (input: LiveInput, ms: number): LiveEffect[] => boards.receiveInput(input, timeAt(ms));
   const watch = (window: string, ms: number): LiveEffect[] =>
     feed({ kind: "watch", watch: { room: ROOM, role: "everyone", window, isNew: true } }, ms);
   return { boards, feed, watch };
@@ -67,7 +67,7 @@ test("[LIVEB2] a push of which one board cannot be read ends once the others are
   ]);
 });
 
-test("[LIVEB3] a room that is behind is read by nobody", () => {
+test("[LIVEB3] no board of a room that is behind is read", () => {
   const { feed, watch } = begin("behind");
   watch("day", 0);
   expect(feed({ kind: "tick" }, 5)).toEqual([{ kind: "publish", update: { kind: "behind", room: ROOM, role: "everyone", window: "day" } }]);

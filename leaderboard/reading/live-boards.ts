@@ -96,7 +96,7 @@ export class LiveBoards {
     return this.#tickAt;
   }
 
-  receive(input: LiveInput, time: LiveTime): LiveEffect[] {
+  receiveInput(input: LiveInput, time: LiveTime): LiveEffect[] {
     this.#time = time;
     this.#take(input);
     const effects = this.#effects;

@@ -14,7 +14,7 @@ const PUSH_MS = 500;
 const watch = (isNew: boolean, role = "everyone") => ({ room: ROOM, role, window: "day", isNew });
 
 function begin() {
-  const [clock, news] = [new FakeClock(), [] as BoardUpdate[]];
+  const [clock, updates] = [new FakeClock(), [] as BoardUpdate[]];
   const world = { counted: "current" as Counted, score: 1, uncounted: 0, isAway: false, reads: 0 };
   const readNow = (): Promise<BoardContents> => {
     world.reads += 1;
@@ -46,7 +46,7 @@ function begin() {
   const ports = {
     reader,
     names: { namesOf: () => Promise.resolve(new Map()) },
-    shown: { publish: (one: BoardUpdate) => void news.push(one) },
+    shown: { publish: (one: BoardUpdate) => void updates.push(one) },
   };
   const live = new LiveHost(ports, options, {
     clock,
@@ -55,26 +55,26 @@ function begin() {
     counted: () => world.counted,
     countNow,
   });
-  const said = () => news.splice(0).map((one) => (one.kind === "shown" ? one.ranking[0]![1] : one.kind));
-  return { clock, world, live, news, said };
+  const published = () => updates.splice(0).map((one) => (one.kind === "shown" ? one.ranking[0]![1] : one.kind));
+  return { clock, world, live, updates, published };
 }
 
 test("[LIVE1] a new watcher receives the board though nothing changed, and a repeated watch does not", async () => {
-  const { clock, live, said } = begin();
+  const { clock, live, published } = begin();
   live.receiveWatch(watch(true));
   await clock.advance(100);
-  expect(said()).toEqual([1]);
+  expect(published()).toEqual([1]);
   live.receiveWatch(watch(false));
   live.receiveChange(ROOM);
   await clock.advance(1_000);
-  expect(said()).toEqual([]);
+  expect(published()).toEqual([]);
   live.receiveWatch(watch(true));
   await clock.advance(1_000);
-  expect(said()).toEqual([1]);
+  expect(published()).toEqual([1]);
 });
 
 test("[LIVE2] a board that changes all the time is published once in the push interval, including its last state", async () => {
-  const { clock, world, live, said } = begin();
+  const { clock, world, live, published } = begin();
   live.receiveWatch(watch(true));
   for (let change = 0; change < 100; change++) {
     world.score += 1;
@@ -82,24 +82,24 @@ test("[LIVE2] a board that changes all the time is published once in the push in
     await clock.advance(20);
   }
   await clock.advance(PUSH_MS);
-  const told = said();
-  expect(told.length).toBeLessThanOrEqual(2_600 / PUSH_MS + 1);
-  expect(told.at(-1)).toBe(101);
+  const shown = published();
+  expect(shown.length).toBeLessThanOrEqual(2_600 / PUSH_MS + 1);
+  expect(shown.at(-1)).toBe(101);
 });
 
 test("[LIVE3] a board that falls behind is reported once, and is published again when it is current", async () => {
-  const { clock, world, live, said } = begin();
+  const { clock, world, live, published } = begin();
   live.receiveWatch(watch(true));
   await clock.advance(600);
   world.counted = "behind";
   await clock.advance(3_000);
   world.counted = "current";
   await clock.advance(1_000);
-  expect(said()).toEqual([1, "behind", 1]);
+  expect(published()).toEqual([1, "behind", 1]);
 });
 
 test("[LIVE4] a Redis that does not answer is asked once in the push interval, and makes the board behind", async () => {
-  const { clock, world, live, said } = begin();
+  const { clock, world, live, published } = begin();
   live.receiveWatch(watch(true));
   await clock.advance(600);
   [world.isAway, world.reads] = [true, 0];
@@ -108,82 +108,82 @@ test("[LIVE4] a Redis that does not answer is asked once in the push interval, a
   expect(world.reads).toBeLessThanOrEqual(2_000 / PUSH_MS + 1);
   world.isAway = false;
   await clock.advance(1_000);
-  expect(said()).toEqual([1, "behind", 1]);
+  expect(published()).toEqual([1, "behind", 1]);
 });
 
 test("[LIVE5] only the leaderboard that counts the room publishes it, and a successor publishes it immediately", async () => {
-  const { clock, world, live, said } = begin();
+  const { clock, world, live, published } = begin();
   world.counted = "elsewhere";
   live.receiveWatch(watch(true));
   live.receiveWatch(watch(true, "editors"));
   await clock.advance(1_000);
-  expect(said()).toEqual([]);
+  expect(published()).toEqual([]);
   world.counted = "current";
   await clock.advance(PUSH_MS + 100);
-  expect(said()).toEqual([1]);
+  expect(published()).toEqual([1]);
 });
 
 test("[LIVE6] an unknown board, or one over the maximum, is reported as unavailable; an unwatched board is forgotten", async () => {
-  const { clock, live, said } = begin();
+  const { clock, live, published } = begin();
   live.receiveWatch(watch(true, "editors"));
   for (const window of ["hour", "week", "month"]) live.receiveWatch({ ...watch(true), window });
-  expect(said()).toEqual(["unavailable", "unavailable"]);
+  expect(published()).toEqual(["unavailable", "unavailable"]);
   await clock.advance(6_000); // Longer than a watch holds.
-  said();
+  published();
   live.receiveWatch({ ...watch(true), window: "month" });
   await clock.advance(100);
-  expect(said()).toEqual([1]);
+  expect(published()).toEqual([1]);
 });
 
 test("[LIVE7] entries that are not counted when a board is due are counted before it is published", async () => {
-  const { clock, world, live, said } = begin();
+  const { clock, world, live, published } = begin();
   live.receiveWatch(watch(true));
   await clock.advance(100);
-  said();
+  published();
   live.receiveChange(ROOM);
   world.uncounted = 5;
   await clock.advance(PUSH_MS);
-  expect(said()).toEqual([6]);
+  expect(published()).toEqual([6]);
 });
 
 test("[LIVE8] a room's boards are published together, once in the push interval", async () => {
-  const { clock, world, live, news } = begin();
+  const { clock, world, live, updates } = begin();
   live.receiveWatch(watch(true));
   live.receiveWatch({ ...watch(true), window: "week" });
   await clock.advance(PUSH_MS + 100);
-  news.splice(0);
+  updates.splice(0);
   for (let change = 0; change < 20; change++) {
     world.score += 1;
     live.receiveChange(ROOM);
     await clock.advance(100);
-    if (news.length > 0) expect(news.splice(0).map((one) => one.window)).toEqual(["day", "week"]);
+    if (updates.length > 0) expect(updates.splice(0).map((one) => one.window)).toEqual(["day", "week"]);
   }
 });
 
 test("[LIVE9] a new watcher within the interval receives what the others received, and the next state with them", async () => {
-  const { clock, world, live, said } = begin();
+  const { clock, world, live, published } = begin();
   live.receiveWatch(watch(true));
   await clock.advance(50);
-  expect(said()).toEqual([1]);
+  expect(published()).toEqual([1]);
   world.score = 2;
   live.receiveChange(ROOM);
   live.receiveWatch(watch(true));
   await clock.advance(50);
-  expect(said()).toEqual([1]);
+  expect(published()).toEqual([1]);
   await clock.advance(PUSH_MS);
-  expect(said()).toEqual([2]);
+  expect(published()).toEqual([2]);
 });
 
 test("[LIVE10] without watchers no timer runs, and the next watcher starts it again", async () => {
-  const { clock, live, said } = begin();
+  const { clock, live, published } = begin();
   expect(clock.pending).toBe(0);
   live.receiveWatch(watch(true));
   await clock.advance(6_000);
-  said();
+  published();
   expect(clock.pending).toBe(0);
   live.receiveWatch(watch(true));
   await clock.advance(100);
-  expect(said()).toEqual([1]);
+  expect(published()).toEqual([1]);
   live.stop();
   expect(clock.pending).toBe(0);
 });

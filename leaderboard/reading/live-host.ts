@@ -50,13 +50,13 @@ export class LiveHost {
   }
 
   receiveWatch(watch: BoardWatch): void {
-    this.#receive({ kind: "watch", watch });
+    this.#receiveLiveInput({ kind: "watch", watch });
     this.#deps.metrics.watches.set(this.#boards.size);
   }
 
   /** Entries were counted in the room, or a name in it changed. */
   receiveChange(room: RoomKey): void {
-    this.#receive({ kind: "changed", room });
+    this.#receiveLiveInput({ kind: "changed", room });
   }
 
   #time(): LiveTime {
@@ -64,8 +64,8 @@ export class LiveHost {
     return { now: clock.now(), wallNow: clock.wallNow() };
   }
 
-  #receive(input: LiveInput): void {
-    for (const effect of this.#boards.receive(input, this.#time())) this.#carryOut(effect);
+  #receiveLiveInput(input: LiveInput): void {
+    for (const effect of this.#boards.receiveInput(input, this.#time())) this.#carryOut(effect);
     this.#setTimer();
   }
 
@@ -78,7 +78,7 @@ export class LiveHost {
     const { clock } = this.#deps;
     this.#callOff = clock.after(Math.max(0, at - clock.now()), () => {
       this.#timerAt = undefined;
-      this.#receive({ kind: "tick" });
+      this.#receiveLiveInput({ kind: "tick" });
       this.#deps.metrics.watches.set(this.#boards.size);
     });
   }
@@ -107,11 +107,11 @@ export class LiveHost {
 
   #await(push: BoardPush, outcome: Promise<LiveInput>): void {
     outcome.then(
-      (input) => this.#receive(input),
+      (input) => this.#receiveLiveInput(input),
       (cause: unknown) => {
         unlessMistake(cause);
         this.#deps.log.debug({ cause }, "a watched board could not be read; it is tried again");
-        this.#receive({ kind: "failed", push });
+        this.#receiveLiveInput({ kind: "failed", push });
       },
     );
   }

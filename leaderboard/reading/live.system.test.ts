@@ -1,4 +1,4 @@
-/** A watched board is told of by the one of several leaderboards that counts it, when it changed and not more often. */
+/** With several leaderboards, only the one that counts a watched board publishes it, and only after a change. */
 
 import { expect, test } from "vitest";
 
@@ -10,7 +10,7 @@ const rig = LeaderboardRig.forThisFile();
 
 test("[LB6] a watched board is published after a change, at most once in the push interval, by the leaderboard that counts it", async () => {
   const [log, clock] = [new MadeUpLog(1), new SetClock(NEW_YEARS_EVE)];
-  // Whoever counts first counts to the end: that a lease was taken over, after a pause of the machine say, is another reason to publish.
+  // The first counter keeps its lease to the end: a takeover, for example after a pause of the machine, also causes a publication.
   const flags = { boardPushMs: "200", boardWatchMs: "3600000", boardsLeaseMs: String(24 * 60 * MINUTE_MS) };
   const [first, second] = [await rig.start("lb6", log, clock, flags), await rig.start("lb6", log, clock, flags)];
   const room = ROOMS[0]!;

@@ -27,7 +27,7 @@ class Stored implements StoredNames {
   }
 }
 
-test("[LBN1] a name is stored once however often it is announced, and again when it changes", async () => {
+test("[LBN1] a repeated name is stored once, and a changed name again", async () => {
   const stored = new Stored();
   const names = new NamesHost(stored, { boardNamesMax: 10 }, { log, onNew });
   for (const name of ["Ann", "Ann", "Ann", "Anne"]) await names.receiveName({ room: ROOM, user: ANN, name });
@@ -65,8 +65,8 @@ test("[LBN4] the maximum of known names is kept", async () => {
 });
 
 test("[LBN5] boards are published again when a name changes, and not when the name was known", async () => {
-  const told: RoomKey[] = [];
-  const names = new NamesHost(new Stored(), { boardNamesMax: 10 }, { log, onNew: (room) => told.push(room) });
+  const changed: RoomKey[] = [];
+  const names = new NamesHost(new Stored(), { boardNamesMax: 10 }, { log, onNew: (room) => changed.push(room) });
   for (const name of ["Ann", "Ann", "Anne"]) await names.receiveName({ room: ROOM, user: ANN, name });
-  expect(told).toEqual([ROOM, ROOM]);
+  expect(changed).toEqual([ROOM, ROOM]);
 });

@@ -1,4 +1,4 @@
-/** Whoever follows the cursors comes as far as anybody can, and is refused nothing; beyond that it is said what nobody knows. */
+/** A reader that follows the cursors reaches the last available page without an error. The answer names what lies beyond. */
 
 import { expect, test } from "vitest";
 
@@ -9,7 +9,7 @@ import type { ArchivedWindow } from "../ports.ts";
 import { BoardReader } from "./reads-host.ts";
 
 const NOON = Date.UTC(2026, 6, 2, 12) as UnixMillis;
-/** As they are by default. */
+/** The default options. */
 const OPTIONS = {
   logPartitions: 1,
   boardRoles: ["everyone" as const],
@@ -28,7 +28,7 @@ const board = (members: number): RankEntry[] =>
 function readerOf(state: BoardContents, standings: readonly RankEntry[], archived?: ArchivedWindow): BoardReader {
   const clock: Clock = { now: () => 0 as Millis, wallNow: () => NOON, after: () => () => {} };
   const none = () => Promise.reject(new Error("only read"));
-  const word = { service: "s", through: NOON, told: NOON, isRebuilding: false };
+  const report = { service: "s", through: NOON, told: NOON, isRebuilding: false };
   return new BoardReader(
     {
       reads: {
@@ -48,14 +48,14 @@ function readerOf(state: BoardContents, standings: readonly RankEntry[], archive
         },
       },
       archive: { write: none, remove: none, read: () => Promise.resolve(archived) },
-      progress: { read: () => Promise.resolve(word) },
+      progress: { read: () => Promise.resolve(report) },
     },
     OPTIONS,
     clock,
   );
 }
 
-/** Of all pages, in turn: who is there, and their ranks. */
+/** The users and ranks of all pages, in order. */
 async function follow(reader: BoardReader, window: string, ranking: Ranking, limit: number) {
   const found = [];
   for (let offset: number | undefined = 0; offset !== undefined;) {

@@ -11,14 +11,14 @@ const NO_NAME = "";
  */
 export class KnownNames {
   readonly #countMax: number;
-  /** The last one named stands last. */
+  /** Ordered by last use, the latest last. */
   readonly #names = new Map<string, string>();
 
   constructor(countMax: number) {
     this.#countMax = countMax;
   }
 
-  /** Returns whether the name is another one than was known. */
+  /** Returns whether the name differs from the known one. */
   receiveName(room: RoomKey, user: string, name: string): boolean {
     const key = keyOf(room, user);
     if (this.#names.get(key) === name) return false;
@@ -26,7 +26,7 @@ export class KnownNames {
     return true;
   }
 
-  /** The name could not be stored: it is stored when it is announced again. */
+  /** Call after a failed write: the next announcement writes the name again. */
   forget(room: RoomKey, user: string): void {
     this.#names.delete(keyOf(room, user));
   }

@@ -53,7 +53,7 @@ export class BoardReader {
     return this.#answer(question, this.#answers().members(question, users));
   }
 
-  /** As it is now, and for all who ask within the push interval from now. */
+  /** Reads the board now, and shares the result within the push interval from now. */
   readNow(room: RoomKey, role: MemberRole, window: Window): Promise<BoardContents> {
     const key = `${room} ${role} ${window.id}`;
     const state = this.#ports.reads.read(room, role, window);
@@ -62,7 +62,7 @@ export class BoardReader {
     return state;
   }
 
-  /** As it was for those who asked within the push interval, if anyone did. */
+  /** Returns the read of the current push interval; without one, reads now. */
   readRecent(room: RoomKey, role: MemberRole, window: Window): Promise<BoardContents> {
     return this.#recent.find(`${room} ${role} ${window.id}`, this.#clock.now()) ?? this.readNow(room, role, window);
   }
@@ -193,7 +193,7 @@ export class NamesHost {
     }
   }
 
-  /** The names of those users who have one. */
+  /** Returns the names of the users that have one. */
   async namesOf(room: RoomKey, users: readonly string[]): Promise<Names> {
     const unknown = this.#known.unknownOf(room, users);
     if (unknown.length > 0) this.#known.receiveStored(room, unknown, await this.#stored.read(room, unknown));

@@ -16,21 +16,21 @@ function begin({ redis = EMPTY, archived }: { redis?: TenantPage; archived?: Ten
   const clock: Clock = { now: () => 0 as Millis, wallNow: () => NOON, after: () => () => {} };
   const none = () => Promise.reject(new Error("only read"));
   const tenants = {
-    meet: none,
-    tell: none,
+    addUsers: none,
+    sendTotals: none,
     remove: none,
     page: () => Promise.resolve(redis),
     rankOf: (key: string) => Promise.resolve(redis.ranking.find((ranked) => roomKey(ACME, ranked.room) === key)),
   };
-  const word = { service: "s", through: NOON, told: NOON, isRebuilding: false };
+  const report = { service: "s", through: NOON, told: NOON, isRebuilding: false };
   return new TenantReader(
-    { tenants, tenantArchive: { write: none, read: () => Promise.resolve(archived) }, progress: { read: () => Promise.resolve(word) } },
+    { tenants, tenantArchive: { write: none, read: () => Promise.resolve(archived) }, progress: { read: () => Promise.resolve(report) } },
     { logPartitions: 1, boardBehindMsMax: 1_000 },
     clock,
   );
 }
 
-test("[TEN1] a closed window that Redis no longer has is read from the archive, and the answer says so", async () => {
+test("[TEN1] a closed window that Redis removed is read from the archive, and the answer is marked as archived", async () => {
   const reader = begin({ archived: ARCHIVED });
   const page = await reader.page(ACME, "2026-07-01", { offset: 0, limit: 2 });
   expect(page).toMatchObject({

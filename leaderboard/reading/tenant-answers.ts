@@ -1,6 +1,6 @@
 /**
  * Answers which rooms of a tenant are busiest, step by step as `board-answers.ts` does. Rooms with equal points share a rank,
- * and stand by their names. A closed window that Redis has no more is read from the archive.
+ * ordered by name. A closed window that Redis removed is read from the archive.
  */
 
 import { type RoomKey, roomOf, type UnixMillis } from "../../shared/ids.ts";
@@ -25,15 +25,15 @@ export type RoomAnswer = { readonly kind: "room"; readonly about: AboutRooms; re
 
 type Found = TenantPage & { readonly isArchived: boolean };
 
-/** What to read next, and how to go on with it. */
+/** The next read, and the step after it. */
 export type TenantStep<Answer> =
   | { readonly kind: "answer"; readonly answer: Answer | BoardRefusal }
-  /** `words`: what the leaderboards report of all partitions: a tenant's rooms lie in all of them. */
+  /** `reports`: the progress of all partitions, because a tenant's rooms lie in all of them. */
   | {
       readonly kind: "read-tenant";
       readonly window: Window;
       readonly page: PageRange;
-      readonly next: (page: TenantPage, words: readonly (ProgressReport | undefined)[]) => TenantStep<Answer>;
+      readonly next: (page: TenantPage, reports: readonly (ProgressReport | undefined)[]) => TenantStep<Answer>;
     }
   | { readonly kind: "read-archive"; readonly window: Window; readonly next: (archived: TenantPage | undefined) => TenantStep<Answer> }
   | {
@@ -88,8 +88,8 @@ export class TenantAnswers {
       kind: "read-tenant",
       window,
       page,
-      next: (found, words) => {
-        const isBehind = words.some((word) => isProgressBehind(word, this.#wallNow, this.#options));
+      next: (found, reports) => {
+        const isBehind = reports.some((report) => isProgressBehind(report, this.#wallNow, this.#options));
         if (found.rooms > 0 || window.end > this.#wallNow) return next(window, { ...found, isArchived: false }, isBehind);
         return {
           kind: "read-archive",

@@ -17,7 +17,7 @@ function begin() {
   return { watched, take };
 }
 
-test("[WATCH1] a changed room is due once in the interval, however many of its boards are watched", () => {
+test("[WATCH1] a changed room with several watched boards is due once per interval", () => {
   const { watched, take } = begin();
   for (const kind of ["day", "week", "all"] as const) watched.add(A, "everyone", kind, UNTIL);
   expect(take(0)).toEqual({ due: [A], again: [] });

@@ -1,6 +1,6 @@
 /**
- * Leaderboards for the tests of one file: on a real redis-server and nats-server, reading a log that is made up, at any
- * date one likes.
+ * Leaderboards for the tests of one file, on a real redis-server and nats-server. They read a made-up log at a date that
+ * the test sets.
  */
 
 import { jetstream } from "@nats-io/jetstream";
@@ -39,10 +39,10 @@ import type { MadeUpLog } from "./made-up-log.ts";
 import { referenceBoards } from "./reference-boards.ts";
 
 const LOG = pinoLog({}, process.env["TEST_LOG"] ?? "silent");
-/** Points of a user in a minute at most: small, so that the cap and ties are met often. */
+/** Maximum points of a user per minute: small, so that caps and ties are frequent. */
 export const POINTS_PER_MINUTE_MAX = 20;
 
-/** Runs on from where a test sets it. */
+/** Runs from the time that a test sets. */
 export class SetClock implements Clock {
   readonly #dateAhead: number;
   #advanced = 0;
@@ -66,7 +66,7 @@ export class SetClock implements Clock {
 export type Started = {
   readonly host: LeaderboardHost;
   readonly ports: LeaderboardPorts;
-  readonly line: RedisConnection;
+  readonly connection: RedisConnection;
   readonly shown: BoardSnapshot[];
   readonly registry: Registry;
 };
@@ -76,13 +76,13 @@ export class LeaderboardRig {
   #redis: Engine | undefined;
   #natsServer: Engine | undefined;
   #nats: NatsConnection | undefined;
-  readonly #lines: RedisConnection[] = [];
+  readonly #connections: RedisConnection[] = [];
   readonly #hosts: LeaderboardHost[] = [];
   #services = 0;
 
   private constructor() {}
 
-  /** To be called once, outside of the tests. What a test started ends with it. */
+  /** Call once, outside the tests. Everything that a test started stops with the test. */
   static forThisFile(): LeaderboardRig {
     const rig = new LeaderboardRig();
     beforeAll(() => rig.#begin());
@@ -99,7 +99,7 @@ export class LeaderboardRig {
     return this.#redis!;
   }
 
-  /** `meddle`: with what it sees of the world. */
+  /** `meddle` replaces ports of the leaderboard. */
   async start(
     environment: string,
     log: MadeUpLog,
@@ -125,18 +125,22 @@ export class LeaderboardRig {
       },
     );
     const [subjects, keys, nats] = [subjectsOf(environment), keysOf(environment), this.#nats!];
-    const line = redisConnection(this.redis.url, LOG);
-    this.#lines.push(line);
-    const boards = redisBoard(line.redis, keys, { hotMembers: 2 * config.boardShownMax, tail: config.boardTail, roles: config.boardRoles });
-    const tenants = redisTenants(line.redis, keys, { roles: config.boardRoles });
+    const connection = redisConnection(this.redis.url, LOG);
+    this.#connections.push(connection);
+    const boards = redisBoard(connection.redis, keys, {
+      hotMembers: 2 * config.boardShownMax,
+      tail: config.boardTail,
+      roles: config.boardRoles,
+    });
+    const tenants = redisTenants(connection.redis, keys, { roles: config.boardRoles });
     const service = `service-${++this.#services}`;
     const shown: BoardSnapshot[] = [];
     let names = 0;
     const ports = meddle({
       boards,
       reads: boards,
-      closings: redisClosings(line, keys),
-      progress: redisProgress(line, keys),
+      closings: redisClosings(connection, keys),
+      progress: redisProgress(connection, keys),
       log,
       activities: log.activities,
       activityRemoval: { removeAll: async () => {} },
@@ -149,13 +153,13 @@ export class LeaderboardRig {
       ...(await kvArchive(nats, subjects, { replicas: 1, daysMax: 400 })),
       tenants,
       closedTenants: tenants,
-      names: redisNames(line.redis, keys, { namesMax: 10 }),
-      shown: { publish: (news) => void (news.kind === "shown" && shown.push(news)) },
+      names: redisNames(connection.redis, keys, { namesMax: 10 }),
+      shown: { publish: (update) => void (update.kind === "shown" && shown.push(update)) },
     });
     const registry = new Registry();
     const host = new LeaderboardHost(ports, { ...config, service }, { clock, log: LOG, metrics: leaderboardMetrics(registry) });
     this.#hosts.push(host);
-    return { host, ports, line, shown, registry };
+    return { host, ports, connection, shown, registry };
   }
 
   async #begin(): Promise<void> {
@@ -169,7 +173,7 @@ export class LeaderboardRig {
 
   async #endHosts(): Promise<void> {
     await Promise.all(this.#hosts.splice(0).map((host) => host.stop()));
-    for (const line of this.#lines.splice(0)) line.stop();
+    for (const connection of this.#connections.splice(0)) connection.stop();
   }
 
   async #end(): Promise<void> {
@@ -182,12 +186,12 @@ export class LeaderboardRig {
 export const USERS = ["ann", "bob", "cy", "dee", "eve", "fay", "gus", "hal"] as UserId[];
 export const ROOMS = Array.from({ length: 6 }, (_, index) => `acme.room-${index}` as RoomKey);
 export const TENANT = "acme" as TenantId;
-/** The ends of all windows are near: it is the last hour of a day, week, month and year. */
+/** Close to the end of every window: the last hour of a day, week, month and year. */
 export const NEW_YEARS_EVE = Date.UTC(2028, 11, 31, 23, 40) as UnixMillis;
 export const MINUTE_MS = 60_000;
 export const SCORING = { ...readSettings(leaderboardSettings, { env: {}, flags: {} }), boardPointsPerMinuteMax: POINTS_PER_MINUTE_MAX };
 
-/** Every window of every room, as it is read by anyone: from Redis, or from the archive once it is closed. */
+/** Compares every window of every room, read from Redis or, after its end, from the archive. */
 export async function expectReference(log: MadeUpLog, { host }: Started): Promise<void> {
   for (const room of ROOMS) {
     for (const [window, standings] of referenceBoards(log.doneIn(room), SCORING)) {
@@ -214,7 +218,7 @@ export async function expectReference(log: MadeUpLog, { host }: Started): Promis
   }
 }
 
-/** Every window of the tenant's rooms: what all have got in each room, however often it was told. */
+/** Compares every window of the tenant's rooms: each room's total, even if totals were sent repeatedly. */
 export async function expectTenantReference(log: MadeUpLog, { host }: Started): Promise<void> {
   const windows = new Map<string, Map<string, number>>();
   for (const key of ROOMS) {
@@ -257,8 +261,8 @@ export function type(log: MadeUpLog, prng: Prng, time: UnixMillis, edits: number
       room,
       Array.from({ length: count }, () => ({ user: anyone(), bytes: [10, 200, 5_000][prng.below(3)]!, time })),
     );
-    if (left % 4 === 0) log.tell(room, { kind: "deeds", deeds: [{ user: anyone(), kind: "comment", times: count }] }, time);
-    if (left % 10 === 0) log.tell(room, { kind: "present", users: [...new Set([anyone(), anyone()])] }, time);
+    if (left % 4 === 0) log.addActivity(room, { kind: "deeds", deeds: [{ user: anyone(), kind: "comment", times: count }] }, time);
+    if (left % 10 === 0) log.addActivity(room, { kind: "present", users: [...new Set([anyone(), anyone()])] }, time);
   }
 }
 
@@ -271,7 +275,7 @@ export async function counted(log: MadeUpLog, { ports }: Started): Promise<boole
     const applied = await Promise.all(
       ROOMS.map(async (room) => {
         const { seq, activity } = appliedOf(await ports.boards.load(room));
-        return seq === log.editsOf(room).length && activity === log.lastTold(room);
+        return seq === log.editsOf(room).length && activity === log.lastActivity(room);
       }),
     );
     return applied.every(Boolean);

@@ -1,4 +1,4 @@
-/** A log, and a stream of activities, whose records lie as far back in time as a test likes, behind the leaderboard's own ports. */
+/** A log and a stream of activities behind the leaderboard's ports. A test chooses the date of each record. */
 
 import type { StoredRecord } from "../../shared/bus/record.ts";
 import { partitionOf } from "../../shared/bus/subjects.ts";
@@ -12,7 +12,7 @@ import type { LoggedEdit, ReportedActivity } from "./reference-boards.ts";
 
 const POLL_MS = 5;
 
-/** Keeps everything, for the reference; of what is forgotten nothing is handed out again. */
+/** Keeps all records for the reference, and delivers no forgotten record again. */
 class MadeUpStream {
   readonly stored: StoredRecord[] = [];
   forgotten = 0;
@@ -32,13 +32,13 @@ class MadeUpStream {
 export class MadeUpLog implements CountedEditLog {
   readonly #partitions: number;
   readonly #edits: readonly MadeUpStream[];
-  readonly #told: readonly MadeUpStream[];
+  readonly #activities: readonly MadeUpStream[];
   readonly #rooms = new Map<RoomKey, { edits: LoggedEdit[]; activities: ReportedActivity[] }>();
 
   constructor(partitions: number) {
     this.#partitions = partitions;
     this.#edits = Array.from({ length: partitions }, () => new MadeUpStream());
-    this.#told = Array.from({ length: partitions }, () => new MadeUpStream());
+    this.#activities = Array.from({ length: partitions }, () => new MadeUpStream());
   }
 
   /** Edits committed together, at the first one's time. */
@@ -49,13 +49,13 @@ export class MadeUpLog implements CountedEditLog {
     ofRoom.push(...edits.map((edit) => ({ ...edit, time: time as UnixMillis })));
   }
 
-  /** Nothing is counted of it any more. */
+  /** Marks the room as deleted: nothing more is counted. */
   delete(room: RoomKey, time: UnixMillis): void {
     this.#edits[partitionOf(room, this.#partitions)]!.append({ room, time, bytes: encodeDeletedRecord({ id: "deletion.1", time }) });
   }
 
-  tell(room: RoomKey, activity: Activity, time: UnixMillis): void {
-    this.#told[partitionOf(room, this.#partitions)]!.append({ room, time, bytes: encodeJson(activity) });
+  addActivity(room: RoomKey, activity: Activity, time: UnixMillis): void {
+    this.#activities[partitionOf(room, this.#partitions)]!.append({ room, time, bytes: encodeJson(activity) });
     this.#ofRoom(room).activities.push({ activity, time });
   }
 
@@ -68,8 +68,8 @@ export class MadeUpLog implements CountedEditLog {
   }
 
   /** The stream sequence of the room's last activity. */
-  lastTold(room: RoomKey): number {
-    return this.#told[partitionOf(room, this.#partitions)]!.stored.findLast((stored) => stored.room === room)?.streamSeq ?? 0;
+  lastActivity(room: RoomKey): number {
+    return this.#activities[partitionOf(room, this.#partitions)]!.stored.findLast((stored) => stored.room === room)?.streamSeq ?? 0;
   }
 
   follow(partition: number, after: number, signal: AbortSignal): AsyncIterable<StoredRecord> {
@@ -80,19 +80,20 @@ export class MadeUpLog implements CountedEditLog {
     return this.#edits[partition]!.stored.length;
   }
 
-  /** It is read again in a moment anyhow. */
+  /** Resolves after two polls: the stream is read in that time. */
   readNow(): Promise<void> {
     return new Promise((resolve) => setTimeout(resolve, 2 * POLL_MS));
   }
 
   get activities(): ActivityStream {
     return {
-      follow: (partition, after, signal) => this.#told[partition]!.follow(after, signal),
-      end: async (partition) => this.#told[partition]!.stored.length,
-      last: async (partition) => this.#told[partition]!.stored.length,
+      follow: (partition, after, signal) => this.#activities[partition]!.follow(after, signal),
+      end: async (partition) => this.#activities[partition]!.stored.length,
+      last: async (partition) => this.#activities[partition]!.stored.length,
       readNow: () => this.readNow(),
-      forgotten: async (partition) => this.#told[partition]!.forgotten,
-      forget: async (partition, through) => void (this.#told[partition]!.forgotten = Math.max(this.#told[partition]!.forgotten, through)),
+      forgotten: async (partition) => this.#activities[partition]!.forgotten,
+      forget: async (partition, through) =>
+        void (this.#activities[partition]!.forgotten = Math.max(this.#activities[partition]!.forgotten, through)),
     };
   }
 

@@ -21,7 +21,7 @@ export class PassAnswers {
       case "read-forgotten":
         return { kind: "forgotten-read", through: 0 };
       case "read-progress":
-        return { kind: "progress-read", word: undefined };
+        return { kind: "progress-read", report: undefined };
       case "write-sentinel":
         return { kind: "sentinel-written", beat: this.beat };
       case "begin-progress":

@@ -25,7 +25,7 @@ export function recordOf(firstSeq: number, edits: readonly LoggedEdit[], epoch =
   });
 }
 
-/** Stands for the user alone: 16 characters from a hash of the name. */
+/** The client id of a user: 16 characters from a hash of the name. */
 function clientOf(user: string): ClientId {
   let hash = 0n;
   for (const char of user) hash = (hash * 1_000_003n + BigInt(char.codePointAt(0)!)) % (1n << 60n);

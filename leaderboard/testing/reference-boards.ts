@@ -8,13 +8,13 @@ import type { UnixMillis, UserId } from "../../shared/ids.ts";
 import type { MemberRole } from "../boards/keys.ts";
 import type { ScoringOptions } from "../counting/scoring.ts";
 
-/** One edit as the log has it; `time` never less than the one before. */
+/** One edit of the log; `time` never decreases. */
 export type LoggedEdit = { readonly user: UserId; readonly bytes: number; readonly time: UnixMillis };
-/** The same of the stream of activities. */
+/** One entry of the stream of activities. */
 export type ReportedActivity = { readonly activity: Activity; readonly time: UnixMillis };
 
 type Place = { readonly member: string; readonly score: number };
-/** `at`: when, then the how manieth of its stream, then which stream. */
+/** `at`: the time, then the index in its stream, then the stream. */
 type Done = {
   readonly user: UserId;
   readonly points: number;
@@ -25,7 +25,7 @@ type Done = {
   readonly at: readonly [number, number, number];
 };
 
-/** Window id -> everyone with points in it on this role's board, the first ahead. */
+/** Window id -> all members with points on this role's board, the leader first. */
 export function referenceBoards(
   { edits, activities = [] }: { edits: readonly LoggedEdit[]; activities?: readonly ReportedActivity[] },
   options: ScoringOptions,

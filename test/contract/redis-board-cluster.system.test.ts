@@ -110,14 +110,14 @@ test("[BOARD10] rooms on every server of a cluster count, read, dump and restore
   const names = redisNames(connection.redis, KEYS, { namesMax: 2 });
   await Promise.all(
     rooms.map(async (room) => {
-      for (let time = 0; time < 2; time++) await tenants.tell(room, windowsAt(NOON)); // A repeat counts once.
+      for (let time = 0; time < 2; time++) await tenants.sendTotals(room, windowsAt(NOON)); // A repeat counts once.
       for (const user of ["ann", "bob", "cy"]) await names.write(room, user, user.toUpperCase());
       expect(await names.read(room, ["bob", "cy", "nobody"])).toEqual(new Map([["bob", "BOB"]])); // At most two.
     }),
   );
   await Promise.all([
-    tenants.meet("acme.room-1" as RoomKey, [ALL_TIME], ["ann", "bob"]),
-    tenants.meet("acme.room-2" as RoomKey, [ALL_TIME], ["bob", "cy"]),
+    tenants.addUsers("acme.room-1" as RoomKey, [ALL_TIME], ["ann", "bob"]),
+    tenants.addUsers("acme.room-2" as RoomKey, [ALL_TIME], ["bob", "cy"]),
   ]);
   const { rooms: ranked, people, ranking } = await tenants.page("acme" as TenantId, ALL_TIME, { offset: 5, limit: 3 });
   expect(people).toBe(3);
@@ -140,7 +140,7 @@ test("[BOARD10] tenants on every server of a cluster are found and announced at 
   const roomIn = (tenant: TenantId): RoomKey => `${tenant}.room` as RoomKey;
   await Promise.all(ids.map((tenant) => boards.apply(roomIn(tenant), batchAfter(0))));
   await Promise.all(
-    ids.flatMap((tenant) => [tenants.tell(roomIn(tenant), [ALL_TIME]), tenants.meet(roomIn(tenant), [ALL_TIME], ["ann", "bob"])]),
+    ids.flatMap((tenant) => [tenants.sendTotals(roomIn(tenant), [ALL_TIME]), tenants.addUsers(roomIn(tenant), [ALL_TIME], ["ann", "bob"])]),
   );
   const pages = await Promise.all(ids.map((tenant) => tenants.page(tenant, ALL_TIME, { offset: 0, limit: 2 })));
   for (const page of pages) expect(page).toEqual({ rooms: 1, people: 2, ranking: [{ rank: 1, room: "room", points: 1 }] });

@@ -399,8 +399,8 @@ test("[BOARD16] a tenant's board receives all members of a large restored board 
   const room = "crowd.room-1" as RoomKey;
   const users = Array.from({ length: 150_000 }, (_, index) => `user-${index}`);
   const [hour] = windowsAt(Date.UTC(2126, 6, 1, 12) as UnixMillis);
-  await tenants.meet(room, [hour!, ALL_TIME], users);
-  await tenants.meet(room, [hour!], ["user-1"]);
+  await tenants.addUsers(room, [hour!, ALL_TIME], users);
+  await tenants.addUsers(room, [hour!], ["user-1"]);
   const people = await Promise.all(
     [hour!, ALL_TIME].map(async (window) => (await tenants.page("crowd" as TenantId, window, { offset: 0, limit: 1 })).people),
   );

@@ -192,8 +192,8 @@ const NOT_IN_A_RUN = {
     remove: () => Promise.resolve(),
   },
   tenants: {
-    meet: () => Promise.resolve(),
-    tell: () => Promise.resolve(),
+    addUsers: () => Promise.resolve(),
+    sendTotals: () => Promise.resolve(),
     page: () => Promise.resolve({ rooms: 0, people: 0, ranking: [] }),
     rankOf: () => Promise.resolve(undefined),
     remove: () => Promise.resolve(),
