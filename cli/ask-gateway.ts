@@ -32,13 +32,13 @@ export async function askGateway(
   asked: { readonly method?: string; readonly body?: string },
 ): Promise<GatewayAnswer> {
   const { ok, status, text } = await exchange(url, bearer, asked);
-  const said = readAnswer(text);
-  if (said === undefined)
+  const answer = readAnswer(text);
+  if (answer === undefined)
     throw new SettingError(
       `the server at ${url.origin} is not a gateway (HTTP ${status} without JSON). Set --url to the address of a gateway`,
     );
-  if (!ok) throw new SettingError(refusalOf(status, said.message ?? `the gateway answered ${status}`, bearer));
-  return said;
+  if (!ok) throw new SettingError(refusalOf(status, answer.message ?? `the gateway answered ${status}`, bearer));
+  return answer;
 }
 
 /** The gateway treats a wrong secret as a token, so its message alone would mislead an operator who passed a secret. */

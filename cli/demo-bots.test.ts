@@ -20,21 +20,25 @@ function bots(): { bots: DemoBots; orders: string[]; timers: (() => void)[] } {
 }
 
 test("[BOT3] a room has the requested number of bots, and none after the time limit", async () => {
-  const { bots: crowd, orders, timers } = bots();
-  expect([await crowd.set(ROOM, 10), await crowd.set(ROOM, 60), await crowd.set(ROOM, 0)]).toEqual([10, 60, 0]);
+  const { bots: demoBots, orders, timers } = bots();
+  expect([await demoBots.set(ROOM, 10), await demoBots.set(ROOM, 60), await demoBots.set(ROOM, 0)]).toEqual([10, 60, 0]);
   expect([orders, timers.length]).toEqual([["10 in notes", "60 in notes", "0 in notes"], 0]);
-  await crowd.set(ROOM, 10);
+  await demoBots.set(ROOM, 10);
   timers[0]!();
-  expect(await crowd.set("other" as RoomId, BOTS_MAX)).toBe(BOTS_MAX);
+  expect(await demoBots.set("other" as RoomId, BOTS_MAX)).toBe(BOTS_MAX);
   expect(orders.slice(3)).toEqual(["10 in notes", "0 in notes", "300 in other"]);
-  await crowd.stop();
+  await demoBots.stop();
   expect(timers).toHaveLength(0);
 });
 
 test("[BOT3] all rooms together never have more bots than one machine can run", async () => {
-  const { bots: crowd, orders } = bots();
-  await crowd.set(ROOM, 200);
-  expect([await crowd.set("other" as RoomId, 101), await crowd.set("other" as RoomId, 100), orders.length]).toEqual([undefined, 100, 2]);
+  const { bots: demoBots, orders } = bots();
+  await demoBots.set(ROOM, 200);
+  expect([await demoBots.set("other" as RoomId, 101), await demoBots.set("other" as RoomId, 100), orders.length]).toEqual([
+    undefined,
+    100,
+    2,
+  ]);
 });
 
 test.each([

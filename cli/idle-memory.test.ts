@@ -55,7 +55,7 @@ test("[IDL1] a quiet process collects twice, and again only when its heap has gr
   expect(state.collections).toBe(5);
 });
 
-test("[IDL9] memory that is released after a collection is collected at the next quiet check, however late it comes", async () => {
+test("[IDL9] memory that is released after a collection is collected at the next quiet check", async () => {
   const { clock, state, running } = rig();
   await clock.advance(LOOK_MS);
   state.busyShare = 0.2;

@@ -56,8 +56,8 @@ export async function listRooms(config: Values<typeof opsRoomsSettings>, print: 
 
 function roomLine({ tenant, room, heldBack, ...facts }: RoomPage["rooms"][number]): string {
   const { mode, participants, gateways, editsPerSecond, server, epoch } = facts;
-  const said = { participants, editsPerSecond: Math.round(editsPerSecond * 10) / 10, mode, gateways, server, epoch };
-  return [`${tenant}.${room}`, ...Object.entries(said).map(([name, value]) => `${name}=${value}`), ...held(heldBack)].join(" ");
+  const details = { participants, editsPerSecond: Math.round(editsPerSecond * 10) / 10, mode, gateways, server, epoch };
+  return [`${tenant}.${room}`, ...Object.entries(details).map(([name, value]) => `${name}=${value}`), ...held(heldBack)].join(" ");
 }
 
 function held(level: number): string[] {

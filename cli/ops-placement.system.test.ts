@@ -59,8 +59,8 @@ const explained = async (room: string) => (await asked(explainRoom, opsExplainSe
 async function serverLine(host: string): Promise<string> {
   let line: string | undefined;
   await eventually(
-    `the server on ${host} is heard`,
-    async () => (line = (await servers()).find((said) => said.includes(`host=${host}`))) !== undefined,
+    `the server on ${host} has sent a heartbeat`,
+    async () => (line = (await servers()).find((server) => server.includes(`host=${host}`))) !== undefined,
   );
   return line!;
 }
@@ -77,7 +77,7 @@ const hostOf = async (room: string): Promise<number> =>
 
 test("[OPL1] the list of servers shows their labels and the used share of their budget", async () => {
   let lines: string[] = [];
-  await eventually("all three are heard", async () => (lines = await servers()).length === 3);
+  await eventually("all three have sent a heartbeat", async () => (lines = await servers()).length === 3);
   for (const labels of ["host=north zone=z1", "host=south zone=z2", "host=west zone=z3 pool=gold"])
     expect(lines.some((line) => /^rs-\w+ rooms=\d+ used=\d+%/.test(line) && line.includes(labels))).toBe(true);
 });
@@ -102,8 +102,8 @@ test("[OPL3] a drained server has no rooms left and takes none, and the operator
   const person = await writeIn("drained");
   const from = await hostOf("drained");
   const host = ["north", "south", "west"][from]!;
-  const said = await asked(drainServer, opsDrainSettings, { server: await serverOn(host) });
-  expect(said.at(-1)).toMatch(/^rs-\w+ has no rooms left and can be stopped$/);
+  const printed = await asked(drainServer, opsDrainSettings, { server: await serverOn(host) });
+  expect(printed.at(-1)).toMatch(/^rs-\w+ has no rooms left and can be stopped$/);
   expect(await hostOf("drained")).not.toBe(from);
   expect(await serverLine(host)).toContain("draining");
   const another = await writeIn("opened-meanwhile");
@@ -174,7 +174,7 @@ test("[OPL8] --on-host pins a room to a host", async () => {
 
 test("[OPL11] a pin without a matching server is refused, and the error names the known pools and hosts", async () => {
   let refusal = "";
-  await eventually("all three are heard", async () => {
+  await eventually("all three have sent a heartbeat", async () => {
     refusal = await asked(pinRoom, opsPinSettings, { room: "unopened", pool: "goldd" }).then(
       () => "",
       (error: Error) => error.message,
@@ -189,7 +189,7 @@ test("[OPL11] a pin without a matching server is refused, and the error names th
 });
 
 /** Runs a command that calls a gateway. */
-async function told<Of extends Settings>(
+async function printedBy<Of extends Settings>(
   run: (config: Values<Of>, print: (line: string) => void) => Promise<void>,
   settings: Of,
   flags: Record<string, string> = {},
@@ -207,14 +207,14 @@ const LISTED = { timeout: 60_000 };
 
 test("[OPL9] the lists show the status of open rooms and of gateways", async () => {
   const people = [await writeIn("listed-a"), await writeIn("listed-b")];
-  const listed = (flags: Record<string, string>) => told(listRooms, opsRoomsSettings, { search: "LISTED-", ...flags });
+  const listed = (flags: Record<string, string>) => printedBy(listRooms, opsRoomsSettings, { search: "LISTED-", ...flags });
   const room = expect.stringMatching(
     /^default\.listed-[ab] participants=1 editsPerSecond=[\d.]+ mode=flat gateways=1 server=rs-\w+ epoch=\d+$/,
   );
   await expect.poll(() => listed({}), LISTED).toEqual([room, room, "2 of 2 open rooms"]);
   await expect.poll(() => listed({ limit: "1" }), LISTED).toEqual([room, "1 of 2 open rooms"]);
   expect(await listed({ tenant: "acme" })).toEqual(["no matching room is open. A room opens when a client joins it"]);
-  const gateways = await told(listGateways, opsGatewaysSettings);
+  const gateways = await printedBy(listGateways, opsGatewaysSettings);
   expect(gateways).toEqual([expect.stringMatching(/^\S+ ready connections=\d+ rooms=\d+(?: shedLevel=\d)?$/)]);
   for (const person of people) person.leave();
 });
@@ -223,6 +223,6 @@ test("[OPL10] explain reports a deleted room as deleted, and not as one that can
   (await writeIn("doomed")).leave();
   const settings = { url: cluster.gateways[0]!.httpUrl, internalSecret: cluster.internalSecret, room: "doomed" };
   await runAdmin("delete-room", readSettings(adminSettings["delete-room"], { flags: settings, env: {} }));
-  await eventually("it is said", async () => (await explained("doomed")).startsWith("default.doomed is deleted"));
+  await eventually("the deletion is reported", async () => (await explained("doomed")).startsWith("default.doomed is deleted"));
   expect(await explained("doomed")).toBe("default.doomed is deleted: joins are rejected, and the room id cannot be used again");
 });

@@ -116,10 +116,10 @@ export async function connectOperator({
 
 /** Formats an event as one line for people. */
 export function describeEvent({ at, by, kind, ...facts }: OperationsEvent): string {
-  const told = Object.entries(facts).map(
+  const fields = Object.entries(facts).map(
     ([name, value]) => `${name}=${typeof value === "string" && /[\s="]/.test(value) ? JSON.stringify(value) : String(value)}`,
   );
-  return [new Date(at).toISOString(), kind, ...told, `by=${by}`].join(" ");
+  return [new Date(at).toISOString(), kind, ...fields, `by=${by}`].join(" ");
 }
 
 /** Which rooms have edits that are in no snapshot: their logs are never trimmed, and somebody should look at what they hold. It needs NATS only. */

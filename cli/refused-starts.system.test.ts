@@ -119,8 +119,8 @@ test.each<[string, () => Record<string, string>, RegExp]>([
     /^coroom: COROOM_JWKS_FILE=\/nope cannot be read/,
   ],
   ["no address of keys", () => ({ ROLES: "gateway", JWT_SECRET: "", JWKS_URL: "nope" }), /COROOM_JWKS_URL must be an address/],
-])("[START2] %s is told in one sentence, without a stack", async (_, settings, message) => {
-  const said = await refused(settings());
-  expect(said).toMatch(message);
-  expect(said).not.toMatch(/\n +at /);
+])("[START2] %s is reported in one sentence, without a stack", async (_, settings, message) => {
+  const printed = await refused(settings());
+  expect(printed).toMatch(message);
+  expect(printed).not.toMatch(/\n +at /);
 });

@@ -254,12 +254,12 @@ test("[RST7] a room that cannot be restored is named and does not block others, 
   await (await kvm.open(SUBJECTS.checkpointsBucket)).put("acme.bad", "of a newer version");
   await (await kvm.open(SUBJECTS.historyBucket)).put("acme.bad", JSON.stringify({ versions: [], segments: [], through: 500 }));
 
-  const said: string[] = [];
-  await expect(restored(said)).rejects.toThrow("1 rooms were not restored: acme.bad.");
-  expect(said[0]).toContain("acme.bad: not restored: the checkpoint of room acme.bad does not decode");
-  expect(said).toContain(`${ROOM}: rebuilt up to seq 3`);
-  expect(said.join()).toContain("checkpoints refer to 500");
-  expect(said.at(-1)).toBe("2 rooms checked, 1 rebuilt, 0 edits missing");
+  const printed: string[] = [];
+  await expect(restored(printed)).rejects.toThrow("1 rooms were not restored: acme.bad.");
+  expect(printed[0]).toContain("acme.bad: not restored: the checkpoint of room acme.bad does not decode");
+  expect(printed).toContain(`${ROOM}: rebuilt up to seq 3`);
+  expect(printed.join()).toContain("checkpoints refer to 500");
+  expect(printed.at(-1)).toBe("2 rooms checked, 1 rebuilt, 0 edits missing");
 });
 
 const FILLER = `${ENVIRONMENT}.log.0.=.filler`;

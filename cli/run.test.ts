@@ -12,13 +12,13 @@ import { startGroups, startSettings } from "./settings.ts";
 
 /** Returns the printed text. */
 async function printed(line: string, table: readonly CliCommand[] = commands, env: Record<string, string> = {}): Promise<string> {
-  const said: string[] = [];
+  const printedLines: string[] = [];
   await runCommandLine(
     line.split(" ").filter((word) => word !== ""),
     table,
-    { env, print: (line) => said.push(line), warn: (line) => said.push(`warning: ${line}`) },
+    { env, print: (line) => printedLines.push(line), warn: (line) => printedLines.push(`warning: ${line}`) },
   );
-  return said.join("\n");
+  return printedLines.join("\n");
 }
 
 const echo = command({
@@ -40,7 +40,7 @@ test("[RUN1] a command receives the values of its flags and variables", async ()
 test.each(["", "--help", "-h"])("[RUN2] coroom %s lists every command with its summary, and no setting", async (line) => {
   const lines = (await printed(line)).split("\n");
   for (const { name, summary } of commands)
-    expect(lines.some((said) => said.trim().startsWith(`coroom ${name} `) && said.endsWith(summary))).toBe(true);
+    expect(lines.some((printedLines) => printedLines.trim().startsWith(`coroom ${name} `) && printedLines.endsWith(summary))).toBe(true);
   expect(lines.length).toBeLessThan(commands.length + 6);
 });
 

@@ -63,12 +63,12 @@ export async function start(given: StartConfig): Promise<Running> {
   return { stop };
 }
 
-/** `told`: the given settings with generated secrets. */
-async function startRoles(given: StartConfig, told: StartConfig, registry: Registry, add: (part: Running) => void): Promise<void> {
+/** `withSecrets`: the given settings with generated secrets. */
+async function startRoles(given: StartConfig, withSecrets: StartConfig, registry: Registry, add: (part: Running) => void): Promise<void> {
   const runs = (role: Role): boolean => given.roles.includes(role);
   const deps = (role: Role) => ({ log: pinoLog({ role }, given.logLevel), registry });
 
-  let config = told;
+  let config = withSecrets;
   if (runs("engines")) {
     const engines = await startLocalEngines(config, { log: deps("engines").log, print });
     add(engines);

@@ -7,9 +7,9 @@ import { commands } from "./commands.ts";
 import { distanceBetween, knownVariables, refuseMisspelt } from "./unknown-variables.ts";
 
 const warnings = (env: Readonly<Record<string, string>>): readonly string[] => {
-  const said: string[] = [];
-  refuseMisspelt(env, commands, (line) => said.push(line));
-  return said;
+  const printedLines: string[] = [];
+  refuseMisspelt(env, commands, (line) => printedLines.push(line));
+  return printedLines;
 };
 
 test.each([

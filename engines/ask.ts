@@ -4,9 +4,9 @@ import { connect } from "node:net";
 export type TcpQuestion = { readonly host: string; readonly port: number; readonly send: string; readonly msMax: number };
 
 /** True when the received text satisfies `enough`; false when the server refuses, disconnects or does not answer. */
-export function answersOverTcp(question: TcpQuestion, enough: (heard: string) => boolean): Promise<boolean> {
+export function answersOverTcp(question: TcpQuestion, enough: (received: string) => boolean): Promise<boolean> {
   return new Promise((resolve) => {
-    let heard = "";
+    let received = "";
     const socket = connect(question.port, question.host, () => socket.write(question.send));
     const end = (answer: boolean): void => {
       clearTimeout(timer);
@@ -15,8 +15,8 @@ export function answersOverTcp(question: TcpQuestion, enough: (heard: string) =>
     };
     const timer = setTimeout(end, question.msMax, false);
     socket.on("data", (bytes) => {
-      heard += bytes.toString("latin1");
-      if (enough(heard)) end(true);
+      received += bytes.toString("latin1");
+      if (enough(received)) end(true);
     });
     socket.on("error", () => end(false));
     socket.on("close", () => end(false));

@@ -78,7 +78,7 @@ function connectAs(users: NatsUsers | undefined): string {
 }
 
 export function natsAnswers(port: number, host = "127.0.0.1", users?: NatsUsers): Promise<boolean> {
-  return answersOverTcp({ host, port, send: `${connectAs(users)}PING\r\n`, msMax: ASK_MS_MAX }, (heard) => heard.includes("PONG"));
+  return answersOverTcp({ host, port, send: `${connectAs(users)}PING\r\n`, msMax: ASK_MS_MAX }, (received) => received.includes("PONG"));
 }
 
 /**
@@ -87,5 +87,8 @@ export function natsAnswers(port: number, host = "127.0.0.1", users?: NatsUsers)
 export function jetStreamAnswers(port: number, host = "127.0.0.1", users?: NatsUsers): Promise<boolean> {
   const inbox = "_INBOX.coroom-ready";
   const send = `${connectAs(users)}SUB ${inbox} 1\r\nPUB $JS.API.INFO ${inbox} 0\r\n\r\n`;
-  return answersOverTcp({ host, port, send, msMax: ASK_MS_MAX }, (heard) => heard.includes(`MSG ${inbox}`) && !heard.includes(`"error"`));
+  return answersOverTcp(
+    { host, port, send, msMax: ASK_MS_MAX },
+    (received) => received.includes(`MSG ${inbox}`) && !received.includes(`"error"`),
+  );
 }

@@ -47,7 +47,7 @@ function heldLock(path: string, us: ProcessIdentity): Lock {
   };
 }
 
-/** Two may find the same stale lock: only one moves it away, and whoever moved a fresh one puts it back. */
+/** Two processes may find the same stale lock: only one moves it away. A process that moved a fresh lock restores it. */
 function removeStale(path: string, stale: string): void {
   const aside = `${path}.${randomUUID()}`;
   try {

@@ -23,5 +23,7 @@ test("a key written is there after SIGKILL and after an orderly stop", async () 
 });
 
 function answers(engine: Engine, command: string, answer: string): Promise<boolean> {
-  return answersOverTcp({ host: "127.0.0.1", port: engine.port, send: `${command}\r\n`, msMax: 30_000 }, (heard) => heard.includes(answer));
+  return answersOverTcp({ host: "127.0.0.1", port: engine.port, send: `${command}\r\n`, msMax: 30_000 }, (received) =>
+    received.includes(answer),
+  );
 }

@@ -31,7 +31,7 @@ export async function startRedisServer(options: RedisServerOptions): Promise<Eng
       port,
       command: { path: binary.path, args: [config], env: binary.env, cwd: dataDir, logFile: join(dataDir, "redis-server.log") },
       lock,
-      isReady: () => answersOverTcp({ host, port, send: "PING\r\n", msMax: ASK_MS_MAX }, (heard) => heard.includes("+PONG")),
+      isReady: () => answersOverTcp({ host, port, send: "PING\r\n", msMax: ASK_MS_MAX }, (received) => received.includes("+PONG")),
     });
   } catch (error) {
     lock.release();

@@ -46,7 +46,9 @@ export async function startS3Server(options: FindOptions & { readonly dataDir: s
       },
       lock,
       isReady: () =>
-        answersOverTcp({ host, port, send: `GET /healthcheck HTTP/1.0\r\n\r\n`, msMax: ASK_MS_MAX }, (heard) => heard.startsWith("HTTP/1")),
+        answersOverTcp({ host, port, send: `GET /healthcheck HTTP/1.0\r\n\r\n`, msMax: ASK_MS_MAX }, (received) =>
+          received.startsWith("HTTP/1"),
+        ),
     });
     return Object.assign(engine, CREDENTIALS);
   } catch (error) {

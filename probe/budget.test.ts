@@ -25,5 +25,5 @@ test("[PBU3] the alerts use the same shares", () => {
   expect(limitsOf("CoroomHopSlow")).toEqual(
     seconds(ROUND_TRIP_MS, HOPS_MS["gateway to room server"], HOPS_MS["room server"], HOPS_MS.commit, HOPS_MS["gateway to client"]),
   );
-  expect(HOPS_MS["fan-out"], "told by the same metric").toBe(HOPS_MS["gateway to room server"]);
+  expect(HOPS_MS["fan-out"], "measured by the same metric").toBe(HOPS_MS["gateway to room server"]);
 });

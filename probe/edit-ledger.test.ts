@@ -34,7 +34,7 @@ test("[PED2] the ledger measures how long an edit took to be acknowledged, and t
   expect(delivered(0, 1, edit, 15)).toEqual([{ kind: "edit-acknowledged", ms: 5 }]);
   expect(ledger.oldestAt, "one has still to see it").toBe(10);
   expect(delivered(2, 1, edit, 17)).toEqual([{ kind: "edit-arrived", ms: 7 }]);
-  expect(delivered(2, 1, edit, 18), "told twice").toEqual([]);
+  expect(delivered(2, 1, edit, 18), "delivered twice").toEqual([]);
   expect(ledger.oldestAt).toBeUndefined();
 });
 

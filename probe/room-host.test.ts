@@ -59,17 +59,17 @@ class FakeRoom {
       send: (payload) => {
         member.unsavedEdits += 1;
         const seq = (this.#seq += 1) as Seq;
-        for (const [other, { listener: told }] of this.members.entries()) {
+        for (const [other, { listener }] of this.members.entries()) {
           if (this.deaf.has(other)) continue;
           this.clock.after(other === index ? this.acksAfterMs : this.arrivesAfterMs, () => {
             if (other === index) member.unsavedEdits -= 1;
-            told.delivered([{ seq, payload }]);
+            listener.delivered([{ seq, payload }]);
           });
         }
       },
       pointAt: (point: Point) => {
-        for (const [other, { listener: told, seesPresence: sees }] of this.members.entries())
-          if (other !== index && sees) this.clock.after(this.seenAfterMs, () => told.pointed(`client-${index}` as ClientId, point));
+        for (const [other, { listener, seesPresence: sees }] of this.members.entries())
+          if (other !== index && sees) this.clock.after(this.seenAfterMs, () => listener.pointed(`client-${index}` as ClientId, point));
       },
       cut: () => (member.cuts += 1),
       comeBack: () => (member.returns += 1),
@@ -101,7 +101,7 @@ test("[PRH3] only the visitor loses its connection again and again", () => {
   expect(room.members.map(({ cuts }) => cuts)).toEqual([0, 0, 0, 0, 5]);
   expect(
     room.members.map(({ returns }) => returns),
-    "whoever was refused",
+    "a refused participant",
   ).toEqual([5, 5, 5, 5, 5]);
 });
 

@@ -90,7 +90,7 @@ export class ProbedRoom {
     const { clock } = this.#deps;
     this.#callOffStep = clock.after(Math.max(0, this.#beats.dueAt - clock.now()), () => {
       const now = clock.now();
-      for (const act of this.#beats.take(now)) this.#tell((findings) => this.#act(act, now, findings));
+      for (const act of this.#beats.take(now)) this.#collectFindings((findings) => this.#act(act, now, findings));
       this.#stepLater();
     });
   }
@@ -158,19 +158,20 @@ export class ProbedRoom {
       },
       delivered: (edits) => {
         const now = clock.now();
-        this.#tell((findings) => {
+        this.#collectFindings((findings) => {
           for (const { seq, payload } of edits) this.#edits.receiveDelivered(index, seq, this.#numberOf(payload), now, findings);
         });
       },
-      snapshot: (seq) => this.#tell((findings) => this.#edits.receiveSnapshot(index, seq, findings)),
-      rolledBack: () => this.#tell((findings) => this.#edits.receiveRolledBack(findings)),
+      snapshot: (seq) => this.#collectFindings((findings) => this.#edits.receiveSnapshot(index, seq, findings)),
+      rolledBack: () => this.#collectFindings((findings) => this.#edits.receiveRolledBack(findings)),
       pointed: (client, point) => this.#receivePointed(client, point),
     };
   }
 
   #receivePointed(client: ClientId, point: Point): void {
     const participant = this.#participants.slice(0, PAIR).findIndex((one) => one.client === client);
-    if (participant >= 0) this.#tell((findings) => this.#pointers.receiveSeen(participant, point, this.#deps.clock.now(), findings));
+    if (participant >= 0)
+      this.#collectFindings((findings) => this.#pointers.receiveSeen(participant, point, this.#deps.clock.now(), findings));
   }
 
   #numberOf(payload: Uint8Array): number | undefined {
@@ -178,7 +179,7 @@ export class ProbedRoom {
     return mark?.run === this.#deps.run ? mark.number : undefined;
   }
 
-  #tell(find: (findings: Finding[]) => void): void {
+  #collectFindings(find: (findings: Finding[]) => void): void {
     const findings: Finding[] = [];
     find(findings);
     for (const finding of findings) this.#deps.record(finding);

@@ -1,6 +1,6 @@
 /**
- * Limits the number of clients, in total and per address. A client keeps its place until it has left and what it wrote
- * is saved.
+ * Limits the number of clients, in total and per address. A client keeps its place until it has left and its edits
+ * are saved.
  */
 
 import type { ClientAddress } from "../shared/limits/client-address.ts";

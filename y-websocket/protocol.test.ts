@@ -16,7 +16,7 @@ function docOf(text: string): Y.Doc {
   return doc;
 }
 
-function said(kind: number, write: (output: encoding.Encoder) => void): Uint8Array {
+function messageOf(kind: number, write: (output: encoding.Encoder) => void): Uint8Array {
   return encoding.encode((output) => {
     encoding.writeVarUint(output, kind);
     write(output);
@@ -26,16 +26,16 @@ function said(kind: number, write: (output: encoding.Encoder) => void): Uint8Arr
 test("[YPR1] the bridge decodes what y-protocols writes", () => {
   const doc = docOf("abc");
   const update = Y.encodeStateAsUpdate(doc);
-  expect(decodeYMessage(said(SYNC, (output) => writeSyncStep1(output, doc)))).toEqual({
+  expect(decodeYMessage(messageOf(SYNC, (output) => writeSyncStep1(output, doc)))).toEqual({
     kind: "sync-request",
     stateVector: Y.encodeStateVector(doc),
   });
-  expect(decodeYMessage(said(SYNC, (output) => writeSyncStep2(output, doc)))).toEqual({ kind: "update", update });
-  expect(decodeYMessage(said(SYNC, (output) => writeUpdate(output, update)))).toEqual({ kind: "update", update });
+  expect(decodeYMessage(messageOf(SYNC, (output) => writeSyncStep2(output, doc)))).toEqual({ kind: "update", update });
+  expect(decodeYMessage(messageOf(SYNC, (output) => writeUpdate(output, update)))).toEqual({ kind: "update", update });
   const awareness = new Awareness(doc);
   awareness.setLocalState({ user: { name: "Ann" } });
-  const told = said(AWARENESS, (output) => encoding.writeVarUint8Array(output, encodeAwarenessUpdate(awareness, [doc.clientID])));
-  expect(decodeYMessage(told)).toEqual({
+  const message = messageOf(AWARENESS, (output) => encoding.writeVarUint8Array(output, encodeAwarenessUpdate(awareness, [doc.clientID])));
+  expect(decodeYMessage(message)).toEqual({
     kind: "awareness",
     states: [{ client: doc.clientID, clock: 1, json: `{"user":{"name":"Ann"}}` }],
   });
@@ -74,11 +74,11 @@ test("[YPR3] no bytes make the decoder throw", () => {
     fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => void decodeYMessage(bytes)),
     { numRuns: 2_000 },
   );
-  const torn = said(AWARENESS, (output) => encoding.writeVarUint8Array(output, new Uint8Array([0xff, 0xff, 0xff, 0x7f])));
+  const torn = messageOf(AWARENESS, (output) => encoding.writeVarUint8Array(output, new Uint8Array([0xff, 0xff, 0xff, 0x7f])));
   for (const bytes of [new Uint8Array(), torn]) expect(decodeYMessage(bytes)).toBeUndefined();
 });
 
 test("[YPR4] an awareness message larger than any client's own state is skipped undecoded", () => {
-  const long = said(AWARENESS, (output) => encoding.writeVarUint8Array(output, new Uint8Array(256 * 1024 + 1)));
+  const long = messageOf(AWARENESS, (output) => encoding.writeVarUint8Array(output, new Uint8Array(256 * 1024 + 1)));
   expect(decodeYMessage(long)).toEqual({ kind: "unknown" });
 });

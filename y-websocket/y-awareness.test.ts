@@ -91,34 +91,34 @@ function client() {
   doc.clientID = OWN;
   const awareness = new Awareness(doc);
   onTestFinished(() => awareness.destroy());
-  const hear = (told: readonly YState[]): void => {
-    const input = decoding.createDecoder(encodeAwareness(told));
+  const receive = (states: readonly YState[]): void => {
+    const input = decoding.createDecoder(encodeAwareness(states));
     decoding.readVarUint(input);
     applyAwarenessUpdate(awareness, decoding.readVarUint8Array(input), "bridge");
   };
-  return { awareness, hear, seen: () => awareness.getStates().get(BOB) };
+  return { awareness, receive, seen: () => awareness.getStates().get(BOB) };
 }
 
 test("[YAW7] after the bridge lost the room for a moment, returning clients are shown at once with all later changes", () => {
   const { awareness, states } = rig();
-  const { hear, seen } = client();
+  const { receive, seen } = client();
   const show = (state: Record<string, unknown>): void => {
     states.set(BOB, state);
-    hear(awareness.statesOf([BOB]));
+    receive(awareness.statesOf([BOB]));
   };
   show({ "name": "Bob", "y-websocket": 7 });
   for (let loss = 0; loss < 2; loss++) {
     states.delete(BOB);
-    hear(awareness.statesOf([BOB]));
+    receive(awareness.statesOf([BOB]));
     expect(seen()).toBe(undefined);
     show({ "name": "Bob", "y-websocket": 7 });
     expect(seen()).toEqual({ name: "Bob" });
   }
   show({ "name": "Bob", "caret": 1, "y-websocket": 8 });
   expect(seen()).toEqual({ name: "Bob", caret: 1 });
-  hear(awareness.allStates());
+  receive(awareness.allStates());
   states.delete(BOB);
-  hear(awareness.statesOf([BOB]));
+  receive(awareness.statesOf([BOB]));
   expect(seen()).toBe(undefined);
 });
 
@@ -132,7 +132,7 @@ test("[YAW8] a client whose clock is behind is announced with the next clock at 
   expect(clockAt(0, 7)).toBe(7);
   states.delete(BOB);
   awareness.statesOf([BOB]);
-  expect([clockAt(0, 6), clockAt(3_000, 7), clockAt(3_100, 8)], "repeated by a tab, it took what it was told").toEqual([8, 8, 8]);
+  expect([clockAt(0, 6), clockAt(3_000, 7), clockAt(3_100, 8)], "a repeated state keeps the received clock").toEqual([8, 8, 8]);
   states.delete(BOB);
   awareness.statesOf([BOB]);
   expect([clockAt(4_000, 6), clockAt(19_000, 7), clockAt(34_000, 8), clockAt(34_100, 8), clockAt(50_000, 20)]).toEqual([9, 10, 11, 11, 20]);

@@ -34,19 +34,19 @@ class FakeRoom {
   saved = true;
   synced = false;
   isDestroyed = false;
-  #tell: Readonly<Record<string, (value: never) => void>> = {};
+  #listeners: Readonly<Record<string, (value: never) => void>> = {};
 
-  on(name: string, tell: (value: never) => void): void {
-    this.#tell = { ...this.#tell, [name]: tell };
+  on(name: string, listener: (value: never) => void): void {
+    this.#listeners = { ...this.#listeners, [name]: listener };
   }
 
   refuse(kind: string): void {
-    this.#tell["refused"]!({ kind, message: "no" } as never);
+    this.#listeners["refused"]!({ kind, message: "no" } as never);
   }
 
   comeInStep(): void {
     this.synced = true;
-    this.#tell["synced"]!(true as never);
+    this.#listeners["synced"]!(true as never);
   }
 
   destroy(): void {
@@ -96,7 +96,7 @@ test("[YCL1] a client joins under its own number, and its document never writes 
   expect(docs[0]!.doc.clientID).not.toBe(OWN);
 });
 
-test("[YCL2] a client that shows nothing is admitted a moment after its first message, however late that is", () => {
+test("[YCL2] a client without awareness is admitted shortly after its first message", () => {
   const { client, clock, docs } = rig();
   clock.turn(9_999);
   client.receiveMessage(encodeSyncRequest(new Uint8Array([0])));
@@ -158,9 +158,9 @@ test("[YCL6] after a client left its document stays until its edits are saved, u
 });
 
 test.each([
-  { unsavedEdits: 1, words: "not all its edits were saved" },
-  { unsavedEdits: 0, words: "its edits may depend on edits that are not saved" },
-])("[YCL21] the log reports a client that left with $unsavedEdits unacknowledged edits as: $words", async ({ unsavedEdits, words }) => {
+  { unsavedEdits: 1, warning: "not all its edits were saved" },
+  { unsavedEdits: 0, warning: "its edits may depend on edits that are not saved" },
+])("[YCL21] the log reports a client that left with $unsavedEdits unacknowledged edits as: $warning", async ({ unsavedEdits, warning }) => {
   const { client, clock, room, warnings } = rig();
   client.receiveMessage(hello);
   room.comeInStep();
@@ -168,7 +168,7 @@ test.each([
   const left = leave(client);
   await clock.advance(5_200);
   await left;
-  expect(warnings).toEqual([expect.stringContaining(words)]);
+  expect(warnings).toEqual([expect.stringContaining(warning)]);
 });
 
 test("[YCL7] a message without a valid update closes the client, and no message makes the bridge throw", () => {
@@ -217,7 +217,7 @@ test("[YCL8] a client without write permission for a time sends all its edits on
   client.receiveMessage(encodeUpdate(updates[0]!));
   expect(
     sent.filter((kind) => kind === "unknown"),
-    "told once",
+    "sent once",
   ).toHaveLength(1);
   room.rights = { read: true, write: true };
   sent.length = 0;
@@ -321,10 +321,10 @@ test("[YCL13] each of many tiny messages counts for more than its bytes", () => 
 
 test("[YCL14] a held message is a copy: it keeps no other read bytes, and later reads do not overwrite it", () => {
   const { client, room, docs } = rig();
-  const said = encodeUpdate(updateOf("mine"));
+  const update = encodeUpdate(updateOf("mine"));
   const read = new Uint8Array(64 * 1024);
-  read.set(said);
-  client.receiveMessage(read.subarray(0, said.byteLength));
+  read.set(update);
+  client.receiveMessage(read.subarray(0, update.byteLength));
   client.receiveMessage(hello);
   read.fill(0xff);
   room.comeInStep();
@@ -377,7 +377,7 @@ test("[YCL18] a client that writes too fast is closed with a retry and its data;
     room.comeInStep();
   }
   const update = encodeUpdate(updateOf("a key"));
-  for (let said = 0; said < 400; said++) {
+  for (let sent = 0; sent < 400; sent++) {
     fast.client.receiveMessage(update);
     honest.client.receiveMessage(update);
     honest.clock.turn(100);
@@ -394,12 +394,12 @@ test("[YCL19] updates that Yjs holds for a missing base count with each update, 
   client.receiveMessage(hello);
   room.comeInStep();
   client.receiveMessage(encodeUpdate(updates[1]!));
-  for (let said = 0; said < 10; said++) client.receiveMessage(encodeUpdate(updates[2]!));
+  for (let sent = 0; sent < 10; sent++) client.receiveMessage(encodeUpdate(updates[2]!));
   expect(closed).toEqual([4529]);
 
   const held = rig();
   held.client.receiveMessage(hello);
-  for (let said = 0; said < 300; said++) held.client.receiveMessage(encodeUpdate(updateOf("x")));
+  for (let sent = 0; sent < 300; sent++) held.client.receiveMessage(encodeUpdate(updateOf("x")));
   void leave(held.client);
   held.room.comeInStep();
   expect(held.docs[0]!.doc.getText("t").length).toBe(300);

@@ -240,7 +240,9 @@ test("[YWS10] a request without room or token, or over plain HTTP, receives an a
 
 test("[YWS11] the gateway receives the client's address from the load balancer, and pages of other origins are rejected", async () => {
   const gateway = new WebSocketServer({ host: "127.0.0.1", port: 0 });
-  const told = new Promise<unknown>((resolve) => gateway.on("connection", (_, request) => resolve(request.headers["x-forwarded-for"])));
+  const forwardedFor = new Promise<unknown>((resolve) =>
+    gateway.on("connection", (_, request) => resolve(request.headers["x-forwarded-for"])),
+  );
   await once(gateway, "listening");
   const { port } = gateway.address() as { port: number };
   await startBridge({ yGatewayUrl: `ws://127.0.0.1:${port}`, ySaveMsMax: "500" }, 0, {
@@ -248,7 +250,7 @@ test("[YWS11] the gateway receives the client's address from the load balancer, 
     allowedOrigins: ["https://app.example"],
   });
   const knock = (headers: Readonly<Record<string, string>>): WebSocket =>
-    new WebSocket(`ws://127.0.0.1:${bridge.port}/told?token=t`, { headers });
+    new WebSocket(`ws://127.0.0.1:${bridge.port}/forwardedFor?token=t`, { headers });
   const stranger = await new Promise<number | undefined>((resolve) =>
     knock({ origin: "https://elsewhere.example" })
       .on("unexpected-response", (_, response) => resolve(response.statusCode))
@@ -257,10 +259,10 @@ test("[YWS11] the gateway receives the client's address from the load balancer, 
   expect(stranger).toBe(403);
   const client = knock({ "origin": "https://app.example", "x-forwarded-for": "203.0.113.9" });
   client.on("open", () => client.send(new Uint8Array([0, 0, 1, 0]))); // The bridge admits the client with its first message.
-  expect(await told).toBe("203.0.113.9");
+  expect(await forwardedFor).toBe("203.0.113.9");
   client.terminate();
   gateway.close();
-  for (const line of gateway.clients) line.terminate();
+  for (const socket of gateway.clients) socket.terminate();
 });
 
 test("[YWS12] in production the bridge does not start with any origin allowed, and nowhere without a gateway", async () => {
@@ -312,7 +314,7 @@ test("[YWS15] the bridge stops though clients are silent, rejected but connected
   const { port } = bridge;
   const silent = connect({ port, host: "127.0.0.1" });
   const refused = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
-  for (const line of [silent, refused]) line.on("error", () => {}); // The bridge cuts the connection.
+  for (const socket of [silent, refused]) socket.on("error", () => {}); // The bridge cuts the connection.
   refused.write(
     "GET / HTTP/1.1\r\nhost: h\r\nconnection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n",
   );
@@ -327,11 +329,11 @@ test("[YWS15] the bridge stops though clients are silent, rejected but connected
   deaf.pause();
   await bridge.stop();
   expect(await counted("coroom_y_clients")).toBe(0);
-  for (const line of [silent, refused]) line.destroy();
+  for (const socket of [silent, refused]) socket.destroy();
   deaf.terminate();
   await startBridge();
   const bob = await visit("deaf", "bob");
-  await eventually("what it said is saved", () => textOf(bob) === "said just before");
+  await eventually("its last edit is saved", () => textOf(bob) === "said just before");
 });
 
 test("[YWS16] over TLS the bridge in the same process is given the gateway's address", async () => {
@@ -396,14 +398,14 @@ test("[YWS20] a message over the limit closes its sender, is counted, and releas
 
 test("[YWS21] an endless message of an unverified client closes its socket once it exceeds what may be held", async () => {
   await startBridge({ yHeldBytesMax: "1000000" });
-  const line = connect(bridge.port, "127.0.0.1");
-  ends.push(() => line.destroy());
-  line.on("error", () => {}); // The bridge finally cuts the connection.
+  const socket = connect(bridge.port, "127.0.0.1");
+  ends.push(() => socket.destroy());
+  socket.on("error", () => {}); // The bridge finally cuts the connection.
   const head = ["GET /part?token=none HTTP/1.1", "host: h", "upgrade: websocket", "connection: upgrade", "sec-websocket-version: 13"];
-  line.write(`${head.join("\r\n")}\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`);
-  await once(line, "data");
+  socket.write(`${head.join("\r\n")}\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`);
+  await once(socket, "data");
   const begun = Buffer.from([0x82, 0xff, 0, 0, 0, 0, 0x02, 0, 0, 0, 0, 0, 0, 0]); // A message of 32 MB.
-  line.write(Buffer.concat([begun, Buffer.alloc(8_000_000)]));
+  socket.write(Buffer.concat([begun, Buffer.alloc(8_000_000)]));
   await eventually("it is closed", async () => (await registry.metrics()).includes('coroom_y_closes_total{code="1013"} 1'));
   await eventually("it is gone", async () => (await counted("coroom_y_clients")) === 0, 20_000);
 });
