@@ -55,7 +55,7 @@ test.each([
     path: "/demo/bots",
     parameters: [],
     query: new URLSearchParams(search),
-    header: (name) => (name === "sec-fetch-site" ? site : ""),
+    header: (name) => ({ "sec-fetch-site": site, "host": "localhost" })[name] ?? "",
     address: undefined,
     body: new Uint8Array(),
     signal: new AbortController().signal,

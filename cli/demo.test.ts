@@ -40,7 +40,34 @@ test.each([
     path: "/demo/token",
     parameters: [],
     query: new URLSearchParams({ room: "notes", user: "ada" }),
-    header: (name) => (name === "sec-fetch-site" ? site : ""),
+    header: (name) => ({ "sec-fetch-site": site, "host": "localhost:8080" })[name] ?? "",
+    address: undefined,
+    body: new Uint8Array(),
+    signal: new AbortController().signal,
+  };
+  expect((await route!.answer(question)).status).toBe(status);
+});
+
+test.each([
+  ["127.0.0.1:8080", 200],
+  ["[::1]:8080", 200],
+  ["localhost", 200],
+  ["192.168.0.7:8080", 200],
+  ["workshop:8080", 200],
+  ["laptop.local:8080", 200],
+  ["", 403],
+  ["evil.example:8080", 403],
+  ["127.0.0.1.evil.example", 403],
+  ["evil.example.:8080", 403],
+])("[DEM6] a page under %j gets a token with status %i, because a public name may be another site's", async (host, status) => {
+  const route = demoRoutes({ jwtSecret: "x".repeat(32), internalSecret: "", bots: { set: async () => 0 } }).find(
+    ({ path }) => path === "/demo/token",
+  );
+  const question: RouteRequest = {
+    path: "/demo/token",
+    parameters: [],
+    query: new URLSearchParams({ room: "notes", user: "ada" }),
+    header: (name) => (name === "host" ? host : ""),
     address: undefined,
     body: new Uint8Array(),
     signal: new AbortController().signal,

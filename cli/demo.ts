@@ -60,12 +60,20 @@ export function demoRoutes({
   ];
 }
 
+/**
+ * An address, `localhost`, a name without a dot, or a name of the local network. A foreign page can make only a public
+ * name of its own resolve to this machine (DNS rebinding), and is then of the same origin for the browser.
+ */
+const LOCAL_HOST = /^(?:\d{1,3}(?:\.\d{1,3}){3}|\[[0-9a-f:.]+\]|[^.:[\]]+|[^:[\]]+\.local)(?::\d+)?$/i;
+
 function forThePage(answer: (question: RouteRequest) => Promise<HttpAnswer>): HttpRoute["answer"] {
   return (question) => {
     const site = question.header("sec-fetch-site");
-    return site === "" || site === "same-origin" || site === "none"
-      ? answer(question)
-      : errorAnswer(403, "not-allowed", "only the demo page may call this address");
+    const isPage = site === "" || site === "same-origin" || site === "none";
+    if (!isPage) return errorAnswer(403, "not-allowed", "only the demo page may call this address");
+    if (!LOCAL_HOST.test(question.header("host")))
+      return errorAnswer(403, "not-allowed", "the demo is served under an IP address or a local name: open the page under one of them");
+    return answer(question);
   };
 }
 

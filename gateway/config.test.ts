@@ -42,6 +42,14 @@ test("[GCF2] production is refused while anything is unsafe, and the error lists
   ).not.toThrow();
 });
 
+test("[GCF11] production with public keys is refused without the tokens' issuer and audience", () => {
+  const safe = { production: "true", allowedOrigins: "https://a", internalSecret: "i".repeat(32), jwksUrl: "https://id.example/jwks" };
+  expect(() => refuseUnsafeGateway(read(safe))).toThrow(/COROOM_JWT_ISSUER and COROOM_JWT_AUDIENCE/);
+  expect(() => refuseUnsafeGateway(read({ ...safe, jwtIssuer: "https://id.example" }))).toThrow(/COROOM_JWT_AUDIENCE/);
+  expect(() => refuseUnsafeGateway(read({ ...safe, jwtIssuer: "https://id.example", jwtAudience: "coroom" }))).not.toThrow();
+  expect(() => refuseUnsafeGateway(read({ ...safe, production: "false" }))).not.toThrow();
+});
+
 test("[GCF6] the balancer's header may be configured in any case: requests have lower-case names", () => {
   expect(read({ clientAddressHeader: "X-Forwarded-For" }).clientAddressHeader).toBe("x-forwarded-for");
 });

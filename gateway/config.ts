@@ -59,6 +59,11 @@ export function refuseUnsafeGateway(config: GatewayConfig): void {
     problems.push(
       "COROOM_SILENCE_MS_MAX must be at least twice COROOM_PING_INTERVAL_MS: otherwise a client that only pings is closed before its ping arrives",
     );
+  const hasPublicKeys = config.jwksUrl !== "" || config.jwksFile !== "";
+  if (config.production && hasPublicKeys && (config.jwtIssuer === "" || config.jwtAudience === ""))
+    problems.push(
+      "production requires the issuer and the audience of tokens with public keys: set COROOM_JWT_ISSUER and COROOM_JWT_AUDIENCE. Otherwise a token that the same identity provider issued for another service is valid here",
+    );
   if (config.production && config.allowedOrigins.length === 0)
     problems.push("production requires the list of pages that may connect: set COROOM_ALLOWED_ORIGINS");
   if (config.production && new TextEncoder().encode(config.internalSecret).length < SECRET_BYTES_MIN)
