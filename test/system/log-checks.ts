@@ -6,6 +6,7 @@
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { setTimeout as sleep } from "node:timers/promises";
 
+import { ONLY_EDIT_COUNTER_MIN } from "../../shared/bus/envelope.ts";
 import { decodeRecord, epochOf, type OwnersRecord, serverOf } from "../../shared/bus/record.ts";
 import { partitionOf, subjectsOf } from "../../shared/bus/subjects.ts";
 import type { ClientId, RoomKey, UnixMillis } from "../../shared/ids.ts";
@@ -66,8 +67,9 @@ async function readOnce(natsUrl: string, environment: string, room: RoomKey): Pr
 }
 
 /**
- * Throws unless seqs are 1..N without gap or repeat, each client's edits are in its order without gap or repeat, epochs
- * never decrease, and each epoch has one owner. Returns the edits in order.
+ * Throws unless seqs are 1..N without gap or repeat, each client's edits are in its order without gap or repeat (an edit
+ * over HTTP is the only one of its client), epochs never decrease, and each epoch has one owner. Returns the edits in
+ * order.
  */
 export function checkLog(records: readonly OwnersRecord[]): OrderedEdit[] {
   const edits: OrderedEdit[] = [];
@@ -88,7 +90,8 @@ export function checkLog(records: readonly OwnersRecord[]): OrderedEdit[] {
       const seq = record.edits.firstSeq + index;
       check(seq === edits.length + 1, `seq ${seq} follows seq ${edits.length}`);
       const last = counters.get(client) ?? 0;
-      check(counter === last + 1, `client ${client}: edit ${counter} follows edit ${last}`);
+      const isOnly = counter >= ONLY_EDIT_COUNTER_MIN && last === 0;
+      check(isOnly || counter === last + 1, `client ${client}: edit ${counter} follows edit ${last}`);
       counters.set(client, counter);
       edits.push({ seq, client, counter, payload });
     });
