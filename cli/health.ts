@@ -21,19 +21,22 @@ export const healthSettings = {
 } as const satisfies Settings;
 
 export type Health = Running & {
-  /** Call when all roles run. */
-  ready(): void;
+  /** Call when all roles run. `obstacle`: why the process cannot do its work now; undefined if it can. */
+  ready(obstacle?: () => string | undefined): void;
   /** Call before the roles stop. The port answers until `stop`. */
   stopping(): void;
 };
 
-/** `/healthz` answers immediately; `/readyz` answers 200 between `ready` and `stopping`. */
+/** `/healthz` answers immediately; `/readyz` answers 200 between `ready` and `stopping` while no obstacle is reported. */
 export async function serveHealth({ healthHost, healthPort }: Values<typeof healthSettings>, registry: Registry): Promise<Health> {
   if (healthPort === 0) return { ready: () => {}, stopping: () => {}, stop: async () => {} };
-  let isReady = false;
+  let obstacle = (): string | undefined => "starting or stopping";
   const answers: Readonly<Record<string, () => Promise<{ status: number; body: string }>>> = {
     "/healthz": async () => ({ status: 200, body: "ok\n" }),
-    "/readyz": async () => (isReady ? { status: 200, body: "ready\n" } : { status: 503, body: "starting or stopping\n" }),
+    "/readyz": async () => {
+      const why = obstacle();
+      return why === undefined ? { status: 200, body: "ready\n" } : { status: 503, body: `${why}\n` };
+    },
     "/metrics": async () => ({ status: 200, body: await registry.metrics() }),
   };
   const server = createServer((request, response) => {
@@ -53,11 +56,11 @@ export async function serveHealth({ healthHost, healthPort }: Values<typeof heal
     server.listen(healthPort, healthHost, resolve);
   });
   return {
-    ready: () => {
-      isReady = true;
+    ready: (obstacleOfParts = () => undefined) => {
+      obstacle = obstacleOfParts;
     },
     stopping: () => {
-      isReady = false;
+      obstacle = () => "starting or stopping";
     },
     stop: async () => {
       server.close();

@@ -55,7 +55,7 @@ export async function start(given: StartConfig): Promise<Running> {
   };
   try {
     await startRoles(given, config, registry, (part) => started.push(part));
-    health.ready();
+    health.ready(() => started.flatMap((part) => part.obstacle?.() ?? [])[0]);
   } catch (error) {
     await stop();
     throw error;

@@ -50,6 +50,7 @@ const WELL: Series = {
   [of("coroom_log_append_seconds_bucket", "room-server", { le: "1" })]: growing(100),
   [of("coroom_log_append_seconds_bucket", "room-server", { le: "+Inf" })]: growing(100),
   [of("coroom_room_saving_changes_total", "room-server", { state: "refusing" })]: always(3),
+  [of("coroom_room_server_log_full", "room-server")]: always(0),
   [of("coroom_gateway_unacked_edits", "gateway")]: always(5),
   [of("coroom_edits_committed_total", "room-server")]: growing(100),
   [of("coroom_gateway_backbone_connected", "gateway")]: always(1),
@@ -112,6 +113,10 @@ const CASES: Readonly<Record<string, Case>> = {
   "rooms refuse edits": {
     fires: ["CoroomRoomsRefuse"],
     series: { [of("coroom_room_saving_changes_total", "room-server", { state: "refusing" })]: growing(1) },
+  },
+  "the storage of the log is full": {
+    fires: ["CoroomLogFull"],
+    series: { [of("coroom_room_server_log_full", "room-server")]: always(1) },
   },
   "edits wait, and none is committed": {
     fires: ["CoroomEditsUnacked"],

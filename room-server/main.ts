@@ -16,6 +16,7 @@ import type { SharedConfig } from "../shared/settings/common-settings.ts";
 import { refuseUnfit, type RoomServerConfig } from "./config.ts";
 import { datedEpochs } from "./io/dated-epochs.ts";
 import { hmacSeal } from "./io/hmac.ts";
+import { LogStorage } from "./io/log-storage.ts";
 import { connectBus } from "./io/nats-bus.ts";
 import { tracedPorts } from "./io/traced-ports.ts";
 import { LoadMeter } from "./load/load-meter.ts";
@@ -36,7 +37,8 @@ export async function startRoomServer(
   refuseUnfit(config);
   const server = `rs-${randomBytes(8).toString("hex")}` as ServerId;
   const deps = { clock, log, metrics: roomServerMetrics(registry) };
-  const bus = await connectBus(server, config, { ...deps, presenceSent: (room, bytes) => loads.count(room, 0, bytes) });
+  const storage = new LogStorage(deps);
+  const bus = await connectBus(server, config, { ...deps, storage, presenceSent: (room, bytes) => loads.count(room, 0, bytes) });
   const loads = new LoadMeter(bus.options);
   const traces = await startTraces(config, { role: "room-server", instance: server }, { log, registry });
   const traced = traces === undefined ? bus.ports : tracedPorts(bus.ports, traces.edits);
@@ -80,5 +82,5 @@ export async function startRoomServer(
     await traces?.stop();
     log.info({ server }, "room server has stopped");
   };
-  return { server, stop: stopOnce(stop) };
+  return { server, stop: stopOnce(stop), obstacle: () => (storage.isFull ? "the storage of the log is full" : undefined) };
 }

@@ -41,9 +41,15 @@ export type ReleaseReason = "released" | "handed-over" | "fenced" | "failed" | "
 export interface RoomLog {
   /**
    * Retries until the outcome is certain, however long it takes; one append at a time per room. Calls `settled` once,
-   * never before this returns. The returned function abandons the append with a reason; then `settled` is not called.
+   * never before this returns. Calls `refused` each time that the log refuses the record because its storage is full.
+   * The returned function abandons the append with a reason; then `settled` is not called.
    */
-  append(room: RoomKey, record: OutgoingRecord, settled: (outcome: AppendOutcome) => void): (why: ReleaseReason) => void;
+  append(
+    room: RoomKey,
+    record: OutgoingRecord,
+    settled: (outcome: AppendOutcome) => void,
+    refused?: () => void,
+  ): (why: ReleaseReason) => void;
   /** The room's last record, from the stream's leader. Throws without an answer. */
   readLast(room: RoomKey): Promise<LastRecord | undefined>;
   /** Whether the stream's leader has no record of the room behind that one. Throws without an answer. */

@@ -18,6 +18,7 @@ import type { RoomKey, ServerId } from "../../shared/ids.ts";
 import { crashing, type NatsConnection, publish } from "../../shared/io/nats.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
+import { LogStorage, STORAGE_FULL } from "./log-storage.ts";
 import type { AppendOutcome, OutgoingRecord, RoomLog, LastRecord } from "../ports.ts";
 
 export type AppendOptions = { readonly server: ServerId; readonly partitions: number; readonly appendAnswerMsMax: number };
@@ -26,6 +27,7 @@ export type AppendDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: RoomServerMetrics;
+  readonly storage?: LogStorage;
 };
 
 type Append = {
@@ -35,6 +37,7 @@ type Append = {
   readonly reply: string;
   readonly headers: MsgHdrs;
   readonly settled: (outcome: AppendOutcome) => void;
+  readonly refused: () => void;
   readonly begun: number;
   step: Step;
 };
@@ -65,7 +68,7 @@ const UNAVAILABLE_RETRY_MS = 100;
 const LOOKS_AT_ONCE = 200;
 
 export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, options: AppendOptions, deps: AppendDeps): RoomLog["append"] {
-  const { clock, log, metrics } = deps;
+  const { clock, log, metrics, storage = new LogStorage(deps) } = deps;
   const appends = new Map<string, Append>();
   let tokens = 0;
   let checks = 0;
@@ -121,6 +124,7 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
     if (append === undefined) return;
     const ack = readPubAck(msg);
     if (ack.seq !== undefined && ack.error === undefined) {
+      storage.receiveStored();
       const outcome = outcomeOfAck(append.record, ack.seq);
       if (outcome.kind === "fenced")
         log.error(
@@ -132,7 +136,10 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
     const { step } = append;
     if (ack.error?.err_code !== undefined && WRONG_LAST_SEQUENCE.has(ack.error.err_code))
       return step.kind === "sent" ? void look(token, append, { kind: "looking" }) : undefined;
-    log.warn({ room: append.room, error: ack.error ?? msg.headers?.description }, "the log does not accept a record; trying again");
+    if (STORAGE_FULL.has(ack.error?.err_code)) {
+      storage.receiveRefusal(ack.error?.description);
+      append.refused();
+    } else log.warn({ room: append.room, error: ack.error ?? msg.headers?.description }, "the log does not accept a record; trying again");
     if (step.kind !== "looking") step.nextAt = Math.min(step.nextAt, checkIn(UNAVAILABLE_RETRY_MS));
   };
 
@@ -159,7 +166,7 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
     }
   })();
 
-  return (room, record, settled) => {
+  return (room, record, settled, refused = () => {}) => {
     const token = String(++tokens);
     const head = headers();
     head.set("Nats-Msg-Id", record.id);
@@ -172,6 +179,7 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
       reply: subjects.appended(options.server, token),
       headers: head,
       settled,
+      refused,
       begun: performance.now(),
       step: { kind: "sent", nextAt: 0 },
     };

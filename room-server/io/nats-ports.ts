@@ -12,6 +12,7 @@ import type { RoomServerConfig } from "../config.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import { jetstreamLog } from "./jetstream-log.ts";
 import { kvRooms } from "./kv-rooms.ts";
+import type { LogStorage } from "./log-storage.ts";
 import { natsFanOut } from "./nats-fan-out.ts";
 import { natsInbox } from "./nats-inbox.ts";
 import { natsPresence } from "./nats-presence.ts";
@@ -34,6 +35,7 @@ export type NatsPortsDeps = {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: RoomServerMetrics;
+  readonly storage: LogStorage;
   readonly presenceSent: (room: RoomKey, bytes: number) => void;
 };
 
@@ -50,7 +52,7 @@ export async function natsPorts(
   await ensureLogStreams(nats, subjects, { partitions, replicas });
   await ensureOperationsStream(nats, subjects, config);
   return {
-    log: await jetstreamLog(nats, subjects, { server, partitions, appendAnswerMsMax }, { clock, log, metrics }),
+    log: await jetstreamLog(nats, subjects, { server, partitions, appendAnswerMsMax }, { clock, log, metrics, storage: deps.storage }),
     inbox: natsInbox(nats, subjects, { log, metrics }),
     gateways: natsGateways(nats, subjects),
     presenceBus: natsPresence(nats, subjects, { metrics, sent: deps.presenceSent }),

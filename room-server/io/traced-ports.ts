@@ -111,13 +111,18 @@ export function tracedPorts<P extends Ports>(ports: P, traces: EditTraces): P {
     },
     log: {
       ...ports.log,
-      append: (room, record, settled) => {
+      append: (room, record, settled, refused) => {
         const traced = append(room, record);
-        if (traced === undefined) return ports.log.append(room, record, settled);
-        const abandon = ports.log.append(room, record, (outcome) => {
-          traced(outcome.kind);
-          settled(outcome);
-        });
+        if (traced === undefined) return ports.log.append(room, record, settled, refused);
+        const abandon = ports.log.append(
+          room,
+          record,
+          (outcome) => {
+            traced(outcome.kind);
+            settled(outcome);
+          },
+          refused,
+        );
         return (why) => {
           abandon(why);
           traced(`abandoned: ${why}`);

@@ -20,6 +20,7 @@ export type OwnershipInput =
   | { kind: "inhabited" }
   /** Edits gather for this long before they share a record. */
   | { kind: "gather"; everyMs: number }
+  | { kind: "log-full" }
   /** The awaited result failed. */
   | { kind: "failed"; reason: string }
   | { kind: "release" }

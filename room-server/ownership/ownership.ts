@@ -114,6 +114,7 @@ export class Ownership {
       case "inhabited":
         return state.kind === "owning" ? this.#carry(state.room.receiveRoomInput(input, now), now) : [];
       case "gather":
+      case "log-full":
         return "room" in state ? this.#carry(state.room.receiveRoomInput(input, now), now) : [];
       case "failed":
         return this.#receiveFailure(input.reason);

@@ -329,3 +329,24 @@ test("[ROOM39] a room without edits for a while continues: its numbers, its know
   expect(appends(send(room, 41_020, edit(ann, 3)))).toEqual([]);
   expect(appends(tick(room, 41_600))).toMatchObject([{ expected: 12, edits: { firstSeq: 43 } }]);
 });
+
+test("[ROOM45] when the storage of the log is full the room refuses new edits at once, keeps what it accepted, and continues when there is space", () => {
+  const room = roomAt();
+  send(room, 0, edit(ann, 1));
+  const refusing = { kind: "saving", epoch, state: "refusing" };
+  expect(broadcasts(room.receiveRoomInput({ kind: "log-full" }, at(5)))).toContainEqual(refusing);
+  expect(answers(send(room, 10, edit(bob, 1)))).toMatchObject([{ kind: "refused", reason: "log-stalled" }]);
+  expect(broadcasts(room.receiveRoomInput({ kind: "log-full" }, at(100))), "announced once").not.toContainEqual(refusing);
+  expect(room.unacked).toBe(1);
+  expect(broadcasts(appended(room, 5_000))).toContainEqual({ ...refusing, state: "saved" });
+  expect(room.unacked).toBe(0);
+  expect(kinds(send(room, 6_100, edit(bob, 1)))).toContain("append");
+});
+
+test("[ROOM46] a refusal that arrives after its append settled does not stop the room", () => {
+  const room = roomAt();
+  send(room, 0, edit(ann, 1));
+  appended(room, 5);
+  room.receiveRoomInput({ kind: "log-full" }, at(6));
+  expect(kinds(send(room, 10, edit(ann, 2)))).toEqual(["append"]);
+});

@@ -62,6 +62,8 @@ export class OwnedRoom {
   #lastSweep: Millis;
   /** The record in flight, kept for the backlog. */
   #appending: NextRecord | undefined;
+  /** The storage of the log refused the record in flight. */
+  #isLogFull = false;
 
   constructor(start: OwnedRoomStart, options: OwnedRoomOptions, deps: OwnedRoomDeps, now: Millis) {
     this.#start = start;
@@ -137,6 +139,10 @@ export class OwnedRoom {
         break;
       case "appended":
         this.#receiveAppended(input.streamSeq, now, effects);
+        break;
+      case "log-full":
+        this.#isLogFull = this.isAppending;
+        this.#decideSaving(now, effects);
         break;
       case "inhabited":
         this.#lastUsed = now;
@@ -244,6 +250,7 @@ export class OwnedRoom {
     assert(this.#appending !== undefined && this.#writing !== undefined, "only an append in flight can settle");
     const { id, committed, forBacklog } = this.#appending;
     this.#appending = undefined;
+    this.#isLogFull = false;
     this.#last = { id, streamSeq };
     this.#writing.unacked.settle();
     this.#start.sequencer.commit(committed, now);
@@ -302,7 +309,7 @@ export class OwnedRoom {
   #decideSaving(now: Millis, effects: OwnedRoomEffect[]): void {
     if (this.#writing === undefined) return; // All edits are saved.
     const { unacked, savingAnnouncer } = this.#writing;
-    const state = decideSaving(this.#saving, unacked.delays(now), this.#options);
+    const state = this.#isLogFull ? "refusing" : decideSaving(this.#saving, unacked.delays(now), this.#options);
     this.#saving = state;
     const announcement = savingAnnouncer.due(state, now);
     if (announcement === "changed") effects.push({ kind: "saving-changed", state });

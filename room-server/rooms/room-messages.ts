@@ -9,6 +9,8 @@ import type { OutgoingRecord } from "../ports.ts";
 export type OwnedRoomInput =
   | FromGateway
   | { kind: "appended"; streamSeq: number }
+  /** The storage of the log is full, so the append in flight waits for space. */
+  | { kind: "log-full" }
   | { kind: "inhabited" }
   /** Edits gather for this long before they share a record; 0 for not at all. */
   | { kind: "gather"; everyMs: number }

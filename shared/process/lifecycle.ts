@@ -2,6 +2,8 @@
 export interface Running {
   /** Drains and ends this part. Resolves once nothing of it is left running; safe to call twice. */
   stop(): Promise<void>;
+  /** Why this part cannot do its work now although it runs. Undefined, or absent: nothing prevents it. */
+  obstacle?(): string | undefined;
 }
 
 /** A `stop` that is safe to call twice: a second caller waits for the same end. */

@@ -14,7 +14,7 @@ import { startRedisServer, redisConfigText } from "../../engines/redis-server.ts
 
 /** `dataDir`: folder for the data of the machine's own engines; a container has its own. */
 export type TestEngineOptions = { readonly dataDir: string; readonly syncAlways?: boolean };
-export type TestNatsOptions = TestEngineOptions & { readonly users?: NatsUsers; readonly tls?: NatsTls };
+export type TestNatsOptions = TestEngineOptions & { readonly users?: NatsUsers; readonly tls?: NatsTls; readonly fileBytesMax?: number };
 
 const MEMORY_BYTES_MAX = 256 * 1024 ** 2;
 const FILE_BYTES_MAX = 8 * 1024 ** 3;
@@ -43,7 +43,7 @@ async function ownOrContainer(own: () => Promise<Engine>, container: () => Promi
   }
 }
 
-async function natsContainer({ syncAlways = false, users, tls }: TestNatsOptions): Promise<Engine> {
+async function natsContainer({ syncAlways = false, users, tls, fileBytesMax = FILE_BYTES_MAX }: TestNatsOptions): Promise<Engine> {
   const { runContainer } = await import("./container-engine.ts");
   const config = natsConfigText({
     serverName: "coroom-container",
@@ -52,7 +52,7 @@ async function natsContainer({ syncAlways = false, users, tls }: TestNatsOptions
     storeDir: "/data",
     syncAlways,
     memoryBytesMax: MEMORY_BYTES_MAX,
-    fileBytesMax: FILE_BYTES_MAX,
+    fileBytesMax,
     tags: [],
     users,
     tls: tls && { certFile: "/cert.pem", keyFile: "/key.pem", clientsCaFile: tls.clientsCaFile && "/clients-ca.pem" },

@@ -29,6 +29,8 @@ export type ClusterShape = {
   readonly natsServers?: number;
   /** Address of the route between two servers, by their indexes. */
   readonly natsRoute?: (from: number, to: number, address: string) => Promise<string>;
+  /** Maximum bytes that JetStream of a single nats-server stores. */
+  readonly fileBytesMax?: number;
   /** nats-server syncs to disk before it acknowledges. */
   readonly syncAlways?: boolean;
   /** Settings of every process, as environment variables without their prefix: `{ EDITS_PER_SECOND: "100000" }`. */
@@ -242,8 +244,11 @@ export class SystemCluster {
   }
 }
 
-async function startNats({ natsServers = 1, natsRoute, syncAlways = false }: ClusterShape, dataDir: string): Promise<readonly Engine[]> {
-  if (natsServers === 1) return [await startTestNats({ dataDir, syncAlways })];
+async function startNats(
+  { natsServers = 1, natsRoute, syncAlways = false, fileBytesMax }: ClusterShape,
+  dataDir: string,
+): Promise<readonly Engine[]> {
+  if (natsServers === 1) return [await startTestNats({ dataDir, syncAlways, ...(fileBytesMax === undefined ? {} : { fileBytesMax }) })];
   return startNatsCluster({ dataDir, members: natsServers, syncAlways, ...(natsRoute === undefined ? {} : { route: natsRoute }) });
 }
 

@@ -1,0 +1,105 @@
+/** A log whose storage is full: JetStream's limit is reached, as on a full disk, and there is space again later. */
+
+import { jetstreamManager } from "@nats-io/jetstream";
+import { connect, type NatsConnection } from "nats";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { roomKey, type RoomId, type TenantId } from "../../shared/ids.ts";
+import { claimPort } from "../../engines/free-port.ts";
+import { SystemCluster } from "./cluster.ts";
+import { eventually } from "./eventually.ts";
+import { checkLog, readLog } from "./log-checks.ts";
+import { insertion, Person } from "./person.ts";
+
+const ROOM = "full";
+const KEY = roomKey("default" as TenantId, ROOM as RoomId);
+const BALLAST = { name: "ballast", subjects: ["ballast"] };
+
+let cluster: SystemCluster;
+let nats: NatsConnection;
+let health: string;
+beforeAll(async () => {
+  const port = await claimPort(0, "127.0.0.1", "port");
+  health = `http://127.0.0.1:${port}`;
+  cluster = await SystemCluster.start({
+    gateways: 1,
+    roomServers: 1,
+    fileBytesMax: 64 * 1024 ** 2,
+    roomServerSettings: [{ HEALTH_PORT: String(port) }],
+  });
+  nats = await connect({ servers: cluster.nats.url });
+});
+afterAll(async () => {
+  await nats?.close();
+  await cluster?.stop();
+});
+
+async function fill(): Promise<void> {
+  await (await jetstreamManager(nats)).streams.add(BALLAST);
+  for (const bytes of [500_000, 1_000]) {
+    for (;;) {
+      const answer = await nats.request("ballast", new Uint8Array(bytes), { timeout: 10_000 });
+      if (answer.string().includes('"error"')) break;
+    }
+  }
+}
+
+async function freeSpace(): Promise<void> {
+  await (await jetstreamManager(nats)).streams.delete(BALLAST.name);
+}
+
+const readiness = async () => {
+  const answer = await fetch(`${health}/readyz`);
+  return `${answer.status} ${(await answer.text()).trim()}`;
+};
+const metric = async () => /^coroom_room_server_log_full (\d)$/m.exec(await (await fetch(`${health}/metrics`)).text())?.[1];
+const write = async (room: string) =>
+  fetch(`${cluster.gateways[0]!.httpUrl}/v1/rooms/${room}/edits`, {
+    method: "POST",
+    headers: { "authorization": `Bearer ${await cluster.token(room, "backend")}`, "content-type": "application/octet-stream" },
+    body: new Blob([new Uint8Array(insertion("over HTTP "))]),
+  });
+
+test("[LFUL1] while the storage of the log is full, edits are refused at once and it is reported; nothing acknowledged is lost", async () => {
+  const ada = await Person.enter(cluster, cluster.gateways[0]!, ROOM, "ada", { merging: true });
+  ada.type(insertion("before "));
+  await ada.untilSaved();
+  expect([await readiness(), await metric()]).toEqual(["200 ready", "0"]);
+
+  await fill();
+  ada.type(insertion("waits "));
+  await eventually("the room refuses edits", () => ada.room.saving === "refusing");
+  expect((await write(ROOM)).status).toBe(503);
+  expect([await readiness(), await metric()]).toEqual(["503 the storage of the log is full", "1"]);
+  const reports = cluster.roomServers[0]!.printed().split("the storage of the log is full").length - 1;
+  expect(reports, "logged once").toBe(1);
+  expect(ada.room.saved).toBe(false);
+
+  await freeSpace();
+  await ada.untilSaved();
+  await eventually("the room accepts edits", () => ada.room.saving === "saved");
+  expect((await write(ROOM)).status).toBe(200);
+  expect([await readiness(), await metric()]).toEqual(["200 ready", "0"]);
+  for (const words of ["before ", "waits "]) expect(ada.text).toContain(words);
+  expect(checkLog(await readLog(cluster.nats.url, cluster.environment, KEY)).length).toBe(3);
+  expect([...ada.disorders, ...ada.errors]).toEqual([]);
+  ada.leave();
+});
+
+test("[LFUL2] a room server with edits that the full log refuses stops by itself, and the edits reach the log afterwards", async () => {
+  const bob = await Person.enter(cluster, cluster.gateways[0]!, "stopping", "bob", { merging: true });
+  bob.type(insertion("before "));
+  await bob.untilSaved();
+  await fill();
+  bob.type(insertion("waits "));
+  await eventually("the room refuses edits", () => bob.room.saving === "refusing");
+  const server = cluster.roomServers[0]!;
+  server.signal("SIGTERM");
+  expect(await server.exited).toEqual({ code: 0, signal: null });
+  await freeSpace();
+  await server.startAgain();
+  await bob.untilSaved();
+  expect(bob.text).toContain("waits ");
+  expect([...bob.disorders, ...bob.errors]).toEqual([]);
+  bob.leave();
+});
