@@ -1,0 +1,174 @@
+/**
+ * Checks a Yjs update before it is applied. Every limit depends only on the update, and the nesting also on the document
+ * below it, so all clients and the document service refuse the same edits. The invariant: an update that passes does not
+ * overflow the stack, and Yjs integrates it in one or two seconds at most. Rules YCK1 to YCK8.
+ */
+
+import * as Y from "yjs";
+
+import { HOPS_MAX, NESTING_MAX, nestingOf, UpdateRefused, withinBounds } from "./bounded-integration.ts";
+
+/**
+ * An edit of 512 KB has about 60,000 structs at most. Measured: 50,000 inserts that split one text from its end take Yjs
+ * 2 s.
+ */
+export const STRUCTS_MAX = 50_000;
+/** Deletions out of order. Measured: 10,000 that split one text from its end take Yjs 0.2 s, and 100,000 take 29 s. */
+export const DELETIONS_MAX = 10_000;
+/** The conflicts of so few structs cannot exceed `HOPS_MAX`, so they are not measured. */
+const STRUCTS_UNMEASURED = Math.floor(Math.sqrt(HOPS_MAX));
+
+/** Exclusive end of the clocks that the update has of each Yjs client. */
+export type UpdateEnds = ReadonlyMap<number, number>;
+export type UpdateCheck =
+  { readonly kind: "fit"; readonly ends: UpdateEnds } | { readonly kind: "unfit"; readonly why: string; readonly cause?: unknown };
+
+type Struct = ReturnType<typeof Y.decodeUpdate>["structs"][number];
+type DeleteSet = ReturnType<typeof Y.decodeUpdate>["ds"];
+
+/** `doc`: the document that the update will be applied to. Without it, only the nesting within the update counts. */
+export function checkUpdate(update: Uint8Array, doc?: Y.Doc): UpdateCheck {
+  try {
+    const { structs, ds } = Y.decodeUpdate(update);
+    if (structs.length > STRUCTS_MAX) return unfit(`it has ${structs.length} structs, more than ${STRUCTS_MAX}`);
+    const deletions = unsortedDeletions(ds);
+    if (deletions > DELETIONS_MAX) return unfit(`it has ${deletions} deletions out of order, more than ${DELETIONS_MAX}`);
+    const byClient = structsByClient(structs);
+    if (byClient === undefined) return unfit("it names a Yjs client twice");
+    if (structs.some((struct) => struct instanceof Y.Item && isValueTooDeep(struct.content))) return unfit(TOO_DEEP);
+    if (isTooDeep(structs, byClient, doc)) return unfit(TOO_DEEP);
+    if (structs.length > STRUCTS_UNMEASURED) measureConflicts(update);
+    return { kind: "fit", ends: endsOf(byClient) };
+  } catch (cause) {
+    if (cause instanceof UpdateRefused) return unfit(cause.message);
+    return { kind: "unfit", why: "it is no Yjs update (version 1)", cause }; // Yjs throws errors of any kind on other bytes.
+  }
+}
+
+const TOO_DEEP = `its types or values lie in each other more than ${NESTING_MAX} deep`;
+
+function unfit(why: string): UpdateCheck {
+  return { kind: "unfit", why };
+}
+
+/**
+ * Yjs writes the deletions of a client in order, and applies them in time linear to their number. Each deletion out of
+ * order may move all structs.
+ */
+function unsortedDeletions(ds: DeleteSet): number {
+  let unsorted = 0;
+  for (const ranges of ds.clients.values()) {
+    const isSorted = ranges.every(({ clock }, index) => index === 0 || clock >= ranges[index - 1]!.clock);
+    if (!isSorted) unsorted += ranges.length;
+  }
+  return unsorted;
+}
+
+/** Undefined: a client occurs twice, so its later structs would replace the earlier ones. */
+function structsByClient(structs: readonly Struct[]): ReadonlyMap<number, Struct[]> | undefined {
+  const byClient = new Map<number, Struct[]>();
+  let last: number | undefined;
+  for (const struct of structs) {
+    const { client } = struct.id;
+    const known = byClient.get(client);
+    if (known === undefined) byClient.set(client, [struct]);
+    else if (client === last) known.push(struct);
+    else return undefined;
+    last = client;
+  }
+  return byClient;
+}
+
+function endsOf(byClient: ReadonlyMap<number, readonly Struct[]>): UpdateEnds {
+  const ends = new Map<number, number>();
+  for (const [client, structs] of byClient) {
+    const last = structs.at(-1)!;
+    ends.set(client, last.id.clock + last.length);
+  }
+  return ends;
+}
+
+/** Follows parents and origins with a list instead of recursion, so the stack does not grow with the nesting. */
+function isTooDeep(structs: readonly Struct[], byClient: ReadonlyMap<number, readonly Struct[]>, doc: Y.Doc | undefined): boolean {
+  /** 0: visited, and not known yet. Structs that need each other stay at 0, and Yjs never integrates them. */
+  const nestings = new Map<Struct, number>();
+  const nestingWithin = (struct: Struct): number => {
+    const path: { readonly struct: Struct; readonly step: number }[] = [];
+    let at: Struct | undefined = struct;
+    let nesting = 0;
+    while (at !== undefined) {
+      const known = nestings.get(at);
+      if (known !== undefined) {
+        nesting = known;
+        break;
+      }
+      nestings.set(at, 0);
+      const base = baseOf(at);
+      path.push({ struct: at, step: base?.step ?? 1 });
+      at = base && find(byClient, base.id);
+      if (at === undefined && base !== undefined) nesting = nestingInDocument(base.id, doc);
+    }
+    for (const visited of path.reverse()) {
+      nesting += visited.step;
+      nestings.set(visited.struct, nesting);
+    }
+    return nesting;
+  };
+  return structs.some(
+    (struct) => struct instanceof Y.Item && struct.content instanceof Y.ContentType && nestingWithin(struct) > NESTING_MAX,
+  );
+}
+
+/** The item whose nesting decides that of this one, and how much deeper this one is. Undefined: it is in a root type. */
+function baseOf(struct: Struct): { readonly id: Y.ID; readonly step: 0 | 1 } | undefined {
+  if (!(struct instanceof Y.Item)) return undefined;
+  if (struct.parent instanceof Y.ID) return { id: struct.parent, step: 1 };
+  const beside = struct.origin ?? struct.rightOrigin;
+  return struct.parent === null && beside !== null ? { id: beside, step: 0 } : undefined;
+}
+
+function find(byClient: ReadonlyMap<number, readonly Struct[]>, { client, clock }: Y.ID): Struct | undefined {
+  const structs = byClient.get(client);
+  if (structs === undefined) return undefined;
+  let [low, high] = [0, structs.length - 1];
+  while (low <= high) {
+    const middle = (low + high) >> 1;
+    const { id, length } = structs[middle]!;
+    if (clock < id.clock) high = middle - 1;
+    else if (clock >= id.clock + length) low = middle + 1;
+    else return structs[middle];
+  }
+  return undefined;
+}
+
+/** 0 where the document lacks the item: its nesting is checked when Yjs integrates it. */
+function nestingInDocument(id: Y.ID, doc: Y.Doc | undefined): number {
+  if (doc === undefined || id.clock >= Y.getState(doc.store, id.client)) return 0;
+  const item: unknown = Y.getItem(doc.store, id);
+  return item instanceof Y.Item ? nestingOf(item) : 0;
+}
+
+/** Plain values are decoded with recursion by Yjs, and by applications. */
+function isValueTooDeep(content: Y.Item["content"]): boolean {
+  const values = content instanceof Y.ContentAny ? content.arr : content instanceof Y.ContentEmbed ? [content.embed] : [];
+  let level: readonly object[] = values.filter(isObject);
+  for (let nesting = 0; level.length > 0; nesting += 1) {
+    if (nesting > NESTING_MAX) return true;
+    level = level.flatMap((value) => (value instanceof Uint8Array ? [] : Object.values(value).filter(isObject)));
+  }
+  return false;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}
+
+/** Throws `UpdateRefused`. Integrates the update into an empty document, because its limit must not depend on any other. */
+function measureConflicts(update: Uint8Array): void {
+  const doc = new Y.Doc({ gc: false });
+  try {
+    withinBounds(() => Y.applyUpdate(doc, update));
+  } finally {
+    doc.destroy();
+  }
+}
