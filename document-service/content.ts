@@ -8,6 +8,7 @@
 
 import * as Y from "yjs";
 
+import { checkUpdate } from "../shared/yjs/checked-update.ts";
 import { EMPTY_STATE, mergeEdits } from "./merge.ts";
 
 export const KINDS = ["text", "array", "map", "xml"] as const;
@@ -64,8 +65,15 @@ export function diffOf(state: Uint8Array, vector: Uint8Array): Diff {
   }
 }
 
-/** The edit, if Yjs can read it. It may depend on other edits. */
+/** The edit, if Yjs can read it and clients accept it. It may depend on other edits. */
 export function checkedEdit(edit: Uint8Array): Made {
+  const check = checkUpdate(edit);
+  if (check.kind === "unfit" && check.cause === undefined) {
+    return {
+      kind: "bad-content",
+      why: `clients would refuse this Yjs update: ${check.why}. Send it in parts, or make the document flatter`,
+    };
+  }
   const { state, refused } = mergeEdits(EMPTY_STATE, [edit]);
   return refused === 0 && state.byteLength > EMPTY_STATE.byteLength
     ? { kind: "edit", edit }

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import * as Y from "yjs";
 
+import { conflictBomb, deletionBomb, NESTING_FUSE, nestingBomb } from "../shared/testing/yjs-bombs.ts";
 import { EMPTY_STATE, mergeEdits } from "./merge.ts";
 
 /** The edits of a writer who types these texts one after the other. */
@@ -64,4 +65,19 @@ test("[MRG5] empty updates count as refused while the document has no content, a
   expect(mergeEdits(EMPTY_STATE, [nothing, new TextEncoder().encode("{}")])).toEqual({ state: EMPTY_STATE, refused: 2 });
   expect(mergeEdits(EMPTY_STATE, [nothing, ...typed("one")]).refused).toBe(0);
   expect(mergeEdits(mergeEdits(EMPTY_STATE, typed("one")).state, [nothing]).refused).toBe(0);
+});
+
+test("[MRG6] edits that harm Yjs are refused, and all others merged", () => {
+  const [first, second] = typed("one", " two");
+  const bombs = [conflictBomb(6_000), nestingBomb(5_000), deletionBomb(60_000)];
+  const { state, refused } = mergeEdits(EMPTY_STATE, [first!, ...bombs, NESTING_FUSE, second!]);
+  expect([textOf(state), refused]).toEqual(["one two", 3]);
+});
+
+test("[MRG7] of nesting that several edits build, the edit that exceeds the limit is refused", () => {
+  const [first, second] = typed("one", " two");
+  const levels = [0, 200, 400, 600].map((from) => nestingBomb(200, from));
+  const merged = mergeEdits(EMPTY_STATE, [first!, ...levels, second!]);
+  expect([textOf(merged.state), merged.refused]).toEqual(["one two", 1]);
+  expect(textOf(mergeEdits(merged.state, [NESTING_FUSE]).state)).toBe("one two");
 });

@@ -1,15 +1,18 @@
 /**
  * Merges edits into a document's state with Yjs. A Yjs document lives for one merge only: an edit that Yjs refuses
- * half-way leaves the document damaged, so that document is discarded.
+ * half-way leaves the document damaged, so that document is discarded. An edit that the SDK refuses (checked-update.ts) is
+ * refused here too: otherwise the snapshot would contain what no client shows.
  */
 
 import * as decoding from "lib0/decoding";
 import * as Y from "yjs";
 
 import { assert } from "../shared/assert.ts";
+import { withinBounds } from "../shared/yjs/bounded-integration.ts";
+import { checkUpdate, UNCHECKED_BYTES_MAX } from "../shared/yjs/checked-update.ts";
 
 /**
- * `refused`: the number of edits that are no Yjs updates; the state has all others. An update with bytes behind it
+ * `refused`: the number of edits that are no Yjs updates, or exceed a limit; the state has all others. An update with bytes behind it
  * counts as refused although clients and the state accept it: any bytes that begin with two zeros read as an empty
  * update, and only the log has what they really are. Empty updates count as refused while the document has no content:
  * a room with another kind of payload may send two zeros.
@@ -21,12 +24,20 @@ export const EMPTY_STATE: Uint8Array = Y.encodeStateAsUpdate(new Y.Doc());
 
 export function mergeEdits(state: Uint8Array, given: readonly Uint8Array[]): MergedDocument {
   const edits = given.map(inOwnBuffer);
-  const whole = tryMerge(state, edits);
-  if (whole !== undefined) return isEmpty(whole.state) ? { ...whole, refused: edits.length } : whole;
+  const fit = edits.filter(isFit);
+  const { state: merged, refused } = tryMerge(state, fit) ?? mergeReadable(state, fit);
+  return { state: merged, refused: isEmpty(merged) ? edits.length : edits.length - fit.length + refused };
+}
+
+function mergeReadable(state: Uint8Array, edits: readonly Uint8Array[]): MergedDocument {
   assert(tryMerge(state, []) !== undefined, "a document's own state can be read");
   const readable = edits.filter(isReadable);
   const halved = mergeHalves(state, readable);
-  return { state: halved.state, refused: isEmpty(halved.state) ? edits.length : edits.length - readable.length + halved.refused };
+  return { state: halved.state, refused: edits.length - readable.length + halved.refused };
+}
+
+function isFit(edit: Uint8Array): boolean {
+  return edit.byteLength <= UNCHECKED_BYTES_MAX || checkUpdate(edit).kind === "fit";
 }
 
 function isEmpty(state: Uint8Array): boolean {
@@ -60,13 +71,15 @@ function tryMerge(state: Uint8Array, edits: readonly Uint8Array[]): MergedDocume
   try {
     Y.applyUpdate(doc, state);
     for (let start = 0; start < edits.length; start += EDITS_PER_TRANSACTION) {
-      doc.transact(() => {
+      const applyAll = (nextUpdate: () => void): void => {
         for (const edit of edits.slice(start, start + EDITS_PER_TRANSACTION)) {
+          nextUpdate();
           const input = decoding.createDecoder(edit);
           Y.readUpdate(input, doc);
           if (decoding.hasContent(input)) refused += 1;
         }
-      });
+      };
+      doc.transact(() => withinBounds(applyAll));
     }
     return { state: Y.encodeStateAsUpdate(doc), refused };
   } catch {

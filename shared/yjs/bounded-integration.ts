@@ -19,8 +19,11 @@ export class UpdateRefused extends Error {
   override readonly name = "UpdateRefused";
 }
 
-/** Runs `apply`, which calls `Y.applyUpdate` within a transaction or on a document that nobody observes. Synchronous only. */
-export function withinBounds(apply: () => void): void {
+/**
+ * Runs `apply`, which calls `Y.applyUpdate` within a transaction or on a document that nobody observes, and `nextUpdate`
+ * before each further update. Synchronous only. The limits are in place during this call and at no other time.
+ */
+export function withinBounds(apply: (nextUpdate: () => void) => void): void {
   const { prototype } = Y.Item;
   const { integrate } = prototype;
   let hops = 0;
@@ -32,7 +35,7 @@ export function withinBounds(apply: () => void): void {
     integrate.call(this, transaction, offset);
   };
   try {
-    apply();
+    apply(() => (hops = 0));
   } finally {
     prototype.integrate = integrate;
   }
