@@ -42,12 +42,14 @@ export const threadSettings = {
   mergeMsMax: {
     parse: positiveInteger,
     fallback: 10_000,
-    meaning: "Milliseconds after which a merge is aborted together with its thread. The room is retried after a pause that doubles.",
+    meaning:
+      "Milliseconds after which the merge of a quarantined room is aborted together with its thread. The room is retried after a pause that doubles.",
   },
   mergeThreads: {
     parse: positiveInteger,
-    fallback: 1,
-    meaning: "Number of threads that merge and read documents. Each needs about ten times the bytes of its document in memory.",
+    fallback: 2,
+    meaning:
+      "Number of threads that merge and read documents. HTTP writes and quarantined rooms have one further thread each. Each needs about ten times the bytes of its document in memory.",
     basic: true,
   },
   readsWaitingMax: {

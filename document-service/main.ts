@@ -49,7 +49,7 @@ export async function startDocumentService(
   refuseUnwritable(config, nats.info?.max_payload);
   await ensureLogStreams(nats, subjects, { partitions: config.logPartitions, replicas: config.logReplicas });
   const streams = jetstream(nats, { timeout: ANSWER_MS_MAX });
-  const threads = documentThreads(config, { clock: systemClock, log });
+  const threads = documentThreads(config, { clock: systemClock, log, quarantinedRooms: metrics.quarantinedRooms });
   const traces = await startTraces(config, { role: "document-service", instance: service }, { log, registry });
   const editLog = await jetstreamLog(nats, subjects, {
     partitions: config.logPartitions,

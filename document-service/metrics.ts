@@ -47,6 +47,11 @@ export const documentServiceMetrics = (registry: Registry) => {
       labelNames: ["partition"],
       registers,
     }),
+    quarantinedRooms: new Gauge({
+      name: "coroom_documents_quarantined_rooms",
+      help: "Rooms whose last merge took longer than one second. Their merges share one thread",
+      registers,
+    }),
     saves: new Histogram({
       name: "coroom_documents_save_seconds",
       help: "Seconds to write, verify and commit a snapshot, by outcome: saved, superseded, failed",

@@ -94,8 +94,8 @@ export type Unread = "overran" | "busy" | "unreadable";
 
 /** Runs `mergeEdits` (merge.ts) in a thread. */
 export interface Merging {
-  /** Waits for a thread, whatever the number of waiting tasks. */
-  merge(state: Uint8Array, edits: readonly Uint8Array[]): Promise<MergedDocument | Unread>;
+  /** Waits for a thread, whatever the number of waiting tasks. A room that takes too long waits only behind such rooms. */
+  merge(state: Uint8Array, edits: readonly Uint8Array[], room: RoomKey): Promise<MergedDocument | Unread>;
 }
 
 /** Reads a document's state, and converts content (content.ts), in a thread. */

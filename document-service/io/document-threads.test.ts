@@ -7,18 +7,19 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 
 import { FakeClock } from "../../shared/testing/fake-clock.ts";
 import { eventually } from "../../test/system/eventually.ts";
+import type { RoomKey } from "../../shared/ids.ts";
 import { documentThreads } from "./document-threads.ts";
 import { pack, unpack } from "./packed-edits.ts";
 
 /**
- * Answers with the given state. The first byte of an edit selects the behaviour: 255 runs for ever and notes that in
+ * Answers with the given state. The first byte of an edit selects the behaviour: 255 runs for ever and counts that in
  * the state, 254 kills the thread, 253 makes the task throw, 251 notes the merge in the state, and 252 is refused as
  * often as the thread's number. Without edits the state is treated as an edit.
  */
 const WORKER = `
   import { threadId } from "node:worker_threads";
-  export function run({ question: { state, edits = { bytes: state } } }) {
-    if (edits.bytes[0] === 255) for (Atomics.store(state, 0, 1); ; );
+  export function run({ question: { edit, state = edit, edits = { bytes: state } } }) {
+    if (edits.bytes[0] === 255) for (Atomics.add(state, 0, 1); ; );
     if (edits.bytes[0] === 251) Atomics.store(state, 0, 1);
     if (edits.bytes[0] === 253) return { threw: new RangeError("no such length") };
     if (edits.bytes[0] === 252) return { state: state.slice(0, 1), refused: threadId };
@@ -36,13 +37,17 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const MERGE_MS_MAX = 1_500;
+const QUICK_MS = 1_000;
+const ROOM = "demo.room" as RoomKey;
 /** The clock has one timer for each task in a thread. */
 const clock = new FakeClock();
 const started: ReturnType<typeof documentThreads>[] = [];
 const logged: string[] = [];
 const note = (level: string) => () => void logged.push(level);
 const log = { debug: note("debug"), info: note("info"), warn: note("warn"), error: note("error") };
-function start(options: { mergeThreads?: number; readsWaitingMax?: number; worker?: URL } = {}): ReturnType<typeof documentThreads> {
+function start(
+  options: { mergeMsMax?: number; mergeThreads?: number; readsWaitingMax?: number; worker?: URL } = {},
+): ReturnType<typeof documentThreads> {
   const threads = documentThreads(
     { mergeMsMax: MERGE_MS_MAX, mergeThreads: 1, readsWaitingMax: 10, worker: pathToFileURL(join(folder, "worker.mjs")), ...options },
     { clock, log },
@@ -55,16 +60,18 @@ afterEach(() => Promise.all(started.splice(0).map((threads) => threads.stop())))
 const state = (of: number) => Uint8Array.of(of);
 const merged = (of: number) => ({ state: state(of), refused: 0 });
 
-/** A merge that does not end. `giveUp` ends its time once its thread runs it and nothing else runs. */
-function stick(threads: ReturnType<typeof documentThreads>): { answer: ReturnType<typeof threads.merge>; giveUp: () => Promise<void> } {
-  const shared = new Uint8Array(new SharedArrayBuffer(1));
-  const answer = threads.merge(shared, [Uint8Array.of(255)]);
+/** A merge that does not end. `untilStarted`: until it runs for the given number of times. */
+function stick(threads: ReturnType<typeof documentThreads>, room: RoomKey = ROOM) {
+  const starts = new Uint8Array(new SharedArrayBuffer(1));
+  const answer = threads.merge(starts, [Uint8Array.of(255)], room);
+  const untilStarted = (count: number) => eventually("its thread is busy", () => Atomics.load(starts, 0) === count);
   const giveUp = async (): Promise<void> => {
-    await eventually("its thread is busy", () => Atomics.load(shared, 0) === 1);
-    expect(clock.pending).toBe(1);
+    await untilStarted(1);
+    clock.turn(QUICK_MS);
+    await untilStarted(2);
     clock.turn(MERGE_MS_MAX);
   };
-  return { answer, giveUp };
+  return { answer, untilStarted, giveUp };
 }
 
 test("[MTH1] edits reach the thread and return unchanged", () => {
@@ -74,17 +81,41 @@ test("[MTH1] edits reach the thread and return unchanged", () => {
 
 test("[MTH2] a merge that exceeds its time ends with its thread, and the merges behind it still run", async () => {
   const threads = start();
-  const merge = (byte: number) => threads.merge(state(byte), [Uint8Array.of(byte)]);
-  const [first, stuck, second, stuckToo, third] = [merge(1), stick(threads), merge(2), stick(threads), merge(3)] as const;
+  const merge = (byte: number) => threads.merge(state(byte), [Uint8Array.of(byte)], ROOM);
+  const [first, stuck, second] = [merge(1), stick(threads), merge(2)] as const;
   await stuck.giveUp();
-  await stuckToo.giveUp();
-  expect(await Promise.all([first, stuck.answer, second, stuckToo.answer, third])).toEqual([
-    merged(1),
-    "overran",
-    merged(2),
-    "overran",
-    merged(3),
-  ]);
+  expect(await Promise.all([first, stuck.answer, second])).toEqual([merged(1), "overran", merged(2)]);
+});
+
+test("[MTH12] rooms that cannot be merged delay others by one quick try, and afterwards not at all", async () => {
+  const mergeMsMax = 10_000;
+  const threads = start({ mergeMsMax });
+  const bombed = ["demo.a", "demo.b", "demo.c"].map((room) => stick(threads, room as RoomKey));
+  const beside = threads.merge(state(1), [Uint8Array.of(1)], ROOM);
+  for (const { untilStarted } of bombed) {
+    await untilStarted(1);
+    clock.turn(QUICK_MS);
+  }
+  expect(await beside).toEqual(merged(1));
+  const again = stick(threads, "demo.a" as RoomKey); // Waits in quarantine.
+  expect(await threads.merge(state(2), [Uint8Array.of(2)], ROOM)).toEqual(merged(2));
+  for (const { answer, untilStarted } of bombed) {
+    await untilStarted(2);
+    clock.turn(mergeMsMax);
+    expect(await answer).toBe("overran");
+  }
+  await again.untilStarted(1);
+  clock.turn(mergeMsMax);
+  expect(await again.answer).toBe("overran");
+});
+
+test("[MTH13] the content of an HTTP write never waits for a merge", async () => {
+  const threads = start();
+  const [stuck, waiting] = [stick(threads, "demo.a" as RoomKey), stick(threads, "demo.b" as RoomKey)];
+  await stuck.untilStarted(1);
+  expect(await threads.check(state(7))).toEqual(merged(7));
+  for (const bomb of [stuck, waiting]) await bomb.giveUp();
+  await Promise.all([stuck.answer, waiting.answer]);
 });
 
 test.each([
@@ -92,7 +123,7 @@ test.each([
   [253, "unreadable"],
 ])("[MTH3] a dead thread, or a state that it cannot read, fails only its own merge: %i", async (bad, why) => {
   const threads = start();
-  expect(await Promise.all([1, bad, 2].map((byte) => threads.merge(state(byte), [Uint8Array.of(byte)])))).toEqual([
+  expect(await Promise.all([1, bad, 2].map((byte) => threads.merge(state(byte), [Uint8Array.of(byte)], ROOM)))).toEqual([
     merged(1),
     why,
     merged(2),
@@ -101,26 +132,26 @@ test.each([
 
 test("[MTH4] one busy thread does not stop another from merging", async () => {
   const threads = start({ mergeThreads: 2 });
-  const stuck = stick(threads);
-  expect(await threads.merge(state(2), [Uint8Array.of(2)])).toEqual(merged(2));
+  const stuck = stick(threads, "demo.stuck" as RoomKey);
+  expect(await threads.merge(state(2), [Uint8Array.of(2)], ROOM)).toEqual(merged(2));
   await stuck.giveUp();
   expect(await stuck.answer).toBe("overran");
 });
 
 test('[MTH5] past the limit reads are answered "busy", while merges wait', async () => {
   const threads = start({ readsWaitingMax: 2 });
-  const stuck = stick(threads);
-  const waiting = [2, 3].map((byte) => threads.merge(state(byte), [Uint8Array.of(byte)]));
+  const stuck = stick(threads, "demo.stuck" as RoomKey);
+  const waiting = [2, 3].map((byte) => threads.merge(state(byte), [Uint8Array.of(byte)], ROOM));
   expect(threads.waiting).toBe(2);
   expect(await threads.text(state(4), undefined)).toBe("busy");
-  waiting.push(threads.merge(state(5), [Uint8Array.of(5)]));
+  waiting.push(threads.merge(state(5), [Uint8Array.of(5)], ROOM));
   await stuck.giveUp();
   expect(await Promise.all([stuck.answer, ...waiting])).toEqual(["overran", merged(2), merged(3), merged(5)]);
 });
 
 test('[MTH8] a read of history is answered "busy" past the limit too, and is not started once its caller has left', async () => {
   const threads = start({ readsWaitingMax: 1 });
-  const stuck = stick(threads);
+  const stuck = stick(threads, "demo.stuck" as RoomKey);
   const asker = new AbortController();
   const past = (seen: Uint8Array, signal: AbortSignal) => threads.mergePast(seen, [Uint8Array.of(251)], signal);
   const seen = new Uint8Array(new SharedArrayBuffer(1));
@@ -129,7 +160,7 @@ test('[MTH8] a read of history is answered "busy" past the limit too, and is not
   asker.abort();
   await stuck.giveUp();
   await Promise.all([stuck.answer, waiting]);
-  expect([await threads.merge(state(2), [Uint8Array.of(2)]), seen[0]]).toEqual([merged(2), 0]);
+  expect([await threads.merge(state(2), [Uint8Array.of(2)], ROOM), seen[0]]).toEqual([merged(2), 0]);
 });
 
 test('[MTH7] unreadable content is reported as such, a dead thread as "ask again"; both are logged, and the next read is answered', async () => {
@@ -138,7 +169,7 @@ test('[MTH7] unreadable content is reported as such, a dead thread as "ask again
   expect(await threads.json(state(253), [])).toBe("unreadable");
   expect(await threads.json(state(254), [])).toBe("busy");
   expect(logged).toEqual(["info", "warn"]);
-  expect(await threads.merge(state(1), [Uint8Array.of(1)])).toEqual(merged(1));
+  expect(await threads.merge(state(1), [Uint8Array.of(1)], ROOM)).toEqual(merged(1));
 });
 
 test("[MTH10] a read that ends its thread each time is refused permanently after a few tries, and other reads are not", async () => {
@@ -163,13 +194,16 @@ test("[MTH9] threads that fail to start are logged, and no document is reported 
   logged.length = 0;
   const asked = threads.json(state(1), []);
   await eventually("the log has it", () => logged.includes("warn"));
+  clock.turn(QUICK_MS);
+  await eventually("it is tried in quarantine", () => clock.pending === 1);
   clock.turn(MERGE_MS_MAX);
   expect(await asked).toBe("overran");
 });
 
 test("[MTH6] the thread of a long document ends with its answer, and other threads are reused", async () => {
   const threads = start();
-  const threadOf = async (document: Uint8Array) => ((await threads.merge(document, [Uint8Array.of(252)])) as { refused: number }).refused;
+  const threadOf = async (document: Uint8Array) =>
+    ((await threads.merge(document, [Uint8Array.of(252)], ROOM)) as { refused: number }).refused;
   const [short, long] = [state(1), new Uint8Array(4 * 1024 ** 2)];
   expect(await threadOf(short)).toBe(await threadOf(short));
   const first = await threadOf(long);

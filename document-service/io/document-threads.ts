@@ -1,15 +1,18 @@
 /**
  * Merges and reads documents in threads: a long document takes hundreds of milliseconds, while the service must read
  * the log, answer requests and renew its leases. A thread runs one task at a time, so a task that takes too long costs
- * its own thread and no other task. A long document has a thread that ends with the answer: decoded it needs several
+ * its own thread and no other task; `thread-lanes.ts` decides which tasks may share threads. A long document has a thread that ends with the answer: decoded it needs several
  * times its bytes, and only the end of the thread returns that memory at once.
  */
 
 import { Piscina } from "piscina";
 
 import type { Clock } from "../../shared/time/clock.ts";
+import type { RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
+import type { MergedDocument } from "../merge.ts";
 import type { Merging, DocumentReads, Reverting, Unread } from "../ports.ts";
+import { type ThreadLane, ThreadLanes } from "../thread-lanes.ts";
 import type { ThreadAnswer, ThreadQuestion, Task, Threw } from "./document-worker.ts";
 import { pack } from "./packed-edits.ts";
 
@@ -18,6 +21,13 @@ export type ThreadOptions = {
   readonly mergeThreads: number;
   readonly readsWaitingMax: number;
   readonly worker?: URL;
+};
+
+/** `quarantinedRooms`: a gauge. */
+export type DocumentThreadsDeps = {
+  readonly clock: Clock;
+  readonly log: Pick<Log, "info" | "warn">;
+  readonly quarantinedRooms?: { set(rooms: number): void };
 };
 
 /** The compiled file: Node 20 runs no TypeScript in a thread, so even a run from the sources uses the build's file. */
@@ -31,6 +41,10 @@ const THREAD_IDLE_MS_MAX = 60_000;
  * MB in a thread each. A thread start takes 50 ms of CPU, such a merge 600 ms.
  */
 const LONG_BYTES = 4 * 1024 ** 2;
+
+const QUARANTINED =
+  "a room was not merged in the time of a first try: until it is, its merges share one thread with other such rooms, and pauses between them double. Check what its writers send (docs/operations/limits.md)";
+const RELEASED = "a room is merged quickly again and leaves quarantine";
 
 /**
  * A task on a state that has ended this many threads is not run again on that state. After an edit the state is a new
@@ -46,14 +60,14 @@ const DEATHS_OF_STATE_MAX = 12;
 /** `worker`: the file that the threads run. `waiting`: tasks that no thread has taken yet. */
 export function documentThreads(
   { mergeMsMax, mergeThreads, readsWaitingMax, worker = WORKER }: ThreadOptions,
-  { clock, log }: { readonly clock: Clock; readonly log: Pick<Log, "info" | "warn"> },
+  { clock, log, quarantinedRooms }: DocumentThreadsDeps,
 ): Merging & DocumentReads & Reverting & { readonly waiting: number; stop(): Promise<void> } {
   const poolOf = (idleTimeout: number): Piscina => {
     const pool = new Piscina({
       filename: worker.href,
       name: "run",
       minThreads: 0,
-      maxThreads: mergeThreads,
+      maxThreads: ThreadLanes.threadsOf({ mergeThreads }),
       idleTimeout,
       execArgv: [],
       recordTiming: false,
@@ -64,29 +78,19 @@ export function documentThreads(
     return pool;
   };
   const [lasting, passing] = [poolOf(THREAD_IDLE_MS_MAX), poolOf(0)];
-  const waiting: (() => void)[] = [];
+  const lanes = new ThreadLanes({ mergeMsMax, mergeThreads });
   /** Thread deaths, by state and task. */
   const deaths = new WeakMap<Uint8Array, Map<string, number>>();
-  let free = mergeThreads;
 
-  const takeThread = async (): Promise<void> => {
-    if (free === 0) return new Promise((resolve) => void waiting.push(resolve));
-    free -= 1;
-  };
-  const giveThread = (): void => {
-    const next = waiting.shift();
-    if (next === undefined) free += 1;
-    else next();
-  };
-
-  const ask = async <T extends Task>(
+  const askIn = async <T extends Task>(
+    lane: ThreadLane,
     task: T,
     question: () => ThreadQuestion<T>,
     signal?: AbortSignal,
   ): Promise<ThreadAnswer<T> | Unread> => {
-    await takeThread();
+    await new Promise<void>((start) => lanes.take(lane, start));
     const late = new AbortController();
-    const stopWaiting = clock.after(mergeMsMax, () => late.abort());
+    const stopWaiting = clock.after(lanes.msMax(lane), () => late.abort());
     try {
       if (signal?.aborted === true) return "overran"; // The caller has left.
       const asked = question();
@@ -101,11 +105,36 @@ export function documentThreads(
       return "busy";
     } finally {
       stopWaiting();
-      giveThread();
+      lanes.release(lane);
     }
   };
-  const askAsReader: typeof ask = async (task, question, signal) =>
-    waiting.length >= readsWaitingMax ? "busy" : ask(task, question, signal);
+
+  /** A task that exceeds its quick try is tried once more in quarantine. */
+  const ask: typeof askIn = async (lane, task, question, signal) => {
+    const answer = await askIn(lane, task, question, signal);
+    if (answer !== "overran" || lane === "quarantine" || signal?.aborted === true) return answer;
+    return lanes.waitingIn("quarantine") >= readsWaitingMax ? "busy" : askIn("quarantine", task, question, signal);
+  };
+  const askAsReader: typeof ask = async (lane, task, question, signal) =>
+    lanes.waitingIn(lane) >= readsWaitingMax ? "busy" : ask(lane, task, question, signal);
+
+  const merge = async (state: Uint8Array, edits: readonly Uint8Array[], room: RoomKey): Promise<MergedDocument | Unread> => {
+    let startedAt = clock.now();
+    const question = (): ThreadQuestion<"merge"> => {
+      startedAt = clock.now();
+      return { state, edits: pack(edits) };
+    };
+    const first = lanes.laneOf(room, clock.now());
+    let answer = await askIn(first, "merge", question);
+    if (answer === "overran" && first === "quick") {
+      if (lanes.quarantine(room, clock.now())) log.warn({ room }, QUARANTINED);
+      answer = await askIn("quarantine", "merge", question);
+    }
+    if (answer === "overran") lanes.quarantine(room, clock.now());
+    else if (typeof answer === "object" && lanes.receiveMerged(room, clock.now() - startedAt)) log.info({ room }, RELEASED);
+    quarantinedRooms?.set(lanes.quarantinedRooms(clock.now()));
+    return answer;
+  };
 
   /** `name`: of the task. A task that needs more memory than any thread has would end a thread at every request. */
   const askOf = async <T extends Task>(
@@ -116,24 +145,24 @@ export function documentThreads(
     const ofState = deaths.get(question.state) ?? new Map<string, number>();
     const died = ofState.get(name) ?? 0;
     if (died >= DEATHS_MAX || sumOf(ofState.values()) >= DEATHS_OF_STATE_MAX) return "unreadable";
-    if (waiting.length >= readsWaitingMax) return "busy";
-    const answer = await ask(task, () => question);
+    if (lanes.waitingIn("quick") >= readsWaitingMax) return "busy";
+    const answer = await ask("quick", task, () => question);
     if (answer === "busy") deaths.set(question.state, ofState.set(name, died + 1));
     return answer;
   };
 
   return {
     get waiting() {
-      return waiting.length;
+      return lanes.waiting;
     },
-    merge: (state, edits) => ask("merge", () => ({ state, edits: pack(edits) })),
-    mergePast: (state, edits, signal) => askAsReader("merge", () => ({ state, edits: pack(edits) }), signal),
+    merge,
+    mergePast: (state, edits, signal) => askAsReader("quick", "merge", () => ({ state, edits: pack(edits) }), signal),
     diff: (state, vector) => askOf("diff", { state, vector }, "diff"),
     json: (state, wanted) => askOf("json", { state, wanted }, `json ${JSON.stringify(wanted)}`),
     text: (state, name) => askOf("text", { state, name }, `text ${name ?? ""}`),
-    check: (edit) => askAsReader("check", () => ({ edit })),
-    make: (content) => askAsReader("make", () => ({ content })),
-    revert: (current, past) => askAsReader("revert", () => ({ current, past })),
+    check: (edit) => askAsReader("writes", "check", () => ({ edit })),
+    make: (content) => askAsReader("writes", "make", () => ({ content })),
+    revert: (current, past) => askAsReader("quick", "revert", () => ({ current, past })),
     stop: async () => void (await Promise.all([lasting, passing].map((pool) => pool.destroy()))),
   };
 }

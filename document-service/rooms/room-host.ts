@@ -219,7 +219,7 @@ export class DocumentRoomHost {
       case "read-snapshot":
         return { kind: "snapshot-read", state: await readVerified(snapshots, digest, effect.checkpoint.snapshot) };
       case "merge":
-        return { kind: "merge-ended", outcome: await merging.merge(effect.base, effect.edits) };
+        return { kind: "merge-ended", outcome: await merging.merge(effect.base, effect.edits, this.room) };
       case "write-snapshot":
         return { kind: "snapshot-written", written: await writeVerified(snapshots, digest, effect.object, effect.state) };
       case "queue-notifications":

@@ -23,13 +23,13 @@ export class UpdateRefused extends Error {
  * Runs `apply`, which calls `Y.applyUpdate` within a transaction or on a document that nobody observes, and `nextUpdate`
  * before each further update. Synchronous only. The limits are in place during this call and at no other time.
  */
-export function withinBounds(apply: (nextUpdate: () => void) => void): void {
+export function withinBounds(apply: (nextUpdate: () => void) => void, hopsMax = HOPS_MAX): void {
   const { prototype } = Y.Item;
   const { integrate } = prototype;
   let hops = 0;
   prototype.integrate = function (this: Y.Item, transaction: Y.Transaction, offset: number): void {
-    hops += hopsOf(this, transaction.doc, offset, HOPS_MAX - hops);
-    if (hops > HOPS_MAX) throw new UpdateRefused(`its inserts conflict with too many others: Yjs would need more than ${HOPS_MAX} steps`);
+    hops += hopsOf(this, transaction.doc, offset, hopsMax - hops);
+    if (hops > hopsMax) throw new UpdateRefused(`its inserts conflict with too many others: Yjs would need more than ${hopsMax} steps`);
     if (this.content instanceof Y.ContentType && nestingOf(this) > NESTING_MAX)
       throw new UpdateRefused(`its types lie in each other more than ${NESTING_MAX} deep`);
     integrate.call(this, transaction, offset);

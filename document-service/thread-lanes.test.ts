@@ -1,0 +1,46 @@
+import { expect, test } from "vitest";
+
+import type { Millis, RoomKey } from "../shared/ids.ts";
+import { ThreadLanes } from "./thread-lanes.ts";
+
+const lanes = () => new ThreadLanes({ mergeMsMax: 10_000, mergeThreads: 2 });
+const [A, B] = ["demo.a", "demo.b"] as RoomKey[] as [RoomKey, RoomKey];
+const at = (ms: number) => ms as Millis;
+
+test("[LAN1] each lane has threads of its own, and tasks of a lane start in order", () => {
+  const plan = lanes();
+  const started: string[] = [];
+  for (const task of ["one", "two", "three", "four"]) plan.take("quick", () => started.push(task));
+  plan.take("writes", () => started.push("write"));
+  plan.take("quarantine", () => started.push("bad room"));
+  expect([started, plan.waiting]).toEqual([["one", "two", "write", "bad room"], 2]);
+  plan.release("quick");
+  expect([started.at(-1), plan.waiting]).toEqual(["three", 1]);
+  for (const _ of ["two", "three", "four"]) plan.release("quick");
+  plan.take("quick", () => started.push("five"));
+  expect(started.at(-1)).toBe("five");
+});
+
+test("[LAN2] a task outside quarantine has a second, and never more than the setting", () => {
+  expect((["quick", "writes", "quarantine"] as const).map((lane) => lanes().msMax(lane))).toEqual([1_000, 1_000, 10_000]);
+  expect(new ThreadLanes({ mergeMsMax: 300, mergeThreads: 1 }).msMax("quick")).toBe(300);
+});
+
+test("[LAN3] a quarantined room stays there until a merge of it is quick", () => {
+  const plan = lanes();
+  expect([plan.quarantine(A, at(0)), plan.quarantine(A, at(1))]).toEqual([true, false]);
+  expect([plan.laneOf(A, at(2)), plan.laneOf(B, at(2)), plan.quarantinedRooms(at(2))]).toEqual(["quarantine", "quick", 1]);
+  expect([plan.receiveMerged(A, 4_000), plan.laneOf(A, at(3))]).toEqual([false, "quarantine"]);
+  expect([plan.receiveMerged(A, 40), plan.laneOf(A, at(4)), plan.quarantinedRooms(at(4))]).toEqual([true, "quick", 0]);
+});
+
+test("[LAN4] a room that is not tried again is forgotten after an hour", () => {
+  const plan = lanes();
+  plan.quarantine(A, at(0));
+  plan.quarantine(B, at(1_000_000));
+  expect([plan.quarantinedRooms(at(3_600_001)), plan.laneOf(A, at(3_600_001)), plan.laneOf(B, at(3_600_001))]).toEqual([
+    1,
+    "quick",
+    "quarantine",
+  ]);
+});

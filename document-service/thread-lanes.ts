@@ -1,0 +1,94 @@
+/**
+ * Decides which document task runs in which thread. Each lane has threads of its own: `quick` for all first tries,
+ * `writes` for the content of HTTP writes, `quarantine` for tasks that exceeded a quick try. The invariant: a task holds a
+ * thread of `quick` or `writes` for `quickMs` at most, so a room that cannot be merged delays other rooms by that time
+ * once, and HTTP writes never. Rules LAN1 to LAN4.
+ */
+
+import { assert } from "../shared/assert.ts";
+import type { Millis, RoomKey } from "../shared/ids.ts";
+
+export type ThreadLane = "quick" | "writes" | "quarantine";
+
+/** Milliseconds of a first try. A document of 20 MB takes 600 ms. */
+const QUICK_MS_MAX = 1_000;
+/** A room that was not merged for this long is tried in `quick` again. Longer than the longest pause between two tries. */
+const QUARANTINE_MS = 3_600_000;
+/** Beyond it, the room that is quarantined longest returns to `quick`. */
+const QUARANTINED_MAX = 10_000;
+
+export class ThreadLanes {
+  readonly #mergeMsMax: number;
+  readonly #lanes: Readonly<Record<ThreadLane, { free: number; readonly waiting: (() => void)[] }>>;
+  readonly #quarantinedUntil = new Map<RoomKey, Millis>();
+
+  constructor({ mergeMsMax, mergeThreads }: { readonly mergeMsMax: number; readonly mergeThreads: number }) {
+    this.#mergeMsMax = mergeMsMax;
+    this.#lanes = {
+      quick: { free: mergeThreads, waiting: [] },
+      writes: { free: 1, waiting: [] },
+      quarantine: { free: 1, waiting: [] },
+    };
+  }
+
+  /** Maximum number of threads of all lanes. */
+  static threadsOf({ mergeThreads }: { readonly mergeThreads: number }): number {
+    return mergeThreads + 2;
+  }
+
+  /** Number of tasks that wait for a thread. */
+  waitingIn(lane: ThreadLane): number {
+    return this.#lanes[lane].waiting.length;
+  }
+
+  get waiting(): number {
+    return this.waitingIn("quick") + this.waitingIn("writes") + this.waitingIn("quarantine");
+  }
+
+  /** Milliseconds after which a task of the lane is aborted. */
+  msMax(lane: ThreadLane): number {
+    return lane === "quarantine" ? this.#mergeMsMax : Math.min(QUICK_MS_MAX, this.#mergeMsMax);
+  }
+
+  /** Calls `start` once a thread of the lane is free. The task ends with `release`. */
+  take(lane: ThreadLane, start: () => void): void {
+    const { free, waiting } = this.#lanes[lane];
+    if (free === 0) return void waiting.push(start);
+    this.#lanes[lane].free -= 1;
+    start();
+  }
+
+  release(lane: ThreadLane): void {
+    const next = this.#lanes[lane].waiting.shift();
+    if (next === undefined) this.#lanes[lane].free += 1;
+    else next();
+  }
+
+  laneOf(room: RoomKey, now: Millis): "quick" | "quarantine" {
+    return now < (this.#quarantinedUntil.get(room) ?? 0) ? "quarantine" : "quick";
+  }
+
+  /** Returns whether the room was not quarantined before. */
+  quarantine(room: RoomKey, now: Millis): boolean {
+    const isNew = this.laneOf(room, now) === "quick";
+    this.#quarantinedUntil.delete(room);
+    this.#quarantinedUntil.set(room, (now + QUARANTINE_MS) as Millis);
+    const [oldest] = this.#quarantinedUntil.keys();
+    if (this.#quarantinedUntil.size > QUARANTINED_MAX && oldest !== undefined) this.#quarantinedUntil.delete(oldest);
+    return isNew;
+  }
+
+  /** The room was merged in `ms`. Returns whether that ends its quarantine. */
+  receiveMerged(room: RoomKey, ms: number): boolean {
+    assert(ms >= 0, "a merge takes no negative time");
+    return ms < this.msMax("quick") && this.#quarantinedUntil.delete(room);
+  }
+
+  quarantinedRooms(now: Millis): number {
+    for (const [room, until] of this.#quarantinedUntil) {
+      if (until > now) break; // Later entries end later.
+      this.#quarantinedUntil.delete(room);
+    }
+    return this.#quarantinedUntil.size;
+  }
+}
