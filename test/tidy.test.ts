@@ -13,7 +13,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(TIERS.map((tier) => [tier, [`${tier}/`, "shared/"]])),
   "shared": ["shared/"],
   "engines": ["engines/", "shared/"],
-  "client": ["client/", "shared/wire/", "shared/ids.ts", "shared/assert.ts", "shared/collections/prng.ts"],
+  "client": ["client/", "shared/wire/", "shared/yjs/", "shared/ids.ts", "shared/assert.ts", "shared/collections/prng.ts"],
   "console": ["console/"],
   "y-websocket": ["y-websocket/", "client/", "shared/"],
   "probe": ["probe/", "client/", "shared/"],

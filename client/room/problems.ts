@@ -37,7 +37,12 @@ export type Problem =
   | { readonly kind: "room-unavailable"; readonly reason: JoinRefusal; readonly retryInMs: number; readonly message: string }
   | { readonly kind: "snapshot-unavailable"; readonly message: string }
   /** A committed edit could not be applied to the document and was left out. */
-  | { readonly kind: "edit-unreadable"; readonly seq: Seq; readonly message: string; readonly cause: unknown };
+  | { readonly kind: "edit-unreadable"; readonly seq: Seq; readonly message: string; readonly cause: unknown }
+  /**
+   * The document no longer follows the room, and changes of it are no longer saved. Create a new document and provider;
+   * they start from the room's content.
+   */
+  | { readonly kind: "document-stuck"; readonly message: string; readonly cause: unknown };
 
 /** Close code of the WebSocket standard. */
 const POLICY_VIOLATION = 1008;
@@ -77,6 +82,14 @@ export function roomDeleted(): Refusal {
     kind: "room-refused",
     reason: "deleted",
     message: "the room was deleted permanently, and its data on this device was removed. Remove the application's own copies too.",
+  };
+}
+
+export function documentStuck(cause: unknown): Problem {
+  return {
+    kind: "document-stuck",
+    cause,
+    message: `the document no longer follows the room, and its changes are not saved: ${cause instanceof Error ? cause.message : String(cause)}. Create a new Y.Doc and provider.`,
   };
 }
 

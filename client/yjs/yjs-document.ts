@@ -6,6 +6,9 @@
 
 import * as Y from "yjs";
 
+import { HOPS_MAX, UpdateRefused, withinBounds } from "../../shared/yjs/bounded-integration.ts";
+import { checkUpdate } from "../../shared/yjs/checked-update.ts";
+import { PendingContent } from "./pending-content.ts";
 import {
   type Clocks,
   clocksBefore,
@@ -19,14 +22,25 @@ import {
 } from "./yjs-edits.ts";
 import type { Seq } from "../../shared/ids.ts";
 
-/** Applies edits of the room to the document, and recognizes the cleanup that Yjs does by itself afterwards. */
-/** An edit, or a snapshot up to `seq`. */
-export type RoomContent = { readonly seq?: Seq; readonly payload: Uint8Array };
+/** An edit, or a snapshot up to `seq`. `isState`: a snapshot, or content of the local store, which may exceed an edit's limits. */
+export type RoomContent = { readonly seq?: Seq; readonly payload: Uint8Array; readonly isState?: boolean };
 
+/** `lacking`: content of other providers that the edits completed, and that the room lacks. `stuck`: why the document is. */
+export type AppliedContent = {
+  readonly read: readonly Uint8Array[];
+  readonly lacking?: Uint8Array | undefined;
+  readonly stuck?: unknown;
+};
+
+/** A snapshot contains many edits, which the document service has merged in limited time. */
+const STATE_HOPS_MAX = 20 * HOPS_MAX;
+
+/** Applies edits of the room to the document, and recognizes the cleanup that Yjs does by itself afterwards. */
 export class YjsContent {
   readonly #doc: Y.Doc;
   readonly #origin: unknown;
   readonly #reportError: (error: unknown) => void;
+  readonly #pending: PendingContent;
   #isApplying = false;
   /** The transaction in which Yjs cleaned up after edits of the room. */
   #cleanup: Y.Transaction | undefined;
@@ -36,19 +50,30 @@ export class YjsContent {
     this.#doc = doc;
     this.#origin = origin;
     this.#reportError = reportError;
+    this.#pending = new PendingContent(doc);
     doc.on("afterTransaction", this.#receiveTransaction);
   }
 
   /**
    * Applies all edits in one transaction, so that an editor renders once. The transaction is not `local`, which
-   * bindings and undo managers rely on. Returns the payloads that are Yjs updates; a room may contain other bytes.
+   * bindings and undo managers rely on. An edit that is no Yjs update or exceeds a limit is left out, here and in all
+   * other documents of the room.
    */
-  apply(edits: readonly RoomContent[], onUnreadable: (cause: unknown, seq: Seq | undefined) => void): Uint8Array[] {
+  apply(edits: readonly RoomContent[], onUnreadable: (cause: unknown, seq: Seq | undefined) => void): AppliedContent {
     const read: Uint8Array[] = [];
+    let stuck: unknown;
     const applyAll = (): void => {
-      for (const { seq, payload } of edits) {
+      for (const { seq, payload, isState = false } of edits) {
+        if (stuck !== undefined) return;
         try {
-          Y.applyUpdate(this.#doc, payload, this.#origin);
+          const check = isState ? undefined : checkUpdate(payload, this.#doc);
+          if (check?.kind === "unfit") throw check.cause ?? new UpdateRefused(check.why);
+          try {
+            withinBounds(() => Y.applyUpdate(this.#doc, payload, this.#origin), isState ? STATE_HOPS_MAX : HOPS_MAX);
+          } catch (cause) {
+            if (cause instanceof UpdateRefused) stuck = cause; // The document has a part of the edit.
+            throw cause;
+          }
           read.push(payload);
         } catch (cause) {
           onUnreadable(cause, seq);
@@ -56,14 +81,18 @@ export class YjsContent {
       }
     };
     this.#isApplying = true;
-    try {
-      Y.transact(this.#doc, applyAll, this.#origin, false);
-    } catch (error) {
-      this.#reportError(error); // An observer of the application threw. The document has all edits nevertheless.
-    }
+    const lacking = this.#pending.lackingAfter(() => {
+      try {
+        Y.transact(this.#doc, applyAll, this.#origin, false);
+      } catch (error) {
+        if (isStuck(this.#doc)) stuck = error;
+        else this.#reportError(error); // An observer of the application threw. The document has all edits nevertheless.
+      }
+      return read;
+    });
     this.#isApplying = false;
     this.#cleanup = undefined;
-    return read;
+    return { read, lacking, stuck };
   }
 
   /** True: Yjs made the transaction after edits of the room, to remove formatting marks without effect. */
@@ -79,6 +108,14 @@ export class YjsContent {
   readonly #receiveTransaction = (transaction: Y.Transaction): void => {
     if (this.#isApplying && transaction.origin === null && deletesOnlyMarks(transaction)) this.#cleanup = transaction;
   };
+}
+
+/**
+ * Yjs failed between two transactions of the document, for example because its stack was exhausted. Since then the
+ * document emits no updates. Call outside of transactions.
+ */
+export function isStuck(doc: Y.Doc): boolean {
+  return doc._transaction === null && doc._transactionCleanups.length > 0;
 }
 
 /** The room that receives the changes. `waiting`: payloads of its unacknowledged edits. */
@@ -137,6 +174,12 @@ export class YjsChanges {
         this.#mode.made += 1;
         return this.tryAgain();
     }
+  }
+
+  /** The document has this content, and the room lacks it. Others cannot read later local changes without it. */
+  receiveLacking(update: Uint8Array): void {
+    if (this.#mode.kind === "withholding") this.withhold(update);
+    else this.receiveChange(update);
   }
 
   /** The document and the room have this content. */

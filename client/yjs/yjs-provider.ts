@@ -1,6 +1,6 @@
 /**
  * Keeps a Yjs document and a room the same: applies the room's edits to the document and sends the document's changes
- * to the room (`yjs-document.ts`). `main.ts` makes it `CoroomProvider`. Rules YJS1 to YJS17.
+ * to the room (`yjs-document.ts`). `main.ts` makes it `CoroomProvider`. Rules YJS1 to YJS24.
  */
 
 import type * as Y from "yjs";
@@ -14,13 +14,14 @@ import type { Leaderboard } from "../boards/leaderboard.ts";
 import type { Participant, PresenceChange } from "../presence/participants.ts";
 import type { ClientWorld } from "../ports.ts";
 import type { Presence } from "../presence/presence-fields.ts";
-import type { Problem, Refusal } from "../room/problems.ts";
+import { documentStuck, type Problem, type Refusal } from "../room/problems.ts";
 import type { Outage } from "../connection/connection-messages.ts";
 import type { CommonRoomOptions, Status, StatusChange } from "../room/room-events.ts";
 import { RoomConnection } from "../room/room-connection-host.ts";
 import type { ModeFacts } from "../presence/room-presence.ts";
 import type { RestoredEdit } from "../room/room-messages.ts";
-import { YjsChanges, type RoomContent, YjsContent } from "./yjs-document.ts";
+import { checkUpdate } from "../../shared/yjs/checked-update.ts";
+import { isStuck, YjsChanges, type RoomContent, YjsContent } from "./yjs-document.ts";
 import { isUpdate, yjsEdits } from "./yjs-edits.ts";
 import type { RoomEdit } from "../room/room-messages.ts";
 
@@ -71,7 +72,11 @@ export class YjsProvider {
   readonly #events: Events<ProviderEvents>;
   readonly #changes: YjsChanges;
   readonly #content: YjsContent;
+  readonly #soon: ClientWorld["clock"]["soon"];
   #synced = false;
+  /** The document does not follow the room any more. */
+  #isStuck = false;
+  #isCheckPlanned = false;
   #saved: boolean;
   #stored: boolean;
 
@@ -84,16 +89,18 @@ export class YjsProvider {
     this.#room = new RoomConnection({ ...options, format: yjsEdits, connect: false }, world); // Throws on wrong options, before anything listens to the document.
     this.#content = new YjsContent(doc, this, world.reportError);
     this.#changes = new YjsChanges(doc, this.#room);
+    this.#soon = (run) => world.clock.soon(run);
     this.#saved = this.saved;
     this.#stored = this.stored;
     this.awareness = new RoomAwareness(doc, this.#room, world);
 
     doc.on("update", this.#receiveChange);
+    doc.on("beforeTransaction", this.#planCheck);
     doc.on("destroy", this.#receiveDocDestroyed);
     this.#room.on("edits", (edits) => this.#receiveEdits(edits));
     this.#room.on("tentative", (edits) => this.#apply(edits));
     this.#room.on("unconfirmed", (edits) => this.#receiveUnconfirmed(edits));
-    this.#room.on("snapshot", ({ position: { seq }, payload }) => this.#receiveContent([{ seq, payload }]));
+    this.#room.on("snapshot", ({ position: { seq }, payload }) => this.#receiveContent([{ seq, payload, isState: true }]));
     this.#room.on("restored", (edits) => this.#receiveRestored(edits));
     this.#room.on("rolled-back", () => this.#receiveRolledBack());
     this.#room.on("synced", (synced) => this.#receiveSynced(synced));
@@ -132,12 +139,16 @@ export class YjsProvider {
 
   /** True: every change made here, and everything it may build on, is in the server's log. */
   get saved(): boolean {
-    return this.#room.saved && this.#changes.unsent === 0 && !this.#changes.mayLack;
+    return this.#room.saved && this.#hasSentAll;
   }
 
   /** True: every change made here is acknowledged or stored on this device, and builds on nothing that may be lost. */
   get stored(): boolean {
-    return this.saved || (this.#room.stored && this.#changes.unsent === 0 && !this.#changes.mayLack);
+    return this.saved || (this.#room.stored && this.#hasSentAll);
+  }
+
+  get #hasSentAll(): boolean {
+    return !this.#isStuck && this.#changes.unsent === 0 && !this.#changes.mayLack;
   }
 
   /** State of the room's log: `saved`, `saving` (slow) or `refusing` (accepts no edits). */
@@ -212,6 +223,7 @@ export class YjsProvider {
   destroy(): void {
     this.#content.end();
     this.doc.off("update", this.#receiveChange);
+    this.doc.off("beforeTransaction", this.#planCheck);
     this.doc.off("destroy", this.#receiveDocDestroyed);
     this.awareness.destroy();
     this.#room.destroy();
@@ -220,10 +232,31 @@ export class YjsProvider {
 
   /** A client that may only read does not clean up formatting: the cleanup would be an edit. */
   readonly #receiveChange = (update: Uint8Array, origin: unknown, _: Y.Doc, transaction: Y.Transaction): void => {
-    if (origin === this || (this.#content.isCleanup(transaction) && !this.rights.write)) return;
+    if (this.#isStuck || origin === this || (this.#content.isCleanup(transaction) && !this.rights.write)) return;
+    const check = checkUpdate(update, this.doc);
+    if (check.kind === "unfit")
+      return this.#receiveStuck(new Error(`no other document of the room accepts a change made here: ${check.why}`));
     this.#changes.receiveChange(update);
     this.#emitSaved();
   };
+
+  /** Yjs may fail after any transaction, also of the application. Checked when the task, and so every transaction, has ended. */
+  readonly #planCheck = (): void => {
+    if (this.#isCheckPlanned) return;
+    this.#isCheckPlanned = true;
+    this.#soon(() => {
+      this.#isCheckPlanned = false;
+      if (isStuck(this.doc)) this.#receiveStuck(new Error("Yjs failed in a transaction of the document, which emits no changes since"));
+    });
+  };
+
+  #receiveStuck(cause: unknown): void {
+    if (this.#isStuck) return;
+    this.#isStuck = true;
+    this.#events.emit("error", documentStuck(cause));
+    if (this.#synced) this.#receiveSynced(false);
+    else this.#emitSaved();
+  }
 
   /** If the shared connection already has this room, nothing of this provider remains. */
   #connectOrEnd(): void {
@@ -252,18 +285,23 @@ export class YjsProvider {
   }
 
   #receiveRestored(edits: readonly RestoredEdit[]): void {
-    this.#receiveContent(edits);
+    this.#receiveContent(edits.map(({ payload }) => ({ payload, isState: true })));
     this.#changes.receiveRestored(this.#room.seq > 0);
     this.#events.emit("restored");
     this.#emitSaved();
   }
 
   /** Returns the payloads that could be applied. */
-  #apply(edits: readonly RoomContent[]): Uint8Array[] {
-    return this.#content.apply(edits, (cause, seq = this.seq) => {
-      const message = "an edit of the room is no Yjs update and was left out";
+  #apply(edits: readonly RoomContent[]): readonly Uint8Array[] {
+    if (this.#isStuck) return [];
+    const { read, lacking, stuck } = this.#content.apply(edits, (cause, seq = this.seq) => {
+      const message = "an edit of the room is no Yjs update, or exceeds a limit, and was left out";
       this.#events.emit("error", { kind: "edit-unreadable", seq, message, cause });
     });
+    if (stuck !== undefined) this.#receiveStuck(stuck);
+    else if (lacking !== undefined) this.#changes.receiveLacking(lacking);
+    if (lacking !== undefined) this.#emitSaved();
+    return read;
   }
 
   /**
@@ -283,6 +321,7 @@ export class YjsProvider {
   }
 
   #receiveSynced(synced: boolean): void {
+    if (synced && this.#isStuck) return;
     if (synced) this.#changes.receiveSynced();
     if (synced && this.rights.write) this.#changes.sendUnconfirmed();
     this.#synced = synced;
