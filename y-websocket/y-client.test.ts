@@ -3,6 +3,7 @@ import { Registry } from "prom-client";
 import { expect, test } from "vitest";
 import * as Y from "yjs";
 
+import { conflictBomb, nestingBomb } from "../shared/testing/yjs-bombs.ts";
 import { FakeClock } from "../shared/testing/fake-clock.ts";
 import { SILENT_LOG } from "../shared/testing/silent-log.ts";
 import { yWebsocketMetrics } from "./metrics.ts";
@@ -42,6 +43,10 @@ class FakeRoom {
 
   refuse(kind: string): void {
     this.#listeners["refused"]!({ kind, message: "no" } as never);
+  }
+
+  report(kind: string): void {
+    this.#tell["error"]!({ kind, message: "no" } as never);
   }
 
   comeInStep(): void {
@@ -416,3 +421,22 @@ function saidUpdate(update: Uint8Array): Uint8Array {
 function leave(client: YClient): Promise<void> {
   return new Promise((resolve) => client.receiveClosed(resolve));
 }
+
+test.each([
+  ["nested too deeply", nestingBomb(5_000)],
+  ["in conflict with each other", conflictBomb(6_000)],
+])("[YCL22] updates %s close the connection before any of them is applied", (_, bomb) => {
+  const { client, room, docs, closed } = rig();
+  client.receiveMessage(hello);
+  room.comeInStep();
+  client.receiveMessage(encodeUpdate(bomb));
+  expect([closed, docs[0]!.doc.store.clients.size]).toEqual([[4400], 0]);
+});
+
+test("[YCL23] a client whose document the SDK reports as stuck is closed with a retry", () => {
+  const { client, room, closed } = rig();
+  client.receiveMessage(hello);
+  room.comeInStep();
+  room.report("document-stuck");
+  expect(closed).toEqual([1013]);
+});

@@ -3,7 +3,7 @@
  * the SDK keeps equal to the room's, answers it. Messages are held until that document is synced: otherwise the client
  * would see an empty document and fill it again. The client takes part under its own Yjs client id, so that its other
  * tabs, which exchange awareness among themselves, do not show it twice. The room is therefore opened once the client
- * has sent that id, with its first messages. Rules YCL1 to YCL21, YWS1 to YWS21.
+ * has sent that id, with its first messages. Rules YCL1 to YCL23, YWS1 to YWS21.
  */
 
 import * as Y from "yjs";
@@ -121,6 +121,8 @@ export class YClient {
     room.on("error", ({ kind, message }) => {
       this.#deps.metrics.problems.inc({ kind });
       this.#deps.log.warn({ room: room.room, kind }, message);
+      if (kind === "document-stuck")
+        this.#connection.refuse(Y_CLOSE.overloaded, "the bridge's copy of the document failed: connect again later");
     });
     room.on("synced", (synced) => synced && this.#comeInStep());
     if (room.synced) this.#comeInStep();

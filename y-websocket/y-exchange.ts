@@ -10,6 +10,8 @@ import { assertNever } from "../shared/assert.ts";
 import type { Clock } from "../shared/time/clock.ts";
 import type { Log } from "../shared/process/log.ts";
 import { TokenBucket } from "../shared/limits/token-bucket.ts";
+import { withinBounds } from "../shared/yjs/bounded-integration.ts";
+import { checkUpdate } from "../shared/yjs/checked-update.ts";
 import type { YjsProvider } from "../client/yjs/yjs-provider.ts";
 import { Answers, type StateRequest } from "./answers.ts";
 import type { YWebsocketConfig } from "./config.ts";
@@ -82,7 +84,7 @@ export class YExchange {
         { room: this.#room.room, kind: message.kind, cause },
         "cannot apply a message of a y-websocket client, closing its connection",
       );
-      this.#connection.refuse(Y_CLOSE.unreadable, "cannot decode an update or a state vector");
+      this.#connection.refuse(Y_CLOSE.unreadable, "cannot decode an update or a state vector, or an update exceeds a limit");
     }
   }
 
@@ -126,9 +128,10 @@ export class YExchange {
     if (this.#connection.isOpen && !this.#updates.take(this.#deps.clock.now(), 0)) {
       return this.#connection.refuse(Y_CLOSE.tooFast, "the client writes too fast: connect again, its changes are then sent as one update");
     }
-    Y.decodeUpdate(update); // Throws if the update is truncated. Without this check, the part before the end would be applied.
+    const check = checkUpdate(update, this.#doc); // Yjs would apply the first part of a truncated update, and may need minutes for another.
+    if (check.kind === "unfit") throw new Error(`an update is refused: ${check.why}`, { cause: check.cause });
     this.#deps.metrics.updates.inc();
-    Y.applyUpdate(this.#doc, update, this);
+    withinBounds(() => Y.applyUpdate(this.#doc, update, this));
     this.#updates.spend(this.#deps.clock.now(), UPDATE_BYTES + update.byteLength + this.#pendingBytes);
     const buildsOnWhatIsMissing = this.#doc.store.pendingStructs !== null; // The base is usually an update that was rejected while the client could not write.
     if (this.#hasDenied || (buildsOnWhatIsMissing && !this.#askedForMissing)) this.#requestSync();
