@@ -46,7 +46,7 @@ class FakeRoom {
   }
 
   report(kind: string): void {
-    this.#tell["error"]!({ kind, message: "no" } as never);
+    this.#listeners["error"]!({ kind, message: "no" } as never);
   }
 
   comeInStep(): void {

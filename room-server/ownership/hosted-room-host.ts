@@ -16,17 +16,7 @@ import type { LogCatchUps } from "../rooms/log-catch-ups-host.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import type { ClaimOutcome, OwnershipEffect, OwnershipInput } from "./ownership-messages.ts";
 import type { Ownership } from "./ownership.ts";
-import type {
-  AppendOutcome,
-  CheckpointReader,
-  Gateways,
-  ReleaseReason,
-  RoomInbox,
-  Receiver,
-  RoomEntries,
-  RoomLog,
-  Subscription,
-} from "../ports.ts";
+import type { CheckpointReader, Gateways, ReleaseReason, RoomInbox, Receiver, RoomEntries, RoomLog, Subscription } from "../ports.ts";
 import type { OwnerPresenceHost } from "../presence/presence-host.ts";
 import type { TickUrgency } from "../rooms/owned-room.ts";
 import type { Operations } from "../../shared/bus/operations-events.ts";
@@ -238,15 +228,19 @@ export class HostedRoom implements Receiver {
   }
 
   #append({ record, edits }: OwnershipEffect & { kind: "append" }): void {
-    const settled = (outcome: AppendOutcome): void => {
-      this.#abandonAppend = NOTHING;
-      if (outcome.kind === "appended" && edits > 0) {
-        this.#deps.metrics.editsCommitted.inc(edits);
-        this.#deps.loads.count(this.key, edits, record.bytes.byteLength);
-      }
-      this.receiveOwnershipInput({ kind: "append-settled", outcome });
-    };
-    this.#abandonAppend = this.#ports.log.append(this.key, record, settled, () => this.receiveOwnershipInput({ kind: "log-full" }));
+    this.#abandonAppend = this.#ports.log.append(
+      this.key,
+      record,
+      (outcome) => {
+        this.#abandonAppend = NOTHING;
+        if (outcome.kind === "appended" && edits > 0) {
+          this.#deps.metrics.editsCommitted.inc(edits);
+          this.#deps.loads.count(this.key, edits, record.bytes.byteLength);
+        }
+        this.receiveOwnershipInput({ kind: "append-settled", outcome });
+      },
+      () => this.receiveOwnershipInput({ kind: "log-full" }),
+    );
   }
 
   /** The result becomes the room's next input; so does a failure. */
