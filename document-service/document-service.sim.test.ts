@@ -367,7 +367,7 @@ class Service {
     const world = this.#world;
     const call = <Value>(effect: () => Value) => this.#call(effect);
     const log: EditLog = {
-      follow: (_, after, signal) => this.#follow(after, signal),
+      follow: (_, { after }, signal) => this.#follow(after, signal),
       end: (room) =>
         call(() => {
           const { isDeleted: is, lastStreamSeq, edits } = world.roomOf(room);
@@ -381,6 +381,8 @@ class Service {
         ),
       read: (room, after, through) => this.#read(after, through, room),
       readAll: (_, after, through) => this.#read(after, through),
+      at: (room, streamSeq) =>
+        call(() => world.records.find((stored) => stored.room === room && stored.streamSeq === streamSeq && world.isKept(stored))),
       trim: (room, before) => call(() => world.trim(room, before)),
     };
     return {

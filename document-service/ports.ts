@@ -1,7 +1,7 @@
 /** The interfaces through which the document service uses the world. `io/` implements each, and tests fake each. */
 
 import type { CheckpointEntry } from "../shared/bus/checkpoint.ts";
-import type { StoredRecord } from "../shared/bus/record.ts";
+import type { ReadPosition, StoredRecord } from "../shared/bus/record.ts";
 import type { WebhookEvent } from "../shared/bus/webhook-events.ts";
 import type { Position, RoomKey, Seq } from "../shared/ids.ts";
 import type { LeaseWrite } from "../shared/cluster/lease.ts";
@@ -16,10 +16,11 @@ export type RoomLogEnd =
   { readonly kind: "empty" } | { readonly kind: "at"; readonly seq: Seq } | { readonly kind: "deleted"; readonly streamSeq: number };
 export interface EditLog {
   /**
-   * The partition's records after the stream sequence `after`, in order, until the signal. Throws when the log does not
-   * answer; the caller then continues after the last record received.
+   * The partition's records behind a position, in order, until the signal. Throws when the log does not answer; the
+   * caller then continues after the last record received. Throws `LogEndLost` when the log does not have a record that was
+   * read before; the caller then starts from the first record.
    */
-  follow(partition: number, after: number, signal: AbortSignal): AsyncIterable<StoredRecord>;
+  follow(partition: number, from: ReadPosition, signal: AbortSignal): AsyncIterable<StoredRecord>;
   /** The end of the room's log. */
   end(room: RoomKey): Promise<RoomLogEnd>;
   /** The partition's rooms that have more than one record in the log. */
@@ -31,6 +32,8 @@ export interface EditLog {
   read(room: RoomKey, after: number, through: number): AsyncIterable<StoredRecord>;
   /** The same for all rooms of the partition. */
   readAll(partition: number, after: number, through: number): AsyncIterable<StoredRecord>;
+  /** The room's record at that stream sequence. A former leader may answer undefined for a new one. */
+  at(room: RoomKey, streamSeq: number): Promise<StoredRecord | undefined>;
   /** Removes the room's records before the stream sequence `before`. */
   trim(room: RoomKey, before: number): Promise<void>;
 }

@@ -20,7 +20,7 @@ import {
   type,
 } from "./testing/leaderboard-rig.ts";
 import { MadeUpLog } from "./testing/made-up-log.ts";
-import type { StoredRecord } from "../shared/bus/record.ts";
+import type { ReadPosition, StoredRecord } from "../shared/bus/record.ts";
 
 const rig = LeaderboardRig.forThisFile();
 
@@ -30,7 +30,7 @@ async function behindOf({ registry }: Started): Promise<number | undefined> {
 }
 
 // oxlint-disable-next-line require-yield
-async function* neverRead(_partition: number, _after: number, signal: AbortSignal): AsyncIterable<StoredRecord> {
+async function* neverRead(_partition: number, _from: ReadPosition, signal: AbortSignal): AsyncIterable<StoredRecord> {
   if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve)); // Its lease may have run out before it began.
 }
 

@@ -6,14 +6,14 @@ import type { Sentinel } from "../shared/cluster/lease.ts";
 import type { CountedPosition, ScoreBatch, BoardsDump, BoardContents, CountedMark, Names, RankEntry, Uses } from "./boards/board.ts";
 import type { MemberRole } from "./boards/keys.ts";
 import type { Window } from "./boards/windows.ts";
-import type { StoredRecord } from "../shared/bus/record.ts";
+import type { ReadPosition, StoredRecord } from "../shared/bus/record.ts";
 
 export interface CountedEditLog {
   /**
-   * The partition's records after the stream sequence `after`, in order, until the signal. Throws when the log does not
-   * answer.
+   * The partition's records behind a position, in order, until the signal. Throws when the log does not answer, and
+   * `LogEndLost` when the log does not have a record that was read before.
    */
-  follow(partition: number, after: number, signal: AbortSignal): AsyncIterable<StoredRecord>;
+  follow(partition: number, from: ReadPosition, signal: AbortSignal): AsyncIterable<StoredRecord>;
   /** The stream sequence of the partition's last record. */
   end(partition: number): Promise<number>;
   /** Resolves once the followers have received everything that there is now, or after a while. */
@@ -22,7 +22,7 @@ export interface CountedEditLog {
 
 /** Activities that are not edits, in partitions as the log is. The stream holds what no checkpoint covers. */
 export interface ActivityStream {
-  /** As in the log; `bytes` are an activity. */
+  /** The partition's activities after the stream sequence `after`, in order, until the signal. `bytes` are an activity. */
   follow(partition: number, after: number, signal: AbortSignal): AsyncIterable<StoredRecord>;
   /** The last stream sequence that was assigned. Its entry may be gone if its room is deleted. */
   end(partition: number): Promise<number>;

@@ -59,6 +59,11 @@ export interface RoomLog {
    * has that record, or a later one. Throws without an answer, or if the log shows less.
    */
   read(room: RoomKey, after: number, through: number): AsyncIterable<DecodedRecord>;
+  /**
+   * The next records of the room's partition get stream sequences above `past`. Resolves with 0, or with how many numbers the
+   * log lacks if these are too many. Throws without an answer.
+   */
+  advance(room: RoomKey, past: number): Promise<number>;
 }
 
 export interface Subscription {

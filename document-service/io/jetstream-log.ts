@@ -11,7 +11,7 @@ import { errors } from "nats";
 import { encodeToOwner } from "../../shared/bus/envelope.ts";
 import { decodeRecord, headOf, encodeDeletedRecord } from "../../shared/bus/record.ts";
 import { partitionOf, roomOfSubject, type Subjects } from "../../shared/bus/subjects.ts";
-import type { RoomKey } from "../../shared/ids.ts";
+import type { RoomKey, UnixMillis } from "../../shared/ids.ts";
 import { followLog, readLog } from "../../shared/io/log-reader.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { Clock } from "../../shared/time/clock.ts";
@@ -46,6 +46,12 @@ export async function jetstreamLog(
     },
     read: (room, after, through) => readLog(nats, placeOf(room), after, through),
     readAll: (partition, after, through) => readLog(nats, { stream: subjects.logStream(partition) }, after, through),
+    at: async (room, streamSeq) => {
+      const { stream, subject } = placeOf(room);
+      const message = await manager.streams.getMessage(stream, { seq: streamSeq });
+      if (message?.subject !== subject) return undefined;
+      return { room, streamSeq, time: Date.parse(message.timestamp) as UnixMillis, bytes: message.data };
+    },
     trim: async (room, before) => {
       const { stream, subject } = placeOf(room);
       await manager.streams.purge(stream, { filter: subject, seq: before });

@@ -9,21 +9,10 @@ import { Kvm } from "@nats-io/kv";
 
 import { partitionOf, type Subjects } from "../../shared/bus/subjects.ts";
 import type { RoomKey } from "../../shared/ids.ts";
+import { fillerSubject, fillNumbers } from "../../shared/io/log-numbers.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 
 export type LogNumbering = { readonly partition: number; readonly last: number; readonly needed: number };
-
-/**
- * No room: no tenant may contain this character, so every reader of the log skips it. It has content, because an empty
- * message marks the end of a read.
- */
-const FILLER = { tenant: "=", room: "filler", content: Uint8Array.of(0) };
-/**
- * Fillers per answer; the answer to the last one has its number. A stream silently drops messages while 10,000 wait to
- * be stored.
- */
-const UNANSWERED_MAX = 1_000;
-const FILLED_MS_MAX = 10_000;
 
 /** The last number of each partition of the log, and the highest number that anything in NATS refers to. */
 export async function numberingOf(
@@ -55,7 +44,7 @@ export async function numberingOf(
 export async function moveNumberingOn(nats: NatsConnection, subjects: Subjects, { partition, needed }: LogNumbering): Promise<void> {
   const manager = await jetstreamManager(nats);
   const stream = subjects.logStream(partition);
-  const filler = subjects.logOfPartition(partition).replace("*.*", `${FILLER.tenant}.${FILLER.room}`);
+  const filler = fillerSubject(subjects, partition);
   await manager.streams.purge(stream, { filter: filler });
   const { config, state } = await manager.streams.info(stream);
   if (state.last_seq >= needed) return;
@@ -64,11 +53,6 @@ export async function moveNumberingOn(nats: NatsConnection, subjects: Subjects, 
     await manager.streams.add({ ...config, first_seq: needed + 1 });
     return;
   }
-  // Existing records stay. Fillers use the numbers in between and are removed afterwards.
-  const log = jetstream(nats, { timeout: FILLED_MS_MAX });
-  for (let last = state.last_seq; last < needed;) {
-    for (let ahead = Math.min(needed - last, UNANSWERED_MAX) - 1; ahead > 0; ahead--) nats.publish(filler, FILLER.content);
-    last = (await log.publish(filler, FILLER.content)).seq;
-  }
+  await fillNumbers(nats, subjects, partition, { last: state.last_seq, needed });
   await manager.streams.purge(stream, { filter: filler });
 }

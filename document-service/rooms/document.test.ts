@@ -76,7 +76,7 @@ test("[DCM1] records in log order become the document, and an epoch record takes
   expect(document.receiveRecord(edits(10, 2, 3, [c!]))).toEqual({ kind: "applied", forgotten: 0 });
   merge(document);
   expect(textOf(document)).toBe("abc");
-  expect(document.merged!.applied).toEqual({ epoch: 2, seq: 3, epochs: [1, 0, 2, 2], streamSeq: 10 });
+  expect(document.merged!.applied).toEqual({ epoch: 2, seq: 3, epochs: [1, 0, 2, 2], streamSeq: 10, recordId: "server.10" });
   expect(document.merged!.clients).toMatchObject([{ client: ann, counter: 3, seq: 3 }]);
 });
 
@@ -96,7 +96,7 @@ test("[DCM3] a record behind a hole is taken only across the gap, and the missin
   expect(document.receiveRecord(behind)).toEqual({ kind: "gap", expected: 2, found: 4 });
   expect(document.applied.seq).toBe(1);
   expect(document.receiveAcrossGap(behind)).toEqual({ kind: "applied", forgotten: 0 });
-  expect(document.applied).toEqual({ epoch: 1, seq: 4, epochs: [1, 0], streamSeq: 9 });
+  expect(document.applied).toEqual({ epoch: 1, seq: 4, epochs: [1, 0], streamSeq: 9, recordId: "server.9" });
   expect(document.leftOut).toBe(2);
 });
 
@@ -139,7 +139,7 @@ test("[DCM6] a newer checkpoint of another service replaces the whole document",
   const planned = behind.planMerge()!;
   behind.receiveCheckpoint(checkpointOf(ahead, 100));
   behind.receiveMerged(planned, mergeEdits(planned.base, planned.edits)); // An earlier record has no place any more.
-  expect(behind.applied).toEqual({ epoch: 1, seq: 3, epochs: [1, 0], streamSeq: 5 });
+  expect(behind.applied).toEqual({ epoch: 1, seq: 3, epochs: [1, 0], streamSeq: 5, recordId: "server.5" });
   expect(behind.merged).toBeUndefined();
   behind.receiveState(ahead.merged!.state);
   expect(textOf(behind)).toBe("abc");
@@ -287,4 +287,20 @@ test.each([
   merge(document);
   const { epoch: last, seq, epochs } = checkpointOf(document, 0);
   expect([last, seq, epochs]).toEqual([3, 19, [3, 0]]);
+});
+
+test("[DCM13] epoch and seq tell a repeat, whichever stream sequence the log gives the record", () => {
+  const document = new Document(undefined, options);
+  const [a, b, c] = letters("abc");
+  document.receiveRecord(edits(40, 1, 1, [a!]));
+  document.receiveRecord(edits(50, 2, 2, [b!]));
+  expect(document.receiveRecord(edits(60, 1, 1, [a!])), "an older record in a later place").toEqual({ kind: "repeat" });
+  expect(document.receiveRecord(edits(61, 2, 2, [b!]))).toEqual({ kind: "repeat" });
+  expect(document.receiveRecord(epoch(41, 3, 2)), "a log that lost its end gives the number again").toEqual({
+    kind: "applied",
+    forgotten: 0,
+  });
+  expect(document.receiveRecord(edits(42, 3, 3, [c!]))).toEqual({ kind: "applied", forgotten: 0 });
+  merge(document);
+  expect([textOf(document), document.leftOut, document.applied.streamSeq]).toEqual(["abc", 0, 42]);
 });

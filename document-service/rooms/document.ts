@@ -3,19 +3,25 @@
  * knows what the newest checkpoint covers. Merges and stores are outside; their results come back as calls.
  *
  * A record at or below the applied position is a repeat and changes nothing, because a reader may begin earlier in the
- * log. A record behind a hole is refused until a newer checkpoint was looked for.
+ * log. Epoch and seq decide, not the stream sequence. A record behind a hole is refused until a newer checkpoint was looked for.
  */
 
 import { assert } from "../../shared/assert.ts";
 import { type Checkpoint, epochsOf } from "../../shared/bus/checkpoint.ts";
-import { type EpochHistory, NO_EPOCHS, withNext } from "../../shared/bus/epoch-history.ts";
-import { decodeRecord, type EditsRecord, epochOf, headOf, type StoredRecord } from "../../shared/bus/record.ts";
+import { checkPosition, type EpochHistory, NO_EPOCHS, withNext } from "../../shared/bus/epoch-history.ts";
+import { decodeRecord, type EditsRecord, epochOf, headOf, type LogRecord, recordIdOf, type StoredRecord } from "../../shared/bus/record.ts";
 import { type Position, type Seq, START } from "../../shared/ids.ts";
 import { EMPTY_STATE, type MergedDocument } from "../merge.ts";
 import { type Watermark, Watermarks, type WatermarksOptions } from "./watermarks.ts";
 
-/** The last record of the room's log that the document includes. */
-export type AppliedPosition = Position & { readonly streamSeq: number; readonly epochs: EpochHistory };
+/** The last record of the room's log that the document includes. `recordId`: undefined if only an old checkpoint names it. */
+export type AppliedPosition = Position & {
+  readonly streamSeq: number;
+  readonly recordId: string | undefined;
+  readonly epochs: EpochHistory;
+};
+
+type DocumentPosition = Pick<AppliedPosition, "epoch" | "seq" | "streamSeq">;
 
 export type RecordReceipt =
   /** `forgotten`: the number of writers that the next checkpoint omits for lack of space. */
@@ -51,7 +57,7 @@ type PendingRecord = { readonly payloads: readonly Uint8Array[]; readonly bytes:
 /** A shorter state is merged fast enough for every request. */
 const LONG_BYTES = 1024 ** 2;
 
-const NOTHING_APPLIED: AppliedPosition = { ...START, streamSeq: 0, epochs: NO_EPOCHS };
+const NOTHING_APPLIED: AppliedPosition = { ...START, streamSeq: 0, recordId: undefined, epochs: NO_EPOCHS };
 
 export class Document {
   #checkpoint: Checkpoint | undefined;
@@ -131,11 +137,11 @@ export class Document {
   }
 
   #receiveInOrder(stored: StoredRecord, { acrossGap }: { acrossGap: boolean }): RecordReceipt {
-    if (stored.streamSeq <= this.#applied.streamSeq) return { kind: "repeat" };
     const bytes = stored.bytes.slice(); // The reader reuses its buffer.
     const record = decodeRecord(bytes);
+    if (this.#isRepeat(record, stored.streamSeq)) return { kind: "repeat" };
     if (record === undefined || record.kind === "deleted") {
-      this.#applied = { ...this.#applied, streamSeq: stored.streamSeq };
+      this.#applied = { ...this.#applied, streamSeq: stored.streamSeq, recordId: recordIdOf(bytes) };
       this.#leftOut += 1;
       this.#uncover({ edits: 1, bytes: 0 }, stored);
       return { kind: "unreadable" };
@@ -147,8 +153,19 @@ export class Document {
     this.#leftOut += Math.abs(found - expected);
     const epoch = epochOf(record);
     const epochs = withNext(this.#applied.epochs, record);
-    this.#applied = { epoch, seq: headOf(record), streamSeq: stored.streamSeq, epochs };
+    this.#applied = { epoch, seq: headOf(record), streamSeq: stored.streamSeq, recordId: record.id, epochs };
     return { kind: "applied", forgotten: record.kind === "edits" ? this.#takeEdits(record, stored) : 0 };
+  }
+
+  /** A log that lost its end gives its stream sequences again, but neither its epochs nor their seqs. */
+  #isRepeat(record: LogRecord | undefined, streamSeq: number): boolean {
+    const { epoch, seq, streamSeq: appliedStreamSeq, epochs } = this.#applied;
+    if (record === undefined || record.kind === "deleted" || epochOf(record) < epoch) {
+      if (streamSeq <= appliedStreamSeq) return true;
+      const isOlder = record !== undefined && record.kind !== "deleted";
+      return isOlder && checkPosition({ epoch: epochOf(record), seq: headOf(record) }, epochs, seq) === "of-this-log";
+    }
+    return epochOf(record) === epoch && (record.kind === "epoch" || headOf(record) <= seq);
   }
 
   #takeEdits(record: EditsRecord, stored: StoredRecord): number {
@@ -217,7 +234,7 @@ export class Document {
 
   /** The checkpoint was written here, or found. A checkpoint ahead of this document replaces the document. */
   receiveCheckpoint(checkpoint: Checkpoint): void {
-    if (checkpoint.streamSeq > this.#applied.streamSeq) return this.#startFrom(checkpoint);
+    if (isBehind(this.#applied, checkpoint)) return this.#startFrom(checkpoint);
     this.#checkpoint = checkpoint;
     const edits = this.#applied.seq - checkpoint.seq;
     const coversAll = edits === 0 && this.#leftOut === (checkpoint.leftOut ?? 0);
@@ -247,7 +264,13 @@ export class Document {
   }
 }
 
+/** Whether `other` includes a record that `position` does not. */
+export function isBehind(position: DocumentPosition, other: DocumentPosition): boolean {
+  if (position.epoch !== other.epoch) return position.epoch < other.epoch;
+  return position.seq === other.seq ? position.streamSeq < other.streamSeq : position.seq < other.seq;
+}
+
 function appliedOf(checkpoint: Checkpoint): AppliedPosition {
-  const { epoch, seq, streamSeq } = checkpoint;
-  return { epoch, seq, streamSeq, epochs: epochsOf(checkpoint) };
+  const { epoch, seq, streamSeq, recordId } = checkpoint;
+  return { epoch, seq, streamSeq, recordId, epochs: epochsOf(checkpoint) };
 }

@@ -5,8 +5,8 @@
  */
 
 import { assert, assertNever } from "../../shared/assert.ts";
-import type { StoredRecord } from "../../shared/bus/record.ts";
-import { LeaseHolder } from "../../shared/cluster/lease-holder.ts";
+import { LogEndLost, placeOf, recordIdOf, type RecordPlace, type StoredRecord } from "../../shared/bus/record.ts";
+import { type LeaseFacts, LeaseHolder } from "../../shared/cluster/lease-holder.ts";
 import type { Leases } from "../../shared/cluster/lease.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
@@ -100,7 +100,7 @@ export class DocumentPartitionHost {
   async run(): Promise<void> {
     while (!this.#stopping.signal.aborted) {
       const before = await this.#lease.take(this.#stopping.signal);
-      if (before !== undefined) await this.#hold(before.floor);
+      if (before !== undefined) await this.#hold(before);
     }
   }
 
@@ -140,9 +140,9 @@ export class DocumentPartitionHost {
     return { kind: "deleted", wiped: present.untilWiped() };
   }
 
-  async #hold(floor: number): Promise<void> {
-    this.#deps.log.info({ partition: this.#partition, after: floor }, "reading this partition of the log from here on");
-    this.#receive({ kind: "held", floor });
+  async #hold(from: LeaseFacts): Promise<void> {
+    this.#deps.log.info({ partition: this.#partition, after: from.floor }, "reading this partition of the log from here on");
+    this.#receive({ kind: "held", from });
     const reading = new AbortController();
     const working = new AbortController();
     const parts = [
@@ -152,14 +152,14 @@ export class DocumentPartitionHost {
       this.#trims.run(reading.signal),
       this.#followBoardsFloor(reading.signal),
     ];
-    await this.#lease.renewUntilLost(() => ({ floor: this.#state.floor }), this.#stopping.signal);
+    await this.#lease.renewUntilLost(() => this.#state.facts, this.#stopping.signal);
     reading.abort();
     this.#receive({ kind: "reading-stopped", isLeaseHeld: this.#lease.isHeld });
     while (this.#state.isDraining) {
       await pause(this.#deps.clock, TICK_MS / 4);
       this.#receive({ kind: "drain-ticked" });
     }
-    await this.#lease.giveBack({ floor: this.#state.floor });
+    await this.#lease.giveBack(this.#state.facts);
     working.abort();
     this.#receive({ kind: "lease-given-back" });
     for (const room of this.#rooms.values()) room.close();
@@ -174,15 +174,24 @@ export class DocumentPartitionHost {
       this.#readAgain = new AbortController();
       await this.#readOn(AbortSignal.any([signal, this.#readAgain.signal])).catch((cause: unknown) => {
         unlessMistake(cause);
+        if (cause instanceof LogEndLost) return this.#startOver(cause);
         this.#deps.log.warn({ partition: this.#partition, after: this.#state.received, cause }, "the log could not be read; trying again");
       });
       await pause(this.#deps.clock, RETRY_MS, signal);
     }
   }
 
+  /** Rooms in memory may have edits that the log has lost. */
+  #startOver(cause: LogEndLost): void {
+    this.#deps.log.error({ partition: this.#partition, cause }, "the log lost its end: rooms are read again from their checkpoints");
+    for (const room of this.#rooms.values()) room.close();
+    this.#rooms.clear();
+    this.#receive({ kind: "log-end-lost" });
+  }
+
   /** Stops while memory is full. */
   async #readOn(reading: AbortSignal): Promise<void> {
-    for await (const stored of this.#ports.log.follow(this.#partition, this.#state.received, reading)) {
+    for await (const stored of this.#ports.log.follow(this.#partition, this.#state.position, reading)) {
       if (reading.aborted) return;
       this.#receiveRecord(stored);
       while (this.#state.isFull && !reading.aborted) await pause(this.#deps.clock, TICK_MS / 4, reading);
@@ -191,16 +200,28 @@ export class DocumentPartitionHost {
 
   #receiveRecord(stored: StoredRecord): void {
     this.#room(stored.room).receiveRecord(stored);
-    this.#receive({ kind: "record-read", streamSeq: stored.streamSeq, bytes: stored.bytes.byteLength });
+    this.#receive({ kind: "record-read", place: placeOf(stored), bytes: stored.bytes.byteLength });
     this.#deps.metrics.records.inc();
   }
 
-  /** The boards' floor only rises, so an old one keeps more records, never fewer. */
+  /** Undefined: an earlier build wrote the lease, and its floor counts. */
+  async #hasRecord(last: RecordPlace | undefined): Promise<boolean> {
+    if (last === undefined) return true;
+    const { streamSeq, id } = last;
+    for await (const { bytes } of this.#ports.log.readAll(this.#partition, streamSeq - 1, streamSeq)) return recordIdOf(bytes) === id;
+    return false;
+  }
+
+  /**
+   * The boards' floor only rises, so an old one keeps more records, never fewer. After the log lost its end, a floor counts
+   * only if the log still has the last record that the boards had read.
+   */
   async #followBoardsFloor(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
         const { lease } = await this.#ports.boards.read(this.#partition);
-        this.#receive({ kind: "boards-lease-read", floor: lease?.floor });
+        const isCurrent = lease !== undefined && (await this.#hasRecord(lease.last));
+        this.#receive({ kind: "boards-lease-read", floor: lease === undefined || isCurrent ? lease?.floor : 0 });
       } catch (cause) {
         unlessMistake(cause);
         this.#deps.log.debug(

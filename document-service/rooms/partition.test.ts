@@ -113,10 +113,10 @@ test("[PTN4] too many opening rooms, or rooms in memory, stop the reading, and u
 
 test("[PTN5] the floor is before the first record that no snapshot covers, and rises to the last record received", () => {
   const rig = new Rig();
-  rig.partition.receive({ kind: "held", floor: 10 }, rig.now);
+  rig.partition.receive({ kind: "held", from: { floor: 10 } }, rig.now);
   const room = rig.add("a", { uncoveredFrom: 12 });
   rig.add("b", { uncoveredFrom: 15 });
-  rig.partition.receive({ kind: "record-read", streamSeq: 20, bytes: 5 }, rig.now);
+  rig.partition.receive({ kind: "record-read", place: { streamSeq: 20, id: "rs.1" }, bytes: 5 }, rig.now);
   expect(rig.partition.floor).toBe(11);
   room.uncoveredFrom = undefined;
   expect(rig.partition.floor).toBe(14);
@@ -124,7 +124,7 @@ test("[PTN5] the floor is before the first record that no snapshot covers, and r
 
 test("[PTN6] a room that can take its dropped records is forgotten, and the log is read again from the first of them", () => {
   const rig = new Rig();
-  rig.partition.receive({ kind: "held", floor: 100 }, rig.now);
+  rig.partition.receive({ kind: "held", from: { floor: 100 } }, rig.now);
   rig.add("a", { readAgainFrom: 40, isSaveDue: due });
   expect(rig.tick()).toEqual(["read-again a"]);
   expect([rig.partition.received, rig.partition.rooms.size]).toEqual([39, 0]);
@@ -158,7 +158,7 @@ test("[PTN9] a drain ends after its time limit, and a lost lease is not drained 
 
 test("[PTN10] all records count as held for the boards until their floor is known, and none if no leaderboard ever ran", () => {
   const { partition, now } = new Rig();
-  partition.receive({ kind: "held", floor: 100 }, now);
+  partition.receive({ kind: "held", from: { floor: 100 } }, now);
   const held = [undefined, 40, 120].map((floor, index) => {
     if (index > 0) partition.receive({ kind: "boards-lease-read", floor }, now);
     return [partition.boardsFloor, partition.heldForBoardsCount];
@@ -208,4 +208,15 @@ test("[LGE2] a room is deleted once, a room that never existed not at all, and a
     { kind: "deleted", streamSeq: undefined },
     { kind: "deleted", streamSeq: 9 },
   ]);
+});
+
+test("[PTN11] after the log lost its end no room stays in memory, and the log is read from its first record", () => {
+  const rig = new Rig();
+  rig.partition.receive({ kind: "held", from: { floor: 10, last: { streamSeq: 12, id: "rs.1" } } }, rig.now);
+  expect(rig.partition.position).toEqual({ after: 10, last: { streamSeq: 12, id: "rs.1" } });
+  rig.add("a", { uncoveredFrom: 12 });
+  rig.partition.receive({ kind: "record-read", place: { streamSeq: 20, id: "rs.2" }, bytes: 5 }, rig.now);
+  expect(rig.partition.facts).toEqual({ floor: 11, last: { streamSeq: 20, id: "rs.2" } });
+  rig.partition.receive({ kind: "log-end-lost" }, rig.now);
+  expect([rig.partition.position, rig.partition.rooms.size, rig.partition.floor]).toEqual([{ after: 0, last: undefined }, 0, 0]);
 });

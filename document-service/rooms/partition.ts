@@ -6,6 +6,8 @@
  */
 
 import { assert, assertNever } from "../../shared/assert.ts";
+import type { ReadPosition, RecordPlace } from "../../shared/bus/record.ts";
+import type { LeaseFacts } from "../../shared/cluster/lease-holder.ts";
 import type { Millis, RoomKey } from "../../shared/ids.ts";
 import type { RoomLogEnd } from "../ports.ts";
 import type { Served } from "./room-messages.ts";
@@ -38,10 +40,13 @@ export type DocumentPartitionLimits = {
 };
 
 export type DocumentPartitionInput =
-  | { readonly kind: "held"; readonly floor: number }
+  /** `from`: where the previous holder of the lease was. */
+  | { readonly kind: "held"; readonly from: LeaseFacts }
   | { readonly kind: "room-created"; readonly room: DocumentPartitionRoom }
   | { readonly kind: "room-looked-up"; readonly room: DocumentPartitionRoom }
-  | { readonly kind: "record-read"; readonly streamSeq: number; readonly bytes: number }
+  | { readonly kind: "record-read"; readonly place: RecordPlace; readonly bytes: number }
+  /** The log does not have a record that was read: rooms start again from their checkpoints, and reading from the log's first record. */
+  | { readonly kind: "log-end-lost" }
   /** All rooms have had their tick. */
   | { readonly kind: "rooms-ticked" }
   | { readonly kind: "job-ended" }
@@ -85,6 +90,8 @@ export class DocumentPartition {
   /** The last stream sequence given to a room. */
   #received = 0;
   #boardsFloor = 0;
+  /** The last record that was read, here or by the previous holder. */
+  #last: RecordPlace | undefined;
   #heldBytes = 0;
   /**
    * Rooms whose checkpoint did not decode at the last tick. They cannot be forgotten and need almost no memory. If they
@@ -109,6 +116,16 @@ export class DocumentPartition {
 
   get heldBytes(): number {
     return this.#heldBytes;
+  }
+
+  /** Where reading continues. */
+  get position(): ReadPosition {
+    return { after: this.#received, last: this.#last };
+  }
+
+  /** What the next holder of the lease begins from. */
+  get facts(): LeaseFacts {
+    return { floor: this.floor, last: this.#last };
   }
 
   get stalledCount(): number {
@@ -160,7 +177,8 @@ export class DocumentPartition {
     switch (input.kind) {
       case "held":
         this.#state = { kind: "reading" };
-        this.#received = input.floor;
+        this.#received = input.from.floor;
+        this.#last = input.from.last;
         return [];
       case "room-created":
         this.#rooms.set(input.room.key, input.room);
@@ -170,8 +188,15 @@ export class DocumentPartition {
         this.#opening.delete(input.room);
         return [];
       case "record-read":
-        this.#received = input.streamSeq;
+        this.#received = input.place.streamSeq;
+        this.#last = input.place;
         this.#heldBytes += input.bytes;
+        return [];
+      case "log-end-lost":
+        this.#received = 0;
+        this.#last = undefined;
+        this.#boardsFloor = 0;
+        this.#release();
         return [];
       case "rooms-ticked":
         return this.#review(now);

@@ -225,6 +225,8 @@ export class DocumentRoomHost {
       case "queue-notifications":
         await notifications.queuePending(this.room);
         return { kind: "notifications-queued" };
+      case "read-record":
+        return { kind: "record-read", stored: await log.at(this.room, effect.streamSeq) };
       case "write-checkpoint": {
         const { checkpoint, revision } = effect;
         return { kind: "checkpoint-written", checkpoint, write: await checkpoints.write(this.room, checkpoint, revision) };

@@ -4,11 +4,12 @@
  */
 
 import { assert, assertNever } from "../../shared/assert.ts";
-import { type Checkpoint, type DeletedCheckpoint, isDeleted } from "../../shared/bus/checkpoint.ts";
+import { type Checkpoint, type DeletedCheckpoint, isDeleted, isLastCovered } from "../../shared/bus/checkpoint.ts";
+import type { StoredRecord } from "../../shared/bus/record.ts";
 import type { LeaseWrite } from "../../shared/cluster/lease.ts";
 import type { Millis, RoomKey, UnixMillis } from "../../shared/ids.ts";
 import type { StoredCheckpoint } from "../ports.ts";
-import type { Document, MergedState } from "./document.ts";
+import { type Document, isBehind, type MergedState } from "./document.ts";
 import type { MergeEnd } from "./merges.ts";
 import { RETRY_MS, UNDECODABLE_RETRY_MS } from "./record-intake.ts";
 import type { DocumentRoomEffect, RoomJobOutcome, RoomJobRequest, SaveOutcome, StoreFailure } from "./room-messages.ts";
@@ -22,7 +23,7 @@ type Job = { readonly document: Document } & (
   | { readonly kind: "checking-version" }
   | { readonly kind: "merging-version" }
   | { readonly kind: "adding-version" }
-  | { readonly kind: "trimming"; readonly before: number }
+  | { readonly kind: "trimming"; readonly before: number; readonly checkpoint: Checkpoint }
   | { readonly kind: "wiping" }
   | { readonly kind: "removing-orphans"; readonly names: readonly string[] }
 );
@@ -81,8 +82,10 @@ export class RoomJobs {
       case "trim": {
         if (trimDue === undefined) return this.#end(effects);
         const before = Math.min(trimDue, job.before ?? trimDue);
-        this.#job = { kind: "trimming", document, before };
-        return void effects.push({ kind: "archive", before });
+        const { checkpoint } = document;
+        assert(checkpoint !== undefined, "records are trimmed behind a checkpoint");
+        this.#job = { kind: "trimming", document, before, checkpoint };
+        return void effects.push({ kind: "read-record", streamSeq: checkpoint.streamSeq });
       }
       case "wipe": {
         this.#job = { kind: "wiping", document };
@@ -112,6 +115,8 @@ export class RoomJobs {
         return this.#receiveSaveStep(this.#saves.receiveWritten(input.written, effects), now, effects);
       case "notifications-queued":
         return this.#nameSnapshot(now, wall, effects);
+      case "record-read":
+        return this.#receiveLastCovered(input.stored, now, effects);
       case "checkpoint-written":
         return this.#receiveCheckpointWritten(input.checkpoint, input.write, now, wall, effects);
       case "snapshots-removed":
@@ -138,9 +143,32 @@ export class RoomJobs {
   #nameSnapshot(now: Millis, wall: UnixMillis, effects: DocumentRoomEffect[]): void {
     const { document } = this.#running;
     const checkpoint = this.#saves.receiveQueued(wall);
-    const isBehind = checkpoint.streamSeq < (document.checkpoint?.streamSeq ?? 0);
-    if (isBehind) this.#receiveSaveStep(this.#saves.receiveNamed(false, [], document, effects), now, effects);
-    else effects.push({ kind: "write-checkpoint", checkpoint, revision: this.#parts.checkpoint.revision });
+    const known = document.checkpoint;
+    if (known !== undefined && isBehind(checkpoint, known))
+      this.#receiveSaveStep(this.#saves.receiveNamed(false, [], document, effects), now, effects);
+    else effects.push({ kind: "read-record", streamSeq: checkpoint.streamSeq });
+  }
+
+  /**
+   * The record at the place that a checkpoint names. A log that lost its end has another one there, or none: the checkpoint is
+   * not written, and nothing is trimmed behind it. The partition is about to be read again.
+   */
+  #receiveLastCovered(stored: StoredRecord | undefined, now: Millis, effects: DocumentRoomEffect[]): void {
+    const job = this.#running;
+    const checkpoint = job.kind === "trimming" ? job.checkpoint : this.#saves.checkpoint;
+    const isThere = stored !== undefined && isLastCovered(checkpoint, stored.bytes);
+    if (job.kind === "trimming") {
+      if (isThere) return void effects.push({ kind: "archive", before: job.before });
+      this.#parts.plan.receiveTrimmed(job.before);
+      effects.push({ kind: "report", report: { kind: "trim-ended", outcome: "refused" } });
+      return this.#end(effects);
+    }
+    if (isThere) return void effects.push({ kind: "write-checkpoint", checkpoint, revision: this.#parts.checkpoint.revision });
+    const cause = new Error(
+      `the log does not have record ${checkpoint.streamSeq}, which the snapshot includes: a replica lags, or the log lost its end`,
+    );
+    this.pauseAfterFailure(FAILED[job.kind], { cause, isUndecodable: false }, now, effects);
+    effects.push({ kind: "read-checkpoint", reader: "job" }); // Another service may have written it, or the room may be deleted.
   }
 
   #receiveCheckpointWritten(checkpoint: Checkpoint, write: LeaseWrite, now: Millis, wall: UnixMillis, effects: DocumentRoomEffect[]): void {

@@ -43,6 +43,8 @@ export type StoreEffect =
   | { readonly kind: "write-snapshot"; readonly object: string; readonly state: Uint8Array }
   /** Queue the pending change notifications before a checkpoint covers their edits. */
   | { readonly kind: "queue-notifications" }
+  /** Read the record at that stream sequence: the log must have it before a checkpoint names it, or records before it are trimmed. */
+  | { readonly kind: "read-record"; readonly streamSeq: number }
   | { readonly kind: "write-checkpoint"; readonly checkpoint: Checkpoint; readonly revision: number }
   /** Never fails: a snapshot that stays costs only space, and a later sweep removes it. */
   | { readonly kind: "remove-snapshots"; readonly names: readonly string[]; readonly isAwaited: boolean }
@@ -74,7 +76,7 @@ export type DocumentRoomReport =
   | { readonly kind: "snapshot-damaged"; readonly object: string }
   | { readonly kind: "superseded"; readonly revision: number }
   | { readonly kind: "save-ended"; readonly outcome: SaveOutcome; readonly ms: number }
-  | { readonly kind: "trim-ended"; readonly outcome: "trimmed" | "failed" }
+  | { readonly kind: "trim-ended"; readonly outcome: "trimmed" | "failed" | "refused" }
   | { readonly kind: "storage-failed"; readonly what: string; readonly cause: unknown };
 
 export type DocumentRoomEffect =
@@ -104,6 +106,7 @@ export type RoomJobRequest =
 export type RoomJobOutcome =
   | { readonly kind: "snapshot-written"; readonly written: Written | undefined }
   | { readonly kind: "notifications-queued" }
+  | { readonly kind: "record-read"; readonly stored: StoredRecord | undefined }
   | { readonly kind: "checkpoint-written"; readonly checkpoint: Checkpoint; readonly write: LeaseWrite }
   | { readonly kind: "snapshots-removed"; readonly isAwaited: boolean }
   | { readonly kind: "snapshot-announced" }

@@ -74,7 +74,13 @@ class Rig {
     const writing = effectOf(this.merge(this.begin({ kind: "save" })), "write-snapshot");
     const written = { object: writing.object, bytes: writing.state.byteLength, sha256: "" };
     this.receive({ kind: "snapshot-written", written });
-    return effectOf(this.receive({ kind: "notifications-queued" }), "write-checkpoint");
+    return effectOf(this.answerRecord(this.receive({ kind: "notifications-queued" })), "write-checkpoint");
+  }
+
+  /** The log still has the record that the last effects ask for. */
+  answerRecord(effects: readonly DocumentRoomEffect[]): readonly DocumentRoomEffect[] {
+    const { streamSeq } = effectOf(effects, "read-record");
+    return this.receive({ kind: "record-read", stored: recordsOf("abcdefghij").find((stored) => stored.streamSeq === streamSeq) });
   }
 
   fail(effect: StoreEffect, failure = FAILURE): readonly DocumentRoomEffect[] {
@@ -169,9 +175,8 @@ test("[DRM5] a save whose store fails is due again after a pause, and names the 
   expect(due).toEqual([false, false, true]);
   rig.now = 500 as Millis;
   expect(kindsOf(rig.begin({ kind: "save" }))).toEqual(["queue-notifications"]);
-  expect(effectOf(rig.receive({ kind: "notifications-queued" }), "write-checkpoint").checkpoint.snapshot).toEqual(
-    naming.checkpoint.snapshot,
-  );
+  const again = rig.answerRecord(rig.receive({ kind: "notifications-queued" }));
+  expect(effectOf(again, "write-checkpoint").checkpoint.snapshot).toEqual(naming.checkpoint.snapshot);
 });
 
 test("[DRM6] a save is due by edits or by age, not while a save runs, and at once where memory is short", () => {
@@ -197,11 +202,11 @@ test("[DRM7] a trim archives first, removes from the log after that, and goes no
   rig.now = 1_001 as Millis;
   expect(rig.room.trimRange(20, 0)).toMatchObject({ after: 0, from: 9, through: 20, records: 2 });
   expect(rig.room.trimRange(20, 20)).toBeUndefined();
-  expect(rig.begin({ kind: "trim", before: 15 })).toEqual([{ kind: "archive", before: 15 }]);
+  expect(rig.answerRecord(rig.begin({ kind: "trim", before: 15 }))).toEqual([{ kind: "archive", before: 15 }]);
   expect(rig.receive({ kind: "archived" })).toEqual([{ kind: "trim-log", before: 15 }]);
   expect(rig.receive({ kind: "log-trimmed" })).toContainEqual({ kind: "job-ended", isTrimmed: true });
   expect(rig.room.isTrimDue(rig.now)).toBe(true);
-  expect(kindsOf(rig.fail(effectOf(rig.begin({ kind: "trim", before: undefined }), "archive")))).toEqual([
+  expect(kindsOf(rig.fail(effectOf(rig.answerRecord(rig.begin({ kind: "trim", before: undefined })), "archive")))).toEqual([
     "report trim-ended",
     "report storage-failed",
     "job-ended",
@@ -303,4 +308,33 @@ test("[DRM14] a closed room answers the callers that wait for it, and reports no
   expect(rig.fail(read)).toEqual([]);
   rig.now = 99_999 as Millis;
   expect(rig.receive({ kind: "tick", isPressed: false })).toEqual([]);
+});
+
+test("[DRM15] a checkpoint is written only while the log has its last record, and nothing is trimmed behind one whose record is gone", () => {
+  const rig = Rig.opened();
+  rig.read(...recordsOf("ab"));
+  const writing = effectOf(rig.merge(rig.begin({ kind: "save" })), "write-snapshot");
+  rig.receive({ kind: "snapshot-written", written: { object: writing.object, bytes: writing.state.byteLength, sha256: "" } });
+  expect(rig.receive({ kind: "notifications-queued" })).toEqual([{ kind: "read-record", streamSeq: 20 }]);
+  const [other] = recordsOf("x") as [StoredRecord];
+  const refused = rig.receive({ kind: "record-read", stored: { ...other, streamSeq: 20 } });
+  expect(kindsOf(refused)).toEqual(["report storage-failed", "read-checkpoint"]);
+  const found = { checkpoint: undefined, revision: 0 };
+  expect(rig.receive({ kind: "checkpoint-read", reader: "job", found })).toEqual([
+    { kind: "remove-snapshots", names: [writing.object], isAwaited: true },
+  ]);
+  expect(kindsOf(rig.receive({ kind: "snapshots-removed", isAwaited: true }))).toEqual(["report save-ended", "job-ended"]);
+
+  rig.now = 500 as Millis;
+  rig.begin({ kind: "save" });
+  rig.receive({ kind: "snapshot-written", written: { object: writing.object, bytes: writing.state.byteLength, sha256: "" } });
+  const { checkpoint } = effectOf(rig.answerRecord(rig.receive({ kind: "notifications-queued" })), "write-checkpoint");
+  expect(checkpoint).toMatchObject({ streamSeq: 20, recordId: "server.2" });
+  rig.receive({ kind: "checkpoint-written", checkpoint, write: { kind: "written", revision: 1 } });
+  rig.receive({ kind: "snapshot-announced" });
+  rig.receive({ kind: "version-checked", isDue: false });
+  rig.now = 2_000 as Millis;
+  rig.begin({ kind: "trim", before: undefined });
+  expect(kindsOf(rig.receive({ kind: "record-read", stored: undefined }))).toEqual(["report trim-ended", "job-ended"]);
+  expect(rig.room.isTrimDue(rig.now)).toBe(false);
 });

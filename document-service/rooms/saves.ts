@@ -1,7 +1,8 @@
 /**
  * Saves one room's document, step by step. Each step may fail, and the next try starts from a complete document:
  *
- *   merge -> write snapshot, read it back, compare -> queue notifications -> write checkpoint -> remove old snapshots
+ *   merge -> write snapshot, read it back, compare -> queue notifications -> read the last record again ->
+ *   write checkpoint -> remove old snapshots
  *
  * The checkpoint is the commit. A snapshot that no checkpoint names belongs to nobody and is removed later.
  */
@@ -19,7 +20,7 @@ type SaveStep =
   | { readonly kind: "merging" }
   | { readonly kind: "writing"; readonly object: string; readonly merged: MergedState }
   | { readonly kind: "queueing"; readonly snapshot: Written; readonly merged: MergedState }
-  | { readonly kind: "naming"; readonly merged: MergedState }
+  | { readonly kind: "naming"; readonly merged: MergedState; readonly checkpoint: Checkpoint }
   | { readonly kind: "removing"; readonly merged: MergedState; readonly isNamed: boolean }
   | { readonly kind: "announcing" };
 
@@ -74,13 +75,19 @@ export class DocumentSaves {
     return this.#end("failed");
   }
 
-  /** Returns the checkpoint to write. */
+  /** Returns the checkpoint to write, once the log is seen to have the last record that it covers. */
   receiveQueued(wall: UnixMillis): Checkpoint {
     assert(this.#step.kind === "queueing", "notifications are queued for a save");
     const { merged, snapshot } = this.#step;
     const { applied, clients, leftOut } = merged;
-    this.#step = { kind: "naming", merged };
-    return { ...applied, time: wall, clients: [...clients], ...(leftOut > 0 ? { leftOut } : {}), snapshot };
+    const checkpoint = { ...applied, time: wall, clients: [...clients], ...(leftOut > 0 ? { leftOut } : {}), snapshot };
+    this.#step = { kind: "naming", merged, checkpoint };
+    return checkpoint;
+  }
+
+  get checkpoint(): Checkpoint {
+    assert(this.#step.kind === "naming", "a save has a checkpoint once its snapshot is written");
+    return this.#step.checkpoint;
   }
 
   /** The room's checkpoint is known. `replaced`: the snapshot of the checkpoint before. */

@@ -56,13 +56,13 @@ export class OnePartition {
 
   #ports(records: readonly StoredRecord[]): DocumentPorts {
     const { ports } = this.stores;
-    const follow: EditLog["follow"] = async function* (_partition, after, signal) {
+    const follow: EditLog["follow"] = async function* (_partition, { after }, signal) {
       yield* records.filter(({ streamSeq }) => streamSeq > after);
       if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve));
     };
     return {
       ...ports,
-      log: { ...ports.log, follow },
+      log: { ...ports.log, follow, at: (_, streamSeq) => Promise.resolve(records.find((stored) => stored.streamSeq === streamSeq)) },
       checkpoints: {
         ...ports.checkpoints,
         read: (room) =>

@@ -11,7 +11,7 @@ import { type History, NO_HISTORY } from "../history/history.ts";
 import { mergeEdits } from "../merge.ts";
 import { documentServiceMetrics } from "../metrics.ts";
 import { NO_NOTIFICATIONS } from "../webhooks/change-queue-host.ts";
-import type { RoomLogEnd, ObjectStore } from "../ports.ts";
+import type { EditLog, RoomLogEnd, ObjectStore } from "../ports.ts";
 import { revertingEdit } from "../history/reverting.ts";
 import { DocumentRoomHost, type DocumentRoomHostOptions, type DocumentRoomPorts } from "../rooms/room-host.ts";
 import type { Freshness } from "../rooms/room-messages.ts";
@@ -128,6 +128,7 @@ export class Stores {
       untrimmed: () => Promise.resolve([]),
       read: (_, after, through) => this.#read(after, through),
       readAll: (_, after, through) => this.#read(after, through),
+      at: () => Promise.resolve(undefined), // Each run has its own.
       trim: (_, before) => this.#step("trim", () => void (this.trimmedBefore = before)),
     },
     checkpoints: {
@@ -189,9 +190,11 @@ export class RoomRun {
     const silent = () => {};
     const clock = { now: () => this.now, wallNow: () => (this.now + this.dateAheadMs) as UnixMillis, after: () => silent };
     const log = { debug: silent, info: silent, warn: silent, error: silent };
+    const at: EditLog["at"] = (_, streamSeq) =>
+      Promise.resolve(stores.log?.find((stored) => stored.streamSeq === streamSeq && streamSeq >= stores.trimmedBefore));
     this.room = new DocumentRoomHost(
       ROOM,
-      stores.ports,
+      { ...stores.ports, log: { ...stores.ports.log, at } },
       { ...OPTIONS, ...options },
       {
         clock,

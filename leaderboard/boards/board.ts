@@ -43,12 +43,35 @@ export const NOTHING_APPLIED: CountedPosition = {
   activityInstant: 0,
 };
 
-/** The two numbers that only rise, one for each stream. */
-export type CountedMark = Pick<CountedPosition, "seq" | "activity">;
+/**
+ * How far each of the two streams is counted. `epoch`, `time`: of the last counted edit; undefined in marks of earlier
+ * builds, and then the seq alone decides.
+ */
+export type CountedMark = Pick<CountedPosition, "seq" | "activity"> & {
+  readonly epoch?: Epoch | undefined;
+  readonly time?: UnixMillis | undefined;
+};
 
-/** Whether `mark` counts something that `other` does not. */
+/** An edit's position, and when the log took it. */
+export type LoggedAt = { readonly epoch: Epoch; readonly seq: Seq; readonly time: UnixMillis };
+
+/**
+ * Whether the mark counts every edit up to there. A log that lost its end gives seqs again, under another epoch, which is
+ * lower if the next owner's date is wrong. So an edit that the log took after everything that was counted is new.
+ */
+export function countsEdit(mark: CountedMark, { epoch, seq, time }: LoggedAt): boolean {
+  if (mark.epoch !== undefined && epoch > mark.epoch) return false;
+  return seq <= mark.seq && (mark.time === undefined || time <= mark.time);
+}
+
+/** Whether `mark` counts something that `other` does not. The later edit is ahead, because seqs are given again after a loss. */
 export function isAhead(mark: CountedMark, other: CountedMark): boolean {
-  return mark.seq > other.seq || mark.activity > other.activity;
+  const isLater = mark.time === undefined || other.time === undefined ? mark.seq > other.seq : isAfter(mark, other);
+  return isLater || mark.activity > other.activity;
+}
+
+function isAfter(mark: CountedMark, other: CountedMark): boolean {
+  return mark.time === other.time ? mark.seq > other.seq : (mark.time ?? 0) > (other.time ?? 0);
 }
 
 /** A cap's period, and the points that each user has in it. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import type { Millis, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
+import type { Epoch, Millis, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { type BoardsDump, NO_USES, NOTHING_APPLIED } from "../boards/board.ts";
 import { PassAnswers } from "../testing/pass-answers.ts";
 import { recordOf, SCORING } from "../testing/records.ts";
@@ -63,7 +63,7 @@ function begin() {
 
 test("[BROOM1] edits that arrive during the look-up are counted after it, and only if they are not counted yet", () => {
   const { room, answers, feed, answerAll, edit } = begin();
-  answers.applied.set(ROOM, { ...NOTHING_APPLIED, seq: 1 as Seq });
+  answers.applied.set(ROOM, { ...NOTHING_APPLIED, epoch: 1 as Epoch, seq: 1 as Seq, time: NOON });
   feed({ kind: "open" });
   edit(1);
   edit(2);

@@ -265,7 +265,7 @@ export class BoardRoom {
     }
     this.#batch = undefined;
     this.#windows.add(batch.windows);
-    this.#effect({ kind: "counted", edits: batch.applied.seq - batch.after.seq });
+    this.#effect({ kind: "counted", edits: Math.max(0, batch.applied.seq - batch.after.seq) });
     this.#applyNext();
   }
 

@@ -3,9 +3,9 @@
  * was received before the checkpoint began: after [7, begin, 8, end] the first uncovered entry is 8.
  */
 
-import { headOf } from "../../shared/bus/record.ts";
+import { epochOf, headOf } from "../../shared/bus/record.ts";
 import type { Millis, Seq } from "../../shared/ids.ts";
-import type { CountedMark } from "../boards/board.ts";
+import { type CountedMark, countsEdit } from "../boards/board.ts";
 import type { ReceivedEntry, Source } from "./received.ts";
 
 type Uncovered = { readonly streamSeq: number; readonly since: Millis };
@@ -43,12 +43,12 @@ export class Coverage {
   }
 }
 
-const NOTHING_COVERED: CountedMark & { readonly revision: number } = { seq: 0 as Seq, activity: 0, revision: 0 };
+const NOTHING_COVERED = { seq: 0 as Seq, activity: 0, revision: 0 };
 
 export class CheckpointPlan {
   readonly #checkpointMsMax: number;
   readonly #uncovered: Readonly<Record<Source, Coverage>> = { edits: new Coverage(), activities: new Coverage() };
-  #covered = NOTHING_COVERED;
+  #covered: CountedMark & { readonly revision: number } = NOTHING_COVERED;
 
   constructor({ boardCheckpointMsMax }: { boardCheckpointMsMax: number }) {
     this.#checkpointMsMax = boardCheckpointMsMax;
@@ -75,7 +75,8 @@ export class CheckpointPlan {
 
   /** The room's stored checkpoint is known. */
   receiveStored(mark: CountedMark & { readonly revision: number }): void {
-    this.#covered = { seq: mark.seq, activity: mark.activity, revision: mark.revision };
+    const { epoch, time, seq, activity, revision } = mark;
+    this.#covered = { epoch, time, seq, activity, revision };
   }
 
   /** Entries that arrived before the stored checkpoint was known have to be received again. */
@@ -92,11 +93,13 @@ export class CheckpointPlan {
   }
 
   end(written: CountedMark, revision: number): void {
-    this.#covered = { seq: written.seq, activity: written.activity, revision };
+    const { epoch, time, seq, activity } = written;
+    this.#covered = { epoch, time, seq, activity, revision };
     for (const coverage of Object.values(this.#uncovered)) coverage.endCheckpoint();
   }
 
   #covers(received: ReceivedEntry): boolean {
-    return received.source === "edits" ? headOf(received.record) <= this.#covered.seq : received.streamSeq <= this.#covered.activity;
+    if (received.source === "activities") return received.streamSeq <= this.#covered.activity;
+    return countsEdit(this.#covered, { epoch: epochOf(received.record), seq: headOf(received.record), time: received.time });
   }
 }

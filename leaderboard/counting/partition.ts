@@ -47,13 +47,13 @@ export class CountedPartition {
 
   /** What the next holder of the lease begins from. */
   get facts(): LeaseFacts {
-    return { floor: this.#floor.edits, said: this.#floor.said };
+    return { floor: this.#floor.edits, said: this.#floor.said, last: this.#floor.last };
   }
 
   receiveInput(input: PartitionInput): PartitionEffect[] {
     switch (input.kind) {
       case "lease-taken":
-        this.#floor = { edits: input.facts.floor, said: input.facts.said };
+        this.#floor = { edits: input.facts.floor, said: input.facts.said, last: input.facts.last };
         [this.#reason, this.#failures, this.#through] = ["lease", 0, 0 as UnixMillis];
         return this.#beginPass();
       case "floor-raised":

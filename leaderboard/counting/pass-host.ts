@@ -13,7 +13,6 @@ import { type ArchivingPorts, type BoardRoomPorts, carryOutArchiving, carryOutRo
 import type { LeaderboardMetrics } from "../metrics.ts";
 import type { ActivityStream, CountedEditLog, Progress } from "../ports.ts";
 import type { LogFloor } from "./progress.ts";
-import type { Source } from "./received.ts";
 import { CountingPass, type PassOptions } from "./pass.ts";
 import type { PassEffect, PassInput, PassNotice, PassRequest, PassView } from "./pass-messages.ts";
 
@@ -121,7 +120,7 @@ export class PassHost {
   #carryOut(effect: PassEffect): void {
     switch (effect.kind) {
       case "follow":
-        return this.#await(this.#follow(effect.source, effect.after));
+        return this.#await(this.#follow(effect));
       case "floor-raised":
         return this.#onFloor(effect.floor);
       case "counted":
@@ -156,9 +155,11 @@ export class PassHost {
     );
   }
 
-  async #follow(source: Source, after: number): Promise<PassInput> {
-    const stream = source === "edits" ? this.#ports.log : this.#ports.activities;
-    for await (const stored of stream.follow(this.#partition, after, this.#over.signal)) {
+  async #follow({ source, after, last }: PassEffect & { kind: "follow" }): Promise<PassInput> {
+    const { log, activities } = this.#ports;
+    const [partition, { signal }] = [this.#partition, this.#over];
+    const records = source === "edits" ? log.follow(partition, { after, last }, signal) : activities.follow(partition, after, signal);
+    for await (const stored of records) {
       this.#receivePassInput({ kind: "record", source, stored });
       this.#deps.metrics.records.inc();
       while (!this.pass.mayRead && !this.pass.isOver) await pause(this.#deps.clock, FULL_PAUSE_MS, this.#over.signal);

@@ -1,7 +1,7 @@
 /** What a pass receives, and what it wants done. Each request is answered by one outcome; a failed one by "failed". */
 
 import type { Sentinel } from "../../shared/cluster/lease.ts";
-import type { StoredRecord } from "../../shared/bus/record.ts";
+import type { RecordPlace, StoredRecord } from "../../shared/bus/record.ts";
 import type { Millis, RoomKey, UnixMillis } from "../../shared/ids.ts";
 import type { ArchivingOutcome, ArchivingRequest, ArchiveWrite } from "../archiving/archiving-messages.ts";
 import type { SentinelWrite, ProgressReport } from "../ports.ts";
@@ -57,7 +57,7 @@ export type PassRequest =
 
 export type PassNotice =
   /** Feed the stream's records from here on, one by one while the pass may read, until the pass is over. */
-  | { readonly kind: "follow"; readonly source: Source; readonly after: number }
+  | { readonly kind: "follow"; readonly source: Source; readonly after: number; readonly last?: RecordPlace | undefined }
   | { readonly kind: "floor-raised"; readonly floor: LogFloor }
   | { readonly kind: "restoring"; readonly rooms: number }
   | { readonly kind: "caught-up"; readonly through: Readonly<Record<Source, number>> }

@@ -171,11 +171,11 @@ test("[PASS7] boards that stand elsewhere than expected end the pass, and what a
   expect(take()).toEqual([]);
 });
 
-test("[PASS8] a stream that ends before what was read of it ends the pass", () => {
+test("[PASS8] a stream of activities that ends before what was read of it ends the pass", () => {
   const { pass, feed, advance, edit, answers } = begin();
   feed({ kind: "begin" });
   edit(ROOM, 1, 9);
-  answers.ends.edits = 4;
+  answers.ends.activities = -1;
   advance(1_000);
   expect([pass.isOver, pass.reason]).toEqual([true, "failed"]);
 });

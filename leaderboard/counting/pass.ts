@@ -5,6 +5,7 @@
  */
 
 import { assertNever } from "../../shared/assert.ts";
+import { LogEndLost, placeOf } from "../../shared/bus/record.ts";
 import type { RoomKey, UnixMillis } from "../../shared/ids.ts";
 import { ArchivePlan, type ArchivingOptions } from "../archiving/archive-plan.ts";
 import type { ArchivingInput } from "../archiving/archiving-messages.ts";
@@ -147,6 +148,7 @@ export class CountingPass {
         return this.#run();
       case "record":
         this.#feed.receiveRecord(input.source, input.stored);
+        if (input.source === "edits") this.#floor.receiveRecord(placeOf(input.stored));
         return this.#progress.receiveEntry(input.source, input.stored.streamSeq);
       case "tick":
         return this.#tick();
@@ -181,6 +183,7 @@ export class CountingPass {
       case "stop":
         return this.#end("lease");
       case "failed":
+        if (input.cause instanceof LogEndLost) this.#loseFloor();
         return this.#fail("failed", input.cause);
       case "drain":
         return;
@@ -215,6 +218,12 @@ export class CountingPass {
     this.#effects.push(effect);
   }
 
+  /** Records below the floor may have been replaced by others. Rooms skip those that they have counted, by epoch and seq. */
+  #loseFloor(): void {
+    this.#floor.reset();
+    this.#effect({ kind: "floor-raised", floor: this.#floor.floor });
+  }
+
   #end(reason: string): void {
     this.#state = "over";
     this.#reason = reason;
@@ -231,7 +240,7 @@ export class CountingPass {
     const { now } = this.#time;
     this.#state = "running";
     const { edits, activities } = this.#progress.received;
-    this.#effect({ kind: "follow", source: "edits", after: edits });
+    this.#effect({ kind: "follow", source: "edits", after: edits, last: this.#floor.floor.last });
     this.#effect({ kind: "follow", source: "activities", after: activities });
     this.#jobs.begin(now);
     this.#archiveAt = now + ARCHIVE_MS;

@@ -4,6 +4,7 @@
  */
 
 import { assert } from "../../shared/assert.ts";
+import type { RecordPlace } from "../../shared/bus/record.ts";
 import type { Sentinel } from "../../shared/cluster/lease.ts";
 import type { UnixMillis } from "../../shared/ids.ts";
 import type { ClosedTenant, Closing, SentinelWrite } from "../ports.ts";
@@ -62,12 +63,13 @@ export class CountingProgress {
     this.#asking = { asked, received: this.received, ends: undefined };
   }
 
-  /** Returns what to do next. `lost`: a stream ends before what was read of it, and the pass has to end. */
+  /** Returns what to do next. `lost`: the stream of activities ends before what was read of it, and the pass has to end. */
   receiveEnds(ends: StreamEnds): { readonly kind: "ask-last" | "aimed" } | { readonly kind: "lost"; readonly message: string } {
     const asking = this.#asking;
     if (asking === undefined) return { kind: "aimed" };
-    const lost = SOURCES.find((source) => ends[source] < asking.received[source]);
-    if (lost !== undefined) return { kind: "lost", message: messageOf(lost, ends[lost], asking.received[lost]) };
+    // A log that ends before what was read is noticed by its reader.
+    const { activities } = asking.received;
+    if (ends.activities < activities) return { kind: "lost", message: messageOf(ends.activities, activities) };
     this.#asking = { ...asking, ends };
     // Activities of deleted rooms are removed before they are counted; the last activity may be one of them.
     if (ends.activities > asking.received.activities) return { kind: "ask-last" };
@@ -107,12 +109,15 @@ export class CountingProgress {
   }
 }
 
-function messageOf(source: Source, end: number, received: number): string {
-  return `the stream of ${source} ends at ${end}, before ${received} which had been read: it was lost or restored from a backup`;
+function messageOf(end: number, received: number): string {
+  return `the stream of activities ends at ${end}, before ${received} which had been read: it was lost or restored from a backup`;
 }
 
-/** `edits`: the stream sequence. `said`: the last known sentinel; undefined when none is known. */
-export type LogFloor = { readonly edits: number; readonly said: Sentinel | undefined };
+/**
+ * `edits`: the stream sequence. `said`: the last known sentinel; undefined when none is known. `last`: a record at or behind
+ * the floor that the log had.
+ */
+export type LogFloor = { readonly edits: number; readonly said: Sentinel | undefined; readonly last?: RecordPlace | undefined };
 
 /** Why a sentinel is written: `subject` is a window that is about to be archived. */
 export type SentinelPurpose =
@@ -125,6 +130,7 @@ export type SentinelPurpose =
  */
 export class CheckpointFloor {
   #floor: LogFloor;
+  #last: RecordPlace | undefined;
   /** In checkpoints. */
   #covered: StreamEnds;
   /** In checkpoints, and in Redis as a later sentinel proves. */
@@ -136,6 +142,7 @@ export class CheckpointFloor {
 
   constructor(floor: LogFloor) {
     this.#floor = floor;
+    this.#last = floor.last;
     this.#covered = this.#kept = { edits: floor.edits, activities: 0 };
   }
 
@@ -145,6 +152,19 @@ export class CheckpointFloor {
 
   get kept(): StreamEnds {
     return this.#kept;
+  }
+
+  /** The log had this record. */
+  receiveRecord(last: RecordPlace): void {
+    this.#last = last;
+  }
+
+  /** The log lost its end: the next pass begins at its first record. */
+  reset(): void {
+    this.#last = undefined;
+    this.#covered = this.#kept = { edits: 0, activities: 0 };
+    if (this.#writing !== undefined) this.#writing = { ...this.#writing, covered: this.#covered };
+    this.#floor = { edits: 0, said: this.#floor.said };
   }
 
   /** Everything up to `covered` is in checkpoints. The floor rises only with the next sentinel. */
@@ -182,6 +202,6 @@ export class CheckpointFloor {
 
   #raise(kept: StreamEnds, said: Sentinel): void {
     this.#kept = kept;
-    this.#floor = { edits: kept.edits, said };
+    this.#floor = { edits: kept.edits, said, last: this.#last };
   }
 }

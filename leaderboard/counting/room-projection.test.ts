@@ -38,7 +38,7 @@ test("[PROJ1] the edits of a record become points of their users, reached at eac
 });
 
 test("[PROJ2] counted edits are skipped, and the rest of a partly counted record counts", () => {
-  const projection = new RoomProjection({ ...NOTHING_APPLIED, seq: 2 as Seq }, NO_USES, SCORING);
+  const projection = new RoomProjection({ ...NOTHING_APPLIED, epoch: 1 as Epoch, seq: 2 as Seq, time: NOON }, NO_USES, SCORING);
   expect(projection.receiveRecord(records(1, ["ann", "bob"]), 1, NOON)).toEqual({ kind: "known" });
   expect(projection.receiveRecord(records(2, ["bob", "cy"]), 2, NOON)).toEqual({ kind: "counted", missing: 0 });
   expect(projection.takeBatch()).toMatchObject({ after: { seq: 2 }, applied: { seq: 3, missing: 0 } });
@@ -158,4 +158,17 @@ test("[PROJ10] the two streams may be in different hours, each in its own window
     ["2026-07-01T11", { seq: 1, activity: 0 }, 1],
     ["2026-07-01T12", { seq: 1, activity: 1 }, 2],
   ]);
+});
+
+test("[PROJ11] after the log lost its end, edits under counted seqs count, whichever epoch they have", () => {
+  const later = (NOON + 1) as UnixMillis;
+  for (const lost of [1, 9]) {
+    const projection = new RoomProjection({ ...NOTHING_APPLIED, epoch: lost as Epoch, seq: 5 as Seq, time: NOON }, NO_USES, SCORING);
+    const again = records(3, ["ann", "bob"]);
+    if (again.kind === "epoch") throw new Error("the record has edits");
+    const record = { ...again, edits: { ...again.edits, epoch: 4 as Epoch } };
+    expect(projection.receiveRecord(record, 2, later)).toEqual({ kind: "counted", missing: 0 });
+    expect(projection.receiveRecord(record, 2, later), "again").toEqual({ kind: "known" });
+    expect(projection.takeBatch()).toMatchObject({ after: { seq: 5 }, applied: { epoch: 4, seq: 4 } });
+  }
 });

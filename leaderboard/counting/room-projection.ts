@@ -6,9 +6,9 @@
 
 import { assert } from "../../shared/assert.ts";
 import type { Activity } from "../../shared/bus/activity.ts";
-import { type EditsRecord, headOf, type OwnersRecord } from "../../shared/bus/record.ts";
+import { type EditsRecord, epochOf, headOf, type OwnersRecord } from "../../shared/bus/record.ts";
 import type { Seq, UnixMillis, UserId } from "../../shared/ids.ts";
-import type { CountedPosition, ScoreBatch, Uses, Award, CountedMark } from "../boards/board.ts";
+import { type CountedPosition, countsEdit, type ScoreBatch, type Uses, type Award, type CountedMark } from "../boards/board.ts";
 import { instantAfter, timeOf } from "./received.ts";
 import type { Cap, MemberRole } from "../boards/keys.ts";
 import { capOf, EDIT_ROLES, PRESENT_ROLES, type ScoringOptions, pointsOfAction, worthOfEdit, type PeriodCap } from "./scoring.ts";
@@ -154,11 +154,16 @@ export class RoomProjection {
 
   /** `time`: when the log took the record. */
   receiveRecord(record: OwnersRecord, streamSeq: number, time: UnixMillis): ProjectionOutcome {
-    if (record.kind === "epoch" || headOf(record) <= this.#applied.seq) return { kind: "known" };
-    const missing = Math.max(0, record.edits.firstSeq - this.#applied.seq - 1);
+    if (record.kind === "epoch") return { kind: "known" };
+    const applied = this.#applied;
+    if (countsEdit(applied, { epoch: epochOf(record), seq: headOf(record), time })) return { kind: "known" };
+    // The log took it after everything that was counted: each of its edits is new, also under a counted seq that the log lost.
+    const isLater = epochOf(record) > applied.epoch || time > applied.time;
+    const counted = isLater ? Math.min(applied.seq, record.edits.firstSeq - 1) : applied.seq;
+    const missing = Math.max(0, record.edits.firstSeq - counted - 1);
     const at = Math.max(time, this.#applied.time) as UnixMillis;
     const { edits, firstSeq } = record.edits;
-    for (let index = Math.max(0, this.#applied.seq + 1 - firstSeq); index < edits.length; index++) {
+    for (let index = Math.max(0, counted + 1 - firstSeq); index < edits.length; index++) {
       this.#countEdit(record, index, at, streamSeq);
     }
     return { kind: "counted", missing };
@@ -192,7 +197,16 @@ export class RoomProjection {
     const instant = instantAfter(last, time, "edits");
     const draft = this.#draftFor(1, time);
     this.#award(draft, { user, points: worthOfEdit(payload.byteLength, this.#options), roles: EDIT_ROLES, cap: "edits" }, instant, time);
-    this.#advance(draft, { epoch, seq, streamSeq, time, missing: missing + (seq - before - 1), instant, activity, activityInstant });
+    this.#advance(draft, {
+      epoch,
+      seq,
+      streamSeq,
+      time,
+      missing: missing + Math.max(0, seq - before - 1),
+      instant,
+      activity,
+      activityInstant,
+    });
   }
 
   #deedsOf(activity: Activity): Done[] {

@@ -16,7 +16,7 @@ import {
 
 import { partitionOf, type Subjects } from "../../shared/bus/subjects.ts";
 import { ensureReplicas, retryUntilSettled } from "../../shared/io/jetstream-stores.ts";
-import { followStream } from "../../shared/io/log-reader.ts";
+import { followPartitions, followStream } from "../../shared/io/log-reader.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 import type { ActivityRemoval, ActivityStream, CountedEditLog } from "../ports.ts";
@@ -124,7 +124,7 @@ export async function jetstreamLog(
 ): Promise<CountedEditLog> {
   const manager = await jetstreamManager(nats);
   return {
-    follow: await followStream(nats, subjects.logStream, (partition, signal) => intervals[partition]!.rest(signal)),
+    follow: await followPartitions(nats, subjects.logStream, (partition, signal) => intervals[partition]!.rest(signal)),
     end: async (partition) => (await manager.streams.info(subjects.logStream(partition))).state.last_seq,
     readNow: (partition) => intervals[partition]!.readNow(),
   };

@@ -11,7 +11,7 @@ import { z } from "zod";
 
 import { decodeJson, encodeJson, UndecodableEntry } from "../../shared/bus/json-messages.ts";
 import { partitionOf } from "../../shared/bus/subjects.ts";
-import { parseRoomKey, type RoomKey, type Seq } from "../../shared/ids.ts";
+import { type Epoch, parseRoomKey, type RoomKey, type Seq, type UnixMillis } from "../../shared/ids.ts";
 import { kvBucket, objectBucket, replaceRevision } from "../../shared/io/jetstream-stores.ts";
 import { objectNames, readObject, removeObject, withTimeout, removeOrphanChunks } from "../../shared/io/jetstream-object.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
@@ -30,6 +30,16 @@ const Entry = z.object({
     .int()
     .nonnegative()
     .transform((seq) => seq as Seq),
+  /** The epoch and the time of the last edit. Entries of earlier builds lack them. */
+  epoch: z
+    .int()
+    .nonnegative()
+    .transform((epoch) => epoch as Epoch)
+    .optional(),
+  time: z
+    .number()
+    .transform((time) => time as UnixMillis)
+    .optional(),
   activity: z.int().nonnegative().default(0),
   windows: z.array(z.string()),
   object: z.string(),
@@ -71,7 +81,8 @@ export async function kvCheckpoints(
     mark: async (room) => {
       const { entry, revision } = await find(room);
       if (entry !== undefined && "deleted" in entry) return { seq: 0 as Seq, activity: 0, windows: [], revision, isDeleted: true };
-      return { seq: entry?.seq ?? (0 as Seq), activity: entry?.activity ?? 0, windows: windowsOf(entry), revision, isDeleted: false };
+      const { epoch, time, seq = 0 as Seq, activity = 0 } = entry ?? {};
+      return { epoch, time, seq, activity, windows: windowsOf(entry), revision, isDeleted: false };
     },
     read: async (room) => {
       const { entry } = await find(room);
@@ -98,12 +109,8 @@ export async function kvCheckpoints(
         throw new Error(`writing checkpoint ${object} took so long that it may have been swept; trying again`);
       }
       const windows = [...new Set(dump.boards.map(({ window }) => window.id))];
-      const written = await replaceRevision(
-        kv,
-        keyOf(room),
-        encodeJson({ seq: dump.applied.seq, activity: dump.applied.activity, windows, object }),
-        revision,
-      );
+      const { epoch, time, seq, activity } = dump.applied;
+      const written = await replaceRevision(kv, keyOf(room), encodeJson({ epoch, time, seq, activity, windows, object }), revision);
       const found = written === undefined ? await find(room) : undefined;
       if (found !== undefined && found.entry?.object !== object) {
         await removeObject(objects, object);

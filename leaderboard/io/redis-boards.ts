@@ -160,7 +160,7 @@ export function redisBoardWrites(redis: Redis | Cluster, keys: Keys, options: Re
 
     restore: async (room, { applied, uses, names, boards }) => {
       const packed = {
-        through: [applied.seq, applied.activity],
+        through: [applied.seq, applied.activity, applied.time],
         applied: textsOf(appliedFields(applied, uses)),
         uses: CAPS.map((cap) => textsOf(uses[cap].points)),
         names: [...names].flat(),

@@ -3,14 +3,16 @@
 -- KEYS  applied, the caps' uses, one that is never there: of a room that moves to another server nothing begins; and the
 --       room's names
 -- ARGV  members kept in a hot set; 1 if all of a longer board are kept in order too; and the checkpoint, in JSON, as
---       apply.lua takes a batch: `through`, its seq and activity; `applied`; of each cap its users with points; `names`,
+--       apply.lua takes a batch: `through`, its seq, activity and time (the later edit is farther: a log that lost its end gives seqs again); `applied`; of each cap its users with points; `names`,
 --       users and how they are called; of each of the `boards` its `keys` and its members, the first ahead, with stamps and scores
 -- Returns an empty list, or the seq and the activity that are counted and nothing done.
 
 local checkpoint = cjson.decode(ARGV[3])
-local seq, activity = unpack(redis.call("HMGET", KEYS[1], "seq", "activity"))
+local seq, activity, time = unpack(redis.call("HMGET", KEYS[1], "seq", "activity", "time"))
 seq, activity = seq or "0", activity or "0"
-if tonumber(seq) >= checkpoint.through[1] and tonumber(activity) >= checkpoint.through[2] then return { seq, activity } end
+local isAsFar = tonumber(seq) >= checkpoint.through[1]
+if time and tonumber(time) ~= checkpoint.through[3] then isAsFar = tonumber(time) > checkpoint.through[3] end
+if isAsFar and tonumber(activity) >= checkpoint.through[2] then return { seq, activity } end
 
 local hotMembers, isOrdered = tonumber(ARGV[1]), ARGV[2] == "1"
 

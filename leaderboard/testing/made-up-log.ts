@@ -1,6 +1,6 @@
 /** A log and a stream of activities behind the leaderboard's ports. A test chooses the date of each record. */
 
-import type { StoredRecord } from "../../shared/bus/record.ts";
+import type { ReadPosition, StoredRecord } from "../../shared/bus/record.ts";
 import { partitionOf } from "../../shared/bus/subjects.ts";
 import type { RoomKey, UnixMillis } from "../../shared/ids.ts";
 import type { Activity } from "../../shared/bus/activity.ts";
@@ -72,7 +72,7 @@ export class MadeUpLog implements CountedEditLog {
     return this.#activities[partitionOf(room, this.#partitions)]!.stored.findLast((stored) => stored.room === room)?.streamSeq ?? 0;
   }
 
-  follow(partition: number, after: number, signal: AbortSignal): AsyncIterable<StoredRecord> {
+  follow(partition: number, { after }: ReadPosition, signal: AbortSignal): AsyncIterable<StoredRecord> {
     return this.#edits[partition]!.follow(after, signal);
   }
 

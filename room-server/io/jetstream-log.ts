@@ -10,6 +10,7 @@ import { decodeRecord, type LogRecord } from "../../shared/bus/record.ts";
 import { partitionOf, type Subjects } from "../../shared/bus/subjects.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import { limitConcurrency } from "../../shared/limits/concurrency-limit.ts";
+import { advanceNumbers } from "../../shared/io/log-numbers.ts";
 import { readLog } from "../../shared/io/log-reader.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { RoomLog } from "../ports.ts";
@@ -55,6 +56,7 @@ export async function jetstreamLog(
       const { stream, subject } = placeOf(room);
       return (await find(stream, { seq: streamSeq + 1, next_by_subj: subject })) === undefined;
     }),
+    advance: (room, past) => advanceNumbers(nats, subjects, partitionOf(room, options.partitions), past),
     read: async function* (room, after, through) {
       const place = placeOf(room);
       for await (const { streamSeq, bytes } of wholeRange(

@@ -1,11 +1,13 @@
 /**
  * A claim of a room by this server, until it is won or lost:
  *
- *   subscribing -> (expecting ->) reading -> fencing -> loading -> won
+ *   subscribing -> (expecting ->) reading -> (advancing ->) fencing -> loading -> won
  *   subscribing -> fencing -> won, or reading                             a takeover
  *
  * The claim subscribes before it fences, so gateways that learn of the new epoch can send their edits at once. The
  * epoch record in the log is the claim: no earlier owner can append behind it. With a replica nothing is left to load.
+ * Before it fences, it advances the log's numbering past the checkpoint: a log that lost its end below the checkpoint would
+ * otherwise give the checkpoint's numbers to new records, and every reader would take these for covered.
  * In a handover the earlier owner sends the log's end; in a takeover the replica knows it. Then the log is read only if
  * it refuses the epoch record.
  */
@@ -16,7 +18,7 @@ import type { LogEnd } from "../../shared/bus/placement-messages.ts";
 import { encodeEpochRecord, epochOf, headOf, type OwnersRecord, type RecordStamp, serverOf } from "../../shared/bus/record.ts";
 import type { Epoch, Millis, RoomKey, Seq, ServerId, UnixMillis } from "../../shared/ids.ts";
 import type { BacklogBudget } from "../rooms/backlog.ts";
-import { Loading, type LoadingOptions } from "../rooms/loading.ts";
+import { isFirstBehind, type LoadedFrom, Loading, type LoadingOptions } from "../rooms/loading.ts";
 import type { Epochs, KnownCheckpoint, OutgoingRecord, DecodedRecord } from "../ports.ts";
 import type { ClaimBeginning, ClaimEffect, ClaimInput, ClaimStep } from "./ownership-messages.ts";
 
@@ -38,10 +40,10 @@ export type ClaimDeps = {
 /** Immediate retries of reading checkpoint and log when they do not match, because the log was trimmed in between. */
 const RELOADS_AT_ONCE = 3;
 /**
- * After that, retries with each tick for this long: a stale stream leader may return an old checkpoint
- * (docs/adr/0036-reads-may-be-stale.md).
+ * After that, retries with each tick for this long, and then the claim is lost: a stale stream leader may return an old
+ * checkpoint. One was seen to answer for 14.7 s (docs/adr/0036-reads-may-be-stale.md).
  */
-const RELOAD_MS_MAX = 10_000;
+const RELOAD_MS_MAX = 20_000;
 /** A server waits this long for a room that is to be handed over. */
 const EXPECT_MS_MAX = 3_000;
 
@@ -54,6 +56,8 @@ type State =
   | { kind: "subscribing"; next: Next }
   | { kind: "expecting" }
   | { kind: "reading" }
+  /** The log ends below the checkpoint. */
+  | { kind: "advancing"; end: LogEnd | undefined; checkpoint: Checkpoint }
   /** `endBy`: who sent the log's end; the replica may be behind it. */
   | {
       kind: "fencing";
@@ -86,8 +90,8 @@ export class RoomClaim {
   readonly #deps: ClaimDeps;
   #begun: Millis;
   #replica: ReplicaContent | undefined;
-  /** The replica's last record, which the log must still show. */
-  #unfound: LogEnd | undefined;
+  /** The last record of the replica or of the checkpoint, which the log must still show. */
+  #unfound: LoadedFrom | undefined;
   #above = 0 as Epoch;
   #state: State;
 
@@ -126,6 +130,8 @@ export class RoomClaim {
         return this.#state.kind === "subscribing" ? this.#begin(this.#state.next) : NOTHING;
       case "log-end-read":
         return this.#state.kind === "reading" ? this.#receiveLogEnd(input) : NOTHING;
+      case "log-advanced":
+        return this.#receiveAdvanced(input);
       case "end-received":
         return this.#receiveClaimed({ kind: "fence", end: input.end }, now);
       case "claimed":
@@ -168,7 +174,17 @@ export class RoomClaim {
     if (checkpoint === "deleted" || last?.record.kind === "deleted") return DELETED;
     const end = last && endAt({ record: last.record, streamSeq: last.streamSeq });
     if (this.#replica !== undefined && (end?.epoch ?? 0) > this.#replica.last.epoch) return FASTER;
-    return this.#fence(end, checkpoint, "log");
+    if (checkpoint === undefined || checkpoint.streamSeq <= (end?.streamSeq ?? 0)) return this.#fence(end, checkpoint, "log");
+    this.#state = { kind: "advancing", end, checkpoint };
+    return goingOn({ kind: "advance-log", past: checkpoint.streamSeq });
+  }
+
+  #receiveAdvanced({ missing }: ClaimInput & { kind: "log-advanced" }): ClaimStep {
+    if (this.#state.kind !== "advancing") return NOTHING;
+    const { end, checkpoint } = this.#state;
+    if (missing === 0) return this.#fence(end, checkpoint, "log");
+    const reason = `the log ends ${missing} records below the room's checkpoint: it was put back from an earlier copy. Stop the system and run coroom restore`;
+    return lost("failed", reason);
   }
 
   #receiveClaimed(next: Next, now: Millis): ClaimStep {
@@ -221,17 +237,24 @@ export class RoomClaim {
     const announced: ClaimEffect = { kind: "fenced-others", epoch };
     const after = warm?.last.streamSeq ?? checkpoint?.streamSeq ?? 0;
     if (after >= (end?.streamSeq ?? 0)) return this.#receiveLoaded([announced], now);
-    this.#unfound = warm?.last.id === "" ? undefined : warm?.last;
+    if (warm === undefined) return goingOn(announced, this.#loadBehind(checkpoint, streamSeq));
+    this.#unfound = warm.last.id === "" ? undefined : { kind: "replica", id: warm.last.id };
     return goingOn(announced, { kind: "load", after: this.#unfound === undefined ? after : after - 1, through: streamSeq });
   }
 
+  #loadBehind(checkpoint: Checkpoint | undefined, through: number): ClaimEffect {
+    this.#unfound = checkpoint?.recordId === undefined ? undefined : { kind: "checkpoint", checkpoint };
+    const after = checkpoint?.streamSeq ?? 0;
+    return { kind: "load", after: this.#unfound === undefined ? after : after - 1, through };
+  }
+
   /**
-   * If the log does not show the replica's last record first, it lost or trimmed that record, and the replica is
-   * useless.
+   * If the log does not show the last record of the replica or of the checkpoint first, it lost or trimmed that record, and
+   * what was loaded is useless.
    */
   #receiveRecord(record: OwnersRecord, now: Millis): void {
     if (this.#state.kind !== "loading") return;
-    if (this.#unfound !== undefined && record.id !== this.#unfound.id) return;
+    if (this.#unfound !== undefined && !isFirstBehind(this.#unfound, record)) return;
     this.#unfound = undefined;
     this.#state.loading.receiveRecord(record, { now, wallNow: this.#state.claimedAt });
   }
@@ -264,11 +287,11 @@ export class RoomClaim {
       this.#state = { ...state, unfitSince, waits };
       return waits ? goingOn(...before) : goingOn(...before, { kind: "read-checkpoint" });
     }
+    if (hole !== undefined) return { ...lost("failed", HOLE_REASON), effects: [{ kind: "log-hole", hole }] };
     const { epoch, streamSeq, recordId } = state;
-    const effects = hole === undefined ? before : [...before, { kind: "log-hole", hole } as const];
     const last = { id: recordId, streamSeq };
     const start = { key: this.#key, epoch, last, sequencer, backlog, epochs };
-    return { kind: "won", effects, start };
+    return { kind: "won", effects: before, start };
   }
 
   #readAgainIfWaiting(state: State & { kind: "loading" }): ClaimStep {
@@ -283,9 +306,12 @@ export class RoomClaim {
     if (checkpoint === "deleted") return DELETED;
     if (checkpoint !== undefined && checkpoint.seq > state.head) return lost("fenced", "a checkpoint covers edits of a later owner");
     this.#state = { ...state, loading: this.#startLoading(checkpoint, now), reloads: state.reloads + 1 };
-    return goingOn({ kind: "load", after: checkpoint?.streamSeq ?? 0, through: state.streamSeq });
+    return goingOn(this.#loadBehind(checkpoint, state.streamSeq));
   }
 }
+
+const HOLE_REASON =
+  "the log lacks edits that no checkpoint covers: wait until a document service has saved the room, or stop the system and run coroom restore";
 
 const NOTHING: ClaimStep = { kind: "under-way", effects: [] };
 const FASTER = lost("fenced", "another server was faster to take the room over");

@@ -190,6 +190,7 @@ export class HostedRoom implements Receiver {
         return this.#await(this.#subscribe());
       case "read-log-end":
       case "check-log-end":
+      case "advance-log":
       case "read-checkpoint":
       case "load":
         return this.#await(askStores(this.key, effect, this.#ports, (read) => this.receiveOwnershipInput(read)));
@@ -207,7 +208,7 @@ export class HostedRoom implements Receiver {
         metrics.holes.inc();
         return log.error(
           { room: this.key, ...effect.hole },
-          "the log lacks edits that no checkpoint covers: restore it from a backup if there is one",
+          "the log lacks edits that no checkpoint covers: no server orders edits of the room until a document service has saved it, or coroom restore has",
         );
       case "ready-to-hand-over":
         return this.#resolveReady(effect.end);
@@ -322,7 +323,7 @@ export class HostedRoom implements Receiver {
  * Questions to the log and the checkpoints. The answer is the ownership's next input, and so is each record read on the
  * way.
  */
-type StoresQuestion = Extract<OwnershipEffect, { kind: "read-log-end" | "check-log-end" | "read-checkpoint" | "load" }>;
+type StoresQuestion = Extract<OwnershipEffect, { kind: "read-log-end" | "check-log-end" | "advance-log" | "read-checkpoint" | "load" }>;
 
 async function askStores(
   room: RoomKey,
@@ -337,6 +338,8 @@ async function askStores(
     }
     case "check-log-end":
       return { kind: "log-end-checked", isEnd: await log.endsAt(room, question.streamSeq) };
+    case "advance-log":
+      return { kind: "log-advanced", missing: await log.advance(room, question.past) };
     case "read-checkpoint":
       return { kind: "checkpoint-read", checkpoint: await checkpoints.newest(room) };
     case "load":

@@ -64,6 +64,7 @@ function world(options: { settings?: Record<string, string>; entry?: RoomEntry; 
       readLast: (key) => answering(() => logOf(key).at(-1)),
       endsAt: (key, streamSeq) => answering(() => (logOf(key).at(-1)?.streamSeq ?? 0) <= streamSeq),
       read: (key, after, through) => wholeRange((read) => shownBehind(key, read), after, through, clock),
+      advance: () => Promise.reject(new Error("no checkpoint is ahead of the log here")),
     },
     inbox: {
       subscribe: (_, receiver) =>

@@ -63,6 +63,8 @@ export type ClaimBeginning =
 export type ClaimInput =
   | { kind: "subscribed" }
   | { kind: "log-end-read"; last: LastRecord | undefined; checkpoint: KnownCheckpoint }
+  /** `missing`: the log would have to skip so many numbers, which are too many. 0: done. */
+  | { kind: "log-advanced"; missing: number }
   | { kind: "append-settled"; outcome: AppendOutcome }
   | { kind: "log-read"; record: OwnersRecord }
   | { kind: "log-loaded" }
@@ -77,6 +79,8 @@ export type ClaimEffect =
   /** This server is subscribed to the room's edits: the owner may stop. */
   | { kind: "expecting" }
   | { kind: "read-log-end" }
+  /** The log's next records get stream sequences above `past`. */
+  | { kind: "advance-log"; past: number }
   | { kind: "append"; record: OutgoingRecord; edits: 0 }
   /** The claim is won: no earlier owner can append any more. */
   | { kind: "fenced-others"; epoch: Epoch }
@@ -89,7 +93,7 @@ export type ClaimEffect =
 export type ClaimStep =
   | { kind: "under-way"; effects: readonly ClaimEffect[] }
   | { kind: "won"; effects: readonly ClaimEffect[]; start: OwnedRoomStart }
-  | { kind: "lost"; why: "fenced" | "failed" | "deleted"; reason: string };
+  | { kind: "lost"; why: "fenced" | "failed" | "deleted"; reason: string; effects?: readonly ClaimEffect[] };
 
 /** The outcome for the requesters. `wasOwner`: the room was this server's until now, so it may be claimed again. */
 export type ClaimOutcome = { kind: "owned"; epoch: Epoch } | { kind: "deleted" } | { kind: "lost"; wasOwner: boolean; reason: string };

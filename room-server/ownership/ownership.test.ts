@@ -289,7 +289,7 @@ test("[OWN12] a claim that takes too long is abandoned, but loading may take as 
   expect(loading.receive({ kind: "tick" }, 60_000)).toEqual([]);
 });
 
-test("[OWN13] an owner reads a checkpoint again that was replaced during loading, and reports a gap that remains", () => {
+test("[OWN13] a claim reads a checkpoint again that was replaced during loading, and ends over a gap that remains for 20 s", () => {
   const { receive, ownership } = claimOf();
   receive({ kind: "subscribed" });
   receive({ kind: "log-end-read", last: last(1, 50, 400), checkpoint: checkpoint(1, 10, 100) });
@@ -303,15 +303,15 @@ test("[OWN13] an owner reads a checkpoint again that was replaced during loading
   expect(receive({ kind: "log-loaded" }), "a former leader may have answered").toEqual([]);
   for (const [now, expected] of [
     [1_000, []],
-    [9_999, []],
-    [10_000, [{ kind: "log-hole", hole: { after: 40, before: 51 } }]],
+    [19_999, []],
+    [20_000, ["log-hole", "ended"]],
   ] as const) {
     expect(kinds(receive({ kind: "tick" }, now))).toEqual(["read-checkpoint"]);
     expect(kinds(receive({ kind: "tick" }, now)), "one at a time").toEqual([]);
     receive({ kind: "checkpoint-read", checkpoint: checkpoint(1, 40, 300) }, now);
-    expect(receive({ kind: "log-loaded" }, now)).toEqual(expected);
+    expect(kinds(receive({ kind: "log-loaded" }, now))).toEqual(expected);
   }
-  expect(ownership.kind).toBe("owning");
+  expect(ownership.kind).toBe("ended");
 });
 
 test("[OWN61] a claim that reads an old checkpoint reads it again until it fits what the log still contains", () => {
@@ -339,13 +339,14 @@ test("[OWN14] a checkpoint with edits beyond the claim shows that the claim has 
   expect(receive({ kind: "checkpoint-read", checkpoint: checkpoint(2, 60, 500) })).toMatchObject([{ kind: "ended", why: "fenced" }]);
 });
 
-test("[OWN15] after the log was lost, neither epochs nor seqs of the snapshot are used again", () => {
+test("[OWN15] after the log was lost, no epoch, seq or stream sequence of the snapshot is used again", () => {
   const { receive } = claimOf();
   receive({ kind: "subscribed" });
-  expect(records(receive({ kind: "log-end-read", last: undefined, checkpoint: checkpoint(6, 90, 400) }))).toMatchObject([
-    { kind: "epoch", epoch: 7, head: 90 },
+  expect(receive({ kind: "log-end-read", last: undefined, checkpoint: checkpoint(6, 90, 400) })).toEqual([
+    { kind: "advance-log", past: 400 },
   ]);
-  receive(appended(1));
+  expect(records(receive({ kind: "log-advanced", missing: 0 }))).toMatchObject([{ kind: "epoch", epoch: 7, head: 90 }]);
+  receive(appended(401));
   expect(records(receive(message(edits(1))))).toMatchObject([{ edits: { epoch: 7, firstSeq: 91 } }]);
 });
 
@@ -698,4 +699,42 @@ test("[OWN60] a room that was unused since the reconnect ends without an edit th
   receive(message(edits(1)), 60_001);
   receive({ kind: "unsubscribed" }, 60_002);
   expect(ownership.kind).toBe("ended");
+});
+
+test("[OWN64] over a log that ends too far below the checkpoint no edit is ordered", () => {
+  const { receive } = claimOf();
+  receive({ kind: "subscribed" });
+  receive({ kind: "log-end-read", last: last(1, 50, 400), checkpoint: checkpoint(6, 90, 900_000) });
+  const [ended] = receive({ kind: "log-advanced", missing: 899_600 });
+  expect(ended).toMatchObject({ kind: "ended", why: "failed", reason: expect.stringContaining("coroom restore") });
+});
+
+test("[OWN65] a claim loads from the record that the checkpoint names, or from the epoch record of an owner that knew the checkpoint", () => {
+  const of = { ...checkpoint(1, 40, 300), recordId: "gone.1" };
+  const epochBehind = { kind: "epoch", id: "rs-2.1", time: DATE, epoch: 2 as Epoch, head: 40 as Seq } as const;
+  const written = encodeEditsRecord({
+    id: "rs-2.2",
+    time: DATE,
+    users: new Map([[ann.client, ann.user]]),
+    edits: {
+      epoch: 2 as Epoch,
+      firstSeq: 41 as Seq,
+      edits: [{ client: ann.client, counter: 1, parentSeq: 0 as Seq, payload: new Uint8Array(1) }],
+    },
+  });
+  for (const [first, expected] of [
+    [{ ...epochBehind, id: "gone.1", epoch: 1 as Epoch }, "owning"],
+    [epochBehind, "owning"],
+    [{ ...epochBehind, head: 39 as Seq }, "claiming"],
+    [undefined, "claiming"],
+  ] as const) {
+    const { receive, ownership } = claimOf();
+    receive({ kind: "subscribed" });
+    receive({ kind: "log-end-read", last: last(2, 41, 400), checkpoint: of });
+    expect(receive(appended(401))).toContainEqual({ kind: "load", after: 299, through: 401 });
+    if (first !== undefined) receive({ kind: "log-read", record: first });
+    receive({ kind: "log-read", record: ownersRecordOf(written) });
+    receive({ kind: "log-loaded" });
+    expect(ownership.kind, JSON.stringify(first)).toBe(expected);
+  }
 });

@@ -92,6 +92,7 @@ export class Ownership {
       case "subscribed":
       case "log-read":
       case "log-loaded":
+      case "log-advanced":
       case "checkpoint-read":
       case "end-received":
       case "claimed":
@@ -141,7 +142,7 @@ export class Ownership {
         if (step.effects.some(({ kind }) => kind === "append")) this.#claimSentAt = now;
         return step.effects;
       case "lost":
-        return this.#end(step.why, step.reason);
+        return [...(step.effects ?? []), ...this.#end(step.why, step.reason)];
       case "won": {
         const room = new OwnedRoom(step.start, this.#options, this.#deps, now);
         this.#state = { kind: "owning", room, check: new OwnershipCheck(this.#options, this.#claimSentAt) };

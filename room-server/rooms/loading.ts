@@ -6,7 +6,7 @@
 
 import { type Checkpoint, epochsOf } from "../../shared/bus/checkpoint.ts";
 import { type EpochHistory, NO_EPOCHS, withEpoch, withNext } from "../../shared/bus/epoch-history.ts";
-import { type EpochRecord, headOf, type OwnersRecord } from "../../shared/bus/record.ts";
+import { epochOf, type EpochRecord, headBefore, headOf, type OwnersRecord } from "../../shared/bus/record.ts";
 import type { Epoch, Millis, Seq, UnixMillis } from "../../shared/ids.ts";
 import { Backlog, type BacklogBudget, type BacklogOptions } from "./backlog.ts";
 import { Sequencer, type SequencerOptions } from "./sequencer.ts";
@@ -23,6 +23,18 @@ export type Loaded = {
 /** One instant on both clocks. */
 export type LoadTime = { readonly now: Millis; readonly wallNow: UnixMillis };
 export type Hole = { readonly after: Seq; readonly before: Seq };
+
+/** What the log must show first: the last record that a replica holds, or that a checkpoint covers. */
+export type LoadedFrom =
+  { readonly kind: "replica"; readonly id: string } | { readonly kind: "checkpoint"; readonly checkpoint: Checkpoint };
+
+/** The record itself, or the epoch record of an owner that knew the checkpoint of a log that has lost the record. */
+export function isFirstBehind(from: LoadedFrom, record: OwnersRecord): boolean {
+  if (from.kind === "replica") return record.id === from.id;
+  const { recordId, epoch, seq } = from.checkpoint;
+  if (record.id === recordId) return true;
+  return headBefore(record) === seq && (record.kind === "epoch" ? record.epoch > epoch : epochOf(record) === epoch);
+}
 
 export class Loading {
   readonly #options: LoadingOptions;

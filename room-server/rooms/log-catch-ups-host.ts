@@ -23,7 +23,7 @@ export type LogCatchUpsOptions = {
   readonly answerBytesMax: number;
   readonly roomsMax: number;
 };
-type Ports = { readonly log: RoomLog; readonly checkpoints: CheckpointReader; readonly gateways: Gateways };
+type Ports = { readonly log: Pick<RoomLog, "read">; readonly checkpoints: CheckpointReader; readonly gateways: Gateways };
 type LogCatchUpsDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: RoomServerMetrics };
 type Question = { readonly room: RoomKey; readonly effect: OwnedRoomEffect & { kind: "read-log" } };
 type Read = Question & { readonly id: string };

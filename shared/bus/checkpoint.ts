@@ -8,6 +8,7 @@ import { z } from "zod";
 
 import { type ClientId, type Epoch, parseClientId, parseUserId, type Seq, type UnixMillis, type UserId } from "../ids.ts";
 import type { EpochHistory } from "./epoch-history.ts";
+import { decodeRecord, epochOf, headOf, recordIdOf } from "./record.ts";
 
 const clientId = z
   .string()
@@ -30,6 +31,11 @@ export const Checkpoint = z.object({
     .transform((number) => number as Seq),
   /** The stream sequence of the last record covered. */
   streamSeq: z.int().positive(),
+  /**
+   * The id of that record: a log that lost its end may have another record at this stream sequence. Checkpoints of
+   * earlier builds, and of `coroom restore`, lack it.
+   */
+  recordId: z.string().optional(),
   time: z.number().transform((number) => number as UnixMillis),
   /** The epochs up to there. Checkpoints of earlier builds lack them: then only their own epoch is known. */
   epochs: z
@@ -81,6 +87,13 @@ export function isDeleted(entry: CheckpointEntry | undefined): entry is DeletedC
 
 export function epochsOf({ epochs, epoch, seq }: Pick<Checkpoint, "epochs" | "epoch" | "seq">): EpochHistory {
   return epochs ?? [epoch, seq];
+}
+
+/** Whether these bytes are the last record that the checkpoint covers. Without a record id its epoch and seq decide. */
+export function isLastCovered({ recordId, epoch, seq }: Pick<Checkpoint, "recordId" | "epoch" | "seq">, bytes: Uint8Array): boolean {
+  if (recordId !== undefined) return recordIdOf(bytes) === recordId;
+  const record = decodeRecord(bytes);
+  return record !== undefined && record.kind !== "deleted" && epochOf(record) === epoch && headOf(record) === seq;
 }
 
 /** The size of an empty Yjs document. */

@@ -28,6 +28,22 @@ import {
 /** A record as the log holds it. `time`: when the log stored it, on the log's clock. */
 export type StoredRecord = { readonly room: RoomKey; readonly streamSeq: number; readonly time: UnixMillis; readonly bytes: Uint8Array };
 
+/**
+ * One record of a log by its place and its id. The place alone proves nothing: a log that lost its end gives it to another
+ * record. `id` is "" for bytes that are no record.
+ */
+export type RecordPlace = { readonly streamSeq: number; readonly id: string };
+
+export function placeOf({ streamSeq, bytes }: StoredRecord): RecordPlace {
+  return { streamSeq, id: recordIdOf(bytes) };
+}
+
+/** Where a reader continues: behind the stream sequence `after`. `last`: a record at or behind it that the log had before. */
+export type ReadPosition = { readonly after: number; readonly last?: RecordPlace | undefined };
+
+/** The log does not have a record that was read before. The reader starts again from the log's first record. */
+export class LogEndLost extends Error {}
+
 /** The first byte of every binary message on NATS. A number is never reused: old records stay in the log. */
 export const Tag = {
   // on edits.out, to every gateway of the room
@@ -132,6 +148,18 @@ export function isDeletedRecord(bytes: Uint8Array): boolean {
 /** Undefined for other bytes. Payloads are views into `bytes`. */
 export function decodeRecord(bytes: Uint8Array): LogRecord | undefined {
   return decodeAll(bytes, readRecord);
+}
+
+/** Does not decode the rest of the record. "" for other bytes. */
+export function recordIdOf(bytes: Uint8Array): string {
+  return (
+    decodeAll(bytes, (input) => {
+      readByte(input); // tag
+      const id = readText(input);
+      input.pos = bytes.byteLength;
+      return id;
+    }) ?? ""
+  );
 }
 
 /** The encoded edits of a record that was just encoded, without decoding them. */

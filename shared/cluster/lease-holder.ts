@@ -12,7 +12,7 @@ export type LeaseHolderOptions = {
 };
 
 /** What a holder leaves in the lease for the next one. */
-export type LeaseFacts = Pick<Lease, "floor" | "said">;
+export type LeaseFacts = Pick<Lease, "floor" | "said" | "last">;
 
 export class LeaseHolder {
   readonly #partition: number;
@@ -40,7 +40,7 @@ export class LeaseHolder {
     while (!signal.aborted) {
       try {
         const { lease, revision } = await this.#leases.read(this.#partition);
-        const facts = { floor: lease?.floor ?? 0, said: lease?.said };
+        const facts = { floor: lease?.floor ?? 0, said: lease?.said, last: lease?.last };
         if (watch.mayTake(lease, revision, clock.now())) await this.#write({ holder: this.#options.holder, ...facts }, revision);
         if (this.isHeld) return facts;
       } catch (cause) {

@@ -6,6 +6,7 @@
  * revision that it replaces.
  */
 
+import type { RecordPlace } from "../bus/record.ts";
 import type { Millis } from "../ids.ts";
 
 /**
@@ -15,9 +16,15 @@ export type Sentinel = { readonly service: string; readonly number: number };
 
 /**
  * `floor`: the results for records up to this stream sequence are durable; a new holder reads on from there. `said`:
- * the sentinel written after that, if the holder writes sentinels.
+ * the sentinel written after that, if the holder writes sentinels. `last`: a record at or behind the floor that the log
+ * had. A log that lost it may have given numbers up to the floor to other records. Leases of earlier builds lack it.
  */
-export type Lease = { readonly holder: string; readonly floor: number; readonly said?: Sentinel | undefined };
+export type Lease = {
+  readonly holder: string;
+  readonly floor: number;
+  readonly said?: Sentinel | undefined;
+  readonly last?: RecordPlace | undefined;
+};
 
 /** The holder's name after the lease was given back. */
 export const NOBODY = "";

@@ -10,6 +10,7 @@ const StoredLease: z.ZodType<Lease> = z.object({
   holder: z.string(),
   floor: z.int().nonnegative(),
   said: z.object({ service: z.string(), number: z.int() }).optional(),
+  last: z.object({ streamSeq: z.int().positive(), id: z.string() }).optional(),
 });
 
 /** Creates `bucket`, with `replicas` replicas, if it is missing. */

@@ -7,10 +7,12 @@ import { jetstreamManager, DirectMsgHeaders as Header } from "@nats-io/jetstream
 import { setImmediate, setTimeout } from "node:timers/promises";
 import { roomOfSubject, type Subjects } from "../bus/subjects.ts";
 import type { NatsConnection, Msg } from "./nats.ts";
-import type { StoredRecord } from "../bus/record.ts";
+import type { ReadPosition, StoredRecord } from "../bus/record.ts";
 import type { UnixMillis } from "../ids.ts";
+import { followRecords, type LogReads } from "./log-follower.ts";
 
-export type FollowPartition = (partition: number, after: number, signal: AbortSignal) => AsyncIterable<StoredRecord>;
+export type FollowPartition<From = ReadPosition> = (partition: number, from: From, signal: AbortSignal) => AsyncIterable<StoredRecord>;
+type Rest = (partition: number, signal: AbortSignal) => Promise<void>;
 
 const END_OF_BATCH = 204;
 const NOTHING_THERE = 404;
@@ -23,41 +25,55 @@ const READ_MS_MAX = 3_000;
 /** After this much continuous reading, sockets and timers run. */
 const STRETCH_MS_MAX = 10;
 
-/** Throws when the log does not answer: start again after the last record received. */
+/** Throws when the log does not answer: start again after the last record received. Throws `LogEndLost` too (log-follower.ts). */
 export function followLog(nats: NatsConnection, subjects: Subjects, options: { readonly everyMs: () => number }): Promise<FollowPartition> {
   // The only possible error is that of the signal.
-  return followStream(nats, subjects.logStream, (_, signal) => setTimeout(options.everyMs(), undefined, { signal }).catch(() => {}));
+  return followPartitions(nats, subjects.logStream, (_, signal) => setTimeout(options.everyMs(), undefined, { signal }).catch(() => {}));
 }
 
-/** The same for any partitioned stream whose subjects end in a room. `rest`: waits until reading continues. */
+/** `rest`: waits until reading continues. */
+export function followPartitions(nats: NatsConnection, streamOf: (partition: number) => string, rest: Rest): Promise<FollowPartition> {
+  return followStreams(nats, streamOf, rest, { areRecords: true });
+}
+
+/** For a partitioned stream of other messages, whose subjects end in a room. Their places are not verified. */
 export async function followStream(
   nats: NatsConnection,
   streamOf: (partition: number) => string,
-  rest: (partition: number, signal: AbortSignal) => Promise<void>,
+  rest: Rest,
+): Promise<FollowPartition<number>> {
+  const follow = await followStreams(nats, streamOf, rest, { areRecords: false });
+  return (partition, after, signal) => follow(partition, { after }, signal);
+}
+
+async function followStreams(
+  nats: NatsConnection,
+  streamOf: (partition: number) => string,
+  rest: Rest,
+  { areRecords }: { areRecords: boolean },
 ): Promise<FollowPartition> {
   const manager = await jetstreamManager(nats);
-  return async function* follow(partition, after, signal) {
+  return (partition, from, signal) => {
     const stream = streamOf(partition);
-    const { state } = await manager.streams.info(stream);
-    if (state.last_seq < after) {
-      throw new Error(
-        `the log ${stream} ends at ${state.last_seq}, before ${after} which had been read: it was lost or rolled back; restore it, or remove the checkpoints with it`,
-      );
-    }
-    for (let read = after; !signal.aborted;) {
-      const { messages, more } = await readOn(nats, stream, read, { records: READ_RECORDS_MAX });
-      let stretchEnd = performance.now() + STRETCH_MS_MAX;
-      for (const message of messages) {
-        if (signal.aborted) return;
-        read = message.streamSeq;
-        const record = recordOf(message);
-        if (record !== undefined) yield record;
-        if (performance.now() < stretchEnd) continue;
-        await setImmediate();
+    let stretchEnd = 0;
+    const reads: LogReads = {
+      name: stream,
+      areRecords,
+      read: async (after) => {
+        const { messages, more } = await readOn(nats, stream, after, { records: READ_RECORDS_MAX });
         stretchEnd = performance.now() + STRETCH_MS_MAX;
-      }
-      if (!more) await rest(partition, signal);
-    }
+        const records = messages.flatMap((message) => recordOf(message) ?? []);
+        return { records, through: messages.at(-1)?.streamSeq ?? after, isMore: more };
+      },
+      end: async () => (await manager.streams.info(stream)).state.last_seq,
+      rest: () => rest(partition, signal),
+      yieldTime: () => {
+        if (performance.now() < stretchEnd) return undefined;
+        return setImmediate().then(() => void (stretchEnd = performance.now() + STRETCH_MS_MAX));
+      },
+      now: () => performance.now(),
+    };
+    return followRecords(reads, from, signal);
   };
 }
 

@@ -179,7 +179,8 @@ test("[JS14] a read continues from record to record over purged ones, reports wh
   const stopping = new AbortController();
   const read: string[] = [];
   const reading = (async () => {
-    for await (const { room: of, streamSeq, bytes } of follow(0, 0, stopping.signal)) read.push(`${of} ${streamSeq} ${bytes.byteLength}`);
+    for await (const { room: of, streamSeq, bytes } of follow(0, { after: 0 }, stopping.signal))
+      read.push(`${of} ${streamSeq} ${bytes.byteLength}`);
   })();
   const large = "x".repeat(1_500_000);
   await append("one", { expected: 0 });
@@ -204,9 +205,9 @@ test("[JS15] a read after more than a stream holds, or while the stream does not
   const follow = await followLog(connection, subjects, { everyMs: () => 5 });
   let read = 0;
   const readAll = async (partition: number, after: number) => {
-    for await (const { streamSeq } of follow(partition, after, new AbortController().signal)) read = streamSeq;
+    for await (const { streamSeq } of follow(partition, { after }, new AbortController().signal)) read = streamSeq;
   };
-  await expect(readAll(0, 1)).rejects.toThrow("lost or rolled back");
+  await expect(readAll(0, 1)).rejects.toThrow("lost its end");
   await append("one", { expected: 0 });
   const reading = expect(readAll(0, 0)).rejects.toThrow(stream());
   await until(() => read === 1, "the first record");

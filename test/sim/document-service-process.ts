@@ -9,7 +9,7 @@ import { EMPTY_STATE, type MergedDocument } from "../../document-service/merge.t
 import type { EditLog, ObjectStore } from "../../document-service/ports.ts";
 
 import { type Keystroke, keystroke, keystrokesIn } from "./keystrokes.ts";
-import { kvLeasesOf, kvValuesOf, readInParts } from "./service-ports.ts";
+import { kvLeasesOf, kvValuesOf, followLogOf } from "./service-ports.ts";
 import { SimLine } from "./sim-line.ts";
 import type { SimObjects } from "./service-stores.ts";
 import type { SimProcess } from "./sim-process.ts";
@@ -102,8 +102,10 @@ export class DocumentServiceProcess {
     const { clock } = this.process;
     const readFrom = <Answer>(run: (asOf: number) => Answer): Promise<Answer> => this.#readFrom("log", run);
     return {
-      follow: (_, after, signal) =>
-        readInParts({ jetstream, readFrom, clock, restMs: settings.documentService.documentsReadMs }, after, signal),
+      follow: (_, from, signal) =>
+        followLogOf({ jetstream, readFrom, clock, restMs: settings.documentService.documentsReadMs }, from, signal),
+      at: (room, streamSeq) =>
+        readFrom((asOf) => jetstream.readBytes(room, streamSeq - 1, 1, asOf).find((stored) => stored.streamSeq === streamSeq)),
       end: async (room) => {
         const last = await readFrom((asOf) => jetstream.last(room, asOf));
         if (last === undefined) return { kind: "empty" };

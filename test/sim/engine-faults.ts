@@ -8,7 +8,7 @@ import type { ClientId, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { Prng } from "../../shared/collections/prng.ts";
 import type { Strike } from "./faults.ts";
 import { pick } from "./pick.ts";
-import { always, claimAtRandom, moveAtRandom, never, RECONNECT_MS } from "./process-faults.ts";
+import { always, claimAtRandom, moveAtRandom, never, restartNats } from "./process-faults.ts";
 import { deleteRoomThroughService } from "./service-faults.ts";
 import type { LogMood } from "./sim-jetstream.ts";
 import { breakLine, replace } from "./tab-faults.ts";
@@ -26,14 +26,6 @@ const BOTH_ANSWER_MS = 1_500;
 const DELETE_AGAIN_MS = 200;
 const WIPE_MS = 100;
 const TELL_OWNER_MS = 300;
-
-export const restartNats: Strike = (cluster, { forMs }) => {
-  const lines = cluster.lines().filter((line) => line.connected);
-  cluster.world.log.loseUnderWay();
-  for (const line of lines) line.break();
-  for (const line of lines) cluster.later(Math.max(RECONNECT_MS, forMs / 2), () => line.reconnect());
-  return lines.length > 0 ? always : never;
-};
 
 /**
  * Its only node loses power before it has synced: what it acknowledged since is gone, and it comes back. Not where a room is

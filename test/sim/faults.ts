@@ -55,7 +55,7 @@ const EDIT_PATH_FAULTS = {
   "placement cut off": processes.cutOff((cluster, fault) => cluster.placement(fault)),
   "date set back or ahead": processes.setDate,
   "clock fast or slow": processes.setRate,
-  "NATS restarted": engine.restartNats,
+  "NATS restarted": processes.restartNats,
   "log loses its end": engine.loseEndOfLog,
   "NATS nodes cut from each other": engine.cutNodes,
   "log's old leader answers": engine.leaveOldLeader,

@@ -28,6 +28,8 @@ export class RoomTruth {
   /** The record that began each epoch, those that the log has lost among them: it names who wrote it. */
   readonly beginnings = new Map<number, RecordStamp>();
   readonly firstEdits = new Map<ClientId, FirstEdit>();
+  /** Records that the log lost. Their points may be counted or not. */
+  readonly lostRecords: DecodedRecord[] = [];
   isDeleted = false;
 
   get head(): number {
@@ -47,17 +49,31 @@ export class RoomTruth {
   /** Only the records up to there are left. How many edits are gone with the others. */
   loseBehind(streamSeq: number): number {
     const [before, records] = [this.order.slice(), this.records.filter((stored) => stored.streamSeq <= streamSeq)];
+    this.lostRecords.push(...this.records.filter((stored) => stored.streamSeq > streamSeq));
     this.records.splice(0, this.records.length, ...records);
     const last = records.at(-1);
     this.order.length = last === undefined ? 0 : headOf(last.record);
     this.lost.add(before, this.order.length);
+    this.#countAgain();
+    return before.length - this.order.length;
+  }
+
+  /** A snapshot has edits that the log has lost: they are the room's first ones again. False: it has something else. */
+  receiveSnapshotContent(content: Uint8Array, seq: number): boolean {
+    const order = this.lost.orderOf(content, seq);
+    if (order === undefined) return false;
+    this.order.splice(0, this.order.length, ...order);
+    this.#countAgain();
+    return true;
+  }
+
+  #countAgain(): void {
     this.counters.clear();
     this.logged.clear();
     for (const { client, counter, payload } of this.order) {
       this.counters.set(client, counter);
       for (const { author, index } of keystrokesIn(payload)) this.logged.set(author, index + 1);
     }
-    return before.length - this.order.length;
   }
 }
 
@@ -74,6 +90,8 @@ export type Judged = {
 export class Judge {
   readonly #rooms = new Map<RoomKey, RoomTruth>();
   #failure: Failure | undefined;
+  /** What the snapshot of the room's checkpoint has, if that is at this seq. */
+  snapshotContent: (room: RoomKey, seq: number) => Uint8Array | undefined = () => undefined;
 
   get failure(): Failure | undefined {
     return this.#failure;
@@ -104,6 +122,10 @@ export class Judge {
     if (record.kind === "epoch") {
       if (record.epoch <= epoch) this.fail(`epoch ${record.epoch} follows epoch ${epoch}`, key);
       if ((room.beginnings.get(record.epoch)?.id ?? record.id) !== record.id) this.fail(`epoch ${record.epoch} begins a second time`, key);
+      if (record.head > room.head && room.lost.hasAny) {
+        const content = this.snapshotContent(key, record.head);
+        if (content !== undefined) room.receiveSnapshotContent(content, record.head);
+      }
       if (record.head !== room.head) this.fail(`epoch ${record.epoch} begins at head ${record.head}, the log is at ${room.head}`, key);
       room.beginnings.set(record.epoch, record);
       return;
@@ -138,7 +160,7 @@ export class Judge {
     const isFirst = order[0]?.client === client;
     if (answer === "committed" && !isFirst && !lost.began(client))
       this.fail(`${client} is told that it wrote the room's first edit, which it did not`, key);
-    if (answer === "not-first" && isFirst)
+    if (answer === "not-first" && isFirst && !lost.beganWithout(client))
       this.fail(`${client} is told that another wrote the room's first edit, which it did itself`, key);
   }
 

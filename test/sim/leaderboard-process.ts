@@ -5,7 +5,7 @@ import { LeaderboardHost } from "../../leaderboard/leaderboard-host.ts";
 import type { ActivityStream } from "../../leaderboard/ports.ts";
 import type { Seq } from "../../shared/ids.ts";
 import { pause } from "../../shared/time/pause.ts";
-import { kvLeasesOf, kvValuesOf, readInParts } from "./service-ports.ts";
+import { kvLeasesOf, kvValuesOf, followLogOf } from "./service-ports.ts";
 import { SimLine } from "./sim-line.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { World } from "./world.ts";
@@ -51,7 +51,7 @@ export class LeaderboardProcess {
     const readFrom = <Answer>(run: (asOf: number) => Answer): Promise<Answer> => this.line.read(run, (side) => jetstream.asOf("log", side));
     return {
       log: {
-        follow: (_, after, signal) => readInParts({ jetstream, readFrom, clock, restMs: settings.leaderboard.boardReadMs }, after, signal),
+        follow: (_, from, signal) => followLogOf({ jetstream, readFrom, clock, restMs: settings.leaderboard.boardReadMs }, from, signal),
         end: () => readFrom((asOf) => jetstream.lastSeq(asOf)),
         readNow: () => Promise.resolve(),
       },
@@ -109,7 +109,15 @@ export class LeaderboardProcess {
         const { entry, revision } = await values.read(room);
         if (entry === undefined) return { seq: 0 as Seq, activity: 0, windows: [], revision, isDeleted: false };
         if (entry.kind === "deleted") return { seq: 0 as Seq, activity: 0, windows: [], revision, isDeleted: true };
-        return { seq: entry.seq, activity: entry.activity, windows: entry.windows, revision, isDeleted: false };
+        return {
+          epoch: entry.epoch,
+          time: entry.time,
+          seq: entry.seq,
+          activity: entry.activity,
+          windows: entry.windows,
+          revision,
+          isDeleted: false,
+        };
       },
       read: async (room) => {
         const { entry } = await values.read(room);
@@ -123,7 +131,8 @@ export class LeaderboardProcess {
         const { entry: before } = await values.read(room);
         await askObjects(() => boards.write(object, structuredClone(dump)));
         const windows = windowsOf(dump);
-        const entry = { kind: "boards" as const, seq: dump.applied.seq, activity: dump.applied.activity, windows, object };
+        const { epoch, time, seq, activity } = dump.applied;
+        const entry = { kind: "boards" as const, epoch, time, seq, activity, windows, object };
         const write = await values.write(room, entry, revision);
         const old = write.kind === "superseded" ? object : before?.kind === "boards" ? before.object : undefined;
         if (old !== undefined) await askObjects(() => boards.remove(old));

@@ -41,6 +41,17 @@ export class LostEnds {
     return this.#orders.some((order) => order[0]?.client === client);
   }
 
+  /** Whether the log began with another's edit before it lost it. */
+  beganWithout(client: ClientId): boolean {
+    return this.#orders.some((order) => order[0] !== undefined && order[0].client !== client);
+  }
+
+  /** The first edits of an order that there was before, if these are so many and have that content. */
+  orderOf(content: Uint8Array, count: number): readonly Ordered[] | undefined {
+    const order = this.#orders.find((known) => known.length >= count && beginsWith(known.slice(0, count), content));
+    return order === undefined || lengthOf(order, count) !== content.byteLength ? undefined : order.slice(0, count);
+  }
+
   /** Whether these are the first edits of the log before it lost an end, in its order. */
   had(content: Uint8Array): boolean {
     return this.#orders.some((order) => beginsWith(order, content));
@@ -56,6 +67,10 @@ export function beginsWith(order: readonly Ordered[], content: Uint8Array): bool
     at += payload.byteLength;
   }
   return at === content.byteLength;
+}
+
+function lengthOf(order: readonly Ordered[], count: number): number {
+  return order.slice(0, count).reduce((bytes, { payload }) => bytes + payload.byteLength, 0);
 }
 
 function addTo<Key>(sets: Map<Key, Set<number>>, key: Key, number: number): void {

@@ -125,3 +125,11 @@ export const setRate: Strike = (cluster, { whom, how, forMs }) => {
   cluster.later(forMs, () => process.setRate(1));
   return process.state === "dead" ? never : always;
 };
+
+export const restartNats: Strike = (cluster, { forMs }) => {
+  const lines = cluster.lines().filter((line) => line.connected);
+  cluster.world.log.loseUnderWay();
+  for (const line of lines) line.break();
+  for (const line of lines) cluster.later(Math.max(RECONNECT_MS, forMs / 2), () => line.reconnect());
+  return lines.length > 0 ? always : never;
+};

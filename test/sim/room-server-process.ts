@@ -110,6 +110,11 @@ export class RoomServerProcess {
         readLast,
         endsAt: (room, streamSeq) => this.#readFrom("log", (asOf) => (jetstream.last(room, asOf)?.streamSeq ?? 0) <= streamSeq),
         read: (room, after, through) => this.#read(room, after, through),
+        advance: (_, past) =>
+          this.line.ask(
+            () => jetstream.advance(past),
+            () => jetstream.isReadable,
+          ),
       },
       inbox: natsInbox(connection, subjects, deps),
       gateways: natsGateways(connection, subjects),

@@ -4,7 +4,7 @@ import type { Strike } from "./faults.ts";
 import type { Cluster, Ending, OnLine, Whom } from "./cluster.ts";
 import { Prng } from "../../shared/collections/prng.ts";
 import { START_MS } from "./scheduler.ts";
-import { always, cutOff, never, pause, stall } from "./process-faults.ts";
+import { always, cutOff, never, pause, restartNats, stall } from "./process-faults.ts";
 
 type Chosen = (cluster: Cluster, fault: Whom) => OnLine | undefined;
 
@@ -102,22 +102,27 @@ export const loseEndsOfLeases: Strike = (cluster, { how }) => {
   return always;
 };
 
-/** The log and every store lose their ends, each at an instant of its own. Today's product does not promise to survive that. */
-export const loseEndsApart: Strike = (cluster, { how }) => {
+/**
+ * The log, the stores of the document services, those of the leaderboards, and their leases lose their ends, each group at an
+ * instant of its own. A log is never newer than the checkpoints that trims relied on, and a lease never newer than its
+ * checkpoints: from there `coroom restore` is the way back (docs/operations/backup.md).
+ */
+export const loseEndsApart: Strike = (cluster, fault) => {
   const { stores, log, judge, scheduler, trace } = cluster.world;
   if (stores === undefined || [...judge.rooms.values()].some(({ isDeleted }) => isDeleted)) return never;
-  const prng = new Prng(Math.floor(how * 2 ** 32));
-  const syncedAt = (): number => Math.max(START_MS, scheduler.now - prng.unit() ** 2 * UNSYNCED_MS_MAX);
-  for (const line of cluster.lines()) {
-    if (!line.connected) continue;
-    line.break();
-    cluster.later(150, () => line.reconnect());
-  }
-  const edits = judge.receiveEndLost(log.loseSince(syncedAt()));
-  for (const store of stores.onNats) store.loseSince(syncedAt());
+  const prng = new Prng(Math.floor(fault.how * 2 ** 32));
+  const drawAge = (): number => prng.unit() ** 2 * UNSYNCED_MS_MAX;
+  const instant = (age: number): number => Math.max(START_MS, scheduler.now - age);
+  const [ofDocuments, ofBoards] = [drawAge(), drawAge()];
+  restartNats(cluster, fault);
+  const edits = judge.receiveEndLost(log.loseSince(instant(Math.max(ofDocuments, ofBoards, drawAge()))));
+  for (const store of [stores.checkpoints, stores.histories, stores.snapshots, stores.archive]) store.loseSince(instant(ofDocuments));
+  for (const store of [stores.boardCheckpoints, stores.boards]) store.loseSince(instant(ofBoards));
+  stores.documentLeases.loseSince(instant(Math.max(ofDocuments, drawAge())));
+  stores.boardLeases.loseSince(instant(Math.max(ofBoards, drawAge())));
   if (prng.chance(0.3)) stores.redis.lose("end");
   trace.note(`log and stores lose their ends apart: ${edits} edits are lost from the log`);
-  return always;
+  return edits > 0 ? always : never;
 };
 
 /** A document service deletes a room, and is asked until it says that nothing is left. */

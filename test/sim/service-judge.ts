@@ -9,7 +9,7 @@ import type { RoomKey } from "../../shared/ids.ts";
 import { type ScoringOptions, worthOfEdit } from "../../leaderboard/counting/scoring.ts";
 import type { LastRecord } from "../../room-server/ports.ts";
 import { contentOf } from "./document-service-process.ts";
-import type { Judge } from "./judge.ts";
+import type { Judge, RoomTruth } from "./judge.ts";
 import type { ServiceStores } from "./service-stores.ts";
 import type { SimJetStream } from "./sim-jetstream.ts";
 
@@ -24,6 +24,14 @@ export class ServiceJudge {
     this.#stores = stores;
     this.#log = log;
     this.#scoring = scoring;
+  }
+
+  /** What the snapshot of the room's checkpoint has, if that is at this seq. */
+  snapshotContent(key: RoomKey, seq: number): Uint8Array | undefined {
+    const entry = this.#stores.checkpoints.entryAsOf(key, Number.POSITIVE_INFINITY).entry;
+    if (entry === undefined || isDeleted(entry) || entry.seq !== seq) return undefined;
+    const state = this.#stores.snapshots.read(entry.snapshot.object);
+    return state && contentOf(state);
   }
 
   /** These records of a room are gone from the log. */
@@ -64,13 +72,22 @@ export class ServiceJudge {
       if (entry.seq !== room.head) return `the checkpoint of room ${key} is at seq ${entry.seq}, the log at ${room.head}`;
       const wrong = this.wrongAboutSnapshot(key, entry);
       if (wrong !== undefined) return `of room ${key}, ${wrong}`;
-      const [counted, expected] = [
-        points === "deleted" ? points : described(points),
-        described(this.#pointsOf(room.records.map(({ record }) => record))),
-      ];
-      if (counted !== expected) return `the board of room ${key} is ${counted}, and the log comes to ${expected}`;
+      const wrongBoard = points === "deleted" ? points : this.#wrongPoints(points, room);
+      if (wrongBoard !== undefined) return `the board of room ${key} is wrong: ${wrongBoard}`;
     }
     return undefined;
+  }
+
+  /** Each edit of the log counts once. An edit that the log has lost may have been counted before. */
+  #wrongPoints(counted: ReadonlyMap<string, number>, { records, lostRecords }: RoomTruth): string | undefined {
+    const expected = this.#pointsOf(records.map(({ record }) => record));
+    const lost = this.#pointsOf(lostRecords.map(({ record }) => record));
+    const users = new Set([...counted.keys(), ...expected.keys()]);
+    const isRight = [...users].every((user) => {
+      const [points, least] = [counted.get(user) ?? 0, expected.get(user) ?? 0];
+      return points >= least && points <= least + (lost.get(user) ?? 0);
+    });
+    return isRight ? undefined : `it has ${described(counted)}, and the log comes to ${described(expected)}, with ${described(lost)} lost`;
   }
 
   #pointsOf(records: readonly OwnersRecord[]): Map<string, number> {

@@ -1,9 +1,10 @@
 /** How the simulated document services and leaderboards reach KV buckets and the log over their connections. */
 
-import type { StoredRecord } from "../../shared/bus/record.ts";
+import type { ReadPosition, StoredRecord } from "../../shared/bus/record.ts";
 import type { Lease, Leases, LeaseWrite } from "../../shared/cluster/lease.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import type { Clock } from "../../shared/time/clock.ts";
+import { followRecords, type LogReads } from "../../shared/io/log-follower.ts";
 import { pause } from "../../shared/time/pause.ts";
 import type { SimBucket } from "./sim-bucket.ts";
 import type { SimJetStream } from "./sim-jetstream.ts";
@@ -64,8 +65,8 @@ export function kvLeasesOf(line: SimLine, bucket: SimBucket<Lease>, takesWrites:
   };
 }
 
-/** As `shared/io/follow-log.ts`: all there is, then again after a rest. */
-export async function* readInParts(
+/** As `followLog` of `shared/io/log-reader.ts`, over the simulated log. */
+export function followLogOf(
   {
     jetstream,
     readFrom,
@@ -77,18 +78,19 @@ export async function* readInParts(
     readonly clock: Clock;
     readonly restMs: number;
   },
-  after: number,
+  from: ReadPosition,
   signal: AbortSignal,
 ): AsyncIterable<StoredRecord> {
-  const last = await readFrom((asOf) => jetstream.lastSeq(asOf));
-  if (last < after) throw new Error(`the log ends at ${last}, before ${after} which had been read`);
-  for (let read = after; !signal.aborted;) {
-    const records = await readFrom((asOf) => jetstream.readAll(read, RECORDS_PER_READ, asOf));
-    for (const record of records) {
-      if (signal.aborted) return;
-      read = record.streamSeq;
-      yield record;
-    }
-    if (records.length < RECORDS_PER_READ) await pause(clock, restMs, signal);
-  }
+  const reads: LogReads = {
+    name: "sim_log_0",
+    areRecords: true,
+    read: async (after) => {
+      const records = await readFrom((asOf) => jetstream.readAll(after, RECORDS_PER_READ, asOf));
+      return { records, through: records.at(-1)?.streamSeq ?? after, isMore: records.length === RECORDS_PER_READ };
+    },
+    end: () => readFrom((asOf) => jetstream.lastSeq(asOf)),
+    rest: () => pause(clock, restMs, signal),
+    now: () => clock.now(),
+  };
+  return followRecords(reads, from, signal);
 }

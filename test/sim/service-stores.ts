@@ -5,7 +5,7 @@
 
 import type { CheckpointEntry } from "../../shared/bus/checkpoint.ts";
 import { type Lease, NOBODY } from "../../shared/cluster/lease.ts";
-import type { RoomKey, Seq } from "../../shared/ids.ts";
+import type { Epoch, RoomKey, Seq, UnixMillis } from "../../shared/ids.ts";
 import type { StoredHistory } from "../../document-service/ports.ts";
 import type { BoardsDump } from "../../leaderboard/boards/board.ts";
 import type { Window } from "../../leaderboard/boards/windows.ts";
@@ -16,7 +16,15 @@ import { SimRedis } from "./sim-redis.ts";
 /** A room's entry in the bucket of the boards' checkpoints: it names the object that holds the boards. */
 export type BoardCheckpointEntry =
   | { readonly kind: "deleted"; readonly windows: readonly Window[] }
-  | { readonly kind: "boards"; readonly seq: Seq; readonly activity: number; readonly windows: readonly Window[]; readonly object: string };
+  | {
+      readonly kind: "boards";
+      readonly epoch: Epoch;
+      readonly time: UnixMillis;
+      readonly seq: Seq;
+      readonly activity: number;
+      readonly windows: readonly Window[];
+      readonly object: string;
+    };
 
 export class ServiceStores {
   readonly checkpoints: SimBucket<CheckpointEntry>;

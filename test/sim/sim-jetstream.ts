@@ -213,6 +213,12 @@ export class SimJetStream implements Inside {
     return streamSeq;
   }
 
+  /** As `shared/io/log-numbers.ts`: the numbers up to there are used, by nothing that is kept. Returns how many are missing. */
+  advance(past: number): number {
+    while (this.#lastSeq < past) this.#nextSeq();
+    return 0;
+  }
+
   /** A purge: removes the room's records before that stream sequence, the last one too if it is among them. Returns what is removed. */
   trim(key: RoomKey, before: number): readonly LastRecord[] {
     const room = this.#room(key);

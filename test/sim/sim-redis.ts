@@ -10,6 +10,7 @@ import {
   type ScoreBatch,
   type BoardsDump,
   byRank,
+  isAhead,
   type CountedMark,
   type Use,
   type Uses,
@@ -109,7 +110,7 @@ export class SimRedis {
   restore(room: RoomKey, { applied, uses, boards }: BoardsDump): BoardWrite {
     this.#persist();
     const counted = this.#mark(room);
-    if (counted.seq >= applied.seq && counted.activity >= applied.activity) return { kind: "stale", counted };
+    if (!isAhead(applied, counted)) return { kind: "stale", counted };
     const stored: StoredRoom = { applied, uses: structuredClone(uses), boards: new Map() };
     this.#data.rooms.set(room, stored);
     for (const { role, window, standings } of boards) {
@@ -153,7 +154,12 @@ export class SimRedis {
   #mark(room: RoomKey): CountedMark {
     const stored = this.#data.rooms.get(room);
     if (stored === "deleted") return COUNTED_FOREVER;
-    return { seq: stored?.applied.seq ?? (0 as Seq), activity: stored?.applied.activity ?? 0 };
+    return {
+      epoch: stored?.applied.epoch,
+      time: stored?.applied.time,
+      seq: stored?.applied.seq ?? (0 as Seq),
+      activity: stored?.applied.activity ?? 0,
+    };
   }
 
   #room(room: RoomKey, applied: CountedPosition): StoredRoom {

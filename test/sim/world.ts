@@ -108,7 +108,9 @@ export class World {
     if (options.size.services === undefined) return;
     this.stores = new ServiceStores(this.scheduler);
     this.log.checkpointEntries = this.stores.checkpoints;
-    this.serviceJudge = new ServiceJudge(this.judge, this.stores, this.log, this.settings.leaderboard);
+    const serviceJudge = new ServiceJudge(this.judge, this.stores, this.log, this.settings.leaderboard);
+    this.judge.snapshotContent = (room, seq) => serviceJudge.snapshotContent(room, seq);
+    this.serviceJudge = serviceJudge;
   }
 
   /** A generator of its own for each purpose, so that one draw more here changes nothing there. */

@@ -32,7 +32,7 @@ async function read(records: readonly StoredRecord[]): Promise<TestTraces> {
     },
   };
   const given: StoredRecord[] = [];
-  for await (const record of tracedLog(log, traces.edits, "readers").follow(0, 0, new AbortController().signal)) {
+  for await (const record of tracedLog(log, traces.edits, "readers").follow(0, { after: 0 }, new AbortController().signal)) {
     given.push(record);
     traces.now += 5;
   }

@@ -1,0 +1,70 @@
+/**
+ * Follows a partition of the log: all records, then again after a rest. Each look begins with the record that was read
+ * last: a log that lost its end gives its numbers to other records, and a reader that goes by numbers alone would skip them.
+ * After [.., 7, 8] and a loss of 8, the next look finds another record 8, or none, and throws `LogEndLost`.
+ */
+
+import { LogEndLost, placeOf, type ReadPosition, type RecordPlace, recordIdOf, type StoredRecord } from "../bus/record.ts";
+
+/** `through`: the last stream sequence looked at. A stream holds messages that are no room's records. */
+export type LogBatch = { readonly records: readonly StoredRecord[]; readonly through: number; readonly isMore: boolean };
+
+export type LogReads = {
+  /** The stream, for errors. */
+  readonly name: string;
+  /** False: messages have no ids and may be removed at any time, so none is looked for again. */
+  readonly areRecords: boolean;
+  /** The next records behind a stream sequence. Any replica may answer, with fewer records than there are. */
+  readonly read: (after: number) => Promise<LogBatch>;
+  /** The stream sequence of the last record. */
+  readonly end: () => Promise<number>;
+  /** Waits until reading continues. */
+  readonly rest: () => Promise<void>;
+  /** Called after each record: lets sockets and timers run, if it is time. */
+  readonly yieldTime?: () => Promise<void> | undefined;
+  readonly now: () => number;
+};
+
+/** A replica that lags, or a former leader, shows nothing where others have a record. After this long the record counts as lost. */
+const MISSING_MS_MAX = 5_000;
+
+export async function* followRecords(reads: LogReads, from: ReadPosition, signal: AbortSignal): AsyncIterable<StoredRecord> {
+  let { after, last } = from;
+  if (last === undefined && after > 0 && (await reads.end()) < after) throw lost(reads, `ends before ${after}`);
+  if (last !== undefined && last.streamSeq !== after) {
+    if ((await readFrom(reads, last, signal)) === undefined) return;
+    last = undefined;
+  }
+  while (!signal.aborted) {
+    const first = last === undefined ? await reads.read(after) : await readFrom(reads, last, signal);
+    for (let batch: LogBatch | undefined = first; batch !== undefined; batch = batch.isMore ? await reads.read(after) : undefined) {
+      for (const record of batch.records) {
+        if (signal.aborted) return;
+        after = record.streamSeq;
+        if (reads.areRecords) last = placeOf(record);
+        yield record;
+        await reads.yieldTime?.();
+      }
+      after = Math.max(after, batch.through);
+    }
+    await reads.rest();
+  }
+}
+
+/** What follows the record. Undefined: the signal came first. */
+async function readFrom(reads: LogReads, last: RecordPlace, signal: AbortSignal): Promise<LogBatch | undefined> {
+  for (const since = reads.now(); !signal.aborted; await reads.rest()) {
+    const { records, ...rest } = await reads.read(last.streamSeq - 1);
+    const [found, ...behind] = records;
+    if (found?.streamSeq === last.streamSeq && recordIdOf(found.bytes) === last.id) return { ...rest, records: behind };
+    if (found !== undefined) throw lost(reads, `has another record in place of ${last.streamSeq}`);
+    if (reads.now() - since > MISSING_MS_MAX) throw lost(reads, `has nothing at ${last.streamSeq} or behind it`);
+  }
+  return undefined;
+}
+
+function lost({ name }: LogReads, what: string): LogEndLost {
+  return new LogEndLost(
+    `the stream ${name} ${what}, which had been read: it lost its end, or was put back from an earlier copy. It is read again from its beginning.`,
+  );
+}
