@@ -39,6 +39,7 @@ export class RecordIntake {
   /** The first record that was dropped from memory. */
   #missingFrom: number | undefined;
   #isSetAside = false;
+  #isOutdated = false;
 
   /** The first effect to carry out reads the checkpoint for "opening". */
   constructor(options: RecordIntakeOptions) {
@@ -63,13 +64,20 @@ export class RecordIntake {
     return this.#isSetAside;
   }
 
+  /** The document starts from a checkpoint that is not stored any more. */
+  get isOutdated(): boolean {
+    return this.#isOutdated;
+  }
+
   get heldBytes(): number {
     return this.#waitingBytes + (this.document?.heldBytes ?? 0);
   }
 
   /** The first stream sequence of the room that no snapshot may cover yet. */
   get uncoveredFrom(): number | undefined {
-    return this.document?.uncovered?.fromStreamSeq ?? this.#missingFrom ?? this.#lookup?.waiting[0]?.streamSeq;
+    const { uncovered } = this.document ?? {};
+    if (uncovered !== undefined) return Math.min(uncovered.fromStreamSeq, this.#missingFrom ?? uncovered.fromStreamSeq);
+    return this.#missingFrom ?? this.#lookup?.waiting[0]?.streamSeq;
   }
 
   /** The log is read again from here into a new room, once this one can take the records that it dropped. */
@@ -121,6 +129,13 @@ export class RecordIntake {
     this.#isSetAside = true;
     this.#missingFrom = document.uncovered?.fromStreamSeq;
     effects.push({ kind: "report", report: { kind: "set-aside", after: document.merged?.applied, bytes: document.pending.bytes } });
+    document.dropPending();
+  }
+
+  /** The checkpoint that the document starts from is not the stored one: the next reader reads everything behind that one again. */
+  readAgain(document: Document, from: number): void {
+    this.#isSetAside = this.#isOutdated = true;
+    this.#missingFrom = Math.min(from, document.uncovered?.fromStreamSeq ?? from);
     document.dropPending();
   }
 

@@ -4,12 +4,13 @@
  */
 
 import { assert, assertNever } from "../../shared/assert.ts";
-import { type Checkpoint, type DeletedCheckpoint, isDeleted, isLastCovered } from "../../shared/bus/checkpoint.ts";
+import { type Checkpoint, isDeleted, isLastCovered } from "../../shared/bus/checkpoint.ts";
 import type { StoredRecord } from "../../shared/bus/record.ts";
 import type { LeaseWrite } from "../../shared/cluster/lease.ts";
 import type { Millis, RoomKey, UnixMillis } from "../../shared/ids.ts";
 import type { StoredCheckpoint } from "../ports.ts";
 import { type Document, isBehind, type MergedState } from "./document.ts";
+import type { HeldCheckpoint } from "./known-checkpoint.ts";
 import type { MergeEnd } from "./merges.ts";
 import { RETRY_MS, UNDECODABLE_RETRY_MS } from "./record-intake.ts";
 import type { DocumentRoomEffect, RoomJobOutcome, RoomJobRequest, SaveOutcome, StoreFailure } from "./room-messages.ts";
@@ -35,6 +36,8 @@ export type RoomJobsParts = {
   readonly newName: () => string;
   readonly isDeleted: () => boolean;
   readonly isStalled: () => boolean;
+  /** The room drops what it holds of the log from that record on, and a new room takes its place. */
+  readonly readAgain: (document: Document, from: number) => void;
   readonly mergeOrJoin: (now: Millis, effects: DocumentRoomEffect[]) => void;
 };
 
@@ -158,7 +161,7 @@ export class RoomJobs {
     const checkpoint = job.kind === "trimming" ? job.checkpoint : this.#saves.checkpoint;
     const isThere = stored !== undefined && isLastCovered(checkpoint, stored.bytes);
     if (job.kind === "trimming") {
-      if (isThere) return void effects.push({ kind: "archive", before: job.before });
+      if (isThere) return void effects.push({ kind: "read-checkpoint", reader: "job" });
       this.#parts.plan.receiveTrimmed(job.before);
       effects.push({ kind: "report", report: { kind: "trim-ended", outcome: "refused" } });
       return this.#end(effects);
@@ -187,8 +190,20 @@ export class RoomJobs {
 
   /** Another service had written the checkpoint. */
   receiveCheckpointRead(found: StoredCheckpoint, now: Millis, wall: UnixMillis, effects: DocumentRoomEffect[]): void {
+    if (this.#running.kind === "trimming") return this.#receiveCheckpointBeforeTrim(found, now, effects);
     const { replaced } = this.#parts.checkpoint.receiveRead(this.#running.document, found, now, wall);
     this.#receiveNamed(false, replaced, now, effects);
+  }
+
+  /** Where the bucket has another checkpoint, another service wrote it, or the bucket lost its end: the room is read again from there. */
+  #receiveCheckpointBeforeTrim(found: StoredCheckpoint, now: Millis, effects: DocumentRoomEffect[]): void {
+    const { document } = this.#running;
+    if (this.#parts.checkpoint.isHeld(document, found)) return void effects.push({ kind: "archive", before: this.#trimming.before });
+    const from = found.checkpoint === undefined || isDeleted(found.checkpoint) ? 1 : found.checkpoint.streamSeq + 1;
+    this.#parts.readAgain(document, from);
+    effects.push({ kind: "report", report: { kind: "trim-ended", outcome: "refused" } });
+    this.#pause(RETRY_MS, now);
+    this.#end(effects);
   }
 
   #receiveSnapshotsRemoved(now: Millis, effects: DocumentRoomEffect[]): void {
@@ -299,47 +314,3 @@ const FAILED: Readonly<Record<Job["kind"], string>> = {
   "wiping": "what is left of it was not removed",
   "removing-orphans": "what a crash left behind was not removed",
 };
-
-/** `replaced`: the snapshot of the previous checkpoint, which no checkpoint names now. */
-export type CheckpointAdoption = { readonly isNewer: boolean; readonly replaced: readonly string[] };
-
-const NOTHING_NEWER: CheckpointAdoption = { isNewer: false, replaced: [] };
-
-export class HeldCheckpoint {
-  readonly #plan: Pick<SnapshotPlan, "receiveCheckpoint">;
-  readonly #onDeleted: (entry: DeletedCheckpoint) => void;
-  #revision = 0;
-
-  /** `onDeleted`: called when the entry states that the room is deleted. */
-  constructor(plan: Pick<SnapshotPlan, "receiveCheckpoint">, onDeleted: (entry: DeletedCheckpoint) => void) {
-    this.#plan = plan;
-    this.#onDeleted = onDeleted;
-  }
-
-  get revision(): number {
-    return this.#revision;
-  }
-
-  /** Returns the checkpoint that the document starts from. */
-  receiveFirst({ checkpoint, revision }: StoredCheckpoint): Checkpoint | undefined {
-    this.#revision = revision;
-    if (!isDeleted(checkpoint)) return checkpoint;
-    this.#onDeleted(checkpoint);
-    return undefined;
-  }
-
-  /** Another service may have written since the last read. */
-  receiveRead(document: Document, found: StoredCheckpoint, now: Millis, wall: UnixMillis): CheckpointAdoption {
-    return found.revision === this.#revision ? NOTHING_NEWER : this.adopt(document, found, now, wall);
-  }
-
-  adopt(document: Document, { checkpoint, revision }: StoredCheckpoint, now: Millis, wall: UnixMillis): CheckpointAdoption {
-    const before = document.checkpoint?.snapshot.object;
-    this.#revision = revision;
-    if (isDeleted(checkpoint)) this.#onDeleted(checkpoint);
-    if (checkpoint === undefined || isDeleted(checkpoint)) return { isNewer: true, replaced: [] };
-    document.receiveCheckpoint(checkpoint);
-    this.#plan.receiveCheckpoint(document, now, wall);
-    return { isNewer: true, replaced: before === undefined || before === checkpoint.snapshot.object ? [] : [before] };
-  }
-}

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 
 import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
 import type { StoredRecord } from "../../shared/bus/record.ts";
-import type { Millis, UnixMillis } from "../../shared/ids.ts";
+import type { Millis, Seq, UnixMillis } from "../../shared/ids.ts";
 import { mergeEdits } from "../merge.ts";
 import { deletedRecord, recordsOf, ROOM } from "../testing/one-room.ts";
 import { Deletion } from "./deletion.ts";
@@ -202,15 +202,14 @@ test("[DRM7] a trim archives first, removes from the log after that, and goes no
   rig.now = 1_001 as Millis;
   expect(rig.room.trimRange(20, 0)).toMatchObject({ after: 0, from: 9, through: 20, records: 2 });
   expect(rig.room.trimRange(20, 20)).toBeUndefined();
-  expect(rig.answerRecord(rig.begin({ kind: "trim", before: 15 }))).toEqual([{ kind: "archive", before: 15 }]);
+  const reread = { kind: "checkpoint-read", reader: "job", found: { checkpoint, revision: 1 } } as const;
+  expect(rig.answerRecord(rig.begin({ kind: "trim", before: 15 }))).toEqual([{ kind: "read-checkpoint", reader: "job" }]);
+  expect(rig.receive(reread)).toEqual([{ kind: "archive", before: 15 }]);
   expect(rig.receive({ kind: "archived" })).toEqual([{ kind: "trim-log", before: 15 }]);
   expect(rig.receive({ kind: "log-trimmed" })).toContainEqual({ kind: "job-ended", isTrimmed: true });
   expect(rig.room.isTrimDue(rig.now)).toBe(true);
-  expect(kindsOf(rig.fail(effectOf(rig.answerRecord(rig.begin({ kind: "trim", before: undefined })), "archive")))).toEqual([
-    "report trim-ended",
-    "report storage-failed",
-    "job-ended",
-  ]);
+  rig.answerRecord(rig.begin({ kind: "trim", before: undefined }));
+  expect(kindsOf(rig.fail(effectOf(rig.receive(reread), "archive")))).toEqual(["report trim-ended", "report storage-failed", "job-ended"]);
   expect(rig.room.isTrimDue(rig.now)).toBe(false);
 });
 
@@ -337,4 +336,20 @@ test("[DRM15] a checkpoint is written only while the log has its last record, an
   rig.begin({ kind: "trim", before: undefined });
   expect(kindsOf(rig.receive({ kind: "record-read", stored: undefined }))).toEqual(["report trim-ended", "job-ended"]);
   expect(rig.room.isTrimDue(rig.now)).toBe(false);
+});
+
+test("[DRM16] a room whose checkpoint is not stored any more is not trimmed, and is read again from the stored one", () => {
+  const rig = Rig.opened();
+  rig.read(...recordsOf("ab"));
+  const { checkpoint } = rig.saveUntilNamed();
+  rig.receive({ kind: "checkpoint-written", checkpoint, write: { kind: "written", revision: 1 } });
+  rig.receive({ kind: "snapshot-announced" });
+  rig.receive({ kind: "version-checked", isDue: false });
+  expect([rig.room.readAgainFrom, rig.room.uncoveredFrom]).toEqual([undefined, undefined]);
+  rig.now = 2_000 as Millis;
+  rig.answerRecord(rig.begin({ kind: "trim", before: undefined }));
+  const older = { ...checkpoint, seq: 1 as Seq, streamSeq: 10, snapshot: { ...checkpoint.snapshot, object: "older" } };
+  const ended = rig.receive({ kind: "checkpoint-read", reader: "job", found: { checkpoint: older, revision: 1 } });
+  expect(kindsOf(ended)).toEqual(["report trim-ended", "job-ended"]);
+  expect([rig.room.readAgainFrom, rig.room.uncoveredFrom]).toEqual([11, 11]);
 });

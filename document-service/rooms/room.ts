@@ -12,7 +12,8 @@ import type { Millis, RoomKey, Seq, UnixMillis } from "../../shared/ids.ts";
 import type { StoredCheckpoint } from "../ports.ts";
 import type { Deletion } from "./deletion.ts";
 import type { Document } from "./document.ts";
-import { HeldCheckpoint, RoomJobs } from "./room-jobs.ts";
+import { HeldCheckpoint } from "./known-checkpoint.ts";
+import { RoomJobs } from "./room-jobs.ts";
 import { DocumentMerges, type MergeEnd } from "./merges.ts";
 import type { RoomRange } from "./read-ahead.ts";
 import { type IntakeStep, RecordIntake, type RecordIntakeOptions } from "./record-intake.ts";
@@ -58,6 +59,7 @@ export class DocumentRoom {
       newName: deps.newName,
       isDeleted: () => this.isDeleted,
       isStalled: () => this.isStalled,
+      readAgain: (document, from) => this.#intake.readAgain(document, from),
       mergeOrJoin: (at, effects) => this.#mergeOrJoin(at, effects),
     });
   }
@@ -128,7 +130,8 @@ export class DocumentRoom {
 
   /** The room dropped records and can take them now: the log is read again from here into a new room. */
   get readAgainFrom(): number | undefined {
-    return this.isDeleted || this.isStalled || this.isBusy || this.#merges.isRunning ? undefined : this.#intake.readAgainFrom;
+    const isStalled = this.isStalled && !this.#intake.isOutdated;
+    return this.isDeleted || isStalled || this.isBusy || this.#merges.isRunning ? undefined : this.#intake.readAgainFrom;
   }
 
   /** `isPressed`: the partition needs memory. */
@@ -304,6 +307,8 @@ export class DocumentRoom {
         this.#continueFromNewer(found, now, wall, effects);
         return this.#takeRecords((step) => this.#intake.receiveGapLookedUp(step), now, effects);
       case "merge": {
+        const lostFrom = this.#checkpoint.lostFrom(this.#document, found);
+        if (lostFrom !== undefined) this.#intake.readAgain(this.#document, lostFrom);
         const isNewer = this.#continueFromNewer(found, now, wall, effects);
         return this.#receiveMergeEnd(this.#merges.receiveCheckpoint(isNewer, effects), now, effects);
       }
