@@ -31,3 +31,15 @@ test.each([
   const next = there.gateway(WHOM);
   expect([next === gateway, next.process.state, next.line.connected, next.listener.isReady()]).toEqual([false, "running", true, true]);
 });
+
+test("[SIM9] a gateway that two faults end is replaced once", async () => {
+  const there = cluster();
+  const gateway = there.gateway(WHOM);
+  there.endGateway(gateway, "stopped", 500);
+  there.endGateway(gateway, "killed", 300);
+  await pass(1_000, there);
+  const { length } = there.lines();
+  expect(Object.keys(there.gatewayProcesses)).toEqual(there.gatewayProcesses.map((_, index) => String(index)));
+  await pass(1_000, there);
+  expect(there.lines()).toHaveLength(length);
+});

@@ -74,6 +74,10 @@ export class Cluster {
     return this.#roomServers;
   }
 
+  get gatewayProcesses(): readonly GatewayProcess[] {
+    return this.#gateways;
+  }
+
   gateway({ whom, aimed }: Whom): GatewayProcess {
     const busy = aimed === true ? this.#gateways.filter(({ process, listener }) => process.state !== "dead" && listener.size > 0) : [];
     return pick(busy, whom) ?? pick(this.#gateways, whom)!;
@@ -185,7 +189,7 @@ export class Cluster {
     }
     this.later(forMs, () => {
       this.#endUnlessLost(part, ending);
-      if (parts.includes(part)) this.#replace(parts, part, start); // Two faults may have ended it, one while it was stopping.
+      this.#replace(parts, part, start);
     });
     return true;
   }
@@ -228,8 +232,10 @@ export class Cluster {
     if (ending !== "lost") line.end();
   }
 
+  /** Nothing happens if another has taken its place already: two faults may have ended it, one while it was stopping. */
   #replace<Part>(parts: Part[], part: Part, start: () => Part): void {
-    parts[parts.indexOf(part)] = start();
+    const index = parts.indexOf(part);
+    if (index >= 0) parts[index] = start();
   }
 
   #startGateway(): GatewayProcess {

@@ -117,15 +117,18 @@ const MAKING_MS_MAX = 50;
 /** Of a run in which the log loses what it had acknowledged: in all others none of that may ever be missing. */
 const LOSS_CHANCE = 0.15;
 const LOSSES_MAX = 2;
+/** More often where checkpoints, leases and boards refer to what the log lost. */
+const LOSS_WITH_SERVICES_CHANCE = 0.3;
+const LOSSES_WITH_SERVICES = ["log loses its end", "log and stores lose their ends apart"] as const;
 /** Those that not every run may have. */
 const CHOSEN_APART: ReadonlySet<string> = new Set(["room deleted", "document made of content", "log loses its end"]);
-/** In a run with document services these trim the log. Faults that today's product does not survive are drawn on request only. */
+/** In a run with document services these trim the log. Lost ends are drawn apart. */
 const NOT_WITH_SERVICES: ReadonlySet<string> = new Set([...CHOSEN_APART, "log trimmed", "log and stores lose their ends apart"]);
 
 const SERVICE_KINDS = (Object.keys(SERVICE_FAULTS) as FaultKind[]).filter((kind) => !NOT_WITH_SERVICES.has(kind));
 
 /** In most runs the faults come in storms, so that they meet. */
-export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims, services: tiers }: Size, { isHarsh = false } = {}): Fault[] {
+export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims, services: tiers }: Size): Fault[] {
   const kinds =
     tiers === undefined
       ? (Object.keys(EDIT_PATH_FAULTS) as FaultKind[]).filter((kind) => !CHOSEN_APART.has(kind))
@@ -147,8 +150,10 @@ export function drawFaults(prng: Prng, { faultyMs, faultMsMax, faults, trims, se
     const more = Array.from({ length: 3 + prng.below(4) }, () => drawOne(SERVICE_KINDS[prng.below(SERVICE_KINDS.length)]!));
     const deletedHere = prng.chance(DELETION_CHANCE) ? [drawOne("room deleted")] : [];
     const madeHere = prng.chance(MAKING_CHANCE) ? [{ ...drawOne("document made of content"), atMs: prng.below(MAKING_MS_MAX) }] : [];
-    const harsh = isHarsh ? [drawOne(prng.chance(0.5) ? "log and stores lose their ends apart" : "log loses its end")] : [];
-    return [...drawn, ...more, ...deletedHere, ...madeHere, ...harsh].sort((a, b) => a.atMs - b.atMs);
+    const lostHere = prng.chance(LOSS_WITH_SERVICES_CHANCE)
+      ? [drawOne(LOSSES_WITH_SERVICES[prng.below(LOSSES_WITH_SERVICES.length)]!)]
+      : [];
+    return [...drawn, ...more, ...deletedHere, ...madeHere, ...lostHere].sort((a, b) => a.atMs - b.atMs);
   }
   // Trimming is no fault but every day's work; what follows from it shows only where it is frequent.
   const trimmed = prng.chance(0.5) ? Array.from({ length: prng.below(trims) }, () => drawOne("log trimmed")) : [];

@@ -19,7 +19,7 @@ if (options === undefined || (options.planted !== undefined && !plantedBugs.some
   console.error(`${USAGE}\n\nbugs to plant: ${plantedBugs.map(({ name }) => JSON.stringify(name)).join(", ")}`);
   process.exit(2);
 }
-const { seed: firstSeed, runsMax, secondsMax, verbose, planted, isHarsh } = options;
+const { seed: firstSeed, runsMax, secondsMax, verbose, planted } = options;
 const isOfEditPath = PLANTED_BUGS.some(({ name }) => name === planted);
 /** Bugs in the edit path need logs trimmed where their faults have it, not where document services do. */
 const sizes = isOfEditPath && options.size === "mixed" ? "mixed-edit-path" : options.size;
@@ -84,10 +84,10 @@ function tellLines({ lines }: Outcome): void {
 
 function tellAgain(seed: number, size: SizeName): void {
   console.log(
-    `again: npm run sim -- --seed ${seed} --size ${size}${planted === undefined ? "" : ` --planted ${JSON.stringify(planted)}`}${isHarsh ? " --harsh" : ""} --verbose\n`,
+    `again: npm run sim -- --seed ${seed} --size ${size}${planted === undefined ? "" : ` --planted ${JSON.stringify(planted)}`} --verbose\n`,
   );
 }
 
 function summary(kind: "progress" | "total"): string {
-  return JSON.stringify({ sim: kind, seeds: [firstSeed, nextSeed - 1], size: sizes, planted, isHarsh, ...tally.summary(secondsSince()) });
+  return JSON.stringify({ sim: kind, seeds: [firstSeed, nextSeed - 1], size: sizes, planted, ...tally.summary(secondsSince()) });
 }

@@ -11,7 +11,6 @@ export const USAGE = `npm run sim -- [--seconds N] [--runs N] [--seed N] [--size
   --seed N         begin with this seed; without --runs and --seconds: run it alone
   --size S         small, large, or mixed: every twentieth seed large, the others small (mixed);
                    small-edit-path, large-edit-path, mixed-edit-path: without document services and leaderboards
-  --harsh          adds faults that today's product does not survive: the log and its stores lose their ends apart
   --jobs N         run so many seeds at a time, each in a thread of its own (1)
   --run-seconds N  a run that takes longer has failed (300)
   --planted X      plant a bug first, to see it found; without a name: lists them
@@ -22,7 +21,6 @@ export type SimOptions = {
   readonly runsMax: number;
   readonly secondsMax: number;
   readonly size: SizeOption;
-  readonly isHarsh: boolean;
   readonly jobs: number;
   readonly runSecondsMax: number;
   readonly planted: string | undefined;
@@ -37,7 +35,6 @@ const FLAGS = {
   "jobs": { type: "string", default: "1" },
   "run-seconds": { type: "string", default: "300" },
   "planted": { type: "string" },
-  "harsh": { type: "boolean", default: false },
   "verbose": { type: "boolean", default: false },
 } as const;
 const SIZE_NAMES = ["small", "large", "mixed", "small-edit-path", "large-edit-path", "mixed-edit-path"] as const;
@@ -66,7 +63,6 @@ export function parseOptions(args: readonly string[], fresh: number): SimOptions
       runSecondsMax,
       planted: values.planted,
       verbose: values.verbose,
-      isHarsh: values.harsh,
     };
   } catch (error) {
     if (error instanceof TypeError || error instanceof RangeError) return undefined; // What parseArgs throws, and what is no number or size.

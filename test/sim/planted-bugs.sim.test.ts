@@ -16,8 +16,7 @@ const EACH_AT_EACH_SIZE = [
   ...PLANTED_BUGS.flatMap((planted) =>
     (["small-edit-path", "large-edit-path"] as const).map((size) => ({ planted, name: planted.name, size })),
   ),
-  // A small run ends before a paused leaderboard has lost its lease and comes back.
-  ...PLANTED_SERVICE_BUGS.map((planted) => ({ planted, name: planted.name, size: "large" as const })),
+  ...PLANTED_SERVICE_BUGS.flatMap((planted) => (["small", "large"] as const).map((size) => ({ planted, name: planted.name, size }))),
 ];
 
 test.each(EACH_AT_EACH_SIZE)("[SIM5] found: $name, in $size runs", async ({ planted, size }) => {

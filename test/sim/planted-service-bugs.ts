@@ -1,5 +1,6 @@
 /** Bugs in the document service and the leaderboard that the simulator must find: see `planted-bugs.ts`. */
 
+import { LogEndLost } from "../../shared/bus/record.ts";
 import type { Fault } from "./faults.ts";
 import type { PlantedBug } from "./planted-bugs.ts";
 import type { Size } from "./sizes.ts";
@@ -21,6 +22,8 @@ const snapshotNotReadBack: PlantedBug = {
   faults: ({ faultyMs }: Size): readonly Fault[] => [{ kind: "object store damages writes", atMs: 100, forMs: faultyMs, whom: 0, how: 0 }],
 };
 
+const PAUSED_MS = 1_500;
+
 /** A batch counts wherever the boards are: its writer does not check up to which seq they were counted. */
 const appliedSeqUnchecked: PlantedBug = {
   name: "applied seq unchecked",
@@ -34,16 +37,37 @@ const appliedSeqUnchecked: PlantedBug = {
       },
     },
   }),
-  /** Whoever counts is paused with a batch in hand, for longer than its lease; another counts meanwhile. */
+  /** The leaderboard that counts is paused with a batch in hand, for longer than its lease; another counts meanwhile. */
   faults: ({ faultyMs }: Size): readonly Fault[] =>
-    [0.1, 0.9].map((whom, index): Fault => ({
+    [0.1, 0.9].slice(0, faultyMs > 2 * PAUSED_MS ? 2 : 1).map((whom, index): Fault => ({
       kind: "leaderboard paused",
-      atMs: Math.floor((0.12 + 0.66 * index) * faultyMs),
-      forMs: 1_600,
+      atMs: Math.floor((0.36 + 0.42 * index) * faultyMs),
+      forMs: PAUSED_MS,
       whom,
       how: 0.1,
     })),
 };
 
+/** A reader of the log goes by stream sequences alone: what a log that lost its end gives to other records, it has read. */
+const lostEndUnnoticed: PlantedBug = {
+  name: "lost end of the log unnoticed",
+  documentService: (ports) => ({
+    ...ports,
+    log: {
+      ...ports.log,
+      follow: async function* (partition, { after }, signal) {
+        try {
+          yield* ports.log.follow(partition, { after }, signal);
+        } catch (error) {
+          throw error instanceof LogEndLost ? new Error("the log cannot be read") : error;
+        }
+      },
+    },
+  }),
+  faults: ({ faultyMs }: Size): readonly Fault[] => [
+    { kind: "log loses its end", atMs: Math.floor(0.6 * faultyMs), forMs: 100, whom: 0, how: 0.6 },
+  ],
+};
+
 /** They show only where document services and leaderboards run. */
-export const PLANTED_SERVICE_BUGS: readonly PlantedBug[] = [snapshotNotReadBack, appliedSeqUnchecked];
+export const PLANTED_SERVICE_BUGS: readonly PlantedBug[] = [snapshotNotReadBack, appliedSeqUnchecked, lostEndUnnoticed];

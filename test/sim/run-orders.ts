@@ -18,4 +18,4 @@ export type RunAnswer =
   | { readonly kind: "counters"; readonly counters: readonly (readonly [name: string, value: number])[] };
 
 /** A thread's beginning: which bug is planted, and where it says how many steps it has begun. */
-export type RunnerData = { readonly planted: string | undefined; readonly isHarsh: boolean; readonly pulse: Int32Array };
+export type RunnerData = { readonly planted: string | undefined; readonly pulse: Int32Array };

@@ -17,12 +17,10 @@ const STEP_CPU_MS_MAX = 5_000;
 
 export class RunThread {
   readonly #planted: string | undefined;
-  readonly #isHarsh: boolean;
   readonly #runSecondsMax: number;
   #running: { readonly worker: Worker; readonly pulse: Int32Array } | undefined;
 
-  constructor({ planted, isHarsh, runSecondsMax }: { planted: string | undefined; isHarsh: boolean; runSecondsMax: number }) {
-    this.#isHarsh = isHarsh;
+  constructor({ planted, runSecondsMax }: { planted: string | undefined; runSecondsMax: number }) {
     this.#planted = planted;
     this.#runSecondsMax = runSecondsMax;
   }
@@ -54,7 +52,7 @@ export class RunThread {
 
   #start(): { worker: Worker; pulse: Int32Array } {
     const pulse = new Int32Array(new SharedArrayBuffer(4));
-    const data: RunnerData = { planted: this.#planted, isHarsh: this.#isHarsh, pulse };
+    const data: RunnerData = { planted: this.#planted, pulse };
     return { worker: new Worker(new URL("./runner.js", import.meta.url), { workerData: data }), pulse };
   }
 

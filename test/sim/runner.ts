@@ -10,7 +10,7 @@ import { type Outcome, simulate } from "./simulation.ts";
 import type { Sum } from "./tally.ts";
 import { type Telemetry, telemetry } from "./world.ts";
 
-const { planted: name, isHarsh, pulse } = workerData as RunnerData;
+const { planted: name, pulse } = workerData as RunnerData;
 const planted = [...PLANTED_BUGS, ...PLANTED_SERVICE_BUGS].find((bug) => bug.name === name);
 const counted = telemetry();
 
@@ -22,7 +22,7 @@ async function carryOut(order: RunOrder): Promise<RunAnswer> {
   switch (order.kind) {
     case "run": {
       const { seed, size, verbose } = order;
-      const outcome = await simulate(seed, { size, telemetry: counted, planted, isHarsh, verbose, pulse });
+      const outcome = await simulate(seed, { size, telemetry: counted, planted, verbose, pulse });
       return outcome.failure === undefined && !verbose ? { kind: "well", sum: sumOf(outcome) } : { kind: "told", outcome };
     }
     case "minimize":
@@ -31,7 +31,7 @@ async function carryOut(order: RunOrder): Promise<RunAnswer> {
       const { seed, size, stepsMax } = order;
       return {
         kind: "told",
-        outcome: await simulate(seed, { size, telemetry: telemetry(), planted, isHarsh, verbose: true, pulse, stepsMax }),
+        outcome: await simulate(seed, { size, telemetry: telemetry(), planted, verbose: true, pulse, stepsMax }),
       };
     }
     case "count":

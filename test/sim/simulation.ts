@@ -19,8 +19,6 @@ export type SimulationOptions = {
   /** Instead of those drawn from the seed. */
   readonly faults?: readonly Fault[] | undefined;
   readonly verbose?: boolean;
-  /** Draws faults too that today's product does not survive. */
-  readonly isHarsh?: boolean | undefined;
   readonly pulse?: Int32Array | undefined;
   readonly stepsMax?: number | undefined;
 };
@@ -57,7 +55,7 @@ export async function simulate(seed: number, options: SimulationOptions): Promis
   const size = SIZES[options.size];
   const { telemetry, planted, verbose = false, pulse, stepsMax } = options;
   const world = new World(seed, { size, telemetry, planted, verbose, pulse, stepsMax });
-  const faults = options.faults ?? planted?.faults?.(size) ?? drawFaults(world.chance("faults"), size, options);
+  const faults = options.faults ?? planted?.faults?.(size) ?? drawFaults(world.chance("faults"), size);
   const peaceAt = START_MS + size.faultyMs;
   const { scheduler, judge, trace } = world;
   const receiveError = (error: unknown): void => judge.fail(`a part threw: ${error instanceof Error ? error.stack : String(error)}`);
