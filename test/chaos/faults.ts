@@ -4,15 +4,23 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import type { Engine } from "../../engines/engine.ts";
 import type { Prng } from "../../shared/collections/prng.ts";
-import type { Process, ProcessRole } from "../system/cluster.ts";
+import type { Process, ProcessRole, SystemCluster } from "../system/cluster.ts";
 import type { Way } from "../system/cuttable-connection.ts";
 import { leaderOfLog } from "../system/log-leader.ts";
-import type { ChaosSystem } from "./chaos-system.ts";
 import { type ChaosFault, LONG_MS, SHORT_MS, type Struck } from "./target.ts";
+import type { Zones } from "./zones.ts";
+
+type DisturbedSystem = {
+  readonly cluster: SystemCluster;
+  readonly zones: Zones;
+  processes(role: ProcessRole): readonly Process[];
+  stepDown(server: string): Promise<void>;
+  revive(process: Process): Promise<void>;
+};
 
 const ROLES: readonly ProcessRole[] = ["room-server", "gateway", "placement", "document-service", "leaderboard"];
 
-export function processFaults(system: ChaosSystem): ChaosFault[] {
+export function processFaults(system: DisturbedSystem): ChaosFault[] {
   const { cluster, zones } = system;
   const servers = cluster.natsServers;
   const onEach = (done: string, lastsMsMax: number, strike: OnProcess): ChaosFault[] =>
@@ -67,10 +75,10 @@ export function processFaults(system: ChaosSystem): ChaosFault[] {
   ];
 }
 
-type OnProcess = (system: ChaosSystem, process: Process, role: ProcessRole, index: number) => Promise<Struck>;
-type OnServer = (system: ChaosSystem, server: Engine, name: string) => Promise<Struck>;
+type OnProcess = (system: DisturbedSystem, process: Process, role: ProcessRole, index: number) => Promise<Struck>;
+type OnServer = (system: DisturbedSystem, server: Engine, name: string) => Promise<Struck>;
 
-function onProcess(system: ChaosSystem, role: ProcessRole, done: string, lastsMsMax: number, strike: OnProcess): ChaosFault {
+function onProcess(system: DisturbedSystem, role: ProcessRole, done: string, lastsMsMax: number, strike: OnProcess): ChaosFault {
   return {
     kind: `${role} ${done}`,
     lastsMsMax,
@@ -84,7 +92,7 @@ function onProcess(system: ChaosSystem, role: ProcessRole, done: string, lastsMs
 }
 
 function onNats(
-  system: ChaosSystem,
+  system: DisturbedSystem,
   kind: string,
   lastsMsMax: number,
   choose: (prng: Prng) => Promise<number>,
@@ -102,17 +110,17 @@ function onNats(
   };
 }
 
-async function kill({ revive }: ChaosSystem, process: Process): Promise<Struck> {
+async function kill({ revive }: DisturbedSystem, process: Process): Promise<Struck> {
   await process.kill();
   return { undo: () => revive(process) };
 }
 
-async function pause(_: ChaosSystem, process: Process): Promise<Struck> {
+async function pause(_: DisturbedSystem, process: Process): Promise<Struck> {
   process.signal("SIGSTOP");
   return { undo: async () => process.signal("SIGCONT") };
 }
 
-async function restart({ revive }: ChaosSystem, process: Process): Promise<Struck> {
+async function restart({ revive }: DisturbedSystem, process: Process): Promise<Struck> {
   await process.stop();
   return { undo: () => revive(process) };
 }
@@ -125,7 +133,7 @@ async function repairLater(repair: () => void): Promise<Struck> {
   return { undo: async () => repair() };
 }
 
-function killServer(_: ChaosSystem, server: Engine): Promise<Struck> {
+function killServer(_: DisturbedSystem, server: Engine): Promise<Struck> {
   return killServers([server]);
 }
 
@@ -135,13 +143,13 @@ async function killServers(servers: readonly Engine[]): Promise<Struck> {
   return { undo: async () => void (await Promise.all(servers.map((server) => server.restart()))) };
 }
 
-async function pauseServer(_: ChaosSystem, server: Engine): Promise<Struck> {
+async function pauseServer(_: DisturbedSystem, server: Engine): Promise<Struck> {
   server.kill("SIGSTOP");
   return { undo: async () => server.kill("SIGCONT") };
 }
 
 /** Restarts a server like an operator: with `coroom ops step-down` first. */
-async function emptyAndRestart({ stepDown }: ChaosSystem, server: Engine, name: string): Promise<Struck> {
+async function emptyAndRestart({ stepDown }: DisturbedSystem, server: Engine, name: string): Promise<Struck> {
   await stepDown(name);
   await server.restart();
   return { undo: () => sleep(0) };

@@ -8,7 +8,8 @@ import { jetstreamDeletions } from "../../document-service/io/jetstream-log.ts";
 import { EMPTY_STATE, type MergedDocument } from "../../document-service/merge.ts";
 import type { EditLog, ObjectStore } from "../../document-service/ports.ts";
 
-import { type Keystroke, keystroke, keystrokesIn } from "./keystrokes.ts";
+import { contentOf, type Keystroke, keystroke, keystrokesIn } from "./keystrokes.ts";
+import type { DocumentServicePorts } from "./planted-hooks.ts";
 import { kvLeasesOf, kvValuesOf, followLogOf } from "./service-ports.ts";
 import { SimLine } from "./sim-line.ts";
 import type { SimObjects } from "./service-stores.ts";
@@ -16,7 +17,6 @@ import type { SimProcess } from "./sim-process.ts";
 import type { Led } from "./sim-jetstream.ts";
 import type { World } from "./world.ts";
 
-export type DocumentServicePorts = ConstructorParameters<typeof DocumentHost>[0];
 type Notifications = ConstructorParameters<typeof DocumentHost>[2]["notifications"];
 
 /** Webhooks are off: every call does nothing. */
@@ -151,9 +151,4 @@ function mergeKeystrokes(state: Uint8Array, edits: readonly Uint8Array[]): Merge
   const known = new Set(keystrokesIn(contentOf(state)).map(nameOf));
   const added = edits.flatMap((edit) => keystrokesIn(edit)).filter((one) => !known.has(nameOf(one)) && known.add(nameOf(one)));
   return { state: Uint8Array.from([...state, ...added.flatMap((one) => [...keystroke(one)])]), refused: 0 };
-}
-
-/** The keystrokes in a document's state. */
-export function contentOf(state: Uint8Array): Uint8Array {
-  return state.slice(EMPTY_STATE.byteLength);
 }

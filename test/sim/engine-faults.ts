@@ -6,7 +6,7 @@ import { encodeToOwner } from "../../shared/bus/envelope.ts";
 import { epochOf, headOf } from "../../shared/bus/record.ts";
 import type { ClientId, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { Prng } from "../../shared/collections/prng.ts";
-import type { Strike } from "./faults.ts";
+import type { Strike } from "./strike.ts";
 import { pick } from "./pick.ts";
 import { always, claimAtRandom, moveAtRandom, never, restartNats } from "./process-faults.ts";
 import { deleteRoomThroughService } from "./service-faults.ts";

@@ -10,26 +10,12 @@ import { makeDocument } from "./makers.ts";
 import * as processes from "./process-faults.ts";
 import * as services from "./service-faults.ts";
 import { draw, type Size } from "./sizes.ts";
+import type { Met, Misfortune, Strike } from "./strike.ts";
 import * as tabs from "./tab-faults.ts";
 
-export type Fault = {
-  /** Milliseconds since the run began. */
-  readonly atMs: number;
-  readonly kind: FaultKind;
-  readonly forMs: number;
-  /** In [0, 1): whom it meets, and how. */
-  readonly whom: number;
-  readonly how: number;
-  /** It meets one who has something to lose, if there is any: an owner, a gateway with connections. */
-  readonly aimed?: boolean;
-};
+export type Fault = Misfortune & { readonly kind: FaultKind };
 
 export type FaultKind = keyof typeof FAULTS;
-
-/** Whether anything met it: asked when it is over. A cut in which nobody spoke is none. */
-export type Met = () => boolean;
-
-export type Strike = (cluster: Cluster, fault: Omit<Fault, "kind">) => Met;
 
 const EDIT_PATH_FAULTS = {
   "gateway killed": processes.endGateway("killed"),

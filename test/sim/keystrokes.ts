@@ -1,5 +1,6 @@
 /** The payloads of simulated edits: keystrokes, four bytes each, so that edits can be merged and cut like a document's. */
 
+import { EMPTY_STATE } from "../../document-service/merge.ts";
 import type { EditFormat } from "../../client/room/unsent.ts";
 
 export type Keystroke = { readonly author: number; readonly index: number };
@@ -26,3 +27,8 @@ export const keystrokeEdits: EditFormat = {
     );
   },
 };
+
+/** The keystrokes in a document's state, behind the bytes of an empty document. */
+export function contentOf(state: Uint8Array): Uint8Array {
+  return state.slice(EMPTY_STATE.byteLength);
+}

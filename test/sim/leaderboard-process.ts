@@ -6,11 +6,10 @@ import type { ActivityStream } from "../../leaderboard/ports.ts";
 import type { Seq } from "../../shared/ids.ts";
 import { pause } from "../../shared/time/pause.ts";
 import { kvLeasesOf, kvValuesOf, followLogOf } from "./service-ports.ts";
+import type { LeaderboardPortsInSim } from "./planted-hooks.ts";
 import { SimLine } from "./sim-line.ts";
 import type { SimProcess } from "./sim-process.ts";
 import type { World } from "./world.ts";
-
-export type LeaderboardPortsInSim = ConstructorParameters<typeof LeaderboardHost>[0];
 
 /** A request to Redis that is not answered fails after so long. */
 const REDIS_MS_MAX = 500;

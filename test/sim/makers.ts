@@ -8,7 +8,7 @@ import type { WriteOutcome } from "../../gateway/rooms/writes-host.ts";
 import type { SubmittedEdit } from "../../shared/bus/envelope.ts";
 import { type ClientKey, type RoomKey, type Seq, tenantOf, type UserId } from "../../shared/ids.ts";
 import type { Cluster } from "./cluster.ts";
-import type { Met, Strike } from "./faults.ts";
+import type { Met, Strike } from "./strike.ts";
 import { keystroke } from "./keystrokes.ts";
 
 const MAKERS = 2;

@@ -3,34 +3,19 @@
  * changes none of the product's code.
  */
 
-import type { RoomConnection as ClientRoomHost } from "../../client/room/room-connection-host.ts";
-import type { RoomOwners } from "../../gateway/ports.ts";
-import type { DocumentServicePorts } from "./document-service-process.ts";
-import type { LeaderboardPortsInSim } from "./leaderboard-process.ts";
-import type { PlacementPorts } from "../../placement/placement-host.ts";
 import type { RoomServerPorts } from "../../room-server/room-server.ts";
 import { decodeToOwner, encodeToOwner, type ToOwner } from "../../shared/bus/envelope.ts";
-import type { Clock } from "../../shared/time/clock.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { CommittedEdits } from "../../shared/wire/frames.ts";
 import type { ClientId, Epoch, Millis, RoomKey, Seq } from "../../shared/ids.ts";
 import type { Fault } from "./faults.ts";
+import type { PlantedHooks } from "./planted-hooks.ts";
 import type { Size } from "./sizes.ts";
 
-/** What of a process a bug stands around. One that is planted in every process of a kind is made anew for each. */
-export type PlantedBug = {
+export type PlantedBug = PlantedHooks & {
   readonly name: string;
-  readonly roomServer?: (ports: RoomServerPorts) => RoomServerPorts;
-  readonly documentService?: (ports: DocumentServicePorts) => DocumentServicePorts;
-  readonly leaderboard?: (ports: LeaderboardPortsInSim) => LeaderboardPortsInSim;
-  readonly placement?: (ports: PlacementPorts) => PlacementPorts;
-  readonly appendsLine?: (connection: NatsConnection) => NatsConnection;
-  readonly gatewayRooms?: (rooms: RoomOwners) => RoomOwners;
-  readonly clock?: (clock: Clock) => Clock;
-  /** What must go wrong for it to show, where chance seldom has it. */
+  /** What must go wrong for the bug to show, where chance rarely has it. */
   readonly faults?: (size: Size) => readonly Fault[];
-  /** Whether a tab whose line is lost begins anew without what it had not saved. */
-  readonly tabForgets?: (status: ClientRoomHost["status"]) => boolean;
 };
 
 /** Whoever owns a room does something else as well with each message that it takes. */

@@ -2,7 +2,7 @@
 
 import type { ClaimRequest, ServerCommand } from "../../shared/bus/placement-messages.ts";
 import type { Cluster, Ending, OnLine, Whom } from "./cluster.ts";
-import type { Met, Strike } from "./faults.ts";
+import type { Met, Strike } from "./strike.ts";
 import { pick } from "./pick.ts";
 import type { SimProcess } from "./sim-process.ts";
 

@@ -1,6 +1,6 @@
 /** What happens to document services, leaderboards and their stores. */
 
-import type { Strike } from "./faults.ts";
+import type { Strike } from "./strike.ts";
 import type { Cluster, Ending, OnLine, Whom } from "./cluster.ts";
 import { Prng } from "../../shared/collections/prng.ts";
 import { START_MS } from "./scheduler.ts";

@@ -8,7 +8,7 @@ import { type OwnersRecord } from "../../shared/bus/record.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import { type ScoringOptions, worthOfEdit } from "../../leaderboard/counting/scoring.ts";
 import type { LastRecord } from "../../room-server/ports.ts";
-import { contentOf } from "./document-service-process.ts";
+import { contentOf } from "./keystrokes.ts";
 import type { Judge, RoomTruth } from "./judge.ts";
 import type { ServiceStores } from "./service-stores.ts";
 import type { SimJetStream } from "./sim-jetstream.ts";

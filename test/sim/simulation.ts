@@ -4,7 +4,8 @@
  */
 
 import { Cluster } from "./cluster.ts";
-import { describeFault, drawFaults, type Fault, type FaultKind, type Met, strike } from "./faults.ts";
+import { describeFault, drawFaults, type Fault, type FaultKind, strike } from "./faults.ts";
+import type { Met } from "./strike.ts";
 import type { Failure } from "./judge.ts";
 import type { PlantedBug } from "./planted-bugs.ts";
 import { START_MS } from "./scheduler.ts";

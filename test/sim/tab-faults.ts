@@ -1,6 +1,6 @@
 /** What happens to tabs and their sockets. */
 
-import type { Strike } from "./faults.ts";
+import type { Strike } from "./strike.ts";
 import { always, never } from "./process-faults.ts";
 
 export const breakLine: Strike = (cluster, { whom }) => {

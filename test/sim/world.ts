@@ -18,7 +18,7 @@ import type { RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
 import { Prng } from "../../shared/collections/prng.ts";
 import { Judge } from "./judge.ts";
-import type { PlantedBug } from "./planted-bugs.ts";
+import type { PlantedHooks } from "./planted-hooks.ts";
 import { Scheduler, type SchedulerOptions } from "./scheduler.ts";
 import { ServiceJudge } from "./service-judge.ts";
 import { ServiceStores } from "./service-stores.ts";
@@ -67,14 +67,14 @@ const SLOW_MS_MAX = 80;
 export type WorldOptions = Omit<SchedulerOptions, "explains"> & {
   readonly size: Size;
   readonly telemetry: Telemetry;
-  readonly planted: PlantedBug | undefined;
+  readonly planted: PlantedHooks | undefined;
   readonly verbose: boolean;
 };
 
 export class World {
   readonly seed: number;
   readonly size: Size;
-  readonly planted: PlantedBug | undefined;
+  readonly planted: PlantedHooks | undefined;
   readonly telemetry: Telemetry;
   readonly trace: Trace;
   readonly scheduler: Scheduler;

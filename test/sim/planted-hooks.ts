@@ -1,0 +1,26 @@
+/** The ports of the simulated processes that a planted bug may replace. */
+
+import type { RoomConnection as ClientRoomHost } from "../../client/room/room-connection-host.ts";
+import type { DocumentHost } from "../../document-service/document-host.ts";
+import type { RoomOwners } from "../../gateway/ports.ts";
+import type { LeaderboardHost } from "../../leaderboard/leaderboard-host.ts";
+import type { PlacementPorts } from "../../placement/placement-host.ts";
+import type { RoomServerPorts } from "../../room-server/room-server.ts";
+import type { NatsConnection } from "../../shared/io/nats.ts";
+import type { Clock } from "../../shared/time/clock.ts";
+
+export type DocumentServicePorts = ConstructorParameters<typeof DocumentHost>[0];
+export type LeaderboardPortsInSim = ConstructorParameters<typeof LeaderboardHost>[0];
+
+/** A hook is called once for each process of its kind. */
+export type PlantedHooks = {
+  readonly roomServer?: (ports: RoomServerPorts) => RoomServerPorts;
+  readonly documentService?: (ports: DocumentServicePorts) => DocumentServicePorts;
+  readonly leaderboard?: (ports: LeaderboardPortsInSim) => LeaderboardPortsInSim;
+  readonly placement?: (ports: PlacementPorts) => PlacementPorts;
+  readonly appendsLine?: (connection: NatsConnection) => NatsConnection;
+  readonly gatewayRooms?: (rooms: RoomOwners) => RoomOwners;
+  readonly clock?: (clock: Clock) => Clock;
+  /** Whether a tab whose connection is lost begins again without the edits that it had not saved. */
+  readonly tabForgets?: (status: ClientRoomHost["status"]) => boolean;
+};
