@@ -100,12 +100,10 @@ export class CountingPass {
     return this.#rooms;
   }
 
-  /** Whether there is memory for another record. */
   get mayRead(): boolean {
     return !this.#rooms.isFull;
   }
 
-  /** Whether the room has a batch under way. */
   isApplying(room: RoomKey): boolean {
     return this.#rooms.get(room)?.isApplying === true;
   }
@@ -147,8 +145,8 @@ export class CountingPass {
         this.#effect({ kind: "floor-raised", floor: this.#floor.floor });
         return this.#run();
       case "record":
-        this.#feed.receiveRecord(input.source, input.stored);
         if (input.source === "edits") this.#floor.receiveRecord(placeOf(input.stored));
+        this.#feed.receiveRecord(input.source, input.stored);
         return this.#progress.receiveEntry(input.source, input.stored.streamSeq);
       case "tick":
         return this.#tick();
@@ -183,7 +181,7 @@ export class CountingPass {
       case "stop":
         return this.#end("lease");
       case "failed":
-        if (input.cause instanceof LogEndLost) this.#loseFloor();
+        if (input.cause instanceof LogEndLost) this.#effect({ kind: "floor-raised", floor: this.#floor.reset() });
         return this.#fail("failed", input.cause);
       case "drain":
         return;
@@ -216,12 +214,6 @@ export class CountingPass {
 
   #effect(effect: PassEffect): void {
     this.#effects.push(effect);
-  }
-
-  /** Records below the floor may have been replaced by others. Rooms skip those that they have counted, by epoch and seq. */
-  #loseFloor(): void {
-    this.#floor.reset();
-    this.#effect({ kind: "floor-raised", floor: this.#floor.floor });
   }
 
   #end(reason: string): void {

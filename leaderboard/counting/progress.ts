@@ -159,12 +159,13 @@ export class CheckpointFloor {
     this.#last = last;
   }
 
-  /** The log lost its end: the next pass begins at its first record. */
-  reset(): void {
+  /** The log lost its end: the next pass begins at its first record. Rooms skip what they have counted, by epoch and seq. */
+  reset(): LogFloor {
     this.#last = undefined;
     this.#covered = this.#kept = { edits: 0, activities: 0 };
     if (this.#writing !== undefined) this.#writing = { ...this.#writing, covered: this.#covered };
     this.#floor = { edits: 0, said: this.#floor.said };
+    return this.#floor;
   }
 
   /** Everything up to `covered` is in checkpoints. The floor rises only with the next sentinel. */

@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 import { headOf } from "../../shared/bus/record.ts";
 import { DocumentHost } from "../../document-service/document-host.ts";
 import { jetstreamDeletions } from "../../document-service/io/jetstream-log.ts";
-import { EMPTY_STATE, type MergedDocument } from "../../document-service/merge.ts";
+import type { MergedDocument } from "../../document-service/merge.ts";
 import type { EditLog, ObjectStore } from "../../document-service/ports.ts";
 
 import { contentOf, type Keystroke, keystroke, keystrokesIn } from "./keystrokes.ts";
