@@ -101,12 +101,12 @@ test.each<[string, () => Record<string, string>, RegExp]>([
   [
     "a data folder in a file system that creates no folders",
     () => ({ ROLES: "engines", DATA_DIR: "/proc/coroom" }),
-    /^coroom: the data folder \/proc\/coroom cannot be used \(\w+\)\. Set COROOM_DATA_DIR/,
+    /^coroom: the data folder \/proc\/coroom cannot be used \(\w+\)\. Make it writable .* COROOM_DATA_DIR/,
   ],
   [
     "a folder of snapshots in a file system that creates no folders",
     () => ({ ROLES: "document-service", SNAPSHOTS_STORE: "folder", SNAPSHOTS_FOLDER: "/proc/coroom" }),
-    /^coroom: the folder \/proc\/coroom\S* cannot be written: .*COROOM_SNAPSHOTS_FOLDER/,
+    /^coroom: the folder \/proc\/coroom\S* cannot be written\. .*COROOM_SNAPSHOTS_FOLDER/,
   ],
   [
     "a misspelt variable",

@@ -30,5 +30,5 @@ test.each(['{"jwtSecret":"HUSH', '{"jwtSecret":"HUSH"}'])(
 test("[SEC6] the error for an unusable data folder names its setting", () => {
   writeFileSync(join(folder, "file"), "");
   expect(() => localSecrets(join(folder, "file", "data"))).toThrow(StartError);
-  expect(() => localSecrets(join(folder, "file", "data"))).toThrow(/cannot be used \(ENOTDIR\)\. Set COROOM_DATA_DIR/);
+  expect(() => localSecrets(join(folder, "file", "data"))).toThrow(/cannot be used \(ENOTDIR\)\. Make it writable .* COROOM_DATA_DIR/);
 });

@@ -11,6 +11,7 @@ import { join } from "node:path";
 import { z } from "zod";
 
 import { makeFolder } from "../shared/io/make-folder.ts";
+import { folderAdvice } from "../shared/io/system-error.ts";
 import { StartError } from "../shared/process/lifecycle.ts";
 import { SettingError } from "../shared/settings/settings.ts";
 import type { Role, StartConfig } from "./settings.ts";
@@ -36,9 +37,10 @@ function storedIn(dataDir: string, file: string): string {
     return readFileSync(file, "utf8");
   } catch (cause) {
     if (!(cause instanceof Error && "code" in cause)) throw cause;
-    throw new StartError(`the data folder ${dataDir} cannot be used (${String(cause.code)}). Set COROOM_DATA_DIR to a writable folder`, {
-      cause,
-    });
+    throw new StartError(
+      `the data folder ${dataDir} cannot be used (${String(cause.code)}). ${folderAdvice(cause)}, or set COROOM_DATA_DIR to another folder`,
+      { cause },
+    );
   }
 }
 

@@ -7,6 +7,9 @@ import { join } from "node:path";
 import { EngineError } from "./engine-error.ts";
 import { claimLock, type Lock } from "./pid-lock.ts";
 import { makeFolder } from "../shared/io/make-folder.ts";
+import { folderAdvice } from "../shared/io/system-error.ts";
+
+const PROBE_BYTES = 64 * 1024;
 
 export function claimDataDir(dir: string): Lock {
   ensureWritable(dir);
@@ -22,13 +25,13 @@ function ensureWritable(dir: string): void {
   const probe = join(dir, `.writable-${process.pid}`);
   try {
     makeFolder(dir);
-    writeFileSync(probe, "");
+    writeFileSync(probe, Buffer.alloc(PROBE_BYTES)); // A full disk still takes the names of empty files.
     rmSync(probe);
   } catch (error) {
     if (!(error instanceof Error && "code" in error)) throw error;
     throw new EngineError(
       "data-dir-unwritable",
-      `the data folder ${dir} cannot be written (${String(error.code)}). Make it writable for this user, or set COROOM_DATA_DIR to another folder`,
+      `the data folder ${dir} cannot be written (${String(error.code)}). ${folderAdvice(error)}, or set COROOM_DATA_DIR to another folder`,
       { cause: error },
     );
   }

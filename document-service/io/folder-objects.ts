@@ -9,7 +9,7 @@ import { mkdir, open, readdir, readFile, rename, rm, rmdir, stat } from "node:fs
 import { dirname, join, relative, resolve, sep } from "node:path";
 
 import { makeFolder } from "../../shared/io/make-folder.ts";
-import { isErrno } from "../../shared/io/system-error.ts";
+import { folderAdvice, isErrno } from "../../shared/io/system-error.ts";
 import type { ObjectStore } from "../ports.ts";
 import { isOfRoom, nameAt, pathOf } from "./object-paths.ts";
 import { StartError } from "../../shared/process/lifecycle.ts";
@@ -31,10 +31,9 @@ export async function folderObjects(folder: string): Promise<ObjectStore> {
     makeFolder(unfinished);
     await removeAbandoned(unfinished);
   } catch (cause) {
-    throw new StartError(
-      `the folder ${root} cannot be written: make it writable for this user, or set COROOM_SNAPSHOTS_FOLDER to another`,
-      { cause },
-    );
+    throw new StartError(`the folder ${root} cannot be written. ${folderAdvice(cause)}, or set COROOM_SNAPSHOTS_FOLDER to another`, {
+      cause,
+    });
   }
   if (await isCaseIgnored(root)) {
     throw new StartError(

@@ -18,7 +18,8 @@ import type { RoomKey, ServerId } from "../../shared/ids.ts";
 import { crashing, type NatsConnection, publish } from "../../shared/io/nats.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
-import { LogStorage, STORAGE_FULL } from "./log-storage.ts";
+import { LogStorage } from "./log-storage.ts";
+import { STORAGE_FULL } from "../../shared/io/jetstream-stores.ts";
 import type { AppendOutcome, OutgoingRecord, RoomLog, LastRecord } from "../ports.ts";
 
 export type AppendOptions = { readonly server: ServerId; readonly partitions: number; readonly appendAnswerMsMax: number };

@@ -6,12 +6,6 @@
 import type { Log } from "../../shared/process/log.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 
-/**
- * JetStream's errors without storage: insufficient resources (the limit of the server or account), insufficient storage,
- * and a store that failed (the limit of the stream).
- */
-export const STORAGE_FULL: ReadonlySet<number | undefined> = new Set([10_023, 10_047, 10_077]);
-
 export class LogStorage {
   readonly #deps: { readonly log: Log; readonly metrics: RoomServerMetrics };
   #isFull = false;

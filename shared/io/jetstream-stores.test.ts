@@ -33,3 +33,15 @@ test("[COP5] too many replicas for the servers, and NATS without JetStream, are 
   await expect(without).rejects.toThrow(StartError);
   await expect(without).rejects.toThrow(/start it with -js/);
 });
+
+test.each([10_023, 10_047, 10_077])("[COP7] a start that JetStream refuses for lack of storage names the disk: %s", async (code) => {
+  const full = retryUntilSettled(() => Promise.reject(refused(code)));
+  await expect(full).rejects.toThrow(StartError);
+  await expect(full).rejects.toThrow(/JetStream has no storage left .*free space on the disks/);
+});
+
+test("[COP7] a stream that nats-server cannot create in its folder, as on a full disk, is an error that names the disk", async () => {
+  const failed = retryUntilSettled(() => Promise.reject(refused(10_049)));
+  await expect(failed).rejects.toThrow(StartError);
+  await expect(failed).rejects.toThrow(/cannot create a stream .*free space on its disk/);
+});

@@ -18,6 +18,13 @@ import { StartError } from "../process/lifecycle.ts";
 const TOO_FEW_SERVERS: readonly number[] = [10_074, 10_005];
 /** No server for a replica yet; temporarily unavailable; not found, for a stream made a moment ago. */
 const UNSETTLED: readonly number[] = [10_005, 10_008, 10_059];
+/**
+ * JetStream's errors without storage: insufficient resources (the limit of the server or account), insufficient storage,
+ * and a store that failed (the limit of the stream).
+ */
+export const STORAGE_FULL: ReadonlySet<number | undefined> = new Set([10_023, 10_047, 10_077]);
+/** Its file store failed, for example on a full disk; nats-server gives no further code. */
+const STREAM_NOT_CREATED = 10_049;
 const SETTLED_MS_MAX = 20_000;
 const RETRY_MS = 200;
 
@@ -53,6 +60,18 @@ function refusalOf(cause: unknown): SettingError | StartError | undefined {
   if (cause instanceof JetStreamApiError && TOO_FEW_SERVERS.includes(cause.code)) {
     return new SettingError(
       "COROOM_LOG_REPLICAS asks for more copies than there are nats-servers to keep them: a single one keeps 1, a cluster of three keeps 3; set it to that for every role, or see to it that all servers of the cluster run",
+      { cause },
+    );
+  }
+  if (cause instanceof JetStreamApiError && STORAGE_FULL.has(cause.code)) {
+    return new StartError(
+      `JetStream has no storage left (${cause.message}): free space on the disks of the nats-servers, or raise max_file_store or the limits of the account`,
+      { cause },
+    );
+  }
+  if (cause instanceof JetStreamApiError && cause.code === STREAM_NOT_CREATED) {
+    return new StartError(
+      `nats-server cannot create a stream (${cause.message}): free space on its disk, make its store_dir writable, and read its log`,
       { cause },
     );
   }
