@@ -1,0 +1,42 @@
+/** The lock file pins what npm installs by content. */
+
+import { readFileSync } from "node:fs";
+
+import { expect, test } from "vitest";
+
+type Entry = { readonly integrity?: string; readonly link?: boolean; readonly optional?: boolean; readonly os?: readonly string[] };
+type Packages = Readonly<Record<string, Entry>>;
+
+const { packages } = JSON.parse(readFileSync(new URL("../package-lock.json", import.meta.url), "utf8")) as { packages: Packages };
+
+/**
+ * Builds for other platforms, which npm locked without a hash because they were not installed where the lock file was
+ * made. Remove a pattern once `npm install --package-lock-only` on a machine that reaches them has added their hashes.
+ */
+const NOT_PINNED = [/(^|\/)node_modules\/@uwsjs\/(darwin|win32|linux-arm|linux-arm64)-/, /^node_modules\/@oxlint\/binding-/];
+
+function unpinned(among: Packages): string[] {
+  return Object.entries(among)
+    .filter(([path, { integrity, link }]) => path.includes("node_modules/") && link !== true && !/^sha512-.{88}$/.test(integrity ?? ""))
+    .map(([path]) => path);
+}
+
+test("[LOCK1] every package has an integrity hash, except optional builds for platforms other than Linux on x64", () => {
+  const left = unpinned(packages);
+  expect(left.filter((path) => !NOT_PINNED.some((pattern) => pattern.test(path)))).toEqual([]);
+  for (const path of left) expect(packages[path], path).toMatchObject({ optional: true, os: [expect.any(String)] });
+});
+
+test("[LOCK2] each exception is still needed", () => {
+  for (const pattern of NOT_PINNED)
+    expect(
+      unpinned(packages).some((path) => pattern.test(path)),
+      String(pattern),
+    ).toBe(true);
+});
+
+test("[LOCK3] a package without a hash, or with a weak one, is found", () => {
+  const sha512 = `sha512-${"A".repeat(86)}==`;
+  const planted = { "node_modules/a": {}, "node_modules/b": { integrity: "sha1-AAAA" }, "node_modules/c": { integrity: sha512 } };
+  expect(unpinned(planted)).toEqual(["node_modules/a", "node_modules/b"]);
+});
