@@ -24,7 +24,6 @@ import { type TickUrgency, OwnedRoom, type OwnedRoomDeps, type OwnedRoomOptions 
 import { HeldMessages, type HeldOptions } from "./ownership-messages.ts";
 
 export type OwnershipOptions = OwnedRoomOptions & ClaimOptions & HeldOptions & { readonly idleMsMax: number };
-
 export type OwnershipDeps = OwnedRoomDeps & ClaimDeps;
 
 type State =
