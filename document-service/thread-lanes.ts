@@ -1,8 +1,8 @@
 /**
  * Decides which document task runs in which thread. Each lane has threads of its own: `quick` for all first tries,
  * `writes` for the content of HTTP writes, `quarantine` for tasks that exceeded a quick try. The invariant: a task holds a
- * thread of `quick` or `writes` for `quickMs` at most, so a room that cannot be merged delays other rooms by that time
- * once, and HTTP writes never. Rules LAN1 to LAN4.
+ * thread of `quick` for one second at most, and never waits in `writes` behind a merge. So a room that cannot be merged
+ * delays other rooms once, and HTTP writes never. The work of a write is bounded by its check, not by time. Rules LAN1 to LAN4.
  */
 
 import { assert } from "../shared/assert.ts";
@@ -47,7 +47,7 @@ export class ThreadLanes {
 
   /** Milliseconds after which a task of the lane is aborted. */
   msMax(lane: ThreadLane): number {
-    return lane === "quarantine" ? this.#mergeMsMax : Math.min(QUICK_MS_MAX, this.#mergeMsMax);
+    return lane === "quick" ? Math.min(QUICK_MS_MAX, this.#mergeMsMax) : this.#mergeMsMax;
   }
 
   /** Calls `start` once a thread of the lane is free. The task ends with `release`. */

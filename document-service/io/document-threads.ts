@@ -43,7 +43,7 @@ const THREAD_IDLE_MS_MAX = 60_000;
 const LONG_BYTES = 4 * 1024 ** 2;
 
 const QUARANTINED =
-  "a room was not merged in the time of a first try: until it is, its merges share one thread with other such rooms, and pauses between them double. Check what its writers send (docs/operations/limits.md)";
+  "a room is quarantined: it was not merged in one second. Its merges share one thread with other such rooms, and pauses between them double. Check what its writers send (docs/operations/limits.md)";
 const RELEASED = "a room is merged quickly again and leaves quarantine";
 
 /**
@@ -112,7 +112,7 @@ export function documentThreads(
   /** A task that exceeds its quick try is tried once more in quarantine. */
   const ask: typeof askIn = async (lane, task, question, signal) => {
     const answer = await askIn(lane, task, question, signal);
-    if (answer !== "overran" || lane === "quarantine" || signal?.aborted === true) return answer;
+    if (answer !== "overran" || lane !== "quick" || signal?.aborted === true) return answer;
     return lanes.waitingIn("quarantine") >= readsWaitingMax ? "busy" : askIn("quarantine", task, question, signal);
   };
   const askAsReader: typeof ask = async (lane, task, question, signal) =>
