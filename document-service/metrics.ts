@@ -22,7 +22,7 @@ export const documentServiceMetrics = (registry: Registry) => {
     }),
     refusedEdits: new Counter({
       name: "coroom_documents_refused_edits_total",
-      help: "Edits that Yjs rejects. They stay in the log and are not part of the document",
+      help: "Edits that Yjs rejects or that exceed a limit. They stay in the log and the history, and are not part of the document",
       registers,
     }),
     merges: new Histogram({

@@ -96,7 +96,14 @@ type Step =
       readonly place: number | undefined;
     }
   | { readonly kind: "merging"; readonly reach: Reach; readonly missing: number }
-  | { readonly kind: "writing-snapshot"; readonly reach: Reach; readonly epoch: Epoch; readonly missing: number; readonly leftOut: number }
+  | {
+      readonly kind: "writing-snapshot";
+      readonly reach: Reach;
+      readonly epoch: Epoch;
+      readonly missing: number;
+      readonly leftOut: number;
+      readonly refused: number;
+    }
   | { readonly kind: "writing-checkpoint"; readonly seq: Seq; readonly missing: number }
   | { readonly kind: "reading-history-again"; readonly restored: RestoredRoom }
   | {
@@ -272,15 +279,16 @@ export class RoomRestore {
     const newestEdits = highest(reach.edits, ({ record }) => epochOf(record));
     const epoch = Math.max(1, checkpoint?.epoch ?? 0, reach.base.epoch, newestEdits) as Epoch;
     const leftOut = (checkpoint?.leftOut ?? 0) + missing + merged.refused;
+    const refused = (checkpoint?.refused ?? 0) + merged.refused;
     return this.#wait(
-      { kind: "writing-snapshot", reach, epoch, missing, leftOut },
+      { kind: "writing-snapshot", reach, epoch, missing, leftOut, refused },
       { kind: "write-snapshot", object: `${this.#room}/${epoch}-${reach.top}-${this.#deps.newName()}`, bytes: merged.state },
     );
   }
 
   #writeCheckpoint(snapshot: Written | undefined, time: UnixMillis): RestoreEffect {
     assert(this.#step.kind === "writing-snapshot", "a checkpoint names the snapshot that was written");
-    const { reach, epoch, missing, leftOut } = this.#step;
+    const { reach, epoch, missing, leftOut, refused } = this.#step;
     if (snapshot === undefined) {
       return { kind: "fail", why: `a snapshot of room ${this.#room} differs from what was written when it is read back: check the store` };
     }
@@ -294,6 +302,7 @@ export class RoomRestore {
       epochs: withEpoch(epochs, epoch, reach.top),
       clients: this.#checkpoint?.clients ?? [],
       ...(leftOut > 0 ? { leftOut } : {}),
+      ...(refused > 0 ? { refused } : {}),
       snapshot,
     };
     return this.#wait(

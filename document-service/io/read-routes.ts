@@ -86,7 +86,10 @@ export function readRoutes(
     for (;;) {
       const served = await documents.serve(room, minSeq > 0 ? "newest" : freshness, minSeq);
       const isThere =
-        served.kind === "not-a-document" || served.kind === "deleted" || (served.kind === "snapshot" && served.position.seq >= minSeq);
+        served.kind === "not-a-document" ||
+        served.kind === "deleted" ||
+        served.kind === "stalled" ||
+        (served.kind === "snapshot" && served.position.seq >= minSeq);
       if (isThere || minSeq === 0 || !documents.holds(room)) return served;
       if (clock.now() >= deadline) return { kind: "loading" };
       await pause(clock, BEHIND_MS);
@@ -214,6 +217,12 @@ function unserved(served: Exclude<Served, { kind: "snapshot" }>): InternalRespon
       return refusal(404, "not-a-document", "this room's edits are no Yjs updates: there is no snapshot of them, join from the start");
     case "deleted":
       return DELETED;
+    case "stalled":
+      return refusal(
+        503,
+        "stalled",
+        "this room's edits cannot be merged in time, or its snapshot is missing. The log keeps them, and the merge is tried again with growing pauses: ask again later",
+      );
     case "loading":
       return refusal(503, "loading", "this room's document is not ready: ask again");
     default:

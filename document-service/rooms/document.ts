@@ -41,6 +41,8 @@ export type MergedState = {
   readonly applied: AppliedPosition;
   readonly clients: readonly Watermark[];
   readonly leftOut: number;
+  /** Those of `leftOut` that the log had, and Yjs refused. */
+  readonly refused: number;
 };
 
 /** The input of one merge. */
@@ -63,6 +65,7 @@ export class Document {
   #checkpoint: Checkpoint | undefined;
   #applied = NOTHING_APPLIED;
   #leftOut = 0;
+  #refused = 0;
   #pendingEdits = 0;
   #pendingBytes = 0;
   readonly #options: WatermarksOptions;
@@ -78,7 +81,7 @@ export class Document {
   constructor(checkpoint: Checkpoint | undefined, options: WatermarksOptions) {
     this.#options = options;
     this.#clients = new Watermarks([], options);
-    this.#merged = { state: EMPTY_STATE, applied: this.#applied, clients: [], leftOut: 0 };
+    this.#merged = { state: EMPTY_STATE, applied: this.#applied, clients: [], leftOut: 0, refused: 0 };
     if (checkpoint !== undefined) this.#startFrom(checkpoint);
   }
 
@@ -118,9 +121,15 @@ export class Document {
     return merged.applied.seq >= (this.#checkpoint?.seq ?? 0) ? merged : undefined;
   }
 
-  /** Edits that no snapshot has: only the log has them, so it must not be trimmed. */
+  /** Edits that no snapshot has. */
   get leftOut(): number {
     return this.#leftOut;
+  }
+
+  /** Every edit that no snapshot has is no Yjs update, as the log shows. Most edits are, so the room has a document. */
+  get lacksOnlyRefused(): boolean {
+    const isDocument = this.#refused * 2 < this.#applied.seq;
+    return this.#leftOut === this.#refused && (this.#refused === 0 || isDocument);
   }
 
   get heldBytes(): number {
@@ -191,7 +200,8 @@ export class Document {
   receiveState(state: Uint8Array): void {
     const checkpoint = this.#checkpoint;
     assert(checkpoint !== undefined && this.#merged === undefined, "a state is loaded where only the checkpoint has it");
-    this.#merged = { state, applied: appliedOf(checkpoint), clients: checkpoint.clients, leftOut: checkpoint.leftOut ?? 0 };
+    const { clients, leftOut = 0, refused = 0 } = checkpoint;
+    this.#merged = { state, applied: appliedOf(checkpoint), clients, leftOut, refused };
   }
 
   /** The merge of all pending edits into the state; undefined: there are none, or edits before them were dropped. */
@@ -203,14 +213,15 @@ export class Document {
       base: this.#merged.state,
       records: this.#pending.length,
       edits: this.#pending.flatMap(({ payloads }) => payloads),
-      into: { applied: this.#applied, clients: this.#clients.all(), leftOut: this.#leftOut },
+      into: { applied: this.#applied, clients: this.#clients.all(), leftOut: this.#leftOut, refused: this.#refused },
     };
   }
 
   receiveMerged({ base, records, into }: PendingMerge, { state, refused }: MergedDocument): void {
     if (this.#merged?.state !== base) return; // The document restarted from a newer checkpoint during the merge.
-    this.#merged = { ...into, state, leftOut: into.leftOut + refused };
+    this.#merged = { ...into, state, leftOut: into.leftOut + refused, refused: into.refused + refused };
     this.#leftOut += refused;
+    this.#refused += refused;
     const rest = this.#pending.slice(records);
     this.#forgetPending();
     for (const record of rest) this.#addPending(record);
@@ -218,7 +229,7 @@ export class Document {
 
   /** The room is deleted: drops everything. */
   clear(): void {
-    this.#merged = { state: EMPTY_STATE, applied: this.#applied, clients: [], leftOut: 0 };
+    this.#merged = { state: EMPTY_STATE, applied: this.#applied, clients: [], leftOut: 0, refused: 0 };
     this.#clients = new Watermarks([], this.#options);
     this.#checkpoint = undefined;
     this.#uncovered = undefined;
@@ -250,6 +261,7 @@ export class Document {
     this.#checkpoint = checkpoint;
     this.#applied = appliedOf(checkpoint);
     this.#leftOut = checkpoint.leftOut ?? 0;
+    this.#refused = checkpoint.refused ?? 0;
     this.#clients = new Watermarks(checkpoint.clients, this.#options);
     this.#merged = undefined;
     this.#uncovered = undefined;

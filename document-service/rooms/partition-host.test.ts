@@ -171,7 +171,7 @@ test("[PTH11] a room whose snapshot is restored has all edits that stayed in the
     });
   };
   await rig.until(() => (void look(), observed.records === rest.length));
-  expect(await host.serve(first!.room, "newest")).toEqual({ kind: "loading" });
+  expect(await host.serve(first!.room, "newest")).toEqual({ kind: "stalled" });
   await rig.until(() => (void look(), observed.stalled === 1 && observed.heldBytes === 0));
 
   for (const [name, bytes] of kept) rig.stores.snapshots.set(name, bytes);

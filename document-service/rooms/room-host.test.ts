@@ -155,6 +155,41 @@ test("[RMH9] a room whose payloads are no Yjs updates has no document, and its c
   expect([await run.served(), hasDocument(stores.checkpoint!)]).toEqual(["not-a-document", false]);
 });
 
+/** A record like those of `recordsOf`, with a payload that is no Yjs update. */
+function rawRecord(seq: number): StoredRecord {
+  const payload = new TextEncoder().encode("{}");
+  const edits = { epoch: 1 as Epoch, firstSeq: seq as Seq, edits: [{ client: ann, counter: seq, parentSeq: (seq - 1) as Seq, payload }] };
+  const users = new Map([[ann, "ann" as UserId]]);
+  const bytes = encodeEditsRecord({ id: `server.${seq}`, time: 0 as UnixMillis, users, edits });
+  return { room: ROOM, streamSeq: 10 * seq, time: 0 as UnixMillis, bytes };
+}
+
+test("[RMH41] edits that are no Yjs updates go into the history, and the log is trimmed, also by the next service", async () => {
+  const stores = new Stores();
+  const records = [...recordsOf("abc"), rawRecord(4)];
+  const run = new RoomRun(stores);
+  await run.take(...records);
+  await run.save();
+  expect(stores.checkpoint).toMatchObject({ seq: 4, leftOut: 1, refused: 1 });
+  const next = new RoomRun(stores);
+  expect(await next.served()).toBe("4 abc");
+  for (const service of [run, next]) {
+    service.now = (service.now + 60_000) as Millis;
+    expect(service.room.state.isTrimDue(service.now)).toBe(true);
+  }
+  await run.trim();
+  expect(stores.trimmedBefore).toBe(40);
+});
+
+test("[RMH42] the log of a room whose edits are mostly no Yjs updates is not trimmed: only its clients know the content", async () => {
+  const stores = new Stores();
+  const run = new RoomRun(stores);
+  await run.take(recordsOf("a")[0]!, rawRecord(2));
+  await run.save();
+  run.now = 60_000 as Millis;
+  expect(run.room.state.isTrimDue(run.now)).toBe(false);
+});
+
 test("[RMH10] a thousand concurrent requests cost one merge, and a second one only if edits arrived meanwhile", async () => {
   const stores = new Stores();
   let merges = 0;
@@ -222,6 +257,15 @@ test.each([
   expect([await run.served(), run.room.state.isStalled, run.room.state.uncoveredFrom]).toEqual(["4 abcd", false, undefined]);
 });
 
+test("[RMH43] a room that was never merged is reported as stalled, and its readers do not wait", async () => {
+  const { stores, state } = stallingStores();
+  const run = new RoomRun(stores);
+  state.isStalling = true;
+  await run.take(...recordsOf("ab"));
+  expect(await run.served()).toBe("stalled");
+  expect(await run.served()).toBe("stalled");
+});
+
 test("[RMH13] edits of a stalled room over their limit stay in the log, and the next run reads from the same place", async () => {
   const { stores, state } = stallingStores();
   const run = new RoomRun(stores);
@@ -254,7 +298,7 @@ test("[RMH40] edits of a room without its snapshot stay in the log too, and the 
 
   const run = new RoomRun(stores);
   await run.take(...records.slice(2, 10));
-  expect([await run.served(), run.room.state.isStalled, run.room.state.canBeCovered]).toEqual(["loading", true, false]);
+  expect([await run.served(), run.room.state.isStalled, run.room.state.canBeCovered]).toEqual(["stalled", true, false]);
   run.room.tick(false);
   await run.take(...records.slice(10));
   expect([run.room.state.heldBytes, run.room.state.uncoveredFrom]).toEqual([0, 30]);

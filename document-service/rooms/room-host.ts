@@ -307,7 +307,7 @@ export function reportRoom(
       metrics.refusedEdits.inc(report.refused);
       return log.error(
         { room, refused: report.refused, through: report.through },
-        "edits that are no Yjs updates are left out of the document; the room's log is no longer trimmed",
+        "edits that are no Yjs updates, or exceed a limit, are left out of the document; the history keeps them. Check what the writers of the room send",
       );
     case "merge-abandoned": {
       const { kind: _, ...facts } = report;

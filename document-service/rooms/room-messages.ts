@@ -27,6 +27,8 @@ export type Served =
   /** None of its edits is a Yjs update. */
   | { kind: "not-a-document" }
   | { kind: "deleted" }
+  /** There is no state, because the edits cannot be merged in time or the snapshot is lost. Tried again after a pause that doubles. */
+  | { kind: "stalled" }
   /** The document is not available now; the caller asks again. */
   | { kind: "loading" };
 

@@ -60,8 +60,11 @@ export class RoomRequests {
     return "merge";
   }
 
-  /** Answers all whose edits are merged. The others wait for a second merge, which has all edits that they ask for. */
-  receiveMergeEnd(end: MergeEnd, isDeleted: boolean, effects: DocumentRoomEffect[]): void {
+  /**
+   * Answers all whose edits are merged. The others wait for a second merge, which has all edits that they ask for. A
+   * stalled room serves its last state, where it has one.
+   */
+  receiveMergeEnd(end: MergeEnd, state: { readonly isDeleted: boolean; readonly isStalled: boolean }, effects: DocumentRoomEffect[]): void {
     const waiting = this.#merging;
     this.#merging = [];
     const again: Merging[] = [];
@@ -70,8 +73,10 @@ export class RoomRequests {
         effects.push({ kind: "answer-failure", request: asked.request, cause: end.failure.cause });
       } else if (end.merged !== undefined && end.merged.applied.seq < seq && !isSecond) {
         again.push({ asked, seq, isSecond: true });
+      } else if (state.isStalled && !state.isDeleted && asked.kind === "serve" && (end.merged?.applied.seq ?? 0) === 0) {
+        effects.push({ kind: "answer", request: asked.request, served: { kind: "stalled" } });
       } else {
-        effects.push(answer(asked, end.merged, isDeleted));
+        effects.push(answer(asked, end.merged, state.isDeleted));
       }
     }
     this.#merging = again;

@@ -25,6 +25,7 @@ const OPTIONS: DocumentRoomOptions = {
   snapshotLagBytesMax: 200,
   stalledBytesMax: 400,
   documentIdleMsMax: 60_000,
+  historyMsMax: 60_000,
 };
 const FAILURE: StoreFailure = { cause: "the store does not answer", isUndecodable: false };
 const UNDECODABLE: StoreFailure = { cause: "the entry does not decode", isUndecodable: true };

@@ -294,7 +294,7 @@ export class DocumentRoom {
     if (this.#isMergingBacklog && end.kind === "failed")
       this.#jobs.pauseAfterFailure("its edits were not merged", end.failure, now, effects);
     this.#isMergingBacklog = false;
-    this.#requests.receiveMergeEnd(end, this.isDeleted, effects);
+    this.#requests.receiveMergeEnd(end, this, effects);
     this.#jobs.receiveMergeEnd(end, now, effects);
     if (this.#requests.isMergeWanted) this.#mergeOrJoin(now, effects);
   }

@@ -79,8 +79,9 @@ export class DocumentSaves {
   receiveQueued(wall: UnixMillis): Checkpoint {
     assert(this.#step.kind === "queueing", "notifications are queued for a save");
     const { merged, snapshot } = this.#step;
-    const { applied, clients, leftOut } = merged;
-    const checkpoint = { ...applied, time: wall, clients: [...clients], ...(leftOut > 0 ? { leftOut } : {}), snapshot };
+    const { applied, clients, leftOut, refused } = merged;
+    const missing = { ...(leftOut > 0 ? { leftOut } : {}), ...(refused > 0 ? { refused } : {}) };
+    const checkpoint = { ...applied, time: wall, clients: [...clients], ...missing, snapshot };
     this.#step = { kind: "naming", merged, checkpoint };
     return checkpoint;
   }

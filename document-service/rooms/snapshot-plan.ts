@@ -3,7 +3,7 @@
  * the document and the stores are elsewhere.
  */
 
-import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
+import { type Checkpoint, hasContent } from "../../shared/bus/checkpoint.ts";
 import type { StoredRecord } from "../../shared/bus/record.ts";
 import type { Millis, RoomKey, UnixMillis } from "../../shared/ids.ts";
 import type { Document, Uncovered } from "./document.ts";
@@ -23,6 +23,7 @@ export type SnapshotPlanOptions = SnapshotPolicy &
     readonly mergeBytesMax: number;
     readonly stalledBytesMax: number;
     readonly documentIdleMsMax: number;
+    readonly historyMsMax: number;
   };
 
 /** A room without any edit leaves memory early: to open it again costs one checkpoint read and no snapshot. */
@@ -116,8 +117,9 @@ export class SnapshotPlan {
   }
 
   /** Records before this stream sequence may be trimmed; undefined: none. */
-  trimBefore({ checkpoint, leftOut }: Document, boardsFloor: number, now: Millis): number | undefined {
-    if (checkpoint === undefined || leftOut > 0 || this.#covered?.checkpoint !== checkpoint) return undefined;
+  trimBefore(document: Document, boardsFloor: number, now: Millis): number | undefined {
+    const { checkpoint } = document;
+    if (checkpoint === undefined || !this.#isKept(document, checkpoint) || this.#covered?.checkpoint !== checkpoint) return undefined;
     return this.#trims.before({ streamSeq: checkpoint.streamSeq, since: this.#covered.since }, boardsFloor, now);
   }
 
@@ -142,8 +144,14 @@ export class SnapshotPlan {
   }
 
   /** Nothing can be trimmed before there is another snapshot. */
-  #isTrimDone({ checkpoint, leftOut }: Document): boolean {
-    return checkpoint === undefined || leftOut > 0 || this.#trims.trimmedBefore >= checkpoint.streamSeq;
+  #isTrimDone(document: Document): boolean {
+    const { checkpoint } = document;
+    return checkpoint === undefined || !this.#isKept(document, checkpoint) || this.#trims.trimmedBefore >= checkpoint.streamSeq;
+  }
+
+  /** Whether the snapshot and the history together have every edit up to the checkpoint. */
+  #isKept({ leftOut, lacksOnlyRefused }: Document, checkpoint: Checkpoint): boolean {
+    return leftOut === 0 || (lacksOnlyRefused && hasContent(checkpoint) && this.#options.historyMsMax > 0);
   }
 
   #noteUncovered({ uncovered }: Document, now: Millis): void {

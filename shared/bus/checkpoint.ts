@@ -57,10 +57,12 @@ export const Checkpoint = z.object({
     }),
   ),
   /**
-   * Edits up to `seq` that are missing in the snapshot, because Yjs refused them or the log lost them. Such a room's
-   * log is never trimmed.
+   * Edits up to `seq` that are missing in the snapshot, because Yjs refused them or the log lost them. The log of such a
+   * room is trimmed only if all of them are `refused`.
    */
   leftOut: z.int().nonnegative().optional(),
+  /** Those of `leftOut` that the log had. The history keeps them. Checkpoints of earlier builds lack the number. */
+  refused: z.int().nonnegative().optional(),
   snapshot: z.object({ object: z.string(), bytes: z.int().nonnegative(), sha256: z.string() }),
 });
 export type Checkpoint = z.infer<typeof Checkpoint>;

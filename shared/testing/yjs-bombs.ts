@@ -88,3 +88,32 @@ export function valueBomb(levels: number): Uint8Array {
   doc.getMap("root").set("a", value);
   return Y.encodeStateAsUpdate(doc);
 }
+
+/**
+ * A text in `pieces` pieces, and then updates of few inserts that each pass over all pieces: every update is within the
+ * limits, and all of them together take as long as wanted.
+ */
+export function slowUpdates(pieces: number, count: number): Uint8Array[] {
+  const text = encoding.encode((out) => {
+    encoding.writeVarUint(out, 2);
+    writeRun(out, INSERTS_CLIENT, 0, pieces);
+    for (let index = 0; index < pieces; index++) writeInsert(out, index, index + 1);
+    writeText(out, pieces + 1);
+    encoding.writeVarUint(out, 0);
+  });
+  const inserts = Math.floor(PASSED_PIECES / (2 * pieces));
+  return [
+    text,
+    ...Array.from({ length: count }, (_, update) =>
+      encoding.encode((out) => {
+        encoding.writeVarUint(out, 1);
+        writeRun(out, INSERTS_CLIENT, pieces + update * inserts, inserts);
+        for (let index = 0; index < inserts; index++) writeInsert(out, 0, pieces - 1 - ((update * inserts + index) % 100));
+        encoding.writeVarUint(out, 0);
+      }),
+    ),
+  ];
+}
+
+/** Steps that one of the slow updates may take. */
+const PASSED_PIECES = 200_000;

@@ -6,7 +6,7 @@ import { eventually } from "./eventually.ts";
  * Errors while a room's document is loaded, while there are too many readers, and before the first heartbeat of a
  * document service.
  */
-const NOT_JUST_NOW = new Set(["loading", "busy", "unavailable"]);
+const NOT_JUST_NOW = new Set(["loading", "stalled", "busy", "unavailable"]);
 const PATIENCE_MS = 20_000;
 
 export async function askAgain<Answer extends { readonly status: number; readonly json: { readonly error?: string } }>(
