@@ -31,12 +31,11 @@ import { PresenceRelayHost } from "./presence/presence-relay-host.ts";
 import { shareCounts, type Sharing } from "./limits/quotas-host.ts";
 import { Quotas } from "./limits/quotas.ts";
 import { RoomDirectory } from "./rooms/room-directory.ts";
-import type { HostDeps } from "./host-deps.ts";
 import { FollowedRoomsHost } from "./rooms/room-host.ts";
 import { SanctionsHost } from "./limits/sanctions-host.ts";
 import { Sanctions } from "./limits/sanctions.ts";
 import type { ClientSessionOptions } from "./sessions/client-session.ts";
-import { SessionHost, type ClientSessions } from "./sessions/session-host.ts";
+import { SessionHost, type ClientSessions, type SessionHostDeps } from "./sessions/session-host.ts";
 import { UnackedBudget } from "./rooms/unacked-budget.ts";
 import { WritesHost } from "./rooms/writes-host.ts";
 import { presenceOptions } from "./settings/presence.ts";
@@ -59,6 +58,7 @@ export type GatewayPorts = {
   readonly orders: AdminCommands;
   readonly clientIdOf: ClientSessionOptions["clientIdOf"];
 };
+export type GatewayDeps = SessionHostDeps;
 export type GatewayParts = {
   readonly rooms: FollowedRoomsHost;
   readonly presence: PresenceRelayHost;
@@ -74,7 +74,7 @@ export type GatewayParts = {
   stop(settleMsMax: number): Promise<void>;
 };
 
-export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports: GatewayPorts, deps: HostDeps): GatewayParts {
+export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports: GatewayPorts, deps: GatewayDeps): GatewayParts {
   const { sockets, topics, tokens } = ports;
   const dispatch = (effect: PartEffect): void => {
     switch (effect.kind) {

@@ -1,7 +1,6 @@
-/** The dependencies that every host of the gateway receives besides its ports. */
+/** The dependencies that every host of the gateway receives besides its ports. A host that logs receives a log too. */
 
 import type { Clock } from "../shared/time/clock.ts";
-import type { Log } from "../shared/process/log.ts";
 import type { GatewayMetrics } from "./metrics.ts";
 import type { EditHops } from "./ports.ts";
 
@@ -9,7 +8,6 @@ export type HostDeps = {
   readonly clock: Clock;
   /** Runs the function after the current turn of the event loop. */
   readonly endOfTurn: (run: () => void) => void;
-  readonly log: Log;
   readonly metrics: GatewayMetrics;
   /** Undefined while edits are not traced. */
   readonly hops?: EditHops | undefined;

@@ -1,6 +1,5 @@
 /** Settings of the y-websocket role. */
 
-import type { Log } from "../shared/process/log.ts";
 import { port, positiveInteger, type Settings, SettingError, text, type Values } from "../shared/settings/settings.ts";
 import { serverAddressOf } from "../client/options.ts";
 
@@ -89,11 +88,8 @@ export function refuseUnsafe({ yGatewayUrl, production, allowedOrigins }: YWebso
   }
 }
 
-/** Behind a load balancer all clients have its address, unless a header carries the real one. */
-export function warnOfOneAddress({ production, clientAddressHeader }: EdgeConfig, log: Pick<Log, "warn">): void {
-  if (!production || clientAddressHeader !== "") return;
-  log.warn(
-    {},
-    "COROOM_CLIENT_ADDRESS_HEADER is not set: gateways see all y-websocket clients at this machine's address, so address limits and bans apply to all of them or none. The bridge counts them under the load balancer's address. Set the header that your load balancer adds.",
-  );
+/** Warning for the operator, or undefined. Behind a load balancer all clients have its address, unless a header carries the real one. */
+export function addressWarning({ production, clientAddressHeader }: EdgeConfig): string | undefined {
+  if (!production || clientAddressHeader !== "") return undefined;
+  return "COROOM_CLIENT_ADDRESS_HEADER is not set: gateways see all y-websocket clients at this machine's address, so address limits and bans apply to all of them or none. The bridge counts them under the load balancer's address. Set the header that your load balancer adds.";
 }

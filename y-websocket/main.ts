@@ -13,7 +13,7 @@ import { YjsProvider } from "../client/yjs/yjs-provider.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
 import { type Running, stopOnce } from "../shared/process/lifecycle.ts";
 import type { Log } from "../shared/process/log.ts";
-import { type EdgeConfig, refuseUnsafe, warnOfOneAddress, type YWebsocketConfig } from "./config.ts";
+import { addressWarning, type EdgeConfig, refuseUnsafe, type YWebsocketConfig } from "./config.ts";
 import { ySockets } from "./io/y-sockets.ts";
 import { yWebsocketMetrics } from "./metrics.ts";
 import { Places } from "./places.ts";
@@ -28,7 +28,8 @@ type Deps = { readonly log: Log; readonly registry: Registry };
 /** Throws `StartError` if the settings are unsafe or the port is in use. */
 export async function startYWebsocket(config: YWebsocketConfig & EdgeConfig, { log, registry }: Deps): Promise<RunningYWebsocket> {
   refuseUnsafe(config);
-  warnOfOneAddress(config, log);
+  const warning = addressWarning(config);
+  if (warning !== undefined) log.warn({}, warning);
   const { yGatewayUrl: url, clientAddressHeader: addressHeader } = config;
   const metrics = yWebsocketMetrics(registry);
   const budget = new EarlyMessagesBudget(config.yHeldBytesMax);
@@ -39,7 +40,7 @@ export async function startYWebsocket(config: YWebsocketConfig & EdgeConfig, { l
       openRoom: (doc) => new YjsProvider({ url, token, room, doc }, world),
       budget,
       clock,
-      log,
+      warn: (facts, sentence) => log.warn(facts, sentence),
       metrics,
     });
   };

@@ -11,6 +11,9 @@ export interface YSocket {
   readonly waitingBytes: number;
 }
 
+/** Reports an incident to the operator: its facts, and one sentence. */
+export type YWarn = (facts: object, sentence: string) => void;
+
 /** The room, token and address of a client that connects. */
 export type YSeat = {
   readonly room: RoomId;

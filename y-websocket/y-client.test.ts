@@ -5,7 +5,6 @@ import * as Y from "yjs";
 
 import { conflictBomb, nestingBomb } from "../shared/testing/yjs-bombs.ts";
 import { FakeClock } from "../shared/testing/fake-clock.ts";
-import { SILENT_LOG } from "../shared/testing/silent-log.ts";
 import { yWebsocketMetrics } from "./metrics.ts";
 import { decodeYMessage, encodeAwareness, encodeSyncRequest, encodeUpdate } from "./protocol.ts";
 import { YClient, type YRoom } from "./y-client.ts";
@@ -65,7 +64,7 @@ function rig({ budget = new EarlyMessagesBudget(1_000_000) }: { readonly budget?
   const docs: { readonly doc: Y.Doc; readonly number: number }[] = [];
   const sent: string[] = [];
   const warnings: string[] = [];
-  const log = { ...SILENT_LOG, warn: (_: object, sentence: string) => void warnings.push(sentence) };
+  const warn = (_: object, sentence: string): void => void warnings.push(sentence);
   const closed: number[] = [];
   const socket = {
     send: (bytes: Uint8Array) => void sent.push(decodeYMessage(bytes)?.kind ?? "none"),
@@ -87,7 +86,7 @@ function rig({ budget = new EarlyMessagesBudget(1_000_000) }: { readonly budget?
       yUpdateBytesPerSecond: 20_000,
       ySaveMsMax: 5_000,
     },
-    { openRoom, budget, clock, log, metrics: yWebsocketMetrics(new Registry()) },
+    { openRoom, budget, clock, warn, metrics: yWebsocketMetrics(new Registry()) },
   );
   return { client, clock, room, docs, sent, warnings, closed, socket };
 }

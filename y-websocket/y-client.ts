@@ -9,12 +9,11 @@
 import * as Y from "yjs";
 
 import type { Clock } from "../shared/time/clock.ts";
-import type { Log } from "../shared/process/log.ts";
 import type { YjsProvider } from "../client/yjs/yjs-provider.ts";
 import type { YWebsocketConfig } from "./config.ts";
 import { EarlyMessages, type EarlyMessagesBudget } from "./held-messages.ts";
 import type { YWebsocketMetrics } from "./metrics.ts";
-import type { YSocket } from "./ports.ts";
+import type { YSocket, YWarn } from "./ports.ts";
 import { decodeYMessage, type YMessage } from "./protocol.ts";
 import { YAwareness } from "./y-awareness.ts";
 import { YExchange, type YExchangeOptions } from "./y-exchange.ts";
@@ -27,7 +26,7 @@ export type YClientDeps = {
   readonly openRoom: (doc: Y.Doc) => YRoom;
   readonly budget: EarlyMessagesBudget;
   readonly clock: Clock;
-  readonly log: Log;
+  readonly warn: YWarn;
   readonly metrics: YWebsocketMetrics;
 };
 
@@ -120,7 +119,7 @@ export class YClient {
     });
     room.on("error", ({ kind, message }) => {
       this.#deps.metrics.problems.inc({ kind });
-      this.#deps.log.warn({ room: room.room, kind }, message);
+      this.#deps.warn({ room: room.room, kind }, message);
       if (kind === "document-stuck")
         this.#connection.refuse(Y_CLOSE.overloaded, "the bridge's copy of the document failed: connect again later");
     });
@@ -164,7 +163,7 @@ export class YClient {
     const { unsavedEdits } = room;
     const isAcknowledged = unsavedEdits === 0 && this.#held.all.length === 0;
     const what = isAcknowledged ? "its edits may depend on edits that are not saved" : "not all its edits were saved";
-    this.#deps.log.warn(
+    this.#deps.warn(
       { room: room.room, unsavedEdits },
       `a y-websocket client left and ${what} in time. The client still has them and sends them when it connects again.`,
     );

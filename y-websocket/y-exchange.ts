@@ -8,7 +8,6 @@ import * as Y from "yjs";
 
 import { assertNever } from "../shared/assert.ts";
 import type { Clock } from "../shared/time/clock.ts";
-import type { Log } from "../shared/process/log.ts";
 import { TokenBucket } from "../shared/limits/token-bucket.ts";
 import { withinBounds } from "../shared/yjs/bounded-integration.ts";
 import { checkUpdate } from "../shared/yjs/checked-update.ts";
@@ -16,6 +15,7 @@ import type { YjsProvider } from "../client/yjs/yjs-provider.ts";
 import { Answers, type StateRequest } from "./answers.ts";
 import type { YWebsocketConfig } from "./config.ts";
 import type { YWebsocketMetrics } from "./metrics.ts";
+import type { YWarn } from "./ports.ts";
 import { encodeAwareness, encodeDenied, encodeSyncAnswer, encodeSyncRequest, encodeUpdate, type YMessage } from "./protocol.ts";
 import type { YAwareness } from "./y-awareness.ts";
 import { Y_CLOSE, type YConnection } from "./y-connection.ts";
@@ -30,7 +30,7 @@ export type YExchangeParts = {
   readonly awareness: YAwareness;
   readonly connection: YConnection;
 };
-export type YExchangeDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: YWebsocketMetrics };
+export type YExchangeDeps = { readonly clock: Clock; readonly warn: YWarn; readonly metrics: YWebsocketMetrics };
 
 /** Half of the time after which a client considers a silent server, or another client without an update, as gone. */
 const RENEW_MS = 15_000;
@@ -80,7 +80,7 @@ export class YExchange {
     try {
       this.#carryOut(message);
     } catch (cause) {
-      this.#deps.log.warn(
+      this.#deps.warn(
         { room: this.#room.room, kind: message.kind, cause },
         "cannot apply a message of a y-websocket client, closing its connection",
       );

@@ -21,6 +21,7 @@ import type { Backbone, ConnectionId, PresenceOwners, Sockets, Topics } from "..
 import { type PresenceRelayOptions, PresenceRelay } from "./presence-relay.ts";
 import type { PresenceRelayEffect, PresenceRelayInput } from "./relay-messages.ts";
 import type { AudienceTopic } from "./audience.ts";
+import type { Log } from "../../shared/process/log.ts";
 import type { HostDeps } from "../host-deps.ts";
 import type { Dispatch } from "../part-effects.ts";
 
@@ -36,10 +37,12 @@ type Hosted = { readonly key: RoomKey; channel: Channel; readonly presence: Pres
 
 const TICK = { kind: "tick" } as const;
 
+export type PresenceRelayHostDeps = HostDeps & { readonly log: Log };
+
 export class PresenceRelayHost implements Backbone {
   readonly #ports: PresenceRelayPorts;
   readonly #options: PresenceRelayHostOptions;
-  readonly #deps: HostDeps;
+  readonly #deps: PresenceRelayHostDeps;
   readonly #alarms: Alarms;
   readonly #rooms = new Map<RoomKey, Hosted>();
   /**
@@ -53,7 +56,7 @@ export class PresenceRelayHost implements Backbone {
   #stopBeating: () => void = () => {};
   #isStopped = false;
 
-  constructor(ports: PresenceRelayPorts, options: PresenceRelayHostOptions, deps: HostDeps) {
+  constructor(ports: PresenceRelayPorts, options: PresenceRelayHostOptions, deps: PresenceRelayHostDeps) {
     this.#ports = ports;
     this.#options = options;
     this.#deps = deps;

@@ -9,6 +9,7 @@ import { type Position, type RoomKey, type ServerId, tenantOf } from "../../shar
 import { encodeCommittedFrame, encodeFrame } from "../../shared/wire/codec.ts";
 import type { Channel, ServerFrame } from "../../shared/wire/frames.ts";
 import { BackboneStatus } from "./backbone-status.ts";
+import type { Log } from "../../shared/process/log.ts";
 import type { HostDeps } from "../host-deps.ts";
 import { JoinAnswers } from "./join-answers-host.ts";
 import type { SearchOutcome } from "./owner-search.ts";
@@ -48,7 +49,7 @@ export class FollowedRoomsHost implements Backbone {
   readonly #searches: OwnerSearches;
   readonly #joins: JoinAnswers;
   readonly #ticks: FollowedRoomTicks;
-  readonly #deps: HostDeps;
+  readonly #deps: HostDeps & { readonly log: Log };
   /** Rooms that received edits in this turn of the event loop. */
   #busy = new Set<DirectoryEntry>();
   #unsent: { readonly room: RoomKey; readonly message: ToOwner }[] = [];
@@ -59,7 +60,7 @@ export class FollowedRoomsHost implements Backbone {
     directory: RoomDirectory,
     unacked: UnackedBudget,
     { searchesMax }: { searchesMax: number },
-    deps: HostDeps,
+    deps: HostDeps & { readonly log: Log },
   ) {
     const { quotas, presence, placement } = ports;
     this.#ports = ports;

@@ -20,6 +20,7 @@ import type { Clients, ConnectionId, ReadProgress, Sockets, Tokens } from "../po
 import type { PresenceRelayHost } from "../presence/presence-relay-host.ts";
 import type { Quotas, CreditKind } from "../limits/quotas.ts";
 import type { FollowedRoomsHost } from "../rooms/room-host.ts";
+import type { Log } from "../../shared/process/log.ts";
 import type { HostDeps } from "../host-deps.ts";
 import { AdmissionQueue, type AdmissionQueueOptions } from "./admission-queue.ts";
 import { Departures, type DeparturesOptions } from "./departures-host.ts";
@@ -54,10 +55,12 @@ const NO_PLACE: Readonly<Record<CreditKind, [CloseName, string]>> = {
   tenant: ["tenantFull", "the tenant has as many connections as it may: try again later"],
 };
 
+export type SessionHostDeps = HostDeps & { readonly log: Log };
+
 export class SessionHost implements Clients {
   readonly #ports: SessionHostPorts;
   readonly #options: SessionHostOptions;
-  readonly #deps: HostDeps;
+  readonly #deps: SessionHostDeps;
   /** Admitted connections. */
   readonly #sessions: ClientSessions;
   readonly #queue: AdmissionQueue<ConnectionId>;
@@ -66,7 +69,7 @@ export class SessionHost implements Clients {
   #stopTicking: () => void = () => {};
   readonly #departures: Departures;
 
-  constructor(ports: SessionHostPorts, sessions: ClientSessions, options: SessionHostOptions, deps: HostDeps) {
+  constructor(ports: SessionHostPorts, sessions: ClientSessions, options: SessionHostOptions, deps: SessionHostDeps) {
     this.#ports = ports;
     this.#sessions = sessions;
     this.#options = options;

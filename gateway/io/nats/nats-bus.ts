@@ -9,7 +9,7 @@ import { trustedCertificates } from "../../../shared/io/internal-tls.ts";
 import { ensureOperationsStream, natsOperations } from "../../../shared/io/nats-operations.ts";
 import type { SharedConfig } from "../../../shared/settings/common-settings.ts";
 import { type GatewayConfig, refuseUnsendable } from "../../config.ts";
-import type { HostDeps } from "../../host-deps.ts";
+import type { GatewayDeps } from "../../gateway.ts";
 import type { Backbone } from "../../ports.ts";
 import { natsAdminCommands, natsSanctions } from "./nats-admin.ts";
 import { type BoardListener, natsBoards, natsActivities } from "./nats-boards.ts";
@@ -29,7 +29,7 @@ export type BusListeners = { readonly rooms: Backbone; readonly presence: Backbo
 export async function connectBus(
   gateway: GatewayId,
   config: SharedConfig & GatewayConfig & { serverSilenceMsMax: number },
-  deps: HostDeps,
+  deps: GatewayDeps,
 ) {
   const nats = await connectAs(`gateway ${gateway}`, config);
   refuseUnsendable(config, nats.info?.max_payload);
