@@ -1,7 +1,7 @@
 /** Texts of the notice under the bar: what is wrong, and what the reader can do about it. */
 
 export type PageNotice = {
-  readonly tone: "calm" | "warning" | "trouble";
+  readonly tone: "calm" | "warning" | "error";
   readonly title: string;
   readonly advice: string;
   readonly action?: NoticeAction;
@@ -27,7 +27,7 @@ const UNAVAILABLE: PageNotice = {
 };
 
 const DELETED: PageNotice = {
-  tone: "trouble",
+  tone: "error",
   title: "This document was deleted.",
   advice: "Nobody can open it again, and its link no longer works.",
 };
@@ -37,13 +37,13 @@ const KEEP_OPEN = "Keep writing and keep this tab open. The page retries automat
 /** Notices by the state that `status.ts` finds. */
 const BY_STATE = {
   "closed": {
-    tone: "trouble",
+    tone: "error",
     title: "The server closed your connection to this document.",
     advice: "Reload the page. If that does not help, ask for a new link.",
     action: "reload",
   },
   "cut-off": {
-    tone: "trouble",
+    tone: "error",
     title: "Your last edits could not be saved.",
     advice: "The server closed the connection permanently. Copy your text before you reload the page.",
     action: "copy-text",
@@ -75,7 +75,7 @@ const BY_STATE = {
     advice: "Keep writing and keep this tab open. Your edits are kept only in this tab and sent when the connection is back.",
   },
   "rights-taken": {
-    tone: "trouble",
+    tone: "error",
     title: "Your last edits are not saved.",
     advice: "You now have read access only. Copy your text, or ask for write access: the page then sends your edits.",
     action: "copy-text",
@@ -96,13 +96,13 @@ const BY_STATE = {
     advice: "Keep writing. The page retries automatically and adds the missing changes.",
   },
   "too-large": {
-    tone: "trouble",
+    tone: "error",
     title: "Your last change is too large to save.",
     advice: "Undo it and paste it in smaller pieces. Your later edits are saved only after that.",
     action: "copy-text",
   },
   "stalled": {
-    tone: "trouble",
+    tone: "error",
     title: "The server cannot save edits right now.",
     advice: "Your edits are still in this tab. The page sends them again when saving works. Keep the tab open, or copy your text.",
     action: "copy-text",

@@ -30,14 +30,14 @@ export class Shapes {
   readonly #doc: Y.Doc;
   readonly #shapes: Y.Map<Y.Map<unknown>>;
   /** Local changes only. */
-  readonly #past: Y.UndoManager;
+  readonly #undoManager: Y.UndoManager;
   /** The shape of the last move, while nothing else was changed: its moves are undone together. */
   #moving: string | undefined;
 
   constructor(doc: Y.Doc) {
     this.#doc = doc;
     this.#shapes = doc.getMap("shapes");
-    this.#past = new Y.UndoManager(this.#shapes);
+    this.#undoManager = new Y.UndoManager(this.#shapes);
   }
 
   /** Returns the shapes from the lowest to the highest. */
@@ -82,12 +82,12 @@ export class Shapes {
 
   undo(): void {
     this.#begin(undefined);
-    this.#past.undo();
+    this.#undoManager.undo();
   }
 
   redo(): void {
     this.#begin(undefined);
-    this.#past.redo();
+    this.#undoManager.redo();
   }
 
   observe(changed: () => void): void {
@@ -96,7 +96,7 @@ export class Shapes {
 
   /** Starts a new undo step, unless `moved` continues the move of the same shape. */
   #begin(moved: string | undefined): void {
-    if (moved === undefined || moved !== this.#moving) this.#past.stopCapturing();
+    if (moved === undefined || moved !== this.#moving) this.#undoManager.stopCapturing();
     this.#moving = moved;
   }
 

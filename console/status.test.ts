@@ -80,7 +80,7 @@ test.each([
 
 test("[PAGE9] every problem comes with advice", () => {
   for (const facts of EVERY) {
-    const wrong = ["warning", "trouble"].includes(saveRemark(facts).tone) || facts.status === "waiting";
+    const wrong = ["warning", "error"].includes(saveRemark(facts).tone) || facts.status === "waiting";
     if (wrong) expect(noticeFor(facts)?.advice).toMatch(/^[A-Z].*\.$/);
   }
 });

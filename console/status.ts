@@ -31,7 +31,7 @@ export type PageFacts = {
   readonly lastSaveMs: number | undefined;
 };
 
-export type RemarkTone = "calm" | "good" | "busy" | "warning" | "trouble";
+export type RemarkTone = "calm" | "good" | "busy" | "warning" | "error";
 export type StatusRemark = { readonly tone: RemarkTone; readonly text: string };
 
 /** Describes only the connection. */
@@ -47,7 +47,7 @@ export function statusRemark({ status, putOff }: Pick<PageFacts, "status" | "put
     case "disconnected":
       return { tone: "warning", text: "Offline" };
     case "stopped":
-      return { tone: "trouble", text: "Closed" };
+      return { tone: "error", text: "Closed" };
     default: // "degraded"
       return { tone: "warning", text: "Connected, server has a problem" };
   }
@@ -87,10 +87,10 @@ function roomState(putOff: NonNullable<PageFacts["putOff"]>): "full" | "unavaila
 }
 
 const OPENING: StatusRemark = { tone: "busy", text: "Opening…" };
-const NOT_SAVED: StatusRemark = { tone: "trouble", text: "Not saved" };
+const NOT_SAVED: StatusRemark = { tone: "error", text: "Not saved" };
 const SAVED: StatusRemark = { tone: "good", text: "Saved" };
 const SAVING: StatusRemark = { tone: "busy", text: "Saving…" };
-const DELETED: StatusRemark = { tone: "trouble", text: "Deleted" };
+const DELETED: StatusRemark = { tone: "error", text: "Deleted" };
 const READ_ONLY: StatusRemark = { tone: "calm", text: "Read only" };
 
 const offline = ({ unsavedEdits }: PageFacts): StatusRemark => away("Offline", unsavedEdits);
@@ -111,7 +111,7 @@ function degradedRemark({ mayWrite, saved, tooLarge, saving }: PageFacts): Statu
 }
 
 const REMARKS: Readonly<Record<PageState, (facts: PageFacts) => StatusRemark>> = {
-  "closed": () => ({ tone: "trouble", text: "Disconnected" }),
+  "closed": () => ({ tone: "error", text: "Disconnected" }),
   "cut-off": () => NOT_SAVED,
   "deleted": () => DELETED,
   "opening": () => OPENING,

@@ -48,7 +48,7 @@ export function watchShapeKeys(
     if (id !== undefined && act(key, id)) event.preventDefault();
   });
   canvas.addEventListener("keydown", (event) => {
-    const what = isWritten(event.target) ? undefined : pastKeyOf(event);
+    const what = isWritten(event.target) ? undefined : undoKeyOf(event);
     if (what === undefined) return;
     event.preventDefault();
     if (what === "undo") undo();
@@ -69,7 +69,7 @@ export function watchShapeKeys(
 }
 
 /** Recognises the undo and redo keys of text editors, including those of macOS. */
-function pastKeyOf({ key, ctrlKey, metaKey, shiftKey, altKey }: KeyboardEvent): "undo" | "redo" | undefined {
+function undoKeyOf({ key, ctrlKey, metaKey, shiftKey, altKey }: KeyboardEvent): "undo" | "redo" | undefined {
   if (altKey || ctrlKey === metaKey) return undefined;
   if (key.toLowerCase() === "z") return shiftKey ? "redo" : "undo";
   return key.toLowerCase() === "y" && ctrlKey ? "redo" : undefined;

@@ -9,7 +9,7 @@ import { modeRemark } from "../people.ts";
 const SAVED_AFTER_MS = 300;
 
 export function statusView(): (facts: PageFacts) => void {
-  const [showRemark, announceRemark] = [remarkView("save"), remarkAnnouncer("save-said")];
+  const [showRemark, announceRemark] = [remarkView("save"), remarkAnnouncer("save-announcement")];
   const showSave = (remark: StatusRemark): void => {
     showRemark(remark);
     announceRemark(remark);
@@ -63,11 +63,11 @@ function duration(ms: number): string {
 /** Shows the presence mode of the room and the rate of presence updates. */
 export function presenceView(provider: CoroomProvider): void {
   const mode = element("mode", HTMLElement);
-  const pace = element("pace", HTMLElement);
+  const presenceRate = element("presence-rate", HTMLElement);
   const show = (): void => {
     mode.textContent = modeRemark(provider.mode);
     mode.dataset["mode"] = provider.mode?.mode ?? "";
-    pace.textContent = provider.mode === undefined ? "–" : `max. ${provider.mode.presencePerSecond}/s per person`;
+    presenceRate.textContent = provider.mode === undefined ? "–" : `max. ${provider.mode.presencePerSecond}/s per person`;
   };
   provider.on("mode", show);
   show();

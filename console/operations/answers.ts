@@ -103,4 +103,4 @@ export type ListedBan = {
   readonly reason: string;
 };
 
-export type HealthTone = "calm" | "good" | "warning" | "trouble";
+export type HealthTone = "calm" | "good" | "warning" | "error";

@@ -4,7 +4,7 @@ import type { FleetAnswer, FleetGateway, FleetGatewayState, RoomPageAnswer, List
 import { clockTime, count, counted, percent, shortName, droppedAt } from "./format.ts";
 import type { PollState } from "./polling.ts";
 
-export type HealthProblem = { readonly tone: "warning" | "trouble"; readonly text: string };
+export type HealthProblem = { readonly tone: "warning" | "error"; readonly text: string };
 export type HealthVerdict = {
   readonly tone: HealthTone;
   readonly title: string;
@@ -21,8 +21,8 @@ const USED_SHARE_MAX = 0.8;
 const RETURNED_MS_MAX = 10 * 60_000;
 
 const STATES: Readonly<Record<Exclude<FleetGatewayState, "ready">, HealthProblem>> = {
-  degraded: { tone: "trouble", text: "does not reach NATS. Check the NATS servers and the network" },
-  misconfigured: { tone: "trouble", text: "has a different COROOM_LOG_PARTITIONS than the deployment. Its log shows the value to set" },
+  degraded: { tone: "error", text: "does not reach NATS. Check the NATS servers and the network" },
+  misconfigured: { tone: "error", text: "has a different COROOM_LOG_PARTITIONS than the deployment. Its log shows the value to set" },
   slow: { tone: "warning", text: "delivers updates late. New clients connect to other gateways until it has caught up" },
   draining: { tone: "warning", text: "is draining. Its clients move to other gateways" },
 };
@@ -40,19 +40,19 @@ export function verdictOf(
       : fleet.reachesNats
         ? [...problemsOfAll(fleet, page), ...problemsOfLost(fleet, takeovers), ...problemsOfReturned(fleet, takeovers)]
         : [NO_NATS];
-  problems.sort((a, b) => Number(b.tone === "trouble") - Number(a.tone === "trouble"));
+  problems.sort((a, b) => Number(b.tone === "error") - Number(a.tone === "error"));
   const tone: HealthTone = problems[0]?.tone ?? "good";
   return { tone, title: reach.state === "lost" ? "No answer from the gateway" : TITLES[tone], facts: factsOf(fleet, page), problems };
 }
 
 const NO_NATS: HealthProblem = {
-  tone: "trouble",
+  tone: "error",
   text: "This gateway does not reach NATS. Its data about rooms and servers is out of date, and edits wait. Check the NATS servers and the network.",
 };
 
 function unreached(since: Date): HealthProblem {
   const text = `The gateway of this page has not answered since ${clockTime(since)}. The data below is out of date. Open the console of another gateway.`;
-  return { tone: "trouble", text };
+  return { tone: "error", text };
 }
 
 function problemsOfAll(fleet: FleetAnswer, page: RoomPageAnswer | undefined): HealthProblem[] {
@@ -70,7 +70,7 @@ const TITLES: Readonly<Record<HealthTone, string>> = {
   good: "All is well",
   calm: "All is well",
   warning: "Needs attention",
-  trouble: "Something is wrong",
+  error: "Something is wrong",
 };
 
 function factsOf({ servers, gateways, placement, services }: FleetAnswer, page: RoomPageAnswer | undefined): string[] {
@@ -98,14 +98,14 @@ function problemsOfFleet({ servers, gateways, placement }: FleetAnswer): HealthP
   const problems: HealthProblem[] = [];
   if (servers.length === 0)
     problems.push({
-      tone: "trouble",
+      tone: "error",
       text: "No room server sends heartbeats, so nothing can be edited. Start one, or check whether it reaches NATS.",
     });
   else if (servers.every(({ draining }) => draining))
-    problems.push({ tone: "trouble", text: "Every room server is draining, so no room gets an owner. Start another room server." });
+    problems.push({ tone: "error", text: "Every room server is draining, so no room gets an owner. Start another room server." });
   if (!gateways.some(({ state }) => state === "ready"))
     problems.push({
-      tone: "trouble",
+      tone: "error",
       text: "No gateway is ready, so no new client can connect. Start a gateway, or check the logs of the gateways.",
     });
   if (placement.leader === undefined)
@@ -120,7 +120,7 @@ function problemsOfFleet({ servers, gateways, placement }: FleetAnswer): HealthP
 function problemsOfServices({ services }: FleetAnswer): HealthProblem[] {
   if (services.documents > 0) return [];
   const text = "No document service sends heartbeats, so clients that open a document wait. Start one, or check whether it reaches NATS.";
-  return [{ tone: "trouble", text }];
+  return [{ tone: "error", text }];
 }
 
 const CHECK_REDIS = "Check Redis, the network and COROOM_REDIS_URL.";
@@ -211,7 +211,7 @@ function problemsOfRooms(page: RoomPageAnswer | undefined): HealthProblem[] {
     ...(page.servers < page.serversKnown
       ? [
           {
-            tone: "trouble" as const,
+            tone: "error" as const,
             text: `${count(page.serversKnown - page.servers)} of ${counted(page.serversKnown, "room server")} did not answer, so their rooms are missing below.`,
           },
         ]

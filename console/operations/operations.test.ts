@@ -75,9 +75,9 @@ test("[OPC2] the verdict is good only when every role is present, ready and drop
 test("[OPC3] the worst problem comes first, and the verdict reports rooms missing from the list", () => {
   const verdict = verdictOf({ ...WELL, placement: {} }, { ...page, servers: 1, serversKnown: 2 }, LIVE, []);
   expect([verdict.tone, verdict.title, verdict.problems.map(({ tone }) => tone)]).toEqual([
-    "trouble",
+    "error",
     "Something is wrong",
-    ["trouble", "warning"],
+    ["error", "warning"],
   ]);
   expect(verdict.problems[0]?.text).toBe("1 of 2 room servers did not answer, so their rooms are missing below.");
 });
@@ -85,7 +85,7 @@ test("[OPC3] the worst problem comes first, and the verdict reports rooms missin
 test("[OPC7] the verdict is never good for old data, without NATS or without an answer", () => {
   const lost: PollState = { state: "lost", since: new Date(2026, 10, 23, 14, 3, 1), failures: 2 };
   const unreached = verdictOf(WELL, page, lost, []);
-  expect([unreached.tone, unreached.title, unreached.problems.length]).toEqual(["trouble", "No answer from the gateway", 1]);
+  expect([unreached.tone, unreached.title, unreached.problems.length]).toEqual(["error", "No answer from the gateway", 1]);
   expect(unreached.problems[0]!.text).toContain("14:03:01");
   const cutOff = verdictOf(
     { ...WELL, reachesNats: false, servers: [], services: { documents: 0, leaderboards: 0, leaderboardsWithoutRedis: 0 } },
@@ -93,7 +93,7 @@ test("[OPC7] the verdict is never good for old data, without NATS or without an 
     LIVE,
     [],
   );
-  expect([cutOff.tone, cutOff.problems.map(({ text }) => text.slice(0, 34))]).toEqual(["trouble", ["This gateway does not reach NATS. "]]);
+  expect([cutOff.tone, cutOff.problems.map(({ text }) => text.slice(0, 34))]).toEqual(["error", ["This gateway does not reach NATS. "]]);
 });
 
 test("[OPC11] an answer from a gateway without NATS keeps the earlier data about other processes", () => {

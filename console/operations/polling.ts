@@ -34,7 +34,7 @@ export function pollRemark(reach: PollState): { readonly tone: HealthTone | "bus
     case "live":
       return { tone: "good", text: "Live" };
     case "lost":
-      return { tone: "trouble", text: `No answer since ${clockTime(reach.since)}` };
+      return { tone: "error", text: `No answer since ${clockTime(reach.since)}` };
   }
 }
 

@@ -45,7 +45,7 @@ export function confirmDialog(): <Body>(request: ConfirmationRequest<Body>) => v
         no.focus();
         return;
       }
-      showOutcome("trouble", failureText(response));
+      showOutcome("error", failureText(response));
       [yes.disabled, yes.textContent] = [false, "Try again"];
     };
     dialog.showModal();

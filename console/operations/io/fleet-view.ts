@@ -13,8 +13,8 @@ const STATES: Readonly<Record<FleetGateway["state"], HealthTone>> = {
   ready: "good",
   draining: "warning",
   slow: "warning",
-  degraded: "trouble",
-  misconfigured: "trouble",
+  degraded: "error",
+  misconfigured: "error",
 };
 const USED_SHARE_MAX = 0.8;
 
