@@ -11,7 +11,7 @@ import type { Comparison, ComparisonOptions, ComparisonOutcome } from "./compari
 import { Latencies } from "./load/latencies.ts";
 import type { PresenceLoad, ProbeFigures } from "./load/presence-load.ts";
 import { Worker } from "./load/worker.ts";
-import { seatsOf } from "./presence-crowd.bench.ts";
+import { seatsOf } from "./presence-large-room.bench.ts";
 import type { Figures } from "./report.ts";
 import { startCoroom } from "./systems/coroom.ts";
 import type { MeasuredSystem } from "./systems/system.ts";

@@ -164,7 +164,7 @@ async function runPhases(
           options,
         ),
       );
-      if (isPastItsBest(climbed)) break;
+      if (hasStoppedGrowing(climbed)) break;
     }
     phases.push(...climbed);
   }
@@ -200,7 +200,7 @@ const GROWTH_MIN = 1.02;
 /** One slow phase may come from other work on the machine. Two slow phases in a row come from the system. */
 const PHASES_TO_BE_SURE = 2;
 
-function isPastItsBest(phases: readonly MeasuredPhase[]): boolean {
+function hasStoppedGrowing(phases: readonly MeasuredPhase[]): boolean {
   const latest = phases.slice(-PHASES_TO_BE_SURE);
   if (latest.length < PHASES_TO_BE_SURE) return false;
   if (latest.every((phase) => slowestP99(phase) > P99_MS_MAX)) return true;

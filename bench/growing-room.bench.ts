@@ -12,7 +12,7 @@ import type { Comparison, ComparisonOutcome } from "./comparison.ts";
 import type { GrowingLoad, GrowthStage } from "./load/growing-load.ts";
 import { Latencies, type LatencyPairs } from "./load/latencies.ts";
 import { Worker } from "./load/worker.ts";
-import { seatsOf } from "./presence-crowd.bench.ts";
+import { seatsOf } from "./presence-large-room.bench.ts";
 import type { Figures } from "./report.ts";
 import { startCoroom } from "./systems/coroom.ts";
 

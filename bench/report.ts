@@ -101,7 +101,7 @@ function ratio(own: number | undefined, other: number | undefined): string {
 /** Facts of one phase. */
 export function phaseFacts(phase: MeasuredPhase) {
   return {
-    pace: phase.pattern,
+    pattern: phase.pattern,
     editsPerSecond: rateOf(phase),
     p99Ms: slowestP99(phase),
     serverCores: coresOf([phase], ({ serverCpu }) => secondsOf(serverCpu, () => true)),
@@ -110,9 +110,9 @@ export function phaseFacts(phase: MeasuredPhase) {
   };
 }
 
-export function phaseLine(phase: MeasuredPhase): string {
-  const { pace, editsPerSecond, p99Ms, serverCores, loadCores, othersCores } = phaseFacts(phase);
-  return `${patternText(pace).padEnd(22)} ${shown(editsPerSecond).padStart(10)} edits/s   p99 ${shown(p99Ms).padStart(8)} ms   cores: servers ${shown(serverCores)}, load ${shown(loadCores)}, others ${shown(othersCores)}`;
+export function phaseSummary(phase: MeasuredPhase): string {
+  const { pattern, editsPerSecond, p99Ms, serverCores, loadCores, othersCores } = phaseFacts(phase);
+  return `${patternText(pattern).padEnd(22)} ${shown(editsPerSecond).padStart(10)} edits/s   p99 ${shown(p99Ms).padStart(8)} ms   cores: servers ${shown(serverCores)}, load ${shown(loadCores)}, others ${shown(othersCores)}`;
 }
 
 function patternText(pattern: MeasuredPhase["pattern"]): string {

@@ -27,8 +27,8 @@ import { herd } from "./herd.bench.ts";
 import { hotRoom } from "./hot-room.bench.ts";
 import { idle } from "./idle.bench.ts";
 import { machineFacts } from "./machine.ts";
-import { presenceInLargeRoom } from "./presence-crowd.bench.ts";
-import { figuresOf, medianFigures, phaseFacts, phaseLine, table } from "./report.ts";
+import { presenceInLargeRoom } from "./presence-large-room.bench.ts";
+import { figuresOf, medianFigures, phaseFacts, phaseSummary, table } from "./report.ts";
 import { rolling } from "./rolling.bench.ts";
 import { stalledReader } from "./stalled-reader.bench.ts";
 import { startCoroom } from "./systems/coroom.ts";
@@ -148,7 +148,7 @@ async function takeTurns(systems: readonly MeasuredSystem[], scenario: Scenario,
         measureMs: options.small ? 1000 : options.seconds * 1000,
       });
       legs.push(leg);
-      for (const phase of leg.phases) print(`  ${round} ${system.name.padEnd(7)} ${phaseLine(phase)}`);
+      for (const phase of leg.phases) print(`  ${round} ${system.name.padEnd(7)} ${phaseSummary(phase)}`);
       print(`  ${round} ${system.name.padEnd(7)} no edit missing, none twice; counts ${leg.hash}`);
     }
     const hashes = new Set(legs.slice(-systems.length).map(({ hash }) => hash));

@@ -41,13 +41,13 @@ const functions = {
   open: async (seats: readonly Seat[]): Promise<{ rosterMs: number }> => {
     const started = performance.now();
     rooms = roomsOf(seats);
-    await openAll(everybody());
+    await openAll(allParticipants());
     await until("all participants know each other", () => rooms.every(({ allKnowAll }) => allKnowAll), ROSTER_MS_MAX);
     return { rosterMs: performance.now() - started };
   },
   move: async ({ ms, movers, movesPerSecond, editors, editsPerSecond }: PresenceMotion): Promise<PresenceFigures> => {
     const [presence, edits] = [new Latencies(), new Latencies()];
-    for (const participant of everybody()) participant.forget();
+    for (const participant of allParticipants()) participant.forget();
     for (const room of rooms) {
       room.presence = presence;
       room.onReceipt = ({ own, at, sentAt }) => {
@@ -63,7 +63,7 @@ const functions = {
     const cpu = process.cpuUsage(before);
     if (movers > 0) await until("a cursor arrived", () => presence.total > 0, SETTLED_MS_MAX);
     for (const room of rooms) room.measuring = false;
-    const all = everybody();
+    const all = allParticipants();
     const silences = movers === 0 ? [0] : all.map((participant) => participant.longestSilence());
     await settled();
     return {
@@ -105,7 +105,7 @@ const functions = {
     return probing.outcome;
   },
   close: async (): Promise<void> => {
-    for (const participant of everybody()) participant.close();
+    for (const participant of allParticipants()) participant.close();
     rooms = [];
   },
 };
@@ -150,7 +150,7 @@ function roomsOf(seats: readonly Seat[]): PresenceRoom[] {
   return [...byRoom.values()].map((ofRoom) => new PresenceRoom(ofRoom, ofRoom.length <= SMALL_ROOM_MAX ? "everybody" : "one in twenty"));
 }
 
-function everybody(): LoadParticipant[] {
+function allParticipants(): LoadParticipant[] {
   return rooms.flatMap(({ participants }) => participants);
 }
 

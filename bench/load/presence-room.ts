@@ -216,7 +216,7 @@ export class LoadParticipant {
         if (this.modes.at(-1)?.mode !== frame.mode) this.modes.push({ mode: frame.mode, at: performance.now() });
         return;
       case "presence-delta":
-        return this.#receiveNews(frame.delta);
+        return this.#receiveDelta(frame.delta);
       case "committed":
         return this.#receiveEdits(frame.edits.firstSeq, frame.edits.edits);
       case "ack":
@@ -240,7 +240,7 @@ export class LoadParticipant {
     this.#lastFrameAt = now;
   }
 
-  #receiveNews(delta: PresenceDelta): void {
+  #receiveDelta(delta: PresenceDelta): void {
     if (!this.#rosterDone) this.#receiveRoster(delta);
     if (!this.#room.measuring || delta.snapshot || !this.#isObserver) return;
     const now = performance.now() * TICKS_PER_MS;

@@ -139,7 +139,7 @@ class Client {
   readonly #sentAt: number[] = [];
   readonly #order = createHash("sha256");
   readonly #distinct = new Set<string>();
-  #heardAt: number | undefined;
+  #receivedAt: number | undefined;
 
   constructor({ room, token, types }: SdkClientPlan, index: number) {
     this.room = room;
@@ -203,8 +203,8 @@ class Client {
   }
 
   #recordReceipt(now: number): void {
-    if (this.#heardAt !== undefined) this.longestGapMs = Math.max(this.longestGapMs, now - this.#heardAt);
-    this.#heardAt = now;
+    if (this.#receivedAt !== undefined) this.longestGapMs = Math.max(this.longestGapMs, now - this.#receivedAt);
+    this.#receivedAt = now;
   }
 
   #fault(what: string): void {

@@ -21,11 +21,11 @@ const TICK_MS = 50;
 const CHANNEL = 1;
 const EPOCH = 1 as Epoch;
 const TOPIC = "room";
-const NO_NEWS: PresenceDelta = { snapshot: false, present: [], gone: [], states: [] };
+const EMPTY_DELTA: PresenceDelta = { snapshot: false, present: [], gone: [], states: [] };
 
 export async function startPresenceServer(kind: "naive" | "tick", port: number): Promise<void> {
   const app = loadUws().App();
-  const everybody = new Map<number, ParticipantEntry>();
+  const participants = new Map<number, ParticipantEntry>();
   let head = 0;
   /** Since the last tick. */
   let joined: ParticipantEntry[] = [];
@@ -34,7 +34,7 @@ export async function startPresenceServer(kind: "naive" | "tick", port: number):
 
   app.ws<Connection>("/*", {
     maxBackpressure: 64 * 1024 ** 2,
-    open: (ws) => void (ws.getUserData().number = everybody.size + 1),
+    open: (ws) => void (ws.getUserData().number = participants.size + 1),
     message: (ws, message) => {
       const frame = decodeFrame(new Uint8Array(message));
       switch (frame?.type) {
@@ -60,7 +60,7 @@ export async function startPresenceServer(kind: "naive" | "tick", port: number):
   setInterval(endTick, TICK_MS);
 
   function join(ws: WebSocket<Connection>, { request }: Frame & { type: "join" }): void {
-    const number = everybody.size + 1;
+    const number = participants.size + 1;
     ws.getUserData().number = number;
     const participant: ParticipantEntry = {
       number,
@@ -70,7 +70,7 @@ export async function startPresenceServer(kind: "naive" | "tick", port: number):
       canWrite: true,
       spectator: false,
     };
-    everybody.set(number, participant);
+    participants.set(number, participant);
     joined.push(participant);
     ws.cork(() => {
       send(ws, {
@@ -82,14 +82,18 @@ export async function startPresenceServer(kind: "naive" | "tick", port: number):
         head: head as Seq,
         rights: { read: true, write: true },
       });
-      send(ws, { type: "presence-delta", channel: CHANNEL, delta: { ...NO_NEWS, snapshot: true, present: [...everybody.values()] } });
+      send(ws, {
+        type: "presence-delta",
+        channel: CHANNEL,
+        delta: { ...EMPTY_DELTA, snapshot: true, present: [...participants.values()] },
+      });
     });
     ws.subscribe(TOPIC);
   }
 
   function receivePresence(number: number, fields: readonly PresenceField[]): void {
     if (kind === "tick") return void changed.set(number, fields);
-    publishSoon(encodeFrame({ type: "presence-delta", channel: CHANNEL, delta: { ...NO_NEWS, states: [{ number, fields }] } }));
+    publishSoon(encodeFrame({ type: "presence-delta", channel: CHANNEL, delta: { ...EMPTY_DELTA, states: [{ number, fields }] } }));
   }
 
   function receiveEdit(number: number, { counter, parentSeq, payload }: Frame & { type: "edit" }): void {
@@ -105,7 +109,7 @@ export async function startPresenceServer(kind: "naive" | "tick", port: number):
 
   function endTick(): void {
     if (joined.length === 0 && changed.size === 0) return;
-    const delta: PresenceDelta = { ...NO_NEWS, present: joined, states: [...changed].map(([number, fields]) => ({ number, fields })) };
+    const delta: PresenceDelta = { ...EMPTY_DELTA, present: joined, states: [...changed].map(([number, fields]) => ({ number, fields })) };
     joined = [];
     changed.clear();
     app.publish(TOPIC, encodeFrame({ type: "presence-delta", channel: CHANNEL, delta }), true);

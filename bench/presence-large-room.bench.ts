@@ -24,7 +24,7 @@ const MEASURE_MS = 15_000;
 const SMALL_MS = 750;
 
 export const presenceInLargeRoom: Comparison = {
-  name: "presence-crowd",
+  name: "presence-large-room",
   summary: `one large room, a tenth of it moving at ${MOVES_PER_SECOND} Hz, ${EDITORS} editing; with a bare server with a 50 ms tick and a naive one`,
   clients: 1_000,
   smallClients: 30,
