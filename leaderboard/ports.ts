@@ -100,7 +100,7 @@ export type ProgressReport = {
  * `kept`: no write can be lost. `doubtful`: writes since the last sentinel may be lost. `lost`: neither the last
  * sentinel nor a later one is there, and none was written.
  */
-export type SentinelWrite = { readonly kind: "kept" | "doubtful"; readonly said: Sentinel } | { readonly kind: "lost" };
+export type SentinelWrite = { readonly kind: "kept" | "doubtful"; readonly sentinel: Sentinel } | { readonly kind: "lost" };
 
 /** Keeps a sentinel beside the boards, so that a loss of Redis data loses both together. */
 export interface Progress {

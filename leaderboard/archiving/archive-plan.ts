@@ -199,8 +199,8 @@ export class ArchivePlan {
 }
 
 /** The first members by rank. A scan may return a member twice. */
-export function firstByRank(standings: readonly RankEntry[], countMax: number): RankEntry[] {
-  const byMember = new Map(standings.map((standing) => [standing.member, standing]));
+export function firstByRank(entries: readonly RankEntry[], countMax: number): RankEntry[] {
+  const byMember = new Map(entries.map((entry) => [entry.member, entry]));
   return [...byMember.values()].sort(byRank).slice(0, countMax);
 }
 

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { UnixMillis } from "../../shared/ids.ts";
 import { CountedPartition } from "./partition.ts";
 
-const SAID = { service: "s", number: 4 };
+const SENTINEL = { service: "s", number: 4 };
 const ended = (reason: string, hasCaughtUp = false) => ({
   kind: "pass-ended" as const,
   pass: { reason, hasCaughtUp, through: 50 as UnixMillis },
@@ -11,18 +11,18 @@ const ended = (reason: string, hasCaughtUp = false) => ({
 
 function begin() {
   const partition = new CountedPartition();
-  expect(partition.receiveInput({ kind: "lease-taken", facts: { floor: 7, said: SAID } })).toEqual([
-    { kind: "begin-pass", floor: { edits: 7, said: SAID }, through: 0, reason: "lease" },
+  expect(partition.receiveInput({ kind: "lease-taken", facts: { floor: 7, said: SENTINEL } })).toEqual([
+    { kind: "begin-pass", floor: { edits: 7, sentinel: SENTINEL }, through: 0, reason: "lease" },
   ]);
   return partition;
 }
 
 test("[PART1] after a failed pass the next one begins at the newest floor, after a delay that doubles", () => {
   const partition = begin();
-  partition.receiveInput({ kind: "floor-raised", floor: { edits: 9, said: SAID } });
+  partition.receiveInput({ kind: "floor-raised", floor: { edits: 9, sentinel: SENTINEL } });
   expect(partition.receiveInput(ended("stale"))).toEqual([{ kind: "wait", ms: 250 }]);
   expect(partition.receiveInput({ kind: "tick" })).toEqual([
-    { kind: "begin-pass", floor: { edits: 9, said: SAID }, through: 50, reason: "stale" },
+    { kind: "begin-pass", floor: { edits: 9, sentinel: SENTINEL }, through: 50, reason: "stale" },
   ]);
   expect(partition.receiveInput(ended("failed"))).toEqual([{ kind: "wait", ms: 500 }]);
 });
@@ -42,8 +42,8 @@ test("[PART3] a leaderboard that stops saves checkpoints before it gives the lea
   const partition = begin();
   expect(partition.receiveInput({ kind: "stop" })).toEqual([{ kind: "stop-pass" }]);
   expect(partition.receiveInput(ended("lease"))).toEqual([{ kind: "drain-pass" }]);
-  partition.receiveInput({ kind: "floor-raised", floor: { edits: 12, said: SAID } });
-  expect(partition.receiveInput({ kind: "drained" })).toEqual([{ kind: "leave", facts: { floor: 12, said: SAID } }]);
+  partition.receiveInput({ kind: "floor-raised", floor: { edits: 12, sentinel: SENTINEL } });
+  expect(partition.receiveInput({ kind: "drained" })).toEqual([{ kind: "leave", facts: { floor: 12, said: SENTINEL } }]);
 });
 
 test("[PART4] a lost lease leaves the partition without saving, and a wait for the next pass is called off", () => {

@@ -39,7 +39,7 @@ const RETRY_MS_MAX = 4_000;
 
 export class CountedPartition {
   #state: State = { kind: "elsewhere" };
-  #floor: LogFloor = { edits: 0, said: undefined };
+  #floor: LogFloor = { edits: 0, sentinel: undefined };
   #through = 0 as UnixMillis;
   #failures = 0;
   /** Why the next pass begins. */
@@ -47,13 +47,13 @@ export class CountedPartition {
 
   /** What the next holder of the lease begins from. */
   get facts(): LeaseFacts {
-    return { floor: this.#floor.edits, said: this.#floor.said, last: this.#floor.last };
+    return { floor: this.#floor.edits, said: this.#floor.sentinel, last: this.#floor.last };
   }
 
   receiveInput(input: PartitionInput): PartitionEffect[] {
     switch (input.kind) {
       case "lease-taken":
-        this.#floor = { edits: input.facts.floor, said: input.facts.said, last: input.facts.last };
+        this.#floor = { edits: input.facts.floor, sentinel: input.facts.said, last: input.facts.last };
         [this.#reason, this.#failures, this.#through] = ["lease", 0, 0 as UnixMillis];
         return this.#beginPass();
       case "floor-raised":

@@ -177,7 +177,7 @@ export class PassHost {
       case "write-sentinel":
         return { kind: "sentinel-written", beat: await progress.beat(partition, request.report, request.last) };
       case "begin-progress":
-        return { kind: "progress-begun", said: await progress.begin(partition, request.report) };
+        return { kind: "progress-begun", sentinel: await progress.begin(partition, request.report) };
       case "list-checkpoints":
         return { kind: "checkpoints-listed", rooms: await checkpoints.rooms(partition) };
       case "read-ends": {

@@ -31,7 +31,7 @@ export type PassOutcome =
   | { readonly kind: "forgotten-read" | "activities-skipped" | "activities-forgotten"; readonly through: number }
   | { readonly kind: "progress-read"; readonly report: ProgressReport | undefined }
   | { readonly kind: "sentinel-written"; readonly beat: SentinelWrite }
-  | { readonly kind: "progress-begun"; readonly said: Sentinel }
+  | { readonly kind: "progress-begun"; readonly sentinel: Sentinel }
   | { readonly kind: "checkpoints-listed"; readonly rooms: readonly RoomKey[] }
   | { readonly kind: "ends-read"; readonly edits: number; readonly activities: number }
   | { readonly kind: "last-activity-read"; readonly last: number }

@@ -9,7 +9,7 @@ import type { PassEffect, PassInput, PassNotice, PassRequest } from "./pass-mess
 
 const [ROOM, OTHER] = ["acme.notes", "acme.plan"] as [RoomKey, RoomKey];
 const NOON = Date.UTC(2026, 6, 1, 12);
-const SAID = { service: "s", number: 1 };
+const SENTINEL = { service: "s", number: 1 };
 const OPTIONS = {
   ...SCORING,
   service: "s",
@@ -40,8 +40,13 @@ const NOTICES: readonly string[] = [
 ] satisfies PassNotice["kind"][];
 
 /** Requests are answered at once, but for those that `hold` names: they wait in `held`. */
-function begin({ floor = 0, said = SAID as typeof SAID | undefined, watched = [] as RoomKey[], hold = new Set<string>() } = {}) {
-  const pass = new CountingPass(1, { floor: { edits: floor, said }, through: 0 as UnixMillis }, OPTIONS, {
+function begin({
+  floor = 0,
+  sentinel = SENTINEL as typeof SENTINEL | undefined,
+  watched = [] as RoomKey[],
+  hold = new Set<string>(),
+} = {}) {
+  const pass = new CountingPass(1, { floor: { edits: floor, sentinel }, through: 0 as UnixMillis }, OPTIONS, {
     watchedRooms: () => watched,
     countedPartitions: () => 1,
   });
@@ -152,7 +157,7 @@ test("[PASS5] the floor rises to what checkpoints cover, and only with a sentine
 test("[PASS6] a sentinel that shows that Redis was away ends the pass", () => {
   const { pass, feed, advance, answers, notices } = begin();
   feed({ kind: "begin" });
-  answers.beat = { kind: "doubtful", said: SAID };
+  answers.beat = { kind: "doubtful", sentinel: SENTINEL };
   advance(1_000);
   expect([pass.isOver, pass.reason, notices.at(-1)?.kind]).toEqual([true, "doubtful", "failed"]);
   expect(pass.nextTickAt).toBe(Number.POSITIVE_INFINITY);
@@ -223,5 +228,5 @@ test("[PASS12] a request that fails ends the pass, with its cause", () => {
   feed({ kind: "begin" });
   const cause = new Error("Redis is away");
   feed({ kind: "failed", cause });
-  expect([pass.reason, notices.at(-1)]).toEqual(["failed", { kind: "failed", cause, floor: { edits: 0, said: SAID } }]);
+  expect([pass.reason, notices.at(-1)]).toEqual(["failed", { kind: "failed", cause, floor: { edits: 0, sentinel: SENTINEL } }]);
 });

@@ -141,7 +141,7 @@ export class CountingPass {
       case "checkpoints-listed":
         return this.#restoreAll(input.rooms);
       case "progress-begun":
-        this.#floor.receiveBegun(input.said);
+        this.#floor.receiveBegun(input.sentinel);
         this.#effect({ kind: "floor-raised", floor: this.#floor.floor });
         return this.#run();
       case "record":
@@ -291,7 +291,7 @@ export class CountingPass {
 
   #writeSentinel(): void {
     if (!this.#floor.beginSentinel()) return;
-    this.#effect({ kind: "write-sentinel", report: this.#report(), last: this.#floor.floor.said });
+    this.#effect({ kind: "write-sentinel", report: this.#report(), last: this.#floor.floor.sentinel });
   }
 
   #receiveSentinel(beat: SentinelWrite): void {

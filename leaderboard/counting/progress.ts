@@ -114,10 +114,10 @@ function messageOf(end: number, received: number): string {
 }
 
 /**
- * `edits`: the stream sequence. `said`: the last known sentinel; undefined when none is known. `last`: a record at or behind
+ * `edits`: the stream sequence. `sentinel`: the last known sentinel; undefined when none is known. `last`: a record at or behind
  * the floor that the log had.
  */
-export type LogFloor = { readonly edits: number; readonly said: Sentinel | undefined; readonly last?: RecordPlace | undefined };
+export type LogFloor = { readonly edits: number; readonly sentinel: Sentinel | undefined; readonly last?: RecordPlace | undefined };
 
 /** Why a sentinel is written: `subject` is a window that is about to be archived. */
 export type SentinelPurpose =
@@ -164,7 +164,7 @@ export class CheckpointFloor {
     this.#last = undefined;
     this.#covered = this.#kept = { edits: 0, activities: 0 };
     if (this.#writing !== undefined) this.#writing = { ...this.#writing, covered: this.#covered };
-    this.#floor = { edits: 0, said: this.#floor.said };
+    this.#floor = { edits: 0, sentinel: this.#floor.sentinel };
     return this.#floor;
   }
 
@@ -192,17 +192,17 @@ export class CheckpointFloor {
     assert(this.#writing !== undefined, "a sentinel was being written");
     const { covered, purposes } = this.#writing;
     this.#writing = undefined;
-    if (beat.kind !== "lost") this.#raise(beat.kind === "kept" ? covered : this.#kept, beat.said);
+    if (beat.kind !== "lost") this.#raise(beat.kind === "kept" ? covered : this.#kept, beat.sentinel);
     return purposes;
   }
 
   /** Redis has all boards again that checkpoints had. */
-  receiveBegun(said: Sentinel): void {
-    this.#raise(this.#kept, said);
+  receiveBegun(sentinel: Sentinel): void {
+    this.#raise(this.#kept, sentinel);
   }
 
-  #raise(kept: StreamEnds, said: Sentinel): void {
+  #raise(kept: StreamEnds, sentinel: Sentinel): void {
     this.#kept = kept;
-    this.#floor = { edits: kept.edits, said, last: this.#last };
+    this.#floor = { edits: kept.edits, sentinel, last: this.#last };
   }
 }

@@ -173,10 +173,10 @@ export class RoomProjection {
   receiveActivity(activity: Activity, streamSeq: number, time: UnixMillis): ProjectionOutcome {
     if (streamSeq <= this.#applied.activity) return { kind: "known" };
     const at = Math.max(time, timeOf(this.#applied.activityInstant)) as UnixMillis;
-    const deeds = this.#deedsOf(activity);
-    const draft = this.#draftFor(deeds.length, at);
+    const actions = this.#actionsOf(activity);
+    const draft = this.#draftFor(actions.length, at);
     let instant = this.#applied.activityInstant;
-    for (const deed of deeds) this.#award(draft, deed, (instant = instantAfter(instant, at, "activities")), at);
+    for (const action of actions) this.#award(draft, action, (instant = instantAfter(instant, at, "activities")), at);
     this.#advance(draft, { ...this.#applied, activity: streamSeq, activityInstant: instant });
     return { kind: "counted", missing: 0 };
   }
@@ -209,11 +209,11 @@ export class RoomProjection {
     });
   }
 
-  #deedsOf(activity: Activity): Done[] {
+  #actionsOf(activity: Activity): Done[] {
     if (activity.kind === "present") {
       return activity.users.map((user) => ({ user, points: this.#options.boardSessionPoints, roles: PRESENT_ROLES, cap: "present" }));
     }
-    return activity.deeds.map((deed) => ({ user: deed.user, ...pointsOfAction(deed, this.#options), cap: "deeds" }));
+    return activity.deeds.map((action) => ({ user: action.user, ...pointsOfAction(action, this.#options), cap: "deeds" }));
   }
 
   #advance(draft: Draft, applied: CountedPosition): void {

@@ -83,26 +83,26 @@ export function redisProgress({ redis, breaks }: RedisConnection, keys: Keys): P
   let sentinelCount = 0;
   return {
     begin: async (partition, report) => {
-      const said = { service: report.service, number: ++sentinelCount };
+      const sentinel = { service: report.service, number: ++sentinelCount };
       breaksAt.set(partition, breaks());
-      await redis.set(keys.progress(partition), JSON.stringify({ ...report, ...said }));
-      return said;
+      await redis.set(keys.progress(partition), JSON.stringify({ ...report, ...sentinel }));
+      return sentinel;
     },
     beat: async (partition, report, last) => {
       if (last === undefined) return { kind: "lost" };
       const now = breaks();
-      const said = { service: report.service, number: ++sentinelCount };
-      const isSaid = await scripts.writeSentinel(
+      const sentinel = { service: report.service, number: ++sentinelCount };
+      const isWritten = await scripts.writeSentinel(
         1,
         keys.progress(partition),
         last.service,
         last.number,
-        JSON.stringify({ ...report, ...said }),
+        JSON.stringify({ ...report, ...sentinel }),
       );
-      if (isSaid === 0) return { kind: "lost" };
+      if (isWritten === 0) return { kind: "lost" };
       const isKept = breaksAt.get(partition) === now && last.service === report.service;
       breaksAt.set(partition, now);
-      return { kind: isKept ? "kept" : "doubtful", said };
+      return { kind: isKept ? "kept" : "doubtful", sentinel };
     },
     read: async (partition) => {
       const report = await redis.get(keys.progress(partition));

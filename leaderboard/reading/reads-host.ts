@@ -104,7 +104,7 @@ export class BoardReader {
   async #readAll(room: RoomKey, role: MemberRole, window: Window): Promise<RankEntry[]> {
     const byMember = new Map<string, RankEntry>();
     for await (const some of this.#ports.reads.all(room, role, window)) {
-      for (const standing of some) byMember.set(standing.member, standing);
+      for (const entry of some) byMember.set(entry.member, entry);
     }
     return [...byMember.values()].sort(byRank);
   }

@@ -14,7 +14,7 @@ export class PassAnswers {
   readonly applied = new Map<RoomKey, CountedPosition>();
   readonly checkpoints = new Map<RoomKey, { readonly dump: BoardsDump; readonly revision: number }>();
   readonly ends = { edits: 0, activities: 0 };
-  beat: SentinelWrite = { kind: "kept", said: { service: "s", number: 1 } };
+  beat: SentinelWrite = { kind: "kept", sentinel: { service: "s", number: 1 } };
 
   answer(request: PassRequest): PassOutcome {
     switch (request.kind) {
@@ -25,8 +25,8 @@ export class PassAnswers {
       case "write-sentinel":
         return { kind: "sentinel-written", beat: this.beat };
       case "begin-progress":
-        this.beat = { kind: "kept", said: { service: "s", number: 1 } };
-        return { kind: "progress-begun", said: this.beat.said };
+        this.beat = { kind: "kept", sentinel: { service: "s", number: 1 } };
+        return { kind: "progress-begun", sentinel: this.beat.sentinel };
       case "list-checkpoints":
         return { kind: "checkpoints-listed", rooms: [...this.checkpoints.keys()] };
       case "read-ends":

@@ -90,7 +90,7 @@ export class LeaderboardProcess {
         if (!(await this.#askRedis(() => redis.replaceWord(partition, last, { ...word, ...said })))) return { kind: "lost" };
         const isKept = breaksAt.get(partition) === now && last.service === service;
         breaksAt.set(partition, now);
-        return { kind: isKept ? "kept" : "doubtful", said };
+        return { kind: isKept ? "kept" : "doubtful", sentinel: said };
       },
       read: (partition) => this.#askRedis(() => redis.word(partition)),
     };
