@@ -64,8 +64,8 @@ export class RoomsOnConnection {
   leave(member: ConnectedRoom): void {
     if (this.#has(member)) this.#members.delete(member.room);
     this.#leaving.add(member);
-    const saysLeave = this.#forgetChannels(member); // Leaving also covers what it requested before.
-    if (!saysLeave && !this.#isWaitingAlone(member)) return;
+    const sendsLeave = this.#forgetChannels(member); // Leaving also covers what it requested before.
+    if (!sendsLeave && !this.#isWaitingAlone(member)) return;
     this.#out.withdrawJoin(member.room);
     this.#forgetRequests(member.room);
   }

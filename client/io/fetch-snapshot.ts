@@ -15,18 +15,18 @@ export async function fetchSnapshot(
   signal: AbortSignal,
   silenceMsMax = SILENCE_MS_MAX,
 ): Promise<SnapshotAnswer> {
-  const line = new AbortController();
-  const end = (): void => line.abort(signal.reason);
-  const giveUp = (): void => line.abort(new Error(`no data arrived for ${silenceMsMax} ms`));
-  let waiting = setTimeout(giveUp, silenceMsMax);
-  const heard = (): void => {
+  const controller = new AbortController();
+  const end = (): void => controller.abort(signal.reason);
+  const abortSilent = (): void => controller.abort(new Error(`no data arrived for ${silenceMsMax} ms`));
+  let waiting = setTimeout(abortSilent, silenceMsMax);
+  const restartTimer = (): void => {
     clearTimeout(waiting);
-    waiting = setTimeout(giveUp, silenceMsMax);
+    waiting = setTimeout(abortSilent, silenceMsMax);
   };
   signal.addEventListener("abort", end);
   try {
     if (signal.aborted) end();
-    const answer = await fetch(url, { headers: { authorization: `Bearer ${token}` }, signal: line.signal });
+    const answer = await fetch(url, { headers: { authorization: `Bearer ${token}` }, signal: controller.signal });
     if (answer.status === 404) return { kind: "none" };
     if (!answer.ok) {
       return { kind: "unavailable", retryAfterMs: retryAfterMsOf(answer.headers.get("retry-after")), why: `HTTP ${answer.status}` };
@@ -39,21 +39,26 @@ export async function fetchSnapshot(
         why: "the answer has no position (headers x-coroom-epoch, x-coroom-seq): a proxy may have dropped them",
       };
     }
-    heard();
-    return { kind: "snapshot", position, last: editNamed(answer.headers.get("x-coroom-last-edit")), payload: await bodyOf(answer, heard) };
+    restartTimer();
+    return {
+      kind: "snapshot",
+      position,
+      last: editNamed(answer.headers.get("x-coroom-last-edit")),
+      payload: await bodyOf(answer, restartTimer),
+    };
   } finally {
     clearTimeout(waiting);
     signal.removeEventListener("abort", end);
-    line.abort(); // An unread body would keep its connection open.
+    controller.abort(); // An unread body would keep its connection open.
   }
 }
 
-async function bodyOf({ body }: Response, heard: () => void): Promise<Uint8Array> {
+async function bodyOf({ body }: Response, restartTimer: () => void): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   const reader = body?.getReader(); // Not every browser can iterate over the body with `for await`.
   for (let read = await reader?.read(); read?.done === false; read = await reader?.read()) {
-    heard();
+    restartTimer();
     chunks.push(read.value);
     bytes += read.value.byteLength;
   }

@@ -103,15 +103,15 @@ async function openRoom({ name, closed, leaving }: Here, { server, room, condens
     held.set(one, await lock(lockOf(name, one)));
     closed.delete(one);
   };
-  let tellLeft = (): void => {};
+  let resolveLeft = (): void => {};
   const leave = (): void => {
-    if (!leaving.has(page)) leaving.set(page, { key, left: new Promise((left) => (tellLeft = left)) });
+    if (!leaving.has(page)) leaving.set(page, { key, left: new Promise((left) => (resolveLeft = left)) });
   };
-  const letGo = (): void => {
+  const release = (): void => {
     for (const one of held.keys()) closed.add(one);
     database.close();
     leaving.delete(page);
-    tellLeft();
+    resolveLeft();
     for (const [one, release] of held) void release().then(() => closed.delete(one));
   };
   try {
@@ -122,9 +122,9 @@ async function openRoom({ name, closed, leaving }: Here, { server, room, condens
       for (const one of new Set(part.left.map((edit) => edit.page))) await hold(one); // Other pages can no longer take them over.
       return found;
     });
-    return { kept, keep: (change) => write(database, part, change), forget: () => forgetRoom(database, key), leave, close: letGo };
+    return { kept, keep: (change) => write(database, part, change), forget: () => forgetRoom(database, key), leave, close: release };
   } catch (cause) {
-    letGo();
+    release();
     throw cause;
   }
 }
@@ -206,10 +206,10 @@ function lockOf(name: string, page: PageId): string {
 /** Resolves once the lock is held, with a function that releases it. */
 function lock(name: string): Promise<() => Promise<void>> {
   return new Promise((held, failed) => {
-    const until = new Promise<void>((letGo) => {
+    const until = new Promise<void>((release) => {
       const released = navigator.locks.request(name, () => {
         held(() => {
-          letGo();
+          release();
           return released;
         });
         return until;
@@ -221,11 +221,11 @@ function lock(name: string): Promise<() => Promise<void>> {
 
 /** No other page of this browser runs a function under this name meanwhile. */
 async function alone<Result>(name: string, run: () => Promise<Result>): Promise<Result> {
-  const letGo = await lock(name);
+  const release = await lock(name);
   try {
     return await run();
   } finally {
-    void letGo();
+    void release();
   }
 }
 

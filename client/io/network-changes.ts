@@ -14,16 +14,16 @@ export function networkOf(window: EventTarget, page: Page): WatchNetwork {
     const seen = (): void => {
       if (page.visibilityState === "visible") doubt();
     };
-    const heard = [
+    const listeners = [
       [window, "online", back],
       [window, "offline", doubt],
       [window, "pageshow", doubt], // The page returns from the back/forward cache.
       [page, "resume", doubt],
       [page, "visibilitychange", seen],
     ] as const;
-    for (const [target, event, hear] of heard) target.addEventListener(event, hear);
+    for (const [target, event, listener] of listeners) target.addEventListener(event, listener);
     return () => {
-      for (const [target, event, hear] of heard) target.removeEventListener(event, hear);
+      for (const [target, event, listener] of listeners) target.removeEventListener(event, listener);
     };
   };
 }

@@ -18,12 +18,15 @@ export const openSocketWith = (
 ): ReturnType<OpenSocket> => {
   const socket = new WebSocket(url, { headers, perMessageDeflate: false, maxPayload: PAYLOAD_BYTES_MAX });
   socket.binaryType = "arraybuffer";
-  let heard = true;
+  let isListening = true;
   let [why, retryAfterMs]: [string?, number?] = [];
-  socket.on("open", () => heard && listener.opened());
+  socket.on("open", () => isListening && listener.opened());
   // A text message is no frame. It is passed on as zero bytes, which the decoder rejects.
-  socket.on("message", (data, isBinary) => heard && listener.received(isBinary ? new Uint8Array(data as ArrayBuffer) : new Uint8Array()));
-  socket.on("close", (code) => heard && listener.closed(code, why, retryAfterMs));
+  socket.on(
+    "message",
+    (data, isBinary) => isListening && listener.received(isBinary ? new Uint8Array(data as ArrayBuffer) : new Uint8Array()),
+  );
+  socket.on("close", (code) => isListening && listener.closed(code, why, retryAfterMs));
   socket.on("error", (error) => (why ??= textOf(error))); // "close" follows.
   socket.on("unexpected-response", (_request, { statusCode, statusMessage, headers }) => {
     [why, retryAfterMs] = [`HTTP ${statusCode} ${statusMessage}`, retryAfterMsOf(headers["retry-after"])];
@@ -34,7 +37,7 @@ export const openSocketWith = (
       if (socket.readyState === WebSocket.OPEN) socket.send(bytes);
     },
     close: () => {
-      heard = false;
+      isListening = false;
       socket.close();
       setTimeout(() => socket.terminate(), CLOSING_MS_MAX).unref();
     },

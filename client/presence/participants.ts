@@ -161,12 +161,12 @@ function withFields(values: Values, fields: readonly PresenceField[]): Values {
 /** Returns the previous object if nothing has changed. */
 function shownOf({ announced, values }: Entry, self: boolean, before: Shown | undefined): Shown {
   const { client, user, name, canWrite, spectator } = announced;
-  const whoever = { client, user, name, role: spectator ? "spectator" : "editor", canWrite, self } as const;
+  const identity = { client, user, name, role: spectator ? "spectator" : "editor", canWrite, self } as const;
   const sameValues =
     before !== undefined &&
     before.values.size === values.size &&
     [...values].every(([field, value]) => isSame(before.values.get(field), value));
-  if (sameValues && sameIdentity(before.participant, whoever)) return before;
+  if (sameValues && sameIdentity(before.participant, identity)) return before;
   const value = <Value>(field: string, decode: (bytes: Uint8Array) => Value): Value | undefined => {
     const bytes = values.get(field);
     return bytes === undefined ? undefined : decode(bytes);
@@ -176,7 +176,7 @@ function shownOf({ announced, values }: Entry, self: boolean, before: Shown | un
     selection: value(SELECTION, decodeSpan),
     viewport: value(VIEWPORT, decodeRectangle),
   };
-  return { announced, values, participant: { ...whoever, ...positions, fields: ownFieldsOf(values, before) } };
+  return { announced, values, participant: { ...identity, ...positions, fields: ownFieldsOf(values, before) } };
 }
 
 /** Unchanged values stay the same objects. A value that cannot be decoded is left out. */

@@ -88,7 +88,7 @@ test("[RPR11] fields that the server skipped are sent again with their latest va
   await server.clock.advance(5_000);
   for (const room of rooms) room.presence.set({ mood: "calm", gone: 1 });
   await server.clock.advance(1_000);
-  server.passesOver = 20;
+  server.skippedCount = 20;
   for (const room of rooms) room.presence.set({ mood: "busy", gone: null });
   await server.clock.advance(5_000);
   expect(rooms.map(({ room }) => shownIn(server, room))).toEqual(rooms.map(() => [[`${new TextEncoder().encode('"busy"')}`]]));

@@ -202,9 +202,9 @@ export class RoomSession {
     this.#sender.receiveTick(this.#incoming.saving, now);
     const { channel } = this.#joinState.live?.joined ?? {};
     if (channel === undefined) return; // The repair has started a new join.
-    const { resubmit, givenUp } = this.#incoming.takeResubmits(now);
+    const { resubmit, unconfirmed } = this.#incoming.takeResubmits(now);
     if (this.#sender.rights.write) for (const edit of resubmit) effects.push({ kind: "send", frame: { type: "resubmit", channel, edit } });
-    if (givenUp.length > 0) effects.push({ kind: "unconfirmed", edits: givenUp });
+    if (unconfirmed.length > 0) effects.push({ kind: "unconfirmed", edits: unconfirmed });
   }
 
   #send(now: Millis, effects: RoomSessionEffect[]): void {
@@ -299,9 +299,9 @@ export class RoomSession {
     if (connection === undefined || !isJoining) return;
     if (retryAfterMs > 0) {
       const retryInMs = retryAfterMs + this.#random.unit() * this.#options.joinJitterMs;
-      const isNews = this.#joinState.joinRetry?.reason !== reason;
+      const isNewReason = this.#joinState.joinRetry?.reason !== reason;
       this.#joinState.wait(connection, { reason, message, until: (now + retryInMs) as Millis });
-      if (isNews) effects.push({ kind: "problem", problem: roomUnavailable(reason, message, retryInMs) });
+      if (isNewReason) effects.push({ kind: "problem", problem: roomUnavailable(reason, message, retryInMs) });
       return this.#catchUp.lost();
     }
     if (reason === "deleted") return this.#receiveDeleted(effects);

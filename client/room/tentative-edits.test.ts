@@ -116,7 +116,7 @@ test("[TNT8] an edit that was shown and submitted as often as allowed is handed 
   const givenUp: string[][] = [];
   for (let round = 0; round < 4; round++) {
     held.receiveSaved(at(round * 10_000));
-    givenUp.push(names(held.takeDue(at(round * 10_000 + 6_000)).givenUp));
+    givenUp.push(names(held.takeDue(at(round * 10_000 + 6_000)).unconfirmed));
   }
   expect(givenUp).toEqual([[], [], ["ann 1"], []]);
   expect(held.size).toBe(0);

@@ -21,7 +21,7 @@ export type TentativeOptions = {
 
 type Held = { readonly edit: TentativeEdit; shown: boolean; resubmits: number };
 /** `givenUp`: shown, resubmitted as often as allowed, and still not confirmed. */
-export type DueEdits = { readonly resubmit: readonly TentativeEdit[]; readonly givenUp: readonly TentativeEdit[] };
+export type DueEdits = { readonly resubmit: readonly TentativeEdit[]; readonly unconfirmed: readonly TentativeEdit[] };
 
 type Author = { committed: Counter; /** Ordered by counter. */ held: Held[] };
 
@@ -101,16 +101,16 @@ export class TentativeEdits {
   /** Returns the edits to resubmit, each author's in order, and those that were resubmitted often enough. */
   takeDue(now: Millis): DueEdits {
     if (this.#dueAt === undefined || now < this.#dueAt) return NONE_DUE;
-    const [resubmit, givenUp]: [TentativeEdit[], TentativeEdit[]] = [[], []];
+    const [resubmit, unconfirmed]: [TentativeEdit[], TentativeEdit[]] = [[], []];
     for (const author of this.#authors.values()) {
-      for (const { edit, shown } of this.#giveUp(author)) if (shown) givenUp.push(edit);
+      for (const { edit, shown } of this.#giveUp(author)) if (shown) unconfirmed.push(edit);
       for (const held of author.held.slice(0, this.#options.resubmitsAtOnceMax - resubmit.length)) {
         held.resubmits += 1;
         resubmit.push(held.edit);
       }
     }
     this.#dueAt = this.#size === 0 ? undefined : this.#later(now);
-    return { resubmit, givenUp };
+    return { resubmit, unconfirmed };
   }
 
   /** The edit was refused, or committed where this client did not see it. */
@@ -148,7 +148,7 @@ export class TentativeEdits {
   }
 }
 
-const NONE_DUE: DueEdits = { resubmit: [], givenUp: [] };
+const NONE_DUE: DueEdits = { resubmit: [], unconfirmed: [] };
 
 function isEqual(a: Uint8Array, b: Uint8Array): boolean {
   return a.byteLength === b.byteLength && a.every((byte, index) => byte === b[index]);

@@ -45,7 +45,7 @@ export class MemoryStore implements EditStore {
     kept.open.add(page);
     this.#lost.add(lost);
     const { document } = kept;
-    let tellLeft = (): void => {};
+    let resolveLeft = (): void => {};
     return {
       kept: {
         document: document && condense && { position: document.position, last: document.last, payload: condense(document.payloads) },
@@ -63,12 +63,12 @@ export class MemoryStore implements EditStore {
         kept.document = undefined;
         for (const rows of kept.pages.values()) rows.clear();
       },
-      leave: () => void kept.leaving.set(page, new Promise((left) => (tellLeft = left))),
+      leave: () => void kept.leaving.set(page, new Promise((left) => (resolveLeft = left))),
       close: () => {
         kept.open.delete(page);
         this.#lost.delete(lost);
         kept.leaving.delete(page);
-        tellLeft();
+        resolveLeft();
       },
     };
   }

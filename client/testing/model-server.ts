@@ -42,7 +42,7 @@ export class ModelServer {
   /** True: the server enforces send rates like a gateway: it skips presence frames and closes connections. */
   keepsRates = false;
   /** Number of presence frames that the server skips, as if they had arrived too fast. */
-  passesOver = 0;
+  skippedCount = 0;
   /** False: the server treats each resubmitted edit as forged. */
   takesResubmits = true;
   refuseJoins: { reason: JoinRefusal; retryAfterMs: number } | undefined;
@@ -168,8 +168,8 @@ export class ModelServer {
   }
 
   #receivePresence(peer: ModelConnection, { channel, fields }: ClientFrame & { type: "presence" }): void {
-    if (this.passesOver > 0) {
-      this.passesOver -= 1;
+    if (this.skippedCount > 0) {
+      this.skippedCount -= 1;
       return this.#passOver(peer, channel);
     }
     const { client, room } = peer.members.get(channel)!;
