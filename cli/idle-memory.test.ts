@@ -22,7 +22,7 @@ function rig(idleMemoryMs = LOOK_MS) {
       state.collections += 1;
       state.heldMb = state.liveMb;
     },
-    letYoungGrow: (mayGrow) => void (state.youngMayGrow = mayGrow),
+    growYoungGeneration: (mayGrow) => void (state.youngMayGrow = mayGrow),
   };
   return { clock, registry, state, running: giveBackIdleMemory({ idleMemoryMs }, heap, { clock, registry }) };
 }
@@ -145,11 +145,11 @@ test("[IDL7] V8 enlarges the young generation only when growth is allowed", asyn
     for (let index = 0; index < 200_000; index++) kept[index % 20_000] = [`${index}`];
     expect(kept.length).toBe(20_000);
   };
-  heap.letYoungGrow(false);
+  heap.growYoungGeneration(false);
   await heap.collect();
   for (let round = 0; round < 10; round++) outlive();
   expect(youngBytes()).toBeLessThanOrEqual(2 * MB); // The two semi-spaces with which V8 starts.
-  heap.letYoungGrow(true);
+  heap.growYoungGeneration(true);
   for (let round = 0; round < 10; round++) outlive();
   expect(youngBytes()).toBeGreaterThan(3 * MB);
 });

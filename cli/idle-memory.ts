@@ -34,7 +34,7 @@ export interface Heap {
    */
   collect(): Promise<void>;
   /** Whether the young generation may grow. It otherwise grows whenever objects survive a collection. */
-  letYoungGrow(mayGrow: boolean): void;
+  growYoungGeneration(mayGrow: boolean): void;
 }
 
 const BUSY_SHARE_MAX = 0.1;
@@ -78,7 +78,7 @@ export function giveBackIdleMemory(
   const lookLater = (): void => void (cancel = clock.after(lookMs, look));
   const look = (): void => {
     const busyShare = heap.busyShare();
-    if (busyShare >= SUDDENLY_BUSY_SHARE) heap.letYoungGrow(true);
+    if (busyShare >= SUDDENLY_BUSY_SHARE) heap.growYoungGeneration(true);
     lookedMs += lookMs;
     busyMs += busyShare * lookMs;
     if (lookedMs < idleMemoryMs) return lookLater();
@@ -89,7 +89,7 @@ export function giveBackIdleMemory(
   const conclude = async (isQuiet: boolean): Promise<void> => {
     const { held, used } = heap.bytes();
     heldAtLeast = Math.min(heldAtLeast, held); // V8 also returns memory by itself.
-    heap.letYoungGrow(!isQuiet);
+    heap.growYoungGeneration(!isQuiet);
     const hasGrown = held - heldAtLeast >= Math.max(GROWN_BYTES_MIN, heldAtLeast * GROWN_SHARE_MIN);
     if (isQuiet && (hasGrown || isOneToFollow) && used <= USED_BYTES_MAX) {
       isOneToFollow = hasGrown; // Rooms and caches are released gradually, and no growth of the heap shows that.
@@ -140,6 +140,6 @@ export function v8Heap(): Heap {
       session.disconnect();
     },
     // V8 reads this flag when it enlarges the young generation. At the start V8 accepts only its default or more.
-    letYoungGrow: (mayGrow) => setFlagsFromString(`--semi-space-growth-factor=${mayGrow ? YOUNG_GROWTH_FACTOR : 1}`),
+    growYoungGeneration: (mayGrow) => setFlagsFromString(`--semi-space-growth-factor=${mayGrow ? YOUNG_GROWTH_FACTOR : 1}`),
   };
 }

@@ -49,7 +49,7 @@ export async function listRooms(config: Values<typeof opsRoomsSettings>, print: 
     const page = RoomPage.parse(await ask(config, `/rooms?${query}`));
     for (const room of page.rooms) print(roomLine(room));
     left -= page.rooms.length;
-    if (page.next === undefined || left <= 0) return sayTotal(page, config.limit - left, print);
+    if (page.next === undefined || left <= 0) return printTotal(page, config.limit - left, print);
     after = page.next;
   }
 }
@@ -64,7 +64,7 @@ function held(level: number): string[] {
   return level === 0 ? [] : [`heldBack=${level}`];
 }
 
-function sayTotal({ matching, servers, serversKnown }: RoomPage, listed: number, print: PrintLine): void {
+function printTotal({ matching, servers, serversKnown }: RoomPage, listed: number, print: PrintLine): void {
   print(matching === 0 ? "no matching room is open. A room opens when a client joins it" : `${listed} of ${matching} open rooms`);
   if (servers < serversKnown)
     print(`${serversKnown - servers} of ${serversKnown} room servers did not answer. Their rooms are missing from this list`);

@@ -147,7 +147,7 @@ export function pinRoom(config: Values<typeof opsPinSettings>, print: PrintLine)
 }
 
 async function expectServerFor({ pool, host }: RoomPin, nats: NatsConnection, config: Where): Promise<void> {
-  const labels = (await listen(nats, config)).map((heard) => heard.labels);
+  const labels = (await listen(nats, config)).map((heartbeats) => heartbeats.labels);
   if (labels.some((of) => (pool === undefined || of?.pool === pool) && (host === undefined || of?.host === host))) return;
   const asked = [...(pool === undefined ? [] : [`of the pool ${pool}`]), ...(host === undefined ? [] : [`on the host ${host}`])].join(" ");
   const pools = [...new Set(labels.flatMap((of) => of?.pool || []))].sort().join(", ") || "none";
@@ -169,14 +169,14 @@ function notAnswering(server: ServerId): SettingError {
 }
 
 async function listen(nats: NatsConnection, { environment }: Where): Promise<ServerHeartbeat[]> {
-  const heard = new Map<ServerId, ServerHeartbeat>();
-  const receive = (heartbeat: ServerHeartbeat): void => void heard.set(heartbeat.server, heartbeat);
+  const heartbeats = new Map<ServerId, ServerHeartbeat>();
+  const receive = (heartbeat: ServerHeartbeat): void => void heartbeats.set(heartbeat.server, heartbeat);
   const subscription = subscribeJson(nats, subjectsOf(environment).servers, ServerHeartbeat, receive);
   await sleep(LISTEN_MS);
-  const everyMsMost = Math.max(0, ...[...heard.values()].map(({ everyMs = 0 }) => everyMs));
+  const everyMsMost = Math.max(0, ...[...heartbeats.values()].map(({ everyMs = 0 }) => everyMs));
   await sleep(Math.max(0, LISTEN_BEATS * everyMsMost - LISTEN_MS));
   subscription.unsubscribe();
-  return [...heard.values()].sort((a, b) => (a.server < b.server ? -1 : 1));
+  return [...heartbeats.values()].sort((a, b) => (a.server < b.server ? -1 : 1));
 }
 
 function placed(nats: NatsConnection, { environment, logReplicas }: OfRoom): PlacementAccess {

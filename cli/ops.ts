@@ -59,13 +59,13 @@ async function askOwner(nats: NatsConnection, subjects: Subjects, room: RoomKey)
   }
 }
 
-function roomLines(before: RoomReport, { gateways, statesReceived, newsTold, newsBytesTold, ...facts }: RoomReport): string[] {
+function roomLines(before: RoomReport, { gateways, statesReceived, deltasPublished, deltaBytesPublished, ...facts }: RoomReport): string[] {
   const perSecond = (count: number): number => Math.round((count * 1_000) / RATES_OVER_MS);
   return [
     ...Object.entries(facts).map(([name, value]) => `${name} ${value}`),
     `statesPerSecond ${perSecond(statesReceived - before.statesReceived)}`,
-    `newsPerSecond ${perSecond(newsTold - before.newsTold)}`,
-    `newsBytesPerSecond ${perSecond(newsBytesTold - before.newsBytesTold)}`,
+    `deltasPerSecond ${perSecond(deltasPublished - before.deltasPublished)}`,
+    `deltaBytesPerSecond ${perSecond(deltaBytesPublished - before.deltaBytesPublished)}`,
     ...Object.entries(gateways).map(([gateway, members]) => `gateway ${gateway} members ${members}`),
   ];
 }

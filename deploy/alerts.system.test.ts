@@ -84,7 +84,7 @@ const WELL: Series = {
   ...histogramOf("coroom_probe_propagation_seconds"),
   ...histogramOf("coroom_probe_ack_seconds"),
   ...histogramOf("coroom_probe_presence_seconds"),
-  ...histogramOf("coroom_probe_line_round_trip_seconds"),
+  ...histogramOf("coroom_probe_connection_round_trip_seconds"),
   [of("coroom_probe_reconnect_seconds_count", "probe", { room: "small" })]: growing(2),
   [of("coroom_probe_connect_failures_total", "probe", { room: "small", cause: "overloaded" })]: growing(1),
   [of("coroom_probe_oldest_edit_seconds", "probe", { room: "small" })]: always(0.2),
@@ -239,7 +239,7 @@ const CASES: Readonly<Record<string, Case>> = {
     fires: ["CoroomReconnectsFail"],
     series: { [of("coroom_probe_reconnect_seconds_count", "probe", { room: "small" })]: "_" },
   },
-  "lines are slow": { fires: ["CoroomHopSlow"], series: histogramOf("coroom_probe_line_round_trip_seconds", 50) },
+  "lines are slow": { fires: ["CoroomHopSlow"], series: histogramOf("coroom_probe_connection_round_trip_seconds", 50) },
   "NATS is slow": { fires: ["CoroomHopSlow"], series: { [of("coroom_gateway_nats_lag_seconds", "gateway")]: always(0.05) } },
   "a gateway reaches its clients late": {
     fires: ["CoroomHopSlow"],

@@ -14,7 +14,7 @@ import { traceMetrics } from "../shared/io/traces/trace-metrics.ts";
 import { FakeClock } from "../shared/testing/fake-clock.ts";
 import { yWebsocketMetrics } from "../y-websocket/metrics.ts";
 
-const IDLE_HEAP = { busyShare: () => 0, bytes: () => ({ held: 0, used: 0 }), letYoungGrow: () => {}, collect: async () => {} };
+const IDLE_HEAP = { busyShare: () => 0, bytes: () => ({ held: 0, used: 0 }), growYoungGeneration: () => {}, collect: async () => {} };
 
 const ROLES: Readonly<Record<string, (registry: Registry) => unknown>> = {
   "gateway": gatewayMetrics,

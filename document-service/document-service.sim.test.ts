@@ -428,7 +428,7 @@ class Service {
       snapshots: this.#objects(world.snapshots),
       history: this.#objects(world.history),
       reverting: {
-        mergePast: (state, edits) => call(() => mergeEdits(state, edits)).catch(() => "busy" as const),
+        mergeHistory: (state, edits) => call(() => mergeEdits(state, edits)).catch(() => "busy" as const),
         revert: () => Promise.reject(new Error("nobody reverts here")),
       },
       leases: {

@@ -97,8 +97,8 @@ export const documentServiceMetrics = (registry: Registry) => {
       labelNames: ["outcome"],
       registers,
     }),
-    webhooksGivenUp: new Counter({
-      name: "coroom_documents_webhooks_given_up_total",
+    webhooksDropped: new Counter({
+      name: "coroom_documents_webhooks_dropped_total",
       help: "Webhook events dropped because the endpoint refused them or the last attempt failed",
       registers,
     }),

@@ -52,7 +52,7 @@ export type GatewayPorts = {
   readonly presence: PresenceOwners;
   readonly placement: Placement;
   readonly counts: CountsBus;
-  readonly sanctionsLine: SanctionsBus;
+  readonly sanctionsBus: SanctionsBus;
   /** Undefined: bans do not outlive the gateways. */
   readonly store: SanctionStore | undefined;
   readonly orders: AdminCommands;
@@ -119,7 +119,7 @@ export function assembleGateway(gateway: GatewayId, config: GatewayConfig, ports
   );
   const { backbone } = rooms;
   const known = new Sanctions(config);
-  const sanctions = new SanctionsHost(known, ports.sanctionsLine, ports.store, { ...deps, backbone });
+  const sanctions = new SanctionsHost(known, ports.sanctionsBus, ports.store, { ...deps, backbone });
   const abuse = new AbuseScores(config, (kind, key) => quotas.faultsElsewhere(`${kind}-faults`, key));
   const discipline = new DisciplineHost(
     known,

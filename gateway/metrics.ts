@@ -131,13 +131,13 @@ export const gatewayMetrics = (registry: Registry) => {
       labelNames: ["limit"],
       registers,
     }),
-    presenceNews: new Counter({
-      name: "coroom_gateway_presence_news_total",
+    presenceDeltas: new Counter({
+      name: "coroom_gateway_presence_deltas_total",
       help: "Presence delta frames published to the members of a room",
       registers,
     }),
-    presenceNewsBytes: new Counter({
-      name: "coroom_gateway_presence_news_bytes_total",
+    presenceDeltaBytes: new Counter({
+      name: "coroom_gateway_presence_delta_bytes_total",
       help: "Bytes of published presence delta frames. Each frame counts once, whatever its number of recipients",
       registers,
     }),

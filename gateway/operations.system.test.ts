@@ -67,7 +67,7 @@ async function playServer(
   obey: ((order: ServerCommand) => object) | undefined = () => ({ kind: "done" }),
 ): Promise<{ orders: ServerCommand[]; asked: RoomListRequest[] }> {
   const played = { orders: [] as ServerCommand[], asked: [] as RoomListRequest[] };
-  const { line: natsConnection, subjects } = rig;
+  const { connection: natsConnection, subjects } = rig;
   const answering = (receive: (msg: Msg) => void) => ({ callback: (_: Error | null, msg: Msg) => receive(msg) });
   natsConnection.subscribe(
     subjects.listRooms,
@@ -109,7 +109,7 @@ async function playServer(
 }
 
 async function ownedBy(server: string): Promise<void> {
-  const rooms = await kvBucket(jetstream(rig.line), rig.subjects.roomsBucket, { replicas: 1 });
+  const rooms = await kvBucket(jetstream(rig.connection), rig.subjects.roomsBucket, { replicas: 1 });
   await rooms.put(NOTES, encodeJson({ owner: server as ServerId, epoch: 3 as Epoch } satisfies RoomEntry));
 }
 
@@ -120,7 +120,7 @@ test("[OPR1] operators see the servers, the gateways and the placement leader, w
   await playServer("rs-1", [listed(ROOM, 3)]);
   const two = await rig.start();
   await (await rig.greet(two, "ann")).next("welcome");
-  const leases = await kvLeases(jetstream(rig.line), rig.subjects.placementBucket, 1);
+  const leases = await kvLeases(jetstream(rig.connection), rig.subjects.placementBucket, 1);
   await leases.write(0, { holder: "placement-1", floor: 1 }, 0);
   const fleet = async (token: string) => {
     const { gateways, ...rest } = (await ask("/fleet", token)).body as { gateways: { connections: number; state: string }[] };
@@ -167,13 +167,13 @@ test("[OPR3] a room is described by its owner and by placement, and a room that 
     presenceBytes: 10,
     gateways: { "gw-1": 61 },
     statesReceived: 0,
-    newsTold: 0,
-    newsBytesTold: 0,
+    deltasPublished: 0,
+    deltaBytesPublished: 0,
   };
-  rig.line.subscribe(rig.subjects.askRooms, {
+  rig.connection.subscribe(rig.subjects.askRooms, {
     callback: (_, msg) => void (msg.json<{ room: string }>().room === NOTES && msg.respond(encodeJson(account))),
   });
-  const plans = await kvBucket(jetstream(rig.line), rig.subjects.planBucket, { replicas: 1 });
+  const plans = await kvBucket(jetstream(rig.connection), rig.subjects.planBucket, { replicas: 1 });
   await plans.put(
     NOTES,
     encodeJson({
@@ -198,7 +198,7 @@ test("[OPR3] a room is described by its owner and by placement, and a room that 
 });
 
 test("[OPR4] events are listed from the first one or after a number, and an administrator gets only those of its tenant", async () => {
-  const { report } = natsOperations(rig.line, rig.subjects, "rs-1", {
+  const { report } = natsOperations(rig.connection, rig.subjects, "rs-1", {
     clock: systemClock,
     log: SILENT_LOG,
     count: () => {},
@@ -234,7 +234,7 @@ test("[OPR5] a room is moved by its owner, and the plan names the operator as th
   await ownedBy("rs-1");
   expect(await move("rs-2")).toEqual({ status: 200, body: { from: "rs-1", to: "rs-2" } });
   expect(orders).toEqual([{ kind: "hand-over", room: NOTES, to: "rs-2", generation: 0 }]);
-  const plans = await kvBucket(jetstream(rig.line), rig.subjects.planBucket, { replicas: 1 });
+  const plans = await kvBucket(jetstream(rig.connection), rig.subjects.planBucket, { replicas: 1 });
   expect((await plans.get(NOTES))?.json()).toMatchObject({ owner: "rs-2", reason: "an operator moved it from rs-1" });
   expect(await move("rs-none")).toMatchObject({ status: 404, body: { error: "no-such-server" } });
   reply = { kind: "refused", reason: "rs-2 does not get ready for the room" };

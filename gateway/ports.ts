@@ -78,13 +78,13 @@ export interface RoomOwners {
   follow(room: RoomKey): Promise<void>;
   unfollow(room: RoomKey): void;
   /** To the room's owner; lost while the connection is down. */
-  tell(room: RoomKey, message: Uint8Array): void;
+  sendToOwner(room: RoomKey, message: Uint8Array): void;
 }
 
 /** The same for presence. */
 export interface PresenceOwners extends RoomOwners {
   /** To every room server: without it they remove this gateway's members. */
-  sayAlive(): void;
+  publishHeartbeat(): void;
 }
 
 /** Receives what the bus delivers. */
@@ -118,7 +118,7 @@ export interface Tokens {
 
 /** Reports of counts between gateways and room servers. */
 export interface CountsBus {
-  tell(report: CountsReport): void;
+  publishReport(report: CountsReport): void;
   onReport(receive: (report: CountsReport) => void): void;
 }
 
@@ -200,15 +200,15 @@ export interface Clients {
   /** `bytes` are valid during the call only. */
   receiveFrame(connection: ConnectionId, bytes: Uint8Array): void;
   /** Called when it changes. */
-  receivePace(connection: ConnectionId, pace: ReadProgress): void;
+  receiveReadProgress(connection: ConnectionId, progress: ReadProgress): void;
   receiveDisconnection(connection: ConnectionId): void;
 }
 
 /** Traces single edits through this gateway. */
 export interface EditHops {
   /** From a client, or over HTTP. */
-  taken(room: RoomKey, edit: SubmittedEdit): void;
-  told(room: RoomKey, message: ToOwner): void;
+  received(room: RoomKey, edit: SubmittedEdit): void;
+  forwarded(room: RoomKey, message: ToOwner): void;
   answered(room: RoomKey, answer: OwnerReply): void;
   /** The log is known to have them. */
   committed(room: RoomKey, batch: CommittedBatch): void;

@@ -150,7 +150,7 @@ async function withStalled(
   web.start({
     receiveConnection: (connection) => void inside.add(connection),
     receiveFrame: () => {},
-    receivePace: () => {},
+    receiveReadProgress: () => {},
     receiveDisconnection: (connection) => void gone.add(connection),
   });
   const { port } = await listen(uws, app, { host: "127.0.0.1", port: 0 });

@@ -39,7 +39,7 @@ export const probeMetrics = (registry: Registry) => {
       registers,
     }),
     roundTripSeconds: new Histogram({
-      name: "coroom_probe_line_round_trip_seconds",
+      name: "coroom_probe_connection_round_trip_seconds",
       help: "Seconds from a client's PING to the gateway's PONG",
       labelNames,
       buckets,

@@ -45,8 +45,8 @@ export class ParticipantHost implements ProbeParticipant {
   readonly #room: RoomConnection;
   #address: number;
   /** Number of connections, attempts included. */
-  #lines = 0;
-  #cutLine: () => void = () => {};
+  #connectionCount = 0;
+  #cutConnection: () => void = () => {};
   #isHere = false;
   /** When it was last in the room. Undefined: it never was, or is now. */
   #wentAt: Millis | undefined;
@@ -89,7 +89,7 @@ export class ParticipantHost implements ProbeParticipant {
   }
 
   cut(): void {
-    this.#cutLine();
+    this.#cutConnection();
   }
 
   comeBack(): void {
@@ -148,13 +148,13 @@ export class ParticipantHost implements ProbeParticipant {
 
   readonly #openSocket: OpenSocket = (_, listener) => {
     const { clock, world } = this.#deps;
-    if (this.#lines > 0) this.#takeNextAddress(); // While the connection to a closing gateway is open: a load balancer opens no new connections there.
+    if (this.#connectionCount > 0) this.#takeNextAddress(); // While the connection to a closing gateway is open: a load balancer opens no new connections there.
     const watch = new ConnectionWatch(clock.now());
     const watched = this.#watched(watch, listener);
     const socket = world.openSocket(this.#here.socket, watched);
-    this.#lines += 1;
-    this.#cutLine = () => {
-      this.#cutLine = () => {};
+    this.#connectionCount += 1;
+    this.#cutConnection = () => {
+      this.#cutConnection = () => {};
       socket.close();
       watched.closed(BROKEN);
     };
@@ -191,7 +191,7 @@ export class ParticipantHost implements ProbeParticipant {
 
   #receiveEnd(watch: ConnectionWatch, code: number): void {
     if (watch.isClosed) return;
-    this.#lines -= 1;
+    this.#connectionCount -= 1;
     const findings = watch.receiveClosed(code);
     if (findings.length > 0) this.#takeNextAddress();
     this.#record(findings);

@@ -80,7 +80,7 @@ test("[PSY1] the probe sees edits and presence arrive in rooms of every kind, an
     "coroom_probe_propagation_seconds",
     "coroom_probe_ack_seconds",
     "coroom_probe_presence_seconds",
-    "coroom_probe_line_round_trip_seconds",
+    "coroom_probe_connection_round_trip_seconds",
     "coroom_probe_first_message_seconds",
     "coroom_probe_reconnect_seconds",
   ];

@@ -128,11 +128,11 @@ export const roomServerMetrics = (registry: Registry) => {
     participants: new Gauge({ name: "coroom_participants", help: "Participants of the rooms that this server owns", registers }),
     presenceBytes: new Gauge({ name: "coroom_presence_bytes", help: "Bytes of presence fields in memory", registers }),
     presenceDeltas: new Counter({
-      name: "coroom_presence_news_total",
+      name: "coroom_presence_deltas_total",
       help: "Presence deltas published",
       registers,
     }),
-    presenceDeltaBytes: new Counter({ name: "coroom_presence_news_bytes_total", help: "Bytes of published presence deltas", registers }),
+    presenceDeltaBytes: new Counter({ name: "coroom_presence_delta_bytes_total", help: "Bytes of published presence deltas", registers }),
     presenceUnsent: new Counter({
       name: "coroom_presence_unsent_total",
       help: "Presence messages discarded because they exceed max_payload of NATS",

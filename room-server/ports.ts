@@ -131,7 +131,7 @@ export interface Peers {
 
 /** Counts that the gateways add up over all room servers. */
 export interface Counts {
-  tell(report: CountsReport): void;
+  publishReport(report: CountsReport): void;
 }
 
 export interface Epochs {

@@ -207,7 +207,7 @@ test.each([
   "[PST9] a state that is not merged because it is %s is answered as %s, and so is the edit that brings it back",
   async (why, kind) => {
     const { stores } = await written("abc");
-    const ports = { ...stores.ports, reverting: { ...stores.ports.reverting, mergePast: () => Promise.resolve(why) } };
+    const ports = { ...stores.ports, reverting: { ...stores.ports.reverting, mergeHistory: () => Promise.resolve(why) } };
     const run = new RoomRun(
       Object.assign(new Stores(), { ports, history: stores.history, log: stores.log, checkpoint: stores.checkpoint }),
     );

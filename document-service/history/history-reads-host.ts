@@ -104,7 +104,7 @@ export class HistoryReadsHost {
       case "read-tail":
         return { kind: "tail-read", isAborted: await this.#readTail(effect.after, effect.reader, signal) };
       case "merge":
-        return { kind: "merged", merged: await reverting.mergePast(effect.state, effect.edits, signal) };
+        return { kind: "merged", merged: await reverting.mergeHistory(effect.state, effect.edits, signal) };
       case "read-current":
         return { kind: "current-read", document: await this.#parts.present() };
       case "revert":

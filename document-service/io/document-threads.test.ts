@@ -153,7 +153,7 @@ test('[MTH8] a read of history is answered "busy" past the limit too, and is not
   const threads = start({ readsWaitingMax: 1 });
   const stuck = stick(threads, "demo.stuck" as RoomKey);
   const asker = new AbortController();
-  const past = (seen: Uint8Array, signal: AbortSignal) => threads.mergePast(seen, [Uint8Array.of(251)], signal);
+  const past = (seen: Uint8Array, signal: AbortSignal) => threads.mergeHistory(seen, [Uint8Array.of(251)], signal);
   const seen = new Uint8Array(new SharedArrayBuffer(1));
   const waiting = past(seen, asker.signal);
   expect(await past(state(1), new AbortController().signal)).toBe("busy");

@@ -156,7 +156,7 @@ export function documentThreads(
       return lanes.waiting;
     },
     merge,
-    mergePast: (state, edits, signal) => askAsReader("quick", "merge", () => ({ state, edits: pack(edits) }), signal),
+    mergeHistory: (state, edits, signal) => askAsReader("quick", "merge", () => ({ state, edits: pack(edits) }), signal),
     diff: (state, vector) => askOf("diff", { state, vector }, "diff"),
     json: (state, wanted) => askOf("json", { state, wanted }, `json ${JSON.stringify(wanted)}`),
     text: (state, name) => askOf("text", { state, name }, `text ${name ?? ""}`),

@@ -55,7 +55,7 @@ export function historyRoutes(
     { method: "GET", place: "versions", answer: asked(listVersions) },
     { method: "POST", place: "versions", answer: asked(nameVersion) },
     { method: "DELETE", place: "versions/:version", answer: asked(removeVersion) },
-    { method: "GET", place: "past", answer: askedInTurn(readPast) },
+    { method: "GET", place: "past", answer: askedInTurn(readEarlierState) },
     { method: "GET", place: "sessions", answer: askedInTurn(readSessions) },
     { method: "POST", place: "revert", answer: askedInTurn(revert) },
   ];
@@ -92,11 +92,11 @@ async function removeVersion(history: HistoryReadsHost, { parameters: [id = ""] 
     : refusal(404, "no-such-version", "the room has no such version: GET versions lists them");
 }
 
-async function readPast(history: HistoryReadsHost, question: RoomQuestion): Promise<InternalResponse> {
+async function readEarlierState(history: HistoryReadsHost, question: RoomQuestion): Promise<InternalResponse> {
   const moment = momentOf(question);
   if ("status" in moment) return moment;
   const found = await history.readAt(moment, question.signal);
-  if (found.kind !== "state") return noPast(found);
+  if (found.kind !== "state") return refusedState(found);
   return {
     status: 200,
     name: "past",
@@ -121,7 +121,7 @@ async function revert(history: HistoryReadsHost, question: RoomQuestion): Promis
     case "unchanged":
       return refusal(409, "unchanged", "the document is as it was then: nothing was written");
     default:
-      return noPast(reverted);
+      return refusedState(reverted);
   }
 }
 
@@ -134,7 +134,7 @@ function momentOf({ query }: RoomQuestion): HistoryMoment | InternalResponse {
   return seq === null ? { time: number as UnixMillis } : { seq: number as Seq };
 }
 
-function noPast(found: HistoryRefusal): InternalResponse {
+function refusedState(found: HistoryRefusal): InternalResponse {
   switch (found.kind) {
     case "not-yet":
       return refusal(404, "not-yet", `the room is at ${found.head}`);

@@ -83,13 +83,13 @@ export function jetstreamDeletions(
       try {
         await nats.request(subjects.toOwner(room), encodeToOwner({ kind: "check-ownership" }), { timeout: OWNER_MS_MAX });
       } catch (error) {
-        if (isNobodyThere(error)) return "nobody"; // On any other error an owner may exist.
+        if (isWithoutResponder(error)) return "nobody"; // On any other error an owner may exist.
       }
       return "somebody";
     },
   };
 }
 
-function isNobodyThere(error: unknown): boolean {
+function isWithoutResponder(error: unknown): boolean {
   return error instanceof errors.NoRespondersError || (error instanceof errors.RequestError && error.isNoResponders());
 }

@@ -158,7 +158,7 @@ export class Stores {
       notifyOwner: () => this.#step("tell owner", () => (this.isOwned ? "somebody" : "nobody")).catch(() => "somebody" as const),
     },
     reverting: {
-      mergePast: (state, edits) => Promise.resolve(mergeEdits(state, edits)),
+      mergeHistory: (state, edits) => Promise.resolve(mergeEdits(state, edits)),
       revert: (current, past) => Promise.resolve(revertingEdit(current, past, 99)),
     },
     snapshots: this.#objects(() => this.snapshots, { write: "write", read: "read back", remove: "remove" }),

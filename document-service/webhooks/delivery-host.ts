@@ -95,7 +95,7 @@ export class WebhooksHost {
         return undefined;
       }
       case "log-abandoned":
-        metrics.webhooksGivenUp.inc();
+        metrics.webhooksDropped.inc();
         log.error({ endpoint: name, id: effect.id, why: effect.why }, "a webhook was abandoned");
         return undefined;
       case "report-abandoned":

@@ -64,8 +64,8 @@ export class BoardHost {
     if (name !== "") this.#names.add({ room, user, name });
   }
 
-  receiveUpdate(news: BoardUpdate): void {
-    this.#carryOut(this.#boards.receiveUpdate(news));
+  receiveUpdate(update: BoardUpdate): void {
+    this.#carryOut(this.#boards.receiveUpdate(update));
   }
 
   receiveBackboneFound(): void {
@@ -86,7 +86,7 @@ export class BoardHost {
         case "watch":
           boardBus.watch(effect.watch);
           break;
-        case "tell-name":
+        case "publish-name":
           this.#names.add(effect.name);
           break;
         case "listen":
@@ -119,27 +119,27 @@ const GATHER_MS = 100;
 
 export class UnpublishedNames {
   readonly #clock: Pick<Clock, "after">;
-  readonly #tell: (names: readonly DisplayName[]) => void;
+  readonly #publish: (names: readonly DisplayName[]) => void;
   /** By room and user, so that only the latest name of a user is published. */
-  readonly #untold = new Map<string, DisplayName>();
+  readonly #unpublished = new Map<string, DisplayName>();
   #callOff: () => void = () => {};
 
-  /** `tell` receives 1 to `DISPLAY_NAMES_MAX` names. */
-  constructor(clock: Pick<Clock, "after">, tell: (names: readonly DisplayName[]) => void) {
+  /** `publish` receives 1 to `DISPLAY_NAMES_MAX` names. */
+  constructor(clock: Pick<Clock, "after">, publish: (names: readonly DisplayName[]) => void) {
     this.#clock = clock;
-    this.#tell = tell;
+    this.#publish = publish;
   }
 
   add(name: DisplayName): void {
-    if (this.#untold.size === 0) this.#callOff = this.#clock.after(GATHER_MS, () => this.publishAll());
-    this.#untold.set(`${name.room} ${name.user}`, name);
-    if (this.#untold.size === DISPLAY_NAMES_MAX) this.publishAll();
+    if (this.#unpublished.size === 0) this.#callOff = this.#clock.after(GATHER_MS, () => this.publishAll());
+    this.#unpublished.set(`${name.room} ${name.user}`, name);
+    if (this.#unpublished.size === DISPLAY_NAMES_MAX) this.publishAll();
   }
 
   publishAll(): void {
     this.#callOff();
-    const names = [...this.#untold.values()];
-    this.#untold.clear();
-    if (names.length > 0) this.#tell(names);
+    const names = [...this.#unpublished.values()];
+    this.#unpublished.clear();
+    if (names.length > 0) this.#publish(names);
   }
 }

@@ -11,7 +11,9 @@ const rig = gatewayRig("names");
 
 test("[GBO12] the name of every user who may write is published, also when the right came after JOIN", async () => {
   const published: DisplayName[] = [];
-  rig.line.subscribe(rig.subjects.boardNames, { callback: (_, msg) => void published.push(...(decodeJson(DisplayNames, msg.data) ?? [])) });
+  rig.connection.subscribe(rig.subjects.boardNames, {
+    callback: (_, msg) => void published.push(...(decodeJson(DisplayNames, msg.data) ?? [])),
+  });
   const address = await rig.start();
   const client = await rig.connect(address);
   client.send({ type: "hello", version: 1, token: await tokenOf("ann", { name: "Ann", rights: ["read"] }), agent: "test" });

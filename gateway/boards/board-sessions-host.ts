@@ -19,7 +19,7 @@ export type BoardSessionsPorts = { readonly activities: Activities; readonly boa
 export type BoardSessionsOptions = { readonly gateway: GatewayId; readonly boardSessionMs: number; readonly boardSessionPoints: number };
 
 const TICK_MS = 1_000;
-const TOLD_PER_TICK = 500;
+const REPORTS_PER_TICK = 500;
 
 export class BoardSessionsHost {
   readonly #sessions: Connected;
@@ -28,7 +28,7 @@ export class BoardSessionsHost {
   readonly #deps: { readonly clock: Clock; readonly metrics: GatewayMetrics };
   #look: number;
   /** Reports that are not sent yet. A new interval discards those of the previous one. */
-  #untold: PresenceActivity[] = [];
+  #unreported: PresenceActivity[] = [];
   #stopTicking: () => void = () => {};
 
   constructor(
@@ -61,15 +61,15 @@ export class BoardSessionsHost {
     if (look !== this.#look) {
       this.#look = look;
       // Without a leaderboard nobody counts the reports, and they would fill the stream.
-      this.#untold =
+      this.#unreported =
         this.#ports.boardBus.leaderboards() === 0
           ? []
           : presenceActivities(this.#writers(), this.#deps.clock.now(), { stretchMs: this.#options.boardSessionMs });
     }
-    for (const presence of this.#untold.splice(0, TOLD_PER_TICK)) void this.#tell(presence);
+    for (const presence of this.#unreported.splice(0, REPORTS_PER_TICK)) void this.#report(presence);
   }
 
-  async #tell({ room, activity }: PresenceActivity): Promise<void> {
+  async #report({ room, activity }: PresenceActivity): Promise<void> {
     const first = activity.kind === "present" ? activity.users[0] : "";
     const outcome = await this.#ports.activities.storeActivity(room, activity, `${this.#options.gateway} ${this.#look} ${first}`);
     this.#deps.metrics.activities.inc({ by: "presence", outcome });

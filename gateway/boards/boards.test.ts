@@ -47,7 +47,7 @@ function summaryOf(effects: readonly BoardEffect[]): string[] {
         return effect.kind;
       case "watch":
         return `watch ${effect.watch.isNew ? "new" : "still"}`;
-      case "tell-name":
+      case "publish-name":
         return `name ${effect.name.user} ${effect.name.name}`;
       case "listen":
       case "unlisten":

@@ -26,7 +26,7 @@ export type BoardRequest = {
 export type BoardEffect =
   | { readonly kind: "follow" | "unfollow"; readonly room: RoomKey }
   | { readonly kind: "watch"; readonly watch: BoardWatch }
-  | { readonly kind: "tell-name"; readonly name: DisplayName }
+  | { readonly kind: "publish-name"; readonly name: DisplayName }
   | { readonly kind: "listen" | "unlisten"; readonly connection: ConnectionId; readonly topic: string }
   | { readonly kind: "send"; readonly to: ConnectionId; readonly frame: ServerFrame }
   | { readonly kind: "publish"; readonly topic: string; readonly frame: ServerFrame };
@@ -38,7 +38,13 @@ export type BoardsOptions = {
 };
 
 type OwnRank = { readonly rank: number; readonly score: number };
-type Watcher = { readonly user: UserId; readonly name: string; readonly length: number; own: OwnRank | undefined; hasToldName: boolean };
+type Watcher = {
+  readonly user: UserId;
+  readonly name: string;
+  readonly length: number;
+  own: OwnRank | undefined;
+  hasPublishedName: boolean;
+};
 type Board = {
   readonly room: RoomKey;
   readonly role: BoardRole;
@@ -46,7 +52,7 @@ type Board = {
   readonly channel: Channel;
   readonly watchers: Map<ConnectionId, Watcher>;
   /** The list that was published last, by length. */
-  readonly told: Map<number, string>;
+  readonly publishedLists: Map<number, string>;
   /** Undefined until the first answer arrives. */
   state: BoardState | undefined;
   latest: BoardSnapshot | undefined;
@@ -93,13 +99,13 @@ export class GatewayBoards {
       name,
       length: LENGTHS.find((length) => length >= shown) ?? LENGTH_MAX,
       own: undefined,
-      hasToldName: false,
+      hasPublishedName: false,
     };
     board.watchers.set(connection, watcher);
     this.#byConnection.set(connection, (this.#byConnection.get(connection) ?? new Set()).add(board));
     const effects: BoardEffect[] = [...left, { kind: "listen", connection, topic: topicOf(board, watcher.length) }, ...opened.effects];
     if (board.state === undefined) return effects;
-    if (!board.told.has(watcher.length)) board.told.set(watcher.length, listOf(board, watcher.length));
+    if (!board.publishedLists.has(watcher.length)) board.publishedLists.set(watcher.length, listOf(board, watcher.length));
     return [
       ...effects,
       { kind: "send", to: connection, frame: frameOf(board, watcher.length) },
@@ -118,13 +124,13 @@ export class GatewayBoards {
     return boards.flatMap((board) => [...this.#leave(connection, board), ...this.#closeIfUnwatched(board)]);
   }
 
-  receiveUpdate(news: BoardUpdate): BoardEffect[] {
-    const board = this.#byRoom.get(news.room)?.get(keyOf(news));
+  receiveUpdate(update: BoardUpdate): BoardEffect[] {
+    const board = this.#byRoom.get(update.room)?.get(keyOf(update));
     if (board === undefined) return [];
-    switch (news.kind) {
+    switch (update.kind) {
       case "shown":
-        board.latest = news;
-        return [...this.#publish(board, "live"), ...ownRanks(board, board.watchers), ...missingNames(board, news)];
+        board.latest = update;
+        return [...this.#publish(board, "live"), ...ownRanks(board, board.watchers), ...missingNames(board, update)];
       case "behind":
         return this.#publish(board, "behind");
       case "unavailable":
@@ -162,7 +168,7 @@ export class GatewayBoards {
       window,
       channel,
       watchers: new Map(),
-      told: new Map(),
+      publishedLists: new Map(),
       state: undefined,
       latest: undefined,
       askedAt: now,
@@ -202,11 +208,11 @@ export class GatewayBoards {
   #publish(board: Board, state: BoardState): BoardEffect[] {
     board.state = state;
     const lengths = new Set([...board.watchers.values()].map(({ length }) => length));
-    for (const length of board.told.keys()) if (!lengths.has(length)) board.told.delete(length);
+    for (const length of board.publishedLists.keys()) if (!lengths.has(length)) board.publishedLists.delete(length);
     return [...lengths].flatMap((length) => {
       const list = listOf(board, length);
-      if (board.told.get(length) === list) return [];
-      board.told.set(length, list);
+      if (board.publishedLists.get(length) === list) return [];
+      board.publishedLists.set(length, list);
       return [{ kind: "publish", topic: topicOf(board, length), frame: frameOf(board, length) }];
     });
   }
@@ -269,9 +275,9 @@ function missingNames(board: Board, { ranking }: BoardSnapshot): BoardEffect[] {
   const effects: BoardEffect[] = [];
   for (const watcher of board.watchers.values()) {
     const { user, name } = watcher;
-    if (watcher.hasToldName || name === "" || !names.has(user) || (names.get(user) || user) === name) continue;
-    watcher.hasToldName = true;
-    effects.push({ kind: "tell-name", name: { room: board.room, user, name } });
+    if (watcher.hasPublishedName || name === "" || !names.has(user) || (names.get(user) || user) === name) continue;
+    watcher.hasPublishedName = true;
+    effects.push({ kind: "publish-name", name: { room: board.room, user, name } });
   }
   return effects;
 }

@@ -64,7 +64,7 @@ test("[GBO13] a client that is refused a room it was in leaves its presence and 
   expect(again.channel).not.toBe(channel);
   watch(ann, again.channel);
   await until(async () => (await metric(address, "coroom_gateway_board_watchers")) === 1, "the board to be watched again");
-  rig.line.publish(
+  rig.connection.publish(
     rig.subjects.boards(room),
     encodeJson({
       kind: "shown",

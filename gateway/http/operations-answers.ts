@@ -166,7 +166,7 @@ function namesOf(room: RoomKey): { readonly tenant: string; readonly room: strin
   return { tenant: tenantOf(room), room: roomOf(room) };
 }
 
-/** One page of all open rooms, of what each room server has told of its own. */
+/** One page of all open rooms, from the reports of the room servers. */
 /** `next`: where the next page begins; absent on the last. `servers`: how many have answered. */
 type RoomPage = {
   readonly rooms: readonly ListedRoom[];

@@ -27,9 +27,9 @@ export function openEdge(
     metrics.turnedAway.inc({ reason });
     if (reason === "origin") foreignOrigins.receive(origin, clock.now());
   };
-  const door = { unready, mayConnect, onTurnedAway };
+  const policy = { unready, mayConnect, onTurnedAway };
   return {
-    ...uwsSockets(app, config, door, lastOfTurn, (...looked) => countBehind(metrics, ...looked)),
+    ...uwsSockets(app, config, policy, lastOfTurn, (...looked) => countBehind(metrics, ...looked)),
     /** `more` are routes of the process that starts the gateway. */
     serveHttp: (ports: RoutePorts, more: readonly HttpRoute[]): void => serveGatewayHttp(app, config, ports, more, deps),
     /**
@@ -43,28 +43,28 @@ export function openEdge(
  * Logs pages whose origin may not connect, because a browser does not show the text of the refusal. Logs at most once a
  * minute, since anybody can send any origin.
  */
-const TELL_MS_MIN = 60_000;
+const LOG_MS_MIN = 60_000;
 /** A browser sends shorter origins: a host name has at most 253 characters. */
 const ORIGIN_LENGTH_MAX = 300;
 
 export class ForeignOrigins {
   readonly #log: Log;
-  #toldAt: Millis | undefined;
+  #loggedAt: Millis | undefined;
   /** Refusals since the last log line. */
-  #untold = 0;
+  #unlogged = 0;
 
   constructor(log: Log) {
     this.#log = log;
   }
 
   receive(origin: string, now: Millis): void {
-    this.#untold += 1;
-    if (this.#toldAt !== undefined && now - this.#toldAt < TELL_MS_MIN) return;
+    this.#unlogged += 1;
+    if (this.#loggedAt !== undefined && now - this.#loggedAt < LOG_MS_MIN) return;
     this.#log.warn(
-      { origin: origin.slice(0, ORIGIN_LENGTH_MAX), times: this.#untold },
+      { origin: origin.slice(0, ORIGIN_LENGTH_MAX), times: this.#unlogged },
       "a page of an origin that is not allowed was turned away: if it is yours, add the origin to COROOM_ALLOWED_ORIGINS",
     );
-    this.#toldAt = now;
-    this.#untold = 0;
+    this.#loggedAt = now;
+    this.#unlogged = 0;
   }
 }

@@ -21,13 +21,13 @@ export function redisSanctions(
   { clock, log, metrics }: { clock: Clock; log: Log; metrics: GatewayMetrics },
 ): { readonly store: SanctionStore | undefined; readonly reachesRedis: () => boolean | undefined; stop(): void } {
   if (url === "") return { store: undefined, reachesRedis: () => undefined, stop: () => {} };
-  const line = redisConnection(url, log);
-  const reach = watchRedis(line.redis, clock, metrics.redisUnreached);
+  const connection = redisConnection(url, log);
+  const reach = watchRedis(connection.redis, clock, metrics.redisUnreached);
   const stop = (): void => {
     reach.stop();
-    line.stop();
+    connection.stop();
   };
-  return { store: storeOn(line, environment, clock), reachesRedis: reach.reaches, stop };
+  return { store: storeOn(connection, environment, clock), reachesRedis: reach.reaches, stop };
 }
 
 function storeOn({ redis }: RedisConnection, environment: string, clock: Clock): SanctionStore {

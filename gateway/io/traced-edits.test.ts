@@ -29,17 +29,17 @@ function refused(counter: number): OwnerReply {
 function gateway() {
   const traces = new TestTraces();
   const hops = tracedEdits(GATEWAY, traces.edits);
-  const send = (...edits: SubmittedEdit[]): void => hops.told(ROOM, { kind: "edits", gateway: GATEWAY, edits });
+  const send = (...edits: SubmittedEdit[]): void => hops.forwarded(ROOM, { kind: "edits", gateway: GATEWAY, edits });
   return { traces, hops, send, traced: (counter: number) => traces.edits.of(ROOM, CLIENT, counter)! };
 }
 
 test("[TRC17] an edit's span lasts from its receipt until the log is known to have it", () => {
   const { traces, hops, send, traced } = gateway();
-  hops.taken(ROOM, edit(1));
+  hops.received(ROOM, edit(1));
   traces.now += 10;
   send(edit(1));
   hops.answered(ROOM, refused(1));
-  hops.taken(ROOM, edit(1));
+  hops.received(ROOM, edit(1));
   send(edit(1), edit(2)); // The second edit arrived before this process recorded traces.
   traces.now += 10;
   hops.committed(ROOM, batch(1, 8));
@@ -57,7 +57,7 @@ test("[TRC17] an edit's span lasts from its receipt until the log is known to ha
 
 test("[TRC18] an edit that the log already has is a repeat under the first one's span; a refused first edit is an error", () => {
   const { traces, hops, traced } = gateway();
-  for (const counter of [1, 2]) hops.taken(ROOM, edit(counter));
+  for (const counter of [1, 2]) hops.received(ROOM, edit(counter));
   hops.answered(ROOM, { kind: "acked", epoch: EPOCH, client: CLIENT, counter: 1, seq: 8 as Seq, exact: true });
   hops.answered(ROOM, { kind: "not-first", epoch: EPOCH, client: CLIENT, counter: 2 });
   expect(traces.summary).toEqual([

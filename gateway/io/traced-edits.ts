@@ -18,7 +18,7 @@ export function tracedEdits(gateway: GatewayId, traces: EditTraces): EditHops {
   const asRepeat = (edit: TracedEdit) => ({ name: "edit repeated", spanId: drawnSpanId(), parentSpanId: editSpanId(edit, gateway) });
 
   return {
-    taken: (room, submitted) => {
+    received: (room, submitted) => {
       const edit = tracedOf(room, submitted);
       if (edit === undefined) return;
       if (open.get(edit) !== undefined) return open.note(edit, "taken again");
@@ -33,7 +33,7 @@ export function tracedEdits(gateway: GatewayId, traces: EditTraces): EditHops {
         events: [],
       });
     },
-    told: (room, message) => {
+    forwarded: (room, message) => {
       if (message.kind !== "edits" && message.kind !== "first-edit") return;
       for (const submitted of message.kind === "edits" ? message.edits : [message.edit]) {
         const edit = tracedOf(room, submitted);

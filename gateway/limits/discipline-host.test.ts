@@ -53,7 +53,7 @@ beforeEach(() => {
       "tenant-faults": 100,
       "full-room": 100,
     },
-    toldShare: 0,
+    reportShare: 0,
     reportSilenceMsMax: 3_000,
     creditMs: 75_000,
   });

@@ -80,7 +80,7 @@ export class DisciplineHost {
   receiveIdentity({ tenant, user }: Identity): RejectionNotice | undefined {
     return (
       this.#banOf(tenant, user) ??
-      this.#tellToWait("tenant", this.#ports.abuse.holdOffOf({ kind: "tenant", tenant }, this.#clock.now())) ??
+      this.#holdOffNotice("tenant", this.#ports.abuse.holdOffOf({ kind: "tenant", tenant }, this.#clock.now())) ??
       this.#receiveArrival({ kind: "user", tenant, user })
     );
   }
@@ -178,11 +178,11 @@ export class DisciplineHost {
   }
 
   #banOfAddress(address: ClientAddress): RejectionNotice | undefined {
-    return this.#tell(this.#sanctionOn({ kind: "address", address }));
+    return this.#banNotice(this.#sanctionOn({ kind: "address", address }));
   }
 
   #banOf(tenant: TenantId, user: UserId): RejectionNotice | undefined {
-    return this.#tell(this.#sanctionOn({ kind: "user", tenant, user }));
+    return this.#banNotice(this.#sanctionOn({ kind: "user", tenant, user }));
   }
 
   /** The ban in force. */
@@ -193,11 +193,11 @@ export class DisciplineHost {
   /** A suspect close to a ban is delayed first. */
   #receiveArrival(suspect: Culprit): RejectionNotice | undefined {
     const measure = this.#receiveFault(suspect, "connect");
-    if (measure.kind === "ban") return this.#tell(this.#sanctionOn(suspect));
-    return this.#tellToWait(suspect.kind, measure);
+    if (measure.kind === "ban") return this.#banNotice(this.#sanctionOn(suspect));
+    return this.#holdOffNotice(suspect.kind, measure);
   }
 
-  #tellToWait(suspect: Suspect["kind"], measure: AbuseMeasure): RejectionNotice | undefined {
+  #holdOffNotice(suspect: Suspect["kind"], measure: AbuseMeasure): RejectionNotice | undefined {
     if (measure.kind !== "hold-off") return undefined;
     this.#ports.metrics.abuse.inc({ measure: "hold-off", suspect });
     return {
@@ -227,7 +227,7 @@ export class DisciplineHost {
     return measure;
   }
 
-  #tell(sanction: Sanction | undefined): RejectionNotice | undefined {
+  #banNotice(sanction: Sanction | undefined): RejectionNotice | undefined {
     if (sanction === undefined) return undefined;
     return {
       close: "banned",

@@ -88,7 +88,7 @@ test("[LIM4] a tenant has a maximum of open rooms: a join that would open anothe
   const ann = await rig.greet(address, "ann");
   await ann.join(ROOM, "annannann");
   const report = (): void =>
-    rig.line.publish(
+    rig.connection.publish(
       rig.subjects.counts,
       encodeCountsReport({ source: owner.server, counts: [{ kind: "tenant-rooms", key: TENANT, count: 2 }] }, 1_000),
     );

@@ -26,7 +26,7 @@ function quotasOf(): Quotas {
       "tenant-faults": 1,
       "full-room": 1,
     },
-    toldShare: 0,
+    reportShare: 0,
     reportSilenceMsMax: 3_000,
     creditMs: 75_000,
   });
@@ -44,7 +44,7 @@ test("[QUOH1] the log names a tenant at its limit, and the setting to raise, onc
   const quotas = quotasOf();
   const lines: unknown[] = [];
   const log = { ...silentLog, warn: (about: object, text: string) => void lines.push([about, text]) };
-  shareCounts({ quotas, abuse: abuseOf() }, { onReport: silent, tell: silent }, "gateway" as GatewayId, {
+  shareCounts({ quotas, abuse: abuseOf() }, { onReport: silent, publishReport: silent }, "gateway" as GatewayId, {
     clock,
     log,
     metrics: gatewayMetrics(new Registry()),
@@ -75,7 +75,7 @@ test("[QUOH2] a gateway that stops reports that it has no counts, unless NATS is
     quotas.receiveConnection(1 as ConnectionId, "203.0.113.7" as ClientAddress, clock.now());
     return shareCounts(
       { quotas, abuse: abuseOf() },
-      { onReport: silent, tell: ({ counts }) => void reported.push(counts.length) },
+      { onReport: silent, publishReport: ({ counts }) => void reported.push(counts.length) },
       "gateway" as GatewayId,
       { clock, log: silentLog, metrics: gatewayMetrics(new Registry()), backbone: { isUp } },
     );
@@ -95,7 +95,7 @@ test("[QUOH3] a draining gateway omits a connection from its reports from the ti
   const reported: string[][] = [];
   const sharing = shareCounts(
     { quotas, abuse: abuseOf() },
-    { onReport: silent, tell: ({ counts }) => void reported.push(counts.map(({ kind }) => kind)) },
+    { onReport: silent, publishReport: ({ counts }) => void reported.push(counts.map(({ kind }) => kind)) },
     "gateway" as GatewayId,
     { clock, log: silentLog, metrics: gatewayMetrics(new Registry()), backbone: { isUp: true } },
   );

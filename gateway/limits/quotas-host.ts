@@ -33,11 +33,11 @@ export type Sharing = {
  */
 export function shareCounts(
   { quotas, abuse }: { quotas: Quotas; abuse: AbuseScores },
-  line: CountsBus,
+  bus: CountsBus,
   gateway: GatewayId,
   { clock, log, metrics, backbone }: { clock: Clock; log: Log; metrics: GatewayMetrics; backbone: Pick<BackboneStatus, "isUp"> },
 ): Sharing {
-  line.onReport((report) => {
+  bus.onReport((report) => {
     if (report.source !== gateway) quotas.receiveReport(report, clock.now());
   });
   let [cancel, seconds] = [(): void => {}, 0];
@@ -45,13 +45,13 @@ export function shareCounts(
     for (const { tenant, limit, times } of quotas.takeAtLimit())
       log.warn({ tenant, limit, times }, `a tenant is at its limit: raise ${SETTINGS[limit]}, or talk to the tenant`);
   };
-  const tell = (counts: readonly Count[]): void => {
-    if (backbone.isUp) line.tell({ source: gateway, counts });
+  const publish = (counts: readonly Count[]): void => {
+    if (backbone.isUp) bus.publishReport({ source: gateway, counts });
   };
   const beat = (): void => {
     for (const { kind, key, points } of abuse.endSecond(clock.now())) quotas.receiveFaults(`${kind}-faults`, key, points);
     metrics.suspects.set(abuse.watched);
-    tell(quotas.endSecond(clock.now()));
+    publish(quotas.endSecond(clock.now()));
     metrics.countSources.set(quotas.sources);
     if (++seconds % SECONDS_PER_NAMING === 0) nameTenants();
     cancel = clock.after(SECOND_MS, beat);
@@ -60,11 +60,11 @@ export function shareCounts(
   return {
     handOver: (moves) => {
       quotas.handOver(moves);
-      tell(quotas.currentReport(clock.now()));
+      publish(quotas.currentReport(clock.now()));
     },
     stop: () => {
       cancel();
-      tell([]); // The clients of this gateway may reconnect to another one immediately.
+      publish([]); // The clients of this gateway may reconnect to another one immediately.
     },
   };
 }

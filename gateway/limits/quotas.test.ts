@@ -22,7 +22,7 @@ const OPTIONS = {
     "tenant-faults": 2,
     "full-room": 1,
   },
-  toldShare: 0,
+  reportShare: 0,
   reportSilenceMsMax: 3_000,
   creditMs: 75_000,
 };

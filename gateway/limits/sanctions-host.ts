@@ -25,7 +25,7 @@ const TICK_MS = 1_000;
 
 export class SanctionsHost {
   readonly #sanctions: Sanctions;
-  readonly #line: SanctionsBus;
+  readonly #bus: SanctionsBus;
   readonly #store: SanctionStore | undefined;
   readonly #deps: SanctionsHostDeps;
   #onChanged: (sanction: Sanction) => void = () => {};
@@ -37,17 +37,17 @@ export class SanctionsHost {
   /** True until the store has been read once. */
   #isStoreBehind = true;
 
-  constructor(sanctions: Sanctions, line: SanctionsBus, store: SanctionStore | undefined, deps: SanctionsHostDeps) {
+  constructor(sanctions: Sanctions, bus: SanctionsBus, store: SanctionStore | undefined, deps: SanctionsHostDeps) {
     this.#sanctions = sanctions;
-    this.#line = line;
+    this.#bus = bus;
     this.#store = store;
     this.#deps = deps;
   }
 
   start(onChanged: (sanction: Sanction) => void): void {
     this.#onChanged = onChanged;
-    this.#line.onSanction((sanction) => this.#take(sanction));
-    this.#line.onRequest(() => this.#sanctions.known);
+    this.#bus.onSanction((sanction) => this.#take(sanction));
+    this.#bus.onRequest(() => this.#sanctions.known);
     this.#tick();
   }
 
@@ -84,7 +84,7 @@ export class SanctionsHost {
     this.#madeHere.add(sanction);
     this.#deps.log.info({ sanction }, sanction.lifted ? "a sanction is lifted" : "a sanction is imposed");
     this.#take(sanction);
-    this.#line.publishSanction(sanction);
+    this.#bus.publishSanction(sanction);
     this.#store?.save(sanction).catch((cause: unknown) => {
       this.#isStoreBehind = true;
       this.#deps.log.warn({ cause }, "a sanction could not be kept yet: it holds while a gateway runs that knows it");
@@ -110,9 +110,9 @@ export class SanctionsHost {
     const { isUp, losses } = this.#deps.backbone;
     if (!isUp || losses === this.#askedAfter) return;
     this.#askedAfter = losses;
-    void this.#line.requestSanctions().then((theirs) => {
+    void this.#bus.requestSanctions().then((theirs) => {
       this.#takeAll(theirs);
-      for (const sanction of this.#sanctions.beyond(theirs)) if (this.#madeHere.has(sanction)) this.#line.publishSanction(sanction);
+      for (const sanction of this.#sanctions.beyond(theirs)) if (this.#madeHere.has(sanction)) this.#bus.publishSanction(sanction);
     });
   }
 

@@ -41,8 +41,8 @@ export class Sanctions {
   /** The sanctions known here that are new to the sender of `theirs`, which may contain one several times. */
   beyond(theirs: readonly Sanction[]): Sanction[] {
     const newest = new Map<string, Sanction>();
-    for (const sanction of theirs) if (isNews(sanction, newest.get(keyOf(sanction)))) newest.set(keyOf(sanction), sanction);
-    return this.known.filter((sanction) => isNews(sanction, newest.get(keyOf(sanction))));
+    for (const sanction of theirs) if (isNewer(sanction, newest.get(keyOf(sanction)))) newest.set(keyOf(sanction), sanction);
+    return this.known.filter((sanction) => isNewer(sanction, newest.get(keyOf(sanction))));
   }
 
   /**
@@ -69,7 +69,7 @@ export class Sanctions {
   receiveSanction(sanction: Sanction, now: UnixMillis): boolean {
     const key = keyOf(sanction);
     const before = this.#sanctions.get(key);
-    if (sanction.until <= now || !isNews(sanction, before)) return false;
+    if (sanction.until <= now || !isNewer(sanction, before)) return false;
     if (before === undefined && this.#sanctions.size >= this.#sanctionsMax) this.#forgetSoonestOf(this.#whoHasMostWith(sanction));
     this.#sanctions.set(key, sanction);
     return !(sanction.lifted && (before === undefined || before.lifted));
@@ -150,7 +150,7 @@ export function keyOf({ target, room, level, by }: About): string {
 }
 
 /** `known` has the same subject. Of two the later one holds. */
-function isNews(sanction: Sanction, known: Sanction | undefined): boolean {
+function isNewer(sanction: Sanction, known: Sanction | undefined): boolean {
   return known === undefined || supersedes(sanction, known);
 }
 

@@ -17,7 +17,7 @@ const limits = {
   "tenant-faults": 1_000,
   "full-room": 1,
 };
-const gateway = (toldShare = 0): SharedCounts => new SharedCounts({ limits, toldShare, reportSilenceMsMax: 3_000 });
+const gateway = (reportShare = 0): SharedCounts => new SharedCounts({ limits, reportShare, reportSilenceMsMax: 3_000 });
 const ip = (count: number, key = "10.0.0.1"): Count => ({ kind: "ip", key, count });
 
 test("[SHC1] a count is the sum of own and reported counts, and is full at its limit", () => {
@@ -68,8 +68,8 @@ const steps = fc.array(
 
 test("[SHC5] once every live gateway has reported, each sees the true sum, less at most the share that need not be reported", () => {
   fc.assert(
-    fc.property(steps, fc.constantFrom(0, 0.3), (given, toldShare) => {
-      const all = [0, 1, 2, 3].map(() => gateway(toldShare));
+    fc.property(steps, fc.constantFrom(0, 0.3), (given, reportShare) => {
+      const all = [0, 1, 2, 3].map(() => gateway(reportShare));
       let now = 0;
       const sendReport = (from: number): void => {
         const report = decodeCountsReport(encodeCountsReport({ source: String(from), counts: all[from]!.report() }, 1e6))!;
@@ -79,7 +79,7 @@ test("[SHC5] once every live gateway has reported, each sees the true sum, less 
         now += 100;
         if (kind === "add") all[index]!.add("ip", key, Math.max(by, -all[index]!.here("ip", key)));
         if (kind === "report") sendReport(index);
-        if (kind === "die") all[index] = gateway(toldShare); // Restarted without its counts.
+        if (kind === "die") all[index] = gateway(reportShare); // Restarted without its counts.
       }
       now += 3_001;
       all.forEach((_, index) => sendReport(index));
@@ -89,7 +89,7 @@ test("[SHC5] once every live gateway has reported, each sees the true sum, less 
           counts.receiveTick(at(now));
           const seen = counts.here("ip", key) + counts.elsewhere("ip", key);
           expect(seen).toBeLessThanOrEqual(total);
-          expect(total - seen).toBeLessThanOrEqual(3 * limits.ip * toldShare);
+          expect(total - seen).toBeLessThanOrEqual(3 * limits.ip * reportShare);
         }
       }
     }),

@@ -1,6 +1,6 @@
 /**
  * This gateway's count of everything that is limited, and the last report of each other process. Local counts are
- * exact. Remote counts are as old as one report, and counts below `toldShare` of the limit are not reported. So a limit
+ * exact. Remote counts are as old as one report, and counts below `reportShare` of the limit are not reported. So a limit
  * may be exceeded by the changes within one report, and by that share for each other gateway. Errors heal: each report
  * is complete, and an old one expires.
  */
@@ -13,7 +13,7 @@ export type CountLimits = Readonly<Record<CountKind, number>>;
 export type SharedCountsOptions = {
   readonly limits: CountLimits;
   /** A count is reported from this share of its limit on. */
-  readonly toldShare: number;
+  readonly reportShare: number;
   /** A report of this age expires: its sender is gone. */
   readonly reportSilenceMsMax: number;
 };
@@ -27,7 +27,7 @@ export class SharedCounts {
   readonly #elsewhere = noCounts();
   readonly #reports = new Map<string, { readonly at: Millis; readonly counts: readonly Count[] }>();
   /** Counts that are large enough to report. */
-  readonly #told: Record<CountKind, Set<string>> = {
+  readonly #reported: Record<CountKind, Set<string>> = {
     "ip": new Set(),
     "tenant": new Set(),
     "tenant-rooms": new Set(),
@@ -89,14 +89,14 @@ export class SharedCounts {
 
   set(kind: CountKind, key: string, count: number): void {
     put(this.#here[kind], key, count);
-    if (count > 0 && count >= this.#options.limits[kind] * this.#options.toldShare) this.#told[kind].add(key);
-    else this.#told[kind].delete(key);
+    if (count > 0 && count >= this.#options.limits[kind] * this.#options.reportShare) this.#reported[kind].add(key);
+    else this.#reported[kind].delete(key);
   }
 
   /** The counts for the other processes, those nearest to their limits first. */
   report(): Count[] {
-    const counts = (Object.keys(this.#told) as CountKind[]).flatMap((kind) =>
-      [...this.#told[kind]].map((key) => ({ kind, key, count: this.here(kind, key) })),
+    const counts = (Object.keys(this.#reported) as CountKind[]).flatMap((kind) =>
+      [...this.#reported[kind]].map((key) => ({ kind, key, count: this.here(kind, key) })),
     );
     const { limits } = this.#options;
     return counts.sort((a, b) => b.count / limits[b.kind] - a.count / limits[a.kind]);

@@ -11,7 +11,7 @@ export type LostRoomServer = { readonly server: ServerId; readonly rooms: number
 
 export class LostRoomServers {
   readonly #options: { readonly keptMs: number; readonly serversMax: number };
-  readonly #heard = new Map<ServerId, Pick<ServerHeartbeat, "rooms" | "draining">>();
+  readonly #heartbeats = new Map<ServerId, Pick<ServerHeartbeat, "rooms" | "draining">>();
   readonly #lost = new Map<ServerId, LostRoomServer & { readonly since: Millis }>();
 
   constructor(options: { keptMs: number; serversMax: number }) {
@@ -19,15 +19,15 @@ export class LostRoomServers {
   }
 
   receiveHeartbeat({ server, rooms, draining }: ServerHeartbeat): void {
-    this.#heard.set(server, { rooms, draining });
+    this.#heartbeats.set(server, { rooms, draining });
     this.#lost.delete(server);
   }
 
   receiveSilence(server: ServerId, now: Millis, at: UnixMillis): void {
-    const said = this.#heard.get(server);
-    this.#heard.delete(server);
-    if (said === undefined || (said.draining && said.rooms === 0)) return;
-    this.#lost.set(server, { server, rooms: said.rooms, at, since: now });
+    const heartbeat = this.#heartbeats.get(server);
+    this.#heartbeats.delete(server);
+    if (heartbeat === undefined || (heartbeat.draining && heartbeat.rooms === 0)) return;
+    this.#lost.set(server, { server, rooms: heartbeat.rooms, at, since: now });
     const oldest = this.#lost.size > this.#options.serversMax ? this.#lost.keys().next().value : undefined;
     if (oldest !== undefined) this.#lost.delete(oldest);
   }

@@ -32,7 +32,7 @@ test("[PRG47] a stopped presence host sets no timer and sends nothing, whatever 
   const silent = (): void => {};
   const sockets = { send: countSent, publish: countSent, listen: countSent, unlisten: countSent, close: countSent };
   const topics = { publishTo: countSent, listenTo: countSent, unlistenTo: countSent };
-  const rooms = { follow: () => Promise.resolve(), unfollow: silent, tell: countSent, sayAlive: countSent };
+  const rooms = { follow: () => Promise.resolve(), unfollow: silent, sendToOwner: countSent, publishHeartbeat: countSent };
   const log = { debug: silent, info: silent, warn: silent, error: silent };
   const host = new PresenceRelayHost({ sockets, topics, rooms, dispatch: countSent }, options, {
     clock,
@@ -91,7 +91,7 @@ test("[PRG48] a member that is behind when it joins receives no presence until i
   const silent = (): void => {};
   const sockets = { send: (to: ConnectionId) => void sent.push(to), publish: silent, listen: silent, unlisten: silent, close: silent };
   const topics = { publishTo: silent, listenTo: (to: ConnectionId) => void sent.push(to), unlistenTo: silent };
-  const rooms = { follow: () => Promise.resolve(), unfollow: silent, tell: silent, sayAlive: silent };
+  const rooms = { follow: () => Promise.resolve(), unfollow: silent, sendToOwner: silent, publishHeartbeat: silent };
   const log = { debug: silent, info: silent, warn: silent, error: silent };
   const host = new PresenceRelayHost({ sockets, topics, rooms, dispatch: silent }, options, {
     clock,
@@ -100,7 +100,7 @@ test("[PRG48] a member that is behind when it joins receives no presence until i
     metrics: gatewayMetrics(new Registry()),
   });
   const status = { mode: "flat", participants: 1, presencePerSecond: 30, shed: 0 } as const;
-  host.receivePace(connection, "behind", [room]);
+  host.receiveReadProgress(connection, "behind", [room]);
   host.receiveEntry(room, 1, connection, ann);
   host.receiveAnswer(
     room,
@@ -114,7 +114,7 @@ test("[PRG48] a member that is behind when it joins receives no presence until i
   );
   await clock.advance(1_000);
   expect(sent).toEqual([]);
-  host.receivePace(connection, "keeping-up", [room]);
+  host.receiveReadProgress(connection, "keeping-up", [room]);
   await clock.advance(1_000);
   expect(sent.length).toBeGreaterThan(0);
   host.stop();

@@ -64,7 +64,7 @@ export class PresenceRelayHost implements Backbone {
   }
 
   start(): void {
-    this.#ports.rooms.sayAlive();
+    this.#ports.rooms.publishHeartbeat();
     this.#stopBeating = this.#deps.clock.after(this.#options.heartbeatMs, () => this.start());
   }
 
@@ -88,10 +88,10 @@ export class PresenceRelayHost implements Backbone {
    * `rooms`: the rooms of the connection. A closed connection is either keeping up, or this is called for it once more
    * with "keeping-up".
    */
-  receivePace(connection: ConnectionId, pace: "behind" | "keeping-up", rooms: readonly RoomKey[]): void {
-    if (pace === "behind") this.#behind.add(connection);
+  receiveReadProgress(connection: ConnectionId, progress: "behind" | "keeping-up", rooms: readonly RoomKey[]): void {
+    if (progress === "behind") this.#behind.add(connection);
     else this.#behind.delete(connection);
-    for (const room of rooms) this.receiveInput(room, { kind: pace, connection });
+    for (const room of rooms) this.receiveInput(room, { kind: progress, connection });
   }
 
   receiveInput(room: RoomKey, input: PresenceRelayInput): void {
@@ -185,16 +185,16 @@ export class PresenceRelayHost implements Backbone {
     const { metrics } = this.#deps;
     switch (effect.kind) {
       case "send-to-owner":
-        return rooms.tell(key, encodePresenceToOwner(effect.message));
+        return rooms.sendToOwner(key, encodePresenceToOwner(effect.message));
       case "publish": {
         const frame = encodePresenceDeltaFrame(channel, effect.delta);
-        metrics.presenceNews.inc();
-        metrics.presenceNewsBytes.inc(frame.byteLength);
+        metrics.presenceDeltas.inc();
+        metrics.presenceDeltaBytes.inc(frame.byteLength);
         return topics.publishTo(topicOf(channel, effect.topic), frame, effect.except);
       }
       case "send": {
         const frame = encodePresenceDeltaFrame(channel, effect.delta);
-        metrics.presenceNewsBytes.inc(frame.byteLength);
+        metrics.presenceDeltaBytes.inc(frame.byteLength);
         return sockets.send(effect.to, frame);
       }
       case "listen":

@@ -29,8 +29,8 @@ function host() {
   const reported: unknown[] = [];
   const turns: (() => void)[] = [];
   const hops: EditHops = {
-    taken: (room, { counter }) => void reported.push(["taken", room, counter]),
-    told: (room, message) => void reported.push(["told", room, message.kind]),
+    received: (room, { counter }) => void reported.push(["received", room, counter]),
+    forwarded: (room, message) => void reported.push(["forwarded", room, message.kind]),
     answered: (room, answer) => void reported.push(["answered", room, answer.kind]),
     committed: (room, { runs }) => void reported.push(["committed", room, runs.map(({ counter }) => counter)]),
     delivering: (_, __, deliver) => deliver(),
@@ -47,7 +47,7 @@ function host() {
   const rooms: FollowedRoomsHost = new FollowedRoomsHost(
     {
       sockets: { send: () => {}, publish: () => {}, listen: () => {}, unlisten: () => {}, close: () => {} },
-      rooms: { follow: () => Promise.resolve(), unfollow: () => {}, tell: () => {} },
+      rooms: { follow: () => Promise.resolve(), unfollow: () => {}, sendToOwner: () => {} },
       placement: { onServerLost: () => {} } as never,
       sessions: new Map(),
       presence: {} as PresenceRelayHost,
@@ -68,7 +68,7 @@ test("[TRC27] the gateway's rooms report each hop of an edit when it happens", a
   const author = { user: USER, client: CLIENT };
   const edit = (counter: number) => ({ author, counter, ackedThrough: 0, parentSeq: 0 as Seq, payload: new Uint8Array(1) });
   rooms.receiveWrite(ROOM, edit(1));
-  expect(reported).toEqual([["taken", ROOM, 1]]);
+  expect(reported).toEqual([["received", ROOM, 1]]);
   await Promise.resolve(); // The room is followed now.
   endTurn();
   rooms.receiveFromOwner(ROOM, encodeEpochRecord({ ...STAMP, epoch: EPOCH, head: 0 as Seq }));
@@ -81,8 +81,8 @@ test("[TRC27] the gateway's rooms report each hop of an edit when it happens", a
   const answer: OwnerReply = { kind: "acked", epoch: EPOCH, client: CLIENT, counter: 1, seq: 1 as Seq, exact: true };
   rooms.receiveAnswer(ROOM, encodeOwnerReply(answer));
   expect(reported).toEqual([
-    ["taken", ROOM, 1],
-    ["told", ROOM, "edits"],
+    ["received", ROOM, 1],
+    ["forwarded", ROOM, "edits"],
     ["committed", ROOM, [1]],
     ["answered", ROOM, "acked"],
   ]);

@@ -143,7 +143,7 @@ export class FollowedRoomsHost implements Backbone {
   }
 
   #takeEdit(followed: DirectoryEntry, input: FollowedRoomInput & { readonly edit: SubmittedEdit }): void {
-    this.#deps.hops?.taken(followed.key, input.edit);
+    this.#deps.hops?.received(followed.key, input.edit);
     this.#deps.metrics.edits.inc();
     this.#busy.add(followed);
     this.#endTurnLater();
@@ -238,8 +238,8 @@ export class FollowedRoomsHost implements Backbone {
     const unsent = this.#unsent;
     this.#unsent = [];
     for (const { room, message } of unsent) {
-      this.#deps.hops?.told(room, message);
-      this.#ports.rooms.tell(room, encodeToOwner(message));
+      this.#deps.hops?.forwarded(room, message);
+      this.#ports.rooms.sendToOwner(room, encodeToOwner(message));
     }
     this.#isTurnEnding = false;
   }

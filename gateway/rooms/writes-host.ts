@@ -72,7 +72,7 @@ export class WritesHost {
   }
 
   #settleAll(room: RoomKey, client: ClientId, outcome: WriteOutcome): void {
-    for (const tell of this.#waiting.get(room)?.get(client)?.callers ?? []) tell(outcome);
+    for (const answer of this.#waiting.get(room)?.get(client)?.callers ?? []) answer(outcome);
   }
 
   /** No write that waits for the room will be answered otherwise. */
@@ -88,14 +88,14 @@ export class WritesHost {
       const ofRoom = this.#waiting.get(room) ?? new Map<ClientId, Waiting>();
       const { callers }: Waiting = ofRoom.get(client) ?? { counter, callers: new Set() };
       this.#waiting.set(room, ofRoom.set(client, { counter, callers }));
-      const callOff = this.#deps.clock.after(this.#options.writeMsMax, () => tell({ kind: "unanswered" }));
-      const tell = (outcome: WriteOutcome): void => {
+      const callOff = this.#deps.clock.after(this.#options.writeMsMax, () => answer({ kind: "unanswered" }));
+      const answer = (outcome: WriteOutcome): void => {
         callOff();
-        callers.delete(tell);
+        callers.delete(answer);
         if (callers.size === 0) this.#forget(room, client);
         resolve(outcome);
       };
-      callers.add(tell);
+      callers.add(answer);
       this.#send(room, edit);
     });
   }

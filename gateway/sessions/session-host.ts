@@ -192,10 +192,10 @@ export class SessionHost implements Clients {
     }
   }
 
-  receivePace(connection: ConnectionId, pace: ReadProgress): void {
-    if (pace === "stuck") return this.#close(connection, "tooSlow");
-    if (pace === "behind") this.#deps.metrics.presenceBehind.inc();
-    this.#ports.presence.receivePace(connection, pace, this.#sessions.get(connection)?.rooms ?? []);
+  receiveReadProgress(connection: ConnectionId, progress: ReadProgress): void {
+    if (progress === "stuck") return this.#close(connection, "tooSlow");
+    if (progress === "behind") this.#deps.metrics.presenceBehind.inc();
+    this.#ports.presence.receiveReadProgress(connection, progress, this.#sessions.get(connection)?.rooms ?? []);
   }
 
   receiveDisconnection(connection: ConnectionId): void {

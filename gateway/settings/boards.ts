@@ -1,4 +1,4 @@
-/** Boards over HTTP, and what backends tell of activities. */
+/** Settings of boards over HTTP, and of the activities that backends report. */
 
 import { boardSettings } from "../../shared/settings/board-settings.ts";
 import { positiveInteger, type Settings, type Values } from "../../shared/settings/settings.ts";
@@ -35,11 +35,11 @@ export function boardRouteOptions(config: BoardConfig & HttpConfig) {
   };
 }
 
-/** What telling of activities keeps to. */
+/** Limits of activity reports. */
 export function activityRouteOptions(config: BoardConfig & HttpConfig) {
   return {
     kinds: config.boardKinds.map(({ name }) => name),
-    telling: { burst: config.activityBurst, perSecond: config.activitiesPerSecond },
-    tellersMax: config.connectionsMax,
+    reportRate: { burst: config.activityBurst, perSecond: config.activitiesPerSecond },
+    reportersMax: config.connectionsMax,
   };
 }

@@ -67,14 +67,14 @@ export const quotaSettings = {
 
 type QuotaConfig = Values<typeof quotaSettings>;
 
-/** Other gateways are told of a count from this part of its limit on: so much may each of them add unseen. */
-const COUNT_TOLD_SHARE = 0.02;
-/** Three reports may be lost before what they said lapses. */
+/** Part of its limit from which a count is reported to other gateways. Each of them may add this much without a report. */
+const COUNT_REPORT_SHARE = 0.02;
+/** Three reports may be lost before the reported counts expire. */
 const COUNT_SILENCE_MS_MAX = 3_500;
-/** What a line that was lost is counted beyond its silence: others are told every second, and its end is looked for as often. */
+/** Time for which a lost connection is still counted after its silence. Counts are reported, and ends of connections checked, every second. */
 const LOST_COUNTED_MS_MAX = 2_500;
 
-/** What connections, rooms and tenants keep to across all gateways. */
+/** Limits of connections, rooms and tenants across all gateways. */
 export function quotaOptions(config: QuotaConfig & { readonly silenceMsMax: number }): QuotasOptions {
   return {
     limits: {
@@ -88,7 +88,7 @@ export function quotaOptions(config: QuotaConfig & { readonly silenceMsMax: numb
       "tenant-faults": config.tenantAbusePointsMax,
       "full-room": 1,
     },
-    toldShare: COUNT_TOLD_SHARE,
+    reportShare: COUNT_REPORT_SHARE,
     reportSilenceMsMax: COUNT_SILENCE_MS_MAX,
     creditMs: config.silenceMsMax + LOST_COUNTED_MS_MAX,
   };

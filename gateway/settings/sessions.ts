@@ -71,8 +71,8 @@ type ConnectionConfig = SessionConfig &
   Pick<AdmissionConfig, "helloMsMax" | "retryAfterMs"> &
   Pick<PresenceConfig, "presenceMemberBytesMax" | "presenceFieldsMax">;
 
-/** What WELCOME tells. */
-function toldLimits(config: ConnectionConfig): Limits {
+/** The limits that WELCOME announces. */
+function announcedLimits(config: ConnectionConfig): Limits {
   const { pingIntervalMs, silenceMsMax, frameBytesMax, editBytesMax, editBurst, editsPerSecond, bytesBurst, bytesPerSecond } = config;
   const { presenceBurst, presencePerSecondMax, presenceMemberBytesMax, presenceFieldsMax, controlBurst, controlsPerSecond } = config;
   return {
@@ -99,7 +99,7 @@ export function sessionOptions(
   { clientIdOf, restrictionOn }: Pick<ClientSessionOptions, "clientIdOf" | "restrictionOn">,
 ): ClientSessionOptions {
   return {
-    limits: toldLimits(config),
+    limits: announcedLimits(config),
     helloMsMax: config.helloMsMax,
     roomsMax: config.roomsPerConnectionMax,
     retryAfterMs: config.retryAfterMs,

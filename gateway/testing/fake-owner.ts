@@ -30,7 +30,7 @@ export class FakeLog {
 }
 
 export class FakeOwner {
-  readonly #line: NatsConnection;
+  readonly #connection: NatsConnection;
   readonly #subjects: Subjects;
   readonly #log: FakeLog;
   readonly #room: RoomKey;
@@ -46,8 +46,8 @@ export class FakeOwner {
   /** Called with presence in every mode. The owner answers none by itself. */
   onPresence: (message: PresenceToOwner, reply: (bytes: Uint8Array) => void) => void = () => {};
 
-  constructor(line: NatsConnection, subjects: Subjects, log: FakeLog, room: RoomKey, server: string) {
-    this.#line = line;
+  constructor(connection: NatsConnection, subjects: Subjects, log: FakeLog, room: RoomKey, server: string) {
+    this.#connection = connection;
     this.#subjects = subjects;
     this.#log = log;
     this.#room = room;
@@ -81,10 +81,10 @@ export class FakeOwner {
   }
 
   beacon(): void {
-    this.say({ kind: "beacon", epoch: this.#epoch as Epoch, head: this.#head });
+    this.announce({ kind: "beacon", epoch: this.#epoch as Epoch, head: this.#head });
   }
 
-  say(message: OwnerAnnouncement): void {
+  announce(message: OwnerAnnouncement): void {
     this.#publish(encodeFromOwner(message));
   }
 
@@ -94,7 +94,7 @@ export class FakeOwner {
 
   #beat(): void {
     if (this.mode === "silent") return;
-    this.#line.publish(this.#subjects.servers, encodeJson({ server: this.server, rooms: 1, draining: false, time: Date.now() }));
+    this.#connection.publish(this.#subjects.servers, encodeJson({ server: this.server, rooms: 1, draining: false, time: Date.now() }));
   }
 
   #receive(message: ToOwner): void {
@@ -168,17 +168,17 @@ export class FakeOwner {
   }
 
   #publish(bytes: Uint8Array): void {
-    this.#line.publish(this.#subjects.editsOut(this.#room), bytes);
+    this.#connection.publish(this.#subjects.editsOut(this.#room), bytes);
   }
 
   #answer(gateway: GatewayId, answer: OwnerReply): void {
-    this.#line.publish(this.#subjects.toGateway(gateway, this.#room), encodeOwnerReply(answer));
+    this.#connection.publish(this.#subjects.toGateway(gateway, this.#room), encodeOwnerReply(answer));
   }
 
   #subscribe(subject: string, receive: (bytes: Uint8Array, reply: (bytes: Uint8Array) => void) => void): void {
     const callback = (error: Error | null, msg: Msg): void => {
       if (error === null) receive(msg.data, (bytes) => void msg.respond(bytes));
     };
-    this.#subscriptions.push(this.#line.subscribe(subject, { callback }));
+    this.#subscriptions.push(this.#connection.subscribe(subject, { callback }));
   }
 }

@@ -43,7 +43,7 @@ export class GatewayRig {
   readonly #settings: Flags;
   #runs = 0;
   #nats: RealNats | undefined;
-  #line: NatsConnection | undefined;
+  #connection: NatsConnection | undefined;
   #gateways = new Map<string, Running>();
   #clients: WireClient[] = [];
   #owners: FakeOwner[] = [];
@@ -63,7 +63,7 @@ export class GatewayRig {
 
   async begin(): Promise<void> {
     this.#runs += 1;
-    this.#line = await connect({ servers: this.#nats!.url });
+    this.#connection = await connect({ servers: this.#nats!.url });
     [this.#gateways, this.#clients, this.#owners] = [new Map(), [], []];
   }
 
@@ -71,7 +71,7 @@ export class GatewayRig {
     for (const client of this.#clients) client.close();
     for (const owner of this.#owners) owner.stop();
     await Promise.all([...this.#gateways.values()].map((gateway) => gateway.stop()));
-    await this.#line?.close();
+    await this.#connection?.close();
   }
 
   /** Each test has its own. */
@@ -83,8 +83,8 @@ export class GatewayRig {
     return subjectsOf(this.environment);
   }
 
-  get line(): NatsConnection {
-    return this.#line!;
+  get connection(): NatsConnection {
+    return this.#connection!;
   }
 
   /** Returns the gateway's address. */
@@ -119,7 +119,7 @@ export class GatewayRig {
 
   /** Owner of ROOM in TENANT. */
   startOwner(): FakeOwner {
-    const owner = new FakeOwner(this.line, this.subjects, new FakeLog(), roomKey(TENANT as TenantId, ROOM as RoomId), "rs-1");
+    const owner = new FakeOwner(this.connection, this.subjects, new FakeLog(), roomKey(TENANT as TenantId, ROOM as RoomId), "rs-1");
     this.#owners.push(owner);
     return owner;
   }

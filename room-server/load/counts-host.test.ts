@@ -25,7 +25,7 @@ test("[TRM1] every second gateways receive the full rooms and the number of open
   const stop = reportCounts(
     "rs-1" as ServerId,
     { tenantRooms: () => rooms, fullRooms: () => full },
-    { tell: (report) => void reports.push(report) },
+    { publishReport: (report) => void reports.push(report) },
     clock,
   );
   rooms.clear();

@@ -25,8 +25,8 @@ const rooms: ListedRooms = {
       presenceBytes: 0,
       gateways: { "gw-1": 2, "gw-2": 1 },
       statesReceived: 0,
-      newsTold: 0,
-      newsBytesTold: 0,
+      deltasPublished: 0,
+      deltaBytesPublished: 0,
     };
   },
 };

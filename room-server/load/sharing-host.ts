@@ -43,7 +43,7 @@ export function reportCounts(server: ServerId, state: CountedState, counts: Coun
     const largestFirst = [...state.tenantRooms()]
       .sort(([, a], [, b]) => b - a)
       .map(([key, count]): Count => ({ kind: "tenant-rooms", key, count }));
-    counts.tell({ source: server, counts: [...full, ...largestFirst] });
+    counts.publishReport({ source: server, counts: [...full, ...largestFirst] });
     cancel = clock.after(SECOND_MS, beat);
   };
   beat();

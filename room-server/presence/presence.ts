@@ -83,7 +83,7 @@ export class OwnerPresence {
   #deltaFrom: Millis;
   #headAt: Millis;
   #headsLeft: number;
-  readonly #counts = { statesReceived: 0, newsBytesTold: 0 };
+  readonly #counts = { statesReceived: 0, deltaBytesPublished: 0 };
 
   /** The first tick is due at once, to announce the epoch. */
   constructor(epoch: Epoch, options: OwnerPresenceOptions, now: Millis) {
@@ -114,7 +114,7 @@ export class OwnerPresence {
     return {
       ...this.#status,
       ...this.#counts,
-      newsTold: this.#number,
+      deltasPublished: this.#number,
       epoch: this.#epoch,
       participants: this.#roster.size,
       presenceBytes: this.#roster.bytes,
@@ -251,7 +251,7 @@ export class OwnerPresence {
   #sendDelta(now: Millis, effects: OwnerPresenceEffect[]): void {
     this.#announcements += 1;
     for (const delta of encodeSplitDelta(this.#roster.takeDelta())) {
-      this.#counts.newsBytesTold += delta.byteLength;
+      this.#counts.deltaBytesPublished += delta.byteLength;
       effects.push({ kind: "broadcast", message: { kind: "delta", epoch: this.#epoch, number: (this.#number += 1), delta } });
     }
     this.#deltaFrom = (now + this.#options.presenceTickMs * this.#budget.tickFactor) as Millis;

@@ -104,8 +104,8 @@ export class Intake {
     return this.#refusals.size === 0;
   }
 
-  forgetPast(now: Millis): void {
-    this.#refusals.forgetPast(now);
+  forgetExpired(now: Millis): void {
+    this.#refusals.forgetExpired(now);
   }
 
   #receiveNext(edit: SubmittedEdit, state: IntakeState, now: Millis): IntakeResult {
@@ -168,7 +168,7 @@ export class Refusals {
     if (this.#quietUntil.size > 0) this.#quietUntil.delete(client);
   }
 
-  forgetPast(now: Millis): void {
+  forgetExpired(now: Millis): void {
     for (const [client, until] of this.#quietUntil) if (now >= until) this.#quietUntil.delete(client);
   }
 }

@@ -300,7 +300,7 @@ export class OwnedRoom {
     if (this.#beacons.due(now)) effects.push({ kind: "broadcast", message: { kind: "beacon", epoch: this.epoch, head: this.head } });
     if (now - this.#lastSweep < SWEEP_MS) return;
     this.#lastSweep = now;
-    this.#writing?.intake.forgetPast(now);
+    this.#writing?.intake.forgetExpired(now);
     if (this.#writing?.isIdle === true) this.#writing = undefined;
     this.#start.backlog.expire(now);
     if (this.#start.sequencer.forgetSilent(now) > 0) effects.push({ kind: "limit-reached", limit: "dedupe-writers" });

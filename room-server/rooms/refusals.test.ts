@@ -26,8 +26,8 @@ test("[REF2] once the writer's next edit is accepted, a new gap is reported at o
 test("[REF3] refusals before the given time are forgotten", () => {
   const refusals = new Refusals();
   refusals.noteRefusal(ann, 200, at(0));
-  refusals.forgetPast(at(100));
+  refusals.forgetExpired(at(100));
   expect(refusals.mayRefuse(ann, at(100))).toBe(false);
-  refusals.forgetPast(at(200));
+  refusals.forgetExpired(at(200));
   expect(refusals.mayRefuse(ann, at(0))).toBe(true);
 });

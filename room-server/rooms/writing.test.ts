@@ -49,7 +49,7 @@ test("[WRG2] writing is not over while a writer was refused for a gap a moment a
   const begun = writing();
   begun.intake.receiveEdit(edit(2), state, at(0));
   expect(begun.isIdle).toBe(false);
-  begun.intake.forgetPast(at(options.gapQuietMs));
+  begun.intake.forgetExpired(at(options.gapQuietMs));
   expect(begun.isIdle).toBe(true);
 });
 

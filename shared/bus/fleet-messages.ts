@@ -25,8 +25,8 @@ export const RoomReport = z.object({
   presenceBytes: z.int(),
   gateways: z.record(z.string(), z.int()),
   statesReceived: z.int(),
-  newsTold: z.int(),
-  newsBytesTold: z.int(),
+  deltasPublished: z.int(),
+  deltaBytesPublished: z.int(),
 });
 export type RoomReport = z.output<typeof RoomReport>;
 

@@ -44,7 +44,7 @@ export function ensureLogStreams(nats: NatsConnection, subjects: Subjects, optio
 export function checkLogPartitions(nats: NatsConnection, subjects: Subjects, partitions: number): Promise<boolean> {
   return retryUntilSettled(async () => {
     const first = await configOf(await jetstreamManager(nats), subjects.logStream(0));
-    return first !== undefined && refuseOtherThanSaid(first, partitions);
+    return first !== undefined && refuseOtherPartitionCount(first, partitions);
   });
 }
 
@@ -85,7 +85,7 @@ async function makeLogStream(manager: JetStreamManager, subjects: Subjects, part
 }
 
 async function agreeOnPartitions(manager: JetStreamManager, subjects: Subjects, first: StreamConfig, partitions: number): Promise<void> {
-  if (refuseOtherThanSaid(first, partitions)) return;
+  if (refuseOtherPartitionCount(first, partitions)) return;
   const last = await lastStream(manager, subjects);
   if (last + 1 !== partitions) {
     const found = `the log has streams up to ${subjects.logStream(last)}, and ${first.name} does not state the number of partitions`;
@@ -99,7 +99,7 @@ async function agreeOnPartitions(manager: JetStreamManager, subjects: Subjects, 
 /**
  * Returns whether the first stream states the number of partitions. Streams of earlier versions or of operators do not.
  */
-function refuseOtherThanSaid({ name, metadata }: StreamConfig, partitions: number): boolean {
+function refuseOtherPartitionCount({ name, metadata }: StreamConfig, partitions: number): boolean {
   const stated = metadata?.[PARTITIONS];
   if (stated !== undefined && Number(stated) !== partitions) {
     throw new SettingError(

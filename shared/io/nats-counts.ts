@@ -13,9 +13,9 @@ const REPORT_BYTES_MAX = 524_288;
 export function natsCounts(
   nats: NatsConnection,
   subjects: Subjects,
-): { tell(report: CountsReport): void; onReport(receive: (report: CountsReport) => void): void } {
+): { publishReport(report: CountsReport): void; onReport(receive: (report: CountsReport) => void): void } {
   return {
-    tell: (report) => publish(nats, subjects.counts, encodeCountsReport(report, REPORT_BYTES_MAX)),
+    publishReport: (report) => publish(nats, subjects.counts, encodeCountsReport(report, REPORT_BYTES_MAX)),
     onReport: (receive) => {
       nats.subscribe(subjects.counts, {
         callback: crashing((error, msg) => {

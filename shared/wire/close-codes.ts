@@ -2,10 +2,11 @@
  * All WebSocket close codes of a gateway. The code alone determines what the client does next. A number is never
  * reused. WIRE.md has the same list, which a test compares.
  *
- * now             connect again at once, to another gateway if possible after-backoff   connect again after exponential
- * backoff with jitter with-new-token  ask the application for a new token, then connect again when-told       connect
- * again when the time given by RETRY_LATER is over, however long it is never           stop and inform the application:
- * another attempt would end the same way
+ * - `now`: connect again at once, to another gateway if possible.
+ * - `after-backoff`: connect again after exponential backoff with jitter.
+ * - `with-new-token`: ask the application for a new token, then connect again.
+ * - `when-told`: connect again when the time given by RETRY_LATER is over, however long it is.
+ * - `never`: stop and inform the application, because another attempt would end the same way.
  */
 export const CLOSE = {
   goingAway: { code: 4001, reconnect: "now", meaning: "the gateway is draining" },

@@ -61,7 +61,7 @@ export class ActivityReporter {
 
   async #isTaken(body: string): Promise<boolean> {
     const { gatewayUrls } = this.#target;
-    const door = new URL(gatewayUrls[this.#requests++ % gatewayUrls.length]!.replace(/^ws/, "http")).origin;
+    const origin = new URL(gatewayUrls[this.#requests++ % gatewayUrls.length]!.replace(/^ws/, "http")).origin;
     this.#token ??= this.#target.token(this.#room, "backend", { rights: ["award"] });
     const request = {
       method: "POST",
@@ -70,7 +70,7 @@ export class ActivityReporter {
       signal: AbortSignal.timeout(ANSWER_MS_MAX),
     };
     try {
-      const { status } = await fetch(`${door}/v1/rooms/${this.#room}/activities`, request);
+      const { status } = await fetch(`${origin}/v1/rooms/${this.#room}/activities`, request);
       return status === 202;
     } catch {
       return false; // The gateway or the connection is down.

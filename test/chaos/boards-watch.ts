@@ -59,9 +59,9 @@ export class BoardsWatch {
   /** Returns the board, or the status of the refusal; 0 means no answer. */
   async #boardOf(room: string): Promise<Page | number> {
     const token = await this.#target.token(room, "judge", { rights: ["read"] });
-    const door = new URL(this.#target.gatewayUrls[0]!.replace(/^ws/, "http")).origin;
+    const origin = new URL(this.#target.gatewayUrls[0]!.replace(/^ws/, "http")).origin;
     try {
-      const answer = await fetch(`${door}/v1/rooms/${room}/leaderboard?window=all`, {
+      const answer = await fetch(`${origin}/v1/rooms/${room}/leaderboard?window=all`, {
         headers: { authorization: `Bearer ${token}` },
         signal: AbortSignal.timeout(ANSWER_MS_MAX),
       });

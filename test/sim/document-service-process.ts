@@ -81,7 +81,7 @@ export class DocumentServiceProcess {
       snapshots: this.#objects(snapshots),
       history: this.#objects(archive),
       merging: { merge },
-      reverting: { mergePast: merge, revert: () => Promise.reject(new Error("nobody restores a room here")) },
+      reverting: { mergeHistory: merge, revert: () => Promise.reject(new Error("nobody restores a room here")) },
       deletions: {
         ...jetstreamDeletions(line.connection, undefined as never, subjects, { partitions: 1 }, clock),
         append: (room) =>

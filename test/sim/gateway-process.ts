@@ -22,9 +22,9 @@ const TOKEN_CHECK_MS = 1;
 const NO_BOARDS: BoardBus = { follow: () => {}, unfollow: () => {}, watch: () => {}, publishNames: () => {}, leaderboards: () => 0 };
 const NO_ACTIVITIES: Activities = { storeActivity: () => Promise.resolve("unavailable") };
 /** Nobody is kicked or banned, and nothing comes near a limit. */
-const ALONE: Pick<GatewayPorts, "counts" | "sanctionsLine" | "store" | "orders"> = {
-  counts: { tell: () => {}, onReport: () => {} },
-  sanctionsLine: { publishSanction: () => {}, onSanction: () => {}, requestSanctions: () => Promise.resolve([]), onRequest: () => {} },
+const ALONE: Pick<GatewayPorts, "counts" | "sanctionsBus" | "store" | "orders"> = {
+  counts: { publishReport: () => {}, onReport: () => {} },
+  sanctionsBus: { publishSanction: () => {}, onSanction: () => {}, requestSanctions: () => Promise.resolve([]), onRequest: () => {} },
   store: undefined,
   orders: { issueCommand: () => Promise.resolve({ kicked: 0, members: [], gateways: 0 }), onCommand: () => {} },
 };

@@ -124,12 +124,12 @@ const unackedForgotten: PlantedBug = {
     const sent = new Set<string>();
     return {
       ...rooms,
-      tell: (room, bytes) => {
+      sendToOwner: (room, bytes) => {
         const message = decodeToOwner(bytes);
-        if (message?.kind !== "edits") return rooms.tell(room, bytes);
+        if (message?.kind !== "edits") return rooms.sendToOwner(room, bytes);
         const fresh = message.edits.filter(({ author, counter }) => !sent.has(`${author.client} ${counter}`));
         for (const { author, counter } of fresh) sent.add(`${author.client} ${counter}`);
-        if (fresh.length > 0) rooms.tell(room, encodeToOwner({ ...message, edits: fresh }));
+        if (fresh.length > 0) rooms.sendToOwner(room, encodeToOwner({ ...message, edits: fresh }));
       },
     };
   },

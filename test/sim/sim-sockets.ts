@@ -75,7 +75,7 @@ export class SimListener {
         clients.receiveFrame(id, bytes);
         bytes.fill(AFTER_THE_CALL);
       },
-      receiveSlowness: () => clients.receivePace(id, "stuck"),
+      receiveSlowness: () => clients.receiveReadProgress(id, "stuck"),
       receiveDisconnection: () => {
         if (!this.#connections.delete(id)) return;
         for (const members of this.#members.values()) members.delete(id);

@@ -52,7 +52,7 @@ const REFUSALS: Readonly<Record<YRejection, { readonly status: number; readonly 
 };
 
 /** Throws `StartError` if it cannot listen on the port. */
-export async function ySockets(options: YSocketsOptions, door: YClientAdmission): Promise<YSockets> {
+export async function ySockets(options: YSocketsOptions, admission: YClientAdmission): Promise<YSockets> {
   const http = createServer((_, response) => {
     response
       .writeHead(426, { "content-type": "text/plain" })
@@ -71,20 +71,20 @@ export async function ySockets(options: YSocketsOptions, door: YClientAdmission)
     const seat = seatOf(request, options);
     const reason = reasonAgainst(request, seat);
     if (seat === undefined || reason !== undefined) {
-      door.receiveRejected(reason ?? "request");
+      admission.receiveRejected(reason ?? "request");
       return turnAway(stream, reason ?? "request");
     }
-    server.handleUpgrade(request, stream, head, (socket) => serve(socket, stream, door.enter(seat, ySocketOf(socket))));
+    server.handleUpgrade(request, stream, head, (socket) => serve(socket, stream, admission.enter(seat, ySocketOf(socket))));
   });
 
   const reasonAgainst = (request: IncomingMessage, seat: YSeat | undefined): YRejection | undefined => {
     if (!isAllowedOrigin(request.headers.origin ?? "", options.allowedOrigins)) return "origin";
-    return seat === undefined ? "request" : door.mayEnter(seat);
+    return seat === undefined ? "request" : admission.mayEnter(seat);
   };
   /** `ws` itself closes a client whose message is too large, with code 1009, and would wait longer for its answer. */
   const receiveError = (socket: WebSocket, error: Error): void => {
     if (!("code" in error) || error.code !== TOO_LARGE) return;
-    door.receiveTooLarge();
+    admission.receiveTooLarge();
     setTimeout(() => socket.terminate(), CLOSE_ANSWER_MS).unref();
   };
   const serve = (socket: WebSocket, stream: Duplex, listener: YListener): void => {

@@ -36,7 +36,7 @@ function routes(): HttpRoute[] {
   const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
   const deps = { clock: new FakeClock(), metrics: gatewayMetrics(new Registry()) };
   const options = { internalSecret: "", eachUser: PLENTY, writersMax: 10, readersMax: 10, editBytesMax: 1_000 };
-  const documents = { urls: () => [], heard: Promise.resolve(), ask: async () => undefined };
+  const documents = { urls: () => [], firstHeartbeat: Promise.resolve(), ask: async () => undefined };
   const ports = {
     tokens: httpTokens({ tokens, sanctions, discipline: { receiveForgery: () => {} } }, { log }),
     documents,
@@ -47,7 +47,7 @@ function routes(): HttpRoute[] {
   const activities = activityRoutes(
     ports.tokens,
     { storeActivity: async () => "stored" },
-    { kinds: ["comment"], telling: PLENTY, tellersMax: 10 },
+    { kinds: ["comment"], reportRate: PLENTY, reportersMax: 10 },
     deps,
   );
   return [

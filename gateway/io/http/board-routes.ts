@@ -72,15 +72,15 @@ export function boardRoutes(
  *
  *   { "id": "…", "activities": [{ "user": "ann", "kind": "comment", "times": 1 }] }
  */
-type ActivityRouteOptions = { readonly kinds: readonly string[]; readonly telling: Rate; readonly tellersMax: number };
+type ActivityRouteOptions = { readonly kinds: readonly string[]; readonly reportRate: Rate; readonly reportersMax: number };
 
 export function activityRoutes(
   tokens: HttpTokens,
   activities: Activities,
-  { kinds, telling, tellersMax }: ActivityRouteOptions,
+  { kinds, reportRate, reportersMax }: ActivityRouteOptions,
   { clock, metrics }: { clock: Clock; metrics: GatewayMetrics },
 ): HttpRoute[] {
-  const rates = new UserRates(telling, tellersMax);
+  const rates = new UserRates(reportRate, reportersMax);
 
   const answer = forBearers(tokens, async (request, identity) => {
     const room = awardedRoom(request, identity);

@@ -22,7 +22,7 @@ export async function callServices(
 ): Promise<HttpAnswer | undefined> {
   const sent = { ...headers, "x-coroom-internal": internalSecret, "x-coroom-tenant": tenant };
   let unready: HttpAnswer | undefined;
-  await services.heard;
+  await services.firstHeartbeat;
   for (const service of services.urls()) {
     const url = new URL(path, service);
     if (!isAuthorizedUrl(url, path)) return NO_SUCH_PATH;

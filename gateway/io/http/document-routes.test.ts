@@ -40,7 +40,7 @@ test("[SNAP9] many clients share one snapshot until the room has newer edits", a
   };
   const documents = {
     urls: () => [`http://127.0.0.1:${(service.address() as AddressInfo).port}`],
-    heard: Promise.resolve(),
+    firstHeartbeat: Promise.resolve(),
     ask: serviceHttp(),
   };
   const at = (epoch: number, seq: number): Position => ({ epoch: epoch as Epoch, seq: seq as Seq });

@@ -34,13 +34,13 @@ export class HeldBodies {
    */
   read(res: Pick<HttpResponse, "onData">, bytesMax: number, signal: AbortSignal, done: (read: ReadBody) => Promise<void>): void {
     const refuse = (kind: "too-large" | "full"): void => {
-      this.#letGo(coming);
+      this.#release(coming);
       if (kind === "full") this.#options.onBodiesFull();
       void done({ kind });
     };
     const coming: Coming = { bytes: 0, chunks: [], refuse };
     this.#coming.add(coming);
-    signal.addEventListener("abort", () => this.#coming.has(coming) && this.#letGo(coming), { once: true });
+    signal.addEventListener("abort", () => this.#coming.has(coming) && this.#release(coming), { once: true });
     res.onData((chunk, isLast) => {
       if (!this.#coming.has(coming)) return; // The body was refused, and the client is still sending it.
       if (coming.bytes + chunk.byteLength > bytesMax) return refuse("too-large");
@@ -52,7 +52,7 @@ export class HeldBodies {
       this.#coming.delete(coming);
       const body = Buffer.concat(coming.chunks);
       coming.chunks = [];
-      void done({ kind: "read", body }).finally(() => this.#letGo(coming));
+      void done({ kind: "read", body }).finally(() => this.#release(coming));
     });
   }
 
@@ -69,7 +69,7 @@ export class HeldBodies {
     return true;
   }
 
-  #letGo(coming: Coming): void {
+  #release(coming: Coming): void {
     this.#coming.delete(coming);
     this.#bytes -= coming.bytes;
     coming.bytes = 0;

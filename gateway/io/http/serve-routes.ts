@@ -106,12 +106,12 @@ async function send(
   cors: Record<string, string>,
   options: RespondOptions,
 ): Promise<void> {
-  if (signal.aborted) return letGo(body);
+  if (signal.aborted) return discardBody(body);
   if (options.headOnly === true) {
     const length = typeof body === "string" || body instanceof Uint8Array ? Buffer.byteLength(body) : bodyBytes;
     const sized = length === undefined ? {} : { "content-length": String(length) }; // With a length, uWebSockets.js would wait for the body.
     res.cork(() => writeHead(res, status, { ...headers, ...cors, ...sized }).endWithoutBody());
-    return letGo(body);
+    return discardBody(body);
   }
   if (typeof body === "string") return void res.cork(() => writeHead(res, status, { ...headers, ...cors }).end(body));
   if (body instanceof Uint8Array && body.byteLength === 0)
@@ -124,7 +124,7 @@ async function send(
 }
 
 /** Discards a body that nobody reads: a body in parts holds a connection until it is read or ended. */
-export async function letGo(body: HttpAnswer["body"]): Promise<void> {
+export async function discardBody(body: HttpAnswer["body"]): Promise<void> {
   if (body === undefined || typeof body === "string" || body instanceof Uint8Array) return;
   for await (const part of body) return void part; // An iterator that has not started cannot release anything.
 }

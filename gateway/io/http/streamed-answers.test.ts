@@ -45,7 +45,7 @@ test("[STM1] shared answers are served however many clients read long answers sl
   };
   const documents = {
     urls: () => [`http://127.0.0.1:${(service.address() as AddressInfo).port}`],
-    heard: Promise.resolve(),
+    firstHeartbeat: Promise.resolve(),
     ask: serviceHttp({ silenceMsMax: 30_000, streamsMax: 60 }),
   };
   const routes = documentReadRoutes(

@@ -7,7 +7,7 @@
 import type { GatewayMetrics } from "../../metrics.ts";
 import type { HttpAnswer } from "../../http/answers.ts";
 import { TOO_MANY_STREAMS } from "../../http/document-requests.ts";
-import { letGo } from "./serve-routes.ts";
+import { discardBody } from "./serve-routes.ts";
 
 /** Concurrent streams per user, and at this gateway. */
 export type StreamedAnswersOptions = { readonly eachMax: number; readonly allMax: number };
@@ -30,7 +30,7 @@ export class StreamedAnswers {
     const limit = this.#limitMet(user);
     if (limit === undefined) return { ...answer, body: this.#counted(user, body) };
     this.#metrics.limitsReached.inc({ limit });
-    letGo(body).catch(() => {}); // The body broke off, and nobody waits for it.
+    discardBody(body).catch(() => {}); // The body broke off, and nobody waits for it.
     return TOO_MANY_STREAMS;
   }
 

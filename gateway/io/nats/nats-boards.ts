@@ -17,7 +17,7 @@ import { errors, headers } from "nats";
 import { z } from "zod";
 import { partitionOf } from "../../../shared/bus/subjects.ts";
 
-export type BoardListener = { receiveUpdate(news: BoardUpdate): void; receiveBackboneFound(): void };
+export type BoardListener = { receiveUpdate(update: BoardUpdate): void; receiveBackboneFound(): void };
 
 export function natsBoards(
   nats: NatsConnection,
@@ -29,7 +29,7 @@ export function natsBoards(
   let connected = true;
 
   /** Sends nothing while disconnected: the NATS client would buffer it without bound. */
-  const tell = (subject: string, message: object): void => {
+  const publishMessage = (subject: string, message: object): void => {
     if (connected) publish(nats, subject, encodeJson(message));
   };
 
@@ -47,15 +47,15 @@ export function natsBoards(
     follow: (room) => {
       subscriptions.set(
         room,
-        subscribeJson(nats, subjects.boards(room), BoardUpdate, (news) => listener?.receiveUpdate(news)),
+        subscribeJson(nats, subjects.boards(room), BoardUpdate, (update) => listener?.receiveUpdate(update)),
       );
     },
     unfollow: (room) => {
       subscriptions.get(room)?.unsubscribe();
       subscriptions.delete(room);
     },
-    watch: (watch) => tell(subjects.watchBoard, watch),
-    publishNames: (names) => tell(subjects.boardNames, names),
+    watch: (watch) => publishMessage(subjects.watchBoard, watch),
+    publishNames: (names) => publishMessage(subjects.boardNames, names),
     leaderboards: () => leaderboards.urls().length,
   };
   return {
@@ -78,11 +78,11 @@ const Answer = z.object({ duplicate: z.boolean().default(false), error: z.object
 export function natsActivities(
   nats: NatsConnection,
   subjects: Subjects,
-  { logPartitions, mayTell = () => true }: { logPartitions: number; mayTell?: () => boolean },
+  { logPartitions, mayReport = () => true }: { logPartitions: number; mayReport?: () => boolean },
 ): Activities {
   return {
     storeActivity: async (room, activity, id) => {
-      if (!mayTell()) return "unavailable"; // With another number of partitions the activity would be stored where no leaderboard counts this room.
+      if (!mayReport()) return "unavailable"; // With another number of partitions the activity would be stored where no leaderboard counts this room.
       const named = headers();
       named.set("Nats-Msg-Id", `${room} ${id}`);
       try {
@@ -90,7 +90,7 @@ export function natsActivities(
           headers: named,
           timeout: ANSWER_MS_MAX,
         });
-        return toldBy(decodeJson(Answer, data));
+        return outcomeOf(decodeJson(Answer, data));
       } catch (error) {
         // The stream does not exist yet, no answer came in time, or the connection is lost.
         if (
@@ -106,7 +106,7 @@ export function natsActivities(
   };
 }
 
-function toldBy(answer: z.infer<typeof Answer> | undefined): ActivityOutcome {
+function outcomeOf(answer: z.infer<typeof Answer> | undefined): ActivityOutcome {
   if (answer === undefined) return "unavailable";
   if (answer.error !== undefined) return answer.error.err_code === STORE_FAILED ? "full" : "unavailable";
   return answer.duplicate ? "known" : "stored";

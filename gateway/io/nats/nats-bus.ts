@@ -54,10 +54,10 @@ export async function connectBus(
       rooms: rooms.rooms,
       presence: presence.rooms,
       boardBus: boards.boardBus,
-      activities: natsActivities(nats, subjects, { ...config, mayTell: () => !parts.differ() }),
+      activities: natsActivities(nats, subjects, { ...config, mayReport: () => !parts.differ() }),
       placement,
       counts: natsCounts(nats, subjects),
-      sanctionsLine: natsSanctions(nats, subjects, gateway),
+      sanctionsBus: natsSanctions(nats, subjects, gateway),
       orders: natsAdminCommands(nats, subjects),
     },
     operators: {
@@ -101,7 +101,7 @@ async function checkPartitions(
   };
   const ask = (): void => {
     checkLogPartitions(nats, subjects, partitions).then(
-      (isSaid) => isSaid || askLater(),
+      (isStated) => isStated || askLater(),
       (cause: unknown) => {
         unlessMistake(cause);
         areOthers = cause instanceof SettingError;

@@ -34,7 +34,7 @@ export type NatsFleetOptions = { readonly logReplicas: number };
 export function natsFleet(
   nats: NatsConnection,
   subjects: Subjects,
-  heard: { readonly servers: () => readonly ServerHeartbeat[]; readonly serversLost: () => readonly LostRoomServer[] },
+  observed: { readonly servers: () => readonly ServerHeartbeat[]; readonly serversLost: () => readonly LostRoomServer[] },
   { logReplicas }: NatsFleetOptions,
   clock: Clock,
 ): FleetControl {
@@ -59,7 +59,7 @@ export function natsFleet(
   };
 
   return {
-    ...heard,
+    ...observed,
     gateways: askedLately(async () => (await ask({})).sort((a, b) => (a.gateway < b.gateway ? -1 : 1)), KEPT_MS, clock),
     leader: askedLately(readLeader, KEPT_MS, clock),
     drainGateway: async (gateway) => (await ask({ drain: gateway })).find((account) => account.gateway === gateway),

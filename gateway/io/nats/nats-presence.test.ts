@@ -23,7 +23,7 @@ test("[NAT5] presence above the max_payload of NATS is dropped and counted, and 
     metrics,
   });
   await rooms.follow(room);
-  for (const bytes of [1_000, 1_001, 5]) rooms.tell(room, new Uint8Array(bytes));
+  for (const bytes of [1_000, 1_001, 5]) rooms.sendToOwner(room, new Uint8Array(bytes));
   expect(publishedBytes).toEqual([1_000, 5]);
   expect((await metrics.presenceUnsent.get()).values).toMatchObject([{ value: 1 }]);
 });

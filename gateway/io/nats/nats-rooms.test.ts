@@ -8,8 +8,8 @@ import type { Backbone } from "../../ports.ts";
 import { roomSubscriptions } from "./nats-rooms.ts";
 
 const SUBJECTS = {
-  heard: (room: RoomKey) => `out.${room}`,
-  told: (room: RoomKey) => `in.${room}`,
+  fromOwner: (room: RoomKey) => `out.${room}`,
+  toOwner: (room: RoomKey) => `in.${room}`,
   reply: (room: RoomKey) => `to.${room}`,
   replies: "to.*",
 };

@@ -18,10 +18,10 @@ import { encodeJson } from "../../../shared/bus/json-messages.ts";
 import type { GatewayHeartbeat } from "../../../shared/bus/placement-messages.ts";
 import type { GatewayMetrics } from "../../metrics.ts";
 
-/** The subjects of one line of talk: edits, or presence. */
+/** The subjects of one kind of traffic with owners: edits, or presence. */
 export type RoomSubjects = {
-  readonly heard: (room: RoomKey) => string;
-  readonly told: (room: RoomKey) => string;
+  readonly fromOwner: (room: RoomKey) => string;
+  readonly toOwner: (room: RoomKey) => string;
   readonly reply: (room: RoomKey) => string;
   readonly replies: string;
 };
@@ -54,7 +54,7 @@ export function roomSubscriptions(
       followed.set(room, coming);
       await turnEnds(); // Reconnecting clients open hundreds of rooms in one turn: subscribed one by one, each would cost two writes.
       if (followed.get(room) !== coming) return;
-      const subscription = subscribe(subjects.heard(room));
+      const subscription = subscribe(subjects.fromOwner(room));
       followed.set(room, subscription);
       roomsById.set(subscription.getID(), room);
       await flush();
@@ -66,10 +66,10 @@ export function roomSubscriptions(
       roomsById.delete(subscription.getID());
       subscription.unsubscribe();
     },
-    tell: (room, message) => {
+    sendToOwner: (room, message) => {
       // While disconnected the NATS client would buffer the message without bound. The room sends it again after the
       // reconnect.
-      if (followed.has(room) && connected) publish(nats, subjects.told(room), message, { reply: subjects.reply(room) });
+      if (followed.has(room) && connected) publish(nats, subjects.toOwner(room), message, { reply: subjects.reply(room) });
     },
   };
 
@@ -121,8 +121,8 @@ export function natsRoomOwners(
   return roomSubscriptions(
     nats,
     {
-      heard: subjects.editsOut,
-      told: subjects.toOwner,
+      fromOwner: subjects.editsOut,
+      toOwner: subjects.toOwner,
       reply: (room) => subjects.toGateway(gateway, room),
       replies: subjects.allToGateway(gateway),
     },
@@ -137,11 +137,11 @@ export function natsPresenceOwners(
   gateway: GatewayId,
   { endOfTurn, metrics }: Pick<HostDeps, "endOfTurn"> & { readonly metrics: Pick<GatewayMetrics, "presenceUnsent"> },
 ): { rooms: PresenceOwners; start(backbone: Backbone): Promise<void> } {
-  const lines = roomSubscriptions(
+  const links = roomSubscriptions(
     nats,
     {
-      heard: subjects.presenceOut,
-      told: subjects.toOwner,
+      fromOwner: subjects.presenceOut,
+      toOwner: subjects.toOwner,
       reply: (room) => subjects.presenceToGateway(gateway, room),
       replies: subjects.allPresenceToGateway(gateway),
     },
@@ -149,10 +149,10 @@ export function natsPresenceOwners(
   );
   const heartbeat = encodeJson({ gateway } satisfies GatewayHeartbeat);
   const rooms: PresenceOwners = {
-    ...lines.rooms,
+    ...links.rooms,
     // No member's presence may end a gateway: a message that NATS does not carry is dropped.
-    tell: (room, message) => (carries(nats, message) ? lines.rooms.tell(room, message) : metrics.presenceUnsent.inc()),
-    sayAlive: () => publish(nats, subjects.gateways, heartbeat),
+    sendToOwner: (room, message) => (carries(nats, message) ? links.rooms.sendToOwner(room, message) : metrics.presenceUnsent.inc()),
+    publishHeartbeat: () => publish(nats, subjects.gateways, heartbeat),
   };
-  return { rooms, start: lines.start };
+  return { rooms, start: links.start };
 }

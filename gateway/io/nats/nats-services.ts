@@ -15,12 +15,12 @@ const REPORT_MS_MIN = 60_000;
 const FIRST_MS_MAX = 1_500;
 
 /**
- * `urls` are those of services with a recent heartbeat, in an order that spreads the load. `heard` resolves at the
- * first heartbeat, or when none seems to come: a gateway that has just started knows no service.
+ * `urls` are those of services with a recent heartbeat, in an order that spreads the load. `firstHeartbeat`
+ * resolves at the first heartbeat, or after 1.5 s: a gateway that has just started knows no service.
  */
 export type ServiceDirectory = {
   readonly urls: () => string[];
-  readonly heard: Promise<void>;
+  readonly firstHeartbeat: Promise<void>;
   readonly ask: CallService;
 };
 
@@ -33,26 +33,26 @@ export function natsServices(
   { clock, log }: { readonly clock: Clock; readonly log: Log },
   http: Pick<ServiceHttpOptions, "streamsMax" | "ca">,
 ): ServiceDirectoryWithRedis {
-  const heard = new Map<string, { url: string; at: Millis; isWithoutRedis: boolean }>();
+  const lastHeartbeats = new Map<string, { url: string; at: Millis; isWithoutRedis: boolean }>();
   let turn = 0;
   let receiveFirst = (): void => {};
   const first = new Promise<void>((resolve) => (receiveFirst = resolve));
   clock.after(FIRST_MS_MAX, receiveFirst);
   subscribeJson(nats, subject, ServiceHeartbeat, ({ service, url, reachesRedis }) => {
-    heard.set(service, { url, at: clock.now(), isWithoutRedis: reachesRedis === false });
+    lastHeartbeats.set(service, { url, at: clock.now(), isWithoutRedis: reachesRedis === false });
     receiveFirst();
   });
-  const heardLately = () => {
+  const liveServices = () => {
     const now = clock.now();
-    for (const [service, { at }] of heard) if (now - at > SILENCE_MS_MAX) heard.delete(service);
-    return [...heard.values()];
+    for (const [service, { at }] of lastHeartbeats) if (now - at > SILENCE_MS_MAX) lastHeartbeats.delete(service);
+    return [...lastHeartbeats.values()];
   };
   const urls = (): string[] => {
-    const all = heardLately().map(({ url }) => url);
+    const all = liveServices().map(({ url }) => url);
     turn = (turn + 1) % Math.max(1, all.length);
     return [...all.slice(turn), ...all.slice(0, turn)];
   };
-  const withoutRedis = (): number => heardLately().filter(({ isWithoutRedis }) => isWithoutRedis).length;
+  const withoutRedis = (): number => liveServices().filter(({ isWithoutRedis }) => isWithoutRedis).length;
   const reported = new Map<string, Millis>();
   const onTlsFailure = ({ origin }: URL, cause: Error): void => {
     if (clock.now() - (reported.get(origin) ?? Number.NEGATIVE_INFINITY) < REPORT_MS_MIN) return;
@@ -63,5 +63,5 @@ export function natsServices(
       "TLS to a service failed: sign its certificate by an authority in COROOM_INTERNAL_CA_FILE, for the host of its address",
     );
   };
-  return { urls, withoutRedis, heard: first, ask: serviceHttp({ ...http, onTlsFailure }) };
+  return { urls, withoutRedis, firstHeartbeat: first, ask: serviceHttp({ ...http, onTlsFailure }) };
 }

@@ -49,7 +49,7 @@ const OVERSIZE_FACTOR = 4;
 export function uwsSockets(
   app: TemplatedApp,
   options: SocketOptions,
-  door: UpgradePolicy,
+  policy: UpgradePolicy,
   lastOfTurn: (run: () => void) => void,
   onLooked: (behind: SlowReaders, closing: ClosingSockets) => void,
 ): {
@@ -64,7 +64,7 @@ export function uwsSockets(
   const behind = new SlowReaders(open, options);
   const closing = new ClosingSockets(options, CHECK_MS);
   const gathered = new GatheredSends(open, lastOfTurn);
-  const upgrade = upgrades(options, door, () => open.size + closing.count);
+  const upgrade = upgrades(options, policy, () => open.size + closing.count);
 
   let clients: Clients | undefined;
   let looking: NodeJS.Timeout | undefined;
@@ -101,7 +101,7 @@ export function uwsSockets(
   };
 
   const look = (toClients: Clients): void => {
-    for (const [connection, pace] of behind.look()) toClients.receivePace(connection, pace);
+    for (const [connection, progress] of behind.look()) toClients.receiveReadProgress(connection, progress);
     closing.look();
     listeners.step();
     onLooked(behind, closing);
