@@ -186,10 +186,12 @@ export const leaderboardSettings = {
 
 export type LeaderboardConfig = Values<typeof leaderboardSettings>;
 
-/** Throws if the leaderboard may not, or cannot, start with this configuration. */
+/** Throws if the leaderboard lacks a secret, or an address that gateways can reach. */
 export function refuseUnfit(config: LeaderboardConfig): void {
   if (config.internalSecret === "") {
-    throw new SettingError("the leaderboard answers only who shows a secret: set COROOM_INTERNAL_SECRET, the same as the gateways'");
+    throw new SettingError(
+      "the leaderboard has no secret to check requests with. Set COROOM_INTERNAL_SECRET to the value that the gateways have.",
+    );
   }
   refuseNowhere(whereBoardsAre(config));
 }
@@ -204,8 +206,8 @@ export const ARCHIVED_MEMBER_BYTES = 340;
 const BESIDE_MEMBERS_BYTES = 4_096;
 
 /**
- * Rejects a maximum of archived members that may exceed `maxPayload`, the bytes of a NATS message. A window that cannot be
- * written would make its partition be counted again and again.
+ * Rejects a maximum of archived members that may exceed `maxPayload`, the bytes of a NATS message. A window that cannot
+ * be written would fail each pass, and its partition would be counted again and again.
  */
 export function refuseUnarchivable(
   { boardArchivedMax, boardRoles }: Pick<LeaderboardConfig, "boardArchivedMax" | "boardRoles">,
@@ -215,7 +217,7 @@ export function refuseUnarchivable(
   const membersMax = Math.floor((maxPayload - BESIDE_MEMBERS_BYTES) / ARCHIVED_MEMBER_BYTES / boardRoles.length);
   if (boardArchivedMax > membersMax) {
     throw new SettingError(
-      `the archive may name ${boardArchivedMax} members of each board, and NATS takes no more than ${membersMax} of each of ${boardRoles.length} (max_payload ${maxPayload}): raise max_payload, or lower COROOM_BOARD_ARCHIVED_MAX`,
+      `cannot archive ${boardArchivedMax} members of each board: a NATS message holds at most ${membersMax} members of each of ${boardRoles.length} boards (max_payload ${maxPayload}). Raise max_payload, or lower COROOM_BOARD_ARCHIVED_MAX.`,
     );
   }
 }

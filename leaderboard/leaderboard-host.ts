@@ -1,4 +1,4 @@
-/** All partitions of the log that this process counts or stands by for, and what it answers to readers. */
+/** All partitions that this process counts or waits on standby for, and its answers to readers. */
 
 import { partitionOf } from "../shared/bus/subjects.ts";
 import type { DisplayName, BoardWatch } from "../shared/bus/board-messages.ts";
@@ -50,7 +50,7 @@ export class LeaderboardHost {
     this.#ended = Promise.all(this.#partitions.map((partition) => partition.run()));
   }
 
-  /** Whether somebody watches a board that is counted here, or may be later. */
+  /** Whether a board that this process counts, or may count later, is watched. */
   get isWatched(): boolean {
     return this.#live.watchedRooms.next().done !== true;
   }

@@ -1,6 +1,6 @@
 /**
- * Starts one leaderboard. Any number may run: one counts each partition of the log, the others stand by, and all of
- * them answer.
+ * Starts one leaderboard. Any number may run: one of them counts each partition of the log, the others are on standby.
+ * All of them answer readers.
  */
 
 import { jetstream } from "@nats-io/jetstream";

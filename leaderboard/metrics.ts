@@ -1,4 +1,4 @@
-/** What the leaderboard counts. */
+/** Metrics of the leaderboard. */
 
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 

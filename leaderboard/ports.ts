@@ -1,4 +1,4 @@
-/** What the leaderboard needs from the world. `io/` implements each port; tests fake each. */
+/** Ports of the leaderboard. `io/` implements each port; tests fake each. */
 
 import type { BoardUpdate } from "../shared/bus/board-messages.ts";
 import type { RoomId, RoomKey, TenantId, UnixMillis } from "../shared/ids.ts";
@@ -16,26 +16,27 @@ export interface CountedEditLog {
   follow(partition: number, from: ReadPosition, signal: AbortSignal): AsyncIterable<StoredRecord>;
   /** The stream sequence of the partition's last record. */
   end(partition: number): Promise<number>;
-  /** Resolves once the followers have received everything that there is now, or after a while. */
+  /** Resolves once the followers have received everything that the log contains now, or after a time limit. */
   readNow(partition: number): Promise<void>;
 }
 
-/** Activities that are not edits, in partitions as the log is. The stream holds what no checkpoint covers. */
+/** Activities other than edits, in the same partitions as the log. The stream contains the activities that no checkpoint covers. */
 export interface ActivityStream {
   /** The partition's activities after the stream sequence `after`, in order, until the signal. `bytes` are an activity. */
   follow(partition: number, after: number, signal: AbortSignal): AsyncIterable<StoredRecord>;
   /** The last stream sequence that was assigned. Its entry may be gone if its room is deleted. */
   end(partition: number): Promise<number>;
-  /** The stream sequence of the last entry that is there. 0: the stream is empty. */
+  /** The stream sequence of the last stored entry. 0: the stream is empty. */
   last(partition: number): Promise<number>;
   readNow(partition: number): Promise<void>;
   /**
-   * Everything up to there is in checkpoints. Later activities get higher sequences, even if the stream ended before.
+   * Removes entries up to `through`: checkpoints cover them. Later activities get higher sequences, even if the stream
+   * ended before `through`.
    */
   forget(partition: number, through: number): Promise<void>;
   /**
-   * Up to which stream sequence every entry is removed. A lost stream is created again, above all sequences that it
-   * ever had.
+   * Returns the stream sequence up to which every entry is removed. A lost stream is created again, above all sequences
+   * that it ever had.
    */
   forgotten(partition: number): Promise<number>;
 }
@@ -45,29 +46,25 @@ export interface ActivityRemoval {
   removeAll(room: RoomKey): Promise<void>;
 }
 
-/** `stale`: the boards are counted up to `counted`, not to where the writer expected; nothing was written. */
+/** `stale`: the boards are counted up to `counted`, which is not the mark that the writer expected. Nothing was written. */
 export type BoardWrite = { readonly kind: "written" } | { readonly kind: "stale"; readonly counted: CountedMark };
 
-/** Undefined: nothing is counted of the room. */
+/** Undefined: no entry of the room is counted. */
 export type StoredBoards = { readonly applied: CountedPosition; readonly uses: Uses } | "deleted" | undefined;
 
-/** The boards of rooms, for the one who counts. Every method throws when it cannot be known what was done. */
+/** The boards of rooms, for the leaderboard that counts them. Every method throws when it is not known whether it took effect. */
 export interface BoardStore {
   load(room: RoomKey): Promise<StoredBoards>;
-  /**
-   * The boards of rooms, for the leaderboard that counts them. Every method throws when it is not known whether it took
-   * effect.
-   */
   apply(room: RoomKey, batch: ScoreBatch): Promise<BoardWrite>;
-  /** The room's boards of these windows, all of one instant. Undefined: nothing is counted of the room. */
+  /** The room's boards of these windows at one instant. Undefined: no entry of the room is counted. */
   dump(room: RoomKey, windows: readonly Window[]): Promise<BoardsDump | undefined>;
-  /** Writes nothing if the boards are counted as far already. */
+  /** Writes nothing if the boards are counted as far as the dump, or further. */
   restore(room: RoomKey, dump: BoardsDump): Promise<BoardWrite>;
   /** The room is deleted: nothing is counted or restored any more. Its boards of these windows are removed. */
   remove(room: RoomKey, windows: readonly Window[]): Promise<void>;
 }
 
-/** `first`: the place of the first entry, from 0 on. `ahead`: how many members have more points. */
+/** `first`: the place of the first entry, from 0. `ahead`: number of members with more points. */
 export type OrderedPlaces = { readonly first: number; readonly ahead: number; readonly standings: readonly RankEntry[] };
 export type PlacesAsked =
   | { readonly kind: "around"; readonly member: string; readonly around: number }
@@ -87,8 +84,8 @@ export interface BoardReads {
 }
 
 /**
- * What the leaderboard that counts a partition reports. `through`: everything that the streams took before it is
- * counted; `told`: and the rooms' totals are sent.
+ * Report of the leaderboard that counts a partition. `through`: every entry that the streams stored before this date is
+ * counted. `told`: the rooms' totals of those entries are also sent.
  */
 export type ProgressReport = {
   readonly service: string;
@@ -97,8 +94,8 @@ export type ProgressReport = {
   readonly isRebuilding: boolean;
 };
 /**
- * `kept`: no write can be lost. `doubtful`: writes since the last sentinel may be lost. `lost`: neither the last
- * sentinel nor a later one is there, and none was written.
+ * `kept`: no write can be lost. `doubtful`: writes since the last sentinel may be lost. `lost`: Redis holds neither the
+ * last sentinel nor a later one, and none was written.
  */
 export type SentinelWrite = { readonly kind: "kept" | "doubtful"; readonly sentinel: Sentinel } | { readonly kind: "lost" };
 
@@ -106,7 +103,7 @@ export type SentinelWrite = { readonly kind: "kept" | "doubtful"; readonly senti
 export interface Progress {
   /** Writes the first sentinel, once everything is restored. */
   begin(partition: number, report: ProgressReport): Promise<Sentinel>;
-  /** Writes a sentinel. `last`: the last sentinel that is known to have been there, of any service. */
+  /** Writes a sentinel. `last`: the last sentinel that is known to have been in Redis, of any service. */
   beat(partition: number, report: ProgressReport, last: Sentinel | undefined): Promise<SentinelWrite>;
   read(partition: number): Promise<ProgressReport | undefined>;
 }
@@ -135,23 +132,23 @@ export type ArchivedBoard = {
 export type ArchivedWindow = { readonly applied: CountedPosition; readonly boards: readonly ArchivedBoard[] };
 
 export interface Archive {
-  /** Writes once: where the window is archived already, nothing is done. */
+  /** Writes once: does nothing if the window is archived already. */
   write(room: RoomKey, window: Window, archived: ArchivedWindow): Promise<"written" | "there">;
   read(room: RoomKey, window: Window): Promise<ArchivedWindow | undefined>;
   /** Removes all of the room's windows. None of them is written again. */
   remove(room: RoomKey): Promise<void>;
 }
 
-/** What is known of a room's checkpoint without reading it. `revision` 0: there is none. */
+/** Facts about a room's checkpoint, without reading it. `revision` 0: no checkpoint. */
 export type CheckpointMark = CountedMark & { readonly windows: readonly Window[]; readonly revision: number; readonly isDeleted: boolean };
 
 export type CheckpointWrite = { readonly kind: "written"; readonly revision: number } | { readonly kind: "superseded" };
 
 export interface BoardCheckpoints {
-  /** Throws `UndecodableEntry` if the checkpoint does not decode, as `read` does. */
+  /** Throws `UndecodableEntry` if the checkpoint does not decode. `read` does the same. */
   mark(room: RoomKey): Promise<CheckpointMark>;
   read(room: RoomKey): Promise<BoardsDump | undefined>;
-  /** Replaces exactly `revision`. Throws when it is not known whether it did. */
+  /** Replaces exactly `revision`. Throws when it is not known whether the write took effect. */
   write(room: RoomKey, dump: BoardsDump, revision: number): Promise<CheckpointWrite>;
   /** Every room of the partition that has a checkpoint. */
   rooms(partition: number): Promise<RoomKey[]>;
@@ -171,14 +168,14 @@ export interface StoredNames {
 /** Rooms with equal points have the same rank. */
 export type RankedRoom = { readonly rank: number; readonly room: RoomId; readonly points: number };
 
-/** `people`: how many users have points in any of the rooms, within one percent. */
+/** `people`: number of users with points in any of the rooms, within one percent. */
 export type TenantPage = { readonly rooms: number; readonly people: number; readonly ranking: readonly RankedRoom[] };
 
 /** The rooms of each tenant, by the sum of their points. */
 export interface TenantBoards {
   /** Adds users with points in the room. Call this before the first of them counts. */
   addUsers(room: RoomKey, windows: readonly Window[], users: readonly string[]): Promise<void>;
-  /** Raises the room's totals of these windows to what its boards hold. It may be repeated at any time. */
+  /** Raises the room's totals of these windows to the sums of its boards. A call may be repeated at any time. */
   sendTotals(room: RoomKey, windows: readonly Window[]): Promise<void>;
   page(tenant: TenantId, window: Window, page: { readonly offset: number; readonly limit: number }): Promise<TenantPage>;
   /** Undefined: the room has no points in the window. */
@@ -197,7 +194,7 @@ export interface ClosedTenants {
 }
 
 export interface TenantArchive {
-  /** Writes once: where the window is archived already, nothing is done. `ranking`: the first rooms. */
+  /** Writes once: does nothing if the window is archived already. `ranking`: the first rooms. */
   write(tenant: TenantId, window: Window, archived: TenantPage): Promise<"written" | "there">;
   read(tenant: TenantId, window: Window): Promise<TenantPage | undefined>;
 }

@@ -1,4 +1,4 @@
-/** What the archiving of a partition receives, and what it wants done. Each request is answered by one outcome. */
+/** Inputs and effects of a partition's archiving. Each request is answered by one outcome. */
 
 import type { RoomKey, UnixMillis } from "../../shared/ids.ts";
 import type { MemberRole } from "../boards/keys.ts";
@@ -17,9 +17,9 @@ export type ArchiveWrite = "written" | "there";
 
 export type ArchivingRequest =
   | { readonly kind: "find-closings"; readonly endedBefore: UnixMillis; readonly countMax: number }
-  /** The checkpoint's mark is read before the boards: meanwhile the boards only get farther. */
+  /** Reads the checkpoint's mark before the boards. The boards can only advance in between. */
   | { readonly kind: "check-closing" | "check-deleted" | "remove-archive"; readonly closing: Closing }
-  /** `countMax`: of each board so many members, by rank. */
+  /** `countMax`: number of members read of each board, by rank. */
   | { readonly kind: "read-window"; readonly closing: Closing; readonly roles: readonly MemberRole[]; readonly countMax: number }
   | { readonly kind: "write-archive"; readonly closing: Closing; readonly archived: ArchivedWindow }
   | { readonly kind: "finish-closing"; readonly closing: Closing; readonly keepUntil: UnixMillis }
@@ -29,9 +29,9 @@ export type ArchivingRequest =
   | { readonly kind: "write-tenant"; readonly closed: ClosedTenant; readonly page: TenantPage }
   | { readonly kind: "finish-tenant"; readonly closed: ClosedTenant; readonly keepUntil: UnixMillis };
 
-/** What the pass takes note of. */
+/** Reports to the pass. */
 export type ArchivingNotice =
-  /** Answer with "confirmed" once a sentinel proves that Redis still has all it had. */
+  /** Answer with "confirmed" once a sentinel proves that Redis has lost nothing. */
   | { readonly kind: "confirm"; readonly subject: Closing | ClosedTenant }
   /** The room's checkpoint has more than Redis. Answer with "room-restored". */
   | { readonly kind: "restore-room"; readonly closing: Closing }
@@ -55,7 +55,7 @@ export type ArchivingOutcome =
   | { readonly kind: "tenant-finished" };
 
 export type ArchivingInput =
-  /** `through`: everything that the streams took before it is counted; undefined while that is not known. */
+  /** `through`: every entry that the streams stored before this date is counted; undefined while the date is unknown. */
   | { readonly kind: "look"; readonly through: UnixMillis | undefined }
   | { readonly kind: "confirmed"; readonly subject: Closing | ClosedTenant }
   | { readonly kind: "room-restored"; readonly room: RoomKey }

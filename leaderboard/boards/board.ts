@@ -85,7 +85,7 @@ export const NO_USES: Uses = { edits: UNUSED, deeds: UNUSED, present: UNUSED };
 export type Award = { readonly member: UserId; readonly points: number; readonly reachedAt: number };
 
 export type ScoreBatch = {
-  /** What must have been applied before, neither more nor less. */
+  /** The mark that must be counted already, exactly. */
   readonly after: CountedMark;
   readonly applied: CountedPosition;
   readonly uses: Readonly<Record<Cap, Use & { readonly hasBegun: boolean }>>;
@@ -114,7 +114,7 @@ export type BoardContents = {
   readonly isOrdered: boolean;
 };
 
-/** Display names, as far as they are known. */
+/** Known display names, by user. */
 export type Names = ReadonlyMap<string, string>;
 
 /** All boards of a room. */
@@ -128,7 +128,7 @@ export type BoardsDump = {
 /** Score bands per doubling. The Lua scripts contain the same number. */
 const STEPS = 8;
 
-/** How many members each band has, by the scripts' band numbers. */
+/** Number of members of each band, by the band numbers of the scripts. */
 export type BandCounts = ReadonlyMap<number, number>;
 
 /** The lowest score of a band. Band numbers rise with the scores in them. */

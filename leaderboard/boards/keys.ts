@@ -23,7 +23,7 @@ import type { Window } from "./windows.ts";
 export type BoardKeys = { readonly hot: string; readonly full: string; readonly counts: string; readonly inBand: string };
 export type Keys = ReturnType<typeof keysOf>;
 
-/** Boards of editors or commenters only, beside the board of everyone. */
+/** Roles of boards: everyone, or only editors or commenters. The setting `boardRoles` names the boards of each room. */
 export const ROLES = ["everyone", "editors", "commenters"] as const;
 export type MemberRole = (typeof ROLES)[number];
 
@@ -40,9 +40,10 @@ export function keysOf(env: string) {
     applied: (room: RoomKey) => `${ofRoom(room)}:applied`,
     use: (room: RoomKey, cap: Cap) => `${ofRoom(room)}:use:${cap}`,
     /**
-     * Never written. A script that writes boards touches keys that it does not declare; while a slot moves, some of those
-     * lie on the other server, and the script would stop half done, its mark written already. At the declared ones Redis
-     * checks the declared keys first and answers TRYAGAIN if one of several is missing. This one is missing on both servers.
+     * Never written. A script that writes boards uses keys that it does not declare. While a slot moves, some of them
+     * are on the other server, and the script would stop halfway with the mark already written. Redis answers TRYAGAIN
+     * before the script starts if one of several declared keys is missing. This key is missing on both servers, so each
+     * such call is rejected in time.
      */
     whole: (room: RoomKey) => `${ofRoom(room)}:whole`,
     names: (room: RoomKey) => `${ofRoom(room)}:names`,

@@ -15,7 +15,7 @@ export type Window = { readonly kind: WindowKind; readonly id: string; readonly 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** How long a window stays in Redis, from its start. Afterwards the archive answers. */
+/** Milliseconds from its start for which a window stays in Redis. Afterwards the archive answers. */
 export const KEPT_MS: Readonly<Record<WindowKind, number>> = {
   hour: 2 * HOUR_MS,
   day: 2 * DAY_MS,
@@ -27,7 +27,7 @@ export const KEPT_MS: Readonly<Record<WindowKind, number>> = {
 
 export const ALL_TIME: Window = { kind: "all", id: "all", start: 0, end: Number.POSITIVE_INFINITY };
 
-/** The six windows that an instant lies in, shortest first. All begin and end on an hour. */
+/** The six windows that contain an instant, shortest first. All begin and end on an hour. */
 export function windowsAt(time: UnixMillis): Window[] {
   return WINDOW_KINDS.map((kind) => windowAt(kind, time));
 }
@@ -86,7 +86,7 @@ function dayWindow(day: number): Window {
   return { kind: "day", id: isoDay(day), start: day * DAY_MS, end: (day + 1) * DAY_MS };
 }
 
-/** A week belongs to the year that its Thursday lies in. */
+/** A week belongs to the year of its Thursday. */
 function weekWindow(monday: number): Window {
   const { year } = dateOf(monday + 3);
   const week = (monday - firstMondayOf(year)) / 7 + 1;
@@ -145,13 +145,12 @@ function digits(number: number, length: number): string {
   return String(number).padStart(length, "0");
 }
 
-/** How long Redis keeps a window that is archived. */
-/** The shortest time, so that a reader that has just begun ends before the window expires. */
+/** Minimum time that Redis keeps an archived window, so that a reader that has just begun ends before the window expires. */
 const KEPT_MS_MIN = 60_000;
 
 /**
- * A window that was archived already expires early: Redis may have come back from a backup of before the window closed, and
- * readers ask Redis first.
+ * Returns when Redis may remove an archived window. A window that was in the archive already (`there`) expires early:
+ * Redis may have been restored from a backup made before the window closed, and readers ask Redis first.
  */
 export function keptUntil(outcome: "written" | "there", { start, kind }: Window, wallNow: UnixMillis): UnixMillis {
   return Math.max(outcome === "there" ? 0 : start + KEPT_MS[kind], wallNow + KEPT_MS_MIN) as UnixMillis;

@@ -1,4 +1,4 @@
-/** What a room of a pass receives, and what it wants done. Each effect of the first group is answered by one outcome. */
+/** Inputs and effects of a room in a pass. Each effect of the first group is answered by one outcome. */
 
 import type { RemovalEffect, RemovalInput } from "../archiving/removal.ts";
 import type { ScoreBatch, BoardsDump } from "../boards/board.ts";
@@ -43,7 +43,7 @@ export type BoardRoomRequest =
   | { readonly kind: "write-checkpoint"; readonly dump: BoardsDump; readonly revision: number }
   | RemovalEffect;
 
-/** What the pass takes note of. */
+/** Reports to the pass. */
 export type BoardRoomNotice =
   /** Answer with "activities-confirmed" once new activities are sure to get numbers above `counted`. */
   | { readonly kind: "confirm-activities"; readonly counted: number }

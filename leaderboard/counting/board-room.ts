@@ -1,7 +1,7 @@
 /**
- * Counts one room: looks up its stored boards (and restores them from the checkpoint where Redis has less), counts its
- * records and activities, applies one batch at a time, and saves its checkpoint. A batch names what it follows: after a
- * write that Redis finds stale, the pass ends and the next one begins at the floor.
+ * Counts one room. It looks up the stored boards, and restores them from the checkpoint if Redis has less. Then it
+ * counts records and activities, applies one batch at a time, and saves the checkpoint. Each batch names the mark that
+ * it follows: a batch after mark 7 is stale if Redis is at 8, the pass ends, and the next pass begins at the floor.
  */
 
 import { assert, assertNever } from "../../shared/assert.ts";
@@ -20,28 +20,31 @@ import { RoomWindows } from "./room-windows.ts";
 export type BoardRoomOptions = ProjectionOptions & { readonly boardCheckpointMsMax: number };
 
 type State =
-  /** The stored boards are being looked up. `waiting`: what was received meanwhile, of so many entries. */
+  /** The stored boards are being looked up. `waiting`: entries received meanwhile, and their number. */
   | { readonly kind: "opening"; readonly waiting: ReceivedEntry[]; entries: number }
   | { readonly kind: "counting"; readonly projection: RoomProjection }
-  /** The checkpoint does not decode. Records are not kept; only their first stream sequence is, which no checkpoint covers. */
+  /**
+   * The checkpoint does not decode. Records are discarded. Only the stream sequence of the first one is kept, because
+   * no checkpoint covers it.
+   */
   | { readonly kind: "aside" }
-  /** `endsAt`: the stream sequence of the record of the deletion; undefined once the boards are removed. */
+  /** `endsAt`: the stream sequence of the deletion record; undefined once the boards are removed. */
   | { readonly kind: "deleted"; endsAt: number | undefined };
 
-/** The look-up of the stored boards. It ends even if the room is deleted meanwhile. */
+/** The look-up of the stored boards. A deletion does not interrupt it. */
 type Opening =
   | { readonly kind: "looking-up"; readonly opening: RoomOpening }
-  /** Until new activities are sure to get numbers above what is counted. */
+  /** Waits until new activities are certain to get numbers above the counted ones. */
   | { readonly kind: "confirming"; readonly applied: CountedPosition; readonly uses: Uses };
 
 type Saving =
-  /** `through`: what the checkpoint has to contain. */
+  /** `through`: the mark that the checkpoint has to contain. */
   | { readonly kind: "applying" | "sending-totals" | "dumping"; readonly through: CountedMark }
   | { readonly kind: "writing"; readonly dump: BoardsDump }
-  /** `removal`: undefined while a batch is under way. */
+  /** `removal`: undefined while a batch is being applied. */
   | { readonly kind: "removing"; readonly removal: BoardRemoval | undefined; readonly endsAt: number };
 
-/** For most inputs, so that a record allocates nothing. */
+/** Shared result of most inputs, so that a record allocates nothing. */
 const NOTHING: readonly BoardRoomEffect[] = [];
 
 export class BoardRoom {
@@ -51,7 +54,7 @@ export class BoardRoom {
   readonly #windows = new RoomWindows();
   #state: State = { kind: "opening", waiting: [], entries: 0 };
   #opening: Opening | undefined;
-  /** The batch that is under way. */
+  /** The batch that is being applied. */
   #batch: ScoreBatch | undefined;
   #saving: Saving | undefined;
   #effects: BoardRoomEffect[] = [];
@@ -109,7 +112,7 @@ export class BoardRoom {
     return this.#isIdle && this.isCovered && !this.hasUnsentTotals;
   }
 
-  /** `isPressed`: the pass knows almost as many rooms as it may. */
+  /** `isPressed`: the number of rooms in the pass is close to its maximum. */
   isCheckpointDue(now: Millis, { isPressed }: { isPressed: boolean }): boolean {
     if (this.#saving !== undefined) return false;
     if (this.#state.kind === "deleted") return this.#state.endsAt !== undefined && this.#opening === undefined;
@@ -142,7 +145,7 @@ export class BoardRoom {
       case "received":
         return this.#receiveEntry(input.received, now);
       case "deleted":
-        return void (this.#state = { kind: "deleted", endsAt: input.streamSeq }); // Also from "aside": its boards go as well.
+        return void (this.#state = { kind: "deleted", endsAt: input.streamSeq }); // A room in the state "aside" is deleted too, with its boards.
       case "apply":
         return this.#applyNext();
       case "send-totals":
@@ -244,7 +247,7 @@ export class BoardRoom {
       source === "edits"
         ? projection.receiveRecord(received.record, streamSeq, time)
         : projection.receiveActivity(received.activity, streamSeq, time);
-    // Also for an entry that is counted already: the leaderboard that counted it may have stopped before it sent the totals.
+    // An entry that is counted already has totals too: the leaderboard that counted it may have stopped before it sent them.
     this.#windows.enter(source, time);
     if (outcome.kind === "counted" && outcome.missing > 0) this.#effect({ kind: "edits-missing", streamSeq, missing: outcome.missing });
   }

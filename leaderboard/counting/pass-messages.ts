@@ -1,4 +1,4 @@
-/** What a pass receives, and what it wants done. Each request is answered by one outcome; a failed one by "failed". */
+/** Inputs and effects of a pass. Each request is answered by one outcome; a failed request by "failed". */
 
 import type { Sentinel } from "../../shared/cluster/lease.ts";
 import type { RecordPlace, StoredRecord } from "../../shared/bus/record.ts";
@@ -12,7 +12,7 @@ import type { Source } from "./received.ts";
 
 export type PassTime = { readonly now: Millis; readonly wallNow: UnixMillis };
 
-/** What other parts of the process know. */
+/** Facts from other parts of the process. */
 export type PassView = { readonly watchedRooms: () => Iterable<RoomKey>; readonly countedPartitions: () => number };
 
 export type PassInput =

@@ -1,7 +1,7 @@
 -- Adds users to the counted users of a tenant's windows. A window that is never archived expires.
 --
--- KEYS  the tenant's users of each window
--- ARGV  for each window when it expires at the latest (0: never), and then the users
+-- KEYS  for each window, the HyperLogLog of its users
+-- ARGV  for each window, the latest expiry in milliseconds since 1970 (0: never); then the users
 
 local AT_ONCE = 1000 -- A call takes no more than 8000.
 

@@ -1,14 +1,19 @@
--- Counts one batch of a room's activity: checks how far the room is counted, adds to every board, and moves
--- that mark, all or nothing. A repeated batch therefore counts once, and a replaced writer is rejected.
+-- Counts one batch of a room's activity in one atomic step: checks the room's counted mark, adds the points to every board,
+-- and advances the mark. A repeated batch therefore counts once, and a former leaderboard's batch is rejected.
 -- Numbers are doubles: exact integers up to 2^53, printed with %.0f only.
 --
--- KEYS  applied, the caps' uses, and one that is never there: of a room that moves to another server nothing begins
--- ARGV  members kept in a hot set; 1 if all of a longer board are kept in order too; and the batch, in JSON: `after`, the
---       seq and the activity counted so far; `applied`, the hash as fields and values; of each cap whether another
---       stretch of time has `begun` and its users with `points`; `groups` of boards that get the same: of each award
---       the member, its points and its stamp, and of each board its hot, full and counts, and the beginning of
---       the names of its bands' sorted sets. What is stored as it comes is text: a number that Lua prints may be rounded
--- Returns an empty list, or the seq and the activity that are counted in truth and nothing done.
+-- KEYS  applied; the hash of each cap; a key that never exists (`whole` in boards/keys.ts), so that Redis rejects the call
+--       while the room's slot moves to another server
+-- ARGV  1. number of members in a hot set
+--       2. 1 if the members behind the hot set are kept in order too
+--       3. the batch in JSON:
+--          `after`    the seq and the activity that must be counted already
+--          `applied`  fields and values of the new counted position
+--          `uses`     for each cap: `begun` if a new period has begun, and `points` as users and points
+--          `groups`   of boards that get the same awards: `members`, `points` and `stamps` of the awards, and `boards`, each
+--                     as the keys hot, full and counts, and the prefix of its bands' keys
+--       Values that are stored unchanged are strings, because a number that Lua prints may be rounded.
+-- Returns an empty list; or, if the mark is not at `after`, the counted seq and activity. Nothing is written then.
 
 local SCORE_MAX = 9007199254740992
 local STAMP = 9

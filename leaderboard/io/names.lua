@@ -1,7 +1,7 @@
 -- Stores a user's display name, unless the room is deleted. Check and write are one step, so that no removal happens in between.
 --
--- KEYS  applied, the room's names, and a key that never exists: a room that moves to another server fails the call
--- ARGV  the user, the name, and the maximum number of stored names of a room
+-- KEYS  applied; the room's names; a key that never exists, so that Redis rejects the call while the room's slot moves
+-- ARGV  the user; the name; the maximum number of stored names of a room
 -- Returns nothing.
 
 if redis.call("HEXISTS", KEYS[1], "deleted") == 1 then return end

@@ -1,10 +1,10 @@
--- Reads places of a board whose members are all kept in order, band by band: exact ranks however long it is. All at
--- one instant, so that a member that moves to another band is counted exactly once.
+-- Reads consecutive places of a board whose members are all kept in order, band by band. Ranks are exact on a board of any
+-- size. All bands are read at one instant, so that a member that moves to another band is counted exactly once.
 --
--- KEYS  full, counts, and the beginning of the names of the bands' sorted sets
--- ARGV  a member and how many places around it; or an empty string, the first place from 0 on, and how many
--- Returns an empty list if not all members are in order, or the member is missing. Else the place of the first one
--- returned, from 0 on; how many have more points than it; and then of each: stamp and member, score
+-- KEYS  full; counts; the prefix of the keys of the bands' sorted sets
+-- ARGV  a member and the number of places around it; or an empty string, the first place (from 0), and the number of places
+-- Returns an empty list if not all members are in order, or if the member is missing. Otherwise: the first returned place
+-- (from 0); the number of members with more points than that place; then, for each place, stamp and member, and score.
 
 local STAMP = 9
 

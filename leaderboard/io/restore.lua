@@ -1,11 +1,16 @@
 -- Restores a room's boards from a checkpoint, unless Redis has counted as much or more.
 --
--- KEYS  applied, the caps' uses, one that is never there: of a room that moves to another server nothing begins; and the
---       room's names
--- ARGV  members kept in a hot set; 1 if all of a longer board are kept in order too; and the checkpoint, in JSON, as
---       apply.lua takes a batch: `through`, its seq, activity and time (the later edit is farther: a log that lost its end gives seqs again); `applied`; of each cap its users with points; `names`,
---       users and how they are called; of each of the `boards` its `keys` and its members, the first ahead, with stamps and scores
--- Returns an empty list, or the seq and the activity that are counted and nothing done.
+-- KEYS  applied; the hash of each cap; a key that never exists, so that Redis rejects the call while the room's slot moves;
+--       the room's names
+-- ARGV  1. number of members in a hot set
+--       2. 1 if the members behind the hot set are kept in order too
+--       3. the checkpoint in JSON:
+--          `through`  its seq, activity and time; the later time is farther, because a log that lost its end assigns seqs again
+--          `applied`  fields and values of the counted position
+--          `uses`     for each cap, users and points
+--          `names`    users and display names
+--          `boards`   each with its `keys`, and its `members` by rank with `stamps` and `scores`
+-- Returns an empty list; or, if Redis has counted as much, the counted seq and activity. Nothing is written then.
 
 local checkpoint = cjson.decode(ARGV[3])
 local seq, activity, time = unpack(redis.call("HMGET", KEYS[1], "seq", "activity", "time"))

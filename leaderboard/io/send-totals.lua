@@ -1,7 +1,7 @@
--- Raises a room's totals in its tenant's boards, never lowers them. A board that is never archived expires.
+-- Raises a room's totals in its tenant's boards, and never lowers them. A board that is never archived expires.
 --
--- KEYS  the tenant's board of each window
--- ARGV  the room; then for each board its total and when the board expires at the latest (0: never)
+-- KEYS  for each window, the tenant's board
+-- ARGV  the room; then, for each board, the room's total and the board's latest expiry in milliseconds since 1970 (0: never)
 
 for index, board in ipairs(KEYS) do
   redis.call("ZADD", board, "GT", ARGV[2 * index], ARGV[1])

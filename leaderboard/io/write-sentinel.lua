@@ -1,8 +1,8 @@
--- Writes a sentinel if the last known one, or a later one of the same service, is still there. A Redis that was restored
--- from a backup holds an older sentinel: it stays, so that the next leaderboard finds it too.
+-- Writes a sentinel if Redis still holds the last known sentinel, or a later one of the same service. A Redis that was
+-- restored from a backup holds an older sentinel. That one stays, so that the next leaderboard also detects the loss.
 --
 -- KEYS  the partition's progress
--- ARGV  the service of the last known sentinel, its number, and the sentinel to write
+-- ARGV  service and number of the last known sentinel; the progress report with the sentinel to write
 -- Returns 1, or 0 if nothing was written.
 
 local found = redis.call("GET", KEYS[1])

@@ -1,7 +1,8 @@
 /**
- * The boards that somebody watches, and when they are published: a room's boards together, after a change, at most once in
- * the push interval, and counted up to the moment they are read. A new watcher within the interval receives the state that
- * the others received. A gateway repeats its watches; when it stops, so does the publishing.
+ * The watched boards, and when they are published. All watched boards of a room are published together, after a change
+ * and at most once per push interval, counted up to the moment of the read. A watcher that joins within the interval
+ * receives the state that the others received: after a push of [1,2], a new watcher receives [1,2] even if 3 is counted
+ * already. A gateway repeats its watches. Publishing stops when the watches expire.
  */
 
 import { assertNever } from "../../shared/assert.ts";
@@ -35,13 +36,13 @@ export type LiveInput =
       readonly state: BoardContents;
       readonly names: Names;
     }
-  /** What was asked for the push failed. */
+  /** A request of the push failed. */
   | { readonly kind: "failed"; readonly push: BoardPush };
 
 export type LiveEffect =
-  /** Count everything that the streams have of the room now. Answer with "room-counted". */
+  /** Count everything that the streams contain of the room now. Answer with "room-counted". */
   | { readonly kind: "count-room"; readonly push: BoardPush; readonly room: RoomKey }
-  /** Answer with "board-read". `from`: Redis, or what was read within the push interval. */
+  /** Answer with "board-read". `from`: Redis, or the read of this push interval. */
   | {
       readonly kind: "read-board";
       readonly push: BoardPush;
@@ -53,7 +54,7 @@ export type LiveEffect =
   | { readonly kind: "publish"; readonly update: BoardUpdate }
   | { readonly kind: "watch-refused" };
 
-/** One publishing of a room's boards. `isFresh`: everything that was done before now is counted first. */
+/** One push of a room's boards. `isFresh`: the streams are counted up to now before the boards are read. */
 export type BoardPush = { readonly room: WatchedRoom; readonly isFresh: boolean; reading: number; hasFailed: boolean };
 
 /** Both clocks: intervals follow the steady one, windows the date. */
@@ -72,7 +73,7 @@ export class LiveBoards {
   #time: LiveTime;
   #effects: LiveEffect[] = [];
 
-  /** `counted`: how current the room is in this process. */
+  /** `counted` returns how current the room is in this process. */
   constructor(options: LiveOptions, counted: (room: RoomKey) => Counted, time: LiveTime) {
     this.#options = options;
     this.#counted = counted;
@@ -168,7 +169,7 @@ export class LiveBoards {
     this.#effects.push({ kind: "count-room", push, room: room.room });
   }
 
-  /** A new watcher receives what was published last; the others receive nothing new before the interval is over. */
+  /** A new watcher receives the last published state. The other watchers receive nothing before the interval is over. */
   #readAll(push: BoardPush): void {
     const { room, isFresh } = push;
     if (isFresh) this.#watched.settle(room);
