@@ -19,11 +19,10 @@ import type { Outage } from "../connection/connection-messages.ts";
 import type { CommonRoomOptions, Status, StatusChange } from "../room/room-events.ts";
 import { RoomConnection } from "../room/room-connection-host.ts";
 import type { ModeFacts } from "../presence/room-presence.ts";
-import type { RestoredEdit } from "../room/room-messages.ts";
+import type { RestoredEdit, RoomEdit } from "../room/room-messages.ts";
 import { checkUpdate } from "../../shared/yjs/checked-update.ts";
 import { isStuck, YjsChanges, type RoomContent, YjsContent } from "./yjs-document.ts";
 import { isUpdate, yjsEdits } from "./yjs-edits.ts";
-import type { RoomEdit } from "../room/room-messages.ts";
 
 /** `doc`: the document to synchronize. With a store, give an empty one: its content is loaded from the store. */
 export type ProviderOptions = CommonRoomOptions & { readonly doc: Y.Doc };

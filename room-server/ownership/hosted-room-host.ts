@@ -319,10 +319,7 @@ export class HostedRoom implements Receiver {
   }
 }
 
-/**
- * Questions to the log and the checkpoints. The answer is the ownership's next input, and so is each record read on the
- * way.
- */
+/** Questions to the log and the checkpoints. The answer, and each record that is read, is the ownership's next input. */
 type StoresQuestion = Extract<OwnershipEffect, { kind: "read-log-end" | "check-log-end" | "advance-log" | "read-checkpoint" | "load" }>;
 
 async function askStores(

@@ -6,7 +6,7 @@
  *
  * Messages from gateways are held, within bounds, until the room can take them. A fenced owner ends at once and forgets
  * the room. In a handover this server stops appending, so that the next claim meets a log that does not move. Gateways
- * send the messages of that time to the next owner too, so either server can continue.
+ * send that time's messages to both servers.
  */
 
 import { assert, assertNever } from "../../shared/assert.ts";
@@ -20,8 +20,8 @@ import { OwnershipCheck } from "./ownership-check.ts";
 import type { OwnershipEnd, OwnershipEffect, OwnershipInput, ClaimBeginning, ClaimStep } from "./ownership-messages.ts";
 import type { AppendOutcome, LastRecord } from "../ports.ts";
 import type { OwnedRoomEffect } from "../rooms/room-messages.ts";
-import { type TickUrgency, OwnedRoom, type OwnedRoomDeps, type OwnedRoomOptions } from "../rooms/owned-room.ts";
 import { HeldMessages, type HeldOptions } from "./ownership-messages.ts";
+import { type TickUrgency, OwnedRoom, type OwnedRoomDeps, type OwnedRoomOptions } from "../rooms/owned-room.ts";
 
 export type OwnershipOptions = OwnedRoomOptions & ClaimOptions & HeldOptions & { readonly idleMsMax: number };
 export type OwnershipDeps = OwnedRoomDeps & ClaimDeps;
@@ -46,7 +46,6 @@ export class Ownership {
   /** When the epoch record of the claim was sent. */
   #claimSentAt: Millis;
 
-  /** The first effect to carry out is "subscribe". */
   constructor(key: RoomKey, options: OwnershipOptions, deps: OwnershipDeps, now: Millis, beginning: ClaimBeginning) {
     this.#options = options;
     this.#deps = deps;
