@@ -1,5 +1,5 @@
 /**
- * Many clients open one long document while somebody types in it: 150 at once at 4 and at 20 MB, and 1,000 within two
+ * Many clients open one long document while one client types in it: 150 at once at 4 and at 20 MB, and 1,000 within two
  * seconds at 4 MB, plain and compressed. Each client joins, is redirected to the snapshot, fetches it through the one
  * gateway, and joins again from its position. A client has arrived when it has all bytes and is in the room.
  *

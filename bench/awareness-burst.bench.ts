@@ -1,7 +1,7 @@
 /**
  * The shapes Y4.2 and Y4.3 of y/hub's benchmarks, on Coroom and on a bare server with a 50 ms tick. Each of N
  * participants shows 288 bytes of JSON. Then 50 ticks follow, each of one edit, N states and 20 ms. A second later 20
- * edits are sent one by one, each until all N have it or 15 s are over. Then everybody's state is sent once a second
+ * edits are sent one by one, each until all N have it or 15 s are over. Then every participant's state is sent once a second
  * for 20 s, with one edit every second. Percentiles are over pairs of an edit and a participant that received it,
  * author included.
  */

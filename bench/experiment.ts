@@ -6,7 +6,7 @@ export type Print = (text: string) => void;
 
 export type Experiment<S extends Settings = Settings> = {
   readonly name: string;
-  /** What it measures, what it needs and how long it takes. */
+  /** One line for the list of experiments: what is measured, what is needed, and the duration. */
   readonly summary: string;
   readonly settings: S;
   /** Throws when an edit is lost, repeated or out of order: such a run has no figures. */

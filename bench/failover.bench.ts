@@ -227,7 +227,7 @@ export const failover = defineExperiment({
   run: async (options, print) => {
     const bench = await FailoverBench.start(options);
     try {
-      await bench.disturb(options.disturbances[0]!); // Not counted: it gathers the rooms on one server, and new processes run slowly.
+      await bench.disturb(options.disturbances[0]!); // The first round is not counted: it gathers the rooms on one server, and new processes run slowly.
       for (const disturbance of options.disturbances) await repeat(bench, disturbance, options, print);
       await bench.stop();
     } catch (error) {

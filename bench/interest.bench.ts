@@ -1,6 +1,6 @@
 /**
  * What viewports save: the bytes of presence to each participant of a large room when a gateway sends only what moves
- * near its view, compared with sending everything to everybody. It also measures the gateway's CPU for the choice and
+ * near its view, compared with sending everything to all participants. It also measures the gateway's CPU for the choice and
  * the encoding of frames. It runs in one process without sockets.
  */
 

@@ -17,7 +17,7 @@ import { Measured } from "./load/latencies.ts";
 import { positiveInteger } from "../shared/settings/settings.ts";
 import { defineExperiment } from "./experiment.ts";
 
-/** `waits`: around each move. `alone`: of rooms that were not moved, over the same time. */
+/** `waits`: longest waits around each move. `alone`: longest waits in rooms that were not moved, over the same time. */
 export type MoveWaits = { readonly waits: readonly LongestWaits[]; readonly alone: readonly LongestWaits[] };
 
 const AFTER_MS = 300;

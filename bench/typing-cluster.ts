@@ -20,7 +20,10 @@ import { eventually } from "../test/system/eventually.ts";
 import { processOf, serverOf } from "../test/system/owner.ts";
 import { RoomLoad } from "./load/room-load.ts";
 
-/** `settings`: of every process, as variables without their prefix. `roomServerSettings`: more for each room server. */
+/**
+ * `settings`: environment variables of every process, without their prefix. `roomServerSettings`: further variables of
+ * each room server.
+ */
 export type TypingOptions = {
   readonly rooms: number;
   readonly roomServers: number;

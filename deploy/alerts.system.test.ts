@@ -93,7 +93,7 @@ const WELL: Series = {
   [of("coroom_probe_edits_late_total", "probe", { room: "small" })]: always(1),
 };
 
-/** In small rooms, of so many in half a minute that took no more than 10 ms, of 100. */
+/** Histogram of a metric in small rooms: of 100 samples per 30 s, `quick` took at most 10 ms. */
 function histogramOf(name: string, quick = 100): Series {
   const bucket = (le: string): string => of(`${name}_bucket`, "probe", { room: "small", le });
   return {

@@ -32,7 +32,7 @@ const example = readFileSync("deploy/example.env", "utf8");
 
 /** A completed copy of example.env. */
 const given = Object.fromEntries([...example.matchAll(/^(\w+)=(.*)$/gm)].map(([, name, value]) => [name!, value === "" ? SECRET : value!]));
-/** As compose does it: in what was parsed, so that nothing that is given empty turns into something else. */
+/** Substitutes variables like compose, in parsed values: a variable that is empty must not change the structure of the file. */
 const filledIn = (text: string): string =>
   text.replaceAll(
     /\$\{(\w+)(?::([-?])([^}]*))?\}/g,

@@ -20,7 +20,7 @@ const { include } = JSON.parse(readFileSync("tsconfig.build.json", "utf8")) as {
 
 const patterns = readFileSync(".dockerignore", "utf8").trim().split("\n");
 
-/** Of the two kinds of patterns that are there: a path from the root, and a name anywhere. */
+/** Supports the two kinds of patterns in .dockerignore: a path from the root, and a name in any folder. */
 function isLeftOut(path: string): boolean {
   return patterns.some((pattern) =>
     pattern.startsWith("**/") ? path.split("/").includes(pattern.slice(3)) : path === pattern || path.startsWith(`${pattern}/`),
@@ -92,7 +92,7 @@ test("[DEP5] the image's health check accepts only a process whose roles run", a
   }
 });
 
-/** What is put beside the compiled files: the build's own commands, with a `cp` that only says what it would take. */
+/** Files that the build copies beside the compiled files. Runs the build's own commands with a `cp` that only prints its sources. */
 async function copiedByTheBuild(): Promise<readonly string[]> {
   const [compile, ...rest] = scripts["build:server"]!.split(" && ");
   expect(compile).toMatch(/^tsc /);
@@ -100,7 +100,7 @@ async function copiedByTheBuild(): Promise<readonly string[]> {
   return output.trim().split("\n");
 }
 
-/** By `import` and by what starts a thread. */
+/** Follows imports, and files that start a thread. */
 function reachedFrom(entry: string): ReadonlySet<string> {
   const reached = new Set<string>([entry]);
   for (const file of reached) {

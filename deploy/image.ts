@@ -15,7 +15,7 @@ export const [buildStage, finalStage] = starts.map((start, index) => stageOf(lin
   ImageStage,
 ];
 
-/** `ENV`. */
+/** The variables of the `ENV` instruction. */
 export function imageEnvironment(): Environment {
   const [, variables] = /^ENV (.*)$/m.exec(finalStage.text)!;
   return Object.fromEntries(

@@ -7,7 +7,7 @@ import { missingSecrets } from "../cli/secrets.ts";
 
 export type Environment = Readonly<Record<string, string>>;
 
-/** What runs by itself in a container. */
+/** Roles that run in containers of their own. */
 export const DEPLOYED_ROLES: readonly Role[] = ROLES.filter((role) => role !== "engines");
 
 const EDGE = ["production", "allowedOrigins", "clientAddressHeader"] as const;
@@ -19,7 +19,7 @@ const OF_OTHERS: Readonly<Partial<Record<Role, readonly (keyof typeof startSetti
   "probe": TOKENS,
 };
 
-/** By the names of their variables. */
+/** The role's settings, by the names of their environment variables. */
 export function settingsOf(role: Role): ReadonlyMap<string, Setting<unknown>> {
   const others = (OF_OTHERS[role] ?? []).map((name) => [name, startSettings[name]] as const);
   const own = ["this process", "every role", role].flatMap((group) => readableSettings(startGroups[group]!));
@@ -32,7 +32,7 @@ export function secretVariables(): readonly string[] {
     .map(([name]) => envName(name));
 }
 
-/** Throws a SettingError where the role would refuse to start with it. */
+/** Throws a SettingError if the role refuses to start with this environment. */
 export async function configOf(role: Role, env: Environment): Promise<Values<typeof startSettings>> {
   const config = readSettings(startSettings, { flags: { roles: role }, env });
   await refuseUnfit({ ...config, ...missingSecrets(config) });
@@ -52,7 +52,7 @@ export function drainMsOf(role: Role, config: Values<typeof startSettings>): num
   return drains[role] ?? 0;
 }
 
-/** Where it serves HTTP besides its health port. */
+/** The role's HTTP or WebSocket port, besides its health port. */
 export function portOf(role: Role, config: Values<typeof startSettings>): number | undefined {
   const ports: Readonly<Partial<Record<Role, number>>> = {
     "gateway": config.port,

@@ -8,7 +8,7 @@ import { allMetrics } from "./all-metrics.ts";
 
 const ALERTS = readFileSync("deploy/prometheus/alerts.yaml", "utf8");
 const DASHBOARD = readFileSync("deploy/grafana/coroom.json", "utf8");
-/** Of Prometheus itself. */
+/** Labels that Prometheus adds. */
 const EVERYWHERE = ["le", "instance", "role", "job"];
 
 type Panel = { readonly title: string; readonly targets?: readonly { readonly expr: string }[] };
@@ -53,7 +53,7 @@ function labelsIn(expr: string): string[] {
   return [...grouped, ...selected];
 }
 
-/** By name, as Prometheus scrapes them. */
+/** Labels of each metric, by the names that Prometheus scrapes. */
 async function labelsByMetric(): Promise<ReadonlyMap<string, readonly string[]>> {
   const labels = new Map<string, readonly string[]>();
   for (const { name, type, labelNames } of Object.values(await allMetrics()).flat())

@@ -75,7 +75,10 @@ const functions = {
       cpuSeconds: (cpu.user + cpu.system) / 1e6,
     };
   },
-  /** Everybody shows a large state; then ticks of one edit and everybody's presence; then edits one by one. */
+  /**
+   * All participants send a large state. Then ticks follow, each of one edit and all participants' presence. Then edits
+   * are sent one by one.
+   */
   burst: async ({ ticks, probes }: { ticks: number; probes: number }): Promise<ProbeFigures> => {
     const [room] = rooms as [PresenceRoom];
     for (const participant of room.participants) participant.show(0);
@@ -91,7 +94,7 @@ const functions = {
     await settled();
     return probing.outcome;
   },
-  /** Everybody's presence and one edit, every second. */
+  /** All participants' presence and one edit, every second. */
   steady: async ({ seconds }: { seconds: number }): Promise<ProbeFigures> => {
     const [room] = rooms as [PresenceRoom];
     const probing = new Probing(room);

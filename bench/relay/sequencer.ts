@@ -1,6 +1,6 @@
 /**
  * The relay's only sequencing process: assigns each edit of a room the next seq and appends it to the log. A room has
- * one append in flight, and edits that arrive meanwhile share the next record, as in Coroom. The stream republishes
+ * one append in flight, and edits that arrive during an append share the next record, as in Coroom. The stream republishes
  * each stored record to the gateways, so the commit comes before the fan-out.
  */
 

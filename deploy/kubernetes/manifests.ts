@@ -90,7 +90,7 @@ export function manifestsOf(...kinds: readonly string[]): readonly (Manifest & {
 /** Deployments and StatefulSets. */
 export const workloads = manifestsOf("Deployment", "StatefulSet");
 
-/** Throws where it does not parse. */
+/** Throws if a document does not parse. */
 export function documentsOf(path: string): readonly unknown[] {
   return parseAllDocuments(readFileSync(path, "utf8"), { uniqueKeys: true }).map((document) => {
     if (document.errors.length > 0) throw document.errors[0]!;
@@ -98,7 +98,7 @@ export function documentsOf(path: string): readonly unknown[] {
   });
 }
 
-/** By the names that its pods read them by. */
+/** Generated ConfigMaps by the names under which pods refer to them. */
 export const configMaps: Readonly<Record<string, Environment>> = Object.fromEntries(
   kustomization.configMapGenerator.map(({ name, envs }) => [name, Object.fromEntries(envs.flatMap((file) => variablesIn(textOf(file))))]),
 );

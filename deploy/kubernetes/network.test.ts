@@ -26,7 +26,7 @@ const EXPECTED_PORTS: Readonly<Record<string, Readonly<Record<string, readonly n
   "nats": { nats: [6222] },
   "redis": {},
 };
-/** Beside what is asked of names. */
+/** Ports outside the namespace that pods may reach, besides DNS. */
 const OUTSIDE: Readonly<Record<string, readonly number[]>> = { "gateway": [443], "document-service": [443] };
 const FROM_OUTSIDE: Readonly<Record<string, Readonly<Record<string, readonly number[]>>>> = {
   "enters-coroom": { "gateway": [8080], "y-websocket": [1234] },
@@ -54,7 +54,7 @@ test("[KUB16] policies allow exactly the connections between pods that roles nee
       for (const port of PORTS) {
         const isOpen = lets(from, "egress", port, isPod(to)) && lets(to, "ingress", port, isPod(from));
         expect([from, to, port, isOpen]).toEqual([from, to, port, EXPECTED_PORTS[from]![to]?.includes(port) ?? false]);
-        // Nothing is let out that is not let in, or the other way round.
+        // An egress rule without the ingress rule, or the reverse, is a mistake.
         expect(lets(from, "egress", port, isPod(to))).toBe(isOpen);
         expect(lets(to, "ingress", port, isPod(from))).toBe(isOpen);
       }

@@ -30,7 +30,7 @@ import {
 
 const FIELDS = { "spec.nodeName": "machine-1", "status.podIP": "10.1.2.3", "metadata.labels['topology.kubernetes.io/zone']": "" };
 const SECRET = "0123456789abcdef0123456789abcdef";
-/** A process that has drained ends within this, on a machine that is busy too. */
+/** Time after draining until the process has ended, also on a busy machine. */
 const ENDING_MS_MAX = 5_000;
 
 const deployments = workloads.filter(({ kind }) => kind === "Deployment");

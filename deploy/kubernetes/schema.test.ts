@@ -12,7 +12,7 @@ const TYPES = resolve("node_modules/kubernetes-types");
 const COMPILER = resolve("node_modules/typescript/bin/tsc");
 const COMPILER_MS_MAX = 60_000;
 
-/** Where the types of each API stand. */
+/** Folder of the types of each API. */
 const FOLDERS: Readonly<Record<string, string>> = {
   "v1": "core/v1",
   "apps/v1": "apps/v1",
@@ -21,7 +21,7 @@ const FOLDERS: Readonly<Record<string, string>> = {
   "policy/v1": "policy/v1",
 };
 
-/** What the compiler complains of: its lines, each of which begins with the number of the document. */
+/** Returns the compiler's errors. Each line begins with the number of the document. */
 function complaintsAbout(documents: readonly (typeof manifests)[number][]): readonly string[] {
   const folder = mkdtempSync(join(tmpdir(), "coroom-manifests-"));
   try {

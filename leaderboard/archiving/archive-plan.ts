@@ -1,7 +1,7 @@
 /**
- * Archives the windows of a partition's rooms that have closed, each once, and lets Redis forget them after a while. Before
- * an archive is written, a sentinel proves that Redis lost nothing since the boards were read: a window that a loss cut
- * short, or that a successor has restored only in part, never becomes the archive.
+ * Archives the closed windows of a partition's rooms, each once. Redis removes them some time afterwards. Before an
+ * archive is written, a sentinel proves that Redis lost nothing since the boards were read. Otherwise a window that
+ * Redis lost in part, or that a successor restored in part, could become the archive.
  */
 
 import { assert, assertNever } from "../../shared/assert.ts";
@@ -22,7 +22,7 @@ const AT_A_TIME = 100;
 /** The partition that archives the tenants' windows. */
 const TENANTS_PARTITION = 0;
 
-/** The step of a closing that is under way. */
+/** The current step of a closing. */
 type Step =
   | { readonly kind: "checking" | "restoring" | "writing" }
   | { readonly kind: "reading"; readonly applied: CountedPosition }
@@ -82,7 +82,7 @@ export class ArchivePlan {
         this.#effects.push({ kind: "check-deleted", closing: input.closing });
         return;
       case "deleted-checked":
-        // The room was deleted meanwhile. Nothing else removes this archive.
+        // The room was deleted in the meantime. Only this step removes the archive.
         if (input.isDeleted) this.#effects.push({ kind: "remove-archive", closing: input.closing });
         else this.#release(input.closing, this.#outcomeOf(input.closing), wallNow);
         return;
@@ -215,8 +215,8 @@ export type TenantArchivingInput = Extract<
 >;
 
 /**
- * Archives the closed windows of tenants, one after the other. A tenant's rooms lie in all partitions: a window is closed
- * once each partition has counted past its end and has sent its rooms' totals afterwards.
+ * Archives the closed windows of tenants, one at a time. A tenant's rooms lie in all partitions. A window is therefore
+ * closed only when each partition has counted past its end and has sent its rooms' totals afterwards.
  */
 export class TenantArchiving {
   readonly #options: TenantArchivingOptions;

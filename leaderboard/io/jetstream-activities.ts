@@ -1,7 +1,8 @@
 /**
- * Activities that are not edits, in JetStream beside the log. The stream holds what no checkpoint covers. A full stream
- * rejects new activities, so their senders learn of it and nothing that was accepted is lost. Stream sequences begin
- * with the date of creation: a stream that replaces a lost one must not begin below what rooms have counted.
+ * Activities other than edits, in JetStream beside the log. The stream contains the activities that no checkpoint
+ * covers. A full stream rejects new activities, so their senders receive an error and no accepted activity is lost.
+ * Stream sequences begin with the date of creation: a stream that replaces a lost one must not begin below what rooms
+ * have counted.
  */
 
 import {
@@ -33,8 +34,8 @@ const STREAM_NOT_FOUND = 10_059;
 const MADE_OTHERWISE = 10_058;
 const NANOS_PER_MS = 1_000_000;
 /**
- * No stream takes so many entries: a stream created later begins above all sequences of an earlier one. Until the year
- * 2255 they are below 2^53.
+ * First sequences of two streams differ by this number per millisecond. A stream stores fewer entries per millisecond,
+ * so a stream created later begins above all sequences of an earlier one. Until the year 2255 they are below 2^53.
  */
 const NUMBERS_PER_MS = 1_000;
 
@@ -146,7 +147,7 @@ export const HURRY = { restMsMin: 2, waitMsMax: 50 } as const;
 export class ReadingInterval {
   readonly #clock: Clock;
   readonly #options: ReadingIntervalOptions;
-  /** Answered by the read under way, and by the next one. */
+  /** Waiters that the current read answers, and waiters of the next read. */
   #current: (() => void)[] = [];
   #next: (() => void)[] = [];
   #wake: () => void = () => {};
@@ -179,7 +180,7 @@ export class ReadingInterval {
     });
   }
 
-  /** Resolves once everything that there is now was read and handed over, or after `waitMsMax`. */
+  /** Resolves once everything that the stream contains now was read and handed over, or after `waitMsMax`. */
   readNow(): Promise<void> {
     return new Promise((resolve) => {
       const callOff = this.#clock.after(this.#options.waitMsMax, resolve);

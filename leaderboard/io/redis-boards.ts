@@ -92,7 +92,7 @@ export function redisBoardWrites(redis: Redis | Cluster, keys: Keys, options: Re
   };
   const isOrdered = options.tail === "ordered" ? 1 : 0;
 
-  /** What each room has beside its boards. */
+  /** Keys of each room besides its boards. */
   const roomKeys = (room: RoomKey): string[] => [keys.applied(room), ...CAPS.map((cap) => keys.use(room, cap))];
 
   /**

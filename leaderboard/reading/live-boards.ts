@@ -68,7 +68,7 @@ export class LiveBoards {
   readonly #watched: WatchedBoards;
   #pushing = 0;
   #sweptAt: Millis;
-  /** Undefined while nobody watches. */
+  /** Undefined while no board is watched. */
   #tickAt: Millis | undefined;
   #time: LiveTime;
   #effects: LiveEffect[] = [];

@@ -58,7 +58,7 @@ export class BoardReader {
     const key = `${room} ${role} ${window.id}`;
     const state = this.#ports.reads.read(room, role, window);
     this.#recent.add(key, state, this.#clock.now());
-    state.catch(() => this.#recent.remove(key)); // The failure reaches those who wait.
+    state.catch(() => this.#recent.remove(key)); // Callers that wait for the read receive the failure.
     return state;
   }
 

@@ -13,7 +13,7 @@ import type { WindowKind } from "../boards/windows.ts";
  */
 export type Counted = "elsewhere" | "behind" | "current";
 
-/** `published`: what was sent last; undefined: nothing, or it has to be sent again. */
+/** `published`: checksum of the last push, or "behind". Undefined: nothing was pushed, or the board must be pushed again. */
 export type WatchedBoard = {
   readonly role: MemberRole;
   readonly kind: WindowKind;
@@ -34,7 +34,7 @@ export class WatchedBoards {
   readonly #rooms = new Map<RoomKey, WatchedRoom>();
   /** Rooms that may have changed since they were published. */
   readonly #due = new Set<WatchedRoom>();
-  /** Rooms with a new watcher, who has to receive what the others received. */
+  /** Rooms with a new watcher, which must receive the last pushed state. */
   readonly #again = new Set<WatchedRoom>();
   #size = 0;
 
@@ -82,14 +82,14 @@ export class WatchedBoards {
     if (room !== undefined) this.#due.add(room);
   }
 
-  /** Everything that has changed so far is about to be published. */
+  /** Call when all changes so far are about to be published. */
   settle(room: WatchedRoom): void {
     this.#due.delete(room);
   }
 
   /**
-   * Rooms whose interval is over; and rooms with a new watcher whose interval is not, who receives what was published
-   * last.
+   * Returns at most `countMax` rooms. `due`: their interval is over. `again`: they have a new watcher within the
+   * interval, which receives the last pushed state.
    */
   take(now: Millis, countMax: number): { readonly due: WatchedRoom[]; readonly again: WatchedRoom[] } {
     const [due, again]: [WatchedRoom[], WatchedRoom[]] = [[], []];
@@ -105,10 +105,7 @@ export class WatchedBoards {
     return { due, again };
   }
 
-  /**
-   * Removes boards that nobody watches. Boards are published again when the room's currency has changed or a new window
-   * has begun.
-   */
+  /** Removes boards without watchers. Boards are published again when the room's currency has changed or a new window has begun. */
   sweep(now: Millis, { counted, windowIdOf }: { counted: (room: RoomKey) => Counted; windowIdOf: (kind: WindowKind) => string }): void {
     for (const room of this.#rooms.values()) {
       for (const [key, board] of room.boards) if (board.until < now) this.#remove(room, key);
