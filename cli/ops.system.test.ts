@@ -57,7 +57,7 @@ test("[OPS1] a watcher receives the newest stored events, then each new event, o
   expect(counted).toEqual(Array.from({ length: 4 }, () => "room_claimed"));
 });
 
-test("[OPS2] the stream stores at most its maximum of events and accepts a new maximum", async () => {
+test("[OPS2] the operations stream keeps at most the maximum number of events, also after the maximum was lowered", async () => {
   const { claim, kept } = await operationsIn("ops2", { opsEventsMax: "5" });
   for (let room = 0; room < 12; room++) claim(`room${room}`);
   await nats.flush();

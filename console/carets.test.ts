@@ -46,7 +46,7 @@ test("[PAGE26] a caret without a valid name gets a placeholder name, and a clien
   ]);
 });
 
-test("[PAGE30] a caret with an invalid position is not shown; a caret from a text is shown", () => {
+test("[PAGE30] a caret with an invalid Yjs position is hidden; a caret with a valid position in a shared text is shown", () => {
   const doc = docWithText();
   const places = [
     "there",

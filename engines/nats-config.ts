@@ -1,4 +1,4 @@
-/** The text of the configuration file for a local nats-server. Another file writes it. */
+/** Builds the text of a local nats-server's configuration file. `nats-server.ts` writes the file. */
 export type NatsCluster = {
   readonly name: string;
   readonly port: number;

@@ -198,7 +198,7 @@ export const gatewayMetrics = (registry: Registry) => {
     }),
     activities: new Counter({
       name: "coroom_gateway_activities_total",
-      help: "Activity reports, by source (backend, presence) and outcome (stored, known, full, unavailable)",
+      help: "Activity reports, by source (backend, presence) and outcome: stored, known (a duplicate), full (the stream could not store it), unavailable (not confirmed, may be retried)",
       labelNames: ["by", "outcome"],
       registers,
     }),

@@ -50,7 +50,7 @@ test("[OPN3] a viewport is sent at a lower rate, and does not delay other fields
   expect(fieldsOf(own.takeDue(at(200)))).toEqual([`${VIEWPORT}=2`]);
 });
 
-test("[OPN4] after a rejoin all fields are sent at once; fields that the room still shows from before are removed", () => {
+test("[OPN4] after a rejoin all current fields are sent at once; a field that the client removed but the room still shows is removed there", () => {
   const own = new OwnPresence(OPTIONS);
   own.set([field("a", 1), field("b", 2)]);
   own.takeDue(at(0));

@@ -155,7 +155,7 @@ test("[OBX8] an edit that the server finds too large waits to be cut and counts 
   expect(send(outbox)).toEqual(["1:2/0", "2:3/0"]);
 });
 
-test("[OBX9] after a long silence sent edits go out again under the old key, the rest under a new one", () => {
+test("[OBX9] after the key becomes stale, sent edits are resent under the old key; unsent edits get a new key once those are acknowledged", () => {
   const outbox = outboxWith(2);
   send(outbox);
   outbox.add(bytes(3));

@@ -348,7 +348,7 @@ test("[ROO20] a room that is left by a listener of its stored edits stays left, 
   ]);
 });
 
-test("[ROO21] an edit that a listener has just sent counts as not saved and not stored, whatever events follow in the turn", async () => {
+test("[ROO21] an edit sent inside a `seq` listener counts as not saved and not stored, whatever events follow in the same turn", async () => {
   const server = serverOn();
   const ann = new App(server, 1);
   const seen: unknown[] = [];

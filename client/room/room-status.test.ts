@@ -7,7 +7,7 @@ const CONNECTED = { status: "connected", outage: undefined } as const;
 const WAITING = { status: "waiting", outage: { why: "refused", retryInMs: 700 } } as const;
 const FULL = { reason: "room-full", message: "full", until: 5_000 as Millis } as const;
 
-test("[ROS1] the status of a wanted room is that of its connection, until the connection is open", () => {
+test("[ROS1] a room that is being joined reports its connection's status until the connection is open, then its own", () => {
   const room = { status: "connecting", joinRetry: undefined } as const;
   expect(reportedStatusOf(room, WAITING, 0 as Millis)).toEqual(WAITING);
   expect(reportedStatusOf(room, { status: "degraded", outage: undefined }, 0 as Millis).status).toBe("degraded");

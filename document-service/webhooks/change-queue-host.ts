@@ -1,7 +1,4 @@
-/**
- * Adds the events that the change queue decides on (change-queue.ts) to the queue of webhooks, and feeds each outcome
- * back.
- */
+/** Runs change-queue.ts: adds its events to the webhook queue, and reports to it whether each add succeeded. */
 
 import { assertNever } from "../../shared/assert.ts";
 import type { Clock } from "../../shared/time/clock.ts";

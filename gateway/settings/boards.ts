@@ -13,13 +13,13 @@ export const gatewayBoardSettings = {
   boardReadsPerSecond: {
     parse: positiveInteger,
     fallback: 5,
-    meaning: "Sustained board requests per second and user over HTTP.",
+    meaning: "Maximum sustained board requests per second and user over HTTP.",
   },
   activityBurst: { parse: positiveInteger, fallback: 100, meaning: "Number of activity reports that one backend may send at once." },
   activitiesPerSecond: {
     parse: positiveInteger,
     fallback: 50,
-    meaning: "Sustained activity reports per second and backend.",
+    meaning: "Maximum sustained activity reports per second, per token user (sub) and gateway.",
   },
   ...boardSettings,
 } as const satisfies Settings;

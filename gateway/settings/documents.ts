@@ -6,7 +6,7 @@ import type { SessionConfig } from "./sessions.ts";
 
 export const documentSettings = {
   snapshotBurst: { parse: positiveInteger, fallback: 20, meaning: "Number of snapshots that one user may fetch from a gateway at once." },
-  snapshotsPerSecond: { parse: positiveInteger, fallback: 2, meaning: "Sustained snapshots per second and user from one gateway." },
+  snapshotsPerSecond: { parse: positiveInteger, fallback: 2, meaning: "Maximum sustained snapshots per second and user from one gateway." },
   gatewaySnapshotBurst: {
     parse: positiveInteger,
     fallback: 4_000,
@@ -15,7 +15,7 @@ export const documentSettings = {
   gatewaySnapshotsPerSecond: {
     parse: positiveInteger,
     fallback: 1_000,
-    meaning: "Sustained snapshots per second from one gateway.",
+    meaning: "Maximum sustained snapshots per second from one gateway.",
   },
   snapshotSharedMs: {
     parse: wholeNumber,
@@ -46,7 +46,8 @@ export const documentSettings = {
   documentWritesPerSecond: {
     parse: positiveInteger,
     fallback: 20,
-    meaning: "Sustained edits and documents per second and user over HTTP.",
+    meaning:
+      "Maximum sustained HTTP writes per second, per user and gateway. Edits, document creations and restores share this limit; deletions have a separate limit of the same size.",
   },
   writesMax: {
     parse: positiveInteger,

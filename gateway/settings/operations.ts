@@ -13,7 +13,7 @@ export const operationsSettings = {
   adminReadsPerSecond: {
     parse: positiveInteger,
     fallback: 30,
-    meaning: "Sustained console requests per second of one administrator, or of all operators together.",
+    meaning: "Maximum sustained console requests per second of one administrator, or of all operators together.",
   },
 } as const satisfies Settings;
 

@@ -12,13 +12,13 @@ export const sessionSettings = {
   frameBytesMax: { parse: positiveInteger, fallback: 786_432, meaning: "Maximum bytes of one frame from a client." },
   editBytesMax: { parse: positiveInteger, fallback: 524_288, meaning: "Maximum payload bytes of one edit." },
   editBurst: { parse: positiveInteger, fallback: 30, meaning: "Number of edits that a connection may send at once." },
-  editsPerSecond: { parse: positiveInteger, fallback: 10, meaning: "Sustained edits per second and connection." },
+  editsPerSecond: { parse: positiveInteger, fallback: 10, meaning: "Maximum sustained edits per second and connection." },
   resendBurst: {
     parse: positiveInteger,
     fallback: 1_000,
     meaning: "Number of edits that a connection may resend at once after a reconnect or a refusal.",
   },
-  resendsPerSecond: { parse: positiveInteger, fallback: 50, meaning: "Sustained resent edits per second and connection." },
+  resendsPerSecond: { parse: positiveInteger, fallback: 50, meaning: "Maximum sustained resent edits per second and connection." },
   bytesBurst: {
     parse: positiveInteger,
     fallback: 16_777_216,
@@ -29,7 +29,7 @@ export const sessionSettings = {
     parse: positiveInteger,
     fallback: 6_291_456,
     meaning:
-      "Sustained bytes per second and connection. At least COROOM_EDITS_PER_SECOND times COROOM_EDIT_BYTES_MAX, or honest clients may exceed it.",
+      "Maximum sustained bytes per second and connection. At least COROOM_EDITS_PER_SECOND times COROOM_EDIT_BYTES_MAX, or honest clients may exceed it.",
   },
   catchUpBytesBurst: {
     parse: positiveInteger,
@@ -39,7 +39,7 @@ export const sessionSettings = {
   catchUpBytesPerSecond: {
     parse: positiveInteger,
     fallback: 8_388_608,
-    meaning: "Sustained bytes of catch-up per second and connection.",
+    meaning: "Maximum sustained bytes of catch-up per second and connection.",
   },
   controlBurst: {
     parse: positiveInteger,
@@ -49,13 +49,13 @@ export const sessionSettings = {
   controlsPerSecond: {
     parse: positiveInteger,
     fallback: 20,
-    meaning: "Sustained control frames per second and connection.",
+    meaning: "Maximum sustained control frames per second and connection.",
   },
   presenceBurst: { parse: positiveInteger, fallback: 60, meaning: "Number of presence frames that a connection may send at once." },
   presencePerSecondMax: {
     parse: positiveInteger,
     fallback: 30,
-    meaning: "Sustained presence frames per second and connection. At four times this rate the connection is closed.",
+    meaning: "Maximum sustained presence frames per second and connection. At four times this rate the connection is closed.",
   },
   boardsPerConnectionMax: { parse: positiveInteger, fallback: 20, meaning: "Maximum number of watched boards per connection." },
   pingIntervalMs: { parse: positiveInteger, fallback: 30_000, meaning: "Milliseconds between two pings of a client." },

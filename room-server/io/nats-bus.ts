@@ -1,4 +1,7 @@
-/** Connects a room server to NATS, with a part for each purpose. */
+/**
+ * Connects a room server to NATS: exchanges heartbeats, and answers claims, commands, presence questions and room
+ * lists.
+ */
 
 import { hostname } from "node:os";
 

@@ -21,7 +21,7 @@ function rangeOf(log: readonly number[], shows: readonly number[], after: number
   return { result, read, asked, advance: () => clock.advance(2_000) };
 }
 
-test("[WHR1] a read ends with the requested record, or before a later one if the requested one was trimmed", async () => {
+test("[WHR1] a read ends with the requested last record; if that record was trimmed, the read excludes all later records", async () => {
   expect(await rangeOf([2, 5, 7, 9], [9], 2, 7).result).toEqual([5, 7]);
   expect(await rangeOf([8, 9], [9], 0, 7).result).toEqual([]);
 });

@@ -33,7 +33,7 @@ test("[FAIR3] a server on time raises the level once per calm interval, until no
   expect([1, 2].map((level) => share.heldAt(level))).toEqual([0, 0]);
 });
 
-test("[FAIR4] nothing changes between late and on time, or if no room costs anything", () => {
+test("[FAIR4] no level changes while the delay is between half the limit and the limit, or while all rooms cost nothing", () => {
   const share = new FairShare(options);
   share.receiveCosts(costs, 500, seconds(1));
   for (let second = 2; second < 20; second++) expect(share.receiveCosts(costs, 60, seconds(second))).toEqual([]);

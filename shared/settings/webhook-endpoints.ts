@@ -13,7 +13,9 @@ export type WebhookEndpoint = { readonly name: string; readonly tenant: TenantId
 export function webhookEndpoints(raw: string): readonly WebhookEndpoint[] {
   const endpoints = entriesOf(raw).map(({ tenant, value }): WebhookEndpoint => {
     if (!URL.canParse(value) || !/^https?:$/.test(new URL(value).protocol)) {
-      throw new SettingError("must be addresses that begin with https:// or http://, each of all tenants or as tenant=address");
+      throw new SettingError(
+        "must be http:// or https:// addresses: address receives the events of all tenants, tenant=address those of one tenant",
+      );
     }
     return { name: tenant ?? "all-tenants", tenant, url: value };
   });

@@ -1,6 +1,7 @@
 /**
  * Administration of rooms over HTTP: list members, kick, make read-only, ban, lift, and drain this gateway (operators
- * only). `http/authorize.ts` says where an authority holds, and `gateway/openapi.json` describes each route.
+ * only). `http/authorize.ts` decides in which tenant and rooms a caller may act. `gateway/openapi.json` describes each
+ * route.
  */
 
 import type { Sanction } from "../../../shared/bus/admin-messages.ts";
