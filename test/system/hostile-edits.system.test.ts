@@ -77,7 +77,7 @@ async function write(when: string): Promise<Record<number, number>> {
   return statuses;
 }
 
-test("HTTP writes of other rooms never fail beside rooms that cannot be merged, and those rooms' logs keep their edits", async () => {
+test("[HED1] HTTP writes of other rooms never fail beside rooms that cannot be merged, and those rooms' logs keep their edits", async () => {
   await write("before");
   const slow = slowUpdates(5_000, SLOW_EDITS);
   const attackers: RoomConnection[] = [];
