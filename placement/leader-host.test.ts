@@ -114,7 +114,7 @@ test("[LDR1] the leader listens before its first decision, and stores a plan's g
     owner: a,
     replica: b,
     generation: 1,
-    reason: "b keeps its replica: another server than its owner a",
+    reason: "b keeps its replica, on another server than its owner a",
   });
 });
 

@@ -35,7 +35,7 @@ export class ReplicaPlan {
     }
     if (kept !== undefined) this.#usages.countCopy(owner, kept, -1);
     this.#usages.countCopy(owner, best, 1);
-    const reason = `${best.state.server} keeps its replica: ${APART[this.#usages.apart(owner, best)]} than its owner ${owner.state.server}`;
+    const reason = `${best.state.server} keeps its replica, on ${APART[this.#usages.apart(owner, best)]} than its owner ${owner.state.server}`;
     return { room, action: { kind: "follow", by: best.state.server, instead: keeper }, reason };
   }
 

@@ -18,7 +18,8 @@ import { pack, unpack } from "./packed-edits.ts";
  */
 const WORKER = `
   import { threadId } from "node:worker_threads";
-  export function run({ question: { edit, state = edit, edits = { bytes: state } } }) {
+  export function run({ question: { edit, state = edit, edits = { bytes: state } }, begun }) {
+    Atomics.store(begun, 0, 1);
     if (edits.bytes[0] === 255) for (Atomics.add(state, 0, 1); ; );
     if (edits.bytes[0] === 251) Atomics.store(state, 0, 1);
     if (edits.bytes[0] === 253) return { threw: new RangeError("no such length") };
@@ -195,9 +196,24 @@ test("[MTH9] threads that fail to start are logged, and no document is reported 
   const asked = threads.json(state(1), []);
   await eventually("the log has it", () => logged.includes("warn"));
   clock.turn(QUICK_MS);
+  expect(clock.pending, "a thread that starts late is waited for").toBe(1);
+  clock.turn(MERGE_MS_MAX - QUICK_MS);
   await eventually("it is tried in quarantine", () => clock.pending === 1);
   clock.turn(MERGE_MS_MAX);
   expect(await asked).toBe("overran");
+});
+
+test("[MTH14] a task whose thread starts late has a whole second from its beginning, and its room is not quarantined", async () => {
+  const threads = start({ mergeMsMax: 10_000 });
+  const stuck = stick(threads);
+  clock.turn(2 * QUICK_MS); // The thread has not started yet.
+  await stuck.untilStarted(1);
+  clock.turn(QUICK_MS - 1);
+  expect(clock.pending, "it still runs").toBe(1);
+  clock.turn(1 + QUICK_MS / 4);
+  await stuck.untilStarted(2);
+  clock.turn(10_000);
+  expect(await stuck.answer).toBe("overran");
 });
 
 test("[MTH6] the thread of a long document ends with its answer, and other threads are reused", async () => {

@@ -82,6 +82,24 @@ export function documentThreads(
   /** Thread deaths, by state and task. */
   const deaths = new WeakMap<Uint8Array, Map<string, number>>();
 
+  /**
+   * Counts the time in which the task runs, in quarters of `msMax`. On a busy machine the start of a thread alone may take
+   * longer than a quick try; it has `mergeMsMax`.
+   */
+  const abortWhenLate = (msMax: number, begun: Int32Array, late: AbortController): (() => void) => {
+    const quarterMs = msMax / 4;
+    let [quarters, quartersRun] = [0, 0];
+    const wait = (): (() => void) =>
+      clock.after(quarterMs, () => {
+        quarters += 1;
+        quartersRun += Atomics.load(begun, 0);
+        if (quartersRun >= 4 || quarters * quarterMs >= mergeMsMax) late.abort();
+        else stop = wait();
+      });
+    let stop = wait();
+    return () => stop();
+  };
+
   const askIn = async <T extends Task>(
     lane: ThreadLane,
     task: T,
@@ -90,12 +108,13 @@ export function documentThreads(
   ): Promise<ThreadAnswer<T> | Unread> => {
     await new Promise<void>((start) => lanes.take(lane, start));
     const late = new AbortController();
-    const stopWaiting = clock.after(lanes.msMax(lane), () => late.abort());
+    const begun = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+    const stopWaiting = abortWhenLate(lanes.msMax(lane), begun, late);
     try {
       if (signal?.aborted === true) return "overran"; // The caller has left.
       const asked = question();
       const pool = bytesOf(asked) < LONG_BYTES ? lasting : passing;
-      const answer = (await pool.run({ task, question: asked }, { signal: late.signal })) as ThreadAnswer<T> | Threw;
+      const answer = (await pool.run({ task, question: asked, begun }, { signal: late.signal })) as ThreadAnswer<T> | Threw;
       if (!("threw" in answer)) return answer;
       log.info({ task, cause: answer.threw }, "a document or its new content cannot be read; the caller receives an error");
       return "unreadable";

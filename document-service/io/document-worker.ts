@@ -29,8 +29,12 @@ const tasks = {
 /** Replaces an answer: the task threw, and its thread continues. */
 export type Threw = { readonly threw: unknown };
 
+/** What the pool passes. `begun`: set to 1 when the task begins. */
+export type ThreadTask<T extends Task> = { readonly task: T; readonly question: ThreadQuestion<T>; readonly begun: Int32Array };
+
 /** The pool calls this. An error thrown here is a failure of the thread. */
-export function run<T extends Task>({ task, question }: { task: T; question: ThreadQuestion<T> }): unknown {
+export function run<T extends Task>({ task, question, begun }: ThreadTask<T>): unknown {
+  Atomics.store(begun, 0, 1);
   const answer = answerOf(task, question);
   if ("threw" in answer) return answer;
   return move({ [transferableSymbol]: buffersOf(answer), [valueSymbol]: answer } as unknown as ArrayBuffer);
