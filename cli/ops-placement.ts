@@ -108,7 +108,9 @@ export function moveRoom(config: Values<typeof opsMoveSettings>, print: PrintLin
 export function drainServer(config: Values<typeof opsDrainSettings>, print: PrintLine): Promise<void> {
   return connected(config, async (nats) => {
     const server = config.server as ServerId;
-    const reply = await commandServer({ nats, subjects: subjectsOf(config.environment) }, server, { kind: "drain" });
+    const drain = (): ReturnType<typeof commandServer> =>
+      commandServer({ nats, subjects: subjectsOf(config.environment) }, server, { kind: "drain" });
+    const reply = await drain();
     if (reply?.kind !== "done") throw reply === undefined ? notAnswering(server) : new SettingError(reply.reason);
     const until = performance.now() + DRAIN_MS_MAX;
     let heartbeat: ServerHeartbeat | undefined;
@@ -116,6 +118,7 @@ export function drainServer(config: Values<typeof opsDrainSettings>, print: Prin
       heartbeat = (await listen(nats, config)).find(({ server }) => server === config.server);
       if (heartbeat?.rooms === 0) return print(`${config.server} has no rooms left and can be stopped`);
       if (heartbeat !== undefined && heartbeat.rooms !== left) print(`${config.server} has ${heartbeat.rooms} rooms`);
+      else if (heartbeat !== undefined) await drain(); // A drain tries each room once. A room that no server accepted at that moment is tried again.
     }
     if (heartbeat === undefined)
       throw new SettingError(
