@@ -6,9 +6,9 @@ export type { ClientId, Epoch, Position, Seq, UserId } from "../shared/ids.ts";
 export type { Rights, RoomMode, SavingState, TentativeEdit } from "../shared/wire/frames.ts";
 export type { BoardRole, BoardWindow } from "../shared/wire/boards.ts";
 export type { Point, Rectangle, TextSpan } from "../shared/wire/positions.ts";
-export type { ConnectionEvents, ConnectionOptions } from "./connection/connection-host.ts";
+export type { ConnectionOptions } from "./connection/connection-host.ts";
 export type { Token } from "./options.ts";
-export type { RoomAwareness } from "./presence/awareness.ts";
+export type { AwarenessState, RoomAwareness } from "./presence/awareness.ts";
 export type { RoomEdit } from "./room/room-messages.ts";
 export type { Board, BoardEvents, BoardOptions, Leaderboard, RankedUser } from "./boards/leaderboard.ts";
 export type { Participant, PresenceChange } from "./presence/participants.ts";
@@ -28,7 +28,7 @@ export type {
   StoredRoom,
 } from "./persistence/edit-store.ts";
 export type { RoomEvents, RoomConnectionOptions, Status, StatusChange } from "./room/room-events.ts";
-export type { Outage } from "./connection/connection-messages.ts";
+export type { ConnectionEvents, Outage, SocketClose } from "./connection/connection-messages.ts";
 export type { RestoredEdit } from "./room/room-messages.ts";
 export type { EditFormat } from "./room/unsent.ts";
-export type { ProviderEvents, ProviderOptions } from "./yjs/yjs-provider.ts";
+export type { ProviderEvents, ProviderOptions } from "./yjs/provider-events.ts";

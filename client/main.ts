@@ -11,7 +11,9 @@ import { reportError, systemChance, systemClock } from "./io/system.ts";
 import type { ClientWorld } from "./ports.ts";
 import type { RoomConnectionOptions } from "./room/room-events.ts";
 import { RoomConnection as RoomConnectionHost } from "./room/room-connection-host.ts";
-import { type ProviderOptions, YjsProvider } from "./yjs/yjs-provider.ts";
+import type { AwarenessState } from "./presence/awareness.ts";
+import type { ProviderOptions } from "./yjs/provider-events.ts";
+import { YjsProvider } from "./yjs/yjs-provider.ts";
 
 const world: ClientWorld = { clock: systemClock, chance: systemChance, openSocket, fetchSnapshot, watchNetwork, reportError };
 
@@ -29,8 +31,8 @@ export class RoomConnection extends RoomConnectionHost {
   }
 }
 
-/** One room, synchronized with a Yjs document. */
-export class CoroomProvider extends YjsProvider {
+/** One room, synchronized with a Yjs document. `State`: fields of the awareness. */
+export class CoroomProvider<State extends object = AwarenessState> extends YjsProvider<State> {
   constructor(options: ProviderOptions) {
     super(options, world);
   }

@@ -9,7 +9,8 @@ import type { ClientWorld } from "./ports.ts";
 import type { RoomConnectionOptions } from "./room/room-events.ts";
 import { RoomConnection } from "./room/room-connection-host.ts";
 import { serverOn } from "./testing/test-page.ts";
-import { type ProviderOptions, YjsProvider } from "./yjs/yjs-provider.ts";
+import type { ProviderOptions } from "./yjs/provider-events.ts";
+import { YjsProvider } from "./yjs/yjs-provider.ts";
 
 const GOOD = { url: "ws://h", token: "t", room: "notes", connect: false };
 const world = (): ClientWorld => serverOn().world();

@@ -4,8 +4,10 @@ import { expect, test } from "vitest";
 
 import type { ClientId } from "../../shared/ids.ts";
 import { TokenBucket } from "../../shared/limits/token-bucket.ts";
+import { CLOSE } from "../../shared/wire/close-codes.ts";
 import type { ClientFrame, Limits } from "../../shared/wire/frames.ts";
-import { ConnectionHost, serverFrameOf } from "./connection-host.ts";
+import { ConnectionHost } from "./connection-host.ts";
+import { serverFrameOf } from "./connection-messages.ts";
 import type { NetworkChange, OpenSocket, WatchNetwork } from "../ports.ts";
 import type { RoomConnectionOptions } from "../room/room-events.ts";
 import { RoomConnection } from "../room/room-connection-host.ts";
@@ -118,11 +120,54 @@ test("[COH11] the client leaves a room on the server when a rejoin is rejected",
   expect(receivedFrames(server, "leave").map(({ channel }) => channel)).toEqual([2]);
 });
 
-test("[COH2] a connection holds a room once", () => {
+test("[COH2] a second member of a room uses an additional connection, which closes with its last room", async () => {
   const server = serverOn();
   const connection = new ConnectionHost({ url: "ws://h", token: "t" }, server.world(1));
-  new RoomConnection({ connection, room: NOTES }, server.world(1));
-  expect(() => new RoomConnection({ connection, room: NOTES }, server.world(2))).toThrow("one RoomConnection or provider a room");
+  const shared = (seed: number): RoomConnection => new RoomConnection({ connection, room: NOTES }, server.world(seed));
+  const [first, second, third] = [shared(1), shared(2), shared(3)];
+  await server.clock.advance(1_000);
+  expect([first, second, third].map(({ status }) => status)).toEqual(["connected", "connected", "connected"]);
+  expect([server.connections.size, first.participants.size]).toEqual([3, 3]);
+  second.send(bytes(7));
+  await server.clock.advance(1_000);
+  expect([first.seq, second.seq, second.saved, third.seq]).toEqual([1, 1, true, 1]);
+
+  second.destroy();
+  await server.clock.advance(1_000);
+  expect([server.connections.size, third.status]).toEqual([2, "connected"]);
+  connection.disconnect();
+  await server.clock.advance(1_000);
+  expect([server.connections.size, first.status, third.status]).toEqual([0, "disconnected", "disconnected"]);
+  connection.connect();
+  await server.clock.advance(1_000);
+  expect([server.connections.size, first.status, third.status]).toEqual([2, "connected", "connected"]);
+  first.destroy();
+  const fourth = shared(4);
+  await server.clock.advance(1_000);
+  expect([server.connections.size, fourth.status], "the first connection has the room free again").toEqual([2, "connected"]);
+  for (const room of [third, fourth]) room.destroy();
+  connection.disconnect();
+  await server.clock.advance(MINUTE);
+  expect([server.connections.size, server.clock.pending]).toEqual([0, 0]);
+});
+
+test("[COH23] a connection reports how its socket closed; null if this client closed it", async () => {
+  const server = serverOn();
+  const connection = new ConnectionHost({ url: "ws://h", token: () => "t" }, server.world(1));
+  const closes: unknown[] = [];
+  connection.on("close", (close) => closes.push(close?.code ?? null));
+  connection.connect();
+  await server.clock.advance(1_000);
+  server.send({ type: "going-away", reconnectAfterMs: 5 });
+  await server.clock.advance(1_000);
+  expect([closes, connection.status], "a move to another gateway closes no connection in use").toEqual([[], "connected"]);
+  server.cut();
+  await server.clock.advance(10_000);
+  server.cut(CLOSE.overloaded.code);
+  await server.clock.advance(MINUTE);
+  connection.disconnect();
+  await server.clock.advance(1_000);
+  expect(closes).toEqual([1006, CLOSE.overloaded.code, null]);
 });
 
 test("[COH10] destroying a room long after it was left does not affect its successor", async () => {

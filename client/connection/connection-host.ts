@@ -2,34 +2,39 @@
  * One connection to the server: feeds `connection-lifecycle.ts`, carries out its effects, and gives frames of rooms to
  * `rooms-on-connection.ts`. Several rooms may share it if one token opens all of them. When the gateway leaves there
  * are two connections for a moment: the next one opens while the current one still serves. Failures of the next one are
- * ignored until it takes over. Rules COH1 to COH22.
+ * ignored until it takes over. Rules COH1 to COH23.
  */
 
 import { assertNever } from "../../shared/assert.ts";
 import type { ClientKey, Position, RoomId } from "../../shared/ids.ts";
-import { encodeFrame, decodeFrame } from "../../shared/wire/codec.ts";
-import type { ClientFrame, Limits, Frame } from "../../shared/wire/frames.ts";
+import { encodeFrame } from "../../shared/wire/codec.ts";
+import type { ClientFrame, Limits } from "../../shared/wire/frames.ts";
 import { WakeTimer, earlier, Turns } from "./turns.ts";
 import { ConnectionLifecycle } from "./connection-lifecycle.ts";
 import { ControlFrames } from "./control-frames.ts";
-import type { ConnectionEffect, ConnectionInput, ConnectionStatus, Outage } from "./connection-messages.ts";
+import {
+  type ConnectionEffect,
+  type ConnectionEvents,
+  type ConnectionInput,
+  type ConnectionStatus,
+  type Outage,
+  serverFrameOf,
+} from "./connection-messages.ts";
 import {
   assertOptions,
   type ServerAddress,
   serverAddressOf,
   snapshotUrl,
   assertToken,
-  type Token,
   tokenFailed,
   tokenInput,
+  type Token,
 } from "../options.ts";
 import * as defaults from "../defaults.ts";
 import { Events } from "../events.ts";
 import type { SnapshotAnswer, Socket, ClientWorld } from "../ports.ts";
 import { ClientRates } from "./client-rates.ts";
-import type { Problem, Refusal } from "../room/problems.ts";
 import { type ConnectedRoom, RoomsOnConnection } from "./rooms-on-connection.ts";
-import { FrameType, type ServerFrame, type UnknownFrame } from "../../shared/wire/frames.ts";
 
 export type ConnectionOptions = {
   /** URL of the server: `wss://host`, `ws://host:port`, `https:` or `http:`. A path is kept. */
@@ -41,22 +46,14 @@ export type ConnectionOptions = {
   readonly token: Token;
 };
 
-export type ConnectionEvents = {
-  /** `why` (text) and `retryInMs` (milliseconds) are set while the status is `waiting`. */
-  status: [{ status: ConnectionStatus } & Partial<Outage>];
-  /** The server refused the connection permanently. Call `connect()` to try again. */
-  refused: [Refusal];
-  error: [Problem];
-};
-
 /** One attempt to reach a gateway, and its socket. */
 type Attempt = { readonly core: ConnectionLifecycle; socket: Socket | undefined; tokensAsked: number };
 
 const AGENT = "@coroom/client";
 
 export class ConnectionHost {
+  readonly #options: ConnectionOptions;
   readonly #address: ServerAddress;
-  readonly #token: Token;
   readonly #world: ClientWorld;
   readonly #turns = new Turns<{ attempt: Attempt; input: ConnectionInput }>(({ attempt, input }) => this.#receiveInput(attempt, input));
   readonly #alarm: WakeTimer;
@@ -76,14 +73,18 @@ export class ConnectionHost {
   /** Replaces the current connection once it is open. */
   #next: Attempt | undefined;
   #lastToken = "";
+  readonly #isAdditional: boolean;
+  /** Undefined: no room was taken here when another member wanted it. */
+  #additional: ConnectionHost | undefined;
   #status: ConnectionStatus = "disconnected";
 
-  constructor(options: ConnectionOptions, world: ClientWorld) {
+  constructor(options: ConnectionOptions, world: ClientWorld, { isAdditional = false } = {}) {
     assertOptions(options, "url and token");
     const { url, token } = options;
+    this.#options = { url, token };
+    this.#isAdditional = isAdditional;
     this.#address = serverAddressOf(url);
     assertToken(token);
-    this.#token = token;
     this.#world = world;
     this.#current = this.#newAttempt();
     this.#alarm = new WakeTimer(world.clock, () => this.#tick());
@@ -119,17 +120,24 @@ export class ConnectionHost {
 
   /** Connects, and reconnects until `disconnect()` is called. While it waits for the next attempt, it tries at once. */
   connect(): void {
-    this.#turns.add({ attempt: this.#current, input: { kind: "connect" } });
+    if (!this.#isAdditional || !this.#rooms.isEmpty) this.#turns.add({ attempt: this.#current, input: { kind: "connect" } });
+    this.#additional?.connect();
   }
 
   /** Closes the connection. Its rooms keep their unsent edits for the next `connect()`. */
   disconnect(): void {
     this.#turns.add({ attempt: this.#current, input: { kind: "disconnect" } });
+    this.#additional?.disconnect();
   }
 
-  /** @internal For rooms: throws if another object takes part for the same room. */
-  assertFree(member: ConnectedRoom): void {
-    this.#rooms.assertFree(member);
+  /**
+   * @internal For rooms: this connection, or an additional one if another member has the same room here, because a
+   * gateway admits a connection to a room once. An additional connection closes with the last room on it.
+   */
+  connectionFor(member: ConnectedRoom): ConnectionHost {
+    if (this.#rooms.isFreeFor(member)) return this;
+    this.#additional ??= new ConnectionHost(this.#options, this.#world, { isAdditional: true });
+    return this.#additional.connectionFor(member);
   }
 
   /** @internal For rooms: takes part in the connection. */
@@ -145,6 +153,7 @@ export class ConnectionHost {
   /** @internal For rooms that left: the room has sent LEAVE and everything before it. */
   left(member: ConnectedRoom): void {
     this.#rooms.left(member);
+    if (this.#isAdditional && this.#rooms.isEmpty) this.#turns.add({ attempt: this.#current, input: { kind: "disconnect" } });
   }
 
   /** @internal For rooms. */
@@ -172,8 +181,9 @@ export class ConnectionHost {
   }
 
   #newAttempt(): Attempt {
-    const core = new ConnectionLifecycle({ ...defaults.CONNECTION, agent: AGENT, tokenIsFixed: typeof this.#token === "string" }, () =>
-      this.#world.chance.unit(),
+    const core = new ConnectionLifecycle(
+      { ...defaults.CONNECTION, agent: AGENT, tokenIsFixed: typeof this.#options.token === "string" },
+      () => this.#world.chance.unit(),
     );
     return { core, socket: undefined, tokensAsked: 0 };
   }
@@ -204,7 +214,10 @@ export class ConnectionHost {
 
   #receiveInput(attempt: Attempt, input: ConnectionInput): void {
     if (attempt !== this.#current && attempt !== this.#next) return; // The attempt was abandoned meanwhile.
+    if (input.kind === "socket-closed") attempt.socket = undefined;
     for (const effect of attempt.core.receiveInput(input, this.#world.clock.now())) this.#carryOut(attempt, effect);
+    if (input.kind === "socket-closed" && attempt === this.#current)
+      this.#events.emit("close", { code: input.code, reason: input.why ?? "" });
     if (attempt === this.#current && input.kind === "frame" && input.frame?.type === "pong") {
       this.#rates?.receivePong(input.frame.nonce, this.#world.clock.now());
       this.#askArrivalIfDue(attempt, "pong"); // Frames sent after the PING may block everything that would ask again.
@@ -238,8 +251,10 @@ export class ConnectionHost {
       case "open-socket":
         return this.#openSocket(attempt);
       case "close-socket":
-        attempt.socket?.close();
+        if (attempt.socket === undefined) return;
+        attempt.socket.close();
         attempt.socket = undefined;
+        if (attempt === this.#current) this.#events.emit("close", null);
         return;
       case "send":
         if (effect.frame.type !== "hello") return this.send(effect.frame);
@@ -297,7 +312,7 @@ export class ConnectionHost {
     const asked = attempt.tokensAsked;
     let input: ConnectionInput;
     try {
-      input = tokenInput(await (typeof this.#token === "string" ? this.#token : this.#token()));
+      input = tokenInput(await (typeof this.#options.token === "string" ? this.#options.token : this.#options.token()));
     } catch (cause) {
       input = tokenFailed(cause); // The application's function may throw anything.
     }
@@ -325,15 +340,4 @@ export class ConnectionHost {
     this.#status = status;
     this.#events.emit("status", { status, ...this.outage });
   }
-}
-
-/** Decodes a frame from the server. */
-/** Undefined: the bytes are no frame that a server may send. */
-export function serverFrameOf(bytes: Uint8Array): ServerFrame | UnknownFrame | undefined {
-  const frame = decodeFrame(bytes);
-  return frame === undefined || frame.type === "unknown" || isServerFrame(frame) ? frame : undefined;
-}
-
-function isServerFrame(frame: Frame): frame is ServerFrame {
-  return FrameType[frame.type] >= 0x80;
 }

@@ -1,7 +1,16 @@
 /** Inputs and effects of the connection's state machine. */
 
 import type { Millis } from "../../shared/ids.ts";
-import type { ClientFrame, JoinRefusal, Limits, ServerFrame, UnknownFrame } from "../../shared/wire/frames.ts";
+import { decodeFrame } from "../../shared/wire/codec.ts";
+import {
+  type ClientFrame,
+  type Frame,
+  FrameType,
+  type JoinRefusal,
+  type Limits,
+  type ServerFrame,
+  type UnknownFrame,
+} from "../../shared/wire/frames.ts";
 import type { NetworkChange } from "../ports.ts";
 import type { Problem, Refusal } from "../room/problems.ts";
 
@@ -49,3 +58,26 @@ export type Outage = { readonly why: string; readonly retryInMs: number; readonl
 
 /** degraded: connected, but the gateway cannot reach the room servers. What is sent waits there. */
 export type ConnectionStatus = "disconnected" | "stopped" | "waiting" | "connecting" | "connected" | "degraded";
+
+export type ConnectionEvents = {
+  /** `why` (text) and `retryInMs` (milliseconds) are set while the status is `waiting`. */
+  status: [{ status: ConnectionStatus } & Partial<Outage>];
+  /** The server refused the connection permanently. Call `connect()` to try again. */
+  refused: [Refusal];
+  error: [Problem];
+  /** The socket closed. Null: this client closed it. */
+  close: [SocketClose | null];
+};
+
+/** Close code and reason, as in the CloseEvent of browsers. Code 1006: the socket broke or could not be opened. */
+export type SocketClose = { readonly code: number; readonly reason: string };
+
+/** Undefined: the bytes are no frame that a server may send. */
+export function serverFrameOf(bytes: Uint8Array): ServerFrame | UnknownFrame | undefined {
+  const frame = decodeFrame(bytes);
+  return frame === undefined || frame.type === "unknown" || isServerFrame(frame) ? frame : undefined;
+}
+
+function isServerFrame(frame: Frame): frame is ServerFrame {
+  return FrameType[frame.type] >= 0x80;
+}

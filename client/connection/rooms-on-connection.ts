@@ -45,17 +45,18 @@ export class RoomsOnConnection {
     this.#out = out;
   }
 
-  /** Throws if another member takes part for the room, which is an error of the application. */
-  assertFree(member: ConnectedRoom): void {
+  /** False: another member takes part for the room. The gateway admits a connection to a room once. */
+  isFreeFor(member: ConnectedRoom): boolean {
     const there = this.#members.get(member.room);
-    assert(
-      there === undefined || there === member,
-      `room ${JSON.stringify(member.room)} is on this connection already: one RoomConnection or provider a room`,
-    );
+    return there === undefined || there === member;
+  }
+
+  get isEmpty(): boolean {
+    return this.#members.size === 0;
   }
 
   enter(member: ConnectedRoom): void {
-    this.assertFree(member);
+    assert(this.isFreeFor(member), "a connection has one member of a room");
     this.#members.set(member.room, member);
     this.#sendOpened(member);
   }

@@ -1,5 +1,5 @@
 /**
- * Two rooms on one connection are left, wanted again and replaced at random, also from listeners, while connections
+ * Two rooms on one connection, one of them with two members, are left, wanted again and replaced at random, also from listeners, while connections
  * break and move. Every client that is wanted at the end is in its room.
  */
 
@@ -12,7 +12,7 @@ import { App, bytes, MINUTE, serverOn } from "../testing/test-page.ts";
 import type { ModelServer } from "../testing/model-server.ts";
 
 const SEEDS = Array.from({ length: 40 }, (_, index) => 1000 + index);
-const ROOMS = ["notes", "tasks"];
+const ROOMS = ["notes", "tasks", "notes"];
 const EVENTS = ["edit", "status", "synced", "saved", "participants", "seq"] as const;
 const STEPS = 40;
 const ACTIONS_IN_LISTENERS_MAX = 12;

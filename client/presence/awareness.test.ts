@@ -12,7 +12,7 @@ import * as Y from "yjs";
 
 import type { ClientId } from "../../shared/ids.ts";
 import { RoomAwareness } from "./awareness.ts";
-import type { ProviderOptions } from "../yjs/yjs-provider.ts";
+import type { ProviderOptions } from "../yjs/provider-events.ts";
 import { YjsProvider } from "../yjs/yjs-provider.ts";
 import { ClientFakeClock } from "../testing/fake-clock.ts";
 import { ModelServer } from "../testing/model-server.ts";

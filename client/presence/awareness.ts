@@ -23,7 +23,7 @@ export interface AwarenessRoom {
 
 // The types of y-protocols, so that bindings written in TypeScript accept this class.
 // oxlint-disable-next-line typescript/no-explicit-any
-type State = { [field: string]: any };
+export type AwarenessState = { [field: string]: any };
 
 /** Field with the Yjs client id of a participant. A participant without it is not part of the awareness. */
 const YJS_CLIENT = "yjs";
@@ -38,10 +38,11 @@ export function refuseReserved(fields: object): void {
   );
 }
 
-export class RoomAwareness extends Observable<string> {
+/** `State`: fields of the awareness, for TypeScript. A field is missing until its client has set it. */
+export class RoomAwareness<State extends object = AwarenessState> extends Observable<string> {
   readonly doc: Y.Doc;
   readonly clientID: number;
-  readonly states = new Map<number, State>();
+  readonly states = new Map<number, Partial<State>>();
   readonly meta = new Map<number, { clock: number; lastUpdated: number }>();
   /** Unused; the type of y-protocols requires it. */
   readonly _checkInterval = undefined;
@@ -67,16 +68,16 @@ export class RoomAwareness extends Observable<string> {
     this.setLocalState({});
   }
 
-  getStates(): Map<number, State> {
+  getStates(): Map<number, Partial<State>> {
     return this.states;
   }
 
-  getLocalState(): State | null {
+  getLocalState(): Partial<State> | null {
     return this.states.get(this.clientID) ?? null;
   }
 
   /** Null: this client becomes invisible. */
-  setLocalState(state: State | null): void {
+  setLocalState(state: Partial<State> | null): void {
     refuseReserved(state ?? {});
     const { clientID } = this;
     const before = this.getLocalState();
@@ -99,7 +100,7 @@ export class RoomAwareness extends Observable<string> {
     this.emit("update", [{ added, updated, removed }, "local"]);
   }
 
-  setLocalStateField(field: string, value: unknown): void {
+  setLocalStateField<Field extends keyof State & string>(field: Field, value: State[Field]): void {
     const state = this.getLocalState();
     if (state !== null) this.setLocalState({ ...state, [field]: value });
   }
@@ -186,7 +187,7 @@ export class RoomAwareness extends Observable<string> {
     }
     const { [YJS_CLIENT]: _, ...state } = fields;
     this.#fields.set(id, fields);
-    this.states.set(id, state);
+    this.states.set(id, state as Partial<State>); // Other clients may set fields of any type.
   }
 
   #count(id: number): void {

@@ -47,6 +47,18 @@ export type Problem =
 /** Close code of the WebSocket standard. */
 const POLICY_VIOLATION = 1008;
 
+/** Whether the server rejected the token, or the token does not admit to the room. */
+export function isAuthenticationFailure(refusal: Refusal): boolean {
+  switch (refusal.kind) {
+    case "connection-refused":
+      return refusal.code === CLOSE.unauthorized.code;
+    case "token-expired":
+      return true;
+    case "room-refused":
+      return refusal.reason === "not-allowed" || refusal.reason === "rights-revoked";
+  }
+}
+
 /** `errorText`: the text of the server's ERROR frame, if one arrived. */
 export function connectionRefused(code: number, errorText: string | undefined): Refusal {
   const meaning =

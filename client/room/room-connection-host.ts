@@ -9,7 +9,7 @@ import type { Rights, SavingState } from "../../shared/wire/frames.ts";
 import type { PresenceField } from "../../shared/wire/presence.ts";
 import { WakeTimer, earlier, Turns } from "../connection/turns.ts";
 import { ConnectionHost } from "../connection/connection-host.ts";
-import type { Outage } from "../connection/connection-messages.ts";
+import type { Outage, SocketClose } from "../connection/connection-messages.ts";
 import * as defaults from "../defaults.ts";
 import { assertBytes, assertInFlight, assertOptions, assertConnectionSource, assertStore } from "../options.ts";
 import { Events } from "../events.ts";
@@ -32,7 +32,7 @@ export class RoomConnection {
   readonly presence = { set: (presence: Presence): void => this.show(fieldsOf(presence)) };
   /** The room's leaderboards. */
   readonly leaderboard: Leaderboard;
-  readonly #connection: ConnectionHost;
+  #connection: ConnectionHost;
   readonly #ownsConnection: boolean;
   readonly #clock: ClientClock;
   readonly #session: RoomSession;
@@ -74,10 +74,7 @@ export class RoomConnection {
     this.leaderboard = new Leaderboard((board, shown) => this.#turns.add({ kind: "watch-board", board, shown }), world);
     this.#ownsConnection = options.connection === undefined;
     this.#connection = options.connection ?? new ConnectionHost(options, world);
-    if (options.connect ?? true) this.#connection.assertFree(this);
-    this.#connection.on("status", this.#receiveConnectionStatus);
-    this.#connection.on("refused", this.#emitRefused);
-    this.#connection.on("error", this.#emitProblem);
+    this.#listen(this.#connection, "on");
     this.#reporter = new RoomStatusReporter(this, this.#events);
     const stored = { server: this.#connection.server, room, condense: options.format?.condense ?? options.format?.merge };
     this.#store = options.store && new StoreHost(options.store, stored, (input) => this.receiveInput(input));
@@ -169,16 +166,14 @@ export class RoomConnection {
   }
 
   /**
-   * Joins the room and stays in it. After a refusal, or while it waits, tries at once. Throws if the connection already
-   * has this room.
+   * Joins the room and stays in it. After a refusal, or while it waits, tries at once. If another member has the room on
+   * a shared connection, this one uses an additional connection.
    */
   connect(): void {
     if (this.#isDestroyed) return;
-    this.#connection.assertFree(this);
     this.#isWanted = true;
     this.receiveInput({ kind: "enter" });
-    this.#connection.enter(this);
-    this.#connection.connect();
+    this.#turns.add({ kind: "take-place" });
   }
 
   /** Leaves the room. Unsent edits are kept for the next `connect()`. */
@@ -195,9 +190,7 @@ export class RoomConnection {
     this.#isDestroyed = true;
     this.leaderboard.end();
     this.disconnect();
-    this.#connection.off("status", this.#receiveConnectionStatus);
-    this.#connection.off("refused", this.#emitRefused);
-    this.#connection.off("error", this.#emitProblem);
+    this.#listen(this.#connection, "off");
     this.#events.clear();
     this.#store?.leave();
     this.receiveInput({ kind: "tick" }); // Ends the room after all queued inputs, once its last edits are stored.
@@ -243,6 +236,7 @@ export class RoomConnection {
 
   #takeInput(input: HostInput): void {
     if (input.kind === "connection-status") return this.#reporter.report();
+    if (input.kind === "take-place") return this.#takePlace();
     if (input.kind === "edit") this.#queuedEdits -= 1;
     const now = this.#clock.now();
     if (input.kind === "leave" || input.kind === "connection-lost") this.#download?.abort(); // The next join shows what is needed.
@@ -253,7 +247,7 @@ export class RoomConnection {
     for (const effect of this.#presence.receiveInput(input, now)) this.#carryOut(effect);
     if (input.kind === "leave") this.#connection.left(this);
     // The stored content is known now, so the room can be joined.
-    if (isRestoring && !this.#session.keeping.isOpening && this.#isWanted) this.#connection.enter(this);
+    if (isRestoring && !this.#session.keeping.isOpening && this.#isWanted) this.#takePlace();
     this.#reporter.report();
     if (this.#isDestroyed && this.#queuedEdits === 0 && this.#session.keeping.isDone) return this.#end();
     if (!this.#flushing) this.#alarm.setFor(earlier(this.#session.dueAt(now), this.#presence.dueAt(now)));
@@ -307,6 +301,26 @@ export class RoomConnection {
     }
   }
 
+  /** Runs behind the frames of an earlier stay in the room, which belong to the connection of that stay. */
+  #takePlace(): void {
+    if (!this.#isWanted) return;
+    const connection = this.#connection.connectionFor(this);
+    if (connection !== this.#connection) {
+      this.#listen(this.#connection, "off");
+      this.#listen(connection, "on");
+      this.#connection = connection;
+    }
+    connection.enter(this);
+    connection.connect();
+  }
+
+  #listen(connection: ConnectionHost, change: "on" | "off"): void {
+    connection[change]("status", this.#receiveConnectionStatus);
+    connection[change]("refused", this.#emitRefused);
+    connection[change]("error", this.#emitProblem);
+    connection[change]("close", this.#emitClose);
+  }
+
   #end(): void {
     this.#alarm.setFor(undefined);
     this.#store?.close();
@@ -321,10 +335,11 @@ export class RoomConnection {
   }
 
   readonly #emitRefused = (refusal: Refusal): void => this.#events.emit("refused", refusal);
+  readonly #emitClose = (close: SocketClose | null): void => this.#events.emit("connection-close", close);
   readonly #emitProblem = (problem: Problem): void => this.#events.emit("error", problem);
 
   readonly #receiveConnectionStatus = (): void => this.#turns.add({ kind: "connection-status" });
 }
 
-/** `connection-status`: the status of the connection has changed. */
-type HostInput = PresenceSessionInput | WatchInput | { kind: "connection-status" };
+/** `connection-status`: the status of the connection has changed. `take-place`: enter the room on a connection. */
+type HostInput = PresenceSessionInput | WatchInput | { kind: "connection-status" } | { kind: "take-place" };

@@ -2,7 +2,7 @@
 
 import type { ClientId, Position, Seq } from "../../shared/ids.ts";
 import type { SavingState, TentativeEdit } from "../../shared/wire/frames.ts";
-import type { ConnectionStatus, Outage } from "../connection/connection-messages.ts";
+import type { ConnectionStatus, Outage, SocketClose } from "../connection/connection-messages.ts";
 import type { ConnectionHost } from "../connection/connection-host.ts";
 import type { EditStore } from "../persistence/edit-store.ts";
 import type { Participant, PresenceChange } from "../presence/participants.ts";
@@ -87,6 +87,8 @@ export type RoomEvents = {
   "presence": [PresenceChange];
   /** How the room's presence is sent, and this client's maximum rate. */
   "mode": [ModeFacts];
+  /** The socket of the connection closed. Null: this client closed it. The client reconnects if `status` is `waiting`. */
+  "connection-close": [SocketClose | null];
   /** The server refused this client. Nothing is tried until `connect()` is called. */
   "refused": [Refusal];
   /** A problem that does not stop the client. */

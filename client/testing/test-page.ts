@@ -13,7 +13,7 @@ import { LIMITS } from "./model-connection.ts";
 import { ModelServer } from "./model-server.ts";
 import * as Y from "yjs";
 import type { ClientClock, ClientWorld } from "../ports.ts";
-import type { ProviderOptions } from "../yjs/yjs-provider.ts";
+import type { ProviderOptions } from "../yjs/provider-events.ts";
 import { YjsProvider } from "../yjs/yjs-provider.ts";
 import type { MemoryStore } from "./memory-store.ts";
 

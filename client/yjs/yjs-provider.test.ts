@@ -6,10 +6,10 @@ import * as Y from "yjs";
 import type { ClientId, Epoch, RoomId, Seq } from "../../shared/ids.ts";
 import { ConnectionHost } from "../connection/connection-host.ts";
 import { ClientFakeClock } from "../testing/fake-clock.ts";
-import { MemoryStore } from "../testing/memory-store.ts";
 import { LIMITS } from "../testing/model-connection.ts";
 import { ModelServer } from "../testing/model-server.ts";
-import { type ProviderOptions, YjsProvider } from "./yjs-provider.ts";
+import type { ProviderOptions } from "./provider-events.ts";
+import { YjsProvider } from "./yjs-provider.ts";
 
 const MINUTE = 60_000;
 
@@ -360,24 +360,22 @@ test("[YJS13] an error of a document observer is reported, and does not affect w
   provider.destroy();
 });
 
-test("[YJS14] a second provider for a room on one connection is rejected, and leaves nothing behind", async () => {
+test("[YJS14] several providers for a room on one connection converge, also with one document, and each can be destroyed", async () => {
   const server = serverOn();
   const connection = new ConnectionHost({ url: "ws://h", token: "t" }, server.world(1));
-  const first = new Writer(server, 2, { connection, url: undefined, token: undefined } as unknown as Partial<ProviderOptions>);
-  const [doc, device] = [new Y.Doc(), new MemoryStore()];
-  const second = (connect: boolean) => new YjsProvider({ connection, room: "notes", doc, store: device, connect }, server.world(3));
-  const listeners = (): number => [...doc._observers.values()].reduce((sum, { size }) => sum + size, 0);
-  const before = listeners(); // Yjs registers observers itself.
-  expect(() => second(true)).toThrow("on this connection already");
-  expect(listeners()).toBe(before);
-  const waiting = second(false);
-  expect(() => waiting.connect()).toThrow("on this connection already");
+  const shared = { connection, url: undefined, token: undefined } as unknown as Partial<ProviderOptions>;
+  const ann = new Writer(server, 2, shared);
+  const [bob, again] = [new Writer(server, 3, shared), new Writer(server, 4, { ...shared, doc: ann.doc })];
   await server.clock.advance(1_000);
-  expect([waiting.status, first.provider.status]).toEqual(["disconnected", "connected"]);
-  first.provider.destroy();
-  waiting.connect();
+  ann.type("hello");
+  bob.type("world");
   await server.clock.advance(1_000);
-  expect(waiting.status).toBe("connected");
+  expect([bob.text.length, bob.text]).toEqual([10, ann.text]);
+  ann.provider.destroy();
+  ann.type("!");
+  await server.clock.advance(1_000);
+  expect([again.provider.saved, bob.text]).toEqual([true, ann.text]);
+  expect([...bob.events, ...again.events].filter((event) => !/saved|synced/.test(event))).toEqual([]);
 });
 
 test("[YJS15] a `sync` listener, as bindings for y-websocket use, is called when the document is complete", async () => {

@@ -1,65 +1,38 @@
 /**
  * Keeps a Yjs document and a room the same: applies the room's edits to the document and sends the document's changes
- * to the room (`yjs-document.ts`). `main.ts` makes it `CoroomProvider`. Rules YJS1 to YJS24.
+ * to the room (`yjs-document.ts`). `main.ts` makes it `CoroomProvider`. Rules YJS1 to YJS29.
  */
 
 import type * as Y from "yjs";
 
 import type { ClientId, Seq } from "../../shared/ids.ts";
 import type { Rights, SavingState } from "../../shared/wire/frames.ts";
-import { refuseReserved, RoomAwareness } from "../presence/awareness.ts";
+import { type AwarenessState, refuseReserved, RoomAwareness } from "../presence/awareness.ts";
 import { assertDoc, assertOptions } from "../options.ts";
 import { Events } from "../events.ts";
 import type { Leaderboard } from "../boards/leaderboard.ts";
 import type { Participant, PresenceChange } from "../presence/participants.ts";
 import type { ClientWorld } from "../ports.ts";
 import type { Presence } from "../presence/presence-fields.ts";
-import { documentStuck, type Problem, type Refusal } from "../room/problems.ts";
-import type { Outage } from "../connection/connection-messages.ts";
-import type { CommonRoomOptions, Status, StatusChange } from "../room/room-events.ts";
+import { documentStuck, isAuthenticationFailure, type Problem, type Refusal } from "../room/problems.ts";
+import type { Outage, SocketClose } from "../connection/connection-messages.ts";
+import type { Status } from "../room/room-events.ts";
 import { RoomConnection } from "../room/room-connection-host.ts";
 import type { ModeFacts } from "../presence/room-presence.ts";
 import type { RestoredEdit, RoomEdit } from "../room/room-messages.ts";
 import { checkUpdate } from "../../shared/yjs/checked-update.ts";
+import type { ProviderEvents, ProviderOptions } from "./provider-events.ts";
 import { isStuck, YjsChanges, type RoomContent, YjsContent } from "./yjs-document.ts";
 import { isUpdate, yjsEdits } from "./yjs-edits.ts";
 
-/** `doc`: the document to synchronize. With a store, give an empty one: its content is loaded from the store. */
-export type ProviderOptions = CommonRoomOptions & { readonly doc: Y.Doc };
+/** Code of the WebSocket standard: the socket broke or could not be opened. */
+const ABNORMAL_CLOSURE = 1006;
 
-export type ProviderEvents = {
-  /** `why` (text) and `retryInMs` (milliseconds) are set while it waits for the next attempt. */
-  status: [StatusChange];
-  /** True: the document holds everything up to the head at the time of joining. */
-  synced: [boolean];
-  /** Same as `synced`, under the name that y-websocket bindings use. Lexical fills an empty document on it. */
-  sync: [boolean];
-  /** True: every change made here is acknowledged. */
-  saved: [boolean];
-  /** True: every change made here is acknowledged or stored on this device, so closing the page loses nothing. */
-  stored: [boolean];
-  /** The document holds the content of the local store. */
-  restored: [];
-  /** State of the room's log: `saved`, `saving` (slow) or `refusing` (accepts no edits). */
-  saving: [SavingState];
-  /** Seq of the newest edit in the document. */
-  seq: [Seq];
-  /** A participant entered, left, or changed name, role or rights. */
-  participants: [ReadonlyMap<ClientId, Participant>];
-  /** Participants whose presence changed, including this client. The awareness emits its own events. */
-  presence: [PresenceChange];
-  /** How the room's presence is sent, and this client's maximum rate. */
-  mode: [ModeFacts];
-  /** The server refused this client. Nothing is tried until `connect()` is called. */
-  refused: [Refusal];
-  /** A problem that does not stop the client. */
-  error: [Problem];
-};
-
-export class YjsProvider {
+/** `State`: fields of the awareness. */
+export class YjsProvider<State extends object = AwarenessState> {
   readonly doc: Y.Doc;
   /** Awareness for editor bindings: carets, names and colours. */
-  readonly awareness: RoomAwareness;
+  readonly awareness: RoomAwareness<State>;
   /** This client's presence beside the awareness. `set` changes the named fields; null removes a field. */
   readonly presence = {
     set: (presence: Presence): void => {
@@ -78,6 +51,7 @@ export class YjsProvider {
   #isCheckPlanned = false;
   #saved: boolean;
   #stored: boolean;
+  #unsyncedChanges: number;
 
   constructor(given: ProviderOptions, world: ClientWorld) {
     assertOptions(given, "url, token, room and doc");
@@ -91,7 +65,8 @@ export class YjsProvider {
     this.#soon = (run) => world.clock.soon(run);
     this.#saved = this.saved;
     this.#stored = this.stored;
-    this.awareness = new RoomAwareness(doc, this.#room, world);
+    this.#unsyncedChanges = this.unsyncedChanges;
+    this.awareness = new RoomAwareness<State>(doc, this.#room, world);
 
     doc.on("update", this.#receiveChange);
     doc.on("beforeTransaction", this.#planCheck);
@@ -108,12 +83,13 @@ export class YjsProvider {
     this.#room.on("error", (problem) => this.#receiveProblem(problem));
     this.#room.on("status", (change) => this.#events.emit("status", change));
     this.#room.on("saving", (state) => this.#events.emit("saving", state));
-    this.#room.on("seq", (seq) => this.#events.emit("seq", seq));
+    this.#room.on("seq", (seq) => this.#receiveSeq(seq));
     this.#room.on("participants", (participants) => this.#events.emit("participants", participants));
     this.#room.on("presence", (change) => this.#receivePresence(change));
     this.#room.on("mode", (mode) => this.#events.emit("mode", mode));
-    this.#room.on("refused", (refusal) => this.#events.emit("refused", refusal));
-    if (options.connect ?? true) this.#connectOrEnd();
+    this.#room.on("refused", (refusal) => this.#receiveRefused(refusal));
+    this.#room.on("connection-close", (close) => this.#receiveClose(close));
+    if (options.connect ?? true) this.connect();
   }
 
   get room(): string {
@@ -144,6 +120,21 @@ export class YjsProvider {
   /** True: every change made here is acknowledged or stored on this device, and builds on nothing that may be lost. */
   get stored(): boolean {
     return this.saved || (this.#room.stored && this.#hasSentAll);
+  }
+
+  /** Same as `synced`, under the name of Hocuspocus. */
+  get isSynced(): boolean {
+    return this.#synced;
+  }
+
+  /** Number of changes that are not acknowledged, under the name of Hocuspocus. At least 1 while `saved` is false. */
+  get unsyncedChanges(): number {
+    return this.saved ? 0 : Math.max(1, this.unsavedEdits);
+  }
+
+  /** Opposite of `saved`, under the name of Hocuspocus. */
+  get hasUnsyncedChanges(): boolean {
+    return !this.saved;
   }
 
   get #hasSentAll(): boolean {
@@ -203,8 +194,8 @@ export class YjsProvider {
   }
 
   /**
-   * Joins the room and stays in it. After a refusal, or while it waits, tries at once. Throws if the connection already
-   * has this room.
+   * Joins the room and stays in it. After a refusal, or while it waits, tries at once. If another member has the room on
+   * a shared connection, this provider uses an additional connection.
    */
   connect(): void {
     this.#room.connect();
@@ -255,16 +246,6 @@ export class YjsProvider {
     this.#events.emit("error", documentStuck(cause));
     if (this.#synced) this.#receiveSynced(false);
     else this.#emitSaved();
-  }
-
-  /** If the shared connection already has this room, nothing of this provider remains. */
-  #connectOrEnd(): void {
-    try {
-      this.connect();
-    } catch (mistake) {
-      this.destroy();
-      throw mistake;
-    }
   }
 
   readonly #receiveDocDestroyed = (): void => this.destroy();
@@ -340,10 +321,26 @@ export class YjsProvider {
     this.#emitSaved();
   }
 
+  #receiveSeq(seq: Seq): void {
+    this.#events.emit("seq", seq);
+    this.#emitSaved(); // An acknowledged edit changes the number of unsaved edits.
+  }
+
+  #receiveRefused(refusal: Refusal): void {
+    if (isAuthenticationFailure(refusal)) this.#events.emit("authenticationFailed", { reason: refusal.message });
+    this.#events.emit("refused", refusal);
+  }
+
+  #receiveClose(close: SocketClose | null): void {
+    if (close?.code === ABNORMAL_CLOSURE) this.#events.emit("connection-error", close, this);
+    this.#events.emit("connection-close", close, this);
+  }
+
   #emitSaved(): void {
-    const { saved, stored } = this;
-    const [savedBefore, storedBefore] = [this.#saved, this.#stored];
-    [this.#saved, this.#stored] = [saved, stored];
+    const { saved, stored, unsyncedChanges } = this;
+    const [savedBefore, storedBefore, unsyncedBefore] = [this.#saved, this.#stored, this.#unsyncedChanges];
+    [this.#saved, this.#stored, this.#unsyncedChanges] = [saved, stored, unsyncedChanges];
+    if (unsyncedChanges !== unsyncedBefore) this.#events.emit("unsyncedChanges", { number: unsyncedChanges });
     if (stored !== storedBefore) this.#events.emit("stored", stored);
     if (saved !== savedBefore) this.#events.emit("saved", saved);
   }
