@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 
+import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
 import type { Epoch, Seq, UnixMillis } from "../../shared/ids.ts";
 import type { DecodedRecord } from "../ports.ts";
 import { outcomeByLast, outcomeOfAck } from "./jetstream-append.ts";
@@ -26,6 +27,21 @@ test("[APO5] a log that lost its end has another record at the expected place: f
 test("[APO3] nothing is decided while the expected record is still the last one", () => {
   expect(outcomeByLast(record, last("s.6", 40))).toBeUndefined();
   expect(outcomeByLast({ ...record, expectedId: undefined, expectedStreamSeq: 0 }, undefined)).toBeUndefined();
+});
+
+test("[APO10] a checkpoint that covers records behind the expected one means fenced: the log lost a later owner's records", () => {
+  const covering = (streamSeq: number): Checkpoint => ({
+    epoch: 2 as Epoch,
+    seq: 0 as Seq,
+    streamSeq,
+    time: 0 as UnixMillis,
+    clients: [],
+    snapshot: { object: "o", bytes: 1, sha256: "s" },
+  });
+  expect(outcomeByLast(record, last("s.6", 40), covering(40))).toBeUndefined();
+  expect(outcomeByLast(record, last("s.6", 40), covering(42))).toEqual({ kind: "fenced" });
+  expect(outcomeByLast(record, last("s.6", 40), "deleted")).toEqual({ kind: "fenced" });
+  expect(outcomeByLast(record, last("s.7", 41), covering(41))).toEqual({ kind: "appended", streamSeq: 41 });
 });
 
 test("[APO4] an acknowledged sequence that does not follow the expected one belongs to another log", () => {

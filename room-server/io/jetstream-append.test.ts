@@ -37,7 +37,13 @@ async function appending(lookMs: number) {
     return new Promise((resolve) => clock.after(lookMs, () => resolve(EXPECTED)));
   };
   const options = { server: "s" as ServerId, partitions: 1, appendAnswerMsMax: 500 };
-  const deps = { readLast, clock, log: SILENT_LOG, metrics: roomServerMetrics(new Registry()) };
+  const deps = {
+    readLast,
+    checkpoints: { newest: async () => undefined },
+    clock,
+    log: SILENT_LOG,
+    metrics: roomServerMetrics(new Registry()),
+  };
   const append = jetstreamAppend(nats as NatsConnection, subjectsOf("test"), options, deps);
   const record = { id: "s.2", bytes: new Uint8Array(1), expectedId: "s.1", expectedStreamSeq: 5 };
   const abandon = append("acme.notes" as RoomKey, record, () => {});

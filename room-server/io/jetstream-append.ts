@@ -6,12 +6,14 @@
  * expected sequence (it checks that before repeats: test/contract/jetstream-facts). Then the id of the room's last
  * record, read from the stream's leader, shows whether it is this one.
  *
- * After a connection loss the log may have lost its end and hold another record at the expected sequence. So a record
- * in flight is sent again only once the last record, read over the new connection, has the expected id.
+ * After a connection loss the log may have lost its end and hold another record at the expected sequence, or none of a later
+ * owner's. So a record in flight is sent again only once the last record, read over the new connection, has the expected id,
+ * and no checkpoint covers a record behind it.
  */
 
 import { headers, type Msg, type MsgHdrs } from "nats";
 
+import { isAheadOfLog } from "../../shared/bus/checkpoint.ts";
 import { partitionOf, type Subjects } from "../../shared/bus/subjects.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 import type { RoomKey, ServerId } from "../../shared/ids.ts";
@@ -20,11 +22,12 @@ import type { Log } from "../../shared/process/log.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 import { LogStorage } from "./log-storage.ts";
 import { STORAGE_FULL } from "../../shared/io/jetstream-stores.ts";
-import type { AppendOutcome, OutgoingRecord, RoomLog, LastRecord } from "../ports.ts";
+import type { AppendOutcome, CheckpointReader, KnownCheckpoint, OutgoingRecord, RoomLog, LastRecord } from "../ports.ts";
 
 export type AppendOptions = { readonly server: ServerId; readonly partitions: number; readonly appendAnswerMsMax: number };
 export type AppendDeps = {
   readonly readLast: RoomLog["readLast"];
+  readonly checkpoints: CheckpointReader;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: RoomServerMetrics;
@@ -96,8 +99,11 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
   const look = async (token: string, append: Append, step: Exclude<Step, { kind: "sent" }>): Promise<void> => {
     append.step = step;
     if (step.kind === "unproven") step.nextAt = checkIn(options.appendAnswerMsMax);
-    const outcome = await deps.readLast(append.room).then(
-      (last) => outcomeByLast(append.record, last) ?? "as-expected",
+    const readOutcome = async (): Promise<AppendOutcome | "as-expected"> => {
+      const checkpoint = step.kind === "unproven" ? await deps.checkpoints.newest(append.room) : undefined; // Before the record: see `isAheadOfLog`.
+      return outcomeByLast(append.record, await deps.readLast(append.room), checkpoint) ?? "as-expected";
+    };
+    const outcome = await readOutcome().catch(
       (cause: unknown) => void log.warn({ room: append.room, cause }, "cannot read the log's last record; trying again"),
     );
     if (append.step !== step || !appends.has(token)) return; // An answer over a lost connection proves nothing.
@@ -196,16 +202,19 @@ function readPubAck(msg: Msg): PubAck {
   return msg.data.length === 0 ? {} : msg.json<PubAck>();
 }
 
-/** Settles a record whose append the log did not confirm directly. Rules APO1 to APO3. */
 /**
  * The outcome by the room's last record, read after a wrong expected sequence or a connection loss. The last record is
  * this one, sent before, or another owner's. Undefined: it is still the expected one, so this record was lost or is
- * still on its way through the cluster.
+ * still on its way through the cluster. Fenced also if the log lost a later owner's records and a checkpoint covers them.
  */
-export function outcomeByLast(record: OutgoingRecord, last: LastRecord | undefined): AppendOutcome | undefined {
+export function outcomeByLast(
+  record: OutgoingRecord,
+  last: LastRecord | undefined,
+  checkpoint?: KnownCheckpoint,
+): AppendOutcome | undefined {
   if (last !== undefined && last.record.id === record.id) return { kind: "appended", streamSeq: last.streamSeq };
   const isAsExpected = (last?.streamSeq ?? 0) === record.expectedStreamSeq && last?.record.id === record.expectedId;
-  return isAsExpected ? undefined : { kind: "fenced" };
+  return isAsExpected && !isAheadOfLog(checkpoint, last) ? undefined : { kind: "fenced" };
 }
 
 /**

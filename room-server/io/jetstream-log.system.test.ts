@@ -1,13 +1,16 @@
 /** The log's adapter on a real nats-server, over a connection that fails. */
 
-import { jetstreamManager } from "@nats-io/jetstream";
+import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "nats";
 import { Registry } from "prom-client";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 
+import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
+import { encodeJson } from "../../shared/bus/json-messages.ts";
 import { encodeEditsRecord, encodeEpochRecord, headOf } from "../../shared/bus/record.ts";
 import { subjectsOf } from "../../shared/bus/subjects.ts";
 import type { ClientId, Epoch, RoomKey, Seq, ServerId, UnixMillis, UserId } from "../../shared/ids.ts";
+import { kvBucket } from "../../shared/io/jetstream-stores.ts";
 import { ensureLogStreams } from "../../shared/io/log-stream.ts";
 import { connectNats } from "../../shared/io/nats.ts";
 import { systemClock } from "../../shared/io/system-clock.ts";
@@ -17,6 +20,7 @@ import { type RealNats, startRealNats, until } from "../../test/contract/real-na
 import { roomServerMetrics } from "../metrics.ts";
 import type { AppendOutcome, OutgoingRecord, RoomLog, DecodedRecord } from "../ports.ts";
 import { jetstreamLog } from "./jetstream-log.ts";
+import { kvCheckpoints } from "./nats-ports.ts";
 
 const room = "acme.notes" as RoomKey;
 const ann = "annannannannann1" as ClientId;
@@ -53,12 +57,14 @@ afterEach(async () => {
   await proxy.close();
 });
 
-function logOf(connection: NatsConnection, server: string): Promise<RoomLog> {
+async function logOf(connection: NatsConnection, server: string): Promise<RoomLog> {
+  const subjects = subjectsOf(environment);
+  const checkpoints = await kvCheckpoints(connection, subjects.checkpointsBucket, 1);
   return jetstreamLog(
     connection,
-    subjectsOf(environment),
+    subjects,
     { server: server as ServerId, partitions: 1, appendAnswerMsMax: 100 },
-    { clock: systemClock, log: SILENT_LOG, metrics: roomServerMetrics(new Registry()) },
+    { checkpoints, clock: systemClock, log: SILENT_LOG, metrics: roomServerMetrics(new Registry()) },
   );
 }
 
@@ -158,6 +164,27 @@ test("[LOG14] an append during a lost connection is fenced if another record has
   await manager.streams.delete(stream); // The result for a log that has lost its end: the sequence is used again.
   await ensureLogStreams(direct, subjectsOf(environment), { partitions: 1, replicas: 1 });
   await append(other, claim("two.1", 2, 0));
+  proxy.cut();
+  proxy.release();
+  expect(await outcome).toEqual({ kind: "fenced" });
+  expect(await other.endsAt(room, 1)).toBe(true);
+});
+
+test("[LOG15] an append during a lost connection is fenced if a checkpoint covers a record that the log lost behind the expected one", async () => {
+  await append(log, claim("one.1", 1, 0));
+  proxy.hold();
+  const outcome = append(log, edits(1, 1));
+  const checkpoint: Checkpoint = {
+    epoch: 2 as Epoch,
+    seq: 0 as Seq,
+    streamSeq: 2,
+    recordId: "two.1",
+    time: 0 as UnixMillis,
+    clients: [],
+    snapshot: { object: "o", bytes: 1, sha256: "s" },
+  };
+  const bucket = await kvBucket(jetstream(direct), subjectsOf(environment).checkpointsBucket, { replicas: 1 });
+  await bucket.put(room, encodeJson(checkpoint));
   proxy.cut();
   proxy.release();
   expect(await outcome).toEqual({ kind: "fenced" });

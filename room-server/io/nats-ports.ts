@@ -51,12 +51,14 @@ export async function natsPorts(
   const { logPartitions: partitions, logReplicas: replicas, appendAnswerMsMax } = config;
   await ensureLogStreams(nats, subjects, { partitions, replicas });
   await ensureOperationsStream(nats, subjects, config);
+  const checkpoints = await kvCheckpoints(nats, subjects.checkpointsBucket, replicas);
+  const logDeps = { checkpoints, clock, log, metrics, storage: deps.storage };
   return {
-    log: await jetstreamLog(nats, subjects, { server, partitions, appendAnswerMsMax }, { clock, log, metrics, storage: deps.storage }),
+    log: await jetstreamLog(nats, subjects, { server, partitions, appendAnswerMsMax }, logDeps),
     inbox: natsInbox(nats, subjects, { log, metrics }),
     gateways: natsGateways(nats, subjects),
     presenceBus: natsPresence(nats, subjects, { metrics, sent: deps.presenceSent }),
-    checkpoints: await kvCheckpoints(nats, subjects.checkpointsBucket, replicas),
+    checkpoints,
     entries: await kvRooms(nats, subjects.roomsBucket, replicas, server),
     activity: natsActivity(nats, subjects, config.webhookUrls, clock),
     fanOut: natsFanOut(nats, subjects),
@@ -114,7 +116,7 @@ function natsActivity(nats: NatsConnection, subjects: Subjects, endpoints: reado
 /**
  * Reads the checkpoints that the document service writes. Creates `bucket`, with `replicas` replicas, if it is missing.
  */
-async function kvCheckpoints(nats: NatsConnection, bucket: string, replicas: number): Promise<CheckpointReader> {
+export async function kvCheckpoints(nats: NatsConnection, bucket: string, replicas: number): Promise<CheckpointReader> {
   // Read from the leader: an old checkpoint would not fit the log, which is trimmed behind the newest.
   const kv = await kvBucket(jetstream(nats), bucket, { replicas });
   return {

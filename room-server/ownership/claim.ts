@@ -13,7 +13,7 @@
  */
 
 import { assertNever } from "../../shared/assert.ts";
-import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
+import { type Checkpoint, isAheadOfLog } from "../../shared/bus/checkpoint.ts";
 import type { LogEnd } from "../../shared/bus/placement-messages.ts";
 import { encodeEpochRecord, epochOf, headOf, type OwnersRecord, type RecordStamp, serverOf } from "../../shared/bus/record.ts";
 import type { Epoch, Millis, RoomKey, Seq, ServerId, UnixMillis } from "../../shared/ids.ts";
@@ -174,7 +174,7 @@ export class RoomClaim {
     if (checkpoint === "deleted" || last?.record.kind === "deleted") return DELETED;
     const end = last && endAt({ record: last.record, streamSeq: last.streamSeq });
     if (this.#replica !== undefined && (end?.epoch ?? 0) > this.#replica.last.epoch) return FASTER;
-    if (checkpoint === undefined || checkpoint.streamSeq <= (end?.streamSeq ?? 0)) return this.#fence(end, checkpoint, "log");
+    if (checkpoint === undefined || !isAheadOfLog(checkpoint, end)) return this.#fence(end, checkpoint, "log");
     this.#state = { kind: "advancing", end, checkpoint };
     return goingOn({ kind: "advance-log", past: checkpoint.streamSeq });
   }

@@ -330,8 +330,8 @@ async function askStores(
 ): Promise<OwnershipInput> {
   switch (question.kind) {
     case "read-log-end": {
-      const [last, checkpoint] = await Promise.all([log.readLast(room), checkpoints.newest(room)]);
-      return { kind: "log-end-read", last, checkpoint };
+      const checkpoint = await checkpoints.newest(room); // Before the log's end: what it covers was in the log.
+      return { kind: "log-end-read", last: await log.readLast(room), checkpoint };
     }
     case "check-log-end":
       return { kind: "log-end-checked", isEnd: await log.endsAt(room, question.streamSeq) };

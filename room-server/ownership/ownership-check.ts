@@ -10,9 +10,11 @@
  * (docs/adr/0036-reads-may-be-stale.md).
  */
 
+import { isAheadOfLog } from "../../shared/bus/checkpoint.ts";
 import type { LogEnd } from "../../shared/bus/placement-messages.ts";
 import type { Millis } from "../../shared/ids.ts";
 import { NO_ITEMS } from "../../shared/collections/lazy-map.ts";
+import type { KnownCheckpoint, LastRecord } from "../ports.ts";
 import type { CatchUpRequest } from "../rooms/catch-ups.ts";
 
 /** One check covers all catch-ups answered within this time. */
@@ -161,4 +163,13 @@ export class OwnershipCheck {
     this.#look = undefined;
     this.#waiting = NO_ITEMS;
   }
+}
+
+/**
+ * Whether the log ends before the record that the owner knows, has another record in its place, or lacks records behind it that
+ * a checkpoint covers. In the last case a later owner wrote them, and this one was fenced by what is lost.
+ */
+export function hasLostEnd(last: LastRecord, known: LogEnd, checkpoint: KnownCheckpoint): boolean {
+  const isAnother = last.streamSeq === known.streamSeq && last.record.id !== known.id;
+  return last.streamSeq < known.streamSeq || isAnother || isAheadOfLog(checkpoint, last);
 }

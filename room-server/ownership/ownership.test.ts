@@ -659,6 +659,17 @@ test("[OWN56] an owner whose last record was replaced by another, in a log that 
   expect(effects).toEqual(["ended"]);
 });
 
+test("[OWN66] after a lost connection, an owner ends if a checkpoint covers a later owner's records that the log lost", () => {
+  const foundWith = (covered: Checkpoint | "deleted") => {
+    const { receive } = owning();
+    receive({ kind: "reconnected" });
+    receive(message(edits(1)));
+    return kinds(receive({ kind: "log-end-read", last: own(5), checkpoint: covered }));
+  };
+  expect(foundWith(checkpoint(1, 0, 5))).toEqual(["confirmed", "append"]);
+  expect([foundWith(checkpoint(2, 0, 6)), foundWith("deleted")]).toEqual([["ended"], ["ended"]]);
+});
+
 test("[OWN57] after a lost connection, a room is handed over only after records that were found in the log since", () => {
   const { receive } = owning();
   receive({ kind: "reconnected" });

@@ -11,15 +11,14 @@
 
 import { assert, assertNever } from "../../shared/assert.ts";
 import type { ToOwner } from "../../shared/bus/envelope.ts";
-import type { LogEnd } from "../../shared/bus/placement-messages.ts";
 import { epochOf, headOf } from "../../shared/bus/record.ts";
 import type { Epoch, Millis, RoomKey } from "../../shared/ids.ts";
 import type { CatchUpRequest } from "../rooms/catch-ups.ts";
 import { RoomClaim, type ClaimDeps, type ClaimOptions } from "./claim.ts";
-import { OwnershipCheck } from "./ownership-check.ts";
-import type { OwnershipEnd, OwnershipEffect, OwnershipInput, ClaimBeginning, ClaimStep } from "./ownership-messages.ts";
-import type { AppendOutcome, LastRecord } from "../ports.ts";
+import { hasLostEnd, OwnershipCheck } from "./ownership-check.ts";
+import type { AppendOutcome } from "../ports.ts";
 import type { OwnedRoomEffect } from "../rooms/room-messages.ts";
+import type { OwnershipEnd, OwnershipEffect, OwnershipInput, ClaimBeginning, ClaimStep } from "./ownership-messages.ts";
 import { HeldMessages, type HeldOptions } from "./ownership-messages.ts";
 import { type TickUrgency, OwnedRoom, type OwnedRoomDeps, type OwnedRoomOptions } from "../rooms/owned-room.ts";
 
@@ -97,7 +96,7 @@ export class Ownership {
         return state.kind === "claiming" ? this.#receiveClaimStep(state.claim.receiveClaimInput(input, now), now) : [];
       case "log-end-read":
         if (state.kind === "claiming") return this.#receiveClaimStep(state.claim.receiveClaimInput(input, now), now);
-        return "check" in state ? this.#receiveLogEndForCheck(state, input.last, now) : [];
+        return "check" in state ? this.#receiveLogEndForCheck(state, input, now) : [];
       case "log-end-checked":
         if (!("check" in state)) return [];
         return input.isEnd ? this.#confirm(state, now) : [readLogEnd(state)]; // The epoch shows whose record was in flight.
@@ -214,7 +213,11 @@ export class Ownership {
     return [];
   }
 
-  #receiveLogEndForCheck(state: InDoubt, last: LastRecord | undefined, now: Millis): readonly OwnershipEffect[] {
+  #receiveLogEndForCheck(
+    state: InDoubt,
+    { last, checkpoint }: OwnershipInput & { kind: "log-end-read" },
+    now: Millis,
+  ): readonly OwnershipEffect[] {
     const { room, check } = state;
     const end = check.receiveEnd();
     if (end === undefined) return []; // The answer to a claim that has ended.
@@ -223,7 +226,7 @@ export class Ownership {
     if (record.kind === "deleted") return [{ kind: "broadcast", message: record }, ...this.#end("deleted", "the room is deleted")];
     // Gateways learn of the later owner from this announcement, possibly only from it.
     const head: OwnershipEffect = { kind: "broadcast", message: { kind: "beacon", epoch: epochOf(record), head: headOf(record) } };
-    if (isBefore(last, end)) return this.#end("fenced", "the log has lost records of this owner");
+    if (hasLostEnd(last, end, checkpoint)) return this.#end("fenced", "the log has lost records of this owner or of a later one");
     if (epochOf(record) !== room.epoch) return [head, ...this.#end("fenced", "the room's last record in the log is not of this owner")];
     return this.#confirm(state, now);
   }
@@ -342,9 +345,4 @@ function lookAt({ room, check }: InDoubt): OwnershipEffect {
 function readLogEnd({ room, check }: InDoubt): OwnershipEffect {
   check.askForEnd(room.logEnd);
   return { kind: "read-log-end" };
-}
-
-/** The log ends before the known record, or has another record in its place. */
-function isBefore({ record, streamSeq }: LastRecord, end: LogEnd): boolean {
-  return streamSeq < end.streamSeq || (streamSeq === end.streamSeq && record.id !== end.id);
 }

@@ -171,3 +171,21 @@ test("[REP10] another record with the stream sequence of the replica's last reco
   expect(receive({ kind: "announced", stored: stored(edits(2, 1), 8) })).toEqual([]);
   expect(receive({ kind: "announced", stored: stored(edits(3, 1), 9) })).toEqual([{ kind: "read-log-end" }]);
 });
+
+test("[REP11] a replica is not proven by a log that lacks records which a checkpoint covers", () => {
+  const lookedAt = (streamSeq: number) => {
+    const { receive, copy } = following();
+    const checkpoint = {
+      epoch: 2 as Epoch,
+      seq: 3 as Seq,
+      streamSeq,
+      time: 0 as UnixMillis,
+      clients: [],
+      snapshot: { object: "o", bytes: 1, sha256: "s" },
+    };
+    receive({ kind: "attached" }, { kind: "log-end-read", last: stored(edits(1), 7), checkpoint });
+    return copy.take()?.last;
+  };
+  expect(lookedAt(7)).toMatchObject({ id: "s.1", streamSeq: 7 });
+  expect(lookedAt(9), "it begins again at the checkpoint").toMatchObject({ id: "", streamSeq: 9, head: 3 });
+});

@@ -8,7 +8,7 @@
  */
 
 import { assertNever } from "../../shared/assert.ts";
-import type { Checkpoint } from "../../shared/bus/checkpoint.ts";
+import { type Checkpoint, isAheadOfLog } from "../../shared/bus/checkpoint.ts";
 import type { LogEnd } from "../../shared/bus/placement-messages.ts";
 import { epochOf, type OwnersRecord, serverOf } from "../../shared/bus/record.ts";
 import type { Epoch, Seq, ServerId } from "../../shared/ids.ts";
@@ -124,8 +124,8 @@ export class Replica {
 
   #receiveEnd(last: DecodedRecord | undefined, checkpoint: Checkpoint | undefined, moment: LoadTime): ReplicaEffect[] {
     const end = last?.streamSeq ?? 0;
-    // The replica starts again if the log lost what it holds, or if it has a hole.
-    if (this.#loading?.isComplete !== true || this.#isOff(last)) this.#begin(checkpoint, moment);
+    // The replica starts again if the log lost what it holds or what a checkpoint covers, or if it has a hole.
+    if (this.#loading?.isComplete !== true || this.#isOff(last) || isAheadOfLog(checkpoint, last)) this.#begin(checkpoint, moment);
     if (last !== undefined && end === this.#last.streamSeq) this.#last = endAt(last);
     this.#announcedHead = Math.max(this.#announcedHead, end);
     return this.#loadOrFollow();

@@ -132,8 +132,8 @@ export class Replicas {
   async #readLogEnd(kept: KeptReplica): Promise<ReplicaSetInput> {
     if (!this.#set.isKept(kept)) return { kind: "failed", kept };
     const { log, checkpoints } = this.#ports;
-    const [last, checkpoint] = await Promise.all([log.readLast(kept.key), checkpoints.newest(kept.key)]);
-    return { kind: "log-end-read", kept, last, checkpoint };
+    const checkpoint = await checkpoints.newest(kept.key); // Before the log's end: what it covers was in the log.
+    return { kind: "log-end-read", kept, last: await log.readLast(kept.key), checkpoint };
   }
 
   async #load({ kept, after, through }: ReplicaSetEffect & { kind: "load" }): Promise<ReplicaSetInput> {

@@ -87,6 +87,17 @@ export function isDeleted(entry: CheckpointEntry | undefined): entry is DeletedC
   return entry !== undefined && "deleted" in entry;
 }
 
+/**
+ * Whether the checkpoint covers more than the room's log, whose last record was read after it (0: there is none): then the log
+ * lost its end. A room's deletion is its log's last record.
+ */
+export function isAheadOfLog(
+  checkpoint: Pick<Checkpoint, "streamSeq"> | "deleted" | undefined,
+  last: { streamSeq: number } | undefined,
+): boolean {
+  return checkpoint === "deleted" || (checkpoint?.streamSeq ?? 0) > (last?.streamSeq ?? 0);
+}
+
 export function epochsOf({ epochs, epoch, seq }: Pick<Checkpoint, "epochs" | "epoch" | "seq">): EpochHistory {
   return epochs ?? [epoch, seq];
 }

@@ -10,7 +10,7 @@ import { jetstreamAppend } from "../../room-server/io/jetstream-append.ts";
 import { natsFanOut } from "../../room-server/io/nats-fan-out.ts";
 import { natsInbox } from "../../room-server/io/nats-inbox.ts";
 import { natsPresence } from "../../room-server/io/nats-presence.ts";
-import type { LastRecord, RoomEntries, RoomLog, DecodedRecord } from "../../room-server/ports.ts";
+import type { CheckpointReader, LastRecord, RoomEntries, RoomLog, DecodedRecord } from "../../room-server/ports.ts";
 import type { OwnedRooms } from "../../room-server/ownership/owned-rooms-host.ts";
 import { assembleRoomServer, type RoomServerParts, type RoomServerPorts } from "../../room-server/room-server.ts";
 import type { RoomEntry } from "../../shared/bus/placement-messages.ts";
@@ -96,6 +96,9 @@ export class RoomServerProcess {
     const { connection } = this.line;
     const deps = { log: this.#log, metrics: telemetry.roomServer };
     const readLast: RoomLog["readLast"] = (room) => this.#readFrom("log", (asOf) => jetstream.last(room, asOf));
+    const checkpoints: CheckpointReader = {
+      newest: (room) => this.#readFrom("checkpoints", (asOf) => jetstream.checkpoint(room, asOf)),
+    };
     const { appendAnswerMsMax } = this.#world.settings.roomServer;
     return {
       presenceBus: natsPresence(connection, subjects, { ...deps, sent: () => {} }),
@@ -105,7 +108,7 @@ export class RoomServerProcess {
           this.#world.planted?.appendsLine?.(connection) ?? connection,
           subjects,
           { server: this.server, partitions: 1, appendAnswerMsMax },
-          { ...deps, readLast, clock: this.process.clock },
+          { ...deps, readLast, checkpoints, clock: this.process.clock },
         ),
         readLast,
         endsAt: (room, streamSeq) => this.#readFrom("log", (asOf) => (jetstream.last(room, asOf)?.streamSeq ?? 0) <= streamSeq),
@@ -118,9 +121,7 @@ export class RoomServerProcess {
       },
       inbox: natsInbox(connection, subjects, deps),
       gateways: natsGateways(connection, subjects),
-      checkpoints: {
-        newest: (room) => this.#readFrom("checkpoints", (asOf) => jetstream.checkpoint(room, asOf)),
-      },
+      checkpoints,
       entries: this.#entries(),
       fanOut: natsFanOut(connection, subjects),
       others: natsOtherServers(connection, subjects),

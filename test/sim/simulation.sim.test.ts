@@ -299,6 +299,15 @@ const REGRESSION_SEEDS: readonly {
       fault("log and stores lose their ends apart", 2_065, 141, 0.5556687857024372, 0.7650418295525014),
     ],
   },
+  {
+    seed: 91_478,
+    size: "small",
+    reason: "an owner that was fenced in the lost part of the log continued in its epoch, below a checkpoint of a later one",
+    faults: [
+      aimed("room server paused", 1_292, 1_520, 0.9813923039473593, 0.24167091911658645),
+      fault("log and stores lose their ends apart", 2_499, 642, 0.1229485310614109, 0.912757143843919),
+    ],
+  },
 ];
 const FRESH_SEEDS: readonly { readonly seed: number; readonly size: SizeName }[] = [
   ...Array.from({ length: 40 }, (_, index) => ({ seed: 1_000_000 + index, size: "small-edit-path" as const })),
