@@ -58,11 +58,17 @@ test("[PAGE6] a dragged shape is shown at its current position if that position 
 });
 
 test("[PAGE38] the number of people and the presence mode are shown as text", () => {
-  expect([0, 1, 2, 1200].map(countRemark)).toEqual(["–", "Only you", "2 people", "1,200 people"]);
+  const people = (count: number, bots = 0) => Array.from({ length: count + bots }, (_, index) => ({ bot: index >= count }));
+  expect([people(0), people(1), people(2), people(1200)].map(countRemark)).toEqual(["–", "Only you", "2 people", "1,200 people"]);
+  expect([people(1, 1), people(1, 300), people(2, 60)].map(countRemark)).toEqual([
+    "You and 1 bot",
+    "You and 300 bots",
+    "2 people and 60 bots",
+  ]);
   const mode = { mode: "flat", participants: 2, presencePerSecond: 30, shed: 0 } as const;
   expect([undefined, mode, { ...mode, mode: "hierarchical", shed: 2 } as const].map(modeRemark)).toEqual([
-    "–",
-    "Flat",
-    "Hierarchical, fewer updates under load",
+    "",
+    "Presence is flat: every page receives all pointers, at most 30 updates a second per person.",
+    "Presence is hierarchical: each page receives the pointers in its view, at most 30 updates a second per person, fewer under load.",
   ]);
 });

@@ -50,17 +50,24 @@ export function inOrder(people: Iterable<ShownPerson>): ShownPerson[] {
   return [...people].sort((a, b) => rank(a) - rank(b) || a.name.localeCompare(b.name) || (a.id < b.id ? -1 : 1));
 }
 
-/** 0: without a connection, the number of people is unknown. */
-export function countRemark(count: number): string {
-  if (count === 0) return "–";
-  return count === 1 ? "Only you" : `${count.toLocaleString("en")} people`;
+/** Without a connection nobody is known, not even the reader. */
+export function countRemark(people: readonly Pick<ShownPerson, "bot">[]): string {
+  const bots = people.filter(({ bot }) => bot).length;
+  const others = people.length - bots;
+  if (others === 0) return "–";
+  const who = others === 1 ? "Only you" : `${others.toLocaleString("en")} people`;
+  if (bots === 0) return who;
+  return `${others === 1 ? "You" : who} and ${bots === 1 ? "1 bot" : `${bots.toLocaleString("en")} bots`}`;
 }
 
 /** The presence mode as text. While the room sheds load, people receive fewer presence updates. */
 export function modeRemark(mode: ModeFacts | undefined): string {
-  if (mode === undefined) return "–";
-  const how = mode.mode === "flat" ? "Flat" : "Hierarchical";
-  return mode.shed === 0 ? how : `${how}, fewer updates under load`;
+  if (mode === undefined) return "";
+  const how =
+    mode.mode === "flat"
+      ? "Presence is flat: every page receives all pointers"
+      : "Presence is hierarchical: each page receives the pointers in its view";
+  return `${how}, at most ${mode.presencePerSecond} updates a second per person${mode.shed === 0 ? "" : ", fewer under load"}.`;
 }
 
 /** Another client can send any value as its name. */

@@ -36,14 +36,18 @@ test("[PAGE5] a caret has the colour of its owner on the page", () => {
 test("[PAGE5] people of the same colour have carets of slightly different shades", () => {
   const names = Array.from({ length: 40 }, (_, index) => `Person ${index}`);
   expect(new Set(names.map((name) => caretOf(name).color)).size).toBe(names.length);
+  expect(caretOf("Ada", 1).color).not.toBe(caretOf("Ada", 2).color);
 });
 
 test.each([
-  ["Ada", "A"],
+  ["Ada", "Ad"],
+  ["alan", "Al"],
+  ["Ada 2 (bot)", "A2"],
+  ["X", "X"],
   ["ada lovelace", "AL"],
   ["Jean-Luc de la Tour", "JT"],
   ["🌱 garden", "🌱G"],
-  ["Ada (bot)", "A"],
+  ["Ada (bot)", "Ad"],
   ["-", ""],
 ])("[PAGE5] the initials of %s are %s", (name, initials) => {
   expect(initialsOf(name)).toBe(initials);

@@ -50,20 +50,22 @@ export function colourOf(name: string): number {
   return hashOf(name) % COLOURS.length;
 }
 
-/** One or two letters for a face. */
+/** Two letters for a face, so that Ada, Alan and Anita differ. A name of one letter has one. */
 export function initialsOf(name: string): string {
-  const words = name.split(/[\s.-]+/).filter((word) => word !== "" && !/^\p{P}/u.test(word));
-  const ends = words.length > 1 ? [words[0]!, words.at(-1)!] : words;
-  return ends.map((word) => [...word][0]!.toLocaleUpperCase()).join("");
+  const [first, ...others] = name.split(/[\s.-]+/).filter((word) => word !== "" && !/^\p{P}/u.test(word));
+  if (first === undefined) return "";
+  const [capital, second = ""] = [...first];
+  const last = others.at(-1);
+  return capital!.toLocaleUpperCase() + (last === undefined ? second : [...last][0]!.toLocaleUpperCase());
 }
 
 /**
  * The user field of a caret, in the format of y-codemirror.next. It treats carets of the same colour as one caret, so
- * each name gets a slightly different shade.
+ * each name gets a slightly different shade, and each client of a name too.
  */
-export function caretOf(name: string): { readonly name: string; readonly color: string; readonly colorLight: string } {
+export function caretOf(name: string, client = 0): { readonly name: string; readonly color: string; readonly colorLight: string } {
   const base = Number.parseInt(COLOURS[colourOf(name)]!.slice(1), 16);
-  const shade = (Math.imul(hashOf(name), 0x9e3779b1) >>> 8) & 0x070707;
+  const shade = (Math.imul(hashOf(name) ^ client, 0x9e3779b1) >>> 8) & 0x070707;
   const color = `#${(base ^ shade).toString(16).padStart(6, "0")}`;
   return { name, color, colorLight: `${color}40` };
 }

@@ -88,10 +88,15 @@ export class ShapesView {
 /**
  * Pointers of other people. An update touches only the pointers that moved, so that hundreds of pointers stay smooth.
  */
+/** More names would cover the canvas. */
+const NAMES_MAX = 24;
 const ARROW = '<svg viewBox="0 0 20 20" aria-hidden="true"><path d="M2.5 2.5l6 15 2.4-6.6 6.6-2.4z" /></svg>';
 
-/** `layer`: moves and zooms with the canvas. The pointers keep their size. */
-export function pointersView(layer: HTMLElement, { people, onShown }: RoomPeople): void {
+/**
+ * `layer`: moves and zooms with the canvas. The pointers keep their size. The returned function takes the reader's own
+ * position on the canvas, and shows the names of all pointers within `reach` canvas units.
+ */
+export function pointersView(layer: HTMLElement, { people, onShown }: RoomPeople): (own: Point | undefined, reach: number) => void {
   const pointers = new Map<string, { readonly node: HTMLElement; readonly label: HTMLElement; look: string }>();
 
   const show = (id: string, person: ShownPerson | undefined): void => {
@@ -120,6 +125,13 @@ export function pointersView(layer: HTMLElement, { people, onShown }: RoomPeople
   };
   onShown((ids) => {
     for (const id of ids) show(id, people.get(id));
-    layer.dataset["crowd"] = pointers.size > 24 ? "many" : "few"; // More names would cover the canvas.
+    layer.dataset["crowd"] = pointers.size > NAMES_MAX ? "many" : "few";
   });
+  return (own, reach) => {
+    for (const [id, { node }] of pointers) {
+      const at = people.get(id)?.pointer;
+      const isNear = own !== undefined && at !== undefined && Math.hypot(at.x - own.x, at.y - own.y) <= reach;
+      node.dataset["near"] = String(isNear);
+    }
+  };
 }

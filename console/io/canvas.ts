@@ -28,6 +28,8 @@ import { type ShapeHold, ShapesView, pointersView } from "./canvas-view.ts";
 const HOLD_AFTER_DROP_MS = 500;
 /** Maximum offset of a new shape, so that the next shape does not cover it. */
 const ASIDE = 120;
+/** Distance in pixels at which the reader's pointer shows the name of another person's pointer. */
+const NAMED_WITHIN_PX = 24;
 
 export class Canvas {
   readonly #provider: CoroomProvider;
@@ -69,14 +71,18 @@ export class Canvas {
       chosen: (id) => this.#choose(id),
       reached: (id) => this.#show(id),
     });
+    const nameNear = pointersView(element("pointers", HTMLElement), people);
     watchPointers(this.#stage, {
-      pointed: (at) => provider.presence.set({ cursor: at === undefined ? null : toCanvas(this.#cameraNow, at) }),
+      pointed: (at) => {
+        const place = at === undefined ? undefined : toCanvas(this.#cameraNow, at);
+        provider.presence.set({ cursor: place ?? null });
+        nameNear(place, NAMED_WITHIN_PX / this.#cameraNow.zoom);
+      },
       pannedBy: (pixels) => this.#look(panned(this.#cameraNow, pixels)),
       zoomedBy: (factor, at) => this.#zoomBy(factor, at),
       draggedBy: (id, pixels) => this.#drag(id, pixels),
       dropped: (id) => this.#drop(id),
     });
-    pointersView(element("pointers", HTMLElement), people);
     this.#shapes.observe(() => this.#draw());
     this.#watchHolders();
     new ResizeObserver(() => this.#receiveSize()).observe(this.#stage);

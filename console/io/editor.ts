@@ -16,12 +16,15 @@ import { tagHighlighter, tags } from "@lezer/highlight";
 
 /** More names beside their carets would cover the text. */
 const FLAGS_MAX = 10;
+/** A name covers words, so it disappears when its caret has not moved for this time. */
+const FLAG_SHOWN_MS = 2000;
 
 export type Editor = { setWritable(writable: boolean): void; selectAll(): void; focus(): void };
 
 export function openEditor(parent: HTMLElement, text: Y.Text, awareness: RoomAwareness, more: Extension): Editor {
   const access = new Compartment();
-  const view = new EditorView({
+  const fading = new FlagFading(() => flagsIn(view));
+  const view: EditorView = new EditorView({
     parent,
     state: EditorState.create({
       doc: text.toString(),
@@ -40,7 +43,11 @@ export function openEditor(parent: HTMLElement, text: Y.Text, awareness: RoomAwa
           "autocapitalize": "sentences",
         }),
         more,
-        yCollab(text, caretsOf(awareness), { undoManager: new Y.UndoManager(text) }),
+        yCollab(
+          text,
+          caretsOf(awareness, text, (name) => fading.receiveMove(name)),
+          { undoManager: new Y.UndoManager(text) },
+        ),
         flagsInSight,
       ],
     }),
@@ -48,6 +55,7 @@ export function openEditor(parent: HTMLElement, text: Y.Text, awareness: RoomAwa
   awareness.on("change", () => {
     const carets = [...awareness.getStates().values()].filter(({ cursor }) => (cursor ?? undefined) !== undefined);
     parent.dataset["crowd"] = carets.length > FLAGS_MAX ? "many" : "few";
+    fading.mark(); // The editor may have drawn flags anew.
   });
   return {
     setWritable: (writable) => {
@@ -105,6 +113,30 @@ function move({ flag, leftPx }: Shift): void {
   if (flag.style.left === `${leftPx}px`) return;
   flag.style.left = `${leftPx}px`;
   flag.dataset["shifted"] = String(leftPx < BORDER_PX);
+}
+
+/** Hides the name of a caret that rests. Carets of the same name are shown and hidden together. */
+class FlagFading {
+  readonly #flags: () => readonly HTMLElement[];
+  readonly #hiding = new Map<string, ReturnType<typeof setTimeout>>();
+
+  constructor(flags: () => readonly HTMLElement[]) {
+    this.#flags = flags;
+  }
+
+  receiveMove(name: string): void {
+    clearTimeout(this.#hiding.get(name));
+    const hide = (): void => {
+      this.#hiding.delete(name);
+      this.mark();
+    };
+    this.#hiding.set(name, setTimeout(hide, FLAG_SHOWN_MS));
+    this.mark();
+  }
+
+  mark(): void {
+    for (const flag of this.#flags()) flag.dataset["resting"] = String(!this.#hiding.has(flag.textContent));
+  }
 }
 
 function flagsIn({ contentDOM }: EditorView): HTMLElement[] {

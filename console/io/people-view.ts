@@ -9,7 +9,7 @@ import { parseName } from "../address.ts";
 export type PeopleHere = { readonly people: Iterable<ShownPerson>; readonly latest: string | undefined };
 
 const FACES_MAX = 4;
-const NAMES_MAX = 8;
+const NAMES_MAX = 6;
 
 export function peopleView(): (here: PeopleHere) => void {
   const faces = element("faces", HTMLElement);
@@ -23,7 +23,7 @@ export function peopleView(): (here: PeopleHere) => void {
       ...shown.slice(0, NAMES_MAX).map((person) => row(person, person.name === latest)),
       ...more(NAMES_MAX).map((node) => tagged("li", "", node)),
     );
-    count.textContent = countRemark(shown.length);
+    count.textContent = countRemark(shown);
   };
 }
 

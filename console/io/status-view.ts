@@ -60,14 +60,12 @@ function duration(ms: number): string {
   return ms < 1000 ? `${Math.max(1, Math.round(ms))} ms` : `${(ms / 1000).toFixed(1)} s`;
 }
 
-/** Shows the presence mode of the room and the rate of presence updates. */
+/** Shows the presence mode of the room and the rate of presence updates beside the bots, who change them. */
 export function presenceView(provider: CoroomProvider): void {
   const mode = element("mode", HTMLElement);
-  const presenceRate = element("presence-rate", HTMLElement);
   const show = (): void => {
     mode.textContent = modeRemark(provider.mode);
     mode.dataset["mode"] = provider.mode?.mode ?? "";
-    presenceRate.textContent = provider.mode === undefined ? "–" : `max. ${provider.mode.presencePerSecond}/s per person`;
   };
   provider.on("mode", show);
   show();

@@ -6,7 +6,7 @@
 import type { Locator } from "playwright-core";
 import { expect, onTestFinished, test } from "vitest";
 
-import { caretOf } from "../../console/person.ts";
+import { COLOURS, colourOf } from "../../console/person.ts";
 import { Cable } from "./browser-cable.ts";
 import type { Visitor } from "./browser.ts";
 import { DemoPage } from "./demo-page.ts";
@@ -27,6 +27,17 @@ test("[PAGE15] each user sees the other's caret and selection in the text, with 
   );
   await grace.types("Hello. ");
   await eventually("Ada sees Grace's", async () => (await caretsSeenBy(ada)).join() === "Grace");
+});
+
+test("[PAGE48] the name at a caret disappears when the caret rests, and returns when it moves", async () => {
+  const [ada, grace] = [await demo.open("resting", "Ada"), await demo.open("resting", "Grace")];
+  await grace.types("Hello.");
+  const resting = () =>
+    ada.page.locator(".cm-ySelectionInfo").evaluateAll((flags) => flags.map((flag) => getComputedStyle(flag).opacity).join());
+  await eventually("the name is shown", async () => (await resting()) === "1");
+  await eventually("the name is hidden", async () => (await resting()) === "0");
+  await grace.types(" Again.");
+  await eventually("the name is shown again", async () => (await resting()) === "1");
 });
 
 test("[PAGE44] the flag of a long name stays within the editor, and a selection over several lines moves no text", async () => {
@@ -75,14 +86,13 @@ test("[PAGE27] the page runs only its own scripts, and still shows carets and sh
   });
   await grace.types("Hello.");
   await grace.page.locator("#add-note").click();
-  await eventually(
-    "Ada sees Grace's caret, in her colour",
-    async () =>
-      (
-        await ada.page
-          .locator(".cm-ySelectionCaret")
-          .evaluateAll((carets) => carets.map((caret) => (caret as HTMLElement).style.backgroundColor))
-      ).join() === `rgb(${rgbOf(caretOf("Grace").color)})`,
+  await eventually("Ada sees Grace's caret, in her colour", async () =>
+    isShadeOf(
+      COLOURS[colourOf("Grace")]!,
+      await ada.page
+        .locator(".cm-ySelectionCaret")
+        .evaluateAll((carets) => carets.map((caret) => (caret as HTMLElement).style.backgroundColor).join()),
+    ),
   );
   await eventually("and the note", async () => (await ada.page.locator(".shape").count()) === 1);
   expect(refused).toEqual([]);
@@ -95,8 +105,11 @@ test("[PAGE27] the page runs only its own scripts, and still shows carets and sh
   expect(await ada.page.title()).toBe("policy · Coroom");
 });
 
-function rgbOf(colour: string): string {
-  return [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16)).join(", ");
+/** Each caret has a slightly different shade of its name's colour. */
+function isShadeOf(colour: string, rgb: string): boolean {
+  const channels = [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16));
+  const drawn = [...rgb.matchAll(/\d+/g)].map(Number);
+  return drawn.length === 3 && drawn.every((channel, index) => Math.abs(channel - channels[index]!) <= 7);
 }
 
 test("[PAGE15] a user whose page is closed or disconnected disappears from the text, the canvas and the list", async () => {
@@ -209,7 +222,7 @@ test("[PAGE18] a new name appears for everybody immediately, in the list and at 
 test("[PAGE19] bots join, move and type, and their text disappears when they leave", async () => {
   const ada = await demo.open("bots", "Ada");
   await ada.page.getByRole("button", { name: "10 bots" }).click();
-  await eventually("eleven are here", async () => (await countSeenBy(ada)) === "11 people");
+  await eventually("ten bots are here", async () => (await countSeenBy(ada)) === "You and 10 bots");
   await eventually("most of them point", async () => (await pointersSeenBy(ada)).length >= 8);
   await eventually("one of them types", async () => (await ada.text()).length > 5);
   expect((await caretsSeenBy(ada)).every((name) => name.endsWith("(bot)"))).toBe(true);
