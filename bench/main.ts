@@ -15,10 +15,12 @@ import { liveBoard } from "./live-board.bench.ts";
 import { machineFacts } from "./machine.ts";
 import { moves } from "./moves.bench.ts";
 import { rooms } from "./rooms.bench.ts";
+import { peers } from "./peers.bench.ts";
 import { COMPARISONS, SCENARIO_NAMES, scenarios } from "./scenarios.ts";
 import { trimReads } from "./trim-reads.bench.ts";
 
 const EXPERIMENTS: readonly Experiment[] = [
+  peers,
   failover,
   moves,
   fanOut,
@@ -34,10 +36,11 @@ const EXPERIMENTS: readonly Experiment[] = [
 const HELP = "npm run bench -- --help";
 
 async function main(words: readonly string[]): Promise<void> {
+  // `--peers` is the head-to-head bench; a word after it is the value of a flag, not of this one.
   const {
     command,
     flags: { help, ...flags },
-  } = parseCommandLine(words);
+  } = parseCommandLine(words.map((word) => (word === "--peers" ? peers.name : word)));
   if (command === undefined && help !== undefined) return print(helpOfAll());
   const isScenario = command === undefined || SCENARIO_NAMES.includes(command);
   const experiment: Experiment | undefined = isScenario ? scenarios : EXPERIMENTS.find(({ name }) => name === command);

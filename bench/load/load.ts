@@ -10,7 +10,7 @@ import { Measured } from "./latencies.ts";
 type Stroke<Writer> = { readonly dueMs: number; readonly writer: Writer };
 
 /** Sorted by time. A writer's pauses are between half and one and a half times the mean. */
-function typingSchedule<Writer>(
+export function typingSchedule<Writer>(
   writers: readonly Writer[],
   options: { editsPerSecond: number; durationMs: number; seed: number },
 ): Stroke<Writer>[] {

@@ -13,7 +13,7 @@ import { connectNats, type NatsConnection } from "../../shared/io/nats.ts";
 import { decodeFrame, encodeCommittedFrame, encodeFrame } from "../../shared/wire/codec.ts";
 import { type Frame, PROTOCOL_VERSION, type ServerFrame } from "../../shared/wire/frames.ts";
 
-type Connection = { client: ClientId; room: RoomKey | undefined };
+type Connection = { client: ClientId; number: number; room: RoomKey | undefined };
 
 const TENANT = "default" as TenantId;
 export const LIMITS = {
@@ -49,6 +49,7 @@ export async function startRelayGateway(options: {
   app.ws<Connection>("/*", {
     open: (ws) => {
       const data = ws.getUserData();
+      data.number = connections + 1;
       data.client = `${options.gateway}-${connections++}`.padEnd(16, "_") as ClientId;
       data.room = undefined;
     },
@@ -60,6 +61,8 @@ export async function startRelayGateway(options: {
     switch (frame?.type) {
       case "edit":
         return receiveEdit(ws, frame);
+      case "presence":
+        return receivePresence(ws.getUserData(), frame);
       case "hello":
         return send(ws, {
           type: "welcome",
@@ -95,6 +98,13 @@ export async function startRelayGateway(options: {
     turn.clear();
   }
 
+  /** Every state goes to every gateway on arrival, as a delta. */
+  function receivePresence({ number, room }: Connection, { fields }: Frame & { type: "presence" }): void {
+    if (room === undefined) return;
+    const delta = { snapshot: false, present: [], gone: [], states: [{ number, fields }] };
+    nats.publish(presenceSubject(room), encodeFrame({ type: "presence-delta", channel: channels.get(room)!, delta }));
+  }
+
   function join(ws: WebSocket<Connection>, frame: Frame & { type: "join" }): void {
     const data = ws.getUserData();
     const room = roomKey(TENANT, frame.room);
@@ -102,6 +112,7 @@ export async function startRelayGateway(options: {
     if (!channels.has(room)) {
       channels.set(room, channel);
       followRoom(app, nats, subjects.editsOut(room), room, channel);
+      nats.subscribe(presenceSubject(room), { callback: (_, message) => void app.publish(room, message.data, true) });
     }
     data.room = room;
     ws.subscribe(room);
@@ -118,6 +129,11 @@ export async function startRelayGateway(options: {
       }),
     );
   }
+}
+
+/** All gateways of a relay number their rooms alike only if there is one. More than one is never measured with presence. */
+function presenceSubject(room: RoomKey): string {
+  return `relay.presence.${room}`;
 }
 
 /** Forwards every stored record to every member. The author finds its own edit in it, which is the ack. */

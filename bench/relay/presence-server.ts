@@ -1,6 +1,6 @@
 /**
- * The floor for presence: uWebSockets.js alone, one room, nothing durable. `naive` forwards every state to everybody on
- * arrival. `tick` keeps the newest state of each participant and sends all changes as one frame every 50 ms. An edit
+ * The floor for presence: uWebSockets.js alone, nothing durable. `naive` forwards every state to everybody in the room
+ * on arrival. `tick` keeps the newest state of each participant and sends all changes as one frame every 50 ms. An edit
  * gets the next seq and goes to everybody at once.
  */
 
@@ -15,26 +15,28 @@ import { type CommittedEdit, type Frame, PROTOCOL_VERSION, type ServerFrame } fr
 import type { ParticipantEntry, PresenceField, PresenceDelta } from "../../shared/wire/presence.ts";
 import { LIMITS, listen } from "./gateway.ts";
 
-type Connection = { number: number };
+type Connection = { number: number; room: BareRoom | undefined };
+type BareRoom = {
+  readonly channel: number;
+  readonly participants: Map<number, ParticipantEntry>;
+  head: number;
+  /** Since the last tick. */
+  joined: ParticipantEntry[];
+  readonly changed: Map<number, readonly PresenceField[]>;
+};
 
 const TICK_MS = 50;
-const CHANNEL = 1;
 const EPOCH = 1 as Epoch;
-const TOPIC = "room";
 const EMPTY_DELTA: PresenceDelta = { snapshot: false, present: [], gone: [], states: [] };
 
 export async function startPresenceServer(kind: "naive" | "tick", port: number): Promise<void> {
   const app = loadUws().App();
-  const participants = new Map<number, ParticipantEntry>();
-  let head = 0;
-  /** Since the last tick. */
-  let joined: ParticipantEntry[] = [];
-  const changed = new Map<number, readonly PresenceField[]>();
-  let turn: Uint8Array[] = [];
+  const rooms = new Map<string, BareRoom>();
+  let turn: { readonly room: BareRoom; readonly frame: Uint8Array }[] = [];
 
   app.ws<Connection>("/*", {
     maxBackpressure: 64 * 1024 ** 2,
-    open: (ws) => void (ws.getUserData().number = participants.size + 1),
+    open: (ws) => void Object.assign(ws.getUserData(), { number: 0, room: undefined }),
     message: (ws, message) => {
       const frame = decodeFrame(new Uint8Array(message));
       switch (frame?.type) {
@@ -44,11 +46,11 @@ export async function startPresenceServer(kind: "naive" | "tick", port: number):
           return join(ws, frame);
         case "presence":
           return receivePresence(
-            ws.getUserData().number,
+            ws.getUserData(),
             frame.fields.map(({ name, value }) => ({ name, value: value.slice() })),
           );
         case "edit":
-          return receiveEdit(ws.getUserData().number, frame);
+          return receiveEdit(ws.getUserData(), frame);
         case "ping":
           return; // The open socket shows that the participant is present.
         default:
@@ -59,9 +61,12 @@ export async function startPresenceServer(kind: "naive" | "tick", port: number):
   await listen(app, port);
   setInterval(endTick, TICK_MS);
 
-  function join(ws: WebSocket<Connection>, { request }: Frame & { type: "join" }): void {
+  function join(ws: WebSocket<Connection>, { request, room: id }: Frame & { type: "join" }): void {
+    const room: BareRoom = rooms.get(id) ?? { channel: rooms.size + 1, participants: new Map(), head: 0, joined: [], changed: new Map() };
+    rooms.set(id, room);
+    const { channel, participants, head } = room;
     const number = participants.size + 1;
-    ws.getUserData().number = number;
+    Object.assign(ws.getUserData(), { number, room });
     const participant: ParticipantEntry = {
       number,
       client: clientOf(number),
@@ -71,12 +76,12 @@ export async function startPresenceServer(kind: "naive" | "tick", port: number):
       spectator: false,
     };
     participants.set(number, participant);
-    joined.push(participant);
+    room.joined.push(participant);
     ws.cork(() => {
       send(ws, {
         type: "joined",
         request,
-        channel: CHANNEL,
+        channel,
         client: participant.client,
         epoch: EPOCH,
         head: head as Seq,
@@ -84,47 +89,54 @@ export async function startPresenceServer(kind: "naive" | "tick", port: number):
       });
       send(ws, {
         type: "presence-delta",
-        channel: CHANNEL,
+        channel,
         delta: { ...EMPTY_DELTA, snapshot: true, present: [...participants.values()] },
       });
     });
-    ws.subscribe(TOPIC);
+    ws.subscribe(String(channel));
   }
 
-  function receivePresence(number: number, fields: readonly PresenceField[]): void {
-    if (kind === "tick") return void changed.set(number, fields);
-    publishSoon(encodeFrame({ type: "presence-delta", channel: CHANNEL, delta: { ...EMPTY_DELTA, states: [{ number, fields }] } }));
+  function receivePresence({ number, room }: Connection, fields: readonly PresenceField[]): void {
+    if (room === undefined) return;
+    if (kind === "tick") return void room.changed.set(number, fields);
+    const delta = { ...EMPTY_DELTA, states: [{ number, fields }] };
+    publishSoon(room, encodeFrame({ type: "presence-delta", channel: room.channel, delta }));
   }
 
-  function receiveEdit(number: number, { counter, parentSeq, payload }: Frame & { type: "edit" }): void {
-    head += 1;
+  function receiveEdit({ number, room }: Connection, { counter, parentSeq, payload }: Frame & { type: "edit" }): void {
+    if (room === undefined) return;
+    room.head += 1;
     const edits: CommittedEdit[] = [{ client: clientOf(number), counter, parentSeq, payload: payload.slice() }];
     publishSoon(
+      room,
       encodeCommittedFrame(
-        CHANNEL,
-        encoding.encode((out) => writeCommittedEdits(out, { epoch: EPOCH, firstSeq: head as Seq, edits })),
+        room.channel,
+        encoding.encode((out) => writeCommittedEdits(out, { epoch: EPOCH, firstSeq: room.head as Seq, edits })),
       ),
     );
   }
 
   function endTick(): void {
-    if (joined.length === 0 && changed.size === 0) return;
-    const delta: PresenceDelta = { ...EMPTY_DELTA, present: joined, states: [...changed].map(([number, fields]) => ({ number, fields })) };
-    joined = [];
-    changed.clear();
-    app.publish(TOPIC, encodeFrame({ type: "presence-delta", channel: CHANNEL, delta }), true);
+    for (const room of rooms.values()) {
+      const { channel, joined, changed } = room;
+      if (joined.length === 0 && changed.size === 0) continue;
+      const delta = { ...EMPTY_DELTA, present: joined, states: [...changed].map(([number, fields]) => ({ number, fields })) };
+      room.joined = [];
+      changed.clear();
+      app.publish(String(channel), encodeFrame({ type: "presence-delta", channel, delta }), true);
+    }
   }
 
   /** Publishing inside the message handler is many times slower. */
-  function publishSoon(frame: Uint8Array): void {
+  function publishSoon(room: BareRoom, frame: Uint8Array): void {
     if (turn.length === 0) {
       setImmediate(() => {
         const frames = turn;
         turn = [];
-        for (const one of frames) app.publish(TOPIC, one, true);
+        for (const one of frames) app.publish(String(one.room.channel), one.frame, true);
       });
     }
-    turn.push(frame);
+    turn.push({ room, frame });
   }
 }
 

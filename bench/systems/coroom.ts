@@ -16,6 +16,8 @@ const LIFTED = [
   "CONNECTS_PER_SECOND_MAX",
   "GATEWAY_SNAPSHOT_BURST",
 ];
+/** Settings that lift the limits on edit and connection rates, without their prefix. */
+export const LIFTED_LIMITS: readonly (readonly [name: string, value: string])[] = LIFTED.map((limit) => [limit, NO_LIMIT]);
 
 /**
  * For a small run on a busy machine: a late process or load shows as time, and not as rejected joins, closed readers,
@@ -44,7 +46,7 @@ export async function startCoroom({
 }: { gateways?: number; small?: boolean; settings?: Readonly<Record<string, string>> } = {}): Promise<Coroom> {
   const settings = {
     LOG_LEVEL: "warn",
-    ...Object.fromEntries(LIFTED.map((limit) => [limit, NO_LIMIT])),
+    ...Object.fromEntries(LIFTED_LIMITS),
     ...(small ? PATIENT : {}),
     ...more,
   };

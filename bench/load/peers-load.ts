@@ -1,0 +1,241 @@
+/**
+ * The load of the head-to-head bench: rooms whose members edit and move cursors on a schedule that no server's speed
+ * changes. Every member must receive every edit of its room once, each writer's in order.
+ *
+ * A latency runs from the real send, so that a late load does not make a server look slower.
+ */
+
+import { setImmediate as nextTurn, setTimeout as sleep } from "node:timers/promises";
+
+import type { Point } from "../../shared/wire/positions.ts";
+import type { Seat } from "./enter.ts";
+import { keystroke } from "./keystroke.ts";
+import { Latencies, type LatencyPairs } from "./latencies.ts";
+import { typingSchedule } from "./load.ts";
+import { openAll, until } from "./paced.ts";
+import { DIALECTS, type Dialect, type DialectName, type PeerMessage } from "./peer-dialects.ts";
+import { type LoadSocket, openSocket } from "./web-socket.ts";
+import { serveCalls } from "./worker.ts";
+
+export type PeersLoad = typeof functions;
+export type PeersMotion = {
+  readonly ms: number;
+  /** Members of each room that edit, and edits per second of each. */
+  readonly writers: number;
+  readonly editsPerSecond: number;
+  /** Of every member. */
+  readonly cursorsPerSecond: number;
+  readonly seed: number;
+};
+export type PeersFigures = {
+  /** From the send until another member has it. */
+  readonly edits: LatencyPairs;
+  readonly cursors: LatencyPairs;
+  readonly editsSent: number;
+  readonly seconds: number;
+  readonly loadCpuSeconds: number;
+};
+
+/** A writer with this many unacknowledged edits leaves the next one out: servers refuse more. */
+const UNACKED_MAX = 400;
+const JOINED_MS_MAX = 60_000;
+const SETTLED_MS_MAX = 60_000;
+const PING_MS = 20_000;
+/** Keystrokes and cursors that are sent before the load reads again. */
+const SENT_AT_ONCE_MAX = 64;
+/** Decoded messages that are kept because other members of the room will receive them. */
+const DECODED_MAX = 8;
+const TICKS_PER_MS = 10;
+
+let rooms: PeerRoom[] = [];
+let edits = new Latencies();
+let cursors = new Latencies();
+let turn = 0;
+
+class PeerRoom {
+  readonly dialect: Dialect;
+  readonly members: PeerMember[];
+  readonly #decoded: { readonly bytes: Buffer; readonly message: PeerMessage }[] = [];
+
+  constructor(dialect: Dialect, seats: readonly Seat[]) {
+    this.dialect = dialect;
+    this.members = seats.map((seat, index) => new PeerMember(this, seat, index));
+  }
+
+  get isSettled(): boolean {
+    return this.members.every((member) => this.members.every(({ index, sent }) => member.receivedOf(index) === sent));
+  }
+
+  /** Decodes once what several members receive, because the load shares the machine with the servers. */
+  decode(bytes: Uint8Array): PeerMessage {
+    const known = this.#decoded.findLast((one) => one.bytes.equals(bytes));
+    if (known !== undefined) return known.message;
+    const copy = Buffer.from(bytes);
+    const message = this.dialect.read(copy);
+    this.#decoded.push({ bytes: copy, message });
+    if (this.#decoded.length > DECODED_MAX) this.#decoded.shift();
+    return message;
+  }
+}
+
+class PeerMember {
+  readonly #room: PeerRoom;
+  readonly #seat: Seat;
+  readonly index: number;
+  readonly sentAt: number[] = [];
+  /** Last received counter, by writer. */
+  readonly #received: number[] = [];
+  #socket: LoadSocket | undefined;
+  channel = 0;
+  seq = 0;
+  joined = false;
+  /** The server may still be sending. */
+  #isClosed = false;
+
+  constructor(room: PeerRoom, seat: Seat, index: number) {
+    this.#room = room;
+    this.#seat = seat;
+    this.index = index;
+  }
+
+  get room(): string {
+    return this.#seat.room;
+  }
+
+  get sent(): number {
+    return this.sentAt.length;
+  }
+
+  get acked(): number {
+    return this.receivedOf(this.index);
+  }
+
+  receivedOf(writer: number): number {
+    return this.#received[writer] ?? 0;
+  }
+
+  async open(): Promise<void> {
+    const { dialect } = this.#room;
+    this.#socket = await openSocket(dialect.addressOf(this.#seat), {
+      receiveFrame: (bytes) => {
+        if (!this.#isClosed) this.#receive(this.#room.decode(bytes));
+      },
+      receiveEnd: (reason) => {
+        throw new Error(`member ${this.index} of ${this.room}: ${reason}`);
+      },
+    });
+    for (const message of dialect.greet(this.#seat)) this.#socket.send(message);
+    await until(`member ${this.index} of ${this.room} has joined`, () => this.joined, JOINED_MS_MAX);
+  }
+
+  edit(): void {
+    if (this.sent - this.acked >= UNACKED_MAX) return;
+    const counter = this.sentAt.push(performance.now());
+    this.#socket!.send(this.#room.dialect.edit(this, counter, keystroke(this.index + 1, counter)));
+  }
+
+  point(): void {
+    const cursor: Point = { x: Math.round(performance.now() * TICKS_PER_MS), y: this.index };
+    this.#socket!.send(this.#room.dialect.cursor(this, cursor, ++turn));
+  }
+
+  ping(): void {
+    const ping = this.#room.dialect.ping();
+    if (ping !== undefined && this.joined) this.#socket!.send(ping);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#socket?.close();
+  }
+
+  #receive(message: PeerMessage): void {
+    switch (message.kind) {
+      case "joined":
+        this.channel = message.channel;
+        this.joined = true;
+        return;
+      case "edits":
+        this.seq = message.lastSeq;
+        for (const { writer, counter, count } of message.edits) this.#receiveEdits(writer - 1, counter, count);
+        return;
+      case "acked":
+        this.seq = message.lastSeq;
+        return this.#receiveEdits(this.index, message.counter, message.count);
+      case "cursors": {
+        const now = performance.now() * TICKS_PER_MS;
+        for (const { x, y } of message.cursors) if (y !== this.index) cursors.record((now - x) / TICKS_PER_MS);
+      }
+    }
+  }
+
+  #receiveEdits(writer: number, counter: number, count: number): void {
+    const expected = this.receivedOf(writer) + 1;
+    if (counter !== expected)
+      throw new Error(`member ${this.index} of ${this.room} received edit ${counter} of writer ${writer} instead of ${expected}`);
+    this.#received[writer] = counter + count - 1;
+    if (writer === this.index) return;
+    const { sentAt } = this.#room.members[writer]!;
+    const now = performance.now();
+    for (let index = counter - 1; index < counter - 1 + count; index++) edits.record(now - sentAt[index]!);
+  }
+}
+
+const functions = {
+  open: async ({ name, seats }: { name: DialectName; seats: readonly (readonly Seat[])[] }): Promise<void> => {
+    rooms = seats.map((ofRoom) => new PeerRoom(DIALECTS[name], ofRoom));
+    await openAll(members());
+  },
+  drive: async ({ ms, writers, editsPerSecond, cursorsPerSecond, seed }: PeersMotion): Promise<PeersFigures> => {
+    [edits, cursors] = [new Latencies(), new Latencies()];
+    const sentBefore = sentByAll();
+    const cpuBefore = process.cpuUsage();
+    const writing = rooms.flatMap((room) => room.members.slice(0, writers));
+    await Promise.all([
+      follow(typingSchedule(writing, { editsPerSecond, durationMs: ms, seed }), ms, (member) => member.edit()),
+      cursorsPerSecond > 0 &&
+        follow(typingSchedule(members(), { editsPerSecond: cursorsPerSecond, durationMs: ms, seed }), ms, (member) => member.point()),
+    ]);
+    const cpu = process.cpuUsage(cpuBefore);
+    await until("every member has every edit", () => rooms.every(({ isSettled }) => isSettled), SETTLED_MS_MAX);
+    return {
+      edits: edits.toPairs(),
+      cursors: cursors.toPairs(),
+      editsSent: sentByAll() - sentBefore,
+      seconds: ms / 1000,
+      loadCpuSeconds: (cpu.user + cpu.system) / 1e6,
+    };
+  },
+  close: async (): Promise<void> => {
+    for (const member of members()) member.close();
+    rooms = [];
+  },
+};
+
+function members(): PeerMember[] {
+  return rooms.flatMap((room) => room.members);
+}
+
+function sentByAll(): number {
+  return members().reduce((sum, { sent }) => sum + sent, 0);
+}
+
+async function follow(
+  schedule: readonly { readonly dueMs: number; readonly writer: PeerMember }[],
+  ms: number,
+  act: (member: PeerMember) => void,
+): Promise<void> {
+  const start = performance.now();
+  let atOnce = 0;
+  for (const { dueMs, writer } of schedule) {
+    const waitMs = start + dueMs - performance.now();
+    if (waitMs > 0) await sleep(waitMs);
+    else if (++atOnce % SENT_AT_ONCE_MAX === 0) await nextTurn();
+    act(writer);
+  }
+  const leftMs = start + ms - performance.now();
+  if (leftMs > 0) await sleep(leftMs);
+}
+
+setInterval(() => members().forEach((member) => member.ping()), PING_MS).unref();
+serveCalls(functions);
