@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { decideUpgrade, type UpgradeFacts, upgradeRefusal } from "./gateway-status.ts";
+import { decideUpgrade, isLogFull, type UpgradeFacts, upgradeRefusal } from "./gateway-status.ts";
 
 const facts: UpgradeFacts = { isOriginAllowed: true, unready: undefined, hasRoom: true, isAddressWithinLimit: () => true };
 
@@ -21,4 +21,11 @@ test("[GST2] a refused origin is answered with 403, an address above its limit w
   expect(upgradeRefusal("origin").status).toMatch(/^403 /);
   expect(upgradeRefusal("ip").status).toMatch(/^429 /);
   for (const reason of ["full", "degraded", "draining", "misconfigured"] as const) expect(upgradeRefusal(reason).status).toMatch(/^503 /);
+});
+
+test("[GST3] a gateway is not ready while no room server can store edits; one that can is enough", () => {
+  const full = { logObstacle: "the storage of the log is full" };
+  expect(isLogFull([])).toBe(false);
+  expect(isLogFull([full, {}])).toBe(false);
+  expect(isLogFull([full, full])).toBe(true);
 });

@@ -4,6 +4,7 @@
  */
 
 import type { GatewayReport } from "../shared/bus/fleet-messages.ts";
+import type { ServerHeartbeat } from "../shared/bus/placement-messages.ts";
 import type { GatewayId } from "../shared/ids.ts";
 import type { GatewayParts } from "./gateway.ts";
 import type { LoadShedder, OutboundHealth } from "./limits/pressure.ts";
@@ -19,6 +20,8 @@ export type GatewayStatusParts = Pick<GatewayParts, "rooms" | "clients"> & {
   readonly outbound: OutboundHealth;
   readonly isMisconfigured: () => boolean;
   readonly reachesRedis: () => boolean | undefined;
+  /** Room servers that send heartbeats. */
+  readonly servers: () => readonly Pick<ServerHeartbeat, "logObstacle">[];
 };
 
 export function gatewayStatus(gateway: GatewayId, parts: GatewayStatusParts): GatewayStatus {
@@ -28,7 +31,8 @@ export function gatewayStatus(gateway: GatewayId, parts: GatewayStatusParts): Ga
     if (parts.isMisconfigured()) return "misconfigured";
     return rooms.backbone.isUp ? undefined : "degraded";
   };
-  const notReady = (): NotReadyReason | undefined => unready() ?? (outbound.isDegraded ? "slow" : undefined);
+  const notReady = (): NotReadyReason | undefined =>
+    unready() ?? (isLogFull(parts.servers()) ? "log-full" : outbound.isDegraded ? "slow" : undefined);
   const account = (): GatewayReport => ({
     gateway,
     connections: clients.size,
@@ -40,13 +44,18 @@ export function gatewayStatus(gateway: GatewayId, parts: GatewayStatusParts): Ga
   return { unready, notReady, account };
 }
 
+/** Whether no room server can store an edit. While one can, its rooms are served normally. */
+export function isLogFull(servers: readonly Pick<ServerHeartbeat, "logObstacle">[]): boolean {
+  return servers.length > 0 && servers.every(({ logObstacle }) => logObstacle !== undefined);
+}
+
 /**
- * Why a gateway accepts no connections. Slow delivery is not such a reason: all gateways may be slow at once, so a slow
- * gateway only reports that it is not ready.
+ * Why a gateway accepts no connections. Slow delivery and a full log are not such reasons: they may affect all gateways
+ * at once, and readers can still be served. Such a gateway only reports that it is not ready.
  */
 export type UnreadyReason = "degraded" | "draining" | "misconfigured";
 /** Why a balancer should send new clients to another gateway. */
-export type NotReadyReason = UnreadyReason | "slow";
+export type NotReadyReason = UnreadyReason | "slow" | "log-full";
 export type UpgradeRefusal = "full" | "origin" | "ip" | UnreadyReason;
 
 export type UpgradeFacts = {
@@ -94,8 +103,9 @@ export function readinessText(reason: NotReadyReason): string {
 }
 
 const READINESS_TEXTS: Readonly<Record<NotReadyReason, string>> = {
-  degraded: "NATS cannot be reached",
-  draining: "shutting down",
-  misconfigured: "COROOM_LOG_PARTITIONS differs from the deployment: the gateway's log names the right value",
-  slow: "messages reach clients too late",
+  "degraded": "NATS cannot be reached",
+  "draining": "shutting down",
+  "misconfigured": "COROOM_LOG_PARTITIONS differs from the deployment: the gateway's log names the right value",
+  "slow": "messages reach clients too late",
+  "log-full": "the log stores no edits: the disk or the storage of the nats-servers is full",
 };

@@ -68,7 +68,7 @@ export async function startGateway(
   const pressures = measuredPressures(bus.nats, edge, rooms.backbone);
   const { operations } = bus;
   const stopWatching = watchPressure(load, pressures, (level) => presence.receiveShed(level), { ...deps, operations });
-  const status = gatewayStatus(gateway, { ...parts, ...load, ...bus, ...kept });
+  const status = gatewayStatus(gateway, { ...parts, ...load, ...bus, ...kept, servers: bus.operators.fleet.servers });
   const drain = (): number => (void clients.drain(config.drainMsMax), clients.size);
   bus.onGatewayAsked(status.account, drain);
   edge.serveHttp({ ...bus.ports, ...bus.services, ...bus.operators, ...parts, ...status, tokens, clientIdOf, drain }, routes);

@@ -57,7 +57,12 @@ export async function startRoomServer(
   const stopListening = listenToPeers(server, membership, bus.peers, { clock, log, receiveLost });
   await pause(clock, LISTEN_HEARTBEATS * config.heartbeatMs); // By then every live server's heartbeat was received.
   await bus.answer({ ...parts, listRooms: (question) => listRooms(server, presence, (room) => loads.editsPerSecondOf(room), question) });
-  const stopHeart = sendServerHeartbeats(parts.describe, bus.peers, clock, config.heartbeatMs);
+  const describe = () => ({ ...parts.describe(), ...(storage.obstacle === undefined ? {} : { logObstacle: storage.obstacle }) });
+  const heart = sendServerHeartbeats(describe, bus.peers, clock, config.heartbeatMs);
+  storage.onChange((failure) => {
+    bus.ports.operations.report({ kind: "log_storage", state: failure ?? "stores" });
+    heart.beatNow();
+  });
   const delay = eventLoopDelay();
   const { counts } = bus;
   const stopSharing = startSharing(
@@ -74,7 +79,7 @@ export async function startRoomServer(
     await rooms.stop();
     replicas.stop();
     presence.stop();
-    stopHeart();
+    heart.stop();
     stopListening();
     stopSharing();
     delay.stop();
@@ -82,5 +87,5 @@ export async function startRoomServer(
     await traces?.stop();
     log.info({ server }, "room server has stopped");
   };
-  return { server, stop: stopOnce(stop), obstacle: () => (storage.isFull ? "the storage of the log is full" : undefined) };
+  return { server, stop: stopOnce(stop), obstacle: () => storage.obstacle };
 }

@@ -16,7 +16,7 @@ export const roomServerMetrics = (registry: Registry) => {
     rooms: new Gauge({ name: "coroom_room_server_rooms", help: "Rooms that this server owns or is claiming", registers }),
     logFull: new Gauge({
       name: "coroom_room_server_log_full",
-      help: "1 while the storage of the log is full and refuses edits, else 0",
+      help: "1 while the log stores no edits, because its storage or its disk is full, else 0",
       registers,
     }),
     backlogBytes: new Gauge({ name: "coroom_room_server_backlog_bytes", help: "Bytes of edits in memory backlogs", registers }),

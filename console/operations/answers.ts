@@ -8,9 +8,11 @@ export type FleetServer = {
   readonly zone: string;
   readonly pool: string;
   readonly used: number;
+  /** Why the log stores no edits of this server now. */
+  readonly logObstacle?: string;
   readonly hot: readonly { readonly tenant: string; readonly room: string; readonly share: number }[];
 };
-export type FleetGatewayState = "ready" | "draining" | "degraded" | "misconfigured" | "slow";
+export type FleetGatewayState = "ready" | "draining" | "degraded" | "misconfigured" | "slow" | "log-full";
 export type FleetGateway = {
   readonly gateway: string;
   readonly connections: number;

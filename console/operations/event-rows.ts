@@ -137,6 +137,13 @@ function textsOf(event: ListedEvent): RowTexts {
         what: number("to") === 0 ? `${room} is no longer throttled` : `${room} is throttled: level ${number("to")}`,
         why: `event loop of ${shortName(by)} was ${Math.round(number("delayMs"))} ms late`,
       };
+    case "log_storage":
+      return {
+        topic: "load",
+        tone: text("state") === "stores" ? "calm" : "warning",
+        what: text("state") === "stores" ? "The log stores edits again" : "The log stores no edits",
+        why: `reported by ${shortName(by)}: ${text("state")}`,
+      };
     case "shed_level":
       return {
         topic: "load",

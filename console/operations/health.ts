@@ -21,10 +21,11 @@ const USED_SHARE_MAX = 0.8;
 const RETURNED_MS_MAX = 10 * 60_000;
 
 const STATES: Readonly<Record<Exclude<FleetGatewayState, "ready">, HealthProblem>> = {
-  degraded: { tone: "error", text: "does not reach NATS. Check the NATS servers and the network" },
-  misconfigured: { tone: "error", text: "has a different COROOM_LOG_PARTITIONS than the deployment. Its log shows the value to set" },
-  slow: { tone: "warning", text: "delivers updates late. New clients connect to other gateways until it has caught up" },
-  draining: { tone: "warning", text: "is draining. Its clients move to other gateways" },
+  "degraded": { tone: "error", text: "does not reach NATS. Check the NATS servers and the network" },
+  "misconfigured": { tone: "error", text: "has a different COROOM_LOG_PARTITIONS than the deployment. Its log shows the value to set" },
+  "slow": { tone: "warning", text: "delivers updates late. New clients connect to other gateways until it has caught up" },
+  "draining": { tone: "warning", text: "is draining. Its clients move to other gateways" },
+  "log-full": { tone: "error", text: "is not ready, because no room server can store edits" },
 };
 
 /** Judges the last answers and whether they are current. */
@@ -157,7 +158,10 @@ function problemsOfGateway({ gateway, state, shedLevel }: FleetGateway): HealthP
 }
 
 function problemsOfServers({ servers }: FleetAnswer): HealthProblem[] {
-  return servers.flatMap(({ server, used, draining, rooms }) => [
+  return servers.flatMap(({ server, used, draining, rooms, logObstacle }) => [
+    ...(logObstacle === undefined
+      ? []
+      : [{ tone: "error" as const, text: `${shortName(server)} refuses edits: ${logObstacle}. Free disk space of the nats-servers.` }]),
     ...(used > USED_SHARE_MAX ? [{ tone: "warning" as const, text: `${shortName(server)} uses ${percent(used)} of its budget.` }] : []),
     ...(draining
       ? [

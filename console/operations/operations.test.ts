@@ -139,6 +139,7 @@ test("[OPC4] each event row states what happened and why", () => {
     what: "Gateway gw-1 drops spectators' presence above 5 updates per second",
     why: "NATS is slow",
   });
+  expect(rowOf({ kind: "log_storage", by: "rs-1", state: "full" })).toMatchObject({ tone: "warning", what: "The log stores no edits" });
   expect(rowOf({ kind: "room_budget", from: 2, to: 0, delayMs: 3.2 })).toMatchObject({
     tone: "calm",
     what: "notes is no longer throttled",
@@ -218,6 +219,15 @@ test("[OPC10] the verdict reports missing Redis connections and their effect: ro
     "1 of 2 gateways does not reach Redis: a new ban lasts only while a gateway that knows it runs. Bans are stored when Redis is back. Check Redis, the network and COROOM_REDIS_URL.",
   ]);
   expect(texts({ ...WELL, services: boards(2, 2) })[0]).toMatch(/^2 of 2 leaderboards do not reach Redis/);
+});
+
+test("[OPC12] the verdict names a room server that cannot store edits, and a gateway that reports it", () => {
+  const [server] = WELL.servers;
+  const full = { ...WELL, servers: [{ ...server!, logObstacle: "the storage of the log is full" }] };
+  expect(texts(full)).toEqual(["rs-1 refuses edits: the storage of the log is full. Free disk space of the nats-servers."]);
+  expect(texts({ ...WELL, gateways: [{ ...gateway, state: "log-full" }, gateway] })).toEqual([
+    "Gateway gw-1 is not ready, because no room server can store edits.",
+  ]);
 });
 
 test("[OPC6] the console shows since when a gateway has not answered, and polls it less often until it answers", () => {

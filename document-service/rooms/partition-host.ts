@@ -154,7 +154,7 @@ export class DocumentPartitionHost {
     ];
     await this.#lease.renewUntilLost(() => this.#state.facts, this.#stopping.signal);
     reading.abort();
-    this.#receive({ kind: "reading-stopped", isLeaseHeld: this.#lease.isHeld });
+    this.#receive({ kind: "reading-stopped", isLeaseHeld: this.#lease.isConfirmed }); // While JetStream stores nothing, no room can be saved.
     while (this.#state.isDraining) {
       await pause(this.#deps.clock, TICK_MS / 4);
       this.#receive({ kind: "drain-ticked" });

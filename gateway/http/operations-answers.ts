@@ -136,7 +136,7 @@ export function gatewayDrainAnswer(server: string, report: GatewayReport | undef
   return report === undefined ? noServer(server) : jsonAnswer(202, { server, connections: report.connections });
 }
 
-function serverShown({ server, rooms, draining, labels, load }: ServerHeartbeat): object {
+function serverShown({ server, rooms, draining, labels, load, logObstacle }: ServerHeartbeat): object {
   const { host = "", zone = "", pool = "" } = labels ?? {};
   return {
     server,
@@ -146,6 +146,7 @@ function serverShown({ server, rooms, draining, labels, load }: ServerHeartbeat)
     zone,
     pool,
     used: load?.used ?? 0,
+    ...(logObstacle === undefined ? {} : { logObstacle }),
     hot: (load?.hot ?? []).map(({ room, share }) => ({ ...namesOf(room), share })),
   };
 }

@@ -6,6 +6,10 @@
  * expected sequence (it checks that before repeats: test/contract/jetstream-facts). Then the id of the room's last
  * record, read from the stream's leader, shows whether it is this one.
  *
+ * On a full disk a stream does not answer at all. A stream without replicas handles its messages in order. So beside a
+ * copy that is sent again goes a question that the stream refuses without storing it: if the refusal comes and no answer
+ * to the copy, the stream does not store records.
+ *
  * After a connection loss the log may have lost its end and hold another record at the expected sequence, or none of a later
  * owner's. So a record in flight is sent again only once the last record, read over the new connection, has the expected id,
  * and no checkpoint covers a record behind it.
@@ -32,6 +36,8 @@ export type AppendDeps = {
   readonly log: Log;
   readonly metrics: RoomServerMetrics;
   readonly storage?: LogStorage;
+  /** Replicas of the partition's stream. Absent: silence is never taken for a failure of the storage. */
+  readonly replicasOf?: (partition: number) => Promise<number>;
 };
 
 type Append = {
@@ -68,6 +74,8 @@ const WRONG_LAST_SEQUENCE = new Set([10_071, 10_164]);
  */
 const CHECK_MS = 50;
 const UNAVAILABLE_RETRY_MS = 100;
+/** No stream has this name, so a stream refuses what is meant for it. Stream names contain no dots. */
+const OTHER_STREAM = "none.of.these";
 /** Reads that begin at one check after a reconnect: JetStream drops what does not fit its queue. */
 const LOOKS_AT_ONCE = 200;
 
@@ -144,22 +152,55 @@ export function jetstreamAppend(nats: NatsConnection, subjects: Subjects, option
     if (ack.error?.err_code !== undefined && WRONG_LAST_SEQUENCE.has(ack.error.err_code))
       return step.kind === "sent" ? void look(token, append, { kind: "looking" }) : undefined;
     if (STORAGE_FULL.has(ack.error?.err_code)) {
-      storage.receiveRefusal(ack.error?.description);
+      storage.receiveFailure("full", ack.error?.description);
       append.refused();
     } else log.warn({ room: append.room, error: ack.error ?? msg.headers?.description }, "the log does not accept a record; trying again");
     if (step.kind !== "looking") step.nextAt = Math.min(step.nextAt, checkIn(UNAVAILABLE_RETRY_MS));
+  };
+
+  /** Partitions whose stream is being asked. */
+  const asked = new Set<number>();
+
+  /** Called after copies were sent again without an answer to the first ones. */
+  const askStream = async (partition: number): Promise<void> => {
+    if (deps.replicasOf === undefined || asked.has(partition)) return;
+    asked.add(partition);
+    try {
+      if ((await deps.replicasOf(partition)) !== 1) return; // A leader refuses before earlier records have their quorum.
+      const waiting = [...appends].filter(
+        ([, { room, step }]) => step.kind === "sent" && partitionOf(room, options.partitions) === partition,
+      );
+      const steps = waiting.map(([, { step }]) => step);
+      const meant = headers();
+      meant.set("Nats-Expected-Stream", OTHER_STREAM);
+      const subject = waiting[0]?.[1].subject;
+      if (subject === undefined) return;
+      const answer = readPubAck(await nats.request(subject, undefined, { headers: meant, timeout: options.appendAnswerMsMax }));
+      if (answer.error === undefined) return;
+      const unstored = waiting.filter(([token, { step }], index) => appends.has(token) && step === steps[index]);
+      if (unstored.length > 0) storage.receiveFailure("broken", undefined);
+      for (const [, append] of unstored) append.refused();
+    } catch (cause) {
+      log.debug({ partition, cause }, "the stream does not answer a question about its storage"); // NATS is away, or the server has no time.
+    } finally {
+      asked.delete(partition);
+    }
   };
 
   nats.subscribe(subjects.allAppended(options.server), { callback: crashing(receiveAnswer) });
   const check = (): void => {
     cancelCheck = undefined;
     checks += 1;
+    const silent = new Set<number>();
     for (const [token, append] of appends) {
       const { step } = append;
       if (step.kind === "looking" || checks < step.nextAt) continue;
-      if (step.kind === "sent") resend(append, "silence");
-      else if (connected) void look(token, append, step);
+      if (step.kind === "sent") {
+        resend(append, "silence");
+        silent.add(partitionOf(append.room, options.partitions));
+      } else if (connected) void look(token, append, step);
     }
+    if (connected) for (const partition of silent) void askStream(partition);
     if (appends.size > 0) checkLater();
   };
   /** Undefined: no append is in flight. */

@@ -29,7 +29,7 @@ export async function jetstreamLog(
   nats: NatsConnection,
   subjects: Subjects,
   options: AppendOptions,
-  deps: Omit<AppendDeps, "readLast">,
+  deps: Omit<AppendDeps, "readLast" | "replicasOf">,
 ): Promise<RoomLog> {
   const manager = await jetstreamManager(nats);
   const placeOf = (room: RoomKey) => {
@@ -50,7 +50,11 @@ export async function jetstreamLog(
     return message === undefined ? undefined : { record: decode(room, message.seq, message.data), streamSeq: message.seq };
   };
   return {
-    append: jetstreamAppend(nats, subjects, options, { ...deps, readLast }),
+    append: jetstreamAppend(nats, subjects, options, {
+      ...deps,
+      readLast,
+      replicasOf: async (partition) => (await manager.streams.info(subjects.logStream(partition))).config.num_replicas,
+    }),
     readLast,
     endsAt: limitConcurrency(LOOKS_AT_ONCE, async (room: RoomKey, streamSeq: number) => {
       const { stream, subject } = placeOf(room);

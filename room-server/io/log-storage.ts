@@ -1,38 +1,55 @@
 /**
- * Whether the log has storage for records: reports once that it is full, and once that it stores records again. Each
+ * Whether the log has storage for records: reports once that it has none, and once that it stores records again. Each
  * append is refused ten times a second meanwhile, so a log line for each would fill the disk of the logs too.
  */
 
 import type { Log } from "../../shared/process/log.ts";
 import type { RoomServerMetrics } from "../metrics.ts";
 
+/** `full`: JetStream refuses records. `broken`: a stream stores none and does not refuse them, as on a full disk. */
+export type StorageFailure = "full" | "broken";
+
+const OBSTACLES: Readonly<Record<StorageFailure, string>> = {
+  full: "the storage of the log is full",
+  broken: "the log stores no records: the disk of a nats-server is full or broken",
+};
+const ADVICE: Readonly<Record<StorageFailure, string>> = {
+  full: "JetStream refuses records, and new edits are refused. Free disk space of the nats-servers, or raise max_file_store or the limits of the account or stream",
+  broken:
+    "New edits are refused. The log of nats-server names the error. Free disk space, then restart nats-server: it stores nothing before",
+};
+
 export class LogStorage {
   readonly #deps: { readonly log: Log; readonly metrics: RoomServerMetrics };
-  #isFull = false;
+  #failure: StorageFailure | undefined;
+  #receiveChange: (failure: StorageFailure | undefined) => void = () => {};
 
   constructor(deps: { readonly log: Log; readonly metrics: RoomServerMetrics }) {
     this.#deps = deps;
     deps.metrics.logFull.set(0);
   }
 
-  get isFull(): boolean {
-    return this.#isFull;
+  get obstacle(): string | undefined {
+    return this.#failure === undefined ? undefined : OBSTACLES[this.#failure];
   }
 
-  receiveRefusal(reason: string | undefined): void {
-    if (this.#isFull) return;
-    this.#isFull = true;
+  onChange(receive: (failure: StorageFailure | undefined) => void): void {
+    this.#receiveChange = receive;
+  }
+
+  receiveFailure(failure: StorageFailure, reason: string | undefined): void {
+    if (this.#failure !== undefined) return;
+    this.#failure = failure;
     this.#deps.metrics.logFull.set(1);
-    this.#deps.log.error(
-      { reason },
-      "the storage of the log is full: JetStream refuses records, and new edits are refused. Free disk space of the nats-servers, or raise max_file_store or the limits of the account or stream",
-    );
+    this.#deps.log.error({ reason }, `${OBSTACLES[failure]}. ${ADVICE[failure]}`);
+    this.#receiveChange(failure);
   }
 
   receiveStored(): void {
-    if (!this.#isFull) return;
-    this.#isFull = false;
+    if (this.#failure === undefined) return;
+    this.#failure = undefined;
     this.#deps.metrics.logFull.set(0);
     this.#deps.log.info({}, "the log stores records again: edits are accepted");
+    this.#receiveChange(undefined);
   }
 }

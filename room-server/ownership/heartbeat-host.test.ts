@@ -55,7 +55,7 @@ test("[HRT1] only live servers are remembered, however many start and stop", () 
 test("[HRT2] a server sends its state and its interval in regular heartbeats until it stops, and then once more", () => {
   const { clock, peers, published } = fakePeers();
   let rooms = 0;
-  const stop = sendServerHeartbeats(() => ({ server: "one" as ServerId, rooms: rooms++, draining: false }), peers, clock, 250);
+  const { stop } = sendServerHeartbeats(() => ({ server: "one" as ServerId, rooms: rooms++, draining: false }), peers, clock, 250);
   clock.turn(1_000);
   expect(published.map((heartbeat) => [heartbeat.time, heartbeat.rooms])).toEqual([
     [1, 0],

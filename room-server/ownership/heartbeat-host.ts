@@ -51,13 +51,16 @@ export function listenToPeers(own: ServerId, membership: Membership, peers: Peer
   return () => cancel();
 }
 
-/** Returns a function that stops the heartbeats and sends a last one: a server that released its rooms is not lost. */
+/**
+ * `beatNow`: for a change that others should know at once. `stop` sends a last heartbeat: a server that released its
+ * rooms is not lost.
+ */
 export function sendServerHeartbeats(
   describe: () => Omit<ServerHeartbeat, "time" | "everyMs">,
   peers: Peers,
   clock: Clock,
   heartbeatMs: number,
-): () => void {
+): { beatNow(): void; stop(): void } {
   const publishAlive = (): void => peers.publishHeartbeat({ ...describe(), everyMs: heartbeatMs, time: clock.wallNow() });
   let cancel = (): void => {};
   const beat = (): void => {
@@ -65,8 +68,9 @@ export function sendServerHeartbeats(
     cancel = clock.after(heartbeatMs, beat);
   };
   beat();
-  return () => {
+  const stop = (): void => {
     cancel();
     publishAlive();
   };
+  return { beatNow: publishAlive, stop };
 }

@@ -288,8 +288,7 @@ export class Ownership {
 
   #endIfReleased(): readonly OwnershipEffect[] {
     const state = this.#state;
-    // Edits behind an unproven end of the log go to the next owner.
-    if (state.kind !== "releasing" || !state.unsubscribed || (state.room.unacked > 0 && state.room.isEndProven)) return [];
+    if (state.kind !== "releasing" || !state.unsubscribed || state.room.hasEditsToAppend) return [];
     return this.#end("released", "the room was unused for its idle time, or the server is stopping");
   }
 

@@ -98,6 +98,11 @@ export class OwnedRoom {
     return this.#appending !== undefined;
   }
 
+  /** Edits behind an unproven end of the log, or while the log stores nothing, go to the next owner. */
+  get hasEditsToAppend(): boolean {
+    return this.unacked > 0 && this.isEndProven && !this.#isLogFull;
+  }
+
   /** When it wants its next tick: soon while an edit waits, with low priority to repeat its head. */
   get tickUrgency(): TickUrgency {
     if (this.unacked > 0 || this.#writing?.savingAnnouncer.pending === true) return "soon";

@@ -89,7 +89,7 @@ export const GatewayReport = z.object({
   connections: z.int(),
   rooms: z.int(),
   shedLevel: z.int(),
-  state: z.enum(["ready", "draining", "degraded", "misconfigured", "slow"]),
+  state: z.enum(["ready", "draining", "degraded", "misconfigured", "slow", "log-full"]),
   reachesRedis: z.boolean().optional(),
 });
 export type GatewayReport = z.output<typeof GatewayReport>;

@@ -39,6 +39,8 @@ const Reports = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("room_budget"), room, from: z.int(), to: z.int(), cost: z.number(), delayMs: z.number() }),
   /** Events could not be delivered; the first failure in a minute. `endpoint`: the tenant, or all-tenants. */
   z.object({ kind: z.literal("webhook_given_up"), endpoint: z.string(), id: z.string(), reason: z.string() }),
+  /** The log stores no records of a room server (`full`, `broken`), or stores them again (`stores`). */
+  z.object({ kind: z.literal("log_storage"), state: z.enum(["full", "broken", "stores"]) }),
   /** A gateway sheds more, or less again: its shed level, and the measured cause. */
   z.object({
     kind: z.literal("shed_level"),

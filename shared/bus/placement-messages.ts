@@ -42,7 +42,7 @@ export type ServerLoad = z.infer<typeof ServerLoad>;
 
 /**
  * room server -> everyone, every `everyMs`, by default 200 ms; after three missed ones the server is lost. Earlier
- * versions do not send the interval.
+ * versions do not send the interval. `logObstacle`: why the log stores no records of this server now.
  */
 export const ServerHeartbeat = z.object({
   server: serverId,
@@ -52,6 +52,7 @@ export const ServerHeartbeat = z.object({
   everyMs: z.int().positive().optional(),
   labels: ServerLabels.optional(),
   load: ServerLoad.optional(),
+  logObstacle: z.string().optional(),
 });
 export type ServerHeartbeat = z.infer<typeof ServerHeartbeat>;
 

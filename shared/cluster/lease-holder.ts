@@ -3,13 +3,16 @@
 import type { Clock } from "../time/clock.ts";
 import { type Lease, type Leases, LeaseWatch, NOBODY } from "./lease.ts";
 import type { Log } from "../process/log.ts";
-import { pause, unlessMistake } from "../time/pause.ts";
+import { pause, unlessMistake, within } from "../time/pause.ts";
 
 export type LeaseHolderOptions = {
   /** The unique name of this run of the service. */
   readonly holder: string;
   readonly leaseMs: number;
 };
+
+/** A stop waits this long for a write: while JetStream stores nothing, an answer may never come. The lease runs out. */
+const STOP_MS_MAX = 1_000;
 
 /** What a holder leaves in the lease for the next one. */
 export type LeaseFacts = Pick<Lease, "floor" | "said" | "last">;
@@ -21,6 +24,7 @@ export class LeaseHolder {
   readonly #deps: { readonly clock: Clock; readonly log: Log };
   /** The revision of our lease; undefined: we hold none. */
   #revision: number | undefined;
+  #isRenewed = true;
 
   constructor(partition: number, leases: Leases, options: LeaseHolderOptions, deps: { clock: Clock; log: Log }) {
     this.#partition = partition;
@@ -31,6 +35,11 @@ export class LeaseHolder {
 
   get isHeld(): boolean {
     return this.#revision !== undefined;
+  }
+
+  /** Held, and the last renewal was stored. */
+  get isConfirmed(): boolean {
+    return this.isHeld && this.#isRenewed;
   }
 
   /** Resolves with the previous holder's facts; undefined: the signal came first. */
@@ -54,7 +63,7 @@ export class LeaseHolder {
   }
 
   /**
-   * Resolves when another process has the lease, or with the signal. While NATS is away nobody can take it, so it
+   * Resolves when another process has the lease, or within a second of the signal. While NATS is away nobody can take it, so it
    * counts as held until another holder is known.
    */
   async renewUntilLost(facts: () => LeaseFacts, signal: AbortSignal): Promise<void> {
@@ -62,20 +71,27 @@ export class LeaseHolder {
     while (this.#revision !== undefined) {
       await pause(clock, this.#options.leaseMs / 4, signal);
       if (signal.aborted) return;
-      try {
-        await this.#write({ holder: this.#options.holder, ...facts() }, this.#revision);
-      } catch (cause) {
-        unlessMistake(cause);
-        log.warn({ partition: this.#partition, cause }, "a lease could not be renewed");
-      }
+      await untilStopped(clock, this.#renew(facts(), this.#revision), signal);
+      if (signal.aborted) return;
     }
     log.warn({ partition: this.#partition }, "another process has taken over this part of the log");
+  }
+
+  async #renew(facts: LeaseFacts, revision: number): Promise<void> {
+    this.#isRenewed = false;
+    try {
+      await this.#write({ holder: this.#options.holder, ...facts }, revision);
+      this.#isRenewed = true;
+    } catch (cause) {
+      unlessMistake(cause);
+      this.#deps.log.warn({ partition: this.#partition, cause }, "a lease could not be renewed");
+    }
   }
 
   async giveBack(facts: LeaseFacts): Promise<void> {
     if (this.#revision === undefined) return;
     try {
-      await this.#write({ holder: NOBODY, ...facts }, this.#revision);
+      await within(this.#deps.clock, STOP_MS_MAX, this.#write({ holder: NOBODY, ...facts }, this.#revision), undefined);
     } catch (cause) {
       unlessMistake(cause);
       this.#deps.log.warn({ partition: this.#partition, cause }, "a lease was not given back; it runs out by itself");
@@ -87,4 +103,17 @@ export class LeaseHolder {
     const write = await this.#leases.write(this.#partition, lease, revision);
     this.#revision = write.kind === "written" ? write.revision : undefined;
   }
+}
+
+/** Settles with the promise, or some time after the signal. */
+function untilStopped(clock: Clock, promise: Promise<void>, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => void clock.after(STOP_MS_MAX, end);
+    const end = (): void => {
+      signal.removeEventListener("abort", stop);
+      resolve();
+    };
+    signal.addEventListener("abort", stop);
+    promise.then(end, reject);
+  });
 }

@@ -74,7 +74,7 @@ export class RoomServerProcess {
     clock.after(LISTEN_HEARTBEATS * heartbeatMs, () => {
       natsClaims(this.line.connection, world.subjects, this.server, this.#log).onClaim((request) => this.host.claim(request));
       natsOrders(this.line.connection, world.subjects, this.server, this.#log).onOrder((order) => this.handovers.answerCommand(order));
-      this.#stopHeart = sendServerHeartbeats(this.#parts.describe, peers, clock, heartbeatMs);
+      this.#stopHeart = sendServerHeartbeats(this.#parts.describe, peers, clock, heartbeatMs).stop;
     });
   }
 

@@ -1,4 +1,9 @@
-/** A log whose storage is full: JetStream's limit is reached, as on a full disk, and there is space again later. */
+/**
+ * A log whose storage is full, and has space again later: JetStream's limit is reached, or nats-server cannot write to
+ * its files. For the second, a limit of the operating system stands for the full disk: it needs no rights and no disk.
+ */
+
+import { execFileSync, spawnSync } from "node:child_process";
 
 import { jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "nats";
@@ -103,3 +108,44 @@ test("[LFUL2] a room server with edits that the full log refuses stops by itself
   expect([...bob.disorders, ...bob.errors]).toEqual([]);
   bob.leave();
 });
+
+/** Maximum size of a file that the process may write; undefined: no limit. */
+function limitFiles(pid: number, bytes: number | undefined): void {
+  execFileSync("prlimit", ["--pid", String(pid), `--fsize=${bytes ?? "unlimited"}:unlimited`]);
+}
+
+const canLimitFiles = spawnSync("prlimit", ["--version"]).status === 0 && process.env["COROOM_TEST_ENGINES"] !== "containers";
+
+test.skipIf(!canLimitFiles)(
+  "[LFUL3] a nats-server that cannot write does not answer: edits are refused and it is reported, at the gateway too (needs prlimit)",
+  async () => {
+    const cleo = await Person.enter(cluster, cluster.gateways[0]!, "unwritable", "cleo", { merging: true });
+    cleo.type(insertion("before "));
+    await cleo.untilSaved();
+    const gatewayReadiness = async () => (await (await fetch(`${cluster.gateways[0]!.httpUrl}/readyz`)).text()).trim();
+    expect([await readiness(), await gatewayReadiness()]).toEqual(["200 ready", "ready"]);
+
+    const engine = cluster.natsServers[0]!;
+    limitFiles(engine.pid, 1);
+    cleo.type(insertion("waits "));
+    await eventually("the room refuses edits", () => cleo.room.saving === "refusing");
+    const refused = await write("unwritable");
+    expect([refused.status, await refused.json()]).toMatchObject([503, { error: "log-stalled" }]);
+    expect([await readiness(), await metric()]).toEqual([
+      "503 the log stores no records: the disk of a nats-server is full or broken",
+      "1",
+    ]);
+    await eventually("the gateway reports it", async () => (await gatewayReadiness()).startsWith("the log stores no edits"));
+    expect(cluster.roomServers[0]!.printed()).toContain('"kind":"log_storage","state":"broken"');
+
+    limitFiles(engine.pid, undefined);
+    await engine.restart(); // nats-server stores nothing in a stream whose file failed.
+    await cleo.untilSaved();
+    await eventually("the room accepts edits", () => cleo.room.saving === "saved");
+    expect((await write("unwritable")).status).toBe(200);
+    await eventually("everything is ready", async () => (await readiness()) === "200 ready" && (await gatewayReadiness()) === "ready");
+    expect(cleo.text).toContain("waits ");
+    expect([...cleo.disorders, ...cleo.errors]).toEqual([]);
+    cleo.leave();
+  },
+);

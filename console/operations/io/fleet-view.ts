@@ -10,11 +10,12 @@ import { keyedRows, setText } from "./keyed-rows.ts";
 export type FleetActions = { readonly drainServer: (server: FleetServer) => void; readonly drainGateway: (gateway: FleetGateway) => void };
 
 const STATES: Readonly<Record<FleetGateway["state"], HealthTone>> = {
-  ready: "good",
-  draining: "warning",
-  slow: "warning",
-  degraded: "error",
-  misconfigured: "error",
+  "ready": "good",
+  "draining": "warning",
+  "slow": "warning",
+  "degraded": "error",
+  "misconfigured": "error",
+  "log-full": "error",
 };
 const USED_SHARE_MAX = 0.8;
 

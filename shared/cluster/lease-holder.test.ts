@@ -1,0 +1,39 @@
+import { expect, test } from "vitest";
+
+import type { Millis } from "../ids.ts";
+import { FakeClock } from "../testing/fake-clock.ts";
+import { SILENT_LOG } from "../testing/silent-log.ts";
+import { LeaseHolder } from "./lease-holder.ts";
+import type { Leases } from "./lease.ts";
+
+/** Leases in a store that stops answering writes when the test says so. */
+function storedLeases() {
+  let revision = 0;
+  const store = { answers: true };
+  const leases: Leases = {
+    read: async () => ({ lease: undefined, revision }),
+    write: () => (store.answers ? Promise.resolve({ kind: "written", revision: ++revision }) : new Promise(() => {})),
+  };
+  return { leases, store };
+}
+
+test("[LSE4] a stop waits a second at most for a lease that the store does not write", async () => {
+  const clock = new FakeClock();
+  const { leases, store } = storedLeases();
+  const lease = new LeaseHolder(0, leases, { holder: "me", leaseMs: 4_000 }, { clock, log: SILENT_LOG });
+  const stopping = new AbortController();
+  const facts = await lease.take(stopping.signal);
+  let ended = false;
+  const held = lease.renewUntilLost(() => facts!, stopping.signal).then(() => lease.giveBack(facts!)).then(() => (ended = true)); // prettier-ignore
+  await clock.advance(1_000 as Millis);
+  expect(lease.isConfirmed).toBe(true);
+  store.answers = false;
+  await clock.advance(1_000 as Millis);
+  expect([lease.isHeld, lease.isConfirmed]).toEqual([true, false]);
+  stopping.abort();
+  await clock.advance(1_999 as Millis);
+  expect(ended).toBe(false);
+  await clock.advance(1 as Millis); // A second for the renewal under way, a second to give the lease back.
+  await held;
+  expect(lease.isHeld).toBe(false);
+});
