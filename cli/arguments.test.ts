@@ -1,21 +1,43 @@
 import { expect, test } from "vitest";
-import { parseCommandLine } from "./run.ts";
+import { SettingError } from "../shared/settings/settings.ts";
+import { parseCommandLine, subjectOf } from "./run.ts";
 
 test("[CLI1] the parser splits a command line into the command and its flags, in every spelling", () => {
   expect(parseCommandLine(["start", "--roles", "gateway,placement", "--port=0", "--production", "--data-dir", "/tmp/x y"])).toEqual({
     command: "start",
+    words: [],
     flags: { roles: "gateway,placement", port: "0", production: "true", dataDir: "/tmp/x y" },
     bare: ["production"],
   });
-  expect(parseCommandLine([])).toEqual({ command: undefined, flags: {}, bare: [] });
+  expect(parseCommandLine([])).toEqual({ command: undefined, words: [], flags: {}, bare: [] });
 });
 
 test("[CLI2] the error names a word that is neither a command nor a flag", () => {
-  expect(() => parseCommandLine(["start", "now"])).toThrow(/"now" is neither/);
+  expect(() => subjectOf(["now"], {}, { name: "start" })).toThrow(/"now" is neither/);
+  expect(() => subjectOf(["notes", "now"], {}, { name: "members", subject: "room" })).toThrow(/"now" is neither/);
   expect(() => parseCommandLine(["-p", "8080"])).toThrow(/"-p" is neither/);
 });
 
 test("[CLI3] a command of a group has two words", () => {
-  expect(parseCommandLine(["ops", "watch", "--last", "5"], ["ops"])).toEqual({ command: "ops watch", flags: { last: "5" }, bare: [] });
-  expect(() => parseCommandLine(["ops", "watch", "now"], ["ops"])).toThrow(/"now" is neither/);
+  expect(parseCommandLine(["ops", "watch", "--last", "5"], ["ops"])).toEqual({
+    command: "ops watch",
+    words: [],
+    flags: { last: "5" },
+    bare: [],
+  });
+});
+
+test("[CLI14] a word after the command stands for the command's subject", () => {
+  expect(parseCommandLine(["ops", "room", "notes", "--tenant", "acme"], ["ops"])).toEqual({
+    command: "ops room",
+    words: ["notes"],
+    flags: { tenant: "acme" },
+    bare: [],
+  });
+  const members = { name: "members", subject: "room" };
+  expect(subjectOf(["notes"], {}, members)).toEqual({ room: "notes" });
+  expect(subjectOf([], { room: "notes" }, members)).toEqual({});
+  expect(() => subjectOf(["notes"], { room: "other" }, members)).toThrow(
+    new SettingError('"notes" and --room both name the room. Give one of them.'),
+  );
 });

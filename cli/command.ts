@@ -9,6 +9,8 @@ export type CliCommand = {
   readonly name: string;
   readonly summary: string;
   readonly settings: Settings;
+  /** The setting that a word after the command stands for: `coroom ops room notes`. */
+  readonly subject?: string;
   /** The settings grouped by role, for the help text. */
   readonly groups?: Readonly<Record<string, Settings>>;
   /** Complete command lines. */

@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 
 import { readSettings } from "../shared/settings/settings.ts";
 import { commands } from "./commands.ts";
-import { refuseBareFlags, refuseUnknownFlags, parseCommandLine } from "./run.ts";
+import { refuseBareFlags, refuseUnknownFlags, parseCommandLine, subjectOf } from "./run.ts";
 
 const parse = (words: readonly string[]) => parseCommandLine(words, ["ops"]);
 
@@ -16,8 +16,9 @@ test.each(commands.map((command) => [command.name, command] as const))(
   (name, command) => {
     expect(command.examples.length).toBeGreaterThan(0);
     for (const example of command.examples) {
-      const { command: named, flags, bare } = parse(example.split(" ").slice(1));
+      const { command: named, words, flags: flagged, bare } = parse(example.split(" ").slice(1));
       expect(named).toBe(name);
+      const flags = { ...flagged, ...subjectOf(words, flagged, command) };
       refuseUnknownFlags(flags, command);
       refuseBareFlags(bare, command);
       readSettings(command.settings, { flags, env: {} });

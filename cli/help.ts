@@ -13,13 +13,14 @@ export function helpText(commands: readonly CliCommand[]): string {
   ].join("\n");
 }
 
-export function helpOf({ name, summary, settings, groups, examples }: CliCommand): string {
+export function helpOf({ name, summary, subject, settings, groups, examples }: CliCommand): string {
   const all = readableSettings(settings);
   const ofCall = all.filter(([, { flagOnly }]) => flagOnly === true);
   const rest = all.filter(([, { flagOnly }]) => flagOnly !== true);
   return [
     `coroom ${name}: ${summary}`,
     "",
+    ...(subject === undefined ? [] : [`Usage: coroom ${name} [${subject.toUpperCase()}] [flags]`, ""]),
     "For example",
     ...examples.map((example) => `  ${example}`),
     ...(ofCall.length === 0

@@ -3,7 +3,7 @@
 import { type SettingSources, SettingError, flag, flagName, readableSettings } from "../shared/settings/settings.ts";
 import type { CliCommand, PrintLine } from "./command.ts";
 import { helpOf, helpText } from "./help.ts";
-import { refuseMisspelt } from "./unknown-variables.ts";
+import { refuseMisspelt, suggestionFor } from "./unknown-variables.ts";
 
 /**
  * Throws SettingError for unknown flags and commands. Without a command, or for a group alone, it lists the commands.
@@ -13,12 +13,13 @@ export async function runCommandLine(
   commands: readonly CliCommand[],
   { env, print, warn }: { readonly env: SettingSources["env"]; readonly print: PrintLine; readonly warn: PrintLine },
 ): Promise<void> {
-  const { command: named, flags, bare } = parseCommandLine(askedForHelp(words), groupsOf(commands));
-  if (flags["version"] !== undefined) return print((await import("./version.ts")).version());
+  const { command: named, words: more, flags: flagged, bare } = parseCommandLine(askedForHelp(words), groupsOf(commands));
+  if (flagged["version"] !== undefined) return print((await import("./version.ts")).version());
   if (named === undefined) return print(helpText(commands));
   const command = commands.find(({ name }) => name === named);
   if (command === undefined) return print(helpText(ofGroup(named, commands)));
-  if (flags["help"] !== undefined) return print(helpOf(command));
+  if (flagged["help"] !== undefined) return print(helpOf(command));
+  const flags = { ...flagged, ...subjectOf(more, flagged, command) };
   refuseUnknownFlags(flags, command);
   refuseBareFlags(bare, command);
   refuseMisspelt(env, commands, warn);
@@ -39,7 +40,26 @@ function ofGroup(named: string, commands: readonly CliCommand[]): readonly CliCo
   const [group] = named.split(" ");
   const ofIt = commands.filter(({ name }) => name.startsWith(`${group} `));
   if (named === group && ofIt.length > 0) return ofIt;
-  throw new SettingError(`unknown command "${named}". Run coroom ${ofIt.length > 0 ? group : "--help"} for the list.`);
+  const suggestion = suggestionFor(
+    named,
+    commands.map(({ name }) => name),
+  );
+  throw new SettingError(`unknown command "${named}".${suggestion} Run coroom ${ofIt.length > 0 ? group : "--help"} for the list.`);
+}
+
+/** The word after the command, as the flag that it stands for. Throws SettingError for a word that stands for none. */
+export function subjectOf(
+  words: readonly string[],
+  flags: Readonly<Record<string, string>>,
+  { name, subject }: Pick<CliCommand, "name" | "subject">,
+): Readonly<Record<string, string>> {
+  const [word, extra] = words;
+  if (word === undefined) return {};
+  if (subject === undefined || extra !== undefined)
+    throw new SettingError(`"${extra ?? word}" is neither a command nor a --flag. Run coroom ${name} --help for the list.`);
+  if (flags[subject] !== undefined)
+    throw new SettingError(`"${word}" and ${flagName(subject)} both name the ${subject}. Give one of them.`);
+  return { [subject]: word };
 }
 
 /**
@@ -58,18 +78,22 @@ export function refuseUnknownFlags(
   flags: Readonly<Record<string, string>>,
   { name, settings }: Pick<CliCommand, "name" | "settings">,
 ): void {
-  const known = new Set(readableSettings(settings).map(([setting]) => setting));
-  const unknown = Object.keys(flags).filter((flag) => !known.has(flag));
+  const known = readableSettings(settings).map(([setting]) => setting);
+  const unknown = Object.keys(flags).filter((flag) => !known.includes(flag));
   if (unknown.length > 0)
-    throw new SettingError(`unknown flag: ${unknown.map(flagName).join(", ")}. Run coroom ${name} --help for the list.`);
+    throw new SettingError(
+      `unknown flag: ${unknown.map(flagName).join(", ")}.${suggestionFor(flagName(unknown[0]!), known.map(flagName))} Run coroom ${name} --help for the list.`,
+    );
 }
 
 /**
- * Splits a command line into the command (one or two words) and its flags: `--name value`, `--name=value`, or `--name`
- * alone for "true".
+ * Splits a command line into the command (one or two words), further words, and flags: `--name value`, `--name=value`,
+ * or `--name` alone for "true".
  */
 type CommandLine = {
   readonly command: string | undefined;
+  /** Words after the command that belong to no flag. */
+  readonly words: readonly string[];
   readonly flags: Readonly<Record<string, string>>;
   /** Flags without a value. */
   readonly bare: readonly string[];
@@ -79,13 +103,13 @@ type CommandLine = {
 const ALONE = ["help", "version"];
 
 /**
- * Throws SettingError for a word that is neither a command nor a flag. Flag names are returned in camelCase, like
- * setting names. A command of two words begins with one of `groups`.
+ * Throws SettingError for a malformed flag. Flag names are returned in camelCase, like setting names. A command of two
+ * words begins with one of `groups`.
  */
 export function parseCommandLine(words: readonly string[], groups: readonly string[] = []): CommandLine {
   let command: string | undefined;
   const flags: Record<string, string> = {};
-  const bare: string[] = [];
+  const [bare, more]: [string[], string[]] = [[], []];
   for (let index = 0; index < words.length; index++) {
     const word = words[index] === "-h" ? "--help" : words[index]!;
     const flag = /^--([a-z][a-z0-9-]*)(?:=(.*))?$/s.exec(word);
@@ -96,11 +120,12 @@ export function parseCommandLine(words: readonly string[], groups: readonly stri
       flags[name] = flag[2] ?? (takesNext ? next : "true");
       if (takesNext) index += 1;
       else if (flag[2] === undefined) bare.push(name);
-    } else if (command === undefined && !word.startsWith("-")) command = word;
-    else if (command !== undefined && groups.includes(command) && !word.startsWith("-")) command = `${command} ${word}`;
-    else throw new SettingError(`"${word}" is neither a command nor a --flag. Run coroom --help for the list.`);
+    } else if (word.startsWith("-")) throw new SettingError(`"${word}" is neither a command nor a --flag. Run coroom --help for the list.`);
+    else if (command === undefined) command = word;
+    else if (groups.includes(command)) command = `${command} ${word}`;
+    else more.push(word);
   }
-  return { command, flags, bare };
+  return { command, words: more, flags, bare };
 }
 
 function camelCase(flag: string): string {

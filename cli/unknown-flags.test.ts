@@ -6,6 +6,6 @@ import { refuseUnknownFlags } from "./run.ts";
 
 test("[CLI4] the error names a misspelt flag", () => {
   expect(() => refuseUnknownFlags({ prot: "1", port: "2" }, { name: "start", settings: startSettings })).toThrow(
-    new SettingError("unknown flag: --prot. Run coroom start --help for the list."),
+    new SettingError("unknown flag: --prot. Did you mean --port? Run coroom start --help for the list."),
   );
 });

@@ -43,9 +43,19 @@ function isOfOrchestrator(name: string): boolean {
   return /_SERVICE_(?:HOST|PORT)(?:_|$)|_PORT_\d+_(?:TCP|UDP|SCTP)(?:_|$)/.test(name);
 }
 
-function nearestOf(name: string, known: readonly string[]): { meant: string; distance: number } {
+/** Returns " Did you mean …?" if a known name is near, and otherwise an empty text. */
+export function suggestionFor(name: string, known: readonly string[]): string {
+  const { meant, distance } = nearestOf(name, known, (word) => word);
+  return distance <= Math.min(SUGGESTED_DISTANCE_MAX, Math.ceil(name.length / 3)) ? ` Did you mean ${meant}?` : "";
+}
+
+function nearestOf(
+  name: string,
+  known: readonly string[],
+  spelt = (word: string): string => word.toUpperCase(),
+): { meant: string; distance: number } {
   return known
-    .map((meant) => ({ meant, distance: distanceBetween(name.toUpperCase(), meant) }))
+    .map((meant) => ({ meant, distance: distanceBetween(spelt(name), meant) }))
     .reduce((best, next) => (next.distance < best.distance ? next : best), { meant: "", distance: Number.POSITIVE_INFINITY });
 }
 
