@@ -50,6 +50,7 @@ export async function refuseUnfit(config: StartConfig): Promise<void> {
   };
   const problems = [
     () => refuseShortWriterMemory(config),
+    () => refuseLateRepeats(config),
     () => void natsAddress({ ...config, natsUrl: config.natsUrl || DEFAULT_NATS_URL }),
     ...config.roles.map((role) => checks[role]),
   ].flatMap(problemOf);
@@ -98,6 +99,26 @@ export function refuseShortWriterMemory({
   if (checkpointClientMsMax >= dedupeMsMin || !(roles.includes("room-server") || roles.includes("document-service"))) return;
   throw new SettingError(
     `checkpoints would forget an inactive writer after ${checkpointClientMsMax} ms, but its edits must be recognised for ${dedupeMsMin} ms. Raise COROOM_CHECKPOINT_CLIENT_MS_MAX or lower COROOM_DEDUPE_MS_MIN, and use the same values for all room servers and document services`,
+  );
+}
+
+/** Clock rates, ticks, and messages on their way. */
+const REPEAT_MARGIN_MS = 10_000;
+
+/**
+ * Throws when a gateway could send an edit again after its owner has forgotten the writer, which orders the edit twice. The
+ * owner may have seen the writer last when NATS was lost. Clients then stay at the gateway, and after they left their edits do.
+ */
+export function refuseLateRepeats({
+  roles,
+  forwardedKeptMs,
+  backboneLossMsMax,
+  dedupeMsMin,
+}: Pick<StartConfig, "roles" | "forwardedKeptMs" | "backboneLossMsMax" | "dedupeMsMin">): void {
+  const repeatedMsMax = forwardedKeptMs + backboneLossMsMax + REPEAT_MARGIN_MS;
+  if (repeatedMsMax < dedupeMsMin || !(roles.includes("room-server") || roles.includes("gateway"))) return;
+  throw new SettingError(
+    `gateways would send edits again for ${repeatedMsMax} ms, but their writers are recognised for ${dedupeMsMin} ms. Lower COROOM_FORWARDED_KEPT_MS or COROOM_BACKBONE_LOSS_MS_MAX, or raise COROOM_DEDUPE_MS_MIN, and use the same values for all gateways and room servers`,
   );
 }
 

@@ -38,20 +38,23 @@ test("[KEE1] a page reloaded without a connection shows the document and the typ
   expect([after.provider.saved, lengthsInLog(server), after.events]).toEqual([true, 2, ["restored"]]);
 });
 
-test("[KEE2] edits that were sent go out again with the same client key and counter, and are ordered once", async () => {
+test.each([
+  ["an edit that was sent goes out again with the same client key and counter", { editLost: 1 }, [[2, 1]]],
+  ["an edit that the log has does not go out again", { committedFrameLost: 1 }, []],
+])("[KEE2] of an earlier page %s, and is ordered once", async (_, faults, repeated) => {
   const [server, device] = [serverOn(), new MemoryStore()];
   const before = new TestPage(server, device, 1);
   await server.clock.advance(1_000);
   before.type("one ");
   await server.clock.advance(1_000);
-  server.faults = { ...server.faults, committedFrameLost: 1 };
+  server.faults = { ...server.faults, ...faults };
   before.type("two ");
   await server.clock.advance(2); // The edit is sent, and not acknowledged.
   expect(before.provider.saved).toBe(false);
   await server.clock.advance(4);
   before.close();
   await server.clock.advance(MINUTE);
-  server.faults = { ...server.faults, committedFrameLost: 0 };
+  server.faults = { ...server.faults, committedFrameLost: 0, editLost: 0 };
 
   const sentBefore = receivedFrames(server, "edit").length;
   const after = new TestPage(server, device, 2);
@@ -61,7 +64,7 @@ test("[KEE2] edits that were sent go out again with the same client key and coun
     receivedFrames(server, "edit")
       .slice(sentBefore)
       .map(({ counter, ackedThrough }) => [counter, ackedThrough]),
-  ).toEqual([[2, 1]]);
+  ).toEqual(repeated);
   expect([after.text, after.provider.saved, lengthsInLog(server)]).toEqual(["one two ", true, 2]);
   after.type("three");
   await server.clock.advance(1_000);

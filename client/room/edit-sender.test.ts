@@ -176,3 +176,31 @@ test("[SEN7] an edit that was committed when the connection broke is not sent ag
   expect([ann.problems, ann.host.saved]).toEqual([[], true]);
   expect(server.room(NOTES).log.map(({ payload }) => payload.byteLength)).toEqual([1, 4_000, 1]);
 });
+
+test.each([
+  ["after a long absence is not sent again", 3 * MINUTE, 0],
+  ["a moment ago may be sent again at once", 1_000, 1],
+])("[SEN8] an edit that was committed when the connection broke, %s", async (_, awayMs, repeats) => {
+  const server = serverOn();
+  const ann = new App(server, 1);
+  await server.clock.advance(1_000);
+  server.commits = false;
+  ann.host.send(bytes(1));
+  await server.clock.advance(1_000);
+  ann.host.disconnect();
+  await server.clock.advance(1_000);
+  server.commits = true;
+  server.commit(NOTES);
+  ann.host.send(bytes(2));
+  await server.clock.advance(awayMs);
+  const before = receivedFrames(server, "edit").length;
+  ann.host.connect();
+  await server.clock.advance(MINUTE);
+  expect(ann.host.saved).toBe(true);
+  expect(
+    receivedFrames(server, "edit")
+      .slice(before)
+      .map(({ payload }) => `${payload}`),
+  ).toEqual(repeats === 0 ? ["2"] : ["1", "2"]);
+  expect(server.room(NOTES).log.map(({ payload }) => `${payload}`)).toEqual(["1", "2"]);
+});

@@ -2,7 +2,7 @@
  * Keeps this client's edits of one room until they are acknowledged, and sends them as the rate, the window, the
  * room's state and the rights allow. Edits that were never sent may still be merged (`unsent.ts`). An edit that was sent
  * keeps its counter and its bytes (`send-window.ts`). Edits that remain from earlier page loads are sent first, under their own keys
- * (`writer-numbering.ts`). Rules OBX1 to OBX17, SEN1 to SEN7.
+ * (`writer-numbering.ts`). Rules OBX1 to OBX17, SEN1 to SEN8.
  */
 
 import type { ClientId, ClientKey, Millis, Seq } from "../../shared/ids.ts";
@@ -225,20 +225,19 @@ export class Outbox {
   }
 }
 
-/**
- * Decides when edits leave the outbox: by send rate, window, state of the log and rights. Handles refusals. Rules SEN1
- * to SEN7.
- */
 /** Maximum bytes that a frame adds to an edit's payload. */
 const FRAME_OVERHEAD_BYTES = 64;
 
 /** State of the room. `synced`: everything up to the head in JOINED has arrived. */
 type Where = { readonly channel: Channel; readonly parentSeq: Seq; readonly synced: boolean; readonly saving: SavingState };
 
+/** Decides when edits leave the outbox: by send rate, window, state of the log and rights. Handles refusals. Rules SEN1 to SEN8. */
 export class EditSender {
   readonly #outbox: Outbox;
   #rights: Rights = { read: false, write: false };
   #hasReportedReadOnly = true;
+  /** Servers may have forgotten this client's edits, and would order a repeated one again. */
+  isLongAway = false;
   /** Bytes of the smallest edit that the server refused as too large. */
   #bytesRefused = Infinity;
 
@@ -309,9 +308,15 @@ export class EditSender {
     return Math.min(limits.editBytesMax, limits.frameBytesMax - FRAME_OVERHEAD_BYTES, this.#bytesRefused - 1);
   }
 
-  /** An edit that is now too large to repeat may be in the log already, which is known once the room is synced. */
+  /** What the log has is known once the room is synced. An edit that was sent long ago, or is now too large to repeat, waits for it. */
   #hasNext(connection: SharedLimits, synced: boolean, saving: SavingState, now: Millis): boolean {
-    return this.#outbox.hasNext(windowOf(connection, saving), now) && (synced || this.#outbox.resentBytes <= resentBytesMaxOf(connection));
+    return this.#outbox.hasNext(windowOf(connection, saving), now) && (synced || this.#mayRepeat(connection));
+  }
+
+  #mayRepeat(connection: SharedLimits): boolean {
+    const { resentBytes, ownThrough } = this.#outbox;
+    const isRecent = !this.isLongAway && ownThrough === Infinity; // An earlier page may have sent its edits long ago.
+    return resentBytes === 0 || (isRecent && resentBytes <= resentBytesMaxOf(connection));
   }
 
   /** At most once per join. */

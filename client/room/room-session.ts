@@ -146,7 +146,7 @@ export class RoomSession {
         return this.#leave(now, effects);
       case "connection-open":
         if (!this.#joinState.needsConnection || this.#persistence.isOpening) return;
-        this.#writer.renewIfSilent(now);
+        this.#sender.isLongAway = this.#writer.receiveReturn(now);
         return this.#join(input, undefined, now, effects);
       case "connection-lost":
         if (this.#joinState.joined !== undefined) this.#writer.receiveSign(input.lastReceivedAt);

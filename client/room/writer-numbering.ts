@@ -72,6 +72,12 @@ type NumberedEdits = {
   keyIsStale(): void;
 };
 
+/**
+ * Part of the dedupe window after which an edit is repeated only once the room is synced. A gateway may have lost its owner
+ * before it lost the client, and both need time for the repeat.
+ */
+const REPEATABLE_SHARE = 0.5;
+
 /** A page that had no connection for long takes a new key, because servers may have forgotten its numbering. */
 export class WriterKey {
   readonly #outbox: NumberedEdits;
@@ -98,10 +104,12 @@ export class WriterKey {
     this.#lastReceivedAt = at;
   }
 
-  /** Call before the room is joined on a new connection. */
-  renewIfSilent(now: Millis): void {
-    if (this.#lastReceivedAt !== undefined && now - this.#lastReceivedAt > this.#dedupeMs) this.#outbox.keyIsStale();
+  /** Call before the room is joined on a new connection. True: servers may have forgotten the numbering, or may soon. */
+  receiveReturn(now: Millis): boolean {
+    const silentMs = now - (this.#lastReceivedAt ?? now);
+    if (silentMs > this.#dedupeMs) this.#outbox.keyIsStale();
     this.renewIfNeeded();
+    return silentMs > this.#dedupeMs * REPEATABLE_SHARE;
   }
 
   /** True: the room is to be joined again with the new key. */

@@ -79,6 +79,11 @@ export class MemberEditFeed {
     return this.#order.isUnconfirmed;
   }
 
+  /** The room may lack edits that the owner's log had when the owner was asked. */
+  get isCatchingUp(): boolean {
+    return this.#order.isUnconfirmed || this.#catchUps.asksForOrder;
+  }
+
   get awaitsEdits(): boolean {
     return this.#announcedHead !== undefined;
   }
@@ -153,8 +158,8 @@ export class MemberEditFeed {
     this.receiveHead({ epoch: head.epoch, seq: this.#lastIgnored }, now, effects); // The owner may have answered before it knew of these edits.
   }
 
-  /** Messages sent while NATS was out of reach are lost. */
-  receiveAttached(now: Millis, effects: FollowedRoomEffect[]): void {
+  /** Asks the owner for what its log has behind the room's position. */
+  catchUp(now: Millis, effects: FollowedRoomEffect[]): void {
     if (this.position !== undefined) this.#ask(this.#catchUps.askForOrder(this.position, TO_HEAD, now), effects);
   }
 
@@ -168,7 +173,7 @@ export class MemberEditFeed {
 
   /** Asks the owner whether its log contains the delivered edits, unless that is known. */
   settleDoubt(now: Millis, effects: FollowedRoomEffect[]): void {
-    if (this.#order.isUnconfirmed) this.#ask(this.#catchUps.askForOrder(this.position!, TO_HEAD, now), effects);
+    if (this.#order.isUnconfirmed) this.catchUp(now, effects);
   }
 
   #deliver(batches: readonly CommittedBatch[], now: Millis, effects: FollowedRoomEffect[]): void {

@@ -260,7 +260,7 @@ test("[ROOM9] a new epoch makes the gateway resend all unacknowledged edits in o
   expect(summaryOf(feed(epochBegins(2, 1)))).toEqual([]);
 });
 
-test("[ROOM10] a room without an owner searches for one, then asks and sends again what was open", () => {
+test("[ROOM10] a room without an owner searches for one, then asks, and sends again what was open once it has caught up", () => {
   bothLive();
   send(ann, 1);
   expect(summaryOf(feed({ kind: "no-responders" }))).toEqual(["locate"]);
@@ -271,7 +271,8 @@ test("[ROOM10] a room without an owner searches for one, then asks and sends aga
   ]);
   expect(
     summaryOf(feed({ kind: "search", outcome: { kind: "claimed", server, reply: { kind: "owned", server, epoch: 2 as Epoch } } })),
-  ).toEqual(["edits 1,2"]);
+  ).toEqual(["ask #2 after 0"]);
+  expect(summaryOf(feed(epochBegins(2, 0))), "its epoch begins where the room is").toEqual(["edits 1,2"]);
 });
 
 test("[ROOM11] messages of a lower epoch are ignored", () => {
@@ -686,6 +687,33 @@ test("[ROOM42] the next owner is asked if an owner fails before it confirms the 
   feed(committed(6, [ann], 2));
   expect(summaryOf(feed(epochBegins(3, 6)))).toEqual(["ask #3 after 5"]);
   expect(summaryOf(feed(catchUp(3, 6, [part(6, [ann], 2)], 3)))).toEqual(["edits from 6 to all but 1", "ack to 1"]);
+});
+
+test("[ROOM47] after a lost connection, a gateway catches up before it sends edits again: what the log has is not sent", () => {
+  bothLive();
+  send(ann, 1, 2);
+  feed({ kind: "detached" });
+  expect(summaryOf(feed({ kind: "attached" }))).toEqual(["ask #2 after 0"]);
+  expect(summaryOf(send(ann, 3)), "behind the edits that wait").toEqual([]);
+  expect(summaryOf(feed({ kind: "tick" }, 900)), "nor with the time").not.toContain("edits 1,2,3");
+  const effects = feed(catchUp(2, 1, [part(1, [ann])]), 100);
+  expect(summaryOf(effects)).toEqual(["edits from 1 to all but 1", "ack to 1", "edits 2,3"]);
+});
+
+test("[ROOM47] a new owner whose log begins where this gateway is receives the edits at once, any other after a catch-up", () => {
+  bothLive(1);
+  send(ann, 1);
+  expect(summaryOf(feed(epochBegins(2, 1)))).toEqual(["edits 1"]);
+  expect(summaryOf(feed(epochBegins(4, 2)))).toEqual(["ask #2 after 1"]);
+  expect(summaryOf(feed(catchUp(2, 2, [part(2, [bob], 3)], 4)))).toContain("edits 1");
+});
+
+test("[ROOM47] members that have to resync do not keep the edits back", () => {
+  bothLive();
+  send(ann, 1);
+  feed({ kind: "detached" });
+  feed({ kind: "attached" });
+  expect(summaryOf(feed(resync(2, 500)))).toContain("edits 1");
 });
 
 const delivered = (effects: readonly FollowedRoomEffect[]): string[] =>

@@ -49,6 +49,8 @@ export class FollowedRoom {
   readonly #catchUps: MemberCatchUps;
   readonly #relay: EditRelay;
   readonly #search = new OwnerSearch();
+  /** Edits are sent again once the room has caught up. An owner that forgot their writers would order again what its log has. */
+  #isResendDue = false;
   #attached = false;
   /** Permanently: later inputs are rejected. */
   #isDeleted = false;
@@ -120,7 +122,7 @@ export class FollowedRoom {
         this.#relay.receiveWrite(input.edit, now, effects);
         break;
       case "turn-ended":
-        this.#relay.endTurn(effects);
+        if (!this.#isResendDue) this.#relay.endTurn(effects); // Otherwise the edits follow those that wait.
         break;
       case "resubmit":
         effects.push({ kind: "send-to-owner", message: { kind: "resubmit", gateway: this.#options.gateway, edit: input.edit } });
@@ -157,7 +159,7 @@ export class FollowedRoom {
         this.#search.abandon();
         this.#askAndSendAgain(now, effects);
         this.#entrance.receiveSaving("saved", effects); // The owner may have recovered meanwhile. An owner that is still slow announces it again.
-        this.#feed.receiveAttached(now, effects);
+        this.#feed.catchUp(now, effects); // Messages sent while NATS was out of reach are lost.
         break;
       case "detached":
         this.#attached = false;
@@ -168,6 +170,7 @@ export class FollowedRoom {
       default:
         assertNever(input);
     }
+    this.#sendAgainIfCaughtUp(now, effects);
     // Nobody would receive the messages. When the owner is there, all open ones are sent again.
     return this.#ownerIsThere ? effects : effects.filter(({ kind }) => kind !== "send-to-owner");
   }
@@ -266,14 +269,26 @@ export class FollowedRoom {
     if (now - this.#ownerAliveAt >= this.#options.ownerSilenceMsMax) this.#beginSearch({ kind: "silent" }, now, effects);
   }
 
-  /** A new owner does not know the uncommitted edits that the former one received. */
+  /**
+   * A new owner does not know the uncommitted edits that the former one received. If its epoch begins at the room's position, the
+   * room has all edits of its log.
+   */
   #receiveNewOwner(owner: ServerId | undefined, now: Millis, effects: FollowedRoomEffect[]): void {
     this.#search.receiveNewOwner(owner);
-    this.#askAndSendAgain(now, effects);
+    const isCaughtUp = this.#feed.position?.epoch === this.#entrance.epoch;
+    if (isCaughtUp) this.#questions.forgetOrder();
+    this.#askAndSendAgain(now, effects, isCaughtUp);
   }
 
-  #askAndSendAgain(now: Millis, effects: FollowedRoomEffect[]): void {
+  #askAndSendAgain(now: Millis, effects: FollowedRoomEffect[], isCaughtUp = false): void {
     for (const message of this.#questions.askAllAgain(now)) effects.push({ kind: "send-to-owner", message });
+    this.#isResendDue = true;
+    if (!isCaughtUp && this.#unacked.size > 0) this.#feed.catchUp(now, effects);
+  }
+
+  #sendAgainIfCaughtUp(now: Millis, effects: FollowedRoomEffect[]): void {
+    if (!this.#isResendDue || !this.#ownerIsThere || this.#feed.isCatchingUp) return;
+    this.#isResendDue = false;
     this.#relay.sendAllAgain(now, effects);
   }
 
@@ -306,18 +321,18 @@ export class FollowedRoom {
 
     const silenceMsMax = this.#options.ownerSilenceMsMax;
     for (const message of this.#questions.receiveTick(silenceMsMax, now)) effects.push({ kind: "send-to-owner", message });
-    const overdue = this.#unacked.takeOverdue(silenceMsMax, now);
+    const overdue = this.#isResendDue ? undefined : this.#unacked.takeOverdue(silenceMsMax, now);
     const unanswered = this.#questions.overdue(silenceMsMax, now);
-    if (overdue.edits.length === 0 && unanswered === "nothing") return;
+    if ((overdue?.edits.length ?? 0) === 0 && unanswered === "nothing") return;
     // An owner that was alive a moment ago may have missed a message, or reads its log for an answer. The gateway looks
     // for another owner if it stays silent or keeps missing messages. It does not while the owner announces that its
     // log is slow, because nothing is sent to an owner during a search.
     const silentMs = now - this.#ownerAliveAt;
     const isWaiting = this.#entrance.isSlow && silentMs < SLOW_OWNER_SILENCES * silenceMsMax;
-    const isLost = !isWaiting && (silentMs >= silenceMsMax || overdue.fruitless);
+    const isLost = !isWaiting && (silentMs >= silenceMsMax || overdue?.fruitless === true);
     if (isLost || unanswered === "fruitless") return this.#beginSearch({ kind: "silent" }, now, effects);
     for (const message of this.#questions.askOverdueAgain(silenceMsMax, now)) effects.push({ kind: "send-to-owner", message });
-    this.#relay.sendAgain(overdue.edits, effects);
+    this.#relay.sendAgain(overdue?.edits ?? [], effects);
   }
 }
 

@@ -31,8 +31,9 @@ export const roomSettings = {
   },
   forwardedKeptMs: {
     parse: positiveInteger,
-    fallback: 300_000,
-    meaning: "Milliseconds that a gateway holds unacknowledged edits of a client that left.",
+    fallback: 240_000,
+    meaning:
+      "Milliseconds that a gateway holds unacknowledged edits of a client that left. With COROOM_BACKBONE_LOSS_MS_MAX and ten seconds less than COROOM_DEDUPE_MS_MIN.",
   },
   /** Maximum bytes per room that a gateway buffers behind a gap while the gap is repaired. */
   gapBytesMax: constant(4_194_304),
