@@ -3,6 +3,8 @@
  * unit tests; system tests, which start processes and mostly wait; busy system tests, which keep a core at work; and
  * tests that need the machine for themselves.
  */
+import { fileURLToPath } from "node:url";
+
 import { defineConfig } from "vitest/config";
 
 const exclude = ["**/node_modules/**", "**/dist/**", ".coroom/**"];
@@ -23,7 +25,11 @@ const alone = ["test/system/{deleted-room,growing-room,presence-kills,room-budge
  */
 const RETRIES = 1;
 
+/** Tests of `react/` run on the sources of the client, so that they need no build. */
+const client = { find: /^@coroom\/client$/, replacement: fileURLToPath(new URL("client/index.ts", import.meta.url)) };
+
 export default defineConfig({
+  resolve: { alias: [client] },
   test: {
     // Ends a test that hangs, on the slowest machine as well. No test measures time with it.
     testTimeout: 180_000,

@@ -41,6 +41,14 @@ export const commands: readonly CliCommand[] = [
     run: (config) => runUntilSignalled(async () => (await import("./start.ts")).start(config)),
   }),
   command({
+    name: "dev",
+    summary: "start the whole system in this folder for development, as start without options does",
+    settings: startSettings,
+    groups: startGroups,
+    examples: ["coroom dev", "coroom dev --port 9000"],
+    run: (config) => runUntilSignalled(async () => (await import("./start.ts")).start(config)),
+  }),
+  command({
     name: "token",
     summary: "print a token for the local system",
     settings: tokenSettings,

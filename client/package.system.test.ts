@@ -1,32 +1,28 @@
 /** The package as it is published: packed, taken into an empty folder, run by Node and bundled for browsers. */
 
-import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { randomBytes } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
 
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { SignJWT } from "jose";
+import { build, type Rollup } from "vite";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 
-const client = dirname(fileURLToPath(import.meta.url));
-const modules = join(client, "..", "node_modules");
-const app = mkdtempSync(join(tmpdir(), "coroom-client-"));
+import { EmptyProject } from "../test/system/empty-project.ts";
+import { DemoSystem, FIRST_START_MS_MAX } from "../test/system/browser.ts";
+
+const HOME = "node_modules/@coroom/client";
+let app: EmptyProject;
 let packed: string[];
 
 beforeAll(() => {
-  execFileSync(join(modules, ".bin/tsc"), ["-p", join(client, "tsconfig.build.json")]);
-  execFileSync("npm", ["pack", "--pack-destination", app], { cwd: client, stdio: "pipe" });
-  const tarball = readdirSync(app).find((name) => name.endsWith(".tgz"))!;
-  const home = join(app, "node_modules/@coroom");
-  mkdirSync(home, { recursive: true });
-  execFileSync("tar", ["-xzf", join(app, tarball), "-C", home]);
-  execFileSync("mv", [join(home, "package"), join(home, "client")]);
-  packed = readdirSync(join(home, "client"), { recursive: true }).map(String);
-  for (const dependency of ["yjs", "lib0", "ws", "idb"]) symlinkSync(join(modules, dependency), join(app, "node_modules", dependency));
-  writeFileSync(join(app, "package.json"), `{ "type": "module" }`);
+  app = new EmptyProject();
+  app.install(["client"], ["yjs"]);
+  packed = readdirSync(join(app.folder, HOME), { recursive: true }).map(String);
 });
 
-afterAll(() => rmSync(app, { recursive: true, force: true }));
+afterAll(() => app.remove());
 
 test("[PKG1] the package holds the build, its licence and its README, without tests or sources", () => {
   expect(packed).toEqual(
@@ -34,18 +30,20 @@ test("[PKG1] the package holds the build, its licence and its README, without te
       "package.json",
       "README.md",
       "LICENSE",
+      "CHANGELOG.md",
       "dist/client/index.js",
       "dist/client/index.d.ts",
       "dist/shared/wire/codec.js",
     ]),
   );
-  expect(readFileSync(join(client, "LICENSE"), "utf8")).toBe(readFileSync(join(client, "../LICENSE"), "utf8"));
+  expect(app.read(`${HOME}/LICENSE`)).toBe(readFileSync("LICENSE", "utf8"));
+  expect(JSON.parse(app.read(`${HOME}/package.json`))).toMatchObject({ repository: { directory: "client" }, license: "Apache-2.0" });
   expect(packed.filter((path) => /\.test\.|testing|(?<!\.d)\.ts$/.test(path))).toEqual([]);
 });
 
 test("[PKG2] Node runs the package with its declared dependencies alone", () => {
-  writeFileSync(
-    join(app, "run.js"),
+  app.write(
+    "run.js",
     `import * as Y from "yjs";
      import { CoroomConnection, CoroomProvider, RoomConnection } from "@coroom/client";
      const connection = new CoroomConnection({ url: "ws://127.0.0.1:9", token: "t" });
@@ -57,12 +55,12 @@ test("[PKG2] Node runs the package with its declared dependencies alone", () => 
        connection.disconnect();
      });`,
   );
-  expect(execFileSync(process.execPath, ["run.js"], { cwd: app, timeout: 120_000 }).toString()).toBe("waiting true function\n");
+  expect(app.node("run.js")).toBe("waiting true function\n");
 });
 
 test("[PKG2] without IndexedDB a store reports what to do, and the room works without it", () => {
-  writeFileSync(
-    join(app, "kept.js"),
+  app.write(
+    "kept.js",
     `import * as Y from "yjs";
      import { CoroomProvider } from "@coroom/client";
      import { indexedDbStore } from "@coroom/client/indexeddb";
@@ -72,12 +70,12 @@ test("[PKG2] without IndexedDB a store reports what to do, and the room works wi
        provider.destroy();
      });`,
   );
-  expect(execFileSync(process.execPath, ["kept.js"], { cwd: app, timeout: 120_000 }).toString()).toBe("storage-failed true\n");
+  expect(app.node("kept.js")).toBe("storage-failed true\n");
 });
 
 test("[PKG3] the package's types are complete", () => {
-  writeFileSync(
-    join(app, "types.ts"),
+  app.write(
+    "types.ts",
     `import * as Y from "yjs";
      import { CoroomProvider, RoomConnection, type EditStore, type Problem } from "@coroom/client";
      import { forgetIndexedDbStore, indexedDbStore } from "@coroom/client/indexeddb";
@@ -101,26 +99,90 @@ test("[PKG3] the package's types are complete", () => {
     ["--module", "nodenext"],
     ["--module", "esnext", "--moduleResolution", "bundler"],
   ]) {
-    execFileSync(
-      join(modules, ".bin/tsc"),
-      ["--noEmit", "--strict", "--target", "es2022", "--lib", "es2022,dom", "--types", "", ...resolution, "types.ts"],
-      { cwd: app },
-    );
+    app.tool("tsc", "--noEmit", "--strict", "--target", "es2022", "--lib", "es2022,dom", "--types", "", ...resolution, "types.ts");
   }
 });
 
 test("[PKG4] a bundle for browsers uses the browser's WebSocket, and nothing of Node", () => {
-  writeFileSync(join(app, "index.html"), `<script type="module" src="./page.js"></script>`);
-  writeFileSync(
-    join(app, "page.js"),
-    `import { RoomConnection } from "@coroom/client"; globalThis.connect = (options) => new RoomConnection(options);`,
-  );
-  execFileSync(join(modules, ".bin/vite"), ["build", app, "--logLevel", "error"]);
-  const assets = join(app, "dist/assets");
+  app.write("index.html", `<script type="module" src="./page.js"></script>`);
+  app.write("page.js", `import { RoomConnection } from "@coroom/client"; globalThis.connect = (options) => new RoomConnection(options);`);
+  app.tool("vite", "build", app.folder, "--logLevel", "error");
+  const assets = join(app.folder, "dist/assets");
   const bundle = readdirSync(assets)
     .map((name) => readFileSync(join(assets, name), "utf8"))
     .join("");
   expect(bundle).toContain("new WebSocket(");
   expect(bundle).not.toMatch(/permessage-deflate|maxPayload|node:|indexedDB/);
   expect(bundle.length).toBeLessThan(150_000);
+});
+
+test("[PKG5] CommonJS requires the package in Node", () => {
+  app.write(
+    "common.cjs",
+    `const { CoroomConnection, CoroomProvider, RoomConnection } = require("@coroom/client");
+     const { indexedDbStore } = require("@coroom/client/indexeddb");
+     console.log([CoroomConnection, CoroomProvider, RoomConnection, indexedDbStore].map((one) => typeof one).join());`,
+  );
+  expect(app.node("common.cjs")).toBe("function,function,function,function\n");
+});
+
+test("[PKG6] two programs in an empty project edit one document on a running system", { timeout: FIRST_START_MS_MAX }, async () => {
+  const secret = randomBytes(32).toString("hex");
+  const system = await DemoSystem.start({ JWT_SECRET: secret });
+  onTestFinished(() => system.stop());
+  const token = await new SignJWT({ rooms: ["notes"], rights: ["read", "write"] })
+    .setProtectedHeader({ alg: "HS256" })
+    .setSubject("ada")
+    .setExpirationTime("1h")
+    .sign(new TextEncoder().encode(secret));
+  app.write(
+    "edit.js",
+    `import * as Y from "yjs";
+     import { CoroomProvider } from "@coroom/client";
+     const [url, token, text] = process.argv.slice(2);
+     const doc = new Y.Doc();
+     const provider = new CoroomProvider({ url, token, room: "notes", doc });
+     provider.once("synced", () => {
+       doc.getText("t").insert(doc.getText("t").length, text);
+       provider.on("saved", (saved) => {
+         if (!saved) return;
+         console.log(doc.getText("t").toString());
+         provider.destroy();
+       });
+     });`,
+  );
+  const url = system.url.replace("http", "ws");
+  expect(app.node("edit.js", url, token, "hello ")).toBe("hello \n");
+  expect(app.node("edit.js", url, token, "world")).toBe("hello world\n");
+});
+
+/** The bundles in README. Yjs and lib0, which Yjs contains, are not counted: an application with Yjs has both. */
+const BUNDLES: Readonly<Record<string, string>> = {
+  "`CoroomProvider`": `export { CoroomProvider } from "@coroom/client"`,
+  "`RoomConnection`": `export { RoomConnection } from "@coroom/client"`,
+  "`CoroomProvider` and `indexedDbStore`": `export { CoroomProvider } from "@coroom/client"; export { indexedDbStore } from "@coroom/client/indexeddb"`,
+};
+const KILOBYTES_OFF_MAX = 0.5;
+
+test.each(Object.entries(BUNDLES))("[PKG7] README states the size of a bundle with %s", async (bundle, code) => {
+  app.write("entry.js", code);
+  const [built] = (await build({
+    configFile: false,
+    logLevel: "error",
+    root: app.folder,
+    build: {
+      write: false,
+      target: "es2022",
+      lib: { entry: join(app.folder, "entry.js"), formats: ["es"] },
+      rollupOptions: { external: [/^yjs$/, /^lib0\//], output: { minify: true } },
+    },
+  })) as Rollup.RollupOutput[];
+  const text = built!.output[0].code;
+  const [minified, compressed] = [text.length / 1000, gzipSync(text, { level: 9 }).byteLength / 1000];
+  const row = `| ${bundle} | ${minified.toFixed(1)} KB | ${compressed.toFixed(1)} KB |`;
+  const stated = readFileSync("client/README.md", "utf8")
+    .split("\n")
+    .find((line) => line.startsWith(`| ${bundle} |`));
+  const [, , , kilobytes = ""] = stated?.split("|") ?? [];
+  expect(Math.abs(Number.parseFloat(kilobytes) - compressed), `stated ${stated}, measured ${row}`).toBeLessThan(KILOBYTES_OFF_MAX);
 });

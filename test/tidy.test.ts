@@ -14,6 +14,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   "shared": ["shared/"],
   "engines": ["engines/", "shared/"],
   "client": ["client/", "shared/wire/", "shared/yjs/", "shared/ids.ts", "shared/assert.ts", "shared/collections/prng.ts"],
+  "react": ["react/"],
   "console": ["console/"],
   "y-websocket": ["y-websocket/", "client/", "shared/"],
   "probe": ["probe/", "client/", "shared/"],

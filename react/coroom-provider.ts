@@ -1,0 +1,42 @@
+/** The component `CoroomProvider`: one connection to the server for all rooms below it. */
+
+import { createContext, createElement, type ReactNode, useContext, useInsertionEffect, useMemo, useRef } from "react";
+
+import type { EditStore } from "@coroom/client";
+import { UsedRooms } from "./used-rooms.ts";
+
+/** `children`: components that use rooms. */
+export type CoroomProviderProps = {
+  /** URL of the server: `wss://host`, `ws://host:port`, `https:` or `http:`. */
+  readonly url: string;
+  /** A JWT, or a function that returns one. The function may be another one in each render. Its token must open all rooms below. */
+  readonly token: string | (() => string | Promise<string>);
+  /** Keeps rooms on this device: `indexedDbStore()` of `@coroom/client/indexeddb`. Create it once, outside of components. */
+  readonly store?: EditStore | undefined;
+  readonly children?: ReactNode;
+};
+
+const RoomsContext = createContext<UsedRooms | undefined>(undefined);
+
+export function CoroomProvider({ url, token, store, children }: CoroomProviderProps): ReactNode {
+  const latest = useRef({ token, store });
+  useInsertionEffect(() => {
+    latest.current = { token, store };
+  });
+  const fixedToken = typeof token === "string" ? token : undefined;
+  const rooms = useMemo(() => {
+    const current = (): string | Promise<string> => {
+      const { token: given } = latest.current;
+      return typeof given === "string" ? given : given();
+    };
+    return new UsedRooms({ url, token: fixedToken ?? current, store: () => latest.current.store });
+  }, [url, fixedToken]);
+  return createElement(RoomsContext.Provider, { value: rooms }, children);
+}
+
+/** The rooms of the nearest `CoroomProvider`. */
+export function useRooms(): UsedRooms {
+  const rooms = useContext(RoomsContext);
+  if (rooms === undefined) throw new Error("useRoom and useHistory need a <CoroomProvider url={…} token={…}> above the component.");
+  return rooms;
+}

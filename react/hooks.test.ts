@@ -1,0 +1,179 @@
+// @vitest-environment happy-dom
+/** Components in rooms of a model server, under StrictMode, on a server, and with components that suspend. */
+
+import { createElement as h, type ReactNode, StrictMode, Suspense, use } from "react";
+import { hydrateRoot } from "react-dom/client";
+import { renderToString } from "react-dom/server";
+import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
+
+import { CLOSE } from "../shared/wire/close-codes.ts";
+import { eventually } from "../test/system/eventually.ts";
+import { CoroomProvider, type OpenRoom, useLeaderboard, useParticipants, usePresence, useRoom, useSaved, useStatus } from "./index.ts";
+import { MountedTree, type ServedRooms, serveRooms } from "./testing/served-rooms.ts";
+
+let served: ServedRooms;
+beforeEach(async () => {
+  served = await serveRooms();
+});
+afterEach(() => served.stop());
+
+const inRooms = (...children: ReactNode[]): ReactNode =>
+  h(StrictMode, null, h(CoroomProvider, { url: served.url, token: () => "t" }, ...children));
+
+function mount(...children: ReactNode[]): MountedTree {
+  const tree = new MountedTree(inRooms(...children));
+  onTestFinished(() => tree.unmount());
+  return tree;
+}
+
+/** Shows a room's facts, and gives the room to the test. */
+function Facts({ name = "notes", take }: { name?: string; take?: (room: OpenRoom) => void }): ReactNode {
+  const room = useRoom(name);
+  take?.(room);
+  const { status, refusal } = useStatus(room);
+  const { saved, unsavedEdits } = useSaved(room);
+  return `[${status} ${saved ? "saved" : `${unsavedEdits} unsaved`} ${useParticipants(room).length}${refusal ? ` ${refusal.kind}` : ""}]`;
+}
+
+const textOf = ({ doc }: OpenRoom): string => doc.getText("t").toString();
+
+test("[HOOK1] two trees under StrictMode are two participants of one room and converge", async () => {
+  const rooms = new Map<string, OpenRoom>();
+  const [ann, bob] = ["ann", "bob"].map((name) => mount(h(Facts, { take: (room) => void rooms.set(name, room) }))) as [
+    MountedTree,
+    MountedTree,
+  ];
+  await eventually("both are connected", () => ann.text === "[connected saved 2]" && bob.text === ann.text);
+  expect(served.model.connections.size).toBe(2);
+  served.model.commits = false;
+  rooms.get("ann")!.doc.getText("t").insert(0, "hello");
+  await eventually("the edit waits", () => ann.text === "[connected 1 unsaved 2]");
+  served.model.commits = true;
+  served.model.commit("notes" as never);
+  await eventually("the edit is saved", () => ann.text === "[connected saved 2]" && textOf(rooms.get("bob")!) === "hello");
+});
+
+test("[HOOK2] components that use one room share its document, and leave it a second after the last one", async () => {
+  const taken = new Set<OpenRoom>();
+  const facts = (key: string): ReactNode => h(Facts, { key, take: (room) => void taken.add(room) });
+  const tree = mount(facts("one"), facts("two"));
+  await eventually("both show the room", () => tree.text === "[connected saved 1][connected saved 1]");
+  tree.show(inRooms(facts("two")));
+  tree.show(inRooms(facts("three"))); // As hot reload does: one component replaces another.
+  await eventually("one is left", () => tree.text === "[connected saved 1]");
+  expect([taken.size, served.model.connections.size]).toEqual([1, 1]);
+
+  tree.show(inRooms());
+  await eventually("the room is left", () => served.model.connections.size === 0);
+  tree.show(inRooms(facts("four")));
+  await eventually("it is joined again, with a new document", () => tree.text === "[connected saved 1]");
+  expect(taken.size).toBe(2);
+});
+
+test("[HOOK3] a room with unsaved edits stays open after the last unmount until they are saved", async () => {
+  let room: OpenRoom | undefined;
+  const tree = mount(h(Facts, { take: (opened) => (room = opened) }), h(Facts, { name: "tasks" }));
+  await eventually("connected", () => tree.text === "[connected saved 1][connected saved 1]");
+  served.model.commits = false;
+  room!.doc.getText("t").insert(0, "last words");
+  tree.unmount();
+  const left = (): number => served.model.receivedFrames.filter(({ type }) => type === "leave").length;
+  await eventually("the other room is left", () => left() === 1);
+  expect([served.model.connections.size, room!.provider.saved, room!.provider.status]).toEqual([1, false, "connected"]);
+  served.model.commits = true;
+  served.model.commit("notes" as never);
+  await eventually("the room is left once the edit is saved", () => served.model.connections.size === 0);
+  expect(served.model.room().head).toBe(1);
+});
+
+test("[HOOK4] a server renders without connecting, and the page continues from what it rendered", async () => {
+  const node = inRooms(h(Facts));
+  const rendered = renderToString(node);
+  expect(rendered).toBe("[disconnected saved 0]");
+  const element = document.createElement("div");
+  element.innerHTML = rendered;
+  const mismatches: unknown[] = [];
+  const root = hydrateRoot(element, node, { onRecoverableError: (error) => mismatches.push(error) });
+  onTestFinished(() => root.unmount());
+  await eventually("it connects", () => element.textContent === "[connected saved 1]");
+  expect([mismatches, served.model.connections.size]).toEqual([[], 1]);
+});
+
+test("[HOOK5] a component that suspends before it is mounted keeps its room", async () => {
+  const taken = new Set<OpenRoom>();
+  let proceed: (value: string) => void = () => {};
+  const data = new Promise<string>((resolve) => (proceed = resolve));
+  const Loads = (): ReactNode => {
+    const room = useRoom("notes");
+    taken.add(room);
+    return `${use(data)} ${useStatus(room).status}`;
+  };
+  const tree = mount(h(Suspense, { fallback: "loading" }, h(Loads)));
+  await eventually("it suspends", () => tree.text === "loading");
+  expect(served.model.connections.size).toBe(0);
+  proceed("loaded");
+  await eventually("it is shown", () => tree.text === "loaded connected");
+  expect([taken.size, served.model.connections.size]).toEqual([1, 1]);
+});
+
+test("[HOOK6] presence has the types of the application, and what others show is rendered", async () => {
+  type Shown = { color: string; isTyping: boolean };
+  const Caret = ({ color }: { color: string }): ReactNode => {
+    const { own, others, set } = usePresence<Shown>(useRoom("notes"));
+    // @ts-expect-error the field has another type
+    void (() => set({ color: 3 }));
+    own.isTyping satisfies boolean | undefined;
+    return h(
+      "button",
+      { onClick: () => set({ color, cursor: { x: 1, y: 2 } }) },
+      `own ${own.color}, others ${others.map(({ fields, cursor }) => `${fields.color} at ${cursor?.x}`).join()}`,
+    );
+  };
+  const [ann, bob] = [mount(h(Caret, { color: "red" })), mount(h(Caret, { color: "blue" }))];
+  await eventually("both are there", () => bob.text === "own undefined, others undefined at undefined" && ann.text === bob.text);
+  ann.element.querySelector("button")!.click();
+  await eventually("bob sees ann's color", () => bob.text === "own undefined, others red at 1");
+  bob.element.querySelector("button")!.click();
+  await eventually("ann sees bob's", () => ann.text === "own red, others blue at 1");
+});
+
+test("[HOOK7] a board is watched while its component is mounted, and shows what the server sends", async () => {
+  const Ranking = (): ReactNode => {
+    const { ranking, state } = useLeaderboard(useRoom("notes"), { window: "day", shown: 3 });
+    return `${state} ${ranking.map(({ rank, name, score }) => `${rank}. ${name} ${score}`).join()}`;
+  };
+  const watched = (): (number | undefined)[] =>
+    served.model.receivedFrames
+      .map((frame) => (frame.type === "watch-board" ? frame.shown : undefined))
+      .filter((shown) => shown !== undefined);
+  const tree = mount(h(Ranking), h(Facts));
+  await eventually("the board is requested", () => watched().at(-1) === 3);
+  expect(tree.text).toContain("waiting");
+  served.model.send({
+    type: "board",
+    channel: served.model.channelOf("notes" as never),
+    role: "everyone",
+    window: "day",
+    state: "live",
+    windowId: "2026-11-25",
+    seq: 4 as never,
+    members: 1,
+    ranking: [{ user: "ada" as never, name: "Ada", score: 9 }],
+  } as never);
+  await eventually("the ranking is shown", () => tree.text.startsWith("live 1. Ada 9"));
+  tree.show(inRooms(h(Facts)));
+  await eventually("the board is not watched any more", () => watched().at(-1) === 0);
+});
+
+test("[HOOK8] a refused token is shown with its reason, and a new token function needs no new room", async () => {
+  const tree = mount(h(Facts));
+  await eventually("connected", () => tree.text === "[connected saved 1]");
+  tree.show(inRooms(h(Facts))); // The token function is another one in each render.
+  await eventually("still connected", () => tree.text === "[connected saved 1]");
+  served.model.cut(CLOSE.unauthorized.code);
+  await eventually("the refusal is shown", () => tree.text === "[stopped saved 0 connection-refused]");
+});
+
+test("[HOOK9] a room outside of a CoroomProvider throws an error that says what is missing", () => {
+  expect(() => renderToString(h(Facts))).toThrow("need a <CoroomProvider");
+});

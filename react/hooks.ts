@@ -1,0 +1,175 @@
+/** Hooks that show the state of a room. Each renders again only if what it returns has changed. */
+
+import { useCallback, useMemo, useSyncExternalStore } from "react";
+
+import type {
+  AwarenessState,
+  Board,
+  BoardOptions,
+  Participant,
+  Point,
+  Presence,
+  ProviderEvents,
+  Rectangle,
+  Refusal,
+  StatusChange,
+  TextSpan,
+} from "@coroom/client";
+import { useRooms } from "./coroom-provider.ts";
+import type { OpenRoom } from "./used-rooms.ts";
+
+/** The hooks below do not depend on the type of the awareness. */
+type AnyRoom = OpenRoom<never> | OpenRoom;
+type Provider = OpenRoom["provider"];
+
+/**
+ * Joins a room as long as the component is mounted. All components below one `CoroomProvider` that use a room share its
+ * document and provider. `State`: fields of the awareness.
+ */
+export function useRoom<State extends object = AwarenessState>(name: string): OpenRoom<State> {
+  const rooms = useRooms();
+  const hold = useCallback(() => rooms.hold(name), [rooms, name]);
+  const find = useCallback(() => rooms.find(name), [rooms, name]);
+  return useSyncExternalStore(hold, find, find) as OpenRoom as OpenRoom<State>;
+}
+
+/** `refusal`: why the room is `stopped`. The other fields are those of the provider's event `status`. */
+export type RoomStatusView = StatusChange & { readonly refusal?: Refusal };
+
+/** The state of the connection to the room. */
+export function useStatus(room: AnyRoom): RoomStatusView {
+  return useValue(room, STATUS);
+}
+
+/** Whether this client's edits are safe, and how many are not. */
+export type SavedView = Pick<Provider, "saved" | "stored" | "saving" | "unsavedEdits">;
+
+export function useSaved(room: AnyRoom): SavedView {
+  return useValue(room, SAVED);
+}
+
+/** A participant whose fields have types. A field is missing until its client has set it. */
+export type ParticipantWith<Fields extends object> = Omit<Participant, "fields"> & { readonly fields: Readonly<Partial<Fields>> };
+
+/** The participants of the room, including this client. */
+export function useParticipants<Fields extends object = Record<string, unknown>>(room: AnyRoom): readonly ParticipantWith<Fields>[] {
+  return useValue(room, PARTICIPANTS) as readonly Participant[] as readonly ParticipantWith<Fields>[];
+}
+
+/** Presence to set. Null removes a field; fields that are not named stay unchanged. */
+export type PresenceToSet<Fields extends object> = { readonly [Field in keyof Fields]?: Fields[Field] | null } & {
+  readonly cursor?: Point | null;
+  readonly selection?: TextSpan | null;
+  readonly viewport?: Rectangle | null;
+};
+
+export type RoomPresenceView<Fields extends object> = {
+  /** This client's own fields. */
+  readonly own: Readonly<Partial<Fields>>;
+  readonly others: readonly ParticipantWith<Fields>[];
+  /** The same function in each render. */
+  readonly set: (presence: PresenceToSet<Fields>) => void;
+};
+
+/** What this client shows to others, and what they show. `Fields`: the application's own fields. */
+export function usePresence<Fields extends object = Record<string, unknown>>(room: AnyRoom): RoomPresenceView<Fields> {
+  const participants = useParticipants<Fields>(room);
+  const { provider } = room as OpenRoom;
+  const set = useCallback((presence: PresenceToSet<Fields>) => provider.presence.set(presence as Presence), [provider]);
+  return useMemo(
+    () => ({
+      own: participants.find(({ self }) => self)?.fields ?? ({} as Partial<Fields>),
+      others: participants.filter(({ self }) => !self),
+      set,
+    }),
+    [participants, set],
+  );
+}
+
+/** A board as last received. */
+export type BoardView = Pick<Board, "ranking" | "own" | "state" | "windowId" | "members" | "seq">;
+
+/** A live ranking of the room. */
+export function useLeaderboard(room: AnyRoom, { window = "all", role = "everyone", shown = 10 }: BoardOptions = {}): BoardView {
+  const { provider } = room as OpenRoom;
+  const live = useMemo(() => {
+    let view = NO_BOARD;
+    return {
+      subscribe: (onChange: () => void) => {
+        const board = provider.leaderboard.subscribe({ window, role, shown });
+        board.on("change", () => {
+          const { ranking, own, state, windowId, members, seq } = board;
+          view = { ranking, own, state, windowId, members, seq };
+          onChange();
+        });
+        return () => board.unsubscribe();
+      },
+      get: () => view,
+    };
+  }, [provider, window, role, shown]);
+  return useSyncExternalStore(live.subscribe, live.get, () => NO_BOARD);
+}
+
+/** A value of the provider. `read` may return a new object each time; `isSame` decides whether it counts as changed. */
+type LiveValue<Value extends object> = {
+  readonly events: readonly (keyof ProviderEvents)[];
+  readonly read: (provider: Provider) => Value;
+  readonly isSame: (one: Value, other: Value) => boolean;
+  readonly onServer: Value;
+};
+
+/** `refusals`: the last refusal of a provider. */
+const refusals = new WeakMap<Provider, Refusal>();
+
+const STATUS: LiveValue<RoomStatusView> = {
+  events: ["status", "refused"],
+  read: (provider) => {
+    const { status, outage } = provider;
+    const refusal = status === "stopped" ? refusals.get(provider) : undefined;
+    return { status, ...outage, ...(refusal && { refusal }) };
+  },
+  isSame: (one, other) => one.status === other.status && one.why === other.why && one.refusal === other.refusal,
+  onServer: { status: "disconnected" },
+};
+
+const SAVED: LiveValue<SavedView> = {
+  events: ["saved", "stored", "saving", "unsyncedChanges"],
+  read: ({ saved, stored, saving, unsavedEdits }) => ({ saved, stored, saving, unsavedEdits }),
+  isSame: (one, other) =>
+    one.saved === other.saved && one.stored === other.stored && one.saving === other.saving && one.unsavedEdits === other.unsavedEdits,
+  onServer: { saved: true, stored: true, saving: "saved", unsavedEdits: 0 },
+};
+
+/** A participant's object is replaced when something in it changes. */
+const PARTICIPANTS: LiveValue<readonly Participant[]> = {
+  events: ["participants", "presence"],
+  read: ({ participants }) => [...participants.values()],
+  isSame: (one, other) => one.length === other.length && one.every((participant, index) => participant === other[index]),
+  onServer: [],
+};
+
+const NO_BOARD: BoardView = { ranking: [], own: undefined, state: "waiting", windowId: "", members: 0, seq: 0 as Board["seq"] };
+
+function useValue<Value extends object>(room: AnyRoom, { events, read, isSame, onServer }: LiveValue<Value>): Value {
+  const { provider } = room as OpenRoom;
+  const live = useMemo(() => {
+    let value = read(provider);
+    const keepRefusal = (refusal: Refusal): void => void refusals.set(provider, refusal);
+    return {
+      subscribe: (onChange: () => void) => {
+        provider.on("refused", keepRefusal);
+        for (const event of events) provider.on(event, onChange);
+        return () => {
+          provider.off("refused", keepRefusal);
+          for (const event of events) provider.off(event, onChange);
+        };
+      },
+      get: () => {
+        const next = read(provider);
+        if (!isSame(value, next)) value = next;
+        return value;
+      },
+    };
+  }, [provider, events, read, isSame]);
+  return useSyncExternalStore(live.subscribe, live.get, () => onServer);
+}

@@ -1,0 +1,20 @@
+/** Public API of the package `@coroom/react`. The directive makes it importable from server components of Next.js. */
+"use client";
+
+export { CoroomProvider, type CoroomProviderProps } from "./coroom-provider.ts";
+export {
+  type BoardView,
+  type PresenceToSet,
+  type ParticipantWith,
+  type RoomPresenceView,
+  type RoomStatusView,
+  type SavedView,
+  useLeaderboard,
+  useParticipants,
+  usePresence,
+  useRoom,
+  useSaved,
+  useStatus,
+} from "./hooks.ts";
+export { type HistoryVersion, type HistoryView, useHistory } from "./use-history.ts";
+export type { OpenRoom } from "./used-rooms.ts";

@@ -1,0 +1,64 @@
+/** The package as it is published: packed, installed into an empty project with the client, rendered on a server, checked by TypeScript. */
+
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { EmptyProject } from "../test/system/empty-project.ts";
+
+let app: EmptyProject;
+
+beforeAll(() => {
+  app = new EmptyProject();
+  app.install(["client", "react"], ["yjs", "react", "react-dom", "@types/react"]);
+});
+
+afterAll(() => app.remove());
+
+test("[PKG8] the package for React holds its build, licence, README and changelog, without tests or sources", () => {
+  const packed = readdirSync(join(app.folder, "node_modules/@coroom/react"), { recursive: true }).map(String);
+  expect(packed).toEqual(expect.arrayContaining(["LICENSE", "README.md", "CHANGELOG.md", "dist/index.js", "dist/index.d.ts"]));
+  expect(packed.filter((path) => /\.test\.|testing|(?<!\.d)\.ts$/.test(path))).toEqual([]);
+});
+
+test("[PKG8] a server renders a room, from ES modules and from CommonJS", () => {
+  const body = `
+    const Status = () => useStatus(useRoom("notes")).status;
+    const page = createElement(CoroomProvider, { url: "ws://127.0.0.1:9", token: "t" }, createElement(Status));
+    console.log(renderToString(page));`;
+  const names = [
+    ["{ createElement }", "react"],
+    ["{ renderToString }", "react-dom/server"],
+    ["{ CoroomProvider, useRoom, useStatus }", "@coroom/react"],
+  ];
+  app.write("server.js", names.map(([what, from]) => `import ${what} from "${from}";`).join("\n") + body);
+  app.write("server.cjs", names.map(([what, from]) => `const ${what} = require("${from}");`).join("\n") + body);
+  expect([app.node("server.js"), app.node("server.cjs")]).toEqual(["disconnected\n", "disconnected\n"]);
+});
+
+test("[PKG8] the types of the package are complete", () => {
+  app.write(
+    "page.tsx",
+    `import { CoroomProvider, useHistory, useLeaderboard, useParticipants, usePresence, useRoom, useSaved, useStatus } from "@coroom/react";
+     type Shown = { color: string };
+     function Notes() {
+       const room = useRoom<{ user: { name: string } }>("notes");
+       room.provider.awareness.setLocalStateField("user", { name: "Ada" });
+       // @ts-expect-error the field has another type
+       room.provider.awareness.setLocalStateField("user", "Ada");
+       const { others, set } = usePresence<Shown>(room);
+       const { versions } = useHistory(room);
+       const { ranking } = useLeaderboard(room, { window: "day" });
+       return (
+         <p onPointerMove={({ clientX: x, clientY: y }) => set({ cursor: { x, y }, color: "red" })}>
+           {useStatus(room).status} {useSaved(room).unsavedEdits} {useParticipants(room).length} {others.map(({ fields }) => fields.color)}
+           {versions.length} {ranking.length}
+         </p>
+       );
+     }
+     export const page = <CoroomProvider url="ws://h" token={async () => "t"}><Notes /></CoroomProvider>;`,
+  );
+  const options = ["--noEmit", "--strict", "--jsx", "react-jsx", "--target", "es2022", "--lib", "es2022,dom", "--types", ""];
+  app.tool("tsc", ...options, "--module", "esnext", "--moduleResolution", "bundler", "page.tsx");
+});

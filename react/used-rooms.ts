@@ -1,0 +1,97 @@
+/**
+ * The rooms that components use, each with one document and one provider, however many components use it. React may
+ * render a component without mounting it, mount it twice (StrictMode), or unmount it for a moment (hot reload,
+ * Suspense). So a room is created by the first render, joined by the first mount, and released a second after the last
+ * unmount, once its edits are saved.
+ */
+
+import { CoroomConnection, CoroomProvider as Provider, type AwarenessState, type EditStore, type Token } from "@coroom/client";
+import * as Y from "yjs";
+
+/** A room as components use it. The object stays the same as long as any component uses the room. */
+export type OpenRoom<State extends object = AwarenessState> = {
+  readonly name: string;
+  readonly doc: Y.Doc;
+  readonly provider: Provider<State>;
+};
+
+type RoomsSource = { readonly url: string; readonly token: Token; readonly store: () => EditStore | undefined };
+
+type UsedRoom = { readonly open: OpenRoom; users: number; timer: ReturnType<typeof setTimeout> | undefined };
+
+/** Time for a component to mount after its first render, for example while another one suspends. */
+const UNMOUNTED_MS_MAX = 60_000;
+/** Time for a component to return after the last one was unmounted. */
+const UNUSED_MS_MAX = 1_000;
+
+/** On a server components are rendered and never mounted: nothing may connect, store or wait there. */
+const IS_SERVER = typeof window === "undefined";
+
+export class UsedRooms {
+  readonly #source: RoomsSource;
+  readonly #connection: CoroomConnection;
+  readonly #rooms = new Map<string, UsedRoom>();
+
+  constructor(source: RoomsSource) {
+    this.#source = source;
+    this.#connection = new CoroomConnection({ url: source.url, token: source.token });
+  }
+
+  /** Returns the room. Creates it without connecting, so a render may call this. */
+  find(name: string): OpenRoom {
+    return this.#find(name).open;
+  }
+
+  /** A component that uses the room is mounted: joins the room. Returns a function for its unmount. */
+  hold(name: string): () => void {
+    const room = this.#find(name);
+    room.users += 1;
+    clearTimeout(room.timer);
+    room.open.provider.connect();
+    return () => {
+      room.users -= 1;
+      if (room.users === 0) this.#releaseAfter(room, UNUSED_MS_MAX);
+    };
+  }
+
+  /** A request to the HTTP API of the room. Throws the server's message if the answer is an error. */
+  async request(name: string, path: string, options: RequestInit = {}): Promise<Response> {
+    const { url, token } = this.#source;
+    const base = url.replace(/^ws/, "http").replace(/\/+$/, "");
+    const authorization = `Bearer ${await (typeof token === "string" ? token : token())}`;
+    const headers = { ...(options.headers as Record<string, string>), authorization };
+    const answer = await fetch(`${base}/v1/rooms/${encodeURIComponent(name)}/${path}`, { ...options, headers });
+    if (answer.ok) return answer;
+    throw new Error(`${options.method ?? "GET"} ${path} failed with HTTP ${answer.status}: ${await answer.text()}`);
+  }
+
+  #find(name: string): UsedRoom {
+    const known = this.#rooms.get(name);
+    if (known !== undefined) return known;
+    const doc = new Y.Doc();
+    const store = IS_SERVER ? undefined : this.#source.store();
+    const provider = new Provider({ connection: this.#connection, room: name, doc, connect: false, ...(store && { store }) });
+    const room: UsedRoom = { open: { name, doc, provider }, users: 0, timer: undefined };
+    this.#rooms.set(name, room);
+    if (!IS_SERVER) this.#releaseAfter(room, UNMOUNTED_MS_MAX);
+    return room;
+  }
+
+  #releaseAfter(room: UsedRoom, delayMs: number): void {
+    room.timer = setTimeout(() => this.#releaseIfSettled(room), delayMs);
+  }
+
+  /** A room with unsaved edits stays open until they are saved, or the server will never accept them. */
+  #releaseIfSettled(room: UsedRoom): void {
+    const { name, doc, provider } = room.open;
+    if (room.users > 0 || this.#rooms.get(name) !== room) return;
+    const isHopeless = provider.status === "stopped" || (provider.synced && !provider.rights.write);
+    if (!provider.saved && !isHopeless) {
+      for (const event of ["saved", "refused"] as const) provider.once(event, () => queueMicrotask(() => this.#releaseIfSettled(room)));
+      return;
+    }
+    this.#rooms.delete(name);
+    doc.destroy(); // Destroys the provider too.
+    if (this.#rooms.size === 0) this.#connection.disconnect();
+  }
+}
