@@ -71,6 +71,7 @@ const WELL: Series = {
   [of("coroom_documents_reading", "document-service", { partition: "0" }, 1)]: always(1),
   [of("coroom_documents_reading", "document-service", { partition: "0" }, 2)]: always(0),
   [of("coroom_documents_stalled_rooms", "document-service", { partition: "0" })]: always(0),
+  [of("coroom_documents_disputed_yjs_ids_total", "document-service")]: always(3),
   [of("coroom_documents_unwiped_rooms", "document-service", { partition: "0" })]: always(0),
   [of("coroom_documents_webhooks_waiting", "document-service", { endpoint: "acme" })]: always(20),
   [of("coroom_boards_counting", "leaderboard", { partition: "0" }, 1)]: always(1),
@@ -177,6 +178,10 @@ const CASES: Readonly<Record<string, Case>> = {
   "rooms do not merge in time": {
     fires: ["CoroomDocumentsStalled"],
     series: { [of("coroom_documents_stalled_rooms", "document-service", { partition: "0" })]: always(1) },
+  },
+  "a user writes under another's Yjs client id": {
+    fires: ["CoroomYjsIdsDisputed"],
+    series: { [of("coroom_documents_disputed_yjs_ids_total", "document-service")]: growing(1) },
   },
   "deleted rooms stay": {
     fires: ["CoroomRoomsUnwiped"],

@@ -1,5 +1,6 @@
 /** All partitions of the log that this process reads or stands by for, and the requests about their rooms. */
 
+import type { Operations } from "../shared/bus/operations-events.ts";
 import { partitionOf } from "../shared/bus/subjects.ts";
 import type { Clock } from "../shared/time/clock.ts";
 import type { RoomKey } from "../shared/ids.ts";
@@ -24,13 +25,14 @@ export class DocumentHost {
     readonly log: Log;
     readonly metrics: DocumentServiceMetrics;
     readonly notifications: ChangeNotifications;
+    readonly operations: Operations;
   };
   readonly #ended: Promise<unknown>;
 
   constructor(
     ports: DocumentPorts,
     options: DocumentHostOptions,
-    deps: { clock: Clock; log: Log; metrics: DocumentServiceMetrics; notifications: ChangeNotifications },
+    deps: { clock: Clock; log: Log; metrics: DocumentServiceMetrics; notifications: ChangeNotifications; operations: Operations },
   ) {
     // Each partition has a share of the memory, so that one busy partition does not stop the others.
     const share = {

@@ -325,6 +325,7 @@ class Service {
         log: { debug: silent, info: silent, warn: silent, error: silent },
         metrics: documentServiceMetrics(new Registry()),
         notifications: NO_NOTIFICATIONS,
+        operations: { report: () => {} },
       },
     );
   }
@@ -452,7 +453,7 @@ class Service {
               : { lease: { holder: "leaderboard", floor: world.boardsFloor }, revision: 1 },
           ),
       },
-      merging: { merge: (state, edits) => call(() => mergeEdits(state, edits)).catch(() => "busy" as const) },
+      merging: { merge: (state, edits, _room, authors) => call(() => mergeEdits(state, edits, authors)).catch(() => "busy" as const) },
       digest: (bytes) => createHash("sha256").update(bytes).digest("hex"),
     };
   }

@@ -25,6 +25,7 @@ import { historyRoutes } from "./io/history-routes.ts";
 import { serveHttp } from "./io/http.ts";
 import { jetstreamDeletions, jetstreamLog } from "./io/jetstream-log.ts";
 import { kvCheckpoints, kvHistories } from "./io/kv-checkpoints.ts";
+import { ensureOperationsStream, natsOperations } from "../shared/io/nats-operations.ts";
 import { internalTls } from "../shared/io/internal-tls.ts";
 import { kvLeases } from "../shared/io/kv-leases.ts";
 import { documentThreads } from "./io/document-threads.ts";
@@ -69,8 +70,10 @@ export async function startDocumentService(
     digest: (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex"),
   };
   const deps = { clock: systemClock, log, metrics };
-  const webhooks = await startWebhooks(nats, streams, subjects, config, { ...deps, service });
-  const host = new DocumentHost(ports, { ...config, service }, { ...deps, notifications: webhooks.notifications });
+  await ensureOperationsStream(nats, subjects, config);
+  const operations = natsOperations(nats, subjects, service, { ...deps, count: () => {} }); // Each kind has a counter of its own.
+  const webhooks = await startWebhooks(nats, streams, subjects, config, { ...deps, operations });
+  const host = new DocumentHost(ports, { ...config, service }, { ...deps, notifications: webhooks.notifications, operations });
   const tls = internalTls(config, whereDocumentsAre(config));
   const http = await serveHttp(
     [...readRoutes(host, threads, config, systemClock), ...writeRoutes(threads), ...historyRoutes(host, log), ...deleteRoutes(host)],

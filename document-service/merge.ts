@@ -10,23 +10,25 @@ import * as Y from "yjs";
 import { assert } from "../shared/assert.ts";
 import { withinBounds } from "../shared/yjs/bounded-integration.ts";
 import { checkUpdate, UNCHECKED_BYTES_MAX } from "../shared/yjs/checked-update.ts";
+import { type EditAuthors, findYjsIdUses, type YjsIdUse } from "./yjs-authors.ts";
 
 /**
  * `refused`: the number of edits that are no Yjs updates, or exceed a limit; the state has all others. An update with bytes behind it
  * counts as refused although clients and the state accept it: any bytes that begin with two zeros read as an empty
  * update, and only the log has what they really are. Empty updates count as refused while the document has no content:
- * a room with another kind of payload may send two zeros.
+ * a room with another kind of payload may send two zeros. `uses`: of Yjs client ids, if the authors were given.
  */
-export type MergedDocument = { readonly state: Uint8Array; readonly refused: number };
+export type MergedDocument = { readonly state: Uint8Array; readonly refused: number; readonly uses?: readonly YjsIdUse[] };
 
 /** The state of a document without edits. */
 export const EMPTY_STATE: Uint8Array = Y.encodeStateAsUpdate(new Y.Doc());
 
-export function mergeEdits(state: Uint8Array, given: readonly Uint8Array[]): MergedDocument {
+export function mergeEdits(state: Uint8Array, given: readonly Uint8Array[], authors?: EditAuthors): MergedDocument {
   const edits = given.map(inOwnBuffer);
   const fit = edits.filter(isFit);
   const { state: merged, refused } = tryMerge(state, fit) ?? mergeReadable(state, fit);
-  return { state: merged, refused: isEmpty(merged) ? edits.length : edits.length - fit.length + refused };
+  const outcome = { state: merged, refused: isEmpty(merged) ? edits.length : edits.length - fit.length + refused };
+  return authors === undefined ? outcome : { ...outcome, uses: findYjsIdUses(state, edits, authors) };
 }
 
 function mergeReadable(state: Uint8Array, edits: readonly Uint8Array[]): MergedDocument {

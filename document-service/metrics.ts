@@ -25,6 +25,11 @@ export const documentServiceMetrics = (registry: Registry) => {
       help: "Edits that Yjs rejects or that exceed a limit. They stay in the log and the history, and are not part of the document",
       registers,
     }),
+    disputedYjsIds: new Counter({
+      name: "coroom_documents_disputed_yjs_ids_total",
+      help: "Yjs client ids under which another user wrote than the one who introduced them. Edits of the first may be ignored",
+      registers,
+    }),
     merges: new Histogram({
       name: "coroom_documents_merge_seconds",
       help: "Seconds to merge a room's waiting edits",

@@ -10,6 +10,7 @@ import type { History } from "./history/history.ts";
 import type { WebhookEndpoint } from "../shared/settings/webhook-endpoints.ts";
 import type { MergedDocument } from "./merge.ts";
 import type { Reverted } from "./history/reverting.ts";
+import type { EditAuthors } from "./yjs-authors.ts";
 
 /** `at`: the last ordered seq; 0 where the room has had an owner but no edit. */
 export type RoomLogEnd =
@@ -98,7 +99,7 @@ export type Unread = "overran" | "busy" | "unreadable";
 /** Runs `mergeEdits` (merge.ts) in a thread. */
 export interface Merging {
   /** Waits for a thread, whatever the number of waiting tasks. A room that takes too long waits only behind such rooms. */
-  merge(state: Uint8Array, edits: readonly Uint8Array[], room: RoomKey): Promise<MergedDocument | Unread>;
+  merge(state: Uint8Array, edits: readonly Uint8Array[], room: RoomKey, authors?: EditAuthors): Promise<MergedDocument | Unread>;
 }
 
 /** Reads a document's state, and converts content (content.ts), in a thread. */

@@ -137,6 +137,13 @@ function textsOf(event: ListedEvent): RowTexts {
         what: number("to") === 0 ? `${room} is no longer throttled` : `${room} is throttled: level ${number("to")}`,
         why: `event loop of ${shortName(by)} was ${Math.round(number("delayMs"))} ms late`,
       };
+    case "yjs_id_disputed":
+      return {
+        topic: "load",
+        tone: "warning",
+        what: `${room}: ${text("user")} writes under a Yjs client id of ${text("introducedBy")}`,
+        why: `edits of ${text("introducedBy")} may be ignored; Yjs client id ${number("yjsClient")}`,
+      };
     case "log_storage":
       return {
         topic: "load",

@@ -8,9 +8,7 @@
 import { Piscina } from "piscina";
 
 import type { Clock } from "../../shared/time/clock.ts";
-import type { RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
-import type { MergedDocument } from "../merge.ts";
 import type { Merging, DocumentReads, Reverting, Unread } from "../ports.ts";
 import { type ThreadLane, ThreadLanes } from "../thread-lanes.ts";
 import type { ThreadAnswer, ThreadQuestion, Task, Threw } from "./document-worker.ts";
@@ -137,11 +135,11 @@ export function documentThreads(
   const askAsReader: typeof ask = async (lane, task, question, signal) =>
     lanes.waitingIn(lane) >= readsWaitingMax ? "busy" : ask(lane, task, question, signal);
 
-  const merge = async (state: Uint8Array, edits: readonly Uint8Array[], room: RoomKey): Promise<MergedDocument | Unread> => {
+  const merge: Merging["merge"] = async (state, edits, room, authors) => {
     let startedAt = clock.now();
     const question = (): ThreadQuestion<"merge"> => {
       startedAt = clock.now();
-      return { state, edits: pack(edits) };
+      return { state, edits: pack(edits), authors };
     };
     const first = lanes.laneOf(room, clock.now());
     let answer = await askIn(first, "merge", question);

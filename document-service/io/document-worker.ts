@@ -10,6 +10,7 @@ import { move, transferableSymbol, valueSymbol } from "piscina";
 import { checkedEdit, type DocumentContent, contentJson, diffOf, editOf, textOf, type Wanted } from "../content.ts";
 import { mergeEdits } from "../merge.ts";
 import { revertingEdit } from "../history/reverting.ts";
+import type { EditAuthors } from "../yjs-authors.ts";
 import { type PackedEdits, unpack } from "./packed-edits.ts";
 
 export type Task = keyof typeof tasks;
@@ -17,7 +18,8 @@ export type ThreadQuestion<T extends Task> = Parameters<(typeof tasks)[T]>[0];
 export type ThreadAnswer<T extends Task> = ReturnType<(typeof tasks)[T]>;
 
 const tasks = {
-  merge: ({ state, edits }: { state: Uint8Array; edits: PackedEdits }) => mergeEdits(state, unpack(edits)),
+  merge: ({ state, edits, authors }: { state: Uint8Array; edits: PackedEdits; authors?: EditAuthors | undefined }) =>
+    mergeEdits(state, unpack(edits), authors),
   diff: ({ state, vector }: { state: Uint8Array; vector: Uint8Array }) => diffOf(state, vector),
   json: ({ state, wanted }: { state: Uint8Array; wanted: readonly Wanted[] }) => contentJson(state, wanted),
   text: ({ state, name }: { state: Uint8Array; name: string | undefined }) => textOf(state, name),

@@ -8,8 +8,8 @@ import { createHmac } from "node:crypto";
 import type { JetStreamClient } from "@nats-io/jetstream";
 
 import type { Subjects } from "../../shared/bus/subjects.ts";
+import type { Operations } from "../../shared/bus/operations-events.ts";
 import type { WebhookEvent } from "../../shared/bus/webhook-events.ts";
-import { ensureOperationsStream, natsOperations, type OperationsLimits } from "../../shared/io/nats-operations.ts";
 import type { NatsConnection } from "../../shared/io/nats.ts";
 import type { Log } from "../../shared/process/log.ts";
 import type { Clock } from "../../shared/time/clock.ts";
@@ -20,21 +20,24 @@ import type { ChangeQueueOptions } from "../webhooks/change-queue.ts";
 import { WebhooksHost, type WebhooksOptions } from "../webhooks/delivery-host.ts";
 import { jetstreamWebhooks, type WebhookQueueOptions } from "./jetstream-webhooks.ts";
 
-export type WebhookConfig = ChangeQueueOptions & WebhooksOptions & WebhookQueueOptions & WebhookCallOptions & OperationsLimits;
-/** `service`: the name under which events are reported to operators. */
-export type WebhookDeps = { readonly clock: Clock; readonly log: Log; readonly metrics: DocumentServiceMetrics; readonly service: string };
+export type WebhookConfig = ChangeQueueOptions & WebhooksOptions & WebhookQueueOptions & WebhookCallOptions;
+
+export type WebhookDeps = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: DocumentServiceMetrics;
+  readonly operations: Operations;
+};
 
 export async function startWebhooks(
   nats: NatsConnection,
   streams: JetStreamClient,
   subjects: Subjects,
   config: WebhookConfig,
-  { service, ...deps }: WebhookDeps,
+  { operations, ...deps }: WebhookDeps,
 ): Promise<{ notifications: ChangeNotifications; stop(): Promise<void> }> {
   if (config.webhookUrls.length === 0) return { notifications: NO_NOTIFICATIONS, stop: () => Promise.resolve() };
   const queue = await jetstreamWebhooks(nats, streams, subjects, config);
-  await ensureOperationsStream(nats, subjects, config);
-  const operations = natsOperations(nats, subjects, service, { ...deps, count: () => {} });
   const notifications = new ChangeQueueHost(queue, config, deps);
   const webhooks = new WebhooksHost(queue, webhookCalls(config, deps.clock), config, { ...deps, operations, random: Math.random });
   return {

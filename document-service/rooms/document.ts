@@ -10,8 +10,9 @@ import { assert } from "../../shared/assert.ts";
 import { type Checkpoint, epochsOf } from "../../shared/bus/checkpoint.ts";
 import { checkPosition, type EpochHistory, NO_EPOCHS, withNext } from "../../shared/bus/epoch-history.ts";
 import { decodeRecord, type EditsRecord, epochOf, headOf, type LogRecord, recordIdOf, type StoredRecord } from "../../shared/bus/record.ts";
-import { type Position, type Seq, START } from "../../shared/ids.ts";
+import { type Position, type Seq, START, type UserId } from "../../shared/ids.ts";
 import { EMPTY_STATE, type MergedDocument } from "../merge.ts";
+import { type DisputedYjsId, type EditAuthors, YjsAuthors } from "../yjs-authors.ts";
 import { type Watermark, Watermarks, type WatermarksOptions } from "./watermarks.ts";
 
 /** The last record of the room's log that the document includes. `recordId`: undefined if only an old checkpoint names it. */
@@ -50,11 +51,12 @@ export type PendingMerge = {
   readonly base: Uint8Array;
   readonly records: number;
   readonly edits: readonly Uint8Array[];
+  readonly authors: EditAuthors;
   readonly into: Omit<MergedState, "state">;
 };
 
-/** The payloads are views of one copy of the record, which has `bytes` bytes. */
-type PendingRecord = { readonly payloads: readonly Uint8Array[]; readonly bytes: number };
+/** The payloads are views of one copy of the record, which has `bytes` bytes. `users`: of each payload. */
+type PendingRecord = { readonly payloads: readonly Uint8Array[]; readonly users: readonly UserId[]; readonly bytes: number };
 
 /** A shorter state is merged fast enough for every request. */
 const LONG_BYTES = 1024 ** 2;
@@ -72,6 +74,7 @@ export class Document {
   #clients: Watermarks;
   /** Undefined while only the checkpoint's snapshot has the state. */
   #merged: MergedState | undefined;
+  readonly #authors = new YjsAuthors();
   /** The edits after the merged state, by record. */
   #pending: PendingRecord[] = [];
   /** Some pending edits were dropped. */
@@ -179,8 +182,9 @@ export class Document {
 
   #takeEdits(record: EditsRecord, stored: StoredRecord): number {
     const payloads = record.edits.edits.map(({ payload }) => payload);
+    const users = record.edits.edits.map(({ client }) => record.users.get(client)!);
     const forgotten = this.#clients.receiveEdits(record);
-    this.#addPending({ payloads, bytes: stored.bytes.byteLength });
+    this.#addPending({ payloads, users, bytes: stored.bytes.byteLength });
     this.#uncover({ edits: payloads.length, bytes: stored.bytes.byteLength }, stored);
     return forgotten;
   }
@@ -213,18 +217,21 @@ export class Document {
       base: this.#merged.state,
       records: this.#pending.length,
       edits: this.#pending.flatMap(({ payloads }) => payloads),
+      authors: this.#authors.of(this.#pending.flatMap(({ users }) => users)),
       into: { applied: this.#applied, clients: this.#clients.all(), leftOut: this.#leftOut, refused: this.#refused },
     };
   }
 
-  receiveMerged({ base, records, into }: PendingMerge, { state, refused }: MergedDocument): void {
-    if (this.#merged?.state !== base) return; // The document restarted from a newer checkpoint during the merge.
+  /** Returns Yjs client ids that another user than before has written under. */
+  receiveMerged({ base, records, into }: PendingMerge, { state, refused, uses = [] }: MergedDocument): readonly DisputedYjsId[] {
+    if (this.#merged?.state !== base) return []; // The document restarted from a newer checkpoint during the merge.
     this.#merged = { ...into, state, leftOut: into.leftOut + refused, refused: into.refused + refused };
     this.#leftOut += refused;
     this.#refused += refused;
     const rest = this.#pending.slice(records);
     this.#forgetPending();
     for (const record of rest) this.#addPending(record);
+    return this.#authors.receiveUses(uses);
   }
 
   /** The room is deleted: drops everything. */

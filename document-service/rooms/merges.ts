@@ -91,7 +91,8 @@ export class DocumentMerges {
       return this.#end(document.merged);
     }
     this.#overrunCount = 0;
-    document.receiveMerged(merge, outcome); // Edits that arrived meanwhile belong to the next merge.
+    const disputed = document.receiveMerged(merge, outcome); // Edits that arrived meanwhile belong to the next merge.
+    for (const use of disputed) effects.push({ kind: "report", report: { kind: "yjs-id-disputed", ...use } });
     effects.push({ kind: "report", report: { kind: "merged", ms: now - startedAt } });
     if (outcome.refused > 0) {
       effects.push({ kind: "report", report: { kind: "edits-refused", refused: outcome.refused, through: merge.into.applied } });
@@ -109,7 +110,7 @@ export class DocumentMerges {
     const merge = document.planMerge();
     if (merge === undefined || this.isPausing(now)) return this.#end(document.merged);
     this.#step = { kind: "merging", merge, startedAt: now };
-    effects.push({ kind: "merge", base: merge.base, edits: merge.edits });
+    effects.push({ kind: "merge", base: merge.base, edits: merge.edits, authors: merge.authors });
     return undefined;
   }
 

@@ -10,6 +10,7 @@ import { type LeaseFacts, LeaseHolder } from "../../shared/cluster/lease-holder.
 import type { Leases } from "../../shared/cluster/lease.ts";
 import type { RoomKey } from "../../shared/ids.ts";
 import type { Log } from "../../shared/process/log.ts";
+import type { Operations } from "../../shared/bus/operations-events.ts";
 import type { Clock } from "../../shared/time/clock.ts";
 import { pause, unlessMistake } from "../../shared/time/pause.ts";
 import type { HistoryReadsHost } from "../history/history-reads-host.ts";
@@ -43,6 +44,7 @@ export type DocumentPartitionDeps = {
   readonly log: Log;
   readonly metrics: DocumentServiceMetrics;
   readonly notifications: ChangeNotifications;
+  readonly operations: Operations;
 };
 
 export type RoomDeletionResult =

@@ -538,3 +538,11 @@ test("[RMH40] a room without edits is forgotten early, any other after the idle 
     [true, true],
   ]);
 });
+
+test("[RMH42] a Yjs client id under which another user writes is counted and reported as an event", async () => {
+  const run = new RoomRun(new Stores());
+  await run.take(...recordsOf("ab", (seq) => (seq === 1 ? "ann" : "mallory")));
+  await run.save();
+  expect(run.reported).toMatchObject([{ kind: "yjs_id_disputed", room: "acme.notes", user: "mallory", introducedBy: "ann" }]);
+  expect((await run.metrics.disputedYjsIds.get()).values[0]?.value).toBe(1);
+});

@@ -12,6 +12,7 @@ import { HistoryReadsHost, type HistoryReadsPorts } from "../history/history-rea
 import type { HistoryReadsOptions } from "../history/history-reads.ts";
 import type { HistoryPolicy } from "../history/history.ts";
 import type { DocumentServiceMetrics } from "../metrics.ts";
+import type { Operations } from "../../shared/bus/operations-events.ts";
 import type { ChangeNotifications, Checkpoints, Deletions, Merging, ObjectStore } from "../ports.ts";
 import { readVerified, writeVerified } from "../verified-write-host.ts";
 import { DeletionHost } from "./deletion-host.ts";
@@ -45,6 +46,7 @@ export type DocumentRoomHostDeps = {
   readonly newName: () => string;
   readonly boardsFloor: () => number;
   readonly notifications: ChangeNotifications;
+  readonly operations: Operations;
 };
 
 /** A sweep skips a room whose checkpoint is not read within this time. */
@@ -219,7 +221,7 @@ export class DocumentRoomHost {
       case "read-snapshot":
         return { kind: "snapshot-read", state: await readVerified(snapshots, digest, effect.checkpoint.snapshot) };
       case "merge":
-        return { kind: "merge-ended", outcome: await merging.merge(effect.base, effect.edits, this.room) };
+        return { kind: "merge-ended", outcome: await merging.merge(effect.base, effect.edits, this.room, effect.authors) };
       case "write-snapshot":
         return { kind: "snapshot-written", written: await writeVerified(snapshots, digest, effect.object, effect.state) };
       case "queue-notifications":
@@ -274,7 +276,7 @@ function failureOf(cause: unknown): StoreFailure {
 export function reportRoom(
   room: RoomKey,
   report: DocumentRoomReport,
-  { log, metrics }: { log: Log; metrics: DocumentServiceMetrics },
+  { log, metrics, operations }: Pick<DocumentRoomHostDeps, "log" | "metrics" | "operations">,
 ): void {
   switch (report.kind) {
     case "set-aside":
@@ -303,6 +305,11 @@ export function reportRoom(
       return metrics.forgottenWriters.inc(report.count);
     case "merged":
       return metrics.merges.observe(report.ms / 1000);
+    case "yjs-id-disputed": {
+      const { kind: _, ...facts } = report;
+      metrics.disputedYjsIds.inc();
+      return operations.report({ kind: "yjs_id_disputed", room, ...facts }); // Logs too.
+    }
     case "edits-refused":
       metrics.refusedEdits.inc(report.refused);
       return log.error(

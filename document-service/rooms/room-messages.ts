@@ -10,6 +10,7 @@ import type { Position, Seq } from "../../shared/ids.ts";
 import type { MergedDocument } from "../merge.ts";
 import type { StoredCheckpoint, Unread } from "../ports.ts";
 import type { Written } from "../verified-write-host.ts";
+import type { DisputedYjsId, EditAuthors } from "../yjs-authors.ts";
 import type { AppliedPosition, MergedState } from "./document.ts";
 import type { Watermark } from "./watermarks.ts";
 
@@ -41,7 +42,7 @@ export type SaveOutcome = "saved" | "superseded" | "failed";
 export type StoreEffect =
   | { readonly kind: "read-checkpoint"; readonly reader: RoomCheckpointReader }
   | { readonly kind: "read-snapshot"; readonly checkpoint: Checkpoint }
-  | { readonly kind: "merge"; readonly base: Uint8Array; readonly edits: readonly Uint8Array[] }
+  | { readonly kind: "merge"; readonly base: Uint8Array; readonly edits: readonly Uint8Array[]; readonly authors: EditAuthors }
   | { readonly kind: "write-snapshot"; readonly object: string; readonly state: Uint8Array }
   /** Queue the pending change notifications before a checkpoint covers their edits. */
   | { readonly kind: "queue-notifications" }
@@ -65,6 +66,7 @@ export type DocumentRoomReport =
   | { readonly kind: "record-unreadable"; readonly streamSeq: number }
   | { readonly kind: "writers-forgotten"; readonly count: number }
   | { readonly kind: "merged"; readonly ms: number }
+  | ({ readonly kind: "yjs-id-disputed" } & DisputedYjsId)
   | { readonly kind: "edits-refused"; readonly refused: number; readonly through: AppliedPosition }
   | {
       readonly kind: "merge-abandoned";

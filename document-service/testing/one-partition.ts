@@ -38,6 +38,7 @@ export class OnePartition {
       log: { debug: silent, info: silent, warn: silent, error: silent },
       metrics: documentServiceMetrics(new Registry()),
       notifications: NO_NOTIFICATIONS,
+      operations: { report: () => {} },
     };
     this.stores.snapshots.set(`${BROKEN}/1-1-older`, Uint8Array.of(1));
     this.ports = this.#ports(records);

@@ -5,6 +5,7 @@ import { createHash } from "node:crypto";
 import { Registry } from "prom-client";
 import * as Y from "yjs";
 import { type Checkpoint, type DeletedCheckpoint, isDeleted } from "../../shared/bus/checkpoint.ts";
+import type { OperationsReport } from "../../shared/bus/operations-events.ts";
 import { decodeRecord, encodeDeletedRecord, encodeEditsRecord, headOf, type StoredRecord } from "../../shared/bus/record.ts";
 import type { ClientId, Epoch, Millis, RoomKey, Seq, UnixMillis, UserId } from "../../shared/ids.ts";
 import { type History, NO_HISTORY } from "../history/history.ts";
@@ -162,7 +163,7 @@ export class Stores {
       revert: (current, past) => Promise.resolve(revertingEdit(current, past, 99)),
     },
     snapshots: this.#objects(() => this.snapshots, { write: "write", read: "read back", remove: "remove" }),
-    merging: { merge: (state, edits) => Promise.resolve(mergeEdits(state, edits)) },
+    merging: { merge: (state, edits, _room, authors) => Promise.resolve(mergeEdits(state, edits, authors)) },
     digest: (bytes) => createHash("sha256").update(bytes).digest("hex"),
   };
 }
@@ -184,6 +185,7 @@ export class RoomRun {
   dateAheadMs = 0;
   readonly metrics = documentServiceMetrics(new Registry());
   readonly room: DocumentRoomHost;
+  readonly reported: OperationsReport[] = [];
 
   constructor(stores: Stores, options: Partial<DocumentRoomHostOptions> = {}) {
     this.#stores = stores;
@@ -203,6 +205,7 @@ export class RoomRun {
         newName: () => `run-${++RoomRun.#named}`,
         boardsFloor: () => Number.POSITIVE_INFINITY,
         notifications: NO_NOTIFICATIONS,
+        operations: { report: (report) => void this.reported.push(report) },
       },
     );
   }
@@ -246,7 +249,7 @@ export class RoomRun {
 }
 
 /** One record for each text, at the stream sequences 10, 20, 30 and so on. */
-export function recordsOf(text: Iterable<string>): StoredRecord[] {
+export function recordsOf(text: Iterable<string>, userOf: (seq: number) => string = () => "ann"): StoredRecord[] {
   const doc = new Y.Doc();
   const records: StoredRecord[] = [];
   doc.on("update", (payload: Uint8Array) => {
@@ -255,7 +258,7 @@ export function recordsOf(text: Iterable<string>): StoredRecord[] {
     const bytes = encodeEditsRecord({
       id: `server.${seq}`,
       time: 0 as UnixMillis,
-      users: new Map([[ann, "ann" as UserId]]),
+      users: new Map([[ann, userOf(seq) as UserId]]),
       edits: { epoch: 1 as Epoch, firstSeq: seq as Seq, edits },
     });
     records.push({ room: ROOM, streamSeq: seq * 10, time: 0 as UnixMillis, bytes });

@@ -41,6 +41,8 @@ const Reports = z.discriminatedUnion("kind", [
   z.object({ kind: z.literal("webhook_given_up"), endpoint: z.string(), id: z.string(), reason: z.string() }),
   /** The log stores no records of a room server (`full`, `broken`), or stores them again (`stores`). */
   z.object({ kind: z.literal("log_storage"), state: z.enum(["full", "broken", "stores"]) }),
+  /** `user` wrote structs under a Yjs client id that another user had introduced; the other's edits may be ignored. */
+  z.object({ kind: z.literal("yjs_id_disputed"), room, yjsClient: z.int(), user: z.string(), introducedBy: z.string() }),
   /** A gateway sheds more, or less again: its shed level, and the measured cause. */
   z.object({
     kind: z.literal("shed_level"),

@@ -36,7 +36,13 @@ export class DocumentServiceProcess {
     this.host = new DocumentHost(
       world.planted?.documentService?.(ports) ?? ports,
       { ...world.settings.documentService, service: name, logPartitions: 1 },
-      { clock: this.process.clock, log: world.logOf(name), metrics: world.telemetry.documentService, notifications: NO_NOTIFICATIONS },
+      {
+        clock: this.process.clock,
+        log: world.logOf(name),
+        metrics: world.telemetry.documentService,
+        notifications: NO_NOTIFICATIONS,
+        operations: { report: () => {} },
+      },
     );
   }
 

@@ -1,0 +1,132 @@
+/**
+ * Which user introduced a Yjs client id in a room. Yjs takes the first struct of an id and clock, and ignores a later
+ * one: a hostile writer who uses another's id makes the other's own edits disappear. Nothing can refuse that, because a
+ * client may send what it received over another provider. So it is reported. Rules YAU1 to YAU4.
+ *
+ * A repeat of known structs is no finding, whoever sends it: after a synchronisation everybody may send everything.
+ */
+
+import * as decoding from "lib0/decoding";
+import * as Y from "yjs";
+
+import type { UserId } from "../shared/ids.ts";
+
+/** Stands for a user in `known`: the id was reported, and is not compared any more. */
+const REPORTED = "" as UserId;
+/** Known ids of a room. With more, the one known longest is forgotten, and counts as introduced by its next writer. */
+export const KNOWN_IDS_MAX = 128;
+
+/** The users of a merge's edits: `writers` has an index into `users` for each edit. */
+export type EditAuthors = {
+  readonly users: readonly UserId[];
+  readonly writers: Uint32Array;
+  readonly known: ReadonlyMap<number, UserId>;
+};
+
+/** `user` wrote new structs under the id. `introducedBy` is another user; undefined if the id was not known. */
+export type YjsIdUse = { readonly yjsClient: number; readonly user: UserId; readonly introducedBy: UserId | undefined };
+/** An id that two users have written under. */
+export type DisputedYjsId = YjsIdUse & { readonly introducedBy: UserId };
+
+export class YjsAuthors {
+  readonly #known = new Map<number, UserId>();
+
+  /** `users`: of each edit. */
+  of(users: readonly UserId[]): EditAuthors {
+    const indexes = new Map<UserId, number>();
+    const writers = Uint32Array.from(users, (user) => {
+      const index = indexes.get(user) ?? indexes.size;
+      indexes.set(user, index);
+      return index;
+    });
+    return { users: [...indexes.keys()], writers, known: new Map(this.#known) };
+  }
+
+  /** Returns what was not reported before. */
+  receiveUses(uses: readonly YjsIdUse[]): readonly DisputedYjsId[] {
+    const disputed: DisputedYjsId[] = [];
+    for (const use of uses) {
+      const { yjsClient, user, introducedBy } = use;
+      if (introducedBy === undefined) this.#remember(yjsClient, user);
+      else if (this.#known.get(yjsClient) !== REPORTED) {
+        this.#remember(yjsClient, REPORTED);
+        disputed.push({ ...use, introducedBy });
+      }
+    }
+    return disputed;
+  }
+
+  #remember(yjsClient: number, user: UserId): void {
+    this.#known.set(yjsClient, user);
+    const oldest = this.#known.size > KNOWN_IDS_MAX ? this.#known.keys().next().value : undefined;
+    if (oldest !== undefined) this.#known.delete(oldest);
+  }
+}
+
+/**
+ * Uses of ids that are new or another user's, in the order of the edits. `state`: the document before them. An edit by
+ * the known author costs the reading of four numbers; the others cost a decoding of what precedes them.
+ */
+export function findYjsIdUses(
+  state: Uint8Array,
+  edits: readonly Uint8Array[],
+  { users, writers, known }: EditAuthors,
+): readonly YjsIdUse[] {
+  const authors = new Map(known);
+  const ends = new ClockEnds(state, edits);
+  const uses: YjsIdUse[] = [];
+  edits.forEach((edit, index) => {
+    const user = users[writers[index]!]!;
+    for (const yjsClient of idsOf(edit)) {
+      const introducedBy = authors.get(yjsClient);
+      if (introducedBy === user || introducedBy === REPORTED) continue;
+      if ((endsOf(edit).get(yjsClient) ?? 0) <= ends.before(index, yjsClient)) continue; // A repeat.
+      authors.set(yjsClient, introducedBy === undefined ? user : REPORTED);
+      uses.push({ yjsClient, user, introducedBy });
+    }
+  });
+  return uses;
+}
+
+/** The exclusive end of the clocks of each id before an edit. Decodes nothing before it is asked. */
+class ClockEnds {
+  readonly #state: Uint8Array;
+  readonly #edits: readonly Uint8Array[];
+  #ends: Map<number, number> | undefined;
+  #decoded = 0;
+
+  constructor(state: Uint8Array, edits: readonly Uint8Array[]) {
+    this.#state = state;
+    this.#edits = edits;
+  }
+
+  /** `index` does not fall from call to call. */
+  before(index: number, yjsClient: number): number {
+    this.#ends ??= Y.decodeStateVector(Y.encodeStateVectorFromUpdate(this.#state));
+    for (; this.#decoded < index; this.#decoded++)
+      for (const [id, end] of endsOf(this.#edits[this.#decoded]!)) this.#ends.set(id, Math.max(end, this.#ends.get(id) ?? 0));
+    return this.#ends.get(yjsClient) ?? 0;
+  }
+}
+
+/** An edit of one client, as of a person who types, begins with 1, the number of structs, and the client. */
+function idsOf(edit: Uint8Array): Iterable<number> {
+  try {
+    const input = decoding.createDecoder(edit);
+    const clients = decoding.readVarUint(input);
+    if (clients === 0) return [];
+    if (clients > 1) return endsOf(edit).keys();
+    decoding.readVarUint(input);
+    return [decoding.readVarUint(input)];
+  } catch {
+    return []; // No Yjs update: the merge refuses it too.
+  }
+}
+
+function endsOf(edit: Uint8Array): ReadonlyMap<number, number> {
+  try {
+    return Y.parseUpdateMeta(edit).to;
+  } catch {
+    return new Map(); // As above. Yjs throws errors of any kind on other bytes.
+  }
+}
