@@ -12,6 +12,7 @@ export type { AwarenessState, RoomAwareness } from "./presence/awareness.ts";
 export type { RoomEdit } from "./room/room-messages.ts";
 export type { Board, BoardEvents, BoardOptions, Leaderboard, RankedUser } from "./boards/leaderboard.ts";
 export type { Participant, PresenceChange } from "./presence/participants.ts";
+export type { Broadcast, BroadcastEvents, RoomBroadcasts } from "./presence/room-broadcasts.ts";
 export type { Presence } from "./presence/presence-fields.ts";
 export type { Problem, Refusal } from "./room/problems.ts";
 export type { ModeFacts } from "./presence/room-presence.ts";

@@ -162,7 +162,7 @@ const BUNDLES: Readonly<Record<string, string>> = {
   "`RoomConnection`": `export { RoomConnection } from "@coroom/client"`,
   "`CoroomProvider` and `indexedDbStore`": `export { CoroomProvider } from "@coroom/client"; export { indexedDbStore } from "@coroom/client/indexeddb"`,
 };
-const KILOBYTES_OFF_MAX = 0.5;
+const KILOBYTES_OFF_MAX = 1;
 
 test.each(Object.entries(BUNDLES))("[PKG7] README states the size of a bundle with %s", async (bundle, code) => {
   app.write("entry.js", code);

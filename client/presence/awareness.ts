@@ -14,6 +14,7 @@ import type { PresenceField } from "../../shared/wire/presence.ts";
 import type { Participant, PresenceChange } from "./participants.ts";
 import type { ClientClock } from "../ports.ts";
 import { ownField, sameBytes } from "./presence-fields.ts";
+import { BROADCASTS } from "./room-broadcasts.ts";
 
 /** The room that the awareness belongs to. */
 export interface AwarenessRoom {
@@ -30,12 +31,10 @@ const YJS_CLIENT = "yjs";
 
 const NOTHING = new Uint8Array();
 
-/** Throws if an application sets the reserved field. */
+/** Throws if an application sets a reserved field. */
 export function refuseReserved(fields: object): void {
-  assert(
-    !Object.hasOwn(fields, YJS_CLIENT),
-    `a field cannot be named "${YJS_CLIENT}": this name is reserved for the Yjs client id. Use another name.`,
-  );
+  for (const name of [YJS_CLIENT, BROADCASTS])
+    assert(!Object.hasOwn(fields, name), `a field cannot be named "${name}": this name is reserved. Use another name.`);
 }
 
 /** `State`: fields of the awareness, for TypeScript. A field is missing until its client has set it. */
@@ -185,7 +184,7 @@ export class RoomAwareness<State extends object = AwarenessState> extends Observ
       this.states.delete(id);
       return;
     }
-    const { [YJS_CLIENT]: _, ...state } = fields;
+    const { [YJS_CLIENT]: _, [BROADCASTS]: __, ...state } = fields;
     this.#fields.set(id, fields);
     this.states.set(id, state as Partial<State>); // Other clients may set fields of any type.
   }

@@ -13,6 +13,7 @@ import { Events } from "../events.ts";
 import type { Leaderboard } from "../boards/leaderboard.ts";
 import type { Participant, PresenceChange } from "../presence/participants.ts";
 import type { ClientWorld } from "../ports.ts";
+import { RoomBroadcasts } from "../presence/room-broadcasts.ts";
 import type { Presence } from "../presence/presence-fields.ts";
 import { documentStuck, isAuthenticationFailure, type Problem, type Refusal } from "../room/problems.ts";
 import type { Outage, SocketClose } from "../connection/connection-messages.ts";
@@ -25,8 +26,7 @@ import type { ProviderEvents, ProviderOptions } from "./provider-events.ts";
 import { isStuck, YjsChanges, type RoomContent, YjsContent } from "./yjs-document.ts";
 import { isUpdate, yjsEdits } from "./yjs-edits.ts";
 
-/** Code of the WebSocket standard: the socket broke or could not be opened. */
-const ABNORMAL_CLOSURE = 1006;
+const ABNORMAL_CLOSURE = 1006; // The socket broke or could not be opened.
 
 /** `State`: fields of the awareness. */
 export class YjsProvider<State extends object = AwarenessState> {
@@ -40,6 +40,8 @@ export class YjsProvider<State extends object = AwarenessState> {
       this.#room.presence.set(presence);
     },
   };
+  /** Messages to everybody who is in the room now. They are not stored and may be lost. */
+  readonly broadcasts: RoomBroadcasts;
   readonly #room: RoomConnection;
   readonly #events: Events<ProviderEvents>;
   readonly #changes: YjsChanges;
@@ -67,6 +69,7 @@ export class YjsProvider<State extends object = AwarenessState> {
     this.#stored = this.stored;
     this.#unsyncedChanges = this.unsyncedChanges;
     this.awareness = new RoomAwareness<State>(doc, this.#room, world);
+    this.broadcasts = new RoomBroadcasts(this.#room, world);
 
     doc.on("update", this.#receiveChange);
     doc.on("beforeTransaction", this.#planCheck);
@@ -122,17 +125,15 @@ export class YjsProvider<State extends object = AwarenessState> {
     return this.saved || (this.#room.stored && this.#hasSentAll);
   }
 
-  /** Same as `synced`, under the name of Hocuspocus. */
   get isSynced(): boolean {
     return this.#synced;
   }
 
-  /** Number of changes that are not acknowledged, under the name of Hocuspocus. At least 1 while `saved` is false. */
+  /** Names of Hocuspocus: `isSynced` is `synced`, `hasUnsyncedChanges` the opposite of `saved`. At least 1 until `saved`. */
   get unsyncedChanges(): number {
     return this.saved ? 0 : Math.max(1, this.unsavedEdits);
   }
 
-  /** Opposite of `saved`, under the name of Hocuspocus. */
   get hasUnsyncedChanges(): boolean {
     return !this.saved;
   }
@@ -216,6 +217,7 @@ export class YjsProvider<State extends object = AwarenessState> {
     this.doc.off("beforeTransaction", this.#planCheck);
     this.doc.off("destroy", this.#receiveDocDestroyed);
     this.awareness.destroy();
+    this.broadcasts.end();
     this.#room.destroy();
     this.#events.clear();
   }
@@ -252,6 +254,7 @@ export class YjsProvider<State extends object = AwarenessState> {
 
   #receivePresence(change: PresenceChange): void {
     this.awareness.receivePresence(change, this);
+    this.broadcasts.receivePresence(change);
     this.#events.emit("presence", change);
   }
 

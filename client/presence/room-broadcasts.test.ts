@@ -1,0 +1,94 @@
+/** Broadcast messages between providers on a model server. */
+
+import { expect, test } from "vitest";
+import * as Y from "yjs";
+
+import { ClientFakeClock } from "../testing/fake-clock.ts";
+import { ModelServer } from "../testing/model-server.ts";
+import { MINUTE } from "../testing/test-page.ts";
+import { YjsProvider } from "../yjs/yjs-provider.ts";
+
+const serverOn = (): ModelServer => new ModelServer(new ClientFakeClock(), { faults: { delayMsMax: 5 } });
+
+class Talker {
+  readonly provider: YjsProvider;
+  readonly received: unknown[] = [];
+
+  constructor(server: ModelServer, seed: number) {
+    this.provider = new YjsProvider({ url: "ws://h", token: "t", room: "notes", doc: new Y.Doc() }, server.world(seed));
+    this.provider.broadcasts.on("message", ({ client, message }) => {
+      expect(this.provider.participants.get(client)?.self, "no message of its own").toBe(false);
+      this.received.push(message);
+    });
+  }
+}
+
+test("[BRO1] messages reach everybody else once and in order, also several sent in one task", async () => {
+  const server = serverOn();
+  const [ann, bob, cid] = [new Talker(server, 1), new Talker(server, 2), new Talker(server, 3)];
+  await server.clock.advance(1_000);
+  for (const message of [1, { two: 2 }, "three"]) ann.provider.broadcasts.send(message);
+  await server.clock.advance(1_000);
+  ann.provider.broadcasts.send(4);
+  bob.provider.broadcasts.send("from bob");
+  await server.clock.advance(MINUTE);
+  ann.provider.broadcasts.send(5);
+  await server.clock.advance(1_000);
+  expect(ann.received).toEqual(["from bob"]);
+  expect(bob.received).toEqual([1, { two: 2 }, "three", 4, 5]);
+  expect(cid.received.filter((message) => message !== "from bob")).toEqual(bob.received);
+});
+
+test("[BRO2] a participant who enters later receives only later messages, and the field is removed", async () => {
+  const server = serverOn();
+  const ann = new Talker(server, 1);
+  await server.clock.advance(1_000);
+  ann.provider.broadcasts.send("early");
+  await server.clock.advance(100);
+  const bob = new Talker(server, 2);
+  await server.clock.advance(1_000);
+  ann.provider.broadcasts.send("late");
+  await server.clock.advance(MINUTE);
+  expect(bob.received).toEqual(["late"]);
+  expect([...bob.provider.participants.values()].map(({ fields }) => "coroom" in fields)).toEqual([false, false]);
+  expect([...bob.provider.awareness.getStates().values()]).toEqual([{}, {}]);
+});
+
+test("[BRO3] after a reconnect no message is received twice", async () => {
+  const server = serverOn();
+  const [ann, bob] = [new Talker(server, 1), new Talker(server, 2)];
+  await server.clock.advance(1_000);
+  ann.provider.broadcasts.send("before");
+  await server.clock.advance(200);
+  server.cut();
+  await server.clock.advance(10_000);
+  ann.provider.broadcasts.send("after");
+  await server.clock.advance(1_000);
+  expect(bob.received).toEqual(["before", "after"]);
+});
+
+test("[BRO4] the newest messages that fit are sent; one that is too large throws, and is not sent", async () => {
+  const server = serverOn();
+  const [ann, bob] = [new Talker(server, 1), new Talker(server, 2)];
+  await server.clock.advance(1_000);
+  expect(() => ann.provider.broadcasts.send("x".repeat(3_000))).toThrow("more than 2048 bytes");
+  for (let index = 0; index < 10; index++) ann.provider.broadcasts.send(`${index}${"x".repeat(500)}`);
+  await server.clock.advance(1_000);
+  expect(bob.received.map((message) => (message as string)[0])).toEqual(["6", "7", "8", "9"]);
+});
+
+test("[BRO5] the field's name is reserved, what other clients show in it is checked, and awareness does not contain it", async () => {
+  const server = serverOn();
+  const [ann, bob] = [new Talker(server, 1), new Talker(server, 2)];
+  await server.clock.advance(1_000);
+  expect(() => ann.provider.presence.set({ coroom: 1 })).toThrow("reserved");
+  const updates: unknown[] = [];
+  bob.provider.awareness.on("change", (change: unknown) => updates.push(change));
+  for (const value of ["text", null, [], { last: "1", messages: [1] }, { last: 2 ** 60, messages: [] }, { last: 1, messages: 3 }]) {
+    const fields = [{ name: "coroom", value: new TextEncoder().encode(JSON.stringify(value)) }];
+    server.sendPresenceDelta("notes" as never, server.presence().show(ann.provider.client!, fields));
+  }
+  ann.provider.broadcasts.send("real");
+  await server.clock.advance(1_000);
+  expect([bob.received, bob.provider.awareness.getStates().get(ann.provider.awareness.clientID)]).toEqual([["real"], {}]);
+});
