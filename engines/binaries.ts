@@ -27,7 +27,7 @@ export const BINARIES = {
     packages: ["nats-server"],
     executable: "usr/sbin/nats-server",
     newerSuites: ["sid", "forky", "trixie"],
-    remedy: "install nats-server 2.11 or newer, or set COROOM_NATS_URL to a running one",
+    remedy: "install nats-server 2.11 or newer (macOS: brew install nats-server), or set COROOM_NATS_URL to a running one",
   },
   redisServer: {
     name: "redis-server",
@@ -35,7 +35,7 @@ export const BINARIES = {
     packages: ["redis-server", "redis-tools"],
     executable: "usr/bin/redis-server",
     newerSuites: [],
-    remedy: "install redis-server 6.2 or newer, or set COROOM_REDIS_URL to a running one",
+    remedy: "install redis-server 6.2 or newer (macOS: brew install redis), or set COROOM_REDIS_URL to a running one",
   },
   chromium: {
     name: "chromium",

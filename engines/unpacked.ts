@@ -14,7 +14,7 @@ import { unpackPackages, type PackageSource } from "./debian-packages.ts";
 import { EngineError } from "./engine-error.ts";
 import { isErrno } from "../shared/io/system-error.ts";
 import { claimLock, type Lock } from "./pid-lock.ts";
-import { ProgramError } from "./run-program.ts";
+import { ProgramError, runProgram } from "./run-program.ts";
 import { makeFolder } from "../shared/io/make-folder.ts";
 
 export type FetchOptions = {
@@ -25,6 +25,7 @@ export type FetchOptions = {
 };
 
 const LOCK_POLL_MS = 100;
+const APT_MS_MAX = 20_000;
 
 /** The folder the program's packages lie in, fetched if need be; undefined where no source has one that runs. */
 export async function unpackedRoot(spec: BinarySpec, cache: string, fetch: FetchOptions): Promise<string | undefined> {
@@ -34,12 +35,23 @@ export async function unpackedRoot(spec: BinarySpec, cache: string, fetch: Fetch
   try {
     if (existsSync(root) && (await fetch.runs(root))) return root;
     await removePartials(spec, cache);
+    if (!(await hasApt())) {
+      fetch.tried.push("Debian packages: this machine has no apt-get");
+      return undefined;
+    }
     fetch.print(`${spec.name} is not installed; downloading its Debian packages once`);
     return await fillFrom(sourcesOf(spec), spec, root, fetch);
   } finally {
     await removePartials(spec, cache);
     lock.release();
   }
+}
+
+function hasApt(): Promise<boolean> {
+  return runProgram("apt-get", ["--version"], { msMax: APT_MS_MAX }).then(
+    () => true,
+    () => false,
+  );
 }
 
 async function fillFrom(
