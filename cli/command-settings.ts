@@ -89,7 +89,7 @@ const whichRoom = flagsOnly({
   tenant: { parse: text, fallback: "default", meaning: "Tenant of the room." },
 });
 const serverId = { parse: text, meaning: "Id of the room server, as shown by coroom ops servers." } as const;
-const placedRoom = { ...whichRoom, ...whereSettings, logReplicas } as const satisfies Settings;
+const placedRoom = { ...whichRoom, ...whereSettings } as const satisfies Settings;
 
 export const opsWatchSettings = {
   ...flagsOnly({ last: { parse: wholeNumber, fallback: 20, meaning: "Number of past events to show first." } }),
@@ -106,6 +106,7 @@ export const opsPinSettings = {
     onHost: { parse: text, fallback: "", meaning: "Host (COROOM_SERVER_HOST) whose servers may own the room." },
   }),
   ...placedRoom,
+  logReplicas,
 } as const satisfies Settings;
 export const opsPassSettings = {
   ...flagsOnly({ ttl: { parse: duration, fallback: 8 * 3_600, meaning: "Lifetime of the pass, for example 15m or 8h; at most 7d." } }),
@@ -115,7 +116,7 @@ export const opsPassSettings = {
   },
   dataDir,
 } as const satisfies Settings;
-export const opsLeftOutSettings = { ...whereSettings, logReplicas } as const satisfies Settings;
+export const opsLeftOutSettings = whereSettings;
 export const opsStepDownSettings = {
   ...flagsOnly({
     server: { parse: text, meaning: "Name (server_name) of the nats-server." },

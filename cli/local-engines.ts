@@ -4,12 +4,20 @@ import { join } from "node:path";
 
 import type { Engine } from "../engines/engine.ts";
 import { startNatsServer } from "../engines/nats-server.ts";
-import { startRedisServer } from "../engines/redis-server.ts";
+import { type RedisUser, startRedisServer } from "../engines/redis-server.ts";
+import { NATS_ROLES, natsPermissions, type NatsRole } from "../shared/bus/permissions.ts";
 import type { Running } from "../shared/process/lifecycle.ts";
 import type { Log } from "../shared/process/log.ts";
+import { REDIS_ROLES, type RedisRole } from "../shared/settings/redis-permissions.ts";
+import { enginePasswords } from "./secrets.ts";
+import { withUser } from "./local-nats-url.ts";
 import type { StartConfig } from "./settings.ts";
 
-export type LocalEngines = Running & { readonly natsUrl: string; readonly redisUrl: string };
+/** The addresses contain the user of the role, unless they are configured. */
+export type LocalEngines = Running & {
+  natsUrlOf(role: NatsRole): string;
+  redisUrlOf(role: RedisRole): string;
+};
 
 /** `print` receives a message when a slow step begins. */
 export async function startLocalEngines(
@@ -17,20 +25,51 @@ export async function startLocalEngines(
   { log, print }: { log: Log; print: (line: string) => void },
 ): Promise<LocalEngines> {
   const where = { cacheDir: config.cacheDir, print };
+  const passwords = enginePasswords(config.dataDir);
   const [nats, redis] = await allOrNone([
-    config.natsUrl === "" ? startNatsServer({ ...where, dataDir: join(config.dataDir, "nats"), port: config.natsPort }) : undefined,
-    config.redisUrl === "" ? startRedisServer({ ...where, dataDir: join(config.dataDir, "redis"), port: config.redisPort }) : undefined,
+    config.natsUrl === ""
+      ? startNatsServer({
+          ...where,
+          dataDir: join(config.dataDir, "nats"),
+          port: config.natsPort,
+          users: natsUsers(config, (role) => passwords.nats[role]),
+        })
+      : undefined,
+    config.redisUrl === ""
+      ? startRedisServer({
+          ...where,
+          dataDir: join(config.dataDir, "redis"),
+          port: config.redisPort,
+          users: redisUsers(config.environment, (role) => passwords.redis[role]),
+        })
+      : undefined,
   ]);
   const engines = [nats, redis].filter((engine) => engine !== undefined);
   const watches = engines.map((engine) => keepRunning(engine, log));
   return {
-    natsUrl: nats?.url ?? config.natsUrl,
-    redisUrl: redis?.url ?? config.redisUrl,
+    natsUrlOf: (role) => (nats === undefined ? config.natsUrl : withUser(nats.url, role, passwords.nats[role])),
+    redisUrlOf: (role) => (redis === undefined ? config.redisUrl : withUser(redis.url, role, passwords.redis[role])),
     stop: async () => {
       for (const watch of watches) watch.end();
       await Promise.all(engines.map((engine) => engine.stop()));
     },
   };
+}
+
+/** One user for each role. The operator is the first one. */
+export function natsUsers<Password extends string | { readonly fromEnvironment: string }>(
+  { environment, logPartitions }: Pick<StartConfig, "environment" | "logPartitions">,
+  passwordOf: (role: NatsRole) => Password,
+) {
+  return [...NATS_ROLES].reverse().map((role) => ({
+    user: role,
+    password: passwordOf(role),
+    permissions: natsPermissions(role, environment, logPartitions),
+  }));
+}
+
+export function redisUsers(environment: string, passwordOf: (role: RedisRole) => string): readonly RedisUser[] {
+  return REDIS_ROLES.map((role) => ({ role, environment, password: passwordOf(role) }));
 }
 
 /** When one engine fails to start, the others stop before the error is thrown. */

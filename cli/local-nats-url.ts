@@ -3,6 +3,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
+import { enginePasswords } from "./secrets.ts";
 import { withoutSecrets } from "../shared/io/nats-address.ts";
 
 export const DEFAULT_NATS_URL = "nats://127.0.0.1:4222";
@@ -13,10 +14,15 @@ export function rememberNatsUrl(dataDir: string, natsUrl: string): void {
   writeFileSync(join(dataDir, FILE), withoutSecrets(natsUrl));
 }
 
-/** Returns the stored address of the local system, or NATS's default address. */
+/** `url`: one address without a user, or several separated by commas. */
+export function withUser(url: string, user: string, password: string): string {
+  return url.replaceAll("://", `://${encodeURIComponent(user)}:${encodeURIComponent(password)}@`);
+}
+
+/** Returns the stored address of the local system with its operator, or NATS's default address. */
 export function localNatsUrl(dataDir: string): string {
   try {
-    return readFileSync(join(dataDir, FILE), "utf8");
+    return withUser(readFileSync(join(dataDir, FILE), "utf8"), "operator", enginePasswords(dataDir).nats.operator);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return DEFAULT_NATS_URL;
     throw error;

@@ -48,7 +48,7 @@ async function asked<Of extends Settings>(
   flags: Record<string, string> = {},
 ): Promise<string[]> {
   const lines: string[] = [];
-  await run(readSettings(settings, { flags: { natsUrl: cluster.nats.url, environment: cluster.environment, ...flags }, env: {} }), (line) =>
+  await run(readSettings(settings, { flags: { natsUrl: cluster.natsUrl, environment: cluster.environment, ...flags }, env: {} }), (line) =>
     lines.push(line),
   );
   return lines;

@@ -5,6 +5,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 
+import { jetstream } from "@nats-io/jetstream";
 import type { z } from "zod";
 
 import { assertNever } from "../shared/assert.ts";
@@ -15,6 +16,7 @@ import { subjectsOf } from "../shared/bus/subjects.ts";
 import { SettingError, type Values } from "../shared/settings/settings.ts";
 import { parseRoomId, parseTenantId, roomKey, type RoomKey, type ServerId } from "../shared/ids.ts";
 import { closeNats, type NatsConnection } from "../shared/io/nats.ts";
+import { kvBucket } from "../shared/io/jetstream-stores.ts";
 import { subscribeJson } from "../shared/io/nats-json.ts";
 import { bucketOf, moveRoomTo, commandServer, type PlacementAccess, readEntry } from "../shared/io/move-room.ts";
 import type { PrintLine } from "./command.ts";
@@ -135,7 +137,7 @@ export function drainServer(config: Values<typeof opsDrainSettings>, print: Prin
 export function pinRoom(config: Values<typeof opsPinSettings>, print: PrintLine): Promise<void> {
   return connected(config, async (nats) => {
     const room = keyOf(config);
-    const pins = await bucketOf(placed(nats, config), subjectsOf(config.environment).pinsBucket);
+    const pins = await kvBucket(jetstream(nats), subjectsOf(config.environment).pinsBucket, { replicas: config.logReplicas });
     const toPool = config.pool === "" ? {} : { pool: config.pool };
     const toHost = config.onHost === "" ? {} : { host: config.onHost };
     const pin: RoomPin = { ...toPool, ...toHost };
@@ -182,8 +184,8 @@ async function listen(nats: NatsConnection, { environment }: Where): Promise<Ser
   return [...heartbeats.values()].sort((a, b) => (a.server < b.server ? -1 : 1));
 }
 
-function placed(nats: NatsConnection, { environment, logReplicas }: OfRoom): PlacementAccess {
-  return { nats, subjects: subjectsOf(environment), replicas: logReplicas };
+function placed(nats: NatsConnection, { environment }: OfRoom): PlacementAccess {
+  return { nats, subjects: subjectsOf(environment) };
 }
 
 async function read<Entry>(

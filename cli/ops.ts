@@ -19,7 +19,7 @@ import { localNatsUrl } from "./local-nats-url.ts";
 import type { opsRoomSettings, opsWatchSettings, whereSettings, opsLeftOutSettings } from "./command-settings.ts";
 import { jetstream } from "@nats-io/jetstream";
 import { CheckpointEntry, isDeleted } from "../shared/bus/checkpoint.ts";
-import { kvBucket } from "../shared/io/jetstream-stores.ts";
+import { existingBucket } from "../shared/io/jetstream-stores.ts";
 
 const ANSWER_MS_MAX = 2_000;
 const RATES_OVER_MS = 1_000;
@@ -97,14 +97,10 @@ export async function watchEvents(config: Values<typeof opsWatchSettings>, print
 }
 
 /** Throws SettingError when no server answers (wrong address or system not running) or when NATS rejects the login. */
-export async function connectOperator({
-  natsUrl: given,
-  dataDir,
-  ...settings
-}: Omit<Values<typeof whereSettings>, "environment">): Promise<NatsConnection> {
+export async function connectOperator({ natsUrl: given, dataDir, ...settings }: Values<typeof whereSettings>): Promise<NatsConnection> {
   const natsUrl = given === "" ? localNatsUrl(dataDir) : given;
   try {
-    return await connectAs("coroom ops", { ...settings, natsUrl });
+    return await connectAs("operator", "coroom ops", { ...settings, natsUrl });
   } catch (cause) {
     if (cause instanceof SettingError) throw cause;
     throw new SettingError(
@@ -130,10 +126,10 @@ export function describeEvent({ at, by, kind, ...facts }: OperationsEvent): stri
 export async function listLeftOut(config: Values<typeof opsLeftOutSettings>, print: (line: string) => void): Promise<void> {
   const nats = await connectOperator(config);
   try {
-    const bucket = await kvBucket(jetstream(nats), subjectsOf(config.environment).checkpointsBucket, { replicas: config.logReplicas });
+    const bucket = await existingBucket(jetstream(nats), subjectsOf(config.environment).checkpointsBucket);
     let [rooms, found] = [0, 0];
-    for await (const key of await bucket.keys()) {
-      const [room, entry] = [parseRoomKey(key), await bucket.get(key)];
+    for await (const key of (await bucket?.keys()) ?? []) {
+      const [room, entry] = [parseRoomKey(key), await bucket!.get(key)];
       const checkpoint = entry === null || entry.operation !== "PUT" ? undefined : decodeJson(CheckpointEntry, entry.value);
       if (room === undefined || checkpoint === undefined || isDeleted(checkpoint)) continue;
       rooms += 1;

@@ -10,30 +10,48 @@ import { join } from "node:path";
 
 import { z } from "zod";
 
+import { NATS_ROLES } from "../shared/bus/permissions.ts";
 import { makeFolder } from "../shared/io/make-folder.ts";
 import { folderAdvice } from "../shared/io/system-error.ts";
 import { StartError } from "../shared/process/lifecycle.ts";
+import { REDIS_ROLES } from "../shared/settings/redis-permissions.ts";
 import { SettingError } from "../shared/settings/settings.ts";
 import type { Role, StartConfig } from "./settings.ts";
 
-const Secrets = z.object({ jwtSecret: z.string().min(32), roomSecret: z.string().min(32), internalSecret: z.string().min(32) });
+const Secret = z.string().min(32);
+const Secrets = z.object({ jwtSecret: Secret, roomSecret: Secret, internalSecret: Secret });
 export type Secrets = z.infer<typeof Secrets>;
+
+/** Passwords of the users of the local nats-server and redis-server. */
+const EnginePasswords = z.object({ nats: z.record(z.enum(NATS_ROLES), Secret), redis: z.record(z.enum(REDIS_ROLES), Secret) });
+export type EnginePasswords = z.infer<typeof EnginePasswords>;
 
 /** Throws a StartError when the folder is unusable or the file is damaged. */
 export function localSecrets(dataDir: string): Secrets {
-  const file = join(dataDir, "secrets.json");
-  const secrets = Secrets.safeParse(parseJson(storedIn(dataDir, file)));
-  if (!secrets.success)
+  return storedIn(dataDir, "secrets.json", Secrets, () => ({ jwtSecret: secret(), roomSecret: secret(), internalSecret: secret() }));
+}
+
+/** The same for the passwords of the engines. */
+export function enginePasswords(dataDir: string): EnginePasswords {
+  const each = <Name extends string>(names: readonly Name[]) =>
+    Object.fromEntries(names.map((name) => [name, secret()])) as Record<Name, string>;
+  return storedIn(dataDir, "engine-passwords.json", EnginePasswords, () => ({ nats: each(NATS_ROLES), redis: each(REDIS_ROLES) }));
+}
+
+function storedIn<Stored>(dataDir: string, name: string, schema: z.ZodType<Stored>, make: () => Stored): Stored {
+  const file = join(dataDir, name);
+  const stored = schema.safeParse(parseJson(createdOrRead(dataDir, file, make)));
+  if (!stored.success)
     throw new StartError(
       `${file} is damaged. Restore it from a backup, or delete it: Coroom then generates new secrets and rejects old tokens`,
     );
-  return secrets.data;
+  return stored.data;
 }
 
-function storedIn(dataDir: string, file: string): string {
+function createdOrRead(dataDir: string, file: string, make: () => unknown): string {
   try {
     makeFolder(dataDir);
-    createOnce(file, JSON.stringify({ jwtSecret: secret(), roomSecret: secret(), internalSecret: secret() }, null, 2));
+    createOnce(file, JSON.stringify(make(), null, 2));
     return readFileSync(file, "utf8");
   } catch (cause) {
     if (!(cause instanceof Error && "code" in cause)) throw cause;

@@ -7,6 +7,7 @@ import { Registry } from "prom-client";
 
 import { pinoLog } from "../shared/io/pino-log.ts";
 import type { HttpRoute } from "../gateway/http/route-table.ts";
+import type { NatsRole } from "../shared/bus/permissions.ts";
 import { systemClock as clock } from "../shared/io/system-clock.ts";
 import type { Running } from "../shared/process/lifecycle.ts";
 import type { Log } from "../shared/process/log.ts";
@@ -15,7 +16,7 @@ import { botsThread, demoBots } from "./demo-bots.ts";
 import { refuseUnfit, refuseTakenPort } from "./start-checks.ts";
 import { serveHealth } from "./health.ts";
 import { giveBackIdleMemory, v8Heap } from "./idle-memory.ts";
-import { startLocalEngines } from "./local-engines.ts";
+import { type LocalEngines, startLocalEngines } from "./local-engines.ts";
 import { DEFAULT_NATS_URL, rememberNatsUrl } from "./local-nats-url.ts";
 import { openapiRoute } from "./openapi.ts";
 import type { Role, StartConfig } from "./settings.ts";
@@ -63,26 +64,30 @@ export async function start(given: StartConfig): Promise<Running> {
   return { stop };
 }
 
-/** `withSecrets`: the given settings with generated secrets. */
-async function startRoles(given: StartConfig, withSecrets: StartConfig, registry: Registry, add: (part: Running) => void): Promise<void> {
+/** `config`: the given settings with generated secrets. */
+async function startRoles(given: StartConfig, config: StartConfig, registry: Registry, add: (part: Running) => void): Promise<void> {
   const runs = (role: Role): boolean => given.roles.includes(role);
   const deps = (role: Role) => ({ log: pinoLog({ role }, given.logLevel), registry });
 
-  let config = withSecrets;
+  let engines: LocalEngines | undefined;
   if (runs("engines")) {
-    const engines = await startLocalEngines(config, { log: deps("engines").log, print });
+    engines = await startLocalEngines(config, { log: deps("engines").log, print });
     add(engines);
-    if (config.natsUrl === "") rememberNatsUrl(config.dataDir, engines.natsUrl);
-    config = { ...config, natsUrl: engines.natsUrl, redisUrl: engines.redisUrl };
+    if (config.natsUrl === "") rememberNatsUrl(config.dataDir, engines.natsUrlOf("operator"));
   }
-  if (config.natsUrl === "") config = { ...config, natsUrl: DEFAULT_NATS_URL };
-  if (config.redisUrl === "") config = { ...config, redisUrl: DEFAULT_REDIS_URL };
+  /** Each role has its own user of the local engines. */
+  const as = (role: NatsRole): StartConfig => ({
+    ...config,
+    natsUrl: (engines?.natsUrlOf(role) ?? config.natsUrl) || DEFAULT_NATS_URL,
+    redisUrl: (role === "gateway" || role === "leaderboard" ? engines?.redisUrlOf(role) : "") || config.redisUrl || DEFAULT_REDIS_URL,
+  });
 
-  if (runs("placement")) add(await (await load.placement()).startPlacement(config, deps("placement")));
-  if (runs("room-server")) add(await (await load.roomServer()).startRoomServer(config, deps("room-server")));
-  if (runs("document-service")) add(await (await load.documentService()).startDocumentService(config, deps("document-service")));
-  if (runs("leaderboard")) add(await (await load.leaderboard()).startLeaderboard(config, deps("leaderboard")));
-  const url = runs("gateway") ? await startEdge(given, config, deps("gateway"), add) : undefined;
+  if (runs("placement")) add(await (await load.placement()).startPlacement(as("placement"), deps("placement")));
+  if (runs("room-server")) add(await (await load.roomServer()).startRoomServer(as("room-server"), deps("room-server")));
+  if (runs("document-service"))
+    add(await (await load.documentService()).startDocumentService(as("document-service"), deps("document-service")));
+  if (runs("leaderboard")) add(await (await load.leaderboard()).startLeaderboard(as("leaderboard"), deps("leaderboard")));
+  const url = runs("gateway") ? await startEdge(given, as("gateway"), deps("gateway"), add) : undefined;
   const ownGateway = url?.replace("http", "ws") ?? "";
   if (runs("y-websocket")) {
     const { startYWebsocket } = await load.yWebsocket();

@@ -46,7 +46,7 @@ export async function startDocumentService(
   const subjects = subjectsOf(config.environment);
   const metrics = documentServiceMetrics(registry);
 
-  const nats = await connectAs("document-service", config);
+  const nats = await connectAs("document-service", "document-service", config);
   refuseUnwritable(config, nats.info?.max_payload);
   await ensureLogStreams(nats, subjects, { partitions: config.logPartitions, replicas: config.logReplicas });
   const streams = jetstream(nats, { timeout: ANSWER_MS_MAX });

@@ -2,7 +2,7 @@
  * Claims the data folder of an engine: it must exist, be writable, and belong to one engine. Two servers on the same
  * JetStream store or append-only file destroy it, so the lock is held while the engine lives.
  */
-import { rmSync, writeFileSync } from "node:fs";
+import { chmodSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { EngineError } from "./engine-error.ts";
 import { claimLock, type Lock } from "./pid-lock.ts";
@@ -19,6 +19,13 @@ export function claimDataDir(dir: string): Lock {
     "data-dir-in-use",
     `the data folder ${dir} is in use by process ${claim.by}. Stop that process, or set COROOM_DATA_DIR to another folder`,
   );
+}
+
+/** For a file with passwords: only its owner may read it, even if an earlier version wrote it for all. */
+export function writeOwnFile(file: string, text: string): void {
+  writeFileSync(file, "", { mode: 0o600 });
+  chmodSync(file, 0o600);
+  writeFileSync(file, text);
 }
 
 function ensureWritable(dir: string): void {

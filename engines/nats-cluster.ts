@@ -5,6 +5,7 @@ import type { Engine } from "./engine.ts";
 import { EngineError } from "./engine-error.ts";
 import type { FindOptions } from "./find.ts";
 import { claimFreePorts } from "./free-port.ts";
+import type { NatsUsers } from "./nats-config.ts";
 import { jetStreamAnswers, startNatsServer } from "./nats-server.ts";
 
 export type NatsClusterOptions = FindOptions & {
@@ -12,6 +13,7 @@ export type NatsClusterOptions = FindOptions & {
   readonly dataDir: string;
   readonly members: number;
   readonly syncAlways?: boolean;
+  readonly users?: NatsUsers;
   /** Replaces the address from one member to another (by index), for example with a connection that a test can cut. */
   readonly route?: (from: number, to: number, address: string) => Promise<string>;
 };
@@ -46,7 +48,7 @@ export async function startNatsCluster(options: NatsClusterOptions): Promise<rea
   const engines = started.flatMap((start) => (start.status === "fulfilled" ? [start.value] : []));
   try {
     for (const start of started) if (start.status === "rejected") throw start.reason;
-    await quorum(engines);
+    await quorum(engines, options.users);
     return engines;
   } catch (error) {
     await Promise.all(engines.map((engine) => engine.stop()));
@@ -54,10 +56,10 @@ export async function startNatsCluster(options: NatsClusterOptions): Promise<rea
   }
 }
 
-async function quorum(engines: readonly Engine[]): Promise<void> {
+async function quorum(engines: readonly Engine[], users: NatsUsers | undefined): Promise<void> {
   const deadline = performance.now() + QUORUM_MS_MAX;
   for (const engine of engines) {
-    while (!(await jetStreamAnswers(engine.port, HOST))) {
+    while (!(await jetStreamAnswers(engine.port, HOST, users))) {
       if (performance.now() > deadline)
         throw new EngineError(
           "start-failed",

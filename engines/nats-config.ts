@@ -1,4 +1,7 @@
 /** Builds the text of a local nats-server's configuration file. `nats-server.ts` writes the file. */
+
+import type { NatsPermissions } from "../shared/bus/permissions.ts";
+
 export type NatsCluster = {
   readonly name: string;
   readonly port: number;
@@ -11,8 +14,15 @@ export type NatsCluster = {
   readonly unadvertised?: boolean;
 };
 
-/** The only users that the server accepts. `nkey`: the public key of a user who signs. */
-export type NatsUsers = { readonly user: string; readonly password: string; readonly nkey?: string };
+/**
+ * A user that the server accepts. `nkey`: the public key of a user who signs. `fromEnvironment`: the server reads the
+ * password from this environment variable. Without `permissions` the user may do everything.
+ */
+export type NatsUser =
+  | { readonly user: string; readonly password: string | { readonly fromEnvironment: string }; readonly permissions?: NatsPermissions }
+  | { readonly nkey: string };
+/** The only users that the server accepts. The first one has a password, and may use JetStream and `_INBOX`. */
+export type NatsUsers = readonly NatsUser[];
 
 /** PEM files. Clients may use TLS or not. `clientsCaFile`: the CA that must sign the certificates of TLS clients. */
 export type NatsTls = { readonly certFile: string; readonly keyFile: string; readonly clientsCaFile?: string | undefined };
@@ -59,7 +69,7 @@ export function natsConfigText(config: NatsConfig): string {
     ...(config.cluster === undefined ? [] : [`  unique_tag: ${JSON.stringify(ZONE_TAG)}`]),
     "}",
     ...(config.cluster === undefined ? [] : clusterLines(config.cluster, config.host)),
-    ...(config.users === undefined ? [] : userLines(config.users)),
+    ...(config.users === undefined ? [] : natsUserLines(config.users)),
     ...(config.tls === undefined ? [] : tlsLines(config.tls)),
   ];
   return `${lines.join("\n")}\n`;
@@ -81,10 +91,21 @@ function tlsLines({ certFile, keyFile, clientsCaFile }: NatsTls): readonly strin
   return ["allow_non_tls: true", `tls { cert_file: ${JSON.stringify(certFile)}, key_file: ${JSON.stringify(keyFile)}${verified} }`];
 }
 
-function userLines({ user, password, nkey }: NatsUsers): readonly string[] {
-  return [
-    "authorization {",
-    `  users: [{ user: ${JSON.stringify(user)}, password: ${JSON.stringify(password)} }${nkey === undefined ? "" : `, { nkey: ${JSON.stringify(nkey)} }`}]`,
-    "}",
+/** The section of a configuration file that names the users. */
+export function natsUserLines(users: NatsUsers): readonly string[] {
+  return ["authorization {", "  users: [", ...users.flatMap(userLines), "  ]", "}"];
+}
+
+function userLines(user: NatsUser): readonly string[] {
+  if ("nkey" in user) return [`    { nkey: ${JSON.stringify(user.nkey)} }`];
+  const password = typeof user.password === "string" ? JSON.stringify(user.password) : `$${user.password.fromEnvironment}`;
+  const head = `user: ${JSON.stringify(user.user)}, password: ${password}`;
+  if (user.permissions === undefined) return [`    { ${head} }`];
+  const listed = (name: string, subjects: readonly string[]): string[] => [
+    `        ${name}: [`,
+    ...subjects.map((subject) => `          ${JSON.stringify(subject)}`),
+    "        ]",
   ];
+  const { publish, subscribe } = user.permissions;
+  return [`    { ${head}`, "      permissions: {", ...listed("publish", publish), ...listed("subscribe", subscribe), "      }", "    }"];
 }

@@ -1,9 +1,8 @@
 /** Runs a real nats-server with JetStream on files, alone or as a member of a cluster. */
-import { writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { answersOverTcp } from "./ask.ts";
 import { BINARIES } from "./binaries.ts";
-import { claimDataDir } from "./data-dir.ts";
+import { claimDataDir, writeOwnFile } from "./data-dir.ts";
 import { runEngine, type Engine } from "./engine.ts";
 import { findBinary, type FindOptions } from "./find.ts";
 import { claimPort } from "./free-port.ts";
@@ -42,7 +41,7 @@ export async function startNatsServer(options: NatsServerOptions): Promise<Engin
     if (options.cluster !== undefined) await claimPort(options.cluster.port, host, "the cluster port");
     if (options.monitorPort !== undefined) await claimPort(options.monitorPort, host, "the monitoring port");
     const config = join(dataDir, "nats-server.conf");
-    writeFileSync(
+    writeOwnFile(
       config,
       natsConfigText({
         serverName: options.serverName ?? "coroom-local",
@@ -74,7 +73,9 @@ export async function startNatsServer(options: NatsServerOptions): Promise<Engin
 }
 
 function connectAs(users: NatsUsers | undefined): string {
-  return `CONNECT ${JSON.stringify({ verbose: false, pedantic: false, name: "coroom-ready", ...(users === undefined ? {} : { user: users.user, pass: users.password }) })}\r\n`;
+  const first = users?.[0];
+  const login = first === undefined || "nkey" in first ? {} : { user: first.user, pass: first.password };
+  return `CONNECT ${JSON.stringify({ verbose: false, pedantic: false, name: "coroom-ready", ...login })}\r\n`;
 }
 
 export function natsAnswers(port: number, host = "127.0.0.1", users?: NatsUsers): Promise<boolean> {

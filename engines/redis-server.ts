@@ -1,9 +1,10 @@
 /** Runs a real redis-server with an append-only file. */
-import { writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
 import { join, resolve } from "node:path";
 import { answersOverTcp } from "./ask.ts";
 import { BINARIES } from "./binaries.ts";
-import { claimDataDir } from "./data-dir.ts";
+import { redisPermissions, type RedisRole } from "../shared/settings/redis-permissions.ts";
+import { claimDataDir, writeOwnFile } from "./data-dir.ts";
 import { runEngine, type Engine } from "./engine.ts";
 import { findBinary, type FindOptions } from "./find.ts";
 import { claimPort } from "./free-port.ts";
@@ -12,7 +13,11 @@ export type RedisServerOptions = FindOptions & {
   /** Absent or 0: any free port. */
   readonly port?: number;
   readonly host?: string;
+  /** Absent: every client is accepted, and may do everything. */
+  readonly users?: readonly RedisUser[];
 };
+
+export type RedisUser = { readonly role: RedisRole; readonly environment: string; readonly password: string };
 
 const ASK_MS_MAX = 500;
 
@@ -24,14 +29,14 @@ export async function startRedisServer(options: RedisServerOptions): Promise<Eng
   try {
     const port = await claimPort(options.port, host, "COROOM_REDIS_PORT");
     const config = join(dataDir, "redis-server.conf");
-    writeFileSync(config, redisConfigText({ host, port, dataDir }));
+    writeOwnFile(config, redisConfigText({ host, port, dataDir, users: options.users }));
     return await runEngine({
       name: BINARIES.redisServer.name,
       url: `redis://${host}:${port}`,
       port,
       command: { path: binary.path, args: [config], env: binary.env, cwd: dataDir, logFile: join(dataDir, "redis-server.log") },
       lock,
-      isReady: () => answersOverTcp({ host, port, send: "PING\r\n", msMax: ASK_MS_MAX }, (received) => received.includes("+PONG")),
+      isReady: () => answersOverTcp({ host, port, send: "PING\r\n", msMax: ASK_MS_MAX }, redisIsReady),
     });
   } catch (error) {
     lock.release();
@@ -39,11 +44,17 @@ export async function startRedisServer(options: RedisServerOptions): Promise<Eng
   }
 }
 
+/** The server of named users answers nobody else, but it answers. */
+export function redisIsReady(received: string): boolean {
+  return received.includes("+PONG") || received.includes("-NOAUTH");
+}
+
 /** The configuration file a local redis-server is started with. Pure text: the file is written elsewhere. */
 type RedisConfig = {
   readonly host: string;
   readonly port: number;
   readonly dataDir: string;
+  readonly users?: readonly RedisUser[] | undefined;
 };
 
 /** Appended to a file and never evicted: a board is rebuilt from the log only where that file is lost. */
@@ -58,6 +69,20 @@ export function redisConfigText(config: RedisConfig): string {
     "appendfsync everysec",
     'save ""',
     "maxmemory-policy noeviction",
+    ...(config.users === undefined ? [] : redisUserLines(config.users)),
     "",
   ].join("\n");
+}
+
+/** The users of a configuration file or an ACL file. Nobody is accepted without a name. */
+export function redisUserLines(users: readonly RedisUser[]): readonly string[] {
+  return ["user default off", ...users.map(userLine)];
+}
+
+function userLine({ role, environment, password }: RedisUser): string {
+  const { keys, commands } = redisPermissions(role, environment);
+  const digest = createHash("sha256").update(password).digest("hex");
+  return ["user", role, "on", `#${digest}`, ...keys.map((key) => `~${key}`), "-@all", ...commands.map((command) => `+${command}`)].join(
+    " ",
+  );
 }

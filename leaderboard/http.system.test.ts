@@ -18,6 +18,7 @@ import { ServiceHeartbeat } from "../shared/bus/placement-messages.ts";
 import { subjectsOf } from "../shared/bus/subjects.ts";
 import { readSettings } from "../shared/settings/settings.ts";
 import type { RoomKey, UnixMillis, UserId } from "../shared/ids.ts";
+import { ensureLogStreams } from "../shared/io/log-stream.ts";
 import { connectNats, type NatsConnection } from "../shared/io/nats.ts";
 import { pinoLog } from "../shared/io/pino-log.ts";
 import type { Running } from "../shared/process/lifecycle.ts";
@@ -54,6 +55,7 @@ beforeAll(async () => {
     startTestNats({ dataDir: join(dataDir, "nats") }),
   ]);
   nats = await connectNats({ servers: server.url, name: "test" });
+  await ensureLogStreams(nats, subjectsOf("http"), { partitions: 1, replicas: 1 });
   const flags = {
     environment: "http",
     natsUrl: server.url,

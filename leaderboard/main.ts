@@ -13,7 +13,7 @@ import { type Subjects, subjectsOf } from "../shared/bus/subjects.ts";
 import { sendHeartbeats } from "../shared/io/heartbeats.ts";
 import { internalTls } from "../shared/io/internal-tls.ts";
 import { kvLeases } from "../shared/io/kv-leases.ts";
-import { ensureLogStreams } from "../shared/io/log-stream.ts";
+import { awaitLogStreams } from "../shared/io/log-stream.ts";
 import { subscribeJson } from "../shared/io/nats-json.ts";
 import { closeNats, connectAs, type NatsConnection, publish } from "../shared/io/nats.ts";
 import { systemClock } from "../shared/io/system-clock.ts";
@@ -42,9 +42,9 @@ export async function startLeaderboard(
   const { logPartitions: partitions, logReplicas: replicas } = config;
   const [service, metrics] = [randomUUID(), leaderboardMetrics(registry)];
 
-  const nats = await connectAs("leaderboard", config);
+  const nats = await connectAs("leaderboard", "leaderboard", config);
   refuseUnarchivable(config, nats.info?.max_payload);
-  await ensureLogStreams(nats, subjects, { partitions, replicas });
+  await awaitLogStreams(nats, subjects, partitions);
   const redis = redisPorts(config, { clock: systemClock, log, metrics });
   const intervals = () =>
     Array.from(

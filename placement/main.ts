@@ -27,7 +27,7 @@ export async function startPlacement(
   const subjects = subjectsOf(config.environment);
   const holder = `placement-${randomBytes(8).toString("hex")}`;
   const metrics = placementMetrics(registry);
-  const nats = await connectAs(holder, config);
+  const nats = await connectAs("placement", holder, config);
   await ensureOperationsStream(nats, subjects, config);
   const replicas = config.logReplicas;
   const ports = {

@@ -54,7 +54,7 @@ export async function startCoroom({
   const roles = [...cluster.gateways.map(({ process }) => process), ...cluster.roomServers, cluster.placement, cluster.documentService];
   return {
     name: "coroom",
-    natsUrl: cluster.nats.url,
+    natsUrl: cluster.natsUrl,
     environment: cluster.environment,
     gateways: cluster.gateways.map(({ url }) => url),
     processes: [{ role: "nats-server", pid: cluster.nats.pid }, ...roles.map(({ role, pid }) => ({ role, pid }))],

@@ -12,6 +12,7 @@ import type { Engine } from "../../engines/engine.ts";
 import { subjectsOf } from "../../shared/bus/subjects.ts";
 import { readSettings } from "../../shared/settings/settings.ts";
 import type { RoomKey, UserId } from "../../shared/ids.ts";
+import { ensureLogStreams } from "../../shared/io/log-stream.ts";
 import { connectNats, type NatsConnection } from "../../shared/io/nats.ts";
 import { pinoLog } from "../../shared/io/pino-log.ts";
 import type { Running } from "../../shared/process/lifecycle.ts";
@@ -57,6 +58,7 @@ beforeAll(async () => {
     startTestNats({ dataDir: join(dataDir, "nats") }),
   ]);
   nats = await connectNats({ servers: server.url, name: "test" });
+  await ensureLogStreams(nats, subjects, { partitions: 1, replicas: 1 });
   leaderboard = await start(registry);
 });
 afterAll(async () => {

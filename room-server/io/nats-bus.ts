@@ -27,7 +27,7 @@ export type AnsweringParts = Pick<RoomServerParts, "rooms" | "handovers" | "pres
 
 /** Refuses settings that this NATS server cannot carry. */
 export async function connectBus(server: ServerId, config: SharedConfig & RoomServerConfig, deps: NatsPortsDeps) {
-  const nats = await connectAs(server, config);
+  const nats = await connectAs("room-server", server, config);
   const named = { ...config, serverHost: config.serverHost === "" ? hostname() : config.serverHost };
   const options = roomHostOptions(named, nats.info?.max_payload);
   const subjects = subjectsOf(config.environment);

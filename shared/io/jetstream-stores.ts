@@ -16,8 +16,9 @@ import { StartError } from "../process/lifecycle.ts";
 
 /** A single nats-server cannot keep several replicas; a cluster lacks a server for one. */
 const TOO_FEW_SERVERS: readonly number[] = [10_074, 10_005];
+const STREAM_NOT_FOUND = 10_059;
 /** No server for a replica yet; temporarily unavailable; not found, for a stream made a moment ago. */
-const UNSETTLED: readonly number[] = [10_005, 10_008, 10_059];
+const UNSETTLED: readonly number[] = [10_005, 10_008, STREAM_NOT_FOUND];
 /**
  * JetStream's errors without storage: insufficient resources (the limit of the server or account), insufficient storage,
  * and a store that failed (the limit of the stream).
@@ -69,6 +70,11 @@ function refusalOf(cause: unknown): SettingError | StartError | undefined {
       { cause },
     );
   }
+  if (cause instanceof JetStreamApiError && cause.code === STREAM_NOT_FOUND) {
+    return new StartError("the streams of this environment do not exist yet: start room servers, document services and placement", {
+      cause,
+    });
+  }
   if (cause instanceof JetStreamApiError && cause.code === STREAM_NOT_CREATED) {
     return new StartError(
       `nats-server cannot create a stream (${cause.message}): free space on its disk, make its store_dir writable, and read its log`,
@@ -97,6 +103,16 @@ export function kvBucket(
     await ensureReplicas(await jetstream.jetstreamManager(), `KV_${bucket}`, options.replicas);
     return kvm.open(bucket, { allow_direct: false });
   });
+}
+
+/** For a process that may not create the bucket. Undefined: no process has created it yet. Reads from its leader. */
+export async function existingBucket(jetstream: JetStreamClient, bucket: string): Promise<KV | undefined> {
+  try {
+    return await new Kvm(jetstream).open(bucket, { allow_direct: false });
+  } catch (error) {
+    if (!(error instanceof JetStreamApiError) || error.code !== STREAM_NOT_FOUND) throw error;
+    return undefined;
+  }
 }
 
 /** Creates the bucket if missing. */

@@ -1,11 +1,12 @@
 /** Leases on log partitions, and their floors, in JetStream KV. */
 
 import type { JetStreamClient } from "@nats-io/jetstream";
+import type { KV } from "@nats-io/kv";
 import { z } from "zod";
 
 import { decodeJson, encodeJson } from "../bus/json-messages.ts";
 import type { Lease, Leases } from "../cluster/lease.ts";
-import { kvBucket, replaceRevision } from "./jetstream-stores.ts";
+import { existingBucket, kvBucket, replaceRevision } from "./jetstream-stores.ts";
 const StoredLease: z.ZodType<Lease> = z.object({
   holder: z.string(),
   floor: z.int().nonnegative(),
@@ -15,7 +16,16 @@ const StoredLease: z.ZodType<Lease> = z.object({
 
 /** Creates `bucket`, with `replicas` replicas, if it is missing. */
 export async function kvLeases(streams: JetStreamClient, bucket: string, replicas: number): Promise<Leases> {
-  const kv = await kvBucket(streams, bucket, { replicas });
+  return leasesIn(await kvBucket(streams, bucket, { replicas }));
+}
+
+/** For a process that may not create the bucket. Undefined: no process has created it yet. */
+export async function existingLeases(streams: JetStreamClient, bucket: string): Promise<Leases | undefined> {
+  const kv = await existingBucket(streams, bucket);
+  return kv && leasesIn(kv);
+}
+
+function leasesIn(kv: KV): Leases {
   const read: Leases["read"] = async (partition) => {
     const entry = await kv.get(key(partition));
     if (entry === null) return { lease: undefined, revision: 0 };

@@ -1,6 +1,6 @@
 /**
- * Creates the missing streams of the log. Every tier that uses the log calls this at its start, so that the order of
- * starts does not matter. Streams have no age limit: only the document service removes records, and only those that a
+ * Creates the missing streams of the log. Room servers and document services call this at their start, so that the
+ * order of starts does not matter; leaderboards and gateways, which may only read, wait for the streams. Streams have no age limit: only the document service removes records, and only those that a
  * snapshot covers.
  *
  * The first stream stores the number of partitions. A process with another number would look for a room's records in
@@ -45,6 +45,20 @@ export function checkLogPartitions(nats: NatsConnection, subjects: Subjects, par
   return retryUntilSettled(async () => {
     const first = await configOf(await jetstreamManager(nats), subjects.logStream(0));
     return first !== undefined && refuseOtherPartitionCount(first, partitions);
+  });
+}
+
+/**
+ * For a tier that only reads the log: waits until another process has created all its streams. Throws a SettingError if
+ * the log states another number of partitions, and a StartError if no process creates the log.
+ */
+export function awaitLogStreams(nats: NatsConnection, subjects: Subjects, partitions: number): Promise<void> {
+  return retryUntilSettled(async () => {
+    const { streams } = await jetstreamManager(nats);
+    for (let partition = 0; partition < partitions; partition++) {
+      const { config } = await streams.info(subjects.logStream(partition));
+      if (partition === 0) refuseOtherPartitionCount(config, partitions);
+    }
   });
 }
 

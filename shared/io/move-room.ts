@@ -10,7 +10,7 @@ import { decodeJson, encodeJson } from "../bus/json-messages.ts";
 import { ServerCommandReply, PlannedRoom, RoomEntry, type ServerCommand, type MoveOutcome } from "../bus/placement-messages.ts";
 import type { Subjects } from "../bus/subjects.ts";
 import type { RoomKey, ServerId, UnixMillis } from "../ids.ts";
-import { kvBucket } from "./jetstream-stores.ts";
+import { existingBucket } from "./jetstream-stores.ts";
 import type { NatsConnection } from "./nats.ts";
 import { requestReply } from "./nats-json.ts";
 
@@ -18,8 +18,7 @@ import { requestReply } from "./nats-json.ts";
 const ORDER_MS_MAX = 15_000;
 const WRITTEN_DOWN_MS = 500;
 
-/** `replicas`: for a bucket that must be created because placement never ran. */
-export type PlacementAccess = { readonly nats: NatsConnection; readonly subjects: Subjects; readonly replicas: number };
+export type PlacementAccess = { readonly nats: NatsConnection; readonly subjects: Subjects };
 
 export async function moveRoomTo(placed: PlacementAccess, room: RoomKey, to: ServerId): Promise<MoveOutcome> {
   const { subjects } = placed;
@@ -37,25 +36,26 @@ export async function moveRoomTo(placed: PlacementAccess, room: RoomKey, to: Ser
     generation: before?.generation ?? 1,
     at: Date.now() as UnixMillis,
   };
-  await plans.put(room, encodeJson(planned));
+  await plans?.put(room, encodeJson(planned));
   return outcome;
 }
 
 /** Undefined: no answer. */
 export function commandServer(
-  { nats, subjects }: Pick<PlacementAccess, "nats" | "subjects">,
+  { nats, subjects }: PlacementAccess,
   server: ServerId,
   order: ServerCommand,
 ): Promise<ServerCommandReply | undefined> {
   return requestReply(nats, subjects.order(server), order, ServerCommandReply, ORDER_MS_MAX);
 }
 
-export function bucketOf({ nats, replicas }: PlacementAccess, name: string): Promise<KV> {
-  return kvBucket(jetstream(nats), name, { replicas });
+/** Undefined: placement, or the room server that would create the bucket, never ran. */
+export function bucketOf({ nats }: PlacementAccess, name: string): Promise<KV | undefined> {
+  return existingBucket(jetstream(nats), name);
 }
 
-export async function readEntry<Entry>(bucket: KV, room: RoomKey, schema: z.ZodType<Entry>): Promise<Entry | undefined> {
-  const entry = await bucket.get(room);
+export async function readEntry<Entry>(bucket: KV | undefined, room: RoomKey, schema: z.ZodType<Entry>): Promise<Entry | undefined> {
+  const entry = (await bucket?.get(room)) ?? null;
   return entry === null || entry.operation !== "PUT" ? undefined : decodeJson(schema, entry.value);
 }
 

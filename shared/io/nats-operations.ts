@@ -3,7 +3,9 @@
  * waits for the stream: an event that NATS loses is still in the log.
  */
 
-import { DiscardPolicy, jetstreamManager, JetStreamApiError, StorageType, DeliverPolicy, jetstream } from "@nats-io/jetstream";
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { DiscardPolicy, jetstreamManager, JetStreamApiError, StorageType } from "@nats-io/jetstream";
 
 import { encodeJson, decodeJson } from "../bus/json-messages.ts";
 import { OperationsEvent, type Operations } from "../bus/operations-events.ts";
@@ -16,6 +18,10 @@ import { type NatsConnection, publish } from "./nats.ts";
 
 const NANOS_PER_MS = 1_000_000;
 const STREAM_NOT_FOUND = 10_059;
+const NO_MESSAGE_FOUND = 10_037;
+const READS_AT_ONCE = 64;
+/** Between two looks for new events. A console asks once a second. */
+const LOOK_MS = 250;
 
 export type OperationsLimits = Pick<SharedConfig, "opsEventsMax" | "opsBytesMax" | "opsKeptMsMax" | "logReplicas">;
 
@@ -83,7 +89,8 @@ export function natsOperations(
 type NumberedEvent = { readonly seq: number; readonly event: OperationsEvent | undefined };
 
 /**
- * The newest `last` stored events, then each new one, without a gap. Ends with `signal`. Unknown kinds are left out.
+ * The newest `last` stored events, then each new one, without a gap. Ends with `signal`. Unknown kinds are left out. It
+ * reads single messages, because a gateway has no permission for a consumer (`shared/bus/permissions.ts`).
  */
 export async function* watchOperations(
   nats: NatsConnection,
@@ -102,17 +109,27 @@ export async function* watchNumbered(
   signal: AbortSignal,
   onBegun: (newest: number) => void = () => {},
 ): AsyncIterable<NumberedEvent> {
-  const client = jetstream(nats);
-  const { state } = await (await client.jetstreamManager()).streams.info(subjects.operationsStream);
+  const stream = subjects.operationsStream;
+  const { streams } = await jetstreamManager(nats);
+  let { state } = await streams.info(stream);
   onBegun(state.messages === 0 ? 0 : state.last_seq);
-  const first = Math.max(state.first_seq, state.last_seq + 1 - last, 1);
-  const consumer = await client.consumers.get(subjects.operationsStream, {
-    deliver_policy: DeliverPolicy.StartSequence,
-    opt_start_seq: first,
-  });
-  const messages = await consumer.consume();
-  const stop = (): void => messages.stop();
-  if (signal.aborted) stop();
-  signal.addEventListener("abort", stop);
-  for await (const message of messages) yield { seq: message.seq, event: decodeJson(OperationsEvent, message.data) };
+  let next = Math.max(state.first_seq, state.last_seq + 1 - last, 1);
+  while (!signal.aborted) {
+    for (; next <= state.last_seq && !signal.aborted; next += READS_AT_ONCE) {
+      const seqs = Array.from({ length: Math.min(READS_AT_ONCE, state.last_seq + 1 - next) }, (_, index) => next + index);
+      for (const message of await Promise.all(seqs.map((seq) => streams.getMessage(stream, { seq }).catch(nullIfRemoved)))) {
+        if (message !== null) yield { seq: message.seq, event: decodeJson(OperationsEvent, message.data) };
+      }
+    }
+    next = Math.max(next, state.last_seq + 1);
+    await sleep(LOOK_MS, undefined, { signal }).catch(() => {}); // Aborted.
+    if (!signal.aborted) ({ state } = await streams.info(stream));
+    next = Math.max(next, state.first_seq);
+  }
+}
+
+/** The event made room for newer ones since the stream was looked at. */
+function nullIfRemoved(error: unknown): null {
+  if (!(error instanceof JetStreamApiError) || error.code !== NO_MESSAGE_FOUND) throw error;
+  return null;
 }

@@ -47,7 +47,14 @@ test("[NAT15] a client that requires TLS sends nothing without it", async () => 
 
 test("[NAT17] a server that requires a certificate receives COROOM_NATS_CERT; without one the error names the setting", async () => {
   const { certFile: natsCert, keyFile: natsKey } = own;
-  const nats = await connectAs("test", { natsUrl: strict.url, natsCredentials: "", natsCa: own.certFile, natsCert, natsKey });
+  const nats = await connectAs("operator", "test", {
+    environment: "test",
+    natsUrl: strict.url,
+    natsCredentials: "",
+    natsCa: own.certFile,
+    natsCert,
+    natsKey,
+  });
   await nats.flush();
   await closeNats(nats);
   const bare = connectNats({ servers: strict.url, name: "test", natsCa: own.certFile, timeoutMs: 1_000 });

@@ -20,7 +20,7 @@ let folder: string;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "coroom-nats-users-"));
-  server = await startRealNats({ users: { user: "coroom", password: PASSWORD, nkey: signer.getPublicKey() } });
+  server = await startRealNats({ users: [{ user: "coroom", password: PASSWORD }, { nkey: signer.getPublicKey() }] });
 });
 afterAll(async () => {
   await server.stop();
@@ -32,8 +32,10 @@ function urlWith(password: string): string {
 }
 
 test("[NAT11] NATS accepts a user and password from the address", async () => {
-  await isLetIn(await connectAs("test", { natsUrl: urlWith(PASSWORD), natsCredentials: "", ...NO_TLS }));
-  await isLetIn(await connectOperator({ natsUrl: urlWith(PASSWORD), natsCredentials: "", ...NO_TLS, dataDir: folder }));
+  await isLetIn(await connectAs("operator", "test", { environment: "test", natsUrl: urlWith(PASSWORD), natsCredentials: "", ...NO_TLS }));
+  await isLetIn(
+    await connectOperator({ environment: "test", natsUrl: urlWith(PASSWORD), natsCredentials: "", ...NO_TLS, dataDir: folder }),
+  );
 });
 
 test("[NAT12] NATS accepts a credentials file", async () => {
@@ -50,7 +52,7 @@ test("[NAT13] a rejected client is informed at once which credentials to give, a
   for (const natsUrl of [urlWith("WRONG"), server.url]) {
     for (const connect of [
       () => connectNats({ servers: natsUrl, name: "test" }),
-      () => connectOperator({ natsUrl, natsCredentials: "", ...NO_TLS, dataDir: folder }),
+      () => connectOperator({ environment: "test", natsUrl, natsCredentials: "", ...NO_TLS, dataDir: folder }),
     ]) {
       const error = await connect().catch((thrown: unknown) => thrown);
       expect(error).toBeInstanceOf(SettingError);

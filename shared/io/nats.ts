@@ -5,18 +5,23 @@
 
 import { connect, errors, type Msg, type NatsConnection, type PublishOptions, type Subscription, type SubscriptionOptions } from "nats";
 
+import { inboxOf, type NatsRole } from "../bus/permissions.ts";
 import { SettingError } from "../settings/settings.ts";
 import { natsAddress, type NatsSettings } from "./nats-address.ts";
 import { StartError } from "../process/lifecycle.ts";
 
 export type { Msg, NatsConnection } from "nats";
 
-/** Addresses and credentials from the settings, and a name that `nats server report connections` shows. */
+/**
+ * Addresses and credentials from the settings, and a name that `nats server report connections` shows. The role receives
+ * answers at an inbox that users of other roles cannot read.
+ */
 export function connectAs(
+  role: NatsRole,
   name: string,
-  { natsUrl: servers, natsCredentials, natsCa, natsCert, natsKey }: Required<NatsSettings>,
+  { natsUrl: servers, environment, natsCredentials, natsCa, natsCert, natsKey }: Required<NatsSettings> & { readonly environment: string },
 ): Promise<NatsConnection> {
-  return connectNats({ servers, natsCredentials, natsCa, natsCert, natsKey, name });
+  return connectNats({ servers, natsCredentials, natsCa, natsCert, natsKey, name, inboxPrefix: inboxOf(environment, role) });
 }
 
 /**
@@ -24,7 +29,7 @@ export function connectAs(
  * and a SettingError when the servers reject the credentials.
  */
 export async function connectNats(
-  options: { servers: string; name: string; timeoutMs?: number } & Omit<NatsSettings, "natsUrl">,
+  options: { servers: string; name: string; timeoutMs?: number; inboxPrefix?: string } & Omit<NatsSettings, "natsUrl">,
 ): Promise<NatsConnection> {
   const address = natsAddress({ ...options, natsUrl: options.servers });
   try {
@@ -32,6 +37,7 @@ export async function connectNats(
       ...address.options,
       servers: [...address.servers],
       name: options.name,
+      ...(options.inboxPrefix === undefined ? {} : { inboxPrefix: options.inboxPrefix }),
       timeout: options.timeoutMs ?? 10_000,
       maxReconnectAttempts: -1,
       reconnectTimeWait: 100,
@@ -136,8 +142,15 @@ export function publish(
   }
 }
 
-/** Publishes a reply. The same rule applies to a closing connection. */
-export function respond(msg: Pick<Msg, "respond">, data: Uint8Array): void {
+/** An inbox of Coroom's roles, or of another client of NATS. */
+const INBOX = /^(?:_INBOX|[^.]+\.inbox)\./;
+
+/**
+ * Publishes a reply. The same rule applies to a closing connection. A reply to anything but an inbox is dropped: with
+ * the permissions of this process it would reach subjects that the sender may not use.
+ */
+export function respond(msg: Pick<Msg, "respond" | "reply">, data: Uint8Array): void {
+  if (!INBOX.test(msg.reply ?? "")) return;
   try {
     msg.respond(data);
   } catch (error) {

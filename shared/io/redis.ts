@@ -34,6 +34,7 @@ export function redisConnection(urls: string, log: Log): RedisConnection {
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     connectionName: "coroom",
+    disableClientInfo: true, // Redis before 7.2 knows no permission for it.
   } as const;
   const { nodes, options } = redisAddress(urls);
   const redis =

@@ -10,10 +10,11 @@ import type { Engine } from "../../engines/engine.ts";
 import { EngineError } from "../../engines/engine-error.ts";
 import { natsConfigText, type NatsTls, type NatsUsers } from "../../engines/nats-config.ts";
 import { jetStreamAnswers, startNatsServer } from "../../engines/nats-server.ts";
-import { startRedisServer, redisConfigText } from "../../engines/redis-server.ts";
+import { startRedisServer, redisConfigText, redisIsReady, type RedisUser } from "../../engines/redis-server.ts";
 
 /** `dataDir`: folder for the data of the machine's own engines; a container has its own. */
 export type TestEngineOptions = { readonly dataDir: string; readonly syncAlways?: boolean };
+export type TestRedisOptions = TestEngineOptions & { readonly users?: readonly RedisUser[] };
 export type TestNatsOptions = TestEngineOptions & { readonly users?: NatsUsers; readonly tls?: NatsTls; readonly fileBytesMax?: number };
 
 const MEMORY_BYTES_MAX = 256 * 1024 ** 2;
@@ -27,8 +28,11 @@ export function startTestNats(options: TestNatsOptions): Promise<Engine> {
   );
 }
 
-export function startTestRedis(options: TestEngineOptions): Promise<Engine> {
-  return ownOrContainer(() => startRedisServer(options), redisContainer);
+export function startTestRedis(options: TestRedisOptions): Promise<Engine> {
+  return ownOrContainer(
+    () => startRedisServer(options),
+    () => redisContainer(options),
+  );
 }
 
 async function ownOrContainer(own: () => Promise<Engine>, container: () => Promise<Engine>): Promise<Engine> {
@@ -76,7 +80,7 @@ async function natsContainer({ syncAlways = false, users, tls, fileBytesMax = FI
   });
 }
 
-async function redisContainer(): Promise<Engine> {
+async function redisContainer({ users }: TestRedisOptions): Promise<Engine> {
   const { runContainer } = await import("./container-engine.ts");
   return runContainer({
     image: process.env["COROOM_TEST_REDIS_IMAGE"] ?? "redis:7",
@@ -84,9 +88,11 @@ async function redisContainer(): Promise<Engine> {
     port: 6379,
     scheme: "redis",
     files: {
-      "/coroom.conf": redisConfigText({ host: "0.0.0.0", port: 6379, dataDir: "/data" }).replace("protected-mode yes", "protected-mode no"),
+      "/coroom.conf": redisConfigText({ host: "0.0.0.0", port: 6379, dataDir: "/data", users }).replace(
+        "protected-mode yes",
+        "protected-mode no",
+      ),
     },
-    isReady: (port) =>
-      answersOverTcp({ host: "127.0.0.1", port, send: "PING\r\n", msMax: ASK_MS_MAX }, (received) => received.includes("+PONG")),
+    isReady: (port) => answersOverTcp({ host: "127.0.0.1", port, send: "PING\r\n", msMax: ASK_MS_MAX }, redisIsReady),
   });
 }

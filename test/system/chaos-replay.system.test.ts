@@ -81,7 +81,7 @@ test(
     const late = await Person.enter(cluster, cluster.gateways[1]!, ROOM, "late", { merging: true });
     await late.untilText(trace.endText, 60_000);
 
-    const edits = checkLog(await readLog(cluster.nats.url, cluster.environment, KEY));
+    const edits = checkLog(await readLog(cluster.natsUrl, cluster.environment, KEY));
     expect(edits.length).toBe(trace.editsByAuthor.flat().length);
     expect(people.flatMap(({ disorders, errors }) => [...disorders, ...errors])).toEqual([]);
     for (const person of [...people, late]) person.leave();

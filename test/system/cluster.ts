@@ -3,16 +3,21 @@
  * start --roles` runs it. A test can kill, pause and restart each process.
  */
 
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
+import { natsUsers, redisUsers } from "../../cli/local-engines.ts";
+import { withUser } from "../../cli/local-nats-url.ts";
 import { NODE_FLAGS } from "../../cli/node-flags.ts";
 import { makeToken } from "../../cli/token.ts";
 import { spawnChild, type ChildProcessHandle, type Exit } from "../../engines/child.ts";
 import type { Engine } from "../../engines/engine.ts";
 import { claimPort } from "../../engines/free-port.ts";
+import type { NatsUsers } from "../../engines/nats-config.ts";
 import { startNatsCluster } from "../../engines/nats-cluster.ts";
+import type { NatsRole } from "../../shared/bus/permissions.ts";
+import { sharedSettings } from "../../shared/settings/common-settings.ts";
 import { eventually } from "./eventually.ts";
 import { GrowingLog, sizeOf } from "./growing-log.ts";
 import { startTestNats, startTestRedis } from "../contract/test-engines.ts";
@@ -46,6 +51,9 @@ export type ProcessRole = "placement" | "document-service" | "room-server" | "le
 export type ProcessName = { readonly role: ProcessRole; readonly index: number };
 
 const JWT_SECRET = "a secret of the tests, 32 characters";
+/** The user of the tests themselves. */
+const TESTER = "tester";
+const PASSWORD = "a password of the tests";
 const READY_MS_MAX = 120_000;
 const STOP_PATIENCE_MS = 10_000;
 
@@ -145,7 +153,9 @@ export class SystemCluster {
   static async start(shape: ClusterShape): Promise<SystemCluster> {
     const folder = mkdtempSync(join(tmpdir(), "coroom-test-"));
     const environment = "test";
-    const natsServers = await startNats(shape, join(folder, "nats"));
+    const logPartitions = Number(shape.settings?.["LOG_PARTITIONS"] ?? sharedSettings.logPartitions.fallback);
+    const users = [{ user: TESTER, password: PASSWORD }, ...natsUsers({ environment, logPartitions }, passwordOf)];
+    const natsServers = await startNats(shape, users, join(folder, "nats"));
     const urls = natsServers.map(({ url }) => url);
     const settings = {
       DRAIN_MS_MAX: "0",
@@ -159,7 +169,11 @@ export class SystemCluster {
     };
     const start = async (role: ProcessRole, index: number, more: Readonly<Record<string, string>> = {}): Promise<Process> => {
       const natsUrl = await (shape.natsUrlOf?.({ role, index }, urls) ?? urls.join(","));
-      return Process.start(role, join(folder, `${role}-${index + 1}.log`), { ...settings, NATS_URL: natsUrl, ...more });
+      return Process.start(role, join(folder, `${role}-${index + 1}.log`), {
+        ...settings,
+        NATS_URL: withUser(natsUrl, role, passwordOf(role)),
+        ...more,
+      });
     };
     // No role needs another at its start. However, one of several nats-servers may not answer when many clients request
     // the same thing at once, and such a client waits 5 s.
@@ -172,16 +186,24 @@ export class SystemCluster {
       return started;
     };
 
-    const redis = shape.leaderboards === undefined ? undefined : await startTestRedis({ dataDir: join(folder, "redis") });
+    const redis =
+      shape.leaderboards === undefined
+        ? undefined
+        : await startTestRedis({ dataDir: join(folder, "redis"), users: redisUsers(environment, passwordOf) });
     const [placements, documentServices, roomServers, leaderboards, gateways] = await Promise.all([
       several(shape.placements ?? 1, (index) => start("placement", index)),
       several(shape.documentServices ?? 1, (index) => start("document-service", index)),
       several(shape.roomServers, (index) => start("room-server", index, shape.roomServerSettings?.[index])),
-      several(shape.leaderboards ?? 0, (index) => start("leaderboard", index, { REDIS_URL: redis!.url })),
+      several(shape.leaderboards ?? 0, (index) =>
+        start("leaderboard", index, { REDIS_URL: withUser(redis!.url, "leaderboard", passwordOf("leaderboard")) }),
+      ),
       several(shape.gateways, async (index) => {
         const port = await claimPort(0, "127.0.0.1", "port"); // Chosen here, so that a restarted gateway keeps its port.
         return {
-          process: await start("gateway", index, { PORT: String(port) }),
+          process: await start("gateway", index, {
+            PORT: String(port),
+            ...(redis === undefined ? {} : { REDIS_URL: withUser(redis.url, "gateway", passwordOf("gateway")) }),
+          }),
           url: `ws://127.0.0.1:${port}`,
           httpUrl: `http://127.0.0.1:${port}`,
         };
@@ -205,9 +227,14 @@ export class SystemCluster {
     return this.natsServers[0]!;
   }
 
-  /** The addresses of all nats-servers, as a client expects them. */
+  /** The addresses of all nats-servers, as a client expects them, with a user who may do everything. */
   get natsUrl(): string {
-    return this.natsServers.map(({ url }) => url).join(",");
+    return withUser(this.natsServers.map(({ url }) => url).join(","), TESTER, PASSWORD);
+  }
+
+  /** The same with the user of a role. */
+  natsUrlAs(role: NatsRole): string {
+    return withUser(this.natsServers.map(({ url }) => url).join(","), role, passwordOf(role));
   }
 
   get placement(): Process {
@@ -230,6 +257,16 @@ export class SystemCluster {
     );
   }
 
+  /** Empty where the servers run in containers. */
+  #natsLogs(): readonly string[] {
+    const folders = this.natsServers.length === 1 ? ["nats"] : this.natsServers.map((_, index) => `nats/nats-${index + 1}`);
+    return folders
+      .map((name) => join(this.folder, name, "nats-server.log"))
+      .filter((file) => existsSync(file))
+      .map((file) => readFileSync(file, "utf8"));
+  }
+
+  /** Throws if a role used a subject that it has no permission for. */
   async stop(): Promise<void> {
     const processes = [
       ...this.gateways.map(({ process }) => process),
@@ -240,16 +277,24 @@ export class SystemCluster {
     ];
     await Promise.all(processes.map((process) => process.stop()));
     await Promise.all([...this.natsServers, ...(this.redis === undefined ? [] : [this.redis])].map((server) => server.stop()));
+    const violations = this.#natsLogs().flatMap((log) => log.split("\n").filter((line) => line.includes(" Violation ")));
+    if (violations.length > 0) throw new Error(`roles did what shared/bus/permissions.ts does not allow:\n${violations.join("\n")}`);
     rmSync(this.folder, { recursive: true });
   }
 }
 
 async function startNats(
   { natsServers = 1, natsRoute, syncAlways = false, fileBytesMax }: ClusterShape,
+  users: NatsUsers,
   dataDir: string,
 ): Promise<readonly Engine[]> {
-  if (natsServers === 1) return [await startTestNats({ dataDir, syncAlways, ...(fileBytesMax === undefined ? {} : { fileBytesMax }) })];
-  return startNatsCluster({ dataDir, members: natsServers, syncAlways, ...(natsRoute === undefined ? {} : { route: natsRoute }) });
+  if (natsServers === 1)
+    return [await startTestNats({ dataDir, syncAlways, users, ...(fileBytesMax === undefined ? {} : { fileBytesMax }) })];
+  return startNatsCluster({ dataDir, members: natsServers, syncAlways, users, ...(natsRoute === undefined ? {} : { route: natsRoute }) });
+}
+
+function passwordOf(role: string): string {
+  return `the password of ${role}, for tests`;
 }
 
 async function startRole(role: string, logFile: string, settings: Readonly<Record<string, string>>): Promise<ChildProcessHandle> {

@@ -32,7 +32,7 @@ beforeAll(async () => {
     fileBytesMax: 64 * 1024 ** 2,
     roomServerSettings: [{ HEALTH_PORT: String(port) }],
   });
-  nats = await connect({ servers: cluster.nats.url });
+  nats = await connect({ servers: cluster.natsUrl });
 });
 afterAll(async () => {
   await nats?.close();
@@ -86,7 +86,7 @@ test("[LFUL1] while the storage of the log is full, edits are refused at once an
   expect((await write(ROOM)).status).toBe(200);
   expect([await readiness(), await metric()]).toEqual(["200 ready", "0"]);
   for (const words of ["before ", "waits "]) expect(ada.text).toContain(words);
-  expect(checkLog(await readLog(cluster.nats.url, cluster.environment, KEY)).length).toBe(3);
+  expect(checkLog(await readLog(cluster.natsUrl, cluster.environment, KEY)).length).toBe(3);
   expect([...ada.disorders, ...ada.errors]).toEqual([]);
   ada.leave();
 });

@@ -76,7 +76,7 @@ test("[AWAY1] people who type while their gateway stops move to another one: no 
     typed.filter((words) => text.split(words).length !== 2),
     "each word is there once",
   ).toEqual([]);
-  expect(checkLog(await readLog(cluster.nats.url, cluster.environment, roomKey("default" as TenantId, ROOM as RoomId)))).toHaveLength(
+  expect(checkLog(await readLog(cluster.natsUrl, cluster.environment, roomKey("default" as TenantId, ROOM as RoomId)))).toHaveLength(
     typed.length,
   );
   expect(people.flatMap(({ disorders, errors }) => [...disorders, ...errors])).toEqual([]);

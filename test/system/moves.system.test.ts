@@ -26,7 +26,7 @@ beforeAll(async () => {
 afterAll(() => cluster.stop());
 
 const keyOf = (room: string) => roomKey("default" as TenantId, room as RoomId);
-const flagsOf = (room: string) => ({ room, natsUrl: cluster.nats.url, environment: cluster.environment });
+const flagsOf = (room: string) => ({ room, natsUrl: cluster.natsUrl, environment: cluster.environment });
 
 async function enter(room: string): Promise<Person[]> {
   return Promise.all(
@@ -57,7 +57,7 @@ async function agree(room: string, people: readonly Person[], words: readonly st
   await bob!.untilText(ada!.text);
   for (const word of words) expect(ada!.text).toContain(word);
   for (const person of people) expect([...person.disorders, ...person.errors]).toEqual([]);
-  const records = await readLog(cluster.nats.url, cluster.environment, keyOf(room));
+  const records = await readLog(cluster.natsUrl, cluster.environment, keyOf(room));
   expect(checkLog(records).length).toBe(words.length);
   return records;
 }

@@ -33,7 +33,7 @@ test("[PAU1] a paused owner is replaced, and cannot append when it continues", a
   ada!.type(insertion("before "));
   await ada!.untilSaved();
   await bob!.untilText("before ");
-  const log = () => readLog(cluster.nats.url, cluster.environment, KEY);
+  const log = () => readLog(cluster.natsUrl, cluster.environment, KEY);
   const epochBefore = epochOf((await log()).at(-1)!);
 
   const paused = await ownerOf(cluster, KEY);

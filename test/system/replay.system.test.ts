@@ -13,7 +13,7 @@ const UNLIMITED = { EDIT_BURST: "1000000", EDITS_PER_SECOND: "1000000" };
 const TEST_MS_MAX = 180_000;
 
 const logOf = async (cluster: SystemCluster, room: string) =>
-  checkLog(await readLog(cluster.nats.url, cluster.environment, roomKey("default" as TenantId, room as RoomId)));
+  checkLog(await readLog(cluster.natsUrl, cluster.environment, roomKey("default" as TenantId, room as RoomId)));
 
 let keystrokes: SystemCluster;
 let merging: SystemCluster;

@@ -46,7 +46,7 @@ test("[SLO1] while appends hang, edits are shown as tentative, acks wait, new ed
   expect(bob!.tentativeSeen).toBe(tentativeBefore + 1);
   await eventually("both rooms report that saving takes long", () => ada!.room.saving === "saving" && bob!.room.saving === "saving");
   expect([ada!.room.saved, bob!.room.seq]).toEqual([false, 1]);
-  expect(checkLog(await readLog(cluster.nats.url, cluster.environment, KEY)).length).toBe(1);
+  expect(checkLog(await readLog(cluster.natsUrl, cluster.environment, KEY)).length).toBe(1);
 
   await eventually("after 10 s the room refuses new edits", () => ada!.room.saving === "refusing");
   bob!.type(insertion("refused at first "));
@@ -57,7 +57,7 @@ test("[SLO1] while appends hang, edits are shown as tentative, acks wait, new ed
   await eventually("both rooms report that edits are saved again", () => ada!.room.saving === "saved" && bob!.room.saving === "saved");
   await ada!.untilText(bob!.text);
   for (const words of ["before ", "tentative ", "refused at first "]) expect(ada!.text).toContain(words);
-  expect(checkLog(await readLog(cluster.nats.url, cluster.environment, KEY)).length).toBe(3);
+  expect(checkLog(await readLog(cluster.natsUrl, cluster.environment, KEY)).length).toBe(3);
   for (const person of [ada!, bob!]) {
     expect([...person.disorders, ...person.errors]).toEqual([]);
     person.leave();

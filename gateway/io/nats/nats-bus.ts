@@ -6,7 +6,7 @@ import type { GatewayId } from "../../../shared/ids.ts";
 import { closeNats, connectAs, type NatsConnection } from "../../../shared/io/nats.ts";
 import { natsCounts } from "../../../shared/io/nats-counts.ts";
 import { trustedCertificates } from "../../../shared/io/internal-tls.ts";
-import { ensureOperationsStream, natsOperations } from "../../../shared/io/nats-operations.ts";
+import { natsOperations } from "../../../shared/io/nats-operations.ts";
 import type { SharedConfig } from "../../../shared/settings/common-settings.ts";
 import { type GatewayConfig, refuseUnsendable } from "../../config.ts";
 import type { GatewayDeps } from "../../gateway.ts";
@@ -31,11 +31,10 @@ export async function connectBus(
   config: SharedConfig & GatewayConfig & { serverSilenceMsMax: number },
   deps: GatewayDeps,
 ) {
-  const nats = await connectAs(`gateway ${gateway}`, config);
+  const nats = await connectAs("gateway", `gateway ${gateway}`, config);
   refuseUnsendable(config, nats.info?.max_payload);
   const subjects = subjectsOf(config.environment);
   const parts = await checkPartitions(nats, subjects, config.logPartitions, deps);
-  await ensureOperationsStream(nats, subjects, config);
   const { clock, metrics } = deps;
   const [rooms, presence] = [natsRoomOwners(nats, subjects, gateway, deps), natsPresenceOwners(nats, subjects, gateway, deps)];
   const ca = trustedCertificates(config.internalCaFile);
@@ -61,8 +60,8 @@ export async function connectBus(
       orders: natsAdminCommands(nats, subjects),
     },
     operators: {
-      fleet: natsFleet(nats, subjects, placement, config, clock),
-      openRooms: natsOpenRooms(nats, subjects, () => placement.servers().length, config),
+      fleet: natsFleet(nats, subjects, placement, clock),
+      openRooms: natsOpenRooms(nats, subjects, () => placement.servers().length),
       events: natsEvents(nats, subjects, config, deps),
     },
     onGatewayAsked: (account: () => GatewayReport, drain: () => void): void => answerGatewayQuestions(nats, subjects, account, drain),

@@ -8,7 +8,7 @@ import type { ServerHeartbeat } from "../../../shared/bus/placement-messages.ts"
 import type { Subjects } from "../../../shared/bus/subjects.ts";
 import type { Clock } from "../../../shared/time/clock.ts";
 import { requestMany, isNoAnswer, requestManyCounted } from "../../../shared/io/nats-json.ts";
-import { kvLeases } from "../../../shared/io/kv-leases.ts";
+import { existingLeases } from "../../../shared/io/kv-leases.ts";
 import { type NatsConnection, respond } from "../../../shared/io/nats.ts";
 import { subscribeJson } from "../../../shared/io/nats-json.ts";
 import { commandServer, bucketOf, moveRoomTo, readEntry } from "../../../shared/io/move-room.ts";
@@ -29,18 +29,15 @@ const LEADER_SILENCE_MS_MAX = 10_000;
 /** A person waits for the answer, which contains more than the leader. */
 const LEADER_ANSWER_MS_MAX = 2_000;
 
-export type NatsFleetOptions = { readonly logReplicas: number };
-
 export function natsFleet(
   nats: NatsConnection,
   subjects: Subjects,
   observed: { readonly servers: () => readonly ServerHeartbeat[]; readonly serversLost: () => readonly LostRoomServer[] },
-  { logReplicas }: NatsFleetOptions,
   clock: Clock,
 ): FleetControl {
   const ask = (question: GatewayReportRequest): Promise<GatewayReport[]> =>
     requestMany(nats, subjects.askGateways, encodeJson(question), GatewayReport);
-  let leases: Promise<Leases> | undefined;
+  let leases: Leases | undefined;
   let seen: { readonly revision: number; readonly at: Millis } | undefined;
 
   /**
@@ -48,9 +45,8 @@ export function natsFleet(
    * lease.
    */
   const readLeader = async (): Promise<string | undefined> => {
-    leases ??= kvLeases(jetstream(nats, { timeout: LEADER_ANSWER_MS_MAX }), subjects.placementBucket, logReplicas);
-    leases.catch(() => (leases = undefined)); // The next request tries again.
-    const read = await leases.then((bucket) => bucket.read(LEASE)).catch(undefinedIfSilent);
+    leases ??= await existingLeases(jetstream(nats, { timeout: LEADER_ANSWER_MS_MAX }), subjects.placementBucket).catch(undefinedIfSilent);
+    const read = await leases?.read(LEASE).catch(undefinedIfSilent);
     if (read === undefined) return undefined;
     const { lease, revision } = read;
     if (seen?.revision !== revision) seen = { revision, at: clock.now() };
@@ -86,13 +82,8 @@ export function answerGatewayQuestions(nats: NatsConnection, subjects: Subjects,
 const OWNER_MS_MAX = 1_000;
 
 /** `servers` is the number of room servers that send heartbeats. */
-export function natsOpenRooms(
-  nats: NatsConnection,
-  subjects: Subjects,
-  servers: () => number,
-  { logReplicas }: { logReplicas: number },
-): OpenRooms {
-  const placed = { nats, subjects, replicas: logReplicas };
+export function natsOpenRooms(nats: NatsConnection, subjects: Subjects, servers: () => number): OpenRooms {
+  const placed = { nats, subjects };
   return {
     list: (question) => requestManyCounted(nats, subjects.listRooms, encodeJson(question), RoomListReply, servers()),
     describe: async (room) => {

@@ -1,0 +1,31 @@
+/**
+ * Which role may use which keys and commands of Redis. The users of redis-server are generated from this table
+ * (`coroom users redis`). `leaderboard/keys.ts` and `gateway/io/redis-sanctions.ts` build the keys.
+ */
+
+/** The roles that use Redis. */
+export const REDIS_ROLES = ["leaderboard", "gateway"] as const;
+export type RedisRole = (typeof REDIS_ROLES)[number];
+
+export type RedisPermissions = { readonly keys: readonly string[]; readonly commands: readonly string[] };
+
+/** What the client needs to connect, and to follow the slots of a Redis Cluster. */
+const CONNECTION = ["ping", "info", "hello", "select", "readonly", "asking", "client|setname", "cluster|slots"];
+const SCRIPTS = ["eval", "evalsha"];
+
+/** Patterns of keys, and commands and categories (`@hash`). Scripts are held to them too. */
+export function redisPermissions(role: RedisRole, environment: string): RedisPermissions {
+  switch (role) {
+    case "leaderboard":
+      return {
+        keys: ["board", "boards", "tenant", "tenants"].map((kind) => `${environment}:${kind}:*`),
+        commands: [
+          ...CONNECTION,
+          ...SCRIPTS,
+          ...["multi", "exec", "get", "set", "del", "unlink", "pttl", "pexpireat", "pfadd", "pfcount", "@hash", "@sortedset"],
+        ],
+      };
+    case "gateway":
+      return { keys: [`${environment}:sanctions`], commands: [...CONNECTION, ...SCRIPTS, "hget", "hgetall", "hset", "hdel"] };
+  }
+}

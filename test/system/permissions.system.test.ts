@@ -1,0 +1,158 @@
+/** Real nats-server and redis-server with one user per role: each role does its work, and nothing else. */
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { jetstreamManager } from "@nats-io/jetstream";
+import { Redis } from "ioredis";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { natsUsers, redisUsers } from "../../cli/local-engines.ts";
+import { withUser } from "../../cli/local-nats-url.ts";
+import type { Engine } from "../../engines/engine.ts";
+import { inboxOf, type NatsRole } from "../../shared/bus/permissions.ts";
+import { subjectsOf } from "../../shared/bus/subjects.ts";
+import { ensureLogStreams } from "../../shared/io/log-stream.ts";
+import { closeNats, connectNats, type NatsConnection } from "../../shared/io/nats.ts";
+import type { RedisRole } from "../../shared/settings/redis-permissions.ts";
+import { startTestNats, startTestRedis } from "../contract/test-engines.ts";
+import { SystemCluster } from "./cluster.ts";
+
+const OURS = "ours";
+const OTHERS = "others";
+const TESTER = { user: "tester", password: "tester" };
+const passwordOf = (role: string): string => `password of ${role}`;
+const ROOM = "default.room";
+
+let folder: string;
+let nats: Engine;
+let redis: Engine;
+const connections: NatsConnection[] = [];
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "coroom-permissions-"));
+  const users = [TESTER, ...natsUsers({ environment: OURS, logPartitions: 1 }, passwordOf)];
+  [nats, redis] = await Promise.all([
+    startTestNats({ dataDir: join(folder, "nats"), users }),
+    startTestRedis({ dataDir: join(folder, "redis"), users: redisUsers(OURS, passwordOf) }),
+  ]);
+  const tester = await connected(withUser(nats.url, TESTER.user, TESTER.password), "_INBOX");
+  for (const environment of [OURS, OTHERS]) await ensureLogStreams(tester, subjectsOf(environment), { partitions: 1, replicas: 1 });
+});
+afterAll(async () => {
+  await Promise.all(connections.map(closeNats));
+  await Promise.all([nats.stop(), redis.stop()]);
+  rmSync(folder, { recursive: true });
+});
+
+async function connected(url: string, inboxPrefix: string): Promise<NatsConnection> {
+  const connection = await connectNats({ servers: url, name: "test", inboxPrefix });
+  connections.push(connection);
+  return connection;
+}
+
+function as(role: NatsRole): Promise<NatsConnection> {
+  return connected(withUser(nats.url, role, passwordOf(role)), inboxOf(OURS, role));
+}
+
+/** What nats-server answers to a request, or the name of the error. */
+async function outcome(connection: NatsConnection, subject: string, body = ""): Promise<string> {
+  try {
+    return (await connection.request(subject, body, { timeout: 5_000 })).string();
+  } catch (error) {
+    return String(error);
+  }
+}
+
+const LOG = `${OURS}_log_0`;
+const REFUSED = /Permissions Violation/;
+
+test.each<[NatsRole, readonly string[]]>([
+  [
+    "gateway",
+    [
+      `${OURS}.log.0.${ROOM}`,
+      `${OURS}.edits.out.${ROOM}`,
+      `$JS.API.STREAM.PURGE.${LOG}`,
+      `$JS.API.STREAM.DELETE.${LOG}`,
+      `$JS.API.STREAM.UPDATE.${LOG}`,
+      `$JS.API.STREAM.CREATE.stolen`,
+      `$JS.API.CONSUMER.CREATE.${LOG}.stolen`,
+      `$JS.API.DIRECT.GET.${LOG}`,
+      `$JS.API.STREAM.MSG.GET.${LOG}`,
+      `$KV.${OURS}_checkpoints.${ROOM}`,
+      `$KV.${OURS}_rooms.${ROOM}`,
+      `${OTHERS}.owner.${ROOM}`,
+      `$JS.API.STREAM.INFO.${OTHERS}_log_0`,
+    ],
+  ],
+  ["leaderboard", [`${OURS}.log.0.${ROOM}`, `$JS.API.STREAM.PURGE.${LOG}`, `$JS.API.STREAM.UPDATE.${LOG}`, `${OURS}.owner.${ROOM}`]],
+  ["placement", [`${OURS}.log.0.${ROOM}`, `$JS.API.STREAM.MSG.GET.${LOG}`, `$JS.API.STREAM.PURGE.${LOG}`, `${OURS}.orders`]],
+  ["room-server", [`$KV.${OURS}_checkpoints.${ROOM}`, `$JS.API.STREAM.DELETE.${LOG}`, `$KV.${OURS}_plan.${ROOM}`, `${OURS}.orders`]],
+  ["document-service", [`${OURS}.orders`, `$KV.${OURS}_rooms.${ROOM}`, `$JS.API.STREAM.MSG.GET.${OTHERS}_log_0`]],
+  ["operator", [`${OTHERS}.log.0.${ROOM}`, `$JS.API.STREAM.PURGE.${OTHERS}_log_0`, `$JS.API.STREAM.DELETE.${OTHERS}_log_0`]],
+])("[PRM5] nats-server refuses %s what its work does not need", async (role, subjects) => {
+  const connection = await as(role);
+  for (const subject of subjects) expect(await outcome(connection, subject), subject).toMatch(REFUSED);
+});
+
+test("[PRM6] the log accepts an append and a purge of a room server", async () => {
+  const connection = await as("room-server");
+  expect(await outcome(connection, `${OURS}.log.0.${ROOM}`, "bytes")).toContain(`"stream":"${LOG}"`);
+  expect(await outcome(connection, `$JS.API.STREAM.PURGE.${LOG}`)).toContain('"success":true');
+});
+
+test.each<[NatsRole, string]>([
+  ["gateway", `${OURS}.owner.>`],
+  ["gateway", `${OTHERS}.edits.out.${ROOM}`],
+  ["gateway", `${OURS}.inbox.operator.>`],
+  ["leaderboard", `${OURS}.edits.out.${ROOM}`],
+  ["placement", ">"],
+])("[PRM7] nats-server refuses %s the subscription to %s", async (role, subject) => {
+  const connection = await as(role);
+  const refused = new Promise<Error | null>((resolve) => connection.subscribe(subject, { callback: resolve }));
+  await connection.flush();
+  expect(String(await refused)).toMatch(REFUSED);
+});
+
+test("[PRM8] nobody connects without the password of a role", async () => {
+  for (const url of [nats.url, withUser(nats.url, "gateway", "wrong")])
+    await expect(connectNats({ servers: url, name: "test" })).rejects.toThrow(/does not let Coroom in/);
+});
+
+test.each<[RedisRole, string, readonly (readonly string[])[]]>([
+  ["gateway", "HGETALL ours:sanctions", [["hgetall", "ours:board:{default.room}:names"], ["flushall"], ["keys", "*"], ["scan", "0"]]],
+  [
+    "leaderboard",
+    "HGETALL ours:board:{default.room}:names",
+    [
+      ["hgetall", "ours:sanctions"],
+      ["hgetall", "others:board:{default.room}:names"],
+      ["eval", "return redis.call('HGETALL', 'ours:sanctions')", "0"],
+      ["config", "get", "*"],
+      ["flushdb"],
+      ["acl", "list"],
+    ],
+  ],
+])("[PRM9] redis-server allows %s its work (%s), and refuses what it does not need", async (role, allowed, refused) => {
+  const { hostname, port } = new URL(redis.url);
+  const client = new Redis({ host: hostname, port: Number(port), username: role, password: passwordOf(role) });
+  try {
+    const [command, ...rest] = allowed.split(" ");
+    await client.call(command!, ...rest);
+    for (const [name, ...args] of refused) await expect(client.call(name!, ...args), name).rejects.toThrow(/NOPERM|permission|can.t access/i);
+  } finally {
+    client.disconnect();
+  }
+});
+
+test("[PRM10] the system of the tests runs under the users of its roles, and reports a role that exceeds its permissions", async () => {
+  const cluster = await SystemCluster.start({ gateways: 1, roomServers: 1, leaderboards: 1 });
+  const gateway = await connected(cluster.natsUrlAs("gateway"), inboxOf(cluster.environment, "gateway"));
+  const before = await (await jetstreamManager(await connected(cluster.natsUrl, "_INBOX"))).streams.info("test_log_0");
+  expect(await outcome(gateway, "test.log.0.default.room", "forged")).toMatch(REFUSED);
+  expect(before.state.messages).toBe(0);
+  await expect(cluster.stop()).rejects.toThrow(/permissions\.ts does not allow:\n.*Publish Violation.*test\.log\.0\.default\.room/);
+  rmSync(cluster.folder, { recursive: true });
+});
