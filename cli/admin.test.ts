@@ -35,7 +35,7 @@ beforeEach(() => {
 
 function run(command: AdminCommandName, flags: Record<string, string>): Promise<string> {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return runAdmin(command, readSettings(adminSettings[command], { flags: { url, internalSecret: "operator", ...flags }, env: {} }));
+  return runAdmin(command, readSettings(adminSettings[command], { flags: { url, operatorSecret: "operator", ...flags }, env: {} }));
 }
 
 test.each<[AdminCommandName, Record<string, string>, string, unknown]>([

@@ -54,7 +54,7 @@ test("[ASG4] a wrong secret or pass is reported as such; for a refused token the
   const server = createServer((_, response) => response.writeHead(401).end(refusal)).listen(0, "127.0.0.1");
   await once(server, "listening");
   const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/admin/bans`);
-  await expect(askGateway(url, "another secret", {})).rejects.toThrow(/differs from the gateway's\. Set COROOM_INTERNAL_SECRET/);
+  await expect(askGateway(url, "another secret", {})).rejects.toThrow(/differs from the gateway's\. Set COROOM_OPERATOR_SECRET/);
   await expect(askGateway(url, "operator.1700000000.c2VhbA", {})).rejects.toThrow(
     /has expired or belongs to another system\. Create a new one with "coroom ops pass"/,
   );

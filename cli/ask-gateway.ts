@@ -47,7 +47,7 @@ function refusalOf(status: number, message: string, bearer: string): string {
   if (PASS.test(bearer))
     return `${message}. The operator pass has expired or belongs to another system. Create a new one with "coroom ops pass"`;
   if (JWT.test(bearer)) return message;
-  return `${message}. The internal secret differs from the gateway's. Set COROOM_INTERNAL_SECRET (--internal-secret) to the gateway's value, or COROOM_DATA_DIR to the folder of a local system`;
+  return `${message}. The operator secret differs from the gateway's. Set COROOM_OPERATOR_SECRET (--operator-secret) to the gateway's value, or COROOM_DATA_DIR to the folder of a local system`;
 }
 
 async function exchange(

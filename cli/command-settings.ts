@@ -7,10 +7,10 @@ import { storeSettings, threadSettings } from "../document-service/config.ts";
 
 const gateway = {
   url: { parse: gatewayAddress, fallback: "http://127.0.0.1:8080", meaning: "URL of any gateway. Commands reach all gateways." },
-  token: { parse: text, secret: true, fallback: "", meaning: "Token with the right admin. Empty: the internal secret is used." },
-  internalSecret: {
-    ...startSettings.internalSecret,
-    meaning: "Internal secret (COROOM_INTERNAL_SECRET). Empty: the secret of the local system.",
+  token: { parse: text, secret: true, fallback: "", meaning: "Token with the right admin. Empty: the operator secret is used." },
+  operatorSecret: {
+    ...startSettings.operatorSecret,
+    meaning: "Operator secret (COROOM_OPERATOR_SECRET). Empty: the secret of the local system.",
   },
   dataDir: startSettings.dataDir,
 } as const satisfies Settings;
@@ -110,9 +110,9 @@ export const opsPinSettings = {
 } as const satisfies Settings;
 export const opsPassSettings = {
   ...flagsOnly({ ttl: { parse: duration, fallback: 8 * 3_600, meaning: "Lifetime of the pass, for example 15m or 8h; at most 7d." } }),
-  internalSecret: {
-    ...startSettings.internalSecret,
-    meaning: "Internal secret (COROOM_INTERNAL_SECRET). Empty: the secret of the local system.",
+  operatorSecret: {
+    ...startSettings.operatorSecret,
+    meaning: "Operator secret (COROOM_OPERATOR_SECRET). Empty: the secret of the local system.",
   },
   dataDir,
 } as const satisfies Settings;
@@ -124,6 +124,9 @@ export const opsStepDownSettings = {
   }),
   ...whereSettings,
 } as const satisfies Settings;
+
+export const natsUsersSettings = { environment, logPartitions } as const satisfies Settings;
+export const redisUsersSettings = { environment } as const satisfies Settings;
 
 export const restoreSettings = {
   ...whereSettings,

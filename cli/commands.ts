@@ -19,6 +19,8 @@ import {
   opsServersSettings,
   opsStepDownSettings,
   opsWatchSettings,
+  natsUsersSettings,
+  redisUsersSettings,
   restoreSettings,
   tokenSettings,
 } from "./command-settings.ts";
@@ -62,6 +64,27 @@ export const commands: readonly CliCommand[] = [
     settings: restoreSettings,
     examples: ["coroom restore --nats-url nats://nats-1:4222 --environment production"],
     run: async (config, print) => (await import("./restore.ts")).restore(config, print),
+  }),
+  command({
+    name: "users nats",
+    summary: "print the NATS user of each role, for nats-server's configuration",
+    settings: natsUsersSettings,
+    examples: ["coroom users nats --environment production --log-partitions 3"],
+    run: async (config, print) => print((await import("./users.ts")).natsUsersText(config)),
+  }),
+  command({
+    name: "users redis",
+    summary: "print the Redis user of each role, for an ACL file",
+    settings: redisUsersSettings,
+    examples: ["coroom users redis --environment production | envsubst"],
+    run: async (config, print) => print((await import("./users.ts")).redisUsersText(config)),
+  }),
+  command({
+    name: "secrets",
+    summary: "print a new value for each secret and password of a deployment",
+    settings: {},
+    examples: ["coroom secrets > secrets.env"],
+    run: async (_, print) => print((await import("./users.ts")).newSecretsText()),
   }),
   command({
     name: "ops watch",

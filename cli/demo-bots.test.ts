@@ -50,7 +50,7 @@ test.each([
   ["?room=%00&count=1", "same-origin", 400],
   ["?room=notes&count=10", "cross-site", 403],
 ])("[BOT4] the answer to %s from '%s' has status %i", async (search, site, status) => {
-  const route = demoRoutes({ jwtSecret: "x".repeat(32), internalSecret: "", bots: bots().bots }).find(({ path }) => path === "/demo/bots")!;
+  const route = demoRoutes({ jwtSecret: "x".repeat(32), operatorSecret: "", bots: bots().bots }).find(({ path }) => path === "/demo/bots")!;
   const question: RouteRequest = {
     path: "/demo/bots",
     parameters: [],

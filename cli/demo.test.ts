@@ -33,7 +33,7 @@ test.each([
   ["cross-site", 403],
   ["same-site", 403],
 ])("[DEM2] the answer to a request from '%s' has status %i", async (site, status) => {
-  const route = demoRoutes({ jwtSecret: "x".repeat(32), internalSecret: "y".repeat(32), bots: { set: async () => 0 } }).find(
+  const route = demoRoutes({ jwtSecret: "x".repeat(32), operatorSecret: "y".repeat(32), bots: { set: async () => 0 } }).find(
     ({ path }) => path === "/demo/token",
   );
   const question: RouteRequest = {
@@ -60,7 +60,7 @@ test.each([
   ["127.0.0.1.evil.example", 403],
   ["evil.example.:8080", 403],
 ])("[DEM6] a page under %j gets a token with status %i, because a public name may be another site's", async (host, status) => {
-  const route = demoRoutes({ jwtSecret: "x".repeat(32), internalSecret: "", bots: { set: async () => 0 } }).find(
+  const route = demoRoutes({ jwtSecret: "x".repeat(32), operatorSecret: "", bots: { set: async () => 0 } }).find(
     ({ path }) => path === "/demo/token",
   );
   const question: RouteRequest = {
@@ -79,9 +79,9 @@ test("[DEM3] an operator pass is issued only to a page on the same machine, and 
   const secret = "y".repeat(32);
   const passFor = async (
     host: string,
-    { address, site = "same-origin", internalSecret = secret }: { address?: ClientAddress; site?: string; internalSecret?: string } = {},
+    { address, site = "same-origin", operatorSecret = secret }: { address?: ClientAddress; site?: string; operatorSecret?: string } = {},
   ) => {
-    const route = demoRoutes({ jwtSecret: "x".repeat(32), internalSecret, bots: { set: async () => 0 } }).find(
+    const route = demoRoutes({ jwtSecret: "x".repeat(32), operatorSecret, bots: { set: async () => 0 } }).find(
       ({ path }) => path === "/demo/operator",
     )!;
     const headers: Record<string, string> = { host, "sec-fetch-site": site };
@@ -102,7 +102,7 @@ test("[DEM3] an operator pass is issued only to a page on the same machine, and 
     passFor("127.0.0.1.example"),
     passFor("localhost", { address: "192.0.2.7" as ClientAddress }),
     passFor("localhost", { site: "cross-site" }),
-    passFor("localhost", { internalSecret: "" }),
+    passFor("localhost", { operatorSecret: "" }),
   ])
     expect((await refused).status).toBe(403);
 });

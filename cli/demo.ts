@@ -46,15 +46,15 @@ export function noPageRoute(reason: string): HttpRoute {
 
 export function demoRoutes({
   jwtSecret,
-  internalSecret,
+  operatorSecret,
   bots,
 }: {
   jwtSecret: string;
-  internalSecret: string;
+  operatorSecret: string;
   bots: Pick<DemoBots, "set">;
 }): HttpRoute[] {
   return [
-    { method: "post", path: "/demo/operator", answer: forThePage(async (question) => answerPass(question, internalSecret)) },
+    { method: "post", path: "/demo/operator", answer: forThePage(async (question) => answerPass(question, operatorSecret)) },
     { method: "get", path: "/demo/token", answer: forThePage((question) => answerToken(question, jwtSecret)) },
     { method: "post", path: "/demo/bots", answer: forThePage((question) => answerBots(question, bots)) },
   ];
@@ -92,15 +92,15 @@ async function answerToken({ query }: RouteRequest, jwtSecret: string): Promise<
  * Issues a pass only with a generated secret and only to a browser on this machine. The host header must name this
  * machine, because a foreign page can make its own host name resolve to 127.0.0.1.
  */
-function answerPass({ address, header }: RouteRequest, internalSecret: string): HttpAnswer {
+function answerPass({ address, header }: RouteRequest, operatorSecret: string): HttpAnswer {
   const isHere = address === undefined && /^(?:127\.0\.0\.1|localhost|\[::1\])(?::\d+)?$/.test(header("host"));
-  if (!isHere || internalSecret === "")
+  if (!isHere || operatorSecret === "")
     return errorAnswer(
       403,
       "not-allowed",
       "a local system issues passes to its own machine only. On another machine, create one with coroom ops pass",
     );
-  return jsonAnswer(200, { pass: makeOperatorPass(internalSecret, (Date.now() + PASS_MS) as UnixMillis) });
+  return jsonAnswer(200, { pass: makeOperatorPass(operatorSecret, (Date.now() + PASS_MS) as UnixMillis) });
 }
 
 async function answerBots({ query }: RouteRequest, bots: Pick<DemoBots, "set">): Promise<HttpAnswer> {

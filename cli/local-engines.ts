@@ -9,7 +9,7 @@ import { NATS_ROLES, natsPermissions, type NatsRole } from "../shared/bus/permis
 import type { Running } from "../shared/process/lifecycle.ts";
 import type { Log } from "../shared/process/log.ts";
 import { REDIS_ROLES, type RedisRole } from "../shared/settings/redis-permissions.ts";
-import { enginePasswords } from "./secrets.ts";
+import { roleSecrets } from "./secrets.ts";
 import { withUser } from "./local-nats-url.ts";
 import type { StartConfig } from "./settings.ts";
 
@@ -25,7 +25,7 @@ export async function startLocalEngines(
   { log, print }: { log: Log; print: (line: string) => void },
 ): Promise<LocalEngines> {
   const where = { cacheDir: config.cacheDir, print };
-  const passwords = enginePasswords(config.dataDir);
+  const passwords = roleSecrets(config.dataDir);
   const [nats, redis] = await allOrNone([
     config.natsUrl === ""
       ? startNatsServer({

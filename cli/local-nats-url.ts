@@ -3,7 +3,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { enginePasswords } from "./secrets.ts";
+import { roleSecrets } from "./secrets.ts";
 import { withoutSecrets } from "../shared/io/nats-address.ts";
 
 export const DEFAULT_NATS_URL = "nats://127.0.0.1:4222";
@@ -22,7 +22,7 @@ export function withUser(url: string, user: string, password: string): string {
 /** Returns the stored address of the local system with its operator, or NATS's default address. */
 export function localNatsUrl(dataDir: string): string {
   try {
-    return withUser(readFileSync(join(dataDir, FILE), "utf8"), "operator", enginePasswords(dataDir).nats.operator);
+    return withUser(readFileSync(join(dataDir, FILE), "utf8"), "operator", roleSecrets(dataDir).nats.operator);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return DEFAULT_NATS_URL;
     throw error;

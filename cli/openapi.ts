@@ -34,7 +34,7 @@ export type OpenApi = {
 const BEARER = {
   type: "http",
   scheme: "bearer",
-  description: "The token (JWT) that a client connects with; of operators, their pass or COROOM_INTERNAL_SECRET.",
+  description: "The token (JWT) that a client connects with; of operators, their pass or COROOM_OPERATOR_SECRET.",
 };
 const REFERENCE = "#/components/";
 const METHODS = new Set(["get", "put", "post", "delete", "patch"]);

@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { readSettings } from "../shared/settings/settings.ts";
 import type { UnixMillis } from "../shared/ids.ts";
 import { isOperatorPass } from "../shared/io/operator-pass.ts";
-import { localSecrets } from "./secrets.ts";
+import { roleSecrets } from "./secrets.ts";
 import { opsPassSettings } from "./command-settings.ts";
 import { operatorPass } from "./token.ts";
 
@@ -16,11 +16,11 @@ test("[OPP1] a pass is signed with the configured or local secret, for hours and
   onTestFinished(() => rmSync(dataDir, { recursive: true }));
   const made = (flags: Record<string, string>) => operatorPass(readSettings(opsPassSettings, { flags: { dataDir, ...flags }, env: {} }));
   const inHours = (hours: number) => (Date.now() + hours * 3_600_000) as UnixMillis;
-  const { internalSecret } = localSecrets(dataDir);
-  expect([isOperatorPass(made({}), internalSecret, inHours(7)), isOperatorPass(made({}), internalSecret, inHours(9))]).toEqual([
+  const { operatorSecret } = roleSecrets(dataDir);
+  expect([isOperatorPass(made({}), operatorSecret, inHours(7)), isOperatorPass(made({}), operatorSecret, inHours(9))]).toEqual([
     true,
     false,
   ]);
-  expect(isOperatorPass(made({ internalSecret: "of a deployment", ttl: "1h" }), "of a deployment", inHours(0))).toBe(true);
+  expect(isOperatorPass(made({ operatorSecret: "of a deployment", ttl: "1h" }), "of a deployment", inHours(0))).toBe(true);
   expect(() => made({ ttl: "8d" })).toThrow(/at most 7d/);
 });

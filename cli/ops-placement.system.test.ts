@@ -196,7 +196,7 @@ async function printedBy<Of extends Settings>(
 ): Promise<string[]> {
   const lines: string[] = [];
   const { httpUrl: url } = cluster.gateways[0]!;
-  await run(readSettings(settings, { flags: { url, internalSecret: cluster.internalSecret, ...flags }, env: {} }), (line) =>
+  await run(readSettings(settings, { flags: { url, operatorSecret: cluster.operatorSecret, ...flags }, env: {} }), (line) =>
     lines.push(line),
   );
   return lines;
@@ -221,7 +221,7 @@ test("[OPL9] the lists show the status of open rooms and of gateways", async () 
 
 test("[OPL10] explain reports a deleted room as deleted, and not as one that can be opened", async () => {
   (await writeIn("doomed")).leave();
-  const settings = { url: cluster.gateways[0]!.httpUrl, internalSecret: cluster.internalSecret, room: "doomed" };
+  const settings = { url: cluster.gateways[0]!.httpUrl, operatorSecret: cluster.operatorSecret, room: "doomed" };
   await runAdmin("delete-room", readSettings(adminSettings["delete-room"], { flags: settings, env: {} }));
   await eventually("the deletion is reported", async () => (await explained("doomed")).startsWith("default.doomed is deleted"));
   expect(await explained("doomed")).toBe("default.doomed is deleted: joins are rejected, and the room id cannot be used again");

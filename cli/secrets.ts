@@ -22,20 +22,30 @@ const Secret = z.string().min(32);
 const Secrets = z.object({ jwtSecret: Secret, roomSecret: Secret, internalSecret: Secret });
 export type Secrets = z.infer<typeof Secrets>;
 
-/** Passwords of the users of the local nats-server and redis-server. */
-const EnginePasswords = z.object({ nats: z.record(z.enum(NATS_ROLES), Secret), redis: z.record(z.enum(REDIS_ROLES), Secret) });
-export type EnginePasswords = z.infer<typeof EnginePasswords>;
+/** Secrets that only some may know, and passwords of the roles at the local nats-server and redis-server. */
+const RoleSecrets = z.object({
+  operatorSecret: Secret,
+  metricsSecret: Secret,
+  nats: z.record(z.enum(NATS_ROLES), Secret),
+  redis: z.record(z.enum(REDIS_ROLES), Secret),
+});
+export type RoleSecrets = z.infer<typeof RoleSecrets>;
 
 /** Throws a StartError when the folder is unusable or the file is damaged. */
 export function localSecrets(dataDir: string): Secrets {
   return storedIn(dataDir, "secrets.json", Secrets, () => ({ jwtSecret: secret(), roomSecret: secret(), internalSecret: secret() }));
 }
 
-/** The same for the passwords of the engines. */
-export function enginePasswords(dataDir: string): EnginePasswords {
+/** The same for what a role or person has of its own. In a second file, because secrets of version 0.1 are kept. */
+export function roleSecrets(dataDir: string): RoleSecrets {
   const each = <Name extends string>(names: readonly Name[]) =>
     Object.fromEntries(names.map((name) => [name, secret()])) as Record<Name, string>;
-  return storedIn(dataDir, "engine-passwords.json", EnginePasswords, () => ({ nats: each(NATS_ROLES), redis: each(REDIS_ROLES) }));
+  return storedIn(dataDir, "role-secrets.json", RoleSecrets, () => ({
+    operatorSecret: secret(),
+    metricsSecret: secret(),
+    nats: each(NATS_ROLES),
+    redis: each(REDIS_ROLES),
+  }));
 }
 
 function storedIn<Stored>(dataDir: string, name: string, schema: z.ZodType<Stored>, make: () => Stored): Stored {
@@ -89,26 +99,43 @@ function secret(): string {
   return randomBytes(32).toString("base64url");
 }
 
+type AllSecrets = Secrets & Pick<RoleSecrets, "operatorSecret" | "metricsSecret">;
+
+function allSecrets(dataDir: string): AllSecrets {
+  return { ...localSecrets(dataDir), ...roleSecrets(dataDir) };
+}
+
 export type SecretsGiven = Pick<
   StartConfig,
-  "roles" | "production" | "dataDir" | "jwtSecret" | "jwksUrl" | "jwksFile" | "roomSecret" | "internalSecret"
+  | "roles"
+  | "production"
+  | "dataDir"
+  | "jwtSecret"
+  | "jwksUrl"
+  | "jwksFile"
+  | "roomSecret"
+  | "internalSecret"
+  | "operatorSecret"
+  | "metricsSecret"
 >;
 
 /**
  * Returns generated values for missing secrets, or throws when they must be configured. A JWKS replaces the secret for
  * tokens.
  */
-export function missingSecrets(given: SecretsGiven, makeSecrets: (dataDir: string) => Secrets = localSecrets): Partial<Secrets> {
+export function missingSecrets(given: SecretsGiven, makeSecrets: (dataDir: string) => AllSecrets = allSecrets): Partial<AllSecrets> {
   const hasKeys = given.jwtSecret !== "" || given.jwksUrl !== "" || given.jwksFile !== "";
   if (!given.roles.includes("engines") || given.production) {
     refuseMissing(given, hasKeys);
     return {};
   }
-  const { jwtSecret, roomSecret, internalSecret } = makeSecrets(given.dataDir);
+  const { jwtSecret, roomSecret, internalSecret, operatorSecret, metricsSecret } = makeSecrets(given.dataDir);
   return {
     ...(hasKeys ? {} : { jwtSecret }),
     ...(given.roomSecret === "" ? { roomSecret } : {}),
     ...(given.internalSecret === "" ? { internalSecret } : {}),
+    ...(given.operatorSecret === "" ? { operatorSecret } : {}),
+    ...(given.metricsSecret === "" ? { metricsSecret } : {}),
   };
 }
 

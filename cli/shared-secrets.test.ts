@@ -2,7 +2,13 @@ import { expect, test } from "vitest";
 import { ROLES } from "./settings.ts";
 import { missingSecrets, type SecretsGiven } from "./secrets.ts";
 
-const made = { jwtSecret: "j".repeat(32), roomSecret: "r".repeat(32), internalSecret: "i".repeat(32) };
+const made = {
+  jwtSecret: "j".repeat(32),
+  roomSecret: "r".repeat(32),
+  internalSecret: "i".repeat(32),
+  operatorSecret: "o".repeat(32),
+  metricsSecret: "m".repeat(32),
+};
 const nothing: SecretsGiven = {
   roles: ROLES,
   production: false,
@@ -12,12 +18,17 @@ const nothing: SecretsGiven = {
   jwksFile: "",
   roomSecret: "",
   internalSecret: "",
+  operatorSecret: "",
+  metricsSecret: "",
 };
 const missing = (given: Partial<SecretsGiven>) => missingSecrets({ ...nothing, ...given }, () => made);
 
 test("[SEC1] a complete local system generates the secrets that are not configured", () => {
   expect(missing({})).toEqual(made);
-  expect(missing({ jwksUrl: "https://id.example/jwks.json", roomSecret: "given" })).toEqual({ internalSecret: made.internalSecret });
+  expect(missing({ jwksUrl: "https://id.example/jwks.json", roomSecret: "given", metricsSecret: "given" })).toEqual({
+    internalSecret: made.internalSecret,
+    operatorSecret: made.operatorSecret,
+  });
 });
 
 test.each<[SecretsGiven["roles"], string[]]>([

@@ -115,7 +115,7 @@ async function startEdge(
   const drainMsMax = hasEngines && given.natsUrl === "" ? 0 : config.drainMsMax;
   const hasRedis = hasEngines || given.redisUrl !== ""; // A gateway works without Redis.
   const { jwtSecret } = config;
-  const internalSecret = given.internalSecret === "" ? config.internalSecret : ""; // A configured secret never issues passes.
+  const operatorSecret = given.operatorSecret === "" ? config.operatorSecret : ""; // A configured secret never issues passes.
   const noDemo = demoObstacle(given);
   const bots =
     noDemo === undefined ? demoBots({ jwtSecret, url: () => `ws://127.0.0.1:${gateway.port}`, ...botsThread(deps.log) }) : undefined;
@@ -126,7 +126,7 @@ async function startEdge(
       ...deps,
       routes: [
         openapiRoute(),
-        ...(bots === undefined ? [] : demoRoutes({ jwtSecret, internalSecret, bots })),
+        ...(bots === undefined ? [] : demoRoutes({ jwtSecret, operatorSecret, bots })),
         ...(noDemo === undefined || config.staticDir !== "" ? [] : [noPageRoute(noDemo)]),
         ...(config.operationsPage ? await operationsPage() : []),
       ],

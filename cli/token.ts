@@ -3,7 +3,7 @@
 import { SignJWT } from "jose";
 
 import type { Values } from "../shared/settings/settings.ts";
-import { localSecrets } from "./secrets.ts";
+import { localSecrets, roleSecrets } from "./secrets.ts";
 import type { TokenClaims, tokenSettings, opsPassSettings } from "./command-settings.ts";
 import { SettingError } from "../shared/settings/settings.ts";
 import type { UnixMillis } from "../shared/ids.ts";
@@ -36,13 +36,13 @@ const SECONDS_MAX = 7 * 86_400;
  * Signs a pass for the operations console with the configured secret or the local system's. No browser ever holds the
  * secret itself.
  */
-export function operatorPass({ dataDir, internalSecret, ttl }: Values<typeof opsPassSettings>): string {
+export function operatorPass({ dataDir, operatorSecret, ttl }: Values<typeof opsPassSettings>): string {
   if (ttl > SECONDS_MAX)
     throw new SettingError(
       "the lifetime of a pass is too long. Set --ttl to at most 7d, because everybody who has the pass is an operator until it expires",
     );
   return makeOperatorPass(
-    internalSecret === "" ? localSecrets(dataDir).internalSecret : internalSecret,
+    operatorSecret === "" ? roleSecrets(dataDir).operatorSecret : operatorSecret,
     (Date.now() + ttl * 1_000) as UnixMillis,
   );
 }

@@ -11,7 +11,7 @@ import {
   type Values,
   wholeNumber,
 } from "../shared/settings/settings.ts";
-import { internalTlsSettings } from "../shared/settings/internal-tls-settings.ts";
+import { internalSecretSettings, internalTlsSettings } from "../shared/settings/internal-tls-settings.ts";
 import { refuseNowhere, type ServiceAddress, serviceUrl } from "../shared/settings/service-address.ts";
 import type { SharedConfig } from "../shared/settings/common-settings.ts";
 import { webhookSecrets } from "../shared/settings/webhook-endpoints.ts";
@@ -61,13 +61,7 @@ export const threadSettings = {
 
 export const documentServiceSettings = {
   ...internalTlsSettings,
-  internalSecret: {
-    parse: text,
-    secret: true,
-    fallback: "",
-    meaning: "Secret for HTTP requests between Coroom's processes. Use the same value everywhere.",
-    basic: true,
-  },
+  ...internalSecretSettings,
   documentsHost: {
     parse: text,
     fallback: "127.0.0.1",

@@ -69,20 +69,17 @@ export function redisConfigText(config: RedisConfig): string {
     "appendfsync everysec",
     'save ""',
     "maxmemory-policy noeviction",
-    ...(config.users === undefined ? [] : redisUserLines(config.users)),
+    ...(config.users === undefined ? [] : ["user default off", ...config.users.map(userLine)]),
     "",
   ].join("\n");
 }
 
-/** The users of a configuration file or an ACL file. Nobody is accepted without a name. */
-export function redisUserLines(users: readonly RedisUser[]): readonly string[] {
-  return ["user default off", ...users.map(userLine)];
+function userLine({ role, environment, password }: RedisUser): string {
+  return redisUserLine(role, environment, `#${createHash("sha256").update(password).digest("hex")}`);
 }
 
-function userLine({ role, environment, password }: RedisUser): string {
+/** `credential`: `>` and a password, or `#` and its SHA-256. */
+export function redisUserLine(role: RedisRole, environment: string, credential: string): string {
   const { keys, commands } = redisPermissions(role, environment);
-  const digest = createHash("sha256").update(password).digest("hex");
-  return ["user", role, "on", `#${digest}`, ...keys.map((key) => `~${key}`), "-@all", ...commands.map((command) => `+${command}`)].join(
-    " ",
-  );
+  return ["user", role, "on", credential, ...keys.map((key) => `~${key}`), "-@all", ...commands.map((command) => `+${command}`)].join(" ");
 }

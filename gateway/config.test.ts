@@ -87,3 +87,11 @@ test("[GCF10] origins are accepted as browsers write them, and other text is ref
     expect(() => read({ allowedOrigins: none })).toThrow(/--allowed-origins=\S+ must be origins/);
   }
 });
+
+test("[GCF12] in production the operator secret and the metrics secret are secrets of their own", () => {
+  const safe = { production: "true", allowedOrigins: "https://a", internalSecret: "i".repeat(32), jwtSecret: "j".repeat(32) };
+  expect(() => refuseUnsafeGateway(read({ ...safe, operatorSecret: "o".repeat(32), metricsSecret: "m" }))).not.toThrow();
+  for (const operatorSecret of [safe.internalSecret, safe.jwtSecret, "short"])
+    expect(() => refuseUnsafeGateway(read({ ...safe, operatorSecret }))).toThrow(/COROOM_OPERATOR_SECRET/);
+  expect(() => refuseUnsafeGateway(read({ ...safe, metricsSecret: safe.internalSecret }))).toThrow(/COROOM_METRICS_SECRET/);
+});

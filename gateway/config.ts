@@ -70,6 +70,17 @@ export function refuseUnsafeGateway(config: GatewayConfig): void {
     problems.push(
       `production requires a secret shared by the tiers: set COROOM_INTERNAL_SECRET to at least ${SECRET_BYTES_MIN} random bytes`,
     );
+  const others = [config.internalSecret, config.metricsSecret, config.jwtSecret];
+  if (config.operatorSecret !== "" && config.production && new TextEncoder().encode(config.operatorSecret).length < SECRET_BYTES_MIN)
+    problems.push(
+      `production requires an operator secret that nobody guesses: set COROOM_OPERATOR_SECRET to at least ${SECRET_BYTES_MIN} random bytes`,
+    );
+  if (config.production && config.operatorSecret !== "" && others.includes(config.operatorSecret))
+    problems.push("production requires an operator secret of its own: set COROOM_OPERATOR_SECRET to a value that no other secret has");
+  if (config.production && config.metricsSecret !== "" && config.metricsSecret === config.internalSecret)
+    problems.push(
+      "production requires a metrics secret of its own: set COROOM_METRICS_SECRET to another value than COROOM_INTERNAL_SECRET",
+    );
   if (problems.length > 0) throw new SettingError(`bad configuration:\n  ${problems.join("\n  ")}`);
 }
 

@@ -99,6 +99,8 @@ const NO_LIMITS: readonly Setting[] = [
   "jwtAudience",
   "jwtClockToleranceSeconds",
   "internalSecret",
+  "operatorSecret",
+  "metricsSecret",
   "internalCaFile",
   "clientAddressHeader",
   "knownTokenMsMax",

@@ -262,14 +262,18 @@ test("[HTTP10] the answer to HEAD has no body, so that the next answer on the co
   socket.destroy();
 });
 
-test("[HTTP8] in production only operators get the metrics", async () => {
+test("[HTTP8] in production only Prometheus gets the metrics, by a secret that opens nothing else", async () => {
   const internalSecret = "between us, and at least 32 bytes long";
+  const operatorSecret = "of operators, and at least 32 bytes long";
+  const metricsSecret = "of Prometheus";
   const flags = {
     environment: "http",
     natsUrl: nats.url,
     port: "0",
     jwtSecret: SECRET,
     internalSecret,
+    operatorSecret,
+    metricsSecret,
     allowedOrigins: "https://app.example",
     production: "true",
     drainMsMax: "0",
@@ -282,7 +286,12 @@ test("[HTTP8] in production only operators get the metrics", async () => {
     const metrics = (headers: Record<string, string>) => fetch(`http://127.0.0.1:${guarded.port}/metrics`, { headers });
     expect((await metrics({})).status).toBe(401);
     expect((await metrics({ authorization: `Bearer ${await bearer({ rights: ["admin"] })}` })).status).toBe(401);
-    expect((await metrics({ authorization: `Bearer ${internalSecret}` })).status).toBe(200);
+    for (const secret of [internalSecret, operatorSecret]) expect((await metrics({ authorization: `Bearer ${secret}` })).status).toBe(401);
+    expect((await metrics({ authorization: `Bearer ${metricsSecret}` })).status).toBe(200);
+    const fleet = (secret: string) =>
+      fetch(`http://127.0.0.1:${guarded.port}/v1/admin/fleet`, { headers: { authorization: `Bearer ${secret}` } });
+    for (const secret of [internalSecret, metricsSecret]) expect((await fleet(secret)).status).toBe(401);
+    expect((await fleet(operatorSecret)).status).toBe(200);
     expect((await fetch(`http://127.0.0.1:${guarded.port}/readyz`)).status).toBe(200); // Load balancers need no secret.
   } finally {
     await guarded.stop();

@@ -229,12 +229,12 @@ test("[OPR5] a room is moved by its owner, and the plan names the operator as th
   let reply: object | undefined = { kind: "done" };
   const { orders } = await playServer("rs-1", [listed(ROOM, 1)], () => reply!);
   await playServer("rs-2", []);
+  const plans = await kvBucket(jetstream(rig.connection), rig.subjects.planBucket, { replicas: 1 }); // As placement does.
   const move = (to: string) => ask("/move", OPERATOR, { tenant: TENANT, room: ROOM, to });
   expect(await move("rs-2")).toMatchObject({ status: 404, body: { error: "not-open" } });
   await ownedBy("rs-1");
   expect(await move("rs-2")).toEqual({ status: 200, body: { from: "rs-1", to: "rs-2" } });
   expect(orders).toEqual([{ kind: "hand-over", room: NOTES, to: "rs-2", generation: 0 }]);
-  const plans = await kvBucket(jetstream(rig.connection), rig.subjects.planBucket, { replicas: 1 });
   expect((await plans.get(NOTES))?.json()).toMatchObject({ owner: "rs-2", reason: "an operator moved it from rs-1" });
   expect(await move("rs-none")).toMatchObject({ status: 404, body: { error: "no-such-server" } });
   reply = { kind: "refused", reason: "rs-2 does not get ready for the room" };

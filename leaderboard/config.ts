@@ -13,7 +13,7 @@ import {
   type Values,
 } from "../shared/settings/settings.ts";
 import { redisUrls } from "../shared/settings/redis-address.ts";
-import { internalTlsSettings } from "../shared/settings/internal-tls-settings.ts";
+import { internalSecretSettings, internalTlsSettings } from "../shared/settings/internal-tls-settings.ts";
 import { refuseNowhere, type ServiceAddress, serviceUrl } from "../shared/settings/service-address.ts";
 import { parseRole, type MemberRole } from "./boards/keys.ts";
 
@@ -27,13 +27,7 @@ export const leaderboardSettings = {
     basic: true,
   },
   ...internalTlsSettings,
-  internalSecret: {
-    parse: text,
-    secret: true,
-    fallback: "",
-    meaning: "Secret for HTTP requests between Coroom's processes. Use the same value everywhere.",
-    basic: true,
-  },
+  ...internalSecretSettings,
   boardsHost: {
     parse: text,
     fallback: "127.0.0.1",

@@ -94,7 +94,7 @@ test("[KUB7] probes request existing paths: the health port's, and a gateway's r
   const health = await serveHealth({ healthHost: "127.0.0.1", healthPort: port! }, new Registry());
   health.ready();
   try {
-    const gateway = healthRoutes(new Registry(), () => undefined, { production: true, internalSecret: SECRET }).map(({ path }) => path);
+    const gateway = healthRoutes(new Registry(), () => undefined, { production: true, metricsSecret: SECRET }).map(({ path }) => path);
     for (const { role, containers } of roles) {
       const { startupProbe, readinessProbe, livenessProbe } = containers[0];
       const asked = [startupProbe, readinessProbe, livenessProbe].map(({ httpGet }) => httpGet!);

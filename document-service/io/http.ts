@@ -28,19 +28,21 @@ export type DocumentHttpOptions = {
   readonly documentsHost: string;
   readonly documentsPort: number;
   readonly internalSecret: string;
+  readonly metricsSecret: string;
   readonly tls: InternalTls | undefined;
   readonly documentBodyBytesMax: number;
 };
 
 export function serveHttp(
   routes: readonly RoomRoute[],
-  { documentsHost, documentsPort, internalSecret, tls, documentBodyBytesMax }: DocumentHttpOptions,
+  { documentsHost, documentsPort, internalSecret, metricsSecret, tls, documentBodyBytesMax }: DocumentHttpOptions,
   { log, metrics, registry }: { log: Log; metrics: DocumentServiceMetrics; registry: Registry },
 ): Promise<{ port: number; stop(): Promise<void> }> {
   const listening = {
     host: documentsHost,
     port: documentsPort,
     secret: internalSecret,
+    metricsSecret,
     tls,
     bodyBytesMax: documentBodyBytesMax,
     tier: "document service",

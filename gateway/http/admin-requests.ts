@@ -41,7 +41,7 @@ const NO_SUCH_SANCTION = errorAnswer(
 export const NOT_AN_OPERATOR_TO_DRAIN = errorAnswer(
   401,
   "not-an-operator",
-  "only operators drain a gateway: send COROOM_INTERNAL_SECRET as Authorization: Bearer",
+  "only operators drain a gateway: send COROOM_OPERATOR_SECRET as Authorization: Bearer",
 );
 
 export function kickCommand(request: RouteRequest, authority: Authority): (AdminCommand & { kind: "kick" }) | HttpAnswer {

@@ -20,7 +20,7 @@ export const NO_TOKEN = errorAnswer(401, "no-token", "send the token as Authoriz
 export const NOT_AN_OPERATOR = errorAnswer(
   401,
   "not-an-operator",
-  "only operators may do this: send COROOM_INTERNAL_SECRET, or a pass made from it (coroom ops pass), as Authorization: Bearer",
+  "only operators may do this: send COROOM_OPERATOR_SECRET, or a pass made from it (coroom ops pass), as Authorization: Bearer",
 );
 const UNCHECKED = errorAnswer(503, "unavailable", "tokens cannot be checked right now: try again in a moment");
 const ADMIN_RIGHT_MISSING = errorAnswer(403, "not-allowed", "this needs a token whose claim `rights` contains `admin`");

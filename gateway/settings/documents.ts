@@ -83,6 +83,7 @@ export function streamedAnswersOptions({ streamedAnswersMax, streamedAnswersPerU
 export function documentWriteOptions(config: DocumentConfig & HttpConfig & Pick<SessionConfig, "editBytesMax">) {
   return {
     internalSecret: config.internalSecret,
+    operatorSecret: config.operatorSecret,
     eachUser: { burst: config.documentWriteBurst, perSecond: config.documentWritesPerSecond },
     writersMax: config.connectionsMax,
     editBytesMax: config.editBytesMax,

@@ -1,14 +1,16 @@
 /** What all that is asked over HTTP keeps to. */
 
 import { positiveInteger, type Settings, text, type Values } from "../../shared/settings/settings.ts";
+import { internalSecretSettings } from "../../shared/settings/internal-tls-settings.ts";
 import type { AdmissionConfig } from "./admission.ts";
 
 export const httpSettings = {
-  internalSecret: {
+  ...internalSecretSettings,
+  operatorSecret: {
     parse: text,
     secret: true,
     fallback: "",
-    meaning: "Secret for HTTP requests between Coroom's processes. Use the same value everywhere.",
+    meaning: "Secret with which operators use the HTTP API, and from which operator passes for the console are made.",
     basic: true,
   },
   internalCaFile: {

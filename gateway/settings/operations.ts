@@ -22,7 +22,7 @@ type OperationsConfig = Values<typeof operationsSettings>;
 /** What the operations console's questions keep to. */
 export function operationsRouteOptions(config: OperationsConfig & HttpConfig & { readonly environment: string }) {
   return {
-    internalSecret: config.internalSecret,
+    operatorSecret: config.operatorSecret,
     environment: config.environment,
     reads: { burst: config.adminReadBurst, perSecond: config.adminReadsPerSecond },
     readersMax: config.connectionsMax,

@@ -5,6 +5,7 @@ import { connect, type NatsConnection } from "nats";
 import { Registry } from "prom-client";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 
+import { ensureOperationsStream } from "../../shared/io/nats-operations.ts";
 import { type Subjects, subjectsOf } from "../../shared/bus/subjects.ts";
 import { readSettings } from "../../shared/settings/settings.ts";
 import { type RoomId, roomKey, type TenantId } from "../../shared/ids.ts";
@@ -94,7 +95,7 @@ export class GatewayRig {
       natsUrl: this.#nats!.url,
       port: "0",
       jwtSecret: SECRET,
-      internalSecret: OPERATOR,
+      operatorSecret: OPERATOR,
       drainMsMax: "0",
       clientAddressHeader: "x-forwarded-for",
       ...this.#settings,
@@ -105,6 +106,7 @@ export class GatewayRig {
       serverSilenceMsMax: SERVER_SILENCE_MS_MAX,
       redisUrl,
     };
+    await ensureOperationsStream(this.connection, this.subjects, config); // As room servers and placement do.
     const gateway = await startGateway(config, { log: SILENT_LOG, registry: new Registry() });
     const address = `127.0.0.1:${gateway.port}`;
     this.#gateways.set(address, gateway);

@@ -30,6 +30,7 @@ export type BoardHttpOptions = QuestionLimits & {
   readonly boardsHost: string;
   readonly boardsPort: number;
   readonly internalSecret: string;
+  readonly metricsSecret: string;
   readonly tls: InternalTls | undefined;
 };
 
@@ -67,11 +68,12 @@ export function serveHttp(
       return refusal(503, "unavailable", "the boards are out of reach: ask again");
     }
   };
-  const { boardsHost, boardsPort, internalSecret, tls } = options;
+  const { boardsHost, boardsPort, internalSecret, metricsSecret, tls } = options;
   const listening = {
     host: boardsHost,
     port: boardsPort,
     secret: internalSecret,
+    metricsSecret,
     tls,
     bodyBytesMax: NO_BODY,
     tier: "leaderboard",

@@ -11,6 +11,7 @@ const OPTIONS: InternalHttpOptions = {
   host: "127.0.0.1",
   port: 0,
   secret: "a secret of the tests, 32 characters",
+  metricsSecret: "a secret of Prometheus",
   bodyBytesMax: 10_000,
   tier: "test",
   portSetting: "COROOM_TEST_PORT",

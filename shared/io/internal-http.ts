@@ -46,6 +46,8 @@ export type InternalHttpOptions = {
   readonly host: string;
   readonly port: number;
   readonly secret: string;
+  /** Of Prometheus. Empty: nobody reads /metrics here. */
+  readonly metricsSecret: string;
   /** Undefined: plain HTTP. */
   readonly tls?: InternalTls | undefined;
   /** Of a request's body. */
@@ -61,7 +63,11 @@ export type InternalHttpOptions = {
 const DRAIN_MS_MAX = 2_000;
 /** Sent with every 503: a client may succeed when it asks again. */
 const RETRY_AFTER_SECONDS = 1;
-const NO_OPERATOR = refusal(401, "unauthorized", "metrics are for operators: give COROOM_INTERNAL_SECRET as Authorization: Bearer");
+const NOT_PROMETHEUS = refusal(
+  401,
+  "unauthorized",
+  "metrics are for Prometheus: send COROOM_METRICS_SECRET as Authorization: Bearer, or read them on the health port",
+);
 /** Not 503: the gateway would repeat the request at the next service. */
 const FAILED = refusal(500, "failed", "this request failed, and would again: what went wrong is in the service's log");
 const UNAUTHORIZED = refusal(401, "unauthorized", "only gateways ask here: send x-coroom-internal");
@@ -81,8 +87,9 @@ export async function serveInternal(
   count: (answer: string) => void,
 ): Promise<{ port: number; stop(): Promise<void> }> {
   const mayAsk = secretCheck(options.secret);
+  const mayScrape = secretCheck(options.metricsSecret);
   const answerTo = async (request: IncomingMessage, response: ServerResponse): Promise<InternalResponse> => {
-    if (request.url === "/metrics") return mayAsk(bearerOf(request)) ? metricsAnswer(options.registry) : NO_OPERATOR;
+    if (request.url === "/metrics") return mayScrape(bearerOf(request)) ? metricsAnswer(options.registry) : NOT_PROMETHEUS;
     return mayAsk(request.headers["x-coroom-internal"]) ? answer(readQuestion(request, signalOf(response), options)) : UNAUTHORIZED;
   };
   const respond = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -191,7 +198,7 @@ function segmentsOf(pathname: string): string[] {
 function secretCheck(secret: string): (given: string | string[] | undefined) => boolean {
   const digest = (text: string) => createHash("sha256").update(text).digest();
   const expected = digest(secret);
-  return (given) => typeof given === "string" && timingSafeEqual(digest(given), expected);
+  return (given) => secret !== "" && typeof given === "string" && timingSafeEqual(digest(given), expected);
 }
 
 function listen(server: Server, { host, port, tier, portSetting }: InternalHttpOptions): Promise<void> {

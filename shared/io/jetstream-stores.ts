@@ -108,6 +108,7 @@ export function kvBucket(
 /** For a process that may not create the bucket. Undefined: no process has created it yet. Reads from its leader. */
 export async function existingBucket(jetstream: JetStreamClient, bucket: string): Promise<KV | undefined> {
   try {
+    await (await jetstream.jetstreamManager()).streams.info(`KV_${bucket}`); // Opening alone would not notice.
     return await new Kvm(jetstream).open(bucket, { allow_direct: false });
   } catch (error) {
     if (!(error instanceof JetStreamApiError) || error.code !== STREAM_NOT_FOUND) throw error;

@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 
 import { encodeJson } from "../bus/json-messages.ts";
 import { ServiceHeartbeat } from "../bus/placement-messages.ts";
+import { respond } from "./nats.ts";
 import { subscribeJson, type SubscribeJsonOptions } from "./nats-json.ts";
 
 const alive = { service: "d1", url: "http://127.0.0.1:7000", time: 0 };
@@ -30,4 +31,18 @@ test("[HEAR2] a subscriber can also receive invalid messages, with the error of 
   arrive(encodeJson({ service: 1 }));
   arrive(encodeJson(alive), denied);
   expect([received, others]).toEqual([[], [null, denied]]);
+});
+
+test("[PRM11] a reply goes to an inbox only, never to another subject that the sender names", () => {
+  const sent: string[] = [];
+  for (const reply of [
+    "production.inbox.gateway.x1",
+    "_INBOX.x1",
+    "production.log.0.acme.notes",
+    "production.owner.acme.inbox",
+    "",
+    undefined,
+  ])
+    respond({ ...(reply === undefined ? {} : { reply }), respond: () => sent.push(String(reply)) > 0 }, new Uint8Array());
+  expect(sent).toEqual(["production.inbox.gateway.x1", "_INBOX.x1"]);
 });

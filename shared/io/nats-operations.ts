@@ -121,7 +121,7 @@ export async function* watchNumbered(
         if (message !== null) yield { seq: message.seq, event: decodeJson(OperationsEvent, message.data) };
       }
     }
-    next = Math.max(next, state.last_seq + 1);
+    next = state.last_seq + 1;
     await sleep(LOOK_MS, undefined, { signal }).catch(() => {}); // Aborted.
     if (!signal.aborted) ({ state } = await streams.info(stream));
     next = Math.max(next, state.first_seq);

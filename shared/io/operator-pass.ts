@@ -11,23 +11,23 @@ import type { UnixMillis } from "../ids.ts";
 
 const SHAPE = /^(operator\.(\d{1,12}))\.([A-Za-z0-9_-]{43})$/;
 
-export function makeOperatorPass(internalSecret: string, expiresAt: UnixMillis): string {
+export function makeOperatorPass(operatorSecret: string, expiresAt: UnixMillis): string {
   const head = `operator.${Math.floor(expiresAt / 1_000)}`;
-  return `${head}.${seal(head, internalSecret).toString("base64url")}`;
+  return `${head}.${seal(head, operatorSecret).toString("base64url")}`;
 }
 
 /** Always false for an empty secret: anybody could derive a pass from it. */
-export function isOperatorPass(text: string, internalSecret: string, now: UnixMillis): boolean {
+export function isOperatorPass(text: string, operatorSecret: string, now: UnixMillis): boolean {
   const [, head = "", expires = "0", shown = ""] = SHAPE.exec(text) ?? [];
   return (
-    internalSecret !== "" &&
+    operatorSecret !== "" &&
     head !== "" &&
     Number(expires) * 1_000 > now &&
-    timingSafeEqual(seal(head, internalSecret), Buffer.from(shown, "base64url"))
+    timingSafeEqual(seal(head, operatorSecret), Buffer.from(shown, "base64url"))
   );
 }
 
 /** The name of the purpose, so that no other value derived from the secret is accepted as a pass. */
-function seal(head: string, internalSecret: string): Buffer {
-  return createHmac("sha256", internalSecret).update(`coroom operator pass\n${head}`).digest();
+function seal(head: string, operatorSecret: string): Buffer {
+  return createHmac("sha256", operatorSecret).update(`coroom operator pass\n${head}`).digest();
 }

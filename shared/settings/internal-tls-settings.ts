@@ -17,3 +17,21 @@ export const internalTlsSettings = {
 } as const satisfies Settings;
 
 export type InternalTlsConfig = Values<typeof internalTlsSettings>;
+
+/** Secrets of the HTTP between tiers, and of Prometheus there. */
+export const internalSecretSettings = {
+  internalSecret: {
+    parse: text,
+    secret: true,
+    fallback: "",
+    meaning: "Secret for HTTP requests between Coroom's processes. Use the same value everywhere.",
+    basic: true,
+  },
+  metricsSecret: {
+    parse: text,
+    secret: true,
+    fallback: "",
+    meaning:
+      "Secret with which Prometheus reads /metrics of a gateway in production, and of document services and leaderboards, as a bearer token. Empty: only the health port shows metrics.",
+  },
+} as const satisfies Settings;

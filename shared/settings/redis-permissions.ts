@@ -13,17 +13,15 @@ export type RedisPermissions = { readonly keys: readonly string[]; readonly comm
 const CONNECTION = ["ping", "info", "hello", "select", "readonly", "asking", "client|setname", "cluster|slots"];
 const SCRIPTS = ["eval", "evalsha"];
 
+const COUNTING = ["multi", "exec", "get", "set", "del", "unlink", "pttl", "pexpireat", "pfadd", "pfcount", "@hash", "@sortedset"];
+
 /** Patterns of keys, and commands and categories (`@hash`). Scripts are held to them too. */
 export function redisPermissions(role: RedisRole, environment: string): RedisPermissions {
   switch (role) {
     case "leaderboard":
       return {
         keys: ["board", "boards", "tenant", "tenants"].map((kind) => `${environment}:${kind}:*`),
-        commands: [
-          ...CONNECTION,
-          ...SCRIPTS,
-          ...["multi", "exec", "get", "set", "del", "unlink", "pttl", "pexpireat", "pfadd", "pfcount", "@hash", "@sortedset"],
-        ],
+        commands: [...CONNECTION, ...SCRIPTS, ...COUNTING],
       };
     case "gateway":
       return { keys: [`${environment}:sanctions`], commands: [...CONNECTION, ...SCRIPTS, "hget", "hgetall", "hset", "hdel"] };

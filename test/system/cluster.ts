@@ -51,6 +51,8 @@ export type ProcessRole = "placement" | "document-service" | "room-server" | "le
 export type ProcessName = { readonly role: ProcessRole; readonly index: number };
 
 const JWT_SECRET = "a secret of the tests, 32 characters";
+const OPERATOR_SECRET = "the operator's secret of the tests, 32 characters";
+const METRICS_SECRET = "the secret of Prometheus in the tests";
 /** The user of the tests themselves. */
 const TESTER = "tester";
 const PASSWORD = "a password of the tests";
@@ -165,6 +167,8 @@ export class SystemCluster {
       JWT_SECRET,
       ROOM_SECRET: JWT_SECRET,
       INTERNAL_SECRET: JWT_SECRET,
+      OPERATOR_SECRET,
+      METRICS_SECRET,
       DATA_DIR: folder,
     };
     const start = async (role: ProcessRole, index: number, more: Readonly<Record<string, string>> = {}): Promise<Process> => {
@@ -243,6 +247,14 @@ export class SystemCluster {
 
   get documentService(): Process {
     return this.documentServices[0]!;
+  }
+
+  get operatorSecret(): string {
+    return OPERATOR_SECRET;
+  }
+
+  get metricsSecret(): string {
+    return METRICS_SECRET;
   }
 
   /** The secret that its processes share. */

@@ -45,7 +45,7 @@ afterAll(async () => {
   await cluster.stop();
 });
 
-const operatorsPass = () => makeOperatorPass(cluster.internalSecret, (Date.now() + 3_600_000) as UnixMillis);
+const operatorsPass = () => makeOperatorPass(cluster.operatorSecret, (Date.now() + 3_600_000) as UnixMillis);
 const tokenWith = (rights: readonly string[]) =>
   makeToken({ room: ["*"], user: "boss", name: "", rights, tenant: "default", ttl: 3_600 }, cluster.internalSecret);
 

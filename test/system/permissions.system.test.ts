@@ -141,7 +141,8 @@ test.each<[RedisRole, string, readonly (readonly string[])[]]>([
   try {
     const [command, ...rest] = allowed.split(" ");
     await client.call(command!, ...rest);
-    for (const [name, ...args] of refused) await expect(client.call(name!, ...args), name).rejects.toThrow(/NOPERM|permission|can.t access/i);
+    for (const [name, ...args] of refused)
+      await expect(client.call(name!, ...args), name).rejects.toThrow(/NOPERM|permission|can.t access/i);
   } finally {
     client.disconnect();
   }

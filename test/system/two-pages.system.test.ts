@@ -6,7 +6,7 @@ import { join } from "node:path";
 
 import { expect, onTestFinished, test } from "vitest";
 
-import { localSecrets } from "../../cli/secrets.ts";
+import { roleSecrets } from "../../cli/secrets.ts";
 import { startNatsServer } from "../../engines/nats-server.ts";
 import { Cable } from "./browser-cable.ts";
 import { DemoSystem, Visitor } from "./browser.ts";
@@ -122,8 +122,8 @@ test("[PAGE46] the open pages of a deleted document report it and keep the text 
   const [ada, grace] = await Promise.all([demo.open("doomed", "Ada"), demo.open("doomed", "Grace")]);
   await ada.types("not for long");
   await agreeAndAreSaved(ada, grace);
-  const { internalSecret } = localSecrets(join(demo.system.folder, "data"));
-  const deletion = { method: "DELETE", headers: { authorization: `Bearer ${internalSecret}` } };
+  const { operatorSecret } = roleSecrets(join(demo.system.folder, "data"));
+  const deletion = { method: "DELETE", headers: { authorization: `Bearer ${operatorSecret}` } };
   await eventually("it is deleted", async () => (await fetch(`${demo.system.url}/v1/rooms/doomed`, deletion)).ok);
   for (const person of [ada, grace]) {
     await eventually("the page reports the deletion", async () => (await person.notice()).startsWith("This document was deleted."));

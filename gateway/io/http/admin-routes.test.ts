@@ -36,7 +36,7 @@ function routesWith(all: readonly Sanction[], imposed: Sanction[] = []): ReturnT
       sanctions: { all, impose: (sanction) => void imposed.push(sanction) },
       drain: () => 0,
     },
-    { internalSecret: SECRET },
+    { operatorSecret: SECRET },
     { clock: new FakeClock(1_000) },
   );
 }
@@ -112,7 +112,7 @@ async function askedByEve(held: Pick<Sanction, "room" | "level">, path: string, 
       sanctions: { all: known.all, impose: () => void (done += 1) },
       drain: () => 0,
     },
-    { internalSecret: SECRET },
+    { operatorSecret: SECRET },
     { clock: new FakeClock(1_000) },
   );
   const where = room === undefined ? {} : { room };

@@ -20,7 +20,7 @@ import type { RouteRequest } from "../../http/requests.ts";
 import type { HttpRoute } from "../../http/route-table.ts";
 import type { SanctionsHost } from "../../limits/sanctions-host.ts";
 import type { AdminCommands } from "../../ports.ts";
-import { authorityOf, type HttpTokens, isOperator } from "./authenticate.ts";
+import { authorityOf, type HttpTokens, isOperator, type OperatorOptions } from "./authenticate.ts";
 
 export type AdminPorts = {
   readonly tokens: HttpTokens;
@@ -32,7 +32,7 @@ export type AdminPorts = {
 
 export function adminRoutes(
   { tokens, orders, sanctions, drain }: AdminPorts,
-  options: { internalSecret: string },
+  options: OperatorOptions,
   { clock }: { clock: Clock },
 ): HttpRoute[] {
   const forAdmins =

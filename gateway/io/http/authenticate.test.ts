@@ -35,7 +35,7 @@ const sanctions = {
 function routes(): HttpRoute[] {
   const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
   const deps = { clock: new FakeClock(), metrics: gatewayMetrics(new Registry()) };
-  const options = { internalSecret: "", eachUser: PLENTY, writersMax: 10, readersMax: 10, editBytesMax: 1_000 };
+  const options = { internalSecret: "", operatorSecret: "", eachUser: PLENTY, writersMax: 10, readersMax: 10, editBytesMax: 1_000 };
   const documents = { urls: () => [], firstHeartbeat: Promise.resolve(), ask: async () => undefined };
   const ports = {
     tokens: httpTokens({ tokens, sanctions, discipline: { receiveForgery: () => {} } }, { log }),

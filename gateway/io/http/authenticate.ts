@@ -9,7 +9,7 @@ import { isOperatorPass } from "../../../shared/io/operator-pass.ts";
 import { systemClock } from "../../../shared/io/system-clock.ts";
 import type { ClientAddress } from "../../../shared/limits/client-address.ts";
 import type { Log } from "../../../shared/process/log.ts";
-import type { HttpAnswer } from "../../http/answers.ts";
+import { errorAnswer, type HttpAnswer } from "../../http/answers.ts";
 import { adminFrom, type Authority, identityFrom, NO_TOKEN, NOT_AN_OPERATOR, verdictUnderSanctions } from "../../http/authorize.ts";
 import { bearerOf, type RouteRequest, requestToken } from "../../http/requests.ts";
 import type { HttpRoute } from "../../http/route-table.ts";
@@ -61,25 +61,39 @@ export function forBearers(
   };
 }
 
+export type OperatorOptions = { readonly operatorSecret: string };
+
+const NOT_PROMETHEUS = errorAnswer(
+  401,
+  "unauthorized",
+  "metrics are for Prometheus: send COROOM_METRICS_SECRET as Authorization: Bearer, or read them on the health port",
+);
+
 /** Operators, and bearers of the right `admin`. */
 export async function authorityOf(
   request: RouteRequest,
   tokens: HttpTokens,
-  options: { internalSecret: string },
+  options: OperatorOptions,
 ): Promise<{ readonly of: Authority } | HttpAnswer> {
   return isOperator(request, options) ? { of: undefined } : adminFrom(await identify(request, tokens));
 }
 
-/** An operator sends the tiers' shared secret, or a pass made from it. No token makes an operator: tenants issue tokens. False while no secret is set. */
-export function isOperator(request: Pick<RouteRequest, "header">, { internalSecret }: { internalSecret: string }): boolean {
-  const bearer = bearerOf(request) ?? "";
-  if (internalSecret === "") return false;
-  // Digests have the same length, whatever the request contains.
-  return timingSafeEqual(digest(bearer), digest(internalSecret)) || isOperatorPass(bearer, internalSecret, systemClock.wallNow());
+/** An operator sends the operator secret, or a pass made from it. No token makes an operator: tenants issue tokens. False while no secret is set. */
+export function isOperator(request: Pick<RouteRequest, "header">, { operatorSecret }: OperatorOptions): boolean {
+  return hasSecret(request, operatorSecret) || isOperatorPass(bearerOf(request) ?? "", operatorSecret, systemClock.wallNow());
 }
 
-export function forOperators(answer: HttpRoute["answer"], options: { internalSecret: string }): HttpRoute["answer"] {
+export function forOperators(answer: HttpRoute["answer"], options: OperatorOptions): HttpRoute["answer"] {
   return (request) => (isOperator(request, options) ? answer(request) : NOT_AN_OPERATOR);
+}
+
+export function forPrometheus(answer: HttpRoute["answer"], { metricsSecret }: { metricsSecret: string }): HttpRoute["answer"] {
+  return (request) => (hasSecret(request, metricsSecret) ? answer(request) : NOT_PROMETHEUS);
+}
+
+/** False while no secret is set. Digests have the same length, whatever the request contains. */
+function hasSecret(request: Pick<RouteRequest, "header">, secret: string): boolean {
+  return secret !== "" && timingSafeEqual(digest(bearerOf(request) ?? ""), digest(secret));
 }
 
 function digest(text: string): Buffer {

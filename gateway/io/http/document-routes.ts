@@ -27,7 +27,7 @@ import type { GatewayMetrics } from "../../metrics.ts";
 import type { FollowedRoomsHost } from "../../rooms/room-host.ts";
 import type { Identity } from "../../sessions/identity.ts";
 import type { ServiceDirectory } from "../nats/nats-services.ts";
-import { forBearers, type HttpTokens, identify, isOperator } from "./authenticate.ts";
+import { forBearers, type HttpTokens, identify, isOperator, type OperatorOptions } from "./authenticate.ts";
 import { callServices } from "./call-services.ts";
 import { SharedAnswers, type SharedAnswersOptions } from "./shared-answers.ts";
 import type { StreamedAnswers } from "./streamed-answers.ts";
@@ -39,7 +39,11 @@ export type DocumentDeletePorts = { readonly tokens: HttpTokens; readonly docume
 
 export type DocumentReadOptions = DocumentHistoryOptions & { readonly everybody: Rate; readonly shared: SharedAnswersOptions };
 export type DocumentHistoryOptions = { readonly internalSecret: string; readonly eachUser: Rate; readonly readersMax: number };
-export type DocumentDeleteOptions = { readonly internalSecret: string; readonly eachUser: Rate; readonly writersMax: number };
+export type DocumentDeleteOptions = OperatorOptions & {
+  readonly internalSecret: string;
+  readonly eachUser: Rate;
+  readonly writersMax: number;
+};
 type RouteTools = { readonly clock: Clock; readonly metrics: GatewayMetrics };
 
 /** The largest state vector: of a document that a thousand people wrote. */

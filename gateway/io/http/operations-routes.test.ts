@@ -43,7 +43,7 @@ async function ask(
       documents: { urls: () => ["http://127.0.0.1:1"] },
       leaderboards: { urls: () => [], withoutRedis: () => 1 },
     },
-    { internalSecret: OPERATOR, environment: "test", reads: { burst: 10, perSecond: 10 }, readersMax: 10 },
+    { operatorSecret: OPERATOR, environment: "test", reads: { burst: 10, perSecond: 10 }, readersMax: 10 },
     { clock, metrics: gatewayMetrics(new Registry()) },
   );
   const question: RouteRequest = {

@@ -44,7 +44,7 @@ export type OperationsPorts = {
 };
 
 export type OperationsRouteOptions = {
-  readonly internalSecret: string;
+  readonly operatorSecret: string;
   readonly environment: string;
   readonly reads: Rate;
   readonly readersMax: number;

@@ -16,7 +16,7 @@ import { boardRoutes, activityRoutes } from "./board-routes.ts";
 import { documentDeleteRoutes, documentHistoryRoutes, type DocumentReadPorts, documentReadRoutes } from "./document-routes.ts";
 import { type DocumentWritePorts, documentWriteRoutes } from "./document-write-routes.ts";
 import { serveRoutes } from "./serve-routes.ts";
-import { forOperators, type HttpTokenPorts, httpTokens } from "./authenticate.ts";
+import { forPrometheus, type HttpTokenPorts, httpTokens } from "./authenticate.ts";
 import type { HttpAnswer } from "../../http/answers.ts";
 import { type HttpRoute, SOCKET_PATH, UPGRADE_REQUIRED } from "../../http/route-table.ts";
 import type { ServiceDirectory } from "../nats/nats-services.ts";
@@ -72,7 +72,7 @@ export function serveGatewayHttp(
 export function healthRoutes(
   registry: Registry,
   notReady: () => NotReadyReason | undefined,
-  { production, internalSecret }: { production: boolean; internalSecret: string },
+  { production, metricsSecret }: { production: boolean; metricsSecret: string },
 ): HttpRoute[] {
   const metrics: HttpRoute["answer"] = async () => ({
     status: 200,
@@ -82,7 +82,7 @@ export function healthRoutes(
   return [
     { method: "get", path: "/healthz", answer: () => ({ status: 200, body: "ok\n" }) },
     { method: "get", path: "/readyz", answer: () => readiness(notReady()) },
-    { method: "get", path: "/metrics", answer: production ? forOperators(metrics, { internalSecret }) : metrics },
+    { method: "get", path: "/metrics", answer: production ? forPrometheus(metrics, { metricsSecret }) : metrics },
   ];
 }
 
