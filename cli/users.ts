@@ -19,7 +19,7 @@ const SECRETS = ["jwtSecret", "roomSecret", "internalSecret", "operatorSecret", 
 export function natsUsersText(config: Values<typeof natsUsersSettings>): string {
   const users = natsUsers(config, (role) => ({ fromEnvironment: passwordName("NATS", role) }));
   return [
-    `# Users of the environment "${config.environment}" with ${config.logPartitions} partitions of the log. Made by: coroom users nats`,
+    `# Users of the environment "${config.environment}" with ${config.logPartitions} partitions of the log. Made by: coroom nats-users`,
     ...natsUserLines(users),
   ].join("\n");
 }

@@ -1,6 +1,6 @@
 /**
  * Which role may use which subject, stream and bucket of NATS. The compiler requires a row for every entry of
- * `subjects.ts`, and the users of nats-server are generated from this table (`coroom users nats`).
+ * `subjects.ts`, and the users of nats-server are generated from this table (`coroom nats-users`).
  *
  * nats-server does not check the subject to which it sends an answer: who may read a stored message as it is (a direct
  * get, a consumer) can have it sent to any subject, the log included, and who may create or update a stream can have it

@@ -1,6 +1,6 @@
 /**
  * Which role may use which keys and commands of Redis. The users of redis-server are generated from this table
- * (`coroom users redis`). `leaderboard/keys.ts` and `gateway/io/redis-sanctions.ts` build the keys.
+ * (`coroom redis-users`). `leaderboard/keys.ts` and `gateway/io/redis-sanctions.ts` build the keys.
  */
 
 /** The roles that use Redis. */
