@@ -165,13 +165,18 @@ test("[HOOK7] a board is watched while its component is mounted, and shows what 
   await eventually("the board is not watched any more", () => watched().at(-1) === 0);
 });
 
-test("[HOOK8] a refused token is shown with its reason, and a new token function needs no new room", async () => {
-  const tree = mount(h(Facts));
+test("[HOOK8] a refused token is shown with its reason, also by a component that is mounted later", async () => {
+  let room: OpenRoom | undefined;
+  const facts = h(Facts, { take: (opened) => (room = opened) });
+  const Refused = ({ of }: { of: OpenRoom }): ReactNode => useStatus(of).refusal?.kind;
+  const tree = mount(facts);
   await eventually("connected", () => tree.text === "[connected saved 1]");
-  tree.show(inRooms(h(Facts))); // The token function is another one in each render.
+  tree.show(inRooms(facts)); // The token function is another one in each render.
   await eventually("still connected", () => tree.text === "[connected saved 1]");
   served.model.cut(CLOSE.unauthorized.code);
   await eventually("the refusal is shown", () => tree.text === "[stopped saved 0 connection-refused]");
+  tree.show(inRooms(facts, h(Refused, { of: room! })));
+  await eventually("by both", () => tree.text === "[stopped saved 0 connection-refused]connection-refused");
 });
 
 test("[HOOK9] a room outside of a CoroomProvider throws an error that says what is missing", () => {

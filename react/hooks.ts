@@ -16,7 +16,7 @@ import type {
   TextSpan,
 } from "@coroom/client";
 import { useRooms } from "./coroom-provider.ts";
-import type { OpenRoom } from "./used-rooms.ts";
+import { type OpenRoom, refusalOf } from "./used-rooms.ts";
 
 /** The hooks below do not depend on the type of the awareness. */
 type AnyRoom = OpenRoom<never> | OpenRoom;
@@ -118,14 +118,11 @@ type LiveValue<Value extends object> = {
   readonly onServer: Value;
 };
 
-/** `refusals`: the last refusal of a provider. */
-const refusals = new WeakMap<Provider, Refusal>();
-
 const STATUS: LiveValue<RoomStatusView> = {
   events: ["status", "refused"],
   read: (provider) => {
     const { status, outage } = provider;
-    const refusal = status === "stopped" ? refusals.get(provider) : undefined;
+    const refusal = refusalOf(provider);
     return { status, ...outage, ...(refusal && { refusal }) };
   },
   isSame: (one, other) => one.status === other.status && one.why === other.why && one.refusal === other.refusal,
@@ -154,13 +151,10 @@ function useValue<Value extends object>(room: AnyRoom, { events, read, isSame, o
   const { provider } = room as OpenRoom;
   const live = useMemo(() => {
     let value = read(provider);
-    const keepRefusal = (refusal: Refusal): void => void refusals.set(provider, refusal);
     return {
       subscribe: (onChange: () => void) => {
-        provider.on("refused", keepRefusal);
         for (const event of events) provider.on(event, onChange);
         return () => {
-          provider.off("refused", keepRefusal);
           for (const event of events) provider.off(event, onChange);
         };
       },

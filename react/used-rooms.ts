@@ -5,7 +5,14 @@
  * unmount, once its edits are saved.
  */
 
-import { CoroomConnection, CoroomProvider as Provider, type AwarenessState, type EditStore, type Token } from "@coroom/client";
+import {
+  CoroomConnection,
+  CoroomProvider as Provider,
+  type AwarenessState,
+  type EditStore,
+  type Refusal,
+  type Token,
+} from "@coroom/client";
 import * as Y from "yjs";
 
 /** A room as components use it. The object stays the same as long as any component uses the room. */
@@ -18,6 +25,13 @@ export type OpenRoom<State extends object = AwarenessState> = {
 type RoomsSource = { readonly url: string; readonly token: Token; readonly store: () => EditStore | undefined };
 
 type UsedRoom = { readonly open: OpenRoom; users: number; timer: ReturnType<typeof setTimeout> | undefined };
+
+const refusals = new WeakMap<OpenRoom["provider"], Refusal>();
+
+/** Why the server refused the room. Undefined unless the provider is stopped. */
+export function refusalOf(provider: OpenRoom["provider"]): Refusal | undefined {
+  return provider.status === "stopped" ? refusals.get(provider) : undefined;
+}
 
 /** Time for a component to mount after its first render, for example while another one suspends. */
 const UNMOUNTED_MS_MAX = 60_000;
@@ -71,6 +85,7 @@ export class UsedRooms {
     const doc = new Y.Doc();
     const store = IS_SERVER ? undefined : this.#source.store();
     const provider = new Provider({ connection: this.#connection, room: name, doc, connect: false, ...(store && { store }) });
+    provider.on("refused", (refusal) => refusals.set(provider, refusal));
     const room: UsedRoom = { open: { name, doc, provider }, users: 0, timer: undefined };
     this.#rooms.set(name, room);
     if (!IS_SERVER) this.#releaseAfter(room, UNMOUNTED_MS_MAX);
