@@ -2,6 +2,7 @@
 
 import { parseCommandLine } from "../cli/run.ts";
 import { flagName, readSettings, SettingError } from "../shared/settings/settings.ts";
+import { bridgeRoom } from "./bridge-room.bench.ts";
 import { coolDown } from "./cool-down.bench.ts";
 import { decisions } from "./decide.bench.ts";
 import { durability } from "./durability.bench.ts";
@@ -32,6 +33,7 @@ const EXPERIMENTS: readonly Experiment[] = [
   coolDown,
   decisions,
   durability,
+  bridgeRoom,
 ];
 const HELP = "npm run bench -- --help";
 

@@ -6,7 +6,7 @@ import type { HttpAnswer } from "../gateway/http/answers.ts";
 import type { RouteRequest } from "../gateway/http/requests.ts";
 import { allParts, type OpenApi, openapiRoute, PARTS, readPart } from "./openapi.ts";
 
-const TIERS = ["gateway", "document-service", "leaderboard", "room-server", "placement", "y-websocket"];
+const TIERS = ["gateway", "document-service", "leaderboard", "room-server", "placement", "bridges"];
 
 function ask(route = openapiRoute(), headers: Readonly<Record<string, string>> = {}): HttpAnswer {
   const header = (name: string): string => headers[name] ?? "";

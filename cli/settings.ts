@@ -8,22 +8,32 @@ import { probeSettings } from "../probe/config.ts";
 import { roomServerSettings } from "../room-server/config.ts";
 import { flag, list, port, type Settings, SettingError, text, type Values } from "../shared/settings/settings.ts";
 import { sharedSettings } from "../shared/settings/common-settings.ts";
-import { yWebsocketSettings } from "../y-websocket/config.ts";
+import { yWebsocketSettings } from "../bridges/config.ts";
 import { healthSettings } from "./health.ts";
 import { idleMemorySettings } from "./idle-memory.ts";
 
-export const ROLES = ["engines", "placement", "room-server", "document-service", "leaderboard", "gateway", "y-websocket", "probe"] as const;
+export const ROLES = [
+  "engines",
+  "placement",
+  "room-server",
+  "document-service",
+  "leaderboard",
+  "gateway",
+  "y-websocket",
+  "hocuspocus",
+  "probe",
+] as const;
 export type Role = (typeof ROLES)[number];
 
-/** The default roles. y-websocket and probe are useful only in some deployments. */
-const USUAL_ROLES: readonly Role[] = ROLES.filter((role) => role !== "y-websocket" && role !== "probe");
+/** The default roles. The others are useful only in some deployments. */
+const USUAL_ROLES: readonly Role[] = ROLES.filter((role) => role !== "y-websocket" && role !== "hocuspocus" && role !== "probe");
 
 const processSettings = {
   roles: {
     parse: roles,
     fallback: USUAL_ROLES,
     meaning:
-      "Roles that this process runs, comma-separated: engines, placement, room-server, document-service, leaderboard, gateway, y-websocket, probe. The role engines starts a local nats-server and redis-server where their URLs are empty.",
+      "Roles that this process runs, comma-separated: engines, placement, room-server, document-service, leaderboard, gateway, y-websocket, hocuspocus, probe. The role engines starts a local nats-server and redis-server where their URLs are empty.",
     basic: true,
   },
   dataDir: {

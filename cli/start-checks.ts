@@ -11,7 +11,7 @@ import { refuseUnfit as refuseRoomServer } from "../room-server/config.ts";
 import { SettingError } from "../shared/settings/settings.ts";
 import { internalTls } from "../shared/io/internal-tls.ts";
 import { natsAddress } from "../shared/io/nats-address.ts";
-import { refuseUnsafe as refuseYWebsocket } from "../y-websocket/config.ts";
+import { refuseUnsafe as refuseYWebsocket } from "../bridges/config.ts";
 import { DEFAULT_NATS_URL } from "./local-nats-url.ts";
 import type { Role, StartConfig } from "./settings.ts";
 import { createServer } from "node:net";
@@ -26,6 +26,7 @@ const OWN_GATEWAY = "ws://127.0.0.1";
 export async function refuseUnfit(config: StartConfig): Promise<void> {
   const refuseFiles = config.roles.includes("gateway") ? (await import("../gateway/io/start-checks.ts")).refuseUnreadableFiles : () => {};
   const refuseTokenFile = config.roles.includes("probe") ? (await import("../probe/io/tokens.ts")).refuseUnreadable : () => {};
+  const refuseBridges = (): void => refuseYWebsocket({ ...config, yGatewayUrl: gatewayFor(config) });
   const checks: Readonly<Record<Role, () => void>> = {
     "engines": () => {},
     "placement": () => {},
@@ -42,7 +43,8 @@ export async function refuseUnfit(config: StartConfig): Promise<void> {
       refuseGateway(config);
       refuseFiles(config);
     },
-    "y-websocket": () => refuseYWebsocket({ ...config, yGatewayUrl: gatewayFor(config) }),
+    "y-websocket": refuseBridges,
+    "hocuspocus": refuseBridges,
     "probe": () => {
       refuseProbe({ ...config, probeGatewayUrls: gatewaysFor(config) });
       refuseTokenFile(config);
@@ -52,7 +54,7 @@ export async function refuseUnfit(config: StartConfig): Promise<void> {
     () => refuseShortWriterMemory(config),
     () => refuseLateRepeats(config),
     () => void natsAddress({ ...config, natsUrl: config.natsUrl || DEFAULT_NATS_URL }),
-    ...config.roles.map((role) => checks[role]),
+    ...new Set(config.roles.map((role) => checks[role])),
   ].flatMap(problemOf);
   if (problems.length > 0) throw new SettingError(problems.join("\n"));
 }

@@ -29,7 +29,7 @@ const load = {
   documentService: () => import("../document-service/main.ts"),
   leaderboard: () => import("../leaderboard/main.ts"),
   gateway: () => import("../gateway/main.ts"),
-  yWebsocket: () => import("../y-websocket/main.ts"),
+  bridges: () => import("../bridges/main.ts"),
   probe: () => import("../probe/main.ts"),
 };
 
@@ -89,9 +89,12 @@ async function startRoles(given: StartConfig, config: StartConfig, registry: Reg
   if (runs("leaderboard")) add(await (await load.leaderboard()).startLeaderboard(as("leaderboard"), deps("leaderboard")));
   const url = runs("gateway") ? await startEdge(given, as("gateway"), deps("gateway"), add) : undefined;
   const ownGateway = url?.replace("http", "ws") ?? "";
-  if (runs("y-websocket")) {
-    const { startYWebsocket } = await load.yWebsocket();
-    add(await startYWebsocket({ ...config, yGatewayUrl: config.yGatewayUrl || ownGateway }, deps("y-websocket")));
+  const protocols = (["y-websocket", "hocuspocus"] as const).filter(runs);
+  if (protocols.length > 0) {
+    const { startBridges } = await load.bridges();
+    const bridges = await startBridges({ ...config, yGatewayUrl: config.yGatewayUrl || ownGateway }, { ...deps(protocols[0]!), protocols });
+    add(bridges);
+    for (const protocol of protocols) print(`coroom ${protocol} ws://${config.yHost}:${bridges.port}`);
   }
   if (runs("probe")) {
     const { startProbe } = await load.probe();

@@ -12,7 +12,7 @@ import { probeMetrics } from "../probe/metrics.ts";
 import { roomServerMetrics } from "../room-server/metrics.ts";
 import { traceMetrics } from "../shared/io/traces/trace-metrics.ts";
 import { FakeClock } from "../shared/testing/fake-clock.ts";
-import { yWebsocketMetrics } from "../y-websocket/metrics.ts";
+import { yWebsocketMetrics } from "../bridges/metrics.ts";
 
 const IDLE_HEAP = { busyShare: () => 0, bytes: () => ({ held: 0, used: 0 }), growYoungGeneration: () => {}, collect: async () => {} };
 

@@ -7,8 +7,8 @@ import { missingSecrets } from "../cli/secrets.ts";
 
 export type Environment = Readonly<Record<string, string>>;
 
-/** Roles that run in containers of their own. */
-export const DEPLOYED_ROLES: readonly Role[] = ROLES.filter((role) => role !== "engines");
+/** Roles that run in containers of their own. Hocuspocus clients share process and port with y-websocket clients. */
+export const DEPLOYED_ROLES: readonly Role[] = ROLES.filter((role) => role !== "engines" && role !== "hocuspocus");
 
 const EDGE = ["production", "allowedOrigins", "clientAddressHeader"] as const;
 const TOKENS = ["jwtSecret", "jwtIssuer", "jwtAudience"] as const;

@@ -11,13 +11,13 @@ const TIERS = ["gateway", "room-server", "placement", "document-service", "leade
 /** What each folder may import of this repository, by prefix. Folders not listed put the others together. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(TIERS.map((tier) => [tier, [`${tier}/`, "shared/"]])),
-  "shared": ["shared/"],
-  "engines": ["engines/", "shared/"],
-  "client": ["client/", "shared/wire/", "shared/yjs/", "shared/ids.ts", "shared/assert.ts", "shared/collections/prng.ts"],
-  "react": ["react/"],
-  "console": ["console/"],
-  "y-websocket": ["y-websocket/", "client/", "shared/"],
-  "probe": ["probe/", "client/", "shared/"],
+  shared: ["shared/"],
+  engines: ["engines/", "shared/"],
+  client: ["client/", "shared/wire/", "shared/yjs/", "shared/ids.ts", "shared/assert.ts", "shared/collections/prng.ts"],
+  react: ["react/"],
+  console: ["console/"],
+  bridges: ["bridges/", "client/", "shared/"],
+  probe: ["probe/", "client/", "shared/"],
 };
 
 const NOT_OURS = new Set(["node_modules", "dist", ".git", ".coroom"]);
@@ -46,8 +46,7 @@ const SHARED_NAMES = ["RoomConnection"];
 
 test("a tier's deterministic file neither waits nor logs nor uses a clock, a timer or a socket", () => {
   const domain = code.filter(
-    (file) =>
-      [...TIERS, "client", "y-websocket", "probe"].includes(folderOf(file)) && !/\/(?:io|testing)\/|-host\.ts$|\/main\.ts$/.test(file),
+    (file) => [...TIERS, "client", "bridges", "probe"].includes(folderOf(file)) && !/\/(?:io|testing)\/|-host\.ts$|\/main\.ts$/.test(file),
   );
   const using = (what: RegExp): string[] => domain.filter((file) => what.test(withoutComments(file)));
   expect(using(/\b(?:async|await)\b/)).toEqual([]);

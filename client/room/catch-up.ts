@@ -11,7 +11,7 @@ import type { IncomingEdits } from "./incoming-edits.ts";
 import type { KeptDocument, EditName } from "../persistence/edit-store.ts";
 import type { SnapshotAnswer } from "../ports.ts";
 import { snapshotUnavailable } from "./problems.ts";
-import type { RoomSessionEffect, RoomFrame } from "./room-messages.ts";
+import type { KnownEdit, RoomSessionEffect, RoomFrame } from "./room-messages.ts";
 import type { Backoff } from "../connection/retry.ts";
 import { backoffMs } from "../connection/retry.ts";
 
@@ -24,9 +24,11 @@ export class RoomCatchUp {
   readonly #stored = new StoredPosition();
   #synced = false;
 
-  constructor(feed: IncomingEdits, resync: Resync) {
+  /** `since`: the application has all content up to this edit. The first join proves that the server's log has it. */
+  constructor(feed: IncomingEdits, resync: Resync, since?: KnownEdit | undefined) {
     this.#feed = feed;
     this.#resync = resync;
+    if (since !== undefined) this.#startAfter(since.position, since.last);
   }
 
   /** Everything up to the head in JOINED has been delivered. */
@@ -49,8 +51,7 @@ export class RoomCatchUp {
 
   /** Starts from the content of the local store. */
   restored({ position, last, payload }: KeptDocument, effects: RoomSessionEffect[]): void {
-    this.#stored.restored(position, last);
-    if (last !== undefined) this.#feed.startAt(position);
+    this.#startAfter(position, last);
     effects.push({ kind: "load-snapshot", position, payload });
   }
 
@@ -118,6 +119,11 @@ export class RoomCatchUp {
     if (payload !== undefined) effects.push({ kind: "load-snapshot", position, last, payload });
     if (last !== undefined) this.#feed.receiveLast(last, effects);
     return "rejoin";
+  }
+
+  #startAfter(position: Position, last: EditName | undefined): void {
+    this.#stored.restored(position, last);
+    if (last !== undefined) this.#feed.startAt(position);
   }
 
   /** Stored content of another log gives no valid position in this one. */

@@ -4,7 +4,7 @@
  */
 
 import { assert, assertNever } from "../../shared/assert.ts";
-import { type ClientId, parseRoomId, type RoomId, type Seq } from "../../shared/ids.ts";
+import { type ClientId, parseRoomId, type Position, type RoomId, type Seq } from "../../shared/ids.ts";
 import type { Rights, SavingState } from "../../shared/wire/frames.ts";
 import type { PresenceField } from "../../shared/wire/presence.ts";
 import { WakeTimer, earlier, Turns } from "../connection/turns.ts";
@@ -68,7 +68,7 @@ export class RoomConnection {
       inFlightEditsMax: options.inFlightEditsMax ?? defaults.OUTBOX.inFlightEditsMax,
     };
     const keeping = { ...defaults.ROOM.keeping, isWanted: options.store !== undefined, keepsDocument: options.format !== undefined };
-    this.#session = new RoomSession({ ...defaults.ROOM, outbox, keeping }, world.chance);
+    this.#session = new RoomSession({ ...defaults.ROOM, outbox, keeping, since: options.since }, world.chance);
     this.#alarm = new WakeTimer(world.clock, () => this.receiveInput({ kind: "tick" }));
     this.#events = new Events(world.reportError);
     this.leaderboard = new Leaderboard((board, shown) => this.#turns.add({ kind: "watch-board", board, shown }), world);
@@ -126,6 +126,11 @@ export class RoomConnection {
   /** Seq of the newest delivered edit; 0: none yet. */
   get seq(): Seq {
     return this.#session.position.seq;
+  }
+
+  /** @internal Position of the newest delivered edit. */
+  get position(): Position {
+    return this.#session.position;
   }
 
   /** This client's id, as others see it. Undefined before the first join. */
@@ -271,7 +276,7 @@ export class RoomConnection {
       case "unconfirmed":
         return this.#events.emit("unconfirmed", effect.edits);
       case "load-snapshot":
-        return this.#events.emit("snapshot", { position: effect.position, payload: effect.payload });
+        return this.#events.emit("snapshot", { position: effect.position, last: effect.last, payload: effect.payload });
       case "log-rolled-back":
         return this.#events.emit("rolled-back");
       case "emit-participants":

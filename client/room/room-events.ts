@@ -4,14 +4,13 @@ import type { ClientId, Position, Seq } from "../../shared/ids.ts";
 import type { SavingState, TentativeEdit } from "../../shared/wire/frames.ts";
 import type { ConnectionStatus, Outage, SocketClose } from "../connection/connection-messages.ts";
 import type { ConnectionHost } from "../connection/connection-host.ts";
-import type { EditStore } from "../persistence/edit-store.ts";
+import type { EditName, EditStore } from "../persistence/edit-store.ts";
 import type { Participant, PresenceChange } from "../presence/participants.ts";
 import type { Problem, Refusal } from "./problems.ts";
-import type { RestoredEdit } from "./room-messages.ts";
+import type { KnownEdit, RestoredEdit, RoomEdit } from "./room-messages.ts";
 import type { ModeFacts } from "../presence/room-presence.ts";
 import type { EditFormat } from "./unsent.ts";
 import type { Token } from "../options.ts";
-import type { RoomEdit } from "./room-messages.ts";
 
 /** Either `connection`, shared with other rooms, or `url` and `token` for a connection of its own. */
 export type ConnectionSource =
@@ -19,7 +18,11 @@ export type ConnectionSource =
   | { readonly connection: ConnectionHost; readonly url?: never; readonly token?: never };
 
 /** `format`: merges waiting edits and cuts large ones. Without it, payloads are sent as they are. */
-export type RoomConnectionOptions = CommonRoomOptions & { readonly format?: EditFormat };
+export type RoomConnectionOptions = CommonRoomOptions & {
+  readonly format?: EditFormat;
+  /** @internal The application has all content up to this edit, for example from another connection to the room. */
+  readonly since?: KnownEdit | undefined;
+};
 
 export type CommonRoomOptions = ConnectionSource & {
   /** Id of the room: 1 to 128 characters, without control characters. */
@@ -75,7 +78,7 @@ export type RoomEvents = {
    */
   "unconfirmed": [readonly TentativeEdit[]];
   /** The room's complete state at this position. It replaces everything delivered before. */
-  "snapshot": [{ readonly position: Position; readonly payload: Uint8Array }];
+  "snapshot": [{ readonly position: Position; readonly last?: EditName | undefined; readonly payload: Uint8Array }];
   /**
    * The server lost edits that were delivered here, or cannot verify them after a very long absence. A snapshot or all
    * edits of the room follow.

@@ -19,6 +19,9 @@ export type RoomEdit = {
   readonly own: boolean;
 };
 
+/** An edit and its position. The application has all content up to it. */
+export type KnownEdit = { readonly position: Position; readonly last: EditName };
+
 export type RoomFrame = Exclude<
   ServerFrame,
   { type: "welcome" | "pong" | "error" | "going-away" | "degraded" | "renewed" | "retry-later" }

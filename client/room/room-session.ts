@@ -20,7 +20,7 @@ import { type JoinResult, JoinState } from "./join-state.ts";
 import { EditSender, Outbox, type OutboxOptions } from "./outbox.ts";
 import type { ClientRandom } from "../ports.ts";
 import { rightsRevoked, roomDeleted, roomUnavailable } from "./problems.ts";
-import type { RoomFrame, RoomSessionEffect, RoomSessionInput, SharedLimits } from "./room-messages.ts";
+import type { KnownEdit, RoomFrame, RoomSessionEffect, RoomSessionInput, SharedLimits } from "./room-messages.ts";
 import { WriterKey } from "./writer-numbering.ts";
 
 export type RoomSessionOptions = {
@@ -34,6 +34,7 @@ export type RoomSessionOptions = {
   readonly resyncBackoff: Backoff;
   /** Servers remember the numbering of an absent client for at least this long. */
   readonly dedupeMs: number;
+  readonly since?: KnownEdit | undefined;
 };
 
 export class RoomSession {
@@ -54,7 +55,7 @@ export class RoomSession {
     this.#outbox = new Outbox(options.outbox);
     this.#incoming = new IncomingEdits(options.feed, this.#outbox, unit);
     this.#sender = new EditSender(this.#outbox);
-    this.#catchUp = new RoomCatchUp(this.#incoming, new Resync(options.resyncBackoff, unit));
+    this.#catchUp = new RoomCatchUp(this.#incoming, new Resync(options.resyncBackoff, unit), options.since);
     this.#persistence = new RoomPersistence(options.keeping, this.#outbox);
     this.#writer = new WriterKey(this.#outbox, () => random.clientKey(), options.dedupeMs);
     this.#options = options;
@@ -82,9 +83,7 @@ export class RoomSession {
     return this.#outbox.unsavedEdits;
   }
 
-  /**
-   * True: edits made here may build on tentative edits of others that never reach the log. Nobody could read them then.
-   */
+  /** True: edits made here may build on tentative edits that never reach the log, and then nobody can read them. */
   get buildsOnTentative(): boolean {
     return this.#buildsOnTentative;
   }

@@ -1,11 +1,11 @@
 /**
- * The connection to one y-websocket client: sends messages, and closes it with a close code. A closed client counts as
+ * The connection to one client: sends messages, and closes it with a close code. A closed client counts as
  * gone at once, although it may take long to answer the close.
  */
 
 import type { YWebsocketMetrics } from "./metrics.ts";
 import type { YSocket } from "./ports.ts";
-import { encodeDenied } from "./protocol.ts";
+import type { YDialect } from "./y-websocket-protocol.ts";
 
 /** On codes 4400 to 4499, clients of y-websocket 3.1 and later do not reconnect by themselves. */
 export const Y_CLOSE = {
@@ -25,14 +25,22 @@ export type YConnectionOptions = { readonly yWaitingBytesMax: number };
 
 export class YConnection {
   readonly #socket: YSocket;
+  readonly #refused: YDialect["refused"];
   readonly #options: YConnectionOptions;
   readonly #closes: YWebsocketMetrics["closes"];
   readonly #onEnd: (end: YConnectionEnd) => void;
   #isOpen = true;
 
   /** `onEnd` is called once, before the socket is closed. */
-  constructor(socket: YSocket, options: YConnectionOptions, closes: YWebsocketMetrics["closes"], onEnd: (end: YConnectionEnd) => void) {
+  constructor(
+    socket: YSocket,
+    { refused }: Pick<YDialect, "refused">,
+    options: YConnectionOptions,
+    closes: YWebsocketMetrics["closes"],
+    onEnd: (end: YConnectionEnd) => void,
+  ) {
     this.#socket = socket;
+    this.#refused = refused;
     this.#options = options;
     this.#closes = closes;
     this.#onEnd = onEnd;
@@ -43,8 +51,8 @@ export class YConnection {
   }
 
   /** One message may be as long as the document. So the limit applies to the bytes that were unread before it. */
-  send(bytes: Uint8Array): void {
-    if (!this.#isOpen) return;
+  send(bytes: Uint8Array | undefined): void {
+    if (!this.#isOpen || bytes === undefined) return;
     if (this.#socket.waitingBytes > this.#options.yWaitingBytesMax) {
       return this.refuse(Y_CLOSE.overloaded, "it does not take what it is sent");
     }
@@ -54,7 +62,8 @@ export class YConnection {
   /** Edits that the client sent earlier are still saved. */
   refuse(code: number, reason: string): void {
     if (!this.#isOpen) return;
-    if (code === Y_CLOSE.refused) this.#socket.send(encodeDenied(reason));
+    const refused = code === Y_CLOSE.refused ? this.#refused(reason) : undefined;
+    if (refused !== undefined) this.#socket.send(refused);
     this.#closes.inc({ code: String(code) });
     this.#end("refused");
     this.#socket.close(code, reason);

@@ -1,73 +1,93 @@
-/** Settings of the y-websocket role. */
+/** Settings of the roles y-websocket and hocuspocus. */
 
 import { port, positiveInteger, type Settings, SettingError, text, type Values } from "../shared/settings/settings.ts";
 import { serverAddressOf } from "../client/options.ts";
 
 export const yWebsocketSettings = {
-  yHost: { parse: text, fallback: "127.0.0.1", meaning: "Address that the y-websocket bridge listens on.", basic: true },
+  yHost: {
+    parse: text,
+    fallback: "127.0.0.1",
+    meaning: "Address that the bridge for y-websocket and Hocuspocus clients listens on.",
+    basic: true,
+  },
   yPort: {
     parse: port,
     fallback: 1234,
-    meaning: "Port of the y-websocket bridge (ws://host:port/room?token=…); 0 chooses a free port.",
+    meaning: "Port of the bridge (y-websocket: ws://host:port/room?token=…, Hocuspocus: ws://host:port); 0 chooses a free port.",
     basic: true,
   },
   yGatewayUrl: {
     parse: text,
     fallback: "",
-    meaning: "Gateway that the y-websocket bridge connects to (ws://host:port). Empty: the gateway of this process.",
+    meaning: "Gateway that the bridge connects to (ws://host:port). Empty: the gateway of this process.",
     basic: true,
   },
   yClientsMax: {
     parse: positiveInteger,
     fallback: 1_000,
-    meaning: "Maximum number of y-websocket clients. Each needs a document in memory. Further clients get HTTP 503.",
+    meaning:
+      "Maximum number of clients of the bridge: y-websocket clients, Hocuspocus sockets and their documents. Further clients get HTTP 503.",
+  },
+  yDocumentsMax: {
+    parse: positiveInteger,
+    fallback: 100,
+    meaning: "Maximum number of documents on one socket of a Hocuspocus client. Beyond it the socket is closed and may reconnect.",
   },
   yClientsPerAddressMax: {
     parse: positiveInteger,
     fallback: 100,
-    meaning: "Maximum number of y-websocket clients per IP address (see COROOM_CLIENT_ADDRESS_HEADER). Further clients get HTTP 429.",
+    meaning: "Maximum number of clients of the bridge per IP address (see COROOM_CLIENT_ADDRESS_HEADER). Further clients get HTTP 429.",
   },
   yHelloMsMax: {
     parse: positiveInteger,
     fallback: 10_000,
-    meaning: "Milliseconds for a new y-websocket client to send its first message.",
+    meaning: "Milliseconds for a new client of the bridge to send its first message.",
   },
-  yMessageBytesMax: { parse: positiveInteger, fallback: 32 * 1024 ** 2, meaning: "Maximum bytes of one message of a y-websocket client." },
+  yRoomBytesMax: {
+    parse: positiveInteger,
+    fallback: 256 * 1024 ** 2,
+    meaning: "Maximum bytes of one room's content. Beyond it the clients of the room are closed and may reconnect.",
+  },
+  yMessageBytesMax: {
+    parse: positiveInteger,
+    fallback: 32 * 1024 ** 2,
+    meaning: "Maximum bytes of one message of a client of the bridge.",
+  },
   yHeldBytesMax: {
     parse: positiveInteger,
     fallback: 128 * 1024 ** 2,
     meaning:
-      "Maximum bytes received from all y-websocket clients before their rooms are joined. The sender beyond it is closed and may reconnect.",
+      "Maximum bytes received from all clients of the bridge before their rooms are joined. The sender beyond it is closed and may reconnect.",
   },
   yWaitingBytesMax: {
     parse: positiveInteger,
     fallback: 32 * 1024 ** 2,
-    meaning: "Maximum unread bytes of one y-websocket client. Beyond it the client is closed and may reconnect.",
+    meaning: "Maximum unread bytes of one client of the bridge. Beyond it the client is closed and may reconnect.",
   },
   yAnswerBytesBurst: {
     parse: positiveInteger,
     fallback: 8 * 1024 ** 2,
-    meaning: "Bytes of answers (document state, awareness) that one y-websocket client may request at once. Further answers are delayed.",
+    meaning: "Bytes of answers (document state, awareness) that one client of the bridge may request at once. Further answers are delayed.",
   },
   yAnswerBytesPerSecond: {
     parse: positiveInteger,
     fallback: 256 * 1024,
-    meaning: "Sustained bytes of answers per second and y-websocket client.",
+    meaning: "Sustained bytes of answers per second and client of the bridge.",
   },
   yUpdateBytesBurst: {
     parse: positiveInteger,
     fallback: 64 * 1024 ** 2,
-    meaning: "Bytes of updates that one y-websocket client may send at once. Beyond it the client is closed and may reconnect.",
+    meaning: "Bytes of updates that one client of the bridge may send at once. Beyond it the client is closed and may reconnect.",
   },
   yUpdateBytesPerSecond: {
     parse: positiveInteger,
     fallback: 6 * 1024 ** 2,
-    meaning: "Sustained bytes of updates per second and y-websocket client.",
+    meaning: "Sustained bytes of updates per second and client of the bridge.",
   },
   ySaveMsMax: {
     parse: positiveInteger,
     fallback: 10_000,
-    meaning: "Milliseconds that the edits of a disconnected y-websocket client may take to be saved.",
+    meaning: "Milliseconds that the edits of a disconnected client of the bridge may take to be saved.",
   },
 } as const satisfies Settings;
 

@@ -1,9 +1,11 @@
-/** Ports between the bridge and its sockets. */
+/** Ports between the bridge, its sockets and its threads. */
 
 import type { ClientAddress } from "../shared/limits/client-address.ts";
 import type { RoomId } from "../shared/ids.ts";
+import type { UpdateFacts } from "./update-facts.ts";
+import type { MergeAnswer, MergeQuestion } from "./yjs-work.ts";
 
-/** One client's WebSocket. */
+/** One client's WebSocket, or one document of it. */
 export interface YSocket {
   send(bytes: Uint8Array): void;
   close(code: number, reason: string): void;
@@ -11,18 +13,28 @@ export interface YSocket {
   readonly waitingBytes: number;
 }
 
+/** Work on Yjs updates that may take long. The answer comes at once or later. */
+export interface YjsWork {
+  check(update: Uint8Array, receive: (facts: UpdateFacts) => void): void;
+  /** Undefined: the parts cannot be merged. */
+  merge(question: MergeQuestion, receive: (answer: MergeAnswer | undefined) => void): void;
+  /** Receives an encoded `Y.Snapshot`. Undefined: the bytes cannot be read. */
+  open(content: Uint8Array, receive: (snapshot: Uint8Array | undefined) => void): void;
+}
+
 /** Reports an incident to the operator: its facts, and one sentence. */
 export type YWarn = (facts: object, sentence: string) => void;
 
-/** The room, token and address of a client that connects. */
-export type YSeat = {
-  readonly room: RoomId;
-  readonly token: string;
+/** Where a socket comes from. */
+export type YOrigin = {
   /** The client's address, as passed on to the gateway. */
   readonly address: string;
   /** The address under which the client is counted. Undefined: the client is on this machine. */
   readonly place: ClientAddress | undefined;
 };
+
+/** The room, token and address of a client that connects. */
+export type YSeat = YOrigin & { readonly room: RoomId; readonly token: string };
 
 export type YRejection = "full" | "address" | "origin" | "request" | "stopping";
 
@@ -37,8 +49,10 @@ export type YListener = {
 /** Decides about each client before its socket is accepted. */
 export interface YClientAdmission {
   /** Undefined: the client may enter. */
-  mayEnter(seat: YSeat): YRejection | undefined;
+  mayEnter(origin: YOrigin): YRejection | undefined;
   enter(seat: YSeat, socket: YSocket): YListener;
+  /** A client of Hocuspocus names its rooms and tokens over the socket. */
+  enterHocuspocus(origin: YOrigin, socket: YSocket): YListener;
   receiveRejected(reason: YRejection): void;
   /** A client was closed because its message was too large. */
   receiveTooLarge(): void;

@@ -1,11 +1,11 @@
 /**
  * Limits the answers to one client. A request of a few bytes may be answered with the whole document or all awareness
- * states, so each request is charged by the size of its answer. Over the rate, requests wait. Rules YAN1, YAN2.
+ * states, so each request is charged by the size of its answer. Over the rate, and while an answer is made, requests wait. Rules YAN1, YAN2.
  */
 
 import type { Clock } from "../shared/time/clock.ts";
 import { type Rate, TokenBucket } from "../shared/limits/token-bucket.ts";
-import type { YMessage } from "./protocol.ts";
+import type { YMessage } from "./y-websocket-protocol.ts";
 
 export type StateRequest = Extract<YMessage, { readonly kind: "sync-request" | "awareness-request" }>;
 
@@ -18,6 +18,7 @@ export class Answers {
   readonly #bytes: TokenBucket;
   readonly #ask: (request: StateRequest) => void;
   readonly #later = new Map<StateRequest["kind"], StateRequest>();
+  #isAnswering = false;
   #stopWaiting = (): void => {};
 
   /** `ask`: called again with each request that had to wait. */
@@ -29,13 +30,15 @@ export class Answers {
 
   /** False: it waits. Only the newest request of each kind is kept, because it reflects best what the client has. */
   mayAnswer(request: StateRequest): boolean {
-    if (this.#bytes.take(this.#clock.now(), 0)) return true;
+    if (!this.#isAnswering && this.#bytes.take(this.#clock.now(), 0)) return (this.#isAnswering = true);
     if (this.#later.size === 0) this.#stopWaiting = this.#clock.after(LATER_MS, () => this.#askAgain());
     this.#later.set(request.kind, request);
     return false;
   }
 
+  /** The answer is ready. */
   charge(request: StateRequest, answer: Uint8Array): void {
+    this.#isAnswering = false;
     const asked = request.kind === "sync-request" ? request.stateVector.byteLength : 0;
     this.#bytes.spend(this.#clock.now(), REQUEST_BYTES + asked + answer.byteLength);
   }

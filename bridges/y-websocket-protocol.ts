@@ -15,9 +15,12 @@ export type YState = { readonly client: number; readonly clock: number; readonly
 export type YMessage =
   /** What the client has. The bridge answers with the rest. */
   | { readonly kind: "sync-request"; readonly stateVector: Uint8Array }
-  | { readonly kind: "update"; readonly update: Uint8Array }
+  /** `isAnswer`: everything that the client has beyond the state vector of a request. */
+  | { readonly kind: "update"; readonly update: Uint8Array; readonly isAnswer: boolean }
   | { readonly kind: "awareness"; readonly states: readonly YState[] }
   | { readonly kind: "awareness-request" }
+  /** A text of a Hocuspocus application to the other clients. */
+  | { readonly kind: "stateless"; readonly payload: string }
   /** A message of a newer protocol or of an application, or one too large to decode. */
   | { readonly kind: "unknown" };
 
@@ -25,6 +28,7 @@ const SYNC = 0;
 const AWARENESS = 1;
 const AUTH = 2;
 const AWARENESS_REQUEST = 3;
+const STATELESS = 5;
 const [SYNC_STEP_1, SYNC_STEP_2, SYNC_UPDATE] = [0, 1, 2];
 const PERMISSION_DENIED = 0;
 /** A client's own state needs a hundredth of this. States of others that a client repeats are not needed. */
@@ -45,7 +49,9 @@ function read(input: decoding.Decoder): YMessage {
       const step = decoding.readVarUint(input);
       const bytes = decoding.readVarUint8Array(input);
       if (step === SYNC_STEP_1) return { kind: "sync-request", stateVector: bytes };
-      return step === SYNC_STEP_2 || step === SYNC_UPDATE ? { kind: "update", update: bytes } : { kind: "unknown" };
+      return step === SYNC_STEP_2 || step === SYNC_UPDATE
+        ? { kind: "update", update: bytes, isAnswer: step === SYNC_STEP_2 }
+        : { kind: "unknown" };
     }
     case AWARENESS: {
       const bytes = decoding.readVarUint8Array(input);
@@ -55,6 +61,8 @@ function read(input: decoding.Decoder): YMessage {
     }
     case AWARENESS_REQUEST:
       return { kind: "awareness-request" };
+    case STATELESS:
+      return { kind: "stateless", payload: decoding.readVarString(input) };
     default:
       return { kind: "unknown" };
   }
@@ -99,13 +107,43 @@ export function encodeAwareness(states: readonly YState[]): Uint8Array {
   });
 }
 
-export function encodeDenied(reason: string): Uint8Array {
+export function encodeStateless(payload: string): Uint8Array {
+  return encoding.encode((output) => {
+    encoding.writeVarUint(output, STATELESS);
+    encoding.writeVarString(output, payload);
+  });
+}
+
+function encodeDenied(reason: string): Uint8Array {
   return encoding.encode((output) => {
     encoding.writeVarUint(output, AUTH);
     encoding.writeVarUint(output, PERMISSION_DENIED);
     encoding.writeVarString(output, reason);
   });
 }
+
+/** What protocols on the base of y-protocols express differently. A message that a protocol does not have is undefined. */
+export type YDialect = {
+  /** The room is joined. */
+  joined(mayWrite: boolean): Uint8Array | undefined;
+  /** The room is closed to the client. */
+  refused(reason: string): Uint8Array | undefined;
+  /** The client may not write. Sent once. */
+  readOnly(reason: string): Uint8Array | undefined;
+  /** All that the client wrote up to one of its updates is in the log, or is not. Sent for each update. */
+  written(isSaved: boolean): Uint8Array | undefined;
+  /** An application's text from another client. */
+  relayed(message: Uint8Array): Uint8Array | undefined;
+};
+
+/** A client learns that an update is saved when it comes back: the room's edits are sent to their author too. */
+export const yWebsocketDialect: YDialect = {
+  joined: () => undefined,
+  refused: encodeDenied,
+  readOnly: encodeDenied,
+  written: () => undefined,
+  relayed: () => undefined,
+};
 
 function sync(step: number, bytes: Uint8Array): Uint8Array {
   return encoding.encode((output) => {

@@ -12,7 +12,7 @@ import type { YjsProvider } from "../client/yjs/yjs-provider.ts";
 import type { Clock } from "../shared/time/clock.ts";
 import type { Millis } from "../shared/ids.ts";
 import { Y_CLOCK } from "../shared/wire/presence.ts";
-import type { YState } from "./protocol.ts";
+import type { YState } from "./y-websocket-protocol.ts";
 
 export type BridgedAwareness = Pick<YjsProvider["awareness"], "clientID" | "states" | "setLocalState">;
 

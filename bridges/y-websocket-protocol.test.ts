@@ -6,7 +6,7 @@ import { applyAwarenessUpdate, Awareness, encodeAwarenessUpdate } from "y-protoc
 import { readSyncMessage, writeSyncStep1, writeSyncStep2, writeUpdate } from "y-protocols/sync";
 import * as Y from "yjs";
 
-import { decodeYMessage, encodeAwareness, encodeSyncAnswer, encodeSyncRequest, encodeUpdate } from "./protocol.ts";
+import { decodeYMessage, encodeAwareness, encodeSyncAnswer, encodeSyncRequest, encodeUpdate } from "./y-websocket-protocol.ts";
 
 const [SYNC, AWARENESS] = [0, 1];
 
@@ -30,8 +30,8 @@ test("[YPR1] the bridge decodes what y-protocols writes", () => {
     kind: "sync-request",
     stateVector: Y.encodeStateVector(doc),
   });
-  expect(decodeYMessage(messageOf(SYNC, (output) => writeSyncStep2(output, doc)))).toEqual({ kind: "update", update });
-  expect(decodeYMessage(messageOf(SYNC, (output) => writeUpdate(output, update)))).toEqual({ kind: "update", update });
+  expect(decodeYMessage(messageOf(SYNC, (output) => writeSyncStep2(output, doc)))).toEqual({ kind: "update", update, isAnswer: true });
+  expect(decodeYMessage(messageOf(SYNC, (output) => writeUpdate(output, update)))).toEqual({ kind: "update", update, isAnswer: false });
   const awareness = new Awareness(doc);
   awareness.setLocalState({ user: { name: "Ann" } });
   const message = messageOf(AWARENESS, (output) => encoding.writeVarUint8Array(output, encodeAwarenessUpdate(awareness, [doc.clientID])));

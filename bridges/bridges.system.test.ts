@@ -18,7 +18,7 @@ import { SILENT_LOG } from "../shared/testing/silent-log.ts";
 import { SystemCluster } from "../test/system/cluster.ts";
 import { eventually } from "../test/system/eventually.ts";
 import { type EdgeConfig, yWebsocketSettings } from "./config.ts";
-import { type RunningYWebsocket, startYWebsocket } from "./main.ts";
+import { type RunningYWebsocket, startBridges } from "./main.ts";
 
 let cluster: SystemCluster;
 let bridge: RunningYWebsocket;
@@ -28,7 +28,7 @@ let ends: (() => void)[] = [];
 async function startBridge(settings: Readonly<Record<string, string>> = {}, port = 0, edge: Partial<EdgeConfig> = {}): Promise<void> {
   registry = new Registry();
   const flags = { yPort: String(port), yGatewayUrl: cluster.gateways[0]!.url, ...settings };
-  bridge = await startYWebsocket(
+  bridge = await startBridges(
     { ...readSettings(yWebsocketSettings, { flags, env: {} }), production: false, allowedOrigins: [], clientAddressHeader: "", ...edge },
     { log: SILENT_LOG, registry },
   );

@@ -4,7 +4,7 @@ import { applyAwarenessUpdate, Awareness } from "y-protocols/awareness";
 import * as Y from "yjs";
 
 import type { Millis, UnixMillis } from "../shared/ids.ts";
-import { encodeAwareness, type YState } from "./protocol.ts";
+import { encodeAwareness, type YState } from "./y-websocket-protocol.ts";
 import { type BridgedAwareness, YAwareness } from "./y-awareness.ts";
 
 const [OWN, BOB, CID] = [11, 22, 33];

@@ -1,4 +1,4 @@
-/** Metrics of the y-websocket role. */
+/** Metrics of the roles y-websocket and hocuspocus. */
 
 import { Counter, Gauge, type Registry } from "prom-client";
 
@@ -9,7 +9,7 @@ export const yWebsocketMetrics = (registry: Registry) => {
   return {
     clients: new Gauge({
       name: "coroom_y_clients",
-      help: "Connected y-websocket clients, and disconnected ones whose edits are still being saved",
+      help: "Clients of the bridge (y-websocket clients, Hocuspocus sockets and their documents), and disconnected ones whose edits are still being saved",
       registers,
     }),
     turnedAway: new Counter({
@@ -30,9 +30,20 @@ export const yWebsocketMetrics = (registry: Registry) => {
       help: "Answers delayed because the client exceeded its byte rate",
       registers,
     }),
+    relaysDropped: new Counter({
+      name: "coroom_y_relays_dropped_total",
+      help: "Stateless messages of Hocuspocus clients that were not relayed, because the client may not write or sends too fast",
+      registers,
+    }),
+    leftOut: new Counter({
+      name: "coroom_y_edits_left_out_total",
+      help: "Edits of rooms that were not sent to clients, because they are no Yjs updates or exceed a limit",
+      registers,
+    }),
+    rooms: new Gauge({ name: "coroom_y_rooms", help: "Rooms that clients use now", registers }),
     problems: new Counter({
       name: "coroom_y_problems_total",
-      help: "SDK errors that the y-websocket protocol cannot report to the client, by kind",
+      help: "SDK errors that the protocols cannot report to the client, by kind",
       labelNames: ["kind"],
       registers,
     }),

@@ -1,6 +1,6 @@
 /**
- * WebSocket server for y-websocket clients: `ws://host:port/room?token=…`, the URL that its provider makes of server,
- * room and `params`.
+ * WebSocket server for y-websocket clients, `ws://host:port/room?token=…`, the URL that its provider makes of server, room
+ * and `params`, and for Hocuspocus clients, `ws://host:port`.
  */
 
 import { createServer, type IncomingMessage, STATUS_CODES } from "node:http";
@@ -14,10 +14,12 @@ import { clientAddressOf } from "../../shared/limits/client-address.ts";
 import { parseRoomId } from "../../shared/ids.ts";
 import { isAllowedOrigin } from "../../shared/settings/origins.ts";
 import { StartError } from "../../shared/process/lifecycle.ts";
-import type { YRejection, YClientAdmission, YListener, YSeat, YSocket } from "../ports.ts";
+import type { YRejection, YClientAdmission, YListener, YOrigin, YSeat, YSocket } from "../ports.ts";
 import { Y_CLOSE } from "../y-connection.ts";
 
+export type YProtocol = "y-websocket" | "hocuspocus";
 export type YSocketsOptions = {
+  readonly protocols: readonly YProtocol[];
   readonly host: string;
   readonly port: number;
   readonly allowedOrigins: readonly string[];
@@ -47,7 +49,8 @@ const REFUSALS: Readonly<Record<YRejection, { readonly status: number; readonly 
   origin: { status: 403, message: "pages of this origin may not connect. Add the origin to COROOM_ALLOWED_ORIGINS." },
   request: {
     status: 400,
-    message: "the URL needs a room and a token: ws://host:port/room?token=…. Pass WebsocketProvider the option params: { token }.",
+    message:
+      "the URL needs a room and a token: ws://host:port/room?token=…. Pass WebsocketProvider the option params: { token }. The URL of HocuspocusProvider is ws://host:port, without a path.",
   },
 };
 
@@ -56,7 +59,7 @@ export async function ySockets(options: YSocketsOptions, admission: YClientAdmis
   const http = createServer((_, response) => {
     response
       .writeHead(426, { "content-type": "text/plain" })
-      .end("this port serves y-websocket clients only. Connect with WebsocketProvider.\n");
+      .end("this port serves y-websocket and Hocuspocus clients only. Connect with WebsocketProvider or HocuspocusProvider.\n");
   });
   const server = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: options.messageBytesMax });
   const answered = new WeakSet<WebSocket>();
@@ -68,18 +71,21 @@ export async function ySockets(options: YSocketsOptions, admission: YClientAdmis
   });
   http.on("upgrade", (request, stream, head) => {
     stream.on("error", () => stream.destroy()); // The connection broke.
-    const seat = seatOf(request, options);
-    const reason = reasonAgainst(request, seat);
-    if (seat === undefined || reason !== undefined) {
+    const visitor = visitorOf(request, options);
+    const reason = reasonAgainst(request, visitor);
+    if (visitor === undefined || reason !== undefined) {
       admission.receiveRejected(reason ?? "request");
       return turnAway(stream, reason ?? "request");
     }
-    server.handleUpgrade(request, stream, head, (socket) => serve(socket, stream, admission.enter(seat, ySocketOf(socket))));
+    server.handleUpgrade(request, stream, head, (socket) => {
+      const ours = ySocketOf(socket);
+      serve(socket, stream, "room" in visitor ? admission.enter(visitor, ours) : admission.enterHocuspocus(visitor, ours));
+    });
   });
 
-  const reasonAgainst = (request: IncomingMessage, seat: YSeat | undefined): YRejection | undefined => {
+  const reasonAgainst = (request: IncomingMessage, visitor: YOrigin | undefined): YRejection | undefined => {
     if (!isAllowedOrigin(request.headers.origin ?? "", options.allowedOrigins)) return "origin";
-    return seat === undefined ? "request" : admission.mayEnter(seat);
+    return visitor === undefined ? "request" : admission.mayEnter(visitor);
   };
   /** `ws` itself closes a client whose message is too large, with code 1009, and would wait longer for its answer. */
   const receiveError = (socket: WebSocket, error: Error): void => {
@@ -124,7 +130,7 @@ export async function ySockets(options: YSocketsOptions, admission: YClientAdmis
 
 function cannotListen({ host, port }: YSocketsOptions, cause: Error): StartError {
   const why = "the port is in use, or the address is not of this machine. Set COROOM_Y_PORT or COROOM_Y_HOST.";
-  return new StartError(`cannot listen on ${host}:${port} for y-websocket: ${why}`, { cause });
+  return new StartError(`cannot listen on ${host}:${port} for y-websocket and Hocuspocus clients: ${why}`, { cause });
 }
 
 function ySocketOf(socket: WebSocket): YSocket {
@@ -153,16 +159,18 @@ function cut(reason: string): string {
   return start.replace(/\uFFFD+$/, ""); // The cut may leave half a character.
 }
 
-/** A room id may contain slashes and escaped characters. */
-function seatOf(request: IncomingMessage, { addressHeader }: YSocketsOptions): YSeat | undefined {
+/** A room id may contain slashes and escaped characters. A Hocuspocus client names rooms and tokens later. */
+function visitorOf(request: IncomingMessage, { addressHeader, protocols }: YSocketsOptions): YSeat | YOrigin | undefined {
   if (!URL.canParse(request.url ?? "", BASE)) return undefined;
   const url = new URL(request.url ?? "", BASE);
-  const room = parseRoomId(decoded(url.pathname.slice(1)));
-  const token = url.searchParams.get("token") ?? "";
-  if (room === undefined || token === "") return undefined;
   const forwarded = addressHeader === "" ? undefined : request.headersDistinct[addressHeader]?.at(-1);
   const peer = request.socket.remoteAddress ?? "";
-  return { room, token, address: forwarded ?? peer, place: clientAddressOf(peer, forwarded ?? "") };
+  const origin = { address: forwarded ?? peer, place: clientAddressOf(peer, forwarded ?? "") };
+  const token = url.searchParams.get("token") ?? "";
+  if (url.pathname === "/" && token === "") return protocols.includes("hocuspocus") ? origin : undefined;
+  const room = parseRoomId(decoded(url.pathname.slice(1)));
+  if (room === undefined || token === "" || !protocols.includes("y-websocket")) return undefined;
+  return { ...origin, room, token };
 }
 
 function decoded(path: string): string {

@@ -1,0 +1,104 @@
+/**
+ * Admits clients while there are places: each y-websocket client, each Hocuspocus socket, and each document of such a
+ * socket takes one. A client counts as present until it has left and all that it wrote is saved, so that a stopping
+ * server waits for it.
+ */
+
+import type { YWebsocketMetrics } from "./metrics.ts";
+import type { Places } from "./places.ts";
+import { HocuspocusSocket, type HocuspocusSocketDeps, type HocuspocusSocketOptions } from "./hocuspocus-socket.ts";
+import { hocuspocusDialect } from "./hocuspocus-protocol.ts";
+import type { YRejection, YClientAdmission, YListener, YOrigin, YSeat, YSocket } from "./ports.ts";
+import type { YClient } from "./y-client.ts";
+import { type YDialect, yWebsocketDialect } from "./y-websocket-protocol.ts";
+
+export type AdmissionDeps = {
+  readonly places: Places;
+  readonly metrics: Pick<YWebsocketMetrics, "clients" | "turnedAway" | "closes">;
+  readonly hocuspocus: HocuspocusSocketOptions & Pick<HocuspocusSocketDeps, "budget" | "clock">;
+  readonly newClient: (
+    seat: YSeat,
+    socket: YSocket,
+    dialect: YDialect,
+  ) => Pick<YClient, "receiveBytes" | "receiveMessage" | "receiveClosed">;
+};
+
+export class YAdmission implements YClientAdmission {
+  readonly #deps: AdmissionDeps;
+  #presentCount = 0;
+  #isClosing = false;
+  #onEmpty = (): void => {};
+
+  constructor(deps: AdmissionDeps) {
+    this.#deps = deps;
+  }
+
+  mayEnter({ place }: YOrigin): YRejection | undefined {
+    return this.#isClosing ? "stopping" : this.#deps.places.reasonAgainst(place);
+  }
+
+  enter(seat: YSeat, socket: YSocket, dialect = yWebsocketDialect): YListener {
+    const client = this.#deps.newClient(seat, socket, dialect);
+    this.#receiveEntered(seat);
+    return {
+      receiveBytes: (count) => client.receiveBytes(count),
+      receiveMessage: (bytes) => client.receiveMessage(bytes),
+      receiveClosed: () => client.receiveClosed(() => this.#receiveLeft(seat)),
+    };
+  }
+
+  enterHocuspocus(origin: YOrigin, socket: YSocket): YListener {
+    const { hocuspocus, metrics } = this.#deps;
+    const enter = (seat: YSeat, document: YSocket): YListener | YRejection => {
+      const reason = this.mayEnter(seat);
+      if (reason !== undefined) this.receiveRejected(reason);
+      return reason ?? this.enter(seat, document, hocuspocusDialect);
+    };
+    const listener = new HocuspocusSocket(socket, origin, hocuspocus, { ...hocuspocus, closes: metrics.closes, enter });
+    this.#receiveEntered(origin);
+    return {
+      receiveBytes: (count) => listener.receiveBytes(count),
+      receiveMessage: (bytes) => listener.receiveMessage(bytes),
+      receiveClosed: () => {
+        listener.receiveClosed();
+        this.#receiveLeft(origin);
+      },
+    };
+  }
+
+  receiveRejected(reason: YRejection): void {
+    this.#deps.metrics.turnedAway.inc({ reason });
+  }
+
+  receiveTooLarge(): void {
+    this.#deps.metrics.closes.inc({ code: "1009" });
+  }
+
+  /** Admits no further clients. */
+  close(): void {
+    this.#isClosing = true;
+  }
+
+  /** Calls `onEmpty` once all clients have left and their edits are saved, or the time for that is over. */
+  whenEmpty(onEmpty: () => void): void {
+    if (this.#presentCount === 0) onEmpty();
+    else this.#onEmpty = onEmpty;
+  }
+
+  #receiveEntered({ place }: YOrigin): void {
+    this.#presentCount += 1;
+    this.#deps.places.take(place);
+    this.#countClients();
+  }
+
+  #receiveLeft({ place }: YOrigin): void {
+    this.#presentCount -= 1;
+    this.#deps.places.giveBack(place);
+    this.#countClients();
+    if (this.#presentCount === 0) this.#onEmpty();
+  }
+
+  #countClients(): void {
+    this.#deps.metrics.clients.set(this.#deps.places.taken);
+  }
+}

@@ -1,0 +1,136 @@
+import * as encoding from "lib0/encoding";
+import { Registry } from "prom-client";
+import { expect, test } from "vitest";
+
+import { FakeClock } from "../shared/testing/fake-clock.ts";
+import { decodeFrame, encodeFrame } from "../shared/wire/codec.ts";
+import { EarlyMessagesBudget } from "./held-messages.ts";
+import { decodeHocuspocus, hocuspocusDialect, toDocument } from "./hocuspocus-protocol.ts";
+import { HocuspocusSocket } from "./hocuspocus-socket.ts";
+import { yWebsocketMetrics } from "./metrics.ts";
+import type { YListener, YRejection, YSeat, YSocket } from "./ports.ts";
+
+const message = (type: number, ...texts: (string | number)[]): Uint8Array =>
+  encoding.encode((output) => {
+    encoding.writeVarUint(output, type);
+    for (const text of texts)
+      if (typeof text === "string") encoding.writeVarString(output, text);
+      else encoding.writeVarUint(output, text);
+  });
+const token = (document: string, value = "a token"): Uint8Array => toDocument(document, message(2, 0, value, "4.8.0"));
+const step = Uint8Array.of(0, 0, 1, 0);
+
+function rig({ rejection, budget = new EarlyMessagesBudget(1_000) }: { rejection?: YRejection; budget?: EarlyMessagesBudget } = {}) {
+  const clock = new FakeClock();
+  const sent: Uint8Array[] = [];
+  const closed: number[] = [];
+  const documents: { seat: YSeat; socket: YSocket; received: (Uint8Array | "closed")[] }[] = [];
+  const enter = (seat: YSeat, socket: YSocket): YListener | YRejection => {
+    const received: (Uint8Array | "closed")[] = [];
+    documents.push({ seat, socket, received });
+    return (
+      rejection ?? {
+        receiveBytes: () => true,
+        receiveMessage: (bytes) => void received.push(bytes),
+        receiveClosed: () => void received.push("closed"),
+      }
+    );
+  };
+  const socket = { send: (bytes: Uint8Array) => void sent.push(bytes), close: (code: number) => void closed.push(code), waitingBytes: 0 };
+  const origin = { address: "203.0.113.9", place: undefined };
+  const { closes } = yWebsocketMetrics(new Registry());
+  const hocuspocus = new HocuspocusSocket(socket, origin, { yHelloMsMax: 10_000, yDocumentsMax: 2 }, { enter, budget, clock, closes });
+  return { hocuspocus, clock, sent, closed, documents };
+}
+
+test("[YHP1] each document is a client of its own: with its token, its messages, and its name before each answer", () => {
+  const { hocuspocus, documents, sent } = rig();
+  for (const bytes of [
+    token("a", "of a"),
+    token("b\0session", "of b"),
+    toDocument("a", step),
+    toDocument("unknown", step),
+    Uint8Array.of(10),
+  ])
+    hocuspocus.receiveMessage(bytes);
+  expect(documents.map(({ seat }) => [seat.room, seat.token, seat.address])).toEqual([
+    ["a", "of a", "203.0.113.9"],
+    ["b", "of b", "203.0.113.9"],
+  ]);
+  expect(documents.map(({ received }) => received)).toEqual([[step], []]);
+  documents[1]!.socket.send(step);
+  expect(sent).toEqual([toDocument("b\0session", step)]);
+  hocuspocus.receiveMessage(token("a", "a newer token"));
+  expect(documents).toHaveLength(2);
+});
+
+test("[YHP2] a refused or closed document leaves the others open, and may be opened again", () => {
+  const { hocuspocus, documents, closed } = rig();
+  for (const name of ["a", "b"]) hocuspocus.receiveMessage(token(name));
+  documents[0]!.socket.close(4401, "refused");
+  hocuspocus.receiveMessage(toDocument("b", Uint8Array.of(7)));
+  expect([documents.map(({ received }) => received), closed]).toEqual([[["closed"], ["closed"]], []]);
+  hocuspocus.receiveMessage(token("a"));
+  expect(documents).toHaveLength(3);
+});
+
+test("[YHP3] any other close of a document closes the socket, and with it all documents", () => {
+  const { hocuspocus, documents, closed } = rig();
+  for (const name of ["a", "b"]) hocuspocus.receiveMessage(token(name));
+  documents[0]!.socket.close(1013, "overloaded");
+  expect(closed).toEqual([1013]);
+  hocuspocus.receiveMessage(token("c"));
+  hocuspocus.receiveClosed();
+  expect(documents.map(({ received }) => received)).toEqual([["closed"], ["closed"]]);
+});
+
+test("[YHP4] more documents than allowed, or than there are places, close the socket with a retry", () => {
+  const { hocuspocus, closed, documents } = rig();
+  for (const name of ["a", "b", "c"]) hocuspocus.receiveMessage(token(name));
+  expect([documents.length, closed]).toEqual([2, [1013]]);
+  const full = rig({ rejection: "full" });
+  full.hocuspocus.receiveMessage(token("a"));
+  expect(full.closed).toEqual([1013]);
+});
+
+test("[YHP5] a socket that opens no document in time is closed", () => {
+  const [mute, speaking] = [rig(), rig()];
+  speaking.hocuspocus.receiveMessage(token("a"));
+  for (const { clock } of [mute, speaking]) clock.turn(10_000);
+  expect([mute.closed, speaking.closed]).toEqual([[4508], []]);
+});
+
+test("[YHP6] bytes of incomplete messages are bounded in total until a token is verified; a refused token is not", () => {
+  const budget = new EarlyMessagesBudget(1_000);
+  const [one, other] = [rig({ budget }), rig({ budget })];
+  one.hocuspocus.receiveMessage(token("a"));
+  one.documents[0]!.socket.send(hocuspocusDialect.refused("no")!);
+  expect([one.hocuspocus.receiveBytes(900), other.hocuspocus.receiveBytes(200)]).toEqual([true, false]);
+  expect(other.closed).toEqual([1013]);
+  one.hocuspocus.receiveMessage(toDocument("a", step));
+  one.documents[0]!.socket.send(hocuspocusDialect.joined(true)!);
+  expect(one.hocuspocus.receiveBytes(100_000)).toBe(true);
+});
+
+test("[YHP7] a document without a name or a token is refused with what to do", () => {
+  const { hocuspocus, sent, documents, closed } = rig();
+  hocuspocus.receiveMessage(token("a", ""));
+  hocuspocus.receiveMessage(token("x".repeat(200)));
+  expect([documents, closed, sent.length]).toEqual([[], [], 2]);
+  expect(new TextDecoder().decode(sent[0])).toContain("`name` and `token`");
+});
+
+test("[YHP8] a client of another protocol is told the right place, and no bytes make the socket throw", () => {
+  const sdk = rig();
+  sdk.hocuspocus.receiveMessage(encodeFrame({ type: "hello", version: 1, token: "a token", agent: "test" }));
+  expect([sdk.closed, decodeFrame(sdk.sent[0]!)]).toEqual([
+    [4103],
+    { type: "error", code: 4103, message: expect.stringContaining("gateway") },
+  ]);
+  for (const bytes of [step, Uint8Array.of(), Uint8Array.of(0xff, 0xff), Uint8Array.of(1)]) {
+    const { hocuspocus, closed } = rig();
+    hocuspocus.receiveMessage(bytes);
+    expect(closed).toEqual([4400]);
+  }
+  expect(decodeHocuspocus(toDocument("a", message(2, 5)))).toBeUndefined();
+});

@@ -1,0 +1,142 @@
+/**
+ * One socket of a HocuspocusProvider: each document that it opens with a token becomes a client of its own, as if it had
+ * a socket of its own. A document that is refused leaves the others open. Any other close ends the socket, because the
+ * provider reconnects sockets and not documents. Rules YHP1 to YHP8.
+ */
+
+import { assertNever } from "../shared/assert.ts";
+import { parseRoomId } from "../shared/ids.ts";
+import type { Clock } from "../shared/time/clock.ts";
+import { CLOSE } from "../shared/wire/close-codes.ts";
+import { decodeFrame, encodeFrame } from "../shared/wire/codec.ts";
+import type { YWebsocketConfig } from "./config.ts";
+import { decodeHocuspocus, hocuspocusDialect, isAuthenticated, roomNameOf, toDocument } from "./hocuspocus-protocol.ts";
+import { EarlyMessages, type EarlyMessagesBudget } from "./held-messages.ts";
+import type { YWebsocketMetrics } from "./metrics.ts";
+import type { YListener, YOrigin, YRejection, YSeat, YSocket } from "./ports.ts";
+import { Y_CLOSE } from "./y-connection.ts";
+
+export type HocuspocusSocketOptions = Pick<YWebsocketConfig, "yHelloMsMax" | "yDocumentsMax">;
+export type HocuspocusSocketDeps = {
+  /** Opens a document, or rejects it. */
+  readonly enter: (seat: YSeat, socket: YSocket) => YListener | YRejection;
+  readonly budget: EarlyMessagesBudget;
+  readonly clock: Clock;
+  readonly closes: YWebsocketMetrics["closes"];
+};
+
+const STRANGER = "this port serves HocuspocusProvider and y-websocket clients. y-websocket needs the option params: { token }";
+const SDK = "this port serves y-websocket and Hocuspocus clients. CoroomProvider connects to a gateway: use the gateway's URL";
+
+export class HocuspocusSocket implements YListener {
+  readonly #socket: YSocket;
+  readonly #origin: YOrigin;
+  readonly #options: HocuspocusSocketOptions;
+  readonly #deps: HocuspocusSocketDeps;
+  readonly #documents = new Map<string, YListener>();
+  readonly #held: EarlyMessages;
+  readonly #stopWaiting: () => void;
+  #hasToken = false;
+  /** A room was joined, so a token is valid. */
+  #isTrusted = false;
+  #isOpen = true;
+
+  constructor(socket: YSocket, origin: YOrigin, options: HocuspocusSocketOptions, deps: HocuspocusSocketDeps) {
+    this.#socket = socket;
+    this.#origin = origin;
+    this.#options = options;
+    this.#deps = deps;
+    this.#held = new EarlyMessages(deps.budget);
+    this.#stopWaiting = deps.clock.after(options.yHelloMsMax, () =>
+      this.#close(Y_CLOSE.silent, "the client opened no document in time: connect again"),
+    );
+  }
+
+  receiveBytes(count: number): boolean {
+    if (this.#isTrusted || this.#held.holdPart(count)) return true;
+    this.#close(Y_CLOSE.overloaded, "clients sent too much before their rooms were open: connect again later");
+    return false;
+  }
+
+  receiveMessage(bytes: Uint8Array): void {
+    this.#held.dropPart();
+    if (!this.#isOpen) return;
+    const message = decodeHocuspocus(bytes);
+    if (message === undefined || (!this.#hasToken && message.kind !== "token")) return this.#refuseStranger(bytes);
+    switch (message.kind) {
+      case "token":
+        return this.#open(message.document, message.token);
+      case "content":
+        return this.#documents.get(message.document)?.receiveMessage(message.bytes);
+      case "close":
+        return this.#leave(message.document);
+      case "pong":
+        return;
+      default:
+        assertNever(message);
+    }
+  }
+
+  receiveClosed(): void {
+    this.#isOpen = false;
+    this.#stopWaiting();
+    this.#held.dropPart();
+    for (const document of this.#documents.keys()) this.#leave(document);
+  }
+
+  /** A provider that reconnects uses its new token. One for an open document changes nothing. */
+  #open(document: string, token: string): void {
+    this.#stopWaiting();
+    this.#hasToken = true;
+    if (this.#documents.has(document)) return;
+    const room = parseRoomId(roomNameOf(document));
+    if (room === undefined || token === "") {
+      const why = "a document needs a name of 1 to 128 characters and a token: pass `name` and `token` to HocuspocusProvider";
+      return this.#socket.send(toDocument(document, hocuspocusDialect.refused(why)!));
+    }
+    if (this.#documents.size >= this.#options.yDocumentsMax) return this.#close(Y_CLOSE.overloaded, "too many documents on one socket");
+    const listener = this.#deps.enter({ ...this.#origin, room, token }, this.#socketOf(document));
+    if (typeof listener === "string")
+      return this.#close(Y_CLOSE.overloaded, "this server admits no more documents now: connect again later");
+    this.#documents.set(document, listener);
+  }
+
+  #leave(document: string): void {
+    const listener = this.#documents.get(document);
+    this.#documents.delete(document);
+    listener?.receiveClosed();
+  }
+
+  #socketOf(document: string): YSocket {
+    const socket = this.#socket;
+    return {
+      send: (bytes) => {
+        this.#isTrusted ||= isAuthenticated(bytes);
+        socket.send(toDocument(document, bytes));
+      },
+      close: (code, reason) => (code === Y_CLOSE.refused ? this.#leave(document) : this.#end(code, reason)),
+      get waitingBytes() {
+        return socket.waitingBytes;
+      },
+    };
+  }
+
+  #refuseStranger(bytes: Uint8Array): void {
+    if (decodeFrame(bytes)?.type !== "hello") return this.#close(Y_CLOSE.unreadable, STRANGER);
+    const { code } = CLOSE.badFrame;
+    this.#socket.send(encodeFrame({ type: "error", code, message: SDK }));
+    this.#close(code, SDK);
+  }
+
+  #close(code: number, reason: string): void {
+    if (!this.#isOpen) return;
+    this.#deps.closes.inc({ code: String(code) });
+    this.#end(code, reason);
+  }
+
+  #end(code: number, reason: string): void {
+    this.#isOpen = false;
+    this.#stopWaiting();
+    this.#socket.close(code, reason);
+  }
+}

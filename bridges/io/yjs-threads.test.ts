@@ -1,0 +1,33 @@
+import { expect, test } from "vitest";
+import * as Y from "yjs";
+
+import { SILENT_LOG } from "../../shared/testing/silent-log.ts";
+import { conflictBomb } from "../../shared/testing/yjs-bombs.ts";
+import { yjsThreads } from "./yjs-threads.ts";
+
+const updateOf = (text: string): Uint8Array => {
+  const doc = new Y.Doc();
+  doc.getText("t").insert(0, text);
+  return Y.encodeStateAsUpdate(doc);
+};
+
+test("[YTH1] long updates are checked and merged in threads, short ones at once, with the same results", async () => {
+  const threads = yjsThreads(SILENT_LOG);
+  const kinds: string[] = [];
+  threads.check(updateOf("short"), ({ kind }) => void kinds.push(kind));
+  expect(kinds).toEqual(["fit"]);
+  const long = updateOf("long ".repeat(10_000));
+  const checked = new Promise<string>((resolve) => threads.check(long, ({ kind }) => resolve(kind)));
+  const refused = new Promise<string>((resolve) => threads.check(conflictBomb(1_500), ({ kind }) => resolve(kind)));
+  const merged = new Promise<Uint8Array>((resolve) =>
+    threads.merge({ parts: [long, updateOf("more")], stateVector: Uint8Array.of(0), condense: true }, (answer) => resolve(answer!.answer)),
+  );
+  const opened = new Promise<Uint8Array>((resolve) => threads.open(long, (content) => resolve(content!)));
+  const unreadable = new Promise<unknown>((resolve) => threads.open(new Uint8Array(20_000).fill(9), resolve));
+  expect(kinds, "nothing long is done at once").toEqual(["fit"]);
+  const doc = new Y.Doc();
+  Y.applyUpdate(doc, await merged);
+  expect([await checked, await refused, doc.getText("t").length]).toEqual(["fit", "unfit", 50_004]);
+  expect([Y.decodeSnapshot(await opened).sv.size, await unreadable]).toEqual([1, undefined]);
+  await threads.stop();
+});

@@ -1,0 +1,113 @@
+/**
+ * Starts the bridge for clients of y-websocket and Hocuspocus. To a gateway each of them is a client of the SDK, with the
+ * same guarantees and limits.
+ */
+
+import { decodeJwt } from "jose";
+import type { Registry } from "prom-client";
+import * as Y from "yjs";
+
+import { fetchSnapshot } from "../client/io/fetch-snapshot.ts";
+import { openSocketWith } from "../client/io/node-socket.ts";
+import { systemChance, systemClock as clientClock } from "../client/io/system.ts";
+import type { ClientWorld } from "../client/ports.ts";
+import { RoomAwareness } from "../client/presence/awareness.ts";
+import { RoomConnection } from "../client/room/room-connection-host.ts";
+import type { RoomConnectionOptions } from "../client/room/room-events.ts";
+import { yjsEdits } from "../client/yjs/yjs-edits.ts";
+import { systemClock as clock } from "../shared/io/system-clock.ts";
+import { type Running, stopOnce } from "../shared/process/lifecycle.ts";
+import type { Log } from "../shared/process/log.ts";
+import { addressWarning, type EdgeConfig, refuseUnsafe, type YWebsocketConfig } from "./config.ts";
+import { type YProtocol, ySockets } from "./io/y-sockets.ts";
+import { yjsThreads } from "./io/yjs-threads.ts";
+import { yWebsocketMetrics } from "./metrics.ts";
+import { Places } from "./places.ts";
+import type { YSeat, YSocket } from "./ports.ts";
+import { YAdmission } from "./admission.ts";
+import { SharedRooms } from "./shared-rooms.ts";
+import { YClient, type YRoom } from "./y-client.ts";
+import type { YDialect } from "./y-websocket-protocol.ts";
+import { EarlyMessagesBudget } from "./held-messages.ts";
+
+export type RunningYWebsocket = Running & { readonly port: number };
+type Deps = { readonly log: Log; readonly registry: Registry; readonly protocols?: readonly YProtocol[] };
+
+/** Throws `StartError` if the settings are unsafe or the port is in use. */
+export async function startBridges(
+  config: YWebsocketConfig & EdgeConfig,
+  { log, registry, protocols = ["y-websocket", "hocuspocus"] }: Deps,
+): Promise<RunningYWebsocket> {
+  refuseUnsafe(config);
+  const warning = addressWarning(config);
+  if (warning !== undefined) log.warn({}, warning);
+  const { yGatewayUrl: url, clientAddressHeader: addressHeader } = config;
+  const metrics = yWebsocketMetrics(registry);
+  const budget = new EarlyMessagesBudget(config.yHeldBytesMax);
+  const work = yjsThreads(log);
+  const rooms = new SharedRooms(config, {
+    work,
+    reportLeftOut: (why) => {
+      metrics.leftOut.inc();
+      log.warn({ why }, "an edit of a room is left out for clients of the bridge, as in every document");
+    },
+    reportRooms: (count) => metrics.rooms.set(count),
+  });
+
+  const newClient = ({ room, token, address }: YSeat, socket: YSocket, dialect: YDialect): YClient => {
+    const world = worldOf(addressHeader === "" ? {} : { [addressHeader]: address }, log);
+    return new YClient(socket, config, {
+      openRoom: (yjsClient, since) => openRoom({ url, token, room, since, format: yjsEdits }, yjsClient, world),
+      takeCopy: () => rooms.take(tenantOf(token), room),
+      dialect,
+      budget,
+      clock,
+      warn: (facts, sentence) => log.warn(facts, sentence),
+      metrics,
+      work,
+    });
+  };
+  const admission = new YAdmission({ places: new Places(config), metrics, hocuspocus: { ...config, budget, clock }, newClient });
+  const { yHost: host, yPort: port, allowedOrigins, yMessageBytesMax: messageBytesMax } = config;
+  const sockets = await ySockets({ host, port, allowedOrigins, addressHeader, messageBytesMax, protocols }, admission);
+  log.info({ port: sockets.port, gateway: url, protocols }, "serving clients of other protocols");
+
+  const stop = async (): Promise<void> => {
+    admission.close();
+    await sockets.close();
+    await new Promise<void>((resolve) => admission.whenEmpty(resolve));
+    await work.stop();
+  };
+  return { port: sockets.port, stop: stopOnce(stop) };
+}
+
+function openRoom(options: RoomConnectionOptions, yjsClient: number | undefined, world: ClientWorld): YRoom {
+  const room = new RoomConnection({ ...options, connect: false }, world);
+  const doc = new Y.Doc(); // It stays empty: the awareness uses its number only.
+  if (yjsClient !== undefined) doc.clientID = yjsClient;
+  const awareness = new RoomAwareness(doc, room, world);
+  room.on("presence", (change) => awareness.receivePresence(change, room));
+  room.connect();
+  return Object.assign(room, { awareness });
+}
+
+/** The gateway verifies the token before the client's room is joined, and nothing of a copy is read before that. */
+function tenantOf(token: string): string {
+  try {
+    const { tenant } = decodeJwt(token);
+    return typeof tenant === "string" ? tenant : "default";
+  } catch {
+    return ""; // No token. The gateway refuses it.
+  }
+}
+
+/** `headers`: give the gateway the client's address. */
+function worldOf(headers: Readonly<Record<string, string>>, log: Log): ClientWorld {
+  return {
+    clock: clientClock,
+    chance: systemChance,
+    openSocket: (...given) => openSocketWith(headers, ...given),
+    fetchSnapshot,
+    reportError: (cause) => log.error({ cause }, "cannot serve a client of the bridge"),
+  };
+}

@@ -1,0 +1,180 @@
+import { expect, test } from "vitest";
+import * as Y from "yjs";
+
+import type { ClientId, Epoch, Position, RoomId, Seq } from "../shared/ids.ts";
+import { nestingBomb } from "../shared/testing/yjs-bombs.ts";
+import type { RoomEdit } from "../client/room/room-messages.ts";
+import type { YjsWork } from "./ports.ts";
+import { RoomCopy } from "./room-copy.ts";
+import { SharedRooms } from "./shared-rooms.ts";
+import { yjsWorkHere } from "./testing/yjs-work-here.ts";
+import { decodeYMessage } from "./y-websocket-protocol.ts";
+
+/** The updates of one author who types these words. */
+function typed(words: readonly string[]): Uint8Array[] {
+  const doc = new Y.Doc();
+  const updates: Uint8Array[] = [];
+  doc.on("update", (update: Uint8Array) => void updates.push(update));
+  for (const word of words) doc.getText("t").insert(doc.getText("t").length, word);
+  return updates;
+}
+
+function textOf(updates: readonly Uint8Array[]): string {
+  const doc = new Y.Doc();
+  for (const update of updates) Y.applyUpdate(doc, update);
+  return doc.getText("t").toJSON();
+}
+
+const position = (seq: number): Position => ({ epoch: 1 as Epoch, seq: seq as Seq });
+const editOf = (seq: number, payload: Uint8Array): RoomEdit => ({
+  seq: seq as Seq,
+  client: "ann" as ClientId,
+  counter: seq,
+  payload,
+  own: false,
+});
+
+function rig(work: YjsWork = yjsWorkHere, yRoomBytesMax = 1_000_000) {
+  const leftOut: string[] = [];
+  const copy = new RoomCopy({ yRoomBytesMax }, { work, reportLeftOut: (why) => void leftOut.push(why) });
+  const received: Uint8Array[] = [];
+  const lost: string[] = [];
+  copy.enter({
+    receiveUpdate: (message) => {
+      const update = decodeYMessage(message);
+      if (update?.kind === "update") received.push(update.update);
+    },
+    receiveRelayed: () => {},
+    receiveLost: (why) => void lost.push(why),
+  });
+  const deliver = (seq: number, payload: Uint8Array): void => copy.receiveEdits([editOf(seq, payload)], position(seq));
+  const answer = (stateVector: Uint8Array = Uint8Array.of(0)): Uint8Array => {
+    let answered: Uint8Array | undefined;
+    copy.answer(stateVector, (update) => (answered = update));
+    return answered!;
+  };
+  return { copy, received, lost, leftOut, deliver, answer };
+}
+
+test("[YRC1] each edit is announced once, whichever connections of the room deliver it", () => {
+  const { copy, received, deliver } = rig();
+  const [a, b, c] = typed(["a", "b", "c"]);
+  deliver(1, a!);
+  copy.receiveEdits([editOf(1, a!), editOf(2, b!)], position(2));
+  deliver(2, b!);
+  deliver(3, c!);
+  expect([received, textOf(received)]).toEqual([[a, b, c], "abc"]);
+  expect(copy.since).toEqual({ position: position(3), last: { client: "ann", counter: 3 } });
+});
+
+test("[YRC2] a snapshot replaces what is older than it, is announced to present clients, and is ignored if the copy is newer", () => {
+  const { copy, received, deliver, answer } = rig();
+  const words = typed(["a", "b", "c", "d"]);
+  deliver(1, words[0]!);
+  const snapshot = Y.mergeUpdates(words.slice(0, 3));
+  copy.receiveSnapshot({ position: position(3), payload: snapshot });
+  expect([textOf(received), copy.since]).toEqual(["abc", undefined]);
+  deliver(3, words[2]!);
+  deliver(4, words[3]!);
+  copy.receiveSnapshot({ position: position(2), payload: Y.mergeUpdates(words.slice(0, 2)) });
+  expect(textOf([answer()])).toBe("abcd");
+  expect(received).toHaveLength(3);
+});
+
+test("[YRC3] a request is answered with what the client lacks, after all edits received before it", () => {
+  const { deliver, answer } = rig();
+  const words = typed(["a", "b", "c"]);
+  for (const [index, word] of words.entries()) deliver(index + 1, word);
+  const theirs = new Y.Doc();
+  Y.applyUpdate(theirs, words[0]!);
+  const lacking = answer(Y.encodeStateVector(theirs));
+  expect(textOf([words[0]!, lacking])).toBe("abc");
+  expect(lacking.byteLength).toBeLessThan(answer().byteLength);
+});
+
+test("[YRC4] while a thread reads an edit, later edits and requests wait for it", () => {
+  const waiting: (() => void)[] = [];
+  const work: YjsWork = { ...yjsWorkHere, check: (update, receive) => void waiting.push(() => yjsWorkHere.check(update, receive)) };
+  const { copy, received, deliver } = rig(work);
+  const [a, b] = typed(["a", "b"]);
+  deliver(1, a!);
+  deliver(2, b!);
+  let answered: Uint8Array | undefined;
+  copy.answer(Uint8Array.of(0), (update) => (answered = update));
+  expect([waiting.length, received, answered]).toEqual([1, [], undefined]);
+  waiting.shift()!();
+  expect([waiting.length, textOf(received), answered]).toEqual([1, "a", undefined]);
+  waiting.shift()!();
+  expect([textOf(received), textOf([answered!])]).toEqual(["ab", "ab"]);
+});
+
+test("[YRC5] a room that is too large is lost, once, and takes nothing more", () => {
+  const { lost, received, deliver } = rig(yjsWorkHere, 100);
+  const [a, b, c] = typed(["a", "b".repeat(200), "c"]);
+  deliver(1, a!);
+  deliver(2, b!);
+  deliver(3, c!);
+  expect([received.length, lost]).toEqual([1, [expect.stringContaining("larger than this server holds")]]);
+});
+
+test("[YRC6] an edit that no document of the room accepts is left out, also one that is no Yjs update", () => {
+  const { received, leftOut, deliver, answer } = rig();
+  const [a, b] = typed(["a", "b"]);
+  deliver(1, a!);
+  deliver(2, nestingBomb(5_000));
+  deliver(3, Uint8Array.of(9, 9, 9));
+  deliver(4, b!);
+  expect([textOf(received), textOf([answer()]), leftOut.length]).toEqual(["ab", "ab", 2]);
+});
+
+test("[YRC7] a thousand typed letters are condensed, and deleted content disappears", () => {
+  const { deliver, answer } = rig();
+  const doc = new Y.Doc();
+  let seq = 0;
+  doc.on("update", (update: Uint8Array) => deliver(++seq, update));
+  const text = doc.getText("t");
+  for (let letter = 0; letter < 1_500; letter++) text.insert(text.length, "x");
+  text.delete(0, 1_400);
+  const content = answer();
+  expect(content.byteLength).toBeLessThan(200);
+  expect(textOf([content])).toBe("x".repeat(100));
+});
+
+test("[YRC8] the copy knows whether an update has anything new, deletions included", () => {
+  const { copy, deliver } = rig();
+  const doc = new Y.Doc();
+  doc.getText("t").insert(0, "abc");
+  deliver(1, Y.encodeStateAsUpdate(doc));
+  const contains = (): boolean => {
+    let contained = false;
+    yjsWorkHere.check(Y.encodeStateAsUpdate(doc), (facts) => (contained = facts.kind === "fit" && copy.contains(facts)));
+    return contained;
+  };
+  expect(contains()).toBe(true);
+  doc.getText("t").delete(0, 1);
+  expect(contains()).toBe(false);
+  deliver(2, Y.encodeStateAsUpdate(doc));
+  expect(contains()).toBe(true);
+  doc.getText("t").insert(0, "x");
+  expect(contains()).toBe(false);
+});
+
+test("[YRC9] rooms of different tenants are never shared, and a copy ends with its last user", () => {
+  const counts: number[] = [];
+  const rooms = new SharedRooms(
+    { yRoomBytesMax: 1_000 },
+    { work: yjsWorkHere, reportLeftOut: () => {}, reportRooms: (count) => void counts.push(count) },
+  );
+  const notes = "notes" as RoomId;
+  const [one, same, other] = [rooms.take("a", notes), rooms.take("a", notes), rooms.take("b", notes)];
+  expect([one.copy === same.copy, one.copy === other.copy]).toEqual([true, false]);
+  one.release();
+  expect(rooms.take("a", notes).copy).toBe(one.copy);
+  same.release();
+  same.copy.lose("for this test");
+  const fresh = rooms.take("a", notes);
+  expect(fresh.copy).not.toBe(one.copy);
+  fresh.release();
+  other.release();
+  expect(counts.at(-1)).toBe(0);
+});

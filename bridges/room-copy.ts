@@ -1,0 +1,199 @@
+/**
+ * A room's content in the bridge, once for all its clients: a snapshot and the edits behind it, as bytes. The copy
+ * follows the room, so it has committed content only. No edit is ever integrated into a document here: bytes are merged
+ * in linear time, so no edit can block the bridge. After [1,2,3] from one client's connection, 2 and 3 from another
+ * client's connection change nothing. Rules YRC1 to YRC8.
+ */
+
+import * as Y from "yjs";
+
+import type { Position, Seq } from "../shared/ids.ts";
+import type { KnownEdit, RoomEdit } from "../client/room/room-messages.ts";
+import type { EditName } from "../client/persistence/edit-store.ts";
+import { JobQueue } from "./job-queue.ts";
+import type { YjsWork } from "./ports.ts";
+import type { FitUpdate, YClocks } from "./update-facts.ts";
+import { encodeUpdate } from "./y-websocket-protocol.ts";
+
+export type RoomSnapshot = { readonly position: Position; readonly last?: EditName | undefined; readonly payload: Uint8Array };
+
+/** A client that follows the copy. */
+export interface CopyReader {
+  /** Committed content that was not announced before, as a message of the y-websocket protocol. */
+  receiveUpdate(message: Uint8Array): void;
+  /** An application's text from another client. */
+  receiveRelayed(message: Uint8Array): void;
+  /** The copy cannot continue. The client must be closed; it starts again with a new copy. */
+  receiveLost(why: string): void;
+}
+
+export type RoomCopyOptions = { readonly yRoomBytesMax: number };
+export type RoomCopyDeps = { readonly work: YjsWork; readonly reportLeftOut: (why: string) => void };
+
+const NO_CONTENT = Uint8Array.of(0, 0);
+/** So many edits behind the snapshot are condensed: typed letters become words, and deleted content disappears. */
+const CONDENSE_EDITS = 1_000;
+
+export class RoomCopy {
+  readonly #bytesMax: number;
+  readonly #deps: RoomCopyDeps;
+  readonly #readers = new Set<CopyReader>();
+  readonly #jobs = new JobQueue();
+  /** Seq up to which content was received, and the edit there. Jobs may still wait. */
+  #seq = 0 as Seq;
+  #since: KnownEdit | undefined;
+  #base: Uint8Array = NO_CONTENT;
+  #tail: Uint8Array[] = [];
+  /** Bytes of content, and of content that waits for a job. */
+  #bytes = 0;
+  #clocks = new Map<number, number>();
+  #deletes = Y.createDeleteSet();
+  /** Deletions of the newest edits, merged when they are needed. */
+  #newDeletes: Y.Snapshot["ds"][] = [];
+  #isLost = false;
+
+  constructor({ yRoomBytesMax }: RoomCopyOptions, deps: RoomCopyDeps) {
+    this.#bytesMax = yRoomBytesMax;
+    this.#deps = deps;
+  }
+
+  /** The newest edit of the copy, from which another connection to the room can continue. */
+  get since(): KnownEdit | undefined {
+    return this.#since;
+  }
+
+  get isLost(): boolean {
+    return this.#isLost;
+  }
+
+  /** Exclusive end of the content of this Yjs client. */
+  clockOf(client: number): number {
+    return this.#clocks.get(client) ?? 0;
+  }
+
+  get clocks(): YClocks {
+    return this.#clocks;
+  }
+
+  enter(reader: CopyReader): void {
+    this.#readers.add(reader);
+  }
+
+  leave(reader: CopyReader): void {
+    this.#readers.delete(reader);
+  }
+
+  /** Sends an application's text to all other clients of this bridge. */
+  relay(message: Uint8Array, from: CopyReader): void {
+    for (const reader of this.#readers) if (reader !== from) reader.receiveRelayed(message);
+  }
+
+  receiveSnapshot({ position, last, payload }: RoomSnapshot): void {
+    if (position.seq <= this.#seq || !this.#accept(payload.byteLength)) return;
+    const before = this.#seq;
+    this.#seq = position.seq;
+    this.#since = last && { position, last };
+    this.#jobs.add((done) =>
+      this.#deps.work.open(payload, (content) => {
+        if (content === undefined) this.lose("the room's snapshot cannot be read: connect again later");
+        else this.#replace(payload, Y.decodeSnapshot(content), before > 0);
+        done();
+      }),
+    );
+  }
+
+  /** `position`: of the last edit. */
+  receiveEdits(edits: readonly RoomEdit[], position: Position): void {
+    for (const edit of edits) {
+      if (edit.seq <= this.#seq || !this.#accept(edit.payload.byteLength)) continue;
+      this.#seq = edit.seq;
+      const { client, counter } = edit;
+      this.#since = edit.seq === position.seq ? { position, last: { client, counter } } : undefined;
+      this.#jobs.add((done) => this.#takeEdit(edit.payload, done));
+    }
+  }
+
+  /** Calls `run` once everything received so far is in the copy. */
+  settled(run: () => void): void {
+    this.#jobs.add((done) => {
+      run();
+      done();
+    });
+  }
+
+  /** Calls `receive` with the content beyond the state vector. */
+  answer(stateVector: Uint8Array, receive: (update: Uint8Array | undefined) => void): void {
+    this.#jobs.add((done) => {
+      if (this.#isLost) return done();
+      const edits = this.#tail.length;
+      const parts = [this.#base, ...this.#tail];
+      this.#deps.work.merge({ parts, stateVector, condense: edits > CONDENSE_EDITS }, (merged) => {
+        if (merged !== undefined) this.#rebase(merged.content);
+        receive(merged?.answer);
+        done();
+      });
+    });
+  }
+
+  /** Whether an update has nothing that the copy lacks. Linear in the deletions of both. */
+  contains({ runs, deletes }: FitUpdate): boolean {
+    this.#deletes = Y.mergeDeleteSets([this.#deletes, ...this.#newDeletes]);
+    this.#newDeletes = [];
+    if (runs.some(({ client, end }) => end > this.clockOf(client))) return false;
+    return Y.equalDeleteSets(this.#deletes, Y.mergeDeleteSets([this.#deletes, deletes]));
+  }
+
+  /** The room's content is not what the copy has, or the copy cannot be kept. */
+  lose(why: string): void {
+    if (this.#isLost) return;
+    this.#isLost = true;
+    this.#jobs.clear();
+    for (const reader of this.#readers) reader.receiveLost(why);
+  }
+
+  #accept(bytes: number): boolean {
+    if (this.#isLost) return false;
+    this.#bytes += bytes;
+    if (this.#bytes <= this.#bytesMax) return true;
+    this.lose("the room is larger than this server holds: connect again later");
+    return false;
+  }
+
+  #replace(payload: Uint8Array, { sv, ds }: Y.Snapshot, isNews: boolean): void {
+    this.#rebase(payload);
+    this.#bytes -= payload.byteLength; // Counted since it was received.
+    this.#clocks = new Map(sv);
+    this.#deletes = ds;
+    this.#newDeletes = [];
+    if (isNews) this.#announce(payload);
+  }
+
+  #takeEdit(update: Uint8Array, done: () => void): void {
+    this.#deps.work.check(update, (facts) => {
+      if (facts.kind === "unfit") {
+        this.#bytes -= update.byteLength;
+        this.#deps.reportLeftOut(facts.why); // No document of the room has it.
+      } else {
+        this.#tail.push(update);
+        for (const { client, start, end } of facts.runs) {
+          const clock = this.clockOf(client);
+          if (start <= clock && end > clock) this.#clocks.set(client, end); // Content behind a hole is pending.
+        }
+        if (facts.deletes.clients.size > 0) this.#newDeletes.push(facts.deletes);
+        this.#announce(update);
+      }
+      done();
+    });
+  }
+
+  #rebase(content: Uint8Array): void {
+    this.#bytes += content.byteLength - this.#base.byteLength - this.#tail.reduce((sum, { byteLength }) => sum + byteLength, 0);
+    this.#base = content;
+    this.#tail = [];
+  }
+
+  #announce(update: Uint8Array): void {
+    const message = encodeUpdate(update); // Encoded once for all clients.
+    for (const reader of this.#readers) reader.receiveUpdate(message);
+  }
+}

@@ -1,0 +1,261 @@
+/**
+ * The exchange between one client and its room, once the bridge's copy of the room is complete. The client's updates
+ * become edits under its own name; the copy announces them when the log has them, to their author too, so what comes
+ * back is saved. An update that builds on content that the room lacks is not sent: the client is asked for everything
+ * that is missing, and its answer is sent instead.
+ */
+
+import * as Y from "yjs";
+
+import { assertNever } from "../shared/assert.ts";
+import type { Clock } from "../shared/time/clock.ts";
+import { TokenBucket } from "../shared/limits/token-bucket.ts";
+import type { RoomConnection } from "../client/room/room-connection-host.ts";
+import { Answers, type StateRequest } from "./answers.ts";
+import type { YWebsocketConfig } from "./config.ts";
+import { JobQueue } from "./job-queue.ts";
+import type { YWebsocketMetrics } from "./metrics.ts";
+import type { YjsWork, YWarn } from "./ports.ts";
+import type { RoomCopy } from "./room-copy.ts";
+import { type FitUpdate, isComplete } from "./update-facts.ts";
+import {
+  encodeAwareness,
+  encodeStateless,
+  encodeSyncAnswer,
+  encodeSyncRequest,
+  type YDialect,
+  type YMessage,
+} from "./y-websocket-protocol.ts";
+import type { YAwareness } from "./y-awareness.ts";
+import { Y_CLOSE, type YConnection } from "./y-connection.ts";
+
+export type YExchangeOptions = Pick<
+  YWebsocketConfig,
+  "yAnswerBytesBurst" | "yAnswerBytesPerSecond" | "yUpdateBytesBurst" | "yUpdateBytesPerSecond"
+>;
+export type WrittenRoom = Pick<RoomConnection, "room" | "rights" | "unsavedEdits" | "send">;
+export type YExchangeParts = {
+  readonly copy: RoomCopy;
+  readonly room: WrittenRoom;
+  readonly awareness: YAwareness;
+  readonly connection: YConnection;
+  readonly dialect: YDialect;
+  /** Sends a message to the other clients of the room. */
+  readonly relay: (message: Uint8Array) => void;
+};
+export type YExchangeDeps = { readonly clock: Clock; readonly warn: YWarn; readonly metrics: YWebsocketMetrics; readonly work: YjsWork };
+
+/** Half of the time after which a client considers a silent server, or another client without an update, as gone. */
+const RENEW_MS = 15_000;
+/** Cost of an update beside its bytes. */
+const UPDATE_BYTES = 1_024;
+/** Size of an update without content. */
+const EMPTY_UPDATE_BYTES = 2;
+
+export class YExchange {
+  readonly #parts: YExchangeParts;
+  readonly #deps: YExchangeDeps;
+  readonly #answers: Answers;
+  readonly #updates: TokenBucket;
+  readonly #checks = new JobQueue();
+  #checkCount = 0;
+  /** Exclusive ends of what this client wrote. Soon the copy has it too. */
+  readonly #written = new Map<number, number>();
+  #sentCount = 0;
+  /** How many updates are to be reported as saved once so many edits are. In order. */
+  #reports: { readonly edits: number; updates: number }[] = [];
+  /** An update was not accepted. It is requested again once the client may write. */
+  #hasDenied = false;
+  /** The missing base is requested once, not with each update that needs it: the client may lack it too. */
+  #askedForMissing = false;
+  #stopRenewing = (): void => {};
+
+  constructor(parts: YExchangeParts, options: YExchangeOptions, deps: YExchangeDeps) {
+    this.#parts = parts;
+    this.#deps = deps;
+    const answers = { burst: options.yAnswerBytesBurst, perSecond: options.yAnswerBytesPerSecond };
+    this.#answers = new Answers(answers, deps.clock, (request) => this.receiveMessage(request));
+    this.#updates = new TokenBucket({ burst: options.yUpdateBytesBurst, perSecond: options.yUpdateBytesPerSecond }, deps.clock.now());
+  }
+
+  begin(): void {
+    const { connection, dialect } = this.#parts;
+    connection.send(dialect.joined(this.#mayWrite));
+    this.#requestSync();
+    this.#renew();
+  }
+
+  /** True: all updates of the client were checked, and the log has those that were accepted. */
+  get saved(): boolean {
+    return this.#checkCount === 0 && this.#parts.room.unsavedEdits === 0;
+  }
+
+  /** After a client has left only its updates still count. A message can close no connection but its own client's. */
+  receiveMessage(message: YMessage): void {
+    try {
+      this.#carryOut(message);
+    } catch (cause) {
+      this.#refuseUnreadable(message.kind, cause);
+    }
+  }
+
+  receivePresence(clients: readonly number[]): void {
+    const states = this.#parts.awareness.statesOf(clients);
+    if (states.length > 0) this.#parts.connection.send(encodeAwareness(states));
+  }
+
+  /** Edits of this client are saved. */
+  receiveSaved(): void {
+    const saved = this.#sentCount - this.#parts.room.unsavedEdits;
+    while (this.#reports.length > 0 && this.#reports[0]!.edits <= saved) {
+      const { updates } = this.#reports.shift()!;
+      for (let update = 0; update < updates; update++) this.#parts.connection.send(this.#parts.dialect.written(true));
+    }
+  }
+
+  /** An edit was not sent, because it is too large or too many wait. Later updates may build on it. */
+  receiveNotSent(): void {
+    this.#hasDenied = true;
+    this.#written.clear();
+    const updates = this.#reports.reduce((sum, report) => sum + report.updates, 0);
+    this.#reports = updates === 0 ? [] : [{ edits: this.#sentCount + 1, updates }];
+  }
+
+  /** The connection has ended: nothing more is answered or renewed. */
+  stop(): void {
+    this.#stopRenewing();
+    this.#answers.stop();
+  }
+
+  #carryOut(message: YMessage): void {
+    const { connection, awareness } = this.#parts;
+    switch (message.kind) {
+      case "sync-request":
+      case "awareness-request":
+        return connection.isOpen ? this.#answer(message) : undefined;
+      case "update":
+        return this.#write(message);
+      case "awareness":
+        return connection.isOpen ? awareness.receiveStates(message.states) : undefined;
+      case "stateless":
+        return this.#relay(message.payload);
+      case "unknown":
+        return;
+      default:
+        return assertNever(message);
+    }
+  }
+
+  #answer(request: StateRequest): void {
+    if (!this.#answers.mayAnswer(request)) return this.#deps.metrics.answersLater.inc();
+    if (request.kind === "awareness-request") return this.#sendAnswer(request, encodeAwareness(this.#parts.awareness.allStates()));
+    Y.decodeStateVector(request.stateVector); // Throws on other bytes.
+    this.#parts.copy.answer(request.stateVector, (update) => {
+      if (update !== undefined) return this.#sendAnswer(request, encodeSyncAnswer(update));
+      this.#parts.connection.refuse(Y_CLOSE.overloaded, "the room's content cannot be read: connect again later");
+    });
+  }
+
+  #sendAnswer(request: StateRequest, answer: Uint8Array): void {
+    this.#answers.charge(request, answer);
+    this.#parts.connection.send(answer);
+  }
+
+  #write({ update, isAnswer }: YMessage & { readonly kind: "update" }): void {
+    if (update.byteLength <= EMPTY_UPDATE_BYTES) return this.#report(this.#sentCount);
+    if (!this.#mayWrite && !isAnswer) return this.#deny();
+    if (this.#parts.connection.isOpen && !this.#updates.take(this.#deps.clock.now(), 0)) {
+      const why = "the client writes too fast: connect again, its changes are then sent as one update";
+      return this.#parts.connection.refuse(Y_CLOSE.tooFast, why);
+    }
+    this.#updates.spend(this.#deps.clock.now(), UPDATE_BYTES + update.byteLength);
+    this.#checkCount += 1;
+    this.#checks.add((done) =>
+      this.#deps.work.check(update, (facts) => {
+        this.#checkCount -= 1;
+        if (facts.kind === "fit") this.#receiveFit(update, facts, isAnswer);
+        else this.#refuseUnreadable("update", facts.why);
+        done();
+      }),
+    );
+  }
+
+  /** The rate of updates applies, because each text is sent to all other clients. */
+  #relay(payload: string): void {
+    if (!this.#mayWrite || !this.#updates.take(this.#deps.clock.now(), 0)) return this.#deps.metrics.relaysDropped.inc();
+    const message = encodeStateless(payload);
+    this.#updates.spend(this.#deps.clock.now(), UPDATE_BYTES + message.byteLength);
+    this.#parts.relay(message);
+  }
+
+  #receiveFit(update: Uint8Array, facts: FitUpdate, isAnswer: boolean): void {
+    if (isAnswer && this.#parts.copy.contains(facts)) return this.#report(this.#sentCount);
+    if (!this.#mayWrite) return this.#deny();
+    this.#deps.metrics.updates.inc();
+    const isMissing = !isComplete(facts.needs, (client) => this.#knownOf(client));
+    // A client that lacks the base too has sent all it has. Its update waits in the room's documents for the base.
+    if (isMissing && !isAnswer) {
+      this.#plan(this.#sentCount + 1); // The answer to the request has this update.
+      if (!this.#askedForMissing) this.#requestSync();
+      this.#askedForMissing = true;
+      return;
+    }
+    this.#askedForMissing = isMissing;
+    if (this.#hasDenied) this.#requestSync();
+    for (const { client, end } of facts.runs) this.#written.set(client, Math.max(end, this.#knownOf(client)));
+    this.#parts.room.send(update);
+    this.#sentCount += 1;
+    this.#report(this.#sentCount);
+  }
+
+  #knownOf(client: number): number {
+    return Math.max(this.#parts.copy.clockOf(client), this.#written.get(client) ?? 0);
+  }
+
+  #report(edits: number): void {
+    this.#plan(edits);
+    this.receiveSaved();
+  }
+
+  #plan(edits: number): void {
+    const last = this.#reports.at(-1);
+    if (last?.edits === edits) last.updates += 1;
+    else this.#reports.push({ edits, updates: 1 });
+  }
+
+  #refuseUnreadable(kind: YMessage["kind"], cause: unknown): void {
+    this.#deps.warn({ room: this.#parts.room.room, kind, cause }, "cannot apply a message of a client, closing its connection");
+    const why = "cannot decode an update or a state vector, or an update exceeds a limit";
+    this.#parts.connection.refuse(Y_CLOSE.unreadable, why);
+  }
+
+  get #mayWrite(): boolean {
+    return this.#parts.room.rights.write;
+  }
+
+  /** The client can still read. */
+  #deny(): void {
+    const { connection, dialect } = this.#parts;
+    const reason = "the token does not allow writing, or the permission is suspended: changes are not saved";
+    if (!this.#hasDenied) connection.send(dialect.readOnly(reason));
+    this.#hasDenied = true;
+    this.#plan(this.#sentCount + 1);
+    connection.send(dialect.written(false));
+  }
+
+  /** The client answers with everything that neither the copy has nor the client has sent. */
+  #requestSync(): void {
+    this.#hasDenied = false;
+    const known = new Map(this.#parts.copy.clocks);
+    for (const client of this.#written.keys()) known.set(client, this.#knownOf(client));
+    this.#parts.connection.send(encodeSyncRequest(Y.encodeStateVector(known)));
+  }
+
+  #renew(): void {
+    const { connection, awareness } = this.#parts;
+    if (!connection.isOpen) return;
+    connection.send(encodeAwareness(awareness.allStates()));
+    if (this.#hasDenied && this.#mayWrite) this.#requestSync();
+    this.#stopRenewing = this.#deps.clock.after(RENEW_MS, () => this.#renew());
+  }
+}
