@@ -447,3 +447,12 @@ test("[SES93] a session in a deleted room leaves it with a reason, and a waiting
     { frame: { type: "join-refused", reason: "deleted", retryAfterMs: 0 } },
   ]);
 });
+
+test("[SES96] before HELLO, bytes of another protocol close the connection with the right place; later they do not", () => {
+  const yWebsocket = Uint8Array.of(0, 0, 1, 0);
+  const hocuspocus = Uint8Array.of(3, ...new TextEncoder().encode("doc"), 2, 0, 1, 65);
+  for (const bytes of [yWebsocket, hocuspocus]) {
+    expect(connect().receiveFrame(bytes, now)).toMatchObject(closed("otherProtocol"));
+    expect(joined().receiveFrame(bytes, now)).not.toMatchObject(closed("otherProtocol"));
+  }
+});

@@ -8,9 +8,17 @@
 
 import { assertNever } from "../../shared/assert.ts";
 import type { Millis, RoomKey } from "../../shared/ids.ts";
-import type { CloseName } from "../../shared/wire/close-codes.ts";
+import { CLOSE, type CloseName } from "../../shared/wire/close-codes.ts";
 import { decodeFrame } from "../../shared/wire/codec.ts";
-import { type BackboneState, type Frame, PROTOCOL_VERSION, type Rights, type ServerFrame } from "../../shared/wire/frames.ts";
+import {
+  type BackboneState,
+  type Frame,
+  FrameType,
+  PROTOCOL_VERSION,
+  type Rights,
+  type ServerFrame,
+  type UnknownFrame,
+} from "../../shared/wire/frames.ts";
 import type { ConnectionRates, RatePool } from "../limits/connection-rates.ts";
 import type { Identity, TokenVerdict } from "./identity.ts";
 import {
@@ -110,6 +118,8 @@ export class ClientSession {
     const rates = this.#takenRates;
     if (!rates.takeBytes(bytes.byteLength, now)) return tooFast("bytes");
     const frame = decodeFrame(bytes);
+    if (this.#state.kind === "awaiting-hello" && isOtherProtocol(bytes, frame))
+      return { kind: "refused", close: "otherProtocol", message: CLOSE.otherProtocol.meaning };
     if (frame === undefined) return badFrame("a frame did not decode: see WIRE.md for its fields");
     const hasRateOfItsOwn = this.#open !== undefined && (frame.type === "edit" || frame.type === "presence");
     if (!hasRateOfItsOwn && !rates.takeControl(now)) return tooFast("frames");
@@ -295,4 +305,9 @@ export class ClientSession {
     if (this.#state.kind === "closed") return;
     this.#state = { kind: "closed", rooms: this.rooms, identity: this.identity };
   }
+}
+
+/** No frame has a type below HELLO. Messages of y-websocket begin with one, and those of Hocuspocus are no frames. */
+function isOtherProtocol(bytes: Uint8Array, frame: Frame | UnknownFrame | undefined): boolean {
+  return frame === undefined || (bytes[0] ?? 0) < FrameType.hello;
 }

@@ -24,6 +24,12 @@ export const CLOSE = {
   frameTooLarge: { code: 4104, reconnect: "never", meaning: "a frame exceeded the size limit given in WELCOME" },
   versionUnsupported: { code: 4105, reconnect: "never", meaning: "the gateway does not support the client's protocol version" },
   kicked: { code: 4106, reconnect: "never", meaning: "a room administrator ended the connection" },
+  /** Clients of y-websocket stop at codes from 4400 to 4499. */
+  otherProtocol: {
+    code: 4400,
+    reconnect: "never",
+    meaning: "y-websocket and Hocuspocus clients connect to Coroom's bridge, port 1234 by default, not to a gateway",
+  },
 } as const satisfies Record<string, CloseCode>;
 
 export type Reconnect = "now" | "after-backoff" | "with-new-token" | "when-told" | "never";
